@@ -1,0 +1,54 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Exit codes of every tool. Any other non-zero value must be treated as failure.
+// runner-exec passes the command's own code through and uses 125 to 127 for itself.
+const (
+	ExitOK        = 0 // did the job, on the full length of the input
+	ExitNo        = 1 // the answer is no: does not verify, requirement not met
+	ExitUsage     = 2 // unknown flag, wrong arguments
+	ExitInput     = 3 // input is not a whole, valid stream or archive
+	ExitCannot    = 4 // cannot observe here: no privilege, no BTF, no cgroup v2
+	ExitIO        = 5 // could not read or write, or a bug
+	ExitOwn       = 125
+	ExitCannotRun = 126
+	ExitNotFound  = 127
+)
+
+// Error carries an exit code and hints that say what to type.
+type Error struct {
+	Code  int
+	Err   error
+	Hints []string
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Fail wraps err with an exit code.
+func Fail(code int, err error, hints ...string) error {
+	return &Error{Code: code, Err: err, Hints: hints}
+}
+
+// Failf formats an error with an exit code.
+func Failf(code int, format string, a ...any) error {
+	return &Error{Code: code, Err: fmt.Errorf(format, a...)}
+}
+
+// Usagef is a wrong call.
+func Usagef(format string, a ...any) error { return Failf(ExitUsage, format, a...) }
+
+// Status is an exit code without a message: the tool has already said all there is.
+func Status(code int) error { return &Error{Code: code} }
+
+func codeOf(err error) (int, *Error) {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code, e
+	}
+	return ExitIO, nil
+}

@@ -1,0 +1,126 @@
+package tool
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// OpenInput opens the single FILE operand, or standard input when there is none
+// or it is "-". It refuses a terminal and operands that look like flags. The
+// returned name is for messages.
+func OpenInput(env *Env) (io.ReadCloser, string, error) {
+	if len(env.Args) > 1 {
+		if strings.HasPrefix(env.Args[1], "-") {
+			return nil, "", Fail(ExitUsage, fmt.Errorf("flag %s stands behind the file", env.Args[1]), "put flags before the file: "+env.Name+" "+env.Args[1]+" … "+env.Args[0])
+		}
+		return nil, "", Usagef("at most one input file, got %d", len(env.Args))
+	}
+	if len(env.Args) == 1 && env.Args[0] != "-" {
+		f, err := os.Open(env.Args[0])
+		if err != nil {
+			return nil, "", Fail(ExitIO, err)
+		}
+		if st, err := f.Stat(); err == nil && st.IsDir() {
+			f.Close()
+			return nil, "", Failf(ExitInput, "%s is a directory, expected a file", env.Args[0])
+		}
+		return f, env.Args[0], nil
+	}
+	if f, ok := env.Stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return nil, "", Fail(ExitUsage, fmt.Errorf("standard input is a terminal"), "name a file, or put the stage before in front of a pipe; see "+env.Name+" --help")
+	}
+	return io.NopCloser(env.Stdin), "stdin", nil
+}
+
+// IsTerminal reports whether w is a terminal.
+func IsTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// AtomicFile is a file that appears under its name only on Commit. Where the
+// file system can, it has no name at all before, so even SIGKILL leaves nothing.
+type AtomicFile struct {
+	*os.File
+	path string
+	temp string // "" while nameless
+	done bool
+}
+
+// CreateAtomic opens a nameless or temporary file in path's directory.
+func CreateAtomic(path string) (*AtomicFile, error) {
+	dir := filepath.Dir(path)
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s exists and is not a regular file", path)
+	}
+	if f, err := openNameless(dir); err == nil {
+		return &AtomicFile{File: f, path: path}, nil
+	}
+	f, err := os.CreateTemp(dir, ".runner-*")
+	if err != nil {
+		return nil, err
+	}
+	return &AtomicFile{File: f, path: path, temp: f.Name()}, nil
+}
+
+// Commit makes the content durable and gives the file its name, replacing an
+// older file of that name in one step.
+func (a *AtomicFile) Commit() error {
+	if err := a.Chmod(fileMode()); err != nil {
+		return err
+	}
+	if err := a.Sync(); err != nil {
+		return err
+	}
+	if a.temp == "" {
+		if err := linkNameless(a.File, a.path); err == nil {
+			a.done = true
+			return a.Close()
+		} else if !os.IsExist(err) {
+			return err
+		}
+		temp := fmt.Sprintf("%s/.runner-%d.tmp", filepath.Dir(a.path), os.Getpid())
+		if err := linkNameless(a.File, temp); err != nil {
+			return err
+		}
+		a.temp = temp
+	}
+	if err := os.Rename(a.temp, a.path); err != nil {
+		return err
+	}
+	a.done = true
+	return a.Close()
+}
+
+// Abort discards the file unless it was committed.
+func (a *AtomicFile) Abort() {
+	if a.done {
+		return
+	}
+	a.done = true
+	a.Close()
+	if a.temp != "" {
+		os.Remove(a.temp)
+	}
+}
+
+func fileMode() fs.FileMode { return 0o666 &^ umask() }
+
+// Spool opens a nameless scratch file in the directory for temporary files.
+func Spool() (*os.File, error) {
+	if f, err := openNameless(os.TempDir()); err == nil {
+		return f, nil
+	}
+	f, err := os.CreateTemp("", "runner-*")
+	if err != nil {
+		return nil, err
+	}
+	removeOpen(f)
+	return f, nil
+}

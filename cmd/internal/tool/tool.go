@@ -1,0 +1,169 @@
+// Package tool is the frame of every command: flags, messages, exit codes, and
+// opening inputs. A tool is one function over readers and writers, so tests run
+// it in process.
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/urfave/cli/v2"
+
+	"runner/schemas/stream"
+)
+
+// App describes one command. Usage is the whole help text, written by hand.
+type App struct {
+	Name  string
+	Usage string
+	Flags []cli.Flag
+	Run   func(ctx context.Context, env *Env) error
+}
+
+// Env is what a running tool sees of the outside.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Args           []string // operands
+	Flag           *cli.Context
+	Name           string
+}
+
+// Warnf prints one warning line for people.
+func (e *Env) Warnf(format string, a ...any) { e.say("warning: ", format, a...) }
+
+// Infof prints one line for people, when -v asks for it.
+func (e *Env) Infof(format string, a ...any) {
+	if e.Flag != nil && e.Flag.Bool("v") {
+		e.say("", format, a...)
+	}
+}
+
+// Sayf prints one line for people.
+func (e *Env) Sayf(format string, a ...any) { e.say("", format, a...) }
+
+func (e *Env) say(kind, format string, a ...any) {
+	fmt.Fprintf(e.Stderr, "%s: %s%s\n", e.Name, kind, fmt.Sprintf(format, a...))
+}
+
+// Version is the module version that the Go toolchain stamped, or devel.
+func Version() string {
+	if bi, ok := debug.ReadBuildInfo(); ok && bi.Main.Version != "" {
+		return bi.Main.Version
+	}
+	return "(devel)"
+}
+
+// Main runs the app over the process's own streams and exits.
+func Main(a App) {
+	os.Exit(a.Call(context.Background(), os.Stdin, os.Stdout, os.Stderr, os.Args[1:]))
+}
+
+var setGlobals = sync.OnceFunc(func() {
+	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version", DisableDefaultText: true}
+	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "print this help", DisableDefaultText: true}
+})
+
+// Call runs the app in process and returns its exit code.
+func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args []string) int {
+	setGlobals()
+	env := &Env{Stdin: in, Stdout: out, Stderr: errw, Name: a.Name}
+	err := a.call(ctx, env, args)
+	if err == nil {
+		return ExitOK
+	}
+	code, e := codeOf(err)
+	if e == nil || e.Err != nil {
+		fmt.Fprintf(errw, "%s: error: %v\n", a.Name, err)
+	}
+	if e != nil {
+		for _, h := range e.Hints {
+			fmt.Fprintf(errw, "%s: hint: %s\n", a.Name, h)
+		}
+		if code == ExitUsage && len(e.Hints) == 0 {
+			fmt.Fprintf(errw, "%s: hint: %s --help\n", a.Name, a.Name)
+		}
+	}
+	return code
+}
+
+func (a App) call(ctx context.Context, env *Env, args []string) error {
+	app := &cli.App{
+		Name: a.Name, HelpName: a.Name, Version: Version(), Flags: a.Flags,
+		Reader: env.Stdin, Writer: env.Stdout, ErrWriter: env.Stderr,
+		HideHelpCommand:           true,
+		DisableSliceFlagSeparator: true,
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			return Usagef("%v", err)
+		},
+		CustomAppHelpTemplate: strings.ReplaceAll(strings.TrimLeft(a.Usage, "\n"), "{{", "{{`{{`}}"),
+		Action: func(c *cli.Context) error {
+			env.Flag, env.Args = c, c.Args().Slice()
+			return a.Run(ctx, env)
+		},
+	}
+	if err := repeated(a.Flags, args); err != nil {
+		return err
+	}
+	return app.RunContext(ctx, append([]string{a.Name}, args...))
+}
+
+// repeated refuses a scalar flag given twice: the library silently keeps the last.
+func repeated(flags []cli.Flag, args []string) error {
+	takes := map[string]bool{} // flag name → takes a value
+	list := map[string]bool{}
+	canon := map[string]string{}
+	for _, f := range flags {
+		names := f.Names()
+		d, ok := f.(cli.DocGenerationFlag)
+		for _, n := range names {
+			canon[n] = names[0]
+			takes[n] = ok && d.TakesValue()
+		}
+		if s, ok := f.(cli.DocGenerationSliceFlag); ok && s.IsSliceFlag() {
+			list[names[0]] = true
+		}
+	}
+	seen := map[string]bool{}
+	for i := 0; i < len(args); i++ {
+		s := args[i]
+		if s == "--" || !strings.HasPrefix(s, "-") || s == "-" {
+			return nil
+		}
+		name, _, hasValue := strings.Cut(strings.TrimLeft(s, "-"), "=")
+		c, known := canon[name]
+		if !known {
+			continue
+		}
+		if seen[c] && !list[c] {
+			return Usagef("flag --%s is given twice", c)
+		}
+		seen[c] = true
+		if takes[name] && !hasValue {
+			i++
+		}
+	}
+	return nil
+}
+
+// StreamError turns an error of a stream reader into the right exit code: 5 when
+// the reading itself failed, 3 when the input is not a whole stream.
+func StreamError(err error) error {
+	if err == nil || err == io.EOF {
+		return nil
+	}
+	if errors.Is(err, stream.ErrRead) {
+		return Fail(ExitIO, err)
+	}
+	if errors.Is(err, stream.ErrTruncated) {
+		return Fail(ExitInput, err, "the stage before did not finish; its own message says why")
+	}
+	return Fail(ExitInput, err)
+}

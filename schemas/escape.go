@@ -1,0 +1,155 @@
+package schemas
+
+import (
+	"errors"
+	"unicode/utf8"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// AppendText appends the text form of a byte string to dst: a backslash is
+// doubled and every byte outside valid UTF-8 becomes \xHH (lower-case hex). The
+// mapping is injective, so two different file names never read the same
+// (README.md, section 2).
+func AppendText(dst, src []byte) []byte {
+	start := 0
+	for i := 0; i < len(src); {
+		c := src[i]
+		if c < utf8.RuneSelf && c != '\\' {
+			i++
+			continue
+		}
+		if c == '\\' {
+			dst = append(dst, src[start:i]...)
+			dst = append(dst, '\\', '\\')
+			i++
+			start = i
+			continue
+		}
+		_, size := utf8.DecodeRune(src[i:])
+		if size > 1 {
+			i += size
+			continue
+		}
+		dst = append(dst, src[start:i]...)
+		dst = append(dst, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+		i++
+		start = i
+	}
+	return append(dst, src[start:]...)
+}
+
+// Text is AppendText for strings.
+func Text(s string) string { return string(AppendText(nil, []byte(s))) }
+
+// ErrText says that a text is not the escape of any byte string.
+var ErrText = errors.New("text is not an escaped byte string")
+
+// Untext is the inverse of Text. It refuses every text that Text cannot have
+// produced, so that a name has exactly one spelling.
+func Untext(s string) ([]byte, error) {
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			out = append(out, s[i])
+			continue
+		}
+		switch {
+		case i+1 < len(s) && s[i+1] == '\\':
+			out = append(out, '\\')
+			i++
+		case i+3 < len(s) && s[i+1] == 'x':
+			hi, lo := unhex(s[i+2]), unhex(s[i+3])
+			if hi < 0 || lo < 0 {
+				return nil, ErrText
+			}
+			out = append(out, byte(hi<<4|lo))
+			i += 3
+		default:
+			return nil, ErrText
+		}
+	}
+	if string(AppendText(nil, out)) != s {
+		return nil, ErrText
+	}
+	return out, nil
+}
+
+func unhex(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c && c <= 'f':
+		return int(c-'a') + 10
+	}
+	return -1
+}
+
+// AppendQuote appends s as a JSON string in the contract's byte form: only the
+// quote, the backslash and control characters are escaped. s must be valid UTF-8.
+func AppendQuote(dst, s []byte) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		dst = appendEscape(dst, c)
+		start = i + 1
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, '\\', 'b')
+	case '\t':
+		return append(dst, '\\', 't')
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\f':
+		return append(dst, '\\', 'f')
+	case '\r':
+		return append(dst, '\\', 'r')
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+}
+
+// AppendTextQuote appends the JSON string of the text form of raw bytes.
+func AppendTextQuote(dst, raw []byte) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(raw); {
+		c := raw[i]
+		if c >= 0x20 && c < utf8.RuneSelf && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		size := 1
+		if c >= utf8.RuneSelf {
+			if _, size = utf8.DecodeRune(raw[i:]); size > 1 {
+				i += size
+				continue
+			}
+		}
+		dst = append(dst, raw[start:i]...)
+		switch {
+		case c == '\\':
+			dst = append(dst, `\\\\`...)
+		case c >= utf8.RuneSelf:
+			dst = append(dst, '\\', '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+		default:
+			dst = appendEscape(dst, c)
+		}
+		i++
+		start = i
+	}
+	dst = append(dst, raw[start:]...)
+	return append(dst, '"')
+}

@@ -1,0 +1,108 @@
+package stream
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+
+	"runner/schemas"
+)
+
+// Writer writes one stream. It is not safe for concurrent use. After an error
+// every further call returns that error.
+type Writer struct {
+	w   *bufio.Writer
+	sum hash.Hash
+	h   Header
+	n   uint64
+	err error
+}
+
+// NewWriter writes and flushes the header: from here on the producer is ready.
+func NewWriter(w io.Writer, h Header) (*Writer, error) {
+	if !schemas.ValidRunID(h.RunID) {
+		return nil, fmt.Errorf("run id %q: want 1 to 128 of A-Z a-z 0-9 _ -", h.RunID)
+	}
+	h.Schema = schemas.SchemaHeader
+	s := &Writer{w: bufio.NewWriterSize(w, 256<<10), sum: sha256.New(), h: h}
+	line, err := schemas.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	s.put(line)
+	return s, s.Flush()
+}
+
+func (s *Writer) put(line []byte) {
+	if s.err != nil {
+		return
+	}
+	if len(line)+1 > MaxLine {
+		s.err = fmt.Errorf("%w: line of %d bytes, at most %d", ErrForm, len(line)+1, MaxLine)
+		return
+	}
+	s.sum.Write(line)
+	s.sum.Write(newline)
+	if _, s.err = s.w.Write(line); s.err == nil {
+		s.err = s.w.WriteByte('\n')
+	}
+}
+
+var newline = []byte{'\n'}
+
+// Write encodes v as one record. v must carry schema first and run_id second.
+func (s *Writer) Write(v any) error {
+	line, err := schemas.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return s.WriteRaw(line)
+}
+
+// WriteRaw writes one record line, given without its LF, as it is.
+func (s *Writer) WriteRaw(line []byte) error {
+	s.n++
+	s.put(line)
+	return s.err
+}
+
+// WriteBlock writes n whole record lines at once, each ended by LF. The caller
+// vouches for their form; each must be shorter than MaxLine.
+func (s *Writer) WriteBlock(block []byte, n int) error {
+	if s.err != nil {
+		return s.err
+	}
+	s.n += uint64(n)
+	s.sum.Write(block)
+	_, s.err = s.w.Write(block)
+	return s.err
+}
+
+// Flush hands everything written so far to the underlying writer.
+func (s *Writer) Flush() error {
+	if s.err == nil {
+		s.err = s.w.Flush()
+	}
+	return s.err
+}
+
+// Records is the number of records written.
+func (s *Writer) Records() uint64 { return s.n }
+
+// Seal writes the trailer and flushes. It is never deferred: a deferred seal
+// would bless a failed run.
+func (s *Writer) Seal(status schemas.Status) error {
+	if s.err != nil {
+		return s.err
+	}
+	line, err := schemas.Marshal(Trailer{schemas.SchemaTrailer, s.h.Stream, s.h.RunID, s.n,
+		hex.EncodeToString(s.sum.Sum(nil)), status})
+	if err != nil {
+		return err
+	}
+	s.put(line)
+	return s.Flush()
+}

@@ -1,0 +1,160 @@
+package schemas
+
+// Schema strings. Those that begin with "runner." live only in pipes; the others
+// enter the archive and are the v0 contract's own (README.md).
+const (
+	SchemaHeader       = "runner.stream_header.v0"
+	SchemaTrailer      = "runner.stream_trailer.v0"
+	SchemaRawEvent     = "runner.raw_event.v0"
+	SchemaStageHealth  = "runner.stage_health.v0"
+	SchemaSurfaceEntry = "runner.surface_entry.v0"
+	SchemaControl      = "runner.control.v0"
+
+	SchemaEvent       = "assay.runner.event.v0"
+	SchemaKernelEvent = "assay.runner.kernel_event.v0"
+	SchemaPolicyEvent = "assay.runner.policy_event.v0"
+	SchemaSDKEvent    = "assay.runner.sdk_event.v0"
+	SchemaHealth      = "assay.runner.observation_health.v0"
+	SchemaSurface     = "assay.runner.capability_surface.v0"
+	SchemaReport      = "assay.runner.correlation_report.v0"
+	SchemaManifest    = "assay.runner.archive_manifest.v0"
+)
+
+// Stream names, as they stand in headers and trailers.
+const (
+	StreamRaw        = "kernel.raw"
+	StreamNormalized = "kernel.normalized"
+	StreamJoined     = "run.joined"
+)
+
+// Status is the seal of a stream: complete, or partial when the observation is
+// known to have holes.
+type Status string
+
+const (
+	StatusComplete Status = "complete"
+	StatusPartial  Status = "partial"
+)
+
+// Worst returns the worse of two statuses; anything but complete is partial.
+func Worst(a, b Status) Status {
+	if a == StatusComplete && b == StatusComplete {
+		return StatusComplete
+	}
+	return StatusPartial
+}
+
+// RunStarted is line 0 of events.ndjson.
+type RunStarted struct {
+	Schema    string   `json:"schema"`
+	RunID     string   `json:"run_id"`
+	Seq       uint64   `json:"seq"`
+	Type      string   `json:"type"`
+	AgentShim string   `json:"agent_shim"`
+	Command   []string `json:"command"`
+	EnvKeys   []string `json:"env_keys"`
+}
+
+// RunFinished is line 1 of events.ndjson. ExitCode and Signal are both nil when
+// no one saw the command end.
+type RunFinished struct {
+	Schema   string `json:"schema"`
+	RunID    string `json:"run_id"`
+	Seq      uint64 `json:"seq"`
+	Type     string `json:"type"`
+	ExitCode *int   `json:"exit_code"`
+	Signal   *int   `json:"signal"`
+	Success  bool   `json:"success"`
+}
+
+// Control is one line from runner-exec to runner-capture.
+type Control struct {
+	Schema    string   `json:"schema"`
+	Op        string   `json:"op"` // started, finished
+	Command   []string `json:"command,omitempty"`
+	AgentShim string   `json:"agent_shim,omitempty"`
+	EnvKeys   []string `json:"env_keys,omitempty"`
+	ExitCode  *int     `json:"exit_code,omitempty"`
+	Signal    *int     `json:"signal,omitempty"`
+}
+
+// StageHealth is what one stage counted. Maps are written with sorted keys.
+type StageHealth struct {
+	Schema   string            `json:"schema"`
+	RunID    string            `json:"run_id"`
+	Stage    string            `json:"stage"`
+	In       uint64            `json:"in"`
+	Out      uint64            `json:"out"`
+	Filtered map[string]uint64 `json:"filtered"`
+	Counters map[string]uint64 `json:"counters"`
+	Facts    map[string]string `json:"facts"`
+	Notes    []string          `json:"notes"`
+}
+
+// Health is observation-health.json. The two network fields and the two optional
+// ones may be absent in archives of other implementations.
+type Health struct {
+	Schema            string   `json:"schema"`
+	RunID             string   `json:"run_id"`
+	Platform          string   `json:"platform"`
+	KernelLayer       string   `json:"kernel_layer"`
+	CaptureOrigin     string   `json:"capture_origin,omitempty"`
+	RingbufDrops      uint64   `json:"ringbuf_drops"`
+	PolicyLayer       string   `json:"policy_layer"`
+	SDKLayer          string   `json:"sdk_layer"`
+	CgroupCorrelation string   `json:"cgroup_correlation"`
+	NetworkCoverage   string   `json:"network_protocol_coverage,omitempty"`
+	EndpointScope     string   `json:"network_endpoint_claim_scope,omitempty"`
+	Notes             []string `json:"notes"`
+}
+
+// SurfaceEntry is one member of one set of the capability surface, in transit.
+type SurfaceEntry struct {
+	Schema string `json:"schema"`
+	RunID  string `json:"run_id"`
+	Set    string `json:"set"`
+	Value  string `json:"value"`
+}
+
+// SurfaceSets are the surface's sets in document order.
+var SurfaceSets = [...]string{
+	"filesystem_paths", "network_endpoints", "process_execs", "mcp_tools", "policy_decisions",
+}
+
+// Window is a pair of phase markers on the runner's own clock, never timestamps.
+type Window struct {
+	Start string `json:"start"`
+	End   string `json:"end"`
+}
+
+// Binding joins one policy decision to the kernel events of its window.
+type Binding struct {
+	ToolCallID       string  `json:"tool_call_id"`
+	PolicyDecision   *string `json:"policy_decision"`
+	CgroupID         *uint64 `json:"cgroup_id,omitempty"`
+	KernelEventCount uint64  `json:"kernel_event_count"`
+	Window           Window  `json:"window"`
+}
+
+// Report is correlation-report.json.
+type Report struct {
+	Schema      string    `json:"schema"`
+	RunID       string    `json:"run_id"`
+	Status      string    `json:"status"`
+	Bindings    []Binding `json:"bindings"`
+	Ambiguities []string  `json:"ambiguities"`
+}
+
+// ValidRunID reports whether s may name a run: 1 to 128 of [A-Za-z0-9_-].
+func ValidRunID(s string) bool {
+	if len(s) == 0 || len(s) > 128 {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}
