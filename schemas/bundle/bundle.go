@@ -1,0 +1,105 @@
+// Package bundle reads and writes the archive of a run: eight members in a tar
+// stream with fixed header fields, in gzip or plain (schemas/README.md, section 6).
+//
+// The reader is made for hostile input. It needs constant memory, accepts
+// regular files alone, and calls an archive read only when its end was checked.
+//
+// Archives of other implementations differ in header details that say nothing
+// about the run. The reader takes those as facts: GNU or POSIX magic, type flag
+// '0' or NUL, any octal mode, owner, time and device number, any ASCII owner
+// name, every octal layout of the checksum, zero blocks up to the next 10,240
+// byte record at the end, and any gzip header. Everything else that the tar
+// format offers is refused.
+package bundle
+
+import (
+	"errors"
+
+	"runner/schemas"
+)
+
+// Member names.
+const (
+	ManifestName = "manifest.json"
+	SurfaceName  = "capability-surface.json"
+	ReportName   = "correlation-report.json"
+	EventsName   = "events.ndjson"
+	KernelName   = "layers/kernel.ndjson"
+	PolicyName   = "layers/policy.ndjson"
+	SDKName      = "layers/sdk.ndjson"
+	HealthName   = "observation-health.json"
+)
+
+// Spec says what a member holds.
+type Spec struct {
+	Name   string
+	Schema string // schema string of the document, or of every line
+	Lines  bool   // NDJSON; otherwise one JSON object without a final newline
+}
+
+// Members is the member set of an archive, in archive order.
+var Members = [...]Spec{
+	{ManifestName, schemas.SchemaManifest, false},
+	{SurfaceName, schemas.SchemaSurface, false},
+	{ReportName, schemas.SchemaReport, false},
+	{EventsName, schemas.SchemaEvent, true},
+	{KernelName, schemas.SchemaKernelEvent, true},
+	{PolicyName, schemas.SchemaPolicyEvent, true},
+	{SDKName, schemas.SchemaSDKEvent, true},
+	{HealthName, schemas.SchemaHealth, false},
+}
+
+// Lookup returns the spec of the named member.
+func Lookup(name string) (Spec, bool) {
+	for _, m := range Members {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Spec{}, false
+}
+
+// Member is one file of an archive, as its header declares it.
+type Member struct {
+	Name string
+	Size int64 // bytes
+}
+
+// Limits bound what a reader accepts. Exceeding one is ErrLimit.
+type Limits struct {
+	Total   int64 // bytes of the uncompressed tar stream
+	Member  int64 // bytes of one member
+	Members int   // number of members
+	// Ratio is the largest accepted quotient of uncompressed and compressed
+	// bytes, asked for only once more than Free uncompressed bytes came out.
+	Ratio, Free int64
+}
+
+// DefaultLimits are generous for records and small for bombs: the most
+// repetitive record, one path of 4,093 bytes opened again and again, compresses
+// some 350 times, a bomb 1,030 times.
+var DefaultLimits = Limits{Total: 32 << 30, Member: MaxMember, Members: 64, Ratio: 600, Free: 256 << 20}
+
+// MaxMember is the largest member a USTAR header can declare, in bytes.
+const MaxMember = 8<<30 - 1
+
+// Error classes. Every error of Open and of a Reader wraps exactly one of them.
+var (
+	// ErrNotArchive: neither gzip nor tar, or a tar dialect without a known magic.
+	ErrNotArchive = errors.New("not an archive")
+	// ErrTruncated: the input ends before the archive does.
+	ErrTruncated = errors.New("archive is truncated")
+	// ErrCorrupt: gzip data or checksum, or a tar header's checksum, is wrong.
+	ErrCorrupt = errors.New("archive is damaged")
+	// ErrHostile: a link, device, directory, extension header, or a name that is
+	// not a plain relative path, or hidden bytes in headers or padding.
+	ErrHostile = errors.New("archive member refused")
+	// ErrOrder: a member twice, or not manifest first and then byte order.
+	ErrOrder = errors.New("archive members out of order")
+	// ErrLimit: larger than the limits.
+	ErrLimit = errors.New("archive exceeds a limit")
+	// ErrTrailing: data behind the end of the tar or gzip stream.
+	ErrTrailing = errors.New("data after the end of the archive")
+	// ErrRead is the underlying reader's failure, not the archive's.
+	ErrRead = errors.New("reading")
+)

@@ -1,0 +1,95 @@
+package bundle
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"sort"
+
+	"github.com/klauspost/compress/gzip"
+
+	"runner/schemas"
+)
+
+// File is one entry of the manifest.
+type File struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"` // "sha256:" and 64 hex digits, of the member's bytes
+	Bytes  int64  `json:"bytes"`
+}
+
+// Manifest is manifest.json. It lists every member but itself.
+type Manifest struct {
+	Schema string          `json:"schema"`
+	RunID  string          `json:"run_id"`
+	Files  map[string]File `json:"files"` // key: the path
+}
+
+// Source is one member to be written, its digest known beforehand.
+type Source struct {
+	File
+	Content io.Reader // yields exactly File.Bytes bytes
+}
+
+// Write writes the archive of the given members, the manifest in front of them
+// and the others in byte order, as gzip to w. It returns the archive's identity,
+// the hex SHA-256 of the uncompressed tar stream. Same members, same bytes.
+func Write(w io.Writer, runID string, members []Source) (identity string, err error) {
+	members = append([]Source(nil), members...)
+	sort.Slice(members, func(i, j int) bool { return members[i].Path < members[j].Path })
+	m := Manifest{Schema: schemas.SchemaManifest, RunID: runID, Files: map[string]File{}}
+	for _, s := range members {
+		if _, twice := m.Files[s.Path]; twice || s.Path == ManifestName || !validName(s.Path) {
+			return "", fmt.Errorf("member %q: a name given twice, reserved, or not a plain relative path", s.Path)
+		}
+		m.Files[s.Path] = s.File
+	}
+	doc, err := schemas.Marshal(m)
+	if err != nil {
+		return "", err
+	}
+	zw, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	tw := tar.NewWriter(io.MultiWriter(sum, zw))
+	if err := put(tw, ManifestName, int64(len(doc)), nil, doc); err != nil {
+		return "", err
+	}
+	for _, s := range members {
+		if err := put(tw, s.Path, s.Bytes, s.Content, nil); err != nil {
+			return "", err
+		}
+	}
+	if err := tw.Close(); err != nil {
+		return "", err
+	}
+	if err := zw.Close(); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// put writes one member. The tar library refuses what USTAR cannot express, a
+// size above MaxMember among it, and content longer than the size.
+func put(tw *tar.Writer, name string, size int64, content io.Reader, doc []byte) error {
+	h := tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, Format: tar.FormatUSTAR}
+	if err := tw.WriteHeader(&h); err != nil {
+		return fmt.Errorf("member %s: %w", name, err)
+	}
+	if content == nil {
+		_, err := tw.Write(doc)
+		return err
+	}
+	n, err := io.Copy(tw, content)
+	if err == nil && n != size {
+		err = fmt.Errorf("%d bytes, expected %d", n, size)
+	}
+	if err != nil {
+		return fmt.Errorf("member %s: %w", name, err)
+	}
+	return nil
+}
