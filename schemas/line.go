@@ -1,0 +1,331 @@
+package schemas
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// ErrRunID says that a line belongs to another run than the one being read.
+var ErrRunID = errors.New("line of another run")
+
+// LineError says what is wrong with a line and where.
+type LineError struct {
+	Offset int // bytes from the start of the line
+	Reason string
+	Class  error // ErrRunID, or nil
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("byte %d: %s", e.Offset, e.Reason) }
+func (e *LineError) Unwrap() error { return e.Class }
+
+// scanner walks one compact JSON object. It is strict and does not allocate
+// while lines are good: strings without escapes alias the line, the others are
+// unescaped into buf. The first fault stays in err.
+type scanner struct {
+	b   []byte
+	i   int
+	buf []byte
+	err *LineError
+}
+
+func (s *scanner) reset(line []byte) { s.b, s.i, s.buf, s.err = line, 0, s.buf[:0], nil }
+
+// fail notes the first fault and returns false, so that callers can return it.
+func (s *scanner) fail(format string, a ...any) bool {
+	if s.err == nil {
+		s.err = &LineError{Offset: s.i, Reason: fmt.Sprintf(format, a...)}
+	}
+	return false
+}
+
+// lit steps over exactly this text.
+func (s *scanner) lit(text string) bool {
+	if len(s.b)-s.i >= len(text) && string(s.b[s.i:s.i+len(text)]) == text {
+		s.i += len(text)
+		return true
+	}
+	return s.fail("expected %s", text)
+}
+
+// key reads `"name":` and returns name. Keys are plain lower-case names; an
+// escaped spelling of one is as unknown as any other.
+func (s *scanner) key() ([]byte, bool) {
+	i := s.i
+	if i >= len(s.b) || s.b[i] != '"' {
+		return nil, s.fail("expected a key")
+	}
+	i++
+	start := i
+	for i < len(s.b) && (s.b[i] == '_' || 'a' <= s.b[i] && s.b[i] <= 'z' || '0' <= s.b[i] && s.b[i] <= '9') {
+		i++
+	}
+	if i+1 >= len(s.b) || s.b[i] != '"' || s.b[i+1] != ':' {
+		return nil, s.fail("expected a key of lower-case letters, digits and _, then a colon")
+	}
+	s.i = i + 2
+	return s.b[start:i], true
+}
+
+// more is called behind a value: true at a comma, which it steps over; false at
+// the closing brace that ends the line, or after a fault.
+func (s *scanner) more() bool {
+	if s.i < len(s.b) {
+		switch s.b[s.i] {
+		case ',':
+			s.i++
+			return true
+		case '}':
+			if s.i+1 != len(s.b) {
+				s.i++
+				return s.fail("data after the object")
+			}
+			return false
+		}
+	}
+	return s.fail("expected a comma or the end of the object")
+}
+
+// uint reads a canonical decimal of at most limit.
+func (s *scanner) uint(limit uint64) (uint64, bool) {
+	b, i := s.b, s.i
+	var v uint64
+	for ; i < len(b); i++ {
+		d := uint64(b[i] - '0')
+		if d > 9 {
+			break
+		}
+		if v >= math.MaxUint64/10 && (v > math.MaxUint64/10 || d > math.MaxUint64%10) {
+			return 0, s.fail("number is too large, at most %d", limit)
+		}
+		v = v*10 + d
+	}
+	n := i - s.i
+	switch {
+	case n == 0:
+		return 0, s.fail("expected an unsigned integer")
+	case n > 1 && b[s.i] == '0':
+		return 0, s.fail("number with a leading zero")
+	case v > limit:
+		return 0, s.fail("number is too large, at most %d", limit)
+	case i < len(b) && (b[i] == '.' || b[i] == 'e' || b[i] == 'E'):
+		return 0, s.fail("expected an integer, not a float")
+	}
+	s.i = i
+	return v, true
+}
+
+func (s *scanner) uint32() (uint32, bool) {
+	v, ok := s.uint(math.MaxUint32)
+	return uint32(v), ok
+}
+
+// int reads a canonical decimal between min and max, which straddle zero.
+func (s *scanner) int(min, max int64) (int64, bool) {
+	if s.i >= len(s.b) || s.b[s.i] != '-' {
+		v, ok := s.uint(uint64(max))
+		return int64(v), ok
+	}
+	start := s.i
+	s.i++
+	v, ok := s.uint(-uint64(min))
+	if !ok {
+		return 0, false
+	}
+	if v == 0 {
+		s.i = start
+		return 0, s.fail("minus zero is not canonical")
+	}
+	return -int64(v), true
+}
+
+const (
+	everyByte = 0x0101010101010101
+	highBits  = 0x8080808080808080
+)
+
+// special marks the high bit of the bytes of x that a JSON string cannot hold
+// as they are. Only the lowest mark is exact: a borrow can set false marks
+// above a true one.
+func special(x uint64) uint64 {
+	quote := x ^ '"'*everyByte
+	slash := x ^ '\\'*everyByte
+	return ((quote-everyByte)&^quote | (slash-everyByte)&^slash | (x-' '*everyByte)&^x) & highBits
+}
+
+// str reads a string. The result aliases the line or the scanner's buffer and is
+// never nil when ok.
+func (s *scanner) str() ([]byte, bool) {
+	b := s.b
+	if s.i >= len(b) || b[s.i] != '"' {
+		return nil, s.fail("expected a string")
+	}
+	start := s.i + 1
+	i := start
+	var high uint64
+	for i+8 <= len(b) {
+		x := binary.LittleEndian.Uint64(b[i:])
+		if m := special(x); m != 0 {
+			n := bits.TrailingZeros64(m) &^ 7
+			high |= x & (1<<n - 1)
+			i += n / 8
+			goto found
+		}
+		high |= x
+		i += 8
+	}
+	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
+		high |= uint64(b[i])
+		i++
+	}
+found:
+	if i >= len(b) {
+		return nil, s.fail("string without an end")
+	}
+	if b[i] != '"' {
+		return s.strSlow(start, i)
+	}
+	if high&highBits != 0 && !utf8.Valid(b[start:i]) {
+		return nil, s.fail("string is not valid UTF-8")
+	}
+	s.i = i + 1
+	return b[start:i:i], true
+}
+
+// strSlow finishes a string that holds an escape at i, or a fault there.
+func (s *scanner) strSlow(start, i int) ([]byte, bool) {
+	b, from := s.b, len(s.buf)
+	s.buf = append(s.buf, b[start:i]...)
+	for i < len(b) {
+		switch c := b[i]; {
+		case c == '"':
+			out := s.buf[from:len(s.buf):len(s.buf)]
+			if !utf8.Valid(out) {
+				return nil, s.fail("string is not valid UTF-8")
+			}
+			s.i = i + 1
+			return out, true
+		case c < 0x20:
+			s.i = i
+			return nil, s.fail("control character in a string")
+		case c != '\\':
+			s.buf = append(s.buf, c)
+			i++
+		default:
+			n := s.escape(b[i:])
+			if n == 0 {
+				s.i = i
+				return nil, s.fail("bad escape in a string")
+			}
+			i += n
+		}
+	}
+	return nil, s.fail("string without an end")
+}
+
+// escape appends the character of the escape that e begins with and returns the
+// escape's length, 0 when it is not one. A lone surrogate is none.
+func (s *scanner) escape(e []byte) int {
+	if len(e) < 2 {
+		return 0
+	}
+	switch e[1] {
+	case '"', '\\', '/':
+		s.buf = append(s.buf, e[1])
+	case 'b':
+		s.buf = append(s.buf, '\b')
+	case 't':
+		s.buf = append(s.buf, '\t')
+	case 'n':
+		s.buf = append(s.buf, '\n')
+	case 'f':
+		s.buf = append(s.buf, '\f')
+	case 'r':
+		s.buf = append(s.buf, '\r')
+	case 'u':
+		r := hex4(e)
+		switch {
+		case r < 0:
+			return 0
+		case r < 0xd800 || r > 0xdfff:
+			s.buf = utf8.AppendRune(s.buf, r)
+			return 6
+		case r > 0xdbff || len(e) < 12:
+			return 0
+		}
+		low := hex4(e[6:])
+		if low < 0xdc00 || low > 0xdfff {
+			return 0
+		}
+		s.buf = utf8.AppendRune(s.buf, (r-0xd800)<<10+(low-0xdc00)+0x10000)
+		return 12
+	default:
+		return 0
+	}
+	return 2
+}
+
+// hex4 is the value of \uXXXX at the start of e, -1 when it is not one.
+func hex4(e []byte) rune {
+	if len(e) < 6 || e[0] != '\\' || e[1] != 'u' {
+		return -1
+	}
+	var r rune
+	for _, c := range e[2:6] {
+		if 'A' <= c && c <= 'F' {
+			c += 'a' - 'A'
+		}
+		d := unhex(c)
+		if d < 0 {
+			return -1
+		}
+		r = r<<4 | rune(d)
+	}
+	return r
+}
+
+// text reads a string that must be the text form of some byte string.
+func (s *scanner) text() ([]byte, bool) {
+	at := s.i
+	v, ok := s.str()
+	// Only a backslash can make valid UTF-8 not a text, and only an escaped
+	// string holds one.
+	if ok && s.i-at != len(v)+2 && !validText(v) {
+		s.i = at
+		return nil, s.fail("%v", ErrText)
+	}
+	return v, ok
+}
+
+// word reads a string that must be one of a closed set and returns the set's
+// own copy of it, so that nothing is allocated.
+func (s *scanner) word(set map[string]string) (string, bool) {
+	at := s.i
+	v, ok := s.str()
+	if !ok {
+		return "", false
+	}
+	w, ok := set[string(v)]
+	if !ok {
+		s.i = at
+		return "", s.fail("unknown word %.60q", v)
+	}
+	return w, true
+}
+
+func words(w ...string) map[string]string {
+	m := make(map[string]string, len(w))
+	for _, s := range w {
+		m[s] = s
+	}
+	return m
+}
+
+// validText reports whether v is the text form of some byte string.
+func validText(v []byte) bool {
+	_, err := Untext(string(v))
+	return err == nil
+}
