@@ -1,0 +1,144 @@
+//go:build linux
+
+package main
+
+import (
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"runner/testdata/workload/made"
+)
+
+// sqe is one submission entry of io_uring(7).
+type sqe struct {
+	opcode, flags uint8
+	ioprio        uint16
+	fd            int32
+	off, addr     uint64
+	len, opFlags  uint32
+	userData      uint64
+	bufIndex      uint16
+	personality   uint16
+	slot          int32
+	_             [2]uint64
+}
+
+type cqe struct {
+	userData uint64
+	res      int32
+	flags    uint32
+}
+
+// offsets serves both sides; on the completion side the sixth field is called
+// cqes and says where the completions begin.
+type offsets struct {
+	head, tail, ringMask, ringEntries, flags, dropped, array, resv1 uint32
+	userAddr                                                        uint64
+}
+
+type ringParams struct {
+	sqEntries, cqEntries, flags, threadCPU, threadIdle, features, wqFd uint32
+	resv                                                               [3]uint32
+	sq, cq                                                             offsets
+}
+
+const (
+	opConnect  = 16
+	opOpenat   = 18
+	opOpenat2  = 28
+	opMkdirat  = 37
+	asyncEntry = 1 << 4 // IOSQE_ASYNC: a kernel worker does it
+)
+
+type uring struct {
+	fd      int
+	sq, cq  []byte
+	entries []byte
+	p       ringParams
+}
+
+func newRing() (*uring, error) {
+	u := new(uring)
+	r := made.Call(unix.SYS_IO_URING_SETUP, 8, uintptr(unsafe.Pointer(&u.p)))
+	if r < 0 {
+		return nil, unix.Errno(-r)
+	}
+	u.fd = int(r)
+	var err error
+	size := func(n uint32) int { return int(n) }
+	const rw, shared = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | unix.MAP_POPULATE
+	if u.sq, err = unix.Mmap(u.fd, 0, size(u.p.sq.array+4*u.p.sqEntries), rw, shared); err != nil {
+		return nil, err
+	}
+	if u.cq, err = unix.Mmap(u.fd, 0x8000000, size(u.p.cq.dropped+16*u.p.cqEntries), rw, shared); err != nil {
+		return nil, err
+	}
+	u.entries, err = unix.Mmap(u.fd, 0x10000000, size(64*u.p.sqEntries), rw, shared)
+	return u, err
+}
+
+func word(b []byte, off uint32) *uint32 { return (*uint32)(unsafe.Pointer(&b[off])) }
+
+// do submits one entry, waits for its completion and returns the result.
+func (u *uring) do(e sqe) int64 {
+	tail := atomic.LoadUint32(word(u.sq, u.p.sq.tail))
+	i := tail & *word(u.sq, u.p.sq.ringMask)
+	*(*sqe)(unsafe.Pointer(&u.entries[64*i])) = e
+	*word(u.sq, u.p.sq.array+4*i) = i
+	atomic.StoreUint32(word(u.sq, u.p.sq.tail), tail+1)
+	made.Must("io_uring_enter", made.Call(unix.SYS_IO_URING_ENTER, uintptr(u.fd), 1, 1, 1, 0, 0))
+	head := atomic.LoadUint32(word(u.cq, u.p.cq.head))
+	for atomic.LoadUint32(word(u.cq, u.p.cq.tail)) == head {
+		runtime.Gosched()
+	}
+	at := u.p.cq.dropped + 16*(head&*word(u.cq, u.p.cq.ringMask))
+	res := (*cqe)(unsafe.Pointer(&u.cq[at])).res
+	atomic.StoreUint32(word(u.cq, u.p.cq.head), head+1)
+	return int64(res)
+}
+
+// ring opens and connects through io_uring, inline and in a worker.
+func ring() {
+	u, err := newRing()
+	if err != nil {
+		made.Skipped("io_uring", err)
+		return
+	}
+	defer unix.Close(u.fd)
+	for _, v := range []struct {
+		name  string
+		flags uint8
+		open  uint32
+	}{{"M-ring", 0, create}, {"M-ring-async", asyncEntry, create}, {"M-ring-enoent", 0, unix.O_RDONLY}} {
+		r := u.do(sqe{opcode: opOpenat, flags: v.flags, fd: cwd, addr: uint64(made.Str(v.name)), len: 0o640, opFlags: v.open})
+		made.Line("io_uring_openat", 1, at(v.name), r, made.Flags(uint64(v.open), 0o640))
+		if r >= 0 {
+			unix.Close(int(r))
+		}
+	}
+	how := unix.OpenHow{Flags: create, Mode: 0o620, Resolve: unix.RESOLVE_NO_MAGICLINKS}
+	r := u.do(sqe{opcode: opOpenat2, fd: cwd, addr: uint64(made.Str(at("M-ring2"))), len: unix.SizeofOpenHow, off: uint64(uintptr(unsafe.Pointer(&how)))})
+	runtime.KeepAlive(&how)
+	made.Line("io_uring_openat2", 1, at("M-ring2"), r, made.Flags(create, 0o620), made.Resolve(unix.RESOLVE_NO_MAGICLINKS))
+	unix.Close(int(r))
+
+	addr, stop := listen4("ring")
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	made.Must("socket", made.Ret(err))
+	sa := inet4(addr)
+	r = u.do(sqe{opcode: opConnect, fd: int32(fd), addr: uint64(uintptr(unsafe.Pointer(&sa))), off: unix.SizeofSockaddrInet4})
+	runtime.KeepAlive(&sa)
+	made.Line("io_uring_connect", 2, text4(addr), r)
+	unix.Close(fd)
+	stop()
+
+	r = u.do(sqe{opcode: opMkdirat, fd: cwd, addr: uint64(made.Str("M-ring-dir")), len: 0o755})
+	if r == -int64(unix.EINVAL) {
+		made.Skipped("io_uring_other", unix.EINVAL)
+		return
+	}
+	made.Line("io_uring_other", 240, "", r, made.Null(), made.NoRet())
+}

@@ -1,0 +1,128 @@
+//go:build linux
+
+package main
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"runner/testdata/workload/made"
+)
+
+// A script is what a forked child does: raw system calls, nothing else, because
+// the child is one thread of a Go program whose other threads are gone.
+type script []step
+
+type step struct {
+	nr uintptr
+	a  [4]uintptr
+	n  int // how often, 0 is once
+}
+
+func call(nr uintptr, a ...uintptr) step {
+	s := step{nr: nr}
+	copy(s.a[:], a)
+	return s
+}
+
+func openStep(path string) step {
+	return call(unix.SYS_OPENAT, cwd, made.Str(path), create, 0o644)
+}
+
+func nap(ms int64) step {
+	ts := &unix.Timespec{Nsec: ms * 1e6}
+	naps = append(naps, ts)
+	return call(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(ts)), 0)
+}
+
+var naps []*unix.Timespec
+
+// steps that are not system calls
+const (
+	forkStep     = ^uintptr(0) // fork again, the parent exits
+	reopenStep   = ^uintptr(1) // open and close a[0], n times
+	selfMoveStep = ^uintptr(2) // open a[0] for writing, write "0", close
+)
+
+// fork runs the script in a child and returns its pid. The child exits with the
+// errno of the step that failed.
+func fork(s script) int {
+	s = append(script(nil), s...) // nothing in the child may allocate
+	pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if errno != 0 {
+		made.Must("fork", -int64(errno))
+	}
+	if pid == 0 {
+		play(s)
+	}
+	return int(pid)
+}
+
+var zero = [2]byte{'0', '\n'}
+
+//go:norace
+//go:nosplit
+func play(s script) {
+	var errno syscall.Errno
+	for i := 0; i < len(s); i++ {
+		st := &s[i]
+		switch st.nr {
+		case forkStep:
+			var pid uintptr
+			pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+			if errno == 0 && pid != 0 {
+				syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+			}
+		case reopenStep:
+			for n := 0; n < st.n && errno == 0; n++ {
+				var fd uintptr
+				fd, _, errno = syscall.RawSyscall6(unix.SYS_OPENAT, cwd, st.a[0], create, 0o644, 0, 0)
+				if errno == 0 {
+					syscall.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
+				}
+			}
+		case selfMoveStep:
+			var fd uintptr
+			fd, _, errno = syscall.RawSyscall6(unix.SYS_OPENAT, cwd, st.a[0], unix.O_WRONLY, 0, 0, 0)
+			if errno == 0 {
+				_, _, errno = syscall.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&zero[0])), 2)
+				syscall.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
+			}
+		default:
+			_, _, errno = syscall.RawSyscall6(st.nr, st.a[0], st.a[1], st.a[2], st.a[3], 0, 0)
+		}
+		if errno != 0 {
+			syscall.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(errno), 0, 0)
+		}
+	}
+	for {
+		syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+	}
+}
+
+// wait returns the exit status of a child, 128 and the signal if it was killed.
+func wait(pid int) int {
+	var ws syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(pid, &ws, 0, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			made.Must("wait4", made.Ret(err))
+		}
+		if ws.Signaled() {
+			return 128 + int(ws.Signal())
+		}
+		return ws.ExitStatus()
+	}
+}
+
+// done waits and stops the workload unless the child did all of its script.
+func done(what string, pid int) {
+	if s := wait(pid); s != 0 {
+		made.Must(what, -int64(s))
+	}
+}
