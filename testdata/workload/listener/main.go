@@ -1,6 +1,7 @@
-// Listener accepts and closes connections on a loopback port of the kernel's
-// choice, prints the address, and ends with its standard input. Fixtures start it
-// outside the measured run.
+// Listener is both ends of a connection on this machine. Without operands it
+// accepts and closes connections on a loopback port of the kernel's choice,
+// prints the address, and ends with its standard input; fixtures start it outside
+// the measured run. "listener dial ADDRESS" connects once.
 package main
 
 import (
@@ -11,10 +12,23 @@ import (
 )
 
 func main() {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "listener:", err)
 		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 2 && args[0] == "dial" {
+		c, err := net.Dial("tcp", args[1])
+		if err != nil {
+			return err
+		}
+		return c.Close()
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
 	}
 	fmt.Println(l.Addr())
 	go func() {
@@ -26,5 +40,6 @@ func main() {
 			c.Close()
 		}
 	}()
-	io.Copy(io.Discard, os.Stdin)
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
 }

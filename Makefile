@@ -1,0 +1,53 @@
+# make help lists what there is. Shell longer than a line stands in scripts/.
+
+TOOLS    := runner-exec runner-capture runner-normalize runner-correlate runner-pack runner-verify
+PREFIX   ?= /usr/local
+FUZZTIME ?= 30s
+BENCH    ?=
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
+
+# The BPF objects are committed; only who changes bpf/*.c or bpf/*.h needs this compiler.
+export BPF2GO_CC     := clang-19
+export BPF2GO_STRIP  := llvm-strip-19
+export BPF2GO_CFLAGS := -O2 -g -mcpu=v3 -Wall -Werror
+
+.PHONY: all build demo test check generate golden fuzz bench install clean help
+
+all: build
+
+build: ## build the tools into bin/ (no clang needed)
+	CGO_ENABLED=0 go build -trimpath -o bin/ $(TOOLS:%=./cmd/%)
+
+demo: build ## one measured run (root), or a recorded one replayed; verified, explained
+	@sh scripts/demo.sh
+
+test: build ## vet and all tests; as root the privileged ones too, where a skip is a failure
+	@sh scripts/test.sh
+
+check: ## formatting, vet, staticcheck, known vulnerabilities, module files, shell scripts
+	@sh scripts/check.sh $(STATICCHECK) $(GOVULNCHECK)
+
+generate: ## rebuild the BPF objects (clang-19, llvm-strip-19); GENERATE=--compare fails on a difference
+	@sh scripts/generate.sh $(GENERATE)
+
+golden: ## rewrite the golden files from what the tools print now; read the difference
+	go test ./cmd/... ./schemas/... -run Golden -update
+	git --no-pager diff --stat -- testdata
+
+fuzz: ## run every fuzz target for FUZZTIME each
+	@sh scripts/fuzz.sh $(FUZZTIME)
+
+bench: build ## print the table of ratios (root); BENCH=short for a quick look
+	@go run ./testdata/bench $(BENCH)
+
+install: build ## into DESTDIR/PREFIX/bin
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(TOOLS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
+
+clean: ## remove bin/
+	rm -rf bin
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile

@@ -1,0 +1,30 @@
+#!/bin/sh
+# make check: everything that reads the sources and runs nothing of ours.
+#   scripts/check.sh STATICCHECK@VERSION GOVULNCHECK@VERSION
+set -u
+cd "$(dirname "$0")/.." || exit 1
+bad=0
+must() { # must WHAT COMMAND…
+	what=$1
+	shift
+	if "$@"; then echo "ok    $what"; else echo "FAIL  $what" && bad=1; fi
+}
+# shellcheck disable=SC2317 # called through must
+formatted() { test -z "$(gofmt -l bpf cmd schemas testdata | tee /dev/stderr)"; }
+
+must gofmt formatted
+must "go vet" go vet ./... ./testdata/workload/... ./testdata/bench/...
+must "go mod tidy" go mod tidy -diff
+must "go mod verify" go mod verify
+must staticcheck go run "$1" ./...
+must govulncheck go run "$2" ./...
+for os in darwin windows; do
+	must "build for $os" env GOOS=$os CGO_ENABLED=0 go build -o /dev/null ./cmd/...
+done
+must "build for linux/arm64" env GOARCH=arm64 CGO_ENABLED=0 go build -o /dev/null ./cmd/...
+if command -v shellcheck >/dev/null; then
+	must shellcheck shellcheck -x scripts/*.sh testdata/fixtures/*.sh .ci/run
+else
+	echo "SKIPPED, NOT CHECKED: shellcheck is not installed"
+fi
+exit $bad

@@ -1,0 +1,33 @@
+#!/bin/sh
+# make test: go vet, then every test. As root on a kernel that can be observed,
+# the privileged tests run too and a skip among them is a failure. What was
+# skipped is listed last, so that it cannot pass unseen.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+log=$(mktemp) && status=$(mktemp) || exit 1
+trap 'rm -f "$log" "$status"' EXIT
+
+go vet ./... ./testdata/workload/... ./testdata/bench/... || exit 1
+
+if [ "$(id -u)" = 0 ]; then
+	if reason=$(bin/runner-capture --probe 2>&1); then
+		RUNNER_REQUIRE_BPF=1
+		export RUNNER_REQUIRE_BPF
+		echo "privileged tests: included, a skip there is a failure"
+	else
+		echo "privileged tests: NOT RUN, this kernel cannot be observed: $reason"
+	fi
+else
+	echo "privileged tests: NOT RUN, they need root: sudo make test"
+fi
+
+# -count=1: the kernel is an input that the test cache does not know.
+{
+	go test -v -count=1 -timeout 40m "$@" ./... 2>&1
+	echo $? >"$status"
+} | tee "$log" | grep -Ev '^ *(=== (RUN|PAUSE|CONT|NAME)|--- PASS|PASS$)'
+
+echo
+echo "passed: $(grep -c '^ *--- PASS' "$log")  failed: $(grep -c '^ *--- FAIL' "$log")  skipped: $(grep -c '^ *--- SKIP' "$log")"
+grep -o 'SKIPPED, NOT TESTED: .*' "$log" | sort | uniq -c
+exit "$(cat "$status")"
