@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"runner/schemas"
+	"runner/schemas/stream"
+)
+
+func TestRefusals(t *testing.T) {
+	line := func(s string) func(w *stream.Writer) { return func(w *stream.Writer) { w.WriteRaw([]byte(s)) } }
+	head := `{"schema":"assay.runner.kernel_event.v0","run_id":"run_01",`
+	for _, c := range []struct {
+		name string
+		in   input
+		want string
+	}{
+		{"gap in seq", input{raw: line(head + `"seq":1,"pid":1,"event_type":4,"kind":"exec","value":"/x"}`)}, "stdin:4: malformed line: kernel line has seq 1, expected 0"},
+		{"bad kernel line", input{raw: line(head + `"seq":0,"pid":1,"event_type":4,"kind":"openat","value":"/x"}`)}, "stdin:4: malformed line: kernel line: "},
+		{"unknown schema", input{raw: line(`{"schema":"other","run_id":"run_01"}`)}, `unknown schema "other"`},
+		{"event behind lines", input{events: fixture[:1], raw: line(`{"schema":"assay.runner.event.v0","run_id":"run_01"}`)}, "stands behind"},
+		{"surface entry in input", input{raw: line(`{"schema":"runner.surface_entry.v0","run_id":"run_01"}`)}, "unknown schema"},
+		{"line not counted", input{raw: line(head + `"seq":0,"pid":1,"event_type":4,"kind":"exec","value":"/x"}`)}, "the stream has 1"},
+		{"capture and normalize differ", input{events: fixture, change: func(c, n *schemas.StageHealth) { n.In++ }}, "read 14"},
+		{"filtered not counted", input{events: fixture, change: func(c, n *schemas.StageHealth) { n.Filtered["x"] = 1 }}, "filtered 1"},
+		{"counter missing", input{change: func(c, n *schemas.StageHealth) { delete(c.Counters, "dropped") }}, `no counter "dropped"`},
+		{"fact missing", input{change: func(c, n *schemas.StageHealth) { delete(c.Facts, "end") }}, `no fact "end"`},
+		{"fact unknown", input{facts: map[string]string{"canary_after": "maybe"}}, `canary_after="maybe"`},
+		{"redundant unknown", input{facts: map[string]string{"redundant": "on: lost=x"}}, `redundant="on: lost=x"`},
+		{"read does not add up", input{counters: map[string]uint64{"foreign": 1}}, "accounts for"},
+		{"wrong stage", input{change: func(c, n *schemas.StageHealth) { n.Stage = "jq" }}, `stage health of "jq", expected runner-normalize`},
+		{"capture off Linux", input{facts: map[string]string{"platform": "macos"}}, "claims a kernel capture"},
+		{"events without capture", input{events: fixture[:1], facts: map[string]string{"kernel_capture": "not_requested"}}, "without a kernel capture"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, out, stderr := call(c.in.build(t))
+			if code != 3 || !strings.Contains(stderr, c.want) {
+				t.Errorf("exit %d, stderr %q, expected 3 and %q", code, stderr, c.want)
+			}
+			if bytes.Contains(out, []byte(schemas.SchemaTrailer)) {
+				t.Error("a refused stream was sealed")
+			}
+		})
+	}
+}
+
+func TestEveryPrefixRefused(t *testing.T) {
+	in := input{events: fixture[:3]}.build(t)
+	for n := range in {
+		code, out, _ := call(in[:n])
+		if code != 3 || bytes.Contains(out, []byte(schemas.SchemaTrailer)) {
+			t.Fatalf("prefix of %d bytes: exit %d", n, code)
+		}
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, args := range [][]string{{"--policy", "x"}, {"--nonsense"}, {"a", "b"}, {"-v", "-v"}} {
+		if code, out, stderr := call(nil, args...); code != 2 || len(out) > 0 || stderr == "" {
+			t.Errorf("%v: exit %d, stdout %q, stderr %q", args, code, out, stderr)
+		}
+	}
+	if code, out, _ := call(nil, "--help"); code != 0 || strings.TrimSpace(string(out)) != strings.TrimSpace(usage) {
+		t.Errorf("--help: exit %d, %q", code, out)
+	}
+}
+
+type fullDisk struct{ left int }
+
+func (f *fullDisk) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errors.New("no space left on device")
+	}
+	return len(p), nil
+}
+
+func TestWriteFailure(t *testing.T) {
+	in := input{events: fixture}.build(t)
+	_, whole, _ := call(in)
+	for _, n := range []int{0, 1, 200, len(whole) - 1} {
+		var stderr bytes.Buffer
+		if code := app().Call(context.Background(), bytes.NewReader(in), &fullDisk{n}, &stderr, nil); code != 5 {
+			t.Errorf("room for %d bytes: exit %d, expected 5: %s", n, code, stderr.String())
+		}
+	}
+}
