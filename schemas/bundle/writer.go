@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sort"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -54,6 +55,8 @@ func Write(w io.Writer, runID string, members []Source) (identity string, err er
 	if err != nil {
 		return "", err
 	}
+	// The library writes the zero time.Time as a date; this is the field's 0.
+	zw.ModTime = time.Unix(0, 0)
 	sum := sha256.New()
 	tw := tar.NewWriter(io.MultiWriter(sum, zw))
 	if err := put(tw, ManifestName, int64(len(doc)), nil, doc); err != nil {

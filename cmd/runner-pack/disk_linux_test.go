@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"runner/cmd/internal/tool"
+)
+
+// TestMain lets the test binary stand in for the tool, where a test needs limits
+// that hold for a whole process.
+func TestMain(m *testing.M) {
+	if os.Getenv("RUNNER_TEST_AS_TOOL") == "1" {
+		if os.Getenv("RUNNER_TEST_FILE_LIMIT") != "" {
+			lim := unix.Rlimit{Cur: 64 << 10, Max: 64 << 10}
+			if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &lim); err != nil {
+				panic(err)
+			}
+		}
+		tool.Main(app())
+	}
+	os.Exit(m.Run())
+}
+
+// large is a stream whose kernel layer does not fit in 64 KiB, and does not
+// compress to 16 KiB either.
+func large(t *testing.T) []byte {
+	j := whole()
+	j.kernel = nil
+	for i := range 4000 {
+		j.kernel = append(j.kernel, strings.Replace(whole().kernel[0], "/usr/bin/cat", fmt.Sprintf("/%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)})), 1))
+	}
+	j.stages[2] = stage("runner-correlate", len(j.kernel), 4)
+	return j.build(t)
+}
+
+func asTool(t *testing.T, in []byte, env []string, args ...string) (int, string) {
+	t.Helper()
+	exe, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(exe, args...)
+	cmd.Env = append(append(os.Environ(), "RUNNER_TEST_AS_TOOL=1"), env...)
+	cmd.Stdin = bytes.NewReader(in)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	err = cmd.Run()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), stderr.String()
+}
+
+// TestFileLimit runs out of file size in the scratch files.
+func TestFileLimit(t *testing.T) {
+	path, tmp := scratch(t)
+	code, stderr := asTool(t, large(t), []string{"RUNNER_TEST_FILE_LIMIT=1"}, "-o", path)
+	if code != 5 || !strings.Contains(stderr, "scratch file of layers/kernel.ndjson: ") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if left := append(files(t, filepath.Dir(path)), files(t, tmp)...); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestFullDisk writes to a file system of 16 KiB.
+func TestFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED, NOT TESTED: a full disk needs root to mount a small tmpfs; run: make test as root")
+	}
+	path, tmp := scratch(t)
+	dir := filepath.Dir(path)
+	must(t, unix.Mount("none", dir, "tmpfs", 0, "size=16k"))
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	must(t, os.WriteFile(path, []byte("older"), 0o600))
+	code, stderr := asTool(t, large(t), nil, "-o", path)
+	if code != 5 || !strings.Contains(stderr, "no space left on device") {
+		t.Errorf("full target: exit %d: %s", code, stderr)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "older" || len(files(t, dir)) != 1 {
+		t.Errorf("the older file holds %.20q, the directory %v", b, files(t, dir))
+	}
+	path = filepath.Join(tmp, "run.tar.gz")
+	code, stderr = asTool(t, large(t), []string{"TMPDIR=" + dir}, "-o", path)
+	if code != 5 || !strings.Contains(stderr, "no space left on device") || len(files(t, tmp)) > 0 {
+		t.Errorf("full scratch directory: exit %d: %s", code, stderr)
+	}
+}
+
+func TestDevFull(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	must(t, err)
+	defer full.Close()
+	var stderr bytes.Buffer
+	if code := app().Call(t.Context(), bytes.NewReader(whole().build(t)), full, &stderr, []string{"-o", "-"}); code != 5 {
+		t.Errorf("exit %d: %s", code, stderr.String())
+	}
+}

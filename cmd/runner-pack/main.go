@@ -1,0 +1,54 @@
+// Runner-pack writes the archive of a run: it routes the records of a run.joined
+// stream to their members, digests them and packs them, manifest first.
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+
+	"runner/cmd/internal/tool"
+)
+
+const usage = `
+runner-pack writes the archive of one run.
+
+Usage:
+  runner-pack [flags] [FILE]
+
+It reads a run.joined stream from FILE or standard input and writes its archive,
+a sorted and digested .tar.gz. The file appears only when the whole input was
+checked, and replaces an older one in one step. One summary line goes to stderr.
+
+Flags:
+  -o FILE        write to FILE, "-" is standard output
+                 (default: assay-runner-spike-<run_id>.tar.gz)
+  --run-id ID    refuse the stream of any other run
+  --background   yield the processor to the measured program
+  -h, --help     print this help
+  --version      print the version
+
+Exit codes:
+  0  archive written
+  2  wrong call
+  3  the input is not a whole, valid stream
+  5  reading or writing failed
+
+Examples:
+  runner-pack -o run.tar.gz joined.ndjson
+  runner-exec --stream - -- ./agent.sh | runner-normalize | runner-correlate | runner-pack
+`
+
+func app() tool.App {
+	return tool.App{
+		Name: "runner-pack", Usage: usage,
+		Flags: []cli.Flag{&cli.StringFlag{Name: "o", Aliases: []string{"output"}},
+			&cli.StringFlag{Name: "run-id"}, &cli.BoolFlag{Name: "background"}},
+		Run: func(_ context.Context, env *tool.Env) error {
+			return run(env, Options{Output: env.Flag.String("o"), RunID: env.Flag.String("run-id"),
+				Background: env.Flag.Bool("background")})
+		},
+	}
+}
+
+func main() { tool.Main(app()) }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+
+	"runner/cmd/internal/tool"
+	"runner/schemas/bundle"
+)
+
+// member is one file of the archive while it grows, on disk and not in memory.
+type member struct {
+	name string
+	file *os.File
+	w    *bufio.Writer
+	sum  hash.Hash
+	size int64
+}
+
+func newMember(name string) (*member, error) {
+	f, err := tool.Spool()
+	if err != nil {
+		return nil, fmt.Errorf("opening a scratch file for %s: %w", name, err)
+	}
+	return &member{name: name, file: f, w: bufio.NewWriterSize(f, 128<<10), sum: sha256.New()}, nil
+}
+
+// Write appends b.
+func (m *member) Write(b []byte) (int, error) {
+	m.sum.Write(b)
+	m.size += int64(len(b))
+	if m.size > bundle.MaxMember {
+		return 0, fmt.Errorf("%s grows beyond %d bytes, the most that a tar member can hold", m.name, int64(bundle.MaxMember))
+	}
+	n, err := m.w.Write(b)
+	if err != nil {
+		err = fmt.Errorf("writing the scratch file of %s: %w", m.name, err)
+	}
+	return n, err
+}
+
+// source ends the member and hands it to the archive writer.
+func (m *member) source() (bundle.Source, error) {
+	if err := m.w.Flush(); err != nil {
+		return bundle.Source{}, fmt.Errorf("writing the scratch file of %s: %w", m.name, err)
+	}
+	return bundle.Source{
+		File:    bundle.File{Path: m.name, SHA256: "sha256:" + hex.EncodeToString(m.sum.Sum(nil)), Bytes: m.size},
+		Content: io.NewSectionReader(m.file, 0, m.size),
+	}, nil
+}
+
+func (m *member) close() { m.file.Close() }

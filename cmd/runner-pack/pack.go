@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"runner/cmd/internal/tool"
+	"runner/schemas"
+	"runner/schemas/bundle"
+	"runner/schemas/stream"
+)
+
+// Options are the command line's choices.
+type Options struct {
+	Output     string // file, "-" for standard output, "" for the default name
+	RunID      string // refuse the stream of any other run, unless ""
+	Background bool   // yield the processor to other processes
+}
+
+func run(env *tool.Env, opt Options) error {
+	if opt.Background {
+		tool.Background()
+	}
+	if opt.RunID != "" && !schemas.ValidRunID(opt.RunID) {
+		return tool.Usagef("--run-id %q: want 1 to 128 of A-Z a-z 0-9 _ -", opt.RunID)
+	}
+	if opt.Output == "-" && tool.IsTerminal(env.Stdout) {
+		return tool.Fail(tool.ExitUsage, errors.New("standard output is a terminal, an archive does not belong there"), "runner-pack -o run.tar.gz")
+	}
+	f, name, err := tool.OpenInput(env)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	in, err := stream.NewReader(f, name, schemas.StreamJoined)
+	if err != nil {
+		return tool.StreamError(err)
+	}
+	id := in.Header().RunID
+	if opt.RunID != "" && id != opt.RunID {
+		return tool.Failf(tool.ExitInput, "%s:1: this is run %q, expected %q", name, id, opt.RunID)
+	}
+	path := opt.Output
+	if path == "" {
+		path = "assay-runner-spike-" + id + ".tar.gz"
+	}
+	if path != "-" {
+		// A place that cannot take the archive is better known now than at the end.
+		probe, err := tool.CreateAtomic(path)
+		if err != nil {
+			return tool.Failf(tool.ExitIO, "cannot write %s: %w", path, err)
+		}
+		probe.Abort()
+	}
+	r, err := newRouter(in)
+	if err != nil {
+		return tool.Fail(tool.ExitIO, err)
+	}
+	defer r.close()
+	if err := r.read(); err != nil {
+		return err
+	}
+	identity, err := r.write(env.Stdout, path)
+	if err != nil {
+		return tool.Failf(tool.ExitIO, "writing %s: %w", filepath.ToSlash(path), err)
+	}
+	h := r.health
+	env.Sayf("%s: kernel=%s drops=%d policy=%s sdk=%s cgroup=%s correlation=%s events=%d identity=sha256:%s %s",
+		id, h.KernelLayer, h.RingbufDrops, h.PolicyLayer, h.SDKLayer, h.CgroupCorrelation, r.report.Status, r.kernelLines, identity, path)
+	return nil
+}
+
+// write packs the members into path, or out when path is "-".
+func (r *router) write(out io.Writer, path string) (identity string, err error) {
+	var sources []bundle.Source
+	for _, m := range r.members {
+		s, err := m.source()
+		if err != nil {
+			return "", err
+		}
+		sources = append(sources, s)
+	}
+	if path == "-" {
+		return pack(out, r.id, sources)
+	}
+	f, err := tool.CreateAtomic(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Abort()
+	if identity, err = pack(f, r.id, sources); err != nil {
+		return "", err
+	}
+	if err := f.Commit(); err != nil {
+		return "", fmt.Errorf("giving the archive its name: %w", err)
+	}
+	return identity, nil
+}
+
+func pack(w io.Writer, id string, sources []bundle.Source) (string, error) {
+	buf := bufio.NewWriterSize(w, 256<<10)
+	identity, err := bundle.Write(buf, id, sources)
+	if err != nil {
+		return "", err
+	}
+	return identity, buf.Flush()
+}

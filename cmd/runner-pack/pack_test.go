@@ -1,0 +1,339 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"runner/schemas"
+	"runner/schemas/bundle"
+	"runner/schemas/stream"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const testRun = "run_01"
+
+// joined is a run.joined stream to be made, line by line.
+type joined struct {
+	events, kernel, policy, sdk, entries, report, health, stages []string
+}
+
+func entry(set, value string) string {
+	return fmt.Sprintf(`{"schema":"runner.surface_entry.v0","run_id":"run_01","set":"%s","value":%s}`, set, schemas.AppendQuote(nil, []byte(value)))
+}
+
+func stage(name string, out, entries int) string {
+	counters := "{}"
+	if name == "runner-correlate" {
+		counters = fmt.Sprintf(`{"surface_entries":%d}`, entries)
+	}
+	return fmt.Sprintf(`{"schema":"runner.stage_health.v0","run_id":"run_01","stage":"%s","in":%d,"out":%d,"filtered":{},"counters":%s,"facts":{},"notes":[]}`, name, out, out, counters)
+}
+
+func whole() joined {
+	return joined{
+		events: []string{`{"schema":"assay.runner.event.v0","run_id":"run_01","seq":0,"type":"run_started","agent_shim":"none","command":["./agent.sh","a\"b"],"env_keys":[]}`,
+			`{"schema":"assay.runner.event.v0","run_id":"run_01","seq":1,"type":"run_finished","exit_code":null,"signal":9,"success":false}`},
+		kernel: []string{`{"schema":"assay.runner.kernel_event.v0","run_id":"run_01","seq":0,"pid":7,"event_type":4,"kind":"exec","value":"/usr/bin/cat"}`,
+			`{"schema":"assay.runner.kernel_event.v0","run_id":"run_01","seq":1,"pid":7,"event_type":211,"kind":"event_211","value":"/tmp/x\ny"}`},
+		entries: []string{entry("filesystem_paths", "/tmp/x\ny"), entry("filesystem_paths", `/tmp/x"`), entry("filesystem_paths", "/tmp/ÿ"), entry("process_execs", "/usr/bin/cat")},
+		report:  []string{`{"schema":"assay.runner.correlation_report.v0","run_id":"run_01","status":"clean","bindings":[],"ambiguities":[]}`},
+		health:  []string{`{"schema":"assay.runner.observation_health.v0","run_id":"run_01","platform":"linux","kernel_layer":"partial_ringbuf_drops","ringbuf_drops":3,"policy_layer":"absent","sdk_layer":"absent","cgroup_correlation":"clean","network_protocol_coverage":"unknown","network_endpoint_claim_scope":"unknown","notes":["s2_kernel_loss: dropped=3"]}`},
+		stages:  []string{stage("runner-capture", 2, 0), stage("runner-normalize", 2, 0), stage("runner-correlate", 2, 4)},
+	}
+}
+
+func (j joined) build(t testing.TB) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamJoined, RunID: testRun, Tool: "runner-correlate", Version: "test"})
+	must(t, err)
+	for _, part := range [][]string{j.events, j.kernel, j.policy, j.sdk, j.entries, j.report, j.health, j.stages} {
+		for _, line := range part {
+			must(t, w.WriteRaw([]byte(line)))
+		}
+	}
+	must(t, w.Seal(schemas.StatusPartial))
+	return b.Bytes()
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func call(in []byte, args ...string) (code int, out []byte, stderr string) {
+	var o, e bytes.Buffer
+	code = app().Call(context.Background(), bytes.NewReader(in), &o, &e, args)
+	return code, o.Bytes(), e.String()
+}
+
+// files are the names in a directory.
+func files(t testing.TB, dir string) (names []string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	must(t, err)
+	for _, f := range list {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// scratch makes the directories that a run may leave something in.
+func scratch(t *testing.T) (target, tmp string) {
+	target, tmp = t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	return filepath.Join(target, "run.tar.gz"), tmp
+}
+
+func unpack(t testing.TB, archive []byte) (names []string, content map[string][]byte, identity string) {
+	t.Helper()
+	a, err := bundle.Open(bytes.NewReader(archive), bundle.DefaultLimits)
+	must(t, err)
+	defer a.Close()
+	content = map[string][]byte{}
+	for {
+		m, r, err := a.Next()
+		if err == io.EOF {
+			return names, content, a.Identity()
+		}
+		must(t, err)
+		names = append(names, m.Name)
+		content[m.Name], err = io.ReadAll(r)
+		must(t, err)
+	}
+}
+
+func TestArchive(t *testing.T) {
+	path, tmp := scratch(t)
+	code, out, stderr := call(whole().build(t), "-o", path)
+	if code != 0 || len(out) > 0 {
+		t.Fatalf("exit %d, stdout %q, stderr %s", code, out, stderr)
+	}
+	archive, err := os.ReadFile(path)
+	must(t, err)
+	names, content, identity := unpack(t, archive)
+	want := "runner-pack: run_01: kernel=partial_ringbuf_drops drops=3 policy=absent sdk=absent cgroup=clean correlation=clean events=2 identity=sha256:" + identity + " " + path + "\n"
+	if stderr != want {
+		t.Errorf("summary %q, expected %q", stderr, want)
+	}
+	for i, m := range bundle.Members {
+		if i >= len(names) || names[i] != m.Name {
+			t.Fatalf("members %v", names)
+		}
+		golden := filepath.Join("testdata", "archive", m.Name)
+		if *update {
+			must(t, os.MkdirAll(filepath.Dir(golden), 0o777))
+			must(t, os.WriteFile(golden, content[m.Name], 0o666))
+		}
+		b, err := os.ReadFile(golden)
+		must(t, err)
+		if !bytes.Equal(b, content[m.Name]) {
+			t.Errorf("%s differs from %s:\n%s", m.Name, golden, content[m.Name])
+		}
+	}
+	var man bundle.Manifest
+	must(t, schemas.Unmarshal(content[bundle.ManifestName], &man))
+	if len(man.Files) != len(names)-1 {
+		t.Errorf("the manifest lists %d files", len(man.Files))
+	}
+	for name, f := range man.Files {
+		sum := sha256.Sum256(content[name])
+		if f.Path != name || f.Bytes != int64(len(content[name])) || f.SHA256 != "sha256:"+hex.EncodeToString(sum[:]) {
+			t.Errorf("manifest entry %s: %+v", name, f)
+		}
+	}
+	if left := files(t, tmp); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestSameBytes(t *testing.T) {
+	in := whole().build(t)
+	var first []byte
+	for range 3 {
+		path, _ := scratch(t)
+		if code, _, stderr := call(in, "-o", path); code != 0 {
+			t.Fatal(stderr)
+		}
+		got, err := os.ReadFile(path)
+		must(t, err)
+		if first == nil {
+			first = got
+		}
+		if !bytes.Equal(first, got) {
+			t.Fatal("the same input gives other bytes")
+		}
+	}
+	code, out, _ := call(in, "-o", "-")
+	if code != 0 || !bytes.Equal(out, first) {
+		t.Error("standard output gets other bytes than a file")
+	}
+	if !bytes.Equal(first[:10], []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}) {
+		t.Errorf("gzip header % x", first[:10])
+	}
+}
+
+func TestDefaultName(t *testing.T) {
+	path, _ := scratch(t)
+	t.Chdir(filepath.Dir(path))
+	if code, _, stderr := call(whole().build(t)); code != 0 {
+		t.Fatal(stderr)
+	}
+	if got := fmt.Sprint(files(t, ".")); got != "[assay-runner-spike-run_01.tar.gz]" {
+		t.Errorf("files %s", got)
+	}
+}
+
+func TestLayersOfOtherSources(t *testing.T) {
+	j := whole()
+	j.policy = []string{`{"schema":"assay.runner.policy_event.v0","run_id":"run_01","seq":0}`}
+	j.sdk = []string{`{"schema":"assay.runner.sdk_event.v0","run_id":"run_01","seq":0}`}
+	code, out, stderr := call(j.build(t), "-o", "-")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	_, content, _ := unpack(t, out)
+	if string(content[bundle.PolicyName]) != j.policy[0]+"\n" || string(content[bundle.SDKName]) != j.sdk[0]+"\n" {
+		t.Errorf("policy %q, sdk %q", content[bundle.PolicyName], content[bundle.SDKName])
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	swap := func(s []string, i, j int) { s[i], s[j] = s[j], s[i] }
+	for _, c := range []struct {
+		name string
+		edit func(j *joined)
+		want string
+	}{
+		{"surface out of order", func(j *joined) { swap(j.entries, 0, 1) }, "byte order"},
+		{"surface entry twice", func(j *joined) { j.entries[1] = j.entries[0] }, "byte order"},
+		{"surface set behind another", func(j *joined) { swap(j.entries, 2, 3) }, "finished before"},
+		{"unknown set", func(j *joined) { j.entries[3] = entry("secrets", "x") }, "unknown set"},
+		{"empty value", func(j *joined) { j.entries[0] = entry("filesystem_paths", "") }, "non-empty"},
+		{"value not canonical", func(j *joined) {
+			j.entries[0] = `{"schema":"runner.surface_entry.v0","run_id":"run_01","set":"filesystem_paths","value":"\u002fx"}`
+		}, "canonical"},
+		{"value with a second key", func(j *joined) {
+			j.entries[0] = `{"schema":"runner.surface_entry.v0","run_id":"run_01","set":"filesystem_paths","value":"a","b":"c"}`
+		}, "canonical"},
+		{"value not a string", func(j *joined) {
+			j.entries[0] = `{"schema":"runner.surface_entry.v0","run_id":"run_01","set":"filesystem_paths","value":123}`
+		}, "canonical"},
+		{"no report", func(j *joined) { j.report = nil }, "no correlation report"},
+		{"two reports", func(j *joined) { j.report = append(j.report, j.report[0]) }, "a second correlation report"},
+		{"no health", func(j *joined) { j.health = nil }, "no observation health"},
+		{"two healths", func(j *joined) { j.health = append(j.health, j.health[0]) }, "a second observation health"},
+		{"health with another key", func(j *joined) { j.health[0] = strings.Replace(j.health[0], `"notes"`, `"Notes"`, 1) }, "Notes"},
+		{"report not canonical", func(j *joined) { j.report[0] = strings.Replace(j.report[0], `[],`, `[ ],`, 1) }, "canonical"},
+		{"one event", func(j *joined) { j.events = j.events[:1] }, "1 run events"},
+		{"three events", func(j *joined) { j.events = append(j.events, j.events[1]) }, "third"},
+		{"events swapped", func(j *joined) { swap(j.events, 0, 1) }, "malformed line"},
+		{"two stages", func(j *joined) { j.stages = j.stages[1:] }, "2 stage healths"},
+		{"correlate not last", func(j *joined) { swap(j.stages, 1, 2) }, "expected runner-correlate"},
+		{"kernel line lost", func(j *joined) { j.kernel = j.kernel[1:] }, "the stream has 1"},
+		{"surface entry lost", func(j *joined) { j.entries = j.entries[1:] }, "the stream has 3"},
+		{"kernel line behind the surface", func(j *joined) { j.report = append(j.kernel[:1], j.report...) }, "stands behind"},
+		{"unknown schema", func(j *joined) { j.sdk = []string{`{"schema":"other","run_id":"run_01"}`} }, "unknown schema"},
+		{"record of another run", func(j *joined) { j.kernel[1] = strings.Replace(j.kernel[1], "run_01", "run_02", 1) }, "another run"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path, tmp := scratch(t)
+			j := whole()
+			c.edit(&j)
+			code, _, stderr := call(j.build(t), "-o", path)
+			if code != 3 || !strings.Contains(stderr, c.want) || !strings.Contains(stderr, "stdin:") {
+				t.Errorf("exit %d, stderr %q, expected 3 and %q", code, stderr, c.want)
+			}
+			if left := append(files(t, filepath.Dir(path)), files(t, tmp)...); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func TestEveryPrefixRefused(t *testing.T) {
+	path, tmp := scratch(t)
+	in := whole().build(t)
+	for n := range in {
+		if code, _, stderr := call(in[:n], "-o", path); code != 3 {
+			t.Fatalf("prefix of %d bytes: exit %d: %s", n, code, stderr)
+		}
+		if left := append(files(t, filepath.Dir(path)), files(t, tmp)...); len(left) > 0 {
+			t.Fatalf("prefix of %d bytes left behind: %v", n, left)
+		}
+	}
+}
+
+func TestExistingFile(t *testing.T) {
+	path, _ := scratch(t)
+	must(t, os.WriteFile(path, []byte("older"), 0o600))
+	in := whole().build(t)
+	if code, _, _ := call(in[:len(in)-1], "-o", path); code != 3 {
+		t.Fatalf("exit %d", code)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "older" {
+		t.Errorf("a failed run changed the file to %q", b)
+	}
+	if code, _, stderr := call(in, "-o", path); code != 0 {
+		t.Fatal(stderr)
+	}
+	b, err := os.ReadFile(path)
+	must(t, err)
+	unpack(t, b)
+	if got := files(t, filepath.Dir(path)); len(got) != 1 {
+		t.Errorf("files %v", got)
+	}
+}
+
+func TestRunID(t *testing.T) {
+	path, _ := scratch(t)
+	in := whole().build(t)
+	if code, _, stderr := call(in, "--run-id", "run_02", "-o", path); code != 3 || !strings.Contains(stderr, `this is run "run_01", expected "run_02"`) {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if code, _, stderr := call(in, "--run-id", testRun, "-o", path); code != 0 {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, args := range [][]string{{"--nonsense"}, {"a", "b"}, {"--run-id", "a/b"}, {"-o", "x", "--output", "y"}} {
+		if code, out, stderr := call(nil, args...); code != 2 || len(out) > 0 || stderr == "" {
+			t.Errorf("%v: exit %d, stdout %q, stderr %q", args, code, out, stderr)
+		}
+	}
+	if code, out, _ := call(nil, "--help"); code != 0 || strings.TrimSpace(string(out)) != strings.TrimSpace(usage) {
+		t.Errorf("--help: exit %d, %q", code, out)
+	}
+}
+
+func TestOutputErrors(t *testing.T) {
+	in := whole().build(t)
+	path, _ := scratch(t)
+	for _, out := range []string{filepath.Dir(path), filepath.Join(path, "x"), "/dev/null"} {
+		if code, _, stderr := call(in, "-o", out); code != 5 || stderr == "" {
+			t.Errorf("-o %s: exit %d: %s", out, code, stderr)
+		}
+	}
+	var stderr bytes.Buffer
+	if code := app().Call(context.Background(), bytes.NewReader(in), fullDisk{}, &stderr, []string{"-o", "-"}); code != 5 || strings.Contains(stderr.String(), "identity") {
+		t.Errorf("full standard output: exit %d: %s", code, stderr.String())
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }

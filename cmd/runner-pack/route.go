@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"runner/cmd/internal/tool"
+	"runner/schemas"
+	"runner/schemas/bundle"
+	"runner/schemas/stream"
+)
+
+// route says where the records of one schema go. The table is in stream order,
+// and a record of an earlier row behind one of a later row is an error. A new
+// layer is a new row.
+type route struct {
+	schema string
+	member string // "" goes into no member as it is
+	take   func(r *router, line []byte) error
+}
+
+var routes = []route{
+	{schemas.SchemaEvent, bundle.EventsName, (*router).event},
+	{schemas.SchemaKernelEvent, bundle.KernelName, (*router).kernelLine},
+	{schemas.SchemaPolicyEvent, bundle.PolicyName, (*router).line},
+	{schemas.SchemaSDKEvent, bundle.SDKName, (*router).line},
+	{schemas.SchemaSurfaceEntry, bundle.SurfaceName, (*router).surfaceEntry},
+	{schemas.SchemaReport, bundle.ReportName, (*router).reportDocument},
+	{schemas.SchemaHealth, bundle.HealthName, (*router).healthDocument},
+	{schemas.SchemaStageHealth, "", (*router).stageHealth},
+}
+
+// router sends every record to its member and checks that the set is whole.
+type router struct {
+	in      *stream.Reader
+	id      string
+	members []*member
+	byRoute []*member // parallel to routes
+	at      int       // row of the last record
+	surface *surfaceWriter
+
+	events      int
+	kernelLines uint64
+	report      *schemas.Report
+	health      *schemas.Health
+	stages      []schemas.StageHealth
+}
+
+func newRouter(in *stream.Reader) (*router, error) {
+	r := &router{in: in, id: in.Header().RunID, byRoute: make([]*member, len(routes))}
+	for i, row := range routes {
+		if row.member == "" {
+			continue
+		}
+		m, err := newMember(row.member)
+		if err != nil {
+			r.close()
+			return nil, err
+		}
+		r.members = append(r.members, m)
+		r.byRoute[i] = m
+		if row.member == bundle.SurfaceName {
+			r.surface = newSurfaceWriter(m, r.id)
+		}
+	}
+	return r, nil
+}
+
+func (r *router) close() {
+	for _, m := range r.members {
+		m.close()
+	}
+}
+
+// read takes the whole input. Without an error it was a whole stream and
+// everything the archive needs is there.
+func (r *router) read() error {
+	for {
+		rec, err := r.in.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return tool.StreamError(err)
+		}
+		if rec.Schema != routes[r.at].schema {
+			if err := r.turn(rec.Schema); err != nil {
+				return r.classify(err)
+			}
+		}
+		if err := routes[r.at].take(r, rec.Bytes); err != nil {
+			return r.classify(err)
+		}
+	}
+	if err := r.whole(); err != nil {
+		return r.classify(err)
+	}
+	if err := r.surface.finish(); err != nil {
+		return tool.Fail(tool.ExitIO, err)
+	}
+	return nil
+}
+
+// classify tells the input's faults from failures to write.
+func (r *router) classify(err error) error {
+	var form *formError
+	if errors.As(err, &form) {
+		return tool.StreamError(r.in.Errorf("%s", form.msg))
+	}
+	return tool.Fail(tool.ExitIO, err)
+}
+
+// turn moves to the row of another schema.
+func (r *router) turn(schema string) error {
+	for i, row := range routes {
+		if row.schema != schema {
+			continue
+		}
+		if i < r.at {
+			return formf("a %s record stands behind %s", schema, routes[r.at].schema)
+		}
+		r.at = i
+		return nil
+	}
+	return formf("unknown schema %.80q in a %s stream", schema, schemas.StreamJoined)
+}
+
+var newline = []byte{'\n'}
+
+func (r *router) line(line []byte) error {
+	m := r.byRoute[r.at]
+	if _, err := m.Write(line); err != nil {
+		return err
+	}
+	_, err := m.Write(newline)
+	return err
+}
+
+func (r *router) kernelLine(line []byte) error {
+	r.kernelLines++
+	return r.line(line)
+}
+
+// event checks the two run events, which must be exactly these.
+func (r *router) event(line []byte) error {
+	var err error
+	switch r.events {
+	case 0:
+		var e schemas.RunStarted
+		if err = canonical(line, &e); err == nil && (e.Seq != 0 || e.Type != "run_started") {
+			err = formf("the first run event is %q with seq %d, expected run_started with seq 0", e.Type, e.Seq)
+		}
+	case 1:
+		var e schemas.RunFinished
+		if err = canonical(line, &e); err == nil && (e.Seq != 1 || e.Type != "run_finished") {
+			err = formf("the second run event is %q with seq %d, expected run_finished with seq 1", e.Type, e.Seq)
+		}
+	default:
+		err = formf("a third run event, expected two")
+	}
+	if err != nil {
+		return err
+	}
+	r.events++
+	return r.line(line)
+}
+
+// canonical decodes a line that must be in the contract's byte form.
+func canonical(line []byte, v any) error {
+	if err := schemas.Unmarshal(line, v); err != nil {
+		return formf("%v", err)
+	}
+	if again, err := schemas.Marshal(v); err != nil || !bytes.Equal(again, line) {
+		return formf("not in canonical form: %.120q", line)
+	}
+	return nil
+}
+
+func (r *router) surfaceEntry(line []byte) error { return r.surface.entry(line) }
+
+func (r *router) reportDocument(line []byte) error {
+	if r.report != nil {
+		return formf("a second correlation report")
+	}
+	r.report = new(schemas.Report)
+	return r.document(line, r.report)
+}
+
+func (r *router) healthDocument(line []byte) error {
+	if r.health != nil {
+		return formf("a second observation health")
+	}
+	r.health = new(schemas.Health)
+	return r.document(line, r.health)
+}
+
+func (r *router) document(line []byte, v any) error {
+	if err := canonical(line, v); err != nil {
+		return err
+	}
+	_, err := r.byRoute[r.at].Write(line)
+	return err
+}
+
+func (r *router) stageHealth(line []byte) error {
+	var h schemas.StageHealth
+	if err := canonical(line, &h); err != nil {
+		return err
+	}
+	r.stages = append(r.stages, h)
+	return nil
+}
+
+// whole checks that everything is there and nothing was lost since it was joined.
+func (r *router) whole() error {
+	switch {
+	case r.events != 2:
+		return formf("%d run events, expected run_started and run_finished", r.events)
+	case r.report == nil:
+		return formf("no correlation report")
+	case r.health == nil:
+		return formf("no observation health")
+	case len(r.stages) != 3:
+		return formf("%d stage healths, expected 3", len(r.stages))
+	}
+	last := r.stages[2]
+	switch {
+	case last.Stage != "runner-correlate":
+		return formf("the last stage health is of %q, expected runner-correlate", last.Stage)
+	case last.Out != r.kernelLines:
+		return formf("%s wrote %d kernel lines, the stream has %d", last.Stage, last.Out, r.kernelLines)
+	case last.Counters["surface_entries"] != r.surface.n:
+		return formf("%s wrote %d surface entries, the stream has %d", last.Stage, last.Counters["surface_entries"], r.surface.n)
+	}
+	return nil
+}
