@@ -48,31 +48,31 @@ var ErrText = errors.New("text is not an escaped byte string")
 // Untext is the inverse of Text. It refuses every text that Text cannot have
 // produced, so that a name has exactly one spelling.
 func Untext(s string) ([]byte, error) {
-	out := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' {
-			out = append(out, s[i])
-			continue
-		}
-		switch {
-		case i+1 < len(s) && s[i+1] == '\\':
-			out = append(out, '\\')
-			i++
-		case i+3 < len(s) && s[i+1] == 'x':
-			hi, lo := unhex(s[i+2]), unhex(s[i+3])
-			if hi < 0 || lo < 0 {
-				return nil, ErrText
-			}
-			out = append(out, byte(hi<<4|lo))
-			i += 3
-		default:
-			return nil, ErrText
-		}
-	}
-	if string(AppendText(nil, out)) != s {
+	out, ok := appendUntext(make([]byte, 0, len(s)), []byte(s))
+	if !ok || string(AppendText(nil, out)) != s {
 		return nil, ErrText
 	}
 	return out, nil
+}
+
+// appendUntext undoes the escapes of s, also of such that AppendText does not
+// write. It is false for what is no escape.
+func appendUntext(dst, s []byte) ([]byte, bool) {
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] != '\\':
+			dst = append(dst, s[i])
+		case i+1 < len(s) && s[i+1] == '\\':
+			dst = append(dst, '\\')
+			i++
+		case i+3 < len(s) && s[i+1] == 'x' && unhex(s[i+2]) >= 0 && unhex(s[i+3]) >= 0:
+			dst = append(dst, byte(unhex(s[i+2])<<4|unhex(s[i+3])))
+			i += 3
+		default:
+			return dst, false
+		}
+	}
+	return dst, true
 }
 
 func unhex(c byte) int {

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -30,6 +31,8 @@ type scanner struct {
 	i   int
 	buf []byte
 	err *LineError
+
+	scratch []byte // of validText
 }
 
 func (s *scanner) reset(line []byte) { s.b, s.i, s.buf, s.err = line, 0, s.buf[:0], nil }
@@ -293,7 +296,7 @@ func (s *scanner) text() ([]byte, bool) {
 	v, ok := s.str()
 	// Only a backslash can make valid UTF-8 not a text, and only an escaped
 	// string holds one.
-	if ok && s.i-at != len(v)+2 && !validText(v) {
+	if ok && s.i-at != len(v)+2 && !s.validText(v) {
 		s.i = at
 		return nil, s.fail("%v", ErrText)
 	}
@@ -325,7 +328,9 @@ func words(w ...string) map[string]string {
 }
 
 // validText reports whether v is the text form of some byte string.
-func validText(v []byte) bool {
-	_, err := Untext(string(v))
-	return err == nil
+func (s *scanner) validText(v []byte) bool {
+	raw, ok := appendUntext(s.scratch[:0], v)
+	n := len(raw)
+	s.scratch = AppendText(raw, raw)
+	return ok && bytes.Equal(s.scratch[n:], v)
 }

@@ -53,29 +53,58 @@ type RunStarted struct {
 	AgentShim string   `json:"agent_shim"`
 	Command   []string `json:"command"`
 	EnvKeys   []string `json:"env_keys"`
+	ElapsedMS *uint64  `json:"window_elapsed_ms,omitempty"` // written by other implementations alone
 }
 
 // RunFinished is line 1 of events.ndjson. ExitCode and Signal are both nil when
 // no one saw the command end.
 type RunFinished struct {
-	Schema   string `json:"schema"`
-	RunID    string `json:"run_id"`
-	Seq      uint64 `json:"seq"`
-	Type     string `json:"type"`
-	ExitCode *int   `json:"exit_code"`
-	Signal   *int   `json:"signal"`
-	Success  bool   `json:"success"`
+	Schema    string  `json:"schema"`
+	RunID     string  `json:"run_id"`
+	Seq       uint64  `json:"seq"`
+	Type      string  `json:"type"`
+	ExitCode  *int    `json:"exit_code"`
+	Signal    *int    `json:"signal"`
+	Success   bool    `json:"success"`
+	ElapsedMS *uint64 `json:"window_elapsed_ms,omitempty"` // written by other implementations alone
 }
 
-// Control is one line from runner-exec to runner-capture.
+// Control is one line from runner-exec to runner-capture. Which keys a line has
+// follows from Op.
 type Control struct {
 	Schema    string   `json:"schema"`
 	Op        string   `json:"op"` // started, finished
 	Command   []string `json:"command,omitempty"`
 	AgentShim string   `json:"agent_shim,omitempty"`
 	EnvKeys   []string `json:"env_keys,omitempty"`
-	ExitCode  *int     `json:"exit_code,omitempty"`
-	Signal    *int     `json:"signal,omitempty"`
+	// InheritedFDs is how many descriptors above 2 the command was started with.
+	InheritedFDs uint64 `json:"inherited_fds,omitempty"`
+	ExitCode     *int   `json:"exit_code,omitempty"`
+	Signal       *int   `json:"signal,omitempty"`
+}
+
+type controlStarted struct {
+	Schema       string   `json:"schema"`
+	Op           string   `json:"op"`
+	Command      []string `json:"command"`
+	AgentShim    string   `json:"agent_shim"`
+	EnvKeys      []string `json:"env_keys"`
+	InheritedFDs uint64   `json:"inherited_fds"`
+}
+
+type controlFinished struct {
+	Schema   string `json:"schema"`
+	Op       string `json:"op"`
+	ExitCode *int   `json:"exit_code"`
+	Signal   *int   `json:"signal"`
+}
+
+// MarshalJSON writes exactly the keys of the operation, the null ones too.
+func (c Control) MarshalJSON() ([]byte, error) {
+	if c.Op == "finished" {
+		return Marshal(controlFinished{c.Schema, c.Op, c.ExitCode, c.Signal})
+	}
+	return Marshal(controlStarted{c.Schema, c.Op, c.Command, c.AgentShim, c.EnvKeys, c.InheritedFDs})
 }
 
 // StageHealth is what one stage counted. Maps are written with sorted keys.
@@ -91,21 +120,23 @@ type StageHealth struct {
 	Notes    []string          `json:"notes"`
 }
 
-// Health is observation-health.json. The two network fields and the two optional
-// ones may be absent in archives of other implementations.
+// Health is observation-health.json. The two network fields may be absent in
+// archives of other implementations; capture_origin and redaction are theirs
+// alone.
 type Health struct {
-	Schema            string   `json:"schema"`
-	RunID             string   `json:"run_id"`
-	Platform          string   `json:"platform"`
-	KernelLayer       string   `json:"kernel_layer"`
-	CaptureOrigin     string   `json:"capture_origin,omitempty"`
-	RingbufDrops      uint64   `json:"ringbuf_drops"`
-	PolicyLayer       string   `json:"policy_layer"`
-	SDKLayer          string   `json:"sdk_layer"`
-	CgroupCorrelation string   `json:"cgroup_correlation"`
-	NetworkCoverage   string   `json:"network_protocol_coverage,omitempty"`
-	EndpointScope     string   `json:"network_endpoint_claim_scope,omitempty"`
-	Notes             []string `json:"notes"`
+	Schema            string         `json:"schema"`
+	RunID             string         `json:"run_id"`
+	Platform          string         `json:"platform"`
+	KernelLayer       string         `json:"kernel_layer"`
+	CaptureOrigin     string         `json:"capture_origin,omitempty"`
+	RingbufDrops      uint64         `json:"ringbuf_drops"`
+	PolicyLayer       string         `json:"policy_layer"`
+	SDKLayer          string         `json:"sdk_layer"`
+	CgroupCorrelation string         `json:"cgroup_correlation"`
+	NetworkCoverage   string         `json:"network_protocol_coverage,omitempty"`
+	EndpointScope     string         `json:"network_endpoint_claim_scope,omitempty"`
+	Redaction         map[string]any `json:"redaction,omitempty"`
+	Notes             []string       `json:"notes"`
 }
 
 // SurfaceEntry is one member of one set of the capability surface, in transit.
@@ -143,6 +174,62 @@ type Report struct {
 	Status      string    `json:"status"`
 	Bindings    []Binding `json:"bindings"`
 	Ambiguities []string  `json:"ambiguities"`
+}
+
+// Surface is capability-surface.json: byte-sorted sets without duplicates.
+type Surface struct {
+	Schema           string   `json:"schema"`
+	RunID            string   `json:"run_id"`
+	FilesystemPaths  []string `json:"filesystem_paths"`
+	NetworkEndpoints []string `json:"network_endpoints"`
+	ProcessExecs     []string `json:"process_execs"`
+	MCPTools         []string `json:"mcp_tools"`
+	PolicyDecisions  []string `json:"policy_decisions"`
+}
+
+// Sets are the surface's sets, indexed as SurfaceSets.
+func (s *Surface) Sets() [len(SurfaceSets)][]string {
+	return [...][]string{s.FilesystemPaths, s.NetworkEndpoints, s.ProcessExecs, s.MCPTools, s.PolicyDecisions}
+}
+
+// ManifestFile is one entry of the manifest.
+type ManifestFile struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"` // "sha256:" and 64 hex digits, of the member's bytes
+	Bytes  int64  `json:"bytes"`
+}
+
+// Manifest is manifest.json. It lists every member but itself.
+type Manifest struct {
+	Schema string                  `json:"schema"`
+	RunID  string                  `json:"run_id"`
+	Files  map[string]ManifestFile `json:"files"` // key: the path
+}
+
+// PolicyEvent is one line of layers/policy.ndjson: a decision about a tool call.
+type PolicyEvent struct {
+	Schema          string `json:"schema"`
+	RunID           string `json:"run_id"`
+	Seq             uint64 `json:"seq"`
+	SourceEventType string `json:"source_event_type"` // assay.tool.decision
+	Source          string `json:"source"`
+	ToolCallID      string `json:"tool_call_id"`
+	Tool            string `json:"tool"`
+	Decision        string `json:"decision"`
+}
+
+// SDKEvent is one line of layers/sdk.ndjson: what the agent's library reported.
+// The optional strings are written as null; other implementations omit them too.
+type SDKEvent struct {
+	Schema     string  `json:"schema"`
+	RunID      string  `json:"run_id"`
+	Seq        uint64  `json:"seq"`
+	EventType  string  `json:"event_type"`
+	Source     string  `json:"source"`
+	SDKName    *string `json:"sdk_name" contract:"optional"`
+	SDKVersion *string `json:"sdk_version" contract:"optional"`
+	ToolCallID *string `json:"tool_call_id" contract:"optional"`
+	Tool       *string `json:"tool" contract:"optional"`
 }
 
 // ValidRunID reports whether s may name a run: 1 to 128 of [A-Za-z0-9_-].

@@ -1,0 +1,99 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Every schema file is in the table, compiles, and accepts its own examples; the
+// Go parser of the form accepts them too.
+func TestFormsAndExamples(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	must(t, err)
+	named := map[string]bool{}
+	for _, f := range Forms {
+		named[f.File] = true
+		if !strings.Contains(string(readme), f.Schema) && !strings.Contains(string(readme), strings.TrimPrefix(f.Member, "layers/")) {
+			t.Errorf("the specification does not name %s", f.Schema)
+		}
+		var doc struct {
+			ID       string            `json:"$id"`
+			Examples []json.RawMessage `json:"examples"`
+		}
+		must(t, json.Unmarshal(f.JSONSchema(), &doc))
+		if want := "urn:runner:schema:" + strings.TrimSuffix(f.File, ".schema.json"); doc.ID != want {
+			t.Errorf("%s: $id is %s, want %s", f.File, doc.ID, want)
+		}
+		if len(doc.Examples) == 0 {
+			t.Errorf("%s has no examples", f.File)
+		}
+		s := compileForm(t, f.Schema)
+		for _, ex := range doc.Examples {
+			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(ex))
+			must(t, err)
+			if err := s.Validate(v); err != nil {
+				t.Errorf("%s: its example does not validate: %v", f.File, err)
+			}
+			if v.(map[string]any)["schema"] != f.Schema {
+				t.Errorf("%s: example of another schema", f.File)
+			}
+			var line bytes.Buffer
+			must(t, json.Compact(&line, ex))
+			if err := parseForm(f.Schema, line.Bytes()); err != nil {
+				t.Errorf("%s: the Go parser refuses the example: %v", f.File, err)
+			}
+		}
+		if got, ok := FormOf(f.Schema); !ok || got != f {
+			t.Errorf("FormOf(%s) = %v", f.Schema, got)
+		}
+	}
+	must(t, fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !named[path] {
+			t.Errorf("%s is in no form", path)
+		}
+		return err
+	}))
+	if _, ok := FormOf("runner.unknown.v0"); ok {
+		t.Error("FormOf knows an unknown schema")
+	}
+}
+
+// parseForm parses b with the Go parser of the schema.
+func parseForm(schema string, b []byte) (err error) {
+	switch schema {
+	case SchemaHeader, SchemaTrailer: // package stream parses these
+	case SchemaRawEvent:
+		err = NewRawParser(testRun).Parse(b, new(RawEvent))
+	case SchemaKernelEvent:
+		err = NewKernelParser(testRun).Parse(b, new(KernelEvent))
+	case SchemaStageHealth:
+		_, err = ParseStageHealth(b)
+	case SchemaSurfaceEntry:
+		_, err = ParseSurfaceEntry(b)
+	case SchemaControl:
+		_, err = ParseControl(b)
+	case SchemaManifest:
+		_, err = ParseManifest(b)
+	case SchemaSurface:
+		_, err = ParseSurface(b)
+	case SchemaReport:
+		_, err = ParseReport(b)
+	case SchemaEvent:
+		_, err = ParseEvent(b)
+	case SchemaPolicyEvent:
+		_, err = ParsePolicyEvent(b)
+	case SchemaSDKEvent:
+		_, err = ParseSDKEvent(b)
+	case SchemaHealth:
+		_, err = ParseHealth(b)
+	default:
+		panic("no parser for " + schema)
+	}
+	return err
+}
