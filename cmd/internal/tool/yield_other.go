@@ -1,0 +1,7 @@
+//go:build !linux
+
+package tool
+
+// Background makes the whole process yield the processor to everyone else, where
+// this package knows how; elsewhere it does nothing.
+func Background() {}

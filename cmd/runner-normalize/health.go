@@ -1,0 +1,55 @@
+package main
+
+import (
+	"runner/cmd/internal/tool"
+	"runner/schemas"
+)
+
+// stageHealth is what this stage counted.
+func (n *normalizer) stageHealth(runID string) *schemas.StageHealth {
+	h := &schemas.StageHealth{
+		Schema: schemas.SchemaStageHealth, RunID: runID, Stage: "runner-normalize",
+		In: n.events, Out: n.store.lines, Filtered: n.filtered,
+		Counters: map[string]uint64{
+			"added":       n.added,
+			"hook_only":   n.hookOnly,
+			"lexical":     n.lexical,
+			"null_values": n.nullValues,
+			"orphans":     n.tree.orphans,
+			"processes":   n.tree.processes,
+			"tasks":       uint64(n.tree.n),
+		},
+		Facts: map[string]string{},
+		Notes: []string{},
+	}
+	for i, count := range n.byRule {
+		if count > 0 {
+			h.Filtered[n.noise.rules[i].id] += count
+		}
+	}
+	if n.opt.CanonicalPIDs {
+		h.Notes = append(h.Notes, notePIDs)
+	}
+	if n.drop != nil {
+		h.Out -= n.drop.n
+		if n.drop.n > 0 {
+			h.Filtered[ruleUser] = n.drop.n
+		}
+		h.Notes = append(h.Notes, n.drop.note())
+	}
+	return h
+}
+
+// conserved checks that nothing vanished without a name. It cannot fail unless
+// there is a bug here, and then there must be no seal.
+func conserved(h *schemas.StageHealth) error {
+	sum := h.Out
+	for _, count := range h.Filtered {
+		sum += count
+	}
+	if h.In+h.Counters["added"] != sum {
+		return tool.Failf(tool.ExitIO, "internal error: %d events and %d second lines in, %d lines and filtered events out",
+			h.In, h.Counters["added"], sum)
+	}
+	return nil
+}

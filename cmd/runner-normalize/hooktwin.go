@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"net/netip"
+
+	"runner/schemas"
+)
+
+// The address hook of a cgroup fires inside of a network call, before the call
+// returns: connect twice, once by the hook and once, with its outcome, by the
+// call. The hook's record is held until its task's next record shows which it is:
+// a twin, or something that only the hook saw, like a connect through io_uring.
+
+// maxHeld bounds what is held, in bytes. What is held longest is mostly a blocked
+// connect, one a thread.
+const maxHeld = 4 << 20
+
+// heldHook is one hook record that waits for its twin.
+type heldHook struct {
+	op   uint32 // event id
+	addr []byte
+	tail []byte // its line, should it turn out to have none
+}
+
+// twins is what is held, by task.
+type twins struct {
+	held  map[uint32][]heldHook
+	bytes int
+}
+
+func (t *twins) empty() bool { return len(t.held) == 0 }
+
+func (t *twins) hold(task uint32, op uint32, addr, tail []byte) {
+	if t.held == nil {
+		t.held = make(map[uint32][]heldHook)
+	}
+	h := heldHook{op, bytes.Clone(addr), bytes.Clone(tail)}
+	t.held[task] = append(t.held[task], h)
+	t.bytes += len(h.addr) + len(h.tail)
+}
+
+// take gives back the first n of a task's held records.
+func (t *twins) take(task uint32, n int) []heldHook {
+	all := t.held[task]
+	out := all[:n]
+	for _, h := range out {
+		t.bytes -= len(h.addr) + len(h.tail)
+	}
+	if n == len(all) {
+		delete(t.held, task)
+	} else {
+		t.held[task] = all[n:]
+	}
+	return out
+}
+
+// match is the place among the task's held records of the twin of a call's
+// record, -1 when there is none.
+func (t *twins) match(task uint32, op uint32, addr []byte) int {
+	for i, h := range t.held[task] {
+		if hookOp(op) == hookOp(h.op) && sameAddr(addr, h.addr) {
+			return i
+		}
+	}
+	return -1
+}
+
+// hookOp is the hook that a network operation passes: all ways of sending pass one.
+func hookOp(op uint32) uint32 {
+	if op == schemas.EventSendto || op == schemas.EventSendmmsg {
+		return schemas.EventSendmsg
+	}
+	return op
+}
+
+// sameAddr compares two endpoints. An IPv4 address that a program spells as an
+// IPv6 one reaches the hook of the other family.
+func sameAddr(a, b []byte) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	if bytes.Equal(a, b) {
+		return true
+	}
+	if (a[0] == '[') == (b[0] == '[') {
+		return false
+	}
+	x, errX := netip.ParseAddrPort(string(a))
+	y, errY := netip.ParseAddrPort(string(b))
+	return errX == nil && errY == nil && x.Port() == y.Port() && x.Addr().Unmap() == y.Addr().Unmap()
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"testing"
+
+	"runner/schemas"
+)
+
+func TestTwins(t *testing.T) {
+	hook := func(op, a string) func(*raw) { return func(r *raw) { r.add(5, 5, op, addr("cgroup", a)) } }
+	done := func(op, a string, v int64) func(*raw) {
+		return func(r *raw) { r.add(5, 5, op, addr("syscall", a), ret(v)) }
+	}
+	other := func(r *raw) { r.add(5, 5, "openat", opened("/w")) }
+	for _, c := range []struct {
+		name  string
+		steps []func(*raw)
+		want  []string
+		twins uint64
+	}{
+		{"connect", []func(*raw){hook("connect", "1.1.1.1:1"), done("connect", "1.1.1.1:1", -111)},
+			[]string{"5 2 1.1.1.1:1 -111 error"}, 1},
+		{"sendto", []func(*raw){hook("sendmsg", "1.1.1.1:1"), done("sendto", "1.1.1.1:1", 3)},
+			[]string{"5 6 1.1.1.1:1 3 success"}, 1},
+		{"bind", []func(*raw){hook("bind", "[::1]:1"), done("bind", "[::1]:1", 0)}, []string{"5 203 [::1]:1 0 success"}, 1},
+		{"mapped address", []func(*raw){hook("sendmsg", "1.1.1.1:1"), done("sendmsg", "[::ffff:1.1.1.1]:1", 3)},
+			[]string{"5 7 [::ffff:1.1.1.1]:1 3 success"}, 1},
+		{"only the hook", []func(*raw){hook("connect", "1.1.1.1:1"), other},
+			[]string{"5 2 1.1.1.1:1", "5 1 /w 3 success"}, 0},
+		{"at the end", []func(*raw){other, hook("connect", "1.1.1.1:1")},
+			[]string{"5 1 /w 3 success", "5 2 1.1.1.1:1"}, 0},
+		{"at exit", []func(*raw){hook("connect", "1.1.1.1:1"), func(r *raw) { r.add(5, 5, "exit") }},
+			[]string{"5 2 1.1.1.1:1"}, 0},
+		{"changed in between", []func(*raw){hook("connect", "1.1.1.1:1"), done("connect", "2.2.2.2:2", 0)},
+			[]string{"5 2 1.1.1.1:1", "5 2 2.2.2.2:2 0 success"}, 0},
+		{"other operation", []func(*raw){hook("connect", "1.1.1.1:1"), done("bind", "1.1.1.1:1", 0)},
+			[]string{"5 2 1.1.1.1:1", "5 203 1.1.1.1:1 0 success"}, 0},
+		{"ring then call", []func(*raw){hook("connect", "9.9.9.9:9"), hook("connect", "1.1.1.1:1"), done("connect", "1.1.1.1:1", 0)},
+			[]string{"5 2 9.9.9.9:9", "5 2 1.1.1.1:1 0 success"}, 1},
+		{"many messages", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "2.2.2.2:2"), hook("sendmsg", "1.1.1.1:1"),
+			done("sendmmsg", "1.1.1.1:1", 1), done("sendmmsg", "2.2.2.2:2", 1), done("sendmmsg", "1.1.1.1:1", 1), other},
+			[]string{"5 202 1.1.1.1:1 1 success", "5 202 2.2.2.2:2 1 success", "5 202 1.1.1.1:1 1 success", "5 1 /w 3 success"}, 3},
+		{"a message without address", []func(*raw){hook("sendmsg", "2.2.2.2:2"), done("sendmmsg", "", 1), done("sendmmsg", "2.2.2.2:2", 1)},
+			[]string{"5 202 null 1 success", "5 202 2.2.2.2:2 1 success"}, 1},
+		{"the last message refused", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "2.2.2.2:2"), done("sendmmsg", "1.1.1.1:1", 1), other},
+			[]string{"5 202 1.1.1.1:1 1 success", "5 7 2.2.2.2:2", "5 1 /w 3 success"}, 1},
+		{"unknown address", []func(*raw){hook("connect", ""), done("connect", "", -14)},
+			[]string{"5 2 null", "5 2 null -14 error"}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var r raw
+			for _, s := range c.steps {
+				s(&r)
+				// Another task in between changes nothing.
+				r.add(6, 6, "connect", addr("syscall", "1.1.1.1:1"), ret(0))
+			}
+			got := mustNormalize(t, r.bytes(t))
+			want := c.want
+			for range c.steps {
+				want = append(want, "6 2 1.1.1.1:1 0 success")
+			}
+			wantLines(t, got, want...)
+			if n := got.own().Filtered[ruleTwin]; n != c.twins {
+				t.Errorf("%d twins, want %d", n, c.twins)
+			}
+		})
+	}
+}
+
+// TestHeldIsBounded holds far more hook records than memory is meant for.
+func TestHeldIsBounded(t *testing.T) {
+	n, err := newTestNormalizer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := schemas.RawEvent{Op: "connect", Source: "cgroup", Addr: []byte("127.0.0.1:80")}
+	for i := range uint32(300_000) {
+		e.PID, e.TID = 1+i, 1+i
+		if err := n.event(&e); err != nil {
+			t.Fatal(err)
+		}
+		if n.twins.bytes > maxHeld+1000 {
+			t.Fatalf("%d bytes held", n.twins.bytes)
+		}
+	}
+	if err := n.flushHeld(); err != nil {
+		t.Fatal(err)
+	}
+	if n.store.lines != 300_000 || n.twins.bytes != 0 || !n.twins.empty() {
+		t.Errorf("%d lines, %d bytes", n.store.lines, n.twins.bytes)
+	}
+}

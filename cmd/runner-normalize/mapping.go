@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+
+	"runner/schemas"
+)
+
+// class is how an operation becomes lines.
+type class uint8
+
+const (
+	classTree    class = iota // fork, exit, move: no line
+	classOpen                 // path, with flags
+	classExec                 // binary, and the script if there is one
+	classFailed               // an exec that did not happen
+	classNetwork              // endpoint
+	classPath                 // one path
+	classPaths                // two paths: two lines
+	classMount                // mount point and source text: two lines
+	classNothing              // a line without a value
+)
+
+// operation is one row of the table in schemas/README.md, section 3.
+type operation struct {
+	class  class
+	first  uint32 // event id
+	second uint32 // event id of the second line
+}
+
+var operations = map[string]operation{
+	"open": {classOpen, schemas.EventOpenat, 0}, "creat": {classOpen, schemas.EventOpenat, 0},
+	"openat": {classOpen, schemas.EventOpenat, 0}, "openat2": {classOpen, schemas.EventOpenat, 0},
+	"open_by_handle_at": {classOpen, schemas.EventOpenat, 0},
+	"io_uring_openat":   {classOpen, schemas.EventOpenat, 0},
+	"io_uring_openat2":  {classOpen, schemas.EventOpenat, 0},
+
+	"exec":   {classExec, schemas.EventExec, schemas.EventScript},
+	"execve": {classFailed, schemas.EventExecFailed, 0}, "execveat": {classFailed, schemas.EventExecFailed, 0},
+
+	"connect": {classNetwork, schemas.EventConnect, 0}, "sendto": {classNetwork, schemas.EventSendto, 0},
+	"sendmsg": {classNetwork, schemas.EventSendmsg, 0}, "sendmmsg": {classNetwork, schemas.EventSendmmsg, 0},
+	"bind": {classNetwork, schemas.EventBind, 0}, "listen": {classNetwork, schemas.EventListen, 0},
+
+	"unlink": {classPath, schemas.EventUnlink, 0}, "rmdir": {classPath, schemas.EventRmdir, 0},
+	"rename":  {classPaths, schemas.EventRenameFrom, schemas.EventRenameTo},
+	"link":    {classPaths, schemas.EventLinkFrom, schemas.EventLinkTo},
+	"symlink": {classPath, schemas.EventSymlink, 0}, "mkdir": {classPath, schemas.EventMkdir, 0},
+	"truncate": {classPath, schemas.EventTruncate, 0}, "ftruncate": {classPath, schemas.EventTruncate, 0},
+	"chmod": {classPath, schemas.EventChmod, 0}, "chown": {classPath, schemas.EventChown, 0},
+	"mknod":      {classPath, schemas.EventMknod, 0},
+	"mount":      {classMount, schemas.EventMount, schemas.EventMountSource},
+	"umount":     {classPath, schemas.EventUmount, 0},
+	"move_mount": {classPaths, schemas.EventMoveMountFrom, schemas.EventMoveMountTo},
+	"pivot_root": {classPaths, schemas.EventPivotRootNew, schemas.EventPivotRootOld},
+
+	"io_uring_other": {classNothing, schemas.EventIOUringOther, 0},
+
+	"fork": {classTree, 0, 0}, "exit": {classTree, 0, 0}, "move": {classTree, 0, 0},
+}
+
+// mapper turns raw events into kernel lines. Its buffers hold the values of the
+// event at hand.
+type mapper struct {
+	lastOp string // events come in bunches
+	last   operation
+	first  []byte
+	second []byte
+}
+
+func (m *mapper) operation(op string) (operation, error) {
+	if op == m.lastOp {
+		return m.last, nil
+	}
+	o, ok := operations[op]
+	if !ok {
+		return o, fmt.Errorf("unknown op %q", op)
+	}
+	m.lastOp, m.last = op, o
+	return o, nil
+}
+
+// firstPath is the path that the event is about: nil when nobody knows it.
+// lexical says that it was joined from its spelling.
+func (m *mapper) firstPath(e *schemas.RawEvent) (path []byte, lexical bool) {
+	if e.Path != nil {
+		return e.Path, false
+	}
+	if e.UserPath == nil {
+		return nil, false
+	}
+	m.first = appendLexical(m.first[:0], e.Base, e.UserPath, e.Marks&schemas.MarkChroot != 0)
+	return m.first, true
+}
+
+func (m *mapper) secondPath(e *schemas.RawEvent) (path []byte, lexical bool) {
+	if e.UserPath2 == nil {
+		return nil, false
+	}
+	m.second = appendLexical(m.second[:0], e.Base2, e.UserPath2, e.Marks&schemas.MarkChroot != 0)
+	return m.second, true
+}
+
+// script is the path of the `#!` script that an exec named, nil for a binary.
+func (m *mapper) script(e *schemas.RawEvent) []byte {
+	if e.Interp == nil || e.UserPath == nil {
+		return nil
+	}
+	m.second = appendLexical(m.second[:0], e.Base, e.UserPath, e.Marks&schemas.MarkChroot != 0)
+	return m.second
+}
+
+// binary is the program that runs after an exec. Without a resolved path only the
+// name that was asked for is left, and for a script that is the interpreter's.
+func (m *mapper) binary(e *schemas.RawEvent) (path []byte, lexical bool) {
+	if e.Path == nil && e.Interp != nil {
+		return e.Interp, true
+	}
+	return m.firstPath(e)
+}
+
+const (
+	eInProgress = -115
+)
+
+// outcome fills in what is known about the success of an operation.
+func outcome(k *schemas.KernelEvent, e *schemas.RawEvent) {
+	if e.Has&schemas.HasRet == 0 {
+		return
+	}
+	k.Has |= schemas.KernelHasReturn
+	k.ReturnValue = e.Ret
+	switch {
+	case e.Ret >= 0:
+		k.Status = schemas.StatusSuccess
+	case e.Ret == eInProgress && e.Op == "connect":
+		// Pending: neither a success nor an error yet.
+	default:
+		k.Status = schemas.StatusError
+	}
+}
+
+// openFields fills in what only the lines of the open family have.
+func openFields(k *schemas.KernelEvent, e *schemas.RawEvent) {
+	if e.Has&schemas.HasFlags != 0 {
+		k.Has |= schemas.KernelHasFlags
+		k.Flags = e.Flags
+		k.AccessMode = schemas.AccessMode(e.Flags)
+		k.Operations = schemas.OperationsOf(e.Flags)
+	}
+	if e.Has&schemas.HasMode != 0 {
+		k.Has |= schemas.KernelHasMode
+		k.Mode = e.Mode
+	}
+	if e.Has&schemas.HasResolve != 0 && e.Resolve != 0 {
+		k.Has |= schemas.KernelHasResolve
+		k.Resolve = e.Resolve
+	}
+}

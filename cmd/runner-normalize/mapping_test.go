@@ -1,0 +1,179 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"runner/schemas"
+)
+
+func TestEveryOperationIsMapped(t *testing.T) {
+	for _, op := range schemas.RawOps {
+		o, ok := operations[op]
+		if !ok {
+			t.Errorf("op %s has no row", op)
+		}
+		if o.first != 0 && o.first > 255 {
+			t.Errorf("op %s: event id %d", op, o.first)
+		}
+	}
+	if len(operations) != len(schemas.RawOps) {
+		t.Errorf("%d rows, %d operations", len(operations), len(schemas.RawOps))
+	}
+}
+
+func TestLines(t *testing.T) {
+	interp := func(e *schemas.RawEvent) { e.Interp = []byte("/bin/sh") }
+	resolve := func(e *schemas.RawEvent) { e.Resolve, e.Has = 8, e.Has|schemas.HasResolve }
+	for _, c := range []struct {
+		name, op string
+		edits    []edit
+		want     []string
+	}{
+		{"open", "openat", []edit{opened("/w/a")}, []string{"1 /w/a 3 success"}},
+		{"failed open", "open", []edit{user("/w", "b"), flags(0), ret(-2)}, []string{"1 /w/b -2 error"}},
+		{"creat", "creat", []edit{path("/w/c"), flags(577), ret(4)}, []string{"1 /w/c 4 success"}},
+		{"openat2", "openat2", []edit{user("/w", "../x"), flags(0), resolve, ret(-18)}, []string{"1 /x -18 error"}},
+		{"handle", "open_by_handle_at", []edit{opened("/w/h")}, []string{"1 /w/h 3 success"}},
+		{"io_uring", "io_uring_openat", []edit{opened("/w/u"), marks(schemas.MarkIOUring)}, []string{"1 /w/u 3 success"}},
+		{"fault", "openat", []edit{flags(0), ret(-14), marks(schemas.MarkUserFault)}, []string{"1 null -14 error"}},
+		{"unknown outcome", "openat", []edit{path("/w/a"), flags(0)}, []string{"1 /w/a"}},
+		{"memfd", "open", []edit{opened("memfd:/node_modules/x")}, []string{"1 memfd:/node_modules/x 3 success"}},
+		{"exec", "exec", []edit{path("/usr/bin/true"), user("/", "true")}, []string{"4 /usr/bin/true"}},
+		{"script", "exec", []edit{path("/usr/bin/dash"), user("/w", "./s.sh"), interp, ret(0)},
+			[]string{"4 /usr/bin/dash 0 success", "200 /w/s.sh 0 success"}},
+		{"script without a binary", "exec", []edit{user("/w", "s.sh"), interp}, []string{"4 /bin/sh", "200 /w/s.sh"}},
+		{"failed exec", "execve", []edit{user("/w", "nope"), ret(-2)}, []string{"201 /w/nope -2 error"}},
+		{"failed execveat", "execveat", []edit{ret(-14), marks(schemas.MarkUserFault)}, []string{"201 null -14 error"}},
+		{"connect", "connect", []edit{addr("syscall", "127.0.0.1:80"), ret(0)}, []string{"2 127.0.0.1:80 0 success"}},
+		{"pending", "connect", []edit{addr("syscall", "127.0.0.1:80"), ret(-115)}, []string{"2 127.0.0.1:80 -115"}},
+		{"sendto", "sendto", []edit{addr("syscall", "unix:@x"), ret(5)}, []string{"6 unix:@x 5 success"}},
+		{"sendmsg", "sendmsg", []edit{addr("syscall", "[::1]:53"), ret(-115)}, []string{"7 [::1]:53 -115 error"}},
+		{"sendmmsg", "sendmmsg", []edit{addr("syscall", "1.2.3.4:5"), ret(1)}, []string{"202 1.2.3.4:5 1 success"}},
+		{"bind", "bind", []edit{addr("syscall", "0.0.0.0:0"), ret(0)}, []string{"203 0.0.0.0:0 0 success"}},
+		{"listen", "listen", []edit{addr("syscall", ""), ret(0)}, []string{"204 null 0 success"}},
+		{"unlink", "unlink", []edit{user("/w", "a"), ret(0)}, []string{"211 /w/a 0 success"}},
+		{"rmdir", "rmdir", []edit{user("/w", "a"), ret(-39)}, []string{"212 /w/a -39 error"}},
+		{"rename", "rename", []edit{user("/w", "a"), user2("/v", "b"), ret(0)}, []string{"213 /w/a 0 success", "214 /v/b 0 success"}},
+		{"rename half read", "rename", []edit{user("/w", "a"), ret(-14)}, []string{"213 /w/a -14 error", "214 null -14 error"}},
+		{"link", "link", []edit{user("/w", "a"), user2("/w", "b"), ret(0)}, []string{"215 /w/a 0 success", "216 /w/b 0 success"}},
+		{"symlink", "symlink", []edit{user("/w", "new"), user2("", "../target"), ret(0)}, []string{"217 /w/new 0 success"}},
+		{"mkdir", "mkdir", []edit{user("/w", "d/"), ret(0)}, []string{"219 /w/d 0 success"}},
+		{"truncate", "truncate", []edit{user("/w", "a"), ret(0)}, []string{"220 /w/a 0 success"}},
+		{"ftruncate", "ftruncate", []edit{path("/w/a"), ret(0)}, []string{"220 /w/a 0 success"}},
+		{"chmod", "chmod", []edit{path("/w/a"), ret(0)}, []string{"221 /w/a 0 success"}},
+		{"chown", "chown", []edit{user("/w", "a"), ret(-1)}, []string{"222 /w/a -1 error"}},
+		{"mknod", "mknod", []edit{user("/w", "a"), ret(0)}, []string{"223 /w/a 0 success"}},
+		{"mount", "mount", []edit{user("/", "mnt"), user2("", "tmpfs"), ret(0)}, []string{"224 /mnt 0 success", "225 tmpfs 0 success"}},
+		{"mount without source", "mount", []edit{user("/", "mnt"), ret(0)}, []string{"224 /mnt 0 success", "225 null 0 success"}},
+		{"umount", "umount", []edit{user("/", "mnt"), ret(0)}, []string{"226 /mnt 0 success"}},
+		{"move_mount", "move_mount", []edit{user("/", "a"), user2("/", "b"), ret(0)}, []string{"227 /a 0 success", "228 /b 0 success"}},
+		{"pivot_root", "pivot_root", []edit{user("/", "a"), user2("/", "b"), ret(0)}, []string{"229 /a 0 success", "230 /b 0 success"}},
+		{"io_uring_other", "io_uring_other", []edit{flags(35), ret(-125)}, []string{"240 null -125 error"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var r raw
+			r.add(10, 10, c.op, c.edits...)
+			var want []string
+			for _, w := range c.want {
+				want = append(want, "10 "+w)
+			}
+			got := mustNormalize(t, r.bytes(t))
+			wantLines(t, got, want...)
+			if added := got.own().Counters["added"]; added != uint64(len(c.want)-1) {
+				t.Errorf("added %d", added)
+			}
+		})
+	}
+}
+
+func TestOpenFields(t *testing.T) {
+	var r raw
+	r.add(10, 10, "openat2", path("/w/o"), flags(577|0o600), ret(4), func(e *schemas.RawEvent) {
+		e.Mode, e.Resolve, e.Has = 420, 8, e.Has|schemas.HasResolve
+	})
+	r.add(10, 10, "openat", path("/w/o"), flags(0), ret(4), func(e *schemas.RawEvent) { e.Has |= schemas.HasResolve })
+	got := mustNormalize(t, r.bytes(t)).kernel
+	want := []string{
+		`{"schema":"assay.runner.kernel_event.v0","run_id":"run_t","seq":0,"pid":10,"event_type":1,"kind":"openat","value":"/w/o",` +
+			`"flags":961,"mode":420,"resolve":8,"return_value":4,"access_mode":"write","operation_flags":["create","truncate","exclusive"],"status":"success"}`,
+		`{"schema":"assay.runner.kernel_event.v0","run_id":"run_t","seq":1,"pid":10,"event_type":1,"kind":"openat","value":"/w/o",` +
+			`"flags":0,"mode":0,"return_value":4,"access_mode":"read","status":"success"}`,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestCounters(t *testing.T) {
+	var r raw
+	r.add(1, 1, "rename", user("/", "a"), user2("/", "b"), ret(0))
+	r.add(1, 1, "openat", flags(0), ret(-14))
+	r.add(1, 1, "openat", opened("/lib/x"))
+	r.add(1, 1, "exit")
+	h := mustNormalize(t, r.bytes(t)).own()
+	want := map[string]uint64{"added": 1, "lexical": 2, "null_values": 1, "hook_only": 0, "orphans": 1, "processes": 1, "tasks": 1}
+	for k, v := range want {
+		if h.Counters[k] != v {
+			t.Errorf("%s = %d, want %d", k, h.Counters[k], v)
+		}
+	}
+	if len(h.Counters) != len(want) || h.Filtered["loader.lib"] != 1 || h.Filtered["tree.exit"] != 1 || h.Stage != "runner-normalize" {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestLexical(t *testing.T) {
+	for _, c := range []struct {
+		base, name string
+		chroot     bool
+		want       string
+	}{
+		{"/w", "a", false, "/w/a"},
+		{"/w", "a//b/./c/", false, "/w/a/b/c"},
+		{"/w/x", "../a", false, "/w/a"},
+		{"/w", "../../../a", false, "/a"},
+		{"/w", "./.././a", false, "/a"},
+		{"/w", "..", false, "/"},
+		{"/w", ".", false, "/w"},
+		{"/w", "", false, "/w"},
+		{"/", "a", false, "/a"},
+		{"/", "", false, "/"},
+		{"/w", "a/../b", false, "/w/a/../b"},
+		{"/w", "../a/../b", false, "/a/../b"},
+		{"/", "/etc//passwd", false, "/etc/passwd"},
+		{"/", "/../etc", false, "/etc"},
+		{"/jail", "/etc/passwd", false, "/jail/etc/passwd"},
+		{"/jail", "/../etc", true, "/jail/etc"},
+		{"/jail/a", "../../etc", true, "/jail/a/../../etc"},
+		{"-", "/etc/./x", false, "/etc/x"},
+		{"-", "a/./b", false, "a/b"},
+		{"-", "../b", false, "../b"},
+		{`/w\\d`, `..\\x`, false, `/w\\d/..\\x`},
+		{`/w`, `..\xff/a`, false, `/w/..\xff/a`},
+		{"/w", "...", false, "/w/..."},
+	} {
+		base := []byte(c.base)
+		if c.base == "-" {
+			base = nil
+		}
+		if got := string(appendLexical(nil, base, []byte(c.name), c.chroot)); got != c.want {
+			t.Errorf("%q + %q (chroot %v) = %q, want %q", c.base, c.name, c.chroot, got, c.want)
+		}
+	}
+}
+
+func FuzzLexical(f *testing.F) {
+	f.Add("/w", "../a/./../b", false)
+	f.Add("", "//", true)
+	f.Fuzz(func(t *testing.T, base, name string, chroot bool) {
+		got := string(appendLexical(nil, []byte("/"+base), []byte(name), chroot))
+		if got == "" || got[0] != '/' {
+			t.Fatalf("%q is not absolute", got)
+		}
+		// Whatever is appended to a buffer in use must not depend on its content.
+		if again := string(appendLexical([]byte("/x/y"), []byte("/"+base), []byte(name), chroot)); again != "/x/y"+got {
+			t.Fatalf("%q, and behind something %q", got, again)
+		}
+	})
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"runner/cmd/internal/tool"
+	"runner/schemas"
+	"runner/schemas/stream"
+)
+
+// Options is what the flags say.
+type Options struct {
+	Drop          string // gojq program, "" is none
+	HasDrop       bool
+	CanonicalPIDs bool
+	ShowFiltered  bool
+}
+
+const notePIDs = "canonical_pids: pid is the process's number in the fork tree, not the kernel's"
+
+// normalizer is one pass over one raw stream.
+type normalizer struct {
+	opt    Options
+	in     *stream.Reader
+	parser *schemas.RawParser
+	noise  *matcher
+	drop   *dropper
+	show   *shower
+	tree   tree
+	twins  twins
+	store  *store
+	mapper mapper
+
+	events     uint64
+	byRule     []uint64 // filtered, by place in rules
+	filtered   map[string]uint64
+	run        [][]byte // run events as they came
+	health     []byte   // capture's stage health as it came
+	added      uint64
+	lexical    uint64
+	nullValues uint64
+	hookOnly   uint64
+	raw        schemas.RawEvent
+	kernel     schemas.KernelEvent
+	line       []byte
+	tailAt     int
+}
+
+// open opens the input and normalizes it.
+func open(ctx context.Context, env *tool.Env, opt Options) error {
+	f, name, err := tool.OpenInput(env)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return normalize(ctx, env, f, name, opt, arenaSize)
+}
+
+// normalize reads a kernel.raw stream from r and writes kernel.normalized to
+// standard output, with at most arena bytes of lines in memory. Nothing but the
+// header is written before the input's trailer was checked, and the seal only
+// after everything was.
+func normalize(ctx context.Context, env *tool.Env, r io.Reader, name string, opt Options, arena int) error {
+	n, err := newNormalizer(env, opt)
+	if err != nil {
+		return err
+	}
+	defer n.show.flush()
+	if n.in, err = stream.NewReader(r, name, schemas.StreamRaw); err != nil {
+		return tool.StreamError(err)
+	}
+	h := n.in.Header()
+	n.parser = schemas.NewRawParser(h.RunID)
+	w, err := stream.NewWriter(env.Stdout, stream.Header{
+		Stream: schemas.StreamNormalized, RunID: h.RunID, Tool: "runner-normalize", Version: tool.Version(),
+	})
+	if err != nil {
+		return writeError(err)
+	}
+	n.store = newStore(arena)
+	defer n.store.close()
+	if err := n.readAll(ctx); err != nil {
+		return err
+	}
+	if err := n.writeAll(ctx, w); err != nil {
+		return err
+	}
+	health := n.stageHealth(h.RunID)
+	n.show.summary(health.Filtered, health.In)
+	env.Infof("%d events in, %d lines out, %d tasks in %d processes", health.In, health.Out, n.tree.n, n.tree.processes)
+	if err := conserved(health); err != nil {
+		return err
+	}
+	if err := w.Write(health); err != nil {
+		return writeError(err)
+	}
+	if err := w.Seal(n.in.Trailer().Status); err != nil {
+		return writeError(err)
+	}
+	return nil
+}
+
+func newNormalizer(env *tool.Env, opt Options) (*normalizer, error) {
+	n := &normalizer{
+		opt: opt, filtered: map[string]uint64{},
+	}
+	rules, err := parseRules(noiseText)
+	if err != nil {
+		return nil, fmt.Errorf("noise.txt: %w", err)
+	}
+	n.noise, n.byRule = newMatcher(rules), make([]uint64, len(rules))
+	if opt.HasDrop {
+		if n.drop, err = compileDrop(opt.Drop); err != nil {
+			return nil, err
+		}
+	}
+	if opt.ShowFiltered {
+		n.show = newShower(env.Stderr, env.Name)
+	}
+	n.tailAt = len((&schemas.KernelEvent{}).AppendJSON(nil, "")) - len(`,"event_type":0,"kind":"event_0","value":null}`)
+	return n, nil
+}
+
+func writeError(err error) error {
+	return tool.Fail(tool.ExitIO, fmt.Errorf("writing the normalized stream: %w", err))
+}
+
+// readAll reads to the checked end of the input.
+func (n *normalizer) readAll(ctx context.Context) error {
+	for {
+		rec, err := n.in.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return tool.StreamError(err)
+		}
+		if n.health != nil {
+			return tool.StreamError(n.in.Errorf("a record behind the stage health"))
+		}
+		switch rec.Schema {
+		case schemas.SchemaRawEvent:
+			err = n.readRaw(rec.Bytes)
+		case schemas.SchemaEvent:
+			err = n.readRun(rec.Bytes)
+		case schemas.SchemaStageHealth:
+			err = n.readHealth(rec)
+		default:
+			err = tool.StreamError(n.in.Errorf("unknown schema %.80q", rec.Schema))
+		}
+		if err != nil {
+			return err
+		}
+		if n.events&0xffff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if n.health == nil {
+		return tool.StreamError(n.in.Errorf("no stage health of the capture"))
+	}
+	return n.flushHeld()
+}
+
+func (n *normalizer) readRaw(line []byte) error {
+	e := &n.raw
+	if err := n.parser.Parse(line, e); err != nil {
+		return tool.StreamError(n.in.Errorf("%v", err))
+	}
+	if e.Seq != n.events {
+		return tool.StreamError(n.in.Errorf("seq %d, expected %d", e.Seq, n.events))
+	}
+	n.events++
+	return n.event(e)
+}
+
+// readRun keeps a run event: run_started, then run_finished.
+func (n *normalizer) readRun(line []byte) error {
+	var err error
+	var kind string
+	if len(n.run) == 0 {
+		var v schemas.RunStarted
+		err = schemas.Unmarshal(line, &v)
+		kind = v.Type
+	} else {
+		var v schemas.RunFinished
+		err = schemas.Unmarshal(line, &v)
+		kind = v.Type
+	}
+	want := [...]string{"run_started", "run_finished"}
+	switch {
+	case len(n.run) == len(want):
+		return tool.StreamError(n.in.Errorf("a third run event, expected run_started and run_finished only"))
+	case err != nil:
+		return tool.StreamError(n.in.Errorf("bad run event, expected %s: %v", want[len(n.run)], err))
+	case kind != want[len(n.run)]:
+		return tool.StreamError(n.in.Errorf("run event %.40q, expected %s", kind, want[len(n.run)]))
+	}
+	n.run = append(n.run, append([]byte(nil), line...))
+	return nil
+}
+
+func (n *normalizer) readHealth(rec stream.Record) error {
+	var h schemas.StageHealth
+	if err := schemas.Unmarshal(rec.Bytes, &h); err != nil {
+		return tool.StreamError(n.in.Errorf("bad stage health: %v", err))
+	}
+	if h.Facts["kernel_capture"] == "" {
+		return tool.StreamError(n.in.Errorf("stage health of %.40q, expected the capture's, with the fact kernel_capture", h.Stage))
+	}
+	if h.Out != n.events {
+		return tool.StreamError(n.in.Errorf("the capture wrote %d events, read %d", h.Out, n.events))
+	}
+	n.health = append([]byte{}, rec.Bytes...)
+	return nil
+}
+
+// writeAll writes the records up to the capture's stage health.
+func (n *normalizer) writeAll(ctx context.Context, w *stream.Writer) error {
+	for _, line := range n.run {
+		if err := w.WriteRaw(line); err != nil {
+			return writeError(err)
+		}
+	}
+	pids := n.tree.rank(n.opt.CanonicalPIDs)
+	if err := n.store.rekey(func(t uint32) uint32 { return n.tree.task(t).live }); err != nil {
+		return err
+	}
+	n.tree.release()
+	out := &lineWriter{w: w, drop: n.drop, show: n.show, runID: n.in.Header().RunID}
+	err := n.store.each(func(place uint32, lines []byte) error {
+		return out.write(ctx, strconv.AppendUint(nil, uint64(pids[place]), 10), lines)
+	})
+	if err == nil {
+		err = out.flush()
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.WriteRaw(n.health); err != nil {
+		return writeError(err)
+	}
+	return nil
+}
