@@ -10,7 +10,9 @@ members="observation-health.json capability-surface.json correlation-report.json
 for n in 1 2 3; do
 	measure "run$n"
 	measure "pids$n" --canonical-pids
-	bin/runner-verify --require kernel=complete,drops=0,cgroup=clean "$tmp/run$n.tar.gz" "$tmp/pids$n.tar.gz"
+	for archive in run pids; do
+		bin/runner-verify --require kernel=complete,drops=0,cgroup=clean "$tmp/$archive$n.tar.gz"
+	done
 	mkdir "$tmp/$n" && tar -xzf "$tmp/run$n.tar.gz" -C "$tmp/$n"
 	gzip -dc "$tmp/pids$n.tar.gz" >"$tmp/pids$n.tar"
 done

@@ -1,0 +1,123 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestChildStatus: the command's end is runner-exec's end.
+func TestChildStatus(t *testing.T) {
+	requireBPF(t)
+	dir := shortDir(t)
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		argv []string
+		code int
+		kept bool // an archive is written
+	}{
+		{[]string{"true"}, 0, true},
+		{[]string{"sh", "-c", "exit 23"}, 23, true},
+		{[]string{"sh", "-c", "exit 255"}, 255, true},
+		{[]string{"sh", "-c", "kill -KILL $$"}, 128 + 9, true},
+		{[]string{"sh", "-c", "kill -TERM $$"}, 128 + 15, true},
+		{[]string{"no-such-command-anywhere"}, 127, false},
+		{[]string{plain}, 126, false},
+		{[]string{"help"}, 127, false},
+	} {
+		t.Run(strings.Join(c.argv, " "), func(t *testing.T) {
+			m := measure(t, nil, c.argv...)
+			if m.code != c.code {
+				t.Errorf("expected exit %d: %v", c.code, m.outcome)
+			}
+			if c.kept {
+				openArchive(t, m.path)
+			}
+		})
+	}
+}
+
+// TestUntouched: streams, directory, environment and descriptors are the command's own.
+func TestUntouched(t *testing.T) {
+	requireBPF(t)
+	dir := shortDir(t)
+	script := `cat; echo out; echo err >&2; pwd; umask; env | grep -v ^_= | sort; ls /proc/self/fd | wc -l`
+	bare := exec.Command("sh", "-c", script)
+	c, m := measuring(t, nil, "sh", "-c", script)
+	for _, p := range []*exec.Cmd{bare, c} {
+		p.Dir, p.Stdin = dir, strings.NewReader("from standard input\n")
+		p.Env = []string{"PATH=" + bin + ":/usr/bin:/bin", "TMPDIR=" + m.tmp, "ODD=a\nb", "EMPTY="}
+	}
+	want, got := call(t, bare), call(t, c)
+	if got.stdout != want.stdout || got.code != want.code {
+		t.Errorf("measured:\n%s\nbare:\n%s", got.stdout, want.stdout)
+	}
+	if !strings.Contains(got.stderr, "err\n") || len(strings.Split(strings.TrimSpace(got.stderr), "\n")) != 2 {
+		t.Errorf("expected the command's line and one summary line on stderr: %q", got.stderr)
+	}
+}
+
+// TestUnprivileged: with three capabilities on runner-capture alone and a delegated
+// cgroup, an ordinary user makes the whole run.
+func TestUnprivileged(t *testing.T) {
+	requireBPF(t)
+	const nobody = 65534
+	own := shortDir(t) // the tools, where the user may run but not change them
+	for _, name := range append([]string{"shapes"}, tools...) {
+		b, err := os.ReadFile(tool(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(own, name), b, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const capabilities = "cap_bpf,cap_perfmon,cap_net_admin=ep"
+	if out, err := exec.Command("setcap", capabilities, filepath.Join(own, "runner-capture")).CombinedOutput(); err != nil {
+		missing(t, "file capabilities", fmt.Errorf("setcap: %w: %s", err, out))
+	}
+	cg := newCgroup(t)
+	inner := filepath.Join(cg, "shell")
+	if err := os.Mkdir(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{cg, inner} {
+		for _, f := range []string{"", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"} {
+			if err := os.Chown(filepath.Join(d, f), nobody, nobody); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	work := shortDir(t)
+	if err := os.Chown(work, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(work, "run.tar.gz")
+	shapes := filepath.Join(own, "shapes")
+	c := inCgroup(t, inner, command(t, filepath.Join(own, "runner-exec"), "--archive", path, "--", shapes, "fork", work))
+	c.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	c.Env = []string{"PATH=" + own + ":/usr/bin:/bin", "TMPDIR=" + work}
+	o := call(t, c)
+	if o.code != 0 {
+		t.Fatal(o)
+	}
+	a := openArchive(t, path)
+	a.complete(t)
+	compare(t, append(madeBy(t, o.stdout), expected{Op: "the command itself", Type: 4, Value: &shapes, Count: 1}), a.lines)
+
+	plain := inCgroup(t, inner, command(t, tool("runner-exec"), "--archive", path+".2", "--", tool("shapes"), "fork", work))
+	plain.SysProcAttr.Credential = c.SysProcAttr.Credential
+	o = call(t, plain)
+	if o.code != 4 || exists(path+".2") || !strings.Contains(o.stderr, "hint:") || !strings.Contains(o.stderr, "setcap") {
+		t.Errorf("without capabilities: expected exit 4 and what to type: %v", o)
+	}
+}

@@ -1,0 +1,189 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// children maps the name of each running process below root to its pid.
+func children(root int) map[string]int {
+	found := map[string]int{}
+	parent := map[int]int{}
+	names := map[int]string{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, p := range stats {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			continue
+		}
+		open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+		f := strings.Fields(string(b[end+1:]))
+		if open < 0 || len(f) < 2 || f[0] == "Z" {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(p)))
+		parent[pid], _ = strconv.Atoi(f[1])
+		if exe, err := os.Readlink(filepath.Dir(p) + "/exe"); err == nil {
+			names[pid] = filepath.Base(exe)
+		}
+	}
+	for pid, name := range names {
+		for p := pid; p > 1; p = parent[p] {
+			if p == root {
+				found[name] = pid
+				break
+			}
+		}
+	}
+	return found
+}
+
+// TestKillMatrix kills every stage with SIGKILL at several moments. There must be
+// no archive, no temporary file, no cgroup and no command left, and a clear error.
+func TestKillMatrix(t *testing.T) {
+	requireBPF(t)
+	moments := []struct {
+		name  string
+		shape []string // of the command
+		when  func(dir string, pids map[string]int) bool
+	}{
+		{"at once", []string{"daemon", "DIR", "800"}, func(string, map[string]int) bool { return true }},
+		{"while it works", []string{"opens", "DIR", "3000000"}, func(d string, _ map[string]int) bool { return exists(d + "/M-opens") }},
+		{"while it waits", []string{"siblings", "DIR"}, func(d string, _ map[string]int) bool { return exists(d + "/M-sibling-b2") }},
+		{"after it worked", []string{"opens", "DIR", "300000"}, func(d string, pids map[string]int) bool { return exists(d+"/M-opens") && pids["shapes"] == 0 }},
+	}
+	for _, stage := range tools[:5] {
+		for _, moment := range moments {
+			t.Run(stage+" "+moment.name, func(t *testing.T) {
+				dir := shortDir(t)
+				argv := append([]string{tool("shapes")}, moment.shape...)
+				for i := range argv {
+					if argv[i] == "DIR" {
+						argv[i] = dir
+					}
+				}
+				killed(t, stage, dir, argv, moment.when)
+			})
+		}
+	}
+}
+
+func killed(t *testing.T, stage, dir string, argv []string, when func(string, map[string]int) bool) {
+	cg := newCgroup(t)
+	c, m := measuring(t, nil, argv...)
+	wait := start(t, inCgroup(t, cg, c))
+	pid, late := 0, false
+	for pid == 0 && !late {
+		if stage == "runner-exec" {
+			pid = c.Process.Pid
+		} else {
+			pid = children(c.Process.Pid)[stage]
+		}
+		late = dead(c.Process.Pid)
+	}
+	for !late && !when(dir, children(c.Process.Pid)) {
+		late = dead(c.Process.Pid)
+		time.Sleep(200 * time.Microsecond)
+	}
+	if !late {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	m.outcome = wait()
+	if m.code == 0 && exists(m.path) {
+		t.Logf("the kill came too late: the run was over")
+		openArchive(t, m.path)
+	} else {
+		if m.code == 0 {
+			t.Errorf("%s was killed, yet runner-exec exits 0: %v", stage, m.outcome)
+		}
+		if stage != "runner-exec" && !strings.Contains(m.stderr, "error:") {
+			t.Errorf("no clear error: %v", m.outcome)
+		}
+		if exists(m.path) {
+			t.Errorf("an archive was left behind: %v", m.outcome)
+		}
+	}
+	nothingLeft(t, m, cg)
+}
+
+func dead(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || bytes.Contains(b, []byte(") Z "))
+}
+
+// nothingLeft fails when the run's processes, cgroups or files outlive it. cg is the
+// group that runner-exec itself was started in.
+func nothingLeft(t *testing.T, m *measured, cg string) {
+	t.Helper()
+	var pids, groups, files []string
+	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		pids, groups, files = nil, cgroupsBelow(cg), nil
+		for _, g := range append(groups, cg) {
+			if b, err := os.ReadFile(g + "/cgroup.procs"); err == nil {
+				pids = append(pids, strings.Fields(string(b))...)
+			}
+		}
+		for _, d := range []string{m.dir, m.tmp} {
+			filepath.WalkDir(d, func(p string, d os.DirEntry, err error) error {
+				if err == nil && p != m.path && !d.IsDir() {
+					files = append(files, p)
+				}
+				return nil
+			})
+		}
+		if len(pids)+len(groups)+len(files) == 0 {
+			return
+		}
+	}
+	t.Errorf("left behind: processes %q, cgroups %q, files %q", pids, groups, files)
+}
+
+// TestFullDisk: neither a full disk under the archive nor one under the spool gives
+// an archive or leaves a piece of one.
+func TestFullDisk(t *testing.T) {
+	requireBPF(t)
+	for _, where := range []string{"archive", "tmp"} {
+		t.Run(where, func(t *testing.T) {
+			small := shortDir(t)
+			if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "none", small).CombinedOutput(); err != nil {
+				missing(t, "a full disk", fmt.Errorf("%w: %s", err, out))
+			}
+			t.Cleanup(func() { syscall.Unmount(small, syscall.MNT_DETACH) })
+			cg := newCgroup(t)
+			dir := shortDir(t)
+			c, m := measuring(t, nil, tool("shapes"), "parallel", dir, "23", "997")
+			if where == "archive" {
+				m.dir, m.path = small, small+"/run.tar.gz"
+				c.Args[2] = m.path
+				os.WriteFile(small+"/filler", make([]byte, 250<<10), 0o600) // what does not fit is the point
+				defer os.Remove(small + "/filler")
+			} else {
+				m.tmp = small
+				c.Env = append(c.Env, "TMPDIR="+small)
+			}
+			if m.outcome = call(t, inCgroup(t, cg, c)); m.code == 0 {
+				if where == "tmp" {
+					t.Logf("256 KiB under TMPDIR were enough: %v", m.outcome)
+					openArchive(t, m.path)
+					return
+				}
+				t.Errorf("the archive had no room, yet runner-exec exits 0: %v", m.outcome)
+			}
+			if exists(m.path) || !strings.Contains(m.stderr, "error:") {
+				t.Errorf("expected no archive and an error: %v", m.outcome)
+			}
+			os.Remove(small + "/filler")
+			nothingLeft(t, m, cg)
+		})
+	}
+}

@@ -1,0 +1,107 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"runner/schemas"
+)
+
+// tally counts lines by marked file without holding the archive in memory.
+func tally(t *testing.T, path, prefix string) (map[string]int, schemas.Health) {
+	t.Helper()
+	n := map[string]int{}
+	var health schemas.Health
+	value := []byte(`"value":"` + prefix)
+	_, err := eachMember(path, func(name string, r io.Reader) error {
+		switch name {
+		case "observation-health.json":
+			b, err := io.ReadAll(r)
+			decode(t, b, &health)
+			return err
+		case "layers/kernel.ndjson":
+			s := bufio.NewScanner(r)
+			s.Buffer(nil, 1<<20)
+			for s.Scan() {
+				if i := bytes.Index(s.Bytes(), value); i >= 0 {
+					rest := s.Bytes()[i+len(value):]
+					n[string(rest[:bytes.IndexByte(rest, '"')])]++
+				}
+			}
+			return s.Err()
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, health
+}
+
+// TestLoad: four processes open 200,000 times each. What was recorded and what was
+// counted as dropped add up to what was made, to the event.
+func TestLoad(t *testing.T) {
+	requireBPF(t)
+	const processes, each = 4, 200_000
+	dir := shortDir(t)
+	m := measure(t, nil, tool("shapes"), "hammer", dir, fmt.Sprint(each), fmt.Sprint(processes))
+	if m.code != 0 {
+		t.Fatal(m.outcome)
+	}
+	n, health := tally(t, m.path, dir+"/M-hammer-")
+	recorded := 0
+	for _, c := range n {
+		recorded += c
+	}
+	t.Logf("%d made, %d recorded, %d dropped", processes*each, recorded, health.RingbufDrops)
+	if recorded+int(health.RingbufDrops) != processes*each {
+		t.Errorf("%d recorded and %d dropped are not the %d that were made", recorded, health.RingbufDrops, processes*each)
+	}
+	if health.RingbufDrops == 0 && health.KernelLayer != "complete" {
+		t.Errorf("nothing was dropped, yet kernel_layer=%s: %q", health.KernelLayer, health.Notes)
+	}
+	if o := call(t, command(t, "runner-verify", m.path)); o.code != 0 {
+		t.Error(o)
+	}
+}
+
+// TestTinyRing: a ring that is too small loses events, and the record says how many.
+func TestTinyRing(t *testing.T) {
+	requireBPF(t)
+	const processes, each = 4, 50_000
+	dir := shortDir(t)
+	keep := dir + "/keep"
+	m := measure(t, []string{"--ring-size", "4096", "--keep", keep}, tool("shapes"), "hammer", dir, fmt.Sprint(each), fmt.Sprint(processes))
+	if m.code != 0 {
+		t.Fatal(m.outcome)
+	}
+	n, health := tally(t, m.path, dir+"/M-hammer-")
+	recorded := 0
+	for _, c := range n {
+		recorded += c
+	}
+	lost := processes*each - recorded
+	t.Logf("%d made, %d recorded, %d dropped", processes*each, recorded, health.RingbufDrops)
+	if health.RingbufDrops == 0 || health.KernelLayer != "partial_ringbuf_drops" {
+		t.Fatalf("a ring of 4096 bytes held everything? kernel_layer=%s drops=%d", health.KernelLayer, health.RingbufDrops)
+	}
+	// the drops also hold what was not an open of ours: forks, exits, the runtime's own
+	if over := int(health.RingbufDrops) - lost; over < 0 || over > 200 {
+		t.Errorf("%d opens are not recorded, %d drops are counted", lost, health.RingbufDrops)
+	}
+	if !strings.Contains(strings.Join(health.Notes, "\n"), fmt.Sprintf("dropped=%d", health.RingbufDrops)) {
+		t.Errorf("no note names the cause and the count: %q", health.Notes)
+	}
+	if o := call(t, command(t, "runner-verify", m.path)); o.code != 0 {
+		t.Errorf("a good record of a partial observation must verify: %v", o)
+	}
+	if o := call(t, command(t, "runner-verify", "--require", "kernel=complete", m.path)); o.code != 1 {
+		t.Errorf("but not as complete: %v", o)
+	}
+}

@@ -1,0 +1,194 @@
+// Package cmd_test holds the tests of the tools together: pipelines, real runs on
+// this kernel, and the rules of the house.
+package cmd_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var tools = []string{
+	"runner-exec", "runner-capture", "runner-normalize", "runner-correlate", "runner-pack", "runner-verify",
+}
+
+// bin holds the tools and the workloads, built once for all tests of this package.
+var bin string
+
+func TestMain(m *testing.M) {
+	code := 1
+	defer func() { os.Exit(code) }()
+	dir, err := os.MkdirTemp("", "runner-bin-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	if dir, err = filepath.EvalSymlinks(dir); err == nil {
+		err = os.Chmod(dir, 0o755) // tests run tools as other users too
+	}
+	if err == nil {
+		err = build(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	bin = dir
+	code = m.Run()
+}
+
+func build(dir string) error {
+	if err := goBuild(dir, nil, "./cmd/..."); err != nil {
+		return err
+	}
+	if err := goBuild(dir, nil, "./testdata/workload/listener"); err != nil || runtime.GOOS != "linux" {
+		return err
+	}
+	if err := goBuild(dir, nil, "./testdata/workload/kinds", "./testdata/workload/shapes"); err != nil {
+		return err
+	}
+	if runtime.GOARCH != "amd64" {
+		return nil
+	}
+	return goBuild(dir, []string{"GOARCH=386"}, "./testdata/workload/compat32")
+}
+
+func goBuild(dir string, env []string, packages ...string) error {
+	c := exec.Command("go", append([]string{"build", "-trimpath", "-o", dir + "/"}, packages...)...)
+	c.Dir = ".."
+	c.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %v: %w\n%s", packages, err, out)
+	}
+	return nil
+}
+
+// tool is the path of a built program.
+func tool(name string) string { return filepath.Join(bin, name) }
+
+// outcome is what one process left behind.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+func (o outcome) String() string {
+	return fmt.Sprintf("exit %d\nstdout: %s\nstderr: %s", o.code, clip(o.stdout), clip(o.stderr))
+}
+
+func clip(s string) string {
+	if len(s) > 4000 {
+		return s[:2000] + "\n…\n" + s[len(s)-2000:]
+	}
+	return s
+}
+
+// call runs a program to its end. A run that takes minutes is a hang: it is killed
+// and fails the test.
+func call(t *testing.T, c *exec.Cmd) outcome {
+	t.Helper()
+	return start(t, c)()
+}
+
+// start begins a program; the function it returns waits for the end.
+func start(t *testing.T, c *exec.Cmd) func() outcome {
+	t.Helper()
+	var out, errw bytes.Buffer
+	if c.Stdout == nil {
+		c.Stdout = &out
+	}
+	if c.Stderr == nil {
+		c.Stderr = &errw
+	}
+	c.WaitDelay = 5 * time.Second
+	if err := c.Start(); err != nil {
+		t.Fatalf("%s: %v", strings.Join(c.Args, " "), err)
+	}
+	return func() outcome {
+		t.Helper()
+		err := c.Wait()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatalf("%s: %v\n%s", strings.Join(c.Args, " "), err, errw.String())
+		}
+		return outcome{c.ProcessState.ExitCode(), out.String(), errw.String()}
+	}
+}
+
+// command is a program that is killed when the test takes too long.
+func command(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	t.Cleanup(cancel)
+	if !strings.Contains(name, "/") {
+		if p := tool(name); exists(p) {
+			name = p
+		}
+	}
+	c := exec.CommandContext(ctx, name, args...)
+	c.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	return c
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// shortDir is an empty directory with a short, symlink-free name: unix sockets
+// have 108 bytes for their path.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	d, err := os.MkdirTemp("/tmp", "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(d) })
+	if err := os.Chmod(d, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = filepath.EvalSymlinks(d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// probe asks runner-capture whether it can observe here.
+var probe = sync.OnceValue(func() error {
+	if os.Getenv("RUNNER_REQUIRE_BPF") == "" && os.Geteuid() != 0 {
+		return errors.New("needs root: run sudo make test")
+	}
+	out, err := exec.Command(tool("runner-capture"), "--probe").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("runner-capture --probe: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return nil
+})
+
+// requireBPF skips loudly where this kernel cannot be observed, and fails where
+// RUNNER_REQUIRE_BPF=1 says that it must be.
+func requireBPF(t *testing.T) {
+	t.Helper()
+	if err := probe(); err != nil {
+		missing(t, "kernel capture", err)
+	}
+}
+
+// missing is a loud skip; where everything must run it is a failure.
+func missing(t *testing.T, what string, why error) {
+	t.Helper()
+	if os.Getenv("RUNNER_REQUIRE_BPF") == "1" {
+		t.Fatalf("%s must be tested here: %v", what, why)
+	}
+	t.Skipf("SKIPPED, NOT TESTED: %s: %v", what, why)
+}
