@@ -1,0 +1,426 @@
+package bpf
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+	"strconv"
+
+	"runner/schemas"
+)
+
+// The record of record.h, little endian. Offsets are part of the object's build;
+// the test compares them with the BTF of the committed objects.
+const (
+	recSize  = 120
+	offOp    = 4
+	offSrc   = 6
+	offKtime = 8
+	offCgid  = 16
+	offTgid  = 24
+	offTid   = 28
+	offCPU   = 32
+	offSeq   = 40
+	offRet   = 48
+	offFlags = 56
+	offResol = 64
+	offMode  = 72
+	offMarks = 76
+	offIMode = 80
+	offULen1 = 82
+	offULen2 = 84
+	offALen  = 86
+	offCLen1 = 88
+	offCLen2 = 92
+	offAux1  = 96
+	offAux2  = 104
+)
+
+// Marks of record.h. The low ones go to the reader of the stream.
+const (
+	markUTrunc = 1 << iota
+	markUFault
+	markPTrunc
+	markPFault
+	markDeleted
+	markUnnamed
+	markDisconn
+	markDetached
+	markFDRace
+	markCompat
+	markAFault
+
+	markHasPath  = 1 << 16
+	markHasBase1 = 1 << 17
+	markHasBase2 = 1 << 18
+	markHasU1    = 1 << 19
+	markHasU2    = 1 << 20
+	markNoRet    = 1 << 21
+	markEscape   = 1 << 22
+	markArgs     = 1 << 23
+	markMode     = 1 << 24
+)
+
+// opNames is indexed by enum op of record.h.
+var opNames = [...]string{"", "open", "creat", "openat", "openat2", "open_by_handle_at",
+	"io_uring_openat", "io_uring_openat2", "exec", "execve", "execveat",
+	"connect", "sendto", "sendmsg", "sendmmsg", "bind", "listen",
+	"unlink", "rmdir", "rename", "link", "symlink", "mkdir", "truncate", "ftruncate",
+	"chmod", "chown", "mknod", "mount", "umount", "move_mount", "pivot_root",
+	"io_uring_other", "fork", "exit", "move"}
+
+var sourceNames = [...]string{"", "syscall", "cgroup", "io_uring"}
+
+const (
+	opOpen    = 1
+	opUringO2 = 7
+	opExec    = 8
+	opConnect = 11
+	opListen  = 16
+	opFork    = 33
+	opExit    = 34
+	opMove    = 35
+)
+
+const (
+	oCreat   = 0x40
+	oTmpfile = 0x400000
+)
+
+// ErrRecord says that a record does not have the form that the probes write.
+var ErrRecord = errors.New("malformed ring record")
+
+// Decoder turns ring records into raw events. It owns the buffers that the
+// event's names point into: they are valid until the next call. Not safe for
+// concurrent use; runs anywhere.
+type Decoder struct {
+	buf   []byte
+	comps []int // offsets of length bytes, leaf first
+}
+
+// Decoded is what the caller must know of a record besides the event.
+type Decoded struct {
+	Escape  bool // fork or move to a cgroup outside the scope
+	Lexical bool // its path is known only as text
+}
+
+// Decode fills e from one record.
+func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
+	var out Decoded
+	if len(b) < recSize {
+		return out, ErrRecord
+	}
+	le := binary.LittleEndian
+	op := int(le.Uint16(b[offOp:]))
+	src := int(b[offSrc])
+	if op == 0 || op >= len(opNames) || src >= len(sourceNames) || int(le.Uint32(b)) > len(b) {
+		return out, ErrRecord
+	}
+	marks := le.Uint32(b[offMarks:])
+	*e = schemas.RawEvent{
+		Op: opNames[op], Source: sourceNames[src],
+		KtimeNS: le.Uint64(b[offKtime:]), CgroupID: le.Uint64(b[offCgid:]),
+		PID: le.Uint32(b[offTgid:]), TID: le.Uint32(b[offTid:]),
+		CPU: le.Uint32(b[offCPU:]), CPUSeq: le.Uint64(b[offSeq:]),
+		Marks: publicMarks(marks),
+	}
+	if op <= opUringO2 && e.Source == "io_uring" {
+		e.Marks |= schemas.MarkIOUring
+		e.Source = ""
+	}
+	d.buf = d.buf[:0]
+	ret := int64(le.Uint64(b[offRet:]))
+	// -512 to -516 are the kernel's own restart codes, which no program sees.
+	if marks&markNoRet == 0 && op < opFork && (ret > -512 || ret < -516) {
+		e.Ret = ret
+		e.Has |= schemas.HasRet
+	}
+	if marks&markArgs != 0 {
+		e.Has |= schemas.HasFlags
+		e.Flags = le.Uint64(b[offFlags:])
+		if op <= opUringO2 {
+			d.openArgs(b, e)
+		}
+	} else if marks&markMode != 0 {
+		e.Has |= schemas.HasMode
+		e.Mode = uint64(le.Uint32(b[offMode:]))
+	}
+	switch {
+	case op == opFork || op == opMove:
+		ids := le.Uint64(b[offAux1:])
+		e.ChildPID, e.ChildTID = uint32(ids>>32), uint32(ids)
+		e.Has |= schemas.HasChild
+		if out.Escape = marks&markEscape != 0; out.Escape {
+			e.Has |= schemas.HasDstCgroup
+			e.DstCgroupID = le.Uint64(b[offAux2:])
+		}
+		return out, nil
+	case op == opExit:
+		e.Has |= schemas.HasExitCode
+		e.ExitCode = int64(le.Uint64(b[offAux2:]))
+		return out, nil
+	case op >= opConnect && op <= opListen:
+		return out, d.sock(b, e, marks)
+	}
+	if err := d.paths(b, e, op, marks); err != nil {
+		return out, err
+	}
+	if op <= opUringO2 && e.Path != nil {
+		e.FileType = FileType(binary.LittleEndian.Uint16(b[offIMode:]))
+	}
+	out.Lexical = e.UserPath != nil && (e.Path == nil || e.Interp != nil)
+	return out, nil
+}
+
+// openArgs sets mode and resolve. Without a creating flag the kernel ignores the
+// mode, and the register holds anything.
+func (d *Decoder) openArgs(b []byte, e *schemas.RawEvent) {
+	e.Has |= schemas.HasMode
+	if e.Flags&(oCreat|oTmpfile) != 0 {
+		e.Mode = uint64(binary.LittleEndian.Uint32(b[offMode:]))
+	}
+	if r := binary.LittleEndian.Uint64(b[offResol:]); r != 0 {
+		e.Has |= schemas.HasResolve
+		e.Resolve = r
+	}
+}
+
+func publicMarks(m uint32) schemas.Marks {
+	if m&0xffff == 0 {
+		return 0
+	}
+	var out schemas.Marks
+	for _, x := range [...]struct {
+		bit  uint32
+		mark schemas.Marks
+	}{
+		{markUTrunc, schemas.MarkUserTruncated}, {markUFault, schemas.MarkUserFault},
+		{markPTrunc, schemas.MarkPathTruncated}, {markPFault, schemas.MarkPathFault},
+		{markDeleted, schemas.MarkDeleted}, {markUnnamed, schemas.MarkUnnamed},
+		{markDisconn, schemas.MarkDisconnected}, {markDetached, schemas.MarkDetached},
+		{markFDRace, schemas.MarkFDRace}, {markCompat, schemas.MarkCompat32},
+		{markAFault, schemas.MarkAddrFault},
+	} {
+		if m&x.bit != 0 {
+			out |= x.mark
+		}
+	}
+	return out
+}
+
+// paths slices the names behind the header: upath1, comp1, upath2, comp2.
+func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) error {
+	le := binary.LittleEndian
+	rest := b[recSize:]
+	cut := func(n int) []byte {
+		if n > len(rest) {
+			return nil
+		}
+		part := rest[:n:n]
+		rest = rest[n:]
+		return part
+	}
+	n := [4]int{int(le.Uint16(b[offULen1:])), int(le.Uint32(b[offCLen1:])), int(le.Uint16(b[offULen2:])), int(le.Uint32(b[offCLen2:]))}
+	u1, c1, u2, c2 := cut(n[0]), cut(n[1]), cut(n[2]), cut(n[3])
+	if len(u1) != n[0] || len(c1) != n[1] || len(u2) != n[2] || len(c2) != n[3] {
+		return ErrRecord
+	}
+	fault := marks&markPFault != 0
+	if marks&markHasU1 != 0 && marks&markUFault == 0 {
+		e.UserPath = d.text(u1)
+	}
+	if marks&markHasPath != 0 {
+		var err error
+		if e.Path, err = d.path(c1, b, marks, e.Flags); err != nil {
+			return err
+		}
+	}
+	base1 := c1
+	if op == opExec {
+		base1 = c2
+	}
+	if marks&markHasBase1 != 0 && !fault {
+		var err error
+		if e.Base, err = d.dir(base1, marks); err != nil {
+			return err
+		}
+		if op != opExec && e.Path == nil && len(e.Base) > 1 && len(u1) > 0 && u1[0] == '/' {
+			e.Marks |= schemas.MarkChroot
+		}
+	}
+	if op == opExec {
+		if old := le.Uint64(b[offAux1:]); uint32(old) != e.TID {
+			e.Has |= schemas.HasOldTID
+			e.OldTID = uint32(old)
+		}
+		if marks&markHasU2 != 0 && string(u1) != string(u2) {
+			e.Interp = d.text(u2)
+		}
+		return nil
+	}
+	if marks&markHasU2 != 0 {
+		e.UserPath2 = d.text(u2)
+	}
+	if marks&markHasBase2 != 0 && !fault {
+		var err error
+		if e.Base2, err = d.dir(c2, marks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text appends the text form of raw bytes to the buffer and returns it.
+func (d *Decoder) text(raw []byte) []byte {
+	start := len(d.buf)
+	d.buf = schemas.AppendText(d.buf, raw)
+	return d.buf[start:len(d.buf):len(d.buf)]
+}
+
+// split notes where the components begin.
+func (d *Decoder) split(c []byte) error {
+	d.comps = d.comps[:0]
+	for i := 0; i < len(c); i += 1 + int(c[i]) {
+		if i+1+int(c[i]) > len(c) {
+			return ErrRecord
+		}
+		d.comps = append(d.comps, i)
+	}
+	return nil
+}
+
+func (d *Decoder) join(c []byte, absolute bool) []byte {
+	start := len(d.buf)
+	for k := len(d.comps) - 1; k >= 0; k-- {
+		i := d.comps[k]
+		if absolute || k != len(d.comps)-1 {
+			d.buf = append(d.buf, '/')
+		}
+		d.buf = schemas.AppendText(d.buf, c[i+1:i+1+int(c[i])])
+	}
+	if len(d.buf) == start && absolute {
+		d.buf = append(d.buf, '/')
+	}
+	return d.buf[start:len(d.buf):len(d.buf)]
+}
+
+// dir is a base directory.
+func (d *Decoder) dir(c []byte, marks uint32) ([]byte, error) {
+	if err := d.split(c); err != nil {
+		return nil, err
+	}
+	return d.join(c, marks&(markPTrunc|markDisconn) == 0), nil
+}
+
+// path is the resolved object of an open, an exec or a descriptor.
+func (d *Decoder) path(c, b []byte, marks uint32, flags uint64) ([]byte, error) {
+	if marks&markPFault != 0 {
+		return nil, nil
+	}
+	if err := d.split(c); err != nil {
+		return nil, err
+	}
+	if marks&markDisconn != 0 && len(d.comps) == 1 && c[0] == 0 {
+		return append([]byte(nil), unnamed(binary.LittleEndian.Uint16(b[offIMode:]))...), nil
+	}
+	// An O_TMPFILE file never had a name: what was named is its directory.
+	if flags&oTmpfile != 0 && marks&markDeleted != 0 && len(d.comps) > 0 && len(c) > 1 && c[1] == '#' {
+		d.comps = d.comps[1:]
+		return d.join(c, true), nil
+	}
+	return d.join(c, marks&(markPTrunc|markDisconn) == 0), nil
+}
+
+// unnamed names an object that only its kind describes.
+func unnamed(mode uint16) string {
+	switch mode & 0xf000 {
+	case 0x1000:
+		return "pipe:"
+	case 0xc000:
+		return "socket:"
+	}
+	return "anon_inode:"
+}
+
+// FileType names what a mode says, empty for regular files, directories and links.
+func FileType(mode uint16) string {
+	switch mode & 0xf000 {
+	case 0x1000:
+		return "fifo"
+	case 0x2000:
+		return "chr"
+	case 0x6000:
+		return "blk"
+	case 0xc000:
+		return "sock"
+	case 0:
+		return "anon"
+	}
+	return ""
+}
+
+// sock reads the address that stands first behind the header.
+func (d *Decoder) sock(b []byte, e *schemas.RawEvent, marks uint32) error {
+	le := binary.LittleEndian
+	n, c := int(le.Uint16(b[offALen:])), int(le.Uint32(b[offCLen1:]))
+	if recSize+n+c > len(b) {
+		return ErrRecord
+	}
+	a := b[recSize : recSize+n]
+	if len(a) < 2 {
+		return nil
+	}
+	family := le.Uint16(a)
+	e.Family = uint32(family)
+	e.Has |= schemas.HasFamily
+	switch {
+	case family == 2 && len(a) >= 8:
+		e.Addr = d.inet(netip.AddrFrom4([4]byte(a[4:8])), a)
+	case family == 10 && len(a) >= 24:
+		e.Addr = d.inet(netip.AddrFrom16([16]byte(a[8:24])), a)
+	case family == 1 && len(a) > 2:
+		return d.unix(b, a[2:], c, e, marks)
+	}
+	return nil
+}
+
+func (d *Decoder) inet(ip netip.Addr, a []byte) []byte {
+	start := len(d.buf)
+	if ip.Is4() {
+		d.buf = ip.AppendTo(d.buf)
+	} else {
+		d.buf = append(ip.AppendTo(append(d.buf, '[')), ']')
+	}
+	d.buf = append(d.buf, ':')
+	d.buf = strconv.AppendUint(d.buf, uint64(binary.BigEndian.Uint16(a[2:])), 10)
+	return d.buf[start:len(d.buf):len(d.buf)]
+}
+
+// unix writes unix:@name for an abstract name, else unix: and the path, lexical.
+func (d *Decoder) unix(b, name []byte, clen int, e *schemas.RawEvent, marks uint32) error {
+	if name[0] == 0 {
+		raw := d.text(name[1:])
+		e.Addr = append([]byte("unix:@"), raw...)
+		return nil
+	}
+	for i, c := range name {
+		if c == 0 {
+			name = name[:i]
+			break
+		}
+	}
+	path := d.text(name)
+	base := []byte("/")
+	if marks&markHasBase1 != 0 {
+		at := recSize + int(binary.LittleEndian.Uint16(b[offALen:]))
+		var err error
+		if base, err = d.dir(b[at:at+clen], marks); err != nil {
+			return err
+		}
+	} else if name[0] != '/' { // the hook has no working directory
+		e.Addr = append([]byte("unix:"), path...)
+		return nil
+	}
+	e.Addr = schemas.AppendLexical([]byte("unix:"), base, path)
+	return nil
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What a probe needs of the compiler and of the kernel's helper table, and no
+ * more: the helper numbers are kernel ABI (include/uapi/linux/bpf.h). */
+#ifndef RUNNER_HELPERS_H
+#define RUNNER_HELPERS_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char s8;
+typedef int s32;
+typedef long long s64;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+#define __uint(name, val) int(*name)[val]
+#define __type(name, val) typeof(val) *name
+/* A function that the verifier checks once, whoever calls it: without it the many
+ * ways through a path walk multiply. Its arguments are plain numbers. */
+#define GLOBAL __attribute__((noinline))
+#define CORE __attribute__((preserve_access_index))
+#define NULL ((void *)0)
+
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_CGROUP_ARRAY = 8,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+	BPF_F_NO_PREALLOC = 1,
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+};
+
+static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*bpf_map_update_elem)(void *map, const void *key, const void *val, u64 flags) = (void *)2;
+static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
+static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
+static u32 (*bpf_get_smp_processor_id)(void) = (void *)8;
+static u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
+static long (*bpf_current_task_under_cgroup)(void *map, u32 index) = (void *)37;
+static u64 (*bpf_get_current_cgroup_id)(void) = (void *)80;
+static long (*bpf_probe_read_user)(void *dst, u32 size, const void *src) = (void *)112;
+static long (*bpf_probe_read_kernel)(void *dst, u32 size, const void *src) = (void *)113;
+static long (*bpf_probe_read_user_str)(void *dst, u32 size, const void *src) = (void *)114;
+static long (*bpf_probe_read_kernel_str)(void *dst, u32 size, const void *src) = (void *)115;
+static long (*bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
+static void *(*bpf_task_storage_get)(void *map, void *task, void *value, u64 flags) = (void *)156;
+static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
+static long (*bpf_loop)(u32 n, void *fn, void *ctx, u64 flags) = (void *)181;
+
+/* Reads a field of a kernel object at an address that is only a number here. */
+#define READ(dst, ptr, field) bpf_probe_read_kernel(&(dst), sizeof(dst), __builtin_preserve_access_index(&(ptr)->field))
+#define OFFSET(type, field) __builtin_preserve_field_info(((typeof(type) *)0)->field, 0)
+#define EXISTS(type, field) __builtin_preserve_field_info(((typeof(type) *)0)->field, 2)
+
+/* Keeps the compiler from narrowing a 64-bit bound that the verifier must see. */
+#define BARRIER(x) asm volatile("" : "+r"(x))
+
+#endif

@@ -1,0 +1,395 @@
+//go:build ignore
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The base object: five raw tracepoints with BTF. They need no tracefs, no
+ * kprobes and no trampolines (tp_btf: Linux 5.5; bpf_loop: 5.17). doc.go lists
+ * what each hook gives and what is lost without it. */
+#include "table.h"
+#include "walk.h"
+#include "addr.h"
+
+/* Redundant mode only: on kernels that skip a preempted program's siblings,
+ * several copies of on_sys_exit share this mark, and the first one does the work. */
+struct mark_state {
+	u32 pending;
+	u32 copy;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, s32);
+	__type(value, struct mark_state);
+} marks SEC(".maps");
+
+const volatile bool redundant;
+
+struct args {
+	u64 v[8];
+};
+
+INLINE bool is_compat(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return task->thread_info.status & 2; /* TS_COMPAT */
+#else
+	return task->thread_info.flags & (1 << 22); /* TIF_32BIT */
+#endif
+}
+
+INLINE u64 call_number(struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->orig_ax;
+#else
+	return (u32)regs->syscallno;
+#endif
+}
+
+INLINE void read_args(struct pt_regs *regs, bool compat32, struct args *a)
+{
+#if defined(__TARGET_ARCH_x86)
+	if (compat32) {
+		a->v[0] = (u32)regs->bx;
+		a->v[1] = (u32)regs->cx;
+		a->v[2] = (u32)regs->dx;
+		a->v[3] = (u32)regs->si;
+		a->v[4] = (u32)regs->di;
+		a->v[5] = (u32)regs->bp;
+	} else {
+		a->v[0] = regs->di;
+		a->v[1] = regs->si;
+		a->v[2] = regs->dx;
+		a->v[3] = regs->r10;
+		a->v[4] = regs->r8;
+		a->v[5] = regs->r9;
+	}
+#else
+	a->v[0] = regs->orig_x0; /* x0 holds the return value by now */
+	a->v[1] = regs->regs[1];
+	a->v[2] = regs->regs[2];
+	a->v[3] = regs->regs[3];
+	a->v[4] = regs->regs[4];
+	a->v[5] = regs->regs[5];
+#endif
+	a->v[6] = (u64)-100; /* AT_FDCWD */
+	a->v[7] = 0;
+}
+
+INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d, struct args *a)
+{
+	struct rec *r = &s->r;
+
+	r->marks |= MARK_ARGS;
+	if (r->op == OP_OPENAT2) {
+		struct user_open_how how = {};
+
+		if (bpf_probe_read_user(&how, sizeof(how), (void *)a->v[2]))
+			r->marks |= MARK_UFAULT;
+		r->flags = how.flags;
+		r->mode = how.mode;
+		r->resolve = how.resolve;
+	} else {
+		r->flags = r->op == OP_CREAT ? 0x241 : (u32)a->v[d->flags & 7]; /* O_CREAT|O_WRONLY|O_TRUNC */
+		r->mode = (u16)a->v[d->mode & 7];
+	}
+	if (r->ret >= 0) {
+		u64 file = fd_file(r->ret);
+		u32 have = 0;
+
+		r->clen1 = put_file(key, 0, file);
+		if (file && !READ(have, (struct file *)file, f_flags) && (have ^ r->flags) & 3 && !(r->flags & 0x200000 /* O_PATH */))
+			r->marks |= MARK_FDRACE;
+		return r->clen1;
+	}
+	if (r->op == OP_OPEN_BY_HANDLE_AT)
+		return 0;
+	return put_user_path(key, 0, a->v[d->path1 & 7], a->v[d->dfd1 & 7], 0);
+}
+
+INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d, struct args *a)
+{
+	struct rec *r = &s->r;
+	u64 off = 0, n;
+
+	if (d->mode != NO) {
+		r->mode = a->v[d->mode & 7];
+		r->marks |= MARK_MODE;
+	}
+	if (d->flags != NO)
+		r->flags = a->v[d->flags & 7];
+	if (r->op == OP_UNLINK && r->flags & 0x200) /* AT_REMOVEDIR */
+		r->op = OP_RMDIR;
+	if (d->path1 == NO) { /* by descriptor: the file itself says where it is */
+		u64 file = fd_file(a->v[d->dfd1 & 7]);
+
+		if (!file)
+			return 0;
+		r->clen1 = put_file(key, 0, file);
+		return r->clen1;
+	}
+	off = put_user_path(key, 0, a->v[d->path1 & 7], a->v[d->dfd1 & 7], 0);
+	if (d->path2 == NO)
+		return off;
+	if (d->dfd2 != NO)
+		return put_user_path(key, off, a->v[d->path2 & 7], a->v[d->dfd2 & 7], 1);
+	if (a->v[d->path2 & 7]) { /* text only: a link's target, a mount's source */
+		n = put_user_str(key, off, a->v[d->path2 & 7]);
+		r->marks |= MARK_HAS_U2;
+		r->ulen2 = n;
+		off += n;
+	}
+	return off;
+}
+
+INLINE int sys_exit(struct pt_regs *regs, long ret)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	bool compat32 = is_compat(task);
+	u64 nr = call_number(regs);
+	const struct desc *d;
+	struct counters *c;
+	struct scratch *s;
+	struct args a;
+	u64 off = 0;
+	u32 key;
+
+#if defined(__TARGET_ARCH_x86)
+	/* The x32 way of calling is not decoded. A return from a signal has number -1. */
+	if (nr >= 0x40000000 && nr < 0x40000000 + 1024) {
+		if (ret == -38 || !bpf_current_task_under_cgroup(&scope, 0))
+			return 0;
+		c = counters_of(SLOT_EXIT);
+		if (c)
+			__sync_fetch_and_add(&c->compat_unmapped, 1);
+		return 0;
+	}
+#endif
+	if (nr >= NCALLS)
+		return 0;
+#if defined(__TARGET_ARCH_x86)
+	d = compat32 ? &compat[nr] : &native[nr];
+#else
+	d = &native[nr];
+#endif
+	if (!d->op)
+		return 0;
+	if (d->class == CLASS_EXEC && ret >= 0)
+		return 0;
+	if (bpf_current_task_under_cgroup(&scope, 0) != 1)
+		return 0;
+	if (redundant) {
+		struct mark_state *m = bpf_task_storage_get(&marks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+		if (m) {
+			if (!m->pending)
+				return 0;
+			m->pending = 0;
+		}
+	}
+	c = counters_of(SLOT_EXIT);
+	if (!c)
+		return 0;
+	if (d->class == CLASS_UNMAPPED
+#if !defined(__TARGET_ARCH_x86)
+	    || compat32
+#endif
+	) {
+		__sync_fetch_and_add(&c->compat_unmapped, 1);
+		return 0;
+	}
+	key = scratch_slot * ncpus + bpf_get_smp_processor_id();
+	s = bpf_map_lookup_elem(&scratch, &key);
+	if (!s) {
+		__sync_fetch_and_add(&c->scratch_missing, 1);
+		return 0;
+	}
+	read_args(regs, compat32, &a);
+	begin(&s->r, d->op, nr, ret);
+	if (compat32)
+		s->r.marks |= MARK_COMPAT;
+
+	if (d->class == CLASS_SOCK) {
+		on_sock(s, key, &a.v[0], c);
+		return 0;
+	}
+	if (d->class == CLASS_OPEN)
+		off = on_open(s, key, d, &a);
+	else if (d->class == CLASS_PATH)
+		off = on_paths(s, key, d, &a);
+	else
+		off = put_user_path(key, 0, a.v[d->path1 & 7], a.v[d->dfd1 & 7], 0);
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		off = BLOB_LAST;
+	emit(&s->r, REC_SIZE + off, c);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int on_sys_exit(u64 *ctx)
+{
+	return sys_exit((struct pt_regs *)ctx[0], ctx[1]);
+}
+
+/* Redundant mode: opens the mark for the coming exit. A mark that is still open
+ * when a lower or the same copy runs again belongs to a call that no copy of
+ * on_sys_exit saw. */
+SEC("tp_btf/sys_enter")
+int on_sys_enter(u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 nr = ctx[1];
+	struct mark_state *m;
+	struct counters *c;
+
+	if (nr >= NCALLS || bpf_current_task_under_cgroup(&scope, 0) != 1)
+		return 0;
+	m = bpf_task_storage_get(&marks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!m)
+		return 0;
+	if (m->pending == nr + 1 && scratch_slot > m->copy)
+		return 0;
+	if (m->pending && (is_compat(task) || (native[(m->pending - 1) & (NCALLS - 1)].op &&
+	    native[(m->pending - 1) & (NCALLS - 1)].class != CLASS_EXEC))) {
+		c = counters_of(SLOT_ENTER);
+		if (c)
+			__sync_fetch_and_add(&c->lost, 1);
+	}
+	m->pending = nr + 1;
+	m->copy = scratch_slot;
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int on_exec(u64 *ctx)
+{
+	struct linux_binprm *bprm = (struct linux_binprm *)ctx[2];
+	u32 old_tid = ctx[1];
+	u32 key = SCRATCH_EXEC * ncpus + bpf_get_smp_processor_id();
+	struct counters *c = counters_of(SLOT_EXEC);
+	struct path_pair base;
+	struct scratch *s;
+	u64 off = 0, file = 0;
+	s64 n;
+
+	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c)
+		return 0;
+	s = bpf_map_lookup_elem(&scratch, &key);
+	if (!s) {
+		__sync_fetch_and_add(&c->scratch_missing, 1);
+		return 0;
+	}
+	begin(&s->r, OP_EXEC, 0, 0);
+	s->r.aux1 = old_tid;
+	s->r.marks = MARK_HAS_U1 | MARK_HAS_BASE1;
+	/* the kernel's own copies: no race with the program */
+	n = bpf_probe_read_kernel_str(&s->blob[0], UPATH_MAX, bprm->filename);
+	if (n > 0)
+		off = s->r.ulen1 = n - 1;
+	else
+		s->r.marks |= MARK_UFAULT;
+	READ(file, bprm, file);
+	s->r.clen1 = put_file(key, off, file);
+	off += s->r.clen1;
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		return 0;
+	n = bpf_probe_read_kernel_str(&s->blob[off], UPATH_MAX, bprm->interp);
+	if (n > 0) {
+		s->r.ulen2 = n - 1;
+		s->r.marks |= MARK_HAS_U2;
+		off += n - 1;
+	}
+	/* where a relative script name starts; a descriptor's is not in this hook */
+	base_path(s->blob[0] == '/', -100, &base);
+	s->r.clen2 = put_path(key, off, base.mnt, base.dentry);
+	off += s->r.clen2;
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		off = BLOB_LAST;
+	emit(&s->r, REC_SIZE + off, c);
+	return 0;
+}
+
+INLINE u64 cgroup_id_of(struct cgroup *cg)
+{
+	return cg->kn->id;
+}
+
+/* Is a cgroup of the v2 hierarchy the scope itself or below it? */
+INLINE bool in_scope(struct cgroup *cg)
+{
+	u64 css = (u64)&cg->self;
+
+	for (int i = 0; i < 64; i++) {
+		struct cgroup_subsys_state *at = (void *)css;
+		struct cgroup *c = NULL;
+		struct kernfs_node *kn = NULL;
+		u64 id = 0;
+
+		if (!css || READ(c, at, cgroup) || READ(kn, c, kn) || READ(id, kn, id))
+			return false;
+		if (id == scope_cgroup_id)
+			return true;
+		if (READ(css, at, parent))
+			return false;
+	}
+	return false;
+}
+
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *ctx)
+{
+	struct task_struct *parent = (struct task_struct *)ctx[0], *child = (struct task_struct *)ctx[1];
+	struct counters *c = counters_of(SLOT_FORK);
+	struct cgroup *from, *to;
+	struct rec r;
+
+	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c)
+		return 0;
+	begin(&r, OP_FORK, 0, child->pid);
+	r.aux1 = (u64)(u32)child->tgid << 32 | (u32)child->pid;
+	from = parent->cgroups->dfl_cgrp;
+	to = child->cgroups->dfl_cgrp;
+	r.aux2 = cgroup_id_of(to);
+	if (from != to && !in_scope(to))
+		r.marks |= MARK_ESCAPE;
+	emit(&r, sizeof(r), c);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_task_exit(u64 *ctx)
+{
+	struct task_struct *task = (struct task_struct *)ctx[0];
+	struct counters *c = counters_of(SLOT_TASK_EXIT);
+	struct rec r;
+
+	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c)
+		return 0;
+	begin(&r, OP_EXIT, 0, 0);
+	r.aux2 = (u32)task->exit_code;
+	emit(&r, sizeof(r), c);
+	return 0;
+}
+
+/* Fires in the mover's context for any task of the machine; whether the moved
+ * task was in the scope only user space knows, from the tasks it has seen. Only
+ * moves that end outside matter. */
+SEC("tp_btf/cgroup_attach_task")
+int on_move(u64 *ctx)
+{
+	struct cgroup *dst = (struct cgroup *)ctx[0];
+	struct task_struct *task = (struct task_struct *)ctx[2];
+	struct counters *c = counters_of(SLOT_MOVE);
+	struct rec r;
+
+	if (!c || dst->root != task->cgroups->dfl_cgrp->root || in_scope(dst))
+		return 0; /* the first also skips the v1 hierarchies of a hybrid setup */
+	begin(&r, OP_MOVE, 0, 0);
+	r.aux1 = (u64)(u32)task->tgid << 32 | (u32)task->pid;
+	r.aux2 = cgroup_id_of(dst);
+	r.marks = MARK_ESCAPE;
+	emit(&r, sizeof(r), c);
+	return 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Maps and the one way a record leaves the kernel. The optional objects share
+ * these maps with the base object: the loader replaces them by name. */
+#ifndef RUNNER_MAPS_H
+#define RUNNER_MAPS_H
+
+#include "record.h"
+#include "types.h"
+
+/* The last offset at which a write may begin, and room for the longest write. */
+#define BLOB_LAST (2 * (UPATH_MAX + COMP_MAX) + ADDR_MAX)
+#define BLOB_SIZE (BLOB_LAST + UPATH_MAX + 256)
+
+struct scratch {
+	struct rec r;
+	u8 blob[BLOB_SIZE];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 24);
+} events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} scope SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SLOTS);
+	__type(key, u32);
+	__type(value, struct counters);
+} counters SEC(".maps");
+
+/* One scratch record per CPU and program: a program preempted in the middle must
+ * not find another program's bytes when it goes on. The loader sets the size. A
+ * per-CPU map cannot hold values this large. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct scratch);
+} scratch SEC(".maps");
+
+/* Set by the loader before the load. */
+const volatile u64 scope_cgroup_id;
+const volatile u32 ncpus = 1;
+const volatile u32 scratch_slot; /* which scratch record this copy of a program uses */
+
+INLINE struct counters *counters_of(u32 slot)
+{
+	return bpf_map_lookup_elem(&counters, &slot);
+}
+
+INLINE void begin(struct rec *r, u16 op, u32 nr, s64 ret)
+{
+	u64 id = bpf_get_current_pid_tgid();
+
+	__builtin_memset(r, 0, sizeof(*r));
+	r->op = op;
+	r->nr = nr;
+	r->ret = ret;
+	r->ktime = bpf_ktime_get_ns();
+	r->cgid = bpf_get_current_cgroup_id();
+	r->tgid = id >> 32;
+	r->tid = (u32)id;
+	r->cpu = bpf_get_smp_processor_id();
+}
+
+/* Every record passes here, so that seen == emitted + dropped holds whatever
+ * happens. Waking the reader for each record would cost more than all the rest:
+ * every 256th does, and the reader looks by itself every few milliseconds. The
+ * increments are atomic because some programs can be preempted. */
+INLINE void emit(struct rec *r, u64 size, struct counters *c)
+{
+	u64 n, flags = BPF_RB_NO_WAKEUP;
+
+	r->len = size;
+	n = __sync_fetch_and_add(&c->seen, 1);
+	r->seq = n;
+	if ((n & 255) == 255)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (bpf_ringbuf_output(&events, r, size, flags) == 0)
+		__sync_fetch_and_add(&c->emitted, 1);
+	else
+		__sync_fetch_and_add(&c->dropped, 1);
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The record that travels through the ring, shared with decode.go. */
+#ifndef RUNNER_RECORD_H
+#define RUNNER_RECORD_H
+
+#include "helpers.h"
+
+/* Operations. decode.go names them; numbers are private to one build. */
+enum op {
+	OP_NONE,
+	OP_OPEN,
+	OP_CREAT,
+	OP_OPENAT,
+	OP_OPENAT2,
+	OP_OPEN_BY_HANDLE_AT,
+	OP_IO_URING_OPENAT,
+	OP_IO_URING_OPENAT2,
+	OP_EXEC,
+	OP_EXECVE,
+	OP_EXECVEAT,
+	OP_CONNECT,
+	OP_SENDTO,
+	OP_SENDMSG,
+	OP_SENDMMSG,
+	OP_BIND,
+	OP_LISTEN,
+	OP_UNLINK,
+	OP_RMDIR,
+	OP_RENAME,
+	OP_LINK,
+	OP_SYMLINK,
+	OP_MKDIR,
+	OP_TRUNCATE,
+	OP_FTRUNCATE,
+	OP_CHMOD,
+	OP_CHOWN,
+	OP_MKNOD,
+	OP_MOUNT,
+	OP_UMOUNT,
+	OP_MOVE_MOUNT,
+	OP_PIVOT_ROOT,
+	OP_IO_URING_OTHER,
+	OP_FORK,
+	OP_EXIT,
+	OP_MOVE,
+};
+
+/* Marks: what the reader must know to trust a path. */
+enum mark {
+	MARK_UTRUNC = 1 << 0,	  /* user path longer than the buffer */
+	MARK_UFAULT = 1 << 1,	  /* user path not readable */
+	MARK_PTRUNC = 1 << 2,	  /* resolved path longer than the buffer: the nearest part is kept */
+	MARK_PFAULT = 1 << 3,	  /* the file or a dentry could not be read */
+	MARK_DELETED = 1 << 4,	  /* the name no longer exists */
+	MARK_UNNAMED = 1 << 5,	  /* memfd, pipe, socket, anonymous inode */
+	MARK_DISCONN = 1 << 6,	  /* the walk ended below the mount's root */
+	MARK_DETACHED = 1 << 7,	  /* the topmost mount belongs to no namespace */
+	MARK_FDRACE = 1 << 8,	  /* the descriptor holds another open than the one that returned it */
+	MARK_COMPAT = 1 << 9,	  /* 32-bit caller */
+	MARK_AFAULT = 1 << 10,	  /* socket address not readable */
+	MARK_HAS_PATH = 1 << 16,  /* comp1 is the resolved object */
+	MARK_HAS_BASE1 = 1 << 17, /* comp1 is the directory that upath1 starts from */
+	MARK_HAS_BASE2 = 1 << 18, /* comp2 likewise for upath2 */
+	MARK_HAS_U1 = 1 << 19,
+	MARK_HAS_U2 = 1 << 20,
+	MARK_NORET = 1 << 21,	  /* the outcome is not known at this hook */
+	MARK_ESCAPE = 1 << 22,	  /* fork or move to a cgroup outside the scope */
+	MARK_ARGS = 1 << 23,	  /* flags, mode, resolve are set */
+	MARK_MODE = 1 << 24,	  /* mode is set */
+};
+
+enum source { SOURCE_NONE, SOURCE_SYSCALL, SOURCE_CGROUP, SOURCE_IO_URING };
+
+#define REC_SIZE 120
+#define UPATH_MAX 4096
+#define COMP_MAX 16384
+#define ADDR_MAX 128
+
+/* Little endian, 8-byte aligned. Behind it, packed: upath1, comp1, upath2, comp2
+ * (components leaf first, one length byte each), then the socket address. */
+struct rec {
+	u32 len;
+	u16 op;
+	u8 source;
+	u8 pad;
+	u64 ktime;
+	u64 cgid;
+	u32 tgid;
+	u32 tid;
+	u32 cpu;
+	u32 nr;
+	u64 seq;
+	s64 ret;
+	u64 flags;
+	u64 resolve;
+	u32 mode;
+	u32 marks;
+	u16 i_mode;
+	u16 ulen1;
+	u16 ulen2;
+	u16 alen;
+	u32 clen1;
+	u32 clen2;
+	u64 aux1; /* exec: old tid; fork: child tgid << 32 | child tid; move: moved tgid << 32 | tid */
+	u64 aux2; /* fork, move: destination cgroup; exit: wait status */
+	u64 aux3; /* reserved, zero */
+};
+
+_Static_assert(sizeof(struct rec) == REC_SIZE, "record header size");
+
+/* Counters, one slot per program so that no two programs race for one. */
+struct counters {
+	u64 seen;
+	u64 emitted;
+	u64 dropped;
+	u64 scratch_missing;
+	u64 compat_unmapped;
+	u64 io_uring_unmapped;
+	u64 lost; /* redundant mode: calls that no copy saw */
+	u64 pad;
+};
+
+/* Scratch records per CPU; copies of on_sys_exit use the ones from SCRATCH_COPY on. */
+enum scratch_index { SCRATCH_EXIT, SCRATCH_EXEC, SCRATCH_SUBMIT, SCRATCH_COMPLETE, SCRATCH_COPY };
+
+enum slot { SLOT_EXIT, SLOT_EXEC, SLOT_FORK, SLOT_TASK_EXIT, SLOT_MOVE, SLOT_SOCK, SLOT_URING_SUBMIT, SLOT_URING_COMPLETE, SLOT_ENTER, SLOTS = 16 };
+
+#endif

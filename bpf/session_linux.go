@@ -1,0 +1,325 @@
+//go:build amd64 || arm64
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+	"golang.org/x/sys/unix"
+)
+
+// Options say what to watch and how.
+type Options struct {
+	Cgroup    string // directory of the cgroup, on a cgroup2 mount
+	RingSize  int    // bytes, a power of two of at least a page
+	Redundant bool   // several copies of the syscall probe, see redundant_linux.go
+}
+
+// Stats are the counters of the probes, summed over CPUs and programs.
+// Seen == Emitted + Dropped holds at any quiet moment.
+type Stats struct {
+	Seen, Emitted, Dropped uint64
+	ScratchMissing         uint64
+	CompatUnmapped         uint64
+	IOUringUnmapped        uint64
+	Lost                   uint64 // redundant mode: calls that no copy saw
+	RecursionMisses        uint64 // runs that the kernel skipped, all programs
+}
+
+// Session is an attached set of probes. Not safe for concurrent use.
+type Session struct {
+	CgroupID uint64
+	IOUring  string // "attached" or "unavailable: why"
+	Unix     string // likewise, for the unix address hooks
+	Ring     *ringbuf.Reader
+
+	types *btf.Cache // the kernel's types, decoded once for all objects
+	mu    sync.Mutex // guards what follows while objects load side by side
+	progs []*ebpf.Program
+	links []link.Link
+	coll  []*ebpf.Collection
+}
+
+// required are the tracepoint programs without which nothing is claimed, in
+// attach order: what tells of tasks first, the syscalls last.
+var required = []string{kernelProgOnMove, kernelProgOnFork, kernelProgOnTaskExit, kernelProgOnExec, kernelProgOnSysExit}
+
+// Attach loads and attaches everything. On error nothing stays behind.
+func Attach(opt Options) (_ *Session, err error) {
+	s := &Session{types: btf.NewCache()}
+	go s.types.Kernel() // decoding takes a while: start it beside the rest
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	dir, err := os.Open(opt.Cgroup)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return nil, err
+	}
+	s.CgroupID = st.Ino
+	shared, err := s.loadBase(opt, dir)
+	if err != nil {
+		return nil, err
+	}
+	if s.Ring, err = ringbuf.NewReader(shared["events"]); err != nil {
+		return nil, fmt.Errorf("opening the ring: %w", err)
+	}
+	// The kernel's verifier is most of the time that attaching takes; it checks the
+	// objects on as many processors as there are.
+	var hooks error
+	var wg sync.WaitGroup
+	wg.Go(func() { s.IOUring = state(s.attachUring(shared)) })
+	wg.Go(func() {
+		if hooks = s.attachHooks(dir, shared); hooks == nil {
+			s.Unix = state(s.attachUnix(dir, shared))
+		}
+	})
+	wg.Wait()
+	if hooks != nil {
+		return nil, hooks
+	}
+	if opt.Redundant {
+		if err := s.attachRedundant(shared); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func state(err error) string {
+	if err == nil {
+		return "attached"
+	}
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return "unavailable: " + text
+}
+
+// prepare sets what every object needs to know and removes the programs that
+// keep does not name (all stay when it is empty).
+func (s *Session) prepare(spec *ebpf.CollectionSpec, copies uint32, keep ...string) error {
+	n, err := ebpf.PossibleCPU()
+	if err != nil {
+		return err
+	}
+	if v := spec.Variables["scope_cgroup_id"]; v != nil {
+		if err := v.Set(s.CgroupID); err != nil {
+			return err
+		}
+	}
+	if v := spec.Variables["ncpus"]; v != nil {
+		if err := v.Set(uint32(n)); err != nil {
+			return err
+		}
+	}
+	if m := spec.Maps["scratch"]; m != nil {
+		m.MaxEntries = uint32(n) * (scratchCopy + copies)
+	}
+	if len(keep) == 0 {
+		return nil
+	}
+	for name := range spec.Programs {
+		found := false
+		for _, k := range keep {
+			found = found || k == name
+		}
+		if !found {
+			delete(spec.Programs, name)
+		}
+	}
+	return nil
+}
+
+// scratchCopy is SCRATCH_COPY of record.h.
+const scratchCopy = 4
+
+func (s *Session) loadBase(opt Options, dir *os.File) (map[string]*ebpf.Map, error) {
+	spec, err := loadKernel()
+	if err != nil {
+		return nil, err
+	}
+	copies := uint32(0)
+	if opt.Redundant {
+		copies = redundantCopies
+		if err := spec.Variables["redundant"].Set(true); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.prepare(spec, copies, required...); err != nil {
+		return nil, err
+	}
+	spec.Maps["events"].MaxEntries = uint32(opt.RingSize)
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: s.types})
+	if err != nil {
+		return nil, fmt.Errorf("loading the probes: %w", err)
+	}
+	s.coll = append(s.coll, coll)
+	if err := coll.Maps["scope"].Put(uint32(0), uint32(dir.Fd())); err != nil {
+		return nil, fmt.Errorf("setting the scope: %w", err)
+	}
+	for _, name := range required {
+		if err := s.trace(coll.Programs[name]); err != nil {
+			return nil, fmt.Errorf("attaching %s: %w", name, err)
+		}
+	}
+	return coll.Maps, nil
+}
+
+func (s *Session) trace(p *ebpf.Program) error {
+	l, err := link.AttachTracing(link.TracingOptions{Program: p})
+	if err != nil {
+		return err
+	}
+	s.keep(l, p)
+	return nil
+}
+
+func (s *Session) keep(l link.Link, p *ebpf.Program) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.links = append(s.links, l)
+	s.progs = append(s.progs, p)
+}
+
+// load loads an object that shares the base object's maps.
+func (s *Session) load(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, copies uint32, keep ...string) (*ebpf.Collection, error) {
+	if err := s.prepare(spec, copies, keep...); err != nil {
+		return nil, err
+	}
+	replace := map[string]*ebpf.Map{}
+	for name, m := range shared {
+		if own := spec.Maps[name]; own != nil && !strings.HasPrefix(name, ".") {
+			own.MaxEntries = m.MaxEntries()
+			replace[name] = m
+		}
+	}
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace, Cache: s.types})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.coll = append(s.coll, coll)
+	return coll, nil
+}
+
+func (s *Session) hook(dir *os.File, p *ebpf.Program, at ebpf.AttachType) error {
+	l, err := link.AttachCgroup(link.CgroupOptions{Path: dir.Name(), Attach: at, Program: p})
+	if err != nil {
+		return err
+	}
+	s.keep(l, p)
+	return nil
+}
+
+// attachHooks attaches the IPv4 and IPv6 address hooks. They are required: they
+// are what sees io_uring's connections.
+func (s *Session) attachHooks(dir *os.File, shared map[string]*ebpf.Map) error {
+	spec, err := loadSock()
+	if err != nil {
+		return err
+	}
+	coll, err := s.load(spec, shared, 0)
+	if err != nil {
+		return fmt.Errorf("loading the address hooks: %w", err)
+	}
+	for name, at := range map[string]ebpf.AttachType{
+		sockProgOnConnect4: ebpf.AttachCGroupInet4Connect, sockProgOnConnect6: ebpf.AttachCGroupInet6Connect,
+		sockProgOnSendmsg4: ebpf.AttachCGroupUDP4Sendmsg, sockProgOnSendmsg6: ebpf.AttachCGroupUDP6Sendmsg,
+	} {
+		if err := s.hook(dir, coll.Programs[name], at); err != nil {
+			return fmt.Errorf("attaching %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Session) attachUnix(dir *os.File, shared map[string]*ebpf.Map) error {
+	spec, err := loadUnix()
+	if err != nil {
+		return err
+	}
+	coll, err := s.load(spec, shared, 0)
+	if err != nil {
+		return err
+	}
+	if err := s.hook(dir, coll.Programs[unixProgOnConnectUnix], ebpf.AttachCgroupUnixConnect); err != nil {
+		return err
+	}
+	return s.hook(dir, coll.Programs[unixProgOnSendmsgUnix], ebpf.AttachCgroupUnixSendmsg)
+}
+
+// Quiet detaches everything, hooks first and syscalls last, and tells the ring to
+// hand out what is left: read until ringbuf.ErrFlushed. Counters stay readable.
+func (s *Session) Quiet() error {
+	var errs []error
+	for i := len(s.links) - 1; i >= 0; i-- {
+		errs = append(errs, s.links[i].Close())
+	}
+	s.links = nil
+	return errors.Join(append(errs, s.Ring.Flush())...)
+}
+
+// Stats reads the counters. After Quiet they are final.
+func (s *Session) Stats() (Stats, error) {
+	var out Stats
+	var rows []kernelCounters
+	for slot := range uint32(slots) {
+		if err := s.coll[0].Maps["counters"].Lookup(slot, &rows); err != nil {
+			return out, fmt.Errorf("reading counters: %w", err)
+		}
+		for _, c := range rows {
+			out.Seen += c.Seen
+			out.Emitted += c.Emitted
+			out.Dropped += c.Dropped
+			out.ScratchMissing += c.ScratchMissing
+			out.CompatUnmapped += c.CompatUnmapped
+			out.IOUringUnmapped += c.IoUringUnmapped
+			out.Lost += c.Lost
+		}
+	}
+	for _, p := range s.progs {
+		st, err := p.Stats()
+		if err != nil {
+			return out, fmt.Errorf("reading recursion misses: %w", err)
+		}
+		out.RecursionMisses += st.RecursionMisses
+	}
+	return out, nil
+}
+
+// slots is SLOTS of record.h.
+const slots = 16
+
+// Close releases everything.
+func (s *Session) Close() {
+	for _, l := range s.links {
+		l.Close()
+	}
+	s.links = nil
+	if s.Ring != nil {
+		s.Ring.Close()
+	}
+	for _, c := range s.coll {
+		c.Close()
+	}
+	s.coll = nil
+}
+
+// Wait is how long a read may sleep: the probes wake the reader only for every
+// 256th record of a CPU.
+const Wait = 10 * time.Millisecond

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The few fields of kernel types that the probes read. CO-RE matches them by
+ * name at load time, so order and gaps here mean nothing. */
+#ifndef RUNNER_TYPES_H
+#define RUNNER_TYPES_H
+
+#include "helpers.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long r10, r9, r8, dx, si, di, orig_ax, bx, cx, bp;
+};
+struct thread_info {
+	u32 status;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	u64 regs[31];
+	u64 orig_x0;
+	s32 syscallno;
+};
+struct thread_info {
+	unsigned long flags;
+};
+#else
+#error "no register layout for this target"
+#endif
+
+struct qstr {
+	u64 hash_len;
+	const unsigned char *name;
+};
+
+struct hlist_bl_node {
+	struct hlist_bl_node **pprev;
+};
+
+struct inode {
+	u16 i_mode;
+};
+
+struct dentry {
+	struct hlist_bl_node d_hash;
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+};
+
+struct mnt_namespace;
+
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+	struct mnt_namespace *mnt_ns;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct file {
+	u32 f_mode;
+	u32 f_flags;
+	struct inode *f_inode;
+	struct path f_path;
+	void *private_data;
+};
+
+struct fdtable {
+	u32 max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct fs_struct {
+	struct path root;
+	struct path pwd;
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup;
+struct cgroup_root;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	u32 flags;
+	s32 pid;
+	s32 tgid;
+	s32 exit_code;
+	struct fs_struct *fs;
+	struct files_struct *files;
+	struct css_set *cgroups;
+};
+
+struct linux_binprm {
+	struct file *file;
+	const char *filename;
+	const char *interp;
+};
+
+struct in6_addr {
+	u8 in6_u[16];
+};
+
+struct sock_common {
+	u32 skc_rcv_saddr;
+	u16 skc_num;
+	u16 skc_family;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct unix_address {
+	s32 len;
+	char name[0];
+};
+
+struct unix_sock {
+	struct unix_address *addr;
+};
+
+struct filename {
+	const char *name;
+};
+
+#pragma clang attribute pop
+
+/* User-space structures: fixed ABI, no relocation. */
+struct user_open_how {
+	u64 flags, mode, resolve;
+};
+
+struct user_msghdr64 {
+	u64 name;
+	u32 namelen, pad;
+	u64 iov, iovlen, control, controllen;
+	u32 flags, pad2;
+};
+
+struct user_mmsghdr64 {
+	struct user_msghdr64 hdr;
+	u32 len, pad;
+};
+
+#endif

@@ -1,0 +1,64 @@
+//go:build ignore
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The same for unix sockets (Linux 6.7): optional, an object of its own, so that
+ * its absence cannot take the base down. It is what sees io_uring's unix calls. */
+#include "maps.h"
+
+struct sockaddr_un_buf {
+	u8 b[112];
+};
+
+struct bpf_sock_addr;
+
+struct bpf_sock_addr_kern {
+	void *uaddr;
+	u32 uaddrlen;
+} CORE;
+
+extern void *bpf_cast_to_kern_ctx(void *obj) SEC(".ksyms") __attribute__((weak));
+
+struct unix_rec {
+	struct rec r;
+	u8 addr[112];
+};
+
+INLINE int unix_hook(void *ctx, u16 op)
+{
+	struct counters *c = counters_of(SLOT_SOCK);
+	struct bpf_sock_addr_kern *k = bpf_cast_to_kern_ctx(ctx);
+	struct unix_rec e;
+	u64 len;
+
+	if (!c)
+		return 1;
+	__builtin_memset(e.addr, 0, sizeof(e.addr));
+	begin(&e.r, op, 0, 0);
+	e.r.source = SOURCE_CGROUP;
+	e.r.marks = MARK_NORET;
+	len = k->uaddrlen;
+	if (len > 110)
+		len = 110;
+	BARRIER(len);
+	len &= 127;
+	if (len > 110)
+		len = 110;
+	if (bpf_probe_read_kernel(e.addr, len, k->uaddr)) {
+		e.r.marks |= MARK_AFAULT;
+		len = 0;
+	}
+	e.r.alen = len;
+	emit(&e.r, sizeof(e), c);
+	return 1;
+}
+
+SEC("cgroup/connect_unix")
+int on_connect_unix(struct bpf_sock_addr *ctx)
+{
+	return unix_hook(ctx, OP_CONNECT);
+}
+
+SEC("cgroup/sendmsg_unix")
+int on_sendmsg_unix(struct bpf_sock_addr *ctx)
+{
+	return unix_hook(ctx, OP_SENDMSG);
+}

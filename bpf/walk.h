@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The path walk: from a dentry and its mount up to the top of the mount tree,
+ * as the kernel has them. bpf_d_path is not allowed in tracepoint programs. */
+#ifndef RUNNER_WALK_H
+#define RUNNER_WALK_H
+
+#include "maps.h"
+
+struct walk {
+	u64 dentry;
+	u64 mnt;  /* struct vfsmount */
+	u64 root; /* its mnt_root */
+	u64 off;
+	u64 end;
+	u32 key; /* of the scratch record */
+	u32 marks;
+	u32 done;
+	u32 pad;
+};
+
+struct links {
+	u64 parent, hash_len, name;
+};
+
+INLINE long read_links(struct links *l, u64 at)
+{
+	struct dentry *d = (void *)at;
+
+	/* One read where the three words are adjacent, as they are in every kernel seen. */
+	if (OFFSET(struct dentry, d_name) == OFFSET(struct dentry, d_parent) + 8 &&
+	    OFFSET(struct qstr, hash_len) == 0 && OFFSET(struct qstr, name) == 8)
+		return bpf_probe_read_kernel(l, sizeof(*l), &d->d_parent);
+	return READ(l->parent, d, d_parent) | READ(l->hash_len, d, d_name.hash_len) | READ(l->name, d, d_name.name);
+}
+
+static long walk_step(u32 i, struct walk *w)
+{
+	struct scratch *s;
+	struct links l;
+	u64 off, n;
+
+	if (w->dentry == w->root) {
+		struct mount *m = (void *)(w->mnt - OFFSET(struct mount, mnt));
+		u64 parent = 0, point = 0, ns = 0;
+
+		if (READ(parent, m, mnt_parent) || READ(point, m, mnt_mountpoint))
+			goto fault;
+		if (parent == (u64)m) {
+			if (READ(ns, m, mnt_ns) || !ns)
+				w->marks |= MARK_DETACHED;
+			w->done = 1;
+			return 1;
+		}
+		w->dentry = point;
+		w->mnt = parent + OFFSET(struct mount, mnt);
+		if (bpf_probe_read_kernel(&w->root, 8, (void *)(w->mnt + OFFSET(struct vfsmount, mnt_root))))
+			goto fault;
+		return 0;
+	}
+	if (read_links(&l, w->dentry))
+		goto fault;
+	s = bpf_map_lookup_elem(&scratch, &w->key);
+	if (!s)
+		return 1;
+	off = w->off;
+	n = (l.hash_len >> 32) & 255;
+	if (off + n >= w->end || off > BLOB_LAST) {
+		w->marks |= MARK_PTRUNC;
+		w->done = 1;
+		return 1;
+	}
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		return 1;
+	s->blob[off] = n;
+	if (bpf_probe_read_kernel(&s->blob[off + 1], n & 255, (void *)l.name))
+		goto fault;
+	w->off = off + 1 + n;
+	if (l.parent == w->dentry) {
+		w->marks |= MARK_DISCONN;
+		w->done = 1;
+		return 1;
+	}
+	w->dentry = l.parent;
+	return 0;
+fault:
+	w->marks |= MARK_PFAULT;
+	w->done = 1;
+	return 1;
+}
+
+/* Appends the components of a path at blob offset off of scratch record key.
+ * Returns the bytes written; what went wrong is added to the record's marks.
+ * 4,200 steps pass every path that fits. */
+GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
+{
+	struct walk w = { .dentry = dentry, .mnt = mnt, .off = off, .end = off + COMP_MAX, .key = key };
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+
+	if (!s)
+		return 0;
+	if (!dentry || !mnt || bpf_probe_read_kernel(&w.root, 8, (void *)(mnt + OFFSET(struct vfsmount, mnt_root)))) {
+		s->r.marks |= MARK_PFAULT;
+		return 0;
+	}
+	bpf_loop(4200, walk_step, &w, 0);
+	if (!w.done)
+		w.marks |= MARK_PTRUNC;
+	s->r.marks |= w.marks;
+	return w.off - off;
+}
+
+GLOBAL u64 fd_file(s32 fd)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct fdtable *fdt = task->files->fdt;
+	u64 file = 0, slots = (u64)fdt->fd;
+
+	if (fd < 0 || (u32)fd >= fdt->max_fds || !slots)
+		return 0;
+	bpf_probe_read_kernel(&file, 8, (void *)(slots + 8 * (u64)(u32)fd));
+	return file;
+}
+
+struct path_pair {
+	u64 mnt, dentry;
+};
+
+INLINE void file_path(u64 file, struct path_pair *p)
+{
+	p->mnt = p->dentry = 0;
+	if (file)
+		bpf_probe_read_kernel(p, sizeof(*p), (void *)(file + OFFSET(struct file, f_path)));
+}
+
+/* The directory from which a user path starts: process root for an absolute one,
+ * else the working directory or the given descriptor. */
+INLINE void base_path(bool absolute, s32 dfd, struct path_pair *p)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	p->mnt = p->dentry = 0;
+	if (absolute)
+		bpf_probe_read_kernel(p, sizeof(*p), &task->fs->root);
+	else if (dfd == -100)
+		bpf_probe_read_kernel(p, sizeof(*p), &task->fs->pwd);
+	else
+		file_path(fd_file(dfd), p);
+}
+
+/* Tells whether the leaf of a resolved path still has its name. */
+INLINE u32 leaf_marks(u64 dentry)
+{
+	struct dentry *d = (void *)dentry;
+	u64 pprev = 0, parent = 0;
+
+	READ(pprev, d, d_hash.pprev);
+	if (pprev)
+		return 0;
+	READ(parent, d, d_parent);
+	if (parent == dentry)
+		return 0;
+	return MARK_DELETED;
+}
+
+/* Appends a user string, without its NUL. Returns its length. */
+GLOBAL u64 put_user_str(u32 key, u64 off, u64 ptr)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	s64 n;
+
+	BARRIER(off);
+	if (!s || off > BLOB_LAST)
+		return 0;
+	n = bpf_probe_read_user_str(&s->blob[off], UPATH_MAX, (void *)ptr);
+	if (n <= 0) {
+		s->r.marks |= MARK_UFAULT;
+		return 0;
+	}
+	if (n == UPATH_MAX && s->r.ret == -36) /* ENAMETOOLONG */
+		s->r.marks |= MARK_UTRUNC;
+	return n - 1;
+}
+
+/* Appends the path of an open file and fills what the file says of itself.
+ * Returns the bytes written. */
+GLOBAL u64 put_file(u32 key, u64 off, u64 file)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct file *f = (struct file *)file;
+	struct inode *inode = NULL;
+	struct path_pair p;
+	u64 n;
+
+	if (!s)
+		return 0;
+	if (!file) {
+		s->r.marks |= MARK_HAS_PATH | MARK_PFAULT;
+		return 0;
+	}
+	file_path(file, &p);
+	if (!READ(inode, f, f_inode) && inode)
+		READ(s->r.i_mode, inode, i_mode);
+	n = put_path(key, off, p.mnt, p.dentry);
+	s->r.marks |= MARK_HAS_PATH | leaf_marks(p.dentry);
+	if (s->r.marks & MARK_DISCONN)
+		s->r.marks |= MARK_UNNAMED;
+	return n;
+}
+
+/* Puts a user path and the directory it starts from, as the record's first or
+ * second name. Returns the new offset. */
+GLOBAL u64 put_user_path(u32 key, u64 off, u64 ptr, s32 dfd, u32 second)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct path_pair base;
+	u64 n, c;
+
+	if (!s)
+		return off;
+	n = put_user_str(key, off, ptr);
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		return off;
+	base_path(n && s->blob[off] == '/', dfd, &base);
+	c = put_path(key, off + n, base.mnt, base.dentry);
+	if (second) {
+		s->r.ulen2 = n;
+		s->r.clen2 = c;
+		s->r.marks |= MARK_HAS_U2 | MARK_HAS_BASE2;
+	} else {
+		s->r.ulen1 = n;
+		s->r.clen1 = c;
+		s->r.marks |= MARK_HAS_U1 | MARK_HAS_BASE1;
+	}
+	return off + n + c;
+}
+
+#endif

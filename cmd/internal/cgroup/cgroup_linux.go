@@ -1,0 +1,216 @@
+// Package cgroup finds, empties and removes cgroup v2 directories.
+package cgroup
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNoMount says that no cgroup v2 hierarchy is mounted here.
+var ErrNoMount = errors.New("no cgroup v2 hierarchy is mounted")
+
+// Own returns the directory of the calling process's own cgroup: the mount comes
+// from mountinfo, because hybrid setups do not mount cgroup2 at the usual place,
+// and the position from /proc/self/cgroup, relative to the mount's root.
+func Own() (string, error) {
+	b, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	own := ""
+	for line := range strings.Lines(string(b)) {
+		if p, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::"); ok {
+			own = p
+		}
+	}
+	if own == "" {
+		return "", ErrNoMount
+	}
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sc := bufio.NewScanner(f)
+	for sc.Scan() {
+		before, after, ok := strings.Cut(sc.Text(), " - ")
+		head := strings.Fields(before)
+		if !ok || len(head) < 5 || !strings.HasPrefix(after, "cgroup2 ") {
+			continue
+		}
+		root, point := unoctal(head[3]), unoctal(head[4])
+		rel, err := filepath.Rel(root, own)
+		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+			continue
+		}
+		return filepath.Join(point, rel), nil
+	}
+	if err := sc.Err(); err != nil {
+		return "", err
+	}
+	return "", ErrNoMount
+}
+
+// unoctal undoes the \ooo escapes of mountinfo (proc(5)).
+func unoctal(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// IsV2 reports whether dir lies on a cgroup2 mount.
+func IsV2(dir string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(dir, &st) == nil && st.Type == unix.CGROUP2_SUPER_MAGIC
+}
+
+// Populated reports whether the cgroup or one below it holds a process.
+func Populated(dir string) (bool, error) {
+	b, err := os.ReadFile(filepath.Join(dir, "cgroup.events"))
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "populated "); ok {
+			return strings.TrimSpace(v) == "1", nil
+		}
+	}
+	return false, fmt.Errorf("%s/cgroup.events: no line populated", dir)
+}
+
+// Wait returns when the cgroup's populated state is want, or, for true, has been
+// since the call, or when ctx ends. The
+// kernel reports a change as POLLPRI on cgroup.events.
+func Wait(ctx context.Context, dir string, want bool) error {
+	f, err := os.Open(filepath.Join(dir, "cgroup.events"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	buf := make([]byte, 256)
+	for {
+		// The file must be read after each notification to arm the next one.
+		n, err := unix.Pread(int(f.Fd()), buf, 0)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", f.Name(), err)
+		}
+		if strings.Contains(string(buf[:n]), "populated 1") == want {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}
+		changed, err := unix.Poll(fds, 100)
+		if err != nil && err != unix.EINTR {
+			return err
+		}
+		if want && changed > 0 && fds[0].Revents&unix.POLLPRI != 0 {
+			return nil // it was populated, be it for a moment only
+		}
+	}
+}
+
+// Kill kills every process in the cgroup and below (cgroup.kill, Linux 5.14; by
+// hand before) and waits until they are gone, at most limit.
+func Kill(dir string, limit time.Duration) error {
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0); err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := killEach(dir); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return Wait(ctx, dir, false)
+}
+
+func killEach(dir string) error {
+	pids, err := Processes(dir)
+	if err != nil {
+		return err
+	}
+	for _, p := range pids {
+		unix.Kill(p, unix.SIGKILL)
+	}
+	return nil
+}
+
+// Processes lists the processes in the cgroup and below.
+func Processes(dir string) ([]int, error) { return ids(dir, "cgroup.procs") }
+
+// Threads lists the threads in the cgroup and below.
+func Threads(dir string) ([]int, error) { return ids(dir, "cgroup.threads") }
+
+func ids(dir, file string) ([]int, error) {
+	var out []int
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != file {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, w := range strings.Fields(string(b)) {
+			if n, err := strconv.Atoi(w); err == nil {
+				out = append(out, n)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Remove removes the cgroup and those that the processes made below it. All must
+// be empty.
+func Remove(dir string) error {
+	var dirs []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := len(dirs) - 1; i >= 0; i-- {
+		// A cgroup whose last process has just gone can be busy for a moment.
+		for try := 0; ; try++ {
+			err := unix.Rmdir(dirs[i])
+			if err == nil || err == unix.ENOENT {
+				break
+			}
+			if err != unix.EBUSY || try == 200 {
+				return fmt.Errorf("removing cgroup %s: %w", dirs[i], err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,367 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/cilium/ebpf/ringbuf"
+
+	"runner/bpf"
+	"runner/cmd/internal/cgroup"
+	"runner/cmd/internal/tool"
+	"runner/schemas"
+	"runner/schemas/stream"
+)
+
+// news is what the goroutines around the ring loop tell it.
+type news struct {
+	canary  *error // the canary process ended
+	control *schemas.Control
+	fail    error // the run cannot go on
+	empty   bool  // no process is left in the cgroup
+	grace   bool  // the survivors' time is over
+	signal  os.Signal
+}
+
+// phase is where the run stands.
+type phase int
+
+const (
+	opening  phase = iota // hooks attached, first canary on its way
+	running               // the cgroup is being watched
+	closing               // the cgroup is empty or given up, second canary on its way
+	draining              // hooks detached, the rest of the ring is read
+)
+
+// recorder is one capture. Only the ring loop touches it.
+type recorder struct {
+	opt   options
+	env   *tool.Env
+	ctx   context.Context
+	ses   *bpf.Session
+	ev    *events
+	lines *lines
+	sp    *spool
+	sw    *stream.Writer
+	news  chan news
+	facts map[string]string
+
+	phase    phase
+	started  bool
+	finished *schemas.Control
+	pending  []news
+	drains   int
+}
+
+// capture is the whole run. On failure nothing is sealed, and a supervised cgroup
+// is killed and removed: its processes must not go on unobserved.
+func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error to report, after the clean-up
+	if opt.supervised {
+		defer func() {
+			err = errors.Join(err, cleanUp(opt, err != nil))
+		}()
+	}
+	if !cgroup.IsV2(opt.cgroup) {
+		return tool.Fail(tool.ExitCannot, fmt.Errorf("%s is not a directory on a cgroup2 mount", opt.cgroup),
+			"list cgroup2 mounts: grep cgroup2 /proc/self/mounts")
+	}
+	redundant := opt.redundant == "on" || opt.redundant == "auto" && bpf.NeedsRedundancy()
+	t0 := time.Now()
+	ses, err := bpf.Attach(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Redundant: redundant})
+	if err != nil {
+		return cannot(err)
+	}
+	defer ses.Close()
+	env.Infof("probes attached in %v", time.Since(t0).Round(time.Millisecond))
+
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	sp := newSpool(opt.spoolSize)
+	ls := newLines(opt.runID, sp)
+	r := &recorder{opt: opt, env: env, ctx: ctx, ses: ses, sp: sp, lines: ls,
+		ev: newEvents(opt.runID, ls), news: make(chan news, 16), facts: baseFacts(ses, redundant, opt)}
+	return r.loop()
+}
+
+// cleanUp leaves no process and no cgroup behind.
+func cleanUp(opt options, failed bool) error {
+	if failed {
+		if err := cgroup.Kill(opt.cgroup, 10*time.Second); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("killing what is left in %s: %w", opt.cgroup, err)
+		}
+	}
+	if !opt.remove {
+		return nil
+	}
+	return cgroup.Remove(opt.cgroup)
+}
+
+// tell hands news to the ring loop and wakes it.
+func (r *recorder) tell(n news) {
+	select {
+	case r.news <- n:
+		r.ses.Ring.Flush()
+	case <-r.ctx.Done():
+	}
+}
+
+// loop reads the ring and follows the news, in turn, in one goroutine.
+func (r *recorder) loop() error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	sigs := make(chan os.Signal, 4)
+	signal.Notify(sigs, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(sigs)
+	go func() {
+		for {
+			select {
+			case s := <-sigs:
+				r.tell(news{signal: s})
+			case <-r.ctx.Done():
+				return
+			}
+		}
+	}()
+	var rec ringbuf.Record
+	r.ses.Ring.SetDeadline(time.Now().Add(bpf.Wait))
+	for {
+		switch err := r.ses.Ring.ReadInto(&rec); {
+		case err == nil:
+			if err := r.ev.record(rec.RawSample); err != nil {
+				return output(err)
+			}
+			continue
+		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, ringbuf.ErrFlushed):
+		default:
+			return tool.Fail(tool.ExitIO, fmt.Errorf("reading the ring: %w", err))
+		}
+		// The ring has just been read to its end.
+		if r.phase == draining {
+			done, err := r.drained()
+			if done || err != nil {
+				return err
+			}
+			continue
+		}
+		if r.sw != nil {
+			if err := r.lines.flush(); err != nil {
+				return output(err)
+			}
+		}
+		if err := r.follow(); err != nil {
+			return err
+		}
+		r.ses.Ring.SetDeadline(time.Now().Add(bpf.Wait))
+	}
+}
+
+// follow acts on the news that came before the ring was last read to its end.
+func (r *recorder) follow() error {
+	for _, n := range r.pending {
+		if err := r.act(n); err != nil {
+			return err
+		}
+	}
+	r.pending = r.pending[:0]
+	for {
+		select {
+		case n := <-r.news:
+			r.pending = append(r.pending, n)
+		default:
+			if len(r.pending) > 0 {
+				r.ses.Ring.Flush() // once more to the end, then act
+			}
+			return nil
+		}
+	}
+}
+
+// begin starts the first canary and, supervised, listens to runner-exec.
+func (r *recorder) begin() error {
+	r.startCanary("before")
+	if r.opt.supervised {
+		go func() {
+			err := readControl(r.env.Stdin, func(c schemas.Control) { r.tell(news{control: &c}) })
+			if err != nil {
+				r.tell(news{fail: err})
+			}
+		}()
+		return nil
+	}
+	tids, err := cgroup.Threads(r.opt.cgroup)
+	if err != nil {
+		return tool.Fail(tool.ExitCannot, fmt.Errorf("listing the tasks of the cgroup: %w", err))
+	}
+	for _, t := range tids {
+		r.ev.tasks[uint32(t)] = struct{}{}
+	}
+	return nil
+}
+
+func (r *recorder) startCanary(which string) {
+	marker := canaryPath(r.opt.runID, which)
+	r.ev.hold(marker)
+	go func() {
+		err := runCanary(r.ctx, r.opt.cgroup, marker)
+		r.tell(news{canary: &err})
+	}()
+}
+
+// act follows one piece of news. Everything that the kernel reported before it
+// has been read.
+func (r *recorder) act(n news) error {
+	switch {
+	case n.fail != nil:
+		return tool.Fail(tool.ExitIO, n.fail)
+	case n.canary != nil:
+		return r.canaryEnded(*n.canary)
+	case n.control != nil:
+		return r.controlled(n.control)
+	case n.empty && r.phase == running:
+		return r.close("empty")
+	case n.grace && r.phase == running:
+		return r.killSurvivors()
+	case n.signal != nil && r.phase == running:
+		if r.opt.supervised {
+			return tool.Failf(tool.ExitIO, "stopped by %v before the command ended", n.signal)
+		}
+		return r.close("signal")
+	case n.signal != nil && r.phase == opening:
+		return tool.Failf(tool.ExitIO, "stopped by %v before the hooks were ready", n.signal)
+	}
+	return nil
+}
+
+func (r *recorder) canaryEnded(err error) error {
+	if err != nil {
+		if r.phase == opening {
+			return cannot(err)
+		}
+		r.env.Warnf("%v", err)
+	}
+	seen, err := r.ev.release()
+	if err != nil {
+		return output(err)
+	}
+	word := map[bool]string{true: "seen", false: "missed"}[seen]
+	if r.phase == closing {
+		r.facts["canary_after"] = word
+		r.phase = draining
+		if err := r.ses.Quiet(); err != nil {
+			return tool.Fail(tool.ExitIO, fmt.Errorf("detaching: %w", err))
+		}
+		return nil
+	}
+	r.facts["canary_before"] = word
+	if !seen {
+		st, _ := r.ses.Stats()
+		if st.Dropped == 0 {
+			return tool.Failf(tool.ExitCannot, "the hooks are attached but report nothing: the canary's open did not come through")
+		}
+	}
+	return r.ready()
+}
+
+// ready tells the world that the hooks are attached: header, then ready line.
+func (r *recorder) ready() error {
+	var err error
+	r.sw, err = r.lines.start(r.env.Stdout, stream.Header{Stream: schemas.StreamRaw, RunID: r.opt.runID,
+		Tool: "runner-capture", Version: tool.Version()}, func(err error) { r.tell(news{fail: fmt.Errorf("writing the stream: %w", err)}) })
+	if err != nil {
+		return output(err)
+	}
+	r.phase = running
+	if r.opt.ready >= 0 {
+		f := os.NewFile(uintptr(r.opt.ready), "ready")
+		if _, err := f.WriteString("ready\n"); err != nil {
+			return tool.Fail(tool.ExitIO, fmt.Errorf("writing to the ready descriptor: %w", err))
+		}
+		f.Close()
+	}
+	if !r.opt.supervised {
+		if err := r.lines.value(startedLine(r.opt.runID, &schemas.Control{AgentShim: "none"})); err != nil {
+			return output(err)
+		}
+		go r.watch(r.ev.n.out == 0)
+	}
+	return nil
+}
+
+// watch waits for the cgroup to become empty; first for the first process, when
+// the cgroup may not have one yet.
+func (r *recorder) watch(first bool) {
+	if first {
+		if err := cgroup.Wait(r.ctx, r.opt.cgroup, true); err != nil {
+			r.tell(news{fail: fmt.Errorf("watching the cgroup: %w", err)})
+			return
+		}
+	}
+	if err := cgroup.Wait(r.ctx, r.opt.cgroup, false); err != nil {
+		r.tell(news{fail: fmt.Errorf("watching the cgroup: %w", err)})
+		return
+	}
+	r.tell(news{empty: true})
+}
+
+func (r *recorder) controlled(c *schemas.Control) error {
+	switch c.Op {
+	case "started":
+		r.ev.n.inheritedFD = c.InheritedFDs
+		r.started = true
+		if err := r.lines.value(startedLine(r.opt.runID, c)); err != nil {
+			return output(err)
+		}
+	case "finished":
+		if !r.started {
+			return tool.Failf(tool.ExitIO, "control line finished before started")
+		}
+		r.finished = c
+		go r.watch(false)
+		if grace := r.opt.grace; grace >= 0 {
+			time.AfterFunc(grace, func() { r.tell(news{grace: true}) })
+		}
+	default:
+		return tool.Failf(tool.ExitIO, "control operation %q is not known", c.Op)
+	}
+	return nil
+}
+
+// killSurvivors ends what outlived the command by more than the grace time. It is
+// observed to its end, and counted.
+func (r *recorder) killSurvivors() error {
+	pids, err := cgroup.Processes(r.opt.cgroup)
+	if err != nil {
+		return tool.Fail(tool.ExitIO, err)
+	}
+	if len(pids) == 0 {
+		return nil // the news that it is empty is on its way
+	}
+	r.ev.n.survivorsKilled += uint64(len(pids))
+	r.facts["end"] = "killed"
+	go func() {
+		if err := cgroup.Kill(r.opt.cgroup, time.Minute); err != nil {
+			r.tell(news{fail: fmt.Errorf("killing survivors: %w", err)})
+		}
+	}()
+	return nil
+}
+
+func (r *recorder) close(end string) error {
+	if r.facts["end"] == "" {
+		r.facts["end"] = end
+	}
+	r.phase = closing
+	r.startCanary("after")
+	return nil
+}
+
+func output(err error) error {
+	return tool.Fail(tool.ExitIO, fmt.Errorf("writing the stream: %w", err))
+}

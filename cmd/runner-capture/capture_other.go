@@ -1,0 +1,21 @@
+//go:build !linux
+
+package main
+
+import (
+	"context"
+
+	"runner/cmd/internal/tool"
+)
+
+const canaryVerb = "--canary"
+
+func canaryMain(string) {}
+
+func capture(context.Context, *tool.Env, options) error {
+	return tool.Failf(tool.ExitCannot, "cannot observe here: kernel capture needs Linux")
+}
+
+func probe(*tool.Env) error {
+	return tool.Failf(tool.ExitCannot, "cannot observe here: kernel capture needs Linux")
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"runner/bpf"
+	"runner/schemas"
+)
+
+// counts are what user space adds to the probes' counters.
+type counts struct {
+	read, canary, foreign, decodeErrors   uint64
+	userFault, userTruncated              uint64
+	pathFault, pathTruncated, lexical     uint64
+	escapes, survivorsKilled, inheritedFD uint64
+	out                                   uint64
+}
+
+// events turns ring records into lines. It knows the tasks of the scope, so that
+// it can tell whose move out of the cgroup matters.
+type events struct {
+	runID string
+	dec   bpf.Decoder
+	out   *lines
+	n     counts
+	seq   uint64
+
+	tasks   map[uint32]struct{} // live thread ids seen in the scope
+	lastTID uint32
+
+	// While a canary runs, every event waits here: which process is the canary is
+	// known only once its one open came through.
+	holding   bool
+	marker    string
+	canaryPID uint32
+	sawCanary bool
+	held      []pending
+}
+
+// pending is a decoded event with copies of its names.
+type pending struct {
+	e   schemas.RawEvent
+	dec bpf.Decoded
+}
+
+func newEvents(runID string, out *lines) *events {
+	return &events{runID: runID, out: out, tasks: map[uint32]struct{}{}}
+}
+
+// record takes one ring record.
+func (v *events) record(b []byte) error {
+	v.n.read++
+	var e schemas.RawEvent
+	dec, err := v.dec.Decode(b, &e)
+	if err != nil {
+		v.n.decodeErrors++
+		return nil
+	}
+	if !v.holding {
+		return v.event(&e, dec)
+	}
+	if e.UserPath != nil && string(e.UserPath) == v.marker {
+		v.sawCanary, v.canaryPID = true, e.PID
+	}
+	for _, p := range []*[]byte{&e.Path, &e.UserPath, &e.Base, &e.UserPath2, &e.Base2, &e.Interp, &e.Addr} {
+		if *p != nil {
+			*p = append([]byte{}, *p...)
+		}
+	}
+	v.held = append(v.held, pending{e, dec})
+	return nil
+}
+
+// hold begins a canary whose open will name marker.
+func (v *events) hold(marker string) {
+	v.holding, v.marker, v.sawCanary, v.canaryPID = true, marker, false, 0
+}
+
+// release ends it: the canary's own events are counted and dropped, all others
+// go on. It reports whether the canary was seen.
+func (v *events) release() (bool, error) {
+	v.holding = false
+	for i := range v.held {
+		p := &v.held[i]
+		if v.sawCanary && p.e.PID == v.canaryPID {
+			v.n.canary++
+			continue
+		}
+		if err := v.event(&p.e, p.dec); err != nil {
+			return false, err
+		}
+	}
+	v.held = nil
+	return v.sawCanary, nil
+}
+
+// event counts, filters and writes one event.
+func (v *events) event(e *schemas.RawEvent, dec bpf.Decoded) error {
+	if e.Op == "move" {
+		_, tid := v.tasks[e.ChildTID]
+		_, pid := v.tasks[e.ChildPID]
+		if !tid && !pid {
+			v.n.foreign++
+			return nil
+		}
+		v.n.escapes++
+	} else if e.TID != v.lastTID {
+		v.tasks[e.TID] = struct{}{}
+		v.lastTID = e.TID
+	}
+	switch e.Op {
+	case "fork":
+		v.tasks[e.ChildTID] = struct{}{}
+		if dec.Escape {
+			v.n.escapes++
+		}
+	case "exit":
+		delete(v.tasks, e.TID)
+		v.lastTID = 0
+	}
+	if dec.Lexical {
+		v.n.lexical++
+	}
+	if e.Marks != 0 {
+		v.marks(e.Marks)
+	}
+	e.Seq = v.seq
+	v.seq++
+	v.n.out++
+	return v.out.event(e)
+}
+
+func (v *events) marks(m schemas.Marks) {
+	for _, x := range [...]struct {
+		mark schemas.Marks
+		n    *uint64
+	}{
+		{schemas.MarkUserFault, &v.n.userFault}, {schemas.MarkAddrFault, &v.n.userFault},
+		{schemas.MarkUserTruncated, &v.n.userTruncated},
+		{schemas.MarkPathFault, &v.n.pathFault}, {schemas.MarkPathTruncated, &v.n.pathTruncated},
+	} {
+		if m&x.mark != 0 {
+			*x.n++
+		}
+	}
+}

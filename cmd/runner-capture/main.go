@@ -1,0 +1,82 @@
+// Runner-capture attaches the probes to one cgroup and writes what the kernel
+// reports of it as a kernel.raw stream on standard output, until the cgroup is
+// empty or SIGTERM. It is the only privileged part of the runner.
+//
+// The header line means that every required hook is attached and that a canary,
+// an open made inside the cgroup by a process of its own, came through. After the
+// end a second canary proves that everything before it was read. The canaries' own
+// events are counted and left out. A stage behind that is slow or stopped costs no
+// events: lines wait in memory, then in a nameless file of bounded size.
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"runner/cmd/internal/tool"
+)
+
+const usage = `usage: runner-capture [flags] --cgroup DIR > raw.ndjson
+
+Records what the kernel sees of the processes in a cgroup, and below it, until
+it is empty or SIGTERM. Needs Linux with BTF and cgroup v2, and root or the
+capabilities CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN.
+
+  --cgroup DIR       directory of the cgroup, on a cgroup2 mount
+  --run-id ID        name of the run (default: random)
+  --ring-size SIZE   ring between kernel and capture, a power of two (default 16M)
+  --spool-size SIZE  what may wait on disk for a slow reader (default 4G)
+  --redundant WHEN   several copies of the syscall probe: auto, on, off (default auto)
+  --probe            only say whether capture would work here
+  --supervised       runner-exec's own: control lines on standard input
+  --grace D          supervised: wait for survivors before cgroup.kill (default 10s)
+  --remove-cgroup    remove the cgroup at the end
+  --ready-fd N       write "ready" to this descriptor when hooks are attached
+  -v                 say more on standard error
+
+exit status: 0 sealed stream; 2 usage; 4 cannot observe here; 5 could not read or write
+
+  runner-capture --cgroup /sys/fs/cgroup/system.slice/x.service | runner-normalize
+  runner-capture --probe && echo can capture
+`
+
+func app() tool.App {
+	return tool.App{Name: "runner-capture", Usage: usage, Run: run, Flags: []cli.Flag{
+		&cli.StringFlag{Name: "cgroup"},
+		&cli.StringFlag{Name: "run-id"},
+		&cli.StringFlag{Name: "ring-size", Value: "16M"},
+		&cli.StringFlag{Name: "spool-size", Value: "4G"},
+		&cli.StringFlag{Name: "redundant", Value: "auto"},
+		&cli.BoolFlag{Name: "probe"},
+		&cli.BoolFlag{Name: "supervised"},
+		&cli.DurationFlag{Name: "grace", Value: 10 * time.Second},
+		&cli.BoolFlag{Name: "remove-cgroup"},
+		&cli.IntFlag{Name: "ready-fd", Value: -1},
+		&cli.BoolFlag{Name: "v"},
+	}}
+}
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == canaryVerb {
+		canaryMain(os.Args[2])
+		return
+	}
+	tool.Main(app())
+}
+
+func run(ctx context.Context, env *tool.Env) error {
+	if len(env.Args) > 0 {
+		return tool.Usagef("unexpected operand %q", env.Args[0])
+	}
+	if env.Flag.Bool("probe") {
+		return probe(env)
+	}
+	opt, err := parse(env)
+	if err != nil {
+		return err
+	}
+	return capture(ctx, env, opt)
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"runner/bpf"
+	"runner/cmd/internal/tool"
+	"runner/schemas"
+)
+
+func startedLine(runID string, c *schemas.Control) schemas.RunStarted {
+	return schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: runID, Type: "run_started",
+		AgentShim: c.AgentShim, Command: c.Command, EnvKeys: c.EnvKeys}
+}
+
+func finishedLine(runID string, c *schemas.Control) schemas.RunFinished {
+	f := schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: runID, Seq: 1, Type: "run_finished"}
+	if c != nil { // nobody saw a command end in a cgroup that was there before
+		f.ExitCode, f.Signal = c.ExitCode, c.Signal
+		f.Success = c.ExitCode != nil && *c.ExitCode == 0
+	}
+	return f
+}
+
+func baseFacts(ses *bpf.Session, redundant bool, opt options) map[string]string {
+	f := map[string]string{
+		"platform": "linux", "kernel_capture": "attached", "hooks_missing": "",
+		"canary_before": "not_run", "canary_after": "not_run",
+		"io_uring": ses.IOUring, "unix_hooks": ses.Unix,
+		"redundant": "off", "supervisor": "none", "end": "",
+	}
+	if redundant {
+		f["redundant"] = "on"
+	}
+	if opt.supervised {
+		f["supervisor"] = "exec"
+	}
+	return f
+}
+
+// drained seals the stream when everything that was emitted has been read. A probe
+// that was still running on another CPU when its link was closed commits a moment
+// later: the ring is read a few times more before the difference is taken for a loss.
+func (r *recorder) drained() (bool, error) {
+	st, err := r.ses.Stats()
+	if err != nil {
+		return false, tool.Fail(tool.ExitIO, err)
+	}
+	if (st.Emitted != r.ev.n.read || st.Seen != st.Emitted+st.Dropped) && r.drains < 20 {
+		r.drains++
+		time.Sleep(5 * time.Millisecond)
+		return false, r.ses.Ring.Flush()
+	}
+	return true, r.seal(st)
+}
+
+// seal writes how the command ended, the health record and the trailer. The hooks
+// are detached and the ring is read to its end: the counters are final.
+func (r *recorder) seal(st bpf.Stats) error {
+	if err := r.lines.value(finishedLine(r.opt.runID, r.finished)); err != nil {
+		return output(err)
+	}
+	if err := r.lines.finish(); err != nil {
+		return output(err)
+	}
+	if r.facts["redundant"] == "on" {
+		r.facts["redundant"] = fmt.Sprintf("on: lost=%d", st.Lost)
+	}
+	n := &r.ev.n
+	h := schemas.StageHealth{
+		Schema: schemas.SchemaStageHealth, RunID: r.opt.runID, Stage: "runner-capture",
+		In: n.out, Out: n.out, Filtered: map[string]uint64{}, Facts: r.facts, Notes: []string{},
+		Counters: map[string]uint64{
+			"seen": st.Seen, "emitted": st.Emitted, "dropped": st.Dropped, "read": n.read,
+			"canary": n.canary, "foreign": n.foreign, "decode_errors": n.decodeErrors,
+			"scratch_missing": st.ScratchMissing, "recursion_misses": st.RecursionMisses,
+			"compat_unmapped": st.CompatUnmapped, "io_uring_unmapped": st.IOUringUnmapped,
+			"user_fault": n.userFault, "user_truncated": n.userTruncated,
+			"path_fault": n.pathFault, "path_truncated": n.pathTruncated, "lexical": n.lexical,
+			"escapes": n.escapes, "survivors_killed": n.survivorsKilled,
+			"spooled_bytes": r.sp.Spooled, "inherited_fds": n.inheritedFD,
+		},
+	}
+	status := schemas.StatusComplete
+	if st.Dropped+st.ScratchMissing+st.RecursionMisses+st.CompatUnmapped+st.IOUringUnmapped+st.Lost+n.decodeErrors+n.escapes > 0 ||
+		st.Seen != st.Emitted+st.Dropped || st.Emitted != n.read || r.facts["canary_before"] != "seen" || r.facts["canary_after"] != "seen" {
+		status = schemas.StatusPartial
+	}
+	if err := r.sw.Write(h); err != nil {
+		return output(err)
+	}
+	if err := r.sw.Seal(status); err != nil {
+		return output(err)
+	}
+	r.env.Infof("%d events, %d dropped, status %s", n.out, st.Dropped, status)
+	return nil
+}
