@@ -65,7 +65,11 @@ func TestDocumentParsersAgreeWithSchemas(t *testing.T) {
 				}
 				b := join(ms)
 				err := parseForm(f.Schema, b)
-				if ok := schemaTakes(s, b); ok != (err == nil) {
+				ok := schemaTakes(s, b)
+				if ok && err != nil && strings.Contains(err.Error(), "is not sorted") {
+					ok = false // a schema cannot speak of order
+				}
+				if ok != (err == nil) {
 					t.Fatalf("%s: schema accepts: %v, parser says: %v\n%s", f.File, ok, err, b)
 				}
 				if err == nil {

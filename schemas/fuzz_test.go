@@ -1,0 +1,192 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+)
+
+// rawJSON and kernelJSON are the lines as general decoders see them.
+type rawJSON struct {
+	Schema    string   `json:"schema"`
+	RunID     string   `json:"run_id"`
+	Seq       uint64   `json:"seq"`
+	Op        string   `json:"op"`
+	KtimeNS   uint64   `json:"ktime_ns"`
+	CgroupID  uint64   `json:"cgroup_id"`
+	PID       uint32   `json:"pid"`
+	TID       uint32   `json:"tid"`
+	CPU       uint32   `json:"cpu"`
+	CPUSeq    uint64   `json:"cpu_seq"`
+	Ret       *int64   `json:"ret"`
+	Flags     *uint64  `json:"flags"`
+	Mode      *uint64  `json:"mode"`
+	Resolve   *uint64  `json:"resolve"`
+	Path      *string  `json:"path"`
+	UserPath  *string  `json:"user_path"`
+	Base      *string  `json:"base"`
+	UserPath2 *string  `json:"user_path2"`
+	Base2     *string  `json:"base2"`
+	Interp    *string  `json:"interp"`
+	OldTID    *uint32  `json:"old_tid"`
+	ChildPID  *uint32  `json:"child_pid"`
+	ChildTID  *uint32  `json:"child_tid"`
+	Family    *uint32  `json:"family"`
+	Addr      *string  `json:"addr"`
+	Source    string   `json:"source"`
+	ExitCode  *int64   `json:"exit_code"`
+	DstCgroup *uint64  `json:"dst_cgroup_id"`
+	FileType  string   `json:"file_type"`
+	Marks     []string `json:"marks"`
+}
+
+// opt unpacks an optional number and notes its presence.
+func opt[N any, H ~uint16](has *H, bit H, v *N) (n N) {
+	if v != nil {
+		*has |= bit
+		n = *v
+	}
+	return n
+}
+
+func text(v *string) []byte {
+	if v == nil {
+		return nil
+	}
+	return []byte(*v)
+}
+
+func (j *rawJSON) event() (e RawEvent) {
+	e = RawEvent{Seq: j.Seq, Op: j.Op, KtimeNS: j.KtimeNS, CgroupID: j.CgroupID, PID: j.PID, TID: j.TID, CPU: j.CPU, CPUSeq: j.CPUSeq,
+		Path: text(j.Path), UserPath: text(j.UserPath), Base: text(j.Base), UserPath2: text(j.UserPath2), Base2: text(j.Base2),
+		Interp: text(j.Interp), Addr: text(j.Addr), Source: j.Source, FileType: j.FileType}
+	e.Ret = opt(&e.Has, HasRet, j.Ret)
+	e.Flags = opt(&e.Has, HasFlags, j.Flags)
+	e.Mode = opt(&e.Has, HasMode, j.Mode)
+	e.Resolve = opt(&e.Has, HasResolve, j.Resolve)
+	e.OldTID = opt(&e.Has, HasOldTID, j.OldTID)
+	e.ChildPID = opt(&e.Has, HasChild, j.ChildPID)
+	e.ChildTID = opt(&e.Has, HasChild, j.ChildTID)
+	e.Family = opt(&e.Has, HasFamily, j.Family)
+	e.ExitCode = opt(&e.Has, HasExitCode, j.ExitCode)
+	e.DstCgroupID = opt(&e.Has, HasDstCgroup, j.DstCgroup)
+	for _, m := range j.Marks {
+		e.Marks |= rawMarks[m]
+	}
+	return e
+}
+
+type kernelJSON struct {
+	Schema      string   `json:"schema"`
+	RunID       string   `json:"run_id"`
+	Seq         uint64   `json:"seq"`
+	PID         uint32   `json:"pid"`
+	EventType   uint32   `json:"event_type"`
+	Kind        string   `json:"kind"`
+	Value       *string  `json:"value"`
+	CgroupID    *uint64  `json:"cgroup_id"`
+	Destination *string  `json:"network_destination"`
+	Port        *uint16  `json:"network_port"`
+	RuleID      *uint32  `json:"rule_id"`
+	Flags       *uint64  `json:"flags"`
+	Mode        *uint64  `json:"mode"`
+	Resolve     *uint64  `json:"resolve"`
+	ReturnValue *int64   `json:"return_value"`
+	AccessMode  string   `json:"access_mode"`
+	Operations  []string `json:"operation_flags"`
+	Status      string   `json:"status"`
+}
+
+func (j *kernelJSON) event() (e KernelEvent) {
+	e = KernelEvent{Seq: j.Seq, PID: j.PID, EventType: j.EventType, Kind: j.Kind, Value: text(j.Value),
+		Destination: text(j.Destination), AccessMode: j.AccessMode, Status: j.Status}
+	e.CgroupID = opt(&e.Has, KernelHasCgroupID, j.CgroupID)
+	e.Port = opt(&e.Has, KernelHasPort, j.Port)
+	e.RuleID = opt(&e.Has, KernelHasRuleID, j.RuleID)
+	e.Flags = opt(&e.Has, KernelHasFlags, j.Flags)
+	e.Mode = opt(&e.Has, KernelHasMode, j.Mode)
+	e.Resolve = opt(&e.Has, KernelHasResolve, j.Resolve)
+	e.ReturnValue = opt(&e.Has, KernelHasReturn, j.ReturnValue)
+	for _, o := range j.Operations {
+		for i, name := range operationNames {
+			if o == name {
+				e.Operations |= 1 << i
+			}
+		}
+	}
+	return e
+}
+
+// decoders are general JSON decoders that must read an accepted line the same.
+var decoders = map[string]func([]byte, any) error{
+	"go-json":       Unmarshal,
+	"encoding/json": func(b []byte, v any) error { return json.Unmarshal(b, v) },
+}
+
+func FuzzRawParser(f *testing.F) {
+	r := rand.New(rand.NewPCG(13, 14))
+	for range 20 {
+		e := randomRaw(r)
+		f.Add(e.AppendJSON(nil, testRun))
+	}
+	f.Add([]byte(rawStart + `,"path":"\u00e9\ud83d\ude00\/\\\\","marks":["deleted"]}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		before := bytes.Clone(line)
+		var e RawEvent
+		err := NewRawParser(testRun).Parse(line, &e)
+		if !bytes.Equal(line, before) {
+			t.Fatal("Parse changed the line")
+		}
+		if err != nil {
+			return
+		}
+		for name, decode := range decoders {
+			var j rawJSON
+			if err := decode(line, &j); err != nil {
+				t.Fatalf("%s refuses what Parse accepts: %v", name, err)
+			}
+			if got := j.event(); !reflect.DeepEqual(got, e) || j.RunID != testRun || j.Schema != SchemaRawEvent {
+				t.Fatalf("%s reads\n%+v\nParse read\n%+v", name, got, e)
+			}
+		}
+		var again RawEvent
+		if err := NewRawParser(testRun).Parse(e.AppendJSON(nil, testRun), &again); err != nil || !reflect.DeepEqual(again, e) {
+			t.Fatalf("written and read again: %v\n%+v\n%+v", err, again, e)
+		}
+	})
+}
+
+func FuzzKernelParser(f *testing.F) {
+	r := rand.New(rand.NewPCG(15, 16))
+	for range 20 {
+		e := randomKernel(r)
+		f.Add(e.AppendJSON(nil, testRun))
+	}
+	f.Add([]byte(kernelStart + `,"operation_flags":[],"network_destination":"\u00e9\ud83d\ude00\/\\"}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		before := bytes.Clone(line)
+		var e KernelEvent
+		err := NewKernelParser(testRun).Parse(line, &e)
+		if !bytes.Equal(line, before) {
+			t.Fatal("Parse changed the line")
+		}
+		if err != nil {
+			return
+		}
+		for name, decode := range decoders {
+			var j kernelJSON
+			if err := decode(line, &j); err != nil {
+				t.Fatalf("%s refuses what Parse accepts: %v", name, err)
+			}
+			if got := j.event(); !reflect.DeepEqual(got, e) || j.RunID != testRun || j.Schema != SchemaKernelEvent {
+				t.Fatalf("%s reads\n%+v\nParse read\n%+v", name, got, e)
+			}
+		}
+		var again KernelEvent
+		if err := NewKernelParser(testRun).Parse(e.AppendJSON(nil, testRun), &again); err != nil || !reflect.DeepEqual(again, e) {
+			t.Fatalf("written and read again: %v\n%+v\n%+v", err, again, e)
+		}
+	})
+}
