@@ -126,9 +126,9 @@ func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) error {
 var sources = [][]string{{"runner-capture", "runner-exec"}, {"runner-normalize"}}
 
 func (j *joiner) stageHealth(line []byte) error {
-	h := new(schemas.StageHealth)
-	if err := schemas.Unmarshal(line, h); err != nil {
-		return j.refuse("stage health: %v", err)
+	h, err := schemas.ParseStageHealth(line)
+	if err != nil {
+		return j.refuse("%v", err)
 	}
 	n := len(j.stages)
 	if n == len(sources) {

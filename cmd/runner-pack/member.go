@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"runner/cmd/internal/tool"
+	"runner/schemas"
 	"runner/schemas/bundle"
 )
 
@@ -50,8 +51,8 @@ func (m *member) source() (bundle.Source, error) {
 		return bundle.Source{}, fmt.Errorf("writing the scratch file of %s: %w", m.name, err)
 	}
 	return bundle.Source{
-		File:    bundle.File{Path: m.name, SHA256: "sha256:" + hex.EncodeToString(m.sum.Sum(nil)), Bytes: m.size},
-		Content: io.NewSectionReader(m.file, 0, m.size),
+		ManifestFile: schemas.ManifestFile{Path: m.name, SHA256: "sha256:" + hex.EncodeToString(m.sum.Sum(nil)), Bytes: m.size},
+		Content:      io.NewSectionReader(m.file, 0, m.size),
 	}, nil
 }
 

@@ -144,8 +144,8 @@ func TestArchive(t *testing.T) {
 			t.Errorf("%s differs from %s:\n%s", m.Name, golden, content[m.Name])
 		}
 	}
-	var man bundle.Manifest
-	must(t, schemas.Unmarshal(content[bundle.ManifestName], &man))
+	man, err := schemas.ParseManifest(content[bundle.ManifestName])
+	must(t, err)
 	if len(man.Files) != len(names)-1 {
 		t.Errorf("the manifest lists %d files", len(man.Files))
 	}

@@ -44,7 +44,7 @@ type router struct {
 	kernelLines uint64
 	report      *schemas.Report
 	health      *schemas.Health
-	stages      []schemas.StageHealth
+	stages      []*schemas.StageHealth
 }
 
 func newRouter(in *stream.Reader) (*router, error) {
@@ -144,68 +144,65 @@ func (r *router) kernelLine(line []byte) error {
 
 // event checks the two run events, which must be exactly these.
 func (r *router) event(line []byte) error {
-	var err error
-	switch r.events {
-	case 0:
-		var e schemas.RunStarted
-		if err = canonical(line, &e); err == nil && (e.Seq != 0 || e.Type != "run_started") {
-			err = formf("the first run event is %q with seq %d, expected run_started with seq 0", e.Type, e.Seq)
-		}
-	case 1:
-		var e schemas.RunFinished
-		if err = canonical(line, &e); err == nil && (e.Seq != 1 || e.Type != "run_finished") {
-			err = formf("the second run event is %q with seq %d, expected run_finished with seq 1", e.Type, e.Seq)
-		}
-	default:
-		err = formf("a third run event, expected two")
-	}
-	if err != nil {
+	e, err := parse(line, schemas.ParseEvent)
+	switch {
+	case err != nil:
 		return err
+	case r.events > 1:
+		return formf("a third run event, expected two")
+	case r.events == 0 && e.Started == nil:
+		return formf("the first run event is run_finished, expected run_started")
+	case r.events == 1 && e.Finished == nil:
+		return formf("the second run event is run_started, expected run_finished")
 	}
 	r.events++
 	return r.line(line)
 }
 
-// canonical decodes a line that must be in the contract's byte form.
-func canonical(line []byte, v any) error {
-	if err := schemas.Unmarshal(line, v); err != nil {
-		return formf("%v", err)
+// parse makes an error of a parser the input's fault.
+func parse[T any](line []byte, f func([]byte) (T, error)) (T, error) {
+	v, err := f(line)
+	if err != nil {
+		err = formf("%v", err)
 	}
-	if again, err := schemas.Marshal(v); err != nil || !bytes.Equal(again, line) {
-		return formf("not in canonical form: %.120q", line)
-	}
-	return nil
+	return v, err
 }
 
 func (r *router) surfaceEntry(line []byte) error { return r.surface.entry(line) }
 
-func (r *router) reportDocument(line []byte) error {
+func (r *router) reportDocument(line []byte) (err error) {
 	if r.report != nil {
 		return formf("a second correlation report")
 	}
-	r.report = new(schemas.Report)
+	if r.report, err = parse(line, schemas.ParseReport); err != nil {
+		return err
+	}
 	return r.document(line, r.report)
 }
 
-func (r *router) healthDocument(line []byte) error {
+func (r *router) healthDocument(line []byte) (err error) {
 	if r.health != nil {
 		return formf("a second observation health")
 	}
-	r.health = new(schemas.Health)
+	if r.health, err = parse(line, schemas.ParseHealth); err != nil {
+		return err
+	}
 	return r.document(line, r.health)
 }
 
+// document writes a line that becomes a whole member, so it must be in the
+// contract's byte form.
 func (r *router) document(line []byte, v any) error {
-	if err := canonical(line, v); err != nil {
-		return err
+	if again, err := schemas.Marshal(v); err != nil || !bytes.Equal(again, line) {
+		return formf("not in canonical form: %.120q", line)
 	}
 	_, err := r.byRoute[r.at].Write(line)
 	return err
 }
 
 func (r *router) stageHealth(line []byte) error {
-	var h schemas.StageHealth
-	if err := canonical(line, &h); err != nil {
+	h, err := parse(line, schemas.ParseStageHealth)
+	if err != nil {
 		return err
 	}
 	r.stages = append(r.stages, h)

@@ -89,7 +89,7 @@ func sources(n int) (list []Source) {
 			data = nil
 		}
 		sum := sha256.Sum256(data)
-		list = append(list, Source{File{m.Name, "sha256:" + hex.EncodeToString(sum[:]), int64(len(data))}, bytes.NewReader(data)})
+		list = append(list, Source{schemas.ManifestFile{Path: m.Name, SHA256: "sha256:" + hex.EncodeToString(sum[:]), Bytes: int64(len(data))}, bytes.NewReader(data)})
 	}
 	return list
 }
@@ -120,8 +120,8 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("member %d is %s, expected %s", i, names[i], m.Name)
 			}
 		}
-		var man Manifest
-		if err := schemas.Unmarshal(content[ManifestName], &man); err != nil || len(man.Files) != 7 || bytes.HasSuffix(content[ManifestName], []byte("\n")) {
+		man, err := schemas.ParseManifest(content[ManifestName])
+		if err != nil || len(man.Files) != 7 || bytes.HasSuffix(content[ManifestName], []byte("\n")) {
 			t.Errorf("manifest %s: %v", content[ManifestName], err)
 		}
 		for name, f := range man.Files {
@@ -194,7 +194,7 @@ func TestEveryPrefixRefused(t *testing.T) {
 
 func TestWriteRefusals(t *testing.T) {
 	doc := func(name string, size int64, data string) Source {
-		return Source{File{name, "sha256:", size}, strings.NewReader(data)}
+		return Source{schemas.ManifestFile{Path: name, SHA256: "sha256:", Bytes: size}, strings.NewReader(data)}
 	}
 	for name, list := range map[string][]Source{
 		"twice":        {doc("a", 1, "x"), doc("a", 1, "x")},

@@ -14,24 +14,10 @@ import (
 	"runner/schemas"
 )
 
-// File is one entry of the manifest.
-type File struct {
-	Path   string `json:"path"`
-	SHA256 string `json:"sha256"` // "sha256:" and 64 hex digits, of the member's bytes
-	Bytes  int64  `json:"bytes"`
-}
-
-// Manifest is manifest.json. It lists every member but itself.
-type Manifest struct {
-	Schema string          `json:"schema"`
-	RunID  string          `json:"run_id"`
-	Files  map[string]File `json:"files"` // key: the path
-}
-
 // Source is one member to be written, its digest known beforehand.
 type Source struct {
-	File
-	Content io.Reader // yields exactly File.Bytes bytes
+	schemas.ManifestFile
+	Content io.Reader // yields exactly Bytes bytes
 }
 
 // Write writes the archive of the given members, the manifest in front of them
@@ -40,12 +26,12 @@ type Source struct {
 func Write(w io.Writer, runID string, members []Source) (identity string, err error) {
 	members = append([]Source(nil), members...)
 	sort.Slice(members, func(i, j int) bool { return members[i].Path < members[j].Path })
-	m := Manifest{Schema: schemas.SchemaManifest, RunID: runID, Files: map[string]File{}}
+	m := schemas.Manifest{Schema: schemas.SchemaManifest, RunID: runID, Files: map[string]schemas.ManifestFile{}}
 	for _, s := range members {
 		if _, twice := m.Files[s.Path]; twice || s.Path == ManifestName || !validName(s.Path) {
 			return "", fmt.Errorf("member %q: a name given twice, reserved, or not a plain relative path", s.Path)
 		}
-		m.Files[s.Path] = s.File
+		m.Files[s.Path] = s.ManifestFile
 	}
 	doc, err := schemas.Marshal(m)
 	if err != nil {
