@@ -66,7 +66,7 @@ func openSource(r io.Reader, lim Limits) (*source, error) {
 	s := &source{in: &counter{r: r}, lim: lim, sum: sha256.New(),
 		ready: make(chan chunk, chunkAhead), free: make(chan []byte, chunkAhead+1),
 		stop: make(chan struct{}), exited: make(chan struct{})}
-	s.buf = bufio.NewReaderSize(s.in, chunkSize)
+	s.buf = bufio.NewReaderSize(s.in, 64<<10)
 	head, err := s.buf.Peek(len(gzipMagic))
 	switch {
 	case s.in.err != nil:
@@ -79,9 +79,6 @@ func openSource(r io.Reader, lim Limits) (*source, error) {
 			return nil, s.classify(err)
 		}
 		s.zr.Multistream(false)
-	}
-	for range chunkAhead + 1 {
-		s.free <- make([]byte, chunkSize)
 	}
 	go s.run()
 	return s, nil
@@ -107,12 +104,17 @@ func (s *source) classify(err error) error {
 
 func (s *source) run() {
 	defer close(s.exited)
-	for {
+	for made := 0; ; {
 		var b []byte
-		select {
-		case b = <-s.free:
-		case <-s.stop:
-			return
+		if made <= chunkAhead {
+			b = make([]byte, chunkSize)
+			made++
+		} else {
+			select {
+			case b = <-s.free:
+			case <-s.stop:
+				return
+			}
 		}
 		n, err := s.fill(b)
 		s.sum.Write(b[:n])
