@@ -77,7 +77,7 @@ func TestInterleavingDoesNotMatter(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	first := ""
-	for range 300 {
+	for range 100 {
 		r := interleave(family(), rnd)
 		got := mustNormalize(t, r.bytes(t), "--canonical-pids")
 		wantLines(t, got, want...)
@@ -99,7 +99,7 @@ func TestInterleavingDoesNotMatter(t *testing.T) {
 
 // TestRandomTrees does the same with trees that nobody thought up.
 func TestRandomTrees(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		tasks := [][]step{{{tid: 50, f: func(r *raw) { r.add(50, 50, "exec", path("/bin/x")) }}}}
 		pids := []uint32{50}
@@ -117,7 +117,7 @@ func TestRandomTrees(t *testing.T) {
 			tasks, pids = append(tasks, mine), append(pids, cpid)
 		}
 		first := ""
-		for range 8 {
+		for range 5 {
 			got := mustNormalize(t, interleave(tasks, rnd).bytes(t), "--canonical-pids")
 			if all := strings.Join(got.kernel, "\n"); first == "" {
 				first = all

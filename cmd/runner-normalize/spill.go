@@ -35,9 +35,7 @@ type spilled struct {
 
 const spanSize = 12
 
-func newStore(limit int) *store {
-	return &store{limit: limit, arena: make([]byte, 0, limit+limit/4)}
-}
+func newStore(limit int) *store { return &store{limit: limit} }
 
 // add keeps one line's tail, its LF included.
 func (s *store) add(task uint32, tail []byte) error {
@@ -46,12 +44,27 @@ func (s *store) add(task uint32, tail []byte) error {
 	} else {
 		s.spans = append(s.spans, span{task, uint32(len(s.arena)), uint32(len(tail))})
 	}
+	if cap(s.arena)-len(s.arena) < len(tail) {
+		s.grow(len(tail))
+	}
 	s.arena = append(s.arena, tail...)
 	s.lines++
 	if len(s.arena) >= s.limit {
 		return s.spill()
 	}
 	return nil
+}
+
+// grow makes room for n bytes: little for a small run, and then all at once, so
+// that no half-grown arenas are left to the collector.
+func (s *store) grow(n int) {
+	size := 256 << 10
+	if len(s.arena) > 0 {
+		size = s.limit + s.limit/4
+	}
+	arena := make([]byte, len(s.arena), max(size, len(s.arena)+n))
+	copy(arena, s.arena)
+	s.arena = arena
 }
 
 // sort puts the spans in the order of their keys.
