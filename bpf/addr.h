@@ -49,10 +49,9 @@ INLINE u64 put_local(struct scratch *s, u64 file)
 {
 	struct socket *sock = NULL;
 	struct sock *sk = NULL;
-	struct inode *inode = NULL;
-	u16 family = 0, port = 0, mode = 0;
+	u16 family = 0, port = 0;
 
-	if (!file || READ(inode, (struct file *)file, f_inode) || READ(mode, inode, i_mode) || (mode & 0170000) != 0140000)
+	if (!file || (file_mode(file) & 0170000) != 0140000)
 		return 0;
 	if (READ(sock, (struct file *)file, private_data) || !sock || READ(sk, sock, sk) || !sk ||
 	    READ(family, sk, __sk_common.skc_family))

@@ -60,6 +60,17 @@ static long (*bpf_loop)(u32 n, void *fn, void *ctx, u64 flags) = (void *)181;
 #define OFFSET(type, field) __builtin_preserve_field_info(((typeof(type) *)0)->field, 0)
 #define EXISTS(type, field) __builtin_preserve_field_info(((typeof(type) *)0)->field, 2)
 
+/* A typed view of an address (kfunc, Linux 6.2): its fields are then read by single
+ * instructions that the kernel guards, and not by one helper call each. A bad
+ * address reads as 0. */
+extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __attribute__((weak)) SEC(".ksyms");
+#define CAN_CAST (bpf_rdonly_cast != NULL)
+#define CAST(type, addr) ((struct type *)bpf_rdonly_cast((void *)(addr), __builtin_btf_type_id(*(struct type *)0, 1)))
+/* A pointer as a plain number, for arithmetic and as an argument: the verifier
+ * lets go of a pointer's type when another pointer is subtracted from it, and the
+ * view of address 0 is one. */
+#define NUMBER(ptr) ((u64)((char *)(ptr) - (char *)bpf_rdonly_cast(NULL, __builtin_btf_type_id(*(struct file *)0, 1))))
+
 /* Keeps the compiler from narrowing a 64-bit bound that the verifier must see. */
 #define BARRIER(x) asm volatile("" : "+r"(x))
 

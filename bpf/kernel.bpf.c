@@ -94,10 +94,9 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d, struct args
 	}
 	if (r->ret >= 0) {
 		u64 file = fd_file(r->ret);
-		u32 have = 0;
 
 		r->clen1 = put_file(key, 0, file);
-		if (file && !READ(have, (struct file *)file, f_flags) && (have ^ r->flags) & 3 && !(r->flags & 0x200000 /* O_PATH */))
+		if (file && (file_flags(file) ^ r->flags) & 3 && !(r->flags & 0x200000 /* O_PATH */))
 			r->marks |= MARK_FDRACE;
 		return r->clen1;
 	}

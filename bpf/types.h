@@ -29,7 +29,7 @@ struct thread_info {
 #endif
 
 struct qstr {
-	u64 hash_len;
+	u32 len;
 	const unsigned char *name;
 };
 

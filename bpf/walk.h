@@ -19,18 +19,58 @@ struct walk {
 };
 
 struct links {
-	u64 parent, hash_len, name;
+	u64 parent, name;
+	u32 len;
 };
 
-INLINE long read_links(struct links *l, u64 at)
+INLINE void read_links(struct links *l, u64 at)
 {
 	struct dentry *d = (void *)at;
 
-	/* One read where the three words are adjacent, as they are in every kernel seen. */
-	if (OFFSET(struct dentry, d_name) == OFFSET(struct dentry, d_parent) + 8 &&
-	    OFFSET(struct qstr, hash_len) == 0 && OFFSET(struct qstr, name) == 8)
-		return bpf_probe_read_kernel(l, sizeof(*l), &d->d_parent);
-	return READ(l->parent, d, d_parent) | READ(l->hash_len, d, d_name.hash_len) | READ(l->name, d, d_name.name);
+	l->parent = l->name = l->len = 0;
+	if (CAN_CAST) {
+		d = CAST(dentry, at);
+		l->parent = NUMBER(d->d_parent);
+		l->name = NUMBER(d->d_name.name);
+		l->len = d->d_name.len;
+	} else {
+		READ(l->parent, d, d_parent);
+		READ(l->name, d, d_name.name);
+		READ(l->len, d, d_name.len);
+	}
+}
+
+struct mount_links {
+	u64 parent, point, ns;
+};
+
+INLINE void read_mount(struct mount_links *l, u64 at)
+{
+	struct mount *m = (void *)at;
+
+	l->parent = l->point = l->ns = 0;
+	if (CAN_CAST) {
+		m = CAST(mount, at);
+		l->parent = NUMBER(m->mnt_parent);
+		l->point = NUMBER(m->mnt_mountpoint);
+		l->ns = NUMBER(m->mnt_ns);
+	} else {
+		READ(l->parent, m, mnt_parent);
+		READ(l->point, m, mnt_mountpoint);
+		READ(l->ns, m, mnt_ns);
+	}
+}
+
+/* The dentry at which a mount begins. */
+INLINE u64 mount_root(u64 mnt)
+{
+	struct vfsmount *m = (void *)mnt;
+	u64 root = 0;
+
+	if (CAN_CAST)
+		return NUMBER(CAST(vfsmount, mnt)->mnt_root);
+	READ(root, m, mnt_root);
+	return root;
 }
 
 static long walk_step(u32 i, struct walk *w)
@@ -40,30 +80,33 @@ static long walk_step(u32 i, struct walk *w)
 	u64 off, n;
 
 	if (w->dentry == w->root) {
-		struct mount *m = (void *)(w->mnt - OFFSET(struct mount, mnt));
-		u64 parent = 0, point = 0, ns = 0;
+		u64 at = w->mnt - OFFSET(struct mount, mnt);
+		struct mount_links m;
 
-		if (READ(parent, m, mnt_parent) || READ(point, m, mnt_mountpoint))
+		read_mount(&m, at);
+		if (!m.parent || !m.point)
 			goto fault;
-		if (parent == (u64)m) {
-			if (READ(ns, m, mnt_ns) || !ns)
+		if (m.parent == at) {
+			if (!m.ns)
 				w->marks |= MARK_DETACHED;
 			w->done = 1;
 			return 1;
 		}
-		w->dentry = point;
-		w->mnt = parent + OFFSET(struct mount, mnt);
-		if (bpf_probe_read_kernel(&w->root, 8, (void *)(w->mnt + OFFSET(struct vfsmount, mnt_root))))
+		w->dentry = m.point;
+		w->mnt = m.parent + OFFSET(struct mount, mnt);
+		w->root = mount_root(w->mnt);
+		if (!w->root)
 			goto fault;
 		return 0;
 	}
-	if (read_links(&l, w->dentry))
+	read_links(&l, w->dentry);
+	if (!l.parent || !l.name)
 		goto fault;
 	s = bpf_map_lookup_elem(&scratch, &w->key);
 	if (!s)
 		return 1;
 	off = w->off;
-	n = (l.hash_len >> 32) & 255;
+	n = l.len & 255;
 	if (off + n >= w->end || off > BLOB_LAST) {
 		w->marks |= MARK_PTRUNC;
 		w->done = 1;
@@ -99,7 +142,9 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 
 	if (!s)
 		return 0;
-	if (!dentry || !mnt || bpf_probe_read_kernel(&w.root, 8, (void *)(mnt + OFFSET(struct vfsmount, mnt_root)))) {
+	if (dentry && mnt)
+		w.root = mount_root(mnt);
+	if (!w.root) {
 		s->r.marks |= MARK_PFAULT;
 		return 0;
 	}
@@ -122,6 +167,30 @@ GLOBAL u64 fd_file(s32 fd)
 	return file;
 }
 
+/* Type and permissions of the file's inode. */
+INLINE u16 file_mode(u64 file)
+{
+	struct file *f = (void *)file;
+	struct inode *inode = NULL;
+	u16 mode = 0;
+
+	if (CAN_CAST)
+		return CAST(file, file)->f_inode->i_mode;
+	if (!READ(inode, f, f_inode) && inode)
+		READ(mode, inode, i_mode);
+	return mode;
+}
+
+INLINE u32 file_flags(u64 file)
+{
+	u32 flags = 0;
+
+	if (CAN_CAST)
+		return CAST(file, file)->f_flags;
+	READ(flags, (struct file *)file, f_flags);
+	return flags;
+}
+
 struct path_pair {
 	u64 mnt, dentry;
 };
@@ -129,8 +198,16 @@ struct path_pair {
 INLINE void file_path(u64 file, struct path_pair *p)
 {
 	p->mnt = p->dentry = 0;
-	if (file)
+	if (!file)
+		return;
+	if (CAN_CAST) {
+		struct file *f = CAST(file, file);
+
+		p->mnt = NUMBER(f->f_path.mnt);
+		p->dentry = NUMBER(f->f_path.dentry);
+	} else {
 		bpf_probe_read_kernel(p, sizeof(*p), (void *)(file + OFFSET(struct file, f_path)));
+	}
 }
 
 /* The directory from which a user path starts: process root for an absolute one,
@@ -154,11 +231,15 @@ INLINE u32 leaf_marks(u64 dentry)
 	struct dentry *d = (void *)dentry;
 	u64 pprev = 0, parent = 0;
 
-	READ(pprev, d, d_hash.pprev);
-	if (pprev)
-		return 0;
-	READ(parent, d, d_parent);
-	if (parent == dentry)
+	if (CAN_CAST) {
+		d = CAST(dentry, dentry);
+		pprev = NUMBER(d->d_hash.pprev);
+		parent = NUMBER(d->d_parent);
+	} else {
+		READ(pprev, d, d_hash.pprev);
+		READ(parent, d, d_parent);
+	}
+	if (pprev || parent == dentry)
 		return 0;
 	return MARK_DELETED;
 }
@@ -187,8 +268,6 @@ GLOBAL u64 put_user_str(u32 key, u64 off, u64 ptr)
 GLOBAL u64 put_file(u32 key, u64 off, u64 file)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct file *f = (struct file *)file;
-	struct inode *inode = NULL;
 	struct path_pair p;
 	u64 n;
 
@@ -199,8 +278,7 @@ GLOBAL u64 put_file(u32 key, u64 off, u64 file)
 		return 0;
 	}
 	file_path(file, &p);
-	if (!READ(inode, f, f_inode) && inode)
-		READ(s->r.i_mode, inode, i_mode);
+	s->r.i_mode = file_mode(file);
 	n = put_path(key, off, p.mnt, p.dentry);
 	s->r.marks |= MARK_HAS_PATH | leaf_marks(p.dentry);
 	if (s->r.marks & MARK_DISCONN)
