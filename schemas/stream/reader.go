@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash"
@@ -25,7 +26,6 @@ type Record struct {
 type Reader struct {
 	r       *bufio.Reader
 	name    string
-	want    string
 	h       Header
 	sum     hash.Hash
 	prefix  []byte // `","run_id":"ID"` that must follow every record's schema value
@@ -38,7 +38,12 @@ type Reader struct {
 
 // NewReader reads the header of a stream named stream. name is for messages only.
 func NewReader(r io.Reader, name, stream string) (*Reader, error) {
-	s := &Reader{r: bufio.NewReaderSize(r, MaxLine), name: name, want: stream, sum: sha256.New()}
+	return open(bufio.NewReaderSize(r, MaxLine), name, stream)
+}
+
+// open reads the header from r, whose buffer is exactly as large as the longest line.
+func open(r *bufio.Reader, name, stream string) (*Reader, error) {
+	s := &Reader{r: r, name: name, sum: sha256.New()}
 	line, err := s.readLine()
 	if err == io.EOF {
 		return nil, s.fail(ErrTruncated, "empty input: no header")
@@ -59,8 +64,7 @@ func NewReader(r io.Reader, name, stream string) (*Reader, error) {
 		return nil, s.fail(ErrForm, "run_id %q is not valid", s.h.RunID)
 	}
 	s.prefix = []byte(`","run_id":"` + s.h.RunID + `"`)
-	s.sum.Write(line)
-	s.sum.Write(newline)
+	s.sum.Write(line[:len(line)+1])
 	return s, nil
 }
 
@@ -76,6 +80,7 @@ func (s *Reader) fail(class error, format string, a ...any) error {
 func (s *Reader) Errorf(format string, a ...any) error { return s.fail(ErrForm, format, a...) }
 
 // readLine returns the next line without its LF, io.EOF at a clean end of input.
+// The LF stands behind the line in the same memory, so that one call digests both.
 func (s *Reader) readLine() ([]byte, error) {
 	b, err := s.r.ReadSlice('\n')
 	if err == io.EOF && len(b) == 0 {
@@ -130,13 +135,34 @@ func (s *Reader) Next() (Record, error) {
 	if !bytes.HasPrefix(rest[end:], s.prefix) {
 		return Record{}, s.fail(ErrMixedRun, "expected run_id %q right after schema", s.h.RunID)
 	}
-	if !utf8.Valid(line) {
-		return Record{}, s.fail(ErrForm, "not valid UTF-8")
+	if !clean(line) {
+		return Record{}, s.fail(ErrForm, "invalid UTF-8, or a control character that is not escaped")
 	}
-	s.sum.Write(line)
-	s.sum.Write(newline)
+	s.sum.Write(line[:len(line)+1])
 	s.n++
 	return Record{Schema: s.schema, Bytes: line, Line: s.line}, nil
+}
+
+// clean reports whether a line holds neither control characters, which JSON
+// escapes, nor invalid UTF-8.
+func clean(line []byte) bool {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	var seen uint64
+	i := 0
+	for ; i+8 <= len(line); i += 8 {
+		x := binary.LittleEndian.Uint64(line[i:])
+		if (x-0x20*each)&^x&high != 0 {
+			return false
+		}
+		seen |= x
+	}
+	for ; i < len(line); i++ {
+		if line[i] < 0x20 {
+			return false
+		}
+		seen |= uint64(line[i])
+	}
+	return seen&high == 0 || utf8.Valid(line)
 }
 
 func (s *Reader) finish(line []byte) error {

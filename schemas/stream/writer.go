@@ -2,8 +2,10 @@ package stream
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -42,6 +44,10 @@ func (s *Writer) put(line []byte) {
 	}
 	if len(line)+1 > MaxLine {
 		s.err = fmt.Errorf("%w: line of %d bytes, at most %d", ErrForm, len(line)+1, MaxLine)
+		return
+	}
+	if bytes.IndexByte(line, '\n') >= 0 {
+		s.err = fmt.Errorf("%w: a record holds a newline", ErrForm)
 		return
 	}
 	s.sum.Write(line)
@@ -83,6 +89,9 @@ func (s *Writer) WriteBlock(block []byte, n int) error {
 
 // Flush hands everything written so far to the underlying writer.
 func (s *Writer) Flush() error {
+	if s.err == errSealed {
+		return nil
+	}
 	if s.err == nil {
 		s.err = s.w.Flush()
 	}
@@ -92,11 +101,16 @@ func (s *Writer) Flush() error {
 // Records is the number of records written.
 func (s *Writer) Records() uint64 { return s.n }
 
-// Seal writes the trailer and flushes. It is never deferred: a deferred seal
-// would bless a failed run.
+var errSealed = errors.New("the stream is sealed already")
+
+// Seal writes the trailer and flushes; nothing can be written afterwards. It is
+// never deferred: a deferred seal would bless a failed run.
 func (s *Writer) Seal(status schemas.Status) error {
 	if s.err != nil {
 		return s.err
+	}
+	if status != schemas.StatusComplete && status != schemas.StatusPartial {
+		return fmt.Errorf("%w: unknown status %q", ErrForm, status)
 	}
 	line, err := schemas.Marshal(Trailer{schemas.SchemaTrailer, s.h.Stream, s.h.RunID, s.n,
 		hex.EncodeToString(s.sum.Sum(nil)), status})
@@ -104,5 +118,9 @@ func (s *Writer) Seal(status schemas.Status) error {
 		return err
 	}
 	s.put(line)
-	return s.Flush()
+	if err := s.Flush(); err != nil {
+		return err
+	}
+	s.err = errSealed
+	return nil
 }
