@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"runner/cmd/internal/tool"
+)
+
+// Run runs one command and its record. Its error carries the exit code; nil is
+// a command that exited with 0 and a record that is whole.
+func Run(o Options, env *tool.Env) error {
+	tools, err := findStages(o)
+	if err != nil {
+		return err
+	}
+	program, err := lookProgram(o.Command[0])
+	if err != nil {
+		return err
+	}
+	outputs, err := openOutputs(o)
+	if err != nil {
+		return err
+	}
+	defer outputs.discard()
+	// From here on a broken pipe is an error to handle: dying of it would leave
+	// the command without its supervisor.
+	signals := watchSignals()
+	defer signals.stop()
+
+	s := &supervisor{opt: o, env: env, program: program, out: outputs, signals: signals}
+	if o.Kernel {
+		if s.scope, err = newScope(o.CgroupParent, o.RunID); err != nil {
+			return err
+		}
+		defer s.scope.close()
+		env.Infof("cgroup %s", s.scope.path)
+	}
+	if s.pipe, err = startPipeline(o, tools, outputs, s.scope, env); err != nil {
+		return s.giveUp(err)
+	}
+	return s.run()
+}
+
+// ownFailure gives every error that has no exit code yet the one of a wrapper's
+// own failure, so that it is not mistaken for the command's.
+func ownFailure(err error) error {
+	var e *tool.Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return tool.Fail(tool.ExitOwn, err)
+}
+
+// asFile is the open file behind a stream of the tool frame. The command is
+// given real descriptors, never a copy through a pipe of ours.
+func asFile(v any, fallback *os.File) *os.File {
+	if f, ok := v.(*os.File); ok {
+		return f
+	}
+	return fallback
+}
+
+func stdoutOf(env *tool.Env) *os.File { return asFile(env.Stdout, os.Stdout) }
+func stderrOf(env *tool.Env) *os.File { return asFile(env.Stderr, os.Stderr) }
+func stdinOf(env *tool.Env) *os.File  { return asFile(env.Stdin, os.Stdin) }

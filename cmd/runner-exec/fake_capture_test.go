@@ -1,0 +1,108 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"flag"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"runner/cmd/internal/cgroup"
+	"runner/schemas"
+	"runner/schemas/stream"
+)
+
+// fakeCapture speaks runner-capture's flags and control lines, and follows the
+// cgroup, but has no hooks. FAKE_CAPTURE makes it fail in a chosen way.
+func fakeCapture() {
+	f := flag.NewFlagSet("runner-capture", flag.ExitOnError)
+	dir := f.String("cgroup", "", "")
+	id := f.String("run-id", "", "")
+	grace := f.Duration("grace", 0, "")
+	ready := f.Int("ready-fd", -1, "")
+	f.Bool("supervised", false, "")
+	f.Bool("remove-cgroup", false, "")
+	f.String("ring-size", "", "")
+	f.String("spool-size", "", "")
+	f.String("redundant", "", "")
+	f.Parse(os.Args[1:])
+
+	clean := func() {
+		cgroup.Kill(*dir, 5*time.Second)
+		cgroup.Remove(*dir)
+	}
+	signal.Ignore(syscall.SIGPIPE) // dying of it would leave the command alone
+	how := os.Getenv("FAKE_CAPTURE")
+	if how == "cannot" {
+		clean()
+		die(4, "runner-capture: error: no BTF")
+	}
+	if how == "die" {
+		die(1, "runner-capture: error: attach refused")
+	}
+	if how == "slow" {
+		os.WriteFile("slow", nil, 0o600)
+		go func() {
+			time.Sleep(5 * time.Second)
+			os.Exit(9)
+		}()
+		bufio.NewReader(os.Stdin).ReadByte()
+		clean()
+		os.Exit(5)
+	}
+	w, err := stream.NewWriter(os.Stdout, stream.Header{Stream: schemas.StreamRaw, RunID: *id, Tool: "runner-capture"})
+	if err != nil {
+		clean()
+		die(5, "runner-capture: error: %v", err)
+	}
+	fd := os.NewFile(uintptr(*ready), "ready")
+	fd.WriteString("ready\n")
+	fd.Close()
+
+	sc := bufio.NewScanner(os.Stdin)
+	sc.Buffer(nil, 2<<20)
+	finished := false
+	for sc.Scan() {
+		var c schemas.Control
+		if err := schemas.Unmarshal(sc.Bytes(), &c); err != nil {
+			clean()
+			die(5, "runner-capture: error: %v", err)
+		}
+		if c.Op == "started" {
+			w.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: *id, Type: "run_started",
+				AgentShim: c.AgentShim, Command: c.Command, EnvKeys: []string{}})
+			w.Flush()
+			continue
+		}
+		finished = true
+		w.Write(schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: *id, Seq: 1, Type: "run_finished",
+			ExitCode: c.ExitCode, Signal: c.Signal, Success: c.ExitCode != nil && *c.ExitCode == 0})
+		break
+	}
+	if !finished {
+		clean()
+		die(5, "runner-capture: error: supervisor lost")
+	}
+	go func() { // from here on the pipe only says that there is a supervisor
+		sc.Scan()
+		clean()
+		die(5, "runner-capture: error: supervisor lost")
+	}()
+	for end := time.Now().Add(*grace); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if p, err := cgroup.Populated(*dir); err != nil || !p {
+			break
+		}
+	}
+	clean()
+	if _, err := os.Stat(filepath.Dir(*dir)); err != nil {
+		die(5, "runner-capture: error: %v", err)
+	}
+	w.Write(fakeHealth(*id, "runner-capture"))
+	if err := w.Seal(schemas.StatusComplete); err != nil {
+		die(5, "runner-capture: error: %v", err)
+	}
+}

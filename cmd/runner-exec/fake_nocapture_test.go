@@ -1,0 +1,5 @@
+//go:build unix && !linux
+
+package main
+
+func fakeCapture() { die(4, "runner-capture: error: not here") }

@@ -1,0 +1,105 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"runner/cmd/internal/tool"
+	"runner/schemas"
+	"runner/schemas/stream"
+)
+
+// die ends a stand-in the way a tool does.
+func die(code int, format string, a ...any) {
+	fmt.Fprintf(os.Stderr, format+"\n", a...)
+	os.Exit(code)
+}
+
+func fakeHealth(runID, name string) schemas.StageHealth {
+	return schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: runID, Stage: name,
+		Filtered: map[string]uint64{}, Counters: map[string]uint64{}, Facts: map[string]string{}}
+}
+
+// fakeFilter copies a stream under another name and appends its health.
+func fakeFilter(name, in, out string) {
+	r, err := stream.NewReader(os.Stdin, "stdin", in)
+	if err != nil {
+		die(3, "%s: error: %v", name, err)
+	}
+	w, err := stream.NewWriter(os.Stdout, stream.Header{Stream: out, RunID: r.Header().RunID, Tool: name})
+	if err != nil {
+		die(5, "%s: error: %v", name, err)
+	}
+	for {
+		rec, err := r.Next()
+		if r.Trailer() != nil {
+			break
+		}
+		if err != nil {
+			die(3, "%s: error: %v", name, err)
+		}
+		w.WriteRaw(rec.Bytes)
+	}
+	w.Write(fakeHealth(r.Header().RunID, name))
+	if err := w.Seal(r.Trailer().Status); err != nil {
+		die(5, "%s: error: %v", name, err)
+	}
+}
+
+// fakePack writes the arguments of the pipeline and the joined stream's records
+// to the archive's file.
+func fakePack() {
+	r, err := stream.NewReader(os.Stdin, "stdin", "run.joined")
+	if err != nil {
+		die(3, "runner-pack: error: %v", err)
+	}
+	var path string
+	for i, a := range os.Args {
+		if a == "-o" {
+			path = os.Args[i+1]
+		}
+	}
+	f, err := tool.CreateAtomic(path)
+	if err != nil {
+		die(5, "runner-pack: error: %v", err)
+	}
+	for {
+		rec, err := r.Next()
+		if r.Trailer() != nil {
+			break
+		}
+		if err != nil {
+			f.Abort()
+			die(3, "runner-pack: error: %v", err)
+		}
+		fmt.Fprintf(f, "%s\n", rec.Bytes)
+	}
+	if os.Getenv("FAKE_PACK") == "fail" {
+		f.Abort()
+		die(5, "runner-pack: error: no space left")
+	}
+	if err := f.Commit(); err != nil {
+		die(5, "runner-pack: error: %v", err)
+	}
+	fmt.Fprintln(os.Stderr, "runner-pack: summary")
+}
+
+// probe prints what a command was given.
+func probe() {
+	if len(os.Args) > 1 && os.Args[1] == "wait" {
+		// Says which of the signals it is asked for arrive, until USR2 ends it.
+		c := make(chan os.Signal, 16)
+		signal.Notify(c, syscall.Signal(1), syscall.Signal(2), syscall.Signal(10), syscall.Signal(12), syscall.Signal(15))
+		fmt.Println("waiting")
+		for s := range c {
+			fmt.Println(s)
+			if s == syscall.Signal(12) {
+				os.Exit(7)
+			}
+		}
+	}
+}

@@ -1,0 +1,54 @@
+// Command runner-exec runs one command in a cgroup of its own and writes the
+// record of what it did to one archive. It starts the other stages itself and
+// is the only one that stands between the user and the command, so it hands on
+// standard input, output and error, the working directory, the environment,
+// the umask, other open descriptors, signals and the exit status unchanged.
+//
+// What the Go runtime does not let it hand on: of the signals ignored at its
+// own start only HUP, INT, TSTP, TTIN and TTOU are still ignored in the
+// command (nohup and background jobs work), the others arrive with their
+// default action; and a standard descriptor closed at its start is /dev/null.
+//
+// Signals are passed to the command. INT, QUIT and WINCH that a terminal sends
+// reach the command directly, as it is in the same process group; they are
+// passed on only while runner-exec is not in the terminal's foreground.
+// runner-exec itself stays until the record is sealed. Once the command has
+// ended, a second INT, TERM or HUP kills what is left in the cgroup and a
+// third one gives the record up.
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+
+	"runner/cmd/internal/tool"
+)
+
+func main() { tool.Main(app()) }
+
+func app() tool.App {
+	return tool.App{Name: "runner-exec", Usage: usage, Flags: []cli.Flag{
+		&cli.StringFlag{Name: "run-id"},
+		&cli.StringFlag{Name: "archive"},
+		&cli.StringFlag{Name: "stream"},
+		&cli.StringFlag{Name: "keep"},
+		&cli.StringFlag{Name: "agent-shim", Value: "none"},
+		&cli.BoolFlag{Name: "no-kernel"},
+		&cli.BoolFlag{Name: "canonical-pids"},
+		&cli.StringFlag{Name: "drop"},
+		&cli.StringFlag{Name: "ring-size", Value: "16M"},
+		&cli.StringFlag{Name: "spool-size"},
+		&cli.DurationFlag{Name: "timeout"},
+		&cli.DurationFlag{Name: "grace", Value: defaultGrace},
+		&cli.StringFlag{Name: "redundant", Value: "auto"},
+		&cli.StringFlag{Name: "cgroup-parent"},
+		&cli.BoolFlag{Name: "v"},
+	}, Run: func(_ context.Context, env *tool.Env) error {
+		o, err := options(env)
+		if err != nil {
+			return err
+		}
+		return ownFailure(Run(o, env))
+	}}
+}

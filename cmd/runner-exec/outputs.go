@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"runner/cmd/internal/tool"
+)
+
+// keepNames are the files of --keep, one per pipe between two stages.
+var keepNames = [...]string{"1-raw.ndjson", "2-kernel.ndjson", "3-joined.ndjson"}
+
+// outputs are the files that runner-exec itself writes. None has a name before
+// the whole pipeline has succeeded.
+type outputs struct {
+	stream  *tool.AtomicFile                 // --stream FILE
+	keep    [len(keepNames)]*tool.AtomicFile // --keep DIR
+	keepDir string
+	madeDir bool
+}
+
+// openOutputs opens what will be written and proves that the archive can be
+// created where it is wanted, so that a long run is not made for nothing.
+func openOutputs(o Options) (*outputs, error) {
+	out := &outputs{}
+	if err := out.open(o); err != nil {
+		out.discard()
+		return nil, err
+	}
+	return out, nil
+}
+
+func (out *outputs) open(o Options) (err error) {
+	switch o.Stream {
+	case "-":
+		return nil
+	case "":
+	default:
+		if out.stream, err = tool.CreateAtomic(o.Stream); err != nil {
+			return fmt.Errorf("creating the stream file: %w", err)
+		}
+		return nil
+	}
+	probe, err := tool.CreateAtomic(o.Archive)
+	if err != nil {
+		return fmt.Errorf("creating the archive: %w", err)
+	}
+	probe.Abort()
+	if o.Keep == "" {
+		return nil
+	}
+	if err := os.Mkdir(o.Keep, 0o777); err == nil {
+		out.madeDir = true
+	} else if !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("creating the directory of --keep: %w", err)
+	}
+	out.keepDir = o.Keep
+	for i, name := range keepNames {
+		if out.keep[i], err = tool.CreateAtomic(filepath.Join(o.Keep, name)); err != nil {
+			return fmt.Errorf("creating a stream file: %w", err)
+		}
+	}
+	return nil
+}
+
+// commit gives the files their names. Called once every stage has succeeded.
+func (out *outputs) commit() error {
+	if out.stream != nil {
+		return out.stream.Commit()
+	}
+	for _, f := range out.keep {
+		if f == nil {
+			continue
+		}
+		if err := f.Commit(); err != nil {
+			return fmt.Errorf("the archive is whole, but --keep is not: %w", err)
+		}
+	}
+	out.madeDir = false
+	return nil
+}
+
+// discard drops what was not committed.
+func (out *outputs) discard() {
+	if out.stream != nil {
+		out.stream.Abort()
+	}
+	for _, f := range out.keep {
+		if f != nil {
+			f.Abort()
+		}
+	}
+	if out.madeDir {
+		os.Remove(out.keepDir) // refuses if something is in it
+	}
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"runner/schemas"
+)
+
+// recorder is told when the command starts and how it ended. With a kernel
+// layer that is runner-capture behind its control pipe, else a raw stream that
+// runner-exec writes itself.
+type recorder interface {
+	open() error           // before the command starts
+	started(Options) error // an error here means: do not start it
+	finished(ending) error // the end of the record
+	abandon()              // there will be no record
+}
+
+// controlLines speaks to runner-capture (schemas/README.md, section 7). Closing
+// the pipe without "finished" tells it that the supervisor is gone.
+type controlLines struct{ w *os.File }
+
+// The two lines are written in full, with empty lists and nulls, as specified.
+type startedLine struct {
+	Schema    string   `json:"schema"`
+	Op        string   `json:"op"`
+	Command   []string `json:"command"`
+	AgentShim string   `json:"agent_shim"`
+	EnvKeys   []string `json:"env_keys"`
+}
+
+type finishedLine struct {
+	Schema   string `json:"schema"`
+	Op       string `json:"op"`
+	ExitCode *int   `json:"exit_code"`
+	Signal   *int   `json:"signal"`
+}
+
+func (c *controlLines) open() error { return nil }
+
+func (c *controlLines) started(o Options) error {
+	return c.send(startedLine{schemas.SchemaControl, "started", o.commandText(), o.AgentShim, []string{}})
+}
+
+func (c *controlLines) finished(e ending) error {
+	f := e.finished("")
+	// The pipe stays open: as long as it does, runner-capture has a supervisor.
+	return c.send(finishedLine{schemas.SchemaControl, "finished", f.ExitCode, f.Signal})
+}
+
+func (c *controlLines) send(v any) error {
+	line, err := schemas.Marshal(v)
+	if err != nil {
+		return err
+	}
+	// A stopped runner-capture must not hang us for ever on a full pipe.
+	c.w.SetWriteDeadline(time.Now().Add(10 * time.Second))
+	if _, err := c.w.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("telling runner-capture: %w", err)
+	}
+	return nil
+}
+
+func (c *controlLines) abandon() { c.w.Close() }

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"runner/cmd/internal/cgroup"
+	"runner/cmd/internal/tool"
+)
+
+// scope is the cgroup that holds the command and all that comes of it.
+type scope struct {
+	path string
+	dir  *os.File
+}
+
+// newScope makes the cgroup runner-ID below parent, or below our own cgroup.
+func newScope(parent, runID string) (*scope, error) {
+	if parent == "" {
+		own, err := cgroup.Own()
+		if err != nil {
+			return nil, cannotObserve(fmt.Errorf("finding the own cgroup: %w", err))
+		}
+		// The kernel wants write access to the common ancestor of where we are
+		// and where the command is to be. Asked now, the message is better.
+		err = unix.Faccessat(unix.AT_FDCWD, filepath.Join(own, "cgroup.procs"), unix.W_OK, unix.AT_EACCESS)
+		if err != nil {
+			return nil, cannotObserve(fmt.Errorf("starting a command in a cgroup below %s: %w", own, err))
+		}
+		parent = own
+	}
+	parent, err := filepath.Abs(parent)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := os.Stat(parent); err != nil {
+		return nil, cannotObserve(fmt.Errorf("looking at the parent cgroup: %w", err))
+	} else if !st.IsDir() || !cgroup.IsV2(parent) {
+		return nil, cannotObserve(fmt.Errorf("%s is not a directory of a cgroup v2 hierarchy", parent))
+	}
+	path := filepath.Join(parent, "runner-"+runID)
+	if err := os.Mkdir(path, 0o755); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("the cgroup %s is there already", path),
+				"give another --run-id; if no run of that name is going on: rmdir "+path)
+		}
+		return nil, cannotObserve(fmt.Errorf("making the cgroup: %w", err))
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		os.Remove(path)
+		return nil, cannotObserve(err)
+	}
+	return &scope{path: path, dir: dir}, nil
+}
+
+func cannotObserve(err error) error {
+	return tool.Fail(tool.ExitCannot, err,
+		"as root: sudo runner-exec -- COMMAND",
+		"as a user, in a delegated cgroup: systemd-run --user --scope -p Delegate=yes runner-exec -- COMMAND",
+		`without systemd: sudo mkdir DIR && sudo chown -R "$USER" DIR && echo $$ | sudo tee DIR/cgroup.procs, with DIR on the cgroup2 mount`,
+		`a user also needs: sudo setcap cap_bpf,cap_perfmon,cap_net_admin+ep "$(command -v runner-capture)"`,
+		"without a kernel layer, and saying so: runner-exec --no-kernel -- COMMAND")
+}
+
+func (s *scope) close() { s.dir.Close() }
+
+func (s *scope) exists() bool {
+	_, err := os.Stat(s.path)
+	return err == nil
+}
+
+// strike kills every process in the scope and below, also those just being made,
+// and does not wait for it.
+func (s *scope) strike() error {
+	if err := s.kill(0); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// kill is strike, and waits until they are gone. The scope may vanish meanwhile:
+// runner-capture removes it too.
+func (s *scope) kill(limit time.Duration) error {
+	if err := cgroup.Kill(s.path, limit); err != nil && s.exists() {
+		return fmt.Errorf("killing what runs in the cgroup %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// remove kills what is left and removes the scope with the cgroups that the
+// command made in it. It is fine if it is gone already.
+func (s *scope) remove(limit time.Duration) error {
+	if err := s.kill(limit); err != nil {
+		return err
+	}
+	if err := cgroup.Remove(s.path); err != nil && s.exists() {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"time"
+
+	"runner/cmd/internal/tool"
+)
+
+// stage is one process of the pipeline.
+type stage struct {
+	name   string
+	cmd    *exec.Cmd
+	said   *bounded // what it wrote to stderr; nil if that is our own stderr
+	end    ending   // valid once it was received from pipeline.ended
+	done   bool
+	rank   int  // order in which ends were noticed
+	early  bool // ended before the record could be complete
+	killed bool // by us, so not to blame
+}
+
+// pipeline is the running stages and what connects them to runner-exec.
+type pipeline struct {
+	stages []*stage
+	ended  chan *stage
+	ready  chan error // runner-capture: nil once, or why it will never be ready
+	rec    recorder
+	pumps  sync.WaitGroup
+	mu     sync.Mutex
+	fault  error // first failure of a --keep file
+	ranks  int
+}
+
+// bounded keeps the first bytes that a stage says. Stages speak at their end;
+// holding it back keeps one failure from reading like four.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if room := 64<<10 - b.Len(); room > 0 {
+		b.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+func captureArgs(o Options, cgroup string) []string {
+	args := []string{"--supervised", "--cgroup", cgroup, "--run-id", o.RunID,
+		"--grace", o.Grace.String(), "--ring-size", strconv.FormatUint(o.RingSize, 10)}
+	if o.SpoolSize != 0 {
+		args = append(args, "--spool-size", strconv.FormatUint(o.SpoolSize, 10))
+	}
+	return append(args, "--redundant", o.Redundant, "--remove-cgroup", "--ready-fd", "3")
+}
+
+func stageArgs(o Options, name string) []string {
+	args := []string{"--background"}
+	switch name {
+	case "runner-normalize":
+		if o.CanonicalPids {
+			args = append(args, "--canonical-pids")
+		}
+		if o.Drop != "" {
+			args = append(args, "--drop", o.Drop)
+		}
+	case "runner-pack":
+		args = append(args, "-o", o.Archive)
+	}
+	return args
+}
+
+// startPipeline starts every stage at once. On an error the pipeline is
+// returned as far as it got, to be torn down.
+func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, env *tool.Env) (*pipeline, error) {
+	p := &pipeline{ended: make(chan *stage, 8), ready: make(chan error, 1)}
+	var mine []*os.File // ends that only the stages may hold
+	defer func() {
+		for _, f := range mine {
+			f.Close()
+		}
+	}()
+
+	// first is where the raw stream goes: the next stage, a file, or our stdout.
+	var first, input *os.File
+	var err error
+	switch {
+	case o.Stream == "-":
+		first = stdoutOf(env)
+	case o.Stream != "":
+		first = out.stream.File
+	default:
+		if first, input, err = p.link(out.keep[0]); err != nil {
+			return p, err
+		}
+		mine = append(mine, input)
+	}
+	if o.Kernel {
+		if o.Stream == "" {
+			mine = append(mine, first)
+		}
+		if err := p.startCapture(tools["runner-capture"], captureArgs(o, sc.path), first, env); err != nil {
+			return p, err
+		}
+	} else {
+		rec := &rawStream{opt: o, w: first, owned: o.Stream == ""}
+		p.rec = rec
+		p.ready <- nil
+	}
+	if o.Stream != "" {
+		return p, p.rec.open()
+	}
+	for i, name := range []string{"runner-normalize", "runner-correlate", "runner-pack"} {
+		cmd := exec.Command(tools[name], stageArgs(o, name)...)
+		cmd.Stdin = input
+		if name != "runner-pack" {
+			w, next, err := p.link(out.keep[i+1])
+			if err != nil {
+				return p, err
+			}
+			mine = append(mine, w, next)
+			cmd.Stdout, input = w, next
+		}
+		if err := p.start(name, cmd, nil); err != nil {
+			return p, err
+		}
+	}
+	return p, p.rec.open()
+}
+
+func (p *pipeline) startCapture(path string, args []string, out *os.File, env *tool.Env) error {
+	controlR, controlW, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("making the control pipe: %w", err)
+	}
+	defer controlR.Close()
+	p.rec = &controlLines{w: controlW}
+	readyR, readyW, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("making the ready pipe: %w", err)
+	}
+	defer readyW.Close()
+	cmd := exec.Command(path, args...)
+	cmd.Stdin, cmd.Stdout = controlR, out
+	cmd.ExtraFiles = []*os.File{readyW}
+	if err := p.start("runner-capture", cmd, stderrOf(env)); err != nil {
+		readyR.Close()
+		return err
+	}
+	go func() {
+		defer readyR.Close()
+		b, err := io.ReadAll(io.LimitReader(readyR, 6))
+		if string(b) == "ready\n" {
+			err = nil
+		} else if err == nil {
+			err = errors.New("runner-capture closed its ready descriptor before it was ready")
+		}
+		p.ready <- err
+	}()
+	return nil
+}
+
+// start starts one stage in a process group of its own: a ^C at the terminal is
+// for the command, the stages have to finish its record.
+func (p *pipeline) start(name string, cmd *exec.Cmd, stderr *os.File) error {
+	st := &stage{name: name, cmd: cmd}
+	if stderr != nil {
+		cmd.Stderr = stderr
+	} else {
+		st.said = &bounded{}
+		cmd.Stderr = st.said
+	}
+	background(cmd)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", name, err)
+	}
+	p.stages = append(p.stages, st)
+	go func() {
+		err := cmd.Wait()
+		if cmd.ProcessState != nil {
+			st.end = endingOf(cmd.ProcessState)
+		} else {
+			st.end = ending{code: tool.ExitOwn, text: fmt.Sprint(err)}
+		}
+		p.ended <- st
+	}()
+	return nil
+}
+
+// note books an end that was received from p.ended.
+func (p *pipeline) note(st *stage) {
+	p.ranks++
+	st.done, st.rank = true, p.ranks
+}
+
+// running is the number of stages whose end was not noticed yet.
+func (p *pipeline) running() int {
+	n := 0
+	for _, st := range p.stages {
+		if !st.done {
+			n++
+		}
+	}
+	return n
+}
+
+// stop ends all stages. Killing only the first one lets the others see an
+// unsealed end of input and clean up after themselves; whoever does not follow
+// within patience is killed too.
+func (p *pipeline) stop(patience time.Duration) {
+	p.settle()
+	if len(p.stages) > 0 && p.stages[0].name == "runner-capture" {
+		p.kill(p.stages[0])
+	}
+	if p.rec != nil {
+		p.rec.abandon()
+	}
+	late := time.After(patience)
+	for p.running() > 0 {
+		select {
+		case st := <-p.ended:
+			p.note(st)
+		case <-late:
+			for _, st := range p.stages {
+				p.kill(st)
+			}
+			late = nil
+		}
+	}
+	p.pumps.Wait()
+}
+
+// settle waits a moment for the cause if only its consequences were seen so far:
+// the kernel closes a dying process's pipes before it tells the parent.
+func (p *pipeline) settle() {
+	late := time.After(200 * time.Millisecond)
+	for p.ranks > 0 && p.running() > 0 {
+		if st := p.blame(); st != nil && st.end.severity() < 3 {
+			return
+		}
+		select {
+		case st := <-p.ended:
+			p.note(st)
+		case <-late:
+			return
+		}
+	}
+}
+
+func (p *pipeline) kill(st *stage) {
+	if st.done {
+		return
+	}
+	if st.cmd.Process.Kill() == nil {
+		st.killed = true
+	}
+}
+
+// blame is the stage that brought the others down, or nil. A broken pipeline
+// fails in both directions: stages after the culprit report a truncated input
+// (3), stages before it die of a closed pipe. Those are consequences.
+func (p *pipeline) blame() *stage {
+	var worst *stage
+	for _, st := range p.stages {
+		if !st.done || st.killed && st.end.signal == 9 || st.end.status() == 0 && !st.early {
+			continue
+		}
+		if worst == nil || st.end.severity() < worst.end.severity() ||
+			st.end.severity() == worst.end.severity() && st.rank < worst.rank {
+			worst = st
+		}
+	}
+	return worst
+}
+
+// tell prints what the stages had to say, in the order of the pipeline.
+func (p *pipeline) tell(w io.Writer) {
+	for _, st := range p.stages {
+		if st.said != nil {
+			w.Write(st.said.Bytes())
+		}
+	}
+}

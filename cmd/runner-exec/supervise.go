@@ -1,0 +1,256 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"runner/cmd/internal/tool"
+)
+
+// patience bounds every wait for something that was killed or told to end.
+const patience = 10 * time.Second
+
+// supervisor is one run from the first stage to the sealed archive.
+type supervisor struct {
+	opt     Options
+	env     *tool.Env
+	program string
+	out     *outputs
+	signals *signals
+	scope   *scope // nil without a kernel layer
+	pipe    *pipeline
+	cmd     *os.Process
+	cmdEnd  chan ending
+	end     *ending // once the command has ended
+}
+
+func (s *supervisor) run() error {
+	begin := time.Now()
+	if err := s.awaitReady(); err != nil {
+		return s.giveUp(err)
+	}
+	s.env.Infof("ready after %v", time.Since(begin).Round(time.Millisecond))
+	if err := s.pipe.rec.started(s.opt); err != nil {
+		return s.giveUp(err)
+	}
+	if err := s.startCommand(); err != nil {
+		return s.giveUp(err)
+	}
+	if err := s.watchCommand(); err != nil {
+		return s.giveUp(err)
+	}
+	s.env.Infof("command %s", s.end.text)
+	if err := s.pipe.rec.finished(*s.end); err != nil {
+		return s.giveUp(err)
+	}
+	if err := s.drain(); err != nil {
+		return s.giveUp(err)
+	}
+	s.pipe.pumps.Wait()
+	if err := s.pipe.failure(); err != nil {
+		return s.giveUp(err)
+	}
+	s.pipe.tell(s.env.Stderr)
+	err := s.out.commit()
+	if s.scope != nil {
+		// runner-capture has removed it; a leftover would be in the next run's way.
+		if err := s.scope.remove(patience); err != nil {
+			s.env.Warnf("%v", err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if code := s.end.status(); code != 0 {
+		return tool.Status(code)
+	}
+	return nil
+}
+
+// errStage says that a stage ended before its time; giveUp finds out which.
+var errStage = errors.New("a stage ended early")
+
+// awaitReady waits until the hooks are attached and the first canary was seen.
+func (s *supervisor) awaitReady() error {
+	for {
+		select {
+		case err := <-s.pipe.ready:
+			if err == nil {
+				return nil
+			}
+			s.pipe.ready = nil // its end follows, and says more
+			if s.pipe.running() == len(s.pipe.stages) {
+				select {
+				case st := <-s.pipe.ended:
+					s.pipe.note(st)
+				case <-time.After(patience):
+					return err
+				}
+			}
+			return errStage
+		case st := <-s.pipe.ended:
+			s.pipe.note(st)
+			st.early = true
+			return errStage
+		case sig := <-s.signals.c:
+			if n := terminates(sig); n != 0 {
+				s.env.Warnf("%v before the command was started: nothing was run", sig)
+				return tool.Status(128 + n)
+			}
+		}
+	}
+}
+
+func (s *supervisor) startCommand() error {
+	stdout := stdoutOf(s.env)
+	if s.opt.Stream == "-" {
+		stdout = stderrOf(s.env) // ours carries the stream
+	}
+	files := []*os.File{stdinOf(s.env), stdout, stderrOf(s.env)}
+	p, err := startCommand(s.program, s.opt.Command, files, s.scope)
+	if err != nil {
+		return startError(s.program, err)
+	}
+	s.cmd, s.cmdEnd = p, make(chan ending, 1)
+	go func() {
+		state, err := p.Wait()
+		if err != nil {
+			s.cmdEnd <- ending{code: tool.ExitOwn, text: err.Error()}
+			return
+		}
+		s.cmdEnd <- endingOf(state)
+	}()
+	return nil
+}
+
+// watchCommand passes signals on until the command has ended.
+func (s *supervisor) watchCommand() error {
+	var timeout, kill <-chan time.Time
+	if s.opt.Timeout > 0 {
+		timeout = time.After(s.opt.Timeout)
+	}
+	for {
+		select {
+		case e := <-s.cmdEnd:
+			s.end = &e
+			return nil
+		case st := <-s.pipe.ended:
+			s.pipe.note(st)
+			st.early = true
+			return errStage
+		case sig := <-s.signals.c:
+			if !fromTerminal(sig) {
+				s.cmd.Signal(sig)
+			}
+		case <-timeout:
+			s.env.Warnf("the command runs for %v: sending it SIGTERM", s.opt.Timeout)
+			terminate(s.cmd)
+			kill = time.After(s.opt.Grace)
+		case <-kill:
+			s.env.Warnf("the command still runs %v after SIGTERM: killing it", s.opt.Grace)
+			s.killAll()
+		}
+	}
+}
+
+// killAll ends the command and, where there is a cgroup, all that came of it.
+func (s *supervisor) killAll() {
+	if s.scope != nil {
+		if err := s.scope.strike(); err != nil {
+			s.env.Warnf("%v", err)
+		}
+	}
+	if s.cmd != nil && s.end == nil {
+		s.cmd.Kill()
+	}
+}
+
+// drain waits for the stages to finish the record.
+func (s *supervisor) drain() error {
+	asked := 0
+	for s.pipe.running() > 0 {
+		select {
+		case st := <-s.pipe.ended:
+			s.pipe.note(st)
+			if st.end.status() != 0 {
+				return errStage
+			}
+		case sig := <-s.signals.c:
+			if terminates(sig) == 0 {
+				continue
+			}
+			switch asked++; asked {
+			case 1:
+				s.env.Sayf("%v: the command has ended, the record is being finished; again to kill what it left running", sig)
+			case 2:
+				s.killAll()
+			default:
+				return tool.Failf(tool.ExitOwn, "%v: gave up the record, nothing was written", sig)
+			}
+		}
+	}
+	return nil
+}
+
+// giveUp leaves nothing behind: no process of the command, no stage, no cgroup,
+// no file. The result says what happened, once.
+func (s *supervisor) giveUp(cause error) error {
+	s.killAll()
+	if s.pipe != nil {
+		s.pipe.stop(patience / 2)
+	}
+	running := s.cmd != nil && s.end == nil
+	if running {
+		select {
+		case <-s.cmdEnd:
+		case <-time.After(patience):
+			s.env.Warnf("process %d does not die", s.cmd.Pid)
+		}
+	}
+	if s.scope != nil {
+		if err := s.scope.remove(patience); err != nil {
+			s.env.Warnf("%v", err)
+		}
+	}
+	s.out.discard()
+	return s.explain(cause, running)
+}
+
+func (s *supervisor) explain(cause error, running bool) error {
+	if s.pipe != nil {
+		if err := s.pipe.failure(); err != nil {
+			return tool.Failf(tool.ExitOwn, "%w; %s", err, s.aftermath(running))
+		}
+	}
+	var coded *tool.Error
+	if errors.As(cause, &coded) {
+		return cause
+	}
+	if s.pipe == nil {
+		return ownFailure(cause)
+	}
+	st := s.pipe.blame()
+	if st == nil {
+		return tool.Failf(tool.ExitOwn, "%w; %s", cause, s.aftermath(running))
+	}
+	if st.said != nil {
+		s.env.Stderr.Write(st.said.Bytes())
+	}
+	if s.cmd == nil && st.name == "runner-capture" && st.end.status() == tool.ExitCannot {
+		return tool.Status(tool.ExitCannot) // it has said what is missing
+	}
+	return tool.Failf(tool.ExitOwn, "%s %s before the record was complete; %s",
+		st.name, st.end.text, s.aftermath(running))
+}
+
+func (s *supervisor) aftermath(running bool) string {
+	switch {
+	case s.cmd == nil:
+		return "the command was not run"
+	case running:
+		return "the command was killed, nothing was written"
+	}
+	return fmt.Sprintf("the command %s, nothing was written", s.end.text)
+}
