@@ -62,26 +62,20 @@ func (in input) build(t testing.TB) []byte {
 		filtered += f
 	}
 	raw := n + filtered - in.added
-	c := &schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: testRun, Stage: "runner-capture", In: raw, Out: raw,
-		Filtered: map[string]uint64{}, Counters: map[string]uint64{}, Notes: []string{},
-		Facts: map[string]string{"platform": "linux", "kernel_capture": "attached", "canary_before": "seen", "canary_after": "seen",
-			"hooks_missing": "", "io_uring": "attached", "unix_hooks": "attached", "redundant": "off", "supervisor": "exec", "end": "empty"}}
-	for _, r := range counterRules {
-		c.Counters[r.name] = 0
-	}
-	c.Counters["canary"] = 2
+	c, nz := healths(raw, n)
 	c.Counters["decode_errors"] = in.counters["decode_errors"]
-	read := raw + 2 + in.counters["decode_errors"]
-	c.Counters["read"], c.Counters["emitted"] = read, read
-	c.Counters["seen"] = read + in.counters["dropped"]
+	c.Counters["read"] += in.counters["decode_errors"]
+	c.Counters["emitted"] = c.Counters["read"]
+	c.Counters["seen"] = c.Counters["read"] + in.counters["dropped"]
 	maps.Copy(c.Counters, in.counters)
 	maps.Copy(c.Facts, in.facts)
-	f := in.filtered
-	if f == nil {
-		f = map[string]uint64{}
+	if in.filtered != nil {
+		nz.Filtered = in.filtered
 	}
-	nz := &schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: testRun, Stage: "runner-normalize", In: raw, Out: n,
-		Filtered: f, Counters: map[string]uint64{"added": in.added}, Facts: map[string]string{}, Notes: in.notes}
+	nz.Counters["added"] = in.added
+	if in.notes != nil {
+		nz.Notes = in.notes
+	}
 	if in.change != nil {
 		in.change(c, nz)
 	}
@@ -92,6 +86,24 @@ func (in input) build(t testing.TB) []byte {
 	}
 	must(t, w.Seal(in.status))
 	return b.Bytes()
+}
+
+// healths are those of a clean capture of raw events and of the n lines made of them.
+func healths(raw, n uint64) (c, nz *schemas.StageHealth) {
+	c = &schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: testRun, Stage: "runner-capture", In: raw, Out: raw,
+		Filtered: map[string]uint64{}, Counters: map[string]uint64{}, Notes: []string{},
+		Facts: map[string]string{"platform": "linux", "kernel_capture": "attached", "canary_before": "seen", "canary_after": "seen",
+			"hooks_missing": "", "io_uring": "attached", "unix_hooks": "attached", "redundant": "off", "supervisor": "exec", "end": "empty"}}
+	for _, r := range counterRules {
+		c.Counters[r.name] = 0
+	}
+	c.Counters["canary"] = 2
+	for _, name := range []string{"read", "emitted", "seen"} {
+		c.Counters[name] = raw + 2
+	}
+	nz = &schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: testRun, Stage: "runner-normalize", In: raw, Out: n,
+		Filtered: map[string]uint64{}, Counters: map[string]uint64{"added": 0}, Facts: map[string]string{}, Notes: []string{}}
+	return c, nz
 }
 
 func must(t testing.TB, err error) {

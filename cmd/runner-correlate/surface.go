@@ -10,8 +10,8 @@ import (
 // Sizes of the in-memory set. What does not fit is spilled to disk, so that the
 // number of distinct values is bounded by the disk alone.
 const (
-	arenaSize = 8 << 20 // bytes of keys
-	tableSize = 1 << 18 // slots, a power of two
+	arenaSize = 4 << 20 // bytes of keys
+	tableSize = 1 << 16 // slots, a power of two
 	tableFull = tableSize / 10 * 7
 )
 
@@ -91,10 +91,9 @@ func (s *surface) Each(f func(set int, value []byte) error) error {
 	if len(s.runs.list) == 0 {
 		s.sort()
 		for _, e := range s.entries {
-			if key := s.key(e); true {
-				if err := f(int(key[0]), key[1:]); err != nil {
-					return err
-				}
+			key := s.key(e)
+			if err := f(int(key[0]), key[1:]); err != nil {
+				return err
 			}
 		}
 		return nil

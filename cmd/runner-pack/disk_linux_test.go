@@ -8,11 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"runner/cmd/internal/tool"
+	"runner/schemas"
+	"runner/schemas/stream"
 )
 
 // TestMain lets the test binary stand in for the tool, where a test needs limits
@@ -101,5 +104,50 @@ func TestDevFull(t *testing.T) {
 	var stderr bytes.Buffer
 	if code := app().Call(t.Context(), bytes.NewReader(whole().build(t)), full, &stderr, []string{"-o", "-"}); code != 5 {
 		t.Errorf("exit %d: %s", code, stderr.String())
+	}
+}
+
+// TestMemory packs a stream of many lines and names and looks at the peak of the
+// process's resident memory.
+func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: memory over a large stream takes seconds; run without -short")
+	}
+	const lines, limit = 400000, 64 << 10 // KiB
+	path, _ := scratch(t)
+	exe, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(exe, "-o", path)
+	cmd.Env = append(os.Environ(), "RUNNER_TEST_AS_TOOL=1")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	w, err := stream.NewWriter(in, stream.Header{Stream: schemas.StreamJoined, RunID: testRun, Tool: "runner-correlate", Version: "test"})
+	must(t, err)
+	j := whole()
+	for _, line := range j.events {
+		w.WriteRaw([]byte(line))
+	}
+	var b []byte
+	for i := range lines {
+		e := schemas.KernelEvent{Seq: uint64(i), EventType: schemas.EventOpenat, Value: fmt.Appendf(nil, "/some/where/%09d", i)}
+		b = e.AppendJSON(b[:0], testRun)
+		w.WriteRaw(b)
+	}
+	for i := range lines {
+		w.WriteRaw([]byte(entry("filesystem_paths", fmt.Sprintf("/some/where/%09d", i))))
+	}
+	for _, line := range []string{j.report[0], j.health[0], j.stages[0], j.stages[1], stage("runner-correlate", lines, lines)} {
+		w.WriteRaw([]byte(line))
+	}
+	must(t, w.Seal(schemas.StatusPartial))
+	must(t, in.Close())
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	if rss := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss; rss > limit {
+		t.Errorf("peak of %d KiB resident, at most %d", rss, limit)
 	}
 }
