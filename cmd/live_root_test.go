@@ -25,6 +25,18 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// TestUndecodedIsCounted: what io_uring did and no probe decodes leaves a line
+// without a value, and the record does not claim to be complete.
+func TestUndecodedIsCounted(t *testing.T) {
+	requireBPF(t)
+	a, m := record(t, nil, tool("kinds"), shortDir(t), "ring-other")
+	exe := tool("kinds")
+	compare(t, append(madeBy(t, m.stdout), expected{Op: "the command itself", Type: 4, Value: &exe, Count: 1}), a.lines)
+	if notes := strings.Join(a.health.Notes, "\n"); a.health.KernelLayer == "complete" || !strings.Contains(notes, "io_uring_unmapped=1") {
+		t.Errorf("kernel_layer=%s\n%s", a.health.KernelLayer, notes)
+	}
+}
+
 // TestNamesStayApart: no two names of the workload read the same in the surface.
 func TestNamesStayApart(t *testing.T) {
 	requireBPF(t)

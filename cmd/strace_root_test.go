@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // traced is one open as strace saw it: -y lets it print the path behind a returned
@@ -61,6 +63,15 @@ func TestStraceAgrees(t *testing.T) {
 	}
 }
 
+// errnos are the numbers behind the names that strace prints.
+var errnos = func() map[string]int {
+	m := map[string]int{}
+	for e := range 134 {
+		m[unix.ErrnoName(unix.Errno(e))] = e
+	}
+	return m
+}()
+
 func straceOpens(t *testing.T, path string) (opens []string, pids map[int]bool) {
 	t.Helper()
 	pids = map[int]bool{}
@@ -81,7 +92,11 @@ func straceOpens(t *testing.T, path string) (opens []string, pids map[int]bool) 
 		}
 		n, _ := strconv.Atoi(f[1])
 		pids[n] = true
-		opens = append(opens, fmt.Sprintf("%d %s %s", n, f[4], f[5]))
+		ret := f[4]
+		if f[6] != "" {
+			ret = strconv.Itoa(-errnos[f[6]])
+		}
+		opens = append(opens, fmt.Sprintf("%d %s %s", n, ret, f[5]))
 	})
 	return opens, pids
 }

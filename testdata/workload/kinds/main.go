@@ -24,7 +24,7 @@ type group struct {
 
 var groups = []group{
 	{"opens", opens}, {"failures", failures}, {"special", special}, {"names", names},
-	{"long", long}, {"deep", deep}, {"ring", ring}, {"execs", execs}, {"inet", inet},
+	{"long", long}, {"deep", deep}, {"ring", ring}, {"ring-other", ringOther}, {"execs", execs}, {"inet", inet},
 	{"unix", unixSockets}, {"tree", tree}, {"attrs", attrs}, {"mounts", mounts},
 }
 
