@@ -1,0 +1,182 @@
+package valueset
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+
+	"runner/cmd/internal/tool"
+)
+
+const (
+	fanIn     = 16       // runs merged at once
+	runBuffer = 32 << 10 // bytes, per run being read or written
+)
+
+// sortedRun is a file of sorted, distinct keys, each behind its length as a uvarint.
+// Its level says how many merges it has been through.
+type sortedRun struct {
+	file  *os.File
+	level int
+}
+
+// runs is a set of sorted runs. fanIn runs of one level become one of the next,
+// so the number of open files grows with the logarithm of the data, and the work
+// with data times that.
+type runs struct {
+	list []sortedRun // levels never rise along the list
+}
+
+// add writes a new run from what fill puts, which must be sorted and distinct.
+func (r *runs) add(fill func(put func(key []byte) error) error) error {
+	f, err := writeRun(fill)
+	if err != nil {
+		return err
+	}
+	r.list = append(r.list, sortedRun{f, 0})
+	for n := len(r.list); n >= fanIn && r.list[n-fanIn].level == r.list[n-1].level; n = len(r.list) {
+		if err := r.mergeLast(fanIn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeLast replaces the last n runs by one.
+func (r *runs) mergeLast(n int) error {
+	at := len(r.list) - n
+	f, err := writeRun(func(put func([]byte) error) error { return merge(r.list[at:], put) })
+	if err != nil {
+		return err
+	}
+	level := r.list[at].level + 1
+	for _, old := range r.list[at:] {
+		old.file.Close()
+	}
+	r.list = append(r.list[:at], sortedRun{f, level})
+	return nil
+}
+
+// each calls f with every distinct key in order.
+func (r *runs) each(f func(key []byte) error) error {
+	for len(r.list) > fanIn {
+		if err := r.mergeLast(min(fanIn, len(r.list)-fanIn+1)); err != nil {
+			return err
+		}
+	}
+	return merge(r.list, f)
+}
+
+func (r *runs) close() {
+	for _, x := range r.list {
+		x.file.Close()
+	}
+	r.list = nil
+}
+
+func writeRun(fill func(put func(key []byte) error) error) (*os.File, error) {
+	f, err := tool.Spool()
+	if err != nil {
+		return nil, fmt.Errorf("opening a scratch file: %w", err)
+	}
+	w := bufio.NewWriterSize(f, runBuffer)
+	var head [binary.MaxVarintLen64]byte
+	err = fill(func(key []byte) error {
+		if _, err := w.Write(head[:binary.PutUvarint(head[:], uint64(len(key)))]); err != nil {
+			return err
+		}
+		_, err := w.Write(key)
+		return err
+	})
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("writing a scratch file: %w", err)
+	}
+	return f, nil
+}
+
+// cursor walks one run.
+type cursor struct {
+	r   *bufio.Reader
+	key []byte
+}
+
+// next reads the next key; false at the end of the run.
+func (c *cursor) next() (bool, error) {
+	n, err := binary.ReadUvarint(c.r)
+	if err == io.EOF {
+		return false, nil
+	}
+	if err == nil {
+		if uint64(cap(c.key)) < n {
+			c.key = make([]byte, n)
+		}
+		c.key = c.key[:n]
+		_, err = io.ReadFull(c.r, c.key)
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading a scratch file: %w", err)
+	}
+	return true, nil
+}
+
+// merge calls f with every distinct key of the runs in order, by a heap of cursors.
+func merge(list []sortedRun, f func(key []byte) error) error {
+	var heap []*cursor
+	for _, x := range list {
+		c := &cursor{r: bufio.NewReaderSize(io.NewSectionReader(x.file, 0, 1<<62), runBuffer)}
+		ok, err := c.next()
+		if err != nil {
+			return err
+		}
+		if ok {
+			heap = append(heap, c)
+		}
+	}
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		sink(heap, i)
+	}
+	var last []byte
+	for first := true; len(heap) > 0; {
+		top := heap[0]
+		if first || !bytes.Equal(top.key, last) {
+			if err := f(top.key); err != nil {
+				return err
+			}
+			last, first = append(last[:0], top.key...), false
+		}
+		ok, err := top.next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			heap[0] = heap[len(heap)-1]
+			heap = heap[:len(heap)-1]
+		}
+		sink(heap, 0)
+	}
+	return nil
+}
+
+// sink restores the heap order below position i.
+func sink(heap []*cursor, i int) {
+	for {
+		least := i
+		for _, child := range [2]int{2*i + 1, 2*i + 2} {
+			if child < len(heap) && bytes.Compare(heap[child].key, heap[least].key) < 0 {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		heap[i], heap[least] = heap[least], heap[i]
+		i = least
+	}
+}

@@ -1,0 +1,67 @@
+package valueset
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Whatever fits in memory, the set gives every value once, in order.
+func TestSet(t *testing.T) {
+	for _, limit := range []int{arenaSize, 4 << 10, 200} {
+		for _, n := range []int{0, 1, 1000, 8000} {
+			s := New()
+			s.limit = limit
+			r := rand.New(rand.NewPCG(1, uint64(n)))
+			want := map[string]bool{}
+			for range n {
+				set, value := r.IntN(5), fmt.Sprintf("v%d", r.IntN(n))
+				want[string(byte(set))+value] = true
+				if err := s.Add(set, []byte(value)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, nothing := range []error{s.Add(-1, []byte("x")), s.Add(0, nil), s.Add(1, []byte{})} {
+				if nothing != nil {
+					t.Fatal(nothing)
+				}
+			}
+			var got []string
+			err := s.Each(func(set int, value []byte) error {
+				got = append(got, string(byte(set))+string(value))
+				return nil
+			})
+			if err != nil || len(got) != len(want) || !slices.IsSorted(got) {
+				t.Errorf("limit %d: %d of %d values, sorted %t, %v", limit, len(got), len(want), slices.IsSorted(got), err)
+			}
+			for _, k := range got {
+				if !want[k] {
+					t.Errorf("%q was not added", k)
+				}
+			}
+			s.Close()
+		}
+	}
+}
+
+func TestLongValues(t *testing.T) {
+	s := New()
+	defer s.Close()
+	for i := range 20 {
+		if err := s.Add(0, bytes.Repeat([]byte{byte('a' + i)}, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := 0
+	if err := s.Each(func(_ int, v []byte) error {
+		if len(v) != 1<<20 || v[0] != byte('a'+n) {
+			t.Errorf("value %d is %d bytes of %c", n, len(v), v[0])
+		}
+		n++
+		return nil
+	}); err != nil || n != 20 {
+		t.Errorf("%d values, %v", n, err)
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"slices"
+
+	"runner/schemas"
+	"runner/schemas/bundle"
+)
+
+// The correlation report is derived again from the layers. This file holds the
+// rules of the v0 contract and nothing else, so that later ones find their place.
+
+// Ambiguity codes.
+const (
+	ambiguityNoKernelEvents = "policy_events_without_kernel_events"
+	ambiguityManyDecisions  = "session_cgroup_ambiguous_for_multiple_policy_events"
+	ambiguitySDKUnbound     = "sdk_tool_call_without_policy_binding:"
+)
+
+// The only window that v0 can tell: the whole run.
+var wholeRun = schemas.Window{Start: "run_started", End: "run_finished"}
+
+// checkBinding compares the binding in the place of a policy event. The kernel
+// layer stands before the policy layer, so its count is known.
+func (v *verifier) checkBinding(e *schemas.PolicyEvent) {
+	const member = bundle.ReportName
+	if v.report == nil {
+		return
+	}
+	i := v.policy.lines - 1
+	if i >= uint64(len(v.report.Bindings)) {
+		return // checkReport counts them
+	}
+	b := &v.report.Bindings[i]
+	fault := func(format string, a ...any) {
+		v.add(ruleReportBindings, member, 0, "binding %d: "+format, append([]any{i}, a...)...)
+	}
+	switch {
+	case b.ToolCallID != e.ToolCallID:
+		fault("tool_call_id is %q, the policy layer says %q", b.ToolCallID, e.ToolCallID)
+	case b.PolicyDecision == nil:
+		fault("policy_decision is null, the policy layer says %q", e.Decision)
+	case *b.PolicyDecision != e.Decision:
+		fault("policy_decision is %q, the policy layer says %q", *b.PolicyDecision, e.Decision)
+	}
+	if b.KernelEventCount != v.kernel.lines && v.sound(bundle.KernelName) {
+		fault("kernel_event_count is %d, the kernel layer has %d lines", b.KernelEventCount, v.kernel.lines)
+	}
+	if b.Window != wholeRun {
+		fault("window is %q to %q, expected %q to %q", b.Window.Start, b.Window.End, wholeRun.Start, wholeRun.End)
+	}
+}
+
+// checkReport compares what is said about the run as a whole.
+func (v *verifier) checkReport() {
+	const member = bundle.ReportName
+	r, decisions := v.report, v.policy.lines
+	if uint64(len(r.Bindings)) != decisions {
+		v.add(ruleReportBindings, member, 0, "%d bindings, the policy layer has %d decisions", len(r.Bindings), decisions)
+	}
+	captured := len(v.noteFields(noteKernel)) > 0
+	for i, b := range r.Bindings {
+		// One cgroup can be said to be a decision's own only if there is one decision.
+		if b.CgroupID != nil && (decisions != 1 || !captured) {
+			v.add(ruleReportBindings, member, 0, "binding %d: has a cgroup_id, which is known for one decision in a kernel capture alone", i)
+		}
+	}
+	v.checkAmbiguities(captured)
+	want := schemas.CorrelationClean
+	if len(r.Ambiguities) > 0 {
+		want = schemas.CorrelationPartial
+	}
+	if r.Status != want {
+		v.add(ruleReportStatus, member, 0, "status is %s, with %d ambiguities it must be %s", r.Status, len(r.Ambiguities), want)
+	}
+}
+
+// checkAmbiguities compares the list with the one that follows from the layers.
+// Their order is that of the rules or of the bytes.
+func (v *verifier) checkAmbiguities(captured bool) {
+	const member = bundle.ReportName
+	var want []string
+	if v.policy.lines > 0 && v.kernel.lines == 0 {
+		want = append(want, ambiguityNoKernelEvents)
+	}
+	has := v.report.Ambiguities
+	// Whether the other implementation knew a cgroup for its run is not in its
+	// archives: it leaves this code out when it did not.
+	if v.policy.lines > 1 && captured && (v.events.own() || slices.Contains(has, ambiguityManyDecisions)) {
+		want = append(want, ambiguityManyDecisions)
+	}
+	if v.policy.lines > 0 {
+		for _, id := range sortedKeys(v.sdk.unbound) {
+			want = append(want, ambiguitySDKUnbound+id)
+		}
+	}
+	if slices.Equal(has, want) {
+		return
+	}
+	sorted := slices.Sorted(slices.Values(want))
+	if slices.Equal(has, sorted) {
+		return
+	}
+	n := v.alike[[2]string{ruleReportAmbiguity, member}]
+	for _, code := range want {
+		if !slices.Contains(has, code) {
+			v.add(ruleReportAmbiguity, member, 0, "%q is missing, it follows from the layers", code)
+		}
+	}
+	for _, code := range has {
+		if !slices.Contains(want, code) {
+			v.add(ruleReportAmbiguity, member, 0, "%q does not follow from the layers", code)
+		}
+	}
+	if v.alike[[2]string{ruleReportAmbiguity, member}] == n {
+		v.add(ruleReportAmbiguity, member, 0, "the codes are repeated or not in order")
+	}
+}

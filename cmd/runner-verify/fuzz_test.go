@@ -1,0 +1,59 @@
+package main
+
+import (
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"runner/schemas/bundle"
+)
+
+// FuzzVerify feeds archive bytes. Whatever they are, the answer is one of the
+// documented ones, and a valid archive has an identity and no finding.
+func FuzzVerify(f *testing.F) {
+	plain := sample().digest(f).tar(f)
+	f.Add(plain)
+	f.Add(zipped(f, plain, gzip.BestSpeed))
+	f.Add(plain[:3000])
+	damaged := sample()
+	damaged[bundle.HealthName] += "\n"
+	f.Add(damaged.digest(f).tar(f))
+	more, _ := filepath.Glob(filepath.Join(corpora, "_oracle/runner-core/*/archive.tar.gz"))
+	for _, path := range more {
+		if b, err := os.ReadFile(path); err == nil {
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		code, r := check(t, b, "--assert", "true")
+		switch {
+		case code != 0 && code != 1 && code != 3:
+			t.Fatalf("exit %d", code)
+		case r.Valid != (code == 0), r.Valid != (len(r.Findings) == 0), r.Valid && r.Identity == "":
+			t.Fatalf("exit %d, %+v", code, r)
+		}
+	})
+}
+
+// FuzzMembers feeds the content of the members and digests it as a forger would,
+// so that the checks behind the digests are reached.
+func FuzzMembers(f *testing.F) {
+	s := sample()
+	f.Add(s[bundle.EventsName], s[bundle.KernelName], s[bundle.PolicyName], s[bundle.SDKName], s[bundle.SurfaceName], s[bundle.ReportName], s[bundle.HealthName])
+	l := large(3, 2)
+	f.Add(l[bundle.EventsName], l[bundle.KernelName], "", "", l[bundle.SurfaceName], l[bundle.ReportName], l[bundle.HealthName])
+	f.Fuzz(func(t *testing.T, events, kernel, policy, sdk, surface, report, health string) {
+		a := archive{bundle.EventsName: events, bundle.KernelName: kernel, bundle.PolicyName: policy, bundle.SDKName: sdk,
+			bundle.SurfaceName: surface, bundle.ReportName: report, bundle.HealthName: health}
+		code, r := check(t, a.digest(t).tar(t))
+		if code != btoi(!r.Valid) {
+			t.Fatalf("exit %d, %+v", code, r)
+		}
+		// Without lines there is no value, so the surface of a valid archive is empty.
+		if r.Valid && kernel == "" && policy == "" && strings.Contains(surface, `["`) {
+			t.Fatalf("a surface from nowhere: %s", surface)
+		}
+	})
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"net/netip"
+	"strconv"
+	"unicode/utf8"
+
+	"runner/schemas"
+)
+
+// inProgress is EINPROGRESS as connect answers it: neither success nor error yet.
+const inProgress = -115
+
+// underived says what in a kernel line contradicts the numbers it follows from,
+// "" when nothing does. Lines of this runner must also have what it always writes.
+func underived(e *schemas.KernelEvent, own bool) string {
+	if e.Has&schemas.KernelHasFlags != 0 {
+		if want := schemas.AccessMode(e.Flags); e.AccessMode != "" && e.AccessMode != want {
+			return "access_mode is " + e.AccessMode + ", the flags say " + want
+		}
+		if want := schemas.OperationsOf(e.Flags); e.EventType == schemas.EventOpenat && e.Operations != want || e.Operations&^want != 0 {
+			return "operation_flags are " + string(schemas.AppendOperationFlags(nil, e.Operations)) + ", the flags say " + string(schemas.AppendOperationFlags(nil, want))
+		}
+	}
+	if e.Has&schemas.KernelHasReturn != 0 {
+		want := schemas.StatusSuccess
+		if e.ReturnValue < 0 {
+			want = schemas.StatusError
+		}
+		pending := e.EventType == schemas.EventConnect && e.ReturnValue == inProgress
+		switch {
+		case e.Status == "" && own && !pending:
+			return "status is missing, return_value says " + want
+		case e.Status != "" && e.Status != want:
+			return "status is " + e.Status + ", return_value says " + want
+		}
+	}
+	if own && e.EventType == schemas.EventOpenat && (e.Has&schemas.KernelHasFlags == 0 || e.AccessMode == "") {
+		return "an openat line without flags and access_mode"
+	}
+	if e.Destination != nil && e.Has&schemas.KernelHasPort != 0 {
+		if want := endpoint(e.Destination, e.Port); want != "" && string(e.Value) != want {
+			return "value is not network_destination and network_port"
+		}
+	}
+	return ""
+}
+
+// endpoint is the text of an address and port, "" when the address is none.
+func endpoint(destination []byte, port uint16) string {
+	a, err := netip.ParseAddr(string(destination))
+	if err != nil {
+		return ""
+	}
+	if a.Is4() {
+		return a.String() + ":" + strconv.Itoa(int(port))
+	}
+	return "[" + a.String() + "]:" + strconv.Itoa(int(port))
+}
+
+// isText reports whether v is the escape of some byte string. Only a backslash
+// can make it none.
+func isText(v []byte) bool {
+	if bytes.IndexByte(v, '\\') < 0 {
+		return true
+	}
+	_, err := schemas.Untext(string(v))
+	return err == nil
+}
+
+func validUTF8(b []byte) bool { return utf8.Valid(b) }
+
+func number(n *int) string {
+	if n == nil {
+		return "null"
+	}
+	return strconv.Itoa(*n)
+}

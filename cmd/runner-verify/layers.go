@@ -1,0 +1,176 @@
+package main
+
+import (
+	"errors"
+	"io"
+
+	"runner/schemas"
+	"runner/schemas/bundle"
+)
+
+// eventPair is what events.ndjson says.
+type eventPair struct {
+	lines    int
+	started  *schemas.RunStarted
+	finished *schemas.RunFinished
+	raw      [][]byte
+}
+
+// own reports whether this runner's rules hold beyond the contract's: it never
+// writes elapsed time, which every archive of another implementation has.
+func (p *eventPair) own() bool {
+	return p.started != nil && p.started.ElapsedMS == nil && p.finished != nil && p.finished.ElapsedMS == nil
+}
+
+func (v *verifier) eventLine(line []byte, n int) error {
+	const member = bundle.EventsName
+	p := &v.events
+	p.lines++
+	if p.lines > 2 {
+		v.add(ruleEventsPair, member, n, "a third event, expected run_started and run_finished alone")
+		return nil
+	}
+	if !v.shallow(member, n, line) {
+		return nil
+	}
+	ev, err := schemas.ParseEvent(line)
+	if err != nil {
+		v.add(ruleLineSchema, member, n, "%v", err)
+		return nil
+	}
+	p.raw = append(p.raw, append([]byte(nil), line...))
+	switch {
+	case ev.Started != nil && p.lines == 1:
+		p.started = ev.Started
+		v.sameRun(member, n, ev.Started.RunID)
+	case ev.Finished != nil && p.lines == 2:
+		p.finished = ev.Finished
+		v.sameRun(member, n, ev.Finished.RunID)
+		v.eventResult(n, ev.Finished)
+	default:
+		v.add(ruleEventsPair, member, n, "expected %s here", [...]string{"run_started", "run_finished"}[p.lines-1])
+	}
+	return nil
+}
+
+func (v *verifier) eventResult(n int, f *schemas.RunFinished) {
+	const member = bundle.EventsName
+	if f.ExitCode != nil && f.Signal != nil {
+		v.add(ruleEventsResult, member, n, "both exit_code %d and signal %d", *f.ExitCode, *f.Signal)
+	}
+	if zero := f.ExitCode != nil && *f.ExitCode == 0; f.Success != zero {
+		v.add(ruleEventsResult, member, n, "success is %t, but exit_code is %s", f.Success, number(f.ExitCode))
+	}
+}
+
+// kernelLayer is what the kernel lines add up to.
+type kernelLayer struct {
+	lines uint64
+	next  uint64 // the seq expected next
+	net   schemas.Coverage
+}
+
+func (v *verifier) kernelLines(r io.Reader) error {
+	const member = bundle.KernelName
+	parser := schemas.NewKernelParser(v.res.RunID)
+	own := v.events.own()
+	var e schemas.KernelEvent
+	return v.lines(member, r, func(line []byte, n int) error {
+		k := &v.kernel
+		k.lines++
+		if err := parser.Parse(line, &e); err != nil {
+			rule := ruleLineSchema
+			if errors.Is(err, schemas.ErrRunID) {
+				rule = ruleRunID
+			}
+			v.add(rule, member, n, "%v", err)
+			k.next++
+			return nil
+		}
+		if e.Seq != k.next {
+			v.add(ruleSeq, member, n, "seq is %d, expected %d", e.Seq, k.next)
+		}
+		k.next = e.Seq + 1
+		if what := underived(&e, own); what != "" {
+			v.add(ruleKernelDerived, member, n, "%s", what)
+		}
+		if own && !isText(e.Value) {
+			v.add(ruleKernelText, member, n, "value %.100q is not the escape of any byte string", e.Value)
+		}
+		k.net.Add(e.EventType, e.Value)
+		return v.values.Add(schemas.SetOf(e.EventType), e.Value)
+	})
+}
+
+// policyLayer is what the policy lines add up to.
+type policyLayer struct {
+	lines uint64
+	ids   map[string]bool
+}
+
+func (v *verifier) policyLine(line []byte, n int) error {
+	const member = bundle.PolicyName
+	p := &v.policy
+	p.lines++
+	if !v.shallow(member, n, line) {
+		return nil
+	}
+	e, err := schemas.ParsePolicyEvent(line)
+	if err != nil {
+		v.add(ruleLineSchema, member, n, "%v", err)
+		return nil
+	}
+	v.sameRun(member, n, e.RunID)
+	if e.Seq != p.lines-1 {
+		v.add(ruleSeq, member, n, "seq is %d, expected %d", e.Seq, p.lines-1)
+	}
+	if len(p.ids) < maxToolCalls {
+		p.ids[e.ToolCallID] = true
+	} else if !p.ids[e.ToolCallID] {
+		v.add(ruleLimit, member, n, "more than %d distinct tool calls", maxToolCalls)
+		return nil
+	}
+	v.checkBinding(e)
+	if err := v.values.Add(schemas.SetMCPTools, []byte(e.Tool)); err != nil {
+		return err
+	}
+	return v.values.Add(schemas.SetPolicyDecisions, []byte(e.Decision+":"+e.Tool))
+}
+
+// sdkLayer is what the SDK lines add up to.
+type sdkLayer struct {
+	lines   uint64
+	ids     map[string]bool
+	unbound map[string]bool // ids without a policy decision
+}
+
+func (v *verifier) sdkLine(line []byte, n int) error {
+	const member = bundle.SDKName
+	s := &v.sdk
+	s.lines++
+	if !v.shallow(member, n, line) {
+		return nil
+	}
+	e, err := schemas.ParseSDKEvent(line)
+	if err != nil {
+		v.add(ruleLineSchema, member, n, "%v", err)
+		return nil
+	}
+	v.sameRun(member, n, e.RunID)
+	if e.Seq != s.lines-1 {
+		v.add(ruleSeq, member, n, "seq is %d, expected %d", e.Seq, s.lines-1)
+	}
+	if e.ToolCallID == nil || *e.ToolCallID == "" {
+		return nil
+	}
+	id := *e.ToolCallID
+	if len(s.ids) >= maxToolCalls && !s.ids[id] {
+		v.add(ruleLimit, member, n, "more than %d distinct tool calls", maxToolCalls)
+		return nil
+	}
+	s.ids[id] = true
+	if !v.policy.ids[id] {
+		s.unbound[id] = true
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"runner/schemas/bundle"
+	"runner/schemas/stream"
+)
+
+// Fixed limits, on top of those of the archive reader. No flag raises them.
+const (
+	maxLine  = stream.MaxLine // bytes of a line, its LF included
+	maxDepth = 16             // nesting of JSON; the contract's own is 4
+
+	// A surface up to this size is also checked by its JSON Schema and shown to
+	// assertions; a larger one is checked by the streaming parser alone.
+	maxWholeSurface = 4 << 20
+
+	// Distinct tool-call ids in a layer, kept in memory for the correlation.
+	maxToolCalls = 1 << 18
+)
+
+// memberLimits are bytes of the members that are kept or indexed in memory. The
+// kernel layer and the surface stream and have the archive format's own limit.
+var memberLimits = map[string]int64{
+	bundle.ManifestName: 64 << 10,
+	bundle.HealthName:   1 << 20,
+	bundle.ReportName:   16 << 20,
+	bundle.EventsName:   4 << 20,
+	bundle.PolicyName:   64 << 20,
+	bundle.SDKName:      64 << 20,
+}
+
+// nested returns the deepest nesting of arrays and objects in a JSON text, which
+// need not be valid.
+func nested(b []byte) int {
+	depth, deepest := 0, 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			for i++; i < len(b) && b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	return deepest
+}

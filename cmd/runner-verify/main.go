@@ -1,0 +1,57 @@
+// Runner-verify says whether an archive is a whole and honest record: its form,
+// its digests, and everything in it that follows from something else in it. It is
+// the one stage that judges.
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+
+	"runner/cmd/internal/tool"
+)
+
+const usage = `
+runner-verify checks the archive of a run. It is the one gate.
+
+Usage:
+  runner-verify [flags] [FILE]
+
+It reads an archive, .tar.gz or .tar, from FILE or standard input. It checks
+members, digests, schemas and sequence, derives surface, counts and correlation
+again from the layers, and compares. A valid archive is summarised on standard
+output; findings go to standard error, one a line.
+
+Flags:
+  --require K=V,…  demand more of the record: kernel=complete drops=0
+                   cgroup=clean correlation=clean policy=present
+                   sdk=self_reported … (a wrong key or value lists them all)
+  --assert EXPR    demand that a jq expression over {manifest, health, surface,
+                   report, events} holds
+  --json           write one JSON document instead of text
+  --rules          list the rules and exit
+  -h, --help       print this help; --version prints the version
+
+Exit codes:
+  0 valid, all demands met    1 not valid, or a demand not met    2 wrong call
+  3 not a whole archive       5 reading or writing failed
+
+Examples:
+  runner-verify run.tar.gz
+  runner-verify --require kernel=complete,drops=0,cgroup=clean run.tar.gz
+  runner-verify --assert '.surface.network_endpoints == []' --json run.tar.gz
+`
+
+func app() tool.App {
+	return tool.App{
+		Name: "runner-verify", Usage: usage,
+		Flags: []cli.Flag{&cli.StringSliceFlag{Name: "require"}, &cli.StringSliceFlag{Name: "assert"},
+			&cli.BoolFlag{Name: "json"}, &cli.BoolFlag{Name: "rules"}},
+		Run: func(ctx context.Context, env *tool.Env) error {
+			return run(ctx, env, Options{Require: env.Flag.StringSlice("require"),
+				Assert: env.Flag.StringSlice("assert"), JSON: env.Flag.Bool("json"), Rules: env.Flag.Bool("rules")})
+		},
+	}
+}
+
+func main() { tool.Main(app()) }

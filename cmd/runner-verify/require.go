@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"runner/cmd/internal/tool"
+)
+
+// requirement is one demand on a valid record.
+type requirement struct{ key, value string }
+
+func (r requirement) String() string { return r.key + "=" + r.value }
+
+// demand is one key of --require: its values, or a pattern and what it means.
+type demand struct {
+	key     string
+	values  []string
+	pattern *regexp.Regexp
+	form    string
+	is      func(r *Result) string
+}
+
+var demands = []demand{
+	{key: "kernel", values: []string{"complete", "partial_ringbuf_drops", "absent"}, is: func(r *Result) string { return r.Record.KernelLayer }},
+	{key: "drops", pattern: regexp.MustCompile(`^(0|[1-9][0-9]{0,18})$`), form: "N (at most that many)", is: func(r *Result) string { return strconv.FormatUint(r.Record.RingbufDrops, 10) }},
+	{key: "cgroup", values: []string{"clean", "partial"}, is: func(r *Result) string { return r.Record.CgroupCorrelation }},
+	{key: "correlation", values: []string{"clean", "partial"}, is: func(r *Result) string { return r.Record.Correlation }},
+	{key: "policy", values: []string{"present", "absent"}, is: func(r *Result) string { return r.Record.PolicyLayer }},
+	{key: "sdk", values: []string{"self_reported", "absent"}, is: func(r *Result) string { return r.Record.SDKLayer }},
+	{key: "network", values: []string{"absent", "connect_only", "datagram_peer_observed", "connect_and_datagram_peer_observed", "unknown"}, is: func(r *Result) string { return r.Record.NetworkCoverage }},
+	{key: "success", values: []string{"true", "false"}, is: func(r *Result) string { return strconv.FormatBool(r.Record.Success) }},
+	{key: "run_id", pattern: regexp.MustCompile(`^[A-Za-z0-9_-]+$`), form: "ID", is: func(r *Result) string { return r.RunID }},
+	{key: "identity", pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`), form: "sha256:HEX", is: func(r *Result) string { return r.Identity }},
+}
+
+func (d demand) allowed() string {
+	if d.form != "" {
+		return d.key + "=" + d.form
+	}
+	return d.key + "=" + strings.Join(d.values, "|")
+}
+
+func (d demand) takes(value string) bool {
+	for _, v := range d.values {
+		if v == value {
+			return true
+		}
+	}
+	return d.pattern != nil && d.pattern.MatchString(value)
+}
+
+// parseRequirements reads the comma lists of every --require.
+func parseRequirements(lists []string) ([]requirement, error) {
+	var out []requirement
+	seen := map[string]string{}
+	for _, list := range lists {
+		for item := range strings.SplitSeq(list, ",") {
+			key, value, _ := strings.Cut(item, "=")
+			d, ok := lookupDemand(key)
+			if !ok {
+				var all []string
+				for _, d := range demands {
+					all = append(all, d.allowed())
+				}
+				return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("--require %q: unknown key %q", item, key), "known are: "+strings.Join(all, " "))
+			}
+			if !d.takes(value) {
+				return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("--require %q: unknown value %q", item, value), "allowed is: "+d.allowed())
+			}
+			if old, twice := seen[key]; twice && old != value {
+				return nil, tool.Usagef("--require %s=%s and %s=%s exclude each other", key, old, key, value)
+			} else if twice {
+				continue
+			}
+			seen[key] = value
+			out = append(out, requirement{key, value})
+		}
+	}
+	return out, nil
+}
+
+func lookupDemand(key string) (demand, bool) {
+	for _, d := range demands {
+		if d.key == key {
+			return d, true
+		}
+	}
+	return demand{}, false
+}
+
+// met reports whether the record is as demanded, and what it is instead.
+func (r requirement) met(res *Result) (bool, string) {
+	d, _ := lookupDemand(r.key)
+	is := d.is(res)
+	if r.key == "drops" {
+		return res.Record.RingbufDrops <= mustUint(r.value), is
+	}
+	return is == r.value, is
+}
+
+// mustUint converts what the pattern has already checked.
+func mustUint(s string) uint64 {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+
+	"runner/schemas"
+	"runner/schemas/bundle"
+)
+
+const schemaVerifyReport = "runner.verify_report.v0"
+
+// Result is what --json prints: runner.verify_report.v0.
+type Result struct {
+	Schema       string      `json:"schema"`
+	Archive      string      `json:"archive"`   // as named on the command line, section 2 form
+	Container    string      `json:"container"` // gzip, tar, or "" when neither
+	RunID        string      `json:"run_id"`
+	Identity     string      `json:"identity"` // "" unless the container was read to its end
+	Valid        bool        `json:"valid"`
+	Met          bool        `json:"met"` // valid, and every demand is met
+	FindingCount int         `json:"finding_count"`
+	Findings     []Finding   `json:"findings"` // the first ones of each kind
+	Demands      []Demand    `json:"demands"`
+	Record       *Record     `json:"record"` // null when the documents could not be read
+	Claims       []string    `json:"claims"` // empty unless valid
+	NonClaims    []string    `json:"non_claims"`
+	counted      surfaceSize // of the document as read
+}
+
+type surfaceSize struct {
+	Surface [len(schemas.SurfaceSets)]uint64
+}
+
+// Demand is one --require or --assert.
+type Demand struct {
+	Demand string `json:"demand"`
+	Met    bool   `json:"met"`
+}
+
+// Record is what the archive says about the run.
+type Record struct {
+	Platform          string            `json:"platform"`
+	KernelLayer       string            `json:"kernel_layer"`
+	RingbufDrops      uint64            `json:"ringbuf_drops"`
+	CgroupCorrelation string            `json:"cgroup_correlation"`
+	PolicyLayer       string            `json:"policy_layer"`
+	SDKLayer          string            `json:"sdk_layer"`
+	NetworkCoverage   string            `json:"network_protocol_coverage"`
+	EndpointScope     string            `json:"network_endpoint_claim_scope"`
+	Correlation       string            `json:"correlation"`
+	Command           []string          `json:"command"`
+	ExitCode          *int              `json:"exit_code"`
+	Signal            *int              `json:"signal"`
+	Success           bool              `json:"success"`
+	KernelEvents      uint64            `json:"kernel_events"`
+	PolicyEvents      uint64            `json:"policy_events"`
+	SDKEvents         uint64            `json:"sdk_events"`
+	Surface           map[string]uint64 `json:"surface"` // set → number of values
+	Notes             []string          `json:"notes"`
+}
+
+// summarise fills in what the archive says, where it could be read.
+func (v *verifier) summarise() {
+	r := &v.res
+	r.Findings, r.Demands, r.Claims, r.NonClaims = []Finding{}, []Demand{}, []string{}, []string{}
+	r.Valid = v.total == 0
+	h, e := v.health, v.events
+	if h == nil || v.report == nil || e.started == nil || e.finished == nil {
+		return
+	}
+	r.Record = &Record{Platform: h.Platform, KernelLayer: h.KernelLayer, RingbufDrops: h.RingbufDrops,
+		CgroupCorrelation: h.CgroupCorrelation, PolicyLayer: h.PolicyLayer, SDKLayer: h.SDKLayer,
+		NetworkCoverage: h.NetworkCoverage, EndpointScope: h.EndpointScope, Correlation: v.report.Status,
+		Command: e.started.Command, ExitCode: e.finished.ExitCode, Signal: e.finished.Signal, Success: e.finished.Success,
+		KernelEvents: v.kernel.lines, PolicyEvents: v.policy.lines, SDKEvents: v.sdk.lines,
+		Surface: map[string]uint64{}, Notes: h.Notes}
+	// What an archive leaves out reads unknown.
+	if h.NetworkCoverage == "" {
+		r.Record.NetworkCoverage = schemas.CoverageUnknown
+	}
+	if h.EndpointScope == "" {
+		r.Record.EndpointScope = schemas.ScopeUnknown
+	}
+	for i, set := range schemas.SurfaceSets {
+		r.Record.Surface[set] = r.counted.Surface[i]
+	}
+	if r.Valid {
+		r.Claims, r.NonClaims = v.claims(), nonClaims
+	}
+}
+
+// demand checks requirements and assertions and completes the result. Nothing is
+// met by an archive that is not valid.
+func (v *verifier) demand(ctx context.Context, require []requirement, assert []assertion) {
+	r := &v.res
+	for _, q := range require {
+		met, is := false, ""
+		if r.Record == nil {
+			v.add(ruleRequire, "", 0, "%s: the archive could not be read so far", q)
+		} else if met, is = q.met(r); !met {
+			v.add(ruleRequire, "", 0, "%s is required, the record has %s=%s", q, q.key, is)
+		}
+		r.Demands = append(r.Demands, Demand{q.String(), met && r.Valid})
+	}
+	if len(assert) > 0 {
+		input, why := v.assertInput()
+		for _, a := range assert {
+			fault := why
+			if fault == "" {
+				fault = a.check(ctx, input)
+			}
+			if fault != "" {
+				v.add(ruleAssert, "", 0, "%q does not hold: %s", a.text, fault)
+			}
+			r.Demands = append(r.Demands, Demand{schemas.Text(a.text), fault == "" && r.Valid})
+		}
+	}
+	r.Met = v.total == 0
+	r.FindingCount = v.total
+	if v.list != nil {
+		r.Findings = v.list
+	}
+}
+
+// assertInput is the object that assertions see, or why there is none.
+func (v *verifier) assertInput() (any, string) {
+	input := map[string]any{}
+	for key, member := range map[string]string{"manifest": bundle.ManifestName, "health": bundle.HealthName,
+		"surface": bundle.SurfaceName, "report": bundle.ReportName} {
+		b, ok := v.whole[member]
+		if !ok && member == bundle.SurfaceName && v.surface != nil && v.surface.size >= maxWholeSurface {
+			return nil, "the surface is too large for assertions"
+		}
+		var err error
+		if input[key], err = toJQ(b); !ok || err != nil {
+			return nil, member + " could not be read"
+		}
+	}
+	events := []any{}
+	for _, line := range v.events.raw {
+		e, err := toJQ(line)
+		if err != nil {
+			return nil, bundle.EventsName + " could not be read"
+		}
+		events = append(events, e)
+	}
+	input["events"] = events
+	return input, ""
+}
