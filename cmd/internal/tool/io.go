@@ -16,7 +16,7 @@ import (
 // returned name is for messages.
 func OpenInput(env *Env) (io.ReadCloser, string, error) {
 	if len(env.Args) > 1 {
-		if strings.HasPrefix(env.Args[1], "-") {
+		if strings.HasPrefix(env.Args[1], "-") && env.Args[1] != "-" {
 			return nil, "", Fail(ExitUsage, fmt.Errorf("flag %s stands behind the file", env.Args[1]), "put flags before the file: "+env.Name+" "+env.Args[1]+" … "+env.Args[0])
 		}
 		return nil, "", Usagef("at most one input file, got %d", len(env.Args))
@@ -85,17 +85,31 @@ func (a *AtomicFile) Commit() error {
 		} else if !os.IsExist(err) {
 			return err
 		}
-		temp := fmt.Sprintf("%s/.runner-%d.tmp", filepath.Dir(a.path), os.Getpid())
-		if err := linkNameless(a.File, temp); err != nil {
+		if err := a.linkTemp(); err != nil {
 			return err
 		}
-		a.temp = temp
 	}
 	if err := os.Rename(a.temp, a.path); err != nil {
 		return err
 	}
 	a.done = true
 	return a.Close()
+}
+
+// linkTemp gives a nameless file a temporary name: linking cannot replace an
+// older file, renaming can. A name that is taken is somebody else's.
+func (a *AtomicFile) linkTemp() (err error) {
+	for i := range 100 {
+		temp := filepath.Join(filepath.Dir(a.path), fmt.Sprintf(".runner-%d-%d", os.Getpid(), i))
+		if err = linkNameless(a.File, temp); err == nil {
+			a.temp = temp
+			return nil
+		}
+		if !os.IsExist(err) {
+			return err
+		}
+	}
+	return err
 }
 
 // Abort discards the file unless it was committed.

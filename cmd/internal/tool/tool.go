@@ -67,6 +67,8 @@ func Main(a App) {
 
 var setGlobals = sync.OnceFunc(func() {
 	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version", DisableDefaultText: true}
+	// The usage text is no template and no table: it is printed as it is written.
+	cli.HelpPrinter = func(w io.Writer, text string, _ any) { io.WriteString(w, text) }
 	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "print this help", DisableDefaultText: true}
 })
 
@@ -103,7 +105,7 @@ func (a App) call(ctx context.Context, env *Env, args []string) error {
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
 			return Usagef("%v", err)
 		},
-		CustomAppHelpTemplate: strings.ReplaceAll(strings.TrimLeft(a.Usage, "\n"), "{{", "{{`{{`}}"),
+		CustomAppHelpTemplate: strings.TrimLeft(a.Usage, "\n"),
 		Action: func(c *cli.Context) error {
 			env.Flag, env.Args = c, c.Args().Slice()
 			return a.Run(ctx, env)

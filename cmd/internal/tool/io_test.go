@@ -1,0 +1,186 @@
+package tool
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func must(t testing.TB, err error) {
+	if err != nil {
+		t.Helper()
+		t.Fatal(err)
+	}
+}
+
+func TestOpenInput(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "in")
+	must(t, os.WriteFile(file, []byte("from file"), 0o600))
+	dash := filepath.Join(dir, "-dash")
+	must(t, os.WriteFile(dash, []byte("from dash"), 0o600))
+	t.Chdir(dir)
+	cat := func(_ context.Context, env *Env) error {
+		r, name, err := OpenInput(env)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		b, err := io.ReadAll(r)
+		env.Stdout.Write([]byte(name + ": " + string(b)))
+		return err
+	}
+	for _, c := range []struct {
+		args        []string
+		code        int
+		out, stderr string
+	}{
+		{nil, 0, "stdin: input", ""},
+		{[]string{"-"}, 0, "stdin: input", ""},
+		{[]string{file}, 0, file + ": from file", ""},
+		{[]string{"--", "-dash"}, 0, "-dash: from dash", ""},
+		{[]string{"in", "in"}, ExitUsage, "", "at most one input file, got 2"},
+		{[]string{"in", "-"}, ExitUsage, "", "at most one input file, got 2"},
+		{[]string{"in", "--name", "x"}, ExitUsage, "", "runner-test: error: flag --name stands behind the file\nrunner-test: hint: put flags before the file: runner-test --name … in\n"},
+		{[]string{"gone"}, ExitIO, "", "open gone: no such file"},
+		{[]string{"."}, ExitInput, "", ". is a directory, expected a file"},
+	} {
+		code, out, errw := call(cat, c.args...)
+		if code != c.code || out != c.out || !strings.Contains(errw, c.stderr) || (errw == "") != (c.stderr == "") {
+			t.Errorf("%q: exit %d, stdout %q, stderr %q", c.args, code, out, errw)
+		}
+	}
+}
+
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	must(t, err)
+	var s []string
+	for _, e := range list {
+		s = append(s, e.Name())
+	}
+	return strings.Join(s, " ")
+}
+
+// openers are the two ways to hold a file that has no name yet.
+func openers() map[string]func(string) (*AtomicFile, error) {
+	return map[string]func(string) (*AtomicFile, error){
+		"usual": CreateAtomic,
+		// As on a file system without nameless files.
+		"named": func(path string) (*AtomicFile, error) {
+			f, err := os.CreateTemp(filepath.Dir(path), ".runner-*")
+			if err != nil {
+				return nil, err
+			}
+			return &AtomicFile{File: f, path: path, temp: f.Name()}, nil
+		},
+	}
+}
+
+func TestAtomicFile(t *testing.T) {
+	for name, open := range openers() {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "out")
+			write := func(content string) *AtomicFile {
+				a, err := open(path)
+				must(t, err)
+				_, err = a.WriteString(content)
+				must(t, err)
+				return a
+			}
+			content := func() string {
+				b, err := os.ReadFile(path)
+				must(t, err)
+				return string(b)
+			}
+
+			a := write("lost")
+			if _, err := os.Stat(path); err == nil {
+				t.Error("the file is there before Commit")
+			}
+			a.Abort()
+			a.Abort()
+			if n := names(t, dir); n != "" {
+				t.Errorf("after Abort: %s", n)
+			}
+
+			a = write("first")
+			must(t, a.Commit())
+			a.Abort()
+			if content() != "first" || names(t, dir) != "out" {
+				t.Errorf("after Commit: %q in %s", content(), names(t, dir))
+			}
+
+			// An older file is replaced as a whole, also while someone reads it.
+			old, err := os.Open(path)
+			must(t, err)
+			defer old.Close()
+			a = write("second")
+			if content() != "first" {
+				t.Error("the older file changed before Commit")
+			}
+			must(t, a.Commit())
+			if b, _ := io.ReadAll(old); string(b) != "first" || content() != "second" || names(t, dir) != "out" {
+				t.Errorf("after replacing: old reader has %q, file %q in %s", b, content(), names(t, dir))
+			}
+
+			a = write("third")
+			a.Abort()
+			if content() != "second" || names(t, dir) != "out" {
+				t.Errorf("after a second Abort: %q in %s", content(), names(t, dir))
+			}
+		})
+	}
+}
+
+// A Commit that cannot give the file its name leaves nothing after Abort.
+func TestAtomicFileCommitFails(t *testing.T) {
+	for name, open := range openers() {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "out")
+			a, err := open(path)
+			must(t, err)
+			must(t, os.Mkdir(path, 0o755))
+			if a.Commit() == nil {
+				t.Error("replaced a directory")
+			}
+			a.Abort()
+			if n := names(t, dir); n != "out" {
+				t.Errorf("left behind: %s", n)
+			}
+		})
+	}
+}
+
+func TestAtomicFileRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{dir, os.DevNull, filepath.Join(dir, "gone", "out")} {
+		if a, err := CreateAtomic(path); err == nil {
+			a.Abort()
+			t.Errorf("opened %s", path)
+		}
+	}
+	if n := names(t, dir); n != "" {
+		t.Errorf("left behind: %s", n)
+	}
+}
+
+func TestSpool(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	f, err := Spool()
+	must(t, err)
+	defer f.Close()
+	_, err = f.WriteString("abc")
+	must(t, err)
+	b := make([]byte, 3)
+	if _, err := f.ReadAt(b, 0); err != nil || string(b) != "abc" || names(t, dir) != "" {
+		t.Errorf("read %q, %v; directory holds %q", b, err, names(t, dir))
+	}
+}

@@ -1,0 +1,180 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"runner/schemas/stream"
+)
+
+const usage = `
+usage: runner-test [flags] [FILE]
+
+  --name X    a {{template}} is not one
+	a tab	stays
+`
+
+// call runs a small app in process.
+func call(run func(context.Context, *Env) error, args ...string) (code int, stdout, stderr string) {
+	a := App{Name: "runner-test", Usage: usage, Run: run, Flags: []cli.Flag{
+		&cli.StringFlag{Name: "name", Aliases: []string{"n"}},
+		&cli.IntFlag{Name: "size"},
+		&cli.BoolFlag{Name: "v"},
+		&cli.StringSliceFlag{Name: "drop"},
+	}}
+	var out, errw bytes.Buffer
+	code = a.Call(context.Background(), strings.NewReader("input"), &out, &errw, args)
+	return code, out.String(), errw.String()
+}
+
+func nothing(context.Context, *Env) error { return nil }
+
+// Standard output is a pipe to the next stage: a message there is damage.
+func TestUsageErrorsStayOffStdout(t *testing.T) {
+	never := func(context.Context, *Env) error { t.Error("ran in spite of a usage error"); return nil }
+	for _, c := range []struct {
+		args []string
+		say  string
+	}{
+		{[]string{"--colour"}, "flag provided but not defined: -colour"},
+		{[]string{"--size", "many"}, `invalid value "many" for flag -size`},
+		{[]string{"--size"}, "flag needs an argument: -size"},
+		{[]string{"--name", "a", "--name", "b"}, "flag --name is given twice"},
+		{[]string{"--name=a", "-n", "b"}, "flag --name is given twice"},
+		{[]string{"-v", "-v"}, "flag --v is given twice"},
+		{[]string{"--name", "--name", "--name", "x"}, "flag --name is given twice"},
+	} {
+		code, out, errw := call(never, c.args...)
+		if code != ExitUsage || out != "" || !strings.HasPrefix(errw, "runner-test: error: "+c.say) ||
+			!strings.HasSuffix(errw, "runner-test: hint: runner-test --help\n") {
+			t.Errorf("%q: exit %d, stdout %q, stderr %q", c.args, code, out, errw)
+		}
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	for _, arg := range []string{"--help", "-h"} {
+		code, out, errw := call(nothing, arg)
+		if code != 0 || out != usage[1:] || errw != "" {
+			t.Errorf("%s: exit %d, stderr %q, stdout\n%s\nwant\n%s", arg, code, errw, out, usage[1:])
+		}
+	}
+	code, out, errw := call(nothing, "--version")
+	if want := "runner-test version " + Version() + "\n"; code != 0 || out != want || errw != "" {
+		t.Errorf("--version: exit %d, stdout %q, stderr %q", code, out, errw)
+	}
+	if code, out, errw := call(nothing); code != 0 || out+errw != "" {
+		t.Errorf("without arguments: exit %d, %q, %q", code, out, errw)
+	}
+}
+
+// -v is ours; the library would make it the version.
+func TestVerbose(t *testing.T) {
+	say := func(_ context.Context, env *Env) error {
+		env.Infof("seen %d", 1)
+		env.Warnf("odd: %s", "x")
+		env.Sayf("done")
+		return nil
+	}
+	const loud = "runner-test: warning: odd: x\nrunner-test: done\n"
+	if _, out, errw := call(say); out != "" || errw != loud {
+		t.Errorf("stdout %q, stderr %q", out, errw)
+	}
+	if _, out, errw := call(say, "-v"); out != "" || errw != "runner-test: seen 1\n"+loud {
+		t.Errorf("stdout %q, stderr %q", out, errw)
+	}
+	(&Env{Stderr: io.Discard}).Infof("without flags")
+}
+
+// Operands reach the program as they are, whatever they look like.
+func TestOperands(t *testing.T) {
+	for _, c := range []struct{ args, want []string }{
+		{nil, nil},
+		{[]string{"a", "b"}, []string{"a", "b"}},
+		{[]string{"--", "help", "me"}, []string{"help", "me"}},
+		{[]string{"help"}, []string{"help"}},
+		{[]string{"h"}, []string{"h"}},
+		{[]string{"--", "--name", "x", "--name", "y"}, []string{"--name", "x", "--name", "y"}},
+		{[]string{"--name", "x", "prog", "--name", "y", "-h"}, []string{"prog", "--name", "y", "-h"}},
+		{[]string{"-"}, []string{"-"}},
+		{[]string{"--", "--"}, []string{"--"}},
+		{[]string{"prog", "--", "x"}, []string{"prog", "--", "x"}},
+		{[]string{""}, []string{""}},
+	} {
+		var got []string
+		code, out, errw := call(func(_ context.Context, env *Env) error { got = env.Args; return nil }, c.args...)
+		if code != 0 || out+errw != "" || !slices.Equal(got, c.want) {
+			t.Errorf("%q: exit %d, %q %q, operands %q", c.args, code, out, errw, got)
+		}
+	}
+}
+
+// A list flag may come again and its values keep their commas.
+func TestListFlags(t *testing.T) {
+	var got []string
+	code, _, errw := call(func(_ context.Context, env *Env) error { got = env.Flag.StringSlice("drop"); return nil },
+		"--drop", "/a,b", "--name", "x", "--drop=c", "--drop", "--drop")
+	if want := []string{"/a,b", "c", "--drop"}; code != 0 || !slices.Equal(got, want) {
+		t.Errorf("exit %d, %q, got %q, want %q", code, errw, got, want)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		err    error
+		code   int
+		stderr string
+	}{
+		{errors.New("broken"), ExitIO, "runner-test: error: broken\n"},
+		{Fail(ExitCannot, errors.New("no BTF"), "use --no-kernel", "or another kernel"), ExitCannot,
+			"runner-test: error: no BTF\nrunner-test: hint: use --no-kernel\nrunner-test: hint: or another kernel\n"},
+		{fmt.Errorf("outer: %w", Failf(ExitInput, "inner")), ExitInput, "runner-test: error: outer: inner\n"},
+		{Usagef("no %s", "file"), ExitUsage, "runner-test: error: no file\nrunner-test: hint: runner-test --help\n"},
+		{Status(ExitNo), ExitNo, ""},
+		// The library would leave the process here, past every deferred call.
+		{cli.Exit("left", 9), ExitIO, "runner-test: error: left\n"},
+	} {
+		deferred := false
+		code, out, errw := call(func(context.Context, *Env) error {
+			defer func() { deferred = true }()
+			return c.err
+		})
+		if code != c.code || out != "" || errw != c.stderr || !deferred {
+			t.Errorf("%v: exit %d, stdout %q, stderr %q", c.err, code, out, errw)
+		}
+	}
+}
+
+func TestStreamError(t *testing.T) {
+	for err, code := range map[error]int{
+		stream.ErrRead: ExitIO, stream.ErrTruncated: ExitInput, stream.ErrForm: ExitInput, stream.ErrDigest: ExitInput,
+		stream.ErrNotStream: ExitInput, stream.ErrCount: ExitInput, stream.ErrMixedRun: ExitInput, stream.ErrTrailing: ExitInput,
+	} {
+		wrapped := StreamError(fmt.Errorf("in:1: %w: cause", err))
+		if got, e := codeOf(wrapped); got != code || !errors.Is(wrapped, err) || (len(e.Hints) > 0) != (err == stream.ErrTruncated) {
+			t.Errorf("%v: code %d, hints %q", err, got, e.Hints)
+		}
+	}
+	if StreamError(nil) != nil || StreamError(io.EOF) != nil {
+		t.Error("the clean end of a stream is an error")
+	}
+}
+
+// Why the tools check required flags themselves: the library prints the help to
+// standard output, whatever OnUsageError says. When this test fails, the rule
+// may go.
+func TestRequiredFlagsPolluteStdout(t *testing.T) {
+	a := App{Name: "runner-test", Usage: usage, Run: nothing, Flags: []cli.Flag{&cli.StringFlag{Name: "name", Required: true}}}
+	var out bytes.Buffer
+	if code := a.Call(context.Background(), nil, &out, io.Discard, nil); code == 0 || out.Len() == 0 {
+		t.Errorf("exit %d, stdout %q: the library's fault is gone", code, out.String())
+	}
+}
