@@ -125,11 +125,11 @@ func (n *normalizer) emit(task, id uint32, e *schemas.RawEvent, value []byte, le
 	if lexical {
 		n.lexical++
 	}
-	return n.store.add(task, n.tail(id, e, value))
+	return n.store.add(task, n.pack(id, e, value))
 }
 
-// tail is what of a line is known before the order is: everything behind pid.
-func (n *normalizer) tail(id uint32, e *schemas.RawEvent, value []byte) []byte {
+// pack is what of a line is known before the order is.
+func (n *normalizer) pack(id uint32, e *schemas.RawEvent, value []byte) []byte {
 	k := &n.kernel
 	*k = schemas.KernelEvent{EventType: id, Value: value}
 	if value == nil {
@@ -139,8 +139,8 @@ func (n *normalizer) tail(id uint32, e *schemas.RawEvent, value []byte) []byte {
 		openFields(k, e)
 	}
 	outcome(k, e)
-	n.line = append(k.AppendJSON(n.line[:0], ""), '\n')
-	return n.line[n.tailAt:]
+	n.packed = n.shapes.pack(n.packed[:0], k)
+	return n.packed
 }
 
 // holdHook keeps what the address hook saw until it is known whether the call
@@ -148,7 +148,7 @@ func (n *normalizer) tail(id uint32, e *schemas.RawEvent, value []byte) []byte {
 func (n *normalizer) holdHook(task uint32, op operation, e *schemas.RawEvent) error {
 	// The hook runs before the call has an outcome.
 	e.Has &^= schemas.HasRet
-	n.twins.hold(task, op.first, e.Addr, n.tail(op.first, e, e.Addr))
+	n.twins.hold(task, op.first, e.Addr, n.pack(op.first, e, e.Addr))
 	if n.twins.bytes > maxHeld {
 		return n.flushHeld()
 	}
@@ -190,7 +190,7 @@ func (n *normalizer) settle(task uint32, op operation, e *schemas.RawEvent) erro
 
 func (n *normalizer) addHeld(task uint32, h heldHook) error {
 	n.hookOnly++
-	return n.store.add(task, h.tail)
+	return n.store.add(task, h.packed)
 }
 
 // flushHeld turns everything held into lines. The order of the tasks does not

@@ -18,9 +18,9 @@ const maxHeld = 4 << 20
 
 // heldHook is one hook record that waits for its twin.
 type heldHook struct {
-	op   uint32 // event id
-	addr []byte
-	tail []byte // its line, should it turn out to have none
+	op     uint32 // event id
+	addr   []byte
+	packed []byte // its line, should it turn out to have none
 }
 
 // twins is what is held, by task.
@@ -31,13 +31,13 @@ type twins struct {
 
 func (t *twins) empty() bool { return len(t.held) == 0 }
 
-func (t *twins) hold(task uint32, op uint32, addr, tail []byte) {
+func (t *twins) hold(task uint32, op uint32, addr, packed []byte) {
 	if t.held == nil {
 		t.held = make(map[uint32][]heldHook)
 	}
-	h := heldHook{op, bytes.Clone(addr), bytes.Clone(tail)}
+	h := heldHook{op, bytes.Clone(addr), bytes.Clone(packed)}
 	t.held[task] = append(t.held[task], h)
-	t.bytes += len(h.addr) + len(h.tail)
+	t.bytes += len(h.addr) + len(h.packed)
 }
 
 // take gives back the first n of a task's held records.
@@ -45,7 +45,7 @@ func (t *twins) take(task uint32, n int) []heldHook {
 	all := t.held[task]
 	out := all[:n]
 	for _, h := range out {
-		t.bytes -= len(h.addr) + len(h.tail)
+		t.bytes -= len(h.addr) + len(h.packed)
 	}
 	if n == len(all) {
 		delete(t.held, task)

@@ -97,7 +97,7 @@ func (h *cursors) Pop() any {
 }
 
 // each calls f with the lines of every task in canonical order; a task's lines may
-// come in several portions of whole lines. The store must have been rekeyed.
+// come in several portions. The store must have been rekeyed.
 func (s *store) each(f func(place uint32, lines []byte) error) error {
 	for _, p := range s.spans {
 		if err := f(p.key, s.arena[p.off:p.off+p.n]); err != nil {

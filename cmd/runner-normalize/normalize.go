@@ -33,6 +33,7 @@ type normalizer struct {
 	twins  twins
 	store  *store
 	mapper mapper
+	shapes *shapes
 
 	events     uint64
 	byRule     []uint64 // filtered, by place in rules
@@ -45,8 +46,7 @@ type normalizer struct {
 	hookOnly   uint64
 	raw        schemas.RawEvent
 	kernel     schemas.KernelEvent
-	line       []byte
-	tailAt     int
+	packed     []byte
 }
 
 // open opens the input and normalizes it.
@@ -105,7 +105,7 @@ func normalize(ctx context.Context, env *tool.Env, r io.Reader, name string, opt
 
 func newNormalizer(env *tool.Env, opt Options) (*normalizer, error) {
 	n := &normalizer{
-		opt: opt, filtered: map[string]uint64{},
+		opt: opt, shapes: newShapes(), filtered: map[string]uint64{},
 	}
 	rules, err := parseRules(noiseText)
 	if err != nil {
@@ -120,7 +120,6 @@ func newNormalizer(env *tool.Env, opt Options) (*normalizer, error) {
 	if opt.ShowFiltered {
 		n.show = newShower(env.Stderr, env.Name)
 	}
-	n.tailAt = len((&schemas.KernelEvent{}).AppendJSON(nil, "")) - len(`,"event_type":0,"kind":"event_0","value":null}`)
 	return n, nil
 }
 
@@ -229,9 +228,10 @@ func (n *normalizer) writeAll(ctx context.Context, w *stream.Writer) error {
 		return err
 	}
 	n.tree.release()
-	out := &lineWriter{w: w, drop: n.drop, show: n.show, runID: n.in.Header().RunID}
-	err := n.store.each(func(place uint32, lines []byte) error {
-		return out.write(ctx, strconv.AppendUint(nil, uint64(pids[place]), 10), lines)
+	out := &lineWriter{w: w, shapes: n.shapes, drop: n.drop, show: n.show, runID: n.in.Header().RunID}
+	var pid [10]byte
+	err := n.store.each(func(place uint32, packed []byte) error {
+		return out.write(ctx, strconv.AppendUint(pid[:0], uint64(pids[place]), 10), packed)
 	})
 	if err == nil {
 		err = out.flush()

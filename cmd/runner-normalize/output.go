@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"strconv"
 
@@ -15,31 +14,30 @@ const blockSize = 64 << 10
 
 // lineWriter completes lines with what their place decides, seq and pid.
 type lineWriter struct {
-	w     *stream.Writer
-	drop  *dropper
-	show  *shower
-	runID string
-	seq   uint64
-	start []byte
-	block []byte
-	lines int
+	w      *stream.Writer
+	shapes *shapes
+	drop   *dropper
+	show   *shower
+	runID  string
+	seq    uint64
+	start  []byte
+	block  []byte
+	lines  int
 }
 
-// write writes the lines whose tails are given, of one process.
-func (o *lineWriter) write(ctx context.Context, pid, tails []byte) error {
+// write writes packed lines, of one process.
+func (o *lineWriter) write(ctx context.Context, pid, packed []byte) error {
 	if o.start == nil {
 		o.start = []byte(`{"schema":"` + schemas.SchemaKernelEvent + `","run_id":"` + o.runID + `","seq":`)
 		o.block = make([]byte, 0, blockSize+blockSize/4)
 	}
-	for len(tails) > 0 {
-		end := bytes.IndexByte(tails, '\n') + 1
+	for len(packed) > 0 {
 		from := len(o.block)
 		o.block = append(o.block, o.start...)
 		o.block = strconv.AppendUint(o.block, o.seq, 10)
 		o.block = append(o.block, `,"pid":`...)
 		o.block = append(o.block, pid...)
-		o.block = append(o.block, tails[:end]...)
-		tails = tails[end:]
+		o.block, packed = o.shapes.unpack(o.block, packed)
 		if size := len(o.block) - from; size > stream.MaxLine {
 			return tool.Failf(tool.ExitInput, "a kernel line would be %d bytes long, at most %d", size, stream.MaxLine)
 		}

@@ -37,17 +37,17 @@ const spanSize = 12
 
 func newStore(limit int) *store { return &store{limit: limit} }
 
-// add keeps one line's tail, its LF included.
-func (s *store) add(task uint32, tail []byte) error {
+// add keeps one packed line.
+func (s *store) add(task uint32, packed []byte) error {
 	if n := len(s.spans); n > 0 && s.spans[n-1].key == task {
-		s.spans[n-1].n += uint32(len(tail))
+		s.spans[n-1].n += uint32(len(packed))
 	} else {
-		s.spans = append(s.spans, span{task, uint32(len(s.arena)), uint32(len(tail))})
+		s.spans = append(s.spans, span{task, uint32(len(s.arena)), uint32(len(packed))})
 	}
-	if cap(s.arena)-len(s.arena) < len(tail) {
-		s.grow(len(tail))
+	if cap(s.arena)-len(s.arena) < len(packed) {
+		s.grow(len(packed))
 	}
-	s.arena = append(s.arena, tail...)
+	s.arena = append(s.arena, packed...)
 	s.lines++
 	if len(s.arena) >= s.limit {
 		return s.spill()

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"testing"
+
+	"runner/schemas"
+)
+
+func TestShapes(t *testing.T) {
+	s := newShapes()
+	var packed, want []byte
+	add := func(k schemas.KernelEvent) {
+		packed = s.pack(packed, &k)
+		want = append(append(want, k.AppendJSON(nil, "")[s.tailAt:]...), '\n')
+	}
+	for i := range 3 * maxShapes {
+		v := []byte("/a\"b\\\\\n")
+		switch i % 3 {
+		case 0:
+			v = nil
+		case 1:
+			v = []byte{}
+		}
+		k := schemas.KernelEvent{EventType: schemas.EventOpenat, Value: v, Has: schemas.KernelHasReturn, ReturnValue: int64(i), Status: schemas.StatusSuccess}
+		add(k)
+		add(k)
+		k.Status = ""
+		add(k)
+		k.Has, k.ReturnValue, k.EventType = 0, 0, 999
+		add(k)
+		k.EventType, k.Has, k.Resolve, k.Flags, k.Mode = 1, schemas.KernelHasResolve|schemas.KernelHasFlags|schemas.KernelHasMode, 1, 0o101, 2
+		k.AccessMode, k.Operations = schemas.AccessMode(k.Flags), schemas.OperationsOf(k.Flags)
+		add(k)
+	}
+	if len(s.texts) != maxShapes {
+		t.Errorf("%d shapes", len(s.texts))
+	}
+	var got []byte
+	for len(packed) > 0 {
+		got, packed = s.unpack(got, packed)
+	}
+	if string(got) != string(want) {
+		t.Error("lines changed")
+	}
+}
