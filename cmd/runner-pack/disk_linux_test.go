@@ -151,3 +151,16 @@ func TestMemory(t *testing.T) {
 		t.Errorf("peak of %d KiB resident, at most %d", rss, limit)
 	}
 }
+
+func TestTerminal(t *testing.T) {
+	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("SKIPPED, NOT TESTED: an archive to a terminal, no pseudo terminal here: ", err)
+	}
+	defer tty.Close()
+	var stderr bytes.Buffer
+	code := app().Call(t.Context(), bytes.NewReader(whole().build(t)), tty, &stderr, []string{"-o", "-"})
+	if code != 2 || !strings.Contains(stderr.String(), "hint: runner-pack -o run.tar.gz") {
+		t.Errorf("exit %d: %s", code, stderr.String())
+	}
+}
