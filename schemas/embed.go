@@ -22,6 +22,7 @@ var Forms = [...]Form{
 	{SchemaStageHealth, "stage-health-v0.schema.json", "", true},
 	{SchemaSurfaceEntry, "surface-entry-v0.schema.json", "", true},
 	{SchemaControl, "control-v0.schema.json", "", true},
+	{SchemaVerifyReport, "verify-report-v0.schema.json", "", false},
 	{SchemaManifest, "archive-manifest-v0.schema.json", "manifest.json", false},
 	{SchemaSurface, "capability-surface-v0.schema.json", "capability-surface.json", false},
 	{SchemaReport, "correlation-report-v0.schema.json", "correlation-report.json", false},

@@ -19,7 +19,8 @@ func TestFormsAndExamples(t *testing.T) {
 	named := map[string]bool{}
 	for _, f := range Forms {
 		named[f.File] = true
-		if !strings.Contains(string(readme), f.Schema) && !strings.Contains(string(readme), strings.TrimPrefix(f.Member, "layers/")) {
+		// Policy and SDK lines are specified elsewhere; the archive's list names them.
+		if !strings.Contains(string(readme), f.Schema) && (f.Member == "" || !strings.Contains(string(readme), f.Member)) {
 			t.Errorf("the specification does not name %s", f.Schema)
 		}
 		var doc struct {
@@ -68,6 +69,7 @@ func TestFormsAndExamples(t *testing.T) {
 func parseForm(schema string, b []byte) (err error) {
 	switch schema {
 	case SchemaHeader, SchemaTrailer: // package stream parses these
+	case SchemaVerifyReport: // written, never read
 	case SchemaRawEvent:
 		err = NewRawParser(testRun).Parse(b, new(RawEvent))
 	case SchemaKernelEvent:

@@ -9,6 +9,7 @@ const (
 	SchemaStageHealth  = "runner.stage_health.v0"
 	SchemaSurfaceEntry = "runner.surface_entry.v0"
 	SchemaControl      = "runner.control.v0"
+	SchemaVerifyReport = "runner.verify_report.v0"
 
 	SchemaEvent       = "assay.runner.event.v0"
 	SchemaKernelEvent = "assay.runner.kernel_event.v0"
