@@ -15,9 +15,8 @@ import (
 const usage = `
 usage: runner-normalize [flags] [FILE]
 
-Reads a kernel.raw stream from FILE or standard input and writes the stream
-kernel.normalized to standard output. Loader and runtime noise is dropped and
-counted; what was refused, written or created never is.
+Reads a kernel.raw stream from FILE or standard input, writes kernel.normalized.
+Noise is dropped and counted; what was refused, written or created never is.
 
   --drop EXPR        also drop lines for which this gojq program says true
   --canonical-pids   write the process's number in the fork tree as pid
@@ -31,7 +30,6 @@ exit: 0 done, 2 wrong arguments or a --drop program that fails on a line,
 
 examples:
   runner-exec --stream - -- ./agent.sh | runner-normalize >kernel.ndjson
-  runner-normalize --show-filtered raw.ndjson >/dev/null
   runner-normalize --drop '.value // "" | startswith("/tmp/cache/")' raw.ndjson
 `
 
@@ -51,10 +49,7 @@ func run(ctx context.Context, env *tool.Env) error {
 	if f.Bool("background") {
 		tool.Background()
 	}
-	return open(ctx, env, Options{
-		Drop: f.String("drop"), HasDrop: f.IsSet("drop"),
-		CanonicalPIDs: f.Bool("canonical-pids"), ShowFiltered: f.Bool("show-filtered"),
-	})
+	return open(ctx, env, Options{f.String("drop"), f.IsSet("drop"), f.Bool("canonical-pids"), f.Bool("show-filtered")})
 }
 
 func main() {
