@@ -72,14 +72,15 @@ var opNames = [...]string{"", "open", "creat", "openat", "openat2", "open_by_han
 var sourceNames = [...]string{"", "syscall", "cgroup", "io_uring"}
 
 const (
-	opOpen    = 1
-	opUringO2 = 7
-	opExec    = 8
-	opConnect = 11
-	opListen  = 16
-	opFork    = 33
-	opExit    = 34
-	opMove    = 35
+	opOpen       = 1
+	opUringO2    = 7
+	opExec       = 8
+	opConnect    = 11
+	opListen     = 16
+	opUringOther = 32
+	opFork       = 33
+	opExit       = 34
+	opMove       = 35
 )
 
 const (
@@ -124,7 +125,7 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 		CPU: le.Uint32(b[offCPU:]), CPUSeq: le.Uint64(b[offSeq:]),
 		Marks: publicMarks(marks),
 	}
-	if op <= opUringO2 && e.Source == "io_uring" {
+	if e.Source == "io_uring" && (op < opConnect || op > opListen) && op != opUringOther {
 		e.Marks |= schemas.MarkIOUring
 		e.Source = ""
 	}

@@ -10,8 +10,10 @@
 /* Redundant mode only: on kernels that skip a preempted program's siblings,
  * several copies of on_sys_exit share this mark, and the first one does the work. */
 struct mark_state {
-	u32 pending;
-	u32 copy;
+	u32 pending; /* number + 1 of the call that was entered and not yet told */
+	u32 copy;    /* which on_sys_enter wrote it */
+	u32 seen;    /* 0: the task's present call was entered before the probes came */
+	u32 pad;
 };
 
 struct {
@@ -180,9 +182,10 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 		struct mark_state *m = bpf_task_storage_get(&marks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 		if (m) {
-			if (!m->pending)
+			if (!m->pending && m->seen)
 				return 0;
 			m->pending = 0;
+			m->seen = 1;
 		}
 	}
 	c = counters_of(SLOT_EXIT);
@@ -256,6 +259,7 @@ int on_sys_enter(u64 *ctx)
 	}
 	m->pending = nr + 1;
 	m->copy = scratch_slot;
+	m->seen = 1;
 	return 0;
 }
 

@@ -29,6 +29,8 @@ type kernelMarkState struct {
 	_       structs.HostLayout
 	Pending uint32
 	Copy    uint32
+	Seen    uint32
+	Pad     uint32
 }
 
 type kernelScratch struct {

@@ -47,6 +47,8 @@ type Session struct {
 	progs []*ebpf.Program
 	links []link.Link
 	coll  []*ebpf.Collection
+
+	requests *ebpf.Map // of the io_uring object
 }
 
 // required are the tracepoint programs without which nothing is claimed, in
@@ -292,6 +294,7 @@ func (s *Session) Stats() (Stats, error) {
 			out.Lost += c.Lost
 		}
 	}
+	out.IOUringUnmapped += s.unfinished()
 	for _, p := range s.progs {
 		st, err := p.Stats()
 		if err != nil {

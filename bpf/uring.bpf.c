@@ -19,6 +19,28 @@ struct io_open {
 	struct open_how how;
 };
 
+struct io_unlink {
+	s32 dfd;
+	s32 flags;
+	struct filename *filename;
+};
+
+struct io_mkdir {
+	s32 dfd;
+	u16 mode;
+	struct filename *filename;
+};
+
+struct io_rename {
+	s32 old_dfd, new_dfd;
+	struct filename *oldpath, *newpath;
+};
+
+struct io_link { /* symlinks too: the old path is the target's text */
+	s32 old_dfd, new_dfd;
+	struct filename *oldpath, *newpath;
+};
+
 struct io_kiocb {
 	u8 opcode;
 };
@@ -29,19 +51,32 @@ struct io_uring_cqe {
 };
 #pragma clang attribute pop
 
-enum { OPCODE_OPENAT = 18, OPCODE_OPENAT2 = 28 };
+/* include/uapi/linux/io_uring.h */
+enum {
+	OPCODE_OPENAT = 18,
+	OPCODE_OPENAT2 = 28,
+	OPCODE_RENAMEAT = 35,
+	OPCODE_UNLINKAT = 36,
+	OPCODE_MKDIRAT = 37,
+	OPCODE_SYMLINKAT = 38,
+	OPCODE_LINKAT = 39,
+	OPCODE_FTRUNCATE = 55,
+	OPCODE_BIND = 56,
+	OPCODE_LISTEN = 57,
+};
 
 struct request {
 	u64 flags, mode, resolve;
 	u64 cgid;
-	s32 dfd;
+	s32 dfd, dfd2;
 	u32 file_slot;
 	u32 tgid, tid;
-	u32 opcode;
-	u32 ulen;
+	u32 op;
+	u32 ulen, ulen2;
 	u32 marks;
 	u32 pad;
 	u8 upath[UPATH_MAX];
+	u8 upath2[UPATH_MAX];
 };
 
 /* Requests between submission and completion. A full map is counted. */
@@ -61,22 +96,24 @@ struct {
 	__type(value, struct request);
 } blank SEC(".maps");
 
-/* Operations on paths that this object does not decode, by opcode. */
-INLINE bool names_a_path(u8 opcode)
+/* Puts a kept path and the directory it starts from. Returns the new offset. */
+INLINE u64 put_kept(struct scratch *s, u32 key, u64 off, const u8 *from, u64 n, s32 dfd, u32 *clen)
 {
-	switch (opcode) {
-	case 35: /* RENAMEAT */
-	case 36: /* UNLINKAT */
-	case 37: /* MKDIRAT */
-	case 38: /* SYMLINKAT */
-	case 39: /* LINKAT */
-	case 42: /* SETXATTR */
-	case 55: /* FTRUNCATE */
-	case 56: /* BIND */
-	case 57: /* LISTEN */
-		return true;
-	}
-	return false;
+	struct path_pair base;
+
+	if (n > UPATH_MAX - 1)
+		n = UPATH_MAX - 1;
+	BARRIER(n);
+	n &= UPATH_MAX - 1;
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		return off;
+	if (bpf_probe_read_kernel(&s->blob[off], n, from))
+		s->r.marks |= MARK_UFAULT;
+	base_path(n && s->blob[off] == '/', dfd, &base);
+	off += n;
+	*clen = put_path(key, off, base.mnt, base.dentry);
+	return off + *clen;
 }
 
 INLINE void tell(struct request *q, s64 res, u32 marks, u32 slot)
@@ -84,8 +121,7 @@ INLINE void tell(struct request *q, s64 res, u32 marks, u32 slot)
 	u32 key = (slot == SLOT_URING_SUBMIT ? SCRATCH_SUBMIT : SCRATCH_COMPLETE) * ncpus + bpf_get_smp_processor_id();
 	struct counters *c = counters_of(slot);
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct path_pair base;
-	u64 off = 0, n;
+	u64 off = 0;
 
 	if (!c)
 		return;
@@ -93,7 +129,7 @@ INLINE void tell(struct request *q, s64 res, u32 marks, u32 slot)
 		__sync_fetch_and_add(&c->scratch_missing, 1);
 		return;
 	}
-	begin(&s->r, q->opcode == OPCODE_OPENAT ? OP_IO_URING_OPENAT : OP_IO_URING_OPENAT2, 0, res);
+	begin(&s->r, q->op, 0, res);
 	/* a kernel worker may complete it: the request's own task is the actor */
 	s->r.tgid = q->tgid;
 	s->r.tid = q->tid;
@@ -102,27 +138,117 @@ INLINE void tell(struct request *q, s64 res, u32 marks, u32 slot)
 	s->r.flags = q->flags;
 	s->r.mode = q->mode;
 	s->r.resolve = q->resolve;
-	s->r.marks = marks | MARK_ARGS | q->marks;
-	if (!(marks & MARK_NORET) && res >= 0 && !q->file_slot) {
+	s->r.marks = marks | q->marks;
+	if (q->op <= OP_IO_URING_OPENAT2 && !(marks & MARK_NORET) && res >= 0 && !q->file_slot) {
 		off = s->r.clen1 = put_file(key, 0, fd_file(res));
 	} else {
 		s->r.marks |= MARK_HAS_U1 | MARK_HAS_BASE1;
-		n = q->ulen;
-		if (n > UPATH_MAX - 1)
-			n = UPATH_MAX - 1;
-		BARRIER(n);
-		n &= UPATH_MAX - 1;
-		if (bpf_probe_read_kernel(&s->blob[0], n, q->upath))
-			s->r.marks |= MARK_UFAULT;
-		s->r.ulen1 = n;
-		base_path(n && s->blob[0] == '/', q->dfd, &base);
-		s->r.clen1 = put_path(key, n, base.mnt, base.dentry);
-		off = n + s->r.clen1;
+		s->r.ulen1 = q->ulen;
+		off = put_kept(s, key, 0, q->upath, q->ulen, q->dfd, &s->r.clen1);
+		if (q->marks & MARK_HAS_BASE2) {
+			s->r.ulen2 = q->ulen2;
+			off = put_kept(s, key, off, q->upath2, q->ulen2, q->dfd2, &s->r.clen2);
+		}
 	}
 	BARRIER(off);
 	if (off > BLOB_LAST)
 		off = BLOB_LAST;
 	emit(&s->r, REC_SIZE + off, c);
+}
+
+INLINE u32 keep_name(u8 *to, struct filename *name, u32 *marks)
+{
+	const char *text = NULL;
+	s64 n;
+
+	READ(text, name, name);
+	n = bpf_probe_read_kernel_str(to, UPATH_MAX, text);
+	if (n > 0)
+		return n - 1;
+	*marks |= MARK_UFAULT;
+	return 0;
+}
+
+/* Keeps what the request says; false for an operation that is not decoded. */
+INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
+{
+	/* the command area is the request's first member */
+	struct filename *name = NULL, *name2 = NULL;
+	u16 mode = 0;
+
+	q->marks = q->flags = q->mode = q->resolve = q->file_slot = 0;
+	switch (opcode) {
+	case OPCODE_OPENAT:
+	case OPCODE_OPENAT2: {
+		struct io_open *o = (void *)req;
+
+		q->op = opcode == OPCODE_OPENAT ? OP_IO_URING_OPENAT : OP_IO_URING_OPENAT2;
+		q->marks = MARK_ARGS;
+		READ(q->dfd, o, dfd);
+		READ(q->file_slot, o, file_slot);
+		READ(q->flags, o, how.flags);
+		READ(q->mode, o, how.mode);
+		READ(q->resolve, o, how.resolve);
+		READ(name, o, filename);
+		break;
+	}
+	case OPCODE_UNLINKAT: {
+		struct io_unlink *u = (void *)req;
+		s32 flags = 0;
+
+		READ(flags, u, flags);
+		q->op = flags & 0x200 ? OP_RMDIR : OP_UNLINK; /* AT_REMOVEDIR */
+		READ(q->dfd, u, dfd);
+		READ(name, u, filename);
+		break;
+	}
+	case OPCODE_MKDIRAT: {
+		struct io_mkdir *m = (void *)req;
+
+		q->op = OP_MKDIR;
+		q->marks = MARK_MODE;
+		READ(mode, m, mode);
+		q->mode = mode;
+		READ(q->dfd, m, dfd);
+		READ(name, m, filename);
+		break;
+	}
+	case OPCODE_RENAMEAT: {
+		struct io_rename *r = (void *)req;
+
+		q->op = OP_RENAME;
+		q->marks = MARK_HAS_U2 | MARK_HAS_BASE2;
+		READ(q->dfd, r, old_dfd);
+		READ(q->dfd2, r, new_dfd);
+		READ(name, r, oldpath);
+		READ(name2, r, newpath);
+		break;
+	}
+	case OPCODE_LINKAT: {
+		struct io_link *l = (void *)req;
+
+		q->op = OP_LINK;
+		q->marks = MARK_HAS_U2 | MARK_HAS_BASE2;
+		READ(q->dfd, l, old_dfd);
+		READ(q->dfd2, l, new_dfd);
+		READ(name, l, oldpath);
+		READ(name2, l, newpath);
+		break;
+	}
+	case OPCODE_SYMLINKAT: {
+		struct io_link *l = (void *)req;
+
+		q->op = OP_SYMLINK; /* its second text, the target, is not kept */
+		READ(q->dfd, l, new_dfd);
+		READ(name, l, newpath);
+		break;
+	}
+	default:
+		return false;
+	}
+	q->ulen = keep_name(q->upath, name, &q->marks);
+	q->ulen2 = q->marks & MARK_HAS_BASE2 ? keep_name(q->upath2, name2, &q->marks) : 0;
+	return true;
 }
 
 SEC("tp_btf/io_uring_submit_req")
@@ -131,55 +257,36 @@ int on_submit(u64 *ctx)
 	struct io_kiocb *req = (struct io_kiocb *)ctx[0];
 	u64 id = bpf_get_current_pid_tgid(), key = (u64)req;
 	struct counters *c = counters_of(SLOT_URING_SUBMIT);
-	struct io_open *open = (void *)req; /* the command area is the request's first member */
-	struct filename *name = NULL;
 	struct request *q;
-	const char *text = NULL;
 	u8 opcode = req->opcode;
 	u32 zero = 0;
-	s64 n;
 
 	if (!c || bpf_current_task_under_cgroup(&scope, 0) != 1)
 		return 0;
-	if (opcode != OPCODE_OPENAT && opcode != OPCODE_OPENAT2) {
-		if (names_a_path(opcode)) {
-			struct rec r;
+	if (opcode == OPCODE_FTRUNCATE || opcode == OPCODE_BIND || opcode == OPCODE_LISTEN) {
+		struct rec r;
 
-			begin(&r, OP_IO_URING_OTHER, 0, 0);
-			r.flags = opcode;
-			r.marks = MARK_NORET | MARK_ARGS;
-			r.source = SOURCE_IO_URING;
-			__sync_fetch_and_add(&c->io_uring_unmapped, 1);
-			emit(&r, sizeof(r), c);
-		}
+		begin(&r, OP_IO_URING_OTHER, 0, 0);
+		r.flags = opcode;
+		r.marks = MARK_NORET | MARK_ARGS;
+		r.source = SOURCE_IO_URING;
+		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
+		emit(&r, sizeof(r), c);
 		return 0;
 	}
 	/* A request that was told to stay silent on success never completes in view:
 	 * its memory comes back with the next one. */
 	q = bpf_map_lookup_elem(&requests, &key);
-	if (q)
+	if (q) {
 		tell(q, 0, MARK_NORET, SLOT_URING_SUBMIT);
+		bpf_map_delete_elem(&requests, &key);
+	}
 	q = bpf_map_lookup_elem(&blank, &zero);
-	if (!q)
+	if (!q || !keep(q, req, opcode))
 		return 0;
-	q->marks = 0;
 	q->tgid = id >> 32;
 	q->tid = (u32)id;
 	q->cgid = bpf_get_current_cgroup_id();
-	q->opcode = opcode;
-	READ(q->dfd, open, dfd);
-	READ(q->file_slot, open, file_slot);
-	READ(q->flags, open, how.flags);
-	READ(q->mode, open, how.mode);
-	READ(q->resolve, open, how.resolve);
-	READ(name, open, filename);
-	READ(text, name, name);
-	n = bpf_probe_read_kernel_str(q->upath, UPATH_MAX, text);
-	if (n <= 0) {
-		q->marks |= MARK_UFAULT;
-		n = 1;
-	}
-	q->ulen = n - 1;
 	if (bpf_map_update_elem(&requests, &key, q, 0))
 		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
 	return 0;

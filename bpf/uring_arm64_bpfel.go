@@ -32,14 +32,17 @@ type uringRequest struct {
 	Resolve  uint64
 	Cgid     uint64
 	Dfd      int32
+	Dfd2     int32
 	FileSlot uint32
 	Tgid     uint32
 	Tid      uint32
-	Opcode   uint32
+	Op       uint32
 	Ulen     uint32
+	Ulen2    uint32
 	Marks    uint32
 	Pad      uint32
 	Upath    [4096]uint8
+	Upath2   [4096]uint8
 }
 
 type uringScratch struct {

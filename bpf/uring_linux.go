@@ -42,6 +42,7 @@ func (s *Session) attachUringObject(shared map[string]*ebpf.Map) error {
 	if err != nil {
 		return err
 	}
+	s.requests = coll.Maps[uringMapRequests]
 	if err := s.trace(coll.Programs[uringProgOnComplete]); err != nil {
 		return err
 	}
@@ -95,4 +96,18 @@ func sameParams(t *btf.Typedef, want []string) error {
 		}
 	}
 	return nil
+}
+
+// unfinished counts requests that were submitted and never completed in view: the
+// program asked io_uring to stay silent, or ended first.
+func (s *Session) unfinished() (n uint64) {
+	if s.requests == nil {
+		return 0
+	}
+	var key uint64
+	value := make([]byte, s.requests.ValueSize())
+	for it := s.requests.Iterate(); it.Next(&key, value); {
+		n++
+	}
+	return n
 }

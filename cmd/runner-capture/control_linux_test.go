@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"runner/schemas"
+)
+
+func TestReadControl(t *testing.T) {
+	const started = `{"schema":"runner.control.v0","op":"started","command":["a"],"agent_shim":"none","env_keys":[],"inherited_fds":0}` + "\n"
+	const finished = `{"schema":"runner.control.v0","op":"finished","exit_code":0,"signal":null}` + "\n"
+	for _, c := range []struct {
+		name, in, ops string
+		lost          bool
+		fails         bool
+	}{
+		{"whole", started + finished, "started finished", false, false},
+		{"what follows is not read", started + finished + "junk", "started finished", false, false},
+		{"end before finished", started, "started", true, true},
+		{"nothing at all", "", "", true, true},
+		{"half a line is not a line", started + strings.TrimSuffix(finished, "\n"), "started", true, true},
+		{"another schema", strings.Replace(started, "control", "contro1", 1), "", false, true},
+		{"not JSON", "stop\n", "", false, true},
+	} {
+		var ops []string
+		err := readControl(strings.NewReader(c.in), func(l schemas.Control) { ops = append(ops, l.Op) })
+		if got := strings.Join(ops, " "); got != c.ops || (err != nil) != c.fails || errors.Is(err, errSupervisorLost) != c.lost {
+			t.Errorf("%s: operations %q, error %v", c.name, got, err)
+		}
+	}
+}
