@@ -105,4 +105,8 @@ func fakeCapture() {
 	if err := w.Seal(schemas.StatusComplete); err != nil {
 		die(5, "runner-capture: error: %v", err)
 	}
+	if how == "linger" {
+		os.WriteFile("sealed", nil, 0o600)
+		time.Sleep(20 * time.Second)
+	}
 }

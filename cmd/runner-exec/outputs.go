@@ -19,6 +19,8 @@ type outputs struct {
 	keep    [len(keepNames)]*tool.AtomicFile // --keep DIR
 	keepDir string
 	madeDir bool
+	archive string      // runner-pack's file, "" once it is to stay
+	before  os.FileInfo // what had the archive's name before the run, or nil
 }
 
 // openOutputs opens what will be written and proves that the archive can be
@@ -48,6 +50,8 @@ func (out *outputs) open(o Options) (err error) {
 		return fmt.Errorf("creating the archive: %w", err)
 	}
 	probe.Abort()
+	out.archive = o.Archive
+	out.before, _ = os.Lstat(o.Archive)
 	if o.Keep == "" {
 		return nil
 	}
@@ -67,6 +71,7 @@ func (out *outputs) open(o Options) (err error) {
 
 // commit gives the files their names. Called once every stage has succeeded.
 func (out *outputs) commit() error {
+	out.archive = ""
 	if out.stream != nil {
 		return out.stream.Commit()
 	}
@@ -82,8 +87,16 @@ func (out *outputs) commit() error {
 	return nil
 }
 
-// discard drops what was not committed.
+// discard drops what was not committed. A stage can be killed between its last
+// byte and its end; then runner-pack may have written an archive of a run that
+// failed, and that goes too.
 func (out *outputs) discard() {
+	if out.archive != "" {
+		now, err := os.Lstat(out.archive)
+		if err == nil && (out.before == nil || !os.SameFile(out.before, now)) {
+			os.Remove(out.archive)
+		}
+	}
 	if out.stream != nil {
 		out.stream.Abort()
 	}
