@@ -102,17 +102,22 @@ func (v *verifier) checkAmbiguities(captured bool) {
 		return
 	}
 	n := v.alike[[2]string{ruleReportAmbiguity, member}]
-	for _, code := range want {
-		if !slices.Contains(has, code) {
-			v.add(ruleReportAmbiguity, member, 0, "%q is missing, it follows from the layers", code)
-		}
-	}
-	for _, code := range has {
-		if !slices.Contains(want, code) {
-			v.add(ruleReportAmbiguity, member, 0, "%q does not follow from the layers", code)
-		}
-	}
+	v.lacking(want, has, "%q is missing, it follows from the layers")
+	v.lacking(has, want, "%q does not follow from the layers")
 	if v.alike[[2]string{ruleReportAmbiguity, member}] == n {
 		v.add(ruleReportAmbiguity, member, 0, "the codes are repeated or not in order")
+	}
+}
+
+// lacking reports the codes of a that b does not have.
+func (v *verifier) lacking(a, b []string, format string) {
+	in := map[string]bool{}
+	for _, code := range b {
+		in[code] = true
+	}
+	for _, code := range a {
+		if !in[code] {
+			v.add(ruleReportAmbiguity, bundle.ReportName, 0, format, code)
+		}
 	}
 }

@@ -129,6 +129,9 @@ var compiled = sync.OnceValue(func() map[string]*jsonschema.Schema {
 })
 
 func (v *verifier) documentSchema(spec bundle.Spec, b []byte) bool {
+	if len(b) > maxSchemaChecked {
+		return true
+	}
 	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 	if err != nil {
 		v.add(ruleDocumentSchema, spec.Name, 0, "not valid JSON: %v", err)

@@ -14,6 +14,7 @@ const (
 	noteContractOnly = "contract_only_mode"
 	noteKernel       = "s2_kernel_capture"
 	noteLoss         = "s2_kernel_loss"
+	noteBlind        = "s2_blind_spots"
 	notePolicy       = "s4_policy_capture"
 	noteSDK          = "s5_sdk_capture"
 )
@@ -111,6 +112,9 @@ func (v *verifier) checkKernelNote() {
 	}
 	if len(texts) == 0 {
 		return
+	}
+	if v.events.own() && len(v.noteTexts(noteBlind)) != 1 {
+		v.fault(ruleHealthNote, "%d notes %s, expected one beside %s", len(v.noteTexts(noteBlind)), noteBlind, noteKernel)
 	}
 	f := v.noteFields(noteKernel)
 	if want := strconv.FormatUint(v.kernel.lines, 10); f["monitor_events"] != want {

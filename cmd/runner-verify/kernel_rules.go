@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/netip"
 	"strconv"
-	"unicode/utf8"
 
 	"runner/schemas"
 )
@@ -68,8 +67,6 @@ func isText(v []byte) bool {
 	_, err := schemas.Untext(string(v))
 	return err == nil
 }
-
-func validUTF8(b []byte) bool { return utf8.Valid(b) }
 
 func number(n *int) string {
 	if n == nil {

@@ -10,8 +10,12 @@ const (
 	maxLine  = stream.MaxLine // bytes of a line, its LF included
 	maxDepth = 16             // nesting of JSON; the contract's own is 4
 
-	// A surface up to this size is also checked by its JSON Schema and shown to
-	// assertions; a larger one is checked by the streaming parser alone.
+	// A document up to this size is checked by its JSON Schema as well. The strict
+	// parsers, which take the same, need a fraction of its memory.
+	maxSchemaChecked = 1 << 20
+
+	// A surface up to this size is kept in memory and shown to assertions; a larger
+	// one goes to a scratch file.
 	maxWholeSurface = 4 << 20
 
 	// Distinct tool-call ids in a layer, kept in memory for the correlation.
@@ -23,10 +27,10 @@ const (
 var memberLimits = map[string]int64{
 	bundle.ManifestName: 64 << 10,
 	bundle.HealthName:   1 << 20,
-	bundle.ReportName:   16 << 20,
+	bundle.ReportName:   4 << 20,
 	bundle.EventsName:   4 << 20,
-	bundle.PolicyName:   64 << 20,
-	bundle.SDKName:      64 << 20,
+	bundle.PolicyName:   32 << 20,
+	bundle.SDKName:      32 << 20,
 }
 
 // nested returns the deepest nesting of arrays and objects in a JSON text, which

@@ -23,9 +23,8 @@ again from the layers, and compares. A valid archive is summarised on standard
 output; findings go to standard error, one a line.
 
 Flags:
-  --require K=V,…  demand more of the record: kernel=complete drops=0
-                   cgroup=clean correlation=clean policy=present
-                   sdk=self_reported … (a wrong key or value lists them all)
+  --require K=V,…  demand more: kernel=complete drops=0 cgroup=clean policy=present
+                   correlation=clean … (a wrong key or value lists them all)
   --assert EXPR    demand that a jq expression over {manifest, health, surface,
                    report, events} holds
   --json           write one JSON document instead of text
@@ -33,8 +32,8 @@ Flags:
   -h, --help       print this help; --version prints the version
 
 Exit codes:
-  0 valid, all demands met    1 not valid, or a demand not met    2 wrong call
-  3 not a whole archive       5 reading or writing failed
+  0 valid, all demands met   1 not valid, or a demand not met   2 wrong call
+  3 not a whole archive      5 reading or writing failed
 
 Examples:
   runner-verify run.tar.gz

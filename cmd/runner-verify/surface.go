@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"unicode/utf8"
 
 	"runner/cmd/internal/tool"
 	"runner/schemas"
@@ -92,6 +93,7 @@ type surfaceReader struct {
 	set   int // index of the open set
 	first bool
 	raw   []byte // the value's JSON string
+	again []byte // the same in canonical form
 	value []byte
 	last  []byte // the value before, in the same set
 }
@@ -227,7 +229,8 @@ func (s *surfaceReader) str() error {
 		s.value = append(s.value[:0], text...)
 	}
 	// The strict form also excludes control characters and bad UTF-8.
-	if again := schemas.AppendQuote(nil, s.value); !bytes.Equal(again, s.raw) || !validUTF8(s.value) {
+	s.again = schemas.AppendQuote(s.again[:0], s.value)
+	if !bytes.Equal(s.again, s.raw) || !utf8.Valid(s.value) {
 		return badForm("%.100q is not in canonical form", s.raw)
 	}
 	return nil
