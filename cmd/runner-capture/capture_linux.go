@@ -289,21 +289,35 @@ func (r *recorder) ready() error {
 		if err := r.lines.value(startedLine(r.opt.runID, &schemas.Control{AgentShim: "none"})); err != nil {
 			return output(err)
 		}
-		go r.watch(r.ev.n.out == 0)
+		go r.watch(true)
 	}
 	return nil
 }
 
-// watch waits for the cgroup to become empty; first for the first process, when
-// the cgroup may not have one yet.
+// watch waits for the cgroup to become empty. A cgroup that was there before may
+// not have its first process yet: then it waits for that one, or for an event that
+// says it has come and gone.
 func (r *recorder) watch(first bool) {
+	err := error(nil)
 	if first {
-		if err := cgroup.Wait(r.ctx, r.opt.cgroup, true); err != nil {
-			r.tell(news{fail: fmt.Errorf("watching the cgroup: %w", err)})
-			return
+		ctx, cancel := context.WithCancel(r.ctx)
+		go func() {
+			defer cancel()
+			select {
+			case <-r.ev.first:
+			case <-ctx.Done():
+			}
+		}()
+		err = cgroup.Wait(ctx, r.opt.cgroup, true)
+		cancel()
+		if r.ctx.Err() == nil && errors.Is(err, context.Canceled) {
+			err = nil
 		}
 	}
-	if err := cgroup.Wait(r.ctx, r.opt.cgroup, false); err != nil {
+	if err == nil {
+		err = cgroup.Wait(r.ctx, r.opt.cgroup, false)
+	}
+	if err != nil {
 		r.tell(news{fail: fmt.Errorf("watching the cgroup: %w", err)})
 		return
 	}

@@ -16,8 +16,8 @@ func TestReadControl(t *testing.T) {
 		lost          bool
 		fails         bool
 	}{
-		{"whole", started + finished, "started finished", false, false},
-		{"what follows is not read", started + finished + "junk", "started finished", false, false},
+		{"whole, then gone before the seal", started + finished, "started finished", false, true},
+		{"a line too many", started + finished + finished, "started finished", false, true},
 		{"end before finished", started, "started", true, true},
 		{"nothing at all", "", "", true, true},
 		{"half a line is not a line", started + strings.TrimSuffix(finished, "\n"), "started", true, true},

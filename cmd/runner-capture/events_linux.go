@@ -25,6 +25,7 @@ type events struct {
 
 	tasks   map[uint32]struct{} // live thread ids seen in the scope
 	lastTID uint32
+	first   chan struct{} // closed by the first event that is not the canary's
 
 	// While a canary runs, every event waits here: which process is the canary is
 	// known only once its one open came through.
@@ -42,7 +43,7 @@ type pending struct {
 }
 
 func newEvents(runID string, out *lines) *events {
-	return &events{runID: runID, out: out, tasks: map[uint32]struct{}{}}
+	return &events{runID: runID, out: out, tasks: map[uint32]struct{}{}, first: make(chan struct{})}
 }
 
 // record takes one ring record.
@@ -121,6 +122,9 @@ func (v *events) event(e *schemas.RawEvent, dec bpf.Decoded) error {
 	}
 	if e.Marks != 0 {
 		v.marks(e.Marks)
+	}
+	if v.seq == 0 {
+		close(v.first)
 	}
 	e.Seq = v.seq
 	v.seq++

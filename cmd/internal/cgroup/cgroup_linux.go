@@ -53,7 +53,10 @@ func Own() (string, error) {
 		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 			continue
 		}
-		return filepath.Join(point, rel), nil
+		dir := filepath.Join(point, rel)
+		if IsV2(dir) { // another mount may lie over this one
+			return dir, nil
+		}
 	}
 	if err := sc.Err(); err != nil {
 		return "", err
@@ -97,8 +100,7 @@ func Populated(dir string) (bool, error) {
 	return false, fmt.Errorf("%s/cgroup.events: no line populated", dir)
 }
 
-// Wait returns when the cgroup's populated state is want, or, for true, has been
-// since the call, or when ctx ends. The
+// Wait returns when the cgroup's populated state is want, or when ctx ends. The
 // kernel reports a change as POLLPRI on cgroup.events.
 func Wait(ctx context.Context, dir string, want bool) error {
 	f, err := os.Open(filepath.Join(dir, "cgroup.events"))
@@ -120,12 +122,8 @@ func Wait(ctx context.Context, dir string, want bool) error {
 			return err
 		}
 		fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}
-		changed, err := unix.Poll(fds, 100)
-		if err != nil && err != unix.EINTR {
+		if _, err := unix.Poll(fds, 100); err != nil && err != unix.EINTR {
 			return err
-		}
-		if want && changed > 0 && fds[0].Revents&unix.POLLPRI != 0 {
-			return nil // it was populated, be it for a moment only
 		}
 	}
 }
@@ -133,28 +131,44 @@ func Wait(ctx context.Context, dir string, want bool) error {
 // Kill kills every process in the cgroup and below (cgroup.kill, Linux 5.14; by
 // hand before) and waits until they are gone, at most limit.
 func Kill(dir string, limit time.Duration) error {
-	if err := os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0); err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if err := killEach(dir); err != nil {
-			return err
-		}
+	if err := kill(dir); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	return Wait(ctx, dir, false)
 }
 
-func killEach(dir string) error {
-	pids, err := Processes(dir)
+func kill(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, "cgroup.kill"), os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, e := os.Stat(dir); e != nil {
+			return e
+		}
+		return killEach(dir)
+	}
 	if err != nil {
 		return err
 	}
-	for _, p := range pids {
-		unix.Kill(p, unix.SIGKILL)
+	defer f.Close()
+	_, err = f.WriteString("1")
+	return err
+}
+
+// killEach kills by hand, again and again until a listing is empty, because a
+// process can fork between the listing and its end.
+func killEach(dir string) error {
+	for range 1000 {
+		pids, err := Processes(dir)
+		if err != nil || len(pids) == 0 {
+			return err
+		}
+		for _, p := range pids {
+			unix.Kill(p, unix.SIGKILL)
+		}
+		time.Sleep(time.Millisecond)
 	}
-	return nil
+	return fmt.Errorf("processes in %s do not end", dir)
 }
 
 // Processes lists the processes in the cgroup and below.
