@@ -22,6 +22,7 @@ const (
 // attachRedundant adds the further copies of on_sys_exit (the base object holds
 // the first) and the on_sys_enter programs that open the mark.
 func (s *Session) attachRedundant(shared map[string]*ebpf.Map) error {
+	s.copied = map[*ebpf.Program]bool{s.coll[0].Programs[kernelProgOnSysExit]: true}
 	for i := range uint32(redundantEnters) {
 		if err := s.copyOf(kernelProgOnSysEnter, i, shared); err != nil {
 			return fmt.Errorf("redundant copy %d of the entry probe: %w", i, err)
@@ -50,6 +51,7 @@ func (s *Session) copyOf(prog string, slot uint32, shared map[string]*ebpf.Map) 
 	if err != nil {
 		return err
 	}
+	s.copied[coll.Programs[prog]] = true
 	return s.trace(coll.Programs[prog])
 }
 

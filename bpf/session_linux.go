@@ -32,7 +32,8 @@ type Stats struct {
 	CompatUnmapped         uint64
 	IOUringUnmapped        uint64
 	Lost                   uint64 // redundant mode: calls that no copy saw
-	RecursionMisses        uint64 // runs that the kernel skipped, all programs
+	RecursionMisses        uint64 // runs that the kernel skipped, of programs without copies
+	CoveredMisses          uint64 // redundant mode: of programs with copies; Lost says what that cost
 }
 
 // Session is an attached set of probes. Not safe for concurrent use.
@@ -48,7 +49,8 @@ type Session struct {
 	links []link.Link
 	coll  []*ebpf.Collection
 
-	requests *ebpf.Map // of the io_uring object
+	requests *ebpf.Map              // of the io_uring object
+	copied   map[*ebpf.Program]bool // redundant mode: several of the same
 }
 
 // required are the tracepoint programs without which nothing is claimed, in
@@ -300,7 +302,11 @@ func (s *Session) Stats() (Stats, error) {
 		if err != nil {
 			return out, fmt.Errorf("reading recursion misses: %w", err)
 		}
-		out.RecursionMisses += st.RecursionMisses
+		if s.copied[p] {
+			out.CoveredMisses += st.RecursionMisses
+		} else {
+			out.RecursionMisses += st.RecursionMisses
+		}
 	}
 	return out, nil
 }

@@ -207,8 +207,9 @@ func TestOpenFlags(t *testing.T) {
 		{0, "read", "[]"},
 		{577, "write", `["create","truncate"]`},
 		{0o2 | 0o100 | 0o200 | 0o400, "read_write", `["create","exclusive"]`},
+		{0o100 | 0o400, "read", `["create"]`},
 		{3 | 0o2000, "unknown", `["append"]`},
-		{1<<63 | 0o3500, "read", `["create","truncate","append","exclusive"]`},
+		{1<<63 | 0o3300, "read", `["create","truncate","append","exclusive"]`},
 	} {
 		if got := AccessMode(c.flags); got != c.access {
 			t.Errorf("AccessMode(%#o) = %s, want %s", c.flags, got, c.access)

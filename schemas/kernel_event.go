@@ -68,7 +68,7 @@ func AccessMode(flags uint64) string { return AccessModes[flags&3] }
 
 // OperationsOf are the hints in open flags (Linux's generic O_ values).
 func OperationsOf(flags uint64) (o OperationFlags) {
-	for i, bit := range [...]uint64{0o100, 0o1000, 0o2000, 0o400} {
+	for i, bit := range [...]uint64{0o100, 0o1000, 0o2000, 0o200} {
 		if flags&bit != 0 {
 			o |= 1 << i
 		}

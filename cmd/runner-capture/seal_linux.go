@@ -79,7 +79,7 @@ func (r *recorder) seal(st bpf.Stats) error {
 			"user_fault": n.userFault, "user_truncated": n.userTruncated,
 			"path_fault": n.pathFault, "path_truncated": n.pathTruncated, "lexical": n.lexical,
 			"escapes": n.escapes, "survivors_killed": n.survivorsKilled,
-			"spooled_bytes": r.sp.Spooled, "inherited_fds": n.inheritedFD,
+			"spooled_bytes": r.sp.Spooled, "inherited_fds": n.inheritedFD, "covered_misses": st.CoveredMisses,
 		},
 	}
 	status := schemas.StatusComplete

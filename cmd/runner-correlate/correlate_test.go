@@ -306,7 +306,7 @@ func TestEveryLossMakesTheLayerPartial(t *testing.T) {
 			t.Errorf("%s: %s %q", cause, h.KernelLayer, h.Notes)
 		}
 	}
-	h := joined(t, input{counters: map[string]uint64{"recursion_misses": 9}, facts: map[string]string{"redundant": "on"}}).health
+	h := joined(t, input{counters: map[string]uint64{"covered_misses": 9}, facts: map[string]string{"redundant": "on: lost=0"}}).health
 	if h.KernelLayer != schemas.LayerComplete {
 		t.Errorf("recursion misses that the redundant mode covers: %s %q", h.KernelLayer, h.Notes)
 	}

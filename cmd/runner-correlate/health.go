@@ -31,13 +31,6 @@ func difference(a, b uint64) string {
 	return strconv.FormatUint(max(a, b)-min(a, b), 10)
 }
 
-// provedNoLoss reports whether the redundant copy of the hooks vouches for the
-// events that a skipped hook would have missed.
-func (c *capture) provedNoLoss() bool {
-	r := c.fact("redundant")
-	return r == "on" || r == "on: lost=0"
-}
-
 func (c *capture) redundantLoss() string {
 	lost, ok := strings.CutPrefix(c.fact("redundant"), "on: lost=")
 	if !ok || lost == "0" {
@@ -101,7 +94,7 @@ func (c *capture) causes() []string {
 	var list []string
 	for _, r := range counterRules {
 		n := c.n(r.name)
-		if n == 0 || r.role != loss && r.role != escape || r.name == "recursion_misses" && c.provedNoLoss() {
+		if n == 0 || r.role != loss && r.role != escape {
 			continue
 		}
 		list = append(list, fmt.Sprintf("%s=%d", r.name, n))
@@ -134,13 +127,13 @@ func health(runID string, c *capture, normalize *schemas.StageHealth, lines uint
 		}
 	}
 	h.NetworkCoverage, h.EndpointScope = net.Fields(h.KernelLayer)
-	h.Notes = notes(&h, c, causes, lines)
+	h.Notes = notes(&h, c, normalize, causes, lines)
 	h.Notes = append(h.Notes, c.h.Notes...)
 	h.Notes = append(h.Notes, normalize.Notes...)
 	return h
 }
 
-func notes(h *schemas.Health, c *capture, causes []string, lines uint64) []string {
+func notes(h *schemas.Health, c *capture, normalize *schemas.StageHealth, causes []string, lines uint64) []string {
 	if !c.attached() {
 		why := "kernel capture was not requested"
 		if c.fact("kernel_capture") == "unsupported" {
@@ -156,7 +149,7 @@ func notes(h *schemas.Health, c *capture, causes []string, lines uint64) []strin
 	if n := c.n("escapes"); n > 0 {
 		list = append(list, fmt.Sprintf("s2_cgroup_escape: escapes=%d kernel_layer downgraded to absent", n))
 	}
-	if q := c.nonZero(quality); len(q) > 0 {
+	if q := c.nonZero(quality, normalize); len(q) > 0 {
 		list = append(list, "s2_path_quality: "+strings.Join(q, " "))
 	}
 	if n := c.n("survivors_killed"); n > 0 {
@@ -168,11 +161,17 @@ func notes(h *schemas.Health, c *capture, causes []string, lines uint64) []strin
 	return append(list, "s2_blind_spots: "+strings.Join(c.blind(), "; "))
 }
 
-// nonZero lists the counters of one role that are above 0, by name.
-func (c *capture) nonZero(want role) []string {
+// nonZero lists the counters of one role that are above 0, by name. Where the
+// normalizer counts the same thing over the lines it kept, its number is the one
+// that a reader of the archive can compare with them.
+func (c *capture) nonZero(want role, normalize *schemas.StageHealth) []string {
 	var list []string
 	for _, r := range counterRules {
-		if n := c.n(r.name); r.role == want && n > 0 {
+		n := c.n(r.name)
+		if kept, ok := normalize.Counters[r.name]; ok {
+			n = kept
+		}
+		if r.role == want && n > 0 {
 			list = append(list, fmt.Sprintf("%s=%d", r.name, n))
 		}
 	}
