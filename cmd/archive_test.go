@@ -283,3 +283,8 @@ func checkStatus(t *testing.T, l line) {
 		t.Errorf("status %q, expected %q: %v", l.Status, want, l)
 	}
 }
+
+func drain(_ string, r io.Reader) error {
+	_, err := io.Copy(io.Discard, r)
+	return err
+}

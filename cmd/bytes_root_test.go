@@ -66,17 +66,3 @@ func TestSameBytes(t *testing.T) {
 		})
 	}
 }
-
-func firstDifference(t *testing.T, member string, a, b []byte) {
-	t.Helper()
-	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
-	for i := range min(len(x), len(y)) {
-		if !bytes.Equal(x[i], y[i]) {
-			t.Errorf("%s line %d:\n%s\n%s", member, i, x[i], y[i])
-			return
-		}
-	}
-	if len(x) != len(y) {
-		t.Errorf("%s has %d and %d lines", member, len(x), len(y))
-	}
-}

@@ -4,8 +4,9 @@
 # where the kernel cannot be observed.
 cd "$(dirname "$0")/.." || exit 1
 fixture=$PWD/testdata/fixtures/kernel-only-agent.sh
-make -s build || exit 1
-if ! why=$(bin/runner-capture --probe 2>&1); then
+bin=${BIN:-bin} # tests bring their own
+[ -n "${BIN:-}" ] || make -s build || exit 1
+if ! why=$("$bin"/runner-capture --probe 2>&1); then
 	echo "SKIPPED, NOT TESTED: this kernel cannot be observed: $why"
 	exit 40
 fi
@@ -30,6 +31,6 @@ measure() { # measure NAME [FLAG…] writes $tmp/NAME.tar.gz
 	name=$1
 	shift
 	rm -f "$tmp/work/output.txt"
-	bin/runner-exec --run-id kernel_only --archive "$tmp/$name.tar.gz" "$@" -- \
+	"$bin"/runner-exec --run-id kernel_only --archive "$tmp/$name.tar.gz" "$@" -- \
 		"$fixture" "$tmp/work" "$tmp/listener" "$address" 9>&-
 }

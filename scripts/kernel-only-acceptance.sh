@@ -8,21 +8,26 @@ set -eu
 
 measure accepted
 archive=$tmp/accepted.tar.gz
-bin/runner-verify --require kernel=complete,drops=0,cgroup=clean,policy=absent,sdk=absent "$archive"
+"$bin"/runner-verify --require kernel=complete,drops=0,cgroup=clean,policy=absent,sdk=absent "$archive" >/dev/null
 
 holds() { # holds WHAT EXPRESSION
-	if bin/runner-verify --assert "$2" "$archive" >/dev/null; then
+	if "$bin"/runner-verify --assert "$2" "$archive" >/dev/null; then
 		echo "ok    $1"
 	else
 		echo "FAIL  $1: $2" && exit 1
 	fi
 }
-paths=.surface.filesystem_paths
-holds "the file it read" "$paths | index(\"$tmp/work/input.txt\") != null"
-holds "the file it wrote" "$paths | index(\"$tmp/work/output.txt\") != null"
-holds "its own script" "$paths | index(\"$fixture\") != null"
-holds "nothing else" "($paths | length) == 3"
-holds "the binary it executed" ".surface.process_execs | map(select(test(\"/env\$|/coreutils\$\"))) | length == 1"
-holds "the script and its interpreter, env and the dialler" ".surface.process_execs | length == 4"
-holds "the listener it connected to" ".surface.network_endpoints == [\"$address\"]"
+same() { # same WHAT SET VALUE…: the set of the surface is exactly these values
+	what=$1 set=$2 values=
+	shift 2
+	for value; do
+		values="$values${values:+,}\"$value\""
+	done
+	holds "$what" ".surface.$set == ([$values] | unique)"
+}
+same "what it read and wrote, and its own script" filesystem_paths \
+	"$tmp/work/input.txt" "$tmp/work/output.txt" /dev/null "$fixture"
+same "script, interpreter, env and the dialler" process_execs \
+	"$fixture" "$(readlink -f /bin/sh)" "$(readlink -f /usr/bin/env)" "$tmp/listener"
+same "the listener it connected to" network_endpoints "$address"
 echo "accepted: $(gzip -dc "$archive" | sha256sum | cut -c1-64)"

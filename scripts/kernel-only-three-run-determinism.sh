@@ -11,7 +11,7 @@ for n in 1 2 3; do
 	measure "run$n"
 	measure "pids$n" --canonical-pids
 	for archive in run pids; do
-		bin/runner-verify --require kernel=complete,drops=0,cgroup=clean "$tmp/$archive$n.tar.gz"
+		"$bin"/runner-verify --require kernel=complete,drops=0,cgroup=clean "$tmp/$archive$n.tar.gz" >/dev/null
 	done
 	mkdir "$tmp/$n" && tar -xzf "$tmp/run$n.tar.gz" -C "$tmp/$n"
 	gzip -dc "$tmp/pids$n.tar.gz" >"$tmp/pids$n.tar"

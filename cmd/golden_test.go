@@ -1,0 +1,85 @@
+package cmd_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestGoldenRuns: every stage makes of its recorded input what it made before. The
+// header's version and the digest over it are not compared; everything else is.
+func TestGoldenRuns(t *testing.T) {
+	dirs, _ := filepath.Glob("../testdata/runs/*")
+	if len(dirs) == 0 {
+		t.Fatal("no recorded runs")
+	}
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			for _, s := range []struct{ tool, in, out string }{
+				{"runner-normalize", "1-raw.ndjson", "2-kernel.ndjson"},
+				{"runner-correlate", "2-kernel.ndjson", "3-joined.ndjson"},
+			} {
+				o := call(t, command(t, s.tool, filepath.Join(dir, s.in)))
+				if o.code != 0 {
+					t.Fatalf("%s: %v", s.tool, o)
+				}
+				golden(t, filepath.Join(dir, s.out), []byte(o.stdout))
+			}
+			path := filepath.Join(t.TempDir(), "run.tar.gz")
+			if o := call(t, command(t, "runner-pack", "-o", path, filepath.Join(dir, "3-joined.ndjson"))); o.code != 0 {
+				t.Fatal(o)
+			}
+			sum, err := eachMember(path, drain)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join(dir, "4-identity"), []byte(hex.EncodeToString(sum[:])+"\n"))
+		})
+	}
+}
+
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	want, err := os.ReadFile(path)
+	if err == nil && bytes.Equal(body(got), body(want)) {
+		return
+	}
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Errorf("%s: %v (make golden rewrites it)", path, err)
+	firstDifference(t, path, got, want)
+}
+
+// body leaves out what names the version: the header line and the digest over it.
+func body(b []byte) []byte {
+	if !bytes.HasPrefix(b, []byte(`{"schema":"runner.stream_header`)) {
+		return b
+	}
+	lines := strings.SplitAfter(string(b), "\n")
+	last := lines[len(lines)-2]
+	if i := strings.Index(last, `"sha256":"`); i > 0 {
+		last = last[:i] + last[i+len(`"sha256":"`)+64:]
+	}
+	return []byte(strings.Join(lines[1:len(lines)-2], "") + last)
+}
+
+func firstDifference(t *testing.T, member string, a, b []byte) {
+	t.Helper()
+	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
+	for i := range min(len(x), len(y)) {
+		if !bytes.Equal(x[i], y[i]) {
+			t.Errorf("%s line %d:\n%s\n%s", member, i, x[i], y[i])
+			return
+		}
+	}
+	if len(x) != len(y) {
+		t.Errorf("%s has %d and %d lines", member, len(x), len(y))
+	}
+}

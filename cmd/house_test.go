@@ -1,0 +1,282 @@
+package cmd_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sources calls f for every file that a person wrote, with its path from the root.
+func sources(t *testing.T, f func(path string, b []byte)) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		path, _ := filepath.Rel("..", p)
+		if d.IsDir() {
+			if path == ".git" || path == "bin" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if strings.Contains(path, "_bpfe") || !d.Type().IsRegular() || strings.HasSuffix(path, ".tar.gz") {
+			return nil
+		}
+		b, err := os.ReadFile(p)
+		if !bytes.Contains(b, []byte{0}) { // what a compiler wrote
+			f(path, b)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHouseRoot: nothing else ever stands at the top.
+func TestHouseRoot(t *testing.T) {
+	allowed := []string{
+		".ci", ".git", ".gitattributes", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md",
+		"bin", "bpf", "cmd", "demo-run.tar.gz", "go.mod", "go.sum", "schemas", "scripts", "testdata",
+	}
+	entries, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !slices.Contains(allowed, e.Name()) {
+			t.Errorf("%s has no place at the root", e.Name())
+		}
+	}
+}
+
+// TestHouseImports: only runner-capture links eBPF, only runner-verify the schema
+// validator, nothing the test library, and the contract neither flags nor probes.
+func TestHouseImports(t *testing.T) {
+	const ebpf, schema, script = "github.com/cilium/ebpf", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal"
+	const flags, jq = "github.com/urfave/cli", "github.com/itchyny/gojq"
+	forbidden := map[string][]string{
+		"runner/schemas/...": {ebpf, schema, script, flags, jq, "runner/cmd", "runner/bpf"},
+		"runner/bpf":         {schema, script, flags, jq, "runner/cmd"},
+	}
+	for _, tool := range tools {
+		rules := []string{script}
+		if tool != "runner-capture" {
+			rules = append(rules, ebpf, "runner/bpf")
+		}
+		if tool != "runner-verify" {
+			rules = append(rules, schema)
+		}
+		forbidden["runner/cmd/"+tool] = rules
+	}
+	for pkg, rules := range forbidden {
+		c := exec.Command("go", "list", "-deps", pkg)
+		c.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("go list -deps %s: %v", pkg, err)
+		}
+		for dep := range strings.Lines(string(out)) {
+			dep = strings.TrimSpace(dep)
+			for _, rule := range rules {
+				if dep == rule || strings.HasPrefix(dep, rule+"/") {
+					t.Errorf("%s links %s", pkg, dep)
+				}
+			}
+		}
+	}
+}
+
+// TestHouseElsewhere: the tools build where they cannot observe.
+func TestHouseElsewhere(t *testing.T) {
+	for _, target := range []string{"darwin/arm64", "windows/amd64", "linux/arm64"} {
+		c := exec.Command("go", "build", "-o", os.DevNull, "./...")
+		goos, goarch, _ := strings.Cut(target, "/")
+		c.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", target, err, out)
+		}
+	}
+}
+
+// TestHouseSizes: beyond these a reader gets lost.
+func TestHouseSizes(t *testing.T) {
+	sources(t, func(path string, b []byte) {
+		limit := 0
+		switch filepath.Ext(path) {
+		case ".go", ".c", ".h":
+			limit = 500
+		case ".sh", ".txtar":
+			limit = 60
+		}
+		if filepath.Base(path) == "Makefile" {
+			limit = 80
+		}
+		if n := bytes.Count(b, []byte("\n")); limit > 0 && n > limit {
+			t.Errorf("%s has %d lines, the limit is %d", path, n, limit)
+		}
+	})
+}
+
+// TestHouseGo: formatted, and every exported name of a package that others import
+// says what it is.
+func TestHouseGo(t *testing.T) {
+	sources(t, func(path string, b []byte) {
+		if filepath.Ext(path) != ".go" {
+			return
+		}
+		if again, err := format.Source(b); err != nil || !bytes.Equal(again, b) {
+			t.Errorf("%s is not formatted: gofmt -w %s", path, path)
+		}
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, b, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Name.Name == "main" {
+			return
+		}
+		for _, d := range f.Decls {
+			undocumented(t, path, d)
+		}
+	})
+}
+
+func undocumented(t *testing.T, path string, d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || !slices.Contains([]string{"Error", "Unwrap", "String", "Read", "Write", "Close"}, d.Name.Name)) {
+			t.Errorf("%s: %s has no comment", path, d.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				if s.Name.IsExported() && d.Doc == nil && s.Doc == nil {
+					t.Errorf("%s: %s has no comment", path, s.Name.Name)
+				}
+			case *ast.ValueSpec:
+				if s.Names[0].IsExported() && s.Type == nil && // a typed constant is explained at its type
+					d.Doc == nil && s.Doc == nil && s.Comment == nil {
+					t.Errorf("%s: %s has no comment", path, s.Names[0].Name)
+				}
+			}
+		}
+	}
+}
+
+// TestHouseWords: no promises, and nothing of the machine it was written on.
+func TestHouseWords(t *testing.T) {
+	banned := regexp.MustCompile(`\b(TODO|FIXME|XXX)\b|/wor` + `k/(main|shared)|\.int` + `ernal\b|goprox` + `y\.|Artifac` + `tory`)
+	sources(t, func(path string, b []byte) {
+		if path == "cmd/house_test.go" || path == "LICENSE" || strings.HasPrefix(path, "testdata/vectors/") {
+			return
+		}
+		for i, line := range bytes.Split(b, []byte("\n")) {
+			if m := banned.Find(line); m != nil {
+				t.Errorf("%s:%d: %s", path, i+1, m)
+			}
+		}
+	})
+}
+
+// TestHouseObjects: the committed BPF objects were made from the sources as they are.
+func TestHouseObjects(t *testing.T) {
+	b, err := os.ReadFile("../bpf/objects.sha256")
+	if err != nil {
+		t.Fatal("make generate writes it: ", err)
+	}
+	listed := map[string]bool{}
+	for line := range strings.Lines(string(b)) {
+		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ./")
+		if !ok {
+			continue
+		}
+		listed[name] = true
+		src, err := os.ReadFile("../bpf/" + name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if have := sha256.Sum256(src); hex.EncodeToString(have[:]) != sum {
+			t.Errorf("bpf/%s has changed since the objects were made: make generate", name)
+		}
+	}
+	for _, pattern := range []string{"*.c", "*.h", "*_bpfel.o", "*_bpfel.go"} {
+		files, _ := filepath.Glob("../bpf/" + pattern)
+		for _, f := range files {
+			if !listed[filepath.Base(f)] {
+				t.Errorf("%s is not in bpf/objects.sha256: make generate", f)
+			}
+		}
+	}
+}
+
+// TestHouseShell: POSIX, and as shellcheck likes it.
+func TestHouseShell(t *testing.T) {
+	scripts, _ := filepath.Glob("../scripts/*.sh")
+	fixtures, _ := filepath.Glob("../testdata/fixtures/*.sh")
+	for _, s := range append(scripts, fixtures...) {
+		b, err := os.ReadFile(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.HasPrefix(b, []byte("#!/bin/sh\n")) && !bytes.HasPrefix(b, []byte("# shellcheck shell=sh\n")) {
+			t.Errorf("%s is not POSIX sh", s)
+		}
+	}
+	if _, err := exec.LookPath("shellcheck"); err != nil {
+		t.Skip("SKIPPED, NOT TESTED: shellcheck is not installed")
+	}
+	c := exec.Command("shellcheck", append(append([]string{"-x", ".ci/run"}, rel(scripts)...), rel(fixtures)...)...)
+	c.Dir = ".."
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func rel(paths []string) (out []string) {
+	for _, p := range paths {
+		out = append(out, strings.TrimPrefix(p, "../"))
+	}
+	return out
+}
+
+// TestHouseSchemas: every JSON Schema is JSON and has an id of its own.
+func TestHouseSchemas(t *testing.T) {
+	files, _ := filepath.Glob("../schemas/*.schema.json")
+	ids := map[string]string{}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s struct {
+			ID string `json:"$id"`
+		}
+		if err := json.Unmarshal(b, &s); err != nil {
+			t.Errorf("%s: %v", f, err)
+		}
+		if other := ids[s.ID]; s.ID == "" || other != "" {
+			t.Errorf("%s: $id %q, also of %q", f, s.ID, other)
+		}
+		ids[s.ID] = fmt.Sprint(f)
+	}
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# Record the streams of testdata/runs on this kernel (root): one folder a scenario,
+# file k is stage k's input and file k+1 what it made of it.
+#   scripts/record.sh [SCENARIO…]
+set -eu
+cd "$(dirname "$0")/.."
+make -s build
+work=/tmp/runner-recording
+trap 'exec 9>&-; rm -rf "$work"' EXIT
+rm -rf "$work" && mkdir -p "$work/tools" "$work/work"
+mkfifo "$work/open"
+CGO_ENABLED=0 go build -trimpath -o "$work/tools/" ./testdata/workload/listener ./testdata/workload/shapes
+"$work/tools/listener" <"$work/open" >"$work/address" &
+exec 9>"$work/open"
+cp testdata/fixtures/kernel-only-agent.sh "$work/tools/agent.sh"
+until [ -s "$work/address" ]; do sleep 0.05; done
+
+record() { # record SCENARIO [FLAG…] -- COMMAND…
+	scenario=$1
+	shift
+	case " $wanted " in *" $scenario "* | "  ") ;; *) return 0 ;; esac
+	rm -rf "$work/work" "testdata/runs/$scenario"
+	mkdir -p "$work/work" testdata/runs
+	echo "known input" >"$work/work/input.txt"
+	bin/runner-exec --run-id "$scenario" --archive "$work/run.tar.gz" --keep "testdata/runs/$scenario" "$@" >/dev/null 9>&-
+	gzip -dc "$work/run.tar.gz" | sha256sum | cut -c1-64 >"testdata/runs/$scenario/4-identity"
+}
+shape() { # shape SCENARIO SHAPE [NUMBER…]
+	scenario=$1 shape=$2
+	shift 2
+	record "$scenario" -- "$work/tools/shapes" "$shape" "$work/work" "$@"
+}
+wanted=$*
+record kernel-only -- "$work/tools/agent.sh" "$work/work" "$work/tools/listener" "$(cat "$work/address")"
+record no-kernel --no-kernel -- true
+record ringbuf-pressure --ring-size 4096 -- "$work/tools/shapes" hammer "$work/work" 20000 2
+shape fork-then-open fork 3
+shape quick-exit quick-exit 3
+shape two-siblings siblings
+shape daemon daemon 100
+shape thread thread
+shape chroot chroot
+shape escape escape
+shape parallel parallel 3 7
