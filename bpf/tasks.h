@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The life of tasks: exec, fork, exit, and moves out of the scope. */
+#ifndef RUNNER_TASKS_H
+#define RUNNER_TASKS_H
+
+#include "walk.h"
+
+SEC("tp_btf/sched_process_exec")
+int on_exec(u64 *ctx)
+{
+	struct linux_binprm *bprm = (struct linux_binprm *)ctx[2];
+	u32 old_tid = ctx[1];
+	u32 key = SCRATCH_EXEC * ncpus + bpf_get_smp_processor_id();
+	struct counters *c = counters_of(SLOT_EXEC);
+	struct path_pair base;
+	struct scratch *s;
+	u64 off = 0, file = 0;
+	s64 n;
+
+	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c)
+		return 0;
+	s = bpf_map_lookup_elem(&scratch, &key);
+	if (!s) {
+		__sync_fetch_and_add(&c->scratch_missing, 1);
+		return 0;
+	}
+	begin(&s->r, OP_EXEC, 0, 0);
+	s->r.aux1 = old_tid;
+	s->r.marks = MARK_HAS_U1 | MARK_HAS_BASE1;
+	/* the kernel's own copies: no race with the program */
+	n = bpf_probe_read_kernel_str(&s->blob[0], UPATH_MAX, bprm->filename);
+	if (n > 0)
+		off = s->r.ulen1 = n - 1;
+	else
+		s->r.marks |= MARK_UFAULT;
+	READ(file, bprm, file);
+	s->r.clen1 = put_file(key, off, file);
+	off += s->r.clen1;
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		return 0;
+	n = bpf_probe_read_kernel_str(&s->blob[off], UPATH_MAX, bprm->interp);
+	if (n > 0) {
+		s->r.ulen2 = n - 1;
+		s->r.marks |= MARK_HAS_U2;
+		off += n - 1;
+	}
+	/* where a relative script name starts; a descriptor's is not in this hook */
+	base_path(s->blob[0] == '/', -100, &base);
+	s->r.clen2 = put_path(key, off, base.mnt, base.dentry);
+	off += s->r.clen2;
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		off = BLOB_LAST;
+	emit(&s->r, REC_SIZE + off, c);
+	return 0;
+}
+
+INLINE u64 cgroup_id_of(struct cgroup *cg)
+{
+	return cg->kn->id;
+}
+
+/* Is a cgroup of the v2 hierarchy the scope itself or below it? */
+INLINE bool in_scope(struct cgroup *cg)
+{
+	u64 css = (u64)&cg->self;
+
+	for (int i = 0; i < 64; i++) {
+		struct cgroup_subsys_state *at = (void *)css;
+		struct cgroup *c = NULL;
+		struct kernfs_node *kn = NULL;
+		u64 id = 0;
+
+		if (!css || READ(c, at, cgroup) || READ(kn, c, kn) || READ(id, kn, id))
+			return false;
+		if (id == scope_cgroup_id)
+			return true;
+		if (READ(css, at, parent))
+			return false;
+	}
+	return false;
+}
+
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *ctx)
+{
+	struct task_struct *parent = (struct task_struct *)ctx[0], *child = (struct task_struct *)ctx[1];
+	struct counters *c = counters_of(SLOT_FORK);
+	struct cgroup *from, *to;
+	struct rec r;
+
+	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c)
+		return 0;
+	begin(&r, OP_FORK, 0, child->pid);
+	r.aux1 = (u64)(u32)child->tgid << 32 | (u32)child->pid;
+	from = parent->cgroups->dfl_cgrp;
+	to = child->cgroups->dfl_cgrp;
+	r.aux2 = cgroup_id_of(to);
+	if (from != to && !in_scope(to))
+		r.marks |= MARK_ESCAPE;
+	emit(&r, sizeof(r), c);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_task_exit(u64 *ctx)
+{
+	struct task_struct *task = (struct task_struct *)ctx[0];
+	struct counters *c = counters_of(SLOT_TASK_EXIT);
+	struct rec r;
+
+	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c)
+		return 0;
+	begin(&r, OP_EXIT, 0, 0);
+	r.aux2 = (u32)task->exit_code;
+	emit(&r, sizeof(r), c);
+	return 0;
+}
+
+/* Fires in the mover's context for any task of the machine; whether the moved
+ * task was in the scope only user space knows, from the tasks it has seen. Only
+ * moves that end outside matter. */
+SEC("tp_btf/cgroup_attach_task")
+int on_move(u64 *ctx)
+{
+	struct cgroup *dst = (struct cgroup *)ctx[0];
+	struct task_struct *task = (struct task_struct *)ctx[2];
+	struct counters *c = counters_of(SLOT_MOVE);
+	struct rec r;
+
+	if (!c || dst->root != task->cgroups->dfl_cgrp->root || in_scope(dst))
+		return 0; /* the first also skips the v1 hierarchies of a hybrid setup */
+	begin(&r, OP_MOVE, 0, 0);
+	r.aux1 = (u64)(u32)task->tgid << 32 | (u32)task->pid;
+	r.aux2 = cgroup_id_of(dst);
+	r.marks = MARK_ESCAPE;
+	emit(&r, sizeof(r), c);
+	return 0;
+}
+
+#endif
