@@ -63,6 +63,10 @@ type recorder struct {
 func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error to report, after the clean-up
 	if opt.supervised {
+		// From here on a failure kills what is in the cgroup.
+		if err := cgroup.Killable(opt.cgroup); err != nil {
+			return tool.Usagef("--supervised needs a cgroup of its own: %v", err)
+		}
 		defer func() {
 			err = errors.Join(err, cleanUp(opt, err != nil))
 		}()

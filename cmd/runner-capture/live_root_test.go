@@ -340,3 +340,18 @@ func TestSupervisorLost(t *testing.T) {
 		})
 	}
 }
+
+// A supervised cgroup is killed when things go wrong: it must never be the
+// machine's, nor the one that the capture itself runs in.
+func TestSupervisedNeedsACgroupOfItsOwn(t *testing.T) {
+	needKernel(t)
+	own, err := cgroup.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, strings.NewReader(""), "--cgroup", own, "--supervised")
+	b, _ := io.ReadAll(s.out)
+	if code := <-s.code; code != tool.ExitUsage || len(b) > 0 {
+		t.Errorf("exit %d, output %.100q", code, b)
+	}
+}

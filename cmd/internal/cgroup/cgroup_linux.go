@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -128,6 +129,25 @@ func Wait(ctx context.Context, dir string, want bool) error {
 	}
 }
 
+// Killable refuses the root cgroup, which has no type and holds the whole machine,
+// and any cgroup that the caller itself is in.
+func Killable(dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "cgroup.type")); err != nil {
+		return fmt.Errorf("%s is the root of a cgroup hierarchy: it is not killed", dir)
+	}
+	pids, err := Processes(dir)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(pids, os.Getpid()) {
+		return fmt.Errorf("this process is in %s: it is not killed", dir)
+	}
+	return nil
+}
+
 // Kill kills every process in the cgroup and below (cgroup.kill, Linux 5.14; by
 // hand before) and waits until they are gone, at most limit.
 func Kill(dir string, limit time.Duration) error {
@@ -140,6 +160,9 @@ func Kill(dir string, limit time.Duration) error {
 }
 
 func kill(dir string) error {
+	if err := Killable(dir); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(filepath.Join(dir, "cgroup.kill"), os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, e := os.Stat(dir); e != nil {
