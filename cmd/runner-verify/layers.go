@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
 
@@ -38,7 +39,7 @@ func (v *verifier) eventLine(line []byte, n int) error {
 		v.add(ruleLineSchema, member, n, "%v", err)
 		return nil
 	}
-	p.raw = append(p.raw, append([]byte(nil), line...))
+	p.raw = append(p.raw, bytes.Clone(line))
 	switch {
 	case ev.Started != nil && p.lines == 1:
 		p.started = ev.Started
@@ -47,10 +48,34 @@ func (v *verifier) eventLine(line []byte, n int) error {
 		p.finished = ev.Finished
 		v.sameRun(member, n, ev.Finished.RunID)
 		v.eventResult(n, ev.Finished)
+		v.canonicalEvents()
 	default:
 		v.add(ruleEventsPair, member, n, "expected %s here", [...]string{"run_started", "run_finished"}[p.lines-1])
 	}
 	return nil
+}
+
+// canonicalEvents checks the form of both events, once it is known whose they are.
+func (v *verifier) canonicalEvents() {
+	if !v.events.own() {
+		return
+	}
+	v.canonicalLine(bundle.EventsName, 1, v.events.raw[0], v.events.started)
+	v.canonicalLine(bundle.EventsName, 2, v.events.raw[1], v.events.finished)
+}
+
+// canonicalLine checks that a line of this runner is the one way to write e.
+func (v *verifier) canonicalLine(member string, n int, line []byte, e any) {
+	if !v.events.own() {
+		return
+	}
+	if again, err := schemas.Marshal(e); err != nil || !bytes.Equal(again, line) {
+		v.notCanonical(member, n, again, line)
+	}
+}
+
+func (v *verifier) notCanonical(member string, n int, canonical, line []byte) {
+	v.add(ruleLineForm, member, n, "not in canonical form from byte %d on: order of keys, escapes or blanks differ", firstDifference(canonical, line))
 }
 
 func (v *verifier) eventResult(n int, f *schemas.RunFinished) {
@@ -75,6 +100,7 @@ func (v *verifier) kernelLines(r io.Reader) error {
 	parser := schemas.NewKernelParser(v.res.RunID)
 	own := v.events.own()
 	var e schemas.KernelEvent
+	var again []byte
 	return v.lines(member, r, func(line []byte, n int) error {
 		k := &v.kernel
 		k.lines++
@@ -91,6 +117,11 @@ func (v *verifier) kernelLines(r io.Reader) error {
 			v.add(ruleSeq, member, n, "seq is %d, expected %d", e.Seq, k.next)
 		}
 		k.next = e.Seq + 1
+		if own {
+			if again = e.AppendJSON(again[:0], v.res.RunID); !bytes.Equal(again, line) {
+				v.notCanonical(member, n, again, line)
+			}
+		}
 		if what := underived(&e, own); what != "" {
 			v.add(ruleKernelDerived, member, n, "%s", what)
 		}
@@ -121,6 +152,7 @@ func (v *verifier) policyLine(line []byte, n int) error {
 		return nil
 	}
 	v.sameRun(member, n, e.RunID)
+	v.canonicalLine(member, n, line, e)
 	if e.Seq != p.lines-1 {
 		v.add(ruleSeq, member, n, "seq is %d, expected %d", e.Seq, p.lines-1)
 	}
@@ -157,6 +189,7 @@ func (v *verifier) sdkLine(line []byte, n int) error {
 		return nil
 	}
 	v.sameRun(member, n, e.RunID)
+	v.canonicalLine(member, n, line, e)
 	if e.Seq != s.lines-1 {
 		v.add(ruleSeq, member, n, "seq is %d, expected %d", e.Seq, s.lines-1)
 	}

@@ -99,6 +99,14 @@ func TestMutations(t *testing.T) {
 		{"kernel NUL", edit(kernel, "/tmp/out", "/tmp/o\x00t"), "line.schema"},
 		{"kernel bad UTF-8", edit(kernel, "/tmp/out", "/tmp/o\xfft"), "line.schema"},
 
+		{"kernel key order", edit(kernel, `"flags":577,"mode":420`, `"mode":420,"flags":577`), "line.form"},
+		{"kernel escape", edit(kernel, `/tmp/out`, `\u002ftmp/out`), "line.form"},
+		{"kernel operations order", edit(kernel, `["create","truncate"]`, `["truncate","create"]`), "line.form"},
+		{"events key order", edit(events, `"exit_code":0,"signal":null`, `"signal":null,"exit_code":0`), "line.form"},
+		{"events blank", edit(events, `,"type"`, `, "type"`), "line.form"},
+		{"policy key order", edit(policy, `"tool":"read_file","decision":"allow"`, `"decision":"allow","tool":"read_file"`), "line.form"},
+		{"sdk optional key removed", edit(sdk, `"sdk_name":null,`, ``), "line.form"},
+
 		{"policy decision", edit(policy, `"allow"`, `"deny"`), "report.bindings surface.derived"},
 		{"policy tool", edit(policy, `read_file`, `read_fil`), "surface.derived"},
 		{"policy id", edit(policy, `tc_1`, `tc_9`), "report.ambiguities report.bindings"},

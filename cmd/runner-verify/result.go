@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"runner/schemas"
 	"runner/schemas/bundle"
@@ -112,7 +113,7 @@ func (v *verifier) demand(ctx context.Context, require []requirement, assert []a
 			if fault != "" {
 				v.add(ruleAssert, "", 0, "%q does not hold: %s", a.text, fault)
 			}
-			r.Demands = append(r.Demands, Demand{schemas.Text(a.text), fault == "" && r.Valid})
+			r.Demands = append(r.Demands, Demand{strings.ToValidUTF8(a.text, "\ufffd"), fault == "" && r.Valid})
 		}
 	}
 	r.Met = v.total == 0

@@ -21,6 +21,7 @@ const (
 	ruleDocumentSchema  = "document.schema"
 	ruleLinesForm       = "lines.form"
 	ruleLineSchema      = "line.schema"
+	ruleLineForm        = "line.form"
 	ruleRunID           = "run_id"
 	ruleSeq             = "seq"
 	ruleManifestFiles   = "manifest.files"
@@ -60,6 +61,7 @@ var ruleTable = []struct{ id, checks string }{
 	{ruleDocumentSchema, "a document has the fields, types and values of its schema"},
 	{ruleLinesForm, "a layer is lines of at most 1 MiB, each ended by a line feed, none blank"},
 	{ruleLineSchema, "a line has the fields, types and values of its schema"},
+	{ruleLineForm, "a line of this runner is in canonical form: order of keys, escapes, no blanks"},
 	{ruleRunID, "every line and document carries the manifest's run_id, made of A-Z a-z 0-9 _ -"},
 	{ruleSeq, "lines are numbered 0, 1, 2 and so on"},
 	{ruleEventsPair, "events.ndjson is run_started, then run_finished, and no more"},

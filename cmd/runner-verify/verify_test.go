@@ -52,7 +52,7 @@ func TestTerminalSafe(t *testing.T) {
 	a[bundle.SurfaceName] = strings.Replace(a[bundle.SurfaceName], "/tmp/out", `/tmp/\u001b[2J`, 1)
 	code, out, errs := call(a.digest(t).tar(t))
 	b := sample()
-	b[bundle.EventsName] = strings.Replace(b[bundle.EventsName], "./agent.sh", `\u001b]0;x\u0007\u202e`, 1)
+	b[bundle.EventsName] = strings.Replace(b[bundle.EventsName], "./agent.sh", `\u001b]0;x\u0007`+"\u202e\u009b\u2028", 1)
 	code2, out2, errs2 := call(b.digest(t).tar(t))
 	if code != 1 || code2 != 0 {
 		t.Errorf("exit %d and %d", code, code2)

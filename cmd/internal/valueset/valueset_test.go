@@ -11,7 +11,7 @@ import (
 // Whatever fits in memory, the set gives every value once, in order.
 func TestSet(t *testing.T) {
 	for _, limit := range []int{arenaSize, 4 << 10, 200} {
-		for _, n := range []int{0, 1, 1000, 8000} {
+		for _, n := range []int{0, 1, 1000, 30_000} {
 			s := New()
 			s.limit = limit
 			r := rand.New(rand.NewPCG(1, uint64(n)))
@@ -27,6 +27,9 @@ func TestSet(t *testing.T) {
 				if nothing != nil {
 					t.Fatal(nothing)
 				}
+			}
+			if limit == 200 && n == 30_000 && s.runs.list[0].level < 2 {
+				t.Errorf("merged runs were never merged again: %d runs, level %d", len(s.runs.list), s.runs.list[0].level)
 			}
 			var got []string
 			err := s.Each(func(set int, value []byte) error {
@@ -63,5 +66,21 @@ func TestLongValues(t *testing.T) {
 		return nil
 	}); err != nil || n != 20 {
 		t.Errorf("%d values, %v", n, err)
+	}
+}
+
+// More values than the table has slots for, though they would fit the arena.
+func TestTableFull(t *testing.T) {
+	s := New()
+	defer s.Close()
+	const n = tableFull*2 + 10
+	for i := range n {
+		if err := s.Add(i%3, fmt.Appendf(nil, "%d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := 0
+	if err := s.Each(func(int, []byte) error { got++; return nil }); err != nil || got != n {
+		t.Errorf("%d values, expected %d, %v", got, n, err)
 	}
 }
