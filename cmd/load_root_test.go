@@ -60,14 +60,22 @@ func TestLoad(t *testing.T) {
 		recorded += c
 	}
 	t.Logf("%d made, %d recorded, %d dropped", processes*each, recorded, health.RingbufDrops)
-	if recorded+int(health.RingbufDrops) != processes*each {
-		t.Errorf("%d recorded and %d dropped are not the %d that were made", recorded, health.RingbufDrops, processes*each)
-	}
+	accounted(t, processes*each-recorded, int(health.RingbufDrops))
 	if health.RingbufDrops == 0 && health.KernelLayer != "complete" {
 		t.Errorf("nothing was dropped, yet kernel_layer=%s: %q", health.KernelLayer, health.Notes)
 	}
 	if o := call(t, command(t, "runner-verify", m.path)); o.code != 0 {
 		t.Error(o)
+	}
+}
+
+// accounted: each open that is not recorded is counted as dropped. Where there are
+// drops they may also hold what was not an open of ours: a fork, an exit, an open of
+// the runtime's. Without drops nothing may be missing.
+func accounted(t *testing.T, lost, drops int) {
+	t.Helper()
+	if over := drops - lost; over < 0 || over > 0 && lost == 0 || over > 100 {
+		t.Errorf("%d opens are not recorded, %d drops are counted", lost, drops)
 	}
 }
 
@@ -91,10 +99,7 @@ func TestTinyRing(t *testing.T) {
 	if health.RingbufDrops == 0 || health.KernelLayer != "partial_ringbuf_drops" {
 		t.Fatalf("a ring of 4096 bytes held everything? kernel_layer=%s drops=%d", health.KernelLayer, health.RingbufDrops)
 	}
-	// the drops also hold what was not an open of ours: forks, exits, the runtime's own
-	if over := int(health.RingbufDrops) - lost; over < 0 || over > 200 {
-		t.Errorf("%d opens are not recorded, %d drops are counted", lost, health.RingbufDrops)
-	}
+	accounted(t, lost, int(health.RingbufDrops))
 	if !strings.Contains(strings.Join(health.Notes, "\n"), fmt.Sprintf("dropped=%d", health.RingbufDrops)) {
 		t.Errorf("no note names the cause and the count: %q", health.Notes)
 	}

@@ -46,12 +46,17 @@ type ringParams struct {
 }
 
 const (
-	opConnect  = 16
-	opOpenat   = 18
-	opOpenat2  = 28
-	opMkdirat  = 37
-	largeFile  = 0o100000 // O_LARGEFILE, which Go calls 0 on 64-bit machines
-	asyncEntry = 1 << 4   // IOSQE_ASYNC: a kernel worker does it
+	opConnect   = 16
+	opOpenat    = 18
+	opOpenat2   = 28
+	opRenameat  = 35
+	opUnlinkat  = 36
+	opMkdirat   = 37
+	opSymlinkat = 38
+	opLinkat    = 39
+	opFtruncate = 55
+	largeFile   = 0o100000 // O_LARGEFILE, which Go calls 0 on 64-bit machines
+	asyncEntry  = 1 << 4   // IOSQE_ASYNC: a kernel worker does it
 )
 
 type uring struct {
@@ -138,6 +143,7 @@ func ring() {
 	made.Line("io_uring_connect", 2, text4(addr), r, made.NoRet())
 	unix.Close(fd)
 	stop()
+	u.tree()
 }
 
 // ringOther does through io_uring what no probe decodes: it must be counted.
@@ -148,10 +154,35 @@ func ringOther() {
 		return
 	}
 	defer unix.Close(u.fd)
-	r := u.do(sqe{opcode: opMkdirat, fd: cwd, addr: uint64(made.Str("M-ring-dir")), len: 0o755})
+	fd := openat("setup", cwd, at("M-ring-other"), at("M-ring-other"), create, 0o644)
+	r := u.do(sqe{opcode: opFtruncate, fd: int32(fd), off: 23})
+	unix.Close(fd)
 	if r == -int64(unix.EINVAL) {
 		made.Skipped("io_uring_other", unix.EINVAL)
 		return
 	}
 	made.Line("io_uring_other", 240, "", r, made.Null(), made.NoRet())
+}
+
+// tree changes names through io_uring.
+func (u *uring) tree() {
+	s := func(name string) uint64 { return uint64(made.Str(name)) }
+	both := func(from, to string) (uint64, uint32, uint64) { return s(from), uint32(cwd + 1<<32), s(to) }
+	made.Line("io_uring_mkdirat", 219, at("M-ring-dir"), u.do(sqe{opcode: opMkdirat, fd: cwd, addr: s("M-ring-dir"), len: 0o755}))
+	a, fd, b := both("M-ring", "M-ring-renamed")
+	r := u.do(sqe{opcode: opRenameat, fd: cwd, addr: a, len: fd, off: b})
+	made.Line("io_uring_renameat", 213, at("M-ring"), r)
+	made.Line("io_uring_renameat", 214, at("M-ring-renamed"), r)
+	a, fd, b = both("M-ring-renamed", "M-ring-linked")
+	r = u.do(sqe{opcode: opLinkat, fd: cwd, addr: a, len: fd, off: b})
+	made.Line("io_uring_linkat", 215, at("M-ring-renamed"), r)
+	made.Line("io_uring_linkat", 216, at("M-ring-linked"), r)
+	r = u.do(sqe{opcode: opSymlinkat, fd: cwd, addr: s("M-target"), off: s("M-ring-symlink")})
+	made.Line("io_uring_symlinkat", 217, at("M-ring-symlink"), r)
+	r = u.do(sqe{opcode: opUnlinkat, fd: cwd, addr: s("M-ring-linked")})
+	made.Line("io_uring_unlinkat", 211, at("M-ring-linked"), r)
+	r = u.do(sqe{opcode: opUnlinkat, fd: cwd, addr: s("M-ring-dir"), opFlags: unix.AT_REMOVEDIR})
+	made.Line("io_uring_unlinkat", 212, at("M-ring-dir"), r)
+	r = u.do(sqe{opcode: opUnlinkat, fd: cwd, addr: s("M-ring-dir")})
+	made.Line("io_uring_unlinkat-enoent", 211, at("M-ring-dir"), r)
 }
