@@ -56,15 +56,52 @@ int on_exec(u64 *ctx)
 	return 0;
 }
 
-INLINE u64 cgroup_id_of(struct cgroup *cg)
+/* An argument as a plain address: the context holds typed pointers, and following
+ * those makes the verifier search all kernel types by name. */
+INLINE u64 address(u64 *ctx, u32 i)
 {
-	return cg->kn->id;
+	u64 v = 0;
+
+	bpf_probe_read_kernel(&v, sizeof(v), ctx + i);
+	return v;
+}
+
+/* The v2 cgroup of a task. */
+INLINE u64 cgroup_of(u64 task)
+{
+	struct task_struct *t = (void *)task;
+	struct css_set *set = NULL;
+	u64 cg = 0;
+
+	if (READ(set, t, cgroups) || READ(cg, set, dfl_cgrp))
+		return 0;
+	return cg;
+}
+
+INLINE u64 cgroup_id_of(u64 cg)
+{
+	struct cgroup *c = (void *)cg;
+	struct kernfs_node *kn = NULL;
+	u64 id = 0;
+
+	if (READ(kn, c, kn) || READ(id, kn, id))
+		return 0;
+	return id;
+}
+
+INLINE u64 hierarchy_of(u64 cg)
+{
+	struct cgroup *c = (void *)cg;
+	u64 root = 0;
+
+	READ(root, c, root);
+	return root;
 }
 
 /* Is a cgroup of the v2 hierarchy the scope itself or below it? */
-INLINE bool in_scope(struct cgroup *cg)
+GLOBAL u32 in_scope(u64 cg)
 {
-	u64 css = (u64)&cg->self;
+	u64 css = cg + OFFSET(struct cgroup, self);
 
 	for (int i = 0; i < 64; i++) {
 		struct cgroup_subsys_state *at = (void *)css;
@@ -73,31 +110,30 @@ INLINE bool in_scope(struct cgroup *cg)
 		u64 id = 0;
 
 		if (!css || READ(c, at, cgroup) || READ(kn, c, kn) || READ(id, kn, id))
-			return false;
+			return 0;
 		if (id == scope_cgroup_id)
-			return true;
+			return 1;
 		if (READ(css, at, parent))
-			return false;
+			return 0;
 	}
-	return false;
+	return 0;
 }
 
 SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)
 {
-	struct task_struct *parent = (struct task_struct *)ctx[0], *child = (struct task_struct *)ctx[1];
+	struct task_struct *child = (struct task_struct *)ctx[1];
 	struct counters *c = counters_of(SLOT_FORK);
-	struct cgroup *from, *to;
 	struct rec r;
+	u64 to;
 
 	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c)
 		return 0;
 	begin(&r, OP_FORK, 0, child->pid);
 	r.aux1 = (u64)(u32)child->tgid << 32 | (u32)child->pid;
-	from = parent->cgroups->dfl_cgrp;
-	to = child->cgroups->dfl_cgrp;
+	to = cgroup_of(address(ctx, 1));
 	r.aux2 = cgroup_id_of(to);
-	if (from != to && !in_scope(to))
+	if (to != cgroup_of(address(ctx, 0)) && !in_scope(to))
 		r.marks |= MARK_ESCAPE;
 	emit(&r, sizeof(r), c);
 	return 0;
@@ -124,12 +160,12 @@ int on_task_exit(u64 *ctx)
 SEC("tp_btf/cgroup_attach_task")
 int on_move(u64 *ctx)
 {
-	struct cgroup *dst = (struct cgroup *)ctx[0];
 	struct task_struct *task = (struct task_struct *)ctx[2];
 	struct counters *c = counters_of(SLOT_MOVE);
+	u64 dst = address(ctx, 0);
 	struct rec r;
 
-	if (!c || dst->root != task->cgroups->dfl_cgrp->root || in_scope(dst))
+	if (!c || hierarchy_of(dst) != hierarchy_of(cgroup_of(address(ctx, 2))) || in_scope(dst))
 		return 0; /* the first also skips the v1 hierarchies of a hybrid setup */
 	begin(&r, OP_MOVE, 0, 0);
 	r.aux1 = (u64)(u32)task->tgid << 32 | (u32)task->pid;

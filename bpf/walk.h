@@ -155,13 +155,31 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	return w.off - off;
 }
 
+/* The current task as a plain address. Following pointers from the typed one that
+ * the helper returns makes the verifier search all kernel types by name, four
+ * times a pointer: tens of milliseconds at every start. */
+INLINE u64 current_task(void)
+{
+	return NUMBER(bpf_get_current_task_btf());
+}
+
 GLOBAL u64 fd_file(s32 fd)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct fdtable *fdt = task->files->fdt;
-	u64 file = 0, slots = (u64)fdt->fd;
+	u64 file = 0, slots = 0;
+	u32 n = 0;
 
-	if (fd < 0 || (u32)fd >= fdt->max_fds || !slots)
+	if (CAN_CAST) {
+		struct fdtable *fdt = CAST(task_struct, current_task())->files->fdt;
+
+		slots = (u64)fdt->fd;
+		n = fdt->max_fds;
+	} else {
+		struct fdtable *fdt = bpf_get_current_task_btf()->files->fdt;
+
+		slots = (u64)fdt->fd;
+		n = fdt->max_fds;
+	}
+	if (fd < 0 || (u32)fd >= n || !slots)
 		return 0;
 	bpf_probe_read_kernel(&file, 8, (void *)(slots + 8 * (u64)(u32)fd));
 	return file;
@@ -214,15 +232,20 @@ INLINE void file_path(u64 file, struct path_pair *p)
  * else the working directory or the given descriptor. */
 INLINE void base_path(bool absolute, s32 dfd, struct path_pair *p)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-
 	p->mnt = p->dentry = 0;
-	if (absolute)
-		bpf_probe_read_kernel(p, sizeof(*p), &task->fs->root);
-	else if (dfd == -100)
-		bpf_probe_read_kernel(p, sizeof(*p), &task->fs->pwd);
-	else
+	if (!absolute && dfd != -100) {
 		file_path(fd_file(dfd), p);
+		return;
+	}
+	if (CAN_CAST) {
+		struct fs_struct *fs = CAST(task_struct, current_task())->fs;
+
+		bpf_probe_read_kernel(p, sizeof(*p), absolute ? (void *)&fs->root : (void *)&fs->pwd);
+	} else {
+		struct fs_struct *fs = bpf_get_current_task_btf()->fs;
+
+		bpf_probe_read_kernel(p, sizeof(*p), absolute ? (void *)&fs->root : (void *)&fs->pwd);
+	}
 }
 
 /* Tells whether the leaf of a resolved path still has its name. */
