@@ -71,6 +71,7 @@ type kernelScratch struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	kernelMapCounters      = "counters"
+	kernelMapDrops         = "drops"
 	kernelMapEvents        = "events"
 	kernelMapMarks         = "marks"
 	kernelMapScope         = "scope"
@@ -142,6 +143,7 @@ type kernelProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type kernelMapSpecs struct {
 	Counters *ebpf.MapSpec `ebpf:"counters"`
+	Drops    *ebpf.MapSpec `ebpf:"drops"`
 	Events   *ebpf.MapSpec `ebpf:"events"`
 	Marks    *ebpf.MapSpec `ebpf:"marks"`
 	Scope    *ebpf.MapSpec `ebpf:"scope"`
@@ -179,6 +181,7 @@ func (o *kernelObjects) Close() error {
 // It can be passed to loadKernelObjects or ebpf.CollectionSpec.LoadAndAssign.
 type kernelMaps struct {
 	Counters *ebpf.Map `ebpf:"counters"`
+	Drops    *ebpf.Map `ebpf:"drops"`
 	Events   *ebpf.Map `ebpf:"events"`
 	Marks    *ebpf.Map `ebpf:"marks"`
 	Scope    *ebpf.Map `ebpf:"scope"`
@@ -188,6 +191,7 @@ type kernelMaps struct {
 func (m *kernelMaps) Close() error {
 	return _KernelClose(
 		m.Counters,
+		m.Drops,
 		m.Events,
 		m.Marks,
 		m.Scope,

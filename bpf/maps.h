@@ -45,6 +45,14 @@ struct {
 	__type(value, struct scratch);
 } scratch SEC(".maps");
 
+/* What the full ring refused, by operation. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, OPS);
+	__type(key, u32);
+	__type(value, u64);
+} drops SEC(".maps");
+
 /* Set by the loader before the load. */
 const volatile u64 scope_cgroup_id;
 const volatile u32 ncpus = 1;
@@ -83,10 +91,16 @@ INLINE void emit(struct rec *r, u64 size, struct counters *c)
 	r->seq = n;
 	if ((n & 255) == 255)
 		flags = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&events, r, size, flags) == 0)
+	if (bpf_ringbuf_output(&events, r, size, flags) == 0) {
 		__sync_fetch_and_add(&c->emitted, 1);
-	else
+	} else {
+		u32 op = r->op;
+		u64 *by_op = bpf_map_lookup_elem(&drops, &op);
+
 		__sync_fetch_and_add(&c->dropped, 1);
+		if (by_op)
+			__sync_fetch_and_add(by_op, 1);
+	}
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

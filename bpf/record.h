@@ -43,6 +43,7 @@ enum op {
 	OP_FORK,
 	OP_EXIT,
 	OP_MOVE,
+	OPS = 64,
 };
 
 /* Marks: what the reader must know to trust a path. */

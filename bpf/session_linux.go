@@ -28,6 +28,7 @@ type Options struct {
 // Seen == Emitted + Dropped holds at any quiet moment.
 type Stats struct {
 	Seen, Emitted, Dropped uint64
+	DroppedByOp            map[string]uint64 // the parts of Dropped, by operation
 	ScratchMissing         uint64
 	CompatUnmapped         uint64
 	IOUringUnmapped        uint64
@@ -280,7 +281,7 @@ func (s *Session) Quiet() error {
 
 // Stats reads the counters. After Quiet they are final.
 func (s *Session) Stats() (Stats, error) {
-	var out Stats
+	out := Stats{DroppedByOp: map[string]uint64{}}
 	var rows []kernelCounters
 	for slot := range uint32(slots) {
 		if err := s.coll[0].Maps["counters"].Lookup(slot, &rows); err != nil {
@@ -297,6 +298,15 @@ func (s *Session) Stats() (Stats, error) {
 		}
 	}
 	out.IOUringUnmapped += s.unfinished()
+	for op := 1; op < len(opNames); op++ {
+		var n uint64
+		if err := s.coll[0].Maps[kernelMapDrops].Lookup(uint32(op), &n); err != nil {
+			return out, fmt.Errorf("reading drops: %w", err)
+		}
+		if n > 0 {
+			out.DroppedByOp[opNames[op]] += n
+		}
+	}
 	for _, p := range s.progs {
 		st, err := p.Stats()
 		if err != nil {

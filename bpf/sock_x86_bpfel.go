@@ -63,6 +63,7 @@ type sockScratch struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	sockMapCounters      = "counters"
+	sockMapDrops         = "drops"
 	sockMapEvents        = "events"
 	sockMapScope         = "scope"
 	sockMapScratch       = "scratch"
@@ -128,6 +129,7 @@ type sockProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type sockMapSpecs struct {
 	Counters *ebpf.MapSpec `ebpf:"counters"`
+	Drops    *ebpf.MapSpec `ebpf:"drops"`
 	Events   *ebpf.MapSpec `ebpf:"events"`
 	Scope    *ebpf.MapSpec `ebpf:"scope"`
 	Scratch  *ebpf.MapSpec `ebpf:"scratch"`
@@ -163,6 +165,7 @@ func (o *sockObjects) Close() error {
 // It can be passed to loadSockObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sockMaps struct {
 	Counters *ebpf.Map `ebpf:"counters"`
+	Drops    *ebpf.Map `ebpf:"drops"`
 	Events   *ebpf.Map `ebpf:"events"`
 	Scope    *ebpf.Map `ebpf:"scope"`
 	Scratch  *ebpf.Map `ebpf:"scratch"`
@@ -171,6 +174,7 @@ type sockMaps struct {
 func (m *sockMaps) Close() error {
 	return _SockClose(
 		m.Counters,
+		m.Drops,
 		m.Events,
 		m.Scope,
 		m.Scratch,

@@ -63,6 +63,7 @@ type unixScratch struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	unixMapCounters       = "counters"
+	unixMapDrops          = "drops"
 	unixMapEvents         = "events"
 	unixMapScope          = "scope"
 	unixMapScratch        = "scratch"
@@ -124,6 +125,7 @@ type unixProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type unixMapSpecs struct {
 	Counters *ebpf.MapSpec `ebpf:"counters"`
+	Drops    *ebpf.MapSpec `ebpf:"drops"`
 	Events   *ebpf.MapSpec `ebpf:"events"`
 	Scope    *ebpf.MapSpec `ebpf:"scope"`
 	Scratch  *ebpf.MapSpec `ebpf:"scratch"`
@@ -159,6 +161,7 @@ func (o *unixObjects) Close() error {
 // It can be passed to loadUnixObjects or ebpf.CollectionSpec.LoadAndAssign.
 type unixMaps struct {
 	Counters *ebpf.Map `ebpf:"counters"`
+	Drops    *ebpf.Map `ebpf:"drops"`
 	Events   *ebpf.Map `ebpf:"events"`
 	Scope    *ebpf.Map `ebpf:"scope"`
 	Scratch  *ebpf.Map `ebpf:"scratch"`
@@ -167,6 +170,7 @@ type unixMaps struct {
 func (m *unixMaps) Close() error {
 	return _UnixClose(
 		m.Counters,
+		m.Drops,
 		m.Events,
 		m.Scope,
 		m.Scratch,

@@ -84,6 +84,7 @@ type uringScratch struct {
 const (
 	uringMapBlank         = "blank"
 	uringMapCounters      = "counters"
+	uringMapDrops         = "drops"
 	uringMapEvents        = "events"
 	uringMapRequests      = "requests"
 	uringMapScope         = "scope"
@@ -147,6 +148,7 @@ type uringProgramSpecs struct {
 type uringMapSpecs struct {
 	Blank    *ebpf.MapSpec `ebpf:"blank"`
 	Counters *ebpf.MapSpec `ebpf:"counters"`
+	Drops    *ebpf.MapSpec `ebpf:"drops"`
 	Events   *ebpf.MapSpec `ebpf:"events"`
 	Requests *ebpf.MapSpec `ebpf:"requests"`
 	Scope    *ebpf.MapSpec `ebpf:"scope"`
@@ -184,6 +186,7 @@ func (o *uringObjects) Close() error {
 type uringMaps struct {
 	Blank    *ebpf.Map `ebpf:"blank"`
 	Counters *ebpf.Map `ebpf:"counters"`
+	Drops    *ebpf.Map `ebpf:"drops"`
 	Events   *ebpf.Map `ebpf:"events"`
 	Requests *ebpf.Map `ebpf:"requests"`
 	Scope    *ebpf.Map `ebpf:"scope"`
@@ -194,6 +197,7 @@ func (m *uringMaps) Close() error {
 	return _UringClose(
 		m.Blank,
 		m.Counters,
+		m.Drops,
 		m.Events,
 		m.Requests,
 		m.Scope,

@@ -63,6 +63,7 @@ type uringcountScratch struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	uringcountMapCounters      = "counters"
+	uringcountMapDrops         = "drops"
 	uringcountMapEvents        = "events"
 	uringcountMapScope         = "scope"
 	uringcountMapScratch       = "scratch"
@@ -122,6 +123,7 @@ type uringcountProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type uringcountMapSpecs struct {
 	Counters *ebpf.MapSpec `ebpf:"counters"`
+	Drops    *ebpf.MapSpec `ebpf:"drops"`
 	Events   *ebpf.MapSpec `ebpf:"events"`
 	Scope    *ebpf.MapSpec `ebpf:"scope"`
 	Scratch  *ebpf.MapSpec `ebpf:"scratch"`
@@ -157,6 +159,7 @@ func (o *uringcountObjects) Close() error {
 // It can be passed to loadUringcountObjects or ebpf.CollectionSpec.LoadAndAssign.
 type uringcountMaps struct {
 	Counters *ebpf.Map `ebpf:"counters"`
+	Drops    *ebpf.Map `ebpf:"drops"`
 	Events   *ebpf.Map `ebpf:"events"`
 	Scope    *ebpf.Map `ebpf:"scope"`
 	Scratch  *ebpf.Map `ebpf:"scratch"`
@@ -165,6 +168,7 @@ type uringcountMaps struct {
 func (m *uringcountMaps) Close() error {
 	return _UringcountClose(
 		m.Counters,
+		m.Drops,
 		m.Events,
 		m.Scope,
 		m.Scratch,

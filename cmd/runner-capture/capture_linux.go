@@ -75,6 +75,7 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 		return tool.Fail(tool.ExitCannot, fmt.Errorf("%s is not a directory on a cgroup2 mount", opt.cgroup),
 			"list cgroup2 mounts: grep cgroup2 /proc/self/mounts")
 	}
+	tool.Foreground()
 	redundant := opt.redundant == "on" || opt.redundant == "auto" && bpf.NeedsRedundancy()
 	t0 := time.Now()
 	ses, err := bpf.Attach(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Redundant: redundant})

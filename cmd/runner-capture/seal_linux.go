@@ -82,6 +82,9 @@ func (r *recorder) seal(st bpf.Stats) error {
 			"spooled_bytes": r.sp.Spooled, "inherited_fds": n.inheritedFD, "covered_misses": st.CoveredMisses,
 		},
 	}
+	for op, n := range st.DroppedByOp {
+		h.Counters["dropped."+op] = n
+	}
 	status := schemas.StatusComplete
 	if st.Dropped+st.ScratchMissing+st.RecursionMisses+st.CompatUnmapped+st.IOUringUnmapped+st.Lost+n.decodeErrors+n.escapes > 0 ||
 		st.Seen != st.Emitted+st.Dropped || st.Emitted != n.read || r.facts["canary_before"] != "seen" || r.facts["canary_after"] != "seen" {

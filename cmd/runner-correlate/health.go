@@ -146,6 +146,9 @@ func notes(h *schemas.Health, c *capture, normalize *schemas.StageHealth, causes
 	if len(causes) > 0 {
 		list = append(list, "s2_kernel_loss: "+strings.Join(causes, " "))
 	}
+	if drops := c.dropsByOp(); len(drops) > 0 {
+		list = append(list, "s2_drops: "+strings.Join(drops, " "))
+	}
 	if n := c.n("escapes"); n > 0 {
 		list = append(list, fmt.Sprintf("s2_cgroup_escape: escapes=%d kernel_layer downgraded to absent", n))
 	}
@@ -159,6 +162,18 @@ func notes(h *schemas.Health, c *capture, normalize *schemas.StageHealth, causes
 		list = append(list, "s2_capture_end: stopped by a signal while the cgroup still had tasks")
 	}
 	return append(list, "s2_blind_spots: "+strings.Join(c.blind(), "; "))
+}
+
+// dropsByOp lists what the full ring refused, by operation.
+func (c *capture) dropsByOp() []string {
+	var list []string
+	for name, n := range c.h.Counters {
+		if op, ok := strings.CutPrefix(name, "dropped."); ok {
+			list = append(list, fmt.Sprintf("%s=%d", op, n))
+		}
+	}
+	sort.Strings(list)
+	return list
 }
 
 // nonZero lists the counters of one role that are above 0, by name. Where the

@@ -13,18 +13,27 @@ const schedIdle = 5
 // Background makes the whole process yield the processor to everyone else: nice
 // 19 and, where the kernel allows it, SCHED_IDLE. It is a courtesy to the
 // measured program: a failure costs speed, never evidence, so it is not reported.
-func Background() {
+func Background() { eachThread(backgroundThread) }
+
+// Foreground asks for the processor before everyone else (nice -20), for the one
+// stage that loses events when it comes too late. Without CAP_SYS_NICE nothing
+// changes; what is lost then is counted as always.
+func Foreground() {
+	eachThread(func(tid int) { unix.Setpriority(unix.PRIO_PROCESS, tid, -20) })
+}
+
+func eachThread(set func(tid int)) {
 	// Both settings belong to a thread, and threads inherit them from the one
 	// that made them. Two rounds catch a thread made during the first.
 	for range 2 {
 		dir, err := os.ReadDir("/proc/self/task")
 		if err != nil {
-			backgroundThread(0)
+			set(0)
 			return
 		}
 		for _, d := range dir {
 			if tid, err := strconv.Atoi(d.Name()); err == nil {
-				backgroundThread(tid)
+				set(tid)
 			}
 		}
 	}
