@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"runner/cmd/internal/tool"
+	"runner/cmd/internal/valueset"
 	"runner/schemas"
 	"runner/schemas/stream"
 )
@@ -20,7 +21,7 @@ type joiner struct {
 	in      *stream.Reader
 	out     *stream.Writer
 	parser  *schemas.KernelParser
-	surface *surface
+	surface *valueset.Set
 	entries uint64 // surface entries written
 	events  int
 	lines   uint64 // kernel lines
@@ -47,7 +48,7 @@ func run(env *tool.Env, opt Options) error {
 	if err != nil {
 		return failWrite(err)
 	}
-	j := &joiner{in: in, out: out, parser: schemas.NewKernelParser(id), surface: newSurface()}
+	j := &joiner{in: in, out: out, parser: schemas.NewKernelParser(id), surface: valueset.New()}
 	defer j.surface.Close()
 	if err := j.forward(); err != nil {
 		return err

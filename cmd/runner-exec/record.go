@@ -22,32 +22,17 @@ type recorder interface {
 // the pipe without "finished" tells it that the supervisor is gone.
 type controlLines struct{ w *os.File }
 
-// The two lines are written in full, with empty lists and nulls, as specified.
-type startedLine struct {
-	Schema    string   `json:"schema"`
-	Op        string   `json:"op"`
-	Command   []string `json:"command"`
-	AgentShim string   `json:"agent_shim"`
-	EnvKeys   []string `json:"env_keys"`
-}
-
-type finishedLine struct {
-	Schema   string `json:"schema"`
-	Op       string `json:"op"`
-	ExitCode *int   `json:"exit_code"`
-	Signal   *int   `json:"signal"`
-}
-
 func (c *controlLines) open() error { return nil }
 
 func (c *controlLines) started(o Options) error {
-	return c.send(startedLine{schemas.SchemaControl, "started", o.commandText(), o.AgentShim, []string{}})
+	return c.send(schemas.Control{Schema: schemas.SchemaControl, Op: "started", Command: o.commandText(),
+		AgentShim: o.AgentShim, EnvKeys: []string{}, InheritedFDs: inheritedFDs()})
 }
 
 func (c *controlLines) finished(e ending) error {
 	f := e.finished("")
 	// The pipe stays open: as long as it does, runner-capture has a supervisor.
-	return c.send(finishedLine{schemas.SchemaControl, "finished", f.ExitCode, f.Signal})
+	return c.send(schemas.Control{Schema: schemas.SchemaControl, Op: "finished", ExitCode: f.ExitCode, Signal: f.Signal})
 }
 
 func (c *controlLines) send(v any) error {
