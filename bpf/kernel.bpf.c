@@ -98,13 +98,18 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d, struct args
 	if (r->ret >= 0) {
 		u64 file = fd_file(r->ret);
 
-		r->clen1 = put_file(key, 0, file);
-		if (file && (file_flags(file) ^ r->flags) & 3 && !(r->flags & 0x200000 /* O_PATH */))
-			r->marks |= MARK_FDRACE;
-		return r->clen1;
+		if (just_opened(file, r->flags)) {
+			r->clen1 = put_file(key, 0, file);
+			return r->clen1;
+		}
+		/* another thread was quicker: what was opened is known by its text alone */
+		r->marks |= MARK_FDRACE;
 	}
-	if (r->op == OP_OPEN_BY_HANDLE_AT)
+	if (r->op == OP_OPEN_BY_HANDLE_AT) {
+		if (r->ret >= 0)
+			put_file(key, 0, 0);
 		return 0;
+	}
 	return put_user_path(key, 0, a->v[d->path1 & 7], a->v[d->dfd1 & 7], 0);
 }
 

@@ -66,7 +66,17 @@ struct path {
 	struct dentry *dentry;
 };
 
+struct counter64 {
+	s64 counter;
+};
+
+struct file_ref {
+	struct counter64 refcnt;
+};
+
 struct file {
+	struct counter64 f_count; /* until Linux 6.12 */
+	struct file_ref f_ref;	  /* since, and one less */
 	u32 f_mode;
 	u32 f_flags;
 	struct inode *f_inode;

@@ -5,7 +5,7 @@
  * pass the cgroup hooks instead. An object of its own: its structures change
  * between kernels (io_uring_submit_req: Linux 6.3; io_uring_complete's present
  * form: 6.12), and the loader compares them before it chooses this one. */
-#include "walk.h"
+#include "addr.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct open_how {
@@ -41,8 +41,21 @@ struct io_link { /* symlinks too: the old path is the target's text */
 	struct filename *oldpath, *newpath;
 };
 
+struct io_connect {
+	s32 addr_len;
+};
+
+struct sockaddr_storage_kern {
+	u16 family;
+};
+
+struct io_async_msghdr {
+	struct sockaddr_storage_kern addr;
+};
+
 struct io_kiocb {
 	u8 opcode;
+	void *async_data;
 };
 
 struct io_uring_cqe {
@@ -53,6 +66,7 @@ struct io_uring_cqe {
 
 /* include/uapi/linux/io_uring.h */
 enum {
+	OPCODE_CONNECT = 16,
 	OPCODE_OPENAT = 18,
 	OPCODE_OPENAT2 = 28,
 	OPCODE_RENAMEAT = 35,
@@ -121,7 +135,7 @@ INLINE void tell(struct request *q, s64 res, u32 marks, u32 slot)
 	u32 key = (slot == SLOT_URING_SUBMIT ? SCRATCH_SUBMIT : SCRATCH_COMPLETE) * ncpus + bpf_get_smp_processor_id();
 	struct counters *c = counters_of(slot);
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	u64 off = 0;
+	u64 off = 0, file = 0;
 
 	if (!c)
 		return;
@@ -139,8 +153,24 @@ INLINE void tell(struct request *q, s64 res, u32 marks, u32 slot)
 	s->r.mode = q->mode;
 	s->r.resolve = q->resolve;
 	s->r.marks = marks | q->marks;
+	if (q->op == OP_CONNECT) {
+		u64 n = q->ulen;
+
+		if (n > ADDR_MAX)
+			n = ADDR_MAX;
+		bpf_probe_read_kernel(&s->blob[0], ADDR_MAX, q->upath);
+		emit_addr(s, key, n, c);
+		return;
+	}
 	if (q->op <= OP_IO_URING_OPENAT2 && !(marks & MARK_NORET) && res >= 0 && !q->file_slot) {
-		off = s->r.clen1 = put_file(key, 0, fd_file(res));
+		file = fd_file(res);
+		if (!just_opened(file, q->flags)) {
+			file = 0;
+			s->r.marks |= MARK_FDRACE;
+		}
+	}
+	if (file) {
+		off = s->r.clen1 = put_file(key, 0, file);
 	} else {
 		s->r.marks |= MARK_HAS_U1 | MARK_HAS_BASE1;
 		s->r.ulen1 = q->ulen;
@@ -191,6 +221,22 @@ INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
 		READ(q->resolve, o, how.resolve);
 		READ(name, o, filename);
 		break;
+	}
+	case OPCODE_CONNECT: {
+		/* the kernel's copy of the address lies in the request's own memory */
+		struct io_connect *co = (void *)req;
+		void *data = NULL;
+		s32 n = 0;
+
+		if (!EXISTS(struct io_async_msghdr, addr) || READ(n, co, addr_len) || READ(data, req, async_data) || !data)
+			return false; /* the address hooks still tell of it, without an outcome */
+		if (n < 2 || n > ADDR_MAX)
+			return false;
+		q->op = OP_CONNECT;
+		q->ulen = n;
+		if (bpf_probe_read_kernel(q->upath, ADDR_MAX, data + OFFSET(struct io_async_msghdr, addr)))
+			return false;
+		return true;
 	}
 	case OPCODE_UNLINKAT: {
 		struct io_unlink *u = (void *)req;

@@ -209,6 +209,24 @@ INLINE u32 file_flags(u64 file)
 	return flags;
 }
 
+/* Whether the file behind a descriptor can be the one that was opened just now with
+ * these flags: then nothing else holds it yet. A file that another thread put there
+ * meanwhile with dup2 is held by the descriptor that it was copied from too. */
+INLINE bool just_opened(u64 file, u64 flags)
+{
+	s64 n = -1;
+
+	if (!file)
+		return false;
+	if (EXISTS(struct file, f_ref)) {
+		bpf_probe_read_kernel(&n, sizeof(n), (void *)(file + OFFSET(struct file, f_ref)));
+		n++;
+	} else {
+		bpf_probe_read_kernel(&n, sizeof(n), (void *)(file + OFFSET(struct file, f_count)));
+	}
+	return n == 1 && (flags & 0x200000 /* O_PATH */ || !((file_flags(file) ^ flags) & 3));
+}
+
 struct path_pair {
 	u64 mnt, dentry;
 };

@@ -54,6 +54,8 @@ func workload(kind, arg string) {
 	case "leave": // out of the cgroup, then an open that nobody sees
 		os.WriteFile(filepath.Join(arg, "cgroup.procs"), []byte("0"), 0)
 		unix.Open("/runner-test/outside", unix.O_RDONLY, 0)
+	case "swap":
+		swap(arg)
 	case "sleep":
 		time.Sleep(time.Minute)
 	}
@@ -105,6 +107,7 @@ type session struct {
 	errs   bytes.Buffer
 	code   chan int
 	cancel context.CancelFunc
+	each   func(record) // if set, sees every event that result reads
 }
 
 func start(t *testing.T, in io.Reader, args ...string) *session {
@@ -125,6 +128,7 @@ func start(t *testing.T, in io.Reader, args ...string) *session {
 
 type record struct {
 	Op       string   `json:"op"`
+	Path     string   `json:"path"`
 	UserPath string   `json:"user_path"`
 	TID      uint32   `json:"tid"`
 	CPU      uint32   `json:"cpu"`
@@ -153,6 +157,9 @@ func (s *session) result() (n int, h *schemas.StageHealth, status schemas.Status
 			var e record
 			if err := json.Unmarshal(rec.Bytes, &e); err != nil {
 				s.t.Fatal(err)
+			}
+			if s.each != nil {
+				s.each(e)
 			}
 			if strings.HasPrefix(e.UserPath, "/runner-test/") {
 				n++
