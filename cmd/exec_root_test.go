@@ -70,7 +70,6 @@ func TestUntouched(t *testing.T) {
 // cgroup, an ordinary user makes the whole run.
 func TestUnprivileged(t *testing.T) {
 	requireBPF(t)
-	const nobody = 65534
 	own := shortDir(t) // the tools, where the user may run but not change them
 	for _, name := range append([]string{"shapes"}, tools...) {
 		b, err := os.ReadFile(tool(name))
@@ -85,18 +84,7 @@ func TestUnprivileged(t *testing.T) {
 	if out, err := exec.Command("setcap", capabilities, filepath.Join(own, "runner-capture")).CombinedOutput(); err != nil {
 		missing(t, "file capabilities", fmt.Errorf("setcap: %w: %s", err, out))
 	}
-	cg := newCgroup(t)
-	inner := filepath.Join(cg, "shell")
-	if err := os.Mkdir(inner, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range []string{cg, inner} {
-		for _, f := range []string{"", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"} {
-			if err := os.Chown(filepath.Join(d, f), nobody, nobody); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	inner := delegated(t)
 	work := shortDir(t)
 	if err := os.Chown(work, nobody, nobody); err != nil {
 		t.Fatal(err)

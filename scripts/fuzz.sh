@@ -5,10 +5,17 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 bad=0
-for pkg in $(go list ./...); do
-	for target in $(go test -list '^Fuzz' "$pkg" | grep '^Fuzz'); do
+ran=0
+packages=$(go list ./...) || exit 1
+for pkg in $packages; do
+	# a package that does not build has targets too: it must not look like one without
+	listed=$(go test -list '^Fuzz' "$pkg") || { echo "$listed" && bad=1 && continue; }
+	for target in $(echo "$listed" | grep '^Fuzz'); do
 		echo "$pkg $target"
 		go test -run '^$' -fuzz "^$target\$" -fuzztime "$1" "$pkg" || bad=1
+		ran=$((ran + 1))
 	done
 done
+echo "fuzzed: $ran targets for $1 each"
+[ $ran -gt 0 ] || bad=1
 exit $bad

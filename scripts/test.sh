@@ -1,7 +1,8 @@
 #!/bin/sh
 # make test: go vet, then every test. As root on a kernel that can be observed,
-# the privileged tests run too and a skip among them is a failure. What was
-# skipped is listed last, so that it cannot pass unseen.
+# the privileged tests run too and a skip among them is a failure. What was skipped
+# is listed last, so that it cannot pass unseen. RUNNER_REQUIRE_BPF=1 says that the
+# privileged tests must run, whatever the machine says about itself.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 log=$(mktemp) && status=$(mktemp) || exit 1
@@ -21,13 +22,23 @@ else
 	echo "privileged tests: NOT RUN, they need root: sudo make test"
 fi
 
-# -count=1: the kernel is an input that the test cache does not know.
+# -count=1: the kernel is an input that the test cache does not know. Of a test that
+# passed only its own remarks are shown, of any other everything.
 {
 	go test -v -count=1 -timeout 40m "$@" ./... 2>&1
 	echo $? >"$status"
-} | tee "$log" | grep -Ev '^ *(=== (RUN|PAUSE|CONT|NAME)|--- PASS|PASS$)'
+} | tee "$log" | awk '
+	function all(  i) { for (i = 0; i < n; i++) print held[i]; n = 0 }
+	/^=== / || /^ +--- PASS/ || /^PASS$/ { next }
+	/^--- PASS/ {
+		for (i = 0; i < n; i++) if (held[i] ~ /^ +[a-z0-9_]+_test\.go:[0-9]+: /) print held[i]
+		n = 0; print; fflush(); next
+	}
+	/^[^ ]/ || /^ +--- / { all(); print; fflush(); next }
+	{ held[n++] = $0 }
+	END { all() }'
 
 echo
 echo "passed: $(grep -c '^ *--- PASS' "$log")  failed: $(grep -c '^ *--- FAIL' "$log")  skipped: $(grep -c '^ *--- SKIP' "$log")"
-grep -o 'SKIPPED, NOT TESTED: .*' "$log" | sort | uniq -c
+grep -v '^ *> ' "$log" | grep -o 'SKIPPED, NOT TESTED: .*' | sort | uniq -c
 exit "$(cat "$status")"
