@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"runner/cmd/internal/cgroup"
 )
 
 // canaryVerb makes the binary open one path that does not exist and end. Seeing
@@ -27,20 +30,49 @@ func canaryPath(runID, which string) string {
 
 // runCanary starts the canary inside the cgroup, at clone time, and waits for its
 // end: from then on all its records are in the ring.
+//
+// It gets a child cgroup of its own where one can be made. Into the cgroup itself a
+// process cannot always be born: Linux 6.18, for one, kills it at once when
+// cgroup.kill was used there before, and a cgroup whose controllers are enabled for
+// its children takes no process.
 func runCanary(ctx context.Context, dir, path string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	var errs []error
+	if home, err := os.MkdirTemp(dir, "canary-"); err == nil {
+		defer cgroup.Remove(home)
+		cmd, err := launchCanary(ctx, home, path)
+		if err == nil {
+			return ended(cmd, home)
+		}
+		errs = append(errs, err)
+	}
+	cmd, err := launchCanary(ctx, dir, path)
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	return ended(cmd, dir)
+}
+
+func launchCanary(ctx context.Context, dir, path string) (*exec.Cmd, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", canaryVerb, path)
 	cmd.Dir = "/"
 	cmd.Env = []string{"GOMAXPROCS=1"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd()), Setpgid: true}
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("starting the canary in %s: %w", dir, err)
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the canary in %s: %w", dir, err)
+	}
+	return cmd, nil
+}
+
+func ended(cmd *exec.Cmd, dir string) error {
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("the canary in %s: %w", dir, err)
 	}
 	return nil
 }

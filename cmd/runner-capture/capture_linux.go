@@ -377,6 +377,9 @@ func (r *recorder) close(end string) error {
 		r.facts["end"] = end
 	}
 	r.phase = closing
+	if r.opt.supervised {
+		cgroup.Thaw(r.opt.cgroup) // what is left frozen would hold the canary too
+	}
 	r.startCanary("after")
 	return nil
 }

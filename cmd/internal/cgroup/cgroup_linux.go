@@ -194,6 +194,11 @@ func killEach(dir string) error {
 	return fmt.Errorf("processes in %s do not end", dir)
 }
 
+// Thaw lets the cgroup run again if it was frozen (cgroup.freeze, Linux 5.2).
+func Thaw(dir string) error {
+	return os.WriteFile(filepath.Join(dir, "cgroup.freeze"), []byte("0"), 0)
+}
+
 // Processes lists the processes in the cgroup and below.
 func Processes(dir string) ([]int, error) { return ids(dir, "cgroup.procs") }
 

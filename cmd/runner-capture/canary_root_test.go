@@ -1,0 +1,50 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"runner/schemas"
+)
+
+// The second canary must come through after survivors were killed, also when they
+// left the cgroup frozen: otherwise a record in which nothing is missing reads as
+// partial.
+func TestCanaryAfterKill(t *testing.T) {
+	for _, frozen := range []bool{false, true} {
+		t.Run(map[bool]string{false: "running", true: "frozen"}[frozen], func(t *testing.T) {
+			dir := needKernel(t)
+			control, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			s := start(t, control, "--cgroup", dir, "--supervised", "--remove-cgroup", "--grace", "1ms")
+			var cmd *exec.Cmd
+			s.ready(func() {
+				fmt.Fprintln(w, `{"schema":"runner.control.v0","op":"started","command":["x"],"agent_shim":"none","env_keys":[],"inherited_fds":0}`)
+				cmd = inCgroup(t, dir, "sleep", "")
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				if frozen {
+					if err := os.WriteFile(filepath.Join(dir, "cgroup.freeze"), []byte("1"), 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				fmt.Fprintln(w, `{"schema":"runner.control.v0","op":"finished","exit_code":0,"signal":null}`)
+				go cmd.Wait()
+			})
+			_, h, status := s.result()
+			if h.Facts["canary_after"] != "seen" || h.Counters["survivors_killed"] == 0 || status != schemas.StatusComplete {
+				t.Errorf("canary_after %s, %d survivors killed, status %s; %s",
+					h.Facts["canary_after"], h.Counters["survivors_killed"], status, s.errs.String())
+			}
+		})
+	}
+}
