@@ -42,20 +42,12 @@ struct io_link { /* symlinks too: the old path is the target's text */
 };
 
 struct io_connect {
+	void *addr;
 	s32 addr_len;
-};
-
-struct sockaddr_storage_kern {
-	u16 family;
-};
-
-struct io_async_msghdr {
-	struct sockaddr_storage_kern addr;
 };
 
 struct io_kiocb {
 	u8 opcode;
-	void *async_data;
 };
 
 struct io_uring_cqe {
@@ -158,7 +150,9 @@ INLINE void tell(struct request *q, s64 res, u32 marks, u32 slot)
 
 		if (n > ADDR_MAX)
 			n = ADDR_MAX;
-		bpf_probe_read_kernel(&s->blob[0], ADDR_MAX, q->upath);
+		BARRIER(n);
+		if (bpf_probe_read_kernel(&s->blob[0], ADDR_MAX, q->upath))
+			n = 0;
 		emit_addr(s, key, n, c);
 		return;
 	}
@@ -223,19 +217,26 @@ INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
 		break;
 	}
 	case OPCODE_CONNECT: {
-		/* the kernel's copy of the address lies in the request's own memory */
+		/* The caller's memory: the address hooks hold the kernel's copy, and a
+		 * connect whose two addresses differ becomes two records. */
 		struct io_connect *co = (void *)req;
-		void *data = NULL;
+		void *addr = NULL;
 		s32 n = 0;
+		u64 len;
 
-		if (!EXISTS(struct io_async_msghdr, addr) || READ(n, co, addr_len) || READ(data, req, async_data) || !data)
-			return false; /* the address hooks still tell of it, without an outcome */
-		if (n < 2 || n > ADDR_MAX)
+		if (READ(n, co, addr_len) || READ(addr, co, addr) || n < 2 || n > ADDR_MAX)
+			return false; /* the hooks still tell of it, without an outcome */
+		len = n;
+		BARRIER(len);
+		len &= 255;
+		if (len > ADDR_MAX)
 			return false;
 		q->op = OP_CONNECT;
-		q->ulen = n;
-		if (bpf_probe_read_kernel(q->upath, ADDR_MAX, data + OFFSET(struct io_async_msghdr, addr)))
-			return false;
+		q->ulen = len;
+		if (bpf_probe_read_user(q->upath, len, addr)) {
+			q->ulen = 0;
+			q->marks = MARK_AFAULT;
+		}
 		return true;
 	}
 	case OPCODE_UNLINKAT: {

@@ -25,7 +25,9 @@ func (n *normalizer) event(e *schemas.RawEvent) error {
 	if op.class == classNetwork && e.Source == "cgroup" {
 		return n.holdHook(task, op, e)
 	}
-	if !n.twins.empty() {
+	if op.class == classNetwork && e.Source == "io_uring" {
+		n.settleRing(op, e)
+	} else if !n.twins.empty() {
 		if err := n.settle(task, op, e); err != nil {
 			return err
 		}
@@ -148,7 +150,7 @@ func (n *normalizer) pack(id uint32, e *schemas.RawEvent, value []byte) []byte {
 func (n *normalizer) holdHook(task uint32, op operation, e *schemas.RawEvent) error {
 	// The hook runs before the call has an outcome.
 	e.Has &^= schemas.HasRet
-	n.twins.hold(task, op.first, e.Addr, n.pack(op.first, e, e.Addr))
+	n.twins.hold(task, e.PID, op.first, e.Addr, n.pack(op.first, e, e.Addr))
 	if n.twins.bytes > maxHeld {
 		return n.flushHeld()
 	}
@@ -186,6 +188,17 @@ func (n *normalizer) settle(task uint32, op operation, e *schemas.RawEvent) erro
 		}
 	}
 	return nil
+}
+
+// settleRing finds the twin of a call made through io_uring, which another thread
+// of the process may have carried out.
+func (n *normalizer) settleRing(op operation, e *schemas.RawEvent) {
+	if twin, ok := n.twins.takeOf(e.PID, op.first, e.Addr); ok {
+		if twin.addr == nil {
+			n.nullValues--
+		}
+		n.filter(ruleTwin, twin.addr)
+	}
 }
 
 func (n *normalizer) addHeld(task uint32, h heldHook) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"net/netip"
+	"slices"
 
 	"runner/schemas"
 )
@@ -18,6 +19,7 @@ const maxHeld = 4 << 20
 
 // heldHook is one hook record that waits for its twin.
 type heldHook struct {
+	pid    uint32
 	op     uint32 // event id
 	addr   []byte
 	packed []byte // its line, should it turn out to have none
@@ -31,11 +33,11 @@ type twins struct {
 
 func (t *twins) empty() bool { return len(t.held) == 0 }
 
-func (t *twins) hold(task uint32, op uint32, addr, packed []byte) {
+func (t *twins) hold(task, pid, op uint32, addr, packed []byte) {
 	if t.held == nil {
 		t.held = make(map[uint32][]heldHook)
 	}
-	h := heldHook{op, bytes.Clone(addr), bytes.Clone(packed)}
+	h := heldHook{pid, op, bytes.Clone(addr), bytes.Clone(packed)}
 	t.held[task] = append(t.held[task], h)
 	t.bytes += len(h.addr) + len(h.packed)
 }
@@ -53,6 +55,25 @@ func (t *twins) take(task uint32, n int) []heldHook {
 		t.held[task] = all[n:]
 	}
 	return out
+}
+
+// takeOf gives back one held record of any task of a process.
+func (t *twins) takeOf(pid, op uint32, addr []byte) (heldHook, bool) {
+	for task, all := range t.held {
+		i := t.match(task, op, addr)
+		if i < 0 || all[i].pid != pid {
+			continue
+		}
+		h := all[i]
+		t.bytes -= len(h.addr) + len(h.packed)
+		if len(all) == 1 {
+			delete(t.held, task)
+		} else {
+			t.held[task] = slices.Delete(all, i, i+1)
+		}
+		return h, true
+	}
+	return heldHook{}, false
 }
 
 // match is the place among the task's held records of the twin of a call's
@@ -82,6 +103,10 @@ func sameAddr(a, b []byte) bool {
 	}
 	if bytes.Equal(a, b) {
 		return true
+	}
+	if hook, ok := bytes.CutPrefix(b, []byte("unix:")); ok && hook[0] != '/' && hook[0] != '@' {
+		// The hook has no working directory: it tells a relative name as it was given.
+		return bytes.HasPrefix(a, []byte("unix:/")) && bytes.HasSuffix(a, hook[bytes.LastIndexByte(hook, '/')+1:])
 	}
 	if (a[0] == '[') == (b[0] == '[') {
 		return false

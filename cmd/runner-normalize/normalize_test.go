@@ -317,7 +317,8 @@ func TestRandomStreams(t *testing.T) {
 		}
 		var r raw
 		for range rnd.IntN(300) {
-			e := schemas.RawEvent{Op: schemas.RawOps[rnd.IntN(len(schemas.RawOps))], PID: rnd.Uint32N(6), Marks: schemas.Marks(rnd.Uint32N(1<<13)) & schemas.Marks(rnd.Uint32N(1<<13))}
+			some, half := rnd.Uint32N(1<<13), rnd.Uint32N(1<<13)
+			e := schemas.RawEvent{Op: schemas.RawOps[rnd.IntN(len(schemas.RawOps))], PID: rnd.Uint32N(6), Marks: schemas.Marks(some & half)}
 			e.TID = e.PID + rnd.Uint32N(3)
 			e.Path, e.UserPath, e.Base = pick(names), pick(names), pick(names)
 			e.UserPath2, e.Base2, e.Interp = pick(names), pick(names), pick(names)

@@ -140,7 +140,7 @@ func ring() {
 	sa := inet4(addr)
 	r = u.do(sqe{opcode: opConnect, fd: int32(fd), addr: uint64(uintptr(unsafe.Pointer(&sa))), off: unix.SizeofSockaddrInet4})
 	runtime.KeepAlive(&sa)
-	made.Line("io_uring_connect", 2, text4(addr), r, made.NoRet())
+	made.Line("io_uring_connect", 2, text4(addr), r)
 	unix.Close(fd)
 	stop()
 	u.tree()
