@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Whatever another implementation has archived parses, and both the Go parser
@@ -84,6 +86,32 @@ func TestDocumentParsersAgreeWithSchemas(t *testing.T) {
 			t.Errorf("%s: one-sided test", f.Schema)
 		}
 	}
+}
+
+// Whatever a parser takes, the schema takes as well, and no input makes either panic.
+func FuzzDocuments(f *testing.F) {
+	compiled := map[string]*jsonschema.Schema{}
+	for _, form := range Forms {
+		switch form.Schema {
+		case SchemaHeader, SchemaTrailer, SchemaVerifyReport: // parsed elsewhere, or never
+			continue
+		}
+		compiled[form.Schema] = compileForm(f, form.Schema)
+		var doc struct{ Examples []json.RawMessage }
+		must(f, json.Unmarshal(form.JSONSchema(), &doc))
+		for _, ex := range doc.Examples {
+			var line bytes.Buffer
+			must(f, json.Compact(&line, ex))
+			f.Add(line.Bytes())
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for schema, s := range compiled {
+			if parseForm(schema, b) == nil && !schemaTakes(s, b) {
+				t.Errorf("%s: the parser takes it, the schema does not: %q", schema, b)
+			}
+		}
+	})
 }
 
 // What the schema's words alone cannot show: one message for each fault.

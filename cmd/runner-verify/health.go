@@ -34,13 +34,14 @@ func (v *verifier) noteTexts(code string) []string {
 // key the first counts, because later words may be names. Empty without the note.
 func (v *verifier) noteFields(code string) map[string]string {
 	out := map[string]string{}
-	for _, text := range v.noteTexts(code) {
-		for _, word := range strings.Fields(text) {
-			if k, val, ok := strings.Cut(word, "="); ok && out[k] == "" {
-				out[k] = val
-			}
+	texts := v.noteTexts(code)
+	if len(texts) == 0 {
+		return out
+	}
+	for _, word := range strings.Fields(texts[0]) {
+		if k, val, ok := strings.Cut(word, "="); ok && out[k] == "" {
+			out[k] = val
 		}
-		break
 	}
 	return out
 }
