@@ -50,8 +50,8 @@ func (out *outputs) open(o Options) (err error) {
 		return fmt.Errorf("creating the archive: %w", err)
 	}
 	probe.Abort()
-	out.archive = o.Archive
-	out.before, _ = os.Lstat(o.Archive)
+	out.archive = probe.Path()
+	out.before, _ = os.Lstat(out.archive)
 	if o.Keep == "" {
 		return nil
 	}

@@ -53,12 +53,18 @@ type AtomicFile struct {
 	done bool
 }
 
-// CreateAtomic opens a nameless or temporary file in path's directory.
+// CreateAtomic opens a nameless or temporary file in path's directory. A symlink is
+// followed, so that "-o /dev/stdout" into a file replaces that file and not the link.
 func CreateAtomic(path string) (*AtomicFile, error) {
-	dir := filepath.Dir(path)
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s exists and is not a regular file", path)
 	}
+	if st, err := os.Lstat(path); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return nil, fmt.Errorf("following the symlink: %w", err)
+		}
+	}
+	dir := filepath.Dir(path)
 	if f, err := openNameless(dir); err == nil {
 		return &AtomicFile{File: f, path: path}, nil
 	}
@@ -68,6 +74,9 @@ func CreateAtomic(path string) (*AtomicFile, error) {
 	}
 	return &AtomicFile{File: f, path: path, temp: f.Name()}, nil
 }
+
+// Path is where the file will be: the path given, or where a symlink there leads.
+func (a *AtomicFile) Path() string { return a.path }
 
 // Commit makes the content durable and gives the file its name, replacing an
 // older file of that name in one step.

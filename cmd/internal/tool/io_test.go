@@ -184,3 +184,28 @@ func TestSpool(t *testing.T) {
 		t.Errorf("read %q, %v; directory holds %q", b, err, names(t, dir))
 	}
 }
+
+func TestAtomicFileFollowsSymlink(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	must(t, os.WriteFile(file, []byte("old"), 0o644))
+	if err := os.Symlink("file", link); err != nil {
+		t.Skipf("SKIPPED, NOT TESTED: symlinks: %v", err)
+	}
+	a, err := CreateAtomic(link)
+	must(t, err)
+	_, err = a.WriteString("new")
+	must(t, err)
+	must(t, a.Commit())
+	if st, err := os.Lstat(link); err != nil || st.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the symlink was replaced: %v, %v", st, err)
+	}
+	if b, _ := os.ReadFile(file); string(b) != "new" || filepath.Base(a.Path()) != "file" {
+		t.Errorf("the file reads %q, and %s was said to be written", b, a.Path())
+	}
+	must(t, os.Remove(file))
+	if a, err := CreateAtomic(link); err == nil {
+		a.Abort()
+		t.Error("a symlink to nothing was accepted")
+	}
+}
