@@ -23,6 +23,9 @@ func Run(o Options, env *tool.Env) error {
 		return err
 	}
 	defer outputs.discard()
+	if outputs.archive != "" {
+		o.Archive = outputs.archive // a link like /dev/stdout leads elsewhere in runner-pack
+	}
 	// From here on a broken pipe is an error to handle: dying of it would leave
 	// the command without its supervisor.
 	signals := watchSignals()
