@@ -33,8 +33,9 @@ generate: ## rebuild the BPF objects (clang-19, llvm-strip-19); GENERATE=--compa
 	@sh scripts/generate.sh $(GENERATE)
 
 golden: ## rewrite the golden files from what the tools print now; read the difference
-	go test ./cmd/... ./schemas/... -run Golden -update
-	git --no-pager diff --stat -- testdata
+	go test ./cmd -run 'Golden|Pipelines' -update
+	go test ./cmd/runner-correlate ./cmd/runner-pack ./schemas/bundle ./schemas/stream -update
+	git --no-pager diff --stat -- testdata 'cmd/*/testdata'
 
 fuzz: ## run every fuzz target for FUZZTIME each
 	@sh scripts/fuzz.sh $(FUZZTIME)
