@@ -24,17 +24,20 @@ const (
 func (s *Session) attachRedundant(shared map[string]*ebpf.Map) error {
 	s.copied = map[*ebpf.Program]bool{s.coll[0].Programs[kernelProgOnSysExit]: true}
 	for i := range uint32(redundantEnters) {
-		if err := s.copyOf(kernelProgOnSysEnter, i, shared); err != nil {
+		if err := loadCopy(s, kernelProgOnSysEnter, i, shared); err != nil {
 			return fmt.Errorf("redundant copy %d of the entry probe: %w", i, err)
 		}
 	}
 	for i := range uint32(redundantCopies - 1) {
-		if err := s.copyOf(kernelProgOnSysExit, scratchCopy+i, shared); err != nil {
+		if err := loadCopy(s, kernelProgOnSysExit, scratchCopy+i, shared); err != nil {
 			return fmt.Errorf("redundant copy %d of the exit probe: %w", i, err)
 		}
 	}
 	return nil
 }
+
+// loadCopy is a variable so that a test can see what happens when it fails.
+var loadCopy = (*Session).copyOf
 
 func (s *Session) copyOf(prog string, slot uint32, shared map[string]*ebpf.Map) error {
 	spec, err := loadKernel()

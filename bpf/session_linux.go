@@ -42,7 +42,9 @@ type Session struct {
 	CgroupID uint64
 	IOUring  string // "attached" or "unavailable: why"
 	Unix     string // likewise, for the unix address hooks
-	Ring     *ringbuf.Reader
+	// Redundant is "off", "on" or "unavailable: why".
+	Redundant string
+	Ring      *ringbuf.Reader
 
 	types *btf.Cache // the kernel's types, decoded once for all objects
 	mu    sync.Mutex // guards what follows while objects load side by side
@@ -58,10 +60,28 @@ type Session struct {
 // attach order: what tells of tasks first, the syscalls last.
 var required = []string{kernelProgOnMove, kernelProgOnFork, kernelProgOnTaskExit, kernelProgOnExec, kernelProgOnSysExit}
 
-// Attach loads and attaches everything. On error nothing stays behind.
-func Attach(opt Options) (_ *Session, err error) {
-	s := &Session{types: btf.NewCache()}
-	go s.types.Kernel() // decoding takes a while: start it beside the rest
+// Attach loads and attaches everything. On error nothing stays behind. Where the
+// redundant copies do not load, the session goes without them and says so: what
+// they would have saved is then counted as recursion misses.
+func Attach(opt Options) (*Session, error) {
+	types := btf.NewCache()
+	go types.Kernel() // decoding takes a while: start it beside the rest
+	s, err := attach(opt, types)
+	var copies errCopies
+	if errors.As(err, &copies) {
+		opt.Redundant = false
+		if s, err = attach(opt, types); err == nil {
+			s.Redundant = state(copies.error)
+		}
+	}
+	return s, err
+}
+
+// errCopies is a failure of the redundant copies alone.
+type errCopies struct{ error }
+
+func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
+	s := &Session{types: types, Redundant: "off"}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -100,8 +120,9 @@ func Attach(opt Options) (_ *Session, err error) {
 	}
 	if opt.Redundant {
 		if err := s.attachRedundant(shared); err != nil {
-			return nil, err
+			return nil, errCopies{err}
 		}
+		s.Redundant = "on"
 	}
 	return s, nil
 }

@@ -67,6 +67,12 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 		if err := cgroup.Killable(opt.cgroup); err != nil {
 			return tool.Usagef("--supervised needs a cgroup of its own: %v", err)
 		}
+		at, held, holdErr := cgroup.Hold(opt.cgroup)
+		if holdErr != nil {
+			return tool.Fail(tool.ExitCannot, holdErr)
+		}
+		defer held.Close()
+		opt.cgroup = at
 		defer func() {
 			err = errors.Join(err, cleanUp(opt, err != nil))
 		}()
@@ -90,7 +96,7 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	sp := newSpool(opt.spoolSize)
 	ls := newLines(opt.runID, sp)
 	r := &recorder{opt: opt, env: env, ctx: ctx, ses: ses, sp: sp, lines: ls,
-		ev: newEvents(opt.runID, ls), news: make(chan news, 16), facts: baseFacts(ses, redundant, opt)}
+		ev: newEvents(opt.runID, ls), news: make(chan news, 16), facts: baseFacts(ses, opt)}
 	return r.loop()
 }
 

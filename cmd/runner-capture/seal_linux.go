@@ -23,15 +23,12 @@ func finishedLine(runID string, c *schemas.Control) schemas.RunFinished {
 	return f
 }
 
-func baseFacts(ses *bpf.Session, redundant bool, opt options) map[string]string {
+func baseFacts(ses *bpf.Session, opt options) map[string]string {
 	f := map[string]string{
 		"platform": "linux", "kernel_capture": "attached", "hooks_missing": "",
 		"canary_before": "not_run", "canary_after": "not_run",
 		"io_uring": ses.IOUring, "unix_hooks": ses.Unix,
-		"redundant": "off", "supervisor": "none", "end": "",
-	}
-	if redundant {
-		f["redundant"] = "on"
+		"redundant": ses.Redundant, "supervisor": "none", "end": "",
 	}
 	if opt.supervised {
 		f["supervisor"] = "exec"

@@ -89,5 +89,6 @@ var blindSpots = []string{
 // optionalHooks are the parts whose absence is a blind spot and no loss.
 var optionalHooks = []struct{ fact, what string }{
 	{"io_uring", "io_uring operations"},
+	{"redundant", "calls of tasks that were preempted in a probe"},
 	{"unix_hooks", "unix socket endpoints"},
 }

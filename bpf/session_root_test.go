@@ -1,0 +1,122 @@
+//go:build linux && (amd64 || arm64)
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/ringbuf"
+	"golang.org/x/sys/unix"
+
+	"runner/schemas"
+)
+
+// ownCgroup is where this test runs; the probes may watch it like any other.
+func ownCgroup(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, _ := os.ReadFile("/proc/self/cgroup")
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if strings.Contains(line, " - cgroup2 ") && len(f) > 4 {
+			for l := range strings.Lines(string(own)) {
+				if p, ok := strings.CutPrefix(strings.TrimSpace(l), "0::"); ok {
+					return f[4] + strings.TrimSuffix(p, "/")
+				}
+			}
+		}
+	}
+	t.Fatal("no cgroup2 mount")
+	return ""
+}
+
+func attachOwn(t *testing.T, redundant bool) *Session {
+	t.Helper()
+	s, err := Attach(Options{Cgroup: ownCgroup(t), RingSize: 1 << 20, Redundant: redundant})
+	if err != nil {
+		if os.Getenv("RUNNER_REQUIRE_BPF") == "1" {
+			t.Fatal(err)
+		}
+		t.Skipf("SKIPPED, NOT TESTED: %v", err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// opens makes n opens of a marked path and counts how many records tell of them.
+func opens(t *testing.T, s *Session, n int) (seen int) {
+	t.Helper()
+	marker := fmt.Sprintf("/runner-bpf-test/%s/%d", t.Name(), os.Getpid())
+	for range n {
+		unix.Open(marker, unix.O_RDONLY, 0)
+	}
+	if err := s.Quiet(); err != nil {
+		t.Fatal(err)
+	}
+	var rec ringbuf.Record
+	var d Decoder
+	var e schemas.RawEvent
+	s.Ring.SetDeadline(time.Now().Add(5 * time.Second))
+	for {
+		err := s.Ring.ReadInto(&rec)
+		if errors.Is(err, ringbuf.ErrFlushed) || errors.Is(err, os.ErrDeadlineExceeded) {
+			return seen
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Decode(rec.RawSample, &e); err != nil {
+			t.Errorf("%v: %x", err, rec.RawSample)
+		}
+		if string(e.UserPath) == marker {
+			seen++
+		}
+	}
+}
+
+func TestSession(t *testing.T) {
+	for _, redundant := range []bool{false, true} {
+		t.Run(fmt.Sprint(redundant), func(t *testing.T) {
+			s := attachOwn(t, redundant)
+			if want := map[bool]string{false: "off", true: "on"}[redundant]; s.Redundant != want {
+				t.Errorf("redundant %q, expected %q", s.Redundant, want)
+			}
+			if n := opens(t, s, 23); n != 23 {
+				t.Errorf("%d of 23 opens were recorded", n)
+			}
+			st, err := s.Stats()
+			if err != nil || st.Seen != st.Emitted+st.Dropped || st.Lost != 0 {
+				t.Errorf("%+v, %v", st, err)
+			}
+		})
+	}
+}
+
+// Copies that do not load are a named note, and never cost the base its events.
+func TestRedundantUnavailable(t *testing.T) {
+	attachOwn(t, false).Close()
+	loads := 0
+	loadCopy = func(s *Session, prog string, slot uint32, shared map[string]*ebpf.Map) error {
+		if loads++; loads == 3 {
+			return errors.New("this kernel has no more room")
+		}
+		return s.copyOf(prog, slot, shared)
+	}
+	defer func() { loadCopy = (*Session).copyOf }()
+	s := attachOwn(t, true)
+	if !strings.HasPrefix(s.Redundant, "unavailable: ") || !strings.Contains(s.Redundant, "no more room") {
+		t.Errorf("redundant %q", s.Redundant)
+	}
+	if n := opens(t, s, 23); n != 23 {
+		t.Errorf("%d of 23 opens were recorded", n)
+	}
+}
