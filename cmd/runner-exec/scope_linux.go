@@ -17,8 +17,10 @@ import (
 
 // scope is the cgroup that holds the command and all that comes of it.
 type scope struct {
-	path string
-	dir  *os.File
+	path   string // for people and runner-capture
+	at     string // for ourselves: good whatever the command mounts over path
+	dir    *os.File
+	parent *os.File // holds at
 }
 
 // newScope makes the cgroup runner-ID below parent, or below our own cgroup.
@@ -58,7 +60,13 @@ func newScope(parent, runID string) (*scope, error) {
 		os.Remove(path)
 		return nil, cannotObserve(err)
 	}
-	return &scope{path: path, dir: dir}, nil
+	at, held, err := cgroup.Hold(path)
+	if err != nil {
+		dir.Close()
+		os.Remove(path)
+		return nil, cannotObserve(err)
+	}
+	return &scope{path: path, at: at, dir: dir, parent: held}, nil
 }
 
 func cannotObserve(err error) error {
@@ -70,10 +78,13 @@ func cannotObserve(err error) error {
 		"without a kernel layer, and saying so: runner-exec --no-kernel -- COMMAND")
 }
 
-func (s *scope) close() { s.dir.Close() }
+func (s *scope) close() {
+	s.dir.Close()
+	s.parent.Close()
+}
 
 func (s *scope) exists() bool {
-	_, err := os.Stat(s.path)
+	_, err := os.Stat(s.at)
 	return err == nil
 }
 
@@ -89,7 +100,7 @@ func (s *scope) strike() error {
 // kill is strike, and waits until they are gone. The scope may vanish meanwhile:
 // runner-capture removes it too.
 func (s *scope) kill(limit time.Duration) error {
-	if err := cgroup.Kill(s.path, limit); err != nil && s.exists() {
+	if err := cgroup.Kill(s.at, limit); err != nil && s.exists() {
 		return fmt.Errorf("killing what runs in the cgroup %s: %w", s.path, err)
 	}
 	return nil
@@ -98,10 +109,13 @@ func (s *scope) kill(limit time.Duration) error {
 // remove kills what is left and removes the scope with the cgroups that the
 // command made in it. It is fine if it is gone already.
 func (s *scope) remove(limit time.Duration) error {
+	if os.Remove(s.at) == nil { // it was empty; this needs no descriptor, should we be out of them
+		return nil
+	}
 	if err := s.kill(limit); err != nil {
 		return err
 	}
-	if err := cgroup.Remove(s.path); err != nil && s.exists() {
+	if err := cgroup.Remove(s.at); err != nil && s.exists() {
 		return err
 	}
 	return nil

@@ -81,6 +81,21 @@ func unoctal(s string) string {
 	return b.String()
 }
 
+// Hold returns a name for the cgroup dir that stays good, for this process, whatever
+// is mounted over dir later: a command that does that must not be lost sight of. The
+// name ends with the file.
+func Hold(dir string) (string, *os.File, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	parent, err := os.OpenFile(filepath.Dir(dir), unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", parent.Fd(), filepath.Base(dir)), parent, nil
+}
+
 // IsV2 reports whether dir lies on a cgroup2 mount.
 func IsV2(dir string) bool {
 	var st unix.Statfs_t

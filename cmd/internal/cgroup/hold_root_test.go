@@ -1,0 +1,65 @@
+//go:build linux
+
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the command mounts over the cgroup hierarchy must not hide its own cgroup.
+func TestHold(t *testing.T) {
+	parent, err := Own()
+	if err != nil {
+		t.Skipf("SKIPPED, NOT TESTED: %v", err)
+	}
+	dir := filepath.Join(parent, fmt.Sprintf("runner-test-hold-%d", os.Getpid()))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		if os.Getenv("RUNNER_REQUIRE_BPF") == "1" {
+			t.Fatal(err)
+		}
+		t.Skipf("SKIPPED, NOT TESTED: %v", err)
+	}
+	defer os.Remove(dir)
+	at, held, err := Hold(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the thread ends with its mount namespace
+		done <- func() error {
+			if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+				return err
+			}
+			if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+				return err
+			}
+			if err := unix.Mount("none", parent, "tmpfs", 0, ""); err != nil {
+				return err
+			}
+			if _, err := os.Stat(dir); err == nil {
+				return fmt.Errorf("%s is still to be seen: nothing was tested", dir)
+			}
+			if _, err := Populated(at); err != nil {
+				return err
+			}
+			if err := Kill(at, 0); err != nil {
+				return err
+			}
+			return Remove(at)
+		}()
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s was not removed: %v", dir, err)
+	}
+}
