@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
+	"runner/cmd/internal/pureq"
 	"runner/cmd/internal/tool"
 	"runner/schemas"
 )
@@ -32,63 +32,15 @@ type dropper struct {
 	n    uint64
 }
 
-// outside are the functions through which an answer could depend on anything but
-// the line, or have an effect.
-var outside = map[string]bool{
-	"input": true, "inputs": true, "debug": true, "stderr": true, "env": true, "$ENV": true,
-	"halt": true, "halt_error": true, "input_filename": true, "input_line_number": true,
-	"now": true, "localtime": true, "mktime": true, "strflocaltime": true,
-	"get_search_list": true, "modulemeta": true,
-}
-
 func compileDrop(text string) (*dropper, error) {
 	if !utf8.ValidString(text) || len(text) > maxProgram {
 		return nil, tool.Usagef("--drop: expected a program in UTF-8 of at most %d bytes", maxProgram)
 	}
-	q, err := gojq.Parse(text)
-	if err != nil {
-		return nil, tool.Usagef("--drop: %v in %s", err, safe([]byte(text)))
-	}
-	if name := reachesOutside(reflect.ValueOf(q)); name != "" {
-		return nil, tool.Usagef("--drop: %s is not allowed, a line must be judged by itself", name)
-	}
-	code, err := gojq.Compile(q)
+	code, err := pureq.Compile(text)
 	if err != nil {
 		return nil, tool.Usagef("--drop: %v in %s", err, safe([]byte(text)))
 	}
 	return &dropper{text: text, code: code}, nil
-}
-
-// reachesOutside looks for a forbidden function or an import anywhere in a program.
-func reachesOutside(v reflect.Value) string {
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			return ""
-		}
-		return reachesOutside(v.Elem())
-	case reflect.Slice:
-		for i := range v.Len() {
-			if name := reachesOutside(v.Index(i)); name != "" {
-				return name
-			}
-		}
-	case reflect.Struct:
-		switch x := v.Interface().(type) {
-		case gojq.Import:
-			return "a module"
-		case gojq.Func:
-			if outside[x.Name] {
-				return x.Name
-			}
-		}
-		for i := range v.NumField() {
-			if name := reachesOutside(v.Field(i)); name != "" {
-				return name
-			}
-		}
-	}
-	return ""
 }
 
 // drops asks about one whole line. An answer that is not true or false is an

@@ -249,11 +249,11 @@ func TestBadDrop(t *testing.T) {
 	in := sample().bytes(t)
 	for program, want := range map[string]string{
 		"": "", "(": "unexpected", "nope": "not defined", "$x": "variable",
-		"input": "not allowed", "[inputs]": "not allowed", "debug": "not allowed", "env": "not allowed",
-		"$ENV.HOME": "not allowed", "def f: env; f": "not allowed", `import "a" as a; true`: "not allowed",
-		`include "a"; true`: "not allowed", "if .x then halt else true end": "not allowed", "now > 3": "not allowed",
-		`[.[] | (. as [$a] | $ENV)] | true`: "not allowed", `"\(env)"`: "not allowed", `{a: env}`: "not allowed",
-		"try input catch true": "not allowed", `@base64 "\($ENV)"`: "not allowed",
+		"input": "not available", "[inputs]": "not available", "debug": "not available", "env": "not available",
+		"$ENV.HOME": "not available", "def f: env; f": "not available", `import "a" as a; true`: "not available",
+		`include "a"; true`: "not available", "if .x then halt else true end": "not available", "now > 3": "not available",
+		`[.[] | (. as [$a] | $ENV)] | true`: "not available", `"\(env)"`: "not available", `{a: env}`: "not available",
+		"try input catch true": "not available", `@base64 "\($ENV)"`: "not available",
 		".value": "not true or false but string", "null": "not true or false but null", "empty": "no answer",
 		"true, false": "more than one answer", "error": "--drop:", ".pid.x": "expected an object",
 		"true, error": "--drop:",

@@ -12,6 +12,7 @@ import (
 	"github.com/itchyny/gojq"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"runner/cmd/internal/pureq"
 	"runner/cmd/internal/tool"
 )
 
@@ -29,14 +30,7 @@ type assertion struct {
 func parseAssertions(texts []string) ([]assertion, error) {
 	var out []assertion
 	for _, text := range texts {
-		query, err := gojq.Parse(text)
-		if err != nil {
-			return nil, tool.Usagef("--assert %q: %v", text, err)
-		}
-		if f := forbidden(query); f != "" {
-			return nil, tool.Usagef("--assert %q: %s is not available", text, f)
-		}
-		code, err := gojq.Compile(query)
+		code, err := pureq.Compile(text)
 		if err != nil {
 			return nil, tool.Usagef("--assert %q: %v", text, err)
 		}

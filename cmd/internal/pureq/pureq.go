@@ -1,13 +1,16 @@
-package main
+// Package pureq compiles jq programs that answer about their input alone: they
+// see no environment, no clock, no other input and no modules, and have no effect.
+package pureq
 
 import (
+	"fmt"
 	"reflect"
 
 	"github.com/itchyny/gojq"
 )
 
-// outside are the functions through which a verdict could depend on anything but
-// the archive, or do anything but answer.
+// outside are the functions through which an answer could depend on anything but
+// the input, or do anything but answer.
 var outside = map[string]bool{
 	"input": true, "inputs": true, "debug": true, "stderr": true, "env": true, "$ENV": true,
 	"halt": true, "halt_error": true, "input_filename": true, "input_line_number": true,
@@ -15,9 +18,20 @@ var outside = map[string]bool{
 	"get_search_list": true, "modulemeta": true,
 }
 
-// forbidden returns what a program uses of the outside, "" when it is pure.
-func forbidden(q *gojq.Query) string { return reach(reflect.ValueOf(q)) }
+// Compile parses and compiles a program. The error says what is wrong with it.
+func Compile(text string) (*gojq.Code, error) {
+	q, err := gojq.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if name := reach(reflect.ValueOf(q)); name != "" {
+		return nil, fmt.Errorf("%s is not available: the program may look at nothing but its input", name)
+	}
+	return gojq.Compile(q)
+}
 
+// reach looks for a forbidden function or an import anywhere in a program, and
+// returns its name.
 func reach(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
