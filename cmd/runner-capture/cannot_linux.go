@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -13,17 +14,50 @@ import (
 	"runner/cmd/internal/tool"
 )
 
+// setUp is what to type where the rights are missing.
+var setUp = []string{
+	"as root: sudo runner-exec -- COMMAND",
+	"or once: sudo setcap cap_bpf,cap_perfmon,cap_net_admin+ep \"$(command -v runner-capture)\", and a cgroup of your own: systemd-run --user --scope -p Delegate=yes runner-exec -- COMMAND",
+	"or without the kernel layer: runner-exec --no-kernel -- COMMAND",
+}
+
+// missingCapabilities names the capabilities that capture needs and the process
+// does not have (capabilities(7); CAP_SYS_ADMIN stands in for the first two).
+func missingCapabilities() []string {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil
+	}
+	var have uint64
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "CapEff:"); ok {
+			fmt.Sscanf(strings.TrimSpace(v), "%x", &have)
+		}
+	}
+	var missing []string
+	for _, c := range []struct {
+		name  string
+		bit   int
+		admin bool
+	}{{"CAP_BPF", unix.CAP_BPF, true}, {"CAP_PERFMON", unix.CAP_PERFMON, true}, {"CAP_NET_ADMIN", unix.CAP_NET_ADMIN, false}} {
+		if have&(1<<c.bit) == 0 && !(c.admin && have&(1<<unix.CAP_SYS_ADMIN) != 0) {
+			missing = append(missing, c.name)
+		}
+	}
+	return missing
+}
+
 // cannot explains why capture does not work here, and what to type.
 func cannot(err error) error {
 	var hints []string
 	if _, e := os.Stat("/sys/kernel/btf/vmlinux"); e != nil {
 		hints = append(hints, "this kernel has no BTF (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF")
 	}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EPERM) {
-		hints = append(hints,
-			"as root: sudo runner-exec -- COMMAND",
-			"or once: sudo setcap cap_bpf,cap_perfmon,cap_net_admin+ep \"$(command -v runner-capture)\", and a cgroup of your own: systemd-run --user --scope -p Delegate=yes runner-exec -- COMMAND",
-			"or without the kernel layer: runner-exec --no-kernel -- COMMAND")
+	if missing := missingCapabilities(); len(missing) > 0 && errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("this process lacks %s", strings.Join(missing, ", "))
+		hints = append(hints, setUp...)
+	} else if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EPERM) {
+		hints = append(hints, setUp...)
 	}
 	return tool.Fail(tool.ExitCannot, fmt.Errorf("cannot observe here: %w", err), hints...)
 }
