@@ -29,6 +29,7 @@ func fakeCapture() {
 	f.String("ring-size", "", "")
 	f.String("spool-size", "", "")
 	f.String("redundant", "", "")
+	f.Bool("v", false, "")
 	f.Parse(os.Args[1:])
 
 	clean := func() {

@@ -103,7 +103,11 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 		if o.Stream == "" {
 			mine = append(mine, first)
 		}
-		if err := p.startCapture(tools["runner-capture"], captureArgs(o, sc.path), first, env); err != nil {
+		args := captureArgs(o, sc.path)
+		if env.Flag.Bool("v") {
+			args = append(args, "-v")
+		}
+		if err := p.startCapture(tools["runner-capture"], args, first, env); err != nil {
 			return p, err
 		}
 	} else {

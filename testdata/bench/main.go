@@ -1,0 +1,91 @@
+//go:build linux
+
+// Bench is the program behind `make bench`: it measures what measuring costs on
+// this machine and prints one table. Performance is never a failing test: the exit
+// code says only whether everything could be measured.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+const usage = `usage: bench [-short] [-pairs N] [-only SECTION] [-rss] [short]
+
+Runs from the root of the repository, after make build. Sections: start, open,
+spawn, grep, build, normalize, verify, rss. The first five need root.
+
+  -short      fewer pairs and a smaller build (also: short, or BENCH_QUICK=1)
+  -pairs N    pairs of a plain and a measured run (default 5; the build takes 3)
+  -only NAME  one section
+  -rss        also the memory of each stage at 5 million events (slow)
+
+exit: 0 measured, whatever came out; 2 usage; 5 something could not be run
+`
+
+func main() {
+	if len(os.Args) > 2 && os.Args[1] == workloadArg {
+		finish(workload(os.Args[2], os.Args[3:]))
+	}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.Usage = func() { fmt.Fprint(os.Stderr, usage) }
+	short := f.Bool("short", false, "")
+	pairs := f.Int("pairs", 0, "")
+	only := f.String("only", "", "")
+	rss := f.Bool("rss", false, "")
+	if err := f.Parse(os.Args[1:]); err != nil {
+		if err == flag.ErrHelp {
+			os.Exit(0)
+		}
+		os.Exit(2)
+	}
+	b := &bench{pairs: *pairs, only: *only, rss: *rss,
+		short: *short || f.Arg(0) == "short" || os.Getenv("BENCH_QUICK") == "1"}
+	if !b.known(*only) || *pairs < 0 {
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2)
+	}
+	finish(b.run())
+}
+
+func finish(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench: error:", err)
+		os.Exit(5)
+	}
+	os.Exit(0)
+}
+
+// run measures section by section and prints the table at the end. Temporary files
+// are gone afterwards.
+func (b *bench) run() (err error) {
+	if b.dir, err = os.MkdirTemp("", "runner-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	// Records hold resolved paths, so what is expected must be resolved too.
+	if b.dir, err = filepath.EvalSymlinks(b.dir); err != nil {
+		return err
+	}
+	if err := b.find(); err != nil {
+		return err
+	}
+	fmt.Print(b.header())
+	for _, s := range sections {
+		if !b.wants(s.name) {
+			continue
+		}
+		if s.kernel && b.cannot != "" {
+			b.table.add(row{what: s.name, note: "NOT MEASURED: " + b.cannot})
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "bench: %s\n", s.name)
+		if err := s.run(b); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	fmt.Print(b.table.String())
+	return nil
+}

@@ -1,0 +1,167 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// bench is one run of this program.
+type bench struct {
+	dir    string // for everything temporary
+	bin    string // the tools
+	self   string // this program, which is also the workloads
+	strace string // "" when it is not installed
+	cannot string // why nothing can be captured here, or ""
+	pairs  int
+	only   string
+	short  bool
+	rss    bool
+	table  table
+}
+
+// sample is one run of one program, in seconds.
+type sample struct {
+	wall, cpu     float64 // of the process and all that it waited for
+	loop, loopCPU float64 // by the workload's own clock
+	rss           int64   // bytes: the largest process of them
+	out, err      string
+}
+
+func (b *bench) find() error {
+	var err error
+	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	if b.bin, err = filepath.Abs("bin"); err != nil {
+		return err
+	}
+	if _, err := os.Stat(b.tool("runner-exec")); err != nil {
+		return fmt.Errorf("the tools are not built here: %w; make build", err)
+	}
+	b.strace, _ = exec.LookPath("strace")
+	if out, err := exec.Command(b.tool("runner-capture"), "--probe").CombinedOutput(); err != nil {
+		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		b.cannot = first
+		if os.Geteuid() != 0 {
+			b.cannot += " (sudo make bench)"
+		}
+	}
+	return nil
+}
+
+func (b *bench) tool(name string) string { return filepath.Join(b.bin, name) }
+func (b *bench) archive() string         { return filepath.Join(b.dir, "run.tar.gz") }
+
+// n is how many pairs to run: usual, unless the caller said how many.
+func (b *bench) n(usual, short int) int {
+	switch {
+	case b.pairs > 0:
+		return b.pairs
+	case b.short:
+		return short
+	}
+	return usual
+}
+
+// header says what the numbers depend on.
+func (b *bench) header() string {
+	var u syscall.Utsname
+	syscall.Uname(&u)
+	load, _ := os.ReadFile("/proc/loadavg")
+	strace := "installed"
+	if b.strace == "" {
+		strace = "NOT INSTALLED, no comparison"
+	}
+	return fmt.Sprintf("kernel %s %s, %d cores, load average %s, %s, strace %s\n"+
+		"plain and measured: medians; ratio: median of the pairs' wall ratios, spread their smallest and largest;\n"+
+		"cpu: the same ratio of the workload's own CPU seconds, which a busy machine disturbs less\n\n",
+		cstring(u.Release[:]), runtime.GOARCH, runtime.NumCPU(), strings.Join(strings.Fields(string(load))[:3], " "), runtime.Version(), strace)
+}
+
+func cstring[T int8 | uint8](c []T) string {
+	var s []byte
+	for _, x := range c {
+		if x == 0 {
+			break
+		}
+		s = append(s, byte(x))
+	}
+	return string(s)
+}
+
+// execute runs a program to its end, which must be a success.
+func (b *bench) execute(env []string, argv ...string) (sample, error) {
+	c := exec.Command(argv[0], argv[1:]...)
+	c.Env = append(os.Environ(), env...)
+	c.Dir = b.dir
+	var out, errw bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errw
+	begin := time.Now()
+	err := c.Run()
+	wall := time.Since(begin)
+	if err != nil {
+		return sample{}, fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, clip(errw.String()))
+	}
+	s := used(c.ProcessState)
+	s.wall, s.out, s.err = wall.Seconds(), out.String(), errw.String()
+	return s, nil
+}
+
+func used(p *os.ProcessState) sample {
+	s := sample{cpu: (p.UserTime() + p.SystemTime()).Seconds()}
+	if r, ok := p.SysUsage().(*syscall.Rusage); ok {
+		s.rss = r.Maxrss << 10
+	}
+	return s
+}
+
+func clip(s string) string {
+	if len(s) > 2000 {
+		return s[:1000] + "\n…\n" + s[len(s)-1000:]
+	}
+	return s
+}
+
+// plain runs a workload unmeasured.
+func (b *bench) plain(argv ...string) (sample, error) {
+	return b.timed(nil, argv)
+}
+
+// measured runs a workload under runner-exec. The run id is always the same: it
+// stands in every document, and those are compared.
+func (b *bench) measured(argv ...string) (sample, error) {
+	os.Remove(b.archive())
+	return b.timed([]string{b.tool("runner-exec"), "-v", "--run-id", "bench", "--archive", b.archive(), "--"}, argv)
+}
+
+// straced runs a workload under strace, which writes to a file.
+func (b *bench) straced(calls string, argv ...string) (sample, error) {
+	out := filepath.Join(b.dir, "strace.out")
+	defer os.Remove(out)
+	return b.timed([]string{b.strace, "-f", "-e", "trace=" + calls, "-o", out}, argv)
+}
+
+// timed runs this program as workload below what stands in front of it.
+func (b *bench) timed(front, argv []string) (sample, error) {
+	s, err := b.execute(nil, append(append(front, b.self, workloadArg), argv...)...)
+	if err != nil {
+		return s, err
+	}
+	lines := strings.Split(strings.TrimSpace(s.out), "\n")
+	var c clocked
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &c); err != nil {
+		return s, fmt.Errorf("workload %s printed no time: %w", argv[0], err)
+	}
+	s.loop, s.loopCPU = float64(c.WallNS)/1e9, float64(c.CPUNS)/1e9
+	return s, nil
+}
