@@ -49,6 +49,7 @@ const (
 	markFDRace
 	markCompat
 	markAFault
+	markChroot
 
 	markHasPath  = 1 << 16
 	markHasBase1 = 1 << 17
@@ -200,7 +201,7 @@ func publicMarks(m uint32) schemas.Marks {
 		{markDeleted, schemas.MarkDeleted}, {markUnnamed, schemas.MarkUnnamed},
 		{markDisconn, schemas.MarkDisconnected}, {markDetached, schemas.MarkDetached},
 		{markFDRace, schemas.MarkFDRace}, {markCompat, schemas.MarkCompat32},
-		{markAFault, schemas.MarkAddrFault},
+		{markAFault, schemas.MarkAddrFault}, {markChroot, schemas.MarkChroot},
 	} {
 		if m&x.bit != 0 {
 			out |= x.mark
@@ -290,16 +291,24 @@ func (d *Decoder) split(c []byte) error {
 	return nil
 }
 
+// join writes the components. What lies in a mount tree that is mounted nowhere has
+// an empty one on top and must not read like the path of something else.
 func (d *Decoder) join(c []byte, absolute bool) []byte {
 	start := len(d.buf)
-	for k := len(d.comps) - 1; k >= 0; k-- {
+	top := len(d.comps) - 1
+	if top >= 0 && absolute && c[d.comps[top]] == 0 {
+		d.buf = append(d.buf, "detached:"...)
+		top--
+	}
+	first := len(d.buf)
+	for k := top; k >= 0; k-- {
 		i := d.comps[k]
-		if absolute || k != len(d.comps)-1 {
+		if absolute || k != top {
 			d.buf = append(d.buf, '/')
 		}
 		d.buf = schemas.AppendText(d.buf, c[i+1:i+1+int(c[i])])
 	}
-	if len(d.buf) == start && absolute {
+	if len(d.buf) == first && absolute {
 		d.buf = append(d.buf, '/')
 	}
 	return d.buf[start:len(d.buf):len(d.buf)]

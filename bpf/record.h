@@ -55,10 +55,11 @@ enum mark {
 	MARK_DELETED = 1 << 4,	  /* the name no longer exists */
 	MARK_UNNAMED = 1 << 5,	  /* memfd, pipe, socket, anonymous inode */
 	MARK_DISCONN = 1 << 6,	  /* the walk ended below the mount's root */
-	MARK_DETACHED = 1 << 7,	  /* the topmost mount belongs to no namespace */
+	MARK_DETACHED = 1 << 7,	  /* the topmost mount belongs to no namespace that has a name */
 	MARK_FDRACE = 1 << 8,	  /* the descriptor holds another open than the one that returned it */
 	MARK_COMPAT = 1 << 9,	  /* 32-bit caller */
 	MARK_AFAULT = 1 << 10,	  /* socket address not readable */
+	MARK_CHROOT = 1 << 11,	  /* a leading .. can end at a root that is not the top */
 	MARK_HAS_PATH = 1 << 16,  /* comp1 is the resolved object */
 	MARK_HAS_BASE1 = 1 << 17, /* comp1 is the directory that upath1 starts from */
 	MARK_HAS_BASE2 = 1 << 18, /* comp2 likewise for upath2 */
@@ -78,7 +79,7 @@ enum source { SOURCE_NONE, SOURCE_SYSCALL, SOURCE_CGROUP, SOURCE_IO_URING };
 #define ADDR_MAX 128
 
 /* Little endian, 8-byte aligned. Behind it, packed: upath1, comp1, upath2, comp2
- * (components leaf first, one length byte each), then the socket address. */
+ * (components leaf first, one length byte each; an empty one on top of a detached tree), then the socket address. */
 struct rec {
 	u32 len;
 	u16 op;

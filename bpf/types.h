@@ -48,7 +48,13 @@ struct dentry {
 	struct inode *d_inode;
 };
 
-struct mnt_namespace;
+struct ns_common {
+	u32 inum;
+};
+
+struct mnt_namespace {
+	struct ns_common ns;
+};
 
 struct vfsmount {
 	struct dentry *mnt_root;

@@ -117,6 +117,7 @@ INLINE u64 put_kept(struct scratch *s, u32 key, u64 off, const u8 *from, u64 n, 
 	if (bpf_probe_read_kernel(&s->blob[off], n, from))
 		s->r.marks |= MARK_UFAULT;
 	base_path(n && s->blob[off] == '/', dfd, &base);
+	mark_climb(s, key, off, n);
 	off += n;
 	*clen = put_path(key, off, base.mnt, base.dentry);
 	return off + *clen;

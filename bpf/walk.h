@@ -73,6 +73,20 @@ INLINE u64 mount_root(u64 mnt)
 	return root;
 }
 
+/* Whether a mount tree is in no namespace that a process can be in: unmounted while
+ * in use, or made by open_tree or fsmount and mounted nowhere. Such a namespace has
+ * no inode number, or since Linux 6.18 one that all of them share. */
+INLINE bool nowhere(u64 ns)
+{
+	struct mnt_namespace *at = (void *)ns;
+	u32 inum = 1;
+
+	if (!ns)
+		return true;
+	READ(inum, at, ns.inum);
+	return inum == 0 || inum == 0xeffffff7;
+}
+
 static long walk_step(u32 i, struct walk *w)
 {
 	struct scratch *s;
@@ -87,8 +101,11 @@ static long walk_step(u32 i, struct walk *w)
 		if (!m.parent || !m.point)
 			goto fault;
 		if (m.parent == at) {
-			if (!m.ns)
+			if (nowhere(m.ns)) { /* then the place in the file system says more */
 				w->marks |= MARK_DETACHED;
+				w->root = 0;
+				return 0;
+			}
 			w->done = 1;
 			return 1;
 		}
@@ -120,7 +137,12 @@ static long walk_step(u32 i, struct walk *w)
 		goto fault;
 	w->off = off + 1 + n;
 	if (l.parent == w->dentry) {
-		w->marks |= MARK_DISCONN;
+		if (w->marks & MARK_DETACHED) { /* an empty component ends the path */
+			s->blob[off] = 0;
+			w->off = off + 1;
+		} else {
+			w->marks |= MARK_DISCONN;
+		}
 		w->done = 1;
 		return 1;
 	}
@@ -327,6 +349,34 @@ GLOBAL u64 put_file(u32 key, u64 off, u64 file)
 	return n;
 }
 
+/* Whether the process root lies below the top of its mount tree. */
+GLOBAL u32 in_chroot(u32 key)
+{
+	struct path_pair p;
+
+	base_path(true, 0, &p);
+	for (int i = 0; i < 8; i++) {
+		u64 at = p.mnt - OFFSET(struct mount, mnt);
+		struct mount_links m;
+
+		if (!p.mnt || p.dentry != mount_root(p.mnt))
+			break;
+		read_mount(&m, at);
+		if (m.parent == at)
+			return 0;
+		p.dentry = m.point;
+		p.mnt = m.parent + OFFSET(struct mount, mnt);
+	}
+	return key + 1;
+}
+
+/* A path that climbs from its start can be stopped by the process root. */
+INLINE void mark_climb(struct scratch *s, u32 key, u64 off, u64 n)
+{
+	if (n > 1 && off <= BLOB_LAST && s->blob[off] == '.' && in_chroot(key))
+		s->r.marks |= MARK_CHROOT;
+}
+
 /* Puts a user path and the directory it starts from, as the record's first or
  * second name. Returns the new offset. */
 GLOBAL u64 put_user_path(u32 key, u64 off, u64 ptr, s32 dfd, u32 second)
@@ -342,6 +392,7 @@ GLOBAL u64 put_user_path(u32 key, u64 off, u64 ptr, s32 dfd, u32 second)
 	if (off > BLOB_LAST)
 		return off;
 	base_path(n && s->blob[off] == '/', dfd, &base);
+	mark_climb(s, key, off, n);
 	c = put_path(key, off + n, base.mnt, base.dentry);
 	if (second) {
 		s->r.ulen2 = n;

@@ -56,6 +56,8 @@ func workload(kind, arg string) {
 		unix.Open("/runner-test/outside", unix.O_RDONLY, 0)
 	case "swap":
 		swap(arg)
+	case "places":
+		places(arg)
 	case "sleep":
 		time.Sleep(time.Minute)
 	}
@@ -130,6 +132,7 @@ type record struct {
 	Op       string   `json:"op"`
 	Path     string   `json:"path"`
 	UserPath string   `json:"user_path"`
+	Base     string   `json:"base"`
 	TID      uint32   `json:"tid"`
 	CPU      uint32   `json:"cpu"`
 	Marks    []string `json:"marks"`
