@@ -42,3 +42,15 @@ shape thread thread
 shape chroot chroot
 shape escape escape
 shape parallel parallel 3 7
+# A run in which nothing happened: capture of a cgroup that stays empty, until TERM.
+case " $wanted " in *" empty-run "* | "  ")
+	cgroup=$(sed -n 's/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* - cgroup2 .*/\1/p' /proc/self/mountinfo | head -n 1)/runner-recording
+	out=testdata/runs/empty-run
+	mkdir -p "$cgroup" "$out"
+	timeout -s TERM 3 bin/runner-capture --cgroup "$cgroup" --run-id empty-run >"$out/1-raw.ndjson" || [ $? = 124 ]
+	rmdir "$cgroup"
+	bin/runner-normalize "$out/1-raw.ndjson" >"$out/2-kernel.ndjson"
+	bin/runner-correlate "$out/2-kernel.ndjson" >"$out/3-joined.ndjson"
+	bin/runner-pack -o - "$out/3-joined.ndjson" | gzip -dc | sha256sum | cut -c1-64 >"$out/4-identity"
+	;;
+esac
