@@ -83,7 +83,7 @@ var blindSpots = []string{
 	"peers of datagrams on connected sockets",
 	"reads and writes on open descriptors",
 	"work done for the command outside of its cgroup",
-	"symlinks inside paths that are known only lexically",
+	"symlinks inside paths that are known only lexically, and what another thread made of their text during the call",
 }
 
 // optionalHooks are the parts whose absence is a blind spot and no loss.
