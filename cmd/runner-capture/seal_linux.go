@@ -65,6 +65,7 @@ func (r *recorder) seal(st bpf.Stats) error {
 		r.facts["redundant"] = fmt.Sprintf("on: lost=%d", st.Lost)
 	}
 	n := &r.ev.n
+	n.escapes += possibleEscapes(st.DroppedByOp, n.foreign)
 	h := schemas.StageHealth{
 		Schema: schemas.SchemaStageHealth, RunID: r.opt.runID, Stage: "runner-capture",
 		In: n.out, Out: n.out, Filtered: map[string]uint64{}, Facts: r.facts, Notes: []string{},
@@ -95,4 +96,16 @@ func (r *recorder) seal(st bpf.Stats) error {
 	}
 	r.env.Infof("%d events, %d dropped, status %s", n.out, st.Dropped, status)
 	return nil
+}
+
+// possibleEscapes are the moves out of the scope that a full ring leaves in doubt. A
+// move that was dropped can have been one of ours, and so can one of a task that no
+// fork or exec named, when some of those were dropped. What cannot be
+// ruled out is an escape: the record must not say that all of the command is in it.
+func possibleEscapes(dropped map[string]uint64, foreign uint64) uint64 {
+	n := dropped["move"]
+	if dropped["fork"]+dropped["exec"] > 0 {
+		n += foreign
+	}
+	return n
 }
