@@ -40,7 +40,7 @@ golden: ## rewrite the golden files from what the tools print now; read the diff
 fuzz: ## run every fuzz target for FUZZTIME each
 	@sh scripts/fuzz.sh $(FUZZTIME)
 
-bench: build ## print the table of ratios (root); BENCH=short for a quick look
+bench: build ## print the table of ratios (root); BENCH=short is quick, BENCH=-rss adds memory
 	@go run ./testdata/bench $(BENCH)
 
 install: build ## into DESTDIR/PREFIX/bin

@@ -61,7 +61,7 @@ func (b *bench) build() error {
 			}
 		}()
 	}
-	argv := []string{"command", "go", "build", "-a", "-C", dir, "-o", "program", "."}
+	argv := []string{"command", "go", "build", "-C", dir, "-a", "-o", "program", "."}
 	if _, err := b.plain(argv...); err != nil {
 		return err
 	}

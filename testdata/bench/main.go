@@ -6,6 +6,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -82,10 +83,12 @@ func (b *bench) run() (err error) {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "bench: %s\n", s.name)
-		if err := s.run(b); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+		if e := s.run(b); e != nil {
+			// What was measured before is not lost, and what was not is not passed over.
+			b.table.add(row{what: s.name, note: "COULD NOT BE MEASURED"})
+			err = errors.Join(err, fmt.Errorf("%s: %w", s.name, e))
 		}
 	}
 	fmt.Print(b.table.String())
-	return nil
+	return err
 }
