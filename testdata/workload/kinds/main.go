@@ -10,6 +10,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -27,6 +28,10 @@ var groups = []group{
 	{"long", long}, {"deep", deep}, {"ring", ring}, {"ring-other", ringOther}, {"execs", execs}, {"inet", inet},
 	{"unix", unixSockets}, {"tree", tree}, {"attrs", attrs}, {"mounts", mounts},
 }
+
+// The record's order goes by thread. What is made from one goroutine is made from one
+// thread too, or the order would follow the scheduler's mood.
+func init() { runtime.LockOSThread() }
 
 func main() {
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "_") {
