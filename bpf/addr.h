@@ -8,21 +8,23 @@
 
 enum { FAMILY_UNIX = 1, FAMILY_INET = 2, FAMILY_INET6 = 10 };
 
-/* Emits the record with alen address bytes at blob offset 0. A unix name that is
- * relative gets the working directory behind it. */
+/* Emits the record with alen address bytes at blob offset 0. A unix path gets the
+ * directory behind it that it starts from: the working directory, or the process
+ * root, which a chroot changes. */
 INLINE void emit_addr(struct scratch *s, u32 key, u64 alen, struct counters *c)
 {
 	struct path_pair base;
 	u64 off = alen;
 
 	s->r.alen = alen;
-	if (alen > 3 && s->blob[0] == FAMILY_UNIX && s->blob[1] == 0 && s->blob[2] != 0 && s->blob[2] != '/') {
-		base_path(false, -100, &base);
+	if (alen > 2 && s->blob[0] == FAMILY_UNIX && s->blob[1] == 0 && s->blob[2] != 0) {
+		base_path(s->blob[2] == '/', -100, &base);
 		s->r.clen1 = put_path(key, off, base.mnt, base.dentry);
 		off += s->r.clen1;
 		s->r.marks |= MARK_HAS_BASE1;
 	} else {
 		s->r.clen1 = 0;
+		s->r.marks &= ~(u32)MARK_HAS_BASE1;
 	}
 	BARRIER(off);
 	if (off > BLOB_LAST)

@@ -108,6 +108,8 @@ func TestDecode(t *testing.T) {
 			`,"ret":0,"family":10,"addr":"[::ffff:1.2.3.4]:53","source":"syscall"}`},
 		"unix relative": {rawRecord{op: 11, src: 1, marks: markHasBase1, addr: append([]byte{1, 0}, "../s\x00junk"...), c1: leafFirst("a", "b")},
 			`,"ret":0,"family":1,"addr":"unix:/a/s","source":"syscall"}`},
+		"unix in a chroot": {rawRecord{op: 11, src: 1, marks: markHasBase1, addr: append([]byte{1, 0}, "/s\x00"...), c1: leafFirst("jail")},
+			`,"ret":0,"family":1,"addr":"unix:/jail/s","source":"syscall"}`},
 		"unix abstract": {rawRecord{op: 11, src: 1, addr: []byte("\x01\x00\x00n\xfe")},
 			`,"ret":0,"family":1,"addr":"unix:@n\\xfe","source":"syscall"}`},
 		"netlink": {rawRecord{op: 12, src: 1, addr: []byte{16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},

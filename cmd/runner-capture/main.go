@@ -22,7 +22,7 @@ import (
 const usage = `usage: runner-capture [flags] --cgroup DIR > raw.ndjson
 
 Records what the kernel sees of the processes in a cgroup, and below it, until
-it is empty or SIGTERM. Needs Linux with BTF and cgroup v2, and root or the
+it is empty or SIGTERM; a cgroup without a process is waited for. Needs Linux with BTF and cgroup v2, and root or the
 capabilities CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN.
 
   --cgroup DIR       directory of the cgroup, on a cgroup2 mount

@@ -159,7 +159,7 @@ func notes(h *schemas.Health, c *capture, normalize *schemas.StageHealth, causes
 		list = append(list, fmt.Sprintf("s2_survivors_killed: %d", n))
 	}
 	if c.fact("end") == "signal" {
-		list = append(list, "s2_capture_end: stopped by a signal while the cgroup still had tasks")
+		list = append(list, "s2_capture_end: a signal ended the capture, not the end of the last task")
 	}
 	return append(list, "s2_blind_spots: "+strings.Join(c.blind(), "; "))
 }

@@ -45,7 +45,8 @@ func newScope(parent, runID string) (*scope, error) {
 	if st, err := os.Stat(parent); err != nil {
 		return nil, cannotObserve(fmt.Errorf("looking at the parent cgroup: %w", err))
 	} else if !st.IsDir() || !cgroup.IsV2(parent) {
-		return nil, cannotObserve(fmt.Errorf("%s is not a directory of a cgroup v2 hierarchy", parent))
+		return nil, tool.Fail(tool.ExitCannot, fmt.Errorf("%s is not a directory of a cgroup v2 hierarchy", parent),
+			"list the mounts: grep cgroup2 /proc/self/mounts")
 	}
 	path := filepath.Join(parent, "runner-"+runID)
 	if err := os.Mkdir(path, 0o755); err != nil {

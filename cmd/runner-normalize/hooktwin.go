@@ -77,14 +77,30 @@ func (t *twins) takeOf(pid, op uint32, addr []byte) (heldHook, bool) {
 }
 
 // match is the place among the task's held records of the twin of a call's
-// record, -1 when there is none.
+// record, -1 when there is none. An equal address goes before one that is only
+// told from another directory.
 func (t *twins) match(task uint32, op uint32, addr []byte) int {
-	for i, h := range t.held[task] {
-		if hookOp(op) == hookOp(h.op) && sameAddr(addr, h.addr) {
-			return i
+	for _, same := range []func(call, hook []byte) bool{sameAddr, sameUnix} {
+		for i, h := range t.held[task] {
+			if hookOp(op) == hookOp(h.op) && same(addr, h.addr) {
+				return i
+			}
 		}
 	}
 	return -1
+}
+
+// sameUnix compares unix paths where the hook, which has neither working directory
+// nor process root, tells the name as it was given.
+func sameUnix(call, hook []byte) bool {
+	name, ok := bytes.CutPrefix(hook, []byte("unix:"))
+	if !ok || !bytes.HasPrefix(call, []byte("unix:/")) || len(name) == 0 || name[0] == '@' {
+		return false
+	}
+	if name[0] != '/' {
+		name = name[bytes.LastIndexByte(name, '/')+1:]
+	}
+	return bytes.HasSuffix(call, name)
 }
 
 // hookOp is the hook that a network operation passes: all ways of sending pass one.
@@ -103,10 +119,6 @@ func sameAddr(a, b []byte) bool {
 	}
 	if bytes.Equal(a, b) {
 		return true
-	}
-	if hook, ok := bytes.CutPrefix(b, []byte("unix:")); ok && hook[0] != '/' && hook[0] != '@' {
-		// The hook has no working directory: it tells a relative name as it was given.
-		return bytes.HasPrefix(a, []byte("unix:/")) && bytes.HasSuffix(a, hook[bytes.LastIndexByte(hook, '/')+1:])
 	}
 	if (a[0] == '[') == (b[0] == '[') {
 		return false

@@ -103,7 +103,7 @@ func (a App) call(ctx context.Context, env *Env, args []string) error {
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
-			return Usagef("%v", err)
+			return usageError(a.Flags, err)
 		},
 		CustomAppHelpTemplate: strings.TrimLeft(a.Usage, "\n"),
 		Action: func(c *cli.Context) error {
@@ -115,6 +115,16 @@ func (a App) call(ctx context.Context, env *Env, args []string) error {
 		return err
 	}
 	return app.RunContext(ctx, append([]string{a.Name}, args...))
+}
+
+// usageError adds what a duration looks like: the library only says "parse error".
+func usageError(flags []cli.Flag, err error) error {
+	for _, f := range flags {
+		if _, ok := f.(*cli.DurationFlag); ok && strings.Contains(err.Error(), "flag -"+f.Names()[0]+":") {
+			return Fail(ExitUsage, err, "write a duration with its unit: --"+f.Names()[0]+" 500ms, 5s, 2m")
+		}
+	}
+	return Usagef("%v", err)
 }
 
 // repeated refuses a scalar flag given twice: the library silently keeps the last.
