@@ -74,6 +74,9 @@ func Attach(opt Options) (*Session, error) {
 			s.Redundant = state(copies.error)
 		}
 	}
+	if s != nil {
+		s.types = nil // of use only for loading, and tens of megabytes
+	}
 	return s, err
 }
 

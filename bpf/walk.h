@@ -83,7 +83,10 @@ INLINE bool nowhere(u64 ns)
 
 	if (!ns)
 		return true;
-	READ(inum, at, ns.inum);
+	if (CAN_CAST)
+		inum = CAST(mnt_namespace, ns)->ns.inum;
+	else
+		READ(inum, at, ns.inum);
 	return inum == 0 || inum == 0xeffffff7;
 }
 

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 log=$(mktemp) && status=$(mktemp) || exit 1
 trap 'rm -f "$log" "$status"' EXIT
 
-go vet ./... ./testdata/workload/... || exit 1
+go vet ./... ./testdata/workload/... ./testdata/bench || exit 1
 
 if [ "$(id -u)" = 0 ]; then
 	if reason=$(bin/runner-capture --probe 2>&1); then
@@ -25,7 +25,7 @@ fi
 # -count=1: the kernel is an input that the test cache does not know. Of a test that
 # passed only its own remarks are shown, of any other everything.
 {
-	go test -v -count=1 -timeout 40m "$@" ./... 2>&1
+	go test -v -count=1 -timeout 40m "$@" ./... ./testdata/bench 2>&1
 	echo $? >"$status"
 } | tee "$log" | awk '
 	function all(  i) { for (i = 0; i < n; i++) print held[i]; n = 0 }

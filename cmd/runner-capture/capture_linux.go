@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -141,8 +142,9 @@ func (r *recorder) loop() error {
 		}
 	}()
 	var rec ringbuf.Record
-	r.ses.Ring.SetDeadline(time.Now().Add(bpf.Wait))
-	for {
+	wait := bpf.Wait
+	r.ses.Ring.SetDeadline(time.Now().Add(wait))
+	for last := uint64(0); ; {
 		switch err := r.ses.Ring.ReadInto(&rec); {
 		case err == nil:
 			if err := r.ev.record(rec.RawSample); err != nil {
@@ -169,8 +171,20 @@ func (r *recorder) loop() error {
 		if err := r.follow(); err != nil {
 			return err
 		}
-		r.ses.Ring.SetDeadline(time.Now().Add(bpf.Wait))
+		wait = r.nextWait(wait, r.ev.n.read > last)
+		last = r.ev.n.read
+		r.ses.Ring.SetDeadline(time.Now().Add(wait))
 	}
+}
+
+// nextWait lets the reader sleep longer while nothing comes, so that watching an
+// idle command costs next to nothing. A large ring holds what can gather on all
+// CPUs before a probe wakes the reader; a small one is looked at often.
+func (r *recorder) nextWait(wait time.Duration, busy bool) time.Duration {
+	if busy || r.opt.ringSize < 4<<20 {
+		return bpf.Wait
+	}
+	return min(2*wait, 8*bpf.Wait)
 }
 
 // follow acts on the news that came before the ring was last read to its end.
@@ -289,6 +303,9 @@ func (r *recorder) ready() error {
 		return output(err)
 	}
 	r.phase = running
+	// Attaching left tens of megabytes behind; from here on little is allocated.
+	debug.SetGCPercent(25)
+	go debug.FreeOSMemory()
 	if r.opt.ready >= 0 {
 		f := os.NewFile(uintptr(r.opt.ready), "ready")
 		if _, err := f.WriteString("ready\n"); err != nil {
