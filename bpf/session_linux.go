@@ -364,5 +364,11 @@ func (s *Session) Close() {
 }
 
 // Wait is how long a read may sleep: the probes wake the reader only for every
-// 256th record of a CPU.
-const Wait = 10 * time.Millisecond
+// 256th record of a CPU. A large ring has room for what gathers meanwhile, and each
+// look costs the measured program a little; a small one is looked at often.
+func Wait(ringSize int) time.Duration {
+	if ringSize >= 4<<20 {
+		return 50 * time.Millisecond
+	}
+	return 10 * time.Millisecond
+}

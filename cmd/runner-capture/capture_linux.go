@@ -142,9 +142,9 @@ func (r *recorder) loop() error {
 		}
 	}()
 	var rec ringbuf.Record
-	wait := bpf.Wait
+	wait := bpf.Wait(r.opt.ringSize)
 	r.ses.Ring.SetDeadline(time.Now().Add(wait))
-	for last := uint64(0); ; {
+	for {
 		switch err := r.ses.Ring.ReadInto(&rec); {
 		case err == nil:
 			if err := r.ev.record(rec.RawSample); err != nil {
@@ -171,20 +171,8 @@ func (r *recorder) loop() error {
 		if err := r.follow(); err != nil {
 			return err
 		}
-		wait = r.nextWait(wait, r.ev.n.read > last)
-		last = r.ev.n.read
 		r.ses.Ring.SetDeadline(time.Now().Add(wait))
 	}
-}
-
-// nextWait lets the reader sleep longer while nothing comes, so that watching an
-// idle command costs next to nothing. A large ring holds what can gather on all
-// CPUs before a probe wakes the reader; a small one is looked at often.
-func (r *recorder) nextWait(wait time.Duration, busy bool) time.Duration {
-	if busy || r.opt.ringSize < 4<<20 {
-		return bpf.Wait
-	}
-	return min(2*wait, 8*bpf.Wait)
 }
 
 // follow acts on the news that came before the ring was last read to its end.
