@@ -19,26 +19,31 @@ import (
 	"runner/cmd/internal/tool"
 )
 
-const usage = `usage: runner-capture [flags] --cgroup DIR > raw.ndjson
+const usage = `
+runner-capture records what the kernel sees of the processes in a cgroup.
 
-Records what the kernel sees of the processes in a cgroup, and below it, until
-it is empty or SIGTERM; a cgroup without a process is waited for. Needs Linux with BTF and cgroup v2, and root or the
-capabilities CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN.
+Usage:
+  runner-capture [flags] --cgroup DIR
 
+It writes a kernel.raw stream to standard output until the cgroup is empty or
+SIGTERM comes; a cgroup without a process is waited for. It needs Linux with BTF
+and cgroup v2, and root or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN.
+
+Flags:
   --cgroup DIR       directory of the cgroup, on a cgroup2 mount
-  --run-id ID        name of the run (default: random)
+  --run-id ID        name of the run (default random)
   --ring-size SIZE   ring between kernel and capture, a power of two (default 16M)
   --spool-size SIZE  what may wait on disk for a slow reader (default 4G)
-  --redundant WHEN   several copies of the syscall probe: auto, on, off (default auto)
+  --redundant WHEN   several copies of the syscall probe: auto, on, off
   --probe            only say whether capture would work here
-  --supervised       runner-exec's own: control lines on standard input
-  --grace D          supervised: wait for survivors before cgroup.kill (default 10s)
-  --remove-cgroup    remove the cgroup at the end
-  --ready-fd N       write "ready" to this descriptor when hooks are attached
-  -v                 say more on standard error
+  --supervised, --grace D, --remove-cgroup, --ready-fd N   for runner-exec
+  -v                 say more; -h, --help and --version say what they do
 
-exit status: 0 sealed stream; 2 usage; 4 cannot observe here; 5 could not read or write
+Exit codes:
+  0  sealed stream          2  wrong call
+  4  cannot observe here    5  reading or writing failed
 
+Examples:
   runner-capture --cgroup /sys/fs/cgroup/system.slice/x.service | runner-normalize
   runner-capture --probe && echo can capture
 `

@@ -96,7 +96,7 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%q: expected a usage error, got %v", args, r)
 		}
 	}
-	if r := call(t, "--help"); r.code != 0 || !strings.HasPrefix(r.stdout, "usage: runner-exec") {
+	if r := call(t, "--help"); r.code != 0 || !strings.HasPrefix(r.stdout, "runner-exec ") {
 		t.Errorf("--help: %v", r)
 	}
 }

@@ -14,33 +14,35 @@ import (
 	"runner/schemas/stream"
 )
 
-const usage = `usage: runner-exec [flags] -- COMMAND [ARG…]
+const usage = `
+runner-exec runs a command in a cgroup of its own and records what it did.
 
-Run COMMAND in a cgroup of its own and write what the kernel saw it do to
-one archive. Its streams, environment and exit status are passed through.
+Usage:
+  runner-exec [flags] -- COMMAND [ARG…]
 
+The command's streams, environment and exit status are passed through.
+
+Flags:
   --archive FILE      where to write (default assay-runner-spike-RUN_ID.tar.gz)
-  --stream FILE       write the raw stream instead; with - it goes to stdout
-                      and the command's stdout to stderr
+  --stream FILE       the raw stream instead; - is stdout, the command's goes to stderr
   --keep DIR          leave every intermediate stream in DIR
   --run-id ID         name of the run, of A-Z a-z 0-9 _ - (default random)
-  --no-kernel         no capture: a bundle that says kernel_layer=absent
+  --no-kernel         no capture: an archive that says kernel_layer=absent
   --canonical-pids    number processes by their place in the fork tree
-  --drop EXPR         drop kernel lines for which the gojq EXPR is true
+  --drop EXPR         drop kernel lines for which the jq program says true
   --timeout D         send TERM after D, and kill after --grace more
   --grace D           wait so long for survivors, then kill them (default 10s)
-  --ring-size N       kernel ring buffer in bytes, K or M (default 16M)
-  --spool-size N      how much runner-capture may spool on disk
-  --redundant MODE    auto, on, off: attach each probe several times
+  --ring-size N, --spool-size N, --redundant auto|on|off   as runner-capture
   --cgroup-parent DIR make the cgroup below DIR, not below our own
   --agent-shim none   no shim is set up
-  -v                  say what is done
+  -v                  say what is done; -h, --help and --version likewise
 
-exit: the command's own; 128+N killed by signal N; 127 not found; 126 cannot
-be run; 125 own failure; 4 cannot observe here; 2 usage
-examples:
+Exit codes: the command's own; 128+N killed by signal N; 127 not found; 126
+cannot be run; 125 own failure; 4 cannot observe here; 2 wrong call
+
+Examples:
   sudo runner-exec -- ./agent.sh
-  runner-exec --stream - -- make | runner-normalize | runner-correlate | runner-pack -o run.tar.gz
+  runner-exec --stream - -- make | runner-normalize | runner-correlate | runner-pack
 `
 
 const defaultGrace = 10 * time.Second

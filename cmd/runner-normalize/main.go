@@ -13,23 +13,32 @@ import (
 )
 
 const usage = `
-usage: runner-normalize [flags] [FILE]
+runner-normalize turns raw kernel events into the lines of the kernel layer.
 
-Reads a kernel.raw stream from FILE or standard input, writes kernel.normalized.
+Usage:
+  runner-normalize [flags] [FILE]
+
+It reads a kernel.raw stream from FILE or standard input and writes a
+kernel.normalized stream to standard output, in the order of the fork tree.
 Noise is dropped and counted; what was refused, written or created never is.
 
-  --drop EXPR        also drop lines for which this gojq program says true
+Flags:
+  --drop EXPR        also drop lines for which this jq program says true
   --canonical-pids   write the process's number in the fork tree as pid
   --show-filtered    print what was dropped, and why, on standard error
-  --background       yield the processor to everyone else
+  --background       yield the processor to the measured program
   -v                 say what was done
-  --version, --help
+  -h, --help         print this help
+  --version          print the version
 
-exit: 0 done, 2 wrong arguments or a --drop program that fails on a line,
-      3 the input is not a whole stream, 5 reading or writing failed
+Exit codes:
+  0  normalized, on the full length of the input
+  2  wrong call, or a --drop program that fails on a line
+  3  the input is not a whole, valid stream
+  5  reading or writing failed
 
-examples:
-  runner-exec --stream - -- ./agent.sh | runner-normalize >kernel.ndjson
+Examples:
+  runner-exec --stream - -- ./agent.sh | runner-normalize > kernel.ndjson
   runner-normalize --drop '.value // "" | startswith("/tmp/cache/")' raw.ndjson
 `
 

@@ -216,7 +216,7 @@ func TestCalls(t *testing.T) {
 			t.Errorf("%q: exit %d %s", args, code, msg)
 		}
 	}
-	if out, _, code := call(t, nil, "--help"); code != 0 || !strings.HasPrefix(out, "usage: runner-normalize") {
+	if out, _, code := call(t, nil, "--help"); code != 0 || !strings.HasPrefix(out, "runner-normalize ") {
 		t.Errorf("help: %s", out)
 	}
 }
