@@ -53,7 +53,8 @@ func cannot(err error) error {
 	if _, e := os.Stat("/sys/kernel/btf/vmlinux"); e != nil {
 		hints = append(hints, "this kernel has no BTF (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF")
 	}
-	if missing := missingCapabilities(); len(missing) > 0 && errors.Is(err, fs.ErrPermission) {
+	if missing := missingCapabilities(); len(missing) > 0 {
+		// Whatever failed first, and however the loader explains it, this is why.
 		err = fmt.Errorf("this process lacks %s", strings.Join(missing, ", "))
 		hints = append(hints, setUp...)
 	} else if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EPERM) {

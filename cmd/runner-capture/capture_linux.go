@@ -63,6 +63,12 @@ type recorder struct {
 // is killed and removed: its processes must not go on unobserved.
 func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error to report, after the clean-up
+	if opt.make {
+		if err := os.Mkdir(opt.cgroup, 0o755); err != nil {
+			return cannot(fmt.Errorf("making the cgroup: %w", err))
+		}
+		defer os.Remove(opt.cgroup) // where nothing below got so far as to remove it
+	}
 	if opt.supervised {
 		// From here on a failure kills what is in the cgroup.
 		if err := cgroup.Killable(opt.cgroup); err != nil {

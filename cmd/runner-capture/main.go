@@ -36,7 +36,8 @@ Flags:
   --spool-size SIZE  what may wait on disk for a slow reader (default 4G)
   --redundant WHEN   several copies of the syscall probe: auto, on, off
   --probe            only say whether capture would work here
-  --supervised, --grace D, --remove-cgroup, --ready-fd N   for runner-exec
+  --supervised, --grace D, --make-cgroup, --remove-cgroup, --ready-fd N
+                     for runner-exec
   -v                 say more; -h, --help and --version say what they do
 
 Exit codes:
@@ -58,6 +59,7 @@ func app() tool.App {
 		&cli.BoolFlag{Name: "probe"},
 		&cli.BoolFlag{Name: "supervised"},
 		&cli.DurationFlag{Name: "grace", Value: 10 * time.Second},
+		&cli.BoolFlag{Name: "make-cgroup"},
 		&cli.BoolFlag{Name: "remove-cgroup"},
 		&cli.IntFlag{Name: "ready-fd", Value: -1},
 		&cli.BoolFlag{Name: "v"},

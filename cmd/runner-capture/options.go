@@ -22,6 +22,7 @@ type options struct {
 	// supervised: standard input carries control lines from runner-exec, and the
 	// cgroup belongs to this run: nothing in it may go on unobserved.
 	supervised bool
+	make       bool // make the cgroup; with remove, it is gone whatever happens
 	remove     bool
 	ready      int // descriptor for the line "ready", or -1
 	redundant  string
@@ -60,7 +61,7 @@ func parse(env *tool.Env) (options, error) {
 	f := env.Flag
 	o := options{
 		runID: f.String("run-id"), cgroup: f.String("cgroup"), grace: f.Duration("grace"),
-		supervised: f.Bool("supervised"), remove: f.Bool("remove-cgroup"),
+		supervised: f.Bool("supervised"), make: f.Bool("make-cgroup"), remove: f.Bool("remove-cgroup"),
 		ready: f.Int("ready-fd"), redundant: f.String("redundant"),
 	}
 	var err error

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -22,8 +23,13 @@ var realTime = func() (s []syscall.Signal) {
 func startCommand(program string, argv []string, files []*os.File, sc *scope) (*os.Process, error) {
 	attr := &os.ProcAttr{Files: files, Env: environment(), Sys: &syscall.SysProcAttr{}}
 	if sc != nil {
+		dir, err := os.Open(sc.at)
+		if err != nil {
+			return nil, fmt.Errorf("opening the cgroup: %w", err)
+		}
+		defer dir.Close()
 		attr.Sys.UseCgroupFD = true
-		attr.Sys.CgroupFD = int(sc.dir.Fd())
+		attr.Sys.CgroupFD = int(dir.Fd())
 	}
 	p, err := os.StartProcess(program, argv, attr)
 	if errors.Is(err, syscall.ENOEXEC) {

@@ -26,11 +26,15 @@ func fakeCapture() {
 	ready := f.Int("ready-fd", -1, "")
 	f.Bool("supervised", false, "")
 	f.Bool("remove-cgroup", false, "")
+	f.Bool("make-cgroup", false, "")
 	f.String("ring-size", "", "")
 	f.String("spool-size", "", "")
 	f.String("redundant", "", "")
 	f.Bool("v", false, "")
 	f.Parse(os.Args[1:])
+	if err := os.Mkdir(*dir, 0o755); err != nil {
+		die(4, "runner-capture: error: %v", err)
+	}
 
 	clean := func() {
 		cgroup.Kill(*dir, 5*time.Second)

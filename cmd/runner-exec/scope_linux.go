@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,13 +16,15 @@ import (
 
 // scope is the cgroup that holds the command and all that comes of it.
 type scope struct {
-	path   string // for people and runner-capture
-	at     string // for ourselves: good whatever the command mounts over path
-	dir    *os.File
+	path   string   // for people and runner-capture
+	at     string   // for ourselves: good whatever the command mounts over path
 	parent *os.File // holds at
+	ours   bool     // runner-capture made it; before that it may be another run's of the same name
 }
 
-// newScope makes the cgroup runner-ID below parent, or below our own cgroup.
+// newScope decides on the cgroup runner-ID below parent, or below our own cgroup.
+// runner-capture makes it, and removes it when we are gone: were it made here, a kill
+// between that and runner-capture's start would leave it behind.
 func newScope(parent, runID string) (*scope, error) {
 	if parent == "" {
 		own, err := cgroup.Own()
@@ -49,25 +50,18 @@ func newScope(parent, runID string) (*scope, error) {
 			"list the mounts: grep cgroup2 /proc/self/mounts")
 	}
 	path := filepath.Join(parent, "runner-"+runID)
-	if err := os.Mkdir(path, 0o755); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("the cgroup %s is there already", path),
-				"give another --run-id; if no run of that name is going on: rmdir "+path)
-		}
-		return nil, cannotObserve(fmt.Errorf("making the cgroup: %w", err))
+	if _, err := os.Lstat(path); err == nil {
+		return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("the cgroup %s is there already", path),
+			"give another --run-id; if no run of that name is going on: rmdir "+path)
 	}
-	dir, err := os.Open(path)
-	if err != nil {
-		os.Remove(path)
-		return nil, cannotObserve(err)
+	if err := unix.Faccessat(unix.AT_FDCWD, parent, unix.W_OK, unix.AT_EACCESS); err != nil {
+		return nil, cannotObserve(fmt.Errorf("making a cgroup in %s: %w", parent, err))
 	}
 	at, held, err := cgroup.Hold(path)
 	if err != nil {
-		dir.Close()
-		os.Remove(path)
 		return nil, cannotObserve(err)
 	}
-	return &scope{path: path, at: at, dir: dir, parent: held}, nil
+	return &scope{path: path, at: at, parent: held}, nil
 }
 
 func cannotObserve(err error) error {
@@ -80,7 +74,6 @@ func cannotObserve(err error) error {
 }
 
 func (s *scope) close() {
-	s.dir.Close()
 	s.parent.Close()
 }
 
@@ -92,6 +85,9 @@ func (s *scope) exists() bool {
 // strike kills every process in the scope and below, also those just being made,
 // and does not wait for it.
 func (s *scope) strike() error {
+	if !s.ours {
+		return nil
+	}
 	if err := s.kill(0); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -107,9 +103,18 @@ func (s *scope) kill(limit time.Duration) error {
 	return nil
 }
 
+// taken says that runner-capture has made the cgroup: it is this run's to kill.
+func (s *scope) taken() { s.ours = true }
+
 // remove kills what is left and removes the scope with the cgroups that the
 // command made in it. It is fine if it is gone already.
 func (s *scope) remove(limit time.Duration) error {
+	if !s.ours {
+		// What runner-capture could not remove is empty. What is not empty belongs to
+		// another run of the same name that began in the same moment.
+		cgroup.Remove(s.at)
+		return nil
+	}
 	if os.Remove(s.at) == nil { // it was empty; this needs no descriptor, should we be out of them
 		return nil
 	}

@@ -15,5 +15,6 @@ func newScope(string, string) (*scope, error) { return nil, errors.ErrUnsupporte
 
 func (s *scope) strike() error              { return errors.ErrUnsupported }
 func (s *scope) remove(time.Duration) error { return errors.ErrUnsupported }
+func (s *scope) taken()                     {}
 func (s *scope) close()                     {}
 func widen(*os.File)                        {}

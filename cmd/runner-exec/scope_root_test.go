@@ -272,13 +272,15 @@ func TestUnprivileged(t *testing.T) {
 func TestRunIDTaken(t *testing.T) {
 	needCgroup(t)
 	id := newRunID()
-	sc, err := newScope("", id)
-	if err != nil {
+	dir := scopeOf(t, id)
+	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	defer sc.remove(time.Second)
-	defer sc.close()
+	defer os.Remove(dir)
 	if r := call(t, "--run-id", id, "--", "true"); r.code != 125 || !strings.Contains(r.stderr, "is there already") {
 		t.Errorf("%v", r)
+	}
+	if !exists(dir) {
+		t.Error("the other run's cgroup was removed")
 	}
 }

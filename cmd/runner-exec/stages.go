@@ -55,7 +55,7 @@ func captureArgs(o Options, cgroup string) []string {
 	if o.SpoolSize != 0 {
 		args = append(args, "--spool-size", strconv.FormatUint(o.SpoolSize, 10))
 	}
-	return append(args, "--redundant", o.Redundant, "--remove-cgroup", "--ready-fd", "3")
+	return append(args, "--redundant", o.Redundant, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
 }
 
 func stageArgs(o Options, name string) []string {

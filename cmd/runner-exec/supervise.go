@@ -31,6 +31,9 @@ func (s *supervisor) run() error {
 	if err := s.awaitReady(); err != nil {
 		return s.giveUp(err)
 	}
+	if s.scope != nil {
+		s.scope.taken()
+	}
 	s.env.Infof("ready after %v", time.Since(begin).Round(time.Millisecond))
 	if err := s.pipe.rec.started(s.opt); err != nil {
 		return s.giveUp(err)
