@@ -64,7 +64,7 @@ static long (*bpf_loop)(u32 n, void *fn, void *ctx, u64 flags) = (void *)181;
  * instructions that the kernel guards, and not by one helper call each. A bad
  * address reads as 0. */
 extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __attribute__((weak)) SEC(".ksyms");
-#define CAN_CAST (bpf_rdonly_cast != NULL)
+#define CAN_CAST (!no_cast && bpf_rdonly_cast != NULL)
 #define CAST(type, addr) ((struct type *)bpf_rdonly_cast((void *)(addr), __builtin_btf_type_id(*(struct type *)0, 1)))
 /* A pointer as a plain number, for arithmetic and as an argument: the verifier
  * lets go of a pointer's type when another pointer is subtracted from it, and the

@@ -83,6 +83,7 @@ const (
 	kernelProgOnSysExit    = "on_sys_exit"
 	kernelProgOnTaskExit   = "on_task_exit"
 	kernelVarNcpus         = "ncpus"
+	kernelVarNoCast        = "no_cast"
 	kernelVarRedundant     = "redundant"
 	kernelVarScopeCgroupId = "scope_cgroup_id"
 	kernelVarScratchSlot   = "scratch_slot"
@@ -155,6 +156,7 @@ type kernelMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type kernelVariableSpecs struct {
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	Redundant     *ebpf.VariableSpec `ebpf:"redundant"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
@@ -204,6 +206,7 @@ func (m *kernelMaps) Close() error {
 // It can be passed to loadKernelObjects or ebpf.CollectionSpec.LoadAndAssign.
 type kernelVariables struct {
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
+	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	Redundant     *ebpf.Variable `ebpf:"redundant"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`

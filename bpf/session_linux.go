@@ -21,6 +21,7 @@ import (
 type Options struct {
 	Cgroup    string // directory of the cgroup, on a cgroup2 mount
 	RingSize  int    // bytes, a power of two of at least a page
+	NoCast    bool   // read kernel memory as kernels before 6.2 must
 	Redundant bool   // several copies of the syscall probe, see redundant_linux.go
 }
 
@@ -52,6 +53,7 @@ type Session struct {
 	links []link.Link
 	coll  []*ebpf.Collection
 
+	noCast   bool
 	requests *ebpf.Map              // of the io_uring object
 	copied   map[*ebpf.Program]bool // redundant mode: several of the same
 }
@@ -84,7 +86,7 @@ func Attach(opt Options) (*Session, error) {
 type errCopies struct{ error }
 
 func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
-	s := &Session{types: types, Redundant: "off"}
+	s := &Session{types: types, Redundant: "off", noCast: opt.NoCast}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -152,6 +154,11 @@ func (s *Session) prepare(spec *ebpf.CollectionSpec, copies uint32, keep ...stri
 	}
 	if v := spec.Variables["ncpus"]; v != nil {
 		if err := v.Set(uint32(n)); err != nil {
+			return err
+		}
+	}
+	if v := spec.Variables["no_cast"]; v != nil {
+		if err := v.Set(s.noCast); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,13 @@ func ownCgroup(t *testing.T) string {
 
 func attachOwn(t *testing.T, redundant bool) *Session {
 	t.Helper()
-	s, err := Attach(Options{Cgroup: ownCgroup(t), RingSize: 1 << 20, Redundant: redundant})
+	return attachWith(t, Options{Redundant: redundant})
+}
+
+func attachWith(t *testing.T, opt Options) *Session {
+	t.Helper()
+	opt.Cgroup, opt.RingSize = ownCgroup(t), 1<<20
+	s, err := Attach(opt)
 	if err != nil {
 		if os.Getenv("RUNNER_REQUIRE_BPF") == "1" {
 			t.Fatal(err)
@@ -118,5 +124,49 @@ func TestRedundantUnavailable(t *testing.T) {
 	}
 	if n := opens(t, s, 23); n != 23 {
 		t.Errorf("%d of 23 opens were recorded", n)
+	}
+}
+
+// Older kernels read each field by a helper call. The paths are the same.
+func TestWithoutCasts(t *testing.T) {
+	dir := t.TempDir()
+	var paths [2]string
+	for i, noCast := range []bool{false, true} {
+		s := attachWith(t, Options{NoCast: noCast})
+		if s.IOUring != "attached" {
+			t.Errorf("without casts %v: io_uring %s", noCast, s.IOUring)
+		}
+		f, err := os.Create(dir + "/a b/../c")
+		if err == nil {
+			t.Fatal("a directory that is not there")
+		}
+		if f, err = os.Create(dir + "/./c"); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		paths[i] = resolved(t, s, dir)
+	}
+	if want := dir + "/c"; paths[0] != want || paths[1] != want {
+		t.Errorf("resolved %q, expected %q twice", paths, want)
+	}
+}
+
+// resolved is the last path that the kernel resolved below dir.
+func resolved(t *testing.T, s *Session, dir string) (path string) {
+	t.Helper()
+	if err := s.Quiet(); err != nil {
+		t.Fatal(err)
+	}
+	var rec ringbuf.Record
+	var d Decoder
+	var e schemas.RawEvent
+	s.Ring.SetDeadline(time.Now().Add(5 * time.Second))
+	for {
+		if err := s.Ring.ReadInto(&rec); err != nil {
+			return path
+		}
+		if _, err := d.Decode(rec.RawSample, &e); err == nil && strings.HasPrefix(string(e.Path), dir) {
+			path = string(e.Path)
+		}
 	}
 }

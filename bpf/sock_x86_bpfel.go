@@ -72,6 +72,7 @@ const (
 	sockProgOnSendmsg4   = "on_sendmsg4"
 	sockProgOnSendmsg6   = "on_sendmsg6"
 	sockVarNcpus         = "ncpus"
+	sockVarNoCast        = "no_cast"
 	sockVarScopeCgroupId = "scope_cgroup_id"
 	sockVarScratchSlot   = "scratch_slot"
 )
@@ -140,6 +141,7 @@ type sockMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type sockVariableSpecs struct {
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 }
@@ -186,6 +188,7 @@ func (m *sockMaps) Close() error {
 // It can be passed to loadSockObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sockVariables struct {
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
+	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 }

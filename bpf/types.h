@@ -162,9 +162,13 @@ struct socket {
 	struct sock *sk;
 };
 
+struct sockaddr_un {
+	u16 sun_family;
+};
+
 struct unix_address {
 	s32 len;
-	char name[0];
+	struct sockaddr_un name[0];
 };
 
 struct unix_sock {

@@ -70,6 +70,7 @@ const (
 	unixProgOnConnectUnix = "on_connect_unix"
 	unixProgOnSendmsgUnix = "on_sendmsg_unix"
 	unixVarNcpus          = "ncpus"
+	unixVarNoCast         = "no_cast"
 	unixVarScopeCgroupId  = "scope_cgroup_id"
 	unixVarScratchSlot    = "scratch_slot"
 )
@@ -136,6 +137,7 @@ type unixMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type unixVariableSpecs struct {
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 }
@@ -182,6 +184,7 @@ func (m *unixMaps) Close() error {
 // It can be passed to loadUnixObjects or ebpf.CollectionSpec.LoadAndAssign.
 type unixVariables struct {
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
+	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 }

@@ -92,6 +92,7 @@ const (
 	uringProgOnComplete   = "on_complete"
 	uringProgOnSubmit     = "on_submit"
 	uringVarNcpus         = "ncpus"
+	uringVarNoCast        = "no_cast"
 	uringVarScopeCgroupId = "scope_cgroup_id"
 	uringVarScratchSlot   = "scratch_slot"
 )
@@ -160,6 +161,7 @@ type uringMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type uringVariableSpecs struct {
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 }
@@ -210,6 +212,7 @@ func (m *uringMaps) Close() error {
 // It can be passed to loadUringObjects or ebpf.CollectionSpec.LoadAndAssign.
 type uringVariables struct {
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
+	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 }

@@ -69,6 +69,7 @@ const (
 	uringcountMapScratch       = "scratch"
 	uringcountProgOnCreate     = "on_create"
 	uringcountVarNcpus         = "ncpus"
+	uringcountVarNoCast        = "no_cast"
 	uringcountVarScopeCgroupId = "scope_cgroup_id"
 	uringcountVarScratchSlot   = "scratch_slot"
 )
@@ -134,6 +135,7 @@ type uringcountMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type uringcountVariableSpecs struct {
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 }
@@ -180,6 +182,7 @@ func (m *uringcountMaps) Close() error {
 // It can be passed to loadUringcountObjects or ebpf.CollectionSpec.LoadAndAssign.
 type uringcountVariables struct {
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
+	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 }
