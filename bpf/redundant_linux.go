@@ -10,10 +10,9 @@ import (
 )
 
 // On kernels from 7.2 on, a task preempted inside a tracing program makes the
-// kernel skip that program for every other task on the CPU, and a third of the
-// events can vanish with no ring drop. Several copies of the same program share a
-// mark per task: whichever runs first does the work. Numbers measured: four copies
-// with three mark setters lost nothing where one copy lost half.
+// kernel skip that program for every other task on the CPU, and events vanish with
+// no ring drop. Several copies of the same program share a mark per task: whichever
+// runs first does the work. Stats.Lost says when they were not enough.
 const (
 	redundantCopies = 4
 	redundantEnters = 3
