@@ -136,11 +136,11 @@ func TestWithoutCasts(t *testing.T) {
 		if s.IOUring != "attached" {
 			t.Errorf("without casts %v: io_uring %s", noCast, s.IOUring)
 		}
-		f, err := os.Create(dir + "/a b/../c")
-		if err == nil {
-			t.Fatal("a directory that is not there")
+		if _, err := os.Create(dir + "/a b/../c"); err == nil {
+			t.Fatal("created below a directory that is not there")
 		}
-		if f, err = os.Create(dir + "/./c"); err != nil {
+		f, err := os.Create(dir + "/./c")
+		if err != nil {
 			t.Fatal(err)
 		}
 		f.Close()
