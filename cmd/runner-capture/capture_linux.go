@@ -57,6 +57,10 @@ type recorder struct {
 	finished *schemas.Control
 	pending  []news
 	drains   int
+
+	records  uint64 // read from the ring
+	consumed uint64 // bytes of it
+	until    uint64 // pending news is acted on from here, when the ring never runs empty
 }
 
 // capture is the whole run. On failure nothing is sealed, and a supervised cgroup
@@ -120,8 +124,11 @@ func cleanUp(opt options, failed bool) error {
 	return cgroup.Remove(opt.cgroup)
 }
 
-// tell hands news to the ring loop and wakes it.
+// tell hands news to the ring loop and wakes it, also where a full spool holds it.
 func (r *recorder) tell(n news) {
+	if n.fail != nil {
+		r.sp.fail(n.fail)
+	}
 	select {
 	case r.news <- n:
 		r.ses.Ring.Flush()
@@ -156,6 +163,9 @@ func (r *recorder) loop() error {
 			if err := r.ev.record(rec.RawSample); err != nil {
 				return output(err)
 			}
+			if err := r.busy(len(rec.RawSample)); err != nil {
+				return err
+			}
 			continue
 		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, ringbuf.ErrFlushed):
 		default:
@@ -181,25 +191,56 @@ func (r *recorder) loop() error {
 	}
 }
 
+// busy follows the news while records keep coming: a program that fills the ring
+// faster than it can be read must not keep the end of its supervisor, or of its
+// time, from being noticed. What was in the ring when the news came is read first.
+func (r *recorder) busy(size int) error {
+	r.consumed += uint64(size+ringHeader+7) &^ 7
+	if r.records++; r.records%1024 == 0 && len(r.pending) == 0 && r.phase != draining {
+		r.collect()
+		r.until = r.consumed + uint64(r.ses.Ring.AvailableBytes())
+	}
+	if len(r.pending) == 0 || r.until == 0 || r.consumed < r.until {
+		return nil
+	}
+	return r.actAll()
+}
+
+// ringHeader is what the ring keeps in front of each record (BPF_RINGBUF_HDR_SZ).
+const ringHeader = 8
+
 // follow acts on the news that came before the ring was last read to its end.
 func (r *recorder) follow() error {
-	for _, n := range r.pending {
-		if err := r.act(n); err != nil {
-			return err
-		}
+	if err := r.actAll(); err != nil {
+		return err
 	}
-	r.pending = r.pending[:0]
+	if r.collect(); len(r.pending) > 0 {
+		r.ses.Ring.Flush() // once more to the end, then act
+	}
+	return nil
+}
+
+// collect takes what has been told.
+func (r *recorder) collect() {
 	for {
 		select {
 		case n := <-r.news:
 			r.pending = append(r.pending, n)
 		default:
-			if len(r.pending) > 0 {
-				r.ses.Ring.Flush() // once more to the end, then act
-			}
-			return nil
+			return
 		}
 	}
+}
+
+func (r *recorder) actAll() error {
+	now := r.pending
+	r.pending, r.until = nil, 0
+	for _, n := range now {
+		if err := r.act(n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // begin starts the first canary and, supervised, listens to runner-exec.

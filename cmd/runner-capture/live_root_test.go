@@ -365,3 +365,39 @@ func TestSupervisedNeedsACgroupOfItsOwn(t *testing.T) {
 		t.Errorf("exit %d, output %.100q", code, b)
 	}
 }
+
+// The end of the supervisor is noticed although the ring never runs empty.
+func TestSupervisorLostUnderLoad(t *testing.T) {
+	dir := needKernel(t)
+	control, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, control, "--cgroup", dir, "--supervised", "--remove-cgroup")
+	var cmds []*exec.Cmd
+	s.ready(func() {
+		for range 6 {
+			cmd := inCgroup(t, dir, "hammer", "1000000000")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			cmds = append(cmds, cmd)
+		}
+		time.Sleep(500 * time.Millisecond)
+		w.Close()
+	})
+	go io.Copy(io.Discard, s.out)
+	select {
+	case code := <-s.code:
+		if code != tool.ExitIO {
+			t.Errorf("exit %d", code)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the supervisor's end went unnoticed")
+	}
+	for _, cmd := range cmds {
+		if err := cmd.Wait(); err == nil {
+			t.Error("a hammer ended by itself")
+		}
+	}
+}
