@@ -10,6 +10,12 @@ const (
 	SchemaSurfaceEntry = "runner.surface_entry.v0"
 	SchemaControl      = "runner.control.v0"
 	SchemaVerifyReport = "runner.verify_report.v0"
+	SchemaProcess      = "runner.process.v0"
+	SchemaLogLine      = "runner.log_line.v0"
+	SchemaBinding      = "runner.binding.v0"
+	SchemaAmbiguity    = "runner.ambiguity.v0"
+	SchemaPolicyFile   = "runner.policy.v0"
+	SchemaNetworkRules = "runner.network_rules.v0"
 
 	SchemaEvent       = "assay.runner.event.v0"
 	SchemaKernelEvent = "assay.runner.kernel_event.v0"
@@ -26,6 +32,8 @@ const (
 	StreamRaw        = "kernel.raw"
 	StreamNormalized = "kernel.normalized"
 	StreamJoined     = "run.joined"
+	StreamPolicyLog  = "policy.log"
+	StreamSDKLog     = "sdk.log"
 )
 
 // Status is the seal of a stream: complete, or partial when the observation is
@@ -159,13 +167,51 @@ type Window struct {
 	End   string `json:"end"`
 }
 
-// Binding joins one policy decision to the kernel events of its window.
+// Binding joins one policy decision to the kernel events of its window. The keys
+// behind Window are this runner's own.
 type Binding struct {
-	ToolCallID       string  `json:"tool_call_id"`
-	PolicyDecision   *string `json:"policy_decision"`
-	CgroupID         *uint64 `json:"cgroup_id,omitempty"`
-	KernelEventCount uint64  `json:"kernel_event_count"`
-	Window           Window  `json:"window"`
+	ToolCallID       string   `json:"tool_call_id"`
+	PolicyDecision   *string  `json:"policy_decision"`
+	CgroupID         *uint64  `json:"cgroup_id,omitempty"` // written by other implementations alone
+	KernelEventCount uint64   `json:"kernel_event_count"`
+	Window           Window   `json:"window"`
+	KernelScope      string   `json:"kernel_scope,omitempty"`       // tool_server, run: whose lines were counted
+	KernelEffects    []string `json:"kernel_effects,omitempty"`     // "verb value", sorted, unique
+	EffectsCut       bool     `json:"kernel_effects_cut,omitempty"` // there were more
+}
+
+// BindingEntry is one binding of the report, in transit.
+type BindingEntry struct {
+	Schema  string  `json:"schema"`
+	RunID   string  `json:"run_id"`
+	Binding Binding `json:"binding"`
+}
+
+// AmbiguityEntry is one ambiguity of the report, in transit.
+type AmbiguityEntry struct {
+	Schema string `json:"schema"`
+	RunID  string `json:"run_id"`
+	Code   string `json:"code"`
+}
+
+// Process is one process of the fork tree, in transit: its lines follow, then
+// those of its descendants.
+type Process struct {
+	Schema    string `json:"schema"`
+	RunID     string `json:"run_id"`
+	PID       uint32 `json:"pid"`
+	KernelPID uint32 `json:"kernel_pid"`
+	Depth     uint32 `json:"depth"`
+	StartNS   uint64 `json:"start_ns,omitempty"` // CLOCK_MONOTONIC; 0: nobody saw the fork
+	EndNS     uint64 `json:"end_ns,omitempty"`   // 0: nobody saw its end
+}
+
+// LogLine is one line that the measured command wrote to one of its logs.
+type LogLine struct {
+	Schema string `json:"schema"`
+	RunID  string `json:"run_id"`
+	Seq    uint64 `json:"seq"`
+	Line   string `json:"line"` // the bytes without LF, escaped as section 2 of the specification says
 }
 
 // Report is correlation-report.json.
@@ -217,6 +263,14 @@ type PolicyEvent struct {
 	ToolCallID      string `json:"tool_call_id"`
 	Tool            string `json:"tool"`
 	Decision        string `json:"decision"`
+
+	// What runner-policy says beyond the v0 contract.
+	ToolCallIDSource string `json:"tool_call_id_source,omitempty"`
+	Outcome          string `json:"outcome,omitempty"`
+	ReasonCode       string `json:"reason_code,omitempty"`
+	RuleID           string `json:"rule_id,omitempty"`
+	PolicyDigest     string `json:"policy_digest,omitempty"`
+	Attempt          uint64 `json:"attempt,omitempty"` // 2 and up
 }
 
 // SDKEvent is one line of layers/sdk.ndjson: what the agent's library reported.

@@ -1,0 +1,108 @@
+package schemas
+
+// The decision log of runner-policy (README.md, section 12): one LogEntry a line,
+// whose Data is one of the structs below. Times are CLOCK_MONOTONIC in ns.
+
+// Types of decision log lines.
+const (
+	LogSessionStarted  = "runner.policy.session_started"
+	LogDecision        = "assay.tool.decision"
+	LogCallFinished    = "runner.policy.call_finished"
+	LogMessageRefused  = "runner.policy.message_refused"
+	LogSessionFinished = "runner.policy.session_finished"
+)
+
+// LogSource is the source of every line that runner-policy writes.
+const LogSource = "runner-policy"
+
+// Decisions.
+const (
+	DecisionAllow = "allow"
+	DecisionDeny  = "deny"
+)
+
+// Outcomes of a tool call.
+const (
+	OutcomeCompleted     = "completed"      // a result without isError
+	OutcomeToolError     = "tool_error"     // a result with isError
+	OutcomeError         = "error"          // a JSON-RPC error
+	OutcomeInputRequired = "input_required" // the call goes on in another request
+	OutcomeServerGone    = "server_gone"
+	OutcomeClientGone    = "client_gone"
+	OutcomeDenied        = "denied"
+)
+
+// LogEntry is one line.
+type LogEntry[D any] struct {
+	SpecVersion string `json:"specversion"` // 1.0
+	ID          string `json:"id"`          // SESSION-SEQ
+	Type        string `json:"type"`
+	Source      string `json:"source"`
+	Data        D      `json:"data"`
+}
+
+// LogHead is what all data begins with.
+type LogHead struct {
+	Session string `json:"session"` // 16 hex digits, random
+	Seq     uint64 `json:"seq"`     // position among the session's lines
+}
+
+// SessionStarted is the data of a proxy's first line.
+type SessionStarted struct {
+	LogHead
+	KtimeNS      uint64 `json:"ktime_ns"`
+	Name         string `json:"name"` // of the server, as given or from its command
+	PolicyDigest string `json:"policy_digest"`
+	ProxyPID     uint32 `json:"proxy_pid"`
+	ServerPID    uint32 `json:"server_pid"`
+}
+
+// ToolDecision is the data of a decision, written before the call is forwarded.
+type ToolDecision struct {
+	LogHead
+	Call             uint64   `json:"call"`    // number of the call in the session
+	Attempt          uint64   `json:"attempt"` // 1; more when a multi-round-trip call goes on
+	Tool             string   `json:"tool"`
+	Decision         string   `json:"decision"`
+	ReasonCode       string   `json:"reason_code"`
+	RuleID           string   `json:"rule_id,omitempty"`
+	ToolCallID       string   `json:"tool_call_id"`
+	ToolCallIDSource string   `json:"tool_call_id_source"`
+	PolicyDigest     string   `json:"policy_digest"`
+	StartNS          uint64   `json:"start_ns"`
+	EndNS            uint64   `json:"end_ns,omitempty"`  // of a denied call
+	Outcome          string   `json:"outcome,omitempty"` // denied
+	Targets          []string `json:"targets"`
+	TargetsCut       bool     `json:"targets_cut"`
+}
+
+// CallFinished is the data of the line that follows a call's answer.
+type CallFinished struct {
+	LogHead
+	Call       uint64 `json:"call"`
+	ToolCallID string `json:"tool_call_id"`
+	StartNS    uint64 `json:"start_ns"`
+	EndNS      uint64 `json:"end_ns"`
+	Outcome    string `json:"outcome"`
+}
+
+// MessageRefused is the data of a message that was not forwarded and was no
+// decidable tool call.
+type MessageRefused struct {
+	LogHead
+	KtimeNS    uint64 `json:"ktime_ns"`
+	Direction  string `json:"direction"` // client, server: who sent it
+	ReasonCode string `json:"reason_code"`
+}
+
+// SessionFinished is the data of a proxy's last line.
+type SessionFinished struct {
+	LogHead
+	KtimeNS      uint64 `json:"ktime_ns"`
+	Decisions    uint64 `json:"decisions"`
+	Finished     uint64 `json:"finished"`
+	Unfinished   uint64 `json:"unfinished"`
+	Refused      uint64 `json:"refused"`
+	ServerExit   *int   `json:"server_exit"`
+	ServerSignal *int   `json:"server_signal"`
+}

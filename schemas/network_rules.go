@@ -1,0 +1,25 @@
+package schemas
+
+// NetworkRules is what runner-exec hands to runner-capture for enforcement
+// (README.md, section 15): the network part of a policy file, each rule with its
+// number and one address.
+type NetworkRules struct {
+	Schema       string        `json:"schema"`
+	PolicyDigest string        `json:"policy_digest"`
+	Default      string        `json:"default"` // allow, deny: rule number 0
+	Rules        []NetworkRule `json:"rules"`
+}
+
+// NetworkRule is one rule; the first that matches decides. A rule of the policy
+// file with several addresses becomes several of these with one number.
+type NetworkRule struct {
+	Number    uint32      `json:"number"` // place of the rule in the policy file, from 1
+	ID        string      `json:"id"`
+	Action    string      `json:"action"`    // allow, deny
+	Family    string      `json:"family"`    // any, inet, inet6, unix
+	Prefix    string      `json:"prefix"`    // CIDR of inet and inet6, "" otherwise
+	Path      string      `json:"path"`      // unix: path and all below, or @name; section 2 form; "" is all
+	Ports     [][2]uint16 `json:"ports"`     // ranges, ends included; empty is all
+	Protocols []string    `json:"protocols"` // tcp, udp; empty is all
+	On        []string    `json:"on"`        // connect, send, bind
+}
