@@ -70,7 +70,7 @@ type ToolDecision struct {
 	ToolCallIDSource string   `json:"tool_call_id_source"`
 	PolicyDigest     string   `json:"policy_digest"`
 	StartNS          uint64   `json:"start_ns"`
-	EndNS            uint64   `json:"end_ns,omitempty"`  // of a denied call
+	EndNS            uint64   `json:"end_ns,omitzero"`   // of a denied call
 	Outcome          string   `json:"outcome,omitempty"` // denied
 	Targets          []string `json:"targets"`
 	TargetsCut       bool     `json:"targets_cut"`

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -127,6 +128,11 @@ func ParseReport(b []byte) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("correlation report: %w", err)
 	}
+	for i := range r.Bindings {
+		if err := r.Bindings[i].check(); err != nil {
+			return nil, fmt.Errorf("correlation report: binding %d: %w", i, err)
+		}
+	}
 	return r, nil
 }
 
@@ -161,11 +167,10 @@ func ParseManifest(b []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
 	for key, f := range m.Files {
-		digest, ok := strings.CutPrefix(f.SHA256, "sha256:")
 		switch {
 		case key == "" || f.Path != key:
 			err = fmt.Errorf("path is %.100q, expected the key", f.Path)
-		case !ok || !isDigest(digest):
+		case !ValidDigest(f.SHA256):
 			err = fmt.Errorf("sha256 is %.100q, expected sha256: and 64 lower-case hex digits", f.SHA256)
 		case f.Bytes < 0:
 			err = fmt.Errorf("bytes is %d, expected a length", f.Bytes)
@@ -177,13 +182,15 @@ func ParseManifest(b []byte) (*Manifest, error) {
 	return m, nil
 }
 
-func isDigest(s string) bool {
-	for i := range len(s) {
-		if unhex(s[i]) < 0 {
+// ValidDigest reports whether s is sha256: and 64 lower-case hex digits.
+func ValidDigest(s string) bool {
+	hex, ok := strings.CutPrefix(s, "sha256:")
+	for i := range len(hex) {
+		if unhex(hex[i]) < 0 {
 			return false
 		}
 	}
-	return len(s) == 64
+	return ok && len(hex) == 64
 }
 
 // Event is one line of events.ndjson: one of the two is set.
@@ -291,6 +298,12 @@ func ParsePolicyEvent(line []byte) (*PolicyEvent, error) {
 			oneOf("source_event_type", e.SourceEventType, "assay.tool.decision"),
 			notEmpty("source", e.Source), notEmpty("tool_call_id", e.ToolCallID),
 			notEmpty("tool", e.Tool), notEmpty("decision", e.Decision))
+	}
+	if err == nil && e.PolicyDigest != "" && !ValidDigest(e.PolicyDigest) {
+		err = fmt.Errorf("policy_digest is %.100q, expected sha256: and 64 lower-case hex digits", e.PolicyDigest)
+	}
+	if err == nil && e.Attempt == 1 {
+		err = errors.New("attempt is 1, which is left out")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("policy event: %w", err)

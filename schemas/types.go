@@ -87,7 +87,7 @@ type Control struct {
 	AgentShim string   `json:"agent_shim,omitempty"`
 	EnvKeys   []string `json:"env_keys,omitempty"`
 	// InheritedFDs is how many descriptors above 2 the command was started with.
-	InheritedFDs uint64 `json:"inherited_fds,omitempty"`
+	InheritedFDs uint64 `json:"inherited_fds,omitzero"`
 	ExitCode     *int   `json:"exit_code,omitempty"`
 	Signal       *int   `json:"signal,omitempty"`
 }
@@ -175,9 +175,9 @@ type Binding struct {
 	CgroupID         *uint64  `json:"cgroup_id,omitempty"` // written by other implementations alone
 	KernelEventCount uint64   `json:"kernel_event_count"`
 	Window           Window   `json:"window"`
-	KernelScope      string   `json:"kernel_scope,omitempty"`       // tool_server, run: whose lines were counted
-	KernelEffects    []string `json:"kernel_effects,omitempty"`     // "verb value", sorted, unique
-	EffectsCut       bool     `json:"kernel_effects_cut,omitempty"` // there were more
+	KernelScope      string   `json:"kernel_scope,omitempty"`      // tool_server, run: whose lines were counted
+	KernelEffects    []string `json:"kernel_effects,omitempty"`    // "verb value", sorted, unique
+	EffectsCut       bool     `json:"kernel_effects_cut,omitzero"` // there were more
 }
 
 // BindingEntry is one binding of the report, in transit.
@@ -202,8 +202,8 @@ type Process struct {
 	PID       uint32 `json:"pid"`
 	KernelPID uint32 `json:"kernel_pid"`
 	Depth     uint32 `json:"depth"`
-	StartNS   uint64 `json:"start_ns,omitempty"` // CLOCK_MONOTONIC; 0: nobody saw the fork
-	EndNS     uint64 `json:"end_ns,omitempty"`   // 0: nobody saw its end
+	StartNS   uint64 `json:"start_ns,omitzero"` // CLOCK_MONOTONIC; 0: nobody saw the fork
+	EndNS     uint64 `json:"end_ns,omitzero"`   // 0: nobody saw its end
 }
 
 // LogLine is one line that the measured command wrote to one of its logs.
@@ -270,7 +270,7 @@ type PolicyEvent struct {
 	ReasonCode       string `json:"reason_code,omitempty"`
 	RuleID           string `json:"rule_id,omitempty"`
 	PolicyDigest     string `json:"policy_digest,omitempty"`
-	Attempt          uint64 `json:"attempt,omitempty"` // 2 and up
+	Attempt          uint64 `json:"attempt,omitzero"` // 2 and up
 }
 
 // SDKEvent is one line of layers/sdk.ndjson: what the agent's library reported.
