@@ -1,0 +1,136 @@
+// What an @openai/agents program says of itself, as NDJSON for the runner that
+// measures it. Only public parts of the SDK are used: the tool() options, the
+// runner's hooks and the promise of a run.
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { openLog } from './log.js';
+
+const SCHEMA = 'assay.runner.sdk_event.v0';
+const SOURCE = 'openai-agents';
+
+/**
+ * sdkEvents returns what reports this process's events. Outside a measured run it
+ * does nothing.
+ * @param {{sdk?: string, env?: object}} [options] sdk: where the SDK was loaded from,
+ *   import.meta.resolve('@openai/agents') of the program; needed only when this
+ *   package does not stand in the same node_modules as the SDK.
+ */
+export function sdkEvents({ sdk, env = process.env } = {}) {
+  const path = env.ASSAY_RUNNER_SDK_EVENT_LOG;
+  const run_id = env.ASSAY_RUNNER_RUN_ID;
+  const schema = env.ASSAY_RUNNER_SDK_EVENT_SCHEMA ?? SCHEMA;
+  if (!path || !run_id) return inactive;
+  if (schema !== SCHEMA) {
+    process.stderr.write(`runner-openai-agents: this version writes ${SCHEMA}, the runner asks for ${schema}: no SDK events\n`);
+    return inactive;
+  }
+  return active(openLog(path, { schema, run_id }), installed(sdk));
+}
+
+const inactive = {
+  tool: (options) => options,
+  watch: (runner) => runner,
+  run: (runner, ...args) => runner.run(...args),
+};
+
+function active(write, sdk) {
+  const calls = new Map(); // id: what is known of a call under way
+  const quiet = new Set(); // names of tools that need no remark
+
+  const event = (event_type, tool_call_id, tool) =>
+    write({ event_type, source: SOURCE, ...sdk, ...(tool_call_id !== undefined && { tool_call_id, tool }) });
+
+  function started(_context, _agent, tool, details) {
+    const id = details?.toolCall?.callId;
+    if (typeof id !== 'string') return;
+    calls.set(id, { returned: false });
+    event('tool_call_started', id, tool.name);
+    if (!quiet.has(tool.name)) {
+      quiet.add(tool.name);
+      process.stderr.write(`runner-openai-agents: the end of ${JSON.stringify(tool.name)} is not reported: its options did not pass events.tool()\n`);
+    }
+  }
+
+  // The SDK makes a result out of what a tool threw and calls this hook all the
+  // same, so the hook alone does not say that the tool has done its work.
+  function ended(_context, _agent, tool, _result, details) {
+    const id = details?.toolCall?.callId;
+    if (calls.get(id)?.returned) event('tool_call_completed', id, tool.name);
+    calls.delete(id);
+  }
+
+  function finished(result) {
+    if (!(result?.interruptions?.length > 0)) event('run_finished'); // else it waits for an approval
+    return result;
+  }
+
+  return {
+    /** tool takes and returns the options of the SDK's tool(). */
+    tool(options) {
+      const name = options.name ?? options.execute.name;
+      quiet.add(name.replace(/[^a-zA-Z0-9]/g, '_')); // as the SDK writes it
+      const wrapped = {
+        ...options,
+        name,
+        async execute(input, context, details) {
+          const call = calls.get(details?.toolCall?.callId); // this call, even if its id comes again
+          const result = await options.execute(input, context, details);
+          if (call) call.returned = true;
+          return result;
+        },
+      };
+      for (const on of ['errorFunction', 'timeoutErrorFunction']) {
+        if (typeof options[on] !== 'function') continue;
+        wrapped[on] = (context, error, details) => {
+          const call = calls.get(details?.toolCall?.callId);
+          if (call) call.returned = false; // what it returned was refused
+          return options[on](context, error, details);
+        };
+      }
+      return wrapped;
+    },
+
+    /** watch adds the hooks to a Runner and returns it. Once a runner. */
+    watch(runner) {
+      runner.on('agent_tool_start', started);
+      runner.on('agent_tool_end', ended);
+      return runner;
+    },
+
+    /** run is runner.run(agent, input, options), and says how it ended. */
+    async run(runner, ...args) {
+      let result;
+      try {
+        result = await runner.run(...args);
+      } catch (error) {
+        event('run_failed');
+        throw error;
+      }
+      if (typeof result?.completed?.then !== 'function') return finished(result);
+      result.completed.then(
+        () => (result.cancelled ? event('run_failed') : finished(result)),
+        () => event('run_failed'),
+      );
+      return result;
+    },
+  };
+}
+
+// installed reads name and version out of the package.json above the SDK's entry.
+function installed(sdk) {
+  try {
+    let at = new URL('.', sdk ?? import.meta.resolve('@openai/agents'));
+    for (;;) {
+      const file = fileURLToPath(new URL('package.json', at));
+      if (fs.existsSync(file)) {
+        const { name, version } = JSON.parse(fs.readFileSync(file, 'utf8'));
+        if (name && version) return { sdk_name: name, sdk_version: version };
+      }
+      const up = new URL('..', at);
+      if (up.href === at.href) return {};
+      at = up;
+    }
+  } catch {
+    return {}; // unknown stays unsaid
+  }
+}
