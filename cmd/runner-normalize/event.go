@@ -25,6 +25,10 @@ func (n *normalizer) event(e *schemas.RawEvent) error {
 	if op.class == classNetwork && e.Source == "cgroup" {
 		return n.holdHook(task, op, e)
 	}
+	if op.class == classBlocked {
+		// Told from inside of the call: what the address hook saw still waits for it.
+		return n.emit(task, op.first, e, e.Addr, false)
+	}
 	if op.class == classNetwork && e.Source == "io_uring" {
 		n.settleRing(op, e)
 	} else if !n.twins.empty() {
@@ -68,12 +72,12 @@ func (n *normalizer) treeEvent(task uint32, e *schemas.RawEvent) error {
 		if e.Has&schemas.HasChild == 0 {
 			return tool.StreamError(n.in.Errorf("fork without child_pid and child_tid"))
 		}
-		if err := n.tree.fork(task, e.ChildPID, e.ChildTID); err != nil {
+		if err := n.tree.fork(task, e.ChildPID, e.ChildTID, e.KtimeNS); err != nil {
 			return n.refuse(err)
 		}
 		n.filter(ruleFork, n.number(uint64(e.ChildTID)))
 	case "exit":
-		n.tree.close(e.TID)
+		n.tree.exit(e.TID, e.KtimeNS)
 		n.filter(ruleExit, n.number(uint64(e.TID)))
 	default:
 		n.filter(ruleMove, n.number(e.DstCgroupID))
@@ -127,7 +131,15 @@ func (n *normalizer) emit(task, id uint32, e *schemas.RawEvent, value []byte, le
 	if lexical {
 		n.lexical++
 	}
-	return n.store.add(task, n.pack(id, e, value))
+	return n.keep(task, n.pack(id, e, value))
+}
+
+func (n *normalizer) keep(task uint32, packed []byte) error {
+	if n.opt.Windows {
+		task = lineKey(task)
+	}
+	n.store.lines++
+	return n.store.keep(task, packed)
 }
 
 // pack is what of a line is known before the order is.
@@ -140,8 +152,15 @@ func (n *normalizer) pack(id uint32, e *schemas.RawEvent, value []byte) []byte {
 	if id == schemas.EventOpenat {
 		openFields(k, e)
 	}
+	if id == schemas.EventConnectBlocked {
+		blockedFields(k, e)
+	}
 	outcome(k, e)
-	n.packed = n.shapes.pack(n.packed[:0], k)
+	n.packed = n.packed[:0]
+	if n.opt.Windows {
+		n.packed = n.clock.pack(n.packed, e.KtimeNS)
+	}
+	n.packed = n.shapes.pack(n.packed, k)
 	return n.packed
 }
 
@@ -203,7 +222,7 @@ func (n *normalizer) settleRing(op operation, e *schemas.RawEvent) {
 
 func (n *normalizer) addHeld(task uint32, h heldHook) error {
 	n.hookOnly++
-	return n.store.add(task, h.packed)
+	return n.keep(task, h.packed)
 }
 
 // flushHeld turns everything held into lines. The order of the tasks does not

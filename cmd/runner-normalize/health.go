@@ -27,6 +27,9 @@ func (n *normalizer) stageHealth(runID string) *schemas.StageHealth {
 			h.Filtered[n.noise.rules[i].id] += count
 		}
 	}
+	if n.opt.Windows {
+		h.Counters["process_records"] = n.written
+	}
 	if n.opt.CanonicalPIDs {
 		h.Notes = append(h.Notes, notePIDs)
 	}

@@ -11,6 +11,7 @@ func TestTwins(t *testing.T) {
 	done := func(op, a string, v int64) func(*raw) {
 		return func(r *raw) { r.add(5, 5, op, addr("syscall", a), ret(v)) }
 	}
+	blocked := func(a string) func(*raw) { return func(r *raw) { r.add(5, 5, "connect_blocked", addr("cgroup", a)) } }
 	other := func(r *raw) { r.add(5, 5, "openat", opened("/w")) }
 	for _, c := range []struct {
 		name  string
@@ -57,6 +58,22 @@ func TestTwins(t *testing.T) {
 			[]string{"5 202 null 1 success", "5 202 2.2.2.2:2 1 success"}, 1},
 		{"the last message refused", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "2.2.2.2:2"), done("sendmmsg", "1.1.1.1:1", 1), other},
 			[]string{"5 202 1.1.1.1:1 1 success", "5 7 2.2.2.2:2", "5 1 /w 3 success"}, 1},
+		{"refused", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"), done("connect", "1.1.1.1:1", -1)},
+			[]string{"5 20 1.1.1.1:1", "5 2 1.1.1.1:1 -1 error"}, 1},
+		{"refused before the hook is told", []func(*raw){blocked("1.1.1.1:1"), hook("connect", "1.1.1.1:1"), done("connect", "1.1.1.1:1", -1)},
+			[]string{"5 20 1.1.1.1:1", "5 2 1.1.1.1:1 -1 error"}, 1},
+		{"refused, its hook lost", []func(*raw){blocked("1.1.1.1:1"), done("connect", "1.1.1.1:1", -1)},
+			[]string{"5 20 1.1.1.1:1", "5 2 1.1.1.1:1 -1 error"}, 0},
+		{"refused, its call lost", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"), other},
+			[]string{"5 20 1.1.1.1:1", "5 2 1.1.1.1:1", "5 1 /w 3 success"}, 0},
+		{"refused message of several", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "2.2.2.2:2"), blocked("2.2.2.2:2"),
+			done("sendmmsg", "1.1.1.1:1", 1), other},
+			[]string{"5 20 2.2.2.2:2", "5 202 1.1.1.1:1 1 success", "5 7 2.2.2.2:2", "5 1 /w 3 success"}, 1},
+		{"refused bind", []func(*raw){blocked("0.0.0.0:1"), done("bind", "0.0.0.0:1", -1)},
+			[]string{"5 20 0.0.0.0:1", "5 203 0.0.0.0:1 -1 error"}, 0},
+		{"refused through io_uring", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"),
+			func(r *raw) { r.add(5, 5, "connect", addr("io_uring", "1.1.1.1:1"), ret(-1)) }},
+			[]string{"5 20 1.1.1.1:1", "5 2 1.1.1.1:1 -1 error"}, 1},
 		{"unknown address", []func(*raw){hook("connect", ""), done("connect", "", -14)},
 			[]string{"5 2 null", "5 2 null -14 error"}, 0},
 	} {

@@ -25,6 +25,7 @@ Noise is dropped and counted; what was refused, written or created never is.
 Flags:
   --drop EXPR        also drop lines for which this jq program says true
   --canonical-pids   write the process's number in the fork tree as pid
+  --windows          add times and the process tree, for runner-correlate
   --show-filtered    print what was dropped, and why, on standard error
   --background       yield the processor to the measured program
   -v                 say what was done
@@ -46,7 +47,7 @@ func app() tool.App {
 	return tool.App{
 		Name: "runner-normalize", Usage: usage,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "drop"}, &cli.BoolFlag{Name: "canonical-pids"},
+			&cli.StringFlag{Name: "drop"}, &cli.BoolFlag{Name: "canonical-pids"}, &cli.BoolFlag{Name: "windows"},
 			&cli.BoolFlag{Name: "show-filtered"}, &cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"},
 		},
 		Run: run,
@@ -58,7 +59,10 @@ func run(ctx context.Context, env *tool.Env) error {
 	if f.Bool("background") {
 		tool.Background()
 	}
-	return open(ctx, env, Options{f.String("drop"), f.IsSet("drop"), f.Bool("canonical-pids"), f.Bool("show-filtered")})
+	return open(ctx, env, Options{
+		Drop: f.String("drop"), HasDrop: f.IsSet("drop"), CanonicalPIDs: f.Bool("canonical-pids"),
+		Windows: f.Bool("windows"), ShowFiltered: f.Bool("show-filtered"),
+	})
 }
 
 func main() {

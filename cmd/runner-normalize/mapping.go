@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 
 	"runner/schemas"
 )
@@ -15,6 +16,7 @@ const (
 	classExec                 // binary, and the script if there is one
 	classFailed               // an exec that did not happen
 	classNetwork              // endpoint
+	classBlocked              // endpoint, and the rule that refused it
 	classPath                 // one path
 	classPaths                // two paths: two lines
 	classMount                // mount point and source text: two lines
@@ -41,6 +43,8 @@ var operations = map[string]operation{
 	"connect": {classNetwork, schemas.EventConnect, 0}, "sendto": {classNetwork, schemas.EventSendto, 0},
 	"sendmsg": {classNetwork, schemas.EventSendmsg, 0}, "sendmmsg": {classNetwork, schemas.EventSendmmsg, 0},
 	"bind": {classNetwork, schemas.EventBind, 0}, "listen": {classNetwork, schemas.EventListen, 0},
+
+	"connect_blocked": {classBlocked, schemas.EventConnectBlocked, 0},
 
 	"unlink": {classPath, schemas.EventUnlink, 0}, "rmdir": {classPath, schemas.EventRmdir, 0},
 	"rename":  {classPaths, schemas.EventRenameFrom, schemas.EventRenameTo},
@@ -155,5 +159,21 @@ func openFields(k *schemas.KernelEvent, e *schemas.RawEvent) {
 	if e.Has&schemas.HasResolve != 0 && e.Resolve != 0 {
 		k.Has |= schemas.KernelHasResolve
 		k.Resolve = e.Resolve
+	}
+}
+
+// blockedFields fills in what only the line of a refused network operation has.
+// Destination and port are those of an IP address; a unix name is the value alone,
+// and the refusal of a socket that would be asked nothing later has none.
+func blockedFields(k *schemas.KernelEvent, e *schemas.RawEvent) {
+	k.Has |= schemas.KernelHasCgroupID
+	k.CgroupID = e.CgroupID
+	if e.Has&schemas.HasRule != 0 {
+		k.Has |= schemas.KernelHasRuleID
+		k.RuleID = e.Rule
+	}
+	if a, err := netip.ParseAddrPort(string(e.Addr)); err == nil {
+		k.Has |= schemas.KernelHasPort
+		k.Destination, k.Port = a.Addr().AppendTo(nil), a.Port()
 	}
 }

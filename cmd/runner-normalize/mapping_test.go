@@ -105,6 +105,32 @@ func TestOpenFields(t *testing.T) {
 	}
 }
 
+// A refusal names its rule; destination and port are those of an IP address.
+func TestBlockedFields(t *testing.T) {
+	rule := func(no uint32) edit {
+		return func(e *schemas.RawEvent) { e.Rule, e.Has, e.CgroupID = no, e.Has|schemas.HasRule, 7 }
+	}
+	var r raw
+	for i, a := range []string{"10.0.0.1:80", "[::ffff:10.0.0.1]:65535", "unix:@x", `unix:/a\\b`, ""} {
+		r.add(10, 10, "connect_blocked", addr("cgroup", a), rule(uint32(i)))
+	}
+	got := mustNormalize(t, r.bytes(t))
+	const start = `{"schema":"assay.runner.kernel_event.v0","run_id":"run_t","seq":`
+	want := []string{
+		start + `0,"pid":10,"event_type":20,"kind":"connect_blocked","value":"10.0.0.1:80","cgroup_id":7,"network_destination":"10.0.0.1","network_port":80,"rule_id":0}`,
+		start + `1,"pid":10,"event_type":20,"kind":"connect_blocked","value":"[::ffff:10.0.0.1]:65535","cgroup_id":7,"network_destination":"::ffff:10.0.0.1","network_port":65535,"rule_id":1}`,
+		start + `2,"pid":10,"event_type":20,"kind":"connect_blocked","value":"unix:@x","cgroup_id":7,"rule_id":2}`,
+		start + `3,"pid":10,"event_type":20,"kind":"connect_blocked","value":"unix:/a\\\\b","cgroup_id":7,"rule_id":3}`,
+		start + `4,"pid":10,"event_type":20,"kind":"connect_blocked","value":null,"cgroup_id":7,"rule_id":4}`,
+	}
+	if strings.Join(got.kernel, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got.kernel, "\n"), strings.Join(want, "\n"))
+	}
+	if h := got.own(); h.Counters["null_values"] != 1 {
+		t.Errorf("%v", h.Counters)
+	}
+}
+
 func TestCounters(t *testing.T) {
 	var r raw
 	r.add(1, 1, "rename", user("/", "a"), user2("/", "b"), ret(0))

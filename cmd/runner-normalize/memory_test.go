@@ -30,9 +30,12 @@ func TestMemory(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	events, processes := number("RUNNER_TEST_EVENTS", 600_000), number("RUNNER_TEST_PROCESSES", 60_000)
-	for _, shuffled := range []bool{false, true} {
-		t.Run(fmt.Sprintf("%d events, %d processes, shuffled %v", events, processes, shuffled), func(t *testing.T) {
-			cmd := exec.Command(bin)
+	for _, c := range []struct {
+		shuffled bool
+		args     []string
+	}{{false, nil}, {true, nil}, {true, []string{"--windows"}}} {
+		t.Run(fmt.Sprintf("%d events, %d processes, shuffled %v %v", events, processes, c.shuffled, c.args), func(t *testing.T) {
+			cmd := exec.Command(bin, c.args...)
 			in, err := cmd.StdinPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -47,7 +50,7 @@ func TestMemory(t *testing.T) {
 			}
 			failed := make(chan error, 1)
 			go func() {
-				failed <- longStream(in, events, processes, shuffled)
+				failed <- longStream(in, events, processes, c.shuffled)
 				in.Close()
 			}()
 			lines, rss := watch(t, cmd.Process.Pid, out)

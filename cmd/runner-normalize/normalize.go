@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 
 	"runner/cmd/internal/tool"
 	"runner/schemas"
@@ -16,6 +15,7 @@ type Options struct {
 	Drop          string // gojq program, "" is none
 	HasDrop       bool
 	CanonicalPIDs bool
+	Windows       bool // write times and the process tree
 	ShowFiltered  bool
 }
 
@@ -34,6 +34,7 @@ type normalizer struct {
 	store  *store
 	mapper mapper
 	shapes *shapes
+	clock  clock
 
 	events     uint64
 	byRule     []uint64 // filtered, by place in rules
@@ -47,6 +48,8 @@ type normalizer struct {
 	raw        schemas.RawEvent
 	kernel     schemas.KernelEvent
 	packed     []byte
+	lifeErr    error
+	written    uint64 // process records
 }
 
 // open opens the input and normalizes it.
@@ -117,6 +120,9 @@ func newNormalizer(env *tool.Env, opt Options) (*normalizer, error) {
 			return nil, err
 		}
 	}
+	if opt.Windows {
+		n.tree.life = n.noteLife
+	}
 	if opt.ShowFiltered {
 		n.show = newShower(env.Stderr, env.Name)
 	}
@@ -172,7 +178,10 @@ func (n *normalizer) readRaw(line []byte) error {
 		return tool.StreamError(n.in.Errorf("seq %d, expected %d", e.Seq, n.events))
 	}
 	n.events++
-	return n.event(e)
+	if err := n.event(e); err != nil {
+		return err
+	}
+	return n.lifeErr
 }
 
 // readRun keeps a run event: run_started, then run_finished.
@@ -223,15 +232,24 @@ func (n *normalizer) writeAll(ctx context.Context, w *stream.Writer) error {
 			return writeError(err)
 		}
 	}
-	pids := n.tree.rank(n.opt.CanonicalPIDs)
-	if err := n.store.rekey(func(t uint32) uint32 { return n.tree.task(t).live }); err != nil {
+	n.tree.forget()
+	heads := n.tree.rank()
+	if n.lifeErr != nil {
+		return n.lifeErr
+	}
+	out := &lineWriter{w: w, shapes: n.shapes, drop: n.drop, show: n.show, runID: n.in.Header().RunID}
+	if err := n.rekey(heads, out); err != nil {
 		return err
 	}
-	n.tree.release()
-	out := &lineWriter{w: w, shapes: n.shapes, drop: n.drop, show: n.show, runID: n.in.Header().RunID}
-	var pid [10]byte
-	err := n.store.each(func(place uint32, packed []byte) error {
-		return out.write(ctx, strconv.AppendUint(pid[:0], uint64(pids[place]), 10), packed)
+	err := n.store.each(func(key uint32, packed []byte) error {
+		switch {
+		case out.tree == nil:
+			return out.write(ctx, heads[key], packed)
+		case key == lifeKey(key/2):
+			out.tree.life(heads[key/2], packed)
+			return nil
+		}
+		return out.write(ctx, heads[key/2], packed)
 	})
 	if err == nil {
 		err = out.flush()
@@ -239,8 +257,25 @@ func (n *normalizer) writeAll(ctx context.Context, w *stream.Writer) error {
 	if err != nil {
 		return err
 	}
+	if out.tree != nil {
+		n.written = out.tree.n
+	}
 	if err := w.WriteRaw(n.health); err != nil {
 		return writeError(err)
 	}
 	return nil
+}
+
+// rekey puts what is stored into the order of the tree, and tells the writer what
+// it must know of it. heads become pids where those are all.
+func (n *normalizer) rekey(heads []uint32, out *lineWriter) error {
+	if n.opt.Windows {
+		out.times = &n.clock
+		out.tree = &treeWriter{tree: &n.tree, times: &n.clock, canonical: n.opt.CanonicalPIDs, runID: out.runID}
+		return n.store.rekey(func(key uint32) uint32 { return 2*n.tree.task(key/2).live + key&1 })
+	}
+	err := n.store.rekey(func(t uint32) uint32 { return n.tree.task(t).live })
+	n.tree.pids(heads, n.opt.CanonicalPIDs)
+	n.tree.release()
+	return err
 }

@@ -238,14 +238,15 @@ func TestDeepAndWide(t *testing.T) {
 		const n = 300_000
 		parent := top
 		for i := range uint32(n) {
-			if err := tr.fork(parent, i+2, i+2); err != nil {
+			if err := tr.fork(parent, i+2, i+2, 0); err != nil {
 				t.Fatal(err)
 			}
 			if deep {
 				parent = tr.id(i + 2).task
 			}
 		}
-		pids := tr.rank(false)
+		pids := tr.rank()
+		tr.pids(pids, false)
 		if len(pids) != n+1 || !slices.IsSorted(pids) {
 			t.Errorf("deep %v: %d places", deep, len(pids))
 		}

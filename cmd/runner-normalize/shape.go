@@ -25,7 +25,7 @@ type shape struct {
 type shapeText struct{ before, after []byte }
 
 // shapes is the dictionary. Number 0 is a line that is kept as text, because
-// there was no more room for its shape.
+// there was no more room for its shape, or because it says what a shape does not.
 type shapes struct {
 	numbers map[shape]uint32
 	texts   []shapeText
@@ -63,6 +63,9 @@ func appendSized(dst, b []byte) []byte {
 }
 
 func (s *shapes) number(k *schemas.KernelEvent) uint32 {
+	if k.Has&(schemas.KernelHasCgroupID|schemas.KernelHasPort|schemas.KernelHasRuleID) != 0 || k.Destination != nil {
+		return 0 // a refused operation: few, and each with an address of its own
+	}
 	key := shape{uint64(k.EventType), k.Flags, k.Mode, k.Resolve, k.ReturnValue, k.Has, k.Status != ""}
 	if key == s.last && s.lastNo != 0 {
 		return s.lastNo

@@ -12,7 +12,8 @@ import (
 // arenaSize is how many bytes of lines are kept in memory before they are spilled.
 const arenaSize = 8 << 20
 
-// store keeps the lines of every task until their order is known. What does not
+// store keeps the lines of every task until their order is known, by the task and
+// then by its place. What does not
 // fit into memory goes to a nameless file in runs: the lines of one arena, task by
 // task, and behind them an index that says where each task's begin.
 type store struct {
@@ -23,7 +24,7 @@ type store struct {
 	file  *os.File
 	off   int64 // length of file
 	runs  []spilled
-	lines uint64
+	lines uint64 // how many of the pieces are lines
 }
 
 // spilled is one spilled arena.
@@ -33,23 +34,26 @@ type spilled struct {
 	spans   uint32
 }
 
-const spanSize = 12
+const (
+	spanSize = 12
+	minPiece = 24 // mean size of pieces down to which the arena may be filled
+)
 
 func newStore(limit int) *store { return &store{limit: limit} }
 
-// add keeps one packed line.
-func (s *store) add(task uint32, packed []byte) error {
-	if n := len(s.spans); n > 0 && s.spans[n-1].key == task {
+// keep keeps one packed piece under a key.
+func (s *store) keep(key uint32, packed []byte) error {
+	if n := len(s.spans); n > 0 && s.spans[n-1].key == key {
 		s.spans[n-1].n += uint32(len(packed))
 	} else {
-		s.spans = append(s.spans, span{task, uint32(len(s.arena)), uint32(len(packed))})
+		s.spans = append(s.spans, span{key, uint32(len(s.arena)), uint32(len(packed))})
 	}
 	if cap(s.arena)-len(s.arena) < len(packed) {
 		s.grow(len(packed))
 	}
 	s.arena = append(s.arena, packed...)
-	s.lines++
-	if len(s.arena) >= s.limit {
+	// Spans cost memory too, where pieces are short and tasks take turns.
+	if len(s.arena) >= s.limit || len(s.spans) >= max(s.limit/minPiece, 1) {
 		return s.spill()
 	}
 	return nil

@@ -15,8 +15,8 @@ const (
 type task struct {
 	pid         uint32 // the kernel's process id; the canonical number after rank
 	head        uint32 // task that stands for the process: its first known thread
-	first, last uint32 // threads and processes that it created, in order
-	next        uint32 // next one created by the same task
+	first, last uint32 // threads and processes that it created, in order; head: depth and number after rank
+	next        uint32 // next one created by the same task; head: the parent's head after rank
 	live        uint32 // head only: threads not seen to end; every task's place after rank
 }
 
@@ -35,6 +35,9 @@ type tree struct {
 	roots     task // only first and last: processes whose creation was not seen
 	processes uint64
 	orphans   uint64 // tasks whose creation was not seen
+
+	// life, when it is set, is told what becomes of the process of that head.
+	life func(head uint32, what lifeEvent, ktime uint64)
 }
 
 func (t *tree) task(i uint32) *task { return &t.chunks[i/taskChunk][i%taskChunk] }
@@ -50,7 +53,9 @@ func (t *tree) id(n uint32) *id {
 
 // add makes a task of process pid with thread id tid. head 0 makes it a process.
 func (t *tree) add(pid, tid, head uint32) uint32 {
-	t.close(tid)
+	if old := t.close(tid); old != 0 {
+		t.note(old, lifeLost, 0)
+	}
 	t.n++
 	i := t.n
 	if int(i/taskChunk) == len(t.chunks) {
@@ -67,12 +72,28 @@ func (t *tree) add(pid, tid, head uint32) uint32 {
 	return i
 }
 
-// close ends the live task of tid, if there is one.
-func (t *tree) close(tid uint32) {
+// close ends the live task of tid, if there is one, and returns its process.
+func (t *tree) close(tid uint32) uint32 {
 	e := t.id(tid)
-	if e.task != 0 {
-		t.task(t.task(e.task).head).live--
-		e.task = 0
+	if e.task == 0 {
+		return 0
+	}
+	head := t.task(e.task).head
+	t.task(head).live--
+	e.task = 0
+	return head
+}
+
+// exit notes that the task of tid ended.
+func (t *tree) exit(tid uint32, ktime uint64) {
+	if head := t.close(tid); head != 0 {
+		t.note(head, lifeEnded, ktime)
+	}
+}
+
+func (t *tree) note(head uint32, what lifeEvent, ktime uint64) {
+	if t.life != nil {
+		t.life(head, what, ktime)
 	}
 }
 
@@ -110,7 +131,7 @@ func (t *tree) at(pid, tid uint32) (uint32, error) {
 }
 
 // fork notes that parent created a thread or a process.
-func (t *tree) fork(parent, pid, tid uint32) error {
+func (t *tree) fork(parent, pid, tid uint32, ktime uint64) error {
 	if pid >= maxID || tid >= maxID {
 		return fmt.Errorf("child_pid %d, child_tid %d: expected less than %d", pid, tid, maxID)
 	}
@@ -118,7 +139,11 @@ func (t *tree) fork(parent, pid, tid uint32) error {
 	if p := t.task(parent); p.pid == pid {
 		head = p.head
 	}
-	t.hang(t.task(parent), t.add(pid, tid, head))
+	i := t.add(pid, tid, head)
+	if head == 0 {
+		t.note(i, lifeBegan, ktime)
+	}
+	t.hang(t.task(parent), i)
 	return nil
 }
 
@@ -139,7 +164,7 @@ func (t *tree) exec(pid, tid, old uint32) error {
 }
 
 // release gives back the memory once every task's place is known elsewhere.
-func (t *tree) release() {
-	t.chunks = nil
-	clear(t.ids[:])
-}
+func (t *tree) release() { t.chunks = nil }
+
+// forget gives back what only a growing tree needs.
+func (t *tree) forget() { clear(t.ids[:]) }
