@@ -36,6 +36,8 @@ type rawJSON struct {
 	Family    *uint32  `json:"family"`
 	Addr      *string  `json:"addr"`
 	Source    string   `json:"source"`
+	Rule      *uint32  `json:"rule"`
+	Hook      string   `json:"hook"`
 	ExitCode  *int64   `json:"exit_code"`
 	DstCgroup *uint64  `json:"dst_cgroup_id"`
 	FileType  string   `json:"file_type"`
@@ -61,7 +63,7 @@ func text(v *string) []byte {
 func (j *rawJSON) event() (e RawEvent) {
 	e = RawEvent{Seq: j.Seq, Op: j.Op, KtimeNS: j.KtimeNS, CgroupID: j.CgroupID, PID: j.PID, TID: j.TID, CPU: j.CPU, CPUSeq: j.CPUSeq,
 		Path: text(j.Path), UserPath: text(j.UserPath), Base: text(j.Base), UserPath2: text(j.UserPath2), Base2: text(j.Base2),
-		Interp: text(j.Interp), Addr: text(j.Addr), Source: j.Source, FileType: j.FileType}
+		Interp: text(j.Interp), Addr: text(j.Addr), Source: j.Source, Hook: j.Hook, FileType: j.FileType}
 	e.Ret = opt(&e.Has, HasRet, j.Ret)
 	e.Flags = opt(&e.Has, HasFlags, j.Flags)
 	e.Mode = opt(&e.Has, HasMode, j.Mode)
@@ -72,6 +74,7 @@ func (j *rawJSON) event() (e RawEvent) {
 	e.Family = opt(&e.Has, HasFamily, j.Family)
 	e.ExitCode = opt(&e.Has, HasExitCode, j.ExitCode)
 	e.DstCgroupID = opt(&e.Has, HasDstCgroup, j.DstCgroup)
+	e.Rule = opt(&e.Has, HasRule, j.Rule)
 	for _, m := range j.Marks {
 		e.Marks |= rawMarks[m]
 	}

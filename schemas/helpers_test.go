@@ -25,6 +25,11 @@ func compileForm(t testing.TB, schema string) *jsonschema.Schema {
 	if !ok {
 		t.Fatalf("no form for %s", schema)
 	}
+	return compileFile(t, f)
+}
+
+func compileFile(t testing.TB, f Form) *jsonschema.Schema {
+	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(f.JSONSchema()))
 	if err != nil {
 		t.Fatal(err)
@@ -141,6 +146,7 @@ func randomRaw(r *rand.Rand) RawEvent {
 		Path: randomName(r), UserPath: randomName(r), Base: randomName(r), UserPath2: randomName(r),
 		Base2: randomName(r), Interp: randomName(r), Addr: randomName(r),
 		Source: pick(r, append(RawSources[:], "")...), FileType: pick(r, append(RawFileTypes[:], "")...),
+		Hook:  pick(r, append(RawHooks[:], "")...),
 		Marks: Marks(r.IntN(1 << len(markNames))),
 	}
 	number := func(h RawHas) bool {
@@ -176,6 +182,9 @@ func randomRaw(r *rand.Rand) RawEvent {
 	}
 	if number(HasDstCgroup) {
 		e.DstCgroupID = randomUint(r)
+	}
+	if number(HasRule) {
+		e.Rule = uint32(randomUint(r))
 	}
 	return e
 }

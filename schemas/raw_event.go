@@ -30,6 +30,8 @@ type RawEvent struct {
 	Family             uint32 // HasFamily
 	Addr               []byte
 	Source             string // "" is absent
+	Rule               uint32 // HasRule: number of the rule that refused
+	Hook               string // "" is absent
 	ExitCode           int64  // HasExitCode: wait status
 	DstCgroupID        uint64 // HasDstCgroup
 	FileType           string // "" is absent
@@ -50,6 +52,7 @@ const (
 	HasFamily
 	HasExitCode
 	HasDstCgroup
+	HasRule
 )
 
 // Marks are the truth flags of a raw event.
@@ -81,15 +84,16 @@ var markNames = [...]string{
 var RawOps = [...]string{
 	"open", "creat", "openat", "openat2", "open_by_handle_at", "io_uring_openat", "io_uring_openat2",
 	"exec", "execve", "execveat",
-	"connect", "sendto", "sendmsg", "sendmmsg", "bind", "listen",
+	"connect", "sendto", "sendmsg", "sendmmsg", "bind", "listen", "connect_blocked",
 	"unlink", "rmdir", "rename", "link", "symlink", "mkdir", "truncate", "ftruncate",
 	"chmod", "chown", "mknod", "mount", "umount", "move_mount", "pivot_root",
 	"io_uring_other", "fork", "exit", "move",
 }
 
-// RawSources and RawFileTypes are the closed sets of those two keys.
+// RawSources, RawHooks and RawFileTypes are the closed sets of those three keys.
 var (
 	RawSources   = [...]string{"syscall", "cgroup", "io_uring"}
+	RawHooks     = [...]string{"connect", "send", "bind", "socket"}
 	RawFileTypes = [...]string{"chr", "blk", "fifo", "sock", "anon"}
 )
 
@@ -132,6 +136,8 @@ func (e *RawEvent) AppendJSON(dst []byte, runID string) []byte {
 	dst = appendUint(dst, e.Has&HasFamily != 0, `,"family":`, uint64(e.Family))
 	dst = appendName(dst, `,"addr":`, e.Addr)
 	dst = appendWord(dst, `,"source":"`, e.Source)
+	dst = appendUint(dst, e.Has&HasRule != 0, `,"rule":`, uint64(e.Rule))
+	dst = appendWord(dst, `,"hook":"`, e.Hook)
 	if e.Has&HasExitCode != 0 {
 		dst = append(dst, `,"exit_code":`...)
 		dst = strconv.AppendInt(dst, e.ExitCode, 10)

@@ -19,6 +19,7 @@ func NewRawParser(runID string) *RawParser {
 var (
 	rawOps       = words(RawOps[:]...)
 	rawSources   = words(RawSources[:]...)
+	rawHooks     = words(RawHooks[:]...)
 	rawFileTypes = words(RawFileTypes[:]...)
 	rawMarks     = func() map[string]Marks {
 		m := make(map[string]Marks, len(markNames))
@@ -144,17 +145,23 @@ func (p *RawParser) optional(e *RawEvent) bool {
 		case "source":
 			rank = 15
 			e.Source, ok = s.word(rawSources)
+		case "rule":
+			rank, e.Has = 16, e.Has|HasRule
+			e.Rule, ok = s.uint32()
+		case "hook":
+			rank = 17
+			e.Hook, ok = s.word(rawHooks)
 		case "exit_code":
-			rank, e.Has = 16, e.Has|HasExitCode
+			rank, e.Has = 18, e.Has|HasExitCode
 			e.ExitCode, ok = s.int(math.MinInt64, math.MaxInt64)
 		case "dst_cgroup_id":
-			rank, e.Has = 17, e.Has|HasDstCgroup
+			rank, e.Has = 19, e.Has|HasDstCgroup
 			e.DstCgroupID, ok = s.uint(math.MaxUint64)
 		case "file_type":
-			rank = 18
+			rank = 20
 			e.FileType, ok = s.word(rawFileTypes)
 		case "marks":
-			rank = 19
+			rank = 21
 			e.Marks, ok = s.marks()
 		default:
 			s.i = at
