@@ -29,7 +29,7 @@ func sources(t *testing.T, f func(path string, b []byte)) {
 		}
 		path, _ := filepath.Rel("..", p)
 		if d.IsDir() {
-			if path == ".git" || path == "bin" {
+			if path == ".git" || path == "bin" || d.Name() == "node_modules" {
 				return fs.SkipDir
 			}
 			return nil
