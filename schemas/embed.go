@@ -22,6 +22,11 @@ var Forms = [...]Form{
 	{SchemaStageHealth, "stage-health-v0.schema.json", "", true},
 	{SchemaSurfaceEntry, "surface-entry-v0.schema.json", "", true},
 	{SchemaControl, "control-v0.schema.json", "", true},
+	{SchemaProcess, "process-v0.schema.json", "", true},
+	{SchemaLogLine, "log-line-v0.schema.json", "", true},
+	{SchemaBinding, "binding-v0.schema.json", "", true},
+	{SchemaAmbiguity, "ambiguity-v0.schema.json", "", true},
+	{SchemaNetworkRules, "network-rules-v0.schema.json", "", false},
 	{SchemaVerifyReport, "verify-report-v0.schema.json", "", false},
 	{SchemaManifest, "archive-manifest-v0.schema.json", "manifest.json", false},
 	{SchemaSurface, "capability-surface-v0.schema.json", "capability-surface.json", false},
@@ -32,6 +37,10 @@ var Forms = [...]Form{
 	{SchemaSDKEvent, "sdk-event-v0.schema.json", "layers/sdk.ndjson", true},
 	{SchemaHealth, "observation-health-v0.schema.json", "observation-health.json", false},
 }
+
+// DecisionLogForm is the form of runner-policy's decision log. Its lines are
+// CloudEvents, so they name a type and no schema.
+var DecisionLogForm = Form{File: "decision-log-v0.schema.json", Lines: true}
 
 // FormOf returns the form of a schema string.
 func FormOf(schema string) (Form, bool) {

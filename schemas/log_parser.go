@@ -1,0 +1,137 @@
+package schemas
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// DecisionLine is one line of runner-policy's decision log: Type says which of
+// the pointers is set.
+type DecisionLine struct {
+	LogHead
+	Type     string
+	Started  *SessionStarted
+	Decision *ToolDecision
+	Finished *CallFinished
+	Refused  *MessageRefused
+	Ended    *SessionFinished
+}
+
+// MaxTargets is how many targets a decision names.
+const MaxTargets = 64
+
+// Reason codes, by what they are the reason of.
+var (
+	AllowReasons  = [...]string{"P_ALLOW_RULE", "P_ALLOW_DEFAULT"}
+	DenyReasons   = [...]string{"P_DENY_RULE", "P_DENY_DEFAULT", "P_EVAL_ERROR", "P_EVAL_TIMEOUT"}
+	RefuseReasons = [...]string{"M_BAD_JSON", "M_BAD_UTF8", "M_DUPLICATE_KEY", "M_CASE_KEY", "M_BATCH", "M_TOO_LONG", "M_TOO_DEEP",
+		"M_NOT_JSONRPC", "M_BAD_ID", "M_ID_IN_USE", "M_BAD_CALL", "S_LOG_FAILED", "S_TOO_MANY_CALLS"}
+	// CallOutcomes are those of a call that was forwarded.
+	CallOutcomes = [...]string{OutcomeCompleted, OutcomeToolError, OutcomeError, OutcomeInputRequired, OutcomeServerGone, OutcomeClientGone}
+)
+
+// ParseDecisionLine parses one line that runner-policy wrote. Lines of other
+// proxies have a form of their own, which is not fixed here.
+func ParseDecisionLine(line []byte) (*DecisionLine, error) {
+	d, err := parseDecisionLine(line)
+	if err != nil {
+		return nil, fmt.Errorf("decision log: %w", err)
+	}
+	return d, nil
+}
+
+func parseDecisionLine(line []byte) (d *DecisionLine, err error) {
+	var tree map[string]any
+	if err := Unmarshal(line, &tree); err != nil {
+		return nil, err
+	}
+	kind, _ := tree["type"].(string)
+	d = &DecisionLine{Type: kind}
+	switch kind {
+	case LogSessionStarted:
+		d.Started, err = entryData[SessionStarted](line)
+		if err == nil {
+			d.LogHead, err = d.Started.LogHead, first(notEmpty("name", d.Started.Name), digest(d.Started.PolicyDigest))
+		}
+	case LogDecision:
+		d.Decision, err = entryData[ToolDecision](line)
+		if err == nil {
+			d.LogHead, err = d.Decision.LogHead, d.Decision.check()
+		}
+	case LogCallFinished:
+		d.Finished, err = entryData[CallFinished](line)
+		if err == nil {
+			d.LogHead = d.Finished.LogHead
+			err = first(notEmpty("tool_call_id", d.Finished.ToolCallID), oneOf("outcome", d.Finished.Outcome, CallOutcomes[:]...))
+		}
+	case LogMessageRefused:
+		d.Refused, err = entryData[MessageRefused](line)
+		if err == nil {
+			d.LogHead = d.Refused.LogHead
+			err = first(oneOf("direction", d.Refused.Direction, "client", "server"), oneOf("reason_code", d.Refused.ReasonCode, RefuseReasons[:]...))
+		}
+	case LogSessionFinished:
+		d.Ended, err = entryData[SessionFinished](line)
+		if err == nil {
+			d.LogHead = d.Ended.LogHead
+		}
+	default:
+		err = oneOf("type", kind, LogSessionStarted, LogDecision, LogCallFinished, LogMessageRefused, LogSessionFinished)
+	}
+	if err == nil {
+		err = d.LogHead.check(tree["id"].(string))
+	}
+	return d, err
+}
+
+func entryData[D any](line []byte) (*D, error) {
+	e := new(LogEntry[D])
+	if err := decode(line, e); err != nil {
+		return nil, err
+	}
+	return &e.Data, first(oneOf("specversion", e.SpecVersion, "1.0"), oneOf("source", e.Source, LogSource))
+}
+
+func (h LogHead) check(id string) error {
+	if len(h.Session) != 16 || slices.ContainsFunc([]byte(h.Session), func(c byte) bool { return unhex(c) < 0 }) {
+		return fmt.Errorf("session is %.100q, expected 16 lower-case hex digits", h.Session)
+	}
+	if want := h.Session + "-" + strconv.FormatUint(h.Seq, 10); id != want {
+		return fmt.Errorf("id is %.100q, expected SESSION-SEQ, which is %q", id, want)
+	}
+	return nil
+}
+
+func (d *ToolDecision) check() error {
+	reasons, denied := AllowReasons[:], d.Decision == DecisionDeny
+	if denied {
+		reasons = DenyReasons[:]
+	}
+	err := first(
+		notEmpty("tool", d.Tool),
+		oneOf("decision", d.Decision, DecisionAllow, DecisionDeny),
+		oneOf("reason_code", d.ReasonCode, reasons...),
+		notEmpty("tool_call_id", d.ToolCallID), notEmpty("tool_call_id_source", d.ToolCallIDSource),
+		digest(d.PolicyDigest))
+	switch {
+	case err != nil:
+	case d.Attempt == 0:
+		err = errors.New("attempt is 0, expected 1 or more")
+	case denied && (d.EndNS == 0 || d.Outcome != OutcomeDenied):
+		err = errors.New("a denial without end_ns and the outcome denied")
+	case !denied && (d.EndNS != 0 || d.Outcome != ""):
+		err = errors.New("end_ns or outcome of a call that is only about to begin")
+	case len(d.Targets) > MaxTargets:
+		err = fmt.Errorf("%d targets, at most %d", len(d.Targets), MaxTargets)
+	}
+	return err
+}
+
+func digest(s string) error {
+	if !ValidDigest(s) {
+		return fmt.Errorf("policy_digest is %.100q, expected sha256: and 64 lower-case hex digits", s)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// What the parsers of pipe lines take is written back as the same bytes.
+func TestPipeLinesAreCanonical(t *testing.T) {
+	for _, f := range append(Forms[:], DecisionLogForm) {
+		parse := map[string]func([]byte) (any, error){
+			SchemaProcess:      func(b []byte) (any, error) { return ParseProcess(b) },
+			SchemaLogLine:      func(b []byte) (any, error) { return ParseLogLine(b) },
+			SchemaBinding:      func(b []byte) (any, error) { return ParseBinding(b) },
+			SchemaAmbiguity:    func(b []byte) (any, error) { return ParseAmbiguity(b) },
+			SchemaNetworkRules: func(b []byte) (any, error) { return ParseNetworkRules(b) },
+			SchemaPolicyEvent:  func(b []byte) (any, error) { return ParsePolicyEvent(b) },
+			SchemaReport:       func(b []byte) (any, error) { return ParseReport(b) },
+		}[f.Schema]
+		if parse == nil {
+			continue
+		}
+		var doc struct{ Examples []json.RawMessage }
+		must(t, json.Unmarshal(f.JSONSchema(), &doc))
+		for _, ex := range doc.Examples {
+			var line bytes.Buffer
+			must(t, json.Compact(&line, ex))
+			v, err := parse(line.Bytes())
+			must(t, err)
+			if again, err := Marshal(v); err != nil || !bytes.Equal(again, line.Bytes()) {
+				t.Errorf("read and written: %s, %v\nexpected          %s", again, err, line.Bytes())
+			}
+		}
+	}
+}
+
+// One message for each fault that a decision line can have of its own.
+func TestDecisionLineMessages(t *testing.T) {
+	const head = `{"specversion":"1.0","id":"0123456789abcdef-1","type":"assay.tool.decision","source":"runner-policy","data":{"session":"0123456789abcdef","seq":1,`
+	allow := head + `"call":0,"attempt":1,"tool":"read_file","decision":"allow","reason_code":"P_ALLOW_DEFAULT","tool_call_id":"tc_1","tool_call_id_source":"callId","policy_digest":"sha256:` +
+		strings.Repeat("0", 64) + `","start_ns":5,"targets":[],"targets_cut":false}}`
+	deny := strings.NewReplacer(`"allow"`, `"deny"`, "P_ALLOW_", "P_DENY_", `"start_ns":5`, `"start_ns":5,"end_ns":6,"outcome":"denied"`).Replace(allow)
+	for _, c := range []struct{ line, old, new, say string }{
+		{allow, `def-1`, `def-2`, "expected SESSION-SEQ"},
+		{allow, `"0123456789abcdef",`, `"0123456789abcdeF",`, "16 lower-case hex digits"},
+		{allow, `"source":"runner-policy"`, `"source":"other"`, "source is"},
+		{allow, `"1.0"`, `"1.1"`, "specversion is"},
+		{allow, `P_ALLOW_DEFAULT`, `P_DENY_DEFAULT`, "reason_code is"},
+		{allow, `"start_ns":5`, `"start_ns":5,"end_ns":6`, "only about to begin"},
+		{allow, `"start_ns":5`, `"start_ns":5,"outcome":"completed"`, "only about to begin"},
+		{allow, `"attempt":1`, `"attempt":0`, "attempt is 0"},
+		{allow, `"call":0,`, ``, "key data.call is missing"},
+		{allow, `"seq":1,`, ``, "key data.seq is missing"},
+		{allow, `sha256:0`, `sha256:G`, "policy_digest is"},
+		{allow, `"targets":[]`, `"targets":[` + strings.Repeat(`"/a",`, 64) + `"/a"]`, "65 targets, at most 64"},
+		{allow, `assay.tool.decision`, `runner.policy.call_started`, "type is"},
+		{deny, `"end_ns":6,`, ``, "a denial without end_ns"},
+		{deny, `"outcome":"denied"`, `"outcome":"completed"`, "a denial without"},
+		{deny, `P_DENY_DEFAULT`, `P_ALLOW_RULE`, "reason_code is"},
+	} {
+		if _, err := ParseDecisionLine([]byte(c.line)); err != nil {
+			t.Fatal(err)
+		}
+		bad := strings.Replace(c.line, c.old, c.new, 1)
+		if _, err := ParseDecisionLine([]byte(bad)); err == nil || !strings.Contains(err.Error(), c.say) {
+			t.Errorf("%s: got %v, want %q", bad, err, c.say)
+		}
+	}
+}
+
+// One message for each fault of a binding and of network rules.
+func TestPipeLineMessages(t *testing.T) {
+	binding := `{"schema":"runner.binding.v0","run_id":"r","binding":{"tool_call_id":"t","policy_decision":"allow","kernel_event_count":1,"window":{"start":"a","end":"b"},"kernel_scope":"run","kernel_effects":["exec /b","read /a"]}}`
+	rules := `{"schema":"runner.network_rules.v0","policy_digest":"sha256:` + strings.Repeat("0", 64) + `","default":"deny","rules":[` +
+		`{"number":1,"id":"a","action":"allow","family":"inet","prefix":"10.0.0.0/8","path":"","ports":[[80,81]],"protocols":["tcp"],"on":["connect"]},` +
+		`{"number":2,"id":"b","action":"deny","family":"unix","prefix":"","path":"/run/x","ports":[],"protocols":[],"on":["connect"]}]}`
+	line := `{"schema":"runner.log_line.v0","run_id":"r","seq":0,"line":"a"}`
+	for _, c := range []struct{ schema, doc, old, new, say string }{
+		{SchemaBinding, binding, `"exec /b","read /a"`, `"read /a","exec /b"`, "not sorted and unique"},
+		{SchemaBinding, binding, `"exec /b","read /a"`, ``, "kernel_effects is empty"},
+		{SchemaBinding, binding, `"exec /b"`, `""`, "kernel_effects[0] is empty"},
+		{SchemaBinding, binding, `"run"`, `"cgroup"`, "kernel_scope is"},
+		{SchemaBinding, binding, `"]}}`, `"],"kernel_effects_cut":false}}`, "kernel_effects_cut is empty"},
+		{SchemaBinding, binding, `"kernel_event_count":1,`, ``, "kernel_event_count is missing"},
+		{SchemaLogLine, line, `"a"`, `"\\q"`, "is not a text"},
+		{SchemaNetworkRules, rules, `10.0.0.0/8`, `10.0.0.0`, "expected ADDRESS/BITS"},
+		{SchemaNetworkRules, rules, `"inet"`, `"inet6"`, "expected ADDRESS/BITS of family inet6"},
+		{SchemaNetworkRules, rules, `[80,81]`, `[81,80]`, "is not sorted"},
+		{SchemaNetworkRules, rules, `"tcp"`, `"sctp"`, "protocols is"},
+		{SchemaNetworkRules, rules, `["connect"]`, `[]`, "on is empty"},
+		{SchemaNetworkRules, rules, `/run/x`, `/run/../x`, `expected "/x"`},
+		{SchemaNetworkRules, rules, `/run/x`, `run/x`, "expected /PATH or @NAME"},
+		{SchemaNetworkRules, rules, `/run/x`, `/` + strings.Repeat("x", 107), "at most 107"},
+		{SchemaNetworkRules, rules, `/run/x`, `\\`, "is not a text"},
+		{SchemaNetworkRules, rules, `"number":2`, `"number":0`, "number is 0"},
+		{SchemaNetworkRules, rules, `"number":1`, `"number":3`, "number 2 behind 3"},
+		{SchemaNetworkRules, rules, `"number":2`, `"number":1`, `number 1 is rule "a" above`},
+		{SchemaNetworkRules, rules, `"ports":[],`, ``, "key rules[1].ports is missing"},
+		{SchemaNetworkRules, rules, `"protocols":[],"on":["connect"]`, `"protocols":[],"on":["bind"]`, "family unix with bind"},
+	} {
+		if err := parseForm(c.schema, []byte(c.doc)); err != nil {
+			t.Fatal(err)
+		}
+		bad := strings.Replace(c.doc, c.old, c.new, 1)
+		if err := parseForm(c.schema, []byte(bad)); err == nil || !strings.Contains(err.Error(), c.say) {
+			t.Errorf("%s: got %v, want %q", bad, err, c.say)
+		}
+	}
+}
