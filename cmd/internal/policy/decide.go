@@ -1,0 +1,289 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of a decision. Nothing that a client sends makes it take longer or grow.
+const (
+	decideTime = time.Second // all of it; only a file system that hangs takes so long
+	maxDepth   = 256         // of arguments
+	maxTool    = 4096        // bytes of a tool's name
+	maxStuck   = 8           // evaluations that were given up and still run
+)
+
+var (
+	errDeep = fmt.Errorf("the arguments nest deeper than %d levels", maxDepth)
+	errTool = fmt.Errorf("the name of the tool is longer than %d bytes", maxTool)
+	errArgs = errors.New("the arguments are no object")
+)
+
+// stuck counts evaluations that were given up. One that hangs in the file system or
+// in a single step of a program cannot be stopped, but there will not be many.
+var stuck atomic.Int32
+
+// Decide decides a call. It never panics, and it answers in bounded time: what cannot
+// be evaluated, or not in time, is denied. Arguments for which CaseSmuggled has an
+// answer must not come here.
+func (p *Policy) Decide(ctx context.Context, c *Call) Decision {
+	if stuck.Load() >= maxStuck || ctx.Err() != nil {
+		return Decision{Reason: ReasonEvalTimeout, Say: say("", errTimeout), Targets: []string{}, TargetsCut: true}
+	}
+	e := &evaluation{policy: p, call: c, began: make(chan struct{}, 1)}
+	done := make(chan Decision, 1)
+	go func() {
+		d := e.decide(ctx)
+		if !e.ended.CompareAndSwap(running, answered) {
+			stuck.Add(-1)
+		}
+		done <- d
+	}()
+	timer := time.NewTimer(decideTime)
+	defer timer.Stop()
+	for {
+		select {
+		case d := <-done:
+			return d
+		case <-e.began:
+			timer.Reset(2 * whenTime) // a program stops by itself at half of it
+			continue
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		stuck.Add(1)
+		if !e.ended.CompareAndSwap(running, givenUp) {
+			stuck.Add(-1)
+			return <-done
+		}
+		id := ""
+		if i := int(e.at.Load()); i < len(p.rules) {
+			id = p.rules[i].id
+		}
+		return Decision{Reason: ReasonEvalTimeout, RuleID: id, Say: say(id, errTimeout), Targets: []string{}, TargetsCut: true}
+	}
+}
+
+// What has become of an evaluation.
+const (
+	running = iota
+	answered
+	givenUp
+)
+
+// evaluation is one decision while it is made.
+type evaluation struct {
+	policy *Policy
+	call   *Call
+	at     atomic.Int32    // index of the rule that is looked at
+	ended  atomic.Int32    // running, answered, givenUp
+	began  chan struct{}   // a program runs for the first time
+	timed  context.Context // of all programs together
+	cancel context.CancelFunc
+}
+
+// decide goes through the rules. A panic in it would be a fault of this package; the
+// call is denied all the same.
+func (e *evaluation) decide(ctx context.Context) (d Decision) {
+	var r *rule
+	defer func() {
+		if e.cancel != nil {
+			e.cancel()
+		}
+		if x := recover(); x != nil {
+			d = e.denial(r, errors.New("the evaluation broke off"))
+			d.Targets, d.TargetsCut = []string{}, true
+		}
+	}()
+	p, c := e.policy, e.call
+	if err := e.sound(); err != nil {
+		d = e.denial(nil, err)
+		d.Targets, d.TargetsCut = e.targets(nil)
+		return d
+	}
+	for i := range p.rules {
+		if r = &p.rules[i]; !r.speaksOf(c.Tool) {
+			continue
+		}
+		e.at.Store(int32(i))
+		ok, err := e.holds(ctx, r)
+		switch {
+		case err != nil:
+			d = e.denial(r, err)
+		case !ok:
+			continue
+		case r.allow:
+			d = Decision{Allow: true, Reason: ReasonAllowRule, RuleID: r.id}
+		default:
+			d = Decision{Reason: ReasonDenyRule, RuleID: r.id, Say: "policy rule " + r.id + " denies this call"}
+			if r.reason != "" {
+				d.Say += ": " + r.reason
+			}
+		}
+		d.Targets, d.TargetsCut = e.targets(r)
+		return d
+	}
+	if r = nil; p.allow {
+		d = Decision{Allow: true, Reason: ReasonAllowDefault}
+	} else {
+		d = Decision{Reason: ReasonDenyDefault, Say: "no policy rule allows this call"}
+	}
+	d.Targets, d.TargetsCut = e.targets(nil)
+	return d
+}
+
+// sound refuses calls that no rule should look at.
+func (e *evaluation) sound() error {
+	if len(e.call.Tool) > maxTool {
+		return errTool
+	}
+	switch a := e.call.Arguments.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		if deeper(a, maxDepth) {
+			return errDeep
+		}
+		return nil
+	}
+	return errArgs
+}
+
+func deeper(v any, left int) bool {
+	switch x := v.(type) {
+	case map[string]any:
+		for _, y := range x {
+			if left == 0 || deeper(y, left-1) {
+				return true
+			}
+		}
+	case []any:
+		for _, y := range x {
+			if left == 0 || deeper(y, left-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (e *evaluation) denial(r *rule, err error) Decision {
+	d := Decision{Reason: ReasonEvalError}
+	if errors.Is(err, errTimeout) {
+		d.Reason = ReasonEvalTimeout
+	}
+	if r != nil {
+		d.RuleID = r.id
+	}
+	d.Say = say(d.RuleID, err)
+	if r != nil && r.reason != "" {
+		d.Say += " (" + r.reason + ")"
+	}
+	return d
+}
+
+func say(id string, err error) string {
+	if id == "" {
+		return "the policy cannot be evaluated for this call: " + err.Error()
+	}
+	return "policy rule " + id + " cannot be evaluated for this call: " + err.Error()
+}
+
+func (r *rule) speaksOf(tool string) bool {
+	for _, g := range r.tools {
+		if g.match(tool) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds says whether all conditions of a rule hold.
+func (e *evaluation) holds(ctx context.Context, r *rule) (bool, error) {
+	for i := range r.args {
+		ok, err := e.condition(&r.args[i], r.allow)
+		if err != nil {
+			return false, fmt.Errorf("the argument at %s: %w", r.args[i].at.text, err)
+		}
+		if !ok {
+			return false, nil
+		}
+	}
+	if r.when == nil {
+		return true, nil
+	}
+	if e.timed == nil {
+		e.began <- struct{}{}
+		e.timed, e.cancel = context.WithTimeout(ctx, whenTime)
+	}
+	args := e.call.Arguments
+	if args == nil {
+		args = map[string]any{}
+	}
+	return r.when.holds(e.timed, map[string]any{"tool": e.call.Tool, "arguments": args, "meta": e.call.Meta})
+}
+
+// condition looks at every value that the path means. In a rule that allows, all of
+// them must hold in every way in which they can be read; in a rule that denies, one
+// in one way is enough.
+func (e *evaluation) condition(c *condition, allow bool) (bool, error) {
+	found, holds := false, allow
+	err := c.at.each(arguments(e.call), func(v any, present bool) error {
+		if e.ended.Load() == givenUp {
+			return errTimeout
+		}
+		ok := false
+		if present {
+			found = true
+			var err error
+			if ok, err = e.value(c, v, allow); err != nil {
+				return err
+			}
+		}
+		if allow {
+			holds = holds && ok
+		} else {
+			holds = holds || ok
+		}
+		return nil
+	})
+	return found && holds, err
+}
+
+func arguments(c *Call) any {
+	if c.Arguments == nil {
+		return map[string]any{}
+	}
+	return c.Arguments
+}
+
+// value asks a condition about one value.
+func (e *evaluation) value(c *condition, v any, allow bool) (bool, error) {
+	if c.in != nil {
+		return isIn(v, c.in)
+	}
+	s, ok := v.(string)
+	if !ok {
+		return false, fmt.Errorf("it is %s, not a string", jsonKind(v))
+	}
+	if c.to != nil {
+		d, err := parseDest(s)
+		if err != nil {
+			return false, err
+		}
+		return leadsTo(d, c.to)
+	}
+	all, err := places(e.call.Dir, s)
+	if err != nil {
+		return false, err
+	}
+	for _, place := range all {
+		if within(place, c.under) != allow {
+			return !allow, nil
+		}
+	}
+	return allow, nil
+}

@@ -1,0 +1,250 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// dest is where a URL or HOST[:PORT] leads: a name or an address, and a port, 0 when
+// it is not said.
+type dest struct {
+	name string // lower case, without dot at the end; empty for an address
+	addr netip.Addr
+	port uint16
+}
+
+// defaultPorts are those that a URL's scheme stands for.
+var defaultPorts = map[string]uint16{"http": 80, "https": 443, "ws": 80, "wss": 443}
+
+// maxDest is the longest text that is looked at as a destination.
+const maxDest = 8192
+
+// parseDest reads a URL or HOST[:PORT]. Programs disagree about much that looks like
+// one. What they may read in two ways is an error here.
+func parseDest(s string) (dest, error) {
+	if len(s) > maxDest {
+		return dest{}, fmt.Errorf("it is longer than %d bytes", maxDest)
+	}
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c == 0x7f || c == '\\' {
+			return dest{}, errors.New("it holds a blank, a control character or a backslash")
+		}
+	}
+	scheme, rest, isURL := strings.Cut(s, "://")
+	if !isURL {
+		return parseHostPort(s)
+	}
+	if !schemeForm(scheme) {
+		return dest{}, fmt.Errorf("%s is no scheme", quote(scheme))
+	}
+	authority := rest
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority = rest[:i]
+		if rest[i] != '/' && strings.ContainsRune(rest[i:], '@') {
+			return dest{}, errors.New("an @ follows the host, which some read as a user's name")
+		}
+	}
+	d, err := parseHostPort(authority)
+	if err == nil && d.port == 0 {
+		d.port = defaultPorts[strings.ToLower(scheme)]
+	}
+	return d, err
+}
+
+func schemeForm(s string) bool {
+	for i := range len(s) {
+		c := s[i] | 0x20
+		if !('a' <= c && c <= 'z') && (i == 0 || !('0' <= s[i] && s[i] <= '9') && s[i] != '+' && s[i] != '-' && s[i] != '.') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func parseHostPort(s string) (dest, error) {
+	host, port := s, ""
+	hasPort := false
+	if strings.HasPrefix(s, "[") {
+		end := strings.IndexByte(s, ']')
+		if end < 0 {
+			return dest{}, errors.New("a bracket is not closed")
+		}
+		host = s[:end+1]
+		if rest := s[end+1:]; rest != "" {
+			if rest[0] != ':' {
+				return dest{}, errors.New("text follows the bracket")
+			}
+			port, hasPort = rest[1:], true
+		}
+	} else {
+		host, port, hasPort = strings.Cut(s, ":")
+	}
+	d, err := parseHost(host)
+	if err != nil || !hasPort {
+		return d, err
+	}
+	d.port, err = parsePort(port)
+	return d, err
+}
+
+func parsePort(s string) (uint16, error) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n == 0 || s[0] == '0' || s[0] == '+' {
+		return 0, fmt.Errorf("%s is no port", quote(s))
+	}
+	return uint16(n), nil
+}
+
+// parseHost reads a name or an address. An address is clear in one form alone: four
+// decimal numbers without zeros in front, or IPv6 in brackets without a zone.
+func parseHost(s string) (dest, error) {
+	if inner, ok := strings.CutPrefix(s, "["); ok {
+		a, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+		if err != nil || !a.Is6() || a.Zone() != "" {
+			return dest{}, fmt.Errorf("%s is no IPv6 address", quote(s))
+		}
+		return dest{addr: a.Unmap()}, nil
+	}
+	name := strings.ToLower(strings.TrimSuffix(s, "."))
+	labels := strings.Split(name, ".")
+	if len(name) > 253 {
+		return dest{}, errors.New("a name is longer than 253 bytes")
+	}
+	for _, l := range labels {
+		if !label(l) {
+			return dest{}, fmt.Errorf("%s is no plain host name or address", quote(s))
+		}
+	}
+	if last := labels[len(labels)-1]; numeric(last) {
+		a, err := netip.ParseAddr(s)
+		if err != nil || !a.Is4() {
+			return dest{}, fmt.Errorf("%s is no address in its plain form", quote(s))
+		}
+		return dest{addr: a}, nil
+	}
+	return dest{name: name}, nil
+}
+
+func label(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return 0 < len(s) && len(s) <= 63
+}
+
+// numeric says whether a name's last label makes resolvers take it for an address.
+func numeric(s string) bool {
+	digits := strings.TrimPrefix(s, "0x")
+	if digits != s {
+		return strings.Trim(digits, "0123456789abcdef") == ""
+	}
+	return strings.Trim(s, "0123456789") == ""
+}
+
+// endpoint is the form in which kernel lines show a destination; false when the port
+// is not known.
+func (d dest) endpoint() (string, bool) {
+	switch {
+	case d.port == 0:
+		return "", false
+	case d.name != "":
+		return d.name + ":" + strconv.Itoa(int(d.port)), true
+	}
+	return netip.AddrPortFrom(d.addr, d.port).String(), true
+}
+
+// destPattern is what a rule says of destinations.
+type destPattern struct {
+	text   string
+	name   string // a name, or what ends it when below
+	below  bool   // *.name
+	prefix netip.Prefix
+	port   uint16 // 0 for all
+}
+
+func parseDestPattern(s string) (destPattern, error) {
+	p := destPattern{text: s}
+	if strings.Contains(s, "/") {
+		x, err := parsePrefix(s)
+		p.prefix = x
+		return p, err
+	}
+	rest, below := strings.CutPrefix(s, "*.")
+	if a, err := netip.ParseAddr(s); err == nil && a.Is6() && a.Zone() == "" {
+		rest = "[" + s + "]" // a rule may leave the brackets out: it has no port then
+	}
+	d, err := parseHostPort(rest)
+	if err != nil {
+		return p, err
+	}
+	p.port = d.port
+	if d.name == "" {
+		if below {
+			return p, errors.New("an address has no names below it")
+		}
+		p.prefix = netip.PrefixFrom(d.addr, d.addr.BitLen())
+		return p, nil
+	}
+	p.name, p.below = d.name, below
+	return p, nil
+}
+
+// parsePrefix reads a CIDR whose host bits are zero. IPv4-mapped ones are IPv4.
+func parsePrefix(s string) (netip.Prefix, error) {
+	x, err := netip.ParsePrefix(s)
+	switch {
+	case err != nil:
+		return x, errors.New("it is no CIDR")
+	case x.Masked() != x:
+		return x, fmt.Errorf("it has bits behind its length: %s is meant", x.Masked())
+	case x.Addr().Is4In6() && x.Bits() >= 96:
+		return netip.PrefixFrom(x.Addr().Unmap(), x.Bits()-96), nil
+	}
+	return x, nil
+}
+
+var errNoPort = errors.New("it does not say the port that the rule asks for")
+
+// match says whether a destination is one that the pattern means.
+func (p destPattern) match(d dest) (bool, error) {
+	switch {
+	case p.name == "":
+		if d.name != "" || !p.prefix.Contains(d.addr) {
+			return false, nil
+		}
+	case p.below:
+		if !strings.HasSuffix(d.name, "."+p.name) {
+			return false, nil
+		}
+	case d.name != p.name:
+		return false, nil
+	}
+	if p.port != 0 && d.port == 0 {
+		return false, errNoPort
+	}
+	return p.port == 0 || p.port == d.port, nil
+}
+
+// leadsTo says whether a destination matches one of the patterns.
+func leadsTo(d dest, patterns []destPattern) (bool, error) {
+	if d.name == "" && d.addr.IsUnspecified() {
+		return false, errors.New("an unspecified address leads to where the server is")
+	}
+	var unclear error
+	for _, p := range patterns {
+		ok, err := p.match(d)
+		if ok {
+			return true, nil
+		}
+		if err != nil {
+			unclear = err
+		}
+	}
+	return false, unclear
+}

@@ -1,0 +1,146 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"runner/schemas"
+)
+
+// Hides says whether no arguments whatever could make a tool allowed, so that a list
+// of tools need not show it.
+func (p *Policy) Hides(tool string) bool {
+	if len(tool) > maxTool {
+		return true
+	}
+	for i := range p.rules {
+		r := &p.rules[i]
+		switch {
+		case !r.speaksOf(tool):
+		case r.allow:
+			return false
+		case len(r.args) == 0 && r.when == nil:
+			return true
+		}
+	}
+	return !p.allow
+}
+
+// Explain says in plain words what the file means, rule by rule.
+func (p *Policy) Explain(w io.Writer) {
+	fmt.Fprintf(w, "policy %s\n", p.Digest)
+	if !p.HasToolRules {
+		fmt.Fprintln(w, "tools: nothing is said of them: every call is denied")
+	} else {
+		fmt.Fprintf(w, "tools: the first rule that matches decides; without one a call is %s\n", past(p.allow))
+	}
+	for i := range p.rules {
+		p.rules[i].explain(w, i+1)
+	}
+	if p.network == nil {
+		fmt.Fprintln(w, "network: no rules: nothing is enforced")
+		return
+	}
+	fmt.Fprintf(w, "network: the first rule that matches decides; without one an address is %s\n", past(p.network.Default == schemas.DecisionAllow))
+	for _, r := range p.network.Rules {
+		explainNetwork(w, r)
+	}
+}
+
+func past(allow bool) string {
+	if allow {
+		return "allowed"
+	}
+	return "denied"
+}
+
+func (r *rule) explain(w io.Writer, number int) {
+	verb := "deny"
+	if r.allow {
+		verb = "allow"
+	}
+	var tools []string
+	for _, g := range r.tools {
+		tools = append(tools, plainQuote(g.text))
+	}
+	fmt.Fprintf(w, "  %d. %s: %s %s\n", number, r.id, verb, strings.Join(tools, " or "))
+	for _, c := range r.args {
+		fmt.Fprintf(w, "     if %s\n", c.explain(r.allow))
+	}
+	if r.when != nil {
+		fmt.Fprintf(w, "     if the jq program %s gives true\n", plainQuote(r.when.text))
+	}
+	if len(r.expects) > 0 {
+		fmt.Fprintf(w, "     the call may also touch %s\n", strings.Join(r.expects, ", "))
+	}
+	if r.reason != "" {
+		fmt.Fprintf(w, "     the client is told %s\n", plainQuote(r.reason))
+	}
+}
+
+func (c *condition) explain(allow bool) string {
+	what := c.at.text
+	for _, s := range c.at.steps {
+		if s.index != everyElement {
+			continue
+		}
+		if what = "one of " + c.at.text; allow {
+			what = "every one of " + c.at.text
+		}
+		break
+	}
+	var list []string
+	switch {
+	case c.under != nil:
+		for _, x := range c.under {
+			list = append(list, plainQuote(x.text))
+		}
+		return what + " is, or lies below, " + strings.Join(list, " or ")
+	case c.to != nil:
+		for _, x := range c.to {
+			list = append(list, x.text)
+		}
+		return what + " leads to " + strings.Join(list, " or ")
+	}
+	for _, x := range c.in {
+		b, _ := json.Marshal(x)
+		list = append(list, string(b))
+	}
+	return what + " is " + strings.Join(list, " or ")
+}
+
+func explainNetwork(w io.Writer, r schemas.NetworkRule) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  %d. %s: %s ", r.Number, r.ID, r.Action)
+	switch {
+	case r.Family == "any":
+		b.WriteString("every address")
+	case r.Family != "unix":
+		b.WriteString(r.Prefix)
+	case strings.HasPrefix(r.Path, "@"):
+		b.WriteString("unix socket " + plainQuote(r.Path))
+	default:
+		b.WriteString("unix sockets at and below " + plainQuote(r.Path))
+	}
+	for i, p := range r.Ports {
+		b.WriteString([]string{", port ", " or "}[min(i, 1)])
+		if fmt.Fprint(&b, p[0]); p[0] != p[1] {
+			fmt.Fprintf(&b, "-%d", p[1])
+		}
+	}
+	if len(r.Protocols) > 0 {
+		b.WriteString(", by " + strings.Join(r.Protocols, " or "))
+	}
+	b.WriteString(", on " + strings.Join(r.On, " or "))
+	fmt.Fprintln(w, b.String())
+}
+
+// plainQuote shows a text of the policy, quoted only where it would be unclear.
+func plainQuote(s string) string {
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r == '"' || r == '\\' || r == 0x7f || r > 0x7e }) < 0 {
+		return s
+	}
+	return fmt.Sprintf("%q", s)
+}

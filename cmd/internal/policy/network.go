@@ -1,0 +1,191 @@
+package policy
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"runner/schemas"
+)
+
+// Bounds of the network rules: what the kernel side can hold.
+const (
+	maxCompiled = 256
+	maxUnix     = 107 // bytes of a socket's path, of 108 with its NUL
+)
+
+// network reads the network section and compiles it: one entry for each address.
+func (r *reader) network(n *yaml.Node, ids map[string]int) *schemas.NetworkRules {
+	out := &schemas.NetworkRules{Schema: schemas.SchemaNetworkRules, Default: schemas.DecisionDeny, Rules: []schemas.NetworkRule{}}
+	o := r.object(n, "network", "default", "rules")
+	if f, ok := o["default"]; ok && r.action(f.value) {
+		out.Default = schemas.DecisionAllow
+	}
+	f, ok := o["rules"]
+	if !ok {
+		return out
+	}
+	for i, item := range r.ruleList(f.value, "network rules") {
+		before := len(out.Rules)
+		out.Rules = append(out.Rules, r.networkRule(item, uint32(i+1), ids)...)
+		if before <= maxCompiled && len(out.Rules) > maxCompiled {
+			r.bad(item, fmt.Sprintf("more than %d addresses in all network rules together", maxCompiled),
+				"fewer: the kernel asks them one by one", "")
+		}
+	}
+	return out
+}
+
+// networkRule reads one rule.
+func (r *reader) networkRule(n *yaml.Node, number uint32, ids map[string]int) []schemas.NetworkRule {
+	o := r.object(n, "the network rule", "id", "allow", "deny", "ports", "protocols", "on")
+	if o == nil {
+		return nil
+	}
+	base := schemas.NetworkRule{Number: number, ID: r.id(n, o, ids), Action: schemas.DecisionDeny,
+		Ports: [][2]uint16{}, Protocols: []string{}, On: []string{"connect", "send"}}
+	addresses, allow, ok := r.side(n, o, "addresses")
+	if allow {
+		base.Action = schemas.DecisionAllow
+	}
+	if f, ok := o["ports"]; ok {
+		for _, item := range r.items(f.value, "ports") {
+			base.Ports = append(base.Ports, r.ports(item))
+		}
+	}
+	if f, ok := o["protocols"]; ok {
+		base.Protocols = r.words(f.value, "a protocol", "tcp", "udp")
+	}
+	if f, ok := o["on"]; ok {
+		base.On = r.words(f.value, "on", "connect", "send", "bind")
+		if slices.Equal(base.On, []string{"send"}) && slices.Equal(base.Protocols, []string{"tcp"}) {
+			r.bad(f.key, "a rule on send alone, for tcp alone, never applies", "tcp with connect, or udp", "")
+		}
+	}
+	var out []schemas.NetworkRule
+	if !ok {
+		return nil
+	}
+	ipOnly := len(base.Ports)+len(base.Protocols) > 0
+	for _, item := range r.items(addresses.value, addresses.key.Value) {
+		s, ok := r.text(item, "an address")
+		if !ok {
+			continue
+		}
+		for _, x := range r.address(item, s, ipOnly) {
+			entry := base
+			entry.Family, entry.Prefix, entry.Path = x.Family, x.Prefix, x.Path
+			out = append(out, entry)
+		}
+	}
+	return out
+}
+
+// words reads a list of words, each once, in the order of the known ones.
+func (r *reader) words(n *yaml.Node, what string, known ...string) []string {
+	given := []string{}
+	for _, item := range r.items(n, what) {
+		s, ok := r.word(item, what, known...)
+		if ok && contains(given, s) {
+			r.bad(item, what+" "+s+" is here twice", "each once", "")
+		}
+		given = append(given, s)
+	}
+	out := []string{}
+	for _, k := range known {
+		if contains(given, k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// ports reads a port or a range FROM-TO.
+func (r *reader) ports(n *yaml.Node) [2]uint16 {
+	if n.Kind == yaml.ScalarNode && (n.ShortTag() == "!!int" || n.ShortTag() == "!!str") {
+		from, to, isRange := strings.Cut(n.Value, "-")
+		if !isRange {
+			to = from
+		}
+		a, ok1 := portNumber(from)
+		b, ok2 := portNumber(to)
+		if ok1 && ok2 && a <= b {
+			return [2]uint16{a, b}
+		}
+	}
+	if n.Kind != yaml.AliasNode {
+		r.bad(n, "a port is "+kind(n), "a number of 0 to 65535, or a range like 8000-8999", "")
+	}
+	return [2]uint16{}
+}
+
+func portNumber(s string) (uint16, bool) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return uint16(n), err == nil && strconv.FormatUint(n, 10) == s
+}
+
+// address compiles one address. Ports and protocols are those of IP: where a rule has
+// them, any is all of IP, and a unix socket is a mistake.
+func (r *reader) address(n *yaml.Node, s string, ipOnly bool) []schemas.NetworkRule {
+	const form = "any, an address, a CIDR, unix:/path or unix:@name"
+	if s == "any" {
+		if ipOnly {
+			return []schemas.NetworkRule{{Family: "inet", Prefix: "0.0.0.0/0"}, {Family: "inet6", Prefix: "::/0"}}
+		}
+		return []schemas.NetworkRule{{Family: "any"}}
+	}
+	if name, ok := strings.CutPrefix(s, "unix:"); ok {
+		switch {
+		case ipOnly:
+			r.bad(n, "a unix socket in a rule with ports or protocols", "a rule of its own: unix sockets have neither", "")
+		case len(name) > maxUnix:
+			r.bad(n, fmt.Sprintf("a unix socket's name of %d bytes", len(name)), fmt.Sprintf("at most %d", maxUnix), "")
+		case strings.HasPrefix(name, "@") && len(name) > 1:
+			return []schemas.NetworkRule{{Family: "unix", Path: schemas.Text(name)}}
+		case strings.HasPrefix(name, "/"):
+			p, _ := r.absolute(n, name)
+			return []schemas.NetworkRule{{Family: "unix", Path: schemas.Text(p)}}
+		default:
+			r.bad(n, "address "+quote(s), "unix: with an absolute path or @name", nearUnix(name))
+		}
+		return nil
+	}
+	var p netip.Prefix
+	if strings.Contains(s, "/") {
+		x, err := parsePrefix(s)
+		if err != nil {
+			r.bad(n, "address "+quote(s)+": "+err.Error(), form, "")
+			return nil
+		}
+		p = x
+	} else {
+		a, err := netip.ParseAddr(s)
+		if err != nil || a.Zone() != "" {
+			what := "address " + quote(s)
+			if d, err := parseDest(s); err == nil && d.name != "" {
+				what += " is a name; the kernel sees addresses"
+			}
+			r.bad(n, what, form, "")
+			return nil
+		}
+		a = a.Unmap()
+		p = netip.PrefixFrom(a, a.BitLen())
+	}
+	family := "inet"
+	if p.Addr().Is6() {
+		family = "inet6"
+	}
+	return []schemas.NetworkRule{{Family: family, Prefix: p.String()}}
+}
+
+func nearUnix(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "unix:" + path.Join("/", name)
+}

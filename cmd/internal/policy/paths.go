@@ -1,0 +1,198 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+	"unicode"
+)
+
+// Bounds of the kernel: a longer path names no file.
+const (
+	maxPath  = 4096
+	maxName  = 255
+	maxLinks = 40
+)
+
+// root is a directory of a rule and the place that its symlinks led to when the
+// policy was read. That place is not looked up again: who may replace the directory
+// by a symlink later must not move the rule with it.
+type root struct{ text, place string }
+
+func makeRoot(p string) root {
+	place, err := resolve(p)
+	if err != nil {
+		place = p
+	}
+	return root{p, place}
+}
+
+// covers says whether p is the directory or below it, by components.
+func covers(dir, p string) bool {
+	rest, ok := strings.CutPrefix(p, dir)
+	return ok && (rest == "" || rest[0] == '/' || dir == "/")
+}
+
+// within says whether a place is in one of the directories.
+func within(place string, roots []root) bool {
+	for _, r := range roots {
+		if covers(r.text, place) || covers(r.place, place) {
+			return true
+		}
+	}
+	return false
+}
+
+// clearPath refuses a path argument that servers may read as another path: they trim
+// blanks and quotes, expand a home directory or a variable, and take file URLs.
+func clearPath(s string) error {
+	trimmed := strings.TrimFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || r == '\uFEFF' || r == '"' || r == '\'' || r == '`'
+	})
+	switch {
+	case s == "":
+		return errors.New("it is empty")
+	case len(s) >= maxPath:
+		return fmt.Errorf("it is longer than %d bytes", maxPath-1)
+	case strings.IndexByte(s, 0) >= 0:
+		return errors.New("it holds a NUL byte")
+	case trimmed != s:
+		return errors.New("a blank or a quote stands at its end or beginning")
+	case s[0] == '~' || s[0] == '$':
+		return fmt.Errorf("it begins with %c, which some servers replace: write ./%c", s[0], s[0])
+	}
+	if i := strings.IndexByte(s, ':'); i >= 0 && schemeForm(s[:i]) && (strings.HasPrefix(s[i+1:], "/") || strings.EqualFold(s[:i], "file")) {
+		return errors.New("it is a URL")
+	}
+	return nil
+}
+
+// join makes a path absolute without cleaning it.
+func join(dir, s string) (string, error) {
+	if strings.HasPrefix(s, "/") {
+		return s, nil
+	}
+	if !strings.HasPrefix(dir, "/") {
+		return "", errors.New("it is relative, and the working directory is not known")
+	}
+	return dir + "/" + s, nil
+}
+
+// places are all the places that a path argument may mean: cleaned lexically, as
+// most servers do, and as the kernel walks it with and without that; and what it
+// becomes if a server takes backslashes for slashes or decodes percent signs.
+func places(dir, s string) ([]string, error) {
+	if err := clearPath(s); err != nil {
+		return nil, err
+	}
+	whole, err := join(dir, s)
+	if err != nil {
+		return nil, err
+	}
+	out := []string{path.Clean(whole)}
+	walked, err := resolve(whole)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, walked)
+	if cleaned := out[0]; cleaned != whole {
+		if walked, err = resolve(cleaned); err != nil {
+			return nil, err
+		}
+		out = append(out, walked)
+	}
+	for _, other := range readings(s) {
+		if whole, err = join(dir, other); err != nil {
+			return nil, err
+		}
+		out = append(out, path.Clean(whole))
+	}
+	return out, nil
+}
+
+// readings are what some servers make of a path before they use it.
+func readings(s string) (out []string) {
+	if strings.IndexByte(s, '%') >= 0 {
+		if u, err := url.PathUnescape(s); err == nil && u != s {
+			out = append(out, u)
+		}
+	}
+	for _, x := range append(out, s) {
+		if strings.IndexByte(x, '\\') >= 0 {
+			out = append(out, strings.ReplaceAll(x, `\`, "/"))
+		}
+	}
+	return out
+}
+
+var (
+	errLoop  = errors.New("its symlinks go round")
+	errMagic = errors.New("a symlink in it leads each process elsewhere")
+)
+
+// resolve follows the symlinks of an absolute path as the kernel does, component by
+// component; what does not exist stays as it is named.
+func resolve(p string) (string, error) {
+	if len(p) > 2*maxPath {
+		return "", errors.New("it is too long")
+	}
+	done, links := "", 0
+	for p != "" {
+		var part string
+		part, p, _ = strings.Cut(strings.TrimLeft(p, "/"), "/")
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			done = done[:max(strings.LastIndexByte(done, '/'), 0)]
+			continue
+		}
+		next := done + "/" + part
+		info, err := os.Lstat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+			done = next
+			continue
+		case err != nil:
+			return "", lookup(err)
+		case info.Mode()&fs.ModeSymlink == 0:
+			done = next
+			continue
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return "", lookup(err)
+		}
+		// The kernel makes up the text of such links (/proc/self/root): they have no length.
+		if info.Size() != int64(len(target)) {
+			return "", errMagic
+		}
+		if links++; links > maxLinks {
+			return "", errLoop
+		}
+		if strings.HasPrefix(target, "/") {
+			done = ""
+		}
+		if p = target + "/" + p; len(p) > 2*maxPath {
+			return "", errLoop
+		}
+	}
+	if done == "" {
+		return "/", nil
+	}
+	return done, nil
+}
+
+// lookup is an error of the file system without the path in it.
+func lookup(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("it cannot be looked up: %w", err)
+}

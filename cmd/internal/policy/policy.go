@@ -1,0 +1,95 @@
+// Package policy reads policy files and decides tool calls by them (schemas/README.md,
+// sections 11, 12 and 15).
+//
+// Whatever cannot be read in one way only is refused: a file by Parse, with every
+// problem and its place; a call by Decide, which denies what it cannot evaluate.
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+
+	"runner/schemas"
+)
+
+// maxFile is the largest policy file.
+const maxFile = 1 << 20
+
+// Reasons of decisions (README.md, section 12).
+const (
+	ReasonAllowRule    = "P_ALLOW_RULE"
+	ReasonAllowDefault = "P_ALLOW_DEFAULT"
+	ReasonDenyRule     = "P_DENY_RULE"
+	ReasonDenyDefault  = "P_DENY_DEFAULT"
+	ReasonEvalError    = "P_EVAL_ERROR"
+	ReasonEvalTimeout  = "P_EVAL_TIMEOUT"
+)
+
+// Policy is a checked policy file. It never changes, so any number of goroutines
+// may ask it.
+type Policy struct {
+	Digest       string // sha256: and the hex SHA-256 of the file's bytes
+	HasToolRules bool   // the file says something about tools: default or rules
+	allow        bool   // default for tools that no rule speaks of
+	rules        []rule
+	network      *schemas.NetworkRules // nil without a network section
+	names        nameSet               // what the rules read of arguments
+}
+
+// Call is one tool call.
+type Call struct {
+	Tool string
+	// Arguments and Meta are decoded JSON as Decode makes it: map[string]any, []any,
+	// string, bool, nil, and json.Number (of encoding/json), which holds a number as
+	// it was written. Arguments that are nil are none.
+	Arguments any
+	Meta      any
+	Dir       string // absolute directory at which relative paths start
+}
+
+// Decision is the answer to a call.
+type Decision struct {
+	Allow      bool
+	Reason     string   // P_…
+	RuleID     string   // rule that decided; empty for the default
+	Say        string   // text for the client; empty when allowed
+	Targets    []string // what the call names that a kernel line can show
+	TargetsCut bool     // there were more targets
+}
+
+// Load reads and checks a policy file. The error is *Problems unless the file
+// cannot be read.
+func Load(file string) (*Policy, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the policy file: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the policy file: %w", err)
+	}
+	return Parse(file, b)
+}
+
+// Parse checks a policy; name is what problems call the file. The error is *Problems.
+func Parse(name string, b []byte) (*Policy, error) {
+	r := &reader{file: name}
+	p := r.policy(b)
+	if len(r.list) > 0 {
+		return nil, r.problems()
+	}
+	sum := sha256.Sum256(b)
+	p.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	if p.network != nil {
+		p.network.PolicyDigest = p.Digest
+	}
+	return p, nil
+}
+
+// Network returns the compiled network rules; false when the file has no network
+// section. The caller must not change them.
+func (p *Policy) Network() (*schemas.NetworkRules, bool) { return p.network, p.network != nil }

@@ -1,0 +1,293 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"runner/schemas"
+)
+
+// Bounds of what a rule may hold. They keep the time that a decision takes small.
+const (
+	maxRules   = 1024
+	maxPattern = 256  // bytes of a tool name or a glob
+	maxText    = 4096 // bytes of a reason, a path, a jq program
+)
+
+// rule is one rule about tools.
+type rule struct {
+	id      string
+	allow   bool
+	tools   []glob
+	args    []condition
+	when    *program
+	expects []string // cleaned paths and endpoints
+	reason  string
+}
+
+// condition is one requirement on an argument: exactly one of under, in and to is set.
+type condition struct {
+	at    jsonPath
+	under []root
+	in    []any
+	to    []destPattern
+}
+
+var idForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// policy reads the whole file.
+func (r *reader) policy(b []byte) *Policy {
+	doc := r.document(b)
+	if doc == nil {
+		return nil
+	}
+	p := new(Policy)
+	r.later(doc)
+	o := r.object(doc, "the policy", "schema", "default", "rules", "network")
+	if o == nil {
+		return nil
+	}
+	if f, ok := o["schema"]; !ok {
+		r.bad(doc, "no schema", "the key schema", "schema: "+schemas.SchemaPolicyFile)
+	} else if s, ok := r.text(f.value, "schema"); ok && s != schemas.SchemaPolicyFile {
+		r.bad(f.value, "schema is "+quote(s), schemas.SchemaPolicyFile, "schema: "+schemas.SchemaPolicyFile)
+	}
+	if f, ok := o["default"]; ok {
+		p.HasToolRules = true
+		p.allow = r.action(f.value)
+	}
+	ids := map[string]int{}
+	if f, ok := o["rules"]; ok {
+		p.HasToolRules = true
+		for _, n := range r.ruleList(f.value, "rules") {
+			if x, ok := r.rule(n, ids); ok {
+				p.rules = append(p.rules, x)
+			}
+		}
+	}
+	if f, ok := o["network"]; ok {
+		p.network = r.network(f.value, ids)
+	}
+	p.names = r.readNames(p.rules)
+	return p
+}
+
+// later says what sections that will exist one day do now: nothing would enforce them.
+func (r *reader) later(doc *yaml.Node) {
+	if doc.Kind != yaml.MappingNode {
+		return
+	}
+	kept := doc.Content[:0:0]
+	for i := 0; i+1 < len(doc.Content); i += 2 {
+		if k := doc.Content[i]; k.Kind == yaml.ScalarNode && (k.Value == "files" || k.Value == "exec") {
+			r.bad(k, "section "+k.Value+" comes later: nothing would enforce this rule", "no such section", "")
+			continue
+		}
+		kept = append(kept, doc.Content[i], doc.Content[i+1])
+	}
+	doc.Content = kept
+}
+
+func (r *reader) action(n *yaml.Node) bool {
+	s, _ := r.word(n, "default", "allow", "deny")
+	return s == "allow"
+}
+
+// ruleList reads a list of rules, which may be empty.
+func (r *reader) ruleList(n *yaml.Node, what string) []*yaml.Node {
+	if n.Kind != yaml.SequenceNode {
+		if n.Kind != yaml.AliasNode {
+			r.bad(n, what+" is "+kind(n), "a list of rules", "")
+		}
+		return nil
+	}
+	if len(n.Content) > maxRules {
+		r.bad(n.Content[maxRules], fmt.Sprintf("more than %d rules", maxRules), "fewer", "")
+		return n.Content[:maxRules]
+	}
+	return n.Content
+}
+
+// id reads the id of a rule, which is unique over both lists.
+func (r *reader) id(n *yaml.Node, o map[string]field, ids map[string]int) string {
+	f, ok := o["id"]
+	if !ok {
+		r.bad(n, "a rule without id", "the key id, which decisions name", "id: a-name")
+		return ""
+	}
+	s, ok := r.text(f.value, "id")
+	if !ok {
+		return ""
+	}
+	if !idForm.MatchString(s) {
+		r.bad(f.value, "id is "+quote(s), "1 to 64 of A-Z a-z 0-9 _ . -", "")
+	} else if line := ids[s]; line != 0 {
+		r.bad(f.value, fmt.Sprintf("id %s is that of the rule in line %d", s, line), "an id of its own", "")
+	} else {
+		ids[s] = f.value.Line
+	}
+	return s
+}
+
+// side finds which of allow and deny a rule has; it must be one.
+func (r *reader) side(n *yaml.Node, o map[string]field, of string) (field, bool, bool) {
+	a, allow := o["allow"]
+	d, deny := o["deny"]
+	switch {
+	case allow && deny:
+		r.bad(d.key, "a rule with both allow and deny", "one of them", "")
+	case allow:
+		return a, true, true
+	case deny:
+		return d, false, true
+	default:
+		r.bad(n, "a rule without allow or deny", "allow or deny with "+of, "")
+	}
+	return field{}, false, false
+}
+
+// rule reads one rule about tools.
+func (r *reader) rule(n *yaml.Node, ids map[string]int) (rule, bool) {
+	var x rule
+	o := r.object(n, "the rule", "id", "allow", "deny", "args", "when", "expects", "reason")
+	if o == nil {
+		return x, false
+	}
+	x.id = r.id(n, o, ids)
+	f, allow, ok := r.side(n, o, "the names of tools")
+	x.allow = allow
+	if ok {
+		for _, item := range r.items(f.value, f.key.Value) {
+			if s, ok := r.text(item, "a tool's name"); ok {
+				if s == "" || len(s) > maxPattern {
+					r.bad(item, "a tool's name of "+fmt.Sprint(len(s))+" bytes", fmt.Sprintf("1 to %d", maxPattern), "")
+				}
+				x.tools = append(x.tools, makeGlob(s))
+			}
+		}
+	}
+	if f, ok := o["args"]; ok {
+		if f.value.Kind != yaml.SequenceNode {
+			r.bad(f.value, "args is "+kind(f.value), "a list of conditions", `- at: $.path`)
+		} else {
+			for _, item := range r.items(f.value, "args") {
+				if c, ok := r.condition(item); ok {
+					x.args = append(x.args, c)
+				}
+			}
+		}
+	}
+	if f, ok := o["when"]; ok {
+		x.when = r.when(f.value)
+	}
+	if f, ok := o["expects"]; ok {
+		if !allow {
+			r.bad(f.key, "expects in a rule that denies", "expects in a rule that allows: a denied call may touch nothing", "")
+		}
+		for _, item := range r.items(f.value, "expects") {
+			if s, ok := r.text(item, "expects"); ok {
+				x.expects = append(x.expects, r.expected(item, s))
+			}
+		}
+	}
+	if f, ok := o["reason"]; ok {
+		s, ok := r.text(f.value, "reason")
+		if ok && (strings.TrimSpace(s) == "" || len(s) > maxText) {
+			r.bad(f.value, "reason has no text, or too much", fmt.Sprintf("1 to %d bytes that are said to the client", maxText), "")
+		}
+		x.reason = s
+	}
+	return x, true
+}
+
+// expected reads one thing that calls may touch.
+func (r *reader) expected(n *yaml.Node, s string) string {
+	if strings.HasPrefix(s, "/") {
+		p, _ := r.absolute(n, s)
+		return schemas.Text(p)
+	}
+	d, err := parseDest(s)
+	if e, ok := d.endpoint(); err == nil && ok {
+		return e
+	}
+	r.bad(n, "expects "+quote(s), "an absolute path, or HOST:PORT", "")
+	return ""
+}
+
+// absolute reads a path of the policy: absolute, and in its plain form but for a
+// slash at the end, so that it reads as it is meant.
+func (r *reader) absolute(n *yaml.Node, s string) (string, bool) {
+	switch {
+	case !strings.HasPrefix(s, "/"):
+		r.bad(n, "path "+quote(s)+" is not absolute", "a path from the root", "")
+	case len(s) > maxText:
+		r.bad(n, "a path of "+fmt.Sprint(len(s))+" bytes", fmt.Sprintf("at most %d", maxText), "")
+	case path.Clean(s) != s && path.Clean(s)+"/" != s:
+		r.bad(n, "path "+quote(s)+" is not in its plain form", "no empty, . or .. components", path.Clean(s))
+	default:
+		return path.Clean(s), true
+	}
+	return "", false
+}
+
+// condition reads one requirement on an argument.
+func (r *reader) condition(n *yaml.Node) (condition, bool) {
+	var c condition
+	o := r.object(n, "the condition", "at", "under", "in", "to")
+	if o == nil {
+		return c, false
+	}
+	if f, ok := o["at"]; !ok {
+		r.bad(n, "a condition without at", "the place of an argument", "at: $.path")
+	} else if s, ok := r.text(f.value, "at"); ok {
+		var err error
+		if c.at, err = parseJSONPath(s); err != nil {
+			r.bad(f.value, "at "+quote(s)+": "+err.Error(), `$ followed by .name, ["name"], [0] or [*]`, "")
+		}
+	}
+	if given := len(o) - count(o, "at"); given != 1 {
+		r.bad(n, fmt.Sprintf("a condition with %d of under, in and to", given), "one of them", "")
+		return c, false
+	}
+	if f, ok := o["under"]; ok {
+		for _, item := range r.items(f.value, "under") {
+			if s, ok := r.text(item, "under"); ok {
+				if s, ok := r.absolute(item, s); ok {
+					c.under = append(c.under, makeRoot(s))
+				}
+			}
+		}
+	}
+	if f, ok := o["in"]; ok {
+		if f.value.Kind != yaml.SequenceNode {
+			r.bad(f.value, "in is "+kind(f.value), "a list of values", "")
+		} else {
+			for _, item := range r.items(f.value, "in") {
+				c.in = append(c.in, r.value(item))
+			}
+		}
+	}
+	if f, ok := o["to"]; ok {
+		for _, item := range r.items(f.value, "to") {
+			if s, ok := r.text(item, "to"); ok {
+				d, err := parseDestPattern(s)
+				if err != nil {
+					r.bad(item, "to "+quote(s)+": "+err.Error(), "NAME, *.NAME or ADDRESS, each with :PORT or without, or CIDR", "")
+				}
+				c.to = append(c.to, d)
+			}
+		}
+	}
+	return c, true
+}
+
+func count(o map[string]field, key string) int {
+	if _, ok := o[key]; ok {
+		return 1
+	}
+	return 0
+}

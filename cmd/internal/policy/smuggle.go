@@ -1,0 +1,125 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// nameSet holds names by their folded form.
+type nameSet map[string][]string
+
+// fold makes names equal that are equal but for case, by the folding with which
+// encoding/json matches names: the least rune of each orbit.
+func fold(dst []byte, s string) []byte {
+	for i := 0; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf {
+			if 'a' <= c && c <= 'z' {
+				c -= 'a' - 'A'
+			}
+			dst = append(dst, c)
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		for {
+			next := unicode.SimpleFold(r)
+			if next <= r {
+				r = next // the orbit is ascending but for its end
+				break
+			}
+			r = next
+		}
+		dst = utf8.AppendRune(dst, r)
+		i += n
+	}
+	return dst
+}
+
+func (n nameSet) add(name string) {
+	k := string(fold(nil, name))
+	if !slices.Contains(n[k], name) {
+		n[k] = append(n[k], name)
+	}
+}
+
+// readNames collects what the rules read.
+func (r *reader) readNames(rules []rule) nameSet {
+	n := nameSet{}
+	for _, x := range rules {
+		for _, c := range x.args {
+			for _, s := range c.at.steps {
+				if s.index == byName {
+					n.add(s.name)
+				}
+			}
+		}
+		if x.when != nil {
+			for _, s := range x.when.names {
+				n.add(s)
+			}
+		}
+	}
+	return n
+}
+
+// CaseSmuggled finds a key in the arguments, at any depth, that equals a name which
+// a rule reads but for case, or two keys of one object that are equal but for case.
+// A server that matches names without case would read what the rules did not see.
+func (p *Policy) CaseSmuggled(args any) (key string, bad bool) {
+	return p.names.smuggled(args, make([]byte, 0, 64), maxDepth)
+}
+
+// smallObject is the size up to which keys are compared in pairs.
+const smallObject = 8
+
+func (n nameSet) smuggled(v any, buf []byte, left int) (string, bool) {
+	if left < 0 {
+		return "", true
+	}
+	switch x := v.(type) {
+	case []any:
+		for _, y := range x {
+			if k, bad := n.smuggled(y, buf, left-1); bad {
+				return k, true
+			}
+		}
+	case map[string]any:
+		keys := sortedKeys(x)
+		seen := map[string]bool{}
+		for i, k := range keys {
+			buf = fold(buf[:0], k)
+			if names := n[string(buf)]; names != nil && !slices.Contains(names, k) {
+				return k, true
+			}
+			if len(keys) > smallObject {
+				if seen[string(buf)] {
+					return k, true
+				}
+				seen[string(buf)] = true
+				continue
+			}
+			for _, other := range keys[:i] {
+				if strings.EqualFold(other, k) {
+					return k, true
+				}
+			}
+		}
+		for _, k := range keys {
+			if bad, is := n.smuggled(x[k], buf, left-1); is {
+				return bad, true
+			}
+		}
+	}
+	return "", false
+}
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

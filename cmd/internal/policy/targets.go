@@ -1,0 +1,143 @@
+package policy
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"runner/schemas"
+)
+
+// Bounds of a decision's targets (README.md, section 12).
+const (
+	maxTargets     = 64
+	maxTargetBytes = 16 << 10
+)
+
+// targetSet collects what a call names that a kernel line can show.
+type targetSet struct {
+	list  []string
+	bytes int
+	cut   bool
+}
+
+func (t *targetSet) add(s string) {
+	if slices.Contains(t.list, s) {
+		return
+	}
+	if len(t.list) == maxTargets || t.bytes+len(s) > maxTargetBytes {
+		t.cut = true
+		return
+	}
+	t.list, t.bytes = append(t.list, s), t.bytes+len(s)
+}
+
+// targets are first what the rules' conditions look at, then what the rule expects,
+// then all other strings, so that a flood of others hides none of the first.
+func (e *evaluation) targets(r *rule) ([]string, bool) {
+	var t targetSet
+	for i := range e.policy.rules {
+		x := &e.policy.rules[i]
+		if len(x.args) == 0 || !x.speaksOf(e.call.Tool) {
+			continue
+		}
+		for _, c := range x.args {
+			_ = c.at.each(arguments(e.call), func(v any, _ bool) error {
+				if s, ok := v.(string); ok && !t.cut {
+					e.target(&t, s, c.under != nil)
+				}
+				return nil
+			})
+		}
+	}
+	if r != nil {
+		for _, s := range r.expects {
+			t.add(s)
+		}
+	}
+	e.strings(&t, e.call.Arguments, maxDepth)
+	slices.Sort(t.list)
+	if t.list == nil {
+		t.list = []string{}
+	}
+	return t.list, t.cut
+}
+
+func (e *evaluation) strings(t *targetSet, v any, left int) {
+	if t.cut || left < 0 || e.ended.Load() == givenUp {
+		t.cut = true
+		return
+	}
+	switch x := v.(type) {
+	case string:
+		e.target(t, x, false)
+	case []any:
+		for _, y := range x {
+			e.strings(t, y, left-1)
+		}
+	case map[string]any:
+		for _, k := range sortedKeys(x) {
+			e.strings(t, x[k], left-1)
+		}
+	}
+}
+
+// target adds what one string names. A relative path is one only where a rule says so.
+func (e *evaluation) target(t *targetSet, s string, isPath bool) {
+	if rest, ok := cutFold(s, "file://"); ok && (strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, "localhost/")) {
+		if u, err := url.PathUnescape(strings.TrimPrefix(rest, "localhost")); err == nil {
+			s = u
+		}
+	}
+	if strings.HasPrefix(s, "/") || isPath {
+		if isFile(s) {
+			e.path(t, s)
+		}
+		return
+	}
+	if strings.IndexByte(s, ':') > 0 {
+		if d, err := parseDest(s); err == nil {
+			if p, ok := d.endpoint(); ok {
+				t.add(schemas.Text(p))
+			}
+		}
+	}
+}
+
+func cutFold(s, prefix string) (string, bool) {
+	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
+		return s, false
+	}
+	return s[len(prefix):], true
+}
+
+// isFile says whether a string can name a file at all.
+func isFile(s string) bool {
+	if s == "" || len(s) >= maxPath || strings.IndexByte(s, 0) >= 0 {
+		return false
+	}
+	for part := range strings.SplitSeq(s, "/") {
+		if len(part) > maxName {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *evaluation) path(t *targetSet, s string) {
+	whole, err := join(e.call.Dir, s)
+	if err != nil {
+		return
+	}
+	cleaned := path.Clean(whole)
+	t.add(schemas.Text(cleaned))
+	if place, err := resolve(cleaned); err == nil && place != cleaned {
+		t.add(schemas.Text(place))
+	}
+	if whole != cleaned {
+		if place, err := resolve(whole); err == nil {
+			t.add(schemas.Text(place))
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"runner/schemas"
+)
+
+// Decode reads one JSON value as Call wants it: strictly, as all of the contract's
+// JSON (no duplicate keys, valid UTF-8, nothing behind the value), and with numbers
+// as they were written.
+func Decode(b []byte) (any, error) {
+	var strict any
+	if err := schemas.Unmarshal(b, &strict); err != nil {
+		return nil, err
+	}
+	// The strict decoder makes floats of numbers, so the values come from another.
+	var v any
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	err := d.Decode(&v)
+	return v, err
+}
+
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+
+// value reads a JSON value of a condition.
+func (r *reader) value(n *yaml.Node) any {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		list := []any{}
+		for _, c := range n.Content {
+			list = append(list, r.value(c))
+		}
+		return list
+	case yaml.MappingNode:
+		m := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if k, ok := r.text(n.Content[i], "a key"); ok {
+				m[k] = r.value(n.Content[i+1])
+			}
+		}
+		return m
+	case yaml.AliasNode:
+		return nil // already reported
+	}
+	switch n.ShortTag() {
+	case "!!str":
+		return n.Value
+	case "!!bool":
+		if n.Value == "true" || n.Value == "false" {
+			return n.Value == "true"
+		}
+	case "!!null":
+		if n.Value == "null" {
+			return nil
+		}
+	case "!!int", "!!float":
+		if jsonNumber.MatchString(n.Value) {
+			if _, err := parseDecimal(n.Value); err == nil {
+				return json.Number(n.Value)
+			}
+		}
+	}
+	r.bad(n, "a value is "+kind(n)+", which JSON writes otherwise", "a JSON value", strconv.Quote(n.Value)+" if it is a string")
+	return nil
+}
+
+// number is the text of a number as Decode makes it; the other types are those that
+// a caller may have put there itself.
+func number(v any) (string, bool) {
+	switch n := v.(type) {
+	case json.Number:
+		return string(n), true
+	case int:
+		return strconv.Itoa(n), true
+	case int64:
+		return strconv.FormatInt(n, 10), true
+	case uint64:
+		return strconv.FormatUint(n, 10), true
+	case float64:
+		return strconv.FormatFloat(n, 'g', -1, 64), true
+	case *big.Int:
+		return n.String(), true
+	}
+	return "", false
+}
+
+// decimal is a number: digits without zeros at either end, times ten to the power
+// of exp. Zero has no digits.
+type decimal struct {
+	negative bool
+	digits   string
+	exp      int
+}
+
+var errNumber = errors.New("a number has too large an exponent, or is none")
+
+func parseDecimal(s string) (decimal, error) {
+	if !jsonNumber.MatchString(s) {
+		return decimal{}, errNumber
+	}
+	var d decimal
+	s, d.negative = strings.CutPrefix(s, "-")
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		e, err := strconv.Atoi(s[i+1:])
+		if err != nil || e > 1e9 || e < -1e9 {
+			return decimal{}, errNumber
+		}
+		s, d.exp = s[:i], e
+	}
+	whole, fraction, _ := strings.Cut(s, ".")
+	digits := whole + fraction
+	d.exp -= len(fraction)
+	digits = strings.TrimLeft(digits, "0")
+	d.digits = strings.TrimRight(digits, "0")
+	d.exp += len(digits) - len(d.digits)
+	if d.digits == "" {
+		return decimal{}, nil
+	}
+	return d, nil
+}
+
+var errClose = errors.New("two numbers differ by less than most servers can see")
+
+// equalNumbers compares by value: 1, 1.0 and 1e0 are equal. Two numbers that differ
+// but are one in floating point are an error: many servers read them as equal.
+func equalNumbers(a, b string) (bool, error) {
+	if a == b {
+		return true, nil
+	}
+	x, err := parseDecimal(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := parseDecimal(b)
+	if err != nil {
+		return false, err
+	}
+	if x == y {
+		return true, nil
+	}
+	f, _ := strconv.ParseFloat(a, 64)
+	g, _ := strconv.ParseFloat(b, 64)
+	if f == g {
+		return false, errClose
+	}
+	return false, nil
+}
+
+// equal compares two JSON values: strings byte by byte, numbers by value, arrays in
+// order, objects by keys.
+func equal(a, b any) (bool, error) { return equalAt(a, b, 0) }
+
+func equalAt(a, b any, depth int) (bool, error) {
+	if depth > maxDepth {
+		return false, errDeep
+	}
+	switch x := a.(type) {
+	case nil:
+		return b == nil, nil
+	case bool:
+		y, ok := b.(bool)
+		return ok && x == y, nil
+	case string:
+		y, ok := b.(string)
+		return ok && x == y, nil
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			return false, nil
+		}
+		return all(len(x), func(i int) (bool, error) { return equalAt(x[i], y[i], depth+1) })
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false, nil
+		}
+		keys := sortedKeys(x)
+		return all(len(keys), func(i int) (bool, error) {
+			v, ok := y[keys[i]]
+			if !ok {
+				return false, nil
+			}
+			return equalAt(x[keys[i]], v, depth+1)
+		})
+	}
+	x, ok := number(a)
+	if !ok {
+		return false, fmt.Errorf("a value of type %T is no JSON", a)
+	}
+	if y, ok := number(b); ok {
+		return equalNumbers(x, y)
+	}
+	return false, nil
+}
+
+// all is false if one is, and an error only if none is false.
+func all(n int, f func(i int) (bool, error)) (bool, error) {
+	var unclear error
+	for i := range n {
+		ok, err := f(i)
+		if err != nil {
+			unclear = err
+		} else if !ok {
+			return false, nil
+		}
+	}
+	return unclear == nil, unclear
+}
+
+// isIn says whether a value is one of a list. It is an error only when nothing is
+// equal and something may be.
+func isIn(v any, list []any) (bool, error) {
+	var unclear error
+	for _, x := range list {
+		ok, err := equal(x, v)
+		if ok {
+			return true, nil
+		}
+		if err != nil {
+			unclear = err
+		}
+	}
+	return false, unclear
+}
