@@ -113,7 +113,7 @@ func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED, NOT TESTED: memory over a large stream takes seconds; run without -short")
 	}
-	const lines, limit = 400000, 64 << 10 // KiB
+	const lines, calls, limit = 400000, 100000, 64 << 10 // KiB
 	path, _ := scratch(t)
 	exe, err := os.Executable()
 	must(t, err)
@@ -136,9 +136,11 @@ func TestMemory(t *testing.T) {
 		b = e.AppendJSON(b[:0], testRun)
 		w.WriteRaw(b)
 	}
-	for i := range lines {
-		w.WriteRaw([]byte(entry("filesystem_paths", fmt.Sprintf("/some/where/%09d", i))))
-	}
+	writeCalls(w, calls, func() {
+		for i := range lines {
+			w.WriteRaw([]byte(entry("filesystem_paths", fmt.Sprintf("/some/where/%09d", i))))
+		}
+	})
 	for _, line := range []string{j.report[0], j.health[0], j.stages[0], j.stages[1], stage("runner-correlate", lines, lines)} {
 		w.WriteRaw([]byte(line))
 	}

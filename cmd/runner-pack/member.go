@@ -45,14 +45,23 @@ func (m *member) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// reader reads what was written so far.
+func (m *member) reader() (io.Reader, error) {
+	if err := m.w.Flush(); err != nil {
+		return nil, fmt.Errorf("writing the scratch file of %s: %w", m.name, err)
+	}
+	return io.NewSectionReader(m.file, 0, m.size), nil
+}
+
 // source ends the member and hands it to the archive writer.
 func (m *member) source() (bundle.Source, error) {
-	if err := m.w.Flush(); err != nil {
-		return bundle.Source{}, fmt.Errorf("writing the scratch file of %s: %w", m.name, err)
+	content, err := m.reader()
+	if err != nil {
+		return bundle.Source{}, err
 	}
 	return bundle.Source{
 		ManifestFile: schemas.ManifestFile{Path: m.name, SHA256: "sha256:" + hex.EncodeToString(m.sum.Sum(nil)), Bytes: m.size},
-		Content:      io.NewSectionReader(m.file, 0, m.size),
+		Content:      content,
 	}, nil
 }
 

@@ -25,7 +25,7 @@ const testRun = "run_01"
 
 // joined is a run.joined stream to be made, line by line.
 type joined struct {
-	events, kernel, policy, sdk, entries, report, health, stages []string
+	events, kernel, policy, sdk, entries, bindings, codes, report, health, stages []string
 }
 
 func entry(set, value string) string {
@@ -58,7 +58,7 @@ func (j joined) build(t testing.TB) []byte {
 	var b bytes.Buffer
 	w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamJoined, RunID: testRun, Tool: "runner-correlate", Version: "test"})
 	must(t, err)
-	for _, part := range [][]string{j.events, j.kernel, j.policy, j.sdk, j.entries, j.report, j.health, j.stages} {
+	for _, part := range [][]string{j.events, j.kernel, j.policy, j.sdk, j.entries, j.bindings, j.codes, j.report, j.health, j.stages} {
 		for _, line := range part {
 			must(t, w.WriteRaw([]byte(line)))
 		}
@@ -197,20 +197,6 @@ func TestDefaultName(t *testing.T) {
 	}
 }
 
-func TestLayersOfOtherSources(t *testing.T) {
-	j := whole()
-	j.policy = []string{`{"schema":"assay.runner.policy_event.v0","run_id":"run_01","seq":0}`}
-	j.sdk = []string{`{"schema":"assay.runner.sdk_event.v0","run_id":"run_01","seq":0}`}
-	code, out, stderr := call(j.build(t), "-o", "-")
-	if code != 0 {
-		t.Fatal(stderr)
-	}
-	_, content, _ := unpack(t, out)
-	if string(content[bundle.PolicyName]) != j.policy[0]+"\n" || string(content[bundle.SDKName]) != j.sdk[0]+"\n" {
-		t.Errorf("policy %q, sdk %q", content[bundle.PolicyName], content[bundle.SDKName])
-	}
-}
-
 func TestRefusals(t *testing.T) {
 	swap := func(s []string, i, j int) { s[i], s[j] = s[j], s[i] }
 	for _, c := range []struct {
@@ -250,17 +236,23 @@ func TestRefusals(t *testing.T) {
 		{"record of another run", func(j *joined) { j.kernel[1] = strings.Replace(j.kernel[1], "run_01", "run_02", 1) }, "another run"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			path, tmp := scratch(t)
 			j := whole()
 			c.edit(&j)
-			code, _, stderr := call(j.build(t), "-o", path)
-			if code != 3 || !strings.Contains(stderr, c.want) || !strings.Contains(stderr, "stdin:") {
-				t.Errorf("exit %d, stderr %q, expected 3 and %q", code, stderr, c.want)
-			}
-			if left := append(files(t, filepath.Dir(path)), files(t, tmp)...); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
-			}
+			refused(t, j, c.want)
 		})
+	}
+}
+
+// refused checks that a stream gives an error and no file.
+func refused(t *testing.T, j joined, want string) {
+	t.Helper()
+	path, tmp := scratch(t)
+	code, _, stderr := call(j.build(t), "-o", path)
+	if code != 3 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "stdin:") {
+		t.Errorf("exit %d, stderr %q, expected 3 and %q", code, stderr, want)
+	}
+	if left := append(files(t, filepath.Dir(path)), files(t, tmp)...); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }
 

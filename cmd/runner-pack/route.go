@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"io"
 
@@ -23,9 +22,11 @@ type route struct {
 var routes = []route{
 	{schemas.SchemaEvent, bundle.EventsName, (*router).event},
 	{schemas.SchemaKernelEvent, bundle.KernelName, (*router).kernelLine},
-	{schemas.SchemaPolicyEvent, bundle.PolicyName, (*router).line},
-	{schemas.SchemaSDKEvent, bundle.SDKName, (*router).line},
+	{schemas.SchemaPolicyEvent, bundle.PolicyName, (*router).policyLine},
+	{schemas.SchemaSDKEvent, bundle.SDKName, (*router).sdkLine},
 	{schemas.SchemaSurfaceEntry, bundle.SurfaceName, (*router).surfaceEntry},
+	{schemas.SchemaBinding, "", (*router).binding},
+	{schemas.SchemaAmbiguity, "", (*router).ambiguity},
 	{schemas.SchemaReport, bundle.ReportName, (*router).reportDocument},
 	{schemas.SchemaHealth, bundle.HealthName, (*router).healthDocument},
 	{schemas.SchemaStageHealth, "", (*router).stageHealth},
@@ -39,9 +40,12 @@ type router struct {
 	byRoute []*member // parallel to routes
 	at      int       // row of the last record
 	surface *surfaceWriter
+	parts   *reportWriter
 
 	events      int
 	kernelLines uint64
+	policyLines uint64
+	sdkLines    uint64
 	report      *schemas.Report
 	health      *schemas.Health
 	stages      []*schemas.StageHealth
@@ -60,8 +64,14 @@ func newRouter(in *stream.Reader) (*router, error) {
 		}
 		r.members = append(r.members, m)
 		r.byRoute[i] = m
-		if row.member == bundle.SurfaceName {
+		switch row.member {
+		case bundle.SurfaceName:
 			r.surface = newSurfaceWriter(m, r.id)
+		case bundle.PolicyName:
+			if r.parts, err = newReportWriter(m); err != nil {
+				r.close()
+				return nil, err
+			}
 		}
 	}
 	return r, nil
@@ -70,6 +80,9 @@ func newRouter(in *stream.Reader) (*router, error) {
 func (r *router) close() {
 	for _, m := range r.members {
 		m.close()
+	}
+	if r.parts != nil {
+		r.parts.close()
 	}
 }
 
@@ -142,6 +155,34 @@ func (r *router) kernelLine(line []byte) error {
 	return r.line(line)
 }
 
+// policyLine checks what the bindings are compared with.
+func (r *router) policyLine(line []byte) error {
+	e, err := parse(line, schemas.ParsePolicyEvent)
+	if err != nil {
+		return err
+	}
+	return r.layerLine(line, e, e.Schema, e.Seq, &r.policyLines)
+}
+
+func (r *router) sdkLine(line []byte) error {
+	e, err := parse(line, schemas.ParseSDKEvent)
+	if err != nil {
+		return err
+	}
+	return r.layerLine(line, e, e.Schema, e.Seq, &r.sdkLines)
+}
+
+func (r *router) layerLine(line []byte, e any, schema string, seq uint64, n *uint64) error {
+	if err := canonical(line, e); err != nil {
+		return err
+	}
+	if seq != *n {
+		return formf("%s line has seq %d, expected %d", schema, seq, *n)
+	}
+	*n++
+	return r.line(line)
+}
+
 // event checks the two run events, which must be exactly these.
 func (r *router) event(line []byte) error {
 	e, err := parse(line, schemas.ParseEvent)
@@ -170,6 +211,10 @@ func parse[T any](line []byte, f func([]byte) (T, error)) (T, error) {
 
 func (r *router) surfaceEntry(line []byte) error { return r.surface.entry(line) }
 
+func (r *router) binding(line []byte) error { return r.parts.binding(line) }
+
+func (r *router) ambiguity(line []byte) error { return r.parts.ambiguity(line) }
+
 func (r *router) reportDocument(line []byte) (err error) {
 	if r.report != nil {
 		return formf("a second correlation report")
@@ -177,7 +222,10 @@ func (r *router) reportDocument(line []byte) (err error) {
 	if r.report, err = parse(line, schemas.ParseReport); err != nil {
 		return err
 	}
-	return r.document(line, r.report)
+	if err := canonical(line, r.report); err != nil {
+		return err
+	}
+	return r.parts.finish(r.report, r.byRoute[r.at])
 }
 
 func (r *router) healthDocument(line []byte) (err error) {
@@ -187,16 +235,11 @@ func (r *router) healthDocument(line []byte) (err error) {
 	if r.health, err = parse(line, schemas.ParseHealth); err != nil {
 		return err
 	}
-	return r.document(line, r.health)
-}
-
-// document writes a line that becomes a whole member, so it must be in the
-// contract's byte form.
-func (r *router) document(line []byte, v any) error {
-	if again, err := schemas.Marshal(v); err != nil || !bytes.Equal(again, line) {
-		return formf("not in canonical form: %.120q", line)
+	// The line becomes a whole member, so it must be in the contract's byte form.
+	if err := canonical(line, r.health); err != nil {
+		return err
 	}
-	_, err := r.byRoute[r.at].Write(line)
+	_, err = r.byRoute[r.at].Write(line)
 	return err
 }
 
@@ -229,6 +272,19 @@ func (r *router) whole() error {
 		return formf("%s wrote %d kernel lines, the stream has %d", last.Stage, last.Out, r.kernelLines)
 	case last.Counters["surface_entries"] != r.surface.n:
 		return formf("%s wrote %d surface entries, the stream has %d", last.Stage, last.Counters["surface_entries"], r.surface.n)
+	case r.parts.bindings != r.policyLines:
+		return formf("%d bindings, the policy layer has %d decisions", r.parts.bindings, r.policyLines)
+	}
+	for _, c := range []struct {
+		counter string
+		n       uint64
+	}{
+		{"policy_events", r.policyLines}, {"sdk_events", r.sdkLines},
+		{"bindings", r.parts.bindings}, {"ambiguities", r.parts.ambiguities},
+	} {
+		if want, counted := last.Counters[c.counter]; counted && want != c.n {
+			return formf("%s counted %d %s, the stream has %d", last.Stage, want, c.counter, c.n)
+		}
 	}
 	return nil
 }
