@@ -20,8 +20,8 @@ var realTime = func() (s []syscall.Signal) {
 // clone3 puts the child there (Linux 5.7), so there is no moment outside and no
 // gate process to wait in. Between clone and execve the child opens nothing,
 // hence the first event of the record is the program's own.
-func startCommand(program string, argv []string, files []*os.File, sc *scope) (*os.Process, error) {
-	attr := &os.ProcAttr{Files: files, Env: environment(), Sys: &syscall.SysProcAttr{}}
+func startCommand(program string, argv []string, env []string, files []*os.File, sc *scope) (*os.Process, error) {
+	attr := &os.ProcAttr{Files: files, Env: env, Sys: &syscall.SysProcAttr{}}
 	if sc != nil {
 		dir, err := os.Open(sc.at)
 		if err != nil {

@@ -39,7 +39,11 @@ func Run(o Options, env *tool.Env) error {
 		defer s.scope.close()
 		env.Infof("cgroup %s", s.scope.path)
 	}
-	if s.pipe, err = startPipeline(o, tools, outputs, s.scope, env); err != nil {
+	if s.logs, err = newLogs(o); err != nil {
+		return err
+	}
+	defer s.clearLogs()
+	if s.pipe, err = startPipeline(o, tools, outputs, s.scope, s.logs, env); err != nil {
 		return s.giveUp(err)
 	}
 	return s.run()

@@ -30,6 +30,7 @@ func fakeCapture() {
 	f.String("ring-size", "", "")
 	f.String("spool-size", "", "")
 	f.String("redundant", "", "")
+	rules := f.String("network-rules", "", "")
 	f.Bool("v", false, "")
 	f.Parse(os.Args[1:])
 	if err := os.Mkdir(*dir, 0o755); err != nil {
@@ -42,6 +43,15 @@ func fakeCapture() {
 	}
 	signal.Ignore(syscall.SIGPIPE) // dying of it would leave the command alone
 	how := os.Getenv("FAKE_CAPTURE")
+	notes := []string{}
+	if *rules != "" {
+		b, err := os.ReadFile(*rules)
+		if err != nil {
+			clean()
+			die(5, "runner-capture: error: %v", err)
+		}
+		notes = append(notes, string(b)) // so that a test sees what arrived
+	}
 	if how == "cannot" {
 		clean()
 		die(4, "runner-capture: error: no BTF")
@@ -79,7 +89,7 @@ func fakeCapture() {
 		}
 		if c.Op == "started" {
 			w.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: *id, Type: "run_started",
-				AgentShim: c.AgentShim, Command: c.Command, EnvKeys: []string{}})
+				AgentShim: c.AgentShim, Command: c.Command, EnvKeys: c.EnvKeys})
 			w.Flush()
 			continue
 		}
@@ -106,7 +116,9 @@ func fakeCapture() {
 	if _, err := os.Stat(filepath.Dir(*dir)); err != nil {
 		die(5, "runner-capture: error: %v", err)
 	}
-	w.Write(fakeHealth(*id, "runner-capture"))
+	health := fakeHealth(*id, "runner-capture")
+	health.Notes = notes
+	w.Write(health)
 	if err := w.Seal(schemas.StatusComplete); err != nil {
 		die(5, "runner-capture: error: %v", err)
 	}

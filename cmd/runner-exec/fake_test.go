@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -24,8 +26,50 @@ func fakeHealth(runID, name string) schemas.StageHealth {
 		Filtered: map[string]uint64{}, Counters: map[string]uint64{}, Facts: map[string]string{}}
 }
 
+// fakeNormalize takes the flags of runner-normalize that runner-exec gives.
+func fakeNormalize() {
+	f := flag.NewFlagSet("runner-normalize", flag.ExitOnError)
+	f.Bool("background", false, "")
+	f.Bool("canonical-pids", false, "")
+	f.String("drop", "", "")
+	f.Bool("windows", false, "")
+	f.Parse(os.Args[1:])
+	fakeFilter("runner-normalize", "kernel.raw", "kernel.normalized")
+}
+
+// fakeCorrelate reads its logs to their seal before the first kernel line, as the
+// real one does, and puts all that is in them in front.
+func fakeCorrelate() {
+	f := flag.NewFlagSet("runner-correlate", flag.ExitOnError)
+	f.Bool("background", false, "")
+	policy := f.String("policy", "", "")
+	sdk := f.String("sdk", "", "")
+	f.Parse(os.Args[1:])
+	var front [][]byte
+	for _, l := range [][2]string{{*policy, schemas.StreamPolicyLog}, {*sdk, schemas.StreamSDKLog}} {
+		if l[0] == "" {
+			continue
+		}
+		file, err := os.Open(l[0])
+		if err != nil {
+			die(5, "runner-correlate: error: %v", err)
+		}
+		r, err := stream.NewReader(file, l[1], l[1])
+		for err == nil {
+			var rec stream.Record
+			if rec, err = r.Next(); err == nil {
+				front = append(front, bytes.Clone(rec.Bytes))
+			}
+		}
+		if r == nil || r.Trailer() == nil {
+			die(3, "runner-correlate: error: %v", err)
+		}
+	}
+	fakeFilter("runner-correlate", "kernel.normalized", "run.joined", front...)
+}
+
 // fakeFilter copies a stream under another name and appends its health.
-func fakeFilter(name, in, out string) {
+func fakeFilter(name, in, out string, front ...[]byte) {
 	r, err := stream.NewReader(os.Stdin, "stdin", in)
 	if err != nil {
 		die(3, "%s: error: %v", name, err)
@@ -33,6 +77,9 @@ func fakeFilter(name, in, out string) {
 	w, err := stream.NewWriter(os.Stdout, stream.Header{Stream: out, RunID: r.Header().RunID, Tool: name})
 	if err != nil {
 		die(5, "%s: error: %v", name, err)
+	}
+	for _, line := range front {
+		w.WriteRaw(line)
 	}
 	for {
 		rec, err := r.Next()
@@ -44,7 +91,9 @@ func fakeFilter(name, in, out string) {
 		}
 		w.WriteRaw(rec.Bytes)
 	}
-	w.Write(fakeHealth(r.Header().RunID, name))
+	health := fakeHealth(r.Header().RunID, name)
+	health.Notes = os.Args[1:]
+	w.Write(health)
 	if err := w.Seal(r.Trailer().Status); err != nil {
 		die(5, "%s: error: %v", name, err)
 	}

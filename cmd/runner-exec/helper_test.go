@@ -45,10 +45,11 @@ func TestMain(m *testing.M) {
 var roles = map[string]func(){
 	"runner-exec":      func() { tool.Main(app()) },
 	"runner-capture":   fakeCapture,
-	"runner-normalize": func() { fakeFilter("runner-normalize", "kernel.raw", "kernel.normalized") },
-	"runner-correlate": func() { fakeFilter("runner-correlate", "kernel.normalized", "run.joined") },
+	"runner-normalize": fakeNormalize,
+	"runner-correlate": fakeCorrelate,
 	"runner-pack":      fakePack,
 	"probe":            probe,
+	keeperName:         keeper,
 }
 
 func install(dir string) error {

@@ -25,7 +25,10 @@ import (
 	"runner/cmd/internal/tool"
 )
 
-func main() { tool.Main(app()) }
+func main() {
+	keeper()
+	tool.Main(app())
+}
 
 func app() tool.App {
 	return tool.App{Name: "runner-exec", Usage: usage, Flags: []cli.Flag{
@@ -33,7 +36,10 @@ func app() tool.App {
 		&cli.StringFlag{Name: "archive"},
 		&cli.StringFlag{Name: "stream"},
 		&cli.StringFlag{Name: "keep"},
+		&cli.StringFlag{Name: "policy"},
+		&cli.StringFlag{Name: "policy-log"},
 		&cli.StringFlag{Name: "agent-shim", Value: "none"},
+		&cli.StringFlag{Name: "sdk-log"},
 		&cli.BoolFlag{Name: "no-kernel"},
 		&cli.BoolFlag{Name: "canonical-pids"},
 		&cli.StringFlag{Name: "drop"},

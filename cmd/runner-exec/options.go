@@ -25,16 +25,16 @@ The command's streams, environment and exit status are passed through.
 Flags:
   --archive FILE      where to write (default assay-runner-spike-RUN_ID.tar.gz)
   --stream FILE       the raw stream instead; - is stdout, the command's goes to stderr
-  --keep DIR          leave every intermediate stream in DIR
+  --keep DIR, --policy-log FILE, --sdk-log FILE   leave all streams, or one log
+  --policy FILE       collect the policy log, enforce the file's network rules
+  --agent-shim openai-agents   collect the SDK log; none (default) has no SDK layer
   --run-id ID         name of the run, of A-Z a-z 0-9 _ - (default random)
   --no-kernel         no capture: an archive that says kernel_layer=absent
-  --canonical-pids    number processes by their place in the fork tree
-  --drop EXPR         drop kernel lines for which the jq program says true
+  --canonical-pids, --drop EXPR   as runner-normalize
   --timeout D         send TERM after D, and kill after --grace more
   --grace D           wait so long for survivors, then kill them (default 10s)
   --ring-size N, --spool-size N, --redundant auto|on|off   as runner-capture
   --cgroup-parent DIR make the cgroup below DIR, not below our own
-  --agent-shim none   no shim is set up
   -v                  say what is done; -h, --help and --version likewise
 
 Exit codes: the command's own; 128+N killed by signal N; 127 not found; 126
@@ -50,11 +50,18 @@ const defaultGrace = 10 * time.Second
 // Options is one call of runner-exec.
 type Options struct {
 	RunID         string
+	Named         bool   // the run's name was given
 	Archive       string // file to write unless Stream is set
 	Stream        string // "", "-" or a file for the raw stream
 	Keep          string // directory for the intermediate streams, or ""
 	AgentShim     string
-	Kernel        bool // start runner-capture
+	Policy        string                // policy file, or ""
+	Network       *schemas.NetworkRules // what of it the kernel is to enforce, or nil
+	PolicyLog     string                // file for the collected policy log, or ""
+	SDKLog        string                // file for the collected SDK log, or ""
+	CollectPolicy bool                  // the command is given a policy log
+	CollectSDK    bool                  // the command is given an SDK log
+	Kernel        bool                  // start runner-capture
 	CanonicalPids bool
 	Drop          string        // gojq program for runner-normalize, or ""
 	RingSize      uint64        // bytes
@@ -75,7 +82,8 @@ func options(env *tool.Env) (Options, error) {
 		CanonicalPids: f.Bool("canonical-pids"), Drop: f.String("drop"),
 		Timeout: f.Duration("timeout"), Grace: f.Duration("grace"),
 		Redundant: f.String("redundant"), CgroupParent: f.String("cgroup-parent"),
-		Command: env.Args,
+		Policy: f.String("policy"), PolicyLog: f.String("policy-log"), SDKLog: f.String("sdk-log"),
+		Named: f.IsSet("run-id"), Command: env.Args,
 	}
 	var err error
 	if o.RingSize, err = parseSize("ring-size", f.String("ring-size")); err != nil {
@@ -92,12 +100,15 @@ func options(env *tool.Env) (Options, error) {
 			return o, tool.Usagef("--spool-size 0: want at least one byte")
 		}
 	}
-	for _, name := range []string{"run-id", "archive", "stream", "keep", "cgroup-parent"} {
+	for _, name := range []string{"run-id", "archive", "stream", "keep", "cgroup-parent", "policy", "policy-log", "sdk-log"} {
 		if f.IsSet(name) && f.String(name) == "" {
 			return o, tool.Usagef("--%s is empty", name)
 		}
 	}
 	if err := o.check(); err != nil {
+		return o, err
+	}
+	if err := o.layers(); err != nil {
 		return o, err
 	}
 	if o.RunID == "" {
@@ -113,8 +124,8 @@ func (o *Options) check() error {
 	switch {
 	case o.RunID != "" && !schemas.ValidRunID(o.RunID):
 		return tool.Usagef("--run-id %q: want 1 to 128 of A-Z a-z 0-9 _ -", o.RunID)
-	case o.AgentShim != "none":
-		return tool.Usagef("--agent-shim %q: only none is supported", o.AgentShim)
+	case o.AgentShim != "none" && o.AgentShim != "openai-agents":
+		return tool.Usagef("--agent-shim %q: want openai-agents or none", o.AgentShim)
 	case o.Redundant != "auto" && o.Redundant != "on" && o.Redundant != "off":
 		return tool.Usagef("--redundant %q: want auto, on or off", o.Redundant)
 	case o.Timeout < 0 || o.Grace < 0:
@@ -157,7 +168,7 @@ func (o *Options) commandText() []string {
 
 func (o *Options) runStarted() schemas.RunStarted {
 	return schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: o.RunID, Seq: 0, Type: "run_started",
-		AgentShim: o.AgentShim, Command: o.commandText(), EnvKeys: []string{}}
+		AgentShim: o.AgentShim, Command: o.commandText(), EnvKeys: o.envKeys()}
 }
 
 // newRunID is a name that no other run has: 128 random bits.

@@ -17,6 +17,7 @@ var keepNames = [...]string{"1-raw.ndjson", "2-kernel.ndjson", "3-joined.ndjson"
 type outputs struct {
 	stream  *tool.AtomicFile                 // --stream FILE
 	keep    [len(keepNames)]*tool.AtomicFile // --keep DIR
+	logs    map[string][]*tool.AtomicFile    // kind → --policy-log or --sdk-log, and --keep
 	keepDir string
 	madeDir bool
 	archive string      // runner-pack's file, "" once it is to stay
@@ -35,6 +36,14 @@ func openOutputs(o Options) (*outputs, error) {
 }
 
 func (out *outputs) open(o Options) (err error) {
+	out.logs = map[string][]*tool.AtomicFile{}
+	for kind, path := range map[string]string{policyKind.name: o.PolicyLog, sdkKind.name: o.SDKLog} {
+		if path != "" {
+			if err := out.openLog(kind, path); err != nil {
+				return err
+			}
+		}
+	}
 	switch o.Stream {
 	case "-":
 		return nil
@@ -66,21 +75,45 @@ func (out *outputs) open(o Options) (err error) {
 			return fmt.Errorf("creating a stream file: %w", err)
 		}
 	}
+	for _, k := range o.kinds() {
+		if err := out.openLog(k.name, filepath.Join(o.Keep, k.name+".log.ndjson")); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+func (out *outputs) openLog(kind, path string) error {
+	f, err := tool.CreateAtomic(path)
+	if err != nil {
+		return fmt.Errorf("creating the file of the %s log: %w", kind, err)
+	}
+	out.logs[kind] = append(out.logs[kind], f)
+	return nil
+}
+
+// all are the files beside the archive.
+func (out *outputs) all() (files []*tool.AtomicFile) {
+	for _, k := range []logKind{policyKind, sdkKind} {
+		files = append(files, out.logs[k.name]...)
+	}
+	for _, f := range out.keep {
+		if f != nil {
+			files = append(files, f)
+		}
+	}
+	if out.stream != nil {
+		files = append(files, out.stream)
+	}
+	return files
 }
 
 // commit gives the files their names. Called once every stage has succeeded.
 func (out *outputs) commit() error {
 	out.archive = ""
-	if out.stream != nil {
-		return out.stream.Commit()
-	}
-	for _, f := range out.keep {
-		if f == nil {
-			continue
-		}
+	for _, f := range out.all() {
 		if err := f.Commit(); err != nil {
-			return fmt.Errorf("the archive is whole, but --keep is not: %w", err)
+			return fmt.Errorf("the record is whole, but one of its files is not: %w", err)
 		}
 	}
 	out.madeDir = false
@@ -97,13 +130,8 @@ func (out *outputs) discard() {
 			os.Remove(out.archive)
 		}
 	}
-	if out.stream != nil {
-		out.stream.Abort()
-	}
-	for _, f := range out.keep {
-		if f != nil {
-			f.Abort()
-		}
+	for _, f := range out.all() {
+		f.Abort()
 	}
 	if out.madeDir {
 		os.Remove(out.keepDir) // refuses if something is in it

@@ -26,7 +26,7 @@ func (c *controlLines) open() error { return nil }
 
 func (c *controlLines) started(o Options) error {
 	return c.send(schemas.Control{Schema: schemas.SchemaControl, Op: "started", Command: o.commandText(),
-		AgentShim: o.AgentShim, EnvKeys: []string{}, InheritedFDs: inheritedFDs()})
+		AgentShim: o.AgentShim, EnvKeys: o.envKeys(), InheritedFDs: inheritedFDs()})
 }
 
 func (c *controlLines) finished(e ending) error {

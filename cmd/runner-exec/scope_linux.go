@@ -103,6 +103,15 @@ func (s *scope) kill(limit time.Duration) error {
 	return nil
 }
 
+// empty returns when no process is left in the scope and below. Without a scope there
+// is none: runner-capture removes it once it is empty.
+func (s *scope) empty() error {
+	if err := cgroup.Wait(context.Background(), s.at, false); err != nil && s.exists() {
+		return fmt.Errorf("waiting for the end of the cgroup %s: %w", s.path, err)
+	}
+	return nil
+}
+
 // taken says that runner-capture has made the cgroup: it is this run's to kill.
 func (s *scope) taken() { s.ours = true }
 

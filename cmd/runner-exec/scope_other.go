@@ -18,3 +18,6 @@ func (s *scope) remove(time.Duration) error { return errors.ErrUnsupported }
 func (s *scope) taken()                     {}
 func (s *scope) close()                     {}
 func widen(*os.File)                        {}
+func widenFD(uintptr)                       {}
+
+func (s *scope) empty() error { return errors.ErrUnsupported }

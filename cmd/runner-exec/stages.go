@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"runner/cmd/internal/tool"
+	"runner/schemas"
 )
 
 // stage is one process of the pipeline.
@@ -55,7 +56,11 @@ func captureArgs(o Options, cgroup string) []string {
 	if o.SpoolSize != 0 {
 		args = append(args, "--spool-size", strconv.FormatUint(o.SpoolSize, 10))
 	}
-	return append(args, "--redundant", o.Redundant, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
+	args = append(args, "--redundant", o.Redundant, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
+	if o.Network != nil {
+		args = append(args, "--network-rules", "/dev/fd/4")
+	}
+	return args
 }
 
 func stageArgs(o Options, name string) []string {
@@ -68,6 +73,13 @@ func stageArgs(o Options, name string) []string {
 		if o.Drop != "" {
 			args = append(args, "--drop", o.Drop)
 		}
+		if o.CollectPolicy {
+			args = append(args, "--windows")
+		}
+	case "runner-correlate":
+		for i, k := range o.kinds() {
+			args = append(args, "--"+k.name, fmt.Sprintf("/dev/fd/%d", 3+i))
+		}
 	case "runner-pack":
 		args = append(args, "-o", o.Archive)
 	}
@@ -76,7 +88,7 @@ func stageArgs(o Options, name string) []string {
 
 // startPipeline starts every stage at once. On an error the pipeline is
 // returned as far as it got, to be torn down.
-func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, env *tool.Env) (*pipeline, error) {
+func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, l *logs, env *tool.Env) (*pipeline, error) {
 	p := &pipeline{ended: make(chan *stage, 8), ready: make(chan error, 1)}
 	var mine []*os.File // ends that only the stages may hold
 	defer func() {
@@ -107,7 +119,7 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 		if env.Flag.Bool("v") {
 			args = append(args, "-v")
 		}
-		if err := p.startCapture(tools["runner-capture"], args, first, env); err != nil {
+		if err := p.startCapture(tools["runner-capture"], args, o.Network, first, env); err != nil {
 			return p, err
 		}
 	} else {
@@ -115,12 +127,20 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 		p.rec = rec
 		p.ready <- nil
 	}
+	logEnds, err := l.route(out, o.Stream == "")
+	mine = append(mine, logEnds...)
+	if err != nil {
+		return p, err
+	}
 	if o.Stream != "" {
 		return p, p.rec.open()
 	}
 	for i, name := range []string{"runner-normalize", "runner-correlate", "runner-pack"} {
 		cmd := exec.Command(tools[name], stageArgs(o, name)...)
 		cmd.Stdin = input
+		if name == "runner-correlate" {
+			cmd.ExtraFiles = logEnds
+		}
 		if name != "runner-pack" {
 			w, next, err := p.link(out.keep[i+1])
 			if err != nil {
@@ -136,7 +156,7 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 	return p, p.rec.open()
 }
 
-func (p *pipeline) startCapture(path string, args []string, out *os.File, env *tool.Env) error {
+func (p *pipeline) startCapture(path string, args []string, rules *schemas.NetworkRules, out *os.File, env *tool.Env) error {
 	controlR, controlW, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("making the control pipe: %w", err)
@@ -151,6 +171,14 @@ func (p *pipeline) startCapture(path string, args []string, out *os.File, env *t
 	cmd := exec.Command(path, args...)
 	cmd.Stdin, cmd.Stdout = controlR, out
 	cmd.ExtraFiles = []*os.File{readyW}
+	if rules != nil {
+		f, err := rulesFile(rules)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+	}
 	if err := p.start("runner-capture", cmd, stderrOf(env)); err != nil {
 		readyR.Close()
 		return err
@@ -166,6 +194,28 @@ func (p *pipeline) startCapture(path string, args []string, out *os.File, env *t
 		p.ready <- err
 	}()
 	return nil
+}
+
+// rulesFile is a nameless file with the rules: what was read once is enforced,
+// whatever becomes of the policy file.
+func rulesFile(rules *schemas.NetworkRules) (*os.File, error) {
+	line, err := schemas.Marshal(rules)
+	if err != nil {
+		return nil, err
+	}
+	f, err := tool.Spool()
+	if err != nil {
+		return nil, fmt.Errorf("making a file for the network rules: %w", err)
+	}
+	_, err = f.Write(append(line, '\n'))
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("writing the network rules: %w", err)
+	}
+	return f, nil
 }
 
 // start starts one stage in a process group of its own: a ^C at the terminal is

@@ -20,6 +20,7 @@ type supervisor struct {
 	out     *outputs
 	signals *signals
 	scope   *scope // nil without a kernel layer
+	logs    *logs  // nil if the command is given none
 	pipe    *pipeline
 	cmd     *os.Process
 	cmdEnd  chan ending
@@ -44,7 +45,9 @@ func (s *supervisor) run() error {
 	if err := s.watchCommand(); err != nil {
 		return s.giveUp(err)
 	}
+	s.logs.mark()
 	s.env.Infof("command %s", s.end.text)
+	s.finishLogs()
 	if err := s.pipe.rec.finished(*s.end); err != nil {
 		return s.giveUp(err)
 	}
@@ -112,7 +115,8 @@ func (s *supervisor) startCommand() error {
 		stdout = stderrOf(s.env) // ours carries the stream
 	}
 	files := []*os.File{stdinOf(s.env), stdout, stderrOf(s.env)}
-	p, err := startCommand(s.program, s.opt.Command, files, s.scope)
+	env := s.logs.environment(environment())
+	p, err := startCommand(s.program, s.opt.Command, env, files, s.scope)
 	if err != nil {
 		return startError(s.program, err)
 	}
@@ -143,6 +147,9 @@ func (s *supervisor) watchCommand() error {
 			s.pipe.note(st)
 			st.early = true
 			return errStage
+		case err := <-s.logs.brokenLog():
+			s.pipe.fail(err)
+			return err
 		case sig := <-s.signals.c:
 			if !fromTerminal(sig) {
 				s.cmd.Signal(sig)
@@ -170,11 +177,30 @@ func (s *supervisor) killAll() {
 	}
 }
 
+// finishLogs completes what was collected, while the stages finish the record.
+func (s *supervisor) finishLogs() {
+	var empty func() error
+	if s.scope != nil {
+		empty = s.scope.empty // then no process of the run is left that could write
+	}
+	s.logs.finish(s.pipe, empty, s.opt.Grace)
+}
+
+// clearLogs removes what the logs were collected through.
+func (s *supervisor) clearLogs() {
+	if err := s.logs.close(); err != nil {
+		s.env.Warnf("%v", err)
+	}
+}
+
 // drain waits for the stages to finish the record.
 func (s *supervisor) drain() error {
 	asked := 0
-	for s.pipe.running() > 0 {
+	written := s.logs.written()
+	for s.pipe.running() > 0 || written != nil {
 		select {
+		case <-written:
+			written = nil
 		case st := <-s.pipe.ended:
 			s.pipe.note(st)
 			if st.end.status() != 0 {
@@ -189,6 +215,7 @@ func (s *supervisor) drain() error {
 				s.env.Sayf("%v: the command has ended, the record is being finished; again to kill what it left running", sig)
 			case 2:
 				s.killAll()
+				s.logs.hurry()
 			default:
 				return tool.Failf(tool.ExitOwn, "%v: gave up the record, nothing was written", sig)
 			}
@@ -201,6 +228,7 @@ func (s *supervisor) drain() error {
 // no file. The result says what happened, once.
 func (s *supervisor) giveUp(cause error) error {
 	s.killAll()
+	s.logs.abandon()
 	if s.pipe != nil {
 		s.pipe.stop(patience / 2)
 	}

@@ -10,6 +10,8 @@ import (
 // the stages change places less often. A refusal costs only speed.
 func widen(f *os.File) {
 	if c, err := f.SyscallConn(); err == nil {
-		c.Control(func(fd uintptr) { unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20) })
+		c.Control(widenFD)
 	}
 }
+
+func widenFD(fd uintptr) { unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20) }

@@ -1,0 +1,325 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"runner/cmd/internal/tool"
+	"runner/schemas"
+	"runner/schemas/stream"
+)
+
+// Variables that tell the command where to report. One that is not in use is taken
+// out of the command's environment: what it says would be about another run.
+const (
+	envPolicyLog = "ASSAY_RUNNER_POLICY_DECISION_LOG"
+	envSDKLog    = "ASSAY_RUNNER_SDK_EVENT_LOG"
+	envSDKSchema = "ASSAY_RUNNER_SDK_EVENT_SCHEMA"
+	envRunID     = "ASSAY_RUNNER_RUN_ID"
+)
+
+var reportKeys = []string{envPolicyLog, envRunID, envSDKLog, envSDKSchema}
+
+// logKind is one of the two logs that a command can be given.
+type logKind struct {
+	name   string // policy, sdk: also the flag of runner-correlate
+	stream string
+	env    string
+}
+
+var (
+	policyKind = logKind{"policy", schemas.StreamPolicyLog, envPolicyLog}
+	sdkKind    = logKind{"sdk", schemas.StreamSDKLog, envSDKLog}
+)
+
+// kinds are the logs that o asks for.
+func (o *Options) kinds() (k []logKind) {
+	if o.CollectPolicy {
+		k = append(k, policyKind)
+	}
+	if o.CollectSDK {
+		k = append(k, sdkKind)
+	}
+	return k
+}
+
+// envKeys are the names that the command is given, sorted.
+func (o *Options) envKeys() []string {
+	keys := []string{}
+	for _, k := range o.kinds() {
+		keys = append(keys, k.env)
+	}
+	if o.CollectSDK {
+		keys = append(keys, envSDKSchema)
+	}
+	if len(keys) > 0 {
+		keys = append(keys, envRunID)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// collected is one log of the run.
+type collected struct {
+	logKind
+	path string
+	collector
+	sinks []io.Writer // where the stream goes
+	pipe  *os.File    // the one of them that leads to runner-correlate, or nil
+}
+
+// collector is the platform's part: it reads the log while the command runs.
+type collector interface {
+	// mark says that the command has ended.
+	mark()
+	// finish returns when the log is complete: once over is closed, or, if silent is
+	// set, as soon as nobody has the log open. It returns what was found out.
+	finish(over <-chan struct{}, silent bool) (*lineLog, logFacts, error)
+	// close ends everything at once.
+	close()
+}
+
+// logFacts is what is known of a log beside its lines.
+type logFacts struct {
+	afterEnd uint64 // bytes that came after the command's end
+	replaced bool
+	writers  string // at the command's end: none, open, unknown
+}
+
+// logs are all collected logs of a run.
+type logs struct {
+	opt    Options
+	all    []*collected
+	dir    *logDir
+	broken chan error    // a log that cannot be kept ends the run
+	over   chan struct{} // closed when nobody can write any more, or nothing is waited for
+	cut    func()        // closes over
+	once   sync.Once
+	done   chan struct{} // closed when all streams are written or given up
+	left   bool          // given up
+	mu     sync.Mutex
+}
+
+// newLogs makes the logs that o asks for; nil if there are none.
+func newLogs(o Options) (*logs, error) {
+	kinds := o.kinds()
+	if len(kinds) == 0 {
+		return nil, nil
+	}
+	l := &logs{opt: o, broken: make(chan error, 2*len(kinds)), over: make(chan struct{}), done: make(chan struct{})}
+	l.cut = sync.OnceFunc(func() { close(l.over) })
+	var err error
+	if l.dir, err = makeLogDir(o, kinds); err != nil {
+		return nil, err
+	}
+	for _, k := range kinds {
+		path, in, err := l.dir.collect(k, l.broken)
+		if err != nil {
+			l.close()
+			return nil, fmt.Errorf("collecting the %s log: %w", k.name, err)
+		}
+		l.all = append(l.all, &collected{logKind: k, path: path, collector: in})
+	}
+	return l, nil
+}
+
+// route decides where the logs' streams go: to the files of out and, with joined, to
+// runner-correlate. The result are the ends to read from, in the order of the logs.
+func (l *logs) route(out *outputs, joined bool) (ends []*os.File, err error) {
+	if l == nil {
+		return nil, nil
+	}
+	for _, c := range l.all {
+		for _, f := range out.logs[c.name] {
+			c.sinks = append(c.sinks, f)
+		}
+		if !joined {
+			continue
+		}
+		r, w, err := os.Pipe()
+		if err != nil {
+			return ends, fmt.Errorf("making a pipe: %w", err)
+		}
+		widen(w)
+		ends, c.pipe = append(ends, r), w
+		c.sinks = append(c.sinks, w)
+	}
+	return ends, nil
+}
+
+// environment is env with what the command has to know. env may have a name twice,
+// or entries that are no assignments; they stay.
+func (l *logs) environment(env []string) []string {
+	out := make([]string, 0, len(env)+4)
+	for _, e := range env {
+		if name, _, _ := strings.Cut(e, "="); !slices.Contains(reportKeys, name) {
+			out = append(out, e)
+		}
+	}
+	if l == nil {
+		return out
+	}
+	for _, c := range l.all {
+		out = append(out, c.env+"="+c.path)
+	}
+	if l.opt.CollectSDK {
+		out = append(out, envSDKSchema+"="+schemas.SchemaSDKEvent)
+	}
+	return append(out, envRunID+"="+l.opt.RunID)
+}
+
+// brokenLog reports a log that cannot be kept any more.
+func (l *logs) brokenLog() <-chan error {
+	if l == nil {
+		return nil
+	}
+	return l.broken
+}
+
+// mark says that the command has ended.
+func (l *logs) mark() {
+	if l == nil {
+		return
+	}
+	for _, c := range l.all {
+		c.mark()
+	}
+}
+
+// finish completes all logs and writes their streams, in the background: the
+// pipeline reads them while it finishes its part. With empty, the run is over when
+// that returns; without, when nobody has a log open or after grace.
+func (l *logs) finish(p *pipeline, empty func() error, grace time.Duration) {
+	if l == nil {
+		return
+	}
+	if empty != nil {
+		go func() {
+			if err := empty(); err != nil {
+				p.fail(err)
+				l.abandon()
+			}
+			l.cut()
+		}()
+	} else {
+		time.AfterFunc(grace, l.cut)
+	}
+	var all sync.WaitGroup
+	for _, c := range l.all {
+		all.Go(func() {
+			defer c.hangUp()
+			in, facts, err := c.finish(l.over, empty == nil)
+			if l.given() {
+				return
+			}
+			if err == nil {
+				err = c.write(l.opt.RunID, in, facts)
+			}
+			if err != nil && !l.given() && !errors.Is(err, syscall.EPIPE) { // else runner-correlate says why
+				p.fail(fmt.Errorf("the %s log: %w", c.name, err))
+			}
+		})
+	}
+	go func() {
+		all.Wait()
+		close(l.done)
+	}()
+}
+
+// written is closed when all logs are written.
+func (l *logs) written() <-chan struct{} {
+	if l == nil {
+		return nil
+	}
+	return l.done
+}
+
+// hurry ends the waiting for writers.
+func (l *logs) hurry() {
+	if l != nil {
+		l.cut()
+	}
+}
+
+// abandon says that there will be no record. runner-correlate sees the end of an
+// input without a seal.
+func (l *logs) abandon() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	l.left = true
+	l.mu.Unlock()
+	l.cut()
+	for _, c := range l.all {
+		c.hangUp()
+	}
+}
+
+func (l *logs) given() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.left
+}
+
+// close leaves nothing of the logs behind, or says what.
+func (l *logs) close() (err error) {
+	if l == nil {
+		return nil
+	}
+	l.once.Do(func() {
+		for _, c := range l.all {
+			c.hangUp()
+			c.collector.close()
+		}
+		err = l.dir.remove()
+	})
+	return err
+}
+
+func (c *collected) hangUp() {
+	if c.pipe != nil {
+		c.pipe.Close()
+	}
+}
+
+// write writes the collected stream to all its sinks.
+func (c *collected) write(runID string, in *lineLog, f logFacts) error {
+	w, err := stream.NewWriter(io.MultiWriter(c.sinks...), stream.Header{
+		Stream: c.stream, RunID: runID, Tool: "runner-exec", Version: tool.Version()})
+	if err != nil {
+		return err
+	}
+	n, err := in.records(w, runID)
+	if err != nil {
+		return err
+	}
+	if err := w.Write(logHealth(runID, n, in, f)); err != nil {
+		return err
+	}
+	status := schemas.StatusComplete
+	if in.stopped != "" || f.replaced {
+		status = schemas.StatusPartial // lines of the run are not in it
+	}
+	return w.Seal(status)
+}
+
+func logHealth(runID string, lines uint64, in *lineLog, f logFacts) schemas.StageHealth {
+	yes := map[bool]string{true: "yes", false: "no"}
+	return schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: runID, Stage: "runner-exec",
+		In: lines, Out: lines, Filtered: map[string]uint64{}, Notes: []string{},
+		Counters: map[string]uint64{
+			"after_end_bytes": f.afterEnd, "bytes": in.total, "dropped_bytes": in.total - in.kept(), "lines": lines,
+		},
+		Facts: map[string]string{
+			"replaced": yes[f.replaced], "stopped": in.stopped, "unterminated": yes[in.partial > 0],
+			"writers_at_end": f.writers,
+		}}
+}

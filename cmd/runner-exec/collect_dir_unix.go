@@ -1,0 +1,256 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"runner/cmd/internal/tool"
+)
+
+// keeperName is the name under which runner-exec starts itself once more to keep the
+// directory of the logs. A FIFO without a reader blocks who opens it, so a killed
+// runner-exec must not leave one behind. Only a kill of both leaves the directory.
+const keeperName = "runner-exec-logs"
+
+// logDir is the directory that holds the FIFOs while the run goes on.
+//
+// Its name is that of the run, so that a run of the same name leaves the same record.
+// Nobody else can enter it, unless we are root: a command that gives its privileges
+// away has to reach its logs from any user. Then the FIFOs take bytes from all who
+// know their names, which cannot be listed, and are not to be guessed when the run's
+// name is not. They are for writing alone: who reads would take lines away.
+type logDir struct {
+	path   string
+	names  map[string]string // kind → file
+	root   *os.Root
+	watch  *watch
+	keeper *exec.Cmd
+	hold   *os.File // the keeper clears up at its end
+}
+
+func shared() bool { return os.Geteuid() == 0 }
+
+func (d *logDir) fifoMode() uint32 {
+	if shared() {
+		return 0o222
+	}
+	return 0o200
+}
+
+func makeLogDir(o Options, kinds []logKind) (_ *logDir, err error) {
+	temp, err := filepath.Abs(os.TempDir())
+	if err != nil {
+		return nil, err
+	}
+	d := &logDir{path: filepath.Join(temp, "runner-"+o.RunID), names: map[string]string{}}
+	order := d.path + "\x00"
+	secret := ""
+	if shared() && !o.Named {
+		secret = "-" + rand.Text()
+	}
+	for _, k := range kinds {
+		d.names[k.name] = k.name + secret + ".ndjson"
+		order += d.names[k.name] + "\x00"
+	}
+	if _, err := os.Lstat(d.path); err == nil {
+		return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("%s is there already; the run's logs are to be in it", d.path),
+			"give another --run-id; if no run of that name is going on: rm -r "+d.path)
+	}
+	if err := d.startKeeper(order + "\x00"); err != nil {
+		return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("making the directory of the run's logs: %w", err),
+			"name a directory for temporary files on a local file system: TMPDIR=DIR")
+	}
+	defer func() {
+		if err != nil {
+			d.remove()
+		}
+	}()
+	if d.root, err = os.OpenRoot(d.path); err != nil {
+		return nil, err
+	}
+	if d.watch, err = newWatch(d.path); err != nil {
+		return nil, fmt.Errorf("watching %s: %w", d.path, err)
+	}
+	if shared() {
+		if err = os.Chmod(d.path, 0o711); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// startKeeper returns when the keeper has made the directory and the FIFOs. It is told
+// their names through its standard input: everybody can read arguments.
+func (d *logDir) startKeeper(order string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	in, hold, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	answer, out, err := os.Pipe()
+	if err != nil {
+		hold.Close()
+		return err
+	}
+	defer answer.Close()
+	c := exec.Command(self)
+	c.Args, c.Stdin, c.Stdout, c.Dir = []string{keeperName}, in, out, "/"
+	background(c)
+	err = c.Start()
+	out.Close()
+	if err != nil {
+		hold.Close()
+		return err
+	}
+	d.keeper, d.hold = c, hold
+	io.WriteString(hold, order) // if it cannot be told, it does not answer
+	answer.SetReadDeadline(time.Now().Add(patientRemoval))
+	said, err := io.ReadAll(io.LimitReader(answer, 4<<10))
+	if string(said) == "ok\n" && err == nil {
+		return nil
+	}
+	d.dismiss()
+	if text := strings.TrimSpace(string(said)); text != "" {
+		return errors.New(text)
+	}
+	return fmt.Errorf("the process that makes it did not answer: %v", err)
+}
+
+// dismiss lets the keeper clear up and waits for it.
+func (d *logDir) dismiss() {
+	d.hold.Close()
+	late := time.AfterFunc(patientRemoval, func() { d.keeper.Process.Kill() })
+	d.keeper.Wait()
+	late.Stop()
+}
+
+func (d *logDir) file(name string) string { return filepath.Join(d.path, name) }
+
+func (d *logDir) touched(name string) bool { return d.watch.touched(name) }
+
+func (d *logDir) collect(k logKind, broken chan<- error) (string, collector, error) {
+	name := d.names[k.name]
+	f, err := collect(d, name, broken)
+	if err != nil {
+		return "", nil, err
+	}
+	return f.path, f, nil
+}
+
+// remove removes the directory. The keeper does it; should it have been killed, we do.
+func (d *logDir) remove() error {
+	d.dismiss()
+	d.watch.close()
+	if d.root == nil {
+		return nil
+	}
+	defer d.root.Close()
+	return clearDir(d.path, d.root)
+}
+
+// clearDir removes what is in the directory root and then the directory, if it still
+// has its name. It does not go down: what the command put below could be a mount.
+func clearDir(path string, root *os.Root) error {
+	dir, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	names, err := dir.Readdirnames(-1)
+	dir.Close()
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, name := range names {
+		root.Remove(name)
+	}
+	mine, err := root.Stat(".")
+	if err != nil {
+		return err
+	}
+	now, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !os.SameFile(mine, now) {
+		err = errors.New("the command has put something else there")
+	}
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err != nil {
+		return fmt.Errorf("%s, where the run's logs were, is left behind: %w", path, err)
+	}
+	return nil
+}
+
+// keepLogs is the keeper: it makes the directory with the FIFOs that in names, and
+// removes it when in ends, which is when runner-exec ends, in whatever way.
+func keepLogs(in *bufio.Reader) error {
+	var order []string
+	for {
+		s, err := in.ReadString(0)
+		if err != nil {
+			return err
+		}
+		if s == "\x00" {
+			break
+		}
+		order = append(order, strings.TrimSuffix(s, "\x00"))
+	}
+	dir, names := order[0], order[1:]
+	// A signal for the terminal's or the user's processes is runner-exec's to handle.
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGPIPE)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		os.Remove(dir)
+		return err
+	}
+	defer clearDir(dir, root)
+	if err := os.Chmod(dir, 0o700); err != nil { // whatever the umask
+		return err
+	}
+	for _, name := range names {
+		if err := unix.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			return fmt.Errorf("making the FIFO %s: %w", filepath.Join(dir, name), err)
+		}
+		if err := root.Chmod(name, 0o600); err != nil {
+			return err
+		}
+	}
+	fmt.Println("ok")
+	os.Stdout.Close()
+	io.Copy(io.Discard, in)
+	return nil
+}
+
+// keeper acts as the keeper if the process was started as one.
+func keeper() {
+	if os.Args[0] == keeperName {
+		if err := keepLogs(bufio.NewReader(os.Stdin)); err != nil {
+			fmt.Println(err)
+			os.Exit(tool.ExitOwn)
+		}
+		os.Exit(0)
+	}
+}

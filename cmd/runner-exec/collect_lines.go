@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	"runner/cmd/internal/tool"
+	"runner/schemas"
+	"runner/schemas/stream"
+)
+
+// Bounds of one collected log. They stand in the specification, not in a flag: what
+// a log may hold must not depend on who collected it.
+const (
+	maxLogLine  = 64 << 10 // without LF
+	maxLogBytes = 32 << 20 // of kept lines, with LF
+	maxLogLines = 262_144
+)
+
+// lineLog keeps the lines of one log in a nameless file until the run is over. At
+// the first bound it stops keeping, for good: a hole in the middle would be worse
+// than an end that is known.
+type lineLog struct {
+	file    *os.File
+	w       *bufio.Writer
+	total   uint64 // bytes that arrived
+	whole   int64  // kept bytes that make up whole lines
+	partial int64  // kept bytes behind them
+	lines   uint64 // whole lines
+	stopped string // which bound was met
+	err     error  // the file cannot be written: there will be no log
+}
+
+func newLineLog() (*lineLog, error) {
+	f, err := tool.Spool()
+	if err != nil {
+		return nil, fmt.Errorf("making a file to keep a log in: %w", err)
+	}
+	return &lineLog{file: f, w: bufio.NewWriterSize(f, 64<<10)}, nil
+}
+
+func (l *lineLog) close() { l.file.Close() }
+
+// take books and keeps what arrived. It is the same for every cut into pieces.
+func (l *lineLog) take(b []byte) {
+	l.total += uint64(len(b))
+	for len(b) > 0 && l.stopped == "" {
+		segment, rest := b, []byte(nil)
+		content := len(b)
+		if i := bytes.IndexByte(b, '\n'); i >= 0 {
+			segment, rest, content = b[:i+1], b[i+1:], i
+		}
+		if l.stopped = l.bound(content, len(segment)); l.stopped != "" {
+			l.partial = 0
+			return
+		}
+		if _, err := l.w.Write(segment); err != nil && l.err == nil {
+			l.err = fmt.Errorf("keeping a log: %w", err)
+		}
+		l.partial += int64(len(segment))
+		if content < len(segment) {
+			l.whole, l.partial = l.whole+l.partial, 0
+			l.lines++
+		}
+		b = rest
+	}
+}
+
+// bound is the bound that a line meets which goes on with so many bytes, size with
+// its LF, or empty.
+func (l *lineLog) bound(content, size int) string {
+	line := maxLogLine - l.partial
+	all := maxLogBytes - l.whole - l.partial
+	switch {
+	case l.lines == maxLogLines:
+		return "too_many_lines"
+	case int64(content) > line && line <= all:
+		return "line_too_long"
+	case int64(size) > all:
+		return "too_many_bytes"
+	}
+	return ""
+}
+
+func (l *lineLog) kept() uint64 { return uint64(l.whole + l.partial) }
+
+// records writes the kept lines, the last one also if it was not ended, and returns
+// how many there are.
+func (l *lineLog) records(w *stream.Writer, runID string) (uint64, error) {
+	if l.err == nil {
+		l.err = l.w.Flush()
+	}
+	if l.err != nil {
+		return 0, l.err
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(l.file, 0, l.whole+l.partial), maxLogLine+1)
+	for n := uint64(0); ; n++ {
+		line, err := r.ReadSlice('\n')
+		if err != nil && err != io.EOF {
+			return n, fmt.Errorf("reading a kept log: %w", err)
+		}
+		if err == io.EOF && len(line) == 0 {
+			return n, nil
+		}
+		text := schemas.AppendText(nil, bytes.TrimSuffix(line, []byte{'\n'}))
+		rec := schemas.LogLine{Schema: schemas.SchemaLogLine, RunID: runID, Seq: n, Line: string(text)}
+		if err := w.Write(rec); err != nil {
+			return n, err
+		}
+	}
+}

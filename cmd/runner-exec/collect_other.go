@@ -1,0 +1,26 @@
+//go:build !unix
+
+package main
+
+import (
+	"errors"
+
+	"runner/cmd/internal/tool"
+)
+
+// logDir would hold FIFOs; there are none here.
+type logDir struct{}
+
+func makeLogDir(Options, []logKind) (*logDir, error) {
+	return nil, tool.Fail(tool.ExitCannot,
+		errors.New("logs of the command are collected through FIFOs, which this system does not have"),
+		"run without --policy, --policy-log and --agent-shim, and give the logs to runner-correlate yourself")
+}
+
+func (d *logDir) collect(logKind, chan<- error) (string, collector, error) {
+	return "", nil, errors.ErrUnsupported
+}
+
+func (d *logDir) remove() error { return nil }
+
+func keeper() {}

@@ -1,0 +1,251 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pipeSize is what the FIFO is made to hold, and the most that is taken for having
+// been in it at one moment.
+const pipeSize = 1 << 20
+
+// fifo collects one log. Only what reads can lose a line, so the FIFO is emptied
+// all the time, whatever is done with what comes out.
+type fifo struct {
+	path   string
+	dir    *logDir
+	name   string
+	id     fileID
+	broken chan<- error
+	wake   [2]*os.File
+	ended  chan struct{} // closed by the reader
+
+	mu      sync.Mutex
+	r, w    int // w: our own write end until the command has ended, so that no writer is no end
+	log     *lineLog
+	silent  bool // stop when nobody has it open
+	stopped bool
+	failed  error
+	marked  bool
+	atEnd   uint64 // bytes that had come by the command's end
+	writers string
+}
+
+// fileID is what a file is, whatever its name.
+type fileID struct{ dev, ino uint64 }
+
+// collect opens the FIFO name and begins to read it.
+func collect(dir *logDir, name string, broken chan<- error) (f *fifo, err error) {
+	f = &fifo{path: dir.file(name), dir: dir, name: name, broken: broken, r: -1, w: -1,
+		ended: make(chan struct{}), writers: "unknown"}
+	defer func() {
+		if err != nil {
+			f.release()
+		}
+	}()
+	if f.wake[0], f.wake[1], err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	if f.log, err = newLineLog(); err != nil {
+		return nil, err
+	}
+	const flags = unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOFOLLOW
+	if f.r, err = unix.Open(f.path, unix.O_RDONLY|flags, 0); err != nil {
+		return nil, fmt.Errorf("opening %s: %w", f.path, err)
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(f.r, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFIFO {
+		err = fmt.Errorf("%s is no FIFO", f.path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.id = fileID{uint64(st.Dev), st.Ino}
+	if f.w, err = unix.Open(f.path, unix.O_WRONLY|flags, 0); err != nil {
+		return nil, fmt.Errorf("opening %s: %w", f.path, err)
+	}
+	widenFD(uintptr(f.r))
+	if err = unix.Fchmod(f.r, dir.fifoMode()); err != nil {
+		return nil, fmt.Errorf("opening %s to the command: %w", f.path, err)
+	}
+	go f.read()
+	return f, nil
+}
+
+// What the reader found.
+const (
+	more   = iota // there may be more
+	quiet         // somebody has it open, and nothing is there
+	nobody        // nobody has it open
+	over
+)
+
+// read empties the FIFO until it is told to stop.
+func (f *fifo) read() {
+	defer close(f.ended)
+	buf := make([]byte, 256<<10)
+	for {
+		f.mu.Lock()
+		state := f.next(buf)
+		if f.stopped || state == nobody && f.silent {
+			state = over
+		}
+		f.mu.Unlock()
+		switch state {
+		case quiet:
+			f.wait(-1, true)
+		case nobody:
+			// The kernel would report this again and again; the next writer's bytes
+			// stay in the FIFO meanwhile.
+			f.wait(10, false)
+		case over:
+			return
+		}
+	}
+}
+
+// next takes what is there. Called with the lock held; it never waits.
+func (f *fifo) next(buf []byte) int {
+	n, err := unix.Read(f.r, buf)
+	switch {
+	case err == unix.EINTR:
+		return more
+	case err == unix.EAGAIN:
+		return quiet
+	case err != nil:
+		f.fail(fmt.Errorf("reading %s: %w", f.path, err))
+		return over
+	case n == 0:
+		return nobody
+	}
+	f.log.take(buf[:n])
+	if f.log.err != nil {
+		f.fail(f.log.err)
+	}
+	return more
+}
+
+// fail ends the run: a log with a hole that nobody knows of is worse than none. The
+// FIFO is emptied all the same until then.
+func (f *fifo) fail(err error) {
+	if f.failed == nil {
+		f.failed = err
+		f.broken <- err
+	}
+}
+
+// wait waits for bytes, if data is set, or for being woken.
+func (f *fifo) wait(ms int, data bool) {
+	fds := make([]unix.PollFd, 0, 2)
+	if c, err := f.wake[0].SyscallConn(); err == nil {
+		c.Control(func(fd uintptr) {
+			fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+			if data {
+				fds = append(fds, unix.PollFd{Fd: int32(f.r), Events: unix.POLLIN})
+			}
+			unix.Poll(fds, ms)
+			if fds[0].Revents != 0 {
+				unix.Read(int(fd), make([]byte, 64))
+			}
+		})
+	}
+}
+
+func (f *fifo) rouse() { f.wake[1].Write([]byte{0}) }
+
+// pending takes what is in the FIFO now, and not what a writer that never stops
+// puts there meanwhile. Called with the lock held.
+func (f *fifo) pending() {
+	buf := make([]byte, 64<<10)
+	for begin := f.log.total; f.log.total-begin < pipeSize; {
+		if f.next(buf) != more {
+			return
+		}
+	}
+}
+
+// mark draws the line between what was written before the command's end and behind
+// it, and looks who has the FIFO open.
+func (f *fifo) mark() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	unix.Close(f.w)
+	f.w = -1
+	fds := []unix.PollFd{{Fd: int32(f.r), Events: unix.POLLIN}}
+	if _, err := unix.Poll(fds, 0); err == nil {
+		f.writers = "open"
+		if fds[0].Revents&unix.POLLHUP != 0 {
+			f.writers = "none"
+		}
+	}
+	f.pending()
+	f.marked, f.atEnd = true, f.log.total
+	f.rouse()
+}
+
+// finish implements collector.
+func (f *fifo) finish(done <-chan struct{}, silent bool) (*lineLog, logFacts, error) {
+	f.mu.Lock()
+	f.silent = silent
+	f.mu.Unlock()
+	f.rouse()
+	select {
+	case <-done:
+	case <-f.ended:
+	}
+	f.stop()
+	facts := logFacts{replaced: f.replaced(), writers: f.writers, afterEnd: f.log.total - f.atEnd}
+	return f.log, facts, f.failed
+}
+
+// stop takes the rest and ends the reader.
+func (f *fifo) stop() {
+	f.mu.Lock()
+	if !f.stopped {
+		f.pending()
+		f.stopped = true
+	}
+	f.mu.Unlock()
+	f.rouse()
+	<-f.ended
+}
+
+// replaced reports whether the path has led to another file, or to none, since the
+// command was started.
+func (f *fifo) replaced() bool {
+	var st unix.Stat_t
+	if err := unix.Lstat(f.path, &st); err != nil || f.id != (fileID{uint64(st.Dev), st.Ino}) {
+		return true
+	}
+	return f.dir.touched(f.name)
+}
+
+func (f *fifo) close() {
+	f.stop()
+	f.release()
+}
+
+func (f *fifo) release() {
+	for _, fd := range []int{f.r, f.w} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+	for _, w := range f.wake {
+		if w != nil {
+			w.Close()
+		}
+	}
+	if f.log != nil {
+		f.log.close()
+	}
+}
+
+// patientRemoval is how long the keeper may take to answer or to clear up.
+const patientRemoval = 5 * time.Second

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/binary"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// watch notices that a name in a directory is given to another file, also when it is
+// given back later. The kernel writes it down (inotify); nobody reads before the end.
+type watch struct {
+	mu   sync.Mutex
+	fd   int
+	all  bool // the directory itself was moved, or more happened than was written down
+	seen map[string]bool
+}
+
+func newWatch(dir string) (*watch, error) {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	const what = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_MOVE_SELF | unix.IN_DELETE_SELF
+	if _, err := unix.InotifyAddWatch(fd, dir, what|unix.IN_ONLYDIR); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return &watch{fd: fd, seen: map[string]bool{}}, nil
+}
+
+// touched reports whether name has not always been what it is.
+func (w *watch) touched(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := unix.Read(w.fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return w.all || w.seen[name]
+		}
+		w.note(buf[:n])
+	}
+}
+
+// note books events: struct inotify_event of inotify(7), each followed by a name
+// that NUL bytes fill up.
+func (w *watch) note(b []byte) {
+	for len(b) >= unix.SizeofInotifyEvent {
+		mask := binary.NativeEndian.Uint32(b[4:])
+		end := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(b[12:]))
+		if mask&(unix.IN_Q_OVERFLOW|unix.IN_MOVE_SELF|unix.IN_DELETE_SELF) != 0 {
+			w.all = true
+		} else {
+			w.seen[strings.TrimRight(string(b[unix.SizeofInotifyEvent:end]), "\x00")] = true
+		}
+		b = b[end:]
+	}
+}
+
+func (w *watch) close() {
+	if w != nil {
+		unix.Close(w.fd)
+	}
+}
