@@ -27,6 +27,7 @@ var Forms = [...]Form{
 	{SchemaBinding, "binding-v0.schema.json", "", true},
 	{SchemaAmbiguity, "ambiguity-v0.schema.json", "", true},
 	{SchemaNetworkRules, "network-rules-v0.schema.json", "", false},
+	{SchemaPolicyFile, "policy-file-v0.schema.json", "", false},
 	{SchemaVerifyReport, "verify-report-v0.schema.json", "", false},
 	{SchemaManifest, "archive-manifest-v0.schema.json", "manifest.json", false},
 	{SchemaSurface, "capability-surface-v0.schema.json", "capability-surface.json", false},
