@@ -1,0 +1,8 @@
+#!/bin/sh
+# The policy proxy between parties that others wrote: the official Go SDK, and from
+# npm the TypeScript SDK and the file server, in both eras of the protocol.
+#   parties.sh [GO-TEST-FLAG…]
+set -eu
+cd "$(dirname "$0")/.."
+[ -n "${BIN:-}" ] || make -s build
+BIN=$(cd "${BIN:-bin}" && pwd) exec go -C testdata/parties test -count=1 "$@" ./...

@@ -1,0 +1,143 @@
+package parties
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	allowAll = "schema: runner.policy.v0\ndefault: allow\n"
+	noSecret = "schema: runner.policy.v0\ndefault: allow\nrules:\n  - id: no-secret\n    deny: sec*\n    reason: not for agents\n"
+)
+
+// saw is what a client sees of its server when nothing is denied.
+func saw(p party) []string {
+	tools := "tools ask echo secret slow"
+	if strings.Contains(p.name, "js-server") {
+		tools = "tools echo secret slow"
+	}
+	return []string{
+		tools, "echo ok é\u2028\"\\\t😀", "secret ok not for agents", "slow ok slow", "progress 2", "cancelled", "after ok still here",
+	}
+}
+
+// TestTransparent: with a policy that allows all, neither side can tell that
+// somebody is between them: what one says is, byte for byte, what the other hears,
+// and what they would have said without a proxy.
+func TestTransparent(t *testing.T) {
+	for _, p := range pairs() {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			with, alone := p.converse(t, allowAll), p.converse(t, "")
+			for _, v := range []conversation{with, alone} {
+				if want := saw(p); !slices.Equal(v.said, want) {
+					t.Errorf("the client saw\n%q, not\n%q", v.said, want)
+				}
+			}
+			for _, way := range []string{".in", ".out"} {
+				client, server := heard(t, filepath.Join(with.dir, "client"+way)), heard(t, filepath.Join(with.dir, "server"+way))
+				if string(client) != string(server) {
+					t.Errorf("%s is not the same on both sides:\n%s\n%s", way, client, server)
+				}
+				// Sorted: a cancellation crosses the next call and the answer.
+				if other := heard(t, filepath.Join(alone.dir, "server"+way)); !slices.Equal(sorted(other), sorted(server)) {
+					t.Errorf("%s is not the same without the proxy:\n%s\n%s", way, server, other)
+				}
+			}
+		})
+	}
+}
+
+func sorted(b []byte) []string { return slices.Sorted(strings.Lines(string(b))) }
+
+// TestDenied: the client does not see the tool, is told why a call is denied, and
+// the server hears nothing of it; everything else passes as it is.
+func TestDenied(t *testing.T) {
+	for _, p := range pairs() {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			v := p.converse(t, noSecret)
+			want := saw(p)
+			want[0] = strings.Replace(want[0], " secret", "", 1)
+			want[2] = "secret error P_DENY_RULE"
+			if !slices.Equal(v.said, want) {
+				t.Errorf("the client saw\n%q, not\n%q", v.said, want)
+			}
+			at := func(name string) []byte { return heard(t, filepath.Join(v.dir, name)) }
+			if left := without(t, at("client.in"), at("server.in")); len(left) != 1 || !strings.Contains(left[0], `"name":"secret"`) {
+				t.Errorf("not forwarded: %q", left)
+			}
+			var list, denial int
+			for _, line := range without(t, at("client.out"), passed(t, at("client.out"), at("server.out"))) {
+				switch {
+				case strings.Contains(line, `"tools":[`):
+					list++
+				case strings.Contains(line, denialKey):
+					denial++
+				default:
+					t.Errorf("the proxy's own: %s", line)
+				}
+			}
+			if list != 1 || denial != 1 {
+				t.Errorf("%d lists and %d denials are the proxy's own", list, denial)
+			}
+			decided(t, at("log"))
+		})
+	}
+}
+
+// passed are the lines of the server that the client heard unchanged.
+func passed(t *testing.T, client, server []byte) (out []byte) {
+	t.Helper()
+	for line := range strings.Lines(string(server)) {
+		if strings.Contains(string(client), line) {
+			out = append(out, line...)
+		} else if !strings.Contains(line, `"tools":[`) {
+			t.Errorf("the client did not hear %s", line)
+		}
+	}
+	return out
+}
+
+// decided: the log has each call once, with the id of its _meta, and its end.
+func decided(t *testing.T, log []byte) {
+	t.Helper()
+	decisions, ends := map[string]string{}, map[string]string{}
+	for line := range strings.Lines(string(log)) {
+		var e struct {
+			Type string
+			Data struct {
+				ToolCallID       string `json:"tool_call_id"`
+				ToolCallIDSource string `json:"tool_call_id_source"`
+				Decision         string
+				Outcome          string
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		switch id := e.Data.ToolCallID; e.Type {
+		case "assay.tool.decision":
+			decisions[id] += e.Data.Decision
+			if e.Data.ToolCallIDSource == "jsonrpc_id" {
+				t.Errorf("%s was declared: %s", id, line)
+			}
+		case "runner.policy.call_finished":
+			ends[id] += e.Data.Outcome
+		}
+	}
+	for id, want := range map[string]string{"tc_echo": "allow", "tc_secret": "deny", "tc_slow": "allow", "tc_cut": "allow", "tc_after": "allow"} {
+		if decisions[id] != want {
+			t.Errorf("decision of %s: %q, not %q", id, decisions[id], want)
+		}
+		if want == "allow" && id != "tc_cut" && ends[id] != "completed" {
+			t.Errorf("outcome of %s: %q", id, ends[id])
+		}
+	}
+	if ends["tc_cut"] == "" {
+		t.Error("the cancelled call has no end")
+	}
+}
