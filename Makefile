@@ -1,6 +1,6 @@
 # make help lists what there is. Shell longer than a line stands in scripts/.
 
-TOOLS    := runner-exec runner-capture runner-normalize runner-correlate runner-pack runner-verify
+TOOLS    := runner-exec runner-capture runner-normalize runner-correlate runner-pack runner-verify runner-policy
 PREFIX   ?= /usr/local
 FUZZTIME ?= 30s
 BENCH    ?=

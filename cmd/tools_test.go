@@ -19,6 +19,7 @@ import (
 
 var tools = []string{
 	"runner-exec", "runner-capture", "runner-normalize", "runner-correlate", "runner-pack", "runner-verify",
+	"runner-policy",
 }
 
 // bin holds the tools and the workloads, built once for all tests of this package.

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"runner/schemas"
+)
+
+// Error codes of answers that the proxy gives itself.
+const (
+	errParse    = -32700
+	errRequest  = -32600
+	errParams   = -32602
+	errInternal = -32603
+	// errDenied lies outside -32768…-32000, which the protocols keep for themselves.
+	errDenied = 403
+)
+
+// denialKey is the key of the _meta of a denial. The reason is not in
+// structuredContent: clients hold that against the tool's outputSchema, errors or not,
+// and would then report a broken tool in place of a denial.
+const denialKey = "runner-policy/denial"
+
+// denial is what a client can read of one.
+type denial struct {
+	ReasonCode   string `json:"reason_code"`
+	RuleID       string `json:"rule_id,omitempty"`
+	ToolCallID   string `json:"tool_call_id"`
+	PolicyDigest string `json:"policy_digest"`
+}
+
+type textContent struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+type denialResult struct {
+	Meta       map[string]denial `json:"_meta"`
+	Content    []textContent     `json:"content"`
+	IsError    bool              `json:"isError"`
+	ResultType string            `json:"resultType,omitempty"`
+}
+
+type rpcError struct {
+	Code    int        `json:"code"`
+	Message string     `json:"message"`
+	Data    *errorData `json:"data,omitempty"`
+}
+
+type errorData struct {
+	ReasonCode   string `json:"reason_code"`
+	RuleID       string `json:"rule_id,omitempty"`
+	ToolCallID   string `json:"tool_call_id,omitempty"`
+	PolicyDigest string `json:"policy_digest,omitempty"`
+}
+
+// deniedAnswer is the line that answers a denied call.
+func deniedAnswer(to id, say string, d denial, modern, asError bool) []byte {
+	text := d.ReasonCode + ": " + say // what the model reads
+	if asError {
+		return errorLine(to, rpcError{errDenied, text, &errorData{d.ReasonCode, d.RuleID, d.ToolCallID, d.PolicyDigest}})
+	}
+	r := denialResult{Meta: map[string]denial{denialKey: d}, Content: []textContent{{"text", text}}, IsError: true}
+	if modern {
+		r.ResultType = "complete"
+	}
+	return answerLine(to, "result", r)
+}
+
+var refusals = map[string]rpcError{
+	badJSON:      {Code: errParse, Message: "the line is not one JSON value"},
+	badUTF8:      {Code: errParse, Message: "the line is not valid UTF-8"},
+	duplicateKey: {Code: errRequest, Message: "a key stands twice in one object"},
+	caseKey:      {Code: errRequest, Message: "a key equals one of the protocol's but for case"},
+	batch:        {Code: errRequest, Message: "batches are not taken"},
+	tooLong:      {Code: errRequest, Message: "the line is too long"},
+	tooDeep:      {Code: errRequest, Message: "the message is nested too deeply"},
+	notJSONRPC:   {Code: errRequest, Message: "not a JSON-RPC 2.0 message"},
+	badID:        {Code: errRequest, Message: "an id must be a string or a whole number"},
+	idInUse:      {Code: errRequest, Message: "a request with this id is in flight"},
+	badCall:      {Code: errParams, Message: "not a well-formed tools/call"},
+	logFailed:    {Code: errInternal, Message: "the decision log cannot be written, so nothing is forwarded"},
+	tooManyCalls: {Code: errInternal, Message: "too many requests are in flight"},
+}
+
+// refusedAnswer is the line that answers a refused message.
+func refusedAnswer(to id, code string) []byte {
+	e := refusals[code]
+	e.Message, e.Data = "runner-policy: "+e.Message, &errorData{ReasonCode: code}
+	return errorLine(to, e)
+}
+
+// goneAnswer is the line that answers a request when the server is gone.
+func goneAnswer(to id, why string) []byte {
+	return errorLine(to, rpcError{Code: errInternal, Message: "runner-policy: " + why})
+}
+
+func errorLine(to id, e rpcError) []byte { return answerLine(to, "error", e) }
+
+func answerLine(to id, key string, v any) []byte {
+	b, err := schemas.Marshal(v)
+	if err != nil {
+		panic(err) // strings here were valid UTF-8 when they were read
+	}
+	out := append([]byte(`{"jsonrpc":"2.0","id":`), to.raw...)
+	out = append(append(append(out, ",\""...), key...), "\":"...)
+	return append(append(out, b...), "}\n"...)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// maxCallID is the length of a tool call's id, in bytes.
+const maxCallID = 256
+
+// metaKeys are the keys of params._meta in which clients name a tool call.
+var metaKeys = []string{"claudecode/toolUseId", "callId", "_codex_apps", "copilot/toolCallId", "tool_call_id"}
+
+// callID is the name of a tool call and where it was found.
+type callID struct{ id, source string }
+
+// findCallID looks for the client's own name of a call, in the specification's order.
+func findCallID(meta, arguments any, more []string) (callID, bool) {
+	if m, ok := meta.(map[string]any); ok {
+		for _, keys := range [][]string{metaKeys, more} {
+			for _, key := range keys {
+				v, source := m[key], "params._meta."+key
+				if key == "_codex_apps" {
+					apps, _ := v.(map[string]any)
+					v, source = apps["call_id"], source+".call_id"
+				}
+				if text, ok := usable(v); ok {
+					return callID{text, source}, true
+				}
+			}
+		}
+	}
+	if args, ok := arguments.(map[string]any); ok {
+		if m, ok := args["_meta"].(map[string]any); ok {
+			if text, ok := usable(m["tool_call_id"]); ok {
+				return callID{text, "params.arguments._meta.tool_call_id"}, true
+			}
+		}
+	}
+	return callID{}, false
+}
+
+func usable(v any) (string, bool) {
+	text, ok := v.(string)
+	if !ok || text == "" || len(text) > maxCallID {
+		return "", false
+	}
+	for _, r := range text {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+			return "", false
+		}
+	}
+	return text, utf8.ValidString(text)
+}
+
+// declaredID is the name that the proxy gives to a call of which the client says none.
+// A call without an id, a notification, has the number of the call.
+func declaredID(name string, of id, call uint64) callID {
+	text, form := of.text()
+	if of.key == "" {
+		text, form = strconv.FormatUint(call, 10), "notification"
+	}
+	return callID{"mcp:" + name + ":" + form + ":" + text, "jsonrpc_id"}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"io"
+)
+
+const firstBuffer = 64 << 10
+
+// lineReader reads whole lines, up to a limit.
+type lineReader struct {
+	r          io.Reader
+	max        int // bytes of a line, without its LF
+	buf        []byte
+	start, end int
+	looked     int // no LF before it
+	err        error
+}
+
+// next is the next line with its LF, valid until the next call. A line over the limit
+// is read to its end and not kept: tooLong. At the end of the input the error is
+// io.EOF, or io.ErrUnexpectedEOF with bytes behind the last LF: they are no message.
+func (l *lineReader) next() (line []byte, tooLong bool, err error) {
+	for {
+		if i := bytes.IndexByte(l.buf[l.looked:l.end], '\n'); i >= 0 {
+			line = l.buf[l.start : l.looked+i+1]
+			l.start = l.looked + i + 1
+			l.looked = l.start
+			if len(line)-1 > l.max {
+				return nil, true, nil
+			}
+			return line, false, nil
+		}
+		l.looked = l.end
+		if l.end-l.start > l.max {
+			return nil, true, l.skip()
+		}
+		if l.err == nil {
+			l.fill()
+			continue
+		}
+		if l.err == io.EOF && l.end > l.start {
+			return nil, false, io.ErrUnexpectedEOF
+		}
+		return nil, false, l.err
+	}
+}
+
+// fill reads once, and makes room before.
+func (l *lineReader) fill() {
+	if l.start == l.end {
+		l.start, l.end, l.looked = 0, 0, 0
+		if len(l.buf) > firstBuffer {
+			l.buf = nil // one long line does not cost memory for ever
+		}
+	}
+	if l.end == len(l.buf) {
+		if l.start > 0 {
+			l.end = copy(l.buf, l.buf[l.start:l.end])
+			l.looked -= l.start
+			l.start = 0
+		} else {
+			l.buf = append(make([]byte, 0, max(firstBuffer, 2*len(l.buf))), l.buf...)
+			l.buf = l.buf[:cap(l.buf)]
+		}
+	}
+	var n int
+	n, l.err = l.r.Read(l.buf[l.end:])
+	l.end += n
+}
+
+// skip drops bytes up to the next LF.
+func (l *lineReader) skip() error {
+	for {
+		if i := bytes.IndexByte(l.buf[l.looked:l.end], '\n'); i >= 0 {
+			l.start = l.looked + i + 1
+			l.looked = l.start
+			return nil
+		}
+		l.start, l.end, l.looked = 0, 0, 0
+		if l.err != nil {
+			return io.ErrUnexpectedEOF
+		}
+		l.fill()
+	}
+}
+
+// blank reports whether a line says nothing.
+func blank(line []byte) bool { return len(bytes.Trim(line, " \t\r\n")) == 0 }

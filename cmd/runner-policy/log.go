@@ -1,0 +1,109 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"sync"
+
+	"runner/schemas"
+)
+
+// decisionLog writes the lines of one session, each with one write. After the first
+// that is not written whole there are no more.
+type decisionLog struct {
+	mu      sync.Mutex
+	to      logFile
+	session string
+	seq     uint64
+	err     error
+
+	decisions, finished, refused uint64
+}
+
+// logFile is where the lines go: one call, one write.
+type logFile interface {
+	writeLine(b []byte) (int, error)
+	Close() error
+}
+
+func newLog(to logFile) *decisionLog {
+	var b [8]byte
+	rand.Read(b[:])
+	return &decisionLog{to: to, session: hex.EncodeToString(b[:])}
+}
+
+// put writes one line; false means that it is not in the log.
+func put[D any](l *decisionLog, kind string, data func(schemas.LogHead) D) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return false
+	}
+	head := schemas.LogHead{Session: l.session, Seq: l.seq}
+	b, err := schemas.Marshal(schemas.LogEntry[D]{
+		SpecVersion: "1.0", ID: l.session + "-" + utoa(l.seq), Type: kind, Source: schemas.LogSource, Data: data(head),
+	})
+	if err == nil {
+		_, err = l.to.writeLine(append(b, '\n'))
+	}
+	if err != nil {
+		l.err = err
+		return false
+	}
+	l.seq++
+	switch kind {
+	case schemas.LogDecision:
+		l.decisions++
+	case schemas.LogCallFinished:
+		l.finished++
+	case schemas.LogMessageRefused:
+		l.refused++
+	}
+	return true
+}
+
+// failure is why the log ended early, or nil.
+func (l *decisionLog) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+func (l *decisionLog) started(name, digest string, proxy, server int) bool {
+	return put(l, schemas.LogSessionStarted, func(h schemas.LogHead) schemas.SessionStarted {
+		return schemas.SessionStarted{LogHead: h, KtimeNS: now(), Name: name, PolicyDigest: digest,
+			ProxyPID: uint32(proxy), ServerPID: uint32(server)}
+	})
+}
+
+func (l *decisionLog) messageRefused(direction, code string) bool {
+	return put(l, schemas.LogMessageRefused, func(h schemas.LogHead) schemas.MessageRefused {
+		return schemas.MessageRefused{LogHead: h, KtimeNS: now(), Direction: direction, ReasonCode: code}
+	})
+}
+
+func (l *decisionLog) decided(d schemas.ToolDecision) bool {
+	return put(l, schemas.LogDecision, func(h schemas.LogHead) schemas.ToolDecision {
+		d.LogHead = h
+		return d
+	})
+}
+
+func (l *decisionLog) callFinished(c *call, end uint64, outcome string) bool {
+	return put(l, schemas.LogCallFinished, func(h schemas.LogHead) schemas.CallFinished {
+		return schemas.CallFinished{LogHead: h, Call: c.number, ToolCallID: c.id.id, StartNS: c.startNS, EndNS: end, Outcome: outcome}
+	})
+}
+
+func (l *decisionLog) ended(e ending, denied uint64) bool {
+	return put(l, schemas.LogSessionFinished, func(h schemas.LogHead) schemas.SessionFinished {
+		f := schemas.SessionFinished{LogHead: h, KtimeNS: now(), Decisions: l.decisions, Finished: l.finished,
+			Unfinished: l.decisions - denied - l.finished, Refused: l.refused}
+		if e.signal != 0 {
+			f.ServerSignal = &e.signal
+		} else {
+			f.ServerExit = &e.code
+		}
+		return f
+	})
+}

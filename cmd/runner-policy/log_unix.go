@@ -1,0 +1,131 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// logFD is a descriptor of the log.
+type logFD struct {
+	fd   int
+	fifo bool
+}
+
+// openLog opens FILE for appending, or takes over descriptor N.
+func openLog(file string, fd int) (logFile, error) {
+	if file == "" {
+		return takeLog(fd)
+	}
+	l, err := openNamed(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.check(); err != nil {
+		unix.Close(l.fd)
+		return nil, err
+	}
+	return l, nil
+}
+
+func openNamed(file string) (*logFD, error) {
+	// A FIFO that nobody reads would keep us here for ever, and one that is there
+	// must not be made: hence the flags and the two attempts.
+	const flags = unix.O_WRONLY | unix.O_APPEND | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
+	fd, err := unix.Open(file, flags, 0)
+	if err == unix.ENOENT {
+		fd, err = unix.Open(file, flags|unix.O_CREAT, 0o644)
+	}
+	if err == unix.ENXIO {
+		return nil, errors.New("nobody reads this FIFO")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fd, false); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return &logFD{fd: fd}, nil
+}
+
+// takeLog makes a descriptor that was handed to us ours alone.
+func takeLog(fd int) (logFile, error) {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil {
+		return nil, fmt.Errorf("descriptor %d is not open", fd)
+	}
+	if flags&unix.O_ACCMODE == unix.O_RDONLY {
+		return nil, fmt.Errorf("descriptor %d is open for reading only", fd)
+	}
+	unix.CloseOnExec(fd)
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags|unix.O_APPEND); err != nil {
+		return nil, err
+	}
+	l := &logFD{fd: fd}
+	return l, l.check()
+}
+
+// check refuses what a log cannot be appended to.
+func (l *logFD) check() error {
+	var st unix.Stat_t
+	if err := unix.Fstat(l.fd, &st); err != nil {
+		return err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return errors.New("is a directory")
+	case unix.S_IFIFO:
+		l.fifo = true
+	case unix.S_IFREG:
+		if st.Size > 0 {
+			return l.checkEnd(st.Size)
+		}
+	}
+	return nil
+}
+
+// checkEnd looks whether the last line there is whole: ours would become part of it.
+func (l *logFD) checkEnd(size int64) error {
+	f, err := os.Open(fmt.Sprintf("/dev/fd/%d", l.fd))
+	if err != nil {
+		return nil // it may only be written
+	}
+	defer f.Close()
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], size-1); err == nil && last[0] != '\n' {
+		return errors.New("its last line has no end: a writer was cut off. Move it away")
+	}
+	return nil
+}
+
+// writeLine writes b at once. Several proxies may share a FIFO, which keeps only
+// short writes in one piece: there they take turns.
+func (l *logFD) writeLine(b []byte) (int, error) {
+	if l.fifo {
+		if err := retry(func() error { return unix.Flock(l.fd, unix.LOCK_EX) }); err == nil {
+			defer unix.Flock(l.fd, unix.LOCK_UN)
+		}
+	}
+	n, err := 0, error(nil)
+	err = retry(func() error { n, err = unix.Write(l.fd, b); return err })
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	return n, err
+}
+
+func retry(f func() error) error {
+	for {
+		if err := f(); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+func (l *logFD) Close() error { return unix.Close(l.fd) }

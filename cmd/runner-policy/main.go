@@ -1,0 +1,120 @@
+// Command runner-policy stands between an MCP client and an MCP server that speak
+// over standard input and output. It decides every tool call by a policy file, writes
+// the decision to a log, and forwards what it allows, byte for byte.
+//
+// A line reaches the server only after it was read whole, found to be a JSON-RPC
+// message that no two readers can take for different ones, decided and recorded. A line
+// of the server reaches the client as a message only when all of it was found good.
+//
+// If the proxy is killed, the kernel kills the server's process with it (Linux). What
+// that process had started learns of it by the end of its pipes alone, and so does a
+// server that gained privileges when it was executed.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"runner/cmd/internal/policy"
+	"runner/cmd/internal/tool"
+)
+
+const usage = `
+runner-policy decides the tool calls between an MCP client and its server.
+
+Usage:
+  runner-policy --policy FILE [flags] -- SERVER [ARG…]
+  runner-policy --check FILE
+
+It starts SERVER and passes messages on, byte for byte. Tool calls that the
+policy denies are answered in the server's place; each decision is written to
+the log before the call is forwarded. stdout belongs to the protocol.
+
+Flags:
+  --policy FILE      the policy, YAML or JSON
+  --log FILE|fd:N    the decision log (default $ASSAY_RUNNER_POLICY_DECISION_LOG)
+  --name NAME        of the server, in the log (default from its command)
+  --deny-as result   a denial is a tool result with isError; or error: JSON-RPC's
+  --call-id-key KEY  one more key of params._meta that names the tool call
+  --max-line 16M     longer lines of the client are refused
+  --grace D          wait so long for the server's end, then kill it (default 5s)
+  --check FILE       say what the policy means, or what is wrong with it
+  -v                 say what is done; -h, --help and --version likewise
+
+Exit codes: the server's own; 128+N killed by signal N; 127 not found; 126
+cannot be run; 125 own failure; 3 not a valid policy; 2 wrong call
+
+Examples:
+  runner-policy --policy p.yaml --log decisions.ndjson -- mcp-server-files /work
+`
+
+func main() { tool.Main(app()) }
+
+func app() tool.App {
+	return tool.App{Name: "runner-policy", Usage: usage, Flags: []cli.Flag{
+		&cli.StringFlag{Name: "policy"},
+		&cli.StringFlag{Name: "check"},
+		&cli.StringFlag{Name: "log"},
+		&cli.StringFlag{Name: "name"},
+		&cli.StringFlag{Name: "deny-as", Value: "result"},
+		&cli.StringSliceFlag{Name: "call-id-key"},
+		&cli.StringFlag{Name: "max-line", Value: "16M"},
+		&cli.DurationFlag{Name: "grace", Value: defaultGrace},
+		&cli.BoolFlag{Name: "v"},
+	}, Run: run}
+}
+
+func run(ctx context.Context, env *tool.Env) error {
+	if env.Flag.IsSet("check") {
+		return check(env)
+	}
+	o, err := options(env)
+	if err != nil {
+		return err
+	}
+	p, err := load(o.Policy)
+	if err != nil {
+		return err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return tool.Fail(tool.ExitOwn, err)
+	}
+	to, err := openLog(o.LogFile, o.LogFD)
+	if err != nil {
+		return tool.Failf(tool.ExitOwn, "%s: opening the decision log: %w", o.LogName, err)
+	}
+	defer to.Close()
+	return newSession(o, p, p.Digest, dir, to).run(ctx, env)
+}
+
+// check explains a policy on standard output.
+func check(env *tool.Env) error {
+	if len(env.Args) > 0 || env.Flag.IsSet("policy") {
+		return tool.Fail(tool.ExitUsage, errCheckAlone, "runner-policy --check FILE")
+	}
+	p, err := load(env.Flag.String("check"))
+	if err != nil {
+		return err
+	}
+	p.Explain(env.Stdout)
+	return nil
+}
+
+// load reads a policy. One that is not valid is bad input, not a failure of ours.
+func load(file string) (*policy.Policy, error) {
+	p, err := policy.Load(file)
+	var bad *policy.Problems
+	switch {
+	case errors.As(err, &bad):
+		return nil, tool.Fail(tool.ExitInput, err)
+	case err != nil:
+		return nil, tool.Fail(tool.ExitIO, err)
+	}
+	return p, nil
+}
+
+var errCheckAlone = errors.New("--check takes one file and no server")

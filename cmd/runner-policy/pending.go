@@ -1,0 +1,186 @@
+package main
+
+import (
+	"crypto/sha256"
+	"slices"
+	"sync"
+)
+
+const (
+	maxInFlight  = 4096 // requests that wait for an answer
+	maxForgotten = 1024 // cancelled ones whose answer may still come
+	maxRounds    = 1024 // calls that may go on in another request
+)
+
+// entry is one request in flight.
+type entry struct {
+	id        id
+	method    string
+	call      *call // nil: no tool call
+	cancelled bool
+	order     uint64
+}
+
+// call is one attempt of a tool call that was forwarded.
+type call struct {
+	number  uint64
+	attempt uint64
+	tool    string
+	id      callID
+	startNS uint64
+	round   *round
+}
+
+// round is a logical call that several requests make up.
+type round struct {
+	number   uint64
+	attempts uint64
+	tool     string
+	id       callID
+}
+
+// table is what the two directions know together.
+type table struct {
+	mu        sync.Mutex
+	byID      map[string]*entry
+	silent    []*entry // calls sent as notifications: never answered
+	cancelled []string // keys, the oldest first
+	lists     int      // tools/list requests in flight
+	order     uint64
+	rounds    map[[sha256.Size]byte]*round
+	states    [][sha256.Size]byte // the oldest first
+}
+
+func newTable() *table {
+	return &table{byID: map[string]*entry{}, rounds: map[[sha256.Size]byte]*round{}}
+}
+
+// room says why a request may not be forwarded now, or "".
+func (t *table) room(m message) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m.kind == request && t.byID[m.id.key] != nil {
+		return idInUse
+	}
+	if len(t.byID)+len(t.silent)-len(t.cancelled) >= maxInFlight {
+		return tooManyCalls
+	}
+	return ""
+}
+
+// add notes a request that is about to be forwarded.
+func (t *table) add(e *entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.order = t.order
+	t.order++
+	if e.id.key == "" {
+		t.silent = append(t.silent, e)
+		return
+	}
+	t.byID[e.id.key] = e
+	if e.method == methodList {
+		t.lists++
+	}
+}
+
+// cancel notes that a request's answer may never come. It is false if there is no
+// such request.
+func (t *table) cancel(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.byID[key]
+	if e == nil {
+		return false
+	}
+	if e.cancelled {
+		return true
+	}
+	e.cancelled = true
+	t.cancelled = append(t.cancelled, key)
+	if len(t.cancelled) > maxForgotten {
+		t.remove(t.byID[t.cancelled[0]])
+	}
+	return true
+}
+
+// answered takes the request out that an answer belongs to.
+func (t *table) answered(key string) *entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.byID[key]
+	if e != nil {
+		t.remove(e)
+	}
+	return e
+}
+
+// find is the request that an answer belongs to.
+func (t *table) find(key string) *entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byID[key]
+}
+
+func (t *table) remove(e *entry) {
+	delete(t.byID, e.id.key)
+	if e.method == methodList {
+		t.lists--
+	}
+	if e.cancelled {
+		i := slices.Index(t.cancelled, e.id.key)
+		t.cancelled = slices.Delete(t.cancelled, i, i+1)
+	}
+}
+
+// listing reports whether an answer to tools/list may come.
+func (t *table) listing() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lists > 0
+}
+
+// drain takes out everything, in the order in which it was sent.
+func (t *table) drain() []*entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := t.silent
+	for _, e := range t.byID {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b *entry) int { return int(a.order) - int(b.order) })
+	t.byID, t.silent, t.cancelled, t.lists = map[string]*entry{}, nil, nil, 0
+	return out
+}
+
+// goesOn notes the state with which a call may go on in another request.
+func (t *table) goesOn(state []byte, c *call) {
+	sum := sha256.Sum256(state)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.round == nil {
+		c.round = &round{c.number, c.attempt, c.tool, c.id}
+	}
+	if t.rounds[sum] == nil {
+		t.states = append(t.states, sum)
+		if len(t.states) > maxRounds {
+			delete(t.rounds, t.states[0])
+			t.states = slices.Delete(t.states, 0, 1)
+		}
+	}
+	t.rounds[sum] = c.round
+}
+
+// goneOn is the call that a request with this state goes on with, and which attempt
+// it is; nil for a new call. A request for another tool is none of it.
+func (t *table) goneOn(state []byte, tool string) (*round, uint64) {
+	sum := sha256.Sum256(state)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.rounds[sum]
+	if r == nil || r.tool != tool {
+		return nil, 1
+	}
+	r.attempts++
+	return r, r.attempts
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"time"
+
+	"runner/cmd/internal/tool"
+	"runner/schemas"
+)
+
+// run starts the server, passes messages until both sides are done, and returns the
+// server's exit status as an error's.
+func (s *session) run(ctx context.Context, env *tool.Env) error {
+	program, err := lookProgram(s.o.Command[0])
+	if err != nil {
+		return err
+	}
+	// The kernel's promise to end the server with us is tied to this thread.
+	runtime.LockOSThread()
+	signals, stop := watchSignals()
+	defer stop()
+	srv, err := startServer(program, s.o.Command, serverEnvironment())
+	if err != nil {
+		return startError(s.o.Command[0], err)
+	}
+	if !s.log.started(s.o.Name, s.digest, os.Getpid(), srv.process.Pid) {
+		srv.reap()
+		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", s.o.LogName, s.log.failure())
+	}
+	s.client, s.server, s.serverEnd = writerOf(env.Stdout), writerOf(srv.in), srv.in
+	widen(env.Stdout)
+	clientDone, exited, serverDone := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() { s.readClient(ctx, readerOf(env.Stdin)); close(clientDone) }()
+	go func() { serverDone <- s.readServer(readerOf(srv.out)) }()
+	go func() { srv.awaitExit(); close(exited) }()
+	err = s.watch(srv, watched{clientDone, exited, s.deafened, serverDone, signals})
+	e := srv.reap()
+	s.end(e, errors.Is(err, errStuck))
+	srv.out.Close()
+	return s.verdict(env, e, err)
+}
+
+// watched is what the end of a session depends on.
+type watched struct {
+	clientDone, exited, deafened <-chan struct{}
+	serverDone                   <-chan error
+	signals                      <-chan os.Signal
+}
+
+// errStuck says that the client takes nothing any more.
+var errStuck = errors.New("the client did not take what the server had said")
+
+// How far the end of a session has come.
+const (
+	running = iota
+	inputClosed
+	terminated
+	killed
+	givenUp
+)
+
+// watch waits until the server has ended and all that it said was passed on. The
+// first thing to end ends the rest: the server's input is closed, and if that does not
+// end it, TERM and then KILL do, to all of its process group.
+func (s *session) watch(srv *server, w watched) (result error) {
+	var timer <-chan time.Time
+	stage := running
+	advance := func(to int) {
+		if stage >= to {
+			return
+		}
+		stage, timer = to, time.After(s.o.Grace)
+		s.closeServer()
+		switch to {
+		case terminated:
+			srv.terminate()
+		case killed:
+			srv.kill()
+			timer = time.After(time.Second)
+		}
+	}
+	for w.exited != nil || w.serverDone != nil {
+		select {
+		case <-w.clientDone:
+			w.clientDone = nil
+			s.left(schemas.OutcomeClientGone)
+			advance(inputClosed)
+		case <-w.deafened:
+			w.deafened = nil
+			advance(inputClosed)
+		case result = <-w.serverDone:
+			w.serverDone = nil
+			s.left(schemas.OutcomeServerGone)
+			advance(inputClosed)
+			if result != nil {
+				advance(terminated)
+			}
+		case <-w.exited:
+			w.exited = nil
+			s.left(schemas.OutcomeServerGone)
+			advance(inputClosed)
+		case <-w.signals:
+			s.left(schemas.OutcomeClientGone)
+			advance(max(stage+1, terminated))
+		case <-timer:
+			if stage+1 == givenUp {
+				if w.exited == nil {
+					return errStuck
+				}
+				stage = terminated // it cannot be killed at the moment: try again
+			}
+			advance(stage + 1)
+		}
+	}
+	return result
+}
+
+// end answers what is still in flight and writes the last lines.
+func (s *session) end(e ending, stuck bool) {
+	for range 100 { // a message that is dealt with may be stuck on its way
+		if s.handling.TryLock() {
+			s.over = true
+			s.handling.Unlock()
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	outcome := s.whoLeft()
+	for _, p := range s.table.drain() {
+		if outcome == schemas.OutcomeServerGone && p.id.key != "" && !p.cancelled && !stuck {
+			s.toClient(goneAnswer(p.id, "the server has ended"))
+		}
+		s.finish(p.call, outcome)
+	}
+	s.log.ended(e, s.denied)
+}
+
+// verdict is the exit status: the server's own, unless the proxy failed.
+func (s *session) verdict(env *tool.Env, e ending, err error) error {
+	if why := s.log.failure(); why != nil {
+		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", s.o.LogName, why)
+	}
+	if errors.Is(err, errCut) {
+		return tool.Fail(tool.ExitOwn, err)
+	}
+	env.Infof("%d decisions, %d calls finished, %d messages refused", s.log.decisions, s.log.finished, s.log.refused)
+	if e.status() == 0 {
+		return nil
+	}
+	if e.signal != 0 {
+		env.Infof("the server was killed by signal %d", e.signal)
+	}
+	return tool.Status(e.status())
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+// role says which of the protocol's objects a frame is.
+type role uint8
+
+const (
+	roleOther   role = iota
+	roleMessage      // the line itself
+	roleParams
+	roleResult
+	roleTools // the array result.tools
+	roleTool
+)
+
+// field is a key of the protocol's own objects.
+type field uint8
+
+const (
+	fJSONRPC field = iota + 1
+	fID
+	fMethod
+	fParams
+	fResult
+	fError
+	fName
+	fArguments
+	fMeta
+	fRequestID
+	fParamsState
+	fInputResponses
+	fToken
+	fTask
+	fURI
+	fCursor
+	fIsError
+	fResultType
+	fResultState
+	fTools
+	fContent
+	fStructured
+	fNextCursor
+	fResultMeta
+	fToolName
+	fieldCount
+)
+
+// names are the keys that some reader of the protocol gives a meaning to.
+var names = [...][]struct {
+	name  string
+	field field
+}{
+	roleMessage: {{"jsonrpc", fJSONRPC}, {"id", fID}, {"method", fMethod}, {"params", fParams}, {"result", fResult}, {"error", fError}},
+	roleParams: {{"name", fName}, {"arguments", fArguments}, {"_meta", fMeta}, {"requestId", fRequestID}, {"requestState", fParamsState},
+		{"inputResponses", fInputResponses}, {"progressToken", fToken}, {"task", fTask}, {"uri", fURI}, {"cursor", fCursor}},
+	roleResult: {{"isError", fIsError}, {"resultType", fResultType}, {"requestState", fResultState}, {"tools", fTools},
+		{"content", fContent}, {"structuredContent", fStructured}, {"nextCursor", fNextCursor}, {"_meta", fResultMeta}},
+	roleTools: nil,
+	roleTool:  {{"name", fToolName}},
+}
+
+// inside is the role of an object that is the value of a field.
+var inside = [fieldCount]role{fParams: roleParams, fResult: roleResult, fTools: roleTools}
+
+// limits are how many bytes of a scalar's text are kept; 0 keeps none.
+var limits = [fieldCount]int{
+	fJSONRPC: 64, fID: 1024, fMethod: 1024, fName: maxName + 1, fRequestID: 1024, fParamsState: maxState,
+	fResultType: 64, fResultState: maxState, fToolName: maxName + 1,
+}
+
+const (
+	maxName  = 1024    // bytes of a tool's name
+	maxState = 1 << 20 // bytes of a requestState that joins two requests
+	maxKey   = 1024    // bytes of a key that could be one of the protocol's
+	manyKeys = 32      // beyond these a map finds repeated keys
+)
+
+// beginKey begins a key of the innermost object.
+func (s *scanner) beginKey() {
+	s.state, s.isKey, s.cut, s.text = stString, true, false, s.text[:0]
+	s.limit = maxKey
+	s.note = s.allKeys || s.stack[s.depth-1].role != roleOther
+	if s.allKeys {
+		s.limit = int(^uint(0) >> 1)
+	}
+}
+
+// endKey looks at the key that was read.
+func (s *scanner) endKey() {
+	s.state, s.isKey, s.key = stColon, false, 0
+	if !s.note {
+		return
+	}
+	s.note = false
+	f := &s.stack[s.depth-1]
+	for _, n := range names[f.role] {
+		if string(s.text) == n.name {
+			s.key = n.field
+			if f.seen&(1<<n.field) != 0 {
+				s.doubtKey(duplicateKey, n.field)
+			}
+			f.seen |= 1 << n.field
+		} else if sameFolded(s.text, n.name) {
+			s.doubtKey(caseKey, n.field)
+		}
+	}
+	if s.allKeys {
+		s.compare(f)
+	}
+}
+
+func (s *scanner) doubtKey(code string, f field) {
+	s.doubt(code)
+	s.idBad = s.idBad || f == fID
+}
+
+// compare looks for the key among those that its object had.
+func (s *scanner) compare(f *frame) {
+	n := len(s.keys) - f.keys
+	if n >= manyKeys {
+		if f.many == nil {
+			f.many = map[string]struct{}{}
+			for _, k := range s.keys[f.keys:] {
+				f.many[s.folded(f, s.keyBytes[k.start:k.end])] = struct{}{}
+			}
+		}
+		k := s.folded(f, s.text)
+		if _, ok := f.many[k]; ok {
+			s.doubt(map[bool]string{true: duplicateKey, false: caseKey}[f.role == roleOther])
+		}
+		f.many[k] = struct{}{}
+		return
+	}
+	for _, k := range s.keys[f.keys:] {
+		old := s.keyBytes[k.start:k.end]
+		if bytes.Equal(old, s.text) {
+			s.doubt(duplicateKey)
+		} else if f.role != roleOther && sameFolded(old, string(s.text)) {
+			s.doubt(caseKey)
+		}
+	}
+	at := len(s.keyBytes)
+	s.keyBytes = append(s.keyBytes, s.text...)
+	s.keys = append(s.keys, span{at, len(s.keyBytes)})
+}
+
+// folded is what keys are compared by: in the protocol's own objects without case.
+func (s *scanner) folded(f *frame, key []byte) string {
+	if f.role == roleOther {
+		return string(key)
+	}
+	var out []byte
+	for len(key) > 0 {
+		r, n := utf8.DecodeRune(key)
+		out, key = utf8.AppendRune(out, fold(r)), key[n:]
+	}
+	return string(out)
+}
+
+// sameFolded reports whether a reader that ignores case could take a for b.
+func sameFolded(a []byte, b string) bool {
+	for len(a) > 0 && len(b) > 0 {
+		r, n := utf8.DecodeRune(a)
+		q, m := utf8.DecodeRuneInString(b)
+		if r != q && fold(r) != fold(q) {
+			return false
+		}
+		a, b = a[n:], b[m:]
+	}
+	return len(a) == 0 && len(b) == 0
+}
+
+// fold is one character for all that differ in case only. The Turkish letters i
+// without and with a dot are i to some libraries.
+func fold(r rune) rune {
+	switch {
+	case r >= 'A' && r <= 'Z':
+		return r
+	case r >= 'a' && r <= 'z':
+		return r - 'a' + 'A'
+	case r == 'ı' || r == 'İ':
+		return 'I'
+	}
+	least := r
+	for q := unicode.SimpleFold(r); q != r; q = unicode.SimpleFold(q) {
+		least = min(least, q)
+	}
+	return least
+}

@@ -1,0 +1,70 @@
+package main
+
+// number goes on in a number and returns the index of the first byte that it left.
+func (s *scanner) number(b []byte, i int) int {
+	for ; i < len(b); i++ {
+		c := b[i]
+		digit := c >= '0' && c <= '9'
+		next := s.state
+		switch s.state {
+		case stMinus:
+			switch {
+			case c == '0':
+				next = stZero
+			case digit:
+				next = stInt
+			default:
+				s.fail(badJSON)
+				return i
+			}
+		case stZero, stInt:
+			switch {
+			case digit && s.state == stInt:
+			case c == '.':
+				next = stPoint
+			case c == 'e' || c == 'E':
+				next = stExp
+			default:
+				s.endScalar(s.base + i)
+				return i
+			}
+		case stPoint, stFrac:
+			switch {
+			case digit:
+				next = stFrac
+			case s.state == stPoint:
+				s.fail(badJSON)
+				return i
+			case c == 'e' || c == 'E':
+				next = stExp
+			default:
+				s.endScalar(s.base + i)
+				return i
+			}
+		case stExp:
+			switch {
+			case digit:
+				next = stExpInt
+			case c == '+' || c == '-':
+				next = stExpSign
+			default:
+				s.fail(badJSON)
+				return i
+			}
+		case stExpSign, stExpInt:
+			switch {
+			case digit:
+				next = stExpInt
+			case s.state == stExpInt:
+				s.endScalar(s.base + i)
+				return i
+			default:
+				s.fail(badJSON)
+				return i
+			}
+		}
+		s.state = next
+		s.take1(c)
+	}
+	return i
+}

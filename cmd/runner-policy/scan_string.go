@@ -1,0 +1,239 @@
+package main
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// special has the high bit of the first byte of w set that is a quote, a
+// backslash, a control character or no ASCII; of later bytes it may lie.
+func special(w uint64) uint64 {
+	return (w | (w - 0x20*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) & highs
+}
+
+// plain is the index of the first byte from i on that special is about.
+func plain(b []byte, i int) int {
+	for i+16 <= len(b) {
+		p := b[i : i+16 : i+16]
+		v, w := special(binary.LittleEndian.Uint64(p)), special(binary.LittleEndian.Uint64(p[8:]))
+		if v|w == 0 {
+			i += 16
+			continue
+		}
+		if v != 0 {
+			return i + bits.TrailingZeros64(v)>>3
+		}
+		return i + 8 + bits.TrailingZeros64(w)>>3
+	}
+	for i < len(b) {
+		if c := b[i]; c < 0x20 || c >= 0x80 || c == '"' || c == '\\' {
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+// runes is the index behind the well-formed multi-byte characters that begin at i.
+func runes(b []byte, i int) int {
+	for i < len(b) {
+		c := b[i]
+		p := b[i:]
+		switch {
+		case c < 0xC2:
+			return i
+		case c < 0xE0:
+			if len(p) < 2 || p[1]&0xC0 != 0x80 {
+				return i
+			}
+			i += 2
+		case c < 0xF0:
+			if len(p) < 3 || p[1]&0xC0 != 0x80 || p[2]&0xC0 != 0x80 || c == 0xE0 && p[1] < 0xA0 || c == 0xED && p[1] > 0x9F {
+				return i
+			}
+			i += 3
+		default:
+			if _, n := utf8.DecodeRune(p); n < 4 {
+				return i
+			}
+			i += 4
+		}
+	}
+	return i
+}
+
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// str goes on in a string and returns the index of the first byte that it left.
+func (s *scanner) str(b []byte, i int) int {
+	from := i
+	for i < len(b) {
+		i = plain(b, i)
+		if i == len(b) {
+			break
+		}
+		c := b[i]
+		switch {
+		case c == '"':
+			s.take(b[from:i])
+			i++
+			if s.isKey {
+				s.endKey()
+			} else {
+				s.endScalar(s.base + i)
+			}
+			return i
+		case c == '\\':
+			s.take(b[from:i])
+			if i+1 < len(b) && escapes[b[i+1]] != 0 {
+				s.take1(escapes[b[i+1]])
+				i += 2
+			} else if r := unicodeEscape(b[i:]); r >= 0 {
+				s.takeRune(r)
+				i += 6
+			} else {
+				s.state = stEscape
+				return i + 1
+			}
+			from = i
+		case c < 0x20:
+			s.fail(badJSON)
+			return i
+		default:
+			j := runes(b, i)
+			if j < len(b) && b[j] >= 0x80 {
+				if utf8.FullRune(b[j:]) {
+					s.fail(badUTF8)
+					return i
+				}
+				s.take(b[from:])
+				s.partLen, s.state = copy(s.part[:], b[j:]), stRune
+				return len(b)
+			}
+			i = j
+		}
+	}
+	s.take(b[from:])
+	return i
+}
+
+// unicodeEscape is the character of a whole \uXXXX that is no surrogate, else -1.
+func unicodeEscape(b []byte) rune {
+	if len(b) < 6 || b[1] != 'u' {
+		return -1
+	}
+	var r rune
+	for _, c := range b[2:6] {
+		d := hexDigit(c)
+		if d < 0 {
+			return -1
+		}
+		r = r<<4 | d
+	}
+	if r >= 0xD800 && r <= 0xDFFF {
+		return -1
+	}
+	return r
+}
+
+func hexDigit(c byte) rune {
+	switch {
+	case c >= '0' && c <= '9':
+		return rune(c - '0')
+	case c >= 'a' && c <= 'f':
+		return rune(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return rune(c-'A') + 10
+	}
+	return -1
+}
+
+// inString takes one byte of an escape, or of a character that chunks have cut;
+// false leaves the byte for the state that is now set.
+func (s *scanner) inString(c byte) bool {
+	switch s.state {
+	case stEscape:
+		switch {
+		case c == 'u':
+			s.state, s.hex, s.hexLeft = stHex, 0, 4
+		case escapes[c] != 0:
+			s.take1(escapes[c])
+			s.state = stString
+		default:
+			s.fail(badJSON)
+		}
+	case stHex:
+		d := hexDigit(c)
+		if d < 0 {
+			s.fail(badJSON)
+			return false
+		}
+		s.hex = s.hex<<4 | d
+		if s.hexLeft--; s.hexLeft == 0 {
+			s.codeUnit(s.hex)
+		}
+	case stLow:
+		if c != '\\' {
+			s.lone()
+			return false
+		}
+		s.state = stLowU
+	case stLowU:
+		if c != 'u' {
+			s.lone()
+			s.state = stEscape
+			return false
+		}
+		s.state, s.hex, s.hexLeft = stHex, 0, 4
+	case stRune:
+		s.part[s.partLen] = c
+		s.partLen++
+		s.take1(c)
+		if p := s.part[:s.partLen]; utf8.FullRune(p) {
+			if _, n := utf8.DecodeRune(p); n != len(p) {
+				s.fail(badUTF8)
+			}
+			s.state = stString
+		}
+	}
+	return true
+}
+
+// codeUnit takes the value of a \u escape.
+func (s *scanner) codeUnit(u rune) {
+	low := u >= 0xDC00 && u <= 0xDFFF
+	high := u >= 0xD800 && u < 0xDC00
+	switch {
+	case s.high != 0 && low:
+		s.takeRune((s.high-0xD800)<<10 | (u - 0xDC00) + 0x10000)
+		s.high, s.state = 0, stString
+		return
+	case s.high != 0:
+		s.lone()
+	}
+	switch {
+	case high:
+		s.high, s.state = u, stLow
+	case low:
+		s.lone()
+		s.state = stString
+	default:
+		s.takeRune(u)
+		s.state = stString
+	}
+}
+
+// lone is a surrogate without its other half: decoders make different characters
+// of it, so it may stand only where nobody compares.
+func (s *scanner) lone() {
+	s.high, s.state = 0, stString
+	if !s.surrogate || s.note || s.isKey {
+		s.fail(badUTF8)
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"runner/cmd/internal/policy"
+	"runner/schemas"
+)
+
+// engine decides tool calls.
+type engine interface {
+	Decide(context.Context, *policy.Call) policy.Decision
+	Hides(tool string) bool
+	CaseSmuggled(arguments any) (key string, bad bool)
+}
+
+// session is one run of the proxy. Two goroutines carry it: one reads the client and
+// decides, one reads the server; each writes what it has read.
+type session struct {
+	o      Options
+	engine engine
+	digest string
+	dir    string
+	log    *decisionLog
+	table  *table
+
+	clientMu sync.Mutex // held for a whole line
+	client   io.Writer
+	cut      atomic.Bool // a line to the client was begun and will not end
+	goneMu   sync.Mutex
+	gone     string // outcome of what is still in flight: who left first
+
+	serverMu  sync.Mutex
+	server    io.Writer
+	serverEnd io.Closer
+	closing   atomic.Bool
+	isClosed  bool
+	deaf      atomic.Bool   // the client's output is closed
+	deafened  chan struct{} // closed then
+	deafOnce  sync.Once
+	handling  sync.Mutex // held while a message of the client is dealt with
+	over      bool       // under handling: the last line is being written
+	calls     uint64
+	denied    uint64
+	deniedIDs []string // the last ones
+}
+
+// left notes who left first; later ones follow from it.
+func (s *session) left(outcome string) {
+	s.goneMu.Lock()
+	defer s.goneMu.Unlock()
+	if s.gone == "" {
+		s.gone = outcome
+	}
+}
+
+func (s *session) whoLeft() string {
+	s.goneMu.Lock()
+	defer s.goneMu.Unlock()
+	return s.gone
+}
+
+// toClient writes one line. What cannot be delivered is lost with the client.
+func (s *session) toClient(line []byte) bool {
+	s.clientMu.Lock()
+	defer s.clientMu.Unlock()
+	return s.writeClient(line)
+}
+
+// writeClient writes while clientMu is held.
+func (s *session) writeClient(b []byte) bool {
+	if s.deaf.Load() || s.cut.Load() {
+		return false
+	}
+	if _, err := s.client.Write(b); err != nil {
+		s.left(schemas.OutcomeClientGone)
+		s.deaf.Store(true)
+		s.deafOnce.Do(func() { close(s.deafened) })
+		return false
+	}
+	return true
+}
+
+// toServer writes one line.
+func (s *session) toServer(line []byte) bool {
+	s.serverMu.Lock()
+	defer s.serverMu.Unlock()
+	if s.isClosed {
+		return false
+	}
+	_, err := s.server.Write(line)
+	if s.closing.Load() {
+		s.closeLocked()
+	}
+	return err == nil
+}
+
+// closeServer ends the server's input: now, or when the line that is being written
+// has been taken.
+func (s *session) closeServer() {
+	s.closing.Store(true)
+	if s.serverMu.TryLock() {
+		s.closeLocked()
+		s.serverMu.Unlock()
+	}
+}
+
+func (s *session) closeLocked() {
+	if !s.isClosed {
+		s.isClosed = true
+		s.serverEnd.Close()
+	}
+}
+
+// finish writes the end of a call.
+func (s *session) finish(c *call, outcome string) {
+	if c != nil {
+		s.log.callFinished(c, now(), outcome)
+	}
+}
+
+func newSession(o Options, e engine, digest, dir string, to logFile) *session {
+	return &session{o: o, engine: e, digest: digest, dir: dir, log: newLog(to), table: newTable(), deafened: make(chan struct{})}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+)
+
+// stream deals with a line that does not fit into the buffer. What was scanned is
+// passed on at once, but the message's last brace and LF only when all of it was
+// found good: until then the client has no message.
+func (v *serverReader) stream() error {
+	v.sc.reset()
+	v.sc.listTools = false
+	v.clientMu.Lock()
+	defer v.clientMu.Unlock()
+	var behind []byte
+	discard, passed := false, false
+	for {
+		part := v.buf[:v.n]
+		lf := bytes.IndexByte(part, '\n')
+		if lf >= 0 {
+			part = part[:lf]
+		}
+		base := v.sc.base
+		if !v.sc.feed(part) {
+			return v.cutOff(v.sc.code, passed, lf)
+		}
+		if !passed && v.table.listing() && v.sc.vals[fTools].kind != 0 {
+			discard = true // most likely a list of tools, too long to be filtered
+		}
+		if v.sc.closed >= 0 {
+			n := max(0, v.sc.closed-base)
+			behind = append(behind, part[n:]...)
+			part = part[:n]
+		}
+		if len(behind) > maxBehind {
+			return v.cutOff(tooLong, passed, lf)
+		}
+		if !discard && len(part) > 0 {
+			v.writeClient(part)
+			passed = true
+		}
+		if lf >= 0 {
+			v.keep(lf + 1)
+			return v.endStream(append(behind, '\n'), discard, passed)
+		}
+		v.n = 0
+		if len(v.buf) > serverBuffer {
+			v.buf = make([]byte, serverBuffer)
+		}
+		if v.err != nil {
+			return v.cutOff(badJSON, passed, -1)
+		}
+		v.fill()
+	}
+}
+
+// endStream ends the line, if all of it was good.
+func (v *serverReader) endStream(behind []byte, discard, passed bool) error {
+	v.sc.finish()
+	code := v.sc.code
+	if code == "" {
+		code = v.sc.soft
+	}
+	var m message
+	if code == "" {
+		m, code = v.sc.message(nil)
+	}
+	var e *entry
+	if code == "" && m.kind == response && m.id.key != "" {
+		e = v.table.find(m.id.key)
+		switch {
+		case e == nil:
+			code = badID
+		case e.method == methodList && v.sc.vals[fTools].kind != 0:
+			code = tooLong
+		}
+	}
+	if code == "" && discard {
+		code = tooLong
+	}
+	if code != "" {
+		return v.refuseStream(code, passed)
+	}
+	if e != nil {
+		v.table.answered(m.id.key)
+	}
+	v.writeClient(behind)
+	if e != nil {
+		v.finished(e)
+	}
+	return nil
+}
+
+// keep drops the first bytes of the buffer.
+func (v *serverReader) keep(from int) { v.n = copy(v.buf, v.buf[from:v.n]) }
+
+// cutOff refuses a line whose LF is at lf in the buffer, or still to come.
+func (v *serverReader) cutOff(code string, passed bool, lf int) error {
+	if err := v.refuseStream(code, passed); err != nil {
+		return err
+	}
+	for ; lf < 0; lf = bytes.IndexByte(v.buf[:v.n], '\n') {
+		v.n = 0
+		if v.err != nil {
+			return nil
+		}
+		v.fill()
+	}
+	v.keep(lf + 1)
+	return nil
+}
+
+// refuseStream refuses a line. If the client has part of it, nothing more can be said
+// to the client.
+func (v *serverReader) refuseStream(code string, passed bool) error {
+	if passed {
+		v.log.messageRefused(fromServerSide, code)
+		v.session.cut.Store(true)
+		return errCut
+	}
+	v.clientMu.Unlock()
+	defer v.clientMu.Lock()
+	v.refuseServer(code, nil)
+	return nil
+}
