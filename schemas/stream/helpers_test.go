@@ -1,12 +1,13 @@
 package stream
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 
 	"runner/schemas"
@@ -31,25 +32,35 @@ func trailer(stream, run string, records int, body, status string) string {
 
 // seal puts header and trailer around record lines.
 func seal(lines ...string) string {
-	body := header(schemas.StreamRaw, run)
-	for _, l := range lines {
-		body += l
-	}
+	body := header(schemas.StreamRaw, run) + strings.Join(lines, "")
 	return body + trailer(schemas.StreamRaw, run, len(lines), body, "complete")
 }
 
 // buffer is shared by all reads of these tests: clearing a fresh one for each of
 // thousands of short streams would take most of their time.
-var buffer = bufio.NewReaderSize(nil, MaxLine)
+var buffer = make([]byte, MaxLine)
 
 func openTest(r io.Reader) (*Reader, error) {
-	buffer.Reset(r)
-	return open(buffer, "in", schemas.StreamRaw)
+	return open(newDirect(r, buffer), "in", schemas.StreamRaw)
 }
 
-// read reads a whole stream and returns its record lines.
+// read reads a whole stream and returns its record lines. It does so twice, by a
+// Reader that works when it is asked and by one that reads ahead in small pieces,
+// and gives the two answers only if they are the same.
 func read(r io.Reader) (lines []string, t *Trailer, err error) {
-	s, err := openTest(r)
+	var seen bytes.Buffer
+	s, err := openTest(io.TeeReader(r, &seen))
+	lines, t, err = rest(s, err)
+	s, again := open(newAhead(io.MultiReader(&seen, r), 100), "in", schemas.StreamRaw)
+	linesAgain, tAgain, again := rest(s, again)
+	if fmt.Sprint(err) != fmt.Sprint(again) || !slices.Equal(lines, linesAgain) || (t == nil) != (tAgain == nil) || t != nil && *t != *tAgain {
+		return nil, nil, fmt.Errorf("%v after %d lines, but reading ahead %v after %d", err, len(lines), again, len(linesAgain))
+	}
+	return lines, t, err
+}
+
+// rest reads what NewReader has begun.
+func rest(s *Reader, err error) (lines []string, t *Trailer, _ error) {
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,15 +115,21 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// written makes a stream with the Writer.
+// written makes a stream with the Writer, and the same with one that writes behind.
 func written(t testing.TB, records ...string) []byte {
 	t.Helper()
-	var b bytes.Buffer
-	w, err := NewWriter(&b, Header{Stream: schemas.StreamRaw, RunID: run, Tool: "test", Version: "v0"})
-	must(t, err)
-	for _, r := range records {
-		must(t, w.WriteRaw([]byte(r)))
+	var out [2]bytes.Buffer
+	for i, create := range []func(io.Writer, Header) (*Writer, error){NewWriter, NewBehindWriter} {
+		w, err := create(&out[i], Header{Stream: schemas.StreamRaw, RunID: run, Tool: "test", Version: "v0"})
+		must(t, err)
+		for _, r := range records {
+			must(t, w.WriteRaw([]byte(r)))
+		}
+		must(t, w.Seal(schemas.StatusComplete))
+		w.Close()
 	}
-	must(t, w.Seal(schemas.StatusComplete))
-	return b.Bytes()
+	if !bytes.Equal(out[0].Bytes(), out[1].Bytes()) {
+		t.Error("a Writer that writes behind writes something else")
+	}
+	return out[0].Bytes()
 }

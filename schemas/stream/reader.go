@@ -1,13 +1,10 @@
 package stream
 
 import (
-	"bufio"
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"io"
 	"unicode/utf8"
 
@@ -22,28 +19,37 @@ type Record struct {
 	Line   int // 1-based line number in the stream
 }
 
-// Reader reads one stream and refuses everything that is not whole.
+// Reader reads one stream and refuses everything that is not whole. Not safe for
+// concurrent use.
 type Reader struct {
-	r       *bufio.Reader
+	src     source
+	block   []byte // whole lines
+	at      int    // where the next one begins
 	name    string
 	h       Header
-	sum     hash.Hash
 	prefix  []byte // `","run_id":"ID"` that must follow every record's schema value
 	line    int
 	n       uint64
 	trailer *Trailer
 	err     error
 	schema  string
+	start   []byte // how the last record began, from the brace to the end of its run_id
 }
 
 // NewReader reads the header of a stream named stream. name is for messages only.
 func NewReader(r io.Reader, name, stream string) (*Reader, error) {
-	return open(bufio.NewReaderSize(r, MaxLine), name, stream)
+	return open(newDirect(r, make([]byte, MaxLine)), name, stream)
 }
 
-// open reads the header from r, whose buffer is exactly as large as the longest line.
-func open(r *bufio.Reader, name, stream string) (*Reader, error) {
-	s := &Reader{r: r, name: name, sum: sha256.New()}
+// NewAheadReader is NewReader for a stage with more to do than to read: goroutines
+// of the Reader's own read ahead of Next and digest behind it. Results and errors
+// are the same. A Reader that is not read to its end must be closed.
+func NewAheadReader(r io.Reader, name, stream string) (*Reader, error) {
+	return open(newAhead(r, readSize), name, stream)
+}
+
+func open(src source, name, stream string) (*Reader, error) {
+	s := &Reader{src: src, name: name}
 	line, err := s.readLine()
 	if err == io.EOF {
 		return nil, s.fail(ErrTruncated, "empty input: no header")
@@ -64,40 +70,62 @@ func open(r *bufio.Reader, name, stream string) (*Reader, error) {
 		return nil, s.fail(ErrForm, "run_id %q is not valid", s.h.RunID)
 	}
 	s.prefix = []byte(`","run_id":"` + s.h.RunID + `"`)
-	s.sum.Write(line[:len(line)+1])
 	return s, nil
 }
 
 // Header returns the stream's header.
 func (s *Reader) Header() Header { return s.h }
 
+// Close ends what an ahead Reader has begun. It does not close what is read from.
+func (s *Reader) Close() { s.src.close() }
+
 func (s *Reader) fail(class error, format string, a ...any) error {
-	s.err = fmt.Errorf("%s:%d: %w: %s", s.name, max(s.line, 1), class, fmt.Sprintf(format, a...))
-	return s.err
+	return s.stop(fmt.Errorf("%s:%d: %w: %s", s.name, max(s.line, 1), class, fmt.Sprintf(format, a...)))
+}
+
+// stop makes err the answer to every further call.
+func (s *Reader) stop(err error) error {
+	s.err = err
+	s.src.close()
+	return err
 }
 
 // Errorf builds an error about the current line, of class ErrForm.
 func (s *Reader) Errorf(format string, a ...any) error { return s.fail(ErrForm, format, a...) }
 
 // readLine returns the next line without its LF, io.EOF at a clean end of input.
-// The LF stands behind the line in the same memory, so that one call digests both.
 func (s *Reader) readLine() ([]byte, error) {
-	b, err := s.r.ReadSlice('\n')
-	if err == io.EOF && len(b) == 0 {
-		return nil, io.EOF
+	if s.at == len(s.block) {
+		block, err := s.src.next()
+		if err == io.EOF && len(block) == 0 {
+			return nil, io.EOF
+		}
+		if err != nil {
+			s.line++
+		}
+		switch err {
+		case nil:
+		case io.EOF:
+			return nil, s.fail(ErrTruncated, "the last line has no newline")
+		case errLong{}:
+			return nil, s.tooLong()
+		default:
+			return nil, s.stop(fmt.Errorf("%s:%d: %w: %w", s.name, s.line, ErrRead, err))
+		}
+		s.block, s.at = block, 0
 	}
 	s.line++
-	switch {
-	case err == nil:
-	case err == io.EOF:
-		return nil, s.fail(ErrTruncated, "the last line has no newline")
-	case err == bufio.ErrBufferFull:
-		return nil, s.fail(ErrForm, "line is longer than %d bytes", MaxLine)
-	default:
-		s.err = fmt.Errorf("%s:%d: %w: %w", s.name, s.line, ErrRead, err)
-		return nil, s.err
+	rest := s.block[s.at:]
+	n := bytes.IndexByte(rest, '\n')
+	if n >= MaxLine {
+		return nil, s.tooLong()
 	}
-	return b[:len(b)-1], nil
+	s.at += n + 1
+	return rest[:n:n], nil
+}
+
+func (s *Reader) tooLong() error {
+	return s.fail(ErrForm, "line is longer than %d bytes", MaxLine)
 }
 
 var (
@@ -118,29 +146,40 @@ func (s *Reader) Next() (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	if bytes.HasPrefix(line, trailerPrefix) {
-		return Record{}, s.finish(line)
+	if !bytes.HasPrefix(line, s.start) || len(s.start) == 0 {
+		if bytes.HasPrefix(line, trailerPrefix) {
+			return Record{}, s.finish(line)
+		}
+		if err := s.begin(line); err != nil {
+			return Record{}, err
+		}
 	}
-	if !bytes.HasPrefix(line, schemaKey) {
-		return Record{}, s.fail(ErrForm, "a record must be a JSON object whose first key is schema: %.60q", line)
-	}
-	rest := line[len(schemaKey):]
-	end := bytes.IndexByte(rest, '"')
-	if end < 0 || line[len(line)-1] != '}' {
+	if line[len(line)-1] != '}' {
 		return Record{}, s.fail(ErrForm, "not a JSON object: %.60q", line)
-	}
-	if string(rest[:end]) != s.schema {
-		s.schema = string(rest[:end])
-	}
-	if !bytes.HasPrefix(rest[end:], s.prefix) {
-		return Record{}, s.fail(ErrMixedRun, "expected run_id %q right after schema", s.h.RunID)
 	}
 	if !clean(line) {
 		return Record{}, s.fail(ErrForm, "invalid UTF-8, or a control character that is not escaped")
 	}
-	s.sum.Write(line[:len(line)+1])
 	s.n++
 	return Record{Schema: s.schema, Bytes: line, Line: s.line}, nil
+}
+
+// begin checks how a record begins, and remembers it: most begin as the one before.
+func (s *Reader) begin(line []byte) error {
+	if !bytes.HasPrefix(line, schemaKey) {
+		return s.fail(ErrForm, "a record must be a JSON object whose first key is schema: %.60q", line)
+	}
+	rest := line[len(schemaKey):]
+	end := bytes.IndexByte(rest, '"')
+	if end < 0 || line[len(line)-1] != '}' {
+		return s.fail(ErrForm, "not a JSON object: %.60q", line)
+	}
+	if !bytes.HasPrefix(rest[end:], s.prefix) {
+		return s.fail(ErrMixedRun, "expected run_id %q right after schema", s.h.RunID)
+	}
+	s.schema = string(rest[:end])
+	s.start = append(s.start[:0], line[:len(schemaKey)+end+len(s.prefix)]...)
+	return nil
 }
 
 // clean reports whether a line holds neither control characters, which JSON
@@ -149,6 +188,14 @@ func clean(line []byte) bool {
 	const each, high = 0x0101010101010101, 0x8080808080808080
 	var seen uint64
 	i := 0
+	for ; i+32 <= len(line); i += 32 {
+		a, b := binary.LittleEndian.Uint64(line[i:]), binary.LittleEndian.Uint64(line[i+8:])
+		c, d := binary.LittleEndian.Uint64(line[i+16:]), binary.LittleEndian.Uint64(line[i+24:])
+		if ((a-0x20*each)&^a|(b-0x20*each)&^b|(c-0x20*each)&^c|(d-0x20*each)&^d)&high != 0 {
+			return false
+		}
+		seen |= a | b | c | d
+	}
 	for ; i+8 <= len(line); i += 8 {
 		x := binary.LittleEndian.Uint64(line[i:])
 		if (x-0x20*each)&^x&high != 0 {
@@ -180,21 +227,24 @@ func (s *Reader) finish(line []byte) error {
 		return s.fail(ErrMixedRun, "trailer has run_id %q, header %q", t.RunID, s.h.RunID)
 	case t.Records != s.n:
 		return s.fail(ErrCount, "trailer says %d records, read %d", t.Records, s.n)
-	case t.SHA256 != hex.EncodeToString(s.sum.Sum(nil)):
+	case t.SHA256 != hex.EncodeToString(s.src.sum(s.at-len(line)-1)):
 		return s.fail(ErrDigest, "the lines were changed after they were written")
 	case t.Status != schemas.StatusComplete && t.Status != schemas.StatusPartial:
 		return s.fail(ErrForm, "unknown status %q", t.Status)
 	}
-	if _, err := s.r.ReadByte(); err != io.EOF {
-		if err == nil {
-			s.line++
-			return s.fail(ErrTrailing, "nothing may follow the trailer")
+	if s.at == len(s.block) {
+		rest, err := s.src.next()
+		if err != nil && err != io.EOF && len(rest) == 0 {
+			return s.stop(fmt.Errorf("%s:%d: %w: %w", s.name, s.line, ErrRead, err))
 		}
-		s.err = fmt.Errorf("%s:%d: %w: %w", s.name, s.line, ErrRead, err)
-		return s.err
+		s.block, s.at = rest, 0
 	}
-	s.trailer, s.err = &t, io.EOF
-	return io.EOF
+	if s.at < len(s.block) {
+		s.line++
+		return s.fail(ErrTrailing, "nothing may follow the trailer")
+	}
+	s.trailer = &t
+	return s.stop(io.EOF)
 }
 
 // Trailer returns the checked trailer; nil before Next returned io.EOF.

@@ -82,7 +82,8 @@ func TestEveryBitFlipIsRefused(t *testing.T) {
 	for i := range whole {
 		for bit := range 8 {
 			whole[i] ^= 1 << bit
-			if _, _, err := read(bytes.NewReader(whole)); err == nil {
+			// Once is enough: the buffers of a second reading would take longer than all else.
+			if _, _, err := rest(openTest(bytes.NewReader(whole))); err == nil {
 				t.Fatalf("accepts bit %d of byte %d flipped: %q", bit, i, whole[max(0, i-20):i+1])
 			} else {
 				classOf(t, err)
@@ -230,6 +231,17 @@ func TestWriterRefuses(t *testing.T) {
 	if err == nil || w.Seal(schemas.StatusComplete) == nil || w.Flush() == nil || w.WriteBlock(nil, 0) == nil {
 		t.Error("goes on after a failed write")
 	}
+	for _, n := range []int{1, 3000, 100_000} {
+		w, err := NewBehindWriter(&failing{left: 200}, Header{Stream: schemas.StreamRaw, RunID: run})
+		must(t, err)
+		for range n {
+			err = w.WriteRaw([]byte(record(run, 1)[:60]))
+		}
+		if n == 100_000 && err == nil || w.Seal(schemas.StatusComplete) == nil || w.Flush() == nil || w.WriteRaw(nil) == nil {
+			t.Errorf("goes on after a failed write behind it, %d lines", n)
+		}
+		w.Close()
+	}
 	if w, _ := NewWriter(io.Discard, Header{Stream: schemas.StreamRaw, RunID: run}); w.WriteRaw([]byte("a\nb")) == nil {
 		t.Error("writes a record with a newline in it")
 	}
@@ -247,39 +259,37 @@ func TestWriterRefuses(t *testing.T) {
 // Reading must not allocate per record: streams have millions.
 func TestReaderDoesNotAllocate(t *testing.T) {
 	in := seal(slices.Repeat([]string{record(run, 1)}, 1000)...)
-	s, err := NewReader(strings.NewReader(in), "in", schemas.StreamRaw)
-	must(t, err)
-	if n := testing.AllocsPerRun(900, func() {
-		if _, err := s.Next(); err != nil {
-			t.Fatal(err)
+	for name, open := range map[string]func(io.Reader, string, string) (*Reader, error){"": NewReader, "ahead": NewAheadReader} {
+		s, err := open(strings.NewReader(in), "in", schemas.StreamRaw)
+		must(t, err)
+		if n := testing.AllocsPerRun(900, func() {
+			if _, err := s.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}); n > 0 {
+			t.Errorf("%v allocations a record %s", n, name)
 		}
-	}); n > 0 {
-		t.Errorf("%v allocations a record", n)
+		s.Close()
 	}
 }
 
-func BenchmarkReader(b *testing.B) {
-	in := seal(slices.Repeat([]string{padded(350)}, 10000)...)
+func BenchmarkReader(b *testing.B)      { benchmarkReader(b, NewReader) }
+func BenchmarkAheadReader(b *testing.B) { benchmarkReader(b, NewAheadReader) }
+
+func benchmarkReader(b *testing.B, open func(io.Reader, string, string) (*Reader, error)) {
+	in := seal(slices.Repeat([]string{padded(300)}, 100_000)...)
 	b.SetBytes(int64(len(in)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := drain(strings.NewReader(in)); err != nil {
+		s, err := open(strings.NewReader(in), "in", schemas.StreamRaw)
+		for err == nil {
+			_, err = s.Next()
+		}
+		if err != io.EOF {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/10000, "ns/record")
-}
-
-func drain(r io.Reader) (n int, err error) {
-	s, err := NewReader(r, "in", schemas.StreamRaw)
-	for err == nil {
-		_, err = s.Next()
-		n++
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	return n, err
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100_000, "ns/record")
 }
 
 // FuzzReader: no input makes the reader panic or loop, and whatever it accepts
@@ -315,4 +325,37 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("accepted\n%s\nbut its records give\n%s", in, b.Bytes())
 		}
 	})
+}
+
+// Streams much longer than the buffers, with lines of all lengths, come through
+// writing behind and reading ahead as they are.
+func TestLongStreams(t *testing.T) {
+	var records []string
+	for i := range 400 {
+		n := 100 + i*i*i%(40<<10)
+		if i%97 == 0 {
+			n = MaxLine - i
+		}
+		records = append(records, strings.TrimSuffix(padded(n), "\n"))
+	}
+	whole := written(t, records...)
+	lines, _, err := read(bytes.NewReader(whole))
+	must(t, err)
+	if len(lines) != len(records) {
+		t.Fatalf("%d lines, expected %d", len(lines), len(records))
+	}
+	for i, l := range lines {
+		if l != records[i]+"\n" {
+			t.Fatalf("line %d has changed", i)
+		}
+	}
+	for _, n := range []int{len(whole) / 2, len(whole) - 1} {
+		if _, _, err := read(bytes.NewReader(whole[:n])); classOf(t, err) != "truncated" {
+			t.Errorf("first %d of %d bytes: %v", n, len(whole), err)
+		}
+	}
+	whole[len(whole)/3] ^= 1
+	if _, _, err := read(bytes.NewReader(whole)); classOf(t, err) != "digest" {
+		t.Errorf("one bit flipped: %v", err)
+	}
 }

@@ -1,35 +1,52 @@
 package stream
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 
 	"runner/schemas"
 )
 
+// writeSize is how much is digested and written at once; a buffer has room for the
+// line that goes beyond it.
+const (
+	writeSize  = 256 << 10
+	bufferSize = writeSize + 4<<10
+)
+
 // Writer writes one stream. It is not safe for concurrent use. After an error
 // every further call returns that error.
 type Writer struct {
-	w   *bufio.Writer
-	sum hash.Hash
-	h   Header
-	n   uint64
-	err error
+	buf  []byte // neither digested nor written yet
+	sink sink
+	h    Header
+	n    uint64
+	err  error
 }
 
 // NewWriter writes and flushes the header: from here on the producer is ready.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
+	return create(&directSink{w: w, h: sha256.New()}, h)
+}
+
+// NewBehindWriter is NewWriter for a stage with more to do than to write: a
+// goroutine of the Writer's own digests and writes behind it. The bytes are the
+// same; an error may be told later, but no later than by Flush and Seal. A Writer
+// that is not sealed must be closed.
+func NewBehindWriter(w io.Writer, h Header) (*Writer, error) {
+	return create(newBehind(w), h)
+}
+
+func create(to sink, h Header) (*Writer, error) {
 	if !schemas.ValidRunID(h.RunID) {
 		return nil, fmt.Errorf("run id %q: want 1 to 128 of A-Z a-z 0-9 _ -", h.RunID)
 	}
 	h.Schema = schemas.SchemaHeader
-	s := &Writer{w: bufio.NewWriterSize(w, 256<<10), sum: sha256.New(), h: h}
+	s := &Writer{buf: make([]byte, 0, bufferSize), sink: to, h: h}
 	line, err := schemas.Marshal(h)
 	if err != nil {
 		return nil, err
@@ -50,14 +67,22 @@ func (s *Writer) put(line []byte) {
 		s.err = fmt.Errorf("%w: a record holds a newline", ErrForm)
 		return
 	}
-	s.sum.Write(line)
-	s.sum.Write(newline)
-	if _, s.err = s.w.Write(line); s.err == nil {
-		s.err = s.w.WriteByte('\n')
+	s.buf = append(append(s.buf, line...), '\n')
+	if len(s.buf) >= writeSize {
+		s.pass()
 	}
 }
 
-var newline = []byte{'\n'}
+// pass hands over what is in the buffer.
+func (s *Writer) pass() {
+	if s.err == nil && len(s.buf) > 0 {
+		s.buf, s.err = s.sink.put(s.buf)
+	}
+}
+
+// Close ends what a Writer behind which a goroutine works has begun, and waits for
+// it. It seals nothing.
+func (s *Writer) Close() { s.sink.close() }
 
 // Write encodes v as one record. v must carry schema first and run_id second.
 func (s *Writer) Write(v any) error {
@@ -82,8 +107,9 @@ func (s *Writer) WriteBlock(block []byte, n int) error {
 		return s.err
 	}
 	s.n += uint64(n)
-	s.sum.Write(block)
-	_, s.err = s.w.Write(block)
+	if s.buf = append(s.buf, block...); len(s.buf) >= writeSize {
+		s.pass()
+	}
 	return s.err
 }
 
@@ -92,8 +118,8 @@ func (s *Writer) Flush() error {
 	if s.err == errSealed {
 		return nil
 	}
-	if s.err == nil {
-		s.err = s.w.Flush()
+	if s.pass(); s.err == nil {
+		s.err = s.sink.wait()
 	}
 	return s.err
 }
@@ -112,8 +138,11 @@ func (s *Writer) Seal(status schemas.Status) error {
 	if status != schemas.StatusComplete && status != schemas.StatusPartial {
 		return fmt.Errorf("%w: unknown status %q", ErrForm, status)
 	}
+	if err := s.Flush(); err != nil {
+		return err
+	}
 	line, err := schemas.Marshal(Trailer{schemas.SchemaTrailer, s.h.Stream, s.h.RunID, s.n,
-		hex.EncodeToString(s.sum.Sum(nil)), status})
+		hex.EncodeToString(s.sink.sum()), status})
 	if err != nil {
 		return err
 	}
@@ -122,5 +151,6 @@ func (s *Writer) Seal(status schemas.Status) error {
 		return err
 	}
 	s.err = errSealed
+	s.sink.close()
 	return nil
 }

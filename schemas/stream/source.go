@@ -1,0 +1,88 @@
+package stream
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"hash"
+	"io"
+)
+
+// readSize is how much is read at once. It is small enough to stay in a core's own
+// cache until the bytes are parsed and digested.
+const readSize = 256 << 10
+
+// source gives a Reader its input in blocks of whole lines, and digests them.
+type source interface {
+	// next takes the last block back, digests it, and gives the next one: lines,
+	// each with its LF. With an error the block is what stands there without an LF,
+	// if anything: io.EOF, errLong, or the failure of the reader below.
+	next() ([]byte, error)
+	// sum digests the first n bytes of the last block and gives the digest of all.
+	sum(n int) []byte
+	// close ends what next has begun; it may be called more than once.
+	close()
+}
+
+// errLong says that there is no LF within MaxLine bytes.
+type errLong struct{}
+
+func (errLong) Error() string { return "line is too long" }
+
+// fill reads behind the n bytes in buf, which hold no LF, until there is one. It
+// returns how much is in buf then, and where its last line ends. The length of buf
+// is at least MaxLine; no read asks for more than atOnce.
+func fill(r io.Reader, buf []byte, n, atOnce int) (filled, whole int, err error) {
+	for empty := 0; ; {
+		got, err := r.Read(buf[n:min(n+atOnce, len(buf))])
+		if got == 0 && err == nil {
+			if empty++; empty == 100 {
+				err = io.ErrNoProgress
+			}
+		}
+		whole = bytes.LastIndexByte(buf[n:n+got], '\n') + 1
+		if whole > 0 {
+			whole += n
+		}
+		n += got
+		if whole == 0 && (n > MaxLine || n == MaxLine && err == nil) {
+			err = errLong{}
+		}
+		if whole > 0 || err != nil {
+			return n, whole, err
+		}
+	}
+}
+
+// direct is a source that works when it is asked.
+type direct struct {
+	r     io.Reader
+	h     hash.Hash
+	buf   []byte // length at least MaxLine
+	n     int    // bytes in it
+	whole int    // of these, the last block
+	err   error  // to be told behind the last block
+}
+
+func newDirect(r io.Reader, buf []byte) *direct {
+	return &direct{r: r, h: sha256.New(), buf: buf}
+}
+
+func (d *direct) next() ([]byte, error) {
+	d.h.Write(d.buf[:d.whole])
+	d.n = copy(d.buf, d.buf[d.whole:d.n])
+	d.whole = 0
+	if d.err == nil {
+		d.n, d.whole, d.err = fill(d.r, d.buf, d.n, readSize)
+	}
+	if d.whole > 0 {
+		return d.buf[:d.whole], nil
+	}
+	return d.buf[:d.n], d.err
+}
+
+func (d *direct) sum(n int) []byte {
+	d.h.Write(d.buf[:n])
+	return d.h.Sum(nil)
+}
+
+func (d *direct) close() {}
