@@ -30,7 +30,8 @@ Flags:
   --agent-shim openai-agents   collect the SDK log; none (default) has no SDK layer
   --run-id ID         name of the run, of A-Z a-z 0-9 _ - (default random)
   --no-kernel         no capture: an archive that says kernel_layer=absent
-  --canonical-pids, --drop EXPR   as runner-normalize
+  --canonical-pids    number processes by their place in the fork tree
+  --drop EXPR         drop kernel lines for which the jq program says true
   --timeout D         send TERM after D, and kill after --grace more
   --grace D           wait so long for survivors, then kill them (default 10s)
   --ring-size N, --spool-size N, --redundant auto|on|off   as runner-capture
@@ -42,6 +43,7 @@ cannot be run; 125 own failure; 4 cannot observe here; 2 wrong call
 
 Examples:
   sudo runner-exec -- ./agent.sh
+  sudo runner-exec --policy policy.yaml --agent-shim openai-agents -- node agent.mjs
   runner-exec --stream - -- make | runner-normalize | runner-correlate | runner-pack
 `
 

@@ -196,10 +196,11 @@ func killedStage(t *testing.T, stage, how, run, mark string, keep bool) {
 	id := newRunID()
 	args := []string{"--run-id", id, "--archive", "a", "--grace", "1m"}
 	if keep {
-		args = append(args, "--keep", "kept")
+		args = append(args, "--keep", "kept", "--agent-shim", "openai-agents", "--policy-log", "log")
 	}
 	c := command(t, append(args, "--", "sh", "-c", run)...)
-	c.Env = append(os.Environ(), "FAKE_CAPTURE="+how)
+	temp := t.TempDir()
+	c.Env = append(os.Environ(), "FAKE_CAPTURE="+how, "TMPDIR="+temp)
 	out, err := os.Create(filepath.Join(t.TempDir(), "stderr")) // survivors hold it open
 	if err != nil {
 		t.Fatal(err)
@@ -229,6 +230,7 @@ func killedStage(t *testing.T, stage, how, run, mark string, keep bool) {
 	}
 	scope := scopeOf(t, id)
 	await(t, "the cgroup's end", func() bool { return !exists(scope) })
+	await(t, "an empty TMPDIR", func() bool { return len(leftovers(t, temp)) == 0 })
 	known := []string{mark}
 	if stage == "runner-exec" && keep {
 		known = append(known, "kept") // made by the one who was killed; it is empty

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"runner/schemas"
+)
+
+// TestCollectKilled: neither a killed runner-exec nor a killed keeper leaves anything.
+func TestCollectKilled(t *testing.T) {
+	for _, who := range []string{"runner-exec", keeperName} {
+		c := command(t, "--no-kernel", "--archive", "a", "--policy-log", "p", "--", "sh", "-c", "touch mark; sleep 0.5")
+		temp := t.TempDir()
+		c.Env = append(os.Environ(), "TMPDIR="+temp)
+		c.Stdout, c.Stderr = nil, nil
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "the command", func() bool { return exists(filepath.Join(c.Dir, "mark")) })
+		pid := c.Process.Pid
+		if who != "runner-exec" {
+			if pid = pidOf(pid, who); pid == 0 {
+				t.Fatalf("there is no %s", who)
+			}
+		}
+		syscall.Kill(pid, syscall.SIGKILL)
+		c.Wait()
+		await(t, "an empty TMPDIR", func() bool { return len(leftovers(t, temp)) == 0 })
+		if exists(filepath.Join(c.Dir, "a")) != (who == keeperName) {
+			t.Errorf("%s killed, archive: %v", who, exists(filepath.Join(c.Dir, "a")))
+		}
+	}
+}
+
+// TestScopeCollect: with a cgroup a log is complete when nobody is left in it, and no
+// sooner.
+func TestScopeCollect(t *testing.T) {
+	needCgroup(t)
+	const sdk = "L=$" + envSDKLog + "; "
+	for _, c := range []struct{ name, script, lines, facts string }{
+		{"late opener", sdk + `{ sleep 0.2; echo 1 >>"$L"; } >/dev/null 2>&1 &`, "1",
+			"complete bytes=2 lines=1 dropped=0 after_end=2 unterminated=no replaced=no writers_at_end=none stopped="},
+		{"late holder", sdk + `exec 3>>"$L"; echo 0 >&3; { sleep 0.2; echo 1 >&3; } >/dev/null 2>&1 &`, "0 1",
+			"complete bytes=4 lines=2 dropped=0 after_end=2 unterminated=no replaced=no writers_at_end=open stopped="},
+		{"killed after grace", sdk + `{ printf 1; exec setsid sleep 60; } >>"$L" 2>/dev/null </dev/null & sleep 0.2`, "1",
+			"complete bytes=1 lines=1 dropped=0 after_end=0 unterminated=yes replaced=no writers_at_end=open stopped="},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			begin := time.Now()
+			r := call(t, "--archive", "a", "--keep", "kept", "--grace", "1s", "--agent-shim", "openai-agents", "--", "sh", "-c", c.script)
+			if r.code != 0 || time.Since(begin) > 10*time.Second {
+				t.Fatalf("%v after %v", r, time.Since(begin))
+			}
+			log := readLog(t, filepath.Join(r.dir, "kept/sdk.log.ndjson"), schemas.StreamSDKLog)
+			if got := strings.Join(log.lines, " "); got != c.lines || log.String() != c.facts {
+				t.Errorf("got  %q, %v\nwant %q, %s", got, log, c.lines, c.facts)
+			}
+		})
+	}
+}
+
+// TestScopePolicy: what a policy file asks for reaches the stages that do it.
+func TestScopePolicy(t *testing.T) {
+	needCgroup(t)
+	file := script(t, "policy.yaml", "schema: runner.policy.v0\ndefault: deny\nnetwork:\n  default: allow\n  rules:\n"+
+		"    - id: no-metadata\n      deny: 169.254.169.254\n      ports: [80]\n", 0o644)
+	r := call(t, "--archive", "a", "--keep", "kept", "--policy", file, "--agent-shim", "openai-agents", "--", "sh", "-c",
+		"echo p >>$"+envPolicyLog+"; echo s >>$"+envSDKLog)
+	if r.code != 0 {
+		t.Fatal(r)
+	}
+	b, err := os.ReadFile(filepath.Join(r.dir, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for line := range strings.Lines(string(b)) {
+		var h schemas.StageHealth
+		if schemas.Unmarshal([]byte(strings.TrimSuffix(line, "\n")), &h) == nil && h.Schema == schemas.SchemaStageHealth {
+			said = append(said, h.Stage+" "+strings.Join(h.Notes, " "))
+		}
+	}
+	want := []string{"runner-exec ", "runner-exec ", "runner-normalize --background --windows",
+		"runner-correlate --background --policy /dev/fd/3 --sdk /dev/fd/4"}
+	for _, w := range want {
+		if !slices.Contains(said, w) {
+			t.Errorf("expected %q in %q", w, said)
+		}
+	}
+	i := slices.IndexFunc(said, func(s string) bool { return strings.HasPrefix(s, "runner-capture ") })
+	var rules schemas.NetworkRules
+	if i < 0 {
+		t.Fatalf("nothing of runner-capture in %q", said)
+	} else if err := schemas.Unmarshal([]byte(strings.TrimPrefix(strings.TrimSpace(said[i]), "runner-capture ")), &rules); err != nil ||
+		rules.Default != "allow" || len(rules.Rules) != 1 || rules.Rules[0].ID != "no-metadata" || !strings.HasPrefix(rules.PolicyDigest, "sha256:") {
+		t.Errorf("%v: %q", err, said[i])
+	}
+	for _, f := range []string{"policy", "sdk"} {
+		log := readLog(t, filepath.Join(r.dir, "kept", f+".log.ndjson"), f+".log")
+		if len(log.lines) != 1 || log.lines[0] != f[:1] {
+			t.Errorf("%s: %q", f, log.lines)
+		}
+	}
+}

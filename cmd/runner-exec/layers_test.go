@@ -1,0 +1,48 @@
+//go:build unix
+
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLayers: a layer that could not be kept, and a rule that nothing would enforce,
+// are refused before anything runs.
+func TestLayers(t *testing.T) {
+	tools := script(t, "tools.yaml", "schema: runner.policy.v0\ndefault: deny\n", 0o644)
+	network := script(t, "network.yaml", "schema: runner.policy.v0\nnetwork:\n  default: deny\n", 0o644)
+	broken := script(t, "broken.yaml", "schema: runner.policy.v0\nrules: 7\n", 0o644)
+	for _, c := range []struct {
+		args   []string
+		code   int
+		stderr string
+	}{
+		{[]string{"--policy", "no/such/file"}, 2, "no/such/file"},
+		{[]string{"--policy", ""}, 2, "--policy is empty"},
+		{[]string{"--policy", broken}, 2, "hint: runner-policy --check " + broken},
+		{[]string{"--policy", network}, 4, "nothing enforces them"},
+		{[]string{"--sdk-log", "s"}, 2, "--agent-shim openai-agents --sdk-log s"},
+		{[]string{"--agent-shim", "none", "--sdk-log", "s"}, 2, "without a shim"},
+		{[]string{"--agent-shim", "openai_agents"}, 2, "want openai-agents or none"},
+		{[]string{"--stream", "raw", "--policy", tools}, 2, "--policy-log FILE"},
+		{[]string{"--stream", "raw", "--agent-shim", "openai-agents"}, 2, "--sdk-log FILE"},
+		{[]string{"--policy-log", "f", "--agent-shim", "openai-agents", "--sdk-log", "f"}, 2, "name the same file f"},
+		{[]string{"--archive", "f", "--policy-log", "f"}, 2, "name the same file f"},
+		{[]string{"--policy-log", "no/such/dir/log"}, 125, "no/such/dir"},
+		{[]string{"--policy-log", "/dev/null"}, 125, "not a regular file"},
+	} {
+		r := call(t, append(append([]string{"--no-kernel"}, c.args...), "--", "touch", "ran")...)
+		if r.code != c.code || !strings.Contains(r.stderr, c.stderr) || strings.Count(r.stderr, "error:") != 1 || r.stdout != "" {
+			t.Errorf("%q: expected %d and %q, got %v", c.args, c.code, c.stderr, r)
+		}
+		if rest := leftovers(t, r.dir); len(rest) > 0 {
+			t.Errorf("%q: left behind: %q", c.args, rest)
+		}
+	}
+	r := call(t, "--no-kernel", "--stream", "raw", "--policy", tools, "--policy-log", "log", "--", "sh", "-c", "echo 1 >>$"+envPolicyLog)
+	if log := readLog(t, filepath.Join(r.dir, "log"), "policy.log"); r.code != 0 || len(log.lines) != 1 {
+		t.Errorf("%v, %v", r, log)
+	}
+}
