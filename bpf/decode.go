@@ -3,6 +3,7 @@ package bpf
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"net/netip"
 	"strconv"
 
@@ -68,7 +69,7 @@ var opNames = [...]string{"", "open", "creat", "openat", "openat2", "open_by_han
 	"connect", "sendto", "sendmsg", "sendmmsg", "bind", "listen",
 	"unlink", "rmdir", "rename", "link", "symlink", "mkdir", "truncate", "ftruncate",
 	"chmod", "chown", "mknod", "mount", "umount", "move_mount", "pivot_root",
-	"io_uring_other", "fork", "exit", "move"}
+	"io_uring_other", "fork", "exit", "move", "connect_blocked"}
 
 var sourceNames = [...]string{"", "syscall", "cgroup", "io_uring"}
 
@@ -82,7 +83,16 @@ const (
 	opFork       = 33
 	opExit       = 34
 	opMove       = 35
+	opBlocked    = 36
 )
+
+// hookOf names the bit of rules.h.
+func hookOf(bit uint32) string {
+	if i := bits.TrailingZeros32(bit); i < len(schemas.RawHooks) {
+		return schemas.RawHooks[i]
+	}
+	return ""
+}
 
 const (
 	oCreat   = 0x40
@@ -161,6 +171,11 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 		e.Has |= schemas.HasExitCode
 		e.ExitCode = int64(le.Uint64(b[offAux2:]))
 		return out, nil
+	case op == opBlocked:
+		rule := le.Uint64(b[offAux1:])
+		e.Rule, e.Hook = uint32(rule), hookOf(uint32(rule>>32))
+		e.Has |= schemas.HasRule
+		return out, d.sock(b, e, marks)
 	case op >= opConnect && op <= opListen:
 		return out, d.sock(b, e, marks)
 	}

@@ -8,3 +8,5 @@ package bpf
 //go:generate go tool bpf2go -tags linux -target amd64,arm64 unix unix.bpf.c
 //go:generate go tool bpf2go -tags linux -target amd64,arm64 uring uring.bpf.c
 //go:generate go tool bpf2go -tags linux -target amd64,arm64 uringcount uringcount.bpf.c
+//go:generate go tool bpf2go -tags linux -target amd64,arm64 rules rules.bpf.c
+//go:generate go tool bpf2go -tags linux -target amd64,arm64 rulesunix rulesunix.bpf.c

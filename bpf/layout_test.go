@@ -36,7 +36,7 @@ func TestRecordLayout(t *testing.T) {
 
 // Every name of the decoder is an operation of the contract.
 func TestOpNames(t *testing.T) {
-	if n := len(opNames); n != opMove+1 {
+	if n := len(opNames); n != opBlocked+1 {
 		t.Fatalf("%d names for operations up to %d", n, opMove)
 	}
 }

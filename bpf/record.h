@@ -43,6 +43,7 @@ enum op {
 	OP_FORK,
 	OP_EXIT,
 	OP_MOVE,
+	OP_CONNECT_BLOCKED,
 	OPS = 64,
 };
 
@@ -103,7 +104,7 @@ struct rec {
 	u16 alen;
 	u32 clen1;
 	u32 clen2;
-	u64 aux1; /* exec: old tid; fork: child tgid << 32 | child tid; move: moved tgid << 32 | tid */
+	u64 aux1; /* exec: old tid; fork: child tgid << 32 | child tid; move: moved tgid << 32 | tid; blocked: hook << 32 | rule */
 	u64 aux2; /* fork, move: destination cgroup; exit: wait status */
 	u64 aux3; /* reserved, zero */
 };
@@ -125,6 +126,6 @@ struct counters {
 /* Scratch records per CPU; copies of on_sys_exit use the ones from SCRATCH_COPY on. */
 enum scratch_index { SCRATCH_EXIT, SCRATCH_EXEC, SCRATCH_SUBMIT, SCRATCH_COMPLETE, SCRATCH_COPY };
 
-enum slot { SLOT_EXIT, SLOT_EXEC, SLOT_FORK, SLOT_TASK_EXIT, SLOT_MOVE, SLOT_SOCK, SLOT_URING_SUBMIT, SLOT_URING_COMPLETE, SLOT_ENTER, SLOTS = 16 };
+enum slot { SLOT_EXIT, SLOT_EXEC, SLOT_FORK, SLOT_TASK_EXIT, SLOT_MOVE, SLOT_SOCK, SLOT_URING_SUBMIT, SLOT_URING_COMPLETE, SLOT_ENTER, SLOT_RULES, SLOTS = 16 };
 
 #endif

@@ -15,6 +15,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
+
+	"runner/schemas"
 )
 
 // Options say what to watch and how.
@@ -23,6 +25,9 @@ type Options struct {
 	RingSize  int    // bytes, a power of two of at least a page
 	NoCast    bool   // read kernel memory as kernels before 6.2 must
 	Redundant bool   // several copies of the syscall probe, see redundant_linux.go
+	// Rules are enforced for the sockets of the cgroup's processes; nil is none, and
+	// then nothing more is loaded than to observe. An error of theirs is a *RulesError.
+	Rules *schemas.NetworkRules
 }
 
 // Stats are the counters of the probes, summed over CPUs and programs.
@@ -53,6 +58,8 @@ type Session struct {
 	links []link.Link
 	coll  []*ebpf.Collection
 
+	table    *ruleTable // of the network rules, nil without
+	blocked  *ebpf.Map
 	noCast   bool
 	requests *ebpf.Map              // of the io_uring object
 	copied   map[*ebpf.Program]bool // redundant mode: several of the same
@@ -87,6 +94,12 @@ type errCopies struct{ error }
 
 func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	s := &Session{types: types, Redundant: "off", noCast: opt.NoCast}
+	var table *ruleTable
+	if opt.Rules != nil {
+		if table, err = compileRules(opt.Rules); err != nil {
+			return nil, err
+		}
+	}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -117,6 +130,11 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	wg.Go(func() {
 		if hooks = s.attachHooks(dir, shared); hooks == nil {
 			s.Unix = state(s.attachUnix(dir, shared))
+			if table != nil {
+				if err := s.attachRules(dir, shared, table); err != nil {
+					hooks = &RulesError{err}
+				}
+			}
 		}
 	})
 	wg.Wait()

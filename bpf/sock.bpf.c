@@ -4,19 +4,7 @@
  * made. They run by the *socket's* cgroup, so they also see io_uring, and miss a
  * socket that was made outside. The syscall records say how the call ended. */
 #include "maps.h"
-
-/* struct bpf_sock_addr of the BPF ABI: fixed, no relocation. */
-struct bpf_sock_addr {
-	u32 user_family;
-	u32 user_ip4;
-	u32 user_ip6[4];
-	u32 user_port;
-	u32 family;
-	u32 type;
-	u32 protocol;
-	u32 msg_src_ip4;
-	u32 msg_src_ip6[4];
-};
+#include "sockaddr.h"
 
 struct addr_rec {
 	struct rec r;

@@ -3,19 +3,7 @@
 /* The same for unix sockets (Linux 6.7): optional, an object of its own, so that
  * its absence cannot take the base down. It is what sees io_uring's unix calls. */
 #include "maps.h"
-
-struct sockaddr_un_buf {
-	u8 b[112];
-};
-
-struct bpf_sock_addr;
-
-struct bpf_sock_addr_kern {
-	void *uaddr;
-	u32 uaddrlen;
-} CORE;
-
-extern void *bpf_cast_to_kern_ctx(void *obj) SEC(".ksyms") __attribute__((weak));
+#include "sockaddr.h"
 
 struct unix_rec {
 	struct rec r;

@@ -60,7 +60,11 @@ func cannot(err error) error {
 	} else if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EPERM) {
 		hints = append(hints, setUp...)
 	}
-	return tool.Fail(tool.ExitCannot, fmt.Errorf("cannot observe here: %w", err), hints...)
+	word := "observe"
+	if rules := new(*bpf.RulesError); errors.As(err, rules) {
+		word = "enforce"
+	}
+	return tool.Fail(tool.ExitCannot, fmt.Errorf("cannot %s here: %w", word, err), hints...)
 }
 
 // probe attaches everything to the caller's own cgroup and lets go again.

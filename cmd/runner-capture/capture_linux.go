@@ -67,6 +67,11 @@ type recorder struct {
 // is killed and removed: its processes must not go on unobserved.
 func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error to report, after the clean-up
+	if opt.rulesFile != "" {
+		if opt.rules, err = readRules(opt.rulesFile); err != nil {
+			return err
+		}
+	}
 	if opt.make {
 		if err := os.Mkdir(opt.cgroup, 0o755); err != nil {
 			return cannot(fmt.Errorf("making the cgroup: %w", err))
@@ -95,7 +100,7 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	tool.Foreground()
 	redundant := opt.redundant == "on" || opt.redundant == "auto" && bpf.NeedsRedundancy()
 	t0 := time.Now()
-	ses, err := bpf.Attach(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Redundant: redundant})
+	ses, err := bpf.Attach(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Redundant: redundant, Rules: opt.rules})
 	if err != nil {
 		return cannot(err)
 	}

@@ -35,14 +35,16 @@ Flags:
   --ring-size SIZE   ring between kernel and capture, a power of two (default 16M)
   --spool-size SIZE  what may wait on disk for a slow reader (default 4G)
   --redundant WHEN   several copies of the syscall probe: auto, on, off
+  --network-rules FILE
+                     refuse what these deny (runner.network_rules.v0)
   --probe            only say whether capture would work here
   --supervised, --grace D, --make-cgroup, --remove-cgroup, --ready-fd N
                      for runner-exec
   -v                 say more; -h, --help and --version say what they do
 
 Exit codes:
-  0  sealed stream          2  wrong call
-  4  cannot observe here    5  reading or writing failed
+  0  sealed stream                    2  wrong call
+  4  cannot observe or enforce here   5  reading or writing failed
 
 Examples:
   runner-capture --cgroup /sys/fs/cgroup/system.slice/x.service | runner-normalize
@@ -56,6 +58,7 @@ func app() tool.App {
 		&cli.StringFlag{Name: "ring-size", Value: "16M"},
 		&cli.StringFlag{Name: "spool-size", Value: "4G"},
 		&cli.StringFlag{Name: "redundant", Value: "auto"},
+		&cli.StringFlag{Name: "network-rules"},
 		&cli.BoolFlag{Name: "probe"},
 		&cli.BoolFlag{Name: "supervised"},
 		&cli.DurationFlag{Name: "grace", Value: 10 * time.Second},

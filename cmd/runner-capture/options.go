@@ -26,6 +26,8 @@ type options struct {
 	remove     bool
 	ready      int // descriptor for the line "ready", or -1
 	redundant  string
+	rulesFile  string
+	rules      *schemas.NetworkRules // to enforce; nil is none
 }
 
 // parseSize reads a number of bytes with an optional suffix K, M or G (powers of 1024).
@@ -62,7 +64,7 @@ func parse(env *tool.Env) (options, error) {
 	o := options{
 		runID: f.String("run-id"), cgroup: f.String("cgroup"), grace: f.Duration("grace"),
 		supervised: f.Bool("supervised"), make: f.Bool("make-cgroup"), remove: f.Bool("remove-cgroup"),
-		ready: f.Int("ready-fd"), redundant: f.String("redundant"),
+		ready: f.Int("ready-fd"), redundant: f.String("redundant"), rulesFile: f.String("network-rules"),
 	}
 	var err error
 	if o.ringSize, err = parseRing(f.String("ring-size")); err != nil {

@@ -29,6 +29,10 @@ func baseFacts(ses *bpf.Session, opt options) map[string]string {
 		"canary_before": "not_run", "canary_after": "not_run",
 		"io_uring": ses.IOUring, "unix_hooks": ses.Unix,
 		"redundant": ses.Redundant, "supervisor": "none", "end": "",
+		"network_rules": "off",
+	}
+	if opt.rules != nil {
+		f["network_rules"], f["network_policy"] = "enforced", opt.rules.PolicyDigest
 	}
 	if opt.supervised {
 		f["supervisor"] = "exec"
@@ -82,6 +86,9 @@ func (r *recorder) seal(st bpf.Stats) error {
 	}
 	for op, n := range st.DroppedByOp {
 		h.Counters["dropped."+op] = n
+	}
+	if err := r.refusals(h.Counters); err != nil {
+		return tool.Fail(tool.ExitIO, err)
 	}
 	status := schemas.StatusComplete
 	if st.Dropped+st.ScratchMissing+st.RecursionMisses+st.CompatUnmapped+st.IOUringUnmapped+st.Lost+n.decodeErrors+n.escapes > 0 ||

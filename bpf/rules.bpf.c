@@ -1,0 +1,220 @@
+//go:build ignore
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Network rules for IPv4 and IPv6, asked before the call is made. They read the
+ * kernel's copy of the address, which the program can no longer change, and run by
+ * the *socket's* cgroup: whoever makes the call, io_uring too. */
+#include "rules.h"
+#include "sockaddr.h"
+
+/* For sockets whose destinations no hook is asked about. */
+const volatile u32 socket_entry;
+
+struct ask {
+	u64 addr[2];
+	u32 family;
+	u32 port;
+	u32 hook;
+	u32 protocol;
+	u32 wild; /* a bind to all addresses: any rule that denies one of them matches */
+	u32 found;
+};
+
+struct inet_rec {
+	struct rec r;
+	u8 addr[32];
+};
+
+static long step(u32 i, struct ask *a)
+{
+	u32 key = i + 1;
+	struct rule *r = bpf_map_lookup_elem(&rules, &key);
+
+	if (!r)
+		return 1;
+	if (!(r->on & a->hook) || (r->protocols && !(r->protocols & a->protocol)))
+		return 0;
+	if (r->family != FAMILY_ANY) {
+		if (r->family != a->family)
+			return 0;
+		if (!(a->wild && r->deny) &&
+		    ((a->addr[0] & r->mask[0]) != r->addr[0] || (a->addr[1] & r->mask[1]) != r->addr[1]))
+			return 0;
+	}
+	if (r->nports) {
+		bool in = false;
+
+		for (int k = 0; k < RULE_PORTS; k++)
+			if (k < r->nports && a->port >= r->ports[k].from && a->port <= r->ports[k].to)
+				in = true;
+		if (!in)
+			return 0;
+	}
+	a->found = key;
+	return 1;
+}
+
+/* The entry that decides, 0 for the default. */
+INLINE u32 decide(struct ask *a)
+{
+	a->found = 0;
+	bpf_loop(rule_count, step, a, 0);
+	return a->found;
+}
+
+INLINE void ask_of(struct bpf_sock_addr *ctx, struct ask *a, u32 hook)
+{
+	u16 port = ctx->user_port;
+
+	__builtin_memset(a, 0, sizeof(*a));
+	a->hook = hook;
+	a->port = (u16)(port << 8 | port >> 8);
+	/* MPTCP asks for its subflows, which are TCP */
+	a->protocol = ctx->protocol == 6 || ctx->protocol == 262 ? PROTOCOL_TCP : PROTOCOL_UDP;
+}
+
+/* 127.0.0.1 in memory order */
+#define LOOPBACK4 0x0100007f
+
+/* Where the kernel goes that is told to go to 0.0.0.0: to the address that the
+ * packets come from, or to the loopback. Of a socket bound to a group or to the
+ * broadcast address they come from none. */
+INLINE u32 from_here(u32 src)
+{
+	if (!src || (src & 0xf0) == 0xe0 || src == 0xffffffff)
+		return LOOPBACK4;
+	return src;
+}
+
+INLINE int inet4(struct bpf_sock_addr *ctx, u32 hook)
+{
+	u32 ip = ctx->user_ip4, entry;
+	struct inet_rec e;
+	struct ask a;
+
+	ask_of(ctx, &a, hook);
+	/* a send on a connected socket with control data comes without an address */
+	if (hook == HOOK_SEND && !ip && !a.port)
+		return 1;
+	a.family = FAMILY_INET;
+	a.addr[0] = ip;
+	a.wild = hook == HOOK_BIND && !ip;
+	entry = decide(&a);
+	if (hook != HOOK_BIND && !ip && !(entry && denies(entry))) {
+		u32 to = from_here(hook == HOOK_SEND ? ctx->msg_src_ip4 : ctx->sk->src_ip4);
+
+		a.addr[0] = to;
+		entry = decide(&a);
+		/* what was asked about is what it will be, whatever happens to the socket */
+		if (!denies(entry))
+			ctx->user_ip4 = to;
+	}
+	if (!denies(entry))
+		return 1;
+	__builtin_memset(e.addr, 0, sizeof(e.addr));
+	e.addr[0] = FAMILY_INET;
+	*(u16 *)&e.addr[2] = ctx->user_port;
+	*(u32 *)&e.addr[4] = ip;
+	return refuse(&e.r, hook, entry, 16, REC_SIZE + 16);
+}
+
+INLINE int inet6(struct bpf_sock_addr *ctx, u32 hook)
+{
+	u32 w0 = ctx->user_ip6[0], w1 = ctx->user_ip6[1], w2 = ctx->user_ip6[2], w3 = ctx->user_ip6[3];
+	bool mapped = !w0 && !w1 && w2 == 0xffff0000;
+	bool any = !w0 && !w1 && (mapped || !w2) && !w3;
+	struct inet_rec e;
+	struct ask a;
+	u32 entry;
+
+	ask_of(ctx, &a, hook);
+	if (hook == HOOK_SEND && any && !a.port)
+		return 1;
+	a.family = mapped ? FAMILY_INET : FAMILY_INET6;
+	a.addr[0] = mapped ? w3 : (u64)w1 << 32 | w0;
+	a.addr[1] = mapped ? 0 : (u64)w3 << 32 | w2;
+	a.wild = hook == HOOK_BIND && any;
+	entry = decide(&a);
+	if (a.wild && !mapped && !denies(entry)) { /* it takes IPv4 too */
+		a.family = FAMILY_INET;
+		entry = decide(&a);
+	}
+	if (hook != HOOK_BIND && any && !(entry && denies(entry))) {
+		u32 src = ctx->sk->src_ip4, to;
+		bool four = mapped || (!ctx->sk->src_ip6[0] && !ctx->sk->src_ip6[1] && ctx->sk->src_ip6[2] == 0xffff0000);
+
+		/* :: is ::1, but 127.0.0.1 for a socket that is bound to an IPv4 address */
+		if (four)
+			to = mapped ? from_here(src) : LOOPBACK4;
+		else
+			to = 0x01000000;
+		a.family = four ? FAMILY_INET : FAMILY_INET6;
+		a.addr[0] = four ? to : 0;
+		a.addr[1] = four ? 0 : (u64)to << 32;
+		entry = decide(&a);
+		if (!denies(entry)) {
+			ctx->user_ip6[2] = four ? 0xffff0000 : 0;
+			ctx->user_ip6[3] = to;
+		}
+	}
+	if (!denies(entry))
+		return 1;
+	__builtin_memset(e.addr, 0, sizeof(e.addr));
+	e.addr[0] = FAMILY_INET6;
+	*(u16 *)&e.addr[2] = ctx->user_port;
+	*(u32 *)&e.addr[8] = w0;
+	*(u32 *)&e.addr[12] = w1;
+	*(u32 *)&e.addr[16] = w2;
+	*(u32 *)&e.addr[20] = w3;
+	return refuse(&e.r, hook, entry, 28, REC_SIZE + 32);
+}
+
+SEC("cgroup/connect4")
+int rule_connect4(struct bpf_sock_addr *ctx)
+{
+	return inet4(ctx, HOOK_CONNECT);
+}
+
+SEC("cgroup/connect6")
+int rule_connect6(struct bpf_sock_addr *ctx)
+{
+	return inet6(ctx, HOOK_CONNECT);
+}
+
+SEC("cgroup/sendmsg4")
+int rule_sendmsg4(struct bpf_sock_addr *ctx)
+{
+	return inet4(ctx, HOOK_SEND);
+}
+
+SEC("cgroup/sendmsg6")
+int rule_sendmsg6(struct bpf_sock_addr *ctx)
+{
+	return inet6(ctx, HOOK_SEND);
+}
+
+SEC("cgroup/bind4")
+int rule_bind4(struct bpf_sock_addr *ctx)
+{
+	return inet4(ctx, HOOK_BIND);
+}
+
+SEC("cgroup/bind6")
+int rule_bind6(struct bpf_sock_addr *ctx)
+{
+	return inet6(ctx, HOOK_BIND);
+}
+
+/* Only TCP, MPTCP and UDP ask the hooks above about every destination: raw and ICMP
+ * sockets send wherever they like, UDP-Lite and SCTP connect without being asked. */
+SEC("cgroup/sock_create")
+int rule_socket(struct bpf_sock *ctx)
+{
+	u32 type = ctx->type, protocol = ctx->protocol;
+	struct inet_rec e;
+
+	if ((type == 1 && (protocol == 6 || protocol == 262)) || (type == 2 && protocol == 17))
+		return 1;
+	__builtin_memset(e.addr, 0, sizeof(e.addr));
+	e.addr[0] = ctx->family;
+	return refuse(&e.r, HOOK_SOCKET, socket_entry, 2, REC_SIZE + 8);
+}

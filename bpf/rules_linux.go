@@ -1,0 +1,307 @@
+//go:build amd64 || arm64
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+
+	"runner/schemas"
+)
+
+// RulesError says that network rules cannot be enforced here.
+type RulesError struct{ Err error }
+
+func (e *RulesError) Error() string { return "network rules: " + e.Err.Error() }
+func (e *RulesError) Unwrap() error { return e.Err }
+
+// The words of rules.h.
+const (
+	familyAny, familyUnix, familyInet, familyInet6 = 0, 1, 2, 10
+
+	hookConnect, hookSend, hookBind = 1, 2, 4
+	protocolTCP, protocolUDP        = 1, 2
+	namePath, nameAbstract          = 1, 2
+)
+
+// maxEntries bounds the table: every call that nothing matches walks all of it.
+const maxEntries = schemas.MaxNetworkRules
+
+// ruleTable is what the kernel gets, and which hooks must be there for it to mean
+// what the rules say.
+type ruleTable struct {
+	entries []rulesRule // the default, then one for each rule
+	bind    bool        // a rule speaks of bind: only then are the bind hooks there
+	unix    bool        // something speaks of unix sockets
+	socket  bool        // something is denied that a raw socket would reach
+	first   uint32      // the entry that such a socket is refused by
+}
+
+// CheckRules says whether rules can be given to a kernel at all.
+func CheckRules(n *schemas.NetworkRules) error {
+	_, err := compileRules(n)
+	return err
+}
+
+func compileRules(n *schemas.NetworkRules) (*ruleTable, error) {
+	if len(n.Rules) > maxEntries {
+		return nil, &RulesError{fmt.Errorf("%d addresses in rules, at most %d can be enforced", len(n.Rules), maxEntries)}
+	}
+	t := &ruleTable{entries: make([]rulesRule, 1, 1+len(n.Rules))}
+	if n.Default != "allow" {
+		t.entries[0].Deny = 1
+		t.unix, t.socket = true, true
+	}
+	for i := range n.Rules {
+		r := &n.Rules[i]
+		e, err := compileRule(r)
+		if err != nil {
+			return nil, &RulesError{fmt.Errorf("rule %d (%s): %w", r.Number, r.ID, err)}
+		}
+		t.entries = append(t.entries, e)
+		out := e.Deny != 0 && e.On&(hookConnect|hookSend) != 0
+		t.bind = t.bind || e.On&hookBind != 0
+		t.unix = t.unix || e.Family == familyUnix || out && e.Family == familyAny && e.Nports == 0 && e.Protocols == 0
+		if out && e.Family != familyUnix && t.first == 0 {
+			t.socket, t.first = true, uint32(len(t.entries)-1)
+		}
+	}
+	if len(t.entries) == 1 {
+		// A loop over nothing is one that the verifier may take away, and Linux 6.18
+		// then stumbles over its body: there is always a rule, of no hook.
+		t.entries = append(t.entries, rulesRule{})
+	}
+	return t, nil
+}
+
+func compileRule(r *schemas.NetworkRule) (e rulesRule, err error) {
+	e.Number = r.Number
+	if r.Action != "allow" {
+		e.Deny = 1
+	}
+	for _, on := range r.On {
+		switch on {
+		case "connect":
+			e.On |= hookConnect
+		case "send":
+			e.On |= hookSend
+		case "bind":
+			e.On |= hookBind
+		default:
+			return e, fmt.Errorf("no hook for %.80q, expected connect, send or bind", on)
+		}
+	}
+	for _, p := range r.Protocols {
+		switch p {
+		case "tcp":
+			e.Protocols |= protocolTCP
+		case "udp":
+			e.Protocols |= protocolUDP
+		default:
+			return e, fmt.Errorf("protocol %.80q cannot be enforced, only tcp and udp", p)
+		}
+	}
+	if len(r.Ports) > len(e.Ports) {
+		return e, fmt.Errorf("%d port ranges, at most %d can be enforced: split the rule", len(r.Ports), len(e.Ports))
+	}
+	for i, p := range r.Ports {
+		e.Ports[i].From, e.Ports[i].To = p[0], p[1]
+	}
+	e.Nports = uint8(len(r.Ports))
+	switch r.Family {
+	case "any":
+	case "inet", "inet6":
+		err = e.setPrefix(r.Prefix)
+	case "unix":
+		err = e.setUnix(r)
+	default:
+		err = fmt.Errorf("no hooks for family %.80q, expected any, inet, inet6 or unix", r.Family)
+	}
+	return e, err
+}
+
+// setPrefix also reads the IPv4-mapped part of IPv6 as the IPv4 that it is.
+func (e *rulesRule) setPrefix(text string) error {
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return fmt.Errorf("prefix %.80q, expected ADDRESS/BITS", text)
+	}
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	p = p.Masked()
+	var addr, mask [16]byte
+	copy(addr[:], p.Addr().AsSlice())
+	for i := range p.Bits() {
+		mask[i/8] |= 0x80 >> (i % 8)
+	}
+	e.Family = familyInet6
+	if p.Addr().Is4() {
+		e.Family = familyInet
+	}
+	e.Addr, e.Mask = inMemory(addr), inMemory(mask)
+	return nil
+}
+
+// inMemory is the bytes as the kernel's words hold them.
+func inMemory(b [16]byte) [2]uint64 { return *(*[2]uint64)(unsafe.Pointer(&b)) }
+
+// setUnix writes the name as a sockaddr_un holds it.
+func (e *rulesRule) setUnix(r *schemas.NetworkRule) error {
+	if len(r.Ports) > 0 || len(r.Protocols) > 0 {
+		return errors.New("unix sockets have neither ports nor protocols")
+	}
+	if e.On&hookBind != 0 {
+		return errors.New("on bind: the kernel has no hook for the bind of a unix socket")
+	}
+	e.Family = familyUnix
+	if r.Path == "" {
+		return nil
+	}
+	b, err := schemas.Untext(r.Path)
+	if err != nil {
+		return fmt.Errorf("path %.120q is not the text form of a name", r.Path)
+	}
+	name := string(b)
+	var addr, mask [8 * 14]byte
+	const at, room = 2, 108 // of sun_path
+	switch {
+	case len(name) > room:
+		return fmt.Errorf("path of %d bytes, the address of a unix socket has room for %d", len(name), room)
+	case name[0] == '@':
+		e.NameKind, e.NameLen = nameAbstract, uint16(len(name))
+		copy(addr[at+1:], name[1:])
+		for i := at; i < len(mask); i++ {
+			mask[i] = 0xff
+		}
+	case name[0] != '/' || strings.ContainsRune(name, 0) || path.Clean(name) != name:
+		return fmt.Errorf("path %.120q, expected /PATH without . .. // or a slash at the end, or @NAME", r.Path)
+	default:
+		e.NameKind = namePath
+		if name == "/" {
+			name = ""
+		}
+		e.NameLen = uint16(len(name))
+		copy(addr[at:], name)
+		for i := range len(name) {
+			mask[at+i] = 0xff
+		}
+	}
+	e.Name = *(*[14]uint64)(unsafe.Pointer(&addr))
+	e.NameMask = *(*[14]uint64)(unsafe.Pointer(&mask))
+	return nil
+}
+
+// attachRules makes the kernel ask the rules. They stand behind the hooks that
+// record, so that what is refused is recorded too.
+func (s *Session) attachRules(dir *os.File, shared map[string]*ebpf.Map, t *ruleTable) error {
+	spec, err := loadRules()
+	if err != nil {
+		return err
+	}
+	spec.Maps[rulesMapRules].MaxEntries = uint32(len(t.entries))
+	spec.Maps[rulesMapBlocked].MaxEntries = uint32(len(t.entries))
+	if err := spec.Variables[rulesVarSocketEntry].Set(t.first); err != nil {
+		return err
+	}
+	hooks := map[string]ebpf.AttachType{
+		rulesProgRuleConnect4: ebpf.AttachCGroupInet4Connect, rulesProgRuleConnect6: ebpf.AttachCGroupInet6Connect,
+		rulesProgRuleSendmsg4: ebpf.AttachCGroupUDP4Sendmsg, rulesProgRuleSendmsg6: ebpf.AttachCGroupUDP6Sendmsg,
+	}
+	if t.bind {
+		hooks[rulesProgRuleBind4] = ebpf.AttachCGroupInet4Bind
+		hooks[rulesProgRuleBind6] = ebpf.AttachCGroupInet6Bind
+	}
+	if t.socket {
+		hooks[rulesProgRuleSocket] = ebpf.AttachCGroupInetSockCreate
+	}
+	coll, err := s.loadRuleObject(dir, spec, shared, t, hooks)
+	if err != nil {
+		return err
+	}
+	s.blocked, s.table = coll.Maps[rulesMapBlocked], t
+	if !t.unix {
+		return freeze(coll)
+	}
+	if spec, err = loadRulesunix(); err != nil {
+		return err
+	}
+	all := map[string]*ebpf.Map{rulesMapRules: coll.Maps[rulesMapRules], rulesMapBlocked: s.blocked}
+	for name, m := range shared {
+		all[name] = m
+	}
+	_, err = s.loadRuleObject(dir, spec, all, t, map[string]ebpf.AttachType{
+		rulesunixProgRuleConnectUnix: ebpf.AttachCgroupUnixConnect, rulesunixProgRuleSendmsgUnix: ebpf.AttachCgroupUnixSendmsg,
+	})
+	if err != nil {
+		return fmt.Errorf("they speak of unix sockets, whose addresses this kernel does not ask about (Linux 6.7 does): %w", err)
+	}
+	return freeze(coll)
+}
+
+// freeze makes the table unchangeable. Not before all objects are loaded: the verifier
+// reads a frozen table as constants, and cannot where it has several entries.
+func freeze(coll *ebpf.Collection) error {
+	if err := coll.Maps[rulesMapRules].Freeze(); err != nil {
+		return fmt.Errorf("freezing the table: %w", err)
+	}
+	return nil
+}
+
+// loadRuleObject loads the named programs, fills the table where it is this
+// object's own, and attaches.
+func (s *Session) loadRuleObject(dir *os.File, spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, t *ruleTable, hooks map[string]ebpf.AttachType) (*ebpf.Collection, error) {
+	if err := spec.Variables[rulesVarRuleCount].Set(uint32(len(t.entries) - 1)); err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(hooks))
+	for name := range hooks {
+		names = append(names, name)
+	}
+	coll, err := s.load(spec, shared, 0, names...)
+	if err != nil {
+		return nil, fmt.Errorf("loading the hooks: %w", err)
+	}
+	if shared[rulesMapRules] == nil {
+		m := coll.Maps[rulesMapRules]
+		for i := range t.entries {
+			if err := m.Put(uint32(i), &t.entries[i]); err != nil {
+				return nil, fmt.Errorf("filling the table: %w", err)
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := s.hook(dir, coll.Programs[name], hooks[name]); err != nil {
+			return nil, fmt.Errorf("attaching %s: %w", name, err)
+		}
+	}
+	return coll, nil
+}
+
+// Blocked is how often each rule refused, by its number, 0 for the default. The
+// kernel counted whether or not the ring had room. Nil without rules.
+func (s *Session) Blocked() (map[uint32]uint64, error) {
+	if s.table == nil {
+		return nil, nil
+	}
+	out := map[uint32]uint64{}
+	for i := range s.table.entries {
+		var n uint64
+		if err := s.blocked.Lookup(uint32(i), &n); err != nil {
+			return nil, fmt.Errorf("reading refusals: %w", err)
+		}
+		if n > 0 {
+			out[s.table.entries[i].Number] += n
+		}
+	}
+	return out, nil
+}

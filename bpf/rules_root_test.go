@@ -1,0 +1,266 @@
+//go:build linux && (amd64 || arm64)
+
+package bpf
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+
+	"runner/schemas"
+)
+
+// ruleOf reads a rule as a test writes it.
+func ruleOf(number uint32, action, family, address string, edits ...func(*schemas.NetworkRule)) schemas.NetworkRule {
+	r := schemas.NetworkRule{Number: number, ID: fmt.Sprintf("r%d", number), Action: action, Family: family, On: []string{"connect", "send"}}
+	if family == "unix" {
+		r.Path = address
+	} else {
+		r.Prefix = address
+	}
+	for _, f := range edits {
+		f(&r)
+	}
+	return r
+}
+
+func on(words ...string) func(*schemas.NetworkRule) {
+	return func(r *schemas.NetworkRule) { r.On = words }
+}
+func ports(p ...[2]uint16) func(*schemas.NetworkRule) {
+	return func(r *schemas.NetworkRule) { r.Ports = p }
+}
+func protocols(p ...string) func(*schemas.NetworkRule) {
+	return func(r *schemas.NetworkRule) { r.Protocols = p }
+}
+
+func ruleSet(def string, rules ...schemas.NetworkRule) *schemas.NetworkRules {
+	return &schemas.NetworkRules{Schema: schemas.SchemaNetworkRules, PolicyDigest: "sha256:0", Default: def, Rules: rules}
+}
+
+var kernelTypes = btf.NewCache()
+
+// enforce attaches the rules alone, without the probes.
+func enforce(t *testing.T, dir string, rules *schemas.NetworkRules) *Session {
+	t.Helper()
+	table, err := compileRules(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := &Session{types: kernelTypes}
+	t.Cleanup(s.Close)
+	if err := s.attachRules(f, map[string]*ebpf.Map{}, table); err != nil {
+		if os.Getenv("RUNNER_REQUIRE_BPF") == "1" {
+			t.Fatal(err)
+		}
+		t.Skipf("SKIPPED, NOT TESTED: %v", err)
+	}
+	return s
+}
+
+// attempt is a call and who refuses it: a rule's number, or nobody.
+type attempt struct {
+	call
+	by int
+}
+
+const nobody = -1
+
+func c(do, net, to string, by int) attempt { return attempt{call{Do: do, Net: net, To: to}, by} }
+func via(do, net, via, to string, by int) attempt {
+	return attempt{call{Do: do, Net: net, Via: via, To: to}, by}
+}
+
+// absent are kinds of sockets that a kernel may have been built without.
+func absent(e syscall.Errno) bool {
+	return e == syscall.EPROTONOSUPPORT || e == syscall.ESOCKTNOSUPPORT || e == syscall.EAFNOSUPPORT
+}
+
+func attempts(t *testing.T, rules *schemas.NetworkRules, all []attempt) {
+	t.Helper()
+	p := newCaller(t)
+	s := enforce(t, p.dir, rules)
+	want := map[uint32]uint64{}
+	for _, a := range all {
+		got := p.try(a.call)
+		if absent(got) {
+			t.Logf("SKIPPED, NOT TESTED: %s: this kernel has no such socket: %v", a, got)
+			continue
+		}
+		if (got == syscall.EPERM) != (a.by != nobody) {
+			t.Errorf("%s: errno %d (%v), expected refusal by %d", a, int(got), got, a.by)
+		}
+		if a.by != nobody {
+			want[uint32(a.by)]++
+		}
+		by, err := s.Blocked()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(by) != fmt.Sprint(want) {
+			t.Errorf("%s: refusals by rule %v, expected %v", a, by, want)
+			want = by
+		}
+	}
+}
+
+func TestRulesAddresses(t *testing.T) {
+	attempts(t, ruleSet("allow",
+		ruleOf(1, "allow", "inet", "10.1.0.0/24"),
+		ruleOf(2, "deny", "inet", "10.1.0.0/16"),
+		ruleOf(3, "deny", "inet6", "fd00::/64"),
+		ruleOf(4, "deny", "inet", "10.2.0.0/16", ports([2]uint16{80, 80}, [2]uint16{8000, 8999})),
+		ruleOf(5, "deny", "inet", "10.3.0.0/16", protocols("tcp")),
+		ruleOf(6, "deny", "inet", "10.4.0.0/16", protocols("udp"), on("send")),
+		ruleOf(7, "deny", "any", "", ports([2]uint16{9, 9})),
+		ruleOf(8, "deny", "inet6", "::ffff:0:0/96"), // all that is left of IPv4
+	), []attempt{
+		c("connect", "udp4", "10.1.0.9:53", nobody), c("connect", "udp4", "10.1.1.9:53", 2), c("connect", "tcp4", "10.1.255.255:1", 2),
+		c("connect", "udp6", "[::ffff:10.1.0.9]:53", nobody), c("connect", "udp6", "[::ffff:10.1.1.9]:53", 2),
+		c("connect", "tcp6", "[::ffff:10.1.1.9]:53", 2), c("connect", "udp6", "10.1.1.9:53", 2),
+		c("sendto", "udp6", "[::ffff:10.1.1.9]:53", 2), c("sendto", "udp6", "10.1.1.9:53", 2), c("sendto", "udp6", "10.1.0.9:53", nobody),
+		c("connect", "udp6", "[fd00::1]:1", 3), c("connect", "udp6", "[fd00:0:0:1::1]:1", nobody), c("connect", "tcp6", "[fd00::ffff]:1", 3),
+		c("sendto", "udp6", "[fd00::1]:1", 3), c("sendmsg", "udp6", "[fd00::1]:1", 3), c("sendto", "udp6", "[fd01::1]:1", nobody),
+		c("connect", "udp4", "10.2.0.1:80", 4), c("connect", "udp4", "10.2.0.1:7999", 8), c("connect", "udp4", "10.2.0.1:8000", 4),
+		c("connect", "udp4", "10.2.0.1:8999", 4), c("connect", "udp4", "10.2.0.1:9000", 8),
+		c("connect", "tcp4", "10.3.0.1:1", 5), c("connect", "udp4", "10.3.0.1:1", 8),
+		c("connect", "udp4", "10.4.0.1:1", 8), c("sendto", "udp4", "10.4.0.1:1", 6), c("connect", "tcp4", "10.4.0.1:1", 8),
+		c("connect", "udp6", "[2001::1]:9", 7), c("sendto", "udp6", "[::1]:9", 7), c("connect", "stream", "@nobody", nobody),
+		c("connect", "mptcp4", "10.1.1.9:53", 2), c("connect", "mptcp6", "[fd00::1]:53", 3), c("connect", "mptcp4", "10.3.0.1:1", 5),
+	})
+}
+
+// Every way to a destination that is known to go around a check.
+func TestRulesCannotBeAvoided(t *testing.T) {
+	attempts(t, ruleSet("allow",
+		ruleOf(1, "deny", "inet", "127.0.0.0/8", ports([2]uint16{1, 99})),
+		ruleOf(2, "deny", "inet6", "::1/128", ports([2]uint16{1, 99})),
+		ruleOf(3, "deny", "inet", localAddr+"/32"),
+	), []attempt{
+		c("connect", "udp4", "127.0.0.1:100", nobody), c("sendto", "udp4", "127.0.0.1:9", 1), c("sendmsg", "udp4", "127.0.0.1:9", 1),
+		via("sendmmsg", "udp4", "127.0.0.1:100", "127.0.0.1:9", 1),
+		via("connected sendto", "udp4", "127.0.0.1:100", "127.0.0.1:9", 1), via("connected sendto", "udp6", "[::1]:100", "[::1]:9", 2),
+		via("connected sendto", "udp6", "[::1]:100", "[::ffff:127.0.0.1]:9", 1),
+		via("connected control", "udp4", "127.0.0.1:100", "127.0.0.1:100", nobody), via("connected control", "udp6", "[::ffff:127.0.0.1]:100", "127.0.0.1:100", nobody),
+		c("unspec sendto", "udp4", "127.0.0.1:9", 1), c("unspec sendto", "udp4", "127.0.0.1:100", nobody),
+		via("disconnect", "udp4", "127.0.0.1:100", "127.0.0.1:100", nobody), via("disconnect", "udp6", "[::1]:100", "[::1]:1", nobody),
+		// 0.0.0.0 and :: lead to this machine
+		c("connect", "udp4", "0.0.0.0:9", 1), c("connect", "tcp4", "0.0.0.0:9", 1), c("sendto", "udp4", "0.0.0.0:9", 1), c("connect", "mptcp4", "0.0.0.0:9", 1),
+		c("connect", "udp4", "0.0.0.0:100", nobody), c("sendto", "udp4", "0.0.0.0:100", nobody),
+		c("connect", "udp6", "[::]:9", 2), c("connect", "tcp6", "[::]:9", 2), c("sendto", "udp6", "[::]:9", 2),
+		c("connect", "udp6", "[::ffff:0.0.0.0]:9", 1), c("connect", "tcp6", "[::ffff:0.0.0.0]:9", 1), c("sendto", "udp6", "[::ffff:0.0.0.0]:9", 1),
+		via("bound connect", "udp6", "[::ffff:127.0.0.1]:0", "[::]:9", 1), via("bound connect", "tcp6", "[::ffff:127.0.0.1]:0", "[::]:9", 1),
+		via("bound send", "udp6", "[::ffff:127.0.0.1]:0", "[::]:9", 1),
+		via("bound connect", "udp4", localAddr+":0", "0.0.0.0:100", 3), via("bound connect", "tcp4", localAddr+":0", "0.0.0.0:100", 3),
+		via("bound send", "udp4", localAddr+":0", "0.0.0.0:100", 3), via("bound connect", "tcp6", "[::ffff:"+localAddr+"]:0", "[::ffff:0.0.0.0]:100", 3),
+		via("bound connect", "udp4", "127.0.0.2:0", "0.0.0.0:100", nobody), via("bound connect", "udp4", "224.0.0.9:0", "0.0.0.0:9", 1),
+		via("peer", "udp4", "127.0.0.1", "0.0.0.0:100", nobody), via("peer", "udp6", "::1", "[::]:100", nobody),
+		// TCP fast open connects by sending
+		c("fastopen", "tcp4", "127.0.0.1:9", 1), c("fastopen", "tcp6", "[::1]:9", 2), c("fastopen", "tcp4", "127.0.0.1:100", nobody),
+		c("fastopen connect", "tcp4", "127.0.0.1:9", 1), c("fastopen", "mptcp4", "127.0.0.1:9", 1),
+		c("connect", "mptcp4", "127.0.0.1:9", 1), c("connect", "mptcp6", "[::ffff:127.0.0.1]:9", 1), c("connect", "mptcp6", "[::1]:9", 2),
+		c("uring connect", "tcp4", "127.0.0.1:9", 1), c("uring async connect", "tcp4", "127.0.0.1:9", 1), c("uring connect", "udp6", "[::ffff:127.0.0.1]:9", 1),
+		c("uring sendmsg", "udp4", "127.0.0.1:9", 1), c("uring connect", "udp4", "127.0.0.1:100", nobody),
+		// sockets whose destinations nobody is asked about
+		c("socket", "raw4", "", 1), c("socket", "raw6", "", 1), c("socket", "ping4", "", 1), c("socket", "ping6", "", 1),
+		c("socket", "udplite4", "", 1), c("socket", "udplite6", "", 1), c("socket", "sctp4", "", 1), c("socket", "sctp4many", "", 1),
+		c("uring socket", "raw4", "", 1), c("uring socket", "udp4", "", nobody), c("socketpair", "", "", nobody),
+	})
+}
+
+func TestRulesDefaultDeny(t *testing.T) {
+	attempts(t, ruleSet("deny",
+		ruleOf(1, "allow", "inet", "127.0.0.0/8"),
+		ruleOf(2, "allow", "inet6", "::1/128", on("connect")),
+		ruleOf(3, "allow", "unix", "@ours"),
+	), []attempt{
+		c("connect", "udp4", "127.0.0.1:1", nobody), c("connect", "udp4", "10.0.0.1:1", 0), c("sendto", "udp4", "10.0.0.1:1", 0),
+		c("connect", "udp6", "[::1]:1", nobody), c("sendto", "udp6", "[::1]:1", 0), c("connect", "tcp6", "[2001::1]:443", 0),
+		c("connect", "tcp4", "0.0.0.0:1", nobody), c("connect", "udp4", "0.0.0.0:1", nobody), c("connect", "udp6", "[::]:1", nobody),
+		c("sendto", "udp6", "[::]:1", 0), via("bound connect", "udp4", localAddr+":0", "0.0.0.0:1", 0),
+		via("disconnect", "udp4", "127.0.0.1:1", "127.0.0.1:1", nobody), via("connected control", "udp4", "127.0.0.1:1", "127.0.0.1:1", nobody),
+		c("socket", "raw4", "", 0), c("socket", "ping4", "", 0), c("socketpair", "", "", nobody),
+		c("connect", "stream", "@ours", nobody), c("connect", "stream", "@other", 0), c("connect", "dgram", "/run/x", 0), c("sendto", "dgram", "@other", 0),
+		c("bind", "udp4", "0.0.0.0:0", nobody), c("bind", "stream", "@mine", nobody), // no rule speaks of bind
+	})
+}
+
+func TestRulesUnix(t *testing.T) {
+	attempts(t, ruleSet("allow",
+		ruleOf(1, "allow", "unix", "/run/d/ok"),
+		ruleOf(2, "deny", "unix", "/run/d"),
+		ruleOf(3, "deny", "unix", "@hidden"),
+		ruleOf(4, "deny", "unix", `/run/\xff`),
+	), []attempt{
+		c("connect", "stream", "/run/d", 2), c("connect", "stream", "/run/d/x", 2), c("connect", "stream", "/run/dx", nobody), c("connect", "stream", "/run", nobody),
+		c("connect", "stream", "/run/d/ok", nobody), c("connect", "stream", "/run/d/ok/x", nobody), c("connect", "stream", "/run/d/okay", 2),
+		c("connect", "dgram", "/run/d/x", 2), c("connect", "seqpacket", "/run/d/x", 2), c("sendto", "dgram", "/run/d/x", 2), c("sendmsg", "dgram", "/run/d/x", 2),
+		c("uring connect", "stream", "/run/d/x", 2), c("uring sendmsg", "dgram", "/run/d/x", 2), c("connect", "stream", "/run/d/x\x00tail", 2),
+		// one socket has many spellings: what is not plain might be it
+		c("connect", "stream", "/run//d/x", 2), c("connect", "stream", "/run/./d/x", 2), c("connect", "stream", "/run/y/../d/x", 2), c("connect", "stream", "//run/d", 2),
+		c("connect", "stream", "x", 2), c("connect", "stream", "./x", 2), c("connect", "stream", "/x/..", 2), c("connect", "stream", "/x/.", 2), c("connect", "stream", "/x/", nobody),
+		c("connect", "stream", "/proc/self/root/run/d", 2), c("connect", "stream", "/x/...", nobody), c("connect", "stream", "/x/..y/.z", nobody),
+		c("connect", "stream", "/run/\xff", 4), c("connect", "stream", "/run/\xfe", nobody),
+		c("connect", "stream", "/run/d/ok/../x", 2), c("connect", "stream", "/"+long(106), nobody), c("connect", "stream", "/run/d/"+long(101), 2),
+		c("connect", "stream", "@hidden", 3), c("connect", "stream", "@hidden\x00", nobody), c("connect", "stream", "@hidde", nobody), c("connect", "stream", "@hiddenx", nobody),
+		c("sendto", "dgram", "@hidden", 3), c("connect", "stream", "@/run/d", nobody),
+	})
+	attempts(t, ruleSet("allow", ruleOf(1, "allow", "unix", "/run"), ruleOf(2, "deny", "unix", "/"), ruleOf(3, "deny", "unix", "")), []attempt{
+		c("connect", "stream", "/run/x", nobody), c("connect", "stream", "/tmp/x", 2), c("connect", "stream", "x", 2), c("connect", "stream", "@x", 3),
+		c("connect", "udp4", "127.0.0.1:1", nobody), c("socket", "raw4", "", nobody),
+	})
+	// a denial of everything is one of unix sockets too, but not if it speaks of ports
+	attempts(t, ruleSet("allow", ruleOf(1, "deny", "any", "", protocols("tcp")), ruleOf(2, "deny", "any", "")), []attempt{
+		c("connect", "stream", "@x", 2), c("connect", "tcp4", "127.0.0.1:1", 1), c("connect", "udp4", "127.0.0.1:1", 2),
+	})
+}
+
+func long(n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = 'a'
+	}
+	return string(b)
+}
+
+func TestRulesBind(t *testing.T) {
+	attempts(t, ruleSet("allow",
+		ruleOf(1, "deny", "inet", "127.0.0.2/32", on("bind")),
+		ruleOf(2, "deny", "inet6", "::1/128", on("bind"), ports([2]uint16{2000, 2999}), protocols("tcp")),
+		ruleOf(3, "allow", "inet6", "::/128", on("bind"), ports([2]uint16{4000, 4000})),
+	), []attempt{
+		c("bind", "udp4", "127.0.0.2:0", 1), c("bind", "tcp4", "127.0.0.1:0", nobody), c("bind", "udp6", "[::ffff:127.0.0.2]:0", 1),
+		c("bind", "tcp6", "[::1]:2000", 2), c("bind", "udp6", "[::1]:2000", nobody), c("bind", "tcp6", "[::1]:3000", nobody),
+		// all addresses are these too
+		c("bind", "udp4", "0.0.0.0:0", 1), c("bind", "tcp6", "[::]:2500", 2), c("bind", "udp6", "[::]:2500", 1), c("bind", "udp6", "[::ffff:0.0.0.0]:1", 1),
+		c("bind", "mptcp4", "127.0.0.2:0", 1), c("uring bind", "tcp4", "127.0.0.2:0", 1), c("bind", "tcp6", "[::]:4000", 1),
+		c("connect", "udp4", "127.0.0.2:1", nobody), c("socket", "raw4", "", nobody), c("bind", "stream", "@x", nobody),
+	})
+	attempts(t, ruleSet("deny", ruleOf(1, "allow", "inet", "0.0.0.0/32", on("bind")), ruleOf(2, "allow", "inet6", "::/128", on("bind"))), []attempt{
+		c("bind", "udp4", "0.0.0.0:0", nobody), c("bind", "udp6", "[::]:0", nobody), c("bind", "udp4", "127.0.0.1:0", 0), c("connect", "udp4", "127.0.0.1:1", 0),
+	})
+}
+
+// A cgroup that the command makes below its own does not leave the rules.
+func TestRulesChildCgroup(t *testing.T) {
+	p := newCaller(t)
+	enforce(t, p.dir, ruleSet("allow", ruleOf(1, "deny", "inet", "10.0.0.0/8")))
+	if e := p.try(call{Do: "cgroup", Name: p.dir + "/child"}); e != 0 {
+		t.Fatal(e)
+	}
+	if e := p.try(call{Do: "connect", Net: "udp4", To: "10.0.0.1:1"}); e != syscall.EPERM {
+		t.Errorf("errno %v in a child cgroup", e)
+	}
+	if e := p.try(call{Do: "connect", Net: "udp4", To: "127.0.0.1:1"}); e != 0 {
+		t.Errorf("errno %v in a child cgroup", e)
+	}
+}

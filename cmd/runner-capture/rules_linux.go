@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"runner/bpf"
+	"runner/cmd/internal/tool"
+	"runner/schemas"
+)
+
+// maxRules is the largest rule file that is read: each of the rules that the kernel
+// can be given, with room to spare.
+const maxRules = 1 << 20
+
+// readRules reads what is to be enforced. Whatever is wrong with it, nothing starts.
+func readRules(file string) (*schemas.NetworkRules, error) {
+	fail := func(err error) error {
+		return tool.Fail(tool.ExitCannot, fmt.Errorf("cannot enforce here: %s: %w", file, err))
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, tool.Fail(tool.ExitIO, fmt.Errorf("reading the network rules: %w", err))
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxRules+1))
+	if err != nil {
+		return nil, tool.Fail(tool.ExitIO, fmt.Errorf("reading the network rules: %w", err))
+	}
+	if len(b) > maxRules {
+		return nil, fail(fmt.Errorf("more than %d bytes, the largest rule set that is read", maxRules))
+	}
+	rules, err := schemas.ParseNetworkRules(b)
+	if err != nil {
+		return nil, fail(err)
+	}
+	if err := bpf.CheckRules(rules); err != nil {
+		return nil, fail(err)
+	}
+	return rules, nil
+}
+
+// refusals adds what the kernel counted. Without rules there is nothing to add.
+func (r *recorder) refusals(counters map[string]uint64) error {
+	by, err := r.ses.Blocked()
+	if err != nil || r.opt.rules == nil {
+		return err
+	}
+	counters["blocked"] = 0
+	for number, n := range by {
+		counters[fmt.Sprintf("blocked.rule.%d", number)] = n
+		counters["blocked"] += n
+	}
+	numbers := map[uint32]bool{}
+	for i := range r.opt.rules.Rules {
+		numbers[r.opt.rules.Rules[i].Number] = true
+	}
+	counters["network_rules"] = uint64(len(numbers))
+	return nil
+}
