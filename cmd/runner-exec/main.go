@@ -4,6 +4,10 @@
 // standard input, output and error, the working directory, the environment,
 // the umask, other open descriptors, signals and the exit status unchanged.
 //
+// A policy file and an agent shim give the command logs to write to: FIFOs that
+// runner-exec empties while the command runs (schemas/README.md, section 13). Then
+// the variables that name them are the one change to the environment.
+//
 // What the Go runtime does not let it hand on: of the signals ignored at its
 // own start only HUP, INT, TSTP, TTIN and TTOU are still ignored in the
 // command (nohup and background jobs work), the others arrive with their
