@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -168,7 +171,11 @@ func FuzzKernelParser(f *testing.F) {
 		f.Add(e.AppendJSON(nil, testRun))
 	}
 	f.Add([]byte(kernelStart + `,"operation_flags":[],"network_destination":"\u00e9\ud83d\ude00\/\\"}`))
+	for _, line := range timedLines {
+		f.Add([]byte(line))
+	}
 	f.Fuzz(func(t *testing.T, line []byte) {
+		bothWays(t, line)
 		before := bytes.Clone(line)
 		var e KernelEvent
 		err := NewKernelParser(testRun).Parse(line, &e)
@@ -192,4 +199,103 @@ func FuzzKernelParser(f *testing.F) {
 			t.Fatalf("written and read again: %v\n%+v\n%+v", err, again, e)
 		}
 	})
+}
+
+// bothWays reads a line by the way for canonical lines and by the one for all, with
+// and without a time, and compares the answers.
+func bothWays(t *testing.T, line []byte) (accepted bool) {
+	t.Helper()
+	for _, timed := range []bool{false, true} {
+		p, q := NewKernelParser(testRun), NewKernelParser(testRun)
+		p.timed, q.timed = timed, timed
+		var e, f KernelEvent
+		errE, errF := p.read(line, &e), q.strict(line, &f)
+		if (errE == nil) != (errF == nil) || errE != nil && errE.Error() != errF.Error() {
+			t.Fatalf("%s\nread: %v, strict: %v", line, errE, errF)
+		}
+		if errE != nil {
+			continue
+		}
+		accepted = true
+		if !reflect.DeepEqual(e, f) || p.time != q.time {
+			t.Fatalf("%s\nread   %+v %+v\nstrict %+v %+v", line, e, p.time, f, q.time)
+		}
+		if p.time.At > 0 {
+			// What is left without the time is the same event, and has none.
+			left := append(bytes.Clone(p.time.Without(line)), '}')
+			var g KernelEvent
+			if err := NewKernelParser(testRun).Parse(left, &g); err != nil || !reflect.DeepEqual(e, g) {
+				t.Fatalf("%s\nwithout its time %s: %v\n%+v\n%+v", line, left, err, e, g)
+			}
+		}
+	}
+	return accepted
+}
+
+// timedLines are lines with a time, or what looks like one.
+var timedLines = []string{
+	kernelStart + `,"ktime_ns":0}`,
+	kernelStart + `,"return_value":-2,"status":"error","ktime_ns":18446744073709551615}`,
+	kernelStart + `,"ktime_ns":5,"status":"error"}`,
+	kernelStart + `,"ktime_ns":5,"ktime_ns":5}`,
+	kernelStart + `,"ktime_ns":05}`,
+	kernelStart + `,"ktime_ns":18446744073709551616}`,
+	kernelStart + `,"ktime_ns":}`,
+	kernelStart + `,"ktime_ns":1`,
+	strings.Replace(kernelStart, `"/x"`, `"/x\",\"ktime_ns\":5"`, 1) + `}`,
+	strings.Replace(kernelStart, `"/x"`, `","ktime_ns":5`, 1) + `}`,
+	`{"ktime_ns":5}`,
+}
+
+// TestTwoWays damages good lines a little at a time: no byte makes the two ways differ.
+func TestTwoWays(t *testing.T) {
+	for _, line := range timedLines {
+		bothWays(t, []byte(line))
+	}
+	r := rand.New(rand.NewPCG(17, 18))
+	const bytesOf = `"\,:{}[]09-e.nulctx_` + "\x00\x1f\x80\xff"
+	good, bad, quick := 0, 0, 0
+	for range 3000 {
+		e := randomKernel(r)
+		if maybe(r) {
+			e.Operations, e.Status = 0, ""
+			if e.Has&KernelHasFlags != 0 {
+				e.Operations = OperationsOf(e.Flags)
+			}
+		}
+		line := e.AppendJSON(nil, testRun)
+		if maybe(r) {
+			line = append(strconv.AppendUint(append(line[:len(line)-1], timeKey...), randomUint(r), 10), '}')
+		}
+		p := NewKernelParser(testRun)
+		p.timed = true
+		p.s.reset(line)
+		if p.fast(&KernelEvent{}) {
+			quick++
+		}
+		if !bothWays(t, line) {
+			t.Fatalf("refused: %s", line)
+		}
+		for range 20 {
+			damaged := bytes.Clone(line)
+			switch at := r.IntN(len(damaged)); r.IntN(4) {
+			case 0:
+				damaged[at] = bytesOf[r.IntN(len(bytesOf))]
+			case 1:
+				damaged = slices.Delete(damaged, at, at+1)
+			case 2:
+				damaged = slices.Insert(damaged, at, bytesOf[r.IntN(len(bytesOf))])
+			case 3:
+				damaged = damaged[:at]
+			}
+			if bothWays(t, damaged) {
+				good++
+			} else {
+				bad++
+			}
+		}
+	}
+	if good < 500 || bad < 500 || quick < 500 {
+		t.Errorf("%d damaged lines accepted, %d refused, %d read the quick way: not enough of each to compare", good, bad, quick)
+	}
 }

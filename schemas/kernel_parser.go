@@ -7,13 +7,28 @@ import "math"
 // the published line schema), but takes keys in any order, because archives of
 // other implementations are read with it. Not safe for concurrent use.
 type KernelParser struct {
-	s     scanner
-	runID string
-	kind  string // the last one that had to be copied
+	s      scanner
+	runID  string
+	prefix []byte // how a canonical line begins
+	kind   string // the last one that had to be copied
+	timed  bool   // whether the last key may be ktime_ns
+	time   KernelTime
 }
 
+// KernelTime is when the event of a line of kernel.normalized happened.
+type KernelTime struct {
+	NS uint64 // CLOCK_MONOTONIC
+	At int    // where the key begins, its comma included; 0 when the line has none
+}
+
+// Without is the part of a line in front of the time: with a brace behind it, it is
+// the line as it enters the archive.
+func (t KernelTime) Without(line []byte) []byte { return line[:t.At] }
+
 // NewKernelParser makes a parser for the lines of one run.
-func NewKernelParser(runID string) *KernelParser { return &KernelParser{runID: runID} }
+func NewKernelParser(runID string) *KernelParser {
+	return &KernelParser{runID: runID, prefix: []byte(`{"schema":"` + SchemaKernelEvent + `","run_id":"` + runID + `"`)}
+}
 
 var (
 	accessModes = words(AccessModes[:]...)
@@ -42,7 +57,31 @@ const (
 // parser's buffer: they are valid until the line changes or the next Parse.
 // After an error e is not to be used. The error is a *LineError.
 func (p *KernelParser) Parse(line []byte, e *KernelEvent) error {
+	p.timed = false
+	return p.read(line, e)
+}
+
+// ParseTimed is Parse for a line that may have the key ktime_ns, as its last.
+func (p *KernelParser) ParseTimed(line []byte, e *KernelEvent) (KernelTime, error) {
+	p.timed = true
+	err := p.read(line, e)
+	return p.time, err
+}
+
+func (p *KernelParser) read(line []byte, e *KernelEvent) error {
 	*e = KernelEvent{}
+	p.time = KernelTime{}
+	p.s.reset(line)
+	if p.fast(e) {
+		return nil
+	}
+	return p.strict(line, e)
+}
+
+// strict reads a line from its beginning, in whatever order its keys are.
+func (p *KernelParser) strict(line []byte, e *KernelEvent) error {
+	*e = KernelEvent{}
+	p.time = KernelTime{}
 	p.s.reset(line)
 	if p.parse(e) {
 		return nil
@@ -59,6 +98,9 @@ func (p *KernelParser) parse(e *KernelEvent) bool {
 	var kind []byte
 	for first := true; first || s.more(); first = false {
 		at := s.i
+		if p.time.At > 0 {
+			return s.fail("ktime_ns must be the last key")
+		}
 		key, ok := s.key()
 		if !ok {
 			return false
@@ -123,6 +165,11 @@ func (p *KernelParser) parse(e *KernelEvent) bool {
 			bit = seenStatus
 			e.Status, ok = s.word(statuses)
 		default:
+			if p.timed && string(key) == "ktime_ns" && at > 1 {
+				p.time.At = at - 1
+				p.time.NS, ok = s.uint(math.MaxUint64)
+				break
+			}
 			s.i = at
 			return s.fail("unknown key %.60q", key)
 		}

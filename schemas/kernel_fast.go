@@ -1,0 +1,201 @@
+package schemas
+
+import (
+	"bytes"
+	"math"
+)
+
+// This file reads the lines that this runner writes: keys in the canonical order,
+// each value in the form that follows from those before it. Whatever looks different
+// is left to the strict parser, so that both accept the same lines and read the same.
+
+// valueKeys are what stands between event_type and the value's own text, by type.
+var valueKeys = func() (keys [len(kinds)]string) {
+	for i, kind := range kinds {
+		keys[i] = `,"kind":"` + kind + `","value":`
+	}
+	return keys
+}()
+
+// accessKeys are the key access_mode by flags & O_ACCMODE.
+var accessKeys = func() (keys [len(AccessModes)]string) {
+	for i, mode := range AccessModes {
+		keys[i] = `,"access_mode":"` + mode + `"`
+	}
+	return keys
+}()
+
+// operationKeys are the key operation_flags by its hints; without any it is absent.
+var operationKeys = func() (keys [1 << len(operationNames)]string) {
+	for i := 1; i < len(keys); i++ {
+		keys[i] = string(AppendOperationFlags([]byte(`,"operation_flags":`), OperationFlags(i)))
+	}
+	return keys
+}()
+
+const (
+	successKey = `,"status":"` + StatusSuccess + `"`
+	errorKey   = `,"status":"` + StatusError + `"`
+	timeKey    = `,"ktime_ns":`
+)
+
+// stands reports whether text stands at b[i:].
+func stands(b []byte, i int, text string) bool {
+	return len(b)-i >= len(text) && string(b[i:i+len(text)]) == text
+}
+
+// digits reads a canonical decimal of at most 19 digits at b[i:] and returns where
+// it ends, i itself when there is none.
+func digits(b []byte, i int) (v uint64, end int) {
+	for end = i; end < len(b) && b[end]-'0' <= 9; end++ {
+		v = v*10 + uint64(b[end]-'0')
+	}
+	if end-i > 19 || b[i] == '0' && end > i+1 {
+		return 0, i
+	}
+	return v, end
+}
+
+// number steps over text and the number behind it. It is false when they are not
+// there, and then i is as it was.
+func number(b []byte, i *int, text string, limit uint64) (uint64, bool) {
+	if !stands(b, *i, text) || len(b) == *i+len(text) {
+		return 0, false
+	}
+	v, end := digits(b, *i+len(text))
+	if end == *i+len(text) || v > limit {
+		return 0, false
+	}
+	*i = end
+	return v, true
+}
+
+// fast reads a line in the canonical form. It is false when the line is not in that
+// form, good or not; then e holds anything.
+func (p *KernelParser) fast(e *KernelEvent) (ok bool) {
+	s := &p.s
+	b := s.b
+	if !bytes.HasPrefix(b, p.prefix) {
+		return false
+	}
+	i := len(p.prefix)
+	if e.Seq, ok = number(b, &i, `,"seq":`, math.MaxUint64); !ok {
+		return false
+	}
+	n, ok := number(b, &i, `,"pid":`, math.MaxUint32)
+	if !ok {
+		return false
+	}
+	e.PID = uint32(n)
+	if n, ok = number(b, &i, `,"event_type":`, uint64(len(kinds)-1)); !ok || !stands(b, i, valueKeys[n]) {
+		return false
+	}
+	e.EventType, e.Kind = uint32(n), kinds[n]
+	i += len(valueKeys[n])
+	if stands(b, i, "null") {
+		i += len("null")
+	} else {
+		s.i = i
+		if e.Value, ok = s.str(); !ok {
+			return false
+		}
+		i = s.i
+	}
+	if i = p.fastNetwork(e, i); i < 0 {
+		return false
+	}
+	if n, ok = number(b, &i, `,"flags":`, math.MaxUint64); ok {
+		e.Flags, e.Has = n, e.Has|KernelHasFlags
+	}
+	if n, ok = number(b, &i, `,"mode":`, math.MaxUint64); ok {
+		e.Mode, e.Has = n, e.Has|KernelHasMode
+	}
+	if n, ok = number(b, &i, `,"resolve":`, math.MaxUint64); ok {
+		if n == 0 {
+			return false
+		}
+		e.Resolve, e.Has = n, e.Has|KernelHasResolve
+	}
+	return p.fastOutcome(e, i)
+}
+
+// fastNetwork reads the keys between value and flags, which few lines have, and
+// returns where they end, a negative number after a fault.
+func (p *KernelParser) fastNetwork(e *KernelEvent, i int) int {
+	b := p.s.b
+	if len(b)-i > 2 && (b[i+2] == 'f' || b[i+2] == 'r' && !stands(b, i, `,"rule_id":`)) {
+		return i
+	}
+	if n, ok := number(b, &i, `,"cgroup_id":`, math.MaxUint64); ok {
+		e.CgroupID, e.Has = n, e.Has|KernelHasCgroupID
+	}
+	const key = `,"network_destination":`
+	if stands(b, i, key) {
+		p.s.i = i + len(key)
+		var ok bool
+		if e.Destination, ok = p.s.str(); !ok {
+			return -1
+		}
+		i = p.s.i
+	}
+	if n, ok := number(b, &i, `,"network_port":`, math.MaxUint16); ok {
+		e.Port, e.Has = uint16(n), e.Has|KernelHasPort
+	}
+	if n, ok := number(b, &i, `,"rule_id":`, math.MaxUint32); ok {
+		e.RuleID, e.Has = uint32(n), e.Has|KernelHasRuleID
+	}
+	return i
+}
+
+// fastOutcome reads the keys from return_value on.
+func (p *KernelParser) fastOutcome(e *KernelEvent, i int) bool {
+	b := p.s.b
+	const key = `,"return_value":`
+	if stands(b, i, key) {
+		at := i + len(key)
+		if at < len(b) && b[at] == '-' {
+			at++
+		}
+		if at == len(b) {
+			return false
+		}
+		n, end := digits(b, at)
+		negative := b[at-1] == '-'
+		if end == at || n > math.MaxInt64 || negative && n == 0 {
+			return false
+		}
+		e.ReturnValue = int64(n)
+		if negative {
+			e.ReturnValue = -e.ReturnValue
+		}
+		e.Has |= KernelHasReturn
+		i = end
+	}
+	if e.Has&KernelHasFlags != 0 {
+		if key := accessKeys[e.Flags&3]; stands(b, i, key) {
+			e.AccessMode = AccessMode(e.Flags)
+			i += len(key)
+		}
+		if o := OperationsOf(e.Flags); o != 0 && stands(b, i, operationKeys[o]) {
+			e.Operations = o
+			i += len(operationKeys[o])
+		}
+	}
+	if e.Has&KernelHasReturn != 0 {
+		switch {
+		case e.ReturnValue >= 0 && stands(b, i, successKey):
+			e.Status = StatusSuccess
+			i += len(successKey)
+		case e.ReturnValue < 0 && stands(b, i, errorKey):
+			e.Status = StatusError
+			i += len(errorKey)
+		}
+	}
+	if p.timed {
+		at := i
+		if n, ok := number(b, &i, timeKey, math.MaxUint64); ok {
+			p.time = KernelTime{NS: n, At: at}
+		}
+	}
+	return i+1 == len(b) && b[i] == '}'
+}
