@@ -33,7 +33,8 @@ func (p *Policy) Decide(ctx context.Context, c *Call) Decision {
 	if stuck.Load() >= maxStuck || ctx.Err() != nil {
 		return Decision{Reason: ReasonEvalTimeout, Say: say("", errTimeout), Targets: []string{}, TargetsCut: true}
 	}
-	e := &evaluation{policy: p, call: c, began: make(chan struct{}, 1)}
+	e := &evaluation{policy: p, call: *c, began: make(chan struct{}, 1)}
+	e.at.Store(-1)
 	done := make(chan Decision, 1)
 	go func() {
 		d := e.decide(ctx)
@@ -60,7 +61,7 @@ func (p *Policy) Decide(ctx context.Context, c *Call) Decision {
 			return <-done
 		}
 		id := ""
-		if i := int(e.at.Load()); i < len(p.rules) {
+		if i := e.at.Load(); i >= 0 {
 			id = p.rules[i].id
 		}
 		return Decision{Reason: ReasonEvalTimeout, RuleID: id, Say: say(id, errTimeout), Targets: []string{}, TargetsCut: true}
@@ -77,11 +78,12 @@ const (
 // evaluation is one decision while it is made.
 type evaluation struct {
 	policy *Policy
-	call   *Call
-	at     atomic.Int32    // index of the rule that is looked at
-	ended  atomic.Int32    // running, answered, givenUp
-	began  chan struct{}   // a program runs for the first time
-	timed  context.Context // of all programs together
+	call   Call
+	at     atomic.Int32        // index of the rule that is looked at
+	ended  atomic.Int32        // running, answered, givenUp
+	began  chan struct{}       // a program runs for the first time
+	known  map[string]lookedUp // paths that were looked up
+	timed  context.Context     // of all programs together
 	cancel context.CancelFunc
 }
 
@@ -98,7 +100,7 @@ func (e *evaluation) decide(ctx context.Context) (d Decision) {
 			d.Targets, d.TargetsCut = []string{}, true
 		}
 	}()
-	p, c := e.policy, e.call
+	p, c := e.policy, &e.call
 	if err := e.sound(); err != nil {
 		d = e.denial(nil, err)
 		d.Targets, d.TargetsCut = e.targets(nil)
@@ -216,8 +218,10 @@ func (e *evaluation) holds(ctx context.Context, r *rule) (bool, error) {
 		return true, nil
 	}
 	if e.timed == nil {
+		stoppable, stop := context.WithCancelCause(ctx)
+		e.timed, e.cancel = context.WithTimeout(stoppable, whenTime)
 		e.began <- struct{}{}
-		e.timed, e.cancel = context.WithTimeout(ctx, whenTime)
+		go watchMemory(e.timed, stop)
 	}
 	args := e.call.Arguments
 	if args == nil {
@@ -231,7 +235,7 @@ func (e *evaluation) holds(ctx context.Context, r *rule) (bool, error) {
 // in one way is enough.
 func (e *evaluation) condition(c *condition, allow bool) (bool, error) {
 	found, holds := false, allow
-	err := c.at.each(arguments(e.call), func(v any, present bool) error {
+	err := c.at.each(arguments(&e.call), func(v any, present bool) error {
 		if e.ended.Load() == givenUp {
 			return errTimeout
 		}
@@ -260,6 +264,29 @@ func arguments(c *Call) any {
 	return c.Arguments
 }
 
+// lookedUp is what places found for a path. A decision looks a path up once, so that
+// all rules and the targets speak of the same places.
+type lookedUp struct {
+	places []string
+	err    error
+}
+
+const maxLookups = 256 // paths of a decision that are kept
+
+func (e *evaluation) places(s string) ([]string, error) {
+	if x, ok := e.known[s]; ok {
+		return x.places, x.err
+	}
+	all, err := places(e.call.Dir, s)
+	if e.known == nil {
+		e.known = map[string]lookedUp{}
+	}
+	if len(e.known) < maxLookups {
+		e.known[s] = lookedUp{all, err}
+	}
+	return all, err
+}
+
 // value asks a condition about one value.
 func (e *evaluation) value(c *condition, v any, allow bool) (bool, error) {
 	if c.in != nil {
@@ -274,9 +301,9 @@ func (e *evaluation) value(c *condition, v any, allow bool) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		return leadsTo(d, c.to)
+		return leadsTo(d, c.to, allow)
 	}
-	all, err := places(e.call.Dir, s)
+	all, err := e.places(s)
 	if err != nil {
 		return false, err
 	}

@@ -19,6 +19,9 @@ type dest struct {
 // defaultPorts are those that a URL's scheme stands for.
 var defaultPorts = map[string]uint16{"http": 80, "https": 443, "ws": 80, "wss": 443}
 
+// local are schemes whose URLs lead nowhere, whatever they name as host.
+var local = []string{"about", "blob", "data", "file", "jar", "javascript", "npipe", "unix"}
+
 // maxDest is the longest text that is looked at as a destination.
 const maxDest = 8192
 
@@ -40,6 +43,9 @@ func parseDest(s string) (dest, error) {
 	if !schemeForm(scheme) {
 		return dest{}, fmt.Errorf("%s is no scheme", quote(scheme))
 	}
+	if scheme = strings.ToLower(scheme); contains(local, scheme) {
+		return dest{}, fmt.Errorf("a %s URL leads to no host", scheme)
+	}
 	authority := rest
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority = rest[:i]
@@ -49,7 +55,7 @@ func parseDest(s string) (dest, error) {
 	}
 	d, err := parseHostPort(authority)
 	if err == nil && d.port == 0 {
-		d.port = defaultPorts[strings.ToLower(scheme)]
+		d.port = defaultPorts[scheme]
 	}
 	return d, err
 }
@@ -81,6 +87,10 @@ func parseHostPort(s string) (dest, error) {
 		}
 	} else {
 		host, port, hasPort = strings.Cut(s, ":")
+		// Of http:443 some make the port 443 of a host called http, some the host 443.
+		if _, is := defaultPorts[strings.ToLower(host)]; is && hasPort {
+			return dest{}, errors.New("it begins like a URL, without //")
+		}
 	}
 	d, err := parseHost(host)
 	if err != nil || !hasPort {
@@ -231,8 +241,39 @@ func (p destPattern) match(d dest) (bool, error) {
 	return p.port == 0 || p.port == d.port, nil
 }
 
+// nat64 is the prefix under which networks without IPv4 reach it.
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
+// others are where a destination leads too: IPv4 behind its IPv6 form, and this host
+// behind its name. A rule that denies means them as well.
+func (d dest) others() []dest {
+	switch {
+	case d.name == "localhost" || strings.HasSuffix(d.name, ".localhost"):
+		return []dest{{addr: netip.AddrFrom4([4]byte{127, 0, 0, 1}), port: d.port}, {addr: netip.IPv6Loopback(), port: d.port}}
+	case d.name == "" && nat64.Contains(d.addr):
+		b := d.addr.As16()
+		return []dest{{addr: netip.AddrFrom4([4]byte(b[12:])), port: d.port}}
+	}
+	return nil
+}
+
 // leadsTo says whether a destination matches one of the patterns.
-func leadsTo(d dest, patterns []destPattern) (bool, error) {
+func leadsTo(d dest, patterns []destPattern, allow bool) (bool, error) {
+	ok, err := d.matches(patterns)
+	if ok || allow {
+		return ok, err
+	}
+	for _, other := range d.others() {
+		if ok, err2 := other.matches(patterns); ok {
+			return true, nil
+		} else if err2 != nil {
+			err = err2
+		}
+	}
+	return false, err
+}
+
+func (d dest) matches(patterns []destPattern) (bool, error) {
 	if d.name == "" && d.addr.IsUnspecified() {
 		return false, errors.New("an unspecified address leads to where the server is")
 	}

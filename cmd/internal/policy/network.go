@@ -13,11 +13,7 @@ import (
 	"runner/schemas"
 )
 
-// Bounds of the network rules: what the kernel side can hold.
-const (
-	maxCompiled = 256
-	maxUnix     = 107 // bytes of a socket's path, of 108 with its NUL
-)
+const maxUnix = 107 // bytes of a socket's path, of 108 with its NUL
 
 // network reads the network section and compiles it: one entry for each address.
 func (r *reader) network(n *yaml.Node, ids map[string]int) *schemas.NetworkRules {
@@ -33,8 +29,8 @@ func (r *reader) network(n *yaml.Node, ids map[string]int) *schemas.NetworkRules
 	for i, item := range r.ruleList(f.value, "network rules") {
 		before := len(out.Rules)
 		out.Rules = append(out.Rules, r.networkRule(item, uint32(i+1), ids)...)
-		if before <= maxCompiled && len(out.Rules) > maxCompiled {
-			r.bad(item, fmt.Sprintf("more than %d addresses in all network rules together", maxCompiled),
+		if before <= schemas.MaxNetworkRules && len(out.Rules) > schemas.MaxNetworkRules {
+			r.bad(item, fmt.Sprintf("more than %d addresses in all network rules together", schemas.MaxNetworkRules),
 				"fewer: the kernel asks them one by one", "")
 		}
 	}
@@ -57,6 +53,9 @@ func (r *reader) networkRule(n *yaml.Node, number uint32, ids map[string]int) []
 		for _, item := range r.items(f.value, "ports") {
 			base.Ports = append(base.Ports, r.ports(item))
 		}
+		if len(base.Ports) > schemas.MaxNetworkPorts {
+			r.bad(f.value, fmt.Sprintf("more than %d ports and ranges", schemas.MaxNetworkPorts), "ranges, or a second rule", "")
+		}
 	}
 	if f, ok := o["protocols"]; ok {
 		base.Protocols = r.words(f.value, "a protocol", "tcp", "udp")
@@ -72,9 +71,14 @@ func (r *reader) networkRule(n *yaml.Node, number uint32, ids map[string]int) []
 		return nil
 	}
 	ipOnly := len(base.Ports)+len(base.Protocols) > 0
+	bind := contains(base.On, "bind")
 	for _, item := range r.items(addresses.value, addresses.key.Value) {
 		s, ok := r.text(item, "an address")
 		if !ok {
+			continue
+		}
+		if bind && strings.HasPrefix(s, "unix:") {
+			r.bad(item, "a unix socket in a rule on bind", "connect and send: the kernel does not ask for it on bind", "")
 			continue
 		}
 		for _, x := range r.address(item, s, ipOnly) {
@@ -184,7 +188,7 @@ func (r *reader) address(n *yaml.Node, s string, ipOnly bool) []schemas.NetworkR
 }
 
 func nearUnix(name string) string {
-	if name == "" {
+	if name == "" || name[0] == '@' {
 		return ""
 	}
 	return "unix:" + path.Join("/", name)

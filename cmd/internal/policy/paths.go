@@ -52,7 +52,7 @@ func within(place string, roots []root) bool {
 // blanks and quotes, expand a home directory or a variable, and take file URLs.
 func clearPath(s string) error {
 	trimmed := strings.TrimFunc(s, func(r rune) bool {
-		return unicode.IsSpace(r) || r == '\uFEFF' || r == '"' || r == '\'' || r == '`'
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\uFEFF' || r == '"' || r == '\'' || r == '`'
 	})
 	switch {
 	case s == "":

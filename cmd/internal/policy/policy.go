@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 
+	"go.yaml.in/yaml/v3"
+
 	"runner/schemas"
 )
 
@@ -77,7 +79,7 @@ func Load(file string) (*Policy, error) {
 
 // Parse checks a policy; name is what problems call the file. The error is *Problems.
 func Parse(name string, b []byte) (*Policy, error) {
-	r := &reader{file: name}
+	r := &reader{file: name, names: nameSet{}, lines: map[string]*yaml.Node{}}
 	p := r.policy(b)
 	if len(r.list) > 0 {
 		return nil, r.problems()

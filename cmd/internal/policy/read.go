@@ -20,8 +20,10 @@ const maxNesting = 64
 
 // reader reads a policy file and collects what is wrong with it.
 type reader struct {
-	file string
-	list []Problem
+	file  string
+	list  []Problem
+	names nameSet               // what the rules read of arguments
+	lines map[string]*yaml.Node // where each is read first, by its folded form
 }
 
 // bad notes a problem at a node.
@@ -125,7 +127,7 @@ func place(b []byte, i int) (line, column int) {
 }
 
 // plainJSON makes JSON readable as YAML, which knows neither tabs between values nor
-// escapes of two halves. A file called .json must be JSON.
+// an escaped slash nor escapes of two halves. A file called .json must be JSON.
 func (r *reader) plainJSON(b []byte) ([]byte, bool) {
 	if !json.Valid(b) {
 		if !strings.HasSuffix(r.file, ".json") {
@@ -155,8 +157,10 @@ func (r *reader) plainJSON(b []byte) ([]byte, bool) {
 				i += n - 1
 				continue
 			}
-			out = append(out, c, b[i+1])
-			i++
+			if i++; b[i] != '/' {
+				out = append(out, c)
+			}
+			out = append(out, b[i])
 		default:
 			out = append(out, c)
 		}
@@ -222,6 +226,9 @@ type field struct{ key, value *yaml.Node }
 // object reads a mapping whose keys are all known. Others are reported with the one
 // that was probably meant.
 func (r *reader) object(n *yaml.Node, what string, known ...string) map[string]field {
+	if n.Kind == yaml.AliasNode {
+		return nil // already reported
+	}
 	if n.Kind != yaml.MappingNode {
 		r.bad(n, what+" is "+kind(n), "an object with the keys "+strings.Join(known, ", "), "")
 		return nil
@@ -308,6 +315,9 @@ func kind(n *yaml.Node) string {
 	case "!!str":
 		return "the string " + quote(n.Value)
 	case "!!null":
+		if n.Value != "" {
+			return "the null " + quote(n.Value)
+		}
 		return "empty"
 	case "!!bool":
 		return "the boolean " + quote(n.Value)

@@ -72,7 +72,8 @@ func (r *reader) policy(b []byte) *Policy {
 	if f, ok := o["network"]; ok {
 		p.network = r.network(f.value, ids)
 	}
-	p.names = r.readNames(p.rules)
+	r.mentions(p.rules)
+	p.names = r.names
 	return p
 }
 
@@ -84,7 +85,7 @@ func (r *reader) later(doc *yaml.Node) {
 	kept := doc.Content[:0:0]
 	for i := 0; i+1 < len(doc.Content); i += 2 {
 		if k := doc.Content[i]; k.Kind == yaml.ScalarNode && (k.Value == "files" || k.Value == "exec") {
-			r.bad(k, "section "+k.Value+" comes later: nothing would enforce this rule", "no such section", "")
+			r.bad(k, "section "+k.Value+" comes later: nothing would enforce this rule", "rules and network alone", "")
 			continue
 		}
 		kept = append(kept, doc.Content[i], doc.Content[i+1])
@@ -247,6 +248,11 @@ func (r *reader) condition(n *yaml.Node) (condition, bool) {
 		var err error
 		if c.at, err = parseJSONPath(s); err != nil {
 			r.bad(f.value, "at "+quote(s)+": "+err.Error(), `$ followed by .name, ["name"], [0] or [*]`, "")
+		}
+		for _, st := range c.at.steps {
+			if st.index == byName {
+				r.reads(f.value, st.name)
+			}
 		}
 	}
 	if given := len(o) - count(o, "at"); given != 1 {

@@ -1,10 +1,13 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // nameSet holds names by their folded form.
@@ -44,24 +47,33 @@ func (n nameSet) add(name string) {
 	}
 }
 
-// readNames collects what the rules read.
-func (r *reader) readNames(rules []rule) nameSet {
-	n := nameSet{}
+// reads notes a name that a rule reads. Two of them that are equal but for case would
+// let an argument with the one pass a rule that reads the other.
+func (r *reader) reads(at *yaml.Node, name string) {
+	k := string(fold(nil, name))
+	first := r.lines[k]
+	if first == nil {
+		r.lines[k] = at
+	} else if known := r.names[k][0]; known != name {
+		r.bad(at, fmt.Sprintf("the name %s differs by case alone from %s in line %d", quote(name), quote(known), first.Line),
+			"one spelling: a server may take the one for the other", "")
+	}
+	r.names.add(name)
+}
+
+// mentions notes the texts in programs that may be names: has("key") reads a key too.
+// They come last, since a name that is read has one spelling.
+func (r *reader) mentions(rules []rule) {
 	for _, x := range rules {
-		for _, c := range x.args {
-			for _, s := range c.at.steps {
-				if s.index == byName {
-					n.add(s.name)
-				}
-			}
+		if x.when == nil {
+			continue
 		}
-		if x.when != nil {
-			for _, s := range x.when.names {
-				n.add(s)
+		for _, s := range x.when.texts {
+			if r.lines[string(fold(nil, s))] == nil {
+				r.names.add(s)
 			}
 		}
 	}
-	return n
 }
 
 // CaseSmuggled finds a key in the arguments, at any depth, that equals a name which

@@ -19,6 +19,7 @@ const (
 type targetSet struct {
 	list  []string
 	bytes int
+	seen  map[string]bool // paths as they were written
 	cut   bool
 }
 
@@ -43,7 +44,7 @@ func (e *evaluation) targets(r *rule) ([]string, bool) {
 			continue
 		}
 		for _, c := range x.args {
-			_ = c.at.each(arguments(e.call), func(v any, _ bool) error {
+			_ = c.at.each(arguments(&e.call), func(v any, _ bool) error {
 				if s, ok := v.(string); ok && !t.cut {
 					e.target(&t, s, c.under != nil)
 				}
@@ -126,6 +127,23 @@ func isFile(s string) bool {
 }
 
 func (e *evaluation) path(t *targetSet, s string) {
+	if t.seen[s] {
+		return
+	}
+	if len(t.seen) == maxLookups {
+		t.cut = true
+		return
+	}
+	if t.seen == nil {
+		t.seen = map[string]bool{}
+	}
+	t.seen[s] = true
+	if x, ok := e.known[s]; ok && x.err == nil {
+		for _, place := range x.places {
+			t.add(schemas.Text(place))
+		}
+		return
+	}
 	whole, err := join(e.call.Dir, s)
 	if err != nil {
 		return

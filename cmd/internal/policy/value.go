@@ -55,7 +55,10 @@ func (r *reader) value(n *yaml.Node) any {
 	}
 	switch n.ShortTag() {
 	case "!!str":
-		return n.Value
+		const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+		if n.Style&quoted != 0 || !jsonNumber.MatchString(n.Value) {
+			return n.Value
+		} // else a number that is too large for YAML
 	case "!!bool":
 		if n.Value == "true" || n.Value == "false" {
 			return n.Value == "true"

@@ -21,7 +21,7 @@ const whenTime = 100 * time.Millisecond
 type program struct {
 	text  string
 	code  *gojq.Code
-	names []string // keys that it reads
+	texts []string // texts in it
 }
 
 // when reads and compiles a program.
@@ -40,7 +40,11 @@ func (r *reader) when(n *yaml.Node) *program {
 			"a program over {tool, arguments, meta} that gives true or false", "")
 		return nil
 	}
-	return &program{s, code, programNames(s)}
+	p := &program{text: s, code: code}
+	if q, err := gojq.Parse(s); err == nil {
+		words(reflect.ValueOf(q), func(key string) { r.reads(n, key) }, func(text string) { p.texts = append(p.texts, text) })
+	}
+	return p
 }
 
 // errTimeout says that a program, or the whole decision, took too long.
@@ -77,51 +81,48 @@ func (p *program) holds(ctx context.Context, input any) (ok bool, err error) {
 
 // programError keeps the program's own words, which may quote arguments, to a few.
 func programError(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errMemory) {
+		return errMemory
+	}
 	if ctx.Err() != nil {
 		return errTimeout
 	}
 	return errors.New("the jq program failed: " + quote(err.Error()))
 }
 
-// programNames are the keys that a program reads, and any other text in it that may
-// be one: has("key") reads a key too.
-func programNames(text string) []string {
-	q, err := gojq.Parse(text)
-	if err != nil {
-		return nil
-	}
-	var names []string
-	collect(reflect.ValueOf(q), &names)
-	return names
-}
-
-func collect(v reflect.Value, names *[]string) {
+// words collects what a program names: keys that it reads, and any other text in it.
+func words(v reflect.Value, key, text func(string)) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			collect(v.Elem(), names)
+			words(v.Elem(), key, text)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			collect(v.Index(i), names)
+			words(v.Index(i), key, text)
 		}
 	case reflect.Struct:
 		switch x := v.Interface().(type) {
 		case gojq.Index:
 			if x.Name != "" {
-				*names = append(*names, x.Name)
+				key(x.Name)
+			}
+			str := x.Str
+			if q := x.Start; q != nil && !x.IsSlice && q.Term != nil && q.Term.Str != nil {
+				str = q.Term.Str
+			}
+			if str != nil && str.Queries == nil {
+				key(str.Str)
 			}
 		case gojq.String:
-			if x.Queries == nil && x.Str != "" {
-				*names = append(*names, x.Str)
-			}
+			text(x.Str)
 		case gojq.ObjectKeyVal:
-			*names = append(*names, strings.TrimPrefix(x.Key, "$"))
+			text(x.Key)
 		case gojq.PatternObject:
-			*names = append(*names, strings.TrimPrefix(x.Key, "$"))
+			text(strings.TrimPrefix(x.Key, "$"))
 		}
 		for i := range v.NumField() {
-			collect(v.Field(i), names)
+			words(v.Field(i), key, text)
 		}
 	}
 }

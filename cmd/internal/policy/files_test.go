@@ -1,0 +1,276 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	"runner/schemas"
+)
+
+var update = flag.Bool("update", false, "write the messages and explanations that come out")
+
+// each calls f for every policy file in a folder of testdata.
+func each(t *testing.T, folder string, f func(t *testing.T, name string, b []byte)) {
+	t.Helper()
+	files, _ := filepath.Glob("testdata/" + folder + "/*")
+	n := 0
+	for _, file := range files {
+		if filepath.Ext(file) == ".txt" {
+			continue
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		t.Run(folder+"/"+filepath.Base(file), func(t *testing.T) { f(t, filepath.Base(file), b) })
+	}
+	if n == 0 {
+		t.Fatalf("no files in testdata/%s", folder)
+	}
+}
+
+// golden compares with the text that stands beside a file.
+func golden(t *testing.T, file, have string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(have), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have != string(want) {
+		t.Errorf("%s: have:\n%s\nwant:\n%s", file, have, want)
+	}
+}
+
+// What is wrong with a bad file is said in exactly these words, all of it at once.
+func TestMessages(t *testing.T) {
+	for _, folder := range []string{"form", "beyond", "text"} {
+		each(t, folder, func(t *testing.T, name string, b []byte) {
+			p, err := Parse(name, b)
+			var problems *Problems
+			if !errors.As(err, &problems) || p != nil {
+				t.Fatalf("Parse gives %v, %v", p, err)
+			}
+			for _, x := range problems.List {
+				if x.File != name || x.Line < 1 || x.Column < 1 || x.What == "" {
+					t.Errorf("incomplete: %+v", x)
+				}
+			}
+			golden(t, "testdata/"+folder+"/"+name+".txt", err.Error()+"\n")
+		})
+	}
+}
+
+// What a good file means is said in exactly these words.
+func TestExplain(t *testing.T) {
+	each(t, "good", func(t *testing.T, name string, b []byte) {
+		p, err := Parse(name, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		p.Explain(&out)
+		golden(t, "testdata/good/"+name+".txt", out.String())
+		if n, ok := p.Network(); ok {
+			if err := n.Check(); err != nil {
+				t.Errorf("the kernel's side would refuse it: %v", err)
+			}
+		}
+	})
+}
+
+// The JSON Schema and Parse agree but for what a schema cannot say.
+func TestSchemaAgrees(t *testing.T) {
+	f, ok := schemas.FormOf(schemas.SchemaPolicyFile)
+	if !ok {
+		t.Fatal("policy files have no form")
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(f.JSONSchema())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(f.File, doc); err != nil {
+		t.Fatal(err)
+	}
+	s := c.MustCompile(f.File)
+	takes := func(t *testing.T, b []byte) error {
+		var v any
+		if err := yaml.Unmarshal(b, &v); err != nil {
+			if err := json.Unmarshal(b, &v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := jsonschema.UnmarshalJSON(strings.NewReader(string(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Validate(x)
+	}
+	for folder, want := range map[string]bool{"good": true, "beyond": true, "form": false} {
+		each(t, folder, func(t *testing.T, name string, b []byte) {
+			if err := takes(t, b); (err == nil) != want {
+				t.Errorf("the schema says %v", err)
+			}
+		})
+	}
+	// Every faulty rule is faulty for the schema by itself, so that one does not hide another.
+	for _, file := range []string{"rules", "conditions", "network"} {
+		b, err := os.ReadFile("testdata/form/" + file + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, one := range single(t, b) {
+			_, perr := Parse(name, one)
+			if serr := takes(t, one); (serr == nil) != (perr == nil) {
+				t.Errorf("%s\nParse says: %v\nthe schema says: %v", one, perr, serr)
+			}
+		}
+	}
+	var examples struct{ Examples []json.RawMessage }
+	if err := json.Unmarshal(f.JSONSchema(), &examples); err != nil || len(examples.Examples) == 0 {
+		t.Fatal(err)
+	}
+	for _, ex := range examples.Examples {
+		if _, err := Parse("example.json", ex); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// single makes files of a file's rules, conditions and list elements, one in each.
+func single(t *testing.T, b []byte) map[string][]byte {
+	t.Helper()
+	var v map[string]any
+	if err := yaml.Unmarshal(b, &v); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	var visit func(list []any, emit func(item any))
+	visit = func(list []any, emit func(any)) {
+		for _, item := range list {
+			emit(item)
+			m, ok := item.(map[string]any)
+			if !ok {
+				continue
+			}
+			for k, x := range m {
+				inner, ok := x.([]any)
+				if !ok || len(inner) < 2 {
+					continue
+				}
+				visit(inner, func(one any) {
+					alone := map[string]any{}
+					for k2, x2 := range m {
+						alone[k2] = x2
+					}
+					alone[k] = []any{one}
+					emit(alone)
+				})
+			}
+		}
+	}
+	top := func(section map[string]any, wrap func(map[string]any) map[string]any) {
+		list, _ := section["rules"].([]any)
+		visit(list, func(item any) {
+			file := wrap(map[string]any{"rules": []any{item}})
+			file["schema"] = schemas.SchemaPolicyFile
+			b, err := json.Marshal(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out["one-"+string(rune('a'+len(out)%26))+".json"+string(b)] = b
+		})
+	}
+	top(v, func(m map[string]any) map[string]any { return m })
+	if n, ok := v["network"].(map[string]any); ok {
+		top(n, func(m map[string]any) map[string]any { return map[string]any{"network": m} })
+	}
+	return out
+}
+
+func TestDigest(t *testing.T) {
+	b := []byte("schema: runner.policy.v0\n")
+	p, err := Parse("p.yaml", b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// printf 'schema: runner.policy.v0\n' | sha256sum
+	const want = "sha256:32dde326705fe2c7cea0b2a4602a71de75e2aea648c3345557b2479a55b7eced"
+	if p.Digest != want {
+		t.Errorf("digest is %s", p.Digest)
+	}
+	q, err := Parse("p.yaml", append(b, '\n'))
+	if err != nil || q.Digest == p.Digest {
+		t.Errorf("another file has the same digest: %v", err)
+	}
+	if p.HasToolRules {
+		t.Error("a file without default and rules says nothing of tools")
+	}
+	if _, ok := p.Network(); ok {
+		t.Error("a file without network section has network rules")
+	}
+}
+
+func TestLoad(t *testing.T) {
+	p, err := Load("testdata/good/network.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := p.Network(); n.PolicyDigest != p.Digest {
+		t.Error("the rules for the kernel have another digest")
+	}
+	var problems *Problems
+	if _, err := Load("testdata/form/schema.yaml"); !errors.As(err, &problems) {
+		t.Errorf("Load gives %v", err)
+	}
+	if _, err := Load("testdata/none.yaml"); err == nil || errors.As(err, &problems) {
+		t.Errorf("Load of no file gives %v", err)
+	}
+	if _, err := Parse("big", make([]byte, maxFile+1)); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
+		t.Errorf("a large file gives %v", err)
+	}
+}
+
+// A file with very many problems names the first of them and says that there are more.
+func TestManyProblems(t *testing.T) {
+	_, err := Parse("p.yaml", []byte("schema: runner.policy.v0\nrules:\n"+strings.Repeat("  - {}\n", 500)))
+	var problems *Problems
+	if !errors.As(err, &problems) || len(problems.List) != maxProblems || !problems.Cut {
+		t.Fatalf("have %d problems", len(problems.List))
+	}
+	if !strings.HasSuffix(err.Error(), "p.yaml: more than 100 problems") {
+		t.Error(err)
+	}
+}
+
+// The network section counts addresses, not rules.
+func TestTooManyAddresses(t *testing.T) {
+	text := func(n int) []byte {
+		return []byte("schema: runner.policy.v0\nnetwork: {rules: [{id: a, deny: [" +
+			strings.Repeat("10.0.0.1, ", n-1) + "10.0.0.1]}]}\n")
+	}
+	if _, err := Parse("p", text(schemas.MaxNetworkRules)); err != nil {
+		t.Error(err)
+	}
+	if _, err := Parse("p", text(schemas.MaxNetworkRules+1)); err == nil || !strings.Contains(err.Error(), "more than 256 addresses") {
+		t.Errorf("one more gives %v", err)
+	}
+}
