@@ -102,7 +102,8 @@ type logs struct {
 	over   chan struct{} // closed when nobody can write any more, or nothing is waited for
 	cut    func()        // closes over
 	once   sync.Once
-	done   chan struct{} // closed when all streams are written or given up
+	going  bool          // finish was called
+	done   chan struct{} // closed then, when all streams are written or given up
 	left   bool          // given up
 	mu     sync.Mutex
 }
@@ -200,6 +201,7 @@ func (l *logs) finish(p *pipeline, empty func() error, grace time.Duration) {
 	if l == nil {
 		return
 	}
+	l.going = true
 	if empty != nil {
 		go func() {
 			if err := empty(); err != nil {
@@ -275,8 +277,11 @@ func (l *logs) close() (err error) {
 		return nil
 	}
 	l.once.Do(func() {
+		l.abandon()
+		if l.going {
+			<-l.done
+		}
 		for _, c := range l.all {
-			c.hangUp()
 			c.collector.close()
 		}
 		err = l.dir.remove()

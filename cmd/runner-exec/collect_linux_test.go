@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -105,6 +106,35 @@ func TestScopePolicy(t *testing.T) {
 		log := readLog(t, filepath.Join(r.dir, "kept", f+".log.ndjson"), f+".log")
 		if len(log.lines) != 1 || log.lines[0] != f[:1] {
 			t.Errorf("%s: %q", f, log.lines)
+		}
+	}
+}
+
+// TestCollectNoSpace: a log that cannot be kept is no record, and the command is not
+// left alone with it.
+func TestCollectNoSpace(t *testing.T) {
+	if out, err := exec.Command("unshare", "-m", "true").CombinedOutput(); err != nil {
+		t.Skipf("SKIPPED, NOT TESTED: a full file system needs a mount namespace: %v: %s", err, out)
+	}
+	for _, script := range []string{
+		`yes | head -c 2000000 >>"$L"; touch ran; sleep 20`,         // while it runs
+		`head -c 200000 /dev/zero | tr '\0' '\n' >>"$L"; sleep 0.2`, // found out when it is read back, or before
+	} {
+		c := command(t)
+		c.Args = []string{"unshare", "-m", "sh", "-c", `mkdir small && mount -t tmpfs -o size=64k none small && TMPDIR=$PWD/small exec "$@"`, "sh",
+			filepath.Join(bin, "runner-exec"), "--no-kernel", "--archive", "a", "--policy-log", "p", "--", "sh", "-c", "L=$" + envPolicyLog + "; " + script}
+		path, err := exec.LookPath("unshare")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Path = path
+		begin := time.Now()
+		r := outcome(t, c, c.Run())
+		if r.code != 125 || !strings.Contains(r.stderr, "keeping a log") || strings.Count(r.stderr, "error:") != 1 || time.Since(begin) > 10*time.Second {
+			t.Errorf("%v", r)
+		}
+		if rest := leftovers(t, r.dir, "small", "ran"); len(rest) > 0 {
+			t.Errorf("left behind: %q", rest)
 		}
 	}
 }
