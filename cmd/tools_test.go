@@ -52,7 +52,7 @@ func build(dir string) error {
 	if err := goBuild(dir, nil, "./cmd/..."); err != nil {
 		return err
 	}
-	if err := goBuild(dir, nil, "./testdata/workload/listener"); err != nil || runtime.GOOS != "linux" {
+	if err := goBuild(dir, nil, "./testdata/workload/listener", "./testdata/workload/mcp-client", "./testdata/workload/mcp-server"); err != nil || runtime.GOOS != "linux" {
 		return err
 	}
 	if err := goBuild(dir, nil, "./testdata/workload/kinds", "./testdata/workload/shapes"); err != nil {

@@ -1,0 +1,64 @@
+package cmd_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// script runs a script that takes the tools from BIN. Its exit 40 says that something
+// is not here that it needs.
+func script(t *testing.T, name string, args ...string) {
+	t.Helper()
+	c := command(t, name, args...)
+	c.Env = append(os.Environ(), "BIN="+bin)
+	o := call(t, c)
+	for line := range strings.Lines(o.stdout) {
+		if strings.Contains(line, "SKIPPED, NOT TESTED") {
+			t.Log(strings.TrimSpace(line))
+		}
+	}
+	switch {
+	case o.code == 40 && os.Getenv("RUNNER_REQUIRE_NODE") != "1":
+		t.Skip(o.stdout)
+	case o.code != 0:
+		t.Error(o)
+	}
+}
+
+// requireNode: a real agent is tested where there is Node and the fixture's packages.
+func requireNode(t *testing.T) {
+	t.Helper()
+	_, err := exec.LookPath("node")
+	if err == nil {
+		if _, err = os.Stat("../testdata/fixtures/openai-agents/node_modules"); err != nil {
+			err = errors.New("npm ci --prefix testdata/fixtures/openai-agents")
+		}
+	}
+	switch {
+	case err != nil && os.Getenv("RUNNER_REQUIRE_NODE") == "1":
+		t.Fatal(err)
+	case err != nil:
+		t.Skipf("SKIPPED, NOT TESTED: a real agent: %v", err)
+	}
+}
+
+// TestShim: what the shim reports, without the SDK and with two versions of it.
+func TestShim(t *testing.T) {
+	requireNode(t)
+	for _, dir := range []string{"../scripts/openai-agents", "../testdata/fixtures/openai-agents"} {
+		c := command(t, "node", "--test")
+		c.Dir = dir
+		if o := call(t, c); o.code != 0 {
+			t.Error(o)
+		}
+	}
+}
+
+// TestParties: the policy proxy between parties that others wrote. What of them needs
+// Node is skipped, loudly, where there is none.
+func TestParties(t *testing.T) {
+	script(t, "sh", "../scripts/parties.sh", "-v")
+}

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Scenario matrix: an MCP tool that the policy denies, in three ways to ask for it: another
+# tool, a path outside, a path that leaves on the way. No allowed side effect is claimed.
+#   exit 0 accepted, 1 not, 40 could not be tested here
+set -eu
+# shellcheck source=scripts/calls.sh
+. "$(dirname "$0")/calls.sh"
+
+refused() { # refused NAME TOOL ARGUMENTS
+	measure "$1" --policy "$policy" -- "$fixtures/mcp-policy-agent.sh" "$parts" "$policy" "$2" "$3" >/dev/null
+	demand cgroup=clean,policy=present,sdk=absent,correlation=clean
+	unambiguous
+	holds "$1 is denied, and its binding claims nothing" '.surface.policy_decisions == ["deny:'"$2"'"] and (.report.bindings | length == 1
+		and (.[0] | .policy_decision == "deny" and .kernel_event_count == 0 and .kernel_effects == null))'
+}
+refused another_tool write_file "$output"
+refused outside read_file '{"path":"/proc/version"}'
+refused dots read_file '{"path":"'"$tmp/work/../policy.yaml"'"}'

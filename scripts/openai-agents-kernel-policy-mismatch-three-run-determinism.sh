@@ -1,0 +1,9 @@
+#!/bin/sh
+# Three measured runs: a real agent that names another call.
+#   exit 0 same, 1 different, 40 could not be tested here
+set -eu
+# shellcheck source=scripts/calls.sh
+. "$(dirname "$0")/calls.sh"
+# shellcheck source=scripts/scenarios.sh
+. "$(dirname "$0")/scenarios.sh"
+three_runs openai_agents_mismatch

@@ -1,0 +1,34 @@
+#!/bin/sh
+# An agent whose last SDK event has no end, one that was killed while it wrote, and one
+# that leaves a process behind which holds the log open.
+#   exit 0 accepted, 1 not, 40 could not be tested here
+set -eu
+# shellcheck source=scripts/calls.sh
+. "$(dirname "$0")/calls.sh"
+# shellcheck source=scripts/sdk-log.sh
+. "$(dirname "$0")/sdk-log.sh"
+
+# shellcheck disable=SC2016 # for the measured shells
+cut='printf "%s\n%s" "$1" "$2" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"'
+measure cut --agent-shim openai-agents -- sh -c "$cut" sh "$(event 0 run_finished)" '{"schema":"assay.runner.sdk_ev'
+demand cgroup=clean,policy=absent,sdk=self_reported,correlation=partial
+holds "the cut line is named" '.report.ambiguities | any(. == "sdk_log_truncated")'
+holds "the whole line before it was taken" '.health.notes | any(. == "s5_sdk_capture: sdk_events=1 sdk_tool_calls=0")'
+
+# shellcheck disable=SC2016
+measure killed --agent-shim openai-agents -- sh -c 'echo "$1" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"; kill -KILL $$' sh \
+	"$(event 0 tool_call_started tc_1 read_file)" && exit 1
+demand cgroup=clean,policy=absent,sdk=self_reported,correlation=partial
+ambiguous sdk_run_not_finished sdk_tool_call_not_completed:tc_1
+
+# shellcheck disable=SC2016
+measure held --agent-shim openai-agents --grace 1s -- sh -c 'echo "$1" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"; sleep 0.3 3>>"$ASSAY_RUNNER_SDK_EVENT_LOG" &' sh \
+	"$(event 0 run_finished)"
+demand cgroup=clean,policy=absent,sdk=self_reported,correlation=partial
+ambiguous sdk_log_writer_open_at_end
+
+# shellcheck disable=SC2016
+measure after --agent-shim openai-agents --grace 2s -- sh -c 'echo "$1" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"; { sleep 0.3; echo "$2" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"; } >/dev/null 2>&1 &' sh \
+	"$(event 0 run_finished)" "$(event 1 run_failed)"
+demand cgroup=clean,policy=absent,sdk=self_reported,correlation=partial
+ambiguous sdk_log_written_after_end
