@@ -24,6 +24,17 @@ struct inet_rec {
 	u8 addr[32];
 };
 
+/* A function of its own, as is first_rule: the verifier checks it once. */
+GLOBAL u32 speaks_of_port(u32 entry, u32 port)
+{
+	struct rule *r = bpf_map_lookup_elem(&rules, &entry);
+
+	for (int i = 0; r && i < RULE_PORTS && i < r->nports; i++)
+		if (port >= r->ports[i].from && port <= r->ports[i].to)
+			return 1;
+	return 0;
+}
+
 static long step(u32 i, struct ask *a)
 {
 	u32 key = i + 1;
@@ -40,25 +51,31 @@ static long step(u32 i, struct ask *a)
 		    ((a->addr[0] & r->mask[0]) != r->addr[0] || (a->addr[1] & r->mask[1]) != r->addr[1]))
 			return 0;
 	}
-	if (r->nports) {
-		bool in = false;
-
-		for (int k = 0; k < RULE_PORTS; k++)
-			if (k < r->nports && a->port >= r->ports[k].from && a->port <= r->ports[k].to)
-				in = true;
-		if (!in)
-			return 0;
-	}
+	if (r->nports && !speaks_of_port(key, a->port))
+		return 0;
 	a->found = key;
 	return 1;
 }
 
-/* The entry that decides, 0 for the default. */
+/* The entry that decides, 0 for the default. Kind is the rest of struct ask, a byte each. */
+GLOBAL u32 first_rule(u64 addr0, u64 addr1, u32 kind, u32 port)
+{
+	struct ask a = {
+		.addr = { addr0, addr1 },
+		.family = kind & 0xff,
+		.hook = kind >> 8 & 0xff,
+		.protocol = kind >> 16 & 0xff,
+		.wild = kind >> 24,
+		.port = port,
+	};
+
+	bpf_loop(rule_count, step, &a, 0);
+	return a.found;
+}
+
 INLINE u32 decide(struct ask *a)
 {
-	a->found = 0;
-	bpf_loop(rule_count, step, a, 0);
-	return a->found;
+	return first_rule(a->addr[0], a->addr[1], a->family | a->hook << 8 | a->protocol << 16 | a->wild << 24, a->port);
 }
 
 INLINE void ask_of(struct bpf_sock_addr *ctx, struct ask *a, u32 hook)

@@ -3,11 +3,9 @@
 package bpf
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"unsafe"
@@ -28,12 +26,13 @@ const (
 	familyAny, familyUnix, familyInet, familyInet6 = 0, 1, 2, 10
 
 	hookConnect, hookSend, hookBind = 1, 2, 4
-	protocolTCP, protocolUDP        = 1, 2
 	namePath, nameAbstract          = 1, 2
 )
 
-// maxEntries bounds the table: every call that nothing matches walks all of it.
-const maxEntries = schemas.MaxNetworkRules
+var (
+	ruleHooks     = map[string]uint8{"connect": hookConnect, "send": hookSend, "bind": hookBind}
+	ruleProtocols = map[string]uint8{"tcp": 1, "udp": 2}
+)
 
 // ruleTable is what the kernel gets, and which hooks must be there for it to mean
 // what the rules say.
@@ -45,15 +44,9 @@ type ruleTable struct {
 	first   uint32      // the entry that such a socket is refused by
 }
 
-// CheckRules says whether rules can be given to a kernel at all.
-func CheckRules(n *schemas.NetworkRules) error {
-	_, err := compileRules(n)
-	return err
-}
-
 func compileRules(n *schemas.NetworkRules) (*ruleTable, error) {
-	if len(n.Rules) > maxEntries {
-		return nil, &RulesError{fmt.Errorf("%d addresses in rules, at most %d can be enforced", len(n.Rules), maxEntries)}
+	if err := n.Check(); err != nil {
+		return nil, &RulesError{err}
 	}
 	t := &ruleTable{entries: make([]rulesRule, 1, 1+len(n.Rules))}
 	if n.Default != "allow" {
@@ -82,48 +75,27 @@ func compileRules(n *schemas.NetworkRules) (*ruleTable, error) {
 	return t, nil
 }
 
+// compileRule writes a rule that was checked as the kernel's table has it.
 func compileRule(r *schemas.NetworkRule) (e rulesRule, err error) {
 	e.Number = r.Number
 	if r.Action != "allow" {
 		e.Deny = 1
 	}
 	for _, on := range r.On {
-		switch on {
-		case "connect":
-			e.On |= hookConnect
-		case "send":
-			e.On |= hookSend
-		case "bind":
-			e.On |= hookBind
-		default:
-			return e, fmt.Errorf("no hook for %.80q, expected connect, send or bind", on)
-		}
+		e.On |= ruleHooks[on]
 	}
 	for _, p := range r.Protocols {
-		switch p {
-		case "tcp":
-			e.Protocols |= protocolTCP
-		case "udp":
-			e.Protocols |= protocolUDP
-		default:
-			return e, fmt.Errorf("protocol %.80q cannot be enforced, only tcp and udp", p)
-		}
-	}
-	if len(r.Ports) > len(e.Ports) {
-		return e, fmt.Errorf("%d port ranges, at most %d can be enforced: split the rule", len(r.Ports), len(e.Ports))
+		e.Protocols |= ruleProtocols[p]
 	}
 	for i, p := range r.Ports {
 		e.Ports[i].From, e.Ports[i].To = p[0], p[1]
 	}
 	e.Nports = uint8(len(r.Ports))
 	switch r.Family {
-	case "any":
 	case "inet", "inet6":
 		err = e.setPrefix(r.Prefix)
 	case "unix":
 		err = e.setUnix(r)
-	default:
-		err = fmt.Errorf("no hooks for family %.80q, expected any, inet, inet6 or unix", r.Family)
 	}
 	return e, err
 }
@@ -132,7 +104,7 @@ func compileRule(r *schemas.NetworkRule) (e rulesRule, err error) {
 func (e *rulesRule) setPrefix(text string) error {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
-		return fmt.Errorf("prefix %.80q, expected ADDRESS/BITS", text)
+		return err
 	}
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
@@ -156,47 +128,28 @@ func inMemory(b [16]byte) [2]uint64 { return *(*[2]uint64)(unsafe.Pointer(&b)) }
 
 // setUnix writes the name as a sockaddr_un holds it.
 func (e *rulesRule) setUnix(r *schemas.NetworkRule) error {
-	if len(r.Ports) > 0 || len(r.Protocols) > 0 {
-		return errors.New("unix sockets have neither ports nor protocols")
-	}
-	if e.On&hookBind != 0 {
-		return errors.New("on bind: the kernel has no hook for the bind of a unix socket")
-	}
 	e.Family = familyUnix
-	if r.Path == "" {
-		return nil
+	name, err := r.UnixName()
+	if err != nil || name == "" {
+		return err
 	}
-	b, err := schemas.Untext(r.Path)
-	if err != nil {
-		return fmt.Errorf("path %.120q is not the text form of a name", r.Path)
-	}
-	name := string(b)
-	var addr, mask [8 * 14]byte
-	const at, room = 2, 108 // of sun_path
-	switch {
-	case len(name) > room:
-		return fmt.Errorf("path of %d bytes, the address of a unix socket has room for %d", len(name), room)
-	case name[0] == '@':
+	const at = 2 // of sun_path
+	var addr, mask [unsafe.Sizeof(e.Name)]byte
+	if name[0] == '@' {
 		e.NameKind, e.NameLen = nameAbstract, uint16(len(name))
 		copy(addr[at+1:], name[1:])
 		for i := at; i < len(mask); i++ {
 			mask[i] = 0xff
 		}
-	case name[0] != '/' || strings.ContainsRune(name, 0) || path.Clean(name) != name:
-		return fmt.Errorf("path %.120q, expected /PATH without . .. // or a slash at the end, or @NAME", r.Path)
-	default:
-		e.NameKind = namePath
-		if name == "/" {
-			name = ""
-		}
-		e.NameLen = uint16(len(name))
-		copy(addr[at:], name)
-		for i := range len(name) {
+	} else {
+		name = strings.TrimSuffix(name, "/") // the slash behind it is compared by itself
+		e.NameKind, e.NameLen = namePath, uint16(len(name))
+		for i := range copy(addr[at:], name) {
 			mask[at+i] = 0xff
 		}
 	}
-	e.Name = *(*[14]uint64)(unsafe.Pointer(&addr))
-	e.NameMask = *(*[14]uint64)(unsafe.Pointer(&mask))
+	e.Name = *(*[len(e.Name)]uint64)(unsafe.Pointer(&addr))
+	e.NameMask = *(*[len(e.Name)]uint64)(unsafe.Pointer(&mask))
 	return nil
 }
 

@@ -5,6 +5,7 @@ package bpf
 import (
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -39,7 +40,7 @@ func protocols(p ...string) func(*schemas.NetworkRule) {
 }
 
 func ruleSet(def string, rules ...schemas.NetworkRule) *schemas.NetworkRules {
-	return &schemas.NetworkRules{Schema: schemas.SchemaNetworkRules, PolicyDigest: "sha256:0", Default: def, Rules: rules}
+	return &schemas.NetworkRules{Schema: schemas.SchemaNetworkRules, PolicyDigest: "sha256:" + strings.Repeat("0", 64), Default: def, Rules: rules}
 }
 
 var kernelTypes = btf.NewCache()

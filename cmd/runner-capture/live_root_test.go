@@ -58,6 +58,8 @@ func workload(kind, arg string) {
 		swap(arg)
 	case "places":
 		places(arg)
+	case "refused":
+		refused(arg)
 	case "sleep":
 		time.Sleep(time.Minute)
 	}
@@ -136,6 +138,13 @@ type record struct {
 	TID      uint32   `json:"tid"`
 	CPU      uint32   `json:"cpu"`
 	Marks    []string `json:"marks"`
+	PID      uint32   `json:"pid"`
+	Cgroup   uint64   `json:"cgroup_id"`
+	Ret      *int64   `json:"ret"`
+	Addr     string   `json:"addr"`
+	Source   string   `json:"source"`
+	Rule     *uint32  `json:"rule"`
+	Hook     string   `json:"hook"`
 }
 
 // result reads the stream to its seal and counts opens below /runner-test.

@@ -5,38 +5,24 @@ import (
 	"io"
 	"os"
 
-	"runner/bpf"
 	"runner/cmd/internal/tool"
 	"runner/schemas"
 )
 
-// maxRules is the largest rule file that is read: each of the rules that the kernel
-// can be given, with room to spare.
-const maxRules = 1 << 20
-
 // readRules reads what is to be enforced. Whatever is wrong with it, nothing starts.
 func readRules(file string) (*schemas.NetworkRules, error) {
-	fail := func(err error) error {
-		return tool.Fail(tool.ExitCannot, fmt.Errorf("cannot enforce here: %s: %w", file, err))
-	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, tool.Fail(tool.ExitIO, fmt.Errorf("reading the network rules: %w", err))
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxRules+1))
+	b, err := io.ReadAll(io.LimitReader(f, schemas.MaxNetworkRulesSize+1))
 	if err != nil {
 		return nil, tool.Fail(tool.ExitIO, fmt.Errorf("reading the network rules: %w", err))
 	}
-	if len(b) > maxRules {
-		return nil, fail(fmt.Errorf("more than %d bytes, the largest rule set that is read", maxRules))
-	}
 	rules, err := schemas.ParseNetworkRules(b)
 	if err != nil {
-		return nil, fail(err)
-	}
-	if err := bpf.CheckRules(rules); err != nil {
-		return nil, fail(err)
+		return nil, tool.Fail(tool.ExitCannot, fmt.Errorf("cannot enforce here: %s: %w", file, err))
 	}
 	return rules, nil
 }
