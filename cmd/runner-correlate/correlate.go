@@ -13,7 +13,9 @@ import (
 
 // Options are the command line's choices.
 type Options struct {
-	Background bool // yield the processor to other processes
+	Background bool   // yield the processor to other processes
+	Policy     string // file of the decision log; "" is none
+	SDK        string // file of the SDK's log; "" is none
 }
 
 // joiner is one run of the tool.
@@ -28,6 +30,13 @@ type joiner struct {
 	net     schemas.Coverage
 	healths [][]byte // stage health lines of the stages before, as they came
 	stages  []*schemas.StageHealth
+
+	policy *policyLog // nil when there is no such log
+	sdk    *sdkLog
+	join   *attribution // nil without a policy log
+	tree   *tree        // nil before the first process
+	times  times        // whether the lines have times
+	plain  []byte       // a line without its time
 }
 
 func run(env *tool.Env, opt Options) error {
@@ -50,6 +59,9 @@ func run(env *tool.Env, opt Options) error {
 	}
 	j := &joiner{in: in, out: out, parser: schemas.NewKernelParser(id), surface: valueset.New()}
 	defer j.surface.Close()
+	if err := j.readLogs(opt); err != nil {
+		return err
+	}
 	if err := j.forward(); err != nil {
 		return err
 	}
@@ -75,11 +87,17 @@ func (j *joiner) forward() error {
 		if err != nil {
 			return tool.StreamError(err)
 		}
+		line := rec.Bytes
 		switch rec.Schema {
 		case schemas.SchemaKernelEvent:
-			if err := j.kernelLine(rec.Bytes, &e); err != nil {
+			if line, err = j.kernelLine(line, &e); err != nil {
 				return err
 			}
+		case schemas.SchemaProcess:
+			if err := j.process(line); err != nil {
+				return err
+			}
+			continue
 		case schemas.SchemaEvent:
 			if j.lines > 0 || len(j.stages) > 0 {
 				return j.refuse("a run event stands behind kernel lines or health, expected it in front")
@@ -93,7 +111,7 @@ func (j *joiner) forward() error {
 		default:
 			return j.refuse("unknown schema %.80q in a %s stream", rec.Schema, schemas.StreamNormalized)
 		}
-		if err := j.out.WriteRaw(rec.Bytes); err != nil {
+		if err := j.out.WriteRaw(line); err != nil {
 			return failWrite(err)
 		}
 	}
@@ -104,22 +122,30 @@ func (j *joiner) refuse(format string, a ...any) error {
 	return tool.StreamError(j.in.Errorf(format, a...))
 }
 
-func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) error {
+// kernelLine takes in one kernel line and returns it as it goes on: without its time.
+func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) ([]byte, error) {
 	if len(j.stages) > 0 {
-		return j.refuse("a kernel line stands behind the health records")
+		return nil, j.refuse("a kernel line stands behind the health records")
+	}
+	line, ktime, err := j.untimed(line)
+	if err != nil {
+		return nil, err
 	}
 	if err := j.parser.Parse(line, e); err != nil {
-		return j.refuse("kernel line: %v", err)
+		return nil, j.refuse("kernel line: %v", err)
 	}
 	if e.Seq != j.lines {
-		return j.refuse("kernel line has seq %d, expected %d", e.Seq, j.lines)
+		return nil, j.refuse("kernel line has seq %d, expected %d", e.Seq, j.lines)
 	}
 	j.lines++
 	j.net.Add(e.EventType, e.Value)
 	if err := j.surface.Add(schemas.SetOf(e.EventType), e.Value); err != nil {
-		return failWrite(err)
+		return nil, failWrite(err)
 	}
-	return nil
+	if j.times == timed {
+		return line, j.attribute(e, ktime)
+	}
+	return line, nil
 }
 
 // The stages that write a kernel.normalized stream, in order. Without a kernel
@@ -154,6 +180,9 @@ func (j *joiner) balance() error {
 		return j.refuse("%d stage healths, expected %d", len(j.stages), len(sources))
 	}
 	capture, normalize := &capture{j.stages[0]}, j.stages[1]
+	if err := j.balanceTimes(normalize); err != nil {
+		return err
+	}
 	if err := capture.check(); err != nil {
 		return j.refuse("stage health: %v", err)
 	}
@@ -175,20 +204,20 @@ func (j *joiner) balance() error {
 // derive writes what follows from the layers: surface, report and health.
 func (j *joiner) derive() (*schemas.Health, error) {
 	id := j.in.Header().RunID
-	w := newEntryWriter(j.out, id)
-	if err := j.surface.Each(w.write); err != nil {
-		return nil, failWrite(err)
-	}
-	j.entries = w.n
-	// Without a policy layer there is nothing to bind, and an absent layer does
-	// not lower the status.
-	report := schemas.Report{Schema: schemas.SchemaReport, RunID: id, Status: schemas.CorrelationClean,
-		Bindings: []schemas.Binding{}, Ambiguities: []string{}}
 	h := health(id, &capture{j.stages[0]}, j.stages[1], j.lines, j.net)
-	if err := errors.Join(j.out.Write(report), j.out.Write(h)); err != nil {
+	report := j.report(h.KernelLayer, h.CgroupCorrelation)
+	j.layers(&h)
+	if err := errors.Join(j.writeLayers(), j.writeSurface(), j.writeReport(report), j.out.Write(h)); err != nil {
 		return nil, failWrite(err)
 	}
 	return &h, nil
+}
+
+func (j *joiner) writeSurface() error {
+	w := newEntryWriter(j.out, j.in.Header().RunID)
+	err := j.surface.Each(w.write)
+	j.entries = w.n
+	return err
 }
 
 // finish writes the stage healths and seals the stream.
@@ -201,10 +230,11 @@ func (j *joiner) finish(h *schemas.Health) error {
 	own := schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: h.RunID, Stage: "runner-correlate",
 		In: j.lines, Out: j.lines, Filtered: map[string]uint64{},
 		Counters: map[string]uint64{"surface_entries": j.entries}, Facts: map[string]string{}, Notes: []string{}}
+	j.count(own.Counters)
 	if err := j.out.Write(own); err != nil {
 		return failWrite(err)
 	}
-	status := j.in.Trailer().Status
+	status := j.seal()
 	if h.KernelLayer != schemas.LayerComplete {
 		status = schemas.StatusPartial
 	}

@@ -18,11 +18,14 @@ Usage:
   runner-correlate [flags] [FILE]
 
 It reads a kernel.normalized stream from FILE or standard input and writes a
-run.joined stream to standard output: the input's lines as they are, then the
+run.joined stream to standard output: the lines of all layers, then the
 capability surface, the correlation report and the observation health. It
-records what is missing; runner-verify judges it.
+records what is missing or ambiguous; runner-verify judges it. Windows of tool
+calls need the times that runner-normalize --windows adds.
 
 Flags:
+  --policy FILE  the decision log of policy proxies, collected or plain
+  --sdk FILE     the log of the agent's SDK, collected or plain
   --background   yield the processor to the measured program
   -v             say on stderr what was counted
   -h, --help     print this help
@@ -31,20 +34,30 @@ Flags:
 Exit codes:
   0  joined, on the full length of the input
   2  wrong call
-  3  the input is not a whole, valid stream
+  3  the input, or a collected log, is not a whole, valid stream
   5  reading or writing failed
 
 Examples:
   runner-correlate < kernel.ndjson > joined.ndjson
+  runner-correlate --policy policy.ndjson --sdk sdk.ndjson kernel.ndjson
   runner-exec --stream - -- ./agent.sh | runner-normalize | runner-correlate | runner-pack
 `
 
 func app() tool.App {
 	return tool.App{
 		Name: "runner-correlate", Usage: usage,
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"}},
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "policy"}, &cli.StringFlag{Name: "sdk"},
+			&cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"},
+		},
 		Run: func(_ context.Context, env *tool.Env) error {
-			return run(env, Options{Background: env.Flag.Bool("background")})
+			f := env.Flag
+			for _, name := range []string{"policy", "sdk"} {
+				if f.IsSet(name) && f.String(name) == "" {
+					return tool.Usagef("--%s: expected a file, got an empty name", name)
+				}
+			}
+			return run(env, Options{Background: f.Bool("background"), Policy: f.String("policy"), SDK: f.String("sdk")})
 		},
 	}
 }

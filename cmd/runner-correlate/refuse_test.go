@@ -59,7 +59,7 @@ func TestEveryPrefixRefused(t *testing.T) {
 }
 
 func TestUsageErrors(t *testing.T) {
-	for _, args := range [][]string{{"--policy", "x"}, {"--nonsense"}, {"a", "b"}, {"-v", "-v"}} {
+	for _, args := range [][]string{{"--policy", ""}, {"--sdk", ""}, {"--policy", "x", "--policy", "x"}, {"--nonsense"}, {"a", "b"}, {"-v", "-v"}} {
 		if code, out, stderr := call(nil, args...); code != 2 || len(out) > 0 || stderr == "" {
 			t.Errorf("%v: exit %d, stdout %q, stderr %q", args, code, out, stderr)
 		}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"runner/schemas"
+)
+
+// attribution gives every kernel line to the calls that it belongs to.
+type attribution struct {
+	policy *policyLog
+	index  *targetIndex
+	tree   *tree
+	budget budget
+	rest   segments // lines in no known tree
+	denied bool     // there are denied calls with targets
+
+	inCall, setup, idle, agent uint64 // lines by class
+	sighted                    int    // bytes of sightings
+
+	text []byte
+}
+
+func newAttribution(runID string, p *policyLog, index *targetIndex) *attribution {
+	a := &attribution{policy: p, index: index, budget: budget{order: p.decisions}}
+	a.rest = newSegments(p.decisions)
+	a.denied = index.excuse(p)
+	a.tree = newTree(runID, p.sessions, a.matched)
+	return a
+}
+
+// matched forgets what a session's calls were given as long as its server was not
+// known: that tree begins only now.
+func (a *attribution) matched(s *session) {
+	for i := range s.windows.list {
+		if d := s.windows.list[i].call; d != nil {
+			d.effects = effectSet{}
+		}
+	}
+}
+
+// line takes in one kernel line of the process at hand.
+func (a *attribution) line(e *schemas.KernelEvent, ktime uint64) {
+	p := a.tree.current()
+	effect := isEffect(e)
+	a.text = a.text[:0]
+	if p.of != nil {
+		a.inTrees(p.of, e, ktime, effect)
+	} else {
+		a.inNoTree(p, e, ktime, effect)
+	}
+	if effect && a.denied {
+		a.sight(p, e, ktime)
+	}
+}
+
+// effect is the text of a line, made when it is needed.
+func (a *attribution) effect(e *schemas.KernelEvent) []byte {
+	if len(a.text) == 0 {
+		a.text = appendEffect(a.text, e)
+	}
+	return a.text
+}
+
+func (a *attribution) inTrees(m *membership, e *schemas.KernelEvent, ktime uint64, effect bool) {
+	called, behind := false, false
+	for of := m; of != nil; of = of.around {
+		s := of.session
+		s.lines++
+		in, before := s.windows.at(ktime)
+		if in != nil {
+			called = true
+			if d := in.call; d != nil {
+				a.inWindow(d, e, effect)
+			}
+		}
+		behind = behind || before != nil
+	}
+	switch {
+	case called:
+		a.inCall++
+	case behind:
+		a.idle++
+		for of := m; of != nil; of = of.around {
+			if _, before := of.session.windows.at(ktime); before != nil {
+				before.idle = true
+			}
+		}
+	default:
+		a.setup++
+	}
+}
+
+// inWindow gives a line to the one call that ran when it came.
+func (a *attribution) inWindow(d *decision, e *schemas.KernelEvent, effect bool) {
+	d.lines++
+	if effect && !d.outside && d.allowed() {
+		d.any = true
+		d.outside = !a.index.matches(d.targets, e.Value)
+	}
+	a.list(d, e)
+}
+
+func (a *attribution) list(d *decision, e *schemas.KernelEvent) {
+	if len(e.Value) > 0 && !d.effects.cut && d.allowed() {
+		if n := d.effects.add(a.effect(e)); n > 0 {
+			a.budget.grew(n)
+		}
+	}
+}
+
+func (a *attribution) inNoTree(p *process, e *schemas.KernelEvent, ktime uint64, effect bool) {
+	s := a.rest.at(ktime)
+	s.lines++
+	for _, d := range s.calls {
+		if !d.session.known {
+			a.list(d, e)
+		}
+	}
+	if p.proxy {
+		a.setup++
+		return
+	}
+	a.agent++
+	if effect && schemas.SurfaceSets[schemas.SetOf(e.EventType)] == "process_execs" {
+		a.tree.execs.add(len(a.tree.path)-1, e.Value)
+	}
+}
+
+// segments are the times between the beginnings and ends of calls. Which of them
+// are counted as one window is known only when all servers are.
+type segments struct {
+	list []segment
+	last int
+}
+
+type segment struct {
+	start uint64
+	lines uint64      // before sum: in it; after: in it and all before
+	calls []*decision // that have it in their window, at most maxTogether
+	more  bool        // there are others
+}
+
+// maxTogether is how many calls of different sessions are followed at one time.
+const maxTogether = 4
+
+// newSegments cuts time at the windows that calls have to themselves, as far as
+// their sessions know.
+func newSegments(all []*decision) segments {
+	type edge struct {
+		at    uint64
+		call  *decision
+		begin bool
+	}
+	var edges []edge
+	for _, d := range all {
+		if d.alone {
+			edges = append(edges, edge{d.start, d, true})
+			if d.end < math.MaxUint64 {
+				edges = append(edges, edge{d.end + 1, d, false})
+			}
+		}
+	}
+	slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
+	s := segments{list: []segment{{}}}
+	var now []*decision
+	for i, e := range edges {
+		if e.begin {
+			now = append(now, e.call)
+		} else {
+			now = slices.DeleteFunc(now, func(d *decision) bool { return d == e.call })
+		}
+		if i+1 < len(edges) && edges[i+1].at == e.at {
+			continue
+		}
+		n := min(len(now), maxTogether)
+		s.list = append(s.list, segment{start: e.at, calls: slices.Clone(now[:n]), more: n < len(now)})
+	}
+	return s
+}
+
+// find is the segment of a time.
+func (s *segments) find(ktime uint64) int {
+	i, ok := slices.BinarySearchFunc(s.list, ktime, func(a segment, t uint64) int { return cmp.Compare(a.start, t) })
+	if !ok {
+		i--
+	}
+	// Times cut at 0 are two segments; the later one is meant.
+	for i+1 < len(s.list) && s.list[i+1].start == ktime {
+		i++
+	}
+	return i
+}
+
+func (s *segments) at(ktime uint64) *segment {
+	i := s.last
+	if s.list[i].start > ktime || i+1 < len(s.list) && s.list[i+1].start <= ktime {
+		i = s.find(ktime)
+		s.last = i
+	}
+	return &s.list[i]
+}
+
+// sum turns the counts into those from the beginning on.
+func (s *segments) sum() {
+	for i := 1; i < len(s.list); i++ {
+		s.list[i].lines += s.list[i-1].lines
+	}
+}
+
+func (s *segments) total() uint64 { return s.list[len(s.list)-1].lines }
+
+// window counts the lines in a call's window, and says whether its effects were
+// all looked at.
+func (s *segments) window(d *decision) (lines uint64, all bool) {
+	from, to := s.find(d.start), s.find(d.end)
+	lines = s.list[to].lines
+	if from > 0 {
+		lines -= s.list[from-1].lines
+	}
+	all = true
+	for _, g := range s.list[from : to+1] {
+		all = all && (!g.more || slices.Contains(g.calls, d))
+	}
+	return lines, all
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"slices"
+
+	"runner/schemas"
+)
+
+// Bounds of what is remembered about effects on the targets of denied calls.
+const (
+	maxSightings  = 64
+	maxExcusing   = 16
+	sightingBytes = 1 << 20 // in all
+)
+
+// sighting is an effect on a target, at its latest. Whether it was behind a call's
+// denial, a look at the time will tell, for every call that names the target.
+type sighting struct {
+	text  string
+	last  uint64
+	maybe []*session // it was one of these sessions' calls if its server is nowhere else
+}
+
+// sight notes an effect on what a denied call named, unless an allowed call that
+// named it too was running in the tree that the line is of.
+func (a *attribution) sight(p *process, e *schemas.KernelEvent, ktime uint64) {
+	found := a.index.match(e.Value)
+	late := false
+	for _, n := range found {
+		w := a.index.targets[n].watch
+		late = late || w != nil && w.denied < ktime
+	}
+	if !late {
+		return
+	}
+	maybe, excused := a.excused(p, found, ktime)
+	if excused {
+		return
+	}
+	for _, n := range found {
+		if w := a.index.targets[n].watch; w != nil && w.denied < ktime {
+			a.note(w, sighting{last: ktime, maybe: maybe}, a.effect(e))
+		}
+	}
+}
+
+// excused looks for an allowed call. Lines of no known tree may belong to a session
+// whose server has not come yet, and may never come.
+func (a *attribution) excused(p *process, found []uint32, ktime uint64) (maybe []*session, yes bool) {
+	for _, n := range found {
+		w := a.index.targets[n].watch
+		if w == nil || len(w.excuses) == 0 {
+			continue
+		}
+		if p.of != nil {
+			for of := p.of; of != nil; of = of.around {
+				if w.by(of.session, ktime) {
+					return nil, true
+				}
+			}
+			continue
+		}
+		for i := range w.excuses {
+			s := w.excuses[i].session
+			if i > 0 && w.excuses[i-1].session == s || s.known || len(maybe) == maxExcusing {
+				continue
+			}
+			if w.by(s, ktime) && !slices.Contains(maybe, s) {
+				maybe = append(maybe, s)
+			}
+		}
+	}
+	slices.SortFunc(maybe, func(a, b *session) int { return a.number - b.number })
+	return maybe, false
+}
+
+func (a *attribution) note(w *watch, s sighting, text []byte) {
+	for i := range w.seen {
+		if have := &w.seen[i]; have.text == string(text) && slices.Equal(have.maybe, s.maybe) {
+			have.last = max(have.last, s.last)
+			return
+		}
+	}
+	if len(w.seen) == maxSightings || a.sighted+len(text) > sightingBytes {
+		// No room for its text. That it may be excused is not remembered either.
+		w.over = max(w.over, s.last)
+		return
+	}
+	a.sighted += len(text)
+	s.text = string(text)
+	w.seen = append(w.seen, s)
+}
+
+// deny gives denied calls the effects that came later all the same.
+func (a *attribution) deny(c codes) {
+	for _, d := range a.policy.decisions {
+		if !d.timed || !d.denied() {
+			continue
+		}
+		var texts []string
+		over := false
+		for _, n := range d.targets {
+			w := a.index.targets[n].watch
+			for i := range w.seen {
+				if s := &w.seen[i]; s.last > d.end && !slices.ContainsFunc(s.maybe, func(s *session) bool { return !s.known }) {
+					texts = append(texts, s.text)
+				}
+			}
+			over = over || w.over > d.end
+		}
+		slices.Sort(texts)
+		for _, text := range texts {
+			d.effects.add([]byte(text))
+		}
+		d.effects.cut = d.effects.cut || over
+		if len(d.effects.list) > 0 || d.effects.cut {
+			c.of(schemas.AmbiguityDeniedEffects, d.event.ToolCallID)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	"runner/cmd/internal/tool"
+	"runner/schemas"
+	"runner/schemas/stream"
+)
+
+// Limits of a log, collected or not (schemas/README.md, section 13).
+const (
+	maxLogLine  = 64 << 10
+	maxLogBytes = 32 << 20
+	maxLogLines = 1 << 18
+)
+
+// logFacts is what is known of a log beside its lines.
+type logFacts struct {
+	lines        uint64
+	stopped      bool // it went on behind its limits
+	unterminated bool // its last line has no LF
+	replaced     bool // another file had its path at the end
+	writerOpen   bool // somebody held it open when the command ended
+	writtenAfter bool // and wrote
+	seal         schemas.Status
+}
+
+// logText is where a log's lines go, numbered from 1 and without LF. They are valid
+// during the call.
+type logText func(number uint64, line []byte)
+
+// readLog reads one of the two logs, a collected stream or the plain file, to its
+// end. Whatever the measured command wrote, it is no error: an error is that the
+// log cannot be read, or that a stream is not whole.
+func readLog(path, name, runID string, each logText) (logFacts, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return logFacts{}, tool.Fail(tool.ExitIO, err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return logFacts{}, tool.Failf(tool.ExitInput, "%s is a directory, expected a log", path)
+	}
+	r := bufio.NewReaderSize(f, maxLogLine+1)
+	const header = `{"schema":"` + schemas.SchemaHeader + `"`
+	if begin, _ := r.Peek(len(header)); string(begin) != header {
+		return readPlain(r, each)
+	}
+	c := &collected{runID: runID, each: each}
+	if c.in, err = stream.NewReader(r, path, name); err == nil {
+		err = c.read()
+	}
+	if err != nil {
+		return logFacts{}, tool.StreamError(err)
+	}
+	c.facts.seal = c.in.Trailer().Status
+	return c.facts, nil
+}
+
+// readPlain reads a file of lines, as far as the limits go.
+func readPlain(r *bufio.Reader, each logText) (logFacts, error) {
+	f := logFacts{seal: schemas.StatusComplete}
+	left := maxLogBytes
+	for {
+		line, err := r.ReadSlice('\n')
+		switch {
+		case err == bufio.ErrBufferFull:
+			f.stopped = true
+			return f, nil
+		case err != nil && err != io.EOF:
+			return f, tool.Fail(tool.ExitIO, err)
+		case len(line) == 0:
+			return f, nil
+		}
+		if left -= len(line); left < 0 || f.lines == maxLogLines {
+			f.stopped = true
+			return f, nil
+		}
+		f.lines++
+		each(f.lines, bytes.TrimSuffix(line, []byte{'\n'}))
+		if err == io.EOF {
+			// Loggers that end without LF are no rarity: of a file nobody knows more.
+			return f, nil
+		}
+	}
+}
+
+// collected reads a log that runner-exec collected.
+type collected struct {
+	in    *stream.Reader
+	runID string
+	each  logText
+	facts logFacts
+	raw   []byte
+	ended bool
+}
+
+func (c *collected) read() error {
+	if id := c.in.Header().RunID; id != c.runID {
+		return c.in.Errorf("this is the log of run %q, the kernel stream's is %q", id, c.runID)
+	}
+	for {
+		rec, err := c.in.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if c.ended {
+			return c.in.Errorf("a record behind the stage health")
+		}
+		switch rec.Schema {
+		case schemas.SchemaLogLine:
+			err = c.line(rec.Bytes)
+		case schemas.SchemaStageHealth:
+			err = c.health(rec.Bytes)
+		default:
+			err = fmt.Errorf("unknown schema %.80q", rec.Schema)
+		}
+		if err != nil {
+			return c.in.Errorf("%v", err)
+		}
+	}
+	if !c.ended {
+		return c.in.Errorf("no stage health")
+	}
+	return nil
+}
+
+func (c *collected) line(b []byte) error {
+	l, err := schemas.ParseLogLine(b)
+	if err != nil {
+		return err
+	}
+	if l.Seq != c.facts.lines {
+		return fmt.Errorf("seq %d, expected %d", l.Seq, c.facts.lines)
+	}
+	raw, err := schemas.Untext(l.Line)
+	switch {
+	case err != nil:
+		return err
+	case len(raw) > maxLogLine || c.facts.lines == maxLogLines:
+		return fmt.Errorf("line %d is beyond the limits of a collected log", l.Seq+1)
+	}
+	c.facts.lines++
+	c.each(c.facts.lines, []byte(raw))
+	return nil
+}
+
+func (c *collected) health(b []byte) error {
+	h, err := schemas.ParseStageHealth(b)
+	if err != nil {
+		return err
+	}
+	c.ended = true
+	if h.Stage != "runner-exec" {
+		return fmt.Errorf("stage health of %q, expected runner-exec", h.Stage)
+	}
+	for _, name := range []string{"bytes", "lines", "dropped_bytes", "after_end_bytes"} {
+		if _, ok := h.Counters[name]; !ok {
+			return fmt.Errorf("runner-exec reports no counter %q", name)
+		}
+	}
+	if n := h.Counters["lines"]; n != c.facts.lines {
+		return fmt.Errorf("runner-exec counted %d lines, read %d", n, c.facts.lines)
+	}
+	known := func(fact string, values ...string) (v string) {
+		v, ok := h.Facts[fact]
+		for _, w := range values {
+			if ok && v == w {
+				return v
+			}
+		}
+		if err == nil {
+			err = fmt.Errorf("runner-exec reports %s=%q, expected one of %q", fact, v, values)
+		}
+		return v
+	}
+	f := &c.facts
+	f.stopped = known("stopped", "", "line_too_long", "too_many_bytes", "too_many_lines") != ""
+	f.unterminated = known("unterminated", "yes", "no") == "yes"
+	f.replaced = known("replaced", "yes", "no") == "yes"
+	f.writerOpen = known("writers_at_end", "none", "open", "unknown") == "open"
+	f.writtenAfter = h.Counters["after_end_bytes"] > 0
+	f.stopped = f.stopped || h.Counters["dropped_bytes"] > 0
+	return err
+}
+
+// problem is why a layer ends before its log does.
+type problem struct {
+	line uint64 // 0 is none
+	why  string
+}
+
+// of leaves out what is explained by a last line that was not written to its end.
+func (p problem) of(f logFacts) problem {
+	if f.unterminated && p.line == f.lines && p.why == whyJSON {
+		return problem{}
+	}
+	return p
+}
+
+// Why a line is bad.
+const (
+	whyJSON     = "bad_json"
+	whyType     = "bad_type"
+	whyField    = "bad_field"
+	whySeq      = "bad_seq"
+	whyConflict = "conflict"
+	whySchema   = "bad_schema"
+	whyRunID    = "bad_run_id"
+	whyEvent    = "bad_event_type"
+)

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"runner/schemas"
+)
+
+// policyLog is the decision log as far as it was valid.
+type policyLog struct {
+	sessions  []*session
+	decisions []*decision
+	refused   uint64
+	facts     logFacts
+	bad       problem
+
+	byHex  map[string]*session
+	byCall map[callKey]*decision
+	last   map[attemptKey]uint64 // attempt
+	words  map[string]string     // strings that many lines share
+}
+
+// session is one run of a policy proxy.
+type session struct {
+	number        int
+	name          string // in section 2 form
+	ktime         uint64
+	proxy, server uint32 // kernel pids
+	seq           uint64 // of the next line
+	made          uint64 // decisions
+	finished      bool
+	windows       *windows
+	known         bool   // its server is in the process tree
+	root          int    // sessions of one tree have the same root
+	lines         uint64 // kernel lines of its tree
+}
+
+// decision is one decision, and what became of the call.
+type decision struct {
+	event      schemas.PolicyEvent // but for its seq
+	rawID      string              // as the client wrote it
+	session    *session            // nil: another proxy's
+	number     uint64              // of the call in its session
+	start, end uint64
+	timed      bool // start is known
+	ended      bool // end is known
+	targets    []uint32
+	cut        bool // there were more targets
+	repeated   bool // its id names another call too
+	ran
+}
+
+func (d *decision) allowed() bool { return d.event.Decision == schemas.DecisionAllow }
+func (d *decision) denied() bool  { return d.event.Decision == schemas.DecisionDeny }
+
+type callKey struct {
+	session     *session
+	call, start uint64
+}
+
+type attemptKey struct {
+	session *session
+	call    uint64
+}
+
+func newPolicyLog() *policyLog {
+	return &policyLog{byHex: map[string]*session{}, byCall: map[callKey]*decision{}, last: map[attemptKey]uint64{}, words: map[string]string{}}
+}
+
+func (p *policyLog) present() bool { return len(p.sessions)+len(p.decisions) > 0 }
+
+// line takes in one line. The layer ends at the first bad one.
+func (p *policyLog) line(index *targetIndex, number uint64, line []byte) {
+	if p.bad.line > 0 || len(bytes.TrimSpace(line)) == 0 {
+		return
+	}
+	if why := p.take(index, line); why != "" {
+		p.bad = problem{number, why}
+	}
+}
+
+func (p *policyLog) take(index *targetIndex, line []byte) (why string) {
+	if bytes.Contains(line, []byte(`"`+schemas.LogSource+`"`)) {
+		if d, err := schemas.ParseDecisionLine(line); err == nil {
+			return p.own(index, d)
+		}
+	}
+	v, ok := object(line)
+	switch kind, _ := v["type"].(string); {
+	case !ok:
+		return whyJSON
+	case v["source"] != schemas.LogSource:
+		return p.foreign(v)
+	case kind != schemas.LogSessionStarted && kind != schemas.LogDecision && kind != schemas.LogCallFinished &&
+		kind != schemas.LogMessageRefused && kind != schemas.LogSessionFinished:
+		return whyType
+	}
+	return whyField
+}
+
+// object decodes any JSON value; of what is no object it has no keys.
+func object(line []byte) (map[string]any, bool) {
+	var v any
+	if err := schemas.Unmarshal(line, &v); err != nil {
+		return nil, false
+	}
+	m, _ := v.(map[string]any)
+	return m, true
+}
+
+// foreign takes in a decision of another proxy.
+func (p *policyLog) foreign(v map[string]any) (why string) {
+	if v["type"] != schemas.LogDecision {
+		return whyType
+	}
+	data, _ := v["data"].(map[string]any)
+	text := func(m map[string]any, key string) string {
+		s, _ := m[key].(string)
+		return p.word(schemas.Text(strings.TrimSpace(s)))
+	}
+	id, _ := data["tool_call_id"].(string)
+	d := &decision{rawID: strings.TrimSpace(id)}
+	d.event = schemas.PolicyEvent{Source: text(v, "source"), ToolCallID: schemas.Text(d.rawID), Tool: text(data, "tool"), Decision: text(data, "decision"),
+		Outcome: text(data, "outcome"), ReasonCode: text(data, "reason_code"), RuleID: text(data, "rule_id")}
+	if e := &d.event; e.Source == "" || e.ToolCallID == "" || e.Tool == "" || e.Decision == "" {
+		return whyField
+	}
+	p.decisions = append(p.decisions, d)
+	return ""
+}
+
+// own takes in a line of runner-policy.
+func (p *policyLog) own(index *targetIndex, d *schemas.DecisionLine) (why string) {
+	s := p.byHex[d.Session]
+	if d.Started != nil {
+		return p.started(s, d.Started)
+	}
+	switch {
+	case s == nil || d.Seq != s.seq:
+		return whySeq
+	case s.finished:
+		return whyConflict
+	}
+	s.seq++
+	switch {
+	case d.Decision != nil:
+		return p.decided(index, s, d.Decision)
+	case d.Finished != nil:
+		return p.ended(s, d.Finished)
+	case d.Ended != nil:
+		if s.finished = true; d.Ended.Decisions != s.made {
+			return whyConflict
+		}
+	default:
+		p.refused++
+	}
+	return ""
+}
+
+func (p *policyLog) started(s *session, d *schemas.SessionStarted) string {
+	switch {
+	case s != nil:
+		return whyConflict
+	case d.Seq != 0:
+		return whySeq
+	}
+	s = &session{number: len(p.sessions), name: schemas.Text(d.Name), ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1}
+	s.root = s.number
+	p.sessions = append(p.sessions, s)
+	p.byHex[d.Session] = s
+	return ""
+}
+
+func (p *policyLog) decided(index *targetIndex, s *session, d *schemas.ToolDecision) string {
+	at, of := callKey{s, d.Call, d.StartNS}, attemptKey{s, d.Call}
+	switch {
+	case d.Decision == schemas.DecisionDeny && d.EndNS < d.StartNS:
+		return whyField
+	case p.byCall[at] != nil || p.last[of] >= d.Attempt:
+		return whyConflict
+	}
+	n := &decision{rawID: d.ToolCallID, session: s, number: d.Call, start: d.StartNS, end: d.EndNS, timed: true,
+		ended: d.Decision == schemas.DecisionDeny, cut: d.TargetsCut}
+	n.event = schemas.PolicyEvent{Source: schemas.LogSource, ToolCallID: schemas.Text(d.ToolCallID), Tool: p.word(schemas.Text(d.Tool)),
+		Decision: p.word(d.Decision), ToolCallIDSource: p.word(schemas.Text(d.ToolCallIDSource)), Outcome: p.word(d.Outcome),
+		ReasonCode: p.word(d.ReasonCode), RuleID: p.word(d.RuleID), PolicyDigest: p.word(d.PolicyDigest)}
+	if d.Attempt > 1 {
+		n.event.Attempt = d.Attempt
+	}
+	for _, target := range d.Targets {
+		n.targets = append(n.targets, index.number(target))
+	}
+	slices.Sort(n.targets)
+	p.byCall[at], p.last[of] = n, d.Attempt
+	p.decisions = append(p.decisions, n)
+	s.made++
+	return ""
+}
+
+func (p *policyLog) ended(s *session, f *schemas.CallFinished) string {
+	d := p.byCall[callKey{s, f.Call, f.StartNS}]
+	switch {
+	case d == nil || d.ended || d.rawID != f.ToolCallID:
+		return whyConflict
+	case f.EndNS < f.StartNS:
+		return whyField
+	}
+	d.end, d.ended, d.event.Outcome = f.EndNS, true, p.word(f.Outcome)
+	return ""
+}
+
+// word is the one copy of a string that many lines share.
+func (p *policyLog) word(s string) string {
+	if w, ok := p.words[s]; ok {
+		return w
+	}
+	if len(p.words) < 1<<12 {
+		p.words[s] = s
+	}
+	return s
+}
+
+// sort puts the decisions into the order of the layer: it must not depend on how
+// several proxies took turns in writing.
+func (p *policyLog) sort() {
+	slices.SortStableFunc(p.decisions, func(a, b *decision) int {
+		switch {
+		case !a.timed || !b.timed:
+			return cmp.Compare(boolInt(!a.timed), boolInt(!b.timed))
+		default:
+			return cmp.Or(
+				cmp.Compare(a.event.ToolCallID, b.event.ToolCallID), cmp.Compare(a.start, b.start),
+				cmp.Compare(a.end, b.end), cmp.Compare(a.event.Tool, b.event.Tool), cmp.Compare(a.event.Decision, b.event.Decision),
+				cmp.Compare(a.event.Outcome, b.event.Outcome), cmp.Compare(a.event.ReasonCode, b.event.ReasonCode),
+				cmp.Compare(a.event.RuleID, b.event.RuleID), cmp.Compare(a.event.PolicyDigest, b.event.PolicyDigest),
+				cmp.Compare(a.event.Attempt, b.event.Attempt), cmp.Compare(a.session.name, b.session.name), cmp.Compare(a.session.server, b.session.server))
+		}
+	})
+	p.byCall, p.last, p.words = nil, nil, nil
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	json "github.com/goccy/go-json/v2"
+
+	"runner/schemas"
+)
+
+// sdkLog is what the agent's library reported, as far as it was valid. It is the
+// agent's own word: it can add codes, and nothing else follows from it.
+type sdkLog struct {
+	runID    string
+	layer    []byte // lines of the layer
+	events   uint64
+	calls    map[string]*sdkCall
+	finished bool // run_finished or run_failed
+	facts    logFacts
+	bad      problem
+}
+
+// sdkCall is what was reported of one tool call id.
+type sdkCall struct {
+	started, completed int
+	tools              []string
+}
+
+// maxTools bounds the tool names that are kept of one id: any two differ.
+const maxTools = 2
+
+func newSDKLog(runID string) *sdkLog { return &sdkLog{runID: runID, calls: map[string]*sdkCall{}} }
+
+// line takes in one line. The layer ends at the first bad one.
+func (s *sdkLog) line(number uint64, line []byte) {
+	if s.bad.line > 0 || len(bytes.TrimSpace(line)) == 0 {
+		return
+	}
+	if why := s.take(line); why != "" {
+		s.bad = problem{number, why}
+	}
+}
+
+func (s *sdkLog) take(line []byte) (why string) {
+	v, ok := object(line)
+	if !ok {
+		return whyJSON
+	}
+	// Numbers lose digits in v, and a float must not pass for an integer.
+	var seq struct {
+		Seq *uint64 `json:"seq"`
+	}
+	wrong := json.Unmarshal(line, &seq) != nil || seq.Seq == nil || *seq.Seq != s.events
+	kind, _ := v["event_type"].(string)
+	kind = strings.TrimSpace(kind)
+	switch {
+	case !is(v["schema"], schemas.SchemaSDKEvent):
+		return whySchema
+	case !is(v["run_id"], s.runID):
+		return whyRunID
+	case wrong:
+		return whySeq
+	}
+	switch kind {
+	case "tool_call_started", "tool_call_completed", "run_finished", "run_failed":
+	default:
+		return whyEvent
+	}
+	field := func(key string) *string {
+		switch t := v[key].(type) {
+		case nil:
+		case string:
+			if t = strings.TrimSpace(t); t != "" {
+				return &t
+			}
+		default:
+			why = whyField
+		}
+		return nil
+	}
+	source, id, tool := field("source"), field("tool_call_id"), field("tool")
+	e := schemas.SDKEvent{Schema: schemas.SchemaSDKEvent, RunID: s.runID, Seq: s.events, EventType: kind,
+		SDKName: text(field("sdk_name")), SDKVersion: text(field("sdk_version")), ToolCallID: text(id), Tool: text(tool)}
+	aboutCall := strings.HasPrefix(kind, "tool_call_")
+	if why != "" || source == nil || aboutCall && (id == nil || tool == nil) {
+		return whyField
+	}
+	e.Source = schemas.Text(*source)
+	b, err := schemas.Marshal(e)
+	if err != nil {
+		return whyField
+	}
+	s.layer = append(append(s.layer, b...), '\n')
+	s.events++
+	if !aboutCall {
+		s.finished = true
+		return ""
+	}
+	c := s.calls[*id]
+	if c == nil {
+		c = &sdkCall{}
+		s.calls[*id] = c
+	}
+	if kind == "tool_call_started" {
+		c.started++
+	} else {
+		c.completed++
+	}
+	if len(c.tools) < maxTools && !slices.Contains(c.tools, *tool) {
+		c.tools = append(c.tools, *tool)
+	}
+	return ""
+}
+
+// is compares a value that must be this string.
+func is(v any, want string) bool {
+	s, ok := v.(string)
+	return ok && strings.TrimSpace(s) == want
+}
+
+// text is the form that a string has in a layer.
+func text(s *string) *string {
+	if s == nil {
+		return nil
+	}
+	t := schemas.Text(*s)
+	return &t
+}
+
+// lines calls f with each line of the layer.
+func (s *sdkLog) lines(f func(line []byte) error) error {
+	for rest := s.layer; len(rest) > 0; {
+		n := bytes.IndexByte(rest, '\n')
+		if err := f(rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n+1:]
+	}
+	return nil
+}
+
+// compare adds the codes of the SDK layer: alone, and against the decisions.
+func (s *sdkLog) compare(c codes, p *policyLog) {
+	if s.events > 0 && !s.finished {
+		c.say(schemas.AmbiguitySDKRunNotFinished)
+	}
+	for id, call := range s.calls {
+		id := schemas.Text(id)
+		if call.completed == 0 {
+			c.of(schemas.AmbiguitySDKNotCompleted, id)
+		}
+		if call.started == 0 {
+			c.of(schemas.AmbiguitySDKNotStarted, id)
+		}
+		if call.started > 1 || call.completed > 1 {
+			c.of(schemas.AmbiguitySDKRepeated, id)
+		}
+	}
+	if s.events == 0 || p == nil || !p.present() {
+		return
+	}
+	byID := map[string][]*decision{}
+	for _, d := range p.decisions {
+		byID[d.rawID] = append(byID[d.rawID], d)
+	}
+	for id, of := range byID {
+		if s.calls[id] == nil {
+			c.of(schemas.AmbiguityNotInSDK, of[0].event.ToolCallID)
+		}
+	}
+	for id, call := range s.calls {
+		of, name := byID[id], schemas.Text(id)
+		if len(of) == 0 {
+			c.of(schemas.AmbiguitySDKUnbound, name)
+			continue
+		}
+		if call.completed > 0 && !slices.ContainsFunc(of, func(d *decision) bool { return !d.denied() }) {
+			c.of(schemas.AmbiguitySDKCompletedDenied, name)
+		}
+		for _, tool := range call.tools {
+			if !slices.ContainsFunc(of, func(d *decision) bool { return d.event.Tool == schemas.Text(tool) }) {
+				c.of(schemas.AmbiguitySDKNameDiffers, name)
+			}
+		}
+	}
+}

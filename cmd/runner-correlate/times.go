@@ -1,0 +1,81 @@
+package main
+
+import (
+	"runner/schemas"
+)
+
+// times says whether a kernel stream has times: runner-normalize --windows gives
+// every line one, and every process a record, or none.
+type times int
+
+const (
+	timesUnknown times = iota // no kernel line was seen yet
+	timed
+	untimed
+)
+
+// untimed takes the time off a kernel line.
+func (j *joiner) untimed(line []byte) ([]byte, uint64, error) {
+	head, ktime, ok := cutTime(line)
+	if j.times == timesUnknown && !ok {
+		j.times = untimed
+	}
+	if ok != (j.times == timed) {
+		return nil, 0, j.refuse("of the kernel lines some have a ktime_ns and a process record in front, and some have none")
+	}
+	if !ok {
+		return line, 0, nil
+	}
+	j.plain = append(append(j.plain[:0], head...), '}')
+	return j.plain, ktime, nil
+}
+
+// process takes in the record of a process, which goes no further.
+func (j *joiner) process(line []byte) error {
+	switch {
+	case len(j.stages) > 0:
+		return j.refuse("a process record stands behind the health records")
+	case j.times == untimed:
+		return j.refuse("a process record stands behind kernel lines without a ktime_ns")
+	case j.tree == nil:
+		j.tree = newTree(j.in.Header().RunID, nil, nil)
+	}
+	j.times = timed
+	if err := j.tree.enter(line); err != nil {
+		return j.refuse("%v", err)
+	}
+	return nil
+}
+
+// attribute gives a line with a time to the process at hand, and so to calls.
+func (j *joiner) attribute(e *schemas.KernelEvent, ktime uint64) error {
+	if p := j.tree.current(); e.PID != p.pid {
+		return j.refuse("kernel line of pid %d under the record of process %d", e.PID, p.pid)
+	}
+	if j.join != nil {
+		j.join.line(e, ktime)
+	}
+	return nil
+}
+
+// balanceTimes checks that no process record was lost, and knows of a stream
+// without lines whether it would have had times.
+func (j *joiner) balanceTimes(normalize *schemas.StageHealth) error {
+	written, windows := normalize.Counters["process_records"]
+	switch {
+	case windows && j.times == untimed:
+		return j.refuse("%s counts process records, but the kernel lines have no ktime_ns", normalize.Stage)
+	case windows:
+		j.times = timed
+	case j.times == timed:
+		return j.refuse("%s reports no counter \"process_records\" of a stream with times", normalize.Stage)
+	}
+	read := uint64(0)
+	if j.tree != nil {
+		read = j.tree.records
+	}
+	if read != written {
+		return j.refuse("%s wrote %d process records, the stream has %d", normalize.Stage, written, read)
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"runner/schemas"
+)
+
+// tree follows the process records of a kernel stream: whose the lines at hand are.
+type tree struct {
+	runID    string
+	byServer map[uint32][]*session
+	byProxy  map[uint32][]*session
+	sessions []*session
+	records  uint64
+	path     []process // the process at hand and its ancestors, by depth
+	execs    execs
+	matched  func(*session) // told when a session's server is found
+}
+
+// process is one process of the path.
+type process struct {
+	pid, kernelPID uint32
+	start, end     uint64
+	of             *membership
+	proxy          bool
+}
+
+// membership says in which trees a process is: that of a session, and those around
+// it, because a tool server may itself start a proxy.
+type membership struct {
+	session *session
+	around  *membership
+	level   int
+}
+
+// maxLevel bounds how many trees a process can be in. Sessions of servers further
+// inside are as unknown as those whose server is nowhere.
+const maxLevel = 64
+
+func newTree(runID string, sessions []*session, matched func(*session)) *tree {
+	t := &tree{runID: runID, byServer: map[uint32][]*session{}, byProxy: map[uint32][]*session{}, sessions: sessions, matched: matched}
+	for _, s := range sessions {
+		t.byServer[s.server] = append(t.byServer[s.server], s)
+		t.byProxy[s.proxy] = append(t.byProxy[s.proxy], s)
+	}
+	return t
+}
+
+// current is the process whose lines follow, nil before the first record.
+func (t *tree) current() *process {
+	if len(t.path) == 0 {
+		return nil
+	}
+	return &t.path[len(t.path)-1]
+}
+
+// enter takes in a process record.
+func (t *tree) enter(line []byte) error {
+	r, err := t.parse(line)
+	if err != nil {
+		return err
+	}
+	depth := int(r.Depth)
+	if depth > len(t.path) {
+		return fmt.Errorf("process of depth %d below one of depth %d", depth, len(t.path)-1)
+	}
+	t.records++
+	t.execs.leave(depth)
+	t.path = t.path[:depth]
+	p := process{pid: r.PID, kernelPID: r.KernelPID, start: r.StartNS, end: r.EndNS}
+	if depth > 0 {
+		above := &t.path[depth-1]
+		p.of = above.of
+		t.server(&p, above)
+	}
+	for _, s := range t.byProxy[p.kernelPID] {
+		p.proxy = p.proxy || p.lived(s.ktime)
+	}
+	if p.proxy {
+		t.execs.forgive(depth)
+	}
+	t.path = append(t.path, p)
+	return nil
+}
+
+// server looks whether the process is a session's tool server.
+func (t *tree) server(p, above *process) {
+	var first *session
+	for _, s := range t.byServer[p.kernelPID] {
+		if above.kernelPID != s.proxy || !p.lived(s.ktime) {
+			continue
+		}
+		m := &membership{session: s, around: p.of}
+		if p.of != nil {
+			m.level = p.of.level + 1
+		}
+		if m.level >= maxLevel {
+			continue
+		}
+		p.of = m
+		if !s.known {
+			s.known = true
+			t.matched(s)
+		}
+		if first == nil {
+			first = s
+		} else {
+			unite(t.sessions, first, s)
+		}
+	}
+}
+
+// lived reports whether the process was there at a time. A start or an end that
+// nobody saw lies outside of the record.
+func (p *process) lived(ktime uint64) bool {
+	return p.start <= ktime && (p.end == 0 || ktime <= p.end)
+}
+
+// parse reads a process record: its one canonical form without a detour.
+func (t *tree) parse(line []byte) (*schemas.Process, error) {
+	p := &schemas.Process{}
+	s := scan{rest: line}
+	s.text(`{"schema":"` + schemas.SchemaProcess + `","run_id":"`)
+	s.text(t.runID)
+	s.text(`","pid":`)
+	p.PID = uint32(s.uint(math.MaxUint32))
+	s.text(`,"kernel_pid":`)
+	p.KernelPID = uint32(s.uint(math.MaxUint32))
+	s.text(`,"depth":`)
+	p.Depth = uint32(s.uint(math.MaxUint32))
+	if s.has(`,"start_ns":`) {
+		p.StartNS = s.uint(math.MaxUint64)
+	}
+	if s.has(`,"end_ns":`) {
+		p.EndNS = s.uint(math.MaxUint64)
+	}
+	s.text(`}`)
+	if !s.bad && len(s.rest) == 0 {
+		return p, nil
+	}
+	return schemas.ParseProcess(line)
+}

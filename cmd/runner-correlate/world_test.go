@@ -1,0 +1,445 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"runner/schemas"
+	"runner/schemas/stream"
+)
+
+// world is a run in short: what the kernel saw, what the policy proxies and what
+// the SDK wrote.
+//
+// kernel has a line for each process, DEPTH PID START-END, in the order of the
+// tree, and indented below it its lines, TIME VERB VALUE: a "!" in front of the
+// verb says that it failed. Without times in the stream the numbers go unused.
+//
+// policy has lines: "session S PROXY SERVER TIME", "allow S CALL ID TOOL START-END
+// OUTCOME [TARGET…]", "deny S CALL ID TOOL START-END [TARGET…]", "refuse S TIME",
+// "end S", "foreign ID TOOL DECISION"; END may be missing: the call did not finish.
+// "again S CALL ID TOOL …" is a second attempt. TARGET "…" says that targets were
+// cut. Anything else is written as it is.
+//
+// sdk has lines "started ID TOOL", "completed ID TOOL", "finished", "failed".
+type world struct {
+	kernel, policy, sdk string
+
+	untimed   bool
+	policyLog *logHealth // collected, and with what health
+	sdkLog    *logHealth
+	capture   input // changes to the capture's health
+}
+
+// logHealth is what runner-exec says about a log.
+type logHealth struct {
+	facts    map[string]string
+	counters map[string]uint64
+	status   schemas.Status
+}
+
+const digestA = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+var testVerbs = map[string]uint32{
+	"read": schemas.EventOpenat, "write": schemas.EventOpenat, "exec": schemas.EventExec, "script": schemas.EventScript, "connect": schemas.EventConnect,
+	"unlink": schemas.EventUnlink, "send": schemas.EventSendto, "connect_blocked": schemas.EventConnectBlocked, "mkdir": schemas.EventMkdir,
+	"mount_source": schemas.EventMountSource, "uring": schemas.EventIOUringOther,
+}
+
+// stream is the kernel.normalized stream of the world.
+func (w world) stream(t testing.TB) []byte {
+	t.Helper()
+	in := w.capture
+	records := uint64(0)
+	n := uint64(0)
+	in.raw = func(out *stream.Writer) {
+		var pid uint32
+		for _, l := range strings.Split(w.kernel, "\n") {
+			f := strings.Fields(l)
+			if len(f) == 0 {
+				continue
+			}
+			if l[0] != ' ' && l[0] != '\t' {
+				p := schemas.Process{Schema: schemas.SchemaProcess, RunID: testRun}
+				if _, err := fmt.Sscan(f[0]+" "+f[1], &p.Depth, &p.KernelPID); err != nil {
+					t.Fatal(l, err)
+				}
+				p.StartNS, p.EndNS = times2(t, f[2])
+				p.PID = p.KernelPID
+				pid = p.PID
+				if records++; !w.untimed {
+					must(t, out.Write(p))
+				}
+				continue
+			}
+			var at uint64
+			if _, err := fmt.Sscan(f[0], &at); err != nil {
+				t.Fatal(l, err)
+			}
+			verb, failed := strings.CutPrefix(f[1], "!")
+			e := ev(testVerbs[verb], "")
+			if e.EventType == 0 {
+				t.Fatal("unknown verb", l)
+			}
+			if e.Value = nil; len(f) > 2 {
+				e.Value = []byte(strings.Join(f[2:], " "))
+			}
+			if failed {
+				e.ReturnValue, e.Status = -2, schemas.StatusError
+			}
+			if e.EventType == schemas.EventOpenat {
+				e.AccessMode = verb
+			}
+			e.PID, e.Seq = pid, n
+			n++
+			line := e.AppendJSON(nil, testRun)
+			if !w.untimed {
+				line = fmt.Appendf(line[:len(line)-1], `,"ktime_ns":%d}`, at)
+			}
+			must(t, out.WriteRaw(line))
+		}
+	}
+	change := in.change
+	in.change = func(c, nz *schemas.StageHealth) {
+		if c.Facts["kernel_capture"] == "attached" {
+			c.In, c.Out, nz.In, nz.Out = n, n, n, n
+			c.Counters["read"] += n
+			c.Counters["emitted"] += n
+			c.Counters["seen"] += n
+		}
+		if !w.untimed {
+			nz.Counters["process_records"] = records
+		}
+		if change != nil {
+			change(c, nz)
+		}
+	}
+	return in.build(t)
+}
+
+func times2(t testing.TB, s string) (a, b uint64) {
+	from, to, _ := strings.Cut(s, "-")
+	for s, v := range map[string]*uint64{from: &a, to: &b} {
+		if s != "" {
+			if _, err := fmt.Sscan(s, v); err != nil {
+				t.Fatal(s, err)
+			}
+		}
+	}
+	return a, b
+}
+
+func marshalLine(t testing.TB, v any) string {
+	b, err := schemas.Marshal(v)
+	must(t, err)
+	return string(b)
+}
+
+func hexOf(session string) string { return fmt.Sprintf("%016x", []byte(session)[0]) }
+
+// decisionLog is the log of the proxies.
+func decisionLog(t testing.TB, text string) []byte {
+	t.Helper()
+	var b strings.Builder
+	seq := map[string]uint64{}
+	made := map[string]uint64{}
+	attempts := map[string]uint64{}
+	head := func(s string) schemas.LogHead {
+		seq[s]++
+		return schemas.LogHead{Session: hexOf(s), Seq: seq[s] - 1}
+	}
+	put := func(kind string, h schemas.LogHead, data any) {
+		switch d := data.(type) {
+		case schemas.SessionStarted:
+			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.SessionStarted]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
+		case schemas.ToolDecision:
+			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.ToolDecision]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
+		case schemas.CallFinished:
+			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.CallFinished]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
+		case schemas.MessageRefused:
+			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.MessageRefused]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
+		case schemas.SessionFinished:
+			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.SessionFinished]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
+		}
+		b.WriteByte('\n')
+	}
+	for _, l := range strings.Split(text, "\n") {
+		f := strings.Fields(l)
+		if len(f) == 0 {
+			continue
+		}
+		number := func(i int) (n uint64) {
+			if _, err := fmt.Sscan(f[i], &n); err != nil {
+				t.Fatal(l, err)
+			}
+			return n
+		}
+		switch f[0] {
+		case "session":
+			h := head(f[1])
+			put(schemas.LogSessionStarted, h, schemas.SessionStarted{LogHead: h, Name: "srv-" + f[1], PolicyDigest: digestA,
+				ProxyPID: uint32(number(2)), ServerPID: uint32(number(3)), KtimeNS: number(4)})
+		case "allow", "again", "deny":
+			h := head(f[1])
+			start, end := times2(t, f[5])
+			d := schemas.ToolDecision{LogHead: h, Call: number(2), ToolCallID: f[3], Tool: f[4], StartNS: start, Attempt: 1,
+				Decision: "allow", ReasonCode: "P_ALLOW_RULE", RuleID: "r1", ToolCallIDSource: "params._meta:tool_call_id", PolicyDigest: digestA, Targets: []string{}}
+			key := f[1] + " " + f[2]
+			attempts[key]++
+			d.Attempt = attempts[key]
+			targets, outcome := f[6:], ""
+			if f[0] == "deny" {
+				d.Decision, d.ReasonCode, d.EndNS, d.Outcome = "deny", "P_DENY_RULE", end, "denied"
+			} else if end != 0 {
+				outcome, targets = f[6], f[7:]
+			}
+			for _, s := range targets {
+				if s == "…" {
+					d.TargetsCut = true
+				} else {
+					d.Targets = append(d.Targets, s)
+				}
+			}
+			made[f[1]]++
+			put(schemas.LogDecision, h, d)
+			if outcome != "" {
+				h = head(f[1])
+				put(schemas.LogCallFinished, h, schemas.CallFinished{LogHead: h, Call: d.Call, ToolCallID: d.ToolCallID, StartNS: start, EndNS: end, Outcome: outcome})
+			}
+		case "refuse":
+			h := head(f[1])
+			put(schemas.LogMessageRefused, h, schemas.MessageRefused{LogHead: h, KtimeNS: number(2), Direction: "client", ReasonCode: "M_BATCH"})
+		case "end":
+			h := head(f[1])
+			put(schemas.LogSessionFinished, h, schemas.SessionFinished{LogHead: h, Decisions: made[f[1]]})
+		case "foreign":
+			fmt.Fprintf(&b, `{"specversion":"1.0","id":"evt","type":"assay.tool.decision","source":"assay://x","data":{"tool":%q,"decision":%q,"tool_call_id":%q}}`+"\n", f[2], f[3], f[1])
+		default:
+			b.WriteString(l + "\n")
+		}
+	}
+	return []byte(b.String())
+}
+
+func sdkEvents(text string) []byte {
+	var b strings.Builder
+	n := 0
+	for _, l := range strings.Split(text, "\n") {
+		f := strings.Fields(l)
+		if len(f) == 0 {
+			continue
+		}
+		kind, rest := map[string]string{"started": "tool_call_started", "completed": "tool_call_completed", "finished": "run_finished", "failed": "run_failed"}[f[0]], ""
+		switch {
+		case kind == "":
+			b.WriteString(l + "\n")
+			continue
+		case len(f) == 3:
+			rest = fmt.Sprintf(`,"tool_call_id":%q,"tool":%q`, f[1], f[2])
+		}
+		fmt.Fprintf(&b, `{"schema":"assay.runner.sdk_event.v0","run_id":%q,"seq":%d,"event_type":%q,"source":"openai-agents","sdk_name":"@openai/agents","sdk_version":"1"%s}`+"\n", testRun, n, kind, rest)
+		n++
+	}
+	return []byte(b.String())
+}
+
+// collect is a plain log as runner-exec collects it.
+func collect(t testing.TB, name string, log []byte, h logHealth) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := stream.NewWriter(&b, stream.Header{Stream: name, RunID: testRun, Tool: "runner-exec", Version: "test"})
+	must(t, err)
+	n := uint64(0)
+	for line := range bytes.Lines(log) {
+		must(t, w.Write(schemas.LogLine{Schema: schemas.SchemaLogLine, RunID: testRun, Seq: n, Line: schemas.Text(string(bytes.TrimSuffix(line, []byte("\n"))))}))
+		n++
+	}
+	s := schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: testRun, Stage: "runner-exec", In: n, Out: n, Filtered: map[string]uint64{}, Notes: []string{},
+		Counters: map[string]uint64{"bytes": uint64(len(log)), "lines": n, "dropped_bytes": 0, "after_end_bytes": 0},
+		Facts:    map[string]string{"unterminated": "no", "replaced": "no", "writers_at_end": "none", "stopped": ""}}
+	for k, v := range h.counters {
+		s.Counters[k] = v
+	}
+	for k, v := range h.facts {
+		s.Facts[k] = v
+	}
+	must(t, w.Write(s))
+	if h.status == "" {
+		h.status = schemas.StatusComplete
+	}
+	must(t, w.Seal(h.status))
+	return b.Bytes()
+}
+
+// threeLayers is what came out.
+type threeLayers struct {
+	result
+	policy, sdk []string
+	kernel      []string
+	out         []byte
+}
+
+// run correlates the world.
+func (w world) run(t testing.TB) *threeLayers {
+	t.Helper()
+	var policy, sdk []byte
+	if w.policy != "" {
+		policy = decisionLog(t, w.policy)
+	}
+	if w.sdk != "" {
+		sdk = sdkEvents(w.sdk)
+	}
+	if w.policyLog != nil {
+		policy = collect(t, schemas.StreamPolicyLog, policy, *w.policyLog)
+	}
+	if w.sdkLog != nil {
+		sdk = collect(t, schemas.StreamSDKLog, sdk, *w.sdkLog)
+	}
+	return join(t, w.stream(t), policy, sdk)
+}
+
+// logArgs writes the logs that are there and returns the flags for them.
+func logArgs(t testing.TB, policy, sdk []byte) (args []string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, f := range []struct {
+		flag string
+		b    []byte
+	}{{"--policy", policy}, {"--sdk", sdk}} {
+		if f.b != nil {
+			name := filepath.Join(dir, f.flag[2:])
+			must(t, os.WriteFile(name, f.b, 0o666))
+			args = append(args, f.flag, name)
+		}
+	}
+	return args
+}
+
+func join(t testing.TB, kernel, policy, sdk []byte) *threeLayers {
+	t.Helper()
+	code, out, msg := call(kernel, logArgs(t, policy, sdk)...)
+	if code != 0 || msg != "" {
+		t.Fatalf("exit %d: %s", code, msg)
+	}
+	return takeApart(t, out)
+}
+
+func takeApart(t testing.TB, out []byte) *threeLayers {
+	t.Helper()
+	j := &threeLayers{out: out}
+	in, err := stream.NewReader(bytes.NewReader(out), "out", schemas.StreamJoined)
+	must(t, err)
+	order := []string{schemas.SchemaEvent, schemas.SchemaKernelEvent, schemas.SchemaPolicyEvent, schemas.SchemaSDKEvent, schemas.SchemaSurfaceEntry,
+		schemas.SchemaBinding, schemas.SchemaAmbiguity, schemas.SchemaReport, schemas.SchemaHealth, schemas.SchemaStageHealth}
+	last := 0
+	for {
+		rec, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		must(t, err)
+		at := slices.Index(order, rec.Schema)
+		if at < last {
+			t.Fatalf("%s behind %s", rec.Schema, order[last])
+		}
+		last = at
+		switch rec.Schema {
+		case schemas.SchemaKernelEvent:
+			j.kernel = append(j.kernel, string(rec.Bytes))
+		case schemas.SchemaPolicyEvent:
+			_, err = schemas.ParsePolicyEvent(rec.Bytes)
+			j.policy = append(j.policy, string(rec.Bytes))
+		case schemas.SchemaSDKEvent:
+			_, err = schemas.ParseSDKEvent(rec.Bytes)
+			j.sdk = append(j.sdk, string(rec.Bytes))
+		case schemas.SchemaSurfaceEntry:
+			var e *schemas.SurfaceEntry
+			e, err = schemas.ParseSurfaceEntry(rec.Bytes)
+			must(t, err)
+			j.entries = append(j.entries, *e)
+		case schemas.SchemaBinding:
+			var e *schemas.BindingEntry
+			e, err = schemas.ParseBinding(rec.Bytes)
+			must(t, err)
+			j.report.Bindings = append(j.report.Bindings, e.Binding)
+		case schemas.SchemaAmbiguity:
+			var e *schemas.AmbiguityEntry
+			e, err = schemas.ParseAmbiguity(rec.Bytes)
+			must(t, err)
+			j.report.Ambiguities = append(j.report.Ambiguities, e.Code)
+		case schemas.SchemaReport:
+			var r *schemas.Report
+			r, err = schemas.ParseReport(rec.Bytes)
+			must(t, err)
+			if len(r.Bindings)+len(r.Ambiguities) > 0 {
+				t.Error("the report's arrays are not empty")
+			}
+			j.report.Status = r.Status
+		case schemas.SchemaHealth:
+			var h *schemas.Health
+			h, err = schemas.ParseHealth(rec.Bytes)
+			must(t, err)
+			j.health = *h
+		}
+		must(t, err)
+	}
+	j.status = in.Trailer().Status
+	if !slices.IsSorted(j.report.Ambiguities) || len(slices.Compact(slices.Clone(j.report.Ambiguities))) != len(j.report.Ambiguities) {
+		t.Errorf("ambiguities not sorted and unique: %q", j.report.Ambiguities)
+	}
+	if len(j.report.Bindings) != len(j.policy) {
+		t.Errorf("%d bindings of %d decisions", len(j.report.Bindings), len(j.policy))
+	}
+	return j
+}
+
+// bindings in short: ID DECISION COUNT SCOPE own|run [EFFECT, …].
+func (j *threeLayers) bindings() string {
+	var b strings.Builder
+	for _, x := range j.report.Bindings {
+		own := "own"
+		if x.Window == schemas.RunWindow {
+			own = "run"
+		} else if x.Window != schemas.CallWindow(x.ToolCallID) {
+			own = "?"
+		}
+		cut := ""
+		if x.EffectsCut {
+			cut = " cut"
+		}
+		scope := x.KernelScope
+		if scope == "" {
+			scope = "-"
+		}
+		fmt.Fprintf(&b, "%s %s %d %s %s [%s]%s\n", x.ToolCallID, *x.PolicyDecision, x.KernelEventCount, scope, own, strings.Join(x.KernelEffects, ", "), cut)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (j *threeLayers) codes() string { return strings.Join(j.report.Ambiguities, "\n") }
+
+// want compares bindings and codes, one a line.
+func (j *threeLayers) want(t *testing.T, bindings, codes string) {
+	t.Helper()
+	trim := func(s string) string {
+		var out []string
+		for l := range strings.Lines(s) {
+			if l = strings.TrimSpace(l); l != "" {
+				out = append(out, l)
+			}
+		}
+		return strings.Join(out, "\n")
+	}
+	if got := j.bindings(); got != trim(bindings) {
+		t.Errorf("bindings\n%s\nwant\n%s", got, trim(bindings))
+	}
+	if got := j.codes(); got != trim(codes) {
+		t.Errorf("codes\n%s\nwant\n%s", got, trim(codes))
+	}
+}
