@@ -73,7 +73,7 @@ func TestKillMatrix(t *testing.T) {
 							argv[i] = dir
 						}
 					}
-					if killed(t, stage, dir, argv, moment.when) {
+					if killed(t, stage, dir, nil, argv, moment.when) {
 						return
 					}
 				}
@@ -85,9 +85,9 @@ func TestKillMatrix(t *testing.T) {
 
 // killed makes a run and kills one of its stages. It returns false when the run was
 // over before.
-func killed(t *testing.T, stage, dir string, argv []string, when func(string, map[string]int) bool) (inTime bool) {
+func killed(t *testing.T, stage, dir string, flags, argv []string, when func(string, map[string]int) bool) (inTime bool) {
 	cg := newCgroup(t)
-	c, m := measuring(t, nil, argv...)
+	c, m := measuring(t, flags, argv...)
 	wait := start(t, inCgroup(t, cg, c))
 	pid, late := 0, false
 	for pid == 0 && !late {
