@@ -258,6 +258,8 @@ func (c call) make() error {
 		return sendTo(fd, to, 0)
 	case "sendmsg":
 		return sendMsg(fd, message(to, nil))
+	case "pktinfo sendmsg": // with a source address of its own choice
+		return sendMsg(fd, message(to, pktinfo(netip.MustParseAddr(c.Via).As4())))
 	case "sendmmsg":
 		h := [2]struct {
 			unix.Msghdr
@@ -282,6 +284,15 @@ func (c call) make() error {
 		return sendTo(fd, to, 0)
 	}
 	return c.uring(fd, to)
+}
+
+func pktinfo(src [4]byte) []byte {
+	b := make([]byte, unix.CmsgSpace(unix.SizeofInet4Pktinfo))
+	h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
+	h.Level, h.Type = unix.IPPROTO_IP, unix.IP_PKTINFO
+	h.SetLen(unix.CmsgLen(unix.SizeofInet4Pktinfo))
+	copy(b[unix.CmsgLen(4):], src[:]) // ipi_spec_dst
+	return b
 }
 
 // ttl is control data that any UDP socket takes.

@@ -3,8 +3,12 @@
 package bpf
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -164,6 +168,7 @@ func TestRulesCannotBeAvoided(t *testing.T) {
 		via("bound connect", "udp4", localAddr+":0", "0.0.0.0:100", 3), via("bound connect", "tcp4", localAddr+":0", "0.0.0.0:100", 3),
 		via("bound send", "udp4", localAddr+":0", "0.0.0.0:100", 3), via("bound connect", "tcp6", "[::ffff:"+localAddr+"]:0", "[::ffff:0.0.0.0]:100", 3),
 		via("bound connect", "udp4", "127.0.0.2:0", "0.0.0.0:100", nobody), via("bound connect", "udp4", "224.0.0.9:0", "0.0.0.0:9", 1),
+		via("pktinfo sendmsg", "udp4", localAddr, "0.0.0.0:100", 3), via("pktinfo sendmsg", "udp4", "127.0.0.1", "0.0.0.0:100", nobody),
 		via("peer", "udp4", "127.0.0.1", "0.0.0.0:100", nobody), via("peer", "udp6", "::1", "[::]:100", nobody),
 		// TCP fast open connects by sending
 		c("fastopen", "tcp4", "127.0.0.1:9", 1), c("fastopen", "tcp6", "[::1]:9", 2), c("fastopen", "tcp4", "127.0.0.1:100", nobody),
@@ -263,5 +268,58 @@ func TestRulesChildCgroup(t *testing.T) {
 	}
 	if e := p.try(call{Do: "connect", Net: "udp4", To: "127.0.0.1:1"}); e != 0 {
 		t.Errorf("errno %v in a child cgroup", e)
+	}
+}
+
+const program32 = `package main
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+func main() {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	to := &syscall.SockaddrInet4{Port: 9, Addr: [4]byte{10, 0, 0, 1}}
+	a, b := syscall.Connect(fd, to), syscall.Sendto(fd, []byte("x"), 0, to)
+	fmt.Println(a == syscall.EPERM, b == syscall.EPERM, syscall.Connect(fd, &syscall.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}}))
+}
+`
+
+// The 32-bit entry of the kernel leads through the same hooks.
+func TestRules32Bit(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("SKIPPED, NOT TESTED: only amd64 runs programs of 386 here")
+	}
+	dir := t.TempDir()
+	src, bin := filepath.Join(dir, "main.go"), filepath.Join(dir, "program32")
+	if err := os.WriteFile(src, []byte(program32), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-o", bin, src)
+	build.Dir, build.Env = dir, append(os.Environ(), "GOARCH=386", "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p := newCaller(t)
+	enforce(t, p.dir, ruleSet("allow", ruleOf(1, "deny", "inet", "10.0.0.0/8")))
+	f, err := os.Open(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cmd := exec.Command(bin)
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd())}
+	out, err := cmd.Output()
+	if errors.Is(err, syscall.ENOEXEC) {
+		t.Skip("SKIPPED, NOT TESTED: this kernel runs no 32-bit programs")
+	}
+	if err != nil || string(out) != "true true <nil>\n" {
+		t.Errorf("%q, %v", out, err)
 	}
 }

@@ -322,7 +322,7 @@ func TestRandomStreams(t *testing.T) {
 			e.TID = e.PID + rnd.Uint32N(3)
 			e.Path, e.UserPath, e.Base = pick(names), pick(names), pick(names)
 			e.UserPath2, e.Base2, e.Interp = pick(names), pick(names), pick(names)
-			e.Has = schemas.RawHas(rnd.Uint32N(1 << 9))
+			e.Has = schemas.RawHas(rnd.Uint32N(1 << 10))
 			e.Ret, e.Flags, e.Resolve = int64(rnd.IntN(50))-49, rnd.Uint64N(1<<12), rnd.Uint64N(3)
 			switch e.Op {
 			case "fork":
