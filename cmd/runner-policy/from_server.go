@@ -116,13 +116,14 @@ func (v *serverReader) answer(m message, line []byte) string {
 		}
 	}
 	v.table.answered(m.id.key)
+	end := now()
 	v.toClient(line)
-	v.finished(e)
+	v.finished(e, end)
 	return ""
 }
 
 // finished records the end of a call whose answer was scanned.
-func (v *serverReader) finished(e *entry) {
+func (v *serverReader) finished(e *entry, end uint64) {
 	if e.call == nil {
 		return
 	}
@@ -133,7 +134,7 @@ func (v *serverReader) finished(e *entry) {
 	if v.deaf.Load() {
 		outcome = schemas.OutcomeClientGone
 	}
-	v.finish(e.call, outcome)
+	v.finish(e.call, end, outcome)
 }
 
 // outcome is how the answer that was scanned ends its call.
@@ -165,10 +166,9 @@ func (v *serverReader) refuseServer(code string, body []byte) {
 	if e == nil {
 		return
 	}
+	end := now()
 	v.toClient(goneAnswer(e.id, "the server's answer was refused: "+code))
-	if e.call != nil {
-		v.finish(e.call, schemas.OutcomeError)
-	}
+	v.finish(e.call, end, schemas.OutcomeError)
 }
 
 // filter cuts hidden tools out of an answer to tools/list. All other bytes stay.

@@ -128,12 +128,12 @@ func (s *session) end(e ending, stuck bool) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	outcome := s.whoLeft()
+	outcome, end := s.whoLeft(), now()
 	for _, p := range s.table.drain() {
 		if outcome == schemas.OutcomeServerGone && p.id.key != "" && !p.cancelled && !stuck {
 			s.toClient(goneAnswer(p.id, "the server has ended"))
 		}
-		s.finish(p.call, outcome)
+		s.finish(p.call, end, outcome)
 	}
 	s.log.ended(e, s.denied)
 }

@@ -3,6 +3,16 @@ package main
 // number goes on in a number and returns the index of the first byte that it left.
 func (s *scanner) number(b []byte, i int) int {
 	for ; i < len(b); i++ {
+		if s.state == stInt || s.state == stFrac || s.state == stExpInt {
+			from := i
+			for i < len(b) && b[i]-'0' <= 9 {
+				i++
+			}
+			s.take(b[from:i])
+			if i == len(b) {
+				break
+			}
+		}
 		c := b[i]
 		digit := c >= '0' && c <= '9'
 		next := s.state

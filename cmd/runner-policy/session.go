@@ -115,10 +115,11 @@ func (s *session) closeLocked() {
 	}
 }
 
-// finish writes the end of a call.
-func (s *session) finish(c *call, outcome string) {
+// finish writes the end of a call. The time is one from before the client heard of the
+// end: it could otherwise begin the next call in the window of this one.
+func (s *session) finish(c *call, end uint64, outcome string) {
 	if c != nil {
-		s.log.callFinished(c, now(), outcome)
+		s.log.callFinished(c, end, outcome)
 	}
 }
 

@@ -84,9 +84,10 @@ func (v *serverReader) endStream(behind []byte, discard, passed bool) error {
 	if e != nil {
 		v.table.answered(m.id.key)
 	}
+	end := now()
 	v.writeClient(behind)
 	if e != nil {
-		v.finished(e)
+		v.finished(e, end)
 	}
 	return nil
 }

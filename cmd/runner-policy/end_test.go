@@ -1,0 +1,344 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// outcomes are the outcomes of the calls, in the log's order.
+func (p *proxy) outcomes() string {
+	p.t.Helper()
+	var out []string
+	for _, e := range p.entries("runner.policy.call_finished") {
+		out = append(out, e["outcome"].(string))
+	}
+	return strings.Join(out, " ")
+}
+
+// finished is the last line of the log.
+func (p *proxy) finished() map[string]any {
+	p.t.Helper()
+	f := p.entries("runner.policy.session_finished")
+	if len(f) != 1 {
+		p.t.Fatalf("%d lines session_finished in\n%s", len(f), p.log())
+	}
+	return f[0]
+}
+
+// serverPID is the server's process.
+func (p *proxy) serverPID() int {
+	p.t.Helper()
+	for range 1000 {
+		if e := p.entries("runner.policy.session_started"); len(e) == 1 {
+			return int(e[0]["server_pid"].(float64))
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	p.t.Fatal("the session does not start")
+	return 0
+}
+
+// gone fails if the process is still there.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	for range 400 {
+		if syscall.Kill(pid, 0) == syscall.ESRCH || zombie(pid) {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Errorf("process %d is still there", pid)
+}
+
+func zombie(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(b), ") Z ")
+}
+
+// await waits until the server has got so many lines.
+func (p *proxy) await(lines int) {
+	p.t.Helper()
+	for range 1000 {
+		if strings.Count(p.seen(), "\n") >= lines {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	p.t.Fatalf("the server has got %q", p.seen())
+}
+
+// TestServerDies: every request that is in flight gets an answer, and the status is
+// the server's.
+func TestServerDies(t *testing.T) {
+	for _, c := range []struct {
+		tool   string
+		code   int
+		exit   any
+		signal any
+	}{
+		{"read_exit", 7, 7., nil},
+		{"read_kill", 137, nil, 9.},
+		{"read_half", 0, 0., nil}, // the end of input ends no message
+	} {
+		t.Run(c.tool, func(t *testing.T) {
+			t.Parallel()
+			p := startProxy(t, allowAll)
+			p.send(callLine("1", "read_hang", `{}`), callLine(`"two"`, "read_hang", `{}`), callLine("3", c.tool, `{}`))
+			for _, id := range []string{"1", `"two"`, "3"} {
+				if line := p.receive(); !strings.HasPrefix(line, `{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32603,`) {
+					t.Error(line)
+				}
+			}
+			// The client's input stays open: the server's end is enough.
+			if code, rest := p.wait(); code != c.code || rest != "" {
+				t.Errorf("exit %d, %q", code, rest)
+			}
+			if got := p.outcomes(); got != "server_gone server_gone server_gone" {
+				t.Error(got)
+			}
+			if f := p.finished(); f["server_exit"] != c.exit || f["server_signal"] != c.signal || f["unfinished"] != 0. || f["finished"] != 3. {
+				t.Errorf("%v", f)
+			}
+		})
+	}
+}
+
+// TestServerCloses: a server that says nothing more is ended.
+func TestServerCloses(t *testing.T) {
+	t.Parallel()
+	p := startProxy(t, allowAll, withFlags("--grace", "100ms"))
+	p.send(callLine("1", "read_close", `{}`))
+	if line := p.receive(); !strings.Contains(line, `"id":1,"error"`) {
+		t.Error(line)
+	}
+	if code, _ := p.wait(); code != 128+int(syscall.SIGTERM) {
+		t.Errorf("exit %d", code)
+	}
+	if got := p.outcomes(); got != "server_gone" {
+		t.Error(got)
+	}
+}
+
+// TestClientLeaves: what was not answered then is recorded so, and a server that does
+// not end is ended: TERM, then KILL.
+func TestClientLeaves(t *testing.T) {
+	t.Parallel()
+	p := startProxy(t, allowAll, withFlags("--grace", "100ms"), withEnv("FAKE_DEAF=1"))
+	p.send(callLine("1", "read_hang", `{}`))
+	pid := p.serverPID()
+	if code, rest := p.end(); code != 137 || rest != "" {
+		t.Errorf("exit %d, %q", code, rest)
+	}
+	gone(t, pid)
+	if got := p.outcomes(); got != "client_gone" {
+		t.Error(got)
+	}
+	if f := p.finished(); f["server_signal"] != 9. {
+		t.Errorf("%v", f)
+	}
+}
+
+// TestClientHalfCloses: answers that come later still reach the client.
+func TestClientHalfCloses(t *testing.T) {
+	t.Parallel()
+	p := startProxy(t, allowAll)
+	var lines []string
+	for i := range 50 {
+		lines = append(lines, callLine(fmt.Sprint(i), "read_x", `{}`))
+	}
+	p.send(lines...)
+	code, rest := p.end()
+	if code != 0 || strings.Count(rest, "\n") != 50 {
+		t.Errorf("exit %d, %q", code, rest)
+	}
+	if got := p.outcomes(); got != strings.TrimSpace(strings.Repeat("completed ", 50)) {
+		t.Error(got)
+	}
+}
+
+// TestClientDies: nobody reads any more.
+func TestClientDies(t *testing.T) {
+	t.Parallel()
+	p := startProxy(t, allowAll)
+	p.send(callLine("1", "read_hang", `{}`))
+	p.await(1)
+	p.outFile.Close()
+	p.send(callLine("2", "read_x", `{}`))
+	if code, _ := p.wait(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if got := p.outcomes(); got != "client_gone client_gone" {
+		t.Error(got)
+	}
+}
+
+func TestSignals(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			p := startProxy(t, allowAll)
+			p.send(callLine("1", "read_hang", `{}`))
+			p.await(1)
+			pid := p.serverPID()
+			p.cmd.Process.Signal(sig)
+			code, _ := p.wait()
+			if f := p.finished(); code != 143 && code != 0 || f["server_signal"] != 15. && f["server_exit"] != 0. {
+				t.Errorf("exit %d, %v", code, f)
+			}
+			if got := p.outcomes(); got != "client_gone" {
+				t.Error(got)
+			}
+			gone(t, pid)
+		})
+	}
+	t.Run("twice", func(t *testing.T) {
+		t.Parallel()
+		p := startProxy(t, allowAll, withEnv("FAKE_DEAF=1"), withFlags("--grace", "1m"))
+		p.send(callLine("1", "read_hang", `{}`))
+		p.await(1)
+		pid := p.serverPID()
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		time.Sleep(100 * time.Millisecond)
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		if code, _ := p.wait(); code != 137 {
+			t.Errorf("exit %d", code)
+		}
+		gone(t, pid)
+	})
+}
+
+// TestProxyKilled: the server goes with it, and the log shows that the session was cut
+// off.
+func TestProxyKilled(t *testing.T) {
+	t.Parallel()
+	p := startProxy(t, allowAll, withEnv("FAKE_DEAF=1"))
+	p.send(callLine("1", "read_hang", `{}`))
+	p.await(1)
+	pid := p.serverPID()
+	p.cmd.Process.Kill()
+	p.wait()
+	gone(t, pid)
+	if n := len(p.entries("runner.policy.session_finished")); n != 0 {
+		t.Errorf("%d lines session_finished", n)
+	}
+}
+
+// TestGroup: what the server started is ended with it.
+func TestGroup(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := proxyCommand(t, dir, allowAll)
+	c.Args = append(c.Args[:len(c.Args)-1], "/bin/sh", "-c", "sleep 300 & echo $! >pid; exec cat >/dev/null")
+	c.Stdin = strings.NewReader("")
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(dir + "/pid")
+	var pid int
+	if fmt.Sscan(string(b), &pid); err != nil || pid == 0 {
+		t.Fatal(err, string(b))
+	}
+	gone(t, pid)
+}
+
+// TestLogFails: without a record nothing is forwarded, neither then nor later.
+func TestLogFails(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := startProxy(t, allowAll, func(c *exec.Cmd) {
+		c.ExtraFiles = []*os.File{w}
+		c.Args[4] = "fd:3"
+	})
+	w.Close()
+	lines := json.NewDecoder(r)
+	var e struct{ Type string }
+	if err := lines.Decode(&e); err != nil || e.Type != "runner.policy.session_started" {
+		t.Fatal(e, err)
+	}
+	p.send(callLine("1", "read_x", `{}`))
+	p.receive()
+	p.await(1)
+	for range 2 {
+		if err := lines.Decode(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Close()
+	for i, line := range []string{
+		callLine("2", "read_x", `{}`), callLine("3", "read_x", `{}`), `{"jsonrpc":"2.0","id":4,"method":"ping"}`,
+	} {
+		p.send(line)
+		if got := p.receive(); !strings.Contains(got, fmt.Sprintf(`"id":%d,"error"`, i+2)) || !strings.Contains(got, logFailed) {
+			t.Error(got)
+		}
+	}
+	p.send(`{"jsonrpc":"2.0","method":"notifications/x"}`)
+	if code, rest := p.end(); code != 125 || rest != "" {
+		t.Errorf("exit %d, %q", code, rest)
+	}
+	if got := p.seen(); strings.Count(got, "\n") != 1 {
+		t.Errorf("the server saw %s", got)
+	}
+}
+
+// TestLogFull: a line of which only a part was written is a line that was not written.
+func TestLogFull(t *testing.T) {
+	t.Parallel()
+	p := startProxy(t, allowAll, func(c *exec.Cmd) {
+		// The limit of a file's size, in blocks of 512 bytes, cuts the first decision off.
+		c.Args = append([]string{"/bin/sh", "-c", `ulimit -f 1; exec "$@"`, "sh"}, c.Args...)
+		c.Path = "/bin/sh"
+	})
+	p.send(callLine("1", "read_x", `{"path":"/`+strings.Repeat("a", 600)+`"}`))
+	if got := p.receive(); !strings.Contains(got, logFailed) {
+		t.Error(got)
+	}
+	if code, _ := p.end(); code != 125 {
+		t.Errorf("exit %d", code)
+	}
+	if p.seen() != "" {
+		t.Errorf("the server saw %s", p.seen())
+	}
+}
+
+// TestFIFO: the log may be a FIFO, and is not opened when nobody reads it.
+func TestFIFO(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fifo := dir + "/fifo"
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := proxyCommand(t, dir, allowAll)
+	c.Args[4] = fifo
+	if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "nobody reads this FIFO") {
+		t.Errorf("%v %s", err, out)
+	}
+	r, err := os.OpenFile(fifo, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c = proxyCommand(t, dir, allowAll)
+	c.Args[4] = fifo
+	c.Stdin = strings.NewReader(callLine("1", "read_x", `{}`) + "\n")
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	lines := json.NewDecoder(r)
+	for _, want := range []string{"runner.policy.session_started", "assay.tool.decision", "runner.policy.call_finished", "runner.policy.session_finished"} {
+		var e struct{ Type string }
+		if err := lines.Decode(&e); err != nil || e.Type != want {
+			t.Errorf("%v, %s, want %s", err, e.Type, want)
+		}
+	}
+}

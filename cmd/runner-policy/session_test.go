@@ -1,0 +1,192 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var (
+	maskTimes   = regexp.MustCompile(`"((?:start|end|ktime)_ns|proxy_pid|server_pid)":[0-9]+`)
+	maskSession = regexp.MustCompile(`"(session|id)":"[0-9a-f]{16}`)
+)
+
+// golden compares with testdata/NAME.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := "testdata/" + name
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; -update rewrites it:\n%s", file, got)
+	}
+}
+
+func masked(log string) string {
+	return maskSession.ReplaceAllString(maskTimes.ReplaceAllString(log, `"$1":0`), `"$1":"SESSION`)
+}
+
+// exchange sends lines one by one and notes what is said. The end of a call is recorded
+// behind its answer, so that is waited for.
+func exchange(p *proxy, lines ...string) string {
+	var b strings.Builder
+	for _, l := range lines {
+		p.send(l)
+		fmt.Fprintf(&b, "> %s\n< %s\n", l, p.receive())
+		for strings.Count(p.log(), `"decision":"allow"`) > strings.Count(p.log(), "runner.policy.call_finished") {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return b.String()
+}
+
+// TestLogGolden shows each form of each line of the log, in the old protocol.
+func TestLogGolden(t *testing.T) {
+	p := startProxy(t, readOnly, withFlags("--call-id-key", "org.example/call"), withEnv("FAKE_EXIT=3"))
+	said := exchange(p,
+		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`,
+		callLine("1", "read_x", `{"path":"/etc/../etc/hosts"}`),
+		callLine("2", "read_fail", `{}`),
+		callLine("3", "read_error", `{}`),
+		callLine("4", "write_x", `{"path":"/etc/hosts"}`),
+		callLine(`"four \"4\""`, "other", `{}`),
+		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"_meta":{"claudecode/toolUseId":"toolu_1","callId":"x"},"name":"read_x"}}`,
+		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"_meta":{"claudecode/toolUseId":7,"callId":"call_1"},"name":"read_x"}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_meta":{"_codex_apps":{"call_id":"call_2"}},"name":"read_x"}}`,
+		`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"_meta":{"copilot/toolCallId":"call_3"},"name":"read_x"}}`,
+		`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"_meta":{"tool_call_id":"call_4"},"name":"read_x"}}`,
+		`{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"_meta":{"tool_call_id":"","org.example/call":"call_5"},"name":"read_x"}}`,
+		`{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"read_x","arguments":{"_meta":{"tool_call_id":"call_6"}}}}`,
+		`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"_meta":{"tool_call_id":"a\u0007b"},"name":"read_x"}}`,
+		`{"jsonrpc":"2.0","id":13,"method":"ping","method":"ping"}`,
+		`{"jsonrpc":"2.0","id":14,"method":"tools/list"}`,
+	)
+	if code, rest := p.end(); code != 3 || rest != "" {
+		t.Errorf("exit %d, %q", code, rest)
+	}
+	golden(t, "log.golden", masked(p.log()))
+	golden(t, "said.golden", said)
+}
+
+// TestModern is the stateless protocol: a denial says that it is complete, and one
+// call may be several requests.
+func TestModern(t *testing.T) {
+	p := startProxy(t, readOnly)
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","callId":"c1"}`
+	call := func(id, name, more string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{` + meta + `,"name":"` + name + `"` + more + `}}`
+	}
+	said := exchange(p,
+		call("1", "write_x", ""),
+		call("2", "read_round", ""),
+		call("3", "read_round", `,"inputResponses":{},"requestState":"state \u00e9 1"`),
+		strings.Replace(call("4", "read_round", `,"requestState":"s2"`), "c1", "forged", 1),
+		call("5", "read_round", `,"requestState":"s2"`), // sent again
+		call("6", "read_x", `,"requestState":"s2"`),     // another tool: another call
+		call("7", "read_x", `,"requestState":"never said"`),
+		call("8", "write_x", `,"requestState":"s2"`),
+	)
+	if code, rest := p.end(); code != 0 || rest != "" {
+		t.Errorf("exit %d, %q", code, rest)
+	}
+	golden(t, "modern-log.golden", masked(p.log()))
+	golden(t, "modern-said.golden", said)
+}
+
+func TestDenyAsError(t *testing.T) {
+	p := startProxy(t, readOnly, withFlags("--deny-as", "error"))
+	golden(t, "deny-as-error.golden", exchange(p, callLine("1", "write_x", `{}`)))
+	p.end()
+}
+
+// TestUntouched: where everything is allowed both sides see each other's bytes.
+func TestUntouched(t *testing.T) {
+	p := startProxy(t, allowAll)
+	lines := []string{
+		` {"params":{"_meta":{"progressToken":0,"x":1e400}},"method":"initialize" , "id":0,"jsonrpc":"2.0"}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\r",
+		`{"jsonrpc":"2.0","id":"a\u0062","method":"tools/list"}`,
+		`{"jsonrpc":"2.0","id":12345678901234567890,"method":"tools/call","params":{"name":"read_x","arguments":{"n":1.0,"s":"\u00e9é\/"},"_meta":{"z":{},"a":[]}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":0,"progress":0.5}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"never there"}}`,
+		`{"jsonrpc":"2.0","id":99,"result":{"roots":[]}}`,
+		`{"jsonrpc":"2.0","id":98,"error":{"code":-1,"message":"no"}}`,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"x/unknown","params":{"name":"n","Other":{"a":1,"A":2}}}`,
+		"{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\",\"params\":{\"name\":\"read_lines\",\"arguments\":{\"lines\":[" +
+			`"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"roots/list\"}",` +
+			`"{ \"method\":\"notifications/message\",\"jsonrpc\":\"2.0\",\"params\":{\"data\":\"\\ud800\"}}\r",` +
+			`"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"\"}}",` +
+			`"{\"id\":ID,\"result\":{\"x\":[1.50,1e5]},\"jsonrpc\":\"2.0\"}"]}}}`,
+	}
+	p.send(lines...)
+	direct := runDirect(t, strings.Join(lines, "\n")+"\n")
+	if code, rest := p.end(); code != 0 || rest != direct {
+		t.Errorf("exit %d, the client saw\n%s\nwithout the proxy\n%s", code, rest, direct)
+	}
+	if got := p.seen(); got != strings.Join(lines, "\n")+"\n" {
+		t.Errorf("the server saw %q", got)
+	}
+	if r := p.entries("runner.policy.message_refused"); len(r) != 0 {
+		t.Errorf("refused %v", r)
+	}
+}
+
+// TestServerLines: what the server says that is no message does not reach the client,
+// and a call whose answer was refused ends all the same.
+func TestServerLines(t *testing.T) {
+	for _, c := range []struct{ line, code, said string }{
+		{`listening on port 1`, badJSON, ""},
+		{``, badJSON, ""},
+		{`[{"jsonrpc":"2.0","id":ID,"result":{}}]`, batch, ""},
+		{`{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":1,"message":""}}`, notJSONRPC, "refused"},
+		{`{"id":ID,"result":{}}`, notJSONRPC, "refused"},
+		{`{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"isError":false}}`, duplicateKey, "refused"},
+		{`{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"iserror":false}}`, caseKey, "refused"},
+		{`{"jsonrpc":"2.0","id":ID,"id":2,"result":{}}`, duplicateKey, ""},
+		{`{"jsonrpc":"2.0","id":ID.0,"result":{}}`, badID, ""},
+		{`{"jsonrpc":"2.0","id":"ID","result":{}}`, badID, ""},
+		{`{"jsonrpc":"2.0","id":4711,"result":{}}`, badID, ""},
+		{`{"jsonrpc":"2.0","id":null,"result":{}}`, badID, ""},
+		{`{"jsonrpc":"2.0","id":ID,"result":{}} x`, badJSON, ""},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			t.Parallel()
+			p := startProxy(t, allowAll)
+			end := `{"jsonrpc":"2.0","method":"notifications/end"}`
+			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_lines","arguments":{"lines":[%q,%q]}}}`, c.line, end))
+			line := p.receive()
+			if c.said != "" {
+				if !strings.Contains(line, c.code) || !strings.HasPrefix(line, `{"jsonrpc":"2.0","id":1,"error"`) {
+					t.Error(line)
+				}
+				line = p.receive()
+			}
+			if line != end {
+				t.Error(line)
+			}
+			p.end()
+			r, f := p.entries("runner.policy.message_refused"), p.entries("runner.policy.call_finished")
+			if len(r) != 1 || r[0]["reason_code"] != c.code || r[0]["direction"] != "server" {
+				t.Errorf("%v", r)
+			}
+			want := map[string]string{"": "client_gone", "refused": "error"}[c.said]
+			if len(f) != 1 || f[0]["outcome"] != want {
+				t.Errorf("%v, want %s", f, want)
+			}
+		})
+	}
+}
