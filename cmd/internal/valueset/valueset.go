@@ -1,5 +1,5 @@
 // Package valueset collects the values of the capability surface as sorted,
-// distinct sets, however many there are: what does not fit in some 12 MiB of
+// distinct sets, however many there are: what does not fit in some 30 MiB of
 // memory goes to scratch files.
 package valueset
 
@@ -7,13 +7,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/maphash"
-	"slices"
 )
 
 // Sizes of the part in memory.
 const (
-	arenaSize = 8 << 20 // bytes of keys
-	tableSize = 1 << 18 // slots, a power of two
+	arenaSize = 20 << 20 // bytes of keys
+	tableSize = 1 << 19  // slots, a power of two
 	tableFull = tableSize / 10 * 7
 )
 
@@ -21,13 +20,22 @@ const (
 // index of a surface set and the value's bytes, so byte order of keys is document
 // order of sets and then of values. Not safe for concurrent use.
 type Set struct {
-	arena   []byte   // entries: length of the key (4 bytes), key
-	table   []uint32 // offset into arena plus 1; 0 is free
-	entries []uint32 // offsets of all entries
+	arena []byte // entries: length of the key (4 bytes), key, up to 3 bytes of nothing
+	// A slot of table holds the place of an entry in arena, counted in steps of
+	// entryAlign and from 1, and above placeBits a part of the value's hash, so that
+	// hardly ever another key must be looked at. 0 is free.
+	table   []uint32
+	entries []uint32 // places of all entries, from 0
 	limit   int      // bytes of arena to use
 	seed    maphash.Seed
 	runs    runs
 }
+
+const (
+	entryAlign = 4
+	placeBits  = 24
+	placeMask  = 1<<placeBits - 1
+)
 
 // New makes an empty set. The caller must Close it.
 func New() *Set {
@@ -41,38 +49,56 @@ func (s *Set) Add(set int, value []byte) error {
 		return nil
 	}
 	if s.table == nil {
+		// All at once: memory that is not used is not there, but memory that a slice
+		// grows out of is.
 		s.table = make([]uint32, tableSize)
+		s.arena = make([]byte, 0, s.limit)
+		s.entries = make([]uint32, 0, tableFull)
 	}
-	slot := (maphash.Bytes(s.seed, value) + uint64(set)*0x9e3779b97f4a7c15) & (tableSize - 1)
+	hash := maphash.Bytes(s.seed, value) + uint64(set)*0x9e3779b97f4a7c15
+	slot, tag := hash&(tableSize-1), uint32(hash>>32)&^placeMask
 	for s.table[slot] != 0 {
-		key := s.key(s.table[slot] - 1)
-		if int(key[0]) == set && bytes.Equal(key[1:], value) {
-			return nil
+		if at := s.table[slot]; at&^placeMask == tag {
+			key := s.key(at&placeMask - 1)
+			if int(key[0]) == set && bytes.Equal(key[1:], value) {
+				return nil
+			}
 		}
 		slot = (slot + 1) & (tableSize - 1)
 	}
-	need := 4 + 1 + len(value)
+	need := 4 + 1 + len(value) + entryAlign - 1
 	if len(s.entries) > 0 && (len(s.arena)+need > s.limit || len(s.entries) == tableFull) {
 		if err := s.spill(); err != nil {
 			return err
 		}
 		return s.Add(set, value)
 	}
-	s.table[slot] = uint32(len(s.arena)) + 1
-	s.entries = append(s.entries, uint32(len(s.arena)))
+	place := uint32(len(s.arena) / entryAlign)
+	s.table[slot] = place + 1 | tag
+	s.entries = append(s.entries, place)
 	s.arena = binary.LittleEndian.AppendUint32(s.arena, uint32(1+len(value)))
 	s.arena = append(s.arena, byte(set))
 	s.arena = append(s.arena, value...)
+	for len(s.arena)%entryAlign != 0 {
+		s.arena = append(s.arena, 0)
+	}
 	return nil
 }
 
-func (s *Set) key(offset uint32) []byte {
-	n := binary.LittleEndian.Uint32(s.arena[offset:])
-	return s.arena[offset+4 : offset+4+n]
+func (s *Set) key(place uint32) []byte {
+	at := s.arena[place*entryAlign:]
+	return at[4 : 4+binary.LittleEndian.Uint32(at)]
 }
 
 func (s *Set) sort() {
-	slices.SortFunc(s.entries, func(a, b uint32) int { return bytes.Compare(s.key(a), s.key(b)) })
+	items := make([]item, len(s.entries))
+	for i, e := range s.entries {
+		items[i].entry = e
+	}
+	s.sortItems(items, 0)
+	for i, x := range items {
+		s.entries[i] = x.entry
+	}
 }
 
 // spill moves everything in memory to a sorted run on disk.

@@ -3,6 +3,7 @@ package valueset
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -83,4 +84,66 @@ func TestTableFull(t *testing.T) {
 	if err := s.Each(func(int, []byte) error { got++; return nil }); err != nil || got != n {
 		t.Errorf("%d values, expected %d, %v", got, n, err)
 	}
+}
+
+// Keys are put into byte order whatever they share and wherever they end: prefixes of
+// each other, zero bytes, all lengths around the eight that are compared at once.
+func TestOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		s := New()
+		want := map[string]bool{}
+		start := bytes.Repeat([]byte{'/'}, r.IntN(20))
+		for range 1 + r.IntN(300) {
+			v := append(bytes.Clone(start), bytes.Repeat([]byte{'x'}, r.IntN(3)*8)...)
+			for range 1 + r.IntN(12) {
+				v = append(v, "\x00\x00a\xff"[r.IntN(4)])
+			}
+			want["\x01"+string(v)] = true
+			if err := s.Add(1, v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		if err := s.Each(func(set int, v []byte) error {
+			got = append(got, string(byte(set))+string(v))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+			t.Fatalf("%q", got)
+		}
+		s.Close()
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	const n = 1 << 16
+	var values [n][]byte
+	for i := range values {
+		values[i] = fmt.Appendf(nil, "/home/user/src/project/module_%d/internal/package/%x", i%13, uint64(i)*0x9e3779b97f4a7c15)
+	}
+	b.Run("seen", func(b *testing.B) {
+		s := New()
+		defer s.Close()
+		for i := 0; b.Loop(); i += 7919 {
+			if err := s.Add(0, values[i%n]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("sorted", func(b *testing.B) {
+		for b.Loop() {
+			s := New()
+			for _, v := range values {
+				if err := s.Add(0, v); err != nil {
+					b.Fatal(err)
+				}
+			}
+			s.sort()
+			s.Close()
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/value")
+	})
 }
