@@ -146,30 +146,39 @@ func (e *evaluation) sound() error {
 	case nil:
 		return nil
 	case map[string]any:
-		if deeper(a, maxDepth) {
-			return errDeep
-		}
-		return nil
+		return jsonOnly(a, maxDepth)
 	}
 	return errArgs
 }
 
-func deeper(v any, left int) bool {
+// jsonOnly says whether a value is JSON as Decode makes it, and not too deep.
+func jsonOnly(v any, left int) error {
 	switch x := v.(type) {
+	case nil, bool, string:
 	case map[string]any:
 		for _, y := range x {
-			if left == 0 || deeper(y, left-1) {
-				return true
+			if left == 0 {
+				return errDeep
+			}
+			if err := jsonOnly(y, left-1); err != nil {
+				return err
 			}
 		}
 	case []any:
 		for _, y := range x {
-			if left == 0 || deeper(y, left-1) {
-				return true
+			if left == 0 {
+				return errDeep
+			}
+			if err := jsonOnly(y, left-1); err != nil {
+				return err
 			}
 		}
+	default:
+		if _, ok := number(v); !ok {
+			return fmt.Errorf("a value of type %T is no JSON", v)
+		}
 	}
-	return false
+	return nil
 }
 
 func (e *evaluation) denial(r *rule, err error) Decision {

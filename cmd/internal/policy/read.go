@@ -105,6 +105,9 @@ func yamlError(err error) (int, string) {
 	if errors.Is(err, errSecond) {
 		return line, "a second document begins here: a policy is one document"
 	}
+	if strings.Contains(s, "expected alphabetic or numeric") {
+		s += ` (quote what begins with * or &: "*")`
+	}
 	return line, "not readable: " + s
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/goccy/go-json/jsontext"
 	"go.yaml.in/yaml/v3"
 
 	"runner/schemas"
@@ -19,11 +20,11 @@ import (
 // JSON (no duplicate keys, valid UTF-8, nothing behind the value), and with numbers
 // as they were written.
 func Decode(b []byte) (any, error) {
-	var strict any
+	var strict jsontext.Value
 	if err := schemas.Unmarshal(b, &strict); err != nil {
 		return nil, err
 	}
-	// The strict decoder makes floats of numbers, so the values come from another.
+	// The strict decoder would make floats of numbers, so the values come from another.
 	var v any
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -58,7 +59,10 @@ func (r *reader) value(n *yaml.Node) any {
 		const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 		if n.Style&quoted != 0 || !jsonNumber.MatchString(n.Value) {
 			return n.Value
-		} // else a number that is too large for YAML
+		}
+		r.bad(n, "the number "+quote(n.Value)+" is too large for most servers", "a number that floating point can hold",
+			strconv.Quote(n.Value)+" if it is a string")
+		return nil
 	case "!!bool":
 		if n.Value == "true" || n.Value == "false" {
 			return n.Value == "true"

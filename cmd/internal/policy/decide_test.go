@@ -1,0 +1,334 @@
+package policy
+
+import (
+	"context"
+	"math/big"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rules makes a policy of rules as they stand in a file.
+func rules(t testing.TB, text string) *Policy {
+	t.Helper()
+	p, err := Parse("test.yaml", []byte("schema: runner.policy.v0\n"+text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func args(t testing.TB, text string) any {
+	t.Helper()
+	v, err := Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func decide(t testing.TB, p *Policy, tool, arguments, dir string) Decision {
+	t.Helper()
+	d := p.Decide(context.Background(), &Call{Tool: tool, Arguments: args(t, arguments), Dir: dir})
+	checkDecision(t, p, d)
+	return d
+}
+
+// checkDecision checks what holds for every decision.
+func checkDecision(t testing.TB, p *Policy, d Decision) {
+	t.Helper()
+	if d.Allow != (d.Reason == ReasonAllowRule || d.Reason == ReasonAllowDefault) || d.Allow != (d.Say == "") {
+		t.Errorf("contradiction: %+v", d)
+	}
+	if (d.Reason == ReasonAllowRule || d.Reason == ReasonDenyRule) == (d.RuleID == "") &&
+		d.Reason != ReasonEvalError && d.Reason != ReasonEvalTimeout {
+		t.Errorf("rule id %q with %s", d.RuleID, d.Reason)
+	}
+	n := 0
+	for _, s := range d.Targets {
+		n += len(s)
+	}
+	if d.Targets == nil || !slices.IsSorted(d.Targets) || len(slices.Compact(slices.Clone(d.Targets))) != len(d.Targets) ||
+		len(d.Targets) > maxTargets || n > maxTargetBytes {
+		t.Errorf("targets: %q", d.Targets)
+	}
+}
+
+func TestFirstMatchWins(t *testing.T) {
+	p := rules(t, `
+default: allow
+rules:
+  - {id: a, deny: drop, args: [{at: $.all, in: [true]}], reason: not all of it}
+  - {id: b, allow: [drop, "make_?"]}
+  - {id: c, deny: "*_*"}
+  - {id: d, allow: make_it}
+`)
+	for _, x := range []struct{ tool, args, reason, rule string }{
+		{"drop", `{"all":true}`, ReasonDenyRule, "a"},
+		{"drop", `{"all":false}`, ReasonAllowRule, "b"},
+		{"drop", `{}`, ReasonAllowRule, "b"},
+		{"make_x", `{}`, ReasonAllowRule, "b"},
+		{"make_é", `{}`, ReasonAllowRule, "b"},
+		{"make_it", `{}`, ReasonDenyRule, "c"},
+		{"Drop", `{"all":true}`, ReasonAllowDefault, ""},
+		{"", `{}`, ReasonAllowDefault, ""},
+		{strings.Repeat("x", maxTool+1), `{}`, ReasonEvalError, ""},
+		{"drop", `[]`, ReasonEvalError, ""},
+		{"drop", `"x"`, ReasonEvalError, ""},
+		{"drop", `null`, ReasonAllowRule, "b"},
+	} {
+		d := decide(t, p, x.tool, x.args, "/")
+		if d.Reason != x.reason || d.RuleID != x.rule {
+			t.Errorf("%.20s %s: %s %s (%s), want %s %s", x.tool, x.args, d.Reason, d.RuleID, d.Say, x.reason, x.rule)
+		}
+	}
+	if d := decide(t, p, "drop", `{"all":true}`, "/"); d.Say != "policy rule a denies this call: not all of it" {
+		t.Error(d.Say)
+	}
+	if d := decide(t, rules(t, "rules: []"), "x", `{}`, "/"); d.Reason != ReasonDenyDefault {
+		t.Error(d)
+	}
+}
+
+func TestGlob(t *testing.T) {
+	for _, x := range []struct {
+		glob, name string
+		want       bool
+	}{
+		{"a", "a", true}, {"a", "ab", false}, {"*", "", true}, {"?", "", false}, {"?", "é", true}, {"a*b*c", "aXbYbZc", true},
+		{"a*b*c", "aXbYbZ", false}, {"**", "x", true}, {"*?", "x", true}, {"*a?", "aab", true}, {"a**", "a", true},
+		{"[a]", "a", false}, {"[a]", "[a]", true}, {"read_*", "read_", true}, {"read_*", "Read_x", false}, {`\*`, `\x`, true},
+		{strings.Repeat("*a", 100), strings.Repeat("a", 99) + "b", false},
+	} {
+		if have := makeGlob(x.glob).match(x.name); have != x.want {
+			t.Errorf("%q matches %q: %v", x.glob, x.name, have)
+		}
+	}
+}
+
+func TestHides(t *testing.T) {
+	p := rules(t, `
+default: allow
+rules:
+  - {id: a, deny: x, args: [{at: $.a, in: [1]}]}
+  - {id: b, deny: y}
+  - {id: c, allow: [y, z], when: "true"}
+  - {id: d, deny: "*z"}
+  - {id: e, deny: w, when: "true"}
+`)
+	for tool, want := range map[string]bool{"x": false, "y": true, "z": false, "zz": true, "w": false, "other": false, strings.Repeat("a", 5000): true} {
+		if p.Hides(tool) != want {
+			t.Errorf("%.9s: hidden is %v", tool, !want)
+		}
+	}
+	if !rules(t, "rules: [{id: a, deny: x, args: [{at: $.a, in: [1]}]}]").Hides("x") {
+		t.Error("no rule can allow it")
+	}
+}
+
+// The steps of a path, and what allow and deny ask of several elements.
+func TestConditions(t *testing.T) {
+	for _, x := range []struct{ at, args, allow, deny string }{
+		{"$.a", `{"a":1}`, "yes", "yes"},
+		{"$.a", `{"a":2}`, "no", "no"},
+		{"$.a", `{}`, "no", "no"},
+		{"$.a", `{"A":1}`, "no", "no"},
+		{"$.a.b", `{"a":{"b":1}}`, "yes", "yes"},
+		{"$.a.b", `{"a":null}`, "no", "no"},
+		{"$.a.b", `{"a":"{\"b\":1}"}`, "error", "error"},
+		{"$.a.b", `{"a":[{"b":1}]}`, "error", "error"},
+		{"$.a[0]", `{"a":[1,2]}`, "yes", "yes"},
+		{"$.a[2]", `{"a":[1,2]}`, "no", "no"},
+		{"$.a[0]", `{"a":{"0":1}}`, "error", "error"},
+		{"$.a[*]", `{"a":[1,1]}`, "yes", "yes"},
+		{"$.a[*]", `{"a":[1,2]}`, "no", "yes"},
+		{"$.a[*]", `{"a":[2,2]}`, "no", "no"},
+		{"$.a[*]", `{"a":[]}`, "no", "no"},
+		{"$.a[*]", `{"a":1}`, "error", "error"},
+		{"$.a[*].b", `{"a":[{"b":1},{}]}`, "no", "yes"},
+		{"$.a[*].b", `{"a":[{"b":1},[]]}`, "error", "error"},
+		{"$.a[*][*]", `{"a":[[1],[1,1]]}`, "yes", "yes"},
+		{"$.a[*][*]", `{"a":[[1],[]]}`, "no", "yes"},
+		{`$["a b"]["\u00e9"]`, `{"a b":{"é":1}}`, "yes", "yes"},
+		{"$", `{"a":1}`, "no", "no"},
+		{"$.a[*]", `{"a":[` + strings.Repeat("1,", maxElements) + `1]}`, "error", "error"},
+	} {
+		for verb, want := range map[string]string{"allow": x.allow, "deny": x.deny} {
+			p := rules(t, "default: "+map[string]string{"allow": "deny", "deny": "allow"}[verb]+
+				"\nrules: [{id: r, "+verb+": x, args: [{at: '"+x.at+"', in: [1]}]}]")
+			d := decide(t, p, "x", x.args, "/")
+			have := map[string]string{ReasonAllowRule: "yes", ReasonDenyRule: "yes", ReasonEvalError: "error",
+				ReasonAllowDefault: "no", ReasonDenyDefault: "no"}[d.Reason]
+			if have != want {
+				t.Errorf("%s %s of %.60s: %s (%s), want %s", verb, x.at, x.args, have, d.Say, want)
+			}
+		}
+	}
+}
+
+func TestIn(t *testing.T) {
+	for _, x := range []struct{ in, arg, want string }{
+		{"[1]", `1.0`, "yes"}, {"[1]", `1e0`, "yes"}, {"[100]", `1e2`, "yes"}, {"[0]", `-0.0e5`, "yes"}, {"[1]", `"1"`, "no"},
+		{"[0.1]", `0.10`, "yes"}, {"[0.1]", `0.1000000000000000055511151231257827`, "error"},
+		{"[9007199254740993]", `9007199254740993`, "yes"}, {"[9007199254740993]", `9007199254740992`, "error"},
+		{"[9007199254740992, 9007199254740993]", `9007199254740992`, "yes"},
+		{"[18446744073709551615]", `18446744073709551615`, "yes"}, {"[1]", `2`, "no"}, {"[-1]", `1`, "no"},
+		{"[1]", `1e99999999999999999999`, "error"}, {"[0]", `1e-999`, "error"}, {"[1e300]", `1e500`, "no"},
+		{"[true]", `true`, "yes"}, {"[true]", `"true"`, "no"}, {"[true]", `1`, "no"}, {"[false]", `null`, "no"}, {"[null]", `null`, "yes"},
+		{"[a]", `"a"`, "yes"}, {"[a]", `"A"`, "no"}, {"[a]", `["a"]`, "no"}, {"['é']", `"e\u0301"`, "no"},
+		{"[[1, {a: b}]]", `[1.0,{"a":"b"}]`, "yes"}, {"[[1, 2]]", `[2,1]`, "no"}, {"[[1]]", `[1,1]`, "no"}, {"[{a: 1}]", `{"a":1,"b":2}`, "no"},
+		{"[{a: 1}]", `{"b":1}`, "no"}, {"[[]]", `[]`, "yes"}, {"[{}]", `[]`, "no"}, {"[[]]", `{}`, "no"},
+		{"[[9007199254740993, 1]]", `[9007199254740992,2]`, "no"},
+	} {
+		p := rules(t, "rules: [{id: r, allow: x, args: [{at: $.a, in: "+x.in+"}]}]")
+		d := decide(t, p, "x", `{"a":`+x.arg+`}`, "/")
+		have := map[string]string{ReasonAllowRule: "yes", ReasonEvalError: "error", ReasonDenyDefault: "no"}[d.Reason]
+		if have != x.want {
+			t.Errorf("%s in %s: %s (%s)", x.arg, x.in, have, d.Say)
+		}
+	}
+	// Numbers that a caller made itself.
+	p := rules(t, "rules: [{id: r, allow: x, args: [{at: $.a, in: [7]}]}]")
+	for _, n := range []any{7, int64(7), uint64(7), 7.0, big.NewInt(7)} {
+		if d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: map[string]any{"a": n}}); !d.Allow {
+			t.Errorf("%T: %+v", n, d)
+		}
+	}
+	for _, n := range []any{struct{}{}, []string{"x"}, map[any]any{}} {
+		if d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: map[string]any{"a": n}}); d.Reason != ReasonEvalError {
+			t.Errorf("%T: %+v", n, d)
+		}
+	}
+}
+
+func TestWhen(t *testing.T) {
+	for _, x := range []struct{ when, args, reason string }{
+		{`.arguments.n < 100`, `{"n":99}`, ReasonAllowRule},
+		{`.arguments.n < 100`, `{"n":100}`, ReasonDenyDefault},
+		{`.arguments.n == 18446744073709551615`, `{"n":18446744073709551615}`, ReasonAllowRule},
+		{`.arguments.n`, `{"n":"true"}`, ReasonEvalError},
+		{`.arguments.n`, `{"n":1}`, ReasonEvalError},
+		{`.arguments.n`, `{}`, ReasonEvalError},
+		{`empty`, `{}`, ReasonEvalError},
+		{`true, true`, `{}`, ReasonEvalError},
+		{`true, error("x")`, `{}`, ReasonEvalError},
+		{`.arguments.a[] | startswith("x")`, `{"a":["x","y"]}`, ReasonEvalError},
+		{`all(.arguments.a[]; startswith("x"))`, `{"a":["x","y"]}`, ReasonDenyDefault},
+		{`.arguments.a | test("x")`, `{"a":7}`, ReasonEvalError},
+		{`error("no")`, `{}`, ReasonEvalError},
+		{`.tool == "x" and .meta.k == "v" and (.arguments | keys == ["a"])`, `{"a":1}`, ReasonAllowRule},
+		{`.arguments == {}`, `null`, ReasonAllowRule},
+		{`def f: f; f`, `{}`, ReasonEvalTimeout},
+		{`[range(1e9)] | length > 0`, `{}`, ReasonEvalTimeout},
+		{`"x" * 1e12 | length > 0`, `{}`, ReasonEvalError},
+	} {
+		p := rules(t, "rules:\n  - id: r\n    allow: x\n    when: '"+x.when+"'\n")
+		begin := time.Now()
+		d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: args(t, x.args), Meta: args(t, `{"k":"v"}`)})
+		checkDecision(t, p, d)
+		if d.Reason != x.reason {
+			t.Errorf("%s of %s: %s (%s), want %s", x.when, x.args, d.Reason, d.Say, x.reason)
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("%s: took %v", x.when, took)
+		}
+	}
+}
+
+// All programs of a decision share one time: many rules do not take longer than one.
+func TestWhenTimeIsShared(t *testing.T) {
+	p := rules(t, "rules:\n"+strings.Repeat("  - {id: rID, allow: x, when: '[limit(20000; repeat(1))] | length == 0'}\n", 1)+
+		"  - {id: slow, allow: x, when: 'def f: f; f'}\n  - {id: last, allow: x}\n")
+	d := decide(t, p, "x", `{}`, "/")
+	if d.Reason != ReasonEvalTimeout || d.RuleID != "slow" {
+		t.Error(d)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if d := p.Decide(ctx, &Call{Tool: "x"}); d.Reason != ReasonEvalTimeout {
+		t.Error(d)
+	}
+}
+
+// A program that collects is stopped before it has taken too much.
+func TestWhenMemory(t *testing.T) {
+	p := rules(t, `rules: [{id: r, allow: x, when: '[range(1e9) | "x" * 100000 | ltrimstr("x") + "y"] | length > 0'}]`)
+	d := decide(t, p, "x", `{}`, "/")
+	if d.Reason != ReasonEvalError && d.Reason != ReasonEvalTimeout {
+		t.Error(d)
+	}
+}
+
+// Deep arguments are denied, not walked.
+func TestDeep(t *testing.T) {
+	p := rules(t, "default: allow")
+	var deep any = "x"
+	for range 1_000_000 {
+		deep = []any{deep}
+	}
+	d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: map[string]any{"a": deep}})
+	if d.Reason != ReasonEvalError || !d.TargetsCut {
+		t.Error(d)
+	}
+	if _, bad := p.CaseSmuggled(map[string]any{"a": deep}); !bad {
+		t.Error("deep arguments were taken as looked through")
+	}
+}
+
+func TestSmuggled(t *testing.T) {
+	p := rules(t, `
+rules:
+  - {id: a, allow: x, args: [{at: $.path, under: /}, {at: '$.opts["kind"]', in: [1]}]}
+  - {id: b, allow: x, when: '.arguments.limit == 1 and (.arguments | has("size")) and .tool == "GET" and .tool != "get"'}
+`)
+	for _, x := range []struct{ args, key string }{
+		{`{"path":1,"kind":1,"limit":1,"size":1}`, ""},
+		{`{"Path":1}`, "Path"},
+		{`{"a":[{"b":{"PATH":1}}]}`, "PATH"},
+		{`{"KIND":1}`, "KIND"},
+		{`{"\u212aind":1}`, "\u212aind"},
+		{`{"\u017fize":1}`, "\u017fize"},
+		{`{"Limit":1}`, "Limit"},
+		{`{"GET":1}`, ""},
+		{`{"Get":1}`, "Get"},
+		{`{"q":1,"Q":1}`, "q"},
+		{`{"a":{"\u03c3":1,"\u03c2":1}}`, "σ"},
+		{`{"a":[{"b":1},{"B":1}]}`, ""},
+		{`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"A":1}`, "a"},
+		{`null`, ""}, {`7`, ""}, {`{}`, ""},
+	} {
+		key, bad := p.CaseSmuggled(args(t, x.args))
+		if bad != (x.key != "") || key != x.key {
+			t.Errorf("%s: %q %v, want %q", x.args, key, bad, x.key)
+		}
+	}
+}
+
+// Many calls at once, some of them slow: each gets its own answer.
+func TestConcurrent(t *testing.T) {
+	dir := t.TempDir()
+	p := rules(t, "rules:\n  - {id: a, allow: x, args: [{at: $.path, under: "+dir+"}], when: '.arguments.n < 5'}\n")
+	done := make(chan string, 40)
+	for i := range 40 {
+		go func() {
+			d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: map[string]any{"path": "f", "n": i % 10}, Dir: dir})
+			if d.Allow != (i%10 < 5) && d.Reason != ReasonEvalTimeout {
+				done <- d.Say + d.Reason
+			} else {
+				done <- ""
+			}
+		}()
+	}
+	for range 40 {
+		if s := <-done; s != "" {
+			t.Error(s)
+		}
+	}
+	if n := stuck.Load(); n != 0 {
+		t.Errorf("%d evaluations are stuck", n)
+	}
+	_ = os.Remove(filepath.Join(dir, "none"))
+}
