@@ -15,8 +15,11 @@ var effectVerbs = map[uint32]string{
 	EventPivotRootNew: "pivot_root", EventPivotRootOld: "pivot_root",
 }
 
-// EffectFailed stands in front of the verb of an operation that failed.
+// EffectFailed stands in front of the verb of an operation that failed. What was
+// refused by a rule has a verb that says so.
 const EffectFailed = "failed-"
+
+func refused(event uint32) bool { return event == EventFileBlocked || event == EventConnectBlocked }
 
 // AppendEffect appends the effect of a kernel line. A line without a value has
 // none, and dst comes back as it was.
@@ -24,7 +27,7 @@ func AppendEffect(dst []byte, e *KernelEvent) []byte {
 	if len(e.Value) == 0 {
 		return dst
 	}
-	if e.Status == StatusError {
+	if e.Status == StatusError && !refused(e.EventType) {
 		dst = append(dst, EffectFailed...)
 	}
 	verb := effectVerbs[e.EventType]

@@ -16,6 +16,7 @@ func TestEffects(t *testing.T) {
 		{KernelEvent{EventType: EventSendmmsg, Value: []byte("unix:@a")}, "send unix:@a"},
 		{KernelEvent{EventType: EventRenameTo, Value: []byte("/b")}, "rename /b"},
 		{KernelEvent{EventType: 999, Value: []byte("x")}, "event_999 x"},
+		{KernelEvent{EventType: EventConnectBlocked, Status: StatusError, Value: []byte("127.0.0.1:80")}, "connect_blocked 127.0.0.1:80"},
 		{KernelEvent{EventType: EventUnlink}, ""},
 	} {
 		if got := string(AppendEffect([]byte("> "), &c.e)); got != "> "+c.want {

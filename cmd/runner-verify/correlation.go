@@ -7,47 +7,42 @@ import (
 	"runner/schemas/bundle"
 )
 
-// The correlation report is derived again from the layers. This file holds the
-// rules of the v0 contract and nothing else, so that later ones find their place.
+// The correlation report is derived again from the layers. This file holds what
+// is asked of every report, and the rules of the v0 contract, which hold for the
+// archives of other implementations. Those of this runner are in windows.go and
+// codes.go.
 
-// Ambiguity codes.
-const (
-	ambiguityNoKernelEvents = "policy_events_without_kernel_events"
-	ambiguityManyDecisions  = "session_cgroup_ambiguous_for_multiple_policy_events"
-	ambiguitySDKUnbound     = "sdk_tool_call_without_policy_binding:"
-)
-
-// The only window that v0 can tell: the whole run.
-var wholeRun = schemas.Window{Start: "run_started", End: "run_finished"}
-
-// checkBinding compares the binding in the place of a policy event. The kernel
-// layer stands before the policy layer, so its count is known.
-func (v *verifier) checkBinding(e *schemas.PolicyEvent) {
+// checkBinding compares the binding in the place of a decision. The kernel layer
+// stands before the policy layer, so its count is known.
+func (v *verifier) checkBinding(i int) {
 	const member = bundle.ReportName
-	if v.report == nil {
-		return
-	}
-	i := v.policy.lines - 1
-	if i >= uint64(len(v.report.Bindings)) {
+	if v.report == nil || i >= len(v.report.Bindings) {
 		return // checkReport counts them
 	}
-	b := &v.report.Bindings[i]
+	b, d := &v.report.Bindings[i], &v.policy.list[i]
 	fault := func(format string, a ...any) {
 		v.add(ruleReportBindings, member, 0, "binding %d: "+format, append([]any{i}, a...)...)
 	}
 	switch {
-	case b.ToolCallID != e.ToolCallID:
-		fault("tool_call_id is %q, the policy layer says %q", b.ToolCallID, e.ToolCallID)
+	case b.ToolCallID != d.id:
+		fault("tool_call_id is %q, the policy layer says %q", b.ToolCallID, d.id)
 	case b.PolicyDecision == nil:
-		fault("policy_decision is null, the policy layer says %q", e.Decision)
-	case *b.PolicyDecision != e.Decision:
-		fault("policy_decision is %q, the policy layer says %q", *b.PolicyDecision, e.Decision)
+		fault("policy_decision is null, the policy layer says %q", d.verdict)
+	case *b.PolicyDecision != d.verdict:
+		fault("policy_decision is %q, the policy layer says %q", *b.PolicyDecision, d.verdict)
+	}
+	if v.events.own() {
+		v.ownBinding(b, d, fault)
+		return
 	}
 	if b.KernelEventCount != v.kernel.lines && v.sound(bundle.KernelName) {
 		fault("kernel_event_count is %d, the kernel layer has %d lines", b.KernelEventCount, v.kernel.lines)
 	}
-	if b.Window != wholeRun {
-		fault("window is %q to %q, expected %q to %q", b.Window.Start, b.Window.End, wholeRun.Start, wholeRun.End)
+	if b.Window != schemas.RunWindow {
+		fault("window is %q to %q, expected %q to %q", b.Window.Start, b.Window.End, schemas.WindowRunStarted, schemas.WindowRunFinished)
+	}
+	if b.KernelScope != "" || b.KernelEffects != nil || b.EffectsCut {
+		fault("has keys that only reports of this runner have")
 	}
 }
 
@@ -59,6 +54,10 @@ func (v *verifier) checkReport() {
 		v.add(ruleReportBindings, member, 0, "%d bindings, the policy layer has %d decisions", len(r.Bindings), decisions)
 	}
 	captured := len(v.noteFields(noteKernel)) > 0
+	if v.events.own() {
+		v.ownReport(captured)
+		return
+	}
 	for i, b := range r.Bindings {
 		// One cgroup can be said to be a decision's own only if there is one decision.
 		if b.CgroupID != nil && (decisions != 1 || !captured) {
@@ -81,17 +80,19 @@ func (v *verifier) checkAmbiguities(captured bool) {
 	const member = bundle.ReportName
 	var want []string
 	if v.policy.lines > 0 && v.kernel.lines == 0 {
-		want = append(want, ambiguityNoKernelEvents)
+		want = append(want, schemas.AmbiguityNoKernelEvents)
 	}
 	has := v.report.Ambiguities
 	// Whether the other implementation knew a cgroup for its run is not in its
 	// archives: it leaves this code out when it did not.
-	if v.policy.lines > 1 && captured && (v.events.own() || slices.Contains(has, ambiguityManyDecisions)) {
-		want = append(want, ambiguityManyDecisions)
+	if v.policy.lines > 1 && captured && slices.Contains(has, schemas.AmbiguityManyDecisions) {
+		want = append(want, schemas.AmbiguityManyDecisions)
 	}
 	if v.policy.lines > 0 {
-		for _, id := range sortedKeys(v.sdk.unbound) {
-			want = append(want, ambiguitySDKUnbound+id)
+		for _, id := range sortedKeys(v.sdk.calls) {
+			if v.policy.byID[id] == nil {
+				want = append(want, schemas.AmbiguitySDKUnbound+":"+id)
+			}
 		}
 	}
 	if slices.Equal(has, want) {

@@ -17,6 +17,7 @@ const (
 	noteBlind        = "s2_blind_spots"
 	notePolicy       = "s4_policy_capture"
 	noteSDK          = "s5_sdk_capture"
+	noteWindows      = "s6_windows"
 )
 
 // noteTexts are the texts of the notes with a code, without the code.
@@ -70,8 +71,12 @@ func (v *verifier) checkHealth() {
 	v.checkLayers()
 	v.checkKernelNote()
 	v.checkLoss()
-	v.checkCount(notePolicy, v.policy.lines, map[string]uint64{"decision_events": v.policy.lines, "policy_events": v.policy.lines}, 1)
-	v.checkCount(noteSDK, v.sdk.lines, map[string]uint64{"sdk_events": v.sdk.lines, "sdk_tool_calls": uint64(len(v.sdk.ids))}, 2)
+	if v.events.own() {
+		v.checkOwnNotes()
+	} else {
+		v.checkCount(notePolicy, v.policy.lines, map[string]uint64{"decision_events": v.policy.lines, "policy_events": v.policy.lines}, 1)
+		v.checkCount(noteSDK, v.sdk.lines, map[string]uint64{"sdk_events": v.sdk.lines, "sdk_tool_calls": uint64(len(v.sdk.calls))}, 2)
+	}
 	if h.NetworkCoverage != "" || h.EndpointScope != "" {
 		v.checkNetwork()
 	}
@@ -80,7 +85,11 @@ func (v *verifier) checkHealth() {
 func (v *verifier) checkLayers() {
 	h := v.health
 	want := "absent"
-	if v.policy.lines > 0 {
+	sessions := uint64(0)
+	if v.events.own() {
+		sessions, _ = v.noteCount(notePolicy, "sessions")
+	}
+	if v.policy.lines > 0 || sessions > 0 {
 		want = "present"
 	}
 	if h.PolicyLayer != want {

@@ -34,11 +34,25 @@ func openLine(seq int, path string) string {
 	return kernelLine(seq, `"event_type":1,"kind":"openat","value":"`+path+`","flags":577,"mode":420,"return_value":3,"access_mode":"write","operation_flags":["create","truncate"],"status":"success"`)
 }
 
+// sdkLines writes the SDK layer: each is an event type, then an id and a tool.
+func sdkLines(events ...string) string {
+	var b strings.Builder
+	for i, e := range events {
+		f := append(strings.Fields(e), "", "")
+		id, tool := "null", "null"
+		if f[1] != "" {
+			id, tool = fmt.Sprintf("%q", f[1]), fmt.Sprintf("%q", f[2])
+		}
+		fmt.Fprintf(&b, `{"schema":"assay.runner.sdk_event.v0","run_id":%q,"seq":%d,"event_type":%q,"source":"x","sdk_name":null,"sdk_version":null,"tool_call_id":%s,"tool":%s}`+"\n", runID, i, f[0], id, tool)
+	}
+	return b.String()
+}
+
 // sample is a valid archive with all three layers: four kernel lines, one
 // decision, one SDK call that the policy knows and one that it does not.
 func sample() archive {
 	a := archive{}
-	a[bundle.EventsName] = `{"schema":"assay.runner.event.v0","run_id":"run_test","seq":0,"type":"run_started","agent_shim":"openai-agents","command":["./agent.sh","a b"],"env_keys":["ASSAY_RUNNER_RUN_ID"]}
+	a[bundle.EventsName] = `{"schema":"assay.runner.event.v0","run_id":"run_test","seq":0,"type":"run_started","agent_shim":"openai-agents","command":["./agent.sh","a b"],"env_keys":["ASSAY_RUNNER_RUN_ID","ASSAY_RUNNER_SDK_EVENT_LOG","ASSAY_RUNNER_SDK_EVENT_SCHEMA"]}
 {"schema":"assay.runner.event.v0","run_id":"run_test","seq":1,"type":"run_finished","exit_code":0,"signal":null,"success":true}
 `
 	a[bundle.KernelName] = openLine(0, "/tmp/out") +
@@ -47,13 +61,11 @@ func sample() archive {
 		kernelLine(3, `"event_type":211,"kind":"event_211","value":"/tmp/old","return_value":-2,"status":"error"`)
 	a[bundle.PolicyName] = `{"schema":"assay.runner.policy_event.v0","run_id":"run_test","seq":0,"source_event_type":"assay.tool.decision","source":"proxy","tool_call_id":"tc_1","tool":"read_file","decision":"allow"}
 `
-	a[bundle.SDKName] = `{"schema":"assay.runner.sdk_event.v0","run_id":"run_test","seq":0,"event_type":"tool_call_started","source":"x","sdk_name":null,"sdk_version":null,"tool_call_id":"tc_1","tool":"read_file"}
-{"schema":"assay.runner.sdk_event.v0","run_id":"run_test","seq":1,"event_type":"tool_call_started","source":"x","sdk_name":null,"sdk_version":null,"tool_call_id":"tc_2","tool":"read_file"}
-{"schema":"assay.runner.sdk_event.v0","run_id":"run_test","seq":2,"event_type":"run_finished","source":"x","sdk_name":null,"sdk_version":null,"tool_call_id":null,"tool":null}
-`
+	a[bundle.SDKName] = sdkLines("tool_call_started tc_1 read_file", "tool_call_completed tc_1 read_file",
+		"tool_call_started tc_2 read_file", "tool_call_completed tc_2 read_file", "run_finished")
 	a[bundle.SurfaceName] = `{"schema":"assay.runner.capability_surface.v0","run_id":"run_test","filesystem_paths":["/tmp/old","/tmp/out"],"network_endpoints":["127.0.0.1:80"],"process_execs":["/usr/bin/env"],"mcp_tools":["read_file"],"policy_decisions":["allow:read_file"]}`
-	a[bundle.ReportName] = `{"schema":"assay.runner.correlation_report.v0","run_id":"run_test","status":"partial","bindings":[{"tool_call_id":"tc_1","policy_decision":"allow","cgroup_id":7,"kernel_event_count":4,"window":{"start":"run_started","end":"run_finished"}}],"ambiguities":["sdk_tool_call_without_policy_binding:tc_2"]}`
-	a[bundle.HealthName] = `{"schema":"assay.runner.observation_health.v0","run_id":"run_test","platform":"linux","kernel_layer":"complete","ringbuf_drops":0,"policy_layer":"present","sdk_layer":"self_reported","cgroup_correlation":"clean","network_protocol_coverage":"connect_only","network_endpoint_claim_scope":"diagnostic_only","notes":["s2_kernel_capture: monitor_events=4 ringbuf_drops=0 network_protocol_coverage=connect_only network_endpoint_claim_scope=diagnostic_only","s2_blind_spots: shared memory","s4_policy_capture: decision_events=1","s5_sdk_capture: sdk_events=3 sdk_tool_calls=2"]}`
+	a[bundle.ReportName] = `{"schema":"assay.runner.correlation_report.v0","run_id":"run_test","status":"partial","bindings":[{"tool_call_id":"tc_1","policy_decision":"allow","kernel_event_count":4,"window":{"start":"run_started","end":"run_finished"}}],"ambiguities":["sdk_tool_call_without_policy_binding:tc_2"]}`
+	a[bundle.HealthName] = `{"schema":"assay.runner.observation_health.v0","run_id":"run_test","platform":"linux","kernel_layer":"complete","ringbuf_drops":0,"policy_layer":"present","sdk_layer":"self_reported","cgroup_correlation":"clean","network_protocol_coverage":"connect_only","network_endpoint_claim_scope":"diagnostic_only","notes":["s2_kernel_capture: monitor_events=4 ringbuf_drops=0 network_protocol_coverage=connect_only network_endpoint_claim_scope=diagnostic_only","s2_blind_spots: shared memory","s4_policy_capture: decision_events=1","s5_sdk_capture: sdk_events=5 sdk_tool_calls=2"]}`
 	return a
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"runner/schemas"
 	"runner/schemas/bundle"
@@ -62,6 +63,32 @@ func (v *verifier) canonicalEvents() {
 	}
 	v.canonicalLine(bundle.EventsName, 1, v.events.raw[0], v.events.started)
 	v.canonicalLine(bundle.EventsName, 2, v.events.raw[1], v.events.finished)
+	v.environment(v.events.started)
+}
+
+// environment checks the names of the variables that the runner set: those of a
+// log are there when it was collected.
+func (v *verifier) environment(e *schemas.RunStarted) {
+	fault := func(format string, a ...any) { v.add(ruleEventsEnv, bundle.EventsName, 1, format, a...) }
+	has := map[string]bool{}
+	for i, key := range e.EnvKeys {
+		if !slices.Contains(schemas.EnvKeys[:], key) {
+			fault("env_keys has %.100q, which no runner sets", key)
+		}
+		if i > 0 && e.EnvKeys[i-1] >= key {
+			fault("env_keys has %.100q twice or not in order", key)
+		}
+		has[key] = true
+	}
+	shim := e.AgentShim != "none"
+	switch {
+	case has[schemas.EnvSDKLog] != has[schemas.EnvSDKSchema]:
+		fault("env_keys has one of %s and %s without the other", schemas.EnvSDKLog, schemas.EnvSDKSchema)
+	case has[schemas.EnvSDKLog] != shim:
+		fault("agent_shim is %s, which does not go with env_keys", e.AgentShim)
+	case has[schemas.EnvRunID] != (has[schemas.EnvSDKLog] || has[schemas.EnvPolicyLog]):
+		fault("env_keys has %s exactly when it has a log", schemas.EnvRunID)
+	}
 }
 
 // canonicalLine checks that a line of this runner is the one way to write e.
@@ -93,12 +120,26 @@ type kernelLayer struct {
 	lines uint64
 	next  uint64 // the seq expected next
 	net   schemas.Coverage
+
+	blocked uint64 // lines about refused network operations
+	rule    uint32 // the highest number of a rule that refused one
+}
+
+// enforced takes lines about enforcement into account.
+func (k *kernelLayer) enforced(e *schemas.KernelEvent) {
+	if e.EventType == schemas.EventConnectBlocked {
+		k.blocked++
+		k.rule = max(k.rule, e.RuleID)
+	}
 }
 
 func (v *verifier) kernelLines(r io.Reader) error {
 	const member = bundle.KernelName
 	parser := schemas.NewKernelParser(v.res.RunID)
 	own := v.events.own()
+	if own {
+		v.effects.expect(v.report)
+	}
 	var e schemas.KernelEvent
 	var again []byte
 	return v.lines(member, r, func(line []byte, n int) error {
@@ -128,82 +169,11 @@ func (v *verifier) kernelLines(r io.Reader) error {
 		if own && !isText(e.Value) {
 			v.add(ruleKernelText, member, n, "value %.100q is not the escape of any byte string", e.Value)
 		}
+		if own {
+			v.effects.see(&e)
+			k.enforced(&e)
+		}
 		k.net.Add(e.EventType, e.Value)
 		return v.values.Add(schemas.SetOf(e.EventType), e.Value)
 	})
-}
-
-// policyLayer is what the policy lines add up to.
-type policyLayer struct {
-	lines uint64
-	ids   map[string]bool
-}
-
-func (v *verifier) policyLine(line []byte, n int) error {
-	const member = bundle.PolicyName
-	p := &v.policy
-	p.lines++
-	if !v.shallow(member, n, line) {
-		return nil
-	}
-	e, err := schemas.ParsePolicyEvent(line)
-	if err != nil {
-		v.add(ruleLineSchema, member, n, "%v", err)
-		return nil
-	}
-	v.sameRun(member, n, e.RunID)
-	v.canonicalLine(member, n, line, e)
-	if e.Seq != p.lines-1 {
-		v.add(ruleSeq, member, n, "seq is %d, expected %d", e.Seq, p.lines-1)
-	}
-	if len(p.ids) < maxToolCalls {
-		p.ids[e.ToolCallID] = true
-	} else if !p.ids[e.ToolCallID] {
-		v.add(ruleLimit, member, n, "more than %d distinct tool calls", maxToolCalls)
-		return nil
-	}
-	v.checkBinding(e)
-	if err := v.values.Add(schemas.SetMCPTools, []byte(e.Tool)); err != nil {
-		return err
-	}
-	return v.values.Add(schemas.SetPolicyDecisions, []byte(e.Decision+":"+e.Tool))
-}
-
-// sdkLayer is what the SDK lines add up to.
-type sdkLayer struct {
-	lines   uint64
-	ids     map[string]bool
-	unbound map[string]bool // ids without a policy decision
-}
-
-func (v *verifier) sdkLine(line []byte, n int) error {
-	const member = bundle.SDKName
-	s := &v.sdk
-	s.lines++
-	if !v.shallow(member, n, line) {
-		return nil
-	}
-	e, err := schemas.ParseSDKEvent(line)
-	if err != nil {
-		v.add(ruleLineSchema, member, n, "%v", err)
-		return nil
-	}
-	v.sameRun(member, n, e.RunID)
-	v.canonicalLine(member, n, line, e)
-	if e.Seq != s.lines-1 {
-		v.add(ruleSeq, member, n, "seq is %d, expected %d", e.Seq, s.lines-1)
-	}
-	if e.ToolCallID == nil || *e.ToolCallID == "" {
-		return nil
-	}
-	id := *e.ToolCallID
-	if len(s.ids) >= maxToolCalls && !s.ids[id] {
-		v.add(ruleLimit, member, n, "more than %d distinct tool calls", maxToolCalls)
-		return nil
-	}
-	s.ids[id] = true
-	if !v.policy.ids[id] {
-		s.unbound[id] = true
-	}
-	return nil
 }

@@ -29,6 +29,11 @@ const (
 	ruleEventsResult    = "events.result"
 	ruleKernelDerived   = "kernel.derived"
 	ruleKernelText      = "kernel.text"
+	ruleEventsEnv       = "events.environment"
+	rulePolicyDecision  = "policy.decision"
+	rulePolicyText      = "policy.text"
+	rulePolicyOrder     = "policy.order"
+	ruleSDKText         = "sdk.text"
 	ruleHealthDrops     = "health.drops"
 	ruleHealthPlatform  = "health.platform"
 	ruleHealthCgroup    = "health.cgroup"
@@ -66,8 +71,13 @@ var ruleTable = []struct{ id, checks string }{
 	{ruleSeq, "lines are numbered 0, 1, 2 and so on"},
 	{ruleEventsPair, "events.ndjson is run_started, then run_finished, and no more"},
 	{ruleEventsResult, "success is true exactly when exit_code is 0, and exit_code and signal exclude each other"},
+	{ruleEventsEnv, "the names in env_keys are known, sorted and unique, and go together and with agent_shim"},
 	{ruleKernelDerived, "access mode, operation flags, status and endpoint of a kernel line follow from its numbers"},
 	{ruleKernelText, "a name written by this runner is the escape of some byte string"},
+	{rulePolicyDecision, "outcome, reason, rule and digest of a decision of this runner go together"},
+	{rulePolicyText, "names in the policy layer of this runner are escapes of byte strings"},
+	{rulePolicyOrder, "decisions with a session are in the order of their ids, in front of the others"},
+	{ruleSDKText, "names in the SDK layer of this runner are escapes of byte strings"},
 	{ruleHealthDrops, "ringbuf_drops above 0 come with kernel_layer=partial_ringbuf_drops alone"},
 	{ruleHealthPlatform, "platforms other than linux have kernel_layer=absent"},
 	{ruleHealthCgroup, "cgroup_correlation is not failed, and clean exactly when there is a kernel layer"},
@@ -77,9 +87,9 @@ var ruleTable = []struct{ id, checks string }{
 	{ruleHealthNetwork, "network coverage and claim scope agree with the kernel lines and with each other"},
 	{ruleSurfaceOrder, "the sets of the surface are sorted by bytes and without repetition"},
 	{ruleSurfaceDerived, "the surface is exactly the union of the values of the kernel and policy layers"},
-	{ruleReportBindings, "there is one binding a policy decision, in order, with the count and window of the layers"},
-	{ruleReportAmbiguity, "the ambiguities are those that follow from the layers"},
-	{ruleReportStatus, "the report is clean exactly when nothing in it is ambiguous"},
+	{ruleReportBindings, "there is one binding a policy decision, in order, and its count, window and effects are what the layers allow"},
+	{ruleReportAmbiguity, "the ambiguities are known, sorted, and those that follow from the layers"},
+	{ruleReportStatus, "the report is clean exactly when nothing in it is ambiguous, and failed exactly when a code says so"},
 	{ruleRequire, "the record has what --require demands"},
 	{ruleAssert, "the expression of --assert holds"},
 }

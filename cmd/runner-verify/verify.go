@@ -43,6 +43,7 @@ type verifier struct {
 	kernel   kernelLayer
 	policy   policyLayer
 	sdk      sdkLayer
+	effects  effectSet
 	values   *valueset.Set // what the layers say the surface is
 }
 
@@ -55,7 +56,7 @@ type digested struct {
 func newVerifier() *verifier {
 	v := &verifier{lim: bundle.DefaultLimits,
 		seen: map[string]digested{}, whole: map[string][]byte{}, values: valueset.New()}
-	v.policy.ids, v.sdk.ids, v.sdk.unbound = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	v.policy.byID, v.sdk.calls = map[string][]int{}, map[string]*sdkCall{}
 	return v
 }
 

@@ -90,7 +90,7 @@ func TestRequire(t *testing.T) {
 		{[]string{"--require", "kernel=complete,kernel=complete"}, 0},
 		{[]string{"--assert", ".health.kernel_layer == \"complete\""}, 0},
 		{[]string{"--assert", ".surface.network_endpoints | length == 1", "--assert", ".events[1].exit_code == 0"}, 0},
-		{[]string{"--assert", ".report.bindings[0].cgroup_id == 7 and (.manifest.files | length) == 7"}, 0},
+		{[]string{"--assert", ".report.bindings[0].kernel_event_count == 4 and (.manifest.files | length) == 7"}, 0},
 		{[]string{"--assert", ".health.ringbuf_drops > 0"}, 1},
 		{[]string{"--assert", ".nothing"}, 1},
 		{[]string{"--assert", "empty"}, 1},
