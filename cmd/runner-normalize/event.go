@@ -27,6 +27,7 @@ func (n *normalizer) event(e *schemas.RawEvent) error {
 	}
 	if op.class == classBlocked {
 		// Told from inside of the call: what the address hook saw still waits for it.
+		n.twins.refuse(task, e.Hook, e.Addr)
 		return n.emit(task, op.first, e, e.Addr, false)
 	}
 	if op.class == classNetwork && e.Source == "io_uring" {
@@ -189,11 +190,7 @@ func (n *normalizer) settle(task uint32, op operation, e *schemas.RawEvent) erro
 					return err
 				}
 			}
-			twin := n.twins.take(task, 1)[0]
-			if twin.addr == nil {
-				n.nullValues--
-			}
-			n.filter(ruleTwin, twin.addr)
+			n.filterTwin(n.twins.take(task, 1)[0])
 			return nil
 		}
 		// One message of several may go without an address, and so without a twin.
@@ -213,14 +210,23 @@ func (n *normalizer) settle(task uint32, op operation, e *schemas.RawEvent) erro
 // of the process may have carried out.
 func (n *normalizer) settleRing(op operation, e *schemas.RawEvent) {
 	if twin, ok := n.twins.takeOf(e.PID, op.first, e.Addr); ok {
-		if twin.addr == nil {
-			n.nullValues--
-		}
-		n.filter(ruleTwin, twin.addr)
+		n.filterTwin(twin)
 	}
 }
 
+// filterTwin leaves out what another record tells of.
+func (n *normalizer) filterTwin(h heldHook) {
+	if h.addr == nil {
+		n.nullValues--
+	}
+	n.filter(ruleTwin, h.addr)
+}
+
 func (n *normalizer) addHeld(task uint32, h heldHook) error {
+	if h.refused {
+		n.filterTwin(h)
+		return nil
+	}
 	n.hookOnly++
 	return n.keep(task, h.packed)
 }

@@ -23,6 +23,8 @@ type heldHook struct {
 	op     uint32 // event id
 	addr   []byte
 	packed []byte // its line, should it turn out to have none
+	// refused: a rule stopped it, whose own line says all that this one would.
+	refused bool
 }
 
 // twins is what is held, by task.
@@ -37,9 +39,24 @@ func (t *twins) hold(task, pid, op uint32, addr, packed []byte) {
 	if t.held == nil {
 		t.held = make(map[uint32][]heldHook)
 	}
-	h := heldHook{pid, op, bytes.Clone(addr), bytes.Clone(packed)}
+	h := heldHook{pid: pid, op: op, addr: bytes.Clone(addr), packed: bytes.Clone(packed)}
 	t.held[task] = append(t.held[task], h)
 	t.bytes += len(h.addr) + len(h.packed)
+}
+
+// refuse notes that a rule stopped what a task's hook record tells of.
+func (t *twins) refuse(task uint32, hook string, addr []byte) {
+	op, ok := map[string]uint32{"connect": schemas.EventConnect, "send": schemas.EventSendmsg}[hook]
+	if !ok {
+		return
+	}
+	all := t.held[task]
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].op == op && bytes.Equal(all[i].addr, addr) {
+			all[i].refused = true
+			return
+		}
+	}
 }
 
 // take gives back the first n of a task's held records.

@@ -11,7 +11,12 @@ func TestTwins(t *testing.T) {
 	done := func(op, a string, v int64) func(*raw) {
 		return func(r *raw) { r.add(5, 5, op, addr("syscall", a), ret(v)) }
 	}
-	blocked := func(a string) func(*raw) { return func(r *raw) { r.add(5, 5, "connect_blocked", addr("cgroup", a)) } }
+	refused := func(hook, a string) func(*raw) {
+		return func(r *raw) {
+			r.add(5, 5, "connect_blocked", addr("cgroup", a), func(e *schemas.RawEvent) { e.Hook = hook })
+		}
+	}
+	blocked := func(a string) func(*raw) { return refused("connect", a) }
 	other := func(r *raw) { r.add(5, 5, "openat", opened("/w")) }
 	for _, c := range []struct {
 		name  string
@@ -65,11 +70,18 @@ func TestTwins(t *testing.T) {
 		{"refused, its hook lost", []func(*raw){blocked("1.1.1.1:1"), done("connect", "1.1.1.1:1", -1)},
 			[]string{"5 20 1.1.1.1:1", "5 2 1.1.1.1:1 -1 error"}, 0},
 		{"refused, its call lost", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"), other},
-			[]string{"5 20 1.1.1.1:1", "5 2 1.1.1.1:1", "5 1 /w 3 success"}, 0},
-		{"refused message of several", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "2.2.2.2:2"), blocked("2.2.2.2:2"),
+			[]string{"5 20 1.1.1.1:1", "5 1 /w 3 success"}, 1},
+		{"refused, of another address", []func(*raw){hook("connect", "2.2.2.2:2"), blocked("1.1.1.1:1"), other},
+			[]string{"5 20 1.1.1.1:1", "5 2 2.2.2.2:2", "5 1 /w 3 success"}, 0},
+		{"refused by fast open", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"), done("sendto", "1.1.1.1:1", -1)},
+			[]string{"5 20 1.1.1.1:1", "5 6 1.1.1.1:1 -1 error"}, 1},
+		{"refused message of several", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "2.2.2.2:2"), refused("send", "2.2.2.2:2"),
 			done("sendmmsg", "1.1.1.1:1", 1), other},
-			[]string{"5 20 2.2.2.2:2", "5 202 1.1.1.1:1 1 success", "5 7 2.2.2.2:2", "5 1 /w 3 success"}, 1},
-		{"refused bind", []func(*raw){blocked("0.0.0.0:1"), done("bind", "0.0.0.0:1", -1)},
+			[]string{"5 20 2.2.2.2:2", "5 202 1.1.1.1:1 1 success", "5 1 /w 3 success"}, 2},
+		{"refused second time", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "1.1.1.1:1"), refused("send", "1.1.1.1:1"),
+			done("sendmmsg", "1.1.1.1:1", 1), other},
+			[]string{"5 20 1.1.1.1:1", "5 202 1.1.1.1:1 1 success", "5 1 /w 3 success"}, 2},
+		{"refused bind", []func(*raw){refused("bind", "0.0.0.0:1"), done("bind", "0.0.0.0:1", -1)},
 			[]string{"5 20 0.0.0.0:1", "5 203 0.0.0.0:1 -1 error"}, 0},
 		{"refused through io_uring", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"),
 			func(r *raw) { r.add(5, 5, "connect", addr("io_uring", "1.1.1.1:1"), ret(-1)) }},
