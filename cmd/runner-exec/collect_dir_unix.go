@@ -83,7 +83,8 @@ func makeLogDir(o Options, kinds []logKind) (_ *logDir, err error) {
 		return nil, err
 	}
 	if d.watch, err = newWatch(d.path); err != nil {
-		return nil, fmt.Errorf("watching %s: %w", d.path, err)
+		return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("watching %s: %w", d.path, err),
+			"the user may have no inotify instance left: sysctl fs.inotify.max_user_instances")
 	}
 	if shared() {
 		if err = os.Chmod(d.path, 0o711); err != nil {

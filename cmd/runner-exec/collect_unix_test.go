@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -206,6 +207,32 @@ func TestCollectGrace(t *testing.T) {
 	}
 }
 
+// TestCollectImpatience: the second TERM behind the command's end ends the waiting.
+func TestCollectImpatience(t *testing.T) {
+	c := command(t, "--no-kernel", "--archive", "a", "--policy-log", "p", "--grace", "1m", "-v", "--", "sh", "-c",
+		`exec 3>>"$`+envPolicyLog+`"; echo 1 >&3; sleep 5 >/dev/null 2>&1 </dev/null & exit 8`)
+	errs := filepath.Join(t.TempDir(), "stderr")
+	f, err := os.Create(errs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c.Stderr = f
+	begin := time.Now()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"command ended", "again to kill"} {
+		await(t, text, func() bool { b, _ := os.ReadFile(errs); return bytes.Contains(b, []byte(text)) })
+		c.Process.Signal(syscall.SIGTERM)
+	}
+	r := outcome(t, c, c.Wait())
+	log := readLog(t, filepath.Join(r.dir, "p"), schemas.StreamPolicyLog)
+	if r.code != 8 || time.Since(begin) > 4*time.Second || len(log.lines) != 1 || log.health.Facts["writers_at_end"] != "open" {
+		t.Errorf("%v after %v, %v", r, time.Since(begin), log)
+	}
+}
+
 // TestCollectEnvironment: the command sees what is in use and nothing else, and the
 // record says which names were set.
 func TestCollectEnvironment(t *testing.T) {
@@ -266,6 +293,31 @@ func TestCollectPermissions(t *testing.T) {
 	}
 	if name := filepath.Base(log.lines[4]); len(name) < len("sdk-.ndjson")+20 {
 		t.Errorf("the name %s is easily guessed", name)
+	}
+}
+
+// TestCollectUnprivileged: the own user alone reaches the logs, for writing.
+func TestCollectUnprivileged(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED, NOT TESTED: becoming another user needs root")
+	}
+	c := command(t, "--no-kernel", "--archive", "a", "--policy-log", "p", "--", "sh", "-c",
+		`L=$ASSAY_RUNNER_POLICY_DECISION_LOG; stat -c %a "$L" "$(dirname "$L")" >>"$L"; cat "$L" 2>/dev/null || echo refused >>"$L"`)
+	temp := t.TempDir()
+	for _, top := range []string{temp, c.Dir} {
+		for d := top; d != os.TempDir(); d = filepath.Dir(d) {
+			os.Chmod(d, 0o777)
+		}
+	}
+	c.Env = append(os.Environ(), "TMPDIR="+temp)
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	r := outcome(t, c, c.Run())
+	if r.code != 0 {
+		t.Fatal(r)
+	}
+	log := readLog(t, filepath.Join(r.dir, "p"), schemas.StreamPolicyLog)
+	if got := strings.Join(log.lines, " "); got != "200 700 refused" || len(leftovers(t, temp)) > 0 {
+		t.Errorf("%q, left %q", got, leftovers(t, temp))
 	}
 }
 

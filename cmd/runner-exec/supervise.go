@@ -215,7 +215,9 @@ func (s *supervisor) drain() error {
 				s.env.Sayf("%v: the command has ended, the record is being finished; again to kill what it left running", sig)
 			case 2:
 				s.killAll()
-				s.logs.hurry()
+				if s.scope == nil {
+					s.logs.hurry() // what is left cannot be killed, but need not be waited for
+				}
 			default:
 				return tool.Failf(tool.ExitOwn, "%v: gave up the record, nothing was written", sig)
 			}
