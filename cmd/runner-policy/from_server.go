@@ -44,7 +44,9 @@ func (s *session) readServer(r io.Reader) error {
 			v.line(v.buf[from : i+1])
 			from, looked = i+1, i+1
 		}
-		v.n = copy(v.buf, v.buf[from:v.n])
+		if from > 0 {
+			v.keep(from)
+		}
 		looked = v.n
 		if v.n == 0 && len(v.buf) > serverBuffer {
 			v.buf = make([]byte, serverBuffer)

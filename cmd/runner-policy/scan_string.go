@@ -94,9 +94,9 @@ func (s *scanner) str(b []byte, i int) int {
 			if i+1 < len(b) && escapes[b[i+1]] != 0 {
 				s.take1(escapes[b[i+1]])
 				i += 2
-			} else if r := unicodeEscape(b[i:]); r >= 0 {
+			} else if r, n := unicodeEscape(b[i:]); n > 0 {
 				s.takeRune(r)
-				i += 6
+				i += n
 			} else {
 				s.state = stEscape
 				return i + 1
@@ -123,36 +123,49 @@ func (s *scanner) str(b []byte, i int) int {
 	return i
 }
 
-// unicodeEscape is the character of a whole \uXXXX that is no surrogate, else -1.
-func unicodeEscape(b []byte) rune {
-	if len(b) < 6 || b[1] != 'u' {
-		return -1
+// unicodeEscape is the character of a whole \uXXXX, or of two that are a surrogate
+// pair, and its length; 0 for what must be looked at byte by byte.
+func unicodeEscape(b []byte) (rune, int) {
+	r := codeUnit(b)
+	switch {
+	case r < 0:
+		return 0, 0
+	case r < 0xD800 || r > 0xDFFF:
+		return r, 6
+	case r > 0xDBFF:
+		return 0, 0
 	}
-	var r rune
-	for _, c := range b[2:6] {
-		d := hexDigit(c)
-		if d < 0 {
-			return -1
-		}
-		r = r<<4 | d
+	low := codeUnit(b[6:])
+	if low < 0xDC00 || low > 0xDFFF {
+		return 0, 0
 	}
-	if r >= 0xD800 && r <= 0xDFFF {
-		return -1
-	}
-	return r
+	return (r-0xD800)<<10 | (low - 0xDC00) + 0x10000, 12
 }
 
-func hexDigit(c byte) rune {
-	switch {
-	case c >= '0' && c <= '9':
-		return rune(c - '0')
-	case c >= 'a' && c <= 'f':
-		return rune(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return rune(c-'A') + 10
+// codeUnit is the number of a whole \uXXXX, else -1.
+func codeUnit(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
 	}
-	return -1
+	a, c, d, e := hexDigit(b[2]), hexDigit(b[3]), hexDigit(b[4]), hexDigit(b[5])
+	if a|c|d|e < 0 {
+		return -1
+	}
+	return a<<12 | c<<8 | d<<4 | e
 }
+
+// hexDigits has one more than the value of each digit.
+var hexDigits = func() (t [256]int8) {
+	for i, c := range "0123456789abcdef" {
+		t[c] = int8(i + 1)
+	}
+	for i, c := range "ABCDEF" {
+		t[c] = int8(i + 11)
+	}
+	return t
+}()
+
+func hexDigit(c byte) rune { return rune(hexDigits[c]) - 1 }
 
 // inString takes one byte of an escape, or of a character that chunks have cut;
 // false leaves the byte for the state that is now set.
@@ -176,7 +189,7 @@ func (s *scanner) inString(c byte) bool {
 		}
 		s.hex = s.hex<<4 | d
 		if s.hexLeft--; s.hexLeft == 0 {
-			s.codeUnit(s.hex)
+			s.unit(s.hex)
 		}
 	case stLow:
 		if c != '\\' {
@@ -205,8 +218,8 @@ func (s *scanner) inString(c byte) bool {
 	return true
 }
 
-// codeUnit takes the value of a \u escape.
-func (s *scanner) codeUnit(u rune) {
+// unit takes the value of a \u escape.
+func (s *scanner) unit(u rune) {
 	low := u >= 0xDC00 && u <= 0xDFFF
 	high := u >= 0xD800 && u < 0xDC00
 	switch {

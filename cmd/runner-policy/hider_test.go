@@ -1,0 +1,17 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"runner/cmd/internal/policy"
+)
+
+// hider is a policy that hides tools by a prefix.
+type hider bool
+
+func (h hider) Decide(context.Context, *policy.Call) policy.Decision {
+	return policy.Decision{Allow: true, Reason: policy.ReasonAllowDefault}
+}
+func (h hider) Hides(tool string) bool          { return bool(h) && strings.HasPrefix(tool, "hidden") }
+func (h hider) CaseSmuggled(any) (string, bool) { return "", false }

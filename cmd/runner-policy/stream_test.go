@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// status is one value of /proc/PID/status, in KiB.
+func status(t *testing.T, pid int, key string) int {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(b), "\n"+key+":")
+	var n int
+	fmt.Sscan(rest, &n)
+	return n
+}
+
+// TestLargeResult: 50 MB pass through in little memory, and what is not a message in
+// the end was none.
+func TestLargeResult(t *testing.T) {
+	const size = 50 << 20
+	for _, c := range []struct{ name, unit string }{
+		{"plain", ""},
+		{"chinese", "敏捷的棕色狐狸跳过了懒狗。"},
+		{"surrogates", `\ud83d\ude00`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := startProxy(t, allowAll)
+			pid := p.cmd.Process.Pid
+			p.send(callLine("1", "read_big", fmt.Sprintf(`{"size":%d,"unit":%q}`, size, c.unit)))
+			start := time.Now()
+			n, tail := drainLine(t, p)
+			took := time.Since(start)
+			if runtime.GOOS == "linux" {
+				if rss := status(t, pid, "VmHWM"); rss == 0 || rss > 64<<10 {
+					t.Errorf("the proxy took %d KiB", rss)
+				} else {
+					t.Logf("%d MB in %v, %.0f MB/s, at most %d KiB", n/1e6, took, float64(n)/1e6/took.Seconds(), rss)
+				}
+			}
+			if n < size || !strings.HasSuffix(tail, `"}]},"jsonrpc":"2.0","id":1}`+"\n") {
+				t.Errorf("%d bytes, %q", n, tail)
+			}
+			if code, rest := p.end(); code != 0 || rest != "" || p.outcomes() != "completed" {
+				t.Errorf("exit %d, %q, %s", code, clip(rest), p.outcomes())
+			}
+		})
+	}
+}
+
+// drainLine reads one line and keeps its end.
+func drainLine(t *testing.T, p *proxy) (n int, tail string) {
+	t.Helper()
+	for {
+		b, err := p.out.ReadSlice('\n')
+		n += len(b)
+		tail = string(b[max(0, len(b)-200):])
+		if err == nil {
+			return n, tail
+		}
+		if len(b) == 0 {
+			t.Fatal(n, err)
+		}
+	}
+}
+
+// TestLargeBad: the end of a long line shows that it is none. The client has read a part
+// of it, which is no message, and then the session is over.
+func TestLargeBad(t *testing.T) {
+	for _, c := range []struct{ end, code string }{
+		{"x", badJSON},
+		{`{"jsonrpc":"2.0","method":"x"}`, badJSON},
+		{strings.Repeat(" ", 100000), tooLong},
+	} {
+		t.Run(c.code, func(t *testing.T) {
+			t.Parallel()
+			p := startProxy(t, allowAll)
+			p.send(callLine("1", "read_hang", `{}`), callLine("2", "read_big", fmt.Sprintf(`{"size":5000000,"end":%q}`, c.end)))
+			code, rest := p.wait()
+			if code != 125 || strings.Contains(rest, "\n") || strings.HasSuffix(rest, "}") || len(rest) < 5000000 {
+				t.Errorf("exit %d, %d bytes, %q", code, len(rest), rest[max(0, len(rest)-100):])
+			}
+			r := p.entries("runner.policy.message_refused")
+			if len(r) != 1 || r[0]["reason_code"] != c.code || p.outcomes() != "server_gone server_gone" {
+				t.Errorf("%v, %s", r, p.outcomes())
+			}
+			if !strings.Contains(p.stderr.String(), "was refused when part of it had been passed on") {
+				t.Error(p.stderr.String())
+			}
+		})
+	}
+}
+
+// said is a server's output in pieces of odd sizes.
+type pieces struct {
+	b []byte
+	n int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.b) == 0 {
+		return 0, io.EOF
+	}
+	p.n = p.n*31%65521 + 1
+	n := copy(b, p.b[:min(p.n, len(p.b))])
+	p.b = p.b[n:]
+	return n, nil
+}
+
+type discardLog struct{ lines [][]byte }
+
+func (l *discardLog) writeLine(b []byte) (int, error) {
+	l.lines = append(l.lines, append([]byte(nil), b...))
+	return len(b), nil
+}
+func (l *discardLog) Close() error { return nil }
+
+// serverSays runs the server's half of a session over text.
+func serverSays(hide bool, pending []*entry, text []byte) (client []byte, log string, err error) {
+	l := &discardLog{}
+	s := newSession(Options{}, hider(hide), "sha256:0", "/", l)
+	var out bytes.Buffer
+	s.client = &out
+	for _, e := range pending {
+		s.table.add(e)
+	}
+	err = s.readServer(&pieces{text, 1})
+	return out.Bytes(), string(bytes.Join(l.lines, nil)), err
+}
+
+func listRequest(key string) *entry { return &entry{id: id{"n" + key, key}, method: methodList} }
+func otherRequest(key string) *entry {
+	return &entry{id: id{"n" + key, key}, method: methodCall, call: &call{}}
+}
+
+// TestLargeListing: a list of tools is read whole up to its limit; one beyond it is
+// refused and the client is told, whatever the order of its keys.
+func TestLargeListing(t *testing.T) {
+	list := func(n int, form string) []byte {
+		tools := strings.Repeat(`{"name":"hidden_x","description":"`+strings.Repeat("d", 1000)+`"},`, n) + `{"name":"shown"}`
+		return []byte(strings.Replace(form, "TOOLS", tools, 1) + "\n" + `{"jsonrpc":"2.0","method":"notifications/end"}` + "\n")
+	}
+	const end = `{"jsonrpc":"2.0","method":"notifications/end"}` + "\n"
+	forms := []string{
+		`{"jsonrpc":"2.0","id":1,"result":{"nextCursor":"c","tools":[TOOLS]}}`,
+		`{"result":{"tools":[TOOLS],"nextCursor":"c"},"jsonrpc":"2.0","id":1}`,
+	}
+	for _, form := range forms {
+		out, _, err := serverSays(true, []*entry{listRequest("1")}, list(7000, form))
+		if want := strings.Replace(form, "TOOLS", `{"name":"shown"}`, 1) + "\n" + end; err != nil || string(out) != want {
+			t.Errorf("%v, %s", err, clip(string(out)))
+		}
+		out, log, err := serverSays(true, []*entry{listRequest("1"), otherRequest("2")}, list(9000, form))
+		if err != nil || !strings.HasPrefix(string(out), `{"jsonrpc":"2.0","id":1,"error"`) || !strings.HasSuffix(string(out), "\n"+end) || len(out) > 1000 {
+			t.Errorf("%v, %s", err, clip(string(out)))
+		}
+		if strings.Count(log, tooLong) != 1 {
+			t.Error(log)
+		}
+	}
+	// It looks like no list of tools until its end.
+	sly := `{"result":{"x":"` + strings.Repeat("x", maxListing) + `","tools":[{"name":"hidden_x"}]},"jsonrpc":"2.0","id":1}` + "\n"
+	out, log, err := serverSays(true, []*entry{listRequest("1")}, []byte(sly))
+	if err != errCut || bytes.Contains(out, []byte("\n")) || strings.Count(log, tooLong) != 1 {
+		t.Errorf("%v, %d bytes, %s", err, len(out), log)
+	}
+}
+
+// TestFilter cuts tools out at every place.
+func TestFilter(t *testing.T) {
+	const h, s = `{"name":"hidden_1"}`, `{"a":"]},{","name":"shown"}`
+	for _, c := range []struct{ in, out string }{
+		{`[]`, `[]`},
+		{`[ ]`, `[ ]`},
+		{`[` + h + `]`, `[]`},
+		{`[ ` + h + ` ]`, `[  ]`},
+		{`[` + h + `,` + h + `]`, `[]`},
+		{`[` + s + `,` + h + `]`, `[` + s + `]`},
+		{`[` + h + `,` + s + `]`, `[` + s + `]`},
+		{`[` + h + ` , ` + h + `, ` + s + ` , ` + s + `]`, `[` + s + ` , ` + s + `]`},
+		{`[` + s + ` , ` + h + ` , ` + h + `, ` + s + ` ]`, `[` + s + `, ` + s + ` ]`},
+		{`[` + s + `, ` + h + `, ` + s + `, ` + h + ` ]`, `[` + s + `, ` + s + ` ]`},
+		{`[{"name":"\u0068idden_2","x":{"name":"shown"}}]`, `[]`},
+		{`[{"x":{"name":"hidden_1"},"name":"shown"}]`, `[{"x":{"name":"hidden_1"},"name":"shown"}]`},
+		{`[{"name":"shown","Name":"hidden_1"}]`, ""},
+		{`[{"Name":"hidden_1"}]`, ""},
+		{`[{"name":"shown","name":"hidden_1"}]`, ""},
+		{`[{}]`, ""},
+		{`[{"name":1}]`, ""},
+		{`[` + s + `,1]`, ""},
+		{`["hidden_1"]`, ""},
+		{`[[` + h + `]]`, ""},
+		{`{"x":` + h + `}`, ""},
+		{`null`, ""},
+	} {
+		const form = `{"jsonrpc":"2.0","id":1,"result":{"tools":TOOLS,"nextCursor":""}}` + "\n"
+		out, log, err := serverSays(true, []*entry{listRequest("1")}, []byte(strings.Replace(form, "TOOLS", c.in, 1)))
+		want := strings.Replace(form, "TOOLS", c.out, 1)
+		if err != nil || c.out != "" && string(out) != want || c.out == "" && (!bytes.Contains(out, []byte("error")) || log == "" || bytes.Contains(out, []byte("hidden"))) {
+			t.Errorf("%s: %v, %s %s", c.in, err, out, log)
+		}
+	}
+}
+
+// TestServerPieces: however a server's output comes, it is passed on the same.
+func TestServerPieces(t *testing.T) {
+	var text bytes.Buffer
+	var pending []*entry
+	for i, n := range []int{1, 100, serverBuffer - 100, serverBuffer - 60, serverBuffer, serverBuffer + 1, 3 * serverBuffer, 10, 2*serverBuffer - 59, 5} {
+		fmt.Fprintf(&text, `{"jsonrpc":"2.0","result":{"x":"%s"},"id":%d}`+"\n", strings.Repeat("é", n/2), i)
+		pending = append(pending, otherRequest(fmt.Sprint(i)))
+	}
+	out, log, err := serverSays(false, pending, text.Bytes())
+	if err != nil || !bytes.Equal(out, text.Bytes()) || strings.Count(log, `"outcome":"completed"`) != 10 {
+		t.Errorf("%v, %d bytes of %d, %s", err, len(out), text.Len(), log)
+	}
+}
