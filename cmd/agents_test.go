@@ -60,5 +60,5 @@ func TestShim(t *testing.T) {
 // TestParties: the policy proxy between parties that others wrote. What of them needs
 // Node is skipped, loudly, where there is none.
 func TestParties(t *testing.T) {
-	script(t, "sh", "../scripts/parties.sh", "-v")
+	script(t, "sh", "../scripts/parties.sh")
 }

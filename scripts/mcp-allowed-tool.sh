@@ -6,7 +6,7 @@ set -eu
 # shellcheck source=scripts/calls.sh
 . "$(dirname "$0")/calls.sh"
 # shellcheck source=scripts/scenarios.sh
-. "$(dirname "$0")/scenarios.sh"
+. scripts/scenarios.sh
 
 kernel_policy allowed
 demand cgroup=clean,policy=present,sdk=absent,correlation=clean

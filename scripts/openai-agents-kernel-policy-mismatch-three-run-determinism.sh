@@ -5,5 +5,5 @@ set -eu
 # shellcheck source=scripts/calls.sh
 . "$(dirname "$0")/calls.sh"
 # shellcheck source=scripts/scenarios.sh
-. "$(dirname "$0")/scenarios.sh"
+. scripts/scenarios.sh
 three_runs openai_agents_mismatch

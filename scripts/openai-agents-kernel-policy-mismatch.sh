@@ -5,7 +5,7 @@ set -eu
 # shellcheck source=scripts/calls.sh
 . "$(dirname "$0")/calls.sh"
 # shellcheck source=scripts/scenarios.sh
-. "$(dirname "$0")/scenarios.sh"
+. scripts/scenarios.sh
 
 openai_agents_mismatch accepted
 demand cgroup=clean,policy=present,sdk=self_reported,correlation=partial

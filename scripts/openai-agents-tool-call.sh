@@ -6,7 +6,7 @@ set -eu
 # shellcheck source=scripts/calls.sh
 . "$(dirname "$0")/calls.sh"
 # shellcheck source=scripts/scenarios.sh
-. "$(dirname "$0")/scenarios.sh"
+. scripts/scenarios.sh
 
 for sdk in @openai/agents openai-agents-older; do
 	openai_agents agent --sdk "$sdk" >/dev/null

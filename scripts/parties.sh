@@ -9,4 +9,6 @@ if ! why=$(go -C testdata/parties mod download 2>&1); then
 	echo "SKIPPED, NOT TESTED: parties that others wrote: $why"
 	exit 40
 fi
+[ -d testdata/fixtures/openai-agents/node_modules ] || # the tests then skip them
+	echo "SKIPPED, NOT TESTED: parties from npm: npm ci --prefix testdata/fixtures/openai-agents"
 BIN=$(cd "${BIN:-bin}" && pwd) exec go -C testdata/parties test -count=1 "$@" ./...

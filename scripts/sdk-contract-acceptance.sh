@@ -6,7 +6,7 @@ set -eu
 # shellcheck source=scripts/calls.sh
 . "$(dirname "$0")/calls.sh"
 # shellcheck source=scripts/scenarios.sh
-. "$(dirname "$0")/scenarios.sh"
+. scripts/scenarios.sh
 
 sdk_contract accepted
 demand cgroup=clean,policy=absent,sdk=self_reported,correlation=clean

@@ -6,7 +6,7 @@ set -eu
 # shellcheck source=scripts/calls.sh
 . "$(dirname "$0")/calls.sh"
 # shellcheck source=scripts/sdk-log.sh
-. "$(dirname "$0")/sdk-log.sh"
+. scripts/sdk-log.sh
 
 one=$(event 0 tool_call_started tc_1 read_file)
 refused() { # refused WHY LINE: as the second line
@@ -23,9 +23,9 @@ refused bad_seq "$(event 7 run_finished)"
 refused bad_event_type "$(event 1 tool_call_approved tc_1 read_file)"
 refused bad_field "$(event 1 tool_call_completed)"
 
-say nothing
+say garbage "no event at all"
 demand cgroup=clean,policy=absent,correlation=partial
-ambiguous sdk_log_invalid:1:bad_json
+ambiguous sdk_log_empty sdk_log_invalid:1:bad_json
 
 # It says that a denied call was completed, and that a call took place which did not.
 measure lies --policy "$policy" --agent-shim openai-agents -- "$fixtures/sdk-event-wrapper.sh" "$id" write_file \

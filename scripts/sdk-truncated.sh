@@ -6,7 +6,7 @@ set -eu
 # shellcheck source=scripts/calls.sh
 . "$(dirname "$0")/calls.sh"
 # shellcheck source=scripts/sdk-log.sh
-. "$(dirname "$0")/sdk-log.sh"
+. scripts/sdk-log.sh
 
 # shellcheck disable=SC2016 # for the measured shells
 cut='printf "%s\n%s" "$1" "$2" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"'

@@ -18,7 +18,7 @@ demand cgroup=clean,policy=present,correlation=partial
 ambiguous "tool_call_effects_outside_request:$id"
 holds "the binding says what else it did" '.report.bindings[0].kernel_effects == ["read '"$tmp/work/input.txt"'", "write '"$extra"'"]'
 
-measure exec --policy "$policy" -- "$fixtures/mcp-policy-agent.sh" "$parts" "$policy" read_file "$input" -run "$(command -v true)"
+measure exec --policy "$policy" -- "$fixtures/mcp-policy-agent.sh" "$parts" "$policy" read_file "$input" -run "$(command -v env)"
 demand cgroup=clean,policy=present,correlation=partial
 ambiguous "tool_call_effects_outside_request:$id"
-holds "the program that it ran is among them" '.report.bindings[0].kernel_effects | any(. == "exec '"$(readlink -f "$(command -v true)")"'")'
+holds "the program that it ran is among them" '.report.bindings[0].kernel_effects | any(. == "exec '"$(readlink -f "$(command -v env)")"'")'
