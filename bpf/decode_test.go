@@ -114,6 +114,12 @@ func TestDecode(t *testing.T) {
 			`,"ret":0,"family":1,"addr":"unix:@n\\xfe","source":"syscall"}`},
 		"netlink": {rawRecord{op: 12, src: 1, addr: []byte{16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 			`,"ret":0,"family":16,"source":"syscall"}`},
+		"refused": {rawRecord{op: opBlocked, src: 2, marks: markNoRet, aux1: 1<<32 | 3, addr: []byte{2, 0, 0, 80, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}},
+			`,"family":2,"addr":"10.0.0.1:80","source":"cgroup","rule":3,"hook":"connect"}`},
+		"refused by default": {rawRecord{op: opBlocked, src: 2, marks: markNoRet, aux1: 2 << 32, addr: []byte("\x01\x00\x00n")},
+			`,"family":1,"addr":"unix:@n","source":"cgroup","rule":0,"hook":"send"}`},
+		"refused socket": {rawRecord{op: opBlocked, src: 2, marks: markNoRet, aux1: 8<<32 | 1, addr: []byte{10, 0}},
+			`,"family":10,"source":"cgroup","rule":1,"hook":"socket"}`},
 		"fork": {rawRecord{op: 33, aux1: 20<<32 | 21}, `,"child_pid":20,"child_tid":21}`},
 		"exit": {rawRecord{op: 34, aux2: 9}, `,"exit_code":9}`},
 		"io_uring": {rawRecord{op: 6, src: 3, marks: open, ret: 5, imode: 0x8000, c1: leafFirst("x")},
@@ -161,6 +167,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(rawRecord{op: 3, marks: markHasPath | markArgs, c1: leafFirst("a", "b")}.bytes())
 	f.Add(rawRecord{op: 8, marks: markHasU1 | markHasPath | markHasU2 | markHasBase1, u1: []byte("/x"), c1: leafFirst("a"), u2: []byte("y"), c2: leafFirst("c")}.bytes())
 	f.Add(rawRecord{op: 11, src: 1, addr: append([]byte{1, 0}, "p"...), marks: markHasBase1, c1: leafFirst("q")}.bytes())
+	f.Add(rawRecord{op: opBlocked, src: 2, aux1: 4<<32 | 1<<32 - 1, addr: []byte{2, 0, 0, 80, 10, 0, 0, 1}}.bytes())
 	p := schemas.NewRawParser("r")
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var d Decoder

@@ -20,6 +20,10 @@
 //	cgroup/sendmsg_unix        connections made through io_uring are not seen.
 //	tp_btf/io_uring_submit_req paths of io_uring operations at submission, results at completion.
 //	and io_uring_complete      Optional: where they do not fit the kernel, io_uring_create is counted.
+//	cgroup/connect, sendmsg,   only with network rules: a second program at each of the hooks above,
+//	bind4,6 and sock_create    which refuses, and those of bind and of sockets that the others are not
+//	                           asked about, where a rule needs them. Required then, so that nothing
+//	                           runs under rules that are not enforced.
 //	tp_btf/sys_enter           only in redundant mode, see redundant_linux.go.
 //
 // Raw tracepoints with BTF need neither tracefs nor kprobes nor trampolines, which

@@ -184,7 +184,7 @@ func (s *Session) attachRules(dir *os.File, shared map[string]*ebpf.Map, t *rule
 	if !t.unix {
 		return freeze(coll)
 	}
-	if spec, err = loadRulesunix(); err != nil {
+	if spec, err = loadUnixRules(); err != nil {
 		return err
 	}
 	all := map[string]*ebpf.Map{rulesMapRules: coll.Maps[rulesMapRules], rulesMapBlocked: s.blocked}
@@ -199,6 +199,9 @@ func (s *Session) attachRules(dir *os.File, shared map[string]*ebpf.Map, t *rule
 	}
 	return freeze(coll)
 }
+
+// loadUnixRules is a variable so that a test can see what happens without these hooks.
+var loadUnixRules = loadRulesunix
 
 // freeze makes the table unchangeable. Not before all objects are loaded: the verifier
 // reads a frozen table as constants, and cannot where it has several entries.

@@ -323,3 +323,68 @@ func TestRules32Bit(t *testing.T) {
 		t.Errorf("%q, %v", out, err)
 	}
 }
+
+// Only what rules need is attached, and without rules nothing.
+func TestRulesAttachWhatTheyNeed(t *testing.T) {
+	programs := func(s *Session) (out []string) {
+		for _, p := range s.progs {
+			if name, ok := strings.CutPrefix(p.String(), "CGroupSockAddr(rule_"); ok {
+				out = append(out, name[:strings.IndexByte(name, ')')])
+			} else if strings.HasPrefix(p.String(), "CGroupSock(rule_") {
+				out = append(out, "socket")
+			}
+		}
+		return out
+	}
+	if s := attachOwn(t, false); len(programs(s)) > 0 || s.table != nil {
+		t.Errorf("without rules there is %v", programs(s))
+	}
+	p := newCaller(t)
+	for _, c := range []struct {
+		rules *schemas.NetworkRules
+		want  string
+	}{
+		{ruleSet("allow"), "[connect4 connect6 sendmsg4 sendmsg6]"},
+		{ruleSet("allow", ruleOf(1, "allow", "any", "")), "[connect4 connect6 sendmsg4 sendmsg6]"},
+		{ruleSet("allow", ruleOf(1, "deny", "any", "", ports([2]uint16{1, 2}))), "[connect4 connect6 sendmsg4 sendmsg6 socket]"},
+		{ruleSet("allow", ruleOf(1, "deny", "inet", "10.0.0.0/8", on("bind"))), "[bind4 bind6 connect4 connect6 sendmsg4 sendmsg6]"},
+		{ruleSet("allow", ruleOf(1, "allow", "unix", "")), "[connect4 connect6 sendmsg4 sendmsg6 connect_unix sendmsg_unix]"},
+		{ruleSet("allow", ruleOf(1, "deny", "any", "")), "[connect4 connect6 sendmsg4 sendmsg6 socket connect_unix sendmsg_unix]"},
+		{ruleSet("deny"), "[connect4 connect6 sendmsg4 sendmsg6 socket connect_unix sendmsg_unix]"},
+	} {
+		s := enforce(t, p.dir, c.rules)
+		if got := fmt.Sprint(programs(s)); got != c.want {
+			t.Errorf("%+v: attached %s, expected %s", c.rules, got, c.want)
+		}
+		s.Close()
+	}
+}
+
+// Rules that cannot be enforced attach nothing and say why.
+func TestRulesRefused(t *testing.T) {
+	p := newCaller(t)
+	bad := ruleSet("allow", ruleOf(1, "deny", "unix", "/run", on("bind")))
+	s, err := Attach(Options{Cgroup: p.dir, RingSize: 1 << 16, Rules: bad})
+	if rules := new(*RulesError); s != nil || !errors.As(err, rules) {
+		t.Errorf("%v, %v", s, err)
+	}
+	if e := p.try(call{Do: "connect", Net: "stream", To: "/run/x"}); e != syscall.ENOENT {
+		t.Errorf("errno %v", e)
+	}
+	// a kernel without the unix hooks, for which IPv4 alone is not enough
+	loadUnixRules = func() (*ebpf.CollectionSpec, error) {
+		spec, err := loadRulesunix()
+		if err == nil {
+			spec.Programs[rulesunixProgRuleConnectUnix].AttachType = ebpf.AttachCGroupInet4Connect // has no such context
+		}
+		return spec, err
+	}
+	defer func() { loadUnixRules = loadRulesunix }()
+	s, err = Attach(Options{Cgroup: p.dir, RingSize: 1 << 16, Rules: ruleSet("deny")})
+	if rules := new(*RulesError); s != nil || !errors.As(err, rules) || !strings.Contains(err.Error(), "unix sockets") {
+		t.Errorf("%v, %v", s, err)
+	}
+	if e := p.try(call{Do: "connect", Net: "udp4", To: "127.0.0.1:1"}); e != 0 {
+		t.Errorf("errno %v", e)
+	}
+}

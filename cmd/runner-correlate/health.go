@@ -202,5 +202,8 @@ func (c *capture) blind() []string {
 			list = append(list, fmt.Sprintf("%s (%s)", r.what, state))
 		}
 	}
+	if c.fact("network_rules") == "enforced" {
+		list = append(list, pastRules)
+	}
 	return list
 }
