@@ -8,9 +8,12 @@ import (
 	"runner/schemas/stream"
 )
 
-// rawStream writes a stream of n events as a build makes them: eight processes take
-// turns, a tenth of the opens fail, a tenth load a library, names repeat.
-func rawStream(path string, n int) (err error) {
+// rawStream writes a stream of n events: eight processes take turns, a tenth of the
+// opens fail, a tenth load a library, and nearly all others open a file of their own.
+func rawStream(path string, n int) error { return rawEvents(path, n, typical) }
+
+// rawEvents writes a stream of n events.
+func rawEvents(path string, n int, event func(i int) schemas.RawEvent) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -31,7 +34,7 @@ func rawStream(path string, n int) (err error) {
 	}
 	var line []byte
 	for i := range n {
-		e := typical(i)
+		e := event(i)
 		line = e.AppendJSON(line[:0], run)
 		if err := w.WriteRaw(line); err != nil {
 			return err

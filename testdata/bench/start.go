@@ -18,7 +18,8 @@ type section struct {
 var sections = []section{
 	{"start", true, (*bench).start}, {"open", true, (*bench).open}, {"spawn", true, (*bench).spawn},
 	{"grep", true, (*bench).grep}, {"build", true, (*bench).build},
-	{"normalize", false, (*bench).normalize}, {"verify", false, (*bench).verify}, {"rss", false, (*bench).memory},
+	{"normalize", false, (*bench).normalize}, {"verify", false, (*bench).verify},
+	{"correlate", false, (*bench).correlate}, {"policy", false, (*bench).policy}, {"rss", false, (*bench).memory},
 }
 
 func (b *bench) known(name string) bool {

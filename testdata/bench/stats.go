@@ -20,6 +20,15 @@ func median(v []float64) float64 {
 	return (s[m-1] + s[m]) / 2
 }
 
+// percentile is the value that a share p of the values does not exceed.
+func percentile(v []float64, p float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	if len(s) == 0 {
+		return 0
+	}
+	return s[min(len(s)-1, int(p*float64(len(s))))]
+}
+
 // series is what the pairs of one comparison gave, in the order of the runs.
 type series struct{ plain, measured []float64 }
 

@@ -6,12 +6,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
+
+	"runner/schemas"
+	"runner/schemas/stream"
 )
 
 // workloadArg makes this program the measured one: bench workload NAME ARG…
@@ -45,6 +49,10 @@ func prepare(name string, args []string) (func() error, error) {
 	case name == "spawn" && len(args) == 2:
 		n, err := strconv.Atoi(args[1])
 		return func() error { return spawnLoop(args[0], n) }, err
+	case name == "mcp-server" && len(args) == 0:
+		return mcpWorkload, nil
+	case name == "read" && len(args) == 1:
+		return func() error { return readStream(args[0]) }, nil
 	case name == "command" && len(args) > 0:
 		return func() error { return runCommand(args) }, nil
 	}
@@ -100,6 +108,23 @@ func runCommand(argv []string) error {
 		return fmt.Errorf("%s: %w: %s", argv[0], err, errw.Bytes())
 	}
 	fmt.Println(bytes.Count(out.Bytes(), []byte("\n")))
+	return nil
+}
+
+// readStream reads a normalized stream to its end: its lines, its seal, its digest.
+func readStream(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	s, err := stream.NewReader(f, path, schemas.StreamNormalized)
+	for err == nil {
+		_, err = s.Next()
+	}
+	if err != io.EOF {
+		return err
+	}
 	return nil
 }
 
