@@ -12,7 +12,7 @@ import (
 const (
 	decideTime = time.Second // all of it; only a file system that hangs takes so long
 	maxDepth   = 256         // of arguments
-	maxTool    = 4096        // bytes of a tool's name
+	maxTool    = 1024        // bytes of a tool's name
 	maxStuck   = 8           // evaluations that were given up and still run
 )
 
@@ -110,6 +110,9 @@ func (e *evaluation) decide(ctx context.Context) (d Decision) {
 		if r = &p.rules[i]; !r.speaksOf(c.Tool) {
 			continue
 		}
+		if e.ended.Load() == givenUp {
+			return Decision{} // nobody waits for it
+		}
 		e.at.Store(int32(i))
 		ok, err := e.holds(ctx, r)
 		switch {
@@ -174,8 +177,12 @@ func jsonOnly(v any, left int) error {
 			}
 		}
 	default:
-		if _, ok := number(v); !ok {
+		s, ok := number(v)
+		if !ok {
 			return fmt.Errorf("a value of type %T is no JSON", v)
+		}
+		if len(s) > maxNumber {
+			return errNumber
 		}
 	}
 	return nil

@@ -73,7 +73,7 @@ func (r *rule) explain(w io.Writer, number int) {
 		fmt.Fprintf(w, "     if the jq program %s gives true\n", plainQuote(r.when.text))
 	}
 	if len(r.expects) > 0 {
-		fmt.Fprintf(w, "     the call may also touch %s\n", strings.Join(r.expects, ", "))
+		fmt.Fprintf(w, "     the call may also touch %s\n", quoteAll(r.expects))
 	}
 	if r.reason != "" {
 		fmt.Fprintf(w, "     the client is told %s\n", plainQuote(r.reason))
@@ -135,6 +135,14 @@ func explainNetwork(w io.Writer, r schemas.NetworkRule) {
 	}
 	b.WriteString(", on " + strings.Join(r.On, " or "))
 	fmt.Fprintln(w, b.String())
+}
+
+func quoteAll(list []string) string {
+	var out []string
+	for _, s := range list {
+		out = append(out, plainQuote(s))
+	}
+	return strings.Join(out, ", ")
 }
 
 // plainQuote shows a text of the policy, quoted only where it would be unclear.

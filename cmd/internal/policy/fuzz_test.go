@@ -23,7 +23,11 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		begin := time.Now()
 		p, err := Parse("f.yaml", b)
+		if took := time.Since(begin); took > 2*time.Second {
+			t.Errorf("%d bytes took %v", len(b), took)
+		}
 		if err != nil {
 			var problems *Problems
 			if !errors.As(err, &problems) || len(problems.List) == 0 || p != nil {

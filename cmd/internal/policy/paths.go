@@ -51,9 +51,6 @@ func within(place string, roots []root) bool {
 // clearPath refuses a path argument that servers may read as another path: they trim
 // blanks and quotes, expand a home directory or a variable, and take file URLs.
 func clearPath(s string) error {
-	trimmed := strings.TrimFunc(s, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\uFEFF' || r == '"' || r == '\'' || r == '`'
-	})
 	switch {
 	case s == "":
 		return errors.New("it is empty")
@@ -61,7 +58,7 @@ func clearPath(s string) error {
 		return fmt.Errorf("it is longer than %d bytes", maxPath-1)
 	case strings.IndexByte(s, 0) >= 0:
 		return errors.New("it holds a NUL byte")
-	case trimmed != s:
+	case trimmed(s) != s:
 		return errors.New("a blank or a quote stands at its end or beginning")
 	case s[0] == '~' || s[0] == '$':
 		return fmt.Errorf("it begins with %c, which some servers replace: write ./%c", s[0], s[0])
@@ -70,6 +67,13 @@ func clearPath(s string) error {
 		return errors.New("it is a URL")
 	}
 	return nil
+}
+
+// trimmed is a text without what servers take off its ends.
+func trimmed(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\uFEFF' || r == '"' || r == '\'' || r == '`'
+	})
 }
 
 // join makes a path absolute without cleaning it.
@@ -83,44 +87,50 @@ func join(dir, s string) (string, error) {
 	return dir + "/" + s, nil
 }
 
-// places are all the places that a path argument may mean: cleaned lexically, as
-// most servers do, and as the kernel walks it with and without that; and what it
-// becomes if a server takes backslashes for slashes or decodes percent signs.
+// places are all the places that a path argument may mean: cleaned lexically, as most
+// servers do, and as the kernel walks it, cleaned or not; all of that also for what
+// it becomes if a server decodes percent signs or takes backslashes for slashes.
 func places(dir, s string) ([]string, error) {
 	if err := clearPath(s); err != nil {
 		return nil, err
 	}
-	whole, err := join(dir, s)
-	if err != nil {
-		return nil, err
-	}
-	out := []string{path.Clean(whole)}
-	walked, err := resolve(whole)
-	if err != nil {
-		return nil, err
-	}
-	out = append(out, walked)
-	if cleaned := out[0]; cleaned != whole {
-		if walked, err = resolve(cleaned); err != nil {
+	var out []string
+	for _, reading := range append([]string{s}, readings(s)...) {
+		whole, err := join(dir, reading)
+		if err != nil {
 			return nil, err
 		}
-		out = append(out, walked)
-	}
-	for _, other := range readings(s) {
-		if whole, err = join(dir, other); err != nil {
-			return nil, err
+		cleaned := path.Clean(whole)
+		out = append(out, cleaned)
+		walks := []string{cleaned, whole}
+		if whole == cleaned {
+			walks = walks[:1]
 		}
-		out = append(out, path.Clean(whole))
+		for _, p := range walks {
+			walked, err := resolve(p)
+			if err != nil {
+				return nil, err
+			}
+			if walked != cleaned {
+				out = append(out, walked)
+			}
+		}
 	}
 	return out, nil
 }
 
+// maxDecodings is how often a server may decode what a client sent.
+const maxDecodings = 3
+
 // readings are what some servers make of a path before they use it.
 func readings(s string) (out []string) {
-	if strings.IndexByte(s, '%') >= 0 {
-		if u, err := url.PathUnescape(s); err == nil && u != s {
-			out = append(out, u)
+	for x := s; len(out) < maxDecodings && strings.IndexByte(x, '%') >= 0; {
+		u, err := url.PathUnescape(x)
+		if err != nil || u == x {
+			break
 		}
+		x = u
+		out = append(out, u)
 	}
 	for _, x := range append(out, s) {
 		if strings.IndexByte(x, '\\') >= 0 {

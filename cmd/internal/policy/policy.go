@@ -46,7 +46,8 @@ type Call struct {
 	Tool string
 	// Arguments and Meta are decoded JSON as Decode makes it: map[string]any, []any,
 	// string, bool, nil, and json.Number (of encoding/json), which holds a number as
-	// it was written. Arguments that are nil are none.
+	// it was written. Arguments that are nil are none. They must not be changed, not
+	// even after the answer: an evaluation that was given up may still read them.
 	Arguments any
 	Meta      any
 	Dir       string // absolute directory at which relative paths start

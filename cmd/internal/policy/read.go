@@ -43,9 +43,9 @@ func (r *reader) document(b []byte) *yaml.Node {
 		r.badAt(1, 1, "the file is larger than 1 MiB", "a policy of at most 1 MiB", "")
 		return nil
 	}
-	if i := badByte(b); i >= 0 {
+	if i, what := badByte(b); i >= 0 {
 		line, column := place(b, i)
-		r.badAt(line, column, fmt.Sprintf("byte 0x%02x is not text", b[i]), "UTF-8 without byte order mark", "")
+		r.badAt(line, column, what, "UTF-8 that reads as it is shown", "")
 		return nil
 	}
 	text, ok := r.plainJSON(b)
@@ -111,16 +111,25 @@ func yamlError(err error) (int, string) {
 	return line, "not readable: " + s
 }
 
-// badByte is the place of the first byte that no policy holds, or -1.
-func badByte(b []byte) int {
+// badByte is the place of the first character that no policy holds, or -1, and what
+// it is. Characters that break or turn a line in some editors alone would show people
+// another policy than the one that is read; in quotes they can be written as \u2028.
+func badByte(b []byte) (int, string) {
 	for i := 0; i < len(b); {
 		c, n := utf8.DecodeRune(b[i:])
-		if c == utf8.RuneError && n == 1 || c == 0 || c == '\uFEFF' {
-			return i
+		switch {
+		case c == utf8.RuneError && n == 1 || c == 0:
+			return i, fmt.Sprintf("byte 0x%02x is not text", b[i])
+		case c == '\uFEFF' && i == 0:
+			return i, "a byte order mark"
+		case c == '\u0085' || c == '\u2028' || c == '\u2029' || c == '\r' && (i+1 == len(b) || b[i+1] != '\n'):
+			return i, fmt.Sprintf("the character %U breaks the line", c)
+		case '\u202A' <= c && c <= '\u202E' || '\u2066' <= c && c <= '\u2069':
+			return i, fmt.Sprintf("the character %U turns the text round", c)
 		}
 		i += n
 	}
-	return -1
+	return -1, ""
 }
 
 // place is the line and column of a byte.
@@ -245,7 +254,10 @@ func (r *reader) object(n *yaml.Node, what string, known ...string) map[string]f
 				r.bad(k, "a key is "+kind(k), "one of "+strings.Join(known, ", "), "")
 			}
 		case !contains(known, k.Value):
-			typed := nearest(k.Value, known)
+			typed := ""
+			if len(r.list) <= maxProblems {
+				typed = nearest(k.Value, known)
+			}
 			if typed != "" {
 				typed += ":"
 			}

@@ -25,7 +25,7 @@ type rule struct {
 	tools   []glob
 	args    []condition
 	when    *program
-	expects []string // cleaned paths and endpoints
+	expects []string // cleaned paths as they are, and endpoints
 	reason  string
 }
 
@@ -209,7 +209,7 @@ func (r *reader) rule(n *yaml.Node, ids map[string]int) (rule, bool) {
 func (r *reader) expected(n *yaml.Node, s string) string {
 	if strings.HasPrefix(s, "/") {
 		p, _ := r.absolute(n, s)
-		return schemas.Text(p)
+		return p
 	}
 	d, err := parseDest(s)
 	if e, ok := d.endpoint(); err == nil && ok {

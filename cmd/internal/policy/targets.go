@@ -54,7 +54,11 @@ func (e *evaluation) targets(r *rule) ([]string, bool) {
 	}
 	if r != nil {
 		for _, s := range r.expects {
-			t.add(s)
+			if strings.HasPrefix(s, "/") {
+				e.path(&t, s)
+			} else {
+				t.add(s)
+			}
 		}
 	}
 	e.strings(&t, e.call.Arguments, maxDepth)
@@ -95,6 +99,19 @@ func (e *evaluation) target(t *targetSet, s string, isPath bool) {
 		if isFile(s) {
 			e.path(t, s)
 		}
+	}
+	if strings.HasPrefix(s, "/") {
+		return
+	}
+	// A path that no rule can read is denied; what happens all the same is seen by this.
+	if x := trimmed(s); x != s && strings.HasPrefix(x, "/") {
+		if isFile(x) {
+			e.path(t, x)
+		}
+		return
+	}
+	if socket, ok := cutFold(s, "unix:"); ok && strings.HasPrefix(socket, "/") && isFile(socket) {
+		t.add(schemas.Text("unix:" + path.Clean(socket)))
 		return
 	}
 	if strings.IndexByte(s, ':') > 0 {
@@ -150,12 +167,12 @@ func (e *evaluation) path(t *targetSet, s string) {
 	}
 	cleaned := path.Clean(whole)
 	t.add(schemas.Text(cleaned))
-	if place, err := resolve(cleaned); err == nil && place != cleaned {
-		t.add(schemas.Text(place))
-	}
-	if whole != cleaned {
-		if place, err := resolve(whole); err == nil {
+	for _, p := range []string{cleaned, whole} {
+		if place, err := resolve(p); err == nil {
 			t.add(schemas.Text(place))
+		}
+		if whole == cleaned {
+			break
 		}
 	}
 }

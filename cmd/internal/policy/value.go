@@ -110,10 +110,13 @@ type decimal struct {
 	exp      int
 }
 
-var errNumber = errors.New("a number has too large an exponent, or is none")
+// maxNumber is the longest number that is looked at.
+const maxNumber = 1000
+
+var errNumber = errors.New("a number is too long, has too large an exponent, or is none")
 
 func parseDecimal(s string) (decimal, error) {
-	if !jsonNumber.MatchString(s) {
+	if len(s) > maxNumber || !jsonNumber.MatchString(s) {
 		return decimal{}, errNumber
 	}
 	var d decimal
