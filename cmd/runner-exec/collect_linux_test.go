@@ -49,7 +49,7 @@ func TestScopeCollect(t *testing.T) {
 			"complete bytes=2 lines=1 dropped=0 after_end=2 unterminated=no replaced=no writers_at_end=none stopped="},
 		{"late holder", sdk + `exec 3>>"$L"; echo 0 >&3; { sleep 0.2; echo 1 >&3; } >/dev/null 2>&1 &`, "0 1",
 			"complete bytes=4 lines=2 dropped=0 after_end=2 unterminated=no replaced=no writers_at_end=open stopped="},
-		{"killed after grace", sdk + `{ printf 1; exec setsid sleep 60; } >>"$L" 2>/dev/null </dev/null & sleep 0.2`, "1",
+		{"killed after grace", sdk + `exec 3>>"$L"; printf 1 >&3; setsid sleep 60 >/dev/null 2>&1 </dev/null &`, "1",
 			"complete bytes=1 lines=1 dropped=0 after_end=0 unterminated=yes replaced=no writers_at_end=open stopped="},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -98,7 +98,7 @@ func TestCollect(t *testing.T) {
 		{"moved over", `echo 1 >"$L.new"; mv "$L.new" "$L"`, "", "partial bytes=0 lines=0 dropped=0 after_end=0 unterminated=no replaced=yes writers_at_end=none stopped="},
 		{"a file beside it", `mkdir "$L.lock"; echo 1 >>"$L"; echo x >"$L.old"`, "1", whole + "2 lines=1 dropped=0 after_end=0 " + none},
 		{"background", `exec 3>>"$L"; { sleep 0.1; echo 1 >&3; } &`, "1", whole + "2 lines=1 dropped=0 after_end=2 unterminated=no replaced=no writers_at_end=open stopped="},
-		{"background, not held", `{ sleep 0.3; echo 1 >>"$L"; } >/dev/null 2>&1 & `, "", whole + "0 lines=0 dropped=0 after_end=0 " + none},
+		{"background, not held", `{ sleep 2; echo 1 >>"$L"; } >/dev/null 2>&1 &`, "", whole + "0 lines=0 dropped=0 after_end=0 " + none},
 		{"signal", `echo 1 >>"$L"; kill -9 $$`, "1", whole + "2 lines=1 dropped=0 after_end=0 " + none},
 		{"dd nonblock", `echo 1 | dd of="$L" oflag=nonblock,append conv=notrunc 2>/dev/null`, "1", whole + "2 lines=1 dropped=0 after_end=0 " + none},
 	} {
