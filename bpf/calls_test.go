@@ -307,10 +307,11 @@ func ttl() []byte {
 
 // caller is a process in a fresh cgroup.
 type caller struct {
-	t   *testing.T
-	dir string
-	in  *gob.Encoder
-	out *bufio.Scanner
+	t    *testing.T
+	dir  string // the cgroup
+	home string // the working directory
+	in   *gob.Encoder
+	out  *bufio.Scanner
 }
 
 func newCaller(t *testing.T) *caller {
@@ -361,7 +362,7 @@ func newCaller(t *testing.T) *caller {
 		}
 		t.Errorf("%s could not be removed", dir)
 	})
-	c := &caller{t: t, dir: dir, in: gob.NewEncoder(stdin), out: bufio.NewScanner(stdout)}
+	c := &caller{t: t, dir: dir, home: cmd.Dir, in: gob.NewEncoder(stdin), out: bufio.NewScanner(stdout)}
 	if !c.out.Scan() || c.out.Text() != "ready" {
 		t.Fatalf("the caller did not start: %q", c.out.Text())
 	}
