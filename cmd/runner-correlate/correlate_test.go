@@ -339,6 +339,12 @@ func TestCounterTable(t *testing.T) {
 		}
 		delete(listed, r.name)
 	}
+	for _, name := range append(enforcementCounters, blockedBy+"N") {
+		if !listed[name] {
+			t.Errorf("%s is not in the specification", name)
+		}
+		delete(listed, name)
+	}
 	if len(listed) > 0 {
 		t.Errorf("in the specification but without a rule: %v", listed)
 	}

@@ -68,11 +68,39 @@ func (c *capture) check() error {
 			return fmt.Errorf("%s reports redundant=%q, expected off, on: lost=N or unavailable: why", c.h.Stage, r)
 		}
 	}
+	if err := c.checkEnforcement(); err != nil {
+		return err
+	}
 	if sum := c.n("canary") + c.n("foreign") + c.n("decode_errors") + c.h.Out; c.n("read") != sum {
 		return fmt.Errorf("%s read %d records but accounts for %d", c.h.Stage, c.n("read"), sum)
 	}
 	if c.fact("platform") != "linux" {
 		return fmt.Errorf("%s claims a kernel capture on %q", c.h.Stage, c.fact("platform"))
+	}
+	return nil
+}
+
+// checkEnforcement checks what is reported of network rules.
+func (c *capture) checkEnforcement() error {
+	if c.fact("network_rules") != "enforced" {
+		return nil
+	}
+	for _, name := range enforcementCounters {
+		if _, ok := c.h.Counters[name]; !ok {
+			return fmt.Errorf("%s enforced network rules but reports no counter %q", c.h.Stage, name)
+		}
+	}
+	if !schemas.ValidDigest(c.fact("network_policy")) {
+		return fmt.Errorf("%s reports network_policy=%.100q, expected sha256: and 64 lower-case hex digits", c.h.Stage, c.fact("network_policy"))
+	}
+	var sum uint64
+	for name, n := range c.h.Counters {
+		if strings.HasPrefix(name, blockedBy) {
+			sum += n
+		}
+	}
+	if sum != c.n("blocked") {
+		return fmt.Errorf("%s counts %d refused operations, its rules %d", c.h.Stage, c.n("blocked"), sum)
 	}
 	return nil
 }

@@ -41,6 +41,12 @@ var counterRules = []struct {
 	{"user_truncated", quality, "arguments longer than the record holds"},
 }
 
+// enforcementCounters are reported too when network rules were enforced.
+var enforcementCounters = []string{"network_rules", "blocked"}
+
+// blockedBy begins the names of the counters of single rules; blocked is their sum.
+const blockedBy = "blocked.rule."
+
 // condition is a cause for an incomplete layer that is not one counter above 0.
 // value is the text behind the cause's name, "" when the cause is not given.
 type condition struct {

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
 
@@ -62,4 +63,8 @@ func app() tool.App {
 	}
 }
 
-func main() { tool.Main(app()) }
+func main() {
+	// What grows with a run are the decisions; all else is read through.
+	debug.SetGCPercent(50)
+	tool.Main(app())
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"runner/schemas"
+)
+
+// one is a session with one call, and all is well with it.
+const one = `
+session S 20 30 25
+allow S 0 tc_1 read_file 100-200 completed /work
+end S`
+
+const oneSDK = "started tc_1 read_file\ncompleted tc_1 read_file\nfinished\n"
+
+// ofCode is a world in which a code must be said, as small as can be.
+type ofCode struct {
+	code string
+	world
+}
+
+func ofLogs() (list []ofCode) {
+	fact := func(name, value string) *logHealth { return &logHealth{facts: map[string]string{name: value}} }
+	for _, c := range []struct {
+		code string
+		h    *logHealth
+	}{
+		{"flooded", fact("stopped", "too_many_bytes")}, {"replaced", fact("replaced", "yes")}, {"truncated", fact("unterminated", "yes")},
+		{"writer_open_at_end", fact("writers_at_end", "open")}, {"written_after_end", &logHealth{counters: map[string]uint64{"after_end_bytes": 7}}},
+	} {
+		list = append(list,
+			ofCode{code: "policy_log_" + c.code, world: world{kernel: agent, policy: one, policyLog: c.h}},
+			ofCode{code: "sdk_log_" + c.code, world: world{kernel: agent, sdk: oneSDK, sdkLog: c.h}})
+	}
+	for why, line := range map[string]string{
+		"bad_json":  `{"type"`,
+		"bad_type":  `{"specversion":"1.0","id":"x","type":"other","source":"y","data":{}}`,
+		"bad_field": `{"type":"assay.tool.decision","source":"y","data":{"tool":"t","decision":"allow"}}`,
+		"bad_seq":   "refuse T 5",
+		"conflict":  "end S",
+	} {
+		list = append(list, ofCode{"policy_log_invalid:5:" + why, world{kernel: agent, policy: one + "\n" + line}})
+	}
+	sdk := func(more string) string {
+		return fmt.Sprintf(`{"schema":"assay.runner.sdk_event.v0","run_id":%q,%s}`, testRun, more)
+	}
+	for why, line := range map[string]string{
+		"bad_json":       `{`,
+		"bad_schema":     `{"schema":"assay.runner.sdk_event.v1"}`,
+		"bad_run_id":     `{"schema":"assay.runner.sdk_event.v0","run_id":"run_02"}`,
+		"bad_seq":        sdk(`"seq":5,"event_type":"run_finished","source":"x"`),
+		"bad_event_type": sdk(`"seq":3,"event_type":"tool_call_failed","source":"x"`),
+		"bad_field":      sdk(`"seq":3,"event_type":"tool_call_started","source":"x","tool":"t"`),
+	} {
+		list = append(list, ofCode{code: "sdk_log_invalid:4:" + why, world: world{kernel: agent, sdk: oneSDK + line}})
+	}
+	return list
+}
+
+var ofEachCode = []ofCode{
+	{code: "cgroup_correlation_failed", world: world{kernel: agent, policy: one, capture: input{counters: map[string]uint64{"escapes": 1}}}},
+	{code: "decision_without_kernel_events:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "100-200", "111-140", 1)}},
+	{code: "denied_call_with_kernel_effects:tc_1", world: world{kernel: agent, policy: `
+		session S 20 30 25
+		deny S 0 tc_1 read_file 100-105 /work/a
+		end S`}},
+	{code: "exec_without_tool_call:/bin/tar", world: world{kernel: agent + "1 40 300-400\n 301 exec /bin/tar", policy: one}},
+	{code: "kernel_events_lost", world: world{kernel: agent, policy: one, capture: input{counters: map[string]uint64{"dropped": 1}}}},
+	{code: "kernel_events_outside_tool_windows:tc_1", world: world{kernel: agent, policy: one}},
+	{code: "kernel_times_unknown", world: world{kernel: agent, policy: one, untimed: true}},
+	{code: "policy_call_not_in_sdk:tc_1", world: world{kernel: agent, policy: one, sdk: "finished"}},
+	{code: "policy_events_without_kernel_events", world: world{policy: one}},
+	{code: "policy_log_empty", world: world{kernel: agent, policy: "\n \n"}},
+	{code: "policy_session_not_finished:srv-S", world: world{kernel: agent, policy: strings.TrimSuffix(one, "end S")}},
+	{code: "sdk_completed_denied_call:tc_1", world: world{kernel: agent, sdk: oneSDK, policy: `
+		session S 20 30 25
+		deny S 0 tc_1 read_file 100-105 /work/z`}},
+	{code: "sdk_log_empty", world: world{kernel: agent, sdk: "\n"}},
+	{code: "sdk_run_not_finished", world: world{kernel: agent, sdk: "started a b"}},
+	{code: "sdk_tool_call_not_completed:a", world: world{kernel: agent, sdk: "started a b"}},
+	{code: "sdk_tool_call_not_started:a", world: world{kernel: agent, sdk: "completed a b"}},
+	{code: "sdk_tool_call_repeated:a", world: world{kernel: agent, sdk: "started a b\nstarted a b"}},
+	{code: "sdk_tool_call_without_policy_binding:tc_2", world: world{kernel: agent, policy: one, sdk: "started tc_2 read_file"}},
+	{code: "sdk_tool_name_differs:tc_1", world: world{kernel: agent, policy: one, sdk: "started tc_1 write_file"}},
+	{code: "session_cgroup_ambiguous_for_multiple_policy_events", world: world{kernel: agent, policy: "foreign a t allow\nforeign b t deny"}},
+	{code: "tool_call_effects_outside_request:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "/work", "/other", 1)}},
+	{code: "tool_call_id_repeated:tc_1", world: world{kernel: agent, policy: strings.TrimSuffix(one, "end S") + "allow S 1 tc_1 read_file 300-400 completed /work"}},
+	{code: "tool_call_not_finished:tc_1", world: world{kernel: agent, policy: "session S 20 30 25\nallow S 0 tc_1 read_file 100- /work"}},
+	{code: "tool_call_targets_unknown:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "/work", "", 1)}},
+	{code: "tool_calls_overlap:tc_2", world: world{kernel: agent, policy: strings.TrimSuffix(one, "end S") + "allow S 1 tc_2 read_file 200-300 completed /work"}},
+	{code: "tool_server_unknown:srv-S", world: world{kernel: agent, policy: strings.Replace(one, "20 30 25", "20 31 25", 1)}},
+}
+
+// TestEveryCode wants each kind of the table to be said by a world of its own, with
+// every reason, and the status that the table says.
+func TestEveryCode(t *testing.T) {
+	said := map[string]bool{}
+	for _, c := range slices.Concat(ofEachCode, ofLogs()) {
+		t.Run(c.code, func(t *testing.T) {
+			j := c.run(t)
+			if !slices.Contains(j.report.Ambiguities, c.code) {
+				t.Fatalf("codes %q", j.report.Ambiguities)
+			}
+			if want := schemas.WorstOf(j.report.Ambiguities); j.report.Status != want {
+				t.Errorf("status %s, expected %s", j.report.Status, want)
+			}
+			a, err := schemas.ParseCode(c.code)
+			must(t, err)
+			said[a.Code+":"+a.Why] = true
+		})
+	}
+	for _, k := range schemas.Ambiguities {
+		whys := k.Whys
+		if whys == nil {
+			whys = []string{""}
+		}
+		for _, why := range whys {
+			if !said[k.Code+":"+why] {
+				t.Errorf("no world says %s %s", k.Code, why)
+			}
+		}
+	}
+}
+
+// TestNoCodeWithoutCause: what is well says nothing.
+func TestNoCodeWithoutCause(t *testing.T) {
+	quiet := strings.ReplaceAll(agent, "\t210 unlink /work/b\n", "")
+	for name, w := range map[string]world{
+		"kernel alone":      {kernel: quiet},
+		"kernel and policy": {kernel: quiet, policy: one},
+		"kernel and SDK":    {kernel: quiet, sdk: oneSDK},
+		"all three":         {kernel: quiet, policy: one, sdk: oneSDK},
+		"all, collected":    {kernel: quiet, policy: one, sdk: oneSDK, policyLog: &logHealth{}, sdkLog: &logHealth{}},
+		"a session without calls": {kernel: strings.ReplaceAll(quiet, "110", "111"), policy: `
+			session S 20 30 25
+			end S`},
+		"one decision of another proxy": {kernel: quiet, policy: "foreign a t allow"},
+		"two of them, no kernel":        {kernel: "", policy: "", sdk: oneSDK, capture: input{change: absent("not_requested", "linux")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if j := w.run(t); j.report.Status != "clean" || len(j.report.Ambiguities) > 0 {
+				t.Errorf("%s %q", j.report.Status, j.report.Ambiguities)
+			}
+		})
+	}
+}
