@@ -140,6 +140,10 @@ func (v *verifier) checkWindows(captured bool, c *codeSet) {
 		repeated := c.has(schemas.AmbiguityCallIDRepeated, d.id)
 		overlaps := c.has(schemas.AmbiguityCallsOverlap, d.id)
 		alone := b.Window == schemas.CallWindow(d.id)
+		if next := i + 1; d.timed && !repeated && d.attempt == 1 && d.outcome != schemas.OutcomeInputRequired &&
+			next < len(v.policy.list) && v.policy.list[next].id == d.id && v.policy.list[next].timed {
+			v.add(rulePolicyDecision, bundle.PolicyName, next+1, "attempt %d of a call that ended with outcome %q, expected %s", v.policy.list[next].attempt, d.outcome, schemas.OutcomeInputRequired)
+		}
 		switch {
 		case !times && (alone || b.KernelScope != ""):
 			fault("has a window of its own or a kernel_scope, but no note %s says that the kernel lines had times", noteWindows)

@@ -136,7 +136,7 @@ func contradicts(e *schemas.PolicyEvent) string {
 func (p *policyLayer) attempts(places []int) bool {
 	for i, at := range places {
 		d := &p.list[at]
-		if len(places) > 1 && (!d.timed || i > 0 && d.attempt <= p.list[places[i-1]].attempt) {
+		if len(places) > 1 && (!d.timed || d.tool != p.list[places[0]].tool || i > 0 && d.attempt <= p.list[places[i-1]].attempt) {
 			return false
 		}
 	}

@@ -36,13 +36,40 @@ func underived(e *schemas.KernelEvent, own bool) string {
 			return "status is " + e.Status + ", return_value says " + want
 		}
 	}
-	if own && e.EventType == schemas.EventOpenat && (e.Has&schemas.KernelHasFlags == 0 || e.AccessMode == "") {
-		return "an openat line without flags and access_mode"
+	if own && e.EventType == schemas.EventOpenat {
+		const creates = 0o100 | 0o20000000 // O_CREAT, O_TMPFILE
+		switch {
+		case e.Has&schemas.KernelHasFlags == 0 || e.Has&schemas.KernelHasMode == 0 || e.AccessMode == "":
+			return "an openat line without flags, mode and access_mode"
+		case e.Mode != 0 && e.Flags&creates == 0:
+			return "mode of an open that can create nothing"
+		}
+	}
+	if own && e.EventType == schemas.EventConnectBlocked {
+		return unrefused(e)
 	}
 	if e.Destination != nil && e.Has&schemas.KernelHasPort != 0 {
 		if want := endpoint(e.Destination, e.Port); want != "" && string(e.Value) != want {
 			return "value is not network_destination and network_port"
 		}
+	}
+	return ""
+}
+
+// unrefused says what a line about a refused network operation lacks.
+func unrefused(e *schemas.KernelEvent) string {
+	_, err := netip.ParseAddrPort(string(e.Value))
+	switch ip, port := err == nil, e.Has&schemas.KernelHasPort != 0; {
+	case e.Has&schemas.KernelHasCgroupID == 0:
+		return "a connect_blocked line without cgroup_id"
+	case e.Has&schemas.KernelHasRuleID == 0:
+		return "a connect_blocked line without rule_id"
+	case e.Status == schemas.StatusSuccess:
+		return "a connect_blocked line that says success"
+	case ip != port || ip != (e.Destination != nil):
+		return "network_destination and network_port stand beside an IP endpoint alone, and both"
+	case ip && endpoint(e.Destination, e.Port) != string(e.Value):
+		return "value is not network_destination and network_port"
 	}
 	return ""
 }

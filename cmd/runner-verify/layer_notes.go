@@ -132,6 +132,10 @@ func (v *verifier) checkCalls(sessions uint64) {
 			sum += b.KernelEventCount
 		}
 		all = all && alone
+		// The tree of the one session has all lines of its calls, and those between them.
+		if n := tree - class("setup"); sessions == 1 && b.KernelScope == schemas.ScopeToolServer && !alone && b.KernelEventCount < n {
+			v.add(ruleReportBindings, bundle.ReportName, 0, "binding %d: kernel_event_count is %d of the whole tree, note %s says %d at least", i, b.KernelEventCount, noteWindows, n)
+		}
 		if b.KernelEventCount > limit {
 			v.add(ruleReportBindings, bundle.ReportName, 0, "binding %d: kernel_event_count is %d, note %s leaves %d", i, b.KernelEventCount, noteWindows, limit)
 		}

@@ -82,6 +82,8 @@ func (v *verifier) environment(e *schemas.RunStarted) {
 	}
 	shim := e.AgentShim != "none"
 	switch {
+	case shim && e.AgentShim != "openai-agents":
+		fault("agent_shim is %.100q, expected none or openai-agents", e.AgentShim)
 	case has[schemas.EnvSDKLog] != has[schemas.EnvSDKSchema]:
 		fault("env_keys has one of %s and %s without the other", schemas.EnvSDKLog, schemas.EnvSDKSchema)
 	case has[schemas.EnvSDKLog] != shim:
