@@ -2,9 +2,8 @@ package policy
 
 import (
 	"context"
+	"fmt"
 	"math/big"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -240,15 +239,54 @@ func TestWhen(t *testing.T) {
 
 // All programs of a decision share one time: many rules do not take longer than one.
 func TestWhenTimeIsShared(t *testing.T) {
-	p := rules(t, "rules:\n"+strings.Repeat("  - {id: rID, allow: x, when: '[limit(20000; repeat(1))] | length == 0'}\n", 1)+
-		"  - {id: slow, allow: x, when: 'def f: f; f'}\n  - {id: last, allow: x}\n")
-	d := decide(t, p, "x", `{}`, "/")
-	if d.Reason != ReasonEvalTimeout || d.RuleID != "slow" {
-		t.Error(d)
+	var text strings.Builder
+	for i := range maxRules {
+		fmt.Fprintf(&text, "  - {id: r%d, allow: x, when: '[limit(20000; repeat(1))] | length == 0'}\n", i)
+	}
+	begin := time.Now()
+	d := decide(t, rules(t, "rules:\n"+text.String()), "x", `{}`, "/")
+	if took := time.Since(begin); d.Reason != ReasonEvalTimeout || d.RuleID == "" || took > 5*time.Second {
+		t.Errorf("%+v after %v", d, took)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if d := p.Decide(ctx, &Call{Tool: "x"}); d.Reason != ReasonEvalTimeout {
+	if d := rules(t, "default: allow").Decide(ctx, &Call{Tool: "x"}); d.Reason != ReasonEvalTimeout {
+		t.Error(d)
+	}
+}
+
+// A single step of a program that takes long cannot be stopped; nobody waits for it,
+// and where too many of them run, nothing is allowed.
+func TestWhenStuck(t *testing.T) {
+	p := rules(t, `rules: [{id: r, allow: x, when: '("a" * 12000000) | test("(a|b|c)*d$")'}, {id: s, allow: y}]`)
+	begin := time.Now()
+	d := decide(t, p, "x", `{}`, "/")
+	if took := time.Since(begin); d.Reason != ReasonEvalTimeout || d.RuleID != "r" || took > 5*time.Second {
+		t.Errorf("%+v after %v", d, took)
+	}
+	if n := stuck.Load(); n != 1 {
+		t.Errorf("%d evaluations are stuck", n)
+	}
+	if d := decide(t, p, "y", `{}`, "/"); !d.Allow {
+		t.Error(d)
+	}
+	stuck.Add(maxStuck)
+	if d := decide(t, p, "y", `{}`, "/"); d.Reason != ReasonEvalTimeout {
+		t.Error(d)
+	}
+	stuck.Add(-maxStuck)
+	for i := 0; stuck.Load() != 0; i++ {
+		if time.Sleep(50 * time.Millisecond); i > 1200 {
+			t.Fatal("an evaluation that was given up never ends")
+		}
+	}
+}
+
+// A fault in a program is a denial too: jq panics when it is given a uint64.
+func TestWhenPanic(t *testing.T) {
+	p := rules(t, `rules: [{id: r, allow: x, when: '.arguments.n + 1 == 2'}]`)
+	d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: map[string]any{"n": uint64(1)}})
+	if d.Reason != ReasonEvalError || d.RuleID != "r" {
 		t.Error(d)
 	}
 }
@@ -330,5 +368,4 @@ func TestConcurrent(t *testing.T) {
 	if n := stuck.Load(); n != 0 {
 		t.Errorf("%d evaluations are stuck", n)
 	}
-	_ = os.Remove(filepath.Join(dir, "none"))
 }

@@ -88,7 +88,7 @@ func parseHostPort(s string) (dest, error) {
 	} else {
 		host, port, hasPort = strings.Cut(s, ":")
 		// Of http:443 some make the port 443 of a host called http, some the host 443.
-		if _, is := defaultPorts[strings.ToLower(host)]; is && hasPort {
+		if name := strings.ToLower(host); hasPort && (defaultPorts[name] != 0 || name == "ftp" || name == "file") {
 			return dest{}, errors.New("it begins like a URL, without //")
 		}
 	}

@@ -1,6 +1,13 @@
 package policy
 
-import "testing"
+import (
+	"math/rand/v2"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+)
 
 // Where texts lead; an empty answer means that it is not clear.
 func TestParseDest(t *testing.T) {
@@ -32,6 +39,7 @@ func TestParseDest(t *testing.T) {
 		"http:/evil":                  "",
 		"http:evil":                   "",
 		"http:443":                    "",
+		"FTP:443":                     "",
 		"https:443":                   "",
 		`http:\\evil`:                 "",
 		"//evil":                      "",
@@ -156,5 +164,50 @@ func TestTo(t *testing.T) {
 		if d := decide(t, p, "x", `{"a":`+arg+`}`, "/"); d.Reason != ReasonEvalError {
 			t.Errorf("%s: %+v", arg, d)
 		}
+	}
+}
+
+// What is taken as clear, a general parser of URLs reads in the same way.
+func TestDestAgreesWithURL(t *testing.T) {
+	pieces := []string{"http", "https", "://", ":", "/", "@", "#", "?", "[", "]", "::1", "10.0.0.1", "a", "B.c", ".", "-", "%2e", "\\", "80", "0", "x",
+		"0x7f", "evil", "good", "_", "*", " ", "\u3002", "ssh", "1.2"}
+	r := rand.New(rand.NewPCG(3, 4))
+	clear := 0
+	for range 300_000 {
+		var b strings.Builder
+		if r.IntN(2) == 0 {
+			b.WriteString("http://")
+		}
+		for range 1 + r.IntN(6) {
+			b.WriteString(pieces[r.IntN(len(pieces))])
+		}
+		s := b.String()
+		d, err := parseDest(s)
+		if err != nil || !strings.Contains(s, "://") {
+			continue
+		}
+		clear++
+		u, err := url.Parse(s)
+		if err != nil {
+			continue // clear to us, and nothing to those that cannot read it
+		}
+		host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+		if a, err := netip.ParseAddr(host); err == nil {
+			host = a.Unmap().String()
+		}
+		have := d.name
+		if have == "" {
+			have = d.addr.String()
+		}
+		port := u.Port()
+		if port == "" {
+			port = strconv.Itoa(int(defaultPorts[u.Scheme]))
+		}
+		if have != host || port != strconv.Itoa(int(d.port)) {
+			t.Fatalf("%q: %s port %d here, %s port %s elsewhere", s, have, d.port, host, port)
+		}
+	}
+	if clear < 1000 {
+		t.Errorf("%d texts were clear", clear)
 	}
 }
