@@ -4,6 +4,7 @@
 # needs is not here.
 # shellcheck disable=SC2034 # for those who source this
 cd "$(dirname "$0")/.." || exit 1
+run=$(basename "$0" .sh) # also the cgroup's name: scripts may run at the same time
 fixtures=$PWD/testdata/fixtures
 [ -n "${BIN:-}" ] || make -s build || exit 1
 bin=$(cd "${BIN:-bin}" && pwd) || exit 1
@@ -24,8 +25,7 @@ for part in mcp-client mcp-server; do
 	fi
 done
 echo "known input" >"$tmp/work/input.txt"
-policy=$tmp/policy.yaml
-cat >"$policy" <<EOT
+policy=$tmp/policy.yaml && cat >"$policy" <<EOT
 schema: runner.policy.v0
 default: deny
 rules:
@@ -40,7 +40,7 @@ measure() { # measure NAME [FLAG…] -- COMMAND…: the archive is $tmp/NAME.tar
 	shift
 	archive=$tmp/$name.tar.gz
 	rm -f "$tmp/work/output.txt" "$tmp/work/extra.txt"
-	TMPDIR=$tmp/run "$bin"/runner-exec --run-id calls --archive "$archive" "$@"
+	TMPDIR=$tmp/run "$bin"/runner-exec --run-id "$run" --archive "$archive" "$@"
 }
 demand() { # demand K=V,…: of the archive that was measured last
 	"$bin"/runner-verify --require "kernel=complete,drops=0,$1" "$archive" >/dev/null || exit 1

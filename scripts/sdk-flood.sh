@@ -12,7 +12,7 @@ flooded() { # flooded NAME PROGRAM: an awk program that prints the log
 	demand cgroup=clean,policy=absent,correlation=partial
 	holds "$1: the report says that the log was flooded" '.report.ambiguities | any(. == "sdk_log_flooded")'
 }
-head='{\"schema\":\"assay.runner.sdk_event.v0\",\"run_id\":\"calls\",\"seq\":%d,\"event_type\":\"run_finished\",\"source\":\"'
+head='{\"schema\":\"assay.runner.sdk_event.v0\",\"run_id\":\"'"$run"'\",\"seq\":%d,\"event_type\":\"run_finished\",\"source\":\"'
 flooded long_line "BEGIN { printf \"$head\", 0; for (i = 0; i < 70000; i++) printf \"x\"; print \"\\\"}\" }"
 holds "nothing of the line was taken" '.health.sdk_layer == "absent"'
 flooded many_lines "BEGIN { for (i = 0; i < 262145; i++) printf \"${head}x\\\"}\\n\", i }"

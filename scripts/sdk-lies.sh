@@ -16,8 +16,8 @@ refused() { # refused WHY LINE: as the second line
 	holds "the layer ends there" '.health.notes | any(. == "s5_sdk_capture: sdk_events=1 sdk_tool_calls=1")'
 }
 refused bad_json 'this is no JSON'
-refused bad_json '{"schema":"assay.runner.sdk_event.v0","run_id":"calls","seq":1,"seq":1,"event_type":"run_finished","source":"x"}'
-refused bad_schema '{"schema":"assay.runner.sdk_event.v9","run_id":"calls","seq":1,"event_type":"run_finished","source":"x"}'
+refused bad_json '{"schema":"assay.runner.sdk_event.v0","run_id":"'"$run"'","seq":1,"seq":1,"event_type":"run_finished","source":"x"}'
+refused bad_schema '{"schema":"assay.runner.sdk_event.v9","run_id":"'"$run"'","seq":1,"event_type":"run_finished","source":"x"}'
 refused bad_run_id '{"schema":"assay.runner.sdk_event.v0","run_id":"another","seq":1,"event_type":"run_finished","source":"x"}'
 refused bad_seq "$(event 7 run_finished)"
 refused bad_event_type "$(event 1 tool_call_approved tc_1 read_file)"
