@@ -6,7 +6,7 @@ set -eu
 # shellcheck source=scripts/calls.sh
 . "$(dirname "$0")/calls.sh"
 
-measure killed --policy "$policy" -- "$parts/mcp-client" -kill 300ms "$id=barrier={\"n\":2,\"path\":\"$tmp/work/input.txt\"}" -- \
+measure killed --policy "$policy" -- "$parts/mcp-client" -kill 1500ms "$id=barrier={\"n\":2,\"path\":\"$tmp/work/input.txt\"}" -- \
 	"$parts/runner-policy" --policy "$policy" -- "$parts/mcp-server"
 demand cgroup=clean,policy=present,correlation=partial
 ambiguous "policy_session_not_finished:mcp-server" "tool_call_not_finished:$id"

@@ -22,13 +22,13 @@ demand cgroup=clean,policy=absent,sdk=self_reported,correlation=partial
 ambiguous sdk_run_not_finished sdk_tool_call_not_completed:tc_1
 
 # shellcheck disable=SC2016
-measure held --agent-shim openai-agents --grace 1s -- sh -c 'echo "$1" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"; sleep 0.3 3>>"$ASSAY_RUNNER_SDK_EVENT_LOG" &' sh \
+measure held --agent-shim openai-agents --grace 1s -- sh -c 'exec 3>>"$ASSAY_RUNNER_SDK_EVENT_LOG"; echo "$1" >&3; sleep 0.3 &' sh \
 	"$(event 0 run_finished)"
 demand cgroup=clean,policy=absent,sdk=self_reported,correlation=partial
 ambiguous sdk_log_writer_open_at_end
 
 # shellcheck disable=SC2016
-measure after --agent-shim openai-agents --grace 2s -- sh -c 'echo "$1" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"; { sleep 0.3; echo "$2" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"; } >/dev/null 2>&1 &' sh \
+measure after --agent-shim openai-agents --grace 5s -- sh -c 'echo "$1" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"; { sleep 1; echo "$2" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"; } >/dev/null 2>&1 &' sh \
 	"$(event 0 run_finished)" "$(event 1 run_failed)"
 demand cgroup=clean,policy=absent,sdk=self_reported,correlation=partial
 ambiguous sdk_log_written_after_end
