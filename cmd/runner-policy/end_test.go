@@ -178,6 +178,25 @@ func TestClientDies(t *testing.T) {
 	}
 }
 
+// TestClientStalls: a client that takes nothing and leaves all the same keeps neither the
+// server nor us.
+func TestClientStalls(t *testing.T) {
+	for _, line := range []string{callLine("1", "read_big", `{"size":20000000}`), strings.Repeat(callLine("1", "write_x", `{}`)+"\n", 20000)} {
+		t.Run(line[45:60], func(t *testing.T) {
+			t.Parallel()
+			p := startProxy(t, readOnly, withFlags("--grace", "200ms"))
+			pid := p.serverPID()
+			go p.in.Write([]byte(line + "\n")) // this may not come to its end either
+			time.Sleep(300 * time.Millisecond)
+			p.cmd.Process.Signal(syscall.SIGTERM)
+			p.cmd.Process.Wait()
+			p.waited = true
+			gone(t, pid)
+			p.finished()
+		})
+	}
+}
+
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {

@@ -138,7 +138,6 @@ func (s *session) decide(ctx context.Context, sc *scanner, m message, line []byt
 		s.toServer(line)
 		return
 	}
-	s.denied++
 	if m.kind != request {
 		return // nobody waits for an answer
 	}

@@ -17,7 +17,7 @@ type decisionLog struct {
 	seq     uint64
 	err     error
 
-	decisions, finished, refused uint64
+	decisions, denied, finished, refused uint64
 }
 
 // logFile is where the lines go: one call, one write.
@@ -84,6 +84,9 @@ func (l *decisionLog) messageRefused(direction, code string) bool {
 
 func (l *decisionLog) decided(d schemas.ToolDecision) bool {
 	return put(l, schemas.LogDecision, func(h schemas.LogHead) schemas.ToolDecision {
+		if d.Decision == schemas.DecisionDeny {
+			l.denied++
+		}
 		d.LogHead = h
 		return d
 	})
@@ -95,10 +98,10 @@ func (l *decisionLog) callFinished(c *call, end uint64, outcome string) bool {
 	})
 }
 
-func (l *decisionLog) ended(e ending, denied uint64) bool {
+func (l *decisionLog) ended(e ending) bool {
 	return put(l, schemas.LogSessionFinished, func(h schemas.LogHead) schemas.SessionFinished {
 		f := schemas.SessionFinished{LogHead: h, KtimeNS: now(), Decisions: l.decisions, Finished: l.finished,
-			Unfinished: l.decisions - denied - l.finished, Refused: l.refused}
+			Unfinished: l.decisions - l.denied - l.finished, Refused: l.refused}
 		if e.signal != 0 {
 			f.ServerSignal = &e.signal
 		} else {

@@ -45,7 +45,8 @@ Flags:
   -v                 say what is done; -h, --help and --version likewise
 
 Exit codes: the server's own; 128+N killed by signal N; 127 not found; 126
-cannot be run; 125 own failure; 3 not a valid policy; 2 wrong call
+cannot be run; 125 own failure; 5 no policy to read; 3 not a valid one; 2 wrong
+call
 
 Examples:
   runner-policy --policy p.yaml --log decisions.ndjson -- mcp-server-files /work
@@ -82,6 +83,9 @@ func run(ctx context.Context, env *tool.Env) error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return tool.Fail(tool.ExitOwn, err)
+	}
+	if o.Program, err = lookProgram(o.Command[0]); err != nil {
+		return err
 	}
 	to, err := openLog(o.LogFile, o.LogFD)
 	if err != nil {

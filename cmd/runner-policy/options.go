@@ -28,6 +28,7 @@ type Options struct {
 	MaxLine     int
 	Grace       time.Duration
 	Command     []string
+	Program     string // the file that is Command[0]
 }
 
 func options(env *tool.Env) (o Options, err error) {

@@ -18,8 +18,12 @@ func apart() *syscall.SysProcAttr {
 
 // widen makes room for a large answer: fewer turns of writer and reader.
 func widen(f io.Writer) {
+	const room = 1 << 20
 	if f, ok := f.(*os.File); ok {
-		unix.FcntlInt(uintptr(descriptorOf(f)), unix.F_SETPIPE_SZ, 1<<20)
+		fd := uintptr(descriptorOf(f))
+		if n, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0); err == nil && n < room {
+			unix.FcntlInt(fd, unix.F_SETPIPE_SZ, room)
+		}
 	}
 }
 

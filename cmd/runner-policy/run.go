@@ -14,15 +14,11 @@ import (
 // run starts the server, passes messages until both sides are done, and returns the
 // server's exit status as an error's.
 func (s *session) run(ctx context.Context, env *tool.Env) error {
-	program, err := lookProgram(s.o.Command[0])
-	if err != nil {
-		return err
-	}
 	// The kernel's promise to end the server with us is tied to this thread.
 	runtime.LockOSThread()
-	signals, stop := watchSignals()
-	defer stop()
-	srv, err := startServer(program, s.o.Command, serverEnvironment())
+	signals, ignore := watchSignals()
+	defer ignore()
+	srv, err := startServer(s.o.Program, s.o.Command, serverEnvironment())
 	if err != nil {
 		return startError(s.o.Command[0], err)
 	}
@@ -118,24 +114,44 @@ func (s *session) watch(srv *server, w watched) (result error) {
 	return result
 }
 
-// end answers what is still in flight and writes the last lines.
+// end answers what is still in flight and writes the last lines. A client that takes
+// nothing does not keep us.
 func (s *session) end(e ending, stuck bool) {
-	for range 100 { // a message that is dealt with may be stuck on its way
+	if !s.stop() {
+		stuck = true // a message is on its way to somebody who does not take it
+	}
+	outcome, end := s.whoLeft(), now()
+	left := s.table.drain()
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for _, p := range left {
+			if outcome == schemas.OutcomeServerGone && p.id.key != "" && !p.cancelled && !stuck {
+				s.toClient(goneAnswer(p.id, "the server has ended"))
+			}
+		}
+	}()
+	select {
+	case <-told:
+	case <-time.After(max(s.o.Grace, time.Second)):
+	}
+	for _, p := range left {
+		s.finish(p.call, end, outcome)
+	}
+	s.log.ended(e)
+}
+
+// stop ends the dealing with the client's messages. It is false if one takes too long.
+func (s *session) stop() bool {
+	for range 100 {
 		if s.handling.TryLock() {
 			s.over = true
 			s.handling.Unlock()
-			break
+			return true
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	outcome, end := s.whoLeft(), now()
-	for _, p := range s.table.drain() {
-		if outcome == schemas.OutcomeServerGone && p.id.key != "" && !p.cancelled && !stuck {
-			s.toClient(goneAnswer(p.id, "the server has ended"))
-		}
-		s.finish(p.call, end, outcome)
-	}
-	s.log.ended(e, s.denied)
+	return false
 }
 
 // verdict is the exit status: the server's own, unless the proxy failed.

@@ -44,7 +44,6 @@ type session struct {
 	handling  sync.Mutex // held while a message of the client is dealt with
 	over      bool       // under handling: the last line is being written
 	calls     uint64
-	denied    uint64
 	deniedIDs []string // the last ones
 }
 
