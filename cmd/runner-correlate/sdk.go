@@ -68,15 +68,11 @@ func (s *sdkLog) take(line []byte) (why string) {
 	default:
 		return whyEvent
 	}
+	// What is blank or no string is as good as missing.
 	field := func(key string) *string {
-		switch t := v[key].(type) {
-		case nil:
-		case string:
-			if t = strings.TrimSpace(t); t != "" {
-				return &t
-			}
-		default:
-			why = whyField
+		if t, _ := v[key].(string); strings.TrimSpace(t) != "" {
+			t = strings.TrimSpace(t)
+			return &t
 		}
 		return nil
 	}
@@ -84,7 +80,7 @@ func (s *sdkLog) take(line []byte) (why string) {
 	e := schemas.SDKEvent{Schema: schemas.SchemaSDKEvent, RunID: s.runID, Seq: s.events, EventType: kind,
 		SDKName: text(field("sdk_name")), SDKVersion: text(field("sdk_version")), ToolCallID: text(id), Tool: text(tool)}
 	aboutCall := strings.HasPrefix(kind, "tool_call_")
-	if why != "" || source == nil || aboutCall && (id == nil || tool == nil) {
+	if source == nil || aboutCall && (id == nil || tool == nil) {
 		return whyField
 	}
 	e.Source = schemas.Text(*source)

@@ -1,0 +1,313 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"runner/schemas"
+	"runner/schemas/stream"
+)
+
+const corpora = "../../../shared/corpora/assay"
+
+func needCorpora(t *testing.T) {
+	if _, err := os.Stat(corpora); err != nil {
+		t.Skip("SKIPPED, NOT TESTED: runs of another implementation are not at " + corpora)
+	}
+}
+
+// members are the files of an archive.
+func members(t *testing.T, path string) map[string][]byte {
+	t.Helper()
+	f, err := os.Open(path)
+	must(t, err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	must(t, err)
+	all := map[string][]byte{}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return all
+		}
+		must(t, err)
+		b, err := io.ReadAll(r)
+		must(t, err)
+		all[h.Name] = b
+	}
+}
+
+// fromArchive is a kernel.normalized stream with the kernel layer of an archive.
+func fromArchive(t *testing.T, files map[string][]byte) []byte {
+	t.Helper()
+	h, err := schemas.ParseHealth(files["observation-health.json"])
+	must(t, err)
+	var b bytes.Buffer
+	w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamNormalized, RunID: h.RunID, Tool: "runner-normalize", Version: "test"})
+	must(t, err)
+	n := uint64(0)
+	for line := range bytes.Lines(files["events.ndjson"]) {
+		must(t, w.WriteRaw(bytes.TrimSpace(line)))
+	}
+	for line := range bytes.Lines(files["layers/kernel.ndjson"]) {
+		n++
+		must(t, w.WriteRaw(bytes.TrimSpace(line)))
+	}
+	c, nz := healths(n, n)
+	c.RunID, nz.RunID = h.RunID, h.RunID
+	if !strings.Contains(strings.Join(h.Notes, "\n"), "s2_kernel_capture") {
+		absent("not_requested", "linux")(c, nz)
+	}
+	if h.KernelLayer == schemas.LayerPartial {
+		c.Counters["dropped"] = max(h.RingbufDrops, 1)
+		c.Counters["seen"] += c.Counters["dropped"]
+	}
+	must(t, w.Write(c))
+	must(t, w.Write(nz))
+	must(t, w.Seal(schemas.StatusComplete))
+	return b.Bytes()
+}
+
+// intended are the codes that the other implementation does not know. Everything
+// else that is said must be said by both.
+var intended = map[string]string{
+	schemas.AmbiguityNotInSDK:           "a policy call that the SDK never mentioned is named",
+	schemas.AmbiguitySDKRunNotFinished:  "an SDK log that does not say how the run ended is named",
+	schemas.AmbiguitySDKNotCompleted:    "started and completed events are paired",
+	schemas.AmbiguitySDKNotStarted:      "started and completed events are paired",
+	schemas.AmbiguitySDKRepeated:        "started and completed events are paired",
+	schemas.AmbiguitySDKCompletedDenied: "what the SDK reports as done is compared with the decision",
+	schemas.AmbiguitySDKNameDiffers:     "tool names are compared",
+	schemas.AmbiguityCallIDRepeated:     "ids that name two calls are named",
+	schemas.AmbiguityKernelLost:         "counts that are lower bounds are named",
+}
+
+// withoutOurKeys takes out what the other implementation drops from the decision
+// log, and this one keeps.
+func withoutOurKeys(e *schemas.PolicyEvent) { e.Outcome, e.ReasonCode, e.RuleID = "", "", "" }
+
+type oracleInput struct {
+	PolicyLog *string `json:"policy_log"`
+	SDKLog    *string `json:"sdk_log"`
+	Cgroup    *uint64 `json:"session_cgroup_id"`
+}
+
+// TestOracle gives another implementation's inputs to this one, and compares.
+func TestOracle(t *testing.T) {
+	needCorpora(t)
+	dirs, err := filepath.Glob(filepath.Join(corpora, "_oracle/runner-core/*/archive.tar.gz"))
+	must(t, err)
+	compared := 0
+	for _, archive := range dirs {
+		b, err := os.ReadFile(filepath.Join(filepath.Dir(archive), "input.json"))
+		must(t, err)
+		var in oracleInput
+		must(t, json.Unmarshal(b, &in))
+		if in.PolicyLog == nil && in.SDKLog == nil {
+			continue
+		}
+		compared++
+		t.Run(filepath.Base(filepath.Dir(archive)), func(t *testing.T) {
+			files := members(t, archive)
+			got := join(t, fromArchive(t, files), logBytes(in.PolicyLog), logBytes(in.SDKLog))
+			compareLayer(t, "policy", got.policy, files["layers/policy.ndjson"], withoutOurKeys)
+			compareLayer(t, "sdk", got.sdk, files["layers/sdk.ndjson"], nil)
+			compareSurface(t, got, files)
+			if in.Cgroup == nil {
+				// Their capture may not know its cgroup, and then says nothing of several
+				// decisions in it. A capture of this runner always knows.
+				got.report.Ambiguities = slices.DeleteFunc(got.report.Ambiguities, func(c string) bool { return c == schemas.AmbiguityManyDecisions })
+				got.report.Status = schemas.WorstOf(got.report.Ambiguities)
+			}
+			compareReport(t, got, files)
+			compareHealth(t, got, files)
+		})
+	}
+	if compared < 20 {
+		t.Errorf("only %d inputs with a log", compared)
+	}
+}
+
+func logBytes(s *string) []byte {
+	if s == nil {
+		return nil
+	}
+	return append([]byte{}, *s...)
+}
+
+func compareLayer(t *testing.T, name string, got []string, want []byte, without func(*schemas.PolicyEvent)) {
+	t.Helper()
+	var lines []string
+	for line := range strings.Lines(string(want)) {
+		lines = append(lines, strings.TrimSuffix(line, "\n"))
+	}
+	for i, line := range got {
+		if without != nil {
+			e, err := schemas.ParsePolicyEvent([]byte(line))
+			must(t, err)
+			without(e)
+			got[i] = marshalLine(t, e)
+		}
+	}
+	if !slices.Equal(got, lines) {
+		t.Errorf("%s layer\n%s\ntheirs\n%s", name, strings.Join(got, "\n"), want)
+	}
+}
+
+func compareSurface(t *testing.T, got *threeLayers, files map[string][]byte) {
+	t.Helper()
+	s, err := schemas.ParseSurface(files["capability-surface.json"])
+	must(t, err)
+	var want []schemas.SurfaceEntry
+	for i, set := range s.Sets() {
+		for _, v := range set {
+			want = append(want, schemas.SurfaceEntry{Schema: schemas.SchemaSurfaceEntry, RunID: s.RunID, Set: schemas.SurfaceSets[i], Value: v})
+		}
+	}
+	if !slices.Equal(got.entries, want) {
+		t.Errorf("surface %v\ntheirs %v", got.entries, want)
+	}
+}
+
+func compareReport(t *testing.T, got *threeLayers, files map[string][]byte) {
+	t.Helper()
+	r, err := schemas.ParseReport(files["correlation-report.json"])
+	must(t, err)
+	for i := range r.Bindings {
+		r.Bindings[i].CgroupID = nil // written by other implementations alone
+	}
+	if a, b := marshalLine(t, got.report.Bindings), marshalLine(t, r.Bindings); a != b && len(r.Bindings)+len(got.report.Bindings) > 0 {
+		t.Errorf("bindings %s\ntheirs %s", a, b)
+	}
+	var ours []string
+	for _, code := range got.report.Ambiguities {
+		a, err := schemas.ParseCode(code)
+		must(t, err)
+		if intended[a.Code] == "" {
+			ours = append(ours, code)
+		}
+	}
+	slices.Sort(r.Ambiguities) // theirs stand by kind, and are sorted only within one
+	if !slices.Equal(ours, r.Ambiguities) {
+		t.Errorf("codes %q, theirs %q", ours, r.Ambiguities)
+	}
+	want := r.Status
+	if len(got.report.Ambiguities) > len(ours) {
+		want = schemas.CorrelationPartial
+	}
+	if got.report.Status != want {
+		t.Errorf("status %s, expected %s", got.report.Status, want)
+	}
+}
+
+func compareHealth(t *testing.T, got *threeLayers, files map[string][]byte) {
+	t.Helper()
+	h, err := schemas.ParseHealth(files["observation-health.json"])
+	must(t, err)
+	if got.health.PolicyLayer != h.PolicyLayer || got.health.SDKLayer != h.SDKLayer {
+		t.Errorf("layers %s %s, theirs %s %s", got.health.PolicyLayer, got.health.SDKLayer, h.PolicyLayer, h.SDKLayer)
+	}
+	logs := func(notes []string) (out []string) {
+		for _, n := range notes {
+			if strings.HasPrefix(n, "s4_") || strings.HasPrefix(n, "s5_") {
+				out = append(out, n)
+			}
+		}
+		return out
+	}
+	if a, b := logs(got.health.Notes), logs(h.Notes); !slices.Equal(a, b) {
+		t.Errorf("notes %q, theirs %q", a, b)
+	}
+}
+
+// TestOracleErrors: what ends a run of the other implementation without an archive
+// ends the layer here, and says so.
+func TestOracleErrors(t *testing.T) {
+	needCorpora(t)
+	want := map[string]string{
+		"70-policy-error-array": "policy_log_invalid:1:bad_type", "70-policy-error-bad-json": "policy_log_invalid:1:bad_json",
+		"70-policy-error-blank": "policy_log_empty", "70-policy-error-blank-id": "policy_log_invalid:1:bad_field",
+		"70-policy-error-empty": "policy_log_empty", "70-policy-error-no-data": "policy_log_invalid:1:bad_field",
+		"70-policy-error-no-decision": "policy_log_invalid:1:bad_field", "70-policy-error-no-source": "policy_log_invalid:1:bad_field",
+		"70-policy-error-no-tool": "policy_log_invalid:1:bad_field", "70-policy-error-no-type": "policy_log_invalid:1:bad_type",
+		"70-policy-error-numeric-id": "policy_log_invalid:1:bad_field", "70-policy-error-second-line-bad": "policy_log_invalid:2:bad_json",
+		"70-policy-error-wrong-type": "policy_log_invalid:1:bad_type",
+		"71-sdk-error-bad-json":      "sdk_log_invalid:1:bad_json", "71-sdk-error-bad-type": "sdk_log_invalid:1:bad_event_type",
+		"71-sdk-error-completed-blank-id": "sdk_log_invalid:1:bad_field", "71-sdk-error-empty": "sdk_log_empty",
+		"71-sdk-error-no-schema": "sdk_log_invalid:1:bad_schema", "71-sdk-error-no-source": "sdk_log_invalid:1:bad_field",
+		"71-sdk-error-seq-float": "sdk_log_invalid:1:bad_seq", "71-sdk-error-seq-gap": "sdk_log_invalid:2:bad_seq",
+		"71-sdk-error-seq-negative": "sdk_log_invalid:1:bad_seq", "71-sdk-error-seq-start-1": "sdk_log_invalid:1:bad_seq",
+		"71-sdk-error-seq-string": "sdk_log_invalid:1:bad_seq", "71-sdk-error-started-no-id": "sdk_log_invalid:1:bad_field",
+		"71-sdk-error-started-no-tool": "sdk_log_invalid:1:bad_field", "71-sdk-error-wrong-run": "sdk_log_invalid:1:bad_run_id",
+		"71-sdk-error-wrong-schema": "sdk_log_invalid:1:bad_schema",
+	}
+	dirs, err := filepath.Glob(filepath.Join(corpora, "_oracle/runner-core/7[01]-*"))
+	must(t, err)
+	if len(dirs) != len(want) {
+		t.Errorf("%d inputs, expected %d", len(dirs), len(want))
+	}
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			b, err := os.ReadFile(filepath.Join(dir, "input.json"))
+			must(t, err)
+			var in oracleInput
+			must(t, json.Unmarshal(b, &in))
+			// The runs of these have another id than the tests here.
+			kernel := bytes.ReplaceAll([]byte(world{capture: input{change: absent("not_requested", "linux")}}.rows(t)), []byte(testRun), []byte("run_oracle"))
+			got := join(t, reseal(t, kernel, "run_oracle"), logBytes(in.PolicyLog), logBytes(in.SDKLog))
+			if code := want[filepath.Base(dir)]; code == "" || !slices.Contains(got.report.Ambiguities, code) {
+				t.Errorf("codes %q, expected %q", got.report.Ambiguities, code)
+			}
+		})
+	}
+}
+
+// rows are the records of a world's stream.
+func (w world) rows(t *testing.T) string {
+	all := strings.SplitAfter(string(w.stream(t)), "\n")
+	return strings.Join(all[1:len(all)-2], "")
+}
+
+// reseal makes a stream of records.
+func reseal(t *testing.T, rows []byte, runID string) []byte {
+	var b bytes.Buffer
+	w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamNormalized, RunID: runID, Tool: "runner-normalize", Version: "test"})
+	must(t, err)
+	for line := range bytes.Lines(rows) {
+		must(t, w.WriteRaw(bytes.TrimSuffix(line, []byte("\n"))))
+	}
+	must(t, w.Seal(schemas.StatusComplete))
+	return b.Bytes()
+}
+
+// TestRecordedSDKLogs makes the SDK layers of recorded runs of other machines out of
+// the logs beside them.
+func TestRecordedSDKLogs(t *testing.T) {
+	needCorpora(t)
+	logs, err := filepath.Glob(filepath.Join(corpora, "docs/experiments/cross-runtime-drift-2026-05/runs/*/*/sdk-events.ndjson"))
+	must(t, err)
+	if len(logs) < 3 {
+		t.Fatalf("%d logs, expected 3 at least", len(logs))
+	}
+	for _, log := range logs {
+		t.Run(filepath.Base(filepath.Dir(log)), func(t *testing.T) {
+			files := members(t, filepath.Join(filepath.Dir(log), "archive.tar.gz"))
+			raw, err := os.ReadFile(log)
+			must(t, err)
+			got := join(t, fromArchive(t, files), nil, raw)
+			if layer := strings.Join(got.sdk, "\n") + "\n"; layer != string(files["layers/sdk.ndjson"]) || len(got.sdk) == 0 {
+				t.Errorf("layer\n%s\ntheirs\n%s", layer, files["layers/sdk.ndjson"])
+			}
+			compareReport(t, got, files)
+			compareHealth(t, got, files)
+		})
+	}
+}
