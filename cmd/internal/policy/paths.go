@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Bounds of the kernel: a longer path names no file.
@@ -143,6 +145,7 @@ func readings(s string) (out []string) {
 var (
 	errLoop  = errors.New("its symlinks go round")
 	errMagic = errors.New("a symlink in it leads each process elsewhere")
+	errForm  = errors.New("a name in it exists in another Unicode form, which some servers take for it")
 )
 
 // resolve follows the symlinks of an absolute path as the kernel does, component by
@@ -166,6 +169,9 @@ func resolve(p string) (string, error) {
 		info, err := os.Lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+			if otherForm(done+"/", part) {
+				return "", errForm
+			}
 			done = next
 			continue
 		case err != nil:
@@ -196,6 +202,30 @@ func resolve(p string) (string, error) {
 		return "/", nil
 	}
 	return done, nil
+}
+
+// otherForm says whether a directory holds a name that is composed of other code
+// points and is the same text for people, and for servers that look for it then.
+func otherForm(dir, name string) bool {
+	form := norm.NFC.String(name)
+	if form == name && norm.NFD.IsNormalString(name) {
+		return false
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	for err == nil {
+		var names []string
+		names, err = d.Readdirnames(256)
+		for _, other := range names {
+			if norm.NFC.String(other) == form {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // lookup is an error of the file system without the path in it.

@@ -185,3 +185,23 @@ func TestTargetsCut(t *testing.T) {
 		t.Errorf("%d targets, cut %v", len(d.Targets), d.TargetsCut)
 	}
 }
+
+// A server that finds no file may look for its name in another Unicode form.
+func TestUnderForms(t *testing.T) {
+	top := tree(t)
+	if err := os.Symlink("../other", top+"/work/caf\u00e9"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(top+"/work/e\u0301", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := rules(t, "rules: [{id: r, allow: x, args: [{at: $.a, under: "+top+"/work}]}]")
+	for arg, want := range map[string]string{
+		"caf\u00e9/secret": ReasonDenyDefault, "cafe\u0301/secret": ReasonEvalError,
+		"e\u0301/x": ReasonAllowRule, "\u00e9/x": ReasonEvalError, "\u00fc": ReasonAllowRule, "u\u0308/e\u0301": ReasonAllowRule,
+	} {
+		if d := decide(t, p, "x", `{"a":"`+top+"/work/"+arg+`"}`, "/"); d.Reason != want {
+			t.Errorf("%+q: %s (%s), want %s", arg, d.Reason, d.Say, want)
+		}
+	}
+}
