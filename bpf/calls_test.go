@@ -271,7 +271,7 @@ func (c call) make() error {
 			e = unix.EPERM
 		}
 		return errno(n, 0, e)
-	case "connected sendto", "connected control", "disconnect", "corked":
+	case "connected sendto", "connected control", "disconnect":
 		if err := connectTo(fd, sockaddr(c.Via)); err != nil {
 			return before(err, "connect")
 		}
