@@ -23,7 +23,7 @@ type joiner struct {
 	in      *stream.Reader
 	out     *stream.Writer
 	parser  *schemas.KernelParser
-	surface *valueset.Set
+	surface *valueset.Behind
 	entries uint64 // surface entries written
 	events  int
 	lines   uint64 // kernel lines
@@ -48,29 +48,47 @@ func run(env *tool.Env, opt Options) error {
 		return err
 	}
 	defer f.Close()
-	in, err := stream.NewReader(f, name, schemas.StreamNormalized)
+	in, err := stream.NewAheadReader(f, name, schemas.StreamNormalized)
 	if err != nil {
 		return tool.StreamError(err)
 	}
+	defer in.Close()
 	id := in.Header().RunID
-	out, err := stream.NewWriter(env.Stdout, stream.Header{Stream: schemas.StreamJoined, RunID: id, Tool: env.Name, Version: tool.Version()})
+	out, err := stream.NewBehindWriter(env.Stdout, stream.Header{Stream: schemas.StreamJoined, RunID: id, Tool: env.Name, Version: tool.Version()})
 	if err != nil {
 		return failWrite(err)
 	}
-	j := &joiner{in: in, out: out, parser: schemas.NewKernelParser(id), surface: valueset.New()}
+	defer out.Close()
+	j := &joiner{in: in, out: out, parser: schemas.NewKernelParser(id), surface: valueset.NewBehind()}
 	defer j.surface.Close()
-	if err := j.readLogs(opt); err != nil {
-		return err
-	}
-	if err := j.forward(); err != nil {
-		return err
-	}
-	h, err := j.derive()
+	h, err := j.all(opt)
 	if err != nil {
-		return err
+		return j.first(err)
 	}
 	env.Infof("%d kernel lines, %d surface entries, kernel_layer=%s", j.lines, j.entries, h.KernelLayer)
 	return j.finish(h)
+}
+
+func (j *joiner) all(opt Options) (*schemas.Health, error) {
+	if err := j.readLogs(opt); err != nil {
+		return nil, err
+	}
+	if err := j.forward(); err != nil {
+		return nil, err
+	}
+	return j.derive()
+}
+
+// first is the error to report when err was found: goroutines write and collect
+// values behind the lines that are being read, so that theirs came before it.
+func (j *joiner) first(err error) error {
+	if e := j.out.Close(); e != nil {
+		return failWrite(e)
+	}
+	if e := j.surface.Wait(); e != nil {
+		return failWrite(e)
+	}
+	return err
 }
 
 func failWrite(err error) error { return tool.Fail(tool.ExitIO, err) }
@@ -127,12 +145,12 @@ func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) ([]byte, error)
 	if len(j.stages) > 0 {
 		return nil, j.refuse("a kernel line stands behind the health records")
 	}
-	line, ktime, err := j.untimed(line)
+	when, err := j.parser.ParseTimed(line, e)
 	if err != nil {
-		return nil, err
-	}
-	if err := j.parser.Parse(line, e); err != nil {
 		return nil, j.refuse("kernel line: %v", err)
+	}
+	if line, err = j.untimed(line, when); err != nil {
+		return nil, err
 	}
 	if e.Seq != j.lines {
 		return nil, j.refuse("kernel line has seq %d, expected %d", e.Seq, j.lines)
@@ -143,7 +161,7 @@ func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) ([]byte, error)
 		return nil, failWrite(err)
 	}
 	if j.times == timed {
-		return line, j.attribute(e, ktime)
+		return line, j.attribute(e, when.NS)
 	}
 	return line, nil
 }

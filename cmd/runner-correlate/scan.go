@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"math"
 )
 
@@ -40,20 +39,4 @@ func decimal(b []byte) (v uint64, n int, ok bool) {
 		n++
 	}
 	return v, n, n == 1 || n > 1 && b[0] != '0'
-}
-
-const timeKey = `,"ktime_ns":`
-
-// cutTime takes the time off a kernel line's end. What is left lacks its brace.
-func cutTime(line []byte) (head []byte, ktime uint64, ok bool) {
-	n := len(line) - 1
-	i := n
-	for i > 0 && n-i <= 20 && line[i-1]-'0' <= 9 {
-		i--
-	}
-	if n < 0 || line[n] != '}' || !bytes.HasSuffix(line[:i], []byte(timeKey)) {
-		return line, 0, false
-	}
-	v, _, ok := decimal(line[i:n])
-	return line[:i-len(timeKey)], v, ok
 }

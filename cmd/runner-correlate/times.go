@@ -15,19 +15,19 @@ const (
 )
 
 // untimed takes the time off a kernel line.
-func (j *joiner) untimed(line []byte) ([]byte, uint64, error) {
-	head, ktime, ok := cutTime(line)
-	if j.times == timesUnknown && !ok {
+func (j *joiner) untimed(line []byte, when schemas.KernelTime) ([]byte, error) {
+	has := when.At > 0
+	if j.times == timesUnknown && !has {
 		j.times = untimed
 	}
-	if ok != (j.times == timed) {
-		return nil, 0, j.refuse("of the kernel lines some have a ktime_ns and a process record in front, and some have none")
+	if has != (j.times == timed) {
+		return nil, j.refuse("of the kernel lines some have a ktime_ns and a process record in front, and some have none")
 	}
-	if !ok {
-		return line, 0, nil
+	if !has {
+		return line, nil
 	}
-	j.plain = append(append(j.plain[:0], head...), '}')
-	return j.plain, ktime, nil
+	j.plain = append(append(j.plain[:0], when.Without(line)...), '}')
+	return j.plain, nil
 }
 
 // process takes in the record of a process, which goes no further.

@@ -15,8 +15,8 @@ type sink interface {
 	wait() error
 	// sum is the digest of everything put. It is called behind wait.
 	sum() []byte
-	// close ends what put has begun; it may be called more than once.
-	close()
+	// close ends what put has begun, as wait does; it may be called more than once.
+	close() error
 }
 
 // directSink works when it is asked.
@@ -31,9 +31,9 @@ func (d *directSink) put(buf []byte) ([]byte, error) {
 	return buf[:0], err
 }
 
-func (d *directSink) wait() error { return nil }
-func (d *directSink) sum() []byte { return d.h.Sum(nil) }
-func (d *directSink) close()      {}
+func (d *directSink) wait() error  { return nil }
+func (d *directSink) sum() []byte  { return d.h.Sum(nil) }
+func (d *directSink) close() error { return nil }
 
 // behindBuffers are the buffers of a behind sink: one is being filled by the
 // Writer, one digested and wrote, and one waits in between.
@@ -106,10 +106,10 @@ func (b *behind) wait() error {
 
 func (b *behind) sum() []byte { return b.to.sum() }
 
-func (b *behind) close() {
+func (b *behind) close() error {
 	if !b.closed {
 		b.closed = true
 		close(b.given)
-		b.wait()
 	}
+	return b.wait()
 }

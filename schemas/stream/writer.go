@@ -81,8 +81,8 @@ func (s *Writer) pass() {
 }
 
 // Close ends what a Writer behind which a goroutine works has begun, and waits for
-// it. It seals nothing.
-func (s *Writer) Close() { s.sink.close() }
+// it. It writes and seals nothing more; its error is that of what was written before.
+func (s *Writer) Close() error { return s.sink.close() }
 
 // Write encodes v as one record. v must carry schema first and run_id second.
 func (s *Writer) Write(v any) error {

@@ -11,7 +11,7 @@ import (
 
 // Sizes of the part in memory.
 const (
-	arenaSize = 20 << 20 // bytes of keys
+	arenaSize = 16 << 20 // bytes of keys
 	tableSize = 1 << 19  // slots, a power of two
 	tableFull = tableSize / 10 * 7
 )
@@ -26,9 +26,11 @@ type Set struct {
 	// hardly ever another key must be looked at. 0 is free.
 	table   []uint32
 	entries []uint32 // places of all entries, from 0
+	items   []item   // the same while they are sorted
 	limit   int      // bytes of arena to use
 	seed    maphash.Seed
 	runs    runs
+	touched byte // keeps touch from being nothing to the compiler
 }
 
 const (
@@ -48,14 +50,26 @@ func (s *Set) Add(set int, value []byte) error {
 	if set < 0 || len(value) == 0 {
 		return nil
 	}
+	s.allocate()
+	return s.add(set, value, s.hash(set, value))
+}
+
+// allocate takes the memory all at once: what is not used is not there, but what a
+// slice grows out of is.
+func (s *Set) allocate() {
 	if s.table == nil {
-		// All at once: memory that is not used is not there, but memory that a slice
-		// grows out of is.
 		s.table = make([]uint32, tableSize)
 		s.arena = make([]byte, 0, s.limit)
 		s.entries = make([]uint32, 0, tableFull)
+		s.items = make([]item, tableFull)
 	}
-	hash := maphash.Bytes(s.seed, value) + uint64(set)*0x9e3779b97f4a7c15
+}
+
+func (s *Set) hash(set int, value []byte) uint64 {
+	return maphash.Bytes(s.seed, value) + uint64(set)*0x9e3779b97f4a7c15
+}
+
+func (s *Set) add(set int, value []byte, hash uint64) error {
 	slot, tag := hash&(tableSize-1), uint32(hash>>32)&^placeMask
 	for s.table[slot] != 0 {
 		if at := s.table[slot]; at&^placeMask == tag {
@@ -71,7 +85,7 @@ func (s *Set) Add(set int, value []byte) error {
 		if err := s.spill(); err != nil {
 			return err
 		}
-		return s.Add(set, value)
+		return s.add(set, value, hash)
 	}
 	place := uint32(len(s.arena) / entryAlign)
 	s.table[slot] = place + 1 | tag
@@ -91,12 +105,12 @@ func (s *Set) key(place uint32) []byte {
 }
 
 func (s *Set) sort() {
-	items := make([]item, len(s.entries))
+	s.items = s.items[:len(s.entries)]
 	for i, e := range s.entries {
-		items[i].entry = e
+		s.items[i].entry = e
 	}
-	s.sortItems(items, 0)
-	for i, x := range items {
+	s.sortItems(s.items, 0)
+	for i, x := range s.items {
 		s.entries[i] = x.entry
 	}
 }

@@ -2,6 +2,7 @@ package valueset
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -47,6 +48,53 @@ func TestSet(t *testing.T) {
 			}
 			s.Close()
 		}
+	}
+}
+
+// A goroutine behind gives the same set, whatever the batches.
+func TestBehind(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	s, b := New(), NewBehind()
+	defer s.Close()
+	b.set.limit = 1 << 20
+	for range 100_000 {
+		set, value := r.IntN(5), fmt.Appendf(nil, "/some/where/%d", r.IntN(50_000))
+		if r.IntN(20_000) == 0 {
+			value = bytes.Repeat([]byte{'x'}, r.IntN(400_000))
+		}
+		if err := errors.Join(s.Add(set, value), b.Add(set, value), b.Add(-1, value), b.Add(set, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var want, got []string
+	to := func(out *[]string) func(int, []byte) error {
+		return func(set int, value []byte) error {
+			*out = append(*out, string(byte(set))+string(value))
+			return nil
+		}
+	}
+	if err := errors.Join(s.Each(to(&want)), b.Each(to(&got))); err != nil || !slices.Equal(want, got) {
+		t.Errorf("%d values, expected %d, %v", len(got), len(want), err)
+	}
+	b.Close()
+	b.Close()
+	NewBehind().Close()
+}
+
+// An error comes up and stays, and nobody waits for a batch in vain.
+func TestBehindFails(t *testing.T) {
+	t.Setenv("TMPDIR", "/nowhere/at/all")
+	b := NewBehind()
+	defer b.Close()
+	b.set.limit = 1000
+	var err error
+	for i := range 100_000 {
+		if err = b.Add(0, fmt.Appendf(nil, "/some/where/%d", i)); err != nil {
+			break
+		}
+	}
+	if err == nil || b.Each(func(int, []byte) error { return nil }) == nil || b.Wait() == nil {
+		t.Errorf("values vanish without an error: %v", err)
 	}
 }
 
