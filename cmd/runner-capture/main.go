@@ -7,6 +7,9 @@
 // end a second canary proves that everything before it was read. The canaries' own
 // events are counted and left out. A stage behind that is slow or stopped costs no
 // events: lines wait in memory, then in a nameless file of bounded size.
+//
+// With --network-rules it also enforces: the kernel refuses what the rules deny, as
+// long as the capture lasts, and rules that cannot be enforced start nothing.
 package main
 
 import (
