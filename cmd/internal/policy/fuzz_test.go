@@ -22,6 +22,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	}
+	s := schema(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		begin := time.Now()
 		p, err := Parse("f.yaml", b)
@@ -34,6 +35,9 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%v, %v", p, err)
 			}
 			return
+		}
+		if err := s.Validate(asJSON(t, b)); err != nil {
+			t.Errorf("the schema refuses it: %v", err)
 		}
 		p.Explain(io.Discard)
 		p.Hides("read_file")

@@ -158,7 +158,7 @@ rules:
 		{"z", `{"a":"/x\\y","b":"/\ud83d\ude00","c":"/nul\u0000","d":"file:///q%20r","e":7,"f":null}`, []string{"/q r", `/x\\y`, "/😀"}},
 		{"z", `{"a":"` + top + `/work/out/../f"}`, []string{top + "/f", top + "/work/f"}},
 		{"z", `{"a":"` + top + `/work/loop"}`, []string{top + "/work/loop"}},
-		{"z", `{}`, []string{}},
+		{"z", `{}`, []string{}}, {"z", `{"separator":"/","b":"/../."}`, []string{}}, {"x", `{"path":"/"}`, []string{"/", "/cache", "example.com:1"}},
 	} {
 		d := decide(t, p, x.tool, x.args, top)
 		slices.Sort(x.want)

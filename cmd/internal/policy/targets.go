@@ -96,7 +96,8 @@ func (e *evaluation) target(t *targetSet, s string, isPath bool) {
 		}
 	}
 	if strings.HasPrefix(s, "/") || isPath {
-		if isFile(s) {
+		// A lone slash is more often a separator, and everything lies below it.
+		if isFile(s) && (isPath || path.Clean(s) != "/") {
 			e.path(t, s)
 		}
 	}
