@@ -112,7 +112,7 @@ func (s *scanner) message(line []byte) (message, string) {
 	if v[fJSONRPC].kind != '"' || string(v[fJSONRPC].text) != "2.0" {
 		return m, notJSONRPC
 	}
-	if p := v[fParams].kind; p != 0 && p != '{' {
+	if p := v[fParams].kind; p != 0 && p != '{' && p != 'n' { // null is as good as nothing
 		return m, notJSONRPC
 	}
 	answers := v[fResult].kind != 0 || v[fError].kind != 0
@@ -155,7 +155,7 @@ func (s *scanner) call(m message) string {
 	switch {
 	case name.kind != '"' || len(name.text) == 0 || len(name.text) > maxName || hasControl(name.text):
 		return badCall
-	case args != 0 && args != '{', meta != 0 && meta != '{':
+	case args != 0 && args != '{' && args != 'n', meta != 0 && meta != '{':
 		return badCall
 	case s.vals[fParamsState].kind != 0 && s.vals[fParamsState].kind != '"':
 		return badCall

@@ -100,7 +100,7 @@ func (s *session) watch(srv *server, w watched) (result error) {
 			advance(inputClosed)
 		case <-w.signals:
 			s.left(schemas.OutcomeClientGone)
-			advance(max(stage+1, terminated))
+			advance(min(max(stage+1, terminated), killed))
 		case <-timer:
 			if stage+1 == givenUp {
 				if w.exited == nil {

@@ -125,6 +125,8 @@ func TestUntouched(t *testing.T) {
 		`{"jsonrpc":"2.0","id":99,"result":{"roots":[]}}`,
 		`{"jsonrpc":"2.0","id":98,"error":{"code":-1,"message":"no"}}`,
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}`,
+		`{"jsonrpc":"2.0","id":"null","method":"ping","params":null}`,
+		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"read_x","arguments":null}}`,
 		`{"jsonrpc":"2.0","id":7,"method":"x/unknown","params":{"name":"n","Other":{"a":1,"A":2}}}`,
 		"{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\",\"params\":{\"name\":\"read_lines\",\"arguments\":{\"lines\":[" +
 			`"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"roots/list\"}",` +

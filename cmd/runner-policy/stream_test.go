@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -223,4 +224,33 @@ func TestServerPieces(t *testing.T) {
 	if err != nil || !bytes.Equal(out, text.Bytes()) || strings.Count(log, `"outcome":"completed"`) != 10 {
 		t.Errorf("%v, %d bytes of %d, %s", err, len(out), text.Len(), log)
 	}
+}
+
+// FuzzServer: whatever a server says, the client gets whole messages alone, and none of
+// a tool that is hidden.
+func FuzzServer(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"hidden_x"},{"name":"y"}]}}`+"\n"+`{"jsonrpc":"2.0","method":"x"}`+"\n"), true)
+	f.Add([]byte(`{"jsonrpc":"2.0","id":2,"result":{"isError":true}}`+"\nlistening\n\n[]"), false)
+	f.Fuzz(func(t *testing.T, text []byte, hide bool) {
+		out, _, err := serverSays(hide, []*entry{listRequest("1"), otherRequest("2")}, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(out) {
+			var m struct {
+				ID     json.RawMessage
+				Result struct{ Tools []struct{ Name string } }
+			}
+			if !json.Valid(line) || !bytes.HasSuffix(line, []byte("\n")) || !bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("{")) {
+				t.Fatalf("the client got %q", line)
+			}
+			if json.Unmarshal(line, &m) == nil && hide && string(m.ID) == "1" {
+				for _, tool := range m.Result.Tools {
+					if strings.HasPrefix(tool.Name, "hidden") {
+						t.Fatalf("the client got %q", line)
+					}
+				}
+			}
+		}
+	})
 }
