@@ -282,6 +282,26 @@ func TestWhenStuck(t *testing.T) {
 	}
 }
 
+// Expressions that a client chooses are not kept.
+func TestWhenPatterns(t *testing.T) {
+	for when, want := range map[string]bool{
+		`.tool | test("x")`: false, `.tool | test("x"; "i")`: false, `.tool | sub("a"; "b") == "x"`: false, `.tool == "test"`: false,
+		`.tool | test(.arguments.p)`: true, `.tool | test("x" + .tool)`: true, `.tool | test("\(.tool)")`: true,
+		`def f(p): test(p); .tool | f("x")`: true, `.tool | [match(["x", "i"])] == []`: true, `.tool | [splits(.tool)] == []`: true,
+		`[.tool | if . == "x" then {a: gsub(.; "")} else 1 end] == []`: true,
+	} {
+		if have := rules(t, "rules:\n  - id: r\n    allow: x\n    when: '"+when+"'\n").rules[0].when.fresh; have != want {
+			t.Errorf("%s: compiled for each call: %v", when, have)
+		}
+	}
+	p := rules(t, `rules: [{id: r, allow: x, when: '. as $c | .tool | test($c.arguments.p)'}]`)
+	for pattern, want := range map[string]string{"^x$": ReasonAllowRule, "y": ReasonDenyDefault, "(": ReasonEvalError} {
+		if d := decide(t, p, "x", `{"p":"`+pattern+`"}`, "/"); d.Reason != want {
+			t.Errorf("%s: %+v", pattern, d)
+		}
+	}
+}
+
 // A fault in a program is a denial too: jq panics when it is given a uint64.
 func TestWhenPanic(t *testing.T) {
 	p := rules(t, `rules: [{id: r, allow: x, when: '.arguments.n + 1 == 2'}]`)

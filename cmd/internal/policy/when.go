@@ -21,6 +21,7 @@ const whenTime = 100 * time.Millisecond
 type program struct {
 	text  string
 	code  *gojq.Code
+	fresh bool     // compiled for each call
 	texts []string // texts in it
 }
 
@@ -42,6 +43,7 @@ func (r *reader) when(n *yaml.Node) *program {
 	}
 	p := &program{text: s, code: code}
 	if q, err := gojq.Parse(s); err == nil {
+		p.fresh = anyPattern(reflect.ValueOf(q))
 		words(reflect.ValueOf(q), func(key string) { r.reads(n, key) }, func(text string) { p.texts = append(p.texts, text) })
 	}
 	return p
@@ -58,7 +60,13 @@ func (p *program) holds(ctx context.Context, input any) (ok bool, err error) {
 			ok, err = false, errors.New("the jq program broke off")
 		}
 	}()
-	results := p.code.RunWithContext(ctx, input)
+	code := p.code
+	if p.fresh {
+		if code, err = pureq.Compile(p.text); err != nil {
+			return false, err
+		}
+	}
+	results := code.RunWithContext(ctx, input)
 	first, any := results.Next()
 	if !any {
 		return false, errors.New("the jq program gave no result")
@@ -88,6 +96,39 @@ func programError(ctx context.Context, err error) error {
 		return errTimeout
 	}
 	return errors.New("the jq program failed: " + quote(err.Error()))
+}
+
+// patterns are functions whose first argument is a regular expression.
+var patterns = []string{"_match", "capture", "gsub", "match", "scan", "split", "splits", "sub", "test"}
+
+// anyPattern says whether a program takes a regular expression from anywhere but its
+// own text. Compiled programs keep every expression that they have met, so a client
+// that sends another one each time would make one that is kept grow without end.
+func anyPattern(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return !v.IsNil() && anyPattern(v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			if anyPattern(v.Index(i)) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		if f, ok := v.Interface().(gojq.Func); ok && contains(patterns, f.Name) {
+			for _, arg := range f.Args {
+				if arg.Term == nil || arg.Term.Str == nil || arg.Term.Str.Queries != nil || arg.Term.SuffixList != nil {
+					return true
+				}
+			}
+		}
+		for i := range v.NumField() {
+			if anyPattern(v.Field(i)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // words collects what a program names: keys that it reads, and any other text in it.
