@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -117,10 +118,22 @@ func ParseHealth(b []byte) (*Health, error) {
 	return h, nil
 }
 
+// maxTree is the size up to which a report is decoded twice. A larger one must be
+// canonical, which says as much for a fraction of the memory.
+const maxTree = 1 << 20
+
 // ParseReport parses correlation-report.json.
 func ParseReport(b []byte) (*Report, error) {
 	r := new(Report)
-	err := decode(b, r)
+	var err error
+	if len(b) <= maxTree {
+		err = decode(b, r)
+	} else if err = Unmarshal(b, r); err == nil {
+		var again []byte
+		if again, err = Marshal(r); err == nil && !bytes.Equal(again, b) {
+			err = fmt.Errorf("keys are missing, null or not in canonical form, in a report of more than %d bytes", maxTree)
+		}
+	}
 	if err == nil {
 		err = first(head(r.Schema, SchemaReport, r.RunID),
 			oneOf("status", r.Status, CorrelationClean, CorrelationPartial, CorrelationFailed))

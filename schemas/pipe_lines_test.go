@@ -109,3 +109,22 @@ func TestPipeLineMessages(t *testing.T) {
 		}
 	}
 }
+
+// A report too large to be decoded twice is as strict.
+func TestLargeReport(t *testing.T) {
+	one := `{"tool_call_id":"t","policy_decision":"allow","kernel_event_count":1,"window":{"start":"a","end":"b"}}`
+	doc := `{"schema":"assay.runner.correlation_report.v0","run_id":"r","status":"clean","bindings":[` +
+		strings.Repeat(one+",", maxTree/len(one)+1) + one + `],"ambiguities":[]}`
+	if _, err := ParseReport([]byte(doc)); err != nil {
+		t.Fatal(err)
+	}
+	for _, edit := range [][2]string{
+		{`"kernel_event_count":1,`, ``}, {`"kernel_event_count":1`, `"kernel_event_count":null`}, {`"start":"a"`, `"start":null`},
+		{`"end":"b"}`, `"end":"b"},"kernel_effects":[]`}, {`"end":"b"}`, `"end":"b"},"kernel_effects_cut":false`}, {`"end":"b"}`, `"end":"b"},"kernel_scope":"x"`},
+		{`"bindings":[`, `"x":1,"bindings":[`}, {`,"ambiguities":[]`, ``}, {`,"policy`, `, "policy`}, {`"clean"`, `"best"`},
+	} {
+		if _, err := ParseReport([]byte(strings.Replace(doc, edit[0], edit[1], 1))); err == nil {
+			t.Errorf("%q for %q is accepted", edit[1], edit[0])
+		}
+	}
+}

@@ -11,7 +11,7 @@ const maxBindingClaims = 20
 
 // nonClaims are what no archive says, however clean it is.
 var nonClaims = []string{
-	"that a tool call caused any kernel event, or when within its window",
+	"that a tool call caused any kernel event, or when within its window. Never: " + forbiddenClaim,
 	"that nothing else happened: blind spots are in the notes, and values are those of the attached hooks alone",
 	"that what an SDK reports about itself is true",
 	"that the network endpoints are the exact set of peers",
@@ -30,6 +30,9 @@ func (v *verifier) claims() []string {
 	default:
 		out = append(out, "nothing about the kernel: the layer is absent, its lines carry no claim")
 	}
+	if len(v.report.Bindings) > 0 {
+		out = append(out, "of each tool call: "+allowedClaim)
+	}
 	for i, b := range v.report.Bindings {
 		if i == maxBindingClaims {
 			out = append(out, fmt.Sprintf("the same of %d more tool calls", len(v.report.Bindings)-i))
@@ -38,7 +41,11 @@ func (v *verifier) claims() []string {
 		window := b.Window.Start + " to " + b.Window.End
 		s := fmt.Sprintf("tool call %q occurred in the window %s, policy saw it (%s)", b.ToolCallID, window, *b.PolicyDecision)
 		if h.KernelLayer != schemas.LayerAbsent {
-			s += fmt.Sprintf(", and %d kernel events were observed inside the measured cgroup during it", b.KernelEventCount)
+			whose := ""
+			if b.KernelScope == schemas.ScopeToolServer {
+				whose = " of its tool server's processes"
+			}
+			s += fmt.Sprintf(", and %d kernel events%s were observed inside the measured cgroup during it", b.KernelEventCount, whose)
 		}
 		out = append(out, s)
 	}

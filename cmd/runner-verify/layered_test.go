@@ -66,3 +66,14 @@ func layered() archive {
 		`"s4_network_policy: rules=2 blocked=1 policy=` + testDigest + `","s4_policy_capture: decision_events=5 sessions=1 refused=1","s5_sdk_capture: sdk_events=6 sdk_tool_calls=3","s6_windows: call=4 setup=1 idle=1 agent=3"]}`
 	return a
 }
+
+// foreign is a valid archive of another implementation, under the v0 rules.
+func foreign() archive {
+	a := sample()
+	a[bundle.EventsName] = strings.NewReplacer(`"run_started",`, `"run_started","window_elapsed_ms":0,`, `"run_finished",`, `"run_finished","window_elapsed_ms":5,`,
+		`"ASSAY_RUNNER_RUN_ID","ASSAY_RUNNER_SDK_EVENT_LOG","ASSAY_RUNNER_SDK_EVENT_SCHEMA"`, `"HOME"`).Replace(a[bundle.EventsName])
+	a[bundle.SDKName] = sdkLines("tool_call_started tc_1 other_tool", "tool_call_started tc_2 read_file")
+	a[bundle.ReportName] = strings.Replace(a[bundle.ReportName], `"kernel_event_count"`, `"cgroup_id":7,"kernel_event_count"`, 1)
+	a[bundle.HealthName] = strings.NewReplacer("sdk_events=5", "sdk_events=2", `"s2_blind_spots: shared memory",`, "", "decision_events", "policy_events").Replace(a[bundle.HealthName])
+	return a
+}

@@ -18,6 +18,9 @@ const (
 	// one goes to a scratch file.
 	maxWholeSurface = 4 << 20
 
+	// A report up to this size is shown to assertions.
+	maxAssertReport = 4 << 20
+
 	// Distinct tool-call ids in a layer, kept in memory for the correlation.
 	maxToolCalls = 1 << 18
 )
@@ -27,7 +30,7 @@ const (
 var memberLimits = map[string]int64{
 	bundle.ManifestName: 64 << 10,
 	bundle.HealthName:   1 << 20,
-	bundle.ReportName:   4 << 20,
+	bundle.ReportName:   64 << 20,
 	bundle.EventsName:   4 << 20,
 	bundle.PolicyName:   32 << 20,
 	bundle.SDKName:      32 << 20,

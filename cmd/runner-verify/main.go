@@ -17,16 +17,17 @@ runner-verify checks the archive of a run. It is the one gate.
 Usage:
   runner-verify [flags] [FILE]
 
-It reads an archive, .tar.gz or .tar, from FILE or standard input. It checks
-members, digests, schemas and sequence, derives surface, counts and correlation
-again from the layers, and compares. A valid archive is summarised on standard
-output; findings go to standard error, one a line.
+It reads an archive, .tar.gz or .tar, from FILE or standard input. It checks form
+and digests, derives surface, counts and correlation again from the layers, and
+compares. A valid archive is summarised on standard output; findings go to
+standard error, one a line.
 
 Flags:
   --require K=V,…  demand more: kernel=complete drops=0 cgroup=clean policy=present
                    correlation=clean … (a wrong key or value lists them all)
   --assert EXPR    demand that a jq expression over {manifest, health, surface,
                    report, events} holds
+  --explain        say of each tool call what SDK, policy and kernel say
   --json           write one JSON document instead of text
   --rules          list the rules and exit
   -h, --help       print this help; --version prints the version
@@ -38,6 +39,7 @@ Exit codes:
 Examples:
   runner-verify run.tar.gz
   runner-verify --require kernel=complete,drops=0,cgroup=clean run.tar.gz
+  runner-verify --explain run.tar.gz
   runner-verify --assert '.surface.network_endpoints == []' --json run.tar.gz
 `
 
@@ -45,10 +47,10 @@ func app() tool.App {
 	return tool.App{
 		Name: "runner-verify", Usage: usage,
 		Flags: []cli.Flag{&cli.StringSliceFlag{Name: "require"}, &cli.StringSliceFlag{Name: "assert"},
-			&cli.BoolFlag{Name: "json"}, &cli.BoolFlag{Name: "rules"}},
+			&cli.BoolFlag{Name: "json"}, &cli.BoolFlag{Name: "explain"}, &cli.BoolFlag{Name: "rules"}},
 		Run: func(ctx context.Context, env *tool.Env) error {
 			return run(ctx, env, Options{Require: env.Flag.StringSlice("require"),
-				Assert: env.Flag.StringSlice("assert"), JSON: env.Flag.Bool("json"), Rules: env.Flag.Bool("rules")})
+				Assert: env.Flag.StringSlice("assert"), JSON: env.Flag.Bool("json"), Explain: env.Flag.Bool("explain"), Rules: env.Flag.Bool("rules")})
 		},
 	}
 }

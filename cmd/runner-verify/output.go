@@ -35,7 +35,12 @@ func (v *verifier) print(env *tool.Env, opt Options) error {
 		return nil
 	}
 	w := bufio.NewWriter(env.Stdout)
-	v.printSummary(w)
+	v.printRecord(w)
+	if v.res.Explanation != nil {
+		v.printExplanation(w)
+	} else {
+		v.printSummary(w)
+	}
 	return w.Flush()
 }
 
@@ -61,7 +66,8 @@ func (v *verifier) printFindings(env *tool.Env) error {
 	return w.Flush()
 }
 
-func (v *verifier) printSummary(w io.Writer) {
+// printRecord says which record it is.
+func (v *verifier) printRecord(w io.Writer) {
 	r, rec := &v.res, v.res.Record
 	fmt.Fprintf(w, "%s: valid\n", printable(r.Archive, maxShownCommand))
 	fmt.Fprintf(w, "identity  %s\n", r.Identity)
@@ -74,6 +80,10 @@ func (v *verifier) printSummary(w io.Writer) {
 	}
 	fmt.Fprintf(w, "surface   %s\n", strings.Join(sizes, ", "))
 	fmt.Fprintf(w, "network   coverage %s, claim scope %s\n", rec.NetworkCoverage, rec.EndpointScope)
+}
+
+func (v *verifier) printSummary(w io.Writer) {
+	r, rec := &v.res, v.res.Record
 	section(w, "This record claims:", r.Claims)
 	section(w, "It never claims:", r.NonClaims)
 	section(w, "Ambiguities:", v.report.Ambiguities)

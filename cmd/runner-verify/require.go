@@ -27,7 +27,7 @@ var demands = []demand{
 	{key: "kernel", values: []string{"complete", "partial_ringbuf_drops", "absent"}, is: func(r *Result) string { return r.Record.KernelLayer }},
 	{key: "drops", pattern: regexp.MustCompile(`^(0|[1-9][0-9]{0,18})$`), form: "N (at most that many)", is: func(r *Result) string { return strconv.FormatUint(r.Record.RingbufDrops, 10) }},
 	{key: "cgroup", values: []string{"clean", "partial"}, is: func(r *Result) string { return r.Record.CgroupCorrelation }},
-	{key: "correlation", values: []string{"clean", "partial"}, is: func(r *Result) string { return r.Record.Correlation }},
+	{key: "correlation", values: []string{"clean", "partial", "failed"}, is: func(r *Result) string { return r.Record.Correlation }},
 	{key: "policy", values: []string{"present", "absent"}, is: func(r *Result) string { return r.Record.PolicyLayer }},
 	{key: "sdk", values: []string{"self_reported", "absent"}, is: func(r *Result) string { return r.Record.SDKLayer }},
 	{key: "network", values: []string{"absent", "connect_only", "datagram_peer_observed", "connect_and_datagram_peer_observed", "unknown"}, is: func(r *Result) string { return r.Record.NetworkCoverage }},

@@ -12,20 +12,22 @@ const schemaVerifyReport = "runner.verify_report.v0"
 
 // Result is what --json prints: runner.verify_report.v0.
 type Result struct {
-	Schema       string      `json:"schema"`
-	Archive      string      `json:"archive"`   // as named on the command line, section 2 form
-	Container    string      `json:"container"` // gzip, tar, or "" when neither
-	RunID        string      `json:"run_id"`
-	Identity     string      `json:"identity"` // "" unless the container was read to its end
-	Valid        bool        `json:"valid"`
-	Met          bool        `json:"met"` // valid, and every demand is met
-	FindingCount int         `json:"finding_count"`
-	Findings     []Finding   `json:"findings"` // the first ones of each kind
-	Demands      []Demand    `json:"demands"`
-	Record       *Record     `json:"record"` // null when the documents could not be read
-	Claims       []string    `json:"claims"` // empty unless valid
-	NonClaims    []string    `json:"non_claims"`
-	counted      surfaceSize // of the document as read
+	Schema       string    `json:"schema"`
+	Archive      string    `json:"archive"`   // as named on the command line, section 2 form
+	Container    string    `json:"container"` // gzip, tar, or "" when neither
+	RunID        string    `json:"run_id"`
+	Identity     string    `json:"identity"` // "" unless the container was read to its end
+	Valid        bool      `json:"valid"`
+	Met          bool      `json:"met"` // valid, and every demand is met
+	FindingCount int       `json:"finding_count"`
+	Findings     []Finding `json:"findings"` // the first ones of each kind
+	Demands      []Demand  `json:"demands"`
+	Record       *Record   `json:"record"` // null when the documents could not be read
+	Claims       []string  `json:"claims"` // empty unless valid
+	NonClaims    []string  `json:"non_claims"`
+	// Only with --explain, and of a valid record.
+	Explanation *Explanation `json:"explanation,omitempty"`
+	counted     surfaceSize  // of the document as read
 }
 
 type surfaceSize struct {
@@ -131,6 +133,9 @@ func (v *verifier) assertInput() (any, string) {
 		b, ok := v.whole[member]
 		if !ok && member == bundle.SurfaceName && v.surface != nil && v.surface.size >= maxWholeSurface {
 			return nil, "the surface is too large for assertions"
+		}
+		if member == bundle.ReportName && len(b) > maxAssertReport {
+			return nil, "the correlation report is too large for assertions"
 		}
 		var err error
 		if input[key], err = toJQ(b); !ok || err != nil {

@@ -22,6 +22,7 @@ type Options struct {
 	Assert  []string // jq expressions
 	JSON    bool
 	Rules   bool // print the rules and nothing else
+	Explain bool // say of each tool call what the layers say
 }
 
 // verifier checks one archive. Members arrive in archive order, so what comes
@@ -258,6 +259,9 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 		return tool.Fail(tool.ExitIO, fmt.Errorf("%s: %w", name, err))
 	}
 	v.summarise()
+	if opt.Explain && v.res.Valid {
+		v.res.Explanation = v.explain()
+	}
 	v.demand(ctx, require, assert)
 	if err := v.print(env, opt); err != nil {
 		return tool.Fail(tool.ExitIO, err)

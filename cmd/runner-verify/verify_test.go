@@ -22,7 +22,7 @@ func TestSummary(t *testing.T) {
 	}
 	for _, want := range []string{"stdin: valid\n", "identity  sha256:", "./agent.sh a b, exit code 0",
 		"kernel=complete drops=0 cgroup=clean policy=present sdk=self_reported correlation=partial",
-		"It never claims:\n  that a tool call caused", `tool call "tc_1" occurred in the window run_started to run_finished, policy saw it (allow), and 4 kernel events`,
+		"It never claims:\n  that a tool call caused", "  of each tool call: " + allowedClaim + "\n", "Never: " + forbiddenClaim + "\n", `tool call "tc_1" occurred in the window run_started to run_finished, policy saw it (allow), and 4 kernel events`,
 		"s2_blind_spots: shared memory", "sdk_tool_call_without_policy_binding:tc_2"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("summary lacks %q:\n%s", want, out)
@@ -168,9 +168,9 @@ func TestResultSchema(t *testing.T) {
 	bad[bundle.KernelName] += "x\n"
 	bad["f"] = "x"
 	valid := sample().digest(t).tar(t)
-	for name, in := range map[string][]byte{"valid": valid, "bad": bad.digest(t).tar(t), "empty": nil, "cut": valid[:9000],
+	for name, in := range map[string][]byte{"valid": valid, "bad": bad.digest(t).tar(t), "empty": nil, "layered": layered().digest(t).tar(t), "cut": valid[:9000],
 		"text": []byte("text"), "only a manifest": archive{}.digest(t).tar(t)} {
-		code, out, errs := call(in, "--json", "--require", "kernel=absent", "--assert", "true")
+		code, out, errs := call(in, "--json", "--explain", "--require", "kernel=absent", "--assert", "true")
 		if strings.Count(out, "\n") != 1 || errs != "" {
 			t.Errorf("%s: %q %q", name, out, errs)
 		}
