@@ -296,6 +296,8 @@ func TestRules32Bit(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("SKIPPED, NOT TESTED: only amd64 runs programs of 386 here")
 	}
+	p := newCaller(t)
+	enforce(t, p.dir, ruleSet("allow", ruleOf(1, "deny", "inet", "10.0.0.0/8")))
 	dir := t.TempDir()
 	src, bin := filepath.Join(dir, "main.go"), filepath.Join(dir, "program32")
 	if err := os.WriteFile(src, []byte(program32), 0o644); err != nil {
@@ -306,8 +308,6 @@ func TestRules32Bit(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	p := newCaller(t)
-	enforce(t, p.dir, ruleSet("allow", ruleOf(1, "deny", "inet", "10.0.0.0/8")))
 	f, err := os.Open(p.dir)
 	if err != nil {
 		t.Fatal(err)
