@@ -18,11 +18,15 @@ func TestGoldenRuns(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			for _, s := range []struct{ tool, in, out string }{
-				{"runner-normalize", "1-raw.ndjson", "2-kernel.ndjson"},
-				{"runner-correlate", "2-kernel.ndjson", "3-joined.ndjson"},
+			windows, logs := logFlags(dir)
+			for _, s := range []struct {
+				tool, in, out string
+				flags         []string
+			}{
+				{"runner-normalize", "1-raw.ndjson", "2-kernel.ndjson", windows},
+				{"runner-correlate", "2-kernel.ndjson", "3-joined.ndjson", logs},
 			} {
-				o := call(t, command(t, s.tool, filepath.Join(dir, s.in)))
+				o := call(t, command(t, s.tool, append(s.flags, filepath.Join(dir, s.in))...))
 				if o.code != 0 {
 					t.Fatalf("%s: %v", s.tool, o)
 				}
@@ -39,6 +43,17 @@ func TestGoldenRuns(t *testing.T) {
 			golden(t, filepath.Join(dir, "4-identity"), []byte(hex.EncodeToString(sum[:])+"\n"))
 		})
 	}
+}
+
+// logFlags are what the stages of a run with collected logs were called with.
+func logFlags(dir string) (normalize, correlate []string) {
+	if file := filepath.Join(dir, "policy.log.ndjson"); exists(file) {
+		normalize, correlate = []string{"--windows"}, []string{"--policy", file}
+	}
+	if file := filepath.Join(dir, "sdk.log.ndjson"); exists(file) {
+		correlate = append(correlate, "--sdk", file)
+	}
+	return normalize, correlate
 }
 
 func golden(t *testing.T, path string, got []byte) {

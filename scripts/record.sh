@@ -9,7 +9,8 @@ work=/tmp/runner-recording
 trap 'exec 9>&-; rm -rf "$work"' EXIT
 rm -rf "$work" && mkdir -p "$work/tools" "$work/work"
 mkfifo "$work/open"
-CGO_ENABLED=0 go build -trimpath -o "$work/tools/" ./testdata/workload/listener ./testdata/workload/shapes
+CGO_ENABLED=0 go build -trimpath -o "$work/tools/" ./testdata/workload/listener ./testdata/workload/shapes \
+	./testdata/workload/mcp-client ./testdata/workload/mcp-server ./cmd/runner-policy
 "$work/tools/listener" <"$work/open" >"$work/address" &
 exec 9>"$work/open"
 cp testdata/fixtures/kernel-only-agent.sh "$work/tools/agent.sh"
@@ -42,6 +43,8 @@ shape thread thread
 shape chroot chroot
 shape escape escape
 shape parallel parallel 3 7
+# shellcheck source=scripts/record-calls.sh
+. scripts/record-calls.sh
 # A run in which nothing happened: capture of a cgroup that stays empty, until TERM.
 case " $wanted " in *" empty-run "* | "  ")
 	cgroup=$(sed -n 's/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* - cgroup2 .*/\1/p' /proc/self/mountinfo | head -n 1)/runner-recording

@@ -1,0 +1,30 @@
+# shellcheck shell=sh
+# Sourced by record.sh: tool calls through the policy proxy, and what an agent can do
+# about them. The logs that runner-exec collected stand beside the streams.
+# shellcheck disable=SC2154 # record.sh
+policy=$work/policy.yaml id=tc_runner_policy_001 file='{"path":"'$work/work/input.txt'"}' out='{"path":"'$work/work/output.txt'","content":"x"}'
+cat >"$policy" <<EOT
+schema: runner.policy.v0
+default: deny
+rules:
+  - {id: read-work, allow: [read_*, barrier], args: [{at: \$.path, under: $work/work}]}
+EOT
+cp testdata/fixtures/mcp-policy-agent.sh testdata/fixtures/sdk-event-wrapper.sh "$work/tools/"
+agent="$work/tools/mcp-policy-agent.sh $work/tools $policy" sdk="--agent-shim openai-agents" wrapper=$work/tools/sdk-event-wrapper.sh
+proxy="$work/tools/runner-policy --policy $policy -- $work/tools/mcp-server"
+# shellcheck disable=SC2016,SC2086 # for the measured shell; lists
+{
+	record tool-allowed --policy "$policy" $sdk -- "$wrapper" $id read_file $agent read_file "$file"
+	record tool-denied --policy "$policy" -- $agent write_file "$out"
+	record tool-denied-but-done --policy "$policy" -- sh -c '"$@" && echo x >"$0"' "$work/work/output.txt" $agent write_file "$out"
+	record tool-overlap --policy "$policy" -- "$work/tools/mcp-client" -at-once "a=barrier={\"n\":2,\"path\":\"$work/work/input.txt\"}" \
+		"b=barrier={\"n\":2,\"path\":\"$work/work/input.txt\"}" -- $proxy
+	record tool-outlives --policy "$policy" -- $agent read_file "$file" -after "$work/work/late.txt"
+	record tool-bypass --policy "$policy" -- sh -c 'server=$0 request=$1 && shift && "$@" && echo "$request" | "$server"' \
+		"$work/tools/mcp-server" '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":'"$file"'}}' $agent read_file "$file"
+	record tool-proxy-killed --policy "$policy" -- "$work/tools/mcp-client" -kill 1500ms "$id=barrier={\"n\":2,\"path\":\"$work/work/input.txt\"}" -- $proxy
+	record sdk-lies --policy "$policy" $sdk -- "$wrapper" $id write_file $agent write_file "$out"
+	record sdk-forged-id --policy "$policy" $sdk -- "$wrapper" tc_forged read_file $agent read_file "$file"
+	record sdk-flood $sdk -- sh -c "awk 'BEGIN { while (n++ < 70000) printf \"x\"; print \"\" }' >>\"\$ASSAY_RUNNER_SDK_EVENT_LOG\""
+	record sdk-truncated $sdk -- sh -c 'printf "{\"schema\":\"assay.runner.sdk_ev" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"'
+}
