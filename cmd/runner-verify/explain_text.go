@@ -12,6 +12,7 @@ import (
 const (
 	maxShownName   = 120
 	maxShownEffect = 300
+	maxShownText   = 4000
 )
 
 // printExplanation writes the explanation for people. Names come from the measured
@@ -45,7 +46,7 @@ func list(w io.Writer, title string, items []string) {
 	}
 	fmt.Fprintln(w, title)
 	for _, s := range items {
-		fmt.Fprintf(w, "  %s\n", printable(s, maxShownNote))
+		fmt.Fprintf(w, "  %s\n", printable(s, maxShownText))
 	}
 }
 
