@@ -93,11 +93,15 @@ func join(dir, s string) (string, error) {
 // servers do, and as the kernel walks it, cleaned or not; all of that also for what
 // it becomes if a server decodes percent signs or takes backslashes for slashes.
 func places(dir, s string) ([]string, error) {
-	if err := clearPath(s); err != nil {
+	all, err := readings(s)
+	if err != nil {
 		return nil, err
 	}
 	var out []string
-	for _, reading := range append([]string{s}, readings(s)...) {
+	for _, reading := range all {
+		if err := clearPath(reading); err != nil {
+			return nil, err
+		}
 		whole, err := join(dir, reading)
 		if err != nil {
 			return nil, err
@@ -121,25 +125,29 @@ func places(dir, s string) ([]string, error) {
 	return out, nil
 }
 
-// maxDecodings is how often a server may decode what a client sent.
-const maxDecodings = 3
+// maxReadings is how many ways there may be to decode what a client sent.
+const maxReadings = 16
 
-// readings are what some servers make of a path before they use it.
-func readings(s string) (out []string) {
-	for x := s; len(out) < maxDecodings && strings.IndexByte(x, '%') >= 0; {
-		u, err := url.PathUnescape(x)
-		if err != nil || u == x {
-			break
-		}
-		x = u
-		out = append(out, u)
+// readings are a path and what some servers make of it before they use it, by either
+// step in any order.
+func readings(s string) ([]string, error) {
+	all := []string{s}
+	if len(s) >= maxPath || strings.IndexAny(s, `%\`) < 0 {
+		return all, nil
 	}
-	for _, x := range append(out, s) {
-		if strings.IndexByte(x, '\\') >= 0 {
-			out = append(out, strings.ReplaceAll(x, `\`, "/"))
+	for i := 0; i < len(all); i++ {
+		x := all[i]
+		if u, err := url.PathUnescape(x); err == nil && !contains(all, u) {
+			all = append(all, u)
+		}
+		if u := strings.ReplaceAll(x, `\`, "/"); !contains(all, u) {
+			all = append(all, u)
+		}
+		if len(all) > maxReadings {
+			return nil, errors.New("it is encoded many times over")
 		}
 	}
-	return out
+	return all, nil
 }
 
 var (

@@ -83,7 +83,9 @@ func TestUnderRelative(t *testing.T) {
 		{"/work", "$HOME/x", ReasonEvalError}, {"/work", " /etc/passwd", ReasonEvalError}, {"/work", "/etc/passwd\\n", ReasonEvalError},
 		{"/work", "\\\"/etc/passwd\\\"", ReasonEvalError}, {"/work", "'/etc/passwd'", ReasonEvalError}, {"/work", "\\ufeff/etc/passwd", ReasonEvalError},
 		{"/work", "\\u001f/etc", ReasonEvalError}, {"/work", "x\\u0000y", ReasonEvalError}, {"/work", "file:///etc/passwd", ReasonEvalError},
-		{"/work", "FILE:etc", ReasonEvalError}, {"/work", "http://x", ReasonEvalError}, {"/work", "a:/b", ReasonEvalError},
+		{"/work", "%2525252525252525252525252525252525252541", ReasonEvalError}, {"/work", "FILE:etc", ReasonEvalError},
+		{"/work", "%7e/x", ReasonEvalError}, {"/work", "%20/etc/passwd", ReasonEvalError}, {"/work", "x%00", ReasonEvalError},
+		{"/work", "%2fetc%2fpasswd", ReasonDenyDefault}, {"/work", "x%41", ReasonAllowRule}, {"/work", "http://x", ReasonEvalError}, {"/work", "a:/b", ReasonEvalError},
 		{"/work", strings.Repeat("x/", 2048), ReasonEvalError}, {"/work", strings.Repeat("x", 300), ReasonEvalError},
 	} {
 		d := decide(t, p, "x", `{"a":"`+x.arg+`"}`, top+x.dir)
