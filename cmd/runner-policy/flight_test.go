@@ -223,10 +223,12 @@ func TestSharedLog(t *testing.T) {
 			fmt.Fprintln(&in, callLine(fmt.Sprint(i), "read_x", `{"path":"/`+strings.Repeat("p", 3000)+`"}`))
 		}
 		c.Stdin = strings.NewReader(in.String())
+		proxies = append(proxies, c)
+	}
+	for _, c := range proxies {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		proxies = append(proxies, c)
 	}
 	for _, c := range proxies {
 		if err := c.Wait(); err != nil {

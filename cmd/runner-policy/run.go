@@ -16,6 +16,7 @@ import (
 func (s *session) run(ctx context.Context, env *tool.Env) error {
 	// The kernel's promise to end the server with us is tied to this thread.
 	runtime.LockOSThread()
+	hide()
 	signals, ignore := watchSignals()
 	defer ignore()
 	srv, err := startServer(s.o.Program, s.o.Command, serverEnvironment())

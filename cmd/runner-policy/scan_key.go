@@ -111,6 +111,10 @@ func (s *scanner) endKey() {
 	}
 	if s.allKeys {
 		s.compare(f)
+		if string(s.text) == "__proto__" {
+			// Copied key by key in JavaScript, it brings keys that stand in another place.
+			s.doubt(notJSONRPC)
+		}
 	}
 }
 
