@@ -36,7 +36,6 @@ type joiner struct {
 	join   *attribution // nil without a policy log
 	tree   *tree        // nil before the first process
 	times  times        // whether the lines have times
-	plain  []byte       // a line without its time
 }
 
 func run(env *tool.Env, opt Options) error {
@@ -105,10 +104,10 @@ func (j *joiner) forward() error {
 		if err != nil {
 			return tool.StreamError(err)
 		}
-		line := rec.Bytes
+		line, end := rec.Bytes, ""
 		switch rec.Schema {
 		case schemas.SchemaKernelEvent:
-			if line, err = j.kernelLine(line, &e); err != nil {
+			if line, end, err = j.kernelLine(line, &e); err != nil {
 				return err
 			}
 		case schemas.SchemaProcess:
@@ -129,7 +128,7 @@ func (j *joiner) forward() error {
 		default:
 			return j.refuse("unknown schema %.80q in a %s stream", rec.Schema, schemas.StreamNormalized)
 		}
-		if err := j.out.WriteRaw(line); err != nil {
+		if err := j.out.WriteEnd(line, end); err != nil {
 			return failWrite(err)
 		}
 	}
@@ -140,30 +139,31 @@ func (j *joiner) refuse(format string, a ...any) error {
 	return tool.StreamError(j.in.Errorf(format, a...))
 }
 
-// kernelLine takes in one kernel line and returns it as it goes on: without its time.
-func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) ([]byte, error) {
+// kernelLine takes in one kernel line and returns it as it goes on, in two parts:
+// without its time.
+func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) (start []byte, end string, err error) {
 	if len(j.stages) > 0 {
-		return nil, j.refuse("a kernel line stands behind the health records")
+		return nil, "", j.refuse("a kernel line stands behind the health records")
 	}
 	when, err := j.parser.ParseTimed(line, e)
 	if err != nil {
-		return nil, j.refuse("kernel line: %v", err)
+		return nil, "", j.refuse("kernel line: %v", err)
 	}
-	if line, err = j.untimed(line, when); err != nil {
-		return nil, err
+	if err := j.sameTimes(when); err != nil {
+		return nil, "", err
 	}
 	if e.Seq != j.lines {
-		return nil, j.refuse("kernel line has seq %d, expected %d", e.Seq, j.lines)
+		return nil, "", j.refuse("kernel line has seq %d, expected %d", e.Seq, j.lines)
 	}
 	j.lines++
 	j.net.Add(e.EventType, e.Value)
 	if err := j.surface.Add(schemas.SetOf(e.EventType), e.Value); err != nil {
-		return nil, failWrite(err)
+		return nil, "", failWrite(err)
 	}
 	if j.times == timed {
-		return line, j.attribute(e, when.NS)
+		return when.Without(line), "}", j.attribute(e, when.NS)
 	}
-	return line, nil
+	return line, "", nil
 }
 
 // The stages that write a kernel.normalized stream, in order. Without a kernel

@@ -14,20 +14,16 @@ const (
 	untimed
 )
 
-// untimed takes the time off a kernel line.
-func (j *joiner) untimed(line []byte, when schemas.KernelTime) ([]byte, error) {
+// sameTimes checks that either all kernel lines have a time or none has.
+func (j *joiner) sameTimes(when schemas.KernelTime) error {
 	has := when.At > 0
 	if j.times == timesUnknown && !has {
 		j.times = untimed
 	}
 	if has != (j.times == timed) {
-		return nil, j.refuse("of the kernel lines some have a ktime_ns and a process record in front, and some have none")
+		return j.refuse("of the kernel lines some have a ktime_ns and a process record in front, and some have none")
 	}
-	if !has {
-		return line, nil
-	}
-	j.plain = append(append(j.plain[:0], when.Without(line)...), '}')
-	return j.plain, nil
+	return nil
 }
 
 // process takes in the record of a process, which goes no further.

@@ -242,8 +242,11 @@ func TestWriterRefuses(t *testing.T) {
 		}
 		w.Close()
 	}
-	if w, _ := NewWriter(io.Discard, Header{Stream: schemas.StreamRaw, RunID: run}); w.WriteRaw([]byte("a\nb")) == nil {
-		t.Error("writes a record with a newline in it")
+	for _, parts := range [][2]string{{"a\nb", ""}, {"a", "\n"}, {"a\n", "b"}} {
+		w, _ := NewWriter(io.Discard, Header{Stream: schemas.StreamRaw, RunID: run})
+		if w.WriteEnd([]byte(parts[0]), parts[1]) == nil {
+			t.Errorf("writes a record with a newline in it: %q", parts)
+		}
 	}
 	w, _ = NewWriter(io.Discard, Header{Stream: schemas.StreamRaw, RunID: run})
 	if w.Seal("failed") == nil {

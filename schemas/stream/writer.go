@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"runner/schemas"
 )
@@ -51,23 +52,23 @@ func create(to sink, h Header) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.put(line)
+	s.put(line, "")
 	return s, s.Flush()
 }
 
-func (s *Writer) put(line []byte) {
+func (s *Writer) put(line []byte, end string) {
 	if s.err != nil {
 		return
 	}
-	if len(line)+1 > MaxLine {
-		s.err = fmt.Errorf("%w: line of %d bytes, at most %d", ErrForm, len(line)+1, MaxLine)
+	if n := len(line) + len(end) + 1; n > MaxLine {
+		s.err = fmt.Errorf("%w: line of %d bytes, at most %d", ErrForm, n, MaxLine)
 		return
 	}
-	if bytes.IndexByte(line, '\n') >= 0 {
+	if bytes.IndexByte(line, '\n') >= 0 || strings.IndexByte(end, '\n') >= 0 {
 		s.err = fmt.Errorf("%w: a record holds a newline", ErrForm)
 		return
 	}
-	s.buf = append(append(s.buf, line...), '\n')
+	s.buf = append(append(append(s.buf, line...), end...), '\n')
 	if len(s.buf) >= writeSize {
 		s.pass()
 	}
@@ -94,9 +95,12 @@ func (s *Writer) Write(v any) error {
 }
 
 // WriteRaw writes one record line, given without its LF, as it is.
-func (s *Writer) WriteRaw(line []byte) error {
+func (s *Writer) WriteRaw(line []byte) error { return s.WriteEnd(line, "") }
+
+// WriteEnd is WriteRaw for a line that goes on behind start with end.
+func (s *Writer) WriteEnd(start []byte, end string) error {
 	s.n++
-	s.put(line)
+	s.put(start, end)
 	return s.err
 }
 
@@ -146,7 +150,7 @@ func (s *Writer) Seal(status schemas.Status) error {
 	if err != nil {
 		return err
 	}
-	s.put(line)
+	s.put(line, "")
 	if err := s.Flush(); err != nil {
 		return err
 	}

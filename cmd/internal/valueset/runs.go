@@ -103,34 +103,61 @@ func writeRun(fill func(put func(key []byte) error) error) (*os.File, error) {
 
 // cursor walks one run.
 type cursor struct {
-	r   *bufio.Reader
-	key []byte
+	file io.Reader
+	buf  []byte // read and not walked yet
+	room []byte // what buf lies in
+	key  []byte // lies there too
+}
+
+func newCursor(f *os.File) *cursor {
+	return &cursor{file: io.NewSectionReader(f, 0, 1<<62), room: make([]byte, runBuffer)}
 }
 
 // next reads the next key; false at the end of the run.
 func (c *cursor) next() (bool, error) {
-	n, err := binary.ReadUvarint(c.r)
-	if err == io.EOF {
-		return false, nil
-	}
-	if err == nil {
-		if uint64(cap(c.key)) < n {
-			c.key = make([]byte, n)
+	n, used := binary.Uvarint(c.buf)
+	if used <= 0 || uint64(len(c.buf)-used) < n {
+		if err := c.more(); err == io.EOF && len(c.buf) == 0 {
+			return false, nil
+		} else if err != nil {
+			return false, fmt.Errorf("reading a scratch file: %w", err)
 		}
-		c.key = c.key[:n]
-		_, err = io.ReadFull(c.r, c.key)
+		n, used = binary.Uvarint(c.buf)
 	}
-	if err != nil {
-		return false, fmt.Errorf("reading a scratch file: %w", err)
-	}
+	c.key, c.buf = c.buf[used:used+int(n)], c.buf[used+int(n):]
 	return true, nil
+}
+
+// more reads until a whole key is there.
+func (c *cursor) more() error {
+	for {
+		n, used := binary.Uvarint(c.buf)
+		need := used + int(n)
+		if used > 0 && len(c.buf) >= need {
+			return nil
+		}
+		if have := c.buf; need > len(c.room) {
+			c.room = make([]byte, need)
+			c.buf = c.room[:copy(c.room, have)]
+		} else {
+			c.buf = c.room[:copy(c.room, have)]
+		}
+		got, err := c.file.Read(c.room[len(c.buf):])
+		c.buf = c.room[:len(c.buf)+got]
+		if err != nil && got == 0 {
+			if err == io.EOF && len(c.buf) > 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+	}
 }
 
 // merge calls f with every distinct key of the runs in order, by a heap of cursors.
 func merge(list []sortedRun, f func(key []byte) error) error {
 	var heap []*cursor
 	for _, x := range list {
-		c := &cursor{r: bufio.NewReaderSize(io.NewSectionReader(x.file, 0, 1<<62), runBuffer)}
+		c := newCursor(x.file)
 		ok, err := c.next()
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"math/bits"
 	"slices"
 )
 
@@ -12,60 +13,116 @@ import (
 type item struct {
 	head  uint64
 	entry uint32
+	rest  uint32 // bytes of the key from there on, goesOn if there are more than eight
 }
 
-// few items are sorted by comparing whole keys.
-const few = 12
+const goesOn = 9
+
+// Groups of so few items are sorted by comparing: by whole keys, by heads.
+const (
+	fewKeys  = 8
+	fewHeads = 48
+)
 
 // sortItems sorts entries whose first depth bytes are equal. Keys share long
 // beginnings, because names do: eight bytes at a time, what is equal in all costs
-// one look, and what differs is compared as a number.
+// one look, and what differs is sorted as a number.
 func (s *Set) sortItems(items []item, depth int) {
-	for len(items) > few {
-		var differ uint64
+	for len(items) > fewKeys {
 		for i := range items {
-			items[i].head = head(s.key(items[i].entry), depth)
-			differ |= items[i].head ^ items[0].head
+			x := &items[i]
+			key := s.key(x.entry)
+			x.head, x.rest = head(key, depth), uint32(min(len(key)-depth, goesOn))
 		}
-		if differ == 0 && !s.anyEnds(items, depth+8) {
-			depth += 8
-			continue
+		if differ, ends := differences(items); differ != 0 || ends {
+			s.sortHeads(items, depth)
+			return
 		}
-		slices.SortFunc(items, func(a, b item) int {
-			if a.head != b.head {
-				return cmp.Compare(a.head, b.head)
-			}
-			return s.compareEnds(a, b, depth+8)
-		})
-		// What ends within these eight bytes stands in its place already, in front
-		// of those of the same head that do not.
-		for from := 0; from < len(items); {
-			to := from + 1
-			for to < len(items) && items[to].head == items[from].head {
-				to++
-			}
-			for from < to && len(s.key(items[from].entry)) <= depth+8 {
-				from++
-			}
-			s.sortItems(items[from:to], depth+8)
-			from = to
-		}
-		return
+		depth += 8
 	}
 	slices.SortFunc(items, func(a, b item) int {
 		return bytes.Compare(s.key(a.entry)[depth:], s.key(b.entry)[depth:])
 	})
 }
 
-// anyEnds reports whether a key has no more than n bytes.
-func (s *Set) anyEnds(items []item, n int) bool {
-	return slices.ContainsFunc(items, func(x item) bool { return len(s.key(x.entry)) <= n })
+// differences has the bits in which heads differ, and whether a key ends there.
+func differences(items []item) (differ uint64, ends bool) {
+	for i := range items {
+		differ |= items[i].head ^ items[0].head
+		ends = ends || items[i].rest < goesOn
+	}
+	return differ, ends
 }
 
-// compareEnds orders two keys whose first n bytes are equal where both have them: a
-// key that ends before is a prefix of the other, but for zero bytes, and comes first.
-func (s *Set) compareEnds(a, b item, n int) int {
-	return cmp.Compare(min(len(s.key(a.entry)), n+1), min(len(s.key(b.entry)), n+1))
+// sortHeads is sortItems where the heads are there.
+func (s *Set) sortHeads(items []item, depth int) {
+	differ, ends := differences(items)
+	switch {
+	case differ == 0 && !ends:
+		s.sortItems(items, depth+8)
+	case differ == 0 || len(items) <= fewHeads:
+		s.compareHeads(items, depth)
+	default:
+		shift := (63 - bits.LeadingZeros64(differ)) &^ 7
+		for _, group := range deal(items, shift) {
+			if group[0] < group[1] {
+				s.sortHeads(items[group[0]:group[1]], depth)
+			}
+		}
+	}
+}
+
+// compareHeads sorts by heads, and then what they leave open. A key that ends within
+// these eight bytes is a prefix of the others of the same head, but for zero bytes,
+// and comes first; of two such the shorter one.
+func (s *Set) compareHeads(items []item, depth int) {
+	slices.SortFunc(items, func(a, b item) int {
+		if a.head != b.head {
+			return cmp.Compare(a.head, b.head)
+		}
+		return cmp.Compare(a.rest, b.rest)
+	})
+	for from := 0; from < len(items); {
+		to := from + 1
+		for to < len(items) && items[to].head == items[from].head {
+			to++
+		}
+		for from < to && items[from].rest < goesOn {
+			from++
+		}
+		if to-from > 1 {
+			s.sortItems(items[from:to], depth+8)
+		}
+		from = to
+	}
+}
+
+// deal moves items into groups by one byte of their heads, in place, and returns
+// where each group begins and ends.
+func deal(items []item, shift int) (groups [256][2]uint32) {
+	for i := range items {
+		groups[byte(items[i].head>>shift)][1]++
+	}
+	var next [256]uint32
+	at := uint32(0)
+	for b := range groups {
+		n := groups[b][1]
+		groups[b], next[b] = [2]uint32{at, at + n}, at
+		at += n
+	}
+	for b := range groups {
+		for next[b] < groups[b][1] {
+			x := items[next[b]]
+			// Carry what stands here to where it belongs, until what belongs here comes.
+			for c := byte(x.head >> shift); int(c) != b; c = byte(x.head >> shift) {
+				x, items[next[c]] = items[next[c]], x
+				next[c]++
+			}
+			items[next[b]] = x
+			next[b]++
+		}
+	}
+	return groups
 }
 
 // head is the eight bytes of key behind depth as a number that sorts as they do;
