@@ -25,11 +25,9 @@ type sdkLog struct {
 // sdkCall is what was reported of one tool call id.
 type sdkCall struct {
 	started, completed int
-	tools              []string
+	tool               string              // in section 2 form, as in the first event
+	others             map[string]struct{} // as in later ones, if they differ
 }
-
-// maxTools bounds the tool names that are kept of one id: any two differ.
-const maxTools = 2
 
 func newSDKLog(runID string) *sdkLog { return &sdkLog{runID: runID, calls: map[string]*sdkCall{}} }
 
@@ -96,7 +94,7 @@ func (s *sdkLog) take(line []byte) (why string) {
 	}
 	c := s.calls[*id]
 	if c == nil {
-		c = &sdkCall{}
+		c = &sdkCall{tool: schemas.Text(*tool)}
 		s.calls[*id] = c
 	}
 	if kind == "tool_call_started" {
@@ -104,8 +102,11 @@ func (s *sdkLog) take(line []byte) (why string) {
 	} else {
 		c.completed++
 	}
-	if len(c.tools) < maxTools && !slices.Contains(c.tools, *tool) {
-		c.tools = append(c.tools, *tool)
+	if name := schemas.Text(*tool); name != c.tool {
+		if c.others == nil {
+			c.others = map[string]struct{}{}
+		}
+		c.others[name] = struct{}{}
 	}
 	return ""
 }
@@ -158,8 +159,10 @@ func (s *sdkLog) compare(c codes, p *policyLog) {
 		return
 	}
 	byID := map[string][]*decision{}
+	named := map[[2]string]bool{} // id and tool
 	for _, d := range p.decisions {
 		byID[d.rawID] = append(byID[d.rawID], d)
+		named[[2]string{d.rawID, d.event.Tool}] = true
 	}
 	for id, of := range byID {
 		if s.calls[id] == nil {
@@ -175,10 +178,12 @@ func (s *sdkLog) compare(c codes, p *policyLog) {
 		if call.completed > 0 && !slices.ContainsFunc(of, func(d *decision) bool { return !d.denied() }) {
 			c.of(schemas.AmbiguitySDKCompletedDenied, name)
 		}
-		for _, tool := range call.tools {
-			if !slices.ContainsFunc(of, func(d *decision) bool { return d.event.Tool == schemas.Text(tool) }) {
-				c.of(schemas.AmbiguitySDKNameDiffers, name)
-			}
+		differs := !named[[2]string{id, call.tool}]
+		for tool := range call.others {
+			differs = differs || !named[[2]string{id, tool}]
+		}
+		if differs {
+			c.of(schemas.AmbiguitySDKNameDiffers, name)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func TestMemory(t *testing.T) {
 			w.WriteRaw([]byte(entry("filesystem_paths", fmt.Sprintf("/some/where/%09d", i))))
 		}
 	})
-	for _, line := range []string{j.report[0], j.health[0], j.stages[0], j.stages[1], stage("runner-correlate", lines, lines)} {
+	for _, line := range []string{j.report[0], j.health[0], j.stages[0], j.stages[1], strings.Replace(stage("runner-correlate", lines, lines), `"counters":{`, fmt.Sprintf(`"counters":{"policy_events":%d,`, calls), 1)} {
 		w.WriteRaw([]byte(line))
 	}
 	must(t, w.Seal(schemas.StatusPartial))

@@ -42,7 +42,7 @@ func layered() joined {
 	j.codes = []string{codeLine("policy_call_not_in_sdk:tc_2"), codeLine("sdk_run_not_finished")}
 	j.report[0] = strings.Replace(j.report[0], "clean", "partial", 1)
 	j.stages[2] = strings.Replace(stage("runner-correlate", 2, 7), `{"surface_entries":7}`,
-		`{"ambiguities":2,"bindings":2,"policy_events":2,"sdk_events":2,"surface_entries":7}`, 1)
+		`{"policy_events":2,"sdk_events":2,"surface_entries":7}`, 1)
 	return j
 }
 
@@ -78,13 +78,14 @@ func TestThreeLayers(t *testing.T) {
 // Either part of the report may be missing.
 func TestPartsOfTheReport(t *testing.T) {
 	j := layered()
-	j.codes, j.stages[2] = nil, stage("runner-correlate", 2, 7)
+	j.codes = nil
 	_, out, _ := call(j.build(t), "-o", "-")
 	if _, content, _ := unpack(t, out); !strings.HasSuffix(string(content[bundle.ReportName]), `}],"ambiguities":[]}`) {
 		t.Errorf("no ambiguities: %s", content[bundle.ReportName])
 	}
 	j = layered()
-	j.policy, j.bindings, j.stages[2] = nil, nil, stage("runner-correlate", 2, 7)
+	j.policy, j.bindings = nil, nil
+	j.stages[2] = strings.Replace(j.stages[2], `"policy_events":2,`, ``, 1)
 	_, out, _ = call(j.build(t), "-o", "-")
 	if _, content, _ := unpack(t, out); !strings.HasSuffix(string(content[bundle.ReportName]), `"bindings":[],"ambiguities":["policy_call_not_in_sdk:tc_2","sdk_run_not_finished"]}`) {
 		t.Errorf("no bindings: %s", content[bundle.ReportName])
@@ -123,7 +124,6 @@ func TestLayerRefusals(t *testing.T) {
 		{"sdk seq", func(j *joined) { j.sdk[1] = sdkEvent(0, "tool_call_completed", "tc_1") }, "has seq 0, expected 1"},
 		{"sdk form", func(j *joined) { j.sdk[1] = strings.Replace(j.sdk[1], `"sdk_name":null,`, ``, 1) }, "canonical"},
 		{"sdk line lost", func(j *joined) { j.sdk = j.sdk[:1] }, "counted 2 sdk_events, the stream has 1"},
-		{"ambiguity lost", func(j *joined) { j.codes = j.codes[1:] }, "counted 2 ambiguities, the stream has 1"},
 		{"decision and binding lost", func(j *joined) { j.policy, j.bindings = j.policy[:1], j.bindings[:1] }, "counted 2 policy_events, the stream has 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

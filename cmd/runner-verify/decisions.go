@@ -25,8 +25,9 @@ type policyLayer struct {
 	lines uint64
 	list  []decision
 	byID  map[string][]int // places in list
-	last  string           // id of the last decision with a start
-	other bool             // a decision without a start was there
+	tools map[[2]string]bool
+	last  string // id of the last decision with a start
+	other bool   // a decision without a start was there
 }
 
 func (v *verifier) policyLine(line []byte, n int) error {
@@ -58,6 +59,7 @@ func (v *verifier) policyLine(line []byte, n int) error {
 		v.add(ruleLineSchema, member, n, "keys that only lines of this runner have")
 	}
 	p.byID[d.id] = append(p.byID[d.id], len(p.list))
+	p.tools[[2]string{d.id, d.tool}] = true
 	p.list = append(p.list, d)
 	v.checkBinding(len(p.list) - 1)
 	if err := v.values.Add(schemas.SetMCPTools, []byte(e.Tool)); err != nil {

@@ -81,11 +81,5 @@ func (v *verifier) sdkLine(line []byte, n int) error {
 
 // names reports whether some decision of the id, if there is any, is about the tool.
 func (p *policyLayer) names(id, tool string) bool {
-	places := p.byID[id]
-	for _, at := range places {
-		if p.list[at].tool == tool {
-			return true
-		}
-	}
-	return len(places) == 0
+	return p.byID[id] == nil || p.tools[[2]string{id, tool}]
 }

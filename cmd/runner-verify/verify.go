@@ -57,7 +57,7 @@ type digested struct {
 func newVerifier() *verifier {
 	v := &verifier{lim: bundle.DefaultLimits,
 		seen: map[string]digested{}, whole: map[string][]byte{}, values: valueset.New()}
-	v.policy.byID, v.sdk.calls = map[string][]int{}, map[string]*sdkCall{}
+	v.policy.byID, v.policy.tools, v.sdk.calls = map[string][]int{}, map[[2]string]bool{}, map[string]*sdkCall{}
 	return v
 }
 
