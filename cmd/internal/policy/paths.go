@@ -159,9 +159,10 @@ var (
 // resolve follows the symlinks of an absolute path as the kernel does, component by
 // component; what does not exist stays as it is named.
 func resolve(p string) (string, error) {
-	if len(p) > 2*maxPath {
-		return "", errors.New("it is too long")
+	if len(p) > 2*maxPath || strings.IndexByte(p, 0) >= 0 {
+		return "", errors.New("it names no file")
 	}
+	var buf [maxPath]byte
 	done, links := "", 0
 	for p != "" {
 		var part string
@@ -174,26 +175,24 @@ func resolve(p string) (string, error) {
 			continue
 		}
 		next := done + "/" + part
-		info, err := os.Lstat(next)
+		n, err := syscall.Readlink(next, buf[:])
 		switch {
-		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		case err == syscall.EINVAL: // no symlink
+			done = next
+			continue
+		case errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR:
 			if otherForm(done+"/", part) {
 				return "", errForm
 			}
 			done = next
 			continue
 		case err != nil:
-			return "", lookup(err)
-		case info.Mode()&fs.ModeSymlink == 0:
-			done = next
-			continue
+			return "", fmt.Errorf("it cannot be looked up: %w", err)
 		}
-		target, err := os.Readlink(next)
-		if err != nil {
-			return "", lookup(err)
-		}
+		target := string(buf[:n])
 		// The kernel makes up the text of such links (/proc/self/root): they have no length.
-		if info.Size() != int64(len(target)) {
+		info, err := os.Lstat(next)
+		if err != nil || info.Size() != int64(n) || n == len(buf) {
 			return "", errMagic
 		}
 		if links++; links > maxLinks {
@@ -234,13 +233,4 @@ func otherForm(dir, name string) bool {
 		}
 	}
 	return false
-}
-
-// lookup is an error of the file system without the path in it.
-func lookup(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		err = at.Err
-	}
-	return fmt.Errorf("it cannot be looked up: %w", err)
 }
