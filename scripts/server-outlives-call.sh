@@ -22,3 +22,8 @@ measure exec --policy "$policy" -- "$fixtures/mcp-policy-agent.sh" "$parts" "$po
 demand cgroup=clean,policy=present,correlation=partial
 ambiguous "tool_call_effects_outside_request:$id"
 holds "the program that it ran is among them" '.report.bindings[0].kernel_effects | any(. == "exec '"$(readlink -f "$(command -v env)")"'")'
+
+measure stays --policy "$policy" -- "$parts/mcp-client" "$id=read_file=$input" -- \
+	"$parts/runner-policy" --policy "$policy" --grace 300ms -- "$parts/mcp-server" -ignore-eof || [ $? = 143 ]
+demand cgroup=clean,policy=present,correlation=clean
+unambiguous # the proxy has ended it: nothing of it went on
