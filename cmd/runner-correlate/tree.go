@@ -35,6 +35,16 @@ type membership struct {
 	level   int
 }
 
+// has reports whether the process is in the session's tree.
+func (m *membership) has(s *session) bool {
+	for ; m != nil; m = m.around {
+		if m.session == s {
+			return true
+		}
+	}
+	return false
+}
+
 // maxLevel bounds how many trees a process can be in. Sessions of servers further
 // inside are as unknown as those whose server is nowhere.
 const maxLevel = 64
@@ -92,17 +102,8 @@ func (t *tree) server(p, above *process) {
 		if above.kernelPID != s.proxy || !p.lived(s.ktime) {
 			continue
 		}
-		m := &membership{session: s, around: p.of}
-		if p.of != nil {
-			m.level = p.of.level + 1
-		}
-		if m.level >= maxLevel {
+		if !p.of.has(s) && !t.join(p, s) {
 			continue
-		}
-		p.of = m
-		if !s.known {
-			s.known = true
-			t.matched(s)
 		}
 		if first == nil {
 			first = s
@@ -110,6 +111,23 @@ func (t *tree) server(p, above *process) {
 			unite(t.sessions, first, s)
 		}
 	}
+}
+
+// join puts a process into the tree of a session.
+func (t *tree) join(p *process, s *session) bool {
+	m := &membership{session: s, around: p.of}
+	if p.of != nil {
+		m.level = p.of.level + 1
+	}
+	if m.level >= maxLevel {
+		return false
+	}
+	p.of = m
+	if !s.known {
+		s.known = true
+		t.matched(s)
+	}
+	return true
 }
 
 // lived reports whether the process was there at a time. A start or an end that

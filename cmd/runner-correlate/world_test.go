@@ -125,9 +125,12 @@ func (w world) stream(t testing.TB) []byte {
 
 func times2(t testing.TB, s string) (a, b uint64) {
 	from, to, _ := strings.Cut(s, "-")
-	for s, v := range map[string]*uint64{from: &a, to: &b} {
-		if s != "" {
-			if _, err := fmt.Sscan(s, v); err != nil {
+	for _, x := range []struct {
+		text string
+		v    *uint64
+	}{{from, &a}, {to, &b}} {
+		if x.text != "" {
+			if _, err := fmt.Sscan(x.text, x.v); err != nil {
 				t.Fatal(s, err)
 			}
 		}

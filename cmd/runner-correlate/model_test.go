@@ -1,0 +1,490 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"runner/schemas"
+)
+
+// The model in this file does what section 14 of the specification says in the
+// plainest way: with the whole run in memory and a look at everything for each
+// call. Random runs are given to both.
+
+type modelLine struct {
+	at    uint64
+	proc  int
+	verb  string
+	value string
+	fail  bool
+}
+
+type modelProc struct {
+	parent, depth int
+	pid           uint32
+	start, end    uint64
+}
+
+type modelCall struct {
+	session    int
+	id         string
+	allow      bool
+	start, end uint64 // end 0: not finished
+	targets    []string
+	cut        bool
+}
+
+type modelSession struct {
+	proxy, server uint32
+	at            uint64
+}
+
+type model struct {
+	procs    []modelProc
+	lines    []modelLine // in the order of processes
+	sessions []modelSession
+	calls    []modelCall
+}
+
+func (m *model) until(c *modelCall) uint64 {
+	if c.end == 0 {
+		return 1 << 62
+	}
+	return c.end
+}
+
+func (m *model) lived(p *modelProc, at uint64) bool {
+	return p.start <= at && (p.end == 0 || at <= p.end)
+}
+
+// roots are the processes that are a session's server.
+func (m *model) roots(s int) (list []int) {
+	for i := range m.procs {
+		p, of := &m.procs[i], &m.sessions[s]
+		if p.parent >= 0 && p.pid == of.server && m.procs[p.parent].pid == of.proxy && m.lived(p, of.at) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func (m *model) above(i int) (list []int) {
+	for ; i >= 0; i = m.procs[i].parent {
+		list = append(list, i)
+	}
+	return list
+}
+
+// in reports whether a process is in a session's tree.
+func (m *model) in(proc, s int) bool {
+	return slices.ContainsFunc(m.roots(s), func(r int) bool { return slices.Contains(m.above(proc), r) })
+}
+
+func (m *model) known(s int) bool { return len(m.roots(s)) > 0 }
+
+func (m *model) inAny(proc int) bool {
+	for s := range m.sessions {
+		if m.in(proc, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofTree reports whether a line belongs to what stands for a session's tree.
+func (m *model) ofTree(l *modelLine, s int) bool {
+	if m.known(s) {
+		return m.in(l.proc, s)
+	}
+	return !m.inAny(l.proc)
+}
+
+func (m *model) sameTree(a, b int) bool {
+	if a == b || !m.known(a) && !m.known(b) {
+		return true
+	}
+	return slices.ContainsFunc(m.roots(a), func(r int) bool { return slices.Contains(m.roots(b), r) })
+}
+
+func (m *model) overlaps(i int) bool {
+	for j := range m.calls {
+		a, b := &m.calls[i], &m.calls[j]
+		if i != j && m.sameTree(a.session, b.session) && a.start <= m.until(b) && b.start <= m.until(a) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) repeated(i int) bool {
+	for j := range m.calls {
+		if i != j && m.calls[i].id == m.calls[j].id {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) own(i int) bool {
+	return m.calls[i].end != 0 && !m.overlaps(i) && !m.repeated(i)
+}
+
+func within(c *modelCall, until, at uint64) bool { return c.start <= at && at <= until }
+
+func (l *modelLine) effect() bool {
+	return l.value != "" && !l.fail && l.verb != "connect_blocked" && l.verb != "mount_source"
+}
+
+func (l *modelLine) text() string {
+	verb := map[string]string{"script": "exec", "mount_source": "mount"}[l.verb]
+	if verb == "" {
+		verb = l.verb
+	}
+	if l.fail && verb != "connect_blocked" {
+		verb = "failed-" + verb
+	}
+	return verb + " " + l.value
+}
+
+func modelMatches(c *modelCall, value string) bool {
+	climbs := slices.Contains(strings.Split(value, "/"), "..")
+	for _, t := range c.targets {
+		if t == value || !climbs && (strings.HasPrefix(value, t+"/") || t == "/" && value[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// say is what must come out: bindings and codes in short.
+func (m *model) say() (bindings, codes string) {
+	all := map[string]bool{}
+	class := map[string]int{}
+	for i := range m.lines {
+		class[m.class(&m.lines[i], all)]++
+	}
+	all[fmt.Sprintf("note call=%d setup=%d idle=%d agent=%d", class["call"], class["setup"], class["idle"], class["agent"])] = true
+	for s := range m.sessions {
+		if !m.known(s) {
+			all["tool_server_unknown:srv-"+string(rune('A'+s))] = true
+		}
+	}
+	var out []string
+	for i := range m.calls {
+		out = append(out, m.bind(i, all))
+	}
+	m.execs(all)
+	var list []string
+	for code := range all {
+		list = append(list, code)
+	}
+	slices.Sort(list)
+	return strings.Join(out, "\n"), strings.Join(list, "\n")
+}
+
+func (m *model) class(l *modelLine, codes map[string]bool) string {
+	call, idle, tree := false, false, false
+	for s := range m.sessions {
+		if !m.in(l.proc, s) {
+			continue
+		}
+		tree = true
+		inside, last := false, -1
+		for i := range m.calls {
+			c := &m.calls[i]
+			if c.session != s {
+				continue
+			}
+			inside = inside || within(c, m.until(c), l.at)
+			if m.until(c) < l.at && (last < 0 || cmp.Or(cmp.Compare(m.calls[last].end, c.end), -strings.Compare(m.calls[last].id, c.id)) < 0) {
+				last = i
+			}
+		}
+		call = call || inside
+		idle = idle || last >= 0
+	}
+	switch {
+	case call:
+		return "call"
+	case idle:
+		for s := range m.sessions {
+			var ended []*modelCall
+			for i := range m.calls {
+				if c := &m.calls[i]; c.session == s && m.in(l.proc, s) && m.until(c) < l.at {
+					ended = append(ended, c)
+				}
+			}
+			if len(ended) > 0 {
+				last := slices.MaxFunc(ended, func(a, b *modelCall) int { return cmp.Or(cmp.Compare(a.end, b.end), strings.Compare(b.id, a.id)) })
+				codes["kernel_events_outside_tool_windows:"+last.id] = true
+			}
+		}
+		return "idle"
+	case tree, m.proxy(l.proc):
+		return "setup"
+	}
+	return "agent"
+}
+
+func (m *model) proxy(proc int) bool {
+	p := &m.procs[proc]
+	return slices.ContainsFunc(m.sessions, func(s modelSession) bool { return s.proxy == p.pid && m.lived(p, s.at) })
+}
+
+func (m *model) execs(codes map[string]bool) {
+	for i := range m.lines {
+		l := &m.lines[i]
+		if l.verb != "exec" && l.verb != "script" || l.fail || m.inAny(l.proc) || m.proxy(l.proc) {
+			continue
+		}
+		ancestor := false
+		for p := range m.procs {
+			ancestor = ancestor || m.proxy(p) && slices.Contains(m.above(p), l.proc)
+		}
+		if !ancestor {
+			codes["exec_without_tool_call:"+l.value] = true
+		}
+	}
+}
+
+func (m *model) bind(i int, codes map[string]bool) string {
+	c := &m.calls[i]
+	own, n := m.own(i), 0
+	effects := map[string]bool{}
+	matched, unmatched := false, false
+	for k := range m.lines {
+		l := &m.lines[k]
+		if own && !within(c, c.end, l.at) || !m.ofTree(l, c.session) {
+			continue
+		}
+		n++
+		if own && c.allow && l.value != "" {
+			effects[l.text()] = true
+			matched = matched || l.effect()
+			unmatched = unmatched || l.effect() && !modelMatches(c, l.value)
+		}
+	}
+	if !c.allow {
+		m.denied(c, effects)
+		if len(effects) > 0 {
+			codes["denied_call_with_kernel_effects:"+c.id] = true
+		}
+	}
+	if m.overlaps(i) {
+		codes["tool_calls_overlap:"+c.id] = true
+	}
+	if m.repeated(i) {
+		codes["tool_call_id_repeated:"+c.id] = true
+	}
+	if c.end == 0 {
+		codes["tool_call_not_finished:"+c.id] = true
+	}
+	if own && c.allow && n == 0 {
+		codes["decision_without_kernel_events:"+c.id] = true
+	}
+	if own && c.allow && m.known(c.session) {
+		switch {
+		case matched && len(c.targets) == 0, unmatched && c.cut:
+			codes["tool_call_targets_unknown:"+c.id] = true
+		case unmatched:
+			codes["tool_call_effects_outside_request:"+c.id] = true
+		}
+	}
+	scope, window, verdict := "run", "run", "deny"
+	if m.known(c.session) {
+		scope = "tool_server"
+	}
+	if own {
+		window = "own"
+	}
+	if c.allow {
+		verdict = "allow"
+	}
+	var list []string
+	for e := range effects {
+		list = append(list, e)
+	}
+	slices.Sort(list)
+	return fmt.Sprintf("%s %s %d %s %s [%s]", c.id, verdict, n, scope, window, strings.Join(list, ", "))
+}
+
+func (m *model) denied(d *modelCall, effects map[string]bool) {
+	for k := range m.lines {
+		l := &m.lines[k]
+		if !l.effect() || l.at <= d.end || !modelMatches(d, l.value) {
+			continue
+		}
+		excused := false
+		for j := range m.calls {
+			c := &m.calls[j]
+			excused = excused || c.allow && within(c, m.until(c), l.at) && m.ofTree(l, c.session) && modelMatches(c, l.value)
+		}
+		if !excused {
+			effects[l.text()] = true
+		}
+	}
+}
+
+// world writes the model down as both inputs.
+func (m *model) world(rnd *rand.Rand) world {
+	var k, p strings.Builder
+	number := func(n uint64) string {
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprint(n)
+	}
+	for i, proc := range m.procs {
+		fmt.Fprintf(&k, "%d %d %d-%s\n", proc.depth, proc.pid, proc.start, number(proc.end))
+		for _, l := range m.lines {
+			if l.proc == i {
+				fail := ""
+				if l.fail {
+					fail = "!"
+				}
+				fmt.Fprintf(&k, " %d %s%s %s\n", l.at, fail, l.verb, l.value)
+			}
+		}
+	}
+	// The proxies take turns in any order; each keeps its own.
+	queues := make([][]string, len(m.sessions))
+	for s, of := range m.sessions {
+		queues[s] = append(queues[s], fmt.Sprintf("session %c %d %d %d", 'A'+s, of.proxy, of.server, of.at))
+	}
+	for i, c := range m.calls {
+		verb, outcome, targets := "allow", " completed", strings.Join(c.targets, " ")
+		if c.end == 0 {
+			outcome = ""
+		}
+		if !c.allow {
+			verb, outcome = "deny", ""
+		}
+		if c.cut {
+			targets += " …"
+		}
+		queues[c.session] = append(queues[c.session], fmt.Sprintf("%s %c %d %s tool %d-%s%s %s", verb, 'A'+c.session, i, c.id, c.start, number(c.end), outcome, targets))
+	}
+	for s := range m.sessions {
+		queues[s] = append(queues[s], fmt.Sprintf("end %c", 'A'+s))
+	}
+	for left := true; left; {
+		left = false
+		for range 3 {
+			s := rnd.IntN(len(queues))
+			if len(queues[s]) > 0 {
+				p.WriteString(queues[s][0] + "\n")
+				queues[s] = queues[s][1:]
+			}
+		}
+		for _, q := range queues {
+			left = left || len(q) > 0
+		}
+	}
+	return world{kernel: k.String(), policy: p.String()}
+}
+
+// randomModel is small and crowded, so that everything meets everything.
+func randomModel(rnd *rand.Rand) *model {
+	m := &model{}
+	pid := func() uint32 { return uint32(10 + rnd.IntN(12)) }
+	n := 3 + rnd.IntN(10)
+	depth, path := 0, []int{}
+	for i := range n {
+		if i > 0 {
+			depth = rnd.IntN(min(len(path), 4) + 1)
+		}
+		path = append(path[:min(depth, len(path))], i)
+		depth = len(path) - 1
+		p := modelProc{parent: -1, depth: depth, pid: pid(), start: uint64(1 + rnd.IntN(20))}
+		if depth > 0 {
+			p.parent = path[depth-1]
+		}
+		if rnd.IntN(3) == 0 {
+			p.end = p.start + uint64(rnd.IntN(60))
+		}
+		m.procs = append(m.procs, p)
+	}
+	names := []string{"/", "/w", "/w/a", "/w/a/b", "/w/ab", "/x", "/w/l/../a", "/x/..", "1.2.3.4:5", "/bin/t"}
+	verbs := []string{"read", "write", "exec", "script", "connect", "unlink", "connect_blocked", "mount_source", "uring"}
+	for range rnd.IntN(40) {
+		l := modelLine{at: uint64(1 + rnd.IntN(100)), proc: rnd.IntN(n), verb: verbs[rnd.IntN(len(verbs))], value: names[rnd.IntN(len(names))], fail: rnd.IntN(6) == 0}
+		if l.verb == "uring" {
+			l.value = ""
+		}
+		m.lines = append(m.lines, l)
+	}
+	for range 1 + rnd.IntN(3) {
+		s := modelSession{pid(), pid(), uint64(1 + rnd.IntN(40))}
+		if p := &m.procs[rnd.IntN(n)]; p.parent >= 0 && rnd.IntN(4) > 0 {
+			s.proxy, s.server = m.procs[p.parent].pid, p.pid
+		}
+		m.sessions = append(m.sessions, s)
+	}
+	for i := range rnd.IntN(6) {
+		c := modelCall{session: rnd.IntN(len(m.sessions)), id: fmt.Sprintf("tc_%d", i), allow: rnd.IntN(3) > 0, start: uint64(10 + rnd.IntN(80))}
+		c.end = c.start + uint64(rnd.IntN(25))
+		if c.allow && rnd.IntN(12) == 0 {
+			c.end = 0
+		}
+		if rnd.IntN(8) == 0 {
+			c.id = "tc_0"
+		}
+		for range rnd.IntN(3) {
+			if t := names[rnd.IntN(len(names))]; !slices.Contains(c.targets, t) {
+				c.targets = append(c.targets, t)
+			}
+		}
+		c.cut = rnd.IntN(8) == 0
+		m.calls = append(m.calls, c)
+	}
+	// The layer's order; ends of equal ids and starts make a difference too.
+	slices.SortStableFunc(m.calls, func(a, b modelCall) int {
+		return cmp.Or(strings.Compare(a.id, b.id), cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end), strings.Compare(verdictOf(a), verdictOf(b)))
+	})
+	return m
+}
+
+func verdictOf(c modelCall) string {
+	if c.allow {
+		return "allow"
+	}
+	return "deny"
+}
+
+func TestAgainstTheModel(t *testing.T) {
+	n := 1000
+	if testing.Short() {
+		n = 100
+	}
+	for seed := range uint64(n) {
+		rnd := rand.New(rand.NewPCG(seed, 14))
+		m := randomModel(rnd)
+		if len(m.calls) == 0 {
+			continue
+		}
+		bindings, codes := m.say()
+		w := m.world(rnd)
+		j := w.run(t)
+		list := slices.Clone(j.report.Ambiguities)
+		list = slices.DeleteFunc(list, func(c string) bool {
+			return c == schemas.AmbiguityNoKernelEvents
+		})
+		for _, note := range j.health.Notes {
+			if counts, ok := strings.CutPrefix(note, "s6_windows: "); ok {
+				list = append(list, "note "+counts)
+			}
+		}
+		slices.Sort(list)
+		if got := strings.Join(list, "\n"); got != codes || j.bindings() != bindings {
+			t.Fatalf("seed %d\nkernel\n%spolicy\n%s\nbindings\n%s\nmodel\n%s\ncodes\n%s\nmodel\n%s", seed, w.kernel, w.policy, j.bindings(), bindings, got, codes)
+		}
+		// The proxies taking turns in another way changes no byte.
+		if again := m.world(rnd).run(t); string(again.out) != string(j.out) {
+			t.Fatalf("seed %d: another order of the log's lines gives another stream\n%s\n%s", seed, j.out, again.out)
+		}
+	}
+}
