@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -89,13 +91,6 @@ func startProxy(t *testing.T, policy string, more ...proxyOption) *proxy {
 		}
 	})
 	return p
-}
-
-func clip(s string) string {
-	if len(s) > 4000 {
-		return s[:4000] + "…"
-	}
-	return s
 }
 
 func (p *proxy) send(lines ...string) {

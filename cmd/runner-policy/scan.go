@@ -149,6 +149,11 @@ func (s *scanner) doubt(code string) {
 // feed scans the next chunk; false means that the line is bad.
 func (s *scanner) feed(b []byte) bool {
 	for i := 0; i < len(b) && s.code == ""; {
+		if s.state <= stAfter && s.state != stBegin && !s.allKeys && s.stack[s.depth-1].role == roleOther {
+			if i = s.bulk(b, i); i == len(b) {
+				break
+			}
+		}
 		switch c := b[i]; s.state {
 		case stString:
 			i = s.str(b, i)

@@ -307,3 +307,11 @@ func benchmarkScan(b *testing.B, name string, line []byte) {
 		}
 	})
 }
+
+// clip shortens what is shown.
+func clip(s string) string {
+	if len(s) > 4000 {
+		return s[:4000] + "…"
+	}
+	return s
+}
