@@ -62,3 +62,8 @@ func TestShim(t *testing.T) {
 func TestParties(t *testing.T) {
 	script(t, "sh", "../scripts/parties.sh")
 }
+
+// TestElsewhere: a run where nothing can be observed, also without privileges.
+func TestElsewhere(t *testing.T) {
+	script(t, "sh", "../scripts/raw-run-on-non-linux.sh")
+}

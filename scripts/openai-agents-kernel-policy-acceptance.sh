@@ -13,3 +13,4 @@ demand cgroup=clean,policy=present,sdk=self_reported,correlation=clean
 unambiguous
 bound_to_its_read
 same "the tool" .surface.mcp_tools read_file
+holds "it reached nobody on the network" '.surface.network_endpoints == []'

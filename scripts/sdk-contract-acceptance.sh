@@ -7,6 +7,8 @@ set -eu
 . "$(dirname "$0")/calls.sh"
 # shellcheck source=scripts/scenarios.sh
 . scripts/scenarios.sh
+# shellcheck source=scripts/sdk-log.sh
+. scripts/sdk-log.sh
 
 sdk_contract accepted
 demand cgroup=clean,policy=absent,sdk=self_reported,correlation=clean
@@ -19,3 +21,9 @@ holds "SDK data alone makes no kernel layer" '.health.kernel_layer == "absent" a
 # shellcheck disable=SC2016 # for the measured shell
 measure none -- sh -c 'test -z "${ASSAY_RUNNER_SDK_EVENT_LOG:-}"'
 demand cgroup=clean,sdk=absent
+
+# What the command prints is its own affair, even if it looks like an event.
+# shellcheck disable=SC2016
+measure printed --agent-shim openai-agents -- sh -c 'echo "$1" && echo "$1" >&2' sh "$(event 0 run_finished)"
+demand cgroup=clean,policy=absent,sdk=absent,correlation=partial
+ambiguous sdk_log_empty
