@@ -285,3 +285,20 @@ func TestTooManyAddresses(t *testing.T) {
 		t.Errorf("one more gives %v", err)
 	}
 }
+
+// The example of the specification is a policy.
+func TestSpecificationExample(t *testing.T) {
+	b, err := os.ReadFile("../../../schemas/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(b), "```yaml\nschema: runner.policy.v0\n")
+	example, _, ok2 := strings.Cut(rest, "```")
+	if !ok || !ok2 {
+		t.Fatal("the specification shows no policy file")
+	}
+	p := rules(t, example)
+	if n, ok := p.Network(); !ok || len(n.Rules) != 2 || len(p.rules) != 1 {
+		t.Errorf("it says %+v", p)
+	}
+}
