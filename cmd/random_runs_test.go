@@ -1,0 +1,357 @@
+package cmd_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"runner/schemas"
+	"runner/schemas/stream"
+)
+
+// randomRun makes the streams of a run that never was: any process tree, any
+// proxies in it, any lines, and logs as programs write them that crash, lie or
+// share ids. Whatever runner-correlate makes of it must be a report that
+// runner-verify can derive again.
+type randomRun struct {
+	*rand.Rand
+	dir  string
+	args []string // of runner-correlate
+
+	timed, captured, enforced bool
+	sessions                  int
+}
+
+const randomID = "random"
+
+func (r *randomRun) yes(n int) bool { return r.IntN(n) == 0 }
+
+func pickOne[T any](r *randomRun, from ...T) T { return from[r.IntN(len(from))] }
+
+func (r *randomRun) id() string { return fmt.Sprintf("tc_%d", r.IntN(6)) }
+
+func (r *randomRun) tool() string { return pickOne(r, "read_file", "write_file", `odd\`) }
+
+func (r *randomRun) place() string {
+	return pickOne(r, "/w", "/w/a", "/w/b", "/w/b/c", "/x", `/w/\\q`, "127.0.0.1:80", "unix:@n")
+}
+
+// line is one kernel line of a process.
+func (r *randomRun) line() schemas.KernelEvent {
+	e := schemas.KernelEvent{Value: []byte(r.place()), Has: schemas.KernelHasReturn, Status: schemas.StatusSuccess}
+	if r.yes(4) {
+		e.ReturnValue, e.Status = -2, schemas.StatusError
+	}
+	switch r.IntN(8) {
+	case 0:
+		e.EventType = pickOne(r, uint32(schemas.EventExec), schemas.EventScript)
+		e.ReturnValue, e.Status = 0, schemas.StatusSuccess
+	case 1:
+		e.EventType = pickOne(r, uint32(schemas.EventUnlink), schemas.EventRenameTo, schemas.EventMountSource, schemas.EventIOUringOther)
+		if e.EventType == schemas.EventIOUringOther {
+			e.Value = nil
+		}
+	case 2:
+		e.EventType = schemas.EventConnect
+		if r.yes(2) {
+			e.ReturnValue, e.Status = -115, ""
+		}
+	case 3:
+		if r.enforced {
+			e.EventType, e.ReturnValue, e.Status = schemas.EventConnectBlocked, -1, schemas.StatusError
+			e.Value, e.Destination, e.Port = []byte("10.0.0.1:443"), []byte("10.0.0.1"), 443
+			e.Has |= schemas.KernelHasCgroupID | schemas.KernelHasRuleID | schemas.KernelHasPort
+			e.CgroupID, e.RuleID = 7, uint32(r.IntN(3))
+			break
+		}
+		fallthrough
+	default:
+		e.EventType, e.Flags = schemas.EventOpenat, uint64(r.IntN(3))
+		e.Has |= schemas.KernelHasFlags | schemas.KernelHasMode
+		e.AccessMode = schemas.AccessMode(e.Flags)
+	}
+	return e
+}
+
+// kernel writes the kernel.normalized stream and returns it. The kernel pids of
+// session i's proxy and server are 100+10i and 101+10i, where they are.
+func (r *randomRun) kernel(t *testing.T) []byte {
+	var b bytes.Buffer
+	w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamNormalized, RunID: randomID, Tool: "runner-normalize", Version: "test"})
+	check(t, err)
+	shim, keys := "none", []string{}
+	if slices.Contains(r.args, "--sdk") {
+		shim, keys = "openai-agents", []string{schemas.EnvRunID, schemas.EnvSDKLog, schemas.EnvSDKSchema}
+	}
+	code := 0
+	check(t, w.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: randomID, Type: "run_started", AgentShim: shim, Command: []string{"a"}, EnvKeys: keys}))
+	check(t, w.Write(schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: randomID, Seq: 1, Type: "run_finished", ExitCode: &code, Success: true}))
+	lines, blocked, processes, depth := uint64(0), uint64(0), uint64(0), uint32(0)
+	sessions := r.Perm(r.sessions)
+	server := -1 // of this session comes next
+	for r.captured && (len(sessions) > 0 || server >= 0 || !r.yes(4)) {
+		p := schemas.Process{Schema: schemas.SchemaProcess, RunID: randomID, PID: uint32(processes + 1), KernelPID: uint32(processes + 1), Depth: depth}
+		p.StartNS, p.EndNS = uint64(r.IntN(20)), uint64(pickOne(r, 0, 300, 300))
+		switch {
+		case server >= 0:
+			p.KernelPID = uint32(101 + 10*server)
+			server = -1
+		case len(sessions) > 0 && r.yes(2):
+			p.KernelPID = uint32(100 + 10*sessions[0])
+			if !r.yes(4) {
+				server = sessions[0]
+			}
+			sessions = sessions[1:]
+		}
+		processes++
+		if r.timed {
+			check(t, w.Write(p))
+		}
+		for range r.IntN(6) {
+			e := r.line()
+			e.Seq, e.PID = lines, p.PID
+			text := e.AppendJSON(nil, randomID)
+			if r.timed {
+				text = fmt.Appendf(text[:len(text)-1], `,"ktime_ns":%d}`, 20+r.IntN(200))
+			}
+			check(t, w.WriteRaw(text))
+			lines++
+			if e.EventType == schemas.EventConnectBlocked {
+				blocked++
+			}
+		}
+		if depth = p.Depth + 1; server < 0 {
+			depth = uint32(r.IntN(int(p.Depth) + 2))
+		}
+	}
+	r.healths(t, w, lines, blocked, processes)
+	return b.Bytes()
+}
+
+func (r *randomRun) healths(t *testing.T, w *stream.Writer, lines, blocked, processes uint64) {
+	counters, facts := map[string]uint64{}, map[string]string{}
+	for _, name := range strings.Fields("canary compat_unmapped decode_errors dropped emitted escapes foreign inherited_fds io_uring_unmapped lexical path_fault path_truncated read recursion_misses scratch_missing seen spooled_bytes survivors_killed user_fault user_truncated") {
+		counters[name] = 0
+	}
+	for _, name := range strings.Fields("canary_before=seen canary_after=seen end=empty hooks_missing= io_uring=attached kernel_capture=attached network_rules=off platform=linux redundant=off supervisor=exec unix_hooks=attached") {
+		key, value, _ := strings.Cut(name, "=")
+		facts[key] = value
+	}
+	stage, status := "runner-capture", schemas.StatusComplete
+	counters["read"], counters["emitted"], counters["seen"] = lines, lines, lines
+	switch {
+	case !r.captured:
+		stage, facts["kernel_capture"], facts["canary_before"], facts["canary_after"] = "runner-exec", "not_requested", "not_run", "not_run"
+	case r.yes(4):
+		counters["dropped"], counters["seen"], status = 3, lines+3, schemas.StatusPartial
+	}
+	if r.enforced {
+		facts["network_rules"], facts["network_policy"] = "enforced", "sha256:"+strings.Repeat("a", 64)
+		counters["network_rules"], counters["blocked"] = 2, blocked
+		if blocked > 0 {
+			counters["blocked.rule.1"] = blocked
+		}
+	}
+	check(t, w.Write(schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: randomID, Stage: stage, In: lines, Out: lines, Counters: counters, Facts: facts}))
+	counters = map[string]uint64{"added": 0}
+	if r.timed {
+		counters["process_records"] = processes
+	}
+	check(t, w.Write(schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: randomID, Stage: "runner-normalize", In: lines, Out: lines, Counters: counters}))
+	check(t, w.Seal(status))
+}
+
+// said is a line of a log at its time.
+type said struct {
+	at   uint64
+	line string
+}
+
+// policyLog is what the sessions' proxies and others wrote, in the order of time.
+func (r *randomRun) policyLog(t *testing.T) (lines []string) {
+	var all []said
+	for s := range r.sessions {
+		all = append(all, r.session(t, s)...)
+	}
+	for range r.IntN(3) * r.IntN(2) {
+		all = append(all, said{uint64(r.IntN(300)), fmt.Sprintf(`{"type":"assay.tool.decision","source":"other","data":{"tool":%q,"tool_call_id":%q,"decision":%q,"outcome":"x"}}`,
+			r.tool(), r.id(), pickOne(r, "allow", "deny", "error"))})
+	}
+	slices.SortStableFunc(all, func(a, b said) int { return cmp.Compare(a.at, b.at) })
+	for _, s := range all {
+		lines = append(lines, s.line)
+	}
+	return lines
+}
+
+func (r *randomRun) session(t *testing.T, n int) (out []said) {
+	session, seq := fmt.Sprintf("%016x", n), uint64(0)
+	digest := "sha256:" + strings.Repeat("b", 64)
+	now := uint64(20 + r.IntN(10))
+	say := func(kind string, data any) {
+		b, err := schemas.Marshal(schemas.LogEntry[any]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", session, seq), Type: kind, Source: schemas.LogSource, Data: data})
+		check(t, err)
+		out = append(out, said{now, string(b)})
+		seq++
+	}
+	head := func() schemas.LogHead { return schemas.LogHead{Session: session, Seq: seq} }
+	say(schemas.LogSessionStarted, schemas.SessionStarted{LogHead: head(), KtimeNS: now, Name: fmt.Sprintf("server%d", n), PolicyDigest: digest, ProxyPID: uint32(100 + 10*n), ServerPID: uint32(101 + 10*n)})
+	type open struct {
+		call, start uint64
+		id          string
+	}
+	var running []open
+	made := uint64(0)
+	finish := func(i int, outcome string) {
+		c := running[i]
+		say(schemas.LogCallFinished, schemas.CallFinished{LogHead: head(), Call: c.call, ToolCallID: c.id, StartNS: c.start, EndNS: now, Outcome: outcome})
+		running = slices.Delete(running, i, i+1)
+	}
+	decide := func(call, attempt uint64, id, tool string) {
+		d := schemas.ToolDecision{LogHead: head(), Call: call, Attempt: attempt, Tool: tool, Decision: schemas.DecisionAllow, ReasonCode: "P_ALLOW_DEFAULT",
+			ToolCallID: id, ToolCallIDSource: "callId", PolicyDigest: digest, StartNS: now, TargetsCut: r.yes(6)}
+		for range r.IntN(3) {
+			d.Targets = append(d.Targets, r.place())
+		}
+		if r.yes(3) {
+			d.Decision, d.ReasonCode, d.RuleID, d.Outcome, d.EndNS = schemas.DecisionDeny, "P_DENY_RULE", "r", schemas.OutcomeDenied, now+1
+		} else {
+			running = append(running, open{call, now, id})
+		}
+		made++
+		say(schemas.LogDecision, d)
+		now += 2
+	}
+	for call := range uint64(r.IntN(5)) {
+		id, tool := r.id(), r.tool()
+		decide(call, 1, id, tool)
+		now += uint64(r.IntN(20))
+		if i := slices.IndexFunc(running, func(o open) bool { return o.call == call }); i >= 0 && r.yes(3) {
+			finish(i, schemas.OutcomeInputRequired)
+			now += 1 + uint64(r.IntN(10))
+			decide(call, 2, id, tool)
+		}
+		for len(running) > 0 && !r.yes(4) {
+			finish(r.IntN(len(running)), pickOne(r, schemas.OutcomeCompleted, schemas.OutcomeToolError, schemas.OutcomeServerGone))
+			now += uint64(r.IntN(3))
+		}
+	}
+	if r.yes(4) {
+		say(schemas.LogMessageRefused, schemas.MessageRefused{LogHead: head(), KtimeNS: now, Direction: "client", ReasonCode: "M_BATCH"})
+	}
+	if !r.yes(4) {
+		say(schemas.LogSessionFinished, schemas.SessionFinished{LogHead: head(), KtimeNS: now, Decisions: made})
+	}
+	return out
+}
+
+func (r *randomRun) sdkLog() (lines []string) {
+	for range r.IntN(10) {
+		lines = append(lines, fmt.Sprintf(`{"schema":"assay.runner.sdk_event.v0","run_id":"random","seq":%d,"event_type":%q,"source":"s","tool_call_id":%q,"tool":%q,"ts":1}`,
+			len(lines), pickOne(r, "tool_call_started", "tool_call_completed"), r.id(), r.tool()))
+	}
+	if !r.yes(4) {
+		lines = append(lines, fmt.Sprintf(`{"schema":"assay.runner.sdk_event.v0","run_id":"random","seq":%d,"event_type":%q,"source":"s"}`, len(lines), pickOne(r, "run_finished", "run_failed")))
+	}
+	return lines
+}
+
+// log writes a log, as a file or as runner-exec collects it, with faults.
+func (r *randomRun) log(t *testing.T, flag, name string, lines []string) {
+	if len(lines) > 0 && r.yes(6) {
+		i := r.IntN(len(lines))
+		lines[i] = pickOne(r, "{", `{"type":"x"}`, strings.Replace(lines[i], `"seq":`, `"seq":7`, 1), strings.Replace(lines[i], "tc_", "", 1))
+	}
+	path := filepath.Join(r.dir, name)
+	r.args = append(r.args, flag, path)
+	if r.yes(3) {
+		check(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600))
+		return
+	}
+	var b bytes.Buffer
+	w, err := stream.NewWriter(&b, stream.Header{Stream: name, RunID: randomID, Tool: "runner-exec", Version: "test"})
+	check(t, err)
+	for i, line := range lines {
+		check(t, w.Write(schemas.LogLine{Schema: schemas.SchemaLogLine, RunID: randomID, Seq: uint64(i), Line: schemas.Text(line)}))
+	}
+	facts := map[string]string{"unterminated": "no", "replaced": "no", "writers_at_end": "none", "stopped": ""}
+	counters := map[string]uint64{"bytes": 1, "lines": uint64(len(lines)), "dropped_bytes": 0, "after_end_bytes": 0}
+	status := schemas.StatusComplete
+	switch r.IntN(12) {
+	case 0:
+		facts["unterminated"] = "yes"
+	case 1:
+		facts["replaced"], status = "yes", schemas.StatusPartial
+	case 2:
+		facts["writers_at_end"], counters["after_end_bytes"] = "open", 1
+	case 3:
+		facts["stopped"], counters["dropped_bytes"], status = "too_many_bytes", 9, schemas.StatusPartial
+	}
+	check(t, w.Write(schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: randomID, Stage: "runner-exec", Counters: counters, Facts: facts}))
+	check(t, w.Seal(status))
+	check(t, os.WriteFile(path, b.Bytes(), 0o600))
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever runner-correlate makes of a run, runner-pack packs and runner-verify
+// derives again.
+func TestRandomRunsAreVerified(t *testing.T) {
+	runs := 400
+	if testing.Short() {
+		runs = 40
+	}
+	seen := map[string]int{}
+	for seed := range uint64(runs) {
+		r := &randomRun{Rand: rand.New(rand.NewPCG(seed, 17)), dir: t.TempDir()}
+		r.timed, r.captured, r.enforced = !r.yes(6), !r.yes(8), r.yes(4)
+		r.enforced = r.enforced && r.captured
+		r.sessions = r.IntN(4)
+		if !r.yes(8) {
+			r.log(t, "--policy", schemas.StreamPolicyLog, r.policyLog(t))
+		}
+		if !r.yes(3) {
+			r.log(t, "--sdk", schemas.StreamSDKLog, r.sdkLog())
+		}
+		in := filepath.Join(r.dir, "kernel.ndjson")
+		check(t, os.WriteFile(in, r.kernel(t), 0o600))
+		archive := filepath.Join(r.dir, "run.tar.gz")
+		joined, stderr := new(bytes.Buffer), new(bytes.Buffer)
+		for _, stage := range [][]string{append(append([]string{"runner-correlate"}, r.args...), in), {"runner-pack", "-o", archive}, {"runner-verify", "--explain", archive}} {
+			cmd := exec.CommandContext(t.Context(), filepath.Join(bin, stage[0]), stage[1:]...)
+			out := new(bytes.Buffer)
+			stderr.Reset()
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = joined, out, stderr
+			if err := cmd.Run(); err != nil {
+				kept, _ := os.MkdirTemp("", "random-run-")
+				check(t, os.CopyFS(kept, os.DirFS(r.dir)))
+				t.Fatalf("seed %d: %v in %s: %v\n%s", seed, stage, kept, err, stderr)
+			}
+			if joined = out; stage[0] == "runner-correlate" {
+				for _, k := range schemas.Ambiguities {
+					if bytes.Contains(out.Bytes(), []byte(`"code":"`+k.Code)) {
+						seen[k.Code]++
+					}
+				}
+			}
+		}
+	}
+	for _, k := range schemas.Ambiguities {
+		// A run that tasks left is refused, and is not made here.
+		if seen[k.Code] == 0 && k.Code != schemas.AmbiguityCgroupFailed && !testing.Short() {
+			t.Errorf("no run had %s", k.Code)
+		}
+	}
+}
