@@ -50,7 +50,7 @@ func digits(b []byte, i int) (v uint64, end int) {
 	for end = i; end < len(b) && b[end]-'0' <= 9; end++ {
 		v = v*10 + uint64(b[end]-'0')
 	}
-	if end-i > 19 || b[i] == '0' && end > i+1 {
+	if end-i > 19 || end > i+1 && b[i] == '0' {
 		return 0, i
 	}
 	return v, end
@@ -59,7 +59,7 @@ func digits(b []byte, i int) (v uint64, end int) {
 // number steps over text and the number behind it. It is false when they are not
 // there, and then i is as it was.
 func number(b []byte, i *int, text string, limit uint64) (uint64, bool) {
-	if !stands(b, *i, text) || len(b) == *i+len(text) {
+	if !stands(b, *i, text) {
 		return 0, false
 	}
 	v, end := digits(b, *i+len(text))
@@ -70,51 +70,89 @@ func number(b []byte, i *int, text string, limit uint64) (uint64, bool) {
 	return v, true
 }
 
+// The keys that nearly all lines have. Comparing with a constant of a known length
+// takes no call.
+const (
+	seqKey    = `,"seq":`
+	pidKey    = `,"pid":`
+	typeKey   = `,"event_type":`
+	flagsKey  = `,"flags":`
+	modeKey   = `,"mode":`
+	returnKey = `,"return_value":`
+)
+
 // fast reads a line in the canonical form. It is false when the line is not in that
 // form, good or not; then e holds anything.
-func (p *KernelParser) fast(e *KernelEvent) (ok bool) {
+func (p *KernelParser) fast(e *KernelEvent) bool {
 	s := &p.s
 	b := s.b
 	if !bytes.HasPrefix(b, p.prefix) {
 		return false
 	}
 	i := len(p.prefix)
-	if e.Seq, ok = number(b, &i, `,"seq":`, math.MaxUint64); !ok {
+	if len(b)-i < len(seqKey) || string(b[i:i+len(seqKey)]) != seqKey {
 		return false
 	}
-	n, ok := number(b, &i, `,"pid":`, math.MaxUint32)
-	if !ok {
+	n, end := digits(b, i+len(seqKey))
+	if end == i+len(seqKey) {
 		return false
 	}
-	e.PID = uint32(n)
-	if n, ok = number(b, &i, `,"event_type":`, uint64(len(kinds)-1)); !ok || !stands(b, i, valueKeys[n]) {
+	e.Seq, i = n, end
+	if len(b)-i < len(pidKey) || string(b[i:i+len(pidKey)]) != pidKey {
+		return false
+	}
+	if n, end = digits(b, i+len(pidKey)); end == i+len(pidKey) || n > math.MaxUint32 {
+		return false
+	}
+	e.PID, i = uint32(n), end
+	if len(b)-i < len(typeKey) || string(b[i:i+len(typeKey)]) != typeKey {
+		return false
+	}
+	if n, end = digits(b, i+len(typeKey)); end == i+len(typeKey) || n >= uint64(len(kinds)) || !stands(b, end, valueKeys[n]) {
 		return false
 	}
 	e.EventType, e.Kind = uint32(n), kinds[n]
-	i += len(valueKeys[n])
+	i = end + len(valueKeys[n])
 	if stands(b, i, "null") {
 		i += len("null")
 	} else {
+		var ok bool
 		s.i = i
 		if e.Value, ok = s.str(); !ok {
 			return false
 		}
 		i = s.i
 	}
-	if i = p.fastNetwork(e, i); i < 0 {
-		return false
-	}
-	if n, ok = number(b, &i, `,"flags":`, math.MaxUint64); ok {
-		e.Flags, e.Has = n, e.Has|KernelHasFlags
-	}
-	if n, ok = number(b, &i, `,"mode":`, math.MaxUint64); ok {
-		e.Mode, e.Has = n, e.Has|KernelHasMode
-	}
-	if n, ok = number(b, &i, `,"resolve":`, math.MaxUint64); ok {
-		if n == 0 {
+	if len(b)-i <= len(flagsKey) || string(b[i:i+len(flagsKey)]) != flagsKey {
+		if i = p.fastNetwork(e, i); i < 0 {
 			return false
 		}
-		e.Resolve, e.Has = n, e.Has|KernelHasResolve
+	}
+	return p.fastOpen(e, i)
+}
+
+// fastOpen reads the keys from flags on.
+func (p *KernelParser) fastOpen(e *KernelEvent, i int) bool {
+	b := p.s.b
+	if len(b)-i > len(flagsKey) && string(b[i:i+len(flagsKey)]) == flagsKey {
+		if n, end := digits(b, i+len(flagsKey)); end > i+len(flagsKey) {
+			e.Flags, i = n, end
+			e.Has |= KernelHasFlags
+		}
+	}
+	if len(b)-i > len(modeKey) && string(b[i:i+len(modeKey)]) == modeKey {
+		if n, end := digits(b, i+len(modeKey)); end > i+len(modeKey) {
+			e.Mode, i = n, end
+			e.Has |= KernelHasMode
+		}
+	}
+	// The next key is resolve or return_value, if any.
+	if len(b)-i > 5 && b[i+4] == 's' {
+		if n, ok := number(b, &i, `,"resolve":`, math.MaxUint64); ok && n > 0 {
+			e.Resolve, e.Has = n, e.Has|KernelHasResolve
+		} else {
+			return false
+		}
 	}
 	return p.fastOutcome(e, i)
 }
@@ -123,7 +161,7 @@ func (p *KernelParser) fast(e *KernelEvent) (ok bool) {
 // returns where they end, a negative number after a fault.
 func (p *KernelParser) fastNetwork(e *KernelEvent, i int) int {
 	b := p.s.b
-	if len(b)-i > 2 && (b[i+2] == 'f' || b[i+2] == 'r' && !stands(b, i, `,"rule_id":`)) {
+	if len(b)-i > 3 && b[i+2] == 'r' && b[i+3] == 'e' {
 		return i
 	}
 	if n, ok := number(b, &i, `,"cgroup_id":`, math.MaxUint64); ok {
@@ -150,9 +188,8 @@ func (p *KernelParser) fastNetwork(e *KernelEvent, i int) int {
 // fastOutcome reads the keys from return_value on.
 func (p *KernelParser) fastOutcome(e *KernelEvent, i int) bool {
 	b := p.s.b
-	const key = `,"return_value":`
-	if stands(b, i, key) {
-		at := i + len(key)
+	if len(b)-i > len(returnKey) && string(b[i:i+len(returnKey)]) == returnKey {
+		at := i + len(returnKey)
 		if at < len(b) && b[at] == '-' {
 			at++
 		}
@@ -192,9 +229,11 @@ func (p *KernelParser) fastOutcome(e *KernelEvent, i int) bool {
 		}
 	}
 	if p.timed {
-		at := i
-		if n, ok := number(b, &i, timeKey, math.MaxUint64); ok {
-			p.time = KernelTime{NS: n, At: at}
+		if len(b)-i > len(timeKey) && string(b[i:i+len(timeKey)]) == timeKey {
+			if n, end := digits(b, i+len(timeKey)); end > i+len(timeKey) {
+				p.time = KernelTime{NS: n, At: i}
+				i = end
+			}
 		}
 	}
 	return i+1 == len(b) && b[i] == '}'

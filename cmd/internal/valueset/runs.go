@@ -1,7 +1,6 @@
 package valueset
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"fmt"
@@ -48,7 +47,7 @@ func (r *runs) add(fill func(put func(key []byte) error) error) error {
 // mergeLast replaces the last n runs by one.
 func (r *runs) mergeLast(n int) error {
 	at := len(r.list) - n
-	f, err := writeRun(func(put func([]byte) error) error { return merge(r.list[at:], put) })
+	f, err := writeRun(func(put func([]byte) error) error { return merge(r.list[at:], nil, put) })
 	if err != nil {
 		return err
 	}
@@ -60,14 +59,15 @@ func (r *runs) mergeLast(n int) error {
 	return nil
 }
 
-// each calls f with every distinct key in order.
-func (r *runs) each(f func(key []byte) error) error {
+// each calls f with every distinct key in order, those of a sorted set in memory
+// among them.
+func (r *runs) each(memory *Set, f func(key []byte) error) error {
 	for len(r.list) > fanIn {
 		if err := r.mergeLast(min(fanIn, len(r.list)-fanIn+1)); err != nil {
 			return err
 		}
 	}
-	return merge(r.list, f)
+	return merge(r.list, memory, f)
 }
 
 func (r *runs) close() {
@@ -82,17 +82,18 @@ func writeRun(fill func(put func(key []byte) error) error) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening a scratch file: %w", err)
 	}
-	w := bufio.NewWriterSize(f, runBuffer)
-	var head [binary.MaxVarintLen64]byte
+	buf := make([]byte, 0, 2*runBuffer)
 	err = fill(func(key []byte) error {
-		if _, err := w.Write(head[:binary.PutUvarint(head[:], uint64(len(key)))]); err != nil {
-			return err
+		buf = append(binary.AppendUvarint(buf, uint64(len(key))), key...)
+		if len(buf) < runBuffer {
+			return nil
 		}
-		_, err := w.Write(key)
+		_, err := f.Write(buf)
+		buf = buf[:0]
 		return err
 	})
 	if err == nil {
-		err = w.Flush()
+		_, err = f.Write(buf)
 	}
 	if err != nil {
 		f.Close()
@@ -101,8 +102,10 @@ func writeRun(fill func(put func(key []byte) error) error) (*os.File, error) {
 	return f, nil
 }
 
-// cursor walks one run.
+// cursor walks one run, or a sorted set in memory.
 type cursor struct {
+	set  *Set
+	walk int // entries of the set
 	file io.Reader
 	buf  []byte // read and not walked yet
 	room []byte // what buf lies in
@@ -115,6 +118,14 @@ func newCursor(f *os.File) *cursor {
 
 // next reads the next key; false at the end of the run.
 func (c *cursor) next() (bool, error) {
+	if c.set != nil {
+		if c.walk == len(c.set.entries) {
+			return false, nil
+		}
+		c.key = c.set.key(c.set.entries[c.walk])
+		c.walk++
+		return true, nil
+	}
 	n, used := binary.Uvarint(c.buf)
 	if used <= 0 || uint64(len(c.buf)-used) < n {
 		if err := c.more(); err == io.EOF && len(c.buf) == 0 {
@@ -153,11 +164,17 @@ func (c *cursor) more() error {
 	}
 }
 
-// merge calls f with every distinct key of the runs in order, by a heap of cursors.
-func merge(list []sortedRun, f func(key []byte) error) error {
-	var heap []*cursor
+// merge calls f with every distinct key of the runs, and of a set unless that is nil,
+// in order, by a heap of cursors.
+func merge(list []sortedRun, memory *Set, f func(key []byte) error) error {
+	var cursors, heap []*cursor
 	for _, x := range list {
-		c := newCursor(x.file)
+		cursors = append(cursors, newCursor(x.file))
+	}
+	if memory != nil {
+		cursors = append(cursors, &cursor{set: memory})
+	}
+	for _, c := range cursors {
 		ok, err := c.next()
 		if err != nil {
 			return err

@@ -134,20 +134,8 @@ func (s *Set) spill() error {
 // Each calls f once for every distinct value, sets in document order and values
 // in byte order. value is valid during the call. The set is spent afterwards.
 func (s *Set) Each(f func(set int, value []byte) error) error {
-	if len(s.runs.list) == 0 {
-		s.sort()
-		for _, e := range s.entries {
-			key := s.key(e)
-			if err := f(int(key[0]), key[1:]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := s.spill(); err != nil {
-		return err
-	}
-	return s.runs.each(func(key []byte) error { return f(int(key[0]), key[1:]) })
+	s.sort()
+	return s.runs.each(s, func(key []byte) error { return f(int(key[0]), key[1:]) })
 }
 
 // Close releases the scratch files.
