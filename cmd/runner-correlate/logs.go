@@ -46,12 +46,17 @@ func readLog(path, name, runID string, each logText) (logFacts, error) {
 	if st, err := f.Stat(); err == nil && st.IsDir() {
 		return logFacts{}, tool.Failf(tool.ExitInput, "%s is a directory, expected a log", path)
 	}
+	return readLogFrom(f, path, name, runID, each)
+}
+
+func readLogFrom(f io.Reader, path, name, runID string, each logText) (logFacts, error) {
 	r := bufio.NewReaderSize(f, maxLogLine+1)
 	const header = `{"schema":"` + schemas.SchemaHeader + `"`
 	if begin, _ := r.Peek(len(header)); string(begin) != header {
 		return readPlain(r, each)
 	}
 	c := &collected{runID: runID, each: each}
+	var err error
 	if c.in, err = stream.NewReader(r, path, name); err == nil {
 		err = c.read()
 	}

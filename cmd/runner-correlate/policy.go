@@ -223,6 +223,13 @@ func (p *policyLog) word(s string) string {
 	return s
 }
 
+// close is called behind the last line.
+func (p *policyLog) close(f logFacts) {
+	p.facts, p.bad = f, p.bad.of(f)
+	p.sort()
+	p.plan()
+}
+
 // sort puts the decisions into the order of the layer: it must not depend on how
 // several proxies took turns in writing.
 func (p *policyLog) sort() {

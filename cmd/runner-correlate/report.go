@@ -17,9 +17,7 @@ func (j *joiner) readLogs(opt Options) error {
 		if err != nil {
 			return err
 		}
-		p.facts, p.bad = facts, p.bad.of(facts)
-		p.sort()
-		p.plan()
+		p.close(facts)
 		j.policy, j.join = p, newAttribution(id, p, index)
 		j.tree = j.join.tree
 		if err := j.declared(); err != nil {
@@ -32,7 +30,7 @@ func (j *joiner) readLogs(opt Options) error {
 		if err != nil {
 			return err
 		}
-		s.facts, s.bad = facts, s.bad.of(facts)
+		s.close(facts)
 		j.sdk = s
 	}
 	return nil

@@ -41,6 +41,9 @@ func (s *sdkLog) line(number uint64, line []byte) {
 	}
 }
 
+// close is called behind the last line.
+func (s *sdkLog) close(f logFacts) { s.facts, s.bad = f, s.bad.of(f) }
+
 func (s *sdkLog) take(line []byte) (why string) {
 	v, ok := object(line)
 	if !ok {

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"runner/schemas"
+)
+
+// forEachLog calls f with logs of every form that tests here know, plain and
+// collected.
+func forEachLog(f *testing.F, name string, of func(world) []byte) {
+	for _, c := range append(ofLogs(), ofEachCode...) {
+		f.Add(of(c.world))
+	}
+	f.Add(collect(f, name, of(world{policy: one, sdk: oneSDK}), logHealth{}))
+	f.Add(collect(f, name, of(world{policy: one, sdk: oneSDK}), logHealth{facts: map[string]string{"unterminated": "yes"}}))
+	f.Add([]byte(`{"schema":"runner.stream_header.v0"`))
+	f.Add([]byte("{}\n[]\nnull\n7\n\"x\"\n\xff\n"))
+}
+
+// FuzzPolicyLog: whatever a decision log holds, it is read without an error unless a
+// collected one is no whole stream, and what was taken is of the right form.
+func FuzzPolicyLog(f *testing.F) {
+	forEachLog(f, schemas.StreamPolicyLog, func(w world) []byte { return decisionLog(f, w.policy) })
+	f.Fuzz(func(t *testing.T, log []byte) {
+		index, p := newTargetIndex(), newPolicyLog()
+		facts, err := readLogFrom(bytes.NewReader(log), "log", schemas.StreamPolicyLog, testRun, func(n uint64, line []byte) { p.line(index, n, line) })
+		if err != nil {
+			if !bytes.HasPrefix(log, []byte(`{"schema":"runner.stream_header.v0"`)) {
+				t.Fatal(err)
+			}
+			return
+		}
+		p.close(facts)
+		c := codes{}
+		c.ofLog(policyCodes, p.facts, p.bad, !p.present())
+		p.settle()
+		p.codesOf(c)
+		checkCodes(t, c)
+		for _, d := range p.decisions {
+			e := d.event
+			e.Schema, e.RunID, e.SourceEventType = schemas.SchemaPolicyEvent, testRun, schemas.LogDecision
+			if _, err := schemas.ParsePolicyEvent([]byte(marshalLine(t, e))); err != nil {
+				t.Error(err)
+			}
+			if d.timed && d.ended && d.end < d.start || d.timed != (d.session != nil) {
+				t.Errorf("%+v", d)
+			}
+		}
+		for _, s := range p.sessions {
+			for i, w := range s.windows.list {
+				if w.end < w.start || i > 0 && w.start <= s.windows.list[i-1].end {
+					t.Errorf("windows %+v", s.windows.list)
+				}
+			}
+		}
+	})
+}
+
+// FuzzSDKLog is the same for the SDK's.
+func FuzzSDKLog(f *testing.F) {
+	forEachLog(f, schemas.StreamSDKLog, func(w world) []byte { return sdkEvents(w.sdk) })
+	f.Fuzz(func(t *testing.T, log []byte) {
+		s := newSDKLog(testRun)
+		facts, err := readLogFrom(bytes.NewReader(log), "log", schemas.StreamSDKLog, testRun, s.line)
+		if err != nil {
+			if !bytes.HasPrefix(log, []byte(`{"schema":"runner.stream_header.v0"`)) {
+				t.Fatal(err)
+			}
+			return
+		}
+		s.close(facts)
+		c := codes{}
+		c.ofLog(sdkCodes, s.facts, s.bad, s.events == 0)
+		s.compare(c, nil)
+		checkCodes(t, c)
+		n := uint64(0)
+		must(t, s.lines(func(line []byte) error {
+			e, err := schemas.ParseSDKEvent(line)
+			if err == nil && e.Seq != n {
+				t.Errorf("seq %d at %d", e.Seq, n)
+			}
+			n++
+			return err
+		}))
+		if n != s.events {
+			t.Errorf("%d lines of %d events", n, s.events)
+		}
+	})
+}
+
+func checkCodes(t *testing.T, c codes) {
+	list := c.sorted()
+	if !slices.IsSorted(list) {
+		t.Errorf("%q", list)
+	}
+	for _, code := range list {
+		if _, err := schemas.ParseCode(code); err != nil {
+			t.Error(err)
+		}
+	}
+}
