@@ -30,3 +30,12 @@ demand cgroup=clean,policy=present,correlation=clean
 unambiguous
 holds "twenty windows with one read each" '.report.bindings | length == 20
 	and all(.kernel_event_count == 1 and .window.start == "tool_call_started:" + .tool_call_id)'
+
+# Two servers at once, each behind a proxy of its own: their process trees tell the calls apart.
+# shellcheck disable=SC2016 # for the measured shell
+measure two --policy "$policy" -- sh -c '"$0/mcp-client" "tc_a=$2" -- "$0/runner-policy" --policy "$1" --name a -- "$0/mcp-server" &
+"$0/mcp-client" "tc_b=$2" -- "$0/runner-policy" --policy "$1" --name b -- "$0/mcp-server" & wait' "$parts" "$policy" "read_file=$input" >/dev/null
+demand cgroup=clean,policy=present,correlation=clean
+unambiguous
+holds "each call has one read, in its own window" '.report.bindings | map(.tool_call_id) == ["tc_a", "tc_b"]
+	and all(.kernel_event_count == 1 and .window.start == "tool_call_started:" + .tool_call_id)'

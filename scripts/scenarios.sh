@@ -2,8 +2,8 @@
 # Sourced after calls.sh: the runs that a script accepts and another repeats. Each
 # takes the name of the archive to write.
 # shellcheck disable=SC2154 # calls.sh
-kernel_policy() {
-	measure "$1" --policy "$policy" -- "$fixtures/mcp-policy-agent.sh" "$parts" "$policy" read_file "$input"
+kernel_policy() { # kernel_policy NAME [FLAG…]
+	measure "$@" --policy "$policy" -- "$fixtures/mcp-policy-agent.sh" "$parts" "$policy" read_file "$input"
 }
 sdk_contract() {
 	measure "$1" --agent-shim openai-agents -- "$fixtures/sdk-event-wrapper.sh" tc_sdk_001 read_file cat "$tmp/work/input.txt"
