@@ -363,3 +363,42 @@ func TestFIFO(t *testing.T) {
 		}
 	}
 }
+
+// TestLogStalls: a log that takes nothing holds back calls, but not the end.
+func TestLogStalls(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fifo := dir + "/fifo"
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := os.OpenFile(fifo, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p := startProxy(t, allowAll, withFlags("--grace", "200ms"), func(c *exec.Cmd) {
+		for i, a := range c.Args {
+			if a == "--log" {
+				c.Args[i+1] = fifo
+			}
+		}
+	})
+	go func() {
+		for i := range 2000 {
+			if _, err := p.in.Write([]byte(callLine(fmt.Sprint(i), "read_hang", `{}`) + "\n")); err != nil {
+				return
+			}
+		}
+	}()
+	for n := -1; n != len(p.seen()) || n == 0; time.Sleep(100 * time.Millisecond) {
+		n = len(p.seen())
+	}
+	if n := strings.Count(p.seen(), "\n"); n > 1000 {
+		t.Errorf("%d calls were forwarded", n)
+	}
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	if code, _ := p.wait(); code != 125 || !strings.Contains(p.stderr.String(), "takes nothing any more") {
+		t.Errorf("exit %d, %s", code, p.stderr.String())
+	}
+}

@@ -35,7 +35,9 @@ func (s *session) run(ctx context.Context, env *tool.Env) error {
 	go func() { srv.awaitExit(); close(exited) }()
 	err = s.watch(srv, watched{clientDone, exited, s.deafened, serverDone, signals})
 	e := srv.reap()
-	s.end(e, errors.Is(err, errStuck))
+	if end := s.end(e, errors.Is(err, errStuck)); end != nil {
+		return tool.Failf(tool.ExitOwn, "%s: %w", s.o.LogName, end)
+	}
 	srv.out.Close()
 	return s.verdict(env, e, err)
 }
@@ -115,31 +117,44 @@ func (s *session) watch(srv *server, w watched) (result error) {
 	return result
 }
 
-// end answers what is still in flight and writes the last lines. A client that takes
-// nothing does not keep us.
-func (s *session) end(e ending, stuck bool) {
+// errNoEnd says that the last lines of the log could not be written.
+var errNoEnd = errors.New("the decision log takes nothing any more, so the session has no end there")
+
+// end answers what is still in flight and writes the last lines. Neither a client nor a
+// log that takes nothing keeps us.
+func (s *session) end(e ending, stuck bool) error {
 	if !s.stop() {
 		stuck = true // a message is on its way to somebody who does not take it
 	}
 	outcome, end := s.whoLeft(), now()
 	left := s.table.drain()
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
+	within := func(f func()) bool {
+		done := make(chan struct{})
+		go func() { f(); close(done) }()
+		select {
+		case <-done:
+			return true
+		case <-time.After(max(s.o.Grace, time.Second)):
+			return false
+		}
+	}
+	within(func() {
 		for _, p := range left {
 			if outcome == schemas.OutcomeServerGone && p.id.key != "" && !p.cancelled && !stuck {
 				s.toClient(goneAnswer(p.id, "the server has ended"))
 			}
 		}
-	}()
-	select {
-	case <-told:
-	case <-time.After(max(s.o.Grace, time.Second)):
+	})
+	written := within(func() {
+		for _, p := range left {
+			s.finish(p.call, end, outcome)
+		}
+		s.log.ended(e)
+	})
+	if !written {
+		return errNoEnd
 	}
-	for _, p := range left {
-		s.finish(p.call, end, outcome)
-	}
-	s.log.ended(e)
+	return nil
 }
 
 // stop ends the dealing with the client's messages. It is false if one takes too long.
