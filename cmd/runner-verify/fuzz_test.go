@@ -2,6 +2,7 @@ package main
 
 import (
 	"compress/gzip"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ func FuzzVerify(f *testing.F) {
 	plain := sample().digest(f).tar(f)
 	f.Add(plain)
 	f.Add(zipped(f, plain, gzip.BestSpeed))
+	f.Add(layered().digest(f).tar(f))
 	f.Add(plain[:3000])
 	damaged := sample()
 	damaged[bundle.HealthName] += "\n"
@@ -28,7 +30,7 @@ func FuzzVerify(f *testing.F) {
 	}
 	compiled() // or its coverage counts as news
 	f.Fuzz(func(t *testing.T, b []byte) {
-		code, r := check(t, b, "--assert", "true")
+		code, r := check(t, b, "--explain", "--assert", "true")
 		switch {
 		case code != 0 && code != 1 && code != 3:
 			t.Fatalf("exit %d", code)
@@ -41,8 +43,9 @@ func FuzzVerify(f *testing.F) {
 // FuzzMembers feeds the content of the members and digests it as a forger would,
 // so that the checks behind the digests are reached.
 func FuzzMembers(f *testing.F) {
-	s := sample()
-	f.Add(s[bundle.EventsName], s[bundle.KernelName], s[bundle.PolicyName], s[bundle.SDKName], s[bundle.SurfaceName], s[bundle.ReportName], s[bundle.HealthName])
+	for _, s := range []archive{sample(), layered(), foreign()} {
+		f.Add(s[bundle.EventsName], s[bundle.KernelName], s[bundle.PolicyName], s[bundle.SDKName], s[bundle.SurfaceName], s[bundle.ReportName], s[bundle.HealthName])
+	}
 	l := large(3, 2)
 	f.Add(l[bundle.EventsName], l[bundle.KernelName], "", "", l[bundle.SurfaceName], l[bundle.ReportName], l[bundle.HealthName])
 	compiled() // or its coverage counts as news
@@ -52,6 +55,10 @@ func FuzzMembers(f *testing.F) {
 		v := a.digest(t).members(t)
 		defer v.close()
 		v.summarise()
+		if v.res.Valid {
+			v.res.Explanation = v.explain()
+			v.printExplanation(io.Discard)
+		}
 		v.demand(t.Context(), nil, nil)
 		// Without lines there is no value, so the surface of a valid archive is empty.
 		if v.res.Valid && kernel == "" && policy == "" && strings.Contains(surface, `["`) {

@@ -16,7 +16,7 @@ var ownNotes = []struct {
 	code string
 	form *regexp.Regexp
 }{
-	{noteNetwork, regexp.MustCompile(`^ rules=(0|[1-9][0-9]*) blocked=(0|[1-9][0-9]*) policy=sha256:[0-9a-f]{64}($|[ ;])`)},
+	{noteNetwork, regexp.MustCompile(`^ rules=(0|[1-9][0-9]*) blocked=(0|[1-9][0-9]*) policy=sha256:[0-9a-f]{64}$`)},
 	{notePolicy, regexp.MustCompile(`^ decision_events=(0|[1-9][0-9]*)( sessions=(0|[1-9][0-9]*) refused=(0|[1-9][0-9]*))?$`)},
 	{noteSDK, regexp.MustCompile(`^ sdk_events=(0|[1-9][0-9]*) sdk_tool_calls=(0|[1-9][0-9]*)$`)},
 	{noteWindows, regexp.MustCompile(`^ call=(0|[1-9][0-9]*) setup=(0|[1-9][0-9]*) idle=(0|[1-9][0-9]*) agent=(0|[1-9][0-9]*)$`)},
