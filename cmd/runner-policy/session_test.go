@@ -48,8 +48,10 @@ func exchange(p *proxy, lines ...string) string {
 	for _, l := range lines {
 		p.send(l)
 		fmt.Fprintf(&b, "> %s\n< %s\n", l, p.receive())
-		for strings.Count(p.log(), `"decision":"allow"`) > strings.Count(p.log(), "runner.policy.call_finished") {
-			time.Sleep(time.Millisecond)
+		for n := 0; strings.Count(p.log(), `"decision":"allow"`) > strings.Count(p.log(), "runner.policy.call_finished"); n++ {
+			if time.Sleep(time.Millisecond); n > 10000 {
+				p.t.Fatalf("the end of %s is not recorded", l)
+			}
 		}
 	}
 	return b.String()
