@@ -88,7 +88,8 @@ func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args [
 		for _, h := range e.Hints {
 			fmt.Fprintf(errw, "%s: hint: %s\n", a.Name, h)
 		}
-		if code == ExitUsage && len(e.Hints) == 0 {
+		// A status alone is another program's, which has said what was wrong.
+		if code == ExitUsage && e.Err != nil && len(e.Hints) == 0 {
 			fmt.Fprintf(errw, "%s: hint: %s --help\n", a.Name, a.Name)
 		}
 	}

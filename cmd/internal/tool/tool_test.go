@@ -139,6 +139,7 @@ func TestExitCodes(t *testing.T) {
 		{fmt.Errorf("outer: %w", Failf(ExitInput, "inner")), ExitInput, "runner-test: error: outer: inner\n"},
 		{Usagef("no %s", "file"), ExitUsage, "runner-test: error: no file\nrunner-test: hint: runner-test --help\n"},
 		{Status(ExitNo), ExitNo, ""},
+		{Status(ExitUsage), ExitUsage, ""},
 		// The library would leave the process here, past every deferred call.
 		{cli.Exit("left", 9), ExitIO, "runner-test: error: left\n"},
 	} {
