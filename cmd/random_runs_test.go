@@ -87,8 +87,11 @@ func (r *randomRun) kernel(t *testing.T) []byte {
 	w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamNormalized, RunID: randomID, Tool: "runner-normalize", Version: "test"})
 	check(t, err)
 	shim, keys := "none", []string{}
+	if slices.Contains(r.args, "--policy") {
+		keys = append(keys, schemas.EnvPolicyLog, schemas.EnvRunID)
+	}
 	if slices.Contains(r.args, "--sdk") {
-		shim, keys = "openai-agents", []string{schemas.EnvRunID, schemas.EnvSDKLog, schemas.EnvSDKSchema}
+		shim, keys = "openai-agents", slices.Compact(append(keys, schemas.EnvRunID, schemas.EnvSDKLog, schemas.EnvSDKSchema))
 	}
 	code := 0
 	check(t, w.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: randomID, Type: "run_started", AgentShim: shim, Command: []string{"a"}, EnvKeys: keys}))

@@ -131,7 +131,9 @@ func (v *verifier) derivedOfCall(id string, places []int, when func(bool, string
 // checkWindows compares windows and scopes with the codes that explain them.
 func (v *verifier) checkWindows(captured bool, c *codeSet) {
 	times := len(v.noteTexts(noteWindows)) > 0
-	known := captured && c.kinds[schemas.AmbiguityServerUnknown] == 0
+	sessions, _ := v.noteCount(notePolicy, "sessions")
+	unknown := uint64(c.kinds[schemas.AmbiguityServerUnknown])
+	known, nowhere := captured && unknown == 0, unknown > 0 && unknown >= sessions
 	for i := range min(len(v.report.Bindings), len(v.policy.list)) {
 		b, d := &v.report.Bindings[i], &v.policy.list[i]
 		fault := func(format string, a ...any) {
@@ -155,6 +157,8 @@ func (v *verifier) checkWindows(captured bool, c *codeSet) {
 			fault("has no kernel_scope, but its decision has a session")
 		case b.KernelScope == schemas.ScopeRun && known:
 			fault("kernel_scope is %s, but no server is unknown", schemas.ScopeRun)
+		case b.KernelScope == schemas.ScopeToolServer && nowhere:
+			fault("kernel_scope is %s, but no server is known", schemas.ScopeToolServer)
 		}
 	}
 }
@@ -196,6 +200,8 @@ func (v *verifier) checkEntry(c *codeSet, code, value string) {
 	case schemas.AmbiguityEffectsOutside, schemas.AmbiguityTargetsUnknown:
 		if !slices.ContainsFunc(places, v.touched) {
 			v.faultCode("%s:%.200q, but no allowed call of that id has effects in a window of its own", code, value)
+		} else if len(places) == 1 && c.has(schemas.AmbiguityEffectsOutside, value) && c.has(schemas.AmbiguityTargetsUnknown, value) {
+			v.faultCode("%s:%.200q, but of one call only one of the two can be", code, value)
 		}
 	case schemas.AmbiguityCallsOverlap:
 		if !slices.ContainsFunc(places, func(i int) bool { return v.policy.list[i].timed }) || v.policy.lines < 2 {
@@ -235,14 +241,22 @@ func (v *verifier) checkLogs(c *codeSet) {
 	for _, l := range []struct {
 		layer        string
 		there        bool
-		lines        uint64
 		empty, wrong string
+		env          string
+		collected    []string // what is known of a collected log alone
 	}{
-		{"policy", v.health.PolicyLayer == "present", v.policy.lines, schemas.AmbiguityPolicyEmpty, schemas.AmbiguityPolicyInvalid},
-		{"sdk", v.sdk.lines > 0, v.sdk.lines, schemas.AmbiguitySDKEmpty, schemas.AmbiguitySDKInvalid},
+		{"policy", v.health.PolicyLayer == "present", schemas.AmbiguityPolicyEmpty, schemas.AmbiguityPolicyInvalid, schemas.EnvPolicyLog,
+			[]string{schemas.AmbiguityPolicyTruncated, schemas.AmbiguityPolicyReplaced, schemas.AmbiguityPolicyWriterOpen, schemas.AmbiguityPolicyWrittenAfter}},
+		{"sdk", v.sdk.lines > 0, schemas.AmbiguitySDKEmpty, schemas.AmbiguitySDKInvalid, schemas.EnvSDKLog,
+			[]string{schemas.AmbiguitySDKTruncated, schemas.AmbiguitySDKReplaced, schemas.AmbiguitySDKWriterOpen, schemas.AmbiguitySDKWrittenAfter}},
 	} {
 		if c.kinds[l.empty] > 0 && l.there {
 			v.faultCode("%s, but the %s layer is there", l.empty, l.layer)
+		}
+		for _, code := range l.collected {
+			if c.kinds[code] > 0 && !slices.Contains(v.events.started.EnvKeys, l.env) {
+				v.faultCode("%s, but env_keys says that no such log was collected", code)
+			}
 		}
 		if c.kinds[l.wrong] > 1 {
 			v.faultCode("%d entries %s, expected one: reading ends there", c.kinds[l.wrong], l.wrong)
