@@ -76,7 +76,7 @@ func (g *goClient) list(ctx context.Context) error {
 }
 
 func (g *goClient) calls(ctx context.Context, progress *atomic.Int64) error {
-	slowly := &mcp.CallToolParams{Meta: mcp.Meta{"tool_call_id": "tc_slow"}, Name: "slow", Arguments: slowIn{20}}
+	slowly := &mcp.CallToolParams{Meta: mcp.Meta{"tool_call_id": "tc_slow"}, Name: "slow", Arguments: slowIn{300, 2}}
 	slowly.SetProgressToken("p1")
 	err := errors.Join(
 		g.call(ctx, "echo", &mcp.CallToolParams{Meta: mcp.Meta{"tool_call_id": "tc_echo"}, Name: "echo", Arguments: textIn{"é\u2028\"\\\t😀"}}),
@@ -85,9 +85,15 @@ func (g *goClient) calls(ctx context.Context, progress *atomic.Int64) error {
 	)
 	g.until(func() bool { return progress.Load() == 2 }) // handled beside the answer
 	g.said = append(g.said, fmt.Sprint("progress ", progress.Load()))
-	cut, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	cut, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if _, e := g.session.CallTool(cut, &mcp.CallToolParams{Meta: mcp.Meta{"tool_call_id": "tc_cut"}, Name: "slow", Arguments: slowIn{20000}}); errors.Is(e, context.DeadlineExceeded) {
+	go func() { // once the server is known to work on it
+		g.until(func() bool { return progress.Load() == 3 })
+		cancel()
+	}()
+	long := &mcp.CallToolParams{Meta: mcp.Meta{"tool_call_id": "tc_cut"}, Name: "slow", Arguments: slowIn{20000, 1}}
+	long.SetProgressToken("p2")
+	if _, e := g.session.CallTool(cut, long); errors.Is(e, context.Canceled) {
 		g.said = append(g.said, "cancelled")
 	}
 	g.until(func() bool { return exists(g.cancelled) }) // the notification is sent beside the next call

@@ -13,7 +13,8 @@ type textIn struct {
 }
 
 type slowIn struct {
-	MS int `json:"ms"`
+	MS    int `json:"ms"`
+	Steps int `json:"steps"`
 }
 
 type nothing struct{}
@@ -38,12 +39,10 @@ func text(s string) *mcp.CallToolResult {
 }
 
 func slow(ctx context.Context, r *mcp.CallToolRequest, in slowIn) (*mcp.CallToolResult, any, error) {
-	if token := r.Params.GetProgressToken(); token != nil {
-		for n := range 2 {
-			p := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(n + 1), Total: 2}
-			if err := r.Session.NotifyProgress(ctx, p); err != nil {
-				return nil, nil, err
-			}
+	for n := range in.Steps {
+		p := &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(n + 1), Total: float64(in.Steps)}
+		if err := r.Session.NotifyProgress(ctx, p); err != nil {
+			return nil, nil, err
 		}
 	}
 	select {
