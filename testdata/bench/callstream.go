@@ -71,7 +71,7 @@ func (c *calls) event(i int) schemas.RawEvent {
 		e.UserPath = fmt.Appendf(nil, "vendor/missing_%d.go", h%997)
 		e.Base = []byte(root)
 	case kind >= 7:
-		e.Path = fmt.Appendf(nil, "/usr/lib/x86_64-linux-gnu/lib%d.so.6", h%10)
+		e.Path = fmt.Appendf(nil, "/usr/include/sys/header_%d.h", h%10)
 	default:
 		e.Path = fmt.Appendf(nil, "%s/internal/package_%d/source_file_%d.go", root, h%5000%97, h%5000)
 	}
@@ -101,7 +101,7 @@ func (c *calls) writeLog(path string) (err error) {
 	for k := range c.n {
 		put(schemas.LogDecision, schemas.ToolDecision{LogHead: head(), Call: uint64(k), Attempt: 1, Tool: "build", Decision: schemas.DecisionAllow,
 			ReasonCode: "P_ALLOW_RULE", RuleID: "build", ToolCallID: c.id(k), ToolCallIDSource: "callId", PolicyDigest: digest,
-			StartNS: c.start(k), Targets: []string{c.target(k), "/usr/lib"}})
+			StartNS: c.start(k), Targets: []string{c.target(k), "/usr/include"}})
 		put(schemas.LogCallFinished, schemas.CallFinished{LogHead: head(), Call: uint64(k), ToolCallID: c.id(k), StartNS: c.start(k), EndNS: c.end(k), Outcome: schemas.OutcomeCompleted})
 	}
 	zero := 0
