@@ -49,6 +49,9 @@ func (v *verifier) ownReport(captured bool) {
 			v.faultCode("%v", err)
 			continue
 		}
+		if !isText([]byte(text)) {
+			v.faultCode("%.200q is not the escape of any byte string", text)
+		}
 		if c.of[a.Code] == nil {
 			c.of[a.Code] = map[string]bool{}
 		}

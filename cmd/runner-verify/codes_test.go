@@ -57,7 +57,7 @@ func TestEveryFalseCode(t *testing.T) {
 		case schemas.ArgPath:
 			entries = []string{k.Code + ":/usr/bin/files", k.Code + ":/usr/bin/nowhere", k.Code + ":" + schemas.ExecWithoutCallMore, k.Code + ":"}
 		case schemas.ArgName:
-			entries = []string{k.Code + ":files", k.Code + ":tc_1", k.Code}
+			entries = []string{k.Code + ":files", k.Code + ":tc_1", k.Code + `:a\q`, k.Code}
 		case schemas.ArgID:
 			for _, id := range ids {
 				entries = append(entries, k.Code+":"+id)
