@@ -25,6 +25,7 @@ type attribution struct {
 
 func newAttribution(runID string, p *policyLog, index *targetIndex) *attribution {
 	a := &attribution{policy: p, index: index, budget: budget{order: p.decisions}}
+	index.seal()
 	a.rest = newSegments(p.decisions)
 	a.denied = index.excuse(p)
 	a.tree = newTree(runID, p.sessions, a.matched)
@@ -46,6 +47,7 @@ func (a *attribution) line(e *schemas.KernelEvent, ktime uint64) {
 	p := a.tree.current()
 	effect := isEffect(e)
 	a.text = a.text[:0]
+	a.index.next()
 	if p.of != nil {
 		a.inTrees(p.of, e, ktime, effect)
 	} else {

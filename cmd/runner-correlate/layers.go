@@ -62,9 +62,11 @@ func (j *joiner) writeLayers() error {
 
 // writeReport writes the report in parts: its arrays may be long.
 func (j *joiner) writeReport(r *schemas.Report) error {
-	for _, b := range r.Bindings {
-		if err := j.out.Write(schemas.BindingEntry{Schema: schemas.SchemaBinding, RunID: r.RunID, Binding: b}); err != nil {
-			return err
+	if j.policy != nil {
+		for _, d := range j.policy.decisions {
+			if err := j.out.Write(schemas.BindingEntry{Schema: schemas.SchemaBinding, RunID: r.RunID, Binding: j.bind(d)}); err != nil {
+				return err
+			}
 		}
 	}
 	for _, code := range r.Ambiguities {

@@ -105,7 +105,7 @@ func highWater(pid int) int64 {
 
 // manyCalls are calls one behind the other, each with 64 targets and one in ten
 // denied, and an SDK that reports them all.
-func manyCalls(t *testing.T, lines, calls int) (policy, sdk []byte) {
+func manyCalls(t testing.TB, lines, calls int) (policy, sdk []byte) {
 	var p, s strings.Builder
 	p.WriteString("session S 20 30 25\n")
 	step := max(lines/calls, 1) * 100
@@ -129,7 +129,7 @@ func manyCalls(t *testing.T, lines, calls int) (policy, sdk []byte) {
 }
 
 // busyAgent writes a stream of which the tool server does nearly everything.
-func busyAgent(t *testing.T, w io.Writer, n int) {
+func busyAgent(t testing.TB, w io.Writer, n int) {
 	s, err := stream.NewWriter(w, stream.Header{Stream: schemas.StreamNormalized, RunID: testRun, Tool: "runner-normalize", Version: "test"})
 	if err != nil {
 		t.Error(err)

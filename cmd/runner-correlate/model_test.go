@@ -456,7 +456,7 @@ func verdictOf(c modelCall) string {
 }
 
 func TestAgainstTheModel(t *testing.T) {
-	n := 1000
+	n := 500
 	if testing.Short() {
 		n = 100
 	}

@@ -56,9 +56,10 @@ const (
 // hasTimes reports whether calls could be told apart by time.
 func (j *joiner) hasTimes() bool { return j.times == timed }
 
-// report is what the three layers say together. It is made behind the kernel stream.
+// report is what the three layers say together, but for the bindings. It is made
+// behind the kernel stream.
 func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
-	r := &schemas.Report{Schema: schemas.SchemaReport, RunID: j.in.Header().RunID, Bindings: []schemas.Binding{}}
+	r := &schemas.Report{Schema: schemas.SchemaReport, RunID: j.in.Header().RunID}
 	c := codes{}
 	if p := j.policy; p != nil {
 		c.ofLog(policyCodes, p.facts, p.bad, !p.present())
@@ -71,9 +72,6 @@ func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 			j.callCodes(c, d, kernelLayer)
 		}
 		j.join.budget.trim()
-		for _, d := range p.decisions {
-			r.Bindings = append(r.Bindings, j.bind(d))
-		}
 	}
 	if s := j.sdk; s != nil {
 		c.ofLog(sdkCodes, s.facts, s.bad, s.events == 0)

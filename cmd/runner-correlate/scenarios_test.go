@@ -380,3 +380,33 @@ func TestEffectsAreBounded(t *testing.T) {
 		t.Errorf("%d effects, cut %v", len(x.KernelEffects), x.EffectsCut)
 	}
 }
+
+// TestNetworkRules: what the kernel refused is a line and a note, and no effect.
+func TestNetworkRules(t *testing.T) {
+	enforced := input{facts: map[string]string{"network_rules": "enforced", "network_policy": digestA},
+		counters: map[string]uint64{"network_rules": 2, "blocked": 3, "blocked.rule.0": 1, "blocked.rule.2": 2}}
+	note := "s4_network_policy: rules=2 blocked=3 policy=" + digestA
+	w := world{kernel: agent + "3 31 120-900\n 130 connect_blocked 10.0.0.1:80\n", policy: one, sdk: oneSDK, capture: enforced}
+	j := w.run(t)
+	j.want(t, `tc_1 allow 3 tool_server own [connect_blocked 10.0.0.1:80, failed-read /work/missing, read /work/a]`, `kernel_events_outside_tool_windows:tc_1`)
+	at := slices.Index(j.health.Notes, note)
+	if at < 0 || !strings.HasPrefix(j.health.Notes[at-1], "s2_") || !strings.HasPrefix(j.health.Notes[at+1], "s4_policy_capture") {
+		t.Errorf("notes %q", j.health.Notes)
+	}
+	// The note needs no policy layer: rules hold for runs without a tool call too.
+	if j := (world{kernel: agent, capture: enforced}).run(t); !slices.Contains(j.health.Notes, note) {
+		t.Errorf("notes %q", j.health.Notes)
+	}
+	for want, change := range map[string]func(c *schemas.StageHealth){
+		`no counter "blocked"`:       func(c *schemas.StageHealth) { delete(c.Counters, "blocked") },
+		`no counter "network_rules"`: func(c *schemas.StageHealth) { delete(c.Counters, "network_rules") },
+		"counts 4 refused":           func(c *schemas.StageHealth) { c.Counters["blocked"] = 4 },
+		`network_policy="x"`:         func(c *schemas.StageHealth) { c.Facts["network_policy"] = "x" },
+	} {
+		in := enforced
+		in.change = func(c, _ *schemas.StageHealth) { change(c) }
+		if code, _, msg := call(world{kernel: agent, capture: in}.stream(t)); code != 3 || !strings.Contains(msg, want) {
+			t.Errorf("exit %d %s, expected 3 and %q", code, msg, want)
+		}
+	}
+}

@@ -12,7 +12,9 @@ import (
 type targetIndex struct {
 	numbers map[string]uint32
 	targets []target
+	sieve   []uint64 // a bit for each hash of a target: most names are none
 	found   []uint32 // of match
+	looked  bool     // found is that of the line at hand
 }
 
 // target is one path or endpoint.
@@ -47,26 +49,69 @@ func (x *targetIndex) number(text string) uint32 {
 	return n
 }
 
-// match returns the targets that are the value, or a directory above it. It is
-// valid until the next call.
+// seal is called when all targets have their numbers.
+func (x *targetIndex) seal() {
+	size := 64
+	for size < len(x.targets) {
+		size *= 2
+	}
+	x.sieve = make([]uint64, size/4) // 16 bits a target
+	for i := range x.targets {
+		h := uint64(hashStart)
+		for _, c := range []byte(x.targets[i].text) {
+			h = hashStep(h, c)
+		}
+		w, bit := x.place(h)
+		x.sieve[w] |= bit
+	}
+}
+
+// The hash is one that grows with a name, byte by byte (FNV-1a).
+const hashStart = 14695981039346656037
+
+func hashStep(h uint64, c byte) uint64 { return (h ^ uint64(c)) * 1099511628211 }
+
+func (x *targetIndex) place(h uint64) (word int, bit uint64) {
+	h ^= h >> 32
+	n := h & uint64(len(x.sieve)*64-1)
+	return int(n / 64), 1 << (n % 64)
+}
+
+// next is called in front of every line.
+func (x *targetIndex) next() { x.looked = false }
+
+// match returns the targets that are the value of the line at hand, or a directory
+// above it.
 func (x *targetIndex) match(value []byte) []uint32 {
-	x.found = x.found[:0]
-	x.look(value)
-	if !climbs(value) {
+	if x.looked {
 		return x.found
 	}
-	for i := len(value) - 1; i > 0; i-- {
-		if value[i] == '/' {
-			x.look(value[:i])
+	x.found, x.looked = x.found[:0], true
+	if !climbs(value) {
+		h := uint64(hashStart)
+		for _, c := range value {
+			h = hashStep(h, c)
+		}
+		x.look(value, h)
+		return x.found
+	}
+	h := uint64(hashStart)
+	for i, c := range value {
+		if c == '/' && i > 0 {
+			x.look(value[:i], h)
+		}
+		if h = hashStep(h, c); i == 0 && c == '/' && len(value) > 1 {
+			x.look(value[:1], h)
 		}
 	}
-	if value[0] == '/' && len(value) > 1 {
-		x.look(value[:1])
-	}
+	x.look(value, h)
 	return x.found
 }
 
-func (x *targetIndex) look(name []byte) {
+func (x *targetIndex) look(name []byte, h uint64) {
+	if w, bit := x.place(h); x.sieve[w]&bit == 0 {
+		return
+	}
 	if n, ok := x.numbers[string(name)]; ok {
 		x.found = append(x.found, n)
 	}
@@ -74,7 +119,7 @@ func (x *targetIndex) look(name []byte) {
 
 // matches reports whether one of the given targets is the value or above it.
 func (x *targetIndex) matches(targets []uint32, value []byte) bool {
-	if len(targets) > 8 {
+	if len(targets) > 8 || x.looked {
 		for _, n := range x.match(value) {
 			if _, ok := slices.BinarySearch(targets, n); ok {
 				return true
