@@ -37,7 +37,8 @@ type response struct {
 		Content []struct {
 			Text string `json:"text"`
 		} `json:"content"`
-		IsError bool `json:"isError"`
+		IsError bool   `json:"isError"`
+		State   string `json:"requestState"`
 	} `json:"result"`
 	Error *struct {
 		Code    int    `json:"code"`
@@ -49,9 +50,11 @@ type client struct {
 	in    io.WriteCloser
 	out   *bufio.Reader
 	sent  int
-	names map[int]string
+	names map[int]call // those that have no answer yet
 	said  []string
 }
+
+type call struct{ name, params string }
 
 func main() {
 	flag.Parse()
@@ -84,7 +87,7 @@ func run(args []string) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	talk := &client{in: in, out: bufio.NewReader(out), names: map[int]string{}}
+	talk := &client{in: in, out: bufio.NewReader(out), names: map[int]call{}}
 	err = talk.session(args[:at])
 	if *kill > 0 {
 		time.Sleep(*kill)
@@ -116,11 +119,11 @@ func (c *client) session(calls []string) error {
 			c.said = append(c.said, "tool "+t.Name)
 		}
 	}
-	for _, call := range calls {
-		id, rest, _ := strings.Cut(call, "=")
+	for _, text := range calls {
+		id, rest, _ := strings.Cut(text, "=")
 		tool, arguments, ok := strings.Cut(rest, "=")
 		if !ok {
-			return fmt.Errorf("%s is not ID=TOOL=ARGUMENTS", call)
+			return fmt.Errorf("%s is not ID=TOOL=ARGUMENTS", text)
 		}
 		params := fmt.Sprintf(`{"name":%q,"arguments":%s`, tool, arguments)
 		if !*noID {
@@ -131,7 +134,7 @@ func (c *client) session(calls []string) error {
 		if err != nil {
 			return err
 		}
-		c.names[n] = id
+		c.names[n] = call{id, params}
 		if !*atOnce && *kill == 0 {
 			if err := c.heard(); err != nil {
 				return err
@@ -152,11 +155,16 @@ func (c *client) heard() error {
 	if err != nil {
 		return err
 	}
-	name, ok := c.names[*r.ID]
+	of, ok := c.names[*r.ID]
 	if !ok {
 		return fmt.Errorf("an answer to %d, which was not asked", *r.ID)
 	}
 	delete(c.names, *r.ID)
+	if r.Result.State != "" { // the call goes on in another request
+		n, err := c.send("tools/call", fmt.Sprintf(`%s,"inputResponses":{},"requestState":%q}`, of.params, r.Result.State))
+		c.names[n] = call{of.name, of.params}
+		return errors.Join(err, c.heard())
+	}
 	what, text := "completed", ""
 	for _, part := range r.Result.Content {
 		text += part.Text
@@ -167,7 +175,7 @@ func (c *client) heard() error {
 	case r.Result.IsError:
 		what = "tool_error"
 	}
-	c.said = append(c.said, strings.TrimSpace(name+" "+what+" "+text))
+	c.said = append(c.said, strings.TrimSpace(of.name+" "+what+" "+text))
 	return nil
 }
 

@@ -21,6 +21,7 @@ var (
 	run       = flag.String("run", "", "execute this program in every call")
 	child     = flag.Bool("child", false, "let a child process read and write the files")
 	die       = flag.Bool("die", false, "exit with 3 in the first call, without an answer")
+	twice     = flag.Bool("twice", false, "ask the client something before the answer: a call in two requests")
 	ignoreEOF = flag.Bool("ignore-eof", false, "go on for ten seconds after the end of the input")
 )
 
@@ -30,6 +31,7 @@ type request struct {
 	Params struct {
 		Name      string    `json:"name"`
 		Arguments arguments `json:"arguments"`
+		State     string    `json:"requestState"`
 	} `json:"params"`
 }
 
@@ -99,6 +101,10 @@ func call(r request) {
 		os.Exit(3)
 	}
 	text, err := work(r.Params.Name, r.Params.Arguments)
+	if *twice && err == nil && r.Params.State == "" {
+		answer(r.ID, `{"resultType":"input_required","inputRequests":{},"requestState":"state-`+string(r.ID)+`"}`)
+		return
+	}
 	if err == nil && *touch != "" {
 		err = os.WriteFile(*touch, []byte("behind the call's back\n"), 0o600)
 	}
