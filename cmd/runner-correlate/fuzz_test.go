@@ -25,7 +25,7 @@ func forEachLog(f *testing.F, name string, of func(world) []byte) {
 func FuzzPolicyLog(f *testing.F) {
 	forEachLog(f, schemas.StreamPolicyLog, func(w world) []byte { return decisionLog(f, w.policy) })
 	f.Fuzz(func(t *testing.T, log []byte) {
-		index, p := newTargetIndex(), newPolicyLog()
+		index, p := newTargetIndex(), newPolicyLog(testRun)
 		facts, err := readLogFrom(bytes.NewReader(log), "log", schemas.StreamPolicyLog, testRun, func(n uint64, line []byte) { p.line(index, n, line) })
 		if err != nil {
 			if !bytes.HasPrefix(log, []byte(`{"schema":"runner.stream_header.v0"`)) {

@@ -19,6 +19,29 @@ const (
 	maxLogLines = 1 << 18
 )
 
+// maxLayer bounds a layer: its lines may be longer than those of the log.
+const maxLayer = 32 << 20
+
+// layerRoom is what is left of the policy layer's bound. Its lines are written at
+// the end, when outcomes and numbers are known, so their length is a bound itself.
+type layerRoom struct {
+	runID string
+	used  int
+	full  bool
+}
+
+func (r *layerRoom) take(e schemas.PolicyEvent) bool {
+	e.Schema, e.RunID, e.Seq, e.SourceEventType = schemas.SchemaPolicyEvent, r.runID, maxLogLines, schemas.LogDecision
+	if e.Outcome == "" && e.Source == schemas.LogSource {
+		e.Outcome = schemas.OutcomeInputRequired // the longest
+	}
+	b, err := schemas.Marshal(e)
+	if r.used += len(b) + len("\n"); err != nil || r.used > maxLayer {
+		r.full = true
+	}
+	return !r.full
+}
+
 // logFacts is what is known of a log beside its lines.
 type logFacts struct {
 	lines        uint64

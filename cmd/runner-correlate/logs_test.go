@@ -133,6 +133,30 @@ func TestPlainLimits(t *testing.T) {
 	}
 }
 
+// TestLayerLimits: short lines of a log can be long ones of a layer.
+func TestLayerLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: logs of many lines take seconds; run without -short")
+	}
+	size := func(lines []string) (n int) {
+		for _, l := range lines {
+			n += len(l) + 1
+		}
+		return n
+	}
+	var policy, sdk strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&policy, `{"type":"assay.tool.decision","source":"s","data":{"tool":"t","tool_call_id":"%d","decision":"d"}}`+"\n", i)
+		fmt.Fprintf(&sdk, `{"schema":"assay.runner.sdk_event.v0","run_id":"run_01","seq":%d,"event_type":"run_failed","source":"x"}`+"\n", i)
+	}
+	j := join(t, world{kernel: agent}.stream(t), []byte(policy.String()), []byte(sdk.String()))
+	for name, lines := range map[string][]string{"policy": j.policy, "sdk": j.sdk} {
+		if n := size(lines); n > maxLayer || n < maxLayer*3/4 || !slices.Contains(j.report.Ambiguities, name+"_log_flooded") {
+			t.Errorf("%s layer of %d bytes, %q", name, n, j.report.Ambiguities[:10])
+		}
+	}
+}
+
 // TestBadDecisionLogs: what a log of runner-policy cannot be.
 func TestBadDecisionLogs(t *testing.T) {
 	head := "session S 20 30 25\nallow S 0 tc_1 t 100-200 completed /w\n"

@@ -16,6 +16,7 @@ type policyLog struct {
 	refused   uint64
 	facts     logFacts
 	bad       problem
+	room      layerRoom
 
 	byHex  map[string]*session
 	byCall map[callKey]*decision
@@ -66,15 +67,15 @@ type attemptKey struct {
 	call    uint64
 }
 
-func newPolicyLog() *policyLog {
-	return &policyLog{byHex: map[string]*session{}, byCall: map[callKey]*decision{}, last: map[attemptKey]uint64{}, words: map[string]string{}}
+func newPolicyLog(runID string) *policyLog {
+	return &policyLog{room: layerRoom{runID: runID}, byHex: map[string]*session{}, byCall: map[callKey]*decision{}, last: map[attemptKey]uint64{}, words: map[string]string{}}
 }
 
 func (p *policyLog) present() bool { return len(p.sessions)+len(p.decisions) > 0 }
 
 // line takes in one line. The layer ends at the first bad one.
 func (p *policyLog) line(index *targetIndex, number uint64, line []byte) {
-	if p.bad.line > 0 || len(bytes.TrimSpace(line)) == 0 {
+	if p.bad.line > 0 || p.room.full || len(bytes.TrimSpace(line)) == 0 {
 		return
 	}
 	if why := p.take(index, line); why != "" {
@@ -128,8 +129,15 @@ func (p *policyLog) foreign(v map[string]any) (why string) {
 	if e := &d.event; e.Source == "" || e.ToolCallID == "" || e.Tool == "" || e.Decision == "" {
 		return whyField
 	}
-	p.decisions = append(p.decisions, d)
+	p.add(d)
 	return ""
+}
+
+// add puts a decision into the layer, if it has room for one more.
+func (p *policyLog) add(d *decision) {
+	if p.room.take(d.event) {
+		p.decisions = append(p.decisions, d)
+	}
 }
 
 // own takes in a line of runner-policy.
@@ -195,7 +203,7 @@ func (p *policyLog) decided(index *targetIndex, s *session, d *schemas.ToolDecis
 	}
 	slices.Sort(n.targets)
 	p.byCall[at], p.last[of] = n, d.Attempt
-	p.decisions = append(p.decisions, n)
+	p.add(n)
 	s.made++
 	return ""
 }
@@ -226,6 +234,7 @@ func (p *policyLog) word(s string) string {
 // close is called behind the last line.
 func (p *policyLog) close(f logFacts) {
 	p.facts, p.bad = f, p.bad.of(f)
+	p.facts.stopped = p.facts.stopped || p.room.full
 	p.sort()
 	p.plan()
 }

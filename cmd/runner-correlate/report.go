@@ -12,7 +12,7 @@ func (j *joiner) readLogs(opt Options) error {
 	id := j.in.Header().RunID
 	if opt.Policy != "" {
 		index := newTargetIndex()
-		p := newPolicyLog()
+		p := newPolicyLog(id)
 		facts, err := readLog(opt.Policy, schemas.StreamPolicyLog, id, func(n uint64, line []byte) { p.line(index, n, line) })
 		if err != nil {
 			return err

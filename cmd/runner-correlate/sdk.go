@@ -20,6 +20,7 @@ type sdkLog struct {
 	finished bool // run_finished or run_failed
 	facts    logFacts
 	bad      problem
+	full     bool // the layer has no room for more
 }
 
 // sdkCall is what was reported of one tool call id.
@@ -33,7 +34,7 @@ func newSDKLog(runID string) *sdkLog { return &sdkLog{runID: runID, calls: map[s
 
 // line takes in one line. The layer ends at the first bad one.
 func (s *sdkLog) line(number uint64, line []byte) {
-	if s.bad.line > 0 || len(bytes.TrimSpace(line)) == 0 {
+	if s.bad.line > 0 || s.full || len(bytes.TrimSpace(line)) == 0 {
 		return
 	}
 	if why := s.take(line); why != "" {
@@ -42,7 +43,10 @@ func (s *sdkLog) line(number uint64, line []byte) {
 }
 
 // close is called behind the last line.
-func (s *sdkLog) close(f logFacts) { s.facts, s.bad = f, s.bad.of(f) }
+func (s *sdkLog) close(f logFacts) {
+	s.facts, s.bad = f, s.bad.of(f)
+	s.facts.stopped = s.facts.stopped || s.full
+}
 
 func (s *sdkLog) take(line []byte) (why string) {
 	v, ok := object(line)
@@ -88,6 +92,10 @@ func (s *sdkLog) take(line []byte) (why string) {
 	b, err := schemas.Marshal(e)
 	if err != nil {
 		return whyField
+	}
+	if len(s.layer)+len(b)+len("\n") > maxLayer {
+		s.full = true
+		return ""
 	}
 	s.layer = append(append(s.layer, b...), '\n')
 	s.events++
