@@ -32,6 +32,8 @@ type input struct {
 	change   func(capture, normalize *schemas.StageHealth)
 	status   schemas.Status
 	raw      func(w *stream.Writer) // writes extra records before the healths
+	shim     string
+	envKeys  []string
 }
 
 func ev(event uint32, value string) schemas.KernelEvent {
@@ -43,7 +45,10 @@ func (in input) build(t testing.TB) []byte {
 	var b bytes.Buffer
 	w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamNormalized, RunID: testRun, Tool: "runner-normalize", Version: "test"})
 	must(t, err)
-	must(t, w.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: testRun, Type: "run_started", AgentShim: "none", Command: []string{"./agent.sh"}, EnvKeys: []string{}}))
+	if in.shim == "" {
+		in.shim, in.envKeys = "none", []string{}
+	}
+	must(t, w.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: testRun, Type: "run_started", AgentShim: in.shim, Command: []string{"./agent.sh"}, EnvKeys: in.envKeys}))
 	code := 0
 	must(t, w.Write(schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: testRun, Seq: 1, Type: "run_finished", ExitCode: &code, Success: true}))
 	var line []byte

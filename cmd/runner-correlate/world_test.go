@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,8 +94,20 @@ func (w world) stream(t testing.TB) []byte {
 			if failed {
 				e.ReturnValue, e.Status = -2, schemas.StatusError
 			}
-			if e.EventType == schemas.EventOpenat {
-				e.AccessMode = verb
+			switch e.EventType {
+			case schemas.EventOpenat:
+				e.AccessMode, e.Has = verb, e.Has|schemas.KernelHasFlags|schemas.KernelHasMode
+				if verb == "write" {
+					e.Flags = 1
+				}
+			case schemas.EventConnectBlocked:
+				e.Has = schemas.KernelHasCgroupID | schemas.KernelHasPort | schemas.KernelHasRuleID | schemas.KernelHasReturn
+				e.CgroupID, e.RuleID, e.ReturnValue, e.Status = 5, 1, -1, schemas.StatusError
+				if to, err := netip.ParseAddrPort(string(e.Value)); err == nil {
+					e.Destination, e.Port = []byte(to.Addr().String()), to.Port()
+				} else {
+					e.Has &^= schemas.KernelHasPort
+				}
 			}
 			e.PID, e.Seq = pid, n
 			n++

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"runner/schemas"
+)
+
+// TestVerified: what is joined here is an archive that runner-verify finds nothing
+// wrong with, in worlds that nobody thought up and in those of each code.
+func TestVerified(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: building the other tools takes seconds; run without -short")
+	}
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-o", dir+"/", "runner/cmd/runner-pack", "runner/cmd/runner-verify")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	verify := func(name string, w world) {
+		t.Helper()
+		archive := filepath.Join(dir, "x.tar.gz")
+		pack := exec.Command(filepath.Join(dir, "runner-pack"), "-o", archive)
+		pack.Stdin = bytes.NewReader(w.run(t).out)
+		if out, err := pack.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+			return
+		}
+		if out, err := exec.Command(filepath.Join(dir, "runner-verify"), archive).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s\nkernel\n%s\npolicy\n%s\nsdk\n%s", name, err, out, w.kernel, w.policy, w.sdk)
+		}
+	}
+	for seed := range uint64(60) {
+		verify(fmt.Sprint("seed ", seed), randomWorld(rand.New(rand.NewPCG(seed, 77))))
+	}
+	for _, c := range append(ofLogs(), ofEachCode...) {
+		if c.code != schemas.AmbiguityCgroupFailed { // such a record is refused, whatever else it says
+			verify(c.code, asked(c.world))
+		}
+	}
+}
+
+// asked is the world of a run that was asked for both logs.
+func asked(w world) world {
+	w.capture.shim = "openai-agents"
+	w.capture.envKeys = []string{schemas.EnvPolicyLog, schemas.EnvRunID, schemas.EnvSDKLog, schemas.EnvSDKSchema}
+	return w
+}
+
+// randomWorld is a random model's, with an SDK's word, and now and then with
+// something amiss.
+func randomWorld(rnd *rand.Rand) world {
+	m := randomModel(rnd)
+	w := asked(m.world(rnd))
+	n := uint64(strings.Count(w.kernel, "connect_blocked"))
+	w.capture.facts = map[string]string{"network_rules": "enforced", "network_policy": digestA}
+	w.capture.counters = map[string]uint64{"network_rules": 2, "blocked": n, "blocked.rule.1": n}
+	var sdk strings.Builder
+	for range rnd.IntN(6) {
+		fmt.Fprintf(&sdk, "%s tc_%d %s\n", []string{"started", "completed"}[rnd.IntN(2)], rnd.IntN(6), []string{"tool", "other"}[rnd.IntN(5)/4])
+	}
+	sdk.WriteString([]string{"failed\n", "finished\n", "finished\n", ""}[rnd.IntN(4)])
+	if rnd.IntN(6) == 0 {
+		sdk.WriteString("bad\n")
+	}
+	if rnd.IntN(3) > 0 {
+		w.sdk = sdk.String()
+	}
+	switch rnd.IntN(8) {
+	case 0:
+		w.policy += "foreign x t allow\n"
+	case 1:
+		w.policy += "broken\n"
+	case 2:
+		w.untimed = true
+	case 3:
+		w.capture.counters["dropped"] = 2
+	case 4:
+		w.policyLog = &logHealth{facts: map[string]string{"unterminated": "yes"}}
+	}
+	return w
+}
