@@ -33,6 +33,18 @@ var operationKeys = func() (keys [1 << len(operationNames)]string) {
 	return keys
 }()
 
+// openEnds are the keys behind the return value of an open, by access, hints and
+// whether it failed.
+var openEnds = func() (keys [len(accessKeys) * len(operationKeys) * 2]string) {
+	for i := range keys {
+		keys[i] = accessKeys[i&3] + operationKeys[i>>2&15] + successKey
+		if i>>6 == 1 {
+			keys[i] = accessKeys[i&3] + operationKeys[i>>2&15] + errorKey
+		}
+	}
+	return keys
+}()
+
 const (
 	successKey = `,"status":"` + StatusSuccess + `"`
 	errorKey   = `,"status":"` + StatusError + `"`
@@ -208,6 +220,17 @@ func (p *KernelParser) fastOutcome(e *KernelEvent, i int) bool {
 		e.Has |= KernelHasReturn
 		i = end
 	}
+	if e.Has&(KernelHasFlags|KernelHasReturn) == KernelHasFlags|KernelHasReturn {
+		o := OperationsOf(e.Flags)
+		at, status := int(e.Flags&3)|int(o)<<2, StatusSuccess
+		if e.ReturnValue < 0 {
+			at, status = at|1<<6, StatusError
+		}
+		if key := openEnds[at]; stands(b, i, key) {
+			e.AccessMode, e.Operations, e.Status = AccessMode(e.Flags), o, status
+			return p.fastEnd(i + len(key))
+		}
+	}
 	if e.Has&KernelHasFlags != 0 {
 		if key := accessKeys[e.Flags&3]; stands(b, i, key) {
 			e.AccessMode = AccessMode(e.Flags)
@@ -228,6 +251,12 @@ func (p *KernelParser) fastOutcome(e *KernelEvent, i int) bool {
 			i += len(errorKey)
 		}
 	}
+	return p.fastEnd(i)
+}
+
+// fastEnd reads the time, if there may be one, and the end of the line.
+func (p *KernelParser) fastEnd(i int) bool {
+	b := p.s.b
 	if p.timed {
 		if len(b)-i > len(timeKey) && string(b[i:i+len(timeKey)]) == timeKey {
 			if n, end := digits(b, i+len(timeKey)); end > i+len(timeKey) {

@@ -52,6 +52,7 @@ func run(env *tool.Env, opt Options) error {
 		return tool.StreamError(err)
 	}
 	defer in.Close()
+	in.Trust(schemas.SchemaKernelEvent) // the strict parser's
 	id := in.Header().RunID
 	out, err := stream.NewBehindWriter(env.Stdout, stream.Header{Stream: schemas.StreamJoined, RunID: id, Tool: env.Name, Version: tool.Version()})
 	if err != nil {

@@ -21,6 +21,9 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"gap in seq", input{raw: line(head + `"seq":1,"pid":1,"event_type":4,"kind":"exec","value":"/x"}`)}, "stdin:4: malformed line: kernel line has seq 1, expected 0"},
 		{"bad kernel line", input{raw: line(head + `"seq":0,"pid":1,"event_type":4,"kind":"openat","value":"/x"}`)}, "stdin:4: malformed line: kernel line: "},
+		{"kernel line with bad UTF-8", input{raw: line(head + `"seq":0,"pid":1,"event_type":4,"kind":"exec","value":"/x` + "\xff" + `"}`)}, "stdin:4: malformed line: kernel line: "},
+		{"kernel line with a control character", input{raw: line(head + `"seq":0,"pid":1,"event_type":4,"kind":"exec","value":"/x` + "\x01" + `"}`)}, "stdin:4: malformed line: kernel line: "},
+		{"kernel line with a blank", input{raw: line(head + `"seq":0, "pid":1,"event_type":4,"kind":"exec","value":"/x"}`)}, "stdin:4: malformed line: kernel line: "},
 		{"unknown schema", input{raw: line(`{"schema":"other","run_id":"run_01"}`)}, `unknown schema "other"`},
 		{"event behind lines", input{events: fixture[:1], raw: line(`{"schema":"assay.runner.event.v0","run_id":"run_01"}`)}, "stands behind"},
 		{"surface entry in input", input{raw: line(`{"schema":"runner.surface_entry.v0","run_id":"run_01"}`)}, "unknown schema"},

@@ -190,6 +190,21 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// Only the bytes of one schema are left to the caller, and nothing else about it.
+func TestTrust(t *testing.T) {
+	bad := func(schema string) string {
+		return `{"schema":"` + schema + `","run_id":"` + run + `","v":"` + "\xff\"}\n"
+	}
+	for schema, class := range map[string]string{"x": "ok", "y": "form"} {
+		s, err := openTest(strings.NewReader(seal(record(run, 1), bad(schema), record(run, 2))))
+		must(t, err)
+		s.Trust("x")
+		if _, _, err := rest(s, nil); classOf(t, err) != class {
+			t.Errorf("schema %s: %v, expected %s", schema, err, class)
+		}
+	}
+}
+
 // A consumer's own finding about a line stops the reader like one of its own.
 func TestErrorf(t *testing.T) {
 	s, err := NewReader(strings.NewReader(seal(record(run, 1))), "in", schemas.StreamRaw)
