@@ -24,6 +24,11 @@ echo
 echo "What was executed, opened and reached (capability-surface.json):"
 tar -xzOf "$out" capability-surface.json | tr ',' '\n' | head -n 40
 echo
+call=testdata/runs/tool-denied-but-done
+echo; echo "A tool call, replayed from $call: an agent did what the policy had denied to its tool."
+bin/runner-correlate --policy "$call/policy.log.ndjson" "$call/2-kernel.ndjson" | bin/runner-pack -o demo-call.tar.gz
+echo "\$ bin/runner-verify --explain demo-call.tar.gz"
+bin/runner-verify --explain demo-call.tar.gz
 cat <<EOT
 
 What to look at next:
