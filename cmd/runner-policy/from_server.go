@@ -118,10 +118,19 @@ func (v *serverReader) answer(m message, line []byte) string {
 		}
 	}
 	v.table.answered(m.id.key)
+	v.goesOn(e)
 	end := now()
 	v.toClient(line)
 	v.finished(e, end)
 	return ""
+}
+
+// goesOn notes that a call goes on in another request, before the client can make it.
+func (v *serverReader) goesOn(e *entry) {
+	state := &v.sc.vals[fResultState]
+	if e.call != nil && v.sc.outcome() == schemas.OutcomeInputRequired && state.kind == '"' && !state.cut {
+		v.table.goesOn(state.text, e.call)
+	}
 }
 
 // finished records the end of a call whose answer was scanned.
@@ -130,9 +139,6 @@ func (v *serverReader) finished(e *entry, end uint64) {
 		return
 	}
 	outcome := v.sc.outcome()
-	if state := &v.sc.vals[fResultState]; outcome == schemas.OutcomeInputRequired && state.kind == '"' && !state.cut {
-		v.table.goesOn(state.text, e.call)
-	}
 	if v.deaf.Load() {
 		outcome = schemas.OutcomeClientGone
 	}

@@ -83,6 +83,7 @@ func (v *serverReader) endStream(behind []byte, discard, passed bool) error {
 	}
 	if e != nil {
 		v.table.answered(m.id.key)
+		v.goesOn(e)
 	}
 	end := now()
 	v.writeClient(behind)
