@@ -121,6 +121,9 @@ func (j *joiner) forward() error {
 				return j.refuse("a run event stands behind kernel lines or health, expected it in front")
 			}
 			j.events++
+			if err := j.ownSDK(line); err != nil {
+				return err
+			}
 		case schemas.SchemaStageHealth:
 			if err := j.stageHealth(rec.Bytes); err != nil {
 				return err
@@ -134,6 +137,22 @@ func (j *joiner) forward() error {
 		}
 	}
 	return j.balance()
+}
+
+// ownSDK refuses an SDK log beside a run that set up no shim: such a run has no SDK
+// layer (seed 000), so the log is another run's or nobody's.
+func (j *joiner) ownSDK(line []byte) error {
+	if j.sdk == nil || j.events > 1 {
+		return nil
+	}
+	e, err := schemas.ParseEvent(line)
+	if err != nil {
+		return j.refuse("%v", err)
+	}
+	if e.Started != nil && e.Started.AgentShim == "none" {
+		return j.refuse("the run has agent_shim none, so no SDK log belongs to it; leave --sdk out, or measure with runner-exec --agent-shim openai-agents")
+	}
+	return nil
 }
 
 func (j *joiner) refuse(format string, a ...any) error {

@@ -124,7 +124,6 @@ type collected struct {
 	runID string
 	each  logText
 	facts logFacts
-	raw   []byte
 	ended bool
 }
 

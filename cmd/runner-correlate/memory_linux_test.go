@@ -135,7 +135,7 @@ func busyAgent(t testing.TB, w io.Writer, n int) {
 		t.Error(err)
 		return
 	}
-	s.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: testRun, Type: "run_started", AgentShim: "none", Command: []string{}, EnvKeys: []string{}})
+	s.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: testRun, Type: "run_started", AgentShim: "openai-agents", Command: []string{}, EnvKeys: []string{}})
 	s.Write(schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: testRun, Seq: 1, Type: "run_finished"})
 	for depth, pid := range []uint32{10, 20, 30} {
 		s.Write(schemas.Process{Schema: schemas.SchemaProcess, RunID: testRun, PID: pid, KernelPID: pid, Depth: uint32(depth), StartNS: uint64(pid - 9)})

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,6 +50,16 @@ func TestRefusals(t *testing.T) {
 				t.Error("a refused stream was sealed")
 			}
 		})
+	}
+}
+
+// TestNoShimNoSDK: a run that set up no shim has no SDK layer, whatever log lies about.
+func TestNoShimNoSDK(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "sdk.ndjson")
+	must(t, os.WriteFile(log, sdkEvents(oneSDK), 0o644))
+	code, out, stderr := call(input{}.build(t), "--sdk", log)
+	if code != 3 || !strings.Contains(stderr, "agent_shim none") || bytes.Contains(out, []byte(schemas.SchemaTrailer)) {
+		t.Errorf("exit %d, stderr %q, expected 3, the reason and no seal", code, stderr)
 	}
 }
 

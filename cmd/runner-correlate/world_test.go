@@ -57,6 +57,9 @@ var testVerbs = map[string]uint32{
 func (w world) stream(t testing.TB) []byte {
 	t.Helper()
 	in := w.capture
+	if in.shim == "" {
+		in.shim = "openai-agents" // an SDK log may come with it
+	}
 	records := uint64(0)
 	n := uint64(0)
 	in.raw = func(out *stream.Writer) {
