@@ -45,6 +45,7 @@ const (
 	AmbiguityPolicyWriterOpen   = "policy_log_writer_open_at_end"
 	AmbiguityPolicyWrittenAfter = "policy_log_written_after_end"
 	AmbiguitySessionNotFinished = "policy_session_not_finished"
+	AmbiguitySessionOtherPolicy = "policy_session_of_other_policy"
 	AmbiguitySDKCompletedDenied = "sdk_completed_denied_call"
 	AmbiguitySDKEmpty           = "sdk_log_empty"
 	AmbiguitySDKFlooded         = "sdk_log_flooded"
@@ -95,6 +96,7 @@ var Ambiguities = [...]AmbiguityKind{
 	{AmbiguityPolicyWriterOpen, CorrelationPartial, ArgNone, nil},
 	{AmbiguityPolicyWrittenAfter, CorrelationPartial, ArgNone, nil},
 	{AmbiguitySessionNotFinished, CorrelationPartial, ArgName, nil},
+	{AmbiguitySessionOtherPolicy, CorrelationPartial, ArgName, nil},
 	{AmbiguitySDKCompletedDenied, CorrelationPartial, ArgID, nil},
 	{AmbiguitySDKEmpty, CorrelationPartial, ArgNone, nil},
 	{AmbiguitySDKFlooded, CorrelationPartial, ArgNone, nil},

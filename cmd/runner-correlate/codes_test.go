@@ -76,6 +76,7 @@ var ofEachCode = []ofCode{
 	{code: "policy_events_without_kernel_events", world: world{policy: one}},
 	{code: "policy_log_empty", world: world{kernel: agent, policy: "\n \n"}},
 	{code: "policy_session_not_finished:srv-S", world: world{kernel: agent, policy: strings.TrimSuffix(one, "end S")}},
+	{code: "policy_session_of_other_policy:srv-S", world: world{kernel: agent, policy: one, policyLog: &logHealth{facts: map[string]string{"policy_digest": digestB}}}},
 	{code: "sdk_completed_denied_call:tc_1", world: world{kernel: agent, sdk: oneSDK, policy: `
 		session S 20 30 25
 		deny S 0 tc_1 read_file 100-105 /work/z`}},
@@ -130,11 +131,12 @@ func TestEveryCode(t *testing.T) {
 func TestNoCodeWithoutCause(t *testing.T) {
 	quiet := strings.ReplaceAll(agent, "\t210 unlink /work/b\n", "")
 	for name, w := range map[string]world{
-		"kernel alone":      {kernel: quiet},
-		"kernel and policy": {kernel: quiet, policy: one},
-		"kernel and SDK":    {kernel: quiet, sdk: oneSDK},
-		"all three":         {kernel: quiet, policy: one, sdk: oneSDK},
-		"all, collected":    {kernel: quiet, policy: one, sdk: oneSDK, policyLog: &logHealth{}, sdkLog: &logHealth{}},
+		"kernel alone":         {kernel: quiet},
+		"kernel and policy":    {kernel: quiet, policy: one},
+		"kernel and SDK":       {kernel: quiet, sdk: oneSDK},
+		"all three":            {kernel: quiet, policy: one, sdk: oneSDK},
+		"all, collected":       {kernel: quiet, policy: one, sdk: oneSDK, policyLog: &logHealth{}, sdkLog: &logHealth{}},
+		"the run's own policy": {kernel: quiet, policy: one, policyLog: &logHealth{facts: map[string]string{"policy_digest": digestA}}},
 		"a session without calls": {kernel: strings.ReplaceAll(quiet, "110", "111"), policy: `
 			session S 20 30 25
 			end S`},

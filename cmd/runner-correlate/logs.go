@@ -45,11 +45,12 @@ func (r *layerRoom) take(e schemas.PolicyEvent) bool {
 // logFacts is what is known of a log beside its lines.
 type logFacts struct {
 	lines        uint64
-	stopped      bool // it went on behind its limits
-	unterminated bool // its last line has no LF
-	replaced     bool // another file had its path at the end
-	writerOpen   bool // somebody held it open when the command ended
-	writtenAfter bool // and wrote
+	stopped      bool   // it went on behind its limits
+	unterminated bool   // its last line has no LF
+	replaced     bool   // another file had its path at the end
+	writerOpen   bool   // somebody held it open when the command ended
+	writtenAfter bool   // and wrote
+	policy       string // digest of the run's policy, or ""
 	seal         schemas.Status
 }
 
@@ -215,6 +216,9 @@ func (c *collected) health(b []byte) error {
 	f.replaced = known("replaced", "yes", "no") == "yes"
 	f.writerOpen = known("writers_at_end", "none", "open", "unknown") == "open"
 	f.writtenAfter = h.Counters["after_end_bytes"] > 0
+	if f.policy = h.Facts["policy_digest"]; f.policy != "" && !schemas.ValidDigest(f.policy) && err == nil {
+		err = fmt.Errorf("runner-exec reports policy_digest=%.100q, expected sha256: and 64 lower-case hex digits", f.policy)
+	}
 	f.stopped = f.stopped || h.Counters["dropped_bytes"] > 0
 	return err
 }

@@ -28,6 +28,7 @@ type policyLog struct {
 type session struct {
 	number        int
 	name          string // in section 2 form
+	policy        string // digest
 	ktime         uint64
 	proxy, server uint32 // kernel pids
 	seq           uint64 // of the next line
@@ -175,7 +176,7 @@ func (p *policyLog) started(s *session, d *schemas.SessionStarted) string {
 	case d.Seq != 0:
 		return whySeq
 	}
-	s = &session{number: len(p.sessions), name: schemas.Text(d.Name), ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1}
+	s = &session{number: len(p.sessions), name: schemas.Text(d.Name), policy: p.word(d.PolicyDigest), ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1}
 	s.root = s.number
 	p.sessions = append(p.sessions, s)
 	p.byHex[d.Session] = s

@@ -65,6 +65,7 @@ func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 		c.ofLog(policyCodes, p.facts, p.bad, !p.present())
 		p.settle()
 		p.codesOf(c)
+		j.otherPolicies(c)
 		j.join.rest.sum()
 		j.join.deny(c)
 		j.kernelCodes(c, kernelLayer, cgroup)
@@ -115,6 +116,18 @@ func (j *joiner) counted(d *decision) (lines uint64, all bool) {
 		return j.join.rest.window(d)
 	}
 	return j.join.rest.total(), true
+}
+
+// otherPolicies adds the sessions of proxies that had another policy file than the
+// run: runner-exec names it with the log, and the capture when it enforced its rules.
+func (j *joiner) otherPolicies(c codes) {
+	for _, digest := range []string{j.policy.facts.policy, (&capture{j.stages[0]}).fact("network_policy")} {
+		for _, s := range j.policy.sessions {
+			if digest != "" && s.policy != digest {
+				c.of(schemas.AmbiguitySessionOtherPolicy, s.name)
+			}
+		}
+	}
 }
 
 // kernelCodes are those about the kernel layer as a whole, and about sessions.

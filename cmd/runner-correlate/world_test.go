@@ -45,7 +45,10 @@ type logHealth struct {
 	status   schemas.Status
 }
 
-const digestA = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+const (
+	digestA = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	digestB = "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+)
 
 var testVerbs = map[string]uint32{
 	"read": schemas.EventOpenat, "write": schemas.EventOpenat, "exec": schemas.EventExec, "script": schemas.EventScript, "connect": schemas.EventConnect,

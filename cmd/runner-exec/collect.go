@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -32,17 +33,22 @@ type logKind struct {
 	name   string // policy, sdk: also the flag of runner-correlate
 	stream string
 	env    string
+	facts  map[string]string // what else the log's health says
 }
 
 var (
-	policyKind = logKind{"policy", schemas.StreamPolicyLog, envPolicyLog}
-	sdkKind    = logKind{"sdk", schemas.StreamSDKLog, envSDKLog}
+	policyKind = logKind{"policy", schemas.StreamPolicyLog, envPolicyLog, nil}
+	sdkKind    = logKind{"sdk", schemas.StreamSDKLog, envSDKLog, nil}
 )
 
 // kinds are the logs that o asks for.
 func (o *Options) kinds() (k []logKind) {
 	if o.CollectPolicy {
-		k = append(k, policyKind)
+		p := policyKind
+		if o.PolicyDigest != "" {
+			p.facts = map[string]string{"policy_digest": o.PolicyDigest}
+		}
+		k = append(k, p)
 	}
 	if o.CollectSDK {
 		k = append(k, sdkKind)
@@ -306,7 +312,7 @@ func (c *collected) write(runID string, in *lineLog, f logFacts) error {
 	if err != nil {
 		return err
 	}
-	if err := w.Write(logHealth(runID, n, in, f)); err != nil {
+	if err := w.Write(logHealth(runID, n, in, f, c.facts)); err != nil {
 		return err
 	}
 	status := schemas.StatusComplete
@@ -316,9 +322,9 @@ func (c *collected) write(runID string, in *lineLog, f logFacts) error {
 	return w.Seal(status)
 }
 
-func logHealth(runID string, lines uint64, in *lineLog, f logFacts) schemas.StageHealth {
+func logHealth(runID string, lines uint64, in *lineLog, f logFacts, more map[string]string) schemas.StageHealth {
 	yes := map[bool]string{true: "yes", false: "no"}
-	return schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: runID, Stage: "runner-exec",
+	h := schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: runID, Stage: "runner-exec",
 		In: lines, Out: lines, Filtered: map[string]uint64{}, Notes: []string{},
 		Counters: map[string]uint64{
 			"after_end_bytes": f.afterEnd, "bytes": in.total, "dropped_bytes": in.total - in.kept(), "lines": lines,
@@ -327,4 +333,6 @@ func logHealth(runID string, lines uint64, in *lineLog, f logFacts) schemas.Stag
 			"replaced": yes[f.replaced], "stopped": in.stopped, "unterminated": yes[in.partial > 0],
 			"writers_at_end": f.writers,
 		}}
+	maps.Copy(h.Facts, more)
+	return h
 }

@@ -55,6 +55,7 @@ func (o *Options) loadPolicy() error {
 		return tool.Fail(tool.ExitUsage, fmt.Errorf("--policy: %w", err), "runner-policy --check "+o.Policy)
 	}
 	o.CollectPolicy = o.CollectPolicy || p.HasToolRules
+	o.PolicyDigest = p.Digest
 	o.Network, _ = p.Network()
 	return nil
 }

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,7 +44,8 @@ func TestLayers(t *testing.T) {
 		}
 	}
 	r := call(t, "--no-kernel", "--stream", "raw", "--policy", tools, "--policy-log", "log", "--", "sh", "-c", "echo 1 >>$"+envPolicyLog)
-	if log := readLog(t, filepath.Join(r.dir, "log"), "policy.log"); r.code != 0 || len(log.lines) != 1 {
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("schema: runner.policy.v0\ndefault: deny\n")))
+	if log := readLog(t, filepath.Join(r.dir, "log"), "policy.log"); r.code != 0 || len(log.lines) != 1 || log.health.Facts["policy_digest"] != digest {
 		t.Errorf("%v, %v", r, log)
 	}
 }

@@ -61,6 +61,7 @@ type Options struct {
 	Network       *schemas.NetworkRules // what of it the kernel is to enforce, or nil
 	PolicyLog     string                // file for the collected policy log, or ""
 	SDKLog        string                // file for the collected SDK log, or ""
+	PolicyDigest  string                // of it
 	CollectPolicy bool                  // the command is given a policy log
 	CollectSDK    bool                  // the command is given an SDK log
 	Kernel        bool                  // start runner-capture

@@ -181,6 +181,7 @@ func (v *verifier) checkObserved(c *codeSet) {
 	if n := c.kinds[schemas.AmbiguityOutsideWindows]; (idle > 0) != (n > 0) || uint64(n) > idle && uint64(n) > sessions*idle {
 		v.faultCode("%d entries %s, but note %s says idle=%d", n, schemas.AmbiguityOutsideWindows, noteWindows, idle)
 	}
+	v.checkPolicies(c.kinds[schemas.AmbiguitySessionOtherPolicy])
 	execs := c.kinds[schemas.AmbiguityExecWithoutCall]
 	more := c.has(schemas.AmbiguityExecWithoutCall, schemas.ExecWithoutCallMore)
 	if execs > schemas.MaxExecWithoutCall && !more || execs > schemas.MaxExecWithoutCall+1 {
@@ -189,6 +190,18 @@ func (v *verifier) checkObserved(c *codeSet) {
 	agent, _ := v.noteCount(noteWindows, "agent")
 	if uint64(execs) > agent {
 		v.faultCode("%d entries %s, but note %s says agent=%d", execs, schemas.AmbiguityExecWithoutCall, noteWindows, agent)
+	}
+}
+
+// checkPolicies compares the policies of the decisions with the one of the run, if
+// its network rules were enforced, and says when none can be known.
+func (v *verifier) checkPolicies(others int) {
+	run, p := v.noteFields(noteNetwork)["policy"], &v.policy
+	switch {
+	case others == 0 && run != "" && p.digest != "" && (p.digests || p.digest != run):
+		v.faultCode("no entry %s, but a policy line has another policy_digest than the note %s", schemas.AmbiguitySessionOtherPolicy, noteNetwork)
+	case others > 0 && run == "" && !slices.Contains(v.events.started.EnvKeys, schemas.EnvPolicyLog):
+		v.faultCode("%d entries %s, but nothing says which policy the run had", others, schemas.AmbiguitySessionOtherPolicy)
 	}
 }
 
@@ -218,7 +231,7 @@ func (v *verifier) checkEntry(c *codeSet, code, value string) {
 		if value != schemas.ExecWithoutCallMore && !v.effects.seen["exec "+value] {
 			v.faultCode("%s:%.200q, but the kernel layer does not say that it was executed", code, value)
 		}
-	case schemas.AmbiguityServerUnknown, schemas.AmbiguitySessionNotFinished:
+	case schemas.AmbiguityServerUnknown, schemas.AmbiguitySessionNotFinished, schemas.AmbiguitySessionOtherPolicy:
 		if code == schemas.AmbiguityServerUnknown && (len(v.noteTexts(noteWindows)) == 0 || len(v.noteTexts(noteKernel)) == 0) {
 			v.faultCode("%s:%.200q, but nothing says that the process tree was known", code, value)
 		}

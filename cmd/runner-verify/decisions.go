@@ -28,6 +28,9 @@ type policyLayer struct {
 	tools map[[2]string]bool
 	last  string // id of the last decision with a start
 	other bool   // a decision without a start was there
+
+	digest  string // of the policy, in the first line that has one
+	digests bool   // there are others
 }
 
 func (v *verifier) policyLine(line []byte, n int) error {
@@ -57,6 +60,10 @@ func (v *verifier) policyLine(line []byte, n int) error {
 		v.checkDecision(e, &d, n)
 	} else if beyondContract(e) {
 		v.add(ruleLineSchema, member, n, "keys that only lines of this runner have")
+	}
+	if e.PolicyDigest != "" {
+		p.digests = p.digests || p.digest != "" && p.digest != e.PolicyDigest
+		p.digest = e.PolicyDigest
 	}
 	p.byID[d.id] = append(p.byID[d.id], len(p.list))
 	p.tools[[2]string{d.id, d.tool}] = true

@@ -103,7 +103,7 @@ func TestEveryCodeHasWords(t *testing.T) {
 		t.Errorf("%d words for %d codes", len(codeWords), len(schemas.Ambiguities))
 	}
 	for entry, want := range map[string]string{
-		"exec_without_tool_call:…":     "something else was executed outside of every tool server (exec_without_tool_call:…)",
+		"exec_without_tool_call:…":     "something else was executed by a process that is not known to be a tool server's (exec_without_tool_call:…)",
 		"sdk_log_invalid:3:bad_seq":    "the SDK log is read up to a bad line (line 3: bad_seq) (sdk_log_invalid:3:bad_seq)",
 		"tool_server_unknown:a b":      `the tool server "a b" is not in the process tree where its log says (tool_server_unknown:a b)`,
 		"of_another_implementation:17": "of_another_implementation:17",
