@@ -20,7 +20,8 @@ type attribution struct {
 	inCall, setup, idle, agent uint64 // lines by class
 	sighted                    int    // bytes of sightings
 
-	text []byte
+	text    []byte
+	subject subject
 }
 
 func newAttribution(runID string, p *policyLog, index *targetIndex) *attribution {
@@ -48,6 +49,9 @@ func (a *attribution) line(e *schemas.KernelEvent, ktime uint64) {
 	effect := isEffect(e)
 	a.text = a.text[:0]
 	a.index.next()
+	if effect {
+		a.subject = a.index.subject(e)
+	}
 	if p.of != nil {
 		a.inTrees(p.of, e, ktime, effect)
 	} else {
@@ -100,7 +104,10 @@ func (a *attribution) inWindow(d *decision, e *schemas.KernelEvent, effect bool)
 	d.lines++
 	if effect && !d.outside && d.allowed() {
 		d.any = true
-		d.outside = !a.index.matches(d.targets, e.Value)
+		if !a.index.matches(d.targets, a.subject.name) {
+			unsure := a.subject.address && len(d.hosts) > 0
+			d.unsure, d.outside = d.unsure || unsure, !unsure
+		}
 	}
 	a.list(d, e)
 }

@@ -22,22 +22,34 @@ type sighting struct {
 }
 
 // sight notes an effect on what a denied call named, unless an allowed call that
-// named it too was running in the tree that the line is of.
+// named it too was running in the tree that the line is of. Of an address nobody can
+// tell whether it is a host's: an allowed call excuses what may be its host's from
+// being what may be a denied call's host's, and from nothing more.
 func (a *attribution) sight(p *process, e *schemas.KernelEvent, ktime uint64) {
-	found := a.index.match(e.Value)
+	found := a.index.match(a.subject.name)
+	a.sightOn(p, e, ktime, found, found)
+	if a.subject.named {
+		n := len(found)
+		found = append(found, a.subject.host)
+		a.sightOn(p, e, ktime, found, found[n:])
+	}
+}
+
+// sightOn notes an effect on some targets, unless calls on others excuse it.
+func (a *attribution) sightOn(p *process, e *schemas.KernelEvent, ktime uint64, excusing, on []uint32) {
 	late := false
-	for _, n := range found {
+	for _, n := range on {
 		w := a.index.targets[n].watch
 		late = late || w != nil && w.denied < ktime
 	}
 	if !late {
 		return
 	}
-	maybe, excused := a.excused(p, found, ktime)
+	maybe, excused := a.excused(p, excusing, ktime)
 	if excused {
 		return
 	}
-	for _, n := range found {
+	for _, n := range on {
 		if w := a.index.targets[n].watch; w != nil && w.denied < ktime {
 			a.note(w, sighting{last: ktime, maybe: maybe}, a.effect(e))
 		}
@@ -97,17 +109,7 @@ func (a *attribution) deny(c codes) {
 		if !d.timed || !d.denied() {
 			continue
 		}
-		var texts []string
-		over := false
-		for _, n := range d.targets {
-			w := a.index.targets[n].watch
-			for i := range w.seen {
-				if s := &w.seen[i]; s.last > d.end && !slices.ContainsFunc(s.maybe, func(s *session) bool { return !s.known }) {
-					texts = append(texts, s.text)
-				}
-			}
-			over = over || w.over > d.end
-		}
+		texts, over := a.seenOn(d, d.targets)
 		slices.Sort(texts)
 		for _, text := range texts {
 			d.effects.add([]byte(text))
@@ -116,5 +118,23 @@ func (a *attribution) deny(c codes) {
 		if len(d.effects.list) > 0 || d.effects.cut {
 			c.of(schemas.AmbiguityDeniedEffects, d.event.ToolCallID)
 		}
+		if texts, over := a.seenOn(d, d.hosts); len(texts) > 0 || over {
+			c.of(schemas.AmbiguityTargetsUnknown, d.event.ToolCallID)
+		}
 	}
+}
+
+// seenOn are the effects on some targets that came behind a call's denial, and
+// whether there were others.
+func (a *attribution) seenOn(d *decision, targets []uint32) (texts []string, over bool) {
+	for _, n := range targets {
+		w := a.index.targets[n].watch
+		for i := range w.seen {
+			if s := &w.seen[i]; s.last > d.end && !slices.ContainsFunc(s.maybe, func(s *session) bool { return !s.known }) {
+				texts = append(texts, s.text)
+			}
+		}
+		over = over || w.over > d.end
+	}
+	return texts, over
 }

@@ -150,10 +150,27 @@ func (l *modelLine) text() string {
 	return verb + " " + l.value
 }
 
-func modelMatches(c *modelCall, value string) bool {
+// modelHost says whether a call names a host with this port.
+func modelHost(c *modelCall, port string) bool {
+	return slices.ContainsFunc(c.targets, func(t string) bool {
+		return strings.HasPrefix(t, "host") && strings.HasSuffix(t, ":"+port)
+	})
+}
+
+// address is the port of what a line connects to, if that is an IP address.
+func (l *modelLine) address() (port string, ok bool) {
+	i := strings.LastIndexByte(l.value, ':')
+	return l.value[i+1:], i >= 0 && l.verb == "connect" && !strings.HasPrefix(l.value, "host")
+}
+
+func modelMatches(c *modelCall, l *modelLine) bool {
+	value := l.value
+	if l.verb == "connect" {
+		value = strings.Replace(value, "[::ffff:1.2.3.4]", "1.2.3.4", 1)
+	}
 	climbs := slices.Contains(strings.Split(value, "/"), "..")
 	for _, t := range c.targets {
-		if t == value || !climbs && (strings.HasPrefix(value, t+"/") || t == "/" && value[0] == '/') {
+		if t = strings.Replace(t, "[::ffff:1.2.3.4]", "1.2.3.4", 1); t == value || !climbs && (strings.HasPrefix(value, t+"/") || t == "/" && value[0] == '/') {
 			return true
 		}
 	}
@@ -255,7 +272,7 @@ func (m *model) bind(i int, codes map[string]bool) string {
 	c := &m.calls[i]
 	own, n := m.own(i), 0
 	effects := map[string]bool{}
-	matched, unmatched := false, false
+	matched, unmatched, unsure := false, false, false
 	for k := range m.lines {
 		l := &m.lines[k]
 		if own && !within(c, c.end, l.at) || !m.ofTree(l, c.session) {
@@ -265,11 +282,17 @@ func (m *model) bind(i int, codes map[string]bool) string {
 		if own && c.allow && l.value != "" {
 			effects[l.text()] = true
 			matched = matched || l.effect()
-			unmatched = unmatched || l.effect() && !modelMatches(c, l.value)
+			if l.effect() && !modelMatches(c, l) {
+				_, address := l.address()
+				maybe := address && slices.ContainsFunc(c.targets, func(t string) bool { return strings.HasPrefix(t, "host") })
+				unsure, unmatched = unsure || maybe, unmatched || !maybe
+			}
 		}
 	}
 	if !c.allow {
-		m.denied(c, effects)
+		if m.denied(c, effects) {
+			codes["tool_call_targets_unknown:"+c.id] = true
+		}
 		if len(effects) > 0 {
 			codes["denied_call_with_kernel_effects:"+c.id] = true
 		}
@@ -288,7 +311,7 @@ func (m *model) bind(i int, codes map[string]bool) string {
 	}
 	if own && c.allow && m.known(c.session) {
 		switch {
-		case matched && len(c.targets) == 0, unmatched && c.cut:
+		case matched && len(c.targets) == 0, unmatched && c.cut, unsure && !unmatched:
 			codes["tool_call_targets_unknown:"+c.id] = true
 		case unmatched:
 			codes["tool_call_effects_outside_request:"+c.id] = true
@@ -312,21 +335,31 @@ func (m *model) bind(i int, codes map[string]bool) string {
 	return fmt.Sprintf("%s %s %d %s %s [%s]", c.id, verdict, n, scope, window, strings.Join(list, ", "))
 }
 
-func (m *model) denied(d *modelCall, effects map[string]bool) {
+func (m *model) denied(d *modelCall, effects map[string]bool) (unsure bool) {
 	for k := range m.lines {
 		l := &m.lines[k]
-		if !l.effect() || l.at <= d.end || !modelMatches(d, l.value) {
+		if !l.effect() || l.at <= d.end {
 			continue
 		}
-		excused := false
+		port, address := l.address()
+		named, host := modelMatches(d, l), address && modelHost(d, port)
+		if !named && !host {
+			continue
+		}
+		excused, maybe := false, false
 		for j := range m.calls {
 			c := &m.calls[j]
-			excused = excused || c.allow && within(c, m.until(c), l.at) && m.ofTree(l, c.session) && modelMatches(c, l.value)
+			if c.allow && within(c, m.until(c), l.at) && m.ofTree(l, c.session) {
+				excused = excused || modelMatches(c, l)
+				maybe = maybe || modelMatches(c, l) || address && modelHost(c, port)
+			}
 		}
-		if !excused {
+		if named && !excused {
 			effects[l.text()] = true
 		}
+		unsure = unsure || host && !maybe
 	}
+	return unsure
 }
 
 // world writes the model down as both inputs.
@@ -408,7 +441,7 @@ func randomModel(rnd *rand.Rand) *model {
 		}
 		m.procs = append(m.procs, p)
 	}
-	names := []string{"/", "/w", "/w/a", "/w/a/b", "/w/ab", "/x", "/w/l/../a", "/x/..", "1.2.3.4:5", "/bin/t"}
+	names := []string{"/", "/w", "/w/a", "/w/a/b", "/w/ab", "/x", "/w/l/../a", "/x/..", "1.2.3.4:5", "/bin/t", "[::ffff:1.2.3.4]:5", "9.9.9.9:6", "host:5", "host:6"}
 	verbs := []string{"read", "write", "exec", "script", "connect", "unlink", "connect_blocked", "mount_source", "uring"}
 	for range rnd.IntN(40) {
 		l := modelLine{at: uint64(1 + rnd.IntN(100)), proc: rnd.IntN(n), verb: verbs[rnd.IntN(len(verbs))], value: names[rnd.IntN(len(names))], fail: rnd.IntN(6) == 0}

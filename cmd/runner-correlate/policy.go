@@ -50,8 +50,9 @@ type decision struct {
 	timed      bool // start is known
 	ended      bool // end is known
 	targets    []uint32
-	cut        bool // there were more targets
-	repeated   bool // its id names another call too
+	hosts      []uint32 // what stands for the hosts among them
+	cut        bool     // there were more targets
+	repeated   bool     // its id names another call too
 	ran
 }
 
@@ -200,7 +201,7 @@ func (p *policyLog) decided(index *targetIndex, s *session, d *schemas.ToolDecis
 		n.event.Attempt = d.Attempt
 	}
 	for _, target := range d.Targets {
-		n.targets = append(n.targets, index.number(target))
+		index.name(n, target)
 	}
 	slices.Sort(n.targets)
 	p.byCall[at], p.last[of] = n, d.Attempt

@@ -188,7 +188,7 @@ func (j *joiner) callCodes(c codes, d *decision, kernelLayer string) {
 		return
 	}
 	switch {
-	case d.any && len(d.targets) == 0, d.outside && d.cut:
+	case d.any && len(d.targets) == 0, d.outside && d.cut, d.unsure && !d.outside:
 		c.of(schemas.AmbiguityTargetsUnknown, id)
 	case d.outside:
 		c.of(schemas.AmbiguityEffectsOutside, id)

@@ -12,9 +12,10 @@ import (
 type targetIndex struct {
 	numbers map[string]uint32
 	targets []target
-	sieve   []uint64 // a bit for each hash of a target: most names are none
-	found   []uint32 // of match
-	looked  bool     // found is that of the line at hand
+	ports   map[uint16]uint32 // of hosts that are named, and what stands for them
+	sieve   []uint64          // a bit for each hash of a target: most names are none
+	found   []uint32          // of match
+	looked  bool              // found is that of the line at hand
 }
 
 // target is one path or endpoint.
@@ -37,7 +38,9 @@ type excuse struct {
 	start, end uint64
 }
 
-func newTargetIndex() *targetIndex { return &targetIndex{numbers: map[string]uint32{}} }
+func newTargetIndex() *targetIndex {
+	return &targetIndex{numbers: map[string]uint32{}, ports: map[uint16]uint32{}}
+}
 
 func (x *targetIndex) number(text string) uint32 {
 	n, ok := x.numbers[text]
@@ -171,7 +174,7 @@ func (x *targetIndex) excuse(p *policyLog) (anyDenied bool) {
 	for _, d := range p.decisions {
 		if d.timed && d.denied() {
 			anyDenied = true
-			for _, n := range d.targets {
+			for _, n := range slices.Concat(d.targets, d.hosts) {
 				w := x.watched(n)
 				w.denied = min(w.denied, d.end)
 			}
@@ -182,7 +185,7 @@ func (x *targetIndex) excuse(p *policyLog) (anyDenied bool) {
 	}
 	for _, d := range p.decisions {
 		if d.timed && d.allowed() {
-			for _, n := range d.targets {
+			for _, n := range slices.Concat(d.targets, d.hosts) {
 				w := x.watched(n)
 				w.excuses = append(w.excuses, excuse{d.session, d.start, d.until()})
 			}

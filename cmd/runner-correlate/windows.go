@@ -15,6 +15,7 @@ type ran struct {
 	lines    uint64
 	effects  effectSet
 	outside  bool // an effect matched no target
+	unsure   bool // one may be on a host among the targets, or not
 	any      bool // there was an effect
 }
 

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestHosts: the kernel has addresses. Which of them a named host has, nobody tells.
+func TestHosts(t *testing.T) {
+	asking := func(targets string) string { return strings.Replace(one, "/work", "/work "+targets, 1) }
+	read := "failed-read /work/missing, read /work/a"
+	deny := func(denied, allowed string) string {
+		return "session S 20 30 25\ndeny S 0 tc_1 fetch 40-50 " + denied + "\nallow S 1 tc_2 fetch 100-200 completed /work " + allowed + "\nend S"
+	}
+	for name, c := range map[string]struct{ kernel, policy, bindings, codes string }{
+		"a connection may be the one": {" 160 connect 10.0.0.1:443\n", asking("example.com:443"),
+			"tc_1 allow 3 tool_server own [connect 10.0.0.1:443, " + read + "]", "tool_call_targets_unknown:tc_1"},
+		"so may a name server's": {" 160 send 10.0.0.2:53\n", asking("example.com:443"),
+			"tc_1 allow 3 tool_server own [" + read + ", send 10.0.0.2:53]", "tool_call_targets_unknown:tc_1"},
+		"a file is none": {" 160 connect 10.0.0.1:443\n 161 write /x\n", asking("example.com:443"),
+			"tc_1 allow 4 tool_server own [connect 10.0.0.1:443, " + read + ", write /x]", "tool_call_effects_outside_request:tc_1"},
+		"nor is a unix socket": {" 160 connect unix:/run/docker.sock\n", asking("example.com:443"),
+			"tc_1 allow 3 tool_server own [connect unix:/run/docker.sock, " + read + "]", "tool_call_effects_outside_request:tc_1"},
+		"an address that was named is one": {" 160 connect [::ffff:10.0.0.1]:443\n", asking("10.0.0.1:443"),
+			"tc_1 allow 3 tool_server own [connect [::ffff:10.0.0.1]:443, " + read + "]", ""},
+		"and another is not": {" 160 connect 10.0.0.2:443\n", asking("10.0.0.1:443"),
+			"tc_1 allow 3 tool_server own [connect 10.0.0.2:443, " + read + "]", "tool_call_effects_outside_request:tc_1"},
+		"what was denied may have come": {"1 40 60-\n 61 connect 10.0.0.1:443\n", deny("example.com:443", ""),
+			"tc_1 deny 0 tool_server own []\ntc_2 allow 2 tool_server own [" + read + "]", "tool_call_targets_unknown:tc_1"},
+		"on another port or before it did not": {"1 40 20-\n 61 connect 10.0.0.1:80\n 30 connect 10.0.0.1:443\n 62 !connect 10.0.0.1:443\n", deny("example.com:443", ""),
+			"tc_1 deny 0 tool_server own []\ntc_2 allow 2 tool_server own [" + read + "]", ""},
+		"an allowed call may have made it": {" 160 connect 10.0.0.1:443\n", deny("example.com:443", "10.0.0.1:443"),
+			"tc_1 deny 0 tool_server own []\ntc_2 allow 3 tool_server own [connect 10.0.0.1:443, " + read + "]", ""},
+		"an allowed host excuses no denied address": {" 160 connect 10.0.0.1:443\n", deny("10.0.0.1:443", "example.com:443"),
+			"tc_1 deny 0 tool_server own [connect 10.0.0.1:443]\ntc_2 allow 3 tool_server own [connect 10.0.0.1:443, " + read + "]",
+			"denied_call_with_kernel_effects:tc_1\ntool_call_targets_unknown:tc_2"},
+		"a denied address in another form": {"1 40 60-\n 61 connect [::ffff:10.0.0.1]:443\n", deny("10.0.0.1:443", ""),
+			"tc_1 deny 0 tool_server own [connect [::ffff:10.0.0.1]:443]\ntc_2 allow 2 tool_server own [" + read + "]", "denied_call_with_kernel_effects:tc_1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			world{kernel: strings.ReplaceAll(agent, "\t210 unlink /work/b\n", "") + c.kernel, policy: c.policy}.run(t).want(t, c.bindings, c.codes)
+		})
+	}
+}
