@@ -145,6 +145,8 @@ func TestWrongCalls(t *testing.T) {
 		{"--policy " + good + " -- true", 2, "no decision log"},
 		{"--policy " + good + " --log " + log, 2, "no server to start"},
 		{"--policy " + good + " --log fd:1 -- true", 2, "descriptor above 1"},
+		{"--policy " + good + " --log - -- true", 2, "a file of that name is ./-"},
+		{"--policy " + good + " --log /dev/stdout -- true", 125, "belongs to the protocol"},
 		{"--policy " + good + " --log fd:x -- true", 2, "descriptor above 1"},
 		{"--policy " + good + " --log " + log + " --deny-as x -- true", 2, "want result or error"},
 		{"--policy " + good + " --log " + log + " --name a/b -- true", 2, "--name"},

@@ -77,6 +77,13 @@ func (l *logFD) check() error {
 	if err := unix.Fstat(l.fd, &st); err != nil {
 		return err
 	}
+	// A terminal may well be both: people try things there.
+	var out unix.Stat_t
+	if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFIFO || kind == unix.S_IFREG {
+		if unix.Fstat(1, &out) == nil && out.Dev == st.Dev && out.Ino == st.Ino {
+			return errors.New("is standard output, which belongs to the protocol")
+		}
+	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		return errors.New("is a directory")

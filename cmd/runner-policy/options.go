@@ -80,6 +80,9 @@ func (o *Options) logTarget(given bool) error {
 	if o.LogName == "" {
 		return tool.Fail(tool.ExitUsage, errors.New("no decision log"), "--log FILE or --log fd:N, or set "+logVariable)
 	}
+	if o.LogName == "-" {
+		return tool.Usagef("--log -: standard output belongs to the protocol; a file of that name is ./-")
+	}
 	o.LogFile = o.LogName
 	if n, ok := strings.CutPrefix(o.LogName, "fd:"); ok {
 		fd, err := strconv.ParseUint(n, 10, 20)

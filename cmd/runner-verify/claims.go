@@ -14,6 +14,7 @@ var nonClaims = []string{
 	"that a tool call caused any kernel event, or when within its window. Never: " + forbiddenClaim,
 	"that nothing else happened: blind spots are in the notes, and values are those of the attached hooks alone",
 	"that what an SDK reports about itself is true",
+	"that a policy proxy wrote the decisions: every process of the run could write to their log",
 	"that the network endpoints are the exact set of peers",
 	"who made the archive: a digest is not a signature",
 }

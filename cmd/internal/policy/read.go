@@ -108,6 +108,9 @@ func yamlError(err error) (int, string) {
 	if strings.Contains(s, "expected alphabetic or numeric") {
 		s += ` (quote what begins with * or &: "*")`
 	}
+	if strings.Contains(s, "cannot start any token") {
+		s += " (lines are indented with blanks, not tabs; quote what begins with a tab, @, % or `)"
+	}
 	return line, "not readable: " + s
 }
 
