@@ -1,0 +1,77 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// randomModel is small and crowded, so that everything meets everything.
+func randomModel(rnd *rand.Rand) *model {
+	m := &model{}
+	pid := func() uint32 { return uint32(10 + rnd.IntN(12)) }
+	n := 3 + rnd.IntN(10)
+	depth, path := 0, []int{}
+	for i := range n {
+		if i > 0 {
+			depth = rnd.IntN(min(len(path), 4) + 1)
+		}
+		path = append(path[:min(depth, len(path))], i)
+		depth = len(path) - 1
+		p := modelProc{parent: -1, depth: depth, pid: pid(), start: uint64(1 + rnd.IntN(20))}
+		if depth > 0 {
+			p.parent = path[depth-1]
+		}
+		if rnd.IntN(3) == 0 {
+			p.end = p.start + uint64(rnd.IntN(60))
+		}
+		m.procs = append(m.procs, p)
+	}
+	names := []string{"/", "/w", "/w/a", "/w/a/b", "/w/ab", "/x", "/w/l/../a", "/x/..", "1.2.3.4:5", "/bin/t", "[::ffff:1.2.3.4]:5", "9.9.9.9:6", "host:5", "host:6"}
+	verbs := []string{"read", "write", "exec", "script", "connect", "unlink", "connect_blocked", "mount_source", "uring"}
+	for range rnd.IntN(40) {
+		l := modelLine{at: uint64(1 + rnd.IntN(100)), proc: rnd.IntN(n), verb: verbs[rnd.IntN(len(verbs))], value: names[rnd.IntN(len(names))], fail: rnd.IntN(6) == 0}
+		if l.verb == "uring" {
+			l.value = ""
+		}
+		m.lines = append(m.lines, l)
+	}
+	for range 1 + rnd.IntN(3) {
+		s := modelSession{pid(), pid(), uint64(1 + rnd.IntN(40))}
+		if p := &m.procs[rnd.IntN(n)]; p.parent >= 0 && rnd.IntN(4) > 0 {
+			s.proxy, s.server = m.procs[p.parent].pid, p.pid
+		}
+		m.sessions = append(m.sessions, s)
+	}
+	for i := range rnd.IntN(6) {
+		c := modelCall{session: rnd.IntN(len(m.sessions)), id: fmt.Sprintf("tc_%d", i), allow: rnd.IntN(3) > 0, start: uint64(10 + rnd.IntN(80))}
+		c.end = c.start + uint64(rnd.IntN(25))
+		if c.allow && rnd.IntN(12) == 0 {
+			c.end = 0
+		}
+		if rnd.IntN(8) == 0 {
+			c.id = "tc_0"
+		}
+		for range rnd.IntN(3) {
+			if t := names[rnd.IntN(len(names))]; !slices.Contains(c.targets, t) {
+				c.targets = append(c.targets, t)
+			}
+		}
+		c.cut = rnd.IntN(8) == 0
+		m.calls = append(m.calls, c)
+	}
+	// The layer's order; ends of equal ids and starts make a difference too.
+	slices.SortStableFunc(m.calls, func(a, b modelCall) int {
+		return cmp.Or(strings.Compare(a.id, b.id), cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end), strings.Compare(verdictOf(a), verdictOf(b)))
+	})
+	return m
+}
+
+func verdictOf(c modelCall) string {
+	if c.allow {
+		return "allow"
+	}
+	return "deny"
+}
