@@ -132,7 +132,7 @@ const maxReadings = 16
 // step in any order.
 func readings(s string) ([]string, error) {
 	all := []string{s}
-	if len(s) >= maxPath || strings.IndexAny(s, `%\`) < 0 {
+	if len(s) >= maxPath || !strings.ContainsAny(s, `%\`) {
 		return all, nil
 	}
 	for i := 0; i < len(all); i++ {
