@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"runner/cmd/internal/noise"
 	"runner/schemas"
 )
 
@@ -13,6 +14,7 @@ type attribution struct {
 	policy *policyLog
 	index  *targetIndex
 	tree   *tree
+	noise  *noise.Table
 	budget budget
 	rest   segments // lines in no known tree
 	denied bool     // there are denied calls with targets
@@ -24,13 +26,17 @@ type attribution struct {
 	subject subject
 }
 
-func newAttribution(runID string, p *policyLog, index *targetIndex) *attribution {
-	a := &attribution{policy: p, index: index, budget: budget{order: p.decisions}}
+func newAttribution(runID string, p *policyLog, index *targetIndex) (*attribution, error) {
+	table, err := noise.New()
+	if err != nil {
+		return nil, err
+	}
+	a := &attribution{policy: p, index: index, noise: table, budget: budget{order: p.decisions}}
 	index.seal()
 	a.rest = newSegments(p.decisions)
 	a.denied = index.excuse(p)
 	a.tree = newTree(runID, p.sessions, a.matched)
-	return a
+	return a, nil
 }
 
 // matched forgets what a session's calls were given as long as its server was not

@@ -138,3 +138,15 @@ func (a *attribution) seenOn(d *decision, targets []uint32) (texts []string, ove
 	}
 	return texts, over
 }
+
+// unseen adds the denied calls on names that the kernel layer leaves out: a plain
+// read of one is no line, so nobody can tell whether it came.
+func (a *attribution) unseen(c codes) {
+	for _, d := range a.policy.decisions {
+		if d.timed && d.denied() && slices.ContainsFunc(d.targets, func(n uint32) bool {
+			return a.noise.Find([]byte(a.index.targets[n].text), 0) >= 0
+		}) {
+			c.of(schemas.AmbiguityTargetsUnknown, d.event.ToolCallID)
+		}
+	}
+}

@@ -42,3 +42,19 @@ func TestHosts(t *testing.T) {
 		})
 	}
 }
+
+// TestUnseen: a plain read of noise is no line, so a denial of one is never clean.
+func TestUnseen(t *testing.T) {
+	for target, code := range map[string]string{
+		"/app/node_modules/x/key": "tool_call_targets_unknown:tc_1",
+		"/usr/lib/x":              "tool_call_targets_unknown:tc_1",
+		"/proc/self/environ":      "tool_call_targets_unknown:tc_1",
+		"/proc/1/environ":         "",
+		"/app/modules/x":          "",
+	} {
+		world{kernel: strings.ReplaceAll(agent, "\t110 read /work/a\n\t150 !read /work/missing\n\t210 unlink /work/b\n", ""), policy: `
+			session S 20 30 25
+			deny S 0 tc_1 read_file 100-105 ` + target + `
+			end S`}.run(t).want(t, "tc_1 deny 0 tool_server own []", code)
+	}
+}

@@ -18,7 +18,10 @@ func (j *joiner) readLogs(opt Options) error {
 			return err
 		}
 		p.close(facts)
-		j.policy, j.join = p, newAttribution(id, p, index)
+		j.policy = p
+		if j.join, err = newAttribution(id, p, index); err != nil {
+			return err
+		}
 		j.tree = j.join.tree
 		if err := j.declared(); err != nil {
 			return err
@@ -171,6 +174,7 @@ func (j *joiner) kernelCodes(c codes, kernelLayer, cgroup string) {
 	if len(p.sessions) > 0 {
 		j.tree.execs.codes(c)
 	}
+	j.join.unseen(c)
 }
 
 // callCodes are those of one allowed call's own window.

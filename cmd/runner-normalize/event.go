@@ -89,10 +89,10 @@ func (n *normalizer) treeEvent(task uint32, e *schemas.RawEvent) error {
 func (n *normalizer) open(task uint32, op operation, e *schemas.RawEvent) error {
 	path, lexical := n.mapper.firstPath(e)
 	if !evidence(e, path, lexical) {
-		if i := n.noise.noise(path, e.PID); i >= 0 {
+		if i := n.noise.Find(path, e.PID); i >= 0 {
 			n.byRule[i]++
 			if n.show != nil {
-				n.show.filtered(n.noise.rules[i].id, n.noise.rules[i].reason, path)
+				n.show.filtered(n.noise.ID(i), n.noise.Reason(i), path)
 			}
 			return nil
 		}

@@ -24,7 +24,7 @@ func (n *normalizer) stageHealth(runID string) *schemas.StageHealth {
 	}
 	for i, count := range n.byRule {
 		if count > 0 {
-			h.Filtered[n.noise.rules[i].id] += count
+			h.Filtered[n.noise.ID(i)] += count
 		}
 	}
 	if n.opt.Windows {

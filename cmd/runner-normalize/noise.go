@@ -1,13 +1,6 @@
 package main
 
-import (
-	_ "embed"
-
-	"runner/schemas"
-)
-
-//go:embed noise.txt
-var noiseText string
+import "runner/schemas"
 
 // Open flags that make or change something, in Linux's generic values.
 const (
@@ -47,48 +40,4 @@ func evidence(e *schemas.RawEvent, value []byte, lexical bool) bool {
 		return e.Ret >= 0 || e.Marks&schemas.MarkUserTruncated != 0 || climbs(value)
 	}
 	return false
-}
-
-// matcher is a table prepared for asking: the rules that can speak of a path whose
-// second byte is c, in table order. Most paths meet only the few that look inside.
-type matcher struct {
-	rules []rule
-	first [256][]uint16
-}
-
-func newMatcher(rules []rule) *matcher {
-	m := &matcher{rules: rules}
-	for i, r := range rules {
-		switch r.form {
-		case formExact, formPrefix:
-			m.add(r.parts[0][1], i)
-		case formProcess:
-			m.add(procDir[1], i)
-		default:
-			for c := range m.first {
-				m.add(byte(c), i)
-			}
-		}
-	}
-	return m
-}
-
-func (m *matcher) add(c byte, rule int) { m.first[c] = append(m.first[c], uint16(rule)) }
-
-// noise is the index of the rule that drops an open by process pid, -1 when it
-// stays. The path is absolute.
-func (m *matcher) noise(path []byte, pid uint32) int {
-	if len(path) < 2 {
-		return -1
-	}
-	library := isLibrary(path)
-	for _, i := range m.first[path[1]] {
-		if r := &m.rules[i]; r.matches(path, pid, library) {
-			if r.drop {
-				return int(i)
-			}
-			return -1
-		}
-	}
-	return -1
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"runner/cmd/internal/noise"
 	"runner/cmd/internal/tool"
 	"runner/schemas"
 	"runner/schemas/stream"
@@ -26,7 +27,7 @@ type normalizer struct {
 	opt    Options
 	in     *stream.Reader
 	parser *schemas.RawParser
-	noise  *matcher
+	noise  *noise.Table
 	drop   *dropper
 	show   *shower
 	tree   tree
@@ -110,11 +111,11 @@ func newNormalizer(env *tool.Env, opt Options) (*normalizer, error) {
 	n := &normalizer{
 		opt: opt, shapes: newShapes(), filtered: map[string]uint64{},
 	}
-	rules, err := parseRules(noiseText)
+	table, err := noise.New()
 	if err != nil {
-		return nil, fmt.Errorf("noise.txt: %w", err)
+		return nil, err
 	}
-	n.noise, n.byRule = newMatcher(rules), make([]uint64, len(rules))
+	n.noise, n.byRule = table, make([]uint64, table.Len())
 	if opt.HasDrop {
 		if n.drop, err = compileDrop(opt.Drop); err != nil {
 			return nil, err

@@ -214,8 +214,8 @@ func (v *verifier) checkEntry(c *codeSet, code, value string) {
 			v.faultCode("%s:%.200q, but no two decisions have that id", code, value)
 		}
 	case schemas.AmbiguityEffectsOutside, schemas.AmbiguityTargetsUnknown:
-		host := code == schemas.AmbiguityTargetsUnknown && slices.ContainsFunc(places, v.refusedHost)
-		if !host && !slices.ContainsFunc(places, v.touched) {
+		denied := code == schemas.AmbiguityTargetsUnknown && slices.ContainsFunc(places, func(i int) bool { return v.policy.list[i].timed && v.policy.list[i].denied() })
+		if !denied && !slices.ContainsFunc(places, v.touched) {
 			v.faultCode("%s:%.200q, but no allowed call of that id has effects in a window of its own", code, value)
 		} else if len(places) == 1 && c.has(schemas.AmbiguityEffectsOutside, value) && c.has(schemas.AmbiguityTargetsUnknown, value) {
 			v.faultCode("%s:%.200q, but of one call only one of the two can be", code, value)
@@ -251,13 +251,6 @@ func (v *verifier) touched(i int) bool {
 	b, d := &v.report.Bindings[i], &v.policy.list[i]
 	effect := b.EffectsCut || slices.ContainsFunc(b.KernelEffects, func(e string) bool { return done(e) })
 	return !d.denied() && effect && b.Window == schemas.CallWindow(d.id) && b.KernelScope == schemas.ScopeToolServer
-}
-
-// refusedHost reports whether the decision in a place is a denial, which may have
-// named a host, and the kernel layer has an address, which may be the host's.
-func (v *verifier) refusedHost(i int) bool {
-	d, net := &v.policy.list[i], v.kernel.net
-	return d.timed && d.denied() && (net.Connect || net.Datagram)
 }
 
 // checkLogs compares what is said about the logs with the layers made of them.

@@ -1,4 +1,4 @@
-package main
+package noise
 
 import (
 	"bytes"
@@ -190,6 +190,7 @@ func (r *rule) otherProcess(path []byte, pid uint32) bool {
 var (
 	procDir = []byte("/proc/")
 	taskDir = []byte("task/")
+	slash   = []byte{'/'}
 )
 
 // cutNumber cuts `NUMBER/` off a path.
