@@ -14,5 +14,10 @@ refused() { # refused NAME TOOL ARGUMENTS
 		and (.[0] | .policy_decision == "deny" and .kernel_event_count == 0 and .kernel_effects == null))'
 }
 refused another_tool write_file "$output"
-refused outside read_file '{"path":"/proc/version"}'
+refused outside read_file '{"path":"/etc/hostname"}'
 refused dots read_file '{"path":"'"$tmp/work/../policy.yaml"'"}'
+
+# A plain read of some names is noise, and no line: whether it came nobody can tell.
+measure noise --policy "$policy" -- "$fixtures/mcp-policy-agent.sh" "$parts" "$policy" read_file '{"path":"/proc/version"}' >/dev/null
+demand cgroup=clean,policy=present,correlation=partial
+ambiguous "tool_call_targets_unknown:$id"

@@ -44,7 +44,7 @@ var codeWords = map[string]string{
 	schemas.AmbiguityEffectsOutside:     "there are effects in its window on things that it did not name",
 	schemas.AmbiguityCallIDRepeated:     "several calls have this id",
 	schemas.AmbiguityCallNotFinished:    "nobody saw the call end",
-	schemas.AmbiguityTargetsUnknown:     "there are effects, and nobody can tell whether they are on what it named",
+	schemas.AmbiguityTargetsUnknown:     "nobody can tell which effects are on what it named",
 	schemas.AmbiguityCallsOverlap:       "another call of the same tool server ran at the same time",
 	schemas.AmbiguityServerUnknown:      "the tool server %s is not in the process tree where its log says",
 }
