@@ -22,12 +22,15 @@ type sighting struct {
 }
 
 // sight notes an effect on what a denied call named, unless an allowed call that
-// named it too was running in the tree that the line is of. Of an address nobody can
+// named it as closely was running in the tree that the line is of: one on a directory
+// above does not excuse what was denied below. Of an address nobody can
 // tell whether it is a host's: an allowed call excuses what may be its host's from
 // being what may be a denied call's host's, and from nothing more.
 func (a *attribution) sight(p *process, e *schemas.KernelEvent, ktime uint64) {
-	found := a.index.match(a.subject.name)
-	a.sightOn(p, e, ktime, found, found)
+	found := a.index.match(a.subject.name) // from the top down
+	for i := range found {
+		a.sightOn(p, e, ktime, found[i:], found[i:i+1])
+	}
 	if a.subject.named {
 		n := len(found)
 		found = append(found, a.subject.host)

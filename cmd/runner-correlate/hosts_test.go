@@ -58,3 +58,28 @@ func TestUnseen(t *testing.T) {
 			end S`}.run(t).want(t, "tc_1 deny 0 tool_server own []", code)
 	}
 }
+
+// TestCloseness: an allowed call on a directory does not excuse what was denied below
+// it; one that names the same path, or what is further down, does.
+func TestCloseness(t *testing.T) {
+	read := "failed-read /work/missing, read /work/a"
+	for allowed, codes := range map[string]string{
+		"/work":   "denied_call_with_kernel_effects:tc_1",
+		"/":       "denied_call_with_kernel_effects:tc_1",
+		"/work/a": "tool_call_effects_outside_request:tc_2", // the write
+	} {
+		for denied, effect := range map[string]string{"/work/a": "read /work/a", "/work/b": "write /work/b"} {
+			deniedEffects, expected := "["+effect+"]", codes
+			if allowed == "/work/a" {
+				if denied == allowed {
+					deniedEffects = "[]"
+				} else {
+					expected = "denied_call_with_kernel_effects:tc_1\n" + codes
+				}
+			}
+			w := world{kernel: strings.ReplaceAll(agent, "\t210 unlink /work/b\n", "") + " 160 write /work/b\n",
+				policy: "session S 20 30 25\ndeny S 0 tc_1 x 40-50 " + denied + "\nallow S 1 tc_2 x 100-200 completed " + allowed + "\nend S"}
+			w.run(t).want(t, "tc_1 deny 0 tool_server own "+deniedEffects+"\ntc_2 allow 3 tool_server own ["+read+", write /work/b]", expected)
+		}
+	}
+}

@@ -163,7 +163,12 @@ func (l *modelLine) address() (port string, ok bool) {
 	return l.value[i+1:], i >= 0 && l.verb == "connect" && !strings.HasPrefix(l.value, "host")
 }
 
-func modelMatches(c *modelCall, l *modelLine) bool {
+func modelMatches(c *modelCall, l *modelLine) bool { return modelDepth(c, l) >= 0 }
+
+// modelDepth is how closely a call names what a line is about: the length of the
+// longest target that does, or -1.
+func modelDepth(c *modelCall, l *modelLine) int {
+	depth := -1
 	value := l.value
 	if l.verb == "connect" {
 		value = strings.Replace(value, "[::ffff:1.2.3.4]", "1.2.3.4", 1)
@@ -171,10 +176,10 @@ func modelMatches(c *modelCall, l *modelLine) bool {
 	climbs := slices.Contains(strings.Split(value, "/"), "..")
 	for _, t := range c.targets {
 		if t = strings.Replace(t, "[::ffff:1.2.3.4]", "1.2.3.4", 1); t == value || !climbs && (strings.HasPrefix(value, t+"/") || t == "/" && value[0] == '/') {
-			return true
+			depth = max(depth, len(t))
 		}
 	}
-	return false
+	return depth
 }
 
 // say is what must come out: bindings and codes in short.
@@ -350,7 +355,7 @@ func (m *model) denied(d *modelCall, effects map[string]bool) (unsure bool) {
 		for j := range m.calls {
 			c := &m.calls[j]
 			if c.allow && within(c, m.until(c), l.at) && m.ofTree(l, c.session) {
-				excused = excused || modelMatches(c, l)
+				excused = excused || named && modelDepth(c, l) >= modelDepth(d, l)
 				maybe = maybe || modelMatches(c, l) || address && modelHost(c, port)
 			}
 		}

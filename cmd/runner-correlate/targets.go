@@ -84,7 +84,7 @@ func (x *targetIndex) place(h uint64) (word int, bit uint64) {
 func (x *targetIndex) next() { x.looked = false }
 
 // match returns the targets that are the value of the line at hand, or a directory
-// above it.
+// above it, the highest first.
 func (x *targetIndex) match(value []byte) []uint32 {
 	if x.looked {
 		return x.found
