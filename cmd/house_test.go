@@ -52,7 +52,7 @@ func sources(t *testing.T, f func(path string, b []byte)) {
 func TestHouseRoot(t *testing.T) {
 	allowed := []string{
 		".ci", ".git", ".gitattributes", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md",
-		"bin", "bpf", "cmd", "demo-run.tar.gz", "go.mod", "go.sum", "schemas", "scripts", "testdata",
+		"bin", "bpf", "cmd", "demo-call.tar.gz", "demo-run.tar.gz", "go.mod", "go.sum", "schemas", "scripts", "testdata",
 	}
 	entries, err := os.ReadDir("..")
 	if err != nil {

@@ -140,7 +140,7 @@ func (j *joiner) forward() error {
 }
 
 // ownSDK refuses an SDK log beside a run that set up no shim: such a run has no SDK
-// layer (seed 000), so the log is another run's or nobody's.
+// layer, so the log is another run's or nobody's.
 func (j *joiner) ownSDK(line []byte) error {
 	if j.sdk == nil || j.events > 1 {
 		return nil

@@ -26,7 +26,7 @@ Flags:
   --archive FILE      where to write (default assay-runner-spike-RUN_ID.tar.gz)
   --stream FILE       the raw stream instead; - is stdout, the command's goes to stderr
   --keep DIR, --policy-log FILE, --sdk-log FILE   leave all streams, or one log
-  --policy FILE       collect the policy log, enforce the file's network rules
+  --policy FILE       collect the policy log (of tool rules), enforce network rules
   --agent-shim openai-agents   collect the SDK log; none (default) has no SDK layer
   --run-id ID         name of the run, of A-Z a-z 0-9 _ - (default random)
   --no-kernel         no capture: an archive that says kernel_layer=absent

@@ -6,12 +6,13 @@ import (
 )
 
 // Exit codes of every tool. Any other non-zero value must be treated as failure.
-// runner-exec passes the command's own code through and uses 125 to 127 for itself.
+// runner-exec passes the command's own code through, runner-policy its server's; both
+// use 125 to 127 for themselves.
 const (
 	ExitOK        = 0 // did the job, on the full length of the input
 	ExitNo        = 1 // the answer is no: does not verify, requirement not met
 	ExitUsage     = 2 // unknown flag, wrong arguments
-	ExitInput     = 3 // input is not a whole, valid stream or archive
+	ExitInput     = 3 // input is not a whole, valid stream, archive or policy file
 	ExitCannot    = 4 // cannot observe here: no privilege, no BTF, no cgroup v2
 	ExitIO        = 5 // could not read or write, or a bug
 	ExitOwn       = 125
