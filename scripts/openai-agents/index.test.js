@@ -138,3 +138,9 @@ test('a slow reader gets every line, and of a killed writer whole lines', { time
     else assert.ok(whole.length < 3000 && !rest.includes('\n'), `${whole.length} lines`);
   }
 });
+
+test('the package has the licence of the repository, and carries it', () => {
+  const { files, license } = JSON.parse(fs.readFileSync(new URL('package.json', import.meta.url)));
+  assert.ok(license === 'Apache-2.0' && files.includes('LICENSE'));
+  assert.equal(fs.readFileSync(new URL('LICENSE', import.meta.url), 'utf8'), fs.readFileSync(new URL('../../LICENSE', import.meta.url), 'utf8'));
+});
