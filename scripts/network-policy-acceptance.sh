@@ -33,7 +33,7 @@ groups=$(sed -n 's/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* - cgroup2 .*/\1/p' /pro
 # shellcheck disable=SC2016 # for the measured shell
 measure blocked --policy "$policy" -- sh -c 'export LC_ALL=C && stat -c %i "$4$(sed -n "s/^0:://p" /proc/self/cgroup)" >"$5" &&
 	"$0" dial "$1" && ! "$0" dial "$2" && ! "$0" dial "$3"' \
-	"$listener" "$open" "$closed" 203.0.113.7:443 "$groups" "$tmp/work/id" 2>"$tmp/stderr" 9>&- || { cat "$tmp/stderr" && exit 1; }
+	"$listener" "$open" "$closed" 203.0.113.7:443 "$groups" "$tmp/work/id" 2>"$tmp/stderr" 9>&- || { echo "FAIL  the run: $(cat "$tmp/stderr")" && exit 1; }
 must "both were refused with EPERM" "$(grep -c 'connect: operation not permitted$' "$tmp/stderr")" 2
 demand cgroup=clean,policy=absent,sdk=absent,correlation=clean
 holds "the note counts what was blocked" '.health.notes | any(. == "s4_network_policy: rules=2 blocked=2 policy=sha256:'"$(sha256sum <"$policy" | cut -c1-64)"'")'

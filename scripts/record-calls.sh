@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# Sourced by record.sh: tool calls through the policy proxy, and what an agent can do
-# about them. The logs that runner-exec collected stand beside the streams.
+# Sourced by record.sh: tool calls through the policy proxy, what an agent can do about
+# them, and network rules. The logs that runner-exec collected stand beside the streams.
 # shellcheck disable=SC2154 # record.sh
 policy=$work/policy.yaml id=tc_runner_policy_001 file='{"path":"'$work/work/input.txt'"}' out='{"path":"'$work/work/output.txt'","content":"x"}'
 cat >"$policy" <<EOT
@@ -9,6 +9,7 @@ default: deny
 rules:
   - {id: read-work, allow: [read_*, barrier], args: [{at: \$.path, under: $work/work}]}
 EOT
+printf '%s\n' "schema: runner.policy.v0" "network: {default: allow, rules: [{id: no-documentation, deny: [203.0.113.0/24]}]}" >"$work/network.yaml"
 cp testdata/fixtures/mcp-policy-agent.sh testdata/fixtures/sdk-event-wrapper.sh "$work/tools/"
 agent="$work/tools/mcp-policy-agent.sh $work/tools $policy" sdk="--agent-shim openai-agents" wrapper=$work/tools/sdk-event-wrapper.sh
 proxy="$work/tools/runner-policy --policy $policy -- $work/tools/mcp-server"
@@ -26,5 +27,6 @@ proxy="$work/tools/runner-policy --policy $policy -- $work/tools/mcp-server"
 	record sdk-lies --policy "$policy" $sdk -- "$wrapper" $id write_file $agent write_file "$out"
 	record sdk-forged-id --policy "$policy" $sdk -- "$wrapper" tc_forged read_file $agent read_file "$file"
 	record sdk-flood $sdk -- sh -c "awk 'BEGIN { while (n++ < 70000) printf \"x\"; print \"\" }' >>\"\$ASSAY_RUNNER_SDK_EVENT_LOG\""
+	record network-blocked --policy "$work/network.yaml" -- sh -c '"$0" dial "$1" && ! "$0" dial 203.0.113.7:443' "$work/tools/listener" "$(cat "$work/address")"
 	record sdk-truncated $sdk -- sh -c 'printf "{\"schema\":\"assay.runner.sdk_ev" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"'
 }
