@@ -6,15 +6,9 @@ import (
 	"runner/schemas"
 )
 
-// The sentence that a record of a tool call allows, and the one that none allows.
-const (
-	allowedClaim   = "Tool-call T occurred in window W, policy saw T, and kernel events K were observed inside the measured cgroup during W."
-	forbiddenClaim = "Tool-call T caused syscall S at timestamp N."
-)
-
 // Explanation is what --explain adds: the tool calls, and what each layer says.
 type Explanation struct {
-	AllowedClaim   string   `json:"allowed_claim"`
+	AllowedClaim   string   `json:"allowed_claim,omitempty"` // absent when the policy decided no call
 	ForbiddenClaim string   `json:"forbidden_claim"`
 	Calls          []Call   `json:"calls"`       // decisions in order, then what the SDK alone reported
 	Ambiguities    []string `json:"ambiguities"` // that are about no call
@@ -22,11 +16,12 @@ type Explanation struct {
 
 // Call is one tool call as the three layers have it.
 type Call struct {
-	ToolCallID  string      `json:"tool_call_id"`
-	SDK         *CallSDK    `json:"sdk"`    // null when the SDK did not mention it
-	Policy      *CallPolicy `json:"policy"` // null when the policy did not see it
-	Kernel      *CallKernel `json:"kernel"` // null without a decision or a kernel layer
-	Ambiguities []string    `json:"ambiguities"`
+	ToolCallID  string         `json:"tool_call_id"`
+	SDK         *CallSDK       `json:"sdk"`    // null when the SDK did not mention it
+	Policy      *CallPolicy    `json:"policy"` // null when the policy did not see it
+	Kernel      *CallKernel    `json:"kernel"` // null without a decision or a kernel layer
+	Ambiguities []string       `json:"ambiguities"`
+	window      schemas.Window // of the binding; empty without a decision
 }
 
 // CallSDK is what the SDK reported about itself.
@@ -58,7 +53,7 @@ type CallKernel struct {
 
 // explain puts the layers of a valid record beside each other, call by call.
 func (v *verifier) explain() *Explanation {
-	x := &Explanation{AllowedClaim: allowedClaim, ForbiddenClaim: forbiddenClaim, Calls: []Call{}, Ambiguities: []string{}}
+	x := &Explanation{AllowedClaim: allowedClaim(v.health.KernelLayer, len(v.report.Bindings)), ForbiddenClaim: forbiddenClaim, Calls: []Call{}, Ambiguities: []string{}}
 	codes := map[string][]string{}
 	for _, entry := range v.report.Ambiguities {
 		a, err := schemas.ParseCode(entry)
@@ -71,7 +66,7 @@ func (v *verifier) explain() *Explanation {
 	for i := range v.policy.list {
 		d, b := &v.policy.list[i], &v.report.Bindings[i]
 		c := Call{ToolCallID: d.id, SDK: v.sdkSaid(d.id), Ambiguities: about(codes, d.id),
-			Policy: &CallPolicy{d.tool, d.verdict, d.reason, d.rule, d.outcome, d.key, d.attempt}}
+			Policy: &CallPolicy{d.tool, d.verdict, d.reason, d.rule, d.outcome, d.key, d.attempt}, window: b.Window}
 		if v.health.KernelLayer != schemas.LayerAbsent {
 			c.Kernel = &CallKernel{b.Window, b.KernelScope, b.KernelEventCount, append([]string{}, b.KernelEffects...), b.EffectsCut}
 		}

@@ -25,18 +25,27 @@ func (v *verifier) printExplanation(w io.Writer) {
 	if len(x.Calls) == 0 {
 		fmt.Fprintln(w, "No tool call: neither the policy nor the SDK reports one.")
 	}
+	list(w, "All kernel events:", v.classWords())
 	var rest []string
-	if n := v.noteFields(noteWindows); len(n) > 0 {
-		rest = append(rest, fmt.Sprintf("%s kernel events in windows of calls, %s before a tool server's first call or of a proxy, %s of tool servers between calls, %s of all other processes",
-			n["call"], n["setup"], n["idle"], n["agent"]))
-	}
 	for _, entry := range x.Ambiguities {
 		rest = append(rest, inWords(entry))
 	}
 	list(w, "Of no tool call:", rest)
-	list(w, "Of each tool call, this is claimed:", []string{x.AllowedClaim})
+	if x.AllowedClaim != "" {
+		list(w, "Of each tool call that the policy decided, this is claimed:", []string{x.AllowedClaim})
+	}
 	list(w, "And this never:", []string{x.ForbiddenClaim})
 	list(w, "What was not seen, and other notes of the observation:", v.health.Notes)
+}
+
+// classWords say how many kernel events are of which class, where that is known.
+func (v *verifier) classWords() []string {
+	if v.health.KernelLayer == schemas.LayerAbsent || !v.events.own() || len(v.noteTexts(noteWindows)) == 0 {
+		return nil
+	}
+	class := func(name string) uint64 { n, _ := v.noteCount(noteWindows, name); return n }
+	return []string{fmt.Sprintf("%s in windows of calls, %d before a tool server's first call or of a proxy, %d of tool servers between calls, %d of all other processes",
+		counted(class("call"), "kernel event"), class("setup"), class("idle"), class("agent"))}
 }
 
 // list is section without a limit: an explanation leaves nothing out.
@@ -132,9 +141,14 @@ func (v *verifier) policyWords(p *CallPolicy) string {
 }
 
 func (v *verifier) kernelWords(c *Call) string {
-	k := c.Kernel
-	switch {
-	case v.health.KernelLayer == schemas.LayerAbsent:
+	k, whole := c.Kernel, c.window == schemas.RunWindow
+	window := c.window.Start + " to " + c.window.End
+	switch absent := v.health.KernelLayer == schemas.LayerAbsent; {
+	case absent && c.Policy != nil && whole:
+		return "no kernel layer: nothing is known of its window, which is the whole run"
+	case absent && c.Policy != nil:
+		return "no kernel layer: nothing is known of its window, " + printable(window, 2*maxShownName)
+	case absent:
 		return "no kernel layer: nothing is known"
 	case k == nil:
 		return "has no window for it: its events cannot be told from others"
@@ -143,13 +157,14 @@ func (v *verifier) kernelWords(c *Call) string {
 	if v.health.KernelLayer == schemas.LayerPartial {
 		least = "at least "
 	}
-	whose := map[string]string{"": "of all processes", schemas.ScopeToolServer: "of the tool server's processes",
-		schemas.ScopeRun: "of all processes but known tool servers"}[k.Scope]
-	window := "from " + k.Window.Start + " to " + k.Window.End
-	if k.Window == schemas.RunWindow {
-		window = "in the whole run, which of them are the call's cannot be told"
+	window = "from " + window
+	if whole {
+		window = "in the whole run"
+		if k.Events > 0 {
+			window += ", which of them are the call's cannot be told"
+		}
 	}
-	words := fmt.Sprintf("saw %s%s %s %s", least, counted(k.Events, "event"), whose, printable(window, 2*maxShownName))
+	words := fmt.Sprintf("saw %s%s %s %s", least, counted(k.Events, "event"), scopeWords[k.Scope], printable(window, 2*maxShownName))
 	if c.Policy.Decision == schemas.DecisionDeny && (len(k.Effects) > 0 || k.Cut) {
 		words += "; after the denial, of any process, on what the call named:"
 	}

@@ -22,7 +22,8 @@ func TestSummary(t *testing.T) {
 	}
 	for _, want := range []string{"stdin: valid\n", "identity  sha256:", "./agent.sh a b, exit code 0",
 		"kernel=complete drops=0 cgroup=clean policy=present sdk=self_reported correlation=partial",
-		"It never claims:\n  that a tool call caused", "  of each tool call: " + allowedClaim + "\n", "Never: " + forbiddenClaim + "\n", `tool call "tc_1" occurred in the window run_started to run_finished, policy saw it (allow), and 4 kernel events`,
+		"It never claims:\n  that a tool call caused", "  of each tool call that the policy decided: " + fullClaim + "\n", "Never: " + forbiddenClaim + "\n",
+		`tool call "tc_1" occurred in the window run_started to run_finished (the whole run), policy saw it (allow), and 4 kernel events of all processes were observed inside the measured cgroup during it; which of them are the call's cannot be told` + "\n",
 		"s2_blind_spots: shared memory", "sdk_tool_call_without_policy_binding:tc_2"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("summary lacks %q:\n%s", want, out)
@@ -168,7 +169,8 @@ func TestResultSchema(t *testing.T) {
 	bad[bundle.KernelName] += "x\n"
 	bad["f"] = "x"
 	valid := sample().digest(t).tar(t)
-	for name, in := range map[string][]byte{"valid": valid, "bad": bad.digest(t).tar(t), "empty": nil, "layered": layered().digest(t).tar(t), "cut": valid[:9000],
+	for name, in := range map[string][]byte{"valid": valid, "bad": bad.digest(t).tar(t), "empty": nil, "layered": layered().digest(t).tar(t), "no calls": large(1, 1).digest(t).tar(t),
+		"no kernel": withoutKernel(sample(), wholeRun).digest(t).tar(t), "cut": valid[:9000],
 		"text": []byte("text"), "only a manifest": archive{}.digest(t).tar(t)} {
 		code, out, errs := call(in, "--json", "--explain", "--require", "kernel=absent", "--assert", "true")
 		if strings.Count(out, "\n") != 1 || errs != "" {
