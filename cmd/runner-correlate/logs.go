@@ -12,13 +12,6 @@ import (
 	"runner/schemas/stream"
 )
 
-// Limits of a log, collected or not (schemas/README.md, section 13).
-const (
-	maxLogLine  = 64 << 10
-	maxLogBytes = 32 << 20
-	maxLogLines = 1 << 18
-)
-
 // maxLayer bounds a layer: its lines may be longer than those of the log.
 const maxLayer = 32 << 20
 
@@ -31,7 +24,7 @@ type layerRoom struct {
 }
 
 func (r *layerRoom) take(e schemas.PolicyEvent) bool {
-	e.Schema, e.RunID, e.Seq, e.SourceEventType = schemas.SchemaPolicyEvent, r.runID, maxLogLines, schemas.LogDecision
+	e.Schema, e.RunID, e.Seq, e.SourceEventType = schemas.SchemaPolicyEvent, r.runID, schemas.MaxLogLines, schemas.LogDecision
 	if e.Outcome == "" && e.Source == schemas.LogSource {
 		e.Outcome = schemas.OutcomeInputRequired // the longest
 	}
@@ -74,7 +67,7 @@ func readLog(path, name, runID string, each logText) (logFacts, error) {
 }
 
 func readLogFrom(f io.Reader, path, name, runID string, each logText) (logFacts, error) {
-	r := bufio.NewReaderSize(f, maxLogLine+1)
+	r := bufio.NewReaderSize(f, schemas.MaxLogLine+1)
 	const header = `{"schema":"` + schemas.SchemaHeader + `"`
 	if begin, _ := r.Peek(len(header)); string(begin) != header {
 		return readPlain(r, each)
@@ -94,7 +87,7 @@ func readLogFrom(f io.Reader, path, name, runID string, each logText) (logFacts,
 // readPlain reads a file of lines, as far as the limits go.
 func readPlain(r *bufio.Reader, each logText) (logFacts, error) {
 	f := logFacts{seal: schemas.StatusComplete}
-	left := maxLogBytes
+	left := schemas.MaxLogBytes
 	for {
 		line, err := r.ReadSlice('\n')
 		switch {
@@ -106,7 +99,7 @@ func readPlain(r *bufio.Reader, each logText) (logFacts, error) {
 		case len(line) == 0:
 			return f, nil
 		}
-		if left -= len(line); left < 0 || f.lines == maxLogLines {
+		if left -= len(line); left < 0 || f.lines == schemas.MaxLogLines {
 			f.stopped = true
 			return f, nil
 		}
@@ -173,7 +166,7 @@ func (c *collected) line(b []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case len(raw) > maxLogLine || c.facts.lines == maxLogLines:
+	case len(raw) > schemas.MaxLogLine || c.facts.lines == schemas.MaxLogLines:
 		return fmt.Errorf("line %d is beyond the limits of a collected log", l.Seq+1)
 	}
 	c.facts.lines++

@@ -106,11 +106,11 @@ func TestLogsThatAreNotWhole(t *testing.T) {
 // TestPlainLimits: a file beyond the limits counts as far as they go.
 func TestPlainLimits(t *testing.T) {
 	kernel := world{kernel: agent}.stream(t)
-	long := oneSDK + strings.Repeat("x", maxLogLine) + "\n"
+	long := oneSDK + strings.Repeat("x", schemas.MaxLogLine) + "\n"
 	for name, log := range map[string]string{
-		"a long line":            string(sdkEvents(oneSDK)) + strings.Repeat("x", maxLogLine+1) + "\nx\n",
-		"a long line, no end":    string(sdkEvents(oneSDK)) + strings.Repeat("x", 2*maxLogLine),
-		"many lines":             string(sdkEvents(oneSDK)) + strings.Repeat("\n", maxLogLines),
+		"a long line":            string(sdkEvents(oneSDK)) + strings.Repeat("x", schemas.MaxLogLine+1) + "\nx\n",
+		"a long line, no end":    string(sdkEvents(oneSDK)) + strings.Repeat("x", 2*schemas.MaxLogLine),
+		"many lines":             string(sdkEvents(oneSDK)) + strings.Repeat("\n", schemas.MaxLogLines),
 		"many bytes":             string(sdkEvents(oneSDK)) + strings.Repeat(strings.Repeat(" ", 60_000)+"\n", 600),
 		"just within (is bad)":   "",
 		"the longest (is blank)": "",
@@ -121,7 +121,7 @@ func TestPlainLimits(t *testing.T) {
 				t.Errorf("%s: %q", name, j.report.Ambiguities)
 			}
 		case "the longest (is blank)":
-			log = string(sdkEvents(oneSDK)) + strings.Repeat(" ", maxLogLine) + "\n"
+			log = string(sdkEvents(oneSDK)) + strings.Repeat(" ", schemas.MaxLogLine) + "\n"
 			if j := join(t, kernel, nil, []byte(log)); len(j.report.Ambiguities) > 0 {
 				t.Errorf("%s: %q", name, j.report.Ambiguities)
 			}

@@ -12,14 +12,6 @@ import (
 	"runner/schemas/stream"
 )
 
-// Bounds of one collected log. They stand in the specification, not in a flag: what
-// a log may hold must not depend on who collected it.
-const (
-	maxLogLine  = 64 << 10 // without LF
-	maxLogBytes = 32 << 20 // of kept lines, with LF
-	maxLogLines = 262_144
-)
-
 // lineLog keeps the lines of one log in a nameless file until the run is over. At
 // the first bound it stops keeping, for good: a hole in the middle would be worse
 // than an end that is known.
@@ -72,10 +64,10 @@ func (l *lineLog) take(b []byte) {
 // bound is the bound that a line meets which goes on with so many bytes, size with
 // its LF, or empty.
 func (l *lineLog) bound(content, size int) string {
-	line := maxLogLine - l.partial
-	all := maxLogBytes - l.whole - l.partial
+	line := schemas.MaxLogLine - l.partial
+	all := schemas.MaxLogBytes - l.whole - l.partial
 	switch {
-	case l.lines == maxLogLines:
+	case l.lines == schemas.MaxLogLines:
 		return "too_many_lines"
 	case int64(content) > line && line <= all:
 		return "line_too_long"
@@ -96,7 +88,7 @@ func (l *lineLog) records(w *stream.Writer, runID string) (uint64, error) {
 	if l.err != nil {
 		return 0, l.err
 	}
-	r := bufio.NewReaderSize(io.NewSectionReader(l.file, 0, l.whole+l.partial), maxLogLine+1)
+	r := bufio.NewReaderSize(io.NewSectionReader(l.file, 0, l.whole+l.partial), schemas.MaxLogLine+1)
 	for n := uint64(0); ; n++ {
 		line, err := r.ReadSlice('\n')
 		if err != nil && err != io.EOF {

@@ -80,14 +80,14 @@ func TestLineLog(t *testing.T) {
 		{"blank lines", "\n\n", "", 2, false, 0},
 		{"no end", "a\nb", "", 2, true, 0},
 		{"any byte", "\x00\xff\\\r\n", "", 1, false, 0},
-		{"longest", x(maxLogLine) + "\n", "", 1, false, 0},
-		{"longest without end", x(maxLogLine), "", 1, true, 0},
-		{"too long", "a\n" + x(maxLogLine+1) + "\nb\n", "line_too_long", 1, false, maxLogLine + 4},
-		{"too long without end", "a\n" + x(maxLogLine+1), "line_too_long", 1, false, maxLogLine + 1},
-		{"most lines", strings.Repeat("\n", maxLogLines), "", maxLogLines, false, 0},
-		{"too many lines", strings.Repeat("\n", maxLogLines) + "y", "too_many_lines", maxLogLines, false, 1},
-		{"most bytes", strings.Repeat(x(1023)+"\n", maxLogBytes>>10), "", maxLogBytes >> 10, false, 0},
-		{"too many bytes", strings.Repeat(x(1023)+"\n", maxLogBytes>>10) + "yz", "too_many_bytes", maxLogBytes >> 10, false, 2},
+		{"longest", x(schemas.MaxLogLine) + "\n", "", 1, false, 0},
+		{"longest without end", x(schemas.MaxLogLine), "", 1, true, 0},
+		{"too long", "a\n" + x(schemas.MaxLogLine+1) + "\nb\n", "line_too_long", 1, false, schemas.MaxLogLine + 4},
+		{"too long without end", "a\n" + x(schemas.MaxLogLine+1), "line_too_long", 1, false, schemas.MaxLogLine + 1},
+		{"most lines", strings.Repeat("\n", schemas.MaxLogLines), "", schemas.MaxLogLines, false, 0},
+		{"too many lines", strings.Repeat("\n", schemas.MaxLogLines) + "y", "too_many_lines", schemas.MaxLogLines, false, 1},
+		{"most bytes", strings.Repeat(x(1023)+"\n", schemas.MaxLogBytes>>10), "", schemas.MaxLogBytes >> 10, false, 0},
+		{"too many bytes", strings.Repeat(x(1023)+"\n", schemas.MaxLogBytes>>10) + "yz", "too_many_bytes", schemas.MaxLogBytes >> 10, false, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			lines, l := kept(t, []byte(c.in))

@@ -178,9 +178,9 @@ func TestCollectFlood(t *testing.T) {
 		script, stopped string
 		lines           int
 	}{
-		{`yes | head -c 104857600 >>"$L"`, "too_many_lines", maxLogLines},
+		{`yes | head -c 104857600 >>"$L"`, "too_many_lines", schemas.MaxLogLines},
 		{`tr '\0' x </dev/zero | head -c 104857600 >>"$L"`, "line_too_long", 0},
-		{`yes $(printf %0999d 0) | head -c 104857600 >>"$L"`, "too_many_bytes", maxLogBytes / 1000},
+		{`yes $(printf %0999d 0) | head -c 104857600 >>"$L"`, "too_many_bytes", schemas.MaxLogBytes / 1000},
 	} {
 		_, log := sdkRun(t, c.script)
 		n := log.health.Counters

@@ -1,0 +1,10 @@
+package schemas
+
+// Bounds of the measured command's logs, collected or plain (README.md, section 13).
+// They stand in the specification, not in a flag: what a log may hold must not depend
+// on who took it in.
+const (
+	MaxLogLine  = 64 << 10 // bytes of a line, without LF
+	MaxLogBytes = 32 << 20 // bytes of all kept lines, with LF
+	MaxLogLines = 1 << 18
+)
