@@ -1,4 +1,4 @@
-module runner
+module github.com/runner-evidence/runner
 
 go 1.26.0
 

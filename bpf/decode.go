@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"strconv"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // The record of record.h, little endian. Offsets are part of the object's build;

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // rawRecord builds a record as the probes write it.

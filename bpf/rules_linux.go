@@ -12,7 +12,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // RulesError says that network rules cannot be enforced here.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // model is what the specification says of one call, in the words of the rules and not

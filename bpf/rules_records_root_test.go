@@ -13,7 +13,7 @@ import (
 
 	"github.com/cilium/ebpf/ringbuf"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // What is refused leaves its own record between that of the hook and that of the

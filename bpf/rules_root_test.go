@@ -16,7 +16,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // ruleOf reads a rule as a test writes it.

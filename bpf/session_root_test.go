@@ -14,7 +14,7 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // ownCgroup is where this test runs; the probes may watch it like any other.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // line is a kernel line as any JSON reader sees it. The tests read archives with

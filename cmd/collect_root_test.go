@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // collecting are the flags of a run with both logs.

@@ -71,18 +71,18 @@ func TestHouseImports(t *testing.T) {
 	const ebpf, schema, script = "github.com/cilium/ebpf", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal"
 	const flags, jq = "github.com/urfave/cli", "github.com/itchyny/gojq"
 	forbidden := map[string][]string{
-		"runner/schemas/...": {ebpf, schema, script, flags, jq, "runner/cmd", "runner/bpf"},
-		"runner/bpf":         {schema, script, flags, jq, "runner/cmd"},
+		"github.com/runner-evidence/runner/schemas/...": {ebpf, schema, script, flags, jq, "github.com/runner-evidence/runner/cmd", "github.com/runner-evidence/runner/bpf"},
+		"github.com/runner-evidence/runner/bpf":         {schema, script, flags, jq, "github.com/runner-evidence/runner/cmd"},
 	}
 	for _, tool := range tools {
 		rules := []string{script}
 		if tool != "runner-capture" {
-			rules = append(rules, ebpf, "runner/bpf")
+			rules = append(rules, ebpf, "github.com/runner-evidence/runner/bpf")
 		}
 		if tool != "runner-verify" {
 			rules = append(rules, schema)
 		}
-		forbidden["runner/cmd/"+tool] = rules
+		forbidden["github.com/runner-evidence/runner/cmd/"+tool] = rules
 	}
 	for pkg, rules := range forbidden {
 		c := exec.Command("go", "list", "-deps", pkg)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // tally counts lines by marked file without holding the archive in memory.

@@ -16,7 +16,7 @@ import (
 	"github.com/itchyny/gojq"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // randomRun makes the streams of a run that never was: any process tree, any

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runner/cmd/internal/cgroup"
+	"github.com/runner-evidence/runner/cmd/internal/cgroup"
 )
 
 // canaryVerb makes the binary open one path that does not exist and end. Seeing

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // The second canary must come through after survivors were killed, also when they

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runner/bpf"
-	"runner/cmd/internal/cgroup"
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/bpf"
+	"github.com/runner-evidence/runner/cmd/internal/cgroup"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // setUp is what to type where the rights are missing.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/cilium/ebpf/ringbuf"
 
-	"runner/bpf"
-	"runner/cmd/internal/cgroup"
-	"runner/cmd/internal/tool"
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/bpf"
+	"github.com/runner-evidence/runner/cmd/internal/cgroup"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // news is what the goroutines around the ring loop tell it.

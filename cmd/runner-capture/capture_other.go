@@ -5,7 +5,7 @@ package main
 import (
 	"context"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 const canaryVerb = "--canary"

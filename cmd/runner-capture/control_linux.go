@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // errSupervisorLost says that runner-exec went away before the command ended.

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"runner/bpf"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/bpf"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // counts are what user space adds to the probes' counters.

@@ -3,8 +3,8 @@ package main
 import (
 	"io"
 
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // lines gathers encoded lines into chunks and hands them to the spool; its writer

@@ -18,10 +18,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runner/cmd/internal/cgroup"
-	"runner/cmd/internal/tool"
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/cmd/internal/cgroup"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // The test binary is the canary and the workload too: both run inside the cgroup.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // options are runner-capture's flags.

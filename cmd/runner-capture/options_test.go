@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 func TestParseRing(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"io"
 	"os"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // readRules reads what is to be enforced. Whatever is wrong with it, nothing starts.

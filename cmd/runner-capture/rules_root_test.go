@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // testRules deny by address, by default and by unix name.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"runner/bpf"
-	"runner/cmd/internal/tool"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/bpf"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 func startedLine(runID string, c *schemas.Control) schemas.RunStarted {

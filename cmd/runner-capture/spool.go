@@ -6,7 +6,7 @@ import (
 	"os"
 	"sync"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // chunkSize is how much the reader gathers before it hands lines on.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"runner/cmd/internal/noise"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/cmd/internal/noise"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // attribution gives every kernel line to the calls that it belongs to.

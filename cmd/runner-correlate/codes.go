@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // codes are the ambiguities found so far. schemas.Ambiguities is the table of them.

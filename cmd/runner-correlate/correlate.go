@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io"
 
-	"runner/cmd/internal/tool"
-	"runner/cmd/internal/valueset"
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/valueset"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // Options are the command line's choices.

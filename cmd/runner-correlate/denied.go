@@ -3,7 +3,7 @@ package main
 import (
 	"slices"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Bounds of what is remembered about effects on the targets of denied calls.

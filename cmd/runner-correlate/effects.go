@@ -3,7 +3,7 @@ package main
 import (
 	"slices"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // verbs say what a kernel line of an event type is, as in the specification's

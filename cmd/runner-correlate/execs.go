@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // maxPending bounds the programs that are remembered of processes that may turn

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // forEachLog calls f with logs of every form that tests here know, plain and

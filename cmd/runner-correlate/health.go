@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // capture is the stage health of runner-capture, checked for what is read here.

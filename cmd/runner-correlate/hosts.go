@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // A target may name a host, and the kernel sees addresses. Which of them are the

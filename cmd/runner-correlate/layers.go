@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // layers puts what is known of the policy and the SDK layer into the health.

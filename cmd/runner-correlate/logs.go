@@ -7,9 +7,9 @@ import (
 	"io"
 	"os"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // maxLayer bounds a layer: its lines may be longer than those of the log.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // TestPlainAndCollectedAreTheSame: of a log of which nothing is amiss it does not

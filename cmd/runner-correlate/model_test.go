@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // The model in this file does what section 14 of the specification says in the

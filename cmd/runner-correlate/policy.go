@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // policyLog is the decision log as far as it was valid.

@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // readLogs reads the two logs to their end and prepares what the kernel lines will

@@ -7,7 +7,7 @@ import (
 
 	json "github.com/goccy/go-json/v2"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // sdkLog is what the agent's library reported, as far as it was valid. It is the

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // times says whether a kernel stream has times: runner-normalize --windows gives

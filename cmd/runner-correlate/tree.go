@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // tree follows the process records of a kernel stream: whose the lines at hand are.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // TestVerified: what is joined here is an archive that runner-verify finds nothing
@@ -20,7 +20,7 @@ func TestVerified(t *testing.T) {
 		t.Skip("SKIPPED, NOT TESTED: building the other tools takes seconds; run without -short")
 	}
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", dir+"/", "runner/cmd/runner-pack", "runner/cmd/runner-verify")
+	build := exec.Command("go", "build", "-o", dir+"/", "github.com/runner-evidence/runner/cmd/runner-pack", "github.com/runner-evidence/runner/cmd/runner-verify")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // ran is what the kernel lines say about a decision's call.

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // Variables that tell the command where to report. One that is not in use is taken

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // keeperName is the name under which runner-exec starts itself once more to keep the

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // TestCollectKilled: neither a killed runner-exec nor a killed keeper leaves anything.

@@ -5,7 +5,7 @@ package main
 import (
 	"errors"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // logDir would hold FIFOs; there are none here.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // collectedLog is one collected stream, read back.

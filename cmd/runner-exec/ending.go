@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // ending is how a process ended.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"os"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // Run runs one command and its record. Its error carries the exit code; nil is

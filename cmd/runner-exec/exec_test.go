@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 func script(t *testing.T, name, text string, mode os.FileMode) string {
@@ -312,7 +312,7 @@ func TestCrossCompile(t *testing.T) {
 	}
 	for _, target := range []string{"darwin/amd64", "darwin/arm64", "windows/amd64"} {
 		goos, arch, _ := strings.Cut(target, "/")
-		c := exec.Command("go", "build", "-o", t.TempDir(), "runner/cmd/...")
+		c := exec.Command("go", "build", "-o", t.TempDir(), "github.com/runner-evidence/runner/cmd/...")
 		c.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+arch, "CGO_ENABLED=0")
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", target, err, out)

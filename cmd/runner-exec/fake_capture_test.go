@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"runner/cmd/internal/cgroup"
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/cmd/internal/cgroup"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // fakeCapture speaks runner-capture's flags and control lines, and follows the

@@ -10,9 +10,9 @@ import (
 	"os/signal"
 	"syscall"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // die ends a stand-in the way a tool does.

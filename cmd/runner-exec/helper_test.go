@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // bin is a directory with copies of the test binary under the names of the

@@ -7,7 +7,7 @@ import (
 	"os"
 	"syscall"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // link connects two stages and returns the end to write to and the end to read

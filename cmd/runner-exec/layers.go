@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"runner/cmd/internal/policy"
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/policy"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // layers decides which logs the command is given and what is enforced on it, and

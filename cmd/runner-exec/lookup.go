@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // stageNames are the stages that o needs, in the order of the pipeline.

@@ -26,7 +26,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 func main() {

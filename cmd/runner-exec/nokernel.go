@@ -5,9 +5,9 @@ import (
 	"os"
 	"runtime"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // rawStream is the raw stream of a run that no one watched: the two run events

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // keepNames are the files of --keep, one per pipe between two stages.

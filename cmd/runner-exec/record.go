@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // recorder is told when the command starts and how it ended. With a kernel

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runner/cmd/internal/cgroup"
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/cgroup"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // scope is the cgroup that holds the command and all that comes of it.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"runner/cmd/internal/cgroup"
+	"github.com/runner-evidence/runner/cmd/internal/cgroup"
 )
 
 // needCgroup ends the test where no cgroup can be made. With RUNNER_REQUIRE_BPF=1

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // stage is one process of the pipeline.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // patience bounds every wait for something that was killed or told to end.

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // typical is n opens as a build does them, by a few processes that take turns.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/itchyny/gojq"
 
-	"runner/cmd/internal/pureq"
-	"runner/cmd/internal/tool"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/cmd/internal/pureq"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // dropTime bounds how long the program may think about one line.

@@ -3,8 +3,8 @@ package main
 import (
 	"strconv"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // event puts one raw event into the tree and its lines into the store.

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"runner/cmd/internal/tool"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // stageHealth is what this stage counted.

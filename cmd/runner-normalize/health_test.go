@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // TestConservation loses an event on purpose: there must be no seal after that.

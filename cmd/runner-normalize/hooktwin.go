@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // The address hook of a cgroup fires inside of a network call, before the call

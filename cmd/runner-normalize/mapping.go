@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // class is how an operation becomes lines.

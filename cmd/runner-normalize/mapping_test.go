@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 func TestEveryOperationIsMapped(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // maxRSS is what one stage may occupy, however long its input is.

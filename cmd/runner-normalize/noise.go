@@ -1,6 +1,6 @@
 package main
 
-import "runner/schemas"
+import "github.com/runner-evidence/runner/schemas"
 
 // Open flags that make or change something, in Linux's generic values.
 const (

@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
-	"runner/cmd/internal/noise"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/cmd/internal/noise"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 func TestRuleIDs(t *testing.T) {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 
-	"runner/cmd/internal/noise"
-	"runner/cmd/internal/tool"
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/cmd/internal/noise"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // Options is what the flags say.

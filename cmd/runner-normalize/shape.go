@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // maxShapes bounds the dictionary: about half a megabyte.

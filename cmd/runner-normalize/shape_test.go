@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 func TestShapes(t *testing.T) {

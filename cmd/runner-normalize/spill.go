@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // arenaSize is how many bytes of lines are kept in memory before they are spilled.

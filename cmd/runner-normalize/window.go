@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // treeWriter writes the records of processes, each when the first line of it or of

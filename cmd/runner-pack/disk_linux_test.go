@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // TestMain lets the test binary stand in for the tool, where a test needs limits

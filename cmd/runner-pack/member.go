@@ -9,9 +9,9 @@ import (
 	"io"
 	"os"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // member is one file of the archive while it grows, on disk and not in memory.

@@ -7,10 +7,10 @@ import (
 	"io"
 	"path/filepath"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
-	"runner/schemas/bundle"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // Options are the command line's choices.

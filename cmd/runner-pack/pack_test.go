@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
-	"runner/schemas/bundle"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // reportWriter assembles the correlation report. Its parts come in front of the

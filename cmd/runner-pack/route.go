@@ -4,10 +4,10 @@ import (
 	"errors"
 	"io"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
-	"runner/schemas/bundle"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // route says where the records of one schema go. The table is in stream order,

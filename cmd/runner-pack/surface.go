@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // surfaceWriter assembles the capability surface from its entries, one at a time.

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Error codes of answers that the proxy gives itself.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // The test binary is also the proxy and the server behind it.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // TestIDs: numbers and strings are different ids, and one that is in flight is taken.

@@ -5,8 +5,8 @@ import (
 	"io"
 	"slices"
 
-	"runner/cmd/internal/policy"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/cmd/internal/policy"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 const (

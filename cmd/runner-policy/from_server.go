@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"runner/cmd/internal/policy"
+	"github.com/runner-evidence/runner/cmd/internal/policy"
 )
 
 // hider is a policy that hides tools by a prefix.

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"sync"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // decisionLog writes the lines of one session, each with one write. After the first

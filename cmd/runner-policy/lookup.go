@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // lookProgram finds the server's program.

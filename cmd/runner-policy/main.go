@@ -18,8 +18,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"runner/cmd/internal/policy"
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/policy"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 const usage = `

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 const (

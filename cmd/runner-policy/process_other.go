@@ -8,7 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 func apart() *syscall.SysProcAttr { return nil }

@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // terminate asks the server's process group to end.

@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"time"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // run starts the server, passes messages until both sides are done, and returns the

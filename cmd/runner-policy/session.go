@@ -6,8 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"runner/cmd/internal/policy"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/cmd/internal/policy"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // engine decides tool calls.

@@ -12,8 +12,8 @@ import (
 	"github.com/itchyny/gojq"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"runner/cmd/internal/pureq"
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/pureq"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // assertTime bounds the evaluation of one expression.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // manyCalls is a valid archive with n tool calls in which nothing happened.

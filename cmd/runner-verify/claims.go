@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // What a record of tool calls can allow to be said of each, and what none allows.

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // codeWords say in words what an ambiguity stands for. %s is its id, path or name.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // The ambiguities of this runner's reports. Most kinds follow from the layers: of

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // withCodes is the archive of three layers with other ambiguities, and the status

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 func TestContainerForms(t *testing.T) {

@@ -3,8 +3,8 @@ package main
 import (
 	"slices"
 
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // The correlation report is derived again from the layers. This file holds what

@@ -3,8 +3,8 @@ package main
 import (
 	"slices"
 
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // decision is what is kept of one line of the policy layer.

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

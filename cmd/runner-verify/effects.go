@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // effectSet holds what the report says that kernel lines say, and finds it in the

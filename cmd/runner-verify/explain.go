@@ -3,7 +3,7 @@ package main
 import (
 	"slices"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Explanation is what --explain adds: the tool calls, and what each layer says.

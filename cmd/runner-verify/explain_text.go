@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Lengths of what an explanation shows, in characters.

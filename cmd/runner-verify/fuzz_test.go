@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // FuzzVerify feeds archive bytes. Whatever they are, the answer is one of the

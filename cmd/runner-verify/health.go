@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // Codes of the health notes that carry counts or values.

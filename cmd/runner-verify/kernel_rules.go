@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"strconv"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // inProgress is EINPROGRESS as connect answers it: neither success nor error yet.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // The notes that this runner writes about the layers, exactly as it writes them.

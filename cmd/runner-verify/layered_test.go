@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // testDigest stands for a policy file.

@@ -6,8 +6,8 @@ import (
 	"io"
 	"slices"
 
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // eventPair is what events.ndjson says.

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"runner/schemas/bundle"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // Fixed limits, on top of those of the archive reader. No flag raises them.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // edit replaces the first old in a member, and fails the test when there is none.

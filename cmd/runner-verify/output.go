@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Lengths of what the summary shows, in characters. --json has everything.

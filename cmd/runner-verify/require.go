@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // requirement is one demand on a valid record.

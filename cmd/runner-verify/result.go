@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 const schemaVerifyReport = "runner.verify_report.v0"

@@ -3,8 +3,8 @@ package main
 import (
 	"strings"
 
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // sdkCall is what the SDK reported of one tool call.

@@ -9,9 +9,9 @@ import (
 	"os"
 	"unicode/utf8"
 
-	"runner/cmd/internal/tool"
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // surfaceFile is the surface document, which stands in front of the layers that

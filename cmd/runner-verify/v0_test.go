@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // Archives of other implementations are held to the v0 rules, and to no more.

@@ -10,10 +10,10 @@ import (
 	"hash"
 	"io"
 
-	"runner/cmd/internal/tool"
-	"runner/cmd/internal/valueset"
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/valueset"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // Options are the command line's choices.

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // The rules for bindings of this runner: each has the window that the decision

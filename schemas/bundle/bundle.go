@@ -15,7 +15,7 @@ package bundle
 import (
 	"errors"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Member names.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // read reads a whole archive and returns members, contents and identity.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 const run = "run_01"

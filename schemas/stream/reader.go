@@ -8,7 +8,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Record is one record line. Bytes (without its LF) and Schema are valid until

@@ -6,7 +6,7 @@ package stream
 import (
 	"errors"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // MaxLine is the longest line of a stream in bytes, its LF included.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 func TestRoundTrip(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 var update = flag.Bool("update", false, "rewrite the vectors in testdata/vectors/stream")

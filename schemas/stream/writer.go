@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // writeSize is how much is digested and written at once; a buffer has room for the

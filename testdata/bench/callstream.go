@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // calls is a session of an agent: a policy proxy, its tool server, and tool calls

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // TestCalls: the generated session is what the parsers of the contract accept, and

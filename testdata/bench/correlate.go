@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // correlate measures the join of a million kernel lines and a thousand tool calls

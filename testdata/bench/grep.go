@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 const (

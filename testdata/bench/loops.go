@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // open measures a loop that opens and closes one file.

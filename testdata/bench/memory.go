@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 const memoryEvents, memoryLimit = 5_000_000, 64 << 20

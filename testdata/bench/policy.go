@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // benchPolicy has rules of the kinds that calls usually meet before one allows them.

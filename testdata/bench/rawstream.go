@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"os"
 
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // rawStream writes a stream of n events: eight processes take turns, a tenth of the

@@ -11,8 +11,8 @@ import (
 	"os"
 	"strings"
 
-	"runner/schemas"
-	"runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // record is what a benchmark asks of an archive.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 func TestMedian(t *testing.T) {

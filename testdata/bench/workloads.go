@@ -14,8 +14,8 @@ import (
 	"time"
 	"unsafe"
 
-	"runner/schemas"
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // workloadArg makes this program the measured one: bench workload NAME ARG…

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Hides says whether no arguments whatever could make a tool allowed, so that a list

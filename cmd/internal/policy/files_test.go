@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 var update = flag.Bool("update", false, "write the messages and explanations that come out")

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // No file makes Parse panic, and what it takes means something to all that read it.

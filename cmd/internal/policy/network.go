@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 const maxUnix = 107 // bytes of a socket's path, of 108 with its NUL

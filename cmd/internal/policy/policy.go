@@ -14,7 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // maxFile is the largest policy file.

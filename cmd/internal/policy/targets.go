@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Bounds of a decision's targets (README.md, section 12).

@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-json/jsontext"
 	"go.yaml.in/yaml/v3"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Decode reads one JSON value as Call wants it: strictly, as all of the contract's

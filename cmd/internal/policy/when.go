@@ -11,7 +11,7 @@ import (
 	"github.com/itchyny/gojq"
 	"go.yaml.in/yaml/v3"
 
-	"runner/cmd/internal/pureq"
+	"github.com/runner-evidence/runner/cmd/internal/pureq"
 )
 
 // whenTime is how long the programs of one decision may take together.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // App describes one command. Usage is the whole help text, written by hand.

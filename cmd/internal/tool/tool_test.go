@@ -12,7 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 const usage = `

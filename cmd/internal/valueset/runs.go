@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 const (

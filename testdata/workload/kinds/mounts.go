@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runner/testdata/workload/made"
+	"github.com/runner-evidence/runner/testdata/workload/made"
 )
 
 // mounts works in a mount namespace of one thread, which ends with its goroutine.

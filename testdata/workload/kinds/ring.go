@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runner/testdata/workload/made"
+	"github.com/runner-evidence/runner/testdata/workload/made"
 )
 
 // sqe is one submission entry of io_uring(7).

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runner/testdata/workload/made"
+	"github.com/runner-evidence/runner/testdata/workload/made"
 )
 
 // special opens things that have no ordinary name.

@@ -5,7 +5,7 @@ package main
 import (
 	"golang.org/x/sys/unix"
 
-	"runner/testdata/workload/made"
+	"github.com/runner-evidence/runner/testdata/workload/made"
 )
 
 // one makes a call on one path and prints the line.

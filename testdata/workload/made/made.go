@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"unsafe"
 
-	"runner/schemas"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Event is one expected kernel line.

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runner/testdata/workload/made"
+	"github.com/runner-evidence/runner/testdata/workload/made"
 )
 
 // A script is what a forked child does: raw system calls, nothing else, because

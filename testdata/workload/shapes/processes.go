@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runner/testdata/workload/made"
+	"github.com/runner-evidence/runner/testdata/workload/made"
 )
 
 // forkBefore: the child that was forked does the access, 23 times over.
