@@ -8,7 +8,7 @@ BENCH    ?=
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-# The BPF objects are committed; only who changes bpf/*.c or bpf/*.h needs this compiler.
+# The BPF objects are committed; only a change in bpf/probes needs this compiler.
 export BPF2GO_CC     := clang-19
 export BPF2GO_STRIP  := llvm-strip-19
 export BPF2GO_CFLAGS := -O2 -g -mcpu=v3 -Wall -Werror

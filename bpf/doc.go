@@ -2,31 +2,41 @@
 // sequence of records and says exactly what it could not see. Only runner-capture
 // links it.
 //
+// Read it in this order:
+//
+//	probes/gen.go        the C sources, which run in the kernel, and what each one does
+//	session_linux.go     loads and attaches them; the counters; the end
+//	uring_linux.go       io_uring's probes, where they fit the kernel
+//	redundant_linux.go   several copies of the system call probe, where the kernel skips one
+//	rules_linux.go       network rules as the kernel's table
+//	decode.go            from a ring record to a raw event
+//	internal/objects     the compiled probes: all generated, nothing to read
+//
 // What is hooked, why, and what is lost without it:
 //
-//	tp_btf/sys_exit            every recorded syscall at its end: arguments from the saved registers,
-//	                           the return value, and for a success the file that was installed.
-//	                           Required. Misses calls made through io_uring and through the x32 ABI
-//	                           (the latter are counted).
+//	tp_btf/sys_exit            every recorded system call at its end: arguments from the saved
+//	                           registers, the return value, and for a success the file that was
+//	                           installed. Required. Misses calls made through io_uring and through
+//	                           the x32 ABI (the latter are counted).
 //	tp_btf/sched_process_exec  an exec that succeeded, with the kernel's own copy of the name and the
 //	                           path of the binary. Required.
 //	tp_btf/sched_process_fork  the task tree. Required: order and canonical pids come from it.
 //	tp_btf/sched_process_exit  the end of a task. Required, for the reuse of ids.
 //	tp_btf/cgroup_attach_task  a move out of the scope. Required.
 //	cgroup/connect4,6 and      the kernel's copy of an address before the call is made, io_uring's too.
-//	cgroup/sendmsg4,6          Required. They run by the socket's cgroup, so a socket made outside
-//	                           and handed in passes them by.
+//	cgroup/sendmsg4,6          Required. They run for the socket's cgroup, so they do not see a socket
+//	                           that was made outside and handed in.
 //	cgroup/connect_unix and    the same for unix sockets (Linux 6.7). Optional: without them unix
 //	cgroup/sendmsg_unix        connections made through io_uring are not seen.
 //	tp_btf/io_uring_submit_req paths of io_uring operations at submission, results at completion.
 //	and io_uring_complete      Optional: where they do not fit the kernel, io_uring_create is counted.
 //	cgroup/connect, sendmsg,   only with network rules: a second program at each of the hooks above,
-//	bind4,6 and sock_create    which refuses, and those of bind and of sockets that the others are not
-//	                           asked about, where a rule needs them. Required then, so that nothing
+//	bind4,6 and sock_create    which refuses; the hooks of bind, and of sockets that the other hooks
+//	                           never see, only if a rule needs them. Required then, so that nothing
 //	                           runs under rules that are not enforced.
 //	tp_btf/sys_enter           only in redundant mode, see redundant_linux.go.
 //
 // Raw tracepoints with BTF need neither tracefs nor kprobes nor trampolines, which
-// hardened kernels refuse. Paths come from a walk of our own over dentries and
-// mounts (walk.h), because bpf_d_path is not allowed there.
+// hardened kernels refuse. Paths come from our own walk over dentries and mounts
+// (probes/walk.h), because bpf_d_path is not allowed there.
 package bpf

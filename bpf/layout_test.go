@@ -5,12 +5,14 @@ package bpf
 import (
 	"testing"
 	"unsafe"
+
+	"github.com/runner-evidence/runner/bpf/internal/objects"
 )
 
 // The generated Go type comes from the object's BTF: the decoder's offsets must be
 // the compiler's.
 func TestRecordLayout(t *testing.T) {
-	var s kernelScratch
+	var s objects.KernelScratch
 	r := &s.R
 	at := func(p unsafe.Pointer) uintptr { return uintptr(p) - uintptr(unsafe.Pointer(r)) }
 	for name, c := range map[string]struct {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/bpf/internal/objects"
 )
 
 // On kernels from 7.2 on, a task preempted inside a tracing program makes the
@@ -21,14 +23,14 @@ const (
 // attachRedundant adds the further copies of on_sys_exit (the base object holds
 // the first) and the on_sys_enter programs that open the mark.
 func (s *Session) attachRedundant(shared map[string]*ebpf.Map) error {
-	s.copied = map[*ebpf.Program]bool{s.coll[0].Programs[kernelProgOnSysExit]: true}
+	s.copied = map[*ebpf.Program]bool{s.coll[0].Programs[objects.KernelProgOnSysExit]: true}
 	for i := range uint32(redundantEnters) {
-		if err := loadCopy(s, kernelProgOnSysEnter, i, shared); err != nil {
+		if err := loadCopy(s, objects.KernelProgOnSysEnter, i, shared); err != nil {
 			return fmt.Errorf("redundant copy %d of the entry probe: %w", i, err)
 		}
 	}
 	for i := range uint32(redundantCopies - 1) {
-		if err := loadCopy(s, kernelProgOnSysExit, scratchCopy+i, shared); err != nil {
+		if err := loadCopy(s, objects.KernelProgOnSysExit, scratchCopy+i, shared); err != nil {
 			return fmt.Errorf("redundant copy %d of the exit probe: %w", i, err)
 		}
 	}
@@ -39,7 +41,7 @@ func (s *Session) attachRedundant(shared map[string]*ebpf.Map) error {
 var loadCopy = (*Session).copyOf
 
 func (s *Session) copyOf(prog string, slot uint32, shared map[string]*ebpf.Map) error {
-	spec, err := loadKernel()
+	spec, err := objects.LoadKernel()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/runner-evidence/runner/bpf/internal/objects"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -37,18 +38,18 @@ var (
 // ruleTable is what the kernel gets, and which hooks must be there for it to mean
 // what the rules say.
 type ruleTable struct {
-	entries []rulesRule // the default, then one for each rule
-	bind    bool        // a rule speaks of bind: only then are the bind hooks there
-	unix    bool        // something speaks of unix sockets
-	socket  bool        // something is denied that a raw socket would reach
-	first   uint32      // the entry that such a socket is refused by
+	entries []objects.RulesRule // the default, then one for each rule
+	bind    bool                // a rule speaks of bind: only then are the bind hooks there
+	unix    bool                // something speaks of unix sockets
+	socket  bool                // something is denied that a raw socket would reach
+	first   uint32              // the entry that such a socket is refused by
 }
 
 func compileRules(n *schemas.NetworkRules) (*ruleTable, error) {
 	if err := n.Check(); err != nil {
 		return nil, &RulesError{err}
 	}
-	t := &ruleTable{entries: make([]rulesRule, 1, 1+len(n.Rules))}
+	t := &ruleTable{entries: make([]objects.RulesRule, 1, 1+len(n.Rules))}
 	if n.Default != "allow" {
 		t.entries[0].Deny = 1
 		t.unix, t.socket = true, true
@@ -70,13 +71,13 @@ func compileRules(n *schemas.NetworkRules) (*ruleTable, error) {
 	if len(t.entries) == 1 {
 		// A loop over nothing is one that the verifier may take away, and Linux 6.18
 		// then stumbles over its body: there is always a rule, of no hook.
-		t.entries = append(t.entries, rulesRule{})
+		t.entries = append(t.entries, objects.RulesRule{})
 	}
 	return t, nil
 }
 
 // compileRule writes a rule that was checked as the kernel's table has it.
-func compileRule(r *schemas.NetworkRule) (e rulesRule, err error) {
+func compileRule(r *schemas.NetworkRule) (e objects.RulesRule, err error) {
 	e.Number = r.Number
 	if r.Action != "allow" {
 		e.Deny = 1
@@ -93,15 +94,15 @@ func compileRule(r *schemas.NetworkRule) (e rulesRule, err error) {
 	e.Nports = uint8(len(r.Ports))
 	switch r.Family {
 	case "inet", "inet6":
-		err = e.setPrefix(r.Prefix)
+		err = setPrefix(&e, r.Prefix)
 	case "unix":
-		err = e.setUnix(r)
+		err = setUnix(&e, r)
 	}
 	return e, err
 }
 
 // setPrefix also reads the IPv4-mapped part of IPv6 as the IPv4 that it is.
-func (e *rulesRule) setPrefix(text string) error {
+func setPrefix(e *objects.RulesRule, text string) error {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
 		return err
@@ -127,7 +128,7 @@ func (e *rulesRule) setPrefix(text string) error {
 func inMemory(b [16]byte) [2]uint64 { return *(*[2]uint64)(unsafe.Pointer(&b)) }
 
 // setUnix writes the name as a sockaddr_un holds it.
-func (e *rulesRule) setUnix(r *schemas.NetworkRule) error {
+func setUnix(e *objects.RulesRule, r *schemas.NetworkRule) error {
 	e.Family = familyUnix
 	name, err := r.UnixName()
 	if err != nil || name == "" {
@@ -156,43 +157,43 @@ func (e *rulesRule) setUnix(r *schemas.NetworkRule) error {
 // attachRules makes the kernel ask the rules. They stand behind the hooks that
 // record, so that what is refused is recorded too.
 func (s *Session) attachRules(dir *os.File, shared map[string]*ebpf.Map, t *ruleTable) error {
-	spec, err := loadRules()
+	spec, err := objects.LoadRules()
 	if err != nil {
 		return err
 	}
-	spec.Maps[rulesMapRules].MaxEntries = uint32(len(t.entries))
-	spec.Maps[rulesMapBlocked].MaxEntries = uint32(len(t.entries))
-	if err := spec.Variables[rulesVarSocketEntry].Set(t.first); err != nil {
+	spec.Maps[objects.RulesMapRules].MaxEntries = uint32(len(t.entries))
+	spec.Maps[objects.RulesMapBlocked].MaxEntries = uint32(len(t.entries))
+	if err := spec.Variables[objects.RulesVarSocketEntry].Set(t.first); err != nil {
 		return err
 	}
 	hooks := map[string]ebpf.AttachType{
-		rulesProgRuleConnect4: ebpf.AttachCGroupInet4Connect, rulesProgRuleConnect6: ebpf.AttachCGroupInet6Connect,
-		rulesProgRuleSendmsg4: ebpf.AttachCGroupUDP4Sendmsg, rulesProgRuleSendmsg6: ebpf.AttachCGroupUDP6Sendmsg,
+		objects.RulesProgRuleConnect4: ebpf.AttachCGroupInet4Connect, objects.RulesProgRuleConnect6: ebpf.AttachCGroupInet6Connect,
+		objects.RulesProgRuleSendmsg4: ebpf.AttachCGroupUDP4Sendmsg, objects.RulesProgRuleSendmsg6: ebpf.AttachCGroupUDP6Sendmsg,
 	}
 	if t.bind {
-		hooks[rulesProgRuleBind4] = ebpf.AttachCGroupInet4Bind
-		hooks[rulesProgRuleBind6] = ebpf.AttachCGroupInet6Bind
+		hooks[objects.RulesProgRuleBind4] = ebpf.AttachCGroupInet4Bind
+		hooks[objects.RulesProgRuleBind6] = ebpf.AttachCGroupInet6Bind
 	}
 	if t.socket {
-		hooks[rulesProgRuleSocket] = ebpf.AttachCGroupInetSockCreate
+		hooks[objects.RulesProgRuleSocket] = ebpf.AttachCGroupInetSockCreate
 	}
 	coll, err := s.loadRuleObject(dir, spec, shared, t, hooks)
 	if err != nil {
 		return err
 	}
-	s.blocked, s.table = coll.Maps[rulesMapBlocked], t
+	s.blocked, s.table = coll.Maps[objects.RulesMapBlocked], t
 	if !t.unix {
 		return freeze(coll)
 	}
 	if spec, err = loadUnixRules(); err != nil {
 		return err
 	}
-	all := map[string]*ebpf.Map{rulesMapRules: coll.Maps[rulesMapRules], rulesMapBlocked: s.blocked}
+	all := map[string]*ebpf.Map{objects.RulesMapRules: coll.Maps[objects.RulesMapRules], objects.RulesMapBlocked: s.blocked}
 	for name, m := range shared {
 		all[name] = m
 	}
 	_, err = s.loadRuleObject(dir, spec, all, t, map[string]ebpf.AttachType{
-		rulesunixProgRuleConnectUnix: ebpf.AttachCgroupUnixConnect, rulesunixProgRuleSendmsgUnix: ebpf.AttachCgroupUnixSendmsg,
+		objects.RulesUnixProgRuleConnectUnix: ebpf.AttachCgroupUnixConnect, objects.RulesUnixProgRuleSendmsgUnix: ebpf.AttachCgroupUnixSendmsg,
 	})
 	if err != nil {
 		return fmt.Errorf("they speak of unix sockets, whose addresses this kernel does not ask about (Linux 6.7 does): %w", err)
@@ -201,12 +202,12 @@ func (s *Session) attachRules(dir *os.File, shared map[string]*ebpf.Map, t *rule
 }
 
 // loadUnixRules is a variable so that a test can see what happens without these hooks.
-var loadUnixRules = loadRulesunix
+var loadUnixRules = objects.LoadRulesUnix
 
 // freeze makes the table unchangeable. Not before all objects are loaded: the verifier
 // reads a frozen table as constants, and cannot where it has several entries.
 func freeze(coll *ebpf.Collection) error {
-	if err := coll.Maps[rulesMapRules].Freeze(); err != nil {
+	if err := coll.Maps[objects.RulesMapRules].Freeze(); err != nil {
 		return fmt.Errorf("freezing the table: %w", err)
 	}
 	return nil
@@ -215,7 +216,7 @@ func freeze(coll *ebpf.Collection) error {
 // loadRuleObject loads the named programs, fills the table where it is this
 // object's own, and attaches.
 func (s *Session) loadRuleObject(dir *os.File, spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, t *ruleTable, hooks map[string]ebpf.AttachType) (*ebpf.Collection, error) {
-	if err := spec.Variables[rulesVarRuleCount].Set(uint32(len(t.entries) - 1)); err != nil {
+	if err := spec.Variables[objects.RulesVarRuleCount].Set(uint32(len(t.entries) - 1)); err != nil {
 		return nil, err
 	}
 	names := make([]string, 0, len(hooks))
@@ -226,8 +227,8 @@ func (s *Session) loadRuleObject(dir *os.File, spec *ebpf.CollectionSpec, shared
 	if err != nil {
 		return nil, fmt.Errorf("loading the hooks: %w", err)
 	}
-	if shared[rulesMapRules] == nil {
-		m := coll.Maps[rulesMapRules]
+	if shared[objects.RulesMapRules] == nil {
+		m := coll.Maps[objects.RulesMapRules]
 		for i := range t.entries {
 			if err := m.Put(uint32(i), &t.entries[i]); err != nil {
 				return nil, fmt.Errorf("filling the table: %w", err)

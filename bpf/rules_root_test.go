@@ -16,6 +16,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/runner-evidence/runner/bpf/internal/objects"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -373,13 +374,13 @@ func TestRulesRefused(t *testing.T) {
 	}
 	// a kernel without the unix hooks, for which IPv4 alone is not enough
 	loadUnixRules = func() (*ebpf.CollectionSpec, error) {
-		spec, err := loadRulesunix()
+		spec, err := objects.LoadRulesUnix()
 		if err == nil {
-			spec.Programs[rulesunixProgRuleConnectUnix].AttachType = ebpf.AttachCGroupInet4Connect // has no such context
+			spec.Programs[objects.RulesUnixProgRuleConnectUnix].AttachType = ebpf.AttachCGroupInet4Connect // has no such context
 		}
 		return spec, err
 	}
-	defer func() { loadUnixRules = loadRulesunix }()
+	defer func() { loadUnixRules = objects.LoadRulesUnix }()
 	s, err = Attach(Options{Cgroup: p.dir, RingSize: 1 << 16, Rules: ruleSet("deny")})
 	if rules := new(*RulesError); s != nil || !errors.As(err, rules) || !strings.Contains(err.Error(), "unix sockets") {
 		t.Errorf("%v, %v", s, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
+	"github.com/runner-evidence/runner/bpf/internal/objects"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -67,7 +68,7 @@ type Session struct {
 
 // required are the tracepoint programs without which nothing is claimed, in
 // attach order: what tells of tasks first, the syscalls last.
-var required = []string{kernelProgOnMove, kernelProgOnFork, kernelProgOnTaskExit, kernelProgOnExec, kernelProgOnSysExit}
+var required = []string{objects.KernelProgOnMove, objects.KernelProgOnFork, objects.KernelProgOnTaskExit, objects.KernelProgOnExec, objects.KernelProgOnSysExit}
 
 // Attach loads and attaches everything. On error nothing stays behind. Where the
 // redundant copies do not load, the session goes without them and says so: what
@@ -202,7 +203,7 @@ func (s *Session) prepare(spec *ebpf.CollectionSpec, copies uint32, keep ...stri
 const scratchCopy = 4
 
 func (s *Session) loadBase(opt Options, dir *os.File) (map[string]*ebpf.Map, error) {
-	spec, err := loadKernel()
+	spec, err := objects.LoadKernel()
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +284,7 @@ func (s *Session) hook(dir *os.File, p *ebpf.Program, at ebpf.AttachType) error 
 // attachHooks attaches the IPv4 and IPv6 address hooks. They are required: they
 // are what sees io_uring's connections.
 func (s *Session) attachHooks(dir *os.File, shared map[string]*ebpf.Map) error {
-	spec, err := loadSock()
+	spec, err := objects.LoadSock()
 	if err != nil {
 		return err
 	}
@@ -292,8 +293,8 @@ func (s *Session) attachHooks(dir *os.File, shared map[string]*ebpf.Map) error {
 		return fmt.Errorf("loading the address hooks: %w", err)
 	}
 	for name, at := range map[string]ebpf.AttachType{
-		sockProgOnConnect4: ebpf.AttachCGroupInet4Connect, sockProgOnConnect6: ebpf.AttachCGroupInet6Connect,
-		sockProgOnSendmsg4: ebpf.AttachCGroupUDP4Sendmsg, sockProgOnSendmsg6: ebpf.AttachCGroupUDP6Sendmsg,
+		objects.SockProgOnConnect4: ebpf.AttachCGroupInet4Connect, objects.SockProgOnConnect6: ebpf.AttachCGroupInet6Connect,
+		objects.SockProgOnSendmsg4: ebpf.AttachCGroupUDP4Sendmsg, objects.SockProgOnSendmsg6: ebpf.AttachCGroupUDP6Sendmsg,
 	} {
 		if err := s.hook(dir, coll.Programs[name], at); err != nil {
 			return fmt.Errorf("attaching %s: %w", name, err)
@@ -303,7 +304,7 @@ func (s *Session) attachHooks(dir *os.File, shared map[string]*ebpf.Map) error {
 }
 
 func (s *Session) attachUnix(dir *os.File, shared map[string]*ebpf.Map) error {
-	spec, err := loadUnix()
+	spec, err := objects.LoadUnix()
 	if err != nil {
 		return err
 	}
@@ -311,10 +312,10 @@ func (s *Session) attachUnix(dir *os.File, shared map[string]*ebpf.Map) error {
 	if err != nil {
 		return err
 	}
-	if err := s.hook(dir, coll.Programs[unixProgOnConnectUnix], ebpf.AttachCgroupUnixConnect); err != nil {
+	if err := s.hook(dir, coll.Programs[objects.UnixProgOnConnectUnix], ebpf.AttachCgroupUnixConnect); err != nil {
 		return err
 	}
-	return s.hook(dir, coll.Programs[unixProgOnSendmsgUnix], ebpf.AttachCgroupUnixSendmsg)
+	return s.hook(dir, coll.Programs[objects.UnixProgOnSendmsgUnix], ebpf.AttachCgroupUnixSendmsg)
 }
 
 // Quiet detaches everything, hooks first and syscalls last, and tells the ring to
@@ -331,7 +332,7 @@ func (s *Session) Quiet() error {
 // Stats reads the counters. After Quiet they are final.
 func (s *Session) Stats() (Stats, error) {
 	out := Stats{DroppedByOp: map[string]uint64{}}
-	var rows []kernelCounters
+	var rows []objects.KernelCounters
 	for slot := range uint32(slots) {
 		if err := s.coll[0].Maps["counters"].Lookup(slot, &rows); err != nil {
 			return out, fmt.Errorf("reading counters: %w", err)
@@ -349,7 +350,7 @@ func (s *Session) Stats() (Stats, error) {
 	out.IOUringUnmapped += s.unfinished()
 	for op := 1; op < len(opNames); op++ {
 		var n uint64
-		if err := s.coll[0].Maps[kernelMapDrops].Lookup(uint32(op), &n); err != nil {
+		if err := s.coll[0].Maps[objects.KernelMapDrops].Lookup(uint32(op), &n); err != nil {
 			return out, fmt.Errorf("reading drops: %w", err)
 		}
 		if n > 0 {

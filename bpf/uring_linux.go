@@ -8,6 +8,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/runner-evidence/runner/bpf/internal/objects"
 )
 
 // attachUring attaches the io_uring object, or, where it does not fit this kernel,
@@ -19,13 +21,13 @@ func (s *Session) attachUring(shared map[string]*ebpf.Map) error {
 			return nil
 		}
 	}
-	spec, e := loadUringcount()
+	spec, e := objects.LoadUringCount()
 	if e != nil {
 		return errors.Join(err, e)
 	}
 	coll, e := s.load(spec, shared, 0)
 	if e == nil {
-		e = s.trace(coll.Programs[uringcountProgOnCreate])
+		e = s.trace(coll.Programs[objects.UringCountProgOnCreate])
 	}
 	if e != nil {
 		return fmt.Errorf("%w; its use is not counted either: %w", err, e)
@@ -34,7 +36,7 @@ func (s *Session) attachUring(shared map[string]*ebpf.Map) error {
 }
 
 func (s *Session) attachUringObject(shared map[string]*ebpf.Map) error {
-	spec, err := loadUring()
+	spec, err := objects.LoadUring()
 	if err != nil {
 		return err
 	}
@@ -42,11 +44,11 @@ func (s *Session) attachUringObject(shared map[string]*ebpf.Map) error {
 	if err != nil {
 		return err
 	}
-	s.requests = coll.Maps[uringMapRequests]
-	if err := s.trace(coll.Programs[uringProgOnComplete]); err != nil {
+	s.requests = coll.Maps[objects.UringMapRequests]
+	if err := s.trace(coll.Programs[objects.UringProgOnComplete]); err != nil {
 		return err
 	}
-	return s.trace(coll.Programs[uringProgOnSubmit])
+	return s.trace(coll.Programs[objects.UringProgOnSubmit])
 }
 
 // uringFits compares the tracepoints' parameters with what the object expects: on

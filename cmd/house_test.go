@@ -210,7 +210,10 @@ func TestHouseLicence(t *testing.T) {
 			t.Errorf("%s does not begin with %s", path, c)
 		}
 	})
-	objects, _ := filepath.Glob("../bpf/*_bpfel.o")
+	objects, err := filepath.Glob("../bpf/internal/objects/*_bpfel.o")
+	if err != nil || len(objects) == 0 {
+		t.Fatalf("no objects: %v", err)
+	}
 	for _, o := range objects {
 		if b, err := os.ReadFile(o); err != nil || !bytes.Contains(b, []byte("Dual BSD/GPL\x00")) {
 			t.Errorf("%s names no licence to the kernel: %v", o, err)
@@ -223,14 +226,15 @@ func TestHouseLicence(t *testing.T) {
 
 // TestHouseObjects: the committed BPF objects were made from the sources as they are.
 func TestHouseObjects(t *testing.T) {
-	b, err := os.ReadFile("../bpf/objects.sha256")
+	const digests = "internal/objects/objects.sha256"
+	b, err := os.ReadFile("../bpf/" + digests)
 	if err != nil {
 		t.Fatal("make generate writes it: ", err)
 	}
 	listed := map[string]bool{}
 	for line := range strings.Lines(string(b)) {
-		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ./")
-		if !ok {
+		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		if !ok || strings.HasPrefix(line, "#") {
 			continue
 		}
 		listed[name] = true
@@ -243,11 +247,14 @@ func TestHouseObjects(t *testing.T) {
 			t.Errorf("bpf/%s has changed since the objects were made: make generate", name)
 		}
 	}
-	for _, pattern := range []string{"*.c", "*.h", "*_bpfel.o", "*_bpfel.go"} {
-		files, _ := filepath.Glob("../bpf/" + pattern)
+	for _, pattern := range []string{"probes/*.c", "probes/*.h", "internal/objects/*_bpfel.o", "internal/objects/*_bpfel.go"} {
+		files, err := filepath.Glob("../bpf/" + pattern)
+		if err != nil || len(files) == 0 {
+			t.Errorf("no bpf/%s: %v", pattern, err)
+		}
 		for _, f := range files {
-			if !listed[filepath.Base(f)] {
-				t.Errorf("%s is not in bpf/objects.sha256: make generate", f)
+			if !listed[filepath.ToSlash(strings.TrimPrefix(f, filepath.FromSlash("../bpf/")))] {
+				t.Errorf("%s is not in bpf/%s: make generate", f, digests)
 			}
 		}
 	}

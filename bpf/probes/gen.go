@@ -1,0 +1,37 @@
+// Package probes holds the C sources of the programs that run in the kernel. It has
+// no Go code: make generate compiles the sources into package objects.
+//
+// The probes that observe, in reading order:
+//
+//	record.h            the ring record, its operations and marks, and the counters
+//	table.h             which system calls are recorded, and where their arguments are
+//	kernel.bpf.c        the required tracepoints; the system calls at their end
+//	tasks.h             the life of tasks: exec, fork, exit, moves to another cgroup
+//	walk.h              from a file or directory to its path
+//	addr.h              socket calls and their addresses
+//	sock.bpf.c          IPv4 and IPv6 addresses before the call, as the kernel has them
+//	unix.bpf.c          the same for unix sockets, where the kernel has those hooks
+//	uring.bpf.c         what is asked for through io_uring
+//	uringcount.bpf.c    only counts the use of io_uring, where uring.bpf.c does not load
+//
+// The programs that enforce network rules:
+//
+//	rules.h             the table of rules, and how a refused call is recorded
+//	rules.bpf.c         IPv4, IPv6 and the creation of sockets
+//	rulesunix.bpf.c     unix sockets
+//
+// What all of them share: helpers.h (compiler and kernel helpers), types.h (the fields
+// of kernel types), sockaddr.h (what an address hook is given) and maps.h (the maps,
+// and how a record is sent).
+package probes
+
+// Flags and the pinned compiler come from the Makefile (make generate). The sources are
+// compiled from this folder, so that the objects hold no other path.
+
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Kernel kernel.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Sock sock.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Unix unix.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Uring uring.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 UringCount uringcount.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Rules rules.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 RulesUnix rulesunix.bpf.c
