@@ -1,52 +1,107 @@
 package schemas
 
-import "embed"
+import (
+	"embed"
+	"slices"
+	"strings"
+)
 
 //go:embed *.schema.json
 var files embed.FS
 
-// Form says which file describes a schema string and where such data lies in an
-// archive.
+// Form says which file describes a schema string and, of what enters the archive,
+// where it lies there.
 type Form struct {
 	Schema string // schema string of the line or document
 	File   string // name of the JSON Schema file in this directory
 	Member string // archive member; "" when it lives only in pipes
-	Lines  bool   // one object a line; otherwise the member is one object
+	Lines  bool   // one object a line; otherwise one object without a final newline
+
+	Optional bool  // of a member: an archive without it is valid
+	MaxBytes int64 // of a member: the most that a reader takes; 0 is the archive format's own bound
 }
 
-// Forms are all lines and documents of the contract.
-var Forms = [...]Form{
-	{SchemaHeader, "stream-header-v0.schema.json", "", true},
-	{SchemaTrailer, "stream-trailer-v0.schema.json", "", true},
-	{SchemaRawEvent, "raw-event-v0.schema.json", "", true},
-	{SchemaStageHealth, "stage-health-v0.schema.json", "", true},
-	{SchemaSurfaceEntry, "surface-entry-v0.schema.json", "", true},
-	{SchemaControl, "control-v0.schema.json", "", true},
-	{SchemaProcess, "process-v0.schema.json", "", true},
-	{SchemaLogLine, "log-line-v0.schema.json", "", true},
-	{SchemaBinding, "binding-v0.schema.json", "", true},
-	{SchemaAmbiguity, "ambiguity-v0.schema.json", "", true},
-	{SchemaNetworkRules, "network-rules-v0.schema.json", "", false},
-	{SchemaPolicyFile, "policy-file-v0.schema.json", "", false},
-	{SchemaVerifyReport, "verify-report-v0.schema.json", "", false},
-	{SchemaManifest, "archive-manifest-v0.schema.json", "manifest.json", false},
-	{SchemaSurface, "capability-surface-v0.schema.json", "capability-surface.json", false},
-	{SchemaReport, "correlation-report-v0.schema.json", "correlation-report.json", false},
-	{SchemaEvent, "event-v0.schema.json", "events.ndjson", true},
-	{SchemaKernelEvent, "kernel-event-v0.schema.json", "layers/kernel.ndjson", true},
-	{SchemaPolicyEvent, "policy-event-v0.schema.json", "layers/policy.ndjson", true},
-	{SchemaSDKEvent, "sdk-event-v0.schema.json", "layers/sdk.ndjson", true},
-	{SchemaHealth, "observation-health-v0.schema.json", "observation-health.json", false},
+// Member names.
+const (
+	MemberManifest = "manifest.json"
+	MemberSurface  = "capability-surface.json"
+	MemberReport   = "correlation-report.json"
+	MemberEvents   = "events.ndjson"
+	MemberKernel   = "layers/kernel.ndjson"
+	MemberPolicy   = "layers/policy.ndjson"
+	MemberSDK      = "layers/sdk.ndjson"
+	MemberHealth   = "observation-health.json"
+)
+
+// forms are all lines and documents of the contract except the layers.
+var forms = [...]Form{
+	{Schema: SchemaHeader, File: "stream-header-v0.schema.json", Lines: true},
+	{Schema: SchemaTrailer, File: "stream-trailer-v0.schema.json", Lines: true},
+	{Schema: SchemaRawEvent, File: "raw-event-v0.schema.json", Lines: true},
+	{Schema: SchemaStageHealth, File: "stage-health-v0.schema.json", Lines: true},
+	{Schema: SchemaSurfaceEntry, File: "surface-entry-v0.schema.json", Lines: true},
+	{Schema: SchemaControl, File: "control-v0.schema.json", Lines: true},
+	{Schema: SchemaProcess, File: "process-v0.schema.json", Lines: true},
+	{Schema: SchemaLogLine, File: "log-line-v0.schema.json", Lines: true},
+	{Schema: SchemaBinding, File: "binding-v0.schema.json", Lines: true},
+	{Schema: SchemaAmbiguity, File: "ambiguity-v0.schema.json", Lines: true},
+	{Schema: SchemaNetworkRules, File: "network-rules-v0.schema.json"},
+	{Schema: SchemaPolicyFile, File: "policy-file-v0.schema.json"},
+	{Schema: SchemaVerifyReport, File: "verify-report-v0.schema.json"},
+	{Schema: SchemaManifest, File: "archive-manifest-v0.schema.json", Member: MemberManifest, MaxBytes: 64 << 10},
+	{Schema: SchemaSurface, File: "capability-surface-v0.schema.json", Member: MemberSurface},
+	{Schema: SchemaReport, File: "correlation-report-v0.schema.json", Member: MemberReport, MaxBytes: 64 << 20},
+	{Schema: SchemaEvent, File: "event-v0.schema.json", Member: MemberEvents, Lines: true, MaxBytes: 4 << 20},
+	{Schema: SchemaHealth, File: "observation-health-v0.schema.json", Member: MemberHealth, MaxBytes: 1 << 20},
 }
 
 // DecisionLogForm is the form of runner-policy's decision log. Its lines are
 // CloudEvents, so they name a type and no schema.
 var DecisionLogForm = Form{File: "decision-log-v0.schema.json", Lines: true}
 
+// Forms are all lines and documents of the contract.
+func Forms() []Form {
+	list := forms[:len(forms):len(forms)]
+	for i := range Layers {
+		list = append(list, Layers[i].form())
+	}
+	return list
+}
+
 // FormOf returns the form of a schema string.
 func FormOf(schema string) (Form, bool) {
-	for _, f := range Forms {
-		if f.Schema == schema {
+	return formWhere(func(f *Form) bool { return f.Schema == schema })
+}
+
+// Members are the members that an archive can have, in archive order: the manifest,
+// then the others by the bytes of their names.
+func Members() []Form {
+	list := slices.DeleteFunc(slices.Clone(Forms()), func(f Form) bool { return f.Member == "" })
+	slices.SortFunc(list, func(a, b Form) int {
+		switch MemberManifest {
+		case a.Member:
+			return -1
+		case b.Member:
+			return 1
+		}
+		return strings.Compare(a.Member, b.Member)
+	})
+	return list
+}
+
+// MemberOf returns the form of the named member.
+func MemberOf(name string) (Form, bool) {
+	return formWhere(func(f *Form) bool { return name != "" && f.Member == name })
+}
+
+func formWhere(is func(*Form) bool) (Form, bool) {
+	for i := range forms {
+		if is(&forms[i]) {
+			return forms[i], true
+		}
+	}
+	for i := range Layers {
+		if f := Layers[i].form(); is(&f) {
 			return f, true
 		}
 	}

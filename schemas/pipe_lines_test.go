@@ -9,7 +9,7 @@ import (
 
 // What the parsers of pipe lines take is written back as the same bytes.
 func TestPipeLinesAreCanonical(t *testing.T) {
-	for _, f := range append(Forms[:], DecisionLogForm) {
+	for _, f := range append(Forms(), DecisionLogForm) {
 		parse := map[string]func([]byte) (any, error){
 			SchemaProcess:      func(b []byte) (any, error) { return ParseProcess(b) },
 			SchemaLogLine:      func(b []byte) (any, error) { return ParseLogLine(b) },

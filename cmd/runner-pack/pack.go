@@ -69,7 +69,7 @@ func run(env *tool.Env, opt Options) error {
 	}
 	h := r.health
 	env.Sayf("%s: kernel=%s drops=%d policy=%s sdk=%s cgroup=%s correlation=%s events=%d identity=sha256:%s %s",
-		id, h.KernelLayer, h.RingbufDrops, h.PolicyLayer, h.SDKLayer, h.CgroupCorrelation, r.report.Status, r.kernelLines, identity, path)
+		id, h.KernelLayer, h.RingbufDrops, h.PolicyLayer, h.SDKLayer, h.CgroupCorrelation, r.report.Status, r.layerLines(schemas.LayerKernel), identity, path)
 	return nil
 }
 
@@ -77,6 +77,9 @@ func run(env *tool.Env, opt Options) error {
 func (r *router) write(out io.Writer, path string) (identity string, err error) {
 	var sources []bundle.Source
 	for _, m := range r.members {
+		if m == nil {
+			continue
+		}
 		s, err := m.source()
 		if err != nil {
 			return "", err

@@ -129,19 +129,19 @@ func TestArchive(t *testing.T) {
 	if stderr != want {
 		t.Errorf("summary %q, expected %q", stderr, want)
 	}
-	for i, m := range bundle.Members {
-		if i >= len(names) || names[i] != m.Name {
+	for i, m := range schemas.Members() {
+		if i >= len(names) || names[i] != m.Member {
 			t.Fatalf("members %v", names)
 		}
-		golden := filepath.Join("testdata", "archive", m.Name)
+		golden := filepath.Join("testdata", "archive", m.Member)
 		if *update {
 			must(t, os.MkdirAll(filepath.Dir(golden), 0o777))
-			must(t, os.WriteFile(golden, content[m.Name], 0o666))
+			must(t, os.WriteFile(golden, content[m.Member], 0o666))
 		}
 		b, err := os.ReadFile(golden)
 		must(t, err)
-		if !bytes.Equal(b, content[m.Name]) {
-			t.Errorf("%s differs from %s:\n%s", m.Name, golden, content[m.Name])
+		if !bytes.Equal(b, content[m.Member]) {
+			t.Errorf("%s differs from %s:\n%s", m.Member, golden, content[m.Member])
 		}
 	}
 	man, err := schemas.ParseManifest(content[bundle.ManifestName])
@@ -231,7 +231,7 @@ func TestRefusals(t *testing.T) {
 		{"correlate not last", func(j *joined) { swap(j.stages, 1, 2) }, "expected runner-correlate"},
 		{"kernel line lost", func(j *joined) { j.kernel = j.kernel[1:] }, "the stream has 1"},
 		{"surface entry lost", func(j *joined) { j.entries = j.entries[1:] }, "the stream has 3"},
-		{"kernel line behind the surface", func(j *joined) { j.report = append(j.kernel[:1], j.report...) }, "stands behind"},
+		{"kernel line behind the surface", func(j *joined) { j.report = append(j.kernel[:1], j.report...) }, " record after "},
 		{"unknown schema", func(j *joined) { j.sdk = []string{`{"schema":"other","run_id":"run_01"}`} }, "unknown schema"},
 		{"record of another run", func(j *joined) { j.kernel[1] = strings.Replace(j.kernel[1], "run_01", "run_02", 1) }, "another run"},
 	} {

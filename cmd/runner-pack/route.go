@@ -6,84 +6,101 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
-	"github.com/runner-evidence/runner/schemas/bundle"
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // route says where the records of one schema go. The table is in stream order,
-// and a record of an earlier row behind one of a later row is an error. A new
-// layer is a new row.
+// and a record of an earlier row after one of a later row is an error.
 type route struct {
 	schema string
 	member string // "" goes into no member as it is
+	layer  *schemas.Layer
 	take   func(r *router, line []byte) error
 }
 
-var routes = []route{
-	{schemas.SchemaEvent, bundle.EventsName, (*router).event},
-	{schemas.SchemaKernelEvent, bundle.KernelName, (*router).kernelLine},
-	{schemas.SchemaPolicyEvent, bundle.PolicyName, (*router).policyLine},
-	{schemas.SchemaSDKEvent, bundle.SDKName, (*router).sdkLine},
-	{schemas.SchemaSurfaceEntry, bundle.SurfaceName, (*router).surfaceEntry},
-	{schemas.SchemaBinding, "", (*router).binding},
-	{schemas.SchemaAmbiguity, "", (*router).ambiguity},
-	{schemas.SchemaReport, bundle.ReportName, (*router).reportDocument},
-	{schemas.SchemaHealth, bundle.HealthName, (*router).healthDocument},
-	{schemas.SchemaStageHealth, "", (*router).stageHealth},
+// newRoutes is the table: run events, the rows of the layer table, and then what
+// follows from them.
+func newRoutes() []route {
+	routes := []route{{schema: schemas.SchemaEvent, member: schemas.MemberEvents, take: (*router).event}}
+	for i := range schemas.Layers {
+		l := &schemas.Layers[i]
+		routes = append(routes, route{l.Schema, l.Member, l, (*router).layerLine})
+	}
+	return append(routes,
+		route{schema: schemas.SchemaSurfaceEntry, member: schemas.MemberSurface, take: (*router).surfaceEntry},
+		route{schema: schemas.SchemaBinding, take: (*router).binding},
+		route{schema: schemas.SchemaAmbiguity, take: (*router).ambiguity},
+		route{schema: schemas.SchemaReport, member: schemas.MemberReport, take: (*router).reportDocument},
+		route{schema: schemas.SchemaHealth, member: schemas.MemberHealth, take: (*router).healthDocument},
+		route{schema: schemas.SchemaStageHealth, take: (*router).stageHealth})
 }
 
 // router sends every record to its member and checks that the set is whole.
 type router struct {
 	in      *stream.Reader
 	id      string
-	members []*member
-	byRoute []*member // parallel to routes
+	routes  []route
+	members []*member // parallel to routes; nil: no such member, or none yet
+	lines   []uint64  // parallel to routes
 	at      int       // row of the last record
 	surface *surfaceWriter
 	parts   *reportWriter
 
-	events      int
-	kernelLines uint64
-	policyLines uint64
-	sdkLines    uint64
-	report      *schemas.Report
-	health      *schemas.Health
-	stages      []*schemas.StageHealth
+	report *schemas.Report
+	health *schemas.Health
+	stages []*schemas.StageHealth
 }
 
 func newRouter(in *stream.Reader) (*router, error) {
-	r := &router{in: in, id: in.Header().RunID, byRoute: make([]*member, len(routes))}
-	for i, row := range routes {
-		if row.member == "" {
+	r := &router{in: in, id: in.Header().RunID, routes: newRoutes()}
+	r.members, r.lines = make([]*member, len(r.routes)), make([]uint64, len(r.routes))
+	for i, row := range r.routes {
+		if row.member == "" || row.layer != nil && row.layer.Optional {
 			continue
 		}
-		m, err := newMember(row.member)
-		if err != nil {
+		if err := r.open(i); err != nil {
 			r.close()
 			return nil, err
-		}
-		r.members = append(r.members, m)
-		r.byRoute[i] = m
-		switch row.member {
-		case bundle.SurfaceName:
-			r.surface = newSurfaceWriter(m, r.id)
-		case bundle.PolicyName:
-			if r.parts, err = newReportWriter(m); err != nil {
-				r.close()
-				return nil, err
-			}
 		}
 	}
 	return r, nil
 }
 
+// open makes the member of a row.
+func (r *router) open(row int) (err error) {
+	m, err := newMember(r.routes[row].member)
+	if err != nil {
+		return err
+	}
+	r.members[row] = m
+	switch m.name {
+	case schemas.MemberSurface:
+		r.surface = newSurfaceWriter(m, r.id)
+	case schemas.MemberPolicy:
+		r.parts, err = newReportWriter(m)
+	}
+	return err
+}
+
 func (r *router) close() {
 	for _, m := range r.members {
-		m.close()
+		if m != nil {
+			m.close()
+		}
 	}
 	if r.parts != nil {
 		r.parts.close()
 	}
+}
+
+// layerLines is the number of lines of a layer.
+func (r *router) layerLines(name string) uint64 {
+	for i, row := range r.routes {
+		if row.layer != nil && row.layer.Name == name {
+			return r.lines[i]
+		}
+	}
+	return 0
 }
 
 // read takes the whole input. Without an error it was a whole stream and
@@ -97,14 +114,15 @@ func (r *router) read() error {
 		if err != nil {
 			return tool.StreamError(err)
 		}
-		if rec.Schema != routes[r.at].schema {
+		if rec.Schema != r.routes[r.at].schema {
 			if err := r.turn(rec.Schema); err != nil {
 				return r.classify(err)
 			}
 		}
-		if err := routes[r.at].take(r, rec.Bytes); err != nil {
+		if err := r.routes[r.at].take(r, rec.Bytes); err != nil {
 			return r.classify(err)
 		}
+		r.lines[r.at]++
 	}
 	if err := r.whole(); err != nil {
 		return r.classify(err)
@@ -126,12 +144,12 @@ func (r *router) classify(err error) error {
 
 // turn moves to the row of another schema.
 func (r *router) turn(schema string) error {
-	for i, row := range routes {
+	for i, row := range r.routes {
 		if row.schema != schema {
 			continue
 		}
 		if i < r.at {
-			return formf("a %s record stands behind %s", schema, routes[r.at].schema)
+			return formf("a %s record after %s", schema, r.routes[r.at].schema)
 		}
 		r.at = i
 		return nil
@@ -141,8 +159,14 @@ func (r *router) turn(schema string) error {
 
 var newline = []byte{'\n'}
 
+// line appends a line to the member at hand, which an optional layer has only now.
 func (r *router) line(line []byte) error {
-	m := r.byRoute[r.at]
+	if r.members[r.at] == nil {
+		if err := r.open(r.at); err != nil {
+			return err
+		}
+	}
+	m := r.members[r.at]
 	if _, err := m.Write(line); err != nil {
 		return err
 	}
@@ -150,36 +174,23 @@ func (r *router) line(line []byte) error {
 	return err
 }
 
-func (r *router) kernelLine(line []byte) error {
-	r.kernelLines++
-	return r.line(line)
-}
-
-// policyLine checks what the bindings are compared with.
-func (r *router) policyLine(line []byte) error {
-	e, err := parse(line, schemas.ParsePolicyEvent)
+// layerLine appends a line of a layer. Where the table has a parser, the line must
+// be in its one canonical form, and have the next number.
+func (r *router) layerLine(line []byte) error {
+	l, n := r.routes[r.at].layer, r.lines[r.at]
+	if l.Parse == nil {
+		return r.line(line)
+	}
+	e, err := parse(line, l.Parse)
 	if err != nil {
 		return err
 	}
-	return r.layerLine(line, e, e.Schema, e.Seq, &r.policyLines)
-}
-
-func (r *router) sdkLine(line []byte) error {
-	e, err := parse(line, schemas.ParseSDKEvent)
-	if err != nil {
+	if err := canonical(line, e.Value); err != nil {
 		return err
 	}
-	return r.layerLine(line, e, e.Schema, e.Seq, &r.sdkLines)
-}
-
-func (r *router) layerLine(line []byte, e any, schema string, seq uint64, n *uint64) error {
-	if err := canonical(line, e); err != nil {
-		return err
+	if e.Seq != n {
+		return formf("%s line has seq %d, expected %d", l.Schema, e.Seq, n)
 	}
-	if seq != *n {
-		return formf("%s line has seq %d, expected %d", schema, seq, *n)
-	}
-	*n++
 	return r.line(line)
 }
 
@@ -189,14 +200,13 @@ func (r *router) event(line []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case r.events > 1:
+	case r.lines[r.at] > 1:
 		return formf("a third run event, expected two")
-	case r.events == 0 && e.Started == nil:
+	case r.lines[r.at] == 0 && e.Started == nil:
 		return formf("the first run event is run_finished, expected run_started")
-	case r.events == 1 && e.Finished == nil:
+	case r.lines[r.at] == 1 && e.Finished == nil:
 		return formf("the second run event is run_started, expected run_finished")
 	}
-	r.events++
 	return r.line(line)
 }
 
@@ -225,7 +235,7 @@ func (r *router) reportDocument(line []byte) (err error) {
 	if err := canonical(line, r.report); err != nil {
 		return err
 	}
-	return r.parts.finish(r.report, r.byRoute[r.at])
+	return r.parts.finish(r.report, r.members[r.at])
 }
 
 func (r *router) healthDocument(line []byte) (err error) {
@@ -239,7 +249,7 @@ func (r *router) healthDocument(line []byte) (err error) {
 	if err := canonical(line, r.health); err != nil {
 		return err
 	}
-	_, err = r.byRoute[r.at].Write(line)
+	_, err = r.members[r.at].Write(line)
 	return err
 }
 
@@ -255,8 +265,8 @@ func (r *router) stageHealth(line []byte) error {
 // whole checks that everything is there and nothing was lost since it was joined.
 func (r *router) whole() error {
 	switch {
-	case r.events != 2:
-		return formf("%d run events, expected run_started and run_finished", r.events)
+	case r.lines[0] != 2:
+		return formf("%d run events, expected run_started and run_finished", r.lines[0])
 	case r.report == nil:
 		return formf("no correlation report")
 	case r.health == nil:
@@ -265,22 +275,24 @@ func (r *router) whole() error {
 		return formf("%d stage healths, expected 3", len(r.stages))
 	}
 	last := r.stages[2]
-	switch {
+	switch decisions := r.layerLines(schemas.LayerPolicy); {
 	case last.Stage != "runner-correlate":
 		return formf("the last stage health is of %q, expected runner-correlate", last.Stage)
-	case last.Out != r.kernelLines:
-		return formf("%s wrote %d kernel lines, the stream has %d", last.Stage, last.Out, r.kernelLines)
 	case last.Counters["surface_entries"] != r.surface.n:
 		return formf("%s wrote %d surface entries, the stream has %d", last.Stage, last.Counters["surface_entries"], r.surface.n)
-	case r.parts.bindings != r.policyLines:
-		return formf("%d bindings, the policy layer has %d decisions", r.parts.bindings, r.policyLines)
+	case r.parts.bindings != decisions:
+		return formf("%d bindings, the policy layer has %d decisions", r.parts.bindings, decisions)
 	}
-	for _, c := range []struct {
-		counter string
-		n       uint64
-	}{{"policy_events", r.policyLines}, {"sdk_events", r.sdkLines}} {
-		if want := last.Counters[c.counter]; want != c.n {
-			return formf("%s counted %d %s, the stream has %d", last.Stage, want, c.counter, c.n)
+	for i, row := range r.routes {
+		if row.layer == nil {
+			continue
+		}
+		want, what := last.Out, "kernel_lines"
+		if c := row.layer.Counter; c != "" {
+			want, what = last.Counters[c], c
+		}
+		if want != r.lines[i] {
+			return formf("%s counted %d %s, the stream has %d", last.Stage, want, what, r.lines[i])
 		}
 	}
 	return nil

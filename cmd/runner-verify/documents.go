@@ -13,18 +13,18 @@ import (
 )
 
 // document checks manifest, report or health: form, schema, run_id.
-func (v *verifier) document(spec bundle.Spec, r io.Reader) error {
+func (v *verifier) document(spec schemas.Form, r io.Reader) error {
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return err
 	}
-	b, ok := v.documentForm(spec.Name, b)
+	b, ok := v.documentForm(spec.Member, b)
 	if !ok || !v.documentSchema(spec, b) {
 		return nil
 	}
 	var again any
 	var id string
-	switch spec.Name {
+	switch spec.Member {
 	case bundle.ManifestName:
 		if v.manifest, err = schemas.ParseManifest(b); err == nil {
 			again, id = v.manifest, v.manifest.RunID
@@ -39,18 +39,18 @@ func (v *verifier) document(spec bundle.Spec, r io.Reader) error {
 		}
 	}
 	if err != nil {
-		v.add(ruleDocumentSchema, spec.Name, 0, "%v", err)
+		v.add(ruleDocumentSchema, spec.Member, 0, "%v", err)
 		return nil
 	}
-	v.sameRun(spec.Name, 0, id)
-	v.whole[spec.Name] = b
+	v.sameRun(spec.Member, 0, id)
+	v.whole[spec.Member] = b
 	// A redaction block holds numbers of its own kinds, whose order of keys the
 	// contract does not fix.
-	if spec.Name == bundle.HealthName && v.health.Redaction != nil {
+	if spec.Member == bundle.HealthName && v.health.Redaction != nil {
 		return nil
 	}
 	if canonical, err := schemas.Marshal(again); err != nil || !bytes.Equal(canonical, b) {
-		v.add(ruleDocumentForm, spec.Name, 0, "not in canonical form from byte %d on: order of keys, escapes or numbers differ", firstDifference(canonical, b))
+		v.add(ruleDocumentForm, spec.Member, 0, "not in canonical form from byte %d on: order of keys, escapes or numbers differ", firstDifference(canonical, b))
 	}
 	return nil
 }
@@ -109,9 +109,8 @@ func firstDifference(a, b []byte) int {
 var compiled = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	out := map[string]*jsonschema.Schema{}
-	for _, spec := range bundle.Members {
-		form, ok := schemas.FormOf(spec.Schema)
-		if !ok || spec.Lines {
+	for _, form := range schemas.Members() {
+		if form.Lines {
 			continue
 		}
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(form.JSONSchema()))
@@ -119,7 +118,7 @@ var compiled = sync.OnceValue(func() map[string]*jsonschema.Schema {
 			err = c.AddResource(form.File, doc)
 		}
 		if err == nil {
-			out[spec.Schema], err = c.Compile(form.File)
+			out[form.Schema], err = c.Compile(form.File)
 		}
 		if err != nil {
 			panic(fmt.Sprintf("embedded schema %s: %v", form.File, err))
@@ -128,13 +127,13 @@ var compiled = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	return out
 })
 
-func (v *verifier) documentSchema(spec bundle.Spec, b []byte) bool {
+func (v *verifier) documentSchema(spec schemas.Form, b []byte) bool {
 	if len(b) > maxSchemaChecked {
 		return true
 	}
 	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 	if err != nil {
-		v.add(ruleDocumentSchema, spec.Name, 0, "not valid JSON: %v", err)
+		v.add(ruleDocumentSchema, spec.Member, 0, "not valid JSON: %v", err)
 		return false
 	}
 	err = compiled()[spec.Schema].Validate(tree)
@@ -144,11 +143,11 @@ func (v *verifier) documentSchema(spec bundle.Spec, b []byte) bool {
 	if verr, ok := err.(*jsonschema.ValidationError); ok {
 		for _, u := range verr.BasicOutput().Errors {
 			if u.Error != nil {
-				v.add(ruleDocumentSchema, spec.Name, 0, "at %q: %s", u.InstanceLocation, u.Error)
+				v.add(ruleDocumentSchema, spec.Member, 0, "at %q: %s", u.InstanceLocation, u.Error)
 			}
 		}
 		return false
 	}
-	v.add(ruleDocumentSchema, spec.Name, 0, "%v", err)
+	v.add(ruleDocumentSchema, spec.Member, 0, "%v", err)
 	return false
 }

@@ -213,14 +213,14 @@ func TestEverySingleEdit(t *testing.T) {
 			t.Errorf("%s: %s: nothing is noticed\n%s", at, what, a[member])
 		}
 	}
-	for _, spec := range bundle.Members {
-		if spec.Name == bundle.ManifestName {
+	for _, spec := range schemas.Members() {
+		if spec.Member == bundle.ManifestName {
 			continue
 		}
-		text := layered()[spec.Name]
+		text := layered()[spec.Member]
 		if !spec.Lines {
 			root := parseTree(t, text)
-			edits(spec.Name, root, func(any) {}, one(spec.Name, func() string { return render(root) }))
+			edits(spec.Member, root, func(any) {}, one(spec.Member, func() string { return render(root) }))
 			continue
 		}
 		var lines []any
@@ -235,10 +235,10 @@ func TestEverySingleEdit(t *testing.T) {
 			return b.String()
 		}
 		for i := range lines {
-			edits(fmt.Sprintf("%s/%d", spec.Name, i), lines[i], func(any) {}, one(spec.Name, func() string { return content(lines) }))
+			edits(fmt.Sprintf("%s/%d", spec.Member, i), lines[i], func(any) {}, one(spec.Member, func() string { return content(lines) }))
 			// A line gone, and the numbers behind it put right.
 			less := renumbered(t, text, i)
-			one(spec.Name, func() string { return less })(fmt.Sprintf("%s/%d", spec.Name, i), "line removed")
+			one(spec.Member, func() string { return less })(fmt.Sprintf("%s/%d", spec.Member, i), "line removed")
 		}
 	}
 	for i, u := range unnoticed {

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"github.com/runner-evidence/runner/schemas/bundle"
-	"github.com/runner-evidence/runner/schemas/stream"
-)
+import "github.com/runner-evidence/runner/schemas/stream"
 
 // Fixed limits, on top of those of the archive reader. No flag raises them.
 const (
@@ -24,17 +21,6 @@ const (
 	// Distinct tool-call ids in a layer, kept in memory for the correlation.
 	maxToolCalls = 1 << 18
 )
-
-// memberLimits are bytes of the members that are kept or indexed in memory. The
-// kernel layer and the surface stream and have the archive format's own limit.
-var memberLimits = map[string]int64{
-	bundle.ManifestName: 64 << 10,
-	bundle.HealthName:   1 << 20,
-	bundle.ReportName:   64 << 20,
-	bundle.EventsName:   4 << 20,
-	bundle.PolicyName:   32 << 20,
-	bundle.SDKName:      32 << 20,
-}
 
 // nested returns the deepest nesting of arrays and objects in a JSON text, which
 // need not be valid.

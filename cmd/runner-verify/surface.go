@@ -11,7 +11,6 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
-	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // surfaceFile is the surface document, which stands in front of the layers that
@@ -77,10 +76,10 @@ func (v *verifier) keepSurface(r io.Reader) error {
 }
 
 func (v *verifier) wholeSurface(b []byte) {
-	spec, _ := bundle.Lookup(bundle.SurfaceName)
-	b, ok := v.documentForm(spec.Name, b)
+	spec, _ := schemas.FormOf(schemas.SchemaSurface)
+	b, ok := v.documentForm(spec.Member, b)
 	if ok && v.documentSchema(spec, b) {
-		v.whole[spec.Name] = b
+		v.whole[spec.Member] = b
 	}
 	v.surface.mem, v.surface.size, v.surface.bad = b, int64(len(b)), !ok
 }

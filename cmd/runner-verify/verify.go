@@ -145,12 +145,12 @@ func (m *measured) Read(p []byte) (int, error) {
 }
 
 func (v *verifier) member(m bundle.Member, r io.Reader) error {
-	spec, known := bundle.Lookup(m.Name)
+	spec, known := schemas.MemberOf(m.Name)
 	if !known {
 		v.add(ruleUnknown, m.Name, 0, "not a member of an archive of a run")
 		return nil
 	}
-	if limit, ok := memberLimits[m.Name]; ok && m.Size > limit {
+	if limit := spec.MaxBytes; limit > 0 && m.Size > limit {
 		v.add(ruleLimit, m.Name, 0, "%d bytes, at most %d", m.Size, limit)
 		v.seen[m.Name] = digested{size: -1}
 		return nil
@@ -167,18 +167,18 @@ func (v *verifier) member(m bundle.Member, r io.Reader) error {
 	return nil
 }
 
-func (v *verifier) content(spec bundle.Spec, r io.Reader) error {
-	switch spec.Name {
+func (v *verifier) content(spec schemas.Form, r io.Reader) error {
+	switch spec.Member {
 	case bundle.SurfaceName:
 		return v.keepSurface(r)
 	case bundle.EventsName:
-		return v.lines(spec.Name, r, v.eventLine)
+		return v.lines(spec.Member, r, v.eventLine)
 	case bundle.KernelName:
 		return v.kernelLines(r)
 	case bundle.PolicyName:
-		return v.lines(spec.Name, r, v.policyLine)
+		return v.lines(spec.Member, r, v.policyLine)
 	case bundle.SDKName:
-		return v.lines(spec.Name, r, v.sdkLine)
+		return v.lines(spec.Member, r, v.sdkLine)
 	}
 	return v.document(spec, r)
 }
@@ -186,32 +186,35 @@ func (v *verifier) content(spec bundle.Spec, r io.Reader) error {
 // memberSet compares the members that were there with the contract and with the
 // manifest.
 func (v *verifier) memberSet() {
-	for _, spec := range bundle.Members {
-		got, there := v.seen[spec.Name]
+	for _, spec := range schemas.Members() {
+		got, there := v.seen[spec.Member]
+		if !there && spec.Optional {
+			continue
+		}
 		if !there {
-			v.add(ruleMissing, spec.Name, 0, "the member is missing, even an empty layer must be there")
+			v.add(ruleMissing, spec.Member, 0, "the member is missing, even an empty layer must be there")
 			continue
 		}
-		if spec.Name == bundle.ManifestName || v.manifest == nil || got.size < 0 {
+		if spec.Member == bundle.ManifestName || v.manifest == nil || got.size < 0 {
 			continue
 		}
-		want, listed := v.manifest.Files[spec.Name]
+		want, listed := v.manifest.Files[spec.Member]
 		if !listed {
-			v.add(ruleManifestFiles, bundle.ManifestName, 0, "%s is not listed", spec.Name)
+			v.add(ruleManifestFiles, bundle.ManifestName, 0, "%s is not listed", spec.Member)
 			continue
 		}
 		switch {
 		case want.Bytes != got.size:
-			v.add(ruleSize, spec.Name, 0, "%d bytes, the manifest says %d", got.size, want.Bytes)
+			v.add(ruleSize, spec.Member, 0, "%d bytes, the manifest says %d", got.size, want.Bytes)
 		case want.SHA256 != got.sha256:
-			v.add(ruleDigest, spec.Name, 0, "%s, the manifest says %s", got.sha256, want.SHA256)
+			v.add(ruleDigest, spec.Member, 0, "%s, the manifest says %s", got.sha256, want.SHA256)
 		}
 	}
 	if v.manifest == nil {
 		return
 	}
 	for _, name := range sortedKeys(v.manifest.Files) {
-		if _, known := bundle.Lookup(name); !known || name == bundle.ManifestName {
+		if _, known := schemas.MemberOf(name); !known || name == bundle.ManifestName {
 			v.add(ruleManifestFiles, bundle.ManifestName, 0, "%q is listed, which is no member beside the manifest", name)
 		}
 	}

@@ -18,46 +18,17 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Member names.
+// Member names, as the contract's tables have them.
 const (
-	ManifestName = "manifest.json"
-	SurfaceName  = "capability-surface.json"
-	ReportName   = "correlation-report.json"
-	EventsName   = "events.ndjson"
-	KernelName   = "layers/kernel.ndjson"
-	PolicyName   = "layers/policy.ndjson"
-	SDKName      = "layers/sdk.ndjson"
-	HealthName   = "observation-health.json"
+	ManifestName = schemas.MemberManifest
+	SurfaceName  = schemas.MemberSurface
+	ReportName   = schemas.MemberReport
+	EventsName   = schemas.MemberEvents
+	KernelName   = schemas.MemberKernel
+	PolicyName   = schemas.MemberPolicy
+	SDKName      = schemas.MemberSDK
+	HealthName   = schemas.MemberHealth
 )
-
-// Spec says what a member holds.
-type Spec struct {
-	Name   string
-	Schema string // schema string of the document, or of every line
-	Lines  bool   // NDJSON; otherwise one JSON object without a final newline
-}
-
-// Members is the member set of an archive, in archive order.
-var Members = [...]Spec{
-	{ManifestName, schemas.SchemaManifest, false},
-	{SurfaceName, schemas.SchemaSurface, false},
-	{ReportName, schemas.SchemaReport, false},
-	{EventsName, schemas.SchemaEvent, true},
-	{KernelName, schemas.SchemaKernelEvent, true},
-	{PolicyName, schemas.SchemaPolicyEvent, true},
-	{SDKName, schemas.SchemaSDKEvent, true},
-	{HealthName, schemas.SchemaHealth, false},
-}
-
-// Lookup returns the spec of the named member.
-func Lookup(name string) (Spec, bool) {
-	for _, m := range Members {
-		if m.Name == name {
-			return m, true
-		}
-	}
-	return Spec{}, false
-}
 
 // Member is one file of an archive, as its header declares it.
 type Member struct {

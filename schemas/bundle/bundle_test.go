@@ -61,7 +61,7 @@ func TestRealArchives(t *testing.T) {
 			return err
 		}
 		names, _, id, err := read(b, DefaultLimits)
-		if err != nil || len(names) != len(Members) || len(id) != 64 {
+		if err != nil || len(names) != len(members()) || len(id) != 64 {
 			t.Errorf("%s: %v %v %q", path, err, names, id)
 		}
 		n++
@@ -75,21 +75,26 @@ func TestRealArchives(t *testing.T) {
 	}
 }
 
+// members are the eight that every archive has.
+func members() []schemas.Form {
+	return slices.DeleteFunc(schemas.Members(), func(f schemas.Form) bool { return f.Optional })
+}
+
 // sources are eight members, large enough for several chunks when n is.
 func sources(n int) (list []Source) {
-	for _, m := range Members[1:] {
+	for _, m := range members()[1:] {
 		data := []byte(`{"schema":"` + m.Schema + `"}`)
-		if m.Name == KernelName {
+		if m.Member == KernelName {
 			data = nil
 			for i := range n {
 				data = fmt.Appendf(data, "{\"seq\":%d,\"value\":\"/tmp/%x\"}\n", i, i*2654435761)
 			}
 		}
-		if m.Name == SDKName {
+		if m.Member == SDKName {
 			data = nil
 		}
 		sum := sha256.Sum256(data)
-		list = append(list, Source{schemas.ManifestFile{Path: m.Name, SHA256: "sha256:" + hex.EncodeToString(sum[:]), Bytes: int64(len(data))}, bytes.NewReader(data)})
+		list = append(list, Source{schemas.ManifestFile{Path: m.Member, SHA256: "sha256:" + hex.EncodeToString(sum[:]), Bytes: int64(len(data))}, bytes.NewReader(data)})
 	}
 	return list
 }
@@ -115,9 +120,9 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil || got != id {
 			t.Fatalf("identity %s, expected %s: %v", got, id, err)
 		}
-		for i, m := range Members {
-			if names[i] != m.Name {
-				t.Errorf("member %d is %s, expected %s", i, names[i], m.Name)
+		for i, m := range members() {
+			if names[i] != m.Member {
+				t.Errorf("member %d is %s, expected %s", i, names[i], m.Member)
 			}
 		}
 		man, err := schemas.ParseManifest(content[ManifestName])
@@ -234,8 +239,8 @@ func TestSystemTar(t *testing.T) {
 		return string(out)
 	}
 	var want strings.Builder
-	for _, m := range Members {
-		want.WriteString(m.Name + "\n")
+	for _, m := range members() {
+		want.WriteString(m.Member + "\n")
 	}
 	if got := run(tool, "tzf", path); got != want.String() {
 		t.Errorf("tar lists\n%s", got)
@@ -255,8 +260,8 @@ func TestSystemTar(t *testing.T) {
 	run(tool, "xzf", path)
 	for _, format := range []string{"ustar", "gnu"} {
 		args := []string{"cf", format + ".tar", "--format=" + format}
-		for _, m := range Members {
-			args = append(args, m.Name)
+		for _, m := range members() {
+			args = append(args, m.Member)
 		}
 		run(tool, args...)
 		b, err := os.ReadFile(filepath.Join(dir, format+".tar"))
@@ -264,7 +269,7 @@ func TestSystemTar(t *testing.T) {
 			t.Fatal(err)
 		}
 		names, again, _, err := read(b, DefaultLimits)
-		if err != nil || len(names) != len(Members) || !bytes.Equal(again[KernelName], content[KernelName]) {
+		if err != nil || len(names) != len(members()) || !bytes.Equal(again[KernelName], content[KernelName]) {
 			t.Errorf("archive repacked by tar as %s: %v %v", format, names, err)
 		}
 	}

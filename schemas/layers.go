@@ -1,0 +1,113 @@
+package schemas
+
+// Layer is one row of the layer table: what one observer of a run has to say, as
+// lines of one archive member. Every tool walks this table. runner-exec collects the
+// logs, runner-correlate reads them and writes the lines, runner-pack sends the lines
+// to their members, runner-verify reads the members. A new layer is a row here, a
+// parser, and what runner-correlate and runner-verify know of its meaning.
+type Layer struct {
+	Name   string // kernel, policy, …: in flags, messages and the layer times
+	Member string // archive member
+	Schema string // schema string of each line
+	File   string // name of the JSON Schema file in this directory
+
+	// An optional layer is there only in a run that asked for it: an archive without
+	// the member is valid. The other members are always there, if need be empty.
+	Optional bool
+	// A volatile layer differs from run to run, whatever the command does. Identities
+	// are also given without it.
+	Volatile bool
+	// MaxBytes bounds the member. 0 is the bound of the archive format: such a layer
+	// is never kept in memory.
+	MaxBytes int64
+
+	// Parse parses one line, without LF. nil: the lines are many, runner-correlate has
+	// checked them, and runner-verify reads them with a parser of their own.
+	Parse func(line []byte) (LayerLine, error)
+
+	Counter string // runner-correlate's counter of the lines; "" is its out
+	Note    string // code of the note that declares the layer in the health, or ""
+	// Field is where the health says whether the layer is there, nil if it has no such
+	// field, and Present is what it says then.
+	Field   func(*Health) *string
+	Present string
+
+	Log *LayerLog // what the layer is made from; nil: not from a log
+}
+
+// LayerLog is a log that the measured command writes and runner-exec collects. Its
+// flags are --NAME-log of runner-exec and --NAME of runner-correlate.
+type LayerLog struct {
+	Stream    string // name of the collected stream
+	Env       string // variable that tells the command the path of the log
+	SchemaEnv string // variable that tells it the schema of the lines, or ""
+}
+
+// LayerLine is a parsed line of any layer.
+type LayerLine struct {
+	RunID string
+	Seq   uint64
+	Value any // what Marshal writes as the line's canonical form
+}
+
+// Names of layers.
+const (
+	LayerKernel = "kernel"
+	LayerPolicy = "policy"
+	LayerSDK    = "sdk"
+)
+
+// MaxLogLayer bounds a layer that is made from a log, in bytes.
+const MaxLogLayer = MaxLogBytes
+
+// Layers is the layer table, in the order of the layers in a run.joined stream.
+var Layers = []Layer{
+	{Name: LayerKernel, Member: MemberKernel, Schema: SchemaKernelEvent, File: "kernel-event-v0.schema.json",
+		Note: "s2_kernel_capture", Field: func(h *Health) *string { return &h.KernelLayer }},
+	{Name: LayerPolicy, Member: MemberPolicy, Schema: SchemaPolicyEvent, File: "policy-event-v0.schema.json", MaxBytes: MaxLogLayer,
+		Parse: layerParser(ParsePolicyEvent, func(e *PolicyEvent) (string, uint64) { return e.RunID, e.Seq }), Counter: "policy_events",
+		Note: "s4_policy_capture", Field: func(h *Health) *string { return &h.PolicyLayer }, Present: "present",
+		Log: &LayerLog{Stream: StreamPolicyLog, Env: EnvPolicyLog}},
+	{Name: LayerSDK, Member: MemberSDK, Schema: SchemaSDKEvent, File: "sdk-event-v0.schema.json", MaxBytes: MaxLogLayer,
+		Parse: layerParser(ParseSDKEvent, func(e *SDKEvent) (string, uint64) { return e.RunID, e.Seq }), Counter: "sdk_events",
+		Note: "s5_sdk_capture", Field: func(h *Health) *string { return &h.SDKLayer }, Present: "self_reported",
+		Log: &LayerLog{Stream: StreamSDKLog, Env: EnvSDKLog, SchemaEnv: EnvSDKSchema}},
+}
+
+// layerParser makes the table's parser from that of one layer.
+func layerParser[E any](parse func([]byte) (*E, error), head func(*E) (runID string, seq uint64)) func([]byte) (LayerLine, error) {
+	return func(line []byte) (LayerLine, error) {
+		e, err := parse(line)
+		if err != nil {
+			return LayerLine{}, err
+		}
+		l := LayerLine{Value: e}
+		l.RunID, l.Seq = head(e)
+		return l, nil
+	}
+}
+
+// LayerOf returns the layer of that name.
+func LayerOf(name string) (Layer, bool) {
+	for _, l := range Layers {
+		if l.Name == name {
+			return l, true
+		}
+	}
+	return Layer{}, false
+}
+
+// LogLayers are the layers that are made from logs.
+func LogLayers() (list []Layer) {
+	for _, l := range Layers {
+		if l.Log != nil {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// form is the layer's row in the table of forms.
+func (l *Layer) form() Form {
+	return Form{Schema: l.Schema, File: l.File, Member: l.Member, Lines: true, Optional: l.Optional, MaxBytes: l.MaxBytes}
+}
