@@ -13,7 +13,7 @@ type AmbiguityArg int
 const (
 	ArgNone AmbiguityArg = iota
 	ArgID                // a tool call id
-	ArgPath              // a path in section 2 form
+	ArgPath              // a path in text form
 	ArgName              // the name of a tool server
 	ArgLine              // LINE:WHY, a line of a log, counted from 1, and one word of Whys
 )
@@ -26,7 +26,7 @@ type AmbiguityKind struct {
 	Whys   []string // of ArgLine
 }
 
-// Codes of ambiguities, without argument (README.md, section 14).
+// Codes of ambiguities, without argument (DERIVATION.md, "Ambiguities").
 const (
 	AmbiguityCgroupFailed       = "cgroup_correlation_failed"
 	AmbiguityDecisionNoEvents   = "decision_without_kernel_events"

@@ -10,9 +10,9 @@ import (
 
 // specified reads the table of ambiguities out of the specification, row by row.
 func specified(t *testing.T) (kinds []AmbiguityKind) {
-	readme, err := os.ReadFile("README.md")
+	text, err := os.ReadFile("DERIVATION.md")
 	must(t, err)
-	_, table, ok := strings.Cut(string(readme), "\n| ambiguity | status | stands for |\n|---|---|---|\n")
+	_, table, ok := strings.Cut(string(text), "\n| ambiguity | status | stands for |\n|---|---|---|\n")
 	if !ok {
 		t.Fatal("the specification has no table of ambiguities")
 	}

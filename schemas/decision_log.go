@@ -1,6 +1,6 @@
 package schemas
 
-// The decision log of runner-policy (README.md, section 12): one LogEntry a line,
+// The decision log of runner-policy (POLICY.md, "Decision log"): one LogEntry a line,
 // whose Data is one of the structs below. Times are CLOCK_MONOTONIC in ns.
 
 // Types of decision log lines.

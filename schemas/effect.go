@@ -1,7 +1,7 @@
 package schemas
 
 // What a kernel line says about a tool call, in the words of kernel_effects
-// (README.md, section 14): a verb, a blank, the value.
+// (DERIVATION.md, "Bindings"): a verb, a blank, the value.
 
 var effectVerbs = map[uint32]string{
 	EventConnect: "connect", EventExec: "exec", EventScript: "exec", EventExecFailed: "exec",

@@ -10,7 +10,7 @@ const hexDigits = "0123456789abcdef"
 // AppendText appends the text form of a byte string to dst: a backslash is
 // doubled and every byte outside valid UTF-8 becomes \xHH (lower-case hex). The
 // mapping is injective, so two different file names never read the same
-// (README.md, section 2).
+// (README.md, "Names as text").
 func AppendText(dst, src []byte) []byte {
 	start := 0
 	for i := 0; i < len(src); {

@@ -18,6 +18,24 @@ import (
 
 const testRun = "run_01"
 
+// specification is the text of all its documents.
+func specification(t testing.TB) string {
+	t.Helper()
+	files, err := filepath.Glob("*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no specification: %v", err)
+	}
+	var text strings.Builder
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(b)
+	}
+	return text.String()
+}
+
 // compileForm compiles the JSON Schema of a schema string.
 func compileForm(t testing.TB, schema string) *jsonschema.Schema {
 	t.Helper()

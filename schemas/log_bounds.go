@@ -1,6 +1,6 @@
 package schemas
 
-// Bounds of the measured command's logs, collected or plain (README.md, section 13).
+// Bounds of the measured command's logs, collected or plain (POLICY.md, "Collected logs").
 // They stand in the specification, not in a flag: what a log may hold must not depend
 // on who took it in.
 const (

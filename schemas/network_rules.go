@@ -1,7 +1,7 @@
 package schemas
 
 // NetworkRules is what runner-exec hands to runner-capture for enforcement
-// (README.md, section 15): the network part of a policy file, each rule with its
+// (POLICY.md, "Network enforcement"): the network part of a policy file, each rule with its
 // number and one address.
 type NetworkRules struct {
 	Schema       string        `json:"schema"`
@@ -18,7 +18,7 @@ type NetworkRule struct {
 	Action    string      `json:"action"`    // allow, deny
 	Family    string      `json:"family"`    // any, inet, inet6, unix
 	Prefix    string      `json:"prefix"`    // CIDR of inet and inet6, "" otherwise
-	Path      string      `json:"path"`      // unix: path and all below, or @name; section 2 form; "" is all
+	Path      string      `json:"path"`      // unix: path and all below, or @name; text form; "" is all
 	Ports     [][2]uint16 `json:"ports"`     // ranges, ends included; empty is all
 	Protocols []string    `json:"protocols"` // tcp, udp; empty is all
 	On        []string    `json:"on"`        // connect, send, bind

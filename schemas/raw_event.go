@@ -4,7 +4,7 @@ import "strconv"
 
 // RawEvent is one thing that the kernel reported: runner.raw_event.v0.
 //
-// Names are in text form (README.md, section 2), not yet JSON-escaped; a nil
+// Names are in text form (README.md, "Names as text"), not yet JSON-escaped; a nil
 // name means that the key is absent. Has says which optional numbers are there.
 type RawEvent struct {
 	Seq      uint64

@@ -211,7 +211,7 @@ type LogLine struct {
 	Schema string `json:"schema"`
 	RunID  string `json:"run_id"`
 	Seq    uint64 `json:"seq"`
-	Line   string `json:"line"` // the bytes without LF, escaped as section 2 of the specification says
+	Line   string `json:"line"` // the bytes without LF, in text form (README.md, "Names as text")
 }
 
 // Report is correlation-report.json.

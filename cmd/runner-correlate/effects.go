@@ -6,8 +6,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// verbs say what a kernel line of an event type is, as in the specification's
-// section 3. Opens are named by their access mode.
+// verbs say what a kernel line of an event type is, as in
+// schemas/STREAMS.md, "Operations". Opens are named by their access mode.
 var verbs = map[uint32]string{
 	schemas.EventConnect: "connect", schemas.EventExec: "exec", schemas.EventScript: "exec", schemas.EventExecFailed: "exec",
 	schemas.EventSendto: "send", schemas.EventSendmsg: "send", schemas.EventSendmmsg: "send",

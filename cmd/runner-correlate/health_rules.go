@@ -92,7 +92,7 @@ var blindSpots = []string{
 	"symlinks inside paths that are known only lexically, and what another thread made of their text during the call",
 }
 
-// pastRules is what network rules do not hold for (schemas/README.md, section 15).
+// pastRules is what network rules do not hold for (schemas/POLICY.md, "Network enforcement").
 const pastRules = "past the network rules: families but IPv4, IPv6 and unix, sockets made outside the cgroup or connected before, " +
 	"listeners without a bind, other names of unix sockets, routes that options or outer programs choose, programs that may change BPF"
 

@@ -193,7 +193,7 @@ func TestBadDecisionLogs(t *testing.T) {
 	}
 }
 
-// TestTexts: what a client chose reaches the layers in section 2 form, and the SDK's
+// TestTexts: what a client chose reaches the layers in text form, and the SDK's
 // word is compared with it as both were written.
 func TestTexts(t *testing.T) {
 	policy := strings.ReplaceAll(string(decisionLog(t, strings.Replace(one, "tc_1", "tc_B", 1))), "tc_B", `a\\b:\u0000é`)

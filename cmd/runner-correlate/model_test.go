@@ -11,7 +11,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// The model in this file does what section 14 of the specification says in the
+// The model in this file does what schemas/DERIVATION.md, "Correlation", says in the
 // plainest way: with the whole run in memory and a look at everything for each
 // call. Random runs are given to both.
 

@@ -27,7 +27,7 @@ type policyLog struct {
 // session is one run of a policy proxy.
 type session struct {
 	number        int
-	name          string // in section 2 form
+	name          string // in text form
 	policy        string // digest
 	ktime         uint64
 	proxy, server uint32 // kernel pids

@@ -26,7 +26,7 @@ type sdkLog struct {
 // sdkCall is what was reported of one tool call id.
 type sdkCall struct {
 	started, completed int
-	tool               string              // in section 2 form, as in the first event
+	tool               string              // in text form, as in the first event
 	others             map[string]struct{} // as in later ones, if they differ
 }
 

@@ -5,7 +5,7 @@
 // the umask, other open descriptors, signals and the exit status unchanged.
 //
 // A policy file and an agent shim give the command logs to write to: FIFOs that
-// runner-exec empties while the command runs (schemas/README.md, section 13). Then
+// runner-exec empties while the command runs (schemas/POLICY.md, "Collected logs"). Then
 // the variables that name them are the one change to the environment.
 //
 // What the Go runtime does not let it hand on: of the signals ignored at its

@@ -18,7 +18,7 @@ type recorder interface {
 	abandon()              // there will be no record
 }
 
-// controlLines speaks to runner-capture (schemas/README.md, section 7). Closing
+// controlLines speaks to runner-capture (schemas/STREAMS.md, "Control lines"). Closing
 // the pipe without "finished" tells it that the supervisor is gone.
 type controlLines struct{ w *os.File }
 

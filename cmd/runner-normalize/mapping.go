@@ -23,7 +23,7 @@ const (
 	classNothing              // a line without a value
 )
 
-// operation is one row of the table in schemas/README.md, section 3.
+// operation is one row of the table in schemas/STREAMS.md, "Operations".
 type operation struct {
 	class  class
 	first  uint32 // event id

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Why a message is refused (schemas/README.md, section 12).
+// Why a message is refused (schemas/POLICY.md, "Reason codes").
 const (
 	badJSON      = "M_BAD_JSON"
 	badUTF8      = "M_BAD_UTF8"

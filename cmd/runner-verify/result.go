@@ -13,7 +13,7 @@ const schemaVerifyReport = "runner.verify_report.v0"
 // Result is what --json prints: runner.verify_report.v0.
 type Result struct {
 	Schema       string    `json:"schema"`
-	Archive      string    `json:"archive"`   // as named on the command line, section 2 form
+	Archive      string    `json:"archive"`   // as named on the command line, text form
 	Container    string    `json:"container"` // gzip, tar, or "" when neither
 	RunID        string    `json:"run_id"`
 	Identity     string    `json:"identity"` // "" unless the container was read to its end

@@ -1,5 +1,5 @@
 // Package bundle reads and writes the archive of a run: eight members in a tar
-// stream with fixed header fields, in gzip or plain (schemas/README.md, section 6).
+// stream with fixed header fields, in gzip or plain (schemas/ARCHIVE.md, "Container").
 //
 // The reader is made for hostile input. It needs constant memory, accepts
 // regular files alone, and calls an archive read only when its end was checked.

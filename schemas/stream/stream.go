@@ -1,6 +1,6 @@
 // Package stream reads and writes framed NDJSON: a header line, records, and a
 // trailer that seals count and digest. End of input without the trailer is an
-// error, always (schemas/README.md, section 1).
+// error, always (schemas/STREAMS.md, "Form of a stream").
 package stream
 
 import (

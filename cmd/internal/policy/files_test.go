@@ -288,7 +288,7 @@ func TestTooManyAddresses(t *testing.T) {
 
 // The example of the specification is a policy.
 func TestSpecificationExample(t *testing.T) {
-	b, err := os.ReadFile("../../../schemas/README.md")
+	b, err := os.ReadFile("../../../schemas/POLICY.md")
 	if err != nil {
 		t.Fatal(err)
 	}

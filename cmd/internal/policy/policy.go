@@ -1,5 +1,5 @@
-// Package policy reads policy files and decides tool calls by them (schemas/README.md,
-// sections 11, 12 and 15).
+// Package policy reads policy files and decides tool calls by them (schemas/POLICY.md,
+// "Policy file").
 //
 // Whatever cannot be read in one way only is refused: a file by Parse, with every
 // problem and its place; a call by Decide, which denies what it cannot evaluate.
@@ -20,7 +20,7 @@ import (
 // maxFile is the largest policy file.
 const maxFile = 1 << 20
 
-// Reasons of decisions (README.md, section 12).
+// Reasons of decisions (schemas/POLICY.md, "Reason codes").
 const (
 	ReasonAllowRule    = "P_ALLOW_RULE"
 	ReasonAllowDefault = "P_ALLOW_DEFAULT"

@@ -9,7 +9,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Bounds of a decision's targets (README.md, section 12).
+// Bounds of a decision's targets (schemas/POLICY.md, "Targets").
 const (
 	maxTargets     = 64
 	maxTargetBytes = 16 << 10
