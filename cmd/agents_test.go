@@ -63,7 +63,15 @@ func TestParties(t *testing.T) {
 	script(t, "sh", "../scripts/parties.sh")
 }
 
-// TestElsewhere: a run where nothing can be observed, also without privileges.
+// TestElsewhere: the runs that need no kernel layer, where TestAcceptance cannot run them.
 func TestElsewhere(t *testing.T) {
-	script(t, "sh", "../scripts/raw-run-on-non-linux.sh")
+	if probe() == nil {
+		t.Log("this kernel can be observed: TestAcceptance runs them")
+		return
+	}
+	for _, name := range []string{"raw-run-on-non-linux", "openai-agents-sdk-policy-correlation"} {
+		t.Run(name, func(t *testing.T) {
+			script(t, "sh", "../scripts/acceptance/"+name+".sh")
+		})
+	}
 }

@@ -30,7 +30,7 @@ for os in darwin windows; do
 done
 must "build for linux/arm64" env GOARCH=arm64 CGO_ENABLED=0 go build -o /dev/null ./cmd/...
 if command -v shellcheck >/dev/null; then
-	must shellcheck shellcheck -x scripts/*.sh testdata/fixtures/*.sh .ci/run
+	must shellcheck shellcheck -x scripts/*.sh scripts/*/*.sh testdata/fixtures/*.sh .ci/run
 else
 	echo "SKIPPED, NOT CHECKED: shellcheck is not installed"
 fi

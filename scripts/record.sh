@@ -43,8 +43,8 @@ shape thread thread
 shape chroot chroot
 shape escape escape
 shape parallel parallel 3 7
-# shellcheck source=scripts/record-calls.sh
-. scripts/record-calls.sh
+# shellcheck source=scripts/lib/recorded-calls.sh
+. scripts/lib/recorded-calls.sh
 # A run in which nothing happened: capture of a cgroup that stays empty, until TERM.
 case " $wanted " in *" empty-run "* | "  ")
 	cgroup=$(sed -n 's/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* - cgroup2 .*/\1/p' /proc/self/mountinfo | head -n 1)/runner-recording

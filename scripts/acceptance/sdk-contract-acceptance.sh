@@ -1,0 +1,29 @@
+#!/bin/sh
+# Plain SDK events, written by the command to the path that it was given: they are
+# the SDK layer, and they raise no other claim.
+#   exit 0 accepted, 1 not, 40 could not be tested here
+set -eu
+# shellcheck source=scripts/lib/calls.sh
+. "$(dirname "$0")/../lib/calls.sh"
+# shellcheck source=scripts/lib/scenarios.sh
+. scripts/lib/scenarios.sh
+# shellcheck source=scripts/lib/sdk-log.sh
+. scripts/lib/sdk-log.sh
+
+sdk_contract accepted
+require cgroup=clean,policy=absent,sdk=self_reported,correlation=clean
+check "SDK data binds nothing" '.report.bindings == [] and .surface.mcp_tools == []'
+check "three events, one call" '.health.notes | any(. == "s5_sdk_capture: sdk_events=3 sdk_tool_calls=1")'
+check "the command was given three names" '.events[0].env_keys | contains(["ASSAY_RUNNER_RUN_ID", "ASSAY_RUNNER_SDK_EVENT_LOG", "ASSAY_RUNNER_SDK_EVENT_SCHEMA"])'
+
+measure without --no-kernel --agent-shim openai-agents -- "$fixtures/sdk-event-wrapper.sh" tc_sdk_001 read_file true
+check "SDK data alone makes no kernel layer" '.health.kernel_layer == "absent" and .health.sdk_layer == "self_reported"'
+# shellcheck disable=SC2016 # for the measured shell
+measure none -- sh -c 'test -z "${ASSAY_RUNNER_SDK_EVENT_LOG:-}"'
+require cgroup=clean,sdk=absent
+
+# What the command prints is its own affair, even if it looks like an event.
+# shellcheck disable=SC2016
+measure printed --agent-shim openai-agents -- sh -c 'echo "$1" && echo "$1" >&2' sh "$(event 0 run_finished)"
+require cgroup=clean,policy=absent,sdk=absent,correlation=partial
+ambiguous sdk_log_empty
