@@ -173,9 +173,9 @@ func modelDepth(c *modelCall, l *modelLine) int {
 	if l.verb == "connect" {
 		value = strings.Replace(value, "[::ffff:1.2.3.4]", "1.2.3.4", 1)
 	}
-	climbs := slices.Contains(strings.Split(value, "/"), "..")
+	hasDotDot := slices.Contains(strings.Split(value, "/"), "..")
 	for _, t := range c.targets {
-		if t = strings.Replace(t, "[::ffff:1.2.3.4]", "1.2.3.4", 1); t == value || !climbs && (strings.HasPrefix(value, t+"/") || t == "/" && value[0] == '/') {
+		if t = strings.Replace(t, "[::ffff:1.2.3.4]", "1.2.3.4", 1); t == value || !hasDotDot && (strings.HasPrefix(value, t+"/") || t == "/" && value[0] == '/') {
 			depth = max(depth, len(t))
 		}
 	}

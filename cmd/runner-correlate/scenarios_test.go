@@ -73,7 +73,7 @@ func TestDeniedButDone(t *testing.T) {
 			`decision_without_kernel_events:tc_2
 			denied_call_with_kernel_effects:tc_1
 			kernel_events_outside_tool_windows:tc_2`},
-		"a path that climbs proves nothing": {agent + "1 40 300-400\n 301 write /etc/x/../../tmp/y", `
+		"a path with a .. proves nothing": {agent + "1 40 300-400\n 301 write /etc/x/../../tmp/y", `
 			session S 20 30 25
 			deny S 0 tc_1 write_file 250-255 /etc
 			end S`,

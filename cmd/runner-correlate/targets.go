@@ -1,10 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // targetIndex numbers what decisions name, so that a value is looked up once
@@ -90,7 +91,7 @@ func (x *targetIndex) match(value []byte) []uint32 {
 		return x.found
 	}
 	x.found, x.looked = x.found[:0], true
-	if !climbs(value) {
+	if schemas.HasDotDot(value) {
 		h := uint64(hashStart)
 		for _, c := range value {
 			h = hashStep(h, c)
@@ -144,21 +145,7 @@ func below(value []byte, target string) bool {
 	if n > len(value) || string(value[:n]) != target {
 		return false
 	}
-	return n == len(value) || (value[n] == '/' || target == "/") && climbs(value)
-}
-
-// climbs reports whether the directories above a value can be read off it. A ".."
-// that stayed in a lexical path may lead anywhere.
-func climbs(value []byte) bool {
-	for rest := value; ; {
-		i := bytes.Index(rest, []byte("/.."))
-		if i < 0 {
-			return true
-		}
-		if rest = rest[i+3:]; len(rest) == 0 || rest[0] == '/' {
-			return false
-		}
-	}
+	return n == len(value) || (value[n] == '/' || target == "/") && !schemas.HasDotDot(value)
 }
 
 func (x *targetIndex) watched(n uint32) *watch {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
-	"github.com/runner-evidence/runner/cmd/internal/pureq"
+	"github.com/runner-evidence/runner/cmd/internal/jq"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -36,7 +36,7 @@ func compileDrop(text string) (*dropper, error) {
 	if !utf8.ValidString(text) || len(text) > maxProgram {
 		return nil, tool.Usagef("--drop: expected a program in UTF-8 of at most %d bytes", maxProgram)
 	}
-	code, err := pureq.Compile(text)
+	code, err := jq.Compile(text)
 	if err != nil {
 		return nil, tool.Usagef("--drop: %v in %s", err, safe([]byte(text)))
 	}

@@ -59,16 +59,4 @@ func appendClean(dst, name []byte, rooted bool) []byte {
 	return dst
 }
 
-// climbs reports whether a ".." is left in a path.
-func climbs(path []byte) bool {
-	for len(path) > 0 {
-		var c []byte
-		c, path, _ = bytes.Cut(path, slash)
-		if string(c) == ".." {
-			return true
-		}
-	}
-	return false
-}
-
 var slash = []byte{'/'}

@@ -37,7 +37,7 @@ func evidence(e *schemas.RawEvent, value []byte, lexical bool) bool {
 	case len(value) == 0 || value[0] != '/':
 		return true
 	case lexical:
-		return e.Ret >= 0 || e.Marks&schemas.MarkUserTruncated != 0 || climbs(value)
+		return e.Ret >= 0 || e.Marks&schemas.MarkUserTruncated != 0 || schemas.HasDotDot(value)
 	}
 	return false
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/itchyny/gojq"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/runner-evidence/runner/cmd/internal/pureq"
+	"github.com/runner-evidence/runner/cmd/internal/jq"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
@@ -30,7 +30,7 @@ type assertion struct {
 func parseAssertions(texts []string) ([]assertion, error) {
 	var out []assertion
 	for _, text := range texts {
-		code, err := pureq.Compile(text)
+		code, err := jq.Compile(text)
 		if err != nil {
 			return nil, tool.Usagef("--assert %q: %v", text, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/itchyny/gojq"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/runner-evidence/runner/cmd/internal/pureq"
+	"github.com/runner-evidence/runner/cmd/internal/jq"
 )
 
 // whenTime is how long the programs of one decision may take together.
@@ -35,7 +35,7 @@ func (r *reader) when(n *yaml.Node) *program {
 		r.bad(n, fmt.Sprintf("a jq program of %d bytes", len(s)), fmt.Sprintf("at most %d", maxText), "")
 		return nil
 	}
-	code, err := pureq.Compile(s)
+	code, err := jq.Compile(s)
 	if err != nil {
 		r.bad(n, "when is no jq program that may run here: "+err.Error(),
 			"a program over {tool, arguments, meta} that gives true or false", "")
@@ -62,7 +62,7 @@ func (p *program) holds(ctx context.Context, input any) (ok bool, err error) {
 	}()
 	code := p.code
 	if p.fresh {
-		if code, err = pureq.Compile(p.text); err != nil {
+		if code, err = jq.Compile(p.text); err != nil {
 			return false, err
 		}
 	}

@@ -1,6 +1,6 @@
-// Package pureq compiles jq programs that answer about their input alone: they
-// see no environment, no clock, no other input and no modules, and have no effect.
-package pureq
+// Package jq compiles jq programs that depend only on their input: they see no
+// environment, no clock, no other input and no modules, and have no effect.
+package jq
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// outside are the functions through which an answer could depend on anything but
-// the input, or do anything but answer.
+// outside are the functions that read something other than the input, or have an
+// effect.
 var outside = map[string]bool{
 	"input": true, "inputs": true, "debug": true, "stderr": true, "env": true, "$ENV": true,
 	"halt": true, "halt_error": true, "input_filename": true, "input_line_number": true,
@@ -25,7 +25,7 @@ func Compile(text string) (*gojq.Code, error) {
 		return nil, err
 	}
 	if name := reach(reflect.ValueOf(q)); name != "" {
-		return nil, fmt.Errorf("%s is not available: the program may look at nothing but its input", name)
+		return nil, fmt.Errorf("%s is not available: the program may only read its input", name)
 	}
 	return gojq.Compile(q)
 }

@@ -1,4 +1,4 @@
-package pureq
+package jq
 
 import "testing"
 
