@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // TestCollectKilled: neither a killed runner-exec nor a killed keeper leaves anything.
@@ -23,7 +24,7 @@ func TestCollectKilled(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "the command", func() bool { return exists(filepath.Join(c.Dir, "mark")) })
+		testkit.Await(t, "the command", func() bool { return exists(filepath.Join(c.Dir, "mark")) })
 		pid := c.Process.Pid
 		if who != "runner-exec" {
 			if pid = pidOf(pid, who); pid == 0 {
@@ -32,7 +33,7 @@ func TestCollectKilled(t *testing.T) {
 		}
 		syscall.Kill(pid, syscall.SIGKILL)
 		c.Wait()
-		await(t, "an empty TMPDIR", func() bool { return len(leftovers(t, temp)) == 0 })
+		testkit.Await(t, "an empty TMPDIR", func() bool { return len(leftovers(t, temp)) == 0 })
 		if exists(filepath.Join(c.Dir, "a")) != (who == keeperName) {
 			t.Errorf("%s killed, archive: %v", who, exists(filepath.Join(c.Dir, "a")))
 		}
@@ -114,7 +115,7 @@ func TestScopePolicy(t *testing.T) {
 // left alone with it.
 func TestCollectNoSpace(t *testing.T) {
 	if out, err := exec.Command("unshare", "-m", "true").CombinedOutput(); err != nil {
-		t.Skipf("SKIPPED, NOT TESTED: a full file system needs a mount namespace: %v: %s", err, out)
+		testkit.Skip(t, "a full file system needs a mount namespace", err, ": ", string(out))
 	}
 	for _, script := range []string{
 		`yes | head -c 2000000 >>"$L"; touch ran; sleep 20`,         // while it runs

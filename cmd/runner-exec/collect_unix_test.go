@@ -15,6 +15,7 @@ import (
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // collectedLog is one collected stream, read back.
@@ -114,7 +115,7 @@ func TestCollect(t *testing.T) {
 // TestCollectSwap: a name that was given away and given back is noticed.
 func TestCollectSwap(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("SKIPPED, NOT TESTED: only inotify sees what was undone")
+		testkit.Skip(t, "only inotify sees what was undone")
 	}
 	_, log := sdkRun(t, `mv "$L" "$L.away"; echo lost >"$L"; mv "$L.away" "$L"; echo 1 >>"$L"`)
 	if len(log.lines) != 1 || log.health.Facts["replaced"] != "yes" || log.status != schemas.StatusPartial {
@@ -223,7 +224,7 @@ func TestCollectImpatience(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"command ended", "again to kill"} {
-		await(t, text, func() bool { b, _ := os.ReadFile(errs); return bytes.Contains(b, []byte(text)) })
+		testkit.Await(t, text, func() bool { b, _ := os.ReadFile(errs); return bytes.Contains(b, []byte(text)) })
 		c.Process.Signal(syscall.SIGTERM)
 	}
 	r := outcome(t, c, c.Wait())
@@ -277,7 +278,7 @@ func TestCollectEnvironment(t *testing.T) {
 // its log, nobody can list the names, and reading it is not asked for.
 func TestCollectPermissions(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: becoming another user needs root")
+		testkit.Skip(t, "becoming another user needs root")
 	}
 	c := command(t, "--no-kernel", "--archive", "a", "--agent-shim", "openai-agents", "--keep", "kept", "--", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c",
 		`L=$ASSAY_RUNNER_SDK_EVENT_LOG; echo 1 >>"$L"; ls "$(dirname "$L")" || echo 2 >>"$L"; cat "$L" || echo 3 >>"$L"; rm -f "$L" || echo 4 >>"$L"; echo "$L" >>"$L"`)
@@ -299,7 +300,7 @@ func TestCollectPermissions(t *testing.T) {
 // TestCollectUnprivileged: the own user alone reaches the logs, for writing.
 func TestCollectUnprivileged(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: becoming another user needs root")
+		testkit.Skip(t, "becoming another user needs root")
 	}
 	c := command(t, "--no-kernel", "--archive", "a", "--policy-log", "p", "--", "sh", "-c",
 		`L=$ASSAY_RUNNER_POLICY_DECISION_LOG; stat -c %a "$L" "$(dirname "$L")" >>"$L"; cat "$L" 2>/dev/null || echo refused >>"$L"`)

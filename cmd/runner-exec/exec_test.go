@@ -13,6 +13,7 @@ import (
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 func script(t *testing.T, name, text string, mode os.FileMode) string {
@@ -308,7 +309,7 @@ func TestBrokenStdout(t *testing.T) {
 // TestCrossCompile builds every tool for the systems without a kernel layer.
 func TestCrossCompile(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: cross compilation takes a while")
+		testkit.Skip(t, "cross compilation takes a while")
 	}
 	for _, target := range []string{"darwin/amd64", "darwin/arm64", "windows/amd64"} {
 		goos, arch, _ := strings.Cut(target, "/")

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
@@ -142,16 +141,6 @@ next:
 		rest = append(rest, e.Name())
 	}
 	return rest
-}
-
-// await waits until cond holds, at most ten seconds.
-func await(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !cond(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
 }
 
 func exists(path string) bool {

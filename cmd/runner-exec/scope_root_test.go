@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/cgroup"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // needCgroup ends the test where no cgroup can be made. With RUNNER_REQUIRE_BPF=1
@@ -28,10 +29,7 @@ func needCgroup(t *testing.T) {
 			return
 		}
 	}
-	if os.Getenv("RUNNER_REQUIRE_BPF") == "1" {
-		t.Fatalf("RUNNER_REQUIRE_BPF=1, but no cgroup can be made: %v", err)
-	}
-	t.Skipf("SKIPPED, NOT TESTED: runs in a cgroup need write access to cgroup v2: %v", err)
+	testkit.Missing(t, "runs in a cgroup, which need write access to cgroup v2", err)
 }
 
 // scopeOf is where the cgroup of a run must have been.
@@ -154,9 +152,9 @@ func TestImpatience(t *testing.T) {
 	said := func(text string) func() bool {
 		return func() bool { b, _ := os.ReadFile(errs); return bytes.Contains(b, []byte(text)) }
 	}
-	await(t, "the command's end", said("command ended"))
+	testkit.Await(t, "the command's end", said("command ended"))
 	c.Process.Signal(syscall.SIGTERM)
-	await(t, "an answer to the first TERM", said("again to kill"))
+	testkit.Await(t, "an answer to the first TERM", said("again to kill"))
 	c.Process.Signal(syscall.SIGTERM)
 	if r := outcome(t, c, c.Wait()); r.code != 8 || !exists(filepath.Join(r.dir, "a")) || exists(scopeOf(t, id)) {
 		t.Errorf("%v", r)
@@ -210,10 +208,10 @@ func killedStage(t *testing.T, stage, how, run, mark string, keep bool) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, mark, func() bool { return exists(filepath.Join(c.Dir, mark)) })
+	testkit.Await(t, mark, func() bool { return exists(filepath.Join(c.Dir, mark)) })
 	pid := c.Process.Pid
 	if stage != "runner-exec" {
-		await(t, stage, func() bool { pid = pidOf(c.Process.Pid, stage); return pid != 0 })
+		testkit.Await(t, stage, func() bool { pid = pidOf(c.Process.Pid, stage); return pid != 0 })
 	}
 	begin := time.Now()
 	syscall.Kill(pid, syscall.SIGKILL)
@@ -229,8 +227,8 @@ func killedStage(t *testing.T, stage, how, run, mark string, keep bool) {
 		}
 	}
 	scope := scopeOf(t, id)
-	await(t, "the cgroup's end", func() bool { return !exists(scope) })
-	await(t, "an empty TMPDIR", func() bool { return len(leftovers(t, temp)) == 0 })
+	testkit.Await(t, "the cgroup's end", func() bool { return !exists(scope) })
+	testkit.Await(t, "an empty TMPDIR", func() bool { return len(leftovers(t, temp)) == 0 })
 	known := []string{mark}
 	if stage == "runner-exec" && keep {
 		known = append(known, "kept") // made by the one who was killed; it is empty
@@ -248,7 +246,7 @@ func killedStage(t *testing.T, stage, how, run, mark string, keep bool) {
 func TestUnprivileged(t *testing.T) {
 	needCgroup(t)
 	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: becoming another user needs root")
+		testkit.Skip(t, "becoming another user needs root")
 	}
 	c := command(t, "--", "touch", "ran")
 	for _, d := range []string{c.Dir, filepath.Dir(c.Dir)} {

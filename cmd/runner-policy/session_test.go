@@ -3,39 +3,19 @@
 package main
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"github.com/runner-evidence/runner/schemas/testkit"
+)
 
 var (
 	maskTimes   = regexp.MustCompile(`"((?:start|end|ktime)_ns|proxy_pid|server_pid)":[0-9]+`)
 	maskSession = regexp.MustCompile(`"(session|id)":"[0-9a-f]{16}`)
 )
-
-// golden compares with testdata/NAME.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := "testdata/" + name
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs; -update rewrites it:\n%s", file, got)
-	}
-}
 
 func masked(log string) string {
 	return maskSession.ReplaceAllString(maskTimes.ReplaceAllString(log, `"$1":0`), `"$1":"SESSION`)
@@ -81,8 +61,8 @@ func TestLogGolden(t *testing.T) {
 	if code, rest := p.end(); code != 3 || rest != "" {
 		t.Errorf("exit %d, %q", code, rest)
 	}
-	golden(t, "log.golden", masked(p.log()))
-	golden(t, "said.golden", said)
+	testkit.Golden(t, "testdata/log.golden", []byte(masked(p.log())))
+	testkit.Golden(t, "testdata/said.golden", []byte(said))
 }
 
 // TestModern is the stateless protocol: a denial says that it is complete, and one
@@ -106,13 +86,13 @@ func TestModern(t *testing.T) {
 	if code, rest := p.end(); code != 0 || rest != "" {
 		t.Errorf("exit %d, %q", code, rest)
 	}
-	golden(t, "modern-log.golden", masked(p.log()))
-	golden(t, "modern-said.golden", said)
+	testkit.Golden(t, "testdata/modern-log.golden", []byte(masked(p.log())))
+	testkit.Golden(t, "testdata/modern-said.golden", []byte(said))
 }
 
 func TestDenyAsError(t *testing.T) {
 	p := startProxy(t, readOnly, withFlags("--deny-as", "error"))
-	golden(t, "deny-as-error.golden", exchange(p, callLine("1", "write_x", `{}`)))
+	testkit.Golden(t, "testdata/deny-as-error.golden", []byte(exchange(p, callLine("1", "write_x", `{}`))))
 	p.end()
 }
 

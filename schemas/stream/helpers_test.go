@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 const run = "run_01"
@@ -108,24 +109,17 @@ func classOf(t testing.TB, err error) string {
 	return found
 }
 
-func must(t testing.TB, err error) {
-	if err != nil {
-		t.Helper()
-		t.Fatal(err)
-	}
-}
-
 // written makes a stream with the Writer, and the same with one that writes behind.
 func written(t testing.TB, records ...string) []byte {
 	t.Helper()
 	var out [2]bytes.Buffer
 	for i, create := range []func(io.Writer, Header) (*Writer, error){NewWriter, NewBehindWriter} {
 		w, err := create(&out[i], Header{Stream: schemas.StreamRaw, RunID: run, Tool: "test", Version: "v0"})
-		must(t, err)
+		testkit.Must(t, err)
 		for _, r := range records {
-			must(t, w.WriteRaw([]byte(r)))
+			testkit.Must(t, w.WriteRaw([]byte(r)))
 		}
-		must(t, w.Seal(schemas.StatusComplete))
+		testkit.Must(t, w.Seal(schemas.StatusComplete))
 		w.Close()
 	}
 	if !bytes.Equal(out[0].Bytes(), out[1].Bytes()) {

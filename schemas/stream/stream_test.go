@@ -10,31 +10,32 @@ import (
 	"testing/iotest"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 func TestRoundTrip(t *testing.T) {
 	h := schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: run, Stage: "a"}
 	var b bytes.Buffer
 	w, err := NewWriter(&b, Header{Stream: schemas.StreamRaw, RunID: run, Tool: "test", Version: "v0"})
-	must(t, err)
+	testkit.Must(t, err)
 	if b.Len() == 0 {
 		t.Error("the header is not flushed: nobody sees that the producer is ready")
 	}
 	one := strings.TrimSuffix(record(run, 1), "\n")
-	must(t, w.WriteRaw([]byte(one)))
-	must(t, w.WriteBlock([]byte(record(run, 2)+record(run, 3)), 2))
-	must(t, w.Write(h))
+	testkit.Must(t, w.WriteRaw([]byte(one)))
+	testkit.Must(t, w.WriteBlock([]byte(record(run, 2)+record(run, 3)), 2))
+	testkit.Must(t, w.Write(h))
 	if w.Records() != 4 {
 		t.Errorf("%d records, want 4", w.Records())
 	}
-	must(t, w.Seal(schemas.StatusPartial))
+	testkit.Must(t, w.Seal(schemas.StatusPartial))
 
 	for name, r := range map[string]io.Reader{
 		"at once": bytes.NewReader(b.Bytes()), "byte by byte": iotest.OneByteReader(bytes.NewReader(b.Bytes())),
 		"data with EOF": iotest.DataErrReader(bytes.NewReader(b.Bytes())),
 	} {
 		lines, tr, err := read(r)
-		must(t, err)
+		testkit.Must(t, err)
 		last, _ := schemas.Marshal(h)
 		want := []string{record(run, 1), record(run, 2), record(run, 3), string(last) + "\n"}
 		if !slices.Equal(lines, want) || tr.Records != 4 || tr.Status != schemas.StatusPartial {
@@ -42,7 +43,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	s, err := NewReader(bytes.NewReader(b.Bytes()), "in", schemas.StreamRaw)
-	must(t, err)
+	testkit.Must(t, err)
 	if h := s.Header(); h.RunID != run || h.Tool != "test" || s.Trailer() != nil {
 		t.Errorf("header %+v, trailer %+v", h, s.Trailer())
 	}
@@ -140,7 +141,7 @@ func TestMaxLine(t *testing.T) {
 		}
 	}
 	w, err := NewWriter(io.Discard, Header{Stream: schemas.StreamRaw, RunID: run})
-	must(t, err)
+	testkit.Must(t, err)
 	if err := w.WriteRaw([]byte(strings.TrimSuffix(padded(MaxLine), "\n"))); err != nil {
 		t.Errorf("the writer refuses a line that readers accept: %v", err)
 	}
@@ -197,7 +198,7 @@ func TestTrust(t *testing.T) {
 	}
 	for schema, class := range map[string]string{"x": "ok", "y": "form"} {
 		s, err := openTest(strings.NewReader(seal(record(run, 1), bad(schema), record(run, 2))))
-		must(t, err)
+		testkit.Must(t, err)
 		s.Trust("x")
 		if _, _, err := rest(s, nil); classOf(t, err) != class {
 			t.Errorf("schema %s: %v, expected %s", schema, err, class)
@@ -208,9 +209,9 @@ func TestTrust(t *testing.T) {
 // A consumer's own finding about a line stops the reader like one of its own.
 func TestErrorf(t *testing.T) {
 	s, err := NewReader(strings.NewReader(seal(record(run, 1))), "in", schemas.StreamRaw)
-	must(t, err)
+	testkit.Must(t, err)
 	_, err = s.Next()
-	must(t, err)
+	testkit.Must(t, err)
 	if err := s.Errorf("no good: %d", 7); err.Error() != "in:2: malformed line: no good: 7" {
 		t.Error(err)
 	}
@@ -239,7 +240,7 @@ func TestWriterRefuses(t *testing.T) {
 		t.Error("does not see that the header could not be written")
 	}
 	w, err := NewWriter(&failing{left: 200}, Header{Stream: schemas.StreamRaw, RunID: run})
-	must(t, err)
+	testkit.Must(t, err)
 	for range 10000 {
 		err = w.WriteRaw([]byte(record(run, 1)[:60]))
 	}
@@ -248,7 +249,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 	for _, n := range []int{1, 3000, 100_000} {
 		w, err := NewBehindWriter(&failing{left: 200}, Header{Stream: schemas.StreamRaw, RunID: run})
-		must(t, err)
+		testkit.Must(t, err)
 		for range n {
 			err = w.WriteRaw([]byte(record(run, 1)[:60]))
 		}
@@ -267,8 +268,8 @@ func TestWriterRefuses(t *testing.T) {
 	if w.Seal("failed") == nil {
 		t.Error("seals with an unknown status")
 	}
-	must(t, w.Seal(schemas.StatusComplete))
-	must(t, w.Flush())
+	testkit.Must(t, w.Seal(schemas.StatusComplete))
+	testkit.Must(t, w.Flush())
 	if w.Seal(schemas.StatusComplete) == nil || w.WriteRaw([]byte("{}")) == nil || w.Write(Header{}) == nil || w.WriteBlock([]byte("{}\n"), 1) == nil {
 		t.Error("writes behind the seal")
 	}
@@ -279,7 +280,7 @@ func TestReaderDoesNotAllocate(t *testing.T) {
 	in := seal(slices.Repeat([]string{record(run, 1)}, 1000)...)
 	for name, open := range map[string]func(io.Reader, string, string) (*Reader, error){"": NewReader, "ahead": NewAheadReader} {
 		s, err := open(strings.NewReader(in), "in", schemas.StreamRaw)
-		must(t, err)
+		testkit.Must(t, err)
 		if n := testing.AllocsPerRun(900, func() {
 			if _, err := s.Next(); err != nil {
 				t.Fatal(err)
@@ -326,7 +327,7 @@ func FuzzReader(f *testing.F) {
 		}
 		var b bytes.Buffer
 		w, err := NewWriter(&b, s.Header())
-		must(t, err)
+		testkit.Must(t, err)
 		for {
 			rec, err := s.Next()
 			if err == io.EOF {
@@ -336,9 +337,9 @@ func FuzzReader(f *testing.F) {
 				classOf(t, err)
 				return
 			}
-			must(t, w.WriteRaw(rec.Bytes))
+			testkit.Must(t, w.WriteRaw(rec.Bytes))
 		}
-		must(t, w.Seal(s.Trailer().Status))
+		testkit.Must(t, w.Seal(s.Trailer().Status))
 		if !bytes.Equal(b.Bytes(), in) {
 			t.Fatalf("accepted\n%s\nbut its records give\n%s", in, b.Bytes())
 		}
@@ -358,7 +359,7 @@ func TestLongStreams(t *testing.T) {
 	}
 	whole := written(t, records...)
 	lines, _, err := read(bytes.NewReader(whole))
-	must(t, err)
+	testkit.Must(t, err)
 	if len(lines) != len(records) {
 		t.Fatalf("%d lines, expected %d", len(lines), len(records))
 	}

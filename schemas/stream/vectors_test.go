@@ -2,16 +2,14 @@ package stream
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
-
-var update = flag.Bool("update", false, "rewrite the vectors in testdata/vectors/stream")
 
 const vectorDir = "../../testdata/vectors/stream"
 
@@ -89,21 +87,21 @@ func upperDigest(trailer string) string {
 
 func TestVectors(t *testing.T) {
 	want := vectors()
-	if *update {
-		must(t, os.RemoveAll(vectorDir))
-		must(t, os.MkdirAll(vectorDir, 0o755))
+	if testkit.Update() {
+		testkit.Must(t, os.RemoveAll(vectorDir))
+		testkit.Must(t, os.MkdirAll(vectorDir, 0o755))
 		for name, v := range want {
-			must(t, os.WriteFile(filepath.Join(vectorDir, name), []byte("expect: "+v.expect+"\n\n"+v.bytes), 0o644))
+			testkit.Must(t, os.WriteFile(filepath.Join(vectorDir, name), []byte("expect: "+v.expect+"\n\n"+v.bytes), 0o644))
 		}
 	}
 	list, err := os.ReadDir(vectorDir)
-	must(t, err)
+	testkit.Must(t, err)
 	if len(list) != len(want) {
 		t.Errorf("%d vectors in %s, expected %d", len(list), vectorDir, len(want))
 	}
 	for _, f := range list {
 		b, err := os.ReadFile(filepath.Join(vectorDir, f.Name()))
-		must(t, err)
+		testkit.Must(t, err)
 		head, body, ok := bytes.Cut(b, []byte("\n\n"))
 		expect, ok2 := strings.CutPrefix(string(head), "expect: ")
 		if !ok || !ok2 {

@@ -3,7 +3,6 @@ package policy
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,9 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
-
-var update = flag.Bool("update", false, "write the messages and explanations that come out")
 
 // each calls f for every policy file in a folder of testdata.
 func each(t *testing.T, folder string, f func(t *testing.T, name string, b []byte)) {
@@ -38,23 +36,6 @@ func each(t *testing.T, folder string, f func(t *testing.T, name string, b []byt
 	}
 }
 
-// golden compares with the text that stands beside a file.
-func golden(t *testing.T, file, have string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(have), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if have != string(want) {
-		t.Errorf("%s: have:\n%s\nwant:\n%s", file, have, want)
-	}
-}
-
 // What is wrong with a bad file is said in exactly these words, all of it at once.
 func TestMessages(t *testing.T) {
 	for _, folder := range []string{"form", "beyond", "text"} {
@@ -69,7 +50,7 @@ func TestMessages(t *testing.T) {
 					t.Errorf("incomplete: %+v", x)
 				}
 			}
-			golden(t, "testdata/"+folder+"/"+name+".txt", err.Error()+"\n")
+			testkit.Golden(t, "testdata/"+folder+"/"+name+".txt", []byte(err.Error()+"\n"))
 		})
 	}
 }
@@ -83,7 +64,7 @@ func TestExplain(t *testing.T) {
 		}
 		var out strings.Builder
 		p.Explain(&out)
-		golden(t, "testdata/good/"+name+".txt", out.String())
+		testkit.Golden(t, "testdata/good/"+name+".txt", []byte(out.String()))
 		if n, ok := p.Network(); ok {
 			if err := n.Check(); err != nil {
 				t.Errorf("the kernel's side would refuse it: %v", err)

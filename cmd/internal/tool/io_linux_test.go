@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // The file's mode follows the umask, as if it had been opened under its name.
@@ -35,14 +37,14 @@ func TestAtomicFileTempTaken(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
 	taken := fmt.Sprintf(".runner-%d-0", os.Getpid())
-	must(t, os.WriteFile(filepath.Join(dir, taken), []byte("theirs"), 0o600))
-	must(t, os.WriteFile(path, []byte("old"), 0o600))
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, taken), []byte("theirs"), 0o600))
+	testkit.Must(t, os.WriteFile(path, []byte("old"), 0o600))
 	a, err := CreateAtomic(path)
-	must(t, err)
+	testkit.Must(t, err)
 	defer a.Abort()
 	_, err = a.WriteString("new")
-	must(t, err)
-	must(t, a.Commit())
+	testkit.Must(t, err)
+	testkit.Must(t, a.Commit())
 	b, _ := os.ReadFile(path)
 	theirs, _ := os.ReadFile(filepath.Join(dir, taken))
 	if string(b) != "new" || string(theirs) != "theirs" || names(t, dir) != taken+" out" {
@@ -54,7 +56,7 @@ func TestAtomicFileTempTaken(t *testing.T) {
 func TestTerminals(t *testing.T) {
 	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip("SKIPPED, NOT TESTED: terminals: ", err)
+		testkit.Skip(t, "terminals", err)
 	}
 	defer tty.Close()
 	if !IsTerminal(tty) || IsTerminal(io.Discard) {

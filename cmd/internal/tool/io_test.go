@@ -7,21 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-func must(t testing.TB, err error) {
-	if err != nil {
-		t.Helper()
-		t.Fatal(err)
-	}
-}
+	"github.com/runner-evidence/runner/schemas/testkit"
+)
 
 func TestOpenInput(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "in")
-	must(t, os.WriteFile(file, []byte("from file"), 0o600))
+	testkit.Must(t, os.WriteFile(file, []byte("from file"), 0o600))
 	dash := filepath.Join(dir, "-dash")
-	must(t, os.WriteFile(dash, []byte("from dash"), 0o600))
+	testkit.Must(t, os.WriteFile(dash, []byte("from dash"), 0o600))
 	t.Chdir(dir)
 	cat := func(_ context.Context, env *Env) error {
 		r, name, err := OpenInput(env)
@@ -57,13 +52,7 @@ func TestOpenInput(t *testing.T) {
 
 func names(t *testing.T, dir string) string {
 	t.Helper()
-	list, err := os.ReadDir(dir)
-	must(t, err)
-	var s []string
-	for _, e := range list {
-		s = append(s, e.Name())
-	}
-	return strings.Join(s, " ")
+	return strings.Join(testkit.Names(t, dir), " ")
 }
 
 // openers are the two ways to hold a file that has no name yet.
@@ -88,14 +77,14 @@ func TestAtomicFile(t *testing.T) {
 			path := filepath.Join(dir, "out")
 			write := func(content string) *AtomicFile {
 				a, err := open(path)
-				must(t, err)
+				testkit.Must(t, err)
 				_, err = a.WriteString(content)
-				must(t, err)
+				testkit.Must(t, err)
 				return a
 			}
 			content := func() string {
 				b, err := os.ReadFile(path)
-				must(t, err)
+				testkit.Must(t, err)
 				return string(b)
 			}
 
@@ -110,7 +99,7 @@ func TestAtomicFile(t *testing.T) {
 			}
 
 			a = write("first")
-			must(t, a.Commit())
+			testkit.Must(t, a.Commit())
 			a.Abort()
 			if content() != "first" || names(t, dir) != "out" {
 				t.Errorf("after Commit: %q in %s", content(), names(t, dir))
@@ -118,13 +107,13 @@ func TestAtomicFile(t *testing.T) {
 
 			// An older file is replaced as a whole, also while someone reads it.
 			old, err := os.Open(path)
-			must(t, err)
+			testkit.Must(t, err)
 			defer old.Close()
 			a = write("second")
 			if content() != "first" {
 				t.Error("the older file changed before Commit")
 			}
-			must(t, a.Commit())
+			testkit.Must(t, a.Commit())
 			if b, _ := io.ReadAll(old); string(b) != "first" || content() != "second" || names(t, dir) != "out" {
 				t.Errorf("after replacing: old reader has %q, file %q in %s", b, content(), names(t, dir))
 			}
@@ -145,8 +134,8 @@ func TestAtomicFileCommitFails(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "out")
 			a, err := open(path)
-			must(t, err)
-			must(t, os.Mkdir(path, 0o755))
+			testkit.Must(t, err)
+			testkit.Must(t, os.Mkdir(path, 0o755))
 			if a.Commit() == nil {
 				t.Error("replaced a directory")
 			}
@@ -175,10 +164,10 @@ func TestSpool(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	f, err := Spool()
-	must(t, err)
+	testkit.Must(t, err)
 	defer f.Close()
 	_, err = f.WriteString("abc")
-	must(t, err)
+	testkit.Must(t, err)
 	b := make([]byte, 3)
 	if _, err := f.ReadAt(b, 0); err != nil || string(b) != "abc" || names(t, dir) != "" {
 		t.Errorf("read %q, %v; directory holds %q", b, err, names(t, dir))
@@ -188,22 +177,22 @@ func TestSpool(t *testing.T) {
 func TestAtomicFileFollowsSymlink(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
-	must(t, os.WriteFile(file, []byte("old"), 0o644))
+	testkit.Must(t, os.WriteFile(file, []byte("old"), 0o644))
 	if err := os.Symlink("file", link); err != nil {
-		t.Skipf("SKIPPED, NOT TESTED: symlinks: %v", err)
+		testkit.Skip(t, "symlinks", err)
 	}
 	a, err := CreateAtomic(link)
-	must(t, err)
+	testkit.Must(t, err)
 	_, err = a.WriteString("new")
-	must(t, err)
-	must(t, a.Commit())
+	testkit.Must(t, err)
+	testkit.Must(t, a.Commit())
 	if st, err := os.Lstat(link); err != nil || st.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the symlink was replaced: %v, %v", st, err)
 	}
 	if b, _ := os.ReadFile(file); string(b) != "new" || filepath.Base(a.Path()) != "file" {
 		t.Errorf("the file reads %q, and %s was said to be written", b, a.Path())
 	}
-	must(t, os.Remove(file))
+	testkit.Must(t, os.Remove(file))
 	if a, err := CreateAtomic(link); err == nil {
 		a.Abort()
 		t.Error("a symlink to nothing was accepted")
