@@ -1,5 +1,8 @@
 package schemas
 
+// Variable is one environment variable by which the measured command reaches its logs.
+type Variable struct{ Name, Why string }
+
 // Variables by which the measured command reaches its logs.
 const (
 	EnvPolicyLog = "ASSAY_RUNNER_POLICY_DECISION_LOG"
@@ -10,3 +13,39 @@ const (
 
 // EnvKeys are all that env_keys can name, sorted.
 var EnvKeys = [...]string{EnvPolicyLog, EnvRunID, EnvSDKLog, EnvSDKSchema}
+
+// Environment says what the variables are, in the order of EnvKeys.
+var Environment = [...]Variable{
+	{EnvPolicyLog, "path of the policy log, when one is collected"},
+	{EnvRunID, "the run's id, when a log is collected"},
+	{EnvSDKLog, "path of the SDK log, when one is collected"},
+	{EnvSDKSchema, "schema of the SDK log's lines, `" + SchemaSDKEvent + "`, when one is collected"},
+}
+
+// Shim is one value of agent_shim: how the agent's SDK reports to the runner.
+type Shim struct{ Name, Why string }
+
+// Shims, by name.
+const (
+	ShimNone         = "none"
+	ShimOpenAIAgents = "openai-agents"
+)
+
+// Shims are all values of agent_shim.
+var Shims = [...]Shim{
+	{ShimNone, "no SDK log is collected, and there is no SDK layer"},
+	{ShimOpenAIAgents, "the SDK log is collected; programs of the OpenAI Agents SDK write it"},
+}
+
+// CollectsSDK reports whether a run with this shim has an SDK log.
+func CollectsSDK(shim string) bool { return shim != ShimNone }
+
+// KnownShim reports whether a shim is one of the table.
+func KnownShim(name string) bool {
+	for _, s := range Shims {
+		if s.Name == name {
+			return true
+		}
+	}
+	return false
+}

@@ -39,23 +39,66 @@ const (
 	EventIOUringOther   = 240 // io_uring operation that is not decoded
 )
 
-// The names that the contract gives to ids. sendto and sendmsg are names that
-// only other implementations write: the published line schema lacks them.
-var kindNames = map[uint32]string{
-	EventOpenat: "openat", EventConnect: "connect", EventExec: "exec",
-	EventFileBlocked: "file_blocked", EventConnectBlocked: "connect_blocked",
+// EventType is one event type of kernel lines.
+type EventType struct {
+	ID    uint32
+	Name  string // kind in the contract; "" is event_ID
+	Other string // kind that only other implementations write: the published line schema lacks it
+	Verb  string // in kernel_effects; "" is the access mode, else the kind
+	Set   int    // set of the surface that the value feeds
+	Value string // what the value is
+	What  string
 }
 
-var foreignKinds = map[uint32]string{EventSendto: "sendto", EventSendmsg: "sendmsg"}
+// EventTypes are all event types, by id. Lines of other ids are valid: their kind is
+// event_ID, and their values feed no set.
+var EventTypes = [...]EventType{
+	{EventOpenat, "openat", "", "", SetFilesystemPaths, "path", "file opened, by any call of the open family"},
+	{EventConnect, "connect", "", "connect", SetNetworkEndpoints, "endpoint", "connect"},
+	{EventExec, "exec", "", "exec", SetProcessExecs, "path of the binary", "program started"},
+	{EventSendto, "", "sendto", "send", SetNetworkEndpoints, "endpoint", "datagram with a destination, by sendto"},
+	{EventSendmsg, "", "sendmsg", "send", SetNetworkEndpoints, "endpoint", "datagram with a destination, by sendmsg"},
+	{EventFileBlocked, "file_blocked", "", "file_blocked", SetFilesystemPaths, "path", "file access refused by a policy"},
+	{EventConnectBlocked, "connect_blocked", "", "connect_blocked", SetNetworkEndpoints, "endpoint", "network operation refused by a policy"},
+	{EventScript, "", "", "exec", SetProcessExecs, "path of the script", "program started by `#!`"},
+	{EventExecFailed, "", "", "exec", SetFilesystemPaths, "path", "exec that failed"},
+	{EventSendmmsg, "", "", "send", SetNetworkEndpoints, "endpoint", "one message of sendmmsg"},
+	{EventBind, "", "", "bind", SetNetworkEndpoints, "endpoint", "bind"},
+	{EventListen, "", "", "listen", SetNetworkEndpoints, "endpoint", "listen"},
+	{EventUnlink, "", "", "unlink", SetFilesystemPaths, "path", "name removed"},
+	{EventRmdir, "", "", "rmdir", SetFilesystemPaths, "path", "directory removed"},
+	{EventRenameFrom, "", "", "rename", SetFilesystemPaths, "path", "renamed: the old name"},
+	{EventRenameTo, "", "", "rename", SetFilesystemPaths, "path", "renamed: the new name"},
+	{EventLinkFrom, "", "", "link", SetFilesystemPaths, "path", "hard link: the existing name"},
+	{EventLinkTo, "", "", "link", SetFilesystemPaths, "path", "hard link: the new name"},
+	{EventSymlink, "", "", "symlink", SetFilesystemPaths, "path of the link", "symbolic link made"},
+	{EventMkdir, "", "", "mkdir", SetFilesystemPaths, "path", "directory made"},
+	{EventTruncate, "", "", "truncate", SetFilesystemPaths, "path", "length set, by name or descriptor"},
+	{EventChmod, "", "", "chmod", SetFilesystemPaths, "path", "mode set, by name or descriptor"},
+	{EventChown, "", "", "chown", SetFilesystemPaths, "path", "owner set, by name or descriptor"},
+	{EventMknod, "", "", "mknod", SetFilesystemPaths, "path", "node made"},
+	{EventMount, "", "", "mount", SetFilesystemPaths, "mount point", "mounted"},
+	{EventMountSource, "", "", "mount", SetNone, "text", "mounted: the source as given"},
+	{EventUmount, "", "", "umount", SetFilesystemPaths, "mount point", "unmounted"},
+	{EventMoveMountFrom, "", "", "move_mount", SetFilesystemPaths, "path", "mount moved: from"},
+	{EventMoveMountTo, "", "", "move_mount", SetFilesystemPaths, "path", "mount moved: to"},
+	{EventPivotRootNew, "", "", "pivot_root", SetFilesystemPaths, "path", "pivot_root: the new root"},
+	{EventPivotRootOld, "", "", "pivot_root", SetFilesystemPaths, "path", "pivot_root: where the old root went"},
+	{EventIOUringOther, "", "", "", SetNone, "null", "io_uring operation that is not decoded"},
+}
 
-var kinds = func() (t [256]string) {
-	for i := range t {
-		t[i] = "event_" + strconv.Itoa(i)
+// EventTypes by id, for what is asked of every line.
+var kinds, otherKinds, effectVerbs, eventSets = func() (kind, other, verb [256]string, set [256]int8) {
+	for id := range kind {
+		kind[id], set[id] = "event_"+strconv.Itoa(id), SetNone
 	}
-	for id, name := range kindNames {
-		t[id] = name
+	for _, t := range EventTypes {
+		if t.Name != "" {
+			kind[t.ID] = t.Name
+		}
+		other[t.ID], verb[t.ID], set[t.ID] = t.Other, t.Verb, int8(t.Set)
 	}
-	return t
+	return kind, other, verb, set
 }()
 
 // KindOf is the kind that the runner writes for an event id.
@@ -79,18 +122,8 @@ const (
 // SetOf is the index in SurfaceSets of the set that an event's value feeds, and
 // SetNone when it feeds none. Null and empty values feed no set.
 func SetOf(eventType uint32) int {
-	switch eventType {
-	case EventExec, EventScript:
-		return SetProcessExecs
-	case EventConnect, EventSendto, EventSendmsg, EventConnectBlocked, EventSendmmsg, EventBind, EventListen:
-		return SetNetworkEndpoints
-	case EventMountSource:
-		return SetNone
-	case EventOpenat, EventFileBlocked, EventExecFailed:
-		return SetFilesystemPaths
-	}
-	if EventUnlink <= eventType && eventType <= EventPivotRootOld && eventType != 218 {
-		return SetFilesystemPaths
+	if eventType < uint32(len(eventSets)) {
+		return int(eventSets[eventType])
 	}
 	return SetNone
 }

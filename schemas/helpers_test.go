@@ -215,8 +215,8 @@ func randomKernel(r *rand.Rand) KernelEvent {
 		Operations: OperationFlags(r.IntN(16)),
 	}
 	e.Kind = KindOf(e.EventType)
-	if k := foreignKinds[e.EventType]; k != "" && maybe(r) {
-		e.Kind = k
+	if e.EventType < uint32(len(otherKinds)) && otherKinds[e.EventType] != "" && maybe(r) {
+		e.Kind = otherKinds[e.EventType]
 	}
 	if maybe(r) {
 		e.Has |= KernelHasCgroupID

@@ -52,7 +52,10 @@ const (
 	OperationExclusive
 )
 
-var operationNames = [...]string{"create", "truncate", "append", "exclusive"}
+var (
+	operationNames = [...]string{"create", "truncate", "append", "exclusive"}
+	operationBits  = [...]uint64{OpenCreate, OpenTruncate, OpenAppend, OpenExclusive}
+)
 
 // Statuses of an operation whose outcome is known.
 const (
@@ -64,11 +67,11 @@ const (
 var AccessModes = [...]string{"read", "write", "read_write", "unknown"}
 
 // AccessMode is the access that open flags ask for.
-func AccessMode(flags uint64) string { return AccessModes[flags&3] }
+func AccessMode(flags uint64) string { return AccessModes[flags&OpenAccess] }
 
 // OperationsOf are the hints in open flags (Linux's generic O_ values).
 func OperationsOf(flags uint64) (o OperationFlags) {
-	for i, bit := range [...]uint64{0o100, 0o1000, 0o2000, 0o200} {
+	for i, bit := range operationBits {
 		if flags&bit != 0 {
 			o |= 1 << i
 		}

@@ -215,7 +215,7 @@ func (p *KernelParser) setKind(e *KernelEvent, kind []byte) bool {
 			e.Kind = k
 			return true
 		}
-		if k := foreignKinds[e.EventType]; k != "" && string(kind) == k {
+		if k := otherKinds[e.EventType]; k != "" && string(kind) == k {
 			e.Kind = k
 			return true
 		}

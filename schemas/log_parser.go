@@ -22,15 +22,8 @@ type DecisionLine struct {
 // MaxTargets is how many targets a decision names.
 const MaxTargets = 64
 
-// Reason codes, by what they are the reason of.
-var (
-	AllowReasons  = [...]string{"P_ALLOW_RULE", "P_ALLOW_DEFAULT"}
-	DenyReasons   = [...]string{"P_DENY_RULE", "P_DENY_DEFAULT", "P_EVAL_ERROR", "P_EVAL_TIMEOUT"}
-	RefuseReasons = [...]string{"M_BAD_JSON", "M_BAD_UTF8", "M_DUPLICATE_KEY", "M_CASE_KEY", "M_BATCH", "M_TOO_LONG", "M_TOO_DEEP",
-		"M_NOT_JSONRPC", "M_BAD_ID", "M_ID_IN_USE", "M_BAD_CALL", "S_LOG_FAILED", "S_TOO_MANY_CALLS"}
-	// CallOutcomes are those of a call that was forwarded.
-	CallOutcomes = [...]string{OutcomeCompleted, OutcomeToolError, OutcomeError, OutcomeInputRequired, OutcomeServerGone, OutcomeClientGone}
-)
+// Codes of refusals, looked up for each refused message.
+var refuseReasons = ReasonsOf(ReasonRefuses)
 
 // ParseDecisionLine parses one line that runner-policy wrote. Lines of other
 // proxies have a form of their own, which is not fixed here.
@@ -70,7 +63,7 @@ func parseDecisionLine(line []byte) (d *DecisionLine, err error) {
 		d.Refused, err = entryData[MessageRefused](line)
 		if err == nil {
 			d.LogHead = d.Refused.LogHead
-			err = first(oneOf("direction", d.Refused.Direction, "client", "server"), oneOf("reason_code", d.Refused.ReasonCode, RefuseReasons[:]...))
+			err = first(oneOf("direction", d.Refused.Direction, "client", "server"), oneOf("reason_code", d.Refused.ReasonCode, refuseReasons...))
 		}
 	case LogSessionFinished:
 		d.Ended, err = entryData[SessionFinished](line)
@@ -104,10 +97,12 @@ func (h LogHead) check(id string) error {
 	return nil
 }
 
+var allowReasons, denyReasons = ReasonsOf(ReasonAllows), ReasonsOf(ReasonDenies)
+
 func (d *ToolDecision) check() error {
-	reasons, denied := AllowReasons[:], d.Decision == DecisionDeny
+	reasons, denied := allowReasons, d.Decision == DecisionDeny
 	if denied {
-		reasons = DenyReasons[:]
+		reasons = denyReasons
 	}
 	err := first(
 		notEmpty("tool", d.Tool),

@@ -117,24 +117,20 @@ func contradicts(e *schemas.PolicyEvent) string {
 		}
 		return ""
 	}
-	reasons, outcomes := schemas.AllowReasons[:], append([]string{""}, schemas.CallOutcomes[:]...)
-	switch e.Decision {
-	case schemas.DecisionAllow:
-	case schemas.DecisionDeny:
-		reasons, outcomes = schemas.DenyReasons[:], []string{schemas.OutcomeDenied}
-	default:
+	if e.Decision != schemas.DecisionAllow && e.Decision != schemas.DecisionDeny {
 		return "decision is " + e.Decision + ", runner-policy knows allow and deny"
 	}
+	reason, known := schemas.LookupReason(e.ReasonCode)
 	switch {
 	case e.Source != schemas.LogSource:
 		return "source is " + e.Source + ", but tool_call_id_source and policy_digest are runner-policy's"
-	case !slices.Contains(reasons, e.ReasonCode):
+	case !known || reason.Decision() != e.Decision:
 		return "reason_code " + e.ReasonCode + " does not go with decision " + e.Decision
-	case !slices.Contains(outcomes, e.Outcome):
+	case !slices.Contains(reason.Outcomes(), e.Outcome) && (e.Outcome != "" || e.Decision == schemas.DecisionDeny):
 		return "outcome " + e.Outcome + " does not go with decision " + e.Decision
-	case (e.ReasonCode == "P_ALLOW_RULE" || e.ReasonCode == "P_DENY_RULE") && e.RuleID == "":
+	case reason.Rule == schemas.RuleAlways && e.RuleID == "":
 		return "reason_code " + e.ReasonCode + " without a rule_id"
-	case (e.ReasonCode == "P_ALLOW_DEFAULT" || e.ReasonCode == "P_DENY_DEFAULT") && e.RuleID != "":
+	case reason.Rule == schemas.RuleNever && e.RuleID != "":
 		return "reason_code " + e.ReasonCode + " with a rule_id"
 	}
 	return ""

@@ -1,0 +1,190 @@
+package schemas
+
+// Stages, as stage healths and stream headers name them.
+const (
+	StageCapture   = "runner-capture"
+	StageExec      = "runner-exec"
+	StageNormalize = "runner-normalize"
+	StageCorrelate = "runner-correlate"
+	StagePack      = "runner-pack"
+)
+
+// Role says what a counter means for the record.
+type Role int
+
+// Roles of counters.
+const (
+	RoleNone    Role = iota // says nothing about completeness
+	RoleLoss                // above 0, the kernel layer is not complete
+	RoleEscape              // above 0, the record has lost track of the command
+	RoleQuality             // every event is there, but a name is less than exact
+	RoleEnd                 // says how the run ended
+	RoleBlind               // enters the note about blind spots
+	RoleBalance             // enters the sums, means nothing without the others
+)
+
+var roleNames = [...]string{"none", "loss", "escape", "quality", "end", "blind spot", "balance"}
+
+// String is the role as the specification names it.
+func (r Role) String() string { return roleNames[r] }
+
+// Counter is one counter of a stage health.
+type Counter struct {
+	Name   string
+	Stage  string // who reports it
+	Role   Role
+	When   string // in which runs it is there; "" is always
+	Family bool   // Name begins the names of several counters
+	Why    string // what it counts
+}
+
+// Counters of runner-capture.
+const (
+	CounterBlocked         = "blocked"
+	CounterCanary          = "canary"
+	CounterCompatUnmapped  = "compat_unmapped"
+	CounterCoveredMisses   = "covered_misses"
+	CounterDecodeErrors    = "decode_errors"
+	CounterDropped         = "dropped"
+	CounterEmitted         = "emitted"
+	CounterEscapes         = "escapes"
+	CounterForeign         = "foreign"
+	CounterInheritedFDs    = "inherited_fds"
+	CounterIOUringUnmapped = "io_uring_unmapped"
+	CounterLexical         = "lexical"
+	CounterNetworkRules    = "network_rules"
+	CounterPathFault       = "path_fault"
+	CounterPathTruncated   = "path_truncated"
+	CounterRead            = "read"
+	CounterRecursionMisses = "recursion_misses"
+	CounterScratchMissing  = "scratch_missing"
+	CounterSeen            = "seen"
+	CounterSpooledBytes    = "spooled_bytes"
+	CounterSurvivorsKilled = "survivors_killed"
+	CounterUserFault       = "user_fault"
+	CounterUserTruncated   = "user_truncated"
+
+	CounterBlockedByRule = "blocked.rule." // and the number of the rule
+	CounterDroppedByOp   = "dropped."      // and the operation
+)
+
+// Counters of the stages after runner-capture. CounterLexical is one of
+// runner-normalize as well.
+const (
+	CounterAdded          = "added"
+	CounterHookOnly       = "hook_only"
+	CounterNullValues     = "null_values"
+	CounterOrphans        = "orphans"
+	CounterProcesses      = "processes"
+	CounterProcessRecords = "process_records"
+	CounterTasks          = "tasks"
+
+	CounterPolicyEvents   = "policy_events"
+	CounterSDKEvents      = "sdk_events"
+	CounterSurfaceEntries = "surface_entries"
+)
+
+// Counters of a collected log.
+const (
+	CounterAfterEndBytes = "after_end_bytes"
+	CounterBytes         = "bytes"
+	CounterDroppedBytes  = "dropped_bytes"
+	CounterLines         = "lines"
+)
+
+// In which runs a counter or a fact is there, when that is not always.
+const (
+	WhenEnforced  = "with network rules"
+	WhenDrops     = "with drops of that operation"
+	WhenRefused   = "when that rule refused something"
+	WhenCaptured  = "with a kernel capture"
+	WhenWindows   = "with `--windows`"
+	WhenPolicyLog = "with `--policy`"
+	WhenSDKLog    = "with `--sdk`"
+	WhenPolicy    = "of the policy log, with `--policy`"
+)
+
+// Counters are all counters, by stage and name.
+var Counters = [...]Counter{
+	{Name: CounterCanary, Stage: StageCapture, Role: RoleBalance, Why: "records of the runner's own test open, which proves that the hooks work; not written out"},
+	{Name: CounterCompatUnmapped, Stage: StageCapture, Role: RoleLoss, Why: "calls through the 32-bit or x32 system call entry that are not decoded"},
+	{Name: CounterDecodeErrors, Stage: StageCapture, Role: RoleLoss, Why: "records that arrived but could not be decoded"},
+	{Name: CounterDropped, Stage: StageCapture, Role: RoleLoss, Why: "records for which the ring had no room"},
+	{Name: CounterEmitted, Stage: StageCapture, Role: RoleBalance, Why: "records handed to the ring"},
+	{Name: CounterEscapes, Stage: StageCapture, Role: RoleEscape, Why: "tasks that left the measured cgroup, by a move or by a fork into another; with drops also moves that cannot be ruled out: dropped moves, and with dropped forks or execs the moves of unknown tasks"},
+	{Name: CounterForeign, Stage: StageCapture, Role: RoleBalance, Why: "moves of tasks outside the scope; not written out"},
+	{Name: CounterInheritedFDs, Stage: StageCapture, Role: RoleBlind, Why: "descriptors above 2 that the command was started with"},
+	{Name: CounterIOUringUnmapped, Stage: StageCapture, Role: RoleLoss, Why: "io_uring requests that are not decoded, had no room or were not seen to complete; where io_uring cannot be observed, the rings that were made"},
+	{Name: CounterLexical, Stage: StageCapture, Role: RoleQuality, Why: "records whose path is known only as text, not as the kernel resolved it; runner-normalize counts the same over its lines, and then the note has that number"},
+	{Name: CounterPathFault, Stage: StageCapture, Role: RoleQuality, Why: "records whose resolved path could not be read from the kernel"},
+	{Name: CounterPathTruncated, Stage: StageCapture, Role: RoleQuality, Why: "records whose resolved path is longer than a record holds"},
+	{Name: CounterRead, Stage: StageCapture, Role: RoleBalance, Why: "records received from the ring"},
+	{Name: CounterRecursionMisses, Stage: StageCapture, Role: RoleLoss, Why: "runs of a probe that the kernel skipped because the same probe was already running on that CPU; in redundant mode without those of the copied probes"},
+	{Name: CounterScratchMissing, Stage: StageCapture, Role: RoleLoss, Why: "events for which the probe found no memory to build the record in"},
+	{Name: CounterSeen, Stage: StageCapture, Role: RoleBalance, Why: "records that the probes began"},
+	{Name: CounterSpooledBytes, Stage: StageCapture, Role: RoleBalance, Why: "bytes of lines that went through a file on disk because the next stage was slower"},
+	{Name: CounterSurvivorsKilled, Stage: StageCapture, Role: RoleEnd, Why: "processes that outlived the command by more than the grace time and were killed"},
+	{Name: CounterUserFault, Stage: StageCapture, Role: RoleQuality, Why: "records whose path or socket address in the program's memory could not be read"},
+	{Name: CounterUserTruncated, Stage: StageCapture, Role: RoleQuality, Why: "records whose path text is longer than a record holds"},
+	{Name: CounterCoveredMisses, Stage: StageCapture, Role: RoleNone, When: WhenCaptured, Why: "redundant mode: skipped runs of probes that have copies; the fact `redundant` says what they cost"},
+	{Name: CounterDroppedByOp, Stage: StageCapture, Role: RoleNone, When: WhenDrops, Family: true, Why: "the part of `dropped` that one operation has; their sum is `dropped`"},
+	{Name: CounterNetworkRules, Stage: StageCapture, Role: RoleNone, When: WhenEnforced, Why: "rules of the policy file that were enforced"},
+	{Name: CounterBlocked, Stage: StageCapture, Role: RoleNone, When: WhenEnforced, Why: "operations that the rules refused"},
+	{Name: CounterBlockedByRule, Stage: StageCapture, Role: RoleNone, When: WhenRefused, Family: true, Why: "the part of `blocked` that one rule refused, by its number; their sum is `blocked`"},
+
+	{Name: CounterAfterEndBytes, Stage: StageExec, Role: RoleNone, Why: "bytes of the log that arrived after the command's end"},
+	{Name: CounterBytes, Stage: StageExec, Role: RoleNone, Why: "bytes of the log that arrived"},
+	{Name: CounterDroppedBytes, Stage: StageExec, Role: RoleNone, Why: "bytes of the log after the first limit that it met; they are not kept"},
+	{Name: CounterLines, Stage: StageExec, Role: RoleNone, Why: "lines of the log that were kept"},
+
+	{Name: CounterAdded, Stage: StageNormalize, Role: RoleBalance, Why: "second lines of operations with two paths"},
+	{Name: CounterHookOnly, Stage: StageNormalize, Role: RoleNone, Why: "lines that only the socket address hook reported"},
+	{Name: CounterLexical, Stage: StageNormalize, Role: RoleQuality, Why: "lines whose path was joined from text"},
+	{Name: CounterNullValues, Stage: StageNormalize, Role: RoleNone, Why: "lines without a value"},
+	{Name: CounterOrphans, Stage: StageNormalize, Role: RoleNone, Why: "tasks whose creation was not seen"},
+	{Name: CounterProcessRecords, Stage: StageNormalize, Role: RoleBalance, When: WhenWindows, Why: "process records; says that the stream has times"},
+	{Name: CounterProcesses, Stage: StageNormalize, Role: RoleNone, Why: "processes of the tree"},
+	{Name: CounterTasks, Stage: StageNormalize, Role: RoleNone, Why: "threads of the tree"},
+
+	{Name: CounterPolicyEvents, Stage: StageCorrelate, Role: RoleBalance, When: WhenPolicyLog, Why: "lines of the policy layer"},
+	{Name: CounterSDKEvents, Stage: StageCorrelate, Role: RoleBalance, When: WhenSDKLog, Why: "lines of the SDK layer"},
+	{Name: CounterSurfaceEntries, Stage: StageCorrelate, Role: RoleBalance, Why: "entries of the capability surface"},
+}
+
+// CountersOf are the names that a stage reports in every run, or in those that when
+// says; names that begin others are left out.
+func CountersOf(stage, when string) (names []string) {
+	for i := range Counters {
+		if c := &Counters[i]; c.Stage == stage && c.When == when && !c.Family {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// Cause is a reason for an incomplete kernel layer that is not one counter above 0.
+type Cause struct {
+	Name  string
+	Value string // what follows the name in the note
+	Why   string
+}
+
+// Causes that are not counters.
+const (
+	CauseCanaryAfter   = FactCanaryAfter
+	CauseCanaryBefore  = FactCanaryBefore
+	CauseHooksMissing  = FactHooksMissing
+	CauseRedundantLost = "redundant_lost"
+	CauseUnaccounted   = "unaccounted"
+	CauseUnread        = "unread"
+)
+
+// Causes are all causes that are not counters, by name.
+var Causes = [...]Cause{
+	{CauseCanaryAfter, "`missed` or `not_run`", "the test open at the end was not reported"},
+	{CauseCanaryBefore, "`missed` or `not_run`", "the test open at the start was not reported"},
+	{CauseHooksMissing, "names, comma separated", "required hooks did not attach"},
+	{CauseRedundantLost, "count", "redundant mode: calls that no copy of the probe saw"},
+	{CauseUnaccounted, "count", "`seen` differs from `emitted + dropped` by so many"},
+	{CauseUnread, "count", "`emitted` differs from `read` by so many"},
+}

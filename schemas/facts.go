@@ -1,0 +1,179 @@
+package schemas
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Fact is one fact of a stage health: a name and a text.
+type Fact struct {
+	Name   string
+	Stage  string   // who reports it
+	Values []string // the texts that it may have; none is any text
+	Form   string   // of texts that Values does not list, for the specification
+	When   string   // in which runs it is there; "" is always
+	Why    string   // what it says
+}
+
+// Facts of runner-capture.
+const (
+	FactCanaryAfter   = "canary_after"
+	FactCanaryBefore  = "canary_before"
+	FactEnd           = "end"
+	FactHooksMissing  = "hooks_missing"
+	FactIOUring       = "io_uring"
+	FactKernelCapture = "kernel_capture"
+	FactNetworkPolicy = "network_policy"
+	FactNetworkRules  = "network_rules"
+	FactPlatform      = "platform"
+	FactRedundant     = "redundant"
+	FactSupervisor    = "supervisor"
+	FactUnixHooks     = "unix_hooks"
+)
+
+// Facts of a collected log.
+const (
+	FactPolicyDigest = "policy_digest"
+	FactReplaced     = "replaced"
+	FactStopped      = "stopped"
+	FactUnterminated = "unterminated"
+	FactWritersAtEnd = "writers_at_end"
+)
+
+// Values of kernel_capture. The first is also that of an optional hook.
+const (
+	CaptureAttached     = "attached"
+	CaptureNotRequested = "not_requested"
+	CaptureUnsupported  = "unsupported"
+)
+
+// Values of canary_before and canary_after. The last is that of every fact of a
+// capture in a run without one.
+const (
+	CanarySeen   = "seen"
+	CanaryMissed = "missed"
+	NotRun       = "not_run"
+)
+
+// Values of end: how the capture ended.
+const (
+	EndEmpty  = "empty"
+	EndKilled = "killed"
+	EndSignal = "signal"
+)
+
+// Values of network_rules.
+const (
+	RulesOff      = "off"
+	RulesEnforced = "enforced"
+)
+
+// Values of redundant. The last two begin it: a count and a reason follow. The
+// reason follows also in the facts of optional hooks.
+const (
+	RedundantOff       = "off"
+	redundantLost      = "on: lost="
+	UnavailableBecause = "unavailable: "
+)
+
+// Values of supervisor.
+const (
+	SupervisorExec = "exec"
+	SupervisorNone = "none"
+)
+
+// Values of the facts of a collected log.
+const (
+	Yes            = "yes"
+	No             = "no"
+	WritersNone    = "none"
+	WritersOpen    = "open"
+	WritersUnknown = "unknown"
+	StoppedNot     = ""
+	StoppedLine    = "line_too_long"
+	StoppedBytes   = "too_many_bytes"
+	StoppedLines   = "too_many_lines"
+)
+
+// PlatformLinux is the platform that has a kernel layer.
+const PlatformLinux = "linux"
+
+// Facts are all facts, by stage and name.
+var Facts = [...]Fact{
+	{Name: FactCanaryAfter, Stage: StageCapture, Values: []string{CanarySeen, CanaryMissed, NotRun}, Why: "whether the hooks reported the runner's own test open at the end"},
+	{Name: FactCanaryBefore, Stage: StageCapture, Values: []string{CanarySeen, CanaryMissed, NotRun}, Why: "the same at the start"},
+	{Name: FactEnd, Stage: StageCapture, Values: []string{EndEmpty, EndKilled, EndSignal}, Why: "how the capture ended: the cgroup was empty, what was left was killed, or a signal came"},
+	{Name: FactHooksMissing, Stage: StageCapture, Form: "names, space separated, or empty", Why: "required hooks that did not attach"},
+	{Name: FactIOUring, Stage: StageCapture, Form: "`attached`, `unavailable: WHY`", Why: "whether io_uring is observed"},
+	{Name: FactKernelCapture, Stage: StageCapture, Values: []string{CaptureAttached, CaptureNotRequested, CaptureUnsupported}, Why: "whether there was a kernel capture"},
+	{Name: FactPlatform, Stage: StageCapture, Form: "`linux`, `macos`, `windows` …", Why: "the operating system"},
+	{Name: FactRedundant, Stage: StageCapture, Form: "`off`, `on: lost=N`, `unavailable: WHY`", Why: "whether probes ran in several copies, and how many calls no copy saw"},
+	{Name: FactSupervisor, Stage: StageCapture, Values: []string{SupervisorExec, SupervisorNone}, Why: "whether runner-exec started the command"},
+	{Name: FactUnixHooks, Stage: StageCapture, Form: "`attached`, `unavailable: WHY`", Why: "whether the address hooks of unix sockets are there"},
+	{Name: FactNetworkRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether network rules were enforced"},
+	{Name: FactNetworkPolicy, Stage: StageCapture, Form: "`sha256:HEX`", When: WhenEnforced, Why: "the policy digest of the enforced rules"},
+
+	{Name: FactReplaced, Stage: StageExec, Values: []string{Yes, No}, Why: "whether the path led to another file at the end, or on Linux at any time"},
+	{Name: FactStopped, Stage: StageExec, Values: []string{StoppedNot, StoppedLine, StoppedBytes, StoppedLines}, Why: "the limit that the log met; from the start of that line on, bytes are dropped and counted"},
+	{Name: FactUnterminated, Stage: StageExec, Values: []string{Yes, No}, Why: "whether the last line lacks its LF"},
+	{Name: FactWritersAtEnd, Stage: StageExec, Values: []string{WritersNone, WritersOpen, WritersUnknown}, Why: "whether a process held the log open when the command ended"},
+	{Name: FactPolicyDigest, Stage: StageExec, Form: "`sha256:HEX`", When: WhenPolicy, Why: "the policy digest of the run"},
+}
+
+// FactsOf are the facts that a stage reports in every run, or in those that when says.
+func FactsOf(stage, when string) (facts []*Fact) {
+	for i := range Facts {
+		if f := &Facts[i]; f.Stage == stage && f.When == when {
+			facts = append(facts, f)
+		}
+	}
+	return facts
+}
+
+// LookupFact returns the fact of a stage.
+func LookupFact(stage, name string) (*Fact, bool) {
+	for i := range Facts {
+		if f := &Facts[i]; f.Stage == stage && f.Name == name {
+			return f, true
+		}
+	}
+	return nil, false
+}
+
+// Check says why a fact of a stage health is wrong.
+func (f *Fact) Check(h *StageHealth) error {
+	v, there := h.Facts[f.Name]
+	if !there {
+		return fmt.Errorf("%s reports no fact %q", h.Stage, f.Name)
+	}
+	for _, w := range f.Values {
+		if v == w {
+			return nil
+		}
+	}
+	if len(f.Values) > 0 {
+		return fmt.Errorf("%s reports %s=%q, expected one of %s", h.Stage, f.Name, v, strings.Join(f.Values, ", "))
+	}
+	return nil
+}
+
+// RedundantOn is the fact redundant of a run with copies of the probes, of which
+// so many calls were seen by none.
+func RedundantOn(lost uint64) string { return redundantLost + strconv.FormatUint(lost, 10) }
+
+// ParseRedundant reads the fact redundant: how many calls no copy saw. Without
+// copies none is known to be lost, whatever the reason.
+func ParseRedundant(s string) (lost uint64, err error) {
+	if s == RedundantOff || strings.HasPrefix(s, UnavailableBecause) {
+		return 0, nil
+	}
+	digits, ok := strings.CutPrefix(s, redundantLost)
+	if ok {
+		lost, err = strconv.ParseUint(digits, 10, 64)
+	}
+	if !ok || err != nil {
+		return 0, fmt.Errorf("redundant=%q, expected off, on: lost=N or unavailable: why", s)
+	}
+	return lost, nil
+}

@@ -1,0 +1,79 @@
+package schemas
+
+// Keys of notes that a reader asks for.
+const (
+	KeyMonitorEvents   = "monitor_events"
+	KeyRingbufDrops    = "ringbuf_drops"
+	KeyNetworkCoverage = "network_protocol_coverage"
+	KeyEndpointScope   = "network_endpoint_claim_scope"
+	KeyRules           = "rules"
+	KeyBlocked         = "blocked"
+	KeyPolicy          = "policy"
+	KeyDecisionEvents  = "decision_events"
+	KeySessions        = "sessions"
+	KeyRefused         = "refused"
+	KeySDKEvents       = "sdk_events"
+	KeySDKToolCalls    = "sdk_tool_calls"
+)
+
+// Classes of kernel lines, which are also keys of the note about windows.
+const (
+	ClassCall  = "call"
+	ClassSetup = "setup"
+	ClassIdle  = "idle"
+	ClassAgent = "agent"
+)
+
+// LineClasses are all classes, in the order of the note.
+var LineClasses = [...]string{ClassCall, ClassSetup, ClassIdle, ClassAgent}
+
+// Reasons of the note about a run without a capture; the last ends in the platform.
+const (
+	ContractOnlyNotRequested = "kernel capture was not requested"
+	ContractOnlyUnsupported  = "kernel capture is not supported on "
+)
+
+// The notes.
+var (
+	NoteContractOnly = &Note{Code: "contract_only_mode", By: StageCorrelate, Fields: []NoteField{{Form: ValueText}},
+		Says: "nothing was captured, and why; no `s2_` note follows"}
+	NoteKernel = &Note{Code: "s2_kernel_capture", By: StageCorrelate, Fields: []NoteField{
+		{Key: KeyMonitorEvents}, {Key: KeyRingbufDrops}, {Key: KeyNetworkCoverage, Form: ValueWord}, {Key: KeyEndpointScope, Form: ValueWord}},
+		Says: "how many kernel lines there are; the other values are those of the fields of these names"}
+	NoteLoss = &Note{Code: "s2_kernel_loss", By: StageCorrelate, Shape: NoteOfCounts,
+		Says: "why the kernel layer is not complete, by cause"}
+	NoteDrops = &Note{Code: "s2_drops", By: StageCorrelate, Shape: NoteOfCounts,
+		Says: "records for which the ring had no room, by operation"}
+	NoteEscape = &Note{Code: "s2_cgroup_escape", By: StageCorrelate, Fields: []NoteField{{Key: CounterEscapes}}, Tail: "kernel_layer downgraded to absent",
+		Says: "tasks left the measured cgroup"}
+	NoteQuality = &Note{Code: "s2_path_quality", By: StageCorrelate, Shape: NoteOfCounts,
+		Says: "counters of the role quality that are not 0"}
+	NoteSurvivors = &Note{Code: "s2_survivors_killed", By: StageCorrelate, Fields: []NoteField{{}},
+		Says: "so many processes outlived the grace time and were killed"}
+	NoteEnd = &Note{Code: "s2_capture_end", By: StageCorrelate, Tail: "a signal ended the capture, not the end of the last task",
+		Says: "the cgroup still had tasks when the capture ended"}
+	NoteBlind = &Note{Code: "s2_blind_spots", By: StageCorrelate, Shape: NoteOfTexts,
+		Says: "what no counter can see, including optional hooks that are not there"}
+	NoteNetwork = &Note{Code: "s4_network_policy", By: StageCorrelate, Strict: true, Fields: []NoteField{
+		{Key: KeyRules}, {Key: KeyBlocked}, {Key: KeyPolicy, Form: ValueDigest}},
+		Says: "network rules were enforced: how many, how many operations they refused, and the policy digest"}
+	NotePolicy = &Note{Code: "s4_policy_capture", By: StageCorrelate, Strict: true, Fields: []NoteField{
+		{Key: KeyDecisionEvents}, {Key: KeySessions, Optional: true}, {Key: KeyRefused, Optional: true}},
+		Says: "lines of the policy layer; with sessions also their number, and that of refused messages"}
+	NoteSDK = &Note{Code: "s5_sdk_capture", By: StageCorrelate, Strict: true, Fields: []NoteField{{Key: KeySDKEvents}, {Key: KeySDKToolCalls}},
+		Says: "lines of the SDK layer, and tool calls in them"}
+	NoteWindows = &Note{Code: "s6_windows", By: StageCorrelate, Strict: true, Fields: []NoteField{
+		{Key: ClassCall}, {Key: ClassSetup}, {Key: ClassIdle}, {Key: ClassAgent}},
+		Says: "kernel lines by class; there were sessions and times"}
+	NotePIDs = &Note{Code: "canonical_pids", By: StageNormalize, Tail: "pid is the process's number in the fork tree, not the kernel's",
+		Says: "`--canonical-pids`"}
+	NoteDrop = &Note{Code: "normalize_drop", By: StageNormalize, Fields: []NoteField{
+		{Key: "program", Form: ValueQuoted}, {Key: "sha256", Form: ValueHex}, {Key: "dropped"}},
+		Says: "the program of `--drop`, the digest of its text, and how many lines it left out"}
+)
+
+// Notes are all notes, in the order in which they come.
+var Notes = [...]*Note{
+	NoteContractOnly, NoteKernel, NoteLoss, NoteDrops, NoteEscape, NoteQuality, NoteSurvivors, NoteEnd, NoteBlind,
+	NoteNetwork, NotePolicy, NoteSDK, NoteWindows, NotePIDs, NoteDrop,
+}

@@ -1,0 +1,118 @@
+package schemas
+
+// ReasonUse is what a reason code is the reason of.
+type ReasonUse int
+
+// Uses of reason codes.
+const (
+	ReasonAllows  ReasonUse = iota // of a call that is forwarded
+	ReasonDenies                   // of a call that is denied
+	ReasonRefuses                  // of a message that is not forwarded
+)
+
+// ReasonRule says whether a reason names a rule of the policy file.
+type ReasonRule int
+
+// Whether a decision with a reason has a rule_id.
+const (
+	RuleNever ReasonRule = iota
+	RuleAlways
+	RuleMaybe
+)
+
+// Reason is one reason code of the decision log.
+type Reason struct {
+	Code string
+	Use  ReasonUse
+	Rule ReasonRule
+	Why  string
+}
+
+// Reason codes: P_ of decisions, M_ of messages, S_ of the state of the proxy.
+const (
+	ReasonAllowRule    = "P_ALLOW_RULE"
+	ReasonAllowDefault = "P_ALLOW_DEFAULT"
+	ReasonDenyRule     = "P_DENY_RULE"
+	ReasonDenyDefault  = "P_DENY_DEFAULT"
+	ReasonEvalError    = "P_EVAL_ERROR"
+	ReasonEvalTimeout  = "P_EVAL_TIMEOUT"
+
+	ReasonBadJSON      = "M_BAD_JSON"
+	ReasonBadUTF8      = "M_BAD_UTF8"
+	ReasonDuplicateKey = "M_DUPLICATE_KEY"
+	ReasonCaseKey      = "M_CASE_KEY"
+	ReasonBatch        = "M_BATCH"
+	ReasonTooLong      = "M_TOO_LONG"
+	ReasonTooDeep      = "M_TOO_DEEP"
+	ReasonNotJSONRPC   = "M_NOT_JSONRPC"
+	ReasonBadID        = "M_BAD_ID"
+	ReasonIDInUse      = "M_ID_IN_USE"
+	ReasonBadCall      = "M_BAD_CALL"
+
+	ReasonLogFailed    = "S_LOG_FAILED"
+	ReasonTooManyCalls = "S_TOO_MANY_CALLS"
+)
+
+// Reasons are all reason codes.
+var Reasons = [...]Reason{
+	{ReasonAllowRule, ReasonAllows, RuleAlways, "a rule allows the call"},
+	{ReasonAllowDefault, ReasonAllows, RuleNever, "no rule matches, and the default allows"},
+	{ReasonDenyRule, ReasonDenies, RuleAlways, "a rule denies the call"},
+	{ReasonDenyDefault, ReasonDenies, RuleNever, "no rule matches, and the default denies"},
+	{ReasonEvalError, ReasonDenies, RuleMaybe, "a rule could not be evaluated"},
+	{ReasonEvalTimeout, ReasonDenies, RuleMaybe, "a rule could not be evaluated in time"},
+
+	{ReasonBadJSON, ReasonRefuses, RuleNever, "not one JSON value as RFC 8259 says; a carriage return other than before the LF; a blank line (not answered); bytes after the last LF"},
+	{ReasonBadUTF8, ReasonRefuses, RuleNever, "not UTF-8; an escape of half a surrogate pair (allowed in texts of the server)"},
+	{ReasonDuplicateKey, ReasonRefuses, RuleNever, "a key twice: of the client in any object, of the server in the message, its params, result and tools"},
+	{ReasonCaseKey, ReasonRefuses, RuleNever, "in the message, its params, result and tools a key that equals a known one, or of the client any other, in Unicode's simple case folding only; in arguments as the policy file's names say"},
+	{ReasonBatch, ReasonRefuses, RuleNever, "an array"},
+	{ReasonTooLong, ReasonRefuses, RuleNever, "a client's line over `--max-line`; an answer to `tools/list` over 8 MiB"},
+	{ReasonTooDeep, ReasonRefuses, RuleNever, "nested more than 512 deep"},
+	{ReasonNotJSONRPC, ReasonRefuses, RuleNever, "anything else that is not a request, notification or answer of JSON-RPC 2.0, or has params that are not an object, a method with control characters, or (of the client) anywhere a key `__proto__`"},
+	{ReasonBadID, ReasonRefuses, RuleNever, "neither a whole number nor a string of at most 256 bytes without control characters; of the server an answer to no request"},
+	{ReasonIDInUse, ReasonRefuses, RuleNever, "the id of a request that is not answered yet"},
+	{ReasonBadCall, ReasonRefuses, RuleNever, "a `tools/call` without a name (1 to 1,024 bytes without control characters), with arguments or `_meta` that are not objects; a method that differs from it in case or blanks only"},
+	{ReasonLogFailed, ReasonRefuses, RuleNever, "anything of the client, when the log cannot be written"},
+	{ReasonTooManyCalls, ReasonRefuses, RuleNever, "a request when 4,096 are not answered yet"},
+}
+
+// Decision is the decision that a reason of a call goes with; "" of a refusal.
+func (r *Reason) Decision() string {
+	return [...]string{ReasonAllows: DecisionAllow, ReasonDenies: DecisionDeny, ReasonRefuses: ""}[r.Use]
+}
+
+// Outcomes are those that a call with this reason can have. That nobody saw it end
+// is not one.
+func (r *Reason) Outcomes() []string {
+	switch r.Use {
+	case ReasonAllows:
+		return CallOutcomes[:]
+	case ReasonDenies:
+		return []string{OutcomeDenied}
+	}
+	return nil
+}
+
+// ReasonsOf are the codes of one use.
+func ReasonsOf(use ReasonUse) (codes []string) {
+	for i := range Reasons {
+		if Reasons[i].Use == use {
+			codes = append(codes, Reasons[i].Code)
+		}
+	}
+	return codes
+}
+
+// LookupReason returns a reason by its code.
+func LookupReason(code string) (*Reason, bool) {
+	for i := range Reasons {
+		if Reasons[i].Code == code {
+			return &Reasons[i], true
+		}
+	}
+	return nil, false
+}
+
+// CallOutcomes are the outcomes of a call that was forwarded.
+var CallOutcomes = [...]string{OutcomeCompleted, OutcomeToolError, OutcomeError, OutcomeInputRequired, OutcomeServerGone, OutcomeClientGone}
