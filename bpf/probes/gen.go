@@ -4,7 +4,7 @@
 // The probes that observe, in reading order:
 //
 //	record.h            the ring record, its operations and marks, and the counters
-//	table.h             which system calls are recorded, and where their arguments are
+//	table.h, sysnum.h   which system calls are recorded, and where their arguments are
 //	kernel.bpf.c        the required tracepoints; the system calls at their end
 //	tasks.h             the life of tasks: exec, fork, exit, moves to another cgroup
 //	walk.h              from a file or directory to its path
