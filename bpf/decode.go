@@ -13,7 +13,8 @@ import (
 // The record of record.h, little endian. Offsets are part of the object's build;
 // the test compares them with the BTF of the committed objects.
 const (
-	recSize  = 120
+	recSize  = 112
+	offLen   = 0
 	offOp    = 4
 	offSrc   = 6
 	offKtime = 8
@@ -125,7 +126,7 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	le := binary.LittleEndian
 	op := int(le.Uint16(b[offOp:]))
 	src := int(b[offSrc])
-	if op == 0 || op >= len(opNames) || src >= len(sourceNames) || int(le.Uint32(b)) > len(b) {
+	if op == 0 || op >= len(opNames) || src >= len(sourceNames) || int(le.Uint32(b[offLen:])) > len(b) {
 		return out, ErrRecord
 	}
 	marks := le.Uint32(b[offMarks:])

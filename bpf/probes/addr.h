@@ -8,8 +8,8 @@
 
 enum { FAMILY_UNIX = 1, FAMILY_INET = 2, FAMILY_INET6 = 10 };
 
-/* Emits the record with alen address bytes at blob offset 0. A unix path gets the
- * directory behind it that it starts from: the working directory, or the process
+/* Emits the record, with alen bytes of address at blob offset 0. After a unix path
+ * comes the directory that it starts from: the working directory, or the process
  * root, which a chroot changes. */
 INLINE void emit_addr(struct scratch *s, u32 key, u64 alen, struct counters *c)
 {
@@ -18,7 +18,7 @@ INLINE void emit_addr(struct scratch *s, u32 key, u64 alen, struct counters *c)
 
 	s->r.alen = alen;
 	if (alen > 2 && s->blob[0] == FAMILY_UNIX && s->blob[1] == 0 && s->blob[2] != 0) {
-		base_path(s->blob[2] == '/', -100, &base);
+		base_path(s->blob[2] == '/', AT_FDCWD, &base);
 		s->r.clen1 = put_path(key, off, base.mnt, base.dentry);
 		off += s->r.clen1;
 		s->r.marks |= MARK_HAS_BASE1;
@@ -53,7 +53,7 @@ INLINE u64 put_local(struct scratch *s, u64 file)
 	struct sock *sk = NULL;
 	u16 family = 0, port = 0;
 
-	if (!file || (file_mode(file) & 0170000) != 0140000)
+	if (!file || (file_mode(file) & S_IFMT) != S_IFSOCK)
 		return 0;
 	if (READ(sock, (struct file *)file, private_data) || !sock || READ(sk, sock, sk) || !sk ||
 	    READ(family, sk, __sk_common.skc_family))
@@ -113,14 +113,13 @@ static long mmsg_step(u32 i, struct mmsg *m)
 	return 0;
 }
 
-/* A send without a name goes to the connected peer: connect told it, or the
+/* A send without a name goes to the connected peer. Its connect was recorded, or the
  * socket was inherited, which is a declared blind spot. */
 INLINE void on_sock(struct scratch *s, u32 key, u64 *a, struct counters *c)
 {
 	struct rec *r = &s->r;
 
 	r->source = SOURCE_SYSCALL;
-	r->aux1 = (u32)a[0]; /* the descriptor */
 	switch (r->op) {
 	case OP_CONNECT:
 	case OP_BIND:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What a probe needs of the compiler and of the kernel's helper table, and no
- * more: the helper numbers are kernel ABI (include/uapi/linux/bpf.h). */
+/* What the probes need of the compiler and of the kernel's helpers. The helper
+ * numbers are kernel ABI (include/uapi/linux/bpf.h). */
 #ifndef RUNNER_HELPERS_H
 #define RUNNER_HELPERS_H
 
@@ -19,8 +19,8 @@ typedef _Bool bool;
 #define INLINE static inline __attribute__((always_inline))
 #define __uint(name, val) int(*name)[val]
 #define __type(name, val) typeof(val) *name
-/* A function that the verifier checks once, whoever calls it: without it the many
- * ways through a path walk multiply. Its arguments are plain numbers. */
+/* The verifier checks such a function once, not at each call: else the branches of a
+ * path walk multiply. Its arguments are plain numbers. */
 #define GLOBAL __attribute__((noinline))
 #define CORE __attribute__((preserve_access_index))
 #define NULL ((void *)0)
@@ -67,8 +67,8 @@ extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __attribute__((weak)) 
 #define CAN_CAST (!no_cast && bpf_rdonly_cast != NULL)
 #define CAST(type, addr) ((struct type *)bpf_rdonly_cast((void *)(addr), __builtin_btf_type_id(*(struct type *)0, 1)))
 /* A pointer as a plain number, for arithmetic and as an argument: the verifier
- * lets go of a pointer's type when another pointer is subtracted from it, and the
- * view of address 0 is one. */
+ * forgets a pointer's type when another pointer is subtracted from it, here the view
+ * of address 0. */
 #define NUMBER(ptr) ((u64)((char *)(ptr) - (char *)bpf_rdonly_cast(NULL, __builtin_btf_type_id(*(struct file *)0, 1))))
 
 /* Keeps the compiler from narrowing a 64-bit bound that the verifier must see. */

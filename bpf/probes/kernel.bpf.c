@@ -1,7 +1,7 @@
 //go:build ignore
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* The base object: five raw tracepoints with BTF. They need no tracefs, no
- * kprobes and no trampolines (tp_btf: Linux 5.5; bpf_loop: 5.17). doc.go lists
+ * kprobes and no trampolines (tp_btf: Linux 5.5; bpf_loop: 5.17). ../doc.go lists
  * what each hook gives and what is lost without it. */
 #include "table.h"
 #include "walk.h"
@@ -11,9 +11,9 @@
 /* Redundant mode only: on kernels that skip a preempted program's siblings,
  * several copies of on_sys_exit share this mark, and the first one does the work. */
 struct mark_state {
-	u32 pending; /* number + 1 of the call that was entered and not yet told */
+	u32 pending; /* number + 1 of the call that was entered and not yet recorded */
 	u32 copy;    /* which on_sys_enter wrote it */
-	u32 seen;    /* 0: the task's present call was entered before the probes came */
+	u32 seen;    /* 0: the task's present call was entered before the probes were attached */
 	u32 pad;
 };
 
@@ -74,7 +74,7 @@ INLINE void read_args(struct pt_regs *regs, bool compat32, struct args *a)
 	a->v[4] = regs->regs[4];
 	a->v[5] = regs->regs[5];
 #endif
-	a->v[6] = (u64)-100; /* AT_FDCWD */
+	a->v[6] = (u64)AT_FDCWD;
 	a->v[7] = 0;
 }
 
@@ -92,7 +92,7 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d, struct args
 		r->mode = how.mode;
 		r->resolve = how.resolve;
 	} else {
-		r->flags = r->op == OP_CREAT ? 0x241 : (u32)a->v[d->flags & 7]; /* O_CREAT|O_WRONLY|O_TRUNC */
+		r->flags = r->op == OP_CREAT ? CREAT_FLAGS : (u32)a->v[d->flags & 7];
 		r->mode = (u16)a->v[d->mode & 7];
 	}
 	if (r->ret >= 0) {
@@ -102,7 +102,7 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d, struct args
 			r->clen1 = put_file(key, 0, file);
 			return r->clen1;
 		}
-		/* another thread was quicker: what was opened is known by its text alone */
+		/* another thread was faster: only the text says what was opened */
 		r->marks |= MARK_FDRACE;
 	}
 	if (r->op == OP_OPEN_BY_HANDLE_AT) {
@@ -124,7 +124,7 @@ INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d, struct arg
 	}
 	if (d->flags != NO)
 		r->flags = a->v[d->flags & 7];
-	if (r->op == OP_UNLINK && r->flags & 0x200) /* AT_REMOVEDIR */
+	if (r->op == OP_UNLINK && r->flags & AT_REMOVEDIR)
 		r->op = OP_RMDIR;
 	if (d->path1 == NO) { /* by descriptor: the file itself says where it is */
 		u64 file = fd_file(a->v[d->dfd1 & 7]);
@@ -162,8 +162,8 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 
 #if defined(__TARGET_ARCH_x86)
 	/* The x32 way of calling is not decoded. A return from a signal has number -1. */
-	if (nr >= 0x40000000 && nr < 0x40000000 + 1024) {
-		if (ret == -38 || !bpf_current_task_under_cgroup(&scope, 0))
+	if (nr >= X32_CALLS && nr < X32_CALLS + 1024) {
+		if (ret == -ENOSYS || !bpf_current_task_under_cgroup(&scope, 0))
 			return 0;
 		c = counters_of(SLOT_EXIT);
 		if (c)
@@ -212,7 +212,7 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 		return 0;
 	}
 	read_args(regs, compat32, &a);
-	begin(&s->r, d->op, nr, ret);
+	begin(&s->r, d->op, ret);
 	if (compat32)
 		s->r.marks |= MARK_COMPAT;
 
@@ -239,7 +239,7 @@ int on_sys_exit(u64 *ctx)
 	return sys_exit((struct pt_regs *)ctx[0], ctx[1]);
 }
 
-/* Redundant mode: opens the mark for the coming exit. A mark that is still open
+/* Redundant mode: sets the mark for the coming exit. A mark that is still set
  * when a lower or the same copy runs again belongs to a call that no copy of
  * on_sys_exit saw. */
 SEC("tp_btf/sys_enter")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Maps and the one way a record leaves the kernel. The optional objects share
+/* The maps, and the only function that sends a record. The optional objects share
  * these maps with the base object: the loader replaces them by name. */
 #ifndef RUNNER_MAPS_H
 #define RUNNER_MAPS_H
@@ -35,8 +35,8 @@ struct {
 	__type(value, struct counters);
 } counters SEC(".maps");
 
-/* One scratch record per CPU and program: a program preempted in the middle must
- * not find another program's bytes when it goes on. The loader sets the size. A
+/* One scratch record per CPU and program: a program that was preempted
+ * must not find another program's bytes when it continues. The loader sets the size. A
  * per-CPU map cannot hold values this large. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -45,7 +45,7 @@ struct {
 	__type(value, struct scratch);
 } scratch SEC(".maps");
 
-/* What the full ring refused, by operation. */
+/* Records lost because the ring was full, by operation. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, OPS);
@@ -64,13 +64,12 @@ INLINE struct counters *counters_of(u32 slot)
 	return bpf_map_lookup_elem(&counters, &slot);
 }
 
-INLINE void begin(struct rec *r, u16 op, u32 nr, s64 ret)
+INLINE void begin(struct rec *r, u16 op, s64 ret)
 {
 	u64 id = bpf_get_current_pid_tgid();
 
 	__builtin_memset(r, 0, sizeof(*r));
 	r->op = op;
-	r->nr = nr;
 	r->ret = ret;
 	r->ktime = bpf_ktime_get_ns();
 	r->cgid = bpf_get_current_cgroup_id();
@@ -79,10 +78,10 @@ INLINE void begin(struct rec *r, u16 op, u32 nr, s64 ret)
 	r->cpu = bpf_get_smp_processor_id();
 }
 
-/* Every record passes here, so that seen == emitted + dropped holds whatever
- * happens. Waking the reader for each record would cost more than all the rest:
- * every 256th does, and the reader looks by itself every few milliseconds. The
- * increments are atomic because some programs can be preempted. */
+/* All records are sent here, so that seen == emitted + dropped always holds. Waking
+ * the reader for each record would cost more than everything else: only every 256th
+ * does, and the reader also looks by itself every few milliseconds. The increments
+ * are atomic because some programs can be preempted. */
 INLINE void emit(struct rec *r, u64 size, struct counters *c)
 {
 	u64 n, flags = BPF_RB_NO_WAKEUP;

@@ -55,9 +55,9 @@ enum mark {
 	MARK_PFAULT = 1 << 3,	  /* the file or a dentry could not be read */
 	MARK_DELETED = 1 << 4,	  /* the name no longer exists */
 	MARK_UNNAMED = 1 << 5,	  /* memfd, pipe, socket, anonymous inode */
-	MARK_DISCONN = 1 << 6,	  /* the walk ended below the mount's root */
+	MARK_DISCONN = 1 << 6,	  /* the walk did not reach the mount's root */
 	MARK_DETACHED = 1 << 7,	  /* the topmost mount belongs to no namespace that has a name */
-	MARK_FDRACE = 1 << 8,	  /* the descriptor holds another open than the one that returned it */
+	MARK_FDRACE = 1 << 8,	  /* the descriptor no longer holds the file that the call opened */
 	MARK_COMPAT = 1 << 9,	  /* 32-bit caller */
 	MARK_AFAULT = 1 << 10,	  /* socket address not readable */
 	MARK_CHROOT = 1 << 11,	  /* a leading .. can end at a root that is not the top */
@@ -74,13 +74,14 @@ enum mark {
 
 enum source { SOURCE_NONE, SOURCE_SYSCALL, SOURCE_CGROUP, SOURCE_IO_URING };
 
-#define REC_SIZE 120
+#define REC_SIZE 112
 #define UPATH_MAX 4096
 #define COMP_MAX 16384
 #define ADDR_MAX 128
 
-/* Little endian, 8-byte aligned. Behind it, packed: upath1, comp1, upath2, comp2
- * (components leaf first, one length byte each; an empty one on top of a detached tree), then the socket address. */
+/* Little endian, 8-byte aligned. After it, without gaps: the socket address, upath1,
+ * comp1, upath2, comp2. Each comp is a list of components, leaf first, each after a
+ * byte with its length; a detached tree has an empty one at its top. */
 struct rec {
 	u32 len;
 	u16 op;
@@ -91,7 +92,7 @@ struct rec {
 	u32 tgid;
 	u32 tid;
 	u32 cpu;
-	u32 nr;
+	u32 pad2;
 	u64 seq;
 	s64 ret;
 	u64 flags;
@@ -106,12 +107,11 @@ struct rec {
 	u32 clen2;
 	u64 aux1; /* exec: old tid; fork: child tgid << 32 | child tid; move: moved tgid << 32 | tid; blocked: hook << 32 | rule */
 	u64 aux2; /* fork, move: destination cgroup; exit: wait status */
-	u64 aux3; /* reserved, zero */
 };
 
 _Static_assert(sizeof(struct rec) == REC_SIZE, "record header size");
 
-/* Counters, one slot per program so that no two programs race for one. */
+/* Counters, one slot for each program, so that no two programs change the same one. */
 struct counters {
 	u64 seen;
 	u64 emitted;
@@ -123,7 +123,7 @@ struct counters {
 	u64 pad;
 };
 
-/* Scratch records per CPU; copies of on_sys_exit use the ones from SCRATCH_COPY on. */
+/* Scratch records per CPU; copies of on_sys_exit use those from SCRATCH_COPY on. */
 enum scratch_index { SCRATCH_EXIT, SCRATCH_EXEC, SCRATCH_SUBMIT, SCRATCH_COMPLETE, SCRATCH_COPY };
 
 enum slot { SLOT_EXIT, SLOT_EXEC, SLOT_FORK, SLOT_TASK_EXIT, SLOT_MOVE, SLOT_SOCK, SLOT_URING_SUBMIT, SLOT_URING_COMPLETE, SLOT_ENTER, SLOT_RULES, SLOTS = 16 };

@@ -1,12 +1,12 @@
 //go:build ignore
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Network rules for IPv4 and IPv6, asked before the call is made. They read the
- * kernel's copy of the address, which the program can no longer change, and run by
- * the *socket's* cgroup: whoever makes the call, io_uring too. */
+/* Network rules for IPv4 and IPv6, checked before the call is made. They read the
+ * kernel's copy of the address, which the program can no longer change, and run for
+ * the *socket's* cgroup: no matter who makes the call, io_uring too. */
 #include "rules.h"
 #include "sockaddr.h"
 
-/* For sockets whose destinations no hook is asked about. */
+/* The entry that refuses sockets whose destinations no hook checks. */
 const volatile u32 socket_entry;
 
 struct ask {
@@ -15,7 +15,7 @@ struct ask {
 	u32 port;
 	u32 hook;
 	u32 protocol;
-	u32 wild; /* a bind to all addresses: any rule that denies one of them matches */
+	u32 wild; /* a bind to all addresses: a rule that denies any of them matches */
 	u32 found;
 };
 
@@ -24,8 +24,8 @@ struct inet_rec {
 	u8 addr[32];
 };
 
-/* A function of its own, as is first_rule: the verifier checks it once. */
-GLOBAL u32 speaks_of_port(u32 entry, u32 port)
+/* A separate function, as is first_rule: the verifier checks it once. */
+GLOBAL u32 applies_to_port(u32 entry, u32 port)
 {
 	struct rule *r = bpf_map_lookup_elem(&rules, &entry);
 
@@ -51,7 +51,7 @@ static long step(u32 i, struct ask *a)
 		    ((a->addr[0] & r->mask[0]) != r->addr[0] || (a->addr[1] & r->mask[1]) != r->addr[1]))
 			return 0;
 	}
-	if (r->nports && !speaks_of_port(key, a->port))
+	if (r->nports && !applies_to_port(key, a->port))
 		return 0;
 	a->found = key;
 	return 1;
@@ -92,9 +92,9 @@ INLINE void ask_of(struct bpf_sock_addr *ctx, struct ask *a, u32 hook)
 /* 127.0.0.1 in memory order */
 #define LOOPBACK4 0x0100007f
 
-/* Where the kernel goes that is told to go to 0.0.0.0: to the address that the
- * packets come from, or to the loopback. Of a socket bound to a group or to the
- * broadcast address they come from none. */
+/* Where the kernel sends what is addressed to 0.0.0.0: to the source address of the
+ * packets, or to the loopback. A socket bound to a multicast group or to the broadcast
+ * address has no such source address. */
 INLINE u32 from_here(u32 src)
 {
 	if (!src || (src & 0xf0) == 0xe0 || src == 0xffffffff)
@@ -121,7 +121,7 @@ INLINE int inet4(struct bpf_sock_addr *ctx, u32 hook)
 
 		a.addr[0] = to;
 		entry = decide(&a);
-		/* what was asked about is what it will be, whatever happens to the socket */
+		/* the call goes to the address that was checked, whatever happens to the socket */
 		if (!denies(entry))
 			ctx->user_ip4 = to;
 	}
@@ -221,8 +221,8 @@ int rule_bind6(struct bpf_sock_addr *ctx)
 	return inet6(ctx, HOOK_BIND);
 }
 
-/* Only TCP, MPTCP and UDP ask the hooks above about every destination: raw and ICMP
- * sockets send wherever they like, UDP-Lite and SCTP connect without being asked. */
+/* Only TCP, MPTCP and UDP call the hooks above for every destination: raw and ICMP
+ * sockets send anywhere, UDP-Lite and SCTP connect without a check. */
 SEC("cgroup/sock_create")
 int rule_socket(struct bpf_sock *ctx)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Network rules: the table that the loader fills, and how a refused call is told.
+/* Network rules: the table that the loader fills, and how a refused call is recorded.
  * Only the objects that enforce include this; without rules none is loaded. */
 #ifndef RUNNER_RULES_H
 #define RUNNER_RULES_H
@@ -45,7 +45,7 @@ struct {
 	__type(value, struct rule);
 } rules SEC(".maps");
 
-/* How often each entry refused: counted whatever becomes of the record. */
+/* How often each entry refused: counted even if the record is lost. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -53,7 +53,7 @@ struct {
 	__type(value, u64);
 } blocked SEC(".maps");
 
-const volatile u32 rule_count; /* entries behind the default */
+const volatile u32 rule_count; /* entries after the default */
 
 INLINE bool denies(u32 entry)
 {
@@ -62,8 +62,8 @@ INLINE bool denies(u32 entry)
 	return !r || r->deny;
 }
 
-/* Counts the refusal and tells it: alen bytes of address stand behind the record,
- * size bytes are sent. The result makes the kernel answer EPERM. */
+/* Counts the refusal and sends a record of it. After the record come alen bytes of
+ * address; size is what both take. The result makes the kernel answer EPERM. */
 INLINE int refuse(struct rec *rec, u32 hook, u32 entry, u16 alen, u64 size)
 {
 	u64 *n = bpf_map_lookup_elem(&blocked, &entry);
@@ -74,7 +74,7 @@ INLINE int refuse(struct rec *rec, u32 hook, u32 entry, u16 alen, u64 size)
 		__sync_fetch_and_add(n, 1);
 	if (!c)
 		return 0;
-	begin(rec, OP_CONNECT_BLOCKED, 0, 0);
+	begin(rec, OP_CONNECT_BLOCKED, 0);
 	rec->source = SOURCE_CGROUP;
 	rec->marks = MARK_NORET;
 	rec->alen = alen;

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Network rules for unix sockets (Linux 6.7). The hook knows the name as the program
  * spelled it and neither its directory nor where symlinks lead: a path that is not
- * absolute and clean might be anything, so every rule that denies a path speaks of
- * it, and none that allows one. */
+ * absolute and clean might be anything, so every rule that denies a path applies
+ * to it, and no rule that allows one. */
 #include "rules.h"
 #include "sockaddr.h"
 
@@ -101,7 +101,7 @@ INLINE int unix_hook(void *ctx, u32 hook)
 		a.kind = NAME_ABSTRACT;
 	} else {
 		a.opaque = a.addr[2] != '/';
-		/* links of a kind that lead anywhere */
+		/* /proc has links that lead anywhere */
 		if (a.addr[3] == 'p' && a.addr[4] == 'r' && a.addr[5] == 'o' && a.addr[6] == 'c' && a.addr[7] == '/')
 			a.opaque = 1;
 		bpf_loop(109, clean_step, &a, 0);

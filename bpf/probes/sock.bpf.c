@@ -1,7 +1,7 @@
 //go:build ignore
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Cgroup address hooks: the kernel's own copy of the address, before the call is
- * made. They run by the *socket's* cgroup, so they also see io_uring, and miss a
+ * made. They run for the *socket's* cgroup, so they also see io_uring, and miss a
  * socket that was made outside. The syscall records say how the call ended. */
 #include "maps.h"
 #include "sockaddr.h"
@@ -14,7 +14,7 @@ struct addr_rec {
 INLINE void fill(struct addr_rec *e, u16 op)
 {
 	__builtin_memset(e->addr, 0, sizeof(e->addr));
-	begin(&e->r, op, 0, 0);
+	begin(&e->r, op, 0);
 	e->r.source = SOURCE_CGROUP;
 	e->r.marks = MARK_NORET;
 }

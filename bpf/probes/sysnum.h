@@ -5,6 +5,9 @@
 #define RUNNER_SYSNUM_H
 
 #if defined(__TARGET_ARCH_x86)
+/* The x32 numbers begin here. */
+#define X32_CALLS 0x40000000
+
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 enum x86_64_call {
 	X86_64_OPEN = 2,

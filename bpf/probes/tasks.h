@@ -24,7 +24,7 @@ int on_exec(u64 *ctx)
 		__sync_fetch_and_add(&c->scratch_missing, 1);
 		return 0;
 	}
-	begin(&s->r, OP_EXEC, 0, 0);
+	begin(&s->r, OP_EXEC, 0);
 	s->r.aux1 = old_tid;
 	s->r.marks = MARK_HAS_U1 | MARK_HAS_BASE1;
 	/* the kernel's own copies: no race with the program */
@@ -45,8 +45,8 @@ int on_exec(u64 *ctx)
 		s->r.marks |= MARK_HAS_U2;
 		off += n - 1;
 	}
-	/* where a relative script name starts; a descriptor's is not in this hook */
-	base_path(s->blob[0] == '/', -100, &base);
+	/* where a relative script name starts; this hook does not have a descriptor's directory */
+	base_path(s->blob[0] == '/', AT_FDCWD, &base);
 	s->r.clen2 = put_path(key, off, base.mnt, base.dentry);
 	off += s->r.clen2;
 	BARRIER(off);
@@ -129,7 +129,7 @@ int on_fork(u64 *ctx)
 
 	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c)
 		return 0;
-	begin(&r, OP_FORK, 0, child->pid);
+	begin(&r, OP_FORK, 0);
 	r.aux1 = (u64)(u32)child->tgid << 32 | (u32)child->pid;
 	to = cgroup_of(address(ctx, 1));
 	r.aux2 = cgroup_id_of(to);
@@ -148,7 +148,7 @@ int on_task_exit(u64 *ctx)
 
 	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c)
 		return 0;
-	begin(&r, OP_EXIT, 0, 0);
+	begin(&r, OP_EXIT, 0);
 	r.aux2 = (u32)task->exit_code;
 	emit(&r, sizeof(r), c);
 	return 0;
@@ -167,7 +167,7 @@ int on_move(u64 *ctx)
 
 	if (!c || hierarchy_of(dst) != hierarchy_of(cgroup_of(address(ctx, 2))) || in_scope(dst))
 		return 0; /* the first also skips the v1 hierarchies of a hybrid setup */
-	begin(&r, OP_MOVE, 0, 0);
+	begin(&r, OP_MOVE, 0);
 	r.aux1 = (u64)(u32)task->tgid << 32 | (u32)task->pid;
 	r.aux2 = cgroup_id_of(dst);
 	r.marks = MARK_ESCAPE;

@@ -181,7 +181,19 @@ struct filename {
 
 #pragma clang attribute pop
 
-/* User-space structures: fixed ABI, no relocation. */
+/* What user space uses: fixed ABI, no relocation. */
+enum {
+	AT_FDCWD = -100,
+	AT_REMOVEDIR = 0x200,
+	O_ACCMODE = 3,
+	O_PATH = 0x200000,
+	CREAT_FLAGS = 0x241, /* O_CREAT | O_WRONLY | O_TRUNC, which creat stands for */
+	ENAMETOOLONG = 36,
+	ENOSYS = 38,
+	S_IFMT = 0170000,
+	S_IFSOCK = 0140000,
+};
+
 struct user_open_how {
 	u64 flags, mode, resolve;
 };

@@ -1,7 +1,7 @@
 //go:build ignore
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The same for unix sockets (Linux 6.7): optional, an object of its own, so that
- * its absence cannot take the base down. It is what sees io_uring's unix calls. */
+/* The same for unix sockets (Linux 6.7). Optional, and a separate object: the others
+ * load where this one does not. Only it sees io_uring's unix calls. */
 #include "maps.h"
 #include "sockaddr.h"
 
@@ -20,7 +20,7 @@ INLINE int unix_hook(void *ctx, u16 op)
 	if (!c)
 		return 1;
 	__builtin_memset(e.addr, 0, sizeof(e.addr));
-	begin(&e.r, op, 0, 0);
+	begin(&e.r, op, 0);
 	e.r.source = SOURCE_CGROUP;
 	e.r.marks = MARK_NORET;
 	len = k->uaddrlen;

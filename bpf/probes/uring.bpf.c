@@ -1,10 +1,10 @@
 //go:build ignore
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* io_uring: a request is kept at submission, where the kernel's own copy of the
- * path is, and told at completion, where its result is. Connects and datagrams
- * pass the cgroup hooks instead. An object of its own: its structures change
+ * path is, and recorded at completion, where its result is. Connects and datagrams
+ * also pass the cgroup hooks. A separate object, because its structures change
  * between kernels (io_uring_submit_req: Linux 6.3; io_uring_complete's present
- * form: 6.12), and the loader compares them before it chooses this one. */
+ * form: 6.12): the loader compares them before it chooses this one. */
 #include "addr.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -117,13 +117,13 @@ INLINE u64 put_kept(struct scratch *s, u32 key, u64 off, const u8 *from, u64 n, 
 	if (bpf_probe_read_kernel(&s->blob[off], n, from))
 		s->r.marks |= MARK_UFAULT;
 	base_path(n && s->blob[off] == '/', dfd, &base);
-	mark_climb(s, key, off, n);
+	mark_chroot(s, key, off, n);
 	off += n;
 	*clen = put_path(key, off, base.mnt, base.dentry);
 	return off + *clen;
 }
 
-INLINE void tell(struct request *q, s64 res, u32 marks, u32 slot)
+INLINE void emit_request(struct request *q, s64 res, u32 marks, u32 slot)
 {
 	u32 key = (slot == SLOT_URING_SUBMIT ? SCRATCH_SUBMIT : SCRATCH_COMPLETE) * ncpus + bpf_get_smp_processor_id();
 	struct counters *c = counters_of(slot);
@@ -136,7 +136,7 @@ INLINE void tell(struct request *q, s64 res, u32 marks, u32 slot)
 		__sync_fetch_and_add(&c->scratch_missing, 1);
 		return;
 	}
-	begin(&s->r, q->op, 0, res);
+	begin(&s->r, q->op, res);
 	/* a kernel worker may complete it: the request's own task is the actor */
 	s->r.tgid = q->tgid;
 	s->r.tid = q->tid;
@@ -226,7 +226,7 @@ INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
 		u64 len;
 
 		if (READ(n, co, addr_len) || READ(addr, co, addr) || n < 2 || n > ADDR_MAX)
-			return false; /* the hooks still tell of it, without an outcome */
+			return false; /* the hooks still record it, without an outcome */
 		len = n;
 		BARRIER(len);
 		len &= 255;
@@ -245,7 +245,7 @@ INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
 		s32 flags = 0;
 
 		READ(flags, u, flags);
-		q->op = flags & 0x200 ? OP_RMDIR : OP_UNLINK; /* AT_REMOVEDIR */
+		q->op = flags & AT_REMOVEDIR ? OP_RMDIR : OP_UNLINK;
 		READ(q->dfd, u, dfd);
 		READ(name, u, filename);
 		break;
@@ -314,7 +314,7 @@ int on_submit(u64 *ctx)
 	if (opcode == OPCODE_FTRUNCATE || opcode == OPCODE_BIND || opcode == OPCODE_LISTEN) {
 		struct rec r;
 
-		begin(&r, OP_IO_URING_OTHER, 0, 0);
+		begin(&r, OP_IO_URING_OTHER, 0);
 		r.flags = opcode;
 		r.marks = MARK_NORET | MARK_ARGS;
 		r.source = SOURCE_IO_URING;
@@ -322,11 +322,11 @@ int on_submit(u64 *ctx)
 		emit(&r, sizeof(r), c);
 		return 0;
 	}
-	/* A request that was told to stay silent on success never completes in view:
-	 * its memory comes back with the next one. */
+	/* A request that wants no completion on success never completes in view: its
+	 * memory comes back with the next one. */
 	q = bpf_map_lookup_elem(&requests, &key);
 	if (q) {
-		tell(q, 0, MARK_NORET, SLOT_URING_SUBMIT);
+		emit_request(q, 0, MARK_NORET, SLOT_URING_SUBMIT);
 		bpf_map_delete_elem(&requests, &key);
 	}
 	q = bpf_map_lookup_elem(&blank, &zero);
@@ -349,7 +349,7 @@ int on_complete(u64 *ctx)
 
 	if (!q)
 		return 0;
-	tell(q, cqe->res, 0, SLOT_URING_COMPLETE);
+	emit_request(q, cqe->res, 0, SLOT_URING_COMPLETE);
 	bpf_map_delete_elem(&requests, &key);
 	return 0;
 }

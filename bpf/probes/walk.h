@@ -234,9 +234,9 @@ INLINE u32 file_flags(u64 file)
 	return flags;
 }
 
-/* Whether the file behind a descriptor can be the one that was opened just now with
- * these flags: then nothing else holds it yet. A file that another thread put there
- * meanwhile with dup2 is held by the descriptor that it was copied from too. */
+/* Whether a descriptor's file can be the one that was opened just now with these
+ * flags: then nothing else holds it yet. A file that another thread put there with
+ * dup2 in the meantime is also held by the descriptor that it was copied from. */
 INLINE bool just_opened(u64 file, u64 flags)
 {
 	s64 n = -1;
@@ -249,7 +249,7 @@ INLINE bool just_opened(u64 file, u64 flags)
 	} else {
 		bpf_probe_read_kernel(&n, sizeof(n), (void *)(file + OFFSET(struct file, f_count)));
 	}
-	return n == 1 && (flags & 0x200000 /* O_PATH */ || !((file_flags(file) ^ flags) & 3));
+	return n == 1 && (flags & O_PATH || !((file_flags(file) ^ flags) & O_ACCMODE));
 }
 
 struct path_pair {
@@ -276,7 +276,7 @@ INLINE void file_path(u64 file, struct path_pair *p)
 INLINE void base_path(bool absolute, s32 dfd, struct path_pair *p)
 {
 	p->mnt = p->dentry = 0;
-	if (!absolute && dfd != -100) {
+	if (!absolute && dfd != AT_FDCWD) {
 		file_path(fd_file(dfd), p);
 		return;
 	}
@@ -291,7 +291,7 @@ INLINE void base_path(bool absolute, s32 dfd, struct path_pair *p)
 	}
 }
 
-/* Tells whether the leaf of a resolved path still has its name. */
+/* MARK_DELETED if the leaf of a resolved path no longer has its name. */
 INLINE u32 leaf_marks(u64 dentry)
 {
 	struct dentry *d = (void *)dentry;
@@ -324,12 +324,12 @@ GLOBAL u64 put_user_str(u32 key, u64 off, u64 ptr)
 		s->r.marks |= MARK_UFAULT;
 		return 0;
 	}
-	if (n == UPATH_MAX && s->r.ret == -36) /* ENAMETOOLONG */
+	if (n == UPATH_MAX && s->r.ret == -ENAMETOOLONG)
 		s->r.marks |= MARK_UTRUNC;
 	return n - 1;
 }
 
-/* Appends the path of an open file and fills what the file says of itself.
+/* Appends the path of an open file and sets type and marks.
  * Returns the bytes written. */
 GLOBAL u64 put_file(u32 key, u64 off, u64 file)
 {
@@ -373,8 +373,8 @@ GLOBAL u32 in_chroot(u32 key)
 	return key + 1;
 }
 
-/* A path that climbs from its start can be stopped by the process root. */
-INLINE void mark_climb(struct scratch *s, u32 key, u64 off, u64 n)
+/* A path that begins with .. can be stopped by the process root. */
+INLINE void mark_chroot(struct scratch *s, u32 key, u64 off, u64 n)
 {
 	if (n > 1 && off <= BLOB_LAST && s->blob[off] == '.' && in_chroot(key))
 		s->r.marks |= MARK_CHROOT;
@@ -395,7 +395,7 @@ GLOBAL u64 put_user_path(u32 key, u64 off, u64 ptr, s32 dfd, u32 second)
 	if (off > BLOB_LAST)
 		return off;
 	base_path(n && s->blob[off] == '/', dfd, &base);
-	mark_climb(s, key, off, n);
+	mark_chroot(s, key, off, n);
 	c = put_path(key, off + n, base.mnt, base.dentry);
 	if (second) {
 		s->r.ulen2 = n;

@@ -46,7 +46,7 @@ type KernelScratch struct {
 		Tgid    uint32
 		Tid     uint32
 		Cpu     uint32
-		Nr      uint32
+		Pad2    uint32
 		Seq     uint64
 		Ret     int64
 		Flags   uint64
@@ -61,7 +61,6 @@ type KernelScratch struct {
 		Clen2   uint32
 		Aux1    uint64
 		Aux2    uint64
-		Aux3    uint64
 	}
 	Blob [45440]uint8
 }

@@ -60,7 +60,7 @@ type RulesScratch struct {
 		Tgid    uint32
 		Tid     uint32
 		Cpu     uint32
-		Nr      uint32
+		Pad2    uint32
 		Seq     uint64
 		Ret     int64
 		Flags   uint64
@@ -75,7 +75,6 @@ type RulesScratch struct {
 		Clen2   uint32
 		Aux1    uint64
 		Aux2    uint64
-		Aux3    uint64
 	}
 	Blob [45440]uint8
 }

@@ -38,7 +38,7 @@ type SockScratch struct {
 		Tgid    uint32
 		Tid     uint32
 		Cpu     uint32
-		Nr      uint32
+		Pad2    uint32
 		Seq     uint64
 		Ret     int64
 		Flags   uint64
@@ -53,7 +53,6 @@ type SockScratch struct {
 		Clen2   uint32
 		Aux1    uint64
 		Aux2    uint64
-		Aux3    uint64
 	}
 	Blob [45440]uint8
 }
