@@ -35,7 +35,7 @@ func (c call) String() string {
 	return strings.TrimSpace(c.Do + " " + c.Net + " " + c.Via + " " + c.To)
 }
 
-// callerEnv makes the test binary a process that does what it is told.
+// callerEnv makes the test binary a process that carries out the calls it is sent.
 const callerEnv = "RUNNER_TEST_CALLER"
 
 func TestMain(m *testing.M) {
@@ -46,11 +46,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// callerMain does one call a line, in a network of its own, and answers with the errno.
+// callerMain does one call a line, in a separate network namespace, and answers with the errno.
 func callerMain() {
 	runtime.LockOSThread()
 	if err := ownNetwork(); err != nil {
-		fmt.Fprintln(os.Stderr, "a network of its own:", err)
+		fmt.Fprintln(os.Stderr, "a separate network namespace:", err)
 		os.Exit(1)
 	}
 	fmt.Println("ready")
@@ -69,7 +69,7 @@ func callerMain() {
 	}
 }
 
-// localAddr is an address of this machine that is no loopback.
+// localAddr is an address of this machine that is not a loopback one.
 const localAddr = "10.9.8.7"
 
 func ownNetwork() error {
@@ -186,7 +186,7 @@ func sendMsg(fd int, h *unix.Msghdr) error {
 	return errno(syscall.Syscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(h)), 0))
 }
 
-// make does the call. What comes before the last step must succeed.
+// make does the call. All steps before the last must succeed.
 func (c call) make() error {
 	if c.Do == "cgroup" { // from here on in a child of the cgroup
 		if err := os.Mkdir(c.Name, 0o755); err != nil {
@@ -258,7 +258,7 @@ func (c call) make() error {
 		return sendTo(fd, to, 0)
 	case "sendmsg":
 		return sendMsg(fd, message(to, nil))
-	case "pktinfo sendmsg": // with a source address of its own choice
+	case "pktinfo sendmsg": // with a source address that it chose
 		return sendMsg(fd, message(to, pktinfo(netip.MustParseAddr(c.Via).As4())))
 	case "sendmmsg":
 		h := [2]struct {
@@ -267,7 +267,7 @@ func (c call) make() error {
 			_ uint32
 		}{{Msghdr: *message(sockaddr(c.Via), nil)}, {Msghdr: *message(to, nil)}}
 		n, _, e := syscall.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&h)), 2, 0, 0, 0)
-		if e == 0 && n < 2 { // it tells that the second one was not sent, not why
+		if e == 0 && n < 2 { // it reports that the second one was not sent, not why
 			e = unix.EPERM
 		}
 		return errno(n, 0, e)
@@ -367,7 +367,7 @@ func newCaller(t *testing.T) *caller {
 		if os.Getenv("RUNNER_REQUIRE_BPF") == "1" {
 			t.Fatalf("the caller did not start: %q", c.out.Text())
 		}
-		t.Skip("SKIPPED, NOT TESTED: a process in a cgroup and a network of its own did not start")
+		t.Skip("SKIPPED, NOT TESTED: a process in a separate cgroup and network namespace did not start")
 	}
 	return c
 }

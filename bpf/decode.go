@@ -111,7 +111,7 @@ type Decoder struct {
 	comps []int // offsets of length bytes, leaf first
 }
 
-// Decoded is what the caller must know of a record besides the event.
+// Decoded is what else the caller must know about a record.
 type Decoded struct {
 	Escape  bool // fork or move to a cgroup outside the scope
 	Lexical bool // its path is known only as text
@@ -226,7 +226,7 @@ func publicMarks(m uint32) schemas.Marks {
 	return out
 }
 
-// paths slices the names behind the header: upath1, comp1, upath2, comp2.
+// paths slices the names after the header: upath1, comp1, upath2, comp2.
 func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) error {
 	le := binary.LittleEndian
 	rest := b[recSize:]
@@ -307,8 +307,8 @@ func (d *Decoder) split(c []byte) error {
 	return nil
 }
 
-// join writes the components. What lies in a mount tree that is mounted nowhere has
-// an empty one on top and must not read like the path of something else.
+// join writes the components. A path in a mount tree that is mounted nowhere has an
+// empty component at its top. It must not look like the path of another file.
 func (d *Decoder) join(c []byte, absolute bool) []byte {
 	start := len(d.buf)
 	top := len(d.comps) - 1
@@ -385,7 +385,7 @@ func FileType(mode uint16) string {
 	return ""
 }
 
-// sock reads the address that stands first behind the header.
+// sock reads the address, which is first after the header.
 func (d *Decoder) sock(b []byte, e *schemas.RawEvent, marks uint32) error {
 	le := binary.LittleEndian
 	n, c := int(le.Uint16(b[offALen:])), int(le.Uint32(b[offCLen1:]))

@@ -74,7 +74,7 @@ func TestDecode(t *testing.T) {
 			`,"ret":3,"flags":0,"mode":0,"path":"detached:/etc/shadow","marks":["detached"]}`},
 		"top of a tree mounted nowhere": {rawRecord{op: 3, marks: failed | markDetached, ret: -2, u1: []byte("x"), c1: leafFirst("")},
 			`,"ret":-2,"flags":0,"mode":0,"user_path":"x","base":"detached:/","marks":["detached"]}`},
-		"climb in a chroot": {rawRecord{op: 3, marks: failed | markChroot, ret: -2, u1: []byte("../x"), c1: leafFirst("jail")},
+		"dot-dot in a chroot": {rawRecord{op: 3, marks: failed | markChroot, ret: -2, u1: []byte("../x"), c1: leafFirst("jail")},
 			`,"ret":-2,"flags":0,"mode":0,"user_path":"../x","base":"/jail","marks":["chroot"]}`},
 		"device": {rawRecord{op: 3, marks: open, imode: 0x6000, c1: leafFirst("dev", "sda")},
 			`,"ret":0,"flags":0,"mode":0,"path":"/dev/sda","file_type":"blk"}`},
@@ -92,7 +92,7 @@ func TestDecode(t *testing.T) {
 			`,"ret":-2,"flags":0,"mode":0,"user_path":"/x","base":"/jail","marks":["chroot"]}`},
 		"failed, unreadable": {rawRecord{op: 3, marks: failed | markUFault, ret: -14},
 			`,"ret":-14,"flags":0,"mode":0,"base":"/","marks":["user_fault"]}`},
-		"restart codes are nobody's": {rawRecord{op: 3, marks: failed, ret: -512, u1: []byte("/x")},
+		"restart codes are not a result": {rawRecord{op: 3, marks: failed, ret: -512, u1: []byte("/x")},
 			`,"flags":0,"mode":0,"user_path":"/x","base":"/"}`},
 		"rename": {rawRecord{op: 19, marks: markHasU1 | markHasBase1 | markHasU2 | markHasBase2, u1: []byte("a"), c1: leafFirst("d"), u2: []byte("/b")},
 			`,"ret":0,"user_path":"a","base":"/d","user_path2":"/b","base2":"/"}`},
@@ -161,7 +161,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// Whatever bytes come, decoding ends, stays inside them, and what it accepts is a
+// For any bytes, decoding ends and stays inside them, and what it accepts is a
 // line that the contract's parser accepts.
 func FuzzDecode(f *testing.F) {
 	f.Add(rawRecord{op: 3, marks: markHasPath | markArgs, c1: leafFirst("a", "b")}.bytes())

@@ -22,7 +22,7 @@ type RulesError struct{ Err error }
 func (e *RulesError) Error() string { return "network rules: " + e.Err.Error() }
 func (e *RulesError) Unwrap() error { return e.Err }
 
-// The words of rules.h.
+// The constants of rules.h.
 const (
 	familyAny, familyUnix, familyInet, familyInet6 = 0, 1, 2, 10
 
@@ -39,10 +39,10 @@ var (
 // what the rules say.
 type ruleTable struct {
 	entries []objects.RulesRule // the default, then one for each rule
-	bind    bool                // a rule speaks of bind: only then are the bind hooks there
-	unix    bool                // something speaks of unix sockets
-	socket  bool                // something is denied that a raw socket would reach
-	first   uint32              // the entry that such a socket is refused by
+	bind    bool                // a rule applies to bind: only then are the bind hooks attached
+	unix    bool                // a rule or the default applies to unix sockets
+	socket  bool                // a destination is denied that a raw socket would reach
+	first   uint32              // the entry that refuses such a socket
 }
 
 func compileRules(n *schemas.NetworkRules) (*ruleTable, error) {
@@ -69,8 +69,8 @@ func compileRules(n *schemas.NetworkRules) (*ruleTable, error) {
 		}
 	}
 	if len(t.entries) == 1 {
-		// A loop over nothing is one that the verifier may take away, and Linux 6.18
-		// then stumbles over its body: there is always a rule, of no hook.
+		// The verifier may remove a loop that never runs, and Linux 6.18 then fails on its
+		// body. So there is always one rule, if only for no hook.
 		t.entries = append(t.entries, objects.RulesRule{})
 	}
 	return t, nil
@@ -143,7 +143,7 @@ func setUnix(e *objects.RulesRule, r *schemas.NetworkRule) error {
 			mask[i] = 0xff
 		}
 	} else {
-		name = strings.TrimSuffix(name, "/") // the slash behind it is compared by itself
+		name = strings.TrimSuffix(name, "/") // the slash after it is compared separately
 		e.NameKind, e.NameLen = namePath, uint16(len(name))
 		for i := range copy(addr[at:], name) {
 			mask[at+i] = 0xff
@@ -154,8 +154,8 @@ func setUnix(e *objects.RulesRule, r *schemas.NetworkRule) error {
 	return nil
 }
 
-// attachRules makes the kernel ask the rules. They stand behind the hooks that
-// record, so that what is refused is recorded too.
+// attachRules makes the kernel check the rules. They are attached after the hooks that
+// record, so that a refused call is recorded too.
 func (s *Session) attachRules(dir *os.File, shared map[string]*ebpf.Map, t *ruleTable) error {
 	spec, err := objects.LoadRules()
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *Session) attachRules(dir *os.File, shared map[string]*ebpf.Map, t *rule
 		objects.RulesUnixProgRuleConnectUnix: ebpf.AttachCgroupUnixConnect, objects.RulesUnixProgRuleSendmsgUnix: ebpf.AttachCgroupUnixSendmsg,
 	})
 	if err != nil {
-		return fmt.Errorf("they speak of unix sockets, whose addresses this kernel does not ask about (Linux 6.7 does): %w", err)
+		return fmt.Errorf("they apply to unix sockets, whose addresses this kernel does not check (Linux 6.7 does): %w", err)
 	}
 	return freeze(coll)
 }

@@ -19,7 +19,7 @@ import (
 // of the table that the kernel has.
 type model struct{ *schemas.NetworkRules }
 
-// first is the first rule that f speaks of, nil for the default.
+// first is the first rule that f accepts, nil for the default.
 func (m model) first(hook string, f func(*schemas.NetworkRule) bool) *schemas.NetworkRule {
 	for i := range m.Rules {
 		if r := &m.Rules[i]; slices.Contains(r.On, hook) && f(r) {
@@ -36,7 +36,7 @@ func (m model) denies(r *schemas.NetworkRule) bool {
 	return r.Action == "deny"
 }
 
-// inet asks about one address. Wild is every address of the family, for a bind.
+// inet decides about one address. Wild is every address of the family, for a bind.
 func (m model) inet(hook, protocol string, to netip.AddrPort, wild bool) *schemas.NetworkRule {
 	addr := to.Addr().Unmap()
 	return m.first(hook, func(r *schemas.NetworkRule) bool {
@@ -61,7 +61,7 @@ func (m model) inet(hook, protocol string, to netip.AddrPort, wild bool) *schema
 	})
 }
 
-// endpoint asks about a call to an address, or to all that it stands for.
+// endpoint decides about a call to an address, or to all addresses that it means.
 func (m model) endpoint(hook, protocol string, to netip.AddrPort) *schemas.NetworkRule {
 	any := to.Addr().Unmap().IsUnspecified()
 	r := m.inet(hook, protocol, to, any && hook == "bind")
@@ -184,7 +184,7 @@ func TestRulesModel(t *testing.T) {
 				}
 			}
 			if what.Do == "bind" && !s.table.bind {
-				continue // no rule speaks of it
+				continue // no rule applies to it
 			}
 			calls++
 			r := m.call(what)

@@ -54,7 +54,7 @@ func TestRulesRecords(t *testing.T) {
 		}
 		want = append(want, c.want...)
 	}
-	// allowed, and changed to where it leads: what was asked for is what is recorded
+	// allowed, and changed to where it leads: the record has what the program asked for
 	if e := p.try(call{Do: "connect", Net: "udp4", To: "0.0.0.0:7"}); e != 0 {
 		t.Errorf("errno %v", e)
 	}

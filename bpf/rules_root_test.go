@@ -50,7 +50,7 @@ func ruleSet(def string, rules ...schemas.NetworkRule) *schemas.NetworkRules {
 
 var kernelTypes = btf.NewCache()
 
-// enforce attaches the rules alone, without the probes.
+// enforce attaches only the rules, without the probes.
 func enforce(t *testing.T, dir string, rules *schemas.NetworkRules) *Session {
 	t.Helper()
 	table, err := compileRules(rules)
@@ -73,7 +73,7 @@ func enforce(t *testing.T, dir string, rules *schemas.NetworkRules) *Session {
 	return s
 }
 
-// attempt is a call and who refuses it: a rule's number, or nobody.
+// attempt is a call and the number of the rule that refuses it, or nobody.
 type attempt struct {
 	call
 	by int
@@ -177,7 +177,7 @@ func TestRulesCannotBeAvoided(t *testing.T) {
 		c("connect", "mptcp4", "127.0.0.1:9", 1), c("connect", "mptcp6", "[::ffff:127.0.0.1]:9", 1), c("connect", "mptcp6", "[::1]:9", 2),
 		c("uring connect", "tcp4", "127.0.0.1:9", 1), c("uring async connect", "tcp4", "127.0.0.1:9", 1), c("uring connect", "udp6", "[::ffff:127.0.0.1]:9", 1),
 		c("uring sendmsg", "udp4", "127.0.0.1:9", 1), c("uring connect", "udp4", "127.0.0.1:100", nobody),
-		// sockets whose destinations nobody is asked about
+		// sockets whose destinations no hook checks
 		c("socket", "raw4", "", 1), c("socket", "raw6", "", 1), c("socket", "ping4", "", 1), c("socket", "ping6", "", 1),
 		c("socket", "udplite4", "", 1), c("socket", "udplite6", "", 1), c("socket", "sctp4", "", 1), c("socket", "sctp4many", "", 1),
 		c("uring socket", "raw4", "", 1), c("uring socket", "udp4", "", nobody), c("socketpair", "", "", nobody),
@@ -197,7 +197,7 @@ func TestRulesDefaultDeny(t *testing.T) {
 		via("disconnect", "udp4", "127.0.0.1:1", "127.0.0.1:1", nobody), via("connected control", "udp4", "127.0.0.1:1", "127.0.0.1:1", nobody),
 		c("socket", "raw4", "", 0), c("socket", "ping4", "", 0), c("socketpair", "", "", nobody),
 		c("connect", "stream", "@ours", nobody), c("connect", "stream", "@other", 0), c("connect", "dgram", "/run/x", 0), c("sendto", "dgram", "@other", 0),
-		c("bind", "udp4", "0.0.0.0:0", nobody), c("bind", "stream", "@mine", nobody), // no rule speaks of bind
+		c("bind", "udp4", "0.0.0.0:0", nobody), c("bind", "stream", "@mine", nobody), // no rule applies to bind
 	})
 }
 
@@ -225,7 +225,7 @@ func TestRulesUnix(t *testing.T) {
 		c("connect", "stream", "/run/x", nobody), c("connect", "stream", "/tmp/x", 2), c("connect", "stream", "x", 2), c("connect", "stream", "@x", 3),
 		c("connect", "udp4", "127.0.0.1:1", nobody), c("socket", "raw4", "", nobody),
 	})
-	// a denial of everything is one of unix sockets too, but not if it speaks of ports
+	// a denial of everything is one of unix sockets too, but not if it names ports
 	attempts(t, ruleSet("allow", ruleOf(1, "deny", "any", "", protocols("tcp")), ruleOf(2, "deny", "any", "")), []attempt{
 		c("connect", "stream", "@x", 2), c("connect", "tcp4", "127.0.0.1:1", 1), c("connect", "udp4", "127.0.0.1:1", 2),
 	})
@@ -257,7 +257,7 @@ func TestRulesBind(t *testing.T) {
 	})
 }
 
-// A cgroup that the command makes below its own does not leave the rules.
+// A cgroup that the command makes below its own is still under the rules.
 func TestRulesChildCgroup(t *testing.T) {
 	p := newCaller(t)
 	enforce(t, p.dir, ruleSet("allow", ruleOf(1, "deny", "inet", "10.0.0.0/8")))
@@ -372,7 +372,7 @@ func TestRulesRefused(t *testing.T) {
 	if e := p.try(call{Do: "connect", Net: "stream", To: "/run/x"}); e != syscall.ENOENT {
 		t.Errorf("errno %v", e)
 	}
-	// a kernel without the unix hooks, for which IPv4 alone is not enough
+	// a kernel without the unix hooks, for which IPv4 is not enough
 	loadUnixRules = func() (*ebpf.CollectionSpec, error) {
 		spec, err := objects.LoadRulesUnix()
 		if err == nil {

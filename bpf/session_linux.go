@@ -54,7 +54,7 @@ type Session struct {
 	Ring      *ringbuf.Reader
 
 	types *btf.Cache // the kernel's types, decoded once for all objects
-	mu    sync.Mutex // guards what follows while objects load side by side
+	mu    sync.Mutex // guards what follows while objects load at the same time
 	progs []*ebpf.Program
 	links []link.Link
 	coll  []*ebpf.Collection
@@ -67,15 +67,15 @@ type Session struct {
 }
 
 // required are the tracepoint programs without which nothing is claimed, in
-// attach order: what tells of tasks first, the syscalls last.
+// attach order: the life of tasks first, the system calls last.
 var required = []string{objects.KernelProgOnMove, objects.KernelProgOnFork, objects.KernelProgOnTaskExit, objects.KernelProgOnExec, objects.KernelProgOnSysExit}
 
-// Attach loads and attaches everything. On error nothing stays behind. Where the
+// Attach loads and attaches everything. On error nothing stays attached. Where the
 // redundant copies do not load, the session goes without them and says so: what
 // they would have saved is then counted as recursion misses.
 func Attach(opt Options) (*Session, error) {
 	types := btf.NewCache()
-	go types.Kernel() // decoding takes a while: start it beside the rest
+	go types.Kernel() // decoding takes a while: start it now, alongside the rest
 	s, err := attach(opt, types)
 	var copies errCopies
 	if errors.As(err, &copies) {
@@ -85,12 +85,12 @@ func Attach(opt Options) (*Session, error) {
 		}
 	}
 	if s != nil {
-		s.types = nil // of use only for loading, and tens of megabytes
+		s.types = nil // only needed to load, and tens of megabytes
 	}
 	return s, err
 }
 
-// errCopies is a failure of the redundant copies alone.
+// errCopies is a failure of only the redundant copies.
 type errCopies struct{ error }
 
 func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
@@ -318,7 +318,7 @@ func (s *Session) attachUnix(dir *os.File, shared map[string]*ebpf.Map) error {
 	return s.hook(dir, coll.Programs[objects.UnixProgOnSendmsgUnix], ebpf.AttachCgroupUnixSendmsg)
 }
 
-// Quiet detaches everything, hooks first and syscalls last, and tells the ring to
+// Quiet detaches everything, hooks first and system calls last, and makes the ring
 // hand out what is left: read until ringbuf.ErrFlushed. Counters stay readable.
 func (s *Session) Quiet() error {
 	var errs []error

@@ -58,7 +58,7 @@ func attachWith(t *testing.T, opt Options) *Session {
 	return s
 }
 
-// opens makes n opens of a marked path and counts how many records tell of them.
+// opens makes n opens of a marked path and counts how many records report them.
 func opens(t *testing.T, s *Session, n int) (seen int) {
 	t.Helper()
 	marker := fmt.Sprintf("/runner-bpf-test/%s/%d", t.Name(), os.Getpid())

@@ -101,7 +101,7 @@ func sameParams(t *btf.Typedef, want []string) error {
 }
 
 // unfinished counts requests that were submitted and never completed in view: the
-// program asked io_uring to stay silent, or ended first.
+// program wanted no completion, or ended first.
 func (s *Session) unfinished() (n uint64) {
 	if s.requests == nil {
 		return 0
