@@ -26,11 +26,12 @@ type attribution struct {
 	subject subject
 }
 
-func newAttribution(runID string, p *policyLog, index *targetIndex) (*attribution, error) {
+func newAttribution(runID string, p *policyLog) (*attribution, error) {
 	table, err := noise.New()
 	if err != nil {
 		return nil, err
 	}
+	index := p.index
 	a := &attribution{policy: p, index: index, noise: table, budget: budget{order: p.decisions}}
 	index.seal()
 	a.rest = newSegments(p.decisions)

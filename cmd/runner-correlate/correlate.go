@@ -13,9 +13,8 @@ import (
 
 // Options are the command line's choices.
 type Options struct {
-	Background bool   // yield the processor to other processes
-	Policy     string // file of the decision log; "" is none
-	SDK        string // file of the SDK's log; "" is none
+	Background bool              // yield the processor to other processes
+	Logs       map[string]string // name of a layer → file of its log
 }
 
 // joiner is one run of the tool.
@@ -31,8 +30,9 @@ type joiner struct {
 	healths [][]byte // stage health lines of the stages before, as they came
 	stages  []*schemas.StageHealth
 
-	policy *policyLog // nil when there is no such log
-	sdk    *sdkLog
+	logs   []logLayer   // the layers whose logs are there, in the table's order
+	policy *policyLog   // one of them, nil when there is no such log
+	sdk    *sdkLog      // the same
 	join   *attribution // nil without a policy log
 	tree   *tree        // nil before the first process
 	times  times        // whether the lines have times

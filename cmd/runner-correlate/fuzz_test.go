@@ -25,8 +25,8 @@ func forEachLog(f *testing.F, name string, of func(world) []byte) {
 func FuzzPolicyLog(f *testing.F) {
 	forEachLog(f, schemas.StreamPolicyLog, func(w world) []byte { return decisionLog(f, w.policy) })
 	f.Fuzz(func(t *testing.T, log []byte) {
-		index, p := newTargetIndex(), newPolicyLog(testRun)
-		facts, err := readLogFrom(bytes.NewReader(log), "log", schemas.StreamPolicyLog, testRun, func(n uint64, line []byte) { p.line(index, n, line) })
+		p := newPolicyLog(testRun)
+		facts, err := readLogFrom(bytes.NewReader(log), "log", schemas.StreamPolicyLog, testRun, p.line)
 		if err != nil {
 			if !bytes.HasPrefix(log, []byte(`{"schema":"runner.stream_header.v0"`)) {
 				t.Fatal(err)
@@ -73,11 +73,11 @@ func FuzzSDKLog(f *testing.F) {
 		}
 		s.close(facts)
 		c := codes{}
-		c.ofLog(sdkCodes, s.facts, s.bad, s.events == 0)
+		c.ofLog(sdkCodes, s.facts, s.bad, !s.present())
 		s.compare(c, nil)
 		checkCodes(t, c)
 		n := uint64(0)
-		must(t, s.lines(func(line []byte) error {
+		must(t, s.each(func(line []byte) error {
 			e, err := schemas.ParseSDKEvent(line)
 			if err == nil && e.Seq != n {
 				t.Errorf("seq %d at %d", e.Seq, n)
@@ -85,8 +85,8 @@ func FuzzSDKLog(f *testing.F) {
 			n++
 			return err
 		}))
-		if n != s.events {
-			t.Errorf("%d lines of %d events", n, s.events)
+		if n != s.n {
+			t.Errorf("%d lines of %d events", n, s.n)
 		}
 	})
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// maxLayer bounds a layer: its lines may be longer than those of the log.
-const maxLayer = 32 << 20
-
 // layerRoom is what is left of the policy layer's bound. Its lines are written at
 // the end, when outcomes and numbers are known, so their length is a bound itself.
 type layerRoom struct {
@@ -29,7 +26,7 @@ func (r *layerRoom) take(e schemas.PolicyEvent) bool {
 		e.Outcome = schemas.OutcomeInputRequired // the longest
 	}
 	b, err := schemas.Marshal(e)
-	if r.used += len(b) + len("\n"); err != nil || r.used > maxLayer {
+	if r.used += len(b) + len("\n"); err != nil || r.used > schemas.MaxLogLayer {
 		r.full = true
 	}
 	return !r.full
@@ -47,9 +44,15 @@ type logFacts struct {
 	seal         schemas.Status
 }
 
-// logText is where a log's lines go, numbered from 1 and without LF. They are valid
-// during the call.
-type logText func(number uint64, line []byte)
+// logLine is one line of a log, numbered from 1 and without LF. Its text is valid
+// during the call that hands it over.
+type logLine struct {
+	number uint64
+	text   []byte
+}
+
+// logText is where a log's lines go.
+type logText func(logLine)
 
 // readLog reads one of the two logs, a collected stream or the plain file, to its
 // end. Whatever the measured command wrote, it is no error: an error is that the
@@ -104,7 +107,7 @@ func readPlain(r *bufio.Reader, each logText) (logFacts, error) {
 			return f, nil
 		}
 		f.lines++
-		each(f.lines, bytes.TrimSuffix(line, []byte{'\n'}))
+		each(logLine{f.lines, bytes.TrimSuffix(line, []byte{'\n'})})
 		if err == io.EOF {
 			// Loggers that end without LF are no rarity: of a file nobody knows more.
 			return f, nil
@@ -170,7 +173,7 @@ func (c *collected) line(b []byte) error {
 		return fmt.Errorf("line %d is beyond the limits of a collected log", l.Seq+1)
 	}
 	c.facts.lines++
-	c.each(c.facts.lines, []byte(raw))
+	c.each(logLine{c.facts.lines, []byte(raw)})
 	return nil
 }
 

@@ -151,7 +151,7 @@ func TestLayerLimits(t *testing.T) {
 	}
 	j := join(t, world{kernel: agent}.stream(t), []byte(policy.String()), []byte(sdk.String()))
 	for name, lines := range map[string][]string{"policy": j.policy, "sdk": j.sdk} {
-		if n := size(lines); n > maxLayer || n < maxLayer*3/4 || !slices.Contains(j.report.Ambiguities, name+"_log_flooded") {
+		if n := size(lines); n > schemas.MaxLogLayer || n < schemas.MaxLogLayer*3/4 || !slices.Contains(j.report.Ambiguities, name+"_log_flooded") {
 			t.Errorf("%s layer of %d bytes, %q", name, n, j.report.Ambiguities[:10])
 		}
 	}

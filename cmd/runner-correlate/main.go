@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 const usage = `
@@ -45,20 +46,21 @@ Examples:
 `
 
 func app() tool.App {
+	flags := []cli.Flag{&cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"}}
+	for _, l := range schemas.LogLayers() {
+		flags = append(flags, &cli.StringFlag{Name: l.Name})
+	}
 	return tool.App{
-		Name: "runner-correlate", Usage: usage,
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "policy"}, &cli.StringFlag{Name: "sdk"},
-			&cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"},
-		},
+		Name: "runner-correlate", Usage: usage, Flags: flags,
 		Run: func(_ context.Context, env *tool.Env) error {
 			f := env.Flag
-			for _, name := range []string{"policy", "sdk"} {
-				if f.IsSet(name) && f.String(name) == "" {
-					return tool.Usagef("--%s: expected a file, got an empty name", name)
+			logs := map[string]string{}
+			for _, l := range schemas.LogLayers() {
+				if logs[l.Name] = f.String(l.Name); f.IsSet(l.Name) && logs[l.Name] == "" {
+					return tool.Usagef("--%s: expected a file, got an empty name", l.Name)
 				}
 			}
-			return run(env, Options{Background: f.Bool("background"), Policy: f.String("policy"), SDK: f.String("sdk")})
+			return run(env, Options{Background: f.Bool("background"), Logs: logs})
 		},
 	}
 }

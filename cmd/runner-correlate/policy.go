@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,9 +15,9 @@ type policyLog struct {
 	sessions  []*session
 	decisions []*decision
 	refused   uint64
-	facts     logFacts
-	bad       problem
-	room      layerRoom
+	logEnd
+	room  layerRoom
+	index *targetIndex // of what the calls name
 
 	byHex  map[string]*session
 	byCall map[callKey]*decision
@@ -70,25 +71,49 @@ type attemptKey struct {
 }
 
 func newPolicyLog(runID string) *policyLog {
-	return &policyLog{room: layerRoom{runID: runID}, byHex: map[string]*session{}, byCall: map[callKey]*decision{}, last: map[attemptKey]uint64{}, words: map[string]string{}}
+	return &policyLog{room: layerRoom{runID: runID}, index: newTargetIndex(), byHex: map[string]*session{}, byCall: map[callKey]*decision{}, last: map[attemptKey]uint64{}, words: map[string]string{}}
 }
 
 func (p *policyLog) present() bool { return len(p.sessions)+len(p.decisions) > 0 }
+func (p *policyLog) count() uint64 { return uint64(len(p.decisions)) }
+
+func (p *policyLog) note() string {
+	note := fmt.Sprintf("decision_events=%d", len(p.decisions))
+	if len(p.sessions) > 0 {
+		note += fmt.Sprintf(" sessions=%d refused=%d", len(p.sessions), p.refused)
+	}
+	return note
+}
+
+func (p *policyLog) each(f func(line []byte) error) error {
+	for i, d := range p.decisions {
+		e := d.event
+		e.Schema, e.RunID, e.Seq, e.SourceEventType = schemas.SchemaPolicyEvent, p.room.runID, uint64(i), schemas.LogDecision
+		line, err := schemas.Marshal(e)
+		if err == nil {
+			err = f(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // line takes in one line. The layer ends at the first bad one.
-func (p *policyLog) line(index *targetIndex, number uint64, line []byte) {
-	if p.bad.line > 0 || p.room.full || len(bytes.TrimSpace(line)) == 0 {
+func (p *policyLog) line(l logLine) {
+	if p.bad.line > 0 || p.room.full || len(bytes.TrimSpace(l.text)) == 0 {
 		return
 	}
-	if why := p.take(index, line); why != "" {
-		p.bad = problem{number, why}
+	if why := p.take(l.text); why != "" {
+		p.bad = problem{l.number, why}
 	}
 }
 
-func (p *policyLog) take(index *targetIndex, line []byte) (why string) {
+func (p *policyLog) take(line []byte) (why string) {
 	if bytes.Contains(line, []byte(`"`+schemas.LogSource+`"`)) {
 		if d, err := schemas.ParseDecisionLine(line); err == nil {
-			return p.own(index, d)
+			return p.own(d)
 		}
 	}
 	v, ok := object(line)
@@ -143,7 +168,7 @@ func (p *policyLog) add(d *decision) {
 }
 
 // own takes in a line of runner-policy.
-func (p *policyLog) own(index *targetIndex, d *schemas.DecisionLine) (why string) {
+func (p *policyLog) own(d *schemas.DecisionLine) (why string) {
 	s := p.byHex[d.Session]
 	if d.Started != nil {
 		return p.started(s, d.Started)
@@ -157,7 +182,7 @@ func (p *policyLog) own(index *targetIndex, d *schemas.DecisionLine) (why string
 	s.seq++
 	switch {
 	case d.Decision != nil:
-		return p.decided(index, s, d.Decision)
+		return p.decided(s, d.Decision)
 	case d.Finished != nil:
 		return p.ended(s, d.Finished)
 	case d.Ended != nil:
@@ -184,7 +209,7 @@ func (p *policyLog) started(s *session, d *schemas.SessionStarted) string {
 	return ""
 }
 
-func (p *policyLog) decided(index *targetIndex, s *session, d *schemas.ToolDecision) string {
+func (p *policyLog) decided(s *session, d *schemas.ToolDecision) string {
 	at, of := callKey{s, d.Call, d.StartNS}, attemptKey{s, d.Call}
 	switch {
 	case d.Decision == schemas.DecisionDeny && d.EndNS < d.StartNS:
@@ -201,7 +226,7 @@ func (p *policyLog) decided(index *targetIndex, s *session, d *schemas.ToolDecis
 		n.event.Attempt = d.Attempt
 	}
 	for _, target := range d.Targets {
-		index.name(n, target)
+		p.index.name(n, target)
 	}
 	slices.Sort(n.targets)
 	p.byCall[at], p.last[of] = n, d.Attempt
@@ -233,7 +258,6 @@ func (p *policyLog) word(s string) string {
 	return s
 }
 
-// close is called behind the last line.
 func (p *policyLog) close(f logFacts) {
 	p.facts, p.bad = f, p.bad.of(f)
 	p.facts.stopped = p.facts.stopped || p.room.full

@@ -6,39 +6,6 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// readLogs reads the two logs to their end and prepares what the kernel lines will
-// be compared with.
-func (j *joiner) readLogs(opt Options) error {
-	id := j.in.Header().RunID
-	if opt.Policy != "" {
-		index := newTargetIndex()
-		p := newPolicyLog(id)
-		facts, err := readLog(opt.Policy, schemas.StreamPolicyLog, id, func(n uint64, line []byte) { p.line(index, n, line) })
-		if err != nil {
-			return err
-		}
-		p.close(facts)
-		j.policy = p
-		if j.join, err = newAttribution(id, p, index); err != nil {
-			return err
-		}
-		j.tree = j.join.tree
-		if err := j.declared(); err != nil {
-			return err
-		}
-	}
-	if opt.SDK != "" {
-		s := newSDKLog(id)
-		facts, err := readLog(opt.SDK, schemas.StreamSDKLog, id, s.line)
-		if err != nil {
-			return err
-		}
-		s.close(facts)
-		j.sdk = s
-	}
-	return nil
-}
-
 // declared puts what the policy layer names into the surface.
 func (j *joiner) declared() error {
 	for _, d := range j.policy.decisions {
@@ -78,7 +45,7 @@ func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 		j.join.budget.trim()
 	}
 	if s := j.sdk; s != nil {
-		c.ofLog(sdkCodes, s.facts, s.bad, s.events == 0)
+		c.ofLog(sdkCodes, s.facts, s.bad, !s.present())
 		s.compare(c, j.policy)
 	}
 	r.Ambiguities = c.sorted()

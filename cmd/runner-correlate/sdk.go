@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,14 +14,11 @@ import (
 // sdkLog is what the agent's library reported, as far as it was valid. It is the
 // agent's own word: it can add codes, and nothing else follows from it.
 type sdkLog struct {
+	logEnd
+	layerText
 	runID    string
-	layer    []byte // lines of the layer
-	events   uint64
 	calls    map[string]*sdkCall
 	finished bool // run_finished or run_failed
-	facts    logFacts
-	bad      problem
-	full     bool // the layer has no room for more
 }
 
 // sdkCall is what was reported of one tool call id.
@@ -33,16 +31,15 @@ type sdkCall struct {
 func newSDKLog(runID string) *sdkLog { return &sdkLog{runID: runID, calls: map[string]*sdkCall{}} }
 
 // line takes in one line. The layer ends at the first bad one.
-func (s *sdkLog) line(number uint64, line []byte) {
-	if s.bad.line > 0 || s.full || len(bytes.TrimSpace(line)) == 0 {
+func (s *sdkLog) line(l logLine) {
+	if s.bad.line > 0 || s.full || len(bytes.TrimSpace(l.text)) == 0 {
 		return
 	}
-	if why := s.take(line); why != "" {
-		s.bad = problem{number, why}
+	if why := s.take(l.text); why != "" {
+		s.bad = problem{l.number, why}
 	}
 }
 
-// close is called behind the last line.
 func (s *sdkLog) close(f logFacts) {
 	s.facts, s.bad = f, s.bad.of(f)
 	s.facts.stopped = s.facts.stopped || s.full
@@ -57,7 +54,7 @@ func (s *sdkLog) take(line []byte) (why string) {
 	var seq struct {
 		Seq *uint64 `json:"seq"`
 	}
-	wrong := json.Unmarshal(line, &seq) != nil || seq.Seq == nil || *seq.Seq != s.events
+	wrong := json.Unmarshal(line, &seq) != nil || seq.Seq == nil || *seq.Seq != s.n
 	kind, _ := v["event_type"].(string)
 	kind = strings.TrimSpace(kind)
 	switch {
@@ -82,7 +79,7 @@ func (s *sdkLog) take(line []byte) (why string) {
 		return nil
 	}
 	source, id, tool := field("source"), field("tool_call_id"), field("tool")
-	e := schemas.SDKEvent{Schema: schemas.SchemaSDKEvent, RunID: s.runID, Seq: s.events, EventType: kind,
+	e := schemas.SDKEvent{Schema: schemas.SchemaSDKEvent, RunID: s.runID, Seq: s.n, EventType: kind,
 		SDKName: text(field("sdk_name")), SDKVersion: text(field("sdk_version")), ToolCallID: text(id), Tool: text(tool)}
 	aboutCall := strings.HasPrefix(kind, "tool_call_")
 	if source == nil || aboutCall && (id == nil || tool == nil) {
@@ -93,12 +90,9 @@ func (s *sdkLog) take(line []byte) (why string) {
 	if err != nil {
 		return whyField
 	}
-	if len(s.layer)+len(b)+len("\n") > maxLayer {
-		s.full = true
+	if !s.add(b, schemas.MaxLogLayer) {
 		return ""
 	}
-	s.layer = append(append(s.layer, b...), '\n')
-	s.events++
 	if !aboutCall {
 		s.finished = true
 		return ""
@@ -137,21 +131,14 @@ func text(s *string) *string {
 	return &t
 }
 
-// lines calls f with each line of the layer.
-func (s *sdkLog) lines(f func(line []byte) error) error {
-	for rest := s.layer; len(rest) > 0; {
-		n := bytes.IndexByte(rest, '\n')
-		if err := f(rest[:n]); err != nil {
-			return err
-		}
-		rest = rest[n+1:]
-	}
-	return nil
+func (s *sdkLog) present() bool { return s.n > 0 }
+func (s *sdkLog) note() string {
+	return fmt.Sprintf("sdk_events=%d sdk_tool_calls=%d", s.n, len(s.calls))
 }
 
 // compare adds the codes of the SDK layer: alone, and against the decisions.
 func (s *sdkLog) compare(c codes, p *policyLog) {
-	if s.events > 0 && !s.finished {
+	if s.n > 0 && !s.finished {
 		c.say(schemas.AmbiguitySDKRunNotFinished)
 	}
 	for id, call := range s.calls {
@@ -166,7 +153,7 @@ func (s *sdkLog) compare(c codes, p *policyLog) {
 			c.of(schemas.AmbiguitySDKRepeated, id)
 		}
 	}
-	if s.events == 0 || p == nil || !p.present() {
+	if s.n == 0 || p == nil || !p.present() {
 		return
 	}
 	byID := map[string][]*decision{}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// source is a layer of the table while it is made from its log.
+type source interface {
+	// line takes in one line of the log. The layer ends at the first bad one.
+	line(l logLine)
+	// close is called after the last line.
+	close(f logFacts)
+	// end is how the log ended, once it has.
+	end() *logEnd
+	// present reports whether the log held anything that makes the layer present.
+	present() bool
+	// count is the number of the layer's lines.
+	count() uint64
+	// note is what the health's note says after the layer's note code.
+	note() string
+	// each calls f with every line of the layer, in order.
+	each(f func(line []byte) error) error
+}
+
+// logEnd is what is known of a log as a whole.
+type logEnd struct {
+	facts logFacts
+	bad   problem // why the layer ends before its log does
+}
+
+func (e *logEnd) end() *logEnd { return e }
+
+// logLayer is a row of the layer table, and what is made of it in this run.
+type logLayer struct {
+	*schemas.Layer
+	source
+}
+
+// newSource makes the source of a layer. A layer that is not named here has lines
+// that say nothing about the others.
+func (j *joiner) newSource(l *schemas.Layer) source {
+	id := j.in.Header().RunID
+	switch l.Name {
+	case schemas.LayerPolicy:
+		j.policy = newPolicyLog(id)
+		return j.policy
+	case schemas.LayerSDK:
+		j.sdk = newSDKLog(id)
+		return j.sdk
+	}
+	return &plainLog{layer: l, runID: id}
+}
+
+// readLogs reads the logs to their end and prepares what the kernel lines will be
+// compared with.
+func (j *joiner) readLogs(opt Options) error {
+	for i := range schemas.Layers {
+		l := &schemas.Layers[i]
+		path := opt.Logs[l.Name]
+		if l.Log == nil || path == "" {
+			continue
+		}
+		s := j.newSource(l)
+		facts, err := readLog(path, l.Log.Stream, j.in.Header().RunID, s.line)
+		if err != nil {
+			return err
+		}
+		s.close(facts)
+		j.logs = append(j.logs, logLayer{l, s})
+	}
+	if j.policy == nil {
+		return nil
+	}
+	var err error
+	if j.join, err = newAttribution(j.in.Header().RunID, j.policy); err != nil {
+		return err
+	}
+	j.tree = j.join.tree
+	return j.declared()
+}
+
+// layerText is the lines of a layer that are kept as they will be written.
+type layerText struct {
+	text []byte
+	n    uint64
+	full bool // there is no room for more
+}
+
+// add appends a line, or notes that there is no room for it.
+func (t *layerText) add(line []byte, limit int64) bool {
+	if int64(len(t.text)+len(line)+len("\n")) > limit {
+		t.full = true
+		return false
+	}
+	t.text = append(append(t.text, line...), '\n')
+	t.n++
+	return true
+}
+
+func (t *layerText) count() uint64 { return t.n }
+
+func (t *layerText) each(f func(line []byte) error) error {
+	for rest := t.text; len(rest) > 0; {
+		n := bytes.IndexByte(rest, '\n')
+		if err := f(rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n+1:]
+	}
+	return nil
+}
+
+// plainLog is a layer whose log holds the layer's own lines.
+type plainLog struct {
+	logEnd
+	layerText
+	layer *schemas.Layer
+	runID string
+}
+
+func (p *plainLog) line(l logLine) {
+	if p.bad.line > 0 || p.full || len(bytes.TrimSpace(l.text)) == 0 {
+		return
+	}
+	if why := p.take(l.text); why != "" {
+		p.bad = problem{l.number, why}
+	}
+}
+
+func (p *plainLog) take(line []byte) (why string) {
+	if _, ok := object(line); !ok {
+		return whyJSON
+	}
+	e, err := p.layer.Parse(line)
+	switch {
+	case err != nil:
+		return whyField
+	case e.RunID != p.runID:
+		return whyRunID
+	case e.Seq != p.n:
+		return whySeq
+	}
+	b, err := schemas.Marshal(e.Value)
+	if err != nil {
+		return whyField
+	}
+	p.add(b, p.layer.MaxBytes)
+	return ""
+}
+
+func (p *plainLog) close(f logFacts) {
+	p.facts, p.bad = f, p.bad.of(f)
+	p.facts.stopped = p.facts.stopped || p.full
+}
+
+func (p *plainLog) present() bool { return p.n > 0 }
+func (p *plainLog) note() string  { return fmt.Sprintf("%s=%d", p.layer.Counter, p.n) }
