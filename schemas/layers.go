@@ -26,7 +26,7 @@ type Layer struct {
 	Parse func(line []byte) (LayerLine, error)
 
 	Counter string // runner-correlate's counter of the lines; "" is its out
-	Note    string // code of the note that declares the layer in the health, or ""
+	Note    *Note  // declares the layer in the health
 	// Field is where the health says whether the layer is there, nil if it has no such
 	// field, and Present is what it says then.
 	Field   func(*Health) *string
@@ -63,14 +63,14 @@ const MaxLogLayer = MaxLogBytes
 // Layers is the layer table, in the order of the layers in a run.joined stream.
 var Layers = []Layer{
 	{Name: LayerKernel, Member: MemberKernel, Schema: SchemaKernelEvent, File: "kernel-event-v0.schema.json",
-		Note: "s2_kernel_capture", Field: func(h *Health) *string { return &h.KernelLayer }},
+		Note: NoteKernel, Field: func(h *Health) *string { return &h.KernelLayer }},
 	{Name: LayerPolicy, Member: MemberPolicy, Schema: SchemaPolicyEvent, File: "policy-event-v0.schema.json", MaxBytes: MaxLogLayer,
-		Parse: layerParser(ParsePolicyEvent, func(e *PolicyEvent) (string, uint64) { return e.RunID, e.Seq }), Counter: "policy_events",
-		Note: "s4_policy_capture", Field: func(h *Health) *string { return &h.PolicyLayer }, Present: "present",
+		Parse: layerParser(ParsePolicyEvent, func(e *PolicyEvent) (string, uint64) { return e.RunID, e.Seq }), Counter: CounterPolicyEvents,
+		Note: NotePolicy, Field: func(h *Health) *string { return &h.PolicyLayer }, Present: "present",
 		Log: &LayerLog{Stream: StreamPolicyLog, Env: EnvPolicyLog}},
 	{Name: LayerSDK, Member: MemberSDK, Schema: SchemaSDKEvent, File: "sdk-event-v0.schema.json", MaxBytes: MaxLogLayer,
-		Parse: layerParser(ParseSDKEvent, func(e *SDKEvent) (string, uint64) { return e.RunID, e.Seq }), Counter: "sdk_events",
-		Note: "s5_sdk_capture", Field: func(h *Health) *string { return &h.SDKLayer }, Present: "self_reported",
+		Parse: layerParser(ParseSDKEvent, func(e *SDKEvent) (string, uint64) { return e.RunID, e.Seq }), Counter: CounterSDKEvents,
+		Note: NoteSDK, Field: func(h *Health) *string { return &h.SDKLayer }, Present: "self_reported",
 		Log: &LayerLog{Stream: StreamSDKLog, Env: EnvSDKLog, SchemaEnv: EnvSDKSchema}},
 }
 

@@ -11,7 +11,7 @@ func TestLayerTable(t *testing.T) {
 	seen := map[string]bool{}
 	last := ""
 	for _, l := range Layers {
-		for _, s := range []string{l.Name, l.Member, l.Schema, l.File, l.Note} {
+		for _, s := range []string{l.Name, l.Member, l.Schema, l.File, l.Note.Code} {
 			if s == "" || seen[s] {
 				t.Errorf("%s: %q is empty or in another row too", l.Name, s)
 			}

@@ -20,7 +20,7 @@ func (j *joiner) layers(h *schemas.Health) {
 		if l.Field != nil {
 			*l.Field(h) = l.Present
 		}
-		notes = append(notes, l.Note+": "+l.note())
+		notes = append(notes, l.Note.Format(l.note()...))
 	}
 	if p := j.policy; p != nil && len(p.sessions) > 0 && j.hasTimes() {
 		a := j.join

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -77,12 +76,11 @@ func newPolicyLog(runID string) *policyLog {
 func (p *policyLog) present() bool { return len(p.sessions)+len(p.decisions) > 0 }
 func (p *policyLog) count() uint64 { return uint64(len(p.decisions)) }
 
-func (p *policyLog) note() string {
-	note := fmt.Sprintf("decision_events=%d", len(p.decisions))
-	if len(p.sessions) > 0 {
-		note += fmt.Sprintf(" sessions=%d refused=%d", len(p.sessions), p.refused)
+func (p *policyLog) note() []any {
+	if len(p.sessions) == 0 {
+		return []any{p.count()}
 	}
-	return note
+	return []any{p.count(), uint64(len(p.sessions)), p.refused}
 }
 
 func (p *policyLog) each(f func(line []byte) error) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -132,9 +131,7 @@ func text(s *string) *string {
 }
 
 func (s *sdkLog) present() bool { return s.n > 0 }
-func (s *sdkLog) note() string {
-	return fmt.Sprintf("sdk_events=%d sdk_tool_calls=%d", s.n, len(s.calls))
-}
+func (s *sdkLog) note() []any   { return []any{s.n, uint64(len(s.calls))} }
 
 // compare adds the codes of the SDK layer: alone, and against the decisions.
 func (s *sdkLog) compare(c codes, p *policyLog) {

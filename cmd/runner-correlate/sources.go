@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -19,8 +18,8 @@ type source interface {
 	present() bool
 	// count is the number of the layer's lines.
 	count() uint64
-	// note is what the health's note says after the layer's note code.
-	note() string
+	// note are the values of the layer's note.
+	note() []any
 	// each calls f with every line of the layer, in order.
 	each(f func(line []byte) error) error
 }
@@ -157,4 +156,4 @@ func (p *plainLog) close(f logFacts) {
 }
 
 func (p *plainLog) present() bool { return p.n > 0 }
-func (p *plainLog) note() string  { return fmt.Sprintf("%s=%d", p.layer.Counter, p.n) }
+func (p *plainLog) note() []any   { return []any{p.n} }
