@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
@@ -154,7 +155,7 @@ func (l *logs) route(out *outputs, joined bool) (ends []*os.File, err error) {
 		if err != nil {
 			return ends, fmt.Errorf("making a pipe: %w", err)
 		}
-		widen(w)
+		child.WidenPipe(w)
 		ends, c.pipe = append(ends, r), w
 		c.sinks = append(c.sinks, w)
 	}

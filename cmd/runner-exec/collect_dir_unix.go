@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
@@ -114,7 +115,7 @@ func (d *logDir) startKeeper(order string) error {
 	defer answer.Close()
 	c := exec.Command(self)
 	c.Args, c.Stdin, c.Stdout, c.Dir = []string{keeperName}, in, out, "/"
-	background(c)
+	child.OwnGroup(c)
 	err = c.Start()
 	out.Close()
 	if err != nil {

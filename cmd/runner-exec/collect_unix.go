@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/cmd/internal/child"
 )
 
 // pipeSize is what the FIFO is made to hold, and the most that is taken for having
@@ -70,7 +72,7 @@ func collect(dir *logDir, name string, broken chan<- error) (f *fifo, err error)
 	if f.w, err = unix.Open(f.path, unix.O_WRONLY|flags, 0); err != nil {
 		return nil, fmt.Errorf("opening %s: %w", f.path, err)
 	}
-	widenFD(uintptr(f.r))
+	child.WidenPipeFD(uintptr(f.r))
 	if err = unix.Fchmod(f.r, dir.fifoMode()); err != nil {
 		return nil, fmt.Errorf("opening %s to the command: %w", f.path, err)
 	}

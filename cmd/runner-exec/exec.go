@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
@@ -14,9 +15,9 @@ func Run(o Options, env *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	program, err := lookProgram(o.Command[0])
+	program, err := child.Look(o.Command[0])
 	if err != nil {
-		return err
+		return child.Refusal(err, nothingDone)
 	}
 	outputs, err := openOutputs(o)
 	if err != nil {
@@ -28,8 +29,8 @@ func Run(o Options, env *tool.Env) error {
 	}
 	// From here on a broken pipe is an error to handle: dying of it would leave
 	// the command without its supervisor.
-	signals := watchSignals()
-	defer signals.stop()
+	signals := child.WatchAll()
+	defer signals.Stop()
 
 	s := &supervisor{opt: o, env: env, program: program, out: outputs, signals: signals}
 	if o.Kernel {
@@ -48,6 +49,9 @@ func Run(o Options, env *tool.Env) error {
 	}
 	return s.run()
 }
+
+// nothingDone is what a command that was not started leaves.
+const nothingDone = "nothing was run, nothing was written"
 
 // ownFailure gives every error that has no exit code yet the one of a wrapper's
 // own failure, so that it is not mistaken for the command's.

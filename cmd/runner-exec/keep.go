@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
@@ -19,7 +20,7 @@ func (p *pipeline) link(keep *tool.AtomicFile) (*os.File, *os.File, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a pipe: %w", err)
 	}
-	widen(w)
+	child.WidenPipe(w)
 	if keep == nil {
 		return w, r, nil
 	}
@@ -29,7 +30,7 @@ func (p *pipeline) link(keep *tool.AtomicFile) (*os.File, *os.File, error) {
 		w.Close()
 		return nil, nil, fmt.Errorf("making a pipe: %w", err)
 	}
-	widen(nextW)
+	child.WidenPipe(nextW)
 	p.pumps.Add(1)
 	go func() {
 		defer p.pumps.Done()

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
@@ -38,9 +39,9 @@ func (r *rawStream) started(o Options) error {
 	return r.wrap(r.s.Flush())
 }
 
-func (r *rawStream) finished(e ending) error {
+func (r *rawStream) finished(e child.Ending) error {
 	defer r.abandon()
-	r.s.Write(e.finished(r.opt.RunID))
+	r.s.Write(runFinished(r.opt.RunID, e))
 	r.s.Write(r.health())
 	// Nobody observed the kernel layer: that is a hole, so never complete.
 	return r.wrap(r.s.Seal(schemas.StatusPartial))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -12,10 +13,10 @@ import (
 // layer that is runner-capture behind its control pipe, else a raw stream that
 // runner-exec writes itself.
 type recorder interface {
-	open() error           // before the command starts
-	started(Options) error // an error here means: do not start it
-	finished(ending) error // the end of the record
-	abandon()              // there will be no record
+	open() error                 // before the command starts
+	started(Options) error       // an error here means: do not start it
+	finished(child.Ending) error // the end of the record
+	abandon()                    // there will be no record
 }
 
 // controlLines speaks to runner-capture (schemas/STREAMS.md, "Control lines"). Closing
@@ -29,8 +30,8 @@ func (c *controlLines) started(o Options) error {
 		AgentShim: o.AgentShim, EnvKeys: o.envKeys(), InheritedFDs: inheritedFDs()})
 }
 
-func (c *controlLines) finished(e ending) error {
-	f := e.finished("")
+func (c *controlLines) finished(e child.Ending) error {
+	f := runFinished("", e)
 	// The pipe stays open: as long as it does, runner-capture has a supervisor.
 	return c.send(schemas.Control{Schema: schemas.SchemaControl, Op: "finished", ExitCode: f.ExitCode, Signal: f.Signal})
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -19,8 +20,8 @@ import (
 type stage struct {
 	name   string
 	cmd    *exec.Cmd
-	said   *bounded // what it wrote to stderr; nil if that is our own stderr
-	end    ending   // valid once it was received from pipeline.ended
+	said   *bounded     // what it wrote to stderr; nil if that is our own stderr
+	end    child.Ending // valid once it was received from pipeline.ended
 	done   bool
 	rank   int  // order in which ends were noticed
 	early  bool // ended before the record could be complete
@@ -228,7 +229,7 @@ func (p *pipeline) start(name string, cmd *exec.Cmd, stderr *os.File) error {
 		st.said = &bounded{}
 		cmd.Stderr = st.said
 	}
-	background(cmd)
+	child.OwnGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", name, err)
 	}
@@ -236,9 +237,9 @@ func (p *pipeline) start(name string, cmd *exec.Cmd, stderr *os.File) error {
 	go func() {
 		err := cmd.Wait()
 		if cmd.ProcessState != nil {
-			st.end = endingOf(cmd.ProcessState)
+			st.end = child.EndingOf(cmd.ProcessState)
 		} else {
-			st.end = ending{code: tool.ExitOwn, text: fmt.Sprint(err)}
+			st.end = child.Ending{Err: err}
 		}
 		p.ended <- st
 	}()
@@ -293,7 +294,7 @@ func (p *pipeline) stop(patience time.Duration) {
 func (p *pipeline) settle() {
 	late := time.After(200 * time.Millisecond)
 	for p.ranks > 0 && p.running() > 0 {
-		if st := p.blame(); st != nil && st.end.severity() < 3 {
+		if st := p.blame(); st != nil && severity(st.end) < 3 {
 			return
 		}
 		select {
@@ -320,11 +321,11 @@ func (p *pipeline) kill(st *stage) {
 func (p *pipeline) blame() *stage {
 	var worst *stage
 	for _, st := range p.stages {
-		if !st.done || st.killed && st.end.signal == 9 || st.end.status() == 0 && !st.early {
+		if !st.done || st.killed && st.end.Signal == 9 || st.end.Status() == 0 && !st.early {
 			continue
 		}
-		if worst == nil || st.end.severity() < worst.end.severity() ||
-			st.end.severity() == worst.end.severity() && st.rank < worst.rank {
+		if worst == nil || severity(st.end) < severity(worst.end) ||
+			severity(st.end) == severity(worst.end) && st.rank < worst.rank {
 			worst = st
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
@@ -18,13 +19,13 @@ type supervisor struct {
 	env     *tool.Env
 	program string
 	out     *outputs
-	signals *signals
+	signals *child.Signals
 	scope   *scope // nil without a kernel layer
 	logs    *logs  // nil if the command is given none
 	pipe    *pipeline
-	cmd     *os.Process
-	cmdEnd  chan ending
-	end     *ending // once the command has ended
+	cmd     *child.Process
+	cmdEnd  chan child.Ending
+	end     *child.Ending // once the command has ended
 }
 
 func (s *supervisor) run() error {
@@ -46,7 +47,7 @@ func (s *supervisor) run() error {
 		return s.giveUp(err)
 	}
 	s.logs.mark()
-	s.env.Infof("command %s", s.end.text)
+	s.env.Infof("command %s", s.end)
 	s.finishLogs()
 	if err := s.pipe.rec.finished(*s.end); err != nil {
 		return s.giveUp(err)
@@ -69,7 +70,7 @@ func (s *supervisor) run() error {
 	if err != nil {
 		return err
 	}
-	if code := s.end.status(); code != 0 {
+	if code := s.end.Status(); code != 0 {
 		return tool.Status(code)
 	}
 	return nil
@@ -100,8 +101,8 @@ func (s *supervisor) awaitReady() error {
 			s.pipe.note(st)
 			st.early = true
 			return errStage
-		case sig := <-s.signals.c:
-			if n := terminates(sig); n != 0 {
+		case sig := <-s.signals.C:
+			if n := child.AsksToEnd(sig); n != 0 {
 				s.env.Warnf("%v before the command was started: nothing was run", sig)
 				return tool.Status(128 + n)
 			}
@@ -115,20 +116,17 @@ func (s *supervisor) startCommand() error {
 		stdout = stderrOf(s.env) // ours carries the stream
 	}
 	files := []*os.File{stdinOf(s.env), stdout, stderrOf(s.env)}
-	env := s.logs.environment(environment())
-	p, err := startCommand(s.program, s.opt.Command, env, files, s.scope)
-	if err != nil {
-		return startError(s.program, err)
+	o := child.Options{Name: s.opt.Command[0], Program: s.program, Args: s.opt.Command,
+		Env: s.logs.environment(child.Environ()), Files: files}
+	if s.scope != nil {
+		o.Cgroup = s.scope.at
 	}
-	s.cmd, s.cmdEnd = p, make(chan ending, 1)
-	go func() {
-		state, err := p.Wait()
-		if err != nil {
-			s.cmdEnd <- ending{code: tool.ExitOwn, text: err.Error()}
-			return
-		}
-		s.cmdEnd <- endingOf(state)
-	}()
+	p, err := child.Start(o)
+	if err != nil {
+		return child.Refusal(err, nothingDone)
+	}
+	s.cmd, s.cmdEnd = p, make(chan child.Ending, 1)
+	go func() { s.cmdEnd <- p.Wait() }()
 	return nil
 }
 
@@ -150,13 +148,13 @@ func (s *supervisor) watchCommand() error {
 		case err := <-s.logs.brokenLog():
 			s.pipe.fail(err)
 			return err
-		case sig := <-s.signals.c:
-			if !fromTerminal(sig) {
+		case sig := <-s.signals.C:
+			if !child.FromTerminal(sig) {
 				s.cmd.Signal(sig)
 			}
 		case <-timeout:
 			s.env.Warnf("the command runs for %v: sending it SIGTERM", s.opt.Timeout)
-			terminate(s.cmd)
+			s.cmd.Terminate()
 			kill = time.After(s.opt.Grace)
 		case <-kill:
 			s.env.Warnf("the command still runs %v after SIGTERM: killing it", s.opt.Grace)
@@ -203,11 +201,11 @@ func (s *supervisor) drain() error {
 			written = nil
 		case st := <-s.pipe.ended:
 			s.pipe.note(st)
-			if st.end.status() != 0 {
+			if st.end.Status() != 0 {
 				return errStage
 			}
-		case sig := <-s.signals.c:
-			if terminates(sig) == 0 {
+		case sig := <-s.signals.C:
+			if child.AsksToEnd(sig) == 0 {
 				continue
 			}
 			switch asked++; asked {
@@ -239,7 +237,7 @@ func (s *supervisor) giveUp(cause error) error {
 		select {
 		case <-s.cmdEnd:
 		case <-time.After(patience):
-			s.env.Warnf("process %d does not die", s.cmd.Pid)
+			s.env.Warnf("process %d does not die", s.cmd.PID())
 		}
 	}
 	if s.scope != nil {
@@ -271,11 +269,11 @@ func (s *supervisor) explain(cause error, running bool) error {
 	if st.said != nil {
 		s.env.Stderr.Write(st.said.Bytes())
 	}
-	if s.cmd == nil && st.name == "runner-capture" && st.end.status() == tool.ExitCannot {
+	if s.cmd == nil && st.name == "runner-capture" && st.end.Status() == tool.ExitCannot {
 		return tool.Status(tool.ExitCannot) // it has said what is missing
 	}
 	return tool.Failf(tool.ExitOwn, "%s %s before the record was complete; %s",
-		st.name, st.end.text, s.aftermath(running))
+		st.name, st.end, s.aftermath(running))
 }
 
 func (s *supervisor) aftermath(running bool) string {
@@ -285,5 +283,5 @@ func (s *supervisor) aftermath(running bool) string {
 	case running:
 		return "the command was killed, nothing was written"
 	}
-	return fmt.Sprintf("the command %s, nothing was written", s.end.text)
+	return fmt.Sprintf("the command %s, nothing was written", s.end)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"sync"
 
+	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -98,14 +99,15 @@ func (l *decisionLog) callFinished(c *call, end uint64, outcome string) bool {
 	})
 }
 
-func (l *decisionLog) ended(e ending) bool {
+func (l *decisionLog) ended(e child.Ending) bool {
 	return put(l, schemas.LogSessionFinished, func(h schemas.LogHead) schemas.SessionFinished {
 		f := schemas.SessionFinished{LogHead: h, KtimeNS: now(), Decisions: l.decisions, Finished: l.finished,
 			Unfinished: l.decisions - l.denied - l.finished, Refused: l.refused}
-		if e.signal != 0 {
-			f.ServerSignal = &e.signal
+		if e.Signal != 0 {
+			f.ServerSignal = &e.Signal
 		} else {
-			f.ServerExit = &e.code
+			code := e.Status()
+			f.ServerExit = &code
 		}
 		return f
 	})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/policy"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
@@ -84,8 +85,8 @@ func run(ctx context.Context, env *tool.Env) error {
 	if err != nil {
 		return tool.Fail(tool.ExitOwn, err)
 	}
-	if o.Program, err = lookProgram(o.Command[0]); err != nil {
-		return err
+	if o.Program, err = child.Look(o.Command[0]); err != nil {
+		return child.Refusal(err, nothingDone)
 	}
 	to, err := openLog(o.LogFile, o.LogFD)
 	if err != nil {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -14,27 +14,28 @@ import (
 // run starts the server, passes messages until both sides are done, and returns the
 // server's exit status as an error's.
 func (s *session) run(ctx context.Context, env *tool.Env) error {
-	// The kernel's promise to end the server with us is tied to this thread.
-	runtime.LockOSThread()
+	environment := serverEnvironment() // hidden, we could not read all of it
 	hide()
-	signals, ignore := watchSignals()
-	defer ignore()
-	srv, err := startServer(s.o.Program, s.o.Command, serverEnvironment())
+	signals := child.WatchEnding()
+	defer signals.Stop()
+	srv, err := startServer(s.o, environment)
 	if err != nil {
-		return startError(s.o.Command[0], err)
+		return err
 	}
-	if !s.log.started(s.o.Name, s.digest, os.Getpid(), srv.process.Pid) {
-		srv.reap()
+	if !s.log.started(s.o.Name, s.digest, os.Getpid(), srv.PID()) {
+		srv.Reap()
 		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", s.o.LogName, s.log.failure())
 	}
 	s.client, s.server, s.serverEnd = writerOf(env.Stdout), writerOf(srv.in), srv.in
-	widen(env.Stdout)
+	if f, ok := env.Stdout.(*os.File); ok {
+		child.WidenPipe(f)
+	}
 	clientDone, exited, serverDone := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() { s.readClient(ctx, readerOf(env.Stdin)); close(clientDone) }()
 	go func() { serverDone <- s.readServer(readerOf(srv.out)) }()
-	go func() { srv.awaitExit(); close(exited) }()
-	err = s.watch(srv, watched{clientDone, exited, s.deafened, serverDone, signals})
-	e := srv.reap()
+	go func() { srv.AwaitExit(); close(exited) }()
+	err = s.watch(srv, watched{clientDone, exited, s.deafened, serverDone, signals.C})
+	e := srv.Reap()
 	if end := s.end(e, errors.Is(err, errStuck)); end != nil {
 		return tool.Failf(tool.ExitOwn, "%s: %w", s.o.LogName, end)
 	}
@@ -75,9 +76,9 @@ func (s *session) watch(srv *server, w watched) (result error) {
 		s.closeServer()
 		switch to {
 		case terminated:
-			srv.terminate()
+			srv.Terminate()
 		case killed:
-			srv.kill()
+			srv.Kill()
 			timer = time.After(time.Second)
 		}
 	}
@@ -122,7 +123,7 @@ var errNoEnd = errors.New("the decision log takes nothing any more, so the sessi
 
 // end answers what is still in flight and writes the last lines. Neither a client nor a
 // log that takes nothing keeps us.
-func (s *session) end(e ending, stuck bool) error {
+func (s *session) end(e child.Ending, stuck bool) error {
 	if !s.stop() {
 		stuck = true // a message is on its way to somebody who does not take it
 	}
@@ -171,7 +172,7 @@ func (s *session) stop() bool {
 }
 
 // verdict is the exit status: the server's own, unless the proxy failed.
-func (s *session) verdict(env *tool.Env, e ending, err error) error {
+func (s *session) verdict(env *tool.Env, e child.Ending, err error) error {
 	if why := s.log.failure(); why != nil {
 		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", s.o.LogName, why)
 	}
@@ -179,11 +180,9 @@ func (s *session) verdict(env *tool.Env, e ending, err error) error {
 		return tool.Fail(tool.ExitOwn, err)
 	}
 	env.Infof("%d decisions, %d calls finished, %d messages refused", s.log.decisions, s.log.finished, s.log.refused)
-	if e.status() == 0 {
+	if e.Status() == 0 {
 		return nil
 	}
-	if e.signal != 0 {
-		env.Infof("the server was killed by signal %d", e.signal)
-	}
-	return tool.Status(e.status())
+	env.Infof("the server %s", e)
+	return tool.Status(e.Status())
 }

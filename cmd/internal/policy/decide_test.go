@@ -258,9 +258,10 @@ func TestWhenTimeIsShared(t *testing.T) {
 // A single step of a program that takes long cannot be stopped; nobody waits for it,
 // and where too many of them run, nothing is allowed.
 func TestWhenStuck(t *testing.T) {
-	p := rules(t, `rules: [{id: r, allow: x, when: '("a" * 12000000) | test("(a|b|c)*d$")'}, {id: s, allow: y}]`)
+	p := rules(t, `rules: [{id: r, allow: x, when: '.arguments.s | test("(a|b|c)*d$")'}, {id: s, allow: y}]`)
+	arguments := `{"s":"` + strings.Repeat("a", 12_000_000) + `"}` // made before the time begins
 	begin := time.Now()
-	d := decide(t, p, "x", `{}`, "/")
+	d := decide(t, p, "x", arguments, "/")
 	if took := time.Since(begin); d.Reason != ReasonEvalTimeout || d.RuleID != "r" || took > 5*time.Second {
 		t.Errorf("%+v after %v", d, took)
 	}

@@ -37,7 +37,7 @@ func (r *reader) when(n *yaml.Node) *program {
 	}
 	code, err := jq.Compile(s)
 	if err != nil {
-		r.bad(n, "when is no jq program that may run here: "+err.Error(),
+		r.bad(n, "when is not a jq program that may run here: "+err.Error(),
 			"a program over {tool, arguments, meta} that gives true or false", "")
 		return nil
 	}

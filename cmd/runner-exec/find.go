@@ -21,7 +21,7 @@ func stageNames(o Options) []string {
 	return names
 }
 
-// findStages finds the needed stages beside this binary, then on PATH.
+// findStages finds the needed stages next to this binary, then on PATH.
 func findStages(o Options) (map[string]string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -29,8 +29,8 @@ func findStages(o Options) (map[string]string, error) {
 	}
 	found := map[string]string{}
 	for _, name := range stageNames(o) {
-		beside := filepath.Join(filepath.Dir(self), name)
-		if path, err := exec.LookPath(beside); err == nil {
+		sibling := filepath.Join(filepath.Dir(self), name)
+		if path, err := exec.LookPath(sibling); err == nil {
 			found[name] = path
 		} else if path, err := exec.LookPath(name); err == nil {
 			found[name] = path
@@ -41,12 +41,4 @@ func findStages(o Options) (map[string]string, error) {
 		}
 	}
 	return found, nil
-}
-
-func notFound(name string) error {
-	return tool.Failf(tool.ExitNotFound, "%s: command not found; nothing was run, nothing was written", name)
-}
-
-func cannotRun(name string, why error) error {
-	return tool.Failf(tool.ExitCannotRun, "%s: cannot run: %w; nothing was run, nothing was written", name, why)
 }

@@ -1,0 +1,60 @@
+// Package child starts other programs and ends them. A tool that stands between a user
+// and a program finds the program, starts it, passes signals on to it and reports its
+// end as a shell does, and every such tool does it with this package: 128+n when signal
+// n killed the program, 127 when it is not found, 126 when it cannot be run, 125 when
+// the tool itself failed.
+package child
+
+import (
+	"os"
+	"sync"
+)
+
+// Options say what to start and how.
+type Options struct {
+	Name    string     // for messages: what the user typed
+	Program string     // the file, as Look found it
+	Args    []string   // all of argv
+	Env     []string   // the whole environment
+	Files   []*os.File // standard input, output, error, and what follows
+	Cgroup  string     // a cgroup v2 directory to start in, or "" (Linux)
+	// OwnGroup gives the program a process group of its own; Terminate and Kill then
+	// reach all of the group, and no signal of the terminal reaches it.
+	OwnGroup bool
+	// DieWithUs lets the kernel kill the program when the thread that started it ends
+	// (Linux): Start then locks the calling goroutine to its thread. What the program
+	// started itself, or a program that gained privileges, is not killed.
+	DieWithUs bool
+}
+
+// Process is a started program.
+type Process struct {
+	process *os.Process
+	group   bool
+	once    sync.Once
+	end     Ending
+}
+
+// Start starts a program. Its error is a *Failure.
+func Start(o Options) (*Process, error) {
+	p, err := start(o)
+	if err != nil {
+		return nil, failure(o.Name, o.Program, err)
+	}
+	return &Process{process: p, group: o.OwnGroup}, nil
+}
+
+// PID is the number of the process.
+func (p *Process) PID() int { return p.process.Pid }
+
+// Wait returns when the process has ended, and how. It may be called again.
+func (p *Process) Wait() Ending {
+	p.once.Do(func() { p.end = wait(p.process) })
+	return p.end
+}
+
+// Reap kills what is left of the process group and returns how the program ended.
+func (p *Process) Reap() Ending {
+	p.Kill()
+	return p.Wait()
+}

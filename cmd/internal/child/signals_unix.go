@@ -1,0 +1,79 @@
+//go:build unix
+
+package child
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Signals are those that arrive at the tool while its program runs.
+type Signals struct {
+	C    <-chan os.Signal
+	c    chan os.Signal
+	pipe chan os.Signal
+}
+
+// passedOn are the signals that a program in our place would have been sent.
+var passedOn = []syscall.Signal{
+	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
+	syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGIO,
+}
+
+// WatchAll takes over the signals that are to be passed on to the program.
+func WatchAll() *Signals { return watch(append(passedOn, realTime...)) }
+
+// WatchEnding takes over the signals that ask the tool to end.
+func WatchEnding() *Signals {
+	return watch([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM})
+}
+
+// watch leaves a signal alone that was ignored when we started, because the program
+// inherits that. SIGPIPE is caught and dropped, not ignored: the program would inherit
+// that too. A write that nobody reads reports it.
+func watch(list []syscall.Signal) *Signals {
+	s := &Signals{c: make(chan os.Signal, 64), pipe: make(chan os.Signal, 1)}
+	s.C = s.c
+	for _, sig := range list {
+		if !signal.Ignored(sig) {
+			signal.Notify(s.c, sig)
+		}
+	}
+	signal.Notify(s.pipe, syscall.SIGPIPE)
+	return s
+}
+
+// Stop gives the signals back.
+func (s *Signals) Stop() {
+	signal.Stop(s.c)
+	signal.Stop(s.pipe)
+}
+
+// FromTerminal reports whether a signal was most likely sent by the terminal to the
+// whole foreground process group. A program in our group has it already then.
+func FromTerminal(sig os.Signal) bool {
+	return (sig == syscall.SIGINT || sig == syscall.SIGQUIT || sig == syscall.SIGWINCH) && foreground()
+}
+
+// foreground reports whether this process group owns its controlling terminal.
+func foreground() bool {
+	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+// AsksToEnd is the number of a signal that asks a program to end, else 0.
+func AsksToEnd(sig os.Signal) int {
+	switch n, _ := sig.(syscall.Signal); n {
+	case syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM:
+		return int(n)
+	}
+	return 0
+}

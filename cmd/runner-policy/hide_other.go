@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// hide does nothing here.
+func hide() {}
