@@ -1,5 +1,7 @@
 package schemas
 
+import "slices"
+
 // Variable is one environment variable by which the measured command reaches its logs.
 type Variable struct{ Name, Why string }
 
@@ -11,8 +13,19 @@ const (
 	EnvSDKSchema = "ASSAY_RUNNER_SDK_EVENT_SCHEMA"
 )
 
-// EnvKeys are all that env_keys can name, sorted.
-var EnvKeys = [...]string{EnvPolicyLog, EnvRunID, EnvSDKLog, EnvSDKSchema}
+// EnvKeys are all that env_keys can name, sorted: the run's id, and what the layer
+// table has of each log.
+func EnvKeys() []string {
+	keys := []string{EnvRunID}
+	for _, l := range LogLayers() {
+		keys = append(keys, l.Log.Env)
+		if l.Log.SchemaEnv != "" {
+			keys = append(keys, l.Log.SchemaEnv)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
 
 // Environment says what the variables are, in the order of EnvKeys.
 var Environment = [...]Variable{

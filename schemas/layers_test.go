@@ -21,7 +21,7 @@ func TestLayerTable(t *testing.T) {
 			t.Errorf("%s is not after %s", l.Member, last)
 		}
 		last = l.Member
-		if l.Log != nil && (l.Parse == nil || l.Counter == "" || l.MaxBytes == 0 || !slices.Contains(EnvKeys[:], l.Log.Env)) {
+		if l.Log != nil && (l.Parse == nil || l.Counter == "" || l.MaxBytes == 0 || !slices.Contains(EnvKeys(), l.Log.Env)) {
 			t.Errorf("%s is made from a log and lacks a parser, a counter, a bound or a variable", l.Name)
 		}
 		if f, ok := MemberOf(l.Member); !ok || !f.Lines || f.Schema != l.Schema || f.Optional != l.Optional {

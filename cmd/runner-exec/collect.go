@@ -18,56 +18,27 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// Variables that tell the command where to report. One that is not in use is taken
-// out of the command's environment: what it says would be about another run.
-const (
-	envPolicyLog = "ASSAY_RUNNER_POLICY_DECISION_LOG"
-	envSDKLog    = "ASSAY_RUNNER_SDK_EVENT_LOG"
-	envSDKSchema = "ASSAY_RUNNER_SDK_EVENT_SCHEMA"
-	envRunID     = "ASSAY_RUNNER_RUN_ID"
-)
-
-var reportKeys = []string{envPolicyLog, envRunID, envSDKLog, envSDKSchema}
-
-// logKind is one of the two logs that a command can be given.
-type logKind struct {
-	name   string // policy, sdk: also the flag of runner-correlate
-	stream string
-	env    string
-	facts  map[string]string // what else the log's health says
-}
-
-var (
-	policyKind = logKind{"policy", schemas.StreamPolicyLog, envPolicyLog, nil}
-	sdkKind    = logKind{"sdk", schemas.StreamSDKLog, envSDKLog, nil}
-)
-
-// kinds are the logs that o asks for.
-func (o *Options) kinds() (k []logKind) {
-	if o.CollectPolicy {
-		p := policyKind
-		if o.PolicyDigest != "" {
-			p.facts = map[string]string{"policy_digest": o.PolicyDigest}
+// collects are the layers whose logs the command is given, in the table's order.
+func (o *Options) collects() (list []schemas.Layer) {
+	for _, l := range schemas.LogLayers() {
+		if o.Collect[l.Name] {
+			list = append(list, l)
 		}
-		k = append(k, p)
 	}
-	if o.CollectSDK {
-		k = append(k, sdkKind)
-	}
-	return k
+	return list
 }
 
 // envKeys are the names that the command is given, sorted.
 func (o *Options) envKeys() []string {
 	keys := []string{}
-	for _, k := range o.kinds() {
-		keys = append(keys, k.env)
-	}
-	if o.CollectSDK {
-		keys = append(keys, envSDKSchema)
+	for _, l := range o.collects() {
+		keys = append(keys, l.Log.Env)
+		if l.Log.SchemaEnv != "" {
+			keys = append(keys, l.Log.SchemaEnv)
+		}
 	}
 	if len(keys) > 0 {
-		keys = append(keys, envRunID)
+		keys = append(keys, schemas.EnvRunID)
 	}
 	slices.Sort(keys)
 	return keys
@@ -75,8 +46,9 @@ func (o *Options) envKeys() []string {
 
 // collected is one log of the run.
 type collected struct {
-	logKind
-	path string
+	schemas.Layer
+	facts map[string]string // what else the log's health says
+	path  string
 	collector
 	sinks []io.Writer // where the stream goes
 	pipe  *os.File    // the one of them that leads to runner-correlate, or nil
@@ -117,23 +89,27 @@ type logs struct {
 
 // newLogs makes the logs that o asks for; nil if there are none.
 func newLogs(o Options) (*logs, error) {
-	kinds := o.kinds()
-	if len(kinds) == 0 {
+	layers := o.collects()
+	if len(layers) == 0 {
 		return nil, nil
 	}
-	l := &logs{opt: o, broken: make(chan error, 2*len(kinds)), over: make(chan struct{}), done: make(chan struct{})}
+	l := &logs{opt: o, broken: make(chan error, 2*len(layers)), over: make(chan struct{}), done: make(chan struct{})}
 	l.cut = sync.OnceFunc(func() { close(l.over) })
 	var err error
-	if l.dir, err = makeLogDir(o, kinds); err != nil {
+	if l.dir, err = makeLogDir(o, layers); err != nil {
 		return nil, err
 	}
-	for _, k := range kinds {
-		path, in, err := l.dir.collect(k, l.broken)
+	for _, k := range layers {
+		path, in, err := l.dir.collect(k.Name, l.broken)
 		if err != nil {
 			l.close()
-			return nil, fmt.Errorf("collecting the %s log: %w", k.name, err)
+			return nil, fmt.Errorf("collecting the %s log: %w", k.Name, err)
 		}
-		l.all = append(l.all, &collected{logKind: k, path: path, collector: in})
+		c := &collected{Layer: k, path: path, collector: in}
+		if k.Name == schemas.LayerPolicy && o.PolicyDigest != "" {
+			c.facts = map[string]string{schemas.FactPolicyDigest: o.PolicyDigest}
+		}
+		l.all = append(l.all, c)
 	}
 	return l, nil
 }
@@ -145,7 +121,7 @@ func (l *logs) route(out *outputs, joined bool) (ends []*os.File, err error) {
 		return nil, nil
 	}
 	for _, c := range l.all {
-		for _, f := range out.logs[c.name] {
+		for _, f := range out.logs[c.Name] {
 			c.sinks = append(c.sinks, f)
 		}
 		if !joined {
@@ -162,12 +138,13 @@ func (l *logs) route(out *outputs, joined bool) (ends []*os.File, err error) {
 	return ends, nil
 }
 
-// environment is env with what the command has to know. env may have a name twice,
-// or entries that are no assignments; they stay.
+// environment is env with what the command has to know. What a variable says that is
+// not in use is about another run, and is taken out. env may have a name twice, or
+// entries that are no assignments; they stay.
 func (l *logs) environment(env []string) []string {
 	out := make([]string, 0, len(env)+4)
 	for _, e := range env {
-		if name, _, _ := strings.Cut(e, "="); !slices.Contains(reportKeys, name) {
+		if name, _, _ := strings.Cut(e, "="); !slices.Contains(schemas.EnvKeys(), name) {
 			out = append(out, e)
 		}
 	}
@@ -175,12 +152,12 @@ func (l *logs) environment(env []string) []string {
 		return out
 	}
 	for _, c := range l.all {
-		out = append(out, c.env+"="+c.path)
+		out = append(out, c.Log.Env+"="+c.path)
+		if c.Log.SchemaEnv != "" {
+			out = append(out, c.Log.SchemaEnv+"="+c.Schema)
+		}
 	}
-	if l.opt.CollectSDK {
-		out = append(out, envSDKSchema+"="+schemas.SchemaSDKEvent)
-	}
-	return append(out, envRunID+"="+l.opt.RunID)
+	return append(out, schemas.EnvRunID+"="+l.opt.RunID)
 }
 
 // brokenLog reports a log that cannot be kept any more.
@@ -232,7 +209,7 @@ func (l *logs) finish(p *pipeline, empty func() error, grace time.Duration) {
 				err = c.write(l.opt.RunID, in, facts)
 			}
 			if err != nil && !l.given() && !errors.Is(err, syscall.EPIPE) { // else runner-correlate says why
-				p.fail(fmt.Errorf("the %s log: %w", c.name, err))
+				p.fail(fmt.Errorf("the %s log: %w", c.Name, err))
 			}
 		})
 	}
@@ -305,7 +282,7 @@ func (c *collected) hangUp() {
 // write writes the collected stream to all its sinks.
 func (c *collected) write(runID string, in *lineLog, f logFacts) error {
 	w, err := stream.NewWriter(io.MultiWriter(c.sinks...), stream.Header{
-		Stream: c.stream, RunID: runID, Tool: "runner-exec", Version: tool.Version()})
+		Stream: c.Log.Stream, RunID: runID, Tool: "runner-exec", Version: tool.Version()})
 	if err != nil {
 		return err
 	}

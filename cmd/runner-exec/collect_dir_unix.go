@@ -20,6 +20,7 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // keeperName is the name under which runner-exec starts itself once more to keep the
@@ -36,7 +37,7 @@ const keeperName = "runner-exec-logs"
 // name is not. They are for writing alone: who reads would take lines away.
 type logDir struct {
 	path   string
-	names  map[string]string // kind → file
+	names  map[string]string // layer → file
 	root   *os.Root
 	watch  *watch
 	keeper *exec.Cmd
@@ -52,7 +53,7 @@ func (d *logDir) fifoMode() uint32 {
 	return 0o200
 }
 
-func makeLogDir(o Options, kinds []logKind) (_ *logDir, err error) {
+func makeLogDir(o Options, layers []schemas.Layer) (_ *logDir, err error) {
 	temp, err := filepath.Abs(os.TempDir())
 	if err != nil {
 		return nil, err
@@ -63,9 +64,9 @@ func makeLogDir(o Options, kinds []logKind) (_ *logDir, err error) {
 	if shared() && !o.Named {
 		secret = "-" + rand.Text()
 	}
-	for _, k := range kinds {
-		d.names[k.name] = k.name + secret + ".ndjson"
-		order += d.names[k.name] + "\x00"
+	for _, l := range layers {
+		d.names[l.Name] = l.Name + secret + ".ndjson"
+		order += d.names[l.Name] + "\x00"
 	}
 	if _, err := os.Lstat(d.path); err == nil {
 		return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("%s is there already; the run's logs are to be in it", d.path),
@@ -148,8 +149,8 @@ func (d *logDir) file(name string) string { return filepath.Join(d.path, name) }
 
 func (d *logDir) touched(name string) bool { return d.watch.touched(name) }
 
-func (d *logDir) collect(k logKind, broken chan<- error) (string, collector, error) {
-	name := d.names[k.name]
+func (d *logDir) collect(layer string, broken chan<- error) (string, collector, error) {
+	name := d.names[layer]
 	f, err := collect(d, name, broken)
 	if err != nil {
 		return "", nil, err

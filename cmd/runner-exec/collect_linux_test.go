@@ -44,7 +44,7 @@ func TestCollectKilled(t *testing.T) {
 // sooner.
 func TestScopeCollect(t *testing.T) {
 	needCgroup(t)
-	const sdk = "L=$" + envSDKLog + "; "
+	const sdk = "L=$" + schemas.EnvSDKLog + "; "
 	for _, c := range []struct{ name, script, lines, facts string }{
 		{"late opener", sdk + `{ sleep 0.2; echo 1 >>"$L"; } >/dev/null 2>&1 &`, "1",
 			"complete bytes=2 lines=1 dropped=0 after_end=2 unterminated=no replaced=no writers_at_end=none stopped="},
@@ -73,7 +73,7 @@ func TestScopePolicy(t *testing.T) {
 	file := script(t, "policy.yaml", "schema: runner.policy.v0\ndefault: deny\nnetwork:\n  default: allow\n  rules:\n"+
 		"    - id: no-metadata\n      deny: 169.254.169.254\n      ports: [80]\n", 0o644)
 	r := call(t, "--archive", "a", "--keep", "kept", "--policy", file, "--agent-shim", "openai-agents", "--", "sh", "-c",
-		"echo p >>$"+envPolicyLog+"; echo s >>$"+envSDKLog)
+		"echo p >>$"+schemas.EnvPolicyLog+"; echo s >>$"+schemas.EnvSDKLog)
 	if r.code != 0 {
 		t.Fatal(r)
 	}
@@ -123,7 +123,7 @@ func TestCollectNoSpace(t *testing.T) {
 	} {
 		c := command(t)
 		c.Args = []string{"unshare", "-m", "sh", "-c", `mkdir small && mount -t tmpfs -o size=64k none small && TMPDIR=$PWD/small exec "$@"`, "sh",
-			filepath.Join(bin, "runner-exec"), "--no-kernel", "--archive", "a", "--policy-log", "p", "--", "sh", "-c", "L=$" + envPolicyLog + "; " + script}
+			filepath.Join(bin, "runner-exec"), "--no-kernel", "--archive", "a", "--policy-log", "p", "--", "sh", "-c", "L=$" + schemas.EnvPolicyLog + "; " + script}
 		path, err := exec.LookPath("unshare")
 		if err != nil {
 			t.Fatal(err)

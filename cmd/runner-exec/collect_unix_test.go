@@ -211,7 +211,7 @@ func TestCollectGrace(t *testing.T) {
 // TestCollectImpatience: the second TERM behind the command's end ends the waiting.
 func TestCollectImpatience(t *testing.T) {
 	c := command(t, "--no-kernel", "--archive", "a", "--policy-log", "p", "--grace", "1m", "-v", "--", "sh", "-c",
-		`exec 3>>"$`+envPolicyLog+`"; echo 1 >&3; sleep 5 >/dev/null 2>&1 </dev/null & exit 8`)
+		`exec 3>>"$`+schemas.EnvPolicyLog+`"; echo 1 >&3; sleep 5 >/dev/null 2>&1 </dev/null & exit 8`)
 	errs := filepath.Join(t.TempDir(), "stderr")
 	f, err := os.Create(errs)
 	if err != nil {
@@ -244,19 +244,19 @@ func TestCollectEnvironment(t *testing.T) {
 		keys  string
 	}{
 		{nil, nil, `[]`},
-		{[]string{"--policy-log", "p"}, []string{envPolicyLog + "=TMP/runner-r1/policy.ndjson", envRunID + "=r1"}, `["` + envPolicyLog + `","` + envRunID + `"]`},
+		{[]string{"--policy-log", "p"}, []string{schemas.EnvPolicyLog + "=TMP/runner-r1/policy.ndjson", schemas.EnvRunID + "=r1"}, `["` + schemas.EnvPolicyLog + `","` + schemas.EnvRunID + `"]`},
 		{[]string{"--agent-shim", "openai-agents", "--sdk-log", "s"},
-			[]string{envRunID + "=r1", envSDKLog + "=TMP/runner-r1/sdk.ndjson", envSDKSchema + "=assay.runner.sdk_event.v0"},
-			`["` + envRunID + `","` + envSDKLog + `","` + envSDKSchema + `"]`},
+			[]string{schemas.EnvRunID + "=r1", schemas.EnvSDKLog + "=TMP/runner-r1/sdk.ndjson", schemas.EnvSDKSchema + "=assay.runner.sdk_event.v0"},
+			`["` + schemas.EnvRunID + `","` + schemas.EnvSDKLog + `","` + schemas.EnvSDKSchema + `"]`},
 		{[]string{"--agent-shim", "openai-agents", "--sdk-log", "s", "--policy-log", "p"},
-			[]string{envPolicyLog + "=TMP/runner-r1/policy.ndjson", envRunID + "=r1", envSDKLog + "=TMP/runner-r1/sdk.ndjson", envSDKSchema + "=assay.runner.sdk_event.v0"},
-			`["` + envPolicyLog + `","` + envRunID + `","` + envSDKLog + `","` + envSDKSchema + `"]`},
+			[]string{schemas.EnvPolicyLog + "=TMP/runner-r1/policy.ndjson", schemas.EnvRunID + "=r1", schemas.EnvSDKLog + "=TMP/runner-r1/sdk.ndjson", schemas.EnvSDKSchema + "=assay.runner.sdk_event.v0"},
+			`["` + schemas.EnvPolicyLog + `","` + schemas.EnvRunID + `","` + schemas.EnvSDKLog + `","` + schemas.EnvSDKSchema + `"]`},
 	} {
 		args := append([]string{"--no-kernel", "--run-id", "r1", "--stream", "raw"}, c.flags...)
 		cmd := command(t, append(args, "--", "sh", "-c", show)...)
 		temp := t.TempDir()
 		cmd.Env = append(os.Environ(), "TMPDIR="+temp)
-		for _, k := range reportKeys {
+		for _, k := range schemas.EnvKeys() {
 			cmd.Env = append(cmd.Env, k+"=of another run")
 		}
 		r := outcome(t, cmd, cmd.Run())

@@ -6,38 +6,29 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/policy"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // layers decides which logs the command is given and what is enforced on it, and
 // refuses what could not be kept.
 func (o *Options) layers() error {
-	o.CollectPolicy = o.PolicyLog != ""
-	o.CollectSDK = o.AgentShim == "openai-agents"
+	o.Collect = map[string]bool{}
+	for name, file := range o.LogFiles {
+		o.Collect[name] = file != ""
+	}
+	shim := schemas.CollectsSDK(o.AgentShim)
 	if o.Policy != "" {
 		if err := o.loadPolicy(); err != nil {
 			return err
 		}
 	}
-	switch {
-	case o.SDKLog != "" && !o.CollectSDK:
+	if sdk := o.LogFiles[schemas.LayerSDK]; sdk != "" && !shim {
 		return tool.Fail(tool.ExitUsage, errors.New("--sdk-log without a shim: the command is given no SDK log"),
-			"runner-exec --agent-shim openai-agents --sdk-log "+o.SDKLog+" -- COMMAND")
-	case o.Stream != "" && o.CollectPolicy && o.PolicyLog == "":
-		return tool.Fail(tool.ExitUsage, errors.New("--stream starts no runner-correlate: the policy log needs a file to go to"),
-			"runner-exec --stream "+o.Stream+" --policy "+o.Policy+" --policy-log FILE -- COMMAND")
-	case o.Stream != "" && o.CollectSDK && o.SDKLog == "":
-		return tool.Fail(tool.ExitUsage, errors.New("--stream starts no runner-correlate: the SDK log needs a file to go to"),
-			"runner-exec --stream "+o.Stream+" --agent-shim openai-agents --sdk-log FILE -- COMMAND")
+			"runner-exec --agent-shim openai-agents --sdk-log "+sdk+" -- COMMAND")
 	}
-	files := map[string]string{}
-	for _, f := range [][2]string{{"--policy-log", o.PolicyLog}, {"--sdk-log", o.SDKLog}, {"--archive", o.Archive}, {"--stream", o.Stream}} {
-		if f[1] == "" {
-			continue
-		}
-		if other := files[f[1]]; other != "" {
-			return tool.Usagef("%s and %s name the same file %s", other, f[0], f[1])
-		}
-		files[f[1]] = f[0]
+	o.Collect[schemas.LayerSDK] = shim
+	if err := o.places(); err != nil {
+		return err
 	}
 	if o.Network != nil && !o.Kernel {
 		return tool.Fail(tool.ExitCannot,
@@ -48,13 +39,35 @@ func (o *Options) layers() error {
 	return nil
 }
 
+// places checks that every log has a file of its own to go to.
+func (o *Options) places() error {
+	files := map[string]string{}
+	for _, l := range o.collects() {
+		flag, file := "--"+l.Name+"-log", o.LogFiles[l.Name]
+		if file == "" && o.Stream != "" {
+			return tool.Fail(tool.ExitUsage, fmt.Errorf("--stream starts no runner-correlate: the %s log needs a file to go to", l.Name),
+				"runner-exec --stream "+o.Stream+" "+flag+" FILE … -- COMMAND")
+		}
+		if other := files[file]; file != "" && other != "" {
+			return tool.Usagef("%s and %s name the same file %s", other, flag, file)
+		}
+		files[file] = flag
+	}
+	for _, f := range [][2]string{{"--archive", o.Archive}, {"--stream", o.Stream}} {
+		if other := files[f[1]]; f[1] != "" && other != "" {
+			return tool.Usagef("%s and %s name the same file %s", other, f[0], f[1])
+		}
+	}
+	return nil
+}
+
 // loadPolicy reads the policy file once, before anything is started.
 func (o *Options) loadPolicy() error {
 	p, err := policy.Load(o.Policy)
 	if err != nil {
 		return tool.Fail(tool.ExitUsage, fmt.Errorf("--policy: %w", err), "runner-policy --check "+o.Policy)
 	}
-	o.CollectPolicy = o.CollectPolicy || p.HasToolRules
+	o.Collect[schemas.LayerPolicy] = o.Collect[schemas.LayerPolicy] || p.HasToolRules
 	o.PolicyDigest = p.Digest
 	o.Network, _ = p.Network()
 	return nil

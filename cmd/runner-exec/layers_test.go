@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // TestLayers: a layer that could not be kept, and a rule that nothing would enforce,
@@ -43,7 +45,7 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%q: left behind: %q", c.args, rest)
 		}
 	}
-	r := call(t, "--no-kernel", "--stream", "raw", "--policy", tools, "--policy-log", "log", "--", "sh", "-c", "echo 1 >>$"+envPolicyLog)
+	r := call(t, "--no-kernel", "--stream", "raw", "--policy", tools, "--policy-log", "log", "--", "sh", "-c", "echo 1 >>$"+schemas.EnvPolicyLog)
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("schema: runner.policy.v0\ndefault: deny\n")))
 	if log := readLog(t, filepath.Join(r.dir, "log"), "policy.log"); r.code != 0 || len(log.lines) != 1 || log.health.Facts["policy_digest"] != digest {
 		t.Errorf("%v, %v", r, log)

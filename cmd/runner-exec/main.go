@@ -27,6 +27,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 func main() {
@@ -35,15 +36,13 @@ func main() {
 }
 
 func app() tool.App {
-	return tool.App{Name: "runner-exec", Usage: usage, Flags: []cli.Flag{
+	flags := []cli.Flag{
 		&cli.StringFlag{Name: "run-id"},
 		&cli.StringFlag{Name: "archive"},
 		&cli.StringFlag{Name: "stream"},
 		&cli.StringFlag{Name: "keep"},
 		&cli.StringFlag{Name: "policy"},
-		&cli.StringFlag{Name: "policy-log"},
 		&cli.StringFlag{Name: "agent-shim", Value: "none"},
-		&cli.StringFlag{Name: "sdk-log"},
 		&cli.BoolFlag{Name: "no-kernel"},
 		&cli.BoolFlag{Name: "canonical-pids"},
 		&cli.StringFlag{Name: "drop"},
@@ -54,7 +53,11 @@ func app() tool.App {
 		&cli.StringFlag{Name: "redundant", Value: "auto"},
 		&cli.StringFlag{Name: "cgroup-parent"},
 		&cli.BoolFlag{Name: "v"},
-	}, Run: func(_ context.Context, env *tool.Env) error {
+	}
+	for _, l := range schemas.LogLayers() {
+		flags = append(flags, &cli.StringFlag{Name: l.Name + "-log"})
+	}
+	return tool.App{Name: "runner-exec", Usage: usage, Flags: flags, Run: func(_ context.Context, env *tool.Env) error {
 		o, err := options(env)
 		if err != nil {
 			return err

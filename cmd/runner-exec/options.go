@@ -59,11 +59,9 @@ type Options struct {
 	AgentShim     string
 	Policy        string                // policy file, or ""
 	Network       *schemas.NetworkRules // what of it the kernel is to enforce, or nil
-	PolicyLog     string                // file for the collected policy log, or ""
-	SDKLog        string                // file for the collected SDK log, or ""
 	PolicyDigest  string                // of it
-	CollectPolicy bool                  // the command is given a policy log
-	CollectSDK    bool                  // the command is given an SDK log
+	LogFiles      map[string]string     // layer → file for its collected log, or ""
+	Collect       map[string]bool       // layer → the command is given its log
 	Kernel        bool                  // start runner-capture
 	CanonicalPids bool
 	Drop          string        // gojq program for runner-normalize, or ""
@@ -85,7 +83,7 @@ func options(env *tool.Env) (Options, error) {
 		CanonicalPids: f.Bool("canonical-pids"), Drop: f.String("drop"),
 		Timeout: f.Duration("timeout"), Grace: f.Duration("grace"),
 		Redundant: f.String("redundant"), CgroupParent: f.String("cgroup-parent"),
-		Policy: f.String("policy"), PolicyLog: f.String("policy-log"), SDKLog: f.String("sdk-log"),
+		Policy: f.String("policy"), LogFiles: map[string]string{},
 		Named: f.IsSet("run-id"), Command: env.Args,
 	}
 	var err error
@@ -103,7 +101,12 @@ func options(env *tool.Env) (Options, error) {
 			return o, tool.Usagef("--spool-size 0: want at least one byte")
 		}
 	}
-	for _, name := range []string{"run-id", "archive", "stream", "keep", "cgroup-parent", "policy", "policy-log", "sdk-log"} {
+	names := []string{"run-id", "archive", "stream", "keep", "cgroup-parent", "policy"}
+	for _, l := range schemas.LogLayers() {
+		o.LogFiles[l.Name] = f.String(l.Name + "-log")
+		names = append(names, l.Name+"-log")
+	}
+	for _, name := range names {
 		if f.IsSet(name) && f.String(name) == "" {
 			return o, tool.Usagef("--%s is empty", name)
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // keepNames are the files of --keep, one per pipe between two stages.
@@ -17,7 +18,7 @@ var keepNames = [...]string{"1-raw.ndjson", "2-kernel.ndjson", "3-joined.ndjson"
 type outputs struct {
 	stream  *tool.AtomicFile                 // --stream FILE
 	keep    [len(keepNames)]*tool.AtomicFile // --keep DIR
-	logs    map[string][]*tool.AtomicFile    // kind → --policy-log or --sdk-log, and --keep
+	logs    map[string][]*tool.AtomicFile    // layer → its --NAME-log, and --keep
 	keepDir string
 	madeDir bool
 	archive string      // runner-pack's file, "" once it is to stay
@@ -37,9 +38,9 @@ func openOutputs(o Options) (*outputs, error) {
 
 func (out *outputs) open(o Options) (err error) {
 	out.logs = map[string][]*tool.AtomicFile{}
-	for kind, path := range map[string]string{policyKind.name: o.PolicyLog, sdkKind.name: o.SDKLog} {
+	for layer, path := range o.LogFiles {
 		if path != "" {
-			if err := out.openLog(kind, path); err != nil {
+			if err := out.openLog(layer, path); err != nil {
 				return err
 			}
 		}
@@ -75,27 +76,27 @@ func (out *outputs) open(o Options) (err error) {
 			return fmt.Errorf("creating a stream file: %w", err)
 		}
 	}
-	for _, k := range o.kinds() {
-		if err := out.openLog(k.name, filepath.Join(o.Keep, k.name+".log.ndjson")); err != nil {
+	for _, l := range o.collects() {
+		if err := out.openLog(l.Name, filepath.Join(o.Keep, l.Name+".log.ndjson")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (out *outputs) openLog(kind, path string) error {
+func (out *outputs) openLog(layer, path string) error {
 	f, err := tool.CreateAtomic(path)
 	if err != nil {
-		return fmt.Errorf("creating the file of the %s log: %w", kind, err)
+		return fmt.Errorf("creating the file of the %s log: %w", layer, err)
 	}
-	out.logs[kind] = append(out.logs[kind], f)
+	out.logs[layer] = append(out.logs[layer], f)
 	return nil
 }
 
-// all are the files beside the archive.
+// all are the files other than the archive.
 func (out *outputs) all() (files []*tool.AtomicFile) {
-	for _, k := range []logKind{policyKind, sdkKind} {
-		files = append(files, out.logs[k.name]...)
+	for _, l := range schemas.LogLayers() {
+		files = append(files, out.logs[l.Name]...)
 	}
 	for _, f := range out.keep {
 		if f != nil {

@@ -74,12 +74,12 @@ func stageArgs(o Options, name string) []string {
 		if o.Drop != "" {
 			args = append(args, "--drop", o.Drop)
 		}
-		if o.CollectPolicy {
+		if o.Collect[schemas.LayerPolicy] {
 			args = append(args, "--windows")
 		}
 	case "runner-correlate":
-		for i, k := range o.kinds() {
-			args = append(args, "--"+k.name, fmt.Sprintf("/dev/fd/%d", 3+i))
+		for i, l := range o.collects() {
+			args = append(args, "--"+l.Name, fmt.Sprintf("/dev/fd/%d", 3+i))
 		}
 	case "runner-pack":
 		args = append(args, "-o", o.Archive)

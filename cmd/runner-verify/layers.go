@@ -72,7 +72,7 @@ func (v *verifier) environment(e *schemas.RunStarted) {
 	fault := func(format string, a ...any) { v.add(ruleEventsEnv, bundle.EventsName, 1, format, a...) }
 	has := map[string]bool{}
 	for i, key := range e.EnvKeys {
-		if !slices.Contains(schemas.EnvKeys[:], key) {
+		if !slices.Contains(schemas.EnvKeys(), key) {
 			fault("env_keys has %.100q, which no runner sets", key)
 		}
 		if i > 0 && e.EnvKeys[i-1] >= key {
