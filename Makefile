@@ -1,4 +1,4 @@
-# make help lists what there is. Shell longer than a line stands in scripts/.
+# make help lists the targets. A recipe longer than a line is a script in scripts/.
 
 TOOLS    := runner-exec runner-capture runner-normalize runner-correlate runner-pack runner-verify runner-policy
 PREFIX   ?= /usr/local
@@ -32,10 +32,8 @@ check: ## formatting, vet, staticcheck, known vulnerabilities, module files, she
 generate: ## rebuild the BPF objects (clang-19, llvm-strip-19); GENERATE=--compare fails on a difference
 	@sh scripts/generate.sh $(GENERATE)
 
-golden: ## rewrite the golden files from what the tools print now; read the difference
-	go test ./cmd -run 'Golden|Pipelines' -update
-	go test ./cmd/runner-correlate ./cmd/runner-pack ./schemas/bundle ./schemas/stream -update
-	git --no-pager diff --stat -- testdata 'cmd/*/testdata'
+golden: ## rewrite every golden file, vector and generated table; read the difference
+	@sh scripts/golden.sh
 
 fuzz: ## run every fuzz target for FUZZTIME each
 	@sh scripts/fuzz.sh $(FUZZTIME)

@@ -1,0 +1,105 @@
+package cmd_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestHouseGolden: `make golden` rewrites the golden files of every package that has some.
+func TestHouseGolden(t *testing.T) {
+	o := call(t, command(t, "sh", "../scripts/golden.sh", "--list"))
+	if o.code != 0 {
+		t.Fatal(o)
+	}
+	var want []string
+	sources(t, func(file string, b []byte) {
+		if !strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, b, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if c, ok := n.(*ast.CallExpr); ok && rewritesGolden(c) {
+				want = append(want, path.Dir(filepath.ToSlash(file)))
+			}
+			return true
+		})
+	})
+	slices.Sort(want)
+	want = slices.Compact(want)
+	if have := strings.Fields(o.stdout); !slices.Equal(have, want) || len(want) == 0 {
+		t.Errorf("make golden rewrites the golden files of %q\nthere are some in %q", have, want)
+	}
+}
+
+// rewritesGolden: the call defines the flag -update, or uses the one of package testkit.
+func rewritesGolden(c *ast.CallExpr) bool {
+	s, ok := c.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	switch x, _ := s.X.(*ast.Ident); {
+	case x == nil || len(c.Args) == 0 && s.Sel.Name != "Update":
+		return false
+	case x.Name == "flag":
+		name, ok := c.Args[0].(*ast.BasicLit)
+		return ok && name.Value == `"update"`
+	case x.Name == "testkit":
+		return s.Sel.Name == "Update" || strings.HasPrefix(s.Sel.Name, "Golden")
+	}
+	return false
+}
+
+// TestHouseImportable: a module elsewhere can import every package of the contract by the
+// path that go.mod gives, with what is in the module cache and nothing from a network.
+func TestHouseImportable(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := command(t, "go", "list", "-f", `{{.ImportPath}} {{.Module.Path}} {{.Module.GoVersion}}`, "./schemas/...")
+	list.Dir = root
+	o := call(t, list)
+	if o.code != 0 {
+		t.Fatal(o)
+	}
+	var imports, module, version string
+	for l := range strings.Lines(o.stdout) {
+		var name string
+		if _, err := fmt.Sscan(l, &name, &module, &version); err != nil {
+			t.Fatal(l, err)
+		}
+		imports += fmt.Sprintf("import _ %q\n", name)
+	}
+	sums, err := os.ReadFile("../go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":  fmt.Sprintf("module example.com/elsewhere\n\ngo %s\n\nrequire %s v0.0.0\n\nreplace %s => %s\n", version, module, module, root),
+		"go.sum":  string(sums),
+		"main.go": "package main\n\n" + imports + "\nfunc main() {}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.Command("go", "build", "-o", os.DevNull, ".")
+	c.Dir = dir
+	c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s%s", err, out, imports)
+	}
+}
