@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +61,29 @@ func rewritesGolden(c *ast.CallExpr) bool {
 		return s.Sel.Name == "Update" || strings.HasPrefix(s.Sel.Name, "Golden")
 	}
 	return false
+}
+
+// TestHouseCorpora: testdata/README.md names each package whose tests read data outside of
+// the repository.
+func TestHouseCorpora(t *testing.T) {
+	readme, err := os.ReadFile("../testdata/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := bytes.Cut(readme, []byte("## Data outside of the repository"))
+	outside := regexp.MustCompile(`"\.\./[^"]*shared/corpora|"shared", "corpora"`)
+	found := 0
+	sources(t, func(file string, b []byte) {
+		if strings.HasSuffix(file, "_test.go") && outside.Match(b) {
+			found++
+			if pkg := path.Dir(filepath.ToSlash(file)); !bytes.Contains(table, []byte("`"+pkg+"`")) {
+				t.Errorf("testdata/README.md does not say that %s reads data outside of the repository", pkg)
+			}
+		}
+	})
+	if found == 0 {
+		t.Error("no test reads data outside of the repository: correct testdata/README.md and this test")
+	}
 }
 
 // TestHouseImportable: a module elsewhere can import every package of the contract by the
