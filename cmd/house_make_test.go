@@ -71,7 +71,7 @@ func TestHouseCorpora(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, table, _ := bytes.Cut(readme, []byte("## Data outside of the repository"))
-	outside := regexp.MustCompile(`"\.\./[^"]*shared/corpora|"shared", "corpora"`)
+	outside := regexp.MustCompile(`"\.\./[^"]*shared/[c]orpora|"shared", "[c]orpora"`) // [c]: not this file
 	found := 0
 	sources(t, func(file string, b []byte) {
 		if strings.HasSuffix(file, "_test.go") && outside.Match(b) {
