@@ -72,7 +72,7 @@ var opNames = [...]string{"", "open", "creat", "openat", "openat2", "open_by_han
 	"chmod", "chown", "mknod", "mount", "umount", "move_mount", "pivot_root",
 	"io_uring_other", "fork", "exit", "move", "connect_blocked"}
 
-var sourceNames = [...]string{"", "syscall", "cgroup", "io_uring"}
+var sourceNames = append([]string{""}, schemas.RawSources[:]...)
 
 const (
 	opOpen       = 1
@@ -94,11 +94,6 @@ func hookOf(bit uint32) string {
 	}
 	return ""
 }
-
-const (
-	oCreat   = 0x40
-	oTmpfile = 0x400000
-)
 
 // ErrRecord says that a record does not have the form that the probes write.
 var ErrRecord = errors.New("malformed ring record")
@@ -137,7 +132,7 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 		CPU: le.Uint32(b[offCPU:]), CPUSeq: le.Uint64(b[offSeq:]),
 		Marks: publicMarks(marks),
 	}
-	if e.Source == "io_uring" && (op < opConnect || op > opListen) && op != opUringOther {
+	if e.Source == schemas.SourceIOUring && (op < opConnect || op > opListen) && op != opUringOther {
 		e.Marks |= schemas.MarkIOUring
 		e.Source = ""
 	}
@@ -194,7 +189,7 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 // mode, and the register holds anything.
 func (d *Decoder) openArgs(b []byte, e *schemas.RawEvent) {
 	e.Has |= schemas.HasMode
-	if e.Flags&(oCreat|oTmpfile) != 0 {
+	if e.Flags&schemas.OpenCreates != 0 {
 		e.Mode = uint64(binary.LittleEndian.Uint32(b[offMode:]))
 	}
 	if r := binary.LittleEndian.Uint64(b[offResol:]); r != 0 {
@@ -350,7 +345,7 @@ func (d *Decoder) path(c, b []byte, marks uint32, flags uint64) ([]byte, error) 
 		return append([]byte(nil), unnamed(binary.LittleEndian.Uint16(b[offIMode:]))...), nil
 	}
 	// An O_TMPFILE file never had a name: what was named is its directory.
-	if flags&oTmpfile != 0 && marks&markDeleted != 0 && len(d.comps) > 0 && len(c) > 1 && c[1] == '#' {
+	if flags&schemas.OpenTmpfile != 0 && marks&markDeleted != 0 && len(d.comps) > 0 && len(c) > 1 && c[1] == '#' {
 		d.comps = d.comps[1:]
 		return d.join(c, true), nil
 	}

@@ -3,11 +3,14 @@
 package bpf
 
 import (
+	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/runner-evidence/runner/bpf/internal/objects"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // TestRecordLayout: the generated Go type comes from the object's BTF. The decoder's
@@ -41,9 +44,31 @@ func TestRecordLayout(t *testing.T) {
 	}
 }
 
-// Every name of the decoder is an operation of the contract.
+// The decoder's names are those of the probes' enum, in its order, and exactly the
+// operations of the contract.
 func TestOpNames(t *testing.T) {
-	if n := len(opNames); n != opBlocked+1 {
-		t.Fatalf("%d names for operations up to %d", n, opMove)
+	b, err := os.ReadFile("probes/record.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(b), "enum op {")
+	text, _, _ = strings.Cut(text, "OPS =")
+	var enum []string
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			enum = append(enum, strings.ToLower(strings.TrimPrefix(name, "OP_")))
+		}
+	}
+	if want := append([]string{"none"}, opNames[1:]...); !slices.Equal(enum, want) {
+		t.Errorf("the probes' operations are\n%q, the decoder's\n%q", enum, want)
+	}
+	if got, want := slices.Sorted(slices.Values(opNames[1:])), slices.Sorted(slices.Values(schemas.RawOps[:])); !slices.Equal(got, want) {
+		t.Errorf("the decoder's operations are\n%q, the contract's\n%q", got, want)
+	}
+	for op, want := range map[int]string{opOpen: "open", opUringO2: "io_uring_openat2", opExec: "exec", opConnect: "connect",
+		opListen: "listen", opUringOther: "io_uring_other", opFork: "fork", opExit: "exit", opMove: "move", opBlocked: "connect_blocked"} {
+		if opNames[op] != want {
+			t.Errorf("operation %d is %s, expected %s", op, opNames[op], want)
+		}
 	}
 }

@@ -66,6 +66,9 @@ type Session struct {
 	copied   map[*ebpf.Program]bool // redundant mode: several of the same
 }
 
+// RedundantOn is the state of a session whose probes have copies.
+const RedundantOn = "on"
+
 // required are the tracepoint programs without which nothing is claimed, in
 // attach order: the life of tasks first, the system calls last.
 var required = []string{objects.KernelProgOnMove, objects.KernelProgOnFork, objects.KernelProgOnTaskExit, objects.KernelProgOnExec, objects.KernelProgOnSysExit}
@@ -94,7 +97,7 @@ func Attach(opt Options) (*Session, error) {
 type errCopies struct{ error }
 
 func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
-	s := &Session{types: types, Redundant: "off", noCast: opt.NoCast}
+	s := &Session{types: types, Redundant: schemas.RedundantOff, noCast: opt.NoCast}
 	var table *ruleTable
 	if opt.Rules != nil {
 		if table, err = compileRules(opt.Rules); err != nil {
@@ -146,17 +149,17 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 		if err := s.attachRedundant(shared); err != nil {
 			return nil, errCopies{err}
 		}
-		s.Redundant = "on"
+		s.Redundant = RedundantOn
 	}
 	return s, nil
 }
 
 func state(err error) string {
 	if err == nil {
-		return "attached"
+		return schemas.CaptureAttached
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	return "unavailable: " + text
+	return schemas.UnavailableBecause + text
 }
 
 // prepare sets what every object needs to know and removes the programs that

@@ -28,7 +28,7 @@ var roleNames = [...]string{"none", "loss", "escape", "quality", "end", "blind s
 // String is the role as the specification names it.
 func (r Role) String() string { return roleNames[r] }
 
-// Counter is one counter of a stage health.
+// Counter is one counter of a stage health (STREAMS.md, "Stage health").
 type Counter struct {
 	Name   string
 	Stage  string // who reports it

@@ -25,6 +25,13 @@ const (
 	LayerAbsent   = "absent"
 )
 
+// Values of policy_layer and sdk_layer, besides LayerAbsent. An SDK layer is never
+// more than self-reported here; the first is that of other implementations too.
+const (
+	LayerPresent      = "present"
+	LayerSelfReported = "self_reported"
+)
+
 // Values of cgroup_correlation, and of status in a correlation report.
 const (
 	CorrelationClean   = "clean"

@@ -95,8 +95,8 @@ func ParseHealth(b []byte) (*Health, error) {
 		head(h.Schema, SchemaHealth, h.RunID),
 		notEmpty("platform", h.Platform),
 		oneOf("kernel_layer", h.KernelLayer, LayerComplete, LayerPartial, LayerAbsent),
-		oneOf("policy_layer", h.PolicyLayer, "present", "absent"),
-		oneOf("sdk_layer", h.SDKLayer, "present", "self_reported", "absent"),
+		oneOf("policy_layer", h.PolicyLayer, LayerPresent, LayerAbsent),
+		oneOf("sdk_layer", h.SDKLayer, LayerPresent, LayerSelfReported, LayerAbsent),
 		oneOf("cgroup_correlation", h.CgroupCorrelation, CorrelationClean, CorrelationPartial, CorrelationFailed),
 	)
 	// What other implementations may leave out must still be right where it stands.
@@ -308,7 +308,7 @@ func ParsePolicyEvent(line []byte) (*PolicyEvent, error) {
 	err := decode(line, e)
 	if err == nil {
 		err = first(head(e.Schema, SchemaPolicyEvent, e.RunID),
-			oneOf("source_event_type", e.SourceEventType, "assay.tool.decision"),
+			oneOf("source_event_type", e.SourceEventType, LogDecision),
 			notEmpty("source", e.Source), notEmpty("tool_call_id", e.ToolCallID),
 			notEmpty("tool", e.Tool), notEmpty("decision", e.Decision))
 	}

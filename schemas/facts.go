@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Fact is one fact of a stage health: a name and a text.
+// Fact is one fact of a stage health: a name and a text (STREAMS.md, "Facts of runner-capture";
+// POLICY.md, "Collected logs").
 type Fact struct {
 	Name   string
 	Stage  string   // who reports it
@@ -161,6 +162,12 @@ func (f *Fact) Check(h *StageHealth) error {
 // RedundantOn is the fact redundant of a run with copies of the probes, of which
 // so many calls were seen by none.
 func RedundantOn(lost uint64) string { return redundantLost + strconv.FormatUint(lost, 10) }
+
+// Covers reports whether the fact of an optional hook, or the fact redundant, says
+// that nothing is missing.
+func Covers(state string) bool {
+	return state == CaptureAttached || state == RedundantOff || strings.HasPrefix(state, redundantLost)
+}
 
 // ParseRedundant reads the fact redundant: how many calls no copy saw. Without
 // copies none is known to be lost, whatever the reason.

@@ -1,7 +1,7 @@
 package schemas
 
-// Filter is one rule of runner-normalize that is not about a path: those are in
-// cmd/internal/noise/noise.txt. filtered counts by its id.
+// Filter is one rule of runner-normalize that is not about a path (STREAMS.md,
+// "Filter ids of runner-normalize"): rules about paths are in cmd/internal/noise/noise.txt.
 type Filter struct{ ID, Why string }
 
 // Ids of filters.

@@ -66,11 +66,11 @@ var Layers = []Layer{
 		Note: NoteKernel, Field: func(h *Health) *string { return &h.KernelLayer }},
 	{Name: LayerPolicy, Member: MemberPolicy, Schema: SchemaPolicyEvent, File: "policy-event-v0.schema.json", MaxBytes: MaxLogLayer,
 		Parse: layerParser(ParsePolicyEvent, func(e *PolicyEvent) (string, uint64) { return e.RunID, e.Seq }), Counter: CounterPolicyEvents,
-		Note: NotePolicy, Field: func(h *Health) *string { return &h.PolicyLayer }, Present: "present",
+		Note: NotePolicy, Field: func(h *Health) *string { return &h.PolicyLayer }, Present: LayerPresent,
 		Log: &LayerLog{Stream: StreamPolicyLog, Env: EnvPolicyLog}},
 	{Name: LayerSDK, Member: MemberSDK, Schema: SchemaSDKEvent, File: "sdk-event-v0.schema.json", MaxBytes: MaxLogLayer,
 		Parse: layerParser(ParseSDKEvent, func(e *SDKEvent) (string, uint64) { return e.RunID, e.Seq }), Counter: CounterSDKEvents,
-		Note: NoteSDK, Field: func(h *Health) *string { return &h.SDKLayer }, Present: "self_reported",
+		Note: NoteSDK, Field: func(h *Health) *string { return &h.SDKLayer }, Present: LayerSelfReported,
 		Log: &LayerLog{Stream: StreamSDKLog, Env: EnvSDKLog, SchemaEnv: EnvSDKSchema}},
 }
 

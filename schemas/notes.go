@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Note is one kind of note of observation-health.json: its one format. A note reads
+// Note is one kind of note of observation-health.json (ARCHIVE.md, "Notes"): its one format. A note reads
 // CODE: and, after a blank each, its fields and its tail.
 type Note struct {
 	Code   string

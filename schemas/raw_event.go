@@ -90,9 +90,16 @@ var RawOps = [...]string{
 	"io_uring_other", "fork", "exit", "move",
 }
 
+// Sources of network events.
+const (
+	SourceSyscall = "syscall"
+	SourceCgroup  = "cgroup" // the address hook
+	SourceIOUring = "io_uring"
+)
+
 // RawSources, RawHooks and RawFileTypes are the closed sets of those three keys.
 var (
-	RawSources   = [...]string{"syscall", "cgroup", "io_uring"}
+	RawSources   = [...]string{SourceSyscall, SourceCgroup, SourceIOUring}
 	RawHooks     = [...]string{"connect", "send", "bind", "socket"}
 	RawFileTypes = [...]string{"chr", "blk", "fifo", "sock", "anon"}
 )

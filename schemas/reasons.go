@@ -20,7 +20,7 @@ const (
 	RuleMaybe
 )
 
-// Reason is one reason code of the decision log.
+// Reason is one reason code of the decision log (POLICY.md, "Reason codes").
 type Reason struct {
 	Code string
 	Use  ReasonUse

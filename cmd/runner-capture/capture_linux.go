@@ -290,14 +290,14 @@ func (r *recorder) act(n news) error {
 	case n.control != nil:
 		return r.controlled(n.control)
 	case n.empty && r.phase == running:
-		return r.close("empty")
+		return r.close(schemas.EndEmpty)
 	case n.grace && r.phase == running:
 		return r.killSurvivors()
 	case n.signal != nil && r.phase == running:
 		if r.opt.supervised {
 			return tool.Failf(tool.ExitIO, "stopped by %v before the command ended", n.signal)
 		}
-		return r.close("signal")
+		return r.close(schemas.EndSignal)
 	case n.signal != nil && r.phase == opening:
 		return tool.Failf(tool.ExitIO, "stopped by %v before the hooks were ready", n.signal)
 	}
@@ -315,16 +315,16 @@ func (r *recorder) canaryEnded(err error) error {
 	if err != nil {
 		return output(err)
 	}
-	word := map[bool]string{true: "seen", false: "missed"}[seen]
+	word := map[bool]string{true: schemas.CanarySeen, false: schemas.CanaryMissed}[seen]
 	if r.phase == closing {
-		r.facts["canary_after"] = word
+		r.facts[schemas.FactCanaryAfter] = word
 		r.phase = draining
 		if err := r.ses.Quiet(); err != nil {
 			return tool.Fail(tool.ExitIO, fmt.Errorf("detaching: %w", err))
 		}
 		return nil
 	}
-	r.facts["canary_before"] = word
+	r.facts[schemas.FactCanaryBefore] = word
 	if !seen {
 		st, _ := r.ses.Stats()
 		if st.Dropped == 0 {
@@ -338,7 +338,7 @@ func (r *recorder) canaryEnded(err error) error {
 func (r *recorder) ready() error {
 	var err error
 	r.sw, err = r.lines.start(r.env.Stdout, stream.Header{Stream: schemas.StreamRaw, RunID: r.opt.runID,
-		Tool: "runner-capture", Version: tool.Version()}, func(err error) { r.tell(news{fail: fmt.Errorf("writing the stream: %w", err)}) })
+		Tool: schemas.StageCapture, Version: tool.Version()}, func(err error) { r.tell(news{fail: fmt.Errorf("writing the stream: %w", err)}) })
 	if err != nil {
 		return output(err)
 	}
@@ -354,7 +354,7 @@ func (r *recorder) ready() error {
 		f.Close()
 	}
 	if !r.opt.supervised {
-		if err := r.lines.value(startedLine(r.opt.runID, &schemas.Control{AgentShim: "none"})); err != nil {
+		if err := r.lines.value(startedLine(r.opt.runID, &schemas.Control{AgentShim: schemas.ShimNone})); err != nil {
 			return output(err)
 		}
 		go r.watch(true)
@@ -426,7 +426,7 @@ func (r *recorder) killSurvivors() error {
 		return nil // the news that it is empty is on its way
 	}
 	r.ev.n.survivorsKilled += uint64(len(pids))
-	r.facts["end"] = "killed"
+	r.facts[schemas.FactEnd] = schemas.EndKilled
 	go func() {
 		if err := cgroup.Kill(r.opt.cgroup, time.Minute); err != nil {
 			r.tell(news{fail: fmt.Errorf("killing survivors: %w", err)})
@@ -436,8 +436,8 @@ func (r *recorder) killSurvivors() error {
 }
 
 func (r *recorder) close(end string) error {
-	if r.facts["end"] == "" {
-		r.facts["end"] = end
+	if r.facts[schemas.FactEnd] == "" {
+		r.facts[schemas.FactEnd] = end
 	}
 	r.phase = closing
 	if r.opt.supervised {

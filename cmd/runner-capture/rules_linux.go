@@ -33,15 +33,15 @@ func (r *recorder) refusals(counters map[string]uint64) error {
 	if err != nil || r.opt.rules == nil {
 		return err
 	}
-	counters["blocked"] = 0
+	counters[schemas.CounterBlocked] = 0
 	for number, n := range by {
-		counters[fmt.Sprintf("blocked.rule.%d", number)] = n
-		counters["blocked"] += n
+		counters[fmt.Sprint(schemas.CounterBlockedByRule, number)] = n
+		counters[schemas.CounterBlocked] += n
 	}
 	numbers := map[uint32]bool{}
 	for i := range r.opt.rules.Rules {
 		numbers[r.opt.rules.Rules[i].Number] = true
 	}
-	counters["network_rules"] = uint64(len(numbers))
+	counters[schemas.CounterNetworkRules] = uint64(len(numbers))
 	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/runner-evidence/runner/bpf"
@@ -25,17 +24,17 @@ func finishedLine(runID string, c *schemas.Control) schemas.RunFinished {
 
 func baseFacts(ses *bpf.Session, opt options) map[string]string {
 	f := map[string]string{
-		"platform": "linux", "kernel_capture": "attached", "hooks_missing": "",
-		"canary_before": "not_run", "canary_after": "not_run",
-		"io_uring": ses.IOUring, "unix_hooks": ses.Unix,
-		"redundant": ses.Redundant, "supervisor": "none", "end": "",
-		"network_rules": "off",
+		schemas.FactPlatform: schemas.PlatformLinux, schemas.FactKernelCapture: schemas.CaptureAttached, schemas.FactHooksMissing: "",
+		schemas.FactCanaryBefore: schemas.NotRun, schemas.FactCanaryAfter: schemas.NotRun,
+		schemas.FactIOUring: ses.IOUring, schemas.FactUnixHooks: ses.Unix,
+		schemas.FactRedundant: ses.Redundant, schemas.FactSupervisor: schemas.SupervisorNone, schemas.FactEnd: "",
+		schemas.FactNetworkRules: schemas.RulesOff,
 	}
 	if opt.rules != nil {
-		f["network_rules"], f["network_policy"] = "enforced", opt.rules.PolicyDigest
+		f[schemas.FactNetworkRules], f[schemas.FactNetworkPolicy] = schemas.RulesEnforced, opt.rules.PolicyDigest
 	}
 	if opt.supervised {
-		f["supervisor"] = "exec"
+		f[schemas.FactSupervisor] = schemas.SupervisorExec
 	}
 	return f
 }
@@ -65,34 +64,35 @@ func (r *recorder) seal(st bpf.Stats) error {
 	if err := r.lines.finish(); err != nil {
 		return output(err)
 	}
-	if r.facts["redundant"] == "on" {
-		r.facts["redundant"] = fmt.Sprintf("on: lost=%d", st.Lost)
+	if r.facts[schemas.FactRedundant] == bpf.RedundantOn {
+		r.facts[schemas.FactRedundant] = schemas.RedundantOn(st.Lost)
 	}
 	n := &r.ev.n
 	n.escapes += possibleEscapes(st.DroppedByOp, n.foreign)
 	h := schemas.StageHealth{
-		Schema: schemas.SchemaStageHealth, RunID: r.opt.runID, Stage: "runner-capture",
+		Schema: schemas.SchemaStageHealth, RunID: r.opt.runID, Stage: schemas.StageCapture,
 		In: n.out, Out: n.out, Filtered: map[string]uint64{}, Facts: r.facts, Notes: []string{},
 		Counters: map[string]uint64{
-			"seen": st.Seen, "emitted": st.Emitted, "dropped": st.Dropped, "read": n.read,
-			"canary": n.canary, "foreign": n.foreign, "decode_errors": n.decodeErrors,
-			"scratch_missing": st.ScratchMissing, "recursion_misses": st.RecursionMisses,
-			"compat_unmapped": st.CompatUnmapped, "io_uring_unmapped": st.IOUringUnmapped,
-			"user_fault": n.userFault, "user_truncated": n.userTruncated,
-			"path_fault": n.pathFault, "path_truncated": n.pathTruncated, "lexical": n.lexical,
-			"escapes": n.escapes, "survivors_killed": n.survivorsKilled,
-			"spooled_bytes": r.sp.Spooled, "inherited_fds": n.inheritedFD, "covered_misses": st.CoveredMisses,
+			schemas.CounterSeen: st.Seen, schemas.CounterEmitted: st.Emitted, schemas.CounterDropped: st.Dropped, schemas.CounterRead: n.read,
+			schemas.CounterCanary: n.canary, schemas.CounterForeign: n.foreign, schemas.CounterDecodeErrors: n.decodeErrors,
+			schemas.CounterScratchMissing: st.ScratchMissing, schemas.CounterRecursionMisses: st.RecursionMisses,
+			schemas.CounterCompatUnmapped: st.CompatUnmapped, schemas.CounterIOUringUnmapped: st.IOUringUnmapped,
+			schemas.CounterUserFault: n.userFault, schemas.CounterUserTruncated: n.userTruncated,
+			schemas.CounterPathFault: n.pathFault, schemas.CounterPathTruncated: n.pathTruncated, schemas.CounterLexical: n.lexical,
+			schemas.CounterEscapes: n.escapes, schemas.CounterSurvivorsKilled: n.survivorsKilled,
+			schemas.CounterSpooledBytes: r.sp.Spooled, schemas.CounterInheritedFDs: n.inheritedFD, schemas.CounterCoveredMisses: st.CoveredMisses,
 		},
 	}
 	for op, n := range st.DroppedByOp {
-		h.Counters["dropped."+op] = n
+		h.Counters[schemas.CounterDroppedByOp+op] = n
 	}
 	if err := r.refusals(h.Counters); err != nil {
 		return tool.Fail(tool.ExitIO, err)
 	}
 	status := schemas.StatusComplete
 	if st.Dropped+st.ScratchMissing+st.RecursionMisses+st.CompatUnmapped+st.IOUringUnmapped+st.Lost+n.decodeErrors+n.escapes > 0 ||
-		st.Seen != st.Emitted+st.Dropped || st.Emitted != n.read || r.facts["canary_before"] != "seen" || r.facts["canary_after"] != "seen" {
+		st.Seen != st.Emitted+st.Dropped || st.Emitted != n.read ||
+		r.facts[schemas.FactCanaryBefore] != schemas.CanarySeen || r.facts[schemas.FactCanaryAfter] != schemas.CanarySeen {
 		status = schemas.StatusPartial
 	}
 	if err := r.sw.Write(h); err != nil {

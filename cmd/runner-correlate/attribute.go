@@ -53,7 +53,7 @@ func (a *attribution) matched(s *session) {
 // line takes in one kernel line of the process at hand.
 func (a *attribution) line(e *schemas.KernelEvent, ktime uint64) {
 	p := a.tree.current()
-	effect := isEffect(e)
+	effect := schemas.IsEffect(e)
 	a.text = a.text[:0]
 	a.index.next()
 	if effect {
@@ -72,7 +72,7 @@ func (a *attribution) line(e *schemas.KernelEvent, ktime uint64) {
 // effect is the text of a line, made when it is needed.
 func (a *attribution) effect(e *schemas.KernelEvent) []byte {
 	if len(a.text) == 0 {
-		a.text = appendEffect(a.text, e)
+		a.text = schemas.AppendEffect(a.text, e)
 	}
 	return a.text
 }
@@ -140,7 +140,7 @@ func (a *attribution) inNoTree(p *process, e *schemas.KernelEvent, ktime uint64,
 		return
 	}
 	a.agent++
-	if effect && schemas.SurfaceSets[schemas.SetOf(e.EventType)] == "process_execs" {
+	if effect && schemas.SetOf(e.EventType) == schemas.SetProcessExecs {
 		a.tree.execs.add(len(a.tree.path)-1, e.Value)
 	}
 }

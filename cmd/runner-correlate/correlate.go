@@ -149,7 +149,7 @@ func (j *joiner) ownSDK(line []byte) error {
 	if err != nil {
 		return j.refuse("%v", err)
 	}
-	if e.Started != nil && e.Started.AgentShim == "none" {
+	if e.Started != nil && e.Started.AgentShim == schemas.ShimNone {
 		return j.refuse("the run has agent_shim none, so no SDK log belongs to it; leave --sdk out, or measure with runner-exec --agent-shim openai-agents")
 	}
 	return nil
@@ -188,7 +188,7 @@ func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) (start []byte, 
 
 // The stages that write a kernel.normalized stream, in order. Without a kernel
 // capture runner-exec stands in for runner-capture.
-var sources = [][]string{{"runner-capture", "runner-exec"}, {"runner-normalize"}}
+var sources = [][]string{{schemas.StageCapture, schemas.StageExec}, {schemas.StageNormalize}}
 
 func (j *joiner) stageHealth(line []byte) error {
 	h, err := schemas.ParseStageHealth(line)
@@ -228,7 +228,7 @@ func (j *joiner) balance() error {
 	for _, n := range normalize.Filtered {
 		filtered += n
 	}
-	switch added := normalize.Counters["added"]; {
+	switch added := normalize.Counters[schemas.CounterAdded]; {
 	case normalize.In != capture.h.Out:
 		return j.refuse("%s wrote %d events, %s read %d", capture.h.Stage, capture.h.Out, normalize.Stage, normalize.In)
 	case normalize.In+added != normalize.Out+filtered:
@@ -265,9 +265,9 @@ func (j *joiner) finish(h *schemas.Health) error {
 			return failWrite(err)
 		}
 	}
-	own := schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: h.RunID, Stage: "runner-correlate",
+	own := schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: h.RunID, Stage: schemas.StageCorrelate,
 		In: j.lines, Out: j.lines, Filtered: map[string]uint64{},
-		Counters: map[string]uint64{"surface_entries": j.entries}, Facts: map[string]string{}, Notes: []string{}}
+		Counters: map[string]uint64{schemas.CounterSurfaceEntries: j.entries}, Facts: map[string]string{}, Notes: []string{}}
 	j.count(own.Counters)
 	if err := j.out.Write(own); err != nil {
 		return failWrite(err)
@@ -292,8 +292,8 @@ type entryWriter struct {
 
 func newEntryWriter(out *stream.Writer, runID string) *entryWriter {
 	w := &entryWriter{out: out}
-	for i, set := range schemas.SurfaceSets {
-		w.prefix[i] = []byte(`{"schema":"` + schemas.SchemaSurfaceEntry + `","run_id":"` + runID + `","set":"` + set + `","value":`)
+	for i := range schemas.SurfaceSets {
+		w.prefix[i] = schemas.SurfaceEntryPrefix(runID, i)
 	}
 	return w
 }

@@ -1,85 +1,89 @@
 package main
 
-// role says what a counter of runner-capture means for the record.
-type role int
+import (
+	"fmt"
+	"strconv"
+	"strings"
 
-const (
-	loss    role = iota // above 0 the kernel layer is not complete
-	escape              // above 0 the record has lost track of the command
-	quality             // every event is there, but a name is less than exact
-	ended               // how the run ended
-	blind               // part of the note about blind spots
-	balance             // enters the sums below, means nothing alone
+	"github.com/runner-evidence/runner/schemas"
 )
 
-// counterRules are the counters that runner-capture must report. A counter that
-// is not in this table says nothing about completeness and is left alone.
-var counterRules = []struct {
-	name string
-	role role
-	why  string
-}{
-	{"canary", balance, "records of the runner's own probe of its hooks"},
-	{"compat_unmapped", loss, "32-bit system calls that no operation is known for"},
-	{"decode_errors", loss, "records that arrived but could not be read"},
-	{"dropped", loss, "records that found the ring full"},
-	{"emitted", balance, "records handed to the ring"},
-	{"escapes", escape, "tasks that were moved out of the measured cgroup"},
-	{"foreign", balance, "records about tasks outside of the scope"},
-	{"inherited_fds", blind, "descriptors the command was started with"},
-	{"io_uring_unmapped", loss, "io_uring operations that no operation is known for"},
-	{"lexical", quality, "paths joined from text, not as the kernel resolved them"},
-	{"path_fault", quality, "paths the kernel could not be asked for"},
-	{"path_truncated", quality, "paths longer than the record holds"},
-	{"read", balance, "records received from the ring"},
-	{"recursion_misses", loss, "times a hook was entered while it ran, and skipped"},
-	{"scratch_missing", loss, "entries without a place to keep their arguments"},
-	{"seen", balance, "records the probes began"},
-	{"spooled_bytes", balance, "bytes held back on disk for a slow reader"},
-	{"survivors_killed", ended, "tasks that outlived the grace time"},
-	{"user_fault", quality, "arguments in memory that could not be read"},
-	{"user_truncated", quality, "arguments longer than the record holds"},
+// causes are the reasons why the kernel layer is not complete, as values of the note.
+func (c *capture) causes() (list []any) {
+	for i := range schemas.Counters {
+		r := &schemas.Counters[i]
+		if r.Stage != schemas.StageCapture || r.Role != schemas.RoleLoss && r.Role != schemas.RoleEscape {
+			continue
+		}
+		if n := c.n(r.Name); n > 0 {
+			list = append(list, schemas.CountOf(r.Name, n))
+		}
+	}
+	for _, cause := range schemas.Causes {
+		if v := c.condition(cause.Name); v != "" {
+			list = append(list, schemas.NoteValue{Key: cause.Name, Value: v})
+		}
+	}
+	return list
 }
 
-// enforcementCounters are reported too when network rules were enforced.
-var enforcementCounters = []string{"network_rules", "blocked"}
-
-// blockedBy begins the names of the counters of single rules; blocked is their sum.
-const blockedBy = "blocked.rule."
-
-// condition is a cause for an incomplete layer that is not one counter above 0.
-// value is the text behind the cause's name, "" when the cause is not given.
-type condition struct {
-	cause string
-	why   string
-	value func(c *capture) string
+// condition is the value of a cause that is not one counter above 0, "" when it is
+// not given.
+func (c *capture) condition(cause string) string {
+	switch cause {
+	case schemas.CauseCanaryAfter, schemas.CauseCanaryBefore:
+		if v := c.fact(cause); v != schemas.CanarySeen {
+			return v
+		}
+	case schemas.CauseHooksMissing:
+		return strings.Join(strings.Fields(c.fact(schemas.FactHooksMissing)), ",")
+	case schemas.CauseRedundantLost:
+		lost, _ := schemas.ParseRedundant(c.fact(schemas.FactRedundant)) // check has read it
+		return difference(lost, 0)
+	case schemas.CauseUnaccounted:
+		return difference(c.n(schemas.CounterSeen), c.n(schemas.CounterEmitted)+c.n(schemas.CounterDropped))
+	case schemas.CauseUnread:
+		return difference(c.n(schemas.CounterEmitted), c.n(schemas.CounterRead))
+	}
+	return ""
 }
 
-var conditions = []condition{
-	{"canary_after", "the probe of the hooks at the end was not seen", func(c *capture) string { return unless("seen", c.fact("canary_after")) }},
-	{"canary_before", "the probe of the hooks at the start was not seen", func(c *capture) string { return unless("seen", c.fact("canary_before")) }},
-	{"hooks_missing", "required hooks did not attach", func(c *capture) string { return commas(c.fact("hooks_missing")) }},
-	{"redundant_lost", "the second copy of the hooks saw more than the first", func(c *capture) string { return c.redundantLoss() }},
-	{"unaccounted", "records begun are not the sum of emitted and dropped", func(c *capture) string { return difference(c.n("seen"), c.n("emitted")+c.n("dropped")) }},
-	{"unread", "records handed to the ring did not arrive", func(c *capture) string { return difference(c.n("emitted"), c.n("read")) }},
+// difference is the distance of two counts that should be equal, "" when they are.
+func difference(a, b uint64) string {
+	if a == b {
+		return ""
+	}
+	return strconv.FormatUint(max(a, b)-min(a, b), 10)
 }
 
-// requiredFacts are the facts that runner-capture must report, and the values
-// that are known. An empty list takes any text.
-var requiredFacts = []struct {
-	name   string
-	values []string
-}{
-	{"canary_after", []string{"seen", "missed", "not_run"}},
-	{"canary_before", []string{"seen", "missed", "not_run"}},
-	{"end", []string{"empty", "killed", "signal"}},
-	{"hooks_missing", nil},
-	{"io_uring", nil},
-	{"kernel_capture", []string{"attached", "not_requested", "unsupported"}},
-	{"platform", nil},
-	{"redundant", nil},
-	{"supervisor", []string{"exec", "none"}},
-	{"unix_hooks", nil},
+// dropsByOp lists the records for which the ring had no room, by operation.
+func (c *capture) dropsByOp() (list []any) {
+	for name, n := range c.h.Counters {
+		if op, ok := strings.CutPrefix(name, schemas.CounterDroppedByOp); ok {
+			list = append(list, schemas.CountOf(op, n))
+		}
+	}
+	return list
+}
+
+// quality lists the counters of names that are less than exact, those above 0. Where
+// the normalizer counts the same over the lines it kept, its number is the one that a
+// reader of the archive can compare with them.
+func (c *capture) quality(normalize *schemas.StageHealth) (list []any) {
+	for i := range schemas.Counters {
+		r := &schemas.Counters[i]
+		if r.Stage != schemas.StageCapture || r.Role != schemas.RoleQuality {
+			continue
+		}
+		n := c.n(r.Name)
+		if kept, ok := normalize.Counters[r.Name]; ok {
+			n = kept
+		}
+		if n > 0 {
+			list = append(list, schemas.CountOf(r.Name, n))
+		}
+	}
+	return list
 }
 
 // blindSpots are what no counter can see, in every run.
@@ -98,7 +102,24 @@ const pastRules = "past the network rules: families but IPv4, IPv6 and unix, soc
 
 // optionalHooks are the parts whose absence is a blind spot and no loss.
 var optionalHooks = []struct{ fact, what string }{
-	{"io_uring", "io_uring operations"},
-	{"redundant", "calls of tasks that were preempted in a probe"},
-	{"unix_hooks", "unix socket endpoints"},
+	{schemas.FactIOUring, "io_uring operations"},
+	{schemas.FactRedundant, "calls of tasks that were preempted in a probe"},
+	{schemas.FactUnixHooks, "unix socket endpoints"},
+}
+
+// blind names what this run could not see, whatever its counters say.
+func (c *capture) blind() []any {
+	list := []any{fmt.Sprintf("inherited descriptors (%d)", c.n(schemas.CounterInheritedFDs))}
+	for _, s := range blindSpots {
+		list = append(list, s)
+	}
+	for _, r := range optionalHooks {
+		if state := c.fact(r.fact); !schemas.Covers(state) {
+			list = append(list, fmt.Sprintf("%s (%s)", r.what, state))
+		}
+	}
+	if c.enforced() {
+		list = append(list, pastRules)
+	}
+	return list
 }

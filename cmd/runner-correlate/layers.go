@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -24,7 +23,7 @@ func (j *joiner) layers(h *schemas.Health) {
 	}
 	if p := j.policy; p != nil && len(p.sessions) > 0 && j.hasTimes() {
 		a := j.join
-		notes = append(notes, fmt.Sprintf("s6_windows: call=%d setup=%d idle=%d agent=%d", a.inCall, a.setup, a.idle, a.agent))
+		notes = append(notes, schemas.NoteWindows.Format(a.inCall, a.setup, a.idle, a.agent))
 	}
 	// Other stages' notes stand last.
 	last := len(h.Notes) - len(j.stages[0].Notes) - len(j.stages[1].Notes)
@@ -33,10 +32,10 @@ func (j *joiner) layers(h *schemas.Health) {
 
 // enforcement is the note about network rules, "" when there were none.
 func (c *capture) enforcement() string {
-	if c.fact("network_rules") != "enforced" {
+	if !c.enforced() {
 		return ""
 	}
-	return fmt.Sprintf("s4_network_policy: rules=%d blocked=%d policy=%s", c.n("network_rules"), c.n("blocked"), c.fact("network_policy"))
+	return schemas.NoteNetwork.Format(c.n(schemas.CounterNetworkRules), c.n(schemas.CounterBlocked), c.fact(schemas.FactNetworkPolicy))
 }
 
 // writeLayers writes the lines of the layers that logs hold.

@@ -183,40 +183,32 @@ func (c *collected) health(b []byte) error {
 		return err
 	}
 	c.ended = true
-	if h.Stage != "runner-exec" {
-		return fmt.Errorf("stage health of %q, expected runner-exec", h.Stage)
+	if h.Stage != schemas.StageExec {
+		return fmt.Errorf("stage health of %q, expected %s", h.Stage, schemas.StageExec)
 	}
-	for _, name := range []string{"bytes", "lines", "dropped_bytes", "after_end_bytes"} {
+	for _, name := range schemas.CountersOf(schemas.StageExec, "") {
 		if _, ok := h.Counters[name]; !ok {
 			return fmt.Errorf("runner-exec reports no counter %q", name)
 		}
 	}
-	if n := h.Counters["lines"]; n != c.facts.lines {
+	if n := h.Counters[schemas.CounterLines]; n != c.facts.lines {
 		return fmt.Errorf("runner-exec counted %d lines, read %d", n, c.facts.lines)
 	}
-	known := func(fact string, values ...string) (v string) {
-		v, ok := h.Facts[fact]
-		for _, w := range values {
-			if ok && v == w {
-				return v
-			}
+	for _, fact := range schemas.FactsOf(schemas.StageExec, "") {
+		if err := fact.Check(h); err != nil {
+			return err
 		}
-		if err == nil {
-			err = fmt.Errorf("runner-exec reports %s=%q, expected one of %q", fact, v, values)
-		}
-		return v
 	}
 	f := &c.facts
-	f.stopped = known("stopped", "", "line_too_long", "too_many_bytes", "too_many_lines") != ""
-	f.unterminated = known("unterminated", "yes", "no") == "yes"
-	f.replaced = known("replaced", "yes", "no") == "yes"
-	f.writerOpen = known("writers_at_end", "none", "open", "unknown") == "open"
-	f.writtenAfter = h.Counters["after_end_bytes"] > 0
-	if f.policy = h.Facts["policy_digest"]; f.policy != "" && !schemas.ValidDigest(f.policy) && err == nil {
-		err = fmt.Errorf("runner-exec reports policy_digest=%.100q, expected sha256: and 64 lower-case hex digits", f.policy)
+	f.stopped = h.Facts[schemas.FactStopped] != schemas.StoppedNot || h.Counters[schemas.CounterDroppedBytes] > 0
+	f.unterminated = h.Facts[schemas.FactUnterminated] == schemas.Yes
+	f.replaced = h.Facts[schemas.FactReplaced] == schemas.Yes
+	f.writerOpen = h.Facts[schemas.FactWritersAtEnd] == schemas.WritersOpen
+	f.writtenAfter = h.Counters[schemas.CounterAfterEndBytes] > 0
+	if f.policy = h.Facts[schemas.FactPolicyDigest]; f.policy != "" && !schemas.ValidDigest(f.policy) {
+		return fmt.Errorf("%s reports %s=%.100q, expected sha256: and 64 lower-case hex digits", h.Stage, schemas.FactPolicyDigest, f.policy)
 	}
-	f.stopped = f.stopped || h.Counters["dropped_bytes"] > 0
-	return err
+	return nil
 }
 
 // problem is why a layer ends before its log does.

@@ -10,18 +10,12 @@ import (
 func (j *joiner) declared() error {
 	for _, d := range j.policy.decisions {
 		e := &d.event
-		if err := errors.Join(j.surface.Add(setTools, []byte(e.Tool)), j.surface.Add(setDecisions, []byte(e.Decision+":"+e.Tool))); err != nil {
+		if err := errors.Join(j.surface.Add(schemas.SetMCPTools, []byte(e.Tool)), j.surface.Add(schemas.SetPolicyDecisions, []byte(e.Decision+":"+e.Tool))); err != nil {
 			return failWrite(err)
 		}
 	}
 	return nil
 }
-
-// Places of the sets in schemas.SurfaceSets.
-const (
-	setTools     = 3
-	setDecisions = 4
-)
 
 // hasTimes reports whether calls could be told apart by time.
 func (j *joiner) hasTimes() bool { return j.times == timed }
@@ -91,7 +85,7 @@ func (j *joiner) counted(d *decision) (lines uint64, all bool) {
 // otherPolicies adds the sessions of proxies that had another policy file than the
 // run: runner-exec names it with the log, and the capture when it enforced its rules.
 func (j *joiner) otherPolicies(c codes) {
-	for _, digest := range []string{j.policy.facts.policy, (&capture{j.stages[0]}).fact("network_policy")} {
+	for _, digest := range []string{j.policy.facts.policy, (&capture{j.stages[0]}).fact(schemas.FactNetworkPolicy)} {
 		for _, s := range j.policy.sessions {
 			if digest != "" && s.policy != digest {
 				c.of(schemas.AmbiguitySessionOtherPolicy, s.name)

@@ -57,14 +57,14 @@ func (j *joiner) attribute(e *schemas.KernelEvent, ktime uint64) error {
 // balanceTimes checks that no process record was lost, and knows of a stream
 // without lines whether it would have had times.
 func (j *joiner) balanceTimes(normalize *schemas.StageHealth) error {
-	written, windows := normalize.Counters["process_records"]
+	written, windows := normalize.Counters[schemas.CounterProcessRecords]
 	switch {
 	case windows && j.times == untimed:
 		return j.refuse("%s counts process records, but the kernel lines have no ktime_ns", normalize.Stage)
 	case windows:
 		j.times = timed
 	case j.times == timed:
-		return j.refuse("%s reports no counter \"process_records\" of a stream with times", normalize.Stage)
+		return j.refuse("%s reports no counter %q of a stream with times", normalize.Stage, schemas.CounterProcessRecords)
 	}
 	read := uint64(0)
 	if j.tree != nil {

@@ -282,7 +282,7 @@ func (c *collected) hangUp() {
 // write writes the collected stream to all its sinks.
 func (c *collected) write(runID string, in *lineLog, f logFacts) error {
 	w, err := stream.NewWriter(io.MultiWriter(c.sinks...), stream.Header{
-		Stream: c.Log.Stream, RunID: runID, Tool: "runner-exec", Version: tool.Version()})
+		Stream: c.Log.Stream, RunID: runID, Tool: schemas.StageExec, Version: tool.Version()})
 	if err != nil {
 		return err
 	}
@@ -301,15 +301,16 @@ func (c *collected) write(runID string, in *lineLog, f logFacts) error {
 }
 
 func logHealth(runID string, lines uint64, in *lineLog, f logFacts, more map[string]string) schemas.StageHealth {
-	yes := map[bool]string{true: "yes", false: "no"}
-	h := schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: runID, Stage: "runner-exec",
+	yes := map[bool]string{true: schemas.Yes, false: schemas.No}
+	h := schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: runID, Stage: schemas.StageExec,
 		In: lines, Out: lines, Filtered: map[string]uint64{}, Notes: []string{},
 		Counters: map[string]uint64{
-			"after_end_bytes": f.afterEnd, "bytes": in.total, "dropped_bytes": in.total - in.kept(), "lines": lines,
+			schemas.CounterAfterEndBytes: f.afterEnd, schemas.CounterBytes: in.total,
+			schemas.CounterDroppedBytes: in.total - in.kept(), schemas.CounterLines: lines,
 		},
 		Facts: map[string]string{
-			"replaced": yes[f.replaced], "stopped": in.stopped, "unterminated": yes[in.partial > 0],
-			"writers_at_end": f.writers,
+			schemas.FactReplaced: yes[f.replaced], schemas.FactStopped: in.stopped,
+			schemas.FactUnterminated: yes[in.partial > 0], schemas.FactWritersAtEnd: f.writers,
 		}}
 	maps.Copy(h.Facts, more)
 	return h

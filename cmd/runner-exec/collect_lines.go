@@ -68,11 +68,11 @@ func (l *lineLog) bound(content, size int) string {
 	all := schemas.MaxLogBytes - l.whole - l.partial
 	switch {
 	case l.lines == schemas.MaxLogLines:
-		return "too_many_lines"
+		return schemas.StoppedLines
 	case int64(content) > line && line <= all:
-		return "line_too_long"
+		return schemas.StoppedLine
 	case int64(size) > all:
-		return "too_many_bytes"
+		return schemas.StoppedBytes
 	}
 	return ""
 }

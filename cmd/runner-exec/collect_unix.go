@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // pipeSize is what the FIFO is made to hold, and the most that is taken for having
@@ -45,7 +46,7 @@ type fileID struct{ dev, ino uint64 }
 // collect opens the FIFO name and begins to read it.
 func collect(dir *logDir, name string, broken chan<- error) (f *fifo, err error) {
 	f = &fifo{path: dir.file(name), dir: dir, name: name, broken: broken, r: -1, w: -1,
-		ended: make(chan struct{}), writers: "unknown"}
+		ended: make(chan struct{}), writers: schemas.WritersUnknown}
 	defer func() {
 		if err != nil {
 			f.release()
@@ -181,9 +182,9 @@ func (f *fifo) mark() {
 	f.w = -1
 	fds := []unix.PollFd{{Fd: int32(f.r), Events: unix.POLLIN}}
 	if _, err := unix.Poll(fds, 0); err == nil {
-		f.writers = "open"
+		f.writers = schemas.WritersOpen
 		if fds[0].Revents&unix.POLLHUP != 0 {
-			f.writers = "none"
+			f.writers = schemas.WritersNone
 		}
 	}
 	f.pending()

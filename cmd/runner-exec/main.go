@@ -42,7 +42,7 @@ func app() tool.App {
 		&cli.StringFlag{Name: "stream"},
 		&cli.StringFlag{Name: "keep"},
 		&cli.StringFlag{Name: "policy"},
-		&cli.StringFlag{Name: "agent-shim", Value: "none"},
+		&cli.StringFlag{Name: "agent-shim", Value: schemas.ShimNone},
 		&cli.BoolFlag{Name: "no-kernel"},
 		&cli.BoolFlag{Name: "canonical-pids"},
 		&cli.StringFlag{Name: "drop"},

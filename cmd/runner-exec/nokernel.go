@@ -21,16 +21,9 @@ type rawStream struct {
 	s     *stream.Writer
 }
 
-var captureCounters = [...]string{
-	"canary", "compat_unmapped", "decode_errors", "dropped", "emitted", "escapes", "foreign",
-	"inherited_fds", "io_uring_unmapped", "lexical", "path_fault", "path_truncated", "read",
-	"recursion_misses", "scratch_missing", "seen", "spooled_bytes", "survivors_killed",
-	"user_fault", "user_truncated",
-}
-
 func (r *rawStream) open() (err error) {
 	r.s, err = stream.NewWriter(r.w, stream.Header{Stream: schemas.StreamRaw, RunID: r.opt.RunID,
-		Tool: "runner-exec", Version: tool.Version()})
+		Tool: schemas.StageExec, Version: tool.Version()})
 	return r.wrap(err)
 }
 
@@ -61,21 +54,23 @@ func (r *rawStream) wrap(err error) error {
 }
 
 func (r *rawStream) health() schemas.StageHealth {
-	counters := map[string]uint64{}
-	for _, name := range captureCounters {
+	counters, facts := map[string]uint64{}, map[string]string{}
+	for _, name := range schemas.CountersOf(schemas.StageCapture, "") {
 		counters[name] = 0
 	}
-	capture := "unsupported"
-	if runtime.GOOS == "linux" {
-		capture = "not_requested"
+	for _, f := range schemas.FactsOf(schemas.StageCapture, "") {
+		facts[f.Name] = schemas.NotRun
 	}
-	return schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: r.opt.RunID, Stage: "runner-exec",
-		Filtered: map[string]uint64{}, Counters: counters, Notes: []string{},
-		Facts: map[string]string{
-			"canary_after": "not_run", "canary_before": "not_run", "end": "not_run", "hooks_missing": "",
-			"io_uring": "not_run", "kernel_capture": capture, "platform": platform(runtime.GOOS),
-			"redundant": "off", "supervisor": "exec", "unix_hooks": "not_run",
-		}}
+	facts[schemas.FactHooksMissing] = ""
+	facts[schemas.FactKernelCapture] = schemas.CaptureUnsupported
+	if runtime.GOOS == schemas.PlatformLinux {
+		facts[schemas.FactKernelCapture] = schemas.CaptureNotRequested
+	}
+	facts[schemas.FactPlatform] = platform(runtime.GOOS)
+	facts[schemas.FactRedundant] = schemas.RedundantOff
+	facts[schemas.FactSupervisor] = schemas.SupervisorExec
+	return schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: r.opt.RunID, Stage: schemas.StageExec,
+		Filtered: map[string]uint64{}, Counters: counters, Facts: facts, Notes: []string{}}
 }
 
 // platform is the contract's name for a Go operating system.

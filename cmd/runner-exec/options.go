@@ -130,7 +130,7 @@ func (o *Options) check() error {
 	switch {
 	case o.RunID != "" && !schemas.ValidRunID(o.RunID):
 		return tool.Usagef("--run-id %q: want 1 to 128 of A-Z a-z 0-9 _ -", o.RunID)
-	case o.AgentShim != "none" && o.AgentShim != "openai-agents":
+	case !schemas.KnownShim(o.AgentShim):
 		return tool.Usagef("--agent-shim %q: want openai-agents or none", o.AgentShim)
 	case o.Redundant != "auto" && o.Redundant != "on" && o.Redundant != "off":
 		return tool.Usagef("--redundant %q: want auto, on or off", o.Redundant)

@@ -100,6 +100,5 @@ func (d *dropper) wrong(line []byte, what string) error {
 // note declares the program in the health notes.
 func (d *dropper) note() string {
 	sum := sha256.Sum256([]byte(d.text))
-	return fmt.Sprintf("normalize_drop: program=%s sha256=%s dropped=%d",
-		schemas.AppendQuote(nil, []byte(d.text)), hex.EncodeToString(sum[:]), d.n)
+	return schemas.NoteDrop.Format(d.text, hex.EncodeToString(sum[:]), d.n)
 }

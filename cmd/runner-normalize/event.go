@@ -22,7 +22,7 @@ func (n *normalizer) event(e *schemas.RawEvent) error {
 	if err != nil {
 		return n.refuse(err)
 	}
-	if op.class == classNetwork && e.Source == "cgroup" {
+	if op.class == classNetwork && e.Source == schemas.SourceCgroup {
 		return n.holdHook(task, op, e)
 	}
 	if op.class == classBlocked {
@@ -30,7 +30,7 @@ func (n *normalizer) event(e *schemas.RawEvent) error {
 		n.twins.refuse(task, e.Hook, e.Addr)
 		return n.emit(task, op.first, e, e.Addr, false)
 	}
-	if op.class == classNetwork && e.Source == "io_uring" {
+	if op.class == classNetwork && e.Source == schemas.SourceIOUring {
 		n.settleRing(op, e)
 	} else if !n.twins.empty() {
 		if err := n.settle(task, op, e); err != nil {
@@ -76,12 +76,12 @@ func (n *normalizer) treeEvent(task uint32, e *schemas.RawEvent) error {
 		if err := n.tree.fork(task, e.ChildPID, e.ChildTID, e.KtimeNS); err != nil {
 			return n.refuse(err)
 		}
-		n.filter(ruleFork, n.number(uint64(e.ChildTID)))
+		n.filter(schemas.FilterFork, n.number(uint64(e.ChildTID)))
 	case "exit":
 		n.tree.exit(e.TID, e.KtimeNS)
-		n.filter(ruleExit, n.number(uint64(e.TID)))
+		n.filter(schemas.FilterExit, n.number(uint64(e.TID)))
 	default:
-		n.filter(ruleMove, n.number(e.DstCgroupID))
+		n.filter(schemas.FilterMove, n.number(e.DstCgroupID))
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (n *normalizer) filterTwin(h heldHook) {
 	if h.addr == nil {
 		n.nullValues--
 	}
-	n.filter(ruleTwin, h.addr)
+	n.filter(schemas.FilterTwin, h.addr)
 }
 
 func (n *normalizer) addHeld(task uint32, h heldHook) error {

@@ -8,16 +8,16 @@ import (
 // stageHealth is what this stage counted.
 func (n *normalizer) stageHealth(runID string) *schemas.StageHealth {
 	h := &schemas.StageHealth{
-		Schema: schemas.SchemaStageHealth, RunID: runID, Stage: "runner-normalize",
+		Schema: schemas.SchemaStageHealth, RunID: runID, Stage: schemas.StageNormalize,
 		In: n.events, Out: n.store.lines, Filtered: n.filtered,
 		Counters: map[string]uint64{
-			"added":       n.added,
-			"hook_only":   n.hookOnly,
-			"lexical":     n.lexical,
-			"null_values": n.nullValues,
-			"orphans":     n.tree.orphans,
-			"processes":   n.tree.processes,
-			"tasks":       uint64(n.tree.n),
+			schemas.CounterAdded:      n.added,
+			schemas.CounterHookOnly:   n.hookOnly,
+			schemas.CounterLexical:    n.lexical,
+			schemas.CounterNullValues: n.nullValues,
+			schemas.CounterOrphans:    n.tree.orphans,
+			schemas.CounterProcesses:  n.tree.processes,
+			schemas.CounterTasks:      uint64(n.tree.n),
 		},
 		Facts: map[string]string{},
 		Notes: []string{},
@@ -28,15 +28,15 @@ func (n *normalizer) stageHealth(runID string) *schemas.StageHealth {
 		}
 	}
 	if n.opt.Windows {
-		h.Counters["process_records"] = n.written
+		h.Counters[schemas.CounterProcessRecords] = n.written
 	}
 	if n.opt.CanonicalPIDs {
-		h.Notes = append(h.Notes, notePIDs)
+		h.Notes = append(h.Notes, schemas.NotePIDs.Format())
 	}
 	if n.drop != nil {
 		h.Out -= n.drop.n
 		if n.drop.n > 0 {
-			h.Filtered[ruleUser] = n.drop.n
+			h.Filtered[schemas.FilterDrop] = n.drop.n
 		}
 		h.Notes = append(h.Notes, n.drop.note())
 	}
@@ -50,9 +50,9 @@ func conserved(h *schemas.StageHealth) error {
 	for _, count := range h.Filtered {
 		sum += count
 	}
-	if h.In+h.Counters["added"] != sum {
+	if h.In+h.Counters[schemas.CounterAdded] != sum {
 		return tool.Failf(tool.ExitIO, "internal error: %d events and %d second lines in, %d lines and filtered events out",
-			h.In, h.Counters["added"], sum)
+			h.In, h.Counters[schemas.CounterAdded], sum)
 	}
 	return nil
 }

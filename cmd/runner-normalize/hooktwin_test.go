@@ -102,7 +102,7 @@ func TestTwins(t *testing.T) {
 				want = append(want, "6 2 1.1.1.1:1 0 success")
 			}
 			wantLines(t, got, want...)
-			if n := got.own().Filtered[ruleTwin]; n != c.twins {
+			if n := got.own().Filtered[schemas.FilterTwin]; n != c.twins {
 				t.Errorf("%d twins, want %d", n, c.twins)
 			}
 		})

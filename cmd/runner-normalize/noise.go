@@ -2,12 +2,6 @@ package main
 
 import "github.com/runner-evidence/runner/schemas"
 
-// Open flags that make or change something, in Linux's generic values.
-const (
-	openAccess   = 0o3
-	openChanging = 0o100 | 0o1000 | 0o2000 | 0o20000000 // O_CREAT, O_TRUNC, O_APPEND, O_TMPFILE
-)
-
 // doubtful are the marks of an open that the record is not sure about. A rule
 // would judge a path that may not be the file's own.
 const doubtful = schemas.MarkUserFault | schemas.MarkPathFault | schemas.MarkPathTruncated |
@@ -30,7 +24,7 @@ func evidence(e *schemas.RawEvent, value []byte, lexical bool) bool {
 	switch {
 	case e.Has&known != known, refused(e.Ret):
 		return true
-	case e.Op == "creat", e.Flags&openAccess != 0, e.Flags&openChanging != 0:
+	case e.Op == "creat", e.Flags&schemas.OpenAccess != 0, e.Flags&schemas.OpenChanges != 0:
 		return true
 	case e.Marks&doubtful != 0, e.FileType == "blk":
 		return true

@@ -20,8 +20,6 @@ type Options struct {
 	ShowFiltered  bool
 }
 
-const notePIDs = "canonical_pids: pid is the process's number in the fork tree, not the kernel's"
-
 // normalizer is one pass over one raw stream.
 type normalizer struct {
 	opt    Options
@@ -79,7 +77,7 @@ func normalize(ctx context.Context, env *tool.Env, r io.Reader, name string, opt
 	h := n.in.Header()
 	n.parser = schemas.NewRawParser(h.RunID)
 	w, err := stream.NewWriter(env.Stdout, stream.Header{
-		Stream: schemas.StreamNormalized, RunID: h.RunID, Tool: "runner-normalize", Version: tool.Version(),
+		Stream: schemas.StreamNormalized, RunID: h.RunID, Tool: schemas.StageNormalize, Version: tool.Version(),
 	})
 	if err != nil {
 		return writeError(err)
@@ -216,8 +214,8 @@ func (n *normalizer) readHealth(rec stream.Record) error {
 	if err := schemas.Unmarshal(rec.Bytes, &h); err != nil {
 		return tool.StreamError(n.in.Errorf("bad stage health: %v", err))
 	}
-	if h.Facts["kernel_capture"] == "" {
-		return tool.StreamError(n.in.Errorf("stage health of %.40q, expected the capture's, with the fact kernel_capture", h.Stage))
+	if h.Facts[schemas.FactKernelCapture] == "" {
+		return tool.StreamError(n.in.Errorf("stage health of %.40q, expected the capture's, with the fact %s", h.Stage, schemas.FactKernelCapture))
 	}
 	if h.Out != n.events {
 		return tool.StreamError(n.in.Errorf("the capture wrote %d events, read %d", h.Out, n.events))

@@ -228,10 +228,10 @@ func TestDrop(t *testing.T) {
 	wantLines(t, got, "10 4 /bin/sh 0 success")
 	h := got.own()
 	want := fmt.Sprintf(`normalize_drop: program=".value | startswith(\"/w/\")" sha256=%x dropped=3`, sha256.Sum256([]byte(program)))
-	if h.Filtered[ruleUser] != 3 || len(h.Notes) != 1 || h.Notes[0] != want {
+	if h.Filtered[schemas.FilterDrop] != 3 || len(h.Notes) != 1 || h.Notes[0] != want {
 		t.Errorf("%+v\nwant %s", h, want)
 	}
-	if h := mustNormalize(t, in, "--drop", "false").own(); len(h.Notes) != 1 || h.Filtered[ruleUser] != 0 {
+	if h := mustNormalize(t, in, "--drop", "false").own(); len(h.Notes) != 1 || h.Filtered[schemas.FilterDrop] != 0 {
 		t.Errorf("%+v", h)
 	}
 	if got := mustNormalize(t, in, "--drop", ".seq == 0 and .pid == 1", "--canonical-pids"); len(got.lines) != 2 {

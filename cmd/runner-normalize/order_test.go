@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // family is a small world with every kind of relative:
@@ -88,7 +90,7 @@ func TestInterleavingDoesNotMatter(t *testing.T) {
 		if all != first {
 			t.Fatalf("got\n%s\nonce it was\n%s", all, first)
 		}
-		if n := got.own().Notes; len(n) != 1 || n[0] != notePIDs {
+		if n := got.own().Notes; len(n) != 1 || n[0] != schemas.NotePIDs.Format() {
 			t.Errorf("notes %q", n)
 		}
 		if t.Failed() {

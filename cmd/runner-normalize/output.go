@@ -72,7 +72,7 @@ func (o *lineWriter) write(ctx context.Context, process uint32, packed []byte) e
 				return err
 			}
 			if yes {
-				o.show.filtered(ruleUser, "", line)
+				o.show.filtered(schemas.FilterDrop, "", line)
 				o.block = o.block[:from]
 				continue
 			}

@@ -8,24 +8,9 @@ import (
 	"slices"
 	"unicode"
 	"unicode/utf8"
-)
 
-// Rules that are not in the table, because they are not about paths.
-const (
-	ruleTwin = "twin.sock_hook"
-	ruleFork = "tree.fork"
-	ruleExit = "tree.exit"
-	ruleMove = "tree.move"
-	ruleUser = "user.drop"
+	"github.com/runner-evidence/runner/schemas"
 )
-
-var reasons = map[string]string{
-	ruleTwin: "the call itself is recorded, with its outcome",
-	ruleFork: "process tree, shown by the order of the lines",
-	ruleExit: "process tree, shown by the order of the lines",
-	ruleMove: "process tree, counted by runner-capture",
-	ruleUser: "--drop says so",
-}
 
 // shower prints what was filtered, for people. A nil shower prints nothing.
 type shower struct {
@@ -42,7 +27,7 @@ func (s *shower) filtered(rule, reason string, value []byte) {
 		return
 	}
 	if reason == "" {
-		reason = reasons[rule]
+		reason = schemas.FilterReason(rule)
 	}
 	fmt.Fprintf(s.w, "%s: filtered %s %s (%s)\n", s.name, rule, safe(value), reason)
 }

@@ -276,10 +276,10 @@ func (r *router) whole() error {
 	}
 	last := r.stages[2]
 	switch decisions := r.layerLines(schemas.LayerPolicy); {
-	case last.Stage != "runner-correlate":
-		return formf("the last stage health is of %q, expected runner-correlate", last.Stage)
-	case last.Counters["surface_entries"] != r.surface.n:
-		return formf("%s wrote %d surface entries, the stream has %d", last.Stage, last.Counters["surface_entries"], r.surface.n)
+	case last.Stage != schemas.StageCorrelate:
+		return formf("the last stage health is of %q, expected %s", last.Stage, schemas.StageCorrelate)
+	case last.Counters[schemas.CounterSurfaceEntries] != r.surface.n:
+		return formf("%s wrote %d surface entries, the stream has %d", last.Stage, last.Counters[schemas.CounterSurfaceEntries], r.surface.n)
 	case r.parts.bindings != decisions:
 		return formf("%d bindings, the policy layer has %d decisions", r.parts.bindings, decisions)
 	}

@@ -20,8 +20,8 @@ type surfaceWriter struct {
 
 func newSurfaceWriter(out *member, runID string) *surfaceWriter {
 	w := &surfaceWriter{out: out, at: -1}
-	for i, set := range schemas.SurfaceSets {
-		w.prefix[i] = []byte(`{"schema":"` + schemas.SchemaSurfaceEntry + `","run_id":"` + runID + `","set":"` + set + `","value":`)
+	for i := range schemas.SurfaceSets {
+		w.prefix[i] = schemas.SurfaceEntryPrefix(runID, i)
 	}
 	w.buf = append(w.buf, `{"schema":"`+schemas.SchemaSurface+`","run_id":"`+runID+`"`...)
 	return w

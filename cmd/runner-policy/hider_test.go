@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/policy"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // hider is a policy that hides tools by a prefix.
 type hider bool
 
 func (h hider) Decide(context.Context, *policy.Call) policy.Decision {
-	return policy.Decision{Allow: true, Reason: policy.ReasonAllowDefault}
+	return policy.Decision{Allow: true, Reason: schemas.ReasonAllowDefault}
 }
 func (h hider) Hides(tool string) bool          { return bool(h) && strings.HasPrefix(tool, "hidden") }
 func (h hider) CaseSmuggled(any) (string, bool) { return "", false }

@@ -3,23 +3,25 @@ package main
 import (
 	"bytes"
 	"strings"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Why a message is refused (schemas/POLICY.md, "Reason codes").
 const (
-	badJSON      = "M_BAD_JSON"
-	badUTF8      = "M_BAD_UTF8"
-	duplicateKey = "M_DUPLICATE_KEY"
-	caseKey      = "M_CASE_KEY"
-	batch        = "M_BATCH"
-	tooLong      = "M_TOO_LONG"
-	tooDeep      = "M_TOO_DEEP"
-	notJSONRPC   = "M_NOT_JSONRPC"
-	badID        = "M_BAD_ID"
-	idInUse      = "M_ID_IN_USE"
-	badCall      = "M_BAD_CALL"
-	logFailed    = "S_LOG_FAILED"
-	tooManyCalls = "S_TOO_MANY_CALLS"
+	badJSON      = schemas.ReasonBadJSON
+	badUTF8      = schemas.ReasonBadUTF8
+	duplicateKey = schemas.ReasonDuplicateKey
+	caseKey      = schemas.ReasonCaseKey
+	batch        = schemas.ReasonBatch
+	tooLong      = schemas.ReasonTooLong
+	tooDeep      = schemas.ReasonTooDeep
+	notJSONRPC   = schemas.ReasonNotJSONRPC
+	badID        = schemas.ReasonBadID
+	idInUse      = schemas.ReasonIDInUse
+	badCall      = schemas.ReasonBadCall
+	logFailed    = schemas.ReasonLogFailed
+	tooManyCalls = schemas.ReasonTooManyCalls
 )
 
 // The methods that the proxy acts on.

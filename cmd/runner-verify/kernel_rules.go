@@ -37,11 +37,10 @@ func underived(e *schemas.KernelEvent, own bool) string {
 		}
 	}
 	if own && e.EventType == schemas.EventOpenat {
-		const creates = 0o100 | 0o20000000 // O_CREAT, O_TMPFILE
 		switch {
 		case e.Has&schemas.KernelHasFlags == 0 || e.Has&schemas.KernelHasMode == 0 || e.AccessMode == "":
 			return "an openat line without flags, mode and access_mode"
-		case e.Mode != 0 && e.Flags&creates == 0:
+		case e.Mode != 0 && e.Flags&schemas.OpenCreates == 0:
 			return "mode of an open that can create nothing"
 		}
 	}
@@ -78,7 +77,7 @@ func unrefused(e *schemas.KernelEvent) string {
 // takes 0o400 for exclusive, which is O_NOCTTY.
 func foreignOperations(flags uint64) schemas.OperationFlags {
 	o := schemas.OperationsOf(flags) &^ schemas.OperationExclusive
-	if flags&0o400 != 0 {
+	if flags&schemas.OpenNoCTTY != 0 {
 		o |= schemas.OperationExclusive
 	}
 	return o

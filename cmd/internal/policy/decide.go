@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Bounds of a decision. Nothing that a client sends makes it take longer or grow.
@@ -31,7 +33,7 @@ var stuck atomic.Int32
 // answer must not come here.
 func (p *Policy) Decide(ctx context.Context, c *Call) Decision {
 	if stuck.Load() >= maxStuck || ctx.Err() != nil {
-		return Decision{Reason: ReasonEvalTimeout, Say: say("", errTimeout), Targets: []string{}, TargetsCut: true}
+		return Decision{Reason: schemas.ReasonEvalTimeout, Say: say("", errTimeout), Targets: []string{}, TargetsCut: true}
 	}
 	e := &evaluation{policy: p, call: *c, began: make(chan struct{}, 1)}
 	e.at.Store(-1)
@@ -64,7 +66,7 @@ func (p *Policy) Decide(ctx context.Context, c *Call) Decision {
 		if i := e.at.Load(); i >= 0 {
 			id = p.rules[i].id
 		}
-		return Decision{Reason: ReasonEvalTimeout, RuleID: id, Say: say(id, errTimeout), Targets: []string{}, TargetsCut: true}
+		return Decision{Reason: schemas.ReasonEvalTimeout, RuleID: id, Say: say(id, errTimeout), Targets: []string{}, TargetsCut: true}
 	}
 }
 
@@ -121,9 +123,9 @@ func (e *evaluation) decide(ctx context.Context) (d Decision) {
 		case !ok:
 			continue
 		case r.allow:
-			d = Decision{Allow: true, Reason: ReasonAllowRule, RuleID: r.id}
+			d = Decision{Allow: true, Reason: schemas.ReasonAllowRule, RuleID: r.id}
 		default:
-			d = Decision{Reason: ReasonDenyRule, RuleID: r.id, Say: "policy rule " + r.id + " denies this call"}
+			d = Decision{Reason: schemas.ReasonDenyRule, RuleID: r.id, Say: "policy rule " + r.id + " denies this call"}
 			if r.reason != "" {
 				d.Say += ": " + r.reason
 			}
@@ -132,9 +134,9 @@ func (e *evaluation) decide(ctx context.Context) (d Decision) {
 		return d
 	}
 	if r = nil; p.allow {
-		d = Decision{Allow: true, Reason: ReasonAllowDefault}
+		d = Decision{Allow: true, Reason: schemas.ReasonAllowDefault}
 	} else {
-		d = Decision{Reason: ReasonDenyDefault, Say: "no policy rule allows this call"}
+		d = Decision{Reason: schemas.ReasonDenyDefault, Say: "no policy rule allows this call"}
 	}
 	d.Targets, d.TargetsCut = e.targets(nil)
 	return d
@@ -189,9 +191,9 @@ func jsonOnly(v any, left int) error {
 }
 
 func (e *evaluation) denial(r *rule, err error) Decision {
-	d := Decision{Reason: ReasonEvalError}
+	d := Decision{Reason: schemas.ReasonEvalError}
 	if errors.Is(err, errTimeout) {
-		d.Reason = ReasonEvalTimeout
+		d.Reason = schemas.ReasonEvalTimeout
 	}
 	if r != nil {
 		d.RuleID = r.id

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // rules makes a policy of rules as they stand in a file.
@@ -39,11 +41,11 @@ func decide(t testing.TB, p *Policy, tool, arguments, dir string) Decision {
 // checkDecision checks what holds for every decision.
 func checkDecision(t testing.TB, p *Policy, d Decision) {
 	t.Helper()
-	if d.Allow != (d.Reason == ReasonAllowRule || d.Reason == ReasonAllowDefault) || d.Allow != (d.Say == "") {
+	if d.Allow != (d.Reason == schemas.ReasonAllowRule || d.Reason == schemas.ReasonAllowDefault) || d.Allow != (d.Say == "") {
 		t.Errorf("contradiction: %+v", d)
 	}
-	if (d.Reason == ReasonAllowRule || d.Reason == ReasonDenyRule) == (d.RuleID == "") &&
-		d.Reason != ReasonEvalError && d.Reason != ReasonEvalTimeout {
+	if (d.Reason == schemas.ReasonAllowRule || d.Reason == schemas.ReasonDenyRule) == (d.RuleID == "") &&
+		d.Reason != schemas.ReasonEvalError && d.Reason != schemas.ReasonEvalTimeout {
 		t.Errorf("rule id %q with %s", d.RuleID, d.Reason)
 	}
 	n := 0
@@ -66,18 +68,18 @@ rules:
   - {id: d, allow: make_it}
 `)
 	for _, x := range []struct{ tool, args, reason, rule string }{
-		{"drop", `{"all":true}`, ReasonDenyRule, "a"},
-		{"drop", `{"all":false}`, ReasonAllowRule, "b"},
-		{"drop", `{}`, ReasonAllowRule, "b"},
-		{"make_x", `{}`, ReasonAllowRule, "b"},
-		{"make_é", `{}`, ReasonAllowRule, "b"},
-		{"make_it", `{}`, ReasonDenyRule, "c"},
-		{"Drop", `{"all":true}`, ReasonAllowDefault, ""},
-		{"", `{}`, ReasonAllowDefault, ""},
-		{strings.Repeat("x", maxTool+1), `{}`, ReasonEvalError, ""},
-		{"drop", `[]`, ReasonEvalError, ""},
-		{"drop", `"x"`, ReasonEvalError, ""},
-		{"drop", `null`, ReasonAllowRule, "b"},
+		{"drop", `{"all":true}`, schemas.ReasonDenyRule, "a"},
+		{"drop", `{"all":false}`, schemas.ReasonAllowRule, "b"},
+		{"drop", `{}`, schemas.ReasonAllowRule, "b"},
+		{"make_x", `{}`, schemas.ReasonAllowRule, "b"},
+		{"make_é", `{}`, schemas.ReasonAllowRule, "b"},
+		{"make_it", `{}`, schemas.ReasonDenyRule, "c"},
+		{"Drop", `{"all":true}`, schemas.ReasonAllowDefault, ""},
+		{"", `{}`, schemas.ReasonAllowDefault, ""},
+		{strings.Repeat("x", maxTool+1), `{}`, schemas.ReasonEvalError, ""},
+		{"drop", `[]`, schemas.ReasonEvalError, ""},
+		{"drop", `"x"`, schemas.ReasonEvalError, ""},
+		{"drop", `null`, schemas.ReasonAllowRule, "b"},
 	} {
 		d := decide(t, p, x.tool, x.args, "/")
 		if d.Reason != x.reason || d.RuleID != x.rule {
@@ -87,7 +89,7 @@ rules:
 	if d := decide(t, p, "drop", `{"all":true}`, "/"); d.Say != "policy rule a denies this call: not all of it" {
 		t.Error(d.Say)
 	}
-	if d := decide(t, rules(t, "rules: []"), "x", `{}`, "/"); d.Reason != ReasonDenyDefault {
+	if d := decide(t, rules(t, "rules: []"), "x", `{}`, "/"); d.Reason != schemas.ReasonDenyDefault {
 		t.Error(d)
 	}
 }
@@ -159,8 +161,8 @@ func TestConditions(t *testing.T) {
 			p := rules(t, "default: "+map[string]string{"allow": "deny", "deny": "allow"}[verb]+
 				"\nrules: [{id: r, "+verb+": x, args: [{at: '"+x.at+"', in: [1]}]}]")
 			d := decide(t, p, "x", x.args, "/")
-			have := map[string]string{ReasonAllowRule: "yes", ReasonDenyRule: "yes", ReasonEvalError: "error",
-				ReasonAllowDefault: "no", ReasonDenyDefault: "no"}[d.Reason]
+			have := map[string]string{schemas.ReasonAllowRule: "yes", schemas.ReasonDenyRule: "yes", schemas.ReasonEvalError: "error",
+				schemas.ReasonAllowDefault: "no", schemas.ReasonDenyDefault: "no"}[d.Reason]
 			if have != want {
 				t.Errorf("%s %s of %.60s: %s (%s), want %s", verb, x.at, x.args, have, d.Say, want)
 			}
@@ -184,7 +186,7 @@ func TestIn(t *testing.T) {
 	} {
 		p := rules(t, "rules: [{id: r, allow: x, args: [{at: $.a, in: "+x.in+"}]}]")
 		d := decide(t, p, "x", `{"a":`+x.arg+`}`, "/")
-		have := map[string]string{ReasonAllowRule: "yes", ReasonEvalError: "error", ReasonDenyDefault: "no"}[d.Reason]
+		have := map[string]string{schemas.ReasonAllowRule: "yes", schemas.ReasonEvalError: "error", schemas.ReasonDenyDefault: "no"}[d.Reason]
 		if have != x.want {
 			t.Errorf("%s in %s: %s (%s)", x.arg, x.in, have, d.Say)
 		}
@@ -197,7 +199,7 @@ func TestIn(t *testing.T) {
 		}
 	}
 	for _, n := range []any{struct{}{}, []string{"x"}, map[any]any{}} {
-		if d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: map[string]any{"a": n}}); d.Reason != ReasonEvalError {
+		if d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: map[string]any{"a": n}}); d.Reason != schemas.ReasonEvalError {
 			t.Errorf("%T: %+v", n, d)
 		}
 	}
@@ -205,24 +207,24 @@ func TestIn(t *testing.T) {
 
 func TestWhen(t *testing.T) {
 	for _, x := range []struct{ when, args, reason string }{
-		{`.arguments.n < 100`, `{"n":99}`, ReasonAllowRule},
-		{`.arguments.n < 100`, `{"n":100}`, ReasonDenyDefault},
-		{`.arguments.n == 18446744073709551615`, `{"n":18446744073709551615}`, ReasonAllowRule},
-		{`.arguments.n`, `{"n":"true"}`, ReasonEvalError},
-		{`.arguments.n`, `{"n":1}`, ReasonEvalError},
-		{`.arguments.n`, `{}`, ReasonEvalError},
-		{`empty`, `{}`, ReasonEvalError},
-		{`true, true`, `{}`, ReasonEvalError},
-		{`true, error("x")`, `{}`, ReasonEvalError},
-		{`.arguments.a[] | startswith("x")`, `{"a":["x","y"]}`, ReasonEvalError},
-		{`all(.arguments.a[]; startswith("x"))`, `{"a":["x","y"]}`, ReasonDenyDefault},
-		{`.arguments.a | test("x")`, `{"a":7}`, ReasonEvalError},
-		{`error("no")`, `{}`, ReasonEvalError},
-		{`.tool == "x" and .meta.k == "v" and (.arguments | keys == ["a"])`, `{"a":1}`, ReasonAllowRule},
-		{`.arguments == {}`, `null`, ReasonAllowRule},
-		{`def f: f; f`, `{}`, ReasonEvalTimeout},
-		{`[range(1e9)] | length > 0`, `{}`, ReasonEvalTimeout},
-		{`"x" * 1e12 | length > 0`, `{}`, ReasonEvalError},
+		{`.arguments.n < 100`, `{"n":99}`, schemas.ReasonAllowRule},
+		{`.arguments.n < 100`, `{"n":100}`, schemas.ReasonDenyDefault},
+		{`.arguments.n == 18446744073709551615`, `{"n":18446744073709551615}`, schemas.ReasonAllowRule},
+		{`.arguments.n`, `{"n":"true"}`, schemas.ReasonEvalError},
+		{`.arguments.n`, `{"n":1}`, schemas.ReasonEvalError},
+		{`.arguments.n`, `{}`, schemas.ReasonEvalError},
+		{`empty`, `{}`, schemas.ReasonEvalError},
+		{`true, true`, `{}`, schemas.ReasonEvalError},
+		{`true, error("x")`, `{}`, schemas.ReasonEvalError},
+		{`.arguments.a[] | startswith("x")`, `{"a":["x","y"]}`, schemas.ReasonEvalError},
+		{`all(.arguments.a[]; startswith("x"))`, `{"a":["x","y"]}`, schemas.ReasonDenyDefault},
+		{`.arguments.a | test("x")`, `{"a":7}`, schemas.ReasonEvalError},
+		{`error("no")`, `{}`, schemas.ReasonEvalError},
+		{`.tool == "x" and .meta.k == "v" and (.arguments | keys == ["a"])`, `{"a":1}`, schemas.ReasonAllowRule},
+		{`.arguments == {}`, `null`, schemas.ReasonAllowRule},
+		{`def f: f; f`, `{}`, schemas.ReasonEvalTimeout},
+		{`[range(1e9)] | length > 0`, `{}`, schemas.ReasonEvalTimeout},
+		{`"x" * 1e12 | length > 0`, `{}`, schemas.ReasonEvalError},
 	} {
 		p := rules(t, "rules:\n  - id: r\n    allow: x\n    when: '"+x.when+"'\n")
 		begin := time.Now()
@@ -245,12 +247,12 @@ func TestWhenTimeIsShared(t *testing.T) {
 	}
 	begin := time.Now()
 	d := decide(t, rules(t, "rules:\n"+text.String()), "x", `{}`, "/")
-	if took := time.Since(begin); d.Reason != ReasonEvalTimeout || d.RuleID == "" || took > 5*time.Second {
+	if took := time.Since(begin); d.Reason != schemas.ReasonEvalTimeout || d.RuleID == "" || took > 5*time.Second {
 		t.Errorf("%+v after %v", d, took)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if d := rules(t, "default: allow").Decide(ctx, &Call{Tool: "x"}); d.Reason != ReasonEvalTimeout {
+	if d := rules(t, "default: allow").Decide(ctx, &Call{Tool: "x"}); d.Reason != schemas.ReasonEvalTimeout {
 		t.Error(d)
 	}
 }
@@ -262,7 +264,7 @@ func TestWhenStuck(t *testing.T) {
 	arguments := `{"s":"` + strings.Repeat("a", 12_000_000) + `"}` // made before the time begins
 	begin := time.Now()
 	d := decide(t, p, "x", arguments, "/")
-	if took := time.Since(begin); d.Reason != ReasonEvalTimeout || d.RuleID != "r" || took > 5*time.Second {
+	if took := time.Since(begin); d.Reason != schemas.ReasonEvalTimeout || d.RuleID != "r" || took > 5*time.Second {
 		t.Errorf("%+v after %v", d, took)
 	}
 	if n := stuck.Load(); n != 1 {
@@ -272,7 +274,7 @@ func TestWhenStuck(t *testing.T) {
 		t.Error(d)
 	}
 	stuck.Add(maxStuck)
-	if d := decide(t, p, "y", `{}`, "/"); d.Reason != ReasonEvalTimeout {
+	if d := decide(t, p, "y", `{}`, "/"); d.Reason != schemas.ReasonEvalTimeout {
 		t.Error(d)
 	}
 	stuck.Add(-maxStuck)
@@ -296,7 +298,7 @@ func TestWhenPatterns(t *testing.T) {
 		}
 	}
 	p := rules(t, `rules: [{id: r, allow: x, when: '. as $c | .tool | test($c.arguments.p)'}]`)
-	for pattern, want := range map[string]string{"^x$": ReasonAllowRule, "y": ReasonDenyDefault, "(": ReasonEvalError} {
+	for pattern, want := range map[string]string{"^x$": schemas.ReasonAllowRule, "y": schemas.ReasonDenyDefault, "(": schemas.ReasonEvalError} {
 		if d := decide(t, p, "x", `{"p":"`+pattern+`"}`, "/"); d.Reason != want {
 			t.Errorf("%s: %+v", pattern, d)
 		}
@@ -307,7 +309,7 @@ func TestWhenPatterns(t *testing.T) {
 func TestWhenPanic(t *testing.T) {
 	p := rules(t, `rules: [{id: r, allow: x, when: '.arguments.n + 1 == 2'}]`)
 	d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: map[string]any{"n": uint64(1)}})
-	if d.Reason != ReasonEvalError || d.RuleID != "r" {
+	if d.Reason != schemas.ReasonEvalError || d.RuleID != "r" {
 		t.Error(d)
 	}
 }
@@ -316,7 +318,7 @@ func TestWhenPanic(t *testing.T) {
 func TestWhenMemory(t *testing.T) {
 	p := rules(t, `rules: [{id: r, allow: x, when: '[range(1e9) | "x" * 100000 | ltrimstr("x") + "y"] | length > 0'}]`)
 	d := decide(t, p, "x", `{}`, "/")
-	if d.Reason != ReasonEvalError && d.Reason != ReasonEvalTimeout {
+	if d.Reason != schemas.ReasonEvalError && d.Reason != schemas.ReasonEvalTimeout {
 		t.Error(d)
 	}
 }
@@ -329,7 +331,7 @@ func TestDeep(t *testing.T) {
 		deep = []any{deep}
 	}
 	d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: map[string]any{"a": deep}})
-	if d.Reason != ReasonEvalError || !d.TargetsCut {
+	if d.Reason != schemas.ReasonEvalError || !d.TargetsCut {
 		t.Error(d)
 	}
 	if _, bad := p.CaseSmuggled(map[string]any{"a": deep}); !bad {
@@ -374,7 +376,7 @@ func TestConcurrent(t *testing.T) {
 	for i := range 40 {
 		go func() {
 			d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: map[string]any{"path": "f", "n": i % 10}, Dir: dir})
-			if d.Allow != (i%10 < 5) && d.Reason != ReasonEvalTimeout {
+			if d.Allow != (i%10 < 5) && d.Reason != schemas.ReasonEvalTimeout {
 				done <- d.Say + d.Reason
 			} else {
 				done <- ""

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Where texts lead; an empty answer means that it is not clear.
@@ -152,8 +154,8 @@ func TestTo(t *testing.T) {
 			other := map[string]string{"allow": "deny", "deny": "allow"}[verb]
 			p := rules(t, "default: "+other+"\nrules: [{id: r, "+verb+": x, args: [{at: $.a, to: "+x.to+"}]}]")
 			d := decide(t, p, "x", `{"a":"`+x.arg+`"}`, "/")
-			have := map[string]string{ReasonAllowRule: "yes", ReasonDenyRule: "yes", ReasonEvalError: "error",
-				ReasonAllowDefault: "no", ReasonDenyDefault: "no"}[d.Reason]
+			have := map[string]string{schemas.ReasonAllowRule: "yes", schemas.ReasonDenyRule: "yes", schemas.ReasonEvalError: "error",
+				schemas.ReasonAllowDefault: "no", schemas.ReasonDenyDefault: "no"}[d.Reason]
 			if have != want {
 				t.Errorf("%s to %s of %s: %s (%s), want %s", verb, x.to, x.arg, have, d.Say, want)
 			}
@@ -161,7 +163,7 @@ func TestTo(t *testing.T) {
 	}
 	p := rules(t, "rules: [{id: r, allow: x, args: [{at: $.a, to: a}]}]")
 	for _, arg := range []string{`7`, `null`, `["a"]`, `{"a":"a"}`} {
-		if d := decide(t, p, "x", `{"a":`+arg+`}`, "/"); d.Reason != ReasonEvalError {
+		if d := decide(t, p, "x", `{"a":`+arg+`}`, "/"); d.Reason != schemas.ReasonEvalError {
 			t.Errorf("%s: %+v", arg, d)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // tree makes
@@ -61,8 +63,8 @@ func TestUnder(t *testing.T) {
 			other := map[string]string{"allow": "deny", "deny": "allow"}[verb]
 			p := rules(t, "default: "+other+"\nrules: [{id: r, "+verb+": x, args: [{at: $.a, under: "+top+"/work}]}]")
 			d := decide(t, p, "x", `{"a":"`+top+x.arg+`"}`, "/")
-			have := map[string]string{ReasonAllowRule: "yes", ReasonDenyRule: "yes", ReasonEvalError: "error",
-				ReasonAllowDefault: "no", ReasonDenyDefault: "no"}[d.Reason]
+			have := map[string]string{schemas.ReasonAllowRule: "yes", schemas.ReasonDenyRule: "yes", schemas.ReasonEvalError: "error",
+				schemas.ReasonAllowDefault: "no", schemas.ReasonDenyDefault: "no"}[d.Reason]
 			if have != want {
 				t.Errorf("%s of %s: %s (%s), want %s", verb, x.arg, have, d.Say, want)
 			}
@@ -74,19 +76,19 @@ func TestUnderRelative(t *testing.T) {
 	top := tree(t)
 	p := rules(t, "rules: [{id: r, allow: x, args: [{at: $.a, under: ["+top+"/work, "+top+"/link/dir]}]}]")
 	for _, x := range []struct{ dir, arg, want string }{
-		{"/work", "file", ReasonAllowRule}, {"/work", ".", ReasonAllowRule}, {"/work", "./x/../y", ReasonAllowRule},
-		{"/work", "../other/secret", ReasonDenyDefault}, {"/work", "out/secret", ReasonDenyDefault}, {"/work", "..", ReasonDenyDefault},
-		{"", "work/x", ReasonAllowRule}, {"/work/out", "../work", ReasonAllowRule}, {"/work", "...", ReasonAllowRule},
-		{"/work", "-x", ReasonAllowRule}, {"/work", "./~x", ReasonAllowRule}, {"/work", "a:b", ReasonAllowRule},
-		{"/work", "x y", ReasonAllowRule}, {"/work", "x\\\"y", ReasonAllowRule},
-		{"/work", "", ReasonEvalError}, {"/work", "~", ReasonEvalError}, {"/work", "~/x", ReasonEvalError}, {"/work", "~root/x", ReasonEvalError},
-		{"/work", "$HOME/x", ReasonEvalError}, {"/work", " /etc/passwd", ReasonEvalError}, {"/work", "/etc/passwd\\n", ReasonEvalError},
-		{"/work", "\\\"/etc/passwd\\\"", ReasonEvalError}, {"/work", "'/etc/passwd'", ReasonEvalError}, {"/work", "\\ufeff/etc/passwd", ReasonEvalError},
-		{"/work", "\\u001f/etc", ReasonEvalError}, {"/work", "x\\u0000y", ReasonEvalError}, {"/work", "file:///etc/passwd", ReasonEvalError},
-		{"/work", "%2525252525252525252525252525252525252541", ReasonEvalError}, {"/work", "FILE:etc", ReasonEvalError},
-		{"/work", "%7e/x", ReasonEvalError}, {"/work", "%20/etc/passwd", ReasonEvalError}, {"/work", "x%00", ReasonEvalError},
-		{"/work", "%2fetc%2fpasswd", ReasonDenyDefault}, {"/work", "x%41", ReasonAllowRule}, {"/work", "http://x", ReasonEvalError}, {"/work", "a:/b", ReasonEvalError},
-		{"/work", strings.Repeat("x/", 2048), ReasonEvalError}, {"/work", strings.Repeat("x", 300), ReasonEvalError},
+		{"/work", "file", schemas.ReasonAllowRule}, {"/work", ".", schemas.ReasonAllowRule}, {"/work", "./x/../y", schemas.ReasonAllowRule},
+		{"/work", "../other/secret", schemas.ReasonDenyDefault}, {"/work", "out/secret", schemas.ReasonDenyDefault}, {"/work", "..", schemas.ReasonDenyDefault},
+		{"", "work/x", schemas.ReasonAllowRule}, {"/work/out", "../work", schemas.ReasonAllowRule}, {"/work", "...", schemas.ReasonAllowRule},
+		{"/work", "-x", schemas.ReasonAllowRule}, {"/work", "./~x", schemas.ReasonAllowRule}, {"/work", "a:b", schemas.ReasonAllowRule},
+		{"/work", "x y", schemas.ReasonAllowRule}, {"/work", "x\\\"y", schemas.ReasonAllowRule},
+		{"/work", "", schemas.ReasonEvalError}, {"/work", "~", schemas.ReasonEvalError}, {"/work", "~/x", schemas.ReasonEvalError}, {"/work", "~root/x", schemas.ReasonEvalError},
+		{"/work", "$HOME/x", schemas.ReasonEvalError}, {"/work", " /etc/passwd", schemas.ReasonEvalError}, {"/work", "/etc/passwd\\n", schemas.ReasonEvalError},
+		{"/work", "\\\"/etc/passwd\\\"", schemas.ReasonEvalError}, {"/work", "'/etc/passwd'", schemas.ReasonEvalError}, {"/work", "\\ufeff/etc/passwd", schemas.ReasonEvalError},
+		{"/work", "\\u001f/etc", schemas.ReasonEvalError}, {"/work", "x\\u0000y", schemas.ReasonEvalError}, {"/work", "file:///etc/passwd", schemas.ReasonEvalError},
+		{"/work", "%2525252525252525252525252525252525252541", schemas.ReasonEvalError}, {"/work", "FILE:etc", schemas.ReasonEvalError},
+		{"/work", "%7e/x", schemas.ReasonEvalError}, {"/work", "%20/etc/passwd", schemas.ReasonEvalError}, {"/work", "x%00", schemas.ReasonEvalError},
+		{"/work", "%2fetc%2fpasswd", schemas.ReasonDenyDefault}, {"/work", "x%41", schemas.ReasonAllowRule}, {"/work", "http://x", schemas.ReasonEvalError}, {"/work", "a:/b", schemas.ReasonEvalError},
+		{"/work", strings.Repeat("x/", 2048), schemas.ReasonEvalError}, {"/work", strings.Repeat("x", 300), schemas.ReasonEvalError},
 	} {
 		d := decide(t, p, "x", `{"a":"`+x.arg+`"}`, top+x.dir)
 		if d.Reason != x.want {
@@ -94,12 +96,12 @@ func TestUnderRelative(t *testing.T) {
 		}
 	}
 	for _, arg := range []string{`7`, `null`, `["/work"]`, `true`} {
-		if d := decide(t, p, "x", `{"a":`+arg+`}`, "/"); d.Reason != ReasonEvalError {
+		if d := decide(t, p, "x", `{"a":`+arg+`}`, "/"); d.Reason != schemas.ReasonEvalError {
 			t.Errorf("%s: %+v", arg, d)
 		}
 	}
 	for _, dir := range []string{"", "work"} {
-		if d := decide(t, p, "x", `{"a":"file"}`, dir); d.Reason != ReasonEvalError {
+		if d := decide(t, p, "x", `{"a":"file"}`, dir); d.Reason != schemas.ReasonEvalError {
 			t.Errorf("in %q: %+v", dir, d)
 		}
 	}
@@ -199,8 +201,8 @@ func TestUnderForms(t *testing.T) {
 	}
 	p := rules(t, "rules: [{id: r, allow: x, args: [{at: $.a, under: "+top+"/work}]}]")
 	for arg, want := range map[string]string{
-		"caf\u00e9/secret": ReasonDenyDefault, "cafe\u0301/secret": ReasonEvalError,
-		"e\u0301/x": ReasonAllowRule, "\u00e9/x": ReasonEvalError, "\u00fc": ReasonAllowRule, "u\u0308/e\u0301": ReasonAllowRule,
+		"caf\u00e9/secret": schemas.ReasonDenyDefault, "cafe\u0301/secret": schemas.ReasonEvalError,
+		"e\u0301/x": schemas.ReasonAllowRule, "\u00e9/x": schemas.ReasonEvalError, "\u00fc": schemas.ReasonAllowRule, "u\u0308/e\u0301": schemas.ReasonAllowRule,
 	} {
 		if d := decide(t, p, "x", `{"a":"`+top+"/work/"+arg+`"}`, "/"); d.Reason != want {
 			t.Errorf("%+q: %s (%s), want %s", arg, d.Reason, d.Say, want)

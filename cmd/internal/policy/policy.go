@@ -20,16 +20,6 @@ import (
 // maxFile is the largest policy file.
 const maxFile = 1 << 20
 
-// Reasons of decisions (schemas/POLICY.md, "Reason codes").
-const (
-	ReasonAllowRule    = "P_ALLOW_RULE"
-	ReasonAllowDefault = "P_ALLOW_DEFAULT"
-	ReasonDenyRule     = "P_DENY_RULE"
-	ReasonDenyDefault  = "P_DENY_DEFAULT"
-	ReasonEvalError    = "P_EVAL_ERROR"
-	ReasonEvalTimeout  = "P_EVAL_TIMEOUT"
-)
-
 // Policy is a checked policy file. It never changes, so any number of goroutines
 // may ask it.
 type Policy struct {
