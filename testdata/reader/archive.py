@@ -1,0 +1,116 @@
+"""One archive: its members read and every rule applied.
+
+Implements "What is checked" of the archive contract. The rules themselves are in the
+modules that are called here.
+"""
+
+import container
+import documents
+import health
+import kernel
+import lines
+import policy
+import report as correlation
+from findings import Findings
+
+
+class Archive:
+    """The valid parts of an archive."""
+
+    def __init__(self):
+        self.members, self.documents, self.layers, self.counts = {}, {}, {}, {}
+        self.own, self.notes = True, None
+
+    manifest = property(lambda self: self.documents.get("manifest.json"))
+    run_id = property(lambda self: self.manifest["run_id"] if self.manifest else None)
+    surface = property(lambda self: self.documents.get("capability-surface.json"))
+    report = property(lambda self: self.documents.get("correlation-report.json"))
+    health = property(lambda self: self.documents.get("observation-health.json"))
+    events = property(lambda self: self.layers.get("events.ndjson"))
+    kernel = property(lambda self: self.layers.get("layers/kernel.ndjson"))
+    policy = property(lambda self: self.layers.get("layers/policy.ndjson"))
+    sdk = property(lambda self: self.layers.get("layers/sdk.ndjson"))
+
+
+def check(data):
+    """Every finding about an archive."""
+    found, a, whole = Findings(), Archive(), True
+    try:
+        for m in container.members(data):
+            if isinstance(m, container.Oversize):
+                found.add("archive.limit", "%d bytes" % m.size, m.name)
+            else:
+                _read(a, m, found)
+    except container.Refused as e:
+        found.add(e.rule, str(e))
+        whole = False
+    _lines(a, found)
+    if whole:
+        _whole(a, found)
+    return found
+
+
+def _read(a, m, found):
+    a.members[m.name] = m
+    if m.data is None:
+        return
+    if m.name in documents.DOCUMENTS:
+        a.documents[m.name] = documents.read(m.name, m.data, found)
+    elif m.name in lines.LAYERS:
+        a.layers[m.name], a.counts[m.name] = lines.read(m.name, m.data, a.run_id, found)
+
+
+def _lines(a, found):
+    """The rules about single lines, for the layers that were read."""
+    a.own = not any("window_elapsed_ms" in x.value for x in a.events or ())
+    for name, list_ in a.layers.items():
+        lines.check_seq(name, list_, found)
+        if a.own:
+            lines.check_canonical(name, list_, found)
+    for name, value in a.documents.items():
+        if value and a.run_id is not None and value["run_id"] != a.run_id:
+            found.add("run_id", "another run_id", name)
+    kernel.check_lines(a.kernel or (), a.own, found)
+    if a.own:
+        policy.check_policy(a.policy or (), found)
+        policy.check_sdk(a.sdk or (), found)
+
+
+def _whole(a, found):
+    """The rules that need the whole archive."""
+    known = set(documents.DOCUMENTS) | set(lines.LAYERS)
+    for name in sorted(known - set(a.members)):
+        found.add("member.missing", "the member is missing", name)
+    for name in sorted(set(a.members) - known):
+        found.add("member.unknown", "not a member of an archive", name)
+    if a.manifest:
+        documents.check_manifest(a.manifest, a.members, known, found)
+    if a.events is not None and a.counts["events.ndjson"] is not None:
+        policy.check_events(a.events, a.counts["events.ndjson"], a.own, found)
+    if None in a.layers.values() or any(a.counts[n] != len(a.layers[n]) for n in a.layers) or len(a.layers) < 4:
+        return
+    if a.surface:
+        _surface(a, found)
+    if a.health and a.report:
+        health.check(a, found)
+        correlation.check(a, found)
+
+
+SETS = ("filesystem_paths", "network_endpoints", "process_execs", "mcp_tools", "policy_decisions")
+
+
+def _surface(a, found):
+    want = {s: set() for s in SETS}
+    for line in a.kernel:
+        where = kernel.surface_set(line.value["event_type"])
+        if where and line.value["value"]:
+            want[where].add(line.value["value"])
+    for line in a.policy:
+        want["mcp_tools"].add(line.value["tool"])
+        want["policy_decisions"].add("%s:%s" % (line.value["decision"], line.value["tool"]))
+    for name in SETS:
+        given = a.surface[name]
+        if given != sorted(set(given), key=lambda s: s.encode()):
+            found.add("surface.order", "%s is not sorted and unique" % name, "capability-surface.json")
+        if set(given) != want[name]:
+            found.add("surface.derived", "%s is not the union of the layers" % name, "capability-surface.json")

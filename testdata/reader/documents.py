@@ -1,0 +1,77 @@
+"""The four JSON documents of an archive.
+
+Implements "Archive lines" of the archive contract for manifest, surface, health and
+correlation report: one compact canonical object without a final newline.
+"""
+
+import jsontext
+import schema
+
+DOCUMENTS = {
+    "manifest.json": "archive-manifest-v0",
+    "capability-surface.json": "capability-surface-v0",
+    "correlation-report.json": "correlation-report-v0",
+    "observation-health.json": "observation-health-v0",
+}
+# The order of the tables, where a document nests objects.
+_NESTED = {
+    "files": ["path", "sha256", "bytes"],
+    "bindings": ["tool_call_id", "policy_decision", "cgroup_id", "kernel_event_count", "window",
+                 "kernel_scope", "kernel_effects", "kernel_effects_cut"],
+}
+
+
+def read(member, data, report):
+    """The value of a document, or None when it is not valid."""
+    name = DOCUMENTS[member]
+    try:
+        value = jsontext.parse(data)
+    except jsontext.TooDeep as e:
+        report.add("archive.limit", str(e), member)
+        return None
+    except jsontext.BadJSON as e:
+        report.add("document.schema" if data[:1] + data[-1:] == b"{}" else "document.form", str(e), member)
+        return None
+    if not isinstance(value, dict):
+        report.add("document.form", "not an object", member)
+        return None
+    fault = schema.load(name)(value) or next(
+        ("path is not the key" for k, f in value.get("files", {}).items() if f["path"] != k), None)
+    if fault:
+        report.add("document.schema", fault, member)
+        return None
+    if jsontext.canonical(value) != data or not _in_order(name, value):
+        report.add("document.form", "not in canonical form", member)
+    return value
+
+
+def _in_order(name, value):
+    if not _sorted_as(value, schema.keys(name)[0]):
+        return False
+    files = value.get("files", {})
+    if list(files) != sorted(files) or not all(_sorted_as(f, _NESTED["files"]) for f in files.values()):
+        return False
+    return all(_sorted_as(b, _NESTED["bindings"]) and list(b["window"]) == ["start", "end"]
+               for b in value.get("bindings", ()))
+
+
+def _sorted_as(value, order):
+    return [k for k in order if k in value] == list(value)
+
+
+def check_manifest(manifest, members, known, report):
+    """The manifest lists every other member with its length and digest, and nothing else."""
+    files = manifest["files"]
+    for name in files:
+        if name not in members or name not in known or name == "manifest.json":
+            report.add("manifest.files", "%s is listed and no member" % name, "manifest.json")
+    for name, member in members.items():
+        if name == "manifest.json":
+            continue
+        if name not in files:
+            report.add("manifest.files", "%s is not listed" % name, "manifest.json")
+            continue
+        if files[name]["bytes"] != member.size:
+            report.add("member.size", "%d bytes" % member.size, name)
+        elif files[name]["sha256"] != member.digest:
+            report.add("member.digest", "another digest", name)

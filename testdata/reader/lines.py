@@ -1,0 +1,102 @@
+"""Layers as lines: form, schema, canonical form, run_id and seq.
+
+Implements "Archive lines" of the archive contract for what all layers share, and the
+limits of a line. What a kernel, policy or SDK line means is in kernel.py and policy.py.
+"""
+
+import re
+
+import jsontext
+import schema
+
+MAX_LINE = 1 << 20
+_RUN_ID = re.compile(r"[A-Za-z0-9_-]+\Z")
+LAYERS = {
+    "events.ndjson": "event-v0",
+    "layers/kernel.ndjson": "kernel-event-v0",
+    "layers/policy.ndjson": "policy-event-v0",
+    "layers/sdk.ndjson": "sdk-event-v0",
+}
+
+
+class Line:
+    """One line that its schema allows: its 1-based number, its bytes, and its value."""
+
+    __slots__ = ("number", "raw", "value")
+
+    def __init__(self, number, raw, value):
+        self.number, self.raw, self.value = number, raw, value
+
+
+def read(member, data, run_id, report):
+    """The valid lines of a layer, and how many lines there are; reports what is not valid."""
+    name = LAYERS[member]
+    check, out, number, at = schema.load(name), [], 0, 0
+    while at < len(data):
+        number += 1
+        end = data.find(b"\n", at)
+        raw = data[at:] if end < 0 else data[at:end]
+        at = len(data) if end < 0 else end + 1
+        if len(raw) + 1 > MAX_LINE:
+            report.add("archive.limit", "a line longer than %d bytes" % MAX_LINE, member, number)
+            return out, number
+        if end < 0:
+            report.add("lines.form", "the last line has no line feed", member, number)
+            return out, None
+        if not raw.strip(b" \t\r"):
+            report.add("lines.form", "a blank line", member, number)
+            return out, None
+        if member == "events.ndjson" and number > 2:
+            return out, number  # events.pair reports it
+        try:
+            value = jsontext.parse(raw)
+        except jsontext.TooDeep as e:
+            report.add("archive.limit", str(e), member, number)
+            continue
+        except jsontext.BadJSON as e:
+            report.add("line.schema", str(e), member, number)
+            continue
+        if member == "layers/kernel.ndjson" and b" " in raw and not jsontext.is_compact(raw):
+            report.add("line.schema", "blanks between tokens", member, number)
+            continue
+        fault = check(_with_run(value, run_id, member, number, report)) or _kind(value)
+        if fault:
+            report.add("line.schema", fault, member, number)
+            continue
+        out.append(Line(number, raw, value))
+    return out, number
+
+
+def _with_run(value, run_id, member, number, report):
+    """The value with the manifest's run_id; another one is a fault of its own, not of the schema."""
+    given = value.get("run_id") if isinstance(value, dict) else None
+    if run_id is None or given == run_id or not isinstance(given, str) or not _RUN_ID.match(given):
+        return value
+    report.add("run_id", "another run_id", member, number)
+    return dict(value, run_id=run_id)
+
+
+def _kind(value):
+    """The number in the kind of a kernel line is its event_type."""
+    kind = value.get("kind", "")
+    if kind.startswith("event_") and kind != "event_%d" % value["event_type"]:
+        return "kind is not that of event_type"
+    return None
+
+
+def check_seq(member, lines, report):
+    """Every line carries its own position."""
+    for line in lines:
+        if line.value["seq"] != line.number - 1:
+            report.add("seq", "seq is %d" % line.value["seq"], member, line.number)
+
+
+def check_canonical(member, lines, report):
+    """The lines of this runner are canonical, keys in the order of the tables."""
+    orders = schema.keys(LAYERS[member])
+    for line in lines:
+        value = line.value
+        order = next(o for o in orders if set(value) <= set(o))
+        idle = value.get("operation_flags") == [] or member == "layers/sdk.ndjson" and len(value) != len(order)
+        if idle or [k for k in order if k in value] != list(value) or jsontext.canonical(value) != line.raw:
+            report.add("line.form", "not in canonical form", member, line.number)

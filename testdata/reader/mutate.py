@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""Makes archives and streams with one fault each, to compare checkers on.
+
+Usage: mutate.py OUT PART [NAME<TAB>]FILE…
+
+Of each archive, or stream NAME, it changes one byte, field or line, sets digests and
+lengths right again, and writes the result to OUT. It prints the file names. Of all
+mutants it takes about one in PART, always the same ones.
+"""
+
+import copy
+import hashlib
+import os
+import sys
+import zlib
+
+import container
+import jsontext
+
+
+def variants(value):
+    """Other values in place of one: what it does, and the value."""
+    if isinstance(value, bool):
+        yield "flip", not value
+    elif isinstance(value, int):
+        yield "plus", value + 1
+        yield "minus", value - 1
+        yield "bit", value ^ 0o100
+        yield "text", str(value)
+        yield "huge", 1 << 64
+    elif value is None:
+        yield "zero", 0
+        yield "word", "x"
+    elif isinstance(value, str):
+        yield "longer", value + "x"
+        yield "empty", ""
+        yield "slash", value + "\\"
+        yield "escape", value + "\\x41"
+        yield "null", None
+        yield "byte", value + "\\xff"
+        if value[-1:].isdigit():
+            yield "digit", value[:-1] + "0123456789"[int(value[-1]) - 1]
+    elif isinstance(value, list):
+        yield "add", value + ["x"]
+        if value:
+            yield "drop", value[1:]
+            yield "last", value[:-1]
+            yield "twice", value[:1] + value
+        if len(value) > 1:
+            yield "turn", value[::-1]
+    elif isinstance(value, dict):
+        for k in value:
+            yield "without " + k, {n: v for n, v in value.items() if n != k}
+        yield "more", dict(value, extra=1)
+        yield "order", dict(reversed(list(value.items())))
+    if isinstance(value, str) and value in NEIGHBOURS:
+        for other in NEIGHBOURS[value]:
+            yield "as " + other, other
+
+
+def _groups(*groups):
+    return {v: [w for w in g if w != v] for g in groups for v in g}
+
+
+NEIGHBOURS = _groups(
+    ("complete", "partial_ringbuf_drops", "absent"), ("clean", "partial", "failed"), ("allow", "deny", "error"),
+    ("present", "self_reported"), ("read", "write", "read_write", "unknown"), ("success", "error"),
+    ("completed", "tool_error", "denied", "server_gone", "input_required"), ("linux", "macos"),
+    ("P_ALLOW_RULE", "P_DENY_RULE", "P_ALLOW_DEFAULT", "P_DENY_DEFAULT", "P_EVAL_ERROR"),
+    ("connect_only", "datagram_peer_observed", "connect_and_datagram_peer_observed"), ("tool_server", "run"),
+    ("diagnostic_only", "peer_set", "not_applicable"), ("none", "openai-agents"),
+    ("tool_call_started", "tool_call_completed", "run_finished", "run_failed"),
+)
+
+
+def walk(value, path=()):
+    """Every place in a value."""
+    yield path, value
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for k, v in items:
+        yield from walk(v, path + (k,))
+
+
+def replaced(value, path, new):
+    if not path:
+        return new
+    value = copy.copy(value)
+    value[path[0]] = replaced(value[path[0]], path[1:], new)
+    return value
+
+
+def object_mutants(raw):
+    """Every mutant of one JSON object."""
+    value = jsontext.parse(raw)
+    for path, old in walk(value):
+        for what, new in variants(old):
+            yield ".".join(map(str, path)) + " " + what, jsontext.canonical(replaced(value, path, new))
+    yield "blank", raw.replace(b":", b": ", 1)
+    yield "blank first", b" " + raw
+    yield "escaped", raw.replace(b"/", b"\\u002f", 1)
+    yield "key twice", raw[:-1] + b"," + raw[1:]
+    yield "not json", raw[:-1]
+    yield "not utf-8", raw.replace(b'"', b'"\xff', 1)
+    yield "float", raw.replace(b"0,", b"0.0,", 1)
+    yield "deep", raw[:-1] + b',"deep":' + b"[" * 17 + b"]" * 17 + b"}"
+
+
+def line_mutants(data):
+    """Every mutant of lines: one line changed, or the lines themselves."""
+    rows = data.split(b"\n")[:-1]
+
+    def joined(new):
+        return b"".join(r + b"\n" for r in new)
+
+    shapes = set()
+    for i, row in enumerate(rows):
+        value = jsontext.parse(row)
+        shape = (tuple(value), value.get("event_type"), value.get("status"))
+        if shape not in shapes:
+            shapes.add(shape)
+            for what, new in object_mutants(row):
+                yield "%d %s" % (i, what), joined(rows[:i] + [new] + rows[i + 1:])
+        yield "%d gone" % i, joined(rows[:i] + rows[i + 1:])
+        yield "%d gone, numbered" % i, joined(numbered(rows[:i] + rows[i + 1:]))
+        yield "%d twice, numbered" % i, joined(numbered(rows[:i + 1] + rows[i:]))
+        yield "%d moved, numbered" % i, joined(numbered(rows[:i] + rows[i + 1:] + [row]))
+        yield "%d blank line" % i, joined(rows[:i] + [b""] + rows[i:])
+    if rows:
+        yield "no last line feed", data[:-1]
+        yield "one more line feed", data + b"\n"
+        yield "cr lf", data.replace(b"\n", b"\r\n")
+    else:
+        yield "a line feed", b"\n"
+
+
+def numbered(rows):
+    """The lines with seq counted anew, each schema on its own."""
+    out, next_seq = [], {}
+    for row in rows:
+        value = jsontext.parse(row)
+        if "seq" in value:
+            value["seq"] = next_seq.get(value["schema"], 0)
+            next_seq[value["schema"]] = value["seq"] + 1
+        out.append(jsontext.canonical(value))
+    return out
+
+
+def tar(members):
+    """A plain tar of (name, bytes) as the writer makes it."""
+    out = []
+    for name, data in members:
+        head = bytearray(512)
+        head[:len(name)] = name.encode()
+        for at, text in ((100, b"0000644\0"), (108, b"0000000\0"), (116, b"0000000\0"), (124, b"%011o\0" % len(data)),
+                         (136, b"00000000000\0"), (148, b" " * 8), (156, b"0ustar\x0000"), (329, b"0000000\0"), (337, b"0000000\0")):
+            if at == 156:
+                head[156:157], head[257:265] = b"0", b"ustar\x0000"
+            else:
+                head[at:at + len(text)] = text
+        head[148:156] = b"%06o\0 " % sum(head)
+        out += [bytes(head), data, bytes(-len(data) % 512)]
+    return b"".join(out) + bytes(1024)
+
+
+def sealed(members):
+    """The tar with a manifest that fits its members."""
+    manifest = jsontext.parse(members["manifest.json"])
+    files = {n: {"path": n, "sha256": "sha256:" + hashlib.sha256(d).hexdigest(), "bytes": len(d)}
+             for n, d in sorted(members.items()) if n != "manifest.json"}
+    manifest["files"] = files
+    return tar([("manifest.json", jsontext.canonical(manifest))] + sorted((n, d) for n, d in members.items() if n in files))
+
+
+def archive_mutants(data):
+    """Every mutant of an archive."""
+    members = {m.name: m.data for m in container.members(data)}
+    for name, old in members.items():
+        if name == "manifest.json":
+            rest = [(n, d) for n, d in members.items() if n != name]
+            for what, new in object_mutants(old):
+                yield "%s %s" % (name, what), tar([(name, new)] + rest)
+            continue
+        mutants = line_mutants if name.endswith(".ndjson") else object_mutants
+        for what, new in mutants(old):
+            yield "%s %s" % (name, what), sealed(dict(members, **{name: new}))
+        yield "%s gone" % name, sealed({n: d for n, d in members.items() if n != name})
+        yield "%s final line feed" % name, sealed(dict(members, **{name: old + b"\n"}))
+    whole = sealed(members)
+    for at in range(0, len(whole), 61):
+        yield "byte %d" % at, whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:]
+    for at in range(0, len(whole), 997):
+        yield "cut at %d" % at, whole[:at]
+    yield "unknown member", sealed(dict(members, **{"layers/zzz.ndjson": b""}))
+
+
+def resealed(rows):
+    """The stream with count and digest set right."""
+    body = b"".join(r + b"\n" for r in rows[:-1])
+    trailer = jsontext.parse(rows[-1])
+    trailer.update(records=len(rows) - 2, sha256=hashlib.sha256(body).hexdigest())
+    return body + jsontext.canonical(trailer) + b"\n"
+
+
+def stream_mutants(data):
+    """Every mutant of a stream."""
+    rows = data.split(b"\n")[:-1]
+    shapes = set()
+    for i, row in enumerate(rows[:-1]):
+        value = jsontext.parse(row)
+        shape = (tuple(value), value.get("op"), value.get("event_type"), value.get("stage"))
+        if shape not in shapes:
+            shapes.add(shape)
+            for what, new in object_mutants(row):
+                yield "%d %s" % (i, what), resealed(rows[:i] + [new] + rows[i + 1:])
+            yield "%d gone" % i, resealed(rows[:i] + rows[i + 1:])
+            yield "%d twice" % i, resealed(rows[:i + 1] + rows[i:])
+            yield "%d moved" % i, resealed(rows[:i] + rows[i + 1:-1] + [row, rows[-1]])
+            yield "%d not sealed" % i, b"".join(r + b"\n" for r in rows[:i] + rows[i + 1:])
+    for what, new in object_mutants(rows[-1]):
+        yield "trailer " + what, b"".join(r + b"\n" for r in rows[:-1] + [new])
+
+
+def main(argv):
+    out, part = argv[0], int(argv[1])
+    for n, row in enumerate(argv[2:]):
+        stream, _, path = row.rpartition("\t")
+        with open(path, "rb") as f:
+            data = f.read()
+        for what, new in (stream_mutants if stream else archive_mutants)(data):
+            key = "%d %s" % (n, what)
+            if zlib.crc32(key.encode()) % part or new == data:
+                continue
+            name = "%d %s %08x" % (n, what.replace("/", "_")[:80], zlib.crc32(key.encode()))
+            target = os.path.join(out, name)
+            with open(target, "wb") as f:
+                f.write(new)
+            print("%s\t%s" % (stream, target) if stream else target)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

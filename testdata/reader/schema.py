@@ -1,0 +1,181 @@
+"""The subset of JSON Schema that schemas/*.schema.json use.
+
+A schema is compiled once to a function that returns the first fault of a value as text,
+or None. An unknown keyword is an error here, so that a schema file which starts to
+use more is not silently half checked.
+"""
+
+import os
+import re
+
+import jsontext
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "schemas")
+_IGNORED = {"$schema", "$id", "title", "description", "examples", "then"}
+_TYPES = {
+    "string": lambda v: isinstance(v, str),
+    "integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
+    "boolean": lambda v: isinstance(v, bool),
+    "null": lambda v: v is None,
+    "array": lambda v: isinstance(v, list),
+    "object": lambda v: isinstance(v, dict),
+}
+_cache = {}
+
+
+def load(name):
+    """The compiled schema of schemas/NAME.schema.json."""
+    if name not in _cache:
+        with open(os.path.join(ROOT, name + ".schema.json"), "rb") as f:
+            _cache[name] = compile_schema(jsontext.parse_any(f.read()))
+    return _cache[name]
+
+
+def keys(name):
+    """The keys of a schema file's object in the order of the tables, one list a variant."""
+    with open(os.path.join(ROOT, name + ".schema.json"), "rb") as f:
+        s = jsontext.parse_any(f.read())
+    return [list(v["properties"]) for v in s.get("oneOf", [s])]
+
+
+def same(a, b):
+    """Equality as JSON Schema means it: true is not 1."""
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
+
+
+def _only(kind, check):
+    return lambda v: check(v) if _TYPES[kind](v) else None
+
+
+def _type(want):
+    tests = [_TYPES[t] for t in (want if isinstance(want, list) else [want])]
+    return lambda v: None if any(t(v) for t in tests) else "is not of type %s" % want
+
+
+def _properties(want):
+    parts = {k: compile_schema(s) for k, s in want.items()}
+
+    def check(v):
+        for k, part in parts.items():
+            if k in v:
+                fault = part(v[k])
+                if fault:
+                    return "%s %s" % (k, fault)
+        return None
+    return _only("object", check)
+
+
+def _additional(extra, known):
+    part = compile_schema(extra) if isinstance(extra, dict) else None
+
+    def check(v):
+        for k in v:
+            if k not in known:
+                fault = part(v[k]) if part else "is not a known key"
+                if fault:
+                    return "%s %s" % (k, fault)
+        return None
+    return _only("object", check)
+
+
+def _names(want):
+    part = compile_schema(want)
+    return _only("object", lambda v: next((f for f in map(part, v) if f), None))
+
+
+def _required(want):
+    return _only("object", lambda v: next(("has no key %s" % k for k in want if k not in v), None))
+
+
+def _dependent(want):
+    def check(v):
+        for k, need in want.items():
+            for n in need:
+                if k in v and n not in v:
+                    return "has %s without %s" % (k, n)
+        return None
+    return _only("object", check)
+
+
+def _items(want):
+    part = compile_schema(want)
+    return _only("array", lambda v: next((f for f in map(part, v) if f), None))
+
+
+def _unique(want):
+    def check(v):
+        seen = {(type(x).__name__, jsontext.canonical(x)) for x in v}
+        return "has an element twice" if len(seen) != len(v) else None
+    return _only("array", check)
+
+
+def _pattern(want):
+    found = re.compile(want.replace("$", r"\Z"), re.ASCII).search
+    return _only("string", lambda v: None if found(v) else "does not match %s" % want)
+
+
+def _bound(kind, size, ok, word):
+    return lambda n: _only(kind, lambda v: None if ok(size(v), n) else "is %s than %d" % (word, n))
+
+
+def _any_of(want):
+    parts = [compile_schema(s) for s in want]
+    return lambda v: None if any(p(v) is None for p in parts) else "matches no alternative"
+
+
+def _one_of(want):
+    parts = [compile_schema(s) for s in want]
+    return lambda v: None if sum(p(v) is None for p in parts) == 1 else "matches not exactly one alternative"
+
+
+def _all_of(want):
+    parts = [compile_schema(s) for s in want]
+    return lambda v: next((f for f in (p(v) for p in parts) if f), None)
+
+
+def _not(want):
+    part = compile_schema(want)
+    return lambda v: None if part(v) else "matches what it must not"
+
+
+def _self(v):
+    return v
+
+
+_KEYWORDS = {
+    "type": _type, "properties": _properties, "propertyNames": _names, "required": _required,
+    "dependentRequired": _dependent, "items": _items, "uniqueItems": _unique, "pattern": _pattern,
+    "anyOf": _any_of, "oneOf": _one_of, "allOf": _all_of, "not": _not,
+    "const": lambda want: lambda v: None if same(v, want) else "is not %s" % want,
+    "enum": lambda want: lambda v: None if any(same(v, w) for w in want) else "is none of %s" % want,
+    "minimum": _bound("integer", _self, lambda v, n: v >= n, "less"),
+    "maximum": _bound("integer", _self, lambda v, n: v <= n, "more"),
+    "minLength": _bound("string", len, lambda v, n: v >= n, "shorter"),
+    "maxLength": _bound("string", len, lambda v, n: v <= n, "longer"),
+    "minItems": _bound("array", len, lambda v, n: v >= n, "shorter"),
+    "maxItems": _bound("array", len, lambda v, n: v <= n, "longer"),
+}
+
+
+def compile_schema(s):
+    """A function from a value to the first fault of it, or None."""
+    if isinstance(s, bool):
+        return lambda v: None if s else "is not allowed"
+    parts = []
+    for word, want in s.items():
+        if word in _IGNORED:
+            continue
+        if word == "additionalProperties":
+            if want is not True:
+                parts.append(_additional(want, set(s.get("properties", ()))))
+        elif word == "if":
+            parts.append(_conditional(compile_schema(want), compile_schema(s["then"])))
+        elif word in _KEYWORDS:
+            parts.append(_KEYWORDS[word](want))
+        else:
+            raise ValueError("schema keyword %s is not known to this reader" % word)
+    return lambda v: next((f for f in (p(v) for p in parts) if f), None)
+
+
+def _conditional(condition, then):
+    return lambda v: then(v) if condition(v) is None else None
