@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // manyCalls is a valid archive with n tool calls in which nothing happened.
-func manyCalls(n int) archive {
+func manyCalls(n int) content {
 	a := large(1, 1)
 	var policy, bindings, codes strings.Builder
 	for i := range n {
@@ -35,7 +36,7 @@ func manyCalls(n int) archive {
 func TestManyCalls(t *testing.T) {
 	const n = 30_000
 	a := manyCalls(n)
-	if len(a[bundle.ReportName]) < 2*maxSchemaChecked || len(a[bundle.ReportName]) < maxAssertReport {
+	if len(a[bundle.ReportName]) < 2*archive.MaxSchemaChecked || len(a[bundle.ReportName]) < maxAssertReport {
 		t.Fatalf("the report has %d bytes, expected a large one", len(a[bundle.ReportName]))
 	}
 	code, r := check(t, a.digest(t).tar(t))

@@ -42,7 +42,7 @@ var nonClaims = []string{
 // claims are what a valid archive says, in sentences.
 func (v *verifier) claims() []string {
 	h := v.health
-	observed := counted(v.kernel.lines, "kernel event") + was(v.kernel.lines) + " observed inside the measured cgroup between run_started and run_finished"
+	observed := counted(v.kernelLines(), "kernel event") + was(v.kernelLines()) + " observed inside the measured cgroup between run_started and run_finished"
 	var out []string
 	switch h.KernelLayer {
 	case schemas.LayerComplete:
@@ -62,8 +62,8 @@ func (v *verifier) claims() []string {
 		}
 		out = append(out, bindingClaim(h.KernelLayer, &v.report.Bindings[i]))
 	}
-	if v.sdk.lines > 0 {
-		out = append(out, fmt.Sprintf("the agent's SDK reported %s about itself", counted(v.sdk.lines, "event")))
+	if v.sdkLines() > 0 {
+		out = append(out, fmt.Sprintf("the agent's SDK reported %s about itself", counted(v.sdkLines(), "event")))
 	}
 	return out
 }

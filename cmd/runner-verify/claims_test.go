@@ -17,7 +17,7 @@ var ownWindow = strings.Replace(bindingOf("tc_1", "allow", 0, ""), `"kernel_scop
 
 // withoutKernel is a as a run without kernel capture gives it, with the one binding
 // of its report.
-func withoutKernel(a archive, binding string) archive {
+func withoutKernel(a content, binding string) content {
 	a[bundle.KernelName] = ""
 	health := strings.NewReplacer(`"kernel_layer":"complete"`, `"kernel_layer":"absent"`, `"cgroup_correlation":"clean"`, `"cgroup_correlation":"partial"`,
 		`"network_protocol_coverage":"connect_only","network_endpoint_claim_scope":"diagnostic_only"`, `"network_protocol_coverage":"absent","network_endpoint_claim_scope":"not_applicable"`).Replace(a[bundle.HealthName])
@@ -31,7 +31,7 @@ func withoutKernel(a archive, binding string) archive {
 }
 
 // withSession gives the one decision of a times and a proxy's session.
-func withSession(a archive) archive {
+func withSession(a content) content {
 	a[bundle.PolicyName] = decisionLine(0, "tc_1", "read_file", "allow", `"outcome":"completed","reason_code":"P_ALLOW_DEFAULT","policy_digest":"`+testDigest+`"`)
 	a[bundle.HealthName] = strings.NewReplacer(`decision_events=1"`, `decision_events=1 sessions=1 refused=0"`,
 		`sdk_tool_calls=2"`, `sdk_tool_calls=2","s6_windows: call=0 setup=0 idle=0 agent=0"`).Replace(a[bundle.HealthName])
@@ -39,7 +39,7 @@ func withSession(a archive) archive {
 }
 
 // withoutPolicy takes the policy layer of sample out: its calls are the SDK's alone.
-func withoutPolicy(a archive) archive {
+func withoutPolicy(a content) content {
 	a[bundle.PolicyName] = ""
 	a[bundle.HealthName] = strings.NewReplacer(`"policy_layer":"present"`, `"policy_layer":"absent"`, `"s4_policy_capture: decision_events=1",`, "").Replace(a[bundle.HealthName])
 	a[bundle.SurfaceName] = strings.NewReplacer(`["read_file"]`, "[]", `["allow:read_file"]`, "[]").Replace(a[bundle.SurfaceName])
@@ -52,7 +52,7 @@ func TestAllowedClaim(t *testing.T) {
 	one := large(1, 1)
 	for _, tc := range []struct {
 		name    string
-		a       archive
+		a       content
 		claim   string
 		claims  []string // among the claims
 		explain []string // among the lines of --explain
@@ -159,7 +159,7 @@ func TestClaimNumbers(t *testing.T) {
 }
 
 // layeredOnce is a valid archive of one call with one kernel event and no other.
-func layeredOnce() archive {
+func layeredOnce() content {
 	a := manyCalls(1)
 	a[bundle.ReportName] = strings.NewReplacer(`"kernel_event_count":0`, `"kernel_event_count":1`, `"status":"partial"`, `"status":"clean"`,
 		`"decision_without_kernel_events:call_000000000"`, ``).Replace(a[bundle.ReportName])

@@ -12,7 +12,7 @@ import (
 
 // withCodes is the archive of three layers with other ambiguities, and the status
 // that goes with them.
-func withCodes(t *testing.T, codes []string) archive {
+func withCodes(t *testing.T, codes []string) content {
 	a := layered()
 	r, err := schemas.ParseReport([]byte(a[bundle.ReportName]))
 	if err != nil {

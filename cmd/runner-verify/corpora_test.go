@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
@@ -20,7 +21,7 @@ func needCorpora(t *testing.T) {
 
 // unpacked packs a directory that holds an archive's members.
 func unpacked(t *testing.T, dir string) []byte {
-	a := archive{}
+	a := content{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -67,7 +68,7 @@ func TestRecordedArchives(t *testing.T) {
 		damaged++
 		named := map[string]bool{}
 		for _, f := range r.Findings {
-			if f.Rule == ruleDocumentForm && strings.Contains(f.Message, "final newline") {
+			if f.Rule == archive.RuleDocumentForm && strings.Contains(f.Message, "final newline") {
 				named[f.Member] = true
 			}
 		}
@@ -91,7 +92,7 @@ func TestOracleArchives(t *testing.T) {
 	needCorpora(t)
 	refused := map[string]struct{ rule, why string }{
 		"52-coverage-datagram-only": {ruleHealthNetwork, "the counters given say no connect was seen, the lines given have one"},
-		"72-run-id-ok-long":         {ruleEventsPair, "the events given are empty: nothing says that the run started or ended"},
+		"72-run-id-ok-long":         {archive.RuleEventsPair, "the events given are empty: nothing says that the run started or ended"},
 	}
 	files, err := filepath.Glob(filepath.Join(corpora, "_oracle/runner-core/*/archive.tar.gz"))
 	if err != nil || len(files) == 0 {

@@ -40,12 +40,12 @@ func (v *verifier) printExplanation(w io.Writer) {
 
 // classWords say how many kernel events are of which class, where that is known.
 func (v *verifier) classWords() []string {
-	if v.health.KernelLayer == schemas.LayerAbsent || !v.events.own() || len(v.noteTexts(noteWindows)) == 0 {
+	if v.health.KernelLayer == schemas.LayerAbsent || !v.writtenByRunner() || len(v.noteTexts(schemas.NoteWindows)) == 0 {
 		return nil
 	}
-	class := func(name string) uint64 { n, _ := v.noteCount(noteWindows, name); return n }
+	class := func(name string) uint64 { n, _ := v.noteCount(schemas.NoteWindows, name); return n }
 	return []string{fmt.Sprintf("%s in windows of calls, %d before a tool server's first call or of a proxy, %d of tool servers between calls, %d of all other processes",
-		counted(class("call"), "kernel event"), class("setup"), class("idle"), class("agent"))}
+		counted(class(schemas.ClassCall), "kernel event"), class(schemas.ClassSetup), class(schemas.ClassIdle), class(schemas.ClassAgent))}
 }
 
 // list is section without a limit: an explanation leaves nothing out.
@@ -86,7 +86,7 @@ func (v *verifier) printCall(w io.Writer, n, of int, c *Call) {
 
 func (v *verifier) sdkWords(c *Call) string {
 	switch s := c.SDK; {
-	case v.sdk.lines == 0:
+	case v.sdkLines() == 0:
 		return "no SDK layer"
 	case s == nil:
 		return "did not mention it"

@@ -2,20 +2,15 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-)
 
-// Finding is one thing that is wrong. Member and Line (1-based) are left out
-// where the finding is about the whole archive or a whole member.
-type Finding struct {
-	Rule    string `json:"rule"`
-	Member  string `json:"member,omitempty"`
-	Line    int    `json:"line,omitzero"`
-	Message string `json:"message"`
-}
+	"github.com/runner-evidence/runner/schemas/archive"
+)
 
 // At most maxFindings are reported, and maxAlike of one rule in one member, so
 // that one broken layer does not hide what else is wrong. All are counted.
@@ -26,7 +21,7 @@ const (
 )
 
 type findings struct {
-	list  []Finding
+	list  []archive.Finding
 	total int
 	alike map[[2]string]int // rule, member → how many
 }
@@ -41,7 +36,7 @@ func (f *findings) add(rule, member string, line int, format string, a ...any) {
 	if f.alike[key] > maxAlike || len(f.list) >= maxFindings {
 		return
 	}
-	f.list = append(f.list, Finding{rule, member, line, printable(fmt.Sprintf(format, a...), maxMessage)})
+	f.list = append(f.list, archive.Finding{Rule: rule, Member: member, Line: line, Message: printable(fmt.Sprintf(format, a...), maxMessage)})
 }
 
 // printable shortens s to limit characters and escapes what a terminal would act
@@ -67,3 +62,5 @@ func printable(s string, limit int) string {
 	}
 	return b.String()
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
@@ -43,14 +44,14 @@ func FuzzVerify(f *testing.F) {
 // FuzzMembers feeds the content of the members and digests it as a forger would,
 // so that the checks behind the digests are reached.
 func FuzzMembers(f *testing.F) {
-	for _, s := range []archive{sample(), layered(), foreign()} {
+	for _, s := range []content{sample(), layered(), foreign()} {
 		f.Add(s[bundle.EventsName], s[bundle.KernelName], s[bundle.PolicyName], s[bundle.SDKName], s[bundle.SurfaceName], s[bundle.ReportName], s[bundle.HealthName])
 	}
 	l := large(3, 2)
 	f.Add(l[bundle.EventsName], l[bundle.KernelName], "", "", l[bundle.SurfaceName], l[bundle.ReportName], l[bundle.HealthName])
 	compiled() // or its coverage counts as news
 	f.Fuzz(func(t *testing.T, events, kernel, policy, sdk, surface, report, health string) {
-		a := archive{bundle.EventsName: events, bundle.KernelName: kernel, bundle.PolicyName: policy, bundle.SDKName: sdk,
+		a := content{bundle.EventsName: events, bundle.KernelName: kernel, bundle.PolicyName: policy, bundle.SDKName: sdk,
 			bundle.SurfaceName: surface, bundle.ReportName: report, bundle.HealthName: health}
 		v := a.digest(t).members(t)
 		defer v.close()
@@ -67,18 +68,27 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-// members checks the members without a container, whose reader runs beside the
-// test and makes its coverage a matter of luck.
-func (a archive) members(t testing.TB) *verifier {
+// members checks the members without a container, whose reader runs concurrently
+// and makes the coverage of a fuzz target a matter of luck.
+func (a content) members(t testing.TB) *verifier {
 	v := newVerifier()
-	for _, name := range a.names() {
-		if err := v.member(bundle.Member{Name: name, Size: int64(len(a[name]))}, strings.NewReader(a[name])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	v.memberSet()
-	if err := v.derive(); err != nil {
+	if err := v.conclude(archive.ReadMembers(t.Context(), &unpackedMembers{a, a.names()}, v.visitor())); err != nil {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// unpackedMembers yields the members of an archive that is not packed.
+type unpackedMembers struct {
+	content content
+	names   []string
+}
+
+func (u *unpackedMembers) Next() (bundle.Member, io.Reader, error) {
+	if len(u.names) == 0 {
+		return bundle.Member{}, nil, io.EOF
+	}
+	name := u.names[0]
+	u.names = u.names[1:]
+	return bundle.Member{Name: name, Size: int64(len(u.content[name]))}, strings.NewReader(u.content[name]), nil
 }

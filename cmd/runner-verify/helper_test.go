@@ -18,7 +18,7 @@ import (
 )
 
 // archive is the content of an archive under construction.
-type archive map[string]string
+type content map[string]string
 
 const (
 	runID    = "run_test"
@@ -50,8 +50,8 @@ func sdkLines(events ...string) string {
 
 // sample is a valid archive with all three layers: four kernel lines, one
 // decision, one SDK call that the policy knows and one that it does not.
-func sample() archive {
-	a := archive{}
+func sample() content {
+	a := content{}
 	a[bundle.EventsName] = `{"schema":"assay.runner.event.v0","run_id":"run_test","seq":0,"type":"run_started","agent_shim":"openai-agents","command":["./agent.sh","a b"],"env_keys":["ASSAY_RUNNER_RUN_ID","ASSAY_RUNNER_SDK_EVENT_LOG","ASSAY_RUNNER_SDK_EVENT_SCHEMA"]}
 {"schema":"assay.runner.event.v0","run_id":"run_test","seq":1,"type":"run_finished","exit_code":0,"signal":null,"success":true}
 `
@@ -70,7 +70,7 @@ func sample() archive {
 }
 
 // digest writes the manifest that fits the content, as a forger would.
-func (a archive) digest(t testing.TB) archive {
+func (a content) digest(t testing.TB) content {
 	m := schemas.Manifest{Schema: schemas.SchemaManifest, RunID: runID, Files: map[string]schemas.ManifestFile{}}
 	for name, content := range a {
 		if name == bundle.ManifestName {
@@ -88,7 +88,7 @@ func (a archive) digest(t testing.TB) archive {
 }
 
 // names are the members in archive order.
-func (a archive) names() []string {
+func (a content) names() []string {
 	list := slices.Sorted(maps.Keys(a))
 	slices.SortStableFunc(list, func(x, y string) int {
 		return btoi(y == bundle.ManifestName) - btoi(x == bundle.ManifestName)
@@ -104,7 +104,7 @@ func btoi(b bool) int {
 }
 
 // tar packs the members without any check.
-func (a archive) tar(t testing.TB) []byte {
+func (a content) tar(t testing.TB) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, name := range a.names() {

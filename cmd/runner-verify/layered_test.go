@@ -25,7 +25,7 @@ func bindingOf(id, decision string, count int, rest string) string {
 // layered is a valid archive of a run with all three layers and one proxy: a call
 // with effects, a denied one whose effects came all the same, one that never
 // ended, and one in two attempts.
-func layered() archive {
+func layered() content {
 	a := sample()
 	read := func(seq int, path, result string) string {
 		return kernelLine(seq, `"event_type":1,"kind":"openat","value":"`+path+`","flags":0,"mode":0,`+result)
@@ -68,7 +68,7 @@ func layered() archive {
 }
 
 // foreign is a valid archive of another implementation, under the v0 rules.
-func foreign() archive {
+func foreign() content {
 	a := sample()
 	a[bundle.EventsName] = strings.NewReplacer(`"run_started",`, `"run_started","window_elapsed_ms":0,`, `"run_finished",`, `"run_finished","window_elapsed_ms":5,`,
 		`"ASSAY_RUNNER_RUN_ID","ASSAY_RUNNER_SDK_EVENT_LOG","ASSAY_RUNNER_SDK_EVENT_SCHEMA"`, `"HOME"`).Replace(a[bundle.EventsName])

@@ -1,181 +1,177 @@
 package main
 
 import (
-	"bytes"
-	"errors"
-	"io"
-	"slices"
+	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
-// eventPair is what events.ndjson says.
-type eventPair struct {
-	lines    int
+// This file keeps what the rules need to know of the lines once they are gone.
+
+// Distinct tool-call ids in a layer, kept in memory for the correlation.
+const maxToolCalls = 1 << 18
+
+// runEvents is what events.ndjson says.
+type runEvents struct {
+	list     []archive.Line
 	started  *schemas.RunStarted
 	finished *schemas.RunFinished
-	raw      [][]byte
 }
 
-// own reports whether this runner's rules hold beyond the contract's: it never
-// writes elapsed time, which every archive of another implementation has.
-func (p *eventPair) own() bool {
-	return p.started != nil && p.started.ElapsedMS == nil && p.finished != nil && p.finished.ElapsedMS == nil
-}
-
-func (v *verifier) eventLine(line []byte, n int) error {
-	const member = bundle.EventsName
-	p := &v.events
-	p.lines++
-	if p.lines > 2 {
-		v.add(ruleEventsPair, member, n, "a third event, expected run_started and run_finished alone")
-		return nil
-	}
-	if !v.shallow(member, n, line) {
-		return nil
-	}
-	ev, err := schemas.ParseEvent(line)
-	if err != nil {
-		v.add(ruleLineSchema, member, n, "%v", err)
-		return nil
-	}
-	p.raw = append(p.raw, bytes.Clone(line))
-	switch {
-	case ev.Started != nil && p.lines == 1:
-		p.started = ev.Started
-		v.sameRun(member, n, ev.Started.RunID)
-	case ev.Finished != nil && p.lines == 2:
-		p.finished = ev.Finished
-		v.sameRun(member, n, ev.Finished.RunID)
-		v.eventResult(n, ev.Finished)
-		v.canonicalEvents()
-	default:
-		v.add(ruleEventsPair, member, n, "expected %s here", [...]string{"run_started", "run_finished"}[p.lines-1])
-	}
-	return nil
-}
-
-// canonicalEvents checks the form of both events, once it is known whose they are.
-func (v *verifier) canonicalEvents() {
-	if !v.events.own() {
-		return
-	}
-	v.canonicalLine(bundle.EventsName, 1, v.events.raw[0], v.events.started)
-	v.canonicalLine(bundle.EventsName, 2, v.events.raw[1], v.events.finished)
-	v.environment(v.events.started)
-}
-
-// environment checks the names of the variables that the runner set: those of a
-// log are there when it was collected.
-func (v *verifier) environment(e *schemas.RunStarted) {
-	fault := func(format string, a ...any) { v.add(ruleEventsEnv, bundle.EventsName, 1, format, a...) }
-	has := map[string]bool{}
-	for i, key := range e.EnvKeys {
-		if !slices.Contains(schemas.EnvKeys(), key) {
-			fault("env_keys has %.100q, which no runner sets", key)
-		}
-		if i > 0 && e.EnvKeys[i-1] >= key {
-			fault("env_keys has %.100q twice or not in order", key)
-		}
-		has[key] = true
-	}
-	shim := e.AgentShim != "none"
-	switch {
-	case shim && e.AgentShim != "openai-agents":
-		fault("agent_shim is %.100q, expected none or openai-agents", e.AgentShim)
-	case has[schemas.EnvSDKLog] != has[schemas.EnvSDKSchema]:
-		fault("env_keys has one of %s and %s without the other", schemas.EnvSDKLog, schemas.EnvSDKSchema)
-	case has[schemas.EnvSDKLog] != shim:
-		fault("agent_shim is %s, which does not go with env_keys", e.AgentShim)
-	case has[schemas.EnvRunID] != (has[schemas.EnvSDKLog] || has[schemas.EnvPolicyLog]):
-		fault("env_keys has %s exactly when it has a log", schemas.EnvRunID)
+func (e *runEvents) add(l archive.Line) {
+	e.list = append(e.list, l)
+	switch event := l.Event.(type) {
+	case *schemas.RunStarted:
+		e.started = event
+	case *schemas.RunFinished:
+		e.finished = event
 	}
 }
 
-// canonicalLine checks that a line of this runner is the one way to write e.
-func (v *verifier) canonicalLine(member string, n int, line []byte, e any) {
-	if !v.events.own() {
-		return
-	}
-	if again, err := schemas.Marshal(e); err != nil || !bytes.Equal(again, line) {
-		v.notCanonical(member, n, again, line)
-	}
-}
-
-func (v *verifier) notCanonical(member string, n int, canonical, line []byte) {
-	v.add(ruleLineForm, member, n, "not in canonical form from byte %d on: order of keys, escapes or blanks differ", firstDifference(canonical, line))
-}
-
-func (v *verifier) eventResult(n int, f *schemas.RunFinished) {
-	const member = bundle.EventsName
-	if f.ExitCode != nil && f.Signal != nil {
-		v.add(ruleEventsResult, member, n, "both exit_code %d and signal %d", *f.ExitCode, *f.Signal)
-	}
-	if zero := f.ExitCode != nil && *f.ExitCode == 0; f.Success != zero {
-		v.add(ruleEventsResult, member, n, "success is %t, but exit_code is %s", f.Success, number(f.ExitCode))
-	}
+// writtenByRunner reports whether this runner wrote the archive, so that its
+// profile applies. It never writes elapsed time, which every archive of another
+// implementation has.
+func (v *verifier) writtenByRunner() bool {
+	s, f := v.events.started, v.events.finished
+	return s != nil && s.ElapsedMS == nil && f != nil && f.ElapsedMS == nil
 }
 
 // kernelLayer is what the kernel lines add up to.
 type kernelLayer struct {
-	lines uint64
-	next  uint64 // the seq expected next
-	net   schemas.Coverage
-
+	net     schemas.Coverage
+	effects effectSet
 	blocked uint64 // lines about refused network operations
 	rule    uint32 // the highest number of a rule that refused one
 }
 
-// enforced takes lines about enforcement into account.
-func (k *kernelLayer) enforced(e *schemas.KernelEvent) {
+func (v *verifier) addKernel(e *schemas.KernelEvent) error {
+	k := &v.kernel
+	k.effects.see(e)
 	if e.EventType == schemas.EventConnectBlocked {
 		k.blocked++
 		k.rule = max(k.rule, e.RuleID)
 	}
+	k.net.Add(e.EventType, e.Value)
+	return v.surface.expect(schemas.SetOf(e.EventType), e.Value)
 }
 
-func (v *verifier) kernelLines(r io.Reader) error {
-	const member = bundle.KernelName
-	parser := schemas.NewKernelParser(v.res.RunID)
-	own := v.events.own()
-	if own {
-		v.effects.expect(v.report)
+// lineCount is the number of lines of a member.
+func (v *verifier) lineCount(member string) uint64 { return v.members[member].Lines }
+
+func (v *verifier) kernelLines() uint64 { return v.lineCount(bundle.KernelName) }
+func (v *verifier) policyLines() uint64 { return v.lineCount(bundle.PolicyName) }
+func (v *verifier) sdkLines() uint64    { return v.lineCount(bundle.SDKName) }
+
+// decision is what is kept of one line of the policy layer.
+type decision struct {
+	id, tool, verdict          string
+	outcome, reason, rule, key string // key: where the id was found
+	attempt                    uint64 // 1 for the first
+	timed                      bool   // runner-policy wrote it, so the call had a start and a session
+}
+
+// ended reports whether the log says when the call was over.
+func (d *decision) ended() bool { return d.timed && d.outcome != "" }
+
+func (d *decision) denied() bool { return d.verdict == schemas.DecisionDeny }
+
+// policyLayer is what the policy lines add up to.
+type policyLayer struct {
+	list  []decision
+	byID  map[string][]int // places in list
+	tools map[[2]string]bool
+	last  string // id of the last decision with a session
+	other bool   // a decision without a session was there
+
+	digest  string // of the policy, in the last line that has one
+	digests bool   // there are others
+}
+
+// addPolicy keeps a decision, and reports whether it did.
+func (v *verifier) addPolicy(l archive.Line, e *schemas.PolicyEvent) (bool, error) {
+	p := &v.policy
+	if len(p.list) >= maxToolCalls {
+		v.add(archive.RuleLimit, l.Member, l.Number, "more than %d tool calls", maxToolCalls)
+		return false, nil
 	}
-	var e schemas.KernelEvent
-	var again []byte
-	return v.lines(member, r, func(line []byte, n int) error {
-		k := &v.kernel
-		k.lines++
-		if err := parser.Parse(line, &e); err != nil {
-			rule := ruleLineSchema
-			if errors.Is(err, schemas.ErrRunID) {
-				rule = ruleRunID
-			}
-			v.add(rule, member, n, "%v", err)
-			k.next++
-			return nil
+	d := decision{id: e.ToolCallID, tool: e.Tool, verdict: e.Decision, outcome: e.Outcome, reason: e.ReasonCode, rule: e.RuleID,
+		key: e.ToolCallIDSource, attempt: max(1, e.Attempt), timed: e.ToolCallIDSource != ""}
+	if e.PolicyDigest != "" {
+		p.digests = p.digests || p.digest != "" && p.digest != e.PolicyDigest
+		p.digest = e.PolicyDigest
+	}
+	p.byID[d.id] = append(p.byID[d.id], len(p.list))
+	p.tools[[2]string{d.id, d.tool}] = true
+	p.list = append(p.list, d)
+	if err := v.surface.expect(schemas.SetMCPTools, []byte(e.Tool)); err != nil {
+		return false, err
+	}
+	return true, v.surface.expect(schemas.SetPolicyDecisions, []byte(e.Decision+":"+e.Tool))
+}
+
+// names reports whether some decision of the id, if there is any, is about the tool.
+func (p *policyLayer) names(id, tool string) bool {
+	return p.byID[id] == nil || p.tools[[2]string{id, tool}]
+}
+
+// attempts reports whether the decisions of one id can be attempts of one call:
+// the later ones have higher numbers. One decision always can.
+func (p *policyLayer) attempts(places []int) bool {
+	for i, at := range places {
+		d := &p.list[at]
+		if len(places) > 1 && (!d.timed || d.tool != p.list[places[0]].tool || i > 0 && d.attempt <= p.list[places[i-1]].attempt) {
+			return false
 		}
-		if e.Seq != k.next {
-			v.add(ruleSeq, member, n, "seq is %d, expected %d", e.Seq, k.next)
+	}
+	return true
+}
+
+// sdkCall is what the SDK reported of one tool call.
+type sdkCall struct {
+	tool               string // as in the first event
+	differs            bool   // some event names a tool that no decision of the id names
+	started, completed uint32
+}
+
+// sdkLayer is what the SDK lines add up to.
+type sdkLayer struct {
+	calls map[string]*sdkCall
+	ended string // run_finished or run_failed, when one of them was reported
+}
+
+func (v *verifier) addSDK(l archive.Line, e *schemas.SDKEvent) {
+	s := &v.sdk
+	if e.EventType == "run_finished" || e.EventType == "run_failed" {
+		s.ended = e.EventType
+	}
+	if e.ToolCallID == nil || *e.ToolCallID == "" {
+		return
+	}
+	if v.writtenByRunner() && !strings.HasPrefix(e.EventType, "tool_call_") {
+		return
+	}
+	id := *e.ToolCallID
+	c := s.calls[id]
+	if c == nil {
+		if len(s.calls) >= maxToolCalls {
+			v.add(archive.RuleLimit, l.Member, l.Number, "more than %d distinct tool calls", maxToolCalls)
+			return
 		}
-		k.next = e.Seq + 1
-		if own {
-			if again = e.AppendJSON(again[:0], v.res.RunID); !bytes.Equal(again, line) {
-				v.notCanonical(member, n, again, line)
-			}
+		c = &sdkCall{}
+		s.calls[id] = c
+	}
+	switch e.EventType {
+	case "tool_call_started":
+		c.started++
+	case "tool_call_completed":
+		c.completed++
+	}
+	if e.Tool != nil {
+		if c.tool == "" {
+			c.tool = *e.Tool
 		}
-		if what := underived(&e, own); what != "" {
-			v.add(ruleKernelDerived, member, n, "%s", what)
-		}
-		if own && !isText(e.Value) {
-			v.add(ruleKernelText, member, n, "value %.100q is not the escape of any byte string", e.Value)
-		}
-		if own {
-			v.effects.see(&e)
-			k.enforced(&e)
-		}
-		k.net.Add(e.EventType, e.Value)
-		return v.values.Add(schemas.SetOf(e.EventType), e.Value)
-	})
+		c.differs = c.differs || !v.policy.names(id, *e.Tool)
+	}
 }

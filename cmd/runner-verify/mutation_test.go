@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // edit replaces the first old in a member, and fails the test when there is none.
-func edit(member, old, new string) func(t *testing.T, a archive) {
-	return func(t *testing.T, a archive) {
+func edit(member, old, new string) func(t *testing.T, a content) {
+	return func(t *testing.T, a content) {
 		if !strings.Contains(a[member], old) {
 			t.Fatalf("%s does not hold %q", member, old)
 		}
@@ -19,8 +20,8 @@ func edit(member, old, new string) func(t *testing.T, a archive) {
 	}
 }
 
-func both(fs ...func(*testing.T, archive)) func(*testing.T, archive) {
-	return func(t *testing.T, a archive) {
+func both(fs ...func(*testing.T, content)) func(*testing.T, content) {
+	return func(t *testing.T, a content) {
 		for _, f := range fs {
 			f(t, a)
 		}
@@ -41,17 +42,17 @@ func TestMutations(t *testing.T) {
 	)
 	for _, tc := range []struct {
 		name string
-		edit func(t *testing.T, a archive)
+		edit func(t *testing.T, a content)
 		want string // rule ids, space separated; "" is valid
 	}{
-		{"untouched", func(*testing.T, archive) {}, ""},
+		{"untouched", func(*testing.T, content) {}, ""},
 
-		{"member removed", func(_ *testing.T, a archive) { delete(a, sdk) }, "member.missing"},
-		{"member added", func(_ *testing.T, a archive) { a["layers/zzz.ndjson"] = "x" }, "manifest.files member.unknown"},
+		{"member removed", func(_ *testing.T, a content) { delete(a, sdk) }, "member.missing"},
+		{"member added", func(_ *testing.T, a content) { a["layers/zzz.ndjson"] = "x" }, "manifest.files member.unknown"},
 
-		{"events empty", func(_ *testing.T, a archive) { a[events] = "" }, "events.pair"},
-		{"events third", func(_ *testing.T, a archive) { a[events] += strings.SplitAfter(a[events], "\n")[1] }, "events.pair"},
-		{"events swapped", func(_ *testing.T, a archive) {
+		{"events empty", func(_ *testing.T, a content) { a[events] = "" }, "events.pair"},
+		{"events third", func(_ *testing.T, a content) { a[events] += strings.SplitAfter(a[events], "\n")[1] }, "events.pair"},
+		{"events swapped", func(_ *testing.T, a content) {
 			l := strings.SplitAfter(a[events], "\n")
 			a[events] = l[1] + l[0]
 		}, "events.pair"},
@@ -62,7 +63,7 @@ func TestMutations(t *testing.T) {
 		{"events unknown key", edit(events, `"type"`, `"typ":1,"type"`), "line.schema"},
 		{"events run_id", edit(events, runID, elsewise), "run_id"},
 		{"events seq", edit(events, `"seq":1`, `"seq":2`), "line.schema"},
-		{"events no newline", func(_ *testing.T, a archive) { a[events] = strings.TrimSuffix(a[events], "\n") }, "lines.form"},
+		{"events no newline", func(_ *testing.T, a content) { a[events] = strings.TrimSuffix(a[events], "\n") }, "lines.form"},
 		{"events nested", edit(events, `["./agent.sh","a b"]`, strings.Repeat("[", 40)+strings.Repeat("]", 40)), "archive.limit"},
 
 		{"kernel path", edit(kernel, "/tmp/out", "/tmp/oxt"), "surface.derived"},
@@ -70,13 +71,13 @@ func TestMutations(t *testing.T) {
 		{"kernel exec", edit(kernel, "/usr/bin/env", "/usr/bin/envy"), "surface.derived"},
 		{"kernel kind", edit(kernel, `"kind":"exec"`, `"kind":"openat"`), "line.schema"},
 		{"kernel type", edit(kernel, `"event_type":4,"kind":"exec"`, `"event_type":211,"kind":"event_211"`), "surface.derived"},
-		{"kernel line removed", func(_ *testing.T, a archive) { a[kernel] = strings.SplitAfterN(a[kernel], "\n", 2)[1] }, "seq"},
-		{"kernel last line removed", func(_ *testing.T, a archive) {
+		{"kernel line removed", func(_ *testing.T, a content) { a[kernel] = strings.SplitAfterN(a[kernel], "\n", 2)[1] }, "seq"},
+		{"kernel last line removed", func(_ *testing.T, a content) {
 			l := strings.SplitAfter(a[kernel], "\n")
 			a[kernel] = strings.Join(l[:3], "")
 		}, "health.note report.bindings surface.derived"},
-		{"kernel line doubled", func(_ *testing.T, a archive) { a[kernel] = strings.SplitAfter(a[kernel], "\n")[0] + a[kernel] }, "seq"},
-		{"kernel line added", func(_ *testing.T, a archive) { a[kernel] += openLine(4, "/tmp/out") }, "health.note report.bindings"},
+		{"kernel line doubled", func(_ *testing.T, a content) { a[kernel] = strings.SplitAfter(a[kernel], "\n")[0] + a[kernel] }, "seq"},
+		{"kernel line added", func(_ *testing.T, a content) { a[kernel] += openLine(4, "/tmp/out") }, "health.note report.bindings"},
 		{"kernel run_id", edit(kernel, runID, elsewise), "run_id"},
 		{"kernel status", edit(kernel, `"return_value":-2,"status":"error"`, `"return_value":-2,"status":"success"`), "kernel.derived"},
 		{"kernel return", edit(kernel, `"return_value":3`, `"return_value":-13`), "kernel.derived"},
@@ -94,8 +95,8 @@ func TestMutations(t *testing.T) {
 		{"kernel key case", edit(kernel, `"pid"`, `"PID"`), "line.schema"},
 		{"kernel blank line", edit(kernel, "\n", "\n\n"), "lines.form"},
 		{"kernel carriage return", edit(kernel, "\n", "\r\n"), "line.schema"},
-		{"kernel no newline", func(_ *testing.T, a archive) { a[kernel] = strings.TrimSuffix(a[kernel], "\n") }, "lines.form"},
-		{"kernel huge line", func(_ *testing.T, a archive) { a[kernel] += strings.Repeat("x", maxLine+9) + "\n" }, "archive.limit"},
+		{"kernel no newline", func(_ *testing.T, a content) { a[kernel] = strings.TrimSuffix(a[kernel], "\n") }, "lines.form"},
+		{"kernel huge line", func(_ *testing.T, a content) { a[kernel] += strings.Repeat("x", archive.MaxLine+9) + "\n" }, "archive.limit"},
 		{"kernel NUL", edit(kernel, "/tmp/out", "/tmp/o\x00t"), "line.schema"},
 		{"kernel bad UTF-8", edit(kernel, "/tmp/out", "/tmp/o\xfft"), "line.schema"},
 
@@ -110,8 +111,8 @@ func TestMutations(t *testing.T) {
 		{"policy decision", edit(policy, `"allow"`, `"deny"`), "report.ambiguities report.bindings surface.derived"},
 		{"policy tool", edit(policy, `read_file`, `read_fil`), "report.ambiguities surface.derived"},
 		{"policy id", edit(policy, `tc_1`, `tc_9`), "report.ambiguities report.bindings"},
-		{"policy removed", func(_ *testing.T, a archive) { a[policy] = "" }, "health.layer health.note report.ambiguities report.bindings surface.derived"},
-		{"policy doubled", func(_ *testing.T, a archive) { a[policy] += strings.Replace(a[policy], `"seq":0`, `"seq":1`, 1) }, "health.note report.ambiguities report.bindings"},
+		{"policy removed", func(_ *testing.T, a content) { a[policy] = "" }, "health.layer health.note report.ambiguities report.bindings surface.derived"},
+		{"policy doubled", func(_ *testing.T, a content) { a[policy] += strings.Replace(a[policy], `"seq":0`, `"seq":1`, 1) }, "health.note report.ambiguities report.bindings"},
 		{"policy seq", edit(policy, `"seq":0`, `"seq":1`), "seq"},
 		{"policy run_id", edit(policy, runID, elsewise), "run_id"},
 		{"policy empty id", edit(policy, `tc_1`, ``), "line.schema"},
@@ -119,7 +120,7 @@ func TestMutations(t *testing.T) {
 
 		{"sdk id", edit(sdk, `tc_2`, `tc_1`), "report.ambiguities"},
 		{"sdk other id", edit(sdk, `tc_2`, `tc_3`), "health.note report.ambiguities"},
-		{"sdk removed", func(_ *testing.T, a archive) { a[sdk] = "" }, "health.layer health.note report.ambiguities"},
+		{"sdk removed", func(_ *testing.T, a content) { a[sdk] = "" }, "health.layer health.note report.ambiguities"},
 		{"sdk event type", edit(sdk, `run_finished`, `run_over`), "line.schema"},
 		{"sdk seq", edit(sdk, `"seq":2`, `"seq":3`), "seq"},
 		{"sdk run_id", edit(sdk, runID, elsewise), "run_id"},
@@ -142,12 +143,12 @@ func TestMutations(t *testing.T) {
 		{"surface run_id", edit(surf, runID, elsewise), "run_id"},
 		{"surface set missing", edit(surf, `,"policy_decisions":["allow:read_file"]`, ``), "document.schema"},
 		{"surface unknown key", edit(surf, `"mcp_tools"`, `"x":[],"mcp_tools"`), "document.schema"},
-		{"surface newline", func(_ *testing.T, a archive) { a[surf] += "\n" }, "document.form"},
+		{"surface newline", func(_ *testing.T, a content) { a[surf] += "\n" }, "document.form"},
 		{"surface blank", edit(surf, `,"run_id"`, `, "run_id"`), "document.form"},
 		{"surface escape", edit(surf, `/tmp/out`, `\/tmp\/out`), "document.form"},
-		{"surface tail", func(_ *testing.T, a archive) { a[surf] += "{}" }, "document.schema"},
-		{"surface empty", func(_ *testing.T, a archive) { a[surf] = "" }, "document.form"},
-		{"surface not an object", func(_ *testing.T, a archive) { a[surf] = "[]" }, "document.form"},
+		{"surface tail", func(_ *testing.T, a content) { a[surf] += "{}" }, "document.schema"},
+		{"surface empty", func(_ *testing.T, a content) { a[surf] = "" }, "document.form"},
+		{"surface not an object", func(_ *testing.T, a content) { a[surf] = "[]" }, "document.form"},
 		{"surface nested", edit(surf, `"mcp_tools":["read_file"]`, `"mcp_tools":`+strings.Repeat("[", 500)+strings.Repeat("]", 500)), "archive.limit"},
 
 		{"report status", edit(report, `"partial"`, `"clean"`), "report.status"},
@@ -160,7 +161,7 @@ func TestMutations(t *testing.T) {
 		{"report id", edit(report, `"tc_1"`, `"tc_7"`), "report.bindings"},
 		{"report window", edit(report, `"run_started"`, `"tool_started"`), "report.bindings"},
 		{"report run_id", edit(report, runID, elsewise), "run_id"},
-		{"report newline", func(_ *testing.T, a archive) { a[report] += "\n" }, "document.form"},
+		{"report newline", func(_ *testing.T, a content) { a[report] += "\n" }, "document.form"},
 		{"report key order", edit(report, `"start":"run_started","end":"run_finished"`, `"end":"run_finished","start":"run_started"`), "document.form"},
 		{"report number form", edit(report, `"kernel_event_count":4`, `"kernel_event_count":4.0`), "document.schema"},
 		{"report cgroup", edit(report, `"kernel_event_count"`, `"cgroup_id":7,"kernel_event_count"`), "report.bindings"},
@@ -193,7 +194,7 @@ func TestMutations(t *testing.T) {
 		{"health null", edit(health, `"ringbuf_drops":0`, `"ringbuf_drops":null`), "document.schema"},
 		{"health duplicate key", edit(health, `"platform":"linux"`, `"platform":"linux","platform":"linux"`), "document.schema"},
 		{"health run_id", edit(health, runID, elsewise), "run_id"},
-		{"health newline", func(_ *testing.T, a archive) { a[health] += "\n" }, "document.form"},
+		{"health newline", func(_ *testing.T, a content) { a[health] += "\n" }, "document.form"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := sample()
@@ -216,26 +217,26 @@ func TestManifestMutations(t *testing.T) {
 	const m = bundle.ManifestName
 	for _, tc := range []struct {
 		name string
-		edit func(t *testing.T, a archive)
+		edit func(t *testing.T, a content)
 		want string
 	}{
 		{"member edited", edit(bundle.KernelName, "/tmp/out", "/tmp/oxt"), "member.digest surface.derived"},
-		{"member longer", func(_ *testing.T, a archive) { a[bundle.HealthName] += " " }, "document.form member.size"},
+		{"member longer", func(_ *testing.T, a content) { a[bundle.HealthName] += " " }, "document.form member.size"},
 		{"digest edited", edit(m, `"sha256:`, `"sha256:0000`), "document.schema"},
 		{"digest algorithm", edit(m, `"sha256":"sha256:`, `"sha256":"SHA256:`), "document.schema"},
 		{"size edited", edit(m, `"bytes":`, `"bytes":1`), "member.size"},
 		{"path edited", edit(m, `"path":"events.ndjson"`, `"path":"event.ndjson"`), "document.schema"},
-		{"entry removed", func(_ *testing.T, a archive) {
+		{"entry removed", func(_ *testing.T, a content) {
 			b := a[m]
 			i, j := strings.Index(b, `"events.ndjson":`), strings.Index(b, `"layers/kernel.ndjson":`)
 			a[m] = b[:i] + b[j:]
 		}, "manifest.files"},
 		{"lists itself", edit(m, `"files":{`, `"files":{"a.json":{"path":"a.json","sha256":"sha256:`+strings.Repeat("0", 64)+`","bytes":0},`), "manifest.files"},
-		{"newline", func(_ *testing.T, a archive) { a[m] += "\n" }, "document.form"},
+		{"newline", func(_ *testing.T, a content) { a[m] += "\n" }, "document.form"},
 		{"key order", edit(m, `"schema":"assay.runner.archive_manifest.v0","run_id":"run_test"`, `"run_id":"run_test","schema":"assay.runner.archive_manifest.v0"`), "document.form"},
 		{"run_id", edit(m, runID, elsewise), "run_id"},
 		{"run_id form", edit(m, runID, "run test"), "document.schema"},
-		{"not JSON", func(_ *testing.T, a archive) { a[m] = "{]}" }, "document.schema"},
+		{"not JSON", func(_ *testing.T, a content) { a[m] = "{]}" }, "document.schema"},
 		{"duplicate key", edit(m, `"files":`, `"run_id":"run_test","files":`), "document.schema"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

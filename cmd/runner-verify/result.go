@@ -5,33 +5,32 @@ import (
 	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
+
+// A report up to this size, in bytes, is shown to assertions.
+const maxAssertReport = 4 << 20
 
 const schemaVerifyReport = "runner.verify_report.v0"
 
 // Result is what --json prints: runner.verify_report.v0.
 type Result struct {
-	Schema       string    `json:"schema"`
-	Archive      string    `json:"archive"`   // as named on the command line, text form
-	Container    string    `json:"container"` // gzip, tar, or "" when neither
-	RunID        string    `json:"run_id"`
-	Identity     string    `json:"identity"` // "" unless the container was read to its end
-	Valid        bool      `json:"valid"`
-	Met          bool      `json:"met"` // valid, and every demand is met
-	FindingCount int       `json:"finding_count"`
-	Findings     []Finding `json:"findings"` // the first ones of each kind
-	Demands      []Demand  `json:"demands"`
-	Record       *Record   `json:"record"` // null when the documents could not be read
-	Claims       []string  `json:"claims"` // empty unless valid
-	NonClaims    []string  `json:"non_claims"`
+	Schema       string            `json:"schema"`
+	Archive      string            `json:"archive"`   // as named on the command line, text form
+	Container    string            `json:"container"` // gzip, tar, or "" when neither
+	RunID        string            `json:"run_id"`
+	Identity     string            `json:"identity"` // "" unless the container was read to its end
+	Valid        bool              `json:"valid"`
+	Met          bool              `json:"met"` // valid, and every demand is met
+	FindingCount int               `json:"finding_count"`
+	Findings     []archive.Finding `json:"findings"` // the first ones of each kind
+	Demands      []Demand          `json:"demands"`
+	Record       *Record           `json:"record"` // null when the documents could not be read
+	Claims       []string          `json:"claims"` // empty unless valid
+	NonClaims    []string          `json:"non_claims"`
 	// Only with --explain, and of a valid record.
 	Explanation *Explanation `json:"explanation,omitempty"`
-	counted     surfaceSize  // of the document as read
-}
-
-type surfaceSize struct {
-	Surface [len(schemas.SurfaceSets)]uint64
 }
 
 // Demand is one --require or --assert.
@@ -65,7 +64,7 @@ type Record struct {
 // summarise fills in what the archive says, where it could be read.
 func (v *verifier) summarise() {
 	r := &v.res
-	r.Findings, r.Demands, r.Claims, r.NonClaims = []Finding{}, []Demand{}, []string{}, []string{}
+	r.Findings, r.Demands, r.Claims, r.NonClaims = []archive.Finding{}, []Demand{}, []string{}, []string{}
 	r.Valid = v.total == 0
 	h, e := v.health, v.events
 	if h == nil || v.report == nil || e.started == nil || e.finished == nil {
@@ -75,7 +74,7 @@ func (v *verifier) summarise() {
 		CgroupCorrelation: h.CgroupCorrelation, PolicyLayer: h.PolicyLayer, SDKLayer: h.SDKLayer,
 		NetworkCoverage: h.NetworkCoverage, EndpointScope: h.EndpointScope, Correlation: v.report.Status,
 		Command: e.started.Command, ExitCode: e.finished.ExitCode, Signal: e.finished.Signal, Success: e.finished.Success,
-		KernelEvents: v.kernel.lines, PolicyEvents: v.policy.lines, SDKEvents: v.sdk.lines,
+		KernelEvents: v.kernelLines(), PolicyEvents: v.policyLines(), SDKEvents: v.sdkLines(),
 		Surface: map[string]uint64{}, Notes: h.Notes}
 	// What an archive leaves out reads unknown.
 	if h.NetworkCoverage == "" {
@@ -85,7 +84,7 @@ func (v *verifier) summarise() {
 		r.Record.EndpointScope = schemas.ScopeUnknown
 	}
 	for i, set := range schemas.SurfaceSets {
-		r.Record.Surface[set] = r.counted.Surface[i]
+		r.Record.Surface[set] = v.surface.counted[i]
 	}
 	if r.Valid {
 		r.Claims, r.NonClaims = v.claims(), nonClaims
@@ -131,7 +130,7 @@ func (v *verifier) assertInput() (any, string) {
 	for key, member := range map[string]string{"manifest": bundle.ManifestName, "health": bundle.HealthName,
 		"surface": bundle.SurfaceName, "report": bundle.ReportName} {
 		b, ok := v.whole[member]
-		if !ok && member == bundle.SurfaceName && v.surface != nil && v.surface.size >= maxWholeSurface {
+		if !ok && member == bundle.SurfaceName && v.members[member].Size >= archive.MaxWholeSurface {
 			return nil, "the surface is too large for assertions"
 		}
 		if member == bundle.ReportName && len(b) > maxAssertReport {
@@ -143,8 +142,8 @@ func (v *verifier) assertInput() (any, string) {
 		}
 	}
 	events := []any{}
-	for _, line := range v.events.raw {
-		e, err := toJQ(line)
+	for _, l := range v.events.list {
+		e, err := toJQ(l.Bytes)
 		if err != nil {
 			return nil, bundle.EventsName + " could not be read"
 		}

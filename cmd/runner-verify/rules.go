@@ -3,29 +3,15 @@ package main
 import (
 	"fmt"
 	"io"
+
+	"github.com/runner-evidence/runner/schemas/archive"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
-// The ids of the rules. They are part of the output contract: an id never changes
-// its meaning.
+// The ids of the rules, together with those of package archive. They are part of
+// the output contract: an id never changes its meaning.
 const (
-	ruleContainer       = "archive.container"
-	ruleMemberForm      = "archive.member"
-	ruleOrder           = "archive.order"
-	ruleLimit           = "archive.limit"
-	ruleTrailing        = "archive.trailing"
-	ruleMissing         = "member.missing"
-	ruleUnknown         = "member.unknown"
-	ruleSize            = "member.size"
-	ruleDigest          = "member.digest"
-	ruleDocumentForm    = "document.form"
-	ruleDocumentSchema  = "document.schema"
-	ruleLinesForm       = "lines.form"
-	ruleLineSchema      = "line.schema"
 	ruleLineForm        = "line.form"
-	ruleRunID           = "run_id"
-	ruleSeq             = "seq"
-	ruleManifestFiles   = "manifest.files"
-	ruleEventsPair      = "events.pair"
 	ruleEventsResult    = "events.result"
 	ruleKernelDerived   = "kernel.derived"
 	ruleKernelText      = "kernel.text"
@@ -41,7 +27,6 @@ const (
 	ruleHealthNote      = "health.note"
 	ruleHealthLoss      = "health.loss"
 	ruleHealthNetwork   = "health.network"
-	ruleSurfaceOrder    = "surface.order"
 	ruleSurfaceDerived  = "surface.derived"
 	ruleReportBindings  = "report.bindings"
 	ruleReportAmbiguity = "report.ambiguities"
@@ -50,48 +35,121 @@ const (
 	ruleAssert          = "assert"
 )
 
-// ruleTable is every rule, in the order in which they are checked.
-var ruleTable = []struct{ id, checks string }{
-	{ruleContainer, "the input is one whole tar stream, plain or in one gzip stream, with intact checksums"},
-	{ruleMemberForm, "every tar entry is a regular file with a plain relative name and nothing hidden in its header"},
-	{ruleOrder, "the manifest is first, the other members follow in byte order, none is there twice"},
-	{ruleLimit, "sizes, ratio, line length, nesting and counts stay within the fixed limits"},
-	{ruleTrailing, "nothing follows the end of the tar stream or of the gzip stream"},
-	{ruleMissing, "all eight members are there, empty layers too"},
-	{ruleUnknown, "there is no other member"},
-	{ruleManifestFiles, "the manifest lists every other member under its own path, and nothing else"},
-	{ruleSize, "a member is as long as the manifest says"},
-	{ruleDigest, "a member has the SHA-256 that the manifest says"},
-	{ruleDocumentForm, "a document is one compact JSON object in canonical form, without a final newline"},
-	{ruleDocumentSchema, "a document has the fields, types and values of its schema"},
-	{ruleLinesForm, "a layer is lines of at most 1 MiB, each ended by a line feed, none blank"},
-	{ruleLineSchema, "a line has the fields, types and values of its schema"},
-	{ruleLineForm, "a line of this runner is in canonical form: order of keys, escapes, no blanks"},
-	{ruleRunID, "every line and document carries the manifest's run_id, made of A-Z a-z 0-9 _ -"},
-	{ruleSeq, "lines are numbered 0, 1, 2 and so on"},
-	{ruleEventsPair, "events.ndjson is run_started, then run_finished, and no more"},
-	{ruleEventsResult, "success is true exactly when exit_code is 0, and exit_code and signal exclude each other"},
-	{ruleEventsEnv, "the names in env_keys are known, sorted and unique, and go together and with agent_shim"},
-	{ruleKernelDerived, "access mode, operation flags, status and endpoint of a kernel line follow from its numbers"},
-	{ruleKernelText, "a name written by this runner is the escape of some byte string"},
-	{rulePolicyDecision, "outcome, reason, rule and digest of a decision of this runner go together"},
-	{rulePolicyText, "names in the policy layer of this runner are escapes of byte strings"},
-	{rulePolicyOrder, "decisions with a session are in the order of their ids, in front of the others"},
-	{ruleSDKText, "names in the SDK layer of this runner are escapes of byte strings"},
-	{ruleHealthDrops, "ringbuf_drops above 0 come with kernel_layer=partial_ringbuf_drops alone"},
-	{ruleHealthPlatform, "platforms other than linux have kernel_layer=absent"},
-	{ruleHealthCgroup, "cgroup_correlation is not failed, and clean exactly when there is a kernel layer"},
-	{ruleHealthLayer, "policy_layer and sdk_layer say what the layers hold, and SDK data is self-reported at most"},
-	{ruleHealthNote, "the capture notes are there once, and their counts and values are those of the layers"},
-	{ruleHealthLoss, "a complete kernel layer has no loss note, a partial one has its cause"},
-	{ruleHealthNetwork, "network coverage and claim scope agree with the kernel lines and with each other"},
-	{ruleSurfaceOrder, "the sets of the surface are sorted by bytes and without repetition"},
-	{ruleSurfaceDerived, "the surface is exactly the union of the values of the kernel and policy layers"},
-	{ruleReportBindings, "there is one binding a policy decision, in order, and its count, window and effects are what the layers allow"},
-	{ruleReportAmbiguity, "the ambiguities are known, sorted, and those that follow from the layers"},
-	{ruleReportStatus, "the report is clean exactly when nothing in it is ambiguous, and failed exactly when a code says so"},
-	{ruleRequire, "the record has what --require demands"},
-	{ruleAssert, "the expression of --assert holds"},
+// rule is one row of the table. Its checks are of three kinds: those of every
+// archive; those of an archive of another implementation, which must satisfy the
+// v0 contract and nothing more; and those of an archive that this runner wrote,
+// which must say what this runner would have said. A rule without checks is one
+// of package archive, or of the command line.
+type rule struct {
+	id, checks               string
+	every, contract, profile []condition
+}
+
+const (
+	kernelLayerName = bundle.KernelName
+	policyLayerName = bundle.PolicyName
+	sdkLayerName    = bundle.SDKName
+	eventsName      = bundle.EventsName
+)
+
+// ruleTable is every rule, in the order of the output of --rules. Checks of one
+// moment run in this order.
+var ruleTable []rule
+
+func init() {
+	ruleTable = []rule{
+		ofArchive(archive.RuleContainer),
+		ofArchive(archive.RuleMemberForm),
+		ofArchive(archive.RuleOrder),
+		ofArchive(archive.RuleLimit),
+		ofArchive(archive.RuleTrailing),
+		ofArchive(archive.RuleMissing),
+		ofArchive(archive.RuleUnknown),
+		ofArchive(archive.RuleManifestFiles),
+		ofArchive(archive.RuleSize),
+		ofArchive(archive.RuleDigest),
+		ofArchive(archive.RuleDocumentForm),
+		ofArchive(archive.RuleDocumentSchema),
+		ofArchive(archive.RuleLinesForm),
+		ofArchive(archive.RuleLineSchema).others(lines(policyLayerName, (*verifier).contractKeys)),
+		{id: ruleLineForm, checks: "a line of this runner is in canonical form: order of keys, escapes, no blanks",
+			profile: []condition{anyLine((*verifier).lineForm)}},
+		ofArchive(archive.RuleRunID),
+		ofArchive(archive.RuleSeq),
+		ofArchive(archive.RuleEventsPair),
+		{id: ruleEventsResult, checks: "success is true exactly when exit_code is 0, and exit_code and signal exclude each other",
+			every: []condition{lines(eventsName, (*verifier).eventResult)}},
+		{id: ruleEventsEnv, checks: "the names in env_keys are known, sorted and unique, and go together and with agent_shim",
+			profile: []condition{lines(eventsName, (*verifier).environment)}},
+		{id: ruleKernelDerived, checks: "access mode, operation flags, status and endpoint of a kernel line follow from its numbers",
+			every:    []condition{lines(kernelLayerName, (*verifier).kernelNumbers)},
+			contract: []condition{lines(kernelLayerName, (*verifier).contractOperations)},
+			profile:  []condition{lines(kernelLayerName, (*verifier).profileKernel)}},
+		{id: ruleKernelText, checks: "a name written by this runner is the escape of some byte string",
+			profile: []condition{lines(kernelLayerName, (*verifier).kernelText)}},
+		{id: rulePolicyDecision, checks: "outcome, reason, rule and digest of a decision of this runner go together",
+			profile: []condition{lines(policyLayerName, (*verifier).policyDecision), ofReport((*verifier).attemptsFollow)}},
+		{id: rulePolicyText, checks: "names in the policy layer of this runner are escapes of byte strings",
+			profile: []condition{lines(policyLayerName, (*verifier).policyText)}},
+		{id: rulePolicyOrder, checks: "decisions with a session are in the order of their ids, in front of the others",
+			profile: []condition{lines(policyLayerName, (*verifier).policyOrder)}},
+		{id: ruleSDKText, checks: "names in the SDK layer of this runner are escapes of byte strings",
+			profile: []condition{lines(sdkLayerName, (*verifier).sdkText)}},
+		{id: ruleHealthDrops, checks: "ringbuf_drops above 0 come with kernel_layer=partial_ringbuf_drops alone",
+			every: []condition{ofHealth((*verifier).healthDrops)}},
+		{id: ruleHealthPlatform, checks: "platforms other than linux have kernel_layer=absent",
+			every: []condition{ofHealth((*verifier).healthPlatform)}},
+		{id: ruleHealthCgroup, checks: "cgroup_correlation is not failed, and clean exactly when there is a kernel layer",
+			every: []condition{ofHealth((*verifier).healthCgroup)}},
+		{id: ruleHealthLayer, checks: "policy_layer and sdk_layer say what the layers hold, and SDK data is self-reported at most",
+			every:    []condition{ofHealth((*verifier).healthSDKLayer)},
+			contract: []condition{ofHealth((*verifier).contractPolicyLayer)},
+			profile:  []condition{ofHealth((*verifier).profilePolicyLayer), ofHealth((*verifier).profileShim)}},
+		{id: ruleHealthNote, checks: "the capture notes are there once, and their counts and values are those of the layers",
+			every:    []condition{ofHealth((*verifier).kernelNote), ofHealth((*verifier).kernelNoteValues)},
+			contract: []condition{ofHealth((*verifier).contractNotes)},
+			profile: []condition{ofHealth((*verifier).blindSpotsNote), ofHealth((*verifier).noteForms), ofHealth((*verifier).layerNotes),
+				ofHealth((*verifier).sessionsNote), ofHealth((*verifier).windowsNote), ofHealth((*verifier).windowsNoteCalls), ofHealth((*verifier).networkNote)}},
+		{id: ruleHealthLoss, checks: "a complete kernel layer has no loss note, a partial one has its cause",
+			every:   []condition{ofHealth((*verifier).lossNote)},
+			profile: []condition{ofHealth((*verifier).lossCause)}},
+		{id: ruleHealthNetwork, checks: "network coverage and claim scope agree with the kernel lines and with each other",
+			contract: []condition{ofHealth((*verifier).contractNetwork)},
+			profile:  []condition{ofHealth((*verifier).profileNetwork)}},
+		ofArchive(archive.RuleSurfaceOrder),
+		{id: ruleSurfaceDerived, checks: "the surface is exactly the union of the values of the kernel and policy layers",
+			every: []condition{ofLayers((*verifier).surfaceDerived)}},
+		{id: ruleReportBindings, checks: "there is one binding a policy decision, in order, and its count, window and effects are what the layers allow",
+			every:    []condition{after(policyLayerName, (*verifier).bindings), ofReport((*verifier).bindingCount)},
+			contract: []condition{after(policyLayerName, (*verifier).contractBindings), ofReport((*verifier).contractCgroups)},
+			profile: []condition{after(policyLayerName, (*verifier).profileBindings), after(policyLayerName, (*verifier).profileEffects),
+				ofReport((*verifier).profileWindows), ofReport((*verifier).profileCounts)}},
+		{id: ruleReportAmbiguity, checks: "the ambiguities are known, sorted, and those that follow from the layers",
+			contract: []condition{ofReport((*verifier).contractAmbiguities)},
+			profile: []condition{ofReport((*verifier).ambiguityForms), ofReport((*verifier).derivedAmbiguities), ofReport((*verifier).observedAmbiguities),
+				ofReport((*verifier).logAmbiguities), ofReport((*verifier).idleAmbiguities), ofReport((*verifier).policyAmbiguities), ofReport((*verifier).execAmbiguities)}},
+		{id: ruleReportStatus, checks: "the report is clean exactly when nothing in it is ambiguous, and failed exactly when a code says so",
+			contract: []condition{ofReport((*verifier).contractStatus)},
+			profile:  []condition{ofReport((*verifier).profileStatus)}},
+		{id: ruleRequire, checks: "the record has what --require demands"},
+		{id: ruleAssert, checks: "the expression of --assert holds"},
+	}
+}
+
+// ofArchive is the row of a rule that package archive checks.
+func ofArchive(id string) rule {
+	for _, r := range archive.Rules {
+		if r.ID == id {
+			return rule{id: r.ID, checks: r.Checks}
+		}
+	}
+	panic("runner-verify: package archive has no rule " + id)
+}
+
+// others adds a check of archives of other implementations.
+func (r rule) others(c condition) rule {
+	r.contract = append(r.contract, c)
+	return r
 }
 
 func printRules(w io.Writer) error {

@@ -13,15 +13,15 @@ func TestForeignMutations(t *testing.T) {
 	const policy, sdk, report, health, events = bundle.PolicyName, bundle.SDKName, bundle.ReportName, bundle.HealthName, bundle.EventsName
 	for _, tc := range []struct {
 		name string
-		edit func(t *testing.T, a archive)
+		edit func(t *testing.T, a content)
 		want string
 	}{
-		{"untouched", func(*testing.T, archive) {}, ""},
+		{"untouched", func(*testing.T, content) {}, ""},
 		{"no cgroup", edit(report, `"cgroup_id":7,`, ``), ""},
 		{"other environment", edit(events, `["HOME"]`, `["PATH","HOME"]`), ""},
 		{"other word for the count", edit(health, `policy_events=1`, `decision_events=1`), ""},
 		{"SDK event gone", both(edit(sdk, `"event_type":"tool_call_started","source":"x","sdk_name":null,"sdk_version":null,"tool_call_id":"tc_1"`, `"event_type":"tool_call_completed","source":"y","sdk_name":null,"sdk_version":null,"tool_call_id":"tc_1"`)), ""},
-		{"tool not a text", func(t *testing.T, a archive) {
+		{"tool not a text", func(t *testing.T, a content) {
 			for _, m := range []string{policy, bundle.SurfaceName} {
 				a[m] = strings.ReplaceAll(a[m], "read_file", `read\\file`)
 			}
@@ -36,7 +36,7 @@ func TestForeignMutations(t *testing.T) {
 		{"outcome", edit(policy, `"decision":"allow"`, `"decision":"allow","outcome":"completed"`), "line.schema"},
 		{"sdk raised", edit(health, `"self_reported"`, `"present"`), "health.layer"},
 		{"policy count", edit(health, `policy_events=1`, `policy_events=2`), "health.note"},
-		{"policy layer emptied", func(_ *testing.T, a archive) { a[policy] = "" }, "health.layer health.note report.ambiguities report.bindings surface.derived"},
+		{"policy layer emptied", func(_ *testing.T, a content) { a[policy] = "" }, "health.layer health.note report.ambiguities report.bindings surface.derived"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := foreign()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
@@ -171,7 +171,7 @@ func TestResultSchema(t *testing.T) {
 	valid := sample().digest(t).tar(t)
 	for name, in := range map[string][]byte{"valid": valid, "bad": bad.digest(t).tar(t), "empty": nil, "layered": layered().digest(t).tar(t), "no calls": large(1, 1).digest(t).tar(t),
 		"no kernel": withoutKernel(sample(), wholeRun).digest(t).tar(t), "cut": valid[:9000],
-		"text": []byte("text"), "only a manifest": archive{}.digest(t).tar(t)} {
+		"text": []byte("text"), "only a manifest": content{}.digest(t).tar(t)} {
 		code, out, errs := call(in, "--json", "--explain", "--require", "kernel=absent", "--assert", "true")
 		if strings.Count(out, "\n") != 1 || errs != "" {
 			t.Errorf("%s: %q %q", name, out, errs)
@@ -225,7 +225,7 @@ func TestLargeSurface(t *testing.T) {
 		t.Fatalf("exit %d, %+v", code, r.Findings)
 	}
 	a[bundle.SurfaceName] += "\n"
-	if _, r = check(t, a.digest(t).tar(t)); !slices.Contains(rules(r), ruleDocumentForm) {
+	if _, r = check(t, a.digest(t).tar(t)); !slices.Contains(rules(r), archive.RuleDocumentForm) {
 		t.Fatalf("%+v", r.Findings)
 	}
 	code, r = check(t, large(60_000, 60_000).digest(t).tar(t), "--assert", "true")
@@ -235,7 +235,7 @@ func TestLargeSurface(t *testing.T) {
 }
 
 // large is a valid archive of n kernel lines over the given number of paths.
-func large(n, paths int) archive {
+func large(n, paths int) content {
 	a := sample()
 	a[bundle.PolicyName], a[bundle.SDKName] = "", ""
 	var k, s strings.Builder
@@ -258,24 +258,4 @@ func large(n, paths int) archive {
 
 func path(i int) string {
 	return fmt.Sprintf("/home/build/work/some/longer/directory/of/a/project/file%07d-%s", i, strings.Repeat("ab", 16))
-}
-
-// The streaming parser of the surface takes what the strict parser takes.
-func TestSurfaceReaderAgrees(t *testing.T) {
-	for _, doc := range []string{
-		sample()[bundle.SurfaceName],
-		`{"schema":"assay.runner.capability_surface.v0","run_id":"r","filesystem_paths":["\\","\n","\""],"network_endpoints":[],"process_execs":[],"mcp_tools":[],"policy_decisions":[]}`,
-		`{"schema":"assay.runner.capability_surface.v0","run_id":"r","filesystem_paths":["\n","\"","\\","é"],"network_endpoints":[],"process_execs":[],"mcp_tools":[],"policy_decisions":[]}`,
-		`{"schema":"assay.runner.capability_surface.v0","run_id":"r","filesystem_paths":["a",],"network_endpoints":[],"process_execs":[],"mcp_tools":[],"policy_decisions":[]}`,
-		`{"schema":"assay.runner.capability_surface.v0","run_id":"r","filesystem_paths":[,"a"],"network_endpoints":[],"process_execs":[],"mcp_tools":[],"policy_decisions":[]}`,
-	} {
-		_, strict := schemas.ParseSurface([]byte(doc))
-		s, err := newSurfaceReader(strings.NewReader(doc))
-		for err == nil {
-			_, _, err = s.next()
-		}
-		if ok := err.Error() == "EOF"; ok != (strict == nil) {
-			t.Errorf("%s: stream %v, strict %v", doc, err, strict)
-		}
-	}
 }

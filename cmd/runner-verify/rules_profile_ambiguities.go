@@ -1,0 +1,299 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
+)
+
+// The ambiguities of this runner's reports. Most kinds follow from the layers: of
+// these the list must have exactly the entries that expectedCodes gives. The others
+// say what the archive does not hold (times, targets, the process tree, how the
+// logs were collected): of these the list can only contradict the layers.
+
+// derivedKinds are the kinds that follow from the layers and the bindings.
+var derivedKinds = map[string]bool{
+	schemas.AmbiguityCgroupFailed: true, schemas.AmbiguityDecisionNoEvents: true, schemas.AmbiguityDeniedEffects: true,
+	schemas.AmbiguityKernelLost: true, schemas.AmbiguityTimesUnknown: true, schemas.AmbiguityNotInSDK: true,
+	schemas.AmbiguityNoKernelEvents: true, schemas.AmbiguitySDKCompletedDenied: true, schemas.AmbiguitySDKRunNotFinished: true,
+	schemas.AmbiguitySDKNotCompleted: true, schemas.AmbiguitySDKNotStarted: true, schemas.AmbiguitySDKRepeated: true,
+	schemas.AmbiguitySDKUnbound: true, schemas.AmbiguitySDKNameDiffers: true, schemas.AmbiguityManyDecisions: true,
+	schemas.AmbiguityCallNotFinished: true,
+}
+
+// codeSet is the report's list, taken apart. Entries that are not known are left out.
+type codeSet struct {
+	kinds map[string]int             // code → number of entries
+	of    map[string]map[string]bool // code → ids, paths or names
+	texts map[string]bool
+}
+
+func (c *codeSet) has(code, value string) bool { return c.of[code][value] }
+
+// ambiguities takes the report's list apart, once.
+func (v *verifier) ambiguities() *codeSet {
+	if v.codes != nil {
+		return v.codes
+	}
+	v.codes = &codeSet{kinds: map[string]int{}, of: map[string]map[string]bool{}, texts: map[string]bool{}}
+	for _, text := range v.report.Ambiguities {
+		a, err := schemas.ParseCode(text)
+		if err != nil {
+			continue
+		}
+		if v.codes.of[a.Code] == nil {
+			v.codes.of[a.Code] = map[string]bool{}
+		}
+		v.codes.kinds[a.Code]++
+		v.codes.of[a.Code][a.Value], v.codes.texts[text] = true, true
+	}
+	return v.codes
+}
+
+// ambiguityForms checks the entries of the list and their order.
+func (v *verifier) ambiguityForms() {
+	list := v.report.Ambiguities
+	for i, text := range list {
+		if i > 0 && list[i-1] >= text {
+			v.faultCode("%.200q is repeated or not in byte order", text)
+		}
+		if _, err := schemas.ParseCode(text); err != nil {
+			v.faultCode("%v", err)
+		} else if !isText([]byte(text)) {
+			v.faultCode("%.200q is not the escape of any byte string", text)
+		}
+	}
+}
+
+func (v *verifier) profileStatus() {
+	if r, want := v.report, schemas.WorstOf(v.report.Ambiguities); r.Status != want {
+		v.add(ruleReportStatus, bundle.ReportName, 0, "status is %s, with these ambiguities it must be %s", r.Status, want)
+	}
+}
+
+// derivedAmbiguities compares the entries of the derived kinds with the layers.
+func (v *verifier) derivedAmbiguities() {
+	c, want := v.ambiguities(), v.expectedCodes()
+	for _, text := range sortedKeys(want) {
+		if !c.texts[text] {
+			v.faultCode("%.200q is missing, it follows from the layers", text)
+		}
+	}
+	for _, text := range v.report.Ambiguities {
+		if code, _, _ := strings.Cut(text, ":"); derivedKinds[code] && c.texts[text] && !want[text] {
+			v.faultCode("%.200q does not follow from the layers", text)
+		}
+	}
+}
+
+// expectedCodes are the entries of the derived kinds that the list must have.
+func (v *verifier) expectedCodes() map[string]bool {
+	want, h, p := map[string]bool{}, v.health, &v.policy
+	when := func(is bool, code string) {
+		if is {
+			want[code] = true
+		}
+	}
+	decisions, sdk, kernel := v.policyLines() > 0, v.sdkLines() > 0, v.kernelLines() > 0
+	untimed := slices.ContainsFunc(p.list, func(d decision) bool { return !d.timed })
+	when(decisions && h.CgroupCorrelation == schemas.CorrelationFailed, schemas.AmbiguityCgroupFailed)
+	when(decisions && h.KernelLayer == schemas.LayerPartial, schemas.AmbiguityKernelLost)
+	when(decisions && !kernel, schemas.AmbiguityNoKernelEvents)
+	when(v.policyLines() > 1 && v.captured() && untimed, schemas.AmbiguityManyDecisions)
+	when(v.timed() && kernel && !v.noted(schemas.NoteWindows), schemas.AmbiguityTimesUnknown)
+	when(sdk && v.sdk.ended == "", schemas.AmbiguitySDKRunNotFinished)
+	for id, places := range p.byID {
+		v.codesOfCall(id, places, when)
+		when(!p.attempts(places), schemas.AmbiguityCallIDRepeated+":"+id)
+	}
+	for id, s := range v.sdk.calls {
+		when(s.started > 0 && s.completed == 0, schemas.AmbiguitySDKNotCompleted+":"+id)
+		when(s.started == 0 && s.completed > 0, schemas.AmbiguitySDKNotStarted+":"+id)
+		when(s.started > 1 || s.completed > 1, schemas.AmbiguitySDKRepeated+":"+id)
+		when(sdk && h.PolicyLayer == "present" && p.byID[id] == nil, schemas.AmbiguitySDKUnbound+":"+id)
+		when(s.differs, schemas.AmbiguitySDKNameDiffers+":"+id)
+	}
+	return want
+}
+
+// codesOfCall gives the expected entries about one id of the policy layer.
+func (v *verifier) codesOfCall(id string, places []int, when func(bool, string)) {
+	s := v.sdk.calls[id]
+	when(v.sdkLines() > 0 && s == nil, schemas.AmbiguityNotInSDK+":"+id)
+	denied := true
+	for _, i := range places {
+		d := &v.policy.list[i]
+		denied = denied && d.denied()
+		open := d.outcome == "" || d.outcome == schemas.OutcomeServerGone || d.outcome == schemas.OutcomeClientGone
+		when(!d.denied() && d.timed && open, schemas.AmbiguityCallNotFinished+":"+id)
+		if i >= len(v.report.Bindings) {
+			continue
+		}
+		b := &v.report.Bindings[i]
+		when(d.denied() && (len(b.KernelEffects) > 0 || b.EffectsCut), schemas.AmbiguityDeniedEffects+":"+id)
+		when(!d.denied() && b.Window == schemas.CallWindow(id) && b.KernelEventCount == 0 && v.health.KernelLayer != schemas.LayerAbsent,
+			schemas.AmbiguityDecisionNoEvents+":"+id)
+	}
+	when(denied && s != nil && s.completed > 0, schemas.AmbiguitySDKCompletedDenied+":"+id)
+}
+
+// observedAmbiguities checks the entries that do not follow from the layers.
+func (v *verifier) observedAmbiguities() {
+	c := v.ambiguities()
+	for _, code := range sortedKeys(c.of) {
+		if check := observed[code]; check != nil {
+			for value := range c.of[code] {
+				check(v, code, value)
+			}
+		}
+	}
+}
+
+// observed are the checks of one entry, by its code.
+var observed = map[string]func(v *verifier, code, value string){
+	schemas.AmbiguityCallIDRepeated:     (*verifier).idRepeated,
+	schemas.AmbiguityEffectsOutside:     (*verifier).effectsTargeted,
+	schemas.AmbiguityTargetsUnknown:     (*verifier).effectsTargeted,
+	schemas.AmbiguityCallsOverlap:       (*verifier).callOverlaps,
+	schemas.AmbiguityOutsideWindows:     (*verifier).callDecided,
+	schemas.AmbiguityExecWithoutCall:    (*verifier).programExecuted,
+	schemas.AmbiguityServerUnknown:      (*verifier).sessionNamed,
+	schemas.AmbiguitySessionNotFinished: (*verifier).sessionNamed,
+	schemas.AmbiguitySessionOtherPolicy: (*verifier).sessionNamed,
+}
+
+func (v *verifier) idRepeated(code, id string) {
+	if len(v.policy.byID[id]) < 2 {
+		v.faultCode("%s:%.200q, but no two decisions have that id", code, id)
+	}
+}
+
+func (v *verifier) callDecided(code, id string) {
+	if v.policy.byID[id] == nil {
+		v.faultCode("%s:%.200q, but no decision has that id", code, id)
+	}
+}
+
+func (v *verifier) callOverlaps(code, id string) {
+	timed := slices.ContainsFunc(v.policy.byID[id], func(i int) bool { return v.policy.list[i].timed })
+	if !timed || v.policyLines() < 2 {
+		v.faultCode("%s:%.200q, but there are no two calls with times, one of that id", code, id)
+	}
+}
+
+// effectsTargeted checks an entry that says which effects of a call it named, or
+// that nobody knows: there must be effects that could be the call's.
+func (v *verifier) effectsTargeted(code, id string) {
+	c, places := v.ambiguities(), v.policy.byID[id]
+	denied := code == schemas.AmbiguityTargetsUnknown && slices.ContainsFunc(places, func(i int) bool { return v.policy.list[i].timed && v.policy.list[i].denied() })
+	if !denied && !slices.ContainsFunc(places, v.touched) {
+		v.faultCode("%s:%.200q, but no allowed call of that id has effects in a window of its own", code, id)
+	} else if len(places) == 1 && c.has(schemas.AmbiguityEffectsOutside, id) && c.has(schemas.AmbiguityTargetsUnknown, id) {
+		v.faultCode("%s:%.200q, but of one call only one of the two can be", code, id)
+	}
+}
+
+// touched reports whether the decision in a place is of an allowed call with a
+// window in a known tree and effects in it.
+func (v *verifier) touched(i int) bool {
+	if i >= len(v.report.Bindings) {
+		return false
+	}
+	b, d := &v.report.Bindings[i], &v.policy.list[i]
+	effect := b.EffectsCut || slices.ContainsFunc(b.KernelEffects, schemas.EffectDone)
+	return !d.denied() && effect && b.Window == schemas.CallWindow(d.id) && b.KernelScope == schemas.ScopeToolServer
+}
+
+func (v *verifier) programExecuted(code, path string) {
+	if path != schemas.ExecWithoutCallMore && !v.kernel.effects.seen[schemas.ExecEffect(path)] {
+		v.faultCode("%s:%.200q, but the kernel layer does not say that it was executed", code, path)
+	}
+}
+
+// sessionNamed checks an entry about a tool server or its proxy.
+func (v *verifier) sessionNamed(code, name string) {
+	if code == schemas.AmbiguityServerUnknown && (!v.noted(schemas.NoteWindows) || !v.noted(schemas.NoteKernel)) {
+		v.faultCode("%s:%.200q, but nothing says that the process tree was known", code, name)
+	}
+	if n := v.ambiguities().kinds[code]; uint64(n) > v.sessions() {
+		v.faultCode("%d entries %s, but note %s says sessions=%d", n, code, schemas.NotePolicy.Code, v.sessions())
+	}
+}
+
+// idleAmbiguities: a line can lie between the calls of several sessions, whose
+// servers are in each other's trees.
+func (v *verifier) idleAmbiguities() {
+	idle, n := v.class(schemas.ClassIdle), v.ambiguities().kinds[schemas.AmbiguityOutsideWindows]
+	if (idle > 0) != (n > 0) || uint64(n) > idle && uint64(n) > v.sessions()*idle {
+		v.faultCode("%d entries %s, but note %s says idle=%d", n, schemas.AmbiguityOutsideWindows, schemas.NoteWindows.Code, idle)
+	}
+}
+
+// policyAmbiguities compares the policies of the decisions with the one of the run,
+// if its network rules were enforced, and says when none can be known.
+func (v *verifier) policyAmbiguities() {
+	const code = schemas.AmbiguitySessionOtherPolicy
+	others := v.ambiguities().kinds[code]
+	run, p := v.noteFields(schemas.NoteNetwork)[schemas.KeyPolicy], &v.policy
+	switch {
+	case others == 0 && run != "" && p.digest != "" && (p.digests || p.digest != run):
+		v.faultCode("no entry %s, but a policy line has another policy_digest than the note %s", code, schemas.NoteNetwork.Code)
+	case others > 0 && run == "" && !slices.Contains(v.events.started.EnvKeys, schemas.EnvPolicyLog):
+		v.faultCode("%d entries %s, but nothing says which policy the run had", others, code)
+	}
+}
+
+// execAmbiguities counts the programs that were executed without a tool call.
+func (v *verifier) execAmbiguities() {
+	const code, most = schemas.AmbiguityExecWithoutCall, schemas.MaxExecWithoutCall
+	c := v.ambiguities()
+	n, more := c.kinds[code], c.has(code, schemas.ExecWithoutCallMore)
+	if n > most && !more || n > most+1 {
+		v.faultCode("%d entries %s, expected at most %d and one for the rest", n, code, most)
+	}
+	if agent := v.class(schemas.ClassAgent); uint64(n) > agent {
+		v.faultCode("%d entries %s, but note %s says agent=%d", n, code, schemas.NoteWindows.Code, agent)
+	}
+}
+
+// logCodes are the codes about one log.
+type logCodes struct {
+	layer          string
+	present        func(*verifier) bool
+	empty, invalid string
+	env            string
+	collected      []string // what is known only of a collected log
+}
+
+var logsCodes = []logCodes{
+	{"policy", func(v *verifier) bool { return v.health.PolicyLayer == "present" }, schemas.AmbiguityPolicyEmpty, schemas.AmbiguityPolicyInvalid, schemas.EnvPolicyLog,
+		[]string{schemas.AmbiguityPolicyTruncated, schemas.AmbiguityPolicyReplaced, schemas.AmbiguityPolicyWriterOpen, schemas.AmbiguityPolicyWrittenAfter}},
+	{"sdk", func(v *verifier) bool { return v.sdkLines() > 0 }, schemas.AmbiguitySDKEmpty, schemas.AmbiguitySDKInvalid, schemas.EnvSDKLog,
+		[]string{schemas.AmbiguitySDKTruncated, schemas.AmbiguitySDKReplaced, schemas.AmbiguitySDKWriterOpen, schemas.AmbiguitySDKWrittenAfter}},
+}
+
+// logAmbiguities compares what is said about the logs with the layers made of them.
+func (v *verifier) logAmbiguities() {
+	c := v.ambiguities()
+	for _, l := range logsCodes {
+		if c.kinds[l.empty] > 0 && l.present(v) {
+			v.faultCode("%s, but the %s layer is there", l.empty, l.layer)
+		}
+		for _, code := range l.collected {
+			if c.kinds[code] > 0 && !slices.Contains(v.events.started.EnvKeys, l.env) {
+				v.faultCode("%s, but env_keys says that no such log was collected", code)
+			}
+		}
+		if c.kinds[l.invalid] > 1 {
+			v.faultCode("%d entries %s, expected one: reading ends there", c.kinds[l.invalid], l.invalid)
+		}
+	}
+	for value := range c.of[schemas.AmbiguitySDKInvalid] {
+		a, _ := schemas.ParseCode(schemas.AmbiguitySDKInvalid + ":" + value)
+		if a.Line <= v.sdkLines() {
+			v.faultCode("%s:%s, but %d lines before it are in the layer", schemas.AmbiguitySDKInvalid, value, v.sdkLines())
+		}
+	}
+}

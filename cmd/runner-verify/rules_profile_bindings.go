@@ -1,0 +1,211 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
+)
+
+// The rules for bindings that this runner wrote: each has the window that the
+// decision and the codes allow, and what it says about the kernel is in the layer.
+
+// effectSet holds what the report says that kernel lines say, and finds it in the
+// kernel layer. The report comes before the layer and its effects are few, so
+// memory does not grow with the lines.
+type effectSet struct {
+	seen  map[string]bool // named in the report → some line says it
+	bytes int             // of all effects of the report
+	buf   []byte
+}
+
+// expect takes the effects of the report's bindings, and the programs that it
+// says were executed without a tool call.
+func (s *effectSet) expect(r *schemas.Report) {
+	s.seen = map[string]bool{}
+	if r == nil {
+		return
+	}
+	for i := range r.Bindings {
+		for _, e := range r.Bindings[i].KernelEffects {
+			s.bytes += len(e)
+			s.seen[e] = false
+		}
+	}
+	for _, code := range r.Ambiguities {
+		if path, ok := strings.CutPrefix(code, schemas.AmbiguityExecWithoutCall+":"); ok && path != schemas.ExecWithoutCallMore {
+			s.seen[schemas.ExecEffect(path)] = false
+		}
+	}
+}
+
+// see takes one kernel line.
+func (s *effectSet) see(e *schemas.KernelEvent) {
+	if len(s.seen) == 0 {
+		return
+	}
+	s.buf = schemas.AppendEffect(s.buf[:0], e)
+	if found, named := s.seen[string(s.buf)]; named && !found {
+		s.seen[string(s.buf)] = true
+	}
+}
+
+// profileBindings checks each binding against its decision and the kernel layer.
+func (v *verifier) profileBindings() {
+	sound := v.sound(bundle.KernelName)
+	v.eachBinding(func(i int, b *schemas.Binding, d *decision) {
+		if b.CgroupID != nil {
+			v.faultBinding(i, "has a cgroup_id, which this runner never writes")
+		}
+		v.windowForm(i, b, d)
+		switch n := v.kernelLines(); {
+		case !sound:
+		case b.KernelEventCount > n:
+			v.faultBinding(i, "kernel_event_count is %d, the kernel layer has %d lines", b.KernelEventCount, n)
+		case b.KernelScope == "" && b.KernelEventCount != n:
+			v.faultBinding(i, "kernel_event_count is %d of the whole layer, which has %d lines", b.KernelEventCount, n)
+		}
+	})
+}
+
+// windowForm checks a binding's window and scope against the decision.
+func (v *verifier) windowForm(i int, b *schemas.Binding, d *decision) {
+	own := b.Window == schemas.CallWindow(d.id)
+	switch {
+	case !own && b.Window != schemas.RunWindow:
+		v.faultBinding(i, "window is %q to %q, expected %q and %q, or the markers of its own call", b.Window.Start, b.Window.End, schemas.WindowRunStarted, schemas.WindowRunFinished)
+	case own && b.KernelScope == "":
+		v.faultBinding(i, "has a window of its own and no kernel_scope")
+	case own && !d.ended():
+		v.faultBinding(i, "has a window of its own, but the policy layer does not say when the call was over")
+	case b.KernelScope != "" && !d.timed:
+		v.faultBinding(i, "has a kernel_scope, but the decision has no session")
+	}
+}
+
+// profileEffects checks what bindings say that the kernel lines of their windows say.
+func (v *verifier) profileEffects() {
+	if !v.sound(bundle.KernelName) {
+		return
+	}
+	v.eachBinding(func(i int, b *schemas.Binding, d *decision) {
+		v.effectsSeen(i, b, d)
+		v.effectsFit(i, b, d)
+	})
+}
+
+// effectsSeen checks each effect of a binding, and their size.
+func (v *verifier) effectsSeen(i int, b *schemas.Binding, d *decision) {
+	size, effects := 0, &v.kernel.effects
+	for _, e := range b.KernelEffects {
+		size += len(e)
+		switch {
+		case !effects.seen[e]:
+			v.faultBinding(i, "kernel_effects has %.200q, which no line of the kernel layer says", e)
+		case d.denied() && !schemas.EffectDone(e):
+			v.faultBinding(i, "kernel_effects has %.200q: what failed or was refused is not an effect of a denied call", e)
+		}
+	}
+	if effects.bytes > schemas.MaxEffectsTotal {
+		v.faultBinding(i, "kernel_effects of the report have %d bytes, at most %d", effects.bytes, schemas.MaxEffectsTotal)
+	}
+	if size > schemas.MaxEffectBytes {
+		v.faultBinding(i, "kernel_effects has %d bytes, at most %d", size, schemas.MaxEffectBytes)
+	}
+}
+
+// effectsFit compares the number of effects with the window and the count.
+func (v *verifier) effectsFit(i int, b *schemas.Binding, d *decision) {
+	n := uint64(len(b.KernelEffects))
+	switch {
+	case n == 0 && !b.EffectsCut:
+	case b.KernelScope == "":
+		v.faultBinding(i, "has kernel_effects, but no kernel_scope that says whose they are")
+	case d.denied(): // of any process, at any time after the denial
+	case b.Window == schemas.RunWindow:
+		v.faultBinding(i, "has kernel_effects, but no window of its own")
+	case n > b.KernelEventCount, n == b.KernelEventCount && b.EffectsCut && b.KernelScope == schemas.ScopeToolServer, b.KernelEventCount == 0:
+		v.faultBinding(i, "kernel_effects are more than its %d kernel events", b.KernelEventCount)
+	}
+}
+
+// attemptsFollow checks that a further attempt follows an answer that asked for one.
+func (v *verifier) attemptsFollow() {
+	c := v.ambiguities()
+	v.eachBinding(func(i int, _ *schemas.Binding, d *decision) {
+		if i+1 >= len(v.policy.list) {
+			return
+		}
+		next := &v.policy.list[i+1]
+		if next.id == d.id && next.timed && d.timed && d.attempt == 1 && d.outcome != schemas.OutcomeInputRequired &&
+			!c.has(schemas.AmbiguityCallIDRepeated, d.id) {
+			v.add(rulePolicyDecision, bundle.PolicyName, i+2, "attempt %d of a call that ended with outcome %q, expected %s", next.attempt, d.outcome, schemas.OutcomeInputRequired)
+		}
+	})
+}
+
+// profileWindows compares windows and scopes with the codes that explain them.
+func (v *verifier) profileWindows() {
+	c := v.ambiguities()
+	times := v.noted(schemas.NoteWindows)
+	unknown := uint64(c.kinds[schemas.AmbiguityServerUnknown])
+	known, nowhere := v.captured() && unknown == 0, unknown > 0 && unknown >= v.sessions()
+	v.eachBinding(func(i int, b *schemas.Binding, d *decision) {
+		repeated := c.has(schemas.AmbiguityCallIDRepeated, d.id)
+		overlaps := c.has(schemas.AmbiguityCallsOverlap, d.id)
+		own := b.Window == schemas.CallWindow(d.id)
+		switch {
+		case !times && (own || b.KernelScope != ""):
+			v.faultBinding(i, "has a window of its own or a kernel_scope, but no note %s says that the kernel lines had times", schemas.NoteWindows.Code)
+		case own && (repeated || overlaps && len(v.policy.byID[d.id]) == 1): // of several attempts one may overlap
+			v.faultBinding(i, "has a window of its own, but its call overlaps others or shares its id")
+		case times && d.ended() && !own && !repeated && !overlaps:
+			v.faultBinding(i, "has the window of the run, and nothing says why it is not the call's own")
+		case times && d.timed && b.KernelScope == "":
+			v.faultBinding(i, "has no kernel_scope, but its decision has a session")
+		case b.KernelScope == schemas.ScopeRun && known:
+			v.faultBinding(i, "kernel_scope is %s, but no server is unknown", schemas.ScopeRun)
+		case b.KernelScope == schemas.ScopeToolServer && nowhere:
+			v.faultBinding(i, "kernel_scope is %s, but no server is known", schemas.ScopeToolServer)
+		}
+	})
+}
+
+// classesSound reports whether the classes of kernel lines are known and add up.
+func (v *verifier) classesSound() bool {
+	sum := v.classSum()
+	return v.report != nil && v.noted(schemas.NoteWindows) && sum == v.kernelLines() && v.sessions() > 0 && (v.timed() || v.class(schemas.ClassCall) == 0)
+}
+
+// eachTimed calls f for every binding whose decision has a session.
+func (v *verifier) eachTimed(f func(i int, b *schemas.Binding, d *decision)) {
+	v.eachBinding(func(i int, b *schemas.Binding, d *decision) {
+		if d.timed {
+			f(i, b, d)
+		}
+	})
+}
+
+// profileCounts compares the bindings' counts with the classes of kernel lines.
+func (v *verifier) profileCounts() {
+	if !v.classesSound() {
+		return
+	}
+	call, between := v.class(schemas.ClassCall), v.class(schemas.ClassCall)+v.class(schemas.ClassIdle)
+	v.eachTimed(func(i int, b *schemas.Binding, d *decision) {
+		own, limit := b.Window == schemas.CallWindow(d.id), between+v.class(schemas.ClassSetup)
+		switch {
+		case b.KernelScope == schemas.ScopeRun:
+			limit = v.class(schemas.ClassSetup) + v.class(schemas.ClassAgent)
+		case own:
+			limit = call
+		}
+		// The tree of the one session has all lines of its calls, and those between them.
+		if v.sessions() == 1 && b.KernelScope == schemas.ScopeToolServer && !own && b.KernelEventCount < between {
+			v.faultBinding(i, "kernel_event_count is %d of the whole tree, note %s says at least %d", b.KernelEventCount, schemas.NoteWindows.Code, between)
+		}
+		if b.KernelEventCount > limit {
+			v.faultBinding(i, "kernel_event_count is %d, note %s leaves %d", b.KernelEventCount, schemas.NoteWindows.Code, limit)
+		}
+	})
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// The rules for the health that this runner wrote: its notes have one form and one
+// order, and their counts follow from the layers.
+
+// profilePolicyLayer checks policy_layer: a proxy without decisions makes it present.
+func (v *verifier) profilePolicyLayer() { v.policyLayerIs(v.policyLines() > 0 || v.sessions() > 0) }
+
+func (v *verifier) profileShim() {
+	if v.sdkLines() > 0 && !schemas.CollectsSDK(v.events.started.AgentShim) {
+		v.faultHealth(ruleHealthLayer, "the SDK layer has %d lines, but agent_shim is none", v.sdkLines())
+	}
+}
+
+func (v *verifier) blindSpotsNote() {
+	if n := len(v.noteTexts(schemas.NoteBlind)); v.noted(schemas.NoteKernel) && n != 1 {
+		v.faultNote("%d notes %s, expected one with %s", n, schemas.NoteBlind.Code, schemas.NoteKernel.Code)
+	}
+}
+
+func (v *verifier) lossCause() {
+	if h := v.health; !v.noted(schemas.NoteLoss) && h.KernelLayer == schemas.LayerPartial && h.RingbufDrops == 0 {
+		v.faultHealth(ruleHealthLoss, "kernel_layer is %s without a cause", h.KernelLayer)
+	}
+}
+
+// profileNetwork checks coverage and scope, which follow from the kernel lines.
+func (v *verifier) profileNetwork() {
+	h := v.health
+	if h.NetworkCoverage == "" && h.EndpointScope == "" {
+		return
+	}
+	coverage, scope := v.kernel.net.Fields(h.KernelLayer)
+	if h.NetworkCoverage != coverage {
+		v.faultHealth(ruleHealthNetwork, "network_protocol_coverage is %q, the kernel layer says %s", h.NetworkCoverage, coverage)
+	}
+	if h.EndpointScope != scope {
+		v.faultHealth(ruleHealthNetwork, "network_endpoint_claim_scope is %q, the kernel layer says %s", h.EndpointScope, scope)
+	}
+}
+
+// noteForms checks form, order and number of the notes about the layers.
+func (v *verifier) noteForms() {
+	at := 0
+	for _, text := range v.health.Notes {
+		code, _, _ := schemas.CutNote(text)
+		rank := schemas.NoteRank(code)
+		if rank < at {
+			v.faultNote("note %s follows notes that it must precede", code)
+		}
+		at = max(at, rank)
+		if note, known := schemas.LookupNote(code); known && note.Strict {
+			if _, err := note.Parse(text); err != nil {
+				v.faultNote("%v", err)
+			}
+		}
+	}
+	for _, note := range schemas.Notes {
+		if n := len(v.noteTexts(note)); note.Strict && n > 1 {
+			v.faultNote("%d notes %s, expected one", n, note.Code)
+		}
+	}
+}
+
+// layerNotes compares the notes about the policy and SDK layers with them.
+func (v *verifier) layerNotes() {
+	v.sameNote(schemas.NotePolicy, v.health.PolicyLayer == "present", map[string]uint64{schemas.KeyDecisionEvents: v.policyLines()})
+	v.sameNote(schemas.NoteSDK, v.sdkLines() > 0, map[string]uint64{schemas.KeySDKEvents: v.sdkLines(), schemas.KeySDKToolCalls: uint64(len(v.sdk.calls))})
+}
+
+// sameNote compares the note of a layer with the layer.
+func (v *verifier) sameNote(note *schemas.Note, want bool, counts map[string]uint64) {
+	if there := v.noted(note); there != want {
+		v.faultNote("%s, which does not go with the layer", map[bool]string{true: "note " + note.Code, false: "no note " + note.Code}[there])
+		return
+	}
+	for _, key := range sortedKeys(counts) {
+		if got, there := v.noteCount(note, key); there && got != counts[key] {
+			v.faultNote("%s says %s=%d, the layer says %d", note.Code, key, got, counts[key])
+		}
+	}
+}
+
+// timed reports whether some decision has a session.
+func (v *verifier) timed() bool {
+	return slices.ContainsFunc(v.policy.list, func(d decision) bool { return d.timed })
+}
+
+// sessionsNote compares what the policy note says about sessions with the layer.
+func (v *verifier) sessionsNote() {
+	if _, said := v.noteFields(schemas.NotePolicy)[schemas.KeySessions]; said && v.sessions() == 0 {
+		v.faultNote("%s says sessions=0, which is left out", schemas.NotePolicy.Code)
+	}
+	if v.timed() && v.sessions() == 0 {
+		v.faultNote("%s has no sessions, but the policy layer has decisions of one", schemas.NotePolicy.Code)
+	}
+}
+
+// windowsNote compares the classes of kernel lines with the layers.
+func (v *verifier) windowsNote() {
+	if !v.noted(schemas.NoteWindows) {
+		return
+	}
+	switch sum := v.classSum(); {
+	case sum != v.kernelLines():
+		v.faultNote("the counts of %s add up to %d, the kernel layer has %d lines", schemas.NoteWindows.Code, sum, v.kernelLines())
+	case v.sessions() == 0:
+		v.faultNote("note %s without a session", schemas.NoteWindows.Code)
+	case !v.timed() && v.class(schemas.ClassCall) > 0:
+		v.faultNote("%s says call=%d, but there is no call", schemas.NoteWindows.Code, v.class(schemas.ClassCall))
+	}
+}
+
+// windowsNoteCalls compares the lines in windows of calls with the bindings.
+// Windows of one session share no line; servers inside each other's trees can.
+func (v *verifier) windowsNoteCalls() {
+	if !v.classesSound() {
+		return
+	}
+	call, sum, all := v.class(schemas.ClassCall), uint64(0), true
+	v.eachTimed(func(_ int, b *schemas.Binding, d *decision) {
+		own := b.Window == schemas.CallWindow(d.id)
+		if own && b.KernelScope != schemas.ScopeRun {
+			sum += b.KernelEventCount
+		}
+		all = all && own
+	})
+	if all && call > sum || v.sessions() == 1 && sum > call {
+		v.faultNote("%s says call=%d, the bindings' own windows have %d lines", schemas.NoteWindows.Code, call, sum)
+	}
+}
+
+// networkNote compares the note about network rules with the kernel lines.
+func (v *verifier) networkNote() {
+	k := &v.kernel
+	if !v.noted(schemas.NoteNetwork) {
+		if k.blocked > 0 {
+			v.faultNote("no note %s, but %d kernel lines say that network rules refused something", schemas.NoteNetwork.Code, k.blocked)
+		}
+		return
+	}
+	blocked, _ := v.noteCount(schemas.NoteNetwork, schemas.KeyBlocked)
+	rules, _ := v.noteCount(schemas.NoteNetwork, schemas.KeyRules)
+	dropped, _ := v.noteCount(schemas.NoteDrops, schemas.KindOf(schemas.EventConnectBlocked))
+	// normalize_drop may have taken lines out.
+	exact := !v.noted(schemas.NoteDrop)
+	switch want := k.blocked + dropped; {
+	case blocked < want, exact && blocked != want:
+		v.faultNote("%s says blocked=%d, the kernel lines and the drops add up to %d", schemas.NoteNetwork.Code, blocked, want)
+	case uint64(k.rule) > rules:
+		v.faultNote("%s says rules=%d, a kernel line names rule %d", schemas.NoteNetwork.Code, rules, k.rule)
+	}
+}

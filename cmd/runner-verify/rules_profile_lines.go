@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"net/netip"
+	"slices"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
+)
+
+// The rules for single lines that this runner wrote.
+
+// lineForm checks that a line is the one way to write its event.
+func (v *verifier) lineForm(l archive.Line) {
+	if e, ok := l.Event.(*schemas.KernelEvent); ok {
+		v.again = e.AppendJSON(v.again[:0], l.RunID)
+	} else {
+		v.again, _ = schemas.Marshal(l.Event) // what cannot be written differs too
+	}
+	if !bytes.Equal(v.again, l.Bytes) {
+		v.add(ruleLineForm, l.Member, l.Number, "not in canonical form from byte %d on: order of keys, escapes or blanks differ", archive.FirstDifference(v.again, l.Bytes))
+	}
+}
+
+// environment checks the names of the variables that the runner set: those of a
+// log are there when it was collected.
+func (v *verifier) environment(l archive.Line, e *schemas.RunStarted) {
+	fault := func(format string, a ...any) { v.add(ruleEventsEnv, l.Member, l.Number, format, a...) }
+	has := map[string]bool{}
+	for i, key := range e.EnvKeys {
+		if !slices.Contains(schemas.EnvKeys(), key) {
+			fault("env_keys has %.100q, which no runner sets", key)
+		}
+		if i > 0 && e.EnvKeys[i-1] >= key {
+			fault("env_keys has %.100q twice or not in order", key)
+		}
+		has[key] = true
+	}
+	shim := schemas.CollectsSDK(e.AgentShim)
+	switch {
+	case !schemas.KnownShim(e.AgentShim):
+		fault("agent_shim is %.100q, expected %s or %s", e.AgentShim, schemas.ShimNone, schemas.ShimOpenAIAgents)
+	case has[schemas.EnvSDKLog] != has[schemas.EnvSDKSchema]:
+		fault("env_keys has one of %s and %s without the other", schemas.EnvSDKLog, schemas.EnvSDKSchema)
+	case has[schemas.EnvSDKLog] != shim:
+		fault("agent_shim is %s, which does not go with env_keys", e.AgentShim)
+	case has[schemas.EnvRunID] != (has[schemas.EnvSDKLog] || has[schemas.EnvPolicyLog]):
+		fault("env_keys has %s exactly when it has a log", schemas.EnvRunID)
+	}
+}
+
+// inProgress is EINPROGRESS as connect answers it: neither success nor error yet.
+const inProgress = -115
+
+// profileKernel checks that a kernel line has what this runner always writes.
+func (v *verifier) profileKernel(l archive.Line, e *schemas.KernelEvent) {
+	v.operations(l, e)
+	pending := e.EventType == schemas.EventConnect && e.ReturnValue == inProgress
+	if e.Has&schemas.KernelHasReturn != 0 && e.Status == "" && !pending {
+		v.faultKernel(l, "status is missing, return_value says %s", statusOf(e))
+	}
+	switch e.EventType {
+	case schemas.EventOpenat:
+		v.openComplete(l, e)
+	case schemas.EventConnectBlocked:
+		v.blockedComplete(l, e)
+	}
+}
+
+func (v *verifier) openComplete(l archive.Line, e *schemas.KernelEvent) {
+	switch {
+	case e.Has&schemas.KernelHasFlags == 0 || e.Has&schemas.KernelHasMode == 0 || e.AccessMode == "":
+		v.faultKernel(l, "an openat line without flags, mode and access_mode")
+	case e.Mode != 0 && e.Flags&schemas.OpenCreates == 0:
+		v.faultKernel(l, "mode of an open that can create nothing")
+	}
+}
+
+// blockedComplete checks a line about a refused network operation.
+func (v *verifier) blockedComplete(l archive.Line, e *schemas.KernelEvent) {
+	_, err := netip.ParseAddrPort(string(e.Value))
+	switch ip, port := err == nil, e.Has&schemas.KernelHasPort != 0; {
+	case e.Has&schemas.KernelHasCgroupID == 0:
+		v.faultKernel(l, "a connect_blocked line without cgroup_id")
+	case e.Has&schemas.KernelHasRuleID == 0:
+		v.faultKernel(l, "a connect_blocked line without rule_id")
+	case e.Status == schemas.StatusSuccess:
+		v.faultKernel(l, "a connect_blocked line that says success")
+	case ip != port || ip != (e.Destination != nil):
+		v.faultKernel(l, "network_destination and network_port belong to an IP endpoint, and only together")
+	case ip && endpoint(e.Destination, e.Port) == "":
+		v.faultKernel(l, "network_destination is not an address")
+	}
+}
+
+func (v *verifier) kernelText(l archive.Line, e *schemas.KernelEvent) {
+	if !isText(e.Value) {
+		v.add(ruleKernelText, l.Member, l.Number, "value %.100q is not the escape of any byte string", e.Value)
+	}
+}
+
+// isText reports whether b is the escape of some byte string. Only a backslash can
+// make it something else.
+func isText(b []byte) bool {
+	if bytes.IndexByte(b, '\\') < 0 {
+		return true
+	}
+	_, err := schemas.Untext(string(b))
+	return err == nil
+}
+
+func (v *verifier) policyText(l archive.Line, e *schemas.PolicyEvent) {
+	for _, s := range []string{e.Source, e.ToolCallID, e.Tool, e.Decision, e.ToolCallIDSource, e.Outcome, e.ReasonCode, e.RuleID} {
+		if !isText([]byte(s)) {
+			v.add(rulePolicyText, l.Member, l.Number, "%.100q is not the escape of any byte string", s)
+		}
+	}
+}
+
+func (v *verifier) sdkText(l archive.Line, e *schemas.SDKEvent) {
+	for _, s := range []*string{&e.Source, e.SDKName, e.SDKVersion, e.ToolCallID, e.Tool} {
+		if s != nil && !isText([]byte(*s)) {
+			v.add(ruleSDKText, l.Member, l.Number, "%.100q is not the escape of any byte string", *s)
+		}
+	}
+}
+
+// policyDecision checks what in a decision follows from something else in it.
+func (v *verifier) policyDecision(l archive.Line, e *schemas.PolicyEvent) {
+	if what := contradicts(e); what != "" {
+		v.add(rulePolicyDecision, l.Member, l.Number, "%s", what)
+	}
+}
+
+// contradicts says what in a decision cannot be, "" when everything can. Of the
+// decisions of other proxies nothing beyond the contract is known.
+func contradicts(e *schemas.PolicyEvent) string {
+	if (e.ToolCallIDSource != "") != (e.PolicyDigest != "") {
+		return "tool_call_id_source and policy_digest are there together or not at all"
+	}
+	if e.ToolCallIDSource == "" {
+		if e.Attempt > 0 {
+			return "attempt in a decision of another proxy"
+		}
+		return ""
+	}
+	if e.Decision != schemas.DecisionAllow && e.Decision != schemas.DecisionDeny {
+		return "decision is " + e.Decision + ", runner-policy knows allow and deny"
+	}
+	reason, known := schemas.LookupReason(e.ReasonCode)
+	switch {
+	case e.Source != schemas.LogSource:
+		return "source is " + e.Source + ", but tool_call_id_source and policy_digest are runner-policy's"
+	case !known || reason.Decision() != e.Decision:
+		return "reason_code " + e.ReasonCode + " does not go with decision " + e.Decision
+	case !slices.Contains(reason.Outcomes(), e.Outcome) && (e.Outcome != "" || e.Decision == schemas.DecisionDeny):
+		return "outcome " + e.Outcome + " does not go with decision " + e.Decision
+	case reason.Rule == schemas.RuleAlways && e.RuleID == "":
+		return "reason_code " + e.ReasonCode + " without a rule_id"
+	case reason.Rule == schemas.RuleNever && e.RuleID != "":
+		return "reason_code " + e.ReasonCode + " with a rule_id"
+	}
+	return ""
+}
+
+// policyOrder checks the place of a decision among the others.
+func (v *verifier) policyOrder(l archive.Line, e *schemas.PolicyEvent) {
+	p := &v.policy
+	if e.ToolCallIDSource == "" {
+		p.other = true
+		return
+	}
+	if p.other {
+		v.add(rulePolicyOrder, l.Member, l.Number, "a decision with a session follows one without")
+	}
+	if e.ToolCallID < p.last {
+		v.add(rulePolicyOrder, l.Member, l.Number, "tool_call_id %.100q follows %.100q, expected them in byte order", e.ToolCallID, p.last)
+	}
+	p.last = e.ToolCallID
+}

@@ -1,0 +1,168 @@
+package archive
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
+)
+
+// reader is one reading of an archive.
+type reader struct {
+	visit    Visitor
+	sum      Summary
+	manifest *schemas.Manifest
+	seen     map[string]Member
+	tooLarge map[string]bool // members over their limit, which are not looked at
+	buf      *bufio.Reader   // for lines, made when first needed
+}
+
+func newReader(v Visitor) *reader {
+	return &reader{visit: v, seen: map[string]Member{}, tooLarge: map[string]bool{}}
+}
+
+func (s *reader) members(ctx context.Context, members Members) error {
+	for {
+		m, r, err := members.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = visited(ctx.Err())
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.member(m, r); err != nil {
+			return err
+		}
+	}
+}
+
+// measured passes a member on and digests it.
+type measured struct {
+	r   io.Reader
+	sum hash.Hash
+	n   int64
+}
+
+func (m *measured) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	m.sum.Write(p[:n])
+	m.n += int64(n)
+	return n, err
+}
+
+func (s *reader) member(m bundle.Member, r io.Reader) error {
+	form, known := schemas.MemberOf(m.Name)
+	if !known {
+		s.find(RuleUnknown, m.Name, 0, "not a member of an archive of a run")
+		return nil
+	}
+	if form.MaxBytes > 0 && m.Size > form.MaxBytes {
+		s.find(RuleLimit, m.Name, 0, "%d bytes, at most %d", m.Size, form.MaxBytes)
+		s.tooLarge[m.Name] = true
+		return nil
+	}
+	d := &measured{r: r, sum: sha256.New()}
+	got := Member{Name: m.Name}
+	if err := s.content(form, d, &got); err != nil {
+		return err
+	}
+	// A parser may stop early; the digest is over everything.
+	if _, err := io.Copy(io.Discard, d); err != nil {
+		return err
+	}
+	got.Size, got.SHA256 = d.n, "sha256:"+hex.EncodeToString(d.sum.Sum(nil))
+	s.seen[m.Name] = got
+	if s.visit.End != nil {
+		return visited(s.visit.End(got))
+	}
+	return nil
+}
+
+// content visits what a member holds.
+func (s *reader) content(form schemas.Form, r io.Reader, got *Member) (err error) {
+	switch {
+	case form.Lines:
+		got.Lines, err = s.lines(form, r)
+		got.Whole = true
+	case form.Member == schemas.MemberSurface:
+		got.Whole, err = s.surface(form, r)
+	default:
+		got.Whole, err = s.document(form, r)
+	}
+	return err
+}
+
+// memberSet compares the members that were there with the contract and with the
+// manifest.
+func (s *reader) memberSet() {
+	for _, form := range schemas.Members() {
+		got, there := s.seen[form.Member]
+		switch {
+		case s.tooLarge[form.Member]:
+		case there && form.Member != schemas.MemberManifest && s.manifest != nil:
+			s.compare(got)
+		case !there && (!form.Optional || s.listed(form.Member)):
+			s.find(RuleMissing, form.Member, 0, "the member is missing, %s", missing(form))
+		}
+	}
+	if e, there := s.seen[schemas.MemberEvents]; there && e.Lines < 2 {
+		s.find(RuleEventsPair, e.Name, 0, "%d events, expected run_started and run_finished", e.Lines)
+	}
+	if s.manifest == nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.manifest.Files)) {
+		if _, known := schemas.MemberOf(name); !known || name == schemas.MemberManifest {
+			s.find(RuleManifestFiles, schemas.MemberManifest, 0, "%q is listed, but it is not a member other than the manifest", name)
+		}
+	}
+}
+
+func missing(form schemas.Form) string {
+	if form.Optional {
+		return "but the manifest lists it"
+	}
+	return "even an empty layer must be there"
+}
+
+func (s *reader) listed(member string) bool {
+	if s.manifest == nil {
+		return false
+	}
+	_, listed := s.manifest.Files[member]
+	return listed
+}
+
+// compare compares a member with the manifest.
+func (s *reader) compare(got Member) {
+	want, listed := s.manifest.Files[got.Name]
+	switch {
+	case !listed:
+		s.find(RuleManifestFiles, schemas.MemberManifest, 0, "%s is not listed", got.Name)
+	case want.Bytes != got.Size:
+		s.find(RuleSize, got.Name, 0, "%d bytes, the manifest says %d", got.Size, want.Bytes)
+	case want.SHA256 != got.SHA256:
+		s.find(RuleDigest, got.Name, 0, "%s, the manifest says %s", got.SHA256, want.SHA256)
+	}
+}
+
+// sameRun checks a run_id against the archive's, which is that of the first
+// document that has one: the manifest's, normally.
+func (s *reader) sameRun(member string, line int, id string) {
+	if s.sum.RunID == "" {
+		s.sum.RunID = id
+	}
+	if id != s.sum.RunID {
+		s.find(RuleRunID, member, line, "run_id is %q, the archive's is %q", id, s.sum.RunID)
+	}
+}
