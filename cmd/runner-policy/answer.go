@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -53,7 +54,7 @@ type errorData struct {
 }
 
 // deniedAnswer is the line that answers a denied call.
-func deniedAnswer(to id, say string, d denial, modern, asError bool) []byte {
+func deniedAnswer(to jsonrpc.ID, say string, d denial, modern, asError bool) []byte {
 	text := d.ReasonCode + ": " + say // what the model reads
 	if asError {
 		return errorLine(to, rpcError{errDenied, text, &errorData{d.ReasonCode, d.RuleID, d.ToolCallID, d.PolicyDigest}})
@@ -66,41 +67,41 @@ func deniedAnswer(to id, say string, d denial, modern, asError bool) []byte {
 }
 
 var refusals = map[string]rpcError{
-	badJSON:      {Code: errParse, Message: "the line is not one JSON value"},
-	badUTF8:      {Code: errParse, Message: "the line is not valid UTF-8"},
-	duplicateKey: {Code: errRequest, Message: "a key stands twice in one object"},
-	caseKey:      {Code: errRequest, Message: "a key equals one of the protocol's but for case"},
-	batch:        {Code: errRequest, Message: "batches are not taken"},
-	tooLong:      {Code: errRequest, Message: "the line is too long"},
-	tooDeep:      {Code: errRequest, Message: "the message is nested too deeply"},
-	notJSONRPC:   {Code: errRequest, Message: "not a JSON-RPC 2.0 message"},
-	badID:        {Code: errRequest, Message: "an id must be a string or a whole number"},
-	idInUse:      {Code: errRequest, Message: "a request with this id is in flight"},
-	badCall:      {Code: errParams, Message: "not a well-formed tools/call"},
-	logFailed:    {Code: errInternal, Message: "the decision log cannot be written, so nothing is forwarded"},
-	tooManyCalls: {Code: errInternal, Message: "too many requests are in flight"},
+	schemas.ReasonBadJSON:      {Code: errParse, Message: "the line is not one JSON value"},
+	schemas.ReasonBadUTF8:      {Code: errParse, Message: "the line is not valid UTF-8"},
+	schemas.ReasonDuplicateKey: {Code: errRequest, Message: "a key stands twice in one object"},
+	schemas.ReasonCaseKey:      {Code: errRequest, Message: "a key equals one of the protocol's but for case"},
+	schemas.ReasonBatch:        {Code: errRequest, Message: "batches are not taken"},
+	schemas.ReasonTooLong:      {Code: errRequest, Message: "the line is too long"},
+	schemas.ReasonTooDeep:      {Code: errRequest, Message: "the message is nested too deeply"},
+	schemas.ReasonNotJSONRPC:   {Code: errRequest, Message: "not a JSON-RPC 2.0 message"},
+	schemas.ReasonBadID:        {Code: errRequest, Message: "an id must be a string or a whole number"},
+	schemas.ReasonIDInUse:      {Code: errRequest, Message: "a request with this id is in flight"},
+	schemas.ReasonBadCall:      {Code: errParams, Message: "not a well-formed tools/call"},
+	schemas.ReasonLogFailed:    {Code: errInternal, Message: "the decision log cannot be written, so nothing is forwarded"},
+	schemas.ReasonTooManyCalls: {Code: errInternal, Message: "too many requests are in flight"},
 }
 
 // refusedAnswer is the line that answers a refused message.
-func refusedAnswer(to id, code string) []byte {
+func refusedAnswer(to jsonrpc.ID, code string) []byte {
 	e := refusals[code]
 	e.Message, e.Data = "runner-policy: "+e.Message, &errorData{ReasonCode: code}
 	return errorLine(to, e)
 }
 
 // goneAnswer is the line that answers a request when the server is gone.
-func goneAnswer(to id, why string) []byte {
+func goneAnswer(to jsonrpc.ID, why string) []byte {
 	return errorLine(to, rpcError{Code: errInternal, Message: "runner-policy: " + why})
 }
 
-func errorLine(to id, e rpcError) []byte { return answerLine(to, "error", e) }
+func errorLine(to jsonrpc.ID, e rpcError) []byte { return answerLine(to, "error", e) }
 
-func answerLine(to id, key string, v any) []byte {
+func answerLine(to jsonrpc.ID, key string, v any) []byte {
 	b, err := schemas.Marshal(v)
 	if err != nil {
 		panic(err) // strings here were valid UTF-8 when they were read
 	}
-	out := append([]byte(`{"jsonrpc":"2.0","id":`), to.raw...)
+	out := append([]byte(`{"jsonrpc":"2.0","id":`), to.Raw...)
 	out = append(append(append(out, ",\""...), key...), "\":"...)
 	return append(append(out, b...), "}\n"...)
 }

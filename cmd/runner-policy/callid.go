@@ -3,6 +3,8 @@ package main
 import (
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
 )
 
 // maxCallID is the length of a tool call's id, in bytes.
@@ -55,9 +57,9 @@ func usable(v any) (string, bool) {
 
 // declaredID is the name that the proxy gives to a call of which the client says none.
 // A call without an id, a notification, has the number of the call.
-func declaredID(name string, of id, call uint64) callID {
-	text, form := of.text()
-	if of.key == "" {
+func declaredID(name string, of jsonrpc.ID, call uint64) callID {
+	text, form := of.Text()
+	if of.Key == "" {
 		text, form = strconv.FormatUint(call, 10), "notification"
 	}
 	return callID{"mcp:" + name + ":" + form + ":" + text, "jsonrpc_id"}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // outcomes are the outcomes of the calls, in the log's order.
@@ -298,7 +300,7 @@ func TestLogFails(t *testing.T) {
 		callLine("2", "read_x", `{}`), callLine("3", "read_x", `{}`), `{"jsonrpc":"2.0","id":4,"method":"ping"}`,
 	} {
 		p.send(line)
-		if got := p.receive(); !strings.Contains(got, fmt.Sprintf(`"id":%d,"error"`, i+2)) || !strings.Contains(got, logFailed) {
+		if got := p.receive(); !strings.Contains(got, fmt.Sprintf(`"id":%d,"error"`, i+2)) || !strings.Contains(got, schemas.ReasonLogFailed) {
 			t.Error(got)
 		}
 	}
@@ -320,7 +322,7 @@ func TestLogFull(t *testing.T) {
 		c.Path = "/bin/sh"
 	})
 	p.send(callLine("1", "read_x", `{"path":"/`+strings.Repeat("a", 600)+`"}`))
-	if got := p.receive(); !strings.Contains(got, logFailed) {
+	if got := p.receive(); !strings.Contains(got, schemas.ReasonLogFailed) {
 		t.Error(got)
 	}
 	if code, _ := p.end(); code != 125 {

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // TestNonblocking: the client's end may be a socket that does not block, as some
@@ -59,9 +62,9 @@ func TestServerEndless(t *testing.T) {
 	pid := p.cmd.Process.Pid
 	p.watchMemory(t, pid)
 	if code, rest := p.wait(); code != 0 || rest != "" {
-		t.Errorf("exit %d, %q", code, clip(rest))
+		t.Errorf("exit %d, %q", code, testkit.Clip(rest))
 	}
-	if r := p.entries("runner.policy.message_refused"); len(r) != 1 || r[0]["reason_code"] != badJSON {
+	if r := p.entries("runner.policy.message_refused"); len(r) != 1 || r[0]["reason_code"] != schemas.ReasonBadJSON {
 		t.Errorf("%v", r)
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // TestIDs: numbers and strings are different ids, and one that is in flight is taken.
@@ -20,7 +22,7 @@ func TestIDs(t *testing.T) {
 	p.receive()
 	for _, line := range []string{callLine("1", "read_x", `{}`), callLine(`"\u0031"`, "write_x", `{}`), `{"jsonrpc":"2.0","id":1,"method":"ping"}`} {
 		p.send(line)
-		if got := p.receive(); !strings.Contains(got, idInUse) {
+		if got := p.receive(); !strings.Contains(got, schemas.ReasonIDInUse) {
 			t.Error(got)
 		}
 	}
@@ -47,7 +49,7 @@ func TestCancel(t *testing.T) {
 		return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
 	}
 	p.send(callLine("1", "read_hang", `{}`), cancel("1"), cancel("1"), cancel(`"1"`), callLine("2", "write_x", `{}`), cancel("2"), callLine("1", "read_x", `{}`))
-	for _, want := range []string{"P_DENY_RULE", idInUse} {
+	for _, want := range []string{"P_DENY_RULE", schemas.ReasonIDInUse} {
 		if got := p.receive(); !strings.Contains(got, want) {
 			t.Error(got)
 		}
@@ -88,7 +90,7 @@ func TestTooManyCalls(t *testing.T) {
 		fmt.Fprintln(&b, callLine(fmt.Sprint(i), "read_hang", `{}`))
 	}
 	p.send(b.String() + callLine(`"more"`, "read_x", `{}`))
-	if got := p.receive(); !strings.Contains(got, tooManyCalls) || !strings.Contains(got, `"id":"more"`) {
+	if got := p.receive(); !strings.Contains(got, schemas.ReasonTooManyCalls) || !strings.Contains(got, `"id":"more"`) {
 		t.Error(got)
 	}
 	// One that was cancelled makes room.
@@ -107,11 +109,11 @@ func TestTable(t *testing.T) {
 	tab := newTable()
 	for i := range 2 * maxForgotten {
 		e := otherRequest(fmt.Sprint(i))
-		if code := tab.room(message{kind: request, id: e.id}); code != "" {
+		if code := tab.room(jsonrpc.Message{Kind: jsonrpc.Request, ID: e.id}); code != "" {
 			t.Fatal(i, code)
 		}
 		tab.add(e)
-		tab.cancel(e.id.key)
+		tab.cancel(e.id.Key)
 		tab.goesOn([]byte(fmt.Sprint(i)), e.call)
 	}
 	if len(tab.byID) != maxForgotten || len(tab.cancelled) != maxForgotten || len(tab.rounds) != maxRounds || len(tab.states) != maxRounds {

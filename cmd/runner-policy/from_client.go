@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
 	"github.com/runner-evidence/runner/cmd/internal/policy"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -19,7 +20,7 @@ const (
 // readClient deals with the client's lines until there are no more.
 func (s *session) readClient(ctx context.Context, r io.Reader) {
 	l := &lineReader{r: r, max: s.o.MaxLine}
-	sc := &scanner{allKeys: true}
+	sc := jsonrpc.NewClient()
 	for {
 		line, long, err := l.next()
 		s.handling.Lock()
@@ -29,11 +30,11 @@ func (s *session) readClient(ctx context.Context, r io.Reader) {
 		}
 		switch {
 		case long:
-			s.refuse(nullID, tooLong, true)
+			s.refuse(jsonrpc.NullID, schemas.ReasonTooLong, true)
 		case err == io.ErrUnexpectedEOF:
-			s.refuse(nullID, badJSON, false) // the end of input ends no message
+			s.refuse(jsonrpc.NullID, schemas.ReasonBadJSON, false) // the end of input ends no message
 		case err == nil && blank(line):
-			s.refuse(nullID, badJSON, false)
+			s.refuse(jsonrpc.NullID, schemas.ReasonBadJSON, false)
 		case err == nil:
 			s.fromClient(ctx, sc, line)
 		}
@@ -45,7 +46,7 @@ func (s *session) readClient(ctx context.Context, r io.Reader) {
 }
 
 // refuse records a message of the client that is not forwarded, and answers it.
-func (s *session) refuse(to id, code string, answer bool) {
+func (s *session) refuse(to jsonrpc.ID, code string, answer bool) {
 	s.log.messageRefused(fromClientSide, code)
 	if answer {
 		s.toClient(refusedAnswer(to, code))
@@ -53,34 +54,34 @@ func (s *session) refuse(to id, code string, answer bool) {
 }
 
 // fromClient deals with one line.
-func (s *session) fromClient(ctx context.Context, sc *scanner, line []byte) {
+func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []byte) {
 	body := line[:len(line)-1]
-	code := sc.line(body)
-	var m message
+	code := sc.Line(body)
+	var m jsonrpc.Message
 	if code == "" {
-		m, code = sc.message(body)
+		m, code = sc.Message(body)
 	}
 	if code == "" {
-		code = sc.call(m)
+		code = sc.CheckCall(m)
 	}
 	if code == "" && s.log.failure() != nil {
-		code = logFailed
+		code = schemas.ReasonLogFailed
 	}
-	if code == "" && m.kind != response && (m.kind == request || m.method == methodCall) {
+	if code == "" && m.Kind != jsonrpc.Response && (m.Kind == jsonrpc.Request || m.Method == jsonrpc.MethodCall) {
 		code = s.table.room(m)
 	}
 	if code != "" {
-		to, answer := sc.addressee(body)
+		to, answer := sc.Addressee(body)
 		s.refuse(to, code, answer)
 		return
 	}
 	switch {
-	case m.method == methodCall:
+	case m.Method == jsonrpc.MethodCall:
 		s.decide(ctx, sc, m, line)
-	case m.kind == request:
-		s.table.add(&entry{id: m.id, method: m.method})
+	case m.Kind == jsonrpc.Request:
+		s.table.add(&entry{id: m.ID, method: m.Method})
 		s.toServer(line)
-	case m.method == methodCancelled && s.cancelsDenied(sc, body):
+	case m.Method == jsonrpc.MethodCancelled && s.cancelsDenied(sc, body):
 		// the server never heard of that call
 	default:
 		s.toServer(line)
@@ -88,36 +89,35 @@ func (s *session) fromClient(ctx context.Context, sc *scanner, line []byte) {
 }
 
 // cancelsDenied looks what a cancellation is about.
-func (s *session) cancelsDenied(sc *scanner, body []byte) bool {
-	of, code := sc.identify(fRequestID, body)
-	return code == "" && !s.table.cancel(of.key) && slices.Contains(s.deniedIDs, of.key)
+func (s *session) cancelsDenied(sc *jsonrpc.Scanner, body []byte) bool {
+	of, code := sc.Identify(jsonrpc.FieldRequestID, body)
+	return code == "" && !s.table.cancel(of.Key) && slices.Contains(s.deniedIDs, of.Key)
 }
 
 // decide asks the policy about a tool call, records what it said, and forwards the
 // call or answers it.
-func (s *session) decide(ctx context.Context, sc *scanner, m message, line []byte) {
+func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Message, line []byte) {
 	start := now()
-	v := &sc.vals
-	arguments, ok := decode(line, v[fArguments])
-	meta, ok2 := decode(line, v[fMeta])
+	arguments, ok := decode(line, sc.Value(jsonrpc.FieldArguments))
+	meta, ok2 := decode(line, sc.Value(jsonrpc.FieldMeta))
 	if !ok || !ok2 {
-		s.refuse(m.id, badCall, m.kind == request)
+		s.refuse(m.ID, schemas.ReasonBadCall, m.Kind == jsonrpc.Request)
 		return
 	}
 	if _, bad := s.engine.CaseSmuggled(arguments); bad {
-		s.refuse(m.id, caseKey, m.kind == request)
+		s.refuse(m.ID, schemas.ReasonCaseKey, m.Kind == jsonrpc.Request)
 		return
 	}
-	c := &call{number: s.calls, attempt: 1, tool: string(v[fName].text), startNS: start}
-	if v[fParamsState].kind == '"' && !v[fParamsState].cut {
-		c.round, c.attempt = s.table.goneOn(v[fParamsState].text, c.tool)
+	c := &call{number: s.calls, attempt: 1, tool: string(sc.Value(jsonrpc.FieldName).Text), startNS: start}
+	if state := sc.Value(jsonrpc.FieldParamsState); state.Kind == '"' && !state.Cut {
+		c.round, c.attempt = s.table.goneOn(state.Text, c.tool)
 	}
 	if c.round != nil {
 		c.number, c.id = c.round.number, c.round.id
 	} else {
 		s.calls++
 		if c.id, ok = findCallID(meta, arguments, s.o.CallIDKeys); !ok {
-			c.id = declaredID(s.o.Name, m.id, c.number)
+			c.id = declaredID(s.o.Name, m.ID, c.number)
 		}
 	}
 	d := s.engine.Decide(ctx, &policy.Call{Tool: c.tool, Arguments: arguments, Meta: meta, Dir: s.dir})
@@ -130,29 +130,29 @@ func (s *session) decide(ctx context.Context, sc *scanner, m message, line []byt
 		e.Decision, e.Outcome, e.EndNS = schemas.DecisionDeny, schemas.OutcomeDenied, now()
 	}
 	if !s.log.decided(e) {
-		s.refuse(m.id, logFailed, m.kind == request)
+		s.refuse(m.ID, schemas.ReasonLogFailed, m.Kind == jsonrpc.Request)
 		return
 	}
 	if d.Allow {
-		s.table.add(&entry{id: m.id, method: m.method, call: c})
+		s.table.add(&entry{id: m.ID, method: m.Method, call: c})
 		s.toServer(line)
 		return
 	}
-	if m.kind != request {
+	if m.Kind != jsonrpc.Request {
 		return // nobody waits for an answer
 	}
-	if s.deniedIDs = append(s.deniedIDs, m.id.key); len(s.deniedIDs) > maxDeniedIDs {
+	if s.deniedIDs = append(s.deniedIDs, m.ID.Key); len(s.deniedIDs) > maxDeniedIDs {
 		s.deniedIDs = slices.Delete(s.deniedIDs, 0, 1)
 	}
-	s.toClient(deniedAnswer(m.id, d.Say, denial{d.Reason, d.RuleID, c.id.id, s.digest}, isModern(meta), s.o.DenyAsError))
+	s.toClient(deniedAnswer(m.ID, d.Say, denial{d.Reason, d.RuleID, c.id.id, s.digest}, isModern(meta), s.o.DenyAsError))
 }
 
 // decode makes values of an object in the line; nothing is nil.
-func decode(line []byte, v value) (any, bool) {
-	if v.kind == 0 {
+func decode(line []byte, v *jsonrpc.Value) (any, bool) {
+	if v.Kind == 0 {
 		return nil, true
 	}
-	out, err := policy.Decode(line[v.start:v.end])
+	out, err := policy.Decode(line[v.Start:v.End])
 	return out, err == nil
 }
 

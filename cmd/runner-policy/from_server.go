@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -21,7 +22,7 @@ var errCut = errors.New("the server's message was refused when part of it had be
 type serverReader struct {
 	*session
 	r   io.Reader
-	sc  scanner
+	sc  *jsonrpc.Scanner
 	buf []byte
 	n   int // bytes in buf
 	err error
@@ -30,8 +31,7 @@ type serverReader struct {
 // readServer deals with the server's lines until there are no more. The error is
 // errCut or nil.
 func (s *session) readServer(r io.Reader) error {
-	v := &serverReader{session: s, r: r, buf: make([]byte, serverBuffer)}
-	v.sc.surrogate = true
+	v := &serverReader{session: s, r: r, sc: jsonrpc.NewServer(), buf: make([]byte, serverBuffer)}
 	looked := 0
 	for {
 		from := 0
@@ -63,7 +63,7 @@ func (s *session) readServer(r io.Reader) error {
 		}
 		if v.err != nil {
 			if v.n > 0 { // the end of input ends no message
-				s.log.messageRefused(fromServerSide, badJSON)
+				s.log.messageRefused(fromServerSide, schemas.ReasonBadJSON)
 			}
 			return nil
 		}
@@ -89,13 +89,13 @@ func (v *serverReader) grow() bool {
 // line deals with a line that is there whole.
 func (v *serverReader) line(line []byte) {
 	body := line[:len(line)-1]
-	v.sc.listTools = v.table.listing()
-	code := v.sc.line(body)
-	var m message
+	v.sc.ListTools(v.table.listing())
+	code := v.sc.Line(body)
+	var m jsonrpc.Message
 	if code == "" {
-		m, code = v.sc.message(body)
+		m, code = v.sc.Message(body)
 	}
-	if code == "" && m.kind == response && m.id.key != "" {
+	if code == "" && m.Kind == jsonrpc.Response && m.ID.Key != "" {
 		code = v.answer(m, line)
 	} else if code == "" {
 		v.toClient(line)
@@ -106,18 +106,18 @@ func (v *serverReader) line(line []byte) {
 }
 
 // answer forwards an answer, without the tools that the policy hides.
-func (v *serverReader) answer(m message, line []byte) string {
-	e := v.table.find(m.id.key)
+func (v *serverReader) answer(m jsonrpc.Message, line []byte) string {
+	e := v.table.find(m.ID.Key)
 	if e == nil {
-		return badID // nobody asked
+		return schemas.ReasonBadID // nobody asked
 	}
-	if e.method == methodList && v.sc.vals[fTools].kind != 0 {
+	if e.method == jsonrpc.MethodList && v.sc.Has(jsonrpc.FieldTools) {
 		var code string
 		if line, code = v.filter(line); code != "" {
 			return code
 		}
 	}
-	v.table.answered(m.id.key)
+	v.table.answered(m.ID.Key)
 	v.goesOn(e)
 	end := now()
 	v.toClient(line)
@@ -127,9 +127,9 @@ func (v *serverReader) answer(m message, line []byte) string {
 
 // goesOn notes that a call goes on in another request, before the client can make it.
 func (v *serverReader) goesOn(e *entry) {
-	state := &v.sc.vals[fResultState]
-	if e.call != nil && v.sc.outcome() == schemas.OutcomeInputRequired && state.kind == '"' && !state.cut {
-		v.table.goesOn(state.text, e.call)
+	state := v.sc.Value(jsonrpc.FieldResultState)
+	if e.call != nil && outcomeOf(v.sc) == schemas.OutcomeInputRequired && state.Kind == '"' && !state.Cut {
+		v.table.goesOn(state.Text, e.call)
 	}
 }
 
@@ -138,22 +138,22 @@ func (v *serverReader) finished(e *entry, end uint64) {
 	if e.call == nil {
 		return
 	}
-	outcome := v.sc.outcome()
+	outcome := outcomeOf(v.sc)
 	if v.deaf.Load() {
 		outcome = schemas.OutcomeClientGone
 	}
 	v.finish(e.call, end, outcome)
 }
 
-// outcome is how the answer that was scanned ends its call.
-func (s *scanner) outcome() string {
-	v := &s.vals
-	switch k := v[fIsError].kind; {
-	case v[fError].kind != 0:
+// outcomeOf is how the answer that was scanned ends its call.
+func outcomeOf(sc *jsonrpc.Scanner) string {
+	kind := sc.Value(jsonrpc.FieldResultType)
+	switch k := sc.Value(jsonrpc.FieldIsError).Kind; {
+	case sc.Has(jsonrpc.FieldError):
 		return schemas.OutcomeError
 	case k != 0 && k != 'f' && k != 'n':
 		return schemas.OutcomeToolError
-	case v[fResultType].kind == '"' && string(v[fResultType].text) == "input_required":
+	case kind.Kind == '"' && string(kind.Text) == "input_required":
 		return schemas.OutcomeInputRequired
 	}
 	return schemas.OutcomeCompleted
@@ -163,14 +163,11 @@ func (s *scanner) outcome() string {
 // certainly the answer to a request, the client gets an error in its place.
 func (v *serverReader) refuseServer(code string, body []byte) {
 	v.log.messageRefused(fromServerSide, code)
-	if v.sc.code != "" || v.sc.idBad || v.sc.vals[fMethod].kind != 0 {
+	to, ok := v.sc.AnswerOf(body)
+	if !ok {
 		return
 	}
-	to, bad := v.sc.identify(fID, body)
-	if bad != "" {
-		return
-	}
-	e := v.table.answered(to.key)
+	e := v.table.answered(to.Key)
 	if e == nil {
 		return
 	}
@@ -181,25 +178,25 @@ func (v *serverReader) refuseServer(code string, body []byte) {
 
 // filter cuts hidden tools out of an answer to tools/list. All other bytes stay.
 func (v *serverReader) filter(line []byte) ([]byte, string) {
-	tools := v.sc.tools
-	if v.sc.vals[fTools].kind != '[' {
-		return nil, notJSONRPC
+	tools := v.sc.Tools()
+	if v.sc.Value(jsonrpc.FieldTools).Kind != '[' {
+		return nil, schemas.ReasonNotJSONRPC
 	}
 	kept, from := false, 0
 	var out []byte
 	for i, t := range tools {
-		if !t.ok {
-			return nil, notJSONRPC
+		if !t.OK {
+			return nil, schemas.ReasonNotJSONRPC
 		}
-		if !v.engine.Hides(t.name) {
+		if !v.engine.Hides(t.Name) {
 			kept = true
 			continue
 		}
-		start, end := t.start, t.end
+		start, end := t.Start, t.End
 		if kept {
-			start = tools[i-1].end // the comma in front goes too
+			start = tools[i-1].End // the comma before it goes too
 		} else if i+1 < len(tools) {
-			end = tools[i+1].start
+			end = tools[i+1].Start
 		}
 		out = append(out, line[from:start]...)
 		from = end

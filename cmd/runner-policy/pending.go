@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"slices"
 	"sync"
+
+	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 const (
@@ -14,7 +17,7 @@ const (
 
 // entry is one request in flight.
 type entry struct {
-	id        id
+	id        jsonrpc.ID
 	method    string
 	call      *call // nil: no tool call
 	cancelled bool
@@ -56,14 +59,14 @@ func newTable() *table {
 }
 
 // room says why a request may not be forwarded now, or "".
-func (t *table) room(m message) string {
+func (t *table) room(m jsonrpc.Message) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if m.kind == request && t.byID[m.id.key] != nil {
-		return idInUse
+	if m.Kind == jsonrpc.Request && t.byID[m.ID.Key] != nil {
+		return schemas.ReasonIDInUse
 	}
 	if len(t.byID)+len(t.silent)-len(t.cancelled) >= maxInFlight {
-		return tooManyCalls
+		return schemas.ReasonTooManyCalls
 	}
 	return ""
 }
@@ -74,12 +77,12 @@ func (t *table) add(e *entry) {
 	defer t.mu.Unlock()
 	e.order = t.order
 	t.order++
-	if e.id.key == "" {
+	if e.id.Key == "" {
 		t.silent = append(t.silent, e)
 		return
 	}
-	t.byID[e.id.key] = e
-	if e.method == methodList {
+	t.byID[e.id.Key] = e
+	if e.method == jsonrpc.MethodList {
 		t.lists++
 	}
 }
@@ -123,12 +126,12 @@ func (t *table) find(key string) *entry {
 }
 
 func (t *table) remove(e *entry) {
-	delete(t.byID, e.id.key)
-	if e.method == methodList {
+	delete(t.byID, e.id.Key)
+	if e.method == jsonrpc.MethodList {
 		t.lists--
 	}
 	if e.cancelled {
-		i := slices.Index(t.cancelled, e.id.key)
+		i := slices.Index(t.cancelled, e.id.Key)
 		t.cancelled = slices.Delete(t.cancelled, i, i+1)
 	}
 }

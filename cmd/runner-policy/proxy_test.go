@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 const (
@@ -87,7 +89,7 @@ func startProxy(t *testing.T, policy string, more ...proxyOption) *proxy {
 		}
 		r.Close()
 		if t.Failed() {
-			t.Logf("stderr: %s\nlog:\n%s", p.stderr.String(), clip(p.log()))
+			t.Logf("stderr: %s\nlog:\n%s", p.stderr.String(), testkit.Clip(p.log()))
 		}
 	})
 	return p
@@ -104,7 +106,7 @@ func (p *proxy) receive() string {
 	p.t.Helper()
 	line, err := p.out.ReadString('\n')
 	if err != nil {
-		p.t.Fatalf("after %q: %v", clip(line), err)
+		p.t.Fatalf("after %q: %v", testkit.Clip(line), err)
 	}
 	return strings.TrimSuffix(line, "\n")
 }

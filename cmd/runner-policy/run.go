@@ -141,7 +141,7 @@ func (s *session) end(e child.Ending, stuck bool) error {
 	}
 	within(func() {
 		for _, p := range left {
-			if outcome == schemas.OutcomeServerGone && p.id.key != "" && !p.cancelled && !stuck {
+			if outcome == schemas.OutcomeServerGone && p.id.Key != "" && !p.cancelled && !stuck {
 				s.toClient(goneAnswer(p.id, "the server has ended"))
 			}
 		}

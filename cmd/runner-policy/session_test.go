@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
@@ -135,19 +136,19 @@ func TestUntouched(t *testing.T) {
 // and a call whose answer was refused ends all the same.
 func TestServerLines(t *testing.T) {
 	for _, c := range []struct{ line, code, said string }{
-		{`listening on port 1`, badJSON, ""},
-		{``, badJSON, ""},
-		{`[{"jsonrpc":"2.0","id":ID,"result":{}}]`, batch, ""},
-		{`{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":1,"message":""}}`, notJSONRPC, "refused"},
-		{`{"id":ID,"result":{}}`, notJSONRPC, "refused"},
-		{`{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"isError":false}}`, duplicateKey, "refused"},
-		{`{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"iserror":false}}`, caseKey, "refused"},
-		{`{"jsonrpc":"2.0","id":ID,"id":2,"result":{}}`, duplicateKey, ""},
-		{`{"jsonrpc":"2.0","id":ID.0,"result":{}}`, badID, ""},
-		{`{"jsonrpc":"2.0","id":"ID","result":{}}`, badID, ""},
-		{`{"jsonrpc":"2.0","id":4711,"result":{}}`, badID, ""},
-		{`{"jsonrpc":"2.0","id":null,"result":{}}`, badID, ""},
-		{`{"jsonrpc":"2.0","id":ID,"result":{}} x`, badJSON, ""},
+		{`listening on port 1`, schemas.ReasonBadJSON, ""},
+		{``, schemas.ReasonBadJSON, ""},
+		{`[{"jsonrpc":"2.0","id":ID,"result":{}}]`, schemas.ReasonBatch, ""},
+		{`{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":1,"message":""}}`, schemas.ReasonNotJSONRPC, "refused"},
+		{`{"id":ID,"result":{}}`, schemas.ReasonNotJSONRPC, "refused"},
+		{`{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"isError":false}}`, schemas.ReasonDuplicateKey, "refused"},
+		{`{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"iserror":false}}`, schemas.ReasonCaseKey, "refused"},
+		{`{"jsonrpc":"2.0","id":ID,"id":2,"result":{}}`, schemas.ReasonDuplicateKey, ""},
+		{`{"jsonrpc":"2.0","id":ID.0,"result":{}}`, schemas.ReasonBadID, ""},
+		{`{"jsonrpc":"2.0","id":"ID","result":{}}`, schemas.ReasonBadID, ""},
+		{`{"jsonrpc":"2.0","id":4711,"result":{}}`, schemas.ReasonBadID, ""},
+		{`{"jsonrpc":"2.0","id":null,"result":{}}`, schemas.ReasonBadID, ""},
+		{`{"jsonrpc":"2.0","id":ID,"result":{}} x`, schemas.ReasonBadJSON, ""},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // smuggled is one case of testdata/smuggle: what a client sends, and what becomes of it.
@@ -106,7 +108,7 @@ func smuggle(t *testing.T, c smuggled) {
 		t.Errorf("exit %d, and %q", code, rest)
 	}
 	if got := p.seen(); got != want {
-		t.Errorf("the server saw %q, want %q", clip(got), clip(want))
+		t.Errorf("the server saw %q, want %q", testkit.Clip(got), testkit.Clip(want))
 	}
 	refused, decisions := p.entries("runner.policy.message_refused"), p.entries("assay.tool.decision")
 	switch {

@@ -2,14 +2,17 @@ package main
 
 import (
 	"bytes"
+
+	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // stream deals with a line that does not fit into the buffer. What was scanned is
 // passed on at once, but the message's last brace and LF only when all of it was
 // found good: until then the client has no message.
 func (v *serverReader) stream() error {
-	v.sc.reset()
-	v.sc.listTools = false
+	v.sc.Begin()
+	v.sc.ListTools(false)
 	v.clientMu.Lock()
 	defer v.clientMu.Unlock()
 	var behind []byte
@@ -20,20 +23,20 @@ func (v *serverReader) stream() error {
 		if lf >= 0 {
 			part = part[:lf]
 		}
-		base := v.sc.base
-		if !v.sc.feed(part) {
-			return v.cutOff(v.sc.code, passed, lf)
+		base := v.sc.Offset()
+		if !v.sc.Feed(part) {
+			return v.cutOff(v.sc.Broken(), passed, lf)
 		}
-		if !passed && v.table.listing() && v.sc.vals[fTools].kind != 0 {
+		if !passed && v.table.listing() && v.sc.Has(jsonrpc.FieldTools) {
 			discard = true // most likely a list of tools, too long to be filtered
 		}
-		if v.sc.closed >= 0 {
-			n := max(0, v.sc.closed-base)
+		if v.sc.Closed() >= 0 {
+			n := max(0, v.sc.Closed()-base)
 			behind = append(behind, part[n:]...)
 			part = part[:n]
 		}
 		if len(behind) > maxBehind {
-			return v.cutOff(tooLong, passed, lf)
+			return v.cutOff(schemas.ReasonTooLong, passed, lf)
 		}
 		if !discard && len(part) > 0 {
 			v.writeClient(part)
@@ -48,7 +51,7 @@ func (v *serverReader) stream() error {
 			v.buf = make([]byte, serverBuffer)
 		}
 		if v.err != nil {
-			return v.cutOff(badJSON, passed, -1)
+			return v.cutOff(schemas.ReasonBadJSON, passed, -1)
 		}
 		v.fill()
 	}
@@ -56,33 +59,29 @@ func (v *serverReader) stream() error {
 
 // endStream ends the line, if all of it was good.
 func (v *serverReader) endStream(behind []byte, discard, passed bool) error {
-	v.sc.finish()
-	code := v.sc.code
+	code := v.sc.Finish()
+	var m jsonrpc.Message
 	if code == "" {
-		code = v.sc.soft
-	}
-	var m message
-	if code == "" {
-		m, code = v.sc.message(nil)
+		m, code = v.sc.Message(nil)
 	}
 	var e *entry
-	if code == "" && m.kind == response && m.id.key != "" {
-		e = v.table.find(m.id.key)
+	if code == "" && m.Kind == jsonrpc.Response && m.ID.Key != "" {
+		e = v.table.find(m.ID.Key)
 		switch {
 		case e == nil:
-			code = badID
-		case e.method == methodList && v.sc.vals[fTools].kind != 0:
-			code = tooLong
+			code = schemas.ReasonBadID
+		case e.method == jsonrpc.MethodList && v.sc.Has(jsonrpc.FieldTools):
+			code = schemas.ReasonTooLong
 		}
 	}
 	if code == "" && discard {
-		code = tooLong
+		code = schemas.ReasonTooLong
 	}
 	if code != "" {
 		return v.refuseStream(code, passed)
 	}
 	if e != nil {
-		v.table.answered(m.id.key)
+		v.table.answered(m.ID.Key)
 		v.goesOn(e)
 	}
 	end := now()

@@ -12,6 +12,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // status is one value of /proc/PID/status, in KiB.
@@ -54,7 +58,7 @@ func TestLargeResult(t *testing.T) {
 				t.Errorf("%d bytes, %q", n, tail)
 			}
 			if code, rest := p.end(); code != 0 || rest != "" || p.outcomes() != "completed" {
-				t.Errorf("exit %d, %q, %s", code, clip(rest), p.outcomes())
+				t.Errorf("exit %d, %q, %s", code, testkit.Clip(rest), p.outcomes())
 			}
 		})
 	}
@@ -80,9 +84,9 @@ func drainLine(t *testing.T, p *proxy) (n int, tail string) {
 // of it, which is no message, and then the session is over.
 func TestLargeBad(t *testing.T) {
 	for _, c := range []struct{ end, code string }{
-		{"x", badJSON},
-		{`{"jsonrpc":"2.0","method":"x"}`, badJSON},
-		{strings.Repeat(" ", 100000), tooLong},
+		{"x", schemas.ReasonBadJSON},
+		{`{"jsonrpc":"2.0","method":"x"}`, schemas.ReasonBadJSON},
+		{strings.Repeat(" ", 100000), schemas.ReasonTooLong},
 	} {
 		t.Run(c.code, func(t *testing.T) {
 			t.Parallel()
@@ -140,9 +144,11 @@ func serverSays(hide bool, pending []*entry, text []byte) (client []byte, log st
 	return out.Bytes(), string(bytes.Join(l.lines, nil)), err
 }
 
-func listRequest(key string) *entry { return &entry{id: id{"n" + key, key}, method: methodList} }
+func listRequest(key string) *entry {
+	return &entry{id: jsonrpc.ID{Key: "n" + key, Raw: key}, method: jsonrpc.MethodList}
+}
 func otherRequest(key string) *entry {
-	return &entry{id: id{"n" + key, key}, method: methodCall, call: &call{}}
+	return &entry{id: jsonrpc.ID{Key: "n" + key, Raw: key}, method: jsonrpc.MethodCall, call: &call{}}
 }
 
 // TestLargeListing: a list of tools is read whole up to its limit; one beyond it is
@@ -160,20 +166,20 @@ func TestLargeListing(t *testing.T) {
 	for _, form := range forms {
 		out, _, err := serverSays(true, []*entry{listRequest("1")}, list(7000, form))
 		if want := strings.Replace(form, "TOOLS", `{"name":"shown"}`, 1) + "\n" + end; err != nil || string(out) != want {
-			t.Errorf("%v, %s", err, clip(string(out)))
+			t.Errorf("%v, %s", err, testkit.Clip(string(out)))
 		}
 		out, log, err := serverSays(true, []*entry{listRequest("1"), otherRequest("2")}, list(9000, form))
 		if err != nil || !strings.HasPrefix(string(out), `{"jsonrpc":"2.0","id":1,"error"`) || !strings.HasSuffix(string(out), "\n"+end) || len(out) > 1000 {
-			t.Errorf("%v, %s", err, clip(string(out)))
+			t.Errorf("%v, %s", err, testkit.Clip(string(out)))
 		}
-		if strings.Count(log, tooLong) != 1 {
+		if strings.Count(log, schemas.ReasonTooLong) != 1 {
 			t.Error(log)
 		}
 	}
 	// It looks like no list of tools until its end.
 	sly := `{"result":{"x":"` + strings.Repeat("x", maxListing) + `","tools":[{"name":"hidden_x"}]},"jsonrpc":"2.0","id":1}` + "\n"
 	out, log, err := serverSays(true, []*entry{listRequest("1")}, []byte(sly))
-	if err != errCut || bytes.Contains(out, []byte("\n")) || strings.Count(log, tooLong) != 1 {
+	if err != errCut || bytes.Contains(out, []byte("\n")) || strings.Count(log, schemas.ReasonTooLong) != 1 {
 		t.Errorf("%v, %d bytes, %s", err, len(out), log)
 	}
 }

@@ -1,7 +1,9 @@
-package main
+package jsonrpc
+
+import "github.com/runner-evidence/runner/schemas"
 
 // number goes on in a number and returns the index of the first byte that it left.
-func (s *scanner) number(b []byte, i int) int {
+func (s *Scanner) number(b []byte, i int) int {
 	for ; i < len(b); i++ {
 		if s.state == stInt || s.state == stFrac || s.state == stExpInt {
 			from := i
@@ -24,7 +26,7 @@ func (s *scanner) number(b []byte, i int) int {
 			case digit:
 				next = stInt
 			default:
-				s.fail(badJSON)
+				s.fail(schemas.ReasonBadJSON)
 				return i
 			}
 		case stZero, stInt:
@@ -43,7 +45,7 @@ func (s *scanner) number(b []byte, i int) int {
 			case digit:
 				next = stFrac
 			case s.state == stPoint:
-				s.fail(badJSON)
+				s.fail(schemas.ReasonBadJSON)
 				return i
 			case c == 'e' || c == 'E':
 				next = stExp
@@ -58,7 +60,7 @@ func (s *scanner) number(b []byte, i int) int {
 			case c == '+' || c == '-':
 				next = stExpSign
 			default:
-				s.fail(badJSON)
+				s.fail(schemas.ReasonBadJSON)
 				return i
 			}
 		case stExpSign, stExpInt:
@@ -69,7 +71,7 @@ func (s *scanner) number(b []byte, i int) int {
 				s.endScalar(s.base + i)
 				return i
 			default:
-				s.fail(badJSON)
+				s.fail(schemas.ReasonBadJSON)
 				return i
 			}
 		}

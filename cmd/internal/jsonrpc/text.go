@@ -1,9 +1,11 @@
-package main
+package jsonrpc
 
 import (
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 const (
@@ -71,7 +73,7 @@ func runes(b []byte, i int) int {
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // str goes on in a string and returns the index of the first byte that it left.
-func (s *scanner) str(b []byte, i int) int {
+func (s *Scanner) str(b []byte, i int) int {
 	from := i
 	for i < len(b) {
 		i = plain(b, i)
@@ -103,13 +105,13 @@ func (s *scanner) str(b []byte, i int) int {
 			}
 			from = i
 		case c < 0x20:
-			s.fail(badJSON)
+			s.fail(schemas.ReasonBadJSON)
 			return i
 		default:
 			j := runes(b, i)
 			if j < len(b) && b[j] >= 0x80 {
 				if utf8.FullRune(b[j:]) {
-					s.fail(badUTF8)
+					s.fail(schemas.ReasonBadUTF8)
 					return i
 				}
 				s.take(b[from:])
@@ -169,7 +171,7 @@ func hexDigit(c byte) rune { return rune(hexDigits[c]) - 1 }
 
 // inString takes one byte of an escape, or of a character that chunks have cut;
 // false leaves the byte for the state that is now set.
-func (s *scanner) inString(c byte) bool {
+func (s *Scanner) inString(c byte) bool {
 	switch s.state {
 	case stEscape:
 		switch {
@@ -179,12 +181,12 @@ func (s *scanner) inString(c byte) bool {
 			s.take1(escapes[c])
 			s.state = stString
 		default:
-			s.fail(badJSON)
+			s.fail(schemas.ReasonBadJSON)
 		}
 	case stHex:
 		d := hexDigit(c)
 		if d < 0 {
-			s.fail(badJSON)
+			s.fail(schemas.ReasonBadJSON)
 			return false
 		}
 		s.hex = s.hex<<4 | d
@@ -210,7 +212,7 @@ func (s *scanner) inString(c byte) bool {
 		s.take1(c)
 		if p := s.part[:s.partLen]; utf8.FullRune(p) {
 			if _, n := utf8.DecodeRune(p); n != len(p) {
-				s.fail(badUTF8)
+				s.fail(schemas.ReasonBadUTF8)
 			}
 			s.state = stString
 		}
@@ -219,7 +221,7 @@ func (s *scanner) inString(c byte) bool {
 }
 
 // unit takes the value of a \u escape.
-func (s *scanner) unit(u rune) {
+func (s *Scanner) unit(u rune) {
 	low := u >= 0xDC00 && u <= 0xDFFF
 	high := u >= 0xD800 && u < 0xDC00
 	switch {
@@ -244,9 +246,9 @@ func (s *scanner) unit(u rune) {
 
 // lone is a surrogate without its other half: decoders make different characters
 // of it, so it may stand only where nobody compares.
-func (s *scanner) lone() {
+func (s *Scanner) lone() {
 	s.high, s.state = 0, stString
 	if !s.surrogate || s.note || s.isKey {
-		s.fail(badUTF8)
+		s.fail(schemas.ReasonBadUTF8)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package jsonrpc
 
 import (
 	"reflect"
@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBulk: the short way through what nobody asks about says the same as the long one,
-// which pieces of one byte force.
+// TestBulk: the short way through values that nobody asks for gives the same result as
+// the plain one, in one piece and in many.
 func TestBulk(t *testing.T) {
 	for _, inner := range []string{
 		`{}`, `[]`, `{"a":-1}`, `{"a":[-1,0,1e5],"b":-1,"c":{"d":-1}}`, `[1,12.5,123 ,4.,5]`, `[1.5e3,1.,2]`, `{"a":1 ,"b" :2, "c":"x\n","d":"é","e":"é\u00e9"}`,
@@ -20,17 +20,32 @@ func TestBulk(t *testing.T) {
 			`{"params":{"_meta":INNER,"arguments":INNER},"error":INNER,"id":-1}`,
 		} {
 			line := []byte(strings.ReplaceAll(form, "INNER", inner))
-			whole := &scanner{surrogate: true, listTools: true}
-			whole.line(line)
-			want := inChunks(&scanner{surrogate: true, listTools: true}, line, 1)
+			whole := &Scanner{surrogate: true, listTools: true}
+			whole.Line(line)
+			want := inChunks(&Scanner{surrogate: true, listTools: true, slow: true}, line, 1)
 			if got := whole.said(); !reflect.DeepEqual(got, want) {
 				t.Errorf("%s\n%+v, want\n%+v", line, got, want)
 			}
-			for n := 2; n < 40; n += 5 {
-				if got := inChunks(&scanner{surrogate: true, listTools: true}, line, n); !reflect.DeepEqual(got, want) {
+			for n := 1; n < 40; n += 5 {
+				if got := inChunks(&Scanner{surrogate: true, listTools: true}, line, n); !reflect.DeepEqual(got, want) {
 					t.Errorf("%s in pieces of %d\n%+v, want\n%+v", line, n, got, want)
 				}
 			}
 		}
+	}
+}
+
+// BenchmarkBulk shows what the short way gains over the plain one:
+//
+//	go test ./cmd/internal/jsonrpc -run '^$' -bench Bulk
+func BenchmarkBulk(b *testing.B) {
+	for _, c := range []struct{ name, unit string }{
+		{"numbers", `1234.5,`},
+		{"objects", `{"path":"/a/b/c","size":123,"ok":true},`},
+		{"texts", `{"type":"text","text":"` + strings.Repeat("a line of a file, as it is. ", 20) + `"},`},
+	} {
+		line := []byte(`{"result":{"structuredContent":{"a":[` + strings.Repeat(c.unit, (1<<20)/len(c.unit)) + `0]}}}`)
+		benchmarkBy(b, c.name+"/fast", line, NewServer())
+		benchmarkBy(b, c.name+"/plain", line, &Scanner{surrogate: true, slow: true})
 	}
 }

@@ -1,9 +1,11 @@
-package main
+package jsonrpc
 
 import (
 	"bytes"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // role says which of the protocol's objects a frame is.
@@ -18,59 +20,61 @@ const (
 	roleTool
 )
 
-// field is a key of the protocol's own objects.
-type field uint8
+// Field is a key of one of the protocol's own objects, which its name begins with where
+// several have the key.
+type Field uint8
 
+// The fields that are noted: of the message, its params, its result, and the tools there.
 const (
-	fJSONRPC field = iota + 1
-	fID
-	fMethod
-	fParams
-	fResult
-	fError
-	fName
-	fArguments
-	fMeta
-	fRequestID
-	fParamsState
-	fInputResponses
-	fToken
-	fTask
-	fURI
-	fCursor
-	fIsError
-	fResultType
-	fResultState
-	fTools
-	fContent
-	fStructured
-	fNextCursor
-	fResultMeta
-	fToolName
+	FieldJSONRPC Field = iota + 1
+	FieldID
+	FieldMethod
+	FieldParams
+	FieldResult
+	FieldError
+	FieldName
+	FieldArguments
+	FieldMeta
+	FieldRequestID
+	FieldParamsState
+	FieldInputResponses
+	FieldToken
+	FieldTask
+	FieldURI
+	FieldCursor
+	FieldIsError
+	FieldResultType
+	FieldResultState
+	FieldTools
+	FieldContent
+	FieldStructured
+	FieldNextCursor
+	FieldResultMeta
+	FieldToolName
 	fieldCount
 )
 
 // names are the keys that some reader of the protocol gives a meaning to.
 var names = [...][]struct {
 	name  string
-	field field
+	field Field
 }{
-	roleMessage: {{"jsonrpc", fJSONRPC}, {"id", fID}, {"method", fMethod}, {"params", fParams}, {"result", fResult}, {"error", fError}},
-	roleParams: {{"name", fName}, {"arguments", fArguments}, {"_meta", fMeta}, {"requestId", fRequestID}, {"requestState", fParamsState},
-		{"inputResponses", fInputResponses}, {"progressToken", fToken}, {"task", fTask}, {"uri", fURI}, {"cursor", fCursor}},
-	roleResult: {{"isError", fIsError}, {"resultType", fResultType}, {"requestState", fResultState}, {"tools", fTools},
-		{"content", fContent}, {"structuredContent", fStructured}, {"nextCursor", fNextCursor}, {"_meta", fResultMeta}},
+	roleMessage: {{"jsonrpc", FieldJSONRPC}, {"id", FieldID}, {"method", FieldMethod}, {"params", FieldParams}, {"result", FieldResult}, {"error", FieldError}},
+	roleParams: {{"name", FieldName}, {"arguments", FieldArguments}, {"_meta", FieldMeta}, {"requestId", FieldRequestID}, {"requestState", FieldParamsState},
+		{"inputResponses", FieldInputResponses}, {"progressToken", FieldToken}, {"task", FieldTask}, {"uri", FieldURI}, {"cursor", FieldCursor}},
+	roleResult: {{"isError", FieldIsError}, {"resultType", FieldResultType}, {"requestState", FieldResultState}, {"tools", FieldTools},
+		{"content", FieldContent}, {"structuredContent", FieldStructured}, {"nextCursor", FieldNextCursor}, {"_meta", FieldResultMeta}},
 	roleTools: nil,
-	roleTool:  {{"name", fToolName}},
+	roleTool:  {{"name", FieldToolName}},
 }
 
 // inside is the role of an object that is the value of a field.
-var inside = [fieldCount]role{fParams: roleParams, fResult: roleResult, fTools: roleTools}
+var inside = [fieldCount]role{FieldParams: roleParams, FieldResult: roleResult, FieldTools: roleTools}
 
 // limits are how many bytes of a scalar's text are kept; 0 keeps none.
 var limits = [fieldCount]int{
-	fJSONRPC: 64, fID: 1024, fMethod: 1024, fName: maxName + 1, fRequestID: 1024, fParamsState: maxState,
-	fResultType: 64, fResultState: maxState, fToolName: maxName + 1,
+	FieldJSONRPC: 64, FieldID: 1024, FieldMethod: 1024, FieldName: maxName + 1, FieldRequestID: 1024, FieldParamsState: maxState,
+	FieldResultType: 64, FieldResultState: maxState, FieldToolName: maxName + 1,
 }
 
 const (
@@ -81,7 +85,7 @@ const (
 )
 
 // beginKey begins a key of the innermost object.
-func (s *scanner) beginKey() {
+func (s *Scanner) beginKey() {
 	s.state, s.isKey, s.cut, s.text = stString, true, false, s.text[:0]
 	s.limit = maxKey
 	s.note = s.allKeys || s.stack[s.depth-1].role != roleOther
@@ -91,7 +95,7 @@ func (s *scanner) beginKey() {
 }
 
 // endKey looks at the key that was read.
-func (s *scanner) endKey() {
+func (s *Scanner) endKey() {
 	s.state, s.isKey, s.key = stColon, false, 0
 	if !s.note {
 		return
@@ -102,29 +106,29 @@ func (s *scanner) endKey() {
 		if string(s.text) == n.name {
 			s.key = n.field
 			if f.seen&(1<<n.field) != 0 {
-				s.doubtKey(duplicateKey, n.field)
+				s.doubtKey(schemas.ReasonDuplicateKey, n.field)
 			}
 			f.seen |= 1 << n.field
 		} else if sameFolded(s.text, n.name) {
-			s.doubtKey(caseKey, n.field)
+			s.doubtKey(schemas.ReasonCaseKey, n.field)
 		}
 	}
 	if s.allKeys {
 		s.compare(f)
 		if string(s.text) == "__proto__" {
 			// Copied key by key in JavaScript, it brings keys that stand in another place.
-			s.doubt(notJSONRPC)
+			s.doubt(schemas.ReasonNotJSONRPC)
 		}
 	}
 }
 
-func (s *scanner) doubtKey(code string, f field) {
+func (s *Scanner) doubtKey(code string, f Field) {
 	s.doubt(code)
-	s.idBad = s.idBad || f == fID
+	s.idBad = s.idBad || f == FieldID
 }
 
 // compare looks for the key among those that its object had.
-func (s *scanner) compare(f *frame) {
+func (s *Scanner) compare(f *frame) {
 	n := len(s.keys) - f.keys
 	if n >= manyKeys {
 		if f.many == nil {
@@ -135,7 +139,7 @@ func (s *scanner) compare(f *frame) {
 		}
 		k := s.folded(f, s.text)
 		if _, ok := f.many[k]; ok {
-			s.doubt(map[bool]string{true: duplicateKey, false: caseKey}[f.role == roleOther])
+			s.doubt(map[bool]string{true: schemas.ReasonDuplicateKey, false: schemas.ReasonCaseKey}[f.role == roleOther])
 		}
 		f.many[k] = struct{}{}
 		return
@@ -143,9 +147,9 @@ func (s *scanner) compare(f *frame) {
 	for _, k := range s.keys[f.keys:] {
 		old := s.keyBytes[k.start:k.end]
 		if bytes.Equal(old, s.text) {
-			s.doubt(duplicateKey)
+			s.doubt(schemas.ReasonDuplicateKey)
 		} else if f.role != roleOther && sameFolded(old, string(s.text)) {
-			s.doubt(caseKey)
+			s.doubt(schemas.ReasonCaseKey)
 		}
 	}
 	at := len(s.keyBytes)
@@ -154,7 +158,7 @@ func (s *scanner) compare(f *frame) {
 }
 
 // folded is what keys are compared by: in the protocol's own objects without case.
-func (s *scanner) folded(f *frame, key []byte) string {
+func (s *Scanner) folded(f *frame, key []byte) string {
 	if f.role == roleOther {
 		return string(key)
 	}

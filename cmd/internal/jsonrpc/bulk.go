@@ -1,9 +1,9 @@
-package main
+package jsonrpc
 
 // bulk goes on inside objects and arrays of which nothing is noted: most of a large
 // answer. It takes whole tokens alone and returns the index of the first that it left to
 // feed, which reads all of them and so says the same of every line.
-func (s *scanner) bulk(b []byte, i int) int {
+func (s *Scanner) bulk(b []byte, i int) int {
 	st, depth := s.state, s.depth
 	floor := depth // frames below this one are not ours to close
 	for floor > 0 && s.stack[floor-1].role == roleOther {
