@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // script runs a script that takes the tools from BIN. Its exit 40 says that something
@@ -16,7 +18,7 @@ func script(t *testing.T, name string, args ...string) {
 	c.Env = append(os.Environ(), "BIN="+bin)
 	o := call(t, c)
 	for line := range strings.Lines(o.stdout) {
-		if strings.Contains(line, "SKIPPED, NOT TESTED") {
+		if strings.Contains(line, testkit.Skipped) {
 			t.Log(strings.TrimSpace(line))
 		}
 	}
@@ -41,7 +43,7 @@ func requireNode(t *testing.T) {
 	case err != nil && os.Getenv("RUNNER_REQUIRE_NODE") == "1":
 		t.Fatal(err)
 	case err != nil:
-		t.Skipf("SKIPPED, NOT TESTED: a real agent: %v", err)
+		testkit.Skip(t, "a real agent", err)
 	}
 }
 

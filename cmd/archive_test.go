@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // line is a kernel line as any JSON reader sees it. The tests read archives with
@@ -33,7 +34,7 @@ type line struct {
 
 func (l line) String() string {
 	b, _ := json.Marshal(l)
-	return clip(string(b))
+	return testkit.Clip(string(b))
 }
 
 type archive struct {
@@ -153,7 +154,7 @@ type expected struct {
 
 func (e expected) String() string {
 	b, _ := json.Marshal(e)
-	return clip(string(b))
+	return testkit.Clip(string(b))
 }
 
 // madeBy parses a workload's output. What the machine could not make is a skip
@@ -165,7 +166,7 @@ func madeBy(t *testing.T, stdout string) []expected {
 		var e expected
 		decode(t, []byte(text), &e)
 		if e.Op == "skip" {
-			t.Logf("SKIPPED, NOT TESTED: %s: %s", e.What, e.Why)
+			testkit.Note(t, e.What, e.Why)
 			continue
 		}
 		made = append(made, e)

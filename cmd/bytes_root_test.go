@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // emptied removes what a run made, so that the next one finds the same world.
@@ -59,7 +61,7 @@ func TestSameBytes(t *testing.T) {
 				if canonical[i].tar != canonical[0].tar {
 					t.Errorf("with --canonical-pids the tars differ")
 					for member, b := range canonical[i].members {
-						firstDifference(t, member, b, canonical[0].members[member])
+						testkit.FirstDifference(t, member, b, canonical[0].members[member])
 					}
 				}
 			}

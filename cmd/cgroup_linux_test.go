@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // until waits for something that must come true soon.
@@ -48,7 +50,7 @@ func cgroupRoot(t *testing.T) string {
 		}
 	})
 	if root == "" {
-		missing(t, "cgroups", fmt.Errorf("no cgroup2 mount"))
+		testkit.Missing(t, "cgroups", fmt.Errorf("no cgroup2 mount"))
 	}
 	return root
 }
@@ -90,7 +92,7 @@ func newCgroup(t *testing.T) string {
 			for i := len(all) - 1; i >= 0; i-- {
 				os.Remove(all[i])
 			}
-			if os.Remove(dir); !exists(dir) {
+			if os.Remove(dir); !testkit.Exists(dir) {
 				return
 			}
 			time.Sleep(20 * time.Millisecond)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // collecting are the flags of a run with both logs.
@@ -33,10 +34,10 @@ func TestCollectedKillMatrix(t *testing.T) {
 		run  string
 		when func(dir string, pids map[string]int) bool
 	}{
-		{"while it works", "exec %s opens %s 3000000", func(d string, _ map[string]int) bool { return exists(d + "/M-opens") }},
-		{"after it worked", "exec %s opens %s 300000", func(d string, pids map[string]int) bool { return exists(d+"/M-opens") && pids["shapes"] == 0 }},
+		{"while it works", "exec %s opens %s 3000000", func(d string, _ map[string]int) bool { return testkit.Exists(d + "/M-opens") }},
+		{"after it worked", "exec %s opens %s 300000", func(d string, pids map[string]int) bool { return testkit.Exists(d+"/M-opens") && pids["shapes"] == 0 }},
 		{"while a writer is left", "exec 3>>$ASSAY_RUNNER_POLICY_DECISION_LOG; %s opens %s 3000000 & echo 1 >&3; exit 0",
-			func(d string, pids map[string]int) bool { return exists(d+"/M-opens") && pids["sh"] == 0 }},
+			func(d string, pids map[string]int) bool { return testkit.Exists(d+"/M-opens") && pids["sh"] == 0 }},
 	}
 	for _, stage := range tools[:5] {
 		for _, moment := range moments {
@@ -46,7 +47,7 @@ func TestCollectedKillMatrix(t *testing.T) {
 					argv := []string{"sh", "-c", reports + fmt.Sprintf(moment.run, tool("shapes"), dir)}
 					if killed(t, stage, dir, collecting(dir), argv, moment.when) {
 						for _, log := range []string{"policy.log", "sdk.log"} {
-							if exists(filepath.Join(dir, log)) {
+							if testkit.Exists(filepath.Join(dir, log)) {
 								t.Errorf("%s of a run that failed was left behind", log)
 							}
 						}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // TestChildStatus: the command's end is runner-exec's end.
@@ -82,7 +84,7 @@ func TestUnprivileged(t *testing.T) {
 	}
 	const capabilities = "cap_bpf,cap_perfmon,cap_net_admin=ep"
 	if out, err := exec.Command("setcap", capabilities, filepath.Join(own, "runner-capture")).CombinedOutput(); err != nil {
-		missing(t, "file capabilities", fmt.Errorf("setcap: %w: %s", err, out))
+		testkit.Missing(t, "file capabilities", fmt.Errorf("setcap: %w: %s", err, out))
 	}
 	inner := delegated(t)
 	work := shortDir(t)
@@ -105,7 +107,7 @@ func TestUnprivileged(t *testing.T) {
 	plain := inCgroup(t, inner, command(t, tool("runner-exec"), "--archive", path+".2", "--", tool("shapes"), "fork", work))
 	plain.SysProcAttr.Credential = c.SysProcAttr.Credential
 	o = call(t, plain)
-	if o.code != 4 || exists(path+".2") || !strings.Contains(o.stderr, "hint:") || !strings.Contains(o.stderr, "setcap") {
+	if o.code != 4 || testkit.Exists(path+".2") || !strings.Contains(o.stderr, "hint:") || !strings.Contains(o.stderr, "setcap") {
 		t.Errorf("without capabilities: expected exit 4 and what to type: %v", o)
 	}
 }

@@ -3,10 +3,11 @@ package cmd_test
 import (
 	"bytes"
 	"encoding/hex"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // TestGoldenRuns: every stage makes of its recorded input what it made before. The
@@ -47,10 +48,10 @@ func TestGoldenRuns(t *testing.T) {
 
 // logFlags are what the stages of a run with collected logs were called with.
 func logFlags(dir string) (normalize, correlate []string) {
-	if file := filepath.Join(dir, "policy.log.ndjson"); exists(file) {
+	if file := filepath.Join(dir, "policy.log.ndjson"); testkit.Exists(file) {
 		normalize, correlate = []string{"--windows"}, []string{"--policy", file}
 	}
-	if file := filepath.Join(dir, "sdk.log.ndjson"); exists(file) {
+	if file := filepath.Join(dir, "sdk.log.ndjson"); testkit.Exists(file) {
 		correlate = append(correlate, "--sdk", file)
 	}
 	return normalize, correlate
@@ -58,18 +59,7 @@ func logFlags(dir string) (normalize, correlate []string) {
 
 func golden(t *testing.T, path string, got []byte) {
 	t.Helper()
-	want, err := os.ReadFile(path)
-	if err == nil && bytes.Equal(body(got), body(want)) {
-		return
-	}
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	t.Errorf("%s: %v (make golden rewrites it)", path, err)
-	firstDifference(t, path, got, want)
+	testkit.GoldenBut(t, path, got, body)
 }
 
 // body leaves out what names the version: the header line and the digest over it.
@@ -83,18 +73,4 @@ func body(b []byte) []byte {
 		last = last[:i] + last[i+len(`"sha256":"`)+64:]
 	}
 	return []byte(strings.Join(lines[1:len(lines)-2], "") + last)
-}
-
-func firstDifference(t *testing.T, member string, a, b []byte) {
-	t.Helper()
-	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
-	for i := range min(len(x), len(y)) {
-		if !bytes.Equal(x[i], y[i]) {
-			t.Errorf("%s line %d:\n%s\n%s", member, i, x[i], y[i])
-			return
-		}
-	}
-	if len(x) != len(y) {
-		t.Errorf("%s has %d and %d lines", member, len(x), len(y))
-	}
 }

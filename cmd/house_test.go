@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // sources calls f for every file that a person wrote, with its path from the root.
@@ -273,7 +275,7 @@ func TestHouseShell(t *testing.T) {
 		}
 	})
 	if _, err := exec.LookPath("shellcheck"); err != nil {
-		missing(t, "the shell scripts", err)
+		testkit.Missing(t, "the shell scripts", err)
 	}
 	c := exec.Command("shellcheck", append([]string{"-x", ".ci/run"}, scripts...)...)
 	c.Dir = ".."

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // children maps the name of each running process below root to its pid.
@@ -58,9 +60,9 @@ func TestKillMatrix(t *testing.T) {
 		when  func(dir string, pids map[string]int) bool
 	}{
 		{"at once", []string{"daemon", "DIR", "800"}, func(string, map[string]int) bool { return true }},
-		{"while it works", []string{"opens", "DIR", "3000000"}, func(d string, _ map[string]int) bool { return exists(d + "/M-opens") }},
-		{"while it waits", []string{"siblings", "DIR"}, func(d string, _ map[string]int) bool { return exists(d + "/M-sibling-b2") }},
-		{"after it worked", []string{"opens", "DIR", "300000"}, func(d string, pids map[string]int) bool { return exists(d+"/M-opens") && pids["shapes"] == 0 }},
+		{"while it works", []string{"opens", "DIR", "3000000"}, func(d string, _ map[string]int) bool { return testkit.Exists(d + "/M-opens") }},
+		{"while it waits", []string{"siblings", "DIR"}, func(d string, _ map[string]int) bool { return testkit.Exists(d + "/M-sibling-b2") }},
+		{"after it worked", []string{"opens", "DIR", "300000"}, func(d string, pids map[string]int) bool { return testkit.Exists(d+"/M-opens") && pids["shapes"] == 0 }},
 	}
 	for _, stage := range tools[:5] {
 		for _, moment := range moments {
@@ -106,7 +108,7 @@ func killed(t *testing.T, stage, dir string, flags, argv []string, when func(str
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 	m.outcome = wait()
-	inTime = m.code != 0 || !exists(m.path)
+	inTime = m.code != 0 || !testkit.Exists(m.path)
 	if !inTime {
 		openArchive(t, m.path)
 	} else {
@@ -116,7 +118,7 @@ func killed(t *testing.T, stage, dir string, flags, argv []string, when func(str
 		if stage != "runner-exec" && !strings.Contains(m.stderr, "error:") {
 			t.Errorf("no clear error: %v", m.outcome)
 		}
-		if exists(m.path) {
+		if testkit.Exists(m.path) {
 			t.Errorf("an archive was left behind: %v", m.outcome)
 		}
 	}
@@ -164,7 +166,7 @@ func TestFullDisk(t *testing.T) {
 		t.Run(where, func(t *testing.T) {
 			small := shortDir(t)
 			if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "none", small).CombinedOutput(); err != nil {
-				missing(t, "a full disk", fmt.Errorf("%w: %s", err, out))
+				testkit.Missing(t, "a full disk", fmt.Errorf("%w: %s", err, out))
 			}
 			t.Cleanup(func() { syscall.Unmount(small, syscall.MNT_DETACH) })
 			cg := newCgroup(t)
@@ -187,7 +189,7 @@ func TestFullDisk(t *testing.T) {
 				}
 				t.Errorf("the archive had no room, yet runner-exec exits 0: %v", m.outcome)
 			}
-			if exists(m.path) || !strings.Contains(m.stderr, "error:") {
+			if testkit.Exists(m.path) || !strings.Contains(m.stderr, "error:") {
 				t.Errorf("expected no archive and an error: %v", m.outcome)
 			}
 			os.Remove(small + "/filler")

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // TestKinds makes one marked event of every kind, and expects each as one line with
@@ -76,10 +78,10 @@ func TestShapes(t *testing.T) {
 func TestCompat32(t *testing.T) {
 	requireBPF(t)
 	if runtime.GOARCH != "amd64" {
-		t.Skip("SKIPPED, NOT TESTED: 32-bit callers: only amd64 has them")
+		testkit.Skip(t, "32-bit callers", "only amd64 has them")
 	}
 	if err := exec.Command(tool("compat32"), "_nop").Run(); err != nil {
-		missing(t, "32-bit callers", err)
+		testkit.Missing(t, "32-bit callers", err)
 	}
 	a, m := record(t, nil, tool("compat32"), shortDir(t))
 	made := madeBy(t, m.stdout)

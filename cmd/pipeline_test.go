@@ -3,7 +3,6 @@ package cmd_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,9 +16,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // TestPipelines runs testdata/scripts: the tools as real processes in real pipes.
 func TestPipelines(t *testing.T) {
@@ -29,7 +27,7 @@ func TestPipelines(t *testing.T) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../testdata/scripts",
-		UpdateScripts:       *update,
+		UpdateScripts:       testkit.Update(),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {

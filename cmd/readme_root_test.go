@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 const nobody = 65534
@@ -21,7 +23,7 @@ func TestReadmeCommands(t *testing.T) {
 	requireBPF(t)
 	for _, need := range []string{"make", "setcap", "setpriv"} {
 		if _, err := exec.LookPath(need); err != nil {
-			missing(t, "the README's commands", err)
+			testkit.Missing(t, "the README's commands", err)
 		}
 	}
 	tree, shims := copyOfTree(t), shortDir(t)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // documents are the texts of the specification, by file name.
@@ -50,7 +51,7 @@ func TestSpecificationExamples(t *testing.T) {
 		if fresh == text {
 			continue
 		}
-		if *update {
+		if testkit.Update() {
 			if err := os.WriteFile(name, []byte(fresh), 0o644); err != nil {
 				t.Fatal(err)
 			}

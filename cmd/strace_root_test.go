@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // traced is one open as strace saw it: -y lets it print the path behind a returned
@@ -28,7 +30,7 @@ var traced = regexp.MustCompile(`^(\d+) +(openat2?|open|creat)\((.*)\) += (-?\d+
 func TestStraceAgrees(t *testing.T) {
 	requireBPF(t)
 	if _, err := exec.LookPath("strace"); err != nil {
-		missing(t, "an independent witness", err)
+		testkit.Missing(t, "an independent witness", err)
 	}
 	dir := shortDir(t)
 	script := `cd ` + dir + ` && mkdir -p a/b && for i in 1 2 3 4 5 6 7; do echo $i >a/b/$i; ln -s b/$i a/l$i; done

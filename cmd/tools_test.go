@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 var tools = []string{
@@ -84,14 +86,7 @@ type outcome struct {
 }
 
 func (o outcome) String() string {
-	return fmt.Sprintf("exit %d\nstdout: %s\nstderr: %s", o.code, clip(o.stdout), clip(o.stderr))
-}
-
-func clip(s string) string {
-	if len(s) > 4000 {
-		return s[:2000] + "\n…\n" + s[len(s)-2000:]
-	}
-	return s
+	return fmt.Sprintf("exit %d\nstdout: %s\nstderr: %s", o.code, testkit.Clip(o.stdout), testkit.Clip(o.stderr))
 }
 
 // call runs a program to its end. A run that takes minutes is a hang: it is killed
@@ -132,18 +127,13 @@ func command(t *testing.T, name string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)
 	if !strings.Contains(name, "/") {
-		if p := tool(name); exists(p) {
+		if p := tool(name); testkit.Exists(p) {
 			name = p
 		}
 	}
 	c := exec.CommandContext(ctx, name, args...)
 	c.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	return c
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // shortDir is an empty directory with a short, symlink-free name: unix sockets
@@ -181,15 +171,6 @@ var probe = sync.OnceValue(func() error {
 func requireBPF(t *testing.T) {
 	t.Helper()
 	if err := probe(); err != nil {
-		missing(t, "kernel capture", err)
+		testkit.Missing(t, "kernel capture", err)
 	}
-}
-
-// missing is a loud skip; where everything must run it is a failure.
-func missing(t *testing.T, what string, why error) {
-	t.Helper()
-	if os.Getenv("RUNNER_REQUIRE_BPF") == "1" {
-		t.Fatalf("%s must be tested here: %v", what, why)
-	}
-	t.Skipf("SKIPPED, NOT TESTED: %s: %v", what, why)
 }

@@ -81,8 +81,8 @@ func main() {
 }
 
 func run(ctx context.Context, env *tool.Env) error {
-	if len(env.Args) > 0 {
-		return tool.Usagef("unexpected operand %q", env.Args[0])
+	if err := env.NoOperands(); err != nil {
+		return err
 	}
 	if env.Flag.Bool("probe") {
 		return probe(env)

@@ -142,7 +142,7 @@ func TestMissingStage(t *testing.T) {
 // TestPassThrough compares what a command sees with and without runner-exec.
 func TestPassThrough(t *testing.T) {
 	const show = `cat; cat <&7; echo out; echo err >&2; pwd; umask; ulimit -n; ulimit -s; ulimit -c;
-tr '\0' '\n' </proc/$$/environ 2>/dev/null | grep -v '^_='; ls /proc/$$/fd | grep -v '^1[0-9]'; grep -E 'Sig(Blk|Ign)|Umask|NoNewPrivs' /proc/self/status; echo "$0 $@"`
+tr '\0' '\n' </proc/$$/environ 2>/dev/null | grep -v '^_='; for f in /proc/$$/fd/*; do case $f in */1[0-9]) ;; *) echo fd ${f##*/} ;; esac; done; grep -E 'Sig(Blk|Ign)|Umask|NoNewPrivs' /proc/self/status; echo "$0 $@"`
 	see := func(args ...string) (string, string) {
 		dir := "/tmp"
 		c := exec.Command("sh", append([]string{"-c", `umask 027; ulimit -n 256; trap '' HUP; exec 7<"$0"; exec "$@"`,

@@ -63,9 +63,9 @@ func (o *Options) places() error {
 
 // loadPolicy reads the policy file once, before anything is started.
 func (o *Options) loadPolicy() error {
-	p, err := policy.Load(o.Policy)
+	p, err := policy.Open(o.Policy)
 	if err != nil {
-		return tool.Fail(tool.ExitUsage, fmt.Errorf("--policy: %w", err), "runner-policy --check "+o.Policy)
+		return err
 	}
 	o.Collect[schemas.LayerPolicy] = o.Collect[schemas.LayerPolicy] || p.HasToolRules
 	o.PolicyDigest = p.Digest

@@ -23,13 +23,13 @@ func TestLayers(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{[]string{"--policy", "no/such/file"}, 2, "no/such/file"},
-		{[]string{"--policy", ""}, 2, "--policy is empty"},
-		{[]string{"--policy", broken}, 2, "hint: runner-policy --check " + broken},
+		{[]string{"--policy", "no/such/file"}, 5, "cannot read no/such/file: "},
+		{[]string{"--policy", ""}, 2, "--policy \"\": expected a name"},
+		{[]string{"--policy", broken}, 3, "error: " + broken + ":2:8: "},
 		{[]string{"--policy", network}, 4, "nothing enforces them"},
 		{[]string{"--sdk-log", "s"}, 2, "--agent-shim openai-agents --sdk-log s"},
 		{[]string{"--agent-shim", "none", "--sdk-log", "s"}, 2, "without a shim"},
-		{[]string{"--agent-shim", "openai_agents"}, 2, "want openai-agents or none"},
+		{[]string{"--agent-shim", "openai_agents"}, 2, "expected none or openai-agents"},
 		{[]string{"--stream", "raw", "--policy", tools}, 2, "--policy-log FILE"},
 		{[]string{"--stream", "raw", "--agent-shim", "openai-agents"}, 2, "--sdk-log FILE"},
 		{[]string{"--policy-log", "f", "--agent-shim", "openai-agents", "--sdk-log", "f"}, 2, "name the same file f"},

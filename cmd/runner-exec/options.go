@@ -1,12 +1,7 @@
 package main
 
 import (
-	"crypto/rand"
-	"encoding/hex"
-	"fmt"
-	"math/bits"
 	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
@@ -39,7 +34,8 @@ Flags:
   -v                  say what is done; -h, --help and --version likewise
 
 Exit codes: the command's own; 128+N killed by signal N; 127 not found; 126
-cannot be run; 125 own failure; 4 cannot observe here; 2 wrong call
+cannot be run; 125 own failure. Before the command starts: 2 wrong call, 3 the
+policy file is not valid, 4 cannot observe here, 5 cannot read the policy file
 
 Examples:
   sudo runner-exec -- ./agent.sh
@@ -77,39 +73,22 @@ type Options struct {
 func options(env *tool.Env) (Options, error) {
 	f := env.Flag
 	o := Options{
-		RunID: f.String("run-id"), Archive: f.String("archive"), Stream: f.String("stream"),
-		Keep: f.String("keep"), AgentShim: f.String("agent-shim"),
+		Archive: f.String("archive"), Stream: f.String("stream"), Keep: f.String("keep"),
 		Kernel:        !f.Bool("no-kernel") && runtime.GOOS == "linux",
-		CanonicalPids: f.Bool("canonical-pids"), Drop: f.String("drop"),
-		Timeout: f.Duration("timeout"), Grace: f.Duration("grace"),
-		Redundant: f.String("redundant"), CgroupParent: f.String("cgroup-parent"),
+		CanonicalPids: f.Bool("canonical-pids"), Drop: f.String("drop"), CgroupParent: f.String("cgroup-parent"),
 		Policy: f.String("policy"), LogFiles: map[string]string{},
 		Named: f.IsSet("run-id"), Command: env.Args,
 	}
-	var err error
-	if o.RingSize, err = parseSize("ring-size", f.String("ring-size")); err != nil {
-		return o, err
-	}
-	if o.RingSize < 4096 || bits.OnesCount64(o.RingSize) != 1 {
-		return o, tool.Usagef("--ring-size %s: want a power of two, at least 4K", f.String("ring-size"))
-	}
-	if f.IsSet("spool-size") {
-		if o.SpoolSize, err = parseSize("spool-size", f.String("spool-size")); err != nil {
-			return o, err
-		}
-		if o.SpoolSize == 0 {
-			return o, tool.Usagef("--spool-size 0: want at least one byte")
-		}
-	}
-	names := []string{"run-id", "archive", "stream", "keep", "cgroup-parent", "policy"}
+	names := []string{"archive", "stream", "keep", "cgroup-parent", "policy"}
 	for _, l := range schemas.LogLayers() {
 		o.LogFiles[l.Name] = f.String(l.Name + "-log")
 		names = append(names, l.Name+"-log")
 	}
-	for _, name := range names {
-		if f.IsSet(name) && f.String(name) == "" {
-			return o, tool.Usagef("--%s is empty", name)
-		}
+	if err := env.NotEmpty(names...); err != nil {
+		return o, err
+	}
+	if err := o.values(env); err != nil {
+		return o, err
 	}
 	if err := o.check(); err != nil {
 		return o, err
@@ -118,7 +97,7 @@ func options(env *tool.Env) (Options, error) {
 		return o, err
 	}
 	if o.RunID == "" {
-		o.RunID = newRunID()
+		o.RunID = tool.NewRunID()
 	}
 	if o.Archive == "" {
 		o.Archive = "assay-runner-spike-" + o.RunID + ".tar.gz"
@@ -126,16 +105,39 @@ func options(env *tool.Env) (Options, error) {
 	return o, o.checkCommand()
 }
 
+// values reads the flags that do not take every text.
+func (o *Options) values(env *tool.Env) (err error) {
+	if o.RunID, err = env.RunID(); err != nil {
+		return err
+	}
+	var shims []string
+	for _, s := range schemas.Shims {
+		shims = append(shims, s.Name)
+	}
+	if o.AgentShim, err = env.Word("agent-shim", shims...); err != nil {
+		return err
+	}
+	if o.Redundant, err = env.Word("redundant", "auto", "on", "off"); err != nil {
+		return err
+	}
+	if o.Timeout, err = env.Duration("timeout"); err != nil {
+		return err
+	}
+	if o.Grace, err = env.Duration("grace"); err != nil {
+		return err
+	}
+	if o.RingSize, err = env.RingSize("ring-size"); err != nil {
+		return err
+	}
+	if env.Flag.IsSet("spool-size") {
+		o.SpoolSize, err = env.Size("spool-size", 1, tool.MaxSize)
+	}
+	return err
+}
+
+// check refuses flags that exclude each other.
 func (o *Options) check() error {
 	switch {
-	case o.RunID != "" && !schemas.ValidRunID(o.RunID):
-		return tool.Usagef("--run-id %q: want 1 to 128 of A-Z a-z 0-9 _ -", o.RunID)
-	case !schemas.KnownShim(o.AgentShim):
-		return tool.Usagef("--agent-shim %q: want openai-agents or none", o.AgentShim)
-	case o.Redundant != "auto" && o.Redundant != "on" && o.Redundant != "off":
-		return tool.Usagef("--redundant %q: want auto, on or off", o.Redundant)
-	case o.Timeout < 0 || o.Grace < 0:
-		return tool.Usagef("--timeout and --grace must not be negative")
 	case o.Stream != "" && o.Archive != "":
 		return tool.Usagef("--stream writes no archive; give either --stream or --archive")
 	case o.Stream != "" && o.Keep != "":
@@ -143,8 +145,7 @@ func (o *Options) check() error {
 	case o.Stream != "" && (o.CanonicalPids || o.Drop != ""):
 		return tool.Usagef("--canonical-pids and --drop belong to runner-normalize when --stream is used")
 	case len(o.Command) == 0:
-		return tool.Fail(tool.ExitUsage, fmt.Errorf("no command given"),
-			"runner-exec -- COMMAND [ARG…]")
+		return tool.Missing("COMMAND", "runner-exec -- COMMAND [ARG…]")
 	}
 	return nil
 }
@@ -175,31 +176,4 @@ func (o *Options) commandText() []string {
 func (o *Options) runStarted() schemas.RunStarted {
 	return schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: o.RunID, Seq: 0, Type: "run_started",
 		AgentShim: o.AgentShim, Command: o.commandText(), EnvKeys: o.envKeys()}
-}
-
-// newRunID is a name that no other run has: 128 random bits.
-func newRunID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	return "run_" + hex.EncodeToString(b[:])
-}
-
-// parseSize reads a number of bytes with an optional K, M or G (powers of 1024).
-func parseSize(flag, s string) (uint64, error) {
-	digits, shift := s, 0
-	if n := len(s); n > 0 {
-		switch s[n-1] {
-		case 'k', 'K':
-			digits, shift = s[:n-1], 10
-		case 'm', 'M':
-			digits, shift = s[:n-1], 20
-		case 'g', 'G':
-			digits, shift = s[:n-1], 30
-		}
-	}
-	v, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil || v > 1<<62>>shift {
-		return 0, tool.Usagef("--%s %q: want a number of bytes, K, M or G may follow", flag, s)
-	}
-	return v << shift, nil
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/cgroup"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
@@ -22,7 +23,7 @@ import (
 // that is a failure.
 func needCgroup(t *testing.T) {
 	t.Helper()
-	sc, err := newScope("", newRunID())
+	sc, err := newScope("", tool.NewRunID())
 	if err == nil {
 		sc.close()
 		if err = sc.remove(time.Second); err == nil {
@@ -66,7 +67,7 @@ func pidOf(parent int, name string) int {
 
 func TestScopeRun(t *testing.T) {
 	needCgroup(t)
-	id := newRunID()
+	id := tool.NewRunID()
 	r := call(t, "--run-id", id, "--archive", "a", "--", "sh", "-c", "cat /proc/self/cgroup; exit 3")
 	if r.code != 3 || r.stderr != "runner-pack: summary\n" || len(leftovers(t, r.dir, "a")) > 0 {
 		t.Errorf("%v", r)
@@ -98,7 +99,7 @@ func TestScopeStatus(t *testing.T) {
 		{"capture dies", []string{"touch", "ran"}, "die", 125, "the command was not run"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			id := newRunID()
+			id := tool.NewRunID()
 			cmd := command(t, append([]string{"--run-id", id, "--archive", "a", "--"}, c.argv...)...)
 			cmd.Env = append(os.Environ(), "FAKE_CAPTURE="+c.how)
 			r := outcome(t, cmd, cmd.Run())
@@ -123,7 +124,7 @@ func TestScopeStatus(t *testing.T) {
 // TestSurvivors: a daemon is given its grace, then killed; child cgroups go too.
 func TestSurvivors(t *testing.T) {
 	needCgroup(t)
-	id := newRunID()
+	id := tool.NewRunID()
 	scope := scopeOf(t, id)
 	begin := time.Now()
 	r := call(t, "--run-id", id, "--archive", "a", "--grace", "200ms", "--", "sh", "-c",
@@ -140,7 +141,7 @@ func TestSurvivors(t *testing.T) {
 // and the record is still whole.
 func TestImpatience(t *testing.T) {
 	needCgroup(t)
-	id := newRunID()
+	id := tool.NewRunID()
 	c := command(t, "--run-id", id, "--archive", "a", "--grace", "1m", "-v", "--", "sh", "-c", "setsid sleep 60 </dev/null >/dev/null 2>&1 & exit 8")
 	errs := filepath.Join(t.TempDir(), "stderr")
 	f, _ := os.Create(errs)
@@ -191,7 +192,7 @@ func TestKilledStage(t *testing.T) {
 }
 
 func killedStage(t *testing.T, stage, how, run, mark string, keep bool) {
-	id := newRunID()
+	id := tool.NewRunID()
 	args := []string{"--run-id", id, "--archive", "a", "--grace", "1m"}
 	if keep {
 		args = append(args, "--keep", "kept", "--agent-shim", "openai-agents", "--policy-log", "log")
@@ -271,7 +272,7 @@ func TestUnprivileged(t *testing.T) {
 
 func TestRunIDTaken(t *testing.T) {
 	needCgroup(t)
-	id := newRunID()
+	id := tool.NewRunID()
 	dir := scopeOf(t, id)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)

@@ -143,14 +143,14 @@ func TestWrongCalls(t *testing.T) {
 		code int
 		say  string
 	}{
-		{"--log " + log + " -- true", 2, "no policy file"},
-		{"--policy " + good + " -- true", 2, "no decision log"},
-		{"--policy " + good + " --log " + log, 2, "no server to start"},
+		{"--log " + log + " -- true", 2, "--policy FILE is missing"},
+		{"--policy " + good + " -- true", 2, "--log FILE is missing"},
+		{"--policy " + good + " --log " + log, 2, "SERVER is missing"},
 		{"--policy " + good + " --log fd:1 -- true", 2, "descriptor above 1"},
 		{"--policy " + good + " --log - -- true", 2, "a file of that name is ./-"},
 		{"--policy " + good + " --log /dev/stdout -- true", 125, "belongs to the protocol"},
 		{"--policy " + good + " --log fd:x -- true", 2, "descriptor above 1"},
-		{"--policy " + good + " --log " + log + " --deny-as x -- true", 2, "want result or error"},
+		{"--policy " + good + " --log " + log + " --deny-as x -- true", 2, "expected result or error"},
 		{"--policy " + good + " --log " + log + " --name a/b -- true", 2, "--name"},
 		{"--policy " + good + " --log " + log + " --max-line 1 -- true", 2, "--max-line"},
 		{"--policy " + good + " --log " + log + " --max-line 9G -- true", 2, "--max-line"},

@@ -77,7 +77,7 @@ func run(ctx context.Context, env *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	p, err := load(o.Policy)
+	p, err := policy.Open(o.Policy)
 	if err != nil {
 		return err
 	}
@@ -101,25 +101,12 @@ func check(env *tool.Env) error {
 	if len(env.Args) > 0 || env.Flag.IsSet("policy") {
 		return tool.Fail(tool.ExitUsage, errCheckAlone, "runner-policy --check FILE")
 	}
-	p, err := load(env.Flag.String("check"))
+	p, err := policy.Open(env.Flag.String("check"))
 	if err != nil {
 		return err
 	}
 	p.Explain(env.Stdout)
 	return nil
-}
-
-// load reads a policy. One that is not valid is bad input, not a failure of ours.
-func load(file string) (*policy.Policy, error) {
-	p, err := policy.Load(file)
-	var bad *policy.Problems
-	switch {
-	case errors.As(err, &bad):
-		return nil, tool.Fail(tool.ExitInput, err)
-	case err != nil:
-		return nil, tool.Fail(tool.ExitIO, err)
-	}
-	return p, nil
 }
 
 var errCheckAlone = errors.New("--check takes one file and no server")

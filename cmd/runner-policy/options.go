@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -35,36 +35,37 @@ func options(env *tool.Env) (o Options, err error) {
 	f := env.Flag
 	o = Options{
 		Policy: f.String("policy"), LogName: f.String("log"), Name: f.String("name"),
-		CallIDKeys: f.StringSlice("call-id-key"), Grace: f.Duration("grace"), Command: env.Args,
+		CallIDKeys: f.StringSlice("call-id-key"), Command: env.Args,
 	}
 	switch {
 	case o.Policy == "":
-		return o, tool.Fail(tool.ExitUsage, errors.New("no policy file"), "runner-policy --policy policy.yaml --log FILE -- SERVER [ARG…]")
+		return o, tool.Missing("--policy FILE", "runner-policy --policy policy.yaml --log FILE -- SERVER [ARG…]")
 	case len(o.Command) == 0 || o.Command[0] == "":
-		return o, tool.Fail(tool.ExitUsage, errors.New("no server to start"), "runner-policy --policy "+o.Policy+" --log FILE -- SERVER [ARG…]")
-	case o.Grace < 0:
-		return o, tool.Usagef("--grace must not be negative")
+		return o, tool.Missing("SERVER", "runner-policy --policy "+o.Policy+" --log FILE -- SERVER [ARG…]")
 	}
-	switch f.String("deny-as") {
-	case "result":
-	case "error":
-		o.DenyAsError = true
-	default:
-		return o, tool.Usagef("--deny-as %q: want result or error", f.String("deny-as"))
-	}
-	for _, key := range o.CallIDKeys {
-		if key == "" {
-			return o, tool.Usagef("--call-id-key is empty")
-		}
-	}
-	if o.MaxLine, err = parseSize(f.String("max-line")); err != nil {
+	if o.Grace, err = env.Duration("grace"); err != nil {
 		return o, err
 	}
+	denyAs, err := env.Word("deny-as", "result", "error")
+	if err != nil {
+		return o, err
+	}
+	o.DenyAsError = denyAs == "error"
+	for _, key := range o.CallIDKeys {
+		if key == "" {
+			return o, tool.BadValue("call-id-key", "", "a name")
+		}
+	}
+	longest, err := env.Size("max-line", 1<<10, 1<<30)
+	if err != nil {
+		return o, err
+	}
+	o.MaxLine = int(longest)
 	if err := o.logTarget(f.IsSet("log")); err != nil {
 		return o, err
 	}
 	if f.IsSet("name") && !validName(o.Name) {
-		return o, tool.Usagef("--name %q: want 1 to %d of A-Z a-z 0-9 . _ -", o.Name, maxServerName)
+		return o, tool.BadValue("name", o.Name, fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -", maxServerName))
 	}
 	if o.Name == "" {
 		o.Name = nameOf(o.Command[0])
@@ -78,16 +79,16 @@ func (o *Options) logTarget(given bool) error {
 		o.LogName = os.Getenv(logVariable)
 	}
 	if o.LogName == "" {
-		return tool.Fail(tool.ExitUsage, errors.New("no decision log"), "--log FILE or --log fd:N, or set "+logVariable)
+		return tool.Missing("--log FILE", "--log FILE or --log fd:N, or set "+logVariable)
 	}
 	if o.LogName == "-" {
-		return tool.Usagef("--log -: standard output belongs to the protocol; a file of that name is ./-")
+		return tool.BadValue("log", "-", "a file: standard output belongs to the protocol; a file of that name is ./-")
 	}
 	o.LogFile = o.LogName
 	if n, ok := strings.CutPrefix(o.LogName, "fd:"); ok {
 		fd, err := strconv.ParseUint(n, 10, 20)
 		if err != nil || fd <= 1 {
-			return tool.Usagef("--log %s: want the number of a descriptor above 1; a file of that name is ./%s", o.LogName, o.LogName)
+			return tool.BadValue("log", o.LogName, "the number of a descriptor above 1; a file of that name is ./"+o.LogName)
 		}
 		o.LogFile, o.LogFD = "", int(fd)
 	}
@@ -101,21 +102,6 @@ func validName(s string) bool {
 		}
 	}
 	return s != "" && len(s) <= maxServerName
-}
-
-// parseSize reads a number of bytes with K or M behind it.
-func parseSize(s string) (int, error) {
-	digits, unit := s, 1
-	for suffix, n := range map[string]int{"K": 1 << 10, "M": 1 << 20} {
-		if d, ok := strings.CutSuffix(s, suffix); ok {
-			digits, unit = d, n
-		}
-	}
-	n, err := strconv.ParseUint(digits, 10, 31)
-	if err != nil || n*uint64(unit) < 1024 || n*uint64(unit) > 1<<30 {
-		return 0, tool.Usagef("--max-line %q: want bytes from 1K to 1024M, like 16M", s)
-	}
-	return int(n) * unit, nil
 }
 
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }

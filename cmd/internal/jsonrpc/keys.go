@@ -183,8 +183,8 @@ func sameFolded(a []byte, b string) bool {
 	return len(a) == 0 && len(b) == 0
 }
 
-// fold is one character for all that differ in case only. The Turkish letters i
-// without and with a dot are i to some libraries.
+// fold is one character for all that differ only in case. The Turkish letters i without
+// and with a dot are an i to some libraries (schemas/POLICY.md, "Reason codes").
 func fold(r rune) rune {
 	switch {
 	case r >= 'A' && r <= 'Z':

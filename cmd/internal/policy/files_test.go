@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
@@ -221,8 +222,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-func TestLoad(t *testing.T) {
-	p, err := Load("testdata/good/network.yaml")
+func TestOpen(t *testing.T) {
+	p, err := Open("testdata/good/network.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,11 +231,14 @@ func TestLoad(t *testing.T) {
 		t.Error("the rules for the kernel have another digest")
 	}
 	var problems *Problems
-	if _, err := Load("testdata/form/schema.yaml"); !errors.As(err, &problems) {
-		t.Errorf("Load gives %v", err)
+	var coded *tool.Error
+	if _, err := Open("testdata/form/schema.yaml"); !errors.As(err, &problems) || !errors.As(err, &coded) || coded.Code != tool.ExitInput {
+		t.Errorf("Open gives %v", err)
 	}
-	if _, err := Load("testdata/none.yaml"); err == nil || errors.As(err, &problems) {
-		t.Errorf("Load of no file gives %v", err)
+	for _, name := range []string{"testdata/none.yaml", "testdata"} {
+		if _, err := Open(name); err == nil || errors.As(err, &problems) || !errors.As(err, &coded) || coded.Code != tool.ExitIO || !strings.HasPrefix(err.Error(), "cannot read "+name+": ") {
+			t.Errorf("Open of %s gives %v", name, err)
+		}
 	}
 	if _, err := Parse("big", make([]byte, maxFile+1)); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
 		t.Errorf("a large file gives %v", err)

@@ -8,12 +8,13 @@ package policy
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
+	"errors"
 	"io"
 	"os"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -46,24 +47,39 @@ type Call struct {
 // Decision is the answer to a call.
 type Decision struct {
 	Allow      bool
-	Reason     string   // P_…
+	Reason     string   // P_… (schemas/POLICY.md, "Reason codes")
 	RuleID     string   // rule that decided; empty for the default
 	Say        string   // text for the client; empty when allowed
 	Targets    []string // what the call names that a kernel line can show
 	TargetsCut bool     // there were more targets
 }
 
-// Load reads and checks a policy file. The error is *Problems unless the file
-// cannot be read.
-func Load(file string) (*Policy, error) {
+// Open reads and checks the policy file that a user named. Its error has the exit code
+// that every tool gives for it: 3 for a file that is not valid, with all that is wrong
+// with it, 5 for one that cannot be read.
+func Open(file string) (*Policy, error) {
+	p, err := load(file)
+	var bad *Problems
+	switch {
+	case errors.As(err, &bad):
+		return nil, tool.Fail(tool.ExitInput, err)
+	case err != nil:
+		return nil, tool.CannotRead(file, err)
+	}
+	return p, nil
+}
+
+// load reads and checks a policy file. The error is *Problems unless the file cannot be
+// read.
+func load(file string) (*Policy, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading the policy file: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading the policy file: %w", err)
+		return nil, err
 	}
 	return Parse(file, b)
 }

@@ -1,0 +1,152 @@
+package tool
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// The errors that every tool has are said in one sentence each.
+
+// BadValue is the error of a flag whose value it does not take; want says what it takes.
+func BadValue(flag, value, want string) error {
+	return Usagef("--%s %q: expected %s", flag, value, want)
+}
+
+// Missing is the error of a call without an operand or flag that it needs; hint is a whole
+// call.
+func Missing(what, hint string) error {
+	return Fail(ExitUsage, errors.New(what+" is missing"), hint)
+}
+
+// CannotRead is the error of an input that could not be read.
+func CannotRead(name string, err error) error {
+	return Failf(ExitIO, "cannot read %s: %w", name, cause(err))
+}
+
+// CannotWrite is the error of an output that could not be written.
+func CannotWrite(name string, err error) error {
+	return Failf(ExitIO, "cannot write %s: %w", name, cause(err))
+}
+
+// cause is the reason in an error of a file, without the operation and the name.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// NoOperands refuses operands.
+func (e *Env) NoOperands() error {
+	if len(e.Args) > 0 {
+		return Usagef("unexpected operand %q", e.Args[0])
+	}
+	return nil
+}
+
+// NotEmpty refuses flags that were given the empty string where a name is expected.
+func (e *Env) NotEmpty(flags ...string) error {
+	for _, name := range flags {
+		if e.Flag.IsSet(name) && e.Flag.String(name) == "" {
+			return BadValue(name, "", "a name")
+		}
+	}
+	return nil
+}
+
+// Word is the value of a flag that takes one of a few words.
+func (e *Env) Word(flag string, words ...string) (string, error) {
+	v := e.Flag.String(flag)
+	if !slices.Contains(words, v) {
+		n := len(words) - 1
+		return v, BadValue(flag, v, strings.Join(words[:n], ", ")+" or "+words[n])
+	}
+	return v, nil
+}
+
+// Duration is the value of a flag that takes a time of 0 or more.
+func (e *Env) Duration(flag string) (time.Duration, error) {
+	d := e.Flag.Duration(flag)
+	if d < 0 {
+		return 0, BadValue(flag, d.String(), "a duration of 0 or more")
+	}
+	return d, nil
+}
+
+// Size is the value of a flag that takes a number of bytes from least to most: digits, and
+// K, M or G for powers of 1024.
+func (e *Env) Size(flag string, least, most uint64) (uint64, error) {
+	s := e.Flag.String(flag)
+	n, ok := parseSize(s)
+	if !ok || n < least || n > most {
+		return 0, BadValue(flag, s, fmt.Sprintf("a number of bytes from %s to %s, such as 4096, 64K or 16M", sizeText(least), sizeText(most)))
+	}
+	return n, nil
+}
+
+// RingSize is Size for the kernel's ring, which has a power of two, at least a page
+// (bpf_ringbuf_alloc).
+func (e *Env) RingSize(flag string) (uint64, error) {
+	s := e.Flag.String(flag)
+	n, ok := parseSize(s)
+	if !ok || n < 4<<10 || n > 1<<30 || bits.OnesCount64(n) != 1 {
+		return 0, BadValue(flag, s, "a power of two from 4K to 1G")
+	}
+	return n, nil
+}
+
+var units = []struct {
+	letter string
+	shift  uint
+}{{"G", 30}, {"M", 20}, {"K", 10}, {"", 0}}
+
+func parseSize(s string) (uint64, bool) {
+	digits, shift := s, uint(0)
+	for _, u := range units {
+		if d, ok := strings.CutSuffix(strings.ToUpper(s), u.letter); ok {
+			digits, shift = d, u.shift
+			break
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n << shift, err == nil && n <= MaxSize>>shift
+}
+
+// MaxSize is the largest size that a flag takes.
+const MaxSize = 1 << 62
+
+func sizeText(n uint64) string {
+	for _, u := range units {
+		if n>>u.shift<<u.shift == n && n != 0 {
+			return strconv.FormatUint(n>>u.shift, 10) + u.letter
+		}
+	}
+	return "0"
+}
+
+// RunID is the value of --run-id, or "" if it was not given.
+func (e *Env) RunID() (string, error) {
+	id := e.Flag.String("run-id")
+	if e.Flag.IsSet("run-id") && !schemas.ValidRunID(id) {
+		return "", BadValue("run-id", id, "1 to 128 of A-Z a-z 0-9 _ -")
+	}
+	return id, nil
+}
+
+// NewRunID is a name that no other run has: 128 random bits.
+func NewRunID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	return "run_" + hex.EncodeToString(b[:])
+}
