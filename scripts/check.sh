@@ -1,5 +1,5 @@
 #!/bin/sh
-# make check: everything that reads the sources and runs nothing of ours.
+# make check: the checks that read the sources and run none of the tools.
 #   scripts/check.sh STATICCHECK@VERSION GOVULNCHECK@VERSION
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -20,7 +20,7 @@ must staticcheck go run "$1" ./...
 if vulnerable=$(go run "$2" ./... 2>&1); then
 	echo "ok    govulncheck"
 elif echo "$vulnerable" | grep -q 'fetching vulnerabilities: '; then
-	echo "SKIPPED, NOT CHECKED: govulncheck could not ask for the known vulnerabilities: $vulnerable"
+	echo "SKIPPED, NOT CHECKED: govulncheck could not fetch the known vulnerabilities: $vulnerable"
 else
 	echo "$vulnerable"
 	echo "FAIL  govulncheck" && bad=1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# make fuzz: every fuzz target in turn, for the time given. A crash leaves its
-# input under the package's testdata/fuzz, which then runs with every test.
+# make fuzz: runs each fuzz target for TIME. A crash leaves its input in the package's
+# testdata/fuzz, and every later test run tries it.
 #   scripts/fuzz.sh TIME
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -8,7 +8,7 @@ bad=0
 ran=0
 packages=$(go list ./...) || exit 1
 for pkg in $packages; do
-	# a package that does not build has targets too: it must not look like one without
+	# a package that does not build is an error, not a package without targets
 	listed=$(go test -list '^Fuzz' "$pkg") || { echo "$listed" && bad=1 && continue; }
 	for target in $(echo "$listed" | grep '^Fuzz'); do
 		echo "$pkg $target"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# make golden: rewrites every golden file, vector and generated table from what the code
-# makes now, and lists what changed. A package that has such files is one whose tests
-# have the flag -update; cmd/house_test.go compares.
+# make golden: rewrites every golden file, vector and generated table with what the code
+# makes now, and lists what changed. It finds the packages by the flag -update of their
+# tests; TestHouseGolden checks that it finds all.
 #   scripts/golden.sh [--list]   --list prints the packages
 set -u
 cd "$(dirname "$0")/.." || exit 1

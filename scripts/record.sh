@@ -1,6 +1,6 @@
 #!/bin/sh
-# Record the streams of testdata/runs on this kernel (root): one folder a scenario,
-# file k is stage k's input and file k+1 what it made of it.
+# Records testdata/runs on this kernel, as root: one folder for each scenario, in which file k
+# is the input of stage k and file k+1 its output.
 #   scripts/record.sh [SCENARIO…]
 set -eu
 cd "$(dirname "$0")/.."
@@ -45,7 +45,7 @@ shape escape escape
 shape parallel parallel 3 7
 # shellcheck source=scripts/lib/recorded-calls.sh
 . scripts/lib/recorded-calls.sh
-# A run in which nothing happened: capture of a cgroup that stays empty, until TERM.
+# A run without events: capture of a cgroup that stays empty, until TERM.
 case " $wanted " in *" empty-run "* | "  ")
 	cgroup=$(sed -n 's/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* - cgroup2 .*/\1/p' /proc/self/mountinfo | head -n 1)/runner-recording
 	out=testdata/runs/empty-run

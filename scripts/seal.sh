@@ -1,6 +1,6 @@
 #!/bin/sh
-# Wrap bare record lines (standard input) in a header and a trailer: for fixtures
-# made by hand. The header names this script, so a hand-made stream says so.
+# Reads record lines and writes them as a stream, with a header and a trailer. For streams
+# written by hand: the header names this script as the tool.
 #   scripts/seal.sh STREAM RUN_ID [complete|partial] < records > stream.ndjson
 set -eu
 if [ $# -lt 2 ]; then

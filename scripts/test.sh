@@ -1,8 +1,8 @@
 #!/bin/sh
-# make test: go vet, then every test. As root on a kernel that can be observed,
-# the privileged tests run too and a skip among them is a failure. What was skipped
-# is listed last, so that it cannot pass unseen. RUNNER_REQUIRE_BPF=1 says that the
-# privileged tests must run, whatever the machine says about itself.
+# make test: go vet, then all tests. As root on a kernel that can be observed, the privileged
+# tests run too, and a skip of one is a failure. The skipped tests are listed last, so that
+# nobody overlooks them. RUNNER_REQUIRE_BPF=1 requires the privileged tests even if the
+# probe says that this kernel cannot be observed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 log=$(mktemp) && status=$(mktemp) || exit 1
@@ -14,7 +14,7 @@ if [ "$(id -u)" = 0 ]; then
 	if reason=$(bin/runner-capture --probe 2>&1); then
 		RUNNER_REQUIRE_BPF=1
 		export RUNNER_REQUIRE_BPF
-		echo "privileged tests: included, a skip there is a failure"
+		echo "privileged tests: included, a skip is a failure"
 	else
 		echo "privileged tests: NOT RUN, this kernel cannot be observed: $reason"
 	fi
@@ -22,8 +22,8 @@ else
 	echo "privileged tests: NOT RUN, they need root: sudo make test"
 fi
 
-# -count=1: the kernel is an input that the test cache does not know. Of a test that
-# passed only its own remarks are shown, of any other everything.
+# -count=1: the test cache does not know the kernel, which is an input. A test that passed
+# shows only its t.Log lines, any other test shows everything.
 {
 	go test -v -count=1 -timeout 40m "$@" ./... ./testdata/bench 2>&1
 	echo $? >"$status"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# One measured run of the kernel-only fixture, whose every effect is known: the
-# record must be complete, clean, and hold exactly those effects.
+# Measures the kernel-only fixture once. All of its effects are known: the record must be
+# complete and clean, and hold exactly these effects.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh

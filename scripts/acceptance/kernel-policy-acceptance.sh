@@ -1,6 +1,6 @@
 #!/bin/sh
-# One MCP call through the policy proxy, without an SDK: the decision, its window and
-# what the tool server did in it are joined, and nothing is ambiguous.
+# One MCP call through the policy proxy, without an SDK. The decision, its window and what
+# the tool server did in the window are joined, and nothing is ambiguous.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Scenario matrix: an MCP tool that the policy denies, in three ways to ask for it: another
-# tool, a path outside, a path that leaves on the way. No allowed side effect is claimed.
+# Scenario matrix: an MCP tool that the policy denies. Three denied calls: another tool, a path
+# outside of the allowed folder, a path with .. in it. No allowed side effect is claimed.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh
@@ -17,7 +17,7 @@ refused another_tool write_file "$output"
 refused outside read_file '{"path":"/etc/hostname"}'
 refused dots read_file '{"path":"'"$tmp/work/../policy.yaml"'"}'
 
-# A plain read of some names is noise, and no line: whether it came nobody can tell.
+# A plain read of some names is noise and has no line, so the record cannot say whether it happened.
 measure noise --policy "$policy" -- "$fixtures/mcp-policy-agent.sh" "$parts" "$policy" read_file '{"path":"/proc/version"}' >/dev/null
 require cgroup=clean,policy=present,correlation=partial
 ambiguous "tool_call_targets_unknown:$id"

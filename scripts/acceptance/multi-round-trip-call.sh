@@ -1,6 +1,6 @@
 #!/bin/sh
-# A call in two requests with two JSON-RPC ids (the modern protocol's multi round trip):
-# two decisions, attempts of one call, each with its window; nothing is ambiguous.
+# A call in two requests with two JSON-RPC ids (multi round trip in the modern protocol): two
+# decisions, which are attempts of one call, each with its window. Nothing is ambiguous.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Network rules are enforced: a program that really tries gets EPERM where they deny and
-# a connection where they do not; each refusal is a line that names its rule, and counted.
-# Rules that nothing could enforce run nothing.
+# Network rules are enforced: a program that connects gets EPERM where they deny and a
+# connection where they allow. Each refusal is counted and has a line that names its rule.
+# With rules that cannot be enforced, nothing runs.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh
@@ -11,7 +11,7 @@ set -eu
 
 listen port_open port_closed
 listener=$parts/listener open=$(cat "$tmp/port_open.address") closed=$(cat "$tmp/port_closed.address")
-rules() { # rules [RULE]: two rules, and perhaps a third
+rules() { # rules [RULE]: two rules, and RULE if there is one
 	printf '%s\n' "schema: runner.policy.v0" "network:" "  default: allow" "  rules:" \
 		"    - {id: no-documentation, deny: [203.0.113.0/24]}" \
 		"    - {id: no-port, deny: [127.0.0.1], ports: [${closed##*:}]}" "$@" >"$policy"
@@ -31,17 +31,17 @@ must "both were refused with EPERM" "$(grep -c 'connect: operation not permitted
 require cgroup=clean,policy=absent,sdk=absent,correlation=clean
 check "the note counts what was blocked" '.health.notes | any(. == "s4_network_policy: rules=2 blocked=2 policy=sha256:'"$(sha256sum <"$policy" | cut -c1-64)"'")'
 tar -xzOf "$archive" layers/kernel.ndjson | sed 's/^.*"event_type"/{"event_type"/' >"$tmp/lines"
-must "there are so many lines of it" "$(grep -c '^{"event_type":20,' "$tmp/lines")" 2
-refusal() { # refusal NUMBER ADDRESS: its line, and behind it that of the call that failed
+must "each has a line" "$(grep -c '^{"event_type":20,' "$tmp/lines")" 2
+refusal() { # refusal NUMBER ADDRESS: its line, and after it the line of the call that failed
 	must "rule $1 refused $2, and the call failed" "$(sed -n '/"event_type":20,.*"value":"'"$2"'"/{N;p;}' "$tmp/lines")" \
 		'{"event_type":20,"kind":"connect_blocked","value":"'"$2"'","cgroup_id":'"$(cat "$tmp/work/id")"',"network_destination":"'"${2%:*}"'","network_port":'"${2##*:}"',"rule_id":'"$1"'}
 {"event_type":2,"kind":"connect","value":"'"$2"'","return_value":-1,"status":"error"}'
 }
 refusal 1 203.0.113.7:443
 refusal 2 "$closed"
-must "nothing is said against what was allowed" "$(grep -c '"kind":"connect","value":"'"$open"'","return_value":\(0,"status":"success"\|-115\)}' "$tmp/lines")" 1
+must "the allowed connection has no refusal" "$(grep -c '"kind":"connect","value":"'"$open"'","return_value":\(0,"status":"success"\|-115\)}' "$tmp/lines")" 1
 
-nothing() { # nothing CODE WHY [FLAG…]: the run ends so, for that reason, and before it began
+nothing() { # nothing CODE WHY [FLAG…]: the run ends with this code, for this reason, before its command starts
 	code=0 want=$1 why=$2
 	shift 2
 	measure nothing --policy "$policy" "$@" -- touch "$tmp/ran" 2>"$tmp/stderr" || code=$?

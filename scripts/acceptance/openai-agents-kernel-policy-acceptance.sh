@@ -1,6 +1,6 @@
 #!/bin/sh
-# A real @openai/agents agent, its tool call through the policy proxy to a real MCP file
-# server, all of it in the measured cgroup: three layers, one call, no ambiguity.
+# A real @openai/agents agent. Its tool call goes through the policy proxy to a real MCP file
+# server, all in the measured cgroup: three layers, one call, no ambiguity.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh
@@ -14,4 +14,4 @@ require cgroup=clean,policy=present,sdk=self_reported,correlation=clean
 unambiguous
 bound_to_its_read
 same "the tool" .surface.mcp_tools read_file
-check "it reached nobody on the network" '.surface.network_endpoints == []'
+check "it connected to nothing on the network" '.surface.network_endpoints == []'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A real agent whose SDK knows the call under another id than the policy proxy.
+# A real agent whose SDK reports the call under another id than the policy proxy.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Scenario matrix: a tool call of OpenAI Agents, with npm's current SDK and an older one.
-# The binding of tool, policy and kernel is the same in both; a denied and a thrown call.
+# The binding of tool, policy and kernel is the same with both. Also a denied call and a tool
+# that throws.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh
@@ -22,7 +23,7 @@ for sdk in @openai/agents openai-agents-older; do
 	check "no SDK call is without its decision" '.report.ambiguities | any(startswith("sdk_tool_call_without") or startswith("policy_call_not")) | not'
 done
 
-sed -i 's/read_\*/nothing/' "$policy" # from here on reading is denied
+sed -i 's/read_\*/nothing/' "$policy" # from here reading is denied
 agent denied >/dev/null
 require cgroup=clean,policy=present,sdk=self_reported,correlation=partial
 ambiguous "sdk_tool_call_not_completed:$id"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Twenty calls at once, which the server cannot answer before it has all of them: no
-# window tells them apart, and the report says so of each. One after the other, each has its own.
+# Twenty concurrent calls, which the server answers only when it has all of them: no window
+# separates them, and the report names each. In sequence, each call has its own window.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh
@@ -17,7 +17,7 @@ measure parallel --policy "$policy" -- "$parts/mcp-client" -at-once "$@" -- "$pa
 require cgroup=clean,policy=present,correlation=partial
 # shellcheck disable=SC2086 # a list
 ambiguous $codes
-check "twenty bindings, in the order of their ids, none of them with a window of its own" '.report.bindings
+check "twenty bindings in the order of their ids, none with its own window" '.report.bindings
 	| map(.tool_call_id) == ([range(1; 21)] | map("tc_\(. / 10 | floor)\(. % 10)"))
 	and all(.window == {start: "run_started", end: "run_finished"} and .kernel_scope == "tool_server")'
 
@@ -31,7 +31,7 @@ unambiguous
 check "twenty windows with one read each" '.report.bindings | length == 20
 	and all(.kernel_event_count == 1 and .window.start == "tool_call_started:" + .tool_call_id)'
 
-# Two servers at once, each behind a proxy of its own: their process trees tell the calls apart.
+# Two concurrent servers, each with its own proxy: their process trees separate the calls.
 # shellcheck disable=SC2016 # for the measured shell
 measure two --policy "$policy" -- sh -c '"$0/mcp-client" "tc_a=$2" -- "$0/runner-policy" --policy "$1" --name a -- "$0/mcp-server" &
 "$0/mcp-client" "tc_b=$2" -- "$0/runner-policy" --policy "$1" --name b -- "$0/mcp-server" & wait' "$parts" "$policy" "read_file=$input" >/dev/null

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The policy denies a call, and the agent does itself what it asked for: that surfaces.
+# The policy denies a call, and the agent then does the same itself: the report names it.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh
@@ -13,7 +13,7 @@ ambiguous "denied_call_with_kernel_effects:$id"
 check "the binding says what was done" '.report.bindings | length == 1 and (.[0]
 	| .policy_decision == "deny" and .kernel_event_count == 0 and .kernel_effects == ["write '"$tmp/work/output.txt"'"])'
 
-# A refusal by the system is no effect: the agent tried, and the file is not there.
+# A failed attempt is not an effect: the agent tried, and the file does not exist.
 # shellcheck disable=SC2016
 measure failed --policy "$policy" -- sh -c '"$@" && ! echo x >"$0"' "$tmp/work/nowhere/output.txt" \
 	"$fixtures/mcp-policy-agent.sh" "$parts" "$policy" write_file '{"path":"'"$tmp/work/nowhere/output.txt"'","content":"x"}'

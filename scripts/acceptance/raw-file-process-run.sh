@@ -1,6 +1,6 @@
 #!/bin/sh
 # Scenario matrix: a raw run with files and processes, no shim, no policy. The kernel layer
-# is complete and its capability set is the same three times.
+# is complete, and three runs have the same capability set.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Scenario matrix: a raw run where nothing can be observed. On such a system it is a run;
-# on Linux a run without capture, and the stream of another platform through the same
-# stages. Either way: a valid archive that says kernel_layer=absent.
+# Scenario matrix: a raw run where nothing can be observed. On Linux it is a run without
+# capture, and then the stream of another platform through the same stages. The archive
+# is always valid and has kernel_layer=absent.
 #   exit 0 accepted, 1 not
 set -eu
 cd "$(dirname "$0")/../.."

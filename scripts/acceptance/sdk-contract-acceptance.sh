@@ -1,6 +1,6 @@
 #!/bin/sh
-# Plain SDK events, written by the command to the path that it was given: they are
-# the SDK layer, and they raise no other claim.
+# Plain SDK events, which the command writes to the path that it was given. They become the
+# SDK layer and change no other claim.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh
@@ -17,12 +17,12 @@ check "three events, one call" '.health.notes | any(. == "s5_sdk_capture: sdk_ev
 check "the command was given three names" '.events[0].env_keys | contains(["ASSAY_RUNNER_RUN_ID", "ASSAY_RUNNER_SDK_EVENT_LOG", "ASSAY_RUNNER_SDK_EVENT_SCHEMA"])'
 
 measure without --no-kernel --agent-shim openai-agents -- "$fixtures/sdk-event-wrapper.sh" tc_sdk_001 read_file true
-check "SDK data alone makes no kernel layer" '.health.kernel_layer == "absent" and .health.sdk_layer == "self_reported"'
+check "SDK data does not make a kernel layer" '.health.kernel_layer == "absent" and .health.sdk_layer == "self_reported"'
 # shellcheck disable=SC2016 # for the measured shell
 measure none -- sh -c 'test -z "${ASSAY_RUNNER_SDK_EVENT_LOG:-}"'
 require cgroup=clean,sdk=absent
 
-# What the command prints is its own affair, even if it looks like an event.
+# Standard output and standard error carry no events, whatever the command prints.
 # shellcheck disable=SC2016
 measure printed --agent-shim openai-agents -- sh -c 'echo "$1" && echo "$1" >&2' sh "$(event 0 run_finished)"
 require cgroup=clean,policy=absent,sdk=absent,correlation=partial

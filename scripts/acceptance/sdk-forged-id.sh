@@ -1,6 +1,6 @@
 #!/bin/sh
-# An agent that forges tool call ids: one call under the id of another, towards the policy
-# and in what the SDK says.
+# An agent that forges tool call ids: it uses the id of one call for another, in the call and in
+# its SDK events.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh
@@ -11,7 +11,7 @@ measure twice --policy "$policy" --agent-shim openai-agents -- "$fixtures/sdk-ev
 	"$parts/runner-policy" --policy "$policy" -- "$parts/mcp-server"
 require cgroup=clean,policy=present,sdk=self_reported,correlation=partial
 ambiguous "tool_call_id_repeated:$id"
-check "neither call has a window of its own" '.report.bindings | length == 2
+check "neither call has its own window" '.report.bindings | length == 2
 	and all(.tool_call_id == "'"$id"'" and .window == {start: "run_started", end: "run_finished"})'
 
 # The client sends no id: the proxy declares one, which the SDK cannot have known.

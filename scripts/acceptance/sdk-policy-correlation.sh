@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the SDK says and what the policy decided name the same call.
+# The SDK and the policy proxy report the same call.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The SDK names a call that the policy never saw: both sides of it are named.
+# The SDK reports a call that the policy proxy did not see, and the other way round: the report
+# names both calls.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh

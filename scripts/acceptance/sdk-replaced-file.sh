@@ -1,6 +1,6 @@
 #!/bin/sh
-# An agent that takes its SDK log away and puts a file of its own in its place: what the
-# runner read before stays, what stands in the file is not read, and the report says so.
+# An agent that replaces its SDK log by another file. The runner keeps what it read before and
+# does not read the file, and the report says that the log was replaced.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh

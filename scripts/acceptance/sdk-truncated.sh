@@ -1,6 +1,6 @@
 #!/bin/sh
-# An agent whose last SDK event has no end, one that was killed while it wrote, and one
-# that leaves a process behind which holds the log open.
+# Agents whose SDK log has no proper end: a cut last line, an agent that was killed, and a
+# descendant that keeps the log open or writes to it later.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh
@@ -12,7 +12,7 @@ set -eu
 cut='printf "%s\n%s" "$1" "$2" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"'
 measure cut --agent-shim openai-agents -- sh -c "$cut" sh "$(event 0 run_finished)" '{"schema":"assay.runner.sdk_ev'
 require cgroup=clean,policy=absent,sdk=self_reported,correlation=partial
-check "the cut line is named" '.report.ambiguities | any(. == "sdk_log_truncated")'
+check "the report names the cut line" '.report.ambiguities | any(. == "sdk_log_truncated")'
 check "the whole line before it was taken" '.health.notes | any(. == "s5_sdk_capture: sdk_events=1 sdk_tool_calls=0")'
 
 # shellcheck disable=SC2016

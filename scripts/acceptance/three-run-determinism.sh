@@ -1,7 +1,7 @@
 #!/bin/sh
-# Measures one scenario three times: health, surface, report, events, policy and SDK layer
-# must be the same bytes. Without a kernel layer that is all; of a program whose steps
-# are all fixed, --canonical-pids makes the whole tar the same.
+# Measures one scenario three times. All members except the kernel layer, which holds process
+# ids, must have the same bytes. Where the program's system calls are always the same,
+# the whole tar must too, with --canonical-pids.
 #   scripts/acceptance/three-run-determinism.sh SCENARIO | --list
 #   exit 0 same, 1 different, 40 could not be tested here
 set -eu

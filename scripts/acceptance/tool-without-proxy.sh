@@ -1,5 +1,5 @@
 #!/bin/sh
-# An agent that asks the proxy once, and then runs a tool server without it.
+# An agent that makes one call through the proxy and then runs a tool server without it.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh
@@ -11,4 +11,4 @@ measure without --policy "$policy" -- sh -c 'server=$0 request=$1 && shift && "$
 	"$parts/mcp-server" "$request" "$fixtures/mcp-policy-agent.sh" "$parts" "$policy" read_file "$input"
 require cgroup=clean,policy=present,correlation=partial
 ambiguous "exec_without_tool_call:$(readlink -f "$parts/mcp-server")"
-check "the call through the proxy is bound as ever" '.report.bindings | length == 1 and .[0].kernel_event_count == 1'
+check "the call through the proxy is bound" '.report.bindings | length == 1 and .[0].kernel_event_count == 1'

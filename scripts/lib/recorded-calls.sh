@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# Sourced by record.sh: tool calls through the policy proxy, what an agent can do about
-# them, and network rules. The logs that runner-exec collected stand beside the streams.
+# Sourced by record.sh: runs with tool calls through the policy proxy, with agents that evade it
+# or lie about it, and with network rules. Their folders also hold the collected logs.
 # shellcheck disable=SC2154 # record.sh
 policy=$work/policy.yaml id=tc_runner_policy_001 file='{"path":"'$work/work/input.txt'"}' out='{"path":"'$work/work/output.txt'","content":"x"}'
 cat >"$policy" <<EOT

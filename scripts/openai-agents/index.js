@@ -1,5 +1,5 @@
-// What an @openai/agents program says of itself, as NDJSON for the runner that
-// measures it. Only public parts of the SDK are used: the tool() options, the
+// Reports what an @openai/agents program says about itself, as NDJSON, to the runner
+// that measures it. Only public parts of the SDK are used: the tool() options, the
 // runner's hooks and the promise of a run.
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ const SOURCE = 'openai-agents';
  * does nothing.
  * @param {{sdk?: string, env?: object}} [options] sdk: where the SDK was loaded from,
  *   import.meta.resolve('@openai/agents') of the program; needed only when this
- *   package does not stand in the same node_modules as the SDK.
+ *   package is not in the same node_modules as the SDK.
  */
 export function sdkEvents({ sdk, env = process.env } = {}) {
   const path = env.ASSAY_RUNNER_SDK_EVENT_LOG;
@@ -21,7 +21,7 @@ export function sdkEvents({ sdk, env = process.env } = {}) {
   const schema = env.ASSAY_RUNNER_SDK_EVENT_SCHEMA ?? SCHEMA;
   if (!path || !run_id) return inactive;
   if (schema !== SCHEMA) {
-    process.stderr.write(`runner-openai-agents: this version writes ${SCHEMA}, the runner asks for ${schema}: no SDK events\n`);
+    process.stderr.write(`runner-openai-agents: this version writes ${SCHEMA}, the runner expects ${schema}: no SDK events\n`);
     return inactive;
   }
   return active(openLog(path, { schema, run_id }), installed(sdk));
@@ -34,8 +34,8 @@ const inactive = {
 };
 
 function active(write, sdk) {
-  const calls = new Map(); // id: what is known of a call under way
-  const quiet = new Set(); // names of tools that need no remark
+  const calls = new Map(); // id: what is known of a call that has started
+  const quiet = new Set(); // names of tools that need no message
 
   const event = (event_type, tool_call_id, tool) =>
     write({ event_type, source: SOURCE, ...sdk, ...(tool_call_id !== undefined && { tool_call_id, tool }) });
@@ -51,8 +51,8 @@ function active(write, sdk) {
     }
   }
 
-  // The SDK makes a result out of what a tool threw and calls this hook all the
-  // same, so the hook alone does not say that the tool has done its work.
+  // The SDK turns what a tool threw into a result and calls this hook in that case too,
+  // so the hook does not prove that the tool has done its work.
   function ended(_context, _agent, tool, _result, details) {
     const id = details?.toolCall?.callId;
     if (calls.get(id)?.returned) event('tool_call_completed', id, tool.name);
@@ -60,7 +60,7 @@ function active(write, sdk) {
   }
 
   function finished(result) {
-    if (!(result?.interruptions?.length > 0)) event('run_finished'); // else it waits for an approval
+    if (!(result?.interruptions?.length > 0)) event('run_finished'); // otherwise it waits for an approval
     return result;
   }
 
@@ -73,7 +73,7 @@ function active(write, sdk) {
         ...options,
         name,
         async execute(input, context, details) {
-          const call = calls.get(details?.toolCall?.callId); // this call, even if its id comes again
+          const call = calls.get(details?.toolCall?.callId); // this call, even if its id is used again
           const result = await options.execute(input, context, details);
           if (call) call.returned = true;
           return result;
@@ -83,21 +83,21 @@ function active(write, sdk) {
         if (typeof options[on] !== 'function') continue;
         wrapped[on] = (context, error, details) => {
           const call = calls.get(details?.toolCall?.callId);
-          if (call) call.returned = false; // what it returned was refused
+          if (call) call.returned = false; // the SDK did not accept what it returned
           return options[on](context, error, details);
         };
       }
       return wrapped;
     },
 
-    /** watch adds the hooks to a Runner and returns it. Once a runner. */
+    /** watch adds the hooks to a Runner and returns it. Call it once for each runner. */
     watch(runner) {
       runner.on('agent_tool_start', started);
       runner.on('agent_tool_end', ended);
       return runner;
     },
 
-    /** run is runner.run(agent, input, options), and says how it ended. */
+    /** run is runner.run(agent, input, options), and reports how it ended. */
     async run(runner, ...args) {
       let result;
       try {
@@ -116,7 +116,7 @@ function active(write, sdk) {
   };
 }
 
-// installed reads name and version out of the package.json above the SDK's entry.
+// installed reads name and version from the package.json above the SDK's entry.
 function installed(sdk) {
   try {
     let at = new URL('.', sdk ?? import.meta.resolve('@openai/agents'));
@@ -131,6 +131,6 @@ function installed(sdk) {
       at = up;
     }
   } catch {
-    return {}; // unknown stays unsaid
+    return {}; // unknown: the event leaves it out
   }
 }

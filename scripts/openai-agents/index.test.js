@@ -1,4 +1,4 @@
-// What holds without the SDK: the log, the environment, and what a hook means.
+// What can be tested without the SDK: the log, the environment and the hooks.
 // testdata/fixtures/openai-agents tests the same against two versions of the SDK.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -23,7 +23,7 @@ const lines = (log) => fs.readFileSync(log, 'utf8').trimEnd().split('\n').map((l
 const types = (log) => lines(log).map((e) => [e.event_type, e.tool_call_id]);
 const call = (id) => ({ toolCall: { type: 'function_call', callId: id } });
 
-// A tool call as the SDK makes it: what is thrown becomes a result.
+// A tool call as the SDK makes it: an error becomes a result.
 async function callTool(runner, options, id) {
   runner.emit('agent_tool_start', {}, {}, { name: options.name }, call(id));
   const result = await options.execute({}, {}, call(id)).catch((error) => `An error occurred: ${error.message}`);
@@ -47,7 +47,7 @@ test('one call and one run, in a file', async () => {
   ]);
 });
 
-test('a tool that throws is not completed, nor is one that another options object made', async () => {
+test('neither a tool that throws nor a tool with other options is completed', async () => {
   const log = fresh();
   const events = sdkEvents({ sdk, env: envOf(log) });
   const runner = events.watch(new EventEmitter());
@@ -107,30 +107,35 @@ test('nothing is done outside a measured run', async () => {
   assert.equal(await events.run({ run: async (x) => x }, 7), 7);
 });
 
-test('a FIFO that nobody reads does not hold the agent up', { timeout: 5000 }, () => {
+test('a FIFO without a reader does not block the agent', { timeout: 5000 }, () => {
   const log = fresh();
   execFileSync('mkfifo', [log]);
   const runner = sdkEvents({ sdk, env: envOf(log) }).watch(new EventEmitter());
   runner.emit('agent_tool_start', {}, {}, { name: 'a' }, call('tc_1'));
 });
 
-// 3,000 events through a FIFO whose reader is slow, by a process of its own.
+// Another process writes 3,000 events through a FIFO whose reader is slow.
 const many = `
   import { sdkEvents } from ${JSON.stringify(new URL('index.js', import.meta.url).href)};
   import { EventEmitter } from 'node:events';
   const runner = sdkEvents({ sdk: ${JSON.stringify(sdk)} }).watch(new EventEmitter());
   for (let i = 0; i < 3000; i++) runner.emit('agent_tool_start', {}, {}, { name: 'a' }, { toolCall: { callId: 'tc_' + i } });`;
 
-test('a slow reader gets every line, and of a killed writer whole lines', { timeout: 20000 }, async () => {
+test('a slow reader gets every line, and only whole lines of a killed writer', { timeout: 20000 }, async (t) => {
   for (const kill of [false, true]) {
     const log = fresh();
     execFileSync('mkfifo', [log]);
-    const reader = spawn('sh', ['-c', 'exec 3<"$0"; sleep 0.5; cat <&3', log]);
+    const reader = spawn('sh', ['-c', 'exec 3<"$0" && echo open >&2 && read -r go; cat <&3', log]);
     const writer = spawn(process.execPath, ['--input-type=module', '-e', many], { env: { ...process.env, ...envOf(log) } });
+    t.after(() => [reader, writer].forEach((p) => p.kill('SIGKILL')));
+    const ends = Promise.all([once(reader, 'close'), once(writer, 'close')]);
     let text = '';
     reader.stdout.on('data', (b) => { text += b; });
-    if (kill) setTimeout(() => writer.kill('SIGKILL'), 350); // the pipe is full by then
-    await Promise.all([once(reader, 'close'), once(writer, 'close')]);
+    await once(reader.stderr, 'data'); // the writer has opened the FIFO
+    await new Promise((resolve) => { setTimeout(resolve, 300); }); // and the pipe is full
+    if (kill) writer.kill('SIGKILL');
+    reader.stdin.end('go\n');
+    await ends;
     const whole = text.split('\n');
     const rest = whole.pop();
     whole.forEach((line, i) => assert.equal(JSON.parse(line).seq, i));

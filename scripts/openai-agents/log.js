@@ -1,5 +1,5 @@
-// The event log: one line, one write, at once. The path is a FIFO that the runner
-// alone reads, or a plain file.
+// The event log: each event is one line, written immediately by one write. The path is a
+// FIFO that only the runner reads, or a plain file.
 import fs from 'node:fs';
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
@@ -11,12 +11,12 @@ export function openLog(path, head) {
   let stopped = false;
 
   function stop(error) {
-    stopped = true; // an agent does not fail because nobody listens
+    stopped = true; // an agent does not fail because its events are not read
     process.stderr.write(`runner-openai-agents: no more SDK events after ${seq}: ${path}: ${error.message}\n`);
   }
 
   function open() {
-    // O_NONBLOCK: opening a FIFO that nobody reads would else wait for ever.
+    // O_NONBLOCK: otherwise opening a FIFO without a reader would block for ever.
     const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = fs.constants;
     return fs.openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600);
   }
@@ -26,7 +26,7 @@ export function openLog(path, head) {
       return fs.writeSync(fd, line, at);
     } catch (error) {
       if (error.code !== 'EAGAIN') throw error;
-      Atomics.wait(pause, 0, 0, 1); // full: the reader will come; if it has gone, EPIPE says so
+      Atomics.wait(pause, 0, 0, 1); // full: wait for the reader; without one the next write fails with EPIPE
       return 0;
     }
   }
