@@ -67,6 +67,35 @@ func TestHouseRoot(t *testing.T) {
 	}
 }
 
+// TestHousePrograms: no built program is in the tree. The BPF objects are meant to be there.
+func TestHousePrograms(t *testing.T) {
+	err := filepath.WalkDir("..", func(p string, d fs.DirEntry, err error) error {
+		path, _ := filepath.Rel("..", p)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (path == ".git" || path == "bin" || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || strings.HasSuffix(path, "_bpfel.o") || strings.HasSuffix(path, ".test"):
+			return nil
+		}
+		f, err := os.Open(p)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		var head [4]byte
+		n, _ := f.Read(head[:])
+		if slices.Contains([]string{"\x7fELF", "\xcf\xfa\xed\xfe"}, string(head[:n])) || n > 1 && string(head[:2]) == "MZ" {
+			t.Errorf("%s is a built program", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestHouseImports: only runner-capture links eBPF, only runner-verify the schema
 // validator, nothing the test library, and the contract neither flags nor probes.
 func TestHouseImports(t *testing.T) {
