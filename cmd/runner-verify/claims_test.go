@@ -1,13 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 // wholeRun is a binding without a window of its own, and ownWindow one that has it.
@@ -57,22 +56,22 @@ func TestAllowedClaim(t *testing.T) {
 		claims  []string // among the claims
 		explain []string // among the lines of --explain
 	}{
-		{"full", layered(), fullClaim, []string{
+		{"full", layered(), verdict.FullClaim, []string{
 			"9 kernel events were observed inside the measured cgroup between run_started and run_finished, and no loss was counted",
 			`tool call "tc_4" occurred in the window tool_call_started:tc_4 to tool_call_finished:tc_4, policy saw it (allow), and 1 kernel event of the tool server's processes was observed inside the measured cgroup during it`,
 			`tool call "tc_3" occurred in the window run_started to run_finished (the whole run), policy saw it (allow), and 6 kernel events of the tool server's processes were observed inside the measured cgroup during it; which of them are the call's cannot be told`,
 		}, []string{"All kernel events:"}},
-		{"kernel absent", withoutKernel(sample(), wholeRun), policyClaim, []string{
+		{"kernel absent", withoutKernel(sample(), wholeRun), verdict.PolicyClaim, []string{
 			`tool call "tc_1" occurred in the window run_started to run_finished (the whole run), and policy saw it (allow)`,
 		}, []string{"  kernel  no kernel layer: nothing is known of its window, which is the whole run"}},
-		{"kernel absent, windows known", withoutKernel(withSession(sample()), ownWindow), policyClaim, []string{
+		{"kernel absent, windows known", withoutKernel(withSession(sample()), ownWindow), verdict.PolicyClaim, []string{
 			`tool call "tc_1" occurred in the window tool_call_started:tc_1 to tool_call_finished:tc_1, and policy saw it (allow)`,
 		}, []string{"  kernel  no kernel layer: nothing is known of its window, tool_call_started:tc_1 to tool_call_finished:tc_1"}},
 		{"SDK only", withoutPolicy(sample()), "", []string{"the agent's SDK reported 5 events about itself"},
 			[]string{"  policy  no policy layer", "  kernel  has no window for it: its events cannot be told from others"}},
 		{"no calls", one, "", []string{"1 kernel event was observed inside the measured cgroup between run_started and run_finished, and no loss was counted"},
 			[]string{"No tool call: neither the policy nor the SDK reports one."}},
-		{"another implementation", foreign(), fullClaim, []string{
+		{"another implementation", foreign(), verdict.FullClaim, []string{
 			`tool call "tc_1" occurred in the window run_started to run_finished (the whole run), policy saw it (allow), and 4 kernel events of all processes were observed inside the measured cgroup during it; which of them are the call's cannot be told`,
 		}, nil},
 	} {
@@ -82,7 +81,7 @@ func TestAllowedClaim(t *testing.T) {
 			if code != 0 {
 				t.Fatalf("exit %d, %+v", code, r.Findings)
 			}
-			if r.Explanation.AllowedClaim != tc.claim || r.Explanation.ForbiddenClaim != forbiddenClaim {
+			if r.Explanation.AllowedClaim != tc.claim || r.Explanation.ForbiddenClaim != verdict.ForbiddenClaim {
 				t.Errorf("%+v", r.Explanation)
 			}
 			_, raw, _ := call(in, "--json", "--explain")
@@ -97,10 +96,10 @@ func TestAllowedClaim(t *testing.T) {
 			_, summary, _ := call(in)
 			_, explained, _ := call(in, "--explain")
 			for _, out := range []string{summary, explained} {
-				if !strings.Contains(out, forbiddenClaim+"\n") {
+				if !strings.Contains(out, verdict.ForbiddenClaim+"\n") {
 					t.Errorf("what is never claimed is not said:\n%s", out)
 				}
-				for _, claim := range []string{fullClaim, policyClaim} {
+				for _, claim := range []string{verdict.FullClaim, verdict.PolicyClaim} {
 					if strings.Contains(out, claim) != (claim == tc.claim) {
 						t.Errorf("expected the claim %q alone:\n%s", tc.claim, out)
 					}
@@ -121,35 +120,17 @@ func TestAllowedClaim(t *testing.T) {
 			if strings.Contains(explained, "All kernel events:") != (tc.name == "full") {
 				t.Errorf("classes of kernel events:\n%s", explained)
 			}
-			if tc.claim != fullClaim && strings.Contains(strings.Join(r.Claims, "\n"), "during it") {
+			if tc.claim != verdict.FullClaim && strings.Contains(strings.Join(r.Claims, "\n"), "during it") {
 				t.Errorf("kernel events of calls in %q", r.Claims)
 			}
 		})
 	}
 }
 
-// Counts are said in the right number, also where events were lost.
-func TestClaimNumbers(t *testing.T) {
-	binding := func(n uint64, w schemas.Window) string {
-		decision := "allow"
-		return bindingClaim(schemas.LayerPartial, &schemas.Binding{ToolCallID: "a", PolicyDecision: &decision, KernelEventCount: n, Window: w, KernelScope: schemas.ScopeRun})
-	}
-	for n, want := range map[uint64]string{0: "0 kernel events", 1: "1 kernel event", 2: "2 kernel events"} {
-		words := fmt.Sprintf("and %s of all processes but known tool servers%s observed inside the measured cgroup during it", want, was(n))
-		if got := binding(n, schemas.CallWindow("a")); !strings.HasSuffix(got, words) {
-			t.Errorf("%q, expected %q", got, words)
-		}
-		// Of no events there is none that could be the call's or not.
-		if got := binding(n, schemas.RunWindow); strings.HasSuffix(got, "cannot be told") != (n > 0) {
-			t.Errorf("%q", got)
-		}
-	}
-	for claim, of := range map[string]string{fullClaim: allowedClaim(schemas.LayerPartial, 1), "": allowedClaim(schemas.LayerPartial, 0)} {
-		if of != claim {
-			t.Errorf("%q of a partial kernel layer, expected %q", of, claim)
-		}
-	}
-	a := manyCalls(maxBindingClaims + 1)
+// A record of many calls spells out the first ones.
+func TestManyClaims(t *testing.T) {
+	const spelledOut = 20
+	a := manyCalls(spelledOut + 1)
 	if _, r := check(t, a.digest(t).tar(t)); !slices.Contains(r.Claims, "the same of 1 more tool call") {
 		t.Errorf("%q", r.Claims)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -64,7 +64,7 @@ func TestExplainJSON(t *testing.T) {
 func TestExplainLess(t *testing.T) {
 	a := large(2, 1)
 	code, out, errs := call(a.digest(t).tar(t), "--explain")
-	if code != 0 || !strings.Contains(out, "No tool call: neither the policy nor the SDK reports one.\n") || !strings.Contains(out, forbiddenClaim) {
+	if code != 0 || !strings.Contains(out, "No tool call: neither the policy nor the SDK reports one.\n") || !strings.Contains(out, verdict.ForbiddenClaim) {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	code, out, errs = call(foreign().digest(t).tar(t), "--explain")
@@ -91,25 +91,23 @@ func TestExplainIsTerminalSafe(t *testing.T) {
 	}
 }
 
-// Every ambiguity has its words.
-func TestEveryCodeHasWords(t *testing.T) {
-	for _, k := range schemas.Ambiguities {
-		args := map[schemas.AmbiguityArg]int{schemas.ArgPath: 1, schemas.ArgName: 1, schemas.ArgLine: 1}
-		if w := codeWords[k.Code]; w == "" || strings.Count(w, "%s") != args[k.Arg] || strings.Count(w, "%") != args[k.Arg] {
-			t.Errorf("%s: %q", k.Code, w)
+// The JSON document has all that the text of --explain says: another tool can
+// print the same.
+func TestExplainFromJSON(t *testing.T) {
+	for name, a := range map[string]content{"layered": layered(), "foreign": foreign(), "no calls": large(2, 1), "sample": sample(),
+		"no kernel": withoutKernel(sample(), wholeRun), "no kernel, windows": withoutKernel(withSession(sample()), ownWindow), "SDK only": withoutPolicy(sample())} {
+		in := a.digest(t).tar(t)
+		code, want, errs := call(in, "--explain")
+		_, document, _ := call(in, "--json", "--explain")
+		r, err := verdict.Parse([]byte(strings.TrimSuffix(document, "\n")))
+		if code != 0 || err != nil {
+			t.Fatalf("%s: exit %d, %v: %s", name, code, err, errs)
 		}
-	}
-	if len(codeWords) != len(schemas.Ambiguities) {
-		t.Errorf("%d words for %d codes", len(codeWords), len(schemas.Ambiguities))
-	}
-	for entry, want := range map[string]string{
-		"exec_without_tool_call:…":     "something else was executed by a process that is not known to be a tool server's (exec_without_tool_call:…)",
-		"sdk_log_invalid:3:bad_seq":    "the SDK log is read up to a bad line (line 3: bad_seq) (sdk_log_invalid:3:bad_seq)",
-		"tool_server_unknown:a b":      `the tool server "a b" is not in the process tree where its log says (tool_server_unknown:a b)`,
-		"of_another_implementation:17": "of_another_implementation:17",
-	} {
-		if got := inWords(entry); got != want {
-			t.Errorf("%s reads %q, expected %q", entry, got, want)
+		var got strings.Builder
+		verdict.WriteRecord(&got, r)
+		verdict.WriteExplanation(&got, r)
+		if got.String() != want {
+			t.Errorf("%s: the document reads\n%s\nexpected\n%s", name, got.String(), want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 // FuzzVerify feeds archive bytes. Whatever they are, the answer is one of the
@@ -58,7 +59,7 @@ func FuzzMembers(f *testing.F) {
 		v.summarise()
 		if v.res.Valid {
 			v.res.Explanation = v.explain()
-			v.printExplanation(io.Discard)
+			verdict.WriteExplanation(io.Discard, &v.res)
 		}
 		v.demand(t.Context(), nil, nil)
 		// Without lines there is no value, so the surface of a valid archive is empty.

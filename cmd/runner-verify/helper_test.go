@@ -15,6 +15,7 @@ import (
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 // archive is the content of an archive under construction.
@@ -142,10 +143,10 @@ func call(in []byte, args ...string) (code int, stdout, stderr string) {
 }
 
 // check returns the exit code and the result of an archive.
-func check(t testing.TB, in []byte, args ...string) (int, Result) {
+func check(t testing.TB, in []byte, args ...string) (int, verdict.Report) {
 	t.Helper()
 	code, out, errs := call(in, append([]string{"--json"}, args...)...)
-	var r Result
+	var r verdict.Report
 	if err := schemas.Unmarshal([]byte(strings.TrimSuffix(out, "\n")), &r); err != nil {
 		t.Fatalf("exit %d, output is not a result: %v\n%s%s", code, err, out, errs)
 	}
@@ -153,7 +154,7 @@ func check(t testing.TB, in []byte, args ...string) (int, Result) {
 }
 
 // rules are the distinct rule ids of the findings, sorted.
-func rules(r Result) []string {
+func rules(r verdict.Report) []string {
 	var list []string
 	for _, f := range r.Findings {
 		list = append(list, f.Rule)

@@ -4,17 +4,17 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 // Lengths of what the summary shows, in characters. --json has everything.
 const (
-	maxShownCommand = 200
-	maxShownNote    = 600
-	maxShownNotes   = 30
+	maxShownName  = 200
+	maxShownNote  = 600
+	maxShownNotes = 30
 )
 
 // print writes the verdict: JSON to standard output, or a summary there and the
@@ -35,9 +35,9 @@ func (v *verifier) print(env *tool.Env, opt Options) error {
 		return nil
 	}
 	w := bufio.NewWriter(env.Stdout)
-	v.printRecord(w)
+	verdict.WriteRecord(w, &v.res)
 	if v.res.Explanation != nil {
-		v.printExplanation(w)
+		verdict.WriteExplanation(w, &v.res)
 	} else {
 		v.printSummary(w)
 	}
@@ -46,16 +46,10 @@ func (v *verifier) print(env *tool.Env, opt Options) error {
 
 func (v *verifier) printFindings(env *tool.Env) error {
 	w := bufio.NewWriter(env.Stderr)
-	name := printable(v.res.Archive, maxShownCommand)
+	name := verdict.Printable(v.res.Archive, maxShownName)
 	for _, f := range v.list {
-		fmt.Fprintf(w, "%s: %s: ", env.Name, name)
-		switch {
-		case f.Line > 0:
-			fmt.Fprintf(w, "%s:%d: ", f.Member, f.Line)
-		case f.Member != "":
-			fmt.Fprintf(w, "%s: ", printable(f.Member, maxMessage))
-		}
-		fmt.Fprintf(w, "%s: %s\n", f.Rule, f.Message)
+		f.Member = verdict.Printable(f.Member, maxMessage)
+		fmt.Fprintf(w, "%s: %s: %s\n", env.Name, name, f)
 	}
 	if more := v.total - len(v.list); more > 0 {
 		fmt.Fprintf(w, "%s: %s: %d more findings of these kinds\n", env.Name, name, more)
@@ -66,28 +60,11 @@ func (v *verifier) printFindings(env *tool.Env) error {
 	return w.Flush()
 }
 
-// printRecord says which record it is.
-func (v *verifier) printRecord(w io.Writer) {
-	r, rec := &v.res, v.res.Record
-	fmt.Fprintf(w, "%s: valid\n", printable(r.Archive, maxShownCommand))
-	fmt.Fprintf(w, "identity  %s\n", r.Identity)
-	fmt.Fprintf(w, "run       %s: %s\n", r.RunID, v.ending())
-	fmt.Fprintf(w, "record    kernel=%s drops=%d cgroup=%s policy=%s sdk=%s correlation=%s\n", rec.KernelLayer,
-		rec.RingbufDrops, rec.CgroupCorrelation, rec.PolicyLayer, rec.SDKLayer, rec.Correlation)
-	var sizes []string
-	for _, set := range schemas.SurfaceSets {
-		sizes = append(sizes, fmt.Sprintf("%d %s", rec.Surface[set], strings.ReplaceAll(set, "_", " ")))
-	}
-	fmt.Fprintf(w, "surface   %s\n", strings.Join(sizes, ", "))
-	fmt.Fprintf(w, "network   coverage %s, claim scope %s\n", rec.NetworkCoverage, rec.EndpointScope)
-}
-
 func (v *verifier) printSummary(w io.Writer) {
-	r, rec := &v.res, v.res.Record
-	section(w, "This record claims:", r.Claims)
-	section(w, "It never claims:", r.NonClaims)
+	section(w, "This record claims:", v.res.Claims)
+	section(w, "It never claims:", v.res.NonClaims)
 	section(w, "Ambiguities:", v.report.Ambiguities)
-	section(w, "Notes of the observation (losses, blind spots, limits):", rec.Notes)
+	section(w, "Notes of the observation (losses, blind spots, limits):", v.res.Record.Notes)
 }
 
 func section(w io.Writer, title string, items []string) {
@@ -100,22 +77,6 @@ func section(w io.Writer, title string, items []string) {
 			fmt.Fprintf(w, "  … and %d more\n", len(items)-i)
 			break
 		}
-		fmt.Fprintf(w, "  %s\n", printable(s, maxShownNote))
+		fmt.Fprintf(w, "  %s\n", verdict.Printable(s, maxShownNote))
 	}
-}
-
-// ending says in a few words what was run and how it ended.
-func (v *verifier) ending() string {
-	rec := v.res.Record
-	what := "an existing cgroup"
-	if len(rec.Command) > 0 {
-		what = printable(strings.Join(rec.Command, " "), maxShownCommand)
-	}
-	switch {
-	case rec.ExitCode != nil:
-		return fmt.Sprintf("%s, exit code %d", what, *rec.ExitCode)
-	case rec.Signal != nil:
-		return fmt.Sprintf("%s, killed by signal %d", what, *rec.Signal)
-	}
-	return what + ", end not seen"
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 // requirement is one demand on a valid record.
@@ -20,20 +21,20 @@ type demand struct {
 	values  []string
 	pattern *regexp.Regexp
 	form    string
-	is      func(r *Result) string
+	is      func(r *verdict.Report) string
 }
 
 var demands = []demand{
-	{key: "kernel", values: []string{"complete", "partial_ringbuf_drops", "absent"}, is: func(r *Result) string { return r.Record.KernelLayer }},
-	{key: "drops", pattern: regexp.MustCompile(`^(0|[1-9][0-9]{0,18})$`), form: "N (at most that many)", is: func(r *Result) string { return strconv.FormatUint(r.Record.RingbufDrops, 10) }},
-	{key: "cgroup", values: []string{"clean", "partial"}, is: func(r *Result) string { return r.Record.CgroupCorrelation }},
-	{key: "correlation", values: []string{"clean", "partial", "failed"}, is: func(r *Result) string { return r.Record.Correlation }},
-	{key: "policy", values: []string{"present", "absent"}, is: func(r *Result) string { return r.Record.PolicyLayer }},
-	{key: "sdk", values: []string{"self_reported", "absent"}, is: func(r *Result) string { return r.Record.SDKLayer }},
-	{key: "network", values: []string{"absent", "connect_only", "datagram_peer_observed", "connect_and_datagram_peer_observed", "unknown"}, is: func(r *Result) string { return r.Record.NetworkCoverage }},
-	{key: "success", values: []string{"true", "false"}, is: func(r *Result) string { return strconv.FormatBool(r.Record.Success) }},
-	{key: "run_id", pattern: regexp.MustCompile(`^[A-Za-z0-9_-]+$`), form: "ID", is: func(r *Result) string { return r.RunID }},
-	{key: "identity", pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`), form: "sha256:HEX", is: func(r *Result) string { return r.Identity }},
+	{key: "kernel", values: []string{"complete", "partial_ringbuf_drops", "absent"}, is: func(r *verdict.Report) string { return r.Record.KernelLayer }},
+	{key: "drops", pattern: regexp.MustCompile(`^(0|[1-9][0-9]{0,18})$`), form: "N (at most that many)", is: func(r *verdict.Report) string { return strconv.FormatUint(r.Record.RingbufDrops, 10) }},
+	{key: "cgroup", values: []string{"clean", "partial"}, is: func(r *verdict.Report) string { return r.Record.CgroupCorrelation }},
+	{key: "correlation", values: []string{"clean", "partial", "failed"}, is: func(r *verdict.Report) string { return r.Record.Correlation }},
+	{key: "policy", values: []string{"present", "absent"}, is: func(r *verdict.Report) string { return r.Record.PolicyLayer }},
+	{key: "sdk", values: []string{"self_reported", "absent"}, is: func(r *verdict.Report) string { return r.Record.SDKLayer }},
+	{key: "network", values: []string{"absent", "connect_only", "datagram_peer_observed", "connect_and_datagram_peer_observed", "unknown"}, is: func(r *verdict.Report) string { return r.Record.NetworkCoverage }},
+	{key: "success", values: []string{"true", "false"}, is: func(r *verdict.Report) string { return strconv.FormatBool(r.Record.Success) }},
+	{key: "run_id", pattern: regexp.MustCompile(`^[A-Za-z0-9_-]+$`), form: "ID", is: func(r *verdict.Report) string { return r.RunID }},
+	{key: "identity", pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`), form: "sha256:HEX", is: func(r *verdict.Report) string { return r.Identity }},
 }
 
 func (d demand) allowed() string {
@@ -92,7 +93,7 @@ func lookupDemand(key string) (demand, bool) {
 }
 
 // met reports whether the record is as demanded, and what it is instead.
-func (r requirement) met(res *Result) (bool, string) {
+func (r requirement) met(res *verdict.Report) (bool, string) {
 	d, _ := lookupDemand(r.key)
 	is := d.is(res)
 	if r.key == "drops" {

@@ -7,70 +7,22 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 // A report up to this size, in bytes, is shown to assertions.
 const maxAssertReport = 4 << 20
 
-const schemaVerifyReport = "runner.verify_report.v0"
-
-// Result is what --json prints: runner.verify_report.v0.
-type Result struct {
-	Schema       string            `json:"schema"`
-	Archive      string            `json:"archive"`   // as named on the command line, text form
-	Container    string            `json:"container"` // gzip, tar, or "" when neither
-	RunID        string            `json:"run_id"`
-	Identity     string            `json:"identity"` // "" unless the container was read to its end
-	Valid        bool              `json:"valid"`
-	Met          bool              `json:"met"` // valid, and every demand is met
-	FindingCount int               `json:"finding_count"`
-	Findings     []archive.Finding `json:"findings"` // the first ones of each kind
-	Demands      []Demand          `json:"demands"`
-	Record       *Record           `json:"record"` // null when the documents could not be read
-	Claims       []string          `json:"claims"` // empty unless valid
-	NonClaims    []string          `json:"non_claims"`
-	// Only with --explain, and of a valid record.
-	Explanation *Explanation `json:"explanation,omitempty"`
-}
-
-// Demand is one --require or --assert.
-type Demand struct {
-	Demand string `json:"demand"`
-	Met    bool   `json:"met"`
-}
-
-// Record is what the archive says about the run.
-type Record struct {
-	Platform          string            `json:"platform"`
-	KernelLayer       string            `json:"kernel_layer"`
-	RingbufDrops      uint64            `json:"ringbuf_drops"`
-	CgroupCorrelation string            `json:"cgroup_correlation"`
-	PolicyLayer       string            `json:"policy_layer"`
-	SDKLayer          string            `json:"sdk_layer"`
-	NetworkCoverage   string            `json:"network_protocol_coverage"`
-	EndpointScope     string            `json:"network_endpoint_claim_scope"`
-	Correlation       string            `json:"correlation"`
-	Command           []string          `json:"command"`
-	ExitCode          *int              `json:"exit_code"`
-	Signal            *int              `json:"signal"`
-	Success           bool              `json:"success"`
-	KernelEvents      uint64            `json:"kernel_events"`
-	PolicyEvents      uint64            `json:"policy_events"`
-	SDKEvents         uint64            `json:"sdk_events"`
-	Surface           map[string]uint64 `json:"surface"` // set → number of values
-	Notes             []string          `json:"notes"`
-}
-
 // summarise fills in what the archive says, where it could be read.
 func (v *verifier) summarise() {
 	r := &v.res
-	r.Findings, r.Demands, r.Claims, r.NonClaims = []archive.Finding{}, []Demand{}, []string{}, []string{}
+	r.Findings, r.Demands, r.Claims, r.NonClaims = []archive.Finding{}, []verdict.Demand{}, []string{}, []string{}
 	r.Valid = v.total == 0
 	h, e := v.health, v.events
 	if h == nil || v.report == nil || e.started == nil || e.finished == nil {
 		return
 	}
-	r.Record = &Record{Platform: h.Platform, KernelLayer: h.KernelLayer, RingbufDrops: h.RingbufDrops,
+	r.Record = &verdict.Record{Platform: h.Platform, KernelLayer: h.KernelLayer, RingbufDrops: h.RingbufDrops,
 		CgroupCorrelation: h.CgroupCorrelation, PolicyLayer: h.PolicyLayer, SDKLayer: h.SDKLayer,
 		NetworkCoverage: h.NetworkCoverage, EndpointScope: h.EndpointScope, Correlation: v.report.Status,
 		Command: e.started.Command, ExitCode: e.finished.ExitCode, Signal: e.finished.Signal, Success: e.finished.Success,
@@ -87,7 +39,7 @@ func (v *verifier) summarise() {
 		r.Record.Surface[set] = v.surface.counted[i]
 	}
 	if r.Valid {
-		r.Claims, r.NonClaims = v.claims(), nonClaims
+		r.Claims, r.NonClaims = verdict.Claims(r.Record, v.report.Bindings), verdict.NonClaims
 	}
 }
 
@@ -102,7 +54,7 @@ func (v *verifier) demand(ctx context.Context, require []requirement, assert []a
 		} else if met, is = q.met(r); !met {
 			v.add(ruleRequire, "", 0, "%s is required, the record has %s=%s", q, q.key, is)
 		}
-		r.Demands = append(r.Demands, Demand{q.String(), met && r.Valid})
+		r.Demands = append(r.Demands, verdict.Demand{Demand: q.String(), Met: met && r.Valid})
 	}
 	if len(assert) > 0 {
 		input, why := v.assertInput()
@@ -114,7 +66,7 @@ func (v *verifier) demand(ctx context.Context, require []requirement, assert []a
 			if fault != "" {
 				v.add(ruleAssert, "", 0, "%q does not hold: %s", a.text, fault)
 			}
-			r.Demands = append(r.Demands, Demand{strings.ToValidUTF8(a.text, "\ufffd"), fault == "" && r.Valid})
+			r.Demands = append(r.Demands, verdict.Demand{Demand: strings.ToValidUTF8(a.text, "\ufffd"), Met: fault == "" && r.Valid})
 		}
 	}
 	r.Met = v.total == 0

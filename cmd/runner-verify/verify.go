@@ -11,6 +11,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 // Options are the command line's choices.
@@ -26,7 +27,7 @@ type Options struct {
 // early and follows from something late is kept until the end.
 type verifier struct {
 	findings
-	res                  Result
+	res                  verdict.Report
 	lim                  bundle.Limits
 	members              map[string]archive.Member // those that were read to their end
 	whole                map[string][]byte         // documents as they are, for assertions
@@ -167,7 +168,7 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 	defer f.Close()
 	v := newVerifier()
 	defer v.close()
-	v.res.Schema, v.res.Archive = schemaVerifyReport, schemas.Text(name)
+	v.res.Schema, v.res.Archive = schemas.SchemaVerifyReport, schemas.Text(name)
 	if err := v.verify(ctx, f); err != nil {
 		return tool.Fail(tool.ExitIO, readingError(name, err))
 	}

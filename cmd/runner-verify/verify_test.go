@@ -13,6 +13,7 @@ import (
 
 	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 func TestSummary(t *testing.T) {
@@ -22,7 +23,7 @@ func TestSummary(t *testing.T) {
 	}
 	for _, want := range []string{"stdin: valid\n", "identity  sha256:", "./agent.sh a b, exit code 0",
 		"kernel=complete drops=0 cgroup=clean policy=present sdk=self_reported correlation=partial",
-		"It never claims:\n  that a tool call caused", "  of each tool call that the policy decided: " + fullClaim + "\n", "Never: " + forbiddenClaim + "\n",
+		"It never claims:\n  that a tool call caused", "  of each tool call that the policy decided: " + verdict.FullClaim + "\n", "Never: " + verdict.ForbiddenClaim + "\n",
 		`tool call "tc_1" occurred in the window run_started to run_finished (the whole run), policy saw it (allow), and 4 kernel events of all processes were observed inside the measured cgroup during it; which of them are the call's cannot be told` + "\n",
 		"s2_blind_spots: shared memory", "sdk_tool_call_without_policy_binding:tc_2"} {
 		if !strings.Contains(out, want) {

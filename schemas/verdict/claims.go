@@ -1,4 +1,4 @@
-package main
+package verdict
 
 import (
 	"fmt"
@@ -8,62 +8,61 @@ import (
 
 // What a record of tool calls can allow to be said of each, and what none allows.
 const (
-	fullClaim      = "Tool-call T occurred in window W, policy saw T, and kernel events K were observed inside the measured cgroup during W."
-	policyClaim    = "Tool-call T occurred in window W, and policy saw T."
-	forbiddenClaim = "Tool-call T caused syscall S at timestamp N."
+	FullClaim      = "Tool-call T occurred in window W, policy saw T, and kernel events K were observed inside the measured cgroup during W."
+	PolicyClaim    = "Tool-call T occurred in window W, and policy saw T."
+	ForbiddenClaim = "Tool-call T caused syscall S at timestamp N."
 )
 
-// allowedClaim is what a record allows to be said of each of its bindings. A
-// binding is a decision of the policy: a call that the SDK alone reported has
-// none, and nothing is claimed of it.
-func allowedClaim(kernelLayer string, bindings int) string {
+// AllowedClaim is what a record allows to be said of each of its bindings. A
+// binding is a decision of the policy: a call that only the SDK reported has none,
+// and nothing is claimed of it.
+func AllowedClaim(kernelLayer string, bindings int) string {
 	switch {
 	case bindings == 0:
 		return ""
 	case kernelLayer == schemas.LayerAbsent:
-		return policyClaim
+		return PolicyClaim
 	}
-	return fullClaim
+	return FullClaim
 }
 
 // maxBindingClaims is how many tool calls are spelled out.
 const maxBindingClaims = 20
 
-// nonClaims are what no archive says, however clean it is.
-var nonClaims = []string{
-	"that a tool call caused any kernel event, or when within its window. Never: " + forbiddenClaim,
-	"that nothing else happened: blind spots are in the notes, and values are those of the attached hooks alone",
+// NonClaims are what no archive says, however clean it is.
+var NonClaims = []string{
+	"that a tool call caused any kernel event, or when within its window. Never: " + ForbiddenClaim,
+	"that nothing else happened: blind spots are in the notes, and values are only those of the attached hooks",
 	"that what an SDK reports about itself is true",
 	"that a policy proxy wrote the decisions: every process of the run could write to their log",
 	"that the network endpoints are the exact set of peers",
 	"who made the archive: a digest is not a signature",
 }
 
-// claims are what a valid archive says, in sentences.
-func (v *verifier) claims() []string {
-	h := v.health
-	observed := counted(v.kernelLines(), "kernel event") + was(v.kernelLines()) + " observed inside the measured cgroup between run_started and run_finished"
+// Claims are what a valid archive says, in sentences.
+func Claims(rec *Record, bindings []schemas.Binding) []string {
+	observed := counted(rec.KernelEvents, "kernel event") + was(rec.KernelEvents) + " observed inside the measured cgroup between run_started and run_finished"
 	var out []string
-	switch h.KernelLayer {
+	switch rec.KernelLayer {
 	case schemas.LayerComplete:
 		out = append(out, observed+", and no loss was counted")
 	case schemas.LayerPartial:
-		out = append(out, fmt.Sprintf("%s; others were lost (%s counted)", observed, counted(h.RingbufDrops, "drop")))
+		out = append(out, fmt.Sprintf("%s; others were lost (%s counted)", observed, counted(rec.RingbufDrops, "drop")))
 	default:
 		out = append(out, "nothing about the kernel: the layer is absent, its lines carry no claim")
 	}
-	if claim := allowedClaim(h.KernelLayer, len(v.report.Bindings)); claim != "" {
+	if claim := AllowedClaim(rec.KernelLayer, len(bindings)); claim != "" {
 		out = append(out, "of each tool call that the policy decided: "+claim)
 	}
-	for i := range v.report.Bindings {
+	for i := range bindings {
 		if i == maxBindingClaims {
-			out = append(out, "the same of "+counted(uint64(len(v.report.Bindings)-i), "more tool call"))
+			out = append(out, "the same of "+counted(uint64(len(bindings)-i), "more tool call"))
 			break
 		}
-		out = append(out, bindingClaim(h.KernelLayer, &v.report.Bindings[i]))
+		out = append(out, bindingClaim(rec.KernelLayer, &bindings[i]))
 	}
-	if v.sdkLines() > 0 {
-		out = append(out, fmt.Sprintf("the agent's SDK reported %s about itself", counted(v.sdkLines(), "event")))
+	if rec.SDKEvents > 0 {
+		out = append(out, fmt.Sprintf("the agent's SDK reported %s about itself", counted(rec.SDKEvents, "event")))
 	}
 	return out
 }
@@ -96,4 +95,11 @@ func was(n uint64) string {
 		return " was"
 	}
 	return " were"
+}
+
+func counted(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

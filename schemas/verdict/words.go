@@ -1,4 +1,4 @@
-package main
+package verdict
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// codeWords say in words what an ambiguity stands for. %s is its id, path or name.
+// codeWords say in words what an ambiguity means. %s is its id, path or name.
 var codeWords = map[string]string{
 	schemas.AmbiguityCgroupFailed:       "tasks left the measured cgroup: what the kernel layer holds is not of the command alone",
 	schemas.AmbiguityDecisionNoEvents:   "the call was allowed, and no kernel event was observed in its window",
@@ -49,8 +49,8 @@ var codeWords = map[string]string{
 	schemas.AmbiguityServerUnknown:      "the tool server %s is not in the process tree where its log says",
 }
 
-// inWords says what an entry of a report's ambiguities stands for, and the entry.
-func inWords(entry string) string {
+// InWords says what an entry of a report's ambiguities means, and the entry.
+func InWords(entry string) string {
 	a, err := schemas.ParseCode(entry)
 	if err != nil {
 		return entry // of another implementation

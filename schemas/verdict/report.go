@@ -1,0 +1,131 @@
+// Package verdict is what runner-verify says about an archive: the JSON document of
+// --json, and the words that it stands for. Other tools read the document with
+// Parse and print it with the functions of this package, so that everybody says
+// the same about a run.
+package verdict
+
+import (
+	"fmt"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
+)
+
+// Report is what runner-verify --json prints: runner.verify_report.v0.
+type Report struct {
+	Schema       string            `json:"schema"`
+	Archive      string            `json:"archive"`   // as named on the command line, text form
+	Container    string            `json:"container"` // gzip, tar, or "" when neither
+	RunID        string            `json:"run_id"`
+	Identity     string            `json:"identity"` // "" unless the container was read to its end
+	Valid        bool              `json:"valid"`
+	Met          bool              `json:"met"` // valid, and every demand is met
+	FindingCount int               `json:"finding_count"`
+	Findings     []archive.Finding `json:"findings"` // the first ones of each kind
+	Demands      []Demand          `json:"demands"`
+	Record       *Record           `json:"record"` // null when the documents could not be read
+	Claims       []string          `json:"claims"` // empty unless valid
+	NonClaims    []string          `json:"non_claims"`
+	// Only with --explain, and of a valid record.
+	Explanation *Explanation `json:"explanation,omitempty"`
+}
+
+// Parse parses a report.
+func Parse(b []byte) (*Report, error) {
+	r := new(Report)
+	err := schemas.Unmarshal(b, r)
+	if err == nil && r.Schema != schemas.SchemaVerifyReport {
+		err = fmt.Errorf("schema is %.100q, expected %q", r.Schema, schemas.SchemaVerifyReport)
+	}
+	if err == nil && r.Valid && r.Record == nil {
+		err = fmt.Errorf("record is null in the report of a valid archive")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("verify report: %w", err)
+	}
+	return r, nil
+}
+
+// Demand is one --require or --assert.
+type Demand struct {
+	Demand string `json:"demand"`
+	Met    bool   `json:"met"`
+}
+
+// Record is what the archive says about the run.
+type Record struct {
+	Platform          string            `json:"platform"`
+	KernelLayer       string            `json:"kernel_layer"`
+	RingbufDrops      uint64            `json:"ringbuf_drops"`
+	CgroupCorrelation string            `json:"cgroup_correlation"`
+	PolicyLayer       string            `json:"policy_layer"`
+	SDKLayer          string            `json:"sdk_layer"`
+	NetworkCoverage   string            `json:"network_protocol_coverage"`
+	EndpointScope     string            `json:"network_endpoint_claim_scope"`
+	Correlation       string            `json:"correlation"`
+	Command           []string          `json:"command"`
+	ExitCode          *int              `json:"exit_code"`
+	Signal            *int              `json:"signal"`
+	Success           bool              `json:"success"`
+	KernelEvents      uint64            `json:"kernel_events"`
+	PolicyEvents      uint64            `json:"policy_events"`
+	SDKEvents         uint64            `json:"sdk_events"`
+	Surface           map[string]uint64 `json:"surface"` // set → number of values
+	Notes             []string          `json:"notes"`
+}
+
+// Explanation is what --explain adds: the tool calls, and what each layer says.
+type Explanation struct {
+	AllowedClaim   string   `json:"allowed_claim,omitempty"` // absent when the policy decided no call
+	ForbiddenClaim string   `json:"forbidden_claim"`
+	Calls          []Call   `json:"calls"`       // decisions in order, then what only the SDK reported
+	Ambiguities    []string `json:"ambiguities"` // that are about no call
+	// KernelClasses is absent where the classes of kernel events are not known.
+	KernelClasses *KernelClasses `json:"kernel_classes,omitempty"`
+}
+
+// KernelClasses says how many kernel events are of which class.
+type KernelClasses struct {
+	Call  uint64 `json:"call"`  // in windows of calls
+	Setup uint64 `json:"setup"` // before a tool server's first call, or of a proxy
+	Idle  uint64 `json:"idle"`  // of tool servers between calls
+	Agent uint64 `json:"agent"` // of all other processes
+}
+
+// Call is one tool call as the three layers have it.
+type Call struct {
+	ToolCallID string      `json:"tool_call_id"`
+	SDK        *CallSDK    `json:"sdk"`    // null when the SDK did not mention it
+	Policy     *CallPolicy `json:"policy"` // null when the policy did not see it
+	Kernel     *CallKernel `json:"kernel"` // null without a decision or a kernel layer
+	// Window is the call's window where there is no kernel layer to say what was in it.
+	Window      *schemas.Window `json:"window,omitempty"`
+	Ambiguities []string        `json:"ambiguities"`
+}
+
+// CallSDK is what the SDK reported about itself.
+type CallSDK struct {
+	Tool      string `json:"tool"`
+	Started   uint32 `json:"started"`
+	Completed uint32 `json:"completed"`
+}
+
+// CallPolicy is what the policy decided.
+type CallPolicy struct {
+	Tool       string `json:"tool"`
+	Decision   string `json:"decision"`
+	ReasonCode string `json:"reason_code,omitempty"`
+	RuleID     string `json:"rule_id,omitempty"`
+	Outcome    string `json:"outcome,omitempty"`
+	IDSource   string `json:"tool_call_id_source,omitempty"`
+	Attempt    uint64 `json:"attempt"`
+}
+
+// CallKernel is what the kernel layer has of the call's window.
+type CallKernel struct {
+	Window  schemas.Window `json:"window"`
+	Scope   string         `json:"scope,omitempty"`
+	Events  uint64         `json:"events"`
+	Effects []string       `json:"effects"`
+	Cut     bool           `json:"effects_cut"`
+}

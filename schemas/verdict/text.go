@@ -1,0 +1,213 @@
+package verdict
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// Lengths of what the texts show, in characters. The report has everything.
+const (
+	maxShownCommand = 200
+	maxShownNote    = 600
+	maxShownName    = 120
+	maxShownEffect  = 300
+	maxShownText    = 4000
+)
+
+// WriteRecord says which record the report of a valid archive is about.
+func WriteRecord(w io.Writer, r *Report) {
+	rec := r.Record
+	fmt.Fprintf(w, "%s: valid\n", Printable(r.Archive, maxShownCommand))
+	fmt.Fprintf(w, "identity  %s\n", r.Identity)
+	fmt.Fprintf(w, "run       %s: %s\n", r.RunID, ending(rec))
+	fmt.Fprintf(w, "record    kernel=%s drops=%d cgroup=%s policy=%s sdk=%s correlation=%s\n", rec.KernelLayer,
+		rec.RingbufDrops, rec.CgroupCorrelation, rec.PolicyLayer, rec.SDKLayer, rec.Correlation)
+	var sizes []string
+	for _, set := range schemas.SurfaceSets {
+		sizes = append(sizes, fmt.Sprintf("%d %s", rec.Surface[set], strings.ReplaceAll(set, "_", " ")))
+	}
+	fmt.Fprintf(w, "surface   %s\n", strings.Join(sizes, ", "))
+	fmt.Fprintf(w, "network   coverage %s, claim scope %s\n", rec.NetworkCoverage, rec.EndpointScope)
+}
+
+// ending says in a few words what was run and how it ended.
+func ending(rec *Record) string {
+	what := "an existing cgroup"
+	if len(rec.Command) > 0 {
+		what = Printable(strings.Join(rec.Command, " "), maxShownCommand)
+	}
+	switch {
+	case rec.ExitCode != nil:
+		return fmt.Sprintf("%s, exit code %d", what, *rec.ExitCode)
+	case rec.Signal != nil:
+		return fmt.Sprintf("%s, killed by signal %d", what, *rec.Signal)
+	}
+	return what + ", end not seen"
+}
+
+// WriteExplanation writes a report's explanation for people, and nothing without
+// one. Names come from the measured program, so every one goes through Printable.
+func WriteExplanation(w io.Writer, r *Report) {
+	x := r.Explanation
+	if x == nil {
+		return
+	}
+	for i := range x.Calls {
+		writeCall(w, i+1, len(x.Calls), &x.Calls[i], r.Record)
+	}
+	if len(x.Calls) == 0 {
+		fmt.Fprintln(w, "No tool call: neither the policy nor the SDK reports one.")
+	}
+	list(w, "All kernel events:", classWords(x.KernelClasses))
+	var rest []string
+	for _, entry := range x.Ambiguities {
+		rest = append(rest, InWords(entry))
+	}
+	list(w, "Of no tool call:", rest)
+	if x.AllowedClaim != "" {
+		list(w, "Of each tool call that the policy decided, this is claimed:", []string{x.AllowedClaim})
+	}
+	list(w, "And this never:", []string{x.ForbiddenClaim})
+	list(w, "What was not seen, and other notes of the observation:", r.Record.Notes)
+}
+
+// classWords say how many kernel events are of which class, where that is known.
+func classWords(c *KernelClasses) []string {
+	if c == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s in windows of calls, %d before a tool server's first call or of a proxy, %d of tool servers between calls, %d of all other processes",
+		counted(c.Call, "kernel event"), c.Setup, c.Idle, c.Agent)}
+}
+
+// list writes a titled list, which has no limit: an explanation leaves nothing out.
+func list(w io.Writer, title string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	fmt.Fprintln(w, title)
+	for _, s := range items {
+		fmt.Fprintf(w, "  %s\n", Printable(s, maxShownText))
+	}
+}
+
+// writeCall writes what the layers say of one call.
+func writeCall(w io.Writer, n, of int, c *Call, rec *Record) {
+	tool := ""
+	switch {
+	case c.Policy != nil:
+		tool = c.Policy.Tool
+	case c.SDK != nil:
+		tool = c.SDK.Tool
+	}
+	fmt.Fprintf(w, "Tool call %d of %d: %s, %s\n", n, of, Printable(fmt.Sprintf("%q", c.ToolCallID), maxShownName), Printable(tool, maxShownName))
+	fmt.Fprintf(w, "  SDK     %s\n", sdkWords(c, rec))
+	fmt.Fprintf(w, "  policy  %s\n", policyWords(c.Policy, rec))
+	fmt.Fprintf(w, "  kernel  %s\n", kernelWords(c, rec))
+	if c.Kernel != nil {
+		for _, e := range c.Kernel.Effects {
+			fmt.Fprintf(w, "            %s\n", Printable(e, maxShownEffect))
+		}
+		if c.Kernel.Cut {
+			fmt.Fprintln(w, "            … and others, which the record does not name")
+		}
+	}
+	for _, entry := range c.Ambiguities {
+		fmt.Fprintf(w, "  but     %s\n", Printable(InWords(entry), maxShownNote))
+	}
+}
+
+func sdkWords(c *Call, rec *Record) string {
+	switch s := c.SDK; {
+	case rec.SDKEvents == 0:
+		return "no SDK layer"
+	case s == nil:
+		return "did not mention it"
+	default:
+		var said []string
+		for _, w := range []struct {
+			n    uint32
+			what string
+		}{{s.Started, "started"}, {s.Completed, "completed"}} {
+			switch {
+			case w.n > 1:
+				said = append(said, fmt.Sprintf("%s %d times", w.what, w.n))
+			case w.n == 1:
+				said = append(said, w.what)
+			}
+		}
+		words := "self-reported: " + strings.Join(said, ", ")
+		if c.Policy != nil && s.Tool != c.Policy.Tool {
+			words += " (as " + Printable(s.Tool, maxShownName) + ")"
+		}
+		return words
+	}
+}
+
+func policyWords(p *CallPolicy, rec *Record) string {
+	if p == nil {
+		if rec.PolicyLayer != "present" {
+			return "no policy layer"
+		}
+		return "did not see it"
+	}
+	words := map[string]string{schemas.DecisionAllow: "allowed it", schemas.DecisionDeny: "denied it"}[p.Decision]
+	if words == "" {
+		words = "decided " + Printable(p.Decision, maxShownName)
+	}
+	if p.RuleID != "" {
+		words += " by rule " + Printable(p.RuleID, maxShownName)
+	}
+	if p.ReasonCode != "" {
+		words += " (" + Printable(p.ReasonCode, maxShownName) + ")"
+	}
+	if p.Attempt > 1 {
+		words += fmt.Sprintf(", attempt %d", p.Attempt)
+	}
+	switch {
+	case p.Outcome != "":
+		words += ", outcome " + Printable(p.Outcome, maxShownName)
+	case p.IDSource != "":
+		words += ", end not seen"
+	}
+	return words
+}
+
+func kernelWords(c *Call, rec *Record) string {
+	switch {
+	case c.Kernel != nil:
+		return seenWords(c, rec)
+	case rec.KernelLayer != schemas.LayerAbsent:
+		return "has no window for it: its events cannot be told from others"
+	case c.Window == nil:
+		return "no kernel layer: nothing is known"
+	case *c.Window == schemas.RunWindow:
+		return "no kernel layer: nothing is known of its window, which is the whole run"
+	}
+	return "no kernel layer: nothing is known of its window, " + windowWords(*c.Window)
+}
+
+func windowWords(w schemas.Window) string { return Printable(w.Start+" to "+w.End, 2*maxShownName) }
+
+// seenWords say what the kernel layer has of a call.
+func seenWords(c *Call, rec *Record) string {
+	k, least := c.Kernel, ""
+	if rec.KernelLayer == schemas.LayerPartial {
+		least = "at least "
+	}
+	window := "from " + windowWords(k.Window)
+	if k.Window == schemas.RunWindow {
+		window = "in the whole run"
+		if k.Events > 0 {
+			window += ", which of them are the call's cannot be told"
+		}
+	}
+	words := fmt.Sprintf("saw %s%s %s %s", least, counted(k.Events, "event"), scopeWords[k.Scope], window)
+	if c.Policy != nil && c.Policy.Decision == schemas.DecisionDeny && (len(k.Effects) > 0 || k.Cut) {
+		words += "; after the denial, of any process, on what the call named:"
+	}
+	return words
+}

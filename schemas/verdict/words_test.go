@@ -1,0 +1,77 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// Counts are said in the right number, also where events were lost.
+func TestClaimNumbers(t *testing.T) {
+	binding := func(n uint64, w schemas.Window) string {
+		decision := "allow"
+		return bindingClaim(schemas.LayerPartial, &schemas.Binding{ToolCallID: "a", PolicyDecision: &decision, KernelEventCount: n, Window: w, KernelScope: schemas.ScopeRun})
+	}
+	for n, want := range map[uint64]string{0: "0 kernel events", 1: "1 kernel event", 2: "2 kernel events"} {
+		words := fmt.Sprintf("and %s of all processes but known tool servers%s observed inside the measured cgroup during it", want, was(n))
+		if got := binding(n, schemas.CallWindow("a")); !strings.HasSuffix(got, words) {
+			t.Errorf("%q, expected %q", got, words)
+		}
+		// Of no events there is none that could be the call's or not.
+		if got := binding(n, schemas.RunWindow); strings.HasSuffix(got, "cannot be told") != (n > 0) {
+			t.Errorf("%q", got)
+		}
+	}
+	for claim, of := range map[string]string{FullClaim: AllowedClaim(schemas.LayerPartial, 1), "": AllowedClaim(schemas.LayerPartial, 0)} {
+		if of != claim {
+			t.Errorf("%q of a partial kernel layer, expected %q", of, claim)
+		}
+	}
+}
+
+// Every ambiguity has its words.
+func TestEveryCodeHasWords(t *testing.T) {
+	for _, k := range schemas.Ambiguities {
+		args := map[schemas.AmbiguityArg]int{schemas.ArgPath: 1, schemas.ArgName: 1, schemas.ArgLine: 1}
+		if w := codeWords[k.Code]; w == "" || strings.Count(w, "%s") != args[k.Arg] || strings.Count(w, "%") != args[k.Arg] {
+			t.Errorf("%s: %q", k.Code, w)
+		}
+	}
+	if len(codeWords) != len(schemas.Ambiguities) {
+		t.Errorf("%d words for %d codes", len(codeWords), len(schemas.Ambiguities))
+	}
+	for entry, want := range map[string]string{
+		"exec_without_tool_call:…":     "something else was executed by a process that is not known to be a tool server's (exec_without_tool_call:…)",
+		"sdk_log_invalid:3:bad_seq":    "the SDK log is read up to a bad line (line 3: bad_seq) (sdk_log_invalid:3:bad_seq)",
+		"tool_server_unknown:a b":      `the tool server "a b" is not in the process tree where its log says (tool_server_unknown:a b)`,
+		"of_another_implementation:17": "of_another_implementation:17",
+	} {
+		if got := InWords(entry); got != want {
+			t.Errorf("%s reads %q, expected %q", entry, got, want)
+		}
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	for _, tc := range [][2]string{{"a b", "a b"}, {"\x1b[2J", `\x1b[2J`}, {"\u202e", `\u202e`}, {"\xff", `\xff`}, {"äöü", "äöü"}, {"0123456789", "01234567…"}} {
+		if got := Printable(tc[0], 8); got != tc[1] {
+			t.Errorf("%q reads %q, expected %q", tc[0], got, tc[1])
+		}
+	}
+}
+
+// A report that runner-verify did not write, or no longer whole, is refused.
+func TestParse(t *testing.T) {
+	for in, ok := range map[string]bool{
+		`{"schema":"runner.verify_report.v0","valid":false,"record":null}`: true,
+		`{"schema":"runner.verify_report.v0","valid":true,"record":null}`:  false,
+		`{"schema":"runner.verify_report.v1","valid":false}`:               false,
+		`{"schema":"runner.verify_report.v0","valid":fal`:                  false,
+	} {
+		if r, err := Parse([]byte(in)); (err == nil) != ok || (r != nil) != ok {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}
