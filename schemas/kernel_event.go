@@ -1,11 +1,9 @@
 package schemas
 
-import "strconv"
-
 // KernelEvent is one line of layers/kernel.ndjson: assay.runner.kernel_event.v0.
 //
-// Value is the text as it stands in the document (nil is null). Has says which
-// optional numbers are there.
+// Value is the text as the document has it (nil is null). Has says which optional
+// numbers are there.
 type KernelEvent struct {
 	Seq       uint64
 	PID       uint32
@@ -90,45 +88,4 @@ func AppendOperationFlags(dst []byte, o OperationFlags) []byte {
 		}
 	}
 	return append(dst, ']')
-}
-
-// AppendJSON appends the event's line, without LF, in canonical form.
-func (e *KernelEvent) AppendJSON(dst []byte, runID string) []byte {
-	dst = append(dst, `{"schema":"`+SchemaKernelEvent+`","run_id":"`...)
-	dst = append(dst, runID...)
-	dst = append(dst, `","seq":`...)
-	dst = strconv.AppendUint(dst, e.Seq, 10)
-	dst = append(dst, `,"pid":`...)
-	dst = strconv.AppendUint(dst, uint64(e.PID), 10)
-	dst = append(dst, `,"event_type":`...)
-	dst = strconv.AppendUint(dst, uint64(e.EventType), 10)
-	dst = append(dst, `,"kind":"`...)
-	if e.Kind != "" {
-		dst = append(dst, e.Kind...)
-	} else {
-		dst = append(dst, KindOf(e.EventType)...)
-	}
-	dst = append(dst, `","value":`...)
-	if e.Value == nil {
-		dst = append(dst, `null`...)
-	} else {
-		dst = AppendQuote(dst, e.Value)
-	}
-	dst = appendUint(dst, e.Has&KernelHasCgroupID != 0, `,"cgroup_id":`, e.CgroupID)
-	dst = appendName(dst, `,"network_destination":`, e.Destination)
-	dst = appendUint(dst, e.Has&KernelHasPort != 0, `,"network_port":`, uint64(e.Port))
-	dst = appendUint(dst, e.Has&KernelHasRuleID != 0, `,"rule_id":`, uint64(e.RuleID))
-	dst = appendUint(dst, e.Has&KernelHasFlags != 0, `,"flags":`, e.Flags)
-	dst = appendUint(dst, e.Has&KernelHasMode != 0, `,"mode":`, e.Mode)
-	dst = appendUint(dst, e.Has&KernelHasResolve != 0, `,"resolve":`, e.Resolve)
-	if e.Has&KernelHasReturn != 0 {
-		dst = append(dst, `,"return_value":`...)
-		dst = strconv.AppendInt(dst, e.ReturnValue, 10)
-	}
-	dst = appendWord(dst, `,"access_mode":"`, e.AccessMode)
-	if e.Operations != 0 {
-		dst = AppendOperationFlags(append(dst, `,"operation_flags":`...), e.Operations)
-	}
-	dst = appendWord(dst, `,"status":"`, e.Status)
-	return append(dst, '}')
 }

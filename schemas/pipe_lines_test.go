@@ -36,6 +36,23 @@ func TestPipeLinesAreCanonical(t *testing.T) {
 	}
 }
 
+// A process record has two writers: one is fast.
+func TestProcessAppend(t *testing.T) {
+	for i := range 1 << 3 {
+		p := Process{Schema: SchemaProcess, RunID: "run_1", PID: 7, KernelPID: 1<<32 - 1}
+		for bit, set := range []func(){func() { p.Depth = 3 }, func() { p.StartNS = 1<<64 - 1 }, func() { p.EndNS = 5 }} {
+			if i>>bit&1 == 1 {
+				set()
+			}
+		}
+		want, err := Marshal(p)
+		must(t, err)
+		if got := p.AppendJSON(nil); !bytes.Equal(got, want) {
+			t.Errorf("appended %s\nexpected %s", got, want)
+		}
+	}
+}
+
 // One message for each fault that a decision line can have of its own.
 func TestDecisionLineMessages(t *testing.T) {
 	const head = `{"specversion":"1.0","id":"0123456789abcdef-1","type":"assay.tool.decision","source":"runner-policy","data":{"session":"0123456789abcdef","seq":1,`

@@ -137,7 +137,7 @@ func (n *normalizer) emit(task, id uint32, e *schemas.RawEvent, value []byte, le
 
 func (n *normalizer) keep(task uint32, packed []byte) error {
 	if n.opt.Windows {
-		task = lineKey(task)
+		task = windowKey(task, false)
 	}
 	n.store.lines++
 	return n.store.keep(task, packed)

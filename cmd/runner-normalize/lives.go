@@ -2,7 +2,7 @@ package main
 
 import "encoding/binary"
 
-// lifeEvent is what can become of a process.
+// lifeEvent is what can happen to a process.
 type lifeEvent byte
 
 const (
@@ -31,15 +31,21 @@ func (l *life) note(what lifeEvent, ktime uint64) {
 	}
 }
 
-// With windows the store keeps two things of a task: the events of the process
-// that it stands for, which are written first, and its lines.
-func lifeKey(task uint32) uint32 { return 2 * task }
-func lineKey(task uint32) uint32 { return 2*task + 1 }
+// With windows the store keeps two things of a task, or of its place: the events of
+// the process that it represents, which are written first, and its lines.
+func windowKey(of uint32, life bool) uint32 {
+	if life {
+		return 2 * of
+	}
+	return 2*of + 1
+}
+
+func isLife(key uint32) bool { return key%2 == 0 }
 
 // noteLife keeps an event of a process. An error stays until the next raw event.
 func (n *normalizer) noteLife(head uint32, what lifeEvent, ktime uint64) {
 	packed := append(n.clock.pack(nil, ktime), byte(what))
-	if err := n.store.keep(lifeKey(head), packed); err != nil {
+	if err := n.store.keep(windowKey(head, true), packed); err != nil {
 		n.lifeErr = err
 	}
 }

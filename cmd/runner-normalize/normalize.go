@@ -231,33 +231,16 @@ func (n *normalizer) writeAll(ctx context.Context, w *stream.Writer) error {
 			return writeError(err)
 		}
 	}
-	n.tree.forget()
-	heads := n.tree.rank()
+	n.tree.stopGrowing()
+	order := n.tree.rank()
 	if n.lifeErr != nil {
 		return n.lifeErr
 	}
-	out := &lineWriter{w: w, shapes: n.shapes, drop: n.drop, show: n.show, runID: n.in.Header().RunID}
-	if err := n.rekey(heads, out); err != nil {
+	if err := n.rekey(order); err != nil {
 		return err
 	}
-	err := n.store.each(func(key uint32, packed []byte) error {
-		switch {
-		case out.tree == nil:
-			return out.write(ctx, heads[key], packed)
-		case key == lifeKey(key/2):
-			out.tree.life(heads[key/2], packed)
-			return nil
-		}
-		return out.write(ctx, heads[key/2], packed)
-	})
-	if err == nil {
-		err = out.flush()
-	}
-	if err != nil {
+	if err := n.writeLines(ctx, n.newLineWriter(w, order)); err != nil {
 		return err
-	}
-	if out.tree != nil {
-		n.written = out.tree.n
 	}
 	if err := w.WriteRaw(n.health); err != nil {
 		return writeError(err)
@@ -265,16 +248,47 @@ func (n *normalizer) writeAll(ctx context.Context, w *stream.Writer) error {
 	return nil
 }
 
-// rekey puts what is stored into the order of the tree, and tells the writer what
-// it must know of it. heads become pids where those are all.
-func (n *normalizer) rekey(heads []uint32, out *lineWriter) error {
+// rekey puts what is stored into canonical order: the keys of tasks become those of
+// their places.
+func (n *normalizer) rekey(order *order) error {
+	err := n.store.rekey(func(key uint32) uint32 {
+		if n.opt.Windows {
+			return windowKey(order.place[key/2], isLife(key))
+		}
+		return order.place[key]
+	})
+	order.place = nil
+	return err
+}
+
+func (n *normalizer) newLineWriter(w *stream.Writer, order *order) *lineWriter {
+	out := &lineWriter{
+		w: w, shapes: n.shapes, drop: n.drop, show: n.show, runID: n.in.Header().RunID,
+		canonical: n.opt.CanonicalPIDs, order: order, block: make([]byte, 0, blockSize+blockSize/4),
+	}
 	if n.opt.Windows {
 		out.times = &n.clock
-		out.tree = &treeWriter{tree: &n.tree, times: &n.clock, canonical: n.opt.CanonicalPIDs, runID: out.runID}
-		return n.store.rekey(func(key uint32) uint32 { return 2*n.tree.task(key/2).live + key&1 })
+		out.tree = &treeWriter{order: order, times: &n.clock}
 	}
-	err := n.store.rekey(func(t uint32) uint32 { return n.tree.task(t).live })
-	n.tree.pids(heads, n.opt.CanonicalPIDs)
-	n.tree.release()
-	return err
+	return out
+}
+
+func (n *normalizer) writeLines(ctx context.Context, out *lineWriter) error {
+	err := n.store.each(func(key uint32, packed []byte) error {
+		if out.tree == nil {
+			return out.write(ctx, key, packed)
+		}
+		if isLife(key) {
+			out.life(key/2, packed)
+			return nil
+		}
+		return out.write(ctx, key/2, packed)
+	})
+	if err != nil {
+		return err
+	}
+	if out.tree != nil {
+		n.written = out.tree.n
+	}
+	return out.flush()
 }

@@ -247,10 +247,14 @@ func TestDeepAndWide(t *testing.T) {
 				parent = tr.id(i + 2).task
 			}
 		}
-		pids := tr.rank()
-		tr.pids(pids, false)
-		if len(pids) != n+1 || !slices.IsSorted(pids) {
-			t.Errorf("deep %v: %d places", deep, len(pids))
+		o := tr.rank()
+		if len(o.processes) != n+1 || !slices.IsSorted(o.place) {
+			t.Errorf("deep %v: %d processes", deep, len(o.processes))
+		}
+		for i, p := range o.processes {
+			if p.pid != uint32(i+1) || p.end != uint32(i+1) || !deep && i > 0 && p.parent != 1 || deep && p.parent != uint32(i) {
+				t.Fatalf("deep %v: process %d is %+v", deep, i+1, p)
+			}
 		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -12,109 +11,144 @@ import (
 // blockSize is how many bytes of lines go to the stream at once.
 const blockSize = 64 << 10
 
-// timeKey comes in front of a line's time; timeSize is what both take at most.
-const (
-	timeKey  = `,"ktime_ns":`
-	timeSize = len(timeKey) + len("18446744073709551615")
-)
-
 // lineWriter completes lines with what their place decides, seq and pid.
 type lineWriter struct {
-	w      *stream.Writer
-	shapes *shapes
-	drop   *dropper
-	show   *shower
-	runID  string
-	times  *clock      // nil without --windows
-	tree   *treeWriter // nil without --windows
+	w         *stream.Writer
+	shapes    *shapes
+	drop      *dropper
+	show      *shower
+	runID     string
+	canonical bool
+	order     *order
+	times     *clock      // nil without --windows
+	tree      *treeWriter // nil without --windows
+
+	number uint32 // of the process whose lines are being written
 	seq    uint64
-	start  []byte
 	line   []byte
 	block  []byte
 	lines  int
-	pid    [10]byte
 }
 
-// write writes packed lines of one process: of a pid, and with --windows of the
-// process that has this head.
-func (o *lineWriter) write(ctx context.Context, process uint32, packed []byte) error {
-	if o.start == nil {
-		o.start = []byte(`{"schema":"` + schemas.SchemaKernelEvent + `","run_id":"` + o.runID + `","seq":`)
-		o.block = make([]byte, 0, blockSize+blockSize/4)
-	}
-	number := process
-	if o.tree != nil {
-		number = o.tree.pid(process)
-	}
-	pid := strconv.AppendUint(o.pid[:0], uint64(number), 10)
-	for len(packed) > 0 {
+// write writes packed lines of the task at a place. Places come in ascending order.
+func (o *lineWriter) write(ctx context.Context, place uint32, lines []byte) error {
+	o.advance(place)
+	for len(lines) > 0 {
 		var ktime uint64
 		if o.times != nil {
-			ktime, packed = o.times.unpack(packed)
+			ktime, lines = o.times.unpack(lines)
 		}
-		from := len(o.block)
-		o.block = append(o.block, o.start...)
-		o.block = strconv.AppendUint(o.block, o.seq, 10)
-		o.block = append(o.block, `,"pid":`...)
-		o.block = append(o.block, pid...)
-		o.block, packed = o.shapes.unpack(o.block, packed)
-		size := len(o.block) - from
-		if o.tree != nil {
-			size += timeSize
-		}
-		if size > stream.MaxLine {
-			return tool.Failf(tool.ExitInput, "a kernel line would be %d bytes long, at most %d", size, stream.MaxLine)
-		}
+		var line shortLine
+		line, lines = o.shapes.unpack(lines)
 		if o.drop != nil {
-			line := o.block[from : len(o.block)-1]
-			yes, err := o.drop.drops(ctx, line)
+			yes, err := o.drops(ctx, line)
 			if err != nil {
 				return err
 			}
 			if yes {
-				o.show.filtered(schemas.FilterDrop, "", line)
-				o.block = o.block[:from]
 				continue
 			}
 		}
 		if o.tree != nil {
-			if err := o.window(process, from, ktime); err != nil {
+			if err := o.writeProcesses(); err != nil {
 				return err
 			}
 		}
+		from := len(o.block)
+		o.block = o.appendLine(o.block, line)
+		if err := o.fits(len(o.block) - from); err != nil {
+			return err
+		}
+		if o.times != nil {
+			o.block = schemas.AppendKernelTime(o.block, ktime)
+		}
+		o.block = append(o.block, schemas.KernelEnd+"\n"...)
 		o.seq++
-		o.lines++
-		if len(o.block) >= blockSize {
-			if err := o.flush(); err != nil {
-				return err
-			}
+		if err := o.added(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// window adds what --windows is about to the line that begins at from: its time,
-// and in front of it the records of processes that are not written yet.
-func (o *lineWriter) window(process uint32, from int, ktime uint64) error {
-	o.block = append(o.block[:len(o.block)-len("}\n")], timeKey...)
-	o.block = append(strconv.AppendUint(o.block, ktime, 10), "}\n"...)
-	if o.tree.current == process {
-		return nil
+// life takes in events of the process whose first thread is at a place.
+func (o *lineWriter) life(place uint32, events []byte) {
+	o.advance(place)
+	o.tree.life(o.number, events)
+}
+
+// advance makes number that of the process of the task at a place.
+func (o *lineWriter) advance(place uint32) {
+	o.number = max(o.number, 1)
+	for o.order.process(o.number).end <= place {
+		o.number++
 	}
-	o.line = append(o.line[:0], o.block[from:]...)
-	o.block = o.block[:from]
-	for _, head := range o.tree.enter(process) {
-		o.block = o.tree.record(o.block, head)
-		o.lines++
+}
+
+// pid is the process id in the lines of a process: the kernel's, or its number.
+func (o *lineWriter) pid(number uint32) uint32 {
+	if o.canonical {
+		return number
+	}
+	return o.order.process(number).pid
+}
+
+// appendLine appends a line that is still without time and end.
+func (o *lineWriter) appendLine(dst []byte, line shortLine) []byte {
+	return line.appendTo(schemas.AppendKernelHead(dst, o.runID, o.seq, o.pid(o.number)))
+}
+
+// fits checks the length of what appendLine appended, with the longest time.
+func (o *lineWriter) fits(size int) error {
+	size += len(schemas.KernelEnd + "\n")
+	if o.times != nil {
+		size += schemas.MaxKernelTime
+	}
+	if size > stream.MaxLine {
+		return tool.Failf(tool.ExitInput, "a kernel line would be %d bytes long, at most %d", size, stream.MaxLine)
+	}
+	return nil
+}
+
+// drops asks the user's program about a line. It does not see the time.
+func (o *lineWriter) drops(ctx context.Context, line shortLine) (bool, error) {
+	o.line = o.appendLine(o.line[:0], line)
+	if err := o.fits(len(o.line)); err != nil {
+		return false, err
+	}
+	o.line = append(o.line, schemas.KernelEnd...)
+	yes, err := o.drop.drops(ctx, o.line)
+	if yes {
+		o.show.filtered(schemas.FilterDrop, "", o.line)
+	}
+	return yes, err
+}
+
+// writeProcesses writes the records of processes that must come before a line of the
+// present one.
+func (o *lineWriter) writeProcesses() error {
+	o.tree.enter(o.number)
+	for {
+		number, record := o.tree.next()
+		if number == 0 {
+			return nil
+		}
+		record.RunID, record.PID = o.runID, o.pid(number)
+		o.block = append(record.AppendJSON(o.block), '\n')
 		// There may be a million of them, one below the other.
-		if len(o.block) >= blockSize {
-			if err := o.flush(); err != nil {
-				return err
-			}
+		if err := o.added(); err != nil {
+			return err
 		}
 	}
-	o.block = append(o.block, o.line...)
-	return nil
+}
+
+// added notes one more line in the block.
+func (o *lineWriter) added() error {
+	o.lines++
+	if len(o.block) < blockSize {
+		return nil
+	}
+	return o.flush()
 }
 
 func (o *lineWriter) flush() error {

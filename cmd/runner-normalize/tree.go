@@ -10,37 +10,51 @@ const (
 	taskChunk = 1 << 12
 )
 
-// task is one thread from its creation to its end. A number is used again after
-// that, and names another task then. Tasks are referred to by index; 0 is none.
+// task is one thread, from its creation to its end. Tasks are numbered from 1 in the
+// order of their creation, and referred to by that number; 0 is none.
 type task struct {
-	pid         uint32 // the kernel's process id; the canonical number after rank
-	head        uint32 // task that stands for the process: its first known thread
-	first, last uint32 // threads and processes that it created, in order; head: depth and number after rank
-	next        uint32 // next one created by the same task; head: the parent's head after rank
-	live        uint32 // head only: threads not seen to end; every task's place after rank
+	pid  uint32 // the kernel's process id
+	head uint32 // task that represents the process: its first known thread
 }
 
-// id is what a number means at the moment.
+// origin is what more a tree must know of a task while it grows.
+type origin struct {
+	creator uint32 // task that created it; 0 when that was not seen
+	alive   uint32 // of a head: how many threads of the process were not seen to end
+}
+
+// id is what a thread or process id of the kernel means at the moment. After the end of
+// its task it can be given to another one.
 type id struct {
-	task uint32 // live task of that tid
-	head uint32 // head of the newest process of that pid
+	task uint32 // live task with that thread id
+	head uint32 // head of the newest process with that process id
 }
 
-// tree is every task of a stream and who created it. It is kept in small pages
-// because there may be a million tasks and memory is bounded.
+// tree is all tasks of a stream, and who created them. It is kept in chunks because
+// there may be a million tasks and memory is bounded.
 type tree struct {
-	chunks    [][]task
-	n         uint32 // tasks made; indexes are 1 to n
+	tasks     chunked[task]
+	origins   chunked[origin]
+	n         uint32 // tasks so far
 	ids       [maxID / idPage]*[idPage]id
-	roots     task // only first and last: processes whose creation was not seen
 	processes uint64
 	orphans   uint64 // tasks whose creation was not seen
 
-	// life, when it is set, is told what becomes of the process of that head.
+	// life, when it is set, gets what becomes of the process of that head.
 	life func(head uint32, what lifeEvent, ktime uint64)
 }
 
-func (t *tree) task(i uint32) *task { return &t.chunks[i/taskChunk][i%taskChunk] }
+// chunked has one T for each task. It grows without copying.
+type chunked[T any] [][]T
+
+func (c chunked[T]) at(task uint32) *T { return &c[task/taskChunk][task%taskChunk] }
+
+func (c *chunked[T]) set(task uint32, v T) {
+	if int(task/taskChunk) == len(*c) {
+		*c = append(*c, make([]T, taskChunk))
+	}
+	*c.at(task) = v
+}
 
 func (t *tree) id(n uint32) *id {
 	page := t.ids[n/idPage]
@@ -52,22 +66,20 @@ func (t *tree) id(n uint32) *id {
 }
 
 // add makes a task of process pid with thread id tid. head 0 makes it a process.
-func (t *tree) add(pid, tid, head uint32) uint32 {
+func (t *tree) add(pid, tid, head, creator uint32) uint32 {
 	if old := t.close(tid); old != 0 {
 		t.note(old, lifeLost, 0)
 	}
 	t.n++
 	i := t.n
-	if int(i/taskChunk) == len(t.chunks) {
-		t.chunks = append(t.chunks, make([]task, taskChunk))
-	}
 	if head == 0 {
 		head = i
 		t.processes++
 		t.id(pid).head = i
 	}
-	*t.task(i) = task{pid: pid, head: head}
-	t.task(head).live++
+	t.tasks.set(i, task{pid: pid, head: head})
+	t.origins.set(i, origin{creator: creator})
+	t.origins.at(head).alive++
 	t.id(tid).task = i
 	return i
 }
@@ -78,8 +90,8 @@ func (t *tree) close(tid uint32) uint32 {
 	if e.task == 0 {
 		return 0
 	}
-	head := t.task(e.task).head
-	t.task(head).live--
+	head := t.tasks.at(e.task).head
+	t.origins.at(head).alive--
 	e.task = 0
 	return head
 }
@@ -97,37 +109,22 @@ func (t *tree) note(head uint32, what lifeEvent, ktime uint64) {
 	}
 }
 
-// hang appends child to the creations of parent.
-func (t *tree) hang(parent *task, child uint32) {
-	if parent.first == 0 {
-		parent.first = child
-	} else {
-		t.task(parent.last).next = child
-	}
-	parent.last = child
-}
-
-// at is the live task with this thread id. A task that was never seen to be
-// created becomes a thread of its process, or a root when that is unknown too.
+// at is the live task with this thread id. A task whose creation was not seen becomes
+// a thread of its process, created by the first one, or, where no live process has
+// that id, a process that nobody created.
 func (t *tree) at(pid, tid uint32) (uint32, error) {
 	if pid >= maxID || tid >= maxID {
 		return 0, fmt.Errorf("pid %d, tid %d: expected less than %d", pid, tid, maxID)
 	}
-	if i := t.id(tid).task; i != 0 && t.task(i).pid == pid {
+	if i := t.id(tid).task; i != 0 && t.tasks.at(i).pid == pid {
 		return i, nil
 	}
 	t.orphans++
 	head := t.id(pid).head
-	if head != 0 && t.task(head).live == 0 {
+	if head != 0 && t.origins.at(head).alive == 0 {
 		head = 0
 	}
-	i := t.add(pid, tid, head)
-	if head == 0 {
-		t.hang(&t.roots, i)
-	} else {
-		t.hang(t.task(head), i)
-	}
-	return i, nil
+	return t.add(pid, tid, head, head), nil
 }
 
 // fork notes that parent created a thread or a process.
@@ -136,14 +133,13 @@ func (t *tree) fork(parent, pid, tid uint32, ktime uint64) error {
 		return fmt.Errorf("child_pid %d, child_tid %d: expected less than %d", pid, tid, maxID)
 	}
 	head := uint32(0)
-	if p := t.task(parent); p.pid == pid {
+	if p := t.tasks.at(parent); p.pid == pid {
 		head = p.head
 	}
-	i := t.add(pid, tid, head)
+	i := t.add(pid, tid, head, parent)
 	if head == 0 {
 		t.note(i, lifeBegan, ktime)
 	}
-	t.hang(t.task(parent), i)
 	return nil
 }
 
@@ -154,7 +150,7 @@ func (t *tree) exec(pid, tid, old uint32) error {
 		return fmt.Errorf("pid %d, tid %d, old_tid %d: expected less than %d", pid, tid, old, maxID)
 	}
 	i := t.id(old).task
-	if i == 0 || old == tid || t.task(i).pid != pid {
+	if i == 0 || old == tid || t.tasks.at(i).pid != pid {
 		return nil
 	}
 	t.id(old).task = 0
@@ -163,8 +159,5 @@ func (t *tree) exec(pid, tid, old uint32) error {
 	return nil
 }
 
-// release gives back the memory once every task's place is known elsewhere.
-func (t *tree) release() { t.chunks = nil }
-
-// forget gives back what only a growing tree needs.
-func (t *tree) forget() { clear(t.ids[:]) }
+// stopGrowing gives back what only a growing tree needs besides the origins.
+func (t *tree) stopGrowing() { clear(t.ids[:]) }
