@@ -11,29 +11,29 @@ import (
 func (n *normalizer) event(e *schemas.RawEvent) error {
 	op, err := n.mapper.operation(e.Op)
 	if err != nil {
-		return n.refuse(err)
+		return n.invalid(err)
 	}
 	if op.class == classExec && e.Has&schemas.HasOldTID != 0 {
 		if err := n.tree.exec(e.PID, e.TID, e.OldTID); err != nil {
-			return n.refuse(err)
+			return n.invalid(err)
 		}
 	}
 	task, err := n.tree.at(e.PID, e.TID)
 	if err != nil {
-		return n.refuse(err)
+		return n.invalid(err)
 	}
 	if op.class == classNetwork && e.Source == schemas.SourceCgroup {
 		return n.holdHook(task, op, e)
 	}
 	if op.class == classBlocked {
-		// Told from inside of the call: what the address hook saw still waits for it.
-		n.twins.refuse(task, e.Hook, e.Addr)
+		// Recorded from inside the call: what the address hook saw still waits for its end.
+		n.hooks.markDenied(task, e.Hook, e.Addr)
 		return n.emit(task, op.first, e, e.Addr, false)
 	}
 	if op.class == classNetwork && e.Source == schemas.SourceIOUring {
-		n.settleRing(op, e)
-	} else if !n.twins.empty() {
-		if err := n.settle(task, op, e); err != nil {
+		n.resolveRing(op, e)
+	} else if !n.hooks.empty() {
+		if err := n.resolvePending(task, op, e); err != nil {
 			return err
 		}
 	}
@@ -59,7 +59,8 @@ func (n *normalizer) event(e *schemas.RawEvent) error {
 	return n.emit(task, op.first, e, path, lexical)
 }
 
-func (n *normalizer) refuse(err error) error { return tool.StreamError(n.in.Errorf("%v", err)) }
+// invalid refuses the input at the present line.
+func (n *normalizer) invalid(err error) error { return tool.StreamError(n.in.Errorf("%v", err)) }
 
 // filter counts an event that becomes no line.
 func (n *normalizer) filter(rule string, value []byte) {
@@ -74,7 +75,7 @@ func (n *normalizer) treeEvent(task uint32, e *schemas.RawEvent) error {
 			return tool.StreamError(n.in.Errorf("fork without child_pid and child_tid"))
 		}
 		if err := n.tree.fork(task, e.ChildPID, e.ChildTID, e.KtimeNS); err != nil {
-			return n.refuse(err)
+			return n.invalid(err)
 		}
 		n.filter(schemas.FilterFork, n.number(uint64(e.ChildTID)))
 	case "exit":
@@ -163,85 +164,6 @@ func (n *normalizer) pack(id uint32, e *schemas.RawEvent, value []byte) []byte {
 	}
 	n.packed = n.shapes.pack(n.packed, k)
 	return n.packed
-}
-
-// holdHook keeps what the address hook saw until it is known whether the call
-// itself reports it too.
-func (n *normalizer) holdHook(task uint32, op operation, e *schemas.RawEvent) error {
-	// The hook runs before the call has an outcome.
-	e.Has &^= schemas.HasRet
-	n.twins.hold(task, e.PID, op.first, e.Addr, n.pack(op.first, e, e.Addr))
-	if n.twins.bytes > maxHeld {
-		return n.flushHeld()
-	}
-	return nil
-}
-
-// settle decides about a task's held records when its next record comes.
-func (n *normalizer) settle(task uint32, op operation, e *schemas.RawEvent) error {
-	held := len(n.twins.held[task])
-	if held == 0 {
-		return nil
-	}
-	if op.class == classNetwork {
-		if i := n.twins.match(task, op.first, e.Addr); i >= 0 {
-			for _, h := range n.twins.take(task, i) {
-				if err := n.addHeld(task, h); err != nil {
-					return err
-				}
-			}
-			n.filterTwin(n.twins.take(task, 1)[0])
-			return nil
-		}
-		// One message of several may go without an address, and so without a twin.
-		if op.first == schemas.EventSendmmsg && e.Addr == nil {
-			return nil
-		}
-	}
-	for _, h := range n.twins.take(task, held) {
-		if err := n.addHeld(task, h); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// settleRing finds the twin of a call made through io_uring, which another thread
-// of the process may have carried out.
-func (n *normalizer) settleRing(op operation, e *schemas.RawEvent) {
-	if twin, ok := n.twins.takeOf(e.PID, op.first, e.Addr); ok {
-		n.filterTwin(twin)
-	}
-}
-
-// filterTwin leaves out what another record tells of.
-func (n *normalizer) filterTwin(h heldHook) {
-	if h.addr == nil {
-		n.nullValues--
-	}
-	n.filter(schemas.FilterTwin, h.addr)
-}
-
-func (n *normalizer) addHeld(task uint32, h heldHook) error {
-	if h.refused {
-		n.filterTwin(h)
-		return nil
-	}
-	n.hookOnly++
-	return n.keep(task, h.packed)
-}
-
-// flushHeld turns everything held into lines. The order of the tasks does not
-// matter: each line has its place within its own.
-func (n *normalizer) flushHeld() error {
-	for task, all := range n.twins.held {
-		for _, h := range n.twins.take(task, len(all)) {
-			if err := n.addHeld(task, h); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // number is a value for people to read.

@@ -165,7 +165,7 @@ func parseOutput(t testing.TB, out string) *result {
 		switch rec.Schema {
 		case schemas.SchemaEvent:
 			if len(res.kernel) > 0 || len(res.healths) > 0 {
-				t.Fatal("a run event behind others")
+				t.Fatal("a run event after others")
 			}
 			res.events = append(res.events, string(rec.Bytes))
 		case schemas.SchemaKernelEvent:

@@ -4,7 +4,7 @@ import "bytes"
 
 // appendLexical appends the absolute path that base and name spell, as far as
 // that can be known without the file system: empty and "." components go, and
-// leading ".." components are applied to base. A ".." behind a named component
+// leading ".." components are applied to base. A ".." after a named component
 // stays, because only the kernel knows whether that name is a symbolic link. An
 // absolute name starts at base, the process root, above which there is nothing.
 // All are in text form, in which a slash is still a slash.
@@ -19,8 +19,8 @@ func appendLexical(dst, base, name []byte, chroot bool) []byte {
 	}
 	start := len(dst)
 	dst = append(dst, bytes.TrimRight(base, "/")...)
-	// Outside of a chroot "/" ends every climb. Inside, the kernel stops somewhere
-	// below that, and where is not in the record.
+	// Outside a chroot no ".." leads above "/". Inside, the kernel stops somewhere
+	// below that, and the record does not say where.
 	for {
 		name = bytes.TrimLeft(name, "/")
 		first, rest, _ := bytes.Cut(name, slash)

@@ -18,7 +18,7 @@ type life struct {
 	lost       bool // so the end is not known
 }
 
-// note takes in one event. The last thread to end, on the clock and not by its
+// note adds one event. The last thread to end, on the clock and not by its
 // place in the stream, ends the process.
 func (l *life) note(what lifeEvent, ktime uint64) {
 	switch what {

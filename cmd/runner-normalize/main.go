@@ -20,7 +20,7 @@ Usage:
 
 It reads a kernel.raw stream from FILE or standard input and writes a
 kernel.normalized stream to standard output, in the order of the fork tree.
-Noise is dropped and counted; what was refused, written or created never is.
+Noise is dropped and counted; a refused operation, a write or a creation never is.
 
 Flags:
   --drop EXPR        also drop lines for which this jq program says true

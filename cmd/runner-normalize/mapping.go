@@ -66,7 +66,7 @@ var operations = map[string]operation{
 // mapper turns raw events into kernel lines. Its buffers hold the values of the
 // event at hand.
 type mapper struct {
-	lastOp string // events come in bunches
+	lastOp string // events with the same op often follow each other
 	last   operation
 	first  []byte
 	second []byte
@@ -84,8 +84,8 @@ func (m *mapper) operation(op string) (operation, error) {
 	return o, nil
 }
 
-// firstPath is the path that the event is about: nil when nobody knows it.
-// lexical says that it was joined from its spelling.
+// firstPath is the path that the event is about: nil when it is not known.
+// lexical says that it was joined from its text.
 func (m *mapper) firstPath(e *schemas.RawEvent) (path []byte, lexical bool) {
 	if e.Path != nil {
 		return e.Path, false
@@ -115,7 +115,7 @@ func (m *mapper) script(e *schemas.RawEvent) []byte {
 }
 
 // binary is the program that runs after an exec. Without a resolved path only the
-// name that was asked for is left, and for a script that is the interpreter's.
+// name that the program gave is known, and for a script that is the interpreter's.
 func (m *mapper) binary(e *schemas.RawEvent) (path []byte, lexical bool) {
 	if e.Path == nil && e.Interp != nil {
 		return e.Interp, true
@@ -163,8 +163,8 @@ func openFields(k *schemas.KernelEvent, e *schemas.RawEvent) {
 }
 
 // blockedFields fills in what only the line of a refused network operation has.
-// Destination and port are those of an IP address; a unix name is the value alone,
-// and the refusal of a socket that would be asked nothing later has none.
+// Destination and port are those of an IP address; a unix name is only in the value,
+// and the refusal of a socket, which no later call is checked for, has none.
 func blockedFields(k *schemas.KernelEvent, e *schemas.RawEvent) {
 	k.Has |= schemas.KernelHasCgroupID
 	k.CgroupID = e.CgroupID

@@ -2,8 +2,8 @@ package main
 
 import "container/heap"
 
-// cursor walks the spans of one run in their order, reading ahead while the lines
-// it is asked for follow each other.
+// cursor walks the spans of one run in their order. It reads ahead while the lines
+// that are wanted follow each other.
 type cursor struct {
 	spilled
 	s     *store
@@ -60,7 +60,7 @@ func (c *cursor) read(most int) ([]byte, error) {
 	}
 	c.last = off + int64(n)
 	if n > c.ahead {
-		// The arena is not needed any more, and any span has come out of it.
+		// The arena is not needed any more, and every span fitted into it.
 		b := c.s.arena[:n]
 		if _, err := c.s.file.ReadAt(b, off); err != nil {
 			return nil, spoolError(err)

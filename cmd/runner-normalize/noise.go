@@ -3,13 +3,13 @@ package main
 import "github.com/runner-evidence/runner/schemas"
 
 // doubtful are the marks of an open that the record is not sure about. A rule
-// would judge a path that may not be the file's own.
+// would judge a path that may be another file's.
 const doubtful = schemas.MarkUserFault | schemas.MarkPathFault | schemas.MarkPathTruncated |
 	schemas.MarkDetached | schemas.MarkDisconnected | schemas.MarkDeleted | schemas.MarkFDRace
 
-// refused reports whether a return value says that somebody said no: the modes of
-// a file, a mount, a policy, a seccomp filter, or the caller's own restrictions on
-// how a path may resolve.
+// refused reports whether a return value means a refusal: by the modes of a file, a
+// mount, a policy, a seccomp filter, or the caller's own restrictions on how a path may
+// resolve.
 func refused(ret int64) bool {
 	switch ret {
 	case -1, -13, -18, -30, -38, -40: // EPERM, EACCES, EXDEV, EROFS, ENOSYS, ELOOP
@@ -18,7 +18,7 @@ func refused(ret int64) bool {
 	return false
 }
 
-// evidence reports whether an open stays whatever its path is.
+// evidence reports whether an open is kept for any path.
 func evidence(e *schemas.RawEvent, value []byte, lexical bool) bool {
 	known := schemas.HasRet | schemas.HasFlags
 	switch {

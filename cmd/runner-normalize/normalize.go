@@ -29,7 +29,7 @@ type normalizer struct {
 	drop   *dropper
 	show   *shower
 	tree   tree
-	twins  twins
+	hooks  pendingHooks
 	store  *store
 	mapper mapper
 	shapes *shapes
@@ -143,7 +143,7 @@ func (n *normalizer) readAll(ctx context.Context) error {
 			return tool.StreamError(err)
 		}
 		if n.health != nil {
-			return tool.StreamError(n.in.Errorf("a record behind the stage health"))
+			return tool.StreamError(n.in.Errorf("a record after the stage health"))
 		}
 		switch rec.Schema {
 		case schemas.SchemaRawEvent:

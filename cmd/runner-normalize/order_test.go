@@ -99,7 +99,7 @@ func TestInterleavingDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestRandomTrees does the same with trees that nobody thought up.
+// TestRandomTrees does the same with trees made at random.
 func TestRandomTrees(t *testing.T) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
@@ -193,7 +193,7 @@ func TestTree(t *testing.T) {
 			r.add(10, 12, "fork", child(20, 20))
 			o(r, 20, 20, "/d")
 		}, "1:/a 1:/b 1:/c 2:/d"},
-		{"fork by nobody known", func(r *raw) {
+		{"fork by an unknown task", func(r *raw) {
 			r.add(10, 10, "fork", child(20, 20))
 			o(r, 20, 20, "/b")
 			o(r, 10, 10, "/a")

@@ -71,7 +71,7 @@ func (o *lineWriter) write(ctx context.Context, place uint32, lines []byte) erro
 	return nil
 }
 
-// life takes in events of the process whose first thread is at a place.
+// life adds events of the process whose first thread is at a place.
 func (o *lineWriter) life(place uint32, events []byte) {
 	o.advance(place)
 	o.tree.life(o.number, events)

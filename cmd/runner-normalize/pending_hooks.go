@@ -8,97 +8,96 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// The address hook of a cgroup fires inside of a network call, before the call
-// returns: connect twice, once by the hook and once, with its outcome, by the
-// call. The hook's record is held until its task's next record shows which it is:
-// a twin, or something that only the hook saw, like a connect through io_uring.
+// The address hook of a cgroup runs inside a network call, before the call returns. So a
+// connect is recorded twice: by the hook, and, with its outcome, by the call. The hook's
+// record is held until the next record of its task. That shows whether the call reports
+// the same, or whether only the hook saw it, as with a connect through io_uring.
 
 // maxHeld bounds what is held, in bytes. What is held longest is mostly a blocked
 // connect, one a thread.
 const maxHeld = 4 << 20
 
-// heldHook is one hook record that waits for its twin.
+// heldHook is one hook record that waits for its call's record.
 type heldHook struct {
 	pid    uint32
 	op     uint32 // event id
 	addr   []byte
-	packed []byte // its line, should it turn out to have none
-	// refused: a rule stopped it, whose own line says all that this one would.
-	refused bool
+	packed []byte // its line, should no call report it
+	denied bool   // a rule stopped it, and the line of that says all that this one would
 }
 
-// twins is what is held, by task.
-type twins struct {
+// pendingHooks is what is held, by task.
+type pendingHooks struct {
 	held  map[uint32][]heldHook
 	bytes int
 }
 
-func (t *twins) empty() bool { return len(t.held) == 0 }
+func (p *pendingHooks) empty() bool { return len(p.held) == 0 }
 
-func (t *twins) hold(task, pid, op uint32, addr, packed []byte) {
-	if t.held == nil {
-		t.held = make(map[uint32][]heldHook)
+func (p *pendingHooks) hold(task, pid, op uint32, addr, packed []byte) {
+	if p.held == nil {
+		p.held = make(map[uint32][]heldHook)
 	}
 	h := heldHook{pid: pid, op: op, addr: bytes.Clone(addr), packed: bytes.Clone(packed)}
-	t.held[task] = append(t.held[task], h)
-	t.bytes += len(h.addr) + len(h.packed)
+	p.held[task] = append(p.held[task], h)
+	p.bytes += len(h.addr) + len(h.packed)
 }
 
-// refuse notes that a rule stopped what a task's hook record tells of.
-func (t *twins) refuse(task uint32, hook string, addr []byte) {
+// markDenied notes that a rule stopped what a task's hook record reports.
+func (p *pendingHooks) markDenied(task uint32, hook string, addr []byte) {
 	op, ok := map[string]uint32{"connect": schemas.EventConnect, "send": schemas.EventSendmsg}[hook]
 	if !ok {
 		return
 	}
-	all := t.held[task]
+	all := p.held[task]
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].op == op && bytes.Equal(all[i].addr, addr) {
-			all[i].refused = true
+			all[i].denied = true
 			return
 		}
 	}
 }
 
 // take gives back the first n of a task's held records.
-func (t *twins) take(task uint32, n int) []heldHook {
-	all := t.held[task]
+func (p *pendingHooks) take(task uint32, n int) []heldHook {
+	all := p.held[task]
 	out := all[:n]
 	for _, h := range out {
-		t.bytes -= len(h.addr) + len(h.packed)
+		p.bytes -= len(h.addr) + len(h.packed)
 	}
 	if n == len(all) {
-		delete(t.held, task)
+		delete(p.held, task)
 	} else {
-		t.held[task] = all[n:]
+		p.held[task] = all[n:]
 	}
 	return out
 }
 
 // takeOf gives back one held record of any task of a process.
-func (t *twins) takeOf(pid, op uint32, addr []byte) (heldHook, bool) {
-	for task, all := range t.held {
-		i := t.match(task, op, addr)
+func (p *pendingHooks) takeOf(pid, op uint32, addr []byte) (heldHook, bool) {
+	for task, all := range p.held {
+		i := p.match(task, op, addr)
 		if i < 0 || all[i].pid != pid {
 			continue
 		}
 		h := all[i]
-		t.bytes -= len(h.addr) + len(h.packed)
+		p.bytes -= len(h.addr) + len(h.packed)
 		if len(all) == 1 {
-			delete(t.held, task)
+			delete(p.held, task)
 		} else {
-			t.held[task] = slices.Delete(all, i, i+1)
+			p.held[task] = slices.Delete(all, i, i+1)
 		}
 		return h, true
 	}
 	return heldHook{}, false
 }
 
-// match is the place among the task's held records of the twin of a call's
-// record, -1 when there is none. An equal address goes before one that is only
-// told from another directory.
-func (t *twins) match(task uint32, op uint32, addr []byte) int {
+// match is the place, among the task's held records, of the one that a call's record
+// belongs to; -1 when there is none. An equal address is preferred to one that only
+// starts from another directory.
+func (p *pendingHooks) match(task uint32, op uint32, addr []byte) int {
 	for _, same := range []func(call, hook []byte) bool{sameAddr, sameUnix} {
-		for i, h := range t.held[task] {
+		for i, h := range p.held[task] {
 			if hookOp(op) == hookOp(h.op) && same(addr, h.addr) {
 				return i
 			}
@@ -108,7 +107,7 @@ func (t *twins) match(task uint32, op uint32, addr []byte) int {
 }
 
 // sameUnix compares unix paths where the hook, which has neither working directory
-// nor process root, tells the name as it was given.
+// nor process root, has the name as the program gave it.
 func sameUnix(call, hook []byte) bool {
 	name, ok := bytes.CutPrefix(hook, []byte("unix:"))
 	if !ok || !bytes.HasPrefix(call, []byte("unix:/")) || len(name) == 0 || name[0] == '@' {

@@ -6,23 +6,23 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-func TestTwins(t *testing.T) {
+func TestPendingHooks(t *testing.T) {
 	hook := func(op, a string) func(*raw) { return func(r *raw) { r.add(5, 5, op, addr("cgroup", a)) } }
 	done := func(op, a string, v int64) func(*raw) {
 		return func(r *raw) { r.add(5, 5, op, addr("syscall", a), ret(v)) }
 	}
-	refused := func(hook, a string) func(*raw) {
+	denied := func(hook, a string) func(*raw) {
 		return func(r *raw) {
 			r.add(5, 5, "connect_blocked", addr("cgroup", a), func(e *schemas.RawEvent) { e.Hook = hook })
 		}
 	}
-	blocked := func(a string) func(*raw) { return refused("connect", a) }
+	blocked := func(a string) func(*raw) { return denied("connect", a) }
 	other := func(r *raw) { r.add(5, 5, "openat", opened("/w")) }
 	for _, c := range []struct {
 		name  string
 		steps []func(*raw)
 		want  []string
-		twins uint64
+		twice uint64
 	}{
 		{"connect", []func(*raw){hook("connect", "1.1.1.1:1"), done("connect", "1.1.1.1:1", -111)},
 			[]string{"5 2 1.1.1.1:1 -111 error"}, 1},
@@ -61,29 +61,29 @@ func TestTwins(t *testing.T) {
 			[]string{"5 202 1.1.1.1:1 1 success", "5 202 2.2.2.2:2 1 success", "5 202 1.1.1.1:1 1 success", "5 1 /w 3 success"}, 3},
 		{"a message without address", []func(*raw){hook("sendmsg", "2.2.2.2:2"), done("sendmmsg", "", 1), done("sendmmsg", "2.2.2.2:2", 1)},
 			[]string{"5 202 null 1 success", "5 202 2.2.2.2:2 1 success"}, 1},
-		{"the last message refused", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "2.2.2.2:2"), done("sendmmsg", "1.1.1.1:1", 1), other},
+		{"the last message denied", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "2.2.2.2:2"), done("sendmmsg", "1.1.1.1:1", 1), other},
 			[]string{"5 202 1.1.1.1:1 1 success", "5 7 2.2.2.2:2", "5 1 /w 3 success"}, 1},
-		{"refused", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"), done("connect", "1.1.1.1:1", -1)},
+		{"denied", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"), done("connect", "1.1.1.1:1", -1)},
 			[]string{"5 20 1.1.1.1:1", "5 2 1.1.1.1:1 -1 error"}, 1},
-		{"refused before the hook is told", []func(*raw){blocked("1.1.1.1:1"), hook("connect", "1.1.1.1:1"), done("connect", "1.1.1.1:1", -1)},
+		{"denied before the hook is recorded", []func(*raw){blocked("1.1.1.1:1"), hook("connect", "1.1.1.1:1"), done("connect", "1.1.1.1:1", -1)},
 			[]string{"5 20 1.1.1.1:1", "5 2 1.1.1.1:1 -1 error"}, 1},
-		{"refused, its hook lost", []func(*raw){blocked("1.1.1.1:1"), done("connect", "1.1.1.1:1", -1)},
+		{"denied, its hook lost", []func(*raw){blocked("1.1.1.1:1"), done("connect", "1.1.1.1:1", -1)},
 			[]string{"5 20 1.1.1.1:1", "5 2 1.1.1.1:1 -1 error"}, 0},
-		{"refused, its call lost", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"), other},
+		{"denied, its call lost", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"), other},
 			[]string{"5 20 1.1.1.1:1", "5 1 /w 3 success"}, 1},
-		{"refused, of another address", []func(*raw){hook("connect", "2.2.2.2:2"), blocked("1.1.1.1:1"), other},
+		{"denied, of another address", []func(*raw){hook("connect", "2.2.2.2:2"), blocked("1.1.1.1:1"), other},
 			[]string{"5 20 1.1.1.1:1", "5 2 2.2.2.2:2", "5 1 /w 3 success"}, 0},
-		{"refused by fast open", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"), done("sendto", "1.1.1.1:1", -1)},
+		{"denied by fast open", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"), done("sendto", "1.1.1.1:1", -1)},
 			[]string{"5 20 1.1.1.1:1", "5 6 1.1.1.1:1 -1 error"}, 1},
-		{"refused message of several", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "2.2.2.2:2"), refused("send", "2.2.2.2:2"),
+		{"denied message of several", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "2.2.2.2:2"), denied("send", "2.2.2.2:2"),
 			done("sendmmsg", "1.1.1.1:1", 1), other},
 			[]string{"5 20 2.2.2.2:2", "5 202 1.1.1.1:1 1 success", "5 1 /w 3 success"}, 2},
-		{"refused second time", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "1.1.1.1:1"), refused("send", "1.1.1.1:1"),
+		{"denied second time", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "1.1.1.1:1"), denied("send", "1.1.1.1:1"),
 			done("sendmmsg", "1.1.1.1:1", 1), other},
 			[]string{"5 20 1.1.1.1:1", "5 202 1.1.1.1:1 1 success", "5 1 /w 3 success"}, 2},
-		{"refused bind", []func(*raw){refused("bind", "0.0.0.0:1"), done("bind", "0.0.0.0:1", -1)},
+		{"denied bind", []func(*raw){denied("bind", "0.0.0.0:1"), done("bind", "0.0.0.0:1", -1)},
 			[]string{"5 20 0.0.0.0:1", "5 203 0.0.0.0:1 -1 error"}, 0},
-		{"refused through io_uring", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"),
+		{"denied through io_uring", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"),
 			func(r *raw) { r.add(5, 5, "connect", addr("io_uring", "1.1.1.1:1"), ret(-1)) }},
 			[]string{"5 20 1.1.1.1:1", "5 2 1.1.1.1:1 -1 error"}, 1},
 		{"unknown address", []func(*raw){hook("connect", ""), done("connect", "", -14)},
@@ -102,8 +102,8 @@ func TestTwins(t *testing.T) {
 				want = append(want, "6 2 1.1.1.1:1 0 success")
 			}
 			wantLines(t, got, want...)
-			if n := got.own().Filtered[schemas.FilterTwin]; n != c.twins {
-				t.Errorf("%d twins, want %d", n, c.twins)
+			if n := got.own().Filtered[schemas.FilterTwin]; n != c.twice {
+				t.Errorf("%d filtered as reported twice, want %d", n, c.twice)
 			}
 		})
 	}
@@ -121,14 +121,14 @@ func TestHeldIsBounded(t *testing.T) {
 		if err := n.event(&e); err != nil {
 			t.Fatal(err)
 		}
-		if n.twins.bytes > maxHeld+1000 {
-			t.Fatalf("%d bytes held", n.twins.bytes)
+		if n.hooks.bytes > maxHeld+1000 {
+			t.Fatalf("%d bytes held", n.hooks.bytes)
 		}
 	}
 	if err := n.flushHeld(); err != nil {
 		t.Fatal(err)
 	}
-	if n.store.lines != 300_000 || n.twins.bytes != 0 || !n.twins.empty() {
-		t.Errorf("%d lines, %d bytes", n.store.lines, n.twins.bytes)
+	if n.store.lines != 300_000 || n.hooks.bytes != 0 || !n.hooks.empty() {
+		t.Errorf("%d lines, %d bytes", n.store.lines, n.hooks.bytes)
 	}
 }

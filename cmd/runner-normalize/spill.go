@@ -12,10 +12,10 @@ import (
 // arenaSize is how many bytes of lines are kept in memory before they are spilled.
 const arenaSize = 8 << 20
 
-// store keeps the lines of every task until their order is known, by the task and
-// then by its place. What does not
-// fit into memory goes to a nameless file in runs: the lines of one arena, task by
-// task, and behind them an index that says where each task's begin.
+// store keeps the lines of every task until their order is known: first under the
+// task, then under its place. What does not fit into memory goes to a nameless file in
+// runs: the lines of one arena, task by task, then an index that says where those of
+// each task begin.
 type store struct {
 	arena []byte
 	limit int
@@ -92,7 +92,7 @@ func (s *store) spill() error {
 	r := spilled{data: s.off}
 	w := bufio.NewWriterSize(s.file, 128<<10)
 	at := uint32(0)
-	index := s.spare[:0] // its content is used up
+	index := s.spare[:0] // its content is not needed any more
 	for _, p := range s.spans {
 		w.Write(s.arena[p.off : p.off+p.n])
 		if n := len(index); n > 0 && index[n-1].key == p.key {

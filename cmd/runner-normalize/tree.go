@@ -111,7 +111,7 @@ func (t *tree) note(head uint32, what lifeEvent, ktime uint64) {
 
 // at is the live task with this thread id. A task whose creation was not seen becomes
 // a thread of its process, created by the first one, or, where no live process has
-// that id, a process that nobody created.
+// that id, a process without creator.
 func (t *tree) at(pid, tid uint32) (uint32, error) {
 	if pid >= maxID || tid >= maxID {
 		return 0, fmt.Errorf("pid %d, tid %d: expected less than %d", pid, tid, maxID)

@@ -34,7 +34,7 @@ func (w *treeWriter) enter(number uint32) {
 	}
 }
 
-// life takes in events of a process, before its lines and its descendants.
+// life adds events of a process, before its lines and its descendants.
 func (w *treeWriter) life(number uint32, events []byte) {
 	w.enter(number)
 	for len(events) > 0 {

@@ -137,7 +137,7 @@ func TestWindows(t *testing.T) {
 		make func(r *raw)
 		want string // pid=kernel pid start-end: times of lines
 	}{
-		{"processes without lines are there for their descendants alone", func(r *raw) {
+		{"processes without lines are there only for their descendants", func(r *raw) {
 			o(r, 10, 10)                           // 1000
 			r.add(10, 10, "fork", child(20, 20))   // 1001
 			r.add(20, 20, "fork", child(30, 30))   // 1002
@@ -158,7 +158,7 @@ func TestWindows(t *testing.T) {
 			o(r, 20, 21)                         // 1004
 			r.add(20, 21, "exit")                // 1005
 		}, "1=10 0-0: 1000\n 2=20 1001-1005: 1004\n"},
-		{"a thread that nobody saw end leaves the end open", func(r *raw) {
+		{"a thread whose end was not seen leaves the end open", func(r *raw) {
 			r.add(10, 10, "fork", child(20, 20)) // 1000
 			r.add(20, 20, "fork", child(20, 21)) // 1001
 			r.add(20, 20, "exit")                // 1002
@@ -177,7 +177,7 @@ func TestWindows(t *testing.T) {
 			o(r, 20, 20)                         // 1005
 			r.add(20, 20, "exit")                // 1006
 		}, "1=10 0-0: 1000\n 2=20 1001-1003: 1002\n 3=20 1004-1006: 1005\n"},
-		{"a thread's exec is no end", func(r *raw) {
+		{"a thread's exec is not an end", func(r *raw) {
 			r.add(10, 10, "fork", child(20, 20)) // 1000
 			r.add(20, 20, "fork", child(20, 21)) // 1001
 			r.add(20, 20, "exit")                // 1002
@@ -211,7 +211,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestWindowsDrop wants records for what is left alone, and a program that does not
+// TestWindowsDrop wants records only for what is left, and a program that does not
 // know of times.
 func TestWindowsDrop(t *testing.T) {
 	var r raw

@@ -19,7 +19,7 @@ func TestTable(t *testing.T) {
 	dropping := false
 	for i, r := range rules {
 		if dropping && !r.drop {
-			t.Errorf("rule %s: a keep rule behind a drop rule reads as if it had no effect", r.id)
+			t.Errorf("rule %s: a keep rule after a drop rule reads as if it had no effect", r.id)
 		}
 		dropping = dropping || r.drop
 		for _, o := range rules[:i] {

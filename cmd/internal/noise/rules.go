@@ -97,8 +97,8 @@ func cutField(line string) (field, rest string, ok bool) {
 }
 
 func (r *rule) setPattern(p string) error {
-	// A backslash would have to be written as the text form writes it. No rule
-	// needs one, so that trap stays closed.
+	// A backslash would have to be written in the text form, which is easy to get
+	// wrong, and no rule needs one.
 	if strings.Contains(p, `\`) {
 		return fmt.Errorf("pattern %q holds a backslash", p)
 	}
@@ -140,7 +140,7 @@ func (r *rule) partOK(part string) bool {
 	return first && last && len(part) > 2
 }
 
-// matches reports whether the rule speaks of this path, opened by process pid.
+// matches reports whether the rule applies to this path, opened by process pid.
 func (r *rule) matches(path []byte, pid uint32, library bool) bool {
 	switch r.form {
 	case formExact:

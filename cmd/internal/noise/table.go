@@ -28,8 +28,8 @@ func (m *Table) ID(i int) string { return m.rules[i].id }
 // Reason says why the rule is there.
 func (m *Table) Reason(i int) string { return m.rules[i].reason }
 
-// Table is the rules, prepared for asking: the rules that can speak of a path whose
-// second byte is c, in table order. Most paths meet only the few that look inside.
+// Table is the rules, prepared for lookup: for each second byte of a path the rules that
+// can apply to it, in table order. For most paths these are the few that look inside.
 type Table struct {
 	rules []rule
 	first [256][]uint16
