@@ -10,8 +10,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// script runs a script that takes the tools from BIN. Its exit 40 says that something
-// is not here that it needs.
+// script runs a script that takes the tools from BIN. Exit 40 says that something that the
+// script needs is missing.
 func script(t *testing.T, name string, args ...string) {
 	t.Helper()
 	c := command(t, name, args...)
@@ -30,7 +30,7 @@ func script(t *testing.T, name string, args ...string) {
 	}
 }
 
-// requireNode: a real agent is tested where there is Node and the fixture's packages.
+// requireNode skips a test with a real agent if Node or the fixture's packages are missing.
 func requireNode(t *testing.T) {
 	t.Helper()
 	_, err := exec.LookPath("node")
@@ -47,7 +47,7 @@ func requireNode(t *testing.T) {
 	}
 }
 
-// TestShim: what the shim reports, without the SDK and with two versions of it.
+// TestShim tests what the shim reports, without the SDK and with two versions of it.
 func TestShim(t *testing.T) {
 	requireNode(t)
 	for _, dir := range []string{"../scripts/openai-agents", "../testdata/fixtures/openai-agents"} {
@@ -59,8 +59,8 @@ func TestShim(t *testing.T) {
 	}
 }
 
-// TestParties: the policy proxy between parties that others wrote. What of them needs
-// Node is skipped, loudly, where there is none.
+// TestParties tests the policy proxy between clients and servers that others wrote. Without
+// Node it says which of them it skips.
 func TestParties(t *testing.T) {
 	script(t, "sh", "../scripts/parties.sh")
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// line is a kernel line as any JSON reader sees it. The tests read archives with
-// the standard library, not with the code that wrote them.
+// line is a kernel line. The tests read archives with the standard library, not with the
+// code that wrote them.
 type line struct {
 	Seq     uint64  `json:"seq"`
 	Pid     int     `json:"pid"`
@@ -79,7 +79,7 @@ func eachMember(path string, f func(name string, r io.Reader) error) ([sha256.Si
 	return sum, nil
 }
 
-// openArchive reads a whole archive. It must be valid: runner-verify says so first.
+// openArchive reads a whole archive after runner-verify has accepted it.
 func openArchive(t *testing.T, path string) *archive {
 	t.Helper()
 	if o := call(t, command(t, "runner-verify", path)); o.code != 0 {
@@ -126,7 +126,7 @@ func (a *archive) set(t *testing.T, name string) []string {
 	return s
 }
 
-// complete fails unless the record claims to be whole.
+// complete fails unless the record claims to be complete.
 func (a *archive) complete(t *testing.T) {
 	t.Helper()
 	if h := a.health; h.KernelLayer != "complete" || h.RingbufDrops != 0 || h.CgroupCorrelation != "clean" {
@@ -157,8 +157,8 @@ func (e expected) String() string {
 	return testkit.Clip(string(b))
 }
 
-// madeBy parses a workload's output. What the machine could not make is a skip
-// within the test, said loudly.
+// madeBy parses a workload's output. It logs what the workload could not do on this
+// machine as skipped.
 func madeBy(t *testing.T, stdout string) []expected {
 	t.Helper()
 	var made []expected
@@ -172,7 +172,7 @@ func madeBy(t *testing.T, stdout string) []expected {
 		made = append(made, e)
 	}
 	if len(made) == 0 {
-		t.Fatal("the workload made nothing")
+		t.Fatal("the workload printed nothing")
 	}
 	return made
 }
@@ -197,7 +197,7 @@ func (e expected) matches(l line) bool {
 	return *l.Value == *e.Value
 }
 
-// key finds the lines that may match quickly, among hundreds of thousands.
+// key is the index key of a line: there are hundreds of thousands of lines to match.
 func key(typ int, value *string) string {
 	if value == nil {
 		return fmt.Sprint(typ)
@@ -205,7 +205,7 @@ func key(typ int, value *string) string {
 	return fmt.Sprint(typ, *value)
 }
 
-// compare checks that the record holds what was made: nothing less, nothing more.
+// compare checks that the record holds exactly the lines that the workload made.
 func compare(t *testing.T, made []expected, lines []line) {
 	t.Helper()
 	index := map[string][]int{}
@@ -238,7 +238,7 @@ func compare(t *testing.T, made []expected, lines []line) {
 			}
 		}
 	}
-	for _, exact := range []bool{true, false} { // what fits one line only goes first
+	for _, exact := range []bool{true, false} { // first those that match one line only
 		for _, e := range made {
 			if exact == (!e.Any && !e.Suffix && e.Pid != 0) {
 				take(e)
@@ -249,16 +249,16 @@ func compare(t *testing.T, made []expected, lines []line) {
 	for i, l := range lines {
 		if !used[i] {
 			if surplus++; surplus <= 10 {
-				t.Errorf("recorded, but nobody did it: %v", l)
+				t.Errorf("recorded, but the workload did not do it: %v", l)
 			}
 		}
 	}
 	if missing+surplus > 0 {
-		t.Errorf("%d kinds of lines missing, %d lines too many, of %d", missing, surplus, len(lines))
+		t.Errorf("%d kinds of lines are missing, %d lines are not expected, of %d", missing, surplus, len(lines))
 	}
 }
 
-// near helps whoever reads a failure: a line that was perhaps meant.
+// near helps to read a failure: it is an unexpected line that is similar to the missing one.
 func near(e expected, lines []line, used []bool) string {
 	for i, l := range lines {
 		if !used[i] && e.Value != nil && l.Value != nil && (*l.Value == *e.Value || l.Type == e.Type && strings.HasSuffix(*l.Value, (*e.Value)[strings.LastIndexByte(*e.Value, '/')+1:])) {
@@ -268,7 +268,7 @@ func near(e expected, lines []line, used []bool) string {
 	return ""
 }
 
-// checkStatus: status says what return_value says, and a pending connect says nothing.
+// checkStatus compares status with return_value. A pending connect has no status.
 func checkStatus(t *testing.T, l line) {
 	t.Helper()
 	want := ""

@@ -11,7 +11,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// emptied removes what a run made, so that the next one finds the same world.
+// emptied removes what a run made, so that the next one starts in the same state.
 func emptied(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -25,8 +25,8 @@ func emptied(t *testing.T, dir string) {
 	}
 }
 
-// TestSameBytes: runs of a deterministic command differ in process numbers only,
-// and with --canonical-pids in nothing, however its children race.
+// TestSameBytes: runs of a deterministic command differ only in process numbers, and with
+// --canonical-pids in nothing, in whatever order its children are scheduled.
 func TestSameBytes(t *testing.T) {
 	requireBPF(t)
 	dir := shortDir(t)

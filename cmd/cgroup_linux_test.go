@@ -16,7 +16,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// until waits for something that must come true soon.
+// until waits for a condition that must become true soon.
 func until(t *testing.T, what string, true_ func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !true_(); time.Sleep(5 * time.Millisecond) {
@@ -26,7 +26,7 @@ func until(t *testing.T, what string, true_ func() bool) {
 	}
 }
 
-// reading keeps one member's text.
+// reading stores the text of one member.
 func reading(member string, into *string) func(string, io.Reader) error {
 	return func(name string, r io.Reader) error {
 		if name != member {
@@ -39,7 +39,7 @@ func reading(member string, into *string) func(string, io.Reader) error {
 }
 
 // cgroupRoot is where the cgroup2 file system is mounted, and ownCgroup where this
-// process stands in it.
+// process is in it.
 func cgroupRoot(t *testing.T) string {
 	t.Helper()
 	root := ""

@@ -24,9 +24,8 @@ const reports = `n=0; event() { printf '{"schema":"%s","run_id":"%s","seq":%d,"e
 	"$ASSAY_RUNNER_SDK_EVENT_SCHEMA" "$ASSAY_RUNNER_RUN_ID" $n "$1" "$2" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"; n=$((n + 1)); }
 call=',"tool_call_id":"tc_1","tool":"read_file"'; event tool_call_started "$call"; event tool_call_completed "$call"; event run_finished; `
 
-// TestCollectedKillMatrix kills every stage of a run that collects logs. Beside what
-// every kill must leave behind, which is nothing, no FIFO may be left on which a
-// program would hang.
+// TestCollectedKillMatrix kills every stage of a run that collects logs. Nothing may be
+// left, in particular no FIFO that a program would block on.
 func TestCollectedKillMatrix(t *testing.T) {
 	requireBPF(t)
 	moments := []struct {
@@ -42,13 +41,13 @@ func TestCollectedKillMatrix(t *testing.T) {
 	for _, stage := range tools[:5] {
 		for _, moment := range moments {
 			t.Run(stage+" "+moment.name, func(t *testing.T) {
-				for range 10 { // a run may be over before the kill
+				for range 10 { // a run may end before the kill
 					dir := shortDir(t)
 					argv := []string{"sh", "-c", reports + fmt.Sprintf(moment.run, tool("shapes"), dir)}
 					if killed(t, stage, dir, collecting(dir), argv, moment.when) {
 						for _, log := range []string{"policy.log", "sdk.log"} {
 							if testkit.Exists(filepath.Join(dir, log)) {
-								t.Errorf("%s of a run that failed was left behind", log)
+								t.Errorf("%s of a failed run is left", log)
 							}
 						}
 						return
@@ -60,9 +59,8 @@ func TestCollectedKillMatrix(t *testing.T) {
 	}
 }
 
-// TestCollectedLarge: runner-correlate reads both logs to their seal before the first
-// kernel line. Neither of three streams that are each larger than every pipe waits
-// for another for ever.
+// TestCollectedLarge: runner-correlate reads both logs to their trailer before the first
+// kernel line. Three streams, each larger than every pipe buffer, do not deadlock.
 func TestCollectedLarge(t *testing.T) {
 	requireBPF(t)
 	dir := shortDir(t)
@@ -94,8 +92,8 @@ func TestCollectedLarge(t *testing.T) {
 	}
 }
 
-// TestCollectedSurvivor: what a process writes that outlives the command is in the
-// record, and named.
+// TestCollectedSurvivor: what a process writes after the command's end is in the record,
+// and the report says so.
 func TestCollectedSurvivor(t *testing.T) {
 	requireBPF(t)
 	a, _ := record(t, []string{"--agent-shim", "openai-agents"}, "sh", "-c",

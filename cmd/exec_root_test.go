@@ -14,7 +14,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// TestChildStatus: the command's end is runner-exec's end.
+// TestChildStatus: runner-exec ends as its command ends.
 func TestChildStatus(t *testing.T) {
 	requireBPF(t)
 	dir := shortDir(t)
@@ -48,7 +48,8 @@ func TestChildStatus(t *testing.T) {
 	}
 }
 
-// TestUntouched: streams, directory, environment and descriptors are the command's own.
+// TestUntouched: the command has the streams, directory, environment and descriptors that
+// runner-exec was given.
 func TestUntouched(t *testing.T) {
 	requireBPF(t)
 	dir := shortDir(t)
@@ -68,11 +69,11 @@ func TestUntouched(t *testing.T) {
 	}
 }
 
-// TestUnprivileged: with three capabilities on runner-capture alone and a delegated
-// cgroup, an ordinary user makes the whole run.
+// TestUnprivileged: a user without privileges can make a run if only runner-capture has
+// three capabilities and the user has a delegated cgroup.
 func TestUnprivileged(t *testing.T) {
 	requireBPF(t)
-	own := shortDir(t) // the tools, where the user may run but not change them
+	own := shortDir(t) // the tools, in a directory that the user cannot change
 	for _, name := range append([]string{"shapes"}, tools...) {
 		b, err := os.ReadFile(tool(name))
 		if err != nil {

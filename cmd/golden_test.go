@@ -10,8 +10,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// TestGoldenRuns: every stage makes of its recorded input what it made before. The
-// header's version and the digest over it are not compared; everything else is.
+// TestGoldenRuns: every stage makes the recorded output of its recorded input. Only the
+// header's version and the digest over it are not compared.
 func TestGoldenRuns(t *testing.T) {
 	dirs, _ := filepath.Glob("../testdata/runs/*")
 	if len(dirs) == 0 {
@@ -46,7 +46,7 @@ func TestGoldenRuns(t *testing.T) {
 	}
 }
 
-// logFlags are what the stages of a run with collected logs were called with.
+// logFlags are the flags of the stages of a run with collected logs.
 func logFlags(dir string) (normalize, correlate []string) {
 	if file := filepath.Join(dir, "policy.log.ndjson"); testkit.Exists(file) {
 		normalize, correlate = []string{"--windows"}, []string{"--policy", file}
@@ -62,7 +62,7 @@ func golden(t *testing.T, path string, got []byte) {
 	testkit.GoldenBut(t, path, got, body)
 }
 
-// body leaves out what names the version: the header line and the digest over it.
+// body leaves out what depends on the version: the header line and the digest over it.
 func body(b []byte) []byte {
 	if !bytes.HasPrefix(b, []byte(`{"schema":"runner.stream_header`)) {
 		return b

@@ -40,7 +40,7 @@ func sources(t *testing.T, f func(path string, b []byte)) {
 			return nil
 		}
 		b, err := os.ReadFile(p)
-		if !bytes.Contains(b, []byte{0}) { // what a compiler wrote
+		if !bytes.Contains(b, []byte{0}) { // no source: a compiler wrote it
 			f(path, b)
 		}
 		return err
@@ -50,7 +50,7 @@ func sources(t *testing.T, f func(path string, b []byte)) {
 	}
 }
 
-// TestHouseRoot: nothing else ever stands at the top.
+// TestHouseRoot: nothing else is ever in the root folder.
 func TestHouseRoot(t *testing.T) {
 	allowed := []string{
 		".ci", ".git", ".gitattributes", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md",
@@ -62,7 +62,7 @@ func TestHouseRoot(t *testing.T) {
 	}
 	for _, e := range entries {
 		if !slices.Contains(allowed, e.Name()) {
-			t.Errorf("%s has no place at the root", e.Name())
+			t.Errorf("%s does not belong in the root folder", e.Name())
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestHousePrograms(t *testing.T) {
 }
 
 // TestHouseImports: only runner-capture links eBPF, only runner-verify the schema
-// validator, nothing the test library, and the contract neither flags nor probes.
+// validator, no program the test library, and the contract neither flags nor probes.
 func TestHouseImports(t *testing.T) {
 	const ebpf, schema, script = "github.com/cilium/ebpf", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal"
 	const flags, jq = "github.com/urfave/cli", "github.com/itchyny/gojq"
@@ -133,8 +133,8 @@ func TestHouseImports(t *testing.T) {
 	}
 }
 
-// TestHouseElsewhere: the tools build where they cannot observe. The build cache is
-// the user's own, so that only the first time is slow.
+// TestHouseElsewhere: the tools build for systems that they cannot observe. It uses the
+// user's build cache, so that only the first build is slow.
 func TestHouseElsewhere(t *testing.T) {
 	for _, target := range []string{"darwin/amd64", "darwin/arm64", "windows/amd64", "linux/arm64"} {
 		c := exec.Command("go", "build", "-o", os.DevNull, "./...")
@@ -146,7 +146,7 @@ func TestHouseElsewhere(t *testing.T) {
 	}
 }
 
-// TestHouseSizes: beyond these a reader gets lost.
+// TestHouseSizes: longer files are hard to read.
 func TestHouseSizes(t *testing.T) {
 	sources(t, func(path string, b []byte) {
 		limit := 0
@@ -165,8 +165,8 @@ func TestHouseSizes(t *testing.T) {
 	})
 }
 
-// TestHouseGo: formatted, and every exported name of a package that others import
-// says what it is.
+// TestHouseGo: Go files are formatted, and every exported name of a package that others
+// import has a comment.
 func TestHouseGo(t *testing.T) {
 	sources(t, func(path string, b []byte) {
 		if filepath.Ext(path) != ".go" {
@@ -214,7 +214,7 @@ func undocumented(t *testing.T, path string, d ast.Decl) {
 	}
 }
 
-// TestHouseWords: no promises in place of work, and no keys.
+// TestHouseWords: no notes about unfinished work, and no keys.
 func TestHouseWords(t *testing.T) {
 	banned := regexp.MustCompile(`\b(TODO|FIXME|XXX)\b|-----BEGIN [A-Z ]*PRIVATE KEY`)
 	sources(t, func(path string, b []byte) {
@@ -229,8 +229,8 @@ func TestHouseWords(t *testing.T) {
 	})
 }
 
-// TestHouseLicence: each C source says under which licences it may be used, and the
-// kernel is told one that it takes.
+// TestHouseLicence: each C source names its licences, and each BPF object gives the kernel
+// one that it accepts.
 func TestHouseLicence(t *testing.T) {
 	const c = "SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)"
 	sources(t, func(path string, b []byte) {
@@ -247,7 +247,7 @@ func TestHouseLicence(t *testing.T) {
 	}
 	for _, o := range objects {
 		if b, err := os.ReadFile(o); err != nil || !bytes.Contains(b, []byte("Dual BSD/GPL\x00")) {
-			t.Errorf("%s names no licence to the kernel: %v", o, err)
+			t.Errorf("%s has no licence for the kernel: %v", o, err)
 		}
 	}
 	if b, err := os.ReadFile("../LICENSE"); err != nil || !bytes.Contains(b, []byte("Apache License")) {
@@ -255,7 +255,7 @@ func TestHouseLicence(t *testing.T) {
 	}
 }
 
-// TestHouseObjects: the committed BPF objects were made from the sources as they are.
+// TestHouseObjects: the committed BPF objects were made from the committed sources.
 func TestHouseObjects(t *testing.T) {
 	const digests = "internal/objects/objects.sha256"
 	b, err := os.ReadFile("../bpf/" + digests)
@@ -313,7 +313,7 @@ func TestHouseShell(t *testing.T) {
 	}
 }
 
-// TestHouseSchemas: every JSON Schema is JSON and has an id of its own.
+// TestHouseSchemas: every JSON Schema is JSON and has its own id.
 func TestHouseSchemas(t *testing.T) {
 	files, _ := filepath.Glob("../schemas/*.schema.json")
 	ids := map[string]string{}

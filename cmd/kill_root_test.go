@@ -67,7 +67,7 @@ func TestKillMatrix(t *testing.T) {
 	for _, stage := range tools[:5] {
 		for _, moment := range moments {
 			t.Run(stage+" "+moment.name, func(t *testing.T) {
-				for range 10 { // a run may be over before the kill
+				for range 10 { // a run may end before the kill
 					dir := shortDir(t)
 					argv := append([]string{tool("shapes")}, moment.shape...)
 					for i := range argv {
@@ -85,8 +85,8 @@ func TestKillMatrix(t *testing.T) {
 	}
 }
 
-// killed makes a run and kills one of its stages. It returns false when the run was
-// over before.
+// killed makes a run and kills one of its stages. It returns false if the run ended
+// before.
 func killed(t *testing.T, stage, dir string, flags, argv []string, when func(string, map[string]int) bool) (inTime bool) {
 	cg := newCgroup(t)
 	c, m := measuring(t, flags, argv...)
@@ -119,7 +119,7 @@ func killed(t *testing.T, stage, dir string, flags, argv []string, when func(str
 			t.Errorf("no clear error: %v", m.outcome)
 		}
 		if testkit.Exists(m.path) {
-			t.Errorf("an archive was left behind: %v", m.outcome)
+			t.Errorf("an archive is left: %v", m.outcome)
 		}
 	}
 	nothingLeft(t, m, cg)
@@ -131,7 +131,7 @@ func dead(pid int) bool {
 	return err != nil || bytes.Contains(b, []byte(") Z "))
 }
 
-// nothingLeft fails when the run's processes, cgroups or files outlive it. cg is the
+// nothingLeft fails if processes, cgroups or files of the run are left. cg is the
 // group that runner-exec itself was started in.
 func nothingLeft(t *testing.T, m *measured, cg string) {
 	t.Helper()
@@ -155,11 +155,11 @@ func nothingLeft(t *testing.T, m *measured, cg string) {
 			return
 		}
 	}
-	t.Errorf("left behind: processes %q, cgroups %q, files %q", pids, groups, files)
+	t.Errorf("left: processes %q, cgroups %q, files %q", pids, groups, files)
 }
 
-// TestFullDisk: neither a full disk under the archive nor one under the spool gives
-// an archive or leaves a piece of one.
+// TestFullDisk: with a full disk under the archive, or under the spool, there is no
+// archive and no part of one.
 func TestFullDisk(t *testing.T) {
 	requireBPF(t)
 	for _, where := range []string{"archive", "tmp"} {
@@ -175,7 +175,7 @@ func TestFullDisk(t *testing.T) {
 			if where == "archive" {
 				m.dir, m.path = small, small+"/run.tar.gz"
 				c.Args[2] = m.path
-				os.WriteFile(small+"/filler", make([]byte, 250<<10), 0o600) // what does not fit is the point
+				os.WriteFile(small+"/filler", make([]byte, 250<<10), 0o600) // fills the disk: a short write is expected
 				defer os.Remove(small + "/filler")
 			} else {
 				m.tmp = small

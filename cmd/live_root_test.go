@@ -15,8 +15,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// TestKinds makes one marked event of every kind, and expects each as one line with
-// the right value, process, return value and arguments, and no line more.
+// TestKinds makes one marked event of every kind. It expects one line for each, with the
+// right value, process, return value and arguments, and no other line.
 func TestKinds(t *testing.T) {
 	requireBPF(t)
 	for _, group := range []string{"opens", "failures", "special", "names", "long", "deep", "ring",
@@ -27,8 +27,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestUndecodedIsCounted: what io_uring did and no probe decodes leaves a line
-// without a value, and the record does not claim to be complete.
+// TestUndecodedIsCounted: an io_uring operation that no probe decodes has a line without a
+// value, and the record does not claim to be complete.
 func TestUndecodedIsCounted(t *testing.T) {
 	requireBPF(t)
 	a, m := record(t, nil, tool("kinds"), shortDir(t), "ring-other")
@@ -39,7 +39,7 @@ func TestUndecodedIsCounted(t *testing.T) {
 	}
 }
 
-// TestNamesStayApart: no two names of the workload read the same in the surface.
+// TestNamesStayApart: different names of the workload are different in the surface.
 func TestNamesStayApart(t *testing.T) {
 	requireBPF(t)
 	dir := shortDir(t)
@@ -62,7 +62,7 @@ func TestNamesStayApart(t *testing.T) {
 	}
 }
 
-// TestShapes expects the same of processes that are hard to follow.
+// TestShapes expects the same for processes that are hard to follow.
 func TestShapes(t *testing.T) {
 	requireBPF(t)
 	for _, shape := range []string{"fork", "quick-exit", "siblings", "thread", "daemon", "vfork", "setsid",
@@ -73,8 +73,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestCompat32: a caller of the 32-bit entry is either recorded like any other, or
-// counted, and then the record does not claim to be complete.
+// TestCompat32: a call through the 32-bit entry is recorded like any other, or counted,
+// and then the record does not claim to be complete.
 func TestCompat32(t *testing.T) {
 	requireBPF(t)
 	if runtime.GOARCH != "amd64" {
@@ -95,7 +95,7 @@ func TestCompat32(t *testing.T) {
 	compare(t, append(made, expected{Op: "the command itself", Type: 4, Value: &exe, Count: 1}), a.lines)
 }
 
-// TestEscape: a process that leaves the run's cgroup takes the claim with it.
+// TestEscape: if a process leaves the run's cgroup, the record claims nothing.
 func TestEscape(t *testing.T) {
 	requireBPF(t)
 	m := measure(t, nil, tool("shapes"), "escape", shortDir(t))
@@ -117,7 +117,7 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// TestTenAtOnce: runs that overlap hold their own events and no others.
+// TestTenAtOnce: concurrent runs record their own events and no others.
 func TestTenAtOnce(t *testing.T) {
 	requireBPF(t)
 	exe := tool("shapes")
@@ -140,7 +140,7 @@ func TestTenAtOnce(t *testing.T) {
 	}
 }
 
-// TestSlowReader: a reader that stops for a while costs no events.
+// TestSlowReader: no event is lost if a reader stops for a while.
 func TestSlowReader(t *testing.T) {
 	requireBPF(t)
 	const opens = 50_000
@@ -167,8 +167,8 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestExistingCgroup: capture follows a cgroup that someone else made, until it is
-// empty, and until it is told to stop.
+// TestExistingCgroup: capture follows an existing cgroup until it is empty, or until a
+// signal stops it.
 func TestExistingCgroup(t *testing.T) {
 	requireBPF(t)
 	for _, how := range []string{"until empty", "until SIGTERM"} {

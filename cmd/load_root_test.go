@@ -44,8 +44,8 @@ func tally(t *testing.T, path, prefix string) (map[string]int, schemas.Health) {
 	return n, health
 }
 
-// TestLoad: four processes open 200,000 times each. What was recorded and what was
-// counted as dropped add up to what was made, to the event.
+// TestLoad: four processes open 200,000 times each. The recorded opens and the counted
+// drops add up to exactly this number.
 func TestLoad(t *testing.T) {
 	requireBPF(t)
 	const processes, each = 4, 200_000
@@ -69,8 +69,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// accounted: the opens that are not recorded are, to the event, the drops that the
-// record counts for their operation, which nothing else in the workload uses.
+// accounted: the opens that are not recorded are exactly the drops that the record counts
+// for their operation, which nothing else in the workload uses.
 func accounted(t *testing.T, lost int, health schemas.Health) {
 	t.Helper()
 	dropped := 0
@@ -90,7 +90,7 @@ func accounted(t *testing.T, lost int, health schemas.Health) {
 	}
 }
 
-// TestTinyRing: a ring that is too small loses events, and the record says how many.
+// TestTinyRing: a ring buffer that is too small loses events, and the record says how many.
 func TestTinyRing(t *testing.T) {
 	requireBPF(t)
 	const processes, each = 4, 50_000

@@ -12,13 +12,12 @@ import (
 type measured struct {
 	outcome
 	path string // of the archive
-	dir  string // where the archive was to appear
+	dir  string // the directory of the archive
 	tmp  string // TMPDIR of the run
 }
 
-// measuring prepares a run: flags go to runner-exec, argv is the command. The
-// archive and every temporary file fall into one directory, so that what is left
-// behind can be seen.
+// measuring prepares a run: flags go to runner-exec, argv is the command. The archive and
+// every temporary file are in one directory, so that a test sees what is left.
 func measuring(t *testing.T, flags []string, argv ...string) (*exec.Cmd, *measured) {
 	t.Helper()
 	dir := shortDir(t)
@@ -49,7 +48,7 @@ func record(t *testing.T, flags []string, argv ...string) (*archive, *measured) 
 	return openArchive(t, m.path), m
 }
 
-// workload measures a workload and compares what it says with what was recorded.
+// workload measures a workload and compares what it printed with what was recorded.
 func workload(t *testing.T, flags []string, argv ...string) *archive {
 	t.Helper()
 	argv[0] = tool(argv[0])

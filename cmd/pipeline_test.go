@@ -59,7 +59,7 @@ func condition(cond string) (bool, error) {
 	return false, fmt.Errorf("unknown condition %q", cond)
 }
 
-// exits runs a program and wants this very exit code: exits N PROGRAM [ARG…].
+// exits runs a program and expects this exit code: exits N PROGRAM [ARG…].
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits N PROGRAM [ARG…]")
@@ -79,8 +79,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// jq wants every value of a gojq program over a file of JSON values to be true:
-// jq EXPR FILE. The input is the array of the file's values.
+// jq expects every value of a jq program to be true: jq EXPR FILE. The program's input is
+// the array of the JSON values in the file.
 func jq(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: jq EXPR FILE")
@@ -117,7 +117,7 @@ func jq(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// sealed wants a whole stream: sealed NAME FILE.
+// sealed expects a whole stream: sealed NAME FILE.
 func sealed(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: sealed NAME FILE")

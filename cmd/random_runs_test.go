@@ -16,10 +16,9 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// randomRun makes the streams of a run that never was: any process tree, any
-// proxies in it, any lines, and logs as programs write them that crash, lie or
-// share ids. Whatever runner-correlate makes of it must be a report that
-// runner-verify can derive again.
+// randomRun makes the streams of a run that did not happen: a random process tree with
+// proxies and lines, and logs of programs that crash, lie or share ids. The report that
+// runner-correlate makes must be one that runner-verify can derive again.
 type randomRun struct {
 	*rand.Rand
 	dir  string
@@ -171,13 +170,13 @@ func (r *randomRun) healths(t *testing.T, w *stream.Writer, lines, blocked, proc
 	check(t, w.Seal(status))
 }
 
-// said is a line of a log at its time.
+// said is a line of a log and its time.
 type said struct {
 	at   uint64
 	line string
 }
 
-// policyLog is what the sessions' proxies and others wrote, in the order of time.
+// policyLog is what the sessions' proxies and other processes wrote, in the order of time.
 func (r *randomRun) policyLog(t *testing.T) (lines []string) {
 	var all []said
 	for s := range r.sessions {
@@ -309,8 +308,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// Whatever runner-correlate makes of a run, runner-pack packs and runner-verify
-// derives again.
+// TestRandomRuns: runner-pack takes every output of runner-correlate, and runner-verify
+// derives the same.
 func TestRandomRunsAreVerified(t *testing.T) {
 	runs := 400
 	if testing.Short() {
@@ -352,7 +351,7 @@ func TestRandomRunsAreVerified(t *testing.T) {
 		}
 	}
 	for _, k := range schemas.Ambiguities {
-		// A run that tasks left is refused, and is not made here.
+		// runner-verify refuses a run that tasks left, so this makes none.
 		if seen[k.Code] == 0 && k.Code != schemas.AmbiguityCgroupFailed && !testing.Short() {
 			t.Errorf("no run had %s", k.Code)
 		}

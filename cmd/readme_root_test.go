@@ -18,7 +18,7 @@ import (
 const nobody = 65534
 
 // TestReadmeCommands runs every $ block of the README, in order, in a copy of the
-// tree, and expects the output that the block shows.
+// tree, and expects the output in the block.
 func TestReadmeCommands(t *testing.T) {
 	requireBPF(t)
 	for _, need := range []string{"make", "setcap", "setpriv"} {
@@ -29,7 +29,7 @@ func TestReadmeCommands(t *testing.T) {
 	tree, shims := copyOfTree(t), shortDir(t)
 	write(t, filepath.Join(tree, "agent.sh"), "#!/bin/sh\ncat README.md >/dev/null\n")
 	write(t, filepath.Join(shims, "sudo"), "#!/bin/sh\nexec \"$@\"\n")
-	// systemd-run gives a user a cgroup that was delegated to them. So does this.
+	// Like systemd-run, this gives a user a delegated cgroup.
 	write(t, filepath.Join(shims, "systemd-run"), `#!/bin/sh
 [ "$1 $2 $3 $4" = "--user --scope -p Delegate=yes" ] || exit 9
 shift 4
@@ -39,7 +39,7 @@ exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
 	for _, b := range readmeBlocks(t) {
 		t.Run(fmt.Sprintf("line %d", b.line), func(t *testing.T) {
 			script := "set -e\n" + strings.Join(b.commands, "\n") + "\n"
-			// This is make test; it must not begin again.
+			// This is make test: it must not start again.
 			script = strings.ReplaceAll(script, "make test ", "make -n test ")
 			if unit := "/sys/fs/cgroup/system.slice/x.service"; strings.Contains(script, unit) {
 				cg := newCgroup(t)
@@ -66,8 +66,8 @@ exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
 	}
 }
 
-// TestDemoReplay: without privileges make demo replays a recorded run, says so, and
-// still ends in a verified archive.
+// TestDemoReplay: without privileges make demo says that it replays a recorded run, and
+// makes an archive that verifies.
 func TestDemoReplay(t *testing.T) {
 	tree := shortDir(t)
 	for _, dir := range []string{"scripts", "testdata/runs"} {
@@ -129,7 +129,7 @@ func readmeBlocks(t *testing.T) []block {
 	return blocks
 }
 
-// copyOfTree is a copy of the sources that nobody may write to as well.
+// copyOfTree is a copy of the sources that the user nobody can write to.
 func copyOfTree(t *testing.T) string {
 	t.Helper()
 	dir := shortDir(t)
@@ -151,7 +151,7 @@ func copyOfTree(t *testing.T) string {
 	return dir
 }
 
-// delegated is a cgroup inside one that belongs to nobody.
+// delegated is a cgroup that belongs to the user nobody.
 func delegated(t *testing.T) string {
 	t.Helper()
 	outer := newCgroup(t)
@@ -176,7 +176,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// TestReadmeTools: the table of tools says what each tool's own help says.
+// TestReadmeTools: the table of tools says the same as each tool's help.
 func TestReadmeTools(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {

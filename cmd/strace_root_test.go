@@ -20,13 +20,13 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// traced is one open as strace saw it: -y lets it print the path behind a returned
-// descriptor, which it reads from /proc, not from us.
+// traced is one open as strace saw it. With -y strace prints the path of a returned
+// descriptor, which it reads from /proc.
 var traced = regexp.MustCompile(`^(\d+) +(openat2?|open|creat)\((.*)\) += (-?\d+)(?:<(.*)>)?(?: (E[A-Z0-9]+).*)?$`)
 
-// TestStraceAgrees lets strace watch the same run from inside, over the raw stream,
-// where nothing is filtered: every open that strace saw is recorded, with the same
-// process, result and path, and of the processes that strace watched no other.
+// TestStraceAgrees runs strace inside of the run and compares it with the raw stream, which
+// is not filtered. Every open that strace saw is recorded with the same process, result
+// and path, and the processes that strace watched have no other.
 func TestStraceAgrees(t *testing.T) {
 	requireBPF(t)
 	if _, err := exec.LookPath("strace"); err != nil {
@@ -65,7 +65,7 @@ func TestStraceAgrees(t *testing.T) {
 	}
 }
 
-// errnos are the numbers behind the names that strace prints.
+// errnos are the numbers of the names that strace prints.
 var errnos = func() map[string]int {
 	m := map[string]int{}
 	for e := range 134 {

@@ -1,5 +1,5 @@
 // Package cmd_test holds the tests of the tools together: pipelines, real runs on
-// this kernel, and the rules of the house.
+// this kernel, and the rules of the repository.
 package cmd_test
 
 import (
@@ -79,7 +79,7 @@ func goBuild(dir string, env []string, packages ...string) error {
 // tool is the path of a built program.
 func tool(name string) string { return filepath.Join(bin, name) }
 
-// outcome is what one process left behind.
+// outcome is the exit code and the output of one process.
 type outcome struct {
 	code           int
 	stdout, stderr string
@@ -89,14 +89,14 @@ func (o outcome) String() string {
 	return fmt.Sprintf("exit %d\nstdout: %s\nstderr: %s", o.code, testkit.Clip(o.stdout), testkit.Clip(o.stderr))
 }
 
-// call runs a program to its end. A run that takes minutes is a hang: it is killed
-// and fails the test.
+// call runs a program to its end. A run that takes minutes hangs: it is killed, and the
+// test fails.
 func call(t *testing.T, c *exec.Cmd) outcome {
 	t.Helper()
 	return start(t, c)()
 }
 
-// start begins a program; the function it returns waits for the end.
+// start starts a program; the function that it returns waits for the end.
 func start(t *testing.T, c *exec.Cmd) func() outcome {
 	t.Helper()
 	var out, errw bytes.Buffer
@@ -166,7 +166,7 @@ var probe = sync.OnceValue(func() error {
 	return nil
 })
 
-// requireBPF skips loudly where this kernel cannot be observed, and fails where
+// requireBPF skips a test if this kernel cannot be observed, and fails it if
 // RUNNER_REQUIRE_BPF=1 says that it must be.
 func requireBPF(t *testing.T) {
 	t.Helper()
