@@ -65,12 +65,12 @@ const (
 )
 
 // opNames is indexed by enum op of record.h.
-var opNames = [...]string{"", "open", "creat", "openat", "openat2", "open_by_handle_at",
-	"io_uring_openat", "io_uring_openat2", "exec", "execve", "execveat",
-	"connect", "sendto", "sendmsg", "sendmmsg", "bind", "listen",
-	"unlink", "rmdir", "rename", "link", "symlink", "mkdir", "truncate", "ftruncate",
-	"chmod", "chown", "mknod", "mount", "umount", "move_mount", "pivot_root",
-	"io_uring_other", "fork", "exit", "move", "connect_blocked"}
+var opNames = [...]string{"", schemas.OpOpen, schemas.OpCreat, schemas.OpOpenat, schemas.OpOpenat2, schemas.OpOpenByHandleAt,
+	schemas.OpIOUringOpenat, schemas.OpIOUringOpenat2, schemas.OpExec, schemas.OpExecve, schemas.OpExecveat,
+	schemas.OpConnect, schemas.OpSendto, schemas.OpSendmsg, schemas.OpSendmmsg, schemas.OpBind, schemas.OpListen,
+	schemas.OpUnlink, schemas.OpRmdir, schemas.OpRename, schemas.OpLink, schemas.OpSymlink, schemas.OpMkdir, schemas.OpTruncate, schemas.OpFtruncate,
+	schemas.OpChmod, schemas.OpChown, schemas.OpMknod, schemas.OpMount, schemas.OpUmount, schemas.OpMoveMount, schemas.OpPivotRoot,
+	schemas.OpIOUringOther, schemas.OpFork, schemas.OpExit, schemas.OpMove, schemas.OpConnectBlocked}
 
 var sourceNames = append([]string{""}, schemas.RawSources[:]...)
 

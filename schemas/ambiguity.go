@@ -24,6 +24,7 @@ type AmbiguityKind struct {
 	Status string // what it makes of the report: partial or failed
 	Arg    AmbiguityArg
 	Whys   []string // of ArgLine
+	Says   string   // what it stands for
 }
 
 // Codes of ambiguities, without argument (DERIVATION.md, "Ambiguities").
@@ -69,6 +70,18 @@ const (
 	AmbiguityServerUnknown      = "tool_server_unknown"
 )
 
+// Why a line of a log is bad.
+const (
+	WhyJSON      = "bad_json"
+	WhyType      = "bad_type"
+	WhyField     = "bad_field"
+	WhySeq       = "bad_seq"
+	WhyConflict  = "conflict"
+	WhySchema    = "bad_schema"
+	WhyRunID     = "bad_run_id"
+	WhyEventType = "bad_event_type"
+)
+
 // Programs that were executed without a tool call: so many are named one by one,
 // the argument of the last entry stands for the rest.
 const (
@@ -79,45 +92,45 @@ const (
 // Ambiguities are all kinds, in the order of the specification's table, which is
 // that of their bytes.
 var Ambiguities = [...]AmbiguityKind{
-	{AmbiguityCgroupFailed, CorrelationFailed, ArgNone, nil},
-	{AmbiguityDecisionNoEvents, CorrelationPartial, ArgID, nil},
-	{AmbiguityDeniedEffects, CorrelationPartial, ArgID, nil},
-	{AmbiguityExecWithoutCall, CorrelationPartial, ArgPath, nil},
-	{AmbiguityKernelLost, CorrelationPartial, ArgNone, nil},
-	{AmbiguityOutsideWindows, CorrelationPartial, ArgID, nil},
-	{AmbiguityTimesUnknown, CorrelationPartial, ArgNone, nil},
-	{AmbiguityNotInSDK, CorrelationPartial, ArgID, nil},
-	{AmbiguityNoKernelEvents, CorrelationPartial, ArgNone, nil},
-	{AmbiguityPolicyEmpty, CorrelationPartial, ArgNone, nil},
-	{AmbiguityPolicyFlooded, CorrelationFailed, ArgNone, nil},
-	{AmbiguityPolicyInvalid, CorrelationFailed, ArgLine, []string{"bad_json", "bad_type", "bad_field", "bad_seq", "conflict"}},
-	{AmbiguityPolicyReplaced, CorrelationFailed, ArgNone, nil},
-	{AmbiguityPolicyTruncated, CorrelationPartial, ArgNone, nil},
-	{AmbiguityPolicyWriterOpen, CorrelationPartial, ArgNone, nil},
-	{AmbiguityPolicyWrittenAfter, CorrelationPartial, ArgNone, nil},
-	{AmbiguitySessionNotFinished, CorrelationPartial, ArgName, nil},
-	{AmbiguitySessionOtherPolicy, CorrelationPartial, ArgName, nil},
-	{AmbiguitySDKCompletedDenied, CorrelationPartial, ArgID, nil},
-	{AmbiguitySDKEmpty, CorrelationPartial, ArgNone, nil},
-	{AmbiguitySDKFlooded, CorrelationPartial, ArgNone, nil},
-	{AmbiguitySDKInvalid, CorrelationPartial, ArgLine, []string{"bad_json", "bad_schema", "bad_run_id", "bad_seq", "bad_event_type", "bad_field"}},
-	{AmbiguitySDKReplaced, CorrelationPartial, ArgNone, nil},
-	{AmbiguitySDKTruncated, CorrelationPartial, ArgNone, nil},
-	{AmbiguitySDKWriterOpen, CorrelationPartial, ArgNone, nil},
-	{AmbiguitySDKWrittenAfter, CorrelationPartial, ArgNone, nil},
-	{AmbiguitySDKRunNotFinished, CorrelationPartial, ArgNone, nil},
-	{AmbiguitySDKNotCompleted, CorrelationPartial, ArgID, nil},
-	{AmbiguitySDKNotStarted, CorrelationPartial, ArgID, nil},
-	{AmbiguitySDKRepeated, CorrelationPartial, ArgID, nil},
-	{AmbiguitySDKUnbound, CorrelationPartial, ArgID, nil},
-	{AmbiguitySDKNameDiffers, CorrelationPartial, ArgID, nil},
-	{AmbiguityManyDecisions, CorrelationPartial, ArgNone, nil},
-	{AmbiguityEffectsOutside, CorrelationPartial, ArgID, nil},
-	{AmbiguityCallIDRepeated, CorrelationPartial, ArgID, nil},
-	{AmbiguityCallNotFinished, CorrelationPartial, ArgID, nil},
-	{AmbiguityTargetsUnknown, CorrelationPartial, ArgID, nil},
-	{AmbiguityCallsOverlap, CorrelationPartial, ArgID, nil},
-	{AmbiguityServerUnknown, CorrelationPartial, ArgName, nil},
+	{AmbiguityCgroupFailed, CorrelationFailed, ArgNone, nil, "tasks left the cgroup, and there are decisions"},
+	{AmbiguityDecisionNoEvents, CorrelationPartial, ArgID, nil, "an allowed call has a window, a kernel layer is there, and no line is in the window"},
+	{AmbiguityDeniedEffects, CorrelationPartial, ArgID, nil, "effects of any process that match a denied call, later than its end, and not from the tree of an allowed call, during it, that names them as closely (the same path, or one further down)"},
+	{AmbiguityExecWithoutCall, CorrelationPartial, ArgPath, nil, "a program was executed by a process that is not a proxy, in no tree and not an ancestor of a proxy, in a run with sessions and times; once for each value, at most 64, then `exec_without_tool_call:…`"},
+	{AmbiguityKernelLost, CorrelationPartial, ArgNone, nil, "there are decisions and the kernel layer is `partial_ringbuf_drops`: counts are lower bounds"},
+	{AmbiguityOutsideWindows, CorrelationPartial, ArgID, nil, "lines of class `idle`; ID is the call of that tree that had ended last before them"},
+	{AmbiguityTimesUnknown, CorrelationPartial, ArgNone, nil, "there are calls with times, but the kernel stream has none (`runner-normalize --windows`)"},
+	{AmbiguityNotInSDK, CorrelationPartial, ArgID, nil, "both layers are there and no SDK event names the decision's id"},
+	{AmbiguityNoKernelEvents, CorrelationPartial, ArgNone, nil, "decisions, and not one kernel line"},
+	{AmbiguityPolicyEmpty, CorrelationPartial, ArgNone, nil, "a log was asked for and holds neither decision nor session"},
+	{AmbiguityPolicyFlooded, CorrelationFailed, ArgNone, nil, "the log went beyond its limits: decisions may be missing"},
+	{AmbiguityPolicyInvalid, CorrelationFailed, ArgLine, []string{WhyJSON, WhyType, WhyField, WhySeq, WhyConflict}, "the log is read up to a bad line: decisions may be missing"},
+	{AmbiguityPolicyReplaced, CorrelationFailed, ArgNone, nil, "the path of the log led to another file: decisions may be missing"},
+	{AmbiguityPolicyTruncated, CorrelationPartial, ArgNone, nil, "the last line has no LF; it is left out if it is not JSON"},
+	{AmbiguityPolicyWriterOpen, CorrelationPartial, ArgNone, nil, "a process held the log open when the command ended"},
+	{AmbiguityPolicyWrittenAfter, CorrelationPartial, ArgNone, nil, "something was written to the log after the command ended"},
+	{AmbiguitySessionNotFinished, CorrelationPartial, ArgName, nil, "the proxy was cut off"},
+	{AmbiguitySessionOtherPolicy, CorrelationPartial, ArgName, nil, "the proxy decided by another policy file than the one of `runner-exec --policy`"},
+	{AmbiguitySDKCompletedDenied, CorrelationPartial, ArgID, nil, "the SDK reports as completed what the policy denied"},
+	{AmbiguitySDKEmpty, CorrelationPartial, ArgNone, nil, "a log was asked for and holds no event"},
+	{AmbiguitySDKFlooded, CorrelationPartial, ArgNone, nil, "the log went beyond its limits: the layer holds what was before"},
+	{AmbiguitySDKInvalid, CorrelationPartial, ArgLine, []string{WhyJSON, WhySchema, WhyRunID, WhySeq, WhyEventType, WhyField}, "the log is read up to a bad line: the layer holds what was valid before"},
+	{AmbiguitySDKReplaced, CorrelationPartial, ArgNone, nil, "the path of the log led to another file: the layer holds what was valid"},
+	{AmbiguitySDKTruncated, CorrelationPartial, ArgNone, nil, "the last line has no LF; it is left out if it is not JSON"},
+	{AmbiguitySDKWriterOpen, CorrelationPartial, ArgNone, nil, "a process held the log open when the command ended"},
+	{AmbiguitySDKWrittenAfter, CorrelationPartial, ArgNone, nil, "something was written to the log after the command ended"},
+	{AmbiguitySDKRunNotFinished, CorrelationPartial, ArgNone, nil, "the SDK layer has neither `run_finished` nor `run_failed`"},
+	{AmbiguitySDKNotCompleted, CorrelationPartial, ArgID, nil, "the SDK reports the call as started, and not as completed"},
+	{AmbiguitySDKNotStarted, CorrelationPartial, ArgID, nil, "the SDK reports the call as completed, and not as started"},
+	{AmbiguitySDKRepeated, CorrelationPartial, ArgID, nil, "the SDK reports the call as started or completed more than once"},
+	{AmbiguitySDKUnbound, CorrelationPartial, ArgID, nil, "the policy layer is there and has no decision of that id"},
+	{AmbiguitySDKNameDiffers, CorrelationPartial, ArgID, nil, "the SDK names another tool than the decision"},
+	{AmbiguityManyDecisions, CorrelationPartial, ArgNone, nil, "several decisions, a kernel capture, and a decision without a time"},
+	{AmbiguityEffectsOutside, CorrelationPartial, ArgID, nil, "effects in an allowed call's own window, in a known tree, that match none of its targets and cannot be on its host"},
+	{AmbiguityCallIDRepeated, CorrelationPartial, ArgID, nil, "several decisions have it, and they are not attempts of one call"},
+	{AmbiguityCallNotFinished, CorrelationPartial, ArgID, nil, "an allowed call without `call_finished`, or with outcome `server_gone` or `client_gone`"},
+	{AmbiguityTargetsUnknown, CorrelationPartial, ArgID, nil, "effects in an allowed call's own window, in a known tree, and its arguments name nothing to compare them with, or they match no target and `targets_cut`, or all that match no target may be on its host. Of a denied call: the plain read of one of its targets is noise, which is not a line, or effects of any process that may be on its host, later than the denial, and in no window of an allowed call that they match too or on whose host they may be at that port"},
+	{AmbiguityCallsOverlap, CorrelationPartial, ArgID, nil, "another call of the same tree overlaps it"},
+	{AmbiguityServerUnknown, CorrelationPartial, ArgName, nil, "the session's server is not in the process tree as the log says"},
 }
 
 var ambiguityKinds = func() map[string]*AmbiguityKind {

@@ -23,19 +23,19 @@ const (
 	RoleBalance             // enters the sums, means nothing without the others
 )
 
-var roleNames = [...]string{"none", "loss", "escape", "quality", "end", "blind spot", "balance"}
+var roleNames = [...]string{"", "loss", "escape", "quality", "ended", "blind", "balance"}
 
 // String is the role as the specification names it.
 func (r Role) String() string { return roleNames[r] }
 
 // Counter is one counter of a stage health (STREAMS.md, "Stage health").
 type Counter struct {
-	Name   string
-	Stage  string // who reports it
-	Role   Role
-	When   string // in which runs it is there; "" is always
-	Family bool   // Name begins the names of several counters
-	Why    string // what it counts
+	Name  string
+	Stage string // who reports it
+	Role  Role
+	When  string // in which runs it is there; "" is always
+	Each  string // what follows Name in the names of a family of counters; "" of one
+	Why   string // what it counts
 }
 
 // Counters of runner-capture.
@@ -94,14 +94,15 @@ const (
 
 // In which runs a counter or a fact is there, when that is not always.
 const (
-	WhenEnforced  = "with network rules"
-	WhenDrops     = "with drops of that operation"
-	WhenRefused   = "when that rule refused something"
-	WhenCaptured  = "with a kernel capture"
-	WhenWindows   = "with `--windows`"
-	WhenPolicyLog = "with `--policy`"
-	WhenSDKLog    = "with `--sdk`"
-	WhenPolicy    = "of the policy log, with `--policy`"
+	WhenEnforced  = "only under network rules"
+	WhenDrops     = "only with drops of operation OP"
+	WhenRefused   = "only if rule number N refused something"
+	WhenCaptured  = "only with a kernel capture"
+	WhenOptional  = "optional"
+	WhenWindows   = "only with `--windows`"
+	WhenPolicyLog = "only with `--policy`"
+	WhenSDKLog    = "only with `--sdk`"
+	WhenPolicy    = "only of the policy log, under `--policy`"
 )
 
 // Counters are all counters, by stage and name.
@@ -126,25 +127,25 @@ var Counters = [...]Counter{
 	{Name: CounterSurvivorsKilled, Stage: StageCapture, Role: RoleEnd, Why: "processes that outlived the command by more than the grace time and were killed"},
 	{Name: CounterUserFault, Stage: StageCapture, Role: RoleQuality, Why: "records whose path or socket address in the program's memory could not be read"},
 	{Name: CounterUserTruncated, Stage: StageCapture, Role: RoleQuality, Why: "records whose path text is longer than a record holds"},
-	{Name: CounterCoveredMisses, Stage: StageCapture, Role: RoleNone, When: WhenCaptured, Why: "redundant mode: skipped runs of probes that have copies; the fact `redundant` says what they cost"},
-	{Name: CounterDroppedByOp, Stage: StageCapture, Role: RoleNone, When: WhenDrops, Family: true, Why: "the part of `dropped` that one operation has; their sum is `dropped`"},
+	{Name: CounterCoveredMisses, Stage: StageCapture, Role: RoleNone, When: WhenOptional, Why: "in redundant mode the skipped runs of probes that have copies, which are then not in `recursion_misses`; the fact `redundant` says what they cost. Otherwise 0"},
+	{Name: CounterDroppedByOp, Stage: StageCapture, Role: RoleNone, When: WhenDrops, Each: "OP", Why: "the part of `dropped` that one operation has; their sum is `dropped`"},
 	{Name: CounterNetworkRules, Stage: StageCapture, Role: RoleNone, When: WhenEnforced, Why: "rules of the policy file that were enforced"},
 	{Name: CounterBlocked, Stage: StageCapture, Role: RoleNone, When: WhenEnforced, Why: "operations that the rules refused"},
-	{Name: CounterBlockedByRule, Stage: StageCapture, Role: RoleNone, When: WhenRefused, Family: true, Why: "the part of `blocked` that one rule refused, by its number; their sum is `blocked`"},
+	{Name: CounterBlockedByRule, Stage: StageCapture, Role: RoleNone, When: WhenRefused, Each: "N", Why: "the part of `blocked` that one rule refused, by its number; their sum is `blocked`"},
 
 	{Name: CounterAfterEndBytes, Stage: StageExec, Role: RoleNone, Why: "bytes of the log that arrived after the command's end"},
 	{Name: CounterBytes, Stage: StageExec, Role: RoleNone, Why: "bytes of the log that arrived"},
 	{Name: CounterDroppedBytes, Stage: StageExec, Role: RoleNone, Why: "bytes of the log after the first limit that it met; they are not kept"},
 	{Name: CounterLines, Stage: StageExec, Role: RoleNone, Why: "lines of the log that were kept"},
 
-	{Name: CounterAdded, Stage: StageNormalize, Role: RoleBalance, Why: "second lines of operations with two paths"},
-	{Name: CounterHookOnly, Stage: StageNormalize, Role: RoleNone, Why: "lines that only the socket address hook reported"},
-	{Name: CounterLexical, Stage: StageNormalize, Role: RoleQuality, Why: "lines whose path was joined from text"},
-	{Name: CounterNullValues, Stage: StageNormalize, Role: RoleNone, Why: "lines without a value"},
+	{Name: CounterAdded, Stage: StageNormalize, Role: RoleBalance, Why: "second lines of operations with two lines"},
+	{Name: CounterHookOnly, Stage: StageNormalize, Role: RoleNone, Why: "lines of what only the address hook saw"},
+	{Name: CounterLexical, Stage: StageNormalize, Role: RoleQuality, Why: "values joined from text, over the lines before `--drop`"},
+	{Name: CounterNullValues, Stage: StageNormalize, Role: RoleNone, Why: "lines with the value null, over the lines before `--drop`"},
 	{Name: CounterOrphans, Stage: StageNormalize, Role: RoleNone, Why: "tasks whose creation was not seen"},
-	{Name: CounterProcessRecords, Stage: StageNormalize, Role: RoleBalance, When: WhenWindows, Why: "process records; says that the stream has times"},
+	{Name: CounterProcessRecords, Stage: StageNormalize, Role: RoleBalance, When: WhenWindows, Why: "`runner.process.v0` records written. It also says that the stream has times"},
 	{Name: CounterProcesses, Stage: StageNormalize, Role: RoleNone, Why: "processes of the tree"},
-	{Name: CounterTasks, Stage: StageNormalize, Role: RoleNone, Why: "threads of the tree"},
+	{Name: CounterTasks, Stage: StageNormalize, Role: RoleNone, Why: "tasks of the tree"},
 
 	{Name: CounterPolicyEvents, Stage: StageCorrelate, Role: RoleBalance, When: WhenPolicyLog, Why: "lines of the policy layer"},
 	{Name: CounterSDKEvents, Stage: StageCorrelate, Role: RoleBalance, When: WhenSDKLog, Why: "lines of the SDK layer"},
@@ -155,7 +156,7 @@ var Counters = [...]Counter{
 // says; names that begin others are left out.
 func CountersOf(stage, when string) (names []string) {
 	for i := range Counters {
-		if c := &Counters[i]; c.Stage == stage && c.When == when && !c.Family {
+		if c := &Counters[i]; c.Stage == stage && c.When == when && c.Each == "" {
 			names = append(names, c.Name)
 		}
 	}

@@ -23,14 +23,52 @@ const (
 
 // Outcomes of a tool call.
 const (
-	OutcomeCompleted     = "completed"      // a result without isError
-	OutcomeToolError     = "tool_error"     // a result with isError
-	OutcomeError         = "error"          // a JSON-RPC error
-	OutcomeInputRequired = "input_required" // the call goes on in another request
+	OutcomeCompleted     = "completed"
+	OutcomeToolError     = "tool_error"
+	OutcomeError         = "error"
+	OutcomeInputRequired = "input_required"
 	OutcomeServerGone    = "server_gone"
 	OutcomeClientGone    = "client_gone"
 	OutcomeDenied        = "denied"
 )
+
+// Outcome is how a tool call ended.
+type Outcome struct{ Name, Why string }
+
+// Outcomes are all outcomes. The last is that of denied calls, the others are of calls
+// that were forwarded.
+var Outcomes = [...]Outcome{
+	{OutcomeCompleted, "a result without `isError`"},
+	{OutcomeToolError, "a result with `isError` true"},
+	{OutcomeError, "a JSON-RPC error"},
+	{OutcomeInputRequired, "modern protocol: the call goes on in another request"},
+	{OutcomeServerGone, "never answered: the server left first"},
+	{OutcomeClientGone, "never answered: the client left first"},
+	{OutcomeDenied, "the policy denied it"},
+}
+
+// CallOutcomes are the outcomes of calls that were forwarded.
+var CallOutcomes = func() (names []string) {
+	for _, o := range Outcomes {
+		if o.Name != OutcomeDenied {
+			names = append(names, o.Name)
+		}
+	}
+	return names
+}()
+
+// LogType is one type of line: what follows session and seq in its data. The tag spec
+// says what the specification says of a key.
+type LogType struct {
+	Type string
+	Data any
+}
+
+// LogTypes are all types of lines that runner-policy writes.
+var LogTypes = [...]LogType{
+	{LogSessionStarted, SessionStarted{}}, {LogDecision, ToolDecision{}}, {LogCallFinished, CallFinished{}},
+	{LogMessageRefused, MessageRefused{}}, {LogSessionFinished, SessionFinished{}},
+}
 
 // LogEntry is one line.
 type LogEntry[D any] struct {
@@ -60,18 +98,18 @@ type SessionStarted struct {
 // ToolDecision is the data of a decision, written before the call is forwarded.
 type ToolDecision struct {
 	LogHead
-	Call             uint64   `json:"call"`    // number of the call in the session
-	Attempt          uint64   `json:"attempt"` // 1; more when a multi-round-trip call goes on
+	Call             uint64   `json:"call" spec:"(0, 1, … in the session)"`
+	Attempt          uint64   `json:"attempt" spec:"(1; higher when a multi-round-trip call goes on)"`
 	Tool             string   `json:"tool"`
-	Decision         string   `json:"decision"`
+	Decision         string   `json:"decision" spec:"(allow, deny)"`
 	ReasonCode       string   `json:"reason_code"`
 	RuleID           string   `json:"rule_id,omitempty"`
 	ToolCallID       string   `json:"tool_call_id"`
 	ToolCallIDSource string   `json:"tool_call_id_source"`
 	PolicyDigest     string   `json:"policy_digest"`
 	StartNS          uint64   `json:"start_ns"`
-	EndNS            uint64   `json:"end_ns,omitzero"`   // of a denied call
-	Outcome          string   `json:"outcome,omitempty"` // denied
+	EndNS            uint64   `json:"end_ns,omitzero" spec:"with deny"`
+	Outcome          string   `json:"outcome,omitempty" spec:"with deny"`
 	Targets          []string `json:"targets"`
 	TargetsCut       bool     `json:"targets_cut"`
 }
@@ -91,7 +129,7 @@ type CallFinished struct {
 type MessageRefused struct {
 	LogHead
 	KtimeNS    uint64 `json:"ktime_ns"`
-	Direction  string `json:"direction"` // client, server: who sent it
+	Direction  string `json:"direction" spec:"(client, server: who sent it)"`
 	ReasonCode string `json:"reason_code"`
 }
 

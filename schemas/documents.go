@@ -105,8 +105,8 @@ func ParseHealth(b []byte) (*Health, error) {
 		want     []string
 	}{
 		{"capture_origin", h.CaptureOrigin, []string{"third_party", "unsupported"}},
-		{"network_protocol_coverage", h.NetworkCoverage, []string{CoverageUnknown, CoverageAbsent, CoverageConnect, CoverageDatagram, CoverageBoth}},
-		{"network_endpoint_claim_scope", h.EndpointScope, []string{ScopeUnknown, ScopeNotApplicable, ScopeDiagnostic, "peer_set"}},
+		{KeyNetworkCoverage, h.NetworkCoverage, []string{CoverageUnknown, CoverageAbsent, CoverageConnect, CoverageDatagram, CoverageBoth}},
+		{KeyEndpointScope, h.EndpointScope, []string{ScopeUnknown, ScopeNotApplicable, ScopeDiagnostic, "peer_set"}},
 	} {
 		if o.got != "" {
 			err = first(err, oneOf(o.key, o.got, o.want...))

@@ -39,6 +39,12 @@ const (
 	EventIOUringOther   = 240 // io_uring operation that is not decoded
 )
 
+// KindFileBlocked is the kind of a file access that a policy refused.
+const KindFileBlocked = "file_blocked"
+
+// verbSend is the verb of every datagram.
+const verbSend = "send"
+
 // EventType is one event type of kernel lines.
 type EventType struct {
 	ID    uint32
@@ -53,37 +59,37 @@ type EventType struct {
 // EventTypes are all event types, by id. Lines of other ids are valid: their kind is
 // event_ID, and their values feed no set.
 var EventTypes = [...]EventType{
-	{EventOpenat, "openat", "", "", SetFilesystemPaths, "path", "file opened, by any call of the open family"},
-	{EventConnect, "connect", "", "connect", SetNetworkEndpoints, "endpoint", "connect"},
-	{EventExec, "exec", "", "exec", SetProcessExecs, "path of the binary", "program started"},
-	{EventSendto, "", "sendto", "send", SetNetworkEndpoints, "endpoint", "datagram with a destination, by sendto"},
-	{EventSendmsg, "", "sendmsg", "send", SetNetworkEndpoints, "endpoint", "datagram with a destination, by sendmsg"},
-	{EventFileBlocked, "file_blocked", "", "file_blocked", SetFilesystemPaths, "path", "file access refused by a policy"},
-	{EventConnectBlocked, "connect_blocked", "", "connect_blocked", SetNetworkEndpoints, "endpoint", "network operation refused by a policy"},
-	{EventScript, "", "", "exec", SetProcessExecs, "path of the script", "program started by `#!`"},
-	{EventExecFailed, "", "", "exec", SetFilesystemPaths, "path", "exec that failed"},
-	{EventSendmmsg, "", "", "send", SetNetworkEndpoints, "endpoint", "one message of sendmmsg"},
-	{EventBind, "", "", "bind", SetNetworkEndpoints, "endpoint", "bind"},
-	{EventListen, "", "", "listen", SetNetworkEndpoints, "endpoint", "listen"},
-	{EventUnlink, "", "", "unlink", SetFilesystemPaths, "path", "name removed"},
-	{EventRmdir, "", "", "rmdir", SetFilesystemPaths, "path", "directory removed"},
-	{EventRenameFrom, "", "", "rename", SetFilesystemPaths, "path", "renamed: the old name"},
-	{EventRenameTo, "", "", "rename", SetFilesystemPaths, "path", "renamed: the new name"},
-	{EventLinkFrom, "", "", "link", SetFilesystemPaths, "path", "hard link: the existing name"},
-	{EventLinkTo, "", "", "link", SetFilesystemPaths, "path", "hard link: the new name"},
-	{EventSymlink, "", "", "symlink", SetFilesystemPaths, "path of the link", "symbolic link made"},
-	{EventMkdir, "", "", "mkdir", SetFilesystemPaths, "path", "directory made"},
-	{EventTruncate, "", "", "truncate", SetFilesystemPaths, "path", "length set, by name or descriptor"},
-	{EventChmod, "", "", "chmod", SetFilesystemPaths, "path", "mode set, by name or descriptor"},
-	{EventChown, "", "", "chown", SetFilesystemPaths, "path", "owner set, by name or descriptor"},
-	{EventMknod, "", "", "mknod", SetFilesystemPaths, "path", "node made"},
-	{EventMount, "", "", "mount", SetFilesystemPaths, "mount point", "mounted"},
-	{EventMountSource, "", "", "mount", SetNone, "text", "mounted: the source as given"},
-	{EventUmount, "", "", "umount", SetFilesystemPaths, "mount point", "unmounted"},
-	{EventMoveMountFrom, "", "", "move_mount", SetFilesystemPaths, "path", "mount moved: from"},
-	{EventMoveMountTo, "", "", "move_mount", SetFilesystemPaths, "path", "mount moved: to"},
-	{EventPivotRootNew, "", "", "pivot_root", SetFilesystemPaths, "path", "pivot_root: the new root"},
-	{EventPivotRootOld, "", "", "pivot_root", SetFilesystemPaths, "path", "pivot_root: where the old root went"},
+	{EventOpenat, OpOpenat, "", "", SetFilesystemPaths, "path", "file opened, by any call of the open family"},
+	{EventConnect, OpConnect, "", OpConnect, SetNetworkEndpoints, "endpoint", "connect"},
+	{EventExec, OpExec, "", OpExec, SetProcessExecs, "path of the binary", "program started"},
+	{EventSendto, "", OpSendto, verbSend, SetNetworkEndpoints, "endpoint", "datagram with a destination, by sendto"},
+	{EventSendmsg, "", OpSendmsg, verbSend, SetNetworkEndpoints, "endpoint", "datagram with a destination, by sendmsg"},
+	{EventFileBlocked, KindFileBlocked, "", KindFileBlocked, SetFilesystemPaths, "path", "file access refused by a policy"},
+	{EventConnectBlocked, OpConnectBlocked, "", OpConnectBlocked, SetNetworkEndpoints, "endpoint", "network operation refused by a policy"},
+	{EventScript, "", "", OpExec, SetProcessExecs, "path of the script", "program started by `#!`"},
+	{EventExecFailed, "", "", OpExec, SetFilesystemPaths, "path", "exec that failed"},
+	{EventSendmmsg, "", "", verbSend, SetNetworkEndpoints, "endpoint", "one message of sendmmsg"},
+	{EventBind, "", "", OpBind, SetNetworkEndpoints, "endpoint", "bind"},
+	{EventListen, "", "", OpListen, SetNetworkEndpoints, "endpoint", "listen"},
+	{EventUnlink, "", "", OpUnlink, SetFilesystemPaths, "path", "name removed"},
+	{EventRmdir, "", "", OpRmdir, SetFilesystemPaths, "path", "directory removed"},
+	{EventRenameFrom, "", "", OpRename, SetFilesystemPaths, "path", "renamed: the old name"},
+	{EventRenameTo, "", "", OpRename, SetFilesystemPaths, "path", "renamed: the new name"},
+	{EventLinkFrom, "", "", OpLink, SetFilesystemPaths, "path", "hard link: the existing name"},
+	{EventLinkTo, "", "", OpLink, SetFilesystemPaths, "path", "hard link: the new name"},
+	{EventSymlink, "", "", OpSymlink, SetFilesystemPaths, "path of the link", "symbolic link made"},
+	{EventMkdir, "", "", OpMkdir, SetFilesystemPaths, "path", "directory made"},
+	{EventTruncate, "", "", OpTruncate, SetFilesystemPaths, "path", "length set, by name or descriptor"},
+	{EventChmod, "", "", OpChmod, SetFilesystemPaths, "path", "mode set, by name or descriptor"},
+	{EventChown, "", "", OpChown, SetFilesystemPaths, "path", "owner set, by name or descriptor"},
+	{EventMknod, "", "", OpMknod, SetFilesystemPaths, "path", "node made"},
+	{EventMount, "", "", OpMount, SetFilesystemPaths, "mount point", "mounted"},
+	{EventMountSource, "", "", OpMount, SetNone, "text", "mounted: the source as given"},
+	{EventUmount, "", "", OpUmount, SetFilesystemPaths, "mount point", "unmounted"},
+	{EventMoveMountFrom, "", "", OpMoveMount, SetFilesystemPaths, "path", "mount moved: from"},
+	{EventMoveMountTo, "", "", OpMoveMount, SetFilesystemPaths, "path", "mount moved: to"},
+	{EventPivotRootNew, "", "", OpPivotRoot, SetFilesystemPaths, "path", "pivot_root: the new root"},
+	{EventPivotRootOld, "", "", OpPivotRoot, SetFilesystemPaths, "path", "pivot_root: where the old root went"},
 	{EventIOUringOther, "", "", "", SetNone, "null", "io_uring operation that is not decoded"},
 }
 

@@ -14,16 +14,16 @@ func TestEventTableIsTheSpecified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(b), "| event_type | kind | value | surface set |")
+	_, rest, _ := strings.Cut(string(b), "<!-- table: event-types -->")
 	table, _, _ := strings.Cut(rest, "<!-- end -->")
 	want := map[uint32]string{}
 	ids := regexp.MustCompile(`\d+(?:–\d+)?`)
 	for line := range strings.Lines(table) {
 		cols := strings.Split(line, "|")
-		if len(cols) < 5 {
+		if len(cols) < 6 {
 			continue
 		}
-		set := strings.TrimSpace(cols[4])
+		set := strings.TrimSpace(cols[5])
 		for _, m := range ids.FindAllString(cols[1], -1) {
 			lo, hi, span := strings.Cut(m, "–")
 			a, _ := strconv.Atoi(lo)

@@ -2,7 +2,11 @@ package schemas
 
 // Filter is one rule of runner-normalize that is not about a path (STREAMS.md,
 // "Filter ids of runner-normalize"): rules about paths are in cmd/internal/noise/noise.txt.
-type Filter struct{ ID, Why string }
+type Filter struct {
+	ID   string
+	Why  string // for people, with --show-filtered
+	What string // what it leaves out
+}
 
 // Ids of filters.
 const (
@@ -15,11 +19,12 @@ const (
 
 // Filters are the rules that are not about paths.
 var Filters = [...]Filter{
-	{FilterTwin, "the call itself is recorded, with its outcome"},
-	{FilterFork, "process tree, shown by the order of the lines"},
-	{FilterExit, "process tree, shown by the order of the lines"},
-	{FilterMove, "process tree, counted by runner-capture"},
-	{FilterDrop, "--drop says so"},
+	{FilterTwin, "the call itself is recorded, with its outcome",
+		"a record of the address hook whose call has a record of its own ([DERIVATION.md](DERIVATION.md#pairing-of-hook-and-call))"},
+	{FilterFork, "process tree, shown by the order of the lines", "forks; the order of the lines shows the tree"},
+	{FilterExit, "process tree, shown by the order of the lines", "exits of tasks"},
+	{FilterMove, "process tree, counted by runner-capture", "moves of tasks to another cgroup"},
+	{FilterDrop, "--drop says so", "lines for which the program of `--drop` said yes"},
 }
 
 // FilterReason says why a filter leaves something out.

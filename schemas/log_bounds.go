@@ -8,3 +8,6 @@ const (
 	MaxLogBytes = 32 << 20 // bytes of all kept lines, with LF
 	MaxLogLines = 1 << 18
 )
+
+// MaxToolCalls is how many tool calls a layer may name.
+const MaxToolCalls = MaxLogLines

@@ -57,7 +57,7 @@ func parseDecisionLine(line []byte) (d *DecisionLine, err error) {
 		d.Finished, err = entryData[CallFinished](line)
 		if err == nil {
 			d.LogHead = d.Finished.LogHead
-			err = first(notEmpty("tool_call_id", d.Finished.ToolCallID), oneOf("outcome", d.Finished.Outcome, CallOutcomes[:]...))
+			err = first(notEmpty("tool_call_id", d.Finished.ToolCallID), oneOf("outcome", d.Finished.Outcome, CallOutcomes...))
 		}
 	case LogMessageRefused:
 		d.Refused, err = entryData[MessageRefused](line)

@@ -12,7 +12,7 @@ const (
 	KeyDecisionEvents  = "decision_events"
 	KeySessions        = "sessions"
 	KeyRefused         = "refused"
-	KeySDKEvents       = "sdk_events"
+	KeySDKEvents       = CounterSDKEvents
 	KeySDKToolCalls    = "sdk_tool_calls"
 )
 
@@ -39,7 +39,7 @@ var (
 		Says: "nothing was captured, and why; no `s2_` note follows"}
 	NoteKernel = &Note{Code: "s2_kernel_capture", By: StageCorrelate, Fields: []NoteField{
 		{Key: KeyMonitorEvents}, {Key: KeyRingbufDrops}, {Key: KeyNetworkCoverage, Form: ValueWord}, {Key: KeyEndpointScope, Form: ValueWord}},
-		Says: "how many kernel lines there are; the other values are those of the fields of these names"}
+		Says: "how many kernel lines there are; the other values are those of the fields of these names. Other implementations write it too"}
 	NoteLoss = &Note{Code: "s2_kernel_loss", By: StageCorrelate, Shape: NoteOfCounts,
 		Says: "why the kernel layer is not complete, by cause"}
 	NoteDrops = &Note{Code: "s2_drops", By: StageCorrelate, Shape: NoteOfCounts,
@@ -59,9 +59,9 @@ var (
 		Says: "network rules were enforced: how many, how many operations they refused, and the policy digest"}
 	NotePolicy = &Note{Code: "s4_policy_capture", By: StageCorrelate, Strict: true, Fields: []NoteField{
 		{Key: KeyDecisionEvents}, {Key: KeySessions, Optional: true}, {Key: KeyRefused, Optional: true}},
-		Says: "lines of the policy layer; with sessions also their number, and that of refused messages"}
+		Says: "lines of the policy layer; with sessions also their number, and that of refused messages. Other implementations write it too, with counts of their own"}
 	NoteSDK = &Note{Code: "s5_sdk_capture", By: StageCorrelate, Strict: true, Fields: []NoteField{{Key: KeySDKEvents}, {Key: KeySDKToolCalls}},
-		Says: "lines of the SDK layer, and tool calls in them"}
+		Says: "lines of the SDK layer, and tool calls in them. Other implementations write it too"}
 	NoteWindows = &Note{Code: "s6_windows", By: StageCorrelate, Strict: true, Fields: []NoteField{
 		{Key: ClassCall}, {Key: ClassSetup}, {Key: ClassIdle}, {Key: ClassAgent}},
 		Says: "kernel lines by class; there were sessions and times"}

@@ -250,7 +250,7 @@ func (n *Note) Template() string {
 	b := n.Code + ":"
 	switch n.Shape {
 	case NoteOfCounts:
-		return b + " NAME=N …"
+		return b + " NAME=VALUE …"
 	case NoteOfTexts:
 		return b + " TEXT; TEXT …"
 	}

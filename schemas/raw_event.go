@@ -80,16 +80,6 @@ var markNames = [...]string{
 	"io_uring", "path_fault", "path_truncated", "unnamed", "user_fault", "user_truncated",
 }
 
-// RawOps are all operations of raw events, in the order of the specification.
-var RawOps = [...]string{
-	"open", "creat", "openat", "openat2", "open_by_handle_at", "io_uring_openat", "io_uring_openat2",
-	"exec", "execve", "execveat",
-	"connect", "sendto", "sendmsg", "sendmmsg", "bind", "listen", "connect_blocked",
-	"unlink", "rmdir", "rename", "link", "symlink", "mkdir", "truncate", "ftruncate",
-	"chmod", "chown", "mknod", "mount", "umount", "move_mount", "pivot_root",
-	"io_uring_other", "fork", "exit", "move",
-}
-
 // Sources of network events.
 const (
 	SourceSyscall = "syscall"

@@ -65,7 +65,7 @@ var Reasons = [...]Reason{
 	{ReasonBadJSON, ReasonRefuses, RuleNever, "not one JSON value as RFC 8259 says; a carriage return other than before the LF; a blank line (not answered); bytes after the last LF"},
 	{ReasonBadUTF8, ReasonRefuses, RuleNever, "not UTF-8; an escape of half a surrogate pair (allowed in texts of the server)"},
 	{ReasonDuplicateKey, ReasonRefuses, RuleNever, "a key twice: of the client in any object, of the server in the message, its params, result and tools"},
-	{ReasonCaseKey, ReasonRefuses, RuleNever, "in the message, its params, result and tools a key that equals a known one, or of the client any other, only by case: in Unicode's simple case folding, with the Turkish letters `ı` and `İ` taken for an `i`; in arguments as the policy file's names say"},
+	{ReasonCaseKey, ReasonRefuses, RuleNever, "in the message, its params, result and tools a key that equals a known one, or of the client any other, only by case: in Unicode's simple case folding, with the Turkish letters `ı` and `İ` taken for an `i`, as some libraries do; in arguments as under [Names](#names)"},
 	{ReasonBatch, ReasonRefuses, RuleNever, "an array"},
 	{ReasonTooLong, ReasonRefuses, RuleNever, "a client's line over `--max-line`; an answer to `tools/list` over 8 MiB"},
 	{ReasonTooDeep, ReasonRefuses, RuleNever, "nested more than 512 deep"},
@@ -87,7 +87,7 @@ func (r *Reason) Decision() string {
 func (r *Reason) Outcomes() []string {
 	switch r.Use {
 	case ReasonAllows:
-		return CallOutcomes[:]
+		return CallOutcomes
 	case ReasonDenies:
 		return []string{OutcomeDenied}
 	}
@@ -113,6 +113,3 @@ func LookupReason(code string) (*Reason, bool) {
 	}
 	return nil, false
 }
-
-// CallOutcomes are the outcomes of a call that was forwarded.
-var CallOutcomes = [...]string{OutcomeCompleted, OutcomeToolError, OutcomeError, OutcomeInputRequired, OutcomeServerGone, OutcomeClientGone}

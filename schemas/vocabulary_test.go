@@ -59,8 +59,8 @@ func TestCountersSayWhatTheyCount(t *testing.T) {
 		if c.Why == "" || c.Role == RoleLoss && (c.When != "" || causes[c.Name]) {
 			t.Errorf("counter %s: %+v", c.Name, c)
 		}
-		if strings.HasSuffix(c.Name, ".") != c.Family {
-			t.Errorf("counter %s: family is %t", c.Name, c.Family)
+		if strings.HasSuffix(c.Name, ".") != (c.Each != "") {
+			t.Errorf("counter %s: each is %q", c.Name, c.Each)
 		}
 	}
 	if names := CountersOf(StageCapture, ""); len(names) != 20 || !slices.IsSorted(names) {

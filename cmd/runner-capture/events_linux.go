@@ -95,7 +95,7 @@ func (v *events) release() (bool, error) {
 
 // event counts, filters and writes one event.
 func (v *events) event(e *schemas.RawEvent, dec bpf.Decoded) error {
-	if e.Op == "move" {
+	if e.Op == schemas.OpMove {
 		_, tid := v.tasks[e.ChildTID]
 		_, pid := v.tasks[e.ChildPID]
 		if !tid && !pid {
@@ -108,12 +108,12 @@ func (v *events) event(e *schemas.RawEvent, dec bpf.Decoded) error {
 		v.lastTID = e.TID
 	}
 	switch e.Op {
-	case "fork":
+	case schemas.OpFork:
 		v.tasks[e.ChildTID] = struct{}{}
 		if dec.Escape {
 			v.n.escapes++
 		}
-	case "exit":
+	case schemas.OpExit:
 		delete(v.tasks, e.TID)
 		v.lastTID = 0
 	}

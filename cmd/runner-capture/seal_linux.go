@@ -110,8 +110,8 @@ func (r *recorder) seal(st bpf.Stats) error {
 // fork or exec named, when some of those were dropped. What cannot be
 // ruled out is an escape: the record must not say that all of the command is in it.
 func possibleEscapes(dropped map[string]uint64, foreign uint64) uint64 {
-	n := dropped["move"]
-	if dropped["fork"]+dropped["exec"] > 0 {
+	n := dropped[schemas.OpMove]
+	if dropped[schemas.OpFork]+dropped[schemas.OpExec] > 0 {
 		n += foreign
 	}
 	return n

@@ -322,33 +322,3 @@ func TestPartialUpstreamStaysPartial(t *testing.T) {
 		t.Errorf("status %s, expected partial", got.status)
 	}
 }
-
-// TestCounterTable keeps the rule table and the specification together.
-func TestCounterTable(t *testing.T) {
-	spec, err := os.ReadFile("../../schemas/STREAMS.md")
-	must(t, err)
-	_, text, ok := strings.Cut(string(spec), "<!-- table: counters -->\n")
-	if !ok {
-		t.Fatal("the specification lists no counters of runner-capture")
-	}
-	text, _, _ = strings.Cut(text, "<!-- end -->")
-	listed := map[string]bool{}
-	for row := range strings.Lines(text) {
-		if name, _, ok := strings.Cut(strings.TrimPrefix(row, "| `"), "`"); ok && strings.HasPrefix(row, "| `") {
-			listed[name] = true
-		}
-	}
-	for _, r := range schemas.Counters {
-		if r.Stage != schemas.StageCapture {
-			continue
-		}
-		name := r.Name + map[string]string{schemas.CounterDroppedByOp: "OP", schemas.CounterBlockedByRule: "N"}[r.Name]
-		if !listed[name] {
-			t.Errorf("%s is not in the specification", name)
-		}
-		delete(listed, name)
-	}
-	if len(listed) > 0 {
-		t.Errorf("in the specification but without a rule: %v", listed)
-	}
-}

@@ -219,20 +219,8 @@ type problem struct {
 
 // of leaves out what is explained by a last line that was not written to its end.
 func (p problem) of(f logFacts) problem {
-	if f.unterminated && p.line == f.lines && p.why == whyJSON {
+	if f.unterminated && p.line == f.lines && p.why == schemas.WhyJSON {
 		return problem{}
 	}
 	return p
 }
-
-// Why a line is bad.
-const (
-	whyJSON     = "bad_json"
-	whyType     = "bad_type"
-	whyField    = "bad_field"
-	whySeq      = "bad_seq"
-	whyConflict = "conflict"
-	whySchema   = "bad_schema"
-	whyRunID    = "bad_run_id"
-	whyEvent    = "bad_event_type"
-)

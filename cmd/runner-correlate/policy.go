@@ -117,14 +117,14 @@ func (p *policyLog) take(line []byte) (why string) {
 	v, ok := object(line)
 	switch kind, _ := v["type"].(string); {
 	case !ok:
-		return whyJSON
+		return schemas.WhyJSON
 	case v["source"] != schemas.LogSource:
 		return p.foreign(v)
 	case kind != schemas.LogSessionStarted && kind != schemas.LogDecision && kind != schemas.LogCallFinished &&
 		kind != schemas.LogMessageRefused && kind != schemas.LogSessionFinished:
-		return whyType
+		return schemas.WhyType
 	}
-	return whyField
+	return schemas.WhyField
 }
 
 // object decodes any JSON value; of what is no object it has no keys.
@@ -140,7 +140,7 @@ func object(line []byte) (map[string]any, bool) {
 // foreign takes in a decision of another proxy.
 func (p *policyLog) foreign(v map[string]any) (why string) {
 	if v["type"] != schemas.LogDecision {
-		return whyType
+		return schemas.WhyType
 	}
 	data, _ := v["data"].(map[string]any)
 	text := func(m map[string]any, key string) string {
@@ -152,7 +152,7 @@ func (p *policyLog) foreign(v map[string]any) (why string) {
 	d.event = schemas.PolicyEvent{Source: text(v, "source"), ToolCallID: schemas.Text(d.rawID), Tool: text(data, "tool"), Decision: text(data, "decision"),
 		Outcome: text(data, "outcome"), ReasonCode: text(data, "reason_code"), RuleID: text(data, "rule_id")}
 	if e := &d.event; e.Source == "" || e.ToolCallID == "" || e.Tool == "" || e.Decision == "" {
-		return whyField
+		return schemas.WhyField
 	}
 	p.add(d)
 	return ""
@@ -173,9 +173,9 @@ func (p *policyLog) own(d *schemas.DecisionLine) (why string) {
 	}
 	switch {
 	case s == nil || d.Seq != s.seq:
-		return whySeq
+		return schemas.WhySeq
 	case s.finished:
-		return whyConflict
+		return schemas.WhyConflict
 	}
 	s.seq++
 	switch {
@@ -185,7 +185,7 @@ func (p *policyLog) own(d *schemas.DecisionLine) (why string) {
 		return p.ended(s, d.Finished)
 	case d.Ended != nil:
 		if s.finished = true; d.Ended.Decisions != s.made {
-			return whyConflict
+			return schemas.WhyConflict
 		}
 	default:
 		p.refused++
@@ -196,9 +196,9 @@ func (p *policyLog) own(d *schemas.DecisionLine) (why string) {
 func (p *policyLog) started(s *session, d *schemas.SessionStarted) string {
 	switch {
 	case s != nil:
-		return whyConflict
+		return schemas.WhyConflict
 	case d.Seq != 0:
-		return whySeq
+		return schemas.WhySeq
 	}
 	s = &session{number: len(p.sessions), name: schemas.Text(d.Name), policy: p.word(d.PolicyDigest), ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1}
 	s.root = s.number
@@ -211,9 +211,9 @@ func (p *policyLog) decided(s *session, d *schemas.ToolDecision) string {
 	at, of := callKey{s, d.Call, d.StartNS}, attemptKey{s, d.Call}
 	switch {
 	case d.Decision == schemas.DecisionDeny && d.EndNS < d.StartNS:
-		return whyField
+		return schemas.WhyField
 	case p.byCall[at] != nil || p.last[of] >= d.Attempt:
-		return whyConflict
+		return schemas.WhyConflict
 	}
 	n := &decision{rawID: d.ToolCallID, session: s, number: d.Call, start: d.StartNS, end: d.EndNS, timed: true,
 		ended: d.Decision == schemas.DecisionDeny, cut: d.TargetsCut}
@@ -237,9 +237,9 @@ func (p *policyLog) ended(s *session, f *schemas.CallFinished) string {
 	d := p.byCall[callKey{s, f.Call, f.StartNS}]
 	switch {
 	case d == nil || d.ended || d.rawID != f.ToolCallID:
-		return whyConflict
+		return schemas.WhyConflict
 	case f.EndNS < f.StartNS:
-		return whyField
+		return schemas.WhyField
 	}
 	d.end, d.ended, d.event.Outcome = f.EndNS, true, p.word(f.Outcome)
 	return ""

@@ -47,7 +47,7 @@ func (s *sdkLog) close(f logFacts) {
 func (s *sdkLog) take(line []byte) (why string) {
 	v, ok := object(line)
 	if !ok {
-		return whyJSON
+		return schemas.WhyJSON
 	}
 	// Numbers lose digits in v, and a float must not pass for an integer.
 	var seq struct {
@@ -58,16 +58,16 @@ func (s *sdkLog) take(line []byte) (why string) {
 	kind = strings.TrimSpace(kind)
 	switch {
 	case !is(v["schema"], schemas.SchemaSDKEvent):
-		return whySchema
+		return schemas.WhySchema
 	case !is(v["run_id"], s.runID):
-		return whyRunID
+		return schemas.WhyRunID
 	case wrong:
-		return whySeq
+		return schemas.WhySeq
 	}
 	switch kind {
 	case "tool_call_started", "tool_call_completed", "run_finished", "run_failed":
 	default:
-		return whyEvent
+		return schemas.WhyEventType
 	}
 	// What is blank or no string is as good as missing.
 	field := func(key string) *string {
@@ -82,12 +82,12 @@ func (s *sdkLog) take(line []byte) (why string) {
 		SDKName: text(field("sdk_name")), SDKVersion: text(field("sdk_version")), ToolCallID: text(id), Tool: text(tool)}
 	aboutCall := strings.HasPrefix(kind, "tool_call_")
 	if source == nil || aboutCall && (id == nil || tool == nil) {
-		return whyField
+		return schemas.WhyField
 	}
 	e.Source = schemas.Text(*source)
 	b, err := schemas.Marshal(e)
 	if err != nil {
-		return whyField
+		return schemas.WhyField
 	}
 	if !s.add(b, schemas.MaxLogLayer) {
 		return ""

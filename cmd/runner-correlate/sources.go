@@ -131,20 +131,20 @@ func (p *plainLog) line(l logLine) {
 
 func (p *plainLog) take(line []byte) (why string) {
 	if _, ok := object(line); !ok {
-		return whyJSON
+		return schemas.WhyJSON
 	}
 	e, err := p.layer.Parse(line)
 	switch {
 	case err != nil:
-		return whyField
+		return schemas.WhyField
 	case e.RunID != p.runID:
-		return whyRunID
+		return schemas.WhyRunID
 	case e.Seq != p.n:
-		return whySeq
+		return schemas.WhySeq
 	}
 	b, err := schemas.Marshal(e.Value)
 	if err != nil {
-		return whyField
+		return schemas.WhyField
 	}
 	p.add(b, p.layer.MaxBytes)
 	return ""

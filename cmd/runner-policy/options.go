@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 const (
-	logVariable   = "ASSAY_RUNNER_POLICY_DECISION_LOG"
+	logVariable   = schemas.EnvPolicyLog
 	maxServerName = 64
 	defaultGrace  = 5 * time.Second
 )

@@ -11,7 +11,7 @@ import (
 // This file keeps what the rules need to know of the lines once they are gone.
 
 // Distinct tool-call ids in a layer, kept in memory for the correlation.
-const maxToolCalls = 1 << 18
+const maxToolCalls = schemas.MaxToolCalls
 
 // runEvents is what events.ndjson says.
 type runEvents struct {

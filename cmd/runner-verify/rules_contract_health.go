@@ -120,7 +120,7 @@ func (v *verifier) lossNote() {
 
 // contractNotes compares the notes about the policy and SDK layers with them.
 func (v *verifier) contractNotes() {
-	v.countNote(schemas.NotePolicy, v.policyLines(), map[string]uint64{schemas.KeyDecisionEvents: v.policyLines(), "policy_events": v.policyLines()}, 1)
+	v.countNote(schemas.NotePolicy, v.policyLines(), map[string]uint64{schemas.KeyDecisionEvents: v.policyLines(), schemas.CounterPolicyEvents: v.policyLines()}, 1)
 	v.countNote(schemas.NoteSDK, v.sdkLines(), map[string]uint64{schemas.KeySDKEvents: v.sdkLines(), schemas.KeySDKToolCalls: uint64(len(v.sdk.calls))}, 2)
 }
 

@@ -1,0 +1,97 @@
+package schemas
+
+// Operation is one operation of raw events, and the kernel lines that one makes.
+type Operation struct {
+	Name   string
+	Calls  string // the system calls or tracepoints that report it
+	First  uint32 // event type of the line; 0 is no line
+	Second uint32 // event type of the second line; 0 is none
+}
+
+// Operations.
+const (
+	OpOpen           = "open"
+	OpCreat          = "creat"
+	OpOpenat         = "openat"
+	OpOpenat2        = "openat2"
+	OpOpenByHandleAt = "open_by_handle_at"
+	OpIOUringOpenat  = "io_uring_openat"
+	OpIOUringOpenat2 = "io_uring_openat2"
+	OpExec           = "exec"
+	OpExecve         = "execve"
+	OpExecveat       = "execveat"
+	OpConnect        = "connect"
+	OpSendto         = "sendto"
+	OpSendmsg        = "sendmsg"
+	OpSendmmsg       = "sendmmsg"
+	OpBind           = "bind"
+	OpListen         = "listen"
+	OpConnectBlocked = "connect_blocked"
+	OpUnlink         = "unlink"
+	OpRmdir          = "rmdir"
+	OpRename         = "rename"
+	OpLink           = "link"
+	OpSymlink        = "symlink"
+	OpMkdir          = "mkdir"
+	OpTruncate       = "truncate"
+	OpFtruncate      = "ftruncate"
+	OpChmod          = "chmod"
+	OpChown          = "chown"
+	OpMknod          = "mknod"
+	OpMount          = "mount"
+	OpUmount         = "umount"
+	OpMoveMount      = "move_mount"
+	OpPivotRoot      = "pivot_root"
+	OpIOUringOther   = "io_uring_other"
+	OpFork           = "fork"
+	OpExit           = "exit"
+	OpMove           = "move"
+)
+
+// Operations are all operations, in the order of the specification.
+var Operations = [...]Operation{
+	{OpOpen, "open", EventOpenat, 0},
+	{OpCreat, "creat", EventOpenat, 0},
+	{OpOpenat, "openat", EventOpenat, 0},
+	{OpOpenat2, "openat2", EventOpenat, 0},
+	{OpOpenByHandleAt, "open_by_handle_at", EventOpenat, 0},
+	{OpIOUringOpenat, "an io_uring openat", EventOpenat, 0},
+	{OpIOUringOpenat2, "an io_uring openat2", EventOpenat, 0},
+	{OpExec, "sched_process_exec", EventExec, EventScript},
+	{OpExecve, "execve, failed ones only", EventExecFailed, 0},
+	{OpExecveat, "execveat, failed ones only", EventExecFailed, 0},
+	{OpConnect, "connect; also by io_uring, and by the address hook", EventConnect, 0},
+	{OpSendto, "sendto", EventSendto, 0},
+	{OpSendmsg, "sendmsg; also by the address hook, of any datagram", EventSendmsg, 0},
+	{OpSendmmsg, "sendmmsg, one record for each message", EventSendmmsg, 0},
+	{OpBind, "bind", EventBind, 0},
+	{OpListen, "listen", EventListen, 0},
+	{OpConnectBlocked, "none: what network rules refused, reported from inside the call, which has its own record", EventConnectBlocked, 0},
+	{OpUnlink, "unlink, unlinkat", EventUnlink, 0},
+	{OpRmdir, "rmdir, unlinkat with AT_REMOVEDIR", EventRmdir, 0},
+	{OpRename, "rename, renameat, renameat2", EventRenameFrom, EventRenameTo},
+	{OpLink, "link, linkat", EventLinkFrom, EventLinkTo},
+	{OpSymlink, "symlink, symlinkat", EventSymlink, 0},
+	{OpMkdir, "mkdir, mkdirat", EventMkdir, 0},
+	{OpTruncate, "truncate", EventTruncate, 0},
+	{OpFtruncate, "ftruncate", EventTruncate, 0},
+	{OpChmod, "chmod, fchmod, fchmodat, fchmodat2", EventChmod, 0},
+	{OpChown, "chown, lchown, fchown, fchownat", EventChown, 0},
+	{OpMknod, "mknod, mknodat", EventMknod, 0},
+	{OpMount, "mount", EventMount, EventMountSource},
+	{OpUmount, "umount2", EventUmount, 0},
+	{OpMoveMount, "move_mount", EventMoveMountFrom, EventMoveMountTo},
+	{OpPivotRoot, "pivot_root", EventPivotRootNew, EventPivotRootOld},
+	{OpIOUringOther, "an io_uring operation on a path or address that is not decoded; `flags` is its opcode", EventIOUringOther, 0},
+	{OpFork, "sched_process_fork", 0, 0},
+	{OpExit, "sched_process_exit", 0, 0},
+	{OpMove, "cgroup_attach_task", 0, 0},
+}
+
+// RawOps are the names of all operations.
+var RawOps = func() (names [len(Operations)]string) {
+	for i := range Operations {
+		names[i] = Operations[i].Name
+	}
+	return names
+}()
