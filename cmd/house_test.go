@@ -106,7 +106,7 @@ func TestHouseImports(t *testing.T) {
 		"github.com/runner-evidence/runner/bpf":         {schema, script, flags, jq, "github.com/runner-evidence/runner/cmd"},
 	}
 	for _, tool := range tools {
-		rules := []string{script}
+		rules := []string{script, "github.com/runner-evidence/runner/schemas/testkit"}
 		if tool != "runner-capture" {
 			rules = append(rules, ebpf, "github.com/runner-evidence/runner/bpf")
 		}

@@ -21,7 +21,7 @@ a sorted and digested .tar.gz. The file appears only when the whole input was
 checked, and replaces an older one in one step. One summary line goes to stderr.
 
 Flags:
-  -o FILE        write to FILE, "-" is standard output
+  -o, --output FILE   write to FILE, "-" is standard output
                  (default: assay-runner-spike-<run_id>.tar.gz)
   --run-id ID    refuse the stream of any other run
   --background   yield the processor to the measured program
