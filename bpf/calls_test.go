@@ -20,6 +20,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // A call is one thing that a program in the cgroup tries.
@@ -318,10 +320,7 @@ func newCaller(t *testing.T) *caller {
 	t.Helper()
 	dir, err := os.MkdirTemp(ownCgroup(t), "rules-test-")
 	if err != nil {
-		if os.Getenv("RUNNER_REQUIRE_BPF") == "1" {
-			t.Fatal(err)
-		}
-		t.Skipf("SKIPPED, NOT TESTED: %v", err)
+		testkit.Missing(t, "a cgroup of its own", err)
 	}
 	f, err := os.Open(dir)
 	if err != nil {
@@ -364,10 +363,7 @@ func newCaller(t *testing.T) *caller {
 	})
 	c := &caller{t: t, dir: dir, home: cmd.Dir, in: gob.NewEncoder(stdin), out: bufio.NewScanner(stdout)}
 	if !c.out.Scan() || c.out.Text() != "ready" {
-		if os.Getenv("RUNNER_REQUIRE_BPF") == "1" {
-			t.Fatalf("the caller did not start: %q", c.out.Text())
-		}
-		t.Skip("SKIPPED, NOT TESTED: a process in a separate cgroup and network namespace did not start")
+		testkit.Missing(t, "a process in a separate cgroup and network namespace", "it did not start: ", c.out.Text())
 	}
 	return c
 }

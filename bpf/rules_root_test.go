@@ -18,6 +18,7 @@ import (
 
 	"github.com/runner-evidence/runner/bpf/internal/objects"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // ruleOf reads a rule as a test writes it.
@@ -65,10 +66,7 @@ func enforce(t *testing.T, dir string, rules *schemas.NetworkRules) *Session {
 	s := &Session{types: kernelTypes}
 	t.Cleanup(s.Close)
 	if err := s.attachRules(f, map[string]*ebpf.Map{}, table); err != nil {
-		if os.Getenv("RUNNER_REQUIRE_BPF") == "1" {
-			t.Fatal(err)
-		}
-		t.Skipf("SKIPPED, NOT TESTED: %v", err)
+		testkit.Missing(t, "network rules in the kernel", err)
 	}
 	return s
 }
@@ -99,7 +97,7 @@ func attempts(t *testing.T, rules *schemas.NetworkRules, all []attempt) {
 	for _, a := range all {
 		got := p.try(a.call)
 		if absent(got) {
-			t.Logf("SKIPPED, NOT TESTED: %s: this kernel has no such socket: %v", a, got)
+			testkit.Note(t, fmt.Sprint(a), "this kernel has no such socket: ", got)
 			continue
 		}
 		if (got == syscall.EPERM) != (a.by != nobody) {
@@ -295,7 +293,7 @@ func main() {
 // The 32-bit entry of the kernel leads through the same hooks.
 func TestRules32Bit(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
-		t.Skip("SKIPPED, NOT TESTED: only amd64 runs programs of 386 here")
+		testkit.Skip(t, "32-bit callers", "only amd64 runs programs of 386")
 	}
 	p := newCaller(t)
 	enforce(t, p.dir, ruleSet("allow", ruleOf(1, "deny", "inet", "10.0.0.0/8")))
@@ -318,7 +316,7 @@ func TestRules32Bit(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd())}
 	out, err := cmd.Output()
 	if errors.Is(err, syscall.ENOEXEC) {
-		t.Skip("SKIPPED, NOT TESTED: this kernel runs no 32-bit programs")
+		testkit.Skip(t, "32-bit callers", "this kernel runs no 32-bit programs")
 	}
 	if err != nil || string(out) != "true true <nil>\n" {
 		t.Errorf("%q, %v", out, err)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // The reader in testdata/reader is written in another language and from the
@@ -30,11 +32,8 @@ type verdict struct {
 func requirePython(t *testing.T) {
 	t.Helper()
 	err := exec.Command("python3", "-c", "import sys; sys.exit(sys.version_info < (3, 9))").Run()
-	switch {
-	case err != nil && os.Getenv("RUNNER_REQUIRE_PYTHON") == "1":
-		t.Fatalf("python3 of version 3.9 or later: %v", err)
-	case err != nil:
-		t.Skipf("SKIPPED, NOT TESTED: the reader in Python: python3 of version 3.9 or later: %v", err)
+	if err != nil {
+		testkit.SkipUnless(t, "RUNNER_REQUIRE_PYTHON", "the reader in Python", "python3 of version 3.9 or later: ", err)
 	}
 }
 

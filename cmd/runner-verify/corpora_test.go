@@ -9,13 +9,14 @@ import (
 
 	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 const corpora = "../../../shared/corpora/assay"
 
 func needCorpora(t *testing.T) {
 	if _, err := os.Stat(corpora); err != nil {
-		t.Skip("SKIPPED, NOT TESTED: archives of another implementation are not at " + corpora)
+		testkit.Skip(t, "archives of another implementation", "they are not at ", corpora)
 	}
 }
 

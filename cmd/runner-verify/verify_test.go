@@ -13,6 +13,7 @@ import (
 
 	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/testkit"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
@@ -136,7 +137,7 @@ func TestDemandsNeedValidity(t *testing.T) {
 // An assertion that never ends is stopped, and one that was ended does not hold.
 func TestAssertTime(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: the time limit of --assert takes as long as it is; run without -short")
+		testkit.Skip(t, "the time limit of --assert", "it takes as long as it is; run without -short")
 	}
 	code, _, errs := call(sample().digest(t).tar(t), "--assert", "[range(infinite)] | length > 0 | not, (def f: f; f)")
 	if code != 1 {

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // read reads a whole archive and returns members, contents and identity.
@@ -49,7 +50,7 @@ func read(b []byte, lim Limits) (names []string, content map[string][]byte, iden
 func TestRealArchives(t *testing.T) {
 	root := "../../../shared/corpora/assay"
 	if _, err := os.Stat(root); err != nil {
-		t.Skip("SKIPPED, NOT TESTED: archives of another implementation, " + root + " is absent")
+		testkit.Skip(t, "archives of another implementation", root, " is absent")
 	}
 	n := 0
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
@@ -220,7 +221,7 @@ func TestWriteRefusals(t *testing.T) {
 func TestSystemTar(t *testing.T) {
 	tool, err := exec.LookPath("tar")
 	if err != nil {
-		t.Skip("SKIPPED, NOT TESTED: the archive against GNU tar, which is not installed")
+		testkit.Skip(t, "the archive against GNU tar", err)
 	}
 	archive, id := write(t, 2000)
 	dir := t.TempDir()

@@ -5,16 +5,15 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "rewrite the vectors in testdata/vectors/bundle")
+	"github.com/runner-evidence/runner/schemas/testkit"
+)
 
 const vectorDir = "../../testdata/vectors/bundle"
 
@@ -190,7 +189,7 @@ var small = Limits{Total: 8 << 20, Member: 4 << 20, Members: 16, Ratio: 500, Fre
 
 func TestVectors(t *testing.T) {
 	want := vectors()
-	if *update {
+	if testkit.Update() {
 		if err := os.MkdirAll(vectorDir, 0o777); err != nil {
 			t.Fatal(err)
 		}

@@ -33,8 +33,15 @@ func Note(t testing.TB, what string, why ...any) {
 // give: where everything must run it is a failure.
 func Missing(t testing.TB, what string, why ...any) {
 	t.Helper()
-	if Required() {
-		t.Fatalf("%s=1: %s must be tested here: %s", required, what, fmt.Sprint(why...))
+	SkipUnless(t, required, what, why...)
+}
+
+// SkipUnless is Skip where the environment variable is not 1: where it is, a test that
+// cannot run is a failure.
+func SkipUnless(t testing.TB, variable, what string, why ...any) {
+	t.Helper()
+	if os.Getenv(variable) == "1" {
+		t.Fatalf("%s=1: %s must be tested here: %s", variable, what, fmt.Sprint(why...))
 	}
 	Skip(t, what, why...)
 }
