@@ -111,8 +111,8 @@ func TestScopePolicy(t *testing.T) {
 	}
 }
 
-// TestCollectNoSpace: a log that cannot be kept is no record, and the command is not
-// left alone with it.
+// TestCollectNoSpace: without a log that can be kept there is no record, and the command does
+// not go on without it.
 func TestCollectNoSpace(t *testing.T) {
 	if out, err := exec.Command("unshare", "-m", "true").CombinedOutput(); err != nil {
 		testkit.Skip(t, "a full file system needs a mount namespace", err, ": ", string(out))

@@ -97,7 +97,7 @@ func TestCollect(t *testing.T) {
 		{"unlinked", `echo 1 >>"$L"; rm "$L"`, "1", "partial bytes=2 lines=1 dropped=0 after_end=0 unterminated=no replaced=yes writers_at_end=none stopped="},
 		{"replaced", `echo 1 >>"$L"; rm "$L"; echo 2 >"$L"`, "1", "partial bytes=2 lines=1 dropped=0 after_end=0 unterminated=no replaced=yes writers_at_end=none stopped="},
 		{"moved over", `echo 1 >"$L.new"; mv "$L.new" "$L"`, "", "partial bytes=0 lines=0 dropped=0 after_end=0 unterminated=no replaced=yes writers_at_end=none stopped="},
-		{"a file beside it", `mkdir "$L.lock"; echo 1 >>"$L"; echo x >"$L.old"`, "1", whole + "2 lines=1 dropped=0 after_end=0 " + none},
+		{"a file next to it", `mkdir "$L.lock"; echo 1 >>"$L"; echo x >"$L.old"`, "1", whole + "2 lines=1 dropped=0 after_end=0 " + none},
 		{"background", `exec 3>>"$L"; { sleep 0.1; echo 1 >&3; } &`, "1", whole + "2 lines=1 dropped=0 after_end=2 unterminated=no replaced=no writers_at_end=open stopped="},
 		{"background, not held", `{ sleep 2; echo 1 >>"$L"; } >/dev/null 2>&1 &`, "", whole + "0 lines=0 dropped=0 after_end=0 " + none},
 		{"signal", `echo 1 >>"$L"; kill -9 $$`, "1", whole + "2 lines=1 dropped=0 after_end=0 " + none},
@@ -199,7 +199,7 @@ func TestCollectFlood(t *testing.T) {
 }
 
 // TestCollectGrace: without a cgroup a writer that stays is waited for as long as
-// --grace says, and an impatient user is heard.
+// --grace says, and a second signal ends the wait.
 func TestCollectGrace(t *testing.T) {
 	begin := time.Now()
 	_, log := sdkRun(t, `exec 3>>"$L"; sleep 5 >/dev/null 2>&1 </dev/null &`, "--grace", "300ms")
@@ -208,7 +208,7 @@ func TestCollectGrace(t *testing.T) {
 	}
 }
 
-// TestCollectImpatience: the second TERM behind the command's end ends the waiting.
+// TestCollectImpatience: the second TERM after the command's end ends the waiting.
 func TestCollectImpatience(t *testing.T) {
 	c := command(t, "--no-kernel", "--archive", "a", "--policy-log", "p", "--grace", "1m", "-v", "--", "sh", "-c",
 		`exec 3>>"$`+schemas.EnvPolicyLog+`"; echo 1 >&3; sleep 5 >/dev/null 2>&1 </dev/null & exit 8`)
@@ -297,7 +297,7 @@ func TestCollectPermissions(t *testing.T) {
 	}
 }
 
-// TestCollectUnprivileged: the own user alone reaches the logs, for writing.
+// TestCollectUnprivileged: only the own user reaches the logs, for writing.
 func TestCollectUnprivileged(t *testing.T) {
 	if os.Geteuid() != 0 {
 		testkit.Skip(t, "becoming another user needs root")

@@ -63,7 +63,7 @@ func ownFailure(err error) error {
 	return tool.Fail(tool.ExitOwn, err)
 }
 
-// asFile is the open file behind a stream of the tool frame. The command is
+// asFile is the open file of a stream of the tool frame. The command is
 // given real descriptors, never a copy through a pipe of ours.
 func asFile(v any, fallback *os.File) *os.File {
 	if f, ok := v.(*os.File); ok {

@@ -58,7 +58,7 @@ func TestStatus(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := call(t, append([]string{"--no-kernel", "--archive", "run.tar.gz", "--"}, c.argv...)...)
 			if c.name == "no binary" {
-				// The shell gets it, as from execvp; what it makes of it is its own.
+				// The shell gets it, as from execvp; how it reads it is up to the shell.
 				if r.code != 126 && r.code != 127 && r.code != 2 {
 					t.Errorf("%v", r)
 				}

@@ -41,7 +41,7 @@ func fakeCapture() {
 		cgroup.Kill(*dir, 5*time.Second)
 		cgroup.Remove(*dir)
 	}
-	signal.Ignore(syscall.SIGPIPE) // dying of it would leave the command alone
+	signal.Ignore(syscall.SIGPIPE) // dying of it would leave the command unobserved
 	how := os.Getenv("FAKE_CAPTURE")
 	notes := []string{}
 	if *rules != "" {

@@ -38,7 +38,7 @@ func fakeNormalize() {
 }
 
 // fakeCorrelate reads its logs to their seal before the first kernel line, as the
-// real one does, and puts all that is in them in front.
+// real one does, and puts all that is in them first.
 func fakeCorrelate() {
 	f := flag.NewFlagSet("runner-correlate", flag.ExitOnError)
 	f.Bool("background", false, "")

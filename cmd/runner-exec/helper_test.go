@@ -19,7 +19,7 @@ import (
 // bin is a directory with copies of the test binary under the names of the
 // tools. A copy acts by its name: runner-exec is the real one, the other stages
 // are small stand-ins that speak the real contracts, so that these tests find
-// faults of runner-exec alone.
+// only faults of runner-exec.
 var bin string
 
 func TestMain(m *testing.M) {

@@ -2,5 +2,5 @@
 
 package main
 
-// inheritedFDs is of use to the kernel layer alone.
+// inheritedFDs is used only by the kernel layer.
 func inheritedFDs() uint64 { return 0 }

@@ -1,14 +1,13 @@
 // Command runner-exec runs one command in a cgroup of its own and writes the
-// record of what it did to one archive. It starts the other stages itself and
-// is the only one that stands between the user and the command, so it hands on
-// standard input, output and error, the working directory, the environment,
+// record of what it did to one archive. It starts the other stages itself and is
+// the only one between the user and the command, so it passes on standard input, output and error, the working directory, the environment,
 // the umask, other open descriptors, signals and the exit status unchanged.
 //
 // A policy file and an agent shim give the command logs to write to: FIFOs that
 // runner-exec empties while the command runs (schemas/POLICY.md, "Collected logs"). Then
 // the variables that name them are the one change to the environment.
 //
-// What the Go runtime does not let it hand on: of the signals ignored at its
+// What the Go runtime does not let it pass on: of the signals ignored at its
 // own start only HUP, INT, TSTP, TTIN and TTOU are still ignored in the
 // command (nohup and background jobs work), the others arrive with their
 // default action; and a standard descriptor closed at its start is /dev/null.

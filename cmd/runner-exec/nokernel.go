@@ -11,9 +11,9 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// rawStream is the raw stream of a run that no one watched: the two run events
+// rawStream is the raw stream of a run without a capture: the two run events
 // and a health record that says so. Every counter of runner-capture is there,
-// as 0, so that the stages behind need no special case.
+// as 0, so that the later stages need no special case.
 type rawStream struct {
 	opt   Options
 	w     *os.File

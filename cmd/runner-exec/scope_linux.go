@@ -14,10 +14,10 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
-// scope is the cgroup that holds the command and all that comes of it.
+// scope is the cgroup that holds the command and all its descendants.
 type scope struct {
 	path   string   // for people and runner-capture
-	at     string   // for ourselves: good whatever the command mounts over path
+	at     string   // for ourselves: valid even if the command mounts over path
 	parent *os.File // holds at
 	ours   bool     // runner-capture made it; before that it may be another run's of the same name
 }

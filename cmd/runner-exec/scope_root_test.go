@@ -111,7 +111,7 @@ func TestScopeStatus(t *testing.T) {
 					t.Errorf("left behind: %q", rest)
 				}
 				if strings.Contains(r.stderr, "truncated") {
-					t.Errorf("consequences are reported beside the cause: %v", r)
+					t.Errorf("consequences are reported in addition to the cause: %v", r)
 				}
 			}
 			if exists(scopeOf(t, id)) {
@@ -265,7 +265,7 @@ func TestUnprivileged(t *testing.T) {
 	if _, err := exec.LookPath("true"); err == nil {
 		c := command(t, "--cgroup-parent", "/tmp", "--", "true")
 		if r := outcome(t, c, c.Run()); r.code != 4 || !strings.Contains(r.stderr, "cgroup v2") {
-			t.Errorf("a parent that is no cgroup: %v", r)
+			t.Errorf("a parent that is not a cgroup: %v", r)
 		}
 	}
 }

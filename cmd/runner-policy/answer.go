@@ -69,8 +69,8 @@ func deniedAnswer(to jsonrpc.ID, say string, d denial, modern, asError bool) []b
 var refusals = map[string]rpcError{
 	schemas.ReasonBadJSON:      {Code: errParse, Message: "the line is not one JSON value"},
 	schemas.ReasonBadUTF8:      {Code: errParse, Message: "the line is not valid UTF-8"},
-	schemas.ReasonDuplicateKey: {Code: errRequest, Message: "a key stands twice in one object"},
-	schemas.ReasonCaseKey:      {Code: errRequest, Message: "a key equals one of the protocol's but for case"},
+	schemas.ReasonDuplicateKey: {Code: errRequest, Message: "one object has a key twice"},
+	schemas.ReasonCaseKey:      {Code: errRequest, Message: "a key differs from one of the protocol's only in case"},
 	schemas.ReasonBatch:        {Code: errRequest, Message: "batches are not taken"},
 	schemas.ReasonTooLong:      {Code: errRequest, Message: "the line is too long"},
 	schemas.ReasonTooDeep:      {Code: errRequest, Message: "the message is nested too deeply"},

@@ -19,7 +19,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
-// The test binary is also the proxy and the server behind it.
+// The test binary is also the proxy and its server.
 func TestMain(m *testing.M) {
 	as := os.Getenv("RUNNER_POLICY_TEST_AS")
 	if as == "proxy" && len(os.Args) == 1 { // started by the proxy, which hands its environment on as it is

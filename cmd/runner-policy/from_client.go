@@ -32,7 +32,7 @@ func (s *session) readClient(ctx context.Context, r io.Reader) {
 		case long:
 			s.refuse(jsonrpc.NullID, schemas.ReasonTooLong, true)
 		case err == io.ErrUnexpectedEOF:
-			s.refuse(jsonrpc.NullID, schemas.ReasonBadJSON, false) // the end of input ends no message
+			s.refuse(jsonrpc.NullID, schemas.ReasonBadJSON, false) // a message ends with its LF, not with the input
 		case err == nil && blank(line):
 			s.refuse(jsonrpc.NullID, schemas.ReasonBadJSON, false)
 		case err == nil:
@@ -68,7 +68,7 @@ func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []by
 		code = schemas.ReasonLogFailed
 	}
 	if code == "" && m.Kind != jsonrpc.Response && (m.Kind == jsonrpc.Request || m.Method == jsonrpc.MethodCall) {
-		code = s.table.room(m)
+		code = s.inFlight.room(m)
 	}
 	if code != "" {
 		to, answer := sc.Addressee(body)
@@ -79,10 +79,10 @@ func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []by
 	case m.Method == jsonrpc.MethodCall:
 		s.decide(ctx, sc, m, line)
 	case m.Kind == jsonrpc.Request:
-		s.table.add(&entry{id: m.ID, method: m.Method})
+		s.inFlight.add(&entry{id: m.ID, method: m.Method})
 		s.toServer(line)
 	case m.Method == jsonrpc.MethodCancelled && s.cancelsDenied(sc, body):
-		// the server never heard of that call
+		// that call never reached the server
 	default:
 		s.toServer(line)
 	}
@@ -91,7 +91,7 @@ func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []by
 // cancelsDenied looks what a cancellation is about.
 func (s *session) cancelsDenied(sc *jsonrpc.Scanner, body []byte) bool {
 	of, code := sc.Identify(jsonrpc.FieldRequestID, body)
-	return code == "" && !s.table.cancel(of.Key) && slices.Contains(s.deniedIDs, of.Key)
+	return code == "" && !s.inFlight.cancel(of.Key) && slices.Contains(s.deniedIDs, of.Key)
 }
 
 // decide asks the policy about a tool call, records what it said, and forwards the
@@ -110,7 +110,7 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 	}
 	c := &call{number: s.calls, attempt: 1, tool: string(sc.Value(jsonrpc.FieldName).Text), startNS: start}
 	if state := sc.Value(jsonrpc.FieldParamsState); state.Kind == '"' && !state.Cut {
-		c.round, c.attempt = s.table.goneOn(state.Text, c.tool)
+		c.round, c.attempt = s.inFlight.resumed(state.Text, c.tool)
 	}
 	if c.round != nil {
 		c.number, c.id = c.round.number, c.round.id
@@ -134,7 +134,7 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 		return
 	}
 	if d.Allow {
-		s.table.add(&entry{id: m.ID, method: m.Method, call: c})
+		s.inFlight.add(&entry{id: m.ID, method: m.Method, call: c})
 		s.toServer(line)
 		return
 	}

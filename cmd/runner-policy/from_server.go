@@ -12,7 +12,7 @@ import (
 const (
 	serverBuffer = 256 << 10 // longer lines are forwarded while they are read
 	maxListing   = 8 << 20   // of an answer to tools/list, which is read whole
-	maxBehind    = 64 << 10  // bytes behind a message's last brace
+	maxTail      = 64 << 10  // bytes after a message's last brace
 )
 
 // errCut says that a line was begun that may not end.
@@ -62,7 +62,7 @@ func (s *session) readServer(r io.Reader) error {
 			continue
 		}
 		if v.err != nil {
-			if v.n > 0 { // the end of input ends no message
+			if v.n > 0 { // a message ends with its LF, not with the input
 				s.log.messageRefused(fromServerSide, schemas.ReasonBadJSON)
 			}
 			return nil
@@ -79,7 +79,7 @@ func (v *serverReader) fill() {
 
 // grow makes room for a line that may have to be read whole.
 func (v *serverReader) grow() bool {
-	if len(v.buf) >= maxListing || !v.table.listing() {
+	if len(v.buf) >= maxListing || !v.inFlight.listing() {
 		return false
 	}
 	v.buf = append(v.buf, make([]byte, len(v.buf))...)
@@ -89,7 +89,7 @@ func (v *serverReader) grow() bool {
 // line deals with a line that is there whole.
 func (v *serverReader) line(line []byte) {
 	body := line[:len(line)-1]
-	v.sc.ListTools(v.table.listing())
+	v.sc.ListTools(v.inFlight.listing())
 	code := v.sc.Line(body)
 	var m jsonrpc.Message
 	if code == "" {
@@ -107,7 +107,7 @@ func (v *serverReader) line(line []byte) {
 
 // answer forwards an answer, without the tools that the policy hides.
 func (v *serverReader) answer(m jsonrpc.Message, line []byte) string {
-	e := v.table.find(m.ID.Key)
+	e := v.inFlight.find(m.ID.Key)
 	if e == nil {
 		return schemas.ReasonBadID // nobody asked
 	}
@@ -117,19 +117,19 @@ func (v *serverReader) answer(m jsonrpc.Message, line []byte) string {
 			return code
 		}
 	}
-	v.table.answered(m.ID.Key)
-	v.goesOn(e)
+	v.inFlight.answered(m.ID.Key)
+	v.resumable(e)
 	end := now()
 	v.toClient(line)
 	v.finished(e, end)
 	return ""
 }
 
-// goesOn notes that a call goes on in another request, before the client can make it.
-func (v *serverReader) goesOn(e *entry) {
+// resumable notes that a call goes on in another request, before the client can make it.
+func (v *serverReader) resumable(e *entry) {
 	state := v.sc.Value(jsonrpc.FieldResultState)
 	if e.call != nil && outcomeOf(v.sc) == schemas.OutcomeInputRequired && state.Kind == '"' && !state.Cut {
-		v.table.goesOn(state.Text, e.call)
+		v.inFlight.resumable(state.Text, e.call)
 	}
 }
 
@@ -167,7 +167,7 @@ func (v *serverReader) refuseServer(code string, body []byte) {
 	if !ok {
 		return
 	}
-	e := v.table.answered(to.Key)
+	e := v.inFlight.answered(to.Key)
 	if e == nil {
 		return
 	}

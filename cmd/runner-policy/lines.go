@@ -19,7 +19,7 @@ type lineReader struct {
 
 // next is the next line with its LF, valid until the next call. A line over the limit
 // is read to its end and not kept: tooLong. At the end of the input the error is
-// io.EOF, or io.ErrUnexpectedEOF with bytes behind the last LF: they are no message.
+// io.EOF, or io.ErrUnexpectedEOF with bytes after the last LF: they are not a message.
 func (l *lineReader) next() (line []byte, tooLong bool, err error) {
 	for {
 		if i := bytes.IndexByte(l.buf[l.looked:l.end], '\n'); i >= 0 {
@@ -51,7 +51,7 @@ func (l *lineReader) fill() {
 	if l.start == l.end {
 		l.start, l.end, l.looked = 0, 0, 0
 		if len(l.buf) > firstBuffer {
-			l.buf = nil // one long line does not cost memory for ever
+			l.buf = nil // one long line does not cost memory forever
 		}
 	}
 	if l.end == len(l.buf) {
@@ -85,5 +85,5 @@ func (l *lineReader) skip() error {
 	}
 }
 
-// blank reports whether a line says nothing.
+// blank reports whether a line holds only blanks.
 func blank(line []byte) bool { return len(bytes.Trim(line, " \t\r\n")) == 0 }

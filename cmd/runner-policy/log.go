@@ -10,7 +10,7 @@ import (
 )
 
 // decisionLog writes the lines of one session, each with one write. After the first
-// that is not written whole there are no more.
+// that is not written whole it writes nothing more.
 type decisionLog struct {
 	mu      sync.Mutex
 	to      logFile

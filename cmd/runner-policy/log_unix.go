@@ -34,7 +34,7 @@ func openLog(file string, fd int) (logFile, error) {
 }
 
 func openNamed(file string) (*logFD, error) {
-	// A FIFO that nobody reads would keep us here for ever, and one that is there
+	// A FIFO that nobody reads would block us forever, and one that is there
 	// must not be made: hence the flags and the two attempts.
 	const flags = unix.O_WRONLY | unix.O_APPEND | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
 	fd, err := unix.Open(file, flags, 0)
@@ -54,7 +54,7 @@ func openNamed(file string) (*logFD, error) {
 	return &logFD{fd: fd}, nil
 }
 
-// takeLog makes a descriptor that was handed to us ours alone.
+// takeLog takes over a descriptor that was handed to us.
 func takeLog(fd int) (logFile, error) {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil {

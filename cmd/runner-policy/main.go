@@ -1,13 +1,13 @@
-// Command runner-policy stands between an MCP client and an MCP server that speak
-// over standard input and output. It decides every tool call by a policy file, writes
+// Command runner-policy runs between an MCP client and an MCP server that talk over
+// standard input and output. It decides every tool call by a policy file, writes
 // the decision to a log, and forwards what it allows, byte for byte.
 //
 // A line reaches the server only after it was read whole, found to be a JSON-RPC
-// message that no two readers can take for different ones, decided and recorded. A line
-// of the server reaches the client as a message only when all of it was found good.
+// message that every reader understands in the same way, decided and recorded. A line of
+// the server reaches the client as a message only when all of it was found good.
 //
 // If the proxy is killed, the kernel kills the server's process with it (Linux). What
-// that process had started learns of it by the end of its pipes alone, and so does a
+// that process had started learns of it only by the end of its pipes, and so does a
 // server that gained privileges when it was executed.
 package main
 

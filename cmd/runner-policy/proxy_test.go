@@ -23,7 +23,7 @@ const (
 	readOnly = "schema: runner.policy.v0\nrules:\n  - id: reads\n    allow: read_*\n  - id: no-writes\n    deny: write_*\n    reason: read only here\n"
 )
 
-// proxy is one running proxy with a fake server behind it.
+// proxy is one running proxy with a fake server.
 type proxy struct {
 	t        *testing.T
 	cmd      *exec.Cmd

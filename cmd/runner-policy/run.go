@@ -86,24 +86,24 @@ func (s *session) watch(srv *server, w watched) (result error) {
 		select {
 		case <-w.clientDone:
 			w.clientDone = nil
-			s.left(schemas.OutcomeClientGone)
+			s.endedBy(schemas.OutcomeClientGone)
 			advance(inputClosed)
 		case <-w.deafened:
 			w.deafened = nil
 			advance(inputClosed)
 		case result = <-w.serverDone:
 			w.serverDone = nil
-			s.left(schemas.OutcomeServerGone)
+			s.endedBy(schemas.OutcomeServerGone)
 			advance(inputClosed)
 			if result != nil {
 				advance(terminated)
 			}
 		case <-w.exited:
 			w.exited = nil
-			s.left(schemas.OutcomeServerGone)
+			s.endedBy(schemas.OutcomeServerGone)
 			advance(inputClosed)
 		case <-w.signals:
-			s.left(schemas.OutcomeClientGone)
+			s.endedBy(schemas.OutcomeClientGone)
 			advance(min(max(stage+1, terminated), killed))
 		case <-timer:
 			if stage+1 == givenUp {
@@ -119,16 +119,16 @@ func (s *session) watch(srv *server, w watched) (result error) {
 }
 
 // errNoEnd says that the last lines of the log could not be written.
-var errNoEnd = errors.New("the decision log takes nothing any more, so the session has no end there")
+var errNoEnd = errors.New("the decision log takes no more lines, so it has no end of the session")
 
 // end answers what is still in flight and writes the last lines. Neither a client nor a
-// log that takes nothing keeps us.
+// log that takes nothing can block it.
 func (s *session) end(e child.Ending, stuck bool) error {
 	if !s.stop() {
 		stuck = true // a message is on its way to somebody who does not take it
 	}
-	outcome, end := s.whoLeft(), now()
-	left := s.table.drain()
+	outcome, end := s.whoEnded(), now()
+	left := s.inFlight.drain()
 	within := func(f func()) bool {
 		done := make(chan struct{})
 		go func() { f(); close(done) }()

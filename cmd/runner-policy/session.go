@@ -20,18 +20,18 @@ type engine interface {
 // session is one run of the proxy. Two goroutines carry it: one reads the client and
 // decides, one reads the server; each writes what it has read.
 type session struct {
-	o      Options
-	engine engine
-	digest string
-	dir    string
-	log    *decisionLog
-	table  *table
+	o        Options
+	engine   engine
+	digest   string
+	dir      string
+	log      *decisionLog
+	inFlight *inFlight
 
 	clientMu sync.Mutex // held for a whole line
 	client   io.Writer
 	cut      atomic.Bool // a line to the client was begun and will not end
-	goneMu   sync.Mutex
-	gone     string // outcome of what is still in flight: who left first
+	enderMu  sync.Mutex
+	ender    string // outcome of what is still in flight: who ended the session
 
 	serverMu  sync.Mutex
 	server    io.Writer
@@ -47,19 +47,19 @@ type session struct {
 	deniedIDs []string // the last ones
 }
 
-// left notes who left first; later ones follow from it.
-func (s *session) left(outcome string) {
-	s.goneMu.Lock()
-	defer s.goneMu.Unlock()
-	if s.gone == "" {
-		s.gone = outcome
+// endedBy notes who ended the session; what ends after that follows from it.
+func (s *session) endedBy(outcome string) {
+	s.enderMu.Lock()
+	defer s.enderMu.Unlock()
+	if s.ender == "" {
+		s.ender = outcome
 	}
 }
 
-func (s *session) whoLeft() string {
-	s.goneMu.Lock()
-	defer s.goneMu.Unlock()
-	return s.gone
+func (s *session) whoEnded() string {
+	s.enderMu.Lock()
+	defer s.enderMu.Unlock()
+	return s.ender
 }
 
 // toClient writes one line. What cannot be delivered is lost with the client.
@@ -75,7 +75,7 @@ func (s *session) writeClient(b []byte) bool {
 		return false
 	}
 	if _, err := s.client.Write(b); err != nil {
-		s.left(schemas.OutcomeClientGone)
+		s.endedBy(schemas.OutcomeClientGone)
 		s.deaf.Store(true)
 		s.deafOnce.Do(func() { close(s.deafened) })
 		return false
@@ -114,8 +114,8 @@ func (s *session) closeLocked() {
 	}
 }
 
-// finish writes the end of a call. The time is one from before the client heard of the
-// end: it could otherwise begin the next call in the window of this one.
+// finish writes the end of a call. The time was taken before the client was told of
+// it: the client could otherwise begin the next call in the window of this one.
 func (s *session) finish(c *call, end uint64, outcome string) {
 	if c != nil {
 		s.log.callFinished(c, end, outcome)
@@ -123,5 +123,5 @@ func (s *session) finish(c *call, end uint64, outcome string) {
 }
 
 func newSession(o Options, e engine, digest, dir string, to logFile) *session {
-	return &session{o: o, engine: e, digest: digest, dir: dir, log: newLog(to), table: newTable(), deafened: make(chan struct{})}
+	return &session{o: o, engine: e, digest: digest, dir: dir, log: newLog(to), inFlight: newInFlight(), deafened: make(chan struct{})}
 }

@@ -23,7 +23,7 @@ func masked(log string) string {
 }
 
 // exchange sends lines one by one and notes what is said. The end of a call is recorded
-// behind its answer, so that is waited for.
+// after its answer, so that is waited for.
 func exchange(p *proxy, lines ...string) string {
 	var b strings.Builder
 	for _, l := range lines {
@@ -132,7 +132,7 @@ func TestUntouched(t *testing.T) {
 	}
 }
 
-// TestServerLines: what the server says that is no message does not reach the client,
+// TestServerLines: what the server writes that is not a message does not reach the client,
 // and a call whose answer was refused ends all the same.
 func TestServerLines(t *testing.T) {
 	for _, c := range []struct{ line, code, said string }{

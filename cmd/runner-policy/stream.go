@@ -15,7 +15,7 @@ func (v *serverReader) stream() error {
 	v.sc.ListTools(false)
 	v.clientMu.Lock()
 	defer v.clientMu.Unlock()
-	var behind []byte
+	var tail []byte // from the last brace on
 	discard, passed := false, false
 	for {
 		part := v.buf[:v.n]
@@ -27,15 +27,15 @@ func (v *serverReader) stream() error {
 		if !v.sc.Feed(part) {
 			return v.cutOff(v.sc.Broken(), passed, lf)
 		}
-		if !passed && v.table.listing() && v.sc.Has(jsonrpc.FieldTools) {
+		if !passed && v.inFlight.listing() && v.sc.Has(jsonrpc.FieldTools) {
 			discard = true // most likely a list of tools, too long to be filtered
 		}
 		if v.sc.Closed() >= 0 {
 			n := max(0, v.sc.Closed()-base)
-			behind = append(behind, part[n:]...)
+			tail = append(tail, part[n:]...)
 			part = part[:n]
 		}
-		if len(behind) > maxBehind {
+		if len(tail) > maxTail {
 			return v.cutOff(schemas.ReasonTooLong, passed, lf)
 		}
 		if !discard && len(part) > 0 {
@@ -44,7 +44,7 @@ func (v *serverReader) stream() error {
 		}
 		if lf >= 0 {
 			v.keep(lf + 1)
-			return v.endStream(append(behind, '\n'), discard, passed)
+			return v.endStream(append(tail, '\n'), discard, passed)
 		}
 		v.n = 0
 		if len(v.buf) > serverBuffer {
@@ -58,7 +58,7 @@ func (v *serverReader) stream() error {
 }
 
 // endStream ends the line, if all of it was good.
-func (v *serverReader) endStream(behind []byte, discard, passed bool) error {
+func (v *serverReader) endStream(tail []byte, discard, passed bool) error {
 	code := v.sc.Finish()
 	var m jsonrpc.Message
 	if code == "" {
@@ -66,7 +66,7 @@ func (v *serverReader) endStream(behind []byte, discard, passed bool) error {
 	}
 	var e *entry
 	if code == "" && m.Kind == jsonrpc.Response && m.ID.Key != "" {
-		e = v.table.find(m.ID.Key)
+		e = v.inFlight.find(m.ID.Key)
 		switch {
 		case e == nil:
 			code = schemas.ReasonBadID
@@ -81,11 +81,11 @@ func (v *serverReader) endStream(behind []byte, discard, passed bool) error {
 		return v.refuseStream(code, passed)
 	}
 	if e != nil {
-		v.table.answered(m.ID.Key)
-		v.goesOn(e)
+		v.inFlight.answered(m.ID.Key)
+		v.resumable(e)
 	}
 	end := now()
-	v.writeClient(behind)
+	v.writeClient(tail)
 	if e != nil {
 		v.finished(e, end)
 	}

@@ -80,8 +80,8 @@ func drainLine(t *testing.T, p *proxy) (n int, tail string) {
 	}
 }
 
-// TestLargeBad: the end of a long line shows that it is none. The client has read a part
-// of it, which is no message, and then the session is over.
+// TestLargeBad: the end of a long line shows that it is not a message. The client has read a part
+// of it, which is not a message, and then the session is over.
 func TestLargeBad(t *testing.T) {
 	for _, c := range []struct{ end, code string }{
 		{"x", schemas.ReasonBadJSON},
@@ -138,7 +138,7 @@ func serverSays(hide bool, pending []*entry, text []byte) (client []byte, log st
 	var out bytes.Buffer
 	s.client = &out
 	for _, e := range pending {
-		s.table.add(e)
+		s.inFlight.add(e)
 	}
 	err = s.readServer(&pieces{text, 1})
 	return out.Bytes(), string(bytes.Join(l.lines, nil)), err
@@ -234,7 +234,7 @@ func TestServerPieces(t *testing.T) {
 	}
 }
 
-// FuzzServer: whatever a server says, the client gets whole messages alone, and none of
+// FuzzServer: whatever a server says, the client gets only whole messages, and none of
 // a tool that is hidden.
 func FuzzServer(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"hidden_x"},{"name":"y"}]}}`+"\n"+`{"jsonrpc":"2.0","method":"x"}`+"\n"), true)

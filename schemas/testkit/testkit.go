@@ -57,7 +57,7 @@ func Await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !cond(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("%s did not happen within ten seconds", what)
 		}
 	}
 }

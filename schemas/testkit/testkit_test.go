@@ -59,6 +59,6 @@ func TestGolden(t *testing.T) {
 	}
 	r := &recorder{TB: t}
 	if Golden(r, file+".none", nil); r.said == "" {
-		t.Error("a golden file that is missing is no difference")
+		t.Error("a missing golden file was accepted")
 	}
 }

@@ -1,5 +1,4 @@
-// Package child starts other programs and ends them. A tool that stands between a user
-// and a program finds the program, starts it, passes signals on to it and reports its
+// Package child starts other programs and ends them. A tool that runs a program for its user finds the program, starts it, passes signals on to it and reports its
 // end as a shell does, and every such tool does it with this package: 128+n when signal
 // n killed the program, 127 when it is not found, 126 when it cannot be run, 125 when
 // the tool itself failed.

@@ -31,7 +31,7 @@ func WatchEnding() *Signals {
 	return watch([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM})
 }
 
-// watch leaves a signal alone that was ignored when we started, because the program
+// watch does not take over a signal that was ignored when we started, because the program
 // inherits that. SIGPIPE is caught and dropped, not ignored: the program would inherit
 // that too. A write that nobody reads reports it.
 func watch(list []syscall.Signal) *Signals {

@@ -14,7 +14,7 @@ import (
 )
 
 // start starts the program, in a cgroup from its first instruction on: clone3 puts the
-// child there (Linux 5.7), so there is no moment outside and no gate process to wait in.
+// child there (Linux 5.7), so it is never outside, and needs no gate process to wait in.
 // Between clone and execve the child opens nothing, so the first thing that happens in
 // the cgroup is the program's own.
 func start(o Options) (*os.Process, error) {

@@ -1,11 +1,12 @@
 package jsonrpc
 
 // bulk goes on inside objects and arrays of which nothing is noted: most of a large
-// answer. It takes whole tokens alone and returns the index of the first that it left to
-// feed, which reads all of them and so says the same of every line.
+// answer. It takes only whole tokens and returns the index of the first that it left to
+// Feed, which reads all of them: the result is the same, and comes several times as fast
+// (BenchmarkBulk compares the two).
 func (s *Scanner) bulk(b []byte, i int) int {
 	st, depth := s.state, s.depth
-	floor := depth // frames below this one are not ours to close
+	floor := depth // Feed closes the frames below this one
 	for floor > 0 && s.stack[floor-1].role == roleOther {
 		floor--
 	}
@@ -86,7 +87,7 @@ out:
 	return i
 }
 
-// wholeString is the index behind the string whose text begins at i, or -1 if it is not
+// wholeString is the index after the string whose text begins at i, or -1 if it is not
 // there whole or has anything but plain characters.
 func wholeString(b []byte, i int) int {
 	for {

@@ -116,7 +116,7 @@ func (s *Scanner) endKey() {
 	if s.allKeys {
 		s.compare(f)
 		if string(s.text) == "__proto__" {
-			// Copied key by key in JavaScript, it brings keys that stand in another place.
+			// Copied key by key in JavaScript, it brings keys from another place.
 			s.doubt(schemas.ReasonNotJSONRPC)
 		}
 	}

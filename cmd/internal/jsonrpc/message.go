@@ -100,7 +100,7 @@ func (s *Scanner) Message(line []byte) (m Message, reason string) {
 	if v[FieldJSONRPC].Kind != '"' || string(v[FieldJSONRPC].Text) != "2.0" {
 		return m, schemas.ReasonNotJSONRPC
 	}
-	if p := v[FieldParams].Kind; p != 0 && p != '{' && p != 'n' { // null is as good as nothing
+	if p := v[FieldParams].Kind; p != 0 && p != '{' && p != 'n' { // null counts as absent
 		return m, schemas.ReasonNotJSONRPC
 	}
 	answers := v[FieldResult].Kind != 0 || v[FieldError].Kind != 0

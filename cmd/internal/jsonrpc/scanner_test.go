@@ -164,8 +164,8 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// Half a surrogate pair is what JavaScript makes of a cut string. In results it may
-// pass, but nowhere where the proxy compares.
+// A string that JavaScript has cut may end in half a surrogate pair. It may pass in
+// results, but not in what the proxy compares.
 func TestScanSurrogates(t *testing.T) {
 	for line, code := range map[string]string{
 		`{"result":{"content":[{"text":"\ud83d"}]}}`:       "",

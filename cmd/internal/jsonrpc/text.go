@@ -42,7 +42,7 @@ func plain(b []byte, i int) int {
 	return i
 }
 
-// runes is the index behind the well-formed multi-byte characters that begin at i.
+// runes is the index after the well-formed multi-byte characters that begin at i.
 func runes(b []byte, i int) int {
 	for i < len(b) {
 		c := b[i]
@@ -244,8 +244,8 @@ func (s *Scanner) unit(u rune) {
 	}
 }
 
-// lone is a surrogate without its other half: decoders make different characters
-// of it, so it may stand only where nobody compares.
+// lone is a surrogate without its other half: decoders read different characters, so
+// it may be only in text that the proxy does not compare.
 func (s *Scanner) lone() {
 	s.high, s.state = 0, stString
 	if !s.surrogate || s.note || s.isKey {

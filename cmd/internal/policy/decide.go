@@ -21,7 +21,7 @@ const (
 var (
 	errDeep = fmt.Errorf("the arguments nest deeper than %d levels", maxDepth)
 	errTool = fmt.Errorf("the name of the tool is longer than %d bytes", maxTool)
-	errArgs = errors.New("the arguments are no object")
+	errArgs = errors.New("the arguments are not an object")
 )
 
 // stuck counts evaluations that were given up. One that hangs in the file system or
@@ -181,7 +181,7 @@ func jsonOnly(v any, left int) error {
 	default:
 		s, ok := number(v)
 		if !ok {
-			return fmt.Errorf("a value of type %T is no JSON", v)
+			return fmt.Errorf("a value of type %T is not JSON", v)
 		}
 		if len(s) > maxNumber {
 			return errNumber
@@ -283,7 +283,7 @@ func arguments(c *Call) any {
 }
 
 // lookedUp is what places found for a path. A decision looks a path up once, so that
-// all rules and the targets speak of the same places.
+// all rules and the targets mean the same places.
 type lookedUp struct {
 	places []string
 	err    error

@@ -12,7 +12,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// rules makes a policy of rules as they stand in a file.
+// rules makes a policy from rules as a file has them.
 func rules(t testing.TB, text string) *Policy {
 	t.Helper()
 	p, err := Parse("test.yaml", []byte("schema: runner.policy.v0\n"+text))

@@ -16,7 +16,7 @@ type dest struct {
 	port uint16
 }
 
-// defaultPorts are those that a URL's scheme stands for.
+// defaultPorts are those that a URL's scheme implies.
 var defaultPorts = map[string]uint16{"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 // local are schemes whose URLs lead nowhere, whatever they name as host.
@@ -41,7 +41,7 @@ func parseDest(s string) (dest, error) {
 		return parseHostPort(s)
 	}
 	if !schemeForm(scheme) {
-		return dest{}, fmt.Errorf("%s is no scheme", quote(scheme))
+		return dest{}, fmt.Errorf("%s is not a scheme", quote(scheme))
 	}
 	if scheme = strings.ToLower(scheme); contains(local, scheme) {
 		return dest{}, fmt.Errorf("a %s URL leads to no host", scheme)
@@ -103,18 +103,18 @@ func parseHostPort(s string) (dest, error) {
 func parsePort(s string) (uint16, error) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n == 0 || s[0] == '0' || s[0] == '+' {
-		return 0, fmt.Errorf("%s is no port", quote(s))
+		return 0, fmt.Errorf("%s is not a port", quote(s))
 	}
 	return uint16(n), nil
 }
 
-// parseHost reads a name or an address. An address is clear in one form alone: four
-// decimal numbers without zeros in front, or IPv6 in brackets without a zone.
+// parseHost reads a name or an address. An address is clear in only one form: four
+// decimal numbers without leading zeros, or IPv6 in brackets without a zone.
 func parseHost(s string) (dest, error) {
 	if inner, ok := strings.CutPrefix(s, "["); ok {
 		a, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
 		if err != nil || !a.Is6() || a.Zone() != "" {
-			return dest{}, fmt.Errorf("%s is no IPv6 address", quote(s))
+			return dest{}, fmt.Errorf("%s is not an IPv6 address", quote(s))
 		}
 		return dest{addr: a.Unmap()}, nil
 	}
@@ -125,13 +125,13 @@ func parseHost(s string) (dest, error) {
 	}
 	for _, l := range labels {
 		if !label(l) {
-			return dest{}, fmt.Errorf("%s is no plain host name or address", quote(s))
+			return dest{}, fmt.Errorf("%s is not a plain host name or address", quote(s))
 		}
 	}
 	if last := labels[len(labels)-1]; numeric(last) {
 		a, err := netip.ParseAddr(s)
 		if err != nil || !a.Is4() {
-			return dest{}, fmt.Errorf("%s is no address in its plain form", quote(s))
+			return dest{}, fmt.Errorf("%s is not an address in its plain form", quote(s))
 		}
 		return dest{addr: a}, nil
 	}
@@ -210,9 +210,9 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	x, err := netip.ParsePrefix(s)
 	switch {
 	case err != nil:
-		return x, errors.New("it is no CIDR")
+		return x, errors.New("it is not a CIDR")
 	case x.Masked() != x:
-		return x, fmt.Errorf("it has bits behind its length: %s is meant", x.Masked())
+		return x, fmt.Errorf("it has bits beyond its length: %s is meant", x.Masked())
 	case x.Addr().Is4In6() && x.Bits() >= 96:
 		return netip.PrefixFrom(x.Addr().Unmap(), x.Bits()-96), nil
 	}
@@ -244,8 +244,8 @@ func (p destPattern) match(d dest) (bool, error) {
 // nat64 is the prefix under which networks without IPv4 reach it.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// others are where a destination leads too: IPv4 behind its IPv6 form, and this host
-// behind its name. A rule that denies means them as well.
+// others are where a destination leads too: IPv4 for its IPv6 form, and this host
+// for its name. A rule that denies means them as well.
 func (d dest) others() []dest {
 	switch {
 	case d.name == "localhost" || strings.HasSuffix(d.name, ".localhost"):

@@ -112,7 +112,7 @@ func asJSON(t testing.TB, b []byte) any {
 	return x
 }
 
-// The JSON Schema and Parse agree but for what a schema cannot say.
+// The JSON Schema and Parse agree except for what a schema cannot say.
 func TestSchemaAgrees(t *testing.T) {
 	f, _ := schemas.FormOf(schemas.SchemaPolicyFile)
 	s := schema(t)

@@ -88,7 +88,7 @@ rules:
 		}
 		for _, s := range d.Targets {
 			if _, err := schemas.Untext(s); err != nil {
-				t.Errorf("target %q is no text", s)
+				t.Errorf("target %q is not text", s)
 			}
 		}
 	})

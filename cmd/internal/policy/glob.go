@@ -13,7 +13,7 @@ type glob struct {
 
 func makeGlob(s string) glob { return glob{s, strings.ContainsAny(s, "*?")} }
 
-// match compares byte by byte but for ?, and goes back to the last star alone: at
+// match compares byte by byte except for ?, and goes back only to the last star: at
 // most len(pattern) x len(name) steps.
 func (g glob) match(name string) bool {
 	if !g.wild {

@@ -63,7 +63,7 @@ func parseStep(s string) (step, int, error) {
 		}
 		var name string
 		if end+1 >= len(s) || s[end+1] != ']' || json.Unmarshal([]byte(s[1:end+1]), &name) != nil {
-			return step{}, 0, fmt.Errorf("%s is no name in brackets", quote(s))
+			return step{}, 0, fmt.Errorf("%s is not a name in brackets", quote(s))
 		}
 		return step{name, byName}, end + 2, nil
 	case strings.HasPrefix(s, "["):
@@ -73,7 +73,7 @@ func parseStep(s string) (step, int, error) {
 		}
 		i, err := strconv.Atoi(s[1:end])
 		if err != nil || i < 0 || i > maxIndex || strconv.Itoa(i) != s[1:end] {
-			return step{}, 0, fmt.Errorf("%s is no index", quote(s[:end+1]))
+			return step{}, 0, fmt.Errorf("%s is not an index", quote(s[:end+1]))
 		}
 		return step{index: i}, end + 1, nil
 	case strings.HasPrefix(s, "."):
@@ -86,7 +86,7 @@ func parseStep(s string) (step, int, error) {
 		}
 		return step{s[1:end], byName}, end, nil
 	}
-	return step{}, 0, fmt.Errorf("%s is no step", quote(s))
+	return step{}, 0, fmt.Errorf("%s is not a step", quote(s))
 }
 
 func nameByte(c byte, inside bool) bool {

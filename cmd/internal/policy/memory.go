@@ -21,7 +21,7 @@ func heap() uint64 {
 }
 
 // watchMemory stops a program when the heap has grown too far since it began. The
-// clock alone would let a program that only collects take a great deal.
+// clock would let a program that only collects take a great deal.
 func watchMemory(ctx context.Context, stop context.CancelCauseFunc) {
 	before := heap()
 	tick := time.NewTicker(memoryEvery)

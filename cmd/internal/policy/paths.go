@@ -61,7 +61,7 @@ func clearPath(s string) error {
 	case strings.IndexByte(s, 0) >= 0:
 		return errors.New("it holds a NUL byte")
 	case trimmed(s) != s:
-		return errors.New("a blank or a quote stands at its end or beginning")
+		return errors.New("it begins or ends with a blank or a quote")
 	case s[0] == '~' || s[0] == '$':
 		return fmt.Errorf("it begins with %c, which some servers replace: write ./%c", s[0], s[0])
 	}
@@ -128,7 +128,7 @@ func places(dir, s string) ([]string, error) {
 // maxReadings is how many ways there may be to decode what a client sent.
 const maxReadings = 16
 
-// readings are a path and what some servers make of it before they use it, by either
+// readings are a path and what some servers turn it into before they use it, by either
 // step in any order.
 func readings(s string) ([]string, error) {
 	all := []string{s}

@@ -28,7 +28,7 @@ func opened(t *testing.T, p string) string {
 	return place
 }
 
-// Whatever a server makes of a path that was allowed, the kernel arrives below the
+// However a server reads a path that was allowed, the kernel arrives below the
 // rule's directory; and nothing below a denied one is reached by a path that was let
 // through.
 func TestUnderAgainstTheKernel(t *testing.T) {

@@ -26,7 +26,7 @@ const maxFile = 1 << 20
 type Policy struct {
 	Digest       string // sha256: and the hex SHA-256 of the file's bytes
 	HasToolRules bool   // the file says something about tools: default or rules
-	allow        bool   // default for tools that no rule speaks of
+	allow        bool   // default for tools that no rule matches
 	rules        []rule
 	network      *schemas.NetworkRules // nil without a network section
 	names        nameSet               // what the rules read of arguments

@@ -115,7 +115,7 @@ func yamlError(err error) (int, string) {
 }
 
 // badByte is the place of the first character that no policy holds, or -1, and what
-// it is. Characters that break or turn a line in some editors alone would show people
+// it is. Characters that break or turn a line only in some editors would show people
 // another policy than the one that is read; in quotes they can be written as \u2028.
 func badByte(b []byte) (int, string) {
 	for i := 0; i < len(b); {
@@ -207,10 +207,10 @@ func (r *reader) plain(n *yaml.Node, depth int) {
 		return
 	}
 	if n.Anchor != "" {
-		r.bad(n, "anchor &"+n.Anchor, "the value alone: anchors are not read", "")
+		r.bad(n, "anchor &"+n.Anchor, "only the value: anchors are not read", "")
 	}
 	if n.Style&yaml.TaggedStyle != 0 {
-		r.bad(n, "tag "+n.Tag, "the value alone: tags are not read", "")
+		r.bad(n, "tag "+n.Tag, "only the value: tags are not read", "")
 	}
 	if n.Kind == yaml.MappingNode {
 		seen := map[string]*yaml.Node{}

@@ -85,7 +85,7 @@ func (r *reader) later(doc *yaml.Node) {
 	kept := doc.Content[:0:0]
 	for i := 0; i+1 < len(doc.Content); i += 2 {
 		if k := doc.Content[i]; k.Kind == yaml.ScalarNode && (k.Value == "files" || k.Value == "exec") {
-			r.bad(k, "section "+k.Value+" comes later: nothing would enforce this rule", "rules and network alone", "")
+			r.bad(k, "section "+k.Value+" comes later: nothing would enforce this rule", "only rules and network", "")
 			continue
 		}
 		kept = append(kept, doc.Content[i], doc.Content[i+1])
@@ -219,7 +219,7 @@ func (r *reader) expected(n *yaml.Node, s string) string {
 	return ""
 }
 
-// absolute reads a path of the policy: absolute, and in its plain form but for a
+// absolute reads a path of the policy: absolute, and in its plain form except for a
 // slash at the end, so that it reads as it is meant.
 func (r *reader) absolute(n *yaml.Node, s string) (string, bool) {
 	switch {

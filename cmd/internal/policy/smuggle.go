@@ -13,7 +13,7 @@ import (
 // nameSet holds names by their folded form.
 type nameSet map[string][]string
 
-// fold makes names equal that are equal but for case, by the folding with which
+// fold makes names equal that differ only in case, by the folding with which
 // encoding/json matches names: the least rune of each orbit.
 func fold(dst []byte, s string) []byte {
 	for i := 0; i < len(s); {
@@ -29,7 +29,7 @@ func fold(dst []byte, s string) []byte {
 		for {
 			next := unicode.SimpleFold(r)
 			if next <= r {
-				r = next // the orbit is ascending but for its end
+				r = next // the orbit is ascending except for its end
 				break
 			}
 			r = next
@@ -47,7 +47,7 @@ func (n nameSet) add(name string) {
 	}
 }
 
-// reads notes a name that a rule reads. Two of them that are equal but for case would
+// reads notes a name that a rule reads. Two of them that differ only in case would
 // let an argument with the one pass a rule that reads the other.
 func (r *reader) reads(at *yaml.Node, name string) {
 	k := string(fold(nil, name))
@@ -55,7 +55,7 @@ func (r *reader) reads(at *yaml.Node, name string) {
 	if first == nil {
 		r.lines[k] = at
 	} else if known := r.names[k][0]; known != name {
-		r.bad(at, fmt.Sprintf("the name %s differs by case alone from %s in line %d", quote(name), quote(known), first.Line),
+		r.bad(at, fmt.Sprintf("the name %s differs only by case from %s in line %d", quote(name), quote(known), first.Line),
 			"one spelling: a server may take the one for the other", "")
 	}
 	r.names.add(name)
@@ -77,7 +77,7 @@ func (r *reader) mentions(rules []rule) {
 }
 
 // CaseSmuggled finds a key in the arguments, at any depth, that equals a name which
-// a rule reads but for case, or two keys of one object that are equal but for case.
+// a rule reads except for case, or two keys of one object that differ only in case.
 // A server that matches names without case would read what the rules did not see.
 func (p *Policy) CaseSmuggled(args any) (key string, bad bool) {
 	return p.names.smuggled(args, make([]byte, 0, 64), maxDepth)

@@ -17,7 +17,7 @@ import (
 )
 
 // Decode reads one JSON value as Call wants it: strictly, as all of the contract's
-// JSON (no duplicate keys, valid UTF-8, nothing behind the value), and with numbers
+// JSON (no duplicate keys, valid UTF-8, nothing after the value), and with numbers
 // as they were written.
 func Decode(b []byte) (any, error) {
 	var strict jsontext.Value
@@ -206,7 +206,7 @@ func equalAt(a, b any, depth int) (bool, error) {
 	}
 	x, ok := number(a)
 	if !ok {
-		return false, fmt.Errorf("a value of type %T is no JSON", a)
+		return false, fmt.Errorf("a value of type %T is not JSON", a)
 	}
 	if y, ok := number(b); ok {
 		return equalNumbers(x, y)

@@ -17,7 +17,7 @@ import (
 func OpenInput(env *Env) (io.ReadCloser, string, error) {
 	if len(env.Args) > 1 {
 		if strings.HasPrefix(env.Args[1], "-") && env.Args[1] != "-" {
-			return nil, "", Fail(ExitUsage, fmt.Errorf("flag %s stands behind the file", env.Args[1]), "put flags before the file: "+env.Name+" "+env.Args[1]+" … "+env.Args[0])
+			return nil, "", Fail(ExitUsage, fmt.Errorf("flag %s comes after the file", env.Args[1]), "put flags before the file: "+env.Name+" "+env.Args[1]+" … "+env.Args[0])
 		}
 		return nil, "", Usagef("at most one input file, got %d", len(env.Args))
 	}
@@ -33,7 +33,7 @@ func OpenInput(env *Env) (io.ReadCloser, string, error) {
 		return f, env.Args[0], nil
 	}
 	if f, ok := env.Stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return nil, "", Fail(ExitUsage, fmt.Errorf("standard input is a terminal"), "name a file, or put the stage before in front of a pipe; see "+env.Name+" --help")
+		return nil, "", Fail(ExitUsage, fmt.Errorf("standard input is a terminal"), "name a file, or pipe the output of the previous stage into it; see "+env.Name+" --help")
 	}
 	return io.NopCloser(env.Stdin), "stdin", nil
 }

@@ -39,7 +39,7 @@ func TestOpenInput(t *testing.T) {
 		{[]string{"--", "-dash"}, 0, "-dash: from dash", ""},
 		{[]string{"in", "in"}, ExitUsage, "", "at most one input file, got 2"},
 		{[]string{"in", "-"}, ExitUsage, "", "at most one input file, got 2"},
-		{[]string{"in", "--name", "x"}, ExitUsage, "", "runner-test: error: flag --name stands behind the file\nrunner-test: hint: put flags before the file: runner-test --name … in\n"},
+		{[]string{"in", "--name", "x"}, ExitUsage, "", "runner-test: error: flag --name comes after the file\nrunner-test: hint: put flags before the file: runner-test --name … in\n"},
 		{[]string{"gone"}, ExitIO, "", "open gone: no such file"},
 		{[]string{"."}, ExitInput, "", ". is a directory, expected a file"},
 	} {

@@ -26,7 +26,7 @@ type App struct {
 	Run   func(ctx context.Context, env *Env) error
 }
 
-// Env is what a running tool sees of the outside.
+// Env is what a running tool gets from outside.
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -67,7 +67,7 @@ func Main(a App) {
 
 var setGlobals = sync.OnceFunc(func() {
 	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version", DisableDefaultText: true}
-	// The usage text is no template and no table: it is printed as it is written.
+	// The usage text is not a template: it is printed as it is written.
 	cli.HelpPrinter = func(w io.Writer, text string, _ any) { io.WriteString(w, text) }
 	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "print this help", DisableDefaultText: true}
 })
@@ -88,7 +88,7 @@ func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args [
 		for _, h := range e.Hints {
 			fmt.Fprintf(errw, "%s: hint: %s\n", a.Name, h)
 		}
-		// A status alone is another program's, which has said what was wrong.
+		// A status without an error is another program's, which has said what was wrong.
 		if code == ExitUsage && e.Err != nil && len(e.Hints) == 0 {
 			fmt.Fprintf(errw, "%s: hint: %s --help\n", a.Name, a.Name)
 		}

@@ -104,9 +104,9 @@ func TestTooManyCalls(t *testing.T) {
 	}
 }
 
-// TestTable: memory for what may still come is bounded.
-func TestTable(t *testing.T) {
-	tab := newTable()
+// TestInFlight: memory for what may still come is bounded.
+func TestInFlight(t *testing.T) {
+	tab := newInFlight()
 	for i := range 2 * maxForgotten {
 		e := otherRequest(fmt.Sprint(i))
 		if code := tab.room(jsonrpc.Message{Kind: jsonrpc.Request, ID: e.id}); code != "" {
@@ -114,15 +114,15 @@ func TestTable(t *testing.T) {
 		}
 		tab.add(e)
 		tab.cancel(e.id.Key)
-		tab.goesOn([]byte(fmt.Sprint(i)), e.call)
+		tab.resumable([]byte(fmt.Sprint(i)), e.call)
 	}
 	if len(tab.byID) != maxForgotten || len(tab.cancelled) != maxForgotten || len(tab.rounds) != maxRounds || len(tab.states) != maxRounds {
 		t.Error(len(tab.byID), len(tab.cancelled), len(tab.rounds), len(tab.states))
 	}
-	if r, n := tab.goneOn([]byte("0"), ""); r != nil || n != 1 {
+	if r, n := tab.resumed([]byte("0"), ""); r != nil || n != 1 {
 		t.Error("the oldest state is still known")
 	}
-	if r, n := tab.goneOn([]byte("2000"), ""); r == nil || n != 1 {
+	if r, n := tab.resumed([]byte("2000"), ""); r == nil || n != 1 {
 		t.Error(r, n)
 	}
 }
@@ -217,7 +217,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestSharedLog: several proxies append to one file, whole lines alone.
+// TestSharedLog: several proxies append to one file, only whole lines.
 func TestSharedLog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -10,12 +10,12 @@ import (
 
 // quick is a client that goes on with its call as soon as it has read the answer.
 type quick struct {
-	table *table
-	known bool // the proxy knew the call, when the last piece of the answer was written
+	inFlight *inFlight
+	known    bool // the proxy knew the call, when the last piece of the answer was written
 }
 
 func (q *quick) Write(b []byte) (int, error) {
-	r, _ := q.table.goneOn([]byte("s1"), "t")
+	r, _ := q.inFlight.resumed([]byte("s1"), "t")
 	q.known = r != nil
 	return len(b), nil
 }
@@ -26,11 +26,11 @@ func TestRoundIsKnownInTime(t *testing.T) {
 	for _, size := range []int{1, 8 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			s := newSession(Options{}, hider(false), "sha256:0", "/", &discardLog{})
-			client := &quick{table: s.table}
+			client := &quick{inFlight: s.inFlight}
 			s.client = client
 			e := otherRequest("1")
 			e.call.tool = "t"
-			s.table.add(e)
+			s.inFlight.add(e)
 			answer := `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"s1","inputRequests":{"a":"` + strings.Repeat("x", size) + `"}}}` + "\n"
 			if err := s.readServer(&pieces{[]byte(answer), 1}); err != nil {
 				t.Fatal(err)

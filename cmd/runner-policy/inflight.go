@@ -19,7 +19,7 @@ const (
 type entry struct {
 	id        jsonrpc.ID
 	method    string
-	call      *call // nil: no tool call
+	call      *call // nil: not a tool call
 	cancelled bool
 	order     uint64
 }
@@ -31,35 +31,35 @@ type call struct {
 	tool    string
 	id      callID
 	startNS uint64
-	round   *round
+	round   *multiRoundCall
 }
 
-// round is a logical call that several requests make up.
-type round struct {
+// multiRoundCall is a logical call that several requests make up.
+type multiRoundCall struct {
 	number   uint64
 	attempts uint64
 	tool     string
 	id       callID
 }
 
-// table is what the two directions know together.
-type table struct {
+// inFlight is the requests without an answer, which both directions look up.
+type inFlight struct {
 	mu        sync.Mutex
 	byID      map[string]*entry
 	silent    []*entry // calls sent as notifications: never answered
 	cancelled []string // keys, the oldest first
 	lists     int      // tools/list requests in flight
 	order     uint64
-	rounds    map[[sha256.Size]byte]*round
+	rounds    map[[sha256.Size]byte]*multiRoundCall
 	states    [][sha256.Size]byte // the oldest first
 }
 
-func newTable() *table {
-	return &table{byID: map[string]*entry{}, rounds: map[[sha256.Size]byte]*round{}}
+func newInFlight() *inFlight {
+	return &inFlight{byID: map[string]*entry{}, rounds: map[[sha256.Size]byte]*multiRoundCall{}}
 }
 
 // room says why a request may not be forwarded now, or "".
-func (t *table) room(m jsonrpc.Message) string {
+func (t *inFlight) room(m jsonrpc.Message) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if m.Kind == jsonrpc.Request && t.byID[m.ID.Key] != nil {
@@ -72,7 +72,7 @@ func (t *table) room(m jsonrpc.Message) string {
 }
 
 // add notes a request that is about to be forwarded.
-func (t *table) add(e *entry) {
+func (t *inFlight) add(e *entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.order = t.order
@@ -89,7 +89,7 @@ func (t *table) add(e *entry) {
 
 // cancel notes that a request's answer may never come. It is false if there is no
 // such request.
-func (t *table) cancel(key string) bool {
+func (t *inFlight) cancel(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.byID[key]
@@ -108,7 +108,7 @@ func (t *table) cancel(key string) bool {
 }
 
 // answered takes the request out that an answer belongs to.
-func (t *table) answered(key string) *entry {
+func (t *inFlight) answered(key string) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.byID[key]
@@ -119,13 +119,13 @@ func (t *table) answered(key string) *entry {
 }
 
 // find is the request that an answer belongs to.
-func (t *table) find(key string) *entry {
+func (t *inFlight) find(key string) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.byID[key]
 }
 
-func (t *table) remove(e *entry) {
+func (t *inFlight) remove(e *entry) {
 	delete(t.byID, e.id.Key)
 	if e.method == jsonrpc.MethodList {
 		t.lists--
@@ -137,14 +137,14 @@ func (t *table) remove(e *entry) {
 }
 
 // listing reports whether an answer to tools/list may come.
-func (t *table) listing() bool {
+func (t *inFlight) listing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.lists > 0
 }
 
 // drain takes out everything, in the order in which it was sent.
-func (t *table) drain() []*entry {
+func (t *inFlight) drain() []*entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := t.silent
@@ -156,13 +156,13 @@ func (t *table) drain() []*entry {
 	return out
 }
 
-// goesOn notes the state with which a call may go on in another request.
-func (t *table) goesOn(state []byte, c *call) {
+// resumable notes the state with which a call may go on in another request.
+func (t *inFlight) resumable(state []byte, c *call) {
 	sum := sha256.Sum256(state)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c.round == nil {
-		c.round = &round{c.number, c.attempt, c.tool, c.id}
+		c.round = &multiRoundCall{c.number, c.attempt, c.tool, c.id}
 	}
 	if t.rounds[sum] == nil {
 		t.states = append(t.states, sum)
@@ -174,9 +174,9 @@ func (t *table) goesOn(state []byte, c *call) {
 	t.rounds[sum] = c.round
 }
 
-// goneOn is the call that a request with this state goes on with, and which attempt
-// it is; nil for a new call. A request for another tool is none of it.
-func (t *table) goneOn(state []byte, tool string) (*round, uint64) {
+// resumed is the call that a request with this state goes on with, and which attempt
+// it is; nil for a new call. A request for another tool is a new call.
+func (t *inFlight) resumed(state []byte, tool string) (*multiRoundCall, uint64) {
 	sum := sha256.Sum256(state)
 	t.mu.Lock()
 	defer t.mu.Unlock()
