@@ -405,7 +405,7 @@ func TestLogStalls(t *testing.T) {
 		t.Errorf("the server saw %s", p.seen())
 	}
 	p.cmd.Process.Signal(syscall.SIGTERM)
-	if code, _ := p.wait(); code != 125 || !strings.Contains(p.stderr.String(), "takes nothing any more") {
+	if code, _ := p.wait(); code != 125 || !strings.Contains(p.stderr.String(), "takes no more lines") {
 		t.Errorf("exit %d, %s", code, p.stderr.String())
 	}
 }

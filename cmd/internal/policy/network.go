@@ -63,7 +63,7 @@ func (r *reader) networkRule(n *yaml.Node, number uint32, ids map[string]int) []
 	if f, ok := o["on"]; ok {
 		base.On = r.words(f.value, "on", "connect", "send", "bind")
 		if slices.Equal(base.On, []string{"send"}) && slices.Equal(base.Protocols, []string{"tcp"}) {
-			r.bad(f.key, "a rule only on send, only for tcp, never applies", "tcp with connect, or udp", "")
+			r.bad(f.key, "a rule on send only, for tcp only, never applies", "tcp with connect, or udp", "")
 		}
 	}
 	var out []schemas.NetworkRule
