@@ -1,4 +1,5 @@
 // Package schemas is the contract of the runner: the types of every line and
-// document, their JSON form and their validation. README.md beside it is the
-// specification; the sub-packages stream and bundle frame lines and archives.
+// document, their JSON form and their validation. The specification is in the same
+// folder: README.md is its index, with the words that it uses. The sub-packages
+// stream, bundle and archive frame lines and archives.
 package schemas
