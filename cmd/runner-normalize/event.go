@@ -31,7 +31,7 @@ func (n *normalizer) event(e *schemas.RawEvent) error {
 		return n.emit(task, op.first, e, e.Addr, false)
 	}
 	if op.class == classNetwork && e.Source == schemas.SourceIOUring {
-		n.resolveRing(op, e)
+		n.resolveRing(task, op, e)
 	} else if !n.hooks.empty() {
 		if err := n.resolvePending(task, op, e); err != nil {
 			return err

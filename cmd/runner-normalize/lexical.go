@@ -9,6 +9,9 @@ import "bytes"
 // absolute name starts at base, the process root, above which there is nothing.
 // All are in text form, in which a slash is still a slash.
 func appendLexical(dst, base, name []byte, chroot bool) []byte {
+	if dst == nil {
+		dst = []byte{} // a name without any component is empty, not unknown
+	}
 	absolute := len(name) > 0 && name[0] == '/'
 	if base == nil {
 		// Where the name starts is unknown: a relative one has to stay relative.

@@ -175,6 +175,7 @@ func TestLexical(t *testing.T) {
 		{"-", "/etc/./x", false, "/etc/x"},
 		{"-", "a/./b", false, "a/b"},
 		{"-", "../b", false, "../b"},
+		{"-", ".", false, ""}, // empty, and not nil, which is unknown
 		{`/w\\d`, `..\\x`, false, `/w\\d/..\\x`},
 		{`/w`, `..\xff/a`, false, `/w/..\xff/a`},
 		{"/w", "...", false, "/w/..."},
@@ -183,7 +184,7 @@ func TestLexical(t *testing.T) {
 		if c.base == "-" {
 			base = nil
 		}
-		if got := string(appendLexical(nil, base, []byte(c.name), c.chroot)); got != c.want {
+		if got := appendLexical(nil, base, []byte(c.name), c.chroot); string(got) != c.want || got == nil {
 			t.Errorf("%q + %q (chroot %v) = %q, want %q", c.base, c.name, c.chroot, got, c.want)
 		}
 	}

@@ -73,23 +73,27 @@ func (p *pendingHooks) take(task uint32, n int) []heldHook {
 	return out
 }
 
-// takeOf gives back one held record of any task of a process.
-func (p *pendingHooks) takeOf(pid, op uint32, addr []byte) (heldHook, bool) {
-	for task, all := range p.held {
-		i := p.match(task, op, addr)
-		if i < 0 || all[i].pid != pid {
-			continue
+// takeOf gives back one held record of any task of a process: one of the task that
+// acts, or of the first that was seen.
+func (p *pendingHooks) takeOf(task, pid, op uint32, addr []byte) (heldHook, bool) {
+	from, at := uint32(0), -1
+	for t, all := range p.held {
+		if i := p.match(t, op, addr); i >= 0 && all[i].pid == pid && (at < 0 || t == task || from != task && t < from) {
+			from, at = t, i
 		}
-		h := all[i]
-		p.bytes -= len(h.addr) + len(h.packed)
-		if len(all) == 1 {
-			delete(p.held, task)
-		} else {
-			p.held[task] = slices.Delete(all, i, i+1)
-		}
-		return h, true
 	}
-	return heldHook{}, false
+	if at < 0 {
+		return heldHook{}, false
+	}
+	all := p.held[from]
+	h := all[at]
+	p.bytes -= len(h.addr) + len(h.packed)
+	if len(all) == 1 {
+		delete(p.held, from)
+	} else {
+		p.held[from] = slices.Delete(all, at, at+1)
+	}
+	return h, true
 }
 
 // match is the place, among the task's held records, of the one that a call's record

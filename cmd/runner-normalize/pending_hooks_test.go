@@ -109,6 +109,23 @@ func TestPendingHooks(t *testing.T) {
 	}
 }
 
+// TestRingTakesTheSameRecord: where several threads of a process hold a record of the
+// address, the one that a call through io_uring takes does not depend on chance.
+func TestRingTakesTheSameRecord(t *testing.T) {
+	hook := func(r *raw, tid uint32) { r.add(5, tid, "connect", addr("cgroup", "1.1.1.1:1")) }
+	for range 30 {
+		var r raw
+		for _, tid := range []uint32{5, 7, 8, 9} {
+			r.add(5, tid, "openat", opened("/w"))
+			hook(&r, tid)
+		}
+		r.add(5, 8, "connect", addr("io_uring", "1.1.1.1:1"), ret(0)) // its own
+		r.add(5, 8, "connect", addr("io_uring", "1.1.1.1:1"), ret(1)) // that of 5, seen first
+		wantLines(t, mustNormalize(t, r.bytes(t)), "5 1 /w 3 success", "5 1 /w 3 success", "5 2 1.1.1.1:1",
+			"5 1 /w 3 success", "5 2 1.1.1.1:1 0 success", "5 2 1.1.1.1:1 1 success", "5 1 /w 3 success", "5 2 1.1.1.1:1")
+	}
+}
+
 // TestHeldIsBounded holds far more hook records than memory is meant for.
 func TestHeldIsBounded(t *testing.T) {
 	n, err := newTestNormalizer()

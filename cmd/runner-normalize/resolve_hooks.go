@@ -38,8 +38,8 @@ func (n *normalizer) resolvePending(task uint32, op operation, e *schemas.RawEve
 
 // resolveRing finds the hook record of a call made through io_uring, which another
 // thread of the process may have carried out.
-func (n *normalizer) resolveRing(op operation, e *schemas.RawEvent) {
-	if h, ok := n.hooks.takeOf(e.PID, op.first, e.Addr); ok {
+func (n *normalizer) resolveRing(task uint32, op operation, e *schemas.RawEvent) {
+	if h, ok := n.hooks.takeOf(task, e.PID, op.first, e.Addr); ok {
 		n.filterReported(h)
 	}
 }
