@@ -10,7 +10,7 @@ import (
 // explain puts the layers of a valid record side by side, call by call.
 func (v *verifier) explain() *verdict.Explanation {
 	x := &verdict.Explanation{AllowedClaim: verdict.AllowedClaim(v.health.KernelLayer, len(v.report.Bindings)),
-		ForbiddenClaim: verdict.ForbiddenClaim, Calls: []verdict.Call{}, Ambiguities: []string{}, KernelClasses: v.kernelClasses()}
+		ForbiddenClaim: verdict.ForbiddenClaim, Calls: []verdict.Call{}, Ambiguities: []string{}, KernelClasses: v.kernelClasses(), Surface: v.surface.explain()}
 	codes := map[string][]string{}
 	for _, entry := range v.report.Ambiguities {
 		a, err := schemas.ParseCode(entry)

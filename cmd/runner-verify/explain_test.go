@@ -50,6 +50,11 @@ func TestExplainJSON(t *testing.T) {
 	if len(x.Ambiguities) != 1 || !strings.HasPrefix(x.Ambiguities[0], "exec_without") {
 		t.Errorf("%q", x.Ambiguities)
 	}
+	for set, n := range r.Record.Surface {
+		if have := uint64(len(x.Surface[set])); have != min(n, verdict.MaxSurfaceValues) {
+			t.Errorf("%s: %d values explained of %d", set, have, n)
+		}
+	}
 	if _, r := check(t, layered().digest(t).tar(t)); r.Explanation != nil {
 		t.Error("an explanation that nobody asked for")
 	}

@@ -27,7 +27,7 @@ Flags:
                    correlation=clean … (a wrong key or value lists them all)
   --assert EXPR    demand that a jq expression over {manifest, health, surface,
                    report, events} holds
-  --explain        say of each tool call what SDK, policy and kernel say
+  --explain        explain each tool call by SDK, policy and kernel, and list the surface
   --json           write one JSON document instead of text
   --rules          list the rules and exit
   -h, --help       print this help; --version prints the version

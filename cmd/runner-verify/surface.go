@@ -7,6 +7,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/valueset"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 // surfaceValues are the values of the surface document, which comes before the
@@ -16,6 +17,7 @@ type surfaceValues struct {
 	layers   *valueset.Set
 	whole    bool // the document was walked to its end
 	counted  [len(schemas.SurfaceSets)]uint64
+	first    [len(schemas.SurfaceSets)][]string // the first values of the document, for --explain
 }
 
 func (s *surfaceValues) init() { s.layers = valueset.New() }
@@ -28,11 +30,23 @@ func (s *surfaceValues) close() {
 // add takes a value of the document.
 func (s *surfaceValues) add(set int, value []byte) error {
 	s.counted[set]++
+	if len(s.first[set]) < verdict.MaxSurfaceValues {
+		s.first[set] = append(s.first[set], string(value))
+	}
 	return s.document.Add(set, value)
 }
 
 // expect takes a value of a layer; a negative set is no set.
 func (s *surfaceValues) expect(set int, value []byte) error { return s.layers.Add(set, value) }
+
+// explain is the part of the surface that an explanation shows.
+func (s *surfaceValues) explain() map[string][]string {
+	sets := map[string][]string{}
+	for i, name := range schemas.SurfaceSets {
+		sets[name] = append([]string{}, s.first[i]...)
+	}
+	return sets
+}
 
 // surfaceDerived compares the surface with the union of the layers' values.
 func (v *verifier) surfaceDerived() {

@@ -74,7 +74,11 @@ type Record struct {
 	Notes             []string          `json:"notes"`
 }
 
-// Explanation is what --explain adds: the tool calls, and what each layer says.
+// MaxSurfaceValues is how many values of a set of the surface an explanation has.
+const MaxSurfaceValues = 20
+
+// Explanation is what --explain adds: the tool calls, what each layer says, and the
+// surface.
 type Explanation struct {
 	AllowedClaim   string   `json:"allowed_claim,omitempty"` // absent when the policy decided no call
 	ForbiddenClaim string   `json:"forbidden_claim"`
@@ -82,6 +86,9 @@ type Explanation struct {
 	Ambiguities    []string `json:"ambiguities"` // that are about no call
 	// KernelClasses is absent where the classes of kernel events are not known.
 	KernelClasses *KernelClasses `json:"kernel_classes,omitempty"`
+	// Surface has the first values of each set, at most MaxSurfaceValues. Record.Surface
+	// has the number of all.
+	Surface map[string][]string `json:"surface,omitempty"`
 }
 
 // KernelClasses says how many kernel events are of which class.

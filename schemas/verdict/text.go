@@ -27,7 +27,7 @@ func WriteRecord(w io.Writer, r *Report) {
 		rec.RingbufDrops, rec.CgroupCorrelation, rec.PolicyLayer, rec.SDKLayer, rec.Correlation)
 	var sizes []string
 	for _, set := range schemas.SurfaceSets {
-		sizes = append(sizes, fmt.Sprintf("%d %s", rec.Surface[set], strings.ReplaceAll(set, "_", " ")))
+		sizes = append(sizes, fmt.Sprintf("%d %s", rec.Surface[set], setWords(set)))
 	}
 	fmt.Fprintf(w, "surface   %s\n", strings.Join(sizes, ", "))
 	fmt.Fprintf(w, "network   coverage %s, claim scope %s\n", rec.NetworkCoverage, rec.EndpointScope)
@@ -55,6 +55,7 @@ func WriteExplanation(w io.Writer, r *Report) {
 	if x == nil {
 		return
 	}
+	writeSurface(w, r)
 	for i := range x.Calls {
 		writeCall(w, i+1, len(x.Calls), &x.Calls[i], r.Record)
 	}
@@ -70,9 +71,37 @@ func WriteExplanation(w io.Writer, r *Report) {
 	if x.AllowedClaim != "" {
 		list(w, "Of each tool call that the policy decided, this is claimed:", []string{x.AllowedClaim})
 	}
-	list(w, "And this never:", []string{x.ForbiddenClaim})
+	never := "And this never:"
+	if x.AllowedClaim == "" {
+		never = "This is never claimed:"
+	}
+	list(w, never, []string{x.ForbiddenClaim})
 	list(w, "What was not seen, and other notes of the observation:", r.Record.Notes)
 }
+
+// writeSurface writes the values of the capability surface, set by set.
+func writeSurface(w io.Writer, r *Report) {
+	if r.Explanation.Surface == nil {
+		return
+	}
+	fmt.Fprintln(w, "Capability surface, each name once:")
+	for _, set := range schemas.SurfaceSets {
+		values, n := r.Explanation.Surface[set], r.Record.Surface[set]
+		if n == 0 {
+			fmt.Fprintf(w, "  no %s\n", setWords(set))
+			continue
+		}
+		fmt.Fprintf(w, "  %d %s:\n", n, setWords(set))
+		for _, value := range values {
+			fmt.Fprintf(w, "    %s\n", Printable(value, maxShownEffect))
+		}
+		if more := n - uint64(len(values)); more > 0 {
+			fmt.Fprintf(w, "    … and %d more\n", more)
+		}
+	}
+}
+
+func setWords(set string) string { return strings.ReplaceAll(set, "_", " ") }
 
 // classWords say how many kernel events are of which class, where that is known.
 func classWords(c *KernelClasses) []string {
@@ -83,7 +112,8 @@ func classWords(c *KernelClasses) []string {
 		counted(c.Call, "kernel event"), c.Setup, c.Idle, c.Agent)}
 }
 
-// list writes a titled list, which has no limit: an explanation leaves nothing out.
+// list writes a titled list, which has no limit: of calls, ambiguities and notes an
+// explanation leaves nothing out.
 func list(w io.Writer, title string, items []string) {
 	if len(items) == 0 {
 		return
