@@ -31,10 +31,10 @@ func canaryPath(runID, which string) string {
 // runCanary starts the canary inside the cgroup, at clone time, and waits for its
 // end: from then on all its records are in the ring.
 //
-// It gets a child cgroup of its own where one can be made. Into the cgroup itself a
-// process cannot always be born: Linux 6.18, for one, kills it at once when
-// cgroup.kill was used there before, and a cgroup whose controllers are enabled for
-// its children takes no process.
+// It gets its own child cgroup where one can be made. In the cgroup itself a process
+// cannot always be started: Linux 6.18, for one, kills it at once if cgroup.kill was
+// used there before, and a cgroup whose controllers are enabled for its children
+// accepts no process.
 func runCanary(ctx context.Context, dir, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -43,7 +43,7 @@ func runCanary(ctx context.Context, dir, path string) error {
 		defer cgroup.Remove(home)
 		cmd, err := launchCanary(ctx, home, path)
 		if err == nil {
-			return ended(cmd, home)
+			return waitCanary(cmd, home)
 		}
 		errs = append(errs, err)
 	}
@@ -51,7 +51,7 @@ func runCanary(ctx context.Context, dir, path string) error {
 	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}
-	return ended(cmd, dir)
+	return waitCanary(cmd, dir)
 }
 
 func launchCanary(ctx context.Context, dir, path string) (*exec.Cmd, error) {
@@ -70,7 +70,7 @@ func launchCanary(ctx context.Context, dir, path string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-func ended(cmd *exec.Cmd, dir string) error {
+func waitCanary(cmd *exec.Cmd, dir string) error {
 	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("the canary in %s: %w", dir, err)
 	}

@@ -22,7 +22,7 @@ var setUp = []string{
 }
 
 // missingCapabilities names the capabilities that capture needs and the process
-// does not have (capabilities(7); CAP_SYS_ADMIN stands in for the first two).
+// does not have (capabilities(7); CAP_SYS_ADMIN includes the first two).
 func missingCapabilities() []string {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -54,7 +54,7 @@ func cannot(err error) error {
 		hints = append(hints, "this kernel has no BTF (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF")
 	}
 	if missing := missingCapabilities(); len(missing) > 0 {
-		// Whatever failed first, and however the loader explains it, this is why.
+		// No matter what failed first and how the loader explains it, this is the reason.
 		err = fmt.Errorf("this process lacks %s", strings.Join(missing, ", "))
 		hints = append(hints, setUp...)
 	} else if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EPERM) {
@@ -67,7 +67,7 @@ func cannot(err error) error {
 	return tool.Fail(tool.ExitCannot, fmt.Errorf("cannot %s here: %w", word, err), hints...)
 }
 
-// probe attaches everything to the caller's own cgroup and lets go again.
+// probe attaches everything to the caller's own cgroup and detaches it again.
 func probe(env *tool.Env) error {
 	dir, err := cgroup.Own()
 	if err != nil {

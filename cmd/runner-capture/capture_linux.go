@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cilium/ebpf/ringbuf"
-
 	"github.com/runner-evidence/runner/bpf"
 	"github.com/runner-evidence/runner/cmd/internal/cgroup"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
@@ -19,17 +17,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// news is what the goroutines around the ring loop tell it.
-type news struct {
-	canary  *error // the canary process ended
-	control *schemas.Control
-	fail    error // the run cannot go on
-	empty   bool  // no process is left in the cgroup
-	grace   bool  // the survivors' time is over
-	signal  os.Signal
-}
-
-// phase is where the run stands.
+// phase is how far the run is.
 type phase int
 
 const (
@@ -39,32 +27,32 @@ const (
 	draining              // hooks detached, the rest of the ring is read
 )
 
-// recorder is one capture. Only the ring loop touches it.
-type recorder struct {
-	opt   options
-	env   *tool.Env
-	ctx   context.Context
-	ses   *bpf.Session
-	ev    *events
-	lines *lines
-	sp    *spool
-	sw    *stream.Writer
-	news  chan news
-	facts map[string]string
+// captureRun is one capture. Only the ring loop touches it.
+type captureRun struct {
+	opt      options
+	env      *tool.Env
+	ctx      context.Context
+	ses      *bpf.Session
+	ev       *events
+	lines    *lines
+	sp       *spool
+	sw       *stream.Writer
+	messages chan message
+	facts    map[string]string
 
 	phase    phase
 	started  bool
 	finished *schemas.Control
-	pending  []news
+	pending  []message
 	drains   int
 
 	records  uint64 // read from the ring
 	consumed uint64 // bytes of it
-	until    uint64 // pending news is acted on from here, when the ring never runs empty
+	until    uint64 // pending messages are acted on from here, if the ring never runs empty
 }
 
 // capture is the whole run. On failure nothing is sealed, and a supervised cgroup
-// is killed and removed: its processes must not go on unobserved.
+// is killed and removed: its processes must not run on unobserved.
 func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error to report, after the clean-up
 	if opt.rulesFile != "" {
@@ -76,12 +64,12 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 		if err := os.Mkdir(opt.cgroup, 0o755); err != nil {
 			return cannot(fmt.Errorf("making the cgroup: %w", err))
 		}
-		defer os.Remove(opt.cgroup) // where nothing below got so far as to remove it
+		defer os.Remove(opt.cgroup) // for an error before the clean-up below is set up
 	}
 	if opt.supervised {
 		// From here on a failure kills what is in the cgroup.
 		if err := cgroup.Killable(opt.cgroup); err != nil {
-			return tool.Usagef("--supervised needs a cgroup of its own: %v", err)
+			return tool.Usagef("--supervised needs a cgroup that belongs to this run: %v", err)
 		}
 		at, held, holdErr := cgroup.Hold(opt.cgroup)
 		if holdErr != nil {
@@ -111,8 +99,8 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	defer stop()
 	sp := newSpool(opt.spoolSize)
 	ls := newLines(opt.runID, sp)
-	r := &recorder{opt: opt, env: env, ctx: ctx, ses: ses, sp: sp, lines: ls,
-		ev: newEvents(opt.runID, ls), news: make(chan news, 16), facts: baseFacts(ses, opt)}
+	r := &captureRun{opt: opt, env: env, ctx: ctx, ses: ses, sp: sp, lines: ls,
+		ev: newEvents(opt.runID, ls), messages: make(chan message, 16), facts: baseFacts(ses, opt)}
 	return r.loop()
 }
 
@@ -129,133 +117,14 @@ func cleanUp(opt options, failed bool) error {
 	return cgroup.Remove(opt.cgroup)
 }
 
-// tell hands news to the ring loop and wakes it, also where a full spool holds it.
-func (r *recorder) tell(n news) {
-	if n.fail != nil {
-		r.sp.fail(n.fail)
-	}
-	select {
-	case r.news <- n:
-		r.ses.Ring.Flush()
-	case <-r.ctx.Done():
-	}
-}
-
-// loop reads the ring and follows the news, in turn, in one goroutine.
-func (r *recorder) loop() error {
-	if err := r.begin(); err != nil {
-		return err
-	}
-	sigs := make(chan os.Signal, 4)
-	signal.Notify(sigs, syscall.SIGTERM, syscall.SIGINT)
-	defer signal.Stop(sigs)
-	go func() {
-		for {
-			select {
-			case s := <-sigs:
-				r.tell(news{signal: s})
-			case <-r.ctx.Done():
-				return
-			}
-		}
-	}()
-	var rec ringbuf.Record
-	wait := bpf.Wait(r.opt.ringSize)
-	r.ses.Ring.SetDeadline(time.Now().Add(wait))
-	for {
-		switch err := r.ses.Ring.ReadInto(&rec); {
-		case err == nil:
-			if err := r.ev.record(rec.RawSample); err != nil {
-				return output(err)
-			}
-			if err := r.busy(len(rec.RawSample)); err != nil {
-				return err
-			}
-			continue
-		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, ringbuf.ErrFlushed):
-		default:
-			return tool.Fail(tool.ExitIO, fmt.Errorf("reading the ring: %w", err))
-		}
-		// The ring has just been read to its end.
-		if r.phase == draining {
-			done, err := r.drained()
-			if done || err != nil {
-				return err
-			}
-			continue
-		}
-		if r.sw != nil {
-			if err := r.lines.flush(); err != nil {
-				return output(err)
-			}
-		}
-		if err := r.follow(); err != nil {
-			return err
-		}
-		r.ses.Ring.SetDeadline(time.Now().Add(wait))
-	}
-}
-
-// busy follows the news while records keep coming: a program that fills the ring
-// faster than it can be read must not keep the end of its supervisor, or of its
-// time, from being noticed. What was in the ring when the news came is read first.
-func (r *recorder) busy(size int) error {
-	r.consumed += uint64(size+ringHeader+7) &^ 7
-	if r.records++; r.records%1024 == 0 && len(r.pending) == 0 && r.phase != draining {
-		r.collect()
-		r.until = r.consumed + uint64(r.ses.Ring.AvailableBytes())
-	}
-	if len(r.pending) == 0 || r.until == 0 || r.consumed < r.until {
-		return nil
-	}
-	return r.actAll()
-}
-
-// ringHeader is what the ring keeps in front of each record (BPF_RINGBUF_HDR_SZ).
-const ringHeader = 8
-
-// follow acts on the news that came before the ring was last read to its end.
-func (r *recorder) follow() error {
-	if err := r.actAll(); err != nil {
-		return err
-	}
-	if r.collect(); len(r.pending) > 0 {
-		r.ses.Ring.Flush() // once more to the end, then act
-	}
-	return nil
-}
-
-// collect takes what has been told.
-func (r *recorder) collect() {
-	for {
-		select {
-		case n := <-r.news:
-			r.pending = append(r.pending, n)
-		default:
-			return
-		}
-	}
-}
-
-func (r *recorder) actAll() error {
-	now := r.pending
-	r.pending, r.until = nil, 0
-	for _, n := range now {
-		if err := r.act(n); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // begin starts the first canary and, supervised, listens to runner-exec.
-func (r *recorder) begin() error {
+func (r *captureRun) begin() error {
 	r.startCanary("before")
 	if r.opt.supervised {
 		go func() {
-			err := readControl(r.env.Stdin, func(c schemas.Control) { r.tell(news{control: &c}) })
+			err := readControl(r.env.Stdin, func(c schemas.Control) { r.post(message{control: &c}) })
 			if err != nil {
-				r.tell(news{fail: err})
+				r.post(message{fail: err})
 			}
 		}()
 		return nil
@@ -270,41 +139,16 @@ func (r *recorder) begin() error {
 	return nil
 }
 
-func (r *recorder) startCanary(which string) {
+func (r *captureRun) startCanary(which string) {
 	marker := canaryPath(r.opt.runID, which)
 	r.ev.hold(marker)
 	go func() {
 		err := runCanary(r.ctx, r.opt.cgroup, marker)
-		r.tell(news{canary: &err})
+		r.post(message{canary: &err})
 	}()
 }
 
-// act follows one piece of news. Everything that the kernel reported before it
-// has been read.
-func (r *recorder) act(n news) error {
-	switch {
-	case n.fail != nil:
-		return tool.Fail(tool.ExitIO, n.fail)
-	case n.canary != nil:
-		return r.canaryEnded(*n.canary)
-	case n.control != nil:
-		return r.controlled(n.control)
-	case n.empty && r.phase == running:
-		return r.close(schemas.EndEmpty)
-	case n.grace && r.phase == running:
-		return r.killSurvivors()
-	case n.signal != nil && r.phase == running:
-		if r.opt.supervised {
-			return tool.Failf(tool.ExitIO, "stopped by %v before the command ended", n.signal)
-		}
-		return r.close(schemas.EndSignal)
-	case n.signal != nil && r.phase == opening:
-		return tool.Failf(tool.ExitIO, "stopped by %v before the hooks were ready", n.signal)
-	}
-	return nil
-}
-
-func (r *recorder) canaryEnded(err error) error {
+func (r *captureRun) canaryEnded(err error) error {
 	if err != nil {
 		if r.phase == opening {
 			return cannot(err)
@@ -334,16 +178,16 @@ func (r *recorder) canaryEnded(err error) error {
 	return r.ready()
 }
 
-// ready tells the world that the hooks are attached: header, then ready line.
-func (r *recorder) ready() error {
+// ready announces that the hooks are attached: header, then ready line.
+func (r *captureRun) ready() error {
 	var err error
 	r.sw, err = r.lines.start(r.env.Stdout, stream.Header{Stream: schemas.StreamRaw, RunID: r.opt.runID,
-		Tool: schemas.StageCapture, Version: tool.Version()}, func(err error) { r.tell(news{fail: fmt.Errorf("writing the stream: %w", err)}) })
+		Tool: schemas.StageCapture, Version: tool.Version()}, func(err error) { r.post(message{fail: fmt.Errorf("writing the stream: %w", err)}) })
 	if err != nil {
 		return output(err)
 	}
 	r.phase = running
-	// Attaching left tens of megabytes behind; from here on little is allocated.
+	// Attaching left tens of megabytes of garbage; from here on little is allocated.
 	debug.SetGCPercent(25)
 	go debug.FreeOSMemory()
 	if r.opt.ready >= 0 {
@@ -357,27 +201,27 @@ func (r *recorder) ready() error {
 		if err := r.lines.value(startedLine(r.opt.runID, &schemas.Control{AgentShim: schemas.ShimNone})); err != nil {
 			return output(err)
 		}
-		go r.watch(true)
+		go r.awaitEmpty(true)
 	}
 	return nil
 }
 
-// watch waits for the cgroup to become empty. A cgroup that was there before may
+// awaitEmpty waits for the cgroup to become empty. A cgroup that was there before may
 // not have its first process yet: then it waits for that one, or for an event that
-// says it has come and gone.
-func (r *recorder) watch(first bool) {
+// says that it has come and gone.
+func (r *captureRun) awaitEmpty(first bool) {
 	err := error(nil)
 	if first {
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, stopWaiting := context.WithCancel(r.ctx)
 		go func() {
-			defer cancel()
+			defer stopWaiting()
 			select {
 			case <-r.ev.first:
 			case <-ctx.Done():
 			}
 		}()
 		err = cgroup.Wait(ctx, r.opt.cgroup, true)
-		cancel()
+		stopWaiting()
 		if r.ctx.Err() == nil && errors.Is(err, context.Canceled) {
 			err = nil
 		}
@@ -386,13 +230,13 @@ func (r *recorder) watch(first bool) {
 		err = cgroup.Wait(r.ctx, r.opt.cgroup, false)
 	}
 	if err != nil {
-		r.tell(news{fail: fmt.Errorf("watching the cgroup: %w", err)})
+		r.post(message{fail: fmt.Errorf("watching the cgroup: %w", err)})
 		return
 	}
-	r.tell(news{empty: true})
+	r.post(message{empty: true})
 }
 
-func (r *recorder) controlled(c *schemas.Control) error {
+func (r *captureRun) controlled(c *schemas.Control) error {
 	switch c.Op {
 	case "started":
 		r.ev.n.inheritedFD = c.InheritedFDs
@@ -405,9 +249,9 @@ func (r *recorder) controlled(c *schemas.Control) error {
 			return tool.Failf(tool.ExitIO, "control line finished before started")
 		}
 		r.finished = c
-		go r.watch(false)
+		go r.awaitEmpty(false)
 		if grace := r.opt.grace; grace >= 0 {
-			time.AfterFunc(grace, func() { r.tell(news{grace: true}) })
+			time.AfterFunc(grace, func() { r.post(message{grace: true}) })
 		}
 	default:
 		return tool.Failf(tool.ExitIO, "control operation %q is not known", c.Op)
@@ -417,31 +261,31 @@ func (r *recorder) controlled(c *schemas.Control) error {
 
 // killSurvivors ends what outlived the command by more than the grace time. It is
 // observed to its end, and counted.
-func (r *recorder) killSurvivors() error {
+func (r *captureRun) killSurvivors() error {
 	pids, err := cgroup.Processes(r.opt.cgroup)
 	if err != nil {
 		return tool.Fail(tool.ExitIO, err)
 	}
 	if len(pids) == 0 {
-		return nil // the news that it is empty is on its way
+		return nil // the message that it is empty is on its way
 	}
 	r.ev.n.survivorsKilled += uint64(len(pids))
 	r.facts[schemas.FactEnd] = schemas.EndKilled
 	go func() {
 		if err := cgroup.Kill(r.opt.cgroup, time.Minute); err != nil {
-			r.tell(news{fail: fmt.Errorf("killing survivors: %w", err)})
+			r.post(message{fail: fmt.Errorf("killing survivors: %w", err)})
 		}
 	}()
 	return nil
 }
 
-func (r *recorder) close(end string) error {
+func (r *captureRun) close(endedBy string) error {
 	if r.facts[schemas.FactEnd] == "" {
-		r.facts[schemas.FactEnd] = end
+		r.facts[schemas.FactEnd] = endedBy
 	}
 	r.phase = closing
 	if r.opt.supervised {
-		cgroup.Thaw(r.opt.cgroup) // what is left frozen would hold the canary too
+		cgroup.Thaw(r.opt.cgroup) // a process left frozen would hold up the canary too
 	}
 	r.startCanary("after")
 	return nil

@@ -15,7 +15,7 @@ type counts struct {
 }
 
 // events turns ring records into lines. It knows the tasks of the scope, so that
-// it can tell whose move out of the cgroup matters.
+// it can decide whose move out of the cgroup matters.
 type events struct {
 	runID string
 	dec   bpf.Decoder
@@ -33,11 +33,11 @@ type events struct {
 	marker    string
 	canaryPID uint32
 	sawCanary bool
-	held      []pending
+	held      []heldEvent
 }
 
-// pending is a decoded event with copies of its names.
-type pending struct {
+// heldEvent is a decoded event with copies of its names.
+type heldEvent struct {
 	e   schemas.RawEvent
 	dec bpf.Decoded
 }
@@ -66,7 +66,7 @@ func (v *events) record(b []byte) error {
 			*p = append([]byte{}, *p...)
 		}
 	}
-	v.held = append(v.held, pending{e, dec})
+	v.held = append(v.held, heldEvent{e, dec})
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (v *events) hold(marker string) {
 }
 
 // release ends it: the canary's own events are counted and dropped, all others
-// go on. It reports whether the canary was seen.
+// are passed on. It reports whether the canary was seen.
 func (v *events) release() (bool, error) {
 	v.holding = false
 	for i := range v.held {

@@ -7,8 +7,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// lines gathers encoded lines into chunks and hands them to the spool; its writer
-// side runs in a goroutine of its own and is the only one that blocks on output.
+// lines gathers encoded lines into chunks and hands them to the spool. Its writer runs
+// in a separate goroutine, the only one that blocks on output.
 type lines struct {
 	runID string
 	spool *spool
@@ -20,8 +20,8 @@ func newLines(runID string, sp *spool) *lines {
 	return &lines{runID: runID, spool: sp, cur: chunk{b: sp.buffer()}, done: make(chan error, 1)}
 }
 
-// start writes the header, which says that the hooks are attached, and from then
-// on everything that comes through the spool.
+// start writes the header, which says that the hooks are attached, and then
+// everything that comes through the spool.
 func (l *lines) start(w io.Writer, h stream.Header, failed func(error)) (*stream.Writer, error) {
 	sw, err := stream.NewWriter(w, h)
 	if err != nil {

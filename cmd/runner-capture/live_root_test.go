@@ -52,7 +52,7 @@ func workload(kind, arg string) {
 		for range n {
 			unix.Open("/runner-test/hammer", unix.O_RDONLY, 0)
 		}
-	case "leave": // out of the cgroup, then an open that nobody sees
+	case "leave": // out of the cgroup, then an open that is not seen
 		os.WriteFile(filepath.Join(arg, "cgroup.procs"), []byte("0"), 0)
 		unix.Open("/runner-test/outside", unix.O_RDONLY, 0)
 	case "swap":
@@ -66,7 +66,7 @@ func workload(kind, arg string) {
 	}
 }
 
-// needKernel skips loudly where the kernel cannot be asked, and fails where it must be.
+// needKernel skips loudly where the kernel cannot be used, and fails where it must be.
 func needKernel(t *testing.T) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -241,7 +241,7 @@ func TestStoppedReader(t *testing.T) {
 	if err := inCgroup(t, dir, "hammer", fmt.Sprint(made)).Run(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(300 * time.Millisecond) // nobody reads
+	time.Sleep(300 * time.Millisecond) // nothing reads
 	s.out = prepend(one, s.out)
 	n, h, status := s.result()
 	if n != made || status != schemas.StatusComplete || h.Counters["spooled_bytes"] == 0 {
@@ -321,7 +321,7 @@ func TestSignalEndsCapture(t *testing.T) {
 	cmd.Wait()
 }
 
-// When runner-exec goes away, the command does not go on unobserved: the cgroup is
+// When runner-exec goes away, the command does not run on unobserved: the cgroup is
 // killed and removed, and nothing is sealed.
 func TestSupervisorLost(t *testing.T) {
 	for _, finished := range []bool{false, true} {

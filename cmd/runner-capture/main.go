@@ -3,13 +3,13 @@
 // empty or SIGTERM. It is the only privileged part of the runner.
 //
 // The header line means that every required hook is attached and that a canary,
-// an open made inside the cgroup by a process of its own, came through. After the
-// end a second canary proves that everything before it was read. The canaries' own
-// events are counted and left out. A stage behind that is slow or stopped costs no
-// events: lines wait in memory, then in a nameless file of bounded size.
+// an open made inside the cgroup by a separate process, came through. After the end a
+// second canary proves that everything before it was read. The canaries' own events are
+// counted and left out. If the next stage is slow or stopped, no events are lost: lines
+// wait in memory, then in a nameless file of bounded size.
 //
 // With --network-rules it also enforces: the kernel refuses what the rules deny, as
-// long as the capture lasts, and rules that cannot be enforced start nothing.
+// long as the capture lasts. If the rules cannot be enforced, nothing starts.
 package main
 
 import (
@@ -29,8 +29,8 @@ Usage:
   runner-capture [flags] --cgroup DIR
 
 It writes a kernel.raw stream to standard output until the cgroup is empty or
-SIGTERM comes; a cgroup without a process is waited for. It needs Linux with BTF
-and cgroup v2, and root or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN.
+SIGTERM comes; it waits for the first process of an empty cgroup. It needs Linux with
+BTF and cgroup v2, and root or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN.
 
 Flags:
   --cgroup DIR       directory of the cgroup, on a cgroup2 mount

@@ -15,9 +15,9 @@ type options struct {
 	spoolSize int64
 	grace     time.Duration
 	// supervised: standard input carries control lines from runner-exec, and the
-	// cgroup belongs to this run: nothing in it may go on unobserved.
+	// cgroup belongs to this run: nothing in it may run on unobserved.
 	supervised bool
-	make       bool // make the cgroup; with remove, it is gone whatever happens
+	make       bool // make the cgroup; with remove, it is gone in any case
 	remove     bool
 	ready      int // descriptor for the line "ready", or -1
 	redundant  string

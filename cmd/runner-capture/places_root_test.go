@@ -14,7 +14,7 @@ import (
 )
 
 // places opens files from where their names are not what they seem: a clone of a
-// directory that is mounted nowhere, and a chroot that stops a climb.
+// directory that is mounted nowhere, and a chroot that stops a "..".
 func places(dir string) {
 	runtime.LockOSThread()
 	tree, err := unix.OpenTree(unix.AT_FDCWD, filepath.Join(dir, "outer"), unix.OPEN_TREE_CLONE)
@@ -50,7 +50,7 @@ func TestPlaces(t *testing.T) {
 		case e.UserPath == "no-file" && strings.HasPrefix(e.Base, "detached:/") && strings.HasSuffix(e.Base, "/outer") && detached:
 			got["failed in the clone"]++
 		case e.UserPath == "../../no-file" && e.Base == outer && chroot:
-			got["climbed"]++
+			got["dotdot"]++
 		case strings.HasSuffix(e.Path+e.UserPath, "file"):
 			t.Errorf("recorded %+v", e)
 		}
@@ -61,7 +61,7 @@ func TestPlaces(t *testing.T) {
 		}
 	})
 	s.result()
-	for _, what := range []string{"opened in the clone", "failed in the clone", "climbed"} {
+	for _, what := range []string{"opened in the clone", "failed in the clone", "dotdot"} {
 		if got[what] != 1 {
 			t.Errorf("%s: %d records, want 1", what, got[what])
 		}

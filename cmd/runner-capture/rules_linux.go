@@ -9,7 +9,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// readRules reads what is to be enforced. Whatever is wrong with it, nothing starts.
+// readRules reads what is to be enforced. With any fault in it, nothing starts.
 func readRules(file string) (*schemas.NetworkRules, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -28,7 +28,7 @@ func readRules(file string) (*schemas.NetworkRules, error) {
 }
 
 // refusals adds what the kernel counted. Without rules there is nothing to add.
-func (r *recorder) refusals(counters map[string]uint64) error {
+func (r *captureRun) refusals(counters map[string]uint64) error {
 	by, err := r.ses.Blocked()
 	if err != nil || r.opt.rules == nil {
 		return err

@@ -80,7 +80,7 @@ func refused(arg string) {
 	must(nil, unix.Connect(four, inet(127, 0, 0, 1, 9)))
 }
 
-// wantRefused is what refused is told about, each once.
+// wantRefused are the refusals that are recorded, each once.
 var wantRefused = []string{
 	"1 connect 203.0.113.9:443", "1 connect [2001:db8::1]:443", "1 connect [::ffff:203.0.113.1]:80", "1 send 203.0.113.9:53",
 	"1 socket ", "2 connect unix:@runner-test", "3 bind 127.0.0.5:0",
@@ -134,7 +134,7 @@ func TestRulesAreEnforced(t *testing.T) {
 	}
 }
 
-// What a full ring loses is refused and counted all the same.
+// What a full ring loses is nevertheless refused and counted.
 func TestRulesFullRing(t *testing.T) {
 	dir := needKernel(t)
 	s := start(t, strings.NewReader(""), "--cgroup", dir, "--network-rules", rulesFile(t, testRules("deny")), "--ring-size", "4K")
@@ -184,7 +184,7 @@ func TestRulesOff(t *testing.T) {
 	}
 }
 
-// Rules come through a pipe as well, and end it.
+// Rules can come through a pipe, which they end.
 func TestRulesFromDescriptor(t *testing.T) {
 	dir := needKernel(t)
 	r, w, err := os.Pipe()
@@ -233,14 +233,14 @@ func TestRulesRefuseToStart(t *testing.T) {
 		code int
 		say  string
 	}{
-		"no file":          {filepath.Join(t.TempDir(), "none"), 5, "reading the network rules"},
-		"no rules":         {text(`{}`), 4, ""},
-		"no JSON":          {text(`nothing`), 4, ""},
-		"behind the rules": {text(`{} {}`), 4, ""},
-		"endless":          {"/dev/zero", 4, "at most 1048576"},
-		"protocol":         {rule(func(r *schemas.NetworkRule) { r.Protocols = []string{"sctp"} }), 4, "sctp"},
-		"hook":             {rule(func(r *schemas.NetworkRule) { r.On = []string{"listen"} }), 4, "listen"},
-		"family":           {rule(func(r *schemas.NetworkRule) { r.Family = "vsock" }), 4, "vsock"},
+		"no file":              {filepath.Join(t.TempDir(), "none"), 5, "reading the network rules"},
+		"no rules":             {text(`{}`), 4, ""},
+		"no JSON":              {text(`nothing`), 4, ""},
+		"text after the rules": {text(`{} {}`), 4, ""},
+		"endless":              {"/dev/zero", 4, "at most 1048576"},
+		"protocol":             {rule(func(r *schemas.NetworkRule) { r.Protocols = []string{"sctp"} }), 4, "sctp"},
+		"hook":                 {rule(func(r *schemas.NetworkRule) { r.On = []string{"listen"} }), 4, "listen"},
+		"family":               {rule(func(r *schemas.NetworkRule) { r.Family = "vsock" }), 4, "vsock"},
 		"unix bind": {rule(func(r *schemas.NetworkRule) { *r = testRules("").Rules[2]; r.Number, r.On = 1, []string{"bind"} }), 4,
 			"no hook for it"},
 		"unix ports": {rule(func(r *schemas.NetworkRule) { *r = testRules("").Rules[2]; r.Number, r.Ports = 1, [][2]uint16{{1, 2}} }), 4,

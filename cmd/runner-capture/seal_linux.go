@@ -15,7 +15,7 @@ func startedLine(runID string, c *schemas.Control) schemas.RunStarted {
 
 func finishedLine(runID string, c *schemas.Control) schemas.RunFinished {
 	f := schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: runID, Seq: 1, Type: "run_finished"}
-	if c != nil { // nobody saw a command end in a cgroup that was there before
+	if c != nil { // no command was seen to end in a cgroup that existed before
 		f.ExitCode, f.Signal = c.ExitCode, c.Signal
 		f.Success = c.ExitCode != nil && *c.ExitCode == 0
 	}
@@ -42,7 +42,7 @@ func baseFacts(ses *bpf.Session, opt options) map[string]string {
 // drained seals the stream when everything that was emitted has been read. A probe
 // that was still running on another CPU when its link was closed commits a moment
 // later: the ring is read a few times more before the difference is taken for a loss.
-func (r *recorder) drained() (bool, error) {
+func (r *captureRun) drained() (bool, error) {
 	st, err := r.ses.Stats()
 	if err != nil {
 		return false, tool.Fail(tool.ExitIO, err)
@@ -57,7 +57,7 @@ func (r *recorder) drained() (bool, error) {
 
 // seal writes how the command ended, the health record and the trailer. The hooks
 // are detached and the ring is read to its end: the counters are final.
-func (r *recorder) seal(st bpf.Stats) error {
+func (r *captureRun) seal(st bpf.Stats) error {
 	if err := r.lines.value(finishedLine(r.opt.runID, r.finished)); err != nil {
 		return output(err)
 	}
@@ -67,9 +67,38 @@ func (r *recorder) seal(st bpf.Stats) error {
 	if r.facts[schemas.FactRedundant] == bpf.RedundantOn {
 		r.facts[schemas.FactRedundant] = schemas.RedundantOn(st.Lost)
 	}
+	r.ev.n.escapes += possibleEscapes(st.DroppedByOp, r.ev.n.foreign)
+	h, err := r.captureHealth(st)
+	if err != nil {
+		return tool.Fail(tool.ExitIO, err)
+	}
+	status := r.status(st)
+	if err := r.sw.Write(h); err != nil {
+		return output(err)
+	}
+	if err := r.sw.Seal(status); err != nil {
+		return output(err)
+	}
+	r.env.Infof("%d events, %d dropped, status %s", h.Out, st.Dropped, status)
+	return nil
+}
+
+// possibleEscapes are the moves out of the scope that a full ring leaves in doubt. A
+// move that was dropped can have been one of the run's tasks, and so can one of a task
+// that no fork or exec named, when some of those were dropped. What cannot be ruled out
+// is an escape: the record must not say that all of the command is in it.
+func possibleEscapes(dropped map[string]uint64, foreign uint64) uint64 {
+	n := dropped[schemas.OpMove]
+	if dropped[schemas.OpFork]+dropped[schemas.OpExec] > 0 {
+		n += foreign
+	}
+	return n
+}
+
+// captureHealth is the stage health, with all counters.
+func (r *captureRun) captureHealth(st bpf.Stats) (*schemas.StageHealth, error) {
 	n := &r.ev.n
-	n.escapes += possibleEscapes(st.DroppedByOp, n.foreign)
-	h := schemas.StageHealth{
+	h := &schemas.StageHealth{
 		Schema: schemas.SchemaStageHealth, RunID: r.opt.runID, Stage: schemas.StageCapture,
 		In: n.out, Out: n.out, Filtered: map[string]uint64{}, Facts: r.facts, Notes: []string{},
 		Counters: map[string]uint64{
@@ -86,33 +115,16 @@ func (r *recorder) seal(st bpf.Stats) error {
 	for op, n := range st.DroppedByOp {
 		h.Counters[schemas.CounterDroppedByOp+op] = n
 	}
-	if err := r.refusals(h.Counters); err != nil {
-		return tool.Fail(tool.ExitIO, err)
-	}
-	status := schemas.StatusComplete
+	return h, r.refusals(h.Counters)
+}
+
+// status is complete if nothing was lost and both canaries were seen.
+func (r *captureRun) status(st bpf.Stats) schemas.Status {
+	n := &r.ev.n
 	if st.Dropped+st.ScratchMissing+st.RecursionMisses+st.CompatUnmapped+st.IOUringUnmapped+st.Lost+n.decodeErrors+n.escapes > 0 ||
 		st.Seen != st.Emitted+st.Dropped || st.Emitted != n.read ||
 		r.facts[schemas.FactCanaryBefore] != schemas.CanarySeen || r.facts[schemas.FactCanaryAfter] != schemas.CanarySeen {
-		status = schemas.StatusPartial
+		return schemas.StatusPartial
 	}
-	if err := r.sw.Write(h); err != nil {
-		return output(err)
-	}
-	if err := r.sw.Seal(status); err != nil {
-		return output(err)
-	}
-	r.env.Infof("%d events, %d dropped, status %s", n.out, st.Dropped, status)
-	return nil
-}
-
-// possibleEscapes are the moves out of the scope that a full ring leaves in doubt. A
-// move that was dropped can have been one of ours, and so can one of a task that no
-// fork or exec named, when some of those were dropped. What cannot be
-// ruled out is an escape: the record must not say that all of the command is in it.
-func possibleEscapes(dropped map[string]uint64, foreign uint64) uint64 {
-	n := dropped[schemas.OpMove]
-	if dropped[schemas.OpFork]+dropped[schemas.OpExec] > 0 {
-		n += foreign
-	}
-	return n
+	return schemas.StatusComplete
 }

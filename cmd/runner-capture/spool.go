@@ -21,43 +21,57 @@ type chunk struct {
 	n int
 }
 
+// queued is a chunk that waits. In the file it has a size and no bytes.
+type queued struct {
+	chunk
+	size int
+}
+
 // spool is a first-in-first-out queue of chunks between the reader of the ring,
-// which must never wait, and the writer, which a slow stage behind can stop. What
+// which must never wait, and the writer, which a slow next stage can stop. What
 // does not fit in memory goes to a nameless file of bounded size; when that is
 // full too, put waits, the ring fills, and the kernel counts what is lost.
 type spool struct {
 	mu     sync.Mutex
 	change sync.Cond
-	mem    []chunk
-	free   [][]byte
+	queue  []queued
+	onDisk int // how many of queue are in the file: always the last ones
 	file   *os.File
-	sizes  []chunk // of what lies in the file: b is nil, n lines; len in lens
-	lens   []int
-	rd, wr int64
+	rd, wr int64 // of the file
 	limit  int64
 	closed bool
 	err    error
+	free   chan []byte // buffers for use again
 
 	// Spooled is how many bytes went through the file.
 	Spooled uint64
 }
 
 func newSpool(limit int64) *spool {
-	s := &spool{limit: limit}
+	s := &spool{limit: limit, free: make(chan []byte, memoryChunks)}
 	s.change.L = &s.mu
 	return s
 }
 
 // buffer returns an empty buffer of chunkSize capacity.
 func (s *spool) buffer() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := len(s.free); n > 0 {
-		b := s.free[n-1]
-		s.free = s.free[:n-1]
+	select {
+	case b := <-s.free:
 		return b[:0]
+	default:
+		return make([]byte, 0, chunkSize+64<<10)
 	}
-	return make([]byte, 0, chunkSize+64<<10)
+}
+
+// release takes back a buffer.
+func (s *spool) release(b []byte) {
+	if cap(b) < chunkSize {
+		return
+	}
+	select {
+	case s.free <- b:
+	default:
+	}
 }
 
 // put appends a chunk and takes over its buffer. After a failure on the other
@@ -69,22 +83,26 @@ func (s *spool) put(c chunk) error {
 		if s.err != nil {
 			return s.err
 		}
-		if len(s.lens) == 0 && len(s.mem) < memoryChunks {
-			s.mem = append(s.mem, c)
-			s.change.Broadcast()
+		if s.onDisk == 0 && len(s.queue) < memoryChunks {
+			s.add(queued{chunk: c, size: len(c.b)})
 			return nil
 		}
 		if s.wr+int64(len(c.b)) <= s.limit {
 			if err := s.toFile(c); err == nil {
 				return nil
 			}
-			// No room or no file: what is spooled stays, the rest waits in line, and
+			// No room or no file: what is spooled stays, the rest waits its turn, and
 			// the kernel counts what it must drop meanwhile.
 			s.limit = s.wr
 			continue
 		}
 		s.change.Wait()
 	}
+}
+
+func (s *spool) add(q queued) {
+	s.queue = append(s.queue, q)
+	s.change.Broadcast()
 }
 
 func (s *spool) toFile(c chunk) error {
@@ -100,10 +118,9 @@ func (s *spool) toFile(c chunk) error {
 	}
 	s.wr += int64(len(c.b))
 	s.Spooled += uint64(len(c.b))
-	s.lens = append(s.lens, len(c.b))
-	s.sizes = append(s.sizes, chunk{n: c.n})
-	s.free = append(s.free, c.b)
-	s.change.Broadcast()
+	s.onDisk++
+	s.add(queued{chunk: chunk{n: c.n}, size: len(c.b)})
+	s.release(c.b)
 	return nil
 }
 
@@ -116,13 +133,8 @@ func (s *spool) get() (chunk, error) {
 		switch {
 		case s.err != nil:
 			return chunk{}, s.err
-		case len(s.mem) > 0: // older than everything in the file
-			c := s.mem[0]
-			s.mem = s.mem[1:]
-			s.change.Broadcast()
-			return c, nil
-		case len(s.lens) > 0:
-			return s.fromFile()
+		case len(s.queue) > 0:
+			return s.take()
 		case s.closed:
 			return chunk{}, io.EOF
 		}
@@ -130,37 +142,37 @@ func (s *spool) get() (chunk, error) {
 	}
 }
 
-func (s *spool) fromFile() (chunk, error) {
-	n := s.lens[0]
-	c := chunk{b: make([]byte, n), n: s.sizes[0].n}
-	if _, err := s.file.ReadAt(c.b, s.rd); err != nil {
-		return chunk{}, fmt.Errorf("reading the spool: %w", err)
-	}
-	s.rd += int64(n)
-	s.lens, s.sizes = s.lens[1:], s.sizes[1:]
-	if len(s.lens) == 0 {
-		s.rd, s.wr = 0, 0
-		if err := s.file.Truncate(0); err != nil {
+func (s *spool) take() (chunk, error) {
+	q := s.queue[0]
+	if len(s.queue) == s.onDisk {
+		if err := s.fromFile(&q); err != nil {
 			return chunk{}, err
 		}
 	}
+	s.queue[0] = queued{} // the array lives on: its first element must not hold the bytes
+	s.queue = s.queue[1:]
 	s.change.Broadcast()
-	return c, nil
+	return q.chunk, nil
 }
 
-func (s *spool) release(b []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if cap(b) >= chunkSize && len(s.free) < memoryChunks {
-		s.free = append(s.free, b)
+func (s *spool) fromFile(q *queued) error {
+	q.b = make([]byte, q.size)
+	if _, err := s.file.ReadAt(q.b, s.rd); err != nil {
+		return fmt.Errorf("reading the spool: %w", err)
 	}
+	s.rd += int64(q.size)
+	if s.onDisk--; s.onDisk > 0 {
+		return nil
+	}
+	s.rd, s.wr = 0, 0
+	return s.file.Truncate(0)
 }
 
 // idle reports whether nothing waits.
 func (s *spool) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.mem) == 0 && len(s.lens) == 0
+	return len(s.queue) == 0
 }
 
 // finish says that no chunk follows.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What goes in comes out, in order, whichever way it took, at any mix of speeds.
+// What goes in comes out, in order, from memory or from disk, at any mix of speeds.
 func TestSpoolOrder(t *testing.T) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
