@@ -290,3 +290,36 @@ func TestKernelLinesPassThePublishedSchema(t *testing.T) {
 		}
 	}
 }
+
+// The optional keys of a raw event come in one order: in the parser's table, in what
+// is written, and in the JSON Schema.
+func TestRawKeysHaveOneOrder(t *testing.T) {
+	var table []string
+	for _, k := range rawOptional {
+		table = append(table, k.name)
+		if k.name == "child_pid" {
+			table = append(table, "child_tid")
+		}
+	}
+	name := []byte("x")
+	e := RawEvent{Op: OpOpen, Has: 1<<10 - 1, Path: name, UserPath: name, Base: name, UserPath2: name, Base2: name, Interp: name, Addr: name,
+		Source: RawSources[0], Hook: RawHooks[0], FileType: RawFileTypes[0], Marks: 1}
+	f, _ := FormOf(SchemaRawEvent)
+	var doc struct{ Properties json.RawMessage }
+	must(t, json.Unmarshal(f.JSONSchema(), &doc))
+	for what, b := range map[string][]byte{"written": e.AppendJSON(nil, testRun), "the schema's": doc.Properties} {
+		var keys []string
+		for _, m := range members(t, b) {
+			keys = append(keys, m.key)
+		}
+		if _, optional, _ := cutAfter(keys, "cpu_seq"); !slices.Equal(optional, table) {
+			t.Errorf("%s keys are\n%q, the parser's\n%q", what, optional, table)
+		}
+	}
+}
+
+// cutAfter cuts a list after its element at.
+func cutAfter(list []string, at string) (before, after []string, found bool) {
+	i := slices.Index(list, at)
+	return list[:i+1], list[i+1:], i >= 0
+}

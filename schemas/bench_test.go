@@ -66,3 +66,15 @@ func BenchmarkKernelAppend(b *testing.B) {
 		line = e.AppendJSON(line[:0], "run_01")
 	}
 }
+
+func BenchmarkEffect(b *testing.B) {
+	open, _ := benchKernel()
+	unlink := KernelEvent{EventType: EventUnlink, Value: open.Value, Status: StatusSuccess}
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, e := range [...]*KernelEvent{&open, &unlink} {
+			buf = AppendEffect(buf[:0], e)
+		}
+	}
+}

@@ -83,100 +83,102 @@ func (p *RawParser) required(e *RawEvent) (ok bool) {
 	return ok
 }
 
-// optional reads the rest. The rank of a key is its place in the canonical
-// order, so one comparison refuses both a repeated and a misplaced key.
+// rawKey is one optional key of a raw event: its name, and how its value is read.
+type rawKey struct {
+	name string
+	read func(s *scanner, e *RawEvent) bool
+}
+
+// rawOptional are the optional keys of a raw event, in canonical order.
+var rawOptional = [...]rawKey{
+	{"ret", func(s *scanner, e *RawEvent) (ok bool) {
+		e.Has |= HasRet
+		e.Ret, ok = s.int(math.MinInt64, math.MaxInt64)
+		return ok
+	}},
+	{"flags", func(s *scanner, e *RawEvent) bool { return s.has(&e.Has, HasFlags, &e.Flags) }},
+	{"mode", func(s *scanner, e *RawEvent) bool { return s.has(&e.Has, HasMode, &e.Mode) }},
+	{"resolve", func(s *scanner, e *RawEvent) bool { return s.has(&e.Has, HasResolve, &e.Resolve) }},
+	{"path", func(s *scanner, e *RawEvent) bool { return s.name(&e.Path) }},
+	{"user_path", func(s *scanner, e *RawEvent) bool { return s.name(&e.UserPath) }},
+	{"base", func(s *scanner, e *RawEvent) bool { return s.name(&e.Base) }},
+	{"user_path2", func(s *scanner, e *RawEvent) bool { return s.name(&e.UserPath2) }},
+	{"base2", func(s *scanner, e *RawEvent) bool { return s.name(&e.Base2) }},
+	{"interp", func(s *scanner, e *RawEvent) bool { return s.name(&e.Interp) }},
+	{"old_tid", func(s *scanner, e *RawEvent) bool { return s.has32(&e.Has, HasOldTID, &e.OldTID) }},
+	{"child_pid", func(s *scanner, e *RawEvent) (ok bool) {
+		if !s.has32(&e.Has, HasChild, &e.ChildPID) || !s.lit(`,"child_tid":`) {
+			return false
+		}
+		e.ChildTID, ok = s.uint32()
+		return ok
+	}},
+	{"family", func(s *scanner, e *RawEvent) bool { return s.has32(&e.Has, HasFamily, &e.Family) }},
+	{"addr", func(s *scanner, e *RawEvent) bool { return s.name(&e.Addr) }},
+	{"source", func(s *scanner, e *RawEvent) (ok bool) { e.Source, ok = s.word(rawSources); return ok }},
+	{"rule", func(s *scanner, e *RawEvent) bool { return s.has32(&e.Has, HasRule, &e.Rule) }},
+	{"hook", func(s *scanner, e *RawEvent) (ok bool) { e.Hook, ok = s.word(rawHooks); return ok }},
+	{"exit_code", func(s *scanner, e *RawEvent) (ok bool) {
+		e.Has |= HasExitCode
+		e.ExitCode, ok = s.int(math.MinInt64, math.MaxInt64)
+		return ok
+	}},
+	{"dst_cgroup_id", func(s *scanner, e *RawEvent) bool { return s.has(&e.Has, HasDstCgroup, &e.DstCgroupID) }},
+	{"file_type", func(s *scanner, e *RawEvent) (ok bool) { e.FileType, ok = s.word(rawFileTypes); return ok }},
+	{"marks", func(s *scanner, e *RawEvent) (ok bool) { e.Marks, ok = s.marks(); return ok }},
+}
+
+// optional reads the rest. Each key is looked for after the one before, which refuses
+// both a repeated and a misplaced key.
 func (p *RawParser) optional(e *RawEvent) bool {
 	s := &p.s
-	last := 0
+	next := 0
 	for s.more() {
 		at := s.i
 		key, ok := s.key()
 		if !ok {
 			return false
 		}
-		rank := 0
-		switch string(key) {
-		case "ret":
-			rank, e.Has = 1, e.Has|HasRet
-			e.Ret, ok = s.int(math.MinInt64, math.MaxInt64)
-		case "flags":
-			rank, e.Has = 2, e.Has|HasFlags
-			e.Flags, ok = s.uint(math.MaxUint64)
-		case "mode":
-			rank, e.Has = 3, e.Has|HasMode
-			e.Mode, ok = s.uint(math.MaxUint64)
-		case "resolve":
-			rank, e.Has = 4, e.Has|HasResolve
-			e.Resolve, ok = s.uint(math.MaxUint64)
-		case "path":
-			rank = 5
-			e.Path, ok = s.text()
-		case "user_path":
-			rank = 6
-			e.UserPath, ok = s.text()
-		case "base":
-			rank = 7
-			e.Base, ok = s.text()
-		case "user_path2":
-			rank = 8
-			e.UserPath2, ok = s.text()
-		case "base2":
-			rank = 9
-			e.Base2, ok = s.text()
-		case "interp":
-			rank = 10
-			e.Interp, ok = s.text()
-		case "old_tid":
-			rank, e.Has = 11, e.Has|HasOldTID
-			e.OldTID, ok = s.uint32()
-		case "child_pid":
-			rank, e.Has = 12, e.Has|HasChild
-			if e.ChildPID, ok = s.uint32(); ok && s.lit(`,"child_tid":`) {
-				e.ChildTID, ok = s.uint32()
-			} else {
-				ok = false
-			}
-		case "family":
-			rank, e.Has = 13, e.Has|HasFamily
-			e.Family, ok = s.uint32()
-		case "addr":
-			rank = 14
-			e.Addr, ok = s.text()
-		case "source":
-			rank = 15
-			e.Source, ok = s.word(rawSources)
-		case "rule":
-			rank, e.Has = 16, e.Has|HasRule
-			e.Rule, ok = s.uint32()
-		case "hook":
-			rank = 17
-			e.Hook, ok = s.word(rawHooks)
-		case "exit_code":
-			rank, e.Has = 18, e.Has|HasExitCode
-			e.ExitCode, ok = s.int(math.MinInt64, math.MaxInt64)
-		case "dst_cgroup_id":
-			rank, e.Has = 19, e.Has|HasDstCgroup
-			e.DstCgroupID, ok = s.uint(math.MaxUint64)
-		case "file_type":
-			rank = 20
-			e.FileType, ok = s.word(rawFileTypes)
-		case "marks":
-			rank = 21
-			e.Marks, ok = s.marks()
-		default:
-			s.i = at
-			return s.fail("unknown key %.60q", key)
+		for next < len(rawOptional) && rawOptional[next].name != string(key) {
+			next++
 		}
-		if !ok {
+		if next == len(rawOptional) {
+			s.i = at
+			return s.misplaced(key)
+		}
+		if !rawOptional[next].read(s, e) {
 			return false
 		}
-		if rank <= last {
-			s.i = at
-			return s.fail("key %q is repeated or out of order", key)
-		}
-		last = rank
+		next++
 	}
 	return s.err == nil
+}
+
+// misplaced says what is wrong with a key that is not there after the one before.
+func (s *scanner) misplaced(key []byte) bool {
+	for i := range rawOptional {
+		if rawOptional[i].name == string(key) {
+			return s.fail("key %q is repeated or out of order", key)
+		}
+	}
+	return s.fail("unknown key %.60q", key)
+}
+
+func (s *scanner) has(all *RawHas, bit RawHas, v *uint64) (ok bool) {
+	*all |= bit
+	*v, ok = s.uint(math.MaxUint64)
+	return ok
+}
+
+func (s *scanner) has32(all *RawHas, bit RawHas, v *uint32) (ok bool) {
+	*all |= bit
+	*v, ok = s.uint32()
+	return ok
+}
+
+func (s *scanner) name(v *[]byte) (ok bool) {
+	*v, ok = s.text()
+	return ok
 }
 
 // marks reads a non-empty array of marks in ascending order.
