@@ -3,7 +3,7 @@ package schemas
 // Operation is one operation of raw events, and the kernel lines that one makes.
 type Operation struct {
 	Name   string
-	Calls  string // the system calls or tracepoints that report it
+	Calls  string // the system calls or tracepoints that report it; "" is the call of that name
 	First  uint32 // event type of the line; 0 is no line
 	Second uint32 // event type of the second line; 0 is none
 }
@@ -50,22 +50,22 @@ const (
 
 // Operations are all operations, in the order of the specification.
 var Operations = [...]Operation{
-	{OpOpen, "open", EventOpenat, 0},
-	{OpCreat, "creat", EventOpenat, 0},
-	{OpOpenat, "openat", EventOpenat, 0},
-	{OpOpenat2, "openat2", EventOpenat, 0},
-	{OpOpenByHandleAt, "open_by_handle_at", EventOpenat, 0},
+	{OpOpen, "", EventOpenat, 0},
+	{OpCreat, "", EventOpenat, 0},
+	{OpOpenat, "", EventOpenat, 0},
+	{OpOpenat2, "", EventOpenat, 0},
+	{OpOpenByHandleAt, "", EventOpenat, 0},
 	{OpIOUringOpenat, "an io_uring openat", EventOpenat, 0},
 	{OpIOUringOpenat2, "an io_uring openat2", EventOpenat, 0},
 	{OpExec, "sched_process_exec", EventExec, EventScript},
 	{OpExecve, "execve, failed ones only", EventExecFailed, 0},
 	{OpExecveat, "execveat, failed ones only", EventExecFailed, 0},
 	{OpConnect, "connect; also by io_uring, and by the address hook", EventConnect, 0},
-	{OpSendto, "sendto", EventSendto, 0},
+	{OpSendto, "", EventSendto, 0},
 	{OpSendmsg, "sendmsg; also by the address hook, of any datagram", EventSendmsg, 0},
 	{OpSendmmsg, "sendmmsg, one record for each message", EventSendmmsg, 0},
-	{OpBind, "bind", EventBind, 0},
-	{OpListen, "listen", EventListen, 0},
+	{OpBind, "", EventBind, 0},
+	{OpListen, "", EventListen, 0},
 	{OpConnectBlocked, "none: what network rules refused, reported from inside the call, which has its own record", EventConnectBlocked, 0},
 	{OpUnlink, "unlink, unlinkat", EventUnlink, 0},
 	{OpRmdir, "rmdir, unlinkat with AT_REMOVEDIR", EventRmdir, 0},
@@ -73,15 +73,15 @@ var Operations = [...]Operation{
 	{OpLink, "link, linkat", EventLinkFrom, EventLinkTo},
 	{OpSymlink, "symlink, symlinkat", EventSymlink, 0},
 	{OpMkdir, "mkdir, mkdirat", EventMkdir, 0},
-	{OpTruncate, "truncate", EventTruncate, 0},
-	{OpFtruncate, "ftruncate", EventTruncate, 0},
+	{OpTruncate, "", EventTruncate, 0},
+	{OpFtruncate, "", EventTruncate, 0},
 	{OpChmod, "chmod, fchmod, fchmodat, fchmodat2", EventChmod, 0},
 	{OpChown, "chown, lchown, fchown, fchownat", EventChown, 0},
 	{OpMknod, "mknod, mknodat", EventMknod, 0},
-	{OpMount, "mount", EventMount, EventMountSource},
+	{OpMount, "", EventMount, EventMountSource},
 	{OpUmount, "umount2", EventUmount, 0},
-	{OpMoveMount, "move_mount", EventMoveMountFrom, EventMoveMountTo},
-	{OpPivotRoot, "pivot_root", EventPivotRootNew, EventPivotRootOld},
+	{OpMoveMount, "", EventMoveMountFrom, EventMoveMountTo},
+	{OpPivotRoot, "", EventPivotRootNew, EventPivotRootOld},
 	{OpIOUringOther, "an io_uring operation on a path or address that is not decoded; `flags` is its opcode", EventIOUringOther, 0},
 	{OpFork, "sched_process_fork", 0, 0},
 	{OpExit, "sched_process_exit", 0, 0},

@@ -2,6 +2,7 @@ package schemas_test
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -331,7 +332,7 @@ func operations() table {
 		if o.Name == schemas.OpExec {
 			line += ", if there is one"
 		}
-		t = append(t, []string{code(o.Name), o.Calls, line})
+		t = append(t, []string{code(o.Name), cmp.Or(o.Calls, o.Name), line})
 	}
 	return t
 }

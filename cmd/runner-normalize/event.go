@@ -70,7 +70,7 @@ func (n *normalizer) filter(rule string, value []byte) {
 
 func (n *normalizer) treeEvent(task uint32, e *schemas.RawEvent) error {
 	switch e.Op {
-	case "fork":
+	case schemas.OpFork:
 		if e.Has&schemas.HasChild == 0 {
 			return tool.StreamError(n.in.Errorf("fork without child_pid and child_tid"))
 		}
@@ -78,7 +78,7 @@ func (n *normalizer) treeEvent(task uint32, e *schemas.RawEvent) error {
 			return n.invalid(err)
 		}
 		n.filter(schemas.FilterFork, n.number(uint64(e.ChildTID)))
-	case "exit":
+	case schemas.OpExit:
 		n.tree.exit(e.TID, e.KtimeNS)
 		n.filter(schemas.FilterExit, n.number(uint64(e.TID)))
 	default:

@@ -30,37 +30,39 @@ type operation struct {
 	second uint32 // event id of the second line
 }
 
-var operations = map[string]operation{
-	"open": {classOpen, schemas.EventOpenat, 0}, "creat": {classOpen, schemas.EventOpenat, 0},
-	"openat": {classOpen, schemas.EventOpenat, 0}, "openat2": {classOpen, schemas.EventOpenat, 0},
-	"open_by_handle_at": {classOpen, schemas.EventOpenat, 0},
-	"io_uring_openat":   {classOpen, schemas.EventOpenat, 0},
-	"io_uring_openat2":  {classOpen, schemas.EventOpenat, 0},
+var operations = func() map[string]operation {
+	m := map[string]operation{}
+	for _, o := range schemas.Operations {
+		m[o.Name] = operation{classOf(o), o.First, o.Second}
+	}
+	return m
+}()
 
-	"exec":   {classExec, schemas.EventExec, schemas.EventScript},
-	"execve": {classFailed, schemas.EventExecFailed, 0}, "execveat": {classFailed, schemas.EventExecFailed, 0},
-
-	"connect": {classNetwork, schemas.EventConnect, 0}, "sendto": {classNetwork, schemas.EventSendto, 0},
-	"sendmsg": {classNetwork, schemas.EventSendmsg, 0}, "sendmmsg": {classNetwork, schemas.EventSendmmsg, 0},
-	"bind": {classNetwork, schemas.EventBind, 0}, "listen": {classNetwork, schemas.EventListen, 0},
-
-	"connect_blocked": {classBlocked, schemas.EventConnectBlocked, 0},
-
-	"unlink": {classPath, schemas.EventUnlink, 0}, "rmdir": {classPath, schemas.EventRmdir, 0},
-	"rename":  {classPaths, schemas.EventRenameFrom, schemas.EventRenameTo},
-	"link":    {classPaths, schemas.EventLinkFrom, schemas.EventLinkTo},
-	"symlink": {classPath, schemas.EventSymlink, 0}, "mkdir": {classPath, schemas.EventMkdir, 0},
-	"truncate": {classPath, schemas.EventTruncate, 0}, "ftruncate": {classPath, schemas.EventTruncate, 0},
-	"chmod": {classPath, schemas.EventChmod, 0}, "chown": {classPath, schemas.EventChown, 0},
-	"mknod":      {classPath, schemas.EventMknod, 0},
-	"mount":      {classMount, schemas.EventMount, schemas.EventMountSource},
-	"umount":     {classPath, schemas.EventUmount, 0},
-	"move_mount": {classPaths, schemas.EventMoveMountFrom, schemas.EventMoveMountTo},
-	"pivot_root": {classPaths, schemas.EventPivotRootNew, schemas.EventPivotRootOld},
-
-	"io_uring_other": {classNothing, schemas.EventIOUringOther, 0},
-
-	"fork": {classTree, 0, 0}, "exit": {classTree, 0, 0}, "move": {classTree, 0, 0},
+// classOf is the class of an operation: it follows from the lines that one makes.
+func classOf(o schemas.Operation) class {
+	switch o.First {
+	case 0:
+		return classTree
+	case schemas.EventOpenat:
+		return classOpen
+	case schemas.EventExec:
+		return classExec
+	case schemas.EventExecFailed:
+		return classFailed
+	case schemas.EventConnectBlocked:
+		return classBlocked
+	case schemas.EventMount:
+		return classMount
+	case schemas.EventIOUringOther:
+		return classNothing
+	}
+	switch {
+	case schemas.SetOf(o.First) == schemas.SetNetworkEndpoints:
+		return classNetwork
+	case o.Second != 0:
+		return classPaths
+	}
+	return classPath
 }
 
 // mapper turns raw events into kernel lines. Its buffers hold the values of the
@@ -137,7 +139,7 @@ func outcome(k *schemas.KernelEvent, e *schemas.RawEvent) {
 	switch {
 	case e.Ret >= 0:
 		k.Status = schemas.StatusSuccess
-	case e.Ret == eInProgress && e.Op == "connect":
+	case e.Ret == eInProgress && e.Op == schemas.OpConnect:
 		// Pending: neither a success nor an error yet.
 	default:
 		k.Status = schemas.StatusError

@@ -24,7 +24,7 @@ func evidence(e *schemas.RawEvent, value []byte, lexical bool) bool {
 	switch {
 	case e.Has&known != known, refused(e.Ret):
 		return true
-	case e.Op == "creat", e.Flags&schemas.OpenAccess != 0, e.Flags&schemas.OpenChanges != 0:
+	case e.Op == schemas.OpCreat, e.Flags&schemas.OpenAccess != 0, e.Flags&schemas.OpenChanges != 0:
 		return true
 	case e.Marks&doubtful != 0, e.FileType == "blk":
 		return true
