@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""Makes the kernel lines of a raw stream as DERIVATION.md says: values, noise, pairing, order.
+
+Usage: derive.py [--windows] [--canonical-pids] FILE...    for each file a line `= FILE`, then kernel lines and process records
+"""
+
+import ipaddress
+import json
+import sys
+
+import noise
+
+OPENS = {"open", "creat", "openat", "openat2", "open_by_handle_at", "io_uring_openat", "io_uring_openat2"}
+NETWORK = {"connect": 2, "sendto": 6, "sendmsg": 7, "sendmmsg": 202, "bind": 203, "listen": 204}
+ONE = {"execve": 201, "execveat": 201, "unlink": 211, "rmdir": 212, "symlink": 217, "mkdir": 219, "truncate": 220,
+       "ftruncate": 220, "chmod": 221, "chown": 222, "mknod": 223, "umount": 226, "io_uring_other": 240}
+TWO = {"rename": (213, 214), "link": (215, 216), "move_mount": (227, 228), "pivot_root": (229, 230)}
+KINDS = {1: "openat", 2: "connect", 4: "exec", 20: "connect_blocked"}
+ACCESS = ("read", "write", "read_write", "unknown")
+FLAGS = (("create", 0o100), ("truncate", 0o1000), ("append", 0o2000), ("exclusive", 0o200))
+
+
+def join(base, name, chroot):
+    """A name joined to a base, component by component ("Values")."""
+    absolute = name.startswith("/")
+    if base is None and not absolute:
+        return "/".join(p for p in name.split("/") if p not in ("", "."))
+    out = (base or "/").rstrip("/")
+    leading = True
+    for part in name.split("/"):
+        if part in ("", "."):
+            continue
+        if leading and part == ".." and absolute:
+            continue
+        if leading and part == ".." and not chroot:
+            out = out[:out.rfind("/")] if "/" in out else out
+            continue
+        leading = False
+        out += "/" + part
+    return out or "/"
+
+
+def lexical(e, name, base):
+    """The second way to a path: text joined to a directory, or None."""
+    return join(e.get(base), e[name], "chroot" in e.get("marks", ())) if name in e else None
+
+
+class Task:
+    """One thread ("Tasks and processes"). The head of a process has what is known about it."""
+
+    def __init__(self, pid, head=None):
+        self.pid, self.head = pid, head or self
+        self.made, self.lines, self.held = [], [], []
+        self.live, self.lost, self.start, self.ends = 0, False, None, []
+
+
+class Tree:
+    """All tasks, by what their ids mean at the moment, and in the order in which they were made."""
+
+    def __init__(self):
+        self.by_tid, self.newest, self.roots, self.tasks = {}, {}, [], []
+
+    def end(self, tid):
+        task = self.by_tid.pop(tid, None)
+        if task:
+            task.head.live -= 1
+        return task
+
+    def make(self, pid, tid, head, maker):
+        if old := self.end(tid):
+            old.head.lost = True
+        task = Task(pid, head)
+        if not head:
+            self.newest[pid] = task
+        task.head.live += 1
+        self.by_tid[tid] = task
+        self.tasks.append(task)
+        maker.append(task)
+        return task
+
+    def exec(self, e):
+        task = self.by_tid.get(e["old_tid"])
+        if task and task.pid == e["pid"] and e["old_tid"] != e["tid"]:
+            del self.by_tid[e["old_tid"]]
+            self.end(e["tid"])
+            self.by_tid[e["tid"]] = task
+
+    def acting(self, e):
+        task = self.by_tid.get(e["tid"])
+        if task and task.pid == e["pid"]:
+            return task
+        head = self.newest.get(e["pid"])
+        if not head or not head.live:
+            return self.make(e["pid"], e["tid"], None, self.roots)
+        return self.make(e["pid"], e["tid"], head, head.made)
+
+    def fork(self, task, e):
+        child = self.make(e["child_pid"], e["child_tid"], task.head if task.pid == e["child_pid"] else None, task.made)
+        if child.head is child:
+            child.start = e["ktime_ns"]
+
+    def exit(self, e):
+        self.end(e["tid"]).head.ends.append(e["ktime_ns"])
+
+    def walk(self):
+        """Every process in canonical order: its head, its depth, and its threads in their order."""
+        todo = [(root, 0) for root in reversed(self.roots)]
+        while todo:
+            head, depth = todo.pop()
+            threads, stack = [], [head]
+            while stack:
+                threads.append(stack.pop())
+                stack += [c for c in reversed(threads[-1].made) if c.head is head]
+            yield head, depth, threads
+            todo += [(c, depth + 1) for c in reversed([c for t in threads for c in t.made if c.head is not head])]
+
+
+def endpoint(text):
+    """An IP address and a port, or None."""
+    host, colon, port = (text or "").rpartition(":")
+    try:
+        ip = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return None
+    return (ip, int(port)) if colon and port.isdigit() else None
+
+
+def same_address(call, hook):
+    if not call or not hook or call == hook:
+        return bool(call) and call == hook
+    if (call[0] == "[") == (hook[0] == "["):
+        return False
+    a, b = endpoint(call), endpoint(hook)
+    plain = lambda ip: getattr(ip, "ipv4_mapped", None) or ip
+    return bool(a and b) and a[1] == b[1] and plain(a[0]) == plain(b[0])
+
+
+def same_unix(call, hook):
+    if not call or not hook or not call.startswith("unix:/") or not hook.startswith("unix:") or hook[5:6] in ("", "@"):
+        return False
+    return call.endswith(hook[5:] if hook[5] == "/" else hook[5:].rpartition("/")[2])
+
+
+def match(task, e):
+    """The place of the held record that a call matches ("Pairing of hook and call")."""
+    passes = lambda op: "sendmsg" if op in ("sendto", "sendmmsg") else op
+    for agree in (same_address, same_unix):
+        for i, held in enumerate(task.held):
+            if passes(e["op"]) == passes(held["op"]) and agree(e.get("addr"), held.get("addr")):
+                return i
+    return None
+
+
+class Derivation:
+    """Kernel lines of one raw stream, event by event."""
+
+    def __init__(self):
+        self.tree = Tree()
+
+    def event(self, e):
+        op = e["op"]
+        if op == "exec" and "old_tid" in e:
+            self.tree.exec(e)
+        task = self.tree.acting(e)
+        if op in NETWORK and e.get("source") == "cgroup":
+            task.held.append({k: v for k, v in e.items() if k != "ret"})
+            return
+        if op == "connect_blocked":
+            self.refuse(task, e)
+        elif op in NETWORK and e.get("source") == "io_uring":
+            for t in [task] + self.tree.tasks:
+                if t.pid == e["pid"] and (i := match(t, e)) is not None:
+                    del t.held[i]
+                    break
+        else:
+            self.resolve(task, e)
+        if op == "fork":
+            self.tree.fork(task, e)
+        elif op == "exit":
+            self.tree.exit(e)
+        elif op != "move":
+            self.lines(task, e)
+
+    def refuse(self, task, e):
+        op = {"connect": "connect", "send": "sendmsg"}.get(e.get("hook"))
+        for held in reversed(task.held):
+            if held["op"] == op and held.get("addr") == e.get("addr"):
+                held["refused"] = True
+                return
+
+    def resolve(self, task, e):
+        if e["op"] in NETWORK:
+            i = match(task, e)
+            if i is not None:
+                self.release(task, i)
+                del task.held[0]
+                return
+            if e["op"] == "sendmmsg" and "addr" not in e:
+                return
+        self.release(task, len(task.held))
+
+    def release(self, task, n):
+        for held in task.held[:n]:
+            if not held.get("refused"):
+                self.line(task, NETWORK[held["op"]], held, held.get("addr"))
+        del task.held[:n]
+
+    def lines(self, task, e):
+        op = e["op"]
+        value, joined = e.get("path"), "path" not in e
+        if joined:
+            value = lexical(e, "user_path", "base")
+        if op in OPENS:
+            if not noise.leaves_out(e, value, joined):
+                self.line(task, 1, e, value)
+        elif op == "exec":
+            self.line(task, 4, e, e["interp"] if joined and "interp" in e else value)
+            if "interp" in e and "user_path" in e:
+                self.line(task, 200, e, lexical(e, "user_path", "base"))
+        elif op in TWO:
+            self.line(task, TWO[op][0], e, value)
+            self.line(task, TWO[op][1], e, lexical(e, "user_path2", "base2"))
+        elif op == "mount":
+            self.line(task, 224, e, value)
+            self.line(task, 225, e, e.get("user_path2"))
+        elif op in NETWORK or op == "connect_blocked":
+            self.line(task, NETWORK.get(op, 20), e, e.get("addr"))
+        else:
+            self.line(task, ONE[op], e, None if op == "io_uring_other" else value)
+
+    def line(self, task, event, e, value):
+        """Gives a line to a task ("Numbers"), without what its place decides."""
+        line = {"event_type": event, "kind": KINDS.get(event, "event_%d" % event), "value": value}
+        if event == 20:
+            line["cgroup_id"] = e["cgroup_id"]
+            if endpoint(value):
+                host, _, port = value.rpartition(":")
+                line["network_destination"], line["network_port"] = host.strip("[]"), int(port)
+            if "rule" in e:
+                line["rule_id"] = e["rule"]
+        if event == 1:
+            line.update((key, e[key]) for key in ("flags", "mode", "resolve") if e.get(key) or key != "resolve" and key in e)
+        if "ret" in e:
+            line["return_value"] = e["ret"]
+        if event == 1 and "flags" in e:
+            line["access_mode"] = ACCESS[e["flags"] & 3]
+            line["operation_flags"] = [name for name, bit in FLAGS if e["flags"] & bit]
+            if not line["operation_flags"]:
+                del line["operation_flags"]
+        if "ret" in e and not (e["op"] == "connect" and e["ret"] == -115):
+            line["status"] = "success" if e["ret"] >= 0 else "error"
+        task.lines.append((line, e["ktime_ns"]))
+
+    def records(self, run_id, windows, canonical):
+        """The kernel lines in canonical order, with windows also the process records."""
+        for task in self.tree.tasks:
+            self.release(task, len(task.held))
+        seq, above = 0, []
+        for number, (head, depth, threads) in enumerate(self.tree.walk(), 1):
+            process = {"schema": "runner.process.v0", "run_id": run_id, "pid": number if canonical else head.pid,
+                       "kernel_pid": head.pid, "depth": depth}
+            if head.start:
+                process["start_ns"] = head.start
+            if head.ends and not head.lost and not head.live:
+                process["end_ns"] = max(head.ends)
+            above[depth:] = [process]
+            for line, ktime in (l for t in threads for l in t.lines):
+                if windows:
+                    yield from (p for p in above if p)
+                    above = [None] * len(above)
+                    line = {**line, "ktime_ns": ktime}
+                yield {"schema": "assay.runner.kernel_event.v0", "run_id": run_id, "seq": seq, "pid": process["pid"], **line}
+                seq += 1
+
+
+def derive(path, windows, canonical):
+    d, run_id = Derivation(), None
+    with open(path, encoding="utf-8") as stream:
+        for text in stream:
+            e = json.loads(text)
+            if e["schema"] == "runner.raw_event.v0":
+                run_id = e["run_id"]
+                d.event(e)
+    for record in d.records(run_id, windows, canonical):
+        print(json.dumps(record, ensure_ascii=False, separators=(",", ":")))
+
+
+if __name__ == "__main__":
+    for name in [a for a in sys.argv[1:] if not a.startswith("--")]:
+        print("=", name)
+        derive(name, "--windows" in sys.argv, "--canonical-pids" in sys.argv)
