@@ -1,27 +1,25 @@
 """Ambiguities of a correlation report, and its status.
 
-Implements the table of codes in the derivation document: which are known, what they are
-about, and those that follow from the layers.
+Implements "Ambiguities" and rules 11 and 12 of "What a reader MUST refuse" of the
+derivation document.
 """
 
 import collections
 
+import effects
 import health
 import policy
 import schema
+import text
 
 FAILED = {"cgroup_correlation_failed", "policy_log_flooded", "policy_log_replaced"}
 EMPTY, MULTIPLE = "policy_events_without_kernel_events", "session_cgroup_ambiguous_for_multiple_policy_events"
-UNBOUND = "sdk_tool_call_without_policy_binding"
-# Codes about the id of a decision, and whether they follow from the layers.
-DECISION_CODES = {
-    "decision_without_kernel_events", "denied_call_with_kernel_effects", "kernel_events_outside_tool_windows",
-    "policy_call_not_in_sdk", "sdk_completed_denied_call", "sdk_tool_name_differs",
-    "tool_call_effects_outside_request", "tool_call_id_repeated", "tool_call_not_finished",
-    "tool_call_targets_unknown", "tool_calls_overlap",
-}
-SDK_CODES = {"sdk_tool_call_not_completed", "sdk_tool_call_not_started", "sdk_tool_call_repeated", UNBOUND}
-NAME_CODES = {"policy_session_not_finished", "policy_session_of_other_policy", "tool_server_unknown"}
+UNBOUND, REPEATED, OVERLAP = "sdk_tool_call_without_policy_binding", "tool_call_id_repeated", "tool_calls_overlap"
+OUTSIDE, TARGETS, IDLE = ("tool_call_effects_outside_request", "tool_call_targets_unknown",
+                          "kernel_events_outside_tool_windows")
+PROGRAM, REST = "exec_without_tool_call", "…"
+NAMED = ("tool_server_unknown", "policy_session_not_finished", "policy_session_of_other_policy")
+COLLECTED = ("_truncated", "_replaced", "_writer_open_at_end", "_written_after_end")
 
 
 def status(codes, own):
@@ -35,55 +33,64 @@ def faults(a):
     """What is wrong with the codes of a report."""
     codes = a.report["ambiguities"]
     if not a.own:
-        want = other(a)
-        if set(codes) != want or len(codes) != len(want):
-            yield "expected %s" % sorted(want)
+        want = _other(a)
+        if codes not in (want, sorted(want, key=str.encode)):
+            yield "expected %s" % want
         return
-    if codes != sorted(set(codes), key=lambda c: c.encode()):
+    if codes != sorted(set(codes), key=str.encode):
         yield "not sorted, or one is there twice"
     known = schema.load("ambiguity-v0")
     for c in codes:
-        if known({"schema": "runner.ambiguity.v0", "run_id": "x", "code": c}):
+        if known({"schema": "runner.ambiguity.v0", "run_id": "x", "code": c}) or not text.is_text(c):
             yield "%s is not known" % c
             return
-    derived = follow(a)
-    for name, want in derived.items():
+    for name, want in _follow(a).items():
         given = {c for c in codes if c == name or c.startswith(name + ":")}
         if given != want:
             yield "%s: %s, expected %s" % (name, sorted(given), sorted(want))
-    yield from contradictions(a, codes)
+    by_name = collections.defaultdict(list)
+    for c in codes:
+        name, _, rest = c.partition(":")
+        by_name[name].append(rest)
+    yield from _calls(a, by_name)
+    yield from _run(a, by_name)
+    yield from _logs(a, by_name)
 
 
-def other(a):
-    """The codes of other implementations' reports, all of which follow."""
-    want = set()
+def _other(a):
+    """The codes of other implementations' reports, in their order."""
+    want = []
     if a.policy and not a.kernel:
-        want.add(EMPTY)
-    if len(a.policy) > 1 and MULTIPLE in a.report["ambiguities"]:
-        want.add(MULTIPLE)  # it says whether a cgroup was known, which the archive does not
+        want.append(EMPTY)
+    if len(a.policy) > 1 and a.notes.has(health.CAPTURE) and MULTIPLE in a.report["ambiguities"]:
+        want.append(MULTIPLE)  # it says whether a cgroup was known, which the archive does not
     ids = {x.value["tool_call_id"] for x in a.policy}
     if a.policy:
-        want |= {"%s:%s" % (UNBOUND, i) for i in health.sdk_calls(a) - ids}
+        want += ["%s:%s" % (UNBOUND, i) for i in sorted(health.sdk_calls(a) - ids, key=str.encode)]
     return want
 
 
 def _sdk(a):
-    started, completed, tools = collections.Counter(), collections.Counter(), {}
-    for line in a.sdk:
-        v = line.value
-        if v["event_type"] == "tool_call_started":
-            started[v["tool_call_id"]] += 1
-        elif v["event_type"] == "tool_call_completed":
-            completed[v["tool_call_id"]] += 1
-        else:
-            continue
-        tools.setdefault(v["tool_call_id"], set()).add(v["tool"])
+    """How often the SDK reported start and completion of each id, and the tools that it named."""
+    started, completed, tools = collections.Counter(), collections.Counter(), collections.defaultdict(set)
+    for x in a.sdk:
+        v = x.value
+        if v["event_type"] in ("tool_call_started", "tool_call_completed"):
+            (started if v["event_type"] == "tool_call_started" else completed)[v["tool_call_id"]] += 1
+            tools[v["tool_call_id"]].add(v["tool"])
     return started, completed, tools
 
 
-def follow(a):
-    """The codes that follow from the layers and bindings: name to the set of whole codes."""
-    want = collections.defaultdict(set)
+def _decisions(a):
+    out = collections.defaultdict(list)
+    for x in a.policy:
+        out[x.value["tool_call_id"]].append(x.value)
+    return out
+
+
+def _follow(a):
+    """The codes that follow from layers and bindings: name to the set of whole codes."""
+    want = {}
 
     def about(name, ids):
         want[name] = {"%s:%s" % (name, i) for i in ids}
@@ -91,64 +98,113 @@ def follow(a):
     def plain(name, holds):
         want[name] = {name} if holds else set()
 
-    decisions = [x.value for x in a.policy]
-    ids = {d["tool_call_id"] for d in decisions}
-    layer = a.health["kernel_layer"]
+    decisions, by_id = [x.value for x in a.policy], _decisions(a)
+    layer, notes = a.health["kernel_layer"], a.notes
+    sessions = [policy.has_session(d) for d in decisions]
     started, completed, tools = _sdk(a)
-    calls = set(started) | set(completed)
-    both = bool(a.policy) and bool(a.sdk)
-    windows = a.notes.numbers("s6_windows")
+    plain("cgroup_correlation_failed", decisions and a.health["cgroup_correlation"] == "failed")
     plain("kernel_events_lost", decisions and layer == "partial_ringbuf_drops")
     plain(EMPTY, decisions and not a.kernel)
-    plain(MULTIPLE, len(decisions) > 1 and layer != "absent" and not all(map(policy.has_session, decisions)))
-    plain("kernel_times_unknown", layer != "absent" and windows is None and any(map(policy.has_session, decisions)))
-    plain("cgroup_correlation_failed", decisions and a.health["cgroup_correlation"] == "failed")
+    plain(MULTIPLE, len(decisions) > 1 and notes.has(health.CAPTURE) and not all(sessions))
+    plain("kernel_times_unknown", any(sessions) and a.kernel and not notes.has(health.WINDOWS))
     plain("sdk_run_not_finished", a.sdk and not any(x.value["event_type"].startswith("run_") for x in a.sdk))
-    about("sdk_tool_call_not_completed", set(started) - set(completed))
-    about("sdk_tool_call_not_started", set(completed) - set(started))
-    about("sdk_tool_call_repeated", {i for c in (started, completed) for i, n in c.items() if n > 1})
-    about(UNBOUND, calls - ids if a.health["policy_layer"] == "present" else ())
-    about("policy_call_not_in_sdk", ids - calls if both else ())
-    about("sdk_completed_denied_call", {d["tool_call_id"] for d in decisions if d["decision"] == "deny"} & set(completed))
-    about("sdk_tool_name_differs", {d["tool_call_id"] for d in decisions
-                                    if tools.get(d["tool_call_id"], {d["tool"]}) != {d["tool"]}})
-    about("tool_call_id_repeated", _repeated(decisions))
-    about("tool_call_not_finished", {d["tool_call_id"] for d in decisions if policy.has_session(d)
-                                     and d["decision"] == "allow"
+    about("policy_call_not_in_sdk", set(by_id) - set(tools) if a.sdk else ())
+    about("tool_call_not_finished", {d["tool_call_id"] for d in decisions if d["decision"] == "allow"
+                                     and policy.has_session(d)
                                      and d.get("outcome") in (None, "server_gone", "client_gone")})
-    about("denied_call_with_kernel_effects", {b["tool_call_id"] for b in a.report["bindings"]
-                                              if b["policy_decision"] == "deny" and "kernel_effects" in b})
+    about("sdk_completed_denied_call", {i for i, ds in by_id.items()
+                                        if completed[i] and all(d["decision"] == "deny" for d in ds)})
+    about("sdk_tool_call_not_completed", {i for i in started if i not in completed})
+    about("sdk_tool_call_not_started", {i for i in completed if i not in started})
+    about("sdk_tool_call_repeated", {i for c in (started, completed) for i, n in c.items() if n > 1})
+    about(UNBOUND, set(tools) - set(by_id) if a.health["policy_layer"] == "present" else ())
+    about("sdk_tool_name_differs", {i for i, ds in by_id.items() if tools[i] - {d["tool"] for d in ds}})
+    bound = list(zip(a.report["bindings"], decisions))
+    about("denied_call_with_kernel_effects", {
+        d["tool_call_id"] for b, d in bound
+        if d["decision"] == "deny" and ("kernel_effects" in b or "kernel_effects_cut" in b)})
     about("decision_without_kernel_events", {
-        b["tool_call_id"] for b in a.report["bindings"]
-        if b["policy_decision"] == "allow" and b["kernel_event_count"] == 0 and "kernel_scope" in b} if layer != "absent" else ())
+        d["tool_call_id"] for b, d in bound if d["decision"] == "allow" and layer != "absent"
+        and effects.own_window(b) and not b["kernel_event_count"]})
     return want
 
 
-def _repeated(decisions):
-    """Ids of several decisions that are not attempts of one call."""
-    attempts = collections.defaultdict(list)
-    for d in decisions:
-        attempts[d["tool_call_id"]].append(d.get("attempt", 1))
-    return {i for i, n in attempts.items() if len(n) > 1 and n != list(range(n[0], n[0] + len(n)))}
+def _one_call(decisions):
+    """Whether several decisions of one id are attempts of one call."""
+    attempts = [d.get("attempt", 1) for d in decisions]
+    return all(map(policy.has_session, decisions)) and len({d["tool"] for d in decisions}) == 1 \
+        and all(x < y for x, y in zip(attempts, attempts[1:]))
 
 
-def contradictions(a, codes):
-    """What codes that do not follow must still agree with."""
-    ids = {x.value["tool_call_id"] for x in a.policy}
-    windows = a.notes.numbers("s6_windows")
-    execs = {x.value["value"] for x in a.kernel if x.value["event_type"] == 4}
-    for c in codes:
-        name, _, rest = c.partition(":")
-        if name in DECISION_CODES and rest not in ids:
-            yield "%s is about a call that nobody decided" % c
-        if name == "exec_without_tool_call" and (windows is None or rest != "…" and rest not in execs):
-            yield "%s is about a program that nobody ran" % c
-        if name in NAME_CODES and not (a.notes.numbers("s4_policy_capture") or [0, 0])[1]:
-            yield "%s without a session" % c
-        if name == "policy_log_empty" and a.health["policy_layer"] == "present":
-            yield "%s with a policy layer" % c
-        if name == "sdk_log_empty" and a.sdk:
-            yield "%s with an SDK layer" % c
-    idle = windows[2] if windows else 0
-    if (idle > 0) != any(c.startswith("kernel_events_outside_tool_windows:") for c in codes):
-        yield "idle lines and kernel_events_outside_tool_windows do not go together"
+def _calls(a, names):
+    """Codes about calls that do not follow, but can contradict the rest."""
+    by_id = _decisions(a)
+    acted = {b["tool_call_id"] for b in a.report["bindings"]
+             if b["policy_decision"] == "allow" and effects.own_window(b) and b.get("kernel_scope") == "tool_server"
+             and ("kernel_effects_cut" in b or any(map(effects.done, b.get("kernel_effects", ()))))}
+    for i, ds in by_id.items():
+        if len(ds) > 1 and not _one_call(ds) and i not in names[REPEATED]:
+            yield "%s:%s is missing" % (REPEATED, i)
+    for i in names[REPEATED]:
+        if len(by_id.get(i, ())) < 2:
+            yield "%s:%s without two decisions" % (REPEATED, i)
+    for i in names[OUTSIDE]:
+        if i not in acted:
+            yield "%s:%s without effects" % (OUTSIDE, i)
+    for i in names[TARGETS]:
+        denied = any(d["decision"] == "deny" and policy.has_session(d) for d in by_id.get(i, ()))
+        if i not in acted and not denied or i in names[OUTSIDE] and len(by_id[i]) == 1:
+            yield "%s:%s without effects, or with %s" % (TARGETS, i, OUTSIDE)
+    for i in names[OVERLAP]:
+        if len(a.policy) < 2 or not any(map(policy.has_session, by_id.get(i, ()))):
+            yield "%s:%s without another call" % (OVERLAP, i)
+    for i in names[IDLE]:
+        if i not in by_id:
+            yield "%s:%s is about a call that nobody decided" % (IDLE, i)
+
+
+def _run(a, names):
+    """Codes about the run's processes and sessions."""
+    notes, codes = a.notes, names[IDLE]
+    windows, sessions = notes.has(health.WINDOWS), notes.number(health.POLICY, "sessions")
+    idle, agent = (notes.number(health.WINDOWS, k) for k in ("idle", "agent"))
+    if windows and bool(codes) != bool(idle) or codes and not windows:
+        yield "%s does not go with the idle lines" % IDLE
+    if len(codes) > idle * max(sessions, 1):
+        yield "more of %s than idle lines" % IDLE
+    said = {effects.of(x.value) for x in a.kernel}
+    programs = names[PROGRAM]
+    if any(p != REST and "exec " + p not in said for p in programs):
+        yield "%s is about a program that nobody ran" % PROGRAM
+    if len(programs) > 65 or len(programs) > 64 and REST not in programs or len(programs) > agent:
+        yield "more of %s than lines of the agent" % PROGRAM
+    if names[NAMED[0]] and not (windows and notes.has(health.CAPTURE)):
+        yield "%s without windows and capture" % NAMED[0]
+    if any(len(names[n]) > sessions for n in NAMED):
+        yield "more sessions in the codes than in the note"
+    enforced = notes.values(health.NETWORK).get("policy")
+    digests = {x.value["policy_digest"] for x in a.policy if "policy_digest" in x.value}
+    if enforced and digests - {enforced} and not names[NAMED[2]]:
+        yield "%s is missing" % NAMED[2]
+    if names[NAMED[2]] and not enforced and policy.LOG not in _variables(a):
+        yield "%s without a policy of the run" % NAMED[2]
+
+
+def _variables(a):
+    return a.events[0].value["env_keys"]
+
+
+def _logs(a, names):
+    """Codes about how the logs were collected."""
+    if "policy_log_empty" in names and a.health["policy_layer"] == "present":
+        yield "policy_log_empty with a policy layer"
+    if "sdk_log_empty" in names and a.sdk:
+        yield "sdk_log_empty with SDK lines"
+    for log, variable in (("policy_log", policy.LOG), ("sdk_log", policy.SDK_LOG)):
+        if variable not in _variables(a) and any(log + how in names for how in COLLECTED):
+            yield "a code about collecting a log that was not collected"
+        if len(names[log + "_invalid"]) > 1:
+            yield "two codes %s_invalid" % log
+    for rest in names["sdk_log_invalid"]:
+        if int(rest.split(":")[0]) <= len(a.sdk):
+            yield "sdk_log_invalid within the valid lines"

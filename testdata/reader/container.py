@@ -66,7 +66,7 @@ def members(data):
     while True:
         head = source.read(BLOCK)
         if not names:
-            if len(head) < BLOCK or head[257:262] != b"ustar":
+            if len(head) < BLOCK:
                 raise Refused("archive.container", "not an archive: no tar header")
         elif head == _ZERO:
             return _end(source)
@@ -112,22 +112,22 @@ def _order(names, name):
 
 def _header(h):
     """Name and size of a tar header that hides nothing."""
+    if h[257:265] not in (b"ustar\x0000", b"ustar  \0"):
+        raise Refused("archive.container", "not an archive: no tar header")
     given = _OCTAL.match(h[148:156])
     total = sum(h) - sum(h[148:156]) + 8 * 0x20
-    if not given or not given.group(1) or int(given.group(1), 8) != total:
+    if not given or int(given.group(1) or b"0", 8) != total:
         raise Refused("archive.container", "corrupt: the checksum of a tar header does not match")
 
     def hostile(what):
         raise Refused("archive.member", what)
 
-    if h[257:265] not in (b"ustar\x0000", b"ustar  \0"):
-        hostile("a tar header of another kind")
-    if h[156:157] not in (b"0", b"\0"):
-        hostile("not a regular file")
     name = h[:100].rstrip(b"\0")
     parts = name.split(b"/")
     if not _NAME.match(name) or b"" in parts or b"." in parts or b".." in parts:
         hostile("the name %r is not a plain relative path" % name)
+    if h[156:157] not in (b"0", b"\0"):
+        hostile("not a regular file")
     if h[157:257].strip(b"\0") or h[345:512].strip(b"\0"):
         hostile("a link name, a prefix, or bytes in unused fields")
     for at, width in ((265, 32), (297, 32)):
@@ -137,10 +137,7 @@ def _header(h):
     for at, width, what in _NUMBERS:
         if not _OCTAL.match(h[at:at + width]):
             hostile("a %s that is not octal" % what)
-    size = _OCTAL.match(h[124:136]).group(1)
-    if not size:
-        hostile("a size that is not octal")
-    return name.decode("ascii"), int(size, 8)
+    return name.decode("ascii"), int(_OCTAL.match(h[124:136]).group(1) or b"0", 8)
 
 
 def _end(source):
@@ -185,13 +182,24 @@ def _gunzip(data):
 
 
 def _gzip_header(data):
+    """The length of a gzip header, which may hold extra fields, a name and a comment."""
     if len(data) < 10:
         raise Refused("archive.container", "truncated: the gzip header ends early")
-    if data[2] != 8 or data[3] & 0xE0:
+    flags, at = data[3], 10
+    if data[2] != 8 or flags & 0xE0:
         raise Refused("archive.container", "not an archive: bad gzip header")
-    if data[3] & 0x1E:
-        raise Refused("archive.member", "a gzip header with a name, a comment or extra fields")
-    return 10
+    if flags & 4:
+        at += 2 + int.from_bytes(data[at:at + 2], "little")
+    for bit in (8, 16):
+        if flags & bit:
+            at = data.find(b"\0", at) + 1 or len(data) + 1
+    if flags & 2:
+        at += 2
+        if at <= len(data) and data[at - 2:at] != (zlib.crc32(data[:at - 2]) & 0xFFFF).to_bytes(2, "little"):
+            raise Refused("archive.container", "corrupt: the checksum of the gzip header does not match")
+    if at > len(data):
+        raise Refused("archive.container", "truncated: the gzip header ends early")
+    return at
 
 
 def _gzip_footer(footer, out, total):

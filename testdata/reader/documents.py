@@ -24,23 +24,25 @@ _NESTED = {
 def read(member, data, report):
     """The value of a document, or None when it is not valid."""
     name = DOCUMENTS[member]
+    body = data.rstrip(b" \t\r\n")
+    if body != data or body[:1] + body[-1:] != b"{}" or not jsontext.is_compact(body):
+        report.add("document.form", "not one compact object, or something follows it", member)
+        if body[:1] + body[-1:] != b"{}":
+            return None
     try:
-        value = jsontext.parse(data)
+        value = jsontext.parse(body)
     except jsontext.TooDeep as e:
         report.add("archive.limit", str(e), member)
         return None
     except jsontext.BadJSON as e:
-        report.add("document.schema" if data[:1] + data[-1:] == b"{}" else "document.form", str(e), member)
-        return None
-    if not isinstance(value, dict):
-        report.add("document.form", "not an object", member)
+        report.add("document.schema", str(e), member)
         return None
     fault = schema.load(name)(value) or next(
         ("path is not the key" for k, f in value.get("files", {}).items() if f["path"] != k), None)
     if fault:
         report.add("document.schema", fault, member)
         return None
-    if jsontext.canonical(value) != data or not _in_order(name, value):
+    if jsontext.canonical(value) != body or "redaction" not in value and not _in_order(name, value):
         report.add("document.form", "not in canonical form", member)
     return value
 

@@ -1,65 +1,63 @@
 """observation-health.json against the layers, and the notes in it.
 
-Implements "When kernel_layer is what", "Network fields" and "Notes" of the archive
-contract, as far as an archive shows them.
+Implements rules 1 to 7 of "What a reader MUST refuse" of the derivation document, and
+"Notes" of the archive contract.
 """
 
 import re
 
+import effects
 import kernel
 import policy
 
 HEALTH = "observation-health.json"
-_N = r"(0|[1-9]\d{0,19})"
-_COUNTS = r"[^\s=]+=[^\s]+(?: [^\s=]+=[^\s]+)*"
-# The notes of this runner in their order: name, form of the text after it.
-_FORMS = [
-    ("contract_only_mode", r".+"),
-    ("s2_kernel_capture", r"monitor_events=%s ringbuf_drops=%s network_protocol_coverage=(\S+) network_endpoint_claim_scope=(\S+)" % (_N, _N)),
-    ("s2_kernel_loss", _COUNTS),
-    ("s2_drops", _COUNTS),
-    ("s2_cgroup_escape", r"escapes=[1-9]\d* .+"),
-    ("s2_path_quality", _COUNTS),
-    ("s2_survivors_killed", r"[1-9]\d*"),
-    ("s2_capture_end", r".+"),
-    ("s2_blind_spots", r".+"),
-    ("s4_network_policy", r"rules=%s blocked=%s policy=(sha256:[0-9a-f]{64})" % (_N, _N)),
-    ("s4_policy_capture", r"decision_events=%s(?: sessions=%s refused=%s)?" % (_N, _N, _N)),
-    ("s5_sdk_capture", r"sdk_events=%s sdk_tool_calls=%s" % (_N, _N)),
-    ("s6_windows", r"call=%s setup=%s idle=%s agent=%s" % (_N, _N, _N, _N)),
-]
-_RANK = {name: i for i, (name, _) in enumerate(_FORMS)}
-_FORM = {name: re.compile(form + r"\Z", re.ASCII) for name, form in _FORMS}
+CAPTURE, ONLY, LOSS, DROPS, BLIND = ("s2_kernel_capture", "contract_only_mode", "s2_kernel_loss", "s2_drops",
+                                     "s2_blind_spots")
+NETWORK, POLICY, SDK, WINDOWS = "s4_network_policy", "s4_policy_capture", "s5_sdk_capture", "s6_windows"
+ORDER = (ONLY, CAPTURE, LOSS, DROPS, "s2_cgroup_escape", "s2_path_quality", "s2_survivors_killed",
+         "s2_capture_end", BLIND, NETWORK, POLICY, SDK, WINDOWS, "canonical_pids", "normalize_drop")
+_N = r"(?:0|[1-9]\d{0,19})"
+_FORMS = {
+    NETWORK: r"rules=%s blocked=%s policy=sha256:[0-9a-f]{64}" % (_N, _N),
+    POLICY: r"decision_events=%s(?: sessions=%s refused=%s)?" % (_N, _N, _N),
+    SDK: r"sdk_events=%s sdk_tool_calls=%s" % (_N, _N),
+    WINDOWS: r"call=%s setup=%s idle=%s agent=%s" % (_N, _N, _N, _N),
+}
 
 
 class Notes:
-    """The notes of a health document by name, with what their forms say."""
+    """The notes of a health document: their names in order, and the `key=value` pairs of each."""
 
     def __init__(self, notes):
-        self.list = [tuple(n.split(": ", 1)) if ": " in n else (n, "") for n in notes]
-        self.match = {}
-        for name, rest in self.list:
-            if name in _FORM and name not in self.match:
-                self.match[name] = _FORM[name].match(rest)
+        parts = [n.partition(":") for n in notes]
+        self.list = [(name, rest[1:] if rest[:1] == " " else rest) for name, _, rest in parts]
 
-    def numbers(self, name):
-        """The numbers of a note's form, or None when the note is not there or has another form."""
-        m = self.match.get(name)
-        return None if m is None else [int(g) if g and g.isdigit() else g for g in m.groups()]
+    def texts(self, name):
+        return [rest for n, rest in self.list if n == name]
 
     def has(self, name):
-        return any(n == name for n, _ in self.list)
+        return bool(self.texts(name))
 
-    def counts(self, name):
-        """The `key=count` pairs of a note."""
-        m = self.match.get(name)
-        return [] if m is None else [tuple(p.split("=", 1)) for p in m.group().split(" ")]
+    def values(self, name):
+        """The pairs of the first note of the name, as text."""
+        for rest in self.texts(name):
+            return dict(reversed([p.split("=", 1) for p in rest.split(" ") if "=" in p]))
+        return {}
+
+    def number(self, name, key):
+        """One count of a note; 0 where it is not there."""
+        value = self.values(name).get(key, "")
+        return int(value) if value.isdigit() else 0
+
+
+def sdk_calls(a):
+    """The ids of the tool calls that the SDK layer names."""
+    return {x.value["tool_call_id"] for x in a.sdk if x.value["event_type"].startswith("tool_call_")}
 
 
 def check(a, report):
     """All rules about health of an archive whose documents and layers were read."""
-    h, own = a.health, a.own
-    layer, cgroup = h["kernel_layer"], h["cgroup_correlation"]
+    h, layer, cgroup = a.health, a.health["kernel_layer"], a.health["cgroup_correlation"]
 
     def say(rule, text):
         report.add(rule, text, HEALTH)
@@ -70,135 +68,142 @@ def check(a, report):
         say("health.platform", "a kernel layer on %s" % h["platform"])
     if cgroup == "failed" or (cgroup == "clean") != (layer != "absent"):
         say("health.cgroup", "cgroup_correlation %s with kernel_layer %s" % (cgroup, layer))
-    a.notes = Notes(h["notes"])
     _layers(a, say)
-    if own:
+    _capture(a, say)
+    _loss(a, say)
+    if a.own:
         _own_notes(a, say)
+        _own_policy(a, say)
+        _windows(a, say)
+        _enforcement(a, say)
     else:
         _other_notes(a, say)
-    kernel.check_network(h, a.kernel, own, report)
+    kernel.check_network(h, a.kernel, a.own, report)
 
 
 def _layers(a, say):
-    sessions = a.notes.numbers("s4_policy_capture") if a.own else None
-    present = bool(a.policy) or bool(sessions and sessions[1])
-    if (a.health["policy_layer"] == "present") != present:
+    sessions = a.own and a.notes.number(POLICY, "sessions") > 0
+    if a.health["policy_layer"] != ("present" if a.policy else "absent") \
+            and not (sessions and a.health["policy_layer"] == "present"):
         say("health.layer", "policy_layer is not what the layer holds")
     if a.health["sdk_layer"] != ("self_reported" if a.sdk else "absent"):
         say("health.layer", "sdk_layer is not what the layer holds")
+    if a.own and a.sdk and a.events[0].value["agent_shim"] == "none":
+        say("health.layer", "SDK lines with agent_shim none")
 
 
-def sdk_calls(a):
-    """The ids of the tool calls that the SDK layer names."""
-    return {line.value["tool_call_id"] for line in a.sdk if line.value["event_type"].startswith("tool_call_")}
+def _capture(a, say):
+    """The capture notes that every archive has."""
+    h, notes, measured = a.health, a.notes, a.health["kernel_layer"] != "absent"
+    count, given = len(notes.texts(CAPTURE)), notes.values(CAPTURE)
+    if count > 1 or not count and (measured or a.kernel):
+        say("health.note", "%s is there %d times" % (CAPTURE, count))
+    if notes.has(ONLY) and (count or a.kernel or measured):
+        say("health.note", "%s with a capture" % ONLY)
+    if not count:
+        return
+    if given.get("monitor_events") != str(len(a.kernel)):
+        say("health.note", "monitor_events is not the number of kernel lines")
+    drops = given.get("ringbuf_drops")
+    if drops is None and measured or drops is not None and drops != str(h["ringbuf_drops"]):
+        say("health.note", "ringbuf_drops of the note is %s" % drops)
+    for key in ("network_protocol_coverage", "network_endpoint_claim_scope"):
+        if measured and key in given and given[key] != h.get(key, ""):
+            say("health.note", "%s of the note is %s" % (key, given[key]))
+
+
+def _loss(a, say):
+    texts, layer, drops = a.notes.texts(LOSS), a.health["kernel_layer"], a.health["ringbuf_drops"]
+    if texts and layer == "complete" or len(texts) > 1:
+        say("health.loss", "a complete layer with a loss note, or two of them")
+    elif texts and a.notes.values(LOSS).get("dropped", "0") != str(drops):
+        say("health.loss", "the loss note does not say dropped=%d" % drops)
+    elif a.own and not texts and layer == "partial_ringbuf_drops" and not drops:
+        say("health.loss", "a partial layer without its cause")
 
 
 def _other_notes(a, say):
-    """Other implementations: the capture notes once, with the counts of the layers and the values of the fields."""
-    h = a.health
-    measured = h["kernel_layer"] != "absent"
-    want = {
-        "s2_kernel_capture": {"monitor_events": str(len(a.kernel))},
-        "s4_policy_capture": {"decision_events": str(len(a.policy))},
-        "s5_sdk_capture": {"sdk_events": str(len(a.sdk)), "sdk_tool_calls": str(len(sdk_calls(a)))},
-    }
-    if measured:
-        want["s2_kernel_capture"].update(
-            ringbuf_drops=str(h["ringbuf_drops"]), network_protocol_coverage=h.get("network_protocol_coverage"),
-            network_endpoint_claim_scope=h.get("network_endpoint_claim_scope"))
-    there = {"s2_kernel_capture": measured, "s4_policy_capture": bool(a.policy), "s5_sdk_capture": bool(a.sdk)}
-    for name, values in want.items():
-        found = [rest for n, rest in a.notes.list if n == name]
-        if len(found) > 1 or there[name] and not found:
-            say("health.note", "%s is there %d times" % (name, len(found)))
-        for rest in found[:1]:
-            given = dict(p.split("=", 1) for p in rest.split(" ") if "=" in p)
-            for key, value in values.items():
-                if given.get(key) != value:
-                    say("health.note", "%s says %s=%s, expected %s" % (name, key, given.get(key), value))
-    if measured and a.notes.has("contract_only_mode"):
-        say("health.note", "contract_only_mode with a kernel layer")
+    """Other implementations: the notes of the layers, once, with their counts."""
+    for name, lines, wants in (
+            (POLICY, a.policy, {("decision_events", "policy_events"): len(a.policy)}),
+            (SDK, a.sdk, {("sdk_events",): len(a.sdk), ("sdk_tool_calls",): len(sdk_calls(a))})):
+        texts, given = a.notes.texts(name), a.notes.values(name)
+        if len(texts) > 1 or bool(texts) != bool(lines):
+            say("health.note", "%s is there %d times" % (name, len(texts)))
+        elif texts:
+            for keys, want in wants.items():
+                if {given[k] for k in keys if k in given} != {str(want)}:
+                    say("health.note", "%s does not say %s=%d" % (name, keys[0], want))
 
 
 def _own_notes(a, say):
-    h, notes, last = a.health, a.notes, -1
-    names = [n for n, _ in notes.list]
-    for name in names:
-        if name not in _RANK:
-            continue
-        if _RANK[name] <= last:
-            return say("health.note", "%s is out of order or there twice" % name)
-        last = _RANK[name]
-        if notes.match[name] is None:
-            return say("health.note", "%s has another form" % name)
-    captured = "contract_only_mode" not in names
-    if captured != ("s2_kernel_capture" in names) or captured != ("s2_blind_spots" in names):
-        say("health.note", "no capture note, or no blind spots")
-    if not captured and (h["kernel_layer"] != "absent" or any(n.startswith("s2_") for n in names)):
-        say("health.note", "contract_only_mode with a kernel layer or its notes")
-    if captured:
-        given = notes.numbers("s2_kernel_capture")
-        want = [len(a.kernel), h["ringbuf_drops"], h.get("network_protocol_coverage"),
-                h.get("network_endpoint_claim_scope")]
-        if given is not None and given != want:
-            say("health.note", "s2_kernel_capture says %s, expected %s" % (given, want))
-    _loss(a, names, say)
-    _layer_notes(a, names, say)
-    _enforcement(a, names, say)
+    """Order and forms of this runner's notes."""
+    notes = a.notes
+    if notes.has(CAPTURE) and len(notes.texts(BLIND)) != 1:
+        say("health.note", "not one note of blind spots")
+    places = [ORDER.index(n) if n in ORDER else len(ORDER) for n, _ in notes.list]
+    if places != sorted(places):
+        say("health.note", "the notes are out of order")
+    for name, form in _FORMS.items():
+        texts = notes.texts(name)
+        if len(texts) > 1:
+            say("health.note", "%s is there twice" % name)
+        if not all(re.match(form + r"\Z", t, re.ASCII) for t in texts):
+            say("health.note", "%s has another form" % name)
 
 
-def _loss(a, names, say):
-    h, notes = a.health, a.notes
-    lost = "s2_kernel_loss" in names
-    layer = h["kernel_layer"]
-    escaped = layer == "absent" and "s2_kernel_capture" in names
-    if lost != (layer == "partial_ringbuf_drops" or escaped):
-        say("health.loss", "kernel_layer %s, loss note %s" % (layer, lost))
-    causes = notes.counts("s2_kernel_loss")
-    if [c for c, _ in causes] != sorted({c for c, _ in causes}):
-        say("health.note", "the causes of loss are not sorted")
-    dropped = dict(causes).get("dropped", "0")
-    if layer == "partial_ringbuf_drops" and dropped != str(h["ringbuf_drops"]):
-        say("health.loss", "%s dropped, but ringbuf_drops is %d" % (dropped, h["ringbuf_drops"]))
-    drops = notes.counts("s2_drops")
-    if drops and (not all(c.isdigit() for _, c in drops) or str(sum(int(c) for _, c in drops)) != dropped):
-        say("health.note", "s2_drops is not the sum of the drops")
+def _own_policy(a, say):
+    """The notes of the policy and SDK layers."""
+    notes, h = a.notes, a.health
+    if notes.has(POLICY) != (h["policy_layer"] == "present"):
+        say("health.note", "%s and policy_layer do not go together" % POLICY)
+    if notes.has(SDK) != bool(a.sdk):
+        say("health.note", "%s and the SDK lines do not go together" % SDK)
+    if notes.has(POLICY):
+        if notes.number(POLICY, "decision_events") != len(a.policy):
+            say("health.note", "decision_events is not the number of policy lines")
+        sessions = notes.values(POLICY).get("sessions")
+        if sessions == "0" or sessions is None and any(policy.has_session(x.value) for x in a.policy):
+            say("health.note", "sessions=%s" % sessions)
+    if notes.has(SDK) and (notes.number(SDK, "sdk_events"), notes.number(SDK, "sdk_tool_calls")) != (
+            len(a.sdk), len(sdk_calls(a))):
+        say("health.note", "the counts of %s are not those of the layer" % SDK)
 
 
-def _layer_notes(a, names, say):
-    h, notes = a.health, a.notes
-    if ("s4_policy_capture" in names) != (h["policy_layer"] == "present"):
-        say("health.note", "s4_policy_capture and policy_layer")
-    given = notes.numbers("s4_policy_capture")
-    if given and (given[0] != len(a.policy)
-                  or given[1] is None and any(policy.has_session(x.value) for x in a.policy)):
-        say("health.note", "s4_policy_capture says %s" % given)
-    if ("s5_sdk_capture" in names) != (h["sdk_layer"] == "self_reported"):
-        say("health.note", "s5_sdk_capture and sdk_layer")
-    given = notes.numbers("s5_sdk_capture")
-    if given and given != [len(a.sdk), len(sdk_calls(a))]:
-        say("health.note", "s5_sdk_capture says %s" % given)
-    windows = notes.numbers("s6_windows")
-    if windows and sum(windows) != len(a.kernel):
-        say("health.note", "s6_windows has %d lines, the layer %d" % (sum(windows), len(a.kernel)))
-    sessions = notes.numbers("s4_policy_capture")
-    if windows and not (sessions and sessions[1]):
-        say("health.note", "s6_windows without sessions")
-
-
-def _enforcement(a, names, say):
-    lines = [x.value for x in a.kernel if x.value["event_type"] == kernel.BLOCKED]
-    given = a.notes.numbers("s4_network_policy")
-    if given is None:
-        if lines and "s4_network_policy" not in names:
-            say("health.note", "blocked lines without s4_network_policy")
+def _windows(a, say):
+    """s6_windows against the lines, the sessions and the bindings."""
+    notes = a.notes
+    if not notes.has(WINDOWS):
         return
-    rules, blocked, digest = given
-    dropped = int(dict(a.notes.counts("s2_drops")).get("connect_blocked", "0"))
-    if blocked != len(lines) + dropped:
-        say("health.note", "s4_network_policy says blocked=%d, the layer has %d" % (blocked, len(lines)))
-    if any(v["rule_id"] > rules for v in lines if "rule_id" in v):
+    call, setup, idle, agent = (notes.number(WINDOWS, k) for k in ("call", "setup", "idle", "agent"))
+    if call + setup + idle + agent != len(a.kernel):
+        say("health.note", "the counts of %s are not the number of kernel lines" % WINDOWS)
+    sessions = notes.number(POLICY, "sessions")
+    timed = {x.value["tool_call_id"] for x in a.policy if policy.has_session(x.value)}
+    if not sessions or call and not timed:
+        say("health.note", "%s without sessions, or calls without decisions" % WINDOWS)
+    if not a.report:
+        return
+    bindings = a.report["bindings"]
+    bound = [b for b, x in zip(bindings, a.policy) if policy.has_session(x.value)]
+    own = [b for b in bound if effects.own_window(b)]
+    if len(own) == len(bound) and call > sum(b["kernel_event_count"] for b in bindings):
+        say("health.note", "call=%d, but the windows have less lines" % call)
+    in_tree = sum(b["kernel_event_count"] for b in own if b.get("kernel_scope") == "tool_server")
+    if sessions == 1 and call < in_tree:
+        say("health.note", "call=%d, but the windows have %d lines" % (call, in_tree))
+
+
+def _enforcement(a, say):
+    """s4_network_policy against the lines of type 20."""
+    lines = [x.value for x in a.kernel if x.value["event_type"] == kernel.BLOCKED]
+    if not a.notes.has(NETWORK):
+        if lines:
+            say("health.note", "blocked lines without %s" % NETWORK)
+        return
+    least = len(lines) + a.notes.number(DROPS, "connect_blocked")
+    blocked = a.notes.number(NETWORK, "blocked")
+    if blocked < least or blocked > least and not a.notes.has("normalize_drop"):
+        say("health.note", "blocked=%d, expected %d" % (blocked, least))
+    if any(v["rule_id"] > a.notes.number(NETWORK, "rules") for v in lines):
         say("health.note", "a rule that the policy does not have")
-    digests = {x.value.get("policy_digest") for x in a.policy} - {None, digest}
-    if digests and not any(c.startswith("policy_session_of_other_policy:") for c in a.report["ambiguities"]):
-        say("health.note", "decisions by another policy")

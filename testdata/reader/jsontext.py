@@ -50,8 +50,9 @@ _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 def depth(data):
     """The nesting of brackets outside of strings, without parsing."""
-    if data.count(b"{") + data.count(b"[") <= MAX_NESTING:
-        return 0  # cannot be too deep, and that is all the callers ask
+    opening = data.count(b"{") + data.count(b"[")
+    if opening <= 2:
+        return opening
     deepest = level = 0
     for m in _TOKEN.finditer(data):
         if m.group()[0] in b"{[":

@@ -18,7 +18,8 @@ ENDPOINTS = {2, 6, 7, 20, 202, 203, 204}
 EXECS = {4, 200}
 DATAGRAMS = {6, 7, 202}
 _ACCESS = ("read", "write", "read_write", "unknown")
-_HINTS = (("create", 0o100), ("truncate", 0o1000), ("append", 0o2000))
+HINTS = (("create", 0o100), ("truncate", 0o1000), ("append", 0o2000))
+HINT_ORDER = ["create", "truncate", "append", "exclusive"]
 _ENDPOINT = re.compile(r"(?:(\d{1,3}(?:\.\d{1,3}){3})|\[([0-9a-f:.]+)\]):(0|[1-9]\d{0,4})\Z", re.ASCII)
 
 
@@ -62,16 +63,22 @@ def _derived(v, own):
         flags = v["flags"]
         if "access_mode" in v and v["access_mode"] != _ACCESS[flags & 3]:
             return "access_mode does not follow from flags"
-        hints = [name for name, bit in _HINTS if flags & bit]
-        if flags & (0o200 if own else 0o400):
-            hints.append("exclusive")
-        if v.get("operation_flags", []) != hints:
+        if opening and not _hints(v.get("operation_flags", []), flags, own):
             return "operation_flags do not follow from flags"
     if own and opening and any(k not in v for k in ("flags", "mode", "access_mode")):
         return "an open without flags, mode or access_mode"
     if own and opening and v["mode"] and not v["flags"] & (0o100 | O_TMPFILE):
         return "a mode of an open that can create nothing"
     return _status(v, own) or _blocked(v, own)
+
+
+def _hints(given, flags, own):
+    """Whether operation flags are those of the open flags; another implementation reads another bit."""
+    hints = [name for name, bit in HINTS if flags & bit]
+    first = hints + ["exclusive"] * bool(flags & 0o200)
+    if sorted(given) == sorted(first):
+        return True
+    return not own and sorted(given) == sorted(hints + ["exclusive"] * bool(flags & 0o400))
 
 
 def _status(v, own):
@@ -87,18 +94,25 @@ def _status(v, own):
 
 
 def _blocked(v, own):
-    extra = [k for k in ("cgroup_id", "network_destination", "network_port", "rule_id") if k in v]
-    if v["event_type"] != BLOCKED:
-        return "%s is only for connect_blocked" % extra[0] if extra else None
-    if own and not {"cgroup_id", "rule_id"} <= set(extra):
-        return "connect_blocked without cgroup_id or rule_id"
-    where = ip_endpoint(v["value"])
     given = (v.get("network_destination"), v.get("network_port"))
-    if where is None:
-        return "a destination without an IP endpoint" if given != (None, None) else None
-    if given != where and (own or given != (None, None)):
-        return "the destination is not that of the value"
+    where = ip_endpoint(v["value"])
+    if None not in given and given != where and _is_address(given[0]):
+        return "the value is not the destination"
+    if not own or v["event_type"] != BLOCKED:
+        return None
+    if "cgroup_id" not in v or "rule_id" not in v or v.get("status") == "success":
+        return "connect_blocked without cgroup_id or rule_id, or a success"
+    if given != (where or (None, None)):
+        return "the destination is there exactly when the value is an IP endpoint"
     return None
+
+
+def _is_address(text):
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def check_network(health, lines, own, report):
@@ -107,21 +121,15 @@ def check_network(health, lines, own, report):
     connects, datagrams = bool(kinds & {CONNECT, BLOCKED}), bool(kinds & DATAGRAMS)
     coverage, scope = health.get("network_protocol_coverage"), health.get("network_endpoint_claim_scope")
     want = expected_network(health["kernel_layer"], connects, datagrams)
-    if own:
-        if (coverage, scope) != want:
-            report.add("health.network", "%s/%s, expected %s/%s" % (coverage, scope, *want),
-                       "observation-health.json")
-        return
-    fits = {"absent": "not_applicable", None: None, "unknown": "unknown"}.get(coverage, "diagnostic_only")
-    if (scope or "unknown") != (fits or "unknown") or health["kernel_layer"] == "absent" and fits not in (None, "not_applicable"):
-        report.add("health.network", "%s with %s" % (scope, coverage), "observation-health.json")
-        return
-    if health["kernel_layer"] == "absent":
-        return
-    seen_connect = coverage in (None, "unknown", "connect_only", "connect_and_datagram_peer_observed")
-    seen_datagram = coverage in (None, "unknown", "datagram_peer_observed", "connect_and_datagram_peer_observed")
-    if connects and not seen_connect or datagrams and not seen_datagram:
-        report.add("health.network", "%s, but the lines say more" % coverage, "observation-health.json")
+    fault = (coverage, scope) != want
+    if not own and health["kernel_layer"] == "absent":
+        fault = coverage not in (None, want[0]) or scope not in (None, want[1])
+    elif not own:
+        fits = {"absent": "not_applicable", "unknown": "unknown", None: "unknown"}.get(coverage, "diagnostic_only")
+        fault = scope not in (None, fits) or connects and coverage in ("absent", "datagram_peer_observed") \
+            or datagrams and coverage in ("absent", "connect_only")
+    if fault:
+        report.add("health.network", "%s with %s" % (coverage, scope), "observation-health.json")
 
 
 def expected_network(layer, connects, datagrams):

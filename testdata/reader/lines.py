@@ -7,9 +7,12 @@ limits of a line. What a kernel, policy or SDK line means is in kernel.py and po
 import re
 
 import jsontext
+import kernel
 import schema
 
 MAX_LINE = 1 << 20
+OWN_KEYS = {"tool_call_id_source", "outcome", "reason_code", "rule_id", "policy_digest", "attempt"}
+KERNEL = "layers/kernel.ndjson"
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]+\Z")
 LAYERS = {
     "events.ndjson": "event-v0",
@@ -39,15 +42,19 @@ def read(member, data, run_id, report):
         at = len(data) if end < 0 else end + 1
         if len(raw) + 1 > MAX_LINE:
             report.add("archive.limit", "a line longer than %d bytes" % MAX_LINE, member, number)
-            return out, number
+            number -= 1
+            continue
         if end < 0:
             report.add("lines.form", "the last line has no line feed", member, number)
-            return out, None
         if not raw.strip(b" \t\r"):
             report.add("lines.form", "a blank line", member, number)
-            return out, None
+            number -= 1
+            continue
         if member == "events.ndjson" and number > 2:
             return out, number  # events.pair reports it
+        if member == KERNEL and (jsontext.depth(raw) > 2 or not jsontext.is_compact(raw)):
+            report.add("line.schema", "nested values, or blanks between tokens", member, number)
+            continue
         try:
             value = jsontext.parse(raw)
         except jsontext.TooDeep as e:
@@ -55,9 +62,6 @@ def read(member, data, run_id, report):
             continue
         except jsontext.BadJSON as e:
             report.add("line.schema", str(e), member, number)
-            continue
-        if member == "layers/kernel.ndjson" and b" " in raw and not jsontext.is_compact(raw):
-            report.add("line.schema", "blanks between tokens", member, number)
             continue
         fault = check(_with_run(value, run_id, member, number, report)) or _kind(value)
         if fault:
@@ -70,7 +74,7 @@ def read(member, data, run_id, report):
 def _with_run(value, run_id, member, number, report):
     """The value with the manifest's run_id; another one is a fault of its own, not of the schema."""
     given = value.get("run_id") if isinstance(value, dict) else None
-    if run_id is None or given == run_id or not isinstance(given, str) or not _RUN_ID.match(given):
+    if run_id is None or given == run_id or not isinstance(given, str) or member != KERNEL and not _RUN_ID.match(given):
         return value
     report.add("run_id", "another run_id", member, number)
     return dict(value, run_id=run_id)
@@ -91,12 +95,20 @@ def check_seq(member, lines, report):
             report.add("seq", "seq is %d" % line.value["seq"], member, line.number)
 
 
+def check_keys(member, lines, report):
+    """Lines of other implementations have no keys that only this runner writes."""
+    for line in lines:
+        if member == "layers/policy.ndjson" and OWN_KEYS & set(line.value):
+            report.add("line.schema", "keys that only this runner writes", member, line.number)
+
+
 def check_canonical(member, lines, report):
     """The lines of this runner are canonical, keys in the order of the tables."""
     orders = schema.keys(LAYERS[member])
     for line in lines:
         value = line.value
         order = next(o for o in orders if set(value) <= set(o))
-        idle = value.get("operation_flags") == [] or member == "layers/sdk.ndjson" and len(value) != len(order)
-        if idle or [k for k in order if k in value] != list(value) or jsontext.canonical(value) != line.raw:
+        hints = value.get("operation_flags")
+        bad = hints is not None and (not hints or sorted(hints, key=kernel.HINT_ORDER.index) != hints)
+        if bad or member == "layers/sdk.ndjson" and len(value) != len(order) or [k for k in order if k in value] != list(value) or jsontext.canonical(value) != line.raw:
             report.add("line.form", "not in canonical form", member, line.number)

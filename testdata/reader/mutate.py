@@ -90,19 +90,19 @@ def replaced(value, path, new):
 
 
 def object_mutants(raw):
-    """Every mutant of one JSON object."""
+    """Every mutant of one JSON object: what is changed, and a function that makes it."""
     value = jsontext.parse(raw)
     for path, old in walk(value):
         for what, new in variants(old):
-            yield ".".join(map(str, path)) + " " + what, jsontext.canonical(replaced(value, path, new))
-    yield "blank", raw.replace(b":", b": ", 1)
-    yield "blank first", b" " + raw
-    yield "escaped", raw.replace(b"/", b"\\u002f", 1)
-    yield "key twice", raw[:-1] + b"," + raw[1:]
-    yield "not json", raw[:-1]
-    yield "not utf-8", raw.replace(b'"', b'"\xff', 1)
-    yield "float", raw.replace(b"0,", b"0.0,", 1)
-    yield "deep", raw[:-1] + b',"deep":' + b"[" * 17 + b"]" * 17 + b"}"
+            yield ".".join(map(str, path)) + " " + what, lambda p=path, n=new: jsontext.canonical(replaced(value, p, n))
+    yield "blank", lambda: raw.replace(b":", b": ", 1)
+    yield "blank first", lambda: b" " + raw
+    yield "escaped", lambda: raw.replace(b"/", b"\\u002f", 1)
+    yield "key twice", lambda: raw[:-1] + b"," + raw[1:]
+    yield "not json", lambda: raw[:-1]
+    yield "not utf-8", lambda: raw.replace(b'"', b'"\xff', 1)
+    yield "float", lambda: raw.replace(b"0,", b"0.0,", 1)
+    yield "deep", lambda: raw[:-1] + b',"deep":' + b"[" * 17 + b"]" * 17 + b"}"
 
 
 def line_mutants(data):
@@ -119,18 +119,18 @@ def line_mutants(data):
         if shape not in shapes:
             shapes.add(shape)
             for what, new in object_mutants(row):
-                yield "%d %s" % (i, what), joined(rows[:i] + [new] + rows[i + 1:])
-        yield "%d gone" % i, joined(rows[:i] + rows[i + 1:])
-        yield "%d gone, numbered" % i, joined(numbered(rows[:i] + rows[i + 1:]))
-        yield "%d twice, numbered" % i, joined(numbered(rows[:i + 1] + rows[i:]))
-        yield "%d moved, numbered" % i, joined(numbered(rows[:i] + rows[i + 1:] + [row]))
-        yield "%d blank line" % i, joined(rows[:i] + [b""] + rows[i:])
+                yield "%d %s" % (i, what), lambda i=i, new=new: joined(rows[:i] + [new()] + rows[i + 1:])
+        yield "%d gone" % i, lambda i=i: joined(rows[:i] + rows[i + 1:])
+        yield "%d gone, numbered" % i, lambda i=i: joined(numbered(rows[:i] + rows[i + 1:]))
+        yield "%d twice, numbered" % i, lambda i=i: joined(numbered(rows[:i + 1] + rows[i:]))
+        yield "%d moved, numbered" % i, lambda i=i, row=row: joined(numbered(rows[:i] + rows[i + 1:] + [row]))
+        yield "%d blank line" % i, lambda i=i: joined(rows[:i] + [b""] + rows[i:])
     if rows:
-        yield "no last line feed", data[:-1]
-        yield "one more line feed", data + b"\n"
-        yield "cr lf", data.replace(b"\n", b"\r\n")
+        yield "no last line feed", lambda: data[:-1]
+        yield "one more line feed", lambda: data + b"\n"
+        yield "cr lf", lambda: data.replace(b"\n", b"\r\n")
     else:
-        yield "a line feed", b"\n"
+        yield "a line feed", lambda: b"\n"
 
 
 def numbered(rows):
@@ -174,23 +174,26 @@ def sealed(members):
 def archive_mutants(data):
     """Every mutant of an archive."""
     members = {m.name: m.data for m in container.members(data)}
+
+    def changed(name, new):
+        return sealed(dict(members, **{name: new}))
+
     for name, old in members.items():
         if name == "manifest.json":
             rest = [(n, d) for n, d in members.items() if n != name]
             for what, new in object_mutants(old):
-                yield "%s %s" % (name, what), tar([(name, new)] + rest)
+                yield "%s %s" % (name, what), lambda new=new: tar([("manifest.json", new())] + rest)
             continue
-        mutants = line_mutants if name.endswith(".ndjson") else object_mutants
-        for what, new in mutants(old):
-            yield "%s %s" % (name, what), sealed(dict(members, **{name: new}))
-        yield "%s gone" % name, sealed({n: d for n, d in members.items() if n != name})
-        yield "%s final line feed" % name, sealed(dict(members, **{name: old + b"\n"}))
+        for what, new in (line_mutants if name.endswith(".ndjson") else object_mutants)(old):
+            yield "%s %s" % (name, what), lambda name=name, new=new: changed(name, new())
+        yield "%s gone" % name, lambda name=name: sealed({n: d for n, d in members.items() if n != name})
+        yield "%s final line feed" % name, lambda name=name, old=old: changed(name, old + b"\n")
     whole = sealed(members)
     for at in range(0, len(whole), 61):
-        yield "byte %d" % at, whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:]
+        yield "byte %d" % at, lambda at=at: whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:]
     for at in range(0, len(whole), 997):
-        yield "cut at %d" % at, whole[:at]
-    yield "unknown member", sealed(dict(members, **{"layers/zzz.ndjson": b""}))
+        yield "cut at %d" % at, lambda at=at: whole[:at]
+    yield "unknown member", lambda: changed("layers/zzz.ndjson", b"")
 
 
 def resealed(rows):
@@ -204,20 +207,25 @@ def resealed(rows):
 def stream_mutants(data):
     """Every mutant of a stream."""
     rows = data.split(b"\n")[:-1]
+
+    def joined(new):
+        return b"".join(r + b"\n" for r in new)
+
     shapes = set()
     for i, row in enumerate(rows[:-1]):
         value = jsontext.parse(row)
         shape = (tuple(value), value.get("op"), value.get("event_type"), value.get("stage"))
-        if shape not in shapes:
-            shapes.add(shape)
-            for what, new in object_mutants(row):
-                yield "%d %s" % (i, what), resealed(rows[:i] + [new] + rows[i + 1:])
-            yield "%d gone" % i, resealed(rows[:i] + rows[i + 1:])
-            yield "%d twice" % i, resealed(rows[:i + 1] + rows[i:])
-            yield "%d moved" % i, resealed(rows[:i] + rows[i + 1:-1] + [row, rows[-1]])
-            yield "%d not sealed" % i, b"".join(r + b"\n" for r in rows[:i] + rows[i + 1:])
+        if shape in shapes:
+            continue
+        shapes.add(shape)
+        for what, new in object_mutants(row):
+            yield "%d %s" % (i, what), lambda i=i, new=new: resealed(rows[:i] + [new()] + rows[i + 1:])
+        yield "%d gone" % i, lambda i=i: resealed(rows[:i] + rows[i + 1:])
+        yield "%d twice" % i, lambda i=i: resealed(rows[:i + 1] + rows[i:])
+        yield "%d moved" % i, lambda i=i, row=row: resealed(rows[:i] + rows[i + 1:-1] + [row, rows[-1]])
+        yield "%d not sealed" % i, lambda i=i: joined(rows[:i] + rows[i + 1:])
     for what, new in object_mutants(rows[-1]):
-        yield "trailer " + what, b"".join(r + b"\n" for r in rows[:-1] + [new])
+        yield "trailer " + what, lambda new=new: joined(rows[:-1] + [new()])
 
 
 def main(argv):
@@ -226,12 +234,14 @@ def main(argv):
         stream, _, path = row.rpartition("\t")
         with open(path, "rb") as f:
             data = f.read()
-        for what, new in (stream_mutants if stream else archive_mutants)(data):
+        for what, make in (stream_mutants if stream else archive_mutants)(data):
             key = "%d %s" % (n, what)
-            if zlib.crc32(key.encode()) % part or new == data:
+            if zlib.crc32(key.encode()) % part:
                 continue
-            name = "%d %s %08x" % (n, what.replace("/", "_")[:80], zlib.crc32(key.encode()))
-            target = os.path.join(out, name)
+            new = make()
+            if new == data:
+                continue
+            target = os.path.join(out, "%s %08x" % (key.replace("/", "_")[:80], zlib.crc32(key.encode())))
             with open(target, "wb") as f:
                 f.write(new)
             print("%s\t%s" % (stream, target) if stream else target)

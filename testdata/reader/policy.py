@@ -17,12 +17,15 @@ ALLOW_REASONS, DENY_REASONS = {"P_ALLOW_RULE", "P_ALLOW_DEFAULT"}, {
 
 def check_events(lines, count, own, report):
     """run_started, then run_finished; the result; the environment."""
-    kinds = [line.value["type"] for line in lines]
-    if count != 2 or len(lines) == 2 and kinds != ["run_started", "run_finished"]:
+    want = {1: "run_started", 2: "run_finished"}
+    if count != 2 or any(line.value["type"] != want[line.number] for line in lines):
         report.add("events.pair", "not run_started and run_finished", EVENTS)
-        return
-    if len(lines) != 2:
-        return
+    elif len(lines) == 2:
+        _check_pair(lines, own, report)
+
+
+def _check_pair(lines, own, report):
+    """The result of a run, and its environment."""
     started, finished = (line.value for line in lines)
     code, signal = finished["exit_code"], finished["signal"]
     if finished["success"] != (code == 0) or code is not None and signal is not None:
@@ -48,26 +51,30 @@ def _environment(names, shim):
     return None
 
 
-def check_policy(lines, report):
+def check_policy(lines, codes, report):
     """Decisions of an archive of this runner: what goes together, text, order."""
-    last, others = None, False
+    previous, others = None, False
     for line in lines:
         v = line.value
-        fault = _decision(v) if has_session(v) else None
-        if not has_session(v) and "policy_digest" in v:
-            fault = "a digest without a session"
+        fault = _decision(v) or previous and _again(previous, v, codes)
         if fault:
             report.add("policy.decision", fault, POLICY, line.number)
-        if not all(text.is_text(v[k]) for k in ("source", "tool_call_id", "tool", "decision", "outcome",
-                                                "reason_code", "rule_id") if k in v):
+        if not all(text.is_text(s) for s in v.values() if isinstance(s, str)):
             report.add("policy.text", "a name is not the escape of a byte string", POLICY, line.number)
         if has_session(v):
-            place = v["tool_call_id"].encode()
-            if others or last is not None and place < last:
+            if others or previous and v["tool_call_id"].encode() < previous["tool_call_id"].encode():
                 report.add("policy.order", "out of order", POLICY, line.number)
-            last = place
+            previous = v
         else:
-            others = True
+            others, previous = True, None
+
+
+def _again(previous, v, codes):
+    """The fault of a line after another of the same id, or None."""
+    if has_session(v) and previous["tool_call_id"] == v["tool_call_id"] and previous.get("attempt", 1) == 1 \
+            and previous.get("outcome") != "input_required" and "tool_call_id_repeated:" + v["tool_call_id"] not in codes:
+        return "another attempt of a call that had ended"
+    return None
 
 
 def has_session(v):
@@ -76,9 +83,13 @@ def has_session(v):
 
 
 def _decision(v):
-    if v["source"] != "runner-policy" or "policy_digest" not in v:
-        return "a decision with a session is runner-policy's, and has a digest"
-    reason, rule = v.get("reason_code"), "rule_id" in v
+    if has_session(v) != ("policy_digest" in v):
+        return "tool_call_id_source and policy_digest go together"
+    if not has_session(v):
+        return "an attempt without a session" if "attempt" in v else None
+    if v["source"] != "runner-policy":
+        return "a decision with a session is runner-policy's"
+    reason, rule = v.get("reason_code", ""), "rule_id" in v
     if v["decision"] == "allow":
         good = reason in ALLOW_REASONS and v.get("outcome", "completed") in OUTCOMES
     elif v["decision"] == "deny":
@@ -87,7 +98,7 @@ def _decision(v):
         return "runner-policy allows or denies"
     if not good:
         return "reason or outcome does not fit the decision"
-    if reason.endswith("_RULE") != rule and not reason.startswith("P_EVAL"):
+    if reason.endswith("_RULE") and not rule or reason.endswith("_DEFAULT") and rule:
         return "rule_id does not fit the reason"
     return None
 

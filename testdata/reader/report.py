@@ -5,35 +5,14 @@ report must say, and the report of other implementations.
 """
 
 import ambiguities
-import kernel
+import effects
+import health
 import policy
 
 REPORT = "correlation-report.json"
 RUN = ("run_started", "run_finished")
 OWN_KEYS = ("kernel_scope", "kernel_effects", "kernel_effects_cut")
 MAX_EFFECTS, MAX_BYTES, MAX_ALL = 32, 4096, 1 << 20
-_VERBS = {
-    4: "exec", 200: "exec", 201: "exec", 2: "connect", 6: "send", 7: "send", 202: "send", 203: "bind", 204: "listen",
-    20: "connect_blocked", 211: "unlink", 212: "rmdir", 213: "rename", 214: "rename", 215: "link", 216: "link",
-    217: "symlink", 219: "mkdir", 220: "truncate", 221: "chmod", 222: "chown", 223: "mknod", 224: "mount",
-    225: "mount", 226: "umount", 227: "move_mount", 228: "move_mount", 229: "pivot_root", 230: "pivot_root",
-}
-
-
-def effect(v):
-    """What a kernel line says as an effect, or None."""
-    if not v["value"]:
-        return None
-    if v["event_type"] == kernel.OPEN:
-        mode = v.get("access_mode")
-        verb = mode if mode in ("read", "write", "read_write") else "open"
-    else:
-        verb = _VERBS.get(v["event_type"])
-    if verb is None:
-        return None
-    if v.get("status") == "error" and verb != "connect_blocked":
-        verb = "failed-" + verb
-    return "%s %s" % (verb, v["value"])
 
 
 def check(a, report):
@@ -45,31 +24,27 @@ def check(a, report):
 
     if len(bindings) != len(a.policy):
         say("report.bindings", "%d bindings for %d decisions" % (len(bindings), len(a.policy)))
-    else:
-        effects = {effect(x.value) for x in a.kernel} - {None} if a.own else ()
-        for b, line in zip(bindings, a.policy):
-            fault = _pair(b, line.value) or (_own if a.own else _other)(a, b, line.value, effects)
-            if fault:
-                say("report.bindings", "%s: %s" % (b["tool_call_id"], fault))
-        if sum(len(e.encode()) for b in bindings for e in b.get("kernel_effects", ())) > MAX_ALL:
-            say("report.bindings", "more than 1 MiB of effects")
-    codes = a.report["ambiguities"]
+    known = {effects.of(x.value) for x in a.kernel} - {None} if a.own else ()
+    for b, line in zip(bindings, a.policy):
+        v = line.value
+        if (b["tool_call_id"], b["policy_decision"]) != (v["tool_call_id"], v["decision"]):
+            say("report.bindings", "%s: not the decision of its place" % b["tool_call_id"])
+            continue
+        fault = (_window(a, b, v) or _count(a, b) or _effects(b, v, known)) if a.own else _other(a, b)
+        if fault:
+            say("report.bindings", "%s: %s" % (b["tool_call_id"], fault))
+    if a.own and sum(len(e.encode()) for b in bindings for e in b.get("kernel_effects", ())) > MAX_ALL:
+        say("report.bindings", "more than 1 MiB of effects")
     for fault in ambiguities.faults(a):
         say("report.ambiguities", fault)
-    if a.report["status"] != ambiguities.status(codes, a.own):
+    if a.report["status"] != ambiguities.status(a.report["ambiguities"], a.own):
         say("report.status", "status %s" % a.report["status"])
 
 
-def _pair(b, v):
-    if (b["tool_call_id"], b["policy_decision"]) != (v["tool_call_id"], v["decision"]):
-        return "not the decision of its place"
-    return None
-
-
-def _other(a, b, v, effects):
+def _other(a, b):
     if any(k in b for k in OWN_KEYS):
         return "a key that only this runner writes"
-    if "cgroup_id" in b and (len(a.policy) > 1 or not a.notes.has("s2_kernel_capture")):
+    if "cgroup_id" in b and (len(a.policy) > 1 or not a.notes.has(health.CAPTURE)):
         return "a cgroup_id, which is known only for one decision in a kernel capture"
     if (b["window"]["start"], b["window"]["end"]) != RUN:
         return "the window is not that of the run"
@@ -78,44 +53,68 @@ def _other(a, b, v, effects):
     return None
 
 
-def _own(a, b, v, effects):
-    window = (b["window"]["start"], b["window"]["end"])
-    call = ("tool_call_started:" + v["tool_call_id"], "tool_call_finished:" + v["tool_call_id"])
-    classes = a.notes.numbers("s6_windows")
-    timed = policy.has_session(v) and classes is not None
-    codes = set(a.report["ambiguities"])
-    alone = timed and "outcome" in v and not codes & {
-        "tool_call_id_repeated:" + v["tool_call_id"], "tool_calls_overlap:" + v["tool_call_id"]}
+def _window(a, b, v):
+    """Window and scope of a binding of this runner."""
+    own, codes = effects.own_window(b), a.report["ambiguities"]
+    timed, ended = policy.has_session(v) and a.notes.has(health.WINDOWS), "outcome" in v
+    repeated = "tool_call_id_repeated:" + v["tool_call_id"] in codes
+    overlaps = "tool_calls_overlap:" + v["tool_call_id"] in codes
+    several = sum(x.value["tool_call_id"] == v["tool_call_id"] for x in a.policy) > 1
     if "cgroup_id" in b:
-        return "cgroup_id is written by other implementations only"
-    if window != (call if alone else RUN):
-        return "the window is not what the layers allow"
+        return "cgroup_id is written only by other implementations"
+    if not own and (b["window"]["start"], b["window"]["end"]) != RUN:
+        return "a window of neither run nor call"
+    if own and (not timed or not ended or repeated or overlaps and not several):
+        return "a window of its own, which the layers do not allow"
+    if not own and timed and ended and not repeated and not overlaps:
+        return "no window of its own, although nothing speaks against it"
     if timed != ("kernel_scope" in b):
         return "kernel_scope is there exactly where a session and times are"
-    count = b["kernel_event_count"]
-    if not timed and count != len(a.kernel):
-        return "the count is not that of the layer"
-    if timed:
-        most, setup, idle, agent = classes
-        if not alone:
-            most = most + setup + idle + (agent if b["kernel_scope"] == "run" else 0)
-        if count > most:
-            return "more lines than the classes leave"
-    return _effects(b, v, alone, count, effects)
+    unknown = sum(c.startswith("tool_server_unknown:") for c in codes)
+    if timed and b["kernel_scope"] == "run" and a.notes.has(health.CAPTURE) and not unknown:
+        return "scope run, but no tool server is unknown"
+    sessions = a.notes.number(health.POLICY, "sessions")
+    if timed and b["kernel_scope"] == "tool_server" and sessions and unknown >= sessions:
+        return "scope tool_server, but all tool servers are unknown"
+    return None
 
 
-def _effects(b, v, alone, count, known):
-    given = b.get("kernel_effects", [])
-    if not given:
-        return "cut effects without effects" if "kernel_effects_cut" in b else None
+def _count(a, b):
+    """The count against the classes of s6_windows."""
+    count, scope, all_lines = b["kernel_event_count"], b.get("kernel_scope"), len(a.kernel)
+    if count > all_lines or scope is None and count != all_lines:
+        return "the count is not what the layer has"
+    if scope is None:
+        return None
+    call, setup, idle, agent = (a.notes.number(health.WINDOWS, k) for k in ("call", "setup", "idle", "agent"))
+    if scope == "run":
+        most = setup + agent
+    else:
+        most = call if effects.own_window(b) else call + setup + idle
+    if count > most:
+        return "more lines than the classes leave"
+    if a.notes.number(health.POLICY, "sessions") == 1 and scope == "tool_server" and not effects.own_window(b) \
+            and count < call + idle:
+        return "less lines than the classes have"
+    return None
+
+
+def _effects(b, v, known):
+    given, cut = b.get("kernel_effects", []), "kernel_effects_cut" in b
+    if not given and not cut:
+        return None
     if given != sorted(set(given), key=lambda e: e.encode()):
         return "effects are not sorted"
     if len(given) > MAX_EFFECTS or sum(len(e.encode()) for e in given) > MAX_BYTES:
         return "more effects than the limits"
     if not set(given) <= known:
         return "an effect that no line says"
-    if v["decision"] != "deny" and not alone:
-        return "effects without a window of the call's own"
-    if v["decision"] != "deny" and len(given) > count:
-        return "more effects than lines"
+    if "kernel_scope" not in b:
+        return "effects without a scope"
+    if v["decision"] == "deny":
+        return None if all(map(effects.done, given)) else "an effect of a denied call that was not done"
+    count = b["kernel_event_count"]
+    if not effects.own_window(b) or not count or len(given) > count \
+            or cut and len(given) == count and b["kernel_scope"] == "tool_server":
+        return "effects that the window cannot have"
     return None

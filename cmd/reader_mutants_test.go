@@ -1,0 +1,97 @@
+package cmd_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// verifyAll asks runner-verify about many archives, a few at a time.
+func verifyAll(t *testing.T, files []string) []verdict {
+	t.Helper()
+	all := make([]verdict, len(files))
+	next := make(chan int)
+	var done sync.WaitGroup
+	for range runtime.NumCPU() {
+		done.Go(func() {
+			for i := range next {
+				all[i] = verifySays(t, files[i])
+			}
+		})
+	}
+	for i := range files {
+		next <- i
+	}
+	close(next)
+	done.Wait()
+	return all
+}
+
+// mutants makes changed copies of archives or streams, about one in part of all that
+// mutate.py knows, always the same ones.
+func mutants(t *testing.T, part int, files []string) []string {
+	t.Helper()
+	args := append([]string{t.TempDir(), fmt.Sprint(part)}, files...)
+	return strings.Split(strings.TrimSuffix(reader(t, "", "mutate.py", args...), "\n"), "\n")
+}
+
+// TestReaderMutants: one byte, field or line of a recorded run is changed, and lengths and
+// digests are set right again. What the runs of this runner show best is changed most.
+func TestReaderMutants(t *testing.T) {
+	requirePython(t)
+	var calls, others []string
+	for _, file := range packedRuns(t) {
+		if name := filepath.Base(file); strings.HasPrefix(name, "tool-") || strings.HasPrefix(name, "sdk-") {
+			calls = append(calls, file)
+		} else {
+			others = append(others, file)
+		}
+	}
+	agree(t, append(mutants(t, 71, calls), mutants(t, 211, others)...))
+}
+
+func TestReaderMutantsOfCorpora(t *testing.T) {
+	requirePython(t)
+	agree(t, mutants(t, 311, otherArchives(t, "archive.tar.gz")))
+}
+
+// TestReaderFreshRuns: runs that are measured here and now, with processes, files,
+// endpoints, refused connections, tool calls and an SDK log.
+func TestReaderFreshRuns(t *testing.T) {
+	requirePython(t)
+	requireBPF(t)
+	dir := shortDir(t)
+	policy := filepath.Join(dir, "policy.yaml")
+	if err := os.WriteFile(policy, []byte(`{"schema":"runner.policy.v0","rules":[{"id":"work","allow":"*"}],`+
+		`"network":{"default":"allow","rules":[{"id":"no","deny":"127.0.0.9"}]}}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	sdk := `n=0; for e in tool_call_started tool_call_completed; do
+		printf '{"schema":"%s","run_id":"%s","seq":%d,"event_type":"%s","source":"test","tool_call_id":"a","tool":"other"}\n' \
+			"$ASSAY_RUNNER_SDK_EVENT_SCHEMA" "$ASSAY_RUNNER_RUN_ID" $n $e >>"$ASSAY_RUNNER_SDK_EVENT_LOG"; n=1
+	done; "$@"`
+	call := func(args ...string) []string {
+		return slices.Concat([]string{tool("mcp-client")}, args,
+			[]string{"--", tool("runner-policy"), "--policy", policy, "--", tool("mcp-server")})
+	}
+	connect := []string{"bash", "-c", "exec 3<>/dev/tcp/127.0.0.9/9; exec 3<>/dev/tcp/127.0.0.1/1; exit 0"}
+	var files []string
+	for _, run := range []struct{ flags, argv []string }{
+		{nil, []string{tool("kinds"), dir, "opens", "failures", "tree", "attrs"}},
+		{[]string{"--canonical-pids"}, []string{tool("shapes"), "siblings", dir}},
+		{[]string{"--no-kernel"}, []string{"true"}},
+		{[]string{"--policy", policy}, connect},
+		{[]string{"--policy", policy}, call(`a=read_file={"path":"` + policy + `"}`)},
+		{[]string{"--policy", policy, "--agent-shim", "openai-agents"},
+			append([]string{"sh", "-c", sdk, "sh"}, call("-at-once", `a=barrier={"n":2}`, `b=barrier={"n":2}`)...)},
+	} {
+		_, m := record(t, run.flags, run.argv...)
+		files = append(files, m.path)
+	}
+	agree(t, append(files, mutants(t, 211, files)...))
+}

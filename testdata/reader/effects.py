@@ -1,0 +1,41 @@
+"""What kernel lines say as effects, and whose window a binding has.
+
+Implements the verbs of "Bindings" of the derivation document.
+"""
+
+import kernel
+
+_VERBS = {
+    4: "exec", 200: "exec", 201: "exec", 2: "connect", 6: "send", 7: "send", 202: "send", 203: "bind", 204: "listen",
+    10: "file_blocked", 20: "connect_blocked", 211: "unlink", 212: "rmdir", 213: "rename", 214: "rename", 215: "link", 216: "link",
+    217: "symlink", 219: "mkdir", 220: "truncate", 221: "chmod", 222: "chown", 223: "mknod", 224: "mount",
+    225: "mount", 226: "umount", 227: "move_mount", 228: "move_mount", 229: "pivot_root", 230: "pivot_root",
+}
+
+
+def of(v):
+    """What a kernel line says as an effect, or None."""
+    if not v["value"]:
+        return None
+    if v["event_type"] == kernel.OPEN:
+        mode = v.get("access_mode")
+        verb = mode if mode in ("read", "write", "read_write") else "open"
+    else:
+        verb = _VERBS.get(v["event_type"])
+    if verb is None:
+        return None
+    if v.get("status") == "error" and not verb.endswith("_blocked"):
+        verb = "failed-" + verb
+    return "%s %s" % (verb, v["value"])
+
+
+def done(text):
+    """Whether an effect was done: it neither failed nor was blocked."""
+    verb = text.split(" ", 1)[0]
+    return not verb.startswith("failed-") and not verb.endswith("_blocked")
+
+
+def own_window(b):
+    """Whether the window of a binding is that of its call."""
+    return (b["window"]["start"], b["window"]["end"]) == (
+        "tool_call_started:" + b["tool_call_id"], "tool_call_finished:" + b["tool_call_id"])
