@@ -10,7 +10,7 @@ import (
 // run is set.
 type condition struct {
 	member string // "" with run: after the last member; "" with line: of every member
-	line   func(*verifier, archive.Line)
+	line   func(*verifier, *archive.Line)
 	run    func(*verifier)
 	needs  needs
 }
@@ -28,8 +28,8 @@ const (
 )
 
 // lines is a check of every line of a member that holds an event of type E.
-func lines[E any](member string, f func(*verifier, archive.Line, E)) condition {
-	return condition{member: member, line: func(v *verifier, l archive.Line) {
+func lines[E any](member string, f func(*verifier, *archive.Line, E)) condition {
+	return condition{member: member, line: func(v *verifier, l *archive.Line) {
 		if e, ok := l.Event.(E); ok {
 			f(v, l, e)
 		}
@@ -37,7 +37,7 @@ func lines[E any](member string, f func(*verifier, archive.Line, E)) condition {
 }
 
 // anyLine is a check of every line of every member.
-func anyLine(f func(*verifier, archive.Line)) condition { return condition{line: f} }
+func anyLine(f func(*verifier, *archive.Line)) condition { return condition{line: f} }
 
 // after is a check that runs when a member was read to its end.
 func after(member string, f func(*verifier)) condition { return condition{member: member, run: f} }
@@ -68,7 +68,7 @@ func eachCondition(writtenByRunner bool, f func(condition)) {
 }
 
 // lineConditions are the checks of one member's lines.
-func lineConditions(member string, writtenByRunner bool) (out []func(*verifier, archive.Line)) {
+func lineConditions(member string, writtenByRunner bool) (out []func(*verifier, *archive.Line)) {
 	eachCondition(writtenByRunner, func(c condition) {
 		if c.line != nil && (c.member == "" || c.member == member) {
 			out = append(out, c.line)

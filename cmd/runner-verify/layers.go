@@ -90,7 +90,7 @@ type policyLayer struct {
 }
 
 // addPolicy keeps a decision, and reports whether it did.
-func (v *verifier) addPolicy(l archive.Line, e *schemas.PolicyEvent) (bool, error) {
+func (v *verifier) addPolicy(l *archive.Line, e *schemas.PolicyEvent) (bool, error) {
 	p := &v.policy
 	if len(p.list) >= maxToolCalls {
 		v.add(archive.RuleLimit, l.Member, l.Number, "more than %d tool calls", maxToolCalls)
@@ -141,7 +141,7 @@ type sdkLayer struct {
 	ended string // run_finished or run_failed, when one of them was reported
 }
 
-func (v *verifier) addSDK(l archive.Line, e *schemas.SDKEvent) {
+func (v *verifier) addSDK(l *archive.Line, e *schemas.SDKEvent) {
 	s := &v.sdk
 	if e.EventType == "run_finished" || e.EventType == "run_failed" {
 		s.ended = e.EventType

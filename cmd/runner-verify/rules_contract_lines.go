@@ -12,7 +12,7 @@ import (
 // except where a function's name begins with contract: that one is for archives of
 // other implementations, and the profile has a stricter one in its place.
 
-func (v *verifier) eventResult(l archive.Line, f *schemas.RunFinished) {
+func (v *verifier) eventResult(l *archive.Line, f *schemas.RunFinished) {
 	if f.ExitCode != nil && f.Signal != nil {
 		v.add(ruleEventsResult, l.Member, l.Number, "both exit_code %d and signal %d", *f.ExitCode, *f.Signal)
 	}
@@ -29,7 +29,7 @@ func number(n *int) string {
 }
 
 // kernelNumbers checks what a kernel line says twice: as numbers and in words.
-func (v *verifier) kernelNumbers(l archive.Line, e *schemas.KernelEvent) {
+func (v *verifier) kernelNumbers(l *archive.Line, e *schemas.KernelEvent) {
 	if e.Has&schemas.KernelHasFlags != 0 {
 		if want := schemas.AccessMode(e.Flags); e.AccessMode != "" && e.AccessMode != want {
 			v.faultKernel(l, "access_mode is %s, the flags say %s", e.AccessMode, want)
@@ -47,7 +47,7 @@ func (v *verifier) kernelNumbers(l archive.Line, e *schemas.KernelEvent) {
 	}
 }
 
-func (v *verifier) faultKernel(l archive.Line, format string, a ...any) {
+func (v *verifier) faultKernel(l *archive.Line, format string, a ...any) {
 	v.add(ruleKernelDerived, l.Member, l.Number, format, a...)
 }
 
@@ -73,14 +73,14 @@ func endpoint(destination []byte, port uint16) string {
 
 // contractOperations compares the operation flags with the open flags. Another
 // implementation reads one flag differently, so both readings are right.
-func (v *verifier) contractOperations(l archive.Line, e *schemas.KernelEvent) {
+func (v *verifier) contractOperations(l *archive.Line, e *schemas.KernelEvent) {
 	if e.Has&schemas.KernelHasFlags != 0 && e.EventType == schemas.EventOpenat && e.Operations != foreignOperations(e.Flags) {
 		v.operations(l, e)
 	}
 }
 
 // operations compares the operation flags with the open flags.
-func (v *verifier) operations(l archive.Line, e *schemas.KernelEvent) {
+func (v *verifier) operations(l *archive.Line, e *schemas.KernelEvent) {
 	want := schemas.OperationsOf(e.Flags)
 	if e.Has&schemas.KernelHasFlags != 0 && e.EventType == schemas.EventOpenat && e.Operations != want {
 		v.faultKernel(l, "operation_flags are %s, the flags say %s",
@@ -99,7 +99,7 @@ func foreignOperations(flags uint64) schemas.OperationFlags {
 }
 
 // contractKeys refuses keys that the v0 contract does not know.
-func (v *verifier) contractKeys(l archive.Line, e *schemas.PolicyEvent) {
+func (v *verifier) contractKeys(l *archive.Line, e *schemas.PolicyEvent) {
 	if e.ToolCallIDSource != "" || e.Outcome != "" || e.ReasonCode != "" || e.RuleID != "" || e.PolicyDigest != "" || e.Attempt > 0 {
 		v.add(archive.RuleLineSchema, l.Member, l.Number, "keys that only lines of this runner have")
 	}

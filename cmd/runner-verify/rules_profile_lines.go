@@ -12,7 +12,7 @@ import (
 // The rules for single lines that this runner wrote.
 
 // lineForm checks that a line is the one way to write its event.
-func (v *verifier) lineForm(l archive.Line) {
+func (v *verifier) lineForm(l *archive.Line) {
 	if e, ok := l.Event.(*schemas.KernelEvent); ok {
 		v.again = e.AppendJSON(v.again[:0], l.RunID)
 	} else {
@@ -25,7 +25,7 @@ func (v *verifier) lineForm(l archive.Line) {
 
 // environment checks the names of the variables that the runner set: those of a
 // log are there when it was collected.
-func (v *verifier) environment(l archive.Line, e *schemas.RunStarted) {
+func (v *verifier) environment(l *archive.Line, e *schemas.RunStarted) {
 	fault := func(format string, a ...any) { v.add(ruleEventsEnv, l.Member, l.Number, format, a...) }
 	has := map[string]bool{}
 	for i, key := range e.EnvKeys {
@@ -54,7 +54,7 @@ func (v *verifier) environment(l archive.Line, e *schemas.RunStarted) {
 const inProgress = -115
 
 // profileKernel checks that a kernel line has what this runner always writes.
-func (v *verifier) profileKernel(l archive.Line, e *schemas.KernelEvent) {
+func (v *verifier) profileKernel(l *archive.Line, e *schemas.KernelEvent) {
 	v.operations(l, e)
 	pending := e.EventType == schemas.EventConnect && e.ReturnValue == inProgress
 	if e.Has&schemas.KernelHasReturn != 0 && e.Status == "" && !pending {
@@ -68,7 +68,7 @@ func (v *verifier) profileKernel(l archive.Line, e *schemas.KernelEvent) {
 	}
 }
 
-func (v *verifier) openComplete(l archive.Line, e *schemas.KernelEvent) {
+func (v *verifier) openComplete(l *archive.Line, e *schemas.KernelEvent) {
 	switch {
 	case e.Has&schemas.KernelHasFlags == 0 || e.Has&schemas.KernelHasMode == 0 || e.AccessMode == "":
 		v.faultKernel(l, "an openat line without flags, mode and access_mode")
@@ -78,7 +78,7 @@ func (v *verifier) openComplete(l archive.Line, e *schemas.KernelEvent) {
 }
 
 // blockedComplete checks a line about a refused network operation.
-func (v *verifier) blockedComplete(l archive.Line, e *schemas.KernelEvent) {
+func (v *verifier) blockedComplete(l *archive.Line, e *schemas.KernelEvent) {
 	_, err := netip.ParseAddrPort(string(e.Value))
 	switch ip, port := err == nil, e.Has&schemas.KernelHasPort != 0; {
 	case e.Has&schemas.KernelHasCgroupID == 0:
@@ -94,7 +94,7 @@ func (v *verifier) blockedComplete(l archive.Line, e *schemas.KernelEvent) {
 	}
 }
 
-func (v *verifier) kernelText(l archive.Line, e *schemas.KernelEvent) {
+func (v *verifier) kernelText(l *archive.Line, e *schemas.KernelEvent) {
 	if !isText(e.Value) {
 		v.add(ruleKernelText, l.Member, l.Number, "value %.100q is not the escape of any byte string", e.Value)
 	}
@@ -110,7 +110,7 @@ func isText(b []byte) bool {
 	return err == nil
 }
 
-func (v *verifier) policyText(l archive.Line, e *schemas.PolicyEvent) {
+func (v *verifier) policyText(l *archive.Line, e *schemas.PolicyEvent) {
 	for _, s := range []string{e.Source, e.ToolCallID, e.Tool, e.Decision, e.ToolCallIDSource, e.Outcome, e.ReasonCode, e.RuleID} {
 		if !isText([]byte(s)) {
 			v.add(rulePolicyText, l.Member, l.Number, "%.100q is not the escape of any byte string", s)
@@ -118,7 +118,7 @@ func (v *verifier) policyText(l archive.Line, e *schemas.PolicyEvent) {
 	}
 }
 
-func (v *verifier) sdkText(l archive.Line, e *schemas.SDKEvent) {
+func (v *verifier) sdkText(l *archive.Line, e *schemas.SDKEvent) {
 	for _, s := range []*string{&e.Source, e.SDKName, e.SDKVersion, e.ToolCallID, e.Tool} {
 		if s != nil && !isText([]byte(*s)) {
 			v.add(ruleSDKText, l.Member, l.Number, "%.100q is not the escape of any byte string", *s)
@@ -127,7 +127,7 @@ func (v *verifier) sdkText(l archive.Line, e *schemas.SDKEvent) {
 }
 
 // policyDecision checks what in a decision follows from something else in it.
-func (v *verifier) policyDecision(l archive.Line, e *schemas.PolicyEvent) {
+func (v *verifier) policyDecision(l *archive.Line, e *schemas.PolicyEvent) {
 	if what := contradicts(e); what != "" {
 		v.add(rulePolicyDecision, l.Member, l.Number, "%s", what)
 	}
@@ -165,7 +165,7 @@ func contradicts(e *schemas.PolicyEvent) string {
 }
 
 // policyOrder checks the place of a decision among the others.
-func (v *verifier) policyOrder(l archive.Line, e *schemas.PolicyEvent) {
+func (v *verifier) policyOrder(l *archive.Line, e *schemas.PolicyEvent) {
 	p := &v.policy
 	if e.ToolCallIDSource == "" {
 		p.other = true

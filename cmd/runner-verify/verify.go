@@ -44,7 +44,7 @@ type verifier struct {
 	codes   *codeSet                        // of the report, made when first needed
 	err     error                           // of the machine, met by a check
 	again   []byte                          // a line as this runner writes it
-	active  []func(*verifier, archive.Line) // the rules for lines of the member being read
+	active  []func(*verifier, *archive.Line) // the rules for lines of the member being read
 	layered string                          // that member
 }
 
@@ -98,7 +98,7 @@ func (v *verifier) document(d archive.Document) error {
 
 // line takes one line into account and then checks it by the rules for its member.
 // The run's events wait: what they say decides by which rules they are checked.
-func (v *verifier) line(l archive.Line) error {
+func (v *verifier) line(l *archive.Line) error {
 	kept := true
 	var err error
 	switch e := l.Event.(type) {
@@ -109,8 +109,9 @@ func (v *verifier) line(l archive.Line) error {
 	case *schemas.SDKEvent:
 		v.addSDK(l, e)
 	default:
-		l.Bytes, kept = bytes.Clone(l.Bytes), false
-		v.events.add(l)
+		event := *l
+		event.Bytes, kept = bytes.Clone(l.Bytes), false
+		v.events.add(event)
 	}
 	if kept && err == nil {
 		v.check(l)
@@ -119,7 +120,7 @@ func (v *verifier) line(l archive.Line) error {
 }
 
 // check runs the rules for the lines of a member.
-func (v *verifier) check(l archive.Line) {
+func (v *verifier) check(l *archive.Line) {
 	if l.Member != v.layered {
 		v.layered, v.active = l.Member, lineConditions(l.Member, v.writtenByRunner())
 	}
@@ -133,8 +134,8 @@ func (v *verifier) end(m archive.Member) error {
 	v.members[m.Name] = m
 	switch m.Name {
 	case bundle.EventsName:
-		for _, l := range v.events.list {
-			v.check(l)
+		for i := range v.events.list {
+			v.check(&v.events.list[i])
 		}
 		if v.writtenByRunner() {
 			v.kernel.effects.expect(v.report)

@@ -14,7 +14,7 @@
 // nil.
 //
 //	sum, err := archive.Read(ctx, f, archive.Visitor{
-//		Line: func(l archive.Line) error {
+//		Line: func(l *archive.Line) error {
 //			if e, ok := l.Event.(*schemas.KernelEvent); ok {
 //				fmt.Printf("%s:%d %s\n", l.Member, l.Number, e.Value)
 //			}
@@ -52,8 +52,8 @@ type Visitor struct {
 	// MaxWholeSurface bytes.
 	SurfaceValue func(set int, value []byte) error
 
-	// Line takes a line that was parsed.
-	Line func(Line) error
+	// Line takes a line that was parsed. It is valid during the call.
+	Line func(*Line) error
 
 	// End is called for every member of the contract whose content was read to its
 	// end, after its documents and lines.

@@ -17,7 +17,7 @@ type lineParser func(line []byte, n int) (event any)
 func (s *reader) lines(form schemas.Form, r io.Reader) (uint64, error) {
 	parse := s.parser(form.Member)
 	count := uint64(0)
-	l := Line{Member: form.Member}
+	l := &Line{Member: form.Member}
 	err := s.eachLine(form.Member, r, func(line []byte, n int) error {
 		count++
 		event := parse(line, n)

@@ -11,7 +11,7 @@ import (
 )
 
 // listMemory is how many bytes of a List stay in memory.
-const listMemory = 4 << 20
+const listMemory = 512 << 10
 
 // List keeps values that come sorted, to be read again once: in memory while they
 // are few, then in a scratch file. The zero List is empty.
