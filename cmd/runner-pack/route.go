@@ -127,7 +127,7 @@ func (r *router) read() error {
 	if err := r.whole(); err != nil {
 		return r.classify(err)
 	}
-	if err := r.surface.finish(); err != nil {
+	if err := r.surface.Finish(); err != nil {
 		return tool.Fail(tool.ExitIO, err)
 	}
 	return nil
@@ -278,8 +278,8 @@ func (r *router) whole() error {
 	switch decisions := r.layerLines(schemas.LayerPolicy); {
 	case last.Stage != schemas.StageCorrelate:
 		return formf("the last stage health is of %q, expected %s", last.Stage, schemas.StageCorrelate)
-	case last.Counters[schemas.CounterSurfaceEntries] != r.surface.n:
-		return formf("%s wrote %d surface entries, the stream has %d", last.Stage, last.Counters[schemas.CounterSurfaceEntries], r.surface.n)
+	case last.Counters[schemas.CounterSurfaceEntries] != r.surface.Len():
+		return formf("%s wrote %d surface entries, the stream has %d", last.Stage, last.Counters[schemas.CounterSurfaceEntries], r.surface.Len())
 	case r.parts.bindings != decisions:
 		return formf("%d bindings, the policy layer has %d decisions", r.parts.bindings, decisions)
 	}

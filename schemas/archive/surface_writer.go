@@ -70,7 +70,7 @@ func (w *SurfaceWriter) admit(set int, value []byte) error {
 	case set < w.set:
 		return &FormError{RuleSurfaceOrder, fmt.Sprintf("surface value %.60q of %s follows values of %s", value, schemas.SurfaceSets[set], schemas.SurfaceSets[w.set])}
 	case len(value) == 0:
-		return &FormError{RuleDocumentSchema, fmt.Sprintf("a surface value of %s is empty", schemas.SurfaceSets[set])}
+		return &FormError{RuleDocumentSchema, fmt.Sprintf("a surface value of %s is empty, expected a non-empty one", schemas.SurfaceSets[set])}
 	case set == w.set && !w.none && bytes.Compare(value, w.last) <= 0:
 		return &FormError{RuleSurfaceOrder, fmt.Sprintf("surface value %.60q is a repetition or not in byte order", value)}
 	}
