@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas/archive"
+	"github.com/runner-evidence/runner/schemas/archive/archivetest"
 	"github.com/runner-evidence/runner/schemas/bundle"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
@@ -73,23 +74,8 @@ func FuzzMembers(f *testing.F) {
 // and makes the coverage of a fuzz target a matter of luck.
 func (a content) members(t testing.TB) *verifier {
 	v := newVerifier()
-	if err := v.conclude(archive.ReadMembers(t.Context(), &unpackedMembers{a, a.names()}, v.visitor())); err != nil {
+	if err := v.conclude(archive.ReadMembers(t.Context(), archivetest.Content(a).Members(), v.visitor())); err != nil {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// unpackedMembers yields the members of an archive that is not packed.
-type unpackedMembers struct {
-	content content
-	names   []string
-}
-
-func (u *unpackedMembers) Next() (bundle.Member, io.Reader, error) {
-	if len(u.names) == 0 {
-		return bundle.Member{}, nil, io.EOF
-	}
-	name := u.names[0]
-	u.names = u.names[1:]
-	return bundle.Member{Name: name, Size: int64(len(u.content[name]))}, strings.NewReader(u.content[name]), nil
 }

@@ -41,11 +41,11 @@ type verifier struct {
 	policy  policyLayer
 	sdk     sdkLayer
 
-	codes   *codeSet                        // of the report, made when first needed
-	err     error                           // of the machine, met by a check
-	again   []byte                          // a line as this runner writes it
+	codes   *codeSet                         // of the report, made when first needed
+	err     error                            // of the machine, met by a check
+	again   []byte                           // a line as this runner writes it
 	active  []func(*verifier, *archive.Line) // the rules for lines of the member being read
-	layered string                          // that member
+	layered string                           // that member
 }
 
 func newVerifier() *verifier {
