@@ -1,17 +1,14 @@
 package main
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/testkit"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // The explanation of a run with all three layers, as people read it.
 func TestExplain(t *testing.T) {
@@ -19,19 +16,7 @@ func TestExplain(t *testing.T) {
 	if code != 0 || errs != "" {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
-	golden := filepath.Join("testdata", "explain.txt")
-	if *update {
-		if err := os.WriteFile(golden, []byte(out), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out != string(want) {
-		t.Errorf("differs from %s:\n%s", golden, out)
-	}
+	testkit.Golden(t, filepath.Join("testdata", "explain.txt"), []byte(out))
 }
 
 func TestExplainJSON(t *testing.T) {

@@ -15,7 +15,7 @@ func TestSurfaceText(t *testing.T) {
 		Explanation: &Explanation{Surface: map[string][]string{first: {"/a\n", "/b"}, other: {}}}}
 	var b strings.Builder
 	writeSurface(&b, r)
-	for _, want := range []string{"  23 " + setWords(first) + ":\n", "    /a\\n\n    /b\n    … and 21 more\n", "  no " + setWords(other) + "\n"} {
+	for _, want := range []string{"  23 " + setWords(first) + "s:\n", "    /a\\n\n    /b\n    … and 21 more\n", "  no " + setWords(other) + "s\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in:\n%s", want, b.String())
 		}

@@ -27,7 +27,7 @@ func WriteRecord(w io.Writer, r *Report) {
 		rec.RingbufDrops, rec.CgroupCorrelation, rec.PolicyLayer, rec.SDKLayer, rec.Correlation)
 	var sizes []string
 	for _, set := range schemas.SurfaceSets {
-		sizes = append(sizes, fmt.Sprintf("%d %s", rec.Surface[set], setWords(set)))
+		sizes = append(sizes, counted(rec.Surface[set], setWords(set)))
 	}
 	fmt.Fprintf(w, "surface   %s\n", strings.Join(sizes, ", "))
 	fmt.Fprintf(w, "network   coverage %s, claim scope %s\n", rec.NetworkCoverage, rec.EndpointScope)
@@ -88,10 +88,10 @@ func writeSurface(w io.Writer, r *Report) {
 	for _, set := range schemas.SurfaceSets {
 		values, n := r.Explanation.Surface[set], r.Record.Surface[set]
 		if n == 0 {
-			fmt.Fprintf(w, "  no %s\n", setWords(set))
+			fmt.Fprintf(w, "  no %ss\n", setWords(set))
 			continue
 		}
-		fmt.Fprintf(w, "  %d %s:\n", n, setWords(set))
+		fmt.Fprintf(w, "  %s:\n", counted(n, setWords(set)))
 		for _, value := range values {
 			fmt.Fprintf(w, "    %s\n", Printable(value, maxShownEffect))
 		}
@@ -101,7 +101,10 @@ func writeSurface(w io.Writer, r *Report) {
 	}
 }
 
-func setWords(set string) string { return strings.ReplaceAll(set, "_", " ") }
+// setWords names one value of a set.
+func setWords(set string) string {
+	return strings.NewReplacer("_", " ", "mcp", "MCP").Replace(strings.TrimSuffix(set, "s"))
+}
 
 // classWords say how many kernel events are of which class, where that is known.
 func classWords(c *KernelClasses) []string {
