@@ -31,8 +31,8 @@ const (
 )
 
 var (
-	ruleHooks     = map[string]uint8{"connect": hookConnect, "send": hookSend, "bind": hookBind}
-	ruleProtocols = map[string]uint8{"tcp": 1, "udp": 2}
+	ruleHooks     = map[string]uint8{schemas.HookConnect: hookConnect, schemas.HookSend: hookSend, schemas.HookBind: hookBind}
+	ruleProtocols = map[string]uint8{schemas.ProtocolTCP: 1, schemas.ProtocolUDP: 2}
 )
 
 // ruleTable is what the kernel gets, and which hooks must be there for it to mean
@@ -50,7 +50,7 @@ func compileRules(n *schemas.NetworkRules) (*ruleTable, error) {
 		return nil, &RulesError{err}
 	}
 	t := &ruleTable{entries: make([]objects.RulesRule, 1, 1+len(n.Rules))}
-	if n.Default != "allow" {
+	if n.Default != schemas.DecisionAllow {
 		t.entries[0].Deny = 1
 		t.unix, t.socket = true, true
 	}
@@ -79,7 +79,7 @@ func compileRules(n *schemas.NetworkRules) (*ruleTable, error) {
 // compileRule writes a rule that was checked as the kernel's table has it.
 func compileRule(r *schemas.NetworkRule) (e objects.RulesRule, err error) {
 	e.Number = r.Number
-	if r.Action != "allow" {
+	if r.Action != schemas.DecisionAllow {
 		e.Deny = 1
 	}
 	for _, on := range r.On {
@@ -93,9 +93,9 @@ func compileRule(r *schemas.NetworkRule) (e objects.RulesRule, err error) {
 	}
 	e.Nports = uint8(len(r.Ports))
 	switch r.Family {
-	case "inet", "inet6":
+	case schemas.FamilyInet, schemas.FamilyInet6:
 		err = setPrefix(&e, r.Prefix)
-	case "unix":
+	case schemas.FamilyUnix:
 		err = setUnix(&e, r)
 	}
 	return e, err

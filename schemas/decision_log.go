@@ -12,6 +12,12 @@ const (
 	LogSessionFinished = "runner.policy.session_finished"
 )
 
+// Who sent a message that was refused.
+const (
+	FromClient = "client"
+	FromServer = "server"
+)
+
 // LogSource is the source of every line that runner-policy writes.
 const LogSource = "runner-policy"
 

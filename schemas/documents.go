@@ -217,17 +217,17 @@ func ParseEvent(line []byte) (Event, error) {
 	var ev Event
 	var tree map[string]any
 	err := Unmarshal(line, &tree)
-	if err == nil && tree["type"] == "run_finished" {
+	if err == nil && tree["type"] == TypeRunFinished {
 		f := new(RunFinished)
 		ev.Finished = f
 		if err = decode(line, f); err == nil {
-			err = eventHead(f.Schema, f.RunID, f.Type, "run_finished", f.Seq, 1)
+			err = eventHead(f.Schema, f.RunID, f.Type, TypeRunFinished, f.Seq, 1)
 		}
 	} else if err == nil {
 		s := new(RunStarted)
 		ev.Started = s
 		if err = decode(line, s); err == nil {
-			err = eventHead(s.Schema, s.RunID, s.Type, "run_started", s.Seq, 0)
+			err = eventHead(s.Schema, s.RunID, s.Type, TypeRunStarted, s.Seq, 0)
 		}
 	}
 	if err != nil {
@@ -252,12 +252,12 @@ func ParseControl(line []byte) (*Control, error) {
 	err := Unmarshal(line, c)
 	if err == nil {
 		switch c.Op {
-		case "started":
+		case ControlStarted:
 			err = decode(line, new(controlStarted))
-		case "finished":
+		case ControlFinished:
 			err = decode(line, new(controlFinished))
 		default:
-			err = oneOf("op", c.Op, "started", "finished")
+			err = oneOf("op", c.Op, ControlStarted, ControlFinished)
 		}
 	}
 	if err == nil && c.Schema != SchemaControl {
@@ -330,7 +330,7 @@ func ParseSDKEvent(line []byte) (*SDKEvent, error) {
 	err := decode(line, e)
 	if err == nil {
 		err = first(head(e.Schema, SchemaSDKEvent, e.RunID),
-			oneOf("event_type", e.EventType, "tool_call_started", "tool_call_completed", "run_finished", "run_failed"),
+			oneOf("event_type", e.EventType, SDKEventTypes[:]...),
 			notEmpty("source", e.Source))
 	}
 	if err == nil && strings.HasPrefix(e.EventType, "tool_call_") &&

@@ -63,7 +63,7 @@ func parseDecisionLine(line []byte) (d *DecisionLine, err error) {
 		d.Refused, err = entryData[MessageRefused](line)
 		if err == nil {
 			d.LogHead = d.Refused.LogHead
-			err = first(oneOf("direction", d.Refused.Direction, "client", "server"), oneOf("reason_code", d.Refused.ReasonCode, refuseReasons...))
+			err = first(oneOf("direction", d.Refused.Direction, FromClient, FromServer), oneOf("reason_code", d.Refused.ReasonCode, refuseReasons...))
 		}
 	case LogSessionFinished:
 		d.Ended, err = entryData[SessionFinished](line)

@@ -82,10 +82,10 @@ func (r *NetworkRule) Check() error {
 	}
 	err := oneOf("action", r.Action, DecisionAllow, DecisionDeny)
 	for _, p := range r.Protocols {
-		err = first(err, oneOf("protocols", p, "tcp", "udp"))
+		err = first(err, oneOf("protocols", p, NetworkProtocols[:]...))
 	}
 	for _, o := range r.On {
-		err = first(err, oneOf("on", o, "connect", "send", "bind"))
+		err = first(err, oneOf("on", o, NetworkHooks[:]...))
 	}
 	if err != nil {
 		return err
@@ -95,31 +95,31 @@ func (r *NetworkRule) Check() error {
 
 func (r *NetworkRule) checkAddress() error {
 	switch r.Family {
-	case "any":
+	case FamilyAny:
 		if r.Prefix != "" || r.Path != "" {
 			return errors.New("family any takes neither prefix nor path")
 		}
 		return nil
-	case "inet", "inet6":
+	case FamilyInet, FamilyInet6:
 		p, err := netip.ParsePrefix(r.Prefix)
 		switch {
 		case r.Path != "":
 			return fmt.Errorf("family %s takes no path", r.Family)
-		case err != nil || p.Addr().Is4() != (r.Family == "inet"):
+		case err != nil || p.Addr().Is4() != (r.Family == FamilyInet):
 			return fmt.Errorf("prefix is %.80q, expected ADDRESS/BITS of family %s", r.Prefix, r.Family)
 		}
 		return nil
-	case "unix":
+	case FamilyUnix:
 		return r.checkUnix()
 	}
-	return oneOf("family", r.Family, "any", "inet", "inet6", "unix")
+	return oneOf("family", r.Family, NetworkFamilies[:]...)
 }
 
 func (r *NetworkRule) checkUnix() error {
 	if r.Prefix != "" || len(r.Ports) > 0 || len(r.Protocols) > 0 {
 		return errors.New("family unix takes neither prefix, ports nor protocols")
 	}
-	if slices.Contains(r.On, "bind") {
+	if slices.Contains(r.On, HookBind) {
 		return errors.New("family unix with bind: the kernel has no hook for it")
 	}
 	name, err := r.UnixName()

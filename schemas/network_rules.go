@@ -10,6 +10,32 @@ type NetworkRules struct {
 	Rules        []NetworkRule `json:"rules"`
 }
 
+// Families of network rules.
+const (
+	FamilyAny   = "any"
+	FamilyInet  = "inet"
+	FamilyInet6 = "inet6"
+	FamilyUnix  = "unix"
+)
+
+// Protocols and hooks that a network rule can name. A hook is also what an event says
+// that a rule refused, and then it can be the socket itself.
+const (
+	ProtocolTCP = "tcp"
+	ProtocolUDP = "udp"
+	HookConnect = "connect"
+	HookSend    = "send"
+	HookBind    = "bind"
+	HookSocket  = "socket"
+)
+
+// NetworkFamilies, NetworkProtocols and NetworkHooks are the closed sets of a rule.
+var (
+	NetworkFamilies  = [...]string{FamilyAny, FamilyInet, FamilyInet6, FamilyUnix}
+	NetworkProtocols = [...]string{ProtocolTCP, ProtocolUDP}
+	NetworkHooks     = [...]string{HookConnect, HookSend, HookBind}
+)
+
 // NetworkRule is one rule; the first that matches decides. A rule of the policy
 // file with several addresses becomes several of these with one number.
 type NetworkRule struct {

@@ -75,8 +75,8 @@ const (
 
 // Markers of windows.
 const (
-	WindowRunStarted   = "run_started"
-	WindowRunFinished  = "run_finished"
+	WindowRunStarted   = TypeRunStarted
+	WindowRunFinished  = TypeRunFinished
 	WindowCallStarted  = "tool_call_started:"  // and the call's id
 	WindowCallFinished = "tool_call_finished:" // and the call's id
 )

@@ -90,7 +90,7 @@ const (
 // RawSources, RawHooks and RawFileTypes are the closed sets of those three keys.
 var (
 	RawSources   = [...]string{SourceSyscall, SourceCgroup, SourceIOUring}
-	RawHooks     = [...]string{"connect", "send", "bind", "socket"}
+	RawHooks     = [...]string{HookConnect, HookSend, HookBind, HookSocket}
 	RawFileTypes = [...]string{"chr", "blk", "fifo", "sock", "anon"}
 )
 

@@ -53,6 +53,29 @@ func Worst(a, b Status) Status {
 	return StatusPartial
 }
 
+// Types of the two run events.
+const (
+	TypeRunStarted  = "run_started"
+	TypeRunFinished = "run_finished"
+)
+
+// Types of SDK events.
+const (
+	SDKCallStarted   = "tool_call_started"
+	SDKCallCompleted = "tool_call_completed"
+	SDKRunFinished   = "run_finished"
+	SDKRunFailed     = "run_failed"
+)
+
+// SDKEventTypes are all types of SDK events.
+var SDKEventTypes = [...]string{SDKCallStarted, SDKCallCompleted, SDKRunFinished, SDKRunFailed}
+
+// Operations of control lines.
+const (
+	ControlStarted  = "started"
+	ControlFinished = "finished"
+)
+
 // RunStarted is line 0 of events.ndjson.
 type RunStarted struct {
 	Schema    string   `json:"schema"`
@@ -82,7 +105,7 @@ type RunFinished struct {
 // follows from Op.
 type Control struct {
 	Schema    string   `json:"schema"`
-	Op        string   `json:"op"` // started, finished
+	Op        string   `json:"op"`
 	Command   []string `json:"command,omitempty"`
 	AgentShim string   `json:"agent_shim,omitempty"`
 	EnvKeys   []string `json:"env_keys,omitempty"`
@@ -110,7 +133,7 @@ type controlFinished struct {
 
 // MarshalJSON writes exactly the keys of the operation, the null ones too.
 func (c Control) MarshalJSON() ([]byte, error) {
-	if c.Op == "finished" {
+	if c.Op == ControlFinished {
 		return Marshal(controlFinished{c.Schema, c.Op, c.ExitCode, c.Signal})
 	}
 	return Marshal(controlStarted{c.Schema, c.Op, c.Command, c.AgentShim, c.EnvKeys, c.InheritedFDs})

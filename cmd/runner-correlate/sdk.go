@@ -65,7 +65,7 @@ func (s *sdkLog) take(line []byte) (why string) {
 		return schemas.WhySeq
 	}
 	switch kind {
-	case "tool_call_started", "tool_call_completed", "run_finished", "run_failed":
+	case schemas.SDKCallStarted, schemas.SDKCallCompleted, schemas.SDKRunFinished, schemas.SDKRunFailed:
 	default:
 		return schemas.WhyEventType
 	}
@@ -101,7 +101,7 @@ func (s *sdkLog) take(line []byte) (why string) {
 		c = &sdkCall{tool: schemas.Text(*tool)}
 		s.calls[*id] = c
 	}
-	if kind == "tool_call_started" {
+	if kind == schemas.SDKCallStarted {
 		c.started++
 	} else {
 		c.completed++

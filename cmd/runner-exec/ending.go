@@ -23,7 +23,7 @@ func severity(e child.Ending) int {
 
 // runFinished is the line that ends the run's events.
 func runFinished(runID string, e child.Ending) schemas.RunFinished {
-	f := schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: runID, Seq: 1, Type: "run_finished"}
+	f := schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: runID, Seq: 1, Type: schemas.TypeRunFinished}
 	if e.Signal != 0 {
 		f.Signal = &e.Signal
 		return f

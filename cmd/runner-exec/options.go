@@ -74,7 +74,7 @@ func options(env *tool.Env) (Options, error) {
 	f := env.Flag
 	o := Options{
 		Archive: f.String("archive"), Stream: f.String("stream"), Keep: f.String("keep"),
-		Kernel:        !f.Bool("no-kernel") && runtime.GOOS == "linux",
+		Kernel:        !f.Bool("no-kernel") && runtime.GOOS == schemas.PlatformLinux,
 		CanonicalPids: f.Bool("canonical-pids"), Drop: f.String("drop"), CgroupParent: f.String("cgroup-parent"),
 		Policy: f.String("policy"), LogFiles: map[string]string{},
 		Named: f.IsSet("run-id"), Command: env.Args,
@@ -174,6 +174,6 @@ func (o *Options) commandText() []string {
 }
 
 func (o *Options) runStarted() schemas.RunStarted {
-	return schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: o.RunID, Seq: 0, Type: "run_started",
+	return schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: o.RunID, Seq: 0, Type: schemas.TypeRunStarted,
 		AgentShim: o.AgentShim, Command: o.commandText(), EnvKeys: o.envKeys()}
 }

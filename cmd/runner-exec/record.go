@@ -26,14 +26,14 @@ type controlLines struct{ w *os.File }
 func (c *controlLines) open() error { return nil }
 
 func (c *controlLines) started(o Options) error {
-	return c.send(schemas.Control{Schema: schemas.SchemaControl, Op: "started", Command: o.commandText(),
+	return c.send(schemas.Control{Schema: schemas.SchemaControl, Op: schemas.ControlStarted, Command: o.commandText(),
 		AgentShim: o.AgentShim, EnvKeys: o.envKeys(), InheritedFDs: inheritedFDs()})
 }
 
 func (c *controlLines) finished(e child.Ending) error {
 	f := runFinished("", e)
 	// The pipe stays open: as long as it does, runner-capture has a supervisor.
-	return c.send(schemas.Control{Schema: schemas.SchemaControl, Op: "finished", ExitCode: f.ExitCode, Signal: f.Signal})
+	return c.send(schemas.Control{Schema: schemas.SchemaControl, Op: schemas.ControlFinished, ExitCode: f.ExitCode, Signal: f.Signal})
 }
 
 func (c *controlLines) send(v any) error {

@@ -196,7 +196,7 @@ func (n *normalizer) readRun(line []byte) error {
 		err = schemas.Unmarshal(line, &v)
 		kind = v.Type
 	}
-	want := [...]string{"run_started", "run_finished"}
+	want := [...]string{schemas.TypeRunStarted, schemas.TypeRunFinished}
 	switch {
 	case len(n.run) == len(want):
 		return tool.StreamError(n.in.Errorf("a third run event, expected run_started and run_finished only"))

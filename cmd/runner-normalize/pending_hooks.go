@@ -45,7 +45,7 @@ func (p *pendingHooks) hold(task, pid, op uint32, addr, packed []byte) {
 
 // markDenied notes that a rule stopped what a task's hook record reports.
 func (p *pendingHooks) markDenied(task uint32, hook string, addr []byte) {
-	op, ok := map[string]uint32{"connect": schemas.EventConnect, "send": schemas.EventSendmsg}[hook]
+	op, ok := map[string]uint32{schemas.HookConnect: schemas.EventConnect, schemas.HookSend: schemas.EventSendmsg}[hook]
 	if !ok {
 		return
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	fromClientSide = "client"
-	fromServerSide = "server"
+	fromClientSide = schemas.FromClient
+	fromServerSide = schemas.FromServer
 	maxDeniedIDs   = 256
 	protocolKey    = "io.modelcontextprotocol/protocolVersion"
 )

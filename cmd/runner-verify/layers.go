@@ -143,7 +143,7 @@ type sdkLayer struct {
 
 func (v *verifier) addSDK(l *archive.Line, e *schemas.SDKEvent) {
 	s := &v.sdk
-	if e.EventType == "run_finished" || e.EventType == "run_failed" {
+	if e.EventType == schemas.SDKRunFinished || e.EventType == schemas.SDKRunFailed {
 		s.ended = e.EventType
 	}
 	if e.ToolCallID == nil || *e.ToolCallID == "" {
@@ -163,9 +163,9 @@ func (v *verifier) addSDK(l *archive.Line, e *schemas.SDKEvent) {
 		s.calls[id] = c
 	}
 	switch e.EventType {
-	case "tool_call_started":
+	case schemas.SDKCallStarted:
 		c.started++
-	case "tool_call_completed":
+	case schemas.SDKCallCompleted:
 		c.completed++
 	}
 	if e.Tool != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
@@ -25,13 +26,13 @@ type demand struct {
 }
 
 var demands = []demand{
-	{key: "kernel", values: []string{"complete", "partial_ringbuf_drops", "absent"}, is: func(r *verdict.Report) string { return r.Record.KernelLayer }},
+	{key: "kernel", values: []string{schemas.LayerComplete, schemas.LayerPartial, schemas.LayerAbsent}, is: func(r *verdict.Report) string { return r.Record.KernelLayer }},
 	{key: "drops", pattern: regexp.MustCompile(`^(0|[1-9][0-9]{0,18})$`), form: "N (at most that many)", is: func(r *verdict.Report) string { return strconv.FormatUint(r.Record.RingbufDrops, 10) }},
-	{key: "cgroup", values: []string{"clean", "partial"}, is: func(r *verdict.Report) string { return r.Record.CgroupCorrelation }},
-	{key: "correlation", values: []string{"clean", "partial", "failed"}, is: func(r *verdict.Report) string { return r.Record.Correlation }},
-	{key: "policy", values: []string{"present", "absent"}, is: func(r *verdict.Report) string { return r.Record.PolicyLayer }},
-	{key: "sdk", values: []string{"self_reported", "absent"}, is: func(r *verdict.Report) string { return r.Record.SDKLayer }},
-	{key: "network", values: []string{"absent", "connect_only", "datagram_peer_observed", "connect_and_datagram_peer_observed", "unknown"}, is: func(r *verdict.Report) string { return r.Record.NetworkCoverage }},
+	{key: "cgroup", values: []string{schemas.CorrelationClean, schemas.CorrelationPartial}, is: func(r *verdict.Report) string { return r.Record.CgroupCorrelation }},
+	{key: "correlation", values: []string{schemas.CorrelationClean, schemas.CorrelationPartial, schemas.CorrelationFailed}, is: func(r *verdict.Report) string { return r.Record.Correlation }},
+	{key: "policy", values: []string{schemas.LayerPresent, schemas.LayerAbsent}, is: func(r *verdict.Report) string { return r.Record.PolicyLayer }},
+	{key: "sdk", values: []string{schemas.LayerSelfReported, schemas.LayerAbsent}, is: func(r *verdict.Report) string { return r.Record.SDKLayer }},
+	{key: "network", values: []string{schemas.CoverageAbsent, schemas.CoverageConnect, schemas.CoverageDatagram, schemas.CoverageBoth, schemas.CoverageUnknown}, is: func(r *verdict.Report) string { return r.Record.NetworkCoverage }},
 	{key: "success", values: []string{"true", "false"}, is: func(r *verdict.Report) string { return strconv.FormatBool(r.Record.Success) }},
 	{key: "run_id", pattern: regexp.MustCompile(`^[A-Za-z0-9_-]+$`), form: "ID", is: func(r *verdict.Report) string { return r.RunID }},
 	{key: "identity", pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`), form: "sha256:HEX", is: func(r *verdict.Report) string { return r.Identity }},

@@ -17,7 +17,7 @@ func (v *verifier) healthDrops() {
 }
 
 func (v *verifier) healthPlatform() {
-	if h := v.health; h.Platform != "linux" && h.KernelLayer != schemas.LayerAbsent {
+	if h := v.health; h.Platform != schemas.PlatformLinux && h.KernelLayer != schemas.LayerAbsent {
 		v.faultHealth(ruleHealthPlatform, "kernel_layer is %s on %s, expected absent", h.KernelLayer, h.Platform)
 	}
 }
@@ -38,9 +38,9 @@ func (v *verifier) healthCgroup() {
 func (v *verifier) contractPolicyLayer() { v.policyLayerIs(v.policyLines() > 0) }
 
 func (v *verifier) policyLayerIs(present bool) {
-	want := "absent"
+	want := schemas.LayerAbsent
 	if present {
-		want = "present"
+		want = schemas.LayerPresent
 	}
 	if v.health.PolicyLayer != want {
 		v.faultHealth(ruleHealthLayer, "policy_layer is %s, but the policy layer has %d lines", v.health.PolicyLayer, v.policyLines())
@@ -48,9 +48,9 @@ func (v *verifier) policyLayerIs(present bool) {
 }
 
 func (v *verifier) healthSDKLayer() {
-	want := "absent"
+	want := schemas.LayerAbsent
 	if v.sdkLines() > 0 {
-		want = "self_reported"
+		want = schemas.LayerSelfReported
 	}
 	if got := v.health.SDKLayer; got != want {
 		v.faultHealth(ruleHealthLayer, "sdk_layer is %s, but the SDK layer has %d lines, expected %s", got, v.sdkLines(), want)
@@ -109,7 +109,7 @@ func (v *verifier) lossNote() {
 	if len(texts) != 1 || h.KernelLayer == schemas.LayerAbsent {
 		return
 	}
-	dropped := v.noteFields(schemas.NoteLoss)["dropped"]
+	dropped := v.noteFields(schemas.NoteLoss)[schemas.CounterDropped]
 	if dropped == "" {
 		dropped = "0"
 	}

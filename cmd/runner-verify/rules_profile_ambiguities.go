@@ -112,7 +112,7 @@ func (v *verifier) expectedCodes() map[string]bool {
 		when(s.started > 0 && s.completed == 0, schemas.AmbiguitySDKNotCompleted+":"+id)
 		when(s.started == 0 && s.completed > 0, schemas.AmbiguitySDKNotStarted+":"+id)
 		when(s.started > 1 || s.completed > 1, schemas.AmbiguitySDKRepeated+":"+id)
-		when(sdk && h.PolicyLayer == "present" && p.byID[id] == nil, schemas.AmbiguitySDKUnbound+":"+id)
+		when(sdk && h.PolicyLayer == schemas.LayerPresent && p.byID[id] == nil, schemas.AmbiguitySDKUnbound+":"+id)
 		when(s.differs, schemas.AmbiguitySDKNameDiffers+":"+id)
 	}
 	return want
@@ -268,7 +268,7 @@ type logCodes struct {
 }
 
 var logsCodes = []logCodes{
-	{"policy", func(v *verifier) bool { return v.health.PolicyLayer == "present" }, schemas.AmbiguityPolicyEmpty, schemas.AmbiguityPolicyInvalid, schemas.EnvPolicyLog,
+	{"policy", func(v *verifier) bool { return v.health.PolicyLayer == schemas.LayerPresent }, schemas.AmbiguityPolicyEmpty, schemas.AmbiguityPolicyInvalid, schemas.EnvPolicyLog,
 		[]string{schemas.AmbiguityPolicyTruncated, schemas.AmbiguityPolicyReplaced, schemas.AmbiguityPolicyWriterOpen, schemas.AmbiguityPolicyWrittenAfter}},
 	{"sdk", func(v *verifier) bool { return v.sdkLines() > 0 }, schemas.AmbiguitySDKEmpty, schemas.AmbiguitySDKInvalid, schemas.EnvSDKLog,
 		[]string{schemas.AmbiguitySDKTruncated, schemas.AmbiguitySDKReplaced, schemas.AmbiguitySDKWriterOpen, schemas.AmbiguitySDKWrittenAfter}},

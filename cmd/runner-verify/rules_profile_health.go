@@ -70,7 +70,7 @@ func (v *verifier) noteForms() {
 
 // layerNotes compares the notes about the policy and SDK layers with them.
 func (v *verifier) layerNotes() {
-	v.sameNote(schemas.NotePolicy, v.health.PolicyLayer == "present", map[string]uint64{schemas.KeyDecisionEvents: v.policyLines()})
+	v.sameNote(schemas.NotePolicy, v.health.PolicyLayer == schemas.LayerPresent, map[string]uint64{schemas.KeyDecisionEvents: v.policyLines()})
 	v.sameNote(schemas.NoteSDK, v.sdkLines() > 0, map[string]uint64{schemas.KeySDKEvents: v.sdkLines(), schemas.KeySDKToolCalls: uint64(len(v.sdk.calls))})
 }
 

@@ -182,7 +182,7 @@ func sdkWords(c *Call, rec *Record) string {
 
 func policyWords(p *CallPolicy, rec *Record) string {
 	if p == nil {
-		if rec.PolicyLayer != "present" {
+		if rec.PolicyLayer != schemas.LayerPresent {
 			return "no policy layer"
 		}
 		return "did not see it"

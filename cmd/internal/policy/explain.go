@@ -115,9 +115,9 @@ func explainNetwork(w io.Writer, r schemas.NetworkRule) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %d. %s: %s ", r.Number, r.ID, r.Action)
 	switch {
-	case r.Family == "any":
+	case r.Family == schemas.FamilyAny:
 		b.WriteString("every address")
-	case r.Family != "unix":
+	case r.Family != schemas.FamilyUnix:
 		b.WriteString(r.Prefix)
 	case strings.HasPrefix(r.Path, "@"):
 		b.WriteString("unix socket " + plainQuote(r.Path))

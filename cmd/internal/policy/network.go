@@ -44,7 +44,7 @@ func (r *reader) networkRule(n *yaml.Node, number uint32, ids map[string]int) []
 		return nil
 	}
 	base := schemas.NetworkRule{Number: number, ID: r.id(n, o, ids), Action: schemas.DecisionDeny,
-		Ports: [][2]uint16{}, Protocols: []string{}, On: []string{"connect", "send"}}
+		Ports: [][2]uint16{}, Protocols: []string{}, On: []string{schemas.HookConnect, schemas.HookSend}}
 	addresses, allow, ok := r.side(n, o, "addresses")
 	if allow {
 		base.Action = schemas.DecisionAllow
@@ -58,11 +58,11 @@ func (r *reader) networkRule(n *yaml.Node, number uint32, ids map[string]int) []
 		}
 	}
 	if f, ok := o["protocols"]; ok {
-		base.Protocols = r.words(f.value, "a protocol", "tcp", "udp")
+		base.Protocols = r.words(f.value, "a protocol", schemas.NetworkProtocols[:]...)
 	}
 	if f, ok := o["on"]; ok {
-		base.On = r.words(f.value, "on", "connect", "send", "bind")
-		if slices.Equal(base.On, []string{"send"}) && slices.Equal(base.Protocols, []string{"tcp"}) {
+		base.On = r.words(f.value, "on", schemas.NetworkHooks[:]...)
+		if slices.Equal(base.On, []string{schemas.HookSend}) && slices.Equal(base.Protocols, []string{schemas.ProtocolTCP}) {
 			r.bad(f.key, "a rule on send only, for tcp only, never applies", "tcp with connect, or udp", "")
 		}
 	}
@@ -71,7 +71,7 @@ func (r *reader) networkRule(n *yaml.Node, number uint32, ids map[string]int) []
 		return nil
 	}
 	ipOnly := len(base.Ports)+len(base.Protocols) > 0
-	bind := contains(base.On, "bind")
+	bind := contains(base.On, schemas.HookBind)
 	for _, item := range r.items(addresses.value, addresses.key.Value) {
 		s, ok := r.text(item, "an address")
 		if !ok {
@@ -139,9 +139,9 @@ func (r *reader) address(n *yaml.Node, s string, ipOnly bool) []schemas.NetworkR
 	const form = "any, an address, a CIDR, unix:/path or unix:@name"
 	if s == "any" {
 		if ipOnly {
-			return []schemas.NetworkRule{{Family: "inet", Prefix: "0.0.0.0/0"}, {Family: "inet6", Prefix: "::/0"}}
+			return []schemas.NetworkRule{{Family: schemas.FamilyInet, Prefix: "0.0.0.0/0"}, {Family: schemas.FamilyInet6, Prefix: "::/0"}}
 		}
-		return []schemas.NetworkRule{{Family: "any"}}
+		return []schemas.NetworkRule{{Family: schemas.FamilyAny}}
 	}
 	if name, ok := strings.CutPrefix(s, "unix:"); ok {
 		switch {
@@ -150,10 +150,10 @@ func (r *reader) address(n *yaml.Node, s string, ipOnly bool) []schemas.NetworkR
 		case len(name) > maxUnix:
 			r.bad(n, fmt.Sprintf("a unix socket's name of %d bytes", len(name)), fmt.Sprintf("at most %d", maxUnix), "")
 		case strings.HasPrefix(name, "@") && len(name) > 1:
-			return []schemas.NetworkRule{{Family: "unix", Path: schemas.Text(name)}}
+			return []schemas.NetworkRule{{Family: schemas.FamilyUnix, Path: schemas.Text(name)}}
 		case strings.HasPrefix(name, "/"):
 			p, _ := r.absolute(n, name)
-			return []schemas.NetworkRule{{Family: "unix", Path: schemas.Text(p)}}
+			return []schemas.NetworkRule{{Family: schemas.FamilyUnix, Path: schemas.Text(p)}}
 		default:
 			r.bad(n, "address "+quote(s), "unix: with an absolute path or @name", nearUnix(name))
 		}
@@ -180,9 +180,9 @@ func (r *reader) address(n *yaml.Node, s string, ipOnly bool) []schemas.NetworkR
 		a = a.Unmap()
 		p = netip.PrefixFrom(a, a.BitLen())
 	}
-	family := "inet"
+	family := schemas.FamilyInet
 	if p.Addr().Is6() {
-		family = "inet6"
+		family = schemas.FamilyInet6
 	}
 	return []schemas.NetworkRule{{Family: family, Prefix: p.String()}}
 }
