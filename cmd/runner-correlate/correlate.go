@@ -22,7 +22,7 @@ type joiner struct {
 	in      *stream.Reader
 	out     *stream.Writer
 	parser  *schemas.KernelParser
-	surface *valueset.Behind
+	surface *valueset.AsyncWriter
 	entries uint64 // surface entries written
 	events  int
 	lines   uint64 // kernel lines
@@ -47,19 +47,19 @@ func run(env *tool.Env, opt Options) error {
 		return err
 	}
 	defer f.Close()
-	in, err := stream.NewAheadReader(f, name, schemas.StreamNormalized)
+	in, err := stream.NewReadAhead(f, name, schemas.StreamNormalized)
 	if err != nil {
 		return tool.StreamError(err)
 	}
 	defer in.Close()
 	in.Trust(schemas.SchemaKernelEvent) // the strict parser's
 	id := in.Header().RunID
-	out, err := stream.NewBehindWriter(env.Stdout, stream.Header{Stream: schemas.StreamJoined, RunID: id, Tool: env.Name, Version: tool.Version()})
+	out, err := stream.NewAsyncWriter(env.Stdout, stream.Header{Stream: schemas.StreamJoined, RunID: id, Tool: env.Name, Version: tool.Version()})
 	if err != nil {
 		return failWrite(err)
 	}
 	defer out.Close()
-	j := &joiner{in: in, out: out, parser: schemas.NewKernelParser(id), surface: valueset.NewBehind()}
+	j := &joiner{in: in, out: out, parser: schemas.NewKernelParser(id), surface: valueset.NewAsyncWriter()}
 	defer j.surface.Close()
 	h, err := j.all(opt)
 	if err != nil {

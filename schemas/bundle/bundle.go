@@ -1,8 +1,8 @@
 // Package bundle reads and writes the archive of a run: eight members in a tar
 // stream with fixed header fields, in gzip or plain (schemas/ARCHIVE.md, "Container").
 //
-// The reader is made for hostile input. It needs constant memory, accepts
-// regular files alone, and calls an archive read only when its end was checked.
+// The reader is made for hostile input. It needs constant memory, accepts only
+// regular files, and calls an archive read only after it has checked the end.
 //
 // Archives of other implementations differ in header details that say nothing
 // about the run. The reader takes those as facts: GNU or POSIX magic, type flag
@@ -42,7 +42,7 @@ type Limits struct {
 	Member  int64 // bytes of one member
 	Members int   // number of members
 	// Ratio is the largest accepted quotient of uncompressed and compressed
-	// bytes, asked for only once more than Free uncompressed bytes came out.
+	// bytes. It is checked once more than Free uncompressed bytes came out.
 	Ratio, Free int64
 }
 
@@ -69,7 +69,7 @@ var (
 	ErrOrder = errors.New("archive members out of order")
 	// ErrLimit: larger than the limits.
 	ErrLimit = errors.New("archive exceeds a limit")
-	// ErrTrailing: data behind the end of the tar or gzip stream.
+	// ErrTrailing: data after the end of the tar or gzip stream.
 	ErrTrailing = errors.New("data after the end of the archive")
 	// ErrRead is the underlying reader's failure, not the archive's.
 	ErrRead = errors.New("reading")

@@ -14,7 +14,7 @@ var (
 	zeroBlock  [blockSize]byte
 )
 
-// parseHeader reads one tar header of a regular file, or says why it is none.
+// parseHeader reads one tar header, or says why it is not that of a regular file.
 func parseHeader(b []byte) (Member, error) {
 	magic := b[257:265]
 	if !bytes.Equal(magic, magicPOSIX) && !bytes.Equal(magic, magicGNU) {
@@ -46,7 +46,7 @@ func parseHeader(b []byte) (Member, error) {
 		}
 	}
 	// The link name, the name prefix (times and sparse maps in the GNU form) and
-	// the unused end serve no member of ours, so they may hide nothing.
+	// the unused end are not used by members, so they must be zero.
 	if !zero(b[157:257]) || !zero(b[345:512]) {
 		return Member{}, fmt.Errorf("%w: %s has a link name, a name prefix or bytes in unused fields", ErrHostile, name)
 	}

@@ -12,7 +12,7 @@ type Reader struct {
 	lim   Limits
 	off   int64 // bytes of the tar stream consumed
 	rest  int64 // bytes of the current member not read yet
-	pad   int64 // padding behind it
+	pad   int64 // padding after it
 	last  string
 	n     int
 	err   error
@@ -37,8 +37,8 @@ func (a *Reader) Gzip() bool { return a.src.zr != nil }
 
 // Next skips what is left of the current member and returns the next one with a
 // reader over exactly its bytes, good until the following call. It returns io.EOF
-// only after the whole end was checked: two zero blocks, nothing but record
-// padding behind them, the gzip checksum, and no further input.
+// only after the whole end was checked: two zero blocks, only record padding after
+// them, the gzip checksum, and no further input.
 func (a *Reader) Next() (Member, io.Reader, error) {
 	if a.err != nil {
 		return Member{}, nil, a.err
@@ -59,7 +59,7 @@ func (a *Reader) next() (Member, error) {
 		return Member{}, err
 	}
 	if !zero(a.block[:a.pad]) {
-		return Member{}, fmt.Errorf("%w: hidden bytes behind %s", ErrHostile, a.last)
+		return Member{}, fmt.Errorf("%w: hidden bytes after %s", ErrHostile, a.last)
 	}
 	a.pad = 0
 	if err := a.full(a.block[:]); err != nil {
@@ -89,9 +89,9 @@ func (a *Reader) admit(m Member) error {
 	case a.n == 0 && m.Name != ManifestName:
 		return fmt.Errorf("%w: first is %s, expected %s", ErrOrder, m.Name, ManifestName)
 	case a.n > 0 && (m.Name == a.last || m.Name == ManifestName):
-		return fmt.Errorf("%w: %s is there twice", ErrOrder, m.Name)
+		return fmt.Errorf("%w: %s occurs twice", ErrOrder, m.Name)
 	case a.n > 1 && m.Name < a.last:
-		return fmt.Errorf("%w: %s stands behind %s", ErrOrder, m.Name, a.last)
+		return fmt.Errorf("%w: %s follows %s", ErrOrder, m.Name, a.last)
 	case m.Size > a.lim.Member:
 		return fmt.Errorf("%w: %s declares %d bytes, at most %d", ErrLimit, m.Name, m.Size, a.lim.Member)
 	case a.n >= a.lim.Members:
@@ -100,7 +100,7 @@ func (a *Reader) admit(m Member) error {
 	return nil
 }
 
-// finish checks everything behind the first zero block.
+// finish checks everything after the first zero block.
 func (a *Reader) finish() error {
 	if err := a.full(a.block[:]); err != nil {
 		return err

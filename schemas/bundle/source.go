@@ -33,7 +33,7 @@ type source struct {
 	zr     *gzip.Reader
 	lim    Limits
 	sum    hash.Hash
-	out    int64 // bytes produced; the goroutine's alone
+	out    int64 // bytes produced; only the goroutine uses it
 	ready  chan chunk
 	free   chan []byte
 	stop   chan struct{}
@@ -44,7 +44,7 @@ type source struct {
 	err  error
 }
 
-// counter counts compressed bytes and tells the reader's own failures apart.
+// counter counts compressed bytes and keeps the reader's own failures apart.
 type counter struct {
 	r   io.Reader
 	n   int64
@@ -161,8 +161,8 @@ func (s *source) fill(b []byte) (int, error) {
 	return n, io.EOF
 }
 
-// truncatedInside tells a cut-off gzip stream from a short last chunk: ReadFull
-// reports both as ErrUnexpectedEOF, the decompressor answers EOF only when done.
+// truncatedInside distinguishes a cut gzip stream from a short last chunk: ReadFull
+// reports both as ErrUnexpectedEOF, the decompressor returns EOF only at its end.
 func (s *source) truncatedInside(err error) bool {
 	if err != io.ErrUnexpectedEOF {
 		return true

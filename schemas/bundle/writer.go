@@ -14,14 +14,14 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Source is one member to be written, its digest known beforehand.
+// Source is one member to be written. Its digest is known before.
 type Source struct {
 	schemas.ManifestFile
 	Content io.Reader // yields exactly Bytes bytes
 }
 
-// Write writes the archive of the given members, the manifest in front of them
-// and the others in byte order, as gzip to w. It returns the archive's identity,
+// Write writes the archive of the given members, the manifest first and
+// the others in byte order, as gzip to w. It returns the archive's identity,
 // the hex SHA-256 of the uncompressed tar stream. Same members, same bytes.
 func Write(w io.Writer, runID string, members []Source) (identity string, err error) {
 	members = append([]Source(nil), members...)

@@ -52,7 +52,7 @@ func read(r io.Reader) (lines []string, t *Trailer, err error) {
 	var seen bytes.Buffer
 	s, err := openTest(io.TeeReader(r, &seen))
 	lines, t, err = rest(s, err)
-	s, again := open(newAhead(io.MultiReader(&seen, r), 100), "in", schemas.StreamRaw)
+	s, again := open(newReadAhead(io.MultiReader(&seen, r), 100), "in", schemas.StreamRaw)
 	linesAgain, tAgain, again := rest(s, again)
 	if fmt.Sprint(err) != fmt.Sprint(again) || !slices.Equal(lines, linesAgain) || (t == nil) != (tAgain == nil) || t != nil && *t != *tAgain {
 		return nil, nil, fmt.Errorf("%v after %d lines, but reading ahead %v after %d", err, len(lines), again, len(linesAgain))
@@ -109,11 +109,11 @@ func classOf(t testing.TB, err error) string {
 	return found
 }
 
-// written makes a stream with the Writer, and the same with one that writes behind.
+// written makes a stream with the Writer, and the same with an asynchronous one.
 func written(t testing.TB, records ...string) []byte {
 	t.Helper()
 	var out [2]bytes.Buffer
-	for i, create := range []func(io.Writer, Header) (*Writer, error){NewWriter, NewBehindWriter} {
+	for i, create := range []func(io.Writer, Header) (*Writer, error){NewWriter, NewAsyncWriter} {
 		w, err := create(&out[i], Header{Stream: schemas.StreamRaw, RunID: run, Tool: "test", Version: "v0"})
 		testkit.Must(t, err)
 		for _, r := range records {
@@ -123,7 +123,7 @@ func written(t testing.TB, records ...string) []byte {
 		w.Close()
 	}
 	if !bytes.Equal(out[0].Bytes(), out[1].Bytes()) {
-		t.Error("a Writer that writes behind writes something else")
+		t.Error("an asynchronous Writer writes something else")
 	}
 	return out[0].Bytes()
 }

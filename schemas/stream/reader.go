@@ -42,11 +42,11 @@ func NewReader(r io.Reader, name, stream string) (*Reader, error) {
 	return open(newDirect(r, make([]byte, MaxLine)), name, stream)
 }
 
-// NewAheadReader is NewReader for a stage with more to do than to read: goroutines
-// of the Reader's own read ahead of Next and digest behind it. Results and errors
-// are the same. A Reader that is not read to its end must be closed.
-func NewAheadReader(r io.Reader, name, stream string) (*Reader, error) {
-	return open(newAhead(r, readSize), name, stream)
+// NewReadAhead is NewReader for a stage with much other work: goroutines of the
+// Reader read ahead of Next and digest what was read. Results and errors are the
+// same. A Reader that is not read to its end must be closed.
+func NewReadAhead(r io.Reader, name, stream string) (*Reader, error) {
+	return open(newReadAhead(r, readSize), name, stream)
 }
 
 func open(src source, name, stream string) (*Reader, error) {
@@ -81,7 +81,8 @@ func (s *Reader) Header() Header { return s.h }
 // or control characters: a parser that looks at every byte does so anyway.
 func (s *Reader) Trust(schema string) { s.strict = schema }
 
-// Close ends what an ahead Reader has begun. It does not close what is read from.
+// Close ends the goroutines of a Reader that reads ahead. It does not close the
+// input.
 func (s *Reader) Close() { s.src.close() }
 
 func (s *Reader) fail(class error, format string, a ...any) error {

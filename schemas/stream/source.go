@@ -14,7 +14,7 @@ const readSize = 256 << 10
 // source gives a Reader its input in blocks of whole lines, and digests them.
 type source interface {
 	// next takes the last block back, digests it, and gives the next one: lines,
-	// each with its LF. With an error the block is what stands there without an LF,
+	// each with its LF. With an error the block is what is there without an LF,
 	// if anything: io.EOF, errLong, or the failure of the reader below.
 	next() ([]byte, error)
 	// sum digests the first n bytes of the last block and gives the digest of all.
@@ -28,7 +28,7 @@ type errLong struct{}
 
 func (errLong) Error() string { return "line is too long" }
 
-// fill reads behind the n bytes in buf, which hold no LF, until there is one. It
+// fill reads after the n bytes in buf, which hold no LF, until there is one. It
 // returns how much is in buf then, and where its last line ends. The length of buf
 // is at least MaxLine; no read asks for more than atOnce.
 func fill(r io.Reader, buf []byte, n, atOnce int) (filled, whole int, err error) {
@@ -60,7 +60,7 @@ type direct struct {
 	buf   []byte // length at least MaxLine
 	n     int    // bytes in it
 	whole int    // of these, the last block
-	err   error  // to be told behind the last block
+	err   error  // to be returned after the last block
 }
 
 func newDirect(r io.Reader, buf []byte) *direct {

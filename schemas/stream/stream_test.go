@@ -126,7 +126,7 @@ func TestMaxLine(t *testing.T) {
 		size  int
 		class string
 	}{{MaxLine - 1, "ok"}, {MaxLine, "ok"}, {MaxLine + 1, "form"}, {3 * MaxLine, "form"}} {
-		for _, at := range []int{0, 1} { // also behind a line that moves it in the buffer
+		for _, at := range []int{0, 1} { // also after a line that moves it in the buffer
 			lines := []string{padded(c.size)}
 			if at == 1 {
 				lines = []string{padded(777), padded(c.size), padded(MaxLine)}
@@ -248,13 +248,13 @@ func TestWriterRefuses(t *testing.T) {
 		t.Error("goes on after a failed write")
 	}
 	for _, n := range []int{1, 3000, 100_000} {
-		w, err := NewBehindWriter(&failing{left: 200}, Header{Stream: schemas.StreamRaw, RunID: run})
+		w, err := NewAsyncWriter(&failing{left: 200}, Header{Stream: schemas.StreamRaw, RunID: run})
 		testkit.Must(t, err)
 		for range n {
 			err = w.WriteRaw([]byte(record(run, 1)[:60]))
 		}
 		if n == 100_000 && err == nil || w.Seal(schemas.StatusComplete) == nil || w.Flush() == nil || w.WriteRaw(nil) == nil {
-			t.Errorf("goes on after a failed write behind it, %d lines", n)
+			t.Errorf("goes on after a failed asynchronous write, %d lines", n)
 		}
 		w.Close()
 	}
@@ -271,14 +271,14 @@ func TestWriterRefuses(t *testing.T) {
 	testkit.Must(t, w.Seal(schemas.StatusComplete))
 	testkit.Must(t, w.Flush())
 	if w.Seal(schemas.StatusComplete) == nil || w.WriteRaw([]byte("{}")) == nil || w.Write(Header{}) == nil || w.WriteBlock([]byte("{}\n"), 1) == nil {
-		t.Error("writes behind the seal")
+		t.Error("writes after the seal")
 	}
 }
 
 // Reading must not allocate per record: streams have millions.
 func TestReaderDoesNotAllocate(t *testing.T) {
 	in := seal(slices.Repeat([]string{record(run, 1)}, 1000)...)
-	for name, open := range map[string]func(io.Reader, string, string) (*Reader, error){"": NewReader, "ahead": NewAheadReader} {
+	for name, open := range map[string]func(io.Reader, string, string) (*Reader, error){"": NewReader, "ahead": NewReadAhead} {
 		s, err := open(strings.NewReader(in), "in", schemas.StreamRaw)
 		testkit.Must(t, err)
 		if n := testing.AllocsPerRun(900, func() {
@@ -293,7 +293,7 @@ func TestReaderDoesNotAllocate(t *testing.T) {
 }
 
 func BenchmarkReader(b *testing.B)      { benchmarkReader(b, NewReader) }
-func BenchmarkAheadReader(b *testing.B) { benchmarkReader(b, NewAheadReader) }
+func BenchmarkAheadReader(b *testing.B) { benchmarkReader(b, NewReadAhead) }
 
 func benchmarkReader(b *testing.B, open func(io.Reader, string, string) (*Reader, error)) {
 	in := seal(slices.Repeat([]string{padded(300)}, 100_000)...)
@@ -347,7 +347,7 @@ func FuzzReader(f *testing.F) {
 }
 
 // Streams much longer than the buffers, with lines of all lengths, come through
-// writing behind and reading ahead as they are.
+// asynchronous writing and reading ahead.
 func TestLongStreams(t *testing.T) {
 	var records []string
 	for i := range 400 {

@@ -34,12 +34,12 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	return create(&directSink{w: w, h: sha256.New()}, h)
 }
 
-// NewBehindWriter is NewWriter for a stage with more to do than to write: a
-// goroutine of the Writer's own digests and writes behind it. The bytes are the
-// same; an error may be told later, but no later than by Flush and Seal. A Writer
-// that is not sealed must be closed.
-func NewBehindWriter(w io.Writer, h Header) (*Writer, error) {
-	return create(newBehind(w), h)
+// NewAsyncWriter is NewWriter for a stage with much other work: a goroutine of the
+// Writer digests and writes. The bytes are the same; an error may be returned
+// later, but no later than by Flush and Seal. A Writer that is not sealed must be
+// closed.
+func NewAsyncWriter(w io.Writer, h Header) (*Writer, error) {
+	return create(newAsyncWriter(w), h)
 }
 
 func create(to sink, h Header) (*Writer, error) {
@@ -81,7 +81,7 @@ func (s *Writer) pass() {
 	}
 }
 
-// Close ends what a Writer behind which a goroutine works has begun, and waits for
+// Close ends the goroutine of a Writer that has one, and waits for
 // it. It writes and seals nothing more; its error is that of what was written before.
 func (s *Writer) Close() error { return s.sink.close() }
 
@@ -97,7 +97,7 @@ func (s *Writer) Write(v any) error {
 // WriteRaw writes one record line, given without its LF, as it is.
 func (s *Writer) WriteRaw(line []byte) error { return s.WriteEnd(line, "") }
 
-// WriteEnd is WriteRaw for a line that goes on behind start with end.
+// WriteEnd is WriteRaw for a line that consists of start and end.
 func (s *Writer) WriteEnd(start []byte, end string) error {
 	s.n++
 	s.put(start, end)

@@ -15,8 +15,8 @@ const (
 	runBuffer = 32 << 10 // bytes, per run being read or written
 )
 
-// sortedRun is a file of sorted, distinct keys, each behind its length as a uvarint.
-// Its level says how many merges it has been through.
+// sortedRun is a file of sorted, distinct keys, each after its length as a uvarint.
+// Its level is the number of merges it has been through.
 type sortedRun struct {
 	file  *os.File
 	level int

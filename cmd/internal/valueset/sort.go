@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// item is an entry while it is sorted: eight bytes of its key stand beside it, so
-// that most comparisons need not look at the key itself.
+// item is an entry while it is sorted, with eight bytes of its key, so that most
+// comparisons need not look at the key itself.
 type item struct {
 	head  uint64
 	entry uint32
@@ -73,7 +73,7 @@ func (s *Set) sortHeads(items []item, depth int) {
 }
 
 // compareHeads sorts by heads, and then what they leave open. A key that ends within
-// these eight bytes is a prefix of the others of the same head, but for zero bytes,
+// these eight bytes is a prefix of the others of the same head, except for zero bytes,
 // and comes first; of two such the shorter one.
 func (s *Set) compareHeads(items []item, depth int) {
 	slices.SortFunc(items, func(a, b item) int {
@@ -113,7 +113,7 @@ func deal(items []item, shift int) (groups [256][2]uint32) {
 	for b := range groups {
 		for next[b] < groups[b][1] {
 			x := items[next[b]]
-			// Carry what stands here to where it belongs, until what belongs here comes.
+			// Move the item here to its group, until the item that belongs here comes.
 			for c := byte(x.head >> shift); int(c) != b; c = byte(x.head >> shift) {
 				x, items[next[c]] = items[next[c]], x
 				next[c]++
@@ -125,8 +125,8 @@ func deal(items []item, shift int) (groups [256][2]uint32) {
 	return groups
 }
 
-// head is the eight bytes of key behind depth as a number that sorts as they do;
-// bytes behind its end count as zero.
+// head is the eight bytes of key after depth as a number that sorts as they do;
+// bytes after its end count as zero.
 func head(key []byte, depth int) uint64 {
 	if len(key) >= depth+8 {
 		return binary.BigEndian.Uint64(key[depth:])

@@ -51,10 +51,10 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// A goroutine behind gives the same set, whatever the batches.
-func TestBehind(t *testing.T) {
+// A set that a goroutine fills is the same set, whatever the batches.
+func TestAsyncWriter(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	s, b := New(), NewBehind()
+	s, b := New(), NewAsyncWriter()
 	defer s.Close()
 	b.set.limit = 1 << 20
 	for range 100_000 {
@@ -78,13 +78,13 @@ func TestBehind(t *testing.T) {
 	}
 	b.Close()
 	b.Close()
-	NewBehind().Close()
+	NewAsyncWriter().Close()
 }
 
 // An error comes up and stays, and nobody waits for a batch in vain.
-func TestBehindFails(t *testing.T) {
+func TestAsyncWriterFails(t *testing.T) {
 	t.Setenv("TMPDIR", "/nowhere/at/all")
-	b := NewBehind()
+	b := NewAsyncWriter()
 	defer b.Close()
 	b.set.limit = 1000
 	var err error

@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// aheadBuffers are the blocks that are under way at once: being filled, being
-// parsed, being digested, and one to spare.
+// aheadBuffers are the blocks in use at once: one is filled, one parsed, one
+// digested, and one is spare.
 const aheadBuffers = 4
 
-// ahead is a source that reads ahead of its consumer and digests behind it, each in
-// a goroutine of its own. The blocks and the errors are those of direct, because
-// both come from fill and errors travel behind the bytes that they follow.
-type ahead struct {
+// readAhead is a source that reads ahead of its consumer and digests what was
+// consumed, each in a goroutine of its own. The blocks and the errors are those of
+// direct: both come from fill, and an error follows the bytes before it.
+type readAhead struct {
 	free   chan []byte // to be filled
 	full   chan piece
 	parsed chan span // to be digested
@@ -21,11 +21,11 @@ type ahead struct {
 	digest chan []byte
 	last   []byte // the buffer of the last block
 	whole  int    // of it, the block
-	end    error  // what stood behind the last block
+	end    error  // what followed the last block
 	once   sync.Once
 }
 
-// piece is what reading has given: whole lines, or with an error the rest.
+// piece is a result of reading: whole lines, or an error and the rest.
 type piece struct {
 	buf []byte
 	n   int
@@ -39,9 +39,9 @@ type span struct {
 	last bool
 }
 
-// newAhead reads at most atOnce bytes at once.
-func newAhead(r io.Reader, atOnce int) *ahead {
-	a := &ahead{free: make(chan []byte, aheadBuffers), full: make(chan piece, aheadBuffers+1),
+// newReadAhead reads at most atOnce bytes at once.
+func newReadAhead(r io.Reader, atOnce int) *readAhead {
+	a := &readAhead{free: make(chan []byte, aheadBuffers), full: make(chan piece, aheadBuffers+1),
 		parsed: make(chan span, aheadBuffers), done: make(chan struct{}), digest: make(chan []byte, 1)}
 	for range aheadBuffers {
 		a.free <- nil // made when it is needed: a short stream needs only one
@@ -51,7 +51,7 @@ func newAhead(r io.Reader, atOnce int) *ahead {
 	return a
 }
 
-func (a *ahead) read(r io.Reader, atOnce int) {
+func (a *readAhead) read(r io.Reader, atOnce int) {
 	buf, n, ok := a.buffer(nil)
 	for ok {
 		filled, whole, err := fill(r, buf, n, atOnce)
@@ -72,7 +72,7 @@ func (a *ahead) read(r io.Reader, atOnce int) {
 
 // buffer waits for a free buffer and puts into it what it begins with. It is false
 // when nobody waits for blocks any more.
-func (a *ahead) buffer(with []byte) (buf []byte, n int, ok bool) {
+func (a *readAhead) buffer(with []byte) (buf []byte, n int, ok bool) {
 	select {
 	case buf = <-a.free:
 	case <-a.done:
@@ -84,7 +84,7 @@ func (a *ahead) buffer(with []byte) (buf []byte, n int, ok bool) {
 	return buf, copy(buf, with), true
 }
 
-func (a *ahead) hash() {
+func (a *readAhead) hash() {
 	h := sha256.New()
 	for s := range a.parsed {
 		h.Write(s.buf[:s.n])
@@ -96,7 +96,7 @@ func (a *ahead) hash() {
 	}
 }
 
-func (a *ahead) next() ([]byte, error) {
+func (a *readAhead) next() ([]byte, error) {
 	if a.end != nil {
 		return nil, a.end
 	}
@@ -108,13 +108,13 @@ func (a *ahead) next() ([]byte, error) {
 	return p.buf[:p.n], p.err
 }
 
-func (a *ahead) sum(n int) []byte {
+func (a *readAhead) sum(n int) []byte {
 	a.parsed <- span{buf: a.last, n: n, last: true}
 	a.last = nil
 	return <-a.digest
 }
 
-func (a *ahead) close() {
+func (a *readAhead) close() {
 	a.once.Do(func() {
 		close(a.done)
 		close(a.parsed)
