@@ -50,7 +50,7 @@ show "bin/runner-correlate --policy $run/policy.log.ndjson $run/2-kernel.ndjson 
 show "bin/runner-verify --explain demo-call.tar.gz"
 cat <<EOT
 What to look at next:
-  bin/runner-verify demo-run.tar.gz         what it claims, and what it never does
+  bin/runner-verify demo-run.tar.gz         its claims, and what it never says
   bin/runner-verify --json demo-run.tar.gz  the same for a program
   tar -tzf demo-run.tar.gz                  the members of the archive
   tar -xzOf demo-run.tar.gz layers/kernel.ndjson   a line for each kernel event

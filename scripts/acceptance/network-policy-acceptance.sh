@@ -49,4 +49,4 @@ nothing() { # nothing CODE WHY [FLAG…]: the run ends with this code, for this 
 }
 nothing 4 "without a kernel layer nothing enforces them" --no-kernel
 rules '    - {id: no-socket, deny: ["unix:/run"], on: [bind]}'
-nothing 2 "a unix socket in a rule on bind"
+nothing 3 "a unix socket in a rule on bind"

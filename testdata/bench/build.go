@@ -30,15 +30,15 @@ func main() { fmt.Println("hello") }
 `
 )
 
-// build measures a real build, whole: start of the runner and its archive included.
+// build measures a whole real build: the start of the runner and the archive included.
 func (b *bench) build() error {
 	dir := filepath.Join(b.dir, "program")
 	what, source := "go build -a, net/http server", server
 	if b.short {
 		what, source = "go build -a, fmt only", hello
 	}
-	// The telemetry of the go command leaves a process behind once a day, for which
-	// one of the runs would have to wait.
+	// The telemetry of the go command starts a process once a day, and one of the runs
+	// would wait for it.
 	files := map[string]string{"main.go": source, "go.mod": "module program\n\ngo 1.24\n", "config/go/telemetry/mode": "off\n"}
 	for name, text := range files {
 		path := filepath.Join(dir, name)
@@ -91,5 +91,5 @@ func (b *bench) build() error {
 	if b.short {
 		return nil
 	}
-	return b.beside("the same", 1, "openat,execve", argv...)
+	return b.withStrace("the same", 1, "openat,execve", argv...)
 }

@@ -10,14 +10,14 @@ import (
 )
 
 // calls is a session of an agent: a policy proxy, its tool server, and tool calls
-// one after another, in each of which workers of the server do the same number of things.
+// in sequence. In each call, workers of the server make the same number of events.
 type calls struct {
 	n, each int    // calls, and events in each
-	fresh   int    // so many of ten opens name a file that nobody named before
+	fresh   int    // so many of ten opens name a new file
 	hex     string // of the session
 }
 
-// The times of a call: it starts every period, its events have a step between them.
+// The times of a call: one starts in every period, with a step between its events.
 const (
 	callsBegin = 4_473_330_889_664
 	callStep   = 1_000
@@ -48,7 +48,7 @@ func (c *calls) event(i int) schemas.RawEvent {
 	e := schemas.RawEvent{Seq: uint64(i), KtimeNS: c.start(k) + uint64(j)*callStep, CgroupID: 14655,
 		PID: agentPID, CPU: uint32(i % 2), CPUSeq: uint64(i / 2)}
 	if i < forksFirst {
-		// The proxy and its server are there before the session starts.
+		// The proxy and its server start before the session.
 		e.KtimeNS = callsBegin - 2_000_000 + uint64(i)
 		e.Op, e.Has, e.PID = "fork", schemas.HasChild, [...]uint32{agentPID, proxyPID, serverPID}[min(i, 2)]
 		e.TID = e.PID
@@ -60,7 +60,7 @@ func (c *calls) event(i int) schemas.RawEvent {
 	e.TID = e.PID
 	e.Op, e.Has, e.Flags, e.Ret = "openat", schemas.HasRet|schemas.HasFlags|schemas.HasMode, 0o2000000, 3+int64(i%5)
 	root := c.target(k)
-	// A hash spreads the names, so that neither order nor repetition helps anybody.
+	// A hash spreads the names, so that order and repetition do not help a cache.
 	h := uint64(i) * 0x9e3779b97f4a7c15 >> 20
 	switch kind := i % 10; {
 	case kind < c.fresh:

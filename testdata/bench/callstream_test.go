@@ -9,8 +9,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// TestCalls: the generated session is what the parsers of the contract accept, and
-// its events lie in its calls.
+// TestCalls: the parsers of the contract accept the generated session, and its events
+// are in its calls.
 func TestCalls(t *testing.T) {
 	c := &calls{n: 20, each: 50, fresh: 4, hex: "0123456789abcdef"}
 	p := schemas.NewRawParser("bench")

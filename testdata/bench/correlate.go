@@ -12,11 +12,11 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// correlate measures the join of a million kernel lines and a thousand tool calls
-// against the least that must be done to take such a stream in: to read it to its
-// end and to check its lines, its seal and its digest.
+// correlate measures the join of a million kernel lines and a thousand tool calls. It
+// compares it with the minimum for such a stream: reading it to its end and checking
+// its lines, its trailer and its digest.
 func (b *bench) correlate() error {
-	// Two of five names new is what a real build shows: build.go's has that share.
+	// In a real build, such as that of build.go, two of five names are new.
 	if err := b.correlateOne("two of five names new", 4); err != nil {
 		return err
 	}
@@ -88,8 +88,8 @@ func (b *bench) correlateOne(what string, fresh int) error {
 	return nil
 }
 
-// joined looks at what the join writes: all lines, a binding for each call, and in
-// the bindings exactly the lines of the calls.
+// joined checks what the join writes: all lines, a binding for each call, and in the
+// bindings exactly the lines of the calls.
 func (b *bench) joined(c *calls, join func(to string) (sample, error)) (note string, whole bool, err error) {
 	path := filepath.Join(b.dir, "joined.ndjson")
 	defer os.Remove(path)

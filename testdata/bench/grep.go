@@ -51,7 +51,7 @@ func makeTree(root string) error {
 	return err
 }
 
-// treeCheck compares records of one tree with what is there, and with each other.
+// treeCheck compares records of one tree with the tree and with each other.
 type treeCheck struct {
 	root    string
 	there   map[string]bool
@@ -84,7 +84,7 @@ func (c *treeCheck) check(archive string) error {
 		return err
 	}
 	if strange > 0 || len(seen) != len(c.there) {
-		return fmt.Errorf("%d paths that are not there, %d of %d that are", strange, len(seen), len(c.there))
+		return fmt.Errorf("%d recorded paths do not exist, %d of %d that exist are recorded", strange, len(seen), len(c.there))
 	}
 	if c.runs++; c.runs == 1 {
 		c.surface = rec.surface
@@ -120,5 +120,5 @@ func (b *bench) grep() error {
 	}
 	b.table.add(c.row(fmt.Sprintf("grep -rl, %s files and directories", thousands(int64(len(t.there)))), &c.loop, atMost(1.4),
 		fmt.Sprintf("exactly those paths, surface the same bytes in %d runs", t.runs)))
-	return b.beside("the same", b.n(3, 1), "openat", argv...)
+	return b.withStrace("the same", b.n(3, 1), "openat", argv...)
 }

@@ -23,11 +23,11 @@ func (b *bench) open() error {
 	}
 	b.table.add(c.row("open+close, 1,000,000 times", &c.loop, atMost(2.2),
 		fmt.Sprintf("all recorded, 0 dropped; runner's own CPU %s", seconds(median(c.own)))))
-	// verify asks about this archive too: nothing compresses like it.
+	// verify uses this archive too: it compresses best.
 	if err := os.Rename(b.archive(), b.loopArchive()); err != nil {
 		return err
 	}
-	return b.beside("100,000 times", b.n(3, 1), "openat", "open", file, fmt.Sprint(stracedCount))
+	return b.withStrace("100,000 times", b.n(3, 1), "openat", "open", file, fmt.Sprint(stracedCount))
 }
 
 func (b *bench) loopArchive() string { return filepath.Join(b.dir, "loop.tar.gz") }
@@ -35,7 +35,7 @@ func (b *bench) loopArchive() string { return filepath.Join(b.dir, "loop.tar.gz"
 // spawn measures a loop that starts a program and waits for it.
 func (b *bench) spawn() error {
 	const count = 2000
-	// A line names what was resolved, and /bin is a link in many places.
+	// A line has the resolved path, and on many systems /bin is a link.
 	program, err := filepath.EvalSymlinks("/bin/true")
 	if err != nil {
 		return err
@@ -46,11 +46,11 @@ func (b *bench) spawn() error {
 	}
 	b.table.add(c.row("fork+exec /bin/true, 2,000 times", &c.loop, atMost(1.2),
 		fmt.Sprintf("all recorded, 0 dropped; runner's own CPU %s", seconds(median(c.own)))))
-	return b.beside("2,000 times", b.n(3, 1), "openat,execve", "spawn", "/bin/true", fmt.Sprint(count))
+	return b.withStrace("2,000 times", b.n(3, 1), "openat,execve", "spawn", "/bin/true", fmt.Sprint(count))
 }
 
-// beside adds the line of strace on a workload. It has no target.
-func (b *bench) beside(size string, n int, calls string, argv ...string) error {
+// withStrace adds the line of strace on a workload. It has no target.
+func (b *bench) withStrace(size string, n int, calls string, argv ...string) error {
 	what := "  strace -f -e trace=" + calls
 	if b.strace == "" {
 		b.table.add(row{what: what, note: "NOT MEASURED: strace is not installed"})

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Bench is the program behind `make bench`: it measures what measuring costs on
-// this machine and prints one table. Performance is never a failing test: the exit
-// code says only whether everything could be measured.
+// Bench is the program that `make bench` runs: it measures what measuring costs on
+// this machine and prints one table. Performance never fails a test: the exit code
+// says only whether everything could be measured.
 package main
 
 import (
@@ -23,7 +23,7 @@ spawn, grep, build, normalize, verify, correlate, policy, rss. The first five ne
   -only NAME  one section
   -rss        also the memory of each stage at 5 million events (slow)
 
-exit: 0 measured, whatever came out; 2 usage; 5 something could not be run
+exit: 0 measured, also if a target is not met; 2 usage; 5 something could not be run
 `
 
 func main() {
@@ -59,8 +59,8 @@ func finish(err error) {
 	os.Exit(0)
 }
 
-// run measures section by section and prints the table at the end. Temporary files
-// are gone afterwards.
+// run measures section by section, prints the table at the end and removes temporary
+// files.
 func (b *bench) run() (err error) {
 	if b.dir, err = os.MkdirTemp("", "runner-bench-"); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (b *bench) run() (err error) {
 		}
 		fmt.Fprintf(os.Stderr, "bench: %s\n", s.name)
 		if e := s.run(b); e != nil {
-			// What was measured before is not lost, and what was not is not passed over.
+			// Print what was measured before, and report what was not.
 			b.table.add(row{what: s.name, note: "COULD NOT BE MEASURED"})
 			err = errors.Join(err, fmt.Errorf("%s: %w", s.name, e))
 		}

@@ -12,11 +12,11 @@ import (
 	"strconv"
 )
 
-// bigText is how much text the tool named big answers with.
+// bigText is the length of the text that the tool big answers with.
 const bigText = 50_000_000
 
-// mcpServer is a tool server that does nothing but answer: what a call costs is what
-// stands between it and the client.
+// mcpServer is a tool server that only answers: a call costs what is between the server
+// and the client.
 func mcpServer(in io.Reader, out io.Writer) error {
 	r := bufio.NewReaderSize(in, 1<<20)
 	var big []byte
@@ -58,7 +58,7 @@ func bigAnswer() []byte {
 	return append(b, `"}]}`...)
 }
 
-// mcpClient speaks to one server.
+// mcpClient is the client of one server.
 type mcpClient struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
@@ -68,7 +68,7 @@ type mcpClient struct {
 	err  bytes.Buffer
 }
 
-// startMCP starts a server, or a proxy in front of one, and greets it.
+// startMCP starts a server, or a proxy that runs one, and initializes it.
 func (b *bench) startMCP(argv ...string) (*mcpClient, error) {
 	c := &mcpClient{cmd: exec.Command(argv[0], argv[1:]...), buf: make([]byte, 1<<20)}
 	c.cmd.Dir = b.dir
@@ -94,8 +94,8 @@ func (b *bench) startMCP(argv ...string) (*mcpClient, error) {
 	return c, nil
 }
 
-// ask sends a request and reads the answer to its end. It returns its length, and
-// gives what it reads to see, if that is not nil.
+// ask sends a request and reads the whole answer. It returns the length, and calls see,
+// if that is not nil, with what it reads.
 func (c *mcpClient) ask(rest string, see func([]byte)) (int, error) {
 	c.next++
 	if _, err := io.WriteString(c.in, `{"jsonrpc":"2.0","id":`+strconv.Itoa(c.next)+`,`+rest+"}\n"); err != nil {
@@ -119,7 +119,7 @@ func (c *mcpClient) call(tool, path string, see func([]byte)) (int, error) {
 	return c.ask(`"method":"tools/call","params":{"name":"`+tool+`","arguments":{"path":"`+path+`"},"_meta":{"callId":"call_`+strconv.Itoa(c.next)+`"}}`, see)
 }
 
-// stop ends the input and waits for the end of the rest.
+// stop closes the input and waits for the end of the server.
 func (c *mcpClient) stop() error {
 	c.in.Close()
 	io.Copy(io.Discard, c.out)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMCPServer: it answers requests in their order and by their ids, in JSON, and
+// TestMCPServer: it answers requests in order and with their ids, in JSON, and writes
 // nothing else.
 func TestMCPServer(t *testing.T) {
 	in := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}

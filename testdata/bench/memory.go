@@ -17,9 +17,9 @@ import (
 
 const memoryEvents, memoryLimit = 5_000_000, 64 << 20
 
-// memory measures the largest resident set of each stage at 5 million events: of a
-// live run, where it is read from /proc while the stages work, and of the stages one
-// by one on a generated stream.
+// memory measures the largest resident set of each stage at 5 million events: in a live
+// run, where it reads /proc while the stages work, and of each stage separately on a
+// generated stream.
 func (b *bench) memory() error {
 	peak := map[string]int64{}
 	note := "generated stream"

@@ -5,7 +5,7 @@ package main
 import "fmt"
 
 // interleave runs n pairs, the plain run first in every other pair, so that neither
-// side always finds the caches as the other left them.
+// side always runs with the caches of the other.
 func interleave(n int, plain, measured func() error) error {
 	for i := range n {
 		first, second := plain, measured
@@ -26,7 +26,7 @@ func interleave(n int, plain, measured func() error) error {
 type comparison struct {
 	whole series    // seconds of the whole process
 	loop  series    // seconds by the workload's own clock
-	cpu   series    // CPU seconds of the workload alone, user and system
+	cpu   series    // CPU seconds of only the workload, user and system
 	own   []float64 // CPU seconds of the runner's own processes
 	bad   []string  // what is wrong with a record
 }
@@ -57,7 +57,7 @@ func (b *bench) compare(n int, argv []string, check func(archive string) error) 
 	return c, err
 }
 
-// book adds a pair once both of its runs are there.
+// book adds a pair after both of its runs.
 func (c *comparison) book(runs int, p, m sample) {
 	if runs%2 == 0 {
 		c.whole.add(p.wall, m.wall)
@@ -66,7 +66,7 @@ func (c *comparison) book(runs int, p, m sample) {
 	}
 }
 
-// loss is "" when every record was whole.
+// loss is "" if every record was complete.
 func (c *comparison) loss() string {
 	if len(c.bad) == 0 {
 		return ""

@@ -33,8 +33,8 @@ rules:
         under: %s
 `
 
-// policy measures what runner-policy adds to a tool call, and how fast large results
-// pass: against the same client and server without it, call by call in turns.
+// policy measures what runner-policy adds to a tool call and how fast large results pass.
+// It compares call by call with the same client and server without it.
 func (b *bench) policy() error {
 	work := filepath.Join(b.dir, "work", "some", "where")
 	file := filepath.Join(work, "file.txt")
@@ -114,7 +114,7 @@ func cpuOf(pid int) float64 {
 	}
 	user, _ := strconv.Atoi(string(fields[11]))
 	system, _ := strconv.Atoi(string(fields[12]))
-	const ticks = 100 // a second, whatever the kernel was built with
+	const ticks = 100 // per second: the kernel reports in this unit on every build
 	return float64(user+system) / ticks
 }
 
@@ -132,7 +132,7 @@ func (b *bench) policyThroughput(file string, server, proxy []string) error {
 		return err
 	}
 	defer measured.stop()
-	// Once unmeasured: the server makes its answer, and both sides must say the same.
+	// One call that is not measured: the server makes its answer, and both sides must agree.
 	var sums [2][]byte
 	for i, c := range []*mcpClient{plain, measured} {
 		h := sha256.New()

@@ -21,7 +21,7 @@ type bench struct {
 	bin    string // the tools
 	self   string // this program, which is also the workloads
 	strace string // "" when it is not installed
-	cannot string // why nothing can be captured here, or ""
+	cannot string // why capture is not possible here, or ""
 	pairs  int
 	only   string
 	short  bool
@@ -62,7 +62,7 @@ func (b *bench) find() error {
 func (b *bench) tool(name string) string { return filepath.Join(b.bin, name) }
 func (b *bench) archive() string         { return filepath.Join(b.dir, "run.tar.gz") }
 
-// n is how many pairs to run: usual, unless the caller said how many.
+// n is how many pairs to run: usual, unless the caller gave a number.
 func (b *bench) n(usual, short int) int {
 	switch {
 	case b.pairs > 0:
@@ -73,7 +73,7 @@ func (b *bench) n(usual, short int) int {
 	return usual
 }
 
-// header says what the numbers depend on.
+// header lists what the numbers depend on.
 func (b *bench) header() string {
 	var u syscall.Utsname
 	syscall.Uname(&u)
@@ -137,8 +137,8 @@ func (b *bench) plain(argv ...string) (sample, error) {
 	return b.timed(nil, argv)
 }
 
-// measured runs a workload under runner-exec. The run id is always the same: it
-// stands in every document, and those are compared.
+// measured runs a workload under runner-exec. The run id is always the same, because it
+// is in every document, and the documents are compared.
 func (b *bench) measured(argv ...string) (sample, error) {
 	os.Remove(b.archive())
 	return b.timed([]string{b.tool("runner-exec"), "-v", "--run-id", "bench", "--archive", b.archive(), "--"}, argv)
@@ -151,7 +151,7 @@ func (b *bench) straced(calls string, argv ...string) (sample, error) {
 	return b.timed([]string{b.strace, "-f", "-e", "trace=" + calls, "-o", out}, argv)
 }
 
-// timed runs this program as workload below what stands in front of it.
+// timed runs this program as a workload, below the given command.
 func (b *bench) timed(front, argv []string) (sample, error) {
 	s, err := b.execute(nil, append(append(front, b.self, workloadArg), argv...)...)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // rawStream writes a stream of n events: eight processes take turns, a tenth of the
-// opens fail, a tenth load a library, and nearly all others open a file of their own.
+// opens fail, a tenth load a library, and nearly all others open different files.
 func rawStream(path string, n int) error { return rawEvents(path, n, typical) }
 
 // rawEvents writes a stream of n events.
@@ -77,7 +77,7 @@ func typical(i int) schemas.RawEvent {
 	return e
 }
 
-// captureHealth is the record of a capture that lost nothing.
+// captureHealth is the health of a capture that lost nothing.
 func captureHealth(run string, n uint64) schemas.StageHealth {
 	h := schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: run, Stage: "runner-capture", In: n, Out: n,
 		Filtered: map[string]uint64{}, Counters: map[string]uint64{}, Notes: []string{},

@@ -15,7 +15,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
-// record is what a benchmark asks of an archive.
+// record is what a benchmark reads from an archive.
 type record struct {
 	health  schemas.Health
 	surface []byte
@@ -75,7 +75,7 @@ func (rec *record) kernel(r io.Reader, line func(uint32, []byte)) error {
 	return s.Err()
 }
 
-// whole says what keeps a record from being complete, or nil.
+// whole says why a record is not complete, or nil.
 func (rec *record) whole() error {
 	if h := rec.health; h.KernelLayer != "complete" || h.RingbufDrops != 0 {
 		why := ""

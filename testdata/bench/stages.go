@@ -56,7 +56,7 @@ func kilo(v []float64) []float64 {
 	return out
 }
 
-// verify measures runner-verify against the least that must be done to read an archive.
+// verify compares runner-verify with the minimum for reading an archive.
 func (b *bench) verify() error {
 	raw, err := b.generated()
 	if err != nil {
@@ -70,7 +70,7 @@ func (b *bench) verify() error {
 		return err
 	}
 	if _, err := os.Stat(b.loopArchive()); err != nil {
-		return nil // there was no loop to record
+		return nil // no loop was recorded
 	}
 	return b.verifyOne("runner-verify, archive of the open loop", b.loopArchive())
 }
@@ -81,7 +81,7 @@ func (b *bench) verifyOne(what, archive string) error {
 		return err
 	}
 	var wall, cpu series
-	// Speed is the inverse of time, so here the tool to compare with is "measured".
+	// Speed is the inverse of time, so here the minimum is "measured".
 	var tool, bare sample
 	runs := 0
 	book := func() {

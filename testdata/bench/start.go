@@ -43,7 +43,7 @@ var (
 	readyTime  = regexp.MustCompile(`ready after ([0-9.a-zµ]+)`)
 )
 
-// start measures what runner-exec adds to a command that does nothing.
+// start measures what runner-exec costs for a command that does nothing.
 func (b *bench) start() error {
 	var whole, cpu series
 	var attach, ready []float64

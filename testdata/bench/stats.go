@@ -29,7 +29,7 @@ func percentile(v []float64, p float64) float64 {
 	return s[min(len(s)-1, int(p*float64(len(s))))]
 }
 
-// series is what the pairs of one comparison gave, in the order of the runs.
+// series has the values of the pairs of one comparison, in the order of the runs.
 type series struct{ plain, measured []float64 }
 
 func (s *series) add(plain, measured float64) {
@@ -37,8 +37,8 @@ func (s *series) add(plain, measured float64) {
 	s.measured = append(s.measured, measured)
 }
 
-// ratios are measured/plain, pair by pair: what slows the machine down for a while
-// slows both runs of a pair. Pairs without a plain value are left out.
+// ratios are measured/plain, pair by pair: if the machine is slow for a while, both runs
+// of a pair are slow. Pairs without a plain value are left out.
 func (s *series) ratios() []float64 {
 	out := make([]float64, 0, len(s.plain))
 	for i, p := range s.plain {
@@ -66,7 +66,7 @@ func span(v []float64, format string) string {
 	return fmt.Sprintf(format+".."+format, slices.Min(v), slices.Max(v))
 }
 
-// seconds are written with as many digits as a benchmark of this kind can mean.
+// seconds are written with the digits that are significant in such a benchmark.
 func seconds(s float64) string {
 	switch d := time.Duration(s * float64(time.Second)); {
 	case d < 10*time.Millisecond && d > -10*time.Millisecond:

@@ -26,7 +26,7 @@ func TestMedian(t *testing.T) {
 func TestSeries(t *testing.T) {
 	var s series
 	s.add(1, 2)
-	s.add(0, 5) // a clock too coarse for the plain run says nothing about a ratio
+	s.add(0, 5) // without a value of the plain run there is no ratio
 	s.add(4, 2)
 	if got := s.ratios(); !slices.Equal(got, []float64{2, 0.5}) {
 		t.Errorf("ratios %v", got)
@@ -79,10 +79,10 @@ func TestTable(t *testing.T) {
 		t.Fatalf("%q", lines)
 	}
 	if v := strings.Index(lines[0], "verdict"); v < 0 || !strings.HasPrefix(lines[1][v:], "missed") {
-		t.Errorf("verdict is not below its head:\n%s", tab.String())
+		t.Errorf("verdict is not under its head:\n%s", tab.String())
 	}
 	if m := strings.Index(lines[0], "measured") + len("measured"); !strings.HasSuffix(lines[1][:m], "  22ms") {
-		t.Errorf("numbers do not end below their head:\n%s", tab.String())
+		t.Errorf("numbers do not end under their head:\n%s", tab.String())
 	}
 	for _, l := range lines {
 		if strings.TrimRight(l, " ") != l {
@@ -91,7 +91,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTypical: the generated events are what the parser of the contract accepts.
+// TestTypical: the parser of the contract accepts the generated events.
 func TestTypical(t *testing.T) {
 	p := schemas.NewRawParser("bench")
 	ops := map[string]int{}

@@ -23,7 +23,7 @@ type table struct{ rows []row }
 
 func (t *table) add(r row) { t.rows = append(t.rows, r) }
 
-// String lines the cells up: the first, the verdict and the note to the left, numbers to the right.
+// String aligns the cells: the first, the verdict and the note to the left, numbers to the right.
 func (t *table) String() string {
 	all := append([]row{head}, t.rows...)
 	var width []int
@@ -32,7 +32,7 @@ func (t *table) String() string {
 			if i == len(width) {
 				width = append(width, 0)
 			}
-			// A line that has nothing but a remark must not widen the table.
+			// A line with only a note must not widen the table.
 			if r.verdict != "" || r.measured != "" || i == 0 {
 				width[i] = max(width[i], utf8.RuneCountInString(c))
 			}
@@ -63,8 +63,8 @@ type limit struct {
 	text    string // as printed, such as "<= 1.4"
 }
 
-// verdict of a value. A run that lost anything has met nothing: leaving things out
-// is how a measurement gets cheap.
+// verdict of a value. A run with losses meets no target: an incomplete measurement is
+// cheap.
 func (l limit) verdict(value float64, whole bool) string {
 	switch {
 	case !whole:

@@ -18,14 +18,14 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// workloadArg makes this program the measured one: bench workload NAME ARG…
+// workloadArg makes this program a workload: bench workload NAME ARG…
 const workloadArg = "workload"
 
-// clocked is what a workload prints as its last line. It takes the time itself, so
-// that starting and ending a process is not counted.
+// clocked is what a workload prints as its last line. The workload measures the time, so
+// that the start and end of the process are not counted.
 type clocked struct {
 	WallNS int64 `json:"wall_ns"`
-	CPUNS  int64 `json:"cpu_ns"` // user and system, of the work alone, its children included
+	CPUNS  int64 `json:"cpu_ns"` // user and system, of only the work, children included
 }
 
 func workload(name string, args []string) error {
@@ -59,8 +59,8 @@ func prepare(name string, args []string) (func() error, error) {
 	return nil, fmt.Errorf("workload %s with %d arguments is not known", name, len(args))
 }
 
-// openLoop opens and closes one file n times, in raw system calls: the less the
-// loop does itself, the more of it is what is measured.
+// openLoop opens and closes one file n times with raw system calls, so that the loop
+// itself costs little.
 func openLoop(path string, n int) error {
 	p, err := syscall.BytePtrFromString(path)
 	if err != nil {
@@ -98,8 +98,8 @@ func spawnLoop(path string, n int) error {
 	return nil
 }
 
-// runCommand runs a program. Its standard output is a pipe, because GNU grep does
-// less when it writes to /dev/null, and what came is reported as a count of lines.
+// runCommand runs a program. Its standard output is a pipe, because GNU grep does less
+// when it writes to /dev/null. It reports the number of lines.
 func runCommand(argv []string) error {
 	c := exec.Command(argv[0], argv[1:]...)
 	var out, errw bytes.Buffer
@@ -111,7 +111,7 @@ func runCommand(argv []string) error {
 	return nil
 }
 
-// readStream reads a normalized stream to its end: its lines, its seal, its digest.
+// readStream reads a normalized stream to its end: its lines, its trailer, its digest.
 func readStream(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

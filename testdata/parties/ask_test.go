@@ -12,9 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestAsk: a tool that needs an answer of the client. Older protocol: a request of the
-// server inside the call. Modern protocol: the call goes on in a second request with
-// another id, and both are attempts of one call.
+// TestAsk: a tool that needs an answer of the client. In the older protocol the server
+// sends a request during the call. In the modern one the call continues in a second
+// request with another id, and both are attempts of one call.
 func TestAsk(t *testing.T) {
 	for version, want := range map[string]string{legacy: "accept", modern: "accept state-1"} {
 		t.Run(version, func(t *testing.T) {

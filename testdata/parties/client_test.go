@@ -20,12 +20,12 @@ const (
 	modern = "2026-07-28"
 )
 
-// denialKey is where a denial says why.
+// denialKey is the member that says why a call was denied.
 const denialKey = "runner-policy/denial"
 
 type goClient struct {
 	session   *mcp.ClientSession
-	cancelled string // the file that the server writes when it hears of the cancellation
+	cancelled string // the file that the server writes when it gets the cancellation
 	said      []string
 }
 
@@ -40,8 +40,8 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// talk does with the Go SDK's client what mcp-client.js does with the other one:
-// each line says what the client saw.
+// talk does with the Go SDK's client what mcp-client.js does with the other client.
+// Each line says what the client saw.
 func talk(ctx context.Context, version, cancelled string, c *exec.Cmd) ([]string, error) {
 	var progress atomic.Int64
 	client := mcp.NewClient(&mcp.Implementation{Name: "party", Version: "1"}, &mcp.ClientOptions{
@@ -83,13 +83,13 @@ func (g *goClient) calls(ctx context.Context, progress *atomic.Int64) error {
 		g.call(ctx, "secret", &mcp.CallToolParams{Meta: mcp.Meta{"tool_call_id": "tc_secret"}, Name: "secret", Arguments: nothing{}}),
 		g.call(ctx, "slow", slowly),
 	)
-	g.until(func() bool { return progress.Load() == 2 }) // handled beside the answer
+	g.until(func() bool { return progress.Load() == 2 }) // handled concurrently with the answer
 	if progress.Load() == 2 {
 		g.said = append(g.said, "progress")
 	}
 	cut, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { // once the server is known to work on it
+	go func() { // when the server is known to work on it
 		g.until(func() bool { return progress.Load() == 3 })
 		cancel()
 	}()
@@ -98,11 +98,11 @@ func (g *goClient) calls(ctx context.Context, progress *atomic.Int64) error {
 	if _, e := g.session.CallTool(cut, long); errors.Is(e, context.Canceled) {
 		g.said = append(g.said, "cancelled")
 	}
-	g.until(func() bool { return exists(g.cancelled) }) // the notification is sent beside the next call
+	g.until(func() bool { return exists(g.cancelled) }) // the notification is sent concurrently with the next call
 	return errors.Join(err, g.call(ctx, "after", &mcp.CallToolParams{Meta: mcp.Meta{"tool_call_id": "tc_after"}, Name: "echo", Arguments: textIn{"still here"}}))
 }
 
-// call makes one call and says what came of it.
+// call makes one call and returns its result as text.
 func (g *goClient) call(ctx context.Context, name string, p *mcp.CallToolParams) error {
 	r, err := g.session.CallTool(ctx, p)
 	if err != nil {

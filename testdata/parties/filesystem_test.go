@@ -21,8 +21,8 @@ rules:
         under: %s
 `
 
-// TestFilesystem: the Go SDK's client and the file server from npm, which speaks the
-// older protocol only. What the policy does not allow does not happen.
+// TestFilesystem: the Go SDK's client and the file server from npm, which has only
+// the older protocol. What the policy does not allow does not happen.
 func TestFilesystem(t *testing.T) {
 	server := node(t, "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")
 	dir := t.TempDir()

@@ -25,9 +25,9 @@ func saw(p party) []string {
 	}
 }
 
-// TestTransparent: with a policy that allows all, neither side can tell that
-// somebody is between them: what one says is, byte for byte, what the other hears,
-// and what they would have said without a proxy.
+// TestTransparent: with a policy that allows all, neither side can notice the proxy. Each
+// side receives, byte for byte, what the other sends, and both send what they send
+// without a proxy.
 func TestTransparent(t *testing.T) {
 	for _, p := range pairs() {
 		t.Run(p.name, func(t *testing.T) {
@@ -53,9 +53,9 @@ func TestTransparent(t *testing.T) {
 
 var cancelled = regexp.MustCompile(`"requestId":([0-9]+)`)
 
-// settled are the lines that the server heard or said, as far as they are the same in
-// every session: sorted, because a cancellation crosses the next call, and without the
-// answer to the cancelled call, which a server may give or not.
+// settled are the lines that the server received or sent and that are the same in every
+// session: sorted, because a cancellation may cross the next call, and without the answer
+// to the cancelled call, which is optional.
 func settled(t *testing.T, v conversation, way string) (out []string) {
 	t.Helper()
 	lines := slices.Sorted(strings.Lines(string(heard(t, filepath.Join(v.dir, "server"+way)))))
@@ -70,8 +70,8 @@ func settled(t *testing.T, v conversation, way string) (out []string) {
 	return slices.DeleteFunc(lines, answer.MatchString)
 }
 
-// TestDenied: the client does not see the tool, is told why a call is denied, and
-// the server hears nothing of it; everything else passes as it is.
+// TestDenied: the client does not see the tool and gets the reason of a denial, and the
+// server gets nothing of the call. Everything else passes unchanged.
 func TestDenied(t *testing.T) {
 	for _, p := range pairs() {
 		t.Run(p.name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// passed are the lines of the server that the client heard unchanged.
+// passed are the lines of the server that the client received unchanged.
 func passed(t *testing.T, client, server []byte) (out []byte) {
 	t.Helper()
 	for line := range strings.Lines(string(server)) {

@@ -1,7 +1,7 @@
-// Package parties holds the policy proxy against parties that others wrote: the
-// official Go SDK's client and server, the TypeScript SDK's, and the file server
-// from npm, in both eras of the protocol. A module of its own, so that the tools
-// do not depend on them.
+// Package parties tests the policy proxy between clients and servers that others wrote:
+// those of the official Go SDK and of the TypeScript SDK, and the file server from npm,
+// in both eras of the protocol. It is a separate module, so that the tools do not
+// depend on them.
 package parties
 
 import (
@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// node returns the argv of a script of the fixture. Where Node is said to be here,
-// its absence is a failure.
+// node returns the argv of a script of the fixture. If Node is required, its
+// absence is a failure.
 func node(t *testing.T, script string) []string {
 	t.Helper()
 	path, err := exec.LookPath("node")
@@ -61,7 +61,7 @@ func node(t *testing.T, script string) []string {
 
 type party struct {
 	name    string
-	version string // that the client insists on
+	version string // that the client requires
 	server  func(*testing.T) []string
 	client  func(t *testing.T, version, cancelled string, c *exec.Cmd) ([]string, error)
 }

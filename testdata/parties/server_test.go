@@ -53,7 +53,7 @@ func slow(ctx context.Context, r *mcp.CallToolRequest, in slowIn) (*mcp.CallTool
 	}
 }
 
-// ask is two requests in the modern era, and a request of the server in the older one.
+// ask takes two requests in the modern era, and a request of the server in the older one.
 func ask(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, any, error) {
 	question := &mcp.ElicitParams{Message: "sure?"}
 	if r.ProtocolVersion() < modern {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// tap stands between two parties and writes down what each says, byte for byte:
-// FILE.in what the client said, FILE.out what the server said.
+// tap copies what two parties send to each other, byte for byte: FILE.in is from the
+// client, FILE.out from the server.
 func tap(file string, argv []string) error {
 	in, err := os.Create(file + ".in")
 	if err != nil {
@@ -42,7 +42,7 @@ func tap(file string, argv []string) error {
 	return c.Wait()
 }
 
-// tapped is a command with a tap in front.
+// tapped is a command that runs below tap.
 func tapped(file string, argv ...string) []string {
 	return append([]string{os.Args[0], "tap", file}, argv...)
 }
@@ -56,7 +56,7 @@ func heard(t *testing.T, file string) []byte {
 	return b
 }
 
-// without returns the lines of a that b has not, in order; b's must all be in a, in
+// without returns the lines of a that b lacks, in order. All lines of b must be in a, in
 // the same order.
 func without(t *testing.T, a, b []byte) (left []string) {
 	t.Helper()

@@ -1,7 +1,7 @@
 //go:build linux && 386
 
-// Compat32 makes its calls through the 32-bit entry of a 64-bit kernel, where the
-// call numbers mean other things: open is 5, which is fstat for everyone else.
+// Compat32 makes its calls through the 32-bit entry of a 64-bit kernel, which has other
+// call numbers: open is 5, which is fstat in the 64-bit table.
 package main
 
 import (

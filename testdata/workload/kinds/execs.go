@@ -13,8 +13,7 @@ import (
 	"github.com/runner-evidence/runner/testdata/workload/made"
 )
 
-// stage is what a child of this program does; it prints nothing that its parent
-// has not printed for it.
+// stage is what a child of this program does. Its parent prints for it.
 func stage(name string, args []string) {
 	switch name {
 	case "_nop":
@@ -109,8 +108,8 @@ func script(name, text string, mode uint64) {
 	unix.Close(fd)
 }
 
-// refused expects an exec that does not happen. The child that tried is gone
-// before its number can be read, so the process is not checked.
+// refused expects an exec that fails. The child ends before its process id can be
+// read, so the process is not checked.
 func refused(op, path, value string) {
 	_, r := spawn(path, "kinds", "_nop")
 	made.Line(op, 201, value, r, made.By(0))

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Kinds makes one marked event of every kind that the record must hold, and
-// prints what it made. Everything it does below DIR is printed, setup included,
-// so the record can be compared as a multiset.
+// Kinds makes one marked event of every kind that the record must hold and prints
+// what it made. It prints everything that it does below DIR, setup included, so that
+// the record can be compared as a multiset.
 //
 //	kinds DIR [GROUP…]
 package main
@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// dir is the absolute directory everything happens in, free of symlinks.
+// dir is the absolute directory in which everything happens, without symlinks.
 var dir string
 
 type group struct {
@@ -29,8 +29,8 @@ var groups = []group{
 	{"unix", unixSockets}, {"tree", tree}, {"attrs", attrs}, {"mounts", mounts},
 }
 
-// The record's order goes by thread. What is made from one goroutine is made from one
-// thread too, or the order would follow the scheduler's mood.
+// The record is ordered by thread. So one goroutine uses one thread; otherwise the order
+// would depend on the scheduler.
 func init() { runtime.LockOSThread() }
 
 func main() {

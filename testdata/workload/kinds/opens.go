@@ -19,7 +19,7 @@ const (
 
 func fdArg(fd int) uintptr { return uintptr(fd) }
 
-// openat opens and prints. value is where the open really leads.
+// openat opens and prints. value is the resolved path.
 func openat(op string, dirfd int, path, value string, flags, mode uint64, opts ...made.Option) int {
 	r := made.Call(unix.SYS_OPENAT, fdArg(dirfd), made.Str(path), uintptr(flags), uintptr(mode))
 	made.Line(op, 1, value, r, append([]made.Option{made.Flags(flags, mode)}, opts...)...)
@@ -75,7 +75,7 @@ func openat2(path, value string, flags, mode, resolve uint64) {
 	if resolve != 0 {
 		opts = append(opts, made.Resolve(resolve))
 	}
-	if r < 0 { // refused: only the text is known, with .. applied to the base
+	if r < 0 { // failed: only the text is known, with .. applied to the base
 		value = parentOf(dir) + path[len(".."):]
 	}
 	made.Line("openat2", 1, value, r, opts...)
@@ -100,7 +100,7 @@ func byHandle(mountFD int) {
 	unix.Close(fd)
 }
 
-// failures makes opens that the kernel refuses: the path is then only a text.
+// failures makes opens that the kernel refuses: their path is only text.
 func failures() {
 	const rd = unix.O_RDONLY
 	openat("enoent", cwd, at("M-enoent"), at("M-enoent"), rd, 0)
@@ -124,8 +124,8 @@ func failures() {
 	denied()
 }
 
-// denied opens a file of mode 0 without root's override. Credentials belong to
-// the thread, so nothing else of this process changes.
+// denied opens a file of mode 0 without root's capabilities. Credentials belong to
+// the thread, so the rest of this process keeps them.
 func denied() {
 	file("M-eacces", 0)
 	runtime.LockOSThread()

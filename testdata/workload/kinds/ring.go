@@ -114,8 +114,8 @@ func ring() {
 		return
 	}
 	defer unix.Close(u.fd)
-	// io_uring itself sets O_LARGEFILE and clears the mode of an open that creates
-	// nothing, before anyone can look: asking for just that keeps "as given" testable
+	// io_uring sets O_LARGEFILE and clears the mode of an open that creates nothing,
+	// before a probe sees it. With the same values here, the test can compare them.
 	for _, v := range []struct {
 		name       string
 		flags      uint8
@@ -146,7 +146,7 @@ func ring() {
 	u.tree()
 }
 
-// ringOther does through io_uring what no probe decodes: it must be counted.
+// ringOther makes io_uring operations that no probe decodes: they must be counted.
 func ringOther() {
 	u, err := newRing()
 	if err != nil {

@@ -25,7 +25,7 @@ func inet6(a endpoint) unix.RawSockaddrInet6 {
 
 func text4(a endpoint) string { return a.String() }
 
-// raw lays an address out as the kernel reads it.
+// raw encodes an address as the kernel reads it.
 func raw(a endpoint) []byte {
 	if a.Addr().Is4() {
 		sa := inet4(a)
@@ -35,7 +35,7 @@ func raw(a endpoint) []byte {
 	return append([]byte(nil), (*[unix.SizeofSockaddrInet6]byte)(unsafe.Pointer(&sa))[:]...)
 }
 
-// rawUnix is the address of a unix socket; a leading @ asks for the abstract namespace.
+// rawUnix is the address of a unix socket; a leading @ means the abstract namespace.
 func rawUnix(name string) []byte {
 	b := append([]byte{unix.AF_UNIX, 0}, name...)
 	if name[0] == '@' {
@@ -95,7 +95,7 @@ func connect(op string, domain, typ int, sa []byte, value string) {
 	unix.Close(fd)
 }
 
-// inet talks to this machine only, over IPv4 and IPv6.
+// inet connects only to this machine, over IPv4 and IPv6.
 func inet() {
 	family("v4", unix.AF_INET, netip.MustParseAddr("127.0.0.1"))
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -11,10 +11,10 @@ import (
 	"github.com/runner-evidence/runner/testdata/workload/made"
 )
 
-// special opens things that have no ordinary name.
+// special opens files that have no ordinary name.
 func special() {
-	// a file without a name reads as the directory it lies in: its number would be
-	// another in every run
+	// a file without a name is recorded as its directory: its number would differ in
+	// every run
 	fd := openat("o_tmpfile", cwd, at("."), dir, unix.O_TMPFILE|unix.O_RDWR, 0o600)
 	if fd >= 0 {
 		unix.Close(fd)
@@ -35,8 +35,8 @@ func special() {
 	unix.Close(fd)
 }
 
-// awkward holds names that a careless escape would break or merge. Neighbours
-// are pairs: the bytes of one are the escape of the other.
+// awkward holds names that wrong escaping would break or merge. Neighbours are pairs:
+// the bytes of one are the escape of the other.
 var awkward = []string{
 	"n\nl", "q\"q", `b\b`, `b\\b`, "\xff", `\xff`, `\\xff`, "\xef\xbf\xbd", "\xfe", "\xff\xfe", "\xff\xff",
 	"\xed\xa0\x80", "\xc0\xaf", "\xe2\x82", "\xe2\x82\xac", "\xf4\x90\x80\x80", "t\tt", `t\tt`, "r\rr", "\x01", `\u0001`,
@@ -83,7 +83,7 @@ func deep() {
 		path += "/" + name
 		exact := func(*made.Event) {}
 		value := path
-		if len(path) > 4000 { // beyond what one record is bound to hold whole
+		if len(path) > 4000 { // longer than what a record holds whole
 			value, exact = path[len(path)-4000:], made.Tail()
 		}
 		r := made.Must("mkdirat", made.Call(unix.SYS_MKDIRAT, fdArg(fd), made.Str(name), 0o755))

@@ -15,7 +15,7 @@ func one(op string, typ int, value string, nr uintptr, a ...uintptr) int64 {
 	return r
 }
 
-// two makes a call on two paths, which reads as two lines.
+// two makes a call on two paths, which makes two lines.
 func two(op string, from, to int, a, b string, nr uintptr, args ...uintptr) {
 	r := made.Call(nr, args...)
 	made.Line(op, from, a, r)
@@ -51,7 +51,7 @@ func tree() {
 	one("mknodat", 223, at("M-fifo-at"), unix.SYS_MKNODAT, c, s("M-fifo-at"), unix.S_IFIFO|0o600, 0)
 }
 
-// attrs changes what is already there.
+// attrs changes existing files.
 func attrs() {
 	c, s := fdArg(cwd), made.Str
 	uid, gid := uintptr(unix.Getuid()), uintptr(unix.Getgid())

@@ -1,7 +1,7 @@
 // Listener is both ends of a connection on this machine. Without operands it
-// accepts and closes connections on a loopback port of the kernel's choice,
-// prints the address, and ends with its standard input; fixtures start it outside
-// the measured run. "listener dial ADDRESS" connects once.
+// accepts and closes connections on a free loopback port, prints the address, and
+// ends when its standard input ends. Fixtures start it outside of the measured run.
+// "listener dial ADDRESS" connects once.
 package main
 
 import (

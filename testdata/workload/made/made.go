@@ -1,6 +1,6 @@
-// Package made prints what a workload did, one JSON line per kernel line that a
-// faithful record must hold: the expectation is written by the doer, never by the
-// thing under test.
+// Package made prints what a workload did: one JSON line for each kernel line that a
+// faithful record must hold. The workload writes the expectation, never the program
+// under test.
 package made
 
 import (
@@ -123,8 +123,8 @@ func Ret(err error) int64 {
 	return -1
 }
 
-// Must stops the workload when something it needs did not work: a workload that
-// did half of its work must not look like one that did all.
+// Must stops the workload if something that it needs failed: a workload that did half
+// of its work must not look complete.
 func Must(what string, ret int64) int64 {
 	if ret < 0 {
 		os.Stderr.WriteString(what + ": " + syscall.Errno(-ret).Error() + "\n")

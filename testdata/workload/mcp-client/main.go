@@ -2,7 +2,7 @@
 //
 //	mcp-client [FLAG…] ID=TOOL=ARGUMENTS… -- COMMAND…
 //
-// COMMAND is a tool server, or a proxy in front of one. ID goes into the call's
+// COMMAND is a tool server, or a proxy that runs one. ID goes into the call's
 // _meta. It ends with the status of COMMAND.
 package main
 
@@ -160,7 +160,7 @@ func (c *client) heard() error {
 		return fmt.Errorf("an answer to %d, which was not asked", *r.ID)
 	}
 	delete(c.names, *r.ID)
-	if r.Result.State != "" { // the call goes on in another request
+	if r.Result.State != "" { // the call continues in another request
 		n, err := c.send("tools/call", fmt.Sprintf(`%s,"inputResponses":{},"requestState":%q}`, of.params, r.Result.State))
 		c.names[n] = call{of.name, of.params}
 		return errors.Join(err, c.heard())
@@ -193,7 +193,7 @@ func (c *client) send(method, params string) (int, error) {
 }
 
 func (c *client) answer() (r response, err error) {
-	for r.ID == nil { // notifications pass by
+	for r.ID == nil { // skips notifications
 		line, err := c.out.ReadBytes('\n')
 		if err != nil {
 			return r, fmt.Errorf("%d calls were not answered: %w", len(c.names), err)

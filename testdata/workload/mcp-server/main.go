@@ -1,7 +1,7 @@
 // Mcp-server is a small MCP tool server over standard input and output. Without
-// flags it does what it is asked and nothing else; each flag is one way in which a
-// server is not as good as that. Flags, not arguments: what it does behind a
-// call's back must not be named in the call.
+// flags it does what calls request and nothing else; each flag is one way to misbehave.
+// They are flags, not arguments of a call, because a call must not name what the server
+// does outside of it.
 package main
 
 import (
@@ -138,7 +138,7 @@ func work(name string, a arguments) (string, error) {
 	case "delay":
 		time.Sleep(time.Duration(a.MS) * time.Millisecond)
 		return "waited", nil
-	case "barrier": // answered when n calls of it are under way
+	case "barrier": // answered when n calls of it have come
 		atOnce.Lock()
 		waiting++
 		if waiting == a.N {

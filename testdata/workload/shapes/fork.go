@@ -11,8 +11,8 @@ import (
 	"github.com/runner-evidence/runner/testdata/workload/made"
 )
 
-// A script is what a forked child does: raw system calls, nothing else, because
-// the child is one thread of a Go program whose other threads are gone.
+// A script is what a forked child does: only raw system calls, because the child is one
+// thread of a Go program without its other threads.
 type script []step
 
 // createHow must live outside the forked child's stack frames.
@@ -81,7 +81,7 @@ func play(s script) {
 		case reopenStep:
 			for n := 0; n < st.n && errno == 0; n++ {
 				var fd uintptr
-				// openat2, which the Go runtime never uses: drops of it are the hammer's own
+				// openat2, which the Go runtime never uses, so drops of it are drops of the hammer
 				fd, _, errno = syscall.RawSyscall6(unix.SYS_OPENAT2, cwd, st.a[0], uintptr(unsafe.Pointer(&createHow)), unsafe.Sizeof(createHow), 0, 0)
 				if errno == 0 {
 					syscall.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)

@@ -1,8 +1,7 @@
 //go:build linux
 
-// Shapes opens marked files from processes of awkward shapes: children that are
-// gone before anyone looks, threads, daemons, other roots. It prints what was
-// made, like kinds.
+// Shapes opens marked files from processes that are hard to follow: children that end
+// immediately, threads, daemons, other roots. Like kinds, it prints what it made.
 //
 //	shapes SHAPE ABSOLUTE-DIR [NUMBER…]
 package main
@@ -65,7 +64,7 @@ func main() {
 
 func at(name string) string { return dir + "/" + name }
 
-// num is the i-th number on the command line, or what is usual.
+// num is the i-th number on the command line, or the default.
 func num(i, usual int) int {
 	if i < len(nums) {
 		return nums[i]

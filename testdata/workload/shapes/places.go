@@ -17,7 +17,7 @@ func mkdir(name string) {
 	made.Line("setup", 219, at(name), made.Must("mkdir", made.Call(unix.SYS_MKDIR, made.Str(at(name)), 0o755)))
 }
 
-// chroot: the child's absolute path starts elsewhere.
+// chroot: the child's absolute path starts in another root.
 func chroot() {
 	mkdir("M-root")
 	pid := fork(script{call(unix.SYS_CHROOT, made.Str(at("M-root"))), openStep("/M-in-chroot"), openStep("/../M-top")})
@@ -26,7 +26,7 @@ func chroot() {
 	opened("chroot", "M-root/M-top", 0, made.NoRet(), made.By(pid))
 }
 
-// mountNamespace: the child sees a file system that nobody else sees.
+// mountNamespace: only the child sees a file system.
 func mountNamespace() {
 	mkdir("M-private")
 	s := made.Str
@@ -49,8 +49,8 @@ func mountNamespace() {
 	opened("mount-namespace", "M-private/M-unseen", 0, made.NoRet(), made.By(pid))
 }
 
-// coldPage: the path lies on a mapped page that no one has touched, so a reader
-// that cannot fault pages in finds nothing.
+// coldPage: the path is on a mapped page that is not in memory yet, so a reader that
+// cannot fault pages in cannot read it.
 func coldPage() {
 	r := made.Must("openat", made.Call(unix.SYS_OPENAT, cwd, made.Str("M-text"), create, 0o644))
 	opened("setup", "M-text", r)
@@ -109,7 +109,7 @@ func moveSelf(dir string) step {
 	return st
 }
 
-// childCgroup: a group inside the run's own group is still the run.
+// childCgroup: a child group of the run's group belongs to the run.
 func childCgroup() {
 	sub := cgroup() + "/M-child"
 	made.Line("child-cgroup", 219, sub, made.Must("mkdir "+sub, made.Call(unix.SYS_MKDIR, made.Str(sub), 0o755)))

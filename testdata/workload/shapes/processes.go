@@ -13,7 +13,7 @@ import (
 	"github.com/runner-evidence/runner/testdata/workload/made"
 )
 
-// forkBefore: the child that was forked does the access, 23 times over.
+// forkBefore: a forked child makes the access, 23 times.
 func forkBefore() {
 	for i := range num(0, 23) {
 		name := fmt.Sprintf("M-fork-%02d", i)
@@ -23,7 +23,7 @@ func forkBefore() {
 	}
 }
 
-// quickExit: children are gone right after the access, and nobody waits until all are made.
+// quickExit: children end right after the access, and all are made before the first wait.
 func quickExit() {
 	pids := make([]int, num(0, 23))
 	for i := range pids {
@@ -68,7 +68,7 @@ func parallel() {
 	}
 }
 
-// hammer: P children open and close one file each, N times.
+// hammer: P children each open and close one file N times.
 func hammer() {
 	n, p := num(0, 1000), num(1, 1)
 	pids := make([]int, p)
@@ -101,7 +101,7 @@ func daemon() {
 	opened("daemon", "M-daemon", 0, made.NoRet(), made.By(0))
 }
 
-// setsid: a new session is still the same run.
+// setsid: a new session belongs to the same run.
 func setsid() {
 	pid := fork(script{call(unix.SYS_SETSID), openStep(at("M-setsid"))})
 	done("setsid", pid)
@@ -114,7 +114,7 @@ func self() string {
 	return s
 }
 
-// vfork: the way of posix_spawn and of Go: share memory until exec.
+// vfork: as in posix_spawn and Go, the child shares memory until exec.
 func vfork() {
 	exe := self()
 	pid, err := syscall.ForkExec(exe, []string{"shapes", "opens", dir, "1"},
