@@ -52,12 +52,66 @@ func TestReaderMutants(t *testing.T) {
 			others = append(others, file)
 		}
 	}
-	agree(t, append(mutants(t, 71, calls), mutants(t, 211, others)...))
+	agree(t, append(mutants(t, 89, calls), mutants(t, 263, others)...))
 }
 
 func TestReaderMutantsOfCorpora(t *testing.T) {
 	requirePython(t)
-	agree(t, mutants(t, 311, otherArchives(t, "archive.tar.gz")))
+	agree(t, mutants(t, 463, otherArchives(t, "archive.tar.gz")))
+}
+
+// refusal is where a stream is refused: by a stage that reads it, or by runner-verify.
+// The name is empty if an archive is made of it and verifies.
+func refusal(t *testing.T, stream, file string) (string, outcome) {
+	t.Helper()
+	stages := []string{"runner-normalize", "runner-correlate", "runner-pack", "runner-verify"}
+	first := slices.Index([]string{"kernel.raw", "kernel.normalized", "run.joined"}, stream)
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := string(b)
+	for _, stage := range stages[first:] {
+		c := command(t, stage)
+		if stage == "runner-pack" {
+			c = command(t, stage, "-o", "-")
+		}
+		c.Stdin = strings.NewReader(data)
+		o := call(t, c)
+		if o.code != 0 {
+			return stage, o
+		}
+		data = o.stdout
+	}
+	return "", outcome{}
+}
+
+// TestReaderMutantStreams: what a stage refuses, the reader refuses. What the reader
+// refuses, that stage or a later one refuses, or runner-verify: a stage passes on some
+// records without reading them. Only stage healths are read by one stage and no other.
+func TestReaderMutantStreams(t *testing.T) {
+	requirePython(t)
+	var files []string
+	for _, run := range []string{"tool-allowed", "kernel-only", "network-blocked"} {
+		dir := "../testdata/runs/" + run + "/"
+		files = append(files, "kernel.raw\t"+dir+"1-raw.ndjson", "kernel.normalized\t"+dir+"2-kernel.ndjson", "run.joined\t"+dir+"3-joined.ndjson")
+	}
+	files = mutants(t, 83, files)
+	refused := 0
+	for i, r := range readerSays(t, files) {
+		stream, file, _ := strings.Cut(files[i], "\t")
+		stage, o := refusal(t, stream, file)
+		if stage != "" {
+			refused++
+		}
+		switch {
+		case stage != "" && stage != "runner-verify" && r.Exit == 0:
+			t.Errorf("%s: %s refuses what the reader accepts: %v", files[i], stage, o)
+		case stage == "" && r.Exit != 0 && !slices.Equal(r.Rules, []string{"stream.health"}):
+			t.Errorf("%s: only the reader refuses: %q %q", files[i], r.Rules, r.Findings)
+		}
+	}
+	t.Logf("%d streams, %d of them refused", len(files), refused)
 }
 
 // TestReaderFreshRuns: runs that are measured here and now, with processes, files,

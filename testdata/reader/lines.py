@@ -63,7 +63,7 @@ def read(member, data, run_id, report):
         except jsontext.BadJSON as e:
             report.add("line.schema", str(e), member, number)
             continue
-        fault = check(_with_run(value, run_id, member, number, report)) or _kind(value)
+        fault = check(_with_run(value, run_id, member, number, report)) or kind_fault(value)
         if fault:
             report.add("line.schema", fault, member, number)
             continue
@@ -80,7 +80,7 @@ def _with_run(value, run_id, member, number, report):
     return dict(value, run_id=run_id)
 
 
-def _kind(value):
+def kind_fault(value):
     """The number in the kind of a kernel line is its event_type."""
     kind = value.get("kind", "")
     if kind.startswith("event_") and kind != "event_%d" % value["event_type"]:

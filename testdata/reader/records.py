@@ -6,7 +6,10 @@ the streams document.
 
 import archive
 import jsontext
+import lines
 import schema
+import stages
+import text
 
 EVENT, RAW, KERNEL = "assay.runner.event.v0", "runner.raw_event.v0", "assay.runner.kernel_event.v0"
 POLICY, SDK, LOG = "assay.runner.policy_event.v0", "assay.runner.sdk_event.v0", "runner.log_line.v0"
@@ -21,15 +24,12 @@ STREAMS = {
     "sdk.log": ([{LOG}], 1),
     "run.joined": ([{EVENT}, {KERNEL}, {POLICY}, {SDK}, {ENTRY}, {BINDING}, {AMBIGUITY}, {REPORT}, {OBSERVED}], 3),
 }
+NAMES = ("path", "user_path", "base", "user_path2", "base2", "interp", "addr")
+MAX_TASK = 1 << 22
 _NUMBERED = {EVENT, RAW, KERNEL, POLICY, SDK, LOG}
 STAGES = {1: ({"runner-capture", "runner-exec"},),
           2: ({"runner-capture", "runner-exec"}, {"runner-normalize"}),
           3: ({"runner-capture", "runner-exec"}, {"runner-normalize"}, {"runner-correlate"})}
-_CAPTURE = ("canary", "compat_unmapped", "decode_errors", "dropped", "emitted", "escapes", "foreign", "inherited_fds",
-            "io_uring_unmapped", "lexical", "path_fault", "path_truncated", "read", "recursion_misses",
-            "scratch_missing", "seen", "spooled_bytes", "survivors_killed", "user_fault", "user_truncated")
-
-
 def _schema_name(name):
     base, version = name.rsplit(".", 1)
     return base.replace("assay.runner.", "").replace("runner.", "").replace("_", "-") + "-" + version
@@ -49,7 +49,7 @@ def check(stream, header, rows, trailer, found):
             return
         fault = _one(kind, raw, value, stream)
         if fault:
-            found.add("stream.record", fault, "", number)
+            found.add("stream.health" if kind == HEALTH else "stream.record", fault, "", number)
             return
         if kind in _NUMBERED:
             if value["seq"] != counts.get(kind, 0):
@@ -62,7 +62,13 @@ def check(stream, header, rows, trailer, found):
     if len(given) != healths or any(h["stage"] not in s for h, s in zip(given, STAGES[healths])):
         found.add("stream.health", "the stage healths are not those of the stream")
         return
-    _sums(stream, given, counts, kinds, found)
+    data = {"kernel.raw": RAW, "kernel.normalized": KERNEL, "run.joined": KERNEL}.get(stream, LOG)
+    numbers = {"policy_events": len(kinds.get(POLICY, ())), "sdk_events": len(kinds.get(SDK, ())),
+               "surface_entries": len(kinds.get(ENTRY, ())), "process_records": len(kinds.get(PROCESS, ()))}
+    for fault in stages.faults(stream, given, counts.get(data, 0), numbers):
+        found.add("stream.health", fault)
+    if stream == "kernel.normalized":
+        _tree([value for _, _, value in rows], found)
     if stream == "run.joined":
         _joined(kinds, found)
 
@@ -72,12 +78,14 @@ def _one(kind, raw, value, stream):
     name = _schema_name(kind)
     times = stream == "kernel.normalized" and kind == KERNEL and "ktime_ns" in value
     bare = {k: v for k, v in value.items() if k != "ktime_ns"} if times else value
-    fault = schema.load(name)(bare)
+    fault = schema.load(name)(bare) or kind == KERNEL and lines.kind_fault(bare) or kind == RAW and _raw(bare)
     if fault:
         return fault
     order = next(o for o in schema.keys(name) if set(bare) <= set(o)) + (["ktime_ns"] if times else [])
     if times and (not isinstance(value["ktime_ns"], int) or isinstance(value["ktime_ns"], bool) or value["ktime_ns"] < 0):
         return "ktime_ns is not a number"
+    if kind == SDK and len(value) != len(order):
+        return "a key is missing, which this runner writes as null"
     if [k for k in order if k in value] != list(value) or jsontext.canonical(value) != raw:
         return "not in canonical form"
     if kind == HEALTH and any(list(value[k]) != sorted(value[k]) for k in ("filtered", "counters", "facts")):
@@ -85,38 +93,30 @@ def _one(kind, raw, value, stream):
     return None
 
 
-def _sums(stream, given, counts, kinds, found):
-    capture = given[0]
-    counters = capture["counters"]
-    data = {"kernel.raw": RAW, "kernel.normalized": KERNEL, "run.joined": KERNEL}.get(stream, LOG)
+def _raw(v):
+    """The fault of a raw event beyond its schema, or None."""
+    if any(v.get(k, 0) >= MAX_TASK for k in ("pid", "tid", "old_tid", "child_pid", "child_tid")):
+        return "a thread id that no kernel gives"
+    if not all(text.is_text(v[k]) for k in NAMES if k in v):
+        return "a name is not the escape of a byte string"
+    return None
 
-    def say(text):
-        found.add("stream.health", text)
 
-    if given[-1]["out"] != counts.get(data, 0):
-        say("%s wrote %d records, the stream has %d" % (given[-1]["stage"], given[-1]["out"], counts.get(data, 0)))
-    if stream in ("policy.log", "sdk.log"):
-        if counters.get("lines") != counts.get(LOG, 0):
-            say("lines is not the number of lines")
-        return
-    if any(c not in counters for c in _CAPTURE):
-        return say("a counter of the capture is missing")
-    if capture["stage"] == "runner-capture":
-        if counters["read"] != counters["canary"] + counters["foreign"] + counters["decode_errors"] + capture["out"]:
-            say("read is not canary + foreign + decode_errors + out")
-    elif any(counters.values()):
-        say("counters without a capture")
-    if len(given) > 1:
-        n = given[1]
-        if n["in"] != capture["out"]:
-            say("runner-normalize read %d records of %d" % (n["in"], capture["out"]))
-        if n["in"] + n["counters"].get("added", 0) != n["out"] + sum(n["filtered"].values()):
-            say("in + added is not out + filtered")
-        if ("process_records" in n["counters"]) and stream == "kernel.normalized" \
-                and n["counters"]["process_records"] != len(kinds.get(PROCESS, ())):
-            say("process_records is not the number of process records")
-    if len(given) > 2 and given[2]["in"] != given[1]["out"]:
-        say("runner-correlate read another number of records")
+def _tree(values, found):
+    """Times are on all kernel lines or on none, and with them each process comes before its lines."""
+    lines = [v for v in values if v["schema"] == KERNEL]
+    timed = any("ktime_ns" in v for v in lines)
+    depth, process = -1, None
+    for v in values:
+        if v["schema"] == PROCESS:
+            if v["depth"] > depth + 1:
+                found.add("stream.order", "a process record without its parent")
+            depth, process = v["depth"], v["pid"]
+        elif v["schema"] == KERNEL and (("ktime_ns" in v) != timed or timed and v["pid"] != process):
+            found.add("stream.order", "a kernel line without time, or not after its process")
+            return
+    if process is not None and not timed:
+        found.add("stream.order", "process records without times")
 
 
 def _joined(kinds, found):
@@ -132,5 +132,6 @@ def _joined(kinds, found):
         found.add("stream.order", "not one report and one observation health")
     elif reports[0]["bindings"] or reports[0]["ambiguities"]:
         found.add("stream.record", "the arrays of the report are not empty")
-    if len(kinds.get(BINDING, ())) != len(kinds.get(POLICY, ())):
-        found.add("stream.record", "not one binding a policy line")
+    bound = [(b["binding"]["tool_call_id"], b["binding"]["policy_decision"]) for b in kinds.get(BINDING, ())]
+    if bound != [(v["tool_call_id"], v["decision"]) for v in kinds.get(POLICY, ())]:
+        found.add("stream.record", "the bindings are not those of the policy lines")

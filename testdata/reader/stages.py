@@ -1,0 +1,80 @@
+"""Stage healths: counters, facts and sums.
+
+Implements "Stage health" of the streams document.
+"""
+
+import re
+
+COUNTERS = ("canary", "compat_unmapped", "decode_errors", "dropped", "emitted", "escapes", "foreign", "inherited_fds",
+            "io_uring_unmapped", "lexical", "path_fault", "path_truncated", "read", "recursion_misses",
+            "scratch_missing", "seen", "spooled_bytes", "survivors_killed", "user_fault", "user_truncated")
+_CANARY = r"seen|missed|not_run"
+_UNAVAILABLE = r"unavailable: [^\n]+"
+FACTS = {
+    "canary_after": _CANARY, "canary_before": _CANARY, "end": r"empty|killed|signal", "hooks_missing": r"[^\n]*",
+    "io_uring": r"attached|" + _UNAVAILABLE, "kernel_capture": r"attached|not_requested|unsupported",
+    "platform": r"[^\n]+", "redundant": r"off|on: lost=\d+|" + _UNAVAILABLE, "supervisor": r"exec|none",
+    "unix_hooks": r"attached|" + _UNAVAILABLE,
+}
+ENFORCED = {"network_rules": r"off|enforced", "network_policy": r"sha256:[0-9a-f]{64}"}
+
+
+def faults(stream, healths, records, numbers):
+    """What is wrong with the stage healths of a stream that has so many data records, and others by counter."""
+    capture, last = healths[0], healths[-1]
+    if last["out"] != records:
+        yield "%s wrote %d records, the stream has %d" % (last["stage"], last["out"], records)
+    if stream in ("policy.log", "sdk.log"):
+        if capture["counters"].get("lines") != records or capture["in"] != capture["out"]:
+            yield "lines is not the number of lines"
+        return
+    yield from _capture(capture)
+    if len(healths) > 1:
+        yield from _normalize(capture, healths[1], numbers["process_records"] if stream == "kernel.normalized" else None)
+    if len(healths) > 2:
+        if last["in"] != healths[1]["out"]:
+            yield "runner-correlate read another number of records"
+        for name in ("policy_events", "sdk_events", "surface_entries"):
+            if last["counters"].get(name, 0) != numbers[name]:
+                yield "%s is not the number of records" % name
+
+
+def _capture(h):
+    n, facts = h["counters"], h["facts"]
+    missing = [c for c in COUNTERS if c not in n]
+    if missing:
+        yield "no counter %s" % missing[0]
+        return
+    captured = facts.get("kernel_capture") == "attached"
+    if captured and facts.get("platform", "linux") != "linux":
+        yield "a kernel capture on %s" % facts["platform"]
+    if "kernel_capture" not in facts:
+        yield "no fact kernel_capture"
+    for name, form in list(FACTS.items()) + list(ENFORCED.items()):
+        if name in FACTS and name not in facts:
+            if captured:
+                yield "no fact %s" % name
+        elif name in facts and not re.match("(?:%s)\\Z" % form, facts[name]) \
+                and (name == "kernel_capture" or captured or facts[name] != "not_run"):
+            yield "fact %s is %s" % (name, facts[name])
+    if ("network_policy" in facts) != (facts.get("network_rules") == "enforced"):
+        yield "network_policy and network_rules do not go together"
+    if h["stage"] == "runner-capture":
+        if n["read"] != n["canary"] + n["foreign"] + n["decode_errors"] + h["out"]:
+            yield "read is not canary + foreign + decode_errors + out"
+    elif any(n.values()):
+        yield "counters without a capture"
+    for total, prefix in (("dropped", "dropped."), ("blocked", "blocked.rule.")):
+        parts = [v for k, v in n.items() if k.startswith(prefix)]
+        if parts and sum(parts) != n.get(total, 0):
+            yield "%s* is not %s" % (prefix, total)
+
+
+def _normalize(capture, h, processes):
+    n = h["counters"]
+    if h["in"] != capture["out"]:
+        yield "runner-normalize read %d records of %d" % (h["in"], capture["out"])
+    if h["in"] + n.get("added", 0) != h["out"] + sum(h["filtered"].values()):
+        yield "in + added is not out + filtered"
+    if processes is not None and n.get("process_records", 0) != processes:
+        yield "process_records is not the number of process records"
