@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // The tests in this file prove that the hand-written parsers and the published
@@ -29,9 +31,9 @@ func members(t testing.TB, line []byte) []member {
 	var out []member
 	for d.More() {
 		k, err := d.Token()
-		must(t, err)
+		testkit.Must(t, err)
 		var v json.RawMessage
-		must(t, d.Decode(&v))
+		testkit.Must(t, d.Decode(&v))
 		out = append(out, member{k.(string), string(v)})
 	}
 	return out
@@ -125,7 +127,7 @@ func kernelOracle(s *jsonschema.Schema) oracle {
 			EventType uint32 `json:"event_type"`
 			Kind      string `json:"kind"`
 		}
-		must(t, json.Unmarshal(line, &v))
+		testkit.Must(t, json.Unmarshal(line, &v))
 		n, numbered := strings.CutPrefix(v.Kind, "event_")
 		return v.RunID == testRun && (!numbered || n == strconv.FormatUint(uint64(v.EventType), 10))
 	}
@@ -136,7 +138,7 @@ func kernelOracle(s *jsonschema.Schema) oracle {
 func rawOracle(t testing.TB, s *jsonschema.Schema) oracle {
 	f, _ := FormOf(SchemaRawEvent)
 	var doc struct{ Properties json.RawMessage }
-	must(t, json.Unmarshal(f.JSONSchema(), &doc))
+	testkit.Must(t, json.Unmarshal(f.JSONSchema(), &doc))
 	var order []string
 	for _, m := range members(t, doc.Properties) {
 		order = append(order, m.key)
@@ -154,7 +156,7 @@ func rawOracle(t testing.TB, s *jsonschema.Schema) oracle {
 			}
 			last = at
 			var v any
-			must(t, json.Unmarshal([]byte(m.value), &v))
+			testkit.Must(t, json.Unmarshal([]byte(m.value), &v))
 			if slices.Contains(texts, m.key) {
 				if _, err := Untext(v.(string)); err != nil {
 					return false
@@ -254,7 +256,7 @@ func TestKernelParserTakesTheCorpus(t *testing.T) {
 			var id struct {
 				RunID string `json:"run_id"`
 			}
-			must(t, json.Unmarshal(line, &id))
+			testkit.Must(t, json.Unmarshal(line, &id))
 			var e KernelEvent
 			if err := NewKernelParser(id.RunID).Parse(line, &e); err != nil {
 				t.Errorf("%s: %v: %s", name, err, line)
@@ -279,7 +281,7 @@ func TestKernelLinesPassThePublishedSchema(t *testing.T) {
 	c := jsonschema.NewCompiler()
 	s, err := c.Compile(path)
 	if err != nil {
-		t.Skip("SKIPPED, NOT TESTED: the published line schema: no " + path)
+		testkit.Skip(t, "the published line schema", "no "+path)
 	}
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 1000 {

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // specified reads the table of ambiguities out of the specification, row by row.
 func specified(t *testing.T) (kinds []AmbiguityKind) {
 	text, err := os.ReadFile("DERIVATION.md")
-	must(t, err)
+	testkit.Must(t, err)
 	_, table, ok := strings.Cut(string(text), "\n| ambiguity | status | stands for |\n|---|---|---|\n")
 	if !ok {
 		t.Fatal("the specification has no table of ambiguities")

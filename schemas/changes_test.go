@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // The v0 contracts: what was there before this runner. Everything else is an
@@ -39,7 +41,7 @@ var (
 // codes beyond the v0 contracts each have an entry in the list of contract changes.
 func TestEveryAdditionIsListed(t *testing.T) {
 	b, err := os.ReadFile("CHANGES.md")
-	must(t, err)
+	testkit.Must(t, err)
 	listed := map[string]bool{}
 	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(string(b), -1) {
 		listed[m[1]] = true

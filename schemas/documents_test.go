@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // Whatever another implementation has archived parses, and both the Go parser
@@ -60,11 +62,11 @@ func TestDocumentParsersAgreeWithSchemas(t *testing.T) {
 		}
 		s := compileFile(t, f)
 		var doc struct{ Examples []json.RawMessage }
-		must(t, json.Unmarshal(f.JSONSchema(), &doc))
+		testkit.Must(t, json.Unmarshal(f.JSONSchema(), &doc))
 		taken, refused := 0, 0
 		for _, ex := range doc.Examples {
 			var line bytes.Buffer
-			must(t, json.Compact(&line, ex))
+			testkit.Must(t, json.Compact(&line, ex))
 			for range 1500 {
 				ms := mutate(r, members(t, line.Bytes()))
 				if maybe(r) && len(ms) > 0 {
@@ -103,10 +105,10 @@ func FuzzDocuments(f *testing.F) {
 		}
 		compiled[form.Schema] = compileForm(f, form.Schema)
 		var doc struct{ Examples []json.RawMessage }
-		must(f, json.Unmarshal(form.JSONSchema(), &doc))
+		testkit.Must(f, json.Unmarshal(form.JSONSchema(), &doc))
 		for _, ex := range doc.Examples {
 			var line bytes.Buffer
-			must(f, json.Compact(&line, ex))
+			testkit.Must(f, json.Compact(&line, ex))
 			f.Add(line.Bytes())
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 func TestRawRoundTrip(t *testing.T) {
@@ -181,20 +183,13 @@ func TestParsersDoNotAllocate(t *testing.T) {
 	var ke KernelEvent
 	buf := make([]byte, 0, 1024)
 	for name, f := range map[string]func(){
-		"raw":     func() { must(t, rp.Parse(raw, &re)); buf = re.AppendJSON(buf[:0], testRun) },
-		"kernel":  func() { must(t, kp.Parse(kernel, &ke)); buf = ke.AppendJSON(buf[:0], testRun) },
-		"escaped": func() { must(t, rp.Parse(escaped, &re)) },
+		"raw":     func() { testkit.Must(t, rp.Parse(raw, &re)); buf = re.AppendJSON(buf[:0], testRun) },
+		"kernel":  func() { testkit.Must(t, kp.Parse(kernel, &ke)); buf = ke.AppendJSON(buf[:0], testRun) },
+		"escaped": func() { testkit.Must(t, rp.Parse(escaped, &re)) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n > 0 {
 			t.Errorf("%s: %v allocations a line", name, n)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	if err != nil {
-		t.Helper()
-		t.Fatal(err)
 	}
 }
 

@@ -10,13 +10,15 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // fenced returns the lines of all code blocks of a kind, with their line numbers.
 func fenced(t *testing.T, file, kind string) (lines []string, at []int) {
 	t.Helper()
 	b, err := os.ReadFile(file)
-	must(t, err)
+	testkit.Must(t, err)
 	inside := false
 	for i, line := range strings.Split(string(b), "\n") {
 		switch {
@@ -33,7 +35,7 @@ func fenced(t *testing.T, file, kind string) (lines []string, at []int) {
 // JSON Schema and its Go parser accept.
 func TestQuotedLines(t *testing.T) {
 	names, err := filepath.Glob("*.md")
-	must(t, err)
+	testkit.Must(t, err)
 	compiled := map[Form]*jsonschema.Schema{}
 	total := 0
 	for _, name := range names {
@@ -57,7 +59,7 @@ func TestQuotedLines(t *testing.T) {
 				compiled[form] = compileFile(t, form)
 			}
 			doc, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
-			must(t, err)
+			testkit.Must(t, err)
 			if err := compiled[form].Validate(doc); err != nil {
 				t.Errorf("%s:%d: %v", name, at[i], err)
 			}
@@ -85,7 +87,7 @@ func TestVectorTables(t *testing.T) {
 	row := regexp.MustCompile("^\\| `([^`]+)` \\|(?: ([a-z_]+) \\|)? ([^|]+) \\|$")
 	for folder, file := range map[string]string{"stream": "STREAMS.md", "bundle": "ARCHIVE.md"} {
 		b, err := os.ReadFile(file)
-		must(t, err)
+		testkit.Must(t, err)
 		_, table, ok := strings.Cut(string(b), "<!-- vectors: "+folder+" -->\n")
 		table, _, ok2 := strings.Cut(table, "<!-- end -->")
 		if !ok || !ok2 {
@@ -103,7 +105,7 @@ func TestVectorTables(t *testing.T) {
 		}
 		dir := filepath.Join("..", "testdata", "vectors", folder)
 		entries, err := os.ReadDir(dir)
-		must(t, err)
+		testkit.Must(t, err)
 		for _, e := range entries {
 			class, there := listed[e.Name()]
 			if !there {
@@ -114,7 +116,7 @@ func TestVectorTables(t *testing.T) {
 				continue // the name begins with the class
 			}
 			content, err := os.ReadFile(filepath.Join(dir, e.Name()))
-			must(t, err)
+			testkit.Must(t, err)
 			if want := []byte("expect: " + class + "\n"); !bytes.HasPrefix(content, want) {
 				t.Errorf("%s: the class of %s is not %q", file, e.Name(), class)
 			}

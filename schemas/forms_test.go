@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // Every schema file is in the table, compiles, and accepts its own examples; the
@@ -25,7 +27,7 @@ func TestFormsAndExamples(t *testing.T) {
 			ID       string            `json:"$id"`
 			Examples []json.RawMessage `json:"examples"`
 		}
-		must(t, json.Unmarshal(f.JSONSchema(), &doc))
+		testkit.Must(t, json.Unmarshal(f.JSONSchema(), &doc))
 		if want := "urn:runner:schema:" + strings.TrimSuffix(f.File, ".schema.json"); doc.ID != want {
 			t.Errorf("%s: $id is %s, want %s", f.File, doc.ID, want)
 		}
@@ -35,7 +37,7 @@ func TestFormsAndExamples(t *testing.T) {
 		s := compileFile(t, f)
 		for _, ex := range doc.Examples {
 			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(ex))
-			must(t, err)
+			testkit.Must(t, err)
 			if err := s.Validate(v); err != nil {
 				t.Errorf("%s: its example does not validate: %v", f.File, err)
 			}
@@ -43,7 +45,7 @@ func TestFormsAndExamples(t *testing.T) {
 				t.Errorf("%s: example of another schema", f.File)
 			}
 			var line bytes.Buffer
-			must(t, json.Compact(&line, ex))
+			testkit.Must(t, json.Compact(&line, ex))
 			if err := parseForm(f.Schema, line.Bytes()); err != nil {
 				t.Errorf("%s: the Go parser refuses the example: %v", f.File, err)
 			}
@@ -52,7 +54,7 @@ func TestFormsAndExamples(t *testing.T) {
 			t.Errorf("FormOf(%s) = %v", f.Schema, got)
 		}
 	}
-	must(t, fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+	testkit.Must(t, fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !named[path] {
 			t.Errorf("%s is in no form", path)
 		}

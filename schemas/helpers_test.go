@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 const testRun = "run_01"
@@ -75,7 +77,7 @@ func corpus(t *testing.T, schema string, fn func(name string, b []byte)) {
 	t.Helper()
 	root := filepath.Join("..", "..", "shared", "corpora")
 	if _, err := os.Stat(root); err != nil {
-		t.Skip("SKIPPED, NOT TESTED: archives of another implementation: no " + root)
+		testkit.Skip(t, "archives of another implementation", "no "+root)
 	}
 	form, _ := FormOf(schema)
 	n := 0

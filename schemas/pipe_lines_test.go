@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // What the parsers of pipe lines take is written back as the same bytes.
@@ -23,12 +25,12 @@ func TestPipeLinesAreCanonical(t *testing.T) {
 			continue
 		}
 		var doc struct{ Examples []json.RawMessage }
-		must(t, json.Unmarshal(f.JSONSchema(), &doc))
+		testkit.Must(t, json.Unmarshal(f.JSONSchema(), &doc))
 		for _, ex := range doc.Examples {
 			var line bytes.Buffer
-			must(t, json.Compact(&line, ex))
+			testkit.Must(t, json.Compact(&line, ex))
 			v, err := parse(line.Bytes())
-			must(t, err)
+			testkit.Must(t, err)
 			if again, err := Marshal(v); err != nil || !bytes.Equal(again, line.Bytes()) {
 				t.Errorf("read and written: %s, %v\nexpected          %s", again, err, line.Bytes())
 			}

@@ -8,13 +8,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // headings are the headings of one document, and the anchors that links use.
 func headings(t *testing.T, file string) (titles, anchors map[string]bool) {
 	t.Helper()
 	b, err := os.ReadFile(file)
-	must(t, err)
+	testkit.Must(t, err)
 	titles, anchors = map[string]bool{}, map[string]bool{}
 	inCode := false
 	for line := range strings.Lines(string(b)) {
@@ -36,7 +38,7 @@ func headings(t *testing.T, file string) (titles, anchors map[string]bool) {
 // texts calls f for every text file of the repository that can quote the specification.
 func texts(t *testing.T, f func(path, text string)) {
 	t.Helper()
-	must(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+	testkit.Must(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -58,7 +60,7 @@ func texts(t *testing.T, f func(path, text string)) {
 // heading that exist, and every link inside of it leads somewhere.
 func TestReferences(t *testing.T) {
 	names, err := filepath.Glob("*.md")
-	must(t, err)
+	testkit.Must(t, err)
 	titles, anchors := map[string]map[string]bool{}, map[string]map[string]bool{}
 	for _, name := range names {
 		titles[name], anchors[name] = headings(t, name)

@@ -16,6 +16,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // TestMain lets the test binary stand in for the tool, where a test needs limits
@@ -48,7 +49,7 @@ func large(t *testing.T) []byte {
 func asTool(t *testing.T, in []byte, env []string, args ...string) (int, string) {
 	t.Helper()
 	exe, err := os.Executable()
-	must(t, err)
+	testkit.Must(t, err)
 	cmd := exec.Command(exe, args...)
 	cmd.Env = append(append(os.Environ(), "RUNNER_TEST_AS_TOOL=1"), env...)
 	cmd.Stdin = bytes.NewReader(in)
@@ -68,7 +69,7 @@ func TestFileLimit(t *testing.T) {
 	if code != 5 || !strings.Contains(stderr, "scratch file of layers/kernel.ndjson: ") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
-	if left := append(files(t, filepath.Dir(path)), files(t, tmp)...); len(left) > 0 {
+	if left := append(testkit.Names(t, filepath.Dir(path)), testkit.Names(t, tmp)...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -76,30 +77,30 @@ func TestFileLimit(t *testing.T) {
 // TestFullDisk writes to a file system of 16 KiB.
 func TestFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: a full disk needs root to mount a small tmpfs; run: make test as root")
+		testkit.Skip(t, "a full disk needs root to mount a small tmpfs; run", "make test as root")
 	}
 	path, tmp := scratch(t)
 	dir := filepath.Dir(path)
-	must(t, unix.Mount("none", dir, "tmpfs", 0, "size=16k"))
+	testkit.Must(t, unix.Mount("none", dir, "tmpfs", 0, "size=16k"))
 	defer unix.Unmount(dir, unix.MNT_DETACH)
-	must(t, os.WriteFile(path, []byte("older"), 0o600))
+	testkit.Must(t, os.WriteFile(path, []byte("older"), 0o600))
 	code, stderr := asTool(t, large(t), nil, "-o", path)
 	if code != 5 || !strings.Contains(stderr, "no space left on device") {
 		t.Errorf("full target: exit %d: %s", code, stderr)
 	}
-	if b, _ := os.ReadFile(path); string(b) != "older" || len(files(t, dir)) != 1 {
-		t.Errorf("the older file holds %.20q, the directory %v", b, files(t, dir))
+	if b, _ := os.ReadFile(path); string(b) != "older" || len(testkit.Names(t, dir)) != 1 {
+		t.Errorf("the older file holds %.20q, the directory %v", b, testkit.Names(t, dir))
 	}
 	path = filepath.Join(tmp, "run.tar.gz")
 	code, stderr = asTool(t, large(t), []string{"TMPDIR=" + dir}, "-o", path)
-	if code != 5 || !strings.Contains(stderr, "no space left on device") || len(files(t, tmp)) > 0 {
+	if code != 5 || !strings.Contains(stderr, "no space left on device") || len(testkit.Names(t, tmp)) > 0 {
 		t.Errorf("full scratch directory: exit %d: %s", code, stderr)
 	}
 }
 
 func TestDevFull(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	must(t, err)
+	testkit.Must(t, err)
 	defer full.Close()
 	var stderr bytes.Buffer
 	if code := app().Call(t.Context(), bytes.NewReader(whole().build(t)), full, &stderr, []string{"-o", "-"}); code != 5 {
@@ -111,21 +112,21 @@ func TestDevFull(t *testing.T) {
 // process's resident memory.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: memory over a large stream takes seconds; run without -short")
+		testkit.Skip(t, "memory over a large stream takes seconds; run without -short")
 	}
 	const lines, calls, limit = 400000, 100000, 64 << 10 // KiB
 	path, _ := scratch(t)
 	exe, err := os.Executable()
-	must(t, err)
+	testkit.Must(t, err)
 	cmd := exec.Command(exe, "-o", path)
 	cmd.Env = append(os.Environ(), "RUNNER_TEST_AS_TOOL=1")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	in, err := cmd.StdinPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	testkit.Must(t, err)
+	testkit.Must(t, cmd.Start())
 	w, err := stream.NewWriter(in, stream.Header{Stream: schemas.StreamJoined, RunID: testRun, Tool: "runner-correlate", Version: "test"})
-	must(t, err)
+	testkit.Must(t, err)
 	j := whole()
 	for _, line := range j.events {
 		w.WriteRaw([]byte(line))
@@ -144,8 +145,8 @@ func TestMemory(t *testing.T) {
 	for _, line := range []string{j.report[0], j.health[0], j.stages[0], j.stages[1], strings.Replace(stage("runner-correlate", lines, lines), `"counters":{`, fmt.Sprintf(`"counters":{"policy_events":%d,`, calls), 1)} {
 		w.WriteRaw([]byte(line))
 	}
-	must(t, w.Seal(schemas.StatusPartial))
-	must(t, in.Close())
+	testkit.Must(t, w.Seal(schemas.StatusPartial))
+	testkit.Must(t, in.Close())
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, stderr.String())
 	}
@@ -157,7 +158,7 @@ func TestMemory(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip("SKIPPED, NOT TESTED: an archive to a terminal, no pseudo terminal here: ", err)
+		testkit.Skip(t, "an archive to a terminal, no pseudo terminal here", err)
 	}
 	defer tty.Close()
 	var stderr bytes.Buffer

@@ -8,6 +8,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/bundle"
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 func decision(seq int, id, decision string) string {
@@ -53,7 +54,7 @@ func TestThreeLayers(t *testing.T) {
 	if code != 0 {
 		t.Fatal(stderr)
 	}
-	_, content, _ := unpack(t, out)
+	_, content, _ := unpack(t, []byte(out))
 	for member, want := range map[string]string{
 		bundle.PolicyName: strings.Join(j.policy, "\n") + "\n",
 		bundle.SDKName:    strings.Join(j.sdk, "\n") + "\n",
@@ -66,11 +67,11 @@ func TestThreeLayers(t *testing.T) {
 		}
 	}
 	r, err := schemas.ParseReport(content[bundle.ReportName])
-	must(t, err)
+	testkit.Must(t, err)
 	if again, err := schemas.Marshal(r); err != nil || string(again) != string(content[bundle.ReportName]) {
 		t.Errorf("the report is not in canonical form: %v", err)
 	}
-	if left := files(t, tmp); len(left) > 0 {
+	if left := testkit.Names(t, tmp); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -80,14 +81,14 @@ func TestPartsOfTheReport(t *testing.T) {
 	j := layered()
 	j.codes = nil
 	_, out, _ := call(j.build(t), "-o", "-")
-	if _, content, _ := unpack(t, out); !strings.HasSuffix(string(content[bundle.ReportName]), `}],"ambiguities":[]}`) {
+	if _, content, _ := unpack(t, []byte(out)); !strings.HasSuffix(string(content[bundle.ReportName]), `}],"ambiguities":[]}`) {
 		t.Errorf("no ambiguities: %s", content[bundle.ReportName])
 	}
 	j = layered()
 	j.policy, j.bindings = nil, nil
 	j.stages[2] = strings.Replace(j.stages[2], `"policy_events":2,`, ``, 1)
 	_, out, _ = call(j.build(t), "-o", "-")
-	if _, content, _ := unpack(t, out); !strings.HasSuffix(string(content[bundle.ReportName]), `"bindings":[],"ambiguities":["policy_call_not_in_sdk:tc_2","sdk_run_not_finished"]}`) {
+	if _, content, _ := unpack(t, []byte(out)); !strings.HasSuffix(string(content[bundle.ReportName]), `"bindings":[],"ambiguities":["policy_call_not_in_sdk:tc_2","sdk_run_not_finished"]}`) {
 		t.Errorf("no bindings: %s", content[bundle.ReportName])
 	}
 }

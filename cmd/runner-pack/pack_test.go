@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,9 +16,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/bundle"
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const testRun = "run_01"
 
@@ -57,38 +55,18 @@ func (j joined) build(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamJoined, RunID: testRun, Tool: "runner-correlate", Version: "test"})
-	must(t, err)
+	testkit.Must(t, err)
 	for _, part := range [][]string{j.events, j.kernel, j.policy, j.sdk, j.entries, j.bindings, j.codes, j.report, j.health, j.stages} {
 		for _, line := range part {
-			must(t, w.WriteRaw([]byte(line)))
+			testkit.Must(t, w.WriteRaw([]byte(line)))
 		}
 	}
-	must(t, w.Seal(schemas.StatusPartial))
+	testkit.Must(t, w.Seal(schemas.StatusPartial))
 	return b.Bytes()
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func call(in []byte, args ...string) (code int, out []byte, stderr string) {
-	var o, e bytes.Buffer
-	code = app().Call(context.Background(), bytes.NewReader(in), &o, &e, args)
-	return code, o.Bytes(), e.String()
-}
-
-// files are the names in a directory.
-func files(t testing.TB, dir string) (names []string) {
-	t.Helper()
-	list, err := os.ReadDir(dir)
-	must(t, err)
-	for _, f := range list {
-		names = append(names, f.Name())
-	}
-	return names
+func call(in []byte, args ...string) (code int, stdout, stderr string) {
+	return testkit.Call(app(), in, args...)
 }
 
 // scratch makes the directories that a run may leave something in.
@@ -101,7 +79,7 @@ func scratch(t *testing.T) (target, tmp string) {
 func unpack(t testing.TB, archive []byte) (names []string, content map[string][]byte, identity string) {
 	t.Helper()
 	a, err := bundle.Open(bytes.NewReader(archive), bundle.DefaultLimits)
-	must(t, err)
+	testkit.Must(t, err)
 	defer a.Close()
 	content = map[string][]byte{}
 	for {
@@ -109,10 +87,10 @@ func unpack(t testing.TB, archive []byte) (names []string, content map[string][]
 		if err == io.EOF {
 			return names, content, a.Identity()
 		}
-		must(t, err)
+		testkit.Must(t, err)
 		names = append(names, m.Name)
 		content[m.Name], err = io.ReadAll(r)
-		must(t, err)
+		testkit.Must(t, err)
 	}
 }
 
@@ -123,7 +101,7 @@ func TestArchive(t *testing.T) {
 		t.Fatalf("exit %d, stdout %q, stderr %s", code, out, stderr)
 	}
 	archive, err := os.ReadFile(path)
-	must(t, err)
+	testkit.Must(t, err)
 	names, content, identity := unpack(t, archive)
 	want := "runner-pack: run_01: kernel=partial_ringbuf_drops drops=3 policy=absent sdk=absent cgroup=clean correlation=clean events=2 identity=sha256:" + identity + " " + path + "\n"
 	if stderr != want {
@@ -134,18 +112,18 @@ func TestArchive(t *testing.T) {
 			t.Fatalf("members %v", names)
 		}
 		golden := filepath.Join("testdata", "archive", m.Member)
-		if *update {
-			must(t, os.MkdirAll(filepath.Dir(golden), 0o777))
-			must(t, os.WriteFile(golden, content[m.Member], 0o666))
+		if testkit.Update() {
+			testkit.Must(t, os.MkdirAll(filepath.Dir(golden), 0o777))
+			testkit.Must(t, os.WriteFile(golden, content[m.Member], 0o666))
 		}
 		b, err := os.ReadFile(golden)
-		must(t, err)
+		testkit.Must(t, err)
 		if !bytes.Equal(b, content[m.Member]) {
 			t.Errorf("%s differs from %s:\n%s", m.Member, golden, content[m.Member])
 		}
 	}
 	man, err := schemas.ParseManifest(content[bundle.ManifestName])
-	must(t, err)
+	testkit.Must(t, err)
 	if len(man.Files) != len(names)-1 {
 		t.Errorf("the manifest lists %d files", len(man.Files))
 	}
@@ -155,7 +133,7 @@ func TestArchive(t *testing.T) {
 			t.Errorf("manifest entry %s: %+v", name, f)
 		}
 	}
-	if left := files(t, tmp); len(left) > 0 {
+	if left := testkit.Names(t, tmp); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -169,7 +147,7 @@ func TestSameBytes(t *testing.T) {
 			t.Fatal(stderr)
 		}
 		got, err := os.ReadFile(path)
-		must(t, err)
+		testkit.Must(t, err)
 		if first == nil {
 			first = got
 		}
@@ -178,7 +156,7 @@ func TestSameBytes(t *testing.T) {
 		}
 	}
 	code, out, _ := call(in, "-o", "-")
-	if code != 0 || !bytes.Equal(out, first) {
+	if code != 0 || !bytes.Equal([]byte(out), first) {
 		t.Error("standard output gets other bytes than a file")
 	}
 	if !bytes.Equal(first[:10], []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}) {
@@ -192,7 +170,7 @@ func TestDefaultName(t *testing.T) {
 	if code, _, stderr := call(whole().build(t)); code != 0 {
 		t.Fatal(stderr)
 	}
-	if got := fmt.Sprint(files(t, ".")); got != "[assay-runner-spike-run_01.tar.gz]" {
+	if got := fmt.Sprint(testkit.Names(t, ".")); got != "[assay-runner-spike-run_01.tar.gz]" {
 		t.Errorf("files %s", got)
 	}
 }
@@ -251,7 +229,7 @@ func refused(t *testing.T, j joined, want string) {
 	if code != 3 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "stdin:") {
 		t.Errorf("exit %d, stderr %q, expected 3 and %q", code, stderr, want)
 	}
-	if left := append(files(t, filepath.Dir(path)), files(t, tmp)...); len(left) > 0 {
+	if left := append(testkit.Names(t, filepath.Dir(path)), testkit.Names(t, tmp)...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -263,7 +241,7 @@ func TestEveryPrefixRefused(t *testing.T) {
 		if code, _, stderr := call(in[:n], "-o", path); code != 3 {
 			t.Fatalf("prefix of %d bytes: exit %d: %s", n, code, stderr)
 		}
-		if left := append(files(t, filepath.Dir(path)), files(t, tmp)...); len(left) > 0 {
+		if left := append(testkit.Names(t, filepath.Dir(path)), testkit.Names(t, tmp)...); len(left) > 0 {
 			t.Fatalf("prefix of %d bytes left behind: %v", n, left)
 		}
 	}
@@ -271,7 +249,7 @@ func TestEveryPrefixRefused(t *testing.T) {
 
 func TestExistingFile(t *testing.T) {
 	path, _ := scratch(t)
-	must(t, os.WriteFile(path, []byte("older"), 0o600))
+	testkit.Must(t, os.WriteFile(path, []byte("older"), 0o600))
 	in := whole().build(t)
 	if code, _, _ := call(in[:len(in)-1], "-o", path); code != 3 {
 		t.Fatalf("exit %d", code)
@@ -283,9 +261,9 @@ func TestExistingFile(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	b, err := os.ReadFile(path)
-	must(t, err)
+	testkit.Must(t, err)
 	unpack(t, b)
-	if got := files(t, filepath.Dir(path)); len(got) != 1 {
+	if got := testkit.Names(t, filepath.Dir(path)); len(got) != 1 {
 		t.Errorf("files %v", got)
 	}
 }
@@ -307,7 +285,7 @@ func TestUsageErrors(t *testing.T) {
 			t.Errorf("%v: exit %d, stdout %q, stderr %q", args, code, out, stderr)
 		}
 	}
-	if code, out, _ := call(nil, "--help"); code != 0 || strings.TrimSpace(string(out)) != strings.TrimSpace(usage) {
+	if code, out, _ := call(nil, "--help"); code != 0 || strings.TrimSpace(out) != strings.TrimSpace(usage) {
 		t.Errorf("--help: exit %d, %q", code, out)
 	}
 }
