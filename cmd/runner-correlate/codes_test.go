@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // one is a session with one call, and all is well with it.
@@ -110,7 +111,7 @@ func TestEveryCode(t *testing.T) {
 				t.Errorf("status %s, expected %s", j.report.Status, want)
 			}
 			a, err := schemas.ParseCode(c.code)
-			must(t, err)
+			testkit.Must(t, err)
 			said[a.Code+":"+a.Why] = true
 		})
 	}

@@ -14,13 +14,14 @@ import (
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 const corpora = "../../../shared/corpora/assay"
 
 func needCorpora(t *testing.T) {
 	if _, err := os.Stat(corpora); err != nil {
-		t.Skip("SKIPPED, NOT TESTED: runs of another implementation are not at " + corpora)
+		testkit.Skip(t, "runs of another implementation", "they are not at ", corpora)
 	}
 }
 
@@ -28,19 +29,19 @@ func needCorpora(t *testing.T) {
 func members(t *testing.T, path string) map[string][]byte {
 	t.Helper()
 	f, err := os.Open(path)
-	must(t, err)
+	testkit.Must(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
-	must(t, err)
+	testkit.Must(t, err)
 	all := map[string][]byte{}
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if err == io.EOF {
 			return all
 		}
-		must(t, err)
+		testkit.Must(t, err)
 		b, err := io.ReadAll(r)
-		must(t, err)
+		testkit.Must(t, err)
 		all[h.Name] = b
 	}
 }
@@ -49,17 +50,17 @@ func members(t *testing.T, path string) map[string][]byte {
 func fromArchive(t *testing.T, files map[string][]byte) []byte {
 	t.Helper()
 	h, err := schemas.ParseHealth(files["observation-health.json"])
-	must(t, err)
+	testkit.Must(t, err)
 	var b bytes.Buffer
 	w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamNormalized, RunID: h.RunID, Tool: "runner-normalize", Version: "test"})
-	must(t, err)
+	testkit.Must(t, err)
 	n := uint64(0)
 	for line := range bytes.Lines(files["events.ndjson"]) {
-		must(t, w.WriteRaw(bytes.TrimSpace(line)))
+		testkit.Must(t, w.WriteRaw(bytes.TrimSpace(line)))
 	}
 	for line := range bytes.Lines(files["layers/kernel.ndjson"]) {
 		n++
-		must(t, w.WriteRaw(bytes.TrimSpace(line)))
+		testkit.Must(t, w.WriteRaw(bytes.TrimSpace(line)))
 	}
 	c, nz := healths(n, n)
 	c.RunID, nz.RunID = h.RunID, h.RunID
@@ -70,9 +71,9 @@ func fromArchive(t *testing.T, files map[string][]byte) []byte {
 		c.Counters["dropped"] = max(h.RingbufDrops, 1)
 		c.Counters["seen"] += c.Counters["dropped"]
 	}
-	must(t, w.Write(c))
-	must(t, w.Write(nz))
-	must(t, w.Seal(schemas.StatusComplete))
+	testkit.Must(t, w.Write(c))
+	testkit.Must(t, w.Write(nz))
+	testkit.Must(t, w.Seal(schemas.StatusComplete))
 	return b.Bytes()
 }
 
@@ -104,13 +105,13 @@ type oracleInput struct {
 func TestOracle(t *testing.T) {
 	needCorpora(t)
 	dirs, err := filepath.Glob(filepath.Join(corpora, "_oracle/runner-core/*/archive.tar.gz"))
-	must(t, err)
+	testkit.Must(t, err)
 	compared := 0
 	for _, archive := range dirs {
 		b, err := os.ReadFile(filepath.Join(filepath.Dir(archive), "input.json"))
-		must(t, err)
+		testkit.Must(t, err)
 		var in oracleInput
-		must(t, json.Unmarshal(b, &in))
+		testkit.Must(t, json.Unmarshal(b, &in))
 		if in.PolicyLog == nil && in.SDKLog == nil {
 			continue
 		}
@@ -155,7 +156,7 @@ func compareLayer(t *testing.T, name string, got []string, want []byte, without 
 	for i, line := range got {
 		if without != nil {
 			e, err := schemas.ParsePolicyEvent([]byte(line))
-			must(t, err)
+			testkit.Must(t, err)
 			without(e)
 			got[i] = marshalLine(t, e)
 		}
@@ -168,7 +169,7 @@ func compareLayer(t *testing.T, name string, got []string, want []byte, without 
 func compareSurface(t *testing.T, got *threeLayers, files map[string][]byte) {
 	t.Helper()
 	s, err := schemas.ParseSurface(files["capability-surface.json"])
-	must(t, err)
+	testkit.Must(t, err)
 	var want []schemas.SurfaceEntry
 	for i, set := range s.Sets() {
 		for _, v := range set {
@@ -183,7 +184,7 @@ func compareSurface(t *testing.T, got *threeLayers, files map[string][]byte) {
 func compareReport(t *testing.T, got *threeLayers, files map[string][]byte) {
 	t.Helper()
 	r, err := schemas.ParseReport(files["correlation-report.json"])
-	must(t, err)
+	testkit.Must(t, err)
 	for i := range r.Bindings {
 		r.Bindings[i].CgroupID = nil // written by other implementations alone
 	}
@@ -193,7 +194,7 @@ func compareReport(t *testing.T, got *threeLayers, files map[string][]byte) {
 	var ours []string
 	for _, code := range got.report.Ambiguities {
 		a, err := schemas.ParseCode(code)
-		must(t, err)
+		testkit.Must(t, err)
 		if intended[a.Code] == "" {
 			ours = append(ours, code)
 		}
@@ -214,7 +215,7 @@ func compareReport(t *testing.T, got *threeLayers, files map[string][]byte) {
 func compareHealth(t *testing.T, got *threeLayers, files map[string][]byte) {
 	t.Helper()
 	h, err := schemas.ParseHealth(files["observation-health.json"])
-	must(t, err)
+	testkit.Must(t, err)
 	if got.health.PolicyLayer != h.PolicyLayer || got.health.SDKLayer != h.SDKLayer {
 		t.Errorf("layers %s %s, theirs %s %s", got.health.PolicyLayer, got.health.SDKLayer, h.PolicyLayer, h.SDKLayer)
 	}
@@ -253,16 +254,16 @@ func TestOracleErrors(t *testing.T) {
 		"71-sdk-error-wrong-schema": "sdk_log_invalid:1:bad_schema",
 	}
 	dirs, err := filepath.Glob(filepath.Join(corpora, "_oracle/runner-core/7[01]-*"))
-	must(t, err)
+	testkit.Must(t, err)
 	if len(dirs) != len(want) {
 		t.Errorf("%d inputs, expected %d", len(dirs), len(want))
 	}
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			b, err := os.ReadFile(filepath.Join(dir, "input.json"))
-			must(t, err)
+			testkit.Must(t, err)
 			var in oracleInput
-			must(t, json.Unmarshal(b, &in))
+			testkit.Must(t, json.Unmarshal(b, &in))
 			// The runs of these have another id than the tests here.
 			kernel := bytes.ReplaceAll([]byte(world{capture: input{change: absent("not_requested", "linux")}}.rows(t)), []byte(testRun), []byte("run_oracle"))
 			got := join(t, reseal(t, kernel, "run_oracle"), logBytes(in.PolicyLog), logBytes(in.SDKLog))
@@ -283,11 +284,11 @@ func (w world) rows(t *testing.T) string {
 func reseal(t *testing.T, rows []byte, runID string) []byte {
 	var b bytes.Buffer
 	w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamNormalized, RunID: runID, Tool: "runner-normalize", Version: "test"})
-	must(t, err)
+	testkit.Must(t, err)
 	for line := range bytes.Lines(rows) {
-		must(t, w.WriteRaw(bytes.TrimSuffix(line, []byte("\n"))))
+		testkit.Must(t, w.WriteRaw(bytes.TrimSuffix(line, []byte("\n"))))
 	}
-	must(t, w.Seal(schemas.StatusComplete))
+	testkit.Must(t, w.Seal(schemas.StatusComplete))
 	return b.Bytes()
 }
 
@@ -296,7 +297,7 @@ func reseal(t *testing.T, rows []byte, runID string) []byte {
 func TestRecordedSDKLogs(t *testing.T) {
 	needCorpora(t)
 	logs, err := filepath.Glob(filepath.Join(corpora, "docs/experiments/cross-runtime-drift-2026-05/runs/*/*/sdk-events.ndjson"))
-	must(t, err)
+	testkit.Must(t, err)
 	if len(logs) < 3 {
 		t.Fatalf("%d logs, expected 3 at least", len(logs))
 	}
@@ -304,7 +305,7 @@ func TestRecordedSDKLogs(t *testing.T) {
 		t.Run(filepath.Base(filepath.Dir(log)), func(t *testing.T) {
 			files := members(t, filepath.Join(filepath.Dir(log), "archive.tar.gz"))
 			raw, err := os.ReadFile(log)
-			must(t, err)
+			testkit.Must(t, err)
 			got := join(t, fromArchive(t, files), nil, raw)
 			if layer := strings.Join(got.sdk, "\n") + "\n"; layer != string(files["layers/sdk.ndjson"]) || len(got.sdk) == 0 {
 				t.Errorf("layer\n%s\ntheirs\n%s", layer, files["layers/sdk.ndjson"])

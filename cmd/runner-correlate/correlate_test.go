@@ -2,22 +2,18 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const testRun = "run_01"
 
@@ -44,19 +40,19 @@ func (in input) build(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamNormalized, RunID: testRun, Tool: "runner-normalize", Version: "test"})
-	must(t, err)
+	testkit.Must(t, err)
 	if in.shim == "" {
 		in.shim, in.envKeys = "none", []string{}
 	}
-	must(t, w.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: testRun, Type: "run_started", AgentShim: in.shim, Command: []string{"./agent.sh"}, EnvKeys: in.envKeys}))
+	testkit.Must(t, w.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: testRun, Type: "run_started", AgentShim: in.shim, Command: []string{"./agent.sh"}, EnvKeys: in.envKeys}))
 	code := 0
-	must(t, w.Write(schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: testRun, Seq: 1, Type: "run_finished", ExitCode: &code, Success: true}))
+	testkit.Must(t, w.Write(schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: testRun, Seq: 1, Type: "run_finished", ExitCode: &code, Success: true}))
 	var line []byte
 	for i := range in.events {
 		e := in.events[i]
 		e.Seq = uint64(i)
 		line = e.AppendJSON(line[:0], testRun)
-		must(t, w.WriteRaw(line))
+		testkit.Must(t, w.WriteRaw(line))
 	}
 	if in.raw != nil {
 		in.raw(w)
@@ -84,12 +80,12 @@ func (in input) build(t testing.TB) []byte {
 	if in.change != nil {
 		in.change(c, nz)
 	}
-	must(t, w.Write(c))
-	must(t, w.Write(nz))
+	testkit.Must(t, w.Write(c))
+	testkit.Must(t, w.Write(nz))
 	if in.status == "" {
 		in.status = schemas.StatusComplete
 	}
-	must(t, w.Seal(in.status))
+	testkit.Must(t, w.Seal(in.status))
 	return b.Bytes()
 }
 
@@ -111,17 +107,9 @@ func healths(raw, n uint64) (c, nz *schemas.StageHealth) {
 	return c, nz
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func call(in []byte, args ...string) (code int, out []byte, stderr string) {
-	var o, e bytes.Buffer
-	code = app().Call(context.Background(), bytes.NewReader(in), &o, &e, args)
-	return code, o.Bytes(), e.String()
+	code, text, stderr := testkit.Call(app(), in, args...)
+	return code, []byte(text), stderr
 }
 
 // absent is what runner-exec reports when nothing was captured.
@@ -170,16 +158,7 @@ func TestGolden(t *testing.T) {
 			if code != 0 || stderr != "" {
 				t.Fatalf("exit %d: %s", code, stderr)
 			}
-			golden := filepath.Join("testdata", name+".ndjson")
-			if *update {
-				must(t, os.MkdirAll("testdata", 0o777))
-				must(t, os.WriteFile(golden, out, 0o666))
-			}
-			want, err := os.ReadFile(golden)
-			must(t, err)
-			if !bytes.Equal(out, want) {
-				t.Errorf("differs from %s:\n%s", golden, out)
-			}
+			testkit.Golden(t, filepath.Join("testdata", name+".ndjson"), out)
 			again, out2, _ := call(in.build(t))
 			if again != 0 || !bytes.Equal(out, out2) {
 				t.Error("a second run gives other bytes")
@@ -200,25 +179,25 @@ type result struct {
 func parse(t testing.TB, out []byte) (r result) {
 	t.Helper()
 	in, err := stream.NewReader(bytes.NewReader(out), "out", schemas.StreamJoined)
-	must(t, err)
+	testkit.Must(t, err)
 	for {
 		rec, err := in.Next()
 		if err == io.EOF {
 			r.status = in.Trailer().Status
 			return r
 		}
-		must(t, err)
+		testkit.Must(t, err)
 		if s := rec.Schema + " "; !strings.HasSuffix(r.order, s) {
 			r.order += s
 		}
 		switch rec.Schema {
 		case schemas.SchemaHealth:
-			must(t, schemas.Unmarshal(rec.Bytes, &r.health))
+			testkit.Must(t, schemas.Unmarshal(rec.Bytes, &r.health))
 		case schemas.SchemaReport:
-			must(t, schemas.Unmarshal(rec.Bytes, &r.report))
+			testkit.Must(t, schemas.Unmarshal(rec.Bytes, &r.report))
 		case schemas.SchemaSurfaceEntry:
 			var e schemas.SurfaceEntry
-			must(t, schemas.Unmarshal(rec.Bytes, &e))
+			testkit.Must(t, schemas.Unmarshal(rec.Bytes, &e))
 			r.entries = append(r.entries, e)
 		}
 	}

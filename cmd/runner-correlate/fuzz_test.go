@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // forEachLog calls f with logs of every form that tests here know, plain and
@@ -77,7 +78,7 @@ func FuzzSDKLog(f *testing.F) {
 		s.compare(c, nil)
 		checkCodes(t, c)
 		n := uint64(0)
-		must(t, s.each(func(line []byte) error {
+		testkit.Must(t, s.each(func(line []byte) error {
 			e, err := schemas.ParseSDKEvent(line)
 			if err == nil && e.Seq != n {
 				t.Errorf("seq %d at %d", e.Seq, n)

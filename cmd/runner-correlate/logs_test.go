@@ -12,6 +12,7 @@ import (
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // TestPlainAndCollectedAreTheSame: of a log of which nothing is amiss it does not
@@ -41,7 +42,7 @@ func TestLogsThatAreNotWhole(t *testing.T) {
 		t.Helper()
 		for _, flag := range []string{"--policy"} {
 			file := filepath.Join(t.TempDir(), "log")
-			must(t, os.WriteFile(file, log, 0o666))
+			testkit.Must(t, os.WriteFile(file, log, 0o666))
 			code, out, msg := call(kernel, flag, file)
 			if code != 3 || !strings.Contains(msg, want) || !strings.Contains(msg, "log") || bytes.Contains(out, []byte(schemas.SchemaTrailer)) {
 				t.Errorf("%s: exit %d, %q, expected 3 and %q", name, code, msg, want)
@@ -59,11 +60,11 @@ func TestLogsThatAreNotWhole(t *testing.T) {
 	records := bytes.SplitAfter(other, []byte("\n"))
 	var b bytes.Buffer
 	w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamPolicyLog, RunID: "run_02", Tool: "runner-exec", Version: "test"})
-	must(t, err)
+	testkit.Must(t, err)
 	for _, r := range records[1 : len(records)-2] {
-		must(t, w.WriteRaw(bytes.TrimSpace(r)))
+		testkit.Must(t, w.WriteRaw(bytes.TrimSpace(r)))
 	}
-	must(t, w.Seal(schemas.StatusComplete))
+	testkit.Must(t, w.Seal(schemas.StatusComplete))
 	refused("another run's", b.Bytes(), `log of run "run_02"`)
 	for _, c := range []struct {
 		h    logHealth
@@ -80,9 +81,9 @@ func TestLogsThatAreNotWhole(t *testing.T) {
 	bare := func(write func(w *stream.Writer)) []byte {
 		var b bytes.Buffer
 		w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamPolicyLog, RunID: testRun, Tool: "x", Version: "x"})
-		must(t, err)
+		testkit.Must(t, err)
 		write(w)
-		must(t, w.Seal(schemas.StatusComplete))
+		testkit.Must(t, w.Seal(schemas.StatusComplete))
 		return b.Bytes()
 	}
 	refused("no health", bare(func(w *stream.Writer) {}), "no stage health")
@@ -136,7 +137,7 @@ func TestPlainLimits(t *testing.T) {
 // TestLayerLimits: short lines of a log can be long ones of a layer.
 func TestLayerLimits(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: logs of many lines take seconds; run without -short")
+		testkit.Skip(t, "logs of many lines take seconds; run without -short")
 	}
 	size := func(lines []string) (n int) {
 		for _, l := range lines {

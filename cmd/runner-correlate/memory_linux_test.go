@@ -12,6 +12,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // TestMain lets the test binary stand in for the tool, where a test measures a
@@ -56,24 +57,24 @@ func TestMemoryOfCalls(t *testing.T) {
 func peak(t *testing.T, limit int64, args []string, write func(io.Writer)) map[string]int {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: memory over a large stream takes seconds; run without -short")
+		testkit.Skip(t, "memory over a large stream takes seconds; run without -short")
 	}
 	exe, err := os.Executable()
-	must(t, err)
+	testkit.Must(t, err)
 	cmd := exec.Command(exe, args...)
 	cmd.Env = append(os.Environ(), "RUNNER_TEST_AS_TOOL=1")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	must(t, err)
+	testkit.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	testkit.Must(t, err)
+	testkit.Must(t, cmd.Start())
 	go func() {
 		defer in.Close()
 		write(in)
 	}()
 	r, err := stream.NewReader(out, "out", schemas.StreamJoined)
-	must(t, err)
+	testkit.Must(t, err)
 	seen := map[string]int{}
 	n, rss := 0, int64(0)
 	for {
@@ -81,13 +82,13 @@ func peak(t *testing.T, limit int64, args []string, write func(io.Writer)) map[s
 		if err == io.EOF {
 			break
 		}
-		must(t, err)
+		testkit.Must(t, err)
 		if n++; n%1000 == 1 || seen[rec.Schema] == 0 {
 			rss = max(rss, highWater(cmd.Process.Pid))
 		}
 		seen[rec.Schema]++
 	}
-	must(t, cmd.Wait())
+	testkit.Must(t, cmd.Wait())
 	t.Logf("%d MiB resident at most, %.2f s of CPU", rss>>20, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
 	if rss == 0 || rss > limit {
 		t.Errorf("peak of %d bytes resident, at most %d", rss, limit)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 func TestRefusals(t *testing.T) {
@@ -56,7 +57,7 @@ func TestRefusals(t *testing.T) {
 // TestNoShimNoSDK: a run that set up no shim has no SDK layer, whatever log lies about.
 func TestNoShimNoSDK(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "sdk.ndjson")
-	must(t, os.WriteFile(log, sdkEvents(oneSDK), 0o644))
+	testkit.Must(t, os.WriteFile(log, sdkEvents(oneSDK), 0o644))
 	code, out, stderr := call(input{}.build(t), "--sdk", log)
 	if code != 3 || !strings.Contains(stderr, "agent_shim none") || bytes.Contains(out, []byte(schemas.SchemaTrailer)) {
 		t.Errorf("exit %d, stderr %q, expected 3, the reason and no seal", code, stderr)

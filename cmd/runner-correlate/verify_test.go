@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // TestVerified: what is joined here is an archive that runner-verify finds nothing
 // wrong with, in worlds that nobody thought up and in those of each code.
 func TestVerified(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: building the other tools takes seconds; run without -short")
+		testkit.Skip(t, "building the other tools takes seconds; run without -short")
 	}
 	dir := t.TempDir()
 	build := exec.Command("go", "build", "-o", dir+"/", "github.com/runner-evidence/runner/cmd/runner-pack", "github.com/runner-evidence/runner/cmd/runner-verify")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // world is a run in short: what the kernel saw, what the policy proxies and what
@@ -81,7 +82,7 @@ func (w world) stream(t testing.TB) []byte {
 				p.PID = p.KernelPID
 				pid = p.PID
 				if records++; !w.untimed {
-					must(t, out.Write(p))
+					testkit.Must(t, out.Write(p))
 				}
 				continue
 			}
@@ -121,7 +122,7 @@ func (w world) stream(t testing.TB) []byte {
 			if !w.untimed {
 				line = fmt.Appendf(line[:len(line)-1], `,"ktime_ns":%d}`, at)
 			}
-			must(t, out.WriteRaw(line))
+			testkit.Must(t, out.WriteRaw(line))
 		}
 	}
 	change := in.change
@@ -159,7 +160,7 @@ func times2(t testing.TB, s string) (a, b uint64) {
 
 func marshalLine(t testing.TB, v any) string {
 	b, err := schemas.Marshal(v)
-	must(t, err)
+	testkit.Must(t, err)
 	return string(b)
 }
 
@@ -276,10 +277,10 @@ func collect(t testing.TB, name string, log []byte, h logHealth) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := stream.NewWriter(&b, stream.Header{Stream: name, RunID: testRun, Tool: "runner-exec", Version: "test"})
-	must(t, err)
+	testkit.Must(t, err)
 	n := uint64(0)
 	for line := range bytes.Lines(log) {
-		must(t, w.Write(schemas.LogLine{Schema: schemas.SchemaLogLine, RunID: testRun, Seq: n, Line: schemas.Text(string(bytes.TrimSuffix(line, []byte("\n"))))}))
+		testkit.Must(t, w.Write(schemas.LogLine{Schema: schemas.SchemaLogLine, RunID: testRun, Seq: n, Line: schemas.Text(string(bytes.TrimSuffix(line, []byte("\n"))))}))
 		n++
 	}
 	s := schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: testRun, Stage: "runner-exec", In: n, Out: n, Filtered: map[string]uint64{}, Notes: []string{},
@@ -291,11 +292,11 @@ func collect(t testing.TB, name string, log []byte, h logHealth) []byte {
 	for k, v := range h.facts {
 		s.Facts[k] = v
 	}
-	must(t, w.Write(s))
+	testkit.Must(t, w.Write(s))
 	if h.status == "" {
 		h.status = schemas.StatusComplete
 	}
-	must(t, w.Seal(h.status))
+	testkit.Must(t, w.Seal(h.status))
 	return b.Bytes()
 }
 
@@ -336,7 +337,7 @@ func logArgs(t testing.TB, policy, sdk []byte) (args []string) {
 	}{{"--policy", policy}, {"--sdk", sdk}} {
 		if f.b != nil {
 			name := filepath.Join(dir, f.flag[2:])
-			must(t, os.WriteFile(name, f.b, 0o666))
+			testkit.Must(t, os.WriteFile(name, f.b, 0o666))
 			args = append(args, f.flag, name)
 		}
 	}
@@ -356,7 +357,7 @@ func takeApart(t testing.TB, out []byte) *threeLayers {
 	t.Helper()
 	j := &threeLayers{out: out}
 	in, err := stream.NewReader(bytes.NewReader(out), "out", schemas.StreamJoined)
-	must(t, err)
+	testkit.Must(t, err)
 	order := []string{schemas.SchemaEvent, schemas.SchemaKernelEvent, schemas.SchemaPolicyEvent, schemas.SchemaSDKEvent, schemas.SchemaSurfaceEntry,
 		schemas.SchemaBinding, schemas.SchemaAmbiguity, schemas.SchemaReport, schemas.SchemaHealth, schemas.SchemaStageHealth}
 	last := 0
@@ -365,7 +366,7 @@ func takeApart(t testing.TB, out []byte) *threeLayers {
 		if err == io.EOF {
 			break
 		}
-		must(t, err)
+		testkit.Must(t, err)
 		at := slices.Index(order, rec.Schema)
 		if at < last {
 			t.Fatalf("%s behind %s", rec.Schema, order[last])
@@ -383,22 +384,22 @@ func takeApart(t testing.TB, out []byte) *threeLayers {
 		case schemas.SchemaSurfaceEntry:
 			var e *schemas.SurfaceEntry
 			e, err = schemas.ParseSurfaceEntry(rec.Bytes)
-			must(t, err)
+			testkit.Must(t, err)
 			j.entries = append(j.entries, *e)
 		case schemas.SchemaBinding:
 			var e *schemas.BindingEntry
 			e, err = schemas.ParseBinding(rec.Bytes)
-			must(t, err)
+			testkit.Must(t, err)
 			j.report.Bindings = append(j.report.Bindings, e.Binding)
 		case schemas.SchemaAmbiguity:
 			var e *schemas.AmbiguityEntry
 			e, err = schemas.ParseAmbiguity(rec.Bytes)
-			must(t, err)
+			testkit.Must(t, err)
 			j.report.Ambiguities = append(j.report.Ambiguities, e.Code)
 		case schemas.SchemaReport:
 			var r *schemas.Report
 			r, err = schemas.ParseReport(rec.Bytes)
-			must(t, err)
+			testkit.Must(t, err)
 			if len(r.Bindings)+len(r.Ambiguities) > 0 {
 				t.Error("the report's arrays are not empty")
 			}
@@ -406,10 +407,10 @@ func takeApart(t testing.TB, out []byte) *threeLayers {
 		case schemas.SchemaHealth:
 			var h *schemas.Health
 			h, err = schemas.ParseHealth(rec.Bytes)
-			must(t, err)
+			testkit.Must(t, err)
 			j.health = *h
 		}
-		must(t, err)
+		testkit.Must(t, err)
 	}
 	j.status = in.Trailer().Status
 	if !slices.IsSorted(j.report.Ambiguities) || len(slices.Compact(slices.Clone(j.report.Ambiguities))) != len(j.report.Ambiguities) {

@@ -11,6 +11,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 const testRun = "run_t"
@@ -121,9 +122,8 @@ func captureHealth(out uint64) *schemas.StageHealth {
 // call runs the tool in process.
 func call(t testing.TB, in []byte, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	var out, errw bytes.Buffer
-	code = app().Call(context.Background(), bytes.NewReader(in), &out, &errw, args)
-	return out.String(), errw.String(), code
+	code, stdout, stderr = testkit.Call(app(), in, args...)
+	return stdout, stderr, code
 }
 
 // result is a checked output stream, taken apart.

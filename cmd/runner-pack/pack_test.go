@@ -111,16 +111,7 @@ func TestArchive(t *testing.T) {
 		if i >= len(names) || names[i] != m.Member {
 			t.Fatalf("members %v", names)
 		}
-		golden := filepath.Join("testdata", "archive", m.Member)
-		if testkit.Update() {
-			testkit.Must(t, os.MkdirAll(filepath.Dir(golden), 0o777))
-			testkit.Must(t, os.WriteFile(golden, content[m.Member], 0o666))
-		}
-		b, err := os.ReadFile(golden)
-		testkit.Must(t, err)
-		if !bytes.Equal(b, content[m.Member]) {
-			t.Errorf("%s differs from %s:\n%s", m.Member, golden, content[m.Member])
-		}
+		testkit.Golden(t, filepath.Join("testdata", "archive", m.Member), content[m.Member])
 	}
 	man, err := schemas.ParseManifest(content[bundle.ManifestName])
 	testkit.Must(t, err)
