@@ -48,7 +48,7 @@ func TestProcessAppend(t *testing.T) {
 			}
 		}
 		want, err := Marshal(p)
-		must(t, err)
+		testkit.Must(t, err)
 		if got := p.AppendJSON(nil); !bytes.Equal(got, want) {
 			t.Errorf("appended %s\nexpected %s", got, want)
 		}
