@@ -25,7 +25,7 @@ func Run(o Options, env *tool.Env) error {
 	}
 	defer outputs.discard()
 	if outputs.archive != "" {
-		o.Archive = outputs.archive // a link like /dev/stdout leads elsewhere in runner-pack
+		o.Archive = outputs.archive // a link like /dev/stdout is another file in runner-pack
 	}
 	// From here on a broken pipe is an error to handle: dying of it would leave
 	// the command without its supervisor.
@@ -53,8 +53,8 @@ func Run(o Options, env *tool.Env) error {
 // nothingDone is what a command that was not started leaves.
 const nothingDone = "nothing was run, nothing was written"
 
-// ownFailure gives every error that has no exit code yet the one of a wrapper's
-// own failure, so that it is not mistaken for the command's.
+// ownFailure gives every error without an exit code that of a wrapper's own
+// failure, so that it is not mistaken for the command's.
 func ownFailure(err error) error {
 	var e *tool.Error
 	if err == nil || errors.As(err, &e) {
@@ -64,7 +64,7 @@ func ownFailure(err error) error {
 }
 
 // asFile is the open file of a stream of the tool frame. The command is
-// given real descriptors, never a copy through a pipe of ours.
+// given real descriptors, never the end of a pipe that we copy.
 func asFile(v any, fallback *os.File) *os.File {
 	if f, ok := v.(*os.File); ok {
 		return f

@@ -9,7 +9,7 @@ import (
 
 // inheritedFDs counts the descriptors above 2 that the command is started with.
 // What it does through them was opened before the record began, so the record
-// names them as a blind spot. All of our own are closed on exec.
+// names them as a blind spot. All that we opened are closed on exec.
 func inheritedFDs() (n uint64) {
 	dir, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

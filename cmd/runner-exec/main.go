@@ -1,23 +1,24 @@
 // Command runner-exec runs one command in a cgroup of its own and writes the
-// record of what it did to one archive. It starts the other stages itself and is
-// the only one between the user and the command, so it passes on standard input, output and error, the working directory, the environment,
-// the umask, other open descriptors, signals and the exit status unchanged.
+// record of what it did to one archive. It starts the other stages itself. As it is
+// between the user and the command, it passes on unchanged: standard input, output and
+// error, the working directory, the environment, the umask, other open descriptors,
+// signals and the exit status.
 //
 // A policy file and an agent shim give the command logs to write to: FIFOs that
-// runner-exec empties while the command runs (schemas/POLICY.md, "Collected logs"). Then
-// the variables that name them are the one change to the environment.
+// runner-exec empties while the command runs (schemas/POLICY.md, "Collected logs"). Only the
+// variables that name them are then added to the environment.
 //
-// What the Go runtime does not let it pass on: of the signals ignored at its
-// own start only HUP, INT, TSTP, TTIN and TTOU are still ignored in the
-// command (nohup and background jobs work), the others arrive with their
-// default action; and a standard descriptor closed at its start is /dev/null.
+// Two things the Go runtime changes. Of the signals that are ignored when runner-exec
+// starts, only HUP, INT, TSTP, TTIN and TTOU are ignored in the command too (nohup and
+// background jobs work); the others have their default action. A standard descriptor
+// that is closed when runner-exec starts is /dev/null in the command.
 //
 // Signals are passed to the command. INT, QUIT and WINCH that a terminal sends
 // reach the command directly, as it is in the same process group; they are
 // passed on only while runner-exec is not in the terminal's foreground.
-// runner-exec itself stays until the record is sealed. Once the command has
-// ended, a second INT, TERM or HUP kills what is left in the cgroup and a
-// third one gives the record up.
+// runner-exec itself goes on until the record is sealed. After the command has ended,
+// a second INT, TERM or HUP kills what is left in the cgroup, and a third one gives up
+// the record.
 package main
 
 import (

@@ -36,7 +36,7 @@ func (r *rawStream) finished(e child.Ending) error {
 	defer r.abandon()
 	r.s.Write(runFinished(r.opt.RunID, e))
 	r.s.Write(r.health())
-	// Nobody observed the kernel layer: that is a hole, so never complete.
+	// Nobody observed the kernel layer: that is a gap, so the record is never complete.
 	return r.wrap(r.s.Seal(schemas.StatusPartial))
 }
 

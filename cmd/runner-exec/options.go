@@ -55,7 +55,7 @@ type Options struct {
 	AgentShim     string
 	Policy        string                // policy file, or ""
 	Network       *schemas.NetworkRules // what of it the kernel is to enforce, or nil
-	PolicyDigest  string                // of it
+	PolicyDigest  string                // of the policy file
 	LogFiles      map[string]string     // layer → file for its collected log, or ""
 	Collect       map[string]bool       // layer → the command is given its log
 	Kernel        bool                  // start runner-capture

@@ -22,9 +22,9 @@ type scope struct {
 	ours   bool     // runner-capture made it; before that it may be another run's of the same name
 }
 
-// newScope decides on the cgroup runner-ID below parent, or below our own cgroup.
-// runner-capture makes it, and removes it when we are gone: were it made here, a kill
-// between that and runner-capture's start would leave it behind.
+// newScope chooses the cgroup runner-ID below parent, or below our own cgroup.
+// runner-capture makes it, and removes it when we are gone: if it were made here, a kill
+// before runner-capture's start would leave it behind.
 func newScope(parent, runID string) (*scope, error) {
 	if parent == "" {
 		own, err := cgroup.Own()
@@ -32,7 +32,7 @@ func newScope(parent, runID string) (*scope, error) {
 			return nil, cannotObserve(fmt.Errorf("finding the own cgroup: %w", err))
 		}
 		// The kernel wants write access to the common ancestor of where we are
-		// and where the command is to be. Asked now, the message is better.
+		// and where the command is to be. Checked now, the message is clearer.
 		err = unix.Faccessat(unix.AT_FDCWD, filepath.Join(own, "cgroup.procs"), unix.W_OK, unix.AT_EACCESS)
 		if err != nil {
 			return nil, cannotObserve(fmt.Errorf("starting a command in a cgroup below %s: %w", own, err))
@@ -82,21 +82,21 @@ func (s *scope) exists() bool {
 	return err == nil
 }
 
-// strike kills every process in the scope and below, also those just being made,
+// killAll kills every process in the scope and below, also those just being made,
 // and does not wait for it.
-func (s *scope) strike() error {
+func (s *scope) killAll() error {
 	if !s.ours {
 		return nil
 	}
-	if err := s.kill(0); !errors.Is(err, context.DeadlineExceeded) {
+	if err := s.killAndWait(0); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return nil
 }
 
-// kill is strike, and waits until they are gone. The scope may vanish meanwhile:
+// killAndWait is killAll, and waits until they are gone. The scope may vanish meanwhile:
 // runner-capture removes it too.
-func (s *scope) kill(limit time.Duration) error {
+func (s *scope) killAndWait(limit time.Duration) error {
 	if err := cgroup.Kill(s.at, limit); err != nil && s.exists() {
 		return fmt.Errorf("killing what runs in the cgroup %s: %w", s.path, err)
 	}
@@ -112,11 +112,11 @@ func (s *scope) empty() error {
 	return nil
 }
 
-// taken says that runner-capture has made the cgroup: it is this run's to kill.
+// taken says that runner-capture has made the cgroup: this run may kill what is in it.
 func (s *scope) taken() { s.ours = true }
 
 // remove kills what is left and removes the scope with the cgroups that the
-// command made in it. It is fine if it is gone already.
+// command made in it. If it is gone already, that is not an error.
 func (s *scope) remove(limit time.Duration) error {
 	if !s.ours {
 		// What runner-capture could not remove is empty. What is not empty belongs to
@@ -124,10 +124,10 @@ func (s *scope) remove(limit time.Duration) error {
 		cgroup.Remove(s.at)
 		return nil
 	}
-	if os.Remove(s.at) == nil { // it was empty; this needs no descriptor, should we be out of them
+	if os.Remove(s.at) == nil { // it was empty; this works even without a free descriptor
 		return nil
 	}
-	if err := s.kill(limit); err != nil {
+	if err := s.killAndWait(limit); err != nil {
 		return err
 	}
 	if err := cgroup.Remove(s.at); err != nil && s.exists() {

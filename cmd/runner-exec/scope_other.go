@@ -12,7 +12,7 @@ type scope struct{ path, at string }
 
 func newScope(string, string) (*scope, error) { return nil, errors.ErrUnsupported }
 
-func (s *scope) strike() error              { return errors.ErrUnsupported }
+func (s *scope) killAll() error             { return errors.ErrUnsupported }
 func (s *scope) remove(time.Duration) error { return errors.ErrUnsupported }
 func (s *scope) taken()                     {}
 func (s *scope) close()                     {}

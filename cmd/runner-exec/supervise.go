@@ -10,7 +10,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
-// patience bounds every wait for something that was killed or told to end.
+// patience bounds every wait for something that was killed or asked to end.
 const patience = 10 * time.Second
 
 // supervisor is one run from the first stage to the sealed archive.
@@ -62,7 +62,7 @@ func (s *supervisor) run() error {
 	s.pipe.tell(s.env.Stderr)
 	err := s.out.commit()
 	if s.scope != nil {
-		// runner-capture has removed it; a leftover would be in the next run's way.
+		// runner-capture has removed it; one that is left would block the next run of that name.
 		if err := s.scope.remove(patience); err != nil {
 			s.env.Warnf("%v", err)
 		}
@@ -76,7 +76,7 @@ func (s *supervisor) run() error {
 	return nil
 }
 
-// errStage says that a stage ended before its time; giveUp finds out which.
+// errStage means that a stage ended early; giveUp finds out which.
 var errStage = errors.New("a stage ended early")
 
 // awaitReady waits until the hooks are attached and the first canary was seen.
@@ -87,7 +87,7 @@ func (s *supervisor) awaitReady() error {
 			if err == nil {
 				return nil
 			}
-			s.pipe.ready = nil // its end follows, and says more
+			s.pipe.ready = nil // its end follows, and explains more
 			if s.pipe.running() == len(s.pipe.stages) {
 				select {
 				case st := <-s.pipe.ended:
@@ -163,10 +163,10 @@ func (s *supervisor) watchCommand() error {
 	}
 }
 
-// killAll ends the command and, where there is a cgroup, all that came of it.
+// killAll ends the command and, where there is a cgroup, all its descendants.
 func (s *supervisor) killAll() {
 	if s.scope != nil {
-		if err := s.scope.strike(); err != nil {
+		if err := s.scope.killAll(); err != nil {
 			s.env.Warnf("%v", err)
 		}
 	}
@@ -179,7 +179,7 @@ func (s *supervisor) killAll() {
 func (s *supervisor) finishLogs() {
 	var empty func() error
 	if s.scope != nil {
-		empty = s.scope.empty // then no process of the run is left that could write
+		empty = s.scope.empty // then no process is left in the run that could write
 	}
 	s.logs.finish(s.pipe, empty, s.opt.Grace)
 }
@@ -225,7 +225,7 @@ func (s *supervisor) drain() error {
 }
 
 // giveUp leaves nothing behind: no process of the command, no stage, no cgroup,
-// no file. The result says what happened, once.
+// no file. The result explains what happened, once.
 func (s *supervisor) giveUp(cause error) error {
 	s.killAll()
 	s.logs.abandon()
@@ -270,7 +270,7 @@ func (s *supervisor) explain(cause error, running bool) error {
 		s.env.Stderr.Write(st.said.Bytes())
 	}
 	if s.cmd == nil && st.name == "runner-capture" && st.end.Status() == tool.ExitCannot {
-		return tool.Status(tool.ExitCannot) // it has said what is missing
+		return tool.Status(tool.ExitCannot) // it has printed what is missing
 	}
 	return tool.Failf(tool.ExitOwn, "%s %s before the record was complete; %s",
 		st.name, st.end, s.aftermath(running))

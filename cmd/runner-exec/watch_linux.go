@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch notices that a name in a directory is given to another file, also when it is
-// given back later. The kernel writes it down (inotify); nobody reads before the end.
+// watch detects that a name in a directory was given to another file, even if it was
+// given back later. The kernel queues the events (inotify); they are read at the end.
 type watch struct {
 	mu   sync.Mutex
 	fd   int
-	all  bool // the directory itself was moved, or more happened than was written down
+	all  bool // the directory itself was moved, or the kernel dropped events
 	seen map[string]bool
 }
 
@@ -30,7 +30,7 @@ func newWatch(dir string) (*watch, error) {
 	return &watch{fd: fd, seen: map[string]bool{}}, nil
 }
 
-// touched reports whether name has not always been what it is.
+// touched reports whether name has meant another file at some time.
 func (w *watch) touched(name string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -47,8 +47,8 @@ func (w *watch) touched(name string) bool {
 	}
 }
 
-// note books events: struct inotify_event of inotify(7), each followed by a name
-// that NUL bytes fill up.
+// note reads events: struct inotify_event of inotify(7), each followed by a name
+// padded with NUL bytes.
 func (w *watch) note(b []byte) {
 	for len(b) >= unix.SizeofInotifyEvent {
 		mask := binary.NativeEndian.Uint32(b[4:])

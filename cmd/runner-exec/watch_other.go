@@ -2,7 +2,7 @@
 
 package main
 
-// watch sees nothing here: what is noticed is a name that leads elsewhere at the end.
+// watch detects nothing here: only the name is checked, at the end.
 type watch struct{}
 
 func newWatch(string) (*watch, error) { return &watch{}, nil }

@@ -11,13 +11,13 @@ const (
 	errRequest  = -32600
 	errParams   = -32602
 	errInternal = -32603
-	// errDenied lies outside -32768…-32000, which the protocols keep for themselves.
+	// errDenied lies outside -32768…-32000, which the protocols reserve.
 	errDenied = 403
 )
 
 // denialKey is the key of the _meta of a denial. The reason is not in
-// structuredContent: clients hold that against the tool's outputSchema, errors or not,
-// and would then report a broken tool in place of a denial.
+// structuredContent: clients check that against the tool's outputSchema even in errors,
+// and would report a broken tool instead of a denial.
 const denialKey = "runner-policy/denial"
 
 // denial is what a client can read of one.

@@ -55,7 +55,7 @@ func usable(v any) (string, bool) {
 	return text, utf8.ValidString(text)
 }
 
-// declaredID is the name that the proxy gives to a call of which the client says none.
+// declaredID is the name that the proxy gives to a call that the client gives no name.
 // A call without an id, a notification, has the number of the call.
 func declaredID(name string, of jsonrpc.ID, call uint64) callID {
 	text, form := of.Text()

@@ -113,7 +113,7 @@ func TestServerDies(t *testing.T) {
 	}
 }
 
-// TestServerCloses: a server that says nothing more is ended.
+// TestServerCloses: a server that closes its output is ended.
 func TestServerCloses(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, allowAll, withFlags("--grace", "100ms"))
@@ -166,7 +166,7 @@ func TestClientHalfCloses(t *testing.T) {
 	}
 }
 
-// TestClientDies: nobody reads any more.
+// TestClientDies: the client no longer reads.
 func TestClientDies(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, allowAll)
@@ -182,7 +182,7 @@ func TestClientDies(t *testing.T) {
 	}
 }
 
-// TestClientStalls: a client that takes nothing and leaves all the same keeps neither the
+// TestClientStalls: a client that reads nothing and then ends blocks neither the
 // server nor us.
 func TestClientStalls(t *testing.T) {
 	for _, line := range []string{callLine("1", "read_big", `{"size":20000000}`), strings.Repeat(callLine("1", "write_x", `{}`)+"\n", 20000)} {
@@ -366,7 +366,7 @@ func TestFIFO(t *testing.T) {
 	}
 }
 
-// TestLogStalls: a log that takes nothing holds back calls, but not the end.
+// TestLogStalls: a log that is not read delays calls, but not the end.
 func TestLogStalls(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

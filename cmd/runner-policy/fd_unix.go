@@ -10,7 +10,7 @@ import (
 )
 
 // descriptor reads and writes without the runtime's poller: one system call a
-// message, and the thread that waits is the one that goes on.
+// message, and the thread that waited continues.
 type descriptor int
 
 // readerOf is f for reading, its descriptor where there is one.
@@ -28,7 +28,7 @@ func writerOf(w io.Writer) io.Writer {
 	return w
 }
 
-// descriptorOf leaves the flags of the standard streams alone: others may share them.
+// descriptorOf does not change the flags of the standard streams: others may share them.
 func descriptorOf(f *os.File) descriptor {
 	switch f {
 	case os.Stdin:

@@ -17,7 +17,7 @@ const (
 	protocolKey    = "io.modelcontextprotocol/protocolVersion"
 )
 
-// readClient deals with the client's lines until there are no more.
+// readClient handles the client's lines until its end.
 func (s *session) readClient(ctx context.Context, r io.Reader) {
 	l := &lineReader{r: r, max: s.o.MaxLine}
 	sc := jsonrpc.NewClient()
@@ -53,7 +53,7 @@ func (s *session) refuse(to jsonrpc.ID, code string, answer bool) {
 	}
 }
 
-// fromClient deals with one line.
+// fromClient handles one line.
 func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []byte) {
 	body := line[:len(line)-1]
 	code := sc.Line(body)
@@ -88,13 +88,13 @@ func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []by
 	}
 }
 
-// cancelsDenied looks what a cancellation is about.
+// cancelsDenied reports whether a cancellation is for a denied call.
 func (s *session) cancelsDenied(sc *jsonrpc.Scanner, body []byte) bool {
 	of, code := sc.Identify(jsonrpc.FieldRequestID, body)
 	return code == "" && !s.inFlight.cancel(of.Key) && slices.Contains(s.deniedIDs, of.Key)
 }
 
-// decide asks the policy about a tool call, records what it said, and forwards the
+// decide asks the policy about a tool call, records the decision, and forwards the
 // call or answers it.
 func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Message, line []byte) {
 	start := now()
@@ -139,7 +139,7 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 		return
 	}
 	if m.Kind != jsonrpc.Request {
-		return // nobody waits for an answer
+		return // a notification has no answer
 	}
 	if s.deniedIDs = append(s.deniedIDs, m.ID.Key); len(s.deniedIDs) > maxDeniedIDs {
 		s.deniedIDs = slices.Delete(s.deniedIDs, 0, 1)
@@ -147,7 +147,7 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 	s.toClient(deniedAnswer(m.ID, d.Say, denial{d.Reason, d.RuleID, c.id.id, s.digest}, isModern(meta), s.o.DenyAsError))
 }
 
-// decode makes values of an object in the line; nothing is nil.
+// decode decodes an object in the line; an absent one is nil.
 func decode(line []byte, v *jsonrpc.Value) (any, bool) {
 	if v.Kind == 0 {
 		return nil, true
@@ -156,8 +156,8 @@ func decode(line []byte, v *jsonrpc.Value) (any, bool) {
 	return out, err == nil
 }
 
-// isModern reports whether a request says itself which protocol it speaks, as the
-// stateless ones do.
+// isModern reports whether a request names its own protocol version, as those of the
+// stateless protocol do.
 func isModern(meta any) bool {
 	m, _ := meta.(map[string]any)
 	_, ok := m[protocolKey].(string)

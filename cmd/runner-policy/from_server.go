@@ -15,10 +15,10 @@ const (
 	maxTail      = 64 << 10  // bytes after a message's last brace
 )
 
-// errCut says that a line was begun that may not end.
-var errCut = errors.New("the server's message was refused when part of it had been passed on")
+// errCut means that a line was begun and must not be completed.
+var errCut = errors.New("the server's message was refused after part of it had been passed on")
 
-// serverReader deals with the server's lines.
+// serverReader handles the server's lines.
 type serverReader struct {
 	*session
 	r   io.Reader
@@ -28,7 +28,7 @@ type serverReader struct {
 	err error
 }
 
-// readServer deals with the server's lines until there are no more. The error is
+// readServer handles the server's lines until its end. The error is
 // errCut or nil.
 func (s *session) readServer(r io.Reader) error {
 	v := &serverReader{session: s, r: r, sc: jsonrpc.NewServer(), buf: make([]byte, serverBuffer)}
@@ -86,7 +86,7 @@ func (v *serverReader) grow() bool {
 	return true
 }
 
-// line deals with a line that is there whole.
+// line handles a whole line.
 func (v *serverReader) line(line []byte) {
 	body := line[:len(line)-1]
 	v.sc.ListTools(v.inFlight.listing())
@@ -109,7 +109,7 @@ func (v *serverReader) line(line []byte) {
 func (v *serverReader) answer(m jsonrpc.Message, line []byte) string {
 	e := v.inFlight.find(m.ID.Key)
 	if e == nil {
-		return schemas.ReasonBadID // nobody asked
+		return schemas.ReasonBadID // there is no such request
 	}
 	if e.method == jsonrpc.MethodList && v.sc.Has(jsonrpc.FieldTools) {
 		var code string

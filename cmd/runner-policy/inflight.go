@@ -107,7 +107,7 @@ func (t *inFlight) cancel(key string) bool {
 	return true
 }
 
-// answered takes the request out that an answer belongs to.
+// answered removes the request that an answer belongs to.
 func (t *inFlight) answered(key string) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,7 +143,7 @@ func (t *inFlight) listing() bool {
 	return t.lists > 0
 }
 
-// drain takes out everything, in the order in which it was sent.
+// drain removes all requests, in the order in which they were sent.
 func (t *inFlight) drain() []*entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()

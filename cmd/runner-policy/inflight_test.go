@@ -127,7 +127,7 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// TestWrongCalls: what is wrong is said, with what to type, before anything is started.
+// TestWrongCalls: a wrong call is explained, with what to type, before anything is started.
 func TestWrongCalls(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -198,7 +198,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestEnvironment: the log's name may come by the environment, and goes no further.
+// TestEnvironment: the log's name may come from the environment, and is not passed on.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -46,7 +46,7 @@ func (l *lineReader) next() (line []byte, tooLong bool, err error) {
 	}
 }
 
-// fill reads once, and makes room before.
+// fill makes room and reads once.
 func (l *lineReader) fill() {
 	if l.start == l.end {
 		l.start, l.end, l.looked = 0, 0, 0

@@ -77,7 +77,7 @@ func (l *logFD) check() error {
 	if err := unix.Fstat(l.fd, &st); err != nil {
 		return err
 	}
-	// A terminal may well be both: people try things there.
+	// A terminal may be both, so that people can try things.
 	var out unix.Stat_t
 	if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFIFO || kind == unix.S_IFREG {
 		if unix.Fstat(1, &out) == nil && out.Dev == st.Dev && out.Ino == st.Ino {
@@ -97,7 +97,7 @@ func (l *logFD) check() error {
 	return nil
 }
 
-// checkEnd looks whether the last line there is whole: ours would become part of it.
+// checkEnd checks that the last line is whole: ours would become part of it.
 func (l *logFD) checkEnd(size int64) error {
 	f, err := os.Open(fmt.Sprintf("/dev/fd/%d", l.fd))
 	if err != nil {
@@ -112,7 +112,7 @@ func (l *logFD) checkEnd(size int64) error {
 }
 
 // writeLine writes b at once. Several proxies may share a FIFO, which keeps only
-// short writes in one piece: there they take turns.
+// short writes in one piece: they lock it.
 func (l *logFD) writeLine(b []byte) (int, error) {
 	if l.fifo {
 		if err := retry(func() error { return unix.Flock(l.fd, unix.LOCK_EX) }); err == nil {

@@ -43,17 +43,17 @@ func (s *session) run(ctx context.Context, env *tool.Env) error {
 	return s.verdict(env, e, err)
 }
 
-// watched is what the end of a session depends on.
+// watched are the events that end a session.
 type watched struct {
 	clientDone, exited, deafened <-chan struct{}
 	serverDone                   <-chan error
 	signals                      <-chan os.Signal
 }
 
-// errStuck says that the client takes nothing any more.
-var errStuck = errors.New("the client did not take what the server had said")
+// errStuck means that the client no longer reads.
+var errStuck = errors.New("the client did not read what the server had written")
 
-// How far the end of a session has come.
+// How far ending the session has got.
 const (
 	running = iota
 	inputClosed
@@ -62,7 +62,7 @@ const (
 	givenUp
 )
 
-// watch waits until the server has ended and all that it said was passed on. The
+// watch waits until the server has ended and all of its output was passed on. The
 // first thing to end ends the rest: the server's input is closed, and if that does not
 // end it, TERM and then KILL do, to all of its process group.
 func (s *session) watch(srv *server, w watched) (result error) {
@@ -118,14 +118,14 @@ func (s *session) watch(srv *server, w watched) (result error) {
 	return result
 }
 
-// errNoEnd says that the last lines of the log could not be written.
+// errNoEnd means that the last lines of the log could not be written.
 var errNoEnd = errors.New("the decision log takes no more lines, so it has no end of the session")
 
 // end answers what is still in flight and writes the last lines. Neither a client nor a
-// log that takes nothing can block it.
+// log that is not read can block it.
 func (s *session) end(e child.Ending, stuck bool) error {
 	if !s.stop() {
-		stuck = true // a message is on its way to somebody who does not take it
+		stuck = true // a message is being written to somebody who does not read
 	}
 	outcome, end := s.whoEnded(), now()
 	left := s.inFlight.drain()
@@ -158,7 +158,7 @@ func (s *session) end(e child.Ending, stuck bool) error {
 	return nil
 }
 
-// stop ends the dealing with the client's messages. It is false if one takes too long.
+// stop ends the handling of the client's messages. It is false if one takes too long.
 func (s *session) stop() bool {
 	for range 100 {
 		if s.handling.TryLock() {

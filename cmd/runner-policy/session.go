@@ -17,7 +17,7 @@ type engine interface {
 	CaseSmuggled(arguments any) (key string, bad bool)
 }
 
-// session is one run of the proxy. Two goroutines carry it: one reads the client and
+// session is one run of the proxy. It has two goroutines: one reads the client and
 // decides, one reads the server; each writes what it has read.
 type session struct {
 	o        Options
@@ -29,7 +29,7 @@ type session struct {
 
 	clientMu sync.Mutex // held for a whole line
 	client   io.Writer
-	cut      atomic.Bool // a line to the client was begun and will not end
+	cut      atomic.Bool // a line to the client was begun and will not be completed
 	enderMu  sync.Mutex
 	ender    string // outcome of what is still in flight: who ended the session
 
@@ -41,7 +41,7 @@ type session struct {
 	deaf      atomic.Bool   // the client's output is closed
 	deafened  chan struct{} // closed then
 	deafOnce  sync.Once
-	handling  sync.Mutex // held while a message of the client is dealt with
+	handling  sync.Mutex // held while a message of the client is handled
 	over      bool       // under handling: the last line is being written
 	calls     uint64
 	deniedIDs []string // the last ones
@@ -98,7 +98,7 @@ func (s *session) toServer(line []byte) bool {
 }
 
 // closeServer ends the server's input: now, or when the line that is being written
-// has been taken.
+// has been written.
 func (s *session) closeServer() {
 	s.closing.Store(true)
 	if s.serverMu.TryLock() {

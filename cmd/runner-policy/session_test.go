@@ -22,7 +22,7 @@ func masked(log string) string {
 	return maskSession.ReplaceAllString(maskTimes.ReplaceAllString(log, `"$1":0`), `"$1":"SESSION`)
 }
 
-// exchange sends lines one by one and notes what is said. The end of a call is recorded
+// exchange sends lines one by one and notes the answers. The end of a call is recorded
 // after its answer, so that is waited for.
 func exchange(p *proxy, lines ...string) string {
 	var b strings.Builder

@@ -7,7 +7,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// stream deals with a line that does not fit into the buffer. What was scanned is
+// stream handles a line that does not fit into the buffer. What was scanned is
 // passed on at once, but the message's last brace and LF only when all of it was
 // found good: until then the client has no message.
 func (v *serverReader) stream() error {
@@ -95,7 +95,7 @@ func (v *serverReader) endStream(tail []byte, discard, passed bool) error {
 // keep drops the first bytes of the buffer.
 func (v *serverReader) keep(from int) { v.n = copy(v.buf, v.buf[from:v.n]) }
 
-// cutOff refuses a line whose LF is at lf in the buffer, or still to come.
+// cutOff refuses a line whose LF is at lf in the buffer, or has not arrived.
 func (v *serverReader) cutOff(code string, passed bool, lf int) error {
 	if err := v.refuseStream(code, passed); err != nil {
 		return err

@@ -100,7 +100,7 @@ func TestLargeBad(t *testing.T) {
 			if len(r) != 1 || r[0]["reason_code"] != c.code || p.outcomes() != "server_gone server_gone" {
 				t.Errorf("%v, %s", r, p.outcomes())
 			}
-			if !strings.Contains(p.stderr.String(), "was refused when part of it had been passed on") {
+			if !strings.Contains(p.stderr.String(), "was refused after part of it had been passed on") {
 				t.Error(p.stderr.String())
 			}
 		})
@@ -152,7 +152,7 @@ func otherRequest(key string) *entry {
 }
 
 // TestLargeListing: a list of tools is read whole up to its limit; one beyond it is
-// refused and the client is told, whatever the order of its keys.
+// refused and the client gets an error, in any order of its keys.
 func TestLargeListing(t *testing.T) {
 	list := func(n int, form string) []byte {
 		tools := strings.Repeat(`{"name":"hidden_x","description":"`+strings.Repeat("d", 1000)+`"},`, n) + `{"name":"shown"}`
@@ -234,7 +234,7 @@ func TestServerPieces(t *testing.T) {
 	}
 }
 
-// FuzzServer: whatever a server says, the client gets only whole messages, and none of
+// FuzzServer: for any output of a server, the client gets only whole messages, and none of
 // a tool that is hidden.
 func FuzzServer(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"hidden_x"},{"name":"y"}]}}`+"\n"+`{"jsonrpc":"2.0","method":"x"}`+"\n"), true)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoMount says that no cgroup v2 hierarchy is mounted here.
+// ErrNoMount means that no cgroup v2 hierarchy is mounted here.
 var ErrNoMount = errors.New("no cgroup v2 hierarchy is mounted")
 
 // Own returns the directory of the calling process's own cgroup: the mount comes
@@ -55,7 +55,7 @@ func Own() (string, error) {
 			continue
 		}
 		dir := filepath.Join(point, rel)
-		if IsV2(dir) { // another mount may lie over this one
+		if IsV2(dir) { // another mount may cover this one
 			return dir, nil
 		}
 	}
@@ -81,9 +81,9 @@ func unoctal(s string) string {
 	return b.String()
 }
 
-// Hold returns a name for the cgroup dir that stays good, for this process, whatever
-// is mounted over dir later: a command that does that must not be lost sight of. The
-// name ends with the file.
+// Hold returns a name for the cgroup dir that stays valid, for this process, even if
+// something is mounted over dir later: a command that does that must still be followed.
+// The name is valid until the file is closed.
 func Hold(dir string) (string, *os.File, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -96,7 +96,7 @@ func Hold(dir string) (string, *os.File, error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", parent.Fd(), filepath.Base(dir)), parent, nil
 }
 
-// IsV2 reports whether dir lies on a cgroup2 mount.
+// IsV2 reports whether dir is on a cgroup2 mount.
 func IsV2(dir string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(dir, &st) == nil && st.Type == unix.CGROUP2_SUPER_MAGIC

@@ -88,7 +88,7 @@ out:
 }
 
 // wholeString is the index after the string whose text begins at i, or -1 if it is not
-// there whole or has anything but plain characters.
+// complete or has anything except plain characters.
 func wholeString(b []byte, i int) int {
 	for {
 		if i = plain(b, i); i == len(b) || b[i] < 0x80 && b[i] != '"' {

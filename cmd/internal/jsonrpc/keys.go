@@ -20,8 +20,7 @@ const (
 	roleTool
 )
 
-// Field is a key of one of the protocol's own objects, which its name begins with where
-// several have the key.
+// Field is a key of one of the protocol's own objects.
 type Field uint8
 
 // The fields that are noted: of the message, its params, its result, and the tools there.
@@ -54,7 +53,7 @@ const (
 	fieldCount
 )
 
-// names are the keys that some reader of the protocol gives a meaning to.
+// names are the keys that have a meaning to some reader of the protocol.
 var names = [...][]struct {
 	name  string
 	field Field

@@ -47,7 +47,7 @@ type frame struct {
 	many   map[string]struct{} // its keys, when there are many
 }
 
-// fail refuses the line: the rest of it is not scanned.
+// fail refuses the line: the rest is not scanned.
 func (s *Scanner) fail(reason string) { s.broken = reason }
 
 // doubt refuses the line, but goes on: its id may still be needed.
@@ -143,8 +143,8 @@ func (s *Scanner) outside(c byte, at int) {
 		s.fail(schemas.ReasonBadJSON)
 	case c == ' ' || c == '\t':
 	case s.state == stEnd && c == '\r':
-		// Some readers take a carriage return for the end of a line, so it is taken
-		// only in that place: inside, it could make two messages of one.
+		// Some readers end a line at a carriage return, so it is accepted only there: inside,
+		// it could make two messages of one.
 		s.state = stReturn
 	case s.state == stEnd:
 		s.fail(schemas.ReasonBadJSON)

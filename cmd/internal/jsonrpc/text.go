@@ -14,7 +14,7 @@ const (
 )
 
 // special has the high bit of the first byte of w set that is a quote, a
-// backslash, a control character or no ASCII; of later bytes it may lie.
+// backslash, a control character or not ASCII; for later bytes it may be wrong.
 func special(w uint64) uint64 {
 	return (w | (w - 0x20*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) & highs
 }
@@ -126,7 +126,7 @@ func (s *Scanner) str(b []byte, i int) int {
 }
 
 // unicodeEscape is the character of a whole \uXXXX, or of two that are a surrogate
-// pair, and its length; 0 for what must be looked at byte by byte.
+// pair, and its length; 0 for what must be read byte by byte.
 func unicodeEscape(b []byte) (rune, int) {
 	r := codeUnit(b)
 	switch {

@@ -12,7 +12,7 @@ import (
 
 // Bounds of a decision. Nothing that a client sends makes it take longer or grow.
 const (
-	decideTime = time.Second // all of it; only a file system that hangs takes so long
+	decideTime = time.Second // in all; only a file system that hangs takes so long
 	maxDepth   = 256         // of arguments
 	maxTool    = 1024        // bytes of a tool's name
 	maxStuck   = 8           // evaluations that were given up and still run
@@ -70,18 +70,18 @@ func (p *Policy) Decide(ctx context.Context, c *Call) Decision {
 	}
 }
 
-// What has become of an evaluation.
+// States of an evaluation.
 const (
 	running = iota
 	answered
 	givenUp
 )
 
-// evaluation is one decision while it is made.
+// evaluation is one decision in progress.
 type evaluation struct {
 	policy *Policy
 	call   Call
-	at     atomic.Int32        // index of the rule that is looked at
+	at     atomic.Int32        // index of the rule that is evaluated
 	ended  atomic.Int32        // running, answered, givenUp
 	began  chan struct{}       // a program runs for the first time
 	known  map[string]lookedUp // paths that were looked up
@@ -90,7 +90,7 @@ type evaluation struct {
 }
 
 // decide goes through the rules. A panic in it would be a fault of this package; the
-// call is denied all the same.
+// call is still denied.
 func (e *evaluation) decide(ctx context.Context) (d Decision) {
 	var r *rule
 	defer func() {
@@ -113,7 +113,7 @@ func (e *evaluation) decide(ctx context.Context) (d Decision) {
 			continue
 		}
 		if e.ended.Load() == givenUp {
-			return Decision{} // nobody waits for it
+			return Decision{} // its result is not used
 		}
 		e.at.Store(int32(i))
 		ok, err := e.holds(ctx, r)
@@ -142,7 +142,7 @@ func (e *evaluation) decide(ctx context.Context) (d Decision) {
 	return d
 }
 
-// sound refuses calls that no rule should look at.
+// sound refuses calls that no rule may evaluate.
 func (e *evaluation) sound() error {
 	if len(e.call.Tool) > maxTool {
 		return errTool
@@ -156,7 +156,7 @@ func (e *evaluation) sound() error {
 	return errArgs
 }
 
-// jsonOnly says whether a value is JSON as Decode makes it, and not too deep.
+// jsonOnly reports whether a value is JSON as Decode makes it, and not too deep.
 func jsonOnly(v any, left int) error {
 	switch x := v.(type) {
 	case nil, bool, string:
@@ -221,7 +221,7 @@ func (r *rule) speaksOf(tool string) bool {
 	return false
 }
 
-// holds says whether all conditions of a rule hold.
+// holds reports whether all conditions of a rule hold.
 func (e *evaluation) holds(ctx context.Context, r *rule) (bool, error) {
 	for i := range r.args {
 		ok, err := e.condition(&r.args[i], r.allow)
@@ -248,7 +248,7 @@ func (e *evaluation) holds(ctx context.Context, r *rule) (bool, error) {
 	return r.when.holds(e.timed, map[string]any{"tool": e.call.Tool, "arguments": args, "meta": e.call.Meta})
 }
 
-// condition looks at every value that the path means. In a rule that allows, all of
+// condition checks every value that the path selects. In a rule that allows, all of
 // them must hold in every way in which they can be read; in a rule that denies, one
 // in one way is enough.
 func (e *evaluation) condition(c *condition, allow bool) (bool, error) {

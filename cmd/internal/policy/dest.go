@@ -9,7 +9,7 @@ import (
 )
 
 // dest is where a URL or HOST[:PORT] leads: a name or an address, and a port, 0 when
-// it is not said.
+// there is none.
 type dest struct {
 	name string // lower case, without dot at the end; empty for an address
 	addr netip.Addr
@@ -19,10 +19,10 @@ type dest struct {
 // defaultPorts are those that a URL's scheme implies.
 var defaultPorts = map[string]uint16{"http": 80, "https": 443, "ws": 80, "wss": 443}
 
-// local are schemes whose URLs lead nowhere, whatever they name as host.
+// local are schemes whose URLs lead nowhere, even with a host.
 var local = []string{"about", "blob", "data", "file", "jar", "javascript", "npipe", "unix"}
 
-// maxDest is the longest text that is looked at as a destination.
+// maxDest is the longest text that is read as a destination.
 const maxDest = 8192
 
 // parseDest reads a URL or HOST[:PORT]. Programs disagree about much that looks like
@@ -148,7 +148,7 @@ func label(s string) bool {
 	return 0 < len(s) && len(s) <= 63
 }
 
-// numeric says whether a name's last label makes resolvers take it for an address.
+// numeric reports whether a name's last label makes resolvers take it for an address.
 func numeric(s string) bool {
 	digits := strings.TrimPrefix(s, "0x")
 	if digits != s {
@@ -169,7 +169,7 @@ func (d dest) endpoint() (string, bool) {
 	return netip.AddrPortFrom(d.addr, d.port).String(), true
 }
 
-// destPattern is what a rule says of destinations.
+// destPattern is one pattern of destinations in a rule.
 type destPattern struct {
 	text   string
 	name   string // a name, or what ends it when below
@@ -221,7 +221,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 
 var errNoPort = errors.New("it does not say the port that the rule asks for")
 
-// match says whether a destination is one that the pattern means.
+// match reports whether a destination matches the pattern.
 func (p destPattern) match(d dest) (bool, error) {
 	switch {
 	case p.name == "":
@@ -257,7 +257,7 @@ func (d dest) others() []dest {
 	return nil
 }
 
-// leadsTo says whether a destination matches one of the patterns.
+// leadsTo reports whether a destination matches one of the patterns.
 func leadsTo(d dest, patterns []destPattern, allow bool) (bool, error) {
 	ok, err := d.matches(patterns)
 	if ok || allow {

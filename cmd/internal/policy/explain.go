@@ -9,8 +9,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Hides says whether no arguments whatever could make a tool allowed, so that a list
-// of tools need not show it.
+// Hides reports whether a tool is denied with any arguments, so that a list of tools
+// need not show it.
 func (p *Policy) Hides(tool string) bool {
 	if len(tool) > maxTool {
 		return true
@@ -28,7 +28,7 @@ func (p *Policy) Hides(tool string) bool {
 	return !p.allow
 }
 
-// Explain says in plain words what the file means, rule by rule.
+// Explain prints in plain words what the file means, rule by rule.
 func (p *Policy) Explain(w io.Writer) {
 	fmt.Fprintf(w, "policy %s\n", p.Digest)
 	if !p.HasToolRules {

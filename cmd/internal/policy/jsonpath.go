@@ -25,7 +25,7 @@ const (
 	byName       = -2
 	maxSteps     = 32
 	maxIndex     = 1 << 20
-	maxElements  = 4096 // of a [*] that a decision looks at
+	maxElements  = 4096 // of a [*] that a decision reads
 )
 
 // parseJSONPath reads $, .name, ["name"], [0], [*].
@@ -146,7 +146,7 @@ func walkPath(steps []step, v any, left *int, f func(any, bool) error) error {
 	return f(v, true)
 }
 
-// jsonKind names what a value is, for people.
+// jsonKind is the type of a value, for people.
 func jsonKind(v any) string {
 	switch v.(type) {
 	case nil:

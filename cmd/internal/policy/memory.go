@@ -9,7 +9,7 @@ import (
 
 const (
 	programMemory = 256 << 20            // bytes by which a program may make the heap grow
-	memoryEvery   = 5 * time.Millisecond // between two looks at it
+	memoryEvery   = 5 * time.Millisecond // between two measurements
 )
 
 var errMemory = errors.New("the jq program takes too much memory")
@@ -21,7 +21,7 @@ func heap() uint64 {
 }
 
 // watchMemory stops a program when the heap has grown too far since it began. The
-// clock would let a program that only collects take a great deal.
+// clock would let a program that only collects values take very much.
 func watchMemory(ctx context.Context, stop context.CancelCauseFunc) {
 	before := heap()
 	tick := time.NewTicker(memoryEvery)

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Bounds of the kernel: a longer path names no file.
+// Bounds of the kernel: no file has a longer path.
 const (
 	maxPath  = 4096
 	maxName  = 255
@@ -22,8 +22,8 @@ const (
 )
 
 // root is a directory of a rule and the place that its symlinks led to when the
-// policy was read. That place is not looked up again: who may replace the directory
-// by a symlink later must not move the rule with it.
+// policy was read. That place is not looked up again: someone who replaces the directory
+// by a symlink later must not move the rule.
 type root struct{ text, place string }
 
 func makeRoot(p string) root {
@@ -34,13 +34,13 @@ func makeRoot(p string) root {
 	return root{p, place}
 }
 
-// covers says whether p is the directory or below it, by components.
+// covers reports whether p is the directory or below it, by components.
 func covers(dir, p string) bool {
 	rest, ok := strings.CutPrefix(p, dir)
 	return ok && (rest == "" || rest[0] == '/' || dir == "/")
 }
 
-// within says whether a place is in one of the directories.
+// within reports whether a place is in one of the directories.
 func within(place string, roots []root) bool {
 	for _, r := range roots {
 		if covers(r.text, place) || covers(r.place, place) {
@@ -71,7 +71,7 @@ func clearPath(s string) error {
 	return nil
 }
 
-// trimmed is a text without what servers take off its ends.
+// trimmed is a text without what servers trim.
 func trimmed(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\uFEFF' || r == '"' || r == '\'' || r == '`'
@@ -190,7 +190,7 @@ func resolve(p string) (string, error) {
 			return "", fmt.Errorf("it cannot be looked up: %w", err)
 		}
 		target := string(buf[:n])
-		// The kernel makes up the text of such links (/proc/self/root): they have no length.
+		// The kernel generates the text of such links (/proc/self/root): they have no length.
 		info, err := os.Lstat(next)
 		if err != nil || info.Size() != int64(n) || n == len(buf) {
 			return "", errMagic
@@ -211,7 +211,7 @@ func resolve(p string) (string, error) {
 	return done, nil
 }
 
-// otherForm says whether a directory holds a name that is composed of other code
+// otherForm reports whether a directory holds a name that is composed of other code
 // points and is the same text for people, and for servers that look for it then.
 func otherForm(dir, name string) bool {
 	form := norm.NFC.String(name)

@@ -1,7 +1,7 @@
 // Package policy reads policy files and decides tool calls by them (schemas/POLICY.md,
 // "Policy file").
 //
-// Whatever cannot be read in one way only is refused: a file by Parse, with every
+// What can be read in more than one way is refused: a file by Parse, with every
 // problem and its place; a call by Decide, which denies what it cannot evaluate.
 package policy
 
@@ -25,11 +25,11 @@ const maxFile = 1 << 20
 // may ask it.
 type Policy struct {
 	Digest       string // sha256: and the hex SHA-256 of the file's bytes
-	HasToolRules bool   // the file says something about tools: default or rules
+	HasToolRules bool   // the file has rules for tools: default or rules
 	allow        bool   // default for tools that no rule matches
 	rules        []rule
 	network      *schemas.NetworkRules // nil without a network section
-	names        nameSet               // what the rules read of arguments
+	names        nameSet               // names of arguments that the rules read
 }
 
 // Call is one tool call.
@@ -37,7 +37,7 @@ type Call struct {
 	Tool string
 	// Arguments and Meta are decoded JSON as Decode makes it: map[string]any, []any,
 	// string, bool, nil, and json.Number (of encoding/json), which holds a number as
-	// it was written. Arguments that are nil are none. They must not be changed, not
+	// it was written. Nil means no arguments. They must not be changed, not
 	// even after the answer: an evaluation that was given up may still read them.
 	Arguments any
 	Meta      any

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxProblems are listed; a file with more says so.
+// maxProblems are listed; the last line reports that there are more.
 const maxProblems = 100
 
 // Problem is one thing that is wrong with a policy file.
@@ -75,7 +75,7 @@ func nearest(word string, candidates []string) string {
 }
 
 // distance is the number of letters to add, drop or change; words over 64 bytes are
-// no misspelt keys.
+// not misspelt keys.
 func distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64
@@ -98,7 +98,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// quote shows what a file says, in one short line.
+// quote shows a text of the file, in one short line.
 func quote(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		s = string(r[:57]) + "..."

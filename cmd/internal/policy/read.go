@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxNesting is how deep a policy file may nest; the deepest that says something
+// maxNesting is how deep a policy file may nest; the deepest useful value
 // is a JSON value in a condition.
 const maxNesting = 64
 
@@ -22,7 +22,7 @@ const maxNesting = 64
 type reader struct {
 	file  string
 	list  []Problem
-	names nameSet               // what the rules read of arguments
+	names nameSet               // names of arguments that the rules read
 	lines map[string]*yaml.Node // where each is read first, by its folded form
 }
 
@@ -68,7 +68,7 @@ func (r *reader) document(b []byte) *yaml.Node {
 
 var errSecond = errors.New("a second document")
 
-// parseYAML reads one document. The parser reports what it does not like as an
+// parseYAML reads one document. The parser reports a bad file as an
 // error or a panic; both are errors here.
 func parseYAML(b []byte) (doc *yaml.Node, err error) {
 	defer func() {
@@ -94,7 +94,7 @@ func parseYAML(b []byte) (doc *yaml.Node, err error) {
 
 var lineOf = regexp.MustCompile(`^line ([0-9]{1,9}): `)
 
-// yamlError splits the parser's message into its line and what it says.
+// yamlError splits the parser's message into its line and its text.
 func yamlError(err error) (int, string) {
 	s := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1
@@ -114,9 +114,9 @@ func yamlError(err error) (int, string) {
 	return line, "not readable: " + s
 }
 
-// badByte is the place of the first character that no policy holds, or -1, and what
+// badByte is the place of the first character that no policy may have, or -1, and what
 // it is. Characters that break or turn a line only in some editors would show people
-// another policy than the one that is read; in quotes they can be written as \u2028.
+// a policy that differs from the one that is read; in quotes they can be written as \u2028.
 func badByte(b []byte) (int, string) {
 	for i := 0; i < len(b); {
 		c, n := utf8.DecodeRune(b[i:])
@@ -196,7 +196,7 @@ func halves(b []byte) (int, rune) {
 	return 12, rune(0x10000 + (high-0xd800)<<10 + (low - 0xdc00))
 }
 
-// plain refuses what makes a file mean something else than it seems to.
+// plain refuses what makes a file mean something other than it seems to.
 func (r *reader) plain(n *yaml.Node, depth int) {
 	if depth > maxNesting {
 		r.bad(n, "nested too deeply", fmt.Sprintf("at most %d levels", maxNesting), "")

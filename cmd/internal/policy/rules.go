@@ -11,7 +11,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Bounds of what a rule may hold. They keep the time that a decision takes small.
+// Bounds of a rule. They keep decisions fast.
 const (
 	maxRules   = 1024
 	maxPattern = 256  // bytes of a tool name or a glob
@@ -77,7 +77,7 @@ func (r *reader) policy(b []byte) *Policy {
 	return p
 }
 
-// later says what sections that will exist one day do now: nothing would enforce them.
+// later refuses sections that nothing enforces yet.
 func (r *reader) later(doc *yaml.Node) {
 	if doc.Kind != yaml.MappingNode {
 		return
@@ -113,7 +113,7 @@ func (r *reader) ruleList(n *yaml.Node, what string) []*yaml.Node {
 	return n.Content
 }
 
-// id reads the id of a rule, which is unique over both lists.
+// id reads the id of a rule, which is unique in both lists.
 func (r *reader) id(n *yaml.Node, o map[string]field, ids map[string]int) string {
 	f, ok := o["id"]
 	if !ok {

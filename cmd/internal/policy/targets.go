@@ -34,7 +34,7 @@ func (t *targetSet) add(s string) {
 	t.list, t.bytes = append(t.list, s), t.bytes+len(s)
 }
 
-// targets are first what the rules' conditions look at, then what the rule expects,
+// targets are first what the rules' conditions read, then what the rule expects,
 // then all other strings, so that a flood of others hides none of the first.
 func (e *evaluation) targets(r *rule) ([]string, bool) {
 	var t targetSet
@@ -88,7 +88,7 @@ func (e *evaluation) strings(t *targetSet, v any, left int) {
 	}
 }
 
-// target adds what one string names. A relative path is one only where a rule says so.
+// target adds what one string names. A relative path is one only where a rule reads it as one.
 func (e *evaluation) target(t *targetSet, s string, isPath bool) {
 	if rest, ok := cutFold(s, "file://"); ok && (strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, "localhost/")) {
 		if u, err := url.PathUnescape(strings.TrimPrefix(rest, "localhost")); err == nil {
@@ -96,7 +96,7 @@ func (e *evaluation) target(t *targetSet, s string, isPath bool) {
 		}
 	}
 	if strings.HasPrefix(s, "/") || isPath {
-		// A lone slash is more often a separator, and everything lies below it.
+		// A lone slash is more often a separator, and everything is below it.
 		if isFile(s) && (isPath || path.Clean(s) != "/") {
 			e.path(t, s)
 		}
@@ -104,7 +104,7 @@ func (e *evaluation) target(t *targetSet, s string, isPath bool) {
 	if strings.HasPrefix(s, "/") {
 		return
 	}
-	// A path that no rule can read is denied; what happens all the same is seen by this.
+	// A path that no rule can read is denied; effects that happen anyway are found by this.
 	if x := trimmed(s); x != s && strings.HasPrefix(x, "/") {
 		if isFile(x) {
 			e.path(t, x)
@@ -131,7 +131,7 @@ func cutFold(s, prefix string) (string, bool) {
 	return s[len(prefix):], true
 }
 
-// isFile says whether a string can name a file at all.
+// isFile reports whether a string can name a file at all.
 func isFile(s string) bool {
 	if s == "" || len(s) >= maxPath || strings.IndexByte(s, 0) >= 0 {
 		return false

@@ -16,7 +16,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Decode reads one JSON value as Call wants it: strictly, as all of the contract's
+// Decode reads one JSON value as Call expects it: strictly, as all of the contract's
 // JSON (no duplicate keys, valid UTF-8, nothing after the value), and with numbers
 // as they were written.
 func Decode(b []byte) (any, error) {
@@ -24,7 +24,7 @@ func Decode(b []byte) (any, error) {
 	if err := schemas.Unmarshal(b, &strict); err != nil {
 		return nil, err
 	}
-	// The strict decoder would make floats of numbers, so the values come from another.
+	// The strict decoder would turn numbers into floats, so the values come from another.
 	var v any
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -110,7 +110,7 @@ type decimal struct {
 	exp      int
 }
 
-// maxNumber is the longest number that is looked at.
+// maxNumber is the longest number that is read.
 const maxNumber = 1000
 
 var errNumber = errors.New("a number is too long, has too large an exponent, or is none")
@@ -228,7 +228,7 @@ func all(n int, f func(i int) (bool, error)) (bool, error) {
 	return unclear == nil, unclear
 }
 
-// isIn says whether a value is one of a list. It is an error only when nothing is
+// isIn reports whether a value is one of a list. It is an error only when nothing is
 // equal and something may be.
 func isIn(v any, list []any) (bool, error) {
 	var unclear error

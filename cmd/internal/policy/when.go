@@ -49,11 +49,11 @@ func (r *reader) when(n *yaml.Node) *program {
 	return p
 }
 
-// errTimeout says that a program, or the whole decision, took too long.
+// errTimeout means that a program, or the whole decision, took too long.
 var errTimeout = errors.New("no answer in time")
 
-// holds runs the program. Anything but one boolean is an error: a value that is
-// merely like true would let a call slip past a rule that denies.
+// holds runs the program. Anything except one boolean is an error: a value that
+// only resembles true would let a call slip past a rule that denies.
 func (p *program) holds(ctx context.Context, input any) (ok bool, err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -101,8 +101,8 @@ func programError(ctx context.Context, err error) error {
 // patterns are functions whose first argument is a regular expression.
 var patterns = []string{"_match", "capture", "gsub", "match", "scan", "split", "splits", "sub", "test"}
 
-// anyPattern says whether a program takes a regular expression from anywhere but its
-// own text. Compiled programs keep every expression that they have met, so a client
+// anyPattern reports whether a program takes a regular expression from anywhere except
+// its own text. Compiled programs keep every expression that they have met, so a client
 // that sends another one each time would make one that is kept grow without end.
 func anyPattern(v reflect.Value) bool {
 	switch v.Kind() {

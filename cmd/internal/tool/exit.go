@@ -43,7 +43,7 @@ func Failf(code int, format string, a ...any) error {
 // Usagef is a wrong call.
 func Usagef(format string, a ...any) error { return Failf(ExitUsage, format, a...) }
 
-// Status is an exit code without a message: the tool has already said all there is.
+// Status is an exit code without a message: the tool has already printed the reason.
 func Status(code int) error { return &Error{Code: code} }
 
 func codeOf(err error) (int, *Error) {

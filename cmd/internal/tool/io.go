@@ -45,7 +45,7 @@ func IsTerminal(w any) bool {
 }
 
 // AtomicFile is a file that appears under its name only on Commit. Where the
-// file system can, it has no name at all before, so even SIGKILL leaves nothing.
+// file system allows it, it has no name at all before, so even SIGKILL leaves nothing.
 type AtomicFile struct {
 	*os.File
 	path string
@@ -106,7 +106,7 @@ func (a *AtomicFile) Commit() error {
 }
 
 // linkTemp gives a nameless file a temporary name: linking cannot replace an
-// older file, renaming can. A name that is taken is somebody else's.
+// older file, renaming can. A name that is taken belongs to another process.
 func (a *AtomicFile) linkTemp() (err error) {
 	for i := range 100 {
 		temp := filepath.Join(filepath.Dir(a.path), fmt.Sprintf(".runner-%d-%d", os.Getpid(), i))

@@ -88,7 +88,7 @@ func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args [
 		for _, h := range e.Hints {
 			fmt.Fprintf(errw, "%s: hint: %s\n", a.Name, h)
 		}
-		// A status without an error is another program's, which has said what was wrong.
+		// A status without an error is another program's, which has printed the reason.
 		if code == ExitUsage && e.Err != nil && len(e.Hints) == 0 {
 			fmt.Fprintf(errw, "%s: hint: %s --help\n", a.Name, a.Name)
 		}

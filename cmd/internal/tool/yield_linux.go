@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// schedIdle is SCHED_IDLE of sched(7): run when nobody else wants the processor.
+// schedIdle is SCHED_IDLE of sched(7): run only when nothing else can.
 const schedIdle = 5
 
 // Background makes the whole process yield the processor to everyone else: nice
@@ -15,9 +15,9 @@ const schedIdle = 5
 // measured program: a failure costs speed, never evidence, so it is not reported.
 func Background() { eachThread(backgroundThread) }
 
-// Foreground asks for the processor before everyone else (nice -20), for the one
-// stage that loses events when it comes too late. Without CAP_SYS_NICE nothing
-// changes; what is lost then is counted as always.
+// Foreground asks for the processor before everything else (nice -20), for the one
+// stage that loses events when it is late. Without CAP_SYS_NICE nothing
+// changes; what is lost then is counted as usual.
 func Foreground() {
 	eachThread(func(tid int) { unix.Setpriority(unix.PRIO_PROCESS, tid, -20) })
 }
