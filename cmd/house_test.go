@@ -106,7 +106,7 @@ func TestHouseImports(t *testing.T) {
 		"github.com/runner-evidence/runner/bpf":         {schema, script, flags, jq, "github.com/runner-evidence/runner/cmd"},
 	}
 	for _, tool := range tools {
-		rules := []string{script, "github.com/runner-evidence/runner/schemas/testkit"}
+		rules := []string{script, "github.com/runner-evidence/runner/schemas/testkit", "github.com/runner-evidence/runner/schemas/archive/archivetest"}
 		if tool != "runner-capture" {
 			rules = append(rules, ebpf, "github.com/runner-evidence/runner/bpf")
 		}

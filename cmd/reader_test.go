@@ -224,7 +224,7 @@ func TestReaderCorpora(t *testing.T) {
 func otherArchives(t *testing.T, pattern string) []string {
 	t.Helper()
 	if _, err := os.Stat(otherCorpora); err != nil {
-		t.Skip("SKIPPED, NOT TESTED: archives of another implementation are not at " + otherCorpora)
+		testkit.Skip(t, "archives of another implementation", "they are not at ", otherCorpora)
 	}
 	var files []string
 	err := filepath.WalkDir(otherCorpora, func(path string, d os.DirEntry, err error) error {

@@ -308,7 +308,7 @@ func TestRawKeysHaveOneOrder(t *testing.T) {
 		Source: RawSources[0], Hook: RawHooks[0], FileType: RawFileTypes[0], Marks: 1}
 	f, _ := FormOf(SchemaRawEvent)
 	var doc struct{ Properties json.RawMessage }
-	must(t, json.Unmarshal(f.JSONSchema(), &doc))
+	testkit.Must(t, json.Unmarshal(f.JSONSchema(), &doc))
 	for what, b := range map[string][]byte{"written": e.AppendJSON(nil, testRun), "the schema's": doc.Properties} {
 		var keys []string
 		for _, m := range members(t, b) {

@@ -3,7 +3,6 @@ package schemas_test
 import (
 	"bytes"
 	"cmp"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -17,9 +16,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
-
-var update = flag.Bool("update", false, "write the specification's tables anew")
 
 // The specification's tables between <!-- table: NAME --> and <!-- end --> are made
 // from the tables in this package.
@@ -95,7 +93,7 @@ func TestSpecificationTables(t *testing.T) {
 		if again == string(text) {
 			continue
 		}
-		if !*update {
+		if !testkit.Update() {
 			t.Errorf("%s: a table is not that of the code: go test ./schemas -update, then read the difference", name)
 		} else if err := os.WriteFile(name, []byte(again), 0o644); err != nil {
 			t.Fatal(err)

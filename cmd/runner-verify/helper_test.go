@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive/archivetest"
+	"github.com/runner-evidence/runner/schemas/testkit"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
@@ -45,9 +44,7 @@ func btoi(b bool) int {
 
 // call runs the tool on standard input.
 func call(in []byte, args ...string) (code int, stdout, stderr string) {
-	var out, errw bytes.Buffer
-	code = app().Call(context.Background(), bytes.NewReader(in), &out, &errw, args)
-	return code, out.String(), errw.String()
+	return testkit.Call(app(), in, args...)
 }
 
 // check returns the exit code and the result of an archive.
