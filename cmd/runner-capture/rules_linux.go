@@ -13,12 +13,12 @@ import (
 func readRules(file string) (*schemas.NetworkRules, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, tool.Fail(tool.ExitIO, fmt.Errorf("reading the network rules: %w", err))
+		return nil, tool.CannotRead(file, err)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, schemas.MaxNetworkRulesSize+1))
 	if err != nil {
-		return nil, tool.Fail(tool.ExitIO, fmt.Errorf("reading the network rules: %w", err))
+		return nil, tool.CannotRead(file, err)
 	}
 	rules, err := schemas.ParseNetworkRules(b)
 	if err != nil {

@@ -60,7 +60,7 @@ type logText func(logLine)
 func readLog(path, name, runID string, each logText) (logFacts, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return logFacts{}, tool.Fail(tool.ExitIO, err)
+		return logFacts{}, tool.CannotRead(path, err)
 	}
 	defer f.Close()
 	if st, err := f.Stat(); err == nil && st.IsDir() {
@@ -73,7 +73,7 @@ func readLogFrom(f io.Reader, path, name, runID string, each logText) (logFacts,
 	r := bufio.NewReaderSize(f, schemas.MaxLogLine+1)
 	const header = `{"schema":"` + schemas.SchemaHeader + `"`
 	if begin, _ := r.Peek(len(header)); string(begin) != header {
-		return readPlain(r, each)
+		return readPlain(r, path, each)
 	}
 	c := &collected{runID: runID, each: each}
 	var err error
@@ -88,7 +88,7 @@ func readLogFrom(f io.Reader, path, name, runID string, each logText) (logFacts,
 }
 
 // readPlain reads a file of lines, as far as the limits go.
-func readPlain(r *bufio.Reader, each logText) (logFacts, error) {
+func readPlain(r *bufio.Reader, path string, each logText) (logFacts, error) {
 	f := logFacts{seal: schemas.StatusComplete}
 	left := schemas.MaxLogBytes
 	for {
@@ -98,7 +98,7 @@ func readPlain(r *bufio.Reader, each logText) (logFacts, error) {
 			f.stopped = true
 			return f, nil
 		case err != nil && err != io.EOF:
-			return f, tool.Fail(tool.ExitIO, err)
+			return f, tool.CannotRead(path, err)
 		case len(line) == 0:
 			return f, nil
 		}

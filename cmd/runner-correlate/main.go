@@ -56,9 +56,10 @@ func app() tool.App {
 			f := env.Flag
 			logs := map[string]string{}
 			for _, l := range schemas.LogLayers() {
-				if logs[l.Name] = f.String(l.Name); f.IsSet(l.Name) && logs[l.Name] == "" {
-					return tool.Usagef("--%s: expected a file, got an empty name", l.Name)
+				if err := env.NotEmpty(l.Name); err != nil {
+					return err
 				}
+				logs[l.Name] = f.String(l.Name)
 			}
 			return run(env, Options{Background: f.Bool("background"), Logs: logs})
 		},

@@ -45,8 +45,11 @@ func app() tool.App {
 		Flags: []cli.Flag{&cli.StringFlag{Name: "o", Aliases: []string{"output"}},
 			&cli.StringFlag{Name: "run-id"}, &cli.BoolFlag{Name: "background"}},
 		Run: func(_ context.Context, env *tool.Env) error {
-			return run(env, Options{Output: env.Flag.String("o"), RunID: env.Flag.String("run-id"),
-				Background: env.Flag.Bool("background")})
+			id, err := env.RunID()
+			if err != nil {
+				return err
+			}
+			return run(env, Options{Output: env.Flag.String("o"), RunID: id, Background: env.Flag.Bool("background")})
 		},
 	}
 }

@@ -24,9 +24,6 @@ func run(env *tool.Env, opt Options) error {
 	if opt.Background {
 		tool.Background()
 	}
-	if opt.RunID != "" && !schemas.ValidRunID(opt.RunID) {
-		return tool.Usagef("--run-id %q: want 1 to 128 of A-Z a-z 0-9 _ -", opt.RunID)
-	}
 	if opt.Output == "-" && tool.IsTerminal(env.Stdout) {
 		return tool.Fail(tool.ExitUsage, errors.New("standard output is a terminal, an archive does not belong there"), "runner-pack -o run.tar.gz")
 	}
@@ -51,7 +48,7 @@ func run(env *tool.Env, opt Options) error {
 		// A place that cannot take the archive is better known now than at the end.
 		probe, err := tool.CreateAtomic(path)
 		if err != nil {
-			return tool.Failf(tool.ExitIO, "cannot write %s: %w", path, err)
+			return tool.CannotWrite(path, err)
 		}
 		probe.Abort()
 	}
@@ -65,7 +62,7 @@ func run(env *tool.Env, opt Options) error {
 	}
 	identity, err := r.write(env.Stdout, path)
 	if err != nil {
-		return tool.Failf(tool.ExitIO, "writing %s: %w", filepath.ToSlash(path), err)
+		return tool.CannotWrite(filepath.ToSlash(path), err)
 	}
 	h := r.health
 	env.Sayf("%s: kernel=%s drops=%d policy=%s sdk=%s cgroup=%s correlation=%s events=%d identity=sha256:%s %s",

@@ -19,12 +19,12 @@ func OpenInput(env *Env) (io.ReadCloser, string, error) {
 		if strings.HasPrefix(env.Args[1], "-") && env.Args[1] != "-" {
 			return nil, "", Fail(ExitUsage, fmt.Errorf("flag %s comes after the file", env.Args[1]), "put flags before the file: "+env.Name+" "+env.Args[1]+" … "+env.Args[0])
 		}
-		return nil, "", Usagef("at most one input file, got %d", len(env.Args))
+		return nil, "", Usagef("unexpected operand %q: at most one FILE is read", env.Args[1])
 	}
 	if len(env.Args) == 1 && env.Args[0] != "-" {
 		f, err := os.Open(env.Args[0])
 		if err != nil {
-			return nil, "", Fail(ExitIO, err)
+			return nil, "", CannotRead(env.Args[0], err)
 		}
 		if st, err := f.Stat(); err == nil && st.IsDir() {
 			f.Close()

@@ -37,10 +37,10 @@ func TestOpenInput(t *testing.T) {
 		{[]string{"-"}, 0, "stdin: input", ""},
 		{[]string{file}, 0, file + ": from file", ""},
 		{[]string{"--", "-dash"}, 0, "-dash: from dash", ""},
-		{[]string{"in", "in"}, ExitUsage, "", "at most one input file, got 2"},
-		{[]string{"in", "-"}, ExitUsage, "", "at most one input file, got 2"},
+		{[]string{"in", "in"}, ExitUsage, "", `unexpected operand "in": at most one FILE is read`},
+		{[]string{"in", "-"}, ExitUsage, "", `unexpected operand "-": at most one FILE is read`},
 		{[]string{"in", "--name", "x"}, ExitUsage, "", "runner-test: error: flag --name comes after the file\nrunner-test: hint: put flags before the file: runner-test --name … in\n"},
-		{[]string{"gone"}, ExitIO, "", "open gone: no such file"},
+		{[]string{"gone"}, ExitIO, "", "cannot read gone: no such file or directory"},
 		{[]string{"."}, ExitInput, "", ". is a directory, expected a file"},
 	} {
 		code, out, errw := call(cat, c.args...)
