@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // closedSets are the closed sets of this package, as the JSON Schemas list them.
@@ -64,7 +66,7 @@ func TestEnumsAreTheTables(t *testing.T) {
 	}
 	for _, f := range append(Forms(), DecisionLogForm) {
 		var tree any
-		must(t, json.Unmarshal(f.JSONSchema(), &tree))
+		testkit.Must(t, json.Unmarshal(f.JSONSchema(), &tree))
 		eachEnum(tree, func(list []string) {
 			n := name(list)
 			if n == "" {
