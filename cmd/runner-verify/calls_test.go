@@ -32,7 +32,7 @@ func manyCalls(n int) content {
 	return a
 }
 
-// A report beyond what is decoded twice is checked all the same, in bounded memory.
+// A report too large to be decoded twice is checked too, in bounded memory.
 func TestManyCalls(t *testing.T) {
 	const n = 30_000
 	a := manyCalls(n)

@@ -37,7 +37,7 @@ func withSession(a content) content {
 	return a
 }
 
-// withoutPolicy takes the policy layer of sample out: its calls are the SDK's alone.
+// withoutPolicy takes the policy layer of sample out: only the SDK reports its calls.
 func withoutPolicy(a content) content {
 	a[bundle.PolicyName] = ""
 	a[bundle.HealthName] = strings.NewReplacer(`"policy_layer":"present"`, `"policy_layer":"absent"`, `"s4_policy_capture: decision_events=1",`, "").Replace(a[bundle.HealthName])
@@ -59,7 +59,7 @@ func TestAllowedClaim(t *testing.T) {
 		{"full", layered(), verdict.FullClaim, []string{
 			"9 kernel events were observed inside the measured cgroup between run_started and run_finished, and no loss was counted",
 			`tool call "tc_4" occurred in the window tool_call_started:tc_4 to tool_call_finished:tc_4, policy saw it (allow), and 1 kernel event of the tool server's processes was observed inside the measured cgroup during it`,
-			`tool call "tc_3" occurred in the window run_started to run_finished (the whole run), policy saw it (allow), and 6 kernel events of the tool server's processes were observed inside the measured cgroup during it; which of them are the call's cannot be told`,
+			`tool call "tc_3" occurred in the window run_started to run_finished (the whole run), policy saw it (allow), and 6 kernel events of the tool server's processes were observed inside the measured cgroup during it; which of them are the call's is not known`,
 		}, []string{"All kernel events:"}},
 		{"kernel absent", withoutKernel(sample(), wholeRun), verdict.PolicyClaim, []string{
 			`tool call "tc_1" occurred in the window run_started to run_finished (the whole run), and policy saw it (allow)`,
@@ -68,11 +68,11 @@ func TestAllowedClaim(t *testing.T) {
 			`tool call "tc_1" occurred in the window tool_call_started:tc_1 to tool_call_finished:tc_1, and policy saw it (allow)`,
 		}, []string{"  kernel  no kernel layer: nothing is known of its window, tool_call_started:tc_1 to tool_call_finished:tc_1"}},
 		{"SDK only", withoutPolicy(sample()), "", []string{"the agent's SDK reported 5 events about itself"},
-			[]string{"  policy  no policy layer", "  kernel  has no window for it: its events cannot be told from others"}},
+			[]string{"  policy  no policy layer", "  kernel  has no window for it: its events cannot be separated from others"}},
 		{"no calls", one, "", []string{"1 kernel event was observed inside the measured cgroup between run_started and run_finished, and no loss was counted"},
 			[]string{"No tool call: neither the policy nor the SDK reports one."}},
 		{"another implementation", foreign(), verdict.FullClaim, []string{
-			`tool call "tc_1" occurred in the window run_started to run_finished (the whole run), policy saw it (allow), and 4 kernel events of all processes were observed inside the measured cgroup during it; which of them are the call's cannot be told`,
+			`tool call "tc_1" occurred in the window run_started to run_finished (the whole run), policy saw it (allow), and 4 kernel events of all processes were observed inside the measured cgroup during it; which of them are the call's is not known`,
 		}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -101,13 +101,13 @@ func TestAllowedClaim(t *testing.T) {
 				}
 				for _, claim := range []string{verdict.FullClaim, verdict.PolicyClaim} {
 					if strings.Contains(out, claim) != (claim == tc.claim) {
-						t.Errorf("expected the claim %q alone:\n%s", tc.claim, out)
+						t.Errorf("expected only the claim %q:\n%s", tc.claim, out)
 					}
 				}
 			}
-			want := "Of each tool call that the policy decided, this is claimed:\n  " + tc.claim + "\n"
+			want := "This is claimed about each tool call that the policy decided:\n  " + tc.claim + "\n"
 			if tc.claim == "" {
-				want = "Of each tool call"
+				want = "This is claimed about each tool call"
 			}
 			if strings.Contains(explained, want) != (tc.claim != "") {
 				t.Errorf("%q:\n%s", want, explained)

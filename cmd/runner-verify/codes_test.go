@@ -28,7 +28,7 @@ func withCodes(t *testing.T, codes []string) content {
 }
 
 // believed are the entries that could be added to the archive of three layers
-// without a contradiction: they say what nothing else in it speaks of.
+// without a contradiction: nothing else in it is about what they say.
 var believed = []string{
 	"exec_without_tool_call:/usr/bin/files", "exec_without_tool_call:…",
 	"policy_log_flooded", "policy_log_invalid:1:bad_json", "policy_log_invalid:7:bad_seq",
@@ -96,7 +96,7 @@ func TestFailedReport(t *testing.T) {
 	}
 }
 
-// More programs than are named one by one, and what may stand for the rest.
+// More programs than are named one by one, and the entry for the rest.
 func TestExecsWithoutCall(t *testing.T) {
 	for _, tc := range []struct {
 		paths int

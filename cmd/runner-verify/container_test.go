@@ -26,7 +26,7 @@ func TestContainerForms(t *testing.T) {
 }
 
 // Every proper beginning of an archive is refused, and not as a valid one with
-// findings: it is no whole archive.
+// findings: it is not a whole archive.
 func TestEveryPrefix(t *testing.T) {
 	plain := sample().digest(t).tar(t)
 	for name, b := range map[string][]byte{"tar": plain, "gzip": zipped(t, plain, gzip.BestSpeed)} {

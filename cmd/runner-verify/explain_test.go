@@ -25,12 +25,12 @@ func TestExplainJSON(t *testing.T) {
 	if code != 0 || x == nil || len(x.Calls) != 6 {
 		t.Fatalf("exit %d, %+v", code, x)
 	}
-	denied, alone := x.Calls[1], x.Calls[5]
+	denied, onlySDK := x.Calls[1], x.Calls[5]
 	if denied.SDK.Started != 1 || denied.Policy.Decision != "deny" || len(denied.Kernel.Effects) != 1 || len(denied.Ambiguities) != 2 {
 		t.Errorf("%+v", denied)
 	}
-	if alone.Policy != nil || alone.Kernel != nil || alone.ToolCallID != "tc_9" || alone.Ambiguities[0] != "sdk_tool_call_without_policy_binding:tc_9" {
-		t.Errorf("%+v", alone)
+	if onlySDK.Policy != nil || onlySDK.Kernel != nil || onlySDK.ToolCallID != "tc_9" || onlySDK.Ambiguities[0] != "sdk_tool_call_without_policy_binding:tc_9" {
+		t.Errorf("%+v", onlySDK)
 	}
 	if len(x.Ambiguities) != 1 || !strings.HasPrefix(x.Ambiguities[0], "exec_without") {
 		t.Errorf("%q", x.Ambiguities)
@@ -41,7 +41,7 @@ func TestExplainJSON(t *testing.T) {
 		}
 	}
 	if _, r := check(t, layered().digest(t).tar(t)); r.Explanation != nil {
-		t.Error("an explanation that nobody asked for")
+		t.Error("an explanation without --explain")
 	}
 	a := layered()
 	a[bundle.ReportName] = strings.Replace(a[bundle.ReportName], "partial", "clean", 1)

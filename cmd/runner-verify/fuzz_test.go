@@ -31,7 +31,7 @@ func FuzzVerify(f *testing.F) {
 			f.Add(b)
 		}
 	}
-	compiled() // or its coverage counts as news
+	compiled() // before fuzzing, so that its coverage is not new
 	f.Fuzz(func(t *testing.T, b []byte) {
 		code, r := check(t, b, "--explain", "--assert", "true")
 		switch {
@@ -44,14 +44,14 @@ func FuzzVerify(f *testing.F) {
 }
 
 // FuzzMembers feeds the content of the members and digests it as a forger would,
-// so that the checks behind the digests are reached.
+// so that the checks after the digests are reached.
 func FuzzMembers(f *testing.F) {
 	for _, s := range []content{sample(), layered(), foreign()} {
 		f.Add(s[bundle.EventsName], s[bundle.KernelName], s[bundle.PolicyName], s[bundle.SDKName], s[bundle.SurfaceName], s[bundle.ReportName], s[bundle.HealthName])
 	}
 	l := large(3, 2)
 	f.Add(l[bundle.EventsName], l[bundle.KernelName], "", "", l[bundle.SurfaceName], l[bundle.ReportName], l[bundle.HealthName])
-	compiled() // or its coverage counts as news
+	compiled() // before fuzzing, so that its coverage is not new
 	f.Fuzz(func(t *testing.T, events, kernel, policy, sdk, surface, report, health string) {
 		a := content{bundle.EventsName: events, bundle.KernelName: kernel, bundle.PolicyName: policy, bundle.SDKName: sdk,
 			bundle.SurfaceName: surface, bundle.ReportName: report, bundle.HealthName: health}

@@ -71,7 +71,7 @@ func render(v any) string {
 	return string(schemas.AppendQuote(nil, []byte(v.(string))))
 }
 
-// others are values that could stand in the place of a word.
+// others are values that could replace a word.
 var others = [][]string{
 	{"allow", "deny"}, {"completed", "tool_error", "denied", "client_gone", "input_required"}, {"P_ALLOW_RULE", "P_ALLOW_DEFAULT", "P_DENY_RULE", "P_EVAL_ERROR"},
 	{"tc_1", "tc_2", "tc_3", "tc_4", "tc_9"}, {"tool_server", "run"}, {"read_file", "write_file", "shell"},
@@ -236,7 +236,7 @@ func TestEverySingleEdit(t *testing.T) {
 		}
 		for i := range lines {
 			edits(fmt.Sprintf("%s/%d", spec.Member, i), lines[i], func(any) {}, one(spec.Member, func() string { return content(lines) }))
-			// A line gone, and the numbers behind it put right.
+			// A line removed, and the following ones numbered again.
 			less := renumbered(t, text, i)
 			one(spec.Member, func() string { return less })(fmt.Sprintf("%s/%d", spec.Member, i), "line removed")
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
-// testDigest stands for a policy file.
+// testDigest is the digest of some policy file.
 const testDigest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 // decisionLine is a line of the policy layer as runner-policy's log makes it.
@@ -23,7 +23,7 @@ func bindingOf(id, decision string, count int, rest string) string {
 }
 
 // layered is a valid archive of a run with all three layers and one proxy: a call
-// with effects, a denied one whose effects came all the same, one that never
+// with effects, a denied one whose effects happened all the same, one that never
 // ended, and one in two attempts.
 func layered() content {
 	a := sample()

@@ -10,7 +10,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
-// edit replaces the first old in a member, and fails the test when there is none.
+// edit replaces the first old in a member, and fails the test without one.
 func edit(member, old, new string) func(t *testing.T, a content) {
 	return func(t *testing.T, a content) {
 		if !strings.Contains(a[member], old) {

@@ -76,7 +76,7 @@ func (v *verifier) demand(ctx context.Context, require []requirement, assert []a
 	}
 }
 
-// assertInput is the object that assertions see, or why there is none.
+// assertInput is the object that assertions see, or the reason why there is not one.
 func (v *verifier) assertInput() (any, string) {
 	input := map[string]any{}
 	for key, member := range map[string]string{"manifest": bundle.ManifestName, "health": bundle.HealthName,

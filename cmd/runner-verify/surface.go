@@ -36,7 +36,7 @@ func (s *surfaceValues) add(set int, value []byte) error {
 	return s.document.Add(set, value)
 }
 
-// expect takes a value of a layer; a negative set is no set.
+// expect takes a value of a layer; a negative set means that it belongs to none.
 func (s *surfaceValues) expect(set int, value []byte) error { return s.layers.Add(set, value) }
 
 // explain is the part of the surface that an explanation shows.

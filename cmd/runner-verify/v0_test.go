@@ -8,7 +8,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
-// Archives of other implementations are held to the v0 rules, and to no more.
+// Archives of other implementations must satisfy the v0 rules, and no others.
 func TestForeignMutations(t *testing.T) {
 	const policy, sdk, report, health, events = bundle.PolicyName, bundle.SDKName, bundle.ReportName, bundle.HealthName, bundle.EventsName
 	for _, tc := range []struct {

@@ -25,7 +25,7 @@ func TestSummary(t *testing.T) {
 	for _, want := range []string{"stdin: valid\n", "identity  sha256:", "./agent.sh a b, exit code 0",
 		"kernel=complete drops=0 cgroup=clean policy=present sdk=self_reported correlation=partial",
 		"It never claims:\n  that a tool call caused", "  of each tool call that the policy decided: " + verdict.FullClaim + "\n", "Never: " + verdict.ForbiddenClaim + "\n",
-		`tool call "tc_1" occurred in the window run_started to run_finished (the whole run), policy saw it (allow), and 4 kernel events of all processes were observed inside the measured cgroup during it; which of them are the call's cannot be told` + "\n",
+		`tool call "tc_1" occurred in the window run_started to run_finished (the whole run), policy saw it (allow), and 4 kernel events of all processes were observed inside the measured cgroup during it; which of them are the call's is not known` + "\n",
 		"s2_blind_spots: shared memory", "sdk_tool_call_without_policy_binding:tc_2"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("summary lacks %q:\n%s", want, out)
@@ -193,9 +193,23 @@ func TestRuleTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range ruleTable {
 		if seen[r.id] || r.checks == "" {
-			t.Errorf("rule %q is there twice or says nothing", r.id)
+			t.Errorf("rule %q occurs twice or has no text", r.id)
 		}
 		seen[r.id] = true
+		own := slices.ContainsFunc(archive.Rules[:], func(a archive.Rule) bool { return a.ID == r.id }) || r.id == ruleRequire || r.id == ruleAssert
+		if n := len(r.every) + len(r.contract) + len(r.profile); n == 0 && !own {
+			t.Errorf("rule %s has no check", r.id)
+		}
+		for _, c := range slices.Concat(r.every, r.contract, r.profile) {
+			if (c.line == nil) == (c.run == nil) || c.line != nil && c.needs != needsNothing || c.run != nil && (c.member == "") == (c.needs == needsNothing) {
+				t.Errorf("rule %s: a check has no moment, or two", r.id)
+			}
+		}
+	}
+	for _, r := range archive.Rules {
+		if !seen[r.ID] {
+			t.Errorf("rule %s of package archive is not in the table", r.ID)
+		}
 	}
 	code, out, _ := call(nil, "--rules")
 	if code != 0 || strings.Count(out, "\n") != len(ruleTable) {
@@ -214,7 +228,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A surface that does not fit in memory is compared all the same.
+// A surface that does not fit in memory is compared too.
 func TestLargeSurface(t *testing.T) {
 	a := large(60_000, 60_000)
 	code, r := check(t, a.digest(t).tar(t))

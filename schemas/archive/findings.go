@@ -54,10 +54,10 @@ type Rule struct{ ID, Checks string }
 var Rules = [...]Rule{
 	{RuleContainer, "the input is one whole tar stream, plain or in one gzip stream, with intact checksums"},
 	{RuleMemberForm, "every tar entry is a regular file with a plain relative name and nothing hidden in its header"},
-	{RuleOrder, "the manifest is first, the other members follow in byte order, none is there twice"},
+	{RuleOrder, "the manifest is first, the other members follow in byte order, each once"},
 	{RuleLimit, "sizes, ratio, line length, nesting and counts stay within the fixed limits"},
 	{RuleTrailing, "nothing follows the end of the tar stream or of the gzip stream"},
-	{RuleMissing, "all eight members are there, empty layers too"},
+	{RuleMissing, "every member that is not optional is there, empty layers too"},
 	{RuleUnknown, "there is no other member"},
 	{RuleManifestFiles, "the manifest lists every other member under its own path, and nothing else"},
 	{RuleSize, "a member is as long as the manifest says"},

@@ -68,13 +68,13 @@ func Claims(rec *Record, bindings []schemas.Binding) []string {
 }
 
 // bindingClaim is the allowed claim of one tool call, and no more than that: of a
-// window that is the whole run, nobody can tell what in it is the call's.
+// window that is the whole run, it is not known which events are the call's.
 func bindingClaim(kernelLayer string, b *schemas.Binding) string {
 	window, rest := b.Window.Start+" to "+b.Window.End, ""
 	if b.Window == schemas.RunWindow {
 		window += " (the whole run)"
 		if b.KernelEventCount > 0 {
-			rest = "; which of them are the call's cannot be told"
+			rest = "; which of them are the call's is not known"
 		}
 	}
 	s := fmt.Sprintf("tool call %q occurred in the window %s, ", b.ToolCallID, window)
@@ -88,7 +88,7 @@ func bindingClaim(kernelLayer string, b *schemas.Binding) string {
 
 // scopeWords say whose events a binding counts.
 var scopeWords = map[string]string{"": "of all processes", schemas.ScopeToolServer: "of the tool server's processes",
-	schemas.ScopeRun: "of all processes but known tool servers"}
+	schemas.ScopeRun: "of all processes except known tool servers"}
 
 func was(n uint64) string {
 	if n == 1 {

@@ -1,7 +1,6 @@
 // Package verdict is what runner-verify says about an archive: the JSON document of
-// --json, and the words that it stands for. Other tools read the document with
-// Parse and print it with the functions of this package, so that everybody says
-// the same about a run.
+// --json, and the text for people. Other tools read the document with Parse and
+// print it with the functions of this package, so that all say the same about a run.
 package verdict
 
 import (
@@ -105,7 +104,7 @@ type Call struct {
 	SDK        *CallSDK    `json:"sdk"`    // null when the SDK did not mention it
 	Policy     *CallPolicy `json:"policy"` // null when the policy did not see it
 	Kernel     *CallKernel `json:"kernel"` // null without a decision or a kernel layer
-	// Window is the call's window where there is no kernel layer to say what was in it.
+	// Window is the window of a decision's call when there is no kernel layer.
 	Window      *schemas.Window `json:"window,omitempty"`
 	Ambiguities []string        `json:"ambiguities"`
 }

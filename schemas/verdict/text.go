@@ -67,11 +67,11 @@ func WriteExplanation(w io.Writer, r *Report) {
 	for _, entry := range x.Ambiguities {
 		rest = append(rest, InWords(entry))
 	}
-	list(w, "Of no tool call:", rest)
+	list(w, "About no tool call:", rest)
 	if x.AllowedClaim != "" {
-		list(w, "Of each tool call that the policy decided, this is claimed:", []string{x.AllowedClaim})
+		list(w, "This is claimed about each tool call that the policy decided:", []string{x.AllowedClaim})
 	}
-	never := "And this never:"
+	never := "This is never claimed:"
 	if x.AllowedClaim == "" {
 		never = "This is never claimed:"
 	}
@@ -214,7 +214,7 @@ func kernelWords(c *Call, rec *Record) string {
 	case c.Kernel != nil:
 		return seenWords(c, rec)
 	case rec.KernelLayer != schemas.LayerAbsent:
-		return "has no window for it: its events cannot be told from others"
+		return "has no window for it: its events cannot be separated from others"
 	case c.Window == nil:
 		return "no kernel layer: nothing is known"
 	case *c.Window == schemas.RunWindow:
@@ -235,7 +235,7 @@ func seenWords(c *Call, rec *Record) string {
 	if k.Window == schemas.RunWindow {
 		window = "in the whole run"
 		if k.Events > 0 {
-			window += ", which of them are the call's cannot be told"
+			window += ", which of them are the call's is not known"
 		}
 	}
 	words := fmt.Sprintf("saw %s%s %s %s", least, counted(k.Events, "event"), scopeWords[k.Scope], window)

@@ -15,12 +15,12 @@ func TestClaimNumbers(t *testing.T) {
 		return bindingClaim(schemas.LayerPartial, &schemas.Binding{ToolCallID: "a", PolicyDecision: &decision, KernelEventCount: n, Window: w, KernelScope: schemas.ScopeRun})
 	}
 	for n, want := range map[uint64]string{0: "0 kernel events", 1: "1 kernel event", 2: "2 kernel events"} {
-		words := fmt.Sprintf("and %s of all processes but known tool servers%s observed inside the measured cgroup during it", want, was(n))
+		words := fmt.Sprintf("and %s of all processes except known tool servers%s observed inside the measured cgroup during it", want, was(n))
 		if got := binding(n, schemas.CallWindow("a")); !strings.HasSuffix(got, words) {
 			t.Errorf("%q, expected %q", got, words)
 		}
-		// Of no events there is none that could be the call's or not.
-		if got := binding(n, schemas.RunWindow); strings.HasSuffix(got, "cannot be told") != (n > 0) {
+		// Without events there is nothing that could be the call's or not.
+		if got := binding(n, schemas.RunWindow); strings.HasSuffix(got, "is not known") != (n > 0) {
 			t.Errorf("%q", got)
 		}
 	}
@@ -44,8 +44,8 @@ func TestEveryCodeHasWords(t *testing.T) {
 	}
 	for entry, want := range map[string]string{
 		"exec_without_tool_call:…":     "something else was executed by a process that is not known to be a tool server's (exec_without_tool_call:…)",
-		"sdk_log_invalid:3:bad_seq":    "the SDK log is read up to a bad line (line 3: bad_seq) (sdk_log_invalid:3:bad_seq)",
-		"tool_server_unknown:a b":      `the tool server "a b" is not in the process tree where its log says (tool_server_unknown:a b)`,
+		"sdk_log_invalid:3:bad_seq":    "the SDK log was read up to a bad line (line 3: bad_seq) (sdk_log_invalid:3:bad_seq)",
+		"tool_server_unknown:a b":      `the tool server "a b" is not at its logged place in the process tree (tool_server_unknown:a b)`,
 		"of_another_implementation:17": "of_another_implementation:17",
 	} {
 		if got := InWords(entry); got != want {
