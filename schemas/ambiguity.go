@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What follows the colon of an ambiguity code.
+// AmbiguityArg is what follows the colon of an ambiguity code.
 type AmbiguityArg int
 
 const (
@@ -83,7 +83,7 @@ const (
 )
 
 // Programs that were executed without a tool call: so many are named one by one,
-// the argument of the last entry stands for the rest.
+// the argument of one more entry means the rest.
 const (
 	MaxExecWithoutCall  = 64
 	ExecWithoutCallMore = "…"
@@ -159,9 +159,9 @@ func ParseCode(s string) (Ambiguity, error) {
 	case k == nil:
 		return Ambiguity{}, fmt.Errorf("unknown ambiguity code %.100q", code)
 	case k.Arg == ArgNone && there:
-		return Ambiguity{}, fmt.Errorf("ambiguity %s says %.100q, expected nothing behind the code", code, arg)
+		return Ambiguity{}, fmt.Errorf("ambiguity %s says %.100q, expected nothing after the code", code, arg)
 	case k.Arg != ArgNone && arg == "":
-		return Ambiguity{}, fmt.Errorf("ambiguity %s does not say which", code)
+		return Ambiguity{}, fmt.Errorf("ambiguity %s lacks its argument", code)
 	case k.Arg == ArgLine:
 		number, why, _ := strings.Cut(arg, ":")
 		n, err := strconv.ParseUint(number, 10, 64)

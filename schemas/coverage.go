@@ -40,7 +40,7 @@ const (
 )
 
 // Coverage is what the kept kernel lines say about the network: the two fields
-// of the health document follow from it and from kernel_layer alone.
+// of the health document follow only from it and from kernel_layer.
 type Coverage struct {
 	Connect  bool // a connect with an IP endpoint was seen
 	Datagram bool // a datagram with an IP peer was seen

@@ -130,8 +130,8 @@ type CallFinished struct {
 	Outcome    string `json:"outcome"`
 }
 
-// MessageRefused is the data of a message that was not forwarded and was no
-// decidable tool call.
+// MessageRefused is the data of a message that was not forwarded and was not a tool
+// call that could be decided.
 type MessageRefused struct {
 	LogHead
 	KtimeNS    uint64 `json:"ktime_ns"`

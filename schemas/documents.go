@@ -99,7 +99,7 @@ func ParseHealth(b []byte) (*Health, error) {
 		oneOf("sdk_layer", h.SDKLayer, LayerPresent, LayerSelfReported, LayerAbsent),
 		oneOf("cgroup_correlation", h.CgroupCorrelation, CorrelationClean, CorrelationPartial, CorrelationFailed),
 	)
-	// What other implementations may leave out must still be right where it stands.
+	// What other implementations may leave out must be right where it is present.
 	for _, o := range []struct {
 		key, got string
 		want     []string

@@ -57,7 +57,7 @@ func EffectDone(effect string) bool {
 // ExecEffect is the effect of a program that was executed.
 func ExecEffect(path string) string { return effectVerbs[EventExec] + " " + path }
 
-// EffectVerbs are all verbs, with the event types that they stand for.
+// EffectVerbs are all verbs, with the event types that each covers.
 func EffectVerbs() (verbs []string, of map[string][]uint32) {
 	of = map[string][]uint32{}
 	add := func(verb string, id uint32) {

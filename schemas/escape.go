@@ -55,8 +55,8 @@ func Untext(s string) ([]byte, error) {
 	return out, nil
 }
 
-// appendUntext undoes the escapes of s, also of such that AppendText does not
-// write. It is false for what is no escape.
+// appendUntext undoes the escapes of s, also those that AppendText does not
+// write. It is false for what is not an escape.
 func appendUntext(dst, s []byte) ([]byte, bool) {
 	for i := 0; i < len(s); i++ {
 		switch {

@@ -3,7 +3,7 @@ package schemas
 import "math"
 
 // KernelParser parses kernel lines of one run. It is strict (known keys only,
-// each at most once, canonical integers, nothing behind the object, the rules of
+// each at most once, canonical integers, nothing after the object, the rules of
 // the published line schema), but takes keys in any order, because archives of
 // other implementations are read with it. Not safe for concurrent use.
 type KernelParser struct {
@@ -21,7 +21,7 @@ type KernelTime struct {
 	At int    // where the key begins, its comma included; 0 when the line has none
 }
 
-// Without is the part of a line in front of the time: with a brace behind it, it is
+// Without is the part of a line before the time: with a brace after it, it is
 // the line as it enters the archive.
 func (t KernelTime) Without(line []byte) []byte { return line[:t.At] }
 
@@ -150,7 +150,7 @@ func (p *KernelParser) parse(e *KernelEvent) bool {
 		case "resolve":
 			has = KernelHasResolve
 			if e.Resolve, ok = s.uint(math.MaxUint64); ok && e.Resolve == 0 {
-				ok = s.fail("resolve must be at least 1 where it stands")
+				ok = s.fail("resolve must be at least 1 where it is present")
 			}
 		case "return_value":
 			has = KernelHasReturn

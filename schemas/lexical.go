@@ -3,7 +3,7 @@ package schemas
 // AppendLexical appends the lexical path of user, a path text as a program gave
 // it, that starts from base, a resolved directory. Empty and "." components go;
 // leading ".." components are applied to base, which the kernel resolved. A ".."
-// behind a named component stays: only the kernel knows whether that name is a
+// after a named component stays: only the kernel knows whether that name is a
 // symbolic link. An absolute user path starts from base too: its base is the
 // process root.
 func AppendLexical(dst, base, user []byte) []byte {

@@ -73,7 +73,7 @@ func (s *scanner) key() ([]byte, bool) {
 	return s.b[start:i], true
 }
 
-// more is called behind a value: true at a comma, which it steps over; false at
+// more is called after a value: true at a comma, which it steps over; false at
 // the closing brace that ends the line, or after a fault.
 func (s *scanner) more() bool {
 	if s.i < len(s.b) {
@@ -230,7 +230,7 @@ func (s *scanner) strSlow(start, i int) ([]byte, bool) {
 }
 
 // escape appends the character of the escape that e begins with and returns the
-// escape's length, 0 when it is not one. A lone surrogate is none.
+// escape's length, 0 when it is not one. A lone surrogate is not one.
 func (s *scanner) escape(e []byte) int {
 	if len(e) < 2 {
 		return 0

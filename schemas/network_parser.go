@@ -51,7 +51,7 @@ func (n *NetworkRules) Check() error {
 		switch {
 		case err != nil:
 		case r.Number < last.Number:
-			err = fmt.Errorf("number %d behind %d, expected the order of the policy file", r.Number, last.Number)
+			err = fmt.Errorf("number %d after %d, expected the order of the policy file", r.Number, last.Number)
 		case r.Number == last.Number && (r.ID != last.ID || r.Action != last.Action):
 			err = fmt.Errorf("number %d is rule %q above", r.Number, last.ID)
 		}

@@ -114,7 +114,7 @@ func TestPipeLineMessages(t *testing.T) {
 		{SchemaNetworkRules, rules, `/run/x`, `/` + strings.Repeat("x", 107), "at most 107"},
 		{SchemaNetworkRules, rules, `/run/x`, `\\`, "is not a text"},
 		{SchemaNetworkRules, rules, `"number":2`, `"number":0`, "number is 0"},
-		{SchemaNetworkRules, rules, `"number":1`, `"number":3`, "number 2 behind 3"},
+		{SchemaNetworkRules, rules, `"number":1`, `"number":3`, "number 2 after 3"},
 		{SchemaNetworkRules, rules, `"number":2`, `"number":1`, `number 1 is rule "a" above`},
 		{SchemaNetworkRules, rules, `"ports":[],`, ``, "key rules[1].ports is missing"},
 		{SchemaNetworkRules, rules, `"protocols":[],"on":["connect"]`, `"protocols":[],"on":["bind"]`, "family unix with bind"},

@@ -3,7 +3,7 @@ package schemas
 import "math"
 
 // RawParser parses raw event lines of one run. It is strict: known keys only,
-// each at most once, in canonical order, canonical integers, nothing behind the
+// each at most once, in canonical order, canonical integers, nothing after the
 // object. Not safe for concurrent use.
 type RawParser struct {
 	s      scanner

@@ -27,7 +27,7 @@ const (
 	SchemaManifest    = "assay.runner.archive_manifest.v0"
 )
 
-// Stream names, as they stand in headers and trailers.
+// Stream names, as headers and trailers have them.
 const (
 	StreamRaw        = "kernel.raw"
 	StreamNormalized = "kernel.normalized"
@@ -85,7 +85,7 @@ type RunStarted struct {
 	AgentShim string   `json:"agent_shim"`
 	Command   []string `json:"command"`
 	EnvKeys   []string `json:"env_keys"`
-	ElapsedMS *uint64  `json:"window_elapsed_ms,omitempty"` // written by other implementations alone
+	ElapsedMS *uint64  `json:"window_elapsed_ms,omitempty"` // written only by other implementations
 }
 
 // RunFinished is line 1 of events.ndjson. ExitCode and Signal are both nil when
@@ -98,7 +98,7 @@ type RunFinished struct {
 	ExitCode  *int    `json:"exit_code"`
 	Signal    *int    `json:"signal"`
 	Success   bool    `json:"success"`
-	ElapsedMS *uint64 `json:"window_elapsed_ms,omitempty"` // written by other implementations alone
+	ElapsedMS *uint64 `json:"window_elapsed_ms,omitempty"` // written only by other implementations
 }
 
 // Control is one line from runner-exec to runner-capture. Which keys a line has
@@ -153,8 +153,8 @@ type StageHealth struct {
 }
 
 // Health is observation-health.json. The two network fields may be absent in
-// archives of other implementations; capture_origin and redaction are theirs
-// alone.
+// archives of other implementations; only they write capture_origin and
+// redaction.
 type Health struct {
 	Schema            string         `json:"schema"`
 	RunID             string         `json:"run_id"`
@@ -191,11 +191,11 @@ type Window struct {
 }
 
 // Binding joins one policy decision to the kernel events of its window. The keys
-// behind Window are this runner's own.
+// after Window are this runner's own.
 type Binding struct {
 	ToolCallID       string   `json:"tool_call_id"`
 	PolicyDecision   *string  `json:"policy_decision"`
-	CgroupID         *uint64  `json:"cgroup_id,omitempty"` // written by other implementations alone
+	CgroupID         *uint64  `json:"cgroup_id,omitempty"` // written only by other implementations
 	KernelEventCount uint64   `json:"kernel_event_count"`
 	Window           Window   `json:"window"`
 	KernelScope      string   `json:"kernel_scope,omitempty"`      // tool_server, run: whose lines were counted
