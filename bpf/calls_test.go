@@ -320,7 +320,7 @@ func newCaller(t *testing.T) *caller {
 	t.Helper()
 	dir, err := os.MkdirTemp(ownCgroup(t), "rules-test-")
 	if err != nil {
-		testkit.Missing(t, "a cgroup of its own", err)
+		testkit.Missing(t, "a separate cgroup", err)
 	}
 	f, err := os.Open(dir)
 	if err != nil {

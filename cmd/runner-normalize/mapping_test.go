@@ -200,7 +200,7 @@ func FuzzLexical(f *testing.F) {
 		}
 		// Whatever is appended to a buffer in use must not depend on its content.
 		if again := string(appendLexical([]byte("/x/y"), []byte("/"+base), []byte(name), chroot)); again != "/x/y"+got {
-			t.Fatalf("%q, and behind something %q", got, again)
+			t.Fatalf("%q, and after something %q", got, again)
 		}
 	})
 }

@@ -80,7 +80,7 @@ func number(env string, otherwise int) int {
 }
 
 // longStream forks all processes first and then lets them open files: one after
-// the other, or in an order in which none comes twice in a row.
+// the other, or in an order in which none is twice in a row.
 func longStream(w io.Writer, events, processes int, shuffled bool) error {
 	s, err := stream.NewWriter(w, stream.Header{Stream: schemas.StreamRaw, RunID: testRun, Tool: "test", Version: "x"})
 	if err != nil {

@@ -159,5 +159,5 @@ func (t *tree) exec(pid, tid, old uint32) error {
 	return nil
 }
 
-// stopGrowing gives back what only a growing tree needs besides the origins.
+// stopGrowing gives back what only a growing tree needs, except the origins.
 func (t *tree) stopGrowing() { clear(t.ids[:]) }
