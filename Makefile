@@ -20,7 +20,7 @@ all: build
 build: ## build the tools into bin/ (no clang needed)
 	CGO_ENABLED=0 go build -trimpath -o bin/ $(TOOLS:%=./cmd/%)
 
-demo: build ## one measured run (root), or a recorded one replayed; verified, explained
+demo: build ## measure a run (root) or replay a recorded one, verify it and explain it
 	@sh scripts/demo.sh
 
 test: build ## vet and all tests; as root the privileged ones too, where a skip is a failure

@@ -86,7 +86,7 @@ func (b *bench) build() error {
 	b.table.add(c.row(what, &c.whole, atMost(1.03),
 		fmt.Sprintf("private GOCACHE; %s lines; runner's own CPU %s, %.1f%% of the build's", thousands(lines), seconds(own), 100*own/median(c.cpu.plain))))
 	r := c.loop.ratios()
-	b.table.add(row{what: "  of it: the build alone", plain: seconds(median(c.loop.plain)), measured: seconds(median(c.loop.measured)),
+	b.table.add(row{what: "  of it: only the build", plain: seconds(median(c.loop.plain)), measured: seconds(median(c.loop.measured)),
 		ratio: times(median(r)), spread: span(r, "%.2f"), note: "without starting the runner and finishing the archive"})
 	if b.short {
 		return nil

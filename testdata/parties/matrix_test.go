@@ -32,8 +32,8 @@ func TestTransparent(t *testing.T) {
 	for _, p := range pairs() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			with, alone := p.converse(t, allowAll), p.converse(t, "")
-			for _, v := range []conversation{with, alone} {
+			with, direct := p.converse(t, allowAll), p.converse(t, "")
+			for _, v := range []conversation{with, direct} {
 				if want := saw(p); !slices.Equal(v.said, want) {
 					t.Errorf("the client saw\n%q, not\n%q", v.said, want)
 				}
@@ -43,7 +43,7 @@ func TestTransparent(t *testing.T) {
 				if string(client) != string(server) {
 					t.Errorf("%s is not the same on both sides:\n%s\n%s", way, client, server)
 				}
-				if other := settled(t, alone, way); !slices.Equal(other, settled(t, with, way)) {
+				if other := settled(t, direct, way); !slices.Equal(other, settled(t, with, way)) {
 					t.Errorf("%s is not the same without the proxy:\n%s\n%s", way, server, strings.Join(other, ""))
 				}
 			}

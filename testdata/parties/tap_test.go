@@ -69,7 +69,7 @@ func without(t *testing.T, a, b []byte) (left []string) {
 		}
 	}
 	if len(rest) > 1 || len(rest[0]) > 0 {
-		t.Errorf("not in the other, or not in its place: %q", rest)
+		t.Errorf("not in the other, or in another order: %q", rest)
 	}
 	return left
 }

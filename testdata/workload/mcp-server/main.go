@@ -22,7 +22,7 @@ var (
 	child     = flag.Bool("child", false, "let a child process read and write the files")
 	die       = flag.Bool("die", false, "exit with 3 in the first call, without an answer")
 	twice     = flag.Bool("twice", false, "ask the client something before the answer: a call in two requests")
-	ignoreEOF = flag.Bool("ignore-eof", false, "go on for ten seconds after the end of the input")
+	ignoreEOF = flag.Bool("ignore-eof", false, "continue for ten seconds after the end of the input")
 )
 
 type request struct {
@@ -106,7 +106,7 @@ func call(r request) {
 		return
 	}
 	if err == nil && *touch != "" {
-		err = os.WriteFile(*touch, []byte("behind the call's back\n"), 0o600)
+		err = os.WriteFile(*touch, []byte("not requested by the call\n"), 0o600)
 	}
 	if err == nil && *run != "" {
 		err = exec.Command(*run).Run()
