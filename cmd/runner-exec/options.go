@@ -11,11 +11,10 @@ import (
 
 const usage = `
 runner-exec runs a command in a cgroup of its own and records what it did.
+It passes the command's streams, environment and exit status through.
 
 Usage:
   runner-exec [flags] -- COMMAND [ARG…]
-
-The command's streams, environment and exit status are passed through.
 
 Flags:
   --archive FILE      where to write (default assay-runner-spike-RUN_ID.tar.gz)
@@ -33,9 +32,8 @@ Flags:
   --cgroup-parent DIR make the cgroup below DIR, not below our own
   -v                  say what is done; -h, --help and --version likewise
 
-Exit codes: the command's own; 128+N killed by signal N; 127 not found; 126
-cannot be run; 125 own failure. Before the command starts: 2 wrong call, 3 the
-policy file is not valid, 4 cannot observe here, 5 cannot read the policy file
+Exit codes: the command's own; 128+N signal N; 127 not found; 126 cannot be run;
+125 own failure. Before: 2 wrong call, 3, 5 bad policy file, 4 cannot observe
 
 Examples:
   sudo runner-exec -- ./agent.sh
