@@ -82,6 +82,7 @@ const (
 	CounterPolicyEvents   = "policy_events"
 	CounterSDKEvents      = "sdk_events"
 	CounterSurfaceEntries = "surface_entries"
+	CounterTimes          = "times"
 )
 
 // Counters of a collected log.
@@ -103,6 +104,7 @@ const (
 	WhenPolicyLog = "only with `--policy`"
 	WhenSDKLog    = "only with `--sdk`"
 	WhenPolicy    = "only of the policy log, under `--policy`"
+	WhenTimes     = "only with `--times`"
 )
 
 // Counters are all counters, by stage and name.
@@ -150,6 +152,7 @@ var Counters = [...]Counter{
 	{Name: CounterPolicyEvents, Stage: StageCorrelate, Role: RoleBalance, When: WhenPolicyLog, Why: "lines of the policy layer"},
 	{Name: CounterSDKEvents, Stage: StageCorrelate, Role: RoleBalance, When: WhenSDKLog, Why: "lines of the SDK layer"},
 	{Name: CounterSurfaceEntries, Stage: StageCorrelate, Role: RoleBalance, Why: "entries of the capability surface"},
+	{Name: CounterTimes, Stage: StageCorrelate, Role: RoleBalance, When: WhenTimes, Why: "lines of the layer times"},
 }
 
 // CountersOf are the names that a stage reports in every run, or in those that when

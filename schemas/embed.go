@@ -30,6 +30,7 @@ const (
 	MemberKernel   = "layers/kernel.ndjson"
 	MemberPolicy   = "layers/policy.ndjson"
 	MemberSDK      = "layers/sdk.ndjson"
+	MemberTimes    = "layers/times.ndjson"
 	MemberHealth   = "observation-health.json"
 )
 

@@ -29,6 +29,7 @@ const (
 	FactNetworkRules  = "network_rules"
 	FactPlatform      = "platform"
 	FactRedundant     = "redundant"
+	FactRunClock      = "run_clock"
 	FactSupervisor    = "supervisor"
 	FactUnixHooks     = "unix_hooks"
 )
@@ -114,6 +115,7 @@ var Facts = [...]Fact{
 	{Name: FactUnixHooks, Stage: StageCapture, Form: "`attached`, `unavailable: WHY`", Why: "whether the address hooks of unix sockets are there"},
 	{Name: FactNetworkRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether network rules were enforced"},
 	{Name: FactNetworkPolicy, Stage: StageCapture, Form: "`sha256:HEX`", When: WhenEnforced, Why: "the policy digest of the enforced rules"},
+	{Name: FactRunClock, Stage: StageCapture, Form: "`monotonic_ns=N realtime_ns=N finished_ns=N`", When: WhenTimes, Why: "the clocks CLOCK_MONOTONIC and CLOCK_REALTIME at run_started, and how long after it the command had ended"},
 
 	{Name: FactReplaced, Stage: StageExec, Values: []string{Yes, No}, Why: "whether the path led to another file at the end, or on Linux at any time"},
 	{Name: FactStopped, Stage: StageExec, Values: []string{StoppedNot, StoppedLine, StoppedBytes, StoppedLines}, Why: "the limit that the log met; from the start of that line on, bytes are dropped and counted"},

@@ -105,6 +105,8 @@ func parseForm(schema string, b []byte) (err error) {
 		_, err = ParsePolicyEvent(b)
 	case SchemaSDKEvent:
 		_, err = ParseSDKEvent(b)
+	case SchemaTime:
+		_, err = ParseTime(b)
 	case SchemaHealth:
 		_, err = ParseHealth(b)
 	default:

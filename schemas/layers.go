@@ -55,6 +55,7 @@ const (
 	LayerKernel = "kernel"
 	LayerPolicy = "policy"
 	LayerSDK    = "sdk"
+	LayerTimes  = "times"
 )
 
 // MaxLogLayer bounds a layer that is made from a log, in bytes.
@@ -72,6 +73,8 @@ var Layers = []Layer{
 		Parse: layerParser(ParseSDKEvent, func(e *SDKEvent) (string, uint64) { return e.RunID, e.Seq }), Counter: CounterSDKEvents,
 		Note: NoteSDK, Field: func(h *Health) *string { return &h.SDKLayer }, Present: LayerSelfReported,
 		Log: &LayerLog{Stream: StreamSDKLog, Env: EnvSDKLog, SchemaEnv: EnvSDKSchema}},
+	{Name: LayerTimes, Member: MemberTimes, Schema: SchemaTime, File: "time-v0.schema.json", Optional: true, Volatile: true,
+		Parse: layerParser(ParseTime, func(t *TimeEvent) (string, uint64) { return t.RunID, t.Seq }), Counter: CounterTimes, Note: NoteTimes},
 }
 
 // layerParser makes the table's parser from that of one layer.

@@ -14,6 +14,7 @@ const (
 	KeyRefused         = "refused"
 	KeySDKEvents       = CounterSDKEvents
 	KeySDKToolCalls    = "sdk_tool_calls"
+	KeyLines           = "lines"
 )
 
 // Classes of kernel lines, which are also keys of the note about windows.
@@ -65,6 +66,8 @@ var (
 	NoteWindows = &Note{Code: "s6_windows", By: StageCorrelate, Strict: true, Fields: []NoteField{
 		{Key: ClassCall}, {Key: ClassSetup}, {Key: ClassIdle}, {Key: ClassAgent}},
 		Says: "kernel lines by class; there were sessions and times"}
+	NoteTimes = &Note{Code: "s7_times", By: StageCorrelate, Strict: true, Fields: []NoteField{{Key: KeyLines}},
+		Says: "`runner-exec --times`: how many lines of other layers have a time in the layer times"}
 	NotePIDs = &Note{Code: "canonical_pids", By: StageNormalize, Tail: "pid is the process's number in the fork tree, not the kernel's",
 		Says: "`--canonical-pids`"}
 	NoteDrop = &Note{Code: "normalize_drop", By: StageNormalize, Fields: []NoteField{
@@ -75,5 +78,5 @@ var (
 // Notes are all notes, in the order in which they come.
 var Notes = [...]*Note{
 	NoteContractOnly, NoteKernel, NoteLoss, NoteDrops, NoteEscape, NoteQuality, NoteSurvivors, NoteEnd, NoteBlind,
-	NoteNetwork, NotePolicy, NoteSDK, NoteWindows, NotePIDs, NoteDrop,
+	NoteNetwork, NotePolicy, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteDrop,
 }

@@ -173,7 +173,7 @@ func TestNoteRank(t *testing.T) {
 			t.Errorf("LookupNote(%s) is %v", n.Code, found)
 		}
 	}
-	if NoteRank(NotePIDs.Code) != last || NoteRank(NoteWindows.Code) != last-1 {
+	if NoteRank(NotePIDs.Code) != last || NoteRank(NoteTimes.Code) != last-1 {
 		t.Errorf("the last place is %d", last)
 	}
 }

@@ -18,6 +18,7 @@ func TestPipeLinesAreCanonical(t *testing.T) {
 			SchemaBinding:      func(b []byte) (any, error) { return ParseBinding(b) },
 			SchemaAmbiguity:    func(b []byte) (any, error) { return ParseAmbiguity(b) },
 			SchemaNetworkRules: func(b []byte) (any, error) { return ParseNetworkRules(b) },
+			SchemaTime:         func(b []byte) (any, error) { return ParseTime(b) },
 			SchemaPolicyEvent:  func(b []byte) (any, error) { return ParsePolicyEvent(b) },
 			SchemaReport:       func(b []byte) (any, error) { return ParseReport(b) },
 		}[f.Schema]

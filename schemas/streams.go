@@ -7,15 +7,27 @@ type StreamForm struct {
 	Records []string // schema strings, then words
 }
 
-// Streams are all kinds of streams.
-var Streams = [...]StreamForm{
-	{StreamRaw, "runner-capture (runner-exec with `--no-kernel`)", []string{
-		"`" + SchemaEvent + "` and `" + SchemaRawEvent + "` as they happen", "1 `" + SchemaStageHealth + "`"}},
-	{StreamNormalized, StageNormalize, []string{
-		"`" + SchemaEvent + "`", "`" + SchemaKernelEvent + "` in canonical order (with `--windows` and `" + SchemaProcess + "` between them)", "2 `" + SchemaStageHealth + "`"}},
-	{StreamPolicyLog, StageExec, []string{"`" + SchemaLogLine + "`", "1 `" + SchemaStageHealth + "`"}},
-	{StreamSDKLog, StageExec, []string{"`" + SchemaLogLine + "`", "1 `" + SchemaStageHealth + "`"}},
-	{StreamJoined, StageCorrelate, []string{
-		"`" + SchemaEvent + "`", "`" + SchemaKernelEvent + "`", "`" + SchemaPolicyEvent + "`", "`" + SchemaSDKEvent + "`", "`" + SchemaSurfaceEntry + "` sorted",
-		"`" + SchemaBinding + "`", "`" + SchemaAmbiguity + "`", "`" + SchemaReport + "`", "`" + SchemaHealth + "`", "3 `" + SchemaStageHealth + "`"}},
-}
+// Streams are all kinds of streams: those of logs and the layers of a joined stream
+// are rows of the layer table.
+var Streams = func() []StreamForm {
+	health := "`" + SchemaStageHealth + "`"
+	list := []StreamForm{
+		{StreamRaw, "runner-capture (runner-exec with `--no-kernel`)", []string{
+			"`" + SchemaEvent + "` and `" + SchemaRawEvent + "` as they happen", "1 " + health}},
+		{StreamNormalized, StageNormalize, []string{
+			"`" + SchemaEvent + "`", "`" + SchemaKernelEvent + "` in canonical order (with `--windows` and `" + SchemaProcess + "` between them)", "2 " + health}},
+	}
+	joined := []string{"`" + SchemaEvent + "`"}
+	for _, l := range Layers {
+		if l.Log != nil {
+			list = append(list, StreamForm{l.Log.Stream, StageExec, []string{"`" + SchemaLogLine + "`", "1 " + health}})
+		}
+		record := "`" + l.Schema + "`"
+		if l.Optional {
+			record += " (optional)"
+		}
+		joined = append(joined, record)
+	}
+	return append(list, StreamForm{StreamJoined, StageCorrelate, append(joined, "`"+SchemaSurfaceEntry+"` sorted",
+		"`"+SchemaBinding+"`", "`"+SchemaAmbiguity+"`", "`"+SchemaReport+"`", "`"+SchemaHealth+"`", "3 "+health)})
+}()

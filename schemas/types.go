@@ -21,6 +21,7 @@ const (
 	SchemaKernelEvent = "assay.runner.kernel_event.v0"
 	SchemaPolicyEvent = "assay.runner.policy_event.v0"
 	SchemaSDKEvent    = "assay.runner.sdk_event.v0"
+	SchemaTime        = "assay.runner.time.v0"
 	SchemaHealth      = "assay.runner.observation_health.v0"
 	SchemaSurface     = "assay.runner.capability_surface.v0"
 	SchemaReport      = "assay.runner.correlation_report.v0"
@@ -111,32 +112,38 @@ type Control struct {
 	EnvKeys   []string `json:"env_keys,omitempty"`
 	// InheritedFDs is how many descriptors above 2 the command was started with.
 	InheritedFDs uint64 `json:"inherited_fds,omitzero"`
-	ExitCode     *int   `json:"exit_code,omitempty"`
-	Signal       *int   `json:"signal,omitempty"`
+	// Clock is when the command started, in a run with times.
+	Clock    *RunClock `json:"clock,omitempty"`
+	ExitCode *int      `json:"exit_code,omitempty"`
+	Signal   *int      `json:"signal,omitempty"`
+	// MonotonicNS is when the command had ended, in a run with times.
+	MonotonicNS uint64 `json:"monotonic_ns,omitzero"`
 }
 
 type controlStarted struct {
-	Schema       string   `json:"schema"`
-	Op           string   `json:"op"`
-	Command      []string `json:"command"`
-	AgentShim    string   `json:"agent_shim"`
-	EnvKeys      []string `json:"env_keys"`
-	InheritedFDs uint64   `json:"inherited_fds"`
+	Schema       string    `json:"schema"`
+	Op           string    `json:"op"`
+	Command      []string  `json:"command"`
+	AgentShim    string    `json:"agent_shim"`
+	EnvKeys      []string  `json:"env_keys"`
+	InheritedFDs uint64    `json:"inherited_fds"`
+	Clock        *RunClock `json:"clock,omitempty"`
 }
 
 type controlFinished struct {
-	Schema   string `json:"schema"`
-	Op       string `json:"op"`
-	ExitCode *int   `json:"exit_code"`
-	Signal   *int   `json:"signal"`
+	Schema      string `json:"schema"`
+	Op          string `json:"op"`
+	ExitCode    *int   `json:"exit_code"`
+	Signal      *int   `json:"signal"`
+	MonotonicNS uint64 `json:"monotonic_ns,omitzero"`
 }
 
 // MarshalJSON writes exactly the keys of the operation, the null ones too.
 func (c Control) MarshalJSON() ([]byte, error) {
 	if c.Op == ControlFinished {
-		return Marshal(controlFinished{c.Schema, c.Op, c.ExitCode, c.Signal})
+		return Marshal(controlFinished{c.Schema, c.Op, c.ExitCode, c.Signal, c.MonotonicNS})
 	}
-	return Marshal(controlStarted{c.Schema, c.Op, c.Command, c.AgentShim, c.EnvKeys, c.InheritedFDs})
+	return Marshal(controlStarted{c.Schema, c.Op, c.Command, c.AgentShim, c.EnvKeys, c.InheritedFDs, c.Clock})
 }
 
 // StageHealth is what one stage counted. Maps are written with sorted keys.
@@ -235,6 +242,8 @@ type LogLine struct {
 	RunID  string `json:"run_id"`
 	Seq    uint64 `json:"seq"`
 	Line   string `json:"line"` // the bytes without LF, in text form (README.md, "Names as text")
+	// ReceivedNS is CLOCK_MONOTONIC when runner-exec had read the line, in a run with times.
+	ReceivedNS uint64 `json:"received_ns,omitzero"`
 }
 
 // Report is correlation-report.json.

@@ -43,6 +43,7 @@ type captureRun struct {
 	phase    phase
 	started  bool
 	finished *schemas.Control
+	clock    *schemas.RunClock // when the command was started, in a run with times
 	pending  []message
 	drains   int
 
@@ -240,7 +241,7 @@ func (r *captureRun) controlled(c *schemas.Control) error {
 	switch c.Op {
 	case "started":
 		r.ev.n.inheritedFD = c.InheritedFDs
-		r.started = true
+		r.started, r.clock = true, c.Clock
 		if err := r.lines.value(startedLine(r.opt.runID, c)); err != nil {
 			return output(err)
 		}
@@ -249,6 +250,9 @@ func (r *captureRun) controlled(c *schemas.Control) error {
 			return tool.Failf(tool.ExitIO, "control line finished before started")
 		}
 		r.finished = c
+		if r.clock != nil {
+			r.facts[schemas.FactRunClock] = schemas.RunSpan{RunClock: *r.clock, FinishedNS: c.MonotonicNS - r.clock.MonotonicNS}.String()
+		}
 		go r.awaitEmpty(false)
 		if grace := r.opt.grace; grace >= 0 {
 			time.AfterFunc(grace, func() { r.post(message{grace: true}) })

@@ -15,6 +15,7 @@ import (
 type Options struct {
 	Background bool              // yield the processor to other processes
 	Logs       map[string]string // name of a layer → file of its log
+	Times      bool              // write the layer times
 }
 
 // joiner is one run of the tool.
@@ -36,6 +37,7 @@ type joiner struct {
 	join   *attribution // nil without a policy log
 	tree   *tree        // nil before the first process
 	times  times        // whether the lines have times
+	timing *timing      // nil without --times
 }
 
 func run(env *tool.Env, opt Options) error {
@@ -61,6 +63,12 @@ func run(env *tool.Env, opt Options) error {
 	defer out.Close()
 	j := &joiner{in: in, out: out, parser: schemas.NewKernelParser(id), surface: valueset.NewAsyncWriter()}
 	defer j.surface.Close()
+	if opt.Times {
+		if j.timing, err = newTiming(); err != nil {
+			return failWrite(err)
+		}
+		defer j.timing.close()
+	}
 	h, err := j.all(opt)
 	if err != nil {
 		return j.first(err)
@@ -180,6 +188,11 @@ func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) (start []byte, 
 	if err := j.surface.Add(schemas.SetOf(e.EventType), e.Value); err != nil {
 		return nil, "", failWrite(err)
 	}
+	if j.timing != nil {
+		if err := j.timing.kernelLine(when.NS); err != nil {
+			return nil, "", failWrite(err)
+		}
+	}
 	if j.times == timed {
 		return when.Without(line), "}", j.attribute(e, when.NS)
 	}
@@ -221,6 +234,9 @@ func (j *joiner) balance() error {
 	if err := j.balanceTimes(normalize); err != nil {
 		return err
 	}
+	if err := j.knowStart(); err != nil {
+		return err
+	}
 	if err := capture.check(); err != nil {
 		return j.refuse("stage health: %v", err)
 	}
@@ -245,7 +261,7 @@ func (j *joiner) derive() (*schemas.Health, error) {
 	h := health(id, &capture{j.stages[0]}, j.stages[1], j.lines, j.net)
 	report := j.report(h.KernelLayer, h.CgroupCorrelation)
 	j.layers(&h)
-	if err := errors.Join(j.writeLayers(), j.writeSurface(), j.writeReport(report), j.out.Write(h)); err != nil {
+	if err := errors.Join(j.writeLayers(), j.writeTimes(), j.writeSurface(), j.writeReport(report), j.out.Write(h)); err != nil {
 		return nil, failWrite(err)
 	}
 	return &h, nil

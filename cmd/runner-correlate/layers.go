@@ -25,6 +25,9 @@ func (j *joiner) layers(h *schemas.Health) {
 		a := j.join
 		notes = append(notes, schemas.NoteWindows.Format(a.inCall, a.setup, a.idle, a.agent))
 	}
+	if j.timing != nil {
+		notes = append(notes, schemas.NoteTimes.Format(j.timedLines()))
+	}
 	// Other stages' notes stand last.
 	last := len(h.Notes) - len(j.stages[0].Notes) - len(j.stages[1].Notes)
 	h.Notes = slices.Insert(h.Notes, last, notes...)
@@ -70,6 +73,9 @@ func (j *joiner) writeReport(r *schemas.Report) error {
 func (j *joiner) count(counters map[string]uint64) {
 	for _, l := range j.logs {
 		counters[l.Counter] = l.count()
+	}
+	if j.timing != nil {
+		counters[schemas.CounterTimes] = j.timing.n
 	}
 }
 

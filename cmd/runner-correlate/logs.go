@@ -42,13 +42,15 @@ type logFacts struct {
 	writtenAfter bool   // and wrote
 	policy       string // digest of the run's policy, or ""
 	seal         schemas.Status
+	untimed      bool // a line does not say when it was read
 }
 
 // logLine is one line of a log, numbered from 1 and without LF. Its text is valid
 // during the call that hands it over.
 type logLine struct {
-	number uint64
-	text   []byte
+	number   uint64
+	text     []byte
+	received uint64 // CLOCK_MONOTONIC when runner-exec had read it; 0 is unknown
 }
 
 // logText is where a log's lines go.
@@ -89,7 +91,7 @@ func readLogFrom(f io.Reader, path, name, runID string, each logText) (logFacts,
 
 // readPlain reads a file of lines, as far as the limits go.
 func readPlain(r *bufio.Reader, path string, each logText) (logFacts, error) {
-	f := logFacts{seal: schemas.StatusComplete}
+	f := logFacts{seal: schemas.StatusComplete, untimed: true}
 	left := schemas.MaxLogBytes
 	for {
 		line, err := r.ReadSlice('\n')
@@ -107,7 +109,7 @@ func readPlain(r *bufio.Reader, path string, each logText) (logFacts, error) {
 			return f, nil
 		}
 		f.lines++
-		each(logLine{f.lines, bytes.TrimSuffix(line, []byte{'\n'})})
+		each(logLine{number: f.lines, text: bytes.TrimSuffix(line, []byte{'\n'})})
 		if err == io.EOF {
 			// Loggers that end without LF are no rarity: of a file nobody knows more.
 			return f, nil
@@ -173,7 +175,8 @@ func (c *collected) line(b []byte) error {
 		return fmt.Errorf("line %d is beyond the limits of a collected log", l.Seq+1)
 	}
 	c.facts.lines++
-	c.each(logLine{c.facts.lines, []byte(raw)})
+	c.facts.untimed = c.facts.untimed || l.ReceivedNS == 0
+	c.each(logLine{c.facts.lines, []byte(raw), l.ReceivedNS})
 	return nil
 }
 

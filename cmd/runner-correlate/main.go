@@ -28,6 +28,7 @@ calls need the times that runner-normalize --windows adds.
 Flags:
   --policy FILE  the decision log of policy proxies, collected or plain
   --sdk FILE     the log of the agent's SDK, collected or plain
+  --times        add the layer times: needs runner-exec --times, normalize --windows
   --background   yield the processor to the measured program
   -v             say on stderr what was counted
   -h, --help     print this help
@@ -46,7 +47,7 @@ Examples:
 `
 
 func app() tool.App {
-	flags := []cli.Flag{&cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"}}
+	flags := []cli.Flag{&cli.BoolFlag{Name: "times"}, &cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"}}
 	for _, l := range schemas.LogLayers() {
 		flags = append(flags, &cli.StringFlag{Name: l.Name})
 	}
@@ -61,7 +62,7 @@ func app() tool.App {
 				}
 				logs[l.Name] = f.String(l.Name)
 			}
-			return run(env, Options{Background: f.Bool("background"), Logs: logs})
+			return run(env, Options{Background: f.Bool("background"), Logs: logs, Times: f.Bool("times")})
 		},
 	}
 }

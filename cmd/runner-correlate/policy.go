@@ -53,6 +53,8 @@ type decision struct {
 	hosts      []uint32 // what stands for the hosts among them
 	cut        bool     // there were more targets
 	repeated   bool     // its id names another call too
+
+	received, endReceived uint64 // when its lines of the log were read; 0 is unknown
 	ran
 }
 
@@ -75,6 +77,11 @@ func newPolicyLog(runID string) *policyLog {
 
 func (p *policyLog) present() bool { return len(p.sessions)+len(p.decisions) > 0 }
 func (p *policyLog) count() uint64 { return uint64(len(p.decisions)) }
+
+func (p *policyLog) stamp(line uint64) stamp {
+	d := p.decisions[line]
+	return stamp{received: d.received, endReceived: d.endReceived, ended: d.ended, own: d.timed, start: d.start, end: d.end}
+}
 
 func (p *policyLog) note() []any {
 	if len(p.sessions) == 0 {
@@ -103,15 +110,16 @@ func (p *policyLog) line(l logLine) {
 	if p.bad.line > 0 || p.room.full || len(bytes.TrimSpace(l.text)) == 0 {
 		return
 	}
-	if why := p.take(l.text); why != "" {
+	if why := p.take(l); why != "" {
 		p.bad = problem{l.number, why}
 	}
 }
 
-func (p *policyLog) take(line []byte) (why string) {
+func (p *policyLog) take(l logLine) (why string) {
+	line := l.text
 	if bytes.Contains(line, []byte(`"`+schemas.LogSource+`"`)) {
 		if d, err := schemas.ParseDecisionLine(line); err == nil {
-			return p.own(d)
+			return p.own(d, l.received)
 		}
 	}
 	v, ok := object(line)
@@ -119,7 +127,7 @@ func (p *policyLog) take(line []byte) (why string) {
 	case !ok:
 		return schemas.WhyJSON
 	case v["source"] != schemas.LogSource:
-		return p.foreign(v)
+		return p.foreign(v, l.received)
 	case kind != schemas.LogSessionStarted && kind != schemas.LogDecision && kind != schemas.LogCallFinished &&
 		kind != schemas.LogMessageRefused && kind != schemas.LogSessionFinished:
 		return schemas.WhyType
@@ -138,7 +146,7 @@ func object(line []byte) (map[string]any, bool) {
 }
 
 // foreign takes in a decision of another proxy.
-func (p *policyLog) foreign(v map[string]any) (why string) {
+func (p *policyLog) foreign(v map[string]any, received uint64) (why string) {
 	if v["type"] != schemas.LogDecision {
 		return schemas.WhyType
 	}
@@ -148,7 +156,7 @@ func (p *policyLog) foreign(v map[string]any) (why string) {
 		return p.word(schemas.Text(strings.TrimSpace(s)))
 	}
 	id, _ := data["tool_call_id"].(string)
-	d := &decision{rawID: strings.TrimSpace(id)}
+	d := &decision{rawID: strings.TrimSpace(id), received: received}
 	d.event = schemas.PolicyEvent{Source: text(v, "source"), ToolCallID: schemas.Text(d.rawID), Tool: text(data, "tool"), Decision: text(data, "decision"),
 		Outcome: text(data, "outcome"), ReasonCode: text(data, "reason_code"), RuleID: text(data, "rule_id")}
 	if e := &d.event; e.Source == "" || e.ToolCallID == "" || e.Tool == "" || e.Decision == "" {
@@ -166,7 +174,7 @@ func (p *policyLog) add(d *decision) {
 }
 
 // own takes in a line of runner-policy.
-func (p *policyLog) own(d *schemas.DecisionLine) (why string) {
+func (p *policyLog) own(d *schemas.DecisionLine, received uint64) (why string) {
 	s := p.byHex[d.Session]
 	if d.Started != nil {
 		return p.started(s, d.Started)
@@ -180,9 +188,9 @@ func (p *policyLog) own(d *schemas.DecisionLine) (why string) {
 	s.seq++
 	switch {
 	case d.Decision != nil:
-		return p.decided(s, d.Decision)
+		return p.decided(s, d.Decision, received)
 	case d.Finished != nil:
-		return p.ended(s, d.Finished)
+		return p.ended(s, d.Finished, received)
 	case d.Ended != nil:
 		if s.finished = true; d.Ended.Decisions != s.made {
 			return schemas.WhyConflict
@@ -207,7 +215,7 @@ func (p *policyLog) started(s *session, d *schemas.SessionStarted) string {
 	return ""
 }
 
-func (p *policyLog) decided(s *session, d *schemas.ToolDecision) string {
+func (p *policyLog) decided(s *session, d *schemas.ToolDecision, received uint64) string {
 	at, of := callKey{s, d.Call, d.StartNS}, attemptKey{s, d.Call}
 	switch {
 	case d.Decision == schemas.DecisionDeny && d.EndNS < d.StartNS:
@@ -216,7 +224,7 @@ func (p *policyLog) decided(s *session, d *schemas.ToolDecision) string {
 		return schemas.WhyConflict
 	}
 	n := &decision{rawID: d.ToolCallID, session: s, number: d.Call, start: d.StartNS, end: d.EndNS, timed: true,
-		ended: d.Decision == schemas.DecisionDeny, cut: d.TargetsCut}
+		ended: d.Decision == schemas.DecisionDeny, cut: d.TargetsCut, received: received, endReceived: received}
 	n.event = schemas.PolicyEvent{Source: schemas.LogSource, ToolCallID: schemas.Text(d.ToolCallID), Tool: p.word(schemas.Text(d.Tool)),
 		Decision: p.word(d.Decision), ToolCallIDSource: p.word(schemas.Text(d.ToolCallIDSource)), Outcome: p.word(d.Outcome),
 		ReasonCode: p.word(d.ReasonCode), RuleID: p.word(d.RuleID), PolicyDigest: p.word(d.PolicyDigest)}
@@ -233,7 +241,7 @@ func (p *policyLog) decided(s *session, d *schemas.ToolDecision) string {
 	return ""
 }
 
-func (p *policyLog) ended(s *session, f *schemas.CallFinished) string {
+func (p *policyLog) ended(s *session, f *schemas.CallFinished, received uint64) string {
 	d := p.byCall[callKey{s, f.Call, f.StartNS}]
 	switch {
 	case d == nil || d.ended || d.rawID != f.ToolCallID:
@@ -242,6 +250,7 @@ func (p *policyLog) ended(s *session, f *schemas.CallFinished) string {
 		return schemas.WhyField
 	}
 	d.end, d.ended, d.event.Outcome = f.EndNS, true, p.word(f.Outcome)
+	d.endReceived = received
 	return ""
 }
 

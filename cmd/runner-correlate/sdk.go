@@ -34,7 +34,7 @@ func (s *sdkLog) line(l logLine) {
 	if s.bad.line > 0 || s.full || len(bytes.TrimSpace(l.text)) == 0 {
 		return
 	}
-	if why := s.take(l.text); why != "" {
+	if why := s.take(l.text, l.received); why != "" {
 		s.bad = problem{l.number, why}
 	}
 }
@@ -44,7 +44,7 @@ func (s *sdkLog) close(f logFacts) {
 	s.facts.stopped = s.facts.stopped || s.full
 }
 
-func (s *sdkLog) take(line []byte) (why string) {
+func (s *sdkLog) take(line []byte, received uint64) (why string) {
 	v, ok := object(line)
 	if !ok {
 		return schemas.WhyJSON
@@ -89,7 +89,7 @@ func (s *sdkLog) take(line []byte) (why string) {
 	if err != nil {
 		return schemas.WhyField
 	}
-	if !s.add(b, schemas.MaxLogLayer) {
+	if !s.add(b, received, schemas.MaxLogLayer) {
 		return ""
 	}
 	if !aboutCall {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -22,6 +24,8 @@ type source interface {
 	note() []any
 	// each calls f with every line of the layer, in order.
 	each(f func(line []byte) error) error
+	// stamp is when a line of the layer happened.
+	stamp(line uint64) stamp
 }
 
 // logEnd is what is known of a log as a whole.
@@ -67,6 +71,10 @@ func (j *joiner) readLogs(opt Options) error {
 		if err != nil {
 			return err
 		}
+		if opt.Times && facts.untimed {
+			return tool.Fail(tool.ExitInput, fmt.Errorf("%s does not say when its lines were read, which --times needs", path),
+				"collect the log with runner-exec --times --"+l.Name+"-log FILE")
+		}
 		s.close(facts)
 		j.logs = append(j.logs, logLayer{l, s})
 	}
@@ -86,18 +94,25 @@ type layerText struct {
 	text []byte
 	n    uint64
 	full bool // there is no room for more
+
+	received []uint64 // of each line, where that is known
 }
 
 // add appends a line, or notes that there is no room for it.
-func (t *layerText) add(line []byte, limit int64) bool {
+func (t *layerText) add(line []byte, received uint64, limit int64) bool {
 	if int64(len(t.text)+len(line)+len("\n")) > limit {
 		t.full = true
 		return false
 	}
 	t.text = append(append(t.text, line...), '\n')
 	t.n++
+	if received > 0 {
+		t.received = append(t.received, received)
+	}
 	return true
 }
+
+func (t *layerText) stamp(line uint64) stamp { return stamp{received: t.received[line]} }
 
 func (t *layerText) count() uint64 { return t.n }
 
@@ -124,16 +139,16 @@ func (p *plainLog) line(l logLine) {
 	if p.bad.line > 0 || p.full || len(bytes.TrimSpace(l.text)) == 0 {
 		return
 	}
-	if why := p.take(l.text); why != "" {
+	if why := p.take(l); why != "" {
 		p.bad = problem{l.number, why}
 	}
 }
 
-func (p *plainLog) take(line []byte) (why string) {
-	if _, ok := object(line); !ok {
+func (p *plainLog) take(l logLine) (why string) {
+	if _, ok := object(l.text); !ok {
 		return schemas.WhyJSON
 	}
-	e, err := p.layer.Parse(line)
+	e, err := p.layer.Parse(l.text)
 	switch {
 	case err != nil:
 		return schemas.WhyField
@@ -146,7 +161,7 @@ func (p *plainLog) take(line []byte) (why string) {
 	if err != nil {
 		return schemas.WhyField
 	}
-	p.add(b, p.layer.MaxBytes)
+	p.add(b, l.received, p.layer.MaxBytes)
 	return ""
 }
 

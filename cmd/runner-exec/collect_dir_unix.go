@@ -40,6 +40,7 @@ type logDir struct {
 	names  map[string]string // layer → file
 	root   *os.Root
 	watch  *watch
+	times  bool // note when lines arrive
 	keeper *exec.Cmd
 	hold   *os.File // the keeper clears up at its end
 }
@@ -58,7 +59,7 @@ func makeLogDir(o Options, layers []schemas.Layer) (_ *logDir, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &logDir{path: filepath.Join(temp, "runner-"+o.RunID), names: map[string]string{}}
+	d := &logDir{path: filepath.Join(temp, "runner-"+o.RunID), names: map[string]string{}, times: o.Times}
 	order := d.path + "\x00"
 	secret := ""
 	if shared() && !o.Named {
@@ -151,7 +152,7 @@ func (d *logDir) touched(name string) bool { return d.watch.touched(name) }
 
 func (d *logDir) collect(layer string, broken chan<- error) (string, collector, error) {
 	name := d.names[layer]
-	f, err := collect(d, name, broken)
+	f, err := collect(d, name, d.times, broken)
 	if err != nil {
 		return "", nil, err
 	}

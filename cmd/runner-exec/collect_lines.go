@@ -24,6 +24,10 @@ type lineLog struct {
 	lines   uint64 // whole lines
 	stopped string // which bound was met
 	err     error  // the file cannot be written: there will be no log
+
+	clock func() uint64 // nil: nobody asked when lines arrive
+	ends  []uint64      // when the LF of each whole line was read
+	last  uint64        // when the last bytes were read
 }
 
 func newLineLog() (*lineLog, error) {
@@ -39,6 +43,9 @@ func (l *lineLog) close() { l.file.Close() }
 // take books and keeps what arrived. It is the same for every cut into pieces.
 func (l *lineLog) take(b []byte) {
 	l.total += uint64(len(b))
+	if l.clock != nil {
+		l.last = l.clock()
+	}
 	for len(b) > 0 && l.stopped == "" {
 		segment, rest := b, []byte(nil)
 		content := len(b)
@@ -56,6 +63,9 @@ func (l *lineLog) take(b []byte) {
 		if content < len(segment) {
 			l.whole, l.partial = l.whole+l.partial, 0
 			l.lines++
+			if l.clock != nil {
+				l.ends = append(l.ends, l.last)
+			}
 		}
 		b = rest
 	}
@@ -98,9 +108,18 @@ func (l *lineLog) records(w *stream.Writer, runID string) (uint64, error) {
 			return n, nil
 		}
 		text := schemas.AppendText(nil, bytes.TrimSuffix(line, []byte{'\n'}))
-		rec := schemas.LogLine{Schema: schemas.SchemaLogLine, RunID: runID, Seq: n, Line: string(text)}
+		rec := schemas.LogLine{Schema: schemas.SchemaLogLine, RunID: runID, Seq: n, Line: string(text), ReceivedNS: l.received(n)}
 		if err := w.Write(rec); err != nil {
 			return n, err
 		}
 	}
+}
+
+// received is when a kept line had been read, 0 if nobody asked. The time of a last
+// line without LF is that of its last bytes.
+func (l *lineLog) received(line uint64) uint64 {
+	if line < uint64(len(l.ends)) {
+		return l.ends[line]
+	}
+	return l.last
 }

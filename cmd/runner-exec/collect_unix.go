@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/runner-evidence/runner/cmd/internal/clock"
+
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -44,7 +46,7 @@ type fifo struct {
 type fileID struct{ dev, ino uint64 }
 
 // collect opens the FIFO name and begins to read it.
-func collect(dir *logDir, name string, broken chan<- error) (f *fifo, err error) {
+func collect(dir *logDir, name string, times bool, broken chan<- error) (f *fifo, err error) {
 	f = &fifo{path: dir.file(name), dir: dir, name: name, broken: broken, r: -1, w: -1,
 		ended: make(chan struct{}), writers: schemas.WritersUnknown}
 	defer func() {
@@ -57,6 +59,9 @@ func collect(dir *logDir, name string, broken chan<- error) (f *fifo, err error)
 	}
 	if f.log, err = newLineLog(); err != nil {
 		return nil, err
+	}
+	if times {
+		f.log.clock = clock.Monotonic
 	}
 	const flags = unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOFOLLOW
 	if f.r, err = unix.Open(f.path, unix.O_RDONLY|flags, 0); err != nil {

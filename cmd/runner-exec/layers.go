@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/runner-evidence/runner/cmd/internal/clock"
 	"github.com/runner-evidence/runner/cmd/internal/policy"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -29,6 +30,10 @@ func (o *Options) layers() error {
 	o.Collect[schemas.LayerSDK] = shim
 	if err := o.places(); err != nil {
 		return err
+	}
+	if o.Times && o.Kernel && clock.Shifted() {
+		return tool.Fail(tool.ExitCannot, errors.New("--times in a time namespace: its clock is not that of the kernel's events"),
+			"run without --times, or outside of the time namespace")
 	}
 	if o.Network != nil && !o.Kernel {
 		return tool.Fail(tool.ExitCannot,

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/clock"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
@@ -19,6 +20,7 @@ type rawStream struct {
 	w     *os.File
 	owned bool // w is a pipe of ours, to be closed at the end
 	s     *stream.Writer
+	clock schemas.RunClock // at run_started, in a run with times
 }
 
 func (r *rawStream) open() (err error) {
@@ -28,6 +30,9 @@ func (r *rawStream) open() (err error) {
 }
 
 func (r *rawStream) started(o Options) error {
+	if o.Times {
+		r.clock = clock.Both()
+	}
 	r.s.Write(o.runStarted())
 	return r.wrap(r.s.Flush())
 }
@@ -69,6 +74,9 @@ func (r *rawStream) health() schemas.StageHealth {
 	facts[schemas.FactPlatform] = platform(runtime.GOOS)
 	facts[schemas.FactRedundant] = schemas.RedundantOff
 	facts[schemas.FactSupervisor] = schemas.SupervisorExec
+	if r.opt.Times {
+		facts[schemas.FactRunClock] = schemas.RunSpan{RunClock: r.clock, FinishedNS: clock.Monotonic() - r.clock.MonotonicNS}.String()
+	}
 	return schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: r.opt.RunID, Stage: schemas.StageExec,
 		Filtered: map[string]uint64{}, Counters: counters, Facts: facts, Notes: []string{}}
 }

@@ -24,6 +24,7 @@ Flags:
   --agent-shim openai-agents   collect the SDK log; none (default) has no SDK layer
   --run-id ID         name of the run, of A-Z a-z 0-9 _ - (default random)
   --no-kernel         no capture: an archive that says kernel_layer=absent
+  --times             add when each line happened, and the wall clock: the layer times
   --canonical-pids    number processes by their place in the fork tree
   --drop EXPR         drop kernel lines for which the jq program says true
   --timeout D         send TERM after D, and kill after --grace more
@@ -58,6 +59,7 @@ type Options struct {
 	Collect       map[string]bool       // layer → the command is given its log
 	Kernel        bool                  // start runner-capture
 	CanonicalPids bool
+	Times         bool          // add the layer times
 	Drop          string        // gojq program for runner-normalize, or ""
 	RingSize      uint64        // bytes
 	SpoolSize     uint64        // bytes; 0 leaves runner-capture's own default
@@ -73,7 +75,7 @@ func options(env *tool.Env) (Options, error) {
 	o := Options{
 		Archive: f.String("archive"), Stream: f.String("stream"), Keep: f.String("keep"),
 		Kernel:        !f.Bool("no-kernel") && runtime.GOOS == schemas.PlatformLinux,
-		CanonicalPids: f.Bool("canonical-pids"), Drop: f.String("drop"), CgroupParent: f.String("cgroup-parent"),
+		CanonicalPids: f.Bool("canonical-pids"), Times: f.Bool("times"), Drop: f.String("drop"), CgroupParent: f.String("cgroup-parent"),
 		Policy: f.String("policy"), LogFiles: map[string]string{},
 		Named: f.IsSet("run-id"), Command: env.Args,
 	}

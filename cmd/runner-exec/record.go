@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/clock"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -21,19 +22,31 @@ type recorder interface {
 
 // controlLines speaks to runner-capture (schemas/STREAMS.md, "Control lines"). Closing
 // the pipe without "finished" tells it that the supervisor is gone.
-type controlLines struct{ w *os.File }
+type controlLines struct {
+	w     *os.File
+	times bool
+}
 
 func (c *controlLines) open() error { return nil }
 
 func (c *controlLines) started(o Options) error {
-	return c.send(schemas.Control{Schema: schemas.SchemaControl, Op: schemas.ControlStarted, Command: o.commandText(),
-		AgentShim: o.AgentShim, EnvKeys: o.envKeys(), InheritedFDs: inheritedFDs()})
+	line := schemas.Control{Schema: schemas.SchemaControl, Op: schemas.ControlStarted, Command: o.commandText(),
+		AgentShim: o.AgentShim, EnvKeys: o.envKeys(), InheritedFDs: inheritedFDs()}
+	if c.times = o.Times; c.times {
+		now := clock.Both()
+		line.Clock = &now
+	}
+	return c.send(line)
 }
 
 func (c *controlLines) finished(e child.Ending) error {
 	f := runFinished("", e)
 	// The pipe stays open: as long as it does, runner-capture has a supervisor.
-	return c.send(schemas.Control{Schema: schemas.SchemaControl, Op: schemas.ControlFinished, ExitCode: f.ExitCode, Signal: f.Signal})
+	line := schemas.Control{Schema: schemas.SchemaControl, Op: schemas.ControlFinished, ExitCode: f.ExitCode, Signal: f.Signal}
+	if c.times {
+		line.MonotonicNS = clock.Monotonic()
+	}
+	return c.send(line)
 }
 
 func (c *controlLines) send(v any) error {

@@ -74,10 +74,13 @@ func stageArgs(o Options, name string) []string {
 		if o.Drop != "" {
 			args = append(args, "--drop", o.Drop)
 		}
-		if o.Collect[schemas.LayerPolicy] {
+		if o.Collect[schemas.LayerPolicy] || o.Times {
 			args = append(args, "--windows")
 		}
 	case "runner-correlate":
+		if o.Times {
+			args = append(args, "--times")
+		}
 		for i, l := range o.collects() {
 			args = append(args, "--"+l.Name, fmt.Sprintf("/dev/fd/%d", 3+i))
 		}

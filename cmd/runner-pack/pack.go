@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -64,24 +65,21 @@ func run(env *tool.Env, opt Options) error {
 	if err != nil {
 		return tool.CannotWrite(filepath.ToSlash(path), err)
 	}
+	reduced, err := r.reduced()
+	if err != nil {
+		return tool.Fail(tool.ExitIO, err)
+	}
 	h := r.health
-	env.Sayf("%s: kernel=%s drops=%d policy=%s sdk=%s cgroup=%s correlation=%s events=%d identity=sha256:%s %s",
-		id, h.KernelLayer, h.RingbufDrops, h.PolicyLayer, h.SDKLayer, h.CgroupCorrelation, r.report.Status, r.layerLines(schemas.LayerKernel), identity, path)
+	env.Sayf("%s: kernel=%s drops=%d policy=%s sdk=%s cgroup=%s correlation=%s events=%d identity=sha256:%s%s %s",
+		id, h.KernelLayer, h.RingbufDrops, h.PolicyLayer, h.SDKLayer, h.CgroupCorrelation, r.report.Status, r.layerLines(schemas.LayerKernel), identity, reduced, path)
 	return nil
 }
 
 // write packs the members into path, or out when path is "-".
 func (r *router) write(out io.Writer, path string) (identity string, err error) {
-	var sources []bundle.Source
-	for _, m := range r.members {
-		if m == nil {
-			continue
-		}
-		s, err := m.source()
-		if err != nil {
-			return "", err
-		}
-		sources = append(sources, s)
+	sources, err := r.sources()
+	if err != nil {
+		return "", err
 	}
 	if path == "-" {
 		return pack(out, r.id, sources)
@@ -98,6 +96,31 @@ func (r *router) write(out io.Writer, path string) (identity string, err error) 
 		return "", fmt.Errorf("giving the archive its name: %w", err)
 	}
 	return identity, nil
+}
+
+// sources are the members, from their beginning.
+func (r *router) sources() (list []bundle.Source, err error) {
+	for _, m := range r.members {
+		if m == nil {
+			continue
+		}
+		s, err := m.source()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// reduced is what the summary says of the identity without times, "" without times.
+func (r *router) reduced() (string, error) {
+	sources, err := r.sources()
+	if err != nil || !slices.ContainsFunc(sources, func(s bundle.Source) bool { return bundle.HasVolatile(s.Path) }) {
+		return "", err
+	}
+	identity, err := bundle.ReducedIdentity(r.id, sources)
+	return " identity_without_times=sha256:" + identity, err
 }
 
 func pack(w io.Writer, id string, sources []bundle.Source) (string, error) {

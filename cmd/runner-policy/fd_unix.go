@@ -76,10 +76,3 @@ func (d descriptor) Write(b []byte) (int, error) {
 func (d descriptor) wait(events int16) {
 	unix.Poll([]unix.PollFd{{Fd: int32(d), Events: events}}, -1)
 }
-
-// now is CLOCK_MONOTONIC, the clock of the kernel events.
-func now() uint64 {
-	var ts unix.Timespec
-	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-	return uint64(ts.Nano())
-}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/clock"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -112,3 +113,6 @@ func (l *decisionLog) ended(e child.Ending) bool {
 		return f
 	})
 }
+
+// now is the clock of the kernel events.
+func now() uint64 { return clock.Monotonic() }

@@ -36,6 +36,15 @@ var demands = []demand{
 	{key: "success", values: []string{"true", "false"}, is: func(r *verdict.Report) string { return strconv.FormatBool(r.Record.Success) }},
 	{key: "run_id", pattern: regexp.MustCompile(`^[A-Za-z0-9_-]+$`), form: "ID", is: func(r *verdict.Report) string { return r.RunID }},
 	{key: "identity", pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`), form: "sha256:HEX", is: func(r *verdict.Report) string { return r.Identity }},
+	{key: "identity_without_times", pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`), form: "sha256:HEX", is: withoutTimes},
+}
+
+// withoutTimes is the identity without times: of an archive that has none, its identity.
+func withoutTimes(r *verdict.Report) string {
+	if r.IdentityWithoutTimes != "" {
+		return r.IdentityWithoutTimes
+	}
+	return r.Identity
 }
 
 func (d demand) allowed() string {

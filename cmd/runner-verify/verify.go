@@ -40,6 +40,8 @@ type verifier struct {
 	kernel  kernelLayer
 	policy  policyLayer
 	sdk     sdkLayer
+	times   timesLayer
+	reduced reduction
 
 	codes   *codeSet                         // of the report, made when first needed
 	err     error                            // of the machine, met by a check
@@ -55,7 +57,10 @@ func newVerifier() *verifier {
 	return v
 }
 
-func (v *verifier) close() { v.surface.close() }
+func (v *verifier) close() {
+	v.surface.close()
+	v.reduced.close()
+}
 
 // verify reads the archive and fills in findings and result. Its error is about
 // the reading or the machine, never about the archive.
@@ -71,7 +76,11 @@ func (v *verifier) conclude(sum archive.Summary, err error) error {
 	if err != nil || !sum.Complete {
 		return err
 	}
-	return v.derive()
+	if err := v.derive(); err != nil || v.total > 0 {
+		return err
+	}
+	v.res.IdentityWithoutTimes, err = v.reduced.identity(sum.RunID)
+	return err
 }
 
 func (v *verifier) visitor() archive.Visitor {
@@ -82,12 +91,15 @@ func (v *verifier) visitor() archive.Visitor {
 		SurfaceValue: v.surface.add,
 		Line:         v.line,
 		End:          v.end,
+		Bytes:        v.reduced.member,
 	}
 }
 
 func (v *verifier) document(d archive.Document) error {
 	v.whole[d.Member] = d.Bytes
 	switch value := d.Value.(type) {
+	case *schemas.Manifest:
+		v.reduced.expect(value)
 	case *schemas.Report:
 		v.report = value
 	case *schemas.Health:
@@ -108,7 +120,7 @@ func (v *verifier) line(l *archive.Line) error {
 		kept, err = v.addPolicy(l, e)
 	case *schemas.SDKEvent:
 		v.addSDK(l, e)
-	default:
+	case *schemas.RunStarted, *schemas.RunFinished:
 		event := *l
 		event.Bytes, kept = bytes.Clone(l.Bytes), false
 		v.events.add(event)
@@ -132,6 +144,7 @@ func (v *verifier) check(l *archive.Line) {
 // end closes a member.
 func (v *verifier) end(m archive.Member) error {
 	v.members[m.Name] = m
+	v.reduced.end(m)
 	switch m.Name {
 	case bundle.EventsName:
 		for i := range v.events.list {

@@ -59,6 +59,10 @@ type Visitor struct {
 	// end, after its documents and lines.
 	End func(Member) error
 
+	// Bytes returns a writer that takes a member's bytes as they are, or nil. They
+	// are written before the End of the member.
+	Bytes func(member string) io.Writer
+
 	// Schema checks a document of up to MaxSchemaChecked bytes against its JSON
 	// Schema, for callers that link a validator. What it returns are findings, and
 	// a document with such findings is not parsed.

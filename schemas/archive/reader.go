@@ -60,6 +60,21 @@ func (m *measured) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// copied passes a member on and writes it to what the visitor gave. An error there is
+// the visitor's.
+type copied struct {
+	r io.Reader
+	w io.Writer
+}
+
+func (c *copied) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if _, werr := c.w.Write(p[:n]); werr != nil {
+		return n, visited(werr)
+	}
+	return n, err
+}
+
 func (s *reader) member(m bundle.Member, r io.Reader) error {
 	form, known := schemas.MemberOf(m.Name)
 	if !known {
@@ -70,6 +85,11 @@ func (s *reader) member(m bundle.Member, r io.Reader) error {
 		s.find(RuleLimit, m.Name, 0, "%d bytes, at most %d", m.Size, form.MaxBytes)
 		s.tooLarge[m.Name] = true
 		return nil
+	}
+	if s.visit.Bytes != nil {
+		if w := s.visit.Bytes(m.Name); w != nil {
+			r = &copied{r, w}
+		}
 	}
 	d := &measured{r: r, sum: sha256.New()}
 	got := Member{Name: m.Name}

@@ -24,6 +24,20 @@ type Source struct {
 // the others in byte order, as gzip to w. It returns the archive's identity,
 // the hex SHA-256 of the uncompressed tar stream. Same members, same bytes.
 func Write(w io.Writer, runID string, members []Source) (identity string, err error) {
+	zw, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return "", err
+	}
+	// The library writes the zero time.Time as a date; this is the field's 0.
+	zw.ModTime = time.Unix(0, 0)
+	if identity, err = writeTar(zw, runID, members); err != nil {
+		return "", err
+	}
+	return identity, zw.Close()
+}
+
+// writeTar writes the tar stream, and returns its hex SHA-256.
+func writeTar(w io.Writer, runID string, members []Source) (identity string, err error) {
 	members = append([]Source(nil), members...)
 	sort.Slice(members, func(i, j int) bool { return members[i].Path < members[j].Path })
 	m := schemas.Manifest{Schema: schemas.SchemaManifest, RunID: runID, Files: map[string]schemas.ManifestFile{}}
@@ -37,14 +51,8 @@ func Write(w io.Writer, runID string, members []Source) (identity string, err er
 	if err != nil {
 		return "", err
 	}
-	zw, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-	if err != nil {
-		return "", err
-	}
-	// The library writes the zero time.Time as a date; this is the field's 0.
-	zw.ModTime = time.Unix(0, 0)
 	sum := sha256.New()
-	tw := tar.NewWriter(io.MultiWriter(sum, zw))
+	tw := tar.NewWriter(io.MultiWriter(sum, w))
 	if err := put(tw, ManifestName, int64(len(doc)), nil, doc); err != nil {
 		return "", err
 	}
@@ -54,9 +62,6 @@ func Write(w io.Writer, runID string, members []Source) (identity string, err er
 		}
 	}
 	if err := tw.Close(); err != nil {
-		return "", err
-	}
-	if err := zw.Close(); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

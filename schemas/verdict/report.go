@@ -12,19 +12,21 @@ import (
 
 // Report is what runner-verify --json prints: runner.verify_report.v0.
 type Report struct {
-	Schema       string            `json:"schema"`
-	Archive      string            `json:"archive"`   // as named on the command line, text form
-	Container    string            `json:"container"` // gzip, tar, or "" when neither
-	RunID        string            `json:"run_id"`
-	Identity     string            `json:"identity"` // "" unless the container was read to its end
-	Valid        bool              `json:"valid"`
-	Met          bool              `json:"met"` // valid, and every demand is met
-	FindingCount int               `json:"finding_count"`
-	Findings     []archive.Finding `json:"findings"` // the first ones of each kind
-	Demands      []Demand          `json:"demands"`
-	Record       *Record           `json:"record"` // null when the documents could not be read
-	Claims       []string          `json:"claims"` // empty unless valid
-	NonClaims    []string          `json:"non_claims"`
+	Schema    string `json:"schema"`
+	Archive   string `json:"archive"`   // as named on the command line, text form
+	Container string `json:"container"` // gzip, tar, or "" when neither
+	RunID     string `json:"run_id"`
+	Identity  string `json:"identity"` // "" unless the container was read to its end
+	// Only of a valid archive with the layer times.
+	IdentityWithoutTimes string            `json:"identity_without_times,omitempty"`
+	Valid                bool              `json:"valid"`
+	Met                  bool              `json:"met"` // valid, and every demand is met
+	FindingCount         int               `json:"finding_count"`
+	Findings             []archive.Finding `json:"findings"` // the first ones of each kind
+	Demands              []Demand          `json:"demands"`
+	Record               *Record           `json:"record"` // null when the documents could not be read
+	Claims               []string          `json:"claims"` // empty unless valid
+	NonClaims            []string          `json:"non_claims"`
 	// Only with --explain, and of a valid record.
 	Explanation *Explanation `json:"explanation,omitempty"`
 }

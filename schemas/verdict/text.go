@@ -22,6 +22,9 @@ func WriteRecord(w io.Writer, r *Report) {
 	rec := r.Record
 	fmt.Fprintf(w, "%s: valid\n", Printable(r.Archive, maxShownCommand))
 	fmt.Fprintf(w, "identity  %s\n", r.Identity)
+	if r.IdentityWithoutTimes != "" {
+		fmt.Fprintf(w, "          %s without times\n", r.IdentityWithoutTimes)
+	}
 	fmt.Fprintf(w, "run       %s: %s\n", r.RunID, ending(rec))
 	fmt.Fprintf(w, "record    kernel=%s drops=%d cgroup=%s policy=%s sdk=%s correlation=%s\n", rec.KernelLayer,
 		rec.RingbufDrops, rec.CgroupCorrelation, rec.PolicyLayer, rec.SDKLayer, rec.Correlation)

@@ -1,0 +1,82 @@
+package bundle
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// ReducedIdentity is the identity of the archive that the run would have left without
+// its volatile layers: without their members, without their notes in the observation
+// health, and so with another manifest. Runs of a command that does the same each time
+// have the same one, whether they asked for such layers or not.
+func ReducedIdentity(runID string, members []Source) (identity string, err error) {
+	var rest []Source
+	for _, m := range members {
+		if volatile(m.Path) {
+			continue
+		}
+		if m.Path == HealthName {
+			if m, err = reducedHealth(m); err != nil {
+				return "", err
+			}
+		}
+		rest = append(rest, m)
+	}
+	return writeTar(io.Discard, runID, rest)
+}
+
+// HasVolatile reports whether one of the names is the member of a volatile layer.
+func HasVolatile(names ...string) bool {
+	for _, name := range names {
+		if volatile(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func volatile(member string) bool {
+	for _, l := range schemas.Layers {
+		if l.Volatile && l.Member == member {
+			return true
+		}
+	}
+	return false
+}
+
+func reducedHealth(m Source) (Source, error) {
+	b, err := io.ReadAll(m.Content)
+	if err != nil {
+		return m, err
+	}
+	h, err := schemas.ParseHealth(b)
+	if err != nil {
+		return m, err
+	}
+	kept := []string{}
+	for _, note := range h.Notes {
+		if code, _, _ := schemas.CutNote(note); !volatileNote(code) {
+			kept = append(kept, note)
+		}
+	}
+	h.Notes = kept
+	if b, err = schemas.Marshal(h); err != nil {
+		return m, fmt.Errorf("%s without the notes of volatile layers: %w", HealthName, err)
+	}
+	sum := sha256.Sum256(b)
+	return Source{schemas.ManifestFile{Path: HealthName, SHA256: "sha256:" + hex.EncodeToString(sum[:]), Bytes: int64(len(b))}, bytes.NewReader(b)}, nil
+}
+
+func volatileNote(code string) bool {
+	for _, l := range schemas.Layers {
+		if l.Volatile && l.Note.Code == code {
+			return true
+		}
+	}
+	return false
+}
