@@ -18,6 +18,9 @@ const (
 	FromServer = "server"
 )
 
+// LogSpecVersion is the version of CloudEvents that the lines have.
+const LogSpecVersion = "1.0"
+
 // LogSource is the source of every line that runner-policy writes.
 const LogSource = "runner-policy"
 
@@ -78,8 +81,8 @@ var LogTypes = [...]LogType{
 
 // LogEntry is one line.
 type LogEntry[D any] struct {
-	SpecVersion string `json:"specversion"` // 1.0
-	ID          string `json:"id"`          // SESSION-SEQ
+	SpecVersion string `json:"specversion"`
+	ID          string `json:"id"` // SESSION-SEQ
 	Type        string `json:"type"`
 	Source      string `json:"source"`
 	Data        D      `json:"data"`

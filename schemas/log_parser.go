@@ -84,7 +84,7 @@ func entryData[D any](line []byte) (*D, error) {
 	if err := decode(line, e); err != nil {
 		return nil, err
 	}
-	return &e.Data, first(oneOf("specversion", e.SpecVersion, "1.0"), oneOf("source", e.Source, LogSource))
+	return &e.Data, first(oneOf("specversion", e.SpecVersion, LogSpecVersion), oneOf("source", e.Source, LogSource))
 }
 
 func (h LogHead) check(id string) error {

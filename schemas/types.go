@@ -305,6 +305,9 @@ type PolicyEvent struct {
 	Attempt          uint64 `json:"attempt,omitzero"` // 2 and up
 }
 
+// SurfaceValue is what a decision feeds to the set policy_decisions.
+func (e *PolicyEvent) SurfaceValue() string { return e.Decision + ":" + e.Tool }
+
 // SDKEvent is one line of layers/sdk.ndjson: what the agent's library reported.
 // The optional strings are written as null; other implementations omit them too.
 type SDKEvent struct {

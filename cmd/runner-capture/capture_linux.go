@@ -239,13 +239,13 @@ func (r *captureRun) awaitEmpty(first bool) {
 
 func (r *captureRun) controlled(c *schemas.Control) error {
 	switch c.Op {
-	case "started":
+	case schemas.ControlStarted:
 		r.ev.n.inheritedFD = c.InheritedFDs
 		r.started, r.clock = true, c.Clock
 		if err := r.lines.value(startedLine(r.opt.runID, c)); err != nil {
 			return output(err)
 		}
-	case "finished":
+	case schemas.ControlFinished:
 		if !r.started {
 			return tool.Failf(tool.ExitIO, "control line finished before started")
 		}

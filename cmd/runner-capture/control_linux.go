@@ -37,7 +37,7 @@ func readControl(r io.Reader, line func(schemas.Control)) error {
 		if finished {
 			return fmt.Errorf("control line %d follows the last one", n)
 		}
-		finished = c.Op == "finished"
+		finished = c.Op == schemas.ControlFinished
 		line(c)
 	}
 }

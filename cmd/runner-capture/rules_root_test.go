@@ -233,7 +233,7 @@ func TestRulesRefuseToStart(t *testing.T) {
 		code int
 		say  string
 	}{
-		"no file":              {filepath.Join(t.TempDir(), "none"), 5, "reading the network rules"},
+		"no file":              {filepath.Join(t.TempDir(), "none"), 5, "cannot read "},
 		"no rules":             {text(`{}`), 4, ""},
 		"no JSON":              {text(`nothing`), 4, ""},
 		"text after the rules": {text(`{} {}`), 4, ""},

@@ -9,12 +9,12 @@ import (
 )
 
 func startedLine(runID string, c *schemas.Control) schemas.RunStarted {
-	return schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: runID, Type: "run_started",
+	return schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: runID, Type: schemas.TypeRunStarted,
 		AgentShim: c.AgentShim, Command: c.Command, EnvKeys: c.EnvKeys}
 }
 
 func finishedLine(runID string, c *schemas.Control) schemas.RunFinished {
-	f := schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: runID, Seq: 1, Type: "run_finished"}
+	f := schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: runID, Seq: 1, Type: schemas.TypeRunFinished}
 	if c != nil { // no command was seen to end in a cgroup that existed before
 		f.ExitCode, f.Signal = c.ExitCode, c.Signal
 		f.Success = c.ExitCode != nil && *c.ExitCode == 0

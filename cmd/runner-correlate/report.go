@@ -10,7 +10,7 @@ import (
 func (j *joiner) declared() error {
 	for _, d := range j.policy.decisions {
 		e := &d.event
-		if err := errors.Join(j.surface.Add(schemas.SetMCPTools, []byte(e.Tool)), j.surface.Add(schemas.SetPolicyDecisions, []byte(e.Decision+":"+e.Tool))); err != nil {
+		if err := errors.Join(j.surface.Add(schemas.SetMCPTools, []byte(e.Tool)), j.surface.Add(schemas.SetPolicyDecisions, []byte(e.SurfaceValue()))); err != nil {
 			return failWrite(err)
 		}
 	}

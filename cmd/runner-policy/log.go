@@ -43,7 +43,7 @@ func put[D any](l *decisionLog, kind string, data func(schemas.LogHead) D) bool 
 	}
 	head := schemas.LogHead{Session: l.session, Seq: l.seq}
 	b, err := schemas.Marshal(schemas.LogEntry[D]{
-		SpecVersion: "1.0", ID: l.session + "-" + utoa(l.seq), Type: kind, Source: schemas.LogSource, Data: data(head),
+		SpecVersion: schemas.LogSpecVersion, ID: l.session + "-" + utoa(l.seq), Type: kind, Source: schemas.LogSource, Data: data(head),
 	})
 	if err == nil {
 		_, err = l.to.writeLine(append(b, '\n'))

@@ -108,7 +108,7 @@ func (v *verifier) addPolicy(l *archive.Line, e *schemas.PolicyEvent) (bool, err
 	if err := v.surface.expect(schemas.SetMCPTools, []byte(e.Tool)); err != nil {
 		return false, err
 	}
-	return true, v.surface.expect(schemas.SetPolicyDecisions, []byte(e.Decision+":"+e.Tool))
+	return true, v.surface.expect(schemas.SetPolicyDecisions, []byte(e.SurfaceValue()))
 }
 
 // names reports whether some decision of the id, if there is any, is about the tool.

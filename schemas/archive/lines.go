@@ -112,7 +112,7 @@ func (s *reader) eventParser() lineParser {
 			s.sameRun(member, n, e.Finished.RunID)
 			return e.Finished
 		default:
-			s.find(RuleEventsPair, member, n, "expected %s here", [...]string{"run_started", "run_finished"}[count-1])
+			s.find(RuleEventsPair, member, n, "expected %s here", [...]string{schemas.TypeRunStarted, schemas.TypeRunFinished}[count-1])
 		}
 		return nil
 	}
