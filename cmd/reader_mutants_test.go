@@ -34,7 +34,7 @@ func verifyAll(t *testing.T, files []string) []verdict {
 
 // mutants makes changed copies of archives or streams, about one in part of all that
 // mutate.py knows, always the same ones.
-func mutants(t *testing.T, part int, files []string) []string {
+func mutants(t *testing.T, part any, files []string) []string {
 	t.Helper()
 	args := append([]string{t.TempDir(), fmt.Sprint(part)}, files...)
 	return strings.Split(strings.TrimSuffix(reader(t, "", "mutate.py", args...), "\n"), "\n")
@@ -53,6 +53,18 @@ func TestReaderMutants(t *testing.T) {
 		}
 	}
 	agree(t, append(mutants(t, 89, calls), mutants(t, 263, others)...))
+}
+
+// TestReaderContainers: fields of tar and gzip headers, padding, sizes and limits.
+func TestReaderContainers(t *testing.T) {
+	requirePython(t)
+	for _, file := range packedRuns(t) {
+		if filepath.Base(file) == "tool-allowed.tar.gz" {
+			agree(t, mutants(t, "containers", []string{file}))
+			return
+		}
+	}
+	t.Fatal("the run tool-allowed is not there")
 }
 
 func TestReaderMutantsOfCorpora(t *testing.T) {

@@ -13,6 +13,8 @@ import policy
 import report as correlation
 from findings import Findings
 
+KNOWN = set(documents.DOCUMENTS) | set(lines.LAYERS)
+
 
 class Archive:
     """The valid parts of an archive."""
@@ -54,6 +56,8 @@ def _read(a, m, found):
     a.members[m.name] = m
     if m.data is None:
         return
+    if m.name not in KNOWN:
+        found.add("member.unknown", "not a member of an archive", m.name)
     if m.name in documents.DOCUMENTS:
         a.documents[m.name] = documents.read(m.name, m.data, found)
     elif m.name in lines.LAYERS:
@@ -82,16 +86,13 @@ def _lines(a, found):
 
 def _whole(a, found):
     """The rules that need the whole archive."""
-    known = set(documents.DOCUMENTS) | set(lines.LAYERS)
-    for name in sorted(known - set(a.members)):
+    for name in sorted(KNOWN - set(a.members)):
         found.add("member.missing", "the member is missing", name)
-    for name in sorted(set(a.members) - known):
-        found.add("member.unknown", "not a member of an archive", name)
     if "events.ndjson" in a.layers:
         policy.check_events(a.events, a.counts["events.ndjson"], a.own, found)
     broken = {f[1] for f in found.list}
     if a.manifest:
-        documents.check_manifest(a.manifest, a.members, known, found)
+        documents.check_manifest(a.manifest, a.members, KNOWN, found)
     if broken & set(lines.LAYERS) or len(a.layers) < len(lines.LAYERS):
         return
     if a.surface and "capability-surface.json" not in broken:
@@ -117,6 +118,8 @@ def _surface(a, found):
         want["policy_decisions"].add("%s:%s" % (line.value["decision"], line.value["tool"]))
     for name in SETS:
         given = a.surface[name]
+        if any(len(v.encode()) > lines.MAX_LINE for v in given):
+            return found.add("archive.limit", "a value above 1 MiB", "capability-surface.json")
         if given != sorted(set(given), key=lambda s: s.encode()):
             found.add("surface.order", "%s is not sorted and unique" % name, "capability-surface.json")
         elif set(given) != want[name]:

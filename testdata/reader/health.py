@@ -187,9 +187,9 @@ def _windows(a, say):
     bindings = a.report["bindings"]
     bound = [b for b, x in zip(bindings, a.policy) if policy.has_session(x.value)]
     own = [b for b in bound if effects.own_window(b)]
-    if len(own) == len(bound) and call > sum(b["kernel_event_count"] for b in bindings):
+    in_tree = sum(b["kernel_event_count"] for b in own if b.get("kernel_scope") != "run")
+    if len(own) == len(bound) and call > in_tree:
         say("health.note", "call=%d, but the windows have less lines" % call)
-    in_tree = sum(b["kernel_event_count"] for b in own if b.get("kernel_scope") == "tool_server")
     if sessions == 1 and call < in_tree:
         say("health.note", "call=%d, but the windows have %d lines" % (call, in_tree))
 

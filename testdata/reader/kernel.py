@@ -86,9 +86,8 @@ def _status(v, own):
     if result is None:
         return None
     want = "success" if result >= 0 else "error"
-    if v["event_type"] == CONNECT and result == EINPROGRESS:
-        want = None
-    if given != want and (own or given is not None):
+    pending = v["event_type"] == CONNECT and result == EINPROGRESS
+    if given != want and (given is not None or own and not pending):
         return "status does not follow from return_value"
     return None
 
@@ -117,7 +116,8 @@ def _is_address(text):
 
 def check_network(health, lines, own, report):
     """Coverage and claim scope against the kept lines."""
-    kinds = {v["event_type"] for v in (line.value for line in lines) if ip_endpoint(v["value"])}
+    kinds = {v["event_type"] for v in (line.value for line in lines)
+             if v["value"] and not v["value"].startswith("unix:")}
     connects, datagrams = bool(kinds & {CONNECT, BLOCKED}), bool(kinds & DATAGRAMS)
     coverage, scope = health.get("network_protocol_coverage"), health.get("network_endpoint_claim_scope")
     want = expected_network(health["kernel_layer"], connects, datagrams)

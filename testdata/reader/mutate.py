@@ -5,7 +5,8 @@ Usage: mutate.py OUT PART [NAME<TAB>]FILE…
 
 Of each archive, or stream NAME, it changes one byte, field or line, sets digests and
 lengths right again, and writes the result to OUT. It prints the file names. Of all
-mutants it takes about one in PART, always the same ones.
+mutants it takes about one in PART, always the same ones. With the PART `containers` it
+makes instead every odd container of the archive.
 """
 
 import copy
@@ -16,6 +17,8 @@ import zlib
 
 import container
 import jsontext
+import mutate_container
+import mutate_report
 
 
 def variants(value):
@@ -188,12 +191,21 @@ def archive_mutants(data):
             yield "%s %s" % (name, what), lambda name=name, new=new: changed(name, new())
         yield "%s gone" % name, lambda name=name: sealed({n: d for n, d in members.items() if n != name})
         yield "%s final line feed" % name, lambda name=name, old=old: changed(name, old + b"\n")
+    if b"window_elapsed_ms" not in members["events.ndjson"]:
+        for what, new in mutate_report.mutants(members):
+            yield what, lambda new=new: sealed(new())
     whole = sealed(members)
     for at in range(0, len(whole), 61):
         yield "byte %d" % at, lambda at=at: whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:]
     for at in range(0, len(whole), 997):
         yield "cut at %d" % at, lambda at=at: whole[:at]
     yield "unknown member", lambda: changed("layers/zzz.ndjson", b"")
+
+
+def container_mutants(data):
+    """Every odd container of an archive."""
+    members = {m.name: m.data for m in container.members(data)}
+    return mutate_container.mutants(sealed(members), members, sealed)
 
 
 def resealed(rows):
@@ -229,12 +241,13 @@ def stream_mutants(data):
 
 
 def main(argv):
-    out, part = argv[0], int(argv[1])
+    out, containers = argv[0], argv[1] == "containers"
+    part = 1 if containers else int(argv[1])
     for n, row in enumerate(argv[2:]):
         stream, _, path = row.rpartition("\t")
         with open(path, "rb") as f:
             data = f.read()
-        for what, make in (stream_mutants if stream else archive_mutants)(data):
+        for what, make in (stream_mutants if stream else container_mutants if containers else archive_mutants)(data):
             key = "%d %s" % (n, what)
             if zlib.crc32(key.encode()) % part:
                 continue

@@ -84,9 +84,9 @@ def _count(a, b):
     count, scope, all_lines = b["kernel_event_count"], b.get("kernel_scope"), len(a.kernel)
     if count > all_lines or scope is None and count != all_lines:
         return "the count is not what the layer has"
-    if scope is None:
-        return None
     call, setup, idle, agent = (a.notes.number(health.WINDOWS, k) for k in ("call", "setup", "idle", "agent"))
+    if scope is None or call + setup + idle + agent != all_lines:
+        return None  # health.note reports counts that do not add up
     if scope == "run":
         most = setup + agent
     else:
