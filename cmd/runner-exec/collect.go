@@ -227,8 +227,8 @@ func (l *logs) written() <-chan struct{} {
 	return l.done
 }
 
-// hurry ends the waiting for writers.
-func (l *logs) hurry() {
+// stopWaiting ends the wait for writers.
+func (l *logs) stopWaiting() {
 	if l != nil {
 		l.cut()
 	}

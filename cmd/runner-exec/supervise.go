@@ -214,7 +214,7 @@ func (s *supervisor) drain() error {
 			case 2:
 				s.killAll()
 				if s.scope == nil {
-					s.logs.hurry() // what is left cannot be killed, but need not be waited for
+					s.logs.stopWaiting() // what is left cannot be killed, but need not be waited for
 				}
 			default:
 				return tool.Failf(tool.ExitOwn, "%v: gave up the record, nothing was written", sig)
