@@ -38,16 +38,16 @@ Flags:
   --policy FILE      the policy, YAML or JSON
   --log FILE|fd:N    the decision log (default $ASSAY_RUNNER_POLICY_DECISION_LOG)
   --name NAME        of the server, in the log (default from its command)
-  --deny-as result   a denial is a tool result with isError; or error: JSON-RPC's
-  --call-id-key KEY  one more key of params._meta that names the tool call
+  --deny-as result   deny with a tool result (isError); or error: a JSON-RPC error
+  --call-id-key KEY  another key of params._meta that names the tool call
   --max-line 16M     longer lines of the client are refused
-  --grace D          wait so long for the server's end, then kill it (default 5s)
-  --check FILE       say what the policy means, or what is wrong with it
-  -v                 say what is done; -h, --help and --version likewise
+  --grace D          wait this long for the server's end, then kill it (default 5s)
+  --check FILE       print what the policy means, or what is wrong with it
+  -v                 print progress; -h, --help: this help; --version
 
 Exit codes: the server's own; 128+N killed by signal N; 127 not found; 126
-cannot be run; 125 own failure; 5 no policy to read; 3 not a valid one; 2 wrong
-call
+cannot be run; 125 own failure. Before the server starts: 2 wrong call, 3 the
+policy file is not valid, 5 cannot read the policy file
 
 Examples:
   runner-policy --policy p.yaml --log decisions.ndjson -- mcp-server-files /work
