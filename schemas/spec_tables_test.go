@@ -396,7 +396,7 @@ func forms() table {
 		case f.Member != "":
 			where = code(f.Member)
 		case !f.Lines:
-			where = "a file of its own"
+			where = "a document of its own"
 		}
 		t = append(t, []string{code(f.Schema), "[" + f.File + "](" + f.File + ")", where})
 	}
