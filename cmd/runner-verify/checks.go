@@ -1,8 +1,8 @@
 package main
 
 import (
+	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
-	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // condition is one function of a rule and the moment at which it runs: for every line
@@ -87,8 +87,14 @@ func (v *verifier) runConditions(now func(condition) bool) {
 }
 
 // derive runs the checks of what follows from several members, after the last one.
+// An optional layer does not decide whether the others can be compared.
 func (v *verifier) derive() error {
-	sound := v.sound(bundle.EventsName) && v.sound(bundle.KernelName) && v.sound(bundle.PolicyName) && v.sound(bundle.SDKName)
+	sound := v.sound(schemas.MemberEvents)
+	for i := range schemas.Layers {
+		if l := &schemas.Layers[i]; !l.Optional {
+			sound = sound && v.sound(l.Member)
+		}
+	}
 	health := sound && v.health != nil
 	there := map[needs]bool{needsLayers: sound, needsHealth: health, needsReport: health && v.report != nil}
 	v.runConditions(func(c condition) bool { return there[c.needs] })

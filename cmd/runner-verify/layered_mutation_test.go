@@ -152,10 +152,10 @@ func edits(at string, v any, set func(any), try func(at, what string)) {
 // and edit, and why. Everything else must be refused.
 var unnoticed = []struct{ at, what, why string }{
 	{"events.ndjson/0/command/*", "*", "what was run is said once"},
-	{"layers/kernel.ndjson/*/pid", "*", "processes are named by their lines alone"},
+	{"layers/kernel.ndjson/*/pid", "*", "only the lines name the processes"},
 	{"layers/kernel.ndjson/*/return_value", "*", "one success, or one error, for another"},
 	{"layers/kernel.ndjson/*/mode", "*", "what a file is created with is said once"},
-	{"layers/kernel.ndjson/*/cgroup_id", "*", "the cgroup has this number here alone"},
+	{"layers/kernel.ndjson/*/cgroup_id", "*", "only this place has the number of the cgroup"},
 	{"layers/kernel.ndjson/*/rule_id", "-1", "the rules are not in the archive, only their number"},
 	{"layers/policy.ndjson/*/tool_call_id_source", "longer", "the client's message is not in the archive"},
 	{"layers/policy.ndjson/*/rule_id", "*", "the policy file is not in the archive"},
