@@ -52,7 +52,7 @@ func TestReaderMutants(t *testing.T) {
 			others = append(others, file)
 		}
 	}
-	agree(t, append(mutants(t, 89, calls), mutants(t, 263, others)...))
+	agree(t, append(mutants(t, 127, calls), mutants(t, 331, others)...))
 }
 
 // TestReaderContainers: fields of tar and gzip headers, padding, sizes and limits.
@@ -69,7 +69,7 @@ func TestReaderContainers(t *testing.T) {
 
 func TestReaderMutantsOfCorpora(t *testing.T) {
 	requirePython(t)
-	agree(t, mutants(t, 463, otherArchives(t, "archive.tar.gz")))
+	agree(t, mutants(t, 613, otherArchives(t, "archive.tar.gz")))
 }
 
 // refusal is where a stream is refused: by a stage that reads it, or by runner-verify.
@@ -108,7 +108,7 @@ func TestReaderMutantStreams(t *testing.T) {
 		dir := "../testdata/runs/" + run + "/"
 		files = append(files, "kernel.raw\t"+dir+"1-raw.ndjson", "kernel.normalized\t"+dir+"2-kernel.ndjson", "run.joined\t"+dir+"3-joined.ndjson")
 	}
-	files = mutants(t, 83, files)
+	files = mutants(t, 113, files)
 	refused := 0
 	for i, r := range readerSays(t, files) {
 		stream, file, _ := strings.Cut(files[i], "\t")
@@ -127,7 +127,7 @@ func TestReaderMutantStreams(t *testing.T) {
 }
 
 // TestReaderFreshRuns: runs that are measured here and now, with processes, files,
-// endpoints, refused connections, tool calls and an SDK log.
+// endpoints, refused connections, tool calls, an SDK log and times.
 func TestReaderFreshRuns(t *testing.T) {
 	requirePython(t)
 	requireBPF(t)
@@ -152,8 +152,8 @@ func TestReaderFreshRuns(t *testing.T) {
 		{[]string{"--canonical-pids"}, []string{tool("shapes"), "siblings", dir}},
 		{[]string{"--no-kernel"}, []string{"true"}},
 		{[]string{"--policy", policy}, connect},
-		{[]string{"--policy", policy}, call(`a=read_file={"path":"` + policy + `"}`)},
-		{[]string{"--policy", policy, "--agent-shim", "openai-agents"},
+		{[]string{"--policy", policy, "--times"}, call(`a=read_file={"path":"` + policy + `"}`)},
+		{[]string{"--policy", policy, "--agent-shim", "openai-agents", "--times"},
 			append([]string{"sh", "-c", sdk, "sh"}, call("-at-once", `a=barrier={"n":2}`, `b=barrier={"n":2}`)...)},
 	} {
 		_, m := record(t, run.flags, run.argv...)

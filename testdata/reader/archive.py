@@ -1,6 +1,6 @@
 """One archive: its members read and every rule applied.
 
-Implements "What is checked" of the archive contract. The rules themselves are in the
+Implements "What a reader MUST refuse" of the archive contract. The rules themselves are in the
 modules that are called here.
 """
 
@@ -11,6 +11,7 @@ import kernel
 import lines
 import policy
 import report as correlation
+import times
 from findings import Findings
 
 KNOWN = set(documents.DOCUMENTS) | set(lines.LAYERS)
@@ -86,19 +87,23 @@ def _lines(a, found):
 
 def _whole(a, found):
     """The rules that need the whole archive."""
-    for name in sorted(KNOWN - set(a.members)):
+    for name in sorted(KNOWN - {times.TIMES} - set(a.members)):
         found.add("member.missing", "the member is missing", name)
     if "events.ndjson" in a.layers:
         policy.check_events(a.events, a.counts["events.ndjson"], a.own, found)
     broken = {f[1] for f in found.list}
     if a.manifest:
         documents.check_manifest(a.manifest, a.members, KNOWN, found)
-    if broken & set(lines.LAYERS) or len(a.layers) < len(lines.LAYERS):
+    needed = set(lines.LAYERS) - {times.TIMES}
+    if broken & needed or not needed <= set(a.layers):
         return
+    if times.TIMES not in broken:
+        times.check(a, found)
     if a.surface and "capability-surface.json" not in broken:
         _surface(a, found)
     if a.health:
         a.notes = health.Notes(a.health["notes"])
+        times.check_note(a, found)
         health.check(a, found)
         if a.report:
             correlation.check(a, found)

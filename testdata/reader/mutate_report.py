@@ -31,7 +31,7 @@ _FAILED = re.compile("cgroup_correlation_failed|policy_log_(flooded|replaced|inv
 
 
 class Draft:
-    """The parts of an archive that speak about calls, to be changed and packed again."""
+    """The parts of an archive that are about calls, to be changed and packed again."""
 
     def __init__(self, members):
         self.members = members

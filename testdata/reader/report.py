@@ -67,7 +67,7 @@ def _window(a, b, v):
     if own and (not timed or not ended or repeated or overlaps and not several):
         return "a window of its own, which the layers do not allow"
     if not own and timed and ended and not repeated and not overlaps:
-        return "no window of its own, although nothing speaks against it"
+        return "no window of its own, although nothing is in its way"
     if timed != ("kernel_scope" in b):
         return "kernel_scope is there exactly where a session and times are"
     unknown = sum(c.startswith("tool_server_unknown:") for c in codes)

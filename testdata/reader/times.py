@@ -1,0 +1,66 @@
+"""The optional layer of times, and its note.
+
+Implements "Times" of the archive contract, and its rules 25 and 26.
+"""
+
+import re
+
+import health
+import policy
+
+TIMES = "layers/times.ndjson"
+NOTE = "s7_times"
+
+
+def check(a, report):
+    """The layer times against the other layers; they were read, and have no fault."""
+    lines = a.layers.get(TIMES)
+    if lines is not None:
+        fault = _lines(a, [x.value for x in lines])
+        if fault:
+            report.add("times.lines", fault, TIMES)
+
+
+def check_note(a, report):
+    """The note and the member are both there or both absent."""
+    texts, there = a.notes.texts(NOTE), TIMES in a.members
+    count = max(a.counts.get(TIMES, 0) - 1, 0)
+    if there != bool(texts):
+        report.add("times.note", "the note and the member do not go together", health.HEALTH)
+    elif there and (len(texts) > 1 or not re.match(r"lines=(0|[1-9]\d*)\Z", texts[0], re.ASCII)
+                    or texts[0] != "lines=%d" % count):
+        report.add("times.note", "the note says %s, the member has %d" % (texts, count), health.HEALTH)
+
+
+def _lines(a, values):
+    if not values or values[0]["type"] != "anchor":
+        return "no anchor"
+    about = [(name, x) for name, lines in (("kernel", a.kernel), ("policy", a.policy), ("sdk", a.sdk)) for x in lines]
+    if len(values) - 1 < len(about):
+        missing = "a line without a time"
+    else:
+        missing = None
+    last = 0
+    for i, v in enumerate(values[1:]):
+        if v["type"] == "anchor" or i >= len(about) or (v["layer"], v["line"]) != (about[i][0], about[i][1].number - 1):
+            return "a time that is not about the next line"
+        fault = _one(v, about[i][1].value)
+        if fault:
+            return fault
+        if v["layer"] == "sdk":
+            if v["ns"] < last:
+                return "an SDK line before the one that precedes it"
+            last = v["ns"]
+    return missing
+
+
+def _one(v, line):
+    own = v["layer"] == "policy" and policy.has_session(line)
+    sources = {"kernel"} if v["layer"] == "kernel" else {"proxy", "received"} if own else {"received"}
+    if v["source"] not in sources:
+        return "a source that the layer cannot have"
+    if ("end_ns" in v) != (own and "outcome" in line):
+        return "end_ns and outcome do not go together"
+    if v.get("end_ns", v["ns"]) < v["ns"]:
+        return "an end before the start"
+    return None
