@@ -65,7 +65,7 @@ type collector interface {
 	close()
 }
 
-// logFacts is what is known of a log beside its lines.
+// logFacts is what is known of a log in addition to its lines.
 type logFacts struct {
 	afterEnd uint64 // bytes that came after the command's end
 	replaced bool

@@ -34,7 +34,7 @@ const keeperName = "runner-exec-logs"
 // Nobody else can enter it, unless we are root: a command that gives its privileges
 // away has to reach its logs from any user. Then the FIFOs take bytes from all who
 // know their names, which cannot be listed, and are not to be guessed when the run's
-// name is not. They are for writing alone: who reads would take lines away.
+// name is not. They are only for writing: a reader would take lines away.
 type logDir struct {
 	path   string
 	names  map[string]string // layer → file

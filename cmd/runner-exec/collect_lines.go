@@ -20,7 +20,7 @@ type lineLog struct {
 	w       *bufio.Writer
 	total   uint64 // bytes that arrived
 	whole   int64  // kept bytes that make up whole lines
-	partial int64  // kept bytes behind them
+	partial int64  // kept bytes after them
 	lines   uint64 // whole lines
 	stopped string // which bound was met
 	err     error  // the file cannot be written: there will be no log

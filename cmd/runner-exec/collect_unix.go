@@ -178,7 +178,7 @@ func (f *fifo) pending() {
 	}
 }
 
-// mark draws the line between what was written before the command's end and behind
+// mark draws the line between what was written before the command's end and after
 // it, and looks who has the FIFO open.
 func (f *fifo) mark() {
 	f.mu.Lock()

@@ -17,21 +17,21 @@ Usage:
   runner-exec [flags] -- COMMAND [ARG…]
 
 Flags:
-  --archive FILE      where to write (default assay-runner-spike-RUN_ID.tar.gz)
-  --stream FILE       the raw stream instead; - is stdout, the command's goes to stderr
-  --keep DIR, --policy-log FILE, --sdk-log FILE   leave all streams, or one log
-  --policy FILE       collect the policy log (of tool rules), enforce network rules
-  --agent-shim openai-agents   collect the SDK log; none (default) has no SDK layer
+  --archive FILE      write the archive here (default assay-runner-spike-RUN_ID.tar.gz)
+  --stream FILE       write only the raw stream; - is stdout, the command's goes to stderr
+  --keep DIR, --policy-log FILE, --sdk-log FILE   keep all streams, or one log
+  --policy FILE       collect the policy log (for tool rules), enforce network rules
+  --agent-shim openai-agents   collect the SDK log; none (default): no SDK layer
   --run-id ID         name of the run, of A-Z a-z 0-9 _ - (default random)
-  --no-kernel         no capture: an archive that says kernel_layer=absent
+  --no-kernel         no capture: the archive has kernel_layer=absent
   --times             add when each line happened, and the wall clock: the layer times
   --canonical-pids    number processes by their place in the fork tree
-  --drop EXPR         drop kernel lines for which the jq program says true
-  --timeout D         send TERM after D, and kill after --grace more
-  --grace D           wait so long for survivors, then kill them (default 10s)
-  --ring-size N, --spool-size N, --redundant auto|on|off   as runner-capture
-  --cgroup-parent DIR make the cgroup below DIR, not below our own
-  -v                  say what is done; -h, --help and --version likewise
+  --drop EXPR         drop kernel lines for which the jq program gives true
+  --timeout D         send TERM after D, and kill after another --grace
+  --grace D           wait this long for survivors, then kill them (default 10s)
+  --ring-size N, --spool-size N, --redundant auto|on|off   as in runner-capture
+  --cgroup-parent DIR make the cgroup below DIR, not below the caller's own
+  -v                  print progress; -h, --help: this help; --version
 
 Exit codes: the command's own; 128+N signal N; 127 not found; 126 cannot be run;
 125 own failure. Before: 2 wrong call, 3, 5 bad policy file, 4 cannot observe

@@ -11,7 +11,7 @@ import (
 )
 
 // recorder is told when the command starts and how it ended. With a kernel
-// layer that is runner-capture behind its control pipe, else a raw stream that
+// layer that is runner-capture at the end of its control pipe, else a raw stream that
 // runner-exec writes itself.
 type recorder interface {
 	open() error                 // before the command starts

@@ -270,7 +270,7 @@ func (p *pipeline) running() int {
 // unsealed end of input and clean up after themselves; whoever does not follow
 // within patience is killed too.
 func (p *pipeline) stop(patience time.Duration) {
-	p.settle()
+	p.awaitCause()
 	if len(p.stages) > 0 && p.stages[0].name == "runner-capture" {
 		p.kill(p.stages[0])
 	}
@@ -292,12 +292,12 @@ func (p *pipeline) stop(patience time.Duration) {
 	p.pumps.Wait()
 }
 
-// settle waits a moment for the cause if only its consequences were seen so far:
+// awaitCause waits a moment for the cause if only its consequences were seen so far:
 // the kernel closes a dying process's pipes before it tells the parent.
-func (p *pipeline) settle() {
+func (p *pipeline) awaitCause() {
 	late := time.After(200 * time.Millisecond)
 	for p.ranks > 0 && p.running() > 0 {
-		if st := p.blame(); st != nil && severity(st.end) < 3 {
+		if st := p.culprit(); st != nil && severity(st.end) < 3 {
 			return
 		}
 		select {
@@ -318,10 +318,10 @@ func (p *pipeline) kill(st *stage) {
 	}
 }
 
-// blame is the stage that brought the others down, or nil. A broken pipeline
+// culprit is the stage that brought the others down, or nil. A broken pipeline
 // fails in both directions: stages after the culprit report a truncated input
 // (3), stages before it die of a closed pipe. Those are consequences.
-func (p *pipeline) blame() *stage {
+func (p *pipeline) culprit() *stage {
 	var worst *stage
 	for _, st := range p.stages {
 		if !st.done || st.killed && st.end.Signal == 9 || st.end.Status() == 0 && !st.early {
@@ -335,8 +335,8 @@ func (p *pipeline) blame() *stage {
 	return worst
 }
 
-// tell prints what the stages had to say, in the order of the pipeline.
-func (p *pipeline) tell(w io.Writer) {
+// printMessages prints what the stages wrote to stderr, in the order of the pipeline.
+func (p *pipeline) printMessages(w io.Writer) {
 	for _, st := range p.stages {
 		if st.said != nil {
 			w.Write(st.said.Bytes())

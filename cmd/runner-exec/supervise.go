@@ -59,7 +59,7 @@ func (s *supervisor) run() error {
 	if err := s.pipe.failure(); err != nil {
 		return s.giveUp(err)
 	}
-	s.pipe.tell(s.env.Stderr)
+	s.pipe.printMessages(s.env.Stderr)
 	err := s.out.commit()
 	if s.scope != nil {
 		// runner-capture has removed it; one that is left would block the next run of that name.
@@ -262,7 +262,7 @@ func (s *supervisor) explain(cause error, running bool) error {
 	if s.pipe == nil {
 		return ownFailure(cause)
 	}
-	st := s.pipe.blame()
+	st := s.pipe.culprit()
 	if st == nil {
 		return tool.Failf(tool.ExitOwn, "%w; %s", cause, s.aftermath(running))
 	}
