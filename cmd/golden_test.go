@@ -3,10 +3,12 @@ package cmd_test
 import (
 	"bytes"
 	"encoding/hex"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
@@ -53,6 +55,9 @@ func logFlags(dir string) (normalize, correlate []string) {
 	}
 	if file := filepath.Join(dir, "sdk.log.ndjson"); testkit.Exists(file) {
 		correlate = append(correlate, "--sdk", file)
+	}
+	if raw, err := os.ReadFile(filepath.Join(dir, "1-raw.ndjson")); err == nil && bytes.Contains(raw, []byte(`"`+schemas.FactRunClock+`":`)) {
+		normalize, correlate = []string{"--windows"}, append(correlate, "--times")
 	}
 	return normalize, correlate
 }

@@ -16,6 +16,7 @@ proxy="$work/tools/runner-policy --policy $policy -- $work/tools/mcp-server"
 # shellcheck disable=SC2016,SC2086 # for the measured shell; lists
 {
 	record tool-allowed --policy "$policy" $sdk -- "$wrapper" $id read_file $agent read_file "$file"
+	record tool-times --times --policy "$policy" $sdk -- "$wrapper" $id read_file $agent read_file "$file"
 	record tool-denied --policy "$policy" -- $agent write_file "$out"
 	record tool-denied-but-done --policy "$policy" -- sh -c '"$@" && echo x >"$0"' "$work/work/output.txt" $agent write_file "$out"
 	record tool-overlap --policy "$policy" -- "$work/tools/mcp-client" -at-once "a=barrier={\"n\":2,\"path\":\"$work/work/input.txt\"}" \

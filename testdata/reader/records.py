@@ -13,6 +13,7 @@ import text
 
 EVENT, RAW, KERNEL = "assay.runner.event.v0", "runner.raw_event.v0", "assay.runner.kernel_event.v0"
 POLICY, SDK, LOG = "assay.runner.policy_event.v0", "assay.runner.sdk_event.v0", "runner.log_line.v0"
+TIME = "assay.runner.time.v0"
 PROCESS, HEALTH = "runner.process.v0", "runner.stage_health.v0"
 ENTRY, BINDING, AMBIGUITY = "runner.surface_entry.v0", "runner.binding.v0", "runner.ambiguity.v0"
 REPORT, OBSERVED = "assay.runner.correlation_report.v0", "assay.runner.observation_health.v0"
@@ -22,11 +23,11 @@ STREAMS = {
     "kernel.normalized": ([{EVENT}, {KERNEL, PROCESS}], 2),
     "policy.log": ([{LOG}], 1),
     "sdk.log": ([{LOG}], 1),
-    "run.joined": ([{EVENT}, {KERNEL}, {POLICY}, {SDK}, {ENTRY}, {BINDING}, {AMBIGUITY}, {REPORT}, {OBSERVED}], 3),
+    "run.joined": ([{EVENT}, {KERNEL}, {POLICY}, {SDK}, {TIME}, {ENTRY}, {BINDING}, {AMBIGUITY}, {REPORT}, {OBSERVED}], 3),
 }
 NAMES = ("path", "user_path", "base", "user_path2", "base2", "interp", "addr")
 MAX_TASK = 1 << 22
-_NUMBERED = {EVENT, RAW, KERNEL, POLICY, SDK, LOG}
+_NUMBERED = {EVENT, RAW, KERNEL, POLICY, SDK, TIME, LOG}
 STAGES = {1: ({"runner-capture", "runner-exec"},),
           2: ({"runner-capture", "runner-exec"}, {"runner-normalize"}),
           3: ({"runner-capture", "runner-exec"}, {"runner-normalize"}, {"runner-correlate"})}
@@ -64,7 +65,7 @@ def check(stream, header, rows, trailer, found):
         return
     data = {"kernel.raw": RAW, "kernel.normalized": KERNEL, "run.joined": KERNEL}.get(stream, LOG)
     numbers = {"policy_events": len(kinds.get(POLICY, ())), "sdk_events": len(kinds.get(SDK, ())),
-               "surface_entries": len(kinds.get(ENTRY, ())), "process_records": len(kinds.get(PROCESS, ()))}
+               "surface_entries": len(kinds.get(ENTRY, ())), "times": len(kinds.get(TIME, ())), "process_records": len(kinds.get(PROCESS, ()))}
     for fault in stages.faults(stream, given, counts.get(data, 0), numbers):
         found.add("stream.health", fault)
     if stream == "kernel.normalized":

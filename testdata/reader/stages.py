@@ -16,6 +16,7 @@ FACTS = {
     "platform": r"[^\n]+", "redundant": r"off|on: lost=\d+|" + _UNAVAILABLE, "supervisor": r"exec|none",
     "unix_hooks": r"attached|" + _UNAVAILABLE,
 }
+CLOCK = {"run_clock": r"monotonic_ns=[1-9]\d* realtime_ns=\d+ finished_ns=\d+"}
 ENFORCED = {"network_rules": r"off|enforced", "network_policy": r"sha256:[0-9a-f]{64}"}
 
 
@@ -34,7 +35,7 @@ def faults(stream, healths, records, numbers):
     if len(healths) > 2:
         if last["in"] != healths[1]["out"]:
             yield "runner-correlate read another number of records"
-        for name in ("policy_events", "sdk_events", "surface_entries"):
+        for name in ("policy_events", "sdk_events", "surface_entries", "times"):
             if last["counters"].get(name, 0) != numbers[name]:
                 yield "%s is not the number of records" % name
 
@@ -50,7 +51,7 @@ def _capture(h):
         yield "a kernel capture on %s" % facts["platform"]
     if "kernel_capture" not in facts:
         yield "no fact kernel_capture"
-    for name, form in list(FACTS.items()) + list(ENFORCED.items()):
+    for name, form in list(FACTS.items()) + list(ENFORCED.items()) + list(CLOCK.items()):
         if name in FACTS and name not in facts:
             if captured:
                 yield "no fact %s" % name
