@@ -20,7 +20,7 @@ type attribution struct {
 	denied bool     // there are denied calls with targets
 
 	inCall, setup, idle, agent uint64 // lines by class
-	sighted                    int    // bytes of sightings
+	hitBytes                   int    // bytes of hits
 
 	text    []byte
 	subject subject
@@ -35,7 +35,7 @@ func newAttribution(runID string, p *policyLog) (*attribution, error) {
 	a := &attribution{policy: p, index: index, noise: table, budget: budget{order: p.decisions}}
 	index.seal()
 	a.rest = newSegments(p.decisions)
-	a.denied = index.excuse(p)
+	a.denied = index.cover(p)
 	a.tree = newTree(runID, p.sessions, a.matched)
 	return a, nil
 }
@@ -65,7 +65,7 @@ func (a *attribution) line(e *schemas.KernelEvent, ktime uint64) {
 		a.inNoTree(p, e, ktime, effect)
 	}
 	if effect && a.denied {
-		a.sight(p, e, ktime)
+		a.hit(p, e, ktime)
 	}
 }
 
@@ -78,7 +78,7 @@ func (a *attribution) effect(e *schemas.KernelEvent) []byte {
 }
 
 func (a *attribution) inTrees(m *membership, e *schemas.KernelEvent, ktime uint64, effect bool) {
-	called, behind := false, false
+	called, after := false, false
 	for of := m; of != nil; of = of.around {
 		s := of.session
 		s.lines++
@@ -89,12 +89,12 @@ func (a *attribution) inTrees(m *membership, e *schemas.KernelEvent, ktime uint6
 				a.inWindow(d, e, effect)
 			}
 		}
-		behind = behind || before != nil
+		after = after || before != nil
 	}
 	switch {
 	case called:
 		a.inCall++
-	case behind:
+	case after:
 		a.idle++
 		for of := m; of != nil; of = of.around {
 			if _, before := of.session.windows.at(ktime); before != nil {

@@ -10,7 +10,7 @@ import (
 // codes are the ambiguities found so far. schemas.Ambiguities is the table of them.
 type codes map[string]struct{}
 
-// say adds a code that stands alone.
+// say adds a code without an argument.
 func (c codes) say(code string) { c[code] = struct{}{} }
 
 // of adds a code with what it is about: an id, a name or a path.

@@ -88,7 +88,7 @@ func (j *joiner) all(opt Options) (*schemas.Health, error) {
 }
 
 // first is the error to report when err was found: goroutines write and collect
-// values behind the lines that are being read, so that theirs came before it.
+// values while later lines are being read, so that theirs came before it.
 func (j *joiner) first(err error) error {
 	if e := j.out.Close(); e != nil {
 		return failWrite(e)
@@ -126,7 +126,7 @@ func (j *joiner) forward() error {
 			continue
 		case schemas.SchemaEvent:
 			if j.lines > 0 || len(j.stages) > 0 {
-				return j.refuse("a run event stands behind kernel lines or health, expected it in front")
+				return j.refuse("a run event follows kernel lines or health, expected it before them")
 			}
 			j.events++
 			if err := j.ownSDK(line); err != nil {
@@ -147,7 +147,7 @@ func (j *joiner) forward() error {
 	return j.balance()
 }
 
-// ownSDK refuses an SDK log beside a run that set up no shim: such a run has no SDK
+// ownSDK refuses an SDK log given with a run that set up no shim: such a run has no SDK
 // layer, so the log is another run's or nobody's.
 func (j *joiner) ownSDK(line []byte) error {
 	if j.sdk == nil || j.events > 1 {
@@ -171,7 +171,7 @@ func (j *joiner) refuse(format string, a ...any) error {
 // without its time.
 func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) (start []byte, end string, err error) {
 	if len(j.stages) > 0 {
-		return nil, "", j.refuse("a kernel line stands behind the health records")
+		return nil, "", j.refuse("a kernel line follows the health records")
 	}
 	when, err := j.parser.ParseTimed(line, e)
 	if err != nil {

@@ -8,63 +8,63 @@ import (
 
 // Bounds of what is remembered about effects on the targets of denied calls.
 const (
-	maxSightings  = 64
-	maxExcusing   = 16
-	sightingBytes = 1 << 20 // in all
+	maxDeniedHits  = 64
+	maxCovering    = 16
+	deniedHitBytes = 1 << 20 // in all
 )
 
-// sighting is an effect on a target, at its latest. Whether it was behind a call's
+// deniedHit is an effect on a target, at its latest. Whether it was after a call's
 // denial, a look at the time will tell, for every call that names the target.
-type sighting struct {
+type deniedHit struct {
 	text  string
 	last  uint64
 	maybe []*session // it was one of these sessions' calls if its server is nowhere else
 }
 
-// sight notes an effect on what a denied call named, unless an allowed call that
+// hit notes an effect on what a denied call named, unless an allowed call that
 // named it as closely was running in the tree that the line is of: one on a directory
-// above does not excuse what was denied below. Of an address nobody can
-// tell whether it is a host's: an allowed call excuses what may be its host's from
+// above does not cover what was denied below. Of an address nobody can
+// tell whether it is a host's: an allowed call covers what may be its host's from
 // being what may be a denied call's host's, and from nothing more.
-func (a *attribution) sight(p *process, e *schemas.KernelEvent, ktime uint64) {
+func (a *attribution) hit(p *process, e *schemas.KernelEvent, ktime uint64) {
 	found := a.index.match(a.subject.name) // from the top down
 	for i := range found {
-		a.sightOn(p, e, ktime, found[i:], found[i:i+1])
+		a.hitOn(p, e, ktime, found[i:], found[i:i+1])
 	}
 	if a.subject.named {
 		n := len(found)
 		found = append(found, a.subject.host)
-		a.sightOn(p, e, ktime, found, found[n:])
+		a.hitOn(p, e, ktime, found, found[n:])
 	}
 }
 
-// sightOn notes an effect on some targets, unless calls on others excuse it.
-func (a *attribution) sightOn(p *process, e *schemas.KernelEvent, ktime uint64, excusing, on []uint32) {
+// hitOn notes an effect on some targets, unless calls on others cover it.
+func (a *attribution) hitOn(p *process, e *schemas.KernelEvent, ktime uint64, covering, on []uint32) {
 	late := false
 	for _, n := range on {
-		w := a.index.targets[n].watch
+		w := a.index.targets[n].deniedTarget
 		late = late || w != nil && w.denied < ktime
 	}
 	if !late {
 		return
 	}
-	maybe, excused := a.excused(p, excusing, ktime)
-	if excused {
+	maybe, covered := a.covered(p, covering, ktime)
+	if covered {
 		return
 	}
 	for _, n := range on {
-		if w := a.index.targets[n].watch; w != nil && w.denied < ktime {
-			a.note(w, sighting{last: ktime, maybe: maybe}, a.effect(e))
+		if w := a.index.targets[n].deniedTarget; w != nil && w.denied < ktime {
+			a.note(w, deniedHit{last: ktime, maybe: maybe}, a.effect(e))
 		}
 	}
 }
 
-// excused looks for an allowed call. Lines of no known tree may belong to a session
+// covered looks for an allowed call. Lines of no known tree may belong to a session
 // whose server has not come yet, and may never come.
-func (a *attribution) excused(p *process, found []uint32, ktime uint64) (maybe []*session, yes bool) {
+func (a *attribution) covered(p *process, found []uint32, ktime uint64) (maybe []*session, yes bool) {
 	for _, n := range found {
-		w := a.index.targets[n].watch
-		if w == nil || len(w.excuses) == 0 {
+		w := a.index.targets[n].deniedTarget
+		if w == nil || len(w.calls) == 0 {
 			continue
 		}
 		if p.of != nil {
@@ -75,9 +75,9 @@ func (a *attribution) excused(p *process, found []uint32, ktime uint64) (maybe [
 			}
 			continue
 		}
-		for i := range w.excuses {
-			s := w.excuses[i].session
-			if i > 0 && w.excuses[i-1].session == s || s.known || len(maybe) == maxExcusing {
+		for i := range w.calls {
+			s := w.calls[i].session
+			if i > 0 && w.calls[i-1].session == s || s.known || len(maybe) == maxCovering {
 				continue
 			}
 			if w.by(s, ktime) && !slices.Contains(maybe, s) {
@@ -89,19 +89,19 @@ func (a *attribution) excused(p *process, found []uint32, ktime uint64) (maybe [
 	return maybe, false
 }
 
-func (a *attribution) note(w *watch, s sighting, text []byte) {
+func (a *attribution) note(w *deniedTarget, s deniedHit, text []byte) {
 	for i := range w.seen {
 		if have := &w.seen[i]; have.text == string(text) && slices.Equal(have.maybe, s.maybe) {
 			have.last = max(have.last, s.last)
 			return
 		}
 	}
-	if len(w.seen) == maxSightings || a.sighted+len(text) > sightingBytes {
-		// No room for its text. That it may be excused is not remembered either.
+	if len(w.seen) == maxDeniedHits || a.hitBytes+len(text) > deniedHitBytes {
+		// No room for its text. That it may be covered is not remembered either.
 		w.over = max(w.over, s.last)
 		return
 	}
-	a.sighted += len(text)
+	a.hitBytes += len(text)
 	s.text = string(text)
 	w.seen = append(w.seen, s)
 }
@@ -127,11 +127,11 @@ func (a *attribution) deny(c codes) {
 	}
 }
 
-// seenOn are the effects on some targets that came behind a call's denial, and
+// seenOn are the effects on some targets that came after a call's denial, and
 // whether there were others.
 func (a *attribution) seenOn(d *decision, targets []uint32) (texts []string, over bool) {
 	for _, n := range targets {
-		w := a.index.targets[n].watch
+		w := a.index.targets[n].deniedTarget
 		for i := range w.seen {
 			if s := &w.seen[i]; s.last > d.end && !slices.ContainsFunc(s.maybe, func(s *session) bool { return !s.known }) {
 				texts = append(texts, s.text)

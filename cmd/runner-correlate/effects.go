@@ -32,12 +32,12 @@ func (s *effectSet) add(text []byte) int {
 	return len(text) + effectCost
 }
 
-// effectCost is what a text costs in memory beside its bytes.
+// effectCost is what a text costs in memory on top of its bytes.
 const effectCost = 32
 
 func (s *effectSet) size() int { return s.bytes + len(s.list)*effectCost }
 
-// budget keeps the effects of all bindings within bounds: those of bindings behind
+// budget keeps the effects of all bindings within bounds: those of bindings after
 // the first MaxEffectsTotal bytes are not written, so they need not be kept.
 type budget struct {
 	order []*decision

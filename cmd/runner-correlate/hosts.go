@@ -9,7 +9,7 @@ import (
 )
 
 // A target may name a host, and the kernel sees addresses. Which of them are the
-// host's nobody here can know: such a target is watched by its port.
+// host's nobody here can know: such a target is followed by its port.
 
 // anyAddress begins the text that stands for a port of every address. No text of a
 // log and no name of a kernel line holds this byte.

@@ -28,7 +28,7 @@ func (j *joiner) layers(h *schemas.Health) {
 	if j.timing != nil {
 		notes = append(notes, schemas.NoteTimes.Format(j.timedLines()))
 	}
-	// Other stages' notes stand last.
+	// Other stages' notes come last.
 	last := len(h.Notes) - len(j.stages[0].Notes) - len(j.stages[1].Notes)
 	h.Notes = slices.Insert(h.Notes, last, notes...)
 }

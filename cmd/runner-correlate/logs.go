@@ -32,10 +32,10 @@ func (r *layerRoom) take(e schemas.PolicyEvent) bool {
 	return !r.full
 }
 
-// logFacts is what is known of a log beside its lines.
+// logFacts is what is known of a log other than its lines.
 type logFacts struct {
 	lines        uint64
-	stopped      bool   // it went on behind its limits
+	stopped      bool   // it went on beyond its limits
 	unterminated bool   // its last line has no LF
 	replaced     bool   // another file had its path at the end
 	writerOpen   bool   // somebody held it open when the command ended
@@ -139,7 +139,7 @@ func (c *collected) read() error {
 			return err
 		}
 		if c.ended {
-			return c.in.Errorf("a record behind the stage health")
+			return c.in.Errorf("a record after the stage health")
 		}
 		switch rec.Schema {
 		case schemas.SchemaLogLine:

@@ -28,7 +28,7 @@ func TestRefusals(t *testing.T) {
 		{"kernel line with a control character", input{raw: line(head + `"seq":0,"pid":1,"event_type":4,"kind":"exec","value":"/x` + "\x01" + `"}`)}, "stdin:4: malformed line: kernel line: "},
 		{"kernel line with a blank", input{raw: line(head + `"seq":0, "pid":1,"event_type":4,"kind":"exec","value":"/x"}`)}, "stdin:4: malformed line: kernel line: "},
 		{"unknown schema", input{raw: line(`{"schema":"other","run_id":"run_01"}`)}, `unknown schema "other"`},
-		{"event behind lines", input{events: fixture[:1], raw: line(`{"schema":"assay.runner.event.v0","run_id":"run_01"}`)}, "stands behind"},
+		{"event behind lines", input{events: fixture[:1], raw: line(`{"schema":"assay.runner.event.v0","run_id":"run_01"}`)}, "follows"},
 		{"surface entry in input", input{raw: line(`{"schema":"runner.surface_entry.v0","run_id":"run_01"}`)}, "unknown schema"},
 		{"line not counted", input{raw: line(head + `"seq":0,"pid":1,"event_type":4,"kind":"exec","value":"/x"}`)}, "the stream has 1"},
 		{"capture and normalize differ", input{events: fixture, change: func(c, n *schemas.StageHealth) { n.In++ }}, "read 14"},

@@ -21,7 +21,7 @@ func (j *joiner) declared() error {
 func (j *joiner) hasTimes() bool { return j.times == timed }
 
 // report is what the three layers say together, but for the bindings. It is made
-// behind the kernel stream.
+// after the kernel stream.
 func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 	r := &schemas.Report{Schema: schemas.SchemaReport, RunID: j.in.Header().RunID}
 	c := codes{}
@@ -47,7 +47,7 @@ func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 	return r
 }
 
-// bind joins a decision to its window. It comes behind everything that could take
+// bind joins a decision to its window. It comes after everything that could take
 // the window from it.
 func (j *joiner) bind(d *decision) schemas.Binding {
 	b := schemas.Binding{ToolCallID: d.event.ToolCallID, PolicyDecision: &d.event.Decision, KernelEventCount: j.lines, Window: schemas.RunWindow}

@@ -22,19 +22,19 @@ type targetIndex struct {
 // target is one path or endpoint.
 type target struct {
 	text string
-	*watch
+	*deniedTarget
 }
 
-// watch is what matters about a target when calls were denied.
-type watch struct {
-	denied  uint64 // the earliest denial of a call that names it
-	excuses []excuse
-	seen    []sighting
-	over    uint64 // time of the last effect that found no room in seen
+// deniedTarget is what matters about a target when calls were denied.
+type deniedTarget struct {
+	denied uint64 // the earliest denial of a call that names it
+	calls  []coveringCall
+	seen   []deniedHit
+	over   uint64 // time of the last effect that found no room in seen
 }
 
-// excuse is a time in which effects on a target belong to an allowed call.
-type excuse struct {
+// coveringCall is a time in which effects on a target belong to an allowed call.
+type coveringCall struct {
 	session    *session
 	start, end uint64
 }
@@ -148,21 +148,21 @@ func below(value []byte, target string) bool {
 	return n == len(value) || (value[n] == '/' || target == "/") && !schemas.HasDotDot(value)
 }
 
-func (x *targetIndex) watched(n uint32) *watch {
+func (x *targetIndex) deniedTargetOf(n uint32) *deniedTarget {
 	t := &x.targets[n]
-	if t.watch == nil {
-		t.watch = &watch{denied: math.MaxUint64}
+	if t.deniedTarget == nil {
+		t.deniedTarget = &deniedTarget{denied: math.MaxUint64}
 	}
-	return t.watch
+	return t.deniedTarget
 }
 
-// excuse notes the windows of allowed calls at their targets, and the denials.
-func (x *targetIndex) excuse(p *policyLog) (anyDenied bool) {
+// cover notes the windows of allowed calls at their targets, and the denials.
+func (x *targetIndex) cover(p *policyLog) (anyDenied bool) {
 	for _, d := range p.decisions {
 		if d.timed && d.denied() {
 			anyDenied = true
 			for _, n := range slices.Concat(d.targets, d.hosts) {
-				w := x.watched(n)
+				w := x.deniedTargetOf(n)
 				w.denied = min(w.denied, d.end)
 			}
 		}
@@ -173,25 +173,25 @@ func (x *targetIndex) excuse(p *policyLog) (anyDenied bool) {
 	for _, d := range p.decisions {
 		if d.timed && d.allowed() {
 			for _, n := range slices.Concat(d.targets, d.hosts) {
-				w := x.watched(n)
-				w.excuses = append(w.excuses, excuse{d.session, d.start, d.until()})
+				w := x.deniedTargetOf(n)
+				w.calls = append(w.calls, coveringCall{d.session, d.start, d.until()})
 			}
 		}
 	}
 	for i := range x.targets {
-		t := x.targets[i].watch
+		t := x.targets[i].deniedTarget
 		if t == nil {
 			continue
 		}
-		slices.SortFunc(t.excuses, func(a, b excuse) int {
+		slices.SortFunc(t.calls, func(a, b coveringCall) int {
 			return cmp.Or(cmp.Compare(a.session.number, b.session.number), cmp.Compare(a.start, b.start))
 		})
-		t.excuses = slices.Clip(mergeExcuses(t.excuses))
+		t.calls = slices.Clip(mergeCoveringCalls(t.calls))
 	}
 	return true
 }
 
-func mergeExcuses(list []excuse) []excuse {
+func mergeCoveringCalls(list []coveringCall) []coveringCall {
 	out := list[:0]
 	for _, e := range list {
 		if n := len(out); n > 0 && out[n-1].session == e.session && e.start <= out[n-1].end {
@@ -204,13 +204,13 @@ func mergeExcuses(list []excuse) []excuse {
 }
 
 // by reports whether the session had a call on the target at the time.
-func (t *watch) by(s *session, ktime uint64) bool {
-	i, _ := slices.BinarySearchFunc(t.excuses, excuse{s, ktime, 0}, func(a, b excuse) int {
+func (t *deniedTarget) by(s *session, ktime uint64) bool {
+	i, _ := slices.BinarySearchFunc(t.calls, coveringCall{s, ktime, 0}, func(a, b coveringCall) int {
 		return cmp.Or(cmp.Compare(a.session.number, b.session.number), cmp.Compare(a.start, b.start))
 	})
 	// i is the first that begins at the time or later.
 	for _, i := range [2]int{i - 1, i} {
-		if i >= 0 && i < len(t.excuses) && t.excuses[i].session == s && t.excuses[i].start <= ktime && ktime <= t.excuses[i].end {
+		if i >= 0 && i < len(t.calls) && t.calls[i].session == s && t.calls[i].start <= ktime && ktime <= t.calls[i].end {
 			return true
 		}
 	}

@@ -21,7 +21,7 @@ func (j *joiner) sameTimes(when schemas.KernelTime) error {
 		j.times = untimed
 	}
 	if has != (j.times == timed) {
-		return j.refuse("of the kernel lines some have a ktime_ns and a process record in front, and some have none")
+		return j.refuse("of the kernel lines some have a ktime_ns and a process record before them, and some have none")
 	}
 	return nil
 }
@@ -30,9 +30,9 @@ func (j *joiner) sameTimes(when schemas.KernelTime) error {
 func (j *joiner) process(line []byte) error {
 	switch {
 	case len(j.stages) > 0:
-		return j.refuse("a process record stands behind the health records")
+		return j.refuse("a process record follows the health records")
 	case j.times == untimed:
-		return j.refuse("a process record stands behind kernel lines without a ktime_ns")
+		return j.refuse("a process record follows kernel lines without a ktime_ns")
 	case j.tree == nil:
 		j.tree = newTree(j.in.Header().RunID, nil, nil)
 	}

@@ -62,7 +62,7 @@ func TestTimedStreams(t *testing.T) {
 		{"no lines", nil, 0, true, ""},
 		{"no times", []string{"1", "2"}, 0, false, ""},
 		{"a line without", []string{"P 0 1", at(1, "5"), "1"}, 1, true, "some have a ktime_ns"},
-		{"a line without, first", []string{"1", "P 0 1", at(1, "5")}, 1, true, "stands behind kernel lines without"},
+		{"a line without, first", []string{"1", "P 0 1", at(1, "5")}, 1, true, "follows kernel lines without"},
 		{"a line with, later", []string{"1", at(1, "5")}, 0, false, "some have a ktime_ns"},
 		{"a time without a process", []string{at(1, "5")}, 0, true, "some have a ktime_ns"},
 		{"a process and no time", []string{"P 0 1", "1"}, 1, true, "some have a ktime_ns"},

@@ -38,7 +38,7 @@ type window struct {
 	start, end uint64
 	call       *decision // when it has this window to itself
 	ending     string    // id of the call that ended last
-	idle       bool      // lines came behind it, before the next
+	idle       bool      // lines came after it, before the next
 }
 
 // at is the window that holds a time, or nil, and the one that ended last before
@@ -132,7 +132,7 @@ func newWindows(calls []*decision) *windows {
 	return w
 }
 
-// settle ends what can be known only behind the kernel stream: which sessions
+// settle ends what can be known only after the kernel stream: which sessions
 // share a tree, and so which of their calls overlap.
 func (p *policyLog) settle() {
 	trees := map[int][]*decision{}

@@ -114,10 +114,10 @@ func TestLayerRefusals(t *testing.T) {
 		{"ambiguity unknown", func(j *joined) { j.codes[1] = codeLine("x") }, "unknown ambiguity code"},
 		{"report with a binding", func(j *joined) {
 			j.report[0] = strings.Replace(j.report[0], `"bindings":[]`, `"bindings":[`+bindingObject("tc_1", "allow", "")+`]`, 1)
-		}, "expected them in front"},
+		}, "expected them before it"},
 		{"report with an ambiguity", func(j *joined) {
 			j.report[0] = strings.Replace(j.report[0], `"ambiguities":[]`, `"ambiguities":["x"]`, 1)
-		}, "expected them in front"},
+		}, "expected them before it"},
 		{"binding behind the report", func(j *joined) { j.report = append(j.report, j.bindings[0]) }, " record after "},
 		{"policy seq", func(j *joined) { j.policy[1] = decision(2, "tc_2", "deny") }, "has seq 2, expected 1"},
 		{"policy form", func(j *joined) { j.policy[1] = strings.Replace(j.policy[1], `,"tool"`, `, "tool"`, 1) }, "canonical"},

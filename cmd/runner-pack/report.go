@@ -15,7 +15,7 @@ import (
 type reportWriter struct {
 	parts       *member // `"bindings":[…],"ambiguities":[…]}`, as far as it has come
 	policy      *member
-	decisions   *bufio.Reader // the policy layer, read again beside the bindings
+	decisions   *bufio.Reader // the policy layer, read again alongside the bindings
 	bindings    uint64
 	ambiguities uint64
 	last        string // the ambiguity before
@@ -56,7 +56,7 @@ func (w *reportWriter) binding(line []byte) error {
 	return w.add(&w.bindings, inner)
 }
 
-// decision is the policy layer's next one, nil behind the last.
+// decision is the policy layer's next one, nil after the last.
 func (w *reportWriter) decision() (*schemas.PolicyEvent, error) {
 	if w.decisions == nil {
 		r, err := w.policy.reader()
@@ -94,7 +94,7 @@ func (w *reportWriter) ambiguity(line []byte) error {
 	return w.add(&w.ambiguities, schemas.AppendQuote(nil, []byte(e.Code)))
 }
 
-// begin ends the bindings in front of the first ambiguity.
+// begin ends the bindings before the first ambiguity.
 func (w *reportWriter) begin(first bool) error {
 	if !first {
 		return nil
@@ -118,7 +118,7 @@ func (w *reportWriter) add(n *uint64, element []byte) error {
 // finish writes the document of the report line r to out.
 func (w *reportWriter) finish(r *schemas.Report, out *member) error {
 	if len(r.Bindings) > 0 || len(r.Ambiguities) > 0 {
-		return formf("the correlation report holds bindings or ambiguities itself, expected them in front of it, one a line")
+		return formf("the correlation report holds bindings or ambiguities itself, expected them before it, one a line")
 	}
 	if err := w.begin(w.ambiguities == 0); err != nil {
 		return err
