@@ -25,9 +25,14 @@ type AmbiguityKind struct {
 	Arg    AmbiguityArg
 	Whys   []string // of ArgLine
 	Says   string   // what it stands for
+	// Of a code about a log: the layer that is made from it, and what is wrong with it.
+	Layer *Layer
+	Fault LogFault
+	Gap   bool // lines of the log may be missing
 }
 
-// Codes of ambiguities, without argument (DERIVATION.md, "Ambiguities").
+// Codes of ambiguities, without argument (DERIVATION.md, "Ambiguities"). Those of a
+// log follow from its row in the layer table: see Layer.LogCode.
 const (
 	AmbiguityCgroupFailed       = "cgroup_correlation_failed"
 	AmbiguityDecisionNoEvents   = "decision_without_kernel_events"
@@ -38,23 +43,9 @@ const (
 	AmbiguityTimesUnknown       = "kernel_times_unknown"
 	AmbiguityNotInSDK           = "policy_call_not_in_sdk"
 	AmbiguityNoKernelEvents     = "policy_events_without_kernel_events"
-	AmbiguityPolicyEmpty        = "policy_log_empty"
-	AmbiguityPolicyFlooded      = "policy_log_flooded"
-	AmbiguityPolicyInvalid      = "policy_log_invalid"
-	AmbiguityPolicyReplaced     = "policy_log_replaced"
-	AmbiguityPolicyTruncated    = "policy_log_truncated"
-	AmbiguityPolicyWriterOpen   = "policy_log_writer_open_at_end"
-	AmbiguityPolicyWrittenAfter = "policy_log_written_after_end"
 	AmbiguitySessionNotFinished = "policy_session_not_finished"
 	AmbiguitySessionOtherPolicy = "policy_session_of_other_policy"
 	AmbiguitySDKCompletedDenied = "sdk_completed_denied_call"
-	AmbiguitySDKEmpty           = "sdk_log_empty"
-	AmbiguitySDKFlooded         = "sdk_log_flooded"
-	AmbiguitySDKInvalid         = "sdk_log_invalid"
-	AmbiguitySDKReplaced        = "sdk_log_replaced"
-	AmbiguitySDKTruncated       = "sdk_log_truncated"
-	AmbiguitySDKWriterOpen      = "sdk_log_writer_open_at_end"
-	AmbiguitySDKWrittenAfter    = "sdk_log_written_after_end"
 	AmbiguitySDKRunNotFinished  = "sdk_run_not_finished"
 	AmbiguitySDKNotCompleted    = "sdk_tool_call_not_completed"
 	AmbiguitySDKNotStarted      = "sdk_tool_call_not_started"
@@ -89,57 +80,63 @@ const (
 	ExecWithoutCallMore = "…"
 )
 
-// Ambiguities are all kinds, in the order of the specification's table, which is
-// that of their bytes.
-var Ambiguities = [...]AmbiguityKind{
-	{AmbiguityCgroupFailed, CorrelationFailed, ArgNone, nil, "tasks left the cgroup, and there are decisions"},
-	{AmbiguityDecisionNoEvents, CorrelationPartial, ArgID, nil, "an allowed call has a window, a kernel layer is there, and no line is in the window"},
-	{AmbiguityDeniedEffects, CorrelationPartial, ArgID, nil, "effects of any process that match a denied call, later than its end, and not from the tree of an allowed call, during it, that names them as closely (the same path, or one further down)"},
-	{AmbiguityExecWithoutCall, CorrelationPartial, ArgPath, nil, "a program was executed by a process that is not a proxy, in no tree and not an ancestor of a proxy, in a run with sessions and times; once for each value, at most 64, then `exec_without_tool_call:…`"},
-	{AmbiguityKernelLost, CorrelationPartial, ArgNone, nil, "there are decisions and the kernel layer is `partial_ringbuf_drops`: counts are lower bounds"},
-	{AmbiguityOutsideWindows, CorrelationPartial, ArgID, nil, "lines of class `idle`; ID is the call of that tree that had ended last before them"},
-	{AmbiguityTimesUnknown, CorrelationPartial, ArgNone, nil, "there are calls with times, but the kernel stream has none (`runner-normalize --windows`)"},
-	{AmbiguityNotInSDK, CorrelationPartial, ArgID, nil, "both layers are there and no SDK event names the decision's id"},
-	{AmbiguityNoKernelEvents, CorrelationPartial, ArgNone, nil, "decisions, and not one kernel line"},
-	{AmbiguityPolicyEmpty, CorrelationPartial, ArgNone, nil, "a log was asked for and holds neither decision nor session"},
-	{AmbiguityPolicyFlooded, CorrelationFailed, ArgNone, nil, "the log went beyond its limits: decisions may be missing"},
-	{AmbiguityPolicyInvalid, CorrelationFailed, ArgLine, []string{WhyJSON, WhyType, WhyField, WhySeq, WhyConflict}, "the log is read up to a bad line: decisions may be missing"},
-	{AmbiguityPolicyReplaced, CorrelationFailed, ArgNone, nil, "the path of the log led to another file: decisions may be missing"},
-	{AmbiguityPolicyTruncated, CorrelationPartial, ArgNone, nil, "the last line has no LF; it is left out if it is not JSON"},
-	{AmbiguityPolicyWriterOpen, CorrelationPartial, ArgNone, nil, "a process held the log open when the command ended"},
-	{AmbiguityPolicyWrittenAfter, CorrelationPartial, ArgNone, nil, "something was written to the log after the command ended"},
-	{AmbiguitySessionNotFinished, CorrelationPartial, ArgName, nil, "the proxy was cut off"},
-	{AmbiguitySessionOtherPolicy, CorrelationPartial, ArgName, nil, "the proxy decided by another policy file than the one of `runner-exec --policy`"},
-	{AmbiguitySDKCompletedDenied, CorrelationPartial, ArgID, nil, "the SDK reports as completed what the policy denied"},
-	{AmbiguitySDKEmpty, CorrelationPartial, ArgNone, nil, "a log was asked for and holds no event"},
-	{AmbiguitySDKFlooded, CorrelationPartial, ArgNone, nil, "the log went beyond its limits: the layer holds what was before"},
-	{AmbiguitySDKInvalid, CorrelationPartial, ArgLine, []string{WhyJSON, WhySchema, WhyRunID, WhySeq, WhyEventType, WhyField}, "the log is read up to a bad line: the layer holds what was valid before"},
-	{AmbiguitySDKReplaced, CorrelationPartial, ArgNone, nil, "the path of the log led to another file: the layer holds what was valid"},
-	{AmbiguitySDKTruncated, CorrelationPartial, ArgNone, nil, "the last line has no LF; it is left out if it is not JSON"},
-	{AmbiguitySDKWriterOpen, CorrelationPartial, ArgNone, nil, "a process held the log open when the command ended"},
-	{AmbiguitySDKWrittenAfter, CorrelationPartial, ArgNone, nil, "something was written to the log after the command ended"},
-	{AmbiguitySDKRunNotFinished, CorrelationPartial, ArgNone, nil, "the SDK layer has neither `run_finished` nor `run_failed`"},
-	{AmbiguitySDKNotCompleted, CorrelationPartial, ArgID, nil, "the SDK reports the call as started, and not as completed"},
-	{AmbiguitySDKNotStarted, CorrelationPartial, ArgID, nil, "the SDK reports the call as completed, and not as started"},
-	{AmbiguitySDKRepeated, CorrelationPartial, ArgID, nil, "the SDK reports the call as started or completed more than once"},
-	{AmbiguitySDKUnbound, CorrelationPartial, ArgID, nil, "the policy layer is there and has no decision of that id"},
-	{AmbiguitySDKNameDiffers, CorrelationPartial, ArgID, nil, "the SDK names another tool than the decision"},
-	{AmbiguityManyDecisions, CorrelationPartial, ArgNone, nil, "several decisions, a kernel capture, and a decision without a time"},
-	{AmbiguityEffectsOutside, CorrelationPartial, ArgID, nil, "effects in an allowed call's own window, in a known tree, that match none of its targets and cannot be on its host"},
-	{AmbiguityCallIDRepeated, CorrelationPartial, ArgID, nil, "several decisions have it, and they are not attempts of one call"},
-	{AmbiguityCallNotFinished, CorrelationPartial, ArgID, nil, "an allowed call without `call_finished`, or with outcome `server_gone` or `client_gone`"},
-	{AmbiguityTargetsUnknown, CorrelationPartial, ArgID, nil, "effects in an allowed call's own window, in a known tree, and its arguments name nothing to compare them with, or they match no target and `targets_cut`, or all that match no target may be on its host. Of a denied call: the plain read of one of its targets is noise, which is not a line, or effects of any process that may be on its host, later than the denial, and in no window of an allowed call that they match too or on whose host they may be at that port"},
-	{AmbiguityCallsOverlap, CorrelationPartial, ArgID, nil, "another call of the same tree overlaps it"},
-	{AmbiguityServerUnknown, CorrelationPartial, ArgName, nil, "the session's server is not in the process tree as the log says"},
+// ambiguities are the kinds that do not follow from a row of the layer table.
+var ambiguities = [...]AmbiguityKind{
+	{Code: AmbiguityCgroupFailed, Status: CorrelationFailed, Arg: ArgNone, Says: "tasks left the cgroup, and there are decisions"},
+	{Code: AmbiguityDecisionNoEvents, Status: CorrelationPartial, Arg: ArgID, Says: "an allowed call has a window, a kernel layer is there, and no line is in the window"},
+	{Code: AmbiguityDeniedEffects, Status: CorrelationPartial, Arg: ArgID, Says: "effects of any process that match a denied call, later than its end, and not from the tree of an allowed call, during it, that names them as closely (the same path, or one further down)"},
+	{Code: AmbiguityExecWithoutCall, Status: CorrelationPartial, Arg: ArgPath, Says: "a program was executed by a process that is not a proxy, in no tree and not an ancestor of a proxy, in a run with sessions and times; once for each value, at most 64, then `exec_without_tool_call:…`"},
+	{Code: AmbiguityKernelLost, Status: CorrelationPartial, Arg: ArgNone, Says: "there are decisions and the kernel layer is `partial_ringbuf_drops`: counts are lower bounds"},
+	{Code: AmbiguityOutsideWindows, Status: CorrelationPartial, Arg: ArgID, Says: "lines of class `idle`; ID is the call of that tree that had ended last before them"},
+	{Code: AmbiguityTimesUnknown, Status: CorrelationPartial, Arg: ArgNone, Says: "there are calls with times, but the kernel stream has none (`runner-normalize --windows`)"},
+	{Code: AmbiguityNotInSDK, Status: CorrelationPartial, Arg: ArgID, Says: "both layers are there and no SDK event names the decision's id"},
+	{Code: AmbiguityNoKernelEvents, Status: CorrelationPartial, Arg: ArgNone, Says: "decisions, and not one kernel line"},
+	{Code: AmbiguitySessionNotFinished, Status: CorrelationPartial, Arg: ArgName, Says: "the proxy was cut off"},
+	{Code: AmbiguitySessionOtherPolicy, Status: CorrelationPartial, Arg: ArgName, Says: "the proxy decided by another policy file than the one of `runner-exec --policy`"},
+	{Code: AmbiguitySDKCompletedDenied, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK reports as completed what the policy denied"},
+	{Code: AmbiguitySDKRunNotFinished, Status: CorrelationPartial, Arg: ArgNone, Says: "the SDK layer has neither `run_finished` nor `run_failed`"},
+	{Code: AmbiguitySDKNotCompleted, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK reports the call as started, and not as completed"},
+	{Code: AmbiguitySDKNotStarted, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK reports the call as completed, and not as started"},
+	{Code: AmbiguitySDKRepeated, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK reports the call as started or completed more than once"},
+	{Code: AmbiguitySDKUnbound, Status: CorrelationPartial, Arg: ArgID, Says: "the policy layer is there and has no decision of that id"},
+	{Code: AmbiguitySDKNameDiffers, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK names another tool than the decision"},
+	{Code: AmbiguityManyDecisions, Status: CorrelationPartial, Arg: ArgNone, Says: "several decisions, a kernel capture, and a decision without a time"},
+	{Code: AmbiguityEffectsOutside, Status: CorrelationPartial, Arg: ArgID, Says: "effects in an allowed call's own window, in a known tree, that match none of its targets and cannot be on its host"},
+	{Code: AmbiguityCallIDRepeated, Status: CorrelationPartial, Arg: ArgID, Says: "several decisions have it, and they are not attempts of one call"},
+	{Code: AmbiguityCallNotFinished, Status: CorrelationPartial, Arg: ArgID, Says: "an allowed call without `call_finished`, or with outcome `server_gone` or `client_gone`"},
+	{Code: AmbiguityTargetsUnknown, Status: CorrelationPartial, Arg: ArgID, Says: "effects in an allowed call's own window, in a known tree, and its arguments name nothing to compare them with, or they match no target and `targets_cut`, or all that match no target may be on its host. Of a denied call: the plain read of one of its targets is noise, which is not a line, or effects of any process that may be on its host, later than the denial, and in no window of an allowed call that they match too or on whose host they may be at that port"},
+	{Code: AmbiguityCallsOverlap, Status: CorrelationPartial, Arg: ArgID, Says: "another call of the same tree overlaps it"},
+	{Code: AmbiguityServerUnknown, Status: CorrelationPartial, Arg: ArgName, Says: "the session's server is not in the process tree as the log says"},
 }
 
 var ambiguityKinds = func() map[string]*AmbiguityKind {
 	m := map[string]*AmbiguityKind{}
-	for i := range Ambiguities {
-		m[Ambiguities[i].Code] = &Ambiguities[i]
+	for i := range ambiguities {
+		m[ambiguities[i].Code] = &ambiguities[i]
 	}
 	return m
 }()
+
+// Ambiguities returns all kinds, in the order of the specification's table, which is
+// the byte order of their codes.
+func Ambiguities() []AmbiguityKind {
+	list := slices.Clone(ambiguities[:])
+	for _, l := range LogLayers() {
+		for i := range logFaults {
+			list = append(list, l.faultKind(&logFaults[i]))
+		}
+	}
+	slices.SortFunc(list, func(a, b AmbiguityKind) int { return strings.Compare(a.Code, b.Code) })
+	return list
+}
+
+// kindOf returns the kind of a code, nil if there is none.
+func kindOf(code string) *AmbiguityKind {
+	if k := ambiguityKinds[code]; k != nil {
+		return k
+	}
+	return logKind(code)
+}
 
 // Ambiguity is one entry of a report's ambiguities, taken apart.
 type Ambiguity struct {
@@ -153,7 +150,7 @@ type Ambiguity struct {
 // implementations may hold codes that it does not know.
 func ParseCode(s string) (Ambiguity, error) {
 	code, arg, there := strings.Cut(s, ":")
-	k := ambiguityKinds[code]
+	k := kindOf(code)
 	a := Ambiguity{AmbiguityKind: k, Value: arg}
 	switch {
 	case k == nil:
@@ -183,7 +180,7 @@ func WorstOf(codes []string) string {
 	status := CorrelationClean
 	for _, s := range codes {
 		code, _, _ := strings.Cut(s, ":")
-		if k := ambiguityKinds[code]; k != nil && k.Status == CorrelationFailed {
+		if k := kindOf(code); k != nil && k.Status == CorrelationFailed {
 			return CorrelationFailed
 		}
 		status = CorrelationPartial

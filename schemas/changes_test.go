@@ -78,7 +78,7 @@ func TestEveryAdditionIsListed(t *testing.T) {
 			need("note", n.Code)
 		}
 	}
-	for _, a := range Ambiguities {
+	for _, a := range Ambiguities() {
 		if !slices.Contains(v0Codes, a.Code) {
 			need("ambiguity code", a.Code)
 		}

@@ -82,7 +82,7 @@ func vocabulary() map[string]bool {
 	for _, r := range schemas.Reasons {
 		add(r.Code)
 	}
-	for _, k := range schemas.Ambiguities {
+	for _, k := range schemas.Ambiguities() {
 		add(k.Code)
 		add(k.Whys...)
 	}

@@ -39,7 +39,7 @@ func closedSets() map[string][]string {
 			sets["kinds of "+e.Other] = []string{KindOf(e.ID), e.Other}
 		}
 	}
-	for _, k := range Ambiguities {
+	for _, k := range Ambiguities() {
 		if k.Arg == ArgNone {
 			plain = append(plain, k.Code)
 		}
@@ -82,7 +82,7 @@ func TestEnumsAreTheTables(t *testing.T) {
 	}
 	form, _ := FormOf(SchemaAmbiguity)
 	text := string(form.JSONSchema())
-	for _, k := range Ambiguities {
+	for _, k := range Ambiguities() {
 		if !strings.Contains(text, k.Code) {
 			t.Errorf("%s has no %s", form.File, k.Code)
 		}

@@ -41,6 +41,14 @@ type LayerLog struct {
 	Stream    string // name of the collected stream
 	Env       string // variable that tells the command the path of the log
 	SchemaEnv string // variable that tells it the schema of the lines, or ""
+
+	// The rest makes the ambiguity codes of the log (LogFault).
+	Title     string   // the log in words for people
+	Nothing   string   // what an empty log holds: "no event"
+	GapStatus string   // status of a report whose log has a gap: partial or failed
+	Missing   string   // what may be missing then; "" is only later lines of the layer
+	Whys      []string // why a line of it can be bad
+	OwnLines  bool     // its lines are those of the layer, one for one
 }
 
 // LayerLine is a parsed line of any layer.
@@ -68,11 +76,15 @@ var Layers = []Layer{
 	{Name: LayerPolicy, Member: MemberPolicy, Schema: SchemaPolicyEvent, File: "policy-event-v0.schema.json", MaxBytes: MaxLogLayer,
 		Parse: layerParser(ParsePolicyEvent, func(e *PolicyEvent) (string, uint64) { return e.RunID, e.Seq }), Counter: CounterPolicyEvents,
 		Note: NotePolicy, Field: func(h *Health) *string { return &h.PolicyLayer }, Present: LayerPresent,
-		Log: &LayerLog{Stream: StreamPolicyLog, Env: EnvPolicyLog}},
+		Log: &LayerLog{Stream: StreamPolicyLog, Env: EnvPolicyLog,
+			Title: "decision log", Nothing: "neither decision nor session", GapStatus: CorrelationFailed, Missing: "decisions may be missing",
+			Whys: []string{WhyJSON, WhyType, WhyField, WhySeq, WhyConflict}}},
 	{Name: LayerSDK, Member: MemberSDK, Schema: SchemaSDKEvent, File: "sdk-event-v0.schema.json", MaxBytes: MaxLogLayer,
 		Parse: layerParser(ParseSDKEvent, func(e *SDKEvent) (string, uint64) { return e.RunID, e.Seq }), Counter: CounterSDKEvents,
 		Note: NoteSDK, Field: func(h *Health) *string { return &h.SDKLayer }, Present: LayerSelfReported,
-		Log: &LayerLog{Stream: StreamSDKLog, Env: EnvSDKLog, SchemaEnv: EnvSDKSchema}},
+		Log: &LayerLog{Stream: StreamSDKLog, Env: EnvSDKLog, SchemaEnv: EnvSDKSchema,
+			Title: "SDK log", Nothing: "no event", GapStatus: CorrelationPartial,
+			Whys: []string{WhyJSON, WhySchema, WhyRunID, WhySeq, WhyEventType, WhyField}, OwnLines: true}},
 	{Name: LayerTimes, Member: MemberTimes, Schema: SchemaTime, File: "time-v0.schema.json", Optional: true, Volatile: true,
 		Parse: layerParser(ParseTime, func(t *TimeEvent) (string, uint64) { return t.RunID, t.Seq }), Counter: CounterTimes, Note: NoteTimes},
 }

@@ -183,7 +183,7 @@ func notes() table {
 
 func ambiguities() table {
 	t := table{{"ambiguity", "status", "stands for"}}
-	for _, k := range schemas.Ambiguities {
+	for _, k := range schemas.Ambiguities() {
 		arg := map[schemas.AmbiguityArg]string{schemas.ArgID: ":ID", schemas.ArgPath: ":PATH", schemas.ArgName: ":NAME", schemas.ArgLine: ":LINE:WHY"}[k.Arg]
 		says := k.Says
 		if len(k.Whys) > 0 {

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/layertest"
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // TestAnyLayer: a row of the layer table is all that this stage needs of a layer whose
-// lines say nothing about the others.
+// lines say nothing about the others. What is wrong with its log has a code.
 func TestAnyLayer(t *testing.T) {
 	layertest.Add(t)
 	lines := layertest.Line(testRun, 0, "a") + "\n" + layertest.Line(testRun, 1, "b") + "\n"
@@ -22,7 +23,13 @@ func TestAnyLayer(t *testing.T) {
 		t.Fatal(msg)
 	}
 	if text := string(out); !strings.Contains(text, lines) || !strings.Contains(text, "sensor: "+layertest.Counter+"=2") ||
-		!strings.Contains(text, `"`+layertest.Counter+`":2`) {
+		!strings.Contains(text, `"`+layertest.Counter+`":2`) || !strings.Contains(text, `"code":"`+layertest.Name+`_log_invalid:3:bad_field"`) {
 		t.Error(text)
+	}
+	for text, want := range map[string]string{"": "_log_empty", lines + strings.Repeat("x", schemas.MaxLogLine+1): "_log_flooded"} {
+		testkit.Must(t, os.WriteFile(path, []byte(text), 0o666))
+		if _, out, _ := call(world{kernel: agent}.stream(t), "--"+layertest.Name, path); !strings.Contains(string(out), `"code":"`+layertest.Name+want+`"`) {
+			t.Errorf("no %s%s in %s", layertest.Name, want, out)
+		}
 	}
 }

@@ -115,7 +115,7 @@ func TestEveryCode(t *testing.T) {
 			said[a.Code+":"+a.Why] = true
 		})
 	}
-	for _, k := range schemas.Ambiguities {
+	for _, k := range schemas.Ambiguities() {
 		whys := k.Whys
 		if whys == nil {
 			whys = []string{""}

@@ -36,7 +36,7 @@ func FuzzPolicyLog(f *testing.F) {
 		}
 		p.close(facts)
 		c := codes{}
-		c.ofLog(policyCodes, p.facts, p.bad, !p.present())
+		c.ofLog(row(t, schemas.LayerPolicy), p.end(), !p.present())
 		p.settle()
 		p.codesOf(c)
 		checkCodes(t, c)
@@ -74,7 +74,7 @@ func FuzzSDKLog(f *testing.F) {
 		}
 		s.close(facts)
 		c := codes{}
-		c.ofLog(sdkCodes, s.facts, s.bad, !s.present())
+		c.ofLog(row(t, schemas.LayerSDK), s.end(), !s.present())
 		s.compare(c, nil)
 		checkCodes(t, c)
 		n := uint64(0)
@@ -102,4 +102,13 @@ func checkCodes(t *testing.T, c codes) {
 			t.Error(err)
 		}
 	}
+}
+
+// row is a row of the layer table.
+func row(t *testing.T, name string) *schemas.Layer {
+	l, ok := schemas.LayerOf(name)
+	if !ok {
+		t.Fatalf("the table has no layer %s", name)
+	}
+	return &l
 }

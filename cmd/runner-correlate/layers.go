@@ -79,18 +79,19 @@ func (j *joiner) count(counters map[string]uint64) {
 	}
 }
 
-// seal is the worst of what came in. A decision log with a hole makes one here.
+// seal is the worst status of the inputs. It is partial as well when a log that was
+// read has a fault that may hide more than later lines of its layer.
 func (j *joiner) seal() schemas.Status {
 	status := j.in.Trailer().Status
+	c := codes{}
 	for _, l := range j.logs {
 		status = schemas.Worst(status, l.end().facts.seal)
-	}
-	if p := j.policy; p != nil {
-		c := codes{}
-		c.ofLog(policyCodes, p.facts, p.bad, false)
-		if len(c) > 0 {
-			status = schemas.StatusPartial
+		if l.Log.Missing != "" {
+			c.ofLog(l.Layer, l.end(), false)
 		}
+	}
+	if len(c) > 0 {
+		return schemas.StatusPartial
 	}
 	return status
 }

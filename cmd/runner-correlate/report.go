@@ -25,8 +25,10 @@ func (j *joiner) hasTimes() bool { return j.times == timed }
 func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 	r := &schemas.Report{Schema: schemas.SchemaReport, RunID: j.in.Header().RunID}
 	c := codes{}
+	for _, l := range j.logs {
+		c.ofLog(l.Layer, l.end(), !l.present())
+	}
 	if p := j.policy; p != nil {
-		c.ofLog(policyCodes, p.facts, p.bad, !p.present())
 		p.settle()
 		p.codesOf(c)
 		j.otherPolicies(c)
@@ -39,7 +41,6 @@ func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 		j.join.budget.trim()
 	}
 	if s := j.sdk; s != nil {
-		c.ofLog(sdkCodes, s.facts, s.bad, !s.present())
 		s.compare(c, j.policy)
 	}
 	r.Ambiguities = c.sorted()

@@ -49,7 +49,7 @@ func TestEveryFalseCode(t *testing.T) {
 	}
 	ids := []string{"tc_1", "tc_2", "tc_3", "tc_4", "tc_9", "tc_none"}
 	var taken []string
-	for _, k := range schemas.Ambiguities {
+	for _, k := range schemas.Ambiguities() {
 		var entries []string
 		switch k.Arg {
 		case schemas.ArgNone:
@@ -87,7 +87,7 @@ func TestEveryFalseCode(t *testing.T) {
 // A decision log with holes makes a report that failed, in an archive that is valid.
 func TestFailedReport(t *testing.T) {
 	r, _ := schemas.ParseReport([]byte(layered()[bundle.ReportName]))
-	in := withCodes(t, append(r.Ambiguities, schemas.AmbiguityPolicyFlooded)).digest(t).tar(t)
+	in := withCodes(t, append(r.Ambiguities, "policy_log_flooded")).digest(t).tar(t)
 	if code, res := check(t, in, "--require", "correlation=failed"); code != 0 || res.Record.Correlation != "failed" {
 		t.Errorf("exit %d, %+v", code, res.Findings)
 	}

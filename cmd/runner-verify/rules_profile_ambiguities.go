@@ -258,42 +258,40 @@ func (v *verifier) execAmbiguities() {
 	}
 }
 
-// logCodes are the codes about one log.
-type logCodes struct {
-	layer          string
-	present        func(*verifier) bool
-	empty, invalid string
-	env            string
-	collected      []string // what is known only of a collected log
-}
+// collectedFaults are known only of a log that runner-exec collected.
+var collectedFaults = []schemas.LogFault{schemas.LogTruncated, schemas.LogReplaced, schemas.LogWriterOpen, schemas.LogWrittenAfter}
 
-var logsCodes = []logCodes{
-	{"policy", func(v *verifier) bool { return v.health.PolicyLayer == schemas.LayerPresent }, schemas.AmbiguityPolicyEmpty, schemas.AmbiguityPolicyInvalid, schemas.EnvPolicyLog,
-		[]string{schemas.AmbiguityPolicyTruncated, schemas.AmbiguityPolicyReplaced, schemas.AmbiguityPolicyWriterOpen, schemas.AmbiguityPolicyWrittenAfter}},
-	{"sdk", func(v *verifier) bool { return v.sdkLines() > 0 }, schemas.AmbiguitySDKEmpty, schemas.AmbiguitySDKInvalid, schemas.EnvSDKLog,
-		[]string{schemas.AmbiguitySDKTruncated, schemas.AmbiguitySDKReplaced, schemas.AmbiguitySDKWriterOpen, schemas.AmbiguitySDKWrittenAfter}},
+// layerPresent reports whether the log of a layer held anything. A log can make its
+// layer present without a line of it: then only the health says so.
+func (v *verifier) layerPresent(l *schemas.Layer) bool {
+	return v.lineCount(l.Member) > 0 || l.Field != nil && *l.Field(v.health) == l.Present
 }
 
 // logAmbiguities compares what is said about the logs with the layers made of them.
 func (v *verifier) logAmbiguities() {
 	c := v.ambiguities()
-	for _, l := range logsCodes {
-		if c.kinds[l.empty] > 0 && l.present(v) {
-			v.faultCode("%s, but the %s layer is there", l.empty, l.layer)
+	for _, l := range schemas.LogLayers() {
+		if empty := l.LogCode(schemas.LogEmpty); c.kinds[empty] > 0 && v.layerPresent(&l) {
+			v.faultCode("%s, but the %s layer is there", empty, l.Name)
 		}
-		for _, code := range l.collected {
-			if c.kinds[code] > 0 && !slices.Contains(v.events.started.EnvKeys, l.env) {
+		for _, fault := range collectedFaults {
+			if code := l.LogCode(fault); c.kinds[code] > 0 && !slices.Contains(v.events.started.EnvKeys, l.Log.Env) {
 				v.faultCode("%s, but env_keys says that no such log was collected", code)
 			}
 		}
-		if c.kinds[l.invalid] > 1 {
-			v.faultCode("%d entries %s, expected one: reading ends there", c.kinds[l.invalid], l.invalid)
-		}
+		v.badLines(&l)
 	}
-	for value := range c.of[schemas.AmbiguitySDKInvalid] {
-		a, _ := schemas.ParseCode(schemas.AmbiguitySDKInvalid + ":" + value)
-		if a.Line <= v.sdkLines() {
-			v.faultCode("%s:%s, but %d lines before it are in the layer", schemas.AmbiguitySDKInvalid, value, v.sdkLines())
+}
+
+// badLines checks the entries about the line at which the reading of a log ended.
+func (v *verifier) badLines(l *schemas.Layer) {
+	c, code, lines := v.ambiguities(), l.LogCode(schemas.LogInvalid), v.lineCount(l.Member)
+	if n := c.kinds[code]; n > 1 {
+		v.faultCode("%d entries %s, expected one: reading ends there", n, code)
+	}
+	for value := range c.of[code] {
+		if a, _ := schemas.ParseCode(code + ":" + value); l.Log.OwnLines && a.Line <= lines {
+			v.faultCode("%s:%s, but %d lines before it are in the layer", code, value, lines)
 		}
 	}
 }

@@ -53,6 +53,7 @@ func Add(t testing.TB) {
 	schemas.Layers = slices.Insert(slices.Clone(before), at, schemas.Layer{
 		Name: Name, Member: Member, Schema: Schema, Optional: true, MaxBytes: schemas.MaxLogLayer, Parse: parse, Counter: Counter,
 		Note: &schemas.Note{Code: "sensor", By: schemas.StageCorrelate, Fields: []schemas.NoteField{{Key: Counter}}},
-		Log:  &schemas.LayerLog{Stream: Stream, Env: Env},
+		Log: &schemas.LayerLog{Stream: Stream, Env: Env, Title: Name + " log", Nothing: "no event", GapStatus: schemas.CorrelationPartial,
+			Whys: []string{schemas.WhyJSON, schemas.WhyField, schemas.WhyRunID, schemas.WhySeq}, OwnLines: true},
 	})
 }

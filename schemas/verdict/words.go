@@ -6,7 +6,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// codeWords say in words what an ambiguity means. %s is its id, path or name.
+// codeWords say in words what an ambiguity means that is not about a log. %s is its
+// path or name.
 var codeWords = map[string]string{
 	schemas.AmbiguityCgroupFailed:       "tasks left the measured cgroup: the kernel layer holds more than what the command did",
 	schemas.AmbiguityDecisionNoEvents:   "the call was allowed, and no kernel event was observed in its window",
@@ -17,23 +18,9 @@ var codeWords = map[string]string{
 	schemas.AmbiguityTimesUnknown:       "the kernel events came without times, so windows are not known",
 	schemas.AmbiguityNotInSDK:           "the SDK did not report the call",
 	schemas.AmbiguityNoKernelEvents:     "there are decisions, but no kernel event",
-	schemas.AmbiguityPolicyEmpty:        "a decision log was requested, but it is empty",
-	schemas.AmbiguityPolicyFlooded:      "the decision log exceeded its limits: decisions may be missing",
-	schemas.AmbiguityPolicyInvalid:      "the decision log was read up to a bad line: decisions may be missing (%s)",
-	schemas.AmbiguityPolicyReplaced:     "another file replaced the decision log: decisions may be missing",
-	schemas.AmbiguityPolicyTruncated:    "the decision log's last line was not written to its end",
-	schemas.AmbiguityPolicyWriterOpen:   "a process still had the decision log open when the command ended",
-	schemas.AmbiguityPolicyWrittenAfter: "a process wrote to the decision log after the command ended",
 	schemas.AmbiguitySessionNotFinished: "the policy proxy of %s did not finish its log",
 	schemas.AmbiguitySessionOtherPolicy: "the policy proxy of %s used another policy file than the run",
 	schemas.AmbiguitySDKCompletedDenied: "the SDK reports as completed what the policy denied",
-	schemas.AmbiguitySDKEmpty:           "an SDK log was requested, but it has no event",
-	schemas.AmbiguitySDKFlooded:         "the SDK log exceeded its limits",
-	schemas.AmbiguitySDKInvalid:         "the SDK log was read up to a bad line (%s)",
-	schemas.AmbiguitySDKReplaced:        "another file replaced the SDK log",
-	schemas.AmbiguitySDKTruncated:       "the SDK log's last line was not written to its end",
-	schemas.AmbiguitySDKWriterOpen:      "a process still had the SDK log open when the command ended",
-	schemas.AmbiguitySDKWrittenAfter:    "a process wrote to the SDK log after the command ended",
 	schemas.AmbiguitySDKRunNotFinished:  "the SDK did not report how the run ended",
 	schemas.AmbiguitySDKNotCompleted:    "the SDK reported that the call started, but not that it completed",
 	schemas.AmbiguitySDKNotStarted:      "the SDK reported that the call completed, but not that it started",
@@ -49,6 +36,29 @@ var codeWords = map[string]string{
 	schemas.AmbiguityServerUnknown:      "the tool server %s is not at its logged place in the process tree",
 }
 
+// faultWords say in words what is wrong with a log. %s is the log.
+var faultWords = map[schemas.LogFault]string{
+	schemas.LogEmpty:        "the %s was requested, but it is empty",
+	schemas.LogFlooded:      "the %s exceeded its limits",
+	schemas.LogInvalid:      "the %s was read up to a bad line",
+	schemas.LogReplaced:     "another file replaced the %s",
+	schemas.LogTruncated:    "the %s's last line was not written to its end",
+	schemas.LogWriterOpen:   "a process still had the %s open when the command ended",
+	schemas.LogWrittenAfter: "a process wrote to the %s after the command ended",
+}
+
+// logWords say what an ambiguity about a log means.
+func logWords(a *schemas.Ambiguity) string {
+	words := fmt.Sprintf(faultWords[a.Fault], a.Layer.Log.Title)
+	if a.Gap && a.Layer.Log.Missing != "" {
+		words += ": " + a.Layer.Log.Missing
+	}
+	if a.Arg == schemas.ArgLine {
+		words += fmt.Sprintf(" (line %d: %s)", a.Line, a.Why)
+	}
+	return words
+}
+
 // InWords says what an entry of a report's ambiguities means, and the entry.
 func InWords(entry string) string {
 	a, err := schemas.ParseCode(entry)
@@ -56,15 +66,15 @@ func InWords(entry string) string {
 		return entry // of another implementation
 	}
 	words := codeWords[a.Code]
-	switch a.Arg {
-	case schemas.ArgPath, schemas.ArgName:
+	switch {
+	case a.Layer != nil:
+		words = logWords(&a)
+	case a.Arg == schemas.ArgPath || a.Arg == schemas.ArgName:
 		value := fmt.Sprintf("%q", a.Value)
 		if a.Code == schemas.AmbiguityExecWithoutCall && a.Value == schemas.ExecWithoutCallMore {
 			value = "something else"
 		}
 		words = fmt.Sprintf(words, value)
-	case schemas.ArgLine:
-		words = fmt.Sprintf(words, fmt.Sprintf("line %d: %s", a.Line, a.Why))
 	}
 	return words + " (" + entry + ")"
 }

@@ -33,18 +33,28 @@ func TestClaimNumbers(t *testing.T) {
 
 // Every ambiguity has its words.
 func TestEveryCodeHasWords(t *testing.T) {
-	for _, k := range schemas.Ambiguities {
-		args := map[schemas.AmbiguityArg]int{schemas.ArgPath: 1, schemas.ArgName: 1, schemas.ArgLine: 1}
-		if w := codeWords[k.Code]; w == "" || strings.Count(w, "%s") != args[k.Arg] || strings.Count(w, "%") != args[k.Arg] {
+	said := 0
+	for _, k := range schemas.Ambiguities() {
+		w, args := codeWords[k.Code], map[schemas.AmbiguityArg]int{schemas.ArgPath: 1, schemas.ArgName: 1}[k.Arg]
+		if k.Layer != nil {
+			w, args = faultWords[k.Fault], 1
+		} else {
+			said++
+		}
+		if w == "" || strings.Count(w, "%s") != args || strings.Count(w, "%") != args {
 			t.Errorf("%s: %q", k.Code, w)
 		}
 	}
-	if len(codeWords) != len(schemas.Ambiguities) {
-		t.Errorf("%d words for %d codes", len(codeWords), len(schemas.Ambiguities))
+	if len(codeWords) != said {
+		t.Errorf("%d words for %d codes", len(codeWords), said)
 	}
 	for entry, want := range map[string]string{
 		"exec_without_tool_call:…":     "something else was executed by a process that is not known to be a tool server's (exec_without_tool_call:…)",
 		"sdk_log_invalid:3:bad_seq":    "the SDK log was read up to a bad line (line 3: bad_seq) (sdk_log_invalid:3:bad_seq)",
+		"sdk_log_flooded":              "the SDK log exceeded its limits (sdk_log_flooded)",
+		"policy_log_invalid:2:bad_seq": "the decision log was read up to a bad line: decisions may be missing (line 2: bad_seq) (policy_log_invalid:2:bad_seq)",
+		"policy_log_truncated":         "the decision log's last line was not written to its end (policy_log_truncated)",
+		"policy_log_empty":             "the decision log was requested, but it is empty (policy_log_empty)",
 		"tool_server_unknown:a b":      `the tool server "a b" is not at its logged place in the process tree (tool_server_unknown:a b)`,
 		"of_another_implementation:17": "of_another_implementation:17",
 	} {
