@@ -18,7 +18,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// collects are the layers whose logs the command is given, in the table's order.
+// collects are the layers whose logs are collected, in the order of the layer table.
 func (o *Options) collects() (list []schemas.Layer) {
 	for _, l := range schemas.LogLayers() {
 		if o.Collect[l.Name] {
@@ -28,7 +28,7 @@ func (o *Options) collects() (list []schemas.Layer) {
 	return list
 }
 
-// envKeys are the names that the command is given, sorted.
+// envKeys are the names of the variables that are set for the command, sorted.
 func (o *Options) envKeys() []string {
 	keys := []string{}
 	for _, l := range o.collects() {
@@ -47,25 +47,25 @@ func (o *Options) envKeys() []string {
 // collected is one log of the run.
 type collected struct {
 	schemas.Layer
-	facts map[string]string // what else the log's health says
+	facts map[string]string // additional facts for the log's health
 	path  string
 	collector
-	sinks []io.Writer // where the stream goes
-	pipe  *os.File    // the one of them that leads to runner-correlate, or nil
+	sinks []io.Writer // the writers that get the stream
+	pipe  *os.File    // the sink that is runner-correlate's input, or nil
 }
 
 // collector is the platform's part: it reads the log while the command runs.
 type collector interface {
-	// mark says that the command has ended.
+	// mark notes that the command has ended.
 	mark()
-	// finish returns when the log is complete: once over is closed, or, if silent is
-	// set, as soon as nobody has the log open. It returns what was found out.
+	// finish returns the log when it is complete: once over is closed, or, if silent is
+	// set, as soon as no process has the log open.
 	finish(over <-chan struct{}, silent bool) (*lineLog, logFacts, error)
-	// close ends everything at once.
+	// close stops reading and releases everything.
 	close()
 }
 
-// logFacts is what is known of a log in addition to its lines.
+// logFacts is what is known about a log in addition to its lines.
 type logFacts struct {
 	afterEnd uint64 // bytes that came after the command's end
 	replaced bool
@@ -77,14 +77,14 @@ type logs struct {
 	opt    Options
 	all    []*collected
 	dir    *logDir
-	broken chan error    // a log that cannot be kept ends the run
-	over   chan struct{} // closed when nobody can write any more, or nothing is waited for
+	broken chan error    // a log that cannot be stored ends the run
+	over   chan struct{} // closed when no process can write any more, or the wait for it has ended
 	cut    func()        // closes over
 	once   sync.Once
 	going  bool          // finish was called
-	done   chan struct{} // closed then, when all streams are written or given up
-	left   bool          // given up
+	done   chan struct{} // after finish: closed when all streams are written or abandoned
 	mu     sync.Mutex
+	left   bool // abandon was called
 }
 
 // newLogs makes the logs that o asks for; nil if there are none.
@@ -115,7 +115,8 @@ func newLogs(o Options) (*logs, error) {
 }
 
 // route decides where the logs' streams go: to the files of out and, with joined, to
-// runner-correlate. The result are the ends to read from, in the order of the logs.
+// runner-correlate. It returns the ends of the pipes that runner-correlate reads, in the
+// order of the logs.
 func (l *logs) route(out *outputs, joined bool) (ends []*os.File, err error) {
 	if l == nil {
 		return nil, nil
@@ -138,9 +139,9 @@ func (l *logs) route(out *outputs, joined bool) (ends []*os.File, err error) {
 	return ends, nil
 }
 
-// environment is env with what the command has to know. What a variable says that is
-// not in use is about another run, and is taken out. env may have a name twice, or
-// entries that are no assignments; they stay.
+// environment returns env with the variables of the logs. Variables of the runner that
+// this run does not set belong to an outer run, and are removed. env may have a name
+// twice, and entries that are not assignments; these are kept.
 func (l *logs) environment(env []string) []string {
 	out := make([]string, 0, len(env)+4)
 	for _, e := range env {
@@ -160,7 +161,7 @@ func (l *logs) environment(env []string) []string {
 	return append(out, schemas.EnvRunID+"="+l.opt.RunID)
 }
 
-// brokenLog reports a log that cannot be kept any more.
+// brokenLog receives the error of a log that can no longer be stored.
 func (l *logs) brokenLog() <-chan error {
 	if l == nil {
 		return nil
@@ -168,7 +169,7 @@ func (l *logs) brokenLog() <-chan error {
 	return l.broken
 }
 
-// mark says that the command has ended.
+// mark notes that the command has ended.
 func (l *logs) mark() {
 	if l == nil {
 		return
@@ -178,9 +179,9 @@ func (l *logs) mark() {
 	}
 }
 
-// finish completes all logs and writes their streams, in the background: the
-// pipeline reads them while it finishes its part. With empty, the run is over when
-// that returns; without, when nobody has a log open or after grace.
+// finish completes all logs and writes their streams, in the background, because the
+// stages read them at the same time. The logs are complete when empty returns. If empty
+// is nil, they are complete when no process has one open, or after grace.
 func (l *logs) finish(p *pipeline, empty func() error, grace time.Duration) {
 	if l == nil {
 		return
@@ -202,13 +203,13 @@ func (l *logs) finish(p *pipeline, empty func() error, grace time.Duration) {
 		all.Go(func() {
 			defer c.hangUp()
 			in, facts, err := c.finish(l.over, empty == nil)
-			if l.given() {
+			if l.abandoned() {
 				return
 			}
 			if err == nil {
 				err = c.write(l.opt.RunID, in, facts)
 			}
-			if err != nil && !l.given() && !errors.Is(err, syscall.EPIPE) { // else runner-correlate says why
+			if err != nil && !l.abandoned() && !errors.Is(err, syscall.EPIPE) { // after EPIPE, runner-correlate reports the reason
 				p.fail(fmt.Errorf("the %s log: %w", c.Name, err))
 			}
 		})
@@ -234,8 +235,8 @@ func (l *logs) stopWaiting() {
 	}
 }
 
-// abandon says that there will be no record. runner-correlate sees the end of an
-// input without a seal.
+// abandon notes that there will be no record. runner-correlate sees an input that ends
+// without a seal.
 func (l *logs) abandon() {
 	if l == nil {
 		return
@@ -249,13 +250,13 @@ func (l *logs) abandon() {
 	}
 }
 
-func (l *logs) given() bool {
+func (l *logs) abandoned() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.left
 }
 
-// close leaves nothing of the logs behind, or says what.
+// close removes the FIFOs and their directory. The error names what it could not remove.
 func (l *logs) close() (err error) {
 	if l == nil {
 		return nil
@@ -295,7 +296,7 @@ func (c *collected) write(runID string, in *lineLog, f logFacts) error {
 	}
 	status := schemas.StatusComplete
 	if in.stopped != "" || f.replaced {
-		status = schemas.StatusPartial // lines of the run are not in it
+		status = schemas.StatusPartial // some lines of the run are missing
 	}
 	return w.Seal(status)
 }

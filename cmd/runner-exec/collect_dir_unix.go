@@ -23,18 +23,20 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// keeperName is the name under which runner-exec starts itself once more to keep the
-// directory of the logs. A FIFO without a reader blocks who opens it, so a killed
-// runner-exec must not leave one behind. Only a kill of both leaves the directory.
+// keeperName is the name under which runner-exec starts a second copy of itself, the
+// keeper, which makes and removes the directory of the logs. A FIFO without a reader
+// blocks every program that opens it, so the FIFOs must go even when runner-exec is
+// killed. They remain only if both processes are killed.
 const keeperName = "runner-exec-logs"
 
-// logDir is the directory that holds the FIFOs while the run goes on.
+// logDir is the directory that holds the FIFOs during the run.
 //
-// Its name is that of the run, so that a run of the same name leaves the same record.
-// Nobody else can enter it, unless we are root: a command that gives its privileges
-// away has to reach its logs from any user. Then the FIFOs take bytes from all who
-// know their names, which cannot be listed, and are not to be guessed when the run's
-// name is not. They are only for writing: a reader would take lines away.
+// Its name contains the run id, so that a second run with the same id has the same
+// environment and thus the same record. Other users cannot enter the directory, unless
+// we are root: a command of root may become another user and must still reach its logs.
+// In that case every user who knows the name of a FIFO can write to it. The names
+// cannot be listed, and they are random if the run id is. The FIFOs allow only writing,
+// because a second reader would take lines away.
 type logDir struct {
 	path   string
 	names  map[string]string // layer → file
@@ -42,7 +44,7 @@ type logDir struct {
 	watch  *watch
 	times  bool // note when lines arrive
 	keeper *exec.Cmd
-	hold   *os.File // the keeper clears up at its end
+	hold   *os.File // the keeper's input: when it closes, the keeper removes the directory
 }
 
 func shared() bool { return os.Geteuid() == 0 }
@@ -70,8 +72,8 @@ func makeLogDir(o Options, layers []schemas.Layer) (_ *logDir, err error) {
 		order += d.names[l.Name] + "\x00"
 	}
 	if _, err := os.Lstat(d.path); err == nil {
-		return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("%s is there already; the run's logs are to be in it", d.path),
-			"give another --run-id; if no run of that name is going on: rm -r "+d.path)
+		return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("the directory for the run's logs, %s, already exists", d.path),
+			"give another --run-id; if no run with that name is in progress: rm -r "+d.path)
 	}
 	if err := d.startKeeper(order + "\x00"); err != nil {
 		return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("making the directory of the run's logs: %w", err),
@@ -87,7 +89,7 @@ func makeLogDir(o Options, layers []schemas.Layer) (_ *logDir, err error) {
 	}
 	if d.watch, err = newWatch(d.path); err != nil {
 		return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("watching %s: %w", d.path, err),
-			"the user may have no inotify instance left: sysctl fs.inotify.max_user_instances")
+			"this user may have reached the limit of inotify instances: sysctl fs.inotify.max_user_instances")
 	}
 	if shared() {
 		if err = os.Chmod(d.path, 0o711); err != nil {
@@ -97,8 +99,8 @@ func makeLogDir(o Options, layers []schemas.Layer) (_ *logDir, err error) {
 	return d, nil
 }
 
-// startKeeper returns when the keeper has made the directory and the FIFOs. It is told
-// their names through its standard input: everybody can read arguments.
+// startKeeper returns when the keeper has made the directory and the FIFOs. It sends
+// the names over standard input, because every user can read a process's arguments.
 func (d *logDir) startKeeper(order string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -125,7 +127,7 @@ func (d *logDir) startKeeper(order string) error {
 		return err
 	}
 	d.keeper, d.hold = c, hold
-	io.WriteString(hold, order) // if it cannot be told, it does not answer
+	io.WriteString(hold, order) // if this fails, there is no answer
 	answer.SetReadDeadline(time.Now().Add(patientRemoval))
 	said, err := io.ReadAll(io.LimitReader(answer, 4<<10))
 	if string(said) == "ok\n" && err == nil {
@@ -135,10 +137,10 @@ func (d *logDir) startKeeper(order string) error {
 	if text := strings.TrimSpace(string(said)); text != "" {
 		return errors.New(text)
 	}
-	return fmt.Errorf("the process that makes it did not answer: %v", err)
+	return fmt.Errorf("the process that should make it did not answer: %v", err)
 }
 
-// dismiss lets the keeper clear up and waits for it.
+// dismiss lets the keeper remove the directory, and waits until it has ended.
 func (d *logDir) dismiss() {
 	d.hold.Close()
 	late := time.AfterFunc(patientRemoval, func() { d.keeper.Process.Kill() })
@@ -159,7 +161,7 @@ func (d *logDir) collect(layer string, broken chan<- error) (string, collector, 
 	return f.path, f, nil
 }
 
-// remove removes the directory. The keeper does it; should it have been killed, we do.
+// remove removes the directory. The keeper usually does this; if it was killed, we do.
 func (d *logDir) remove() error {
 	d.dismiss()
 	d.watch.close()
@@ -170,8 +172,8 @@ func (d *logDir) remove() error {
 	return clearDir(d.path, d.root)
 }
 
-// clearDir removes what is in the directory root and then the directory, if it still
-// has its name. It does not go down: what the command put below could be a mount.
+// clearDir removes the files in the directory root, and then the directory if it is
+// still at path. It does not enter subdirectories: one could be a mount.
 func clearDir(path string, root *os.Root) error {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -194,19 +196,20 @@ func clearDir(path string, root *os.Root) error {
 		return nil
 	}
 	if err == nil && !os.SameFile(mine, now) {
-		err = errors.New("the command has put something else there")
+		err = errors.New("something else has this name now")
 	}
 	if err == nil {
 		err = os.Remove(path)
 	}
 	if err != nil {
-		return fmt.Errorf("%s, where the run's logs were, is left behind: %w", path, err)
+		return fmt.Errorf("the directory of the run's logs, %s, was not removed: %w", path, err)
 	}
 	return nil
 }
 
-// keepLogs is the keeper: it makes the directory with the FIFOs that in names, and
-// removes it when in ends, which is when runner-exec ends, in whatever way.
+// keepLogs is the keeper. It reads the names of the directory and the FIFOs from in,
+// makes them, and removes them at the end of in. That is when runner-exec ends, even if
+// it was killed.
 func keepLogs(in *bufio.Reader) error {
 	var order []string
 	for {
@@ -220,7 +223,7 @@ func keepLogs(in *bufio.Reader) error {
 		order = append(order, strings.TrimSuffix(s, "\x00"))
 	}
 	dir, names := order[0], order[1:]
-	// A signal for the terminal's or the user's processes is runner-exec's to handle.
+	// Signals to the whole process group or to all processes are handled by runner-exec.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGPIPE)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -231,7 +234,7 @@ func keepLogs(in *bufio.Reader) error {
 		return err
 	}
 	defer clearDir(dir, root)
-	if err := os.Chmod(dir, 0o700); err != nil { // whatever the umask
+	if err := os.Chmod(dir, 0o700); err != nil { // independent of the umask
 		return err
 	}
 	for _, name := range names {

@@ -12,20 +12,20 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// lineLog keeps the lines of one log in a nameless file until the run is over. At
-// the first bound it stops keeping, for good: a hole in the middle would be worse
-// than an end that is known.
+// lineLog stores the lines of one log in a nameless file until the run is over. When
+// the log reaches a bound, nothing more is stored: a log that ends early at a known
+// place is better than one with a gap in the middle.
 type lineLog struct {
 	file    *os.File
 	w       *bufio.Writer
 	total   uint64 // bytes that arrived
-	whole   int64  // kept bytes that make up whole lines
-	partial int64  // kept bytes after them
+	whole   int64  // stored bytes that make up whole lines
+	partial int64  // stored bytes after the last LF
 	lines   uint64 // whole lines
-	stopped string // which bound was met
+	stopped string // the bound that was reached, or ""
 	err     error  // the file cannot be written: there will be no log
 
-	clock func() uint64 // nil: nobody asked when lines arrive
+	clock func() uint64 // nil without --times
 	ends  []uint64      // when the LF of each whole line was read
 	last  uint64        // when the last bytes were read
 }
@@ -33,14 +33,15 @@ type lineLog struct {
 func newLineLog() (*lineLog, error) {
 	f, err := tool.Spool()
 	if err != nil {
-		return nil, fmt.Errorf("making a file to keep a log in: %w", err)
+		return nil, fmt.Errorf("making a file to store a log in: %w", err)
 	}
 	return &lineLog{file: f, w: bufio.NewWriterSize(f, 64<<10)}, nil
 }
 
 func (l *lineLog) close() { l.file.Close() }
 
-// take books and keeps what arrived. It is the same for every cut into pieces.
+// take counts and stores bytes that arrived. The result does not depend on how they
+// are cut into reads.
 func (l *lineLog) take(b []byte) {
 	l.total += uint64(len(b))
 	if l.clock != nil {
@@ -57,7 +58,7 @@ func (l *lineLog) take(b []byte) {
 			return
 		}
 		if _, err := l.w.Write(segment); err != nil && l.err == nil {
-			l.err = fmt.Errorf("keeping a log: %w", err)
+			l.err = fmt.Errorf("storing a log: %w", err)
 		}
 		l.partial += int64(len(segment))
 		if content < len(segment) {
@@ -71,8 +72,8 @@ func (l *lineLog) take(b []byte) {
 	}
 }
 
-// bound is the bound that a line meets which goes on with so many bytes, size with
-// its LF, or empty.
+// bound returns the bound that the log reaches when its current line gets content more
+// bytes (size with the LF), or "".
 func (l *lineLog) bound(content, size int) string {
 	line := schemas.MaxLogLine - l.partial
 	all := schemas.MaxLogBytes - l.whole - l.partial
@@ -89,8 +90,8 @@ func (l *lineLog) bound(content, size int) string {
 
 func (l *lineLog) kept() uint64 { return uint64(l.whole + l.partial) }
 
-// records writes the kept lines, the last one also if it was not ended, and returns
-// how many there are.
+// records writes the stored lines, including a last line without LF, and returns how
+// many there are.
 func (l *lineLog) records(w *stream.Writer, runID string) (uint64, error) {
 	if l.err == nil {
 		l.err = l.w.Flush()
@@ -102,7 +103,7 @@ func (l *lineLog) records(w *stream.Writer, runID string) (uint64, error) {
 	for n := uint64(0); ; n++ {
 		line, err := r.ReadSlice('\n')
 		if err != nil && err != io.EOF {
-			return n, fmt.Errorf("reading a kept log: %w", err)
+			return n, fmt.Errorf("reading a stored log: %w", err)
 		}
 		if err == io.EOF && len(line) == 0 {
 			return n, nil
@@ -115,8 +116,8 @@ func (l *lineLog) records(w *stream.Writer, runID string) (uint64, error) {
 	}
 }
 
-// received is when a kept line had been read, 0 if nobody asked. The time of a last
-// line without LF is that of its last bytes.
+// received is the time when a stored line had been read, 0 without --times. The time of
+// a last line without LF is that of its last bytes.
 func (l *lineLog) received(line uint64) uint64 {
 	if line < uint64(len(l.ends)) {
 		return l.ends[line]

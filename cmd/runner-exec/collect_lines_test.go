@@ -11,7 +11,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// kept returns the lines that a log keeps of pieces.
+// kept returns the lines that a log stores when it gets pieces.
 func kept(t *testing.T, pieces ...[]byte) ([]string, *lineLog) {
 	t.Helper()
 	l, err := newLineLog()
@@ -36,7 +36,7 @@ func kept(t *testing.T, pieces ...[]byte) ([]string, *lineLog) {
 	}
 	lines := readLines(t, &b)
 	if uint64(len(lines)) != n {
-		t.Errorf("%d records, %d said", len(lines), n)
+		t.Errorf("%d records, %d reported", len(lines), n)
 	}
 	return lines, l
 }
@@ -100,13 +100,13 @@ func TestLineLog(t *testing.T) {
 			}
 			want := c.in[:l.kept()]
 			if got := strings.Join(lines, "\n"); got != strings.TrimSuffix(want, "\n") && len(lines) > 0 {
-				t.Errorf("the lines are not the bytes that came first")
+				t.Errorf("the lines are not the bytes that arrived first")
 			}
 		})
 	}
 }
 
-// TestLineLogCuts: how the bytes were cut into reads changes nothing.
+// TestLineLogCuts: the result does not depend on how the bytes are cut into reads.
 func TestLineLogCuts(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 100 {

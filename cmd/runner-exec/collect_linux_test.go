@@ -14,7 +14,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// TestCollectKilled: neither a killed runner-exec nor a killed keeper leaves anything.
+// TestCollectKilled: the directory is removed even if runner-exec or the keeper is killed.
 func TestCollectKilled(t *testing.T) {
 	for _, who := range []string{"runner-exec", keeperName} {
 		c := command(t, "--no-kernel", "--archive", "a", "--policy-log", "p", "--", "sh", "-c", "touch mark; sleep 0.5")
@@ -40,8 +40,8 @@ func TestCollectKilled(t *testing.T) {
 	}
 }
 
-// TestScopeCollect: with a cgroup a log is complete when nobody is left in it, and no
-// sooner.
+// TestScopeCollect: with a cgroup, a log is complete when no process is left in the
+// cgroup, and not before.
 func TestScopeCollect(t *testing.T) {
 	needCgroup(t)
 	const sdk = "L=$" + schemas.EnvSDKLog + "; "
@@ -67,7 +67,7 @@ func TestScopeCollect(t *testing.T) {
 	}
 }
 
-// TestScopePolicy: what a policy file asks for reaches the stages that do it.
+// TestScopePolicy: each part of a policy file reaches the stage that enforces it.
 func TestScopePolicy(t *testing.T) {
 	needCgroup(t)
 	file := script(t, "policy.yaml", "schema: runner.policy.v0\ndefault: deny\nnetwork:\n  default: allow\n  rules:\n"+
@@ -98,7 +98,7 @@ func TestScopePolicy(t *testing.T) {
 	i := slices.IndexFunc(said, func(s string) bool { return strings.HasPrefix(s, "runner-capture ") })
 	var rules schemas.NetworkRules
 	if i < 0 {
-		t.Fatalf("nothing of runner-capture in %q", said)
+		t.Fatalf("no line of runner-capture in %q", said)
 	} else if err := schemas.Unmarshal([]byte(strings.TrimPrefix(strings.TrimSpace(said[i]), "runner-capture ")), &rules); err != nil ||
 		rules.Default != "allow" || len(rules.Rules) != 1 || rules.Rules[0].ID != "no-metadata" || !strings.HasPrefix(rules.PolicyDigest, "sha256:") {
 		t.Errorf("%v: %q", err, said[i])
@@ -111,15 +111,15 @@ func TestScopePolicy(t *testing.T) {
 	}
 }
 
-// TestCollectNoSpace: without a log that can be kept there is no record, and the command does
-// not go on without it.
+// TestCollectNoSpace: when a log cannot be stored, the command is ended and there is no
+// record.
 func TestCollectNoSpace(t *testing.T) {
 	if out, err := exec.Command("unshare", "-m", "true").CombinedOutput(); err != nil {
 		testkit.Skip(t, "a full file system needs a mount namespace", err, ": ", string(out))
 	}
 	for _, script := range []string{
 		`yes | head -c 2000000 >>"$L"; touch ran; sleep 20`,         // while it runs
-		`head -c 200000 /dev/zero | tr '\0' '\n' >>"$L"; sleep 0.2`, // found out when it is read back, or before
+		`head -c 200000 /dev/zero | tr '\0' '\n' >>"$L"; sleep 0.2`, // noticed when it is read back, or earlier
 	} {
 		c := command(t)
 		c.Args = []string{"unshare", "-m", "sh", "-c", `mkdir small && mount -t tmpfs -o size=64k none small && TMPDIR=$PWD/small exec "$@"`, "sh",
@@ -131,11 +131,11 @@ func TestCollectNoSpace(t *testing.T) {
 		c.Path = path
 		begin := time.Now()
 		r := outcome(t, c, c.Run())
-		if r.code != 125 || !strings.Contains(r.stderr, "keeping a log") || strings.Count(r.stderr, "error:") != 1 || time.Since(begin) > 10*time.Second {
+		if r.code != 125 || !strings.Contains(r.stderr, "storing a log") || strings.Count(r.stderr, "error:") != 1 || time.Since(begin) > 10*time.Second {
 			t.Errorf("%v", r)
 		}
 		if rest := leftovers(t, r.dir, "small", "ran"); len(rest) > 0 {
-			t.Errorf("left behind: %q", rest)
+			t.Errorf("not removed: %q", rest)
 		}
 	}
 }

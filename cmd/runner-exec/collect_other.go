@@ -9,7 +9,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// logDir would hold FIFOs; there are none here.
+// logDir would hold FIFOs, which this system does not have.
 type logDir struct{}
 
 func makeLogDir(Options, []schemas.Layer) (*logDir, error) {

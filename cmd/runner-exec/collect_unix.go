@@ -16,12 +16,12 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// pipeSize is what the FIFO is made to hold, and the most that is taken for having
-// been in it at one moment.
+// pipeSize is the capacity that is set for the FIFO. No more than this can have been in
+// it at one moment.
 const pipeSize = 1 << 20
 
-// fifo collects one log. Only what reads can lose a line, so the FIFO is emptied
-// all the time, whatever is done with what comes out.
+// fifo collects one log. A goroutine of its own empties the FIFO all the time, so that
+// a writer never waits for the rest of runner-exec.
 type fifo struct {
 	path   string
 	dir    *logDir
@@ -32,17 +32,17 @@ type fifo struct {
 	ended  chan struct{} // closed by the reader
 
 	mu      sync.Mutex
-	r, w    int // w: our own write end until the command has ended, so that no writer is no end
+	r, w    int // w: our own write end, open until the command has ended, so that r does not reach its end
 	log     *lineLog
-	silent  bool // stop when nobody has it open
+	silent  bool // stop when no process has it open
 	stopped bool
 	failed  error
 	marked  bool
-	atEnd   uint64 // bytes that had come by the command's end
+	atEnd   uint64 // bytes that had arrived when the command ended
 	writers string
 }
 
-// fileID is what a file is, whatever its name.
+// fileID identifies a file independently of its name.
 type fileID struct{ dev, ino uint64 }
 
 // collect opens the FIFO name and begins to read it.
@@ -69,7 +69,7 @@ func collect(dir *logDir, name string, times bool, broken chan<- error) (f *fifo
 	}
 	var st unix.Stat_t
 	if err = unix.Fstat(f.r, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFIFO {
-		err = fmt.Errorf("%s is no FIFO", f.path)
+		err = fmt.Errorf("%s is not a FIFO", f.path)
 	}
 	if err != nil {
 		return nil, err
@@ -80,21 +80,21 @@ func collect(dir *logDir, name string, times bool, broken chan<- error) (f *fifo
 	}
 	child.WidenPipeFD(uintptr(f.r))
 	if err = unix.Fchmod(f.r, dir.fifoMode()); err != nil {
-		return nil, fmt.Errorf("opening %s to the command: %w", f.path, err)
+		return nil, fmt.Errorf("making %s writable for the command: %w", f.path, err)
 	}
 	go f.read()
 	return f, nil
 }
 
-// What the reader found.
+// Results of one read.
 const (
-	more   = iota // there may be more
-	quiet         // somebody has it open, and nothing is there
-	nobody        // nobody has it open
-	over
+	more   = iota // there may be more bytes
+	quiet         // a writer has it open, and there are no bytes now
+	nobody        // no writer has it open
+	over          // stop reading
 )
 
-// read empties the FIFO until it is told to stop.
+// read empties the FIFO until stop is called.
 func (f *fifo) read() {
 	defer close(f.ended)
 	buf := make([]byte, 256<<10)
@@ -109,8 +109,8 @@ func (f *fifo) read() {
 		case quiet:
 			f.wait(-1, true)
 		case nobody:
-			// The kernel would report this again and again; the next writer's bytes
-			// stay in the FIFO meanwhile.
+			// Without a writer, poll would return at once each time, so wait a little. The
+			// bytes of the next writer stay in the FIFO until then.
 			f.wait(10, false)
 		case over:
 			return
@@ -118,7 +118,7 @@ func (f *fifo) read() {
 	}
 }
 
-// next takes what is there. Called with the lock held; it never waits.
+// next takes the bytes that are there, and never waits. The caller holds mu.
 func (f *fifo) next(buf []byte) int {
 	n, err := unix.Read(f.r, buf)
 	switch {
@@ -139,8 +139,8 @@ func (f *fifo) next(buf []byte) int {
 	return more
 }
 
-// fail ends the run: a log with a hole that nobody knows of is worse than none. The
-// FIFO is emptied all the same until then.
+// fail ends the run: a log with an unknown gap is worse than no log. Until then the
+// FIFO is still emptied.
 func (f *fifo) fail(err error) {
 	if f.failed == nil {
 		f.failed = err
@@ -148,7 +148,7 @@ func (f *fifo) fail(err error) {
 	}
 }
 
-// wait waits for bytes, if data is set, or for being woken.
+// wait waits until rouse is called, ms have passed or, if data is set, bytes arrive.
 func (f *fifo) wait(ms int, data bool) {
 	fds := make([]unix.PollFd, 0, 2)
 	if c, err := f.wake[0].SyscallConn(); err == nil {
@@ -167,8 +167,8 @@ func (f *fifo) wait(ms int, data bool) {
 
 func (f *fifo) rouse() { f.wake[1].Write([]byte{0}) }
 
-// pending takes what is in the FIFO now, and not what a writer that never stops
-// puts there meanwhile. Called with the lock held.
+// pending takes the bytes that are in the FIFO now. It stops after pipeSize bytes, so
+// that it ends even if a writer never stops. The caller holds mu.
 func (f *fifo) pending() {
 	buf := make([]byte, 64<<10)
 	for begin := f.log.total; f.log.total-begin < pipeSize; {
@@ -178,8 +178,8 @@ func (f *fifo) pending() {
 	}
 }
 
-// mark draws the line between what was written before the command's end and after
-// it, and looks who has the FIFO open.
+// mark separates the bytes written before the command's end from those written after
+// it, and checks whether a process still has the FIFO open.
 func (f *fifo) mark() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -212,7 +212,7 @@ func (f *fifo) finish(done <-chan struct{}, silent bool) (*lineLog, logFacts, er
 	return f.log, facts, f.failed
 }
 
-// stop takes the rest and ends the reader.
+// stop takes the bytes that are left and ends the reader.
 func (f *fifo) stop() {
 	f.mu.Lock()
 	if !f.stopped {
@@ -224,8 +224,8 @@ func (f *fifo) stop() {
 	<-f.ended
 }
 
-// replaced reports whether the path has led to another file, or to none, since the
-// command was started.
+// replaced reports whether the path led to another file, or to none, at any time since
+// the command was started.
 func (f *fifo) replaced() bool {
 	var st unix.Stat_t
 	if err := unix.Lstat(f.path, &st); err != nil || f.id != (fileID{uint64(st.Dev), st.Ino}) {
@@ -255,5 +255,5 @@ func (f *fifo) release() {
 	}
 }
 
-// patientRemoval is how long the keeper may take to answer or to clear up.
+// patientRemoval is how long the keeper may take to answer or to remove the directory.
 const patientRemoval = 5 * time.Second

@@ -63,8 +63,8 @@ func (c collectedLog) String() string {
 	return s
 }
 
-// sdkRun runs a shell script with an SDK log and a directory for temporary files of
-// its own, in which nothing may be left.
+// sdkRun runs a shell script with an SDK log and its own directory for temporary files,
+// which must be empty at the end.
 func sdkRun(t *testing.T, script string, flags ...string) (result, collectedLog) {
 	t.Helper()
 	args := append([]string{"--no-kernel", "--run-id", "r1", "--stream", "raw", "--agent-shim", "openai-agents", "--sdk-log", "log"}, flags...)
@@ -73,7 +73,7 @@ func sdkRun(t *testing.T, script string, flags ...string) (result, collectedLog)
 	c.Env = append(os.Environ(), "TMPDIR="+temp)
 	r := outcome(t, c, c.Run())
 	if rest := leftovers(t, temp); len(rest) > 0 {
-		t.Errorf("left behind: %q", rest)
+		t.Errorf("not removed: %q", rest)
 	}
 	if !exists(filepath.Join(r.dir, "log")) {
 		t.Fatalf("no log: %v", r)
@@ -112,10 +112,10 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestCollectSwap: a name that was given away and given back is noticed.
+// TestCollectSwap: it is noticed that another file had the log's name for a while.
 func TestCollectSwap(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		testkit.Skip(t, "only inotify sees what was undone")
+		testkit.Skip(t, "only inotify reports a change that was undone")
 	}
 	_, log := sdkRun(t, `mv "$L" "$L.away"; echo lost >"$L"; mv "$L.away" "$L"; echo 1 >>"$L"`)
 	if len(log.lines) != 1 || log.health.Facts["replaced"] != "yes" || log.status != schemas.StatusPartial {
@@ -123,14 +123,14 @@ func TestCollectSwap(t *testing.T) {
 	}
 }
 
-// TestCollectDirectoryMoved: what the command put in the directory's place stays.
+// TestCollectDirectoryMoved: a file that the command put in the directory's place stays.
 func TestCollectDirectoryMoved(t *testing.T) {
 	c := command(t, "--no-kernel", "--run-id", "r1", "--stream", "raw", "--policy-log", "log", "--", "sh", "-c",
 		`D=$(dirname "$ASSAY_RUNNER_POLICY_DECISION_LOG"); mv "$D" "$D.away"; mkdir "$D"; echo precious >"$D/file"`)
 	temp := t.TempDir()
 	c.Env = append(os.Environ(), "TMPDIR="+temp)
 	r := outcome(t, c, c.Run())
-	if r.code != 0 || !strings.Contains(r.stderr, "is left behind") {
+	if r.code != 0 || !strings.Contains(r.stderr, "was not removed") {
 		t.Errorf("%v", r)
 	}
 	if log := readLog(t, filepath.Join(r.dir, "log"), schemas.StreamPolicyLog); log.health.Facts["replaced"] != "yes" {
@@ -156,7 +156,7 @@ event run_failed`)
 	}
 }
 
-// TestCollectTwoWriters: what is written in one piece stays in one piece.
+// TestCollectTwoWriters: bytes of one write stay together.
 func TestCollectTwoWriters(t *testing.T) {
 	_, log := sdkRun(t, `w() { i=0; while [ $i -lt 500 ]; do echo $1$i; i=$((i + 1)); done >>"$L"; }
 w a & w b & wait`)
@@ -172,7 +172,7 @@ w a & w b & wait`)
 	}
 }
 
-// TestCollectFlood: the writer is never held up, and every byte is accounted for.
+// TestCollectFlood: the writer never has to wait, and every byte is counted.
 func TestCollectFlood(t *testing.T) {
 	const all = 100 << 20
 	for _, c := range []struct {
@@ -198,8 +198,8 @@ func TestCollectFlood(t *testing.T) {
 	}
 }
 
-// TestCollectGrace: without a cgroup a writer that stays is waited for as long as
-// --grace says, and a second signal ends the wait.
+// TestCollectGrace: without a cgroup, runner-exec waits at most --grace for a writer
+// that does not end.
 func TestCollectGrace(t *testing.T) {
 	begin := time.Now()
 	_, log := sdkRun(t, `exec 3>>"$L"; sleep 5 >/dev/null 2>&1 </dev/null &`, "--grace", "300ms")
@@ -208,7 +208,7 @@ func TestCollectGrace(t *testing.T) {
 	}
 }
 
-// TestCollectImpatience: the second TERM after the command's end ends the waiting.
+// TestCollectImpatience: the second TERM after the command's end ends the wait.
 func TestCollectImpatience(t *testing.T) {
 	c := command(t, "--no-kernel", "--archive", "a", "--policy-log", "p", "--grace", "1m", "-v", "--", "sh", "-c",
 		`exec 3>>"$`+schemas.EnvPolicyLog+`"; echo 1 >&3; sleep 5 >/dev/null 2>&1 </dev/null & exit 8`)
@@ -234,8 +234,8 @@ func TestCollectImpatience(t *testing.T) {
 	}
 }
 
-// TestCollectEnvironment: the command sees what is in use and nothing else, and the
-// record says which names were set.
+// TestCollectEnvironment: the command gets the variables of the collected logs and no
+// others, and the record says which names were set.
 func TestCollectEnvironment(t *testing.T) {
 	const show = `env | grep ^ASSAY_RUNNER_ | sort`
 	for _, c := range []struct {
@@ -274,8 +274,8 @@ func TestCollectEnvironment(t *testing.T) {
 	}
 }
 
-// TestCollectPermissions: a command of root that becomes another user still reaches
-// its log, nobody can list the names, and reading it is not asked for.
+// TestCollectPermissions: a command of root that becomes another user can still write to
+// its log, but can neither list the names nor read the log.
 func TestCollectPermissions(t *testing.T) {
 	if os.Geteuid() != 0 {
 		testkit.Skip(t, "becoming another user needs root")
@@ -297,7 +297,7 @@ func TestCollectPermissions(t *testing.T) {
 	}
 }
 
-// TestCollectUnprivileged: only the own user reaches the logs, for writing.
+// TestCollectUnprivileged: only the user who started the run can write to the logs.
 func TestCollectUnprivileged(t *testing.T) {
 	if os.Geteuid() != 0 {
 		testkit.Skip(t, "becoming another user needs root")
@@ -327,7 +327,7 @@ func TestCollectTaken(t *testing.T) {
 	temp := t.TempDir()
 	c.Env = append(os.Environ(), "TMPDIR="+temp)
 	os.Mkdir(filepath.Join(temp, "runner-r1"), 0o700)
-	if r := outcome(t, c, c.Run()); r.code != 125 || !strings.Contains(r.stderr, "is there already") || len(leftovers(t, r.dir)) > 0 {
+	if r := outcome(t, c, c.Run()); r.code != 125 || !strings.Contains(r.stderr, "already exists") || len(leftovers(t, r.dir)) > 0 {
 		t.Errorf("%v", r)
 	}
 	if !exists(filepath.Join(temp, "runner-r1")) {

@@ -6,7 +6,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// severity sorts ends of stages from cause to consequence.
+// severity ranks how stages ended: the lower the number, the more likely this end
+// caused the others.
 func severity(e child.Ending) int {
 	switch {
 	case e.BrokenPipe():

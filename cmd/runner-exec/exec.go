@@ -25,10 +25,10 @@ func Run(o Options, env *tool.Env) error {
 	}
 	defer outputs.discard()
 	if outputs.archive != "" {
-		o.Archive = outputs.archive // a link like /dev/stdout is another file in runner-pack
+		o.Archive = outputs.archive // the resolved path: in runner-pack, /dev/stdout would be another file
 	}
-	// From here on a broken pipe is an error to handle: dying of it would leave
-	// the command without its supervisor.
+	// From here on a broken pipe is an error that we handle. If SIGPIPE ended
+	// runner-exec, the command would go on without a supervisor.
 	signals := child.WatchAll()
 	defer signals.Stop()
 
@@ -50,11 +50,11 @@ func Run(o Options, env *tool.Env) error {
 	return s.run()
 }
 
-// nothingDone is what a command that was not started leaves.
+// nothingDone completes the error of a command that was not started.
 const nothingDone = "nothing was run, nothing was written"
 
-// ownFailure gives every error without an exit code that of a wrapper's own
-// failure, so that it is not mistaken for the command's.
+// ownFailure gives an error that has no exit code the code 125, so that it is not
+// mistaken for the command's own status.
 func ownFailure(err error) error {
 	var e *tool.Error
 	if err == nil || errors.As(err, &e) {
@@ -63,8 +63,8 @@ func ownFailure(err error) error {
 	return tool.Fail(tool.ExitOwn, err)
 }
 
-// asFile is the open file of a stream of the tool frame. The command is
-// given real descriptors, never the end of a pipe that we copy.
+// asFile returns the file of a standard stream. The command gets the real
+// descriptor, never a pipe that runner-exec would have to copy.
 func asFile(v any, fallback *os.File) *os.File {
 	if f, ok := v.(*os.File); ok {
 		return f

@@ -58,7 +58,7 @@ func TestStatus(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := call(t, append([]string{"--no-kernel", "--archive", "run.tar.gz", "--"}, c.argv...)...)
 			if c.name == "no binary" {
-				// The shell gets it, as from execvp; how it reads it is up to the shell.
+				// The shell runs it, as with execvp; the result depends on the shell.
 				if r.code != 126 && r.code != 127 && r.code != 2 {
 					t.Errorf("%v", r)
 				}
@@ -77,7 +77,7 @@ func TestStatus(t *testing.T) {
 				t.Errorf("expected one error: %v", r)
 			}
 			if rest := leftovers(t, r.dir, "run.tar.gz"); len(rest) > 0 {
-				t.Errorf("left behind: %q", rest)
+				t.Errorf("not removed: %q", rest)
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestOutputsFirst: what cannot be written is said before the command runs.
+// TestOutputsFirst: an output that cannot be written is reported before the command runs.
 func TestOutputsFirst(t *testing.T) {
 	file := script(t, "file", "", 0o644)
 	for _, args := range [][]string{
@@ -114,7 +114,7 @@ func TestOutputsFirst(t *testing.T) {
 			t.Errorf("%q: expected 125 and one error, got %v", args, r)
 		}
 		if rest := leftovers(t, r.dir); len(rest) > 0 {
-			t.Errorf("%q: left behind: %q", args, rest)
+			t.Errorf("%q: not removed: %q", args, rest)
 		}
 	}
 }
@@ -295,7 +295,7 @@ func TestBrokenStdout(t *testing.T) {
 	c := command(t, "--no-kernel", "--archive", "a", "--", "sh", "-c", "echo x; exit 6")
 	c.Stdout = pw
 	r := outcome(t, c, c.Run())
-	// sh dies of SIGPIPE or reports the failed write: its default action is intact.
+	// SIGPIPE ends sh, or sh reports the failed write: the signal has its default action.
 	if r.code != 141 && r.code != 6 || !exists(filepath.Join(r.dir, "a")) {
 		t.Errorf("%v", r)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// fakeCapture speaks runner-capture's flags and control lines, and follows the
+// fakeCapture accepts runner-capture's flags and control lines, and follows the
 // cgroup, but has no hooks. FAKE_CAPTURE makes it fail in a chosen way.
 func fakeCapture() {
 	f := flag.NewFlagSet("runner-capture", flag.ExitOnError)
@@ -41,7 +41,7 @@ func fakeCapture() {
 		cgroup.Kill(*dir, 5*time.Second)
 		cgroup.Remove(*dir)
 	}
-	signal.Ignore(syscall.SIGPIPE) // dying of it would leave the command unobserved
+	signal.Ignore(syscall.SIGPIPE) // otherwise SIGPIPE would end it and leave the command unobserved
 	how := os.Getenv("FAKE_CAPTURE")
 	notes := []string{}
 	if *rules != "" {
@@ -102,7 +102,7 @@ func fakeCapture() {
 		clean()
 		die(5, "runner-capture: error: supervisor lost")
 	}
-	go func() { // from here on the pipe only says that there is a supervisor
+	go func() { // from here on the pipe only shows that there is a supervisor
 		sc.Scan()
 		clean()
 		die(5, "runner-capture: error: supervisor lost")

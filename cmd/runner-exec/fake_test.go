@@ -15,7 +15,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// die ends a stand-in the way a tool does.
+// die ends a stand-in in the same way as a tool ends.
 func die(code int, format string, a ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", a...)
 	os.Exit(code)
@@ -26,7 +26,7 @@ func fakeHealth(runID, name string) schemas.StageHealth {
 		Filtered: map[string]uint64{}, Counters: map[string]uint64{}, Facts: map[string]string{}}
 }
 
-// fakeNormalize takes the flags of runner-normalize that runner-exec gives.
+// fakeNormalize takes the flags that runner-exec passes to runner-normalize.
 func fakeNormalize() {
 	f := flag.NewFlagSet("runner-normalize", flag.ExitOnError)
 	f.Bool("background", false, "")
@@ -38,7 +38,7 @@ func fakeNormalize() {
 }
 
 // fakeCorrelate reads its logs to their seal before the first kernel line, as the
-// real one does, and puts all that is in them first.
+// real one does, and writes the lines of the logs first.
 func fakeCorrelate() {
 	f := flag.NewFlagSet("runner-correlate", flag.ExitOnError)
 	f.Bool("background", false, "")
@@ -140,7 +140,7 @@ func fakePack() {
 // probe prints what a command was given.
 func probe() {
 	if len(os.Args) > 1 && os.Args[1] == "wait" {
-		// Says which of the signals it is asked for arrive, until USR2 ends it.
+		// Prints which of the given signals arrive, until USR2 ends it.
 		c := make(chan os.Signal, 16)
 		signal.Notify(c, syscall.Signal(1), syscall.Signal(2), syscall.Signal(10), syscall.Signal(12), syscall.Signal(15))
 		fmt.Println("waiting")

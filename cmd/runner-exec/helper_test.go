@@ -18,7 +18,7 @@ import (
 
 // bin is a directory with copies of the test binary under the names of the
 // tools. A copy acts by its name: runner-exec is the real one, the other stages
-// are small stand-ins that speak the real contracts, so that these tests find
+// are small stand-ins that follow the real contracts, so that these tests find
 // only faults of runner-exec.
 var bin string
 

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inheritedFDs counts the descriptors above 2 that the command is started with.
-// What it does through them was opened before the record began, so the record
-// names them as a blind spot. All that we opened are closed on exec.
+// inheritedFDs counts the descriptors above 2 that the command inherits. They were
+// opened before the record began, so the record reports them as a blind spot. The
+// descriptors that runner-exec opened itself are closed on exec.
 func inheritedFDs() (n uint64) {
 	dir, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -11,10 +11,9 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
-// link connects two stages and returns the end to write to and the end to read
-// from. Without keep that is one pipe, and no byte passes
-// through runner-exec; with keep runner-exec copies between two pipes and into
-// the file.
+// link connects two stages and returns the end to write to and the end to read from.
+// Without keep they are the ends of one pipe. With keep there are two pipes, and
+// runner-exec copies from one to the other and into the file.
 func (p *pipeline) link(keep *tool.AtomicFile) (*os.File, *os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -39,9 +38,8 @@ func (p *pipeline) link(keep *tool.AtomicFile) (*os.File, *os.File, error) {
 	return w, nextR, nil
 }
 
-// pump copies one stream. Closing both ends on any failure hands the failure to
-// both neighbours: the next stage sees an unsealed end, the one before a closed
-// pipe.
+// pump copies one stream. On a failure it closes both ends, so that both neighbours
+// fail: the next stage sees an input without a seal, the previous one a closed pipe.
 func (p *pipeline) pump(from, to *os.File, keep *tool.AtomicFile) {
 	defer from.Close()
 	defer to.Close()
@@ -54,7 +52,7 @@ func (p *pipeline) pump(from, to *os.File, keep *tool.AtomicFile) {
 				return
 			}
 			if _, err := to.Write(buf[:n]); err != nil {
-				if !errors.Is(err, syscall.EPIPE) { // else the next stage says why
+				if !errors.Is(err, syscall.EPIPE) { // after EPIPE, the next stage reports the reason
 					p.fail(fmt.Errorf("copying a stream: %w", err))
 				}
 				return

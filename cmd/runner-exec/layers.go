@@ -10,8 +10,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// layers decides which logs the command is given and what is enforced on it, and
-// refuses what could not be kept.
+// layers decides which logs are collected and which rules are enforced. It refuses
+// calls that ask for something that this run could not do.
 func (o *Options) layers() error {
 	o.Collect = map[string]bool{}
 	for name, file := range o.LogFiles {
@@ -24,7 +24,7 @@ func (o *Options) layers() error {
 		}
 	}
 	if sdk := o.LogFiles[schemas.LayerSDK]; sdk != "" && !shim {
-		return tool.Fail(tool.ExitUsage, errors.New("--sdk-log without a shim: the command is given no SDK log"),
+		return tool.Fail(tool.ExitUsage, errors.New("--sdk-log needs --agent-shim: without it no SDK log is collected"),
 			"runner-exec --agent-shim openai-agents --sdk-log "+sdk+" -- COMMAND")
 	}
 	o.Collect[schemas.LayerSDK] = shim
@@ -32,25 +32,26 @@ func (o *Options) layers() error {
 		return err
 	}
 	if o.Times && o.Kernel && clock.Shifted() {
-		return tool.Fail(tool.ExitCannot, errors.New("--times in a time namespace: its clock is not that of the kernel's events"),
+		return tool.Fail(tool.ExitCannot, errors.New("--times does not work in this time namespace: its clock differs from the clock of the kernel's events"),
 			"run without --times, or outside of the time namespace")
 	}
 	if o.Network != nil && !o.Kernel {
 		return tool.Fail(tool.ExitCannot,
-			fmt.Errorf("%s has network rules, and without a kernel layer nothing enforces them", o.Policy),
+			fmt.Errorf("%s has network rules, but without a kernel layer nothing enforces them", o.Policy),
 			"on Linux, without --no-kernel: sudo runner-exec --policy "+o.Policy+" -- COMMAND",
-			"or take the part network out of the file: then nothing is said to be enforced")
+			"or remove the section network from the file: then the record does not claim that rules are enforced")
 	}
 	return nil
 }
 
-// places checks that every log has a file of its own to go to.
+// places checks that every collected log has a destination, and that no two outputs
+// name the same file.
 func (o *Options) places() error {
 	files := map[string]string{}
 	for _, l := range o.collects() {
 		flag, file := "--"+l.Name+"-log", o.LogFiles[l.Name]
 		if file == "" && o.Stream != "" {
-			return tool.Fail(tool.ExitUsage, fmt.Errorf("--stream starts no runner-correlate: the %s log needs a file to go to", l.Name),
+			return tool.Fail(tool.ExitUsage, fmt.Errorf("--stream does not start runner-correlate, so the %s log needs a file", l.Name),
 				"runner-exec --stream "+o.Stream+" "+flag+" FILE … -- COMMAND")
 		}
 		if other := files[file]; file != "" && other != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// TestLayers: a layer that could not be kept, and a rule that nothing would enforce,
+// TestLayers: a layer that could not be recorded, and a rule that nothing would enforce,
 // are refused before anything runs.
 func TestLayers(t *testing.T) {
 	tools := script(t, "tools.yaml", "schema: runner.policy.v0\ndefault: deny\n", 0o644)
@@ -28,7 +28,7 @@ func TestLayers(t *testing.T) {
 		{[]string{"--policy", broken}, 3, "error: " + broken + ":2:8: "},
 		{[]string{"--policy", network}, 4, "nothing enforces them"},
 		{[]string{"--sdk-log", "s"}, 2, "--agent-shim openai-agents --sdk-log s"},
-		{[]string{"--agent-shim", "none", "--sdk-log", "s"}, 2, "without a shim"},
+		{[]string{"--agent-shim", "none", "--sdk-log", "s"}, 2, "needs --agent-shim"},
 		{[]string{"--agent-shim", "openai_agents"}, 2, "expected none or openai-agents"},
 		{[]string{"--stream", "raw", "--policy", tools}, 2, "--policy-log FILE"},
 		{[]string{"--stream", "raw", "--agent-shim", "openai-agents"}, 2, "--sdk-log FILE"},
@@ -42,7 +42,7 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%q: expected %d and %q, got %v", c.args, c.code, c.stderr, r)
 		}
 		if rest := leftovers(t, r.dir); len(rest) > 0 {
-			t.Errorf("%q: left behind: %q", c.args, rest)
+			t.Errorf("%q: not removed: %q", c.args, rest)
 		}
 	}
 	r := call(t, "--no-kernel", "--stream", "raw", "--policy", tools, "--policy-log", "log", "--", "sh", "-c", "echo 1 >>$"+schemas.EnvPolicyLog)

@@ -12,13 +12,13 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// rawStream is the raw stream of a run without a capture: the two run events
-// and a health record that says so. Every counter of runner-capture is there,
-// as 0, so that the later stages need no special case.
+// rawStream is the raw stream of a run without runner-capture: the two run events
+// and a health record which says that there was no capture. It has every counter of
+// runner-capture, as 0, so that the later stages need no special case.
 type rawStream struct {
 	opt   Options
 	w     *os.File
-	owned bool // w is a pipe of ours, to be closed at the end
+	owned bool // w is our own pipe, which is closed at the end
 	s     *stream.Writer
 	clock schemas.RunClock // at run_started, in a run with times
 }
@@ -41,7 +41,7 @@ func (r *rawStream) finished(e child.Ending) error {
 	defer r.abandon()
 	r.s.Write(runFinished(r.opt.RunID, e))
 	r.s.Write(r.health())
-	// Nobody observed the kernel layer: that is a gap, so the record is never complete.
+	// Nothing observed the kernel layer, so the record is never complete.
 	return r.wrap(r.s.Seal(schemas.StatusPartial))
 }
 

@@ -47,16 +47,16 @@ const defaultGrace = 10 * time.Second
 // Options is one call of runner-exec.
 type Options struct {
 	RunID         string
-	Named         bool   // the run's name was given
+	Named         bool   // --run-id was given
 	Archive       string // file to write unless Stream is set
 	Stream        string // "", "-" or a file for the raw stream
 	Keep          string // directory for the intermediate streams, or ""
 	AgentShim     string
 	Policy        string                // policy file, or ""
-	Network       *schemas.NetworkRules // what of it the kernel is to enforce, or nil
+	Network       *schemas.NetworkRules // network rules of the policy file, enforced in the kernel, or nil
 	PolicyDigest  string                // of the policy file
 	LogFiles      map[string]string     // layer → file for its collected log, or ""
-	Collect       map[string]bool       // layer → the command is given its log
+	Collect       map[string]bool       // layer → its log is collected
 	Kernel        bool                  // start runner-capture
 	CanonicalPids bool
 	Times         bool          // add the layer times
@@ -105,7 +105,7 @@ func options(env *tool.Env) (Options, error) {
 	return o, o.checkCommand()
 }
 
-// values reads the flags that do not take every text.
+// values reads the flags whose values must have a certain form.
 func (o *Options) values(env *tool.Env) (err error) {
 	if o.RunID, err = env.RunID(); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (o *Options) check() error {
 }
 
 // checkCommand refuses a command whose run_started line would not fit into a
-// stream, before it has run for an hour.
+// stream. Without it, this would only fail once the run has begun.
 func (o *Options) checkCommand() error {
 	line, err := schemas.Marshal(o.runStarted())
 	if err != nil {

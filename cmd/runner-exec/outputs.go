@@ -13,7 +13,7 @@ import (
 // keepNames are the files of --keep, one per pipe between two stages.
 var keepNames = [...]string{"1-raw.ndjson", "2-kernel.ndjson", "3-joined.ndjson"}
 
-// outputs are the files that runner-exec itself writes. None has a name before
+// outputs are the files that runner-exec itself writes. They get their names only after
 // the whole pipeline has succeeded.
 type outputs struct {
 	stream  *tool.AtomicFile                 // --stream FILE
@@ -21,12 +21,12 @@ type outputs struct {
 	logs    map[string][]*tool.AtomicFile    // layer → its --NAME-log, and --keep
 	keepDir string
 	madeDir bool
-	archive string      // runner-pack's file, "" once it is to stay
-	before  os.FileInfo // what had the archive's name before the run, or nil
+	archive string      // runner-pack's file, "" once the run has succeeded
+	before  os.FileInfo // the file that had the archive's name before the run, or nil
 }
 
-// openOutputs opens what will be written and proves that the archive can be
-// created where it is wanted, so that a long run is not made for nothing.
+// openOutputs opens the files that will be written and checks that the archive can be
+// created, so that a long run does not fail only at its end.
 func openOutputs(o Options) (*outputs, error) {
 	out := &outputs{}
 	if err := out.open(o); err != nil {
@@ -114,16 +114,16 @@ func (out *outputs) commit() error {
 	out.archive = ""
 	for _, f := range out.all() {
 		if err := f.Commit(); err != nil {
-			return fmt.Errorf("the record is whole, but one of its files is not: %w", err)
+			return fmt.Errorf("the record is complete, but one of its files was not written: %w", err)
 		}
 	}
 	out.madeDir = false
 	return nil
 }
 
-// discard drops what was not committed. A stage can be killed between its last
-// byte and its end; then runner-pack may have written an archive of a run that
-// failed, and that goes too.
+// discard removes what was not committed. If a stage is killed between its last byte
+// and its end, runner-pack may have written an archive although the run failed; this
+// archive is removed too.
 func (out *outputs) discard() {
 	if out.archive != "" {
 		now, err := os.Lstat(out.archive)
@@ -135,6 +135,6 @@ func (out *outputs) discard() {
 		f.Abort()
 	}
 	if out.madeDir {
-		os.Remove(out.keepDir) // refuses if something is in it
+		os.Remove(out.keepDir) // fails if the directory is not empty
 	}
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// recorder is told when the command starts and how it ended. With a kernel
-// layer that is runner-capture at the end of its control pipe, else a raw stream that
-// runner-exec writes itself.
+// recorder records when the command starts and how it ended. With a kernel layer it
+// sends both to runner-capture over the control pipe. Without one, runner-exec writes
+// the raw stream itself.
 type recorder interface {
 	open() error                 // before the command starts
-	started(Options) error       // an error here means: do not start it
+	started(Options) error       // after an error the command is not started
 	finished(child.Ending) error // the end of the record
 	abandon()                    // there will be no record
 }
 
-// controlLines speaks to runner-capture (schemas/STREAMS.md, "Control lines"). Closing
-// the pipe without "finished" tells it that the supervisor is gone.
+// controlLines sends control lines to runner-capture (schemas/STREAMS.md, "Control
+// lines"). If the pipe closes without "finished", the supervisor is gone.
 type controlLines struct {
 	w     *os.File
 	times bool
@@ -41,7 +41,7 @@ func (c *controlLines) started(o Options) error {
 
 func (c *controlLines) finished(e child.Ending) error {
 	f := runFinished("", e)
-	// The pipe stays open: as long as it does, runner-capture has a supervisor.
+	// The pipe stays open: it shows runner-capture that the supervisor is alive.
 	line := schemas.Control{Schema: schemas.SchemaControl, Op: schemas.ControlFinished, ExitCode: f.ExitCode, Signal: f.Signal}
 	if c.times {
 		line.MonotonicNS = clock.Monotonic()
@@ -54,10 +54,10 @@ func (c *controlLines) send(v any) error {
 	if err != nil {
 		return err
 	}
-	// A stopped runner-capture must not hang us for ever on a full pipe.
+	// If runner-capture is stopped and the pipe is full, the write must not block forever.
 	c.w.SetWriteDeadline(time.Now().Add(10 * time.Second))
 	if _, err := c.w.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("telling runner-capture: %w", err)
+		return fmt.Errorf("writing to runner-capture's control pipe: %w", err)
 	}
 	return nil
 }

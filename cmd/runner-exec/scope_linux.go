@@ -16,23 +16,23 @@ import (
 
 // scope is the cgroup that holds the command and all its descendants.
 type scope struct {
-	path   string   // for people and runner-capture
-	at     string   // for ourselves: valid even if the command mounts over path
-	parent *os.File // holds at
-	ours   bool     // runner-capture made it; before that it may be another run's of the same name
+	path   string   // for messages and runner-capture
+	at     string   // the path that we use: valid even if the command mounts over path
+	parent *os.File // keeps at valid
+	ours   bool     // runner-capture made it; until then it may belong to another run with the same name
 }
 
 // newScope chooses the cgroup runner-ID below parent, or below our own cgroup.
-// runner-capture makes it, and removes it when we are gone: if it were made here, a kill
-// before runner-capture's start would leave it behind.
+// runner-capture makes it, and removes it even when runner-exec is killed. If
+// runner-exec made it, a kill before runner-capture starts would leave the cgroup.
 func newScope(parent, runID string) (*scope, error) {
 	if parent == "" {
 		own, err := cgroup.Own()
 		if err != nil {
-			return nil, cannotObserve(fmt.Errorf("finding the own cgroup: %w", err))
+			return nil, cannotObserve(fmt.Errorf("finding the cgroup of runner-exec: %w", err))
 		}
-		// The kernel wants write access to the common ancestor of where we are
-		// and where the command is to be. Checked now, the message is clearer.
+		// The kernel requires write access to the common ancestor of our cgroup and the
+		// command's. A check here gives a clearer message than a failed start.
 		err = unix.Faccessat(unix.AT_FDCWD, filepath.Join(own, "cgroup.procs"), unix.W_OK, unix.AT_EACCESS)
 		if err != nil {
 			return nil, cannotObserve(fmt.Errorf("starting a command in a cgroup below %s: %w", own, err))
@@ -44,15 +44,15 @@ func newScope(parent, runID string) (*scope, error) {
 		return nil, err
 	}
 	if st, err := os.Stat(parent); err != nil {
-		return nil, cannotObserve(fmt.Errorf("looking at the parent cgroup: %w", err))
+		return nil, cannotObserve(fmt.Errorf("reading the parent cgroup: %w", err))
 	} else if !st.IsDir() || !cgroup.IsV2(parent) {
 		return nil, tool.Fail(tool.ExitCannot, fmt.Errorf("%s is not a directory of a cgroup v2 hierarchy", parent),
 			"list the mounts: grep cgroup2 /proc/self/mounts")
 	}
 	path := filepath.Join(parent, "runner-"+runID)
 	if _, err := os.Lstat(path); err == nil {
-		return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("the cgroup %s is there already", path),
-			"give another --run-id; if no run of that name is going on: rmdir "+path)
+		return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("the cgroup %s already exists", path),
+			"give another --run-id; if no run with that name is in progress: rmdir "+path)
 	}
 	if err := unix.Faccessat(unix.AT_FDCWD, parent, unix.W_OK, unix.AT_EACCESS); err != nil {
 		return nil, cannotObserve(fmt.Errorf("making a cgroup in %s: %w", parent, err))
@@ -70,7 +70,7 @@ func cannotObserve(err error) error {
 		"as a user, in a delegated cgroup: systemd-run --user --scope -p Delegate=yes runner-exec -- COMMAND",
 		`without systemd: sudo mkdir DIR && sudo chown -R "$USER" DIR && echo $$ | sudo tee DIR/cgroup.procs, with DIR on the cgroup2 mount`,
 		`a user also needs: sudo setcap cap_bpf,cap_perfmon,cap_net_admin+ep "$(command -v runner-capture)"`,
-		"without a kernel layer, and saying so: runner-exec --no-kernel -- COMMAND")
+		"without a kernel layer (the archive then says so): runner-exec --no-kernel -- COMMAND")
 }
 
 func (s *scope) close() {
@@ -82,8 +82,8 @@ func (s *scope) exists() bool {
 	return err == nil
 }
 
-// killAll kills every process in the scope and below, also those just being made,
-// and does not wait for it.
+// killAll kills every process in the scope and below, including those that are being
+// forked. It does not wait until they have ended.
 func (s *scope) killAll() error {
 	if !s.ours {
 		return nil
@@ -94,37 +94,39 @@ func (s *scope) killAll() error {
 	return nil
 }
 
-// killAndWait is killAll, and waits until they are gone. The scope may vanish meanwhile:
-// runner-capture removes it too.
+// killAndWait kills them and waits until they have ended. runner-capture may remove the
+// scope at the same time; that is not an error.
 func (s *scope) killAndWait(limit time.Duration) error {
 	if err := cgroup.Kill(s.at, limit); err != nil && s.exists() {
-		return fmt.Errorf("killing what runs in the cgroup %s: %w", s.path, err)
+		return fmt.Errorf("killing the processes in the cgroup %s: %w", s.path, err)
 	}
 	return nil
 }
 
-// empty returns when no process is left in the scope and below. Without a scope there
-// is none: runner-capture removes it once it is empty.
+// empty returns when no process is left in the scope and below. A scope that no longer
+// exists is empty: runner-capture removes it then.
 func (s *scope) empty() error {
 	if err := cgroup.Wait(context.Background(), s.at, false); err != nil && s.exists() {
-		return fmt.Errorf("waiting for the end of the cgroup %s: %w", s.path, err)
+		return fmt.Errorf("waiting until the cgroup %s is empty: %w", s.path, err)
 	}
 	return nil
 }
 
-// taken says that runner-capture has made the cgroup: this run may kill what is in it.
+// taken notes that runner-capture has made the cgroup, so this run may kill the
+// processes in it.
 func (s *scope) taken() { s.ours = true }
 
-// remove kills what is left and removes the scope with the cgroups that the
-// command made in it. If it is gone already, that is not an error.
+// remove kills the remaining processes and removes the scope with the cgroups that
+// the command made in it. A scope that no longer exists is not an error.
 func (s *scope) remove(limit time.Duration) error {
 	if !s.ours {
-		// What runner-capture could not remove is empty. What is not empty belongs to
-		// another run of the same name that began in the same moment.
+		// If runner-capture made the cgroup and could not remove it, it is empty. A cgroup
+		// with processes belongs to another run with the same name that started at the
+		// same time, and cannot be removed.
 		cgroup.Remove(s.at)
 		return nil
 	}
-	if os.Remove(s.at) == nil { // it was empty; this works even without a free descriptor
+	if os.Remove(s.at) == nil { // it was empty; this needs no free descriptor
 		return nil
 	}
 	if err := s.killAndWait(limit); err != nil {

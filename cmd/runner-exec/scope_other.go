@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// scope is a cgroup; there are none here.
+// scope would be a cgroup; only Linux has them.
 type scope struct{ path, at string }
 
 func newScope(string, string) (*scope, error) { return nil, errors.ErrUnsupported }

@@ -76,12 +76,12 @@ func TestScopeRun(t *testing.T) {
 		t.Errorf("the command was not in its cgroup: %s", r.stdout)
 	}
 	if exists(scopeOf(t, id)) {
-		t.Errorf("the cgroup was left behind")
+		t.Errorf("the cgroup was not removed")
 	}
 }
 
-// TestScopeStatus: the ways a start can fail leave nothing, and only a seal is an
-// end.
+// TestScopeStatus: a start that fails in any way leaves nothing, and a stream without a
+// seal is not complete.
 func TestScopeStatus(t *testing.T) {
 	needCgroup(t)
 	for _, c := range []struct {
@@ -108,20 +108,20 @@ func TestScopeStatus(t *testing.T) {
 			}
 			if c.stderr != "" {
 				if rest := leftovers(t, r.dir); len(rest) > 0 {
-					t.Errorf("left behind: %q", rest)
+					t.Errorf("not removed: %q", rest)
 				}
 				if strings.Contains(r.stderr, "truncated") {
 					t.Errorf("consequences are reported in addition to the cause: %v", r)
 				}
 			}
 			if exists(scopeOf(t, id)) {
-				t.Errorf("the cgroup was left behind")
+				t.Errorf("the cgroup was not removed")
 			}
 		})
 	}
 }
 
-// TestSurvivors: a daemon is given its grace, then killed; child cgroups go too.
+// TestSurvivors: a daemon is killed after the grace period; child cgroups are removed too.
 func TestSurvivors(t *testing.T) {
 	needCgroup(t)
 	id := tool.NewRunID()
@@ -180,7 +180,7 @@ func TestKilledStage(t *testing.T) {
 	for _, stage := range []string{"runner-capture", "runner-normalize", "runner-correlate", "runner-pack", "runner-exec"} {
 		for _, m := range moments {
 			if m.how == "linger" && stage == "runner-exec" {
-				continue // the record is whole by then, and no one is left to take it back
+				continue // the record is complete by then, and no process is left that would remove it
 			}
 			for _, keep := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s %s keep=%v", stage, m.name, keep), func(t *testing.T) {
@@ -224,7 +224,7 @@ func killedStage(t *testing.T, stage, how, run, mark string, keep bool) {
 			t.Errorf("expected 125 and one error that names %s, got %v", stage, r)
 		}
 		if d := time.Since(begin); d > 3*time.Second {
-			t.Errorf("giving up took %v", d)
+			t.Errorf("cleaning up took %v", d)
 		}
 	}
 	scope := scopeOf(t, id)
@@ -232,18 +232,18 @@ func killedStage(t *testing.T, stage, how, run, mark string, keep bool) {
 	testkit.Await(t, "an empty TMPDIR", func() bool { return len(leftovers(t, temp)) == 0 })
 	known := []string{mark}
 	if stage == "runner-exec" && keep {
-		known = append(known, "kept") // made by the one who was killed; it is empty
+		known = append(known, "kept") // made by the killed process; it is empty
 		if rest := leftovers(t, filepath.Join(r.dir, "kept")); len(rest) > 0 {
 			t.Errorf("left in --keep: %q", rest)
 		}
 	}
 	if rest := leftovers(t, r.dir, known...); len(rest) > 0 {
-		t.Errorf("left behind: %q", rest)
+		t.Errorf("not removed: %q", rest)
 	}
 }
 
-// TestUnprivileged: without the right to make a cgroup the answer is 4, with what
-// to type, and the command does not run.
+// TestUnprivileged: a user who may not make a cgroup gets exit code 4 and a hint that
+// says what to type, and the command does not run.
 func TestUnprivileged(t *testing.T) {
 	needCgroup(t)
 	if os.Geteuid() != 0 {
@@ -260,7 +260,7 @@ func TestUnprivileged(t *testing.T) {
 		t.Errorf("%v", r)
 	}
 	if rest := leftovers(t, r.dir); len(rest) > 0 {
-		t.Errorf("left behind: %q", rest)
+		t.Errorf("not removed: %q", rest)
 	}
 	if _, err := exec.LookPath("true"); err == nil {
 		c := command(t, "--cgroup-parent", "/tmp", "--", "true")
@@ -278,7 +278,7 @@ func TestRunIDTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Remove(dir)
-	if r := call(t, "--run-id", id, "--", "true"); r.code != 125 || !strings.Contains(r.stderr, "is there already") {
+	if r := call(t, "--run-id", id, "--", "true"); r.code != 125 || !strings.Contains(r.stderr, "already exists") {
 		t.Errorf("%v", r)
 	}
 	if !exists(dir) {

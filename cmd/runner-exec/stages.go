@@ -20,15 +20,15 @@ import (
 type stage struct {
 	name   string
 	cmd    *exec.Cmd
-	said   *bounded     // what it wrote to stderr; nil if that is our own stderr
+	said   *bounded     // what it wrote to stderr; nil if it writes to our own
 	end    child.Ending // valid once it was received from pipeline.ended
 	done   bool
-	rank   int  // order in which ends were noticed
+	rank   int  // the position of its end among all ends that were received
 	early  bool // ended before the record could be complete
-	killed bool // by us, so not to blame
+	killed bool // by us, so it is not the cause of a failure
 }
 
-// pipeline is the running stages and what connects them to runner-exec.
+// pipeline is the running stages and the channels that connect them to runner-exec.
 type pipeline struct {
 	stages []*stage
 	ended  chan *stage
@@ -40,8 +40,9 @@ type pipeline struct {
 	ranks  int
 }
 
-// bounded keeps the first bytes that a stage says. Stages speak at their end;
-// holding it back keeps one failure from reading like four.
+// bounded keeps the first bytes that a stage writes to stderr. They are printed only
+// after all stages have ended: one failure makes other stages fail too, and only the
+// message of the cause is printed.
 type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
@@ -90,11 +91,11 @@ func stageArgs(o Options, name string) []string {
 	return args
 }
 
-// startPipeline starts every stage at once. On an error the pipeline is
-// returned as far as it got, to be torn down.
+// startPipeline starts every stage at once. On an error it returns the part that was
+// started, so that the caller can stop it.
 func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, l *logs, env *tool.Env) (*pipeline, error) {
 	p := &pipeline{ended: make(chan *stage, 8), ready: make(chan error, 1)}
-	var mine []*os.File // ends that only the stages may hold
+	var mine []*os.File // pipe ends that only the stages may keep open
 	defer func() {
 		for _, f := range mine {
 			f.Close()
@@ -200,8 +201,8 @@ func (p *pipeline) startCapture(path string, args []string, rules *schemas.Netwo
 	return nil
 }
 
-// rulesFile is a nameless file with the rules: what was read once is enforced,
-// whatever becomes of the policy file.
+// rulesFile returns a nameless file with the network rules. The policy file was read
+// once; later changes to it have no effect on the run.
 func rulesFile(rules *schemas.NetworkRules) (*os.File, error) {
 	line, err := schemas.Marshal(rules)
 	if err != nil {
@@ -249,13 +250,13 @@ func (p *pipeline) start(name string, cmd *exec.Cmd, stderr *os.File) error {
 	return nil
 }
 
-// note books an end that was received from p.ended.
+// note records an end that was received from p.ended.
 func (p *pipeline) note(st *stage) {
 	p.ranks++
 	st.done, st.rank = true, p.ranks
 }
 
-// running is the number of stages whose end was not noticed yet.
+// running is the number of stages whose end was not received yet.
 func (p *pipeline) running() int {
 	n := 0
 	for _, st := range p.stages {
@@ -266,9 +267,9 @@ func (p *pipeline) running() int {
 	return n
 }
 
-// stop ends all stages. Killing only the first one lets the others see an
-// unsealed end of input and clean up after themselves; whoever does not follow
-// within patience is killed too.
+// stop ends all stages. It kills only the first one, so that the others see an input
+// that ends without a seal and clean up. Stages that have not ended after patience
+// are killed too.
 func (p *pipeline) stop(patience time.Duration) {
 	p.awaitCause()
 	if len(p.stages) > 0 && p.stages[0].name == "runner-capture" {
@@ -292,8 +293,9 @@ func (p *pipeline) stop(patience time.Duration) {
 	p.pumps.Wait()
 }
 
-// awaitCause waits a moment for the cause if only its consequences were seen so far:
-// the kernel closes a dying process's pipes before it tells the parent.
+// awaitCause waits a moment if only consequences of a failure were seen so far. The
+// kernel closes the pipes of a process that ends before it notifies the parent, so the
+// stage that failed first can be reported last.
 func (p *pipeline) awaitCause() {
 	late := time.After(200 * time.Millisecond)
 	for p.ranks > 0 && p.running() > 0 {
@@ -318,9 +320,9 @@ func (p *pipeline) kill(st *stage) {
 	}
 }
 
-// culprit is the stage that brought the others down, or nil. A broken pipeline
-// fails in both directions: stages after the culprit report a truncated input
-// (3), stages before it die of a closed pipe. Those are consequences.
+// culprit is the stage whose failure made the others fail, or nil. The stages after it
+// report a truncated input (3), and those before it are killed by SIGPIPE: these are
+// consequences.
 func (p *pipeline) culprit() *stage {
 	var worst *stage
 	for _, st := range p.stages {

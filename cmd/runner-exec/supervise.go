@@ -21,7 +21,7 @@ type supervisor struct {
 	out     *outputs
 	signals *child.Signals
 	scope   *scope // nil without a kernel layer
-	logs    *logs  // nil if the command is given none
+	logs    *logs  // nil if no log is collected
 	pipe    *pipeline
 	cmd     *child.Process
 	cmdEnd  chan child.Ending
@@ -62,7 +62,8 @@ func (s *supervisor) run() error {
 	s.pipe.printMessages(s.env.Stderr)
 	err := s.out.commit()
 	if s.scope != nil {
-		// runner-capture has removed it; one that is left would block the next run of that name.
+		// Usually runner-capture has removed it. A cgroup that remains would block the
+		// next run with this name.
 		if err := s.scope.remove(patience); err != nil {
 			s.env.Warnf("%v", err)
 		}
@@ -87,7 +88,7 @@ func (s *supervisor) awaitReady() error {
 			if err == nil {
 				return nil
 			}
-			s.pipe.ready = nil // its end follows, and explains more
+			s.pipe.ready = nil // runner-capture ends next, and its status explains more
 			if s.pipe.running() == len(s.pipe.stages) {
 				select {
 				case st := <-s.pipe.ended:
@@ -113,7 +114,7 @@ func (s *supervisor) awaitReady() error {
 func (s *supervisor) startCommand() error {
 	stdout := stdoutOf(s.env)
 	if s.opt.Stream == "-" {
-		stdout = stderrOf(s.env) // ours carries the stream
+		stdout = stderrOf(s.env) // the raw stream goes to stdout
 	}
 	files := []*os.File{stdinOf(s.env), stdout, stderrOf(s.env)}
 	o := child.Options{Name: s.opt.Command[0], Program: s.program, Args: s.opt.Command,
@@ -153,11 +154,11 @@ func (s *supervisor) watchCommand() error {
 				s.cmd.Signal(sig)
 			}
 		case <-timeout:
-			s.env.Warnf("the command runs for %v: sending it SIGTERM", s.opt.Timeout)
+			s.env.Warnf("the command has run for %v: sending it SIGTERM", s.opt.Timeout)
 			s.cmd.Terminate()
 			kill = time.After(s.opt.Grace)
 		case <-kill:
-			s.env.Warnf("the command still runs %v after SIGTERM: killing it", s.opt.Grace)
+			s.env.Warnf("the command is still running %v after SIGTERM: killing it", s.opt.Grace)
 			s.killAll()
 		}
 	}
@@ -175,16 +176,16 @@ func (s *supervisor) killAll() {
 	}
 }
 
-// finishLogs completes what was collected, while the stages finish the record.
+// finishLogs completes the collected logs while the stages finish the record.
 func (s *supervisor) finishLogs() {
 	var empty func() error
 	if s.scope != nil {
-		empty = s.scope.empty // then no process is left in the run that could write
+		empty = s.scope.empty // after it returns, no process of the run can write any more
 	}
 	s.logs.finish(s.pipe, empty, s.opt.Grace)
 }
 
-// clearLogs removes what the logs were collected through.
+// clearLogs removes the FIFOs and their directory.
 func (s *supervisor) clearLogs() {
 	if err := s.logs.close(); err != nil {
 		s.env.Warnf("%v", err)
@@ -210,11 +211,11 @@ func (s *supervisor) drain() error {
 			}
 			switch asked++; asked {
 			case 1:
-				s.env.Sayf("%v: the command has ended, the record is being finished; again to kill what it left running", sig)
+				s.env.Sayf("%v: the command has ended and the record is being finished; send it again to kill the processes still running", sig)
 			case 2:
 				s.killAll()
 				if s.scope == nil {
-					s.logs.stopWaiting() // what is left cannot be killed, but need not be waited for
+					s.logs.stopWaiting() // without a cgroup, the writers that remain cannot be killed: only stop waiting
 				}
 			default:
 				return tool.Failf(tool.ExitOwn, "%v: gave up the record, nothing was written", sig)
@@ -224,8 +225,8 @@ func (s *supervisor) drain() error {
 	return nil
 }
 
-// giveUp leaves nothing behind: no process of the command, no stage, no cgroup,
-// no file. The result explains what happened, once.
+// giveUp cleans up after a failure: it ends the command and the stages, and removes
+// the cgroup and all files. The result explains the failure, once.
 func (s *supervisor) giveUp(cause error) error {
 	s.killAll()
 	s.logs.abandon()
@@ -237,7 +238,7 @@ func (s *supervisor) giveUp(cause error) error {
 		select {
 		case <-s.cmdEnd:
 		case <-time.After(patience):
-			s.env.Warnf("process %d does not die", s.cmd.PID())
+			s.env.Warnf("process %d was killed but has not ended", s.cmd.PID())
 		}
 	}
 	if s.scope != nil {

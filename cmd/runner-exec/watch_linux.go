@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch detects that a name in a directory was given to another file, even if it was
-// given back later. The kernel queues the events (inotify); they are read at the end.
+// watch detects that a name in a directory was given to another file, even if the
+// original file got it back later. The kernel queues the events (inotify); they are
+// read at the end.
 type watch struct {
 	mu   sync.Mutex
 	fd   int
@@ -30,7 +31,7 @@ func newWatch(dir string) (*watch, error) {
 	return &watch{fd: fd, seen: map[string]bool{}}, nil
 }
 
-// touched reports whether name has meant another file at some time.
+// touched reports whether name led to another file at any time.
 func (w *watch) touched(name string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

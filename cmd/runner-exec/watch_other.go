@@ -2,7 +2,8 @@
 
 package main
 
-// watch detects nothing here: only the name is checked, at the end.
+// watch detects nothing on this system: only the file that the name leads to at the
+// end is checked.
 type watch struct{}
 
 func newWatch(string) (*watch, error) { return &watch{}, nil }

@@ -15,12 +15,12 @@ const (
 	errDenied = 403
 )
 
-// denialKey is the key of the _meta of a denial. The reason is not in
-// structuredContent: clients check that against the tool's outputSchema even in errors,
-// and would report a broken tool instead of a denial.
+// denialKey is the key of a denial in the result's _meta. The reason is not in
+// structuredContent, because clients check that against the tool's outputSchema even in
+// errors. They would report a broken tool instead of a denial.
 const denialKey = "runner-policy/denial"
 
-// denial is what a client can read of one.
+// denial is what a client can read about a denied call.
 type denial struct {
 	ReasonCode   string `json:"reason_code"`
 	RuleID       string `json:"rule_id,omitempty"`
@@ -53,9 +53,10 @@ type errorData struct {
 	PolicyDigest string `json:"policy_digest,omitempty"`
 }
 
-// deniedAnswer is the line that answers a denied call.
-func deniedAnswer(to jsonrpc.ID, say string, d denial, modern, asError bool) []byte {
-	text := d.ReasonCode + ": " + say // what the model reads
+// deniedAnswer is the line that answers a denied call. modern is for the stateless
+// protocol, asError for an answer as a JSON-RPC error.
+func deniedAnswer(to jsonrpc.ID, message string, d denial, modern, asError bool) []byte {
+	text := d.ReasonCode + ": " + message // the model reads this
 	if asError {
 		return errorLine(to, rpcError{errDenied, text, &errorData{d.ReasonCode, d.RuleID, d.ToolCallID, d.PolicyDigest}})
 	}
@@ -66,12 +67,13 @@ func deniedAnswer(to jsonrpc.ID, say string, d denial, modern, asError bool) []b
 	return answerLine(to, "result", r)
 }
 
+// refusals are the errors that answer refused messages, by reason code.
 var refusals = map[string]rpcError{
 	schemas.ReasonBadJSON:      {Code: errParse, Message: "the line is not one JSON value"},
 	schemas.ReasonBadUTF8:      {Code: errParse, Message: "the line is not valid UTF-8"},
 	schemas.ReasonDuplicateKey: {Code: errRequest, Message: "one object has a key twice"},
 	schemas.ReasonCaseKey:      {Code: errRequest, Message: "a key differs from one of the protocol's only in case"},
-	schemas.ReasonBatch:        {Code: errRequest, Message: "batches are not taken"},
+	schemas.ReasonBatch:        {Code: errRequest, Message: "batches are not accepted"},
 	schemas.ReasonTooLong:      {Code: errRequest, Message: "the line is too long"},
 	schemas.ReasonTooDeep:      {Code: errRequest, Message: "the message is nested too deeply"},
 	schemas.ReasonNotJSONRPC:   {Code: errRequest, Message: "not a JSON-RPC 2.0 message"},
@@ -89,7 +91,8 @@ func refusedAnswer(to jsonrpc.ID, code string) []byte {
 	return errorLine(to, e)
 }
 
-// goneAnswer is the line that answers a request when the server is gone.
+// goneAnswer is the line that answers a request for which there is no answer of the
+// server.
 func goneAnswer(to jsonrpc.ID, why string) []byte {
 	return errorLine(to, rpcError{Code: errInternal, Message: "runner-policy: " + why})
 }
@@ -99,7 +102,7 @@ func errorLine(to jsonrpc.ID, e rpcError) []byte { return answerLine(to, "error"
 func answerLine(to jsonrpc.ID, key string, v any) []byte {
 	b, err := schemas.Marshal(v)
 	if err != nil {
-		panic(err) // strings here were valid UTF-8 when they were read
+		panic(err) // cannot happen: the strings were checked to be valid UTF-8
 	}
 	out := append([]byte(`{"jsonrpc":"2.0","id":`), to.Raw...)
 	out = append(append(append(out, ",\""...), key...), "\":"...)

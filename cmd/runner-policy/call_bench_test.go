@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// BenchmarkCall is one tool call after the other, with and without the proxy between
+// BenchmarkCall makes tool calls one after the other, with and without the proxy between
 // the same client and server.
 func BenchmarkCall(b *testing.B) {
 	for _, through := range []bool{false, true} {

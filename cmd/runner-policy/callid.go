@@ -7,16 +7,16 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
 )
 
-// maxCallID is the length of a tool call's id, in bytes.
+// maxCallID is the longest id of a tool call, in bytes.
 const maxCallID = 256
 
-// metaKeys are the keys of params._meta in which clients name a tool call.
+// metaKeys are the keys of params._meta under which clients put the id of a tool call.
 var metaKeys = []string{"claudecode/toolUseId", "callId", "_codex_apps", "copilot/toolCallId", "tool_call_id"}
 
-// callID is the name of a tool call and where it was found.
+// callID is the id of a tool call and the place where it was found.
 type callID struct{ id, source string }
 
-// findCallID looks for the client's own name of a call, in the specification's order.
+// findCallID looks for the client's own id of a call, in the order of the specification.
 func findCallID(meta, arguments any, more []string) (callID, bool) {
 	if m, ok := meta.(map[string]any); ok {
 		for _, keys := range [][]string{metaKeys, more} {
@@ -55,8 +55,8 @@ func usable(v any) (string, bool) {
 	return text, utf8.ValidString(text)
 }
 
-// declaredID is the name that the proxy gives to a call that the client gives no name.
-// A call without an id, a notification, has the number of the call.
+// declaredID is the id that the proxy makes for a call to which the client gives none.
+// It contains the JSON-RPC id; for a notification, which has none, the call's number.
 func declaredID(name string, of jsonrpc.ID, call uint64) callID {
 	text, form := of.Text()
 	if of.Key == "" {

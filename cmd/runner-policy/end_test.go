@@ -48,7 +48,7 @@ func (p *proxy) serverPID() int {
 	return 0
 }
 
-// gone fails if the process is still there.
+// gone fails the test if the process still exists.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	for range 400 {
@@ -57,7 +57,7 @@ func gone(t *testing.T, pid int) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Errorf("process %d is still there", pid)
+	t.Errorf("process %d still exists", pid)
 }
 
 func zombie(pid int) bool {
@@ -77,8 +77,8 @@ func (p *proxy) await(lines int) {
 	p.t.Fatalf("the server has got %q", p.seen())
 }
 
-// TestServerDies: every request that is in flight gets an answer, and the status is
-// the server's.
+// TestServerDies: every request that is in flight gets an answer, and the exit status
+// is the server's.
 func TestServerDies(t *testing.T) {
 	for _, c := range []struct {
 		tool   string
@@ -88,7 +88,7 @@ func TestServerDies(t *testing.T) {
 	}{
 		{"read_exit", 7, 7., nil},
 		{"read_kill", 137, nil, 9.},
-		{"read_half", 0, 0., nil}, // the end of input ends no message
+		{"read_half", 0, 0., nil}, // a message without its LF is not complete
 	} {
 		t.Run(c.tool, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +99,7 @@ func TestServerDies(t *testing.T) {
 					t.Error(line)
 				}
 			}
-			// The client's input stays open: the server's end is enough.
+			// The client's input stays open: the end of the server ends the session.
 			if code, rest := p.wait(); code != c.code || rest != "" {
 				t.Errorf("exit %d, %q", code, rest)
 			}
@@ -113,7 +113,7 @@ func TestServerDies(t *testing.T) {
 	}
 }
 
-// TestServerCloses: a server that closes its output is ended.
+// TestServerCloses: a server that closes its output is terminated.
 func TestServerCloses(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, allowAll, withFlags("--grace", "100ms"))
@@ -129,8 +129,8 @@ func TestServerCloses(t *testing.T) {
 	}
 }
 
-// TestClientLeaves: what was not answered then is recorded so, and a server that does
-// not end is ended: TERM, then KILL.
+// TestClientLeaves: when the client ends, calls without an answer are recorded as such,
+// and a server that does not end gets TERM, then KILL.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, allowAll, withFlags("--grace", "100ms"), withEnv("FAKE_DEAF=1"))
@@ -148,7 +148,7 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// TestClientHalfCloses: answers that come later still reach the client.
+// TestClientHalfCloses: a client that only closes its output still gets later answers.
 func TestClientHalfCloses(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, allowAll)
@@ -182,15 +182,15 @@ func TestClientDies(t *testing.T) {
 	}
 }
 
-// TestClientStalls: a client that reads nothing and then ends blocks neither the
-// server nor us.
+// TestClientStalls: a client that reads nothing and then ends blocks neither the server
+// nor the proxy.
 func TestClientStalls(t *testing.T) {
 	for _, line := range []string{callLine("1", "read_big", `{"size":20000000}`), strings.Repeat(callLine("1", "write_x", `{}`)+"\n", 20000)} {
 		t.Run(line[45:60], func(t *testing.T) {
 			t.Parallel()
 			p := startProxy(t, readOnly, withFlags("--grace", "200ms"))
 			pid := p.serverPID()
-			go p.in.Write([]byte(line + "\n")) // this may not come to its end either
+			go p.in.Write([]byte(line + "\n")) // this write may block too
 			time.Sleep(300 * time.Millisecond)
 			p.cmd.Process.Signal(syscall.SIGTERM)
 			p.cmd.Process.Wait()
@@ -236,8 +236,8 @@ func TestSignals(t *testing.T) {
 	})
 }
 
-// TestProxyKilled: the server goes with it, and the log shows that the session was cut
-// off.
+// TestProxyKilled: the server is killed too, and the log shows that the session was
+// interrupted.
 func TestProxyKilled(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, allowAll, withEnv("FAKE_DEAF=1"))
@@ -252,7 +252,7 @@ func TestProxyKilled(t *testing.T) {
 	}
 }
 
-// TestGroup: what the server started is ended with it.
+// TestGroup: processes that the server started are ended with it.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -270,7 +270,7 @@ func TestGroup(t *testing.T) {
 	gone(t, pid)
 }
 
-// TestLogFails: without a record nothing is forwarded, neither then nor later.
+// TestLogFails: once the log cannot be written, nothing is forwarded any more.
 func TestLogFails(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
@@ -313,11 +313,11 @@ func TestLogFails(t *testing.T) {
 	}
 }
 
-// TestLogFull: a line of which only a part was written is a line that was not written.
+// TestLogFull: a line that was written only in part counts as not written.
 func TestLogFull(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, allowAll, func(c *exec.Cmd) {
-		// The limit of a file's size, in blocks of 512 bytes, cuts the first decision off.
+		// The limit of the file size, in blocks of 512 bytes, cuts off the first decision.
 		c.Args = append([]string{"/bin/sh", "-c", `ulimit -f 1; exec "$@"`, "sh"}, c.Args...)
 		c.Path = "/bin/sh"
 	})
@@ -333,7 +333,7 @@ func TestLogFull(t *testing.T) {
 	}
 }
 
-// TestFIFO: the log may be a FIFO, and is not opened when nobody reads it.
+// TestFIFO: the log may be a FIFO; one without a reader is refused.
 func TestFIFO(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -343,7 +343,7 @@ func TestFIFO(t *testing.T) {
 	}
 	c := proxyCommand(t, dir, allowAll)
 	c.Args[4] = fifo
-	if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "nobody reads this FIFO") {
+	if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "no process has this FIFO open") {
 		t.Errorf("%v %s", err, out)
 	}
 	r, err := os.OpenFile(fifo, os.O_RDWR, 0)
@@ -366,7 +366,7 @@ func TestFIFO(t *testing.T) {
 	}
 }
 
-// TestLogStalls: a log that is not read delays calls, but not the end.
+// TestLogStalls: a log that nobody reads delays calls, but not the end of the session.
 func TestLogStalls(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -405,7 +405,7 @@ func TestLogStalls(t *testing.T) {
 		t.Errorf("the server saw %s", p.seen())
 	}
 	p.cmd.Process.Signal(syscall.SIGTERM)
-	if code, _ := p.wait(); code != 125 || !strings.Contains(p.stderr.String(), "takes no more lines") {
+	if code, _ := p.wait(); code != 125 || !strings.Contains(p.stderr.String(), "accepts no more lines") {
 		t.Errorf("exit %d, %s", code, p.stderr.String())
 	}
 }

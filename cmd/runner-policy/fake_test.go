@@ -22,7 +22,7 @@ import (
 // The test binary is also the proxy and its server.
 func TestMain(m *testing.M) {
 	as := os.Getenv("RUNNER_POLICY_TEST_AS")
-	if as == "proxy" && len(os.Args) == 1 { // started by the proxy, which hands its environment on as it is
+	if as == "proxy" && len(os.Args) == 1 { // started by the proxy, which passes on its environment unchanged
 		as = "server"
 	}
 	switch as {
@@ -47,7 +47,7 @@ type fakeMessage struct {
 	} `json:"params"`
 }
 
-// fakeServer notes every line that it gets in $FAKE_SEEN and does what the tool's name
+// fakeServer writes every line that it gets to $FAKE_SEEN and does what the tool's name
 // says.
 func fakeServer() {
 	seen := io.Discard

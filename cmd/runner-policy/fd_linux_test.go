@@ -14,8 +14,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// TestNonblocking: the client's end may be a socket that does not block, as some
-// runtimes make it, and its flags stay as they are.
+// TestNonblocking: the client's end may be a non-blocking socket, as some runtimes make
+// it, and its flags do not change.
 func TestNonblocking(t *testing.T) {
 	t.Parallel()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -31,7 +31,7 @@ func TestNonblocking(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Process.Kill()
-	if err := unix.SetNonblock(fds[1], true); err != nil { // the description is the proxy's too
+	if err := unix.SetNonblock(fds[1], true); err != nil { // the proxy shares the open file description
 		t.Fatal(err)
 	}
 	lines := bufio.NewReader(ours)
@@ -52,8 +52,8 @@ func TestNonblocking(t *testing.T) {
 	}
 }
 
-// TestServerEndless: a server's line without an end takes no memory, and the client gets
-// none of it for a message.
+// TestServerEndless: an endless line of the server uses little memory, and the client
+// gets no message from it.
 func TestServerEndless(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, allowAll, func(c *exec.Cmd) {
@@ -69,7 +69,7 @@ func TestServerEndless(t *testing.T) {
 	}
 }
 
-// watchMemory looks at the proxy's memory while it reads.
+// watchMemory checks the proxy's memory while it reads.
 func (p *proxy) watchMemory(t *testing.T, pid int) {
 	for range 20 {
 		time.Sleep(5 * time.Millisecond)

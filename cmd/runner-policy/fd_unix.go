@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptor reads and writes without the runtime's poller: one system call a
-// message, and the thread that waited continues.
+// descriptor reads and writes without the Go runtime's poller. This takes one system
+// call a message, and no switch to another thread.
 type descriptor int
 
-// readerOf is f for reading, its descriptor where there is one.
+// readerOf reads r through its descriptor if it is a file.
 func readerOf(r io.Reader) io.Reader {
 	if f, ok := r.(*os.File); ok {
 		return descriptorOf(f)
@@ -28,7 +28,8 @@ func writerOf(w io.Writer) io.Writer {
 	return w
 }
 
-// descriptorOf does not change the flags of the standard streams: others may share them.
+// descriptorOf does not call Fd on the standard streams: that changes their flags, which
+// other processes may share.
 func descriptorOf(f *os.File) descriptor {
 	switch f {
 	case os.Stdin:

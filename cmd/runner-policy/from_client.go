@@ -32,7 +32,7 @@ func (s *session) readClient(ctx context.Context, r io.Reader) {
 		case long:
 			s.refuse(jsonrpc.NullID, schemas.ReasonTooLong, true)
 		case err == io.ErrUnexpectedEOF:
-			s.refuse(jsonrpc.NullID, schemas.ReasonBadJSON, false) // a message ends with its LF, not with the input
+			s.refuse(jsonrpc.NullID, schemas.ReasonBadJSON, false) // a message without its LF is not complete
 		case err == nil && blank(line):
 			s.refuse(jsonrpc.NullID, schemas.ReasonBadJSON, false)
 		case err == nil:
@@ -147,7 +147,7 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 	s.toClient(deniedAnswer(m.ID, d.Say, denial{d.Reason, d.RuleID, c.id.id, s.digest}, isModern(meta), s.o.DenyAsError))
 }
 
-// decode decodes an object in the line; an absent one is nil.
+// decode decodes an object in the line. The result for an absent one is nil.
 func decode(line []byte, v *jsonrpc.Value) (any, bool) {
 	if v.Kind == 0 {
 		return nil, true
@@ -156,8 +156,8 @@ func decode(line []byte, v *jsonrpc.Value) (any, bool) {
 	return out, err == nil
 }
 
-// isModern reports whether a request names its own protocol version, as those of the
-// stateless protocol do.
+// isModern reports whether a request contains the protocol version, as every request of
+// the stateless protocol does.
 func isModern(meta any) bool {
 	m, _ := meta.(map[string]any)
 	_, ok := m[protocolKey].(string)

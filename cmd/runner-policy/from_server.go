@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	serverBuffer = 256 << 10 // longer lines are forwarded while they are read
-	maxListing   = 8 << 20   // of an answer to tools/list, which is read whole
+	serverBuffer = 256 << 10 // bytes; longer lines are forwarded while they are read
+	maxListing   = 8 << 20   // bytes of an answer to tools/list, which is read whole
 	maxTail      = 64 << 10  // bytes after a message's last brace
 )
 
-// errCut means that a line was begun and must not be completed.
-var errCut = errors.New("the server's message was refused after part of it had been passed on")
+// errCut means that a part of a line was forwarded and the rest must not be.
+var errCut = errors.New("the server's message was refused after part of it had been forwarded")
 
 // serverReader handles the server's lines.
 type serverReader struct {
@@ -62,7 +62,7 @@ func (s *session) readServer(r io.Reader) error {
 			continue
 		}
 		if v.err != nil {
-			if v.n > 0 { // a message ends with its LF, not with the input
+			if v.n > 0 { // a message without its LF is not complete
 				s.log.messageRefused(fromServerSide, schemas.ReasonBadJSON)
 			}
 			return nil
@@ -105,7 +105,8 @@ func (v *serverReader) line(line []byte) {
 	}
 }
 
-// answer forwards an answer, without the tools that the policy hides.
+// answer forwards an answer, without the tools that the policy hides. The result is the
+// reason code of an answer that is refused, or "".
 func (v *serverReader) answer(m jsonrpc.Message, line []byte) string {
 	e := v.inFlight.find(m.ID.Key)
 	if e == nil {
@@ -125,7 +126,8 @@ func (v *serverReader) answer(m jsonrpc.Message, line []byte) string {
 	return ""
 }
 
-// resumable notes that a call goes on in another request, before the client can make it.
+// resumable notes that a call can continue in another request. This must happen before
+// the client can send that request.
 func (v *serverReader) resumable(e *entry) {
 	state := v.sc.Value(jsonrpc.FieldResultState)
 	if e.call != nil && outcomeOf(v.sc) == schemas.OutcomeInputRequired && state.Kind == '"' && !state.Cut {
@@ -145,7 +147,7 @@ func (v *serverReader) finished(e *entry, end uint64) {
 	v.finish(e.call, end, outcome)
 }
 
-// outcomeOf is how the answer that was scanned ends its call.
+// outcomeOf is the outcome of the call whose answer was scanned.
 func outcomeOf(sc *jsonrpc.Scanner) string {
 	kind := sc.Value(jsonrpc.FieldResultType)
 	switch k := sc.Value(jsonrpc.FieldIsError).Kind; {
@@ -159,8 +161,8 @@ func outcomeOf(sc *jsonrpc.Scanner) string {
 	return schemas.OutcomeCompleted
 }
 
-// refuseServer records a message of the server that is not forwarded. If it was
-// certainly the answer to a request, the client gets an error in its place.
+// refuseServer records a message of the server that is not forwarded. If it clearly
+// answers a request, the client gets an error instead.
 func (v *serverReader) refuseServer(code string, body []byte) {
 	v.log.messageRefused(fromServerSide, code)
 	to, ok := v.sc.AnswerOf(body)
@@ -176,7 +178,8 @@ func (v *serverReader) refuseServer(code string, body []byte) {
 	v.finish(e.call, end, schemas.OutcomeError)
 }
 
-// filter cuts hidden tools out of an answer to tools/list. All other bytes stay.
+// filter removes hidden tools from an answer to tools/list. All other bytes stay. The
+// second result is the reason code of an answer that is refused, or "".
 func (v *serverReader) filter(line []byte) ([]byte, string) {
 	tools := v.sc.Tools()
 	if v.sc.Value(jsonrpc.FieldTools).Kind != '[' {

@@ -2,6 +2,6 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// hide keeps processes of the same user, such as the server, from our memory and our
-// descriptors, the log among them.
+// hide prevents processes of the same user, such as the server, from accessing our
+// memory and our descriptors, which include the log.
 func hide() { unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

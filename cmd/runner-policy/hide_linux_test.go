@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestHidden: the server, of the same user, reaches neither the log's descriptor nor the
-// proxy's memory.
+// TestHidden: the server runs as the same user, but can access neither the log's
+// descriptor nor the proxy's memory.
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("/tmp", "r")
@@ -18,7 +18,7 @@ func TestHidden(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	c := proxyCommand(t, dir, allowAll)
-	if os.Geteuid() == 0 { // root sees everything, so be somebody else
+	if os.Geteuid() == 0 { // root can access everything, so become another user
 		self, err := os.ReadFile(os.Args[0])
 		if err != nil {
 			t.Fatal(err)

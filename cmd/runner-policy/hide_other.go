@@ -2,5 +2,5 @@
 
 package main
 
-// hide does nothing here.
+// hide does nothing on this system.
 func hide() {}

@@ -11,8 +11,8 @@ import (
 
 const (
 	maxInFlight  = 4096 // requests that wait for an answer
-	maxForgotten = 1024 // cancelled ones whose answer may still come
-	maxRounds    = 1024 // calls that may go on in another request
+	maxForgotten = 1024 // cancelled requests whose answer may still come
+	maxRounds    = 1024 // states with which a call may continue in another request
 )
 
 // entry is one request in flight.
@@ -34,7 +34,7 @@ type call struct {
 	round   *multiRoundCall
 }
 
-// multiRoundCall is a logical call that several requests make up.
+// multiRoundCall is one logical call that consists of several requests.
 type multiRoundCall struct {
 	number   uint64
 	attempts uint64
@@ -42,7 +42,7 @@ type multiRoundCall struct {
 	id       callID
 }
 
-// inFlight is the requests without an answer, which both directions look up.
+// inFlight is the requests without an answer. Both directions use it.
 type inFlight struct {
 	mu        sync.Mutex
 	byID      map[string]*entry
@@ -58,7 +58,7 @@ func newInFlight() *inFlight {
 	return &inFlight{byID: map[string]*entry{}, rounds: map[[sha256.Size]byte]*multiRoundCall{}}
 }
 
-// room says why a request may not be forwarded now, or "".
+// room returns the reason code if a request cannot be forwarded now, or "".
 func (t *inFlight) room(m jsonrpc.Message) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,8 +87,8 @@ func (t *inFlight) add(e *entry) {
 	}
 }
 
-// cancel notes that a request's answer may never come. It is false if there is no
-// such request.
+// cancel notes that a request was cancelled, so its answer may never come. It returns
+// false if no request with this key is in flight.
 func (t *inFlight) cancel(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +107,7 @@ func (t *inFlight) cancel(key string) bool {
 	return true
 }
 
-// answered removes the request that an answer belongs to.
+// answered removes and returns the request that an answer belongs to.
 func (t *inFlight) answered(key string) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,7 +118,7 @@ func (t *inFlight) answered(key string) *entry {
 	return e
 }
 
-// find is the request that an answer belongs to.
+// find returns the request that an answer belongs to, or nil.
 func (t *inFlight) find(key string) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -156,7 +156,7 @@ func (t *inFlight) drain() []*entry {
 	return out
 }
 
-// resumable notes the state with which a call may go on in another request.
+// resumable notes the state with which a call may continue in another request.
 func (t *inFlight) resumable(state []byte, c *call) {
 	sum := sha256.Sum256(state)
 	t.mu.Lock()
@@ -174,8 +174,8 @@ func (t *inFlight) resumable(state []byte, c *call) {
 	t.rounds[sum] = c.round
 }
 
-// resumed is the call that a request with this state goes on with, and which attempt
-// it is; nil for a new call. A request for another tool is a new call.
+// resumed returns the call that a request with this state continues, and the number of
+// the attempt. It returns nil for a new call. A request for another tool is a new call.
 func (t *inFlight) resumed(state []byte, tool string) (*multiRoundCall, uint64) {
 	sum := sha256.Sum256(state)
 	t.mu.Lock()

@@ -14,7 +14,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// TestIDs: numbers and strings are different ids, and one that is in flight is taken.
+// TestIDs: numbers and strings are different ids, and an id that is in flight cannot be
+// used again.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, readOnly)
@@ -41,7 +42,7 @@ func TestIDs(t *testing.T) {
 }
 
 // TestCancel: a cancelled request keeps its id until it is answered; a cancellation of
-// a denied call stays here.
+// a denied call is not forwarded.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, readOnly)
@@ -65,7 +66,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestSilentCall: a call without an id may be executed too.
+// TestSilentCall: a call without an id is decided and recorded too, as the server may
+// execute it.
 func TestSilentCall(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, readOnly)
@@ -93,7 +95,7 @@ func TestTooManyCalls(t *testing.T) {
 	if got := p.receive(); !strings.Contains(got, schemas.ReasonTooManyCalls) || !strings.Contains(got, `"id":"more"`) {
 		t.Error(got)
 	}
-	// One that was cancelled makes room.
+	// A cancelled request makes room for another.
 	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`, callLine(`"more"`, "read_x", `{}`))
 	if got := p.receive(); !strings.Contains(got, `"ok"`) {
 		t.Error(got)
@@ -104,7 +106,7 @@ func TestTooManyCalls(t *testing.T) {
 	}
 }
 
-// TestInFlight: memory for what may still come is bounded.
+// TestInFlight: the memory for cancelled requests and for states is bounded.
 func TestInFlight(t *testing.T) {
 	tab := newInFlight()
 	for i := range 2 * maxForgotten {
@@ -127,7 +129,7 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// TestWrongCalls: a wrong call is explained, with what to type, before anything is started.
+// TestWrongCalls: a wrong call gets an explanation and a hint before anything is started.
 func TestWrongCalls(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -147,8 +149,8 @@ func TestWrongCalls(t *testing.T) {
 		{"--policy " + good + " -- true", 2, "--log FILE is missing"},
 		{"--policy " + good + " --log " + log, 2, "SERVER is missing"},
 		{"--policy " + good + " --log fd:1 -- true", 2, "descriptor above 1"},
-		{"--policy " + good + " --log - -- true", 2, "a file of that name is ./-"},
-		{"--policy " + good + " --log /dev/stdout -- true", 125, "belongs to the protocol"},
+		{"--policy " + good + " --log - -- true", 2, "for a file with this name write ./-"},
+		{"--policy " + good + " --log /dev/stdout -- true", 125, "carries the protocol"},
 		{"--policy " + good + " --log fd:x -- true", 2, "descriptor above 1"},
 		{"--policy " + good + " --log " + log + " --deny-as x -- true", 2, "expected result or error"},
 		{"--policy " + good + " --log " + log + " --name a/b -- true", 2, "--name"},
@@ -158,7 +160,7 @@ func TestWrongCalls(t *testing.T) {
 		{"--policy " + good + " --log " + log + " --colour -- true", 2, "--help"},
 		{"--policy " + good + " --log fd:99 -- true", 125, "descriptor 99 is not open"},
 		{"--policy " + good + " --log " + dir + " -- true", 125, "is a directory"},
-		{"--policy " + good + " --log " + cut + " -- true", 125, "its last line has no end"},
+		{"--policy " + good + " --log " + cut + " -- true", 125, "its last line is incomplete"},
 		{"--policy " + bad + " --log " + log + " -- true", 3, "bad.yaml:2:"},
 		{"--policy " + dir + "/none --log " + log + " -- true", 5, "no such file"},
 		{"--policy " + good + " --log " + log + " -- no-such-server-" + "here", 127, "command not found; nothing was run"},
@@ -186,7 +188,7 @@ func TestWrongCalls(t *testing.T) {
 	}
 }
 
-// TestCheck explains a policy on standard output.
+// TestCheck: --check explains a policy on standard output.
 func TestCheck(t *testing.T) {
 	file := t.TempDir() + "/p.yaml"
 	if err := os.WriteFile(file, []byte(readOnly), 0o600); err != nil {

@@ -13,13 +13,13 @@ type lineReader struct {
 	max        int // bytes of a line, without its LF
 	buf        []byte
 	start, end int
-	looked     int // no LF before it
+	looked     int // there is no LF between start and looked
 	err        error
 }
 
-// next is the next line with its LF, valid until the next call. A line over the limit
-// is read to its end and not kept: tooLong. At the end of the input the error is
-// io.EOF, or io.ErrUnexpectedEOF with bytes after the last LF: they are not a message.
+// next returns the next line with its LF, valid until the next call. A line over the
+// limit is read to its end and dropped; then tooLong is set. At the end of the input the
+// error is io.EOF, or io.ErrUnexpectedEOF if there are bytes after the last LF.
 func (l *lineReader) next() (line []byte, tooLong bool, err error) {
 	for {
 		if i := bytes.IndexByte(l.buf[l.looked:l.end], '\n'); i >= 0 {
@@ -51,7 +51,7 @@ func (l *lineReader) fill() {
 	if l.start == l.end {
 		l.start, l.end, l.looked = 0, 0, 0
 		if len(l.buf) > firstBuffer {
-			l.buf = nil // one long line does not cost memory forever
+			l.buf = nil // free the memory of a long line
 		}
 	}
 	if l.end == len(l.buf) {
@@ -85,5 +85,5 @@ func (l *lineReader) skip() error {
 	}
 }
 
-// blank reports whether a line holds only blanks.
+// blank reports whether a line contains only white space.
 func blank(line []byte) bool { return len(bytes.Trim(line, " \t\r\n")) == 0 }

@@ -11,7 +11,7 @@ import (
 )
 
 // decisionLog writes the lines of one session, each with one write. After the first
-// that is not written whole it writes nothing more.
+// line that could not be written completely it writes nothing more.
 type decisionLog struct {
 	mu      sync.Mutex
 	to      logFile
@@ -22,7 +22,7 @@ type decisionLog struct {
 	decisions, denied, finished, refused uint64
 }
 
-// logFile is where the lines go: one call, one write.
+// logFile is the destination of the lines. Each call makes one write.
 type logFile interface {
 	writeLine(b []byte) (int, error)
 	Close() error
@@ -34,7 +34,7 @@ func newLog(to logFile) *decisionLog {
 	return &decisionLog{to: to, session: hex.EncodeToString(b[:])}
 }
 
-// put writes one line; false means that it is not in the log.
+// put writes one line. It returns false if the line is not in the log.
 func put[D any](l *decisionLog, kind string, data func(schemas.LogHead) D) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func put[D any](l *decisionLog, kind string, data func(schemas.LogHead) D) bool 
 	return true
 }
 
-// failure is why the log ended early, or nil.
+// failure is the error that ended the log early, or nil.
 func (l *decisionLog) failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,7 @@ type logOS struct{ *os.File }
 
 func openLog(file string, _ int) (logFile, error) {
 	if file == "" {
-		return nil, errors.New("descriptors cannot be handed over here: name a file")
+		return nil, errors.New("this system does not support --log fd:N: name a file")
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	return logOS{f}, err

@@ -34,15 +34,15 @@ func openLog(file string, fd int) (logFile, error) {
 }
 
 func openNamed(file string) (*logFD, error) {
-	// A FIFO that nobody reads would block us forever, and one that is there
-	// must not be made: hence the flags and the two attempts.
+	// O_NONBLOCK: opening a FIFO without a reader would otherwise block. Two attempts:
+	// O_CREAT is used only if the file does not exist.
 	const flags = unix.O_WRONLY | unix.O_APPEND | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
 	fd, err := unix.Open(file, flags, 0)
 	if err == unix.ENOENT {
 		fd, err = unix.Open(file, flags|unix.O_CREAT, 0o644)
 	}
 	if err == unix.ENXIO {
-		return nil, errors.New("nobody reads this FIFO")
+		return nil, errors.New("no process has this FIFO open for reading")
 	}
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func openNamed(file string) (*logFD, error) {
 	return &logFD{fd: fd}, nil
 }
 
-// takeLog takes over a descriptor that was handed to us.
+// takeLog takes over an inherited descriptor.
 func takeLog(fd int) (logFile, error) {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil {
@@ -71,17 +71,17 @@ func takeLog(fd int) (logFile, error) {
 	return l, l.check()
 }
 
-// check refuses what a log cannot be appended to.
+// check refuses files to which a log cannot be appended.
 func (l *logFD) check() error {
 	var st unix.Stat_t
 	if err := unix.Fstat(l.fd, &st); err != nil {
 		return err
 	}
-	// A terminal may be both, so that people can try things.
+	// The log and standard output may be the same terminal: this helps when trying things out.
 	var out unix.Stat_t
 	if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFIFO || kind == unix.S_IFREG {
 		if unix.Fstat(1, &out) == nil && out.Dev == st.Dev && out.Ino == st.Ino {
-			return errors.New("is standard output, which belongs to the protocol")
+			return errors.New("is the same file as standard output, which carries the protocol")
 		}
 	}
 	switch st.Mode & unix.S_IFMT {
@@ -97,22 +97,23 @@ func (l *logFD) check() error {
 	return nil
 }
 
-// checkEnd checks that the last line is whole: ours would become part of it.
+// checkEnd checks that the last line ends with an LF. Otherwise our first line would
+// become part of it.
 func (l *logFD) checkEnd(size int64) error {
 	f, err := os.Open(fmt.Sprintf("/dev/fd/%d", l.fd))
 	if err != nil {
-		return nil // it may only be written
+		return nil // we may write the file but not read it
 	}
 	defer f.Close()
 	var last [1]byte
 	if _, err := f.ReadAt(last[:], size-1); err == nil && last[0] != '\n' {
-		return errors.New("its last line has no end: a writer was cut off. Move it away")
+		return errors.New("its last line is incomplete, because a writer was interrupted; move the file away")
 	}
 	return nil
 }
 
-// writeLine writes b at once. Several proxies may share a FIFO, which keeps only
-// short writes in one piece: they lock it.
+// writeLine writes b with one system call. Several proxies may share a FIFO. The kernel
+// keeps only short writes to a FIFO together, so the proxies lock it.
 func (l *logFD) writeLine(b []byte) (int, error) {
 	if l.fifo {
 		if err := retry(func() error { return unix.Flock(l.fd, unix.LOCK_EX) }); err == nil {

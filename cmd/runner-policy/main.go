@@ -2,13 +2,14 @@
 // standard input and output. It decides every tool call by a policy file, writes
 // the decision to a log, and forwards what it allows, byte for byte.
 //
-// A line reaches the server only after it was read whole, found to be a JSON-RPC
-// message that every reader understands in the same way, decided and recorded. A line of
-// the server reaches the client as a message only when all of it was found good.
+// A line of the client reaches the server only after it was read completely and found to
+// be a JSON-RPC message that all readers understand in the same way. A tool call must
+// also be decided and recorded first. A line of the server is a message for the client
+// only when its LF arrives, and that is forwarded only after the whole line was checked.
 //
-// If the proxy is killed, the kernel kills the server's process with it (Linux). What
-// that process had started learns of it only by the end of its pipes, and so does a
-// server that gained privileges when it was executed.
+// If the proxy is killed, the kernel kills the server's process too (Linux). This does
+// not apply to processes that the server started, nor to a server that gained privileges
+// when it was executed. They only see that their pipes are closed.
 package main
 
 import (
@@ -30,14 +31,14 @@ Usage:
   runner-policy --policy FILE [flags] -- SERVER [ARG…]
   runner-policy --check FILE
 
-It starts SERVER and passes messages on, byte for byte. Tool calls that the
-policy denies are answered in the server's place; each decision is written to
-the log before the call is forwarded. stdout belongs to the protocol.
+It starts SERVER and forwards messages, byte for byte. It answers tool calls
+that the policy denies itself. Each decision is written to the log before the
+call is forwarded. stdout carries only the protocol.
 
 Flags:
   --policy FILE      the policy, YAML or JSON
   --log FILE|fd:N    the decision log (default $ASSAY_RUNNER_POLICY_DECISION_LOG)
-  --name NAME        of the server, in the log (default from its command)
+  --name NAME        name of the server in the log (default from its command)
   --deny-as result   deny with a tool result (isError); or error: a JSON-RPC error
   --call-id-key KEY  another key of params._meta that names the tool call
   --max-line 16M     longer lines of the client are refused
@@ -96,10 +97,10 @@ func run(ctx context.Context, env *tool.Env) error {
 	return newSession(o, p, p.Digest, dir, to).run(ctx, env)
 }
 
-// check explains a policy on standard output.
+// check prints an explanation of a policy to standard output.
 func check(env *tool.Env) error {
 	if len(env.Args) > 0 || env.Flag.IsSet("policy") {
-		return tool.Fail(tool.ExitUsage, errCheckAlone, "runner-policy --check FILE")
+		return tool.Fail(tool.ExitUsage, errCheckOnly, "runner-policy --check FILE")
 	}
 	p, err := policy.Open(env.Flag.String("check"))
 	if err != nil {
@@ -109,4 +110,4 @@ func check(env *tool.Env) error {
 	return nil
 }
 
-var errCheckAlone = errors.New("--check takes one file and no server")
+var errCheckOnly = errors.New("--check takes one file and no server")

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// quick is a client that goes on with its call as soon as it has read the answer.
+// quick is a client that continues its call as soon as it has read the answer.
 type quick struct {
 	inFlight *inFlight
-	known    bool // the proxy knew the call, when the last piece of the answer was written
+	known    bool // the proxy knew the call when the last piece of the answer was written
 }
 
 func (q *quick) Write(b []byte) (int, error) {
@@ -20,8 +20,8 @@ func (q *quick) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestRoundIsKnownInTime: that a call goes on in another request is noted before the
-// client can send that request, in answers that are held and in those that are streamed.
+// TestRoundIsKnownInTime: the proxy notes that a call can continue in another request
+// before the client can send that request, for answers in one piece and streamed ones.
 func TestRoundIsKnownInTime(t *testing.T) {
 	for _, size := range []int{1, 8 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

@@ -20,8 +20,8 @@ const (
 // Options is one call of runner-policy.
 type Options struct {
 	Policy      string
-	LogName     string // as it was given
-	LogFile     string // or descriptor LogFD
+	LogName     string // the value of --log, for messages
+	LogFile     string // file of the log; "" if it is the descriptor LogFD
 	LogFD       int
 	Name        string
 	DenyAsError bool
@@ -29,7 +29,7 @@ type Options struct {
 	MaxLine     int
 	Grace       time.Duration
 	Command     []string
-	Program     string // the file that is Command[0]
+	Program     string // the path at which Command[0] was found
 }
 
 func options(env *tool.Env) (o Options, err error) {
@@ -74,7 +74,7 @@ func options(env *tool.Env) (o Options, err error) {
 	return o, nil
 }
 
-// logTarget reads FILE or fd:N. There is no session without a log.
+// logTarget reads FILE or fd:N. A session needs a log.
 func (o *Options) logTarget(given bool) error {
 	if !given {
 		o.LogName = os.Getenv(logVariable)
@@ -83,13 +83,13 @@ func (o *Options) logTarget(given bool) error {
 		return tool.Missing("--log FILE", "--log FILE or --log fd:N, or set "+logVariable)
 	}
 	if o.LogName == "-" {
-		return tool.BadValue("log", "-", "a file: standard output belongs to the protocol; a file of that name is ./-")
+		return tool.BadValue("log", "-", "a file: standard output carries the protocol; for a file with this name write ./-")
 	}
 	o.LogFile = o.LogName
 	if n, ok := strings.CutPrefix(o.LogName, "fd:"); ok {
 		fd, err := strconv.ParseUint(n, 10, 20)
 		if err != nil || fd <= 1 {
-			return tool.BadValue("log", o.LogName, "the number of a descriptor above 1; a file of that name is ./"+o.LogName)
+			return tool.BadValue("log", o.LogName, "the number of a descriptor above 1; for a file with this name write ./"+o.LogName)
 		}
 		o.LogFile, o.LogFD = "", int(fd)
 	}

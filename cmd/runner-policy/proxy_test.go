@@ -45,7 +45,7 @@ func withFlags(v ...string) proxyOption {
 	return func(c *exec.Cmd) { c.Args = append(c.Args[:1], append(v, c.Args[1:]...)...) }
 }
 
-// proxyCommand is the proxy's command line; the server is this binary too.
+// proxyCommand is the proxy's command line; this binary is also the server.
 func proxyCommand(t *testing.T, dir, policy string, more ...proxyOption) *exec.Cmd {
 	t.Helper()
 	file := filepath.Join(dir, "policy.yaml")
@@ -111,7 +111,7 @@ func (p *proxy) receive() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// end closes the client's side and returns the exit status and what was still said.
+// end closes the client's side and returns the exit status and the output that was left.
 func (p *proxy) end() (int, string) {
 	p.t.Helper()
 	p.in.Close()
@@ -156,7 +156,7 @@ func callLine(id, name, arguments string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `}}`
 }
 
-// runDirect is what the server says without a proxy.
+// runDirect is the server's output without a proxy.
 func runDirect(t *testing.T, input string) string {
 	t.Helper()
 	c := exec.Command(os.Args[0])

@@ -11,10 +11,10 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// run starts the server, passes messages until both sides are done, and returns the
-// server's exit status as an error's.
+// run starts the server and forwards messages until both sides have ended. Its error
+// carries the server's exit status.
 func (s *session) run(ctx context.Context, env *tool.Env) error {
-	environment := serverEnvironment() // hidden, we could not read all of it
+	environment := serverEnvironment() // before hide: after it, we could not read all of it
 	hide()
 	signals := child.WatchEnding()
 	defer signals.Stop()
@@ -62,9 +62,9 @@ const (
 	givenUp
 )
 
-// watch waits until the server has ended and all of its output was passed on. The
-// first thing to end ends the rest: the server's input is closed, and if that does not
-// end it, TERM and then KILL do, to all of its process group.
+// watch waits until the server has ended and all of its output was forwarded. When one
+// side ends, the session ends: the server's input is closed. If the server does not end
+// then, its process group gets TERM and later KILL.
 func (s *session) watch(srv *server, w watched) (result error) {
 	var timer <-chan time.Time
 	stage := running
@@ -110,7 +110,7 @@ func (s *session) watch(srv *server, w watched) (result error) {
 				if w.exited == nil {
 					return errStuck
 				}
-				stage = terminated // it cannot be killed at the moment: try again
+				stage = terminated // the process has not ended in spite of KILL: try again
 			}
 			advance(stage + 1)
 		}
@@ -119,13 +119,13 @@ func (s *session) watch(srv *server, w watched) (result error) {
 }
 
 // errNoEnd means that the last lines of the log could not be written.
-var errNoEnd = errors.New("the decision log takes no more lines, so it has no end of the session")
+var errNoEnd = errors.New("the decision log accepts no more lines, so the end of the session is missing in it")
 
-// end answers what is still in flight and writes the last lines. Neither a client nor a
-// log that is not read can block it.
+// end answers the requests that are still in flight and writes the last lines of the log.
+// A client or a log that nobody reads cannot block it.
 func (s *session) end(e child.Ending, stuck bool) error {
 	if !s.stop() {
-		stuck = true // a message is being written to somebody who does not read
+		stuck = true // a write is blocked because nobody reads
 	}
 	outcome, end := s.whoEnded(), now()
 	left := s.inFlight.drain()
@@ -158,7 +158,8 @@ func (s *session) end(e child.Ending, stuck bool) error {
 	return nil
 }
 
-// stop ends the handling of the client's messages. It is false if one takes too long.
+// stop ends the handling of the client's messages. It returns false if the current one
+// takes too long.
 func (s *session) stop() bool {
 	for range 100 {
 		if s.handling.TryLock() {

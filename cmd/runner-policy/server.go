@@ -10,16 +10,16 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
-// server is the tool server's process. Its standard error is ours.
+// server is the tool server's process. It shares our standard error.
 type server struct {
 	*child.Process
 	in  *os.File // its standard input
 	out *os.File // its standard output
 }
 
-// startServer starts the server's program with two pipes, in a process group of its own,
-// so that what it started is ended with it. If the proxy is killed, the kernel kills the
-// server too (Linux).
+// startServer starts the server's program with two pipes. It gets its own process group,
+// so that the processes it starts can be ended with it. If the proxy is killed, the
+// kernel kills the server too (Linux).
 func startServer(o Options, environment []string) (*server, error) {
 	childIn, in, err := os.Pipe()
 	if err != nil {
@@ -44,10 +44,11 @@ func startServer(o Options, environment []string) (*server, error) {
 	return &server{p, in, out}, nil
 }
 
-// nothingDone is what a server that was not started leaves.
+// nothingDone completes the error of a server that was not started.
 const nothingDone = "nothing was run"
 
-// serverEnvironment is ours without the name of the log, which the server does not need.
+// serverEnvironment is our environment without the name of the log, which the server
+// does not need.
 func serverEnvironment() []string {
 	return slices.DeleteFunc(child.Environ(), func(v string) bool { return strings.HasPrefix(v, logVariable+"=") })
 }

@@ -17,8 +17,9 @@ type engine interface {
 	CaseSmuggled(arguments any) (key string, bad bool)
 }
 
-// session is one run of the proxy. It has two goroutines: one reads the client and
-// decides, one reads the server; each writes what it has read.
+// session is one run of the proxy. It has two goroutines. One reads the client, decides
+// and writes to the server; the other reads the server and writes to the client. Both
+// can write to the client.
 type session struct {
 	o        Options
 	engine   engine
@@ -27,27 +28,28 @@ type session struct {
 	log      *decisionLog
 	inFlight *inFlight
 
-	clientMu sync.Mutex // held for a whole line
+	clientMu sync.Mutex // held while a whole line is written
 	client   io.Writer
-	cut      atomic.Bool // a line to the client was begun and will not be completed
+	cut      atomic.Bool // part of a line was written to the client and the rest will not be
 	enderMu  sync.Mutex
-	ender    string // outcome of what is still in flight: who ended the session
+	ender    string // who ended the session: the outcome of the calls still in flight
 
 	serverMu  sync.Mutex
 	server    io.Writer
 	serverEnd io.Closer
 	closing   atomic.Bool
 	isClosed  bool
-	deaf      atomic.Bool   // the client's output is closed
+	deaf      atomic.Bool   // the client has stopped reading
 	deafened  chan struct{} // closed then
 	deafOnce  sync.Once
 	handling  sync.Mutex // held while a message of the client is handled
-	over      bool       // under handling: the last line is being written
+	over      bool       // protected by handling: no more messages are handled
 	calls     uint64
-	deniedIDs []string // the last ones
+	deniedIDs []string // of the last denied calls
 }
 
-// endedBy notes who ended the session; what ends after that follows from it.
+// endedBy notes who ended the session. Only the first call counts: later ends are
+// consequences.
 func (s *session) endedBy(outcome string) {
 	s.enderMu.Lock()
 	defer s.enderMu.Unlock()
@@ -62,7 +64,7 @@ func (s *session) whoEnded() string {
 	return s.ender
 }
 
-// toClient writes one line. What cannot be delivered is lost with the client.
+// toClient writes one line. It returns false if the client no longer reads.
 func (s *session) toClient(line []byte) bool {
 	s.clientMu.Lock()
 	defer s.clientMu.Unlock()
@@ -97,8 +99,8 @@ func (s *session) toServer(line []byte) bool {
 	return err == nil
 }
 
-// closeServer ends the server's input: now, or when the line that is being written
-// has been written.
+// closeServer closes the server's input, but not in the middle of a line: toServer does
+// it then.
 func (s *session) closeServer() {
 	s.closing.Store(true)
 	if s.serverMu.TryLock() {
@@ -114,8 +116,8 @@ func (s *session) closeLocked() {
 	}
 }
 
-// finish writes the end of a call. The time was taken before the client was told of
-// it: the client could otherwise begin the next call in the window of this one.
+// finish records the end of a call. The caller took the time before the client got the
+// answer. Otherwise the client could begin the next call in the window of this one.
 func (s *session) finish(c *call, end uint64, outcome string) {
 	if c != nil {
 		s.log.callFinished(c, end, outcome)

@@ -23,7 +23,7 @@ func masked(log string) string {
 }
 
 // exchange sends lines one by one and notes the answers. The end of a call is recorded
-// after its answer, so that is waited for.
+// after its answer, so it waits for that record.
 func exchange(p *proxy, lines ...string) string {
 	var b strings.Builder
 	for _, l := range lines {
@@ -66,8 +66,8 @@ func TestLogGolden(t *testing.T) {
 	testkit.Golden(t, "testdata/said.golden", []byte(said))
 }
 
-// TestModern is the stateless protocol: a denial says that it is complete, and one
-// call may be several requests.
+// TestModern uses the stateless protocol: a denial says that it is complete, and one
+// call may consist of several requests.
 func TestModern(t *testing.T) {
 	p := startProxy(t, readOnly)
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","callId":"c1"}`
@@ -97,7 +97,7 @@ func TestDenyAsError(t *testing.T) {
 	p.end()
 }
 
-// TestUntouched: where everything is allowed both sides see each other's bytes.
+// TestUntouched: if everything is allowed, both sides get each other's bytes unchanged.
 func TestUntouched(t *testing.T) {
 	p := startProxy(t, allowAll)
 	lines := []string{
@@ -132,8 +132,8 @@ func TestUntouched(t *testing.T) {
 	}
 }
 
-// TestServerLines: what the server writes that is not a message does not reach the client,
-// and a call whose answer was refused ends all the same.
+// TestServerLines: lines of the server that are not messages do not reach the client,
+// and a call whose answer was refused still ends.
 func TestServerLines(t *testing.T) {
 	for _, c := range []struct{ line, code, said string }{
 		{`listening on port 1`, schemas.ReasonBadJSON, ""},

@@ -13,7 +13,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// smuggled is one case of testdata/smuggle: what a client sends, and what becomes of it.
+// smuggled is one case of testdata/smuggle: what a client sends, and the expected result.
 type smuggled struct {
 	expect string // a reason code, or forwarded
 	answer string // the id of the answer; none; eof: the input ends here
@@ -53,8 +53,8 @@ func readSmuggled(t *testing.T, file string) (c smuggled) {
 	return c
 }
 
-// TestSmuggle: what is not taken never reaches the server, is recorded once, is
-// answered under the right id, and the session goes on.
+// TestSmuggle: a refused message never reaches the server, is recorded once and
+// answered under the right id, and the session continues.
 func TestSmuggle(t *testing.T) {
 	files, err := filepath.Glob("testdata/smuggle/*.txt")
 	if err != nil || len(files) < 50 {

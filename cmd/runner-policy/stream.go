@@ -7,15 +7,15 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// stream handles a line that does not fit into the buffer. What was scanned is
-// passed on at once, but the message's last brace and LF only when all of it was
-// found good: until then the client has no message.
+// stream handles a line that does not fit into the buffer. Bytes are forwarded as soon as
+// they were scanned, but the message's last brace and LF only after the whole line was
+// checked: until then the client has no complete message.
 func (v *serverReader) stream() error {
 	v.sc.Begin()
 	v.sc.ListTools(false)
 	v.clientMu.Lock()
 	defer v.clientMu.Unlock()
-	var tail []byte // from the last brace on
+	var tail []byte // the last brace and the bytes after it
 	discard, passed := false, false
 	for {
 		part := v.buf[:v.n]
@@ -28,7 +28,7 @@ func (v *serverReader) stream() error {
 			return v.cutOff(v.sc.Broken(), passed, lf)
 		}
 		if !passed && v.inFlight.listing() && v.sc.Has(jsonrpc.FieldTools) {
-			discard = true // most likely a list of tools, too long to be filtered
+			discard = true // probably a list of tools that is too long to be filtered
 		}
 		if v.sc.Closed() >= 0 {
 			n := max(0, v.sc.Closed()-base)
@@ -57,7 +57,7 @@ func (v *serverReader) stream() error {
 	}
 }
 
-// endStream ends the line, if all of it was good.
+// endStream forwards the end of the line if the whole line is valid.
 func (v *serverReader) endStream(tail []byte, discard, passed bool) error {
 	code := v.sc.Finish()
 	var m jsonrpc.Message
@@ -111,8 +111,8 @@ func (v *serverReader) cutOff(code string, passed bool, lf int) error {
 	return nil
 }
 
-// refuseStream refuses a line. If the client has part of it, nothing more can be said
-// to the client.
+// refuseStream refuses a line. If part of it was forwarded, nothing more can be sent to
+// the client.
 func (v *serverReader) refuseStream(code string, passed bool) error {
 	if passed {
 		v.log.messageRefused(fromServerSide, code)

@@ -31,8 +31,7 @@ func status(t *testing.T, pid int, key string) int {
 	return n
 }
 
-// TestLargeResult: 50 MB pass through in little memory, and what is not a message in
-// the end was none.
+// TestLargeResult: 50 MB are forwarded with little memory.
 func TestLargeResult(t *testing.T) {
 	const size = 50 << 20
 	for _, c := range []struct{ name, unit string }{
@@ -64,7 +63,7 @@ func TestLargeResult(t *testing.T) {
 	}
 }
 
-// drainLine reads one line and keeps its end.
+// drainLine reads one line and returns its end.
 func drainLine(t *testing.T, p *proxy) (n int, tail string) {
 	t.Helper()
 	for {
@@ -80,8 +79,8 @@ func drainLine(t *testing.T, p *proxy) (n int, tail string) {
 	}
 }
 
-// TestLargeBad: the end of a long line shows that it is not a message. The client has read a part
-// of it, which is not a message, and then the session is over.
+// TestLargeBad: the end of a long line shows that it is not a message. The client has
+// received a part without an LF, which is not a message, and the session ends.
 func TestLargeBad(t *testing.T) {
 	for _, c := range []struct{ end, code string }{
 		{"x", schemas.ReasonBadJSON},
@@ -100,7 +99,7 @@ func TestLargeBad(t *testing.T) {
 			if len(r) != 1 || r[0]["reason_code"] != c.code || p.outcomes() != "server_gone server_gone" {
 				t.Errorf("%v, %s", r, p.outcomes())
 			}
-			if !strings.Contains(p.stderr.String(), "was refused after part of it had been passed on") {
+			if !strings.Contains(p.stderr.String(), "was refused after part of it had been forwarded") {
 				t.Error(p.stderr.String())
 			}
 		})
@@ -131,7 +130,7 @@ func (l *discardLog) writeLine(b []byte) (int, error) {
 }
 func (l *discardLog) Close() error { return nil }
 
-// serverSays runs the server's half of a session over text.
+// serverSays runs the server's half of a session with text as the server's output.
 func serverSays(hide bool, pending []*entry, text []byte) (client []byte, log string, err error) {
 	l := &discardLog{}
 	s := newSession(Options{}, hider(hide), "sha256:0", "/", l)
@@ -151,8 +150,8 @@ func otherRequest(key string) *entry {
 	return &entry{id: jsonrpc.ID{Key: "n" + key, Raw: key}, method: jsonrpc.MethodCall, call: &call{}}
 }
 
-// TestLargeListing: a list of tools is read whole up to its limit; one beyond it is
-// refused and the client gets an error, in any order of its keys.
+// TestLargeListing: a list of tools is read whole up to a limit. A longer one is refused
+// and the client gets an error, whatever the order of its keys.
 func TestLargeListing(t *testing.T) {
 	list := func(n int, form string) []byte {
 		tools := strings.Repeat(`{"name":"hidden_x","description":"`+strings.Repeat("d", 1000)+`"},`, n) + `{"name":"shown"}`
@@ -176,7 +175,7 @@ func TestLargeListing(t *testing.T) {
 			t.Error(log)
 		}
 	}
-	// It looks like no list of tools until its end.
+	// Only its end shows that it is a list of tools.
 	sly := `{"result":{"x":"` + strings.Repeat("x", maxListing) + `","tools":[{"name":"hidden_x"}]},"jsonrpc":"2.0","id":1}` + "\n"
 	out, log, err := serverSays(true, []*entry{listRequest("1")}, []byte(sly))
 	if err != errCut || bytes.Contains(out, []byte("\n")) || strings.Count(log, schemas.ReasonTooLong) != 1 {
@@ -184,7 +183,7 @@ func TestLargeListing(t *testing.T) {
 	}
 }
 
-// TestFilter cuts tools out at every place.
+// TestFilter removes tools at every position of the list.
 func TestFilter(t *testing.T) {
 	const h, s = `{"name":"hidden_1"}`, `{"a":"]},{","name":"shown"}`
 	for _, c := range []struct{ in, out string }{
@@ -220,7 +219,8 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestServerPieces: however a server's output comes, it is passed on the same.
+// TestServerPieces: the result does not depend on how the server's output is cut into
+// reads.
 func TestServerPieces(t *testing.T) {
 	var text bytes.Buffer
 	var pending []*entry
@@ -234,8 +234,8 @@ func TestServerPieces(t *testing.T) {
 	}
 }
 
-// FuzzServer: for any output of a server, the client gets only whole messages, and none of
-// a tool that is hidden.
+// FuzzServer: for any output of a server, the client gets only whole messages, and no
+// hidden tool.
 func FuzzServer(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"hidden_x"},{"name":"y"}]}}`+"\n"+`{"jsonrpc":"2.0","method":"x"}`+"\n"), true)
 	f.Add([]byte(`{"jsonrpc":"2.0","id":2,"result":{"isError":true}}`+"\nlistening\n\n[]"), false)

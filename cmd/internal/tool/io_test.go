@@ -141,7 +141,7 @@ func TestAtomicFileCommitFails(t *testing.T) {
 			}
 			a.Abort()
 			if n := names(t, dir); n != "out" {
-				t.Errorf("left behind: %s", n)
+				t.Errorf("not removed: %s", n)
 			}
 		})
 	}
@@ -156,7 +156,7 @@ func TestAtomicFileRefuses(t *testing.T) {
 		}
 	}
 	if n := names(t, dir); n != "" {
-		t.Errorf("left behind: %s", n)
+		t.Errorf("not removed: %s", n)
 	}
 }
 
