@@ -20,9 +20,9 @@ import (
 // ErrNoMount means that no cgroup v2 hierarchy is mounted here.
 var ErrNoMount = errors.New("no cgroup v2 hierarchy is mounted")
 
-// Own returns the directory of the calling process's own cgroup: the mount comes
-// from mountinfo, because hybrid setups do not mount cgroup2 at the usual place,
-// and the position from /proc/self/cgroup, relative to the mount's root.
+// Own returns the directory of the calling process's own cgroup. The mount is read from
+// mountinfo, because hybrid setups do not mount cgroup2 at the usual place. The position
+// is read from /proc/self/cgroup and is relative to the mount's root.
 func Own() (string, error) {
 	b, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -81,9 +81,9 @@ func unoctal(s string) string {
 	return b.String()
 }
 
-// Hold returns a name for the cgroup dir that stays valid, for this process, even if
+// Hold returns a path for the cgroup dir that stays valid, for this process, even if
 // something is mounted over dir later: a command that does that must still be followed.
-// The name is valid until the file is closed.
+// The path is valid until the file is closed.
 func Hold(dir string) (string, *os.File, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -113,7 +113,7 @@ func Populated(dir string) (bool, error) {
 			return strings.TrimSpace(v) == "1", nil
 		}
 	}
-	return false, fmt.Errorf("%s/cgroup.events: no line populated", dir)
+	return false, fmt.Errorf("%s/cgroup.events has no line populated", dir)
 }
 
 // Wait returns when the cgroup's populated state is want, or when ctx ends. The
@@ -144,8 +144,8 @@ func Wait(ctx context.Context, dir string, want bool) error {
 	}
 }
 
-// Killable refuses the root cgroup, which has no type and holds the whole machine,
-// and any cgroup that the caller itself is in.
+// Killable returns an error for the root cgroup, which holds the whole machine, and for
+// any cgroup that the caller itself is in.
 func Killable(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return err
@@ -163,8 +163,8 @@ func Killable(dir string) error {
 	return nil
 }
 
-// Kill kills every process in the cgroup and below (cgroup.kill, Linux 5.14; by
-// hand before) and waits until they are gone, at most limit.
+// Kill kills every process in the cgroup and below (by cgroup.kill since Linux 5.14,
+// else one by one) and waits until they have ended, at most limit.
 func Kill(dir string, limit time.Duration) error {
 	if err := kill(dir); err != nil {
 		return err
@@ -193,8 +193,8 @@ func kill(dir string) error {
 	return err
 }
 
-// killEach kills by hand, again and again until a listing is empty, because a
-// process can fork between the listing and its end.
+// killEach kills the processes one by one and repeats this until none is listed, because
+// a process can fork after it was listed.
 func killEach(dir string) error {
 	for range 1000 {
 		pids, err := Processes(dir)
@@ -240,8 +240,7 @@ func ids(dir, file string) ([]int, error) {
 	return out, err
 }
 
-// Remove removes the cgroup and those that the processes made below it. All must
-// be empty.
+// Remove removes the cgroup and the cgroups below it. All must be empty.
 func Remove(dir string) error {
 	var dirs []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -257,7 +256,7 @@ func Remove(dir string) error {
 		return err
 	}
 	for i := len(dirs) - 1; i >= 0; i-- {
-		// A cgroup whose last process has just gone can be busy for a moment.
+		// A cgroup whose last process has just ended can be busy for a moment.
 		for try := 0; ; try++ {
 			err := unix.Rmdir(dirs[i])
 			if err == nil || err == unix.ENOENT {

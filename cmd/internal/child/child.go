@@ -1,7 +1,7 @@
-// Package child starts other programs and ends them. A tool that runs a program for its user finds the program, starts it, passes signals on to it and reports its
-// end as a shell does, and every such tool does it with this package: 128+n when signal
-// n killed the program, 127 when it is not found, 126 when it cannot be run, 125 when
-// the tool itself failed.
+// Package child starts and ends other programs. Every tool that runs a program for its
+// user finds, starts and signals the program with this package. The tool's exit code is
+// as in a shell: the program's own, 128+n when signal n killed it, 127 when it is not
+// found, 126 when it cannot be run, 125 when the tool itself failed.
 package child
 
 import (
@@ -21,8 +21,8 @@ type Options struct {
 	// reach all of the group, and no signal of the terminal reaches it.
 	OwnGroup bool
 	// DieWithUs lets the kernel kill the program when the thread that started it ends
-	// (Linux): Start then locks the calling goroutine to its thread. What the program
-	// started itself, or a program that gained privileges, is not killed.
+	// (Linux). Start then locks the calling goroutine to its thread. Processes that the
+	// program started, and a program that gained privileges, are not killed.
 	DieWithUs bool
 }
 
@@ -43,7 +43,7 @@ func Start(o Options) (*Process, error) {
 	return &Process{process: p, group: o.OwnGroup}, nil
 }
 
-// PID is the number of the process.
+// PID is the process id.
 func (p *Process) PID() int { return p.process.Pid }
 
 // Wait returns when the process has ended, and how. It may be called again.

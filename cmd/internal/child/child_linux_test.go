@@ -16,7 +16,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// TestMain is also the tool that dies while its program runs.
+// TestMain is also a tool that is killed while its program runs.
 func TestMain(m *testing.M) {
 	if os.Getenv("CHILD_TEST_AS") == "parent" {
 		p, err := Start(Options{Program: "/bin/sleep", Args: []string{"sleep", "60"}, OwnGroup: true, DieWithUs: true})
@@ -37,7 +37,7 @@ func script(t *testing.T, name, text string, mode os.FileMode) string {
 	return name
 }
 
-// Look gives what a shell would run, and the exit code that a shell would give.
+// Look finds what a shell would run, and its error has the exit code of a shell.
 func TestLook(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -87,7 +87,7 @@ func TestStartFails(t *testing.T) {
 		code int
 		say  string
 	}{
-		{script(t, dir+"/interpreter", "#!/no/such/interpreter\n", 0o755), tool.ExitNotFound, "x: command not found: the file is there, the interpreter it names is not; nothing was run"},
+		{script(t, dir+"/interpreter", "#!/no/such/interpreter\n", 0o755), tool.ExitNotFound, "x: command not found: the file exists, but the interpreter that it names does not; nothing was run"},
 		{dir + "/none", tool.ExitNotFound, "x: command not found; nothing was run"},
 		{script(t, dir+"/denied", "#!/bin/sh\n", 0o644), tool.ExitCannotRun, "x: cannot run: permission denied; nothing was run"},
 		{dir, tool.ExitCannotRun, "x: cannot run: permission denied; nothing was run"},
@@ -147,7 +147,7 @@ func TestScriptWithoutInterpreter(t *testing.T) {
 	}
 }
 
-// Kill reaches what the program started, if it has a group of its own.
+// Kill also ends the processes that the program started, if it has its own group.
 func TestGroup(t *testing.T) {
 	r, w, err := os.Pipe()
 	testkit.Must(t, err)
@@ -167,7 +167,7 @@ func TestGroup(t *testing.T) {
 
 func second(_ int, err error) error { return err }
 
-// The program does not outlive the tool, even if that is killed.
+// The program does not outlive the tool, even if the tool is killed.
 func TestDieWithUs(t *testing.T) {
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), "CHILD_TEST_AS=parent")
@@ -187,7 +187,7 @@ func TestDieWithUs(t *testing.T) {
 	})
 }
 
-// The signals that arrive are those that are asked for and were not ignored before.
+// A tool gets the signals that it watches, except those that were ignored before.
 func TestSignals(t *testing.T) {
 	for name, c := range map[string]struct {
 		watch func() *Signals
@@ -219,7 +219,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// The environment is handed on as it was given, two entries of one name included.
+// The environment is passed on unchanged, including two entries with the same name.
 func TestEnviron(t *testing.T) {
 	if os.Getenv("CHILD_TEST_TWICE") == "" {
 		p, err := Start(Options{Name: "test", Program: os.Args[0], Args: []string{os.Args[0], "-test.run=^TestEnviron$"},

@@ -11,7 +11,7 @@ import (
 type Ending struct {
 	Code   int   // exit status, valid if Signal is 0 and Err nil
 	Signal int   // that killed it; 0: none did
-	Err    error // its end could not be learnt
+	Err    error // its end could not be determined
 }
 
 // Status is the exit code that reports e: the program's own, or 128 and the number of the

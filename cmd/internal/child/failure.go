@@ -13,7 +13,7 @@ import (
 // Failure is why a program was not started.
 type Failure struct {
 	Name string // of the program
-	Code int    // tool.ExitNotFound, ExitCannotRun, or ExitOwn: no process could be made
+	Code int    // tool.ExitNotFound, ExitCannotRun, or ExitOwn (no process could be made)
 	Why  error  // nil: nothing to add
 }
 
@@ -31,10 +31,10 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Why }
 
-var errInterpreter = errors.New("the file is there, the interpreter it names is not")
+var errInterpreter = errors.New("the file exists, but the interpreter that it names does not")
 
-// Refusal is the error of a tool whose program was not started: it carries the exit code,
-// and after says what that means for the user.
+// Refusal is the error of a tool whose program was not started. It carries the exit code;
+// after completes the message with what this means for the user.
 func Refusal(err error, after string) error {
 	code := tool.ExitOwn
 	var f *Failure

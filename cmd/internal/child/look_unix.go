@@ -14,9 +14,8 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
-// Look finds the file that execvp would try for name. Looking before anything else is
-// started answers most "no such command" cases without side effects. Its error is a
-// *Failure.
+// Look finds the file that execvp would try for name. A tool calls it before it starts
+// anything else, so that a missing command has no side effects. Its error is a *Failure.
 func Look(name string) (string, error) {
 	if name == "" {
 		return "", &Failure{"(empty name)", tool.ExitNotFound, nil}
@@ -62,7 +61,7 @@ func runnable(file string) error {
 		return errors.Unwrap(err)
 	}
 	if !st.Mode().IsRegular() {
-		return syscall.EACCES // execve's own answer for anything but a file
+		return syscall.EACCES // execve's error for anything except a regular file
 	}
 	return unix.Faccessat(unix.AT_FDCWD, file, unix.X_OK, unix.AT_EACCESS)
 }

@@ -25,7 +25,7 @@ func WatchEnding() *Signals {
 	return s
 }
 
-// Stop gives the signals back.
+// Stop restores the default handling of the signals.
 func (s *Signals) Stop() { signal.Stop(s.c) }
 
 // FromTerminal reports whether the console sent the signal to the program as well.

@@ -17,7 +17,7 @@ type Signals struct {
 	pipe chan os.Signal
 }
 
-// passedOn are the signals that a program in our place would have been sent.
+// passedOn are the signals that are passed on to the program.
 var passedOn = []syscall.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
 	syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGIO,
@@ -31,9 +31,9 @@ func WatchEnding() *Signals {
 	return watch([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM})
 }
 
-// watch does not take over a signal that was ignored when we started, because the program
-// inherits that. SIGPIPE is caught and dropped, not ignored: the program would inherit
-// that too. A write that nobody reads reports it.
+// watch does not take over a signal that was ignored when we started, so that the program
+// inherits this. SIGPIPE is caught and dropped, and not ignored, because the program would
+// inherit that too. A write to a closed pipe returns EPIPE.
 func watch(list []syscall.Signal) *Signals {
 	s := &Signals{c: make(chan os.Signal, 64), pipe: make(chan os.Signal, 1)}
 	s.C = s.c
@@ -46,7 +46,7 @@ func watch(list []syscall.Signal) *Signals {
 	return s
 }
 
-// Stop gives the signals back.
+// Stop restores the default handling of the signals.
 func (s *Signals) Stop() {
 	signal.Stop(s.c)
 	signal.Stop(s.pipe)

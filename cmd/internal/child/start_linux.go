@@ -13,10 +13,9 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
-// start starts the program, in a cgroup from its first instruction on: clone3 puts the
-// child there (Linux 5.7), so it is never outside, and needs no gate process to wait in.
-// Between clone and execve the child opens nothing, so the first thing that happens in
-// the cgroup is the program's own.
+// start starts the program. With a cgroup, clone3 puts the child there (Linux 5.7), so it
+// is never outside, and no helper process has to wait in the cgroup. Between clone and
+// execve the child opens nothing, so the first event in the cgroup is the program's own.
 func start(o Options) (*os.Process, error) {
 	attr := &os.ProcAttr{Files: o.Files, Env: o.Env, Sys: &syscall.SysProcAttr{Setpgid: o.OwnGroup}}
 	if o.DieWithUs {
@@ -34,8 +33,8 @@ func start(o Options) (*os.Process, error) {
 	return startOrShell(o, attr)
 }
 
-// Environ is the environment as it was given to us. os.Environ leaves out all but the
-// first of several entries with the same name.
+// Environ is our environment, unchanged. os.Environ keeps only the first of several
+// entries with the same name.
 func Environ() []string {
 	b, err := os.ReadFile("/proc/self/environ")
 	if err != nil {
@@ -45,15 +44,15 @@ func Environ() []string {
 	return env[:len(env)-1]
 }
 
-// AwaitExit returns when the process has ended. It is not reaped yet, so no other process
-// can have its number, which is also that of its group.
+// AwaitExit returns when the process has ended. It is not reaped yet, so its process id,
+// which is also that of its group, is not used again.
 func (p *Process) AwaitExit() {
 	var info unix.Siginfo
 	for errors.Is(unix.Waitid(unix.P_PID, p.process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
 }
 
-// pipeRoom is the most that an ordinary user may ask for.
+// pipeRoom is the largest size that an unprivileged user may set, in bytes.
 const pipeRoom = 1 << 20
 
 // WidenPipe makes a pipe hold 1 MiB, so that its writer and its reader take turns less

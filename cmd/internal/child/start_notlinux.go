@@ -4,7 +4,7 @@ package child
 
 import "os"
 
-// Environ is the environment as it was given to us.
+// Environ is our environment.
 func Environ() []string { return os.Environ() }
 
 // AwaitExit returns when the process has ended. Here that reaps it.

@@ -17,7 +17,7 @@ func OwnGroup(*exec.Cmd) {}
 // Signal sends a signal to the process.
 func (p *Process) Signal(sig os.Signal) { p.process.Signal(sig) }
 
-// Terminate ends the program: nothing here asks it to.
+// Terminate ends the program: this system has no signal that asks it to.
 func (p *Process) Terminate() { p.process.Kill() }
 
 // Kill ends the program.

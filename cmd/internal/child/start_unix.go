@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// startOrShell runs a script without "#!" with the shell, as execvp does. The failed execve
-// was then really tried, in the program's place.
+// startOrShell starts the program. If execve fails because the file is a script without
+// "#!", it runs the script with the shell, as execvp does.
 func startOrShell(o Options, attr *os.ProcAttr) (*os.Process, error) {
 	p, err := os.StartProcess(o.Program, o.Args, attr)
 	if errors.Is(err, syscall.ENOEXEC) {

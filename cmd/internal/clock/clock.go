@@ -1,4 +1,4 @@
-// Package clock reads the clocks that times of a run are taken from.
+// Package clock reads the clocks for the times of a run.
 package clock
 
 import (
@@ -7,8 +7,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Both reads CLOCK_MONOTONIC and CLOCK_REALTIME as close together as it can: of a few
-// readings it takes the one that took least.
+// Both reads CLOCK_MONOTONIC and CLOCK_REALTIME as close together as possible: it reads
+// them a few times and keeps the reading that took the least time.
 func Both() schemas.RunClock {
 	var best schemas.RunClock
 	least := ^uint64(0)

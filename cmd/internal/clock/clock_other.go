@@ -6,6 +6,6 @@ import "time"
 
 var began = time.Now()
 
-// Monotonic is a clock that never goes back. No kernel layer is made here that its
-// times would be joined to.
+// Monotonic is a clock that never goes back. There is no kernel layer on this system, so
+// it need not be the kernel's clock.
 func Monotonic() uint64 { return uint64(time.Since(began)) + 1 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Shifted reports whether CLOCK_MONOTONIC here is another than that of the kernel
-// events, which is so in a time namespace with an offset of its own.
+// Shifted reports whether CLOCK_MONOTONIC differs from the clock of the kernel events.
+// This is so in a time namespace with an offset.
 func Shifted() bool {
 	b, err := os.ReadFile("/proc/self/timens_offsets")
 	if err != nil {

@@ -2,6 +2,5 @@
 
 package clock
 
-// Shifted reports whether CLOCK_MONOTONIC here is another than that of the kernel
-// events; there are none.
+// Shifted is false: there are no kernel events on this system.
 func Shifted() bool { return false }

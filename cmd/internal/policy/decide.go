@@ -10,12 +10,12 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Bounds of a decision. Nothing that a client sends makes it take longer or grow.
+// Bounds of a decision. Whatever a client sends, a decision stays within them.
 const (
-	decideTime = time.Second // in all; only a file system that hangs takes so long
+	decideTime = time.Second // in all; only a hanging file system needs this long
 	maxDepth   = 256         // of arguments
 	maxTool    = 1024        // bytes of a tool's name
-	maxStuck   = 8           // evaluations that were given up and still run
+	maxStuck   = 8           // evaluations that were abandoned and still run
 )
 
 var (
@@ -24,13 +24,14 @@ var (
 	errArgs = errors.New("the arguments are not an object")
 )
 
-// stuck counts evaluations that were given up. One that hangs in the file system or
-// in a single step of a program cannot be stopped, but there will not be many.
+// stuck counts abandoned evaluations that still run. An evaluation that hangs in the file
+// system or in a single step of a program cannot be stopped. maxStuck limits how many
+// there can be.
 var stuck atomic.Int32
 
-// Decide decides a call. It never panics, and it answers in bounded time: what cannot
-// be evaluated, or not in time, is denied. Arguments for which CaseSmuggled has an
-// answer must not come here.
+// Decide decides a call. It never panics, and it answers in bounded time: a call that
+// cannot be evaluated in time is denied. The caller must have refused arguments for which
+// CaseSmuggled reports a key.
 func (p *Policy) Decide(ctx context.Context, c *Call) Decision {
 	if stuck.Load() >= maxStuck || ctx.Err() != nil {
 		return Decision{Reason: schemas.ReasonEvalTimeout, Say: say("", errTimeout), Targets: []string{}, TargetsCut: true}
@@ -52,7 +53,7 @@ func (p *Policy) Decide(ctx context.Context, c *Call) Decision {
 		case d := <-done:
 			return d
 		case <-e.began:
-			timer.Reset(2 * whenTime) // a program stops by itself at half of it
+			timer.Reset(2 * whenTime) // a program is stopped after half of this time
 			continue
 		case <-ctx.Done():
 		case <-timer.C:
@@ -89,8 +90,8 @@ type evaluation struct {
 	cancel context.CancelFunc
 }
 
-// decide goes through the rules. A panic in it would be a fault of this package; the
-// call is still denied.
+// decide goes through the rules. A panic in it would be a bug in this package; the call
+// is still denied then.
 func (e *evaluation) decide(ctx context.Context) (d Decision) {
 	var r *rule
 	defer func() {
@@ -98,7 +99,7 @@ func (e *evaluation) decide(ctx context.Context) (d Decision) {
 			e.cancel()
 		}
 		if x := recover(); x != nil {
-			d = e.denial(r, errors.New("the evaluation broke off"))
+			d = e.denial(r, errors.New("the evaluation failed with an internal error"))
 			d.Targets, d.TargetsCut = []string{}, true
 		}
 	}()
@@ -142,7 +143,7 @@ func (e *evaluation) decide(ctx context.Context) (d Decision) {
 	return d
 }
 
-// sound refuses calls that no rule may evaluate.
+// sound returns an error for calls that must not be evaluated.
 func (e *evaluation) sound() error {
 	if len(e.call.Tool) > maxTool {
 		return errTool
@@ -248,9 +249,9 @@ func (e *evaluation) holds(ctx context.Context, r *rule) (bool, error) {
 	return r.when.holds(e.timed, map[string]any{"tool": e.call.Tool, "arguments": args, "meta": e.call.Meta})
 }
 
-// condition checks every value that the path selects. In a rule that allows, all of
-// them must hold in every way in which they can be read; in a rule that denies, one
-// in one way is enough.
+// condition checks every value that the path selects. A rule that allows requires that
+// the condition holds for all values in every way in which they can be read. For a rule
+// that denies, one value in one reading is enough.
 func (e *evaluation) condition(c *condition, allow bool) (bool, error) {
 	found, holds := false, allow
 	err := c.at.each(arguments(&e.call), func(v any, present bool) error {
@@ -282,14 +283,14 @@ func arguments(c *Call) any {
 	return c.Arguments
 }
 
-// lookedUp is what places found for a path. A decision looks a path up once, so that
-// all rules and the targets mean the same places.
+// lookedUp is the result of places for a path. A decision looks up each path only once,
+// so that all rules and the targets use the same places.
 type lookedUp struct {
 	places []string
 	err    error
 }
 
-const maxLookups = 256 // paths of a decision that are kept
+const maxLookups = 256 // paths whose result a decision keeps
 
 func (e *evaluation) places(s string) ([]string, error) {
 	if x, ok := e.known[s]; ok {
@@ -305,7 +306,7 @@ func (e *evaluation) places(s string) ([]string, error) {
 	return all, err
 }
 
-// value asks a condition about one value.
+// value reports whether a condition holds for one value.
 func (e *evaluation) value(c *condition, v any, allow bool) (bool, error) {
 	if c.in != nil {
 		return isIn(v, c.in)

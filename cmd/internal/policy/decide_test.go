@@ -130,7 +130,7 @@ rules:
 	}
 }
 
-// The steps of a path, and what allow and deny ask of several elements.
+// The steps of a path, and what allow and deny require of several elements.
 func TestConditions(t *testing.T) {
 	for _, x := range []struct{ at, args, allow, deny string }{
 		{"$.a", `{"a":1}`, "yes", "yes"},
@@ -191,7 +191,7 @@ func TestIn(t *testing.T) {
 			t.Errorf("%s in %s: %s (%s)", x.arg, x.in, have, d.Say)
 		}
 	}
-	// Numbers that a caller made itself.
+	// Numbers that the caller created.
 	p := rules(t, "rules: [{id: r, allow: x, args: [{at: $.a, in: [7]}]}]")
 	for _, n := range []any{7, int64(7), uint64(7), 7.0, big.NewInt(7)} {
 		if d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: map[string]any{"a": n}}); !d.Allow {
@@ -239,7 +239,7 @@ func TestWhen(t *testing.T) {
 	}
 }
 
-// All programs of a decision share one time: many rules do not take longer than one.
+// All programs of a decision share one time limit: many rules do not take longer than one.
 func TestWhenTimeIsShared(t *testing.T) {
 	var text strings.Builder
 	for i := range maxRules {
@@ -257,8 +257,8 @@ func TestWhenTimeIsShared(t *testing.T) {
 	}
 }
 
-// A single step of a program that takes long cannot be stopped; nobody waits for it,
-// and where too many of them run, nothing is allowed.
+// A single long step of a program cannot be stopped. Decide does not wait for it, and
+// while too many of them run, nothing is allowed.
 func TestWhenStuck(t *testing.T) {
 	p := rules(t, `rules: [{id: r, allow: x, when: '.arguments.s | test("(a|b|c)*d$")'}, {id: s, allow: y}]`)
 	arguments := `{"s":"` + strings.Repeat("a", 12_000_000) + `"}` // made before the time begins
@@ -305,7 +305,7 @@ func TestWhenPatterns(t *testing.T) {
 	}
 }
 
-// A fault in a program is a denial too: jq panics when it is given a uint64.
+// A panic in a program is a denial too: jq panics when it gets a uint64.
 func TestWhenPanic(t *testing.T) {
 	p := rules(t, `rules: [{id: r, allow: x, when: '.arguments.n + 1 == 2'}]`)
 	d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: map[string]any{"n": uint64(1)}})
@@ -314,7 +314,7 @@ func TestWhenPanic(t *testing.T) {
 	}
 }
 
-// A program that collects is stopped before it has taken too much.
+// A program that collects values is stopped before it takes too much memory.
 func TestWhenMemory(t *testing.T) {
 	p := rules(t, `rules: [{id: r, allow: x, when: '[range(1e9) | "x" * 100000 | ltrimstr("x") + "y"] | length > 0'}]`)
 	d := decide(t, p, "x", `{}`, "/")

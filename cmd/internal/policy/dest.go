@@ -19,14 +19,14 @@ type dest struct {
 // defaultPorts are those that a URL's scheme implies.
 var defaultPorts = map[string]uint16{"http": 80, "https": 443, "ws": 80, "wss": 443}
 
-// local are schemes whose URLs lead nowhere, even with a host.
+// local are schemes whose URLs lead to no host, even if they name one.
 var local = []string{"about", "blob", "data", "file", "jar", "javascript", "npipe", "unix"}
 
 // maxDest is the longest text that is read as a destination.
 const maxDest = 8192
 
-// parseDest reads a URL or HOST[:PORT]. Programs disagree about much that looks like
-// one. What they may read in two ways is an error here.
+// parseDest reads a URL or HOST[:PORT]. Programs read some such texts differently. A text
+// that can be read in two ways is an error.
 func parseDest(s string) (dest, error) {
 	if len(s) > maxDest {
 		return dest{}, fmt.Errorf("it is longer than %d bytes", maxDest)
@@ -87,7 +87,7 @@ func parseHostPort(s string) (dest, error) {
 		}
 	} else {
 		host, port, hasPort = strings.Cut(s, ":")
-		// Of http:443 some make the port 443 of a host called http, some the host 443.
+		// Some programs read http:443 as port 443 of a host named http, some as the host 443.
 		if name := strings.ToLower(host); hasPort && (defaultPorts[name] != 0 || name == "ftp" || name == "file") {
 			return dest{}, errors.New("it begins like a URL, without //")
 		}
@@ -172,7 +172,7 @@ func (d dest) endpoint() (string, bool) {
 // destPattern is one pattern of destinations in a rule.
 type destPattern struct {
 	text   string
-	name   string // a name, or what ends it when below
+	name   string // a name, or with below the parent of the names
 	below  bool   // *.name
 	prefix netip.Prefix
 	port   uint16 // 0 for all
@@ -187,7 +187,7 @@ func parseDestPattern(s string) (destPattern, error) {
 	}
 	rest, below := strings.CutPrefix(s, "*.")
 	if a, err := netip.ParseAddr(s); err == nil && a.Is6() && a.Zone() == "" {
-		rest = "[" + s + "]" // a rule may leave the brackets out: it has no port then
+		rest = "[" + s + "]" // a rule without a port may omit the brackets
 	}
 	d, err := parseHostPort(rest)
 	if err != nil {
@@ -219,7 +219,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return x, nil
 }
 
-var errNoPort = errors.New("it does not say the port that the rule asks for")
+var errNoPort = errors.New("it has no port, and the rule requires one")
 
 // match reports whether a destination matches the pattern.
 func (p destPattern) match(d dest) (bool, error) {
@@ -244,8 +244,8 @@ func (p destPattern) match(d dest) (bool, error) {
 // nat64 is the prefix under which networks without IPv4 reach it.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// others are where a destination leads too: IPv4 for its IPv6 form, and this host
-// for its name. A rule that denies means them as well.
+// others are further destinations that the same text reaches: the IPv4 address for its
+// IPv6 form, and this host for its name. A rule that denies applies to them as well.
 func (d dest) others() []dest {
 	switch {
 	case d.name == "localhost" || strings.HasSuffix(d.name, ".localhost"):
@@ -275,7 +275,7 @@ func leadsTo(d dest, patterns []destPattern, allow bool) (bool, error) {
 
 func (d dest) matches(patterns []destPattern) (bool, error) {
 	if d.name == "" && d.addr.IsUnspecified() {
-		return false, errors.New("an unspecified address leads to where the server is")
+		return false, errors.New("an unspecified address leads to the host of the server")
 	}
 	var unclear error
 	for _, p := range patterns {

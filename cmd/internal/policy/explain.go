@@ -9,8 +9,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Hides reports whether a tool is denied with any arguments, so that a list of tools
-// need not show it.
+// Hides reports whether a tool is denied whatever its arguments are. Lists of tools do
+// not show such a tool.
 func (p *Policy) Hides(tool string) bool {
 	if len(tool) > maxTool {
 		return true
@@ -28,11 +28,11 @@ func (p *Policy) Hides(tool string) bool {
 	return !p.allow
 }
 
-// Explain prints in plain words what the file means, rule by rule.
+// Explain prints in words what the file means, rule by rule.
 func (p *Policy) Explain(w io.Writer) {
 	fmt.Fprintf(w, "policy %s\n", p.Digest)
 	if !p.HasToolRules {
-		fmt.Fprintln(w, "tools: nothing is said of them: every call is denied")
+		fmt.Fprintln(w, "tools: no rules: every call is denied")
 	} else {
 		fmt.Fprintf(w, "tools: the first rule that matches decides; without one a call is %s\n", past(p.allow))
 	}
@@ -76,7 +76,7 @@ func (r *rule) explain(w io.Writer, number int) {
 		fmt.Fprintf(w, "     the call may also touch %s\n", quoteAll(r.expects))
 	}
 	if r.reason != "" {
-		fmt.Fprintf(w, "     the client is told %s\n", plainQuote(r.reason))
+		fmt.Fprintf(w, "     message to the client: %s\n", plainQuote(r.reason))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// jsonPath is a place in the arguments.
+// jsonPath selects places in the arguments.
 type jsonPath struct {
 	text  string
 	steps []step
@@ -93,12 +93,12 @@ func nameByte(c byte, inside bool) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || inside && ('0' <= c && c <= '9' || c == '-')
 }
 
-// errTooMany stops a walk that would take too long.
+// errTooMany ends a walk that would take too long.
 var errTooMany = fmt.Errorf("more than %d elements", maxElements)
 
-// each calls f for every value at the path, and with present false where there is
-// none. A step into something that has no such steps is an error: a server may read
-// it in a way that the rule does not see.
+// each calls f for every value at the path, and with present false for a place without a
+// value. A step that does not fit the type of the value is an error, because a server may
+// read the value in a way that the rule does not see.
 func (p jsonPath) each(v any, f func(v any, present bool) error) error {
 	left := maxElements
 	return walkPath(p.steps, v, &left, f)
@@ -112,7 +112,7 @@ func walkPath(steps []step, v any, left *int, f func(any, bool) error) error {
 		case st.index == byName:
 			m, ok := v.(map[string]any)
 			if !ok {
-				return fmt.Errorf("%s is looked for in %s", quote(st.name), jsonKind(v))
+				return fmt.Errorf("the rule reads the key %s, but the value is %s", quote(st.name), jsonKind(v))
 			}
 			if v, ok = m[st.name]; !ok {
 				return f(nil, false)
@@ -120,7 +120,7 @@ func walkPath(steps []step, v any, left *int, f func(any, bool) error) error {
 		default:
 			list, ok := v.([]any)
 			if !ok {
-				return fmt.Errorf("an element is looked for in %s", jsonKind(v))
+				return fmt.Errorf("the rule reads an element, but the value is %s", jsonKind(v))
 			}
 			if st.index != everyElement {
 				if st.index >= len(list) {

@@ -20,8 +20,8 @@ func heap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// watchMemory stops a program when the heap has grown too far since it began. The
-// clock would let a program that only collects values take very much.
+// watchMemory stops a program when the heap has grown too much since it began. The time
+// limit is not enough: a program that only collects values can take a lot of memory in it.
 func watchMemory(ctx context.Context, stop context.CancelCauseFunc) {
 	before := heap()
 	tick := time.NewTicker(memoryEvery)

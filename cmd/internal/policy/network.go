@@ -133,8 +133,8 @@ func portNumber(s string) (uint16, bool) {
 	return uint16(n), err == nil && strconv.FormatUint(n, 10) == s
 }
 
-// address compiles one address. Ports and protocols are those of IP: where a rule has
-// them, any is all of IP, and a unix socket is a mistake.
+// address compiles one address. Only IP has ports and protocols: in a rule with them, any
+// means all IP addresses, and a unix socket is an error.
 func (r *reader) address(n *yaml.Node, s string, ipOnly bool) []schemas.NetworkRule {
 	const form = "any, an address, a CIDR, unix:/path or unix:@name"
 	if s == "any" {

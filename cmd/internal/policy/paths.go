@@ -21,9 +21,9 @@ const (
 	maxLinks = 40
 )
 
-// root is a directory of a rule and the place that its symlinks led to when the
-// policy was read. That place is not looked up again: someone who replaces the directory
-// by a symlink later must not move the rule.
+// root is a directory of a rule and the place that its symlinks led to when the policy
+// was read. That place is not looked up again, so that the rule does not change if the
+// directory is replaced by a symlink later.
 type root struct{ text, place string }
 
 func makeRoot(p string) root {
@@ -50,8 +50,8 @@ func within(place string, roots []root) bool {
 	return false
 }
 
-// clearPath refuses a path argument that servers may read as another path: they trim
-// blanks and quotes, expand a home directory or a variable, and take file URLs.
+// clearPath refuses a path argument that servers may read as another path: some trim
+// blanks and quotes, expand a home directory or a variable, or accept file URLs.
 func clearPath(s string) error {
 	switch {
 	case s == "":
@@ -71,7 +71,7 @@ func clearPath(s string) error {
 	return nil
 }
 
-// trimmed is a text without what servers trim.
+// trimmed is a text without the characters that servers trim.
 func trimmed(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\uFEFF' || r == '"' || r == '\'' || r == '`'
@@ -89,9 +89,9 @@ func join(dir, s string) (string, error) {
 	return dir + "/" + s, nil
 }
 
-// places are all the places that a path argument may mean: cleaned lexically, as most
-// servers do, and as the kernel walks it, cleaned or not; all of that also for what
-// it becomes if a server decodes percent signs or takes backslashes for slashes.
+// places are all the places that a path argument may mean: the path cleaned lexically, as
+// most servers do, and the place where the kernel arrives, with and without cleaning. The
+// same is done for the path after percent decoding, and with backslashes as slashes.
 func places(dir, s string) ([]string, error) {
 	all, err := readings(s)
 	if err != nil {
@@ -125,11 +125,11 @@ func places(dir, s string) ([]string, error) {
 	return out, nil
 }
 
-// maxReadings is how many ways there may be to decode what a client sent.
+// maxReadings is the largest number of ways to decode a path.
 const maxReadings = 16
 
-// readings are a path and what some servers turn it into before they use it, by either
-// step in any order.
+// readings are a path and its decoded forms: percent decoding and backslashes as slashes,
+// in any order.
 func readings(s string) ([]string, error) {
 	all := []string{s}
 	if len(s) >= maxPath || !strings.ContainsAny(s, `%\`) {
@@ -144,20 +144,20 @@ func readings(s string) ([]string, error) {
 			all = append(all, u)
 		}
 		if len(all) > maxReadings {
-			return nil, errors.New("it is encoded many times over")
+			return nil, errors.New("it is encoded too many times")
 		}
 	}
 	return all, nil
 }
 
 var (
-	errLoop  = errors.New("its symlinks go round")
-	errMagic = errors.New("a symlink in it leads each process elsewhere")
-	errForm  = errors.New("a name in it exists in another Unicode form, which some servers take for it")
+	errLoop  = errors.New("its symlinks form a loop")
+	errMagic = errors.New("a symlink in it leads to a different place in each process")
+	errForm  = errors.New("a name in it exists in another Unicode form, and some servers use that file instead")
 )
 
 // resolve follows the symlinks of an absolute path as the kernel does, component by
-// component; what does not exist stays as it is named.
+// component. Components that do not exist stay unchanged.
 func resolve(p string) (string, error) {
 	if len(p) > 2*maxPath || strings.IndexByte(p, 0) >= 0 {
 		return "", errors.New("it names no file")
@@ -211,8 +211,8 @@ func resolve(p string) (string, error) {
 	return done, nil
 }
 
-// otherForm reports whether a directory holds a name that is composed of other code
-// points and is the same text for people, and for servers that look for it then.
+// otherForm reports whether a directory holds a name with other code points that is the
+// same text in another Unicode form. Some servers look for such a name.
 func otherForm(dir, name string) bool {
 	form := norm.NFC.String(name)
 	if form == name && norm.NFD.IsNormalString(name) {

@@ -28,9 +28,8 @@ func opened(t *testing.T, p string) string {
 	return place
 }
 
-// However a server reads a path that was allowed, the kernel arrives below the
-// rule's directory; and nothing below a denied one is reached by a path that was let
-// through.
+// In whatever way a server reads an allowed path, the kernel arrives below the rule's
+// directory. A path that no deny rule matches does not lead below a denied directory.
 func TestUnderAgainstTheKernel(t *testing.T) {
 	top := tree(t)
 	work := top + "/work"

@@ -107,8 +107,8 @@ func TestUnderRelative(t *testing.T) {
 	}
 }
 
-// A directory that is replaced by a symlink after the policy was read does not take
-// the rule with it.
+// The rule does not change if its directory is replaced by a symlink after the policy was
+// read.
 func TestUnderReplaced(t *testing.T) {
 	top := tree(t)
 	dir := top + "/work/dir"
@@ -172,7 +172,8 @@ rules:
 	}
 }
 
-// A flood of names hides neither what the rules look at nor that there were more.
+// A flood of names does not hide the names that the rules read, and it is recorded that
+// there were more.
 func TestTargetsCut(t *testing.T) {
 	p := rules(t, "default: allow\nrules: [{id: r, deny: x, args: [{at: $.z, under: /secret}]}]")
 	var many []string

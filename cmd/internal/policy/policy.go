@@ -1,8 +1,8 @@
-// Package policy reads policy files and decides tool calls by them (schemas/POLICY.md,
+// Package policy reads policy files and decides tool calls with them (schemas/POLICY.md,
 // "Policy file").
 //
-// What can be read in more than one way is refused: a file by Parse, with every
-// problem and its place; a call by Decide, which denies what it cannot evaluate.
+// Whatever can be read in more than one way is refused. Parse refuses a file and reports
+// every problem with its place. Decide denies a call that it cannot evaluate.
 package policy
 
 import (
@@ -22,7 +22,7 @@ import (
 const maxFile = 1 << 20
 
 // Policy is a checked policy file. It never changes, so any number of goroutines
-// may ask it.
+// may use it.
 type Policy struct {
 	Digest       string // sha256: and the hex SHA-256 of the file's bytes
 	HasToolRules bool   // the file has rules for tools: default or rules
@@ -54,9 +54,9 @@ type Decision struct {
 	TargetsCut bool     // there were more targets
 }
 
-// Open reads and checks the policy file that a user named. Its error has the exit code
-// that every tool gives for it: 3 for a file that is not valid, with all that is wrong
-// with it, 5 for one that cannot be read.
+// Open reads and checks a policy file. Its error has the same exit code in every tool: 3
+// for a file that is not valid (the message lists all problems), 5 for a file that cannot
+// be read.
 func Open(file string) (*Policy, error) {
 	p, err := load(file)
 	var bad *Problems
@@ -84,7 +84,7 @@ func load(file string) (*Policy, error) {
 	return Parse(file, b)
 }
 
-// Parse checks a policy; name is what problems call the file. The error is *Problems.
+// Parse checks a policy; name is the file name in problems. The error is *Problems.
 func Parse(name string, b []byte) (*Policy, error) {
 	r := &reader{file: name, names: nameSet{}, lines: map[string]*yaml.Node{}}
 	p := r.policy(b)

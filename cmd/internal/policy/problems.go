@@ -30,7 +30,7 @@ func (p Problem) String() string {
 	return s
 }
 
-// Problems is everything that is wrong with a policy file, in the order of the file.
+// Problems lists everything that is wrong with a policy file, in the order of the file.
 type Problems struct {
 	List []Problem
 	Cut  bool // there were more
@@ -63,7 +63,7 @@ func (r *reader) problems() *Problems {
 	return p
 }
 
-// nearest is the candidate that was probably meant, or empty.
+// nearest is the candidate that was probably meant, or "".
 func nearest(word string, candidates []string) string {
 	best, at := "", len(word)/3+2
 	for _, c := range candidates {

@@ -114,9 +114,10 @@ func yamlError(err error) (int, string) {
 	return line, "not readable: " + s
 }
 
-// badByte is the place of the first character that no policy may have, or -1, and what
-// it is. Characters that break or turn a line only in some editors would show people
-// a policy that differs from the one that is read; in quotes they can be written as \u2028.
+// badByte is the place of the first character that a policy must not contain, or -1, and
+// its description. Some characters break a line, or change its direction, only in some
+// editors. People would then see another policy than the one that is read. In quotes such
+// a character can be written as an escape like \u2028.
 func badByte(b []byte) (int, string) {
 	for i := 0; i < len(b); {
 		c, n := utf8.DecodeRune(b[i:])
@@ -141,8 +142,8 @@ func place(b []byte, i int) (line, column int) {
 	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
 }
 
-// plainJSON makes JSON readable as YAML, which knows neither tabs between values nor
-// an escaped slash nor escapes of two halves. A file called .json must be JSON.
+// plainJSON rewrites JSON so that the YAML parser can read it: YAML has no tabs between
+// values, no escaped slash and no surrogate pairs. A file named .json must be JSON.
 func (r *reader) plainJSON(b []byte) ([]byte, bool) {
 	if !json.Valid(b) {
 		if !strings.HasSuffix(r.file, ".json") {
@@ -183,7 +184,7 @@ func (r *reader) plainJSON(b []byte) ([]byte, bool) {
 	return out, true
 }
 
-// halves reads a character that JSON writes as two escapes.
+// halves reads a character that JSON writes as a surrogate pair.
 func halves(b []byte) (int, rune) {
 	if len(b) < 12 || b[1] != 'u' || b[6] != '\\' || b[7] != 'u' {
 		return 0, 0
@@ -196,7 +197,7 @@ func halves(b []byte) (int, rune) {
 	return 12, rune(0x10000 + (high-0xd800)<<10 + (low - 0xdc00))
 }
 
-// plain refuses what makes a file mean something other than it seems to.
+// plain reports YAML features with which a file does not mean what it seems to mean.
 func (r *reader) plain(n *yaml.Node, depth int) {
 	if depth > maxNesting {
 		r.bad(n, "nested too deeply", fmt.Sprintf("at most %d levels", maxNesting), "")
@@ -238,8 +239,7 @@ func (r *reader) plain(n *yaml.Node, depth int) {
 // field is one key of an object, with its value.
 type field struct{ key, value *yaml.Node }
 
-// object reads a mapping whose keys are all known. Others are reported with the one
-// that was probably meant.
+// object reads a mapping. Unknown keys are reported, with the key that was probably meant.
 func (r *reader) object(n *yaml.Node, what string, known ...string) map[string]field {
 	if n.Kind == yaml.AliasNode {
 		return nil // already reported
@@ -308,7 +308,7 @@ func (r *reader) word(n *yaml.Node, what string, words ...string) (string, bool)
 	return s, ok
 }
 
-// items are the elements of a list that is not empty; one value is a list of one.
+// items are the elements of a non-empty list; a single value is a list of one element.
 func (r *reader) items(n *yaml.Node, what string) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		return []*yaml.Node{n}

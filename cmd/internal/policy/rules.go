@@ -25,7 +25,7 @@ type rule struct {
 	tools   []glob
 	args    []condition
 	when    *program
-	expects []string // cleaned paths as they are, and endpoints
+	expects []string // cleaned paths and endpoints
 	reason  string
 }
 
@@ -77,7 +77,7 @@ func (r *reader) policy(b []byte) *Policy {
 	return p
 }
 
-// later refuses sections that nothing enforces yet.
+// later refuses sections that no tool enforces yet.
 func (r *reader) later(doc *yaml.Node) {
 	if doc.Kind != yaml.MappingNode {
 		return
@@ -85,7 +85,7 @@ func (r *reader) later(doc *yaml.Node) {
 	kept := doc.Content[:0:0]
 	for i := 0; i+1 < len(doc.Content); i += 2 {
 		if k := doc.Content[i]; k.Kind == yaml.ScalarNode && (k.Value == "files" || k.Value == "exec") {
-			r.bad(k, "section "+k.Value+" comes later: nothing would enforce this rule", "only rules and network", "")
+			r.bad(k, "section "+k.Value+" is not supported yet: nothing would enforce its rules", "only rules and network", "")
 			continue
 		}
 		kept = append(kept, doc.Content[i], doc.Content[i+1])
@@ -219,8 +219,8 @@ func (r *reader) expected(n *yaml.Node, s string) string {
 	return ""
 }
 
-// absolute reads a path of the policy: absolute, and in its plain form except for a
-// slash at the end, so that it reads as it is meant.
+// absolute reads a path of the policy. It must be absolute and clean, except for a slash
+// at the end, so that it cannot be misread.
 func (r *reader) absolute(n *yaml.Node, s string) (string, bool) {
 	switch {
 	case !strings.HasPrefix(s, "/"):

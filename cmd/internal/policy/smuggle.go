@@ -47,8 +47,8 @@ func (n nameSet) add(name string) {
 	}
 }
 
-// reads notes a name that a rule reads. Two of them that differ only in case would
-// let an argument with the one pass a rule that reads the other.
+// reads notes a name that a rule reads. Two names that differ only in case are a problem:
+// an argument with one spelling would not be checked by a rule that reads the other.
 func (r *reader) reads(at *yaml.Node, name string) {
 	k := string(fold(nil, name))
 	first := r.lines[k]
@@ -61,8 +61,8 @@ func (r *reader) reads(at *yaml.Node, name string) {
 	r.names.add(name)
 }
 
-// mentions notes the texts in programs that may be names: has("key") reads a key too.
-// They come last, since a name that is read has one spelling.
+// mentions notes the texts in programs that may be names: has("key") reads a key too. They
+// are noted after the names that rules read, because those have only one spelling.
 func (r *reader) mentions(rules []rule) {
 	for _, x := range rules {
 		if x.when == nil {
@@ -76,9 +76,9 @@ func (r *reader) mentions(rules []rule) {
 	}
 }
 
-// CaseSmuggled finds a key in the arguments, at any depth, that equals a name which
-// a rule reads except for case, or two keys of one object that differ only in case.
-// A server that matches names without case would read what the rules did not see.
+// CaseSmuggled finds a key in the arguments, at any depth, that differs only in case from
+// a name that a rule reads, or from another key of the same object. A server that ignores
+// case would read a value that the rules did not see.
 func (p *Policy) CaseSmuggled(args any) (key string, bad bool) {
 	return p.names.smuggled(args, make([]byte, 0, 64), maxDepth)
 }

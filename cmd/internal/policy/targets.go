@@ -15,7 +15,7 @@ const (
 	maxTargetBytes = 16 << 10
 )
 
-// targetSet collects what a call names that a kernel line can show.
+// targetSet collects the paths and endpoints in a call that a kernel line can show.
 type targetSet struct {
 	list  []string
 	bytes int
@@ -34,8 +34,8 @@ func (t *targetSet) add(s string) {
 	t.list, t.bytes = append(t.list, s), t.bytes+len(s)
 }
 
-// targets are first what the rules' conditions read, then what the rule expects,
-// then all other strings, so that a flood of others hides none of the first.
+// targets are first the values that the rules' conditions read, then those that the rule
+// expects, then all other strings, so that many other strings do not displace the first.
 func (e *evaluation) targets(r *rule) ([]string, bool) {
 	var t targetSet
 	for i := range e.policy.rules {
@@ -96,7 +96,7 @@ func (e *evaluation) target(t *targetSet, s string, isPath bool) {
 		}
 	}
 	if strings.HasPrefix(s, "/") || isPath {
-		// A lone slash is more often a separator, and everything is below it.
+		// A single slash is usually a separator, and everything is below it.
 		if isFile(s) && (isPath || path.Clean(s) != "/") {
 			e.path(t, s)
 		}
@@ -104,7 +104,8 @@ func (e *evaluation) target(t *targetSet, s string, isPath bool) {
 	if strings.HasPrefix(s, "/") {
 		return
 	}
-	// A path that no rule can read is denied; effects that happen anyway are found by this.
+	// A call with a path that no rule can read is denied. The target shows effects that
+	// happen anyway.
 	if x := trimmed(s); x != s && strings.HasPrefix(x, "/") {
 		if isFile(x) {
 			e.path(t, x)

@@ -16,15 +16,14 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Decode reads one JSON value as Call expects it: strictly, as all of the contract's
-// JSON (no duplicate keys, valid UTF-8, nothing after the value), and with numbers
-// as they were written.
+// Decode reads one JSON value for Call. It is as strict as the contract (no duplicate
+// keys, valid UTF-8, nothing after the value) and keeps numbers as they were written.
 func Decode(b []byte) (any, error) {
 	var strict jsontext.Value
 	if err := schemas.Unmarshal(b, &strict); err != nil {
 		return nil, err
 	}
-	// The strict decoder would turn numbers into floats, so the values come from another.
+	// The strict decoder turns numbers into floats, so a second one reads the values.
 	var v any
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -60,7 +59,7 @@ func (r *reader) value(n *yaml.Node) any {
 		if n.Style&quoted != 0 || !jsonNumber.MatchString(n.Value) {
 			return n.Value
 		}
-		r.bad(n, "the number "+quote(n.Value)+" is too large for most servers", "a number that floating point can hold",
+		r.bad(n, "the number "+quote(n.Value)+" is too large for most servers", "a number that fits into a 64-bit float",
 			strconv.Quote(n.Value)+" if it is a string")
 		return nil
 	case "!!bool":
@@ -78,12 +77,12 @@ func (r *reader) value(n *yaml.Node) any {
 			}
 		}
 	}
-	r.bad(n, "a value is "+kind(n)+", which JSON writes otherwise", "a JSON value", strconv.Quote(n.Value)+" if it is a string")
+	r.bad(n, "a value is "+kind(n)+", which is written differently in JSON", "a JSON value", strconv.Quote(n.Value)+" if it is a string")
 	return nil
 }
 
-// number is the text of a number as Decode makes it; the other types are those that
-// a caller may have put there itself.
+// number is the text of a number from Decode, or of another number type that a caller may
+// have used.
 func number(v any) (string, bool) {
 	switch n := v.(type) {
 	case json.Number:
@@ -113,7 +112,7 @@ type decimal struct {
 // maxNumber is the longest number that is read.
 const maxNumber = 1000
 
-var errNumber = errors.New("a number is too long, has too large an exponent, or is none")
+var errNumber = errors.New("a number is too long, not valid, or its exponent is too large")
 
 func parseDecimal(s string) (decimal, error) {
 	if len(s) > maxNumber || !jsonNumber.MatchString(s) {
@@ -140,10 +139,10 @@ func parseDecimal(s string) (decimal, error) {
 	return d, nil
 }
 
-var errClose = errors.New("two numbers differ by less than most servers can see")
+var errClose = errors.New("two different numbers are equal as 64-bit floats, which most servers use")
 
-// equalNumbers compares by value: 1, 1.0 and 1e0 are equal. Two numbers that differ
-// but are one in floating point are an error: many servers read them as equal.
+// equalNumbers compares by value: 1, 1.0 and 1e0 are equal. Two different numbers that are
+// equal in floating point are an error, because many servers read them as equal.
 func equalNumbers(a, b string) (bool, error) {
 	if a == b {
 		return true, nil
@@ -214,7 +213,7 @@ func equalAt(a, b any, depth int) (bool, error) {
 	return false, nil
 }
 
-// all is false if one is, and an error only if none is false.
+// all is false if one result is false, and an error only if none is false.
 func all(n int, f func(i int) (bool, error)) (bool, error) {
 	var unclear error
 	for i := range n {
@@ -228,8 +227,8 @@ func all(n int, f func(i int) (bool, error)) (bool, error) {
 	return unclear == nil, unclear
 }
 
-// isIn reports whether a value is one of a list. It is an error only when nothing is
-// equal and something may be.
+// isIn reports whether a value is in a list. The result is an error only if no element is
+// equal and the comparison with one of them is an error.
 func isIn(v any, list []any) (bool, error) {
 	var unclear error
 	for _, x := range list {

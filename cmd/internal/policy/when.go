@@ -17,7 +17,7 @@ import (
 // whenTime is how long the programs of one decision may take together.
 const whenTime = 100 * time.Millisecond
 
-// program is a when: a jq program over {tool, arguments, meta}.
+// program is the value of the key when: a jq program over {tool, arguments, meta}.
 type program struct {
 	text  string
 	code  *gojq.Code
@@ -52,12 +52,12 @@ func (r *reader) when(n *yaml.Node) *program {
 // errTimeout means that a program, or the whole decision, took too long.
 var errTimeout = errors.New("no answer in time")
 
-// holds runs the program. Anything except one boolean is an error: a value that
-// only resembles true would let a call slip past a rule that denies.
+// holds runs the program. Any result except one boolean is an error. Otherwise a value
+// like "true" or 1 could bypass a rule that denies.
 func (p *program) holds(ctx context.Context, input any) (ok bool, err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			ok, err = false, errors.New("the jq program broke off")
+			ok, err = false, errors.New("the jq program failed with an internal error")
 		}
 	}()
 	code := p.code
@@ -87,7 +87,7 @@ func (p *program) holds(ctx context.Context, input any) (ok bool, err error) {
 	return ok, nil
 }
 
-// programError keeps the program's own words, which may quote arguments, to a few.
+// programError shortens the program's own message, which may quote arguments.
 func programError(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errMemory) {
 		return errMemory
@@ -102,8 +102,8 @@ func programError(ctx context.Context, err error) error {
 var patterns = []string{"_match", "capture", "gsub", "match", "scan", "split", "splits", "sub", "test"}
 
 // anyPattern reports whether a program takes a regular expression from anywhere except
-// its own text. Compiled programs keep every expression that they have met, so a client
-// that sends another one each time would make one that is kept grow without end.
+// its own text. A compiled program caches every expression that it has used. If clients
+// could choose them, a program that is kept would grow without limit.
 func anyPattern(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

@@ -44,8 +44,8 @@ func IsTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// AtomicFile is a file that appears under its name only on Commit. Where the
-// file system allows it, it has no name at all before, so even SIGKILL leaves nothing.
+// AtomicFile is a file that gets its name only on Commit. If the file system allows it,
+// the file has no name at all before that, so even SIGKILL leaves nothing.
 type AtomicFile struct {
 	*os.File
 	path string
@@ -75,7 +75,7 @@ func CreateAtomic(path string) (*AtomicFile, error) {
 	return &AtomicFile{File: f, path: path, temp: f.Name()}, nil
 }
 
-// Path is where the file will be: the path given, or where a symlink there leads.
+// Path is the path that the file gets: the given one, or the target of a symlink there.
 func (a *AtomicFile) Path() string { return a.path }
 
 // Commit makes the content durable and gives the file its name, replacing an
@@ -105,8 +105,8 @@ func (a *AtomicFile) Commit() error {
 	return a.Close()
 }
 
-// linkTemp gives a nameless file a temporary name: linking cannot replace an
-// older file, renaming can. A name that is taken belongs to another process.
+// linkTemp gives a nameless file a temporary name, because linking cannot replace an
+// older file, but renaming can. A name that exists already belongs to another process.
 func (a *AtomicFile) linkTemp() (err error) {
 	for i := range 100 {
 		temp := filepath.Join(filepath.Dir(a.path), fmt.Sprintf(".runner-%d-%d", os.Getpid(), i))

@@ -32,7 +32,7 @@ func TestAtomicFileMode(t *testing.T) {
 	}
 }
 
-// A temporary name that is taken belongs to another run and stays as it is.
+// A temporary file of another run with the same name is not changed.
 func TestAtomicFileTempTaken(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
@@ -52,7 +52,7 @@ func TestAtomicFileTempTaken(t *testing.T) {
 	}
 }
 
-// A stage that would wait for someone to type says so instead.
+// A stage whose standard input is a terminal reports this instead of waiting.
 func TestTerminals(t *testing.T) {
 	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {

@@ -127,7 +127,7 @@ func TestAtomicFile(t *testing.T) {
 	}
 }
 
-// A Commit that cannot give the file its name leaves nothing after Abort.
+// After a Commit that failed to name the file, Abort removes everything.
 func TestAtomicFileCommitFails(t *testing.T) {
 	for name, open := range openers() {
 		t.Run(name, func(t *testing.T) {

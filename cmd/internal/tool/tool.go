@@ -38,7 +38,7 @@ type Env struct {
 // Warnf prints one warning line for people.
 func (e *Env) Warnf(format string, a ...any) { e.say("warning: ", format, a...) }
 
-// Infof prints one line for people, when -v asks for it.
+// Infof prints one line for people, with -v only.
 func (e *Env) Infof(format string, a ...any) {
 	if e.Flag != nil && e.Flag.Bool("v") {
 		e.say("", format, a...)
@@ -88,7 +88,7 @@ func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args [
 		for _, h := range e.Hints {
 			fmt.Fprintf(errw, "%s: hint: %s\n", a.Name, h)
 		}
-		// A status without an error is another program's, which has printed the reason.
+		// A status without an error comes from another program, which has printed the reason.
 		if code == ExitUsage && e.Err != nil && len(e.Hints) == 0 {
 			fmt.Fprintf(errw, "%s: hint: %s --help\n", a.Name, a.Name)
 		}
@@ -176,7 +176,7 @@ func StreamError(err error) error {
 		return Fail(ExitIO, err)
 	}
 	if errors.Is(err, stream.ErrTruncated) {
-		return Fail(ExitInput, err, "the stage before did not finish; its own message says why")
+		return Fail(ExitInput, err, "the previous stage did not finish; its own message says why")
 	}
 	return Fail(ExitInput, err)
 }

@@ -37,7 +37,7 @@ func call(run func(context.Context, *Env) error, args ...string) (code int, stdo
 
 func nothing(context.Context, *Env) error { return nil }
 
-// Standard output is a pipe to the next stage: a message there is damage.
+// Standard output is a pipe to the next stage: a message there would damage the stream.
 func TestUsageErrorsStayOffStdout(t *testing.T) {
 	never := func(context.Context, *Env) error { t.Error("ran in spite of a usage error"); return nil }
 	for _, c := range []struct {
@@ -76,7 +76,7 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 }
 
-// -v is ours; the library would make it the version.
+// -v means verbose here; the library would print the version.
 func TestVerbose(t *testing.T) {
 	say := func(_ context.Context, env *Env) error {
 		env.Infof("seen %d", 1)
@@ -117,7 +117,7 @@ func TestOperands(t *testing.T) {
 	}
 }
 
-// A list flag may come again and its values keep their commas.
+// A list flag may be repeated, and its values may contain commas.
 func TestListFlags(t *testing.T) {
 	var got []string
 	code, _, errw := call(func(_ context.Context, env *Env) error { got = env.Flag.StringSlice("drop"); return nil },
@@ -140,7 +140,7 @@ func TestExitCodes(t *testing.T) {
 		{Usagef("no %s", "file"), ExitUsage, "runner-test: error: no file\nrunner-test: hint: runner-test --help\n"},
 		{Status(ExitNo), ExitNo, ""},
 		{Status(ExitUsage), ExitUsage, ""},
-		// The library would leave the process here, past every deferred call.
+		// The library would exit the process here, without the deferred calls.
 		{cli.Exit("left", 9), ExitIO, "runner-test: error: left\n"},
 	} {
 		deferred := false

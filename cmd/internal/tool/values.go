@@ -15,7 +15,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// The errors that every tool has are said in one sentence each.
+// The errors that several tools have in common, each with one wording.
 
 // BadValue is the error of a flag whose value it does not take; want says what it takes.
 func BadValue(flag, value, want string) error {
@@ -28,17 +28,17 @@ func Missing(what, hint string) error {
 	return Fail(ExitUsage, errors.New(what+" is missing"), hint)
 }
 
-// CannotRead is the error of an input that could not be read.
+// CannotRead is the error for an input that could not be read.
 func CannotRead(name string, err error) error {
 	return Failf(ExitIO, "cannot read %s: %w", name, cause(err))
 }
 
-// CannotWrite is the error of an output that could not be written.
+// CannotWrite is the error for an output that could not be written.
 func CannotWrite(name string, err error) error {
 	return Failf(ExitIO, "cannot write %s: %w", name, cause(err))
 }
 
-// cause is the reason in an error of a file, without the operation and the name.
+// cause is the reason of a file error, without the operation and the name.
 func cause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

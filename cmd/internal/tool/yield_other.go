@@ -2,9 +2,8 @@
 
 package tool
 
-// Background makes the whole process yield the processor to everyone else, where
-// this package knows how; elsewhere it does nothing.
+// Background does nothing on this system.
 func Background() {}
 
-// Foreground does nothing here.
+// Foreground does nothing on this system.
 func Foreground() {}
