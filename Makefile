@@ -1,6 +1,6 @@
 # make help lists the targets. A recipe longer than a line is a script in scripts/.
 
-TOOLS    := runner-exec runner-capture runner-normalize runner-correlate runner-pack runner-verify runner-policy
+TOOLS    := $(notdir $(wildcard cmd/runner-*))
 PREFIX   ?= /usr/local
 FUZZTIME ?= 30s
 BENCH    ?=
@@ -45,8 +45,8 @@ install: build ## into DESTDIR/PREFIX/bin
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(TOOLS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
 
-clean: ## remove bin/
-	rm -rf bin
+clean: ## remove bin/ and what make demo left
+	rm -rf bin demo-run.tar.gz demo-call.tar.gz
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile

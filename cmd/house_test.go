@@ -334,3 +334,13 @@ func TestHouseSchemas(t *testing.T) {
 		ids[s.ID] = fmt.Sprint(f)
 	}
 }
+
+// TestHouseTools: every tool is in the list that these tests use, and the other way round.
+// The Makefile takes the folders as they are.
+func TestHouseTools(t *testing.T) {
+	folders, _ := filepath.Glob("runner-*")
+	listed := slices.Sorted(slices.Values(tools))
+	if !slices.Equal(folders, listed) {
+		t.Errorf("the folders %q, the list %q", folders, listed)
+	}
+}

@@ -3,6 +3,9 @@
 // folder: README.md is its index, with the words that it uses. Every word that two
 // places must agree on is a row of a table here: Counters, Facts, Notes, Reasons,
 // EventTypes, Operations, Ambiguities, Filters, Environment, Shims, Streams, Layers.
-// The specification's tables are written from these. The sub-packages
-// stream, bundle and archive frame lines and archives.
+// The specification's tables are written from these.
+//
+// The sub-packages: stream frames lines, bundle frames archives, archive opens and
+// checks an archive for every tool, verdict is what runner-verify says about one.
+// For tests: testkit, archivetest (archives) and layertest (a layer that no run has).
 package schemas

@@ -70,7 +70,7 @@ func parseForm(schema string, b []byte) (err error) {
 	switch schema {
 	case SchemaHeader, SchemaTrailer: // package stream parses these
 	case SchemaPolicyFile: // package cmd/internal/policy parses these
-	case SchemaVerifyReport: // written, never read
+	case SchemaVerifyReport: // package verdict parses these
 	case SchemaRawEvent:
 		err = NewRawParser(testRun).Parse(b, new(RawEvent))
 	case SchemaKernelEvent:
@@ -101,15 +101,15 @@ func parseForm(schema string, b []byte) (err error) {
 		_, err = ParseReport(b)
 	case SchemaEvent:
 		_, err = ParseEvent(b)
-	case SchemaPolicyEvent:
-		_, err = ParsePolicyEvent(b)
-	case SchemaSDKEvent:
-		_, err = ParseSDKEvent(b)
-	case SchemaTime:
-		_, err = ParseTime(b)
 	case SchemaHealth:
 		_, err = ParseHealth(b)
 	default:
+		for _, l := range Layers {
+			if l.Schema == schema {
+				_, err = l.Parse(b)
+				return err
+			}
+		}
 		panic("no parser for " + schema)
 	}
 	return err

@@ -10,7 +10,7 @@ import (
 func TestLayerTable(t *testing.T) {
 	seen := map[string]bool{}
 	last := ""
-	for _, l := range Layers {
+	for i, l := range Layers {
 		for _, s := range []string{l.Name, l.Member, l.Schema, l.File, l.Note.Code} {
 			if s == "" || seen[s] {
 				t.Errorf("%s: %q is empty or in another row too", l.Name, s)
@@ -21,6 +21,9 @@ func TestLayerTable(t *testing.T) {
 			t.Errorf("%s is not after %s", l.Member, last)
 		}
 		last = l.Member
+		if l.Name == LayerTimes && i != len(Layers)-1 {
+			t.Errorf("the layer %s is about those above it, so it is the last row", l.Name)
+		}
 		if l.Log != nil && (l.Parse == nil || l.Counter == "" || l.MaxBytes == 0 || !slices.Contains(EnvKeys(), l.Log.Env)) {
 			t.Errorf("%s is made from a log and lacks a parser, a counter, a bound or a variable", l.Name)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
 	"github.com/runner-evidence/runner/schemas/layertest"
 )
@@ -20,6 +21,19 @@ func TestAnyLayer(t *testing.T) {
 		t.Error("a member that no row has is taken")
 	}
 	layertest.Add(t)
+	if _, r := check(t, in); r.Valid {
+		t.Error("a layer without its note is taken")
+	}
+	health := a[bundle.HealthName]
+	last := strings.LastIndex(health, `]`)
+	noted := func(count string) []byte {
+		a[bundle.HealthName] = health[:last] + `,"sensor: ` + layertest.Counter + `=` + count + `"` + health[last:]
+		return a.digest(t).tar(t)
+	}
+	if _, r := check(t, noted("3")); r.Valid {
+		t.Error("a note with another count is taken")
+	}
+	in = noted("2")
 	if code, r := check(t, in); code != 0 {
 		t.Error(r.Findings)
 	}
@@ -42,5 +56,24 @@ func TestAnyLayer(t *testing.T) {
 		if !strings.Contains(fmt.Sprint(r.Findings), want) {
 			t.Errorf("no finding says %s: %v", want, r.Findings)
 		}
+	}
+}
+
+// TestAnyLog: the variable of any layer's log goes with that of the run's id.
+func TestAnyLog(t *testing.T) {
+	layertest.Add(t)
+	for _, c := range []struct {
+		keys   []string
+		faults int
+	}{
+		{[]string{schemas.EnvRunID, layertest.Env}, 0}, {nil, 0},
+		{[]string{layertest.Env}, 1}, {[]string{schemas.EnvRunID}, 1}, {[]string{schemas.EnvRunID, "OTHER_LOG"}, 2},
+	} {
+		v := newVerifier()
+		v.environment(&archive.Line{Member: bundle.EventsName}, &schemas.RunStarted{AgentShim: schemas.ShimNone, EnvKeys: c.keys})
+		if v.total != c.faults {
+			t.Errorf("%q: %d faults, expected %d", c.keys, v.total, c.faults)
+		}
+		v.close()
 	}
 }

@@ -72,6 +72,11 @@ func (v *verifier) noteForms() {
 func (v *verifier) layerNotes() {
 	v.sameNote(schemas.NotePolicy, v.health.PolicyLayer == schemas.LayerPresent, map[string]uint64{schemas.KeyDecisionEvents: v.policyLines()})
 	v.sameNote(schemas.NoteSDK, v.sdkLines() > 0, map[string]uint64{schemas.KeySDKEvents: v.sdkLines(), schemas.KeySDKToolCalls: uint64(len(v.sdk.calls))})
+	for _, l := range schemas.LogLayers() {
+		if lines := v.lineCount(l.Member); l.Optional {
+			v.sameNote(l.Note, lines > 0, map[string]uint64{l.Counter: lines})
+		}
+	}
 }
 
 // sameNote compares the note of a layer with the layer.

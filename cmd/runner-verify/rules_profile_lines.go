@@ -37,15 +37,22 @@ func (v *verifier) environment(l *archive.Line, e *schemas.RunStarted) {
 		}
 		has[key] = true
 	}
-	shim := schemas.CollectsSDK(e.AgentShim)
-	switch {
-	case !schemas.KnownShim(e.AgentShim):
+	if !schemas.KnownShim(e.AgentShim) {
 		fault("agent_shim is %.100q, expected %s or %s", e.AgentShim, schemas.ShimNone, schemas.ShimOpenAIAgents)
-	case has[schemas.EnvSDKLog] != has[schemas.EnvSDKSchema]:
-		fault("env_keys has one of %s and %s without the other", schemas.EnvSDKLog, schemas.EnvSDKSchema)
-	case has[schemas.EnvSDKLog] != shim:
+		return
+	}
+	someLog := false
+	for _, l := range schemas.LogLayers() {
+		someLog = someLog || has[l.Log.Env]
+		if l.Log.SchemaEnv != "" && has[l.Log.Env] != has[l.Log.SchemaEnv] {
+			fault("env_keys has one of %s and %s without the other", l.Log.Env, l.Log.SchemaEnv)
+			return
+		}
+	}
+	switch {
+	case has[schemas.EnvSDKLog] != schemas.CollectsSDK(e.AgentShim):
 		fault("agent_shim is %s, which does not go with env_keys", e.AgentShim)
-	case has[schemas.EnvRunID] != (has[schemas.EnvSDKLog] || has[schemas.EnvPolicyLog]):
+	case has[schemas.EnvRunID] != someLog:
 		fault("env_keys has %s exactly when it has a log", schemas.EnvRunID)
 	}
 }

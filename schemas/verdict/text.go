@@ -59,12 +59,7 @@ func WriteExplanation(w io.Writer, r *Report) {
 		return
 	}
 	writeSurface(w, r)
-	for i := range x.Calls {
-		writeCall(w, i+1, len(x.Calls), &x.Calls[i], r.Record)
-	}
-	if len(x.Calls) == 0 {
-		fmt.Fprintln(w, "No tool call: neither the policy nor the SDK reports one.")
-	}
+	WriteCalls(w, r)
 	list(w, "All kernel events:", classWords(x.KernelClasses))
 	var rest []string
 	for _, entry := range x.Ambiguities {
@@ -74,12 +69,20 @@ func WriteExplanation(w io.Writer, r *Report) {
 	if x.AllowedClaim != "" {
 		list(w, "This is claimed about each tool call that the policy decided:", []string{x.AllowedClaim})
 	}
-	never := "This is never claimed:"
-	if x.AllowedClaim == "" {
-		never = "This is never claimed:"
-	}
-	list(w, never, []string{x.ForbiddenClaim})
+	list(w, "This is never claimed:", []string{x.ForbiddenClaim})
 	list(w, "What was not seen, and other notes of the observation:", r.Record.Notes)
+}
+
+// WriteCalls writes what each layer says of every tool call. The report must have an
+// explanation.
+func WriteCalls(w io.Writer, r *Report) {
+	calls := r.Explanation.Calls
+	for i := range calls {
+		writeCall(w, i+1, len(calls), &calls[i], r.Record)
+	}
+	if len(calls) == 0 {
+		fmt.Fprintln(w, "No tool call: neither the policy nor the SDK reports one.")
+	}
 }
 
 // writeSurface writes the values of the capability surface, set by set.
