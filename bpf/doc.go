@@ -31,9 +31,9 @@
 //	tp_btf/io_uring_submit_req paths of io_uring operations at submission, results at completion.
 //	and io_uring_complete      Optional: where they do not fit the kernel, io_uring_create is counted.
 //	cgroup/connect, sendmsg,   only with network rules: a second program at each of the hooks above,
-//	bind4,6 and sock_create    which refuses; the hooks of bind, and of sockets that the other hooks
-//	                           never see, only if a rule needs them. Required then, so that nothing
-//	                           runs under rules that are not enforced.
+//	bind4,6 and sock_create    which refuses. The hooks of bind and sock_create are attached if a
+//	                           rule needs them. With rules, all of these are required, so that
+//	                           nothing runs under rules that are not enforced.
 //	tp_btf/sys_enter           only in redundant mode, see redundant_linux.go.
 //
 // Raw tracepoints with BTF need neither tracefs nor kprobes nor trampolines, which

@@ -3,8 +3,9 @@ package schemas
 // Layer is one row of the layer table: what one observer of a run has to say, as
 // lines of one archive member. Every tool walks this table. runner-exec collects the
 // logs, runner-correlate reads them and writes the lines, runner-pack sends the lines
-// to their members, runner-verify reads the members. A new layer is a row here, a
-// parser, and what runner-correlate and runner-verify know of its meaning.
+// to their members, runner-verify reads the members. A new layer is a row here with its
+// parser and the words that it names; what its lines mean for other layers is for rules
+// of runner-correlate and runner-verify. The README of the project says how to add one.
 type Layer struct {
 	Name   string // kernel, policy, …: in flags, messages and the layer times
 	Member string // archive member
