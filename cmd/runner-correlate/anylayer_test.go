@@ -12,7 +12,7 @@ import (
 )
 
 // TestAnyLayer: a row of the layer table is all that this stage needs of a layer whose
-// lines say nothing about the others. What is wrong with its log has a code.
+// lines are not compared with other layers. A fault of its log shows as a code.
 func TestAnyLayer(t *testing.T) {
 	layertest.Add(t)
 	lines := layertest.Line(testRun, 0, "a") + "\n" + layertest.Line(testRun, 1, "b") + "\n"

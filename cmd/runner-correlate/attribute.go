@@ -9,15 +9,15 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// attribution gives every kernel line to the calls that it belongs to.
+// attribution assigns every kernel line to the calls that it belongs to.
 type attribution struct {
-	policy *policyLog
-	index  *targetIndex
-	tree   *tree
-	noise  *noise.Table
-	budget budget
-	rest   segments // lines in no known tree
-	denied bool     // there are denied calls with targets
+	policy     *policyLog
+	index      *targetIndex
+	tree       *tree
+	noise      *noise.Table
+	budget     budget
+	unassigned segments // counts of the lines in no known tree
+	denied     bool     // there are denied calls with targets
 
 	inCall, setup, idle, agent uint64 // lines by class
 	hitBytes                   int    // bytes of hits
@@ -34,14 +34,14 @@ func newAttribution(runID string, p *policyLog) (*attribution, error) {
 	index := p.index
 	a := &attribution{policy: p, index: index, noise: table, budget: budget{order: p.decisions}}
 	index.seal()
-	a.rest = newSegments(p.decisions)
+	a.unassigned = newSegments(p.decisions)
 	a.denied = index.cover(p)
 	a.tree = newTree(runID, p.sessions, a.matched)
 	return a, nil
 }
 
-// matched forgets what a session's calls were given as long as its server was not
-// known: that tree begins only now.
+// matched drops the effects that a session's calls were given before its server was
+// found: the session's tree begins only now.
 func (a *attribution) matched(s *session) {
 	for i := range s.windows.list {
 		if d := s.windows.list[i].call; d != nil {
@@ -50,7 +50,7 @@ func (a *attribution) matched(s *session) {
 	}
 }
 
-// line takes in one kernel line of the process at hand.
+// line takes in one kernel line of the current process.
 func (a *attribution) line(e *schemas.KernelEvent, ktime uint64) {
 	p := a.tree.current()
 	effect := schemas.IsEffect(e)
@@ -59,8 +59,8 @@ func (a *attribution) line(e *schemas.KernelEvent, ktime uint64) {
 	if effect {
 		a.subject = a.index.subject(e)
 	}
-	if p.of != nil {
-		a.inTrees(p.of, e, ktime, effect)
+	if p.trees != nil {
+		a.inTrees(p.trees, e, ktime, effect)
 	} else {
 		a.inNoTree(p, e, ktime, effect)
 	}
@@ -77,15 +77,16 @@ func (a *attribution) effect(e *schemas.KernelEvent) []byte {
 	return a.text
 }
 
-func (a *attribution) inTrees(m *membership, e *schemas.KernelEvent, ktime uint64, effect bool) {
+// inTrees assigns a line to the sessions of the trees that its process is in.
+func (a *attribution) inTrees(in *membership, e *schemas.KernelEvent, ktime uint64, effect bool) {
 	called, after := false, false
-	for of := m; of != nil; of = of.around {
-		s := of.session
+	for m := in; m != nil; m = m.outer {
+		s := m.session
 		s.lines++
-		in, before := s.windows.at(ktime)
-		if in != nil {
+		window, before := s.windows.at(ktime)
+		if window != nil {
 			called = true
-			if d := in.call; d != nil {
+			if d := window.call; d != nil {
 				a.inWindow(d, e, effect)
 			}
 		}
@@ -96,8 +97,8 @@ func (a *attribution) inTrees(m *membership, e *schemas.KernelEvent, ktime uint6
 		a.inCall++
 	case after:
 		a.idle++
-		for of := m; of != nil; of = of.around {
-			if _, before := of.session.windows.at(ktime); before != nil {
+		for m := in; m != nil; m = m.outer {
+			if _, before := m.session.windows.at(ktime); before != nil {
 				before.idle = true
 			}
 		}
@@ -106,19 +107,20 @@ func (a *attribution) inTrees(m *membership, e *schemas.KernelEvent, ktime uint6
 	}
 }
 
-// inWindow gives a line to the one call that ran when it came.
+// inWindow assigns a line to the only call that ran at its time.
 func (a *attribution) inWindow(d *decision, e *schemas.KernelEvent, effect bool) {
 	d.lines++
 	if effect && !d.outside && d.allowed() {
-		d.any = true
+		d.hasEffects = true
 		if !a.index.matches(d.targets, a.subject.name) {
-			unsure := a.subject.address && len(d.hosts) > 0
-			d.unsure, d.outside = d.unsure || unsure, !unsure
+			maybeHost := a.subject.address && len(d.hosts) > 0
+			d.maybeHost, d.outside = d.maybeHost || maybeHost, !maybeHost
 		}
 	}
 	a.list(d, e)
 }
 
+// list adds the effect of a line to those of a call.
 func (a *attribution) list(d *decision, e *schemas.KernelEvent) {
 	if len(e.Value) > 0 && !d.effects.cut && d.allowed() {
 		if n := d.effects.add(a.effect(e)); n > 0 {
@@ -127,8 +129,9 @@ func (a *attribution) list(d *decision, e *schemas.KernelEvent) {
 	}
 }
 
+// inNoTree assigns a line of a process that is in no known tree.
 func (a *attribution) inNoTree(p *process, e *schemas.KernelEvent, ktime uint64, effect bool) {
-	s := a.rest.at(ktime)
+	s := a.unassigned.at(ktime)
 	s.lines++
 	for _, d := range s.calls {
 		if !d.session.known {
@@ -145,8 +148,8 @@ func (a *attribution) inNoTree(p *process, e *schemas.KernelEvent, ktime uint64,
 	}
 }
 
-// segments are the times between the beginnings and ends of calls. Which of them
-// are counted as one window is known only when all servers are.
+// segments are the times between the starts and ends of calls. Which of them form
+// one window is known only after all servers were found.
 type segments struct {
 	list []segment
 	last int
@@ -154,16 +157,16 @@ type segments struct {
 
 type segment struct {
 	start uint64
-	lines uint64      // before sum: in it; after: in it and all before
-	calls []*decision // that have it in their window, at most maxTogether
-	more  bool        // there are others
+	lines uint64      // lines in this segment; after sum, in this and all earlier segments
+	calls []*decision // calls whose window includes it, at most maxTogether
+	more  bool        // there are more such calls
 }
 
 // maxTogether is how many calls of different sessions are followed at one time.
 const maxTogether = 4
 
-// newSegments cuts time at the windows that calls have to themselves, as far as
-// their sessions know.
+// newSegments divides time at the starts and ends of the calls that have a window of
+// their own, considering only their session.
 func newSegments(all []*decision) segments {
 	type edge struct {
 		at    uint64
@@ -172,7 +175,7 @@ func newSegments(all []*decision) segments {
 	}
 	var edges []edge
 	for _, d := range all {
-		if d.alone {
+		if d.exclusiveInSession {
 			edges = append(edges, edge{d.start, d, true})
 			if d.end < math.MaxUint64 {
 				edges = append(edges, edge{d.end + 1, d, false})
@@ -181,35 +184,36 @@ func newSegments(all []*decision) segments {
 	}
 	slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
 	s := segments{list: []segment{{}}}
-	var now []*decision
+	var inFlight []*decision
 	for i, e := range edges {
 		if e.begin {
-			now = append(now, e.call)
+			inFlight = append(inFlight, e.call)
 		} else {
-			now = slices.DeleteFunc(now, func(d *decision) bool { return d == e.call })
+			inFlight = slices.DeleteFunc(inFlight, func(d *decision) bool { return d == e.call })
 		}
 		if i+1 < len(edges) && edges[i+1].at == e.at {
 			continue
 		}
-		n := min(len(now), maxTogether)
-		s.list = append(s.list, segment{start: e.at, calls: slices.Clone(now[:n]), more: n < len(now)})
+		n := min(len(inFlight), maxTogether)
+		s.list = append(s.list, segment{start: e.at, calls: slices.Clone(inFlight[:n]), more: n < len(inFlight)})
 	}
 	return s
 }
 
-// find is the segment of a time.
+// find returns the index of the segment that contains a time.
 func (s *segments) find(ktime uint64) int {
 	i, ok := slices.BinarySearchFunc(s.list, ktime, func(a segment, t uint64) int { return cmp.Compare(a.start, t) })
 	if !ok {
 		i--
 	}
-	// Times cut at 0 are two segments; the later one is meant.
+	// A cut at time 0 makes two segments with the same start; take the later one.
 	for i+1 < len(s.list) && s.list[i+1].start == ktime {
 		i++
 	}
 	return i
 }
 
+// at returns the segment that contains a time.
 func (s *segments) at(ktime uint64) *segment {
 	i := s.last
 	if s.list[i].start > ktime || i+1 < len(s.list) && s.list[i+1].start <= ktime {
@@ -219,7 +223,7 @@ func (s *segments) at(ktime uint64) *segment {
 	return &s.list[i]
 }
 
-// sum turns the counts into those from the beginning on.
+// sum makes the counts cumulative.
 func (s *segments) sum() {
 	for i := 1; i < len(s.list); i++ {
 		s.list[i].lines += s.list[i-1].lines
@@ -228,8 +232,8 @@ func (s *segments) sum() {
 
 func (s *segments) total() uint64 { return s.list[len(s.list)-1].lines }
 
-// window counts the lines in a call's window, and says whether its effects were
-// all looked at.
+// window counts the lines in a call's window, and reports whether all its effects
+// were examined.
 func (s *segments) window(d *decision) (lines uint64, all bool) {
 	from, to := s.find(d.start), s.find(d.end)
 	lines = s.list[to].lines

@@ -8,7 +8,7 @@ import (
 )
 
 // BenchmarkCalls joins lines of a busy tool server with a thousand calls, and the
-// same lines with none.
+// same lines without calls.
 func BenchmarkCalls(b *testing.B) {
 	const lines = 200_000
 	var kernel bytes.Buffer

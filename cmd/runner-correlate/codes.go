@@ -10,19 +10,19 @@ import (
 // codes are the ambiguities found so far. schemas.Ambiguities has the table.
 type codes map[string]struct{}
 
-// say adds a whole code.
-func (c codes) say(code string) { c[code] = struct{}{} }
+// add adds a whole code.
+func (c codes) add(code string) { c[code] = struct{}{} }
 
-// of adds a code with what it is about: an id, a name or a path.
-func (c codes) of(code, what string) { c[code+":"+what] = struct{}{} }
+// addFor adds a code with what it is about: an id, a name or a path.
+func (c codes) addFor(code, what string) { c[code+":"+what] = struct{}{} }
 
 func (c codes) sorted() []string { return slices.Sorted(maps.Keys(c)) }
 
-// ofLog adds what is wrong with the log of a layer as a whole.
-func (c codes) ofLog(l *schemas.Layer, end *logEnd, empty bool) {
+// addLog adds what is wrong with the log of a layer as a whole.
+func (c codes) addLog(l *schemas.Layer, end *logEnd, empty bool) {
 	f := end.facts
 	if bad := end.bad; bad.line > 0 {
-		c.say(schemas.LineCode(l.LogCode(schemas.LogInvalid), bad.line, bad.why))
+		c.add(schemas.LineCode(l.LogCode(schemas.LogInvalid), bad.line, bad.why))
 	}
 	for _, is := range []struct {
 		so    bool
@@ -32,7 +32,7 @@ func (c codes) ofLog(l *schemas.Layer, end *logEnd, empty bool) {
 		{f.writerOpen, schemas.LogWriterOpen}, {f.writtenAfter, schemas.LogWrittenAfter},
 	} {
 		if is.so {
-			c.say(l.LogCode(is.fault))
+			c.add(l.LogCode(is.fault))
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// one is a session with one call, and all is well with it.
+// one is a session with one call, without any ambiguity.
 const one = `
 session S 20 30 25
 allow S 0 tc_1 read_file 100-200 completed /work
@@ -18,13 +18,13 @@ end S`
 
 const oneSDK = "started tc_1 read_file\ncompleted tc_1 read_file\nfinished\n"
 
-// ofCode is a world in which a code must be said, as small as can be.
-type ofCode struct {
+// codeCase is a minimal world that must give a code.
+type codeCase struct {
 	code string
 	world
 }
 
-func ofLogs() (list []ofCode) {
+func logCodeCases() (list []codeCase) {
 	fact := func(name, value string) *logHealth { return &logHealth{facts: map[string]string{name: value}} }
 	for _, c := range []struct {
 		code string
@@ -34,8 +34,8 @@ func ofLogs() (list []ofCode) {
 		{"writer_open_at_end", fact("writers_at_end", "open")}, {"written_after_end", &logHealth{counters: map[string]uint64{"after_end_bytes": 7}}},
 	} {
 		list = append(list,
-			ofCode{code: "policy_log_" + c.code, world: world{kernel: agent, policy: one, policyLog: c.h}},
-			ofCode{code: "sdk_log_" + c.code, world: world{kernel: agent, sdk: oneSDK, sdkLog: c.h}})
+			codeCase{code: "policy_log_" + c.code, world: world{kernel: agent, policy: one, policyLog: c.h}},
+			codeCase{code: "sdk_log_" + c.code, world: world{kernel: agent, sdk: oneSDK, sdkLog: c.h}})
 	}
 	for why, line := range map[string]string{
 		"bad_json":  `{"type"`,
@@ -44,7 +44,7 @@ func ofLogs() (list []ofCode) {
 		"bad_seq":   "refuse T 5",
 		"conflict":  "end S",
 	} {
-		list = append(list, ofCode{"policy_log_invalid:5:" + why, world{kernel: agent, policy: one + "\n" + line}})
+		list = append(list, codeCase{"policy_log_invalid:5:" + why, world{kernel: agent, policy: one + "\n" + line}})
 	}
 	sdk := func(more string) string {
 		return fmt.Sprintf(`{"schema":"assay.runner.sdk_event.v0","run_id":%q,%s}`, testRun, more)
@@ -57,12 +57,12 @@ func ofLogs() (list []ofCode) {
 		"bad_event_type": sdk(`"seq":3,"event_type":"tool_call_failed","source":"x"`),
 		"bad_field":      sdk(`"seq":3,"event_type":"tool_call_started","source":"x","tool":"t"`),
 	} {
-		list = append(list, ofCode{code: "sdk_log_invalid:4:" + why, world: world{kernel: agent, sdk: oneSDK + line}})
+		list = append(list, codeCase{code: "sdk_log_invalid:4:" + why, world: world{kernel: agent, sdk: oneSDK + line}})
 	}
 	return list
 }
 
-var ofEachCode = []ofCode{
+var codeCases = []codeCase{
 	{code: "cgroup_correlation_failed", world: world{kernel: agent, policy: one, capture: input{counters: map[string]uint64{"escapes": 1}}}},
 	{code: "decision_without_kernel_events:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "100-200", "111-140", 1)}},
 	{code: "denied_call_with_kernel_effects:tc_1", world: world{kernel: agent, policy: `
@@ -97,11 +97,11 @@ var ofEachCode = []ofCode{
 	{code: "tool_server_unknown:srv-S", world: world{kernel: agent, policy: strings.Replace(one, "20 30 25", "20 31 25", 1)}},
 }
 
-// TestEveryCode wants each kind of the table to be said by a world of its own, with
-// every reason, and the status that the table says.
+// TestEveryCode: for each kind of the table, and each of its reasons, there is a world
+// that gives it, and the status of the report follows from the table.
 func TestEveryCode(t *testing.T) {
-	said := map[string]bool{}
-	for _, c := range slices.Concat(ofEachCode, ofLogs()) {
+	given := map[string]bool{}
+	for _, c := range slices.Concat(codeCases, logCodeCases()) {
 		t.Run(c.code, func(t *testing.T) {
 			j := c.run(t)
 			if !slices.Contains(j.report.Ambiguities, c.code) {
@@ -112,7 +112,7 @@ func TestEveryCode(t *testing.T) {
 			}
 			a, err := schemas.ParseCode(c.code)
 			testkit.Must(t, err)
-			said[a.Code+":"+a.Why] = true
+			given[a.Code+":"+a.Why] = true
 		})
 	}
 	for _, k := range schemas.Ambiguities() {
@@ -121,18 +121,18 @@ func TestEveryCode(t *testing.T) {
 			whys = []string{""}
 		}
 		for _, why := range whys {
-			if !said[k.Code+":"+why] {
-				t.Errorf("no world says %s %s", k.Code, why)
+			if !given[k.Code+":"+why] {
+				t.Errorf("no world gives %s %s", k.Code, why)
 			}
 		}
 	}
 }
 
-// TestNoCodeWithoutCause: what is well says nothing.
+// TestNoCodeWithoutCause: a run without a fault has no code.
 func TestNoCodeWithoutCause(t *testing.T) {
 	quiet := strings.ReplaceAll(agent, "\t210 unlink /work/b\n", "")
 	for name, w := range map[string]world{
-		"kernel alone":         {kernel: quiet},
+		"only kernel":          {kernel: quiet},
 		"kernel and policy":    {kernel: quiet, policy: one},
 		"kernel and SDK":       {kernel: quiet, sdk: oneSDK},
 		"all three":            {kernel: quiet, policy: one, sdk: oneSDK},

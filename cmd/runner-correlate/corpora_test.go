@@ -77,8 +77,8 @@ func fromArchive(t *testing.T, files map[string][]byte) []byte {
 	return b.Bytes()
 }
 
-// intended are the codes that the other implementation does not know. Everything
-// else that is said must be said by both.
+// intended are the codes that the other implementation does not have. All other codes
+// must be the same.
 var intended = map[string]string{
 	schemas.AmbiguityNotInSDK:           "a policy call that the SDK never mentioned is named",
 	schemas.AmbiguitySDKRunNotFinished:  "an SDK log that does not say how the run ended is named",
@@ -91,8 +91,8 @@ var intended = map[string]string{
 	schemas.AmbiguityKernelLost:         "counts that are lower bounds are named",
 }
 
-// withoutOurKeys takes out what the other implementation drops from the decision
-// log, and this one keeps.
+// withoutOurKeys removes the keys of decisions that this implementation keeps and the
+// other one drops.
 func withoutOurKeys(e *schemas.PolicyEvent) { e.Outcome, e.ReasonCode, e.RuleID = "", "", "" }
 
 type oracleInput struct {
@@ -101,7 +101,7 @@ type oracleInput struct {
 	Cgroup    *uint64 `json:"session_cgroup_id"`
 }
 
-// TestOracle gives another implementation's inputs to this one, and compares.
+// TestOracle runs this implementation on the inputs of another one, and compares.
 func TestOracle(t *testing.T) {
 	needCorpora(t)
 	dirs, err := filepath.Glob(filepath.Join(corpora, "_oracle/runner-core/*/archive.tar.gz"))
@@ -118,7 +118,7 @@ func TestOracle(t *testing.T) {
 		compared++
 		t.Run(filepath.Base(filepath.Dir(archive)), func(t *testing.T) {
 			files := members(t, archive)
-			if in.SDKLog != nil { // their inputs name no shim; here a run without one has no SDK layer
+			if in.SDKLog != nil { // their inputs have no shim; here such a run has no SDK layer
 				files["events.ndjson"] = bytes.ReplaceAll(files["events.ndjson"], []byte(`"agent_shim":"none"`), []byte(`"agent_shim":"openai-agents"`))
 			}
 			got := join(t, fromArchive(t, files), logBytes(in.PolicyLog), logBytes(in.SDKLog))
@@ -126,8 +126,8 @@ func TestOracle(t *testing.T) {
 			compareLayer(t, "sdk", got.sdk, files["layers/sdk.ndjson"], nil)
 			compareSurface(t, got, files)
 			if in.Cgroup == nil {
-				// Their capture may not know its cgroup, and then says nothing of several
-				// decisions in it. A capture of this runner always knows.
+				// Their capture may not know its cgroup, and then reports nothing about
+				// several decisions in it. A capture of this runner always knows it.
 				got.report.Ambiguities = slices.DeleteFunc(got.report.Ambiguities, func(c string) bool { return c == schemas.AmbiguityManyDecisions })
 				got.report.Status = schemas.WorstOf(got.report.Ambiguities)
 			}
@@ -186,7 +186,7 @@ func compareReport(t *testing.T, got *threeLayers, files map[string][]byte) {
 	r, err := schemas.ParseReport(files["correlation-report.json"])
 	testkit.Must(t, err)
 	for i := range r.Bindings {
-		r.Bindings[i].CgroupID = nil // written by other implementations alone
+		r.Bindings[i].CgroupID = nil // only other implementations write it
 	}
 	if a, b := marshalLine(t, got.report.Bindings), marshalLine(t, r.Bindings); a != b && len(r.Bindings)+len(got.report.Bindings) > 0 {
 		t.Errorf("bindings %s\ntheirs %s", a, b)
@@ -199,7 +199,7 @@ func compareReport(t *testing.T, got *threeLayers, files map[string][]byte) {
 			ours = append(ours, code)
 		}
 	}
-	slices.Sort(r.Ambiguities) // theirs stand by kind, and are sorted only within one
+	slices.Sort(r.Ambiguities) // theirs are grouped by kind, and sorted only within a kind
 	if !slices.Equal(ours, r.Ambiguities) {
 		t.Errorf("codes %q, theirs %q", ours, r.Ambiguities)
 	}
@@ -232,8 +232,8 @@ func compareHealth(t *testing.T, got *threeLayers, files map[string][]byte) {
 	}
 }
 
-// TestOracleErrors: what ends a run of the other implementation without an archive
-// ends the layer here, and says so.
+// TestOracleErrors: an input for which the other implementation writes no archive ends
+// the layer here, and gives a code.
 func TestOracleErrors(t *testing.T) {
 	needCorpora(t)
 	want := map[string]string{
@@ -264,7 +264,7 @@ func TestOracleErrors(t *testing.T) {
 			testkit.Must(t, err)
 			var in oracleInput
 			testkit.Must(t, json.Unmarshal(b, &in))
-			// The runs of these have another id than the tests here.
+			// These runs have another id than the tests here.
 			kernel := bytes.ReplaceAll([]byte(world{capture: input{change: absent("not_requested", "linux")}}.rows(t)), []byte(testRun), []byte("run_oracle"))
 			got := join(t, reseal(t, kernel, "run_oracle"), logBytes(in.PolicyLog), logBytes(in.SDKLog))
 			if code := want[filepath.Base(dir)]; code == "" || !slices.Contains(got.report.Ambiguities, code) {
@@ -292,8 +292,8 @@ func reseal(t *testing.T, rows []byte, runID string) []byte {
 	return b.Bytes()
 }
 
-// TestRecordedSDKLogs makes the SDK layers of recorded runs of other machines out of
-// the logs beside them.
+// TestRecordedSDKLogs makes the SDK layers of recorded runs of other machines from
+// the logs that are stored with them.
 func TestRecordedSDKLogs(t *testing.T) {
 	needCorpora(t)
 	logs, err := filepath.Glob(filepath.Join(corpora, "docs/experiments/cross-runtime-drift-2026-05/runs/*/*/sdk-events.ndjson"))

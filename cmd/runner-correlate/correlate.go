@@ -11,7 +11,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// Options are the command line's choices.
+// Options are the settings of the command line.
 type Options struct {
 	Background bool              // yield the processor to other processes
 	Logs       map[string]string // name of a layer → file of its log
@@ -28,16 +28,16 @@ type joiner struct {
 	events  int
 	lines   uint64 // kernel lines
 	net     schemas.Coverage
-	healths [][]byte // stage health lines of the stages before, as they came
+	healths [][]byte // stage health lines of the earlier stages, unchanged
 	stages  []*schemas.StageHealth
 
-	logs   []logLayer   // the layers whose logs are there, in the table's order
-	policy *policyLog   // one of them, nil when there is no such log
-	sdk    *sdkLog      // the same
-	join   *attribution // nil without a policy log
-	tree   *tree        // nil before the first process
-	times  times        // whether the lines have times
-	timing *timing      // nil without --times
+	logs        []logLayer   // the layers whose logs were given, in the table's order
+	policy      *policyLog   // one of them, nil when there is no such log
+	sdk         *sdkLog      // the same
+	attribution *attribution // nil without a policy log
+	tree        *tree        // nil before the first process
+	times       times        // whether the lines have times
+	timing      *timing      // nil without --times
 }
 
 func run(env *tool.Env, opt Options) error {
@@ -54,7 +54,7 @@ func run(env *tool.Env, opt Options) error {
 		return tool.StreamError(err)
 	}
 	defer in.Close()
-	in.Trust(schemas.SchemaKernelEvent) // the strict parser's
+	in.Trust(schemas.SchemaKernelEvent) // kernelLine parses these strictly
 	id := in.Header().RunID
 	out, err := stream.NewAsyncWriter(env.Stdout, stream.Header{Stream: schemas.StreamJoined, RunID: id, Tool: env.Name, Version: tool.Version()})
 	if err != nil {
@@ -69,15 +69,15 @@ func run(env *tool.Env, opt Options) error {
 		}
 		defer j.timing.close()
 	}
-	h, err := j.all(opt)
+	h, err := j.readAndDerive(opt)
 	if err != nil {
-		return j.first(err)
+		return j.firstError(err)
 	}
 	env.Infof("%d kernel lines, %d surface entries, kernel_layer=%s", j.lines, j.entries, h.KernelLayer)
 	return j.finish(h)
 }
 
-func (j *joiner) all(opt Options) (*schemas.Health, error) {
+func (j *joiner) readAndDerive(opt Options) (*schemas.Health, error) {
 	if err := j.readLogs(opt); err != nil {
 		return nil, err
 	}
@@ -87,9 +87,9 @@ func (j *joiner) all(opt Options) (*schemas.Health, error) {
 	return j.derive()
 }
 
-// first is the error to report when err was found: goroutines write and collect
-// values while later lines are being read, so that theirs came before it.
-func (j *joiner) first(err error) error {
+// firstError returns the error to report when err was found. Goroutines write and
+// collect values while later lines are read, so an error of theirs came before err.
+func (j *joiner) firstError(err error) error {
 	if e := j.out.Close(); e != nil {
 		return failWrite(e)
 	}
@@ -101,8 +101,8 @@ func (j *joiner) first(err error) error {
 
 func failWrite(err error) error { return tool.Fail(tool.ExitIO, err) }
 
-// forward copies events and kernel lines and keeps the stage healths back. When
-// it returns without an error, the input was whole.
+// forward copies events and kernel lines, and keeps the stage healths for the end.
+// When it returns without an error, the input was whole.
 func (j *joiner) forward() error {
 	var e schemas.KernelEvent
 	for {
@@ -129,7 +129,7 @@ func (j *joiner) forward() error {
 				return j.refuse("a run event follows kernel lines or health, expected it before them")
 			}
 			j.events++
-			if err := j.ownSDK(line); err != nil {
+			if err := j.checkShim(line); err != nil {
 				return err
 			}
 		case schemas.SchemaStageHealth:
@@ -147,9 +147,9 @@ func (j *joiner) forward() error {
 	return j.balance()
 }
 
-// ownSDK refuses an SDK log given with a run that set up no shim: such a run has no SDK
-// layer, so the log is another run's or nobody's.
-func (j *joiner) ownSDK(line []byte) error {
+// checkShim refuses an SDK log when the run set up no shim: such a run has no SDK
+// layer, so the log cannot be from this run.
+func (j *joiner) checkShim(line []byte) error {
 	if j.sdk == nil || j.events > 1 {
 		return nil
 	}
@@ -167,8 +167,8 @@ func (j *joiner) refuse(format string, a ...any) error {
 	return tool.StreamError(j.in.Errorf(format, a...))
 }
 
-// kernelLine takes in one kernel line and returns it as it goes on, in two parts:
-// without its time.
+// kernelLine takes in one kernel line. It returns the line as it is forwarded, without
+// its time, in two parts.
 func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) (start []byte, end string, err error) {
 	if len(j.stages) > 0 {
 		return nil, "", j.refuse("a kernel line follows the health records")
@@ -200,7 +200,7 @@ func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) (start []byte, 
 }
 
 // The stages that write a kernel.normalized stream, in order. Without a kernel
-// capture runner-exec stands in for runner-capture.
+// capture, runner-exec takes the place of runner-capture.
 var sources = [][]string{{schemas.StageCapture, schemas.StageExec}, {schemas.StageNormalize}}
 
 func (j *joiner) stageHealth(line []byte) error {
@@ -222,7 +222,7 @@ func (j *joiner) stageHealth(line []byte) error {
 	return j.refuse("stage health of %q, expected %s", h.Stage, sources[n][0])
 }
 
-// balance checks that nothing vanished on the way here without being counted.
+// balance checks that nothing was lost between the stages without being counted.
 func (j *joiner) balance() error {
 	if j.events != 2 {
 		return j.refuse("%d run events, expected run_started and run_finished", j.events)
@@ -234,7 +234,7 @@ func (j *joiner) balance() error {
 	if err := j.balanceTimes(normalize); err != nil {
 		return err
 	}
-	if err := j.knowStart(); err != nil {
+	if err := j.readStart(); err != nil {
 		return err
 	}
 	if err := capture.check(); err != nil {
@@ -255,12 +255,13 @@ func (j *joiner) balance() error {
 	return nil
 }
 
-// derive writes what follows from the layers: surface, report and health.
+// derive writes the layers from logs and what follows from all layers: surface, report
+// and health.
 func (j *joiner) derive() (*schemas.Health, error) {
 	id := j.in.Header().RunID
 	h := health(id, &capture{j.stages[0]}, j.stages[1], j.lines, j.net)
 	report := j.report(h.KernelLayer, h.CgroupCorrelation)
-	j.layers(&h)
+	j.addLayers(&h)
 	if err := errors.Join(j.writeLayers(), j.writeTimes(), j.writeSurface(), j.writeReport(report), j.out.Write(h)); err != nil {
 		return nil, failWrite(err)
 	}
@@ -274,7 +275,7 @@ func (j *joiner) writeSurface() error {
 	return err
 }
 
-// finish writes the stage healths and seals the stream.
+// finish writes the stage healths and the trailer of the stream.
 func (j *joiner) finish(h *schemas.Health) error {
 	for _, line := range j.healths {
 		if err := j.out.WriteRaw(line); err != nil {
@@ -284,11 +285,11 @@ func (j *joiner) finish(h *schemas.Health) error {
 	own := schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: h.RunID, Stage: schemas.StageCorrelate,
 		In: j.lines, Out: j.lines, Filtered: map[string]uint64{},
 		Counters: map[string]uint64{schemas.CounterSurfaceEntries: j.entries}, Facts: map[string]string{}, Notes: []string{}}
-	j.count(own.Counters)
+	j.addCounters(own.Counters)
 	if err := j.out.Write(own); err != nil {
 		return failWrite(err)
 	}
-	status := j.seal()
+	status := j.sealStatus()
 	if h.KernelLayer != schemas.LayerComplete {
 		status = schemas.StatusPartial
 	}

@@ -6,39 +6,40 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Bounds of what is remembered about effects on the targets of denied calls.
+// Bounds of what is kept about effects on the targets of denied calls.
 const (
 	maxDeniedHits  = 64
 	maxCovering    = 16
 	deniedHitBytes = 1 << 20 // in all
 )
 
-// deniedHit is an effect on a target, at its latest. Whether it was after a call's
-// denial, a look at the time will tell, for every call that names the target.
+// deniedHit is an effect on a target, with the time when it was seen last. That time
+// is compared with the denial of every call that names the target.
 type deniedHit struct {
 	text  string
 	last  uint64
-	maybe []*session // it was one of these sessions' calls if its server is nowhere else
+	maybe []*session // a call of one of these covers it, unless the session's server is found later
 }
 
-// hit notes an effect on what a denied call named, unless an allowed call that
-// named it as closely was running in the tree that the line is of: one on a directory
-// above does not cover what was denied below. Of an address nobody can
-// tell whether it is a host's: an allowed call covers what may be its host's from
-// being what may be a denied call's host's, and from nothing more.
+// hit records an effect on a target of a denied call, unless an allowed call covers
+// it. A covering call runs in the tree of the line and names the path at least as
+// closely: an allowed directory does not cover a denied path below it. Whether an
+// address belongs to a named host is not known. So an allowed call on a host covers
+// an address only against denied hosts, not against a denied address.
 func (a *attribution) hit(p *process, e *schemas.KernelEvent, ktime uint64) {
 	found := a.index.match(a.subject.name) // from the top down
 	for i := range found {
 		a.hitOn(p, e, ktime, found[i:], found[i:i+1])
 	}
-	if a.subject.named {
+	if a.subject.hasHost {
 		n := len(found)
 		found = append(found, a.subject.host)
 		a.hitOn(p, e, ktime, found, found[n:])
 	}
 }
 
-// hitOn notes an effect on some targets, unless calls on others cover it.
+// hitOn records an effect on the targets in on, unless a call on those in covering
+// covers it.
 func (a *attribution) hitOn(p *process, e *schemas.KernelEvent, ktime uint64, covering, on []uint32) {
 	late := false
 	for _, n := range on {
@@ -54,22 +55,23 @@ func (a *attribution) hitOn(p *process, e *schemas.KernelEvent, ktime uint64, co
 	}
 	for _, n := range on {
 		if w := a.index.targets[n].deniedTarget; w != nil && w.denied < ktime {
-			a.note(w, deniedHit{last: ktime, maybe: maybe}, a.effect(e))
+			a.addHit(w, deniedHit{last: ktime, maybe: maybe}, a.effect(e))
 		}
 	}
 }
 
-// covered looks for an allowed call. Lines of no known tree may belong to a session
-// whose server has not come yet, and may never come.
+// covered looks for an allowed call that covers an effect. A line in no known tree may
+// belong to a session whose server is not found yet, or never: it returns those
+// sessions.
 func (a *attribution) covered(p *process, found []uint32, ktime uint64) (maybe []*session, yes bool) {
 	for _, n := range found {
 		w := a.index.targets[n].deniedTarget
 		if w == nil || len(w.calls) == 0 {
 			continue
 		}
-		if p.of != nil {
-			for of := p.of; of != nil; of = of.around {
-				if w.by(of.session, ktime) {
+		if p.trees != nil {
+			for m := p.trees; m != nil; m = m.outer {
+				if w.coveredBy(m.session, ktime) {
 					return nil, true
 				}
 			}
@@ -80,7 +82,7 @@ func (a *attribution) covered(p *process, found []uint32, ktime uint64) (maybe [
 			if i > 0 && w.calls[i-1].session == s || s.known || len(maybe) == maxCovering {
 				continue
 			}
-			if w.by(s, ktime) && !slices.Contains(maybe, s) {
+			if w.coveredBy(s, ktime) && !slices.Contains(maybe, s) {
 				maybe = append(maybe, s)
 			}
 		}
@@ -89,67 +91,68 @@ func (a *attribution) covered(p *process, found []uint32, ktime uint64) (maybe [
 	return maybe, false
 }
 
-func (a *attribution) note(w *deniedTarget, s deniedHit, text []byte) {
-	for i := range w.seen {
-		if have := &w.seen[i]; have.text == string(text) && slices.Equal(have.maybe, s.maybe) {
+// addHit keeps a hit, as far as the bounds allow.
+func (a *attribution) addHit(w *deniedTarget, s deniedHit, text []byte) {
+	for i := range w.hits {
+		if have := &w.hits[i]; have.text == string(text) && slices.Equal(have.maybe, s.maybe) {
 			have.last = max(have.last, s.last)
 			return
 		}
 	}
-	if len(w.seen) == maxDeniedHits || a.hitBytes+len(text) > deniedHitBytes {
-		// No room for its text. That it may be covered is not remembered either.
-		w.over = max(w.over, s.last)
+	if len(w.hits) == maxDeniedHits || a.hitBytes+len(text) > deniedHitBytes {
+		// There is no room for its text. That it may be covered is dropped too.
+		w.lastDropped = max(w.lastDropped, s.last)
 		return
 	}
 	a.hitBytes += len(text)
 	s.text = string(text)
-	w.seen = append(w.seen, s)
+	w.hits = append(w.hits, s)
 }
 
-// deny gives denied calls the effects that came later all the same.
-func (a *attribution) deny(c codes) {
+// addDenied assigns to each denied call the effects on its targets after the denial.
+func (a *attribution) addDenied(c codes) {
 	for _, d := range a.policy.decisions {
 		if !d.timed || !d.denied() {
 			continue
 		}
-		texts, over := a.seenOn(d, d.targets)
+		texts, over := a.hitsOn(d, d.targets)
 		slices.Sort(texts)
 		for _, text := range texts {
 			d.effects.add([]byte(text))
 		}
 		d.effects.cut = d.effects.cut || over
 		if len(d.effects.list) > 0 || d.effects.cut {
-			c.of(schemas.AmbiguityDeniedEffects, d.event.ToolCallID)
+			c.addFor(schemas.AmbiguityDeniedEffects, d.event.ToolCallID)
 		}
-		if texts, over := a.seenOn(d, d.hosts); len(texts) > 0 || over {
-			c.of(schemas.AmbiguityTargetsUnknown, d.event.ToolCallID)
+		if texts, over := a.hitsOn(d, d.hosts); len(texts) > 0 || over {
+			c.addFor(schemas.AmbiguityTargetsUnknown, d.event.ToolCallID)
 		}
 	}
 }
 
-// seenOn are the effects on some targets that came after a call's denial, and
-// whether there were others.
-func (a *attribution) seenOn(d *decision, targets []uint32) (texts []string, over bool) {
+// hitsOn returns the effects on some targets after a call's denial, and whether there
+// were more.
+func (a *attribution) hitsOn(d *decision, targets []uint32) (texts []string, over bool) {
 	for _, n := range targets {
 		w := a.index.targets[n].deniedTarget
-		for i := range w.seen {
-			if s := &w.seen[i]; s.last > d.end && !slices.ContainsFunc(s.maybe, func(s *session) bool { return !s.known }) {
+		for i := range w.hits {
+			if s := &w.hits[i]; s.last > d.end && !slices.ContainsFunc(s.maybe, func(s *session) bool { return !s.known }) {
 				texts = append(texts, s.text)
 			}
 		}
-		over = over || w.over > d.end
+		over = over || w.lastDropped > d.end
 	}
 	return texts, over
 }
 
-// unseen adds the denied calls on names that the kernel layer leaves out: a plain
-// read of one is no line, so nobody can tell whether it came.
-func (a *attribution) unseen(c codes) {
+// addUnobservable adds the denied calls with targets that are noise. The kernel layer
+// has no line for a plain read of noise, so it is not known whether one happened.
+func (a *attribution) addUnobservable(c codes) {
 	for _, d := range a.policy.decisions {
 		if d.timed && d.denied() && slices.ContainsFunc(d.targets, func(n uint32) bool {
 			return a.noise.Find([]byte(a.index.targets[n].text), 0) >= 0
 		}) {
-			c.of(schemas.AmbiguityTargetsUnknown, d.event.ToolCallID)
+			c.addFor(schemas.AmbiguityTargetsUnknown, d.event.ToolCallID)
 		}
 	}
 }

@@ -6,14 +6,15 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// effectSet is the effects of one binding: the first ones of the stream.
+// effectSet is the effects of one binding: the first ones in the stream, as far as the
+// bounds allow.
 type effectSet struct {
 	list  []string
 	bytes int
 	cut   bool
 }
 
-// add notes an effect and returns by how much the set grew.
+// add adds an effect and returns by how many bytes the set grew.
 func (s *effectSet) add(text []byte) int {
 	if s.cut {
 		return 0
@@ -37,13 +38,14 @@ const effectCost = 32
 
 func (s *effectSet) size() int { return s.bytes + len(s.list)*effectCost }
 
-// budget keeps the effects of all bindings within bounds: those of bindings after
-// the first MaxEffectsTotal bytes are not written, so they need not be kept.
+// budget bounds the memory for the effects of all bindings. Effects beyond the first
+// MaxEffectsTotal bytes are not written, so they are not kept either.
 type budget struct {
 	order []*decision
 	held  int
 }
 
+// grew records that the effects of a binding grew by n bytes.
 func (b *budget) grew(n int) {
 	if b.held += n; b.held <= 4*schemas.MaxEffectsTotal {
 		return
@@ -51,6 +53,7 @@ func (b *budget) grew(n int) {
 	b.trim()
 }
 
+// trim drops the effects that will not be written.
 func (b *budget) trim() {
 	b.held = 0
 	sum := 0
@@ -63,7 +66,7 @@ func (b *budget) trim() {
 	}
 }
 
-// take sorts the effects of a set and gives them to a binding.
+// take sorts the effects of a set and puts them into a binding.
 func (s *effectSet) take(b *schemas.Binding) {
 	slices.Sort(s.list)
 	b.KernelEffects, b.EffectsCut = s.list, s.cut

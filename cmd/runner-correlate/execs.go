@@ -7,22 +7,22 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// maxPending bounds the programs that are remembered of processes that may turn
-// out to be ancestors of a proxy.
+// maxPending bounds the programs that are kept for processes that may be ancestors of a
+// proxy.
 const maxPending = 1024
 
 // execs are the programs that were executed without a tool call. A program of a
-// process on the path is pending: a proxy may still come below it.
+// process on the path is pending, because a proxy may still follow below that process.
 type execs struct {
-	found   []string // sorted, the first ones of all
+	found   []string // sorted, the first MaxExecWithoutCall of all
 	more    bool
 	pending map[string]int // program → deepest place on the path
-	deepest int            // of pending ones
-	over    int            // depth of the deepest one that found no room, plus 1
-	clean   int            // so many processes of the path are known to have a proxy below
+	deepest int            // of the pending programs
+	over    int            // depth of the deepest program for which pending had no room, plus 1
+	clean   int            // this many processes of the path are known to have a proxy below
 }
 
-// add notes a program that the process at a depth executed.
+// add records a program that the process at a depth executed.
 func (x *execs) add(depth int, program []byte) {
 	if depth < x.clean {
 		return
@@ -43,7 +43,7 @@ func (x *execs) add(depth int, program []byte) {
 	x.deepest = max(x.deepest, depth)
 }
 
-// leave ends the processes from a depth on: no proxy came below them.
+// leave ends the processes from a depth on. There was no proxy below them.
 func (x *execs) leave(depth int) {
 	x.clean = min(x.clean, depth)
 	if x.over > depth {
@@ -63,6 +63,7 @@ func (x *execs) leave(depth int) {
 	}
 }
 
+// commit adds a program to those found.
 func (x *execs) commit(program string) {
 	i, ok := slices.BinarySearch(x.found, program)
 	if ok {
@@ -74,19 +75,20 @@ func (x *execs) commit(program string) {
 	}
 }
 
-// forgive drops what is pending: the whole path are ancestors of a proxy.
-func (x *execs) forgive(depth int) {
+// dropPending drops the pending programs: all processes of the path are ancestors of a
+// proxy.
+func (x *execs) dropPending(depth int) {
 	clear(x.pending)
 	x.over, x.clean = 0, depth
 }
 
-// codes adds what was found, at the end of the stream.
-func (x *execs) codes(c codes) {
+// addCodes adds what was found, at the end of the stream.
+func (x *execs) addCodes(c codes) {
 	x.leave(0)
 	for _, program := range x.found {
-		c.of(schemas.AmbiguityExecWithoutCall, program)
+		c.addFor(schemas.AmbiguityExecWithoutCall, program)
 	}
 	if x.more {
-		c.of(schemas.AmbiguityExecWithoutCall, schemas.ExecWithoutCallMore)
+		c.addFor(schemas.AmbiguityExecWithoutCall, schemas.ExecWithoutCallMore)
 	}
 }

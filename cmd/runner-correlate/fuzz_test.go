@@ -9,20 +9,19 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// forEachLog calls f with logs of every form that tests here know, plain and
-// collected.
-func forEachLog(f *testing.F, name string, of func(world) []byte) {
-	for _, c := range append(ofLogs(), ofEachCode...) {
-		f.Add(of(c.world))
+// forEachLog adds logs of every form that these tests have, plain and collected.
+func forEachLog(f *testing.F, name string, logOf func(world) []byte) {
+	for _, c := range append(logCodeCases(), codeCases...) {
+		f.Add(logOf(c.world))
 	}
-	f.Add(collect(f, name, of(world{policy: one, sdk: oneSDK}), logHealth{}))
-	f.Add(collect(f, name, of(world{policy: one, sdk: oneSDK}), logHealth{facts: map[string]string{"unterminated": "yes"}}))
+	f.Add(collect(f, name, logOf(world{policy: one, sdk: oneSDK}), logHealth{}))
+	f.Add(collect(f, name, logOf(world{policy: one, sdk: oneSDK}), logHealth{facts: map[string]string{"unterminated": "yes"}}))
 	f.Add([]byte(`{"schema":"runner.stream_header.v0"`))
 	f.Add([]byte("{}\n[]\nnull\n7\n\"x\"\n\xff\n"))
 }
 
-// FuzzPolicyLog: whatever a decision log holds, it is read without an error unless a
-// collected one is no whole stream, and what was taken is of the right form.
+// FuzzPolicyLog: any decision log is read without an error, unless a collected one is
+// not a whole stream, and what was taken has the right form.
 func FuzzPolicyLog(f *testing.F) {
 	forEachLog(f, schemas.StreamPolicyLog, func(w world) []byte { return decisionLog(f, w.policy) })
 	f.Fuzz(func(t *testing.T, log []byte) {
@@ -36,9 +35,9 @@ func FuzzPolicyLog(f *testing.F) {
 		}
 		p.close(facts)
 		c := codes{}
-		c.ofLog(row(t, schemas.LayerPolicy), p.end(), !p.present())
-		p.settle()
-		p.codesOf(c)
+		c.addLog(row(t, schemas.LayerPolicy), p.end(), !p.present())
+		p.resolveOverlaps()
+		p.addCodes(c)
 		checkCodes(t, c)
 		for _, d := range p.decisions {
 			e := d.event
@@ -60,7 +59,7 @@ func FuzzPolicyLog(f *testing.F) {
 	})
 }
 
-// FuzzSDKLog is the same for the SDK's.
+// FuzzSDKLog is the same for the SDK log.
 func FuzzSDKLog(f *testing.F) {
 	forEachLog(f, schemas.StreamSDKLog, func(w world) []byte { return sdkEvents(w.sdk) })
 	f.Fuzz(func(t *testing.T, log []byte) {
@@ -74,7 +73,7 @@ func FuzzSDKLog(f *testing.F) {
 		}
 		s.close(facts)
 		c := codes{}
-		c.ofLog(row(t, schemas.LayerSDK), s.end(), !s.present())
+		c.addLog(row(t, schemas.LayerSDK), s.end(), !s.present())
 		s.compare(c, nil)
 		checkCodes(t, c)
 		n := uint64(0)

@@ -7,7 +7,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// capture is the stage health of runner-capture, checked for what is read here.
+// capture is the stage health of runner-capture.
 type capture struct{ h *schemas.StageHealth }
 
 func (c *capture) n(counter string) uint64 { return c.h.Counters[counter] }
@@ -19,8 +19,8 @@ func (c *capture) enforced() bool {
 	return c.fact(schemas.FactNetworkRules) == schemas.RulesEnforced
 }
 
-// check refuses a stage health that cannot carry a statement: a missing counter
-// is not a zero, and sums that do not hold are not counts.
+// check refuses a stage health with a missing counter, which must not count as zero,
+// and one whose counters do not add up.
 func (c *capture) check() error {
 	if state := c.fact(schemas.FactKernelCapture); state == schemas.CaptureNotRequested || state == schemas.CaptureUnsupported {
 		return c.checkAbsent()
@@ -51,7 +51,7 @@ func (c *capture) check() error {
 	return nil
 }
 
-// checkEnforcement checks what is reported of network rules.
+// checkEnforcement checks what is reported about network rules.
 func (c *capture) checkEnforcement() error {
 	if !c.enforced() {
 		return nil
@@ -76,8 +76,7 @@ func (c *capture) checkEnforcement() error {
 	return nil
 }
 
-// checkAbsent is check for a run without capture: nothing was counted, so
-// nothing may have been seen.
+// checkAbsent is check for a run without a kernel capture: it must not count events.
 func (c *capture) checkAbsent() error {
 	if c.fact(schemas.FactPlatform) == "" {
 		return fmt.Errorf("%s reports no fact %q", c.h.Stage, schemas.FactPlatform)
@@ -88,7 +87,7 @@ func (c *capture) checkAbsent() error {
 	return nil
 }
 
-// health derives the observation health of a run with the kernel layer alone.
+// health derives the observation health of a run that has only the kernel layer.
 func health(runID string, c *capture, normalize *schemas.StageHealth, lines uint64, net schemas.Coverage) schemas.Health {
 	h := schemas.Health{Schema: schemas.SchemaHealth, RunID: runID, Platform: c.fact(schemas.FactPlatform),
 		KernelLayer: schemas.LayerAbsent, CgroupCorrelation: schemas.CorrelationPartial,

@@ -27,8 +27,8 @@ func (c *capture) causes() (list []any) {
 	return list
 }
 
-// condition is the value of a cause that is not one counter above 0, "" when it is
-// not given.
+// condition returns the value of a cause that is not simply a counter above 0, "" when
+// the cause does not apply.
 func (c *capture) condition(cause string) string {
 	switch cause {
 	case schemas.CauseCanaryAfter, schemas.CauseCanaryBefore:
@@ -38,7 +38,7 @@ func (c *capture) condition(cause string) string {
 	case schemas.CauseHooksMissing:
 		return strings.Join(strings.Fields(c.fact(schemas.FactHooksMissing)), ",")
 	case schemas.CauseRedundantLost:
-		lost, _ := schemas.ParseRedundant(c.fact(schemas.FactRedundant)) // check has read it
+		lost, _ := schemas.ParseRedundant(c.fact(schemas.FactRedundant)) // check has parsed it before
 		return difference(lost, 0)
 	case schemas.CauseUnaccounted:
 		return difference(c.n(schemas.CounterSeen), c.n(schemas.CounterEmitted)+c.n(schemas.CounterDropped))
@@ -48,7 +48,7 @@ func (c *capture) condition(cause string) string {
 	return ""
 }
 
-// difference is the distance of two counts that should be equal, "" when they are.
+// difference is by how much two counts differ that should be equal, "" when they are.
 func difference(a, b uint64) string {
 	if a == b {
 		return ""
@@ -66,9 +66,9 @@ func (c *capture) dropsByOp() (list []any) {
 	return list
 }
 
-// quality lists the counters of names that are less than exact, those above 0. Where
-// the normalizer counts the same over the lines it kept, its number is the one that a
-// reader of the archive can compare with them.
+// quality lists the counters of inexact names that are above 0. Where the normalizer
+// has the same counter for the lines that it kept, its number is used: a reader can
+// compare that one with the lines of the archive.
 func (c *capture) quality(normalize *schemas.StageHealth) (list []any) {
 	for i := range schemas.Counters {
 		r := &schemas.Counters[i]
@@ -86,7 +86,7 @@ func (c *capture) quality(normalize *schemas.StageHealth) (list []any) {
 	return list
 }
 
-// blindSpots are what no counter can see, in every run.
+// blindSpots are what no run can observe and no counter counts.
 var blindSpots = []string{
 	"descriptors received from other processes",
 	"shared memory",
@@ -96,18 +96,18 @@ var blindSpots = []string{
 	"symlinks inside paths that are known only lexically, and what another thread made of their text during the call",
 }
 
-// pastRules is what network rules do not hold for (schemas/POLICY.md, "Network enforcement").
+// pastRules is what network rules do not cover (schemas/POLICY.md, "Network enforcement").
 const pastRules = "past the network rules: families but IPv4, IPv6 and unix, sockets made outside the cgroup or connected before, " +
 	"listeners without a bind, other names of unix sockets, routes that options or outer programs choose, programs that may change BPF"
 
-// optionalHooks are the parts whose absence is a blind spot and no loss.
+// optionalHooks are the parts whose absence is a blind spot, not a loss.
 var optionalHooks = []struct{ fact, what string }{
 	{schemas.FactIOUring, "io_uring operations"},
 	{schemas.FactRedundant, "calls of tasks that were preempted in a probe"},
 	{schemas.FactUnixHooks, "unix socket endpoints"},
 }
 
-// blind names what this run could not see, whatever its counters say.
+// blind lists what this run could not observe.
 func (c *capture) blind() []any {
 	list := []any{fmt.Sprintf("inherited descriptors (%d)", c.n(schemas.CounterInheritedFDs))}
 	for _, s := range blindSpots {

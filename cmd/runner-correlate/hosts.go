@@ -8,28 +8,28 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// A target may name a host, and the kernel sees addresses. Which of them are the
-// host's nobody here can know: such a target is followed by its port.
+// A target may name a host, but the kernel sees addresses. Which addresses belong to
+// the host is not known, so such a target is compared by its port.
 
-// anyAddress begins the text that stands for a port of every address. No text of a
-// log and no name of a kernel line holds this byte.
+// anyAddress begins the text of the target that represents a port of any address. The
+// byte does not occur in the text of a log or in the value of a kernel line.
 const anyAddress = "\xff:"
 
-// hostPort is the port of a target that names a host.
+// hostPort returns the port of a target that names a host.
 func hostPort(target string) (port uint16, ok bool) {
 	i := strings.LastIndexByte(target, ':')
 	if i <= 0 || target[0] == '/' || strings.HasPrefix(target, "unix:") {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(target[i+1:], 10, 16)
-	if _, noHost := netip.ParseAddrPort(target); noHost == nil || err != nil {
+	if _, notAddress := netip.ParseAddrPort(target); notAddress == nil || err != nil {
 		return 0, false
 	}
 	return uint16(n), true
 }
 
-// endpoint is the text by which a target is compared: an IPv4-mapped address is the
-// IPv4 one.
+// endpoint returns the text by which a target is compared: an IPv4-mapped address
+// becomes the IPv4 one.
 func endpoint(target string) string {
 	if a, err := netip.ParseAddrPort(target); err == nil && a.Addr().Is4In6() {
 		return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()).String()
@@ -37,7 +37,8 @@ func endpoint(target string) string {
 	return target
 }
 
-// name numbers a target of a decision, and what stands for its host.
+// name numbers a target of a decision. If it names a host, the target that represents
+// the host's port is numbered too.
 func (x *targetIndex) name(d *decision, target string) {
 	d.targets = append(d.targets, x.number(endpoint(target)))
 	if port, ok := hostPort(target); ok {
@@ -47,12 +48,12 @@ func (x *targetIndex) name(d *decision, target string) {
 	}
 }
 
-// subject is what a kernel line is about, as targets are compared.
+// subject is what a kernel line is about, in the form in which targets are compared.
 type subject struct {
 	name    []byte
-	address bool   // a connection or datagram to an IP address, which some host has
-	host    uint32 // the target that stands for its port, if there is one
-	named   bool   // there is
+	address bool   // a connection or datagram to an IP address, which may be a host's
+	host    uint32 // the target that represents its port
+	hasHost bool   // there is such a target
 }
 
 func (x *targetIndex) subject(e *schemas.KernelEvent) subject {
@@ -70,7 +71,7 @@ func (x *targetIndex) subject(e *schemas.KernelEvent) subject {
 		s.name = netip.AddrPortFrom(a.Addr().Unmap(), a.Port()).AppendTo(nil)
 	}
 	if s.address = e.EventType != schemas.EventBind && e.EventType != schemas.EventListen; s.address {
-		s.host, s.named = x.ports[a.Port()]
+		s.host, s.hasHost = x.ports[a.Port()]
 	}
 	return s
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestHosts: the kernel has addresses. Which of them a named host has, nobody tells.
+// TestHosts: the kernel reports addresses. Which of them belong to a named host is not
+// known.
 func TestHosts(t *testing.T) {
 	asking := func(targets string) string { return strings.Replace(one, "/work", "/work "+targets, 1) }
 	read := "failed-read /work/missing, read /work/a"
@@ -13,25 +14,25 @@ func TestHosts(t *testing.T) {
 		return "session S 20 30 25\ndeny S 0 tc_1 fetch 40-50 " + denied + "\nallow S 1 tc_2 fetch 100-200 completed /work " + allowed + "\nend S"
 	}
 	for name, c := range map[string]struct{ kernel, policy, bindings, codes string }{
-		"a connection may be the one": {" 160 connect 10.0.0.1:443\n", asking("example.com:443"),
+		"a connection may be to the host": {" 160 connect 10.0.0.1:443\n", asking("example.com:443"),
 			"tc_1 allow 3 tool_server own [connect 10.0.0.1:443, " + read + "]", "tool_call_targets_unknown:tc_1"},
 		"so may a name server's": {" 160 send 10.0.0.2:53\n", asking("example.com:443"),
 			"tc_1 allow 3 tool_server own [" + read + ", send 10.0.0.2:53]", "tool_call_targets_unknown:tc_1"},
-		"a file is none": {" 160 connect 10.0.0.1:443\n 161 write /x\n", asking("example.com:443"),
+		"a file is not a host": {" 160 connect 10.0.0.1:443\n 161 write /x\n", asking("example.com:443"),
 			"tc_1 allow 4 tool_server own [connect 10.0.0.1:443, " + read + ", write /x]", "tool_call_effects_outside_request:tc_1"},
-		"nor is a unix socket": {" 160 connect unix:/run/docker.sock\n", asking("example.com:443"),
+		"a unix socket is not a host": {" 160 connect unix:/run/docker.sock\n", asking("example.com:443"),
 			"tc_1 allow 3 tool_server own [connect unix:/run/docker.sock, " + read + "]", "tool_call_effects_outside_request:tc_1"},
-		"an address that was named is one": {" 160 connect [::ffff:10.0.0.1]:443\n", asking("10.0.0.1:443"),
+		"an address that was named": {" 160 connect [::ffff:10.0.0.1]:443\n", asking("10.0.0.1:443"),
 			"tc_1 allow 3 tool_server own [connect [::ffff:10.0.0.1]:443, " + read + "]", ""},
-		"and another is not": {" 160 connect 10.0.0.2:443\n", asking("10.0.0.1:443"),
+		"an address that was not named": {" 160 connect 10.0.0.2:443\n", asking("10.0.0.1:443"),
 			"tc_1 allow 3 tool_server own [connect 10.0.0.2:443, " + read + "]", "tool_call_effects_outside_request:tc_1"},
-		"what was denied may have come": {"1 40 60-\n 61 connect 10.0.0.1:443\n", deny("example.com:443", ""),
+		"a denied connection may have happened": {"1 40 60-\n 61 connect 10.0.0.1:443\n", deny("example.com:443", ""),
 			"tc_1 deny 0 tool_server own []\ntc_2 allow 2 tool_server own [" + read + "]", "tool_call_targets_unknown:tc_1"},
-		"on another port or before it did not": {"1 40 20-\n 61 connect 10.0.0.1:80\n 30 connect 10.0.0.1:443\n 62 !connect 10.0.0.1:443\n", deny("example.com:443", ""),
+		"on another port or before the denial": {"1 40 20-\n 61 connect 10.0.0.1:80\n 30 connect 10.0.0.1:443\n 62 !connect 10.0.0.1:443\n", deny("example.com:443", ""),
 			"tc_1 deny 0 tool_server own []\ntc_2 allow 2 tool_server own [" + read + "]", ""},
 		"an allowed call may have made it": {" 160 connect 10.0.0.1:443\n", deny("example.com:443", "10.0.0.1:443"),
 			"tc_1 deny 0 tool_server own []\ntc_2 allow 3 tool_server own [connect 10.0.0.1:443, " + read + "]", ""},
-		"an allowed host excuses no denied address": {" 160 connect 10.0.0.1:443\n", deny("10.0.0.1:443", "example.com:443"),
+		"an allowed host does not cover a denied address": {" 160 connect 10.0.0.1:443\n", deny("10.0.0.1:443", "example.com:443"),
 			"tc_1 deny 0 tool_server own [connect 10.0.0.1:443]\ntc_2 allow 3 tool_server own [connect 10.0.0.1:443, " + read + "]",
 			"denied_call_with_kernel_effects:tc_1\ntool_call_targets_unknown:tc_2"},
 		"a denied address in another form": {"1 40 60-\n 61 connect [::ffff:10.0.0.1]:443\n", deny("10.0.0.1:443", ""),
@@ -43,8 +44,9 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestUnseen: a plain read of noise is no line, so a denial of one is never clean.
-func TestUnseen(t *testing.T) {
+// TestUnobservable: a plain read of noise has no line, so a denial of one is never
+// clean.
+func TestUnobservable(t *testing.T) {
 	for target, code := range map[string]string{
 		"/app/node_modules/x/key": "tool_call_targets_unknown:tc_1",
 		"/usr/lib/x":              "tool_call_targets_unknown:tc_1",
@@ -59,8 +61,8 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestCloseness: an allowed call on a directory does not excuse what was denied below
-// it; one that names the same path, or what is further down, does.
+// TestCloseness: an allowed call on a directory does not cover a denied path below it.
+// One on the same path, or on a path below, does.
 func TestCloseness(t *testing.T) {
 	read := "failed-read /work/missing, read /work/a"
 	for allowed, codes := range map[string]string{

@@ -12,8 +12,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// timing makes the layer times of a run. When the run started is known only at the
-// end of the kernel stream, so the times of the kernel lines wait on disk.
+// timing makes the layer times of a run. The start of the run is known only at the end
+// of the kernel stream, so the times of the kernel lines are kept on disk until then.
 type timing struct {
 	file  *os.File
 	w     *bufio.Writer
@@ -35,7 +35,7 @@ func newTiming() (*timing, error) {
 
 func (t *timing) close() { t.file.Close() }
 
-// kernelLine keeps the time of the next kernel line.
+// kernelLine stores the time of the next kernel line.
 func (t *timing) kernelLine(ktime uint64) error {
 	t.lines++
 	t.least = min(t.least, ktime)
@@ -46,23 +46,23 @@ func (t *timing) kernelLine(ktime uint64) error {
 // stamp is when a line of a layer from a log happened, on CLOCK_MONOTONIC.
 type stamp struct {
 	received    uint64 // when runner-exec had read the line of the log
-	endReceived uint64 // the same of the line that says that the call ended
+	endReceived uint64 // the same for the line that reports the end of the call
 	ended       bool   // there is such a line
 
-	own        bool // the writer of the log gave times of its own
+	hasTimes   bool // the writer of the log gave times of its own
 	start, end uint64
 }
 
-// plausible reports whether the writer's times can be true: it looked at its clock
-// after run_started, and before runner-exec read what it wrote.
+// plausible reports whether the writer's times can be true: they must be after
+// run_started, and before runner-exec read the line.
 func (s *stamp) plausible(started uint64) bool {
-	if !s.own || s.start < started || s.start > s.received {
+	if !s.hasTimes || s.start < started || s.start > s.received {
 		return false
 	}
 	return !s.ended || s.start <= s.end && s.end <= s.endReceived
 }
 
-// line is the line of the layer times about a stamp.
+// line makes the line of the layer times for a stamp.
 func (t *timing) line(s stamp) schemas.TimeEvent {
 	e := schemas.TimeEvent{Source: schemas.TimeReceived, HasEnd: s.ended, NS: t.since(s.received)}
 	if s.ended {
@@ -77,11 +77,11 @@ func (t *timing) line(s stamp) schemas.TimeEvent {
 	return e
 }
 
-// since is the time since run_started. What was written to a log before that has 0.
+// since is the time since run_started. It is 0 for what was written before that.
 func (t *timing) since(ns uint64) uint64 { return ns - min(ns, t.span.MonotonicNS) }
 
-// knowStart takes when the run started from the health of the capture.
-func (j *joiner) knowStart() error {
+// readStart takes the time when the run started from the health of the capture.
+func (j *joiner) readStart() error {
 	if j.timing == nil {
 		return nil
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// layers puts what is known of the layers from logs into the health.
-func (j *joiner) layers(h *schemas.Health) {
+// addLayers adds to the health what is known of the layers that are made from logs.
+func (j *joiner) addLayers(h *schemas.Health) {
 	var notes []string
 	if note := (&capture{j.stages[0]}).enforcement(); note != "" {
 		notes = append(notes, note)
@@ -22,7 +22,7 @@ func (j *joiner) layers(h *schemas.Health) {
 		notes = append(notes, l.Note.Format(l.note()...))
 	}
 	if p := j.policy; p != nil && len(p.sessions) > 0 && j.hasTimes() {
-		a := j.join
+		a := j.attribution
 		notes = append(notes, schemas.NoteWindows.Format(a.inCall, a.setup, a.idle, a.agent))
 	}
 	if j.timing != nil {
@@ -33,7 +33,7 @@ func (j *joiner) layers(h *schemas.Health) {
 	h.Notes = slices.Insert(h.Notes, last, notes...)
 }
 
-// enforcement is the note about network rules, "" when there were none.
+// enforcement returns the note about network rules, "" when there were none.
 func (c *capture) enforcement() string {
 	if !c.enforced() {
 		return ""
@@ -41,7 +41,7 @@ func (c *capture) enforcement() string {
 	return schemas.NoteNetwork.Format(c.n(schemas.CounterNetworkRules), c.n(schemas.CounterBlocked), c.fact(schemas.FactNetworkPolicy))
 }
 
-// writeLayers writes the lines of the layers that logs hold.
+// writeLayers writes the lines of the layers that are made from logs.
 func (j *joiner) writeLayers() error {
 	for _, l := range j.logs {
 		if err := l.each(j.out.WriteRaw); err != nil {
@@ -69,8 +69,8 @@ func (j *joiner) writeReport(r *schemas.Report) error {
 	return j.out.Write(r)
 }
 
-// count adds the counters of the layers whose logs were read.
-func (j *joiner) count(counters map[string]uint64) {
+// addCounters adds the counters of the layers whose logs were read.
+func (j *joiner) addCounters(counters map[string]uint64) {
 	for _, l := range j.logs {
 		counters[l.Counter] = l.count()
 	}
@@ -79,15 +79,15 @@ func (j *joiner) count(counters map[string]uint64) {
 	}
 }
 
-// seal is the worst status of the inputs. It is partial as well when a log that was
+// sealStatus is the worst status of the inputs. It is partial as well when a log that was
 // read has a fault that may hide more than later lines of its layer.
-func (j *joiner) seal() schemas.Status {
+func (j *joiner) sealStatus() schemas.Status {
 	status := j.in.Trailer().Status
 	c := codes{}
 	for _, l := range j.logs {
 		status = schemas.Worst(status, l.end().facts.seal)
 		if l.Log.Missing != "" {
-			c.ofLog(l.Layer, l.end(), false)
+			c.addLog(l.Layer, l.end(), false)
 		}
 	}
 	if len(c) > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// layerRoom is what is left of the policy layer's bound. Its lines are written at
-// the end, when outcomes and numbers are known, so their length is a bound itself.
+// layerRoom keeps the policy layer within its bound. Its lines are written at the end,
+// when outcomes and numbers are known, so each is counted with its largest length.
 type layerRoom struct {
 	runID string
 	used  int
@@ -32,34 +32,34 @@ func (r *layerRoom) take(e schemas.PolicyEvent) bool {
 	return !r.full
 }
 
-// logFacts is what is known of a log other than its lines.
+// logFacts is what is known about a log apart from its lines.
 type logFacts struct {
 	lines        uint64
-	stopped      bool   // it went on beyond its limits
+	stopped      bool   // it exceeded its limits
 	unterminated bool   // its last line has no LF
 	replaced     bool   // another file had its path at the end
-	writerOpen   bool   // somebody held it open when the command ended
-	writtenAfter bool   // and wrote
+	writerOpen   bool   // a process held it open when the command ended
+	writtenAfter bool   // something was written to it after the command ended
 	policy       string // digest of the run's policy, or ""
 	seal         schemas.Status
-	untimed      bool // a line does not say when it was read
+	untimed      bool // a line has no time when it was read
 }
 
-// logLine is one line of a log, numbered from 1 and without LF. Its text is valid
-// during the call that hands it over.
+// logLine is one line of a log, numbered from 1 and without LF. Its text is valid only
+// during the call that receives it.
 type logLine struct {
 	number   uint64
 	text     []byte
-	received uint64 // CLOCK_MONOTONIC when runner-exec had read it; 0 is unknown
+	received uint64 // CLOCK_MONOTONIC when runner-exec read it; 0 is unknown
 }
 
-// logText is where a log's lines go.
-type logText func(logLine)
+// takeLine receives the lines of a log.
+type takeLine func(logLine)
 
-// readLog reads one of the two logs, a collected stream or the plain file, to its
-// end. Whatever the measured command wrote, it is no error: an error is that the
-// log cannot be read, or that a stream is not whole.
-func readLog(path, name, runID string, each logText) (logFacts, error) {
+// readLog reads a log, a collected stream or a plain file, to its end. It fails when
+// the log cannot be read or a stream is not whole. What the measured command wrote to
+// the log is never an error.
+func readLog(path, name, runID string, each takeLine) (logFacts, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return logFacts{}, tool.CannotRead(path, err)
@@ -71,7 +71,7 @@ func readLog(path, name, runID string, each logText) (logFacts, error) {
 	return readLogFrom(f, path, name, runID, each)
 }
 
-func readLogFrom(f io.Reader, path, name, runID string, each logText) (logFacts, error) {
+func readLogFrom(f io.Reader, path, name, runID string, each takeLine) (logFacts, error) {
 	r := bufio.NewReaderSize(f, schemas.MaxLogLine+1)
 	const header = `{"schema":"` + schemas.SchemaHeader + `"`
 	if begin, _ := r.Peek(len(header)); string(begin) != header {
@@ -89,8 +89,8 @@ func readLogFrom(f io.Reader, path, name, runID string, each logText) (logFacts,
 	return c.facts, nil
 }
 
-// readPlain reads a file of lines, as far as the limits go.
-func readPlain(r *bufio.Reader, path string, each logText) (logFacts, error) {
+// readPlain reads a file of lines, up to the limits.
+func readPlain(r *bufio.Reader, path string, each takeLine) (logFacts, error) {
 	f := logFacts{seal: schemas.StatusComplete, untimed: true}
 	left := schemas.MaxLogBytes
 	for {
@@ -111,7 +111,8 @@ func readPlain(r *bufio.Reader, path string, each logText) (logFacts, error) {
 		f.lines++
 		each(logLine{number: f.lines, text: bytes.TrimSuffix(line, []byte{'\n'})})
 		if err == io.EOF {
-			// Loggers that end without LF are no rarity: of a file nobody knows more.
+			// Many loggers write no LF after the last line. A file does not show whether
+			// that line was cut.
 			return f, nil
 		}
 	}
@@ -121,7 +122,7 @@ func readPlain(r *bufio.Reader, path string, each logText) (logFacts, error) {
 type collected struct {
 	in    *stream.Reader
 	runID string
-	each  logText
+	each  takeLine
 	facts logFacts
 	ended bool
 }
@@ -220,8 +221,8 @@ type problem struct {
 	why  string
 }
 
-// of leaves out what is explained by a last line that was not written to its end.
-func (p problem) of(f logFacts) problem {
+// unlessCut drops a problem that is explained by a last line that was cut.
+func (p problem) unlessCut(f logFacts) problem {
 	if f.unterminated && p.line == f.lines && p.why == schemas.WhyJSON {
 		return problem{}
 	}

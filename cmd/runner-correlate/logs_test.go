@@ -15,8 +15,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// TestPlainAndCollectedAreTheSame: of a log of which nothing is amiss it does not
-// matter who collected it; nor in which order the flags stand.
+// TestPlainAndCollectedAreTheSame: if a log has no fault, it does not matter whether it
+// was collected, or in which order the flags are given.
 func TestPlainAndCollectedAreTheSame(t *testing.T) {
 	kernel := world{kernel: agent}.stream(t)
 	policy, sdk := decisionLog(t, one), sdkEvents(oneSDK)
@@ -51,10 +51,10 @@ func TestLogsThatAreNotWhole(t *testing.T) {
 	}
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	refused("no trailer", bytes.Join(lines[:len(lines)-2], nil), "truncated")
-	refused("header alone", lines[0], "truncated")
+	refused("only the header", lines[0], "truncated")
 	refused("cut in a line", whole[:len(whole)-10], "truncated")
 	refused("a changed line", bytes.Replace(whole, []byte("read_file"), []byte("read_fil3"), 1), "digest")
-	refused("more behind", append(slices.Clone(whole), '\n'), "after the trailer")
+	refused("bytes after the trailer", append(slices.Clone(whole), '\n'), "after the trailer")
 	refused("the other log", collect(t, schemas.StreamSDKLog, nil, logHealth{}), `expected "policy.log"`)
 	other := bytes.ReplaceAll(whole, []byte(testRun), []byte("run_02"))
 	records := bytes.SplitAfter(other, []byte("\n"))
@@ -104,7 +104,7 @@ func TestLogsThatAreNotWhole(t *testing.T) {
 	}
 }
 
-// TestPlainLimits: a file beyond the limits counts as far as they go.
+// TestPlainLimits: a file that exceeds the limits is read up to them.
 func TestPlainLimits(t *testing.T) {
 	kernel := world{kernel: agent}.stream(t)
 	long := oneSDK + strings.Repeat("x", schemas.MaxLogLine) + "\n"
@@ -134,7 +134,7 @@ func TestPlainLimits(t *testing.T) {
 	}
 }
 
-// TestLayerLimits: short lines of a log can be long ones of a layer.
+// TestLayerLimits: short lines of a log can become long lines of a layer.
 func TestLayerLimits(t *testing.T) {
 	if testing.Short() {
 		testkit.Skip(t, "logs of many lines take seconds; run without -short")
@@ -158,17 +158,17 @@ func TestLayerLimits(t *testing.T) {
 	}
 }
 
-// TestBadDecisionLogs: what a log of runner-policy cannot be.
+// TestBadDecisionLogs: logs that runner-policy cannot have written.
 func TestBadDecisionLogs(t *testing.T) {
 	head := "session S 20 30 25\nallow S 0 tc_1 t 100-200 completed /w\n"
 	good := string(decisionLog(t, head))
 	for _, c := range []struct{ name, log, code string }{
 		{"a session twice", good + string(decisionLog(t, "session S 20 30 25")), "4:conflict"},
-		{"a session from its middle", strings.Join(strings.SplitAfter(good, "\n")[1:], ""), "1:bad_seq"},
-		{"a line left out", strings.Replace(good, strings.SplitAfter(good, "\n")[1], "", 1), "2:bad_seq"},
+		{"a session without its start", strings.Join(strings.SplitAfter(good, "\n")[1:], ""), "1:bad_seq"},
+		{"a missing line", strings.Replace(good, strings.SplitAfter(good, "\n")[1], "", 1), "2:bad_seq"},
 		{"lines swapped", strings.SplitAfter(good, "\n")[0] + strings.SplitAfter(good, "\n")[2], "2:bad_seq"},
 		{"an end without a call", string(decisionLog(t, "session S 20 30 25")) + strings.NewReplacer(`"seq":2`, `"seq":1`, `-2"`, `-1"`).Replace(strings.SplitAfter(good, "\n")[2]), "2:conflict"},
-		{"behind its end", string(decisionLog(t, head+"end S\nrefuse S 300")), "5:conflict"},
+		{"a line after its end", string(decisionLog(t, head+"end S\nrefuse S 300")), "5:conflict"},
 		{"another count", strings.Replace(string(decisionLog(t, head+"end S")), `"decisions":1`, `"decisions":2`, 1), "4:conflict"},
 		{"an id that is not the line's", strings.Replace(good, `-0"`, `-7"`, 1), "1:bad_field"},
 		{"an unknown reason", strings.Replace(good, "P_ALLOW_RULE", "P_BECAUSE", 1), "2:bad_field"},
@@ -177,7 +177,7 @@ func TestBadDecisionLogs(t *testing.T) {
 		{"a key twice", strings.Replace(good, `"name":`, `"name":"x","name":`, 1), "1:bad_json"},
 		{"an end before the start", strings.Replace(good, `"end_ns":200`, `"end_ns":99`, 1), "3:bad_field"},
 		{"bad UTF-8", strings.Replace(good, "srv-S", "srv-\xff", 1), "1:bad_json"},
-		{"no object", good + "[]\n", "4:bad_type"},
+		{"not an object", good + "[]\n", "4:bad_type"},
 		{"the same attempt twice", string(decisionLog(t, head)) + strings.NewReplacer(`"seq":1`, `"seq":3`, `-1"`, `-3"`, `"start_ns":100`, `"start_ns":101`).Replace(strings.SplitAfter(good, "\n")[1]), "4:conflict"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -194,8 +194,8 @@ func TestBadDecisionLogs(t *testing.T) {
 	}
 }
 
-// TestTexts: what a client chose reaches the layers in text form, and the SDK's
-// word is compared with it as both were written.
+// TestTexts: strings that a client chose are in the layers in text form. They are
+// compared with those of the SDK in their original form.
 func TestTexts(t *testing.T) {
 	policy := strings.ReplaceAll(string(decisionLog(t, strings.Replace(one, "tc_1", "tc_B", 1))), "tc_B", `a\\b:\u0000é`)
 	sdk := strings.ReplaceAll(string(sdkEvents(strings.ReplaceAll(oneSDK, "tc_1", "tc_B"))), "tc_B", ` a\\b:\u0000é `)
@@ -206,8 +206,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestManyProxies shuffles what several proxies and another one's log wrote: each
-// keeps its own order, and nothing else is kept.
+// TestManyProxies interleaves the lines of several proxies at random. Each keeps the
+// order of its own lines; the output is always the same.
 func TestManyProxies(t *testing.T) {
 	kernel := world{kernel: agent + "1 50 40-4000\n 41 exec /bin/runner-policy\n2 60 45-3900\n 46 exec /bin/other\n 120 write /work/c\n 500 read /late\n"}.stream(t)
 	var queues [][]string
@@ -235,7 +235,7 @@ func TestManyProxies(t *testing.T) {
 			want = got
 		}
 		if !bytes.Equal(got, want) {
-			t.Fatalf("another order of lines gives\n%s\nonce it was\n%s", got, want)
+			t.Fatalf("another order of lines gives\n%s\nexpected\n%s", got, want)
 		}
 	}
 }

@@ -30,7 +30,7 @@ Flags:
   --sdk FILE     the log of the agent's SDK, collected or plain
   --times        add the layer times: needs runner-exec --times, normalize --windows
   --background   yield the processor to the measured program
-  -v             say on stderr what was counted
+  -v             print the counts on stderr
   -h, --help     print this help
   --version      print the version
 
@@ -68,7 +68,7 @@ func app() tool.App {
 }
 
 func main() {
-	// What grows with a run are the decisions; all else is read through.
+	// Only the decisions are kept in memory as a run grows; the rest is streamed.
 	debug.SetGCPercent(50)
 	tool.Main(app())
 }

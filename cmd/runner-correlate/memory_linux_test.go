@@ -15,8 +15,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// TestMain lets the test binary stand in for the tool, where a test measures a
-// whole process.
+// TestMain lets the test binary run as the tool, for tests that measure a whole
+// process.
 func TestMain(m *testing.M) {
 	if os.Getenv("RUNNER_TEST_AS_TOOL") == "1" {
 		tool.Main(app())
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestMemory joins a stream whose surface is several times larger than the set
-// in memory, and looks at the peak of the process's resident memory.
+// in memory, and checks the peak of the process's resident memory.
 func TestMemory(t *testing.T) {
 	const lines = 400_000
 	entries := peak(t, 64<<20, nil, func(w io.Writer) { manyNames(t, w, lines) })[schemas.SchemaSurfaceEntry]
@@ -52,8 +52,8 @@ func TestMemoryOfCalls(t *testing.T) {
 }
 
 // peak runs the tool as a process of its own over what write writes, and returns
-// how many records of each schema came out. The maximum that the kernel reports at
-// the end would not do: it counts the memory of the test that started the process.
+// how many records of each schema it wrote. The maximum that the kernel reports at the
+// end does not fit: it includes the memory of the test that started the process.
 func peak(t *testing.T, limit int64, args []string, write func(io.Writer)) map[string]int {
 	t.Helper()
 	if testing.Short() {
@@ -104,8 +104,8 @@ func highWater(pid int) int64 {
 	return n << 10
 }
 
-// manyCalls are calls one behind the other, each with 64 targets and one in ten
-// denied, and an SDK that reports them all.
+// manyCalls are calls one after the other, each with 64 targets and one in ten denied,
+// and an SDK that reports them all.
 func manyCalls(t testing.TB, lines, calls int) (policy, sdk []byte) {
 	var p, s strings.Builder
 	p.WriteString("session S 20 30 25\n")
@@ -129,7 +129,7 @@ func manyCalls(t testing.TB, lines, calls int) (policy, sdk []byte) {
 	return decisionLog(t, p.String()), sdkEvents(s.String())
 }
 
-// busyAgent writes a stream of which the tool server does nearly everything.
+// busyAgent writes a stream in which the tool server does nearly everything.
 func busyAgent(t testing.TB, w io.Writer, n int) {
 	s, err := stream.NewWriter(w, stream.Header{Stream: schemas.StreamNormalized, RunID: testRun, Tool: "runner-normalize", Version: "test"})
 	if err != nil {
@@ -159,7 +159,7 @@ func busyAgent(t testing.TB, w io.Writer, n int) {
 	}
 }
 
-// manyNames writes a stream in which every line has a name of its own.
+// manyNames writes a stream in which every line has another name.
 func manyNames(t *testing.T, w io.Writer, n int) {
 	s, err := stream.NewWriter(w, stream.Header{Stream: schemas.StreamNormalized, RunID: testRun, Tool: "runner-normalize", Version: "test"})
 	if err != nil {

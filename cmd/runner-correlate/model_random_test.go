@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// randomModel is small and crowded, so that everything meets everything.
+// randomModel is small and crowded, so that calls, sessions and targets often coincide.
 func randomModel(rnd *rand.Rand) *model {
 	m := &model{}
 	pid := func() uint32 { return uint32(10 + rnd.IntN(12)) }

@@ -11,9 +11,9 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// The model in this file does what schemas/DERIVATION.md, "Correlation", says in the
-// plainest way: with the whole run in memory and a look at everything for each
-// call. Random runs are given to both.
+// The model in this file implements schemas/DERIVATION.md, "Correlation", in the
+// simplest way: it keeps the whole run in memory and checks every line for each call.
+// The tests compare it with the tool on random runs.
 
 type modelLine struct {
 	at    uint64
@@ -61,7 +61,7 @@ func (m *model) lived(p *modelProc, at uint64) bool {
 	return p.start <= at && (p.end == 0 || at <= p.end)
 }
 
-// roots are the processes that are a session's server.
+// roots returns the processes that are a session's server.
 func (m *model) roots(s int) (list []int) {
 	for i := range m.procs {
 		p, of := &m.procs[i], &m.sessions[s]
@@ -95,7 +95,8 @@ func (m *model) inAny(proc int) bool {
 	return false
 }
 
-// ofTree reports whether a line belongs to what stands for a session's tree.
+// ofTree reports whether a line belongs to a session's tree, or to no known tree if the
+// session's server is unknown.
 func (m *model) ofTree(l *modelLine, s int) bool {
 	if m.known(s) {
 		return m.in(l.proc, s)
@@ -150,14 +151,14 @@ func (l *modelLine) text() string {
 	return verb + " " + l.value
 }
 
-// modelHost says whether a call names a host with this port.
+// modelHost reports whether a call names a host with this port.
 func modelHost(c *modelCall, port string) bool {
 	return slices.ContainsFunc(c.targets, func(t string) bool {
 		return strings.HasPrefix(t, "host") && strings.HasSuffix(t, ":"+port)
 	})
 }
 
-// address is the port of what a line connects to, if that is an IP address.
+// address returns the port that a line connects to, if it is one of an IP address.
 func (l *modelLine) address() (port string, ok bool) {
 	i := strings.LastIndexByte(l.value, ':')
 	return l.value[i+1:], i >= 0 && l.verb == "connect" && !strings.HasPrefix(l.value, "host")
@@ -165,8 +166,8 @@ func (l *modelLine) address() (port string, ok bool) {
 
 func modelMatches(c *modelCall, l *modelLine) bool { return modelDepth(c, l) >= 0 }
 
-// modelDepth is how closely a call names what a line is about: the length of the
-// longest target that does, or -1.
+// modelDepth is how closely a call names the value of a line: the length of its longest
+// target that is the value or a directory above it, or -1.
 func modelDepth(c *modelCall, l *modelLine) int {
 	depth := -1
 	value := l.value
@@ -182,7 +183,7 @@ func modelDepth(c *modelCall, l *modelLine) int {
 	return depth
 }
 
-// say is what must come out: bindings and codes in short.
+// say returns the expected bindings and codes in short form.
 func (m *model) say() (bindings, codes string) {
 	all := map[string]bool{}
 	class := map[string]int{}
@@ -367,7 +368,7 @@ func (m *model) denied(d *modelCall, effects map[string]bool) (unsure bool) {
 	return unsure
 }
 
-// world writes the model down as both inputs.
+// world makes the inputs of the tool from the model.
 func (m *model) world(rnd *rand.Rand) world {
 	var k, p strings.Builder
 	number := func(n uint64) string {
@@ -388,7 +389,7 @@ func (m *model) world(rnd *rand.Rand) world {
 			}
 		}
 	}
-	// The proxies take turns in any order; each keeps its own.
+	// The lines of the proxies interleave in any order; each proxy keeps its own order.
 	queues := make([][]string, len(m.sessions))
 	for s, of := range m.sessions {
 		queues[s] = append(queues[s], fmt.Sprintf("session %c %d %d %d", 'A'+s, of.proxy, of.server, of.at))
@@ -452,7 +453,7 @@ func TestAgainstTheModel(t *testing.T) {
 		if got := strings.Join(list, "\n"); got != codes || j.bindings() != bindings {
 			t.Fatalf("seed %d\nkernel\n%spolicy\n%s\nbindings\n%s\nmodel\n%s\ncodes\n%s\nmodel\n%s", seed, w.kernel, w.policy, j.bindings(), bindings, got, codes)
 		}
-		// The proxies taking turns in another way changes no byte.
+		// Another interleaving of the proxies' lines changes no byte.
 		if again := m.world(rnd).run(t); string(again.out) != string(j.out) {
 			t.Fatalf("seed %d: another order of the log's lines gives another stream\n%s\n%s", seed, j.out, again.out)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// policyLog is the decision log as far as it was valid.
+// policyLog is the decision log up to its first bad line.
 type policyLog struct {
 	sessions  []*session
 	decisions []*decision
@@ -18,10 +18,10 @@ type policyLog struct {
 	room  layerRoom
 	index *targetIndex // of what the calls name
 
-	byHex  map[string]*session
-	byCall map[callKey]*decision
-	last   map[attemptKey]uint64 // attempt
-	words  map[string]string     // strings that many lines share
+	byHex    map[string]*session
+	byCall   map[callKey]*decision
+	last     map[attemptKey]uint64 // attempt
+	interned map[string]string     // strings that many lines share
 }
 
 // session is one run of a policy proxy.
@@ -42,20 +42,20 @@ type session struct {
 
 // decision is one decision, and what became of the call.
 type decision struct {
-	event      schemas.PolicyEvent // but for its seq
+	event      schemas.PolicyEvent // without its seq
 	rawID      string              // as the client wrote it
-	session    *session            // nil: another proxy's
+	session    *session            // nil for a decision of another proxy
 	number     uint64              // of the call in its session
 	start, end uint64
 	timed      bool // start is known
 	ended      bool // end is known
 	targets    []uint32
-	hosts      []uint32 // what stands for the hosts among them
+	hosts      []uint32 // the targets that represent the hosts among them
 	cut        bool     // there were more targets
 	repeated   bool     // its id names another call too
 
 	received, endReceived uint64 // when its lines of the log were read; 0 is unknown
-	ran
+	observed
 }
 
 func (d *decision) allowed() bool { return d.event.Decision == schemas.DecisionAllow }
@@ -72,7 +72,7 @@ type attemptKey struct {
 }
 
 func newPolicyLog(runID string) *policyLog {
-	return &policyLog{room: layerRoom{runID: runID}, index: newTargetIndex(), byHex: map[string]*session{}, byCall: map[callKey]*decision{}, last: map[attemptKey]uint64{}, words: map[string]string{}}
+	return &policyLog{room: layerRoom{runID: runID}, index: newTargetIndex(), byHex: map[string]*session{}, byCall: map[callKey]*decision{}, last: map[attemptKey]uint64{}, interned: map[string]string{}}
 }
 
 func (p *policyLog) present() bool { return len(p.sessions)+len(p.decisions) > 0 }
@@ -80,7 +80,7 @@ func (p *policyLog) count() uint64 { return uint64(len(p.decisions)) }
 
 func (p *policyLog) stamp(line uint64) stamp {
 	d := p.decisions[line]
-	return stamp{received: d.received, endReceived: d.endReceived, ended: d.ended, own: d.timed, start: d.start, end: d.end}
+	return stamp{received: d.received, endReceived: d.endReceived, ended: d.ended, hasTimes: d.timed, start: d.start, end: d.end}
 }
 
 func (p *policyLog) note() []any {
@@ -119,7 +119,7 @@ func (p *policyLog) take(l logLine) (why string) {
 	line := l.text
 	if bytes.Contains(line, []byte(`"`+schemas.LogSource+`"`)) {
 		if d, err := schemas.ParseDecisionLine(line); err == nil {
-			return p.own(d, l.received)
+			return p.proxyLine(d, l.received)
 		}
 	}
 	v, ok := object(line)
@@ -135,7 +135,7 @@ func (p *policyLog) take(l logLine) (why string) {
 	return schemas.WhyField
 }
 
-// object decodes any JSON value; of what is no object it has no keys.
+// object decodes a JSON object. It returns no keys for any other JSON value.
 func object(line []byte) (map[string]any, bool) {
 	var v any
 	if err := schemas.Unmarshal(line, &v); err != nil {
@@ -153,7 +153,7 @@ func (p *policyLog) foreign(v map[string]any, received uint64) (why string) {
 	data, _ := v["data"].(map[string]any)
 	text := func(m map[string]any, key string) string {
 		s, _ := m[key].(string)
-		return p.word(schemas.Text(strings.TrimSpace(s)))
+		return p.intern(schemas.Text(strings.TrimSpace(s)))
 	}
 	id, _ := data["tool_call_id"].(string)
 	d := &decision{rawID: strings.TrimSpace(id), received: received}
@@ -173,8 +173,8 @@ func (p *policyLog) add(d *decision) {
 	}
 }
 
-// own takes in a line of runner-policy.
-func (p *policyLog) own(d *schemas.DecisionLine, received uint64) (why string) {
+// proxyLine takes in a line of runner-policy.
+func (p *policyLog) proxyLine(d *schemas.DecisionLine, received uint64) (why string) {
 	s := p.byHex[d.Session]
 	if d.Started != nil {
 		return p.started(s, d.Started)
@@ -208,7 +208,7 @@ func (p *policyLog) started(s *session, d *schemas.SessionStarted) string {
 	case d.Seq != 0:
 		return schemas.WhySeq
 	}
-	s = &session{number: len(p.sessions), name: schemas.Text(d.Name), policy: p.word(d.PolicyDigest), ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1}
+	s = &session{number: len(p.sessions), name: schemas.Text(d.Name), policy: p.intern(d.PolicyDigest), ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1}
 	s.root = s.number
 	p.sessions = append(p.sessions, s)
 	p.byHex[d.Session] = s
@@ -216,18 +216,18 @@ func (p *policyLog) started(s *session, d *schemas.SessionStarted) string {
 }
 
 func (p *policyLog) decided(s *session, d *schemas.ToolDecision, received uint64) string {
-	at, of := callKey{s, d.Call, d.StartNS}, attemptKey{s, d.Call}
+	at, attempts := callKey{s, d.Call, d.StartNS}, attemptKey{s, d.Call}
 	switch {
 	case d.Decision == schemas.DecisionDeny && d.EndNS < d.StartNS:
 		return schemas.WhyField
-	case p.byCall[at] != nil || p.last[of] >= d.Attempt:
+	case p.byCall[at] != nil || p.last[attempts] >= d.Attempt:
 		return schemas.WhyConflict
 	}
 	n := &decision{rawID: d.ToolCallID, session: s, number: d.Call, start: d.StartNS, end: d.EndNS, timed: true,
 		ended: d.Decision == schemas.DecisionDeny, cut: d.TargetsCut, received: received, endReceived: received}
-	n.event = schemas.PolicyEvent{Source: schemas.LogSource, ToolCallID: schemas.Text(d.ToolCallID), Tool: p.word(schemas.Text(d.Tool)),
-		Decision: p.word(d.Decision), ToolCallIDSource: p.word(schemas.Text(d.ToolCallIDSource)), Outcome: p.word(d.Outcome),
-		ReasonCode: p.word(d.ReasonCode), RuleID: p.word(d.RuleID), PolicyDigest: p.word(d.PolicyDigest)}
+	n.event = schemas.PolicyEvent{Source: schemas.LogSource, ToolCallID: schemas.Text(d.ToolCallID), Tool: p.intern(schemas.Text(d.Tool)),
+		Decision: p.intern(d.Decision), ToolCallIDSource: p.intern(schemas.Text(d.ToolCallIDSource)), Outcome: p.intern(d.Outcome),
+		ReasonCode: p.intern(d.ReasonCode), RuleID: p.intern(d.RuleID), PolicyDigest: p.intern(d.PolicyDigest)}
 	if d.Attempt > 1 {
 		n.event.Attempt = d.Attempt
 	}
@@ -235,7 +235,7 @@ func (p *policyLog) decided(s *session, d *schemas.ToolDecision, received uint64
 		p.index.name(n, target)
 	}
 	slices.Sort(n.targets)
-	p.byCall[at], p.last[of] = n, d.Attempt
+	p.byCall[at], p.last[attempts] = n, d.Attempt
 	p.add(n)
 	s.made++
 	return ""
@@ -249,31 +249,31 @@ func (p *policyLog) ended(s *session, f *schemas.CallFinished, received uint64) 
 	case f.EndNS < f.StartNS:
 		return schemas.WhyField
 	}
-	d.end, d.ended, d.event.Outcome = f.EndNS, true, p.word(f.Outcome)
+	d.end, d.ended, d.event.Outcome = f.EndNS, true, p.intern(f.Outcome)
 	d.endReceived = received
 	return ""
 }
 
-// word is the one copy of a string that many lines share.
-func (p *policyLog) word(s string) string {
-	if w, ok := p.words[s]; ok {
+// intern returns one shared copy of a string that many lines have.
+func (p *policyLog) intern(s string) string {
+	if w, ok := p.interned[s]; ok {
 		return w
 	}
-	if len(p.words) < 1<<12 {
-		p.words[s] = s
+	if len(p.interned) < 1<<12 {
+		p.interned[s] = s
 	}
 	return s
 }
 
 func (p *policyLog) close(f logFacts) {
-	p.facts, p.bad = f, p.bad.of(f)
+	p.facts, p.bad = f, p.bad.unlessCut(f)
 	p.facts.stopped = p.facts.stopped || p.room.full
 	p.sort()
 	p.plan()
 }
 
-// sort puts the decisions into the order of the layer: it must not depend on how
-// several proxies took turns in writing.
+// sort puts the decisions into the order of the layer. That order must not depend on
+// how the writes of several proxies interleave.
 func (p *policyLog) sort() {
 	slices.SortStableFunc(p.decisions, func(a, b *decision) int {
 		switch {
@@ -288,7 +288,7 @@ func (p *policyLog) sort() {
 				cmp.Compare(a.event.Attempt, b.event.Attempt), cmp.Compare(a.session.name, b.session.name), cmp.Compare(a.session.server, b.session.server))
 		}
 	})
-	p.byCall, p.last, p.words = nil, nil, nil
+	p.byCall, p.last, p.interned = nil, nil, nil
 }
 
 func boolInt(b bool) int {

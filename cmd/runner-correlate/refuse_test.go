@@ -28,7 +28,7 @@ func TestRefusals(t *testing.T) {
 		{"kernel line with a control character", input{raw: line(head + `"seq":0,"pid":1,"event_type":4,"kind":"exec","value":"/x` + "\x01" + `"}`)}, "stdin:4: malformed line: kernel line: "},
 		{"kernel line with a blank", input{raw: line(head + `"seq":0, "pid":1,"event_type":4,"kind":"exec","value":"/x"}`)}, "stdin:4: malformed line: kernel line: "},
 		{"unknown schema", input{raw: line(`{"schema":"other","run_id":"run_01"}`)}, `unknown schema "other"`},
-		{"event behind lines", input{events: fixture[:1], raw: line(`{"schema":"assay.runner.event.v0","run_id":"run_01"}`)}, "follows"},
+		{"event after lines", input{events: fixture[:1], raw: line(`{"schema":"assay.runner.event.v0","run_id":"run_01"}`)}, "follows"},
 		{"surface entry in input", input{raw: line(`{"schema":"runner.surface_entry.v0","run_id":"run_01"}`)}, "unknown schema"},
 		{"line not counted", input{raw: line(head + `"seq":0,"pid":1,"event_type":4,"kind":"exec","value":"/x"}`)}, "the stream has 1"},
 		{"capture and normalize differ", input{events: fixture, change: func(c, n *schemas.StageHealth) { n.In++ }}, "read 14"},
@@ -39,7 +39,7 @@ func TestRefusals(t *testing.T) {
 		{"redundant unknown", input{facts: map[string]string{"redundant": "on: lost=x"}}, `redundant="on: lost=x"`},
 		{"read does not add up", input{counters: map[string]uint64{"foreign": 1}}, "accounts for"},
 		{"wrong stage", input{change: func(c, n *schemas.StageHealth) { n.Stage = "jq" }}, `stage health of "jq", expected runner-normalize`},
-		{"capture off Linux", input{facts: map[string]string{"platform": "macos"}}, "claims a kernel capture"},
+		{"capture on another system than Linux", input{facts: map[string]string{"platform": "macos"}}, "claims a kernel capture"},
 		{"events without capture", input{events: fixture[:1], facts: map[string]string{"kernel_capture": "not_requested"}}, "without a kernel capture"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNoShimNoSDK: a run that set up no shim has no SDK layer, whatever log lies about.
+// TestNoShimNoSDK: a run that set up no shim has no SDK layer, even if there is a log.
 func TestNoShimNoSDK(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "sdk.ndjson")
 	testkit.Must(t, os.WriteFile(log, sdkEvents(oneSDK), 0o644))

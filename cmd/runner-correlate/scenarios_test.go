@@ -9,7 +9,7 @@ import (
 )
 
 func TestDenied(t *testing.T) {
-	// Nothing touches what was denied, before or after.
+	// There is no effect on a denied target, before or after the denial.
 	j := world{kernel: agent, policy: `
 		session S 20 30 25
 		deny S 0 tc_1 write_file 100-105 /etc/passwd
@@ -25,19 +25,19 @@ func TestDeniedButDone(t *testing.T) {
 			end S`,
 			`tc_1 deny 0 tool_server own [write /etc/passwd]`,
 			`denied_call_with_kernel_effects:tc_1`},
-		"before the denial is no effect of it": {agent + "1 40 240-400\n 241 write /etc/passwd\n 255 write /etc/passwd", `
+		"before the denial": {agent + "1 40 240-400\n 241 write /etc/passwd\n 255 write /etc/passwd", `
 			session S 20 30 25
 			deny S 0 tc_1 write_file 250-255 /etc
 			end S`,
 			`tc_1 deny 0 tool_server own []`, ``},
-		"by an allowed call that asked for it": {agent, `
+		"by an allowed call with that target": {agent, `
 			session S 20 30 25
 			deny S 0 tc_1 read_file 50-55 /work
 			allow S 1 tc_2 read_file 60-220 completed /work
 			end S`,
 			`tc_1 deny 0 tool_server own []
 			tc_2 allow 3 tool_server own [failed-read /work/missing, read /work/a, unlink /work/b]`, ``},
-		"by an allowed call that asked for something else": {agent, `
+		"by an allowed call with another target": {agent, `
 			session S 20 30 25
 			deny S 0 tc_1 read_file 50-55 /work/a
 			allow S 1 tc_2 read_file 60-220 completed /work/b
@@ -63,7 +63,7 @@ func TestDeniedButDone(t *testing.T) {
 			tc_2 allow 3 run own [failed-read /work/missing, read /work/a, unlink /work/b]`,
 			`exec_without_tool_call:/bin/server
 			tool_server_unknown:srv-S`},
-		"while an allowed call of a server elsewhere runs": {"0 10 -5000\n 100 write /work/a\n" + strings.TrimPrefix(agent, "\n0 10 -5000\n"), `
+		"while an allowed call of a server in another tree runs": {"0 10 -5000\n 100 write /work/a\n" + strings.TrimPrefix(agent, "\n0 10 -5000\n"), `
 			session S 20 30 25
 			deny S 0 tc_1 read_file 50-55 /work/a
 			allow S 1 tc_2 read_file 60-105 completed /work
@@ -78,7 +78,7 @@ func TestDeniedButDone(t *testing.T) {
 			deny S 0 tc_1 write_file 250-255 /etc
 			end S`,
 			`tc_1 deny 0 tool_server own []`, ``},
-		"a name that only begins alike": {agent + "1 40 300-400\n 301 write /etcetera", `
+		"a name with only a common prefix": {agent + "1 40 300-400\n 301 write /etcetera", `
 			session S 20 30 25
 			deny S 0 tc_1 write_file 250-255 /etc
 			end S`,
@@ -139,14 +139,14 @@ func TestTwoServers(t *testing.T) {
 		tc_2 allow 1 tool_server own [write /work/c]`, `
 		kernel_events_outside_tool_windows:tc_1
 		kernel_events_outside_tool_windows:tc_2`)
-	// Of one server the tree is unknown: its calls get what is in no tree.
+	// The tree of one server is unknown: its calls get the lines of no tree.
 	world{kernel: kernel + "1 70 101-102\n 101 read /agent/x\n", policy: strings.Replace(policy, "50 60", "50 61", 1)}.run(t).want(t, `
 		tc_1 allow 2 tool_server own [failed-read /work/missing, read /work/a]
 		tc_2 allow 2 run own [read /agent/x, write /work/c]`, `
 		exec_without_tool_call:/bin/other
 		kernel_events_outside_tool_windows:tc_1
 		tool_server_unknown:srv-T`)
-	// Of neither it is known: then both stand for the same lines.
+	// Both trees are unknown: the calls of both get the same lines.
 	world{kernel: kernel, policy: strings.NewReplacer("50 60", "50 61", "20 30", "20 31").Replace(policy)}.run(t).want(t, `
 		tc_1 allow 13 run run []
 		tc_2 allow 13 run run []`, `
@@ -156,7 +156,7 @@ func TestTwoServers(t *testing.T) {
 		tool_calls_overlap:tc_2
 		tool_server_unknown:srv-S
 		tool_server_unknown:srv-T`)
-	// Both say that they have the same server: one tree.
+	// Both sessions have the same server: there is one tree.
 	world{kernel: kernel, policy: strings.Replace(policy, "50 60", "20 30", 1)}.run(t).want(t, `
 		tc_1 allow 5 tool_server run []
 		tc_2 allow 5 tool_server run []`, `
@@ -168,7 +168,8 @@ func TestTwoServers(t *testing.T) {
 		tool_calls_overlap:tc_2`)
 }
 
-// TestNested: a tool server that starts a proxy of its own stays responsible.
+// TestNested: the lines of a server that a tool server's own proxy starts count for
+// both.
 func TestNested(t *testing.T) {
 	world{kernel: `
 0 10 -
@@ -211,7 +212,7 @@ func TestBypass(t *testing.T) {
 		tc_1 allow 2 tool_server own [failed-read /work/missing, read /work/a]`, `
 		exec_without_tool_call:/bin/cat
 		exec_without_tool_call:/work/run.sh`)
-	// Programs on the way to a proxy are no tools, whatever comes beside them.
+	// Programs of a proxy's ancestors have no code; those of other processes have.
 	world{kernel: `
 0 10 -
 	1 exec /bin/agent
@@ -226,7 +227,7 @@ func TestBypass(t *testing.T) {
 	21 exec /bin/server
 	110 read /work/a
 `, policy: one}.run(t).want(t, `tc_1 allow 1 tool_server own [read /work/a]`, `exec_without_tool_call:/bin/uname`)
-	// Many are not all named.
+	// Of very many programs only the first ones are named.
 	var b strings.Builder
 	b.WriteString(kernel + "1 40 300-400\n")
 	for i := range 200 {
@@ -238,7 +239,7 @@ func TestBypass(t *testing.T) {
 	}
 }
 
-// TestLies: whatever the SDK says, kernel layer, bindings and policy stay.
+// TestLies: nothing in the SDK log changes the kernel layer, bindings and policy layer.
 func TestLies(t *testing.T) {
 	policy := one + "\nsession T 50 60 47\ndeny T 0 tc_9 rm 300-310 /x\nend T\n"
 	want := world{kernel: agent, policy: policy}.run(t)
@@ -252,12 +253,12 @@ func TestLies(t *testing.T) {
 			sdk_tool_call_not_started:tc_9
 			sdk_tool_call_without_policy_binding:tc_77
 			sdk_tool_name_differs:tc_1`, nil},
-		"forged id":         {"started tc_666 read_file\ncompleted tc_666 read_file\nfinished", "policy_call_not_in_sdk:tc_1\npolicy_call_not_in_sdk:tc_9\nsdk_tool_call_without_policy_binding:tc_666", nil},
-		"flood":             {strings.Repeat("started tc_1 read_file\n", 1000), "policy_call_not_in_sdk:tc_9\nsdk_log_flooded\nsdk_run_not_finished\nsdk_tool_call_not_completed:tc_1\nsdk_tool_call_repeated:tc_1", &logHealth{facts: map[string]string{"stopped": "too_many_lines"}, counters: map[string]uint64{"dropped_bytes": 5}}},
-		"truncation":        {"started tc_1 read_file\nstarted tc_9 rm\n{\"schema\":\"assay.run", "sdk_log_truncated\nsdk_run_not_finished\nsdk_tool_call_not_completed:tc_1\nsdk_tool_call_not_completed:tc_9", &logHealth{facts: map[string]string{"unterminated": "yes"}}},
-		"truncated, plain":  {"started tc_1 read_file\nstarted tc_9 rm\n{\"schema\":\"assay.run", "sdk_log_invalid:3:bad_json\nsdk_run_not_finished\nsdk_tool_call_not_completed:tc_1\nsdk_tool_call_not_completed:tc_9", nil},
-		"replaced":          {"\n", "sdk_log_empty\nsdk_log_replaced", &logHealth{facts: map[string]string{"replaced": "yes"}}},
-		"names of the rest": {`{"schema":"assay.runner.policy_event.v0"}` + "\n", "sdk_log_empty\nsdk_log_invalid:1:bad_schema", nil},
+		"forged id":        {"started tc_666 read_file\ncompleted tc_666 read_file\nfinished", "policy_call_not_in_sdk:tc_1\npolicy_call_not_in_sdk:tc_9\nsdk_tool_call_without_policy_binding:tc_666", nil},
+		"flood":            {strings.Repeat("started tc_1 read_file\n", 1000), "policy_call_not_in_sdk:tc_9\nsdk_log_flooded\nsdk_run_not_finished\nsdk_tool_call_not_completed:tc_1\nsdk_tool_call_repeated:tc_1", &logHealth{facts: map[string]string{"stopped": "too_many_lines"}, counters: map[string]uint64{"dropped_bytes": 5}}},
+		"truncation":       {"started tc_1 read_file\nstarted tc_9 rm\n{\"schema\":\"assay.run", "sdk_log_truncated\nsdk_run_not_finished\nsdk_tool_call_not_completed:tc_1\nsdk_tool_call_not_completed:tc_9", &logHealth{facts: map[string]string{"unterminated": "yes"}}},
+		"truncated, plain": {"started tc_1 read_file\nstarted tc_9 rm\n{\"schema\":\"assay.run", "sdk_log_invalid:3:bad_json\nsdk_run_not_finished\nsdk_tool_call_not_completed:tc_1\nsdk_tool_call_not_completed:tc_9", nil},
+		"replaced":         {"\n", "sdk_log_empty\nsdk_log_replaced", &logHealth{facts: map[string]string{"replaced": "yes"}}},
+		"another schema":   {`{"schema":"assay.runner.policy_event.v0"}` + "\n", "sdk_log_empty\nsdk_log_invalid:1:bad_schema", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := world{kernel: agent, policy: policy, sdk: c.sdk, sdkLog: c.log}.run(t)
@@ -300,14 +301,14 @@ func TestKilledProxy(t *testing.T) {
 		tc_2 allow 5 tool_server run []`, `
 		policy_session_not_finished:srv-S
 		tool_call_not_finished:tc_2`)
-	// A server that went away in the middle of a call ends its window.
+	// A server that exits during a call ends its window.
 	world{kernel: agent, policy: strings.Replace(one, "completed", "server_gone", 1)}.run(t).want(t, `
 		tc_1 allow 2 tool_server own [failed-read /work/missing, read /work/a]`, `
 		kernel_events_outside_tool_windows:tc_1
 		tool_call_not_finished:tc_1`)
 }
 
-// TestAttempts: a call that goes on in another request is one call with two windows.
+// TestAttempts: a call that continues in another request is one call with two windows.
 func TestAttempts(t *testing.T) {
 	j := world{kernel: agent, policy: `
 		session S 20 30 25
@@ -344,7 +345,7 @@ func TestTargetsCut(t *testing.T) {
 	}
 }
 
-// TestPidsUsedAgain: a number names the process that had it when the session began.
+// TestPidsUsedAgain: a pid means the process that had it when the session started.
 func TestPidsUsedAgain(t *testing.T) {
 	world{kernel: `
 0 10 -
@@ -381,7 +382,7 @@ func TestEffectsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNetworkRules: what the kernel refused is a line and a note, and no effect.
+// TestNetworkRules: a refused connection has a line and a note, but is not an effect.
 func TestNetworkRules(t *testing.T) {
 	enforced := input{facts: map[string]string{"network_rules": "enforced", "network_policy": digestA},
 		counters: map[string]uint64{"network_rules": 2, "blocked": 3, "blocked.rule.0": 1, "blocked.rule.2": 2}}
@@ -393,7 +394,7 @@ func TestNetworkRules(t *testing.T) {
 	if at < 0 || !strings.HasPrefix(j.health.Notes[at-1], "s2_") || !strings.HasPrefix(j.health.Notes[at+1], "s4_policy_capture") {
 		t.Errorf("notes %q", j.health.Notes)
 	}
-	// The note needs no policy layer: rules hold for runs without a tool call too.
+	// The note needs no policy layer: rules apply to runs without a tool call too.
 	if j := (world{kernel: agent, capture: enforced}).run(t); !slices.Contains(j.health.Notes, note) {
 		t.Errorf("notes %q", j.health.Notes)
 	}

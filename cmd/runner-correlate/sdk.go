@@ -10,8 +10,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// sdkLog is what the agent's library reported, as far as it was valid. It is the
-// agent's own word: it can add codes, and nothing else follows from it.
+// sdkLog is what the agent's SDK reported, up to the first bad line. The agent itself
+// wrote it, so it only adds codes and changes nothing else.
 type sdkLog struct {
 	logEnd
 	layerText
@@ -23,8 +23,8 @@ type sdkLog struct {
 // sdkCall is what was reported of one tool call id.
 type sdkCall struct {
 	started, completed int
-	tool               string              // in text form, as in the first event
-	others             map[string]struct{} // as in later ones, if they differ
+	tool               string              // in text form, from the first event
+	others             map[string]struct{} // other names, from later events
 }
 
 func newSDKLog(runID string) *sdkLog { return &sdkLog{runID: runID, calls: map[string]*sdkCall{}} }
@@ -40,7 +40,7 @@ func (s *sdkLog) line(l logLine) {
 }
 
 func (s *sdkLog) close(f logFacts) {
-	s.facts, s.bad = f, s.bad.of(f)
+	s.facts, s.bad = f, s.bad.unlessCut(f)
 	s.facts.stopped = s.facts.stopped || s.full
 }
 
@@ -49,7 +49,7 @@ func (s *sdkLog) take(line []byte, received uint64) (why string) {
 	if !ok {
 		return schemas.WhyJSON
 	}
-	// Numbers lose digits in v, and a float must not pass for an integer.
+	// In v large numbers lose digits, and a float looks like an integer.
 	var seq struct {
 		Seq *uint64 `json:"seq"`
 	}
@@ -57,9 +57,9 @@ func (s *sdkLog) take(line []byte, received uint64) (why string) {
 	kind, _ := v["event_type"].(string)
 	kind = strings.TrimSpace(kind)
 	switch {
-	case !is(v["schema"], schemas.SchemaSDKEvent):
+	case !equalsText(v["schema"], schemas.SchemaSDKEvent):
 		return schemas.WhySchema
-	case !is(v["run_id"], s.runID):
+	case !equalsText(v["run_id"], s.runID):
 		return schemas.WhyRunID
 	case wrong:
 		return schemas.WhySeq
@@ -69,7 +69,7 @@ func (s *sdkLog) take(line []byte, received uint64) (why string) {
 	default:
 		return schemas.WhyEventType
 	}
-	// What is blank or no string is as good as missing.
+	// A blank field, or one that is not a string, counts as missing.
 	field := func(key string) *string {
 		if t, _ := v[key].(string); strings.TrimSpace(t) != "" {
 			t = strings.TrimSpace(t)
@@ -115,13 +115,13 @@ func (s *sdkLog) take(line []byte, received uint64) (why string) {
 	return ""
 }
 
-// is compares a value that must be this string.
-func is(v any, want string) bool {
+// equalsText reports whether a value is this string, apart from space around it.
+func equalsText(v any, want string) bool {
 	s, ok := v.(string)
 	return ok && strings.TrimSpace(s) == want
 }
 
-// text is the form that a string has in a layer.
+// text is a string in the form that it has in a layer.
 func text(s *string) *string {
 	if s == nil {
 		return nil
@@ -133,21 +133,22 @@ func text(s *string) *string {
 func (s *sdkLog) present() bool { return s.n > 0 }
 func (s *sdkLog) note() []any   { return []any{s.n, uint64(len(s.calls))} }
 
-// compare adds the codes of the SDK layer: alone, and against the decisions.
+// compare adds the codes of the SDK layer: those of its own lines, and those of the
+// comparison with the decisions.
 func (s *sdkLog) compare(c codes, p *policyLog) {
 	if s.n > 0 && !s.finished {
-		c.say(schemas.AmbiguitySDKRunNotFinished)
+		c.add(schemas.AmbiguitySDKRunNotFinished)
 	}
 	for id, call := range s.calls {
 		id := schemas.Text(id)
 		if call.completed == 0 {
-			c.of(schemas.AmbiguitySDKNotCompleted, id)
+			c.addFor(schemas.AmbiguitySDKNotCompleted, id)
 		}
 		if call.started == 0 {
-			c.of(schemas.AmbiguitySDKNotStarted, id)
+			c.addFor(schemas.AmbiguitySDKNotStarted, id)
 		}
 		if call.started > 1 || call.completed > 1 {
-			c.of(schemas.AmbiguitySDKRepeated, id)
+			c.addFor(schemas.AmbiguitySDKRepeated, id)
 		}
 	}
 	if s.n == 0 || p == nil || !p.present() {
@@ -159,26 +160,26 @@ func (s *sdkLog) compare(c codes, p *policyLog) {
 		byID[d.rawID] = append(byID[d.rawID], d)
 		named[[2]string{d.rawID, d.event.Tool}] = true
 	}
-	for id, of := range byID {
+	for id, decisions := range byID {
 		if s.calls[id] == nil {
-			c.of(schemas.AmbiguityNotInSDK, of[0].event.ToolCallID)
+			c.addFor(schemas.AmbiguityNotInSDK, decisions[0].event.ToolCallID)
 		}
 	}
 	for id, call := range s.calls {
-		of, name := byID[id], schemas.Text(id)
-		if len(of) == 0 {
-			c.of(schemas.AmbiguitySDKUnbound, name)
+		decisions, name := byID[id], schemas.Text(id)
+		if len(decisions) == 0 {
+			c.addFor(schemas.AmbiguitySDKUnbound, name)
 			continue
 		}
-		if call.completed > 0 && !slices.ContainsFunc(of, func(d *decision) bool { return !d.denied() }) {
-			c.of(schemas.AmbiguitySDKCompletedDenied, name)
+		if call.completed > 0 && !slices.ContainsFunc(decisions, func(d *decision) bool { return !d.denied() }) {
+			c.addFor(schemas.AmbiguitySDKCompletedDenied, name)
 		}
 		differs := !named[[2]string{id, call.tool}]
 		for tool := range call.others {
 			differs = differs || !named[[2]string{id, tool}]
 		}
 		if differs {
-			c.of(schemas.AmbiguitySDKNameDiffers, name)
+			c.addFor(schemas.AmbiguitySDKNameDiffers, name)
 		}
 	}
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// source is a layer of the table while it is made from its log.
+// source makes a layer of the table from its log.
 type source interface {
 	// line takes in one line of the log. The layer ends at the first bad one.
 	line(l logLine)
 	// close is called after the last line.
 	close(f logFacts)
-	// end is how the log ended, once it has.
+	// end returns how the log ended. It is valid after close.
 	end() *logEnd
 	// present reports whether the log held anything that makes the layer present.
 	present() bool
-	// count is the number of the layer's lines.
+	// count returns the number of the layer's lines.
 	count() uint64
-	// note are the values of the layer's note.
+	// note returns the values of the layer's note.
 	note() []any
 	// each calls f with every line of the layer, in order.
 	each(f func(line []byte) error) error
-	// stamp is when a line of the layer happened.
+	// stamp returns when a line of the layer happened.
 	stamp(line uint64) stamp
 }
 
@@ -36,14 +36,14 @@ type logEnd struct {
 
 func (e *logEnd) end() *logEnd { return e }
 
-// logLayer is a row of the layer table, and what is made of it in this run.
+// logLayer is a row of the layer table with its source in this run.
 type logLayer struct {
 	*schemas.Layer
 	source
 }
 
-// newSource makes the source of a layer. A layer that is not named here has lines
-// that say nothing about the others.
+// newSource makes the source of a layer. The lines of a layer that is not named here
+// are not compared with other layers.
 func (j *joiner) newSource(l *schemas.Layer) source {
 	id := j.in.Header().RunID
 	switch l.Name {
@@ -57,8 +57,7 @@ func (j *joiner) newSource(l *schemas.Layer) source {
 	return &plainLog{layer: l, runID: id}
 }
 
-// readLogs reads the logs to their end and prepares what the kernel lines will be
-// compared with.
+// readLogs reads the logs to their end. The kernel lines are compared with them later.
 func (j *joiner) readLogs(opt Options) error {
 	for i := range schemas.Layers {
 		l := &schemas.Layers[i]
@@ -72,7 +71,7 @@ func (j *joiner) readLogs(opt Options) error {
 			return err
 		}
 		if opt.Times && facts.untimed {
-			return tool.Fail(tool.ExitInput, fmt.Errorf("%s does not say when its lines were read, which --times needs", path),
+			return tool.Fail(tool.ExitInput, fmt.Errorf("%s has no times at which its lines were read, which --times needs", path),
 				"collect the log with runner-exec --times --"+l.Name+"-log FILE")
 		}
 		s.close(facts)
@@ -82,14 +81,14 @@ func (j *joiner) readLogs(opt Options) error {
 		return nil
 	}
 	var err error
-	if j.join, err = newAttribution(j.in.Header().RunID, j.policy); err != nil {
+	if j.attribution, err = newAttribution(j.in.Header().RunID, j.policy); err != nil {
 		return err
 	}
-	j.tree = j.join.tree
-	return j.declared()
+	j.tree = j.attribution.tree
+	return j.addDeclared()
 }
 
-// layerText is the lines of a layer that are kept as they will be written.
+// layerText holds the lines of a layer, in the form in which they will be written.
 type layerText struct {
 	text []byte
 	n    uint64
@@ -98,7 +97,7 @@ type layerText struct {
 	received []uint64 // of each line, where that is known
 }
 
-// add appends a line, or notes that there is no room for it.
+// add appends a line. It sets full and returns false when there is no room for it.
 func (t *layerText) add(line []byte, received uint64, limit int64) bool {
 	if int64(len(t.text)+len(line)+len("\n")) > limit {
 		t.full = true
@@ -166,7 +165,7 @@ func (p *plainLog) take(l logLine) (why string) {
 }
 
 func (p *plainLog) close(f logFacts) {
-	p.facts, p.bad = f, p.bad.of(f)
+	p.facts, p.bad = f, p.bad.unlessCut(f)
 	p.facts.stopped = p.facts.stopped || p.full
 }
 

@@ -8,15 +8,15 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// targetIndex numbers what decisions name, so that a value is looked up once
-// however many calls there are.
+// targetIndex numbers the targets of decisions, so that the value of a line is looked
+// up once, for any number of calls.
 type targetIndex struct {
 	numbers map[string]uint32
 	targets []target
-	ports   map[uint16]uint32 // of hosts that are named, and what stands for them
-	sieve   []uint64          // a bit for each hash of a target: most names are none
+	ports   map[uint16]uint32 // ports of named hosts → the target that represents the port
+	sieve   []uint64          // a Bloom filter of the targets: most values are not targets
 	found   []uint32          // of match
-	looked  bool              // found is that of the line at hand
+	matched bool              // found is up to date for the current line
 }
 
 // target is one path or endpoint.
@@ -25,12 +25,12 @@ type target struct {
 	*deniedTarget
 }
 
-// deniedTarget is what matters about a target when calls were denied.
+// deniedTarget is what is known about a target when calls were denied.
 type deniedTarget struct {
-	denied uint64 // the earliest denial of a call that names it
-	calls  []coveringCall
-	seen   []deniedHit
-	over   uint64 // time of the last effect that found no room in seen
+	denied      uint64 // the earliest denial of a call that names it
+	calls       []coveringCall
+	hits        []deniedHit
+	lastDropped uint64 // time of the last effect for which hits had no room
 }
 
 // coveringCall is a time in which effects on a target belong to an allowed call.
@@ -59,7 +59,7 @@ func (x *targetIndex) seal() {
 	for size < len(x.targets) {
 		size *= 2
 	}
-	x.sieve = make([]uint64, size/4) // 16 bits a target
+	x.sieve = make([]uint64, size/4) // 16 bits per target
 	for i := range x.targets {
 		h := uint64(hashStart)
 		for _, c := range []byte(x.targets[i].text) {
@@ -70,7 +70,8 @@ func (x *targetIndex) seal() {
 	}
 }
 
-// The hash is one that grows with a name, byte by byte (FNV-1a).
+// The hash is computed byte by byte (FNV-1a), so that every directory above a path has
+// its hash on the way.
 const hashStart = 14695981039346656037
 
 func hashStep(h uint64, c byte) uint64 { return (h ^ uint64(c)) * 1099511628211 }
@@ -81,16 +82,16 @@ func (x *targetIndex) place(h uint64) (word int, bit uint64) {
 	return int(n / 64), 1 << (n % 64)
 }
 
-// next is called in front of every line.
-func (x *targetIndex) next() { x.looked = false }
+// next is called before every line.
+func (x *targetIndex) next() { x.matched = false }
 
-// match returns the targets that are the value of the line at hand, or a directory
-// above it, the highest first.
+// match returns the targets that are equal to the value of the current line, or a
+// directory above it, from the top down.
 func (x *targetIndex) match(value []byte) []uint32 {
-	if x.looked {
+	if x.matched {
 		return x.found
 	}
-	x.found, x.looked = x.found[:0], true
+	x.found, x.matched = x.found[:0], true
 	if schemas.HasDotDot(value) {
 		h := uint64(hashStart)
 		for _, c := range value {
@@ -121,9 +122,10 @@ func (x *targetIndex) look(name []byte, h uint64) {
 	}
 }
 
-// matches reports whether one of the given targets is the value or above it.
+// matches reports whether one of the given targets is the value or a directory above
+// it.
 func (x *targetIndex) matches(targets []uint32, value []byte) bool {
-	if len(targets) > 8 || x.looked {
+	if len(targets) > 8 || x.matched {
 		for _, n := range x.match(value) {
 			if _, ok := slices.BinarySearch(targets, n); ok {
 				return true
@@ -139,7 +141,7 @@ func (x *targetIndex) matches(targets []uint32, value []byte) bool {
 	return false
 }
 
-// below reports whether a value is the target or lies below it, by component.
+// below reports whether a value is the target or a path below it.
 func below(value []byte, target string) bool {
 	n := len(target)
 	if n > len(value) || string(value[:n]) != target {
@@ -148,6 +150,7 @@ func below(value []byte, target string) bool {
 	return n == len(value) || (value[n] == '/' || target == "/") && !schemas.HasDotDot(value)
 }
 
+// deniedTargetOf returns the entry of a target, which it makes if there is none.
 func (x *targetIndex) deniedTargetOf(n uint32) *deniedTarget {
 	t := &x.targets[n]
 	if t.deniedTarget == nil {
@@ -156,7 +159,8 @@ func (x *targetIndex) deniedTargetOf(n uint32) *deniedTarget {
 	return t.deniedTarget
 }
 
-// cover notes the windows of allowed calls at their targets, and the denials.
+// cover records the windows of allowed calls and the denials at their targets. It
+// reports whether there are denials.
 func (x *targetIndex) cover(p *policyLog) (anyDenied bool) {
 	for _, d := range p.decisions {
 		if d.timed && d.denied() {
@@ -191,6 +195,7 @@ func (x *targetIndex) cover(p *policyLog) (anyDenied bool) {
 	return true
 }
 
+// mergeCoveringCalls merges the calls of a session that overlap.
 func mergeCoveringCalls(list []coveringCall) []coveringCall {
 	out := list[:0]
 	for _, e := range list {
@@ -203,12 +208,12 @@ func mergeCoveringCalls(list []coveringCall) []coveringCall {
 	return out
 }
 
-// by reports whether the session had a call on the target at the time.
-func (t *deniedTarget) by(s *session, ktime uint64) bool {
+// coveredBy reports whether the session had an allowed call on the target at a time.
+func (t *deniedTarget) coveredBy(s *session, ktime uint64) bool {
 	i, _ := slices.BinarySearchFunc(t.calls, coveringCall{s, ktime, 0}, func(a, b coveringCall) int {
 		return cmp.Or(cmp.Compare(a.session.number, b.session.number), cmp.Compare(a.start, b.start))
 	})
-	// i is the first that begins at the time or later.
+	// i is the first call that starts at this time or later.
 	for _, i := range [2]int{i - 1, i} {
 		if i >= 0 && i < len(t.calls) && t.calls[i].session == s && t.calls[i].start <= ktime && ktime <= t.calls[i].end {
 			return true

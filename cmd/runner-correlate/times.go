@@ -4,8 +4,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// times says whether a kernel stream has times: runner-normalize --windows gives
-// every line one, and every process a record, or none.
+// times says whether a kernel stream has times. runner-normalize --windows adds a time
+// to every line and a record for every process; without it there are neither.
 type times int
 
 const (
@@ -21,12 +21,12 @@ func (j *joiner) sameTimes(when schemas.KernelTime) error {
 		j.times = untimed
 	}
 	if has != (j.times == timed) {
-		return j.refuse("of the kernel lines some have a ktime_ns and a process record before them, and some have none")
+		return j.refuse("some kernel lines have a ktime_ns and a process record before them, and some do not")
 	}
 	return nil
 }
 
-// process takes in the record of a process, which goes no further.
+// process takes in the record of a process. It is not written to the output.
 func (j *joiner) process(line []byte) error {
 	switch {
 	case len(j.stages) > 0:
@@ -43,19 +43,19 @@ func (j *joiner) process(line []byte) error {
 	return nil
 }
 
-// attribute gives a line with a time to the process at hand, and so to calls.
+// attribute assigns a line with a time to the current process, and so to calls.
 func (j *joiner) attribute(e *schemas.KernelEvent, ktime uint64) error {
 	if p := j.tree.current(); e.PID != p.pid {
 		return j.refuse("kernel line of pid %d under the record of process %d", e.PID, p.pid)
 	}
-	if j.join != nil {
-		j.join.line(e, ktime)
+	if j.attribution != nil {
+		j.attribution.line(e, ktime)
 	}
 	return nil
 }
 
-// balanceTimes checks that no process record was lost, and knows of a stream
-// without lines whether it would have had times.
+// balanceTimes checks that no process record was lost. For a stream without lines it
+// also finds out whether lines would have had times.
 func (j *joiner) balanceTimes(normalize *schemas.StageHealth) error {
 	written, windows := normalize.Counters[schemas.CounterProcessRecords]
 	switch {

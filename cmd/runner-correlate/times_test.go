@@ -56,22 +56,22 @@ func TestTimedStreams(t *testing.T) {
 		rows    []string
 		records uint64
 		counted bool
-		want    string // "" is taken
+		want    string // the error; "" is none
 	}{
-		{"as it should be", []string{"P 0 1", at(1, "5"), "P 1 2", at(2, "18446744073709551615"), "P 1 3", at(3, "0")}, 3, true, ""},
+		{"complete", []string{"P 0 1", at(1, "5"), "P 1 2", at(2, "18446744073709551615"), "P 1 3", at(3, "0")}, 3, true, ""},
 		{"no lines", nil, 0, true, ""},
 		{"no times", []string{"1", "2"}, 0, false, ""},
-		{"a line without", []string{"P 0 1", at(1, "5"), "1"}, 1, true, "some have a ktime_ns"},
-		{"a line without, first", []string{"1", "P 0 1", at(1, "5")}, 1, true, "follows kernel lines without"},
-		{"a line with, later", []string{"1", at(1, "5")}, 0, false, "some have a ktime_ns"},
-		{"a time without a process", []string{at(1, "5")}, 0, true, "some have a ktime_ns"},
-		{"a process and no time", []string{"P 0 1", "1"}, 1, true, "some have a ktime_ns"},
+		{"a line without a time", []string{"P 0 1", at(1, "5"), "1"}, 1, true, "some kernel lines have a ktime_ns"},
+		{"the first line without a time", []string{"1", "P 0 1", at(1, "5")}, 1, true, "follows kernel lines without"},
+		{"only a later line with a time", []string{"1", at(1, "5")}, 0, false, "some kernel lines have a ktime_ns"},
+		{"a time without a process", []string{at(1, "5")}, 0, true, "some kernel lines have a ktime_ns"},
+		{"a process record, but no time", []string{"P 0 1", "1"}, 1, true, "some kernel lines have a ktime_ns"},
 		{"another process's line", []string{"P 0 1", at(2, "5")}, 1, true, "kernel line of pid 2 under the record of process 1"},
-		{"a step in depth", []string{"P 0 1", "P 2 2", at(2, "5")}, 2, true, "process of depth 2 below one of depth 0"},
-		{"the first below nobody", []string{"P 1 1", at(1, "5")}, 1, true, "process of depth 1 below one of depth -1"},
-		{"a record lost", []string{"P 0 1", at(1, "5")}, 2, true, "wrote 2 process records, the stream has 1"},
+		{"a gap in depth", []string{"P 0 1", "P 2 2", at(2, "5")}, 2, true, "process of depth 2 below one of depth 0"},
+		{"the first process has no parent", []string{"P 1 1", at(1, "5")}, 1, true, "process of depth 1 below one of depth -1"},
+		{"a lost record", []string{"P 0 1", at(1, "5")}, 2, true, "wrote 2 process records, the stream has 1"},
 		{"not counted", []string{"P 0 1", at(1, "5")}, 0, false, `no counter "process_records"`},
-		{"counted, no times", []string{"1"}, 0, true, "have no ktime_ns"},
+		{"counted, but no times", []string{"1"}, 0, true, "have no ktime_ns"},
 		{"a leading zero", []string{"P 0 1", at(1, "05")}, 1, true, "leading zero"},
 		{"too large", []string{"P 0 1", at(1, "18446744073709551616")}, 1, true, "too large"},
 		{"far too large", []string{"P 0 1", at(1, "118446744073709551616")}, 1, true, "too large"},
@@ -87,7 +87,7 @@ func TestTimedStreams(t *testing.T) {
 			case c.want == "" && code != 0:
 				t.Errorf("exit %d: %s", code, msg)
 			case c.want == "" && (bytes.Contains(out, []byte("ktime_ns")) || bytes.Contains(out, []byte(schemas.SchemaProcess))):
-				t.Errorf("times went on:\n%s", out)
+				t.Errorf("times are in the output:\n%s", out)
 			case c.want != "" && (code != 3 || !strings.Contains(msg, c.want) || bytes.Contains(out, []byte(schemas.SchemaTrailer))):
 				t.Errorf("exit %d: %s, expected 3 and %q", code, msg, c.want)
 			}
@@ -95,9 +95,9 @@ func TestTimedStreams(t *testing.T) {
 	}
 }
 
-// TestWithoutLogsTimesSayNothing: a stream with times and one without give the same
+// TestTimesWithoutLogs: a stream with times and one without give the same
 // kernel layer, surface, report and health.
-func TestWithoutLogsTimesSayNothing(t *testing.T) {
+func TestTimesWithoutLogs(t *testing.T) {
 	with, without := world{kernel: agent}, world{kernel: agent, untimed: true}
 	for _, w := range []*world{&with, &without} {
 		w.capture.notes = []string{"a note of normalize's"}

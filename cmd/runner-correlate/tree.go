@@ -7,37 +7,38 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// tree follows the process records of a kernel stream: whose the lines at hand are.
+// tree follows the process records of a kernel stream. It knows which process the
+// current lines belong to.
 type tree struct {
 	runID    string
 	byServer map[uint32][]*session
 	byProxy  map[uint32][]*session
 	sessions []*session
 	records  uint64
-	path     []process // the process at hand and its ancestors, by depth
+	path     []process // the current process and its ancestors, by depth
 	execs    execs
-	matched  func(*session) // told when a session's server is found
+	matched  func(*session) // called when a session's server is found
 }
 
 // process is one process of the path.
 type process struct {
 	pid, kernelPID uint32
 	start, end     uint64
-	of             *membership
+	trees          *membership // nil if it is in none
 	proxy          bool
 }
 
-// membership says in which trees a process is: that of a session, and those around
-// it, because a tool server may itself start a proxy.
+// membership lists the trees that a process is in, the innermost first. There may be
+// several, because a tool server may itself start a proxy.
 type membership struct {
 	session *session
-	around  *membership
+	outer   *membership
 	level   int
 }
 
 // has reports whether the process is in the session's tree.
 func (m *membership) has(s *session) bool {
-	for ; m != nil; m = m.around {
+	for ; m != nil; m = m.outer {
 		if m.session == s {
 			return true
 		}
@@ -45,8 +46,8 @@ func (m *membership) has(s *session) bool {
 	return false
 }
 
-// maxLevel bounds how many trees a process can be in. Sessions of servers further
-// inside are as unknown as those whose server is nowhere.
+// maxLevel bounds how many trees a process can be in. A server that is nested deeper
+// counts as not found.
 const maxLevel = 64
 
 func newTree(runID string, sessions []*session, matched func(*session)) *tree {
@@ -66,7 +67,7 @@ func (t *tree) current() *process {
 	return &t.path[len(t.path)-1]
 }
 
-// enter takes in a process record.
+// enter takes in a process record: its lines follow.
 func (t *tree) enter(line []byte) error {
 	r, err := t.parse(line)
 	if err != nil {
@@ -82,47 +83,47 @@ func (t *tree) enter(line []byte) error {
 	p := process{pid: r.PID, kernelPID: r.KernelPID, start: r.StartNS, end: r.EndNS}
 	if depth > 0 {
 		above := &t.path[depth-1]
-		p.of = above.of
+		p.trees = above.trees
 		t.server(&p, above)
 	}
 	for _, s := range t.byProxy[p.kernelPID] {
 		p.proxy = p.proxy || p.lived(s.ktime)
 	}
 	if p.proxy {
-		t.execs.forgive(depth)
+		t.execs.dropPending(depth)
 	}
 	t.path = append(t.path, p)
 	return nil
 }
 
-// server looks whether the process is a session's tool server.
+// server checks whether the process is a tool server of any session.
 func (t *tree) server(p, above *process) {
 	var first *session
 	for _, s := range t.byServer[p.kernelPID] {
 		if above.kernelPID != s.proxy || !p.lived(s.ktime) {
 			continue
 		}
-		if !p.of.has(s) && !t.join(p, s) {
+		if !p.trees.has(s) && !t.join(p, s) {
 			continue
 		}
 		if first == nil {
 			first = s
 		} else {
-			unite(t.sessions, first, s)
+			mergeTrees(t.sessions, first, s)
 		}
 	}
 }
 
 // join puts a process into the tree of a session.
 func (t *tree) join(p *process, s *session) bool {
-	m := &membership{session: s, around: p.of}
-	if p.of != nil {
-		m.level = p.of.level + 1
+	m := &membership{session: s, outer: p.trees}
+	if p.trees != nil {
+		m.level = p.trees.level + 1
 	}
 	if m.level >= maxLevel {
 		return false
 	}
-	p.of = m
+	p.trees = m
 	if !s.known {
 		s.known = true
 		t.matched(s)
@@ -130,13 +131,13 @@ func (t *tree) join(p *process, s *session) bool {
 	return true
 }
 
-// lived reports whether the process was there at a time. A start or an end that
-// nobody saw lies outside of the record.
+// lived reports whether the process existed at a time. A start or an end that was not
+// recorded is taken to be outside of the run.
 func (p *process) lived(ktime uint64) bool {
 	return p.start <= ktime && (p.end == 0 || ktime <= p.end)
 }
 
-// parse reads a process record: its one canonical form without a detour.
+// parse reads a process record. It has a fast path for the canonical form.
 func (t *tree) parse(line []byte) (*schemas.Process, error) {
 	p := &schemas.Process{}
 	s := scan{rest: line}

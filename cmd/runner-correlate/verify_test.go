@@ -14,8 +14,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// TestVerified: what is joined here is an archive that runner-verify finds nothing
-// wrong with, in worlds that nobody thought up and in those of each code.
+// TestVerified: runner-verify accepts the archives of random worlds, and of the worlds
+// of each code.
 func TestVerified(t *testing.T) {
 	if testing.Short() {
 		testkit.Skip(t, "building the other tools takes seconds; run without -short")
@@ -42,22 +42,22 @@ func TestVerified(t *testing.T) {
 	for seed := range uint64(60) {
 		verify(fmt.Sprint("seed ", seed), randomWorld(rand.New(rand.NewPCG(seed, 77))))
 	}
-	for _, c := range append(ofLogs(), ofEachCode...) {
-		if c.code != schemas.AmbiguityCgroupFailed { // such a record is refused, whatever else it says
+	for _, c := range append(logCodeCases(), codeCases...) {
+		if c.code != schemas.AmbiguityCgroupFailed { // runner-verify refuses such a record
 			verify(c.code, asked(c.world))
 		}
 	}
 }
 
-// asked is the world of a run that was asked for both logs.
+// asked is the world of a run for which both logs were requested.
 func asked(w world) world {
 	w.capture.shim = "openai-agents"
 	w.capture.envKeys = []string{schemas.EnvPolicyLog, schemas.EnvRunID, schemas.EnvSDKLog, schemas.EnvSDKSchema}
 	return w
 }
 
-// randomWorld is a random model's, with an SDK's word, and now and then with
-// something amiss.
+// randomWorld is the world of a random model, with an SDK log, and sometimes with
+// faults.
 func randomWorld(rnd *rand.Rand) world {
 	m := randomModel(rnd)
 	w := asked(m.world(rnd))

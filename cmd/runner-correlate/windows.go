@@ -8,18 +8,18 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// ran is what the kernel lines say about a decision's call.
-type ran struct {
-	overlaps bool // another call of its tree ran at the same time
-	alone    bool // it has a window of its own, as far as its session knows
-	lines    uint64
-	effects  effectSet
-	outside  bool // an effect matched no target
-	unsure   bool // one may be on a host among the targets, or not
-	any      bool // there was an effect
+// observed is what the kernel lines say about a decision's call.
+type observed struct {
+	overlaps           bool // another call of its tree ran at the same time
+	exclusiveInSession bool // it has a window of its own, considering only its session
+	lines              uint64
+	effects            effectSet
+	outside            bool // an effect matched no target
+	maybeHost          bool // an effect may be on a host among the targets
+	hasEffects         bool
 }
 
-// until is the end of a call; one that nobody saw end goes on.
+// until is the end of a call. A call without a recorded end never ends.
 func (d *decision) until() uint64 {
 	if !d.ended {
 		return math.MaxUint64
@@ -30,19 +30,19 @@ func (d *decision) until() uint64 {
 // windows are the times of a session's calls, merged where they touch.
 type windows struct {
 	list []window
-	last int // where the last search ended: lines come in the order of time, mostly
+	last int // index that the last search returned: lines mostly come in order of time
 }
 
 // window is a time in which one call ran, or several that overlap.
 type window struct {
 	start, end uint64
-	call       *decision // when it has this window to itself
+	call       *decision // the only call in it; nil if there are several
 	ending     string    // id of the call that ended last
-	idle       bool      // lines came after it, before the next
+	idle       bool      // there were lines between its end and the next window
 }
 
-// at is the window that holds a time, or nil, and the one that ended last before
-// it, or nil.
+// at returns the window that contains a time, and otherwise the window that ended
+// last before it. Each may be nil.
 func (w *windows) at(ktime uint64) (in, before *window) {
 	i := w.last
 	if i >= len(w.list) || w.list[i].start > ktime || i+1 < len(w.list) && w.list[i+1].start <= ktime {
@@ -64,31 +64,32 @@ func (w *windows) at(ktime uint64) (in, before *window) {
 	return nil, &w.list[i]
 }
 
-// plan makes the windows of all sessions and says which calls share their time
-// with another of their session, or their id with any other.
+// plan makes the windows of all sessions. It marks the calls that overlap with
+// another call of their session, and those whose id another call has too.
 func (p *policyLog) plan() {
 	p.markRepeated()
-	by := make([][]*decision, len(p.sessions))
+	calls := make([][]*decision, len(p.sessions))
 	for _, d := range p.decisions {
 		if d.timed {
-			by[d.session.number] = append(by[d.session.number], d)
+			calls[d.session.number] = append(calls[d.session.number], d)
 		}
 	}
 	for i, s := range p.sessions {
-		s.windows = newWindows(by[i])
-		for _, d := range by[i] {
-			d.alone = d.ended && !d.overlaps && !d.repeated
+		s.windows = newWindows(calls[i])
+		for _, d := range calls[i] {
+			d.exclusiveInSession = d.ended && !d.overlaps && !d.repeated
 		}
 		for j := range s.windows.list {
 			w := &s.windows.list[j]
-			if w.call != nil && !w.call.alone {
+			if w.call != nil && !w.call.exclusiveInSession {
 				w.call = nil
 			}
 		}
 	}
 }
 
-// markRepeated finds ids that several calls have. Attempts of one call may share it.
+// markRepeated marks the calls whose id several calls have. Attempts of one call may
+// share an id.
 func (p *policyLog) markRepeated() {
 	first := map[string]*decision{}
 	for _, d := range p.decisions {
@@ -105,14 +106,14 @@ func (p *policyLog) markRepeated() {
 	}
 }
 
-// newWindows merges the times of calls that share a tree and marks those that
-// overlap. Both ends belong to a window.
+// newWindows merges the times of calls that share a tree, and marks the calls that
+// overlap. A window includes its start and its end.
 func newWindows(calls []*decision) *windows {
 	slices.SortStableFunc(calls, func(a, b *decision) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.until(), b.until()))
 	})
 	w := &windows{}
-	var first *decision // of the window at hand
+	var first *decision // of the current window
 	for _, d := range calls {
 		id := d.event.ToolCallID
 		n := len(w.list)
@@ -132,24 +133,24 @@ func newWindows(calls []*decision) *windows {
 	return w
 }
 
-// settle ends what can be known only after the kernel stream: which sessions
-// share a tree, and so which of their calls overlap.
-func (p *policyLog) settle() {
+// resolveOverlaps marks the calls of different sessions that overlap. It runs after
+// the kernel stream: only then is it known which sessions share a tree.
+func (p *policyLog) resolveOverlaps() {
 	trees := map[int][]*decision{}
 	several := map[int]bool{}
-	of := map[int]*session{}
+	first := map[int]*session{}
 	for _, d := range p.decisions {
 		if !d.timed {
 			continue
 		}
-		tree := -1 // all of which nobody knows the server
+		tree := -1 // of all sessions whose server is unknown
 		if d.session.known {
 			tree = d.session.root
 		}
-		if of[tree] == nil {
-			of[tree] = d.session
+		if first[tree] == nil {
+			first[tree] = d.session
 		}
-		several[tree] = several[tree] || of[tree] != d.session
+		several[tree] = several[tree] || first[tree] != d.session
 		trees[tree] = append(trees[tree], d)
 	}
 	for tree, calls := range trees {
@@ -159,11 +160,11 @@ func (p *policyLog) settle() {
 	}
 }
 
-// own reports whether a call has a window of its own.
-func (d *decision) own() bool { return d.alone && !d.overlaps }
+// exclusiveWindow reports whether a call has a window of its own.
+func (d *decision) exclusiveWindow() bool { return d.exclusiveInSession && !d.overlaps }
 
-// unite notes that two sessions have the same server, and so the same tree.
-func unite(sessions []*session, a, b *session) {
+// mergeTrees records that two sessions have the same server, and so the same tree.
+func mergeTrees(sessions []*session, a, b *session) {
 	from, to := max(a.root, b.root), min(a.root, b.root)
 	for _, s := range sessions {
 		if s.root == from {
@@ -172,24 +173,24 @@ func unite(sessions []*session, a, b *session) {
 	}
 }
 
-// codesOf adds what the decision log alone says.
-func (p *policyLog) codesOf(c codes) {
+// addCodes adds the codes that follow from the decision log only.
+func (p *policyLog) addCodes(c codes) {
 	for _, s := range p.sessions {
 		if !s.finished {
-			c.of(schemas.AmbiguitySessionNotFinished, s.name)
+			c.addFor(schemas.AmbiguitySessionNotFinished, s.name)
 		}
 	}
 	for _, d := range p.decisions {
 		id := d.event.ToolCallID
 		if d.repeated {
-			c.of(schemas.AmbiguityCallIDRepeated, id)
+			c.addFor(schemas.AmbiguityCallIDRepeated, id)
 		}
 		if d.timed && d.overlaps {
-			c.of(schemas.AmbiguityCallsOverlap, id)
+			c.addFor(schemas.AmbiguityCallsOverlap, id)
 		}
 		gone := d.event.Outcome == schemas.OutcomeServerGone || d.event.Outcome == schemas.OutcomeClientGone
 		if d.timed && d.allowed() && (!d.ended || gone) {
-			c.of(schemas.AmbiguityCallNotFinished, id)
+			c.addFor(schemas.AmbiguityCallNotFinished, id)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// agent is a run whose agent started one proxy with one server.
+// agent is a run in which the agent started one proxy with one server.
 const agent = `
 0 10 -5000
 	1 exec /bin/agent

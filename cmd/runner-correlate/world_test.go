@@ -16,17 +16,17 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// world is a run in short: what the kernel saw, what the policy proxies and what
-// the SDK wrote.
+// world is a run in short form: what the kernel observed, and what the policy proxies
+// and the SDK wrote.
 //
 // kernel has a line for each process, DEPTH PID START-END, in the order of the
-// tree, and indented below it its lines, TIME VERB VALUE: a "!" in front of the
-// verb says that it failed. Without times in the stream the numbers go unused.
+// tree, and indented below it its lines, TIME VERB VALUE: a "!" before the
+// verb means that it failed. Without times in the stream the numbers are not used.
 //
 // policy has lines: "session S PROXY SERVER TIME", "allow S CALL ID TOOL START-END
 // OUTCOME [TARGET…]", "deny S CALL ID TOOL START-END [TARGET…]", "refuse S TIME",
 // "end S", "foreign ID TOOL DECISION"; END may be missing: the call did not finish.
-// "again S CALL ID TOOL …" is a second attempt. TARGET "…" says that targets were
+// "again S CALL ID TOOL …" is a second attempt. TARGET "…" means that targets were
 // cut. Anything else is written as it is.
 //
 // sdk has lines "started ID TOOL", "completed ID TOOL", "finished", "failed".
@@ -34,12 +34,12 @@ type world struct {
 	kernel, policy, sdk string
 
 	untimed   bool
-	policyLog *logHealth // collected, and with what health
+	policyLog *logHealth // health of a collected log; nil if it is plain
 	sdkLog    *logHealth
 	capture   input // changes to the capture's health
 }
 
-// logHealth is what runner-exec says about a log.
+// logHealth is what runner-exec reports about a log.
 type logHealth struct {
 	facts    map[string]string
 	counters map[string]uint64
@@ -62,7 +62,7 @@ func (w world) stream(t testing.TB) []byte {
 	t.Helper()
 	in := w.capture
 	if in.shim == "" {
-		in.shim = "openai-agents" // an SDK log may come with it
+		in.shim = "openai-agents" // a run with a shim may have an SDK log
 	}
 	records := uint64(0)
 	n := uint64(0)
@@ -272,7 +272,7 @@ func sdkEvents(text string) []byte {
 	return []byte(b.String())
 }
 
-// collect is a plain log as runner-exec collects it.
+// collect makes a collected log from a plain one, as runner-exec does.
 func collect(t testing.TB, name string, log []byte, h logHealth) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -300,7 +300,7 @@ func collect(t testing.TB, name string, log []byte, h logHealth) []byte {
 	return b.Bytes()
 }
 
-// threeLayers is what came out.
+// threeLayers is the output, parsed.
 type threeLayers struct {
 	result
 	policy, sdk []string
@@ -369,7 +369,7 @@ func takeApart(t testing.TB, out []byte) *threeLayers {
 		testkit.Must(t, err)
 		at := slices.Index(order, rec.Schema)
 		if at < last {
-			t.Fatalf("%s behind %s", rec.Schema, order[last])
+			t.Fatalf("%s after %s", rec.Schema, order[last])
 		}
 		last = at
 		switch rec.Schema {
@@ -422,7 +422,7 @@ func takeApart(t testing.TB, out []byte) *threeLayers {
 	return j
 }
 
-// bindings in short: ID DECISION COUNT SCOPE own|run [EFFECT, …].
+// bindings in short form: ID DECISION COUNT SCOPE own|run [EFFECT, …].
 func (j *threeLayers) bindings() string {
 	var b strings.Builder
 	for _, x := range j.report.Bindings {

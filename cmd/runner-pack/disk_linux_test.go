@@ -19,8 +19,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// TestMain lets the test binary stand in for the tool, where a test needs limits
-// that hold for a whole process.
+// TestMain lets the test binary run as the tool, for tests that need limits of a whole
+// process.
 func TestMain(m *testing.M) {
 	if os.Getenv("RUNNER_TEST_AS_TOOL") == "1" {
 		if os.Getenv("RUNNER_TEST_FILE_LIMIT") != "" {
@@ -62,7 +62,7 @@ func asTool(t *testing.T, in []byte, env []string, args ...string) (int, string)
 	return cmd.ProcessState.ExitCode(), stderr.String()
 }
 
-// TestFileLimit runs out of file size in the scratch files.
+// TestFileLimit: the scratch files reach the limit of a file's size.
 func TestFileLimit(t *testing.T) {
 	path, tmp := scratch(t)
 	code, stderr := asTool(t, large(t), []string{"RUNNER_TEST_FILE_LIMIT=1"}, "-o", path)
@@ -70,7 +70,7 @@ func TestFileLimit(t *testing.T) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	if left := append(testkit.Names(t, filepath.Dir(path)), testkit.Names(t, tmp)...); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("files are left: %v", left)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestDevFull(t *testing.T) {
 	}
 }
 
-// TestMemory packs a stream of many lines and names and looks at the peak of the
+// TestMemory packs a stream of many lines and names and checks the peak of the
 // process's resident memory.
 func TestMemory(t *testing.T) {
 	if testing.Short() {

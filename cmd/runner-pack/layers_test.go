@@ -72,7 +72,7 @@ func TestThreeLayers(t *testing.T) {
 		t.Errorf("the report is not in canonical form: %v", err)
 	}
 	if left := testkit.Names(t, tmp); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("files are left: %v", left)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestLayerRefusals(t *testing.T) {
 		{"binding with unsorted effects", func(j *joined) {
 			j.bindings[0] = bindingLine("tc_1", "allow", `,"kernel_scope":"run","kernel_effects":["read /b","read /a"]`)
 		}, "not sorted"},
-		{"binding behind an ambiguity", func(j *joined) { j.codes = append(j.codes, j.bindings[1]) }, " record after "},
+		{"binding after an ambiguity", func(j *joined) { j.codes = append(j.codes, j.bindings[1]) }, " record after "},
 		{"ambiguities unsorted", func(j *joined) { j.codes[0], j.codes[1] = j.codes[1], j.codes[0] }, "byte order"},
 		{"ambiguity twice", func(j *joined) { j.codes[1] = j.codes[0] }, "byte order"},
 		{"ambiguity unknown", func(j *joined) { j.codes[1] = codeLine("x") }, "unknown ambiguity code"},
@@ -118,7 +118,7 @@ func TestLayerRefusals(t *testing.T) {
 		{"report with an ambiguity", func(j *joined) {
 			j.report[0] = strings.Replace(j.report[0], `"ambiguities":[]`, `"ambiguities":["x"]`, 1)
 		}, "expected them before it"},
-		{"binding behind the report", func(j *joined) { j.report = append(j.report, j.bindings[0]) }, " record after "},
+		{"binding after the report", func(j *joined) { j.report = append(j.report, j.bindings[0]) }, " record after "},
 		{"policy seq", func(j *joined) { j.policy[1] = decision(2, "tc_2", "deny") }, "has seq 2, expected 1"},
 		{"policy form", func(j *joined) { j.policy[1] = strings.Replace(j.policy[1], `,"tool"`, `, "tool"`, 1) }, "canonical"},
 		{"policy key", func(j *joined) { j.policy[1] = strings.Replace(j.policy[1], `,"tool":"read_file"`, ``, 1) }, "key tool is missing"},

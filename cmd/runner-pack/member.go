@@ -14,7 +14,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
-// member is one file of the archive while it grows, on disk and not in memory.
+// member is one file of the archive while it is written, in a scratch file on disk.
 type member struct {
 	name string
 	file *os.File
@@ -45,7 +45,7 @@ func (m *member) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// reader reads what was written so far.
+// reader returns a reader of what was written so far.
 func (m *member) reader() (io.Reader, error) {
 	if err := m.w.Flush(); err != nil {
 		return nil, fmt.Errorf("writing the scratch file of %s: %w", m.name, err)
@@ -53,7 +53,7 @@ func (m *member) reader() (io.Reader, error) {
 	return io.NewSectionReader(m.file, 0, m.size), nil
 }
 
-// source ends the member and hands it to the archive writer.
+// source returns the member as input of the archive writer.
 func (m *member) source() (bundle.Source, error) {
 	content, err := m.reader()
 	if err != nil {

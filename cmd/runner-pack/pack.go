@@ -14,7 +14,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// Options are the command line's choices.
+// Options are the settings of the command line.
 type Options struct {
 	Output     string // file, "-" for standard output, "" for the default name
 	RunID      string // refuse the stream of any other run, unless ""
@@ -46,7 +46,7 @@ func run(env *tool.Env, opt Options) error {
 		path = "assay-runner-spike-" + id + ".tar.gz"
 	}
 	if path != "-" {
-		// A place that cannot take the archive is better known now than at the end.
+		// Report now, not at the end, when the archive cannot be written there.
 		probe, err := tool.CreateAtomic(path)
 		if err != nil {
 			return tool.CannotWrite(path, err)
@@ -75,7 +75,7 @@ func run(env *tool.Env, opt Options) error {
 	return nil
 }
 
-// write packs the members into path, or out when path is "-".
+// write packs the members into path, or into out when path is "-".
 func (r *router) write(out io.Writer, path string) (identity string, err error) {
 	sources, err := r.sources()
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *router) write(out io.Writer, path string) (identity string, err error) 
 	return identity, nil
 }
 
-// sources are the members, from their beginning.
+// sources returns the members as input of the archive writer.
 func (r *router) sources() (list []bundle.Source, err error) {
 	for _, m := range r.members {
 		if m == nil {
@@ -113,7 +113,8 @@ func (r *router) sources() (list []bundle.Source, err error) {
 	return list, nil
 }
 
-// reduced is what the summary says of the identity without times, "" without times.
+// reduced returns the part of the summary with the identity without times, "" if the
+// run has no times.
 func (r *router) reduced() (string, error) {
 	sources, err := r.sources()
 	if err != nil || !slices.ContainsFunc(sources, func(s bundle.Source) bool { return bundle.HasVolatile(s.Path) }) {
@@ -123,6 +124,7 @@ func (r *router) reduced() (string, error) {
 	return " identity_without_times=sha256:" + identity, err
 }
 
+// pack writes the archive of the members.
 func pack(w io.Writer, id string, sources []bundle.Source) (string, error) {
 	buf := bufio.NewWriterSize(w, 256<<10)
 	identity, err := bundle.Write(buf, id, sources)

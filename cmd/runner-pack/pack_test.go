@@ -70,7 +70,7 @@ func call(in []byte, args ...string) (code int, stdout, stderr string) {
 	return testkit.Call(app(), in, args...)
 }
 
-// scratch makes the directories that a run may leave something in.
+// scratch makes the directories in which a run could leave files.
 func scratch(t *testing.T) (target, tmp string) {
 	target, tmp = t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -126,7 +126,7 @@ func TestArchive(t *testing.T) {
 		}
 	}
 	if left := testkit.Names(t, tmp); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("files are left: %v", left)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"surface out of order", func(j *joined) { swap(j.entries, 0, 1) }, "byte order"},
 		{"surface entry twice", func(j *joined) { j.entries[1] = j.entries[0] }, "byte order"},
-		{"surface set behind another", func(j *joined) { swap(j.entries, 2, 3) }, "finished before"},
+		{"surface set after a later one", func(j *joined) { swap(j.entries, 2, 3) }, "finished before"},
 		{"unknown set", func(j *joined) { j.entries[3] = entry("secrets", "x") }, "unknown set"},
 		{"empty value", func(j *joined) { j.entries[0] = entry("filesystem_paths", "") }, "non-empty"},
 		{"value not canonical", func(j *joined) {
@@ -201,7 +201,7 @@ func TestRefusals(t *testing.T) {
 		{"correlate not last", func(j *joined) { swap(j.stages, 1, 2) }, "expected runner-correlate"},
 		{"kernel line lost", func(j *joined) { j.kernel = j.kernel[1:] }, "the stream has 1"},
 		{"surface entry lost", func(j *joined) { j.entries = j.entries[1:] }, "the stream has 3"},
-		{"kernel line behind the surface", func(j *joined) { j.report = append(j.kernel[:1], j.report...) }, " record after "},
+		{"kernel line after the surface", func(j *joined) { j.report = append(j.kernel[:1], j.report...) }, " record after "},
 		{"unknown schema", func(j *joined) { j.sdk = []string{`{"schema":"other","run_id":"run_01"}`} }, "unknown schema"},
 		{"record of another run", func(j *joined) { j.kernel[1] = strings.Replace(j.kernel[1], "run_01", "run_02", 1) }, "another run"},
 	} {
@@ -222,7 +222,7 @@ func refused(t *testing.T, j joined, want string) {
 		t.Errorf("exit %d, stderr %q, expected 3 and %q", code, stderr, want)
 	}
 	if left := append(testkit.Names(t, filepath.Dir(path)), testkit.Names(t, tmp)...); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("files are left: %v", left)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestEveryPrefixRefused(t *testing.T) {
 			t.Fatalf("prefix of %d bytes: exit %d: %s", n, code, stderr)
 		}
 		if left := append(testkit.Names(t, filepath.Dir(path)), testkit.Names(t, tmp)...); len(left) > 0 {
-			t.Fatalf("prefix of %d bytes left behind: %v", n, left)
+			t.Fatalf("prefix of %d bytes: files are left: %v", n, left)
 		}
 	}
 }

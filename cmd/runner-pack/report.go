@@ -10,15 +10,15 @@ import (
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
-// reportWriter assembles the correlation report. Its parts come in front of the
-// line that says its status, and there may be many: they wait on disk.
+// reportWriter assembles the correlation report. Its parts come before the line with
+// its status. There may be many parts, so they are kept on disk until then.
 type reportWriter struct {
-	parts       *member // `"bindings":[…],"ambiguities":[…]}`, as far as it has come
+	parts       *member // the part of `"bindings":[…],"ambiguities":[…]}` that is written
 	policy      *member
 	decisions   *bufio.Reader // the policy layer, read again alongside the bindings
 	bindings    uint64
 	ambiguities uint64
-	last        string // the ambiguity before
+	last        string // the previous ambiguity
 }
 
 func newReportWriter(policy *member) (*reportWriter, error) {
@@ -29,7 +29,7 @@ func newReportWriter(policy *member) (*reportWriter, error) {
 	return &reportWriter{parts: m, policy: policy}, nil
 }
 
-// binding adds one binding, which must be that of the next decision.
+// binding adds one binding. It must be that of the next decision.
 func (w *reportWriter) binding(line []byte) error {
 	e, err := parse(line, schemas.ParseBinding)
 	if err != nil {
@@ -56,7 +56,7 @@ func (w *reportWriter) binding(line []byte) error {
 	return w.add(&w.bindings, inner)
 }
 
-// decision is the policy layer's next one, nil after the last.
+// decision returns the next decision of the policy layer, nil after the last.
 func (w *reportWriter) decision() (*schemas.PolicyEvent, error) {
 	if w.decisions == nil {
 		r, err := w.policy.reader()
@@ -75,7 +75,7 @@ func (w *reportWriter) decision() (*schemas.PolicyEvent, error) {
 	return schemas.ParsePolicyEvent(line[:len(line)-1])
 }
 
-// ambiguity adds one code. Codes come sorted and without repetition.
+// ambiguity adds one code. Codes must be sorted and not repeated.
 func (w *reportWriter) ambiguity(line []byte) error {
 	e, err := parse(line, schemas.ParseAmbiguity)
 	if err != nil {
@@ -88,14 +88,14 @@ func (w *reportWriter) ambiguity(line []byte) error {
 		return formf("ambiguity %.100q is a repetition or not in byte order", e.Code)
 	}
 	w.last = e.Code
-	if err := w.begin(w.ambiguities == 0); err != nil {
+	if err := w.endBindings(w.ambiguities == 0); err != nil {
 		return err
 	}
 	return w.add(&w.ambiguities, schemas.AppendQuote(nil, []byte(e.Code)))
 }
 
-// begin ends the bindings before the first ambiguity.
-func (w *reportWriter) begin(first bool) error {
+// endBindings ends the array of bindings before the first ambiguity.
+func (w *reportWriter) endBindings(first bool) error {
 	if !first {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (w *reportWriter) begin(first bool) error {
 	return err
 }
 
-// add appends one element to the open array, of which n were written.
+// add appends one element to the current array, which has n elements.
 func (w *reportWriter) add(n *uint64, element []byte) error {
 	if *n > 0 {
 		if _, err := w.parts.Write([]byte{','}); err != nil {
@@ -115,12 +115,12 @@ func (w *reportWriter) add(n *uint64, element []byte) error {
 	return err
 }
 
-// finish writes the document of the report line r to out.
+// finish writes the whole report to out. r is the report line, without its parts.
 func (w *reportWriter) finish(r *schemas.Report, out *member) error {
 	if len(r.Bindings) > 0 || len(r.Ambiguities) > 0 {
 		return formf("the correlation report holds bindings or ambiguities itself, expected them before it, one a line")
 	}
-	if err := w.begin(w.ambiguities == 0); err != nil {
+	if err := w.endBindings(w.ambiguities == 0); err != nil {
 		return err
 	}
 	empty, err := schemas.Marshal(r)
@@ -147,7 +147,7 @@ func (w *reportWriter) finish(r *schemas.Report, out *member) error {
 
 func (w *reportWriter) close() { w.parts.close() }
 
-// canonical checks that a line is the one way to write v.
+// canonical checks that a line is the canonical form of v.
 func canonical(line []byte, v any) error {
 	if again, err := schemas.Marshal(v); err != nil || !bytes.Equal(again, line) {
 		return formf("not in canonical form: %.120q", line)

@@ -9,17 +9,17 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// route says where the records of one schema go. The table is in stream order,
-// and a record of an earlier row after one of a later row is an error.
+// route says where the records of one schema go. The table is in stream order: a
+// record of an earlier row after one of a later row is an error.
 type route struct {
 	schema string
-	member string // "" goes into no member as it is
+	member string // "": its records are not copied to a member
 	layer  *schemas.Layer
 	take   func(r *router, line []byte) error
 }
 
-// newRoutes is the table: run events, the rows of the layer table, and then what
-// follows from them.
+// newRoutes makes the table: run events, the layers of the layer table, and then what
+// runner-correlate derived from them.
 func newRoutes() []route {
 	routes := []route{{schema: schemas.SchemaEvent, member: schemas.MemberEvents, take: (*router).event}}
 	for i := range schemas.Layers {
@@ -35,13 +35,14 @@ func newRoutes() []route {
 		route{schema: schemas.SchemaStageHealth, take: (*router).stageHealth})
 }
 
-// router sends every record to its member and checks that the set is whole.
+// router sends every record to its member, and checks that the stream has everything
+// that an archive needs.
 type router struct {
 	in      *stream.Reader
 	id      string
 	routes  []route
-	members []*member // parallel to routes; nil: no such member, or none yet
-	lines   []uint64  // parallel to routes
+	members []*member // parallel to routes; nil: the row has no member, or none yet
+	lines   []uint64  // records of each row, parallel to routes
 	at      int       // row of the last record
 	surface *surfaceWriter
 	parts   *reportWriter
@@ -66,7 +67,7 @@ func newRouter(in *stream.Reader) (*router, error) {
 	return r, nil
 }
 
-// open makes the member of a row.
+// open creates the member of a row.
 func (r *router) open(row int) (err error) {
 	m, err := newMember(r.routes[row].member)
 	if err != nil {
@@ -93,7 +94,7 @@ func (r *router) close() {
 	}
 }
 
-// layerLines is the number of lines of a layer.
+// layerLines returns the number of lines of a layer.
 func (r *router) layerLines(name string) uint64 {
 	for i, row := range r.routes {
 		if row.layer != nil && row.layer.Name == name {
@@ -103,8 +104,8 @@ func (r *router) layerLines(name string) uint64 {
 	return 0
 }
 
-// read takes the whole input. Without an error it was a whole stream and
-// everything the archive needs is there.
+// read reads the whole input. When it returns without an error, the stream was whole
+// and has everything that the archive needs.
 func (r *router) read() error {
 	for {
 		rec, err := r.in.Next()
@@ -115,7 +116,7 @@ func (r *router) read() error {
 			return tool.StreamError(err)
 		}
 		if rec.Schema != r.routes[r.at].schema {
-			if err := r.turn(rec.Schema); err != nil {
+			if err := r.moveTo(rec.Schema); err != nil {
 				return r.classify(err)
 			}
 		}
@@ -124,7 +125,7 @@ func (r *router) read() error {
 		}
 		r.lines[r.at]++
 	}
-	if err := r.whole(); err != nil {
+	if err := r.checkWhole(); err != nil {
 		return r.classify(err)
 	}
 	if err := r.surface.Finish(); err != nil {
@@ -133,7 +134,7 @@ func (r *router) read() error {
 	return nil
 }
 
-// classify tells the input's faults from failures to write.
+// classify separates faults of the input from failures to write.
 func (r *router) classify(err error) error {
 	var form *formError
 	if errors.As(err, &form) {
@@ -142,8 +143,8 @@ func (r *router) classify(err error) error {
 	return tool.Fail(tool.ExitIO, err)
 }
 
-// turn moves to the row of another schema.
-func (r *router) turn(schema string) error {
+// moveTo makes the row of another schema the current one.
+func (r *router) moveTo(schema string) error {
 	for i, row := range r.routes {
 		if row.schema != schema {
 			continue
@@ -159,7 +160,8 @@ func (r *router) turn(schema string) error {
 
 var newline = []byte{'\n'}
 
-// line appends a line to the member at hand, which an optional layer has only now.
+// line appends a line to the current member. The member of an optional layer is created
+// with its first line.
 func (r *router) line(line []byte) error {
 	if r.members[r.at] == nil {
 		if err := r.open(r.at); err != nil {
@@ -174,8 +176,8 @@ func (r *router) line(line []byte) error {
 	return err
 }
 
-// layerLine appends a line of a layer. Where the table has a parser, the line must
-// be in its one canonical form, and have the next number.
+// layerLine appends a line of a layer. If the layer table has a parser for it, the line
+// must be in canonical form and have the next seq.
 func (r *router) layerLine(line []byte) error {
 	l, n := r.routes[r.at].layer, r.lines[r.at]
 	if l.Parse == nil {
@@ -194,7 +196,7 @@ func (r *router) layerLine(line []byte) error {
 	return r.line(line)
 }
 
-// event checks the two run events, which must be exactly these.
+// event checks the run events: run_started, then run_finished.
 func (r *router) event(line []byte) error {
 	e, err := parse(line, schemas.ParseEvent)
 	switch {
@@ -210,7 +212,7 @@ func (r *router) event(line []byte) error {
 	return r.line(line)
 }
 
-// parse makes an error of a parser the input's fault.
+// parse turns an error of a parser into a fault of the input.
 func parse[T any](line []byte, f func([]byte) (T, error)) (T, error) {
 	v, err := f(line)
 	if err != nil {
@@ -245,7 +247,7 @@ func (r *router) healthDocument(line []byte) (err error) {
 	if r.health, err = parse(line, schemas.ParseHealth); err != nil {
 		return err
 	}
-	// The line becomes a whole member, so it must be in the contract's byte form.
+	// The line becomes a whole member, so it must be in canonical form.
 	if err := canonical(line, r.health); err != nil {
 		return err
 	}
@@ -262,8 +264,9 @@ func (r *router) stageHealth(line []byte) error {
 	return nil
 }
 
-// whole checks that everything is there and nothing was lost since it was joined.
-func (r *router) whole() error {
+// checkWhole checks that everything is there, and that nothing was lost after
+// runner-correlate wrote it.
+func (r *router) checkWhole() error {
 	switch {
 	case r.lines[0] != 2:
 		return formf("%d run events, expected run_started and run_finished", r.lines[0])

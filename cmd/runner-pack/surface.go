@@ -13,7 +13,7 @@ import (
 type surfaceWriter struct {
 	*archive.SurfaceWriter
 	set    int                              // of the last entry
-	prefix [len(schemas.SurfaceSets)][]byte // what an entry of each set begins with, up to its value
+	prefix [len(schemas.SurfaceSets)][]byte // the text of an entry of each set before its value
 }
 
 func newSurfaceWriter(out *member, runID string) *surfaceWriter {
@@ -24,14 +24,14 @@ func newSurfaceWriter(out *member, runID string) *surfaceWriter {
 	return w
 }
 
-// formError is a fault of the input, unlike a failure to write.
+// formError is a fault of the input, as opposed to a failure to write.
 type formError struct{ msg string }
 
 func (e *formError) Error() string { return e.msg }
 
 func formf(format string, a ...any) error { return &formError{fmt.Sprintf(format, a...)} }
 
-// entry adds one surface entry. Entries must come sorted and without repetition.
+// entry adds one surface entry. Entries must be sorted and not repeated.
 func (w *surfaceWriter) entry(line []byte) error {
 	for w.set < len(w.prefix) && !bytes.HasPrefix(line, w.prefix[w.set]) {
 		w.set++

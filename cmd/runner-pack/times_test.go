@@ -12,13 +12,13 @@ import (
 	"github.com/runner-evidence/runner/schemas/layertest"
 )
 
-// with puts lines of further layers after the SDK lines of a stream.
+// with adds lines of further layers after the SDK lines of a stream.
 func (j joined) with(lines ...string) joined {
 	j.sdk = append(slices.Clone(j.sdk), lines...)
 	return j
 }
 
-// counted notes a counter in the last stage health.
+// counted sets a counter in the last stage health.
 func (j joined) counted(counter string, n int) joined {
 	j.stages = slices.Clone(j.stages)
 	j.stages[2] = strings.Replace(j.stages[2], `"surface_entries":7`, fmt.Sprintf(`%q:%d,"surface_entries":7`, counter, n), 1)
@@ -30,8 +30,8 @@ var times = []string{
 	`{"schema":"assay.runner.time.v0","run_id":"run_01","seq":1,"type":"line","layer":"kernel","line":0,"source":"kernel","ns":3}`,
 }
 
-// TestTimes: the layer times becomes a member, and the summary has the identity that
-// the same run has without it, its note too.
+// TestTimes: the layer times becomes a member. The summary also has the identity that
+// the same run has without this layer and its note.
 func TestTimes(t *testing.T) {
 	scratch(t)
 	_, plain, _ := call(layered().build(t), "-o", "-")
@@ -59,9 +59,9 @@ func TestTimes(t *testing.T) {
 			j.policy = append(slices.Clone(j.policy), times...)
 			return j.counted("times", 2)
 		}(), " record after "},
-		"a time with another number":  {layered().with(times[0], strings.Replace(times[1], `"seq":1`, `"seq":2`, 1)).counted("times", 2), "has seq 2, expected 1"},
-		"a time not as it is written": {layered().with(times[0], strings.Replace(times[1], `"layer":"kernel","line":0`, `"line":0,"layer":"kernel"`, 1)).counted("times", 2), "canonical"},
-		"times that were lost":        {layered().with(times[0]).counted("times", 2), "counted 2 times, the stream has 1"},
+		"a time with a wrong seq":      {layered().with(times[0], strings.Replace(times[1], `"seq":1`, `"seq":2`, 1)).counted("times", 2), "has seq 2, expected 1"},
+		"a time not in canonical form": {layered().with(times[0], strings.Replace(times[1], `"layer":"kernel","line":0`, `"line":0,"layer":"kernel"`, 1)).counted("times", 2), "canonical"},
+		"times that were lost":         {layered().with(times[0]).counted("times", 2), "counted 2 times, the stream has 1"},
 	} {
 		if code, _, stderr := call(c.j.build(t), "-o", "-"); code != 3 || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit %d, %q, expected %q", name, code, stderr, c.want)
