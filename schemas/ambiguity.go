@@ -24,7 +24,7 @@ type AmbiguityKind struct {
 	Status string // what it makes of the report: partial or failed
 	Arg    AmbiguityArg
 	Whys   []string // of ArgLine
-	Says   string   // what it stands for
+	Says   string   // what it means
 	// Of a code about a log: the layer that is made from it, and what is wrong with it.
 	Layer *Layer
 	Fault LogFault
@@ -73,8 +73,8 @@ const (
 	WhyEventType = "bad_event_type"
 )
 
-// Programs that were executed without a tool call: so many are named one by one,
-// the argument of one more entry means the rest.
+// Programs that were executed without a tool call: at most so many are named one by one.
+// One more entry with this argument is for the rest.
 const (
 	MaxExecWithoutCall  = 64
 	ExecWithoutCallMore = "…"
@@ -146,8 +146,8 @@ type Ambiguity struct {
 	Why   string // of ArgLine
 }
 
-// ParseCode takes an entry of a report's ambiguities apart. Archives of other
-// implementations may hold codes that it does not know.
+// ParseCode parses an entry of a report's ambiguities. Archives of other implementations
+// may contain codes that it does not know.
 func ParseCode(s string) (Ambiguity, error) {
 	code, arg, there := strings.Cut(s, ":")
 	k := kindOf(code)

@@ -12,8 +12,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// The v0 contracts: what was there before this runner. Everything else is an
-// addition and has an entry in CHANGES.md.
+// The v0 contracts, which are older than this runner. Everything else is an addition and
+// has an entry in CHANGES.md.
 var (
 	v0Schemas = []string{SchemaEvent, SchemaKernelEvent, SchemaPolicyEvent, SchemaSDKEvent, SchemaHealth, SchemaSurface, SchemaReport, SchemaManifest}
 	v0Members = []string{"manifest.json", "capability-surface.json", "correlation-report.json", "events.ndjson", "layers/kernel.ndjson",

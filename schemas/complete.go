@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// complete checks what a struct decode cannot see: that every required key is
-// there and that nothing is null that must not be. The struct's tags say which.
-// A key without omitempty or omitzero is required, and a key with one never
-// holds the value that is left out. Null goes only into a pointer that is always
-// written. The tag contract:"optional" lets such a key be absent as well.
+// complete checks what decoding into a struct does not check: that every required key is
+// present, and that no key is null unless it may be. This follows from the struct's tags.
+// A key without omitempty and omitzero is required. A key with one of them must not have
+// the empty value, because it would not be written then. Null is valid only for a pointer
+// that is always written. With the tag contract:"optional" such a key may also be absent.
 func complete(v any, t reflect.Type, at string) error {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -73,8 +73,7 @@ func completeStruct(v map[string]any, t reflect.Type, at string) error {
 	return nil
 }
 
-// empty reports whether e is the value of an optional key that says nothing, and
-// is therefore left out.
+// empty reports whether e is the empty value, with which an optional key is not written.
 func empty(e any, kind reflect.Kind) bool {
 	switch e := e.(type) {
 	case string:

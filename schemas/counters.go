@@ -14,13 +14,13 @@ type Role int
 
 // Roles of counters.
 const (
-	RoleNone    Role = iota // says nothing about completeness
+	RoleNone    Role = iota // does not affect completeness
 	RoleLoss                // above 0, the kernel layer is not complete
 	RoleEscape              // above 0, the record has lost track of the command
 	RoleQuality             // every event is there, but a name is less than exact
 	RoleEnd                 // says how the run ended
 	RoleBlind               // enters the note about blind spots
-	RoleBalance             // enters the sums, means nothing without the others
+	RoleBalance             // is part of the sums, and has no meaning without the others
 )
 
 var roleNames = [...]string{"", "loss", "escape", "quality", "ended", "blind", "balance"}
@@ -33,8 +33,8 @@ type Counter struct {
 	Name  string
 	Stage string // who reports it
 	Role  Role
-	When  string // in which runs it is there; "" is always
-	Each  string // what follows Name in the names of a family of counters; "" of one
+	When  string // the runs in which it is reported; "" is all
+	Each  string // for a family of counters, what follows Name in their names; otherwise ""
 	Why   string // what it counts
 }
 
@@ -93,7 +93,7 @@ const (
 	CounterLines         = "lines"
 )
 
-// In which runs a counter or a fact is there, when that is not always.
+// The runs in which a counter or a fact is reported, if not in all.
 const (
 	WhenEnforced  = "only under network rules"
 	WhenDrops     = "only with drops of operation OP"
@@ -155,8 +155,8 @@ var Counters = [...]Counter{
 	{Name: CounterTimes, Stage: StageCorrelate, Role: RoleBalance, When: WhenTimes, Why: "lines of the layer times"},
 }
 
-// CountersOf are the names that a stage reports in every run, or in those that when
-// says; names that begin others are left out.
+// CountersOf are the names of the counters that a stage reports in every run (when is ""),
+// or in the runs that when names. Families of counters are left out.
 func CountersOf(stage, when string) (names []string) {
 	for i := range Counters {
 		if c := &Counters[i]; c.Stage == stage && c.When == when && c.Each == "" {

@@ -39,8 +39,8 @@ const (
 	CorrelationFailed  = "failed"
 )
 
-// Coverage is what the kept kernel lines say about the network: the two fields
-// of the health document follow only from it and from kernel_layer.
+// Coverage is what the recorded kernel lines show about the network. The two network
+// fields of the health document are computed only from it and from kernel_layer.
 type Coverage struct {
 	Connect  bool // a connect with an IP endpoint was seen
 	Datagram bool // a datagram with an IP peer was seen

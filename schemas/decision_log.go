@@ -1,6 +1,6 @@
 package schemas
 
-// The decision log of runner-policy (POLICY.md, "Decision log"): one LogEntry a line,
+// The decision log of runner-policy (POLICY.md, "Decision log"): each line is a LogEntry
 // whose Data is one of the structs below. Times are CLOCK_MONOTONIC in ns.
 
 // Types of decision log lines.
@@ -88,7 +88,7 @@ type LogEntry[D any] struct {
 	Data        D      `json:"data"`
 }
 
-// LogHead is what all data begins with.
+// LogHead is the beginning of all data.
 type LogHead struct {
 	Session string `json:"session"` // 16 hex digits, random
 	Seq     uint64 `json:"seq"`     // position among the session's lines

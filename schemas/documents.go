@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// The parsers in this file check one line or document on its own: types, known
-// and required keys, closed sets, forms of digests and ids. Whether documents
-// agree with each other is for runner-verify to say. They take what archives of
-// other implementations hold, where the contract calls it optional.
+// The parsers in this file check one line or document on its own: types, known and
+// required keys, closed sets, forms of digests and ids. runner-verify checks whether
+// documents agree with each other. The parsers accept the optional keys that other
+// implementations write.
 
 // decode decodes strictly into v, a pointer to a struct, and checks that every
 // required key is there.
@@ -27,7 +27,7 @@ func decode(b []byte, v any) error {
 	return complete(tree, reflect.TypeOf(v).Elem(), "")
 }
 
-// head checks the two keys that everything in an archive begins with.
+// head checks schema and run_id, the first two keys of every line and document.
 func head(got, want, runID string) error {
 	if got != want {
 		return fmt.Errorf("schema is %.100q, expected %q", got, want)
@@ -38,7 +38,7 @@ func head(got, want, runID string) error {
 	return nil
 }
 
-// pipeHead is head for what lives only in pipes: the runner's own ids are short.
+// pipeHead is head for records that are only in pipes: the runner's own ids are short.
 func pipeHead(got, want, runID string) error {
 	if err := head(got, want, runID); err != nil {
 		return err
@@ -49,7 +49,7 @@ func pipeHead(got, want, runID string) error {
 	return nil
 }
 
-// validRunIDChars is the rule of archives, which knows no length.
+// validRunIDChars is the rule for archives, which has no limit of the length.
 func validRunIDChars(s string) bool {
 	for len(s) > 128 {
 		if !ValidRunID(s[:128]) {
@@ -118,8 +118,8 @@ func ParseHealth(b []byte) (*Health, error) {
 	return h, nil
 }
 
-// maxTree is the size up to which a report is decoded twice. A larger one must be
-// canonical, which says as much for a fraction of the memory.
+// maxTree is the size up to which a report is decoded a second time as a tree, to check
+// its keys. A larger report must be canonical: this check needs much less memory.
 const maxTree = 1 << 20
 
 // ParseReport parses correlation-report.json.

@@ -2,8 +2,8 @@ package schemas
 
 import "bytes"
 
-// HasDotDot reports whether a path has a component "..". Where it stayed in a path that
-// is text only, a symlink before it may lead anywhere, so nobody knows the directories above.
+// HasDotDot reports whether a path has a component "..". In a path that is known only as
+// text, a symlink before it may lead anywhere, so the directories above are not known.
 func HasDotDot(path []byte) bool {
 	if bytes.HasPrefix(path, []byte("..")) && (len(path) == 2 || path[2] == '/') {
 		return true

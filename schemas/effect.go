@@ -5,20 +5,20 @@ import "strings"
 // What a kernel line says about a tool call, in the words of kernel_effects
 // (DERIVATION.md, "Bindings"): a verb, a blank, the value.
 
-// EffectFailed comes before the verb of an operation that failed. What a rule
-// refused has a verb that says so.
+// EffectFailed comes before the verb of an operation that failed. An operation that a rule
+// refused has its own verb.
 const EffectFailed = "failed-"
 
-// verbOpen is the verb of an open whose access mode says nothing.
+// verbOpen is the verb of an open without a known access mode.
 const verbOpen = "open"
 
-// Refused reports whether an event type is of operations that a rule refused.
+// Refused reports whether an event type is for operations that a rule refused.
 func Refused(eventType uint32) bool {
 	return eventType == EventConnectBlocked || eventType == EventFileBlocked
 }
 
-// AppendEffect appends the effect of a kernel line. A line without a value has
-// none, and dst comes back as it was.
+// AppendEffect appends the effect of a kernel line. A line without a value has no effect,
+// and dst is returned unchanged.
 func AppendEffect(dst []byte, e *KernelEvent) []byte {
 	if len(e.Value) == 0 {
 		return dst
@@ -41,14 +41,14 @@ func effectVerb(e *KernelEvent) string {
 	return KindOf(e.EventType)
 }
 
-// IsEffect reports whether a line shows something that was done: what failed or was
-// refused was not done, and a text that is not a name cannot be compared.
+// IsEffect reports whether a line shows something that was done. Operations that failed or
+// were refused were not done, and a text that is not a name cannot be compared.
 func IsEffect(e *KernelEvent) bool {
 	return len(e.Value) > 0 && e.Status != StatusError && !Refused(e.EventType) && SetOf(e.EventType) >= 0
 }
 
-// EffectDone reports whether the effect of a line says that something was done, and
-// not that it failed or was refused.
+// EffectDone reports whether an effect is of an operation that neither failed nor was
+// refused.
 func EffectDone(effect string) bool {
 	verb, _, _ := strings.Cut(effect, " ")
 	return !strings.HasPrefix(verb, EffectFailed) && verb != effectVerbs[EventConnectBlocked] && verb != effectVerbs[EventFileBlocked]

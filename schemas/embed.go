@@ -9,16 +9,16 @@ import (
 //go:embed *.schema.json
 var files embed.FS
 
-// Form says which file describes a schema string and, of what enters the archive,
-// where it lies there.
+// Form says which file describes a schema string and, for archive members, the name of
+// the member.
 type Form struct {
 	Schema string // schema string of the line or document
 	File   string // name of the JSON Schema file in this directory
-	Member string // archive member; "" when it lives only in pipes
+	Member string // archive member; "" for what is only in pipes
 	Lines  bool   // one object a line; otherwise one object without a final newline
 
 	Optional bool  // of a member: an archive without it is valid
-	MaxBytes int64 // of a member: the most that a reader takes; 0 is the archive format's own bound
+	MaxBytes int64 // of a member: the most that a reader accepts; 0 is the bound of the archive format
 }
 
 // Member names.

@@ -13,8 +13,8 @@ const (
 	EnvSDKSchema = "ASSAY_RUNNER_SDK_EVENT_SCHEMA"
 )
 
-// EnvKeys are all that env_keys can name, sorted: the run's id, and what the layer
-// table has of each log.
+// EnvKeys are all names that env_keys can contain, sorted: the variable of the run id, and
+// the variables of each log in the layer table.
 func EnvKeys() []string {
 	keys := []string{EnvRunID}
 	for _, l := range LogLayers() {
@@ -27,7 +27,7 @@ func EnvKeys() []string {
 	return keys
 }
 
-// Environment says what the variables are, in the order of EnvKeys.
+// Environment describes the variables, in the order of EnvKeys.
 var Environment = [...]Variable{
 	{EnvPolicyLog, "path of the policy log, when one is collected"},
 	{EnvRunID, "the run's id, when a log is collected"},

@@ -9,7 +9,7 @@ const hexDigits = "0123456789abcdef"
 
 // AppendText appends the text form of a byte string to dst: a backslash is
 // doubled and every byte outside valid UTF-8 becomes \xHH (lower-case hex). The
-// mapping is injective, so two different file names never read the same
+// mapping is injective, so different file names have different texts
 // (README.md, "Names as text").
 func AppendText(dst, src []byte) []byte {
 	start := 0
@@ -42,7 +42,7 @@ func AppendText(dst, src []byte) []byte {
 // Text is AppendText for strings.
 func Text(s string) string { return string(AppendText(nil, []byte(s))) }
 
-// ErrText says that a text is not the escape of any byte string.
+// ErrText means that a text is not the text form of any byte string.
 var ErrText = errors.New("text is not an escaped byte string")
 
 // Untext is the inverse of Text. It refuses every text that Text cannot have
@@ -55,8 +55,8 @@ func Untext(s string) ([]byte, error) {
 	return out, nil
 }
 
-// appendUntext undoes the escapes of s, also those that AppendText does not
-// write. It is false for what is not an escape.
+// appendUntext undoes the escapes of s, including those that AppendText does not write. It
+// returns false for an invalid escape.
 func appendUntext(dst, s []byte) ([]byte, bool) {
 	for i := 0; i < len(s); i++ {
 		switch {

@@ -31,7 +31,7 @@ func TestTextKnown(t *testing.T) {
 	}
 }
 
-// A decoder takes one spelling of a name only.
+// A decoder accepts only one spelling of a name.
 func TestUntextRefuses(t *testing.T) {
 	for _, s := range []string{
 		`\`, `a\`, `\x`, `\x4`, `\n`, `\xFF`, `\xgg`,
@@ -98,7 +98,7 @@ func TestTextRandom(t *testing.T) {
 	}
 }
 
-// randomBytes prefers the pieces on which an escaper can go wrong.
+// randomBytes prefers bytes that are difficult to escape.
 func randomBytes(r *rand.Rand) []byte {
 	pieces := []string{`\`, `\\`, `\x`, "x41", "ff", `"`, "\n", "\x00", "\x1f", "\x7f", "é", "\u2028", "\U0001f600", "\ufffd", "\xed\xa0\x80", "\xe2\x82", "/", "a", "usr/share"}
 	var b []byte

@@ -2,8 +2,8 @@ package schemas
 
 import "strconv"
 
-// Event ids of kernel lines. The ids below 200 are the v0 contract's own; those
-// from 200 on are this runner's, for what the contract has no name for.
+// Event ids of kernel lines. The ids below 200 are defined by the v0 contract. Those from
+// 200 on are additions of this runner, for events that the contract does not name.
 const (
 	EventOpenat         = 1   // file opened, by any call of the open family
 	EventConnect        = 2   // connect
@@ -93,7 +93,7 @@ var EventTypes = [...]EventType{
 	{EventIOUringOther, "", "", "", SetNone, "null", "io_uring operation that is not decoded"},
 }
 
-// EventTypes by id, for what is asked of every line.
+// EventTypes by id, for lookups that are done for every line.
 var kinds, otherKinds, effectVerbs, eventSets = func() (kind, other, verb [256]string, set [256]int8) {
 	for id := range kind {
 		kind[id], set[id] = "event_"+strconv.Itoa(id), SetNone

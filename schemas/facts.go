@@ -11,9 +11,9 @@ import (
 type Fact struct {
 	Name   string
 	Stage  string   // who reports it
-	Values []string // the texts that it may have; none is any text
-	Form   string   // of texts that Values does not list, for the specification
-	When   string   // in which runs it is there; "" is always
+	Values []string // the texts that it may have; empty is any text
+	Form   string   // the form of texts that Values does not list, for the specification
+	When   string   // the runs in which it is reported; "" is all
 	Why    string   // what it says
 }
 
@@ -50,8 +50,8 @@ const (
 	CaptureUnsupported  = "unsupported"
 )
 
-// Values of canary_before and canary_after. The last is that of every fact of a
-// capture in a run without one.
+// Values of canary_before and canary_after. In a run without a capture, every fact of the
+// capture has the last one.
 const (
 	CanarySeen   = "seen"
 	CanaryMissed = "missed"
@@ -71,8 +71,8 @@ const (
 	RulesEnforced = "enforced"
 )
 
-// Values of redundant. The last two begin it: a count and a reason follow. The
-// reason follows also in the facts of optional hooks.
+// Values of redundant. The last two are prefixes, before a count and before a reason. A
+// reason follows in the facts of optional hooks too.
 const (
 	RedundantOff       = "off"
 	redundantLost      = "on: lost="
@@ -124,7 +124,8 @@ var Facts = [...]Fact{
 	{Name: FactPolicyDigest, Stage: StageExec, Form: "`sha256:HEX`", When: WhenPolicy, Why: "the policy digest of the run"},
 }
 
-// FactsOf are the facts that a stage reports in every run, or in those that when says.
+// FactsOf are the facts that a stage reports in every run (when is ""), or in the runs
+// that when names.
 func FactsOf(stage, when string) (facts []*Fact) {
 	for i := range Facts {
 		if f := &Facts[i]; f.Stage == stage && f.When == when {
@@ -161,8 +162,8 @@ func (f *Fact) Check(h *StageHealth) error {
 	return nil
 }
 
-// RedundantOn is the fact redundant of a run with copies of the probes, of which
-// so many calls were seen by none.
+// RedundantOn is the fact redundant of a run with copies of the probes, in which no copy
+// saw so many calls.
 func RedundantOn(lost uint64) string { return redundantLost + strconv.FormatUint(lost, 10) }
 
 // Covers reports whether the fact of an optional hook, or the fact redundant, says
@@ -171,8 +172,8 @@ func Covers(state string) bool {
 	return state == CaptureAttached || state == RedundantOff || strings.HasPrefix(state, redundantLost)
 }
 
-// ParseRedundant reads the fact redundant: how many calls no copy saw. Without
-// copies none is known to be lost, whatever the reason.
+// ParseRedundant reads from the fact redundant how many calls no copy saw. Without copies
+// the result is 0: no loss is known.
 func ParseRedundant(s string) (lost uint64, err error) {
 	if s == RedundantOff || strings.HasPrefix(s, UnavailableBecause) {
 		return 0, nil

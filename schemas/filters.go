@@ -5,7 +5,7 @@ package schemas
 type Filter struct {
 	ID   string
 	Why  string // for people, with --show-filtered
-	What string // what it leaves out
+	What string // the lines that it leaves out
 }
 
 // Ids of filters.

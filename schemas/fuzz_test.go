@@ -201,8 +201,8 @@ func FuzzKernelParser(f *testing.F) {
 	})
 }
 
-// bothWays reads a line by the way for canonical lines and by the one for all, with
-// and without a time, and compares the answers.
+// bothWays reads a line with the parser for canonical lines and with the one for all
+// lines, with and without a time, and compares the results.
 func bothWays(t *testing.T, line []byte) (accepted bool) {
 	t.Helper()
 	for _, timed := range []bool{false, true} {
@@ -247,7 +247,7 @@ var timedLines = []string{
 	`{"ktime_ns":5}`,
 }
 
-// TestTwoWays damages good lines a little at a time: no byte makes the two ways differ.
+// TestTwoWays makes small changes to valid lines: both parsers always agree.
 func TestTwoWays(t *testing.T) {
 	for _, line := range timedLines {
 		bothWays(t, []byte(line))

@@ -110,7 +110,7 @@ func corpus(t *testing.T, schema string, fn func(name string, b []byte)) {
 	t.Logf("%d members %s", n, form.Member)
 }
 
-// untar hands over the named member; damaged archives end early, as they may.
+// untar returns the named member. A damaged archive may end early.
 func untar(path, member string, use func(string, []byte)) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -2,10 +2,9 @@ package schemas
 
 import "strconv"
 
-// A kernel line is written in parts, so that runner-normalize can keep what it knows of
-// a line before it knows the line's place: head, operation, value, details, end. The
-// head has seq and pid. Between details and end a line of kernel.normalized can have
-// its time.
+// A kernel line is written in parts: head, operation, value, details, end. The head has
+// seq and pid. runner-normalize can thus store the later parts before it knows the line's
+// place. Between details and end a line of kernel.normalized can have its time.
 
 // AppendJSON appends the event's line, without LF, in canonical form.
 func (e *KernelEvent) AppendJSON(dst []byte, runID string) []byte {

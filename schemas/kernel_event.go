@@ -2,8 +2,8 @@ package schemas
 
 // KernelEvent is one line of layers/kernel.ndjson: assay.runner.kernel_event.v0.
 //
-// Value is the text as the document has it (nil is null). Has says which optional
-// numbers are there.
+// Value is the text as it is in the document (nil is null). Has says which optional
+// numbers are present.
 type KernelEvent struct {
 	Seq       uint64
 	PID       uint32

@@ -4,12 +4,12 @@ import "math"
 
 // KernelParser parses kernel lines of one run. It is strict (known keys only,
 // each at most once, canonical integers, nothing after the object, the rules of
-// the published line schema), but takes keys in any order, because archives of
+// the published line schema), but accepts keys in any order, because archives of
 // other implementations are read with it. Not safe for concurrent use.
 type KernelParser struct {
 	s      scanner
 	runID  string
-	prefix []byte // how a canonical line begins
+	prefix []byte // the beginning of a canonical line
 	kind   string // the last one that had to be copied
 	timed  bool   // whether the last key may be ktime_ns
 	time   KernelTime

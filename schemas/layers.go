@@ -1,35 +1,35 @@
 package schemas
 
-// Layer is one row of the layer table: what one observer of a run has to say, as
-// lines of one archive member. Every tool walks this table. runner-exec collects the
-// logs, runner-correlate reads them and writes the lines, runner-pack sends the lines
-// to their members, runner-verify reads the members. A new layer is a row here with its
-// parser and the words that it names; what its lines mean for other layers is for rules
-// of runner-correlate and runner-verify. The README of the project says how to add one.
+// Layer is one row of the layer table: the observations of one source, as lines of one
+// archive member. Every tool uses this table. runner-exec collects the logs,
+// runner-correlate reads them and writes the lines, runner-pack writes the lines to their
+// members, runner-verify reads the members. A new layer needs a row here with its parser
+// and the words that it names. What its lines mean for other layers is defined by rules of
+// runner-correlate and runner-verify. The project's README says how to add a layer.
 type Layer struct {
 	Name   string // kernel, policy, …: in flags, messages and the layer times
 	Member string // archive member
 	Schema string // schema string of each line
 	File   string // name of the JSON Schema file in this directory
 
-	// An optional layer is there only in a run that asked for it: an archive without
-	// the member is valid. The other members are always there, if need be empty.
+	// An optional layer is present only in a run that asked for it: an archive without
+	// the member is valid. The other members are always present, but may be empty.
 	Optional bool
-	// A volatile layer differs from run to run, whatever the command does. Identities
-	// are also given without it.
+	// A volatile layer differs from run to run, whatever the command does. The tools also
+	// print the identity of the archive without it.
 	Volatile bool
 	// MaxBytes bounds the member. 0 is the bound of the archive format: such a layer
 	// is never kept in memory.
 	MaxBytes int64
 
-	// Parse parses one line, without LF. nil: the lines are many, runner-correlate has
-	// checked them, and runner-verify reads them with a parser of their own.
+	// Parse parses one line, without LF. It is nil for the kernel layer: its lines are
+	// many, and the tools read them with a KernelParser.
 	Parse func(line []byte) (LayerLine, error)
 
 	Counter string // runner-correlate's counter of the lines; "" is its out
 	Note    *Note  // declares the layer in the health
-	// Field is where the health says whether the layer is there, nil if it has no such
-	// field, and Present is what it says then.
+	// Field is the health's field for the presence of the layer, or nil. Present is its
+	// value if the layer is present.
 	Field   func(*Health) *string
 	Present string
 

@@ -1,11 +1,10 @@
 package schemas
 
 // AppendLexical appends the lexical path of user, a path text as a program gave
-// it, that starts from base, a resolved directory. Empty and "." components go;
-// leading ".." components are applied to base, which the kernel resolved. A ".."
-// after a named component stays: only the kernel knows whether that name is a
-// symbolic link. An absolute user path starts from base too: its base is the
-// process root.
+// it, that starts from base, a resolved directory. Empty and "." components are removed.
+// Leading ".." components are applied to base, which the kernel resolved. A ".." after a
+// named component is kept, because only the kernel knows whether that name is a symbolic
+// link. An absolute user path starts from base too: its base is the process root.
 func AppendLexical(dst, base, user []byte) []byte {
 	start := len(dst)
 	dst = append(dst, base...)

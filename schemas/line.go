@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// ErrRunID says that a line belongs to another run than the one being read.
+// ErrRunID means that a line belongs to another run than the one being read.
 var ErrRunID = errors.New("line of another run")
 
 // LineError says what is wrong with a line and where.
@@ -23,9 +23,9 @@ type LineError struct {
 func (e *LineError) Error() string { return fmt.Sprintf("byte %d: %s", e.Offset, e.Reason) }
 func (e *LineError) Unwrap() error { return e.Class }
 
-// scanner walks one compact JSON object. It is strict and does not allocate
-// while lines are good: strings without escapes alias the line, the others are
-// unescaped into buf. The first fault stays in err.
+// scanner reads one compact JSON object. It is strict and does not allocate for valid
+// lines: strings without escapes alias the line, the others are unescaped into buf. err
+// keeps the first error.
 type scanner struct {
 	b   []byte
 	i   int
@@ -37,7 +37,7 @@ type scanner struct {
 
 func (s *scanner) reset(line []byte) { s.b, s.i, s.buf, s.err = line, 0, s.buf[:0], nil }
 
-// fail notes the first fault and returns false, so that callers can return it.
+// fail keeps the first error and returns false, so that callers can return its result.
 func (s *scanner) fail(format string, a ...any) bool {
 	if s.err == nil {
 		s.err = &LineError{Offset: s.i, Reason: fmt.Sprintf(format, a...)}
@@ -45,7 +45,7 @@ func (s *scanner) fail(format string, a ...any) bool {
 	return false
 }
 
-// lit steps over exactly this text.
+// lit skips exactly this text.
 func (s *scanner) lit(text string) bool {
 	if len(s.b)-s.i >= len(text) && string(s.b[s.i:s.i+len(text)]) == text {
 		s.i += len(text)
@@ -54,8 +54,8 @@ func (s *scanner) lit(text string) bool {
 	return s.fail("expected %s", text)
 }
 
-// key reads `"name":` and returns name. Keys are plain lower-case names; an
-// escaped spelling of one is as unknown as any other.
+// key reads `"name":` and returns name. Keys are plain lower-case names; a key that is
+// written with escapes is an unknown key.
 func (s *scanner) key() ([]byte, bool) {
 	i := s.i
 	if i >= len(s.b) || s.b[i] != '"' {
@@ -73,8 +73,8 @@ func (s *scanner) key() ([]byte, bool) {
 	return s.b[start:i], true
 }
 
-// more is called after a value: true at a comma, which it steps over; false at
-// the closing brace that ends the line, or after a fault.
+// more is called after a value. It returns true at a comma, which it skips, and false at
+// the closing brace that ends the line, or after an error.
 func (s *scanner) more() bool {
 	if s.i < len(s.b) {
 		switch s.b[s.i] {
@@ -150,9 +150,8 @@ const (
 	highBits  = 0x8080808080808080
 )
 
-// special marks the high bit of the bytes of x that a JSON string cannot hold
-// as they are. Only the lowest mark is exact: a borrow can set false marks
-// above a true one.
+// special sets the high bit of each byte of x that a JSON string cannot contain unescaped.
+// Only the lowest bit that is set is exact: a borrow can set wrong bits above it.
 func special(x uint64) uint64 {
 	quote := x ^ '"'*everyByte
 	slash := x ^ '\\'*everyByte
@@ -198,7 +197,7 @@ found:
 	return b[start:i:i], true
 }
 
-// strSlow finishes a string that holds an escape at i, or a fault there.
+// strSlow reads the rest of a string that has an escape or an invalid byte at i.
 func (s *scanner) strSlow(start, i int) ([]byte, bool) {
 	b, from := s.b, len(s.buf)
 	s.buf = append(s.buf, b[start:i]...)
@@ -294,8 +293,8 @@ func hex4(e []byte) rune {
 func (s *scanner) text() ([]byte, bool) {
 	at := s.i
 	v, ok := s.str()
-	// Only a backslash can make valid UTF-8 not a text, and only an escaped
-	// string holds one.
+	// Valid UTF-8 can only be an invalid text if it has a backslash, and only an escaped
+	// string has one.
 	if ok && s.i-at != len(v)+2 && !s.validText(v) {
 		s.i = at
 		return nil, s.fail("%v", ErrText)

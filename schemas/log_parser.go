@@ -25,8 +25,8 @@ const MaxTargets = 64
 // Codes of refusals, looked up for each refused message.
 var refuseReasons = ReasonsOf(ReasonRefuses)
 
-// ParseDecisionLine parses one line that runner-policy wrote. Lines of other
-// proxies have a form of their own, which is not fixed here.
+// ParseDecisionLine parses one line that runner-policy wrote. Lines of other proxies have
+// other forms, which are not specified here.
 func ParseDecisionLine(line []byte) (*DecisionLine, error) {
 	d, err := parseDecisionLine(line)
 	if err != nil {

@@ -17,8 +17,8 @@ const (
 	maxUnixName         = 107     // bytes of a unix socket's path or name
 )
 
-// ParseNetworkRules parses what runner-exec hands to runner-capture for
-// enforcement. Whether this kernel can enforce it is for runner-capture to say.
+// ParseNetworkRules parses the rules that runner-exec passes to runner-capture for
+// enforcement. runner-capture decides whether this kernel can enforce them.
 func ParseNetworkRules(b []byte) (*NetworkRules, error) {
 	if len(b) > MaxNetworkRulesSize {
 		return nil, fmt.Errorf("network rules: %d bytes, at most %d", len(b), MaxNetworkRulesSize)

@@ -1,8 +1,8 @@
 package schemas
 
-// NetworkRules is what runner-exec hands to runner-capture for enforcement
-// (POLICY.md, "Network enforcement"): the network part of a policy file, each rule with its
-// number and one address.
+// NetworkRules is the rule set that runner-exec passes to runner-capture for enforcement
+// (POLICY.md, "Network enforcement"): the network section of a policy file, in which each
+// rule has its number and one address.
 type NetworkRules struct {
 	Schema       string        `json:"schema"`
 	PolicyDigest string        `json:"policy_digest"`
@@ -18,8 +18,8 @@ const (
 	FamilyUnix  = "unix"
 )
 
-// Protocols and hooks that a network rule can name. A hook is also what an event says
-// that a rule refused, and then it can be the socket itself.
+// Protocols and hooks that a network rule can name. The event of a refused call also names
+// the hook, which can be the one for creating sockets.
 const (
 	ProtocolTCP = "tcp"
 	ProtocolUDP = "udp"

@@ -1,6 +1,6 @@
 package schemas
 
-// Keys of notes that a reader asks for.
+// Keys of notes that readers use.
 const (
 	KeyMonitorEvents   = "monitor_events"
 	KeyRingbufDrops    = "ringbuf_drops"

@@ -13,7 +13,7 @@ type Note struct {
 	Code   string
 	By     string // the stage that writes it
 	Shape  NoteShape
-	Fields []NoteField // in order; of other shapes than fields one at most
+	Fields []NoteField // in order; notes of other shapes have at most one
 	Tail   string      // fixed words at the end
 	Strict bool        // runner-verify refuses another form in archives of this runner
 	Says   string
@@ -33,7 +33,7 @@ const (
 type NoteField struct {
 	Key      string
 	Form     NoteForm
-	Optional bool // absent, or there with all optional fields
+	Optional bool // all optional fields of a note are present, or none
 }
 
 // NoteForm is the form of a field's value.
@@ -46,7 +46,7 @@ const (
 	ValueDigest                 // sha256: and 64 hex digits
 	ValueHex                    // 64 hex digits
 	ValueQuoted                 // a JSON string
-	ValueText                   // all that is left
+	ValueText                   // the rest of the note
 )
 
 // NoteValue is one value of a note. Texts have no key.
@@ -75,8 +75,9 @@ func (v NoteValues) Count(key string) (uint64, bool) {
 	return n, there && err == nil
 }
 
-// Format writes the note with its values: of a note of fields one uint64 or string
-// for each, of counts NoteValues, of texts strings. Optional fields may be left out.
+// Format writes the note with its values: one uint64 or string for each field in a note of
+// fields, NoteValues in a note of counts, strings in a note of texts. Optional fields may
+// be left out.
 func (n *Note) Format(values ...any) string {
 	b := append([]byte(n.Code), ':')
 	switch n.Shape {
@@ -177,7 +178,7 @@ func (n *Note) parseFields(rest string) (v NoteValues, left string, ok bool) {
 	return v, rest, true
 }
 
-// value is the value that a text begins with, and its length in the text.
+// value returns the value at the beginning of a text, and its length in the text.
 func (f NoteForm) value(text string) (value string, size int) {
 	switch f {
 	case ValueText:
@@ -202,7 +203,7 @@ func (f NoteForm) value(text string) (value string, size int) {
 	return word, len(word)
 }
 
-// quoted is the JSON string in canonical form that a text begins with.
+// quoted returns the JSON string in canonical form at the beginning of a text.
 func quoted(text string) (value string, size int) {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -271,12 +272,12 @@ func (n *Note) Template() string {
 	return b
 }
 
-// CutNote takes any note apart: its code, and what follows the colon. Notes of other
+// CutNote splits any note into its code and the text after the colon. Notes of other
 // implementations may have neither.
 func CutNote(note string) (code, text string, ok bool) { return strings.Cut(note, ":") }
 
-// NoteWords are the KEY=VALUE words of a note's text, whoever wrote it. Of a repeated
-// key the first counts, because later words may be names.
+// NoteWords are the KEY=VALUE words of the text of any note. If a key is repeated, the
+// first one counts, because later words may be names.
 func NoteWords(text string) map[string]string {
 	out := map[string]string{}
 	for word := range strings.FieldsSeq(text) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// randomNote gives values for a note and what Parse must make of them.
+// randomNote returns values for a note and the result that Parse must return for them.
 func randomNote(r *rand.Rand, n *Note) (values []any, want NoteValues) {
 	hex := strings.Repeat(pick(r, "0", "a", "f"), 64)
 	word := func() string { return pick(r, "0", "seen", "a,b", "open", "x=y", "é") }
@@ -58,7 +58,7 @@ func randomNote(r *rand.Rand, n *Note) (values []any, want NoteValues) {
 	return values, want
 }
 
-// What Format writes Parse reads, and what Parse takes Format writes again.
+// Parse reads what Format writes, and Format writes what Parse accepts.
 func TestNotesRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 18))
 	for _, n := range Notes {

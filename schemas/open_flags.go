@@ -1,6 +1,6 @@
 package schemas
 
-// Flags of the open family that decide something here (Linux's generic values).
+// Flags of the open family that the tools use (Linux's generic values).
 const (
 	OpenAccess    = 0o3 // the bits of the access mode
 	OpenCreate    = 0o100
@@ -10,7 +10,7 @@ const (
 	OpenAppend    = 0o2000
 	OpenTmpfile   = 0o20000000 // without O_DIRECTORY, which O_TMPFILE holds too
 
-	// OpenCreates are those that make a file; without them a mode means nothing.
+	// OpenCreates are those that create a file; without them the mode is ignored.
 	OpenCreates = OpenCreate | OpenTmpfile
 	// OpenChanges are those that make or change a file whatever the access mode is.
 	OpenChanges = OpenCreates | OpenTruncate | OpenAppend

@@ -2,8 +2,8 @@ package schemas
 
 import "fmt"
 
-// The parsers in this file are for records that live only in pipes: what the stages
-// pass on about windows, logs and the report.
+// The parsers in this file are for records that are only in pipes: those with which the
+// stages pass on windows, logs and the report.
 
 // ParseProcess parses one process record of a kernel.normalized stream.
 func ParseProcess(line []byte) (*Process, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// What the parsers of pipe lines take is written back as the same bytes.
+// A pipe line that a parser accepts is written again with the same bytes.
 func TestPipeLinesAreCanonical(t *testing.T) {
 	for _, f := range append(Forms(), DecisionLogForm) {
 		parse := map[string]func([]byte) (any, error){
@@ -56,7 +56,7 @@ func TestProcessAppend(t *testing.T) {
 	}
 }
 
-// One message for each fault that a decision line can have of its own.
+// One message for each fault that only a decision line can have.
 func TestDecisionLineMessages(t *testing.T) {
 	const head = `{"specversion":"1.0","id":"0123456789abcdef-1","type":"assay.tool.decision","source":"runner-policy","data":{"session":"0123456789abcdef","seq":1,`
 	allow := head + `"call":0,"attempt":1,"tool":"read_file","decision":"allow","reason_code":"P_ALLOW_DEFAULT","tool_call_id":"tc_1","tool_call_id_source":"callId","policy_digest":"sha256:` +
@@ -130,7 +130,7 @@ func TestPipeLineMessages(t *testing.T) {
 	}
 }
 
-// A report too large to be decoded twice is as strict.
+// A report that is too large to be decoded twice is checked as strictly.
 func TestLargeReport(t *testing.T) {
 	one := `{"tool_call_id":"t","policy_decision":"allow","kernel_event_count":1,"window":{"start":"a","end":"b"}}`
 	doc := `{"schema":"assay.runner.correlation_report.v0","run_id":"r","status":"clean","bindings":[` +

@@ -5,7 +5,7 @@ import "strconv"
 // RawEvent is one thing that the kernel reported: runner.raw_event.v0.
 //
 // Names are in text form (README.md, "Names as text"), not yet JSON-escaped; a nil
-// name means that the key is absent. Has says which optional numbers are there.
+// name means that the key is absent. Has says which optional numbers are present.
 type RawEvent struct {
 	Seq      uint64
 	Op       string // one of RawOps

@@ -8,7 +8,7 @@ import "math"
 type RawParser struct {
 	s      scanner
 	prefix string
-	op     string // the last one: events come in bunches
+	op     string // the last operation: often the next one is the same
 }
 
 // NewRawParser makes a parser for the lines of one run.
@@ -128,8 +128,8 @@ var rawOptional = [...]rawKey{
 	{"marks", func(s *scanner, e *RawEvent) (ok bool) { e.Marks, ok = s.marks(); return ok }},
 }
 
-// optional reads the rest. Each key is looked for after the one before, which refuses
-// both a repeated and a misplaced key.
+// optional reads the optional keys. Each key is searched only after the previous one in the
+// table, so that repeated and misplaced keys are refused.
 func (p *RawParser) optional(e *RawEvent) bool {
 	s := &p.s
 	next := 0
@@ -154,7 +154,7 @@ func (p *RawParser) optional(e *RawEvent) bool {
 	return s.err == nil
 }
 
-// misplaced says what is wrong with a key that is not there after the one before.
+// misplaced reports why a key is not valid after the previous one.
 func (s *scanner) misplaced(key []byte) bool {
 	for i := range rawOptional {
 		if rawOptional[i].name == string(key) {
@@ -207,7 +207,7 @@ func (s *scanner) marks() (Marks, bool) {
 	}
 }
 
-// prefixError finds out why a line does not begin as every raw event does.
+// prefixError reports why the beginning of a line is not that of a raw event.
 func (p *RawParser) prefixError() error {
 	s := &p.s
 	if !s.lit(`{"schema":"` + SchemaRawEvent + `","run_id":`) {

@@ -1,6 +1,7 @@
 package schemas
 
-// ReasonUse is what a reason code is the reason of.
+// ReasonUse says whether a reason code is for an allowed call, a denied call or a refused
+// message.
 type ReasonUse int
 
 // Uses of reason codes.
@@ -82,8 +83,8 @@ func (r *Reason) Decision() string {
 	return [...]string{ReasonAllows: DecisionAllow, ReasonDenies: DecisionDeny, ReasonRefuses: ""}[r.Use]
 }
 
-// Outcomes are those that a call with this reason can have. That nobody saw it end
-// is not one.
+// Outcomes are the outcomes that a call with this reason can have. A call whose end was
+// not recorded has no outcome.
 func (r *Reason) Outcomes() []string {
 	switch r.Use {
 	case ReasonAllows:

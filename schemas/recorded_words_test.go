@@ -46,7 +46,7 @@ func checkStage(t *testing.T, file string, line []byte) {
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
-	// Without a capture runner-exec reports in the place of runner-capture.
+	// Without a capture runner-exec reports instead of runner-capture.
 	stages := []string{h.Stage}
 	if h.Stage == schemas.StageExec {
 		stages = append(stages, schemas.StageCapture)

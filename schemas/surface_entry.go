@@ -1,7 +1,7 @@
 package schemas
 
-// SurfaceEntryPrefix is what the entries of one set of the surface begin with in a
-// stream: the value's JSON string and a closing brace follow.
+// SurfaceEntryPrefix is the beginning of the entries of one set of the surface in a
+// stream. The value as a JSON string and a closing brace follow.
 func SurfaceEntryPrefix(runID string, set int) []byte {
 	return []byte(`{"schema":"` + SchemaSurfaceEntry + `","run_id":"` + runID + `","set":"` + SurfaceSets[set] + `","value":`)
 }

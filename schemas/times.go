@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The layer times is optional: runner-exec --times adds it. It says when the lines of
-// the other layers happened, in nanoseconds since run_started, and when that was.
+// The layer times is optional: runner-exec --times adds it. It has the time of each line of
+// the other layers, in nanoseconds since run_started, and the wall clock at run_started.
 
 // Types of lines of the layer times.
 const (
@@ -22,7 +22,7 @@ const (
 	ClockRealtime  = "CLOCK_REALTIME"
 )
 
-// Sources of times: who looked at the clock, and when.
+// Sources of times: who read the clock, and when.
 const (
 	TimeKernel   = "kernel"   // the probe, at the event
 	TimeProxy    = "proxy"    // runner-policy, at the call and at its end
@@ -194,8 +194,8 @@ func (t *TimeEvent) decode(line []byte) error {
 	return first(head(schema, SchemaTime, t.RunID), t.check())
 }
 
-// check checks what the types of the keys do not say. Which layers there are, and
-// that an end is not before its start, is for runner-verify to say.
+// check checks what does not follow from the types of the keys. runner-verify checks the
+// names of the layers, and that no end is before its start.
 func (t *TimeEvent) check() error {
 	if err := head(SchemaTime, SchemaTime, t.RunID); err != nil {
 		return err
@@ -219,8 +219,8 @@ type RunClock struct {
 	RealtimeNS  uint64 `json:"realtime_ns"`
 }
 
-// RunSpan is when a run started and when its command ended, as the fact run_clock of
-// runner-capture's health says it.
+// RunSpan is when a run started and when its command ended, from the fact run_clock of
+// runner-capture's health.
 type RunSpan struct {
 	RunClock
 	FinishedNS uint64 // from run_started on

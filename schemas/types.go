@@ -1,7 +1,7 @@
 package schemas
 
-// Schema strings. Those that begin with "runner." live only in pipes; the others
-// enter the archive and are the v0 contract's own (README.md).
+// Schema strings. Those that begin with "runner." are only in pipes. The others are in the
+// archive and are defined by the v0 contract (README.md).
 const (
 	SchemaHeader       = "runner.stream_header.v0"
 	SchemaTrailer      = "runner.stream_trailer.v0"
@@ -37,8 +37,8 @@ const (
 	StreamSDKLog     = "sdk.log"
 )
 
-// Status is the seal of a stream: complete, or partial when the observation is
-// known to have holes.
+// Status is the seal of a stream: complete, or partial if the observation is known to have
+// gaps.
 type Status string
 
 const (
@@ -89,8 +89,8 @@ type RunStarted struct {
 	ElapsedMS *uint64  `json:"window_elapsed_ms,omitempty"` // written only by other implementations
 }
 
-// RunFinished is line 1 of events.ndjson. ExitCode and Signal are both nil when
-// no one saw the command end.
+// RunFinished is line 1 of events.ndjson. ExitCode and Signal are both nil if the end of
+// the command was not observed.
 type RunFinished struct {
 	Schema    string  `json:"schema"`
 	RunID     string  `json:"run_id"`
@@ -198,7 +198,7 @@ type Window struct {
 }
 
 // Binding joins one policy decision to the kernel events of its window. The keys
-// after Window are this runner's own.
+// after Window are additions of this runner.
 type Binding struct {
 	ToolCallID       string   `json:"tool_call_id"`
 	PolicyDecision   *string  `json:"policy_decision"`
@@ -232,8 +232,8 @@ type Process struct {
 	PID       uint32 `json:"pid"`
 	KernelPID uint32 `json:"kernel_pid"`
 	Depth     uint32 `json:"depth"`
-	StartNS   uint64 `json:"start_ns,omitzero"` // CLOCK_MONOTONIC; 0: nobody saw the fork
-	EndNS     uint64 `json:"end_ns,omitzero"`   // 0: nobody saw its end
+	StartNS   uint64 `json:"start_ns,omitzero"` // CLOCK_MONOTONIC; 0: the fork was not observed
+	EndNS     uint64 `json:"end_ns,omitzero"`   // 0: the end was not observed
 }
 
 // LogLine is one line that the measured command wrote to one of its logs.
@@ -296,7 +296,7 @@ type PolicyEvent struct {
 	Tool            string `json:"tool"`
 	Decision        string `json:"decision"`
 
-	// What runner-policy says beyond the v0 contract.
+	// Additions of runner-policy to the v0 contract.
 	ToolCallIDSource string `json:"tool_call_id_source,omitempty"`
 	Outcome          string `json:"outcome,omitempty"`
 	ReasonCode       string `json:"reason_code,omitempty"`
@@ -305,7 +305,7 @@ type PolicyEvent struct {
 	Attempt          uint64 `json:"attempt,omitzero"` // 2 and up
 }
 
-// SurfaceValue is what a decision feeds to the set policy_decisions.
+// SurfaceValue is the value of a decision in the set policy_decisions.
 func (e *PolicyEvent) SurfaceValue() string { return e.Decision + ":" + e.Tool }
 
 // SDKEvent is one line of layers/sdk.ndjson: what the agent's library reported.

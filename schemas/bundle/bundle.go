@@ -4,12 +4,11 @@
 // The reader is made for hostile input. It needs constant memory, accepts only
 // regular files, and calls an archive read only after it has checked the end.
 //
-// Archives of other implementations differ in header details that say nothing
-// about the run. The reader takes those as facts: GNU or POSIX magic, type flag
-// '0' or NUL, any octal mode, owner, time and device number, any ASCII owner
-// name, every octal layout of the checksum, zero blocks up to the next 10,240
-// byte record at the end, and any gzip header. Everything else that the tar
-// format offers is refused.
+// Archives of other implementations differ in header details that have nothing to do with
+// the run. The reader accepts these: GNU or POSIX magic, type flag '0' or NUL, any octal
+// mode, owner, time and device number, any ASCII owner name, every octal layout of the
+// checksum, zero blocks up to the next record of 10,240 bytes at the end, and any gzip
+// header. It refuses all other features of the tar format.
 package bundle
 
 import (
@@ -46,9 +45,9 @@ type Limits struct {
 	Ratio, Free int64
 }
 
-// DefaultLimits are generous for records and small for bombs: the most
-// repetitive record, one path of 4,093 bytes opened again and again, compresses
-// some 350 times, a bomb 1,030 times.
+// DefaultLimits are large enough for real records and too small for compression bombs. The
+// most repetitive record, one path of 4,093 bytes opened again and again, has a ratio of
+// about 350; a bomb has 1,030.
 var DefaultLimits = Limits{Total: 32 << 30, Member: MaxMember, Members: 64, Ratio: 600, Free: 256 << 20}
 
 // MaxMember is the largest member a USTAR header can declare, in bytes.

@@ -139,7 +139,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestOrderOfSources checks that the order in which members are given is nothing.
+// TestOrderOfSources checks that the order of the given members changes nothing.
 func TestOrderOfSources(t *testing.T) {
 	want, _ := write(t, 100)
 	list := sources(100)

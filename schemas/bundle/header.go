@@ -14,7 +14,7 @@ var (
 	zeroBlock  [blockSize]byte
 )
 
-// parseHeader reads one tar header, or says why it is not that of a regular file.
+// parseHeader reads one tar header. Its error says why this is not a regular file.
 func parseHeader(b []byte) (Member, error) {
 	magic := b[257:265]
 	if !bytes.Equal(magic, magicPOSIX) && !bytes.Equal(magic, magicGNU) {
@@ -79,8 +79,8 @@ func kindName(t byte) string {
 	return fmt.Sprintf("of type %q", t)
 }
 
-// validName accepts what cannot leave the directory it is unpacked in and shows
-// as it is on a terminal.
+// validName accepts names that cannot lead out of the directory in which they are
+// unpacked, and that have only characters which a terminal shows unchanged.
 func validName(s string) bool {
 	for part := range strings.SplitSeq(s, "/") {
 		if part == "" || part == "." || part == ".." {

@@ -35,10 +35,10 @@ func (a *Reader) Close() { a.src.close() }
 // Gzip reports whether the archive is compressed.
 func (a *Reader) Gzip() bool { return a.src.zr != nil }
 
-// Next skips what is left of the current member and returns the next one with a
-// reader over exactly its bytes, good until the following call. It returns io.EOF
-// only after the whole end was checked: two zero blocks, only record padding after
-// them, the gzip checksum, and no further input.
+// Next skips the rest of the current member and returns the next one with a reader of
+// exactly its bytes, valid until the following call. It returns io.EOF only after it has
+// checked the end: two zero blocks, only record padding after them, the gzip checksum,
+// and no further input.
 func (a *Reader) Next() (Member, io.Reader, error) {
 	if a.err != nil {
 		return Member{}, nil, a.err

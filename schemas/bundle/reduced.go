@@ -10,10 +10,10 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// ReducedIdentity is the identity of the archive that the run would have left without
-// its volatile layers: without their members, without their notes in the observation
-// health, and so with another manifest. Runs of a command that does the same each time
-// have the same one, whether they asked for such layers or not.
+// ReducedIdentity is the identity that the archive would have without its volatile layers:
+// without their members and their notes in the observation health, and with a manifest
+// that fits. A command that always does the same has the same reduced identity in every
+// run, with or without such layers.
 func ReducedIdentity(runID string, members []Source) (identity string, err error) {
 	var rest []Source
 	for _, m := range members {

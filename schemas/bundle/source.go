@@ -19,7 +19,7 @@ const (
 	recordBytes = 20 * blockSize // tar's customary blocking factor
 )
 
-// chunk is a piece of the uncompressed stream and what ended it, if anything.
+// chunk is a piece of the uncompressed stream and the error after it, if any.
 type chunk struct {
 	b   []byte
 	err error
@@ -40,11 +40,11 @@ type source struct {
 	exited chan struct{}
 
 	cur  []byte // rest of the current chunk
-	full []byte // its whole buffer, to be given back
+	full []byte // its whole buffer, which is used again
 	err  error
 }
 
-// counter counts compressed bytes and keeps the reader's own failures apart.
+// counter counts compressed bytes and keeps read errors separate from format errors.
 type counter struct {
 	r   io.Reader
 	n   int64

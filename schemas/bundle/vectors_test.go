@@ -89,7 +89,7 @@ func renamed(n int, name string) []byte {
 	return pack(files, nil)
 }
 
-// vectors each hold one fault. Their names are the index of what is refused.
+// vectors are archives with one fault each. Their names say what is refused.
 func vectors() map[string]struct {
 	class string
 	data  []byte
@@ -184,7 +184,7 @@ func vectors() map[string]struct {
 	}
 }
 
-// small are limits that the vectors exceed and real archives need not know.
+// small are limits for the vectors only: a vector can exceed them with few bytes.
 var small = Limits{Total: 8 << 20, Member: 4 << 20, Members: 16, Ratio: 500, Free: 1 << 18}
 
 func TestVectors(t *testing.T) {

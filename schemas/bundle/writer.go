@@ -14,7 +14,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Source is one member to be written. Its digest is known before.
+// Source is one member to be written. The manifest already contains its digest.
 type Source struct {
 	schemas.ManifestFile
 	Content io.Reader // yields exactly Bytes bytes
@@ -28,7 +28,7 @@ func Write(w io.Writer, runID string, members []Source) (identity string, err er
 	if err != nil {
 		return "", err
 	}
-	// The library writes the zero time.Time as a date; this is the field's 0.
+	// The library writes the zero time.Time as a date; this is 0 in the field.
 	zw.ModTime = time.Unix(0, 0)
 	if identity, err = writeTar(zw, runID, members); err != nil {
 		return "", err
@@ -67,8 +67,8 @@ func writeTar(w io.Writer, runID string, members []Source) (identity string, err
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// put writes one member. The tar library refuses what USTAR cannot express, a
-// size above MaxMember among it, and content longer than the size.
+// put writes one member. The tar library refuses what USTAR cannot express, such as a size
+// above MaxMember, and content that is longer than the size.
 func put(tw *tar.Writer, name string, size int64, content io.Reader, doc []byte) error {
 	h := tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, Format: tar.FormatUSTAR}
 	if err := tw.WriteHeader(&h); err != nil {

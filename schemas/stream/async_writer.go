@@ -9,18 +9,18 @@ import (
 // is digested and written, and one waits in between.
 const asyncBuffers = 3
 
-// asyncWriter is a sink that works in a goroutine of its own.
+// asyncWriter is a sink that works in its own goroutine.
 type asyncWriter struct {
 	to       directSink
 	given    chan []byte
 	back     chan flushed
-	inFlight int // buffers given and not back yet
+	inFlight int // buffers that were passed to the goroutine and have not come back
 	spare    [][]byte
 	err      error // the first
 	closed   bool
 }
 
-// flushed is a buffer that comes back, and what became of its bytes.
+// flushed is a buffer that comes back, with the result of writing its bytes.
 type flushed struct {
 	buf []byte
 	err error
@@ -33,8 +33,8 @@ func newAsyncWriter(w io.Writer) *asyncWriter {
 	return a
 }
 
-// work writes what is given. After a failure it writes no more, but goes on giving
-// buffers back, so that nobody waits for one forever.
+// work writes the buffers that it gets. After a failure it writes no more, but still
+// returns the buffers, so that the Writer does not wait forever.
 func (a *asyncWriter) work() {
 	var err error
 	for buf := range a.given {

@@ -16,8 +16,8 @@ import (
 
 const run = "run_01"
 
-// header, record and trailer build streams by hand, faults included, so that the
-// tests do not lean on the Writer they test.
+// header, record and trailer build valid and faulty streams, so that the tests do not
+// depend on the Writer that they test.
 func header(stream, run string) string {
 	return fmt.Sprintf(`{"schema":"runner.stream_header.v0","stream":"%s","run_id":"%s","tool":"test","version":"v0"}`+"\n", stream, run)
 }
@@ -45,9 +45,8 @@ func openTest(r io.Reader) (*Reader, error) {
 	return open(newDirect(r, buffer), "in", schemas.StreamRaw)
 }
 
-// read reads a whole stream and returns its record lines. It does so twice, by a
-// Reader that works when it is asked and by one that reads ahead in small pieces,
-// and gives the two answers only if they are the same.
+// read reads a whole stream twice, with a plain Reader and with one that reads ahead in
+// small pieces. Both must give the same result. It returns the record lines.
 func read(r io.Reader) (lines []string, t *Trailer, err error) {
 	var seen bytes.Buffer
 	s, err := openTest(io.TeeReader(r, &seen))
@@ -60,7 +59,7 @@ func read(r io.Reader) (lines []string, t *Trailer, err error) {
 	return lines, t, err
 }
 
-// rest reads what NewReader has begun.
+// rest reads all records of a Reader.
 func rest(s *Reader, err error) (lines []string, t *Trailer, _ error) {
 	if err != nil {
 		return nil, nil, err

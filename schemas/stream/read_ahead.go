@@ -10,9 +10,9 @@ import (
 // digested, and one is spare.
 const aheadBuffers = 4
 
-// readAhead is a source that reads ahead of its consumer and digests what was
-// consumed, each in a goroutine of its own. The blocks and the errors are those of
-// direct: both come from fill, and an error follows the bytes before it.
+// readAhead is a source that reads ahead of its consumer in one goroutine and digests the
+// consumed bytes in another. Blocks and errors are the same as those of direct, because
+// both use fill. An error comes after the bytes before it.
 type readAhead struct {
 	free   chan []byte // to be filled
 	full   chan piece
@@ -20,7 +20,7 @@ type readAhead struct {
 	done   chan struct{}
 	digest chan []byte
 	last   []byte // the buffer of the last block
-	whole  int    // of it, the block
+	whole  int    // length of the block in it
 	end    error  // what followed the last block
 	once   sync.Once
 }
@@ -58,7 +58,7 @@ func (a *readAhead) read(r io.Reader, atOnce int) {
 		lines, rest := piece{buf: buf, n: whole}, piece{buf: buf[whole:], n: filled - whole, err: err}
 		if whole > 0 {
 			if err == nil {
-				// The line that has only begun moves on before the buffer is handed over.
+				// The incomplete last line is copied before the buffer is passed on.
 				buf, n, ok = a.buffer(buf[whole:filled])
 			}
 			a.full <- lines
@@ -70,8 +70,8 @@ func (a *readAhead) read(r io.Reader, atOnce int) {
 	}
 }
 
-// buffer waits for a free buffer and puts into it what it begins with. It is false
-// when nobody waits for blocks any more.
+// buffer waits for a free buffer and copies the first bytes into it. It returns false if
+// the consumer needs no more blocks.
 func (a *readAhead) buffer(with []byte) (buf []byte, n int, ok bool) {
 	select {
 	case buf = <-a.free:

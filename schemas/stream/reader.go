@@ -24,7 +24,7 @@ type Record struct {
 type Reader struct {
 	src     source
 	block   []byte // whole lines
-	at      int    // where the next one begins
+	at      int    // where the next line begins
 	name    string
 	h       Header
 	prefix  []byte // `","run_id":"ID"` that must follow every record's schema value
@@ -33,8 +33,8 @@ type Reader struct {
 	trailer *Trailer
 	err     error
 	schema  string
-	strict  string // the schema of which the caller looks at every byte
-	start   []byte // how the last record began, from the brace to the end of its run_id
+	strict  string // the schema whose records the caller checks byte by byte
+	start   []byte // the beginning of the last record, from the brace to the end of its run_id
 }
 
 // NewReader reads the header of a stream named stream. name is for messages only.
@@ -77,8 +77,8 @@ func open(src source, name, stream string) (*Reader, error) {
 // Header returns the stream's header.
 func (s *Reader) Header() Header { return s.h }
 
-// Trust leaves it to the caller to refuse records of one schema that hold invalid UTF-8
-// or control characters: a parser that looks at every byte does so anyway.
+// Trust makes the caller responsible for refusing invalid UTF-8 and control characters in
+// the records of one schema: a parser that checks every byte does this anyway.
 func (s *Reader) Trust(schema string) { s.strict = schema }
 
 // Close ends the goroutines of a Reader that reads ahead. It does not close the
@@ -170,7 +170,8 @@ func (s *Reader) Next() (Record, error) {
 	return Record{Schema: s.schema, Bytes: line, Line: s.line}, nil
 }
 
-// begin checks how a record begins, and remembers it: most begin as the one before.
+// begin checks the beginning of a record and stores it, because most records have the same
+// beginning as the previous one.
 func (s *Reader) begin(line []byte) error {
 	if !bytes.HasPrefix(line, schemaKey) {
 		return s.fail(ErrForm, "a record must be a JSON object whose first key is schema: %.60q", line)

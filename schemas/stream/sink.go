@@ -7,14 +7,15 @@ import (
 
 // sink digests and writes the bytes of a Writer.
 type sink interface {
-	// put takes a full buffer and gives an empty one. After an error put is not
-	// called again.
+	// put takes a full buffer and returns an empty one. After an error it is not called
+	// again.
 	put(buf []byte) ([]byte, error)
 	// wait returns when everything put was written, or could not be.
 	wait() error
 	// sum is the digest of everything put. It is called after wait.
 	sum() []byte
-	// close ends what put has begun, as wait does; it may be called more than once.
+	// close waits for the writes that put has begun and ends the sink. It may be called
+	// more than once.
 	close() error
 }
 

@@ -13,13 +13,13 @@ const readSize = 256 << 10
 
 // source gives a Reader its input in blocks of whole lines, and digests them.
 type source interface {
-	// next takes the last block back, digests it, and gives the next one: lines,
-	// each with its LF. With an error the block is what is there without an LF,
-	// if anything: io.EOF, errLong, or the failure of the reader below.
+	// next digests the previous block, whose memory it may use again, and returns the next
+	// one: lines, each with its LF. With an error (io.EOF, errLong or a failed read) the
+	// block is the rest of the input, which has no LF.
 	next() ([]byte, error)
-	// sum digests the first n bytes of the last block and gives the digest of all.
+	// sum digests the first n bytes of the last block and returns the digest of all.
 	sum(n int) []byte
-	// close ends what next has begun; it may be called more than once.
+	// close ends the goroutines of the source. It may be called more than once.
 	close()
 }
 
@@ -28,9 +28,9 @@ type errLong struct{}
 
 func (errLong) Error() string { return "line is too long" }
 
-// fill reads after the n bytes in buf, which hold no LF, until there is one. It
-// returns how much is in buf then, and where its last line ends. The length of buf
-// is at least MaxLine; no read asks for more than atOnce.
+// fill reads into buf after its first n bytes, which have no LF, until there is an LF. It
+// returns the number of bytes in buf and the end of the last whole line. The length of buf
+// is at least MaxLine; each read is for at most atOnce bytes.
 func fill(r io.Reader, buf []byte, n, atOnce int) (filled, whole int, err error) {
 	for empty := 0; ; {
 		got, err := r.Read(buf[n:min(n+atOnce, len(buf))])
@@ -53,13 +53,13 @@ func fill(r io.Reader, buf []byte, n, atOnce int) (filled, whole int, err error)
 	}
 }
 
-// direct is a source that works when it is asked.
+// direct is a source that reads and digests in the calls of its methods.
 type direct struct {
 	r     io.Reader
 	h     hash.Hash
 	buf   []byte // length at least MaxLine
 	n     int    // bytes in it
-	whole int    // of these, the last block
+	whole int    // length of the last block
 	err   error  // to be returned after the last block
 }
 

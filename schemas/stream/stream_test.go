@@ -61,7 +61,7 @@ func TestWriterForm(t *testing.T) {
 	}
 }
 
-// End of input is never a message: whatever is cut off, the reader notices.
+// The end of input is not a seal: the reader notices every truncation.
 func TestEveryPrefixIsRefused(t *testing.T) {
 	whole := seal(record(run, 1), record(run, 2))
 	for n := range len(whole) {
@@ -83,7 +83,7 @@ func TestEveryBitFlipIsRefused(t *testing.T) {
 	for i := range whole {
 		for bit := range 8 {
 			whole[i] ^= 1 << bit
-			// Once is enough: the buffers of a second reading would take longer than all else.
+			// One reader is enough here: the buffers of a second one would take most of the time.
 			if _, _, err := rest(openTest(bytes.NewReader(whole))); err == nil {
 				t.Fatalf("accepts bit %d of byte %d flipped: %q", bit, i, whole[max(0, i-20):i+1])
 			} else {
@@ -191,7 +191,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Only the bytes of one schema are left to the caller, and nothing else about it.
+// With Trust, only the bytes of records of one schema are not checked.
 func TestTrust(t *testing.T) {
 	bad := func(schema string) string {
 		return `{"schema":"` + schema + `","run_id":"` + run + `","v":"` + "\xff\"}\n"
@@ -206,7 +206,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// A consumer's own finding about a line stops the reader like one of its own.
+// An error that the consumer reports about a line stops the reader like its own errors.
 func TestErrorf(t *testing.T) {
 	s, err := NewReader(strings.NewReader(seal(record(run, 1))), "in", schemas.StreamRaw)
 	testkit.Must(t, err)

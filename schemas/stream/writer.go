@@ -81,8 +81,8 @@ func (s *Writer) pass() {
 	}
 }
 
-// Close ends the goroutine of a Writer that has one, and waits for
-// it. It writes and seals nothing more; its error is that of what was written before.
+// Close ends the goroutine of a Writer that has one, and waits for it. It neither writes
+// nor seals; its error is the first one of earlier writes.
 func (s *Writer) Close() error { return s.sink.close() }
 
 // Write encodes v as one record. v must carry schema first and run_id second.
@@ -104,8 +104,8 @@ func (s *Writer) WriteEnd(start []byte, end string) error {
 	return s.err
 }
 
-// WriteBlock writes n whole record lines at once, each ended by LF. The caller
-// vouches for their form; each must be shorter than MaxLine.
+// WriteBlock writes n whole record lines at once, each ended by LF. The caller is
+// responsible for their form; each must be shorter than MaxLine.
 func (s *Writer) WriteBlock(block []byte, n int) error {
 	if s.err != nil {
 		return s.err
@@ -133,8 +133,8 @@ func (s *Writer) Records() uint64 { return s.n }
 
 var errSealed = errors.New("the stream is sealed already")
 
-// Seal writes the trailer and flushes; nothing can be written afterwards. It is
-// never deferred: a deferred seal would bless a failed run.
+// Seal writes the trailer and flushes; nothing can be written afterwards. Do not defer it:
+// a deferred call would seal the stream of a failed run.
 func (s *Writer) Seal(status schemas.Status) error {
 	if s.err != nil {
 		return s.err

@@ -19,7 +19,7 @@ func Golden(t testing.TB, path string, got []byte) {
 	GoldenBut(t, path, got, func(b []byte) []byte { return b })
 }
 
-// GoldenBut is Golden for content of which a part may differ: same takes it out.
+// GoldenBut is Golden for content in which a part may differ: same removes this part.
 func GoldenBut(t testing.TB, path string, got []byte, same func([]byte) []byte) {
 	t.Helper()
 	want, err := os.ReadFile(path)

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// Skipped begins every skip. `make test` prints these lines last, so that nobody takes a
-// test that did not run for one that passed.
+// Skipped is the beginning of every skip message. `make test` prints these lines last, so
+// that nobody believes that a skipped test has passed.
 const Skipped = "SKIPPED, NOT TESTED"
 
-// required is set where nothing of the kernel may be left out.
+// required is set if every test that needs the kernel must run.
 const required = "RUNNER_REQUIRE_BPF"
 
 // Required reports whether a test that needs the kernel must run here: a skip is then
@@ -29,15 +29,15 @@ func Note(t testing.TB, what string, why ...any) {
 	t.Log(reason(what, why))
 }
 
-// Missing is Skip for what this kernel, its privileges or an installed program must
-// give: where everything must run it is a failure.
+// Missing is Skip for a test that needs a feature of the kernel, privileges or an installed
+// program. If Required, it is a failure.
 func Missing(t testing.TB, what string, why ...any) {
 	t.Helper()
 	SkipUnless(t, required, what, why...)
 }
 
-// SkipUnless is Skip where the environment variable is not 1: where it is, a test that
-// cannot run is a failure.
+// SkipUnless is Skip, except if the environment variable is 1: then a test that cannot run
+// is a failure.
 func SkipUnless(t testing.TB, variable, what string, why ...any) {
 	t.Helper()
 	if os.Getenv(variable) == "1" {

@@ -1,7 +1,7 @@
-// Package testkit is what the tests of several packages share: the check that ends a
-// test, golden files, a tool called in process, and the one wording of a loud skip.
-// No shipped program links it. It uses only the standard library, so that every
-// package of the module can be tested with it.
+// Package testkit has the helpers that the tests of several packages share: ending a test
+// on an error, golden files, calling a tool in process, and the message of a skip. No
+// shipped program links it. It uses only the standard library, so that every package of
+// the module can be tested with it.
 package testkit
 
 import (
@@ -46,7 +46,7 @@ func Names(t testing.TB, dir string) (names []string) {
 	return names
 }
 
-// Exists reports whether there is something under a name, a dangling symlink included.
+// Exists reports whether a file of this name exists; a dangling symlink counts.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -6,16 +6,17 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// What a record of tool calls can allow to be said of each, and what none allows.
+// The claims that a record of tool calls allows about each call, and those that it never
+// allows.
 const (
 	FullClaim      = "Tool-call T occurred in window W, policy saw T, and kernel events K were observed inside the measured cgroup during W."
 	PolicyClaim    = "Tool-call T occurred in window W, and policy saw T."
 	ForbiddenClaim = "Tool-call T caused syscall S at timestamp N."
 )
 
-// AllowedClaim is what a record allows to be said of each of its bindings. A
-// binding is a decision of the policy: a call that only the SDK reported has none,
-// and nothing is claimed of it.
+// AllowedClaim is the claim that a record allows about each of its bindings. A binding is
+// a decision of the policy. A call that only the SDK reported has no binding, and nothing
+// is claimed about it.
 func AllowedClaim(kernelLayer string, bindings int) string {
 	switch {
 	case bindings == 0:
@@ -26,10 +27,10 @@ func AllowedClaim(kernelLayer string, bindings int) string {
 	return FullClaim
 }
 
-// maxBindingClaims is how many tool calls are spelled out.
+// maxBindingClaims is how many tool calls have their own sentence.
 const maxBindingClaims = 20
 
-// NonClaims are what no archive says, however clean it is.
+// NonClaims are claims that no archive supports.
 var NonClaims = []string{
 	"that a tool call caused any kernel event, or when within its window. Never: " + ForbiddenClaim,
 	"that nothing else happened: blind spots are in the notes, and values are only those of the attached hooks",
@@ -39,7 +40,7 @@ var NonClaims = []string{
 	"who made the archive: a digest is not a signature",
 }
 
-// Claims are what a valid archive says, in sentences.
+// Claims are the claims of a valid archive, in sentences.
 func Claims(rec *Record, bindings []schemas.Binding) []string {
 	observed := counted(rec.KernelEvents, "kernel event") + was(rec.KernelEvents) + " observed inside the measured cgroup between run_started and run_finished"
 	var out []string
@@ -67,8 +68,8 @@ func Claims(rec *Record, bindings []schemas.Binding) []string {
 	return out
 }
 
-// bindingClaim is the allowed claim of one tool call, and no more than that: of a
-// window that is the whole run, it is not known which events are the call's.
+// bindingClaim is the allowed claim about one tool call. If its window is the whole run,
+// it is not known which events belong to the call.
 func bindingClaim(kernelLayer string, b *schemas.Binding) string {
 	window, rest := b.Window.Start+" to "+b.Window.End, ""
 	if b.Window == schemas.RunWindow {

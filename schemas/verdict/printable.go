@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printable shortens s to limit characters and escapes what a terminal would act
-// on or hide: control and format characters, odd spaces, bad UTF-8.
+// Printable shortens s to limit characters and escapes characters that a terminal would
+// interpret or hide: control and format characters, unusual spaces, invalid UTF-8.
 func Printable(s string, limit int) string {
 	var b strings.Builder
 	for n := 0; len(s) > 0; n++ {

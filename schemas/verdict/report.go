@@ -1,6 +1,6 @@
-// Package verdict is what runner-verify says about an archive: the JSON document of
-// --json, and the text for people. Other tools read the document with Parse and
-// print it with the functions of this package, so that all say the same about a run.
+// Package verdict has the report of runner-verify about an archive: the JSON document of
+// --json, and the text for people. Other tools read the document with Parse and print it
+// with the functions of this package, so that all tools use the same words.
 package verdict
 
 import (
@@ -100,7 +100,7 @@ type KernelClasses struct {
 	Agent uint64 `json:"agent"` // of all other processes
 }
 
-// Call is one tool call as the three layers have it.
+// Call is one tool call in the three layers.
 type Call struct {
 	ToolCallID string      `json:"tool_call_id"`
 	SDK        *CallSDK    `json:"sdk"`    // null when the SDK did not mention it
@@ -129,7 +129,7 @@ type CallPolicy struct {
 	Attempt    uint64 `json:"attempt"`
 }
 
-// CallKernel is what the kernel layer has of the call's window.
+// CallKernel is what the kernel layer shows for the call's window.
 type CallKernel struct {
 	Window  schemas.Window `json:"window"`
 	Scope   string         `json:"scope,omitempty"`

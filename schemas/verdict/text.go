@@ -17,7 +17,7 @@ const (
 	maxShownText    = 4000
 )
 
-// WriteRecord says which record the report of a valid archive is about.
+// WriteRecord writes which record the report of a valid archive is about.
 func WriteRecord(w io.Writer, r *Report) {
 	rec := r.Record
 	fmt.Fprintf(w, "%s: valid\n", Printable(r.Archive, maxShownCommand))
@@ -51,8 +51,8 @@ func ending(rec *Record) string {
 	return what + ", end not seen"
 }
 
-// WriteExplanation writes a report's explanation for people, and nothing without
-// one. Names come from the measured program, so every one goes through Printable.
+// WriteExplanation writes a report's explanation for people, if it has one. Names come
+// from the measured program, so each one goes through Printable.
 func WriteExplanation(w io.Writer, r *Report) {
 	x := r.Explanation
 	if x == nil {
@@ -121,8 +121,8 @@ func classWords(c *KernelClasses) []string {
 		counted(c.Call, "kernel event"), c.Setup, c.Idle, c.Agent)}
 }
 
-// list writes a titled list, which has no limit: of calls, ambiguities and notes an
-// explanation leaves nothing out.
+// list writes a list with a title and without a limit: an explanation has all calls,
+// ambiguities and notes.
 func list(w io.Writer, title string, items []string) {
 	if len(items) == 0 {
 		return
@@ -133,7 +133,7 @@ func list(w io.Writer, title string, items []string) {
 	}
 }
 
-// writeCall writes what the layers say of one call.
+// writeCall writes what the layers show about one call.
 func writeCall(w io.Writer, n, of int, c *Call, rec *Record) {
 	tool := ""
 	switch {

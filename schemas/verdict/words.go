@@ -59,8 +59,8 @@ func logWords(a *schemas.Ambiguity) string {
 	return words
 }
 
-// InWords says what an entry of a report's ambiguities means, and the entry. The text holds
-// names from the archive: print it through Printable.
+// InWords returns the meaning of an entry of a report's ambiguities in words, and the
+// entry itself. The text has names from the archive: print it through Printable.
 func InWords(entry string) string {
 	a, err := schemas.ParseCode(entry)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Counts are said in the right number, also where events were lost.
+// Counts have the right singular or plural, also if events were lost.
 func TestClaimNumbers(t *testing.T) {
 	binding := func(n uint64, w schemas.Window) string {
 		decision := "allow"
@@ -31,7 +31,7 @@ func TestClaimNumbers(t *testing.T) {
 	}
 }
 
-// Every ambiguity has its words.
+// Every ambiguity has a text.
 func TestEveryCodeHasWords(t *testing.T) {
 	said := 0
 	for _, k := range schemas.Ambiguities() {
@@ -72,7 +72,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// A report that runner-verify did not write, or no longer whole, is refused.
+// A report that is incomplete or not from runner-verify is refused.
 func TestParse(t *testing.T) {
 	for in, ok := range map[string]bool{
 		`{"schema":"runner.verify_report.v0","valid":false,"record":null}`: true,
