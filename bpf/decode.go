@@ -95,7 +95,7 @@ func hookOf(bit uint32) string {
 	return ""
 }
 
-// ErrRecord says that a record does not have the form that the probes write.
+// ErrRecord means that a record does not have the form that the probes write.
 var ErrRecord = errors.New("malformed ring record")
 
 // Decoder turns ring records into raw events. It owns the buffers that the
@@ -106,7 +106,7 @@ type Decoder struct {
 	comps []int // offsets of length bytes, leaf first
 }
 
-// Decoded is what else the caller must know about a record.
+// Decoded is what the caller needs to know about a record in addition to the event.
 type Decoded struct {
 	Escape  bool // fork or move to a cgroup outside the scope
 	Lexical bool // its path is known only as text
@@ -185,8 +185,8 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	return out, nil
 }
 
-// openArgs sets mode and resolve. Without a creating flag the kernel ignores the
-// mode, and the register holds anything.
+// openArgs sets mode and resolve. Without a flag that creates a file, the kernel ignores
+// the mode, and the register can have any value.
 func (d *Decoder) openArgs(b []byte, e *schemas.RawEvent) {
 	e.Has |= schemas.HasMode
 	if e.Flags&schemas.OpenCreates != 0 {
@@ -344,7 +344,7 @@ func (d *Decoder) path(c, b []byte, marks uint32, flags uint64) ([]byte, error) 
 	if marks&markDisconn != 0 && len(d.comps) == 1 && c[0] == 0 {
 		return append([]byte(nil), unnamed(binary.LittleEndian.Uint16(b[offIMode:]))...), nil
 	}
-	// An O_TMPFILE file never had a name: what was named is its directory.
+	// An O_TMPFILE file never had a name: the program named its directory.
 	if flags&schemas.OpenTmpfile != 0 && marks&markDeleted != 0 && len(d.comps) > 0 && len(c) > 1 && c[1] == '#' {
 		d.comps = d.comps[1:]
 		return d.join(c, true), nil
@@ -352,7 +352,7 @@ func (d *Decoder) path(c, b []byte, marks uint32, flags uint64) ([]byte, error) 
 	return d.join(c, marks&(markPTrunc|markDisconn) == 0), nil
 }
 
-// unnamed names an object that only its kind describes.
+// unnamed is the text for an object that has a kind but no name.
 func unnamed(mode uint16) string {
 	switch mode & 0xf000 {
 	case 0x1000:

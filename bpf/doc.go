@@ -1,6 +1,5 @@
-// Package bpf holds the probes and their loader: it turns a cgroup into a
-// sequence of records and says exactly what it could not see. Only runner-capture
-// links it.
+// Package bpf has the probes and their loader. It produces the records of what happens in a
+// cgroup, and counts what it could not observe. Only runner-capture links it.
 //
 // Read it in this order:
 //

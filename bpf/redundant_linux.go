@@ -11,10 +11,10 @@ import (
 	"github.com/runner-evidence/runner/bpf/internal/objects"
 )
 
-// On kernels from 7.2 on, a task preempted inside a tracing program makes the
-// kernel skip that program for every other task on the CPU, and events vanish with
-// no ring drop. Several copies of the same program share a mark per task: whichever
-// runs first does the work. Stats.Lost says when they were not enough.
+// Since Linux 7.2, when a task is preempted inside a tracing program, the kernel skips
+// that program for every other task on the CPU, and events are lost without a ring drop.
+// Redundant mode attaches several copies of the program, which share a mark per task: the
+// copy that runs first does the work. Stats.Lost counts the calls that no copy saw.
 const (
 	redundantCopies = 4
 	redundantEnters = 3

@@ -35,8 +35,7 @@ var (
 	ruleProtocols = map[string]uint8{schemas.ProtocolTCP: 1, schemas.ProtocolUDP: 2}
 )
 
-// ruleTable is what the kernel gets, and which hooks must be there for it to mean
-// what the rules say.
+// ruleTable is the table for the kernel, and the hooks that are needed to enforce it.
 type ruleTable struct {
 	entries []objects.RulesRule // the default, then one for each rule
 	bind    bool                // a rule applies to bind: only then are the bind hooks attached
@@ -101,7 +100,7 @@ func compileRule(r *schemas.NetworkRule) (e objects.RulesRule, err error) {
 	return e, err
 }
 
-// setPrefix also reads the IPv4-mapped part of IPv6 as the IPv4 that it is.
+// setPrefix treats an IPv4-mapped IPv6 prefix as IPv4.
 func setPrefix(e *objects.RulesRule, text string) error {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -124,7 +123,7 @@ func setPrefix(e *objects.RulesRule, text string) error {
 	return nil
 }
 
-// inMemory is the bytes as the kernel's words hold them.
+// inMemory returns the bytes as words in the kernel's byte order.
 func inMemory(b [16]byte) [2]uint64 { return *(*[2]uint64)(unsafe.Pointer(&b)) }
 
 // setUnix writes the name as a sockaddr_un holds it.
@@ -204,8 +203,8 @@ func (s *Session) attachRules(dir *os.File, shared map[string]*ebpf.Map, t *rule
 // loadUnixRules is a variable so that a test can see what happens without these hooks.
 var loadUnixRules = objects.LoadRulesUnix
 
-// freeze makes the table unchangeable. Not before all objects are loaded: the verifier
-// reads a frozen table as constants, and cannot where it has several entries.
+// freeze makes the table read-only, after all objects are loaded. The verifier reads a
+// frozen table as constants, and fails if it has several entries.
 func freeze(coll *ebpf.Collection) error {
 	if err := coll.Maps[objects.RulesMapRules].Freeze(); err != nil {
 		return fmt.Errorf("freezing the table: %w", err)

@@ -16,8 +16,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// What is refused leaves its own record between that of the hook and that of the
-// call, whichever way the call was made.
+// A refused call has its own record between that of the hook and that of the call, in
+// whatever way the call was made.
 func TestRulesRecords(t *testing.T) {
 	p := newCaller(t)
 	s, err := Attach(Options{Cgroup: p.dir, RingSize: 1 << 20, Rules: ruleSet("allow",

@@ -143,7 +143,7 @@ func TestRulesAddresses(t *testing.T) {
 	})
 }
 
-// Every way to a destination that is known to go around a check.
+// Every known way to bypass a check of a destination.
 func TestRulesCannotBeAvoided(t *testing.T) {
 	attempts(t, ruleSet("allow",
 		ruleOf(1, "deny", "inet", "127.0.0.0/8", ports([2]uint16{1, 99})),
@@ -290,7 +290,7 @@ func main() {
 }
 `
 
-// The 32-bit entry of the kernel leads through the same hooks.
+// Calls through the 32-bit entry of the kernel pass the same hooks.
 func TestRules32Bit(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		testkit.Skip(t, "32-bit callers", "only amd64 runs programs of 386")

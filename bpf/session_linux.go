@@ -26,8 +26,8 @@ type Options struct {
 	RingSize  int    // bytes, a power of two of at least a page
 	NoCast    bool   // read kernel memory as kernels before 6.2 must
 	Redundant bool   // several copies of the syscall probe, see redundant_linux.go
-	// Rules are enforced for the sockets of the cgroup's processes; nil is none, and
-	// then nothing more is loaded than to observe. An error of theirs is a *RulesError.
+	// Rules are enforced for the sockets of the cgroup's processes. With nil, only the
+	// probes are loaded. An error about the rules is a *RulesError.
 	Rules *schemas.NetworkRules
 }
 
@@ -69,13 +69,13 @@ type Session struct {
 // RedundantOn is the state of a session whose probes have copies.
 const RedundantOn = "on"
 
-// required are the tracepoint programs without which nothing is claimed, in
-// attach order: the life of tasks first, the system calls last.
+// required are the tracepoint programs that every session needs, in the order in which
+// they are attached: first the life of tasks, last the system calls.
 var required = []string{objects.KernelProgOnMove, objects.KernelProgOnFork, objects.KernelProgOnTaskExit, objects.KernelProgOnExec, objects.KernelProgOnSysExit}
 
-// Attach loads and attaches everything. On error nothing stays attached. Where the
-// redundant copies do not load, the session goes without them and says so: what
-// they would have saved is then counted as recursion misses.
+// Attach loads and attaches everything. On error nothing stays attached. If the redundant
+// copies do not load, the session runs without them and Redundant says why. The events
+// lost for that reason are counted as recursion misses.
 func Attach(opt Options) (*Session, error) {
 	types := btf.NewCache()
 	go types.Kernel() // decoding takes a while: start it now, alongside the rest
@@ -126,8 +126,8 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	if s.Ring, err = ringbuf.NewReader(shared["events"]); err != nil {
 		return nil, fmt.Errorf("opening the ring: %w", err)
 	}
-	// The kernel's verifier is most of the time that attaching takes; it checks the
-	// objects on as many processors as there are.
+	// Most of the time is spent in the kernel's verifier, so the objects are loaded in
+	// parallel.
 	var hooks error
 	var wg sync.WaitGroup
 	wg.Go(func() { s.IOUring = state(s.attachUring(shared)) })
@@ -284,8 +284,8 @@ func (s *Session) hook(dir *os.File, p *ebpf.Program, at ebpf.AttachType) error 
 	return nil
 }
 
-// attachHooks attaches the IPv4 and IPv6 address hooks. They are required: they
-// are what sees io_uring's connections.
+// attachHooks attaches the IPv4 and IPv6 address hooks. They are required, because only
+// they see connections through io_uring.
 func (s *Session) attachHooks(dir *os.File, shared map[string]*ebpf.Map) error {
 	spec, err := objects.LoadSock()
 	if err != nil {
@@ -321,8 +321,8 @@ func (s *Session) attachUnix(dir *os.File, shared map[string]*ebpf.Map) error {
 	return s.hook(dir, coll.Programs[objects.UnixProgOnSendmsgUnix], ebpf.AttachCgroupUnixSendmsg)
 }
 
-// Quiet detaches everything, hooks first and system calls last, and makes the ring
-// hand out what is left: read until ringbuf.ErrFlushed. Counters stay readable.
+// Quiet detaches everything, hooks first and system calls last, and flushes the ring: the
+// caller reads until ringbuf.ErrFlushed. The counters can still be read.
 func (s *Session) Quiet() error {
 	var errs []error
 	for i := len(s.links) - 1; i >= 0; i-- {
@@ -392,9 +392,9 @@ func (s *Session) Close() {
 	s.coll = nil
 }
 
-// Wait is how long a read may sleep: the probes wake the reader only for every
-// 256th record of a CPU. A large ring has room for what gathers meanwhile, and each
-// look costs the measured program a little; a small one is looked at often.
+// Wait is how long a read may sleep: the probes wake the reader only for every 256th
+// record of a CPU. Each poll slows the measured program a little. A large ring has room
+// for the records in between and is polled rarely, a small one often.
 func Wait(ringSize int) time.Duration {
 	if ringSize >= 4<<20 {
 		return 50 * time.Millisecond

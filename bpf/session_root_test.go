@@ -105,7 +105,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Copies that do not load are a named note, and never cost the base its events.
+// If copies do not load, the session says so, and the base object loses no events.
 func TestRedundantUnavailable(t *testing.T) {
 	attachOwn(t, false).Close()
 	loads := 0

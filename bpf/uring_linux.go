@@ -51,9 +51,9 @@ func (s *Session) attachUringObject(shared map[string]*ebpf.Map) error {
 	return s.trace(coll.Programs[objects.UringProgOnSubmit])
 }
 
-// uringFits compares the tracepoints' parameters with what the object expects: on
-// a kernel where io_uring_complete has other ones it loads all the same and reads
-// garbage (seen on 6.1).
+// uringFits compares the tracepoints' parameters with those that the object expects. On a
+// kernel whose io_uring_complete has other parameters, the object would still load, but
+// read wrong values (seen on 6.1).
 func (s *Session) uringFits() error {
 	spec, err := s.types.Kernel()
 	if err != nil {
@@ -100,8 +100,8 @@ func sameParams(t *btf.Typedef, want []string) error {
 	return nil
 }
 
-// unfinished counts requests that were submitted and never completed in view: the
-// program wanted no completion, or ended first.
+// unfinished counts requests whose completion was not observed: the program did not ask
+// for one, or ended first.
 func (s *Session) unfinished() (n uint64) {
 	if s.requests == nil {
 		return 0

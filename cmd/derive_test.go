@@ -12,10 +12,10 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// TestReaderDerives: kernel lines are what the specification says that they are. The
-// derivation in testdata/reader, written in another language from the text, makes the
-// same of every recorded run, and of random raw streams with threads, processes and
-// network calls in every order.
+// TestReaderDerives: kernel lines follow the specification. The derivation in
+// testdata/reader, written in another language from the text, gives the same lines for
+// every recorded run, and for random raw streams with threads, processes and network
+// calls in every order.
 func TestReaderDerives(t *testing.T) {
 	requirePython(t)
 	dirs, _ := filepath.Glob("../testdata/runs/*")
@@ -111,7 +111,7 @@ var (
 // one is one of several values.
 func one[V any](r *rand.Rand, list []V) V { return list[r.IntN(len(list))] }
 
-// named is a name for three of four events; the empty text stands for none.
+// named returns a name for three of four events, and "" for the others.
 func named(r *rand.Rand, list []string, empty bool) []byte {
 	if s := one(r, list); (s != "" || empty) && r.IntN(4) > 0 {
 		return []byte(s)

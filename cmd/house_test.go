@@ -40,7 +40,7 @@ func sources(t *testing.T, f func(path string, b []byte)) {
 			return nil
 		}
 		b, err := os.ReadFile(p)
-		if !bytes.Contains(b, []byte{0}) { // no source: a compiler wrote it
+		if !bytes.Contains(b, []byte{0}) { // a binary file is not a source
 			f(path, b)
 		}
 		return err
@@ -50,7 +50,7 @@ func sources(t *testing.T, f func(path string, b []byte)) {
 	}
 }
 
-// TestHouseRoot: nothing else is ever in the root folder.
+// TestHouseRoot: the root folder has only the expected entries.
 func TestHouseRoot(t *testing.T) {
 	allowed := []string{
 		".ci", ".git", ".gitattributes", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md",

@@ -16,9 +16,9 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// randomRun makes the streams of a run that did not happen: a random process tree with
-// proxies and lines, and logs of programs that crash, lie or share ids. The report that
-// runner-correlate makes must be one that runner-verify can derive again.
+// randomRun makes the streams of an invented run: a random process tree with proxies and
+// lines, and logs of programs that crash, lie or share ids. runner-verify must derive the
+// same report as runner-correlate.
 type randomRun struct {
 	*rand.Rand
 	dir  string

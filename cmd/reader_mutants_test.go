@@ -41,7 +41,7 @@ func mutants(t *testing.T, part any, files []string) []string {
 }
 
 // TestReaderMutants: one byte, field or line of a recorded run is changed, and lengths and
-// digests are set right again. What the runs of this runner show best is changed most.
+// digests are corrected afterwards.
 func TestReaderMutants(t *testing.T) {
 	requirePython(t)
 	var calls, others []string

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Socket calls at their exit: the address as the caller's memory holds it, or,
- * for listen, as the socket itself has it. */
+/* Socket calls at their exit: the address from the caller's memory or, for listen, from
+ * the socket itself. */
 #ifndef RUNNER_ADDR_H
 #define RUNNER_ADDR_H
 

@@ -19,8 +19,8 @@ typedef _Bool bool;
 #define INLINE static inline __attribute__((always_inline))
 #define __uint(name, val) int(*name)[val]
 #define __type(name, val) typeof(val) *name
-/* The verifier checks such a function once, not at each call: else the branches of a
- * path walk multiply. Its arguments are plain numbers. */
+/* The verifier checks such a function once and not at each call; otherwise the branches
+ * of a path walk would multiply. Its arguments are plain numbers. */
 #define GLOBAL __attribute__((noinline))
 #define CORE __attribute__((preserve_access_index))
 #define NULL ((void *)0)

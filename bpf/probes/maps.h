@@ -78,10 +78,10 @@ INLINE void begin(struct rec *r, u16 op, s64 ret)
 	r->cpu = bpf_get_smp_processor_id();
 }
 
-/* All records are sent here, so that seen == emitted + dropped always holds. Waking
- * the reader for each record would cost more than everything else: only every 256th
- * does, and the reader also looks by itself every few milliseconds. The increments
- * are atomic because some programs can be preempted. */
+/* All records are sent here, so that seen == emitted + dropped always holds. Waking the
+ * reader for each record would cost more than all other work, so only every 256th record
+ * wakes it, and the reader also polls every few milliseconds. The increments are atomic
+ * because some programs can be preempted. */
 INLINE void emit(struct rec *r, u64 size, struct counters *c)
 {
 	u64 n, flags = BPF_RB_NO_WAKEUP;

@@ -1,9 +1,9 @@
 //go:build ignore
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Network rules for unix sockets (Linux 6.7). The hook knows the name as the program
- * spelled it and neither its directory nor where symlinks lead: a path that is not
- * absolute and clean might be anything, so every rule that denies a path applies
- * to it, and no rule that allows one. */
+/* Network rules for unix sockets (Linux 6.7). The hook gets only the name as the program
+ * wrote it. It knows neither the working directory nor where symlinks lead. A path that is
+ * not absolute and clean could be any path, so every rule that denies a path applies to
+ * it, and no rule that allows one. */
 #include "rules.h"
 #include "sockaddr.h"
 

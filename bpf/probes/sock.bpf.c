@@ -1,8 +1,8 @@
 //go:build ignore
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Cgroup address hooks: the kernel's own copy of the address, before the call is
- * made. They run for the *socket's* cgroup, so they also see io_uring, and miss a
- * socket that was made outside. The syscall records say how the call ended. */
+ * made. They run for the *socket's* cgroup, so they also see calls through io_uring, but
+ * not a socket that was made outside. The syscall records say how the call ended. */
 #include "maps.h"
 #include "sockaddr.h"
 

@@ -71,8 +71,7 @@ static const struct desc native[NCALLS] = {
 	[X86_64_PIVOT_ROOT] = D(PIVOT_ROOT, PATH, CWD, 0, CWD, 1, NO, NO),
 };
 
-/* Calls of 32-bit programs. The structures of sendmsg, sendmmsg and socketcall are
- * other ones there. */
+/* Calls of 32-bit programs. Their structures of sendmsg, sendmmsg and socketcall differ. */
 static const struct desc compat[NCALLS] = {
 	[I386_OPEN] = D(OPEN, OPEN, CWD, 0, NO, NO, 1, 2),
 	[I386_CREAT] = D(CREAT, OPEN, CWD, 0, NO, NO, NO, 1),
@@ -124,7 +123,7 @@ static const struct desc compat[NCALLS] = {
 	[I386_PIVOT_ROOT] = D(PIVOT_ROOT, PATH, CWD, 0, CWD, 1, NO, NO),
 };
 #elif defined(__TARGET_ARCH_arm64)
-/* There are no path calls without a directory argument here. */
+/* This architecture has no path calls without a directory argument. */
 static const struct desc native[NCALLS] = {
 	[ARM64_OPENAT] = D(OPENAT, OPEN, 0, 1, NO, NO, 2, 3),
 	[ARM64_OPENAT2] = D(OPENAT2, OPEN, 0, 1, NO, NO, 2, NO),

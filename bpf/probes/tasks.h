@@ -154,9 +154,9 @@ int on_task_exit(u64 *ctx)
 	return 0;
 }
 
-/* Fires in the mover's context for any task of the machine; whether the moved
- * task was in the scope only user space knows, from the tasks it has seen. Only
- * moves that end outside matter. */
+/* Runs in the context of the process that moves a task, for any task of the machine. Only
+ * user space knows whether the moved task was in the scope, from the tasks that it has
+ * seen. Only moves to a cgroup outside matter. */
 SEC("tp_btf/cgroup_attach_task")
 int on_move(u64 *ctx)
 {

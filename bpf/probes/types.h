@@ -82,7 +82,7 @@ struct file_ref {
 
 struct file {
 	struct counter64 f_count; /* until Linux 6.12 */
-	struct file_ref f_ref;	  /* since, and one less */
+	struct file_ref f_ref;	  /* since then; the stored value is one less */
 	u32 f_mode;
 	u32 f_flags;
 	struct inode *f_inode;
@@ -187,7 +187,7 @@ enum {
 	AT_REMOVEDIR = 0x200,
 	O_ACCMODE = 3,
 	O_PATH = 0x200000,
-	CREAT_FLAGS = 0x241, /* O_CREAT | O_WRONLY | O_TRUNC, which creat stands for */
+	CREAT_FLAGS = 0x241, /* O_CREAT | O_WRONLY | O_TRUNC: the flags that creat implies */
 	ENAMETOOLONG = 36,
 	ENOSYS = 38,
 	S_IFMT = 0170000,
