@@ -74,17 +74,17 @@ type logFacts struct {
 
 // logs are all collected logs of a run.
 type logs struct {
-	opt    Options
-	all    []*collected
-	dir    *logDir
-	broken chan error    // a log that cannot be stored ends the run
-	over   chan struct{} // closed when no process can write any more, or the wait for it has ended
-	cut    func()        // closes over
-	once   sync.Once
-	going  bool          // finish was called
-	done   chan struct{} // after finish: closed when all streams are written or abandoned
-	mu     sync.Mutex
-	left   bool // abandon was called
+	opt       Options
+	all       []*collected
+	dir       *logDir
+	broken    chan error    // a log that cannot be stored ends the run
+	over      chan struct{} // closed when no process can write any more, or the wait for it has ended
+	endWait   func()        // closes over
+	once      sync.Once
+	finishing bool          // finish was called
+	done      chan struct{} // after finish: closed when all streams are written or abandoned
+	mu        sync.Mutex
+	left      bool // abandon was called
 }
 
 // newLogs makes the logs that o asks for; nil if there are none.
@@ -94,7 +94,7 @@ func newLogs(o Options) (*logs, error) {
 		return nil, nil
 	}
 	l := &logs{opt: o, broken: make(chan error, 2*len(layers)), over: make(chan struct{}), done: make(chan struct{})}
-	l.cut = sync.OnceFunc(func() { close(l.over) })
+	l.endWait = sync.OnceFunc(func() { close(l.over) })
 	var err error
 	if l.dir, err = makeLogDir(o, layers); err != nil {
 		return nil, err
@@ -186,17 +186,17 @@ func (l *logs) finish(p *pipeline, empty func() error, grace time.Duration) {
 	if l == nil {
 		return
 	}
-	l.going = true
+	l.finishing = true
 	if empty != nil {
 		go func() {
 			if err := empty(); err != nil {
 				p.fail(err)
 				l.abandon()
 			}
-			l.cut()
+			l.endWait()
 		}()
 	} else {
-		time.AfterFunc(grace, l.cut)
+		time.AfterFunc(grace, l.endWait)
 	}
 	var all sync.WaitGroup
 	for _, c := range l.all {
@@ -231,7 +231,7 @@ func (l *logs) written() <-chan struct{} {
 // stopWaiting ends the wait for writers.
 func (l *logs) stopWaiting() {
 	if l != nil {
-		l.cut()
+		l.endWait()
 	}
 }
 
@@ -244,7 +244,7 @@ func (l *logs) abandon() {
 	l.mu.Lock()
 	l.left = true
 	l.mu.Unlock()
-	l.cut()
+	l.endWait()
 	for _, c := range l.all {
 		c.hangUp()
 	}
@@ -263,7 +263,7 @@ func (l *logs) close() (err error) {
 	}
 	l.once.Do(func() {
 		l.abandon()
-		if l.going {
+		if l.finishing {
 			<-l.done
 		}
 		for _, c := range l.all {

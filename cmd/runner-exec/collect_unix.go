@@ -148,7 +148,7 @@ func (f *fifo) fail(err error) {
 	}
 }
 
-// wait waits until rouse is called, ms have passed or, if data is set, bytes arrive.
+// wait waits until wakeUp is called, ms have passed or, if data is set, bytes arrive.
 func (f *fifo) wait(ms int, data bool) {
 	fds := make([]unix.PollFd, 0, 2)
 	if c, err := f.wake[0].SyscallConn(); err == nil {
@@ -165,7 +165,7 @@ func (f *fifo) wait(ms int, data bool) {
 	}
 }
 
-func (f *fifo) rouse() { f.wake[1].Write([]byte{0}) }
+func (f *fifo) wakeUp() { f.wake[1].Write([]byte{0}) }
 
 // pending takes the bytes that are in the FIFO now. It stops after pipeSize bytes, so
 // that it ends even if a writer never stops. The caller holds mu.
@@ -194,7 +194,7 @@ func (f *fifo) mark() {
 	}
 	f.pending()
 	f.marked, f.atEnd = true, f.log.total
-	f.rouse()
+	f.wakeUp()
 }
 
 // finish implements collector.
@@ -202,7 +202,7 @@ func (f *fifo) finish(done <-chan struct{}, silent bool) (*lineLog, logFacts, er
 	f.mu.Lock()
 	f.silent = silent
 	f.mu.Unlock()
-	f.rouse()
+	f.wakeUp()
 	select {
 	case <-done:
 	case <-f.ended:
@@ -220,7 +220,7 @@ func (f *fifo) stop() {
 		f.stopped = true
 	}
 	f.mu.Unlock()
-	f.rouse()
+	f.wakeUp()
 	<-f.ended
 }
 

@@ -141,7 +141,7 @@ func (v *serverReader) finished(e *entry, end uint64) {
 		return
 	}
 	outcome := outcomeOf(v.sc)
-	if v.deaf.Load() {
+	if v.notReading.Load() {
 		outcome = schemas.OutcomeClientGone
 	}
 	v.finish(e.call, end, outcome)

@@ -34,7 +34,7 @@ func (s *session) run(ctx context.Context, env *tool.Env) error {
 	go func() { s.readClient(ctx, readerOf(env.Stdin)); close(clientDone) }()
 	go func() { serverDone <- s.readServer(readerOf(srv.out)) }()
 	go func() { srv.AwaitExit(); close(exited) }()
-	err = s.watch(srv, watched{clientDone, exited, s.deafened, serverDone, signals.C})
+	err = s.watch(srv, watched{clientDone, exited, s.stoppedReading, serverDone, signals.C})
 	e := srv.Reap()
 	if end := s.end(e, errors.Is(err, errStuck)); end != nil {
 		return tool.Failf(tool.ExitOwn, "%s: %w", s.o.LogName, end)
@@ -45,9 +45,9 @@ func (s *session) run(ctx context.Context, env *tool.Env) error {
 
 // watched are the events that end a session.
 type watched struct {
-	clientDone, exited, deafened <-chan struct{}
-	serverDone                   <-chan error
-	signals                      <-chan os.Signal
+	clientDone, exited, stoppedReading <-chan struct{}
+	serverDone                         <-chan error
+	signals                            <-chan os.Signal
 }
 
 // errStuck means that the client no longer reads.
@@ -88,8 +88,8 @@ func (s *session) watch(srv *server, w watched) (result error) {
 			w.clientDone = nil
 			s.endedBy(schemas.OutcomeClientGone)
 			advance(inputClosed)
-		case <-w.deafened:
-			w.deafened = nil
+		case <-w.stoppedReading:
+			w.stoppedReading = nil
 			advance(inputClosed)
 		case result = <-w.serverDone:
 			w.serverDone = nil

@@ -34,18 +34,18 @@ type session struct {
 	enderMu  sync.Mutex
 	ender    string // who ended the session: the outcome of the calls still in flight
 
-	serverMu  sync.Mutex
-	server    io.Writer
-	serverEnd io.Closer
-	closing   atomic.Bool
-	isClosed  bool
-	deaf      atomic.Bool   // the client has stopped reading
-	deafened  chan struct{} // closed then
-	deafOnce  sync.Once
-	handling  sync.Mutex // held while a message of the client is handled
-	over      bool       // protected by handling: no more messages are handled
-	calls     uint64
-	deniedIDs []string // of the last denied calls
+	serverMu       sync.Mutex
+	server         io.Writer
+	serverEnd      io.Closer
+	closing        atomic.Bool
+	isClosed       bool
+	notReading     atomic.Bool   // the client has stopped reading
+	stoppedReading chan struct{} // closed then
+	stoppedOnce    sync.Once
+	handling       sync.Mutex // held while a message of the client is handled
+	over           bool       // protected by handling: no more messages are handled
+	calls          uint64
+	deniedIDs      []string // of the last denied calls
 }
 
 // endedBy notes who ended the session. Only the first call counts: later ends are
@@ -73,13 +73,13 @@ func (s *session) toClient(line []byte) bool {
 
 // writeClient writes while clientMu is held.
 func (s *session) writeClient(b []byte) bool {
-	if s.deaf.Load() || s.cut.Load() {
+	if s.notReading.Load() || s.cut.Load() {
 		return false
 	}
 	if _, err := s.client.Write(b); err != nil {
 		s.endedBy(schemas.OutcomeClientGone)
-		s.deaf.Store(true)
-		s.deafOnce.Do(func() { close(s.deafened) })
+		s.notReading.Store(true)
+		s.stoppedOnce.Do(func() { close(s.stoppedReading) })
 		return false
 	}
 	return true
@@ -125,5 +125,5 @@ func (s *session) finish(c *call, end uint64, outcome string) {
 }
 
 func newSession(o Options, e engine, digest, dir string, to logFile) *session {
-	return &session{o: o, engine: e, digest: digest, dir: dir, log: newLog(to), inFlight: newInFlight(), deafened: make(chan struct{})}
+	return &session{o: o, engine: e, digest: digest, dir: dir, log: newLog(to), inFlight: newInFlight(), stoppedReading: make(chan struct{})}
 }
