@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -179,7 +180,8 @@ func ParseManifest(b []byte) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
-	for key, f := range m.Files {
+	for _, key := range slices.Sorted(maps.Keys(m.Files)) {
+		f := m.Files[key]
 		switch {
 		case key == "" || f.Path != key:
 			err = fmt.Errorf("path is %.100q, expected the key", f.Path)
@@ -276,8 +278,8 @@ func ParseStageHealth(line []byte) (*StageHealth, error) {
 	if err == nil {
 		err = first(pipeHead(h.Schema, SchemaStageHealth, h.RunID), notEmpty("stage", h.Stage))
 	}
-	for rule, n := range h.Filtered {
-		if n == 0 && err == nil {
+	for _, rule := range slices.Sorted(maps.Keys(h.Filtered)) {
+		if h.Filtered[rule] == 0 && err == nil {
 			err = fmt.Errorf("filtered.%s is 0, expected no zeros", rule)
 		}
 	}

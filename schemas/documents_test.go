@@ -231,3 +231,21 @@ func TestEveryFieldHasAKey(t *testing.T) {
 		}
 	}
 }
+
+// TestSameMessage: of several faults in a map the same one is named each time.
+func TestSameMessage(t *testing.T) {
+	manifest, health := `{"schema":"assay.runner.archive_manifest.v0","run_id":"r","files":{`, `{"schema":"runner.stage_health.v0","run_id":"r","stage":"s","in":0,"out":0,"filtered":{`
+	for i, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		comma := ","[:min(i, 1)]
+		manifest += comma + `"` + name + `":{"path":"x","sha256":"","bytes":0}`
+		health += comma + `"` + name + `":0`
+	}
+	for range 50 {
+		if err := parseForm(SchemaManifest, []byte(manifest+"}}")); err == nil || !strings.Contains(err.Error(), `entry "a"`) {
+			t.Fatal(err)
+		}
+		if err := parseForm(SchemaStageHealth, []byte(health+`},"counters":{},"facts":{},"notes":[]}`)); err == nil || !strings.Contains(err.Error(), "filtered.a is 0") {
+			t.Fatal(err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -55,5 +56,6 @@ func schemaProblems(form schemas.Form, document []byte) []string {
 	if problems == nil {
 		problems = []string{err.Error()}
 	}
+	slices.Sort(problems) // the validator walks maps
 	return problems
 }

@@ -340,10 +340,16 @@ func FuzzRead(f *testing.F) {
 // FuzzMembers feeds the content of the members, digested as a forger would.
 func FuzzMembers(f *testing.F) {
 	c := archivetest.Sample()
-	f.Add(c[schemas.MemberEvents], c[schemas.MemberKernel], c[schemas.MemberPolicy], c[schemas.MemberSDK], c[schemas.MemberSurface], c[schemas.MemberReport], c[schemas.MemberHealth])
-	f.Fuzz(func(t *testing.T, events, kernel, policy, sdk, surface, report, health string) {
+	anchor := schemas.TimeEvent{RunID: "run_test", Type: schemas.TimeAnchor, WallNS: 1, FinishedNS: 2}
+	for _, times := range []string{"", string(anchor.AppendJSON(nil)) + "\n"} {
+		f.Add(c[schemas.MemberEvents], c[schemas.MemberKernel], c[schemas.MemberPolicy], c[schemas.MemberSDK], times, c[schemas.MemberSurface], c[schemas.MemberReport], c[schemas.MemberHealth])
+	}
+	f.Fuzz(func(t *testing.T, events, kernel, policy, sdk, times, surface, report, health string) {
 		c := archivetest.Content{schemas.MemberEvents: events, schemas.MemberKernel: kernel, schemas.MemberPolicy: policy, schemas.MemberSDK: sdk,
 			schemas.MemberSurface: surface, schemas.MemberReport: report, schemas.MemberHealth: health}
+		if times != "" {
+			c[schemas.MemberTimes] = times
+		}
 		s := &seen{}
 		sum, err := archive.ReadMembers(t.Context(), c.Digest(t).Members(), s.visitor())
 		if err != nil || sum.Findings != len(s.findings) || !sum.Complete {
@@ -351,7 +357,7 @@ func FuzzMembers(f *testing.F) {
 		}
 		// What is accepted was visited from its first line to its last.
 		lines := len(slices.DeleteFunc(slices.Clone(s.log), func(e string) bool { return !strings.Contains(e, ".ndjson:") }))
-		if want := strings.Count(events+kernel+policy+sdk, "\n"); sum.Err() == nil && lines != want {
+		if want := strings.Count(events+kernel+policy+sdk+times, "\n"); sum.Err() == nil && lines != want {
 			t.Fatalf("%d lines visited, expected %d", lines, want)
 		}
 	})
