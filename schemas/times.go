@@ -201,7 +201,7 @@ func (t *TimeEvent) check() error {
 		return err
 	}
 	if t.Type == TimeAnchor {
-		return nil
+		return first(boundedTime("wall_ns", t.WallNS), boundedTime("finished_ns", t.FinishedNS))
 	}
 	plain := t.Layer != ""
 	for _, c := range []byte(t.Layer) {
@@ -210,7 +210,19 @@ func (t *TimeEvent) check() error {
 	if !plain {
 		return fmt.Errorf("layer is %.100q, expected lower-case letters and _", t.Layer)
 	}
-	return first(oneOf("type", t.Type, TimeAnchor, TimeLine), oneOf("source", t.Source, TimeSources[:]...))
+	return first(oneOf("type", t.Type, TimeAnchor, TimeLine), oneOf("source", t.Source, TimeSources[:]...),
+		boundedTime("ns", t.NS), boundedTime("end_ns", t.EndNS))
+}
+
+// MaxTimeNS bounds every time of the layer, in nanoseconds (146 years), so that the sum
+// of the wall clock and a time fits in 64 bits with a sign.
+const MaxTimeNS = 1<<62 - 1
+
+func boundedTime(key string, ns uint64) error {
+	if ns > MaxTimeNS {
+		return fmt.Errorf("%s is %d, at most %d", key, ns, uint64(MaxTimeNS))
+	}
+	return nil
 }
 
 // RunClock is the moment run_started on two clocks that were read together.
@@ -238,6 +250,9 @@ func ParseRunSpan(s string) (r RunSpan, err error) {
 	_, err = fmt.Sscanf(s, runSpanForm, &r.MonotonicNS, &r.RealtimeNS, &r.FinishedNS)
 	if err != nil || r.String() != s || r.MonotonicNS == 0 {
 		return RunSpan{}, fmt.Errorf("run_clock=%.100q, expected monotonic_ns=N realtime_ns=N finished_ns=N", s)
+	}
+	if err := first(boundedTime("monotonic_ns", r.MonotonicNS), boundedTime("realtime_ns", r.RealtimeNS), boundedTime("finished_ns", r.FinishedNS)); err != nil {
+		return RunSpan{}, fmt.Errorf("run_clock: %w", err)
 	}
 	return r, nil
 }

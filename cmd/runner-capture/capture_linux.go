@@ -240,6 +240,11 @@ func (r *captureRun) awaitEmpty(first bool) {
 func (r *captureRun) controlled(c *schemas.Control) error {
 	switch c.Op {
 	case schemas.ControlStarted:
+		if c.Clock != nil {
+			if _, err := runSpan(*c.Clock, c.Clock.MonotonicNS); err != nil {
+				return tool.Fail(tool.ExitIO, err)
+			}
+		}
 		r.ev.n.inheritedFD = c.InheritedFDs
 		r.started, r.clock = true, c.Clock
 		if err := r.lines.value(startedLine(r.opt.runID, c)); err != nil {
@@ -251,7 +256,11 @@ func (r *captureRun) controlled(c *schemas.Control) error {
 		}
 		r.finished = c
 		if r.clock != nil {
-			r.facts[schemas.FactRunClock] = schemas.RunSpan{RunClock: *r.clock, FinishedNS: c.MonotonicNS - r.clock.MonotonicNS}.String()
+			span, err := runSpan(*r.clock, c.MonotonicNS)
+			if err != nil {
+				return tool.Fail(tool.ExitIO, err)
+			}
+			r.facts[schemas.FactRunClock] = span.String()
 		}
 		go r.awaitEmpty(false)
 		if grace := r.opt.grace; grace >= 0 {

@@ -41,3 +41,16 @@ func readControl(r io.Reader, line func(schemas.Control)) error {
 		line(c)
 	}
 }
+
+// runSpan is when the run started and when its command ended, as control lines say. It
+// refuses times that cannot be true: runner-correlate would, after the run.
+func runSpan(started schemas.RunClock, finishedNS uint64) (schemas.RunSpan, error) {
+	if finishedNS < started.MonotonicNS {
+		return schemas.RunSpan{}, fmt.Errorf("control line finished has monotonic_ns %d, expected %d or later: the command started then", finishedNS, started.MonotonicNS)
+	}
+	span, err := schemas.ParseRunSpan(schemas.RunSpan{RunClock: started, FinishedNS: finishedNS - started.MonotonicNS}.String())
+	if err != nil {
+		return span, fmt.Errorf("control line: %w", err)
+	}
+	return span, nil
+}

@@ -31,3 +31,23 @@ func TestReadControl(t *testing.T) {
 		}
 	}
 }
+
+func TestRunSpan(t *testing.T) {
+	for _, c := range []struct {
+		started  schemas.RunClock
+		finished uint64
+		span     string
+	}{
+		{schemas.RunClock{MonotonicNS: 5, RealtimeNS: 7}, 9, "monotonic_ns=5 realtime_ns=7 finished_ns=4"},
+		{schemas.RunClock{MonotonicNS: 5, RealtimeNS: 7}, 5, "monotonic_ns=5 realtime_ns=7 finished_ns=0"},
+		{schemas.RunClock{MonotonicNS: 5, RealtimeNS: 7}, 4, ""},
+		{schemas.RunClock{MonotonicNS: 5, RealtimeNS: 7}, 0, ""},
+		{schemas.RunClock{RealtimeNS: 7}, 9, ""},
+		{schemas.RunClock{MonotonicNS: 5, RealtimeNS: 1 << 62}, 9, ""},
+	} {
+		span, err := runSpan(c.started, c.finished)
+		if (err == nil) != (c.span != "") || err == nil && span.String() != c.span {
+			t.Errorf("%+v to %d: %v, %v", c.started, c.finished, span, err)
+		}
+	}
+}

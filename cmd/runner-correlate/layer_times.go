@@ -19,6 +19,7 @@ type timing struct {
 	w     *bufio.Writer
 	lines uint64 // kernel lines
 	least uint64 // the earliest of them
+	most  uint64 // the latest of them
 	n     uint64 // lines of the layer times
 	span  schemas.RunSpan
 }
@@ -38,7 +39,7 @@ func (t *timing) close() { t.file.Close() }
 // kernelLine stores the time of the next kernel line.
 func (t *timing) kernelLine(ktime uint64) error {
 	t.lines++
-	t.least = min(t.least, ktime)
+	t.least, t.most = min(t.least, ktime), max(t.most, ktime)
 	_, err := t.w.Write(binary.LittleEndian.AppendUint64(t.w.AvailableBuffer(), ktime))
 	return err
 }
@@ -100,6 +101,9 @@ func (j *joiner) readStart() error {
 	j.timing.span = span
 	if least := j.timing.least; least < span.MonotonicNS {
 		return j.refuse("a kernel line happened %d ns before run_started: the clocks of the probes and of runner-exec differ", span.MonotonicNS-least)
+	}
+	if j.timing.most > schemas.MaxTimeNS {
+		return j.refuse("a kernel line has ktime_ns %d, at most %d", j.timing.most, uint64(schemas.MaxTimeNS))
 	}
 	return nil
 }

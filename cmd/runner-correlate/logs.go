@@ -125,6 +125,7 @@ type collected struct {
 	each  takeLine
 	facts logFacts
 	ended bool
+	last  uint64 // received_ns of the line before
 }
 
 func (c *collected) read() error {
@@ -175,6 +176,10 @@ func (c *collected) line(b []byte) error {
 	case len(raw) > schemas.MaxLogLine || c.facts.lines == schemas.MaxLogLines:
 		return fmt.Errorf("line %d is beyond the limits of a collected log", l.Seq+1)
 	}
+	if l.ReceivedNS != 0 && (l.ReceivedNS < c.last || l.ReceivedNS > schemas.MaxTimeNS) {
+		return fmt.Errorf("received_ns is %d, expected %d to %d: lines are read one after the other", l.ReceivedNS, c.last, uint64(schemas.MaxTimeNS))
+	}
+	c.last = max(c.last, l.ReceivedNS)
 	c.facts.lines++
 	c.facts.untimed = c.facts.untimed || l.ReceivedNS == 0
 	c.each(logLine{c.facts.lines, []byte(raw), l.ReceivedNS})

@@ -90,6 +90,13 @@ func TestLogsThatAreNotWhole(t *testing.T) {
 	refused("a gap", bare(func(w *stream.Writer) {
 		w.Write(schemas.LogLine{Schema: schemas.SchemaLogLine, RunID: testRun, Seq: 1})
 	}), "seq 1, expected 0")
+	for name, received := range map[string][2]uint64{"received before the line before it": {9, 8}, "received too late": {1, schemas.MaxTimeNS + 1}} {
+		refused(name, bare(func(w *stream.Writer) {
+			for i, ns := range received {
+				testkit.Must(t, w.Write(schemas.LogLine{Schema: schemas.SchemaLogLine, RunID: testRun, Seq: uint64(i), Line: "{}", ReceivedNS: ns}))
+			}
+		}), "lines are read one after the other")
+	}
 	refused("another record", bare(func(w *stream.Writer) { w.WriteRaw([]byte(`{"schema":"x","run_id":"` + testRun + `"}`)) }), `unknown schema "x"`)
 	refused("another stage", bare(func(w *stream.Writer) {
 		w.Write(schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: testRun, Stage: "jq"})

@@ -61,13 +61,14 @@ func run(env *tool.Env, opt Options) error {
 	if err := r.read(); err != nil {
 		return err
 	}
-	identity, err := r.write(env.Stdout, path)
-	if err != nil {
-		return tool.CannotWrite(filepath.ToSlash(path), err)
-	}
+	// The archive gets its name last: whoever sees it knows that everything went well.
 	reduced, err := r.reduced()
 	if err != nil {
 		return tool.Fail(tool.ExitIO, err)
+	}
+	identity, err := r.write(env.Stdout, path)
+	if err != nil {
+		return tool.CannotWrite(filepath.ToSlash(path), err)
 	}
 	h := r.health
 	env.Sayf("%s: kernel=%s drops=%d policy=%s sdk=%s cgroup=%s correlation=%s events=%d identity=sha256:%s%s %s",

@@ -96,6 +96,8 @@ var ruleTable = []rule{
 		every: []condition{lines(timesLayerName, (*verifier).timeLine), after(timesLayerName, (*verifier).timesComplete)}},
 	{id: ruleTimesNote, checks: "the layer times and its note are both there or both absent, and the note counts its lines",
 		every: []condition{ofHealth((*verifier).timesNote)}},
+	{id: ruleTimesWindows, checks: "a call with a window of its own has no more kernel lines than happened while it ran",
+		every: []condition{ofReport((*verifier).timesWindows)}},
 	{id: ruleHealthDrops, checks: "ringbuf_drops is above 0 only with kernel_layer=partial_ringbuf_drops",
 		every: []condition{ofHealth((*verifier).healthDrops)}},
 	{id: ruleHealthPlatform, checks: "platforms other than linux have kernel_layer=absent",

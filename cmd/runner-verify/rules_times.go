@@ -23,6 +23,7 @@ type timesLayer struct {
 	line     uint64 // its number there
 	last     uint64 // time of the line before it in a layer that is in the order of its log
 	lost     bool   // the order was broken; what follows would only repeat it
+	windows  windowTimes
 }
 
 // due is the layer whose line is due, nil after the last line of all.
@@ -62,6 +63,7 @@ func (v *verifier) timeLine(l *archive.Line, e *schemas.TimeEvent) {
 		return
 	}
 	v.timeValues(l, e)
+	v.windowTime(e)
 	t.line++
 }
 

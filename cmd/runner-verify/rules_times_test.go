@@ -18,8 +18,8 @@ func timesOf() (lines []string) {
 		lines = append(lines, fmt.Sprintf(`{"schema":"assay.runner.time.v0","run_id":%q,"seq":%d,`, runID, len(lines))+rest)
 	}
 	add(`"type":"anchor","clock":"CLOCK_MONOTONIC","wall_clock":"CLOCK_REALTIME","wall_ns":1700000000000000000,"finished_ns":900}`)
-	for i := range 9 {
-		add(fmt.Sprintf(`"type":"line","layer":"kernel","line":%d,"source":"kernel","ns":%d}`, i, 500-i))
+	for i, ns := range []int{500, 499, 20, 30, 496, 99, 494, 493, 492} { // two lines in the window of tc_1, one at the end of tc_4
+		add(fmt.Sprintf(`"type":"line","layer":"kernel","line":%d,"source":"kernel","ns":%d}`, i, ns))
 	}
 	for i, end := range []string{`,"end_ns":30`, `,"end_ns":20`, "", `,"end_ns":35`, `,"end_ns":99`} {
 		add(fmt.Sprintf(`"type":"line","layer":"policy","line":%d,"source":"proxy","ns":20%s}`, i, end))
@@ -92,6 +92,10 @@ func TestTimesMutations(t *testing.T) {
 		{"an end before its start", edit(10, `"end_ns":30`, `"end_ns":3`), ruleTimesLines},
 		{"an end of a call without end", edit(12, `"ns":20`, `"ns":20,"end_ns":21`), ruleTimesLines},
 		{"no end of a call with end", edit(10, `,"end_ns":30`, ``), ruleTimesLines},
+		{"a line of a call before its start", edit(3, `"ns":20`, `"ns":19`), ruleTimesWindows},
+		{"a line of a call after its end", edit(4, `"ns":30`, `"ns":31`), ruleTimesWindows},
+		{"a time that no sum can hold", edit(4, `"ns":30`, `"ns":4611686018427387904`), "line.schema"},
+		{"a wall clock that no sum can hold", edit(0, `"wall_ns":1700000000000000000`, `"wall_ns":18446744073709551615`), "line.schema"},
 		{"another clock", edit(0, "CLOCK_MONOTONIC", "CLOCK_BOOTTIME"), "line.schema"},
 		{"another order of keys", edit(1, `"layer":"kernel","line":0`, `"line":0,"layer":"kernel"`), "line.form"},
 	} {

@@ -60,6 +60,7 @@ func newVerifier() *verifier {
 func (v *verifier) close() {
 	v.surface.close()
 	v.reduced.close()
+	v.times.windows.close()
 }
 
 // verify reads the archive and fills in findings and result. Its error is about

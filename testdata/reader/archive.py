@@ -106,6 +106,8 @@ def _whole(a, found):
         times.check_note(a, found)
         health.check(a, found)
         if a.report:
+            if times.TIMES not in {f[1] for f in found.list}:
+                times.check_windows(a, found)
             correlation.check(a, found)
 
 

@@ -1,10 +1,11 @@
 """The optional layer of times, and its note.
 
-Implements "Times" of the archive contract, and its rules 25 and 26.
+Implements "Times" of the archive contract, and its rules 25 to 27.
 """
 
 import re
 
+import effects
 import health
 import policy
 
@@ -19,6 +20,19 @@ def check(a, report):
         fault = _lines(a, [x.value for x in lines])
         if fault:
             report.add("times.lines", fault, TIMES)
+
+
+def check_windows(a, report):
+    """No call with a window of its own has more kernel lines than happened while it ran."""
+    values = [x.value for x in a.layers.get(TIMES, ())]
+    kernel = [v["ns"] for v in values if v.get("layer") == "kernel"]
+    calls = [v for v in values if v.get("layer") == "policy"]
+    for b, v in zip(a.report["bindings"], calls):
+        if effects.own_window(b) and v["source"] == "proxy" and "end_ns" in v:
+            n = sum(v["ns"] <= ns <= v["end_ns"] for ns in kernel)
+            if b["kernel_event_count"] > n:
+                report.add("times.windows", "%d lines of %s, %d happened meanwhile"
+                           % (b["kernel_event_count"], b["tool_call_id"], n), "correlation-report.json")
 
 
 def check_note(a, report):

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
+)
+
+// The rule that compares the layer times with the bindings: a call with a window of its
+// own cannot have more kernel lines than happened while it ran.
+
+const ruleTimesWindows = "times.windows"
+
+// windowTimes are the times of the kernel lines, and the windows of calls. The lines may be
+// millions and come before the windows, so they wait on disk.
+type windowTimes struct {
+	file    *os.File // made for the first time
+	w       *bufio.Writer
+	windows []timeWindow
+}
+
+// timeWindow is when a call ran, in nanoseconds since run_started, both included.
+type timeWindow struct {
+	binding    int
+	start, end uint64
+}
+
+const timeBytes = 8
+
+// hasOwnWindow reports whether a binding has the window of its call.
+func hasOwnWindow(b *schemas.Binding) bool { return b.Window == schemas.CallWindow(b.ToolCallID) }
+
+// windowTime takes in a line of the layer times.
+func (v *verifier) windowTime(e *schemas.TimeEvent) {
+	if v.report == nil || v.err != nil || !slices.ContainsFunc(v.report.Bindings, func(b schemas.Binding) bool { return hasOwnWindow(&b) }) {
+		return
+	}
+	t := &v.times.windows
+	switch {
+	case e.Layer == schemas.LayerKernel:
+		v.err = t.add(e.NS)
+	case e.Layer == schemas.LayerPolicy && e.Source == schemas.TimeProxy && e.HasEnd && e.Line < uint64(len(v.report.Bindings)):
+		if i := int(e.Line); hasOwnWindow(&v.report.Bindings[i]) {
+			t.windows = append(t.windows, timeWindow{i, e.NS, e.EndNS})
+		}
+	}
+}
+
+func (t *windowTimes) add(ns uint64) (err error) {
+	if t.file == nil {
+		if t.file, err = tool.Spool(); err != nil {
+			return fmt.Errorf("opening a scratch file for times: %w", err)
+		}
+		t.w = bufio.NewWriterSize(t.file, 64<<10)
+	}
+	if _, err = t.w.Write(binary.LittleEndian.AppendUint64(t.w.AvailableBuffer(), ns)); err != nil {
+		return fmt.Errorf("writing a scratch file for times: %w", err)
+	}
+	return nil
+}
+
+func (t *windowTimes) close() {
+	if t.file != nil {
+		t.file.Close()
+	}
+}
+
+// timesWindows compares the bindings' counts with the kernel lines in their windows.
+func (v *verifier) timesWindows() {
+	t := &v.times.windows
+	if len(t.windows) == 0 || v.err != nil || !v.sound(timesLayerName) {
+		return
+	}
+	var before func(ns uint64) uint64
+	if before, v.err = t.count(); v.err != nil {
+		return
+	}
+	for _, w := range t.windows {
+		b := &v.report.Bindings[w.binding]
+		if n := before(w.end+1) - min(before(w.start), before(w.end+1)); b.KernelEventCount > n {
+			v.add(ruleTimesWindows, bundle.ReportName, 0, "binding %d: kernel_event_count is %d, but %d kernel lines happened between the start and the end of the call", w.binding, b.KernelEventCount, n)
+		}
+	}
+}
+
+// count returns how many kernel lines happened before the start, or just after the end,
+// of a window. It reads the times once: a line is sorted in among the ends of windows.
+func (t *windowTimes) count() (before func(ns uint64) uint64, err error) {
+	var ends []uint64
+	for _, w := range t.windows {
+		ends = append(ends, w.start, w.end+1)
+	}
+	slices.Sort(ends)
+	ends = slices.Compact(ends)
+	sums := make([]uint64, len(ends)+1) // at i: lines that i ends do not follow
+	if t.file != nil {
+		if err := t.w.Flush(); err != nil {
+			return nil, fmt.Errorf("writing a scratch file for times: %w", err)
+		}
+		r := bufio.NewReaderSize(io.NewSectionReader(t.file, 0, 1<<62), 64<<10)
+		for b := make([]byte, timeBytes); ; {
+			if _, err := io.ReadFull(r, b); err == io.EOF {
+				break
+			} else if err != nil {
+				return nil, fmt.Errorf("reading a scratch file for times: %w", err)
+			}
+			i, found := slices.BinarySearch(ends, binary.LittleEndian.Uint64(b))
+			if found {
+				i++
+			}
+			sums[i]++
+		}
+	}
+	for i := 1; i < len(sums); i++ {
+		sums[i] += sums[i-1]
+	}
+	return func(ns uint64) uint64 {
+		i, _ := slices.BinarySearch(ends, ns)
+		return sums[i]
+	}, nil
+}
