@@ -230,7 +230,7 @@ func (j *joiner) balance() error {
 	if len(j.stages) != len(sources) {
 		return j.refuse("%d stage healths, expected %d", len(j.stages), len(sources))
 	}
-	capture, normalize := &capture{j.stages[0]}, j.stages[1]
+	capture, normalize := &captureHealth{j.stages[0]}, j.stages[1]
 	if err := j.balanceTimes(normalize); err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (j *joiner) balance() error {
 // and health.
 func (j *joiner) derive() (*schemas.Health, error) {
 	id := j.in.Header().RunID
-	h := health(id, &capture{j.stages[0]}, j.stages[1], j.lines, j.net)
+	h := health(id, &captureHealth{j.stages[0]}, j.stages[1], j.lines, j.net)
 	report := j.report(h.KernelLayer, h.CgroupCorrelation)
 	j.addLayers(&h)
 	if err := errors.Join(j.writeLayers(), j.writeTimes(), j.writeSurface(), j.writeReport(report), j.out.Write(h)); err != nil {

@@ -7,21 +7,21 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// capture is the stage health of runner-capture.
-type capture struct{ h *schemas.StageHealth }
+// captureHealth is the stage health of runner-capture.
+type captureHealth struct{ h *schemas.StageHealth }
 
-func (c *capture) n(counter string) uint64 { return c.h.Counters[counter] }
-func (c *capture) fact(name string) string { return c.h.Facts[name] }
-func (c *capture) attached() bool {
+func (c *captureHealth) n(counter string) uint64 { return c.h.Counters[counter] }
+func (c *captureHealth) fact(name string) string { return c.h.Facts[name] }
+func (c *captureHealth) attached() bool {
 	return c.fact(schemas.FactKernelCapture) == schemas.CaptureAttached
 }
-func (c *capture) enforced() bool {
+func (c *captureHealth) enforced() bool {
 	return c.fact(schemas.FactNetworkRules) == schemas.RulesEnforced
 }
 
 // check refuses a stage health with a missing counter, which must not count as zero,
 // and one whose counters do not add up.
-func (c *capture) check() error {
+func (c *captureHealth) check() error {
 	if state := c.fact(schemas.FactKernelCapture); state == schemas.CaptureNotRequested || state == schemas.CaptureUnsupported {
 		return c.checkAbsent()
 	}
@@ -52,7 +52,7 @@ func (c *capture) check() error {
 }
 
 // checkEnforcement checks what is reported about network rules.
-func (c *capture) checkEnforcement() error {
+func (c *captureHealth) checkEnforcement() error {
 	if !c.enforced() {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (c *capture) checkEnforcement() error {
 }
 
 // checkAbsent is check for a run without a kernel capture: it must not count events.
-func (c *capture) checkAbsent() error {
+func (c *captureHealth) checkAbsent() error {
 	if c.fact(schemas.FactPlatform) == "" {
 		return fmt.Errorf("%s reports no fact %q", c.h.Stage, schemas.FactPlatform)
 	}
@@ -88,7 +88,7 @@ func (c *capture) checkAbsent() error {
 }
 
 // health derives the observation health of a run that has only the kernel layer.
-func health(runID string, c *capture, normalize *schemas.StageHealth, lines uint64, net schemas.Coverage) schemas.Health {
+func health(runID string, c *captureHealth, normalize *schemas.StageHealth, lines uint64, net schemas.Coverage) schemas.Health {
 	h := schemas.Health{Schema: schemas.SchemaHealth, RunID: runID, Platform: c.fact(schemas.FactPlatform),
 		KernelLayer: schemas.LayerAbsent, CgroupCorrelation: schemas.CorrelationPartial,
 		PolicyLayer: schemas.LayerAbsent, SDKLayer: schemas.LayerAbsent}
@@ -112,7 +112,7 @@ func health(runID string, c *capture, normalize *schemas.StageHealth, lines uint
 	return h
 }
 
-func notes(h *schemas.Health, c *capture, normalize *schemas.StageHealth, causes []any, lines uint64) []string {
+func notes(h *schemas.Health, c *captureHealth, normalize *schemas.StageHealth, causes []any, lines uint64) []string {
 	if !c.attached() {
 		why := schemas.ContractOnlyNotRequested
 		if c.fact(schemas.FactKernelCapture) == schemas.CaptureUnsupported {

@@ -9,7 +9,7 @@ import (
 )
 
 // causes are the reasons why the kernel layer is not complete, as values of the note.
-func (c *capture) causes() (list []any) {
+func (c *captureHealth) causes() (list []any) {
 	for i := range schemas.Counters {
 		r := &schemas.Counters[i]
 		if r.Stage != schemas.StageCapture || r.Role != schemas.RoleLoss && r.Role != schemas.RoleEscape {
@@ -29,7 +29,7 @@ func (c *capture) causes() (list []any) {
 
 // condition returns the value of a cause that is not simply a counter above 0, "" when
 // the cause does not apply.
-func (c *capture) condition(cause string) string {
+func (c *captureHealth) condition(cause string) string {
 	switch cause {
 	case schemas.CauseCanaryAfter, schemas.CauseCanaryBefore:
 		if v := c.fact(cause); v != schemas.CanarySeen {
@@ -57,7 +57,7 @@ func difference(a, b uint64) string {
 }
 
 // dropsByOp lists the records for which the ring had no room, by operation.
-func (c *capture) dropsByOp() (list []any) {
+func (c *captureHealth) dropsByOp() (list []any) {
 	for name, n := range c.h.Counters {
 		if op, ok := strings.CutPrefix(name, schemas.CounterDroppedByOp); ok {
 			list = append(list, schemas.CountOf(op, n))
@@ -69,7 +69,7 @@ func (c *capture) dropsByOp() (list []any) {
 // quality lists the counters of inexact names that are above 0. Where the normalizer
 // has the same counter for the lines that it kept, its number is used: a reader can
 // compare that one with the lines of the archive.
-func (c *capture) quality(normalize *schemas.StageHealth) (list []any) {
+func (c *captureHealth) quality(normalize *schemas.StageHealth) (list []any) {
 	for i := range schemas.Counters {
 		r := &schemas.Counters[i]
 		if r.Stage != schemas.StageCapture || r.Role != schemas.RoleQuality {
@@ -108,7 +108,7 @@ var optionalHooks = []struct{ fact, what string }{
 }
 
 // blind lists what this run could not observe.
-func (c *capture) blind() []any {
+func (c *captureHealth) blind() []any {
 	list := []any{fmt.Sprintf("inherited descriptors (%d)", c.n(schemas.CounterInheritedFDs))}
 	for _, s := range blindSpots {
 		list = append(list, s)

@@ -9,7 +9,7 @@ import (
 // addLayers adds to the health what is known of the layers that are made from logs.
 func (j *joiner) addLayers(h *schemas.Health) {
 	var notes []string
-	if note := (&capture{j.stages[0]}).enforcement(); note != "" {
+	if note := (&captureHealth{j.stages[0]}).enforcement(); note != "" {
 		notes = append(notes, note)
 	}
 	for _, l := range j.logs {
@@ -34,7 +34,7 @@ func (j *joiner) addLayers(h *schemas.Health) {
 }
 
 // enforcement returns the note about network rules, "" when there were none.
-func (c *capture) enforcement() string {
+func (c *captureHealth) enforcement() string {
 	if !c.enforced() {
 		return ""
 	}

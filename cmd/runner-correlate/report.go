@@ -87,7 +87,7 @@ func (j *joiner) counted(d *decision) (lines uint64, all bool) {
 // run. runner-exec reports the run's file with the log, and the capture reports it when
 // it enforced the network rules.
 func (j *joiner) otherPolicies(c codes) {
-	for _, digest := range []string{j.policy.facts.policy, (&capture{j.stages[0]}).fact(schemas.FactNetworkPolicy)} {
+	for _, digest := range []string{j.policy.facts.policy, (&captureHealth{j.stages[0]}).fact(schemas.FactNetworkPolicy)} {
 		for _, s := range j.policy.sessions {
 			if digest != "" && s.policy != digest {
 				c.addFor(schemas.AmbiguitySessionOtherPolicy, s.name)
@@ -103,7 +103,7 @@ func (j *joiner) kernelCodes(c codes, kernelLayer, cgroup string) {
 	for _, d := range p.decisions {
 		hasTime, lacksTime = hasTime || d.timed, lacksTime || !d.timed
 	}
-	captured := (&capture{j.stages[0]}).attached()
+	captured := (&captureHealth{j.stages[0]}).attached()
 	if n := len(p.decisions); n > 0 {
 		if cgroup == schemas.CorrelationFailed {
 			c.add(schemas.AmbiguityCgroupFailed)
