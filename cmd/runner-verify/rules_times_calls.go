@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -21,7 +22,8 @@ const ruleTimesWindows = "times.windows"
 // windowTimes are the times of the kernel lines, and the windows of calls. The lines may be
 // millions and come before the windows, so they wait on disk.
 type windowTimes struct {
-	file    *os.File // made for the first time
+	compare func() bool // whether some binding has a window of its own; asked once
+	file    *os.File    // made for the first time
 	w       *bufio.Writer
 	windows []timeWindow
 }
@@ -39,10 +41,15 @@ func hasOwnWindow(b *schemas.Binding) bool { return b.Window == schemas.CallWind
 
 // windowTime takes in a line of the layer times.
 func (v *verifier) windowTime(e *schemas.TimeEvent) {
-	if v.report == nil || v.err != nil || !slices.ContainsFunc(v.report.Bindings, func(b schemas.Binding) bool { return hasOwnWindow(&b) }) {
+	t := &v.times.windows
+	if t.compare == nil { // the report may have as many bindings as the layer has lines
+		t.compare = sync.OnceValue(func() bool {
+			return v.report != nil && slices.ContainsFunc(v.report.Bindings, func(b schemas.Binding) bool { return hasOwnWindow(&b) })
+		})
+	}
+	if v.err != nil || !t.compare() {
 		return
 	}
-	t := &v.times.windows
 	switch {
 	case e.Layer == schemas.LayerKernel:
 		v.err = t.add(e.NS)
