@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas/testkit"
+	"github.com/runner-evidence/runner/testdata/workload/expect"
 )
 
 // TestChildStatus: runner-exec ends as its command ends.
@@ -103,7 +104,7 @@ func TestUnprivileged(t *testing.T) {
 	}
 	a := openArchive(t, path)
 	a.complete(t)
-	compare(t, append(madeBy(t, o.stdout), expected{Op: "the command itself", Type: 4, Value: &shapes, Count: 1}), a.lines)
+	compare(t, append(madeBy(t, o.stdout), expect.Exec(shapes)), a.lines)
 
 	plain := inCgroup(t, inner, command(t, tool("runner-exec"), "--archive", path+".2", "--", tool("shapes"), "fork", work))
 	plain.SysProcAttr.Credential = c.SysProcAttr.Credential

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/runner-evidence/runner/schemas/testkit"
+	"github.com/runner-evidence/runner/testdata/workload/expect"
 )
 
 // TestKinds makes one marked event of every kind. It expects one line for each, with the
@@ -33,7 +34,7 @@ func TestUndecodedIsCounted(t *testing.T) {
 	requireBPF(t)
 	a, m := record(t, nil, tool("kinds"), shortDir(t), "ring-other")
 	exe := tool("kinds")
-	compare(t, append(madeBy(t, m.stdout), expected{Op: "the command itself", Type: 4, Value: &exe, Count: 1}), a.lines)
+	compare(t, append(madeBy(t, m.stdout), expect.Exec(exe)), a.lines)
 	if notes := strings.Join(a.health.Notes, "\n"); a.health.KernelLayer == "complete" || !strings.Contains(notes, "io_uring_unmapped=1") {
 		t.Errorf("kernel_layer=%s\n%s", a.health.KernelLayer, notes)
 	}
@@ -92,7 +93,7 @@ func TestCompat32(t *testing.T) {
 		return
 	}
 	exe := tool("compat32")
-	compare(t, append(made, expected{Op: "the command itself", Type: 4, Value: &exe, Count: 1}), a.lines)
+	compare(t, append(made, expect.Exec(exe)), a.lines)
 }
 
 // TestEscape: if a process leaves the run's cgroup, the record claims nothing.
@@ -136,7 +137,7 @@ func TestTenAtOnce(t *testing.T) {
 	for _, m := range runs {
 		a := openArchive(t, m.path)
 		a.complete(t)
-		compare(t, append(madeBy(t, m.stdout), expected{Op: "the command itself", Type: 4, Value: &exe, Count: 1}), a.lines)
+		compare(t, append(madeBy(t, m.stdout), expect.Exec(exe)), a.lines)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/testdata/workload/expect"
 )
 
 // measured is one run under runner-exec.
@@ -55,7 +57,7 @@ func workload(t *testing.T, flags []string, argv ...string) *archive {
 	a, m := record(t, flags, argv...)
 	a.complete(t)
 	made := madeBy(t, m.stdout)
-	made = append(made, expected{Op: "the command itself", Type: 4, Value: &argv[0], Count: 1})
+	made = append(made, expect.Exec(argv[0]))
 	compare(t, made, a.lines)
 	return a
 }

@@ -97,6 +97,9 @@ func execs() {
 	refused("exec-enoexec", at("M-exec-enoexec"), at("M-exec-enoexec"))
 	script("M-exec-interp", "#!"+at("M-no-interp")+"\n", 0o755)
 	refused("exec-no-interpreter", at("M-exec-interp"), at("M-exec-interp"))
+	argv, _ := syscall.SlicePtrFromStrings([]string{"none"})
+	r := made.Call(unix.SYS_EXECVEAT, fdArg(cwd), made.Str("M-execveat-none"), uintptr(unsafe.Pointer(&argv[0])), 0, 0)
+	made.Line("execveat-enoent", 201, at("M-execveat-none"), r)
 }
 
 // script writes a small executable file.

@@ -54,6 +54,6 @@ func mountLines() {
 	unix.Close(int(fd))
 
 	mount("mount-new-root", at("M-root"), at("M-root"), "", unix.MS_BIND)
-	one("mkdir-put-old", 219, at("M-root/M-old"), unix.SYS_MKDIR, made.Str(at("M-root/M-old")), 0o755)
+	one("mkdir-put-old", 219, at("M-root/M-old"), unix.SYS_MKDIRAT, fdArg(cwd), made.Str(at("M-root/M-old")), 0o755)
 	two("pivot_root", 229, 230, at("M-root"), at("M-root/M-old"), unix.SYS_PIVOT_ROOT, made.Str(at("M-root")), made.Str(at("M-root/M-old")))
 }

@@ -21,7 +21,7 @@ func special() {
 	}
 
 	fd = openat("setup", cwd, at("M-deleted"), at("M-deleted"), create, 0o644)
-	made.Line("setup", 211, at("M-deleted"), made.Call(unix.SYS_UNLINK, made.Str(at("M-deleted"))))
+	made.Line("setup", 211, at("M-deleted"), made.Call(unix.SYS_UNLINKAT, fdArg(cwd), made.Str(at("M-deleted")), 0))
 	again := openat("deleted", cwd, fmt.Sprintf("/proc/self/fd/%d", fd), at("M-deleted"), unix.O_RDONLY, 0)
 	unix.Close(again)
 	unix.Close(fd)

@@ -10,29 +10,11 @@ import (
 	"unsafe"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/testdata/workload/expect"
 )
 
 // Event is one expected kernel line.
-type Event struct {
-	Op      string  `json:"op"`         // the call that was made
-	Type    int     `json:"event_type"` // id of the expected line
-	Value   *string `json:"value"`      // its value; null for a line without one
-	Any     bool    `json:"any,omitempty"`
-	Suffix  bool    `json:"suffix,omitempty"` // only the end of value is known
-	Ret     *int64  `json:"ret,omitempty"`    // absent: not checked
-	Pid     int     `json:"pid,omitempty"`    // 0: not checked
-	Flags   *uint64 `json:"flags,omitempty"`
-	Mode    *uint64 `json:"mode,omitempty"`
-	Resolve *uint64 `json:"resolve,omitempty"`
-	Count   int     `json:"count"`
-}
-
-// Skip is printed instead of events that this machine cannot make.
-type Skip struct {
-	Op   string `json:"op"` // always "skip"
-	What string `json:"what"`
-	Why  string `json:"why"`
-}
+type Event = expect.Event
 
 var out = json.NewEncoder(os.Stdout)
 
@@ -78,7 +60,7 @@ func Line(op string, typ int, value string, ret int64, opts ...Option) {
 
 // Skipped says that something could not be made here, and why.
 func Skipped(what string, why error) {
-	print(Skip{"skip", what, why.Error()})
+	print(expect.Skip{Op: expect.OpSkip, What: what, Why: why.Error()})
 }
 
 func print(v any) {

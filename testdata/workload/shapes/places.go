@@ -14,7 +14,7 @@ import (
 )
 
 func mkdir(name string) {
-	made.Line("setup", 219, at(name), made.Must("mkdir", made.Call(unix.SYS_MKDIR, made.Str(at(name)), 0o755)))
+	made.Line("setup", 219, at(name), made.Must("mkdir", made.Call(unix.SYS_MKDIRAT, cwd, made.Str(at(name)), 0o755)))
 }
 
 // chroot: the child's absolute path starts in another root.
@@ -112,12 +112,12 @@ func moveSelf(dir string) step {
 // childCgroup: a child group of the run's group belongs to the run.
 func childCgroup() {
 	sub := cgroup() + "/M-child"
-	made.Line("child-cgroup", 219, sub, made.Must("mkdir "+sub, made.Call(unix.SYS_MKDIR, made.Str(sub), 0o755)))
+	made.Line("child-cgroup", 219, sub, made.Must("mkdir "+sub, made.Call(unix.SYS_MKDIRAT, cwd, made.Str(sub), 0o755)))
 	pid := fork(script{moveSelf(sub), openStep(at("M-in-child-cgroup"))})
 	done("child-cgroup", pid)
 	made.Line("child-cgroup", 1, sub+"/cgroup.procs", 0, made.NoRet(), made.By(pid), made.Flags(unix.O_WRONLY, 0))
 	opened("child-cgroup", "M-in-child-cgroup", 0, made.NoRet(), made.By(pid))
-	made.Line("child-cgroup", 212, sub, made.Must("rmdir", made.Call(unix.SYS_RMDIR, made.Str(sub))))
+	made.Line("child-cgroup", 212, sub, made.Must("rmdir", made.Call(unix.SYS_UNLINKAT, cwd, made.Str(sub), unix.AT_REMOVEDIR)))
 }
 
 // escape: a child leaves the run's group. Only what it did before can be expected.
