@@ -21,7 +21,7 @@
 //	rulesunix.bpf.c     unix sockets
 //
 // What all of them share: helpers.h (compiler and kernel helpers), types.h (the fields
-// of kernel types), sockaddr.h (what an address hook is given) and maps.h (the maps,
+// of kernel types), memory.h (how they are read), sockaddr.h (what an address hook is given) and maps.h (the maps,
 // and how a record is sent).
 package probes
 

@@ -44,6 +44,7 @@ static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static u32 (*bpf_get_smp_processor_id)(void) = (void *)8;
 static u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
+static u64 (*bpf_get_current_task)(void) = (void *)35;
 static long (*bpf_current_task_under_cgroup)(void *map, u32 index) = (void *)37;
 static u64 (*bpf_get_current_cgroup_id)(void) = (void *)80;
 static long (*bpf_probe_read_user)(void *dst, u32 size, const void *src) = (void *)112;
@@ -54,22 +55,6 @@ static long (*bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) =
 static void *(*bpf_task_storage_get)(void *map, void *task, void *value, u64 flags) = (void *)156;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 static long (*bpf_loop)(u32 n, void *fn, void *ctx, u64 flags) = (void *)181;
-
-/* Reads a field of a kernel object at an address that is only a number here. */
-#define READ(dst, ptr, field) bpf_probe_read_kernel(&(dst), sizeof(dst), __builtin_preserve_access_index(&(ptr)->field))
-#define OFFSET(type, field) __builtin_preserve_field_info(((typeof(type) *)0)->field, 0)
-#define EXISTS(type, field) __builtin_preserve_field_info(((typeof(type) *)0)->field, 2)
-
-/* A typed view of an address (kfunc, Linux 6.2): its fields are then read by single
- * instructions that the kernel guards, and not by one helper call each. A bad
- * address reads as 0. */
-extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __attribute__((weak)) SEC(".ksyms");
-#define CAN_CAST (!no_cast && bpf_rdonly_cast != NULL)
-#define CAST(type, addr) ((struct type *)bpf_rdonly_cast((void *)(addr), __builtin_btf_type_id(*(struct type *)0, 1)))
-/* A pointer as a plain number, for arithmetic and as an argument: the verifier
- * forgets a pointer's type when another pointer is subtracted from it, here the view
- * of address 0. */
-#define NUMBER(ptr) ((u64)((char *)(ptr) - (char *)bpf_rdonly_cast(NULL, __builtin_btf_type_id(*(struct file *)0, 1))))
 
 /* Keeps the compiler from narrowing a 64-bit bound that the verifier must see. */
 #define BARRIER(x) asm volatile("" : "+r"(x))

@@ -56,7 +56,6 @@ struct {
 /* Set by the loader before the load. */
 const volatile u64 scope_cgroup_id;
 const volatile u32 ncpus = 1;
-const volatile bool no_cast; /* read by helper calls, as kernels before 6.2 must */
 const volatile u32 scratch_slot; /* which scratch record this copy of a program uses */
 
 INLINE struct counters *counters_of(u32 slot)

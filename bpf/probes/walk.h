@@ -5,6 +5,7 @@
 #define RUNNER_WALK_H
 
 #include "maps.h"
+#include "memory.h"
 
 struct walk {
 	u64 dentry;
@@ -25,19 +26,10 @@ struct links {
 
 INLINE void read_links(struct links *l, u64 at)
 {
-	struct dentry *d = (void *)at;
-
-	l->parent = l->name = l->len = 0;
-	if (CAN_CAST) {
-		d = CAST(dentry, at);
-		l->parent = NUMBER(d->d_parent);
-		l->name = NUMBER(d->d_name.name);
-		l->len = d->d_name.len;
-	} else {
-		READ(l->parent, d, d_parent);
-		READ(l->name, d, d_name.name);
-		READ(l->len, d, d_name.len);
-	}
+	l->len = 0;
+	l->parent = POINTER(dentry, at, d_parent);
+	l->name = POINTER(dentry, at, d_name.name);
+	READ_FIELD(l->len, dentry, at, d_name.len);
 }
 
 struct mount_links {
@@ -46,31 +38,15 @@ struct mount_links {
 
 INLINE void read_mount(struct mount_links *l, u64 at)
 {
-	struct mount *m = (void *)at;
-
-	l->parent = l->point = l->ns = 0;
-	if (CAN_CAST) {
-		m = CAST(mount, at);
-		l->parent = NUMBER(m->mnt_parent);
-		l->point = NUMBER(m->mnt_mountpoint);
-		l->ns = NUMBER(m->mnt_ns);
-	} else {
-		READ(l->parent, m, mnt_parent);
-		READ(l->point, m, mnt_mountpoint);
-		READ(l->ns, m, mnt_ns);
-	}
+	l->parent = POINTER(mount, at, mnt_parent);
+	l->point = POINTER(mount, at, mnt_mountpoint);
+	l->ns = POINTER(mount, at, mnt_ns);
 }
 
 /* The dentry at which a mount begins. */
 INLINE u64 mount_root(u64 mnt)
 {
-	struct vfsmount *m = (void *)mnt;
-	u64 root = 0;
-
-	if (CAN_CAST)
-		return NUMBER(CAST(vfsmount, mnt)->mnt_root);
-	READ(root, m, mnt_root);
-	return root;
+	return POINTER(vfsmount, mnt, mnt_root);
 }
 
 /* Whether a mount tree is in no namespace that a process can be in: unmounted while
@@ -78,15 +54,11 @@ INLINE u64 mount_root(u64 mnt)
  * no inode number, or since Linux 6.18 one that all of them share. */
 INLINE bool nowhere(u64 ns)
 {
-	struct mnt_namespace *at = (void *)ns;
 	u32 inum = 1;
 
 	if (!ns)
 		return true;
-	if (CAN_CAST)
-		inum = CAST(mnt_namespace, ns)->ns.inum;
-	else
-		READ(inum, at, ns.inum);
+	READ_FIELD(inum, mnt_namespace, ns, ns.inum);
 	return inum == 0 || inum == 0xeffffff7;
 }
 
@@ -180,30 +152,13 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	return w.off - off;
 }
 
-/* The current task as a plain address. Following pointers from the typed one that
- * the helper returns makes the verifier search all kernel types by name, four
- * times a pointer: tens of milliseconds at every start. */
-INLINE u64 current_task(void)
-{
-	return NUMBER(bpf_get_current_task_btf());
-}
-
 GLOBAL u64 fd_file(s32 fd)
 {
-	u64 file = 0, slots = 0;
+	u64 fdt = POINTER(files_struct, POINTER(task_struct, bpf_get_current_task(), files), fdt);
+	u64 slots = POINTER(fdtable, fdt, fd), file = 0;
 	u32 n = 0;
 
-	if (CAN_CAST) {
-		struct fdtable *fdt = CAST(task_struct, current_task())->files->fdt;
-
-		slots = (u64)fdt->fd;
-		n = fdt->max_fds;
-	} else {
-		struct fdtable *fdt = bpf_get_current_task_btf()->files->fdt;
-
-		slots = (u64)fdt->fd;
-		n = fdt->max_fds;
-	}
+	READ_FIELD(n, fdtable, fdt, max_fds);
 	if (fd < 0 || (u32)fd >= n || !slots)
 		return 0;
 	bpf_probe_read_kernel(&file, 8, (void *)(slots + 8 * (u64)(u32)fd));
@@ -213,14 +168,10 @@ GLOBAL u64 fd_file(s32 fd)
 /* Type and permissions of the file's inode. */
 INLINE u16 file_mode(u64 file)
 {
-	struct file *f = (void *)file;
-	struct inode *inode = NULL;
+	u64 inode = POINTER(file, file, f_inode);
 	u16 mode = 0;
 
-	if (CAN_CAST)
-		return CAST(file, file)->f_inode->i_mode;
-	if (!READ(inode, f, f_inode) && inode)
-		READ(mode, inode, i_mode);
+	READ_FIELD(mode, inode, inode, i_mode);
 	return mode;
 }
 
@@ -228,9 +179,7 @@ INLINE u32 file_flags(u64 file)
 {
 	u32 flags = 0;
 
-	if (CAN_CAST)
-		return CAST(file, file)->f_flags;
-	READ(flags, (struct file *)file, f_flags);
+	READ_FIELD(flags, file, file, f_flags);
 	return flags;
 }
 
@@ -261,51 +210,29 @@ INLINE void file_path(u64 file, struct path_pair *p)
 	p->mnt = p->dentry = 0;
 	if (!file)
 		return;
-	if (CAN_CAST) {
-		struct file *f = CAST(file, file);
-
-		p->mnt = NUMBER(f->f_path.mnt);
-		p->dentry = NUMBER(f->f_path.dentry);
-	} else {
-		bpf_probe_read_kernel(p, sizeof(*p), (void *)(file + OFFSET(struct file, f_path)));
-	}
+	p->mnt = POINTER(file, file, f_path.mnt);
+	p->dentry = POINTER(file, file, f_path.dentry);
 }
 
 /* The directory from which a user path starts: process root for an absolute one,
  * else the working directory or the given descriptor. */
 INLINE void base_path(bool absolute, s32 dfd, struct path_pair *p)
 {
+	u64 fs;
+
 	p->mnt = p->dentry = 0;
 	if (!absolute && dfd != AT_FDCWD) {
 		file_path(fd_file(dfd), p);
 		return;
 	}
-	if (CAN_CAST) {
-		struct fs_struct *fs = CAST(task_struct, current_task())->fs;
-
-		bpf_probe_read_kernel(p, sizeof(*p), absolute ? (void *)&fs->root : (void *)&fs->pwd);
-	} else {
-		struct fs_struct *fs = bpf_get_current_task_btf()->fs;
-
-		bpf_probe_read_kernel(p, sizeof(*p), absolute ? (void *)&fs->root : (void *)&fs->pwd);
-	}
+	fs = POINTER(task_struct, bpf_get_current_task(), fs);
+	bpf_probe_read_kernel(p, sizeof(*p), (void *)(fs + (absolute ? OFFSET(struct fs_struct, root) : OFFSET(struct fs_struct, pwd))));
 }
 
 /* MARK_DELETED if the leaf of a resolved path no longer has its name. */
 INLINE u32 leaf_marks(u64 dentry)
 {
-	struct dentry *d = (void *)dentry;
-	u64 pprev = 0, parent = 0;
-
-	if (CAN_CAST) {
-		d = CAST(dentry, dentry);
-		pprev = NUMBER(d->d_hash.pprev);
-		parent = NUMBER(d->d_parent);
-	} else {
-		READ(pprev, d, d_hash.pprev);
-		READ(parent, d, d_parent);
-	}
-	if (pprev || parent == dentry)
+	if (POINTER(dentry, dentry, d_hash.pprev) || POINTER(dentry, dentry, d_parent) == dentry)
 		return 0;
 	return MARK_DELETED;
 }

@@ -98,7 +98,6 @@ const (
 	RulesProgRuleSendmsg6 = "rule_sendmsg6"
 	RulesProgRuleSocket   = "rule_socket"
 	RulesVarNcpus         = "ncpus"
-	RulesVarNoCast        = "no_cast"
 	RulesVarRuleCount     = "rule_count"
 	RulesVarScopeCgroupId = "scope_cgroup_id"
 	RulesVarScratchSlot   = "scratch_slot"
@@ -174,7 +173,6 @@ type RulesMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type RulesVariableSpecs struct {
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
-	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	RuleCount     *ebpf.VariableSpec `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
@@ -227,7 +225,6 @@ func (m *RulesMaps) Close() error {
 // It can be passed to LoadRulesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type RulesVariables struct {
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
-	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	RuleCount     *ebpf.Variable `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`

@@ -93,7 +93,6 @@ const (
 	RulesUnixProgRuleConnectUnix = "rule_connect_unix"
 	RulesUnixProgRuleSendmsgUnix = "rule_sendmsg_unix"
 	RulesUnixVarNcpus            = "ncpus"
-	RulesUnixVarNoCast           = "no_cast"
 	RulesUnixVarRuleCount        = "rule_count"
 	RulesUnixVarScopeCgroupId    = "scope_cgroup_id"
 	RulesUnixVarScratchSlot      = "scratch_slot"
@@ -163,7 +162,6 @@ type RulesUnixMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type RulesUnixVariableSpecs struct {
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
-	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	RuleCount     *ebpf.VariableSpec `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
@@ -215,7 +213,6 @@ func (m *RulesUnixMaps) Close() error {
 // It can be passed to LoadRulesUnixObjects or ebpf.CollectionSpec.LoadAndAssign.
 type RulesUnixVariables struct {
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
-	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	RuleCount     *ebpf.Variable `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`

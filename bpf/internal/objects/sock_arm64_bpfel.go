@@ -71,7 +71,6 @@ const (
 	SockProgOnSendmsg4   = "on_sendmsg4"
 	SockProgOnSendmsg6   = "on_sendmsg6"
 	SockVarNcpus         = "ncpus"
-	SockVarNoCast        = "no_cast"
 	SockVarScopeCgroupId = "scope_cgroup_id"
 	SockVarScratchSlot   = "scratch_slot"
 )
@@ -140,7 +139,6 @@ type SockMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type SockVariableSpecs struct {
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
-	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 }
@@ -187,7 +185,6 @@ func (m *SockMaps) Close() error {
 // It can be passed to LoadSockObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SockVariables struct {
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
-	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 }

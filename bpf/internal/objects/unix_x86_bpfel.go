@@ -69,7 +69,6 @@ const (
 	UnixProgOnConnectUnix = "on_connect_unix"
 	UnixProgOnSendmsgUnix = "on_sendmsg_unix"
 	UnixVarNcpus          = "ncpus"
-	UnixVarNoCast         = "no_cast"
 	UnixVarScopeCgroupId  = "scope_cgroup_id"
 	UnixVarScratchSlot    = "scratch_slot"
 )
@@ -136,7 +135,6 @@ type UnixMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type UnixVariableSpecs struct {
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
-	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 }
@@ -183,7 +181,6 @@ func (m *UnixMaps) Close() error {
 // It can be passed to LoadUnixObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UnixVariables struct {
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
-	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 }

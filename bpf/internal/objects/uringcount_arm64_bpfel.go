@@ -68,7 +68,6 @@ const (
 	UringCountMapScratch       = "scratch"
 	UringCountProgOnCreate     = "on_create"
 	UringCountVarNcpus         = "ncpus"
-	UringCountVarNoCast        = "no_cast"
 	UringCountVarScopeCgroupId = "scope_cgroup_id"
 	UringCountVarScratchSlot   = "scratch_slot"
 )
@@ -134,7 +133,6 @@ type UringCountMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type UringCountVariableSpecs struct {
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
-	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 }
@@ -181,7 +179,6 @@ func (m *UringCountMaps) Close() error {
 // It can be passed to LoadUringCountObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UringCountVariables struct {
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
-	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 }
