@@ -70,7 +70,7 @@ var opNames = [...]string{"", schemas.OpOpen, schemas.OpCreat, schemas.OpOpenat,
 	schemas.OpConnect, schemas.OpSendto, schemas.OpSendmsg, schemas.OpSendmmsg, schemas.OpBind, schemas.OpListen,
 	schemas.OpUnlink, schemas.OpRmdir, schemas.OpRename, schemas.OpLink, schemas.OpSymlink, schemas.OpMkdir, schemas.OpTruncate, schemas.OpFtruncate,
 	schemas.OpChmod, schemas.OpChown, schemas.OpMknod, schemas.OpMount, schemas.OpUmount, schemas.OpMoveMount, schemas.OpPivotRoot,
-	schemas.OpIOUringOther, schemas.OpFork, schemas.OpExit, schemas.OpMove, schemas.OpConnectBlocked}
+	schemas.OpIOUringOther, schemas.OpFork, schemas.OpExit, schemas.OpMove, schemas.OpConnectBlocked, schemas.OpFileBlocked}
 
 var sourceNames = append([]string{""}, schemas.RawSources[:]...)
 
@@ -85,9 +85,10 @@ const (
 	opExit       = 34
 	opMove       = 35
 	opBlocked    = 36
+	opFile       = 37
 )
 
-// hookOf names the bit of rules.h.
+// hookOf names the bit of record.h.
 func hookOf(bit uint32) string {
 	if i := bits.TrailingZeros32(bit); i < len(schemas.RawHooks) {
 		return schemas.RawHooks[i]
@@ -168,10 +169,10 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 		e.ExitCode = int64(le.Uint64(b[offAux2:]))
 		return out, nil
 	case op == opBlocked:
-		rule := le.Uint64(b[offAux1:])
-		e.Rule, e.Hook = uint32(rule), hookOf(uint32(rule>>32))
-		e.Has |= schemas.HasRule
+		refused(b, e)
 		return out, d.sock(b, e, marks)
+	case op == opFile:
+		refused(b, e)
 	case op >= opConnect && op <= opListen:
 		return out, d.sock(b, e, marks)
 	}
@@ -183,6 +184,13 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	}
 	out.Lexical = e.UserPath != nil && (e.Path == nil || e.Interp != nil)
 	return out, nil
+}
+
+// refused sets what only refusals have.
+func refused(b []byte, e *schemas.RawEvent) {
+	rule := binary.LittleEndian.Uint64(b[offAux1:])
+	e.Rule, e.Hook = uint32(rule), hookOf(uint32(rule>>32))
+	e.Has |= schemas.HasRule
 }
 
 // openArgs sets mode and resolve. Without a flag that creates a file, the kernel ignores

@@ -97,7 +97,7 @@ func randomRaw(t *testing.T, r *rand.Rand) string {
 }
 
 var (
-	randomOps   = []string{"fork", "fork", "exit", "move", "exec", "execve", "openat", "openat2", "creat", "unlink", "rename", "mount", "io_uring_other"}
+	randomOps   = []string{"fork", "fork", "exit", "move", "exec", "execve", "openat", "openat2", "creat", "unlink", "rename", "mount", "io_uring_other", "file_blocked"}
 	randomCalls = []string{"connect", "connect", "sendto", "sendmsg", "sendmmsg", "bind", "listen", "connect_blocked"}
 	randomAddrs = []string{"", "1.2.3.4:80", "[::ffff:1.2.3.4]:80", "[::1]:53", "unix:/run/a.sock", "unix:a.sock", "unix:./a.sock", "unix:/x/run/a.sock", "unix:@name"}
 	randomNames = []string{"", "a", ".", "../b", "/c/./d", "./e/../f", "//", "..", "../../x", "/../y", `\\z`, "lib/x.so"}
@@ -141,6 +141,8 @@ func randomEvent(r *rand.Rand, process map[uint32]uint32) schemas.RawEvent {
 		e.Has = 0
 	case "connect_blocked":
 		e.Source, e.Hook, e.Has, e.Rule = "cgroup", one(r, schemas.RawHooks[:]), schemas.HasRule, uint32(r.IntN(4))
+	case "file_blocked":
+		e.Source, e.Hook, e.Has, e.Rule = "", one(r, schemas.RawHooks[:]), schemas.HasRule, uint32(r.IntN(4))
 	case "openat", "openat2", "creat":
 		e.Has |= schemas.HasFlags | schemas.HasMode | schemas.HasResolve
 		e.Flags, e.Mode, e.Resolve = one(r, randomFlags), uint64(r.IntN(2)*420), uint64(r.IntN(2)*8)

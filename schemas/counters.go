@@ -48,6 +48,9 @@ const (
 	CounterDropped         = "dropped"
 	CounterEmitted         = "emitted"
 	CounterEscapes         = "escapes"
+	CounterFileBlocked     = OpFileBlocked
+	CounterFileInserted    = "file_inserted"
+	CounterFileRules       = FactFileRules
 	CounterForeign         = "foreign"
 	CounterInheritedFDs    = "inherited_fds"
 	CounterIOUringUnmapped = "io_uring_unmapped"
@@ -64,8 +67,9 @@ const (
 	CounterUserFault       = "user_fault"
 	CounterUserTruncated   = "user_truncated"
 
-	CounterBlockedByRule = "blocked.rule." // and the number of the rule
-	CounterDroppedByOp   = "dropped."      // and the operation
+	CounterBlockedByRule     = "blocked.rule."      // and the number of the rule
+	CounterFileBlockedByRule = "file_blocked.rule." // and the number of the rule
+	CounterDroppedByOp       = "dropped."           // and the operation
 )
 
 // Counters of the stages after runner-capture. CounterLexical is one of
@@ -96,6 +100,7 @@ const (
 // The runs in which a counter or a fact is reported, if not in all.
 const (
 	WhenEnforced  = "only under network rules"
+	WhenFileRules = "only under file rules"
 	WhenDrops     = "only with drops of operation OP"
 	WhenRefused   = "only if rule number N refused something"
 	WhenCaptured  = "only with a kernel capture"
@@ -134,6 +139,10 @@ var Counters = [...]Counter{
 	{Name: CounterNetworkRules, Stage: StageCapture, Role: RoleNone, When: WhenEnforced, Why: "rules of the policy file that were enforced"},
 	{Name: CounterBlocked, Stage: StageCapture, Role: RoleNone, When: WhenEnforced, Why: "operations that the rules refused"},
 	{Name: CounterBlockedByRule, Stage: StageCapture, Role: RoleNone, When: WhenRefused, Each: "N", Why: "the part of `blocked` that one rule refused, by its number; their sum is `blocked`"},
+	{Name: CounterFileRules, Stage: StageCapture, Role: RoleNone, When: WhenFileRules, Why: "file and exec rules of the policy file that were enforced"},
+	{Name: CounterFileBlocked, Stage: StageCapture, Role: RoleNone, When: WhenFileRules, Why: "file operations that the rules refused"},
+	{Name: CounterFileBlockedByRule, Stage: StageCapture, Role: RoleNone, When: WhenRefused, Each: "N", Why: "the part of `file_blocked` that one rule refused, by its number; 0 are both defaults. Their sum is `file_blocked`"},
+	{Name: CounterFileInserted, Stage: StageCapture, Role: RoleBalance, When: WhenFileRules, Why: "events of refused file operations that did not come through the ring: runner-capture made them where it listens itself"},
 
 	{Name: CounterAfterEndBytes, Stage: StageExec, Role: RoleNone, Why: "bytes of the log that arrived after the command's end"},
 	{Name: CounterBytes, Stage: StageExec, Role: RoleNone, Why: "bytes of the log that arrived"},

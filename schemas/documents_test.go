@@ -223,7 +223,7 @@ func TestMarshalIsTheByteForm(t *testing.T) {
 // The struct tags steer what is required, so no field may lack one.
 func TestEveryFieldHasAKey(t *testing.T) {
 	for _, v := range []any{RunStarted{}, RunFinished{}, StageHealth{}, Health{}, SurfaceEntry{}, Window{}, Binding{}, Report{}, Surface{}, Manifest{}, ManifestFile{}, PolicyEvent{}, SDKEvent{},
-		Process{}, LogLine{}, BindingEntry{}, AmbiguityEntry{}, NetworkRules{}, NetworkRule{}, LogHead{}, LogEntry[LogHead]{}} {
+		Process{}, LogLine{}, BindingEntry{}, AmbiguityEntry{}, NetworkRules{}, NetworkRule{}, FileRules{}, FileRule{}, LogHead{}, LogEntry[LogHead]{}} {
 		for i := range reflect.TypeOf(v).NumField() {
 			if f := reflect.TypeOf(v).Field(i); f.Tag.Get("json") == "" {
 				t.Errorf("%T.%s has no json tag", v, f.Name)

@@ -47,6 +47,7 @@ var forms = [...]Form{
 	{Schema: SchemaBinding, File: "binding-v0.schema.json", Lines: true},
 	{Schema: SchemaAmbiguity, File: "ambiguity-v0.schema.json", Lines: true},
 	{Schema: SchemaNetworkRules, File: "network-rules-v0.schema.json"},
+	{Schema: SchemaFileRules, File: "file-rules-v0.schema.json"},
 	{Schema: SchemaPolicyFile, File: "policy-file-v0.schema.json"},
 	{Schema: SchemaVerifyReport, File: "verify-report-v0.schema.json"},
 	{Schema: SchemaManifest, File: "archive-manifest-v0.schema.json", Member: MemberManifest, MaxBytes: 64 << 10},

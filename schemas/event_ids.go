@@ -39,9 +39,6 @@ const (
 	EventIOUringOther   = 240 // io_uring operation that is not decoded
 )
 
-// KindFileBlocked is the kind of a file access that a policy refused.
-const KindFileBlocked = "file_blocked"
-
 // verbSend is the verb of every datagram.
 const verbSend = "send"
 
@@ -64,7 +61,7 @@ var EventTypes = [...]EventType{
 	{EventExec, OpExec, "", OpExec, SetProcessExecs, "path of the binary", "program started"},
 	{EventSendto, "", OpSendto, verbSend, SetNetworkEndpoints, "endpoint", "datagram with a destination, by sendto"},
 	{EventSendmsg, "", OpSendmsg, verbSend, SetNetworkEndpoints, "endpoint", "datagram with a destination, by sendmsg"},
-	{EventFileBlocked, KindFileBlocked, "", KindFileBlocked, SetFilesystemPaths, "path", "file access refused by a policy"},
+	{EventFileBlocked, OpFileBlocked, "", OpFileBlocked, SetFilesystemPaths, "path", "file access refused by a policy"},
 	{EventConnectBlocked, OpConnectBlocked, "", OpConnectBlocked, SetNetworkEndpoints, "endpoint", "network operation refused by a policy"},
 	{EventScript, "", "", OpExec, SetProcessExecs, "path of the script", "program started by `#!`"},
 	{EventExecFailed, "", "", OpExec, SetFilesystemPaths, "path", "exec that failed"},

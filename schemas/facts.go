@@ -22,6 +22,9 @@ const (
 	FactCanaryAfter   = "canary_after"
 	FactCanaryBefore  = "canary_before"
 	FactEnd           = "end"
+	FactFileMechanism = "file_mechanism"
+	FactFilePolicy    = "file_policy"
+	FactFileRules     = "file_rules"
 	FactHooksMissing  = "hooks_missing"
 	FactIOUring       = "io_uring"
 	FactKernelCapture = "kernel_capture"
@@ -65,7 +68,7 @@ const (
 	EndSignal = "signal"
 )
 
-// Values of network_rules.
+// Values of network_rules and of file_rules.
 const (
 	RulesOff      = "off"
 	RulesEnforced = "enforced"
@@ -115,6 +118,9 @@ var Facts = [...]Fact{
 	{Name: FactUnixHooks, Stage: StageCapture, Form: "`attached`, `unavailable: WHY`", Why: "whether the address hooks of unix sockets are there"},
 	{Name: FactNetworkRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether network rules were enforced"},
 	{Name: FactNetworkPolicy, Stage: StageCapture, Form: "`sha256:HEX`", When: WhenEnforced, Why: "the policy digest of the enforced rules"},
+	{Name: FactFileRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether file rules were enforced"},
+	{Name: FactFilePolicy, Stage: StageCapture, Form: "`sha256:HEX`", When: WhenFileRules, Why: "the policy digest of the enforced file rules"},
+	{Name: FactFileMechanism, Stage: StageCapture, Values: FileMechanisms[:], When: WhenFileRules, Why: "what enforced them"},
 	{Name: FactRunClock, Stage: StageCapture, Form: "`monotonic_ns=N realtime_ns=N finished_ns=N`", When: WhenTimes, Why: "the clocks CLOCK_MONOTONIC and CLOCK_REALTIME at run_started, and how long after it the command had ended"},
 
 	{Name: FactReplaced, Stage: StageExec, Values: []string{Yes, No}, Why: "whether the path led to another file at the end, or on Linux at any time"},

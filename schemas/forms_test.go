@@ -89,6 +89,8 @@ func parseForm(schema string, b []byte) (err error) {
 		_, err = ParseAmbiguity(b)
 	case SchemaNetworkRules:
 		_, err = ParseNetworkRules(b)
+	case SchemaFileRules:
+		_, err = ParseFileRules(b)
 	case DecisionLogForm.Schema:
 		_, err = ParseDecisionLine(b)
 	case SchemaControl:

@@ -11,27 +11,15 @@ import (
 
 // Limits of a rule set for the kernel.
 const (
-	MaxNetworkRules     = 256     // objects in rules
-	MaxNetworkPorts     = 32      // port ranges of one of them
-	MaxNetworkRulesSize = 1 << 20 // bytes of the document
-	maxUnixName         = 107     // bytes of a unix socket's path or name
+	MaxNetworkRules = 256 // objects in rules
+	MaxNetworkPorts = 32  // port ranges of one of them
+	maxUnixName     = 107 // bytes of a unix socket's path or name
 )
 
 // ParseNetworkRules parses the rules that runner-exec passes to runner-capture for
 // enforcement. runner-capture decides whether this kernel can enforce them.
 func ParseNetworkRules(b []byte) (*NetworkRules, error) {
-	if len(b) > MaxNetworkRulesSize {
-		return nil, fmt.Errorf("network rules: %d bytes, at most %d", len(b), MaxNetworkRulesSize)
-	}
-	n := new(NetworkRules)
-	err := decode(b, n)
-	if err == nil {
-		err = n.Check()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("network rules: %w", err)
-	}
-	return n, nil
+	return parseRules(b, "network rules", new(NetworkRules))
 }
 
 // Check says what is wrong with a rule set.
@@ -44,32 +32,22 @@ func (n *NetworkRules) Check() error {
 	if err != nil {
 		return err
 	}
-	last := NetworkRule{}
+	last := ruleHead{}
 	for i := range n.Rules {
 		r := &n.Rules[i]
-		err := r.Check()
-		switch {
-		case err != nil:
-		case r.Number < last.Number:
-			err = fmt.Errorf("number %d after %d, expected the order of the policy file", r.Number, last.Number)
-		case r.Number == last.Number && (r.ID != last.ID || r.Action != last.Action):
-			err = fmt.Errorf("number %d is rule %q above", r.Number, last.ID)
-		}
-		if err != nil {
+		if err := first(r.Check(), r.head().after(last)); err != nil {
 			return fmt.Errorf("rules[%d] (%.64q): %w", i, r.ID, err)
 		}
-		last = *r
+		last = r.head()
 	}
 	return nil
 }
 
+func (r *NetworkRule) head() ruleHead { return ruleHead{r.Number, r.ID, r.Action} }
+
 // Check says what is wrong with one rule.
 func (r *NetworkRule) Check() error {
 	switch {
-	case r.Number == 0:
-		return errors.New("number is 0, expected the rule's place in the policy file, from 1")
-	case r.ID == "" || len(r.ID) > 64:
-		return fmt.Errorf("id has %d bytes, expected 1 to 64", len(r.ID))
 	case len(r.Ports) > MaxNetworkPorts:
 		return fmt.Errorf("%d port ranges, at most %d", len(r.Ports), MaxNetworkPorts)
 	case len(r.On) == 0:
@@ -80,7 +58,7 @@ func (r *NetworkRule) Check() error {
 			return fmt.Errorf("ports %d to %d: the range is not sorted", p[0], p[1])
 		}
 	}
-	err := oneOf("action", r.Action, DecisionAllow, DecisionDeny)
+	err := r.head().check()
 	for _, p := range r.Protocols {
 		err = first(err, oneOf("protocols", p, NetworkProtocols[:]...))
 	}

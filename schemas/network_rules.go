@@ -49,3 +49,8 @@ type NetworkRule struct {
 	Protocols []string    `json:"protocols"` // tcp, udp; empty is all
 	On        []string    `json:"on"`        // connect, send, bind
 }
+
+// Numbers is how many rules of the policy file the set has.
+func (n *NetworkRules) Numbers() uint64 {
+	return countNumbers(len(n.Rules), func(i int) uint32 { return n.Rules[i].Number })
+}

@@ -27,6 +27,7 @@ const (
 	OpBind           = "bind"
 	OpListen         = "listen"
 	OpConnectBlocked = "connect_blocked"
+	OpFileBlocked    = "file_blocked"
 	OpUnlink         = "unlink"
 	OpRmdir          = "rmdir"
 	OpRename         = "rename"
@@ -67,6 +68,7 @@ var Operations = [...]Operation{
 	{OpBind, "", EventBind, 0},
 	{OpListen, "", EventListen, 0},
 	{OpConnectBlocked, "none: what network rules refused, reported from inside the call, which has its own record", EventConnectBlocked, 0},
+	{OpFileBlocked, "none: what file rules refused, reported when it was refused; the call has its own record", EventFileBlocked, 0},
 	{OpUnlink, "unlink, unlinkat", EventUnlink, 0},
 	{OpRmdir, "rmdir, unlinkat with AT_REMOVEDIR", EventRmdir, 0},
 	{OpRename, "rename, renameat, renameat2", EventRenameFrom, EventRenameTo},

@@ -18,6 +18,7 @@ func TestPipeLinesAreCanonical(t *testing.T) {
 			SchemaBinding:      func(b []byte) (any, error) { return ParseBinding(b) },
 			SchemaAmbiguity:    func(b []byte) (any, error) { return ParseAmbiguity(b) },
 			SchemaNetworkRules: func(b []byte) (any, error) { return ParseNetworkRules(b) },
+			SchemaFileRules:    func(b []byte) (any, error) { return ParseFileRules(b) },
 			SchemaTime:         func(b []byte) (any, error) { return ParseTime(b) },
 			SchemaPolicyEvent:  func(b []byte) (any, error) { return ParsePolicyEvent(b) },
 			SchemaReport:       func(b []byte) (any, error) { return ParseReport(b) },
@@ -96,6 +97,8 @@ func TestPipeLineMessages(t *testing.T) {
 	rules := `{"schema":"runner.network_rules.v0","policy_digest":"sha256:` + strings.Repeat("0", 64) + `","default":"deny","rules":[` +
 		`{"number":1,"id":"a","action":"allow","family":"inet","prefix":"10.0.0.0/8","path":"","ports":[[80,81]],"protocols":["tcp"],"on":["connect"]},` +
 		`{"number":2,"id":"b","action":"deny","family":"unix","prefix":"","path":"/run/x","ports":[],"protocols":[],"on":["connect"]}]}`
+	files := `{"schema":"runner.file_rules.v0","policy_digest":"sha256:` + strings.Repeat("0", 64) + `","files_default":"deny","exec_default":"allow","rules":[` +
+		`{"number":1,"id":"a","action":"allow","path":"/a/b","on":["read","write"]},{"number":2,"id":"b","action":"deny","path":"/","on":["exec"]}]}`
 	line := `{"schema":"runner.log_line.v0","run_id":"r","seq":0,"line":"a"}`
 	for _, c := range []struct{ schema, doc, old, new, say string }{
 		{SchemaBinding, binding, `"exec /b","read /a"`, `"read /a","exec /b"`, "not sorted and unique"},
@@ -105,6 +108,21 @@ func TestPipeLineMessages(t *testing.T) {
 		{SchemaBinding, binding, `"]}}`, `"],"kernel_effects_cut":false}}`, "kernel_effects_cut is empty"},
 		{SchemaBinding, binding, `"kernel_event_count":1,`, ``, "kernel_event_count is missing"},
 		{SchemaLogLine, line, `"a"`, `"\\q"`, "is not a text"},
+		{SchemaFileRules, files, `"files_default":"deny"`, `"files_default":""`, "files_default is"},
+		{SchemaFileRules, files, `"exec_default":"allow",`, ``, "exec_default is missing"},
+		{SchemaFileRules, files, `/a/b`, `a/b`, "expected an absolute path"},
+		{SchemaFileRules, files, `/a/b`, `/a/../b`, `expected "/b"`},
+		{SchemaFileRules, files, `/a/b`, `/a/`, `expected "/a"`},
+		{SchemaFileRules, files, `/a/b`, `//`, `expected "/"`},
+		{SchemaFileRules, files, `/a/b`, `/\\x41`, "is not a text"},
+		{SchemaFileRules, files, `/a/b`, `/\u0000`, "expected an absolute"},
+		{SchemaFileRules, files, `/a/b`, strings.Repeat("/abc", 1024), "at most 4095"},
+		{SchemaFileRules, files, `/a/b`, `/` + strings.Repeat("x", 256), "a name of 256 bytes"},
+		{SchemaFileRules, files, `["exec"]`, `["exec","read"]`, "a section of its own"},
+		{SchemaFileRules, files, `["exec"]`, `["run"]`, "on is"},
+		{SchemaFileRules, files, `["exec"]`, `[]`, "on is empty"},
+		{SchemaFileRules, files, `"write"`, `"read"`, "read twice"},
+		{SchemaFileRules, files, `"number":2`, `"number":1`, `number 1 is rule "a" above`},
 		{SchemaNetworkRules, rules, `10.0.0.0/8`, `10.0.0.0`, "expected ADDRESS/BITS"},
 		{SchemaNetworkRules, rules, `"inet"`, `"inet6"`, "expected ADDRESS/BITS of family inet6"},
 		{SchemaNetworkRules, rules, `[80,81]`, `[81,80]`, "is not sorted"},

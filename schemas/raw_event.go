@@ -80,17 +80,23 @@ var markNames = [...]string{
 	"io_uring", "path_fault", "path_truncated", "unnamed", "user_fault", "user_truncated",
 }
 
-// Sources of network events.
+// Sources of network events and of refused file operations.
 const (
-	SourceSyscall = "syscall"
-	SourceCgroup  = "cgroup" // the address hook
-	SourceIOUring = "io_uring"
+	SourceSyscall  = "syscall"
+	SourceCgroup   = "cgroup" // the address hook
+	SourceIOUring  = "io_uring"
+	SourceLSM      = "lsm"
+	SourceFanotify = "fanotify"
+	SourceLandlock = "landlock"
 )
+
+// FileMechanisms are what can enforce file rules: the sources of refused file operations.
+var FileMechanisms = [...]string{SourceLSM, SourceFanotify, SourceLandlock}
 
 // RawSources, RawHooks and RawFileTypes are the closed sets of those three keys.
 var (
-	RawSources   = [...]string{SourceSyscall, SourceCgroup, SourceIOUring}
-	RawHooks     = [...]string{HookConnect, HookSend, HookBind, HookSocket}
+	RawSources   = [...]string{SourceSyscall, SourceCgroup, SourceIOUring, SourceLSM, SourceFanotify, SourceLandlock}
+	RawHooks     = [...]string{HookConnect, HookSend, HookBind, HookSocket, HookRead, HookWrite, HookCreate, HookDelete, HookExec, HookMove}
 	RawFileTypes = [...]string{"chr", "blk", "fifo", "sock", "anon"}
 )
 

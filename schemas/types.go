@@ -16,6 +16,7 @@ const (
 	SchemaAmbiguity    = "runner.ambiguity.v0"
 	SchemaPolicyFile   = "runner.policy.v0"
 	SchemaNetworkRules = "runner.network_rules.v0"
+	SchemaFileRules    = "runner.file_rules.v0"
 
 	SchemaEvent       = "assay.runner.event.v0"
 	SchemaKernelEvent = "assay.runner.kernel_event.v0"

@@ -69,6 +69,9 @@ func TestCountersSayWhatTheyCount(t *testing.T) {
 	if names := CountersOf(StageCapture, WhenEnforced); !slices.Equal(names, []string{CounterNetworkRules, CounterBlocked}) {
 		t.Errorf("under network rules also %q", names)
 	}
+	if names := CountersOf(StageCapture, WhenFileRules); !slices.Equal(names, []string{CounterFileRules, CounterFileBlocked, CounterFileInserted}) {
+		t.Errorf("under file rules also %q", names)
+	}
 }
 
 func TestFacts(t *testing.T) {

@@ -44,6 +44,7 @@ enum op {
 	OP_EXIT,
 	OP_MOVE,
 	OP_CONNECT_BLOCKED,
+	OP_FILE_BLOCKED,
 	OPS = 64,
 };
 
@@ -72,7 +73,21 @@ enum mark {
 	MARK_MODE = 1 << 24,	  /* mode is set */
 };
 
-enum source { SOURCE_NONE, SOURCE_SYSCALL, SOURCE_CGROUP, SOURCE_IO_URING };
+enum source { SOURCE_NONE, SOURCE_SYSCALL, SOURCE_CGROUP, SOURCE_IO_URING, SOURCE_LSM };
+
+/* What rules refused, in the order of schemas.RawHooks. */
+enum {
+	HOOK_CONNECT = 1 << 0,
+	HOOK_SEND = 1 << 1,
+	HOOK_BIND = 1 << 2,
+	HOOK_SOCKET = 1 << 3,
+	HOOK_READ = 1 << 4,
+	HOOK_WRITE = 1 << 5,
+	HOOK_CREATE = 1 << 6,
+	HOOK_DELETE = 1 << 7,
+	HOOK_EXEC = 1 << 8,
+	HOOK_MOVE = 1 << 9,
+};
 
 #define REC_SIZE 112
 #define UPATH_MAX 4096

@@ -7,7 +7,6 @@
 #include "maps.h"
 
 enum { FAMILY_ANY = 0, FAMILY_UNIX = 1, FAMILY_INET = 2, FAMILY_INET6 = 10 };
-enum { HOOK_CONNECT = 1, HOOK_SEND = 2, HOOK_BIND = 4, HOOK_SOCKET = 8 };
 enum { PROTOCOL_TCP = 1, PROTOCOL_UDP = 2 };
 enum { NAME_ALL, NAME_PATH, NAME_ABSTRACT };
 enum { BPF_F_RDONLY_PROG = 1 << 7 };

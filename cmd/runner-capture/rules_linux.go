@@ -16,7 +16,7 @@ func readRules(file string) (*schemas.NetworkRules, error) {
 		return nil, tool.CannotRead(file, err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, schemas.MaxNetworkRulesSize+1))
+	b, err := io.ReadAll(io.LimitReader(f, schemas.MaxRulesSize+1))
 	if err != nil {
 		return nil, tool.CannotRead(file, err)
 	}
@@ -38,10 +38,6 @@ func (r *captureRun) refusals(counters map[string]uint64) error {
 		counters[fmt.Sprint(schemas.CounterBlockedByRule, number)] = n
 		counters[schemas.CounterBlocked] += n
 	}
-	numbers := map[uint32]bool{}
-	for i := range r.opt.rules.Rules {
-		numbers[r.opt.rules.Rules[i].Number] = true
-	}
-	counters[schemas.CounterNetworkRules] = uint64(len(numbers))
+	counters[schemas.CounterNetworkRules] = r.opt.rules.Numbers()
 	return nil
 }

@@ -41,7 +41,7 @@ func (c *captureHealth) check() error {
 	if err := c.checkEnforcement(); err != nil {
 		return err
 	}
-	read := c.n(schemas.CounterRead)
+	read := c.n(schemas.CounterRead) + c.n(schemas.CounterFileInserted)
 	if sum := c.n(schemas.CounterCanary) + c.n(schemas.CounterForeign) + c.n(schemas.CounterDecodeErrors) + c.h.Out; read != sum {
 		return fmt.Errorf("%s read %d records but accounts for %d", c.h.Stage, read, sum)
 	}

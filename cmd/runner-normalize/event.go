@@ -26,9 +26,7 @@ func (n *normalizer) event(e *schemas.RawEvent) error {
 		return n.holdHook(task, op, e)
 	}
 	if op.class == classBlocked {
-		// Recorded from inside the call: what the address hook saw still waits for its end.
-		n.hooks.markDenied(task, e.Hook, e.Addr)
-		return n.emit(task, op.first, e, e.Addr, false)
+		return n.blocked(task, op, e)
 	}
 	if op.class == classNetwork && e.Source == schemas.SourceIOUring {
 		n.resolveRing(task, op, e)
@@ -57,6 +55,17 @@ func (n *normalizer) event(e *schemas.RawEvent) error {
 	}
 	path, lexical := n.mapper.firstPath(e)
 	return n.emit(task, op.first, e, path, lexical)
+}
+
+// blocked keeps a refusal. It is recorded before the call ends: what the address hook saw of
+// that call still waits for its end.
+func (n *normalizer) blocked(task uint32, op operation, e *schemas.RawEvent) error {
+	if op.first == schemas.EventFileBlocked {
+		path, lexical := n.mapper.firstPath(e)
+		return n.emit(task, op.first, e, path, lexical)
+	}
+	n.hooks.markDenied(task, e.Hook, e.Addr)
+	return n.emit(task, op.first, e, e.Addr, false)
 }
 
 // invalid refuses the input at the present line.
@@ -154,7 +163,7 @@ func (n *normalizer) pack(id uint32, e *schemas.RawEvent, value []byte) []byte {
 	if id == schemas.EventOpenat {
 		openFields(k, e)
 	}
-	if id == schemas.EventConnectBlocked {
+	if schemas.Refused(id) {
 		blockedFields(k, e)
 	}
 	outcome(k, e)

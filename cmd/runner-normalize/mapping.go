@@ -16,7 +16,7 @@ const (
 	classExec                 // binary, and the script if there is one
 	classFailed               // an exec that did not happen
 	classNetwork              // endpoint
-	classBlocked              // endpoint, and the rule that refused it
+	classBlocked              // endpoint or path, and the rule that refused it
 	classPath                 // one path
 	classPaths                // two paths: two lines
 	classMount                // mount point and source text: two lines
@@ -49,14 +49,14 @@ func classOf(o schemas.Operation) class {
 		return classExec
 	case schemas.EventExecFailed:
 		return classFailed
-	case schemas.EventConnectBlocked:
-		return classBlocked
 	case schemas.EventMount:
 		return classMount
 	case schemas.EventIOUringOther:
 		return classNothing
 	}
 	switch {
+	case schemas.Refused(o.First):
+		return classBlocked
 	case schemas.SetOf(o.First) == schemas.SetNetworkEndpoints:
 		return classNetwork
 	case o.Second != 0:
@@ -164,8 +164,8 @@ func openFields(k *schemas.KernelEvent, e *schemas.RawEvent) {
 	}
 }
 
-// blockedFields fills in what only the line of a refused network operation has.
-// Destination and port are those of an IP address; a unix name is only in the value,
+// blockedFields fills in what only the line of a refused operation has. Destination and
+// port are those of an IP address; a unix name is only in the value,
 // and the refusal of a socket, which no later call is checked for, has none.
 func blockedFields(k *schemas.KernelEvent, e *schemas.RawEvent) {
 	k.Has |= schemas.KernelHasCgroupID

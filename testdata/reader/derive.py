@@ -13,9 +13,9 @@ import noise
 OPENS = {"open", "creat", "openat", "openat2", "open_by_handle_at", "io_uring_openat", "io_uring_openat2"}
 NETWORK = {"connect": 2, "sendto": 6, "sendmsg": 7, "sendmmsg": 202, "bind": 203, "listen": 204}
 ONE = {"execve": 201, "execveat": 201, "unlink": 211, "rmdir": 212, "symlink": 217, "mkdir": 219, "truncate": 220,
-       "ftruncate": 220, "chmod": 221, "chown": 222, "mknod": 223, "umount": 226, "io_uring_other": 240}
+       "ftruncate": 220, "file_blocked": 10, "chmod": 221, "chown": 222, "mknod": 223, "umount": 226, "io_uring_other": 240}
 TWO = {"rename": (213, 214), "link": (215, 216), "move_mount": (227, 228), "pivot_root": (229, 230)}
-KINDS = {1: "openat", 2: "connect", 4: "exec", 20: "connect_blocked"}
+KINDS = {1: "openat", 2: "connect", 4: "exec", 10: "file_blocked", 20: "connect_blocked"}
 ACCESS = ("read", "write", "read_write", "unknown")
 FLAGS = (("create", 0o100), ("truncate", 0o1000), ("append", 0o2000), ("exclusive", 0o200))
 
@@ -165,7 +165,7 @@ class Derivation:
         if op in NETWORK and e.get("source") == "cgroup":
             task.held.append({k: v for k, v in e.items() if k != "ret"})
             return
-        if op == "connect_blocked":
+        if op in ("connect_blocked", "file_blocked"):
             self.refuse(task, e)
         elif op in NETWORK and e.get("source") == "io_uring":
             for t in [task] + self.tree.tasks:
@@ -182,7 +182,7 @@ class Derivation:
             self.lines(task, e)
 
     def refuse(self, task, e):
-        op = {"connect": "connect", "send": "sendmsg"}.get(e.get("hook"))
+        op = e["op"] == "connect_blocked" and {"connect": "connect", "send": "sendmsg"}.get(e.get("hook"))
         for held in reversed(task.held):
             if held["op"] == op and held.get("addr") == e.get("addr"):
                 held["refused"] = True
@@ -231,9 +231,9 @@ class Derivation:
     def line(self, task, event, e, value):
         """Gives a line to a task ("Numbers"), without what its place decides."""
         line = {"event_type": event, "kind": KINDS.get(event, "event_%d" % event), "value": value}
-        if event == 20:
+        if event in (10, 20):
             line["cgroup_id"] = e["cgroup_id"]
-            if endpoint(value):
+            if event == 20 and endpoint(value):
                 host, _, port = value.rpartition(":")
                 line["network_destination"], line["network_port"] = host.strip("[]"), int(port)
             if "rule" in e:
