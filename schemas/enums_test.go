@@ -26,8 +26,8 @@ func closedSets() map[string][]string {
 		"coverages": {CoverageUnknown, CoverageAbsent, CoverageConnect, CoverageDatagram, CoverageBoth}, "claim scopes": {ScopeUnknown, ScopeNotApplicable, ScopeDiagnostic, "peer_set"},
 		"families": NetworkFamilies[:], "families of IP": {FamilyInet, FamilyInet6}, "protocols": NetworkProtocols[:],
 		"hooks of rules": NetworkHooks[:], "hooks of unix rules": {HookConnect, HookSend},
-		"operations of file rules": RuleOps[:],
-		"sources of times":         TimeSources[:], "capture origins": {"third_party", "unsupported"}, "containers": {"gzip", "tar", ""},
+		"operations of file rules": RuleOps[:], "operations in the section files": FileOps[:],
+		"sources of times": TimeSources[:], "capture origins": {"third_party", "unsupported"}, "containers": {"gzip", "tar", ""},
 	}
 	var names, otherNames, plain []string
 	for _, e := range EventTypes {

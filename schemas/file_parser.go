@@ -11,6 +11,7 @@ import (
 // Limits of a rule set about files.
 const (
 	MaxFileRules     = 256  // objects in rules
+	MaxFilePaths     = 128  // paths in a policy file: each can become two, with the place where its links lead
 	maxFilePath      = 4095 // bytes of a path, of 4,096 with its NUL
 	maxFileComponent = 255  // bytes of one name in it
 )
@@ -60,17 +61,20 @@ func (r *FileRule) Check() error {
 	if slices.Contains(r.On, HookExec) && len(r.On) > 1 {
 		err = first(err, errors.New("on has exec and more: exec is a section of its own"))
 	}
-	return first(err, r.checkPath())
+	return first(err, r.CheckPath())
 }
 
-func (r *FileRule) checkPath() error {
+// CheckPath says what is wrong with the rule's path.
+func (r *FileRule) CheckPath() error {
 	b, err := Untext(r.Path)
 	name := string(b)
 	switch {
 	case err != nil:
 		return fmt.Errorf("path %.120q is not a text: %w", r.Path, err)
-	case !path.IsAbs(name) || strings.ContainsRune(name, 0):
+	case !path.IsAbs(name):
 		return fmt.Errorf("path is %.120q, expected an absolute path", r.Path)
+	case strings.ContainsRune(name, 0):
+		return fmt.Errorf("path %.120q holds a NUL byte", r.Path)
 	case name != path.Clean(name):
 		return fmt.Errorf("path is %.120q, expected %.120q", r.Path, path.Clean(name))
 	case len(name) > maxFilePath:

@@ -115,7 +115,7 @@ func TestPipeLineMessages(t *testing.T) {
 		{SchemaFileRules, files, `/a/b`, `/a/`, `expected "/a"`},
 		{SchemaFileRules, files, `/a/b`, `//`, `expected "/"`},
 		{SchemaFileRules, files, `/a/b`, `/\\x41`, "is not a text"},
-		{SchemaFileRules, files, `/a/b`, `/\u0000`, "expected an absolute"},
+		{SchemaFileRules, files, `/a/b`, `/\u0000`, "holds a NUL"},
 		{SchemaFileRules, files, `/a/b`, strings.Repeat("/abc", 1024), "at most 4095"},
 		{SchemaFileRules, files, `/a/b`, `/` + strings.Repeat("x", 256), "a name of 256 bytes"},
 		{SchemaFileRules, files, `["exec"]`, `["exec","read"]`, "a section of its own"},

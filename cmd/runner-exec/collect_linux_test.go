@@ -71,7 +71,7 @@ func TestScopeCollect(t *testing.T) {
 func TestScopePolicy(t *testing.T) {
 	needCgroup(t)
 	file := script(t, "policy.yaml", "schema: runner.policy.v0\ndefault: deny\nnetwork:\n  default: allow\n  rules:\n"+
-		"    - id: no-metadata\n      deny: 169.254.169.254\n      ports: [80]\n", 0o644)
+		"    - id: no-metadata\n      deny: 169.254.169.254\n      ports: [80]\nexec: {rules: [{id: no-bin, deny: /proc/none/x}]}\n", 0o644)
 	r := call(t, "--archive", "a", "--keep", "kept", "--policy", file, "--agent-shim", "openai-agents", "--", "sh", "-c",
 		"echo p >>$"+schemas.EnvPolicyLog+"; echo s >>$"+schemas.EnvSDKLog)
 	if r.code != 0 {
@@ -96,11 +96,16 @@ func TestScopePolicy(t *testing.T) {
 		}
 	}
 	i := slices.IndexFunc(said, func(s string) bool { return strings.HasPrefix(s, "runner-capture ") })
-	var rules schemas.NetworkRules
 	if i < 0 {
 		t.Fatalf("no line of runner-capture in %q", said)
-	} else if err := schemas.Unmarshal([]byte(strings.TrimPrefix(strings.TrimSpace(said[i]), "runner-capture ")), &rules); err != nil ||
-		rules.Default != "allow" || len(rules.Rules) != 1 || rules.Rules[0].ID != "no-metadata" || !strings.HasPrefix(rules.PolicyDigest, "sha256:") {
+	}
+	network, files, _ := strings.Cut(strings.TrimPrefix(said[i], "runner-capture "), "\n")
+	n, err := schemas.ParseNetworkRules([]byte(network))
+	if err != nil || n.Default != "allow" || len(n.Rules) != 1 || n.Rules[0].ID != "no-metadata" {
+		t.Errorf("%v: %q", err, said[i])
+	}
+	f, err := schemas.ParseFileRules([]byte(strings.TrimSpace(files)))
+	if err != nil || f.FilesDefault != "allow" || len(f.Rules) != 1 || f.Rules[0].ID != "no-bin" || f.PolicyDigest != n.PolicyDigest {
 		t.Errorf("%v: %q", err, said[i])
 	}
 	for _, f := range []string{"policy", "sdk"} {

@@ -30,7 +30,7 @@ func fakeCapture() {
 	f.String("ring-size", "", "")
 	f.String("spool-size", "", "")
 	f.String("redundant", "", "")
-	rules := f.String("network-rules", "", "")
+	sets := []*string{f.String("network-rules", "", ""), f.String("file-rules", "", "")}
 	f.Bool("v", false, "")
 	f.Parse(os.Args[1:])
 	if err := os.Mkdir(*dir, 0o755); err != nil {
@@ -44,8 +44,11 @@ func fakeCapture() {
 	signal.Ignore(syscall.SIGPIPE) // otherwise SIGPIPE would end it and leave the command unobserved
 	how := os.Getenv("FAKE_CAPTURE")
 	notes := []string{}
-	if *rules != "" {
-		b, err := os.ReadFile(*rules)
+	for _, file := range sets {
+		if *file == "" {
+			continue
+		}
+		b, err := os.ReadFile(*file)
 		if err != nil {
 			clean()
 			die(5, "runner-capture: error: %v", err)

@@ -35,13 +35,29 @@ func (o *Options) layers() error {
 		return tool.Fail(tool.ExitCannot, errors.New("--times does not work in this time namespace: its clock differs from the clock of the kernel's events"),
 			"run without --times, or outside of the time namespace")
 	}
-	if o.Network != nil && !o.Kernel {
+	if sets := o.ruleSets(); len(sets) > 0 && !o.Kernel {
 		return tool.Fail(tool.ExitCannot,
-			fmt.Errorf("%s has network rules, but without a kernel layer nothing enforces them", o.Policy),
+			fmt.Errorf("%s has %s, but without a kernel layer nothing enforces them", o.Policy, sets[0].what),
 			"on Linux, without --no-kernel: sudo runner-exec --policy "+o.Policy+" -- COMMAND",
-			"or remove the section network from the file: then the record does not claim that rules are enforced")
+			"or remove the section "+sets[0].sections+" from the file: then the record does not claim that rules are enforced")
 	}
 	return nil
+}
+
+// ruleSet is one set of rules that runner-capture is to enforce, and its flag there.
+type ruleSet struct {
+	what, sections, flag string
+	rules                any
+}
+
+func (o *Options) ruleSets() (sets []ruleSet) {
+	if o.Network != nil {
+		sets = append(sets, ruleSet{"network rules", "network", "--network-rules", o.Network})
+	}
+	if o.Files != nil {
+		sets = append(sets, ruleSet{"file rules", "files and exec", "--file-rules", o.Files})
+	}
+	return sets
 }
 
 // places checks that every collected log has a destination, and that no two outputs
@@ -76,5 +92,12 @@ func (o *Options) loadPolicy() error {
 	o.Collect[schemas.LayerPolicy] = o.Collect[schemas.LayerPolicy] || p.HasToolRules
 	o.PolicyDigest = p.Digest
 	o.Network, _ = p.Network()
+	files, ok := p.Files()
+	if !ok {
+		return nil
+	}
+	if o.Files, err = policy.ResolveFiles(files); err != nil {
+		return tool.Fail(tool.ExitCannot, fmt.Errorf("cannot enforce here: %s: %w", o.Policy, err))
+	}
 	return nil
 }

@@ -17,6 +17,8 @@ import (
 func TestLayers(t *testing.T) {
 	tools := script(t, "tools.yaml", "schema: runner.policy.v0\ndefault: deny\n", 0o644)
 	network := script(t, "network.yaml", "schema: runner.policy.v0\nnetwork:\n  default: deny\n", 0o644)
+	files := script(t, "files.yaml", "schema: runner.policy.v0\nexec: {default: deny}\n", 0o644)
+	magic := script(t, "magic.yaml", "schema: runner.policy.v0\nfiles: {rules: [{id: a, deny: /proc/self/root}]}\n", 0o644)
 	broken := script(t, "broken.yaml", "schema: runner.policy.v0\nrules: 7\n", 0o644)
 	for _, c := range []struct {
 		args   []string
@@ -26,7 +28,9 @@ func TestLayers(t *testing.T) {
 		{[]string{"--policy", "no/such/file"}, 5, "cannot read no/such/file: "},
 		{[]string{"--policy", ""}, 2, "--policy \"\": expected a name"},
 		{[]string{"--policy", broken}, 3, "error: " + broken + ":2:8: "},
-		{[]string{"--policy", network}, 4, "nothing enforces them"},
+		{[]string{"--policy", network}, 4, "network rules, but without a kernel layer nothing enforces them"},
+		{[]string{"--policy", files}, 4, "file rules, but without a kernel layer nothing enforces them"},
+		{[]string{"--policy", magic}, 4, "cannot enforce here: " + magic + ": rule a: path /proc/self/root: a symlink in it"},
 		{[]string{"--sdk-log", "s"}, 2, "--agent-shim openai-agents --sdk-log s"},
 		{[]string{"--agent-shim", "none", "--sdk-log", "s"}, 2, "needs --agent-shim"},
 		{[]string{"--agent-shim", "openai_agents"}, 2, "expected none or openai-agents"},

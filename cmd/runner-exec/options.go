@@ -20,7 +20,7 @@ Flags:
   --archive FILE      write the archive here (default assay-runner-spike-RUN_ID.tar.gz)
   --stream FILE       write only the raw stream; - is stdout, the command's goes to stderr
   --keep DIR, --policy-log FILE, --sdk-log FILE   keep all streams, or one log
-  --policy FILE       collect the policy log (for tool rules), enforce network rules
+  --policy FILE       collect the policy log (for tool rules), enforce its network, file, exec rules
   --agent-shim openai-agents   collect the SDK log; none (default): no SDK layer
   --run-id ID         name of the run, of A-Z a-z 0-9 _ - (default random)
   --no-kernel         no capture: the archive has kernel_layer=absent
@@ -54,6 +54,7 @@ type Options struct {
 	AgentShim     string
 	Policy        string                // policy file, or ""
 	Network       *schemas.NetworkRules // network rules of the policy file, enforced in the kernel, or nil
+	Files         *schemas.FileRules    // file and exec rules of the policy file, enforced too, or nil
 	PolicyDigest  string                // of the policy file
 	LogFiles      map[string]string     // layer → file for its collected log, or ""
 	Collect       map[string]bool       // layer → its log is collected

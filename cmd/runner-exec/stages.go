@@ -59,8 +59,8 @@ func captureArgs(o Options, cgroup string) []string {
 		args = append(args, "--spool-size", strconv.FormatUint(o.SpoolSize, 10))
 	}
 	args = append(args, "--redundant", o.Redundant, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
-	if o.Network != nil {
-		args = append(args, "--network-rules", "/dev/fd/4")
+	for i, set := range o.ruleSets() {
+		args = append(args, set.flag, fmt.Sprintf("/dev/fd/%d", 4+i))
 	}
 	return args
 }
@@ -124,7 +124,7 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 		if env.Flag.Bool("v") {
 			args = append(args, "-v")
 		}
-		if err := p.startCapture(tools["runner-capture"], args, o.Network, first, env); err != nil {
+		if err := p.startCapture(tools["runner-capture"], args, o.ruleSets(), first, env); err != nil {
 			return p, err
 		}
 	} else {
@@ -161,7 +161,7 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 	return p, p.rec.open()
 }
 
-func (p *pipeline) startCapture(path string, args []string, rules *schemas.NetworkRules, out *os.File, env *tool.Env) error {
+func (p *pipeline) startCapture(path string, args []string, sets []ruleSet, out *os.File, env *tool.Env) error {
 	controlR, controlW, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("making the control pipe: %w", err)
@@ -176,8 +176,8 @@ func (p *pipeline) startCapture(path string, args []string, rules *schemas.Netwo
 	cmd := exec.Command(path, args...)
 	cmd.Stdin, cmd.Stdout = controlR, out
 	cmd.ExtraFiles = []*os.File{readyW}
-	if rules != nil {
-		f, err := rulesFile(rules)
+	for _, set := range sets {
+		f, err := set.file()
 		if err != nil {
 			return err
 		}
@@ -201,16 +201,16 @@ func (p *pipeline) startCapture(path string, args []string, rules *schemas.Netwo
 	return nil
 }
 
-// rulesFile returns a nameless file with the network rules. The policy file was read
-// once; later changes to it have no effect on the run.
-func rulesFile(rules *schemas.NetworkRules) (*os.File, error) {
-	line, err := schemas.Marshal(rules)
+// file returns a nameless file with the rules. The policy file was read once; later changes
+// to it have no effect on the run.
+func (s ruleSet) file() (*os.File, error) {
+	line, err := schemas.Marshal(s.rules)
 	if err != nil {
 		return nil, err
 	}
 	f, err := tool.Spool()
 	if err != nil {
-		return nil, fmt.Errorf("making a file for the network rules: %w", err)
+		return nil, fmt.Errorf("making a file for the %s: %w", s.what, err)
 	}
 	_, err = f.Write(append(line, '\n'))
 	if err == nil {
@@ -218,7 +218,7 @@ func rulesFile(rules *schemas.NetworkRules) (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("writing the network rules: %w", err)
+		return nil, fmt.Errorf("writing the %s: %w", s.what, err)
 	}
 	return f, nil
 }

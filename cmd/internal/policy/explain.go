@@ -41,11 +41,21 @@ func (p *Policy) Explain(w io.Writer) {
 	}
 	if p.network == nil {
 		fmt.Fprintln(w, "network: no rules: nothing is enforced")
+	} else {
+		fmt.Fprintf(w, "network: the first rule that matches decides; without one an address is %s\n", past(p.network.Default == schemas.DecisionAllow))
+		for _, r := range p.network.Rules {
+			explainNetwork(w, r)
+		}
+	}
+	if p.files == nil {
+		fmt.Fprintln(w, "files, exec: no rules: nothing is enforced")
 		return
 	}
-	fmt.Fprintf(w, "network: the first rule that matches decides; without one an address is %s\n", past(p.network.Default == schemas.DecisionAllow))
-	for _, r := range p.network.Rules {
-		explainNetwork(w, r)
+	fmt.Fprintf(w, "files, exec: the first rule that matches decides; without one a file operation is %s and an execution %s\n",
+		past(p.files.FilesDefault == schemas.DecisionAllow), past(p.files.ExecDefault == schemas.DecisionAllow))
+	for _, r := range p.files.Rules {
+		path, _ := schemas.Untext(r.Path)
+		fmt.Fprintf(w, "  %d. %s: %s %s and below, on %s\n", r.Number, r.ID, r.Action, plainQuote(string(path)), strings.Join(r.On, " or "))
 	}
 }
 

@@ -66,10 +66,10 @@ func TestExplain(t *testing.T) {
 		var out strings.Builder
 		p.Explain(&out)
 		testkit.Golden(t, "testdata/good/"+name+".txt", []byte(out.String()))
-		if n, ok := p.Network(); ok {
-			if err := n.Check(); err != nil {
-				t.Errorf("the kernel's side would refuse it: %v", err)
-			}
+		n, hasNetwork := p.Network()
+		f, hasFiles := p.Files()
+		if hasNetwork && n.Check() != nil || hasFiles && f.Check() != nil {
+			t.Errorf("the kernel's side would refuse it: %v, %v", n.Check(), f.Check())
 		}
 	})
 }
@@ -125,7 +125,7 @@ func TestSchemaAgrees(t *testing.T) {
 		})
 	}
 	// Every faulty rule is faulty for the schema by itself, so that one does not hide another.
-	for _, file := range []string{"rules", "conditions", "network"} {
+	for _, file := range []string{"rules", "conditions", "network", "files", "exec"} {
 		b, err := os.ReadFile("testdata/form/" + file + ".yaml")
 		if err != nil {
 			t.Fatal(err)
@@ -193,8 +193,10 @@ func single(t *testing.T, b []byte) map[string][]byte {
 		})
 	}
 	top(v, func(m map[string]any) map[string]any { return m })
-	if n, ok := v["network"].(map[string]any); ok {
-		top(n, func(m map[string]any) map[string]any { return map[string]any{"network": m} })
+	for _, name := range []string{"network", "files", "exec"} {
+		if n, ok := v[name].(map[string]any); ok {
+			top(n, func(m map[string]any) map[string]any { return map[string]any{name: m} })
+		}
 	}
 	return out
 }
@@ -271,6 +273,46 @@ func TestTooManyAddresses(t *testing.T) {
 	}
 }
 
+// The sections files and exec count their paths together.
+func TestTooManyPaths(t *testing.T) {
+	text := func(n int) []byte {
+		return []byte("schema: runner.policy.v0\nfiles: {rules: [{id: a, deny: /a}]}\nexec: {rules: [{id: b, deny: [" + strings.Repeat("/b, ", n-2) + "/b]}]}\n")
+	}
+	if _, err := Parse("p", text(schemas.MaxFilePaths)); err != nil {
+		t.Error(err)
+	}
+	if _, err := Parse("p", text(schemas.MaxFilePaths+1)); err == nil || strings.Count(err.Error(), "more than 128 paths in all") != 1 {
+		t.Errorf("one more gives %v", err)
+	}
+}
+
+// Rules are for the places where links lead and for the names of the links: what does not
+// exist stays as it is, and what cannot be known is an error.
+func TestResolveFiles(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	testkit.Must(t, err)
+	testkit.Must(t, os.MkdirAll(dir+"/real/sub", 0o755))
+	testkit.Must(t, os.Symlink("real", dir+"/link"))
+	testkit.Must(t, os.Symlink("loop", dir+"/loop"))
+	p := rules(t, "files: {rules: [{id: a, deny: ["+dir+"/link/sub/new/x, "+dir+"/real]}, {id: b, allow: "+dir+"/none/y}]}\nexec: {rules: [{id: c, deny: "+dir+"/link}]}\n")
+	f, _ := p.Files()
+	got, err := ResolveFiles(f)
+	testkit.Must(t, err)
+	var list []string
+	for _, r := range got.Rules {
+		list = append(list, r.ID+" "+strings.TrimPrefix(r.Path, dir))
+	}
+	if want := "a /real/sub/new/x, a /link/sub/new/x, a /real, b /none/y, c /real, c /link"; strings.Join(list, ", ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(list, ", "), want)
+	}
+	for _, bad := range []string{dir + "/loop/x", "/proc/self/root/x"} {
+		f, _ := rules(t, "exec: {rules: [{id: c, deny: "+bad+"}]}\n").Files()
+		if _, err := ResolveFiles(f); err == nil || !strings.Contains(err.Error(), "rule c: path "+bad) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
 // The example of the specification is a policy.
 func TestSpecificationExample(t *testing.T) {
 	b, err := os.ReadFile("../../../schemas/POLICY.md")
@@ -283,7 +325,9 @@ func TestSpecificationExample(t *testing.T) {
 		t.Fatal("the specification shows no policy file")
 	}
 	p := rules(t, example)
-	if n, ok := p.Network(); !ok || len(n.Rules) != 2 || len(p.rules) != 1 {
+	n, ok := p.Network()
+	f, ok2 := p.Files()
+	if !ok || len(n.Rules) != 2 || len(p.rules) != 1 || !ok2 || f.Numbers() != 3 {
 		t.Errorf("it says %+v", p)
 	}
 }

@@ -17,23 +17,13 @@ const maxUnix = 107 // bytes of a socket's path, of 108 with its NUL
 
 // network reads the network section and compiles it: one entry for each address.
 func (r *reader) network(n *yaml.Node, ids map[string]int) *schemas.NetworkRules {
-	out := &schemas.NetworkRules{Schema: schemas.SchemaNetworkRules, Default: schemas.DecisionDeny, Rules: []schemas.NetworkRule{}}
-	o := r.object(n, "network", "default", "rules")
-	if f, ok := o["default"]; ok && r.action(f.value) {
-		out.Default = schemas.DecisionAllow
-	}
-	f, ok := o["rules"]
-	if !ok {
-		return out
-	}
-	for i, item := range r.ruleList(f.value, "network rules") {
-		before := len(out.Rules)
-		out.Rules = append(out.Rules, r.networkRule(item, uint32(i+1), ids)...)
-		if before <= schemas.MaxNetworkRules && len(out.Rules) > schemas.MaxNetworkRules {
-			r.bad(item, fmt.Sprintf("more than %d addresses in all network rules together", schemas.MaxNetworkRules),
-				"fewer: the kernel asks them one by one", "")
-		}
-	}
+	out := &schemas.NetworkRules{Schema: schemas.SchemaNetworkRules, Rules: []schemas.NetworkRule{}}
+	number := uint32(0)
+	out.Default = r.section(n, "network", schemas.DecisionDeny, func(item *yaml.Node) {
+		number++
+		out.Rules = append(out.Rules, r.networkRule(item, number, ids)...)
+		r.bound(item, len(out.Rules), schemas.MaxNetworkRules, "addresses in all network rules together")
+	})
 	return out
 }
 

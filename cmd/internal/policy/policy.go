@@ -29,6 +29,7 @@ type Policy struct {
 	allow        bool   // default for tools that no rule matches
 	rules        []rule
 	network      *schemas.NetworkRules // nil without a network section
+	files        *schemas.FileRules    // nil without the sections files and exec
 	names        nameSet               // names of arguments that the rules read
 }
 
@@ -86,7 +87,7 @@ func load(file string) (*Policy, error) {
 
 // Parse checks a policy; name is the file name in problems. The error is *Problems.
 func Parse(name string, b []byte) (*Policy, error) {
-	r := &reader{file: name, names: nameSet{}, lines: map[string]*yaml.Node{}}
+	r := &reader{file: name, full: map[string]bool{}, names: nameSet{}, lines: map[string]*yaml.Node{}}
 	p := r.policy(b)
 	if len(r.list) > 0 {
 		return nil, r.problems()
@@ -96,9 +97,16 @@ func Parse(name string, b []byte) (*Policy, error) {
 	if p.network != nil {
 		p.network.PolicyDigest = p.Digest
 	}
+	if p.files != nil {
+		p.files.PolicyDigest = p.Digest
+	}
 	return p, nil
 }
 
 // Network returns the compiled network rules; false when the file has no network
 // section. The caller must not change them.
 func (p *Policy) Network() (*schemas.NetworkRules, bool) { return p.network, p.network != nil }
+
+// Files returns the compiled rules about files and programs, with the paths that the file
+// names; false when the file has neither section. The caller must not change them.
+func (p *Policy) Files() (*schemas.FileRules, bool) { return p.files, p.files != nil }

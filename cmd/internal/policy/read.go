@@ -22,6 +22,7 @@ const maxNesting = 64
 type reader struct {
 	file  string
 	list  []Problem
+	full  map[string]bool       // what there is too much of, and was reported
 	names nameSet               // names of arguments that the rules read
 	lines map[string]*yaml.Node // where each is read first, by its folded form
 }

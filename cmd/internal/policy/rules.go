@@ -46,8 +46,7 @@ func (r *reader) policy(b []byte) *Policy {
 		return nil
 	}
 	p := new(Policy)
-	r.later(doc)
-	o := r.object(doc, "the policy", "schema", "default", "rules", "network")
+	o := r.object(doc, "the policy", "schema", "default", "rules", "network", "files", "exec")
 	if o == nil {
 		return nil
 	}
@@ -72,25 +71,35 @@ func (r *reader) policy(b []byte) *Policy {
 	if f, ok := o["network"]; ok {
 		p.network = r.network(f.value, ids)
 	}
+	p.files = r.fileRules(o, ids)
 	r.mentions(p.rules)
 	p.names = r.names
 	return p
 }
 
-// later refuses sections that no tool enforces yet.
-func (r *reader) later(doc *yaml.Node) {
-	if doc.Kind != yaml.MappingNode {
-		return
-	}
-	kept := doc.Content[:0:0]
-	for i := 0; i+1 < len(doc.Content); i += 2 {
-		if k := doc.Content[i]; k.Kind == yaml.ScalarNode && (k.Value == "files" || k.Value == "exec") {
-			r.bad(k, "section "+k.Value+" is not supported yet: nothing would enforce its rules", "only rules and network", "")
-			continue
+// section reads one section of rules for the kernel: its default, which is the given one if
+// the file does not say, and each rule.
+func (r *reader) section(n *yaml.Node, what, action string, rule func(item *yaml.Node)) string {
+	o := r.object(n, what, "default", "rules")
+	if f, ok := o["default"]; ok {
+		if action = schemas.DecisionDeny; r.action(f.value) {
+			action = schemas.DecisionAllow
 		}
-		kept = append(kept, doc.Content[i], doc.Content[i+1])
 	}
-	doc.Content = kept
+	if f, ok := o["rules"]; ok {
+		for _, item := range r.ruleList(f.value, what+" rules") {
+			rule(item)
+		}
+	}
+	return action
+}
+
+// bound reports once that there are too many things in the rules of a section.
+func (r *reader) bound(n *yaml.Node, have, most int, what string) {
+	if have > most && !r.full[what] {
+		r.full[what] = true
+		r.bad(n, fmt.Sprintf("more than %d %s", most, what), "fewer: the kernel asks them one by one", "")
+	}
 }
 
 func (r *reader) action(n *yaml.Node) bool {
@@ -113,7 +122,7 @@ func (r *reader) ruleList(n *yaml.Node, what string) []*yaml.Node {
 	return n.Content
 }
 
-// id reads the id of a rule, which is unique in both lists.
+// id reads the id of a rule, which is unique over all lists.
 func (r *reader) id(n *yaml.Node, o map[string]field, ids map[string]int) string {
 	f, ok := o["id"]
 	if !ok {
