@@ -48,7 +48,9 @@ type Stats struct {
 type Session struct {
 	CgroupID uint64
 	IOUring  string // "attached" or "unavailable: why"
-	Unix     string // likewise, for the unix address hooks
+	// IOUringForm is how this kernel reports io_uring's requests, "" where IOUring is not attached.
+	IOUringForm string
+	Unix        string // likewise, for the unix address hooks
 	// Redundant is "off", "on" or "unavailable: why".
 	Redundant string
 	Ring      *ringbuf.Reader

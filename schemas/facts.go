@@ -27,6 +27,7 @@ const (
 	FactFileRules     = "file_rules"
 	FactHooksMissing  = "hooks_missing"
 	FactIOUring       = "io_uring"
+	FactIOUringForm   = "io_uring_form"
 	FactKernelCapture = "kernel_capture"
 	FactNetworkPolicy = "network_policy"
 	FactNetworkRules  = "network_rules"
@@ -116,6 +117,7 @@ var Facts = [...]Fact{
 	{Name: FactRedundant, Stage: StageCapture, Form: "`off`, `on: lost=N`, `unavailable: WHY`", Why: "whether probes ran in several copies, and how many calls no copy saw"},
 	{Name: FactSupervisor, Stage: StageCapture, Values: []string{SupervisorExec, SupervisorNone}, Why: "whether runner-exec started the command"},
 	{Name: FactUnixHooks, Stage: StageCapture, Form: "`attached`, `unavailable: WHY`", Why: "whether the address hooks of unix sockets are there"},
+	{Name: FactIOUringForm, Stage: StageCapture, Form: "`SUBMIT COMPLETE NAMES`, or empty", When: WhenCaptured, Why: "the forms in which the kernel reports io_uring's requests, by which the probes were chosen: the tracepoint at submission, what the one at completion gives, and the type of the names"},
 	{Name: FactNetworkRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether network rules were enforced"},
 	{Name: FactNetworkPolicy, Stage: StageCapture, Form: "`sha256:HEX`", When: WhenEnforced, Why: "the policy digest of the enforced rules"},
 	{Name: FactFileRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether file rules were enforced"},

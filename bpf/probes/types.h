@@ -81,13 +81,21 @@ struct file_ref {
 };
 
 struct file {
-	struct counter64 f_count; /* until Linux 6.12 */
-	struct file_ref f_ref;	  /* since then; the stored value is one less */
 	u32 f_mode;
 	u32 f_flags;
 	struct inode *f_inode;
 	struct path f_path;
 	void *private_data;
+};
+
+/* How often a file is held has two forms. Structs with a form in their name (NAME___FORM) are alternatives:
+ * each kernel has one of them. */
+struct file___count { /* until Linux 6.12 */
+	struct counter64 f_count;
+};
+
+struct file___ref { /* since then; the stored value is one less */
+	struct file_ref f_ref;
 };
 
 struct fdtable {

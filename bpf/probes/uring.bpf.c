@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* io_uring: a request is kept at submission, where the kernel's own copy of the
  * path is, and recorded at completion, where its result is. Connects and datagrams
- * also pass the cgroup hooks. A separate object, because its structures change
- * between kernels (io_uring_submit_req: Linux 6.3; io_uring_complete's present
- * form: 6.12): the loader compares them before it chooses this one. */
+ * also pass the cgroup hooks. A separate object, because tracepoints and structures
+ * change between kernels. There is one program for each form of a tracepoint; the
+ * loader (../uring_linux.go) compares the kernel's with them, and loads those that fit. */
 #include "addr.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -15,31 +15,52 @@ struct open_how {
 struct io_open {
 	s32 dfd;
 	u32 file_slot;
-	struct filename *filename;
 	struct open_how how;
 };
 
 struct io_unlink {
 	s32 dfd;
 	s32 flags;
-	struct filename *filename;
 };
 
 struct io_mkdir {
 	s32 dfd;
 	u16 mode;
-	struct filename *filename;
 };
 
 struct io_rename {
 	s32 old_dfd, new_dfd;
-	struct filename *oldpath, *newpath;
 };
 
 struct io_link { /* symlinks too: the old path is the target's text */
 	s32 old_dfd, new_dfd;
-	struct filename *oldpath, *newpath;
 };
+
+/* The names in these: pointers, or since Linux 7.0 structs that hold the pointer. */
+struct delayed_filename {
+	struct filename *__incomplete_filename;
+};
+
+#define ONE_NAME(type)                            \
+	struct type##___pointer {                 \
+		struct filename *filename;        \
+	};                                        \
+	struct type##___delayed {                 \
+		struct delayed_filename filename; \
+	}
+ONE_NAME(io_open);
+ONE_NAME(io_unlink);
+ONE_NAME(io_mkdir);
+
+#define TWO_NAMES(type)                                   \
+	struct type##___pointer {                         \
+		struct filename *oldpath, *newpath;       \
+	};                                                \
+	struct type##___delayed {                         \
+		struct delayed_filename oldpath, newpath; \
+	}
+TWO_NAMES(io_rename);
+TWO_NAMES(io_link);
 
 struct io_connect {
 	void *addr;
@@ -181,13 +202,18 @@ INLINE void emit_request(struct request *q, s64 res, u32 marks, u32 slot)
 	emit(&s->r, REC_SIZE + off, c);
 }
 
-INLINE u32 keep_name(u8 *to, struct filename *name, u32 *marks)
-{
-	const char *text = NULL;
-	s64 n;
+/* The name that a field of a request points to. If the kernel has neither form of the
+ * field, the object does not load. */
+#define NAME(type, req, field)                                                \
+	(EXISTS(struct type##___delayed, field.__incomplete_filename) ?       \
+		 POINTER(type##___delayed, (u64)(req),                        \
+			 field.__incomplete_filename) :                       \
+		 POINTER(type##___pointer, (u64)(req), field))
 
-	READ(text, name, name);
-	n = bpf_probe_read_kernel_str(to, UPATH_MAX, text);
+INLINE u32 keep_name(u8 *to, u64 name, u32 *marks)
+{
+	s64 n = bpf_probe_read_kernel_str(to, UPATH_MAX, (void *)POINTER(filename, name, name));
+
 	if (n > 0)
 		return n - 1;
 	*marks |= MARK_UFAULT;
@@ -198,7 +224,7 @@ INLINE u32 keep_name(u8 *to, struct filename *name, u32 *marks)
 INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
 {
 	/* the command area is the request's first member */
-	struct filename *name = NULL, *name2 = NULL;
+	u64 name = 0, name2 = 0;
 	u16 mode = 0;
 
 	q->marks = q->flags = q->mode = q->resolve = q->file_slot = 0;
@@ -214,7 +240,7 @@ INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
 		READ(q->flags, o, how.flags);
 		READ(q->mode, o, how.mode);
 		READ(q->resolve, o, how.resolve);
-		READ(name, o, filename);
+		name = NAME(io_open, req, filename);
 		break;
 	}
 	case OPCODE_CONNECT: {
@@ -247,7 +273,7 @@ INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
 		READ(flags, u, flags);
 		q->op = flags & AT_REMOVEDIR ? OP_RMDIR : OP_UNLINK;
 		READ(q->dfd, u, dfd);
-		READ(name, u, filename);
+		name = NAME(io_unlink, req, filename);
 		break;
 	}
 	case OPCODE_MKDIRAT: {
@@ -258,7 +284,7 @@ INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
 		READ(mode, m, mode);
 		q->mode = mode;
 		READ(q->dfd, m, dfd);
-		READ(name, m, filename);
+		name = NAME(io_mkdir, req, filename);
 		break;
 	}
 	case OPCODE_RENAMEAT: {
@@ -268,8 +294,8 @@ INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
 		q->marks = MARK_HAS_U2 | MARK_HAS_BASE2;
 		READ(q->dfd, r, old_dfd);
 		READ(q->dfd2, r, new_dfd);
-		READ(name, r, oldpath);
-		READ(name2, r, newpath);
+		name = NAME(io_rename, req, oldpath);
+		name2 = NAME(io_rename, req, newpath);
 		break;
 	}
 	case OPCODE_LINKAT: {
@@ -279,8 +305,8 @@ INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
 		q->marks = MARK_HAS_U2 | MARK_HAS_BASE2;
 		READ(q->dfd, l, old_dfd);
 		READ(q->dfd2, l, new_dfd);
-		READ(name, l, oldpath);
-		READ(name2, l, newpath);
+		name = NAME(io_link, req, oldpath);
+		name2 = NAME(io_link, req, newpath);
 		break;
 	}
 	case OPCODE_SYMLINKAT: {
@@ -288,7 +314,7 @@ INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
 
 		q->op = OP_SYMLINK; /* its second text, the target, is not kept */
 		READ(q->dfd, l, new_dfd);
-		READ(name, l, newpath);
+		name = NAME(io_link, req, newpath);
 		break;
 	}
 	default:
@@ -299,10 +325,8 @@ INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
 	return true;
 }
 
-SEC("tp_btf/io_uring_submit_req")
-int on_submit(u64 *ctx)
+INLINE void submitted(struct io_kiocb *req)
 {
-	struct io_kiocb *req = (struct io_kiocb *)ctx[0];
 	u64 id = bpf_get_current_pid_tgid(), key = (u64)req;
 	struct counters *c = counters_of(SLOT_URING_SUBMIT);
 	struct request *q;
@@ -310,7 +334,7 @@ int on_submit(u64 *ctx)
 	u32 zero = 0;
 
 	if (!c || bpf_current_task_under_cgroup(&scope, 0) != 1)
-		return 0;
+		return;
 	if (opcode == OPCODE_FTRUNCATE || opcode == OPCODE_BIND || opcode == OPCODE_LISTEN) {
 		struct rec r;
 
@@ -320,7 +344,7 @@ int on_submit(u64 *ctx)
 		r.source = SOURCE_IO_URING;
 		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
 		emit(&r, sizeof(r), c);
-		return 0;
+		return;
 	}
 	/* A request that wants no completion on success never completes in view: its
 	 * memory comes back with the next one. */
@@ -331,25 +355,55 @@ int on_submit(u64 *ctx)
 	}
 	q = bpf_map_lookup_elem(&blank, &zero);
 	if (!q || !keep(q, req, opcode))
-		return 0;
+		return;
 	q->tgid = id >> 32;
 	q->tid = (u32)id;
 	q->cgid = bpf_get_current_cgroup_id();
 	if (bpf_map_update_elem(&requests, &key, q, 0))
 		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
-	return 0;
 }
 
-SEC("tp_btf/io_uring_complete")
-int on_complete(u64 *ctx)
+INLINE void completed(u64 key, s64 res)
 {
-	u64 key = ctx[1];
-	struct io_uring_cqe *cqe = (struct io_uring_cqe *)ctx[2];
 	struct request *q = bpf_map_lookup_elem(&requests, &key);
 
 	if (!q)
-		return 0;
-	emit_request(q, cqe->res, 0, SLOT_URING_COMPLETE);
+		return;
+	emit_request(q, res, 0, SLOT_URING_COMPLETE);
 	bpf_map_delete_elem(&requests, &key);
+}
+
+/* since Linux 6.3 */
+SEC("tp_btf/io_uring_submit_req")
+int on_submit_req(u64 *ctx)
+{
+	submitted((struct io_kiocb *)ctx[0]);
+	return 0;
+}
+
+/* its name and form before */
+SEC("tp_btf/io_uring_submit_sqe")
+int on_submit_sqe(u64 *ctx)
+{
+	submitted((struct io_kiocb *)ctx[0]);
+	return 0;
+}
+
+/* since some release between Linux 6.12 and 6.16 */
+SEC("tp_btf/io_uring_complete")
+int on_complete_cqe(u64 *ctx)
+{
+	struct io_uring_cqe *cqe = (struct io_uring_cqe *)ctx[2];
+	s64 res = cqe->res;
+
+	completed(ctx[1], res);
+	return 0;
+}
+
+/* its form before: the result itself */
+SEC("tp_btf/io_uring_complete")
+int on_complete_res(u64 *ctx)
+{
+	completed(ctx[1], (s32)ctx[3]);
 	return 0;
 }

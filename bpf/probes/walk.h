@@ -188,16 +188,14 @@ INLINE u32 file_flags(u64 file)
  * dup2 in the meantime is also held by the descriptor that it was copied from. */
 INLINE bool just_opened(u64 file, u64 flags)
 {
-	s64 n = -1;
+	s64 n = 0;
 
 	if (!file)
 		return false;
-	if (EXISTS(struct file, f_ref)) {
-		bpf_probe_read_kernel(&n, sizeof(n), (void *)(file + OFFSET(struct file, f_ref)));
-		n++;
-	} else {
-		bpf_probe_read_kernel(&n, sizeof(n), (void *)(file + OFFSET(struct file, f_count)));
-	}
+	if (EXISTS(struct file___ref, f_ref))
+		n = POINTER(file___ref, file, f_ref) + 1;
+	else
+		n = POINTER(file___count, file, f_count);
 	return n == 1 && (flags & O_PATH || !((file_flags(file) ^ flags) & O_ACCMODE));
 }
 

@@ -81,19 +81,21 @@ type UringScratch struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	UringMapBlank         = "blank"
-	UringMapCounters      = "counters"
-	UringMapDrops         = "drops"
-	UringMapEvents        = "events"
-	UringMapRequests      = "requests"
-	UringMapScope         = "scope"
-	UringMapScratch       = "scratch"
-	UringProgOnComplete   = "on_complete"
-	UringProgOnSubmit     = "on_submit"
-	UringVarNcpus         = "ncpus"
-	UringVarNoCast        = "no_cast"
-	UringVarScopeCgroupId = "scope_cgroup_id"
-	UringVarScratchSlot   = "scratch_slot"
+	UringMapBlank          = "blank"
+	UringMapCounters       = "counters"
+	UringMapDrops          = "drops"
+	UringMapEvents         = "events"
+	UringMapRequests       = "requests"
+	UringMapScope          = "scope"
+	UringMapScratch        = "scratch"
+	UringProgOnCompleteCqe = "on_complete_cqe"
+	UringProgOnCompleteRes = "on_complete_res"
+	UringProgOnSubmitReq   = "on_submit_req"
+	UringProgOnSubmitSqe   = "on_submit_sqe"
+	UringVarNcpus          = "ncpus"
+	UringVarNoCast         = "no_cast"
+	UringVarScopeCgroupId  = "scope_cgroup_id"
+	UringVarScratchSlot    = "scratch_slot"
 )
 
 // LoadUring returns the embedded CollectionSpec for Uring.
@@ -138,8 +140,10 @@ type UringSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type UringProgramSpecs struct {
-	OnComplete *ebpf.ProgramSpec `ebpf:"on_complete"`
-	OnSubmit   *ebpf.ProgramSpec `ebpf:"on_submit"`
+	OnCompleteCqe *ebpf.ProgramSpec `ebpf:"on_complete_cqe"`
+	OnCompleteRes *ebpf.ProgramSpec `ebpf:"on_complete_res"`
+	OnSubmitReq   *ebpf.ProgramSpec `ebpf:"on_submit_req"`
+	OnSubmitSqe   *ebpf.ProgramSpec `ebpf:"on_submit_sqe"`
 }
 
 // UringMapSpecs contains maps before they are loaded into the kernel.
@@ -220,14 +224,18 @@ type UringVariables struct {
 //
 // It can be passed to LoadUringObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UringPrograms struct {
-	OnComplete *ebpf.Program `ebpf:"on_complete"`
-	OnSubmit   *ebpf.Program `ebpf:"on_submit"`
+	OnCompleteCqe *ebpf.Program `ebpf:"on_complete_cqe"`
+	OnCompleteRes *ebpf.Program `ebpf:"on_complete_res"`
+	OnSubmitReq   *ebpf.Program `ebpf:"on_submit_req"`
+	OnSubmitSqe   *ebpf.Program `ebpf:"on_submit_sqe"`
 }
 
 func (p *UringPrograms) Close() error {
 	return _UringClose(
-		p.OnComplete,
-		p.OnSubmit,
+		p.OnCompleteCqe,
+		p.OnCompleteRes,
+		p.OnSubmitReq,
+		p.OnSubmitSqe,
 	)
 }
 
