@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 log=$(mktemp) && status=$(mktemp) || exit 1
 trap 'rm -f "$log" "$status"' EXIT
 
-go vet ./... ./testdata/workload/... ./testdata/bench || exit 1
+go vet ./... ./testdata/workload/... ./testdata/kernels/... ./testdata/bench || exit 1
 
 if [ "$(id -u)" = 0 ]; then
 	if reason=$(bin/runner-capture --probe 2>&1); then

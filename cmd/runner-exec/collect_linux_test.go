@@ -89,7 +89,7 @@ func TestScopePolicy(t *testing.T) {
 		}
 	}
 	want := []string{"runner-exec ", "runner-exec ", "runner-normalize --background --windows",
-		"runner-correlate --background --policy /dev/fd/3 --sdk /dev/fd/4"}
+		"runner-correlate --background --policy /proc/self/fd/3 --sdk /proc/self/fd/4"}
 	for _, w := range want {
 		if !slices.Contains(said, w) {
 			t.Errorf("expected %q in %q", w, said)

@@ -60,7 +60,7 @@ func captureArgs(o Options, cgroup string) []string {
 	}
 	args = append(args, "--redundant", o.Redundant, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
 	for i, set := range o.ruleSets() {
-		args = append(args, set.flag, fmt.Sprintf("/dev/fd/%d", 4+i))
+		args = append(args, set.flag, tool.DescriptorPath(4+i))
 	}
 	return args
 }
@@ -83,7 +83,7 @@ func stageArgs(o Options, name string) []string {
 			args = append(args, "--times")
 		}
 		for i, l := range o.collects() {
-			args = append(args, "--"+l.Name, fmt.Sprintf("/dev/fd/%d", 3+i))
+			args = append(args, "--"+l.Name, tool.DescriptorPath(3+i))
 		}
 	case "runner-pack":
 		args = append(args, "-o", o.Archive)

@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // logFD is a descriptor of the log.
@@ -100,7 +102,7 @@ func (l *logFD) check() error {
 // checkEnd checks that the last line ends with an LF. Otherwise our first line would
 // become part of it.
 func (l *logFD) checkEnd(size int64) error {
-	f, err := os.Open(fmt.Sprintf("/dev/fd/%d", l.fd))
+	f, err := os.Open(tool.DescriptorPath(l.fd))
 	if err != nil {
 		return nil // we may write the file but not read it
 	}

@@ -21,6 +21,7 @@ type Event struct {
 	Flags   *uint64 `json:"flags,omitempty"`
 	Mode    *uint64 `json:"mode,omitempty"`
 	Resolve *uint64 `json:"resolve,omitempty"`
+	Rule    *uint32 `json:"rule_id,omitempty"`
 	Count   int     `json:"count"`
 }
 
@@ -97,6 +98,8 @@ func (e Event) matches(l Line) bool {
 	case e.Mode != nil && (l.Mode == nil || *l.Mode != *e.Mode):
 		return false
 	case e.Resolve != nil && l.Resolve != *e.Resolve:
+		return false
+	case e.Rule != nil && (l.Rule == nil || *l.Rule != *e.Rule):
 		return false
 	case e.Any:
 		return true

@@ -29,6 +29,9 @@ func Flags(flags, mode uint64) Option {
 // Resolve sets the expected openat2 resolve flags.
 func Resolve(r uint64) Option { return func(e *Event) { e.Resolve = &r } }
 
+// Rule sets the number of the rule that refused.
+func Rule(n uint32) Option { return func(e *Event) { e.Rule = &n } }
+
 // By says which process acted; 0 leaves the process unchecked.
 func By(pid int) Option { return func(e *Event) { e.Pid = pid } }
 

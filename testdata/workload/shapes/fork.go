@@ -20,7 +20,7 @@ var createHow = unix.OpenHow{Flags: create, Mode: 0o644}
 
 type step struct {
 	nr uintptr
-	a  [4]uintptr
+	a  [5]uintptr
 	n  int // how often, 0 is once
 }
 
@@ -47,6 +47,7 @@ const (
 	forkStep     = ^uintptr(0) // fork again, the parent exits
 	reopenStep   = ^uintptr(1) // open and close a[0], n times
 	selfMoveStep = ^uintptr(2) // open a[0] for writing, write "0", close
+	spawnStep    = ^uintptr(3) // a child that executes a[0] (0: ends at once), and wait for it, n times
 )
 
 // fork runs the script in a child and returns its pid. The child exits with the
@@ -88,14 +89,13 @@ func play(s script) {
 				}
 			}
 		case selfMoveStep:
-			var fd uintptr
-			fd, _, errno = syscall.RawSyscall6(unix.SYS_OPENAT, cwd, st.a[0], unix.O_WRONLY, 0, 0, 0)
-			if errno == 0 {
-				_, _, errno = syscall.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&zero[0])), 2)
-				syscall.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
+			errno = join(st.a[0])
+		case spawnStep:
+			for n := 0; n < st.n && errno == 0; n++ {
+				errno = spawn(st.a[0])
 			}
 		default:
-			_, _, errno = syscall.RawSyscall6(st.nr, st.a[0], st.a[1], st.a[2], st.a[3], 0, 0)
+			_, _, errno = syscall.RawSyscall6(st.nr, st.a[0], st.a[1], st.a[2], st.a[3], st.a[4], 0)
 		}
 		if errno != 0 {
 			syscall.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(errno), 0, 0)
@@ -104,6 +104,48 @@ func play(s script) {
 	for {
 		syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 	}
+}
+
+// join moves the process to the group whose cgroup.procs this is.
+//
+//go:norace
+//go:nosplit
+func join(procs uintptr) syscall.Errno {
+	fd, _, errno := syscall.RawSyscall6(unix.SYS_OPENAT, cwd, procs, unix.O_WRONLY, 0, 0, 0)
+	if errno == 0 {
+		_, _, errno = syscall.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&zero[0])), 2)
+		syscall.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
+	}
+	return errno
+}
+
+// spawn makes a child that executes a program, or only ends, and waits for it.
+//
+//go:norace
+//go:nosplit
+func spawn(program uintptr) syscall.Errno {
+	pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	if pid == 0 {
+		if program != 0 {
+			syscall.RawSyscall(unix.SYS_EXECVE, program, 0, 0)
+			syscall.RawSyscall(unix.SYS_EXIT_GROUP, 126, 0, 0)
+		}
+		syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+	}
+	var status int32
+	for {
+		_, _, errno = syscall.RawSyscall6(unix.SYS_WAIT4, pid, uintptr(unsafe.Pointer(&status)), 0, 0, 0, 0)
+		if errno != syscall.EINTR {
+			break
+		}
+	}
+	if errno == 0 && status != 0 {
+		errno = syscall.ECHILD
+	}
+	return errno
 }
 
 // wait returns the exit status of a child, 128 and the signal if it was killed.

@@ -3,7 +3,7 @@
 // Shapes opens marked files from processes that are hard to follow: children that end
 // immediately, threads, daemons, other roots. Like kinds, it prints what it made.
 //
-//	shapes SHAPE ABSOLUTE-DIR [NUMBER…]
+//	shapes SHAPE[,SHAPE…] ABSOLUTE-DIR [NUMBER…]
 package main
 
 import (
@@ -34,20 +34,22 @@ var shapes = map[string]func(){
 	"escape": escape, "chroot": chroot, "mount-namespace": mountNamespace,
 	"cold-page": coldPage, "hammer": hammer, "exec-storm": execStorm,
 	"parallel": parallel, "thread-exec": threadExec, "opens": opens,
+	"overlay": overlay, "ancestors": ancestors, "detached": detached,
+	"execs": execs, "forks": forks, "moves": moves,
 }
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "_nop" {
 		return
 	}
-	if len(os.Args) < 3 || shapes[os.Args[1]] == nil || !strings.HasPrefix(os.Args[2], "/") {
-		var names []string
-		for n := range shapes {
-			names = append(names, n)
+	if len(os.Args) < 3 || !strings.HasPrefix(os.Args[2], "/") {
+		usage()
+	}
+	chosen := strings.Split(os.Args[1], ",")
+	for _, name := range chosen {
+		if shapes[name] == nil {
+			usage()
 		}
-		sort.Strings(names)
-		fmt.Fprintf(os.Stderr, "usage: shapes SHAPE ABSOLUTE-DIR [NUMBER…]\nshapes: %s\n", strings.Join(names, " "))
-		os.Exit(2)
 	}
 	dir = os.Args[2]
 	for _, s := range os.Args[3:] {
@@ -59,7 +61,19 @@ func main() {
 		nums = append(nums, n)
 	}
 	made.Must("chdir", made.Ret(os.Chdir(dir)))
-	shapes[os.Args[1]]()
+	for _, name := range chosen {
+		shapes[name]()
+	}
+}
+
+func usage() {
+	var names []string
+	for n := range shapes {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	fmt.Fprintf(os.Stderr, "usage: shapes SHAPE[,SHAPE…] ABSOLUTE-DIR [NUMBER…]\nshapes: %s\n", strings.Join(names, " "))
+	os.Exit(2)
 }
 
 func at(name string) string { return dir + "/" + name }

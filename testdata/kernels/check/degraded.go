@@ -1,0 +1,144 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+var degradedChecks = []check{
+	{"no-rights", true, 10 * time.Second, noRights},
+	{"no-kernel", true, 15 * time.Second, noKernel},
+	{"tiny-ring", true, 20 * time.Second, tinyRing},
+	{"no-cgroup2", true, 10 * time.Second, noCgroup2},
+}
+
+// refused: a program ends with 4 before its command starts, and says what to type.
+func refused(o outcome, mark string, hints ...string) error {
+	if o.code != 4 {
+		return fmt.Errorf("expected exit 4: %v", o)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		return errors.New("the command ran")
+	}
+	for _, h := range hints {
+		if strings.Contains(o.stderr, h) {
+			return nil
+		}
+	}
+	return fmt.Errorf("no hint (one of %q): %v", hints, o)
+}
+
+// noRights: a user without rights gets exit 4 and a hint, and no archive.
+func noRights(m *machine) (string, error) {
+	dir := m.dir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		return "", err
+	}
+	touch := []string{"--archive", dir + "/run.tar.gz", "--", m.tool("shapes"), "opens", dir, "1"}
+	o, err := call(asNobody(m.command("runner-exec", touch...)))
+	if err != nil {
+		return "", err
+	}
+	if err := refused(o, dir+"/M-opens", "root", "sudo", "setcap", "--no-kernel"); err != nil {
+		return "", err
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		return "", fmt.Errorf("it left %v", left)
+	}
+	return strings.TrimSpace(o.stderr), nil
+}
+
+// noKernel: a run without a capture is a valid archive that claims nothing of the kernel.
+func noKernel(m *machine) (string, error) {
+	r, err := m.measure([]string{"--no-kernel"}, m.tool("shapes"), "_nop")
+	if err != nil {
+		return "", err
+	}
+	if r.health.KernelLayer != "absent" || len(r.lines) > 0 {
+		return "", fmt.Errorf("kernel_layer=%s with %d lines", r.health.KernelLayer, len(r.lines))
+	}
+	return "kernel_layer=absent", nil
+}
+
+// tinyRing: a ring that is too small loses events, and the record counts each.
+func tinyRing(m *machine) (string, error) {
+	if err := needCapture(m); err != nil {
+		return "", err
+	}
+	each, processes, dir := m.pick(2_000, 5_000), 4, m.dir()
+	r, err := m.measure([]string{"--ring-size", "4096"}, m.tool("shapes"), "hammer", dir, fmt.Sprint(each), fmt.Sprint(processes))
+	if err != nil {
+		return "", err
+	}
+	dropped := r.droppedOf(schemas.OpOpenat2)
+	if dropped == 0 || r.health.KernelLayer != "partial_ringbuf_drops" || r.health.RingbufDrops < dropped {
+		return "", fmt.Errorf("a ring of 4096 bytes held everything? kernel_layer=%s dropped=%d of %d", r.health.KernelLayer, dropped, r.health.RingbufDrops)
+	}
+	detail, err := r.judge(balance{"opens", each * processes, r.having(1, dir+"/M-hammer-"), dropped})
+	var t told
+	if errors.As(err, &t) { // to lose events and say so is what is asked for here
+		return string(t), nil
+	}
+	return detail, err
+}
+
+// noCgroup2: without a cgroup2 mount, exit 4 and the command that mounts one.
+func noCgroup2(m *machine) (string, error) {
+	dir := m.dir()
+	c := m.command("check", "_uncgroup", m.tool("runner-exec"), "--archive", dir+"/run.tar.gz", "--", m.tool("shapes"), "opens", dir, "1")
+	o, err := call(c)
+	if err != nil {
+		return "", err
+	}
+	if err := refused(o, dir+"/M-opens", "cgroup2"); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(o.stderr), nil
+}
+
+func init() { stages["_uncgroup"] = uncgroup }
+
+// uncgroup executes a program in a mount namespace that has no cgroup2 mount.
+func uncgroup(argv []string) {
+	runtime.LockOSThread()
+	fail := func(err error) {
+		fmt.Fprintln(os.Stderr, "check:", err)
+		os.Exit(1)
+	}
+	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_FS); err != nil {
+		fail(err)
+	}
+	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		fail(err)
+	}
+	for range 100 { // mounts may lie over each other
+		b, err := os.ReadFile("/proc/thread-self/mountinfo")
+		if err != nil {
+			fail(err)
+		}
+		at := ""
+		for l := range strings.Lines(string(b)) {
+			before, after, _ := strings.Cut(l, " - ")
+			if f := strings.Fields(before); strings.HasPrefix(after, "cgroup2 ") && len(f) > 4 {
+				at = f[4]
+			}
+		}
+		if at == "" {
+			fail(unix.Exec(argv[0], argv, os.Environ()))
+		}
+		if err := unix.Unmount(at, unix.MNT_DETACH); err != nil {
+			fail(err)
+		}
+	}
+	fail(errors.New("cgroup2 mounts without end"))
+}

@@ -1,0 +1,205 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/testdata/workload/expect"
+)
+
+var loadChecks = []check{
+	{"opens-4", true, 40 * time.Second, opensByFour},
+	{"opens-16", false, 40 * time.Second, opensBySixteen},
+	{"execs", true, 40 * time.Second, execsAtOnce},
+	{"forks", true, 30 * time.Second, forksAtOnce},
+	{"moves", false, 30 * time.Second, movesAtOnce},
+	{"silence", true, 60 * time.Second, silence},
+}
+
+// balance is made = recorded + dropped + reported as missed, for one kind of event.
+type balance struct {
+	what     string
+	made     int
+	recorded int
+	dropped  uint64 // for want of room in the ring
+}
+
+// judge is nil if everything was recorded and the record is complete, told if what is not
+// recorded is reported, and another error otherwise. Reported misses are of programs, and
+// a program may miss events of others too: so they may be more than what the record lacks.
+func (r *record) judge(all ...balance) (string, error) {
+	var said []string
+	missed := int(r.capture.Counters[schemas.CounterRecursionMisses])
+	if lost, err := schemas.ParseRedundant(r.capture.Facts[schemas.FactRedundant]); err == nil {
+		missed += int(lost)
+	}
+	lost, known := 0, true
+	for _, b := range all {
+		said = append(said, fmt.Sprintf("%s: %d made, %d recorded, %d dropped", b.what, b.made, b.recorded, b.dropped))
+		gone := b.made - b.recorded - int(b.dropped)
+		lost += gone
+		known = known && gone >= 0
+	}
+	detail := strings.Join(said, "; ") + fmt.Sprintf("; %d reported as missed", missed)
+	partial := r.complete()
+	switch {
+	case !known:
+		return "", fmt.Errorf("more is recorded than was made: %s", detail)
+	case lost > missed:
+		return "", fmt.Errorf("%d events are gone and only %d reported: %s", lost, missed, detail)
+	case partial == nil && (lost > 0 || missed > 0):
+		return "", fmt.Errorf("the record claims to be complete: %s", detail)
+	case partial == nil:
+		return detail, nil
+	case lost == 0 && missed == 0 && r.health.RingbufDrops == 0:
+		return "", fmt.Errorf("nothing is lost: %s; %w", detail, partial)
+	}
+	return "", told(detail)
+}
+
+func (r *record) droppedOf(op string) uint64 {
+	return r.capture.Counters[schemas.CounterDroppedByOp+op]
+}
+
+// having is how many lines a record has of a type whose value begins so.
+func (r *record) having(typ int, prefix string) (n int) {
+	for _, l := range r.lines {
+		if l.Type == typ && l.Value != nil && strings.HasPrefix(*l.Value, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// shape measures a shape under load; how many events it made is in its output.
+func (m *machine) shape(name, dir string, numbers ...int) (*record, error) {
+	if err := needCapture(m); err != nil {
+		return nil, err
+	}
+	args := []string{m.tool("shapes"), name, dir}
+	for _, n := range numbers {
+		args = append(args, strconv.Itoa(n))
+	}
+	r, err := m.measure(nil, args...)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := expect.Parse(r.stdout); err != nil {
+		return nil, err
+	}
+	if r.capture == nil {
+		return nil, fmt.Errorf("the raw stream has no health of %s", schemas.StageCapture)
+	}
+	return r, nil
+}
+
+func opensBy(m *machine, each, processes int) (string, error) {
+	dir := m.dir()
+	r, err := m.shape("hammer", dir, each, processes)
+	if err != nil {
+		return "", err
+	}
+	return r.judge(balance{"opens", each * processes, r.having(1, dir+"/M-hammer-"), r.droppedOf(schemas.OpOpenat2)})
+}
+
+func opensByFour(m *machine) (string, error)    { return opensBy(m, m.pick(2_500, 20_000), 4) }
+func opensBySixteen(m *machine) (string, error) { return opensBy(m, 2_500, 16) }
+
+const workers = 8
+
+// tasks are the processes that a storm makes: its own, its workers and what they start.
+func (r *record) tasks(n int) []balance {
+	return []balance{
+		{"forks", n + workers, r.tree[schemas.OpFork], r.droppedOf(schemas.OpFork)},
+		{"exits", n + workers + 1, r.tree[schemas.OpExit], r.droppedOf(schemas.OpExit)},
+	}
+}
+
+func execsAtOnce(m *machine) (string, error) {
+	dir, n := m.dir(), m.pick(400, 2_000)
+	r, err := m.shape("execs", dir, n, workers)
+	if err != nil {
+		return "", err
+	}
+	return r.judge(append(r.tasks(n), balance{"execs", n, r.having(4, dir+"/M-tiny"), r.droppedOf(schemas.OpExec)})...)
+}
+
+func forksAtOnce(m *machine) (string, error) {
+	n := m.pick(400, 2_000)
+	r, err := m.shape("forks", m.dir(), n, workers)
+	if err != nil {
+		return "", err
+	}
+	return r.judge(r.tasks(n)...)
+}
+
+// movesAtOnce: processes leave the cgroup. The record counts each and claims nothing.
+func movesAtOnce(m *machine) (string, error) {
+	const n = 64
+	r, err := m.shape("moves", m.dir(), n)
+	if err != nil {
+		return "", err
+	}
+	escapes := r.capture.Counters[schemas.CounterEscapes]
+	detail := fmt.Sprintf("%d processes left, %d escapes counted", n, escapes)
+	if r.health.CgroupCorrelation != "failed" || r.health.KernelLayer != "absent" || escapes < n {
+		return "", fmt.Errorf("%s: kernel_layer=%s cgroup_correlation=%s", detail, r.health.KernelLayer, r.health.CgroupCorrelation)
+	}
+	return detail, nil
+}
+
+// silence: a busy program outside of the cgroup must not make ordinary runs doubtful.
+func silence(m *machine) (string, error) {
+	if err := needCapture(m); err != nil {
+		return "", err
+	}
+	stop, err := m.busy()
+	if err != nil {
+		return "", err
+	}
+	defer stop()
+	runs, complete, why := m.pick(4, 10), 0, ""
+	for range runs {
+		r, err := m.outline(m.tool("shapes"), "_nop")
+		if err != nil {
+			return "", err
+		}
+		if r.status != schemas.StatusComplete {
+			why = fmt.Sprint(r.capture.Counters)
+			continue
+		}
+		complete++
+	}
+	detail := fmt.Sprintf("%d of %d ordinary runs are complete next to a busy program", complete, runs)
+	if complete < runs {
+		return "", told(detail + ": " + why)
+	}
+	return detail, nil
+}
+
+// busy starts programs outside of every run that open, and execute, without a pause.
+func (m *machine) busy() (stop func(), err error) {
+	var stops []func()
+	stop = func() {
+		for _, f := range stops {
+			f()
+		}
+	}
+	for _, name := range []string{"opens", "execs"} {
+		c := m.command("check", "_again", m.tool("shapes"), name, m.dir(), "1000", "1")
+		if err := c.Start(); err != nil {
+			stop()
+			return nil, err
+		}
+		stops = append(stops, func() {
+			c.Process.Kill()
+			c.Wait()
+		})
+	}
+	return stop, nil
+}

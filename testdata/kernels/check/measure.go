@@ -1,0 +1,256 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
+	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/testdata/workload/expect"
+)
+
+// outcome is how a program ended and what it printed.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+func (o outcome) String() string {
+	return fmt.Sprintf("exit %d: %s", o.code, strings.TrimSpace(o.stderr))
+}
+
+// command is a tool that is killed when the time of the check is over.
+func (m *machine) command(name string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(m.ctx, m.tool(name), args...)
+	c.Env = append(os.Environ(), "PATH="+m.bin+":"+os.Getenv("PATH"))
+	c.WaitDelay = time.Second
+	return c
+}
+
+func call(c *exec.Cmd) (outcome, error) {
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	err := c.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return outcome{}, fmt.Errorf("%s: %w", filepath.Base(c.Path), err)
+	}
+	return outcome{c.ProcessState.ExitCode(), out.String(), errs.String()}, nil
+}
+
+// asNobody drops all rights of a command.
+func asNobody(c *exec.Cmd) *exec.Cmd {
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	return c
+}
+
+// record is one measured run.
+type record struct {
+	outcome
+	archive string
+	health  schemas.Health
+	lines   []expect.Line
+	status  schemas.Status       // of the raw stream
+	capture *schemas.StageHealth // nil in a run without a capture
+	tree    map[string]int       // processes that were made, ended and moved, by operation
+}
+
+// measure runs a command under runner-exec and reads its archive. Flags go to runner-exec.
+func (m *machine) measure(flags []string, argv ...string) (*record, error) {
+	dir := m.dir()
+	defer os.RemoveAll(dir)
+	r := &record{archive: dir + "/run.tar.gz", tree: map[string]int{}}
+	keep := dir + "/keep"
+	args := append([]string{"--archive", r.archive, "--keep", keep}, flags...)
+	c := m.command("runner-exec", append(append(args, "--"), argv...)...)
+	c.Env = append(c.Env, "TMPDIR="+dir)
+	var err error
+	if r.outcome, err = call(c); err != nil {
+		return nil, err
+	}
+	if r.code != 0 {
+		return r, fmt.Errorf("runner-exec -- %s: %v", strings.Join(argv, " "), r.outcome)
+	}
+	if err := r.read(m); err != nil {
+		return r, err
+	}
+	return r, r.readRaw(keep + "/1-raw.ndjson")
+}
+
+// outline runs a command without the stages after runner-capture: only its health is read.
+func (m *machine) outline(argv ...string) (*record, error) {
+	dir := m.dir()
+	defer os.RemoveAll(dir)
+	r := &record{tree: map[string]int{}}
+	c := m.command("runner-exec", append([]string{"--stream", dir + "/raw", "--"}, argv...)...)
+	c.Env = append(c.Env, "TMPDIR="+dir)
+	var err error
+	if r.outcome, err = call(c); err != nil {
+		return nil, err
+	}
+	if r.code != 0 {
+		return r, fmt.Errorf("runner-exec -- %s: %v", strings.Join(argv, " "), r.outcome)
+	}
+	return r, r.readRaw(dir + "/raw")
+}
+
+// read takes the lines and the health out of the archive.
+func (r *record) read(m *machine) error {
+	f, err := os.Open(r.archive)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum, err := archive.Read(m.ctx, f, archive.Visitor{
+		Document: func(d archive.Document) error {
+			if h, ok := d.Value.(*schemas.Health); ok {
+				r.health = *h
+			}
+			return nil
+		},
+		Line: func(l *archive.Line) error {
+			if e, ok := l.Event.(*schemas.KernelEvent); ok {
+				r.lines = append(r.lines, lineOf(e))
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return sum.Err()
+}
+
+func lineOf(e *schemas.KernelEvent) expect.Line {
+	l := expect.Line{Seq: e.Seq, Pid: int(e.PID), Type: int(e.EventType), Kind: e.Kind, Status: e.Status}
+	if e.Value != nil {
+		v := string(e.Value)
+		l.Value = &v
+	}
+	number := func(has schemas.KernelHas, v uint64) *uint64 {
+		if e.Has&has == 0 {
+			return nil
+		}
+		return &v
+	}
+	l.Flags = number(schemas.KernelHasFlags, e.Flags)
+	l.Mode = number(schemas.KernelHasMode, e.Mode)
+	if v := number(schemas.KernelHasResolve, e.Resolve); v != nil {
+		l.Resolve = *v
+	}
+	if e.Has&schemas.KernelHasReturn != 0 {
+		ret := e.ReturnValue
+		l.Ret = &ret
+	}
+	if e.Has&schemas.KernelHasRuleID != 0 {
+		rule := e.RuleID
+		l.Rule = &rule
+	}
+	return l
+}
+
+// readRaw takes from the raw stream what the archive does not have: the health of
+// runner-capture, and how many tasks were made, ended and moved.
+func (r *record) readRaw(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	in, err := stream.NewReader(f, path, schemas.StreamRaw)
+	if err != nil {
+		return err
+	}
+	parser := schemas.NewRawParser(in.Header().RunID)
+	for {
+		rec, err := in.Next()
+		if err == io.EOF {
+			r.status = in.Trailer().Status
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch rec.Schema {
+		case schemas.SchemaRawEvent:
+			if err := r.count(parser, rec.Bytes); err != nil {
+				return err
+			}
+		case schemas.SchemaStageHealth:
+			h, err := schemas.ParseStageHealth(rec.Bytes)
+			if err != nil {
+				return err
+			}
+			if h.Stage == schemas.StageCapture {
+				r.capture = h
+			}
+		}
+	}
+}
+
+// count counts a raw event that is about a process, not about one of its threads.
+func (r *record) count(p *schemas.RawParser, line []byte) error {
+	if !bytes.Contains(line, []byte(`"op":"fork",`)) && !bytes.Contains(line, []byte(`"op":"exit",`)) && !bytes.Contains(line, []byte(`"op":"move",`)) {
+		return nil
+	}
+	var e schemas.RawEvent
+	if err := p.Parse(line, &e); err != nil {
+		return err
+	}
+	switch {
+	case e.Op == schemas.OpFork && e.ChildPID != e.PID, e.Op == schemas.OpExit && e.TID == e.PID, e.Op == schemas.OpMove:
+		r.tree[e.Op]++
+	}
+	return nil
+}
+
+// complete says why the record does not claim to be complete.
+func (r *record) complete() error {
+	h := r.health
+	if h.KernelLayer == "complete" && h.RingbufDrops == 0 && h.CgroupCorrelation == "clean" {
+		return nil
+	}
+	return fmt.Errorf("the record is not complete: kernel_layer=%s ringbuf_drops=%d cgroup_correlation=%s: %s",
+		h.KernelLayer, h.RingbufDrops, h.CgroupCorrelation, strings.Join(h.Notes, "; "))
+}
+
+// workload measures a workload. Its record must hold exactly what it printed, and must
+// claim to be complete.
+func (m *machine) workload(flags []string, argv ...string) (*record, []expect.Skip, error) {
+	argv[0] = m.tool(argv[0])
+	r, err := m.measure(flags, argv...)
+	if err != nil {
+		return r, nil, err
+	}
+	made, skips, err := expect.Parse(r.stdout)
+	if err != nil {
+		return r, nil, err
+	}
+	res := expect.Compare(append(made, expect.Exec(argv[0])), r.lines)
+	if !res.Same() {
+		return r, skips, errors.New(strings.Join(append(res.Problems(5), fmt.Sprint(r.complete())), "\n"))
+	}
+	return r, skips, r.complete()
+}
+
+func skipped(skips []expect.Skip) string {
+	var all []string
+	for _, s := range skips {
+		all = append(all, s.What+" ("+s.Why+")")
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "; not possible here: " + strings.Join(all, ", ")
+}
