@@ -103,6 +103,7 @@ const (
 	WhenFileRules = "only under file rules"
 	WhenDrops     = "only with drops of operation OP"
 	WhenRefused   = "only if rule number N refused something"
+	WhenConfined  = "only if the command was confined"
 	WhenCaptured  = "only with a kernel capture"
 	WhenOptional  = "optional"
 	WhenWindows   = "only with `--windows`"

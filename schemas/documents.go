@@ -255,7 +255,7 @@ func ParseControl(line []byte) (*Control, error) {
 	if err == nil {
 		switch c.Op {
 		case ControlStarted:
-			err = decode(line, new(controlStarted))
+			err = first(decode(line, new(controlStarted)), CheckConfined(c.Confined))
 		case ControlFinished:
 			err = decode(line, new(controlFinished))
 		default:

@@ -29,6 +29,9 @@ func closedSets() map[string][]string {
 		"operations of file rules": RuleOps[:], "operations in the section files": FileOps[:],
 		"sources of times": TimeSources[:], "capture origins": {"third_party", "unsupported"}, "containers": {"gzip", "tar", ""},
 	}
+	for _, c := range Confinements {
+		sets["confinements"] = append(sets["confinements"], c.Name)
+	}
 	var names, otherNames, plain []string
 	for _, e := range EventTypes {
 		switch {

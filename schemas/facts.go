@@ -21,6 +21,7 @@ type Fact struct {
 const (
 	FactCanaryAfter   = "canary_after"
 	FactCanaryBefore  = "canary_before"
+	FactConfined      = "confined"
 	FactEnd           = "end"
 	FactFileMechanism = "file_mechanism"
 	FactFilePolicy    = "file_policy"
@@ -123,6 +124,7 @@ var Facts = [...]Fact{
 	{Name: FactFileRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether file rules were enforced"},
 	{Name: FactFilePolicy, Stage: StageCapture, Form: "`sha256:HEX`", When: WhenFileRules, Why: "the policy digest of the enforced file rules"},
 	{Name: FactFileMechanism, Stage: StageCapture, Values: FileMechanisms[:], When: WhenFileRules, Why: "what enforced them"},
+	{Name: FactConfined, Stage: StageCapture, Form: "names of [Confinement](#confinement), comma separated", When: WhenConfined, Why: "what the command was started without"},
 	{Name: FactRunClock, Stage: StageCapture, Form: "`monotonic_ns=N realtime_ns=N finished_ns=N`", When: WhenTimes, Why: "the clocks CLOCK_MONOTONIC and CLOCK_REALTIME at run_started, and how long after it the command had ended"},
 
 	{Name: FactReplaced, Stage: StageExec, Values: []string{Yes, No}, Why: "whether the path led to another file at the end, or on Linux at any time"},

@@ -55,6 +55,8 @@ var (
 		Says: "the cgroup still had tasks when the capture ended"}
 	NoteBlind = &Note{Code: "s2_blind_spots", By: StageCorrelate, Shape: NoteOfTexts,
 		Says: "what no counter can see, including optional hooks that are not there"}
+	NoteConfined = &Note{Code: "s3_confinement", By: StageCorrelate, Shape: NoteOfTexts,
+		Says: "what the command was started without, by the names of [Confinement](STREAMS.md#confinement)"}
 	NoteNetwork = &Note{Code: "s4_network_policy", By: StageCorrelate, Strict: true, Fields: []NoteField{
 		{Key: KeyRules}, {Key: KeyBlocked}, {Key: KeyPolicy, Form: ValueDigest}},
 		Says: "network rules were enforced: how many, how many operations they refused, and the policy digest"}
@@ -78,5 +80,5 @@ var (
 // Notes are all notes, in the order in which they come.
 var Notes = [...]*Note{
 	NoteContractOnly, NoteKernel, NoteLoss, NoteDrops, NoteEscape, NoteQuality, NoteSurvivors, NoteEnd, NoteBlind,
-	NoteNetwork, NotePolicy, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteDrop,
+	NoteConfined, NoteNetwork, NotePolicy, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteDrop,
 }

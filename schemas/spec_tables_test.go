@@ -24,6 +24,7 @@ import (
 var specTables = map[string]func() table{
 	"ambiguities":        ambiguities,
 	"causes":             causes,
+	"confinements":       confinements,
 	"counters":           func() table { return counters(schemas.StageCapture) },
 	"counters-correlate": func() table { return counters(schemas.StageCorrelate) },
 	"counters-log":       func() table { return counters(schemas.StageExec) },
@@ -64,6 +65,14 @@ func (t table) String() string {
 		}
 	}
 	return b.String()
+}
+
+func confinements() table {
+	t := table{{"name", "the command has"}}
+	for _, c := range schemas.Confinements {
+		t = append(t, []string{code(c.Name), c.Why})
+	}
+	return t
 }
 
 func code(s string) string { return "`" + s + "`" }

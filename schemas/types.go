@@ -113,6 +113,8 @@ type Control struct {
 	EnvKeys   []string `json:"env_keys,omitempty"`
 	// InheritedFDs is how many descriptors above 2 the command was started with.
 	InheritedFDs uint64 `json:"inherited_fds,omitzero"`
+	// Confined names what the command was started without.
+	Confined []string `json:"confined,omitempty"`
 	// Clock is when the command started, in a run with times.
 	Clock    *RunClock `json:"clock,omitempty"`
 	ExitCode *int      `json:"exit_code,omitempty"`
@@ -128,6 +130,7 @@ type controlStarted struct {
 	AgentShim    string    `json:"agent_shim"`
 	EnvKeys      []string  `json:"env_keys"`
 	InheritedFDs uint64    `json:"inherited_fds"`
+	Confined     []string  `json:"confined,omitempty"`
 	Clock        *RunClock `json:"clock,omitempty"`
 }
 
@@ -144,7 +147,7 @@ func (c Control) MarshalJSON() ([]byte, error) {
 	if c.Op == ControlFinished {
 		return Marshal(controlFinished{c.Schema, c.Op, c.ExitCode, c.Signal, c.MonotonicNS})
 	}
-	return Marshal(controlStarted{c.Schema, c.Op, c.Command, c.AgentShim, c.EnvKeys, c.InheritedFDs, c.Clock})
+	return Marshal(controlStarted{c.Schema, c.Op, c.Command, c.AgentShim, c.EnvKeys, c.InheritedFDs, c.Confined, c.Clock})
 }
 
 // StageHealth is what one stage counted. Maps are written with sorted keys.

@@ -245,6 +245,12 @@ func (r *captureRun) controlled(c *schemas.Control) error {
 				return tool.Fail(tool.ExitIO, err)
 			}
 		}
+		if err := schemas.CheckConfined(c.Confined); err != nil {
+			return tool.Fail(tool.ExitIO, fmt.Errorf("control line: %w", err))
+		}
+		if len(c.Confined) > 0 {
+			r.facts[schemas.FactConfined] = schemas.JoinConfined(c.Confined)
+		}
 		r.ev.n.inheritedFD = c.InheritedFDs
 		r.started, r.clock = true, c.Clock
 		if err := r.lines.value(startedLine(r.opt.runID, c)); err != nil {

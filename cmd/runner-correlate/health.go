@@ -22,6 +22,11 @@ func (c *captureHealth) enforced() bool {
 // check refuses a stage health with a missing counter, which must not count as zero,
 // and one whose counters do not add up.
 func (c *captureHealth) check() error {
+	if fact, there := c.h.Facts[schemas.FactConfined]; there {
+		if _, err := schemas.SplitConfined(fact); err != nil {
+			return fmt.Errorf("%s reports %w", c.h.Stage, err)
+		}
+	}
 	if state := c.fact(schemas.FactKernelCapture); state == schemas.CaptureNotRequested || state == schemas.CaptureUnsupported {
 		return c.checkAbsent()
 	}
@@ -118,7 +123,7 @@ func notes(h *schemas.Health, c *captureHealth, normalize *schemas.StageHealth, 
 		if c.fact(schemas.FactKernelCapture) == schemas.CaptureUnsupported {
 			why = schemas.ContractOnlyUnsupported + h.Platform
 		}
-		return []string{schemas.NoteContractOnly.Format(why)}
+		return append([]string{schemas.NoteContractOnly.Format(why)}, c.confinement()...)
 	}
 	list := []string{schemas.NoteKernel.Format(lines, h.RingbufDrops, h.NetworkCoverage, h.EndpointScope)}
 	if len(causes) > 0 {
@@ -139,5 +144,5 @@ func notes(h *schemas.Health, c *captureHealth, normalize *schemas.StageHealth, 
 	if c.fact(schemas.FactEnd) == schemas.EndSignal {
 		list = append(list, schemas.NoteEnd.Format())
 	}
-	return append(list, schemas.NoteBlind.Format(c.blind()...))
+	return append(append(list, schemas.NoteBlind.Format(c.blind()...)), c.confinement()...)
 }

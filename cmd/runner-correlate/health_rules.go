@@ -56,6 +56,20 @@ func difference(a, b uint64) string {
 	return strconv.FormatUint(max(a, b)-min(a, b), 10)
 }
 
+// confinement is the note about what the command was started without, if it was.
+func (c *captureHealth) confinement() []string {
+	fact, there := c.h.Facts[schemas.FactConfined]
+	if !there {
+		return nil
+	}
+	names, _ := schemas.SplitConfined(fact) // check has read it before
+	var texts []any
+	for _, name := range names {
+		texts = append(texts, name)
+	}
+	return []string{schemas.NoteConfined.Format(texts...)}
+}
+
 // dropsByOp lists the records for which the ring had no room, by operation.
 func (c *captureHealth) dropsByOp() (list []any) {
 	for name, n := range c.h.Counters {

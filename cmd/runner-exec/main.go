@@ -45,6 +45,8 @@ func app() tool.App {
 		&cli.StringFlag{Name: "agent-shim", Value: schemas.ShimNone},
 		&cli.BoolFlag{Name: "no-kernel"},
 		&cli.BoolFlag{Name: "times"},
+		&cli.BoolFlag{Name: "no-new-privs"},
+		&cli.BoolFlag{Name: "harden"},
 		&cli.BoolFlag{Name: "canonical-pids"},
 		&cli.StringFlag{Name: "drop"},
 		&cli.StringFlag{Name: "ring-size", Value: "16M"},

@@ -74,6 +74,9 @@ func (r *rawStream) health() schemas.StageHealth {
 	facts[schemas.FactPlatform] = platform(runtime.GOOS)
 	facts[schemas.FactRedundant] = schemas.RedundantOff
 	facts[schemas.FactSupervisor] = schemas.SupervisorExec
+	if names := r.opt.Confine.InForce(); len(names) > 0 {
+		facts[schemas.FactConfined] = schemas.JoinConfined(names)
+	}
 	if r.opt.Times {
 		facts[schemas.FactRunClock] = schemas.RunSpan{RunClock: r.clock, FinishedNS: clock.Monotonic() - r.clock.MonotonicNS}.String()
 	}

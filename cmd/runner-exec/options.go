@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/confine"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
@@ -24,8 +25,8 @@ Flags:
   --agent-shim openai-agents   collect the SDK log; none (default): no SDK layer
   --run-id ID         name of the run, of A-Z a-z 0-9 _ - (default random)
   --no-kernel         no capture: the archive has kernel_layer=absent
-  --times             add when each line happened, and the wall clock: the layer times
-  --canonical-pids    number processes by their place in the fork tree
+  --times, --canonical-pids   add the layer times; number processes by the fork tree
+  --no-new-privs, --harden   exec gives no rights; and refuse what attacks the observer
   --drop EXPR         drop kernel lines for which the jq program gives true
   --timeout D         send TERM after D, and kill after another --grace
   --grace D           wait this long for survivors, then kill them (default 10s)
@@ -66,8 +67,9 @@ type Options struct {
 	SpoolSize     uint64        // bytes; 0 leaves runner-capture's own default
 	Timeout       time.Duration // 0: none
 	Grace         time.Duration
-	Redundant     string // auto, on, off
-	CgroupParent  string // "" is the caller's own cgroup
+	Redundant     string              // auto, on, off
+	CgroupParent  string              // "" is the caller's own cgroup
+	Confine       confine.Confinement // what the command is started without
 	Command       []string
 }
 
@@ -95,6 +97,10 @@ func options(env *tool.Env) (Options, error) {
 		return o, err
 	}
 	if err := o.layers(); err != nil {
+		return o, err
+	}
+	o.Confine = confine.Confinement{NoNewPrivs: f.Bool("no-new-privs"), Harden: f.Bool("harden"), Cloned: o.Kernel}
+	if err := o.Confine.Check(); err != nil {
 		return o, err
 	}
 	if o.RunID == "" {

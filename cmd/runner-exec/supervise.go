@@ -122,6 +122,9 @@ func (s *supervisor) startCommand() error {
 	if s.scope != nil {
 		o.Cgroup = s.scope.at
 	}
+	if s.opt.Confine.Any() {
+		o.Around = s.opt.Confine.Start
+	}
 	p, err := child.Start(o)
 	if err != nil {
 		return child.Refusal(err, nothingDone)

@@ -15,7 +15,7 @@ CAPTURE, ONLY, LOSS, DROPS, BLIND = ("s2_kernel_capture", "contract_only_mode", 
                                      "s2_blind_spots")
 NETWORK, POLICY, SDK, WINDOWS = "s4_network_policy", "s4_policy_capture", "s5_sdk_capture", "s6_windows"
 ORDER = (ONLY, CAPTURE, LOSS, DROPS, "s2_cgroup_escape", "s2_path_quality", "s2_survivors_killed",
-         "s2_capture_end", BLIND, NETWORK, POLICY, SDK, WINDOWS, "s7_times", "canonical_pids", "normalize_drop")
+         "s2_capture_end", BLIND, "s3_confinement", NETWORK, POLICY, SDK, WINDOWS, "s7_times", "canonical_pids", "normalize_drop")
 _N = r"(?:0|[1-9]\d{0,19})"
 _FORMS = {
     NETWORK: r"rules=%s blocked=%s policy=sha256:[0-9a-f]{64}" % (_N, _N),

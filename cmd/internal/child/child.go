@@ -24,6 +24,9 @@ type Options struct {
 	// (Linux). Start then locks the calling goroutine to its thread. Processes that the
 	// program started, and a program that gained privileges, are not killed.
 	DieWithUs bool
+	// Around calls what it is given, which starts the program, on a thread that it has
+	// prepared; the program inherits from that thread. nil starts it as it is.
+	Around func(start func() error) error
 }
 
 // Process is a started program.

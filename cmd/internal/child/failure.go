@@ -13,7 +13,7 @@ import (
 // Failure is why a program was not started.
 type Failure struct {
 	Name string // of the program
-	Code int    // tool.ExitNotFound, ExitCannotRun, or ExitOwn (no process could be made)
+	Code int    // tool.ExitNotFound, ExitCannotRun, ExitCannot, or ExitOwn (no process could be made)
 	Why  error  // nil: nothing to add
 }
 
@@ -23,6 +23,8 @@ func (f *Failure) Error() string {
 		return f.Name + ": command not found"
 	case f.Code == tool.ExitNotFound:
 		return fmt.Sprintf("%s: command not found: %v", f.Name, f.Why)
+	case f.Code == tool.ExitCannot:
+		return f.Why.Error()
 	case f.Code == tool.ExitCannotRun:
 		return fmt.Sprintf("%s: cannot run: %v", f.Name, f.Why)
 	}
@@ -49,6 +51,10 @@ func failure(name, program string, err error) *Failure {
 	var known *Failure
 	if errors.As(err, &known) {
 		return known
+	}
+	var coded *tool.Error
+	if errors.As(err, &coded) { // of the preparation, which knows its exit code
+		return &Failure{name, coded.Code, err}
 	}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {

@@ -30,7 +30,15 @@ func start(o Options) (*os.Process, error) {
 		defer dir.Close()
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(dir.Fd())
 	}
-	return startOrShell(o, attr)
+	if o.Around == nil {
+		return startOrShell(o, attr)
+	}
+	var p *os.Process
+	err := o.Around(func() (err error) {
+		p, err = startOrShell(o, attr)
+		return err
+	})
+	return p, err
 }
 
 // Environ is our environment, unchanged. os.Environ keeps only the first of several

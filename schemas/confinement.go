@@ -1,0 +1,49 @@
+package schemas
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ConfinementForm is one thing that a confined command is started without.
+type ConfinementForm struct{ Name, Why string }
+
+// What a command can be started without (STREAMS.md, "Confinement").
+const (
+	ConfinedNoNewPrivs = "no_new_privs"
+	ConfinedDomain     = "domain"
+	ConfinedSignals    = "signals"
+	ConfinedSeccomp    = "seccomp"
+)
+
+// Confinements are all of them, in the order in which they are named.
+var Confinements = [...]ConfinementForm{
+	{ConfinedNoNewPrivs, "an exec gives no rights that the caller lacks"},
+	{ConfinedDomain, "a Landlock domain: mounts cannot be changed, and processes outside cannot be reached by ptrace or through /proc"},
+	{ConfinedSignals, "no signals to processes outside of the domain"},
+	{ConfinedSeccomp, "calls that attack the observer are refused with EPERM"},
+}
+
+// CheckConfined says why a list of confinements is wrong: it has known names, each once
+// and in order.
+func CheckConfined(names []string) error {
+	last := -1
+	for _, name := range names {
+		i := slices.IndexFunc(Confinements[:], func(c ConfinementForm) bool { return c.Name == name })
+		if i <= last {
+			return fmt.Errorf("confined has %.100q, expected known names in order, each once", strings.Join(names, ","))
+		}
+		last = i
+	}
+	return nil
+}
+
+// JoinConfined is the fact confined.
+func JoinConfined(names []string) string { return strings.Join(names, ",") }
+
+// SplitConfined reads the fact confined.
+func SplitConfined(fact string) ([]string, error) {
+	names := strings.Split(fact, ",")
+	return names, CheckConfined(names)
+}
