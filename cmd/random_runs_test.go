@@ -64,10 +64,13 @@ func (r *randomRun) line() schemas.KernelEvent {
 		}
 	case 3:
 		if r.enforced {
-			e.EventType, e.ReturnValue, e.Status = schemas.EventConnectBlocked, -1, schemas.StatusError
-			e.Value, e.Destination, e.Port = []byte("10.0.0.1:443"), []byte("10.0.0.1"), 443
-			e.Has |= schemas.KernelHasCgroupID | schemas.KernelHasRuleID | schemas.KernelHasPort
+			e.EventType, e.ReturnValue, e.Status = schemas.EventFileBlocked, -1, schemas.StatusError
+			e.Has |= schemas.KernelHasCgroupID | schemas.KernelHasRuleID
 			e.CgroupID, e.RuleID = 7, uint32(r.IntN(3))
+			if r.yes(2) {
+				e.EventType, e.Has = schemas.EventConnectBlocked, e.Has|schemas.KernelHasPort
+				e.Value, e.Destination, e.Port = []byte("10.0.0.1:443"), []byte("10.0.0.1"), 443
+			}
 			break
 		}
 		fallthrough
@@ -95,7 +98,8 @@ func (r *randomRun) kernel(t *testing.T) []byte {
 	code := 0
 	check(t, w.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: randomID, Type: "run_started", AgentShim: shim, Command: []string{"a"}, EnvKeys: keys}))
 	check(t, w.Write(schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: randomID, Seq: 1, Type: "run_finished", ExitCode: &code, Success: true}))
-	lines, blocked, processes, depth := uint64(0), uint64(0), uint64(0), uint32(0)
+	lines, processes, depth := uint64(0), uint64(0), uint32(0)
+	blocked := map[uint32]uint64{}
 	sessions := r.Perm(r.sessions)
 	server := -1 // of this session comes next
 	for r.captured && (len(sessions) > 0 || server >= 0 || !r.yes(4)) {
@@ -125,9 +129,7 @@ func (r *randomRun) kernel(t *testing.T) []byte {
 			}
 			check(t, w.WriteRaw(text))
 			lines++
-			if e.EventType == schemas.EventConnectBlocked {
-				blocked++
-			}
+			blocked[e.EventType]++
 		}
 		if depth = p.Depth + 1; server < 0 {
 			depth = uint32(r.IntN(int(p.Depth) + 2))
@@ -137,7 +139,7 @@ func (r *randomRun) kernel(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-func (r *randomRun) healths(t *testing.T, w *stream.Writer, lines, blocked, processes uint64) {
+func (r *randomRun) healths(t *testing.T, w *stream.Writer, lines uint64, blocked map[uint32]uint64, processes uint64) {
 	counters, facts := map[string]uint64{}, map[string]string{}
 	for _, name := range strings.Fields("canary compat_unmapped decode_errors dropped emitted escapes foreign inherited_fds io_uring_unmapped lexical path_fault path_truncated read recursion_misses scratch_missing seen spooled_bytes survivors_killed user_fault user_truncated") {
 		counters[name] = 0
@@ -155,10 +157,13 @@ func (r *randomRun) healths(t *testing.T, w *stream.Writer, lines, blocked, proc
 		counters["dropped"], counters["seen"], status = 3, lines+3, schemas.StatusPartial
 	}
 	if r.enforced {
-		facts["network_rules"], facts["network_policy"] = "enforced", "sha256:"+strings.Repeat("a", 64)
-		counters["network_rules"], counters["blocked"] = 2, blocked
-		if blocked > 0 {
-			counters["blocked.rule.1"] = blocked
+		facts["file_mechanism"], counters["file_inserted"] = pickOne(r, "lsm", "fanotify", "landlock"), 0
+		for _, e := range schemas.Enforcements {
+			facts[e.State], facts[e.Policy] = "enforced", "sha256:"+strings.Repeat("a", 64)
+			counters[e.Rules], counters[e.Blocked] = 2, blocked[e.Event]
+			if blocked[e.Event] > 0 {
+				counters[e.ByRule+"1"] = blocked[e.Event]
+			}
 		}
 	}
 	check(t, w.Write(schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: randomID, Stage: stage, In: lines, Out: lines, Counters: counters, Facts: facts}))

@@ -9,6 +9,8 @@ const (
 	KeyRules           = "rules"
 	KeyBlocked         = "blocked"
 	KeyPolicy          = "policy"
+	KeyMechanism       = "mechanism"
+	KeyEvidence        = "evidence"
 	KeyDecisionEvents  = "decision_events"
 	KeySessions        = "sessions"
 	KeyRefused         = "refused"
@@ -60,6 +62,9 @@ var (
 	NoteNetwork = &Note{Code: "s4_network_policy", By: StageCorrelate, Strict: true, Fields: []NoteField{
 		{Key: KeyRules}, {Key: KeyBlocked}, {Key: KeyPolicy, Form: ValueDigest}},
 		Says: "network rules were enforced: how many, how many operations they refused, and the policy digest"}
+	NoteFiles = &Note{Code: "s4_file_policy", By: StageCorrelate, Strict: true, Fields: []NoteField{
+		{Key: KeyRules}, {Key: KeyBlocked}, {Key: KeyMechanism, Form: ValueWord}, {Key: KeyEvidence, Form: ValueWord}, {Key: KeyPolicy, Form: ValueDigest}},
+		Says: "file and exec rules were enforced: how many, how many operations they refused, by `lsm`, `fanotify` or `landlock`, whether the refusals were `observed` or (of Landlock) are `inferred`, and the policy digest"}
 	NotePolicy = &Note{Code: "s4_policy_capture", By: StageCorrelate, Strict: true, Fields: []NoteField{
 		{Key: KeyDecisionEvents}, {Key: KeySessions, Optional: true}, {Key: KeyRefused, Optional: true}},
 		Says: "lines of the policy layer; with sessions also their number, and that of refused messages. Other implementations write it too, with counts of their own"}
@@ -80,5 +85,5 @@ var (
 // Notes are all notes, in the order in which they come.
 var Notes = [...]*Note{
 	NoteContractOnly, NoteKernel, NoteLoss, NoteDrops, NoteEscape, NoteQuality, NoteSurvivors, NoteEnd, NoteBlind,
-	NoteConfined, NoteNetwork, NotePolicy, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteDrop,
+	NoteConfined, NoteNetwork, NoteFiles, NotePolicy, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteDrop,
 }

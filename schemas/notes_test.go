@@ -114,15 +114,16 @@ func TestNotesReadAsEver(t *testing.T) {
 	for want, got := range map[string]string{
 		"contract_only_mode: kernel capture is not supported on macos":                                                                     NoteContractOnly.Format(ContractOnlyUnsupported + "macos"),
 		"s2_kernel_capture: monitor_events=3 ringbuf_drops=0 network_protocol_coverage=absent network_endpoint_claim_scope=not_applicable": NoteKernel.Format(uint64(3), uint64(0), CoverageAbsent, ScopeNotApplicable),
-		"s2_drops: openat2=1 openat=2":                                                NoteDrops.Format(CountOf("openat", 2), CountOf("openat2", 1)),
-		"s2_cgroup_escape: escapes=2 kernel_layer downgraded to absent":               NoteEscape.Format(uint64(2)),
-		"s2_survivors_killed: 4":                                                      NoteSurvivors.Format(uint64(4)),
-		"s2_blind_spots: shared memory; inherited descriptors (0)":                    NoteBlind.Format("shared memory", "inherited descriptors (0)"),
-		"s4_network_policy: rules=1 blocked=2 policy=" + digest:                       NoteNetwork.Format(uint64(1), uint64(2), digest),
-		"s4_policy_capture: decision_events=1":                                        NotePolicy.Format(uint64(1)),
-		"s4_policy_capture: decision_events=1 sessions=2 refused=3":                   NotePolicy.Format(uint64(1), uint64(2), uint64(3)),
-		"s6_windows: call=1 setup=2 idle=3 agent=4":                                   NoteWindows.Format(uint64(1), uint64(2), uint64(3), uint64(4)),
-		"normalize_drop: program=\"a \\\"b\\\"\" sha256=" + digest[7:] + " dropped=1": NoteDrop.Format(`a "b"`, digest[7:], uint64(1)),
+		"s2_drops: openat2=1 openat=2":                                                       NoteDrops.Format(CountOf("openat", 2), CountOf("openat2", 1)),
+		"s2_cgroup_escape: escapes=2 kernel_layer downgraded to absent":                      NoteEscape.Format(uint64(2)),
+		"s2_survivors_killed: 4":                                                             NoteSurvivors.Format(uint64(4)),
+		"s2_blind_spots: shared memory; inherited descriptors (0)":                           NoteBlind.Format("shared memory", "inherited descriptors (0)"),
+		"s4_network_policy: rules=1 blocked=2 policy=" + digest:                              NoteNetwork.Format(uint64(1), uint64(2), digest),
+		"s4_file_policy: rules=1 blocked=2 mechanism=lsm evidence=observed policy=" + digest: NoteFiles.Format(uint64(1), uint64(2), SourceLSM, EvidenceOf(SourceLSM), digest),
+		"s4_policy_capture: decision_events=1":                                               NotePolicy.Format(uint64(1)),
+		"s4_policy_capture: decision_events=1 sessions=2 refused=3":                          NotePolicy.Format(uint64(1), uint64(2), uint64(3)),
+		"s6_windows: call=1 setup=2 idle=3 agent=4":                                          NoteWindows.Format(uint64(1), uint64(2), uint64(3), uint64(4)),
+		"normalize_drop: program=\"a \\\"b\\\"\" sha256=" + digest[7:] + " dropped=1":        NoteDrop.Format(`a "b"`, digest[7:], uint64(1)),
 	} {
 		if got != want {
 			t.Errorf("got %q, expected %q", got, want)

@@ -15,8 +15,8 @@ func (c *captureHealth) fact(name string) string { return c.h.Facts[name] }
 func (c *captureHealth) attached() bool {
 	return c.fact(schemas.FactKernelCapture) == schemas.CaptureAttached
 }
-func (c *captureHealth) enforced() bool {
-	return c.fact(schemas.FactNetworkRules) == schemas.RulesEnforced
+func (c *captureHealth) enforced(e *schemas.Enforcement) bool {
+	return c.fact(e.State) == schemas.RulesEnforced
 }
 
 // check refuses a stage health with a missing counter, which must not count as zero,
@@ -43,8 +43,10 @@ func (c *captureHealth) check() error {
 	if _, err := schemas.ParseRedundant(c.fact(schemas.FactRedundant)); err != nil {
 		return fmt.Errorf("%s reports %w", c.h.Stage, err)
 	}
-	if err := c.checkEnforcement(); err != nil {
-		return err
+	for i := range schemas.Enforcements {
+		if err := c.checkEnforcement(&schemas.Enforcements[i]); err != nil {
+			return err
+		}
 	}
 	read := c.n(schemas.CounterRead) + c.n(schemas.CounterFileInserted)
 	if sum := c.n(schemas.CounterCanary) + c.n(schemas.CounterForeign) + c.n(schemas.CounterDecodeErrors) + c.h.Out; read != sum {
@@ -56,27 +58,32 @@ func (c *captureHealth) check() error {
 	return nil
 }
 
-// checkEnforcement checks what is reported about network rules.
-func (c *captureHealth) checkEnforcement() error {
-	if !c.enforced() {
+// checkEnforcement checks what is reported about rules of one kind.
+func (c *captureHealth) checkEnforcement(e *schemas.Enforcement) error {
+	if !c.enforced(e) {
 		return nil
 	}
-	for _, name := range schemas.CountersOf(schemas.StageCapture, schemas.WhenEnforced) {
+	for _, name := range schemas.CountersOf(schemas.StageCapture, e.When) {
 		if _, ok := c.h.Counters[name]; !ok {
-			return fmt.Errorf("%s enforced network rules but reports no counter %q", c.h.Stage, name)
+			return fmt.Errorf("%s enforced %s but reports no counter %q", c.h.Stage, e.What, name)
 		}
 	}
-	if digest := c.fact(schemas.FactNetworkPolicy); !schemas.ValidDigest(digest) {
-		return fmt.Errorf("%s reports %s=%.100q, expected sha256: and 64 lower-case hex digits", c.h.Stage, schemas.FactNetworkPolicy, digest)
+	for _, f := range schemas.FactsOf(schemas.StageCapture, e.When) {
+		if err := f.Check(c.h); err != nil {
+			return err
+		}
+	}
+	if digest := c.fact(e.Policy); !schemas.ValidDigest(digest) {
+		return fmt.Errorf("%s reports %s=%.100q, expected sha256: and 64 lower-case hex digits", c.h.Stage, e.Policy, digest)
 	}
 	var sum uint64
 	for name, n := range c.h.Counters {
-		if strings.HasPrefix(name, schemas.CounterBlockedByRule) {
+		if strings.HasPrefix(name, e.ByRule) {
 			sum += n
 		}
 	}
-	if blocked := c.n(schemas.CounterBlocked); sum != blocked {
-		return fmt.Errorf("%s counts %d refused operations, its rules %d", c.h.Stage, blocked, sum)
+	if blocked := c.n(e.Blocked); sum != blocked {
+		return fmt.Errorf("%s counts %d operations that %s refused, by rule %d", c.h.Stage, blocked, e.What, sum)
 	}
 	return nil
 }

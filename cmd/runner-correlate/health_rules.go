@@ -114,6 +114,17 @@ var blindSpots = []string{
 const pastRules = "past the network rules: families but IPv4, IPv6 and unix, sockets made outside the cgroup or connected before, " +
 	"listeners without a bind, other names of unix sockets, routes that options or outer programs choose, programs that may change BPF"
 
+// pastFiles is what file rules do not cover, whatever enforces them (schemas/POLICY.md,
+// "File enforcement"), and pastMechanism what each mechanism lets through in addition.
+const pastFiles = "past the file rules: descriptors opened before or outside of the run, memory mapped before, names that are only looked at, " +
+	"work done for the command outside of its cgroup, copies of what may be read"
+
+var pastMechanism = map[string]string{
+	schemas.SourceLSM:      "past LSM: programs that may change BPF",
+	schemas.SourceFanotify: "past fanotify: mounts that the command makes, programs that may enter another mount namespace",
+	schemas.SourceLandlock: "past Landlock: why a call was refused, changes of mode, owner and times, and paths that other mounts lead to",
+}
+
 // optionalHooks are the parts whose absence is a blind spot, not a loss.
 var optionalHooks = []struct{ fact, what string }{
 	{schemas.FactIOUring, "io_uring operations"},
@@ -132,8 +143,14 @@ func (c *captureHealth) blind() []any {
 			list = append(list, fmt.Sprintf("%s (%s)", r.what, state))
 		}
 	}
-	if c.enforced() {
-		list = append(list, pastRules)
+	for i := range schemas.Enforcements {
+		switch e := &schemas.Enforcements[i]; {
+		case !c.enforced(e):
+		case e.Event == schemas.EventFileBlocked:
+			list = append(list, pastFiles, pastMechanism[c.fact(schemas.FactFileMechanism)])
+		default:
+			list = append(list, pastRules)
+		}
 	}
 	return list
 }

@@ -8,10 +8,7 @@ import (
 
 // addLayers adds to the health what is known of the layers that are made from logs.
 func (j *joiner) addLayers(h *schemas.Health) {
-	var notes []string
-	if note := (&captureHealth{j.stages[0]}).enforcement(); note != "" {
-		notes = append(notes, note)
-	}
+	notes := (&captureHealth{j.stages[0]}).enforcement()
 	for _, l := range j.logs {
 		if !l.present() {
 			continue
@@ -33,12 +30,33 @@ func (j *joiner) addLayers(h *schemas.Health) {
 	h.Notes = slices.Insert(h.Notes, last, notes...)
 }
 
-// enforcement returns the note about network rules, "" when there were none.
-func (c *captureHealth) enforcement() string {
-	if !c.enforced() {
-		return ""
+// enforcement returns the notes about rules that were enforced.
+func (c *captureHealth) enforcement() (notes []string) {
+	for i := range schemas.Enforcements {
+		if e := &schemas.Enforcements[i]; c.enforced(e) {
+			notes = append(notes, e.Note.Format(c.enforcementFields(e)...))
+		}
 	}
-	return schemas.NoteNetwork.Format(c.n(schemas.CounterNetworkRules), c.n(schemas.CounterBlocked), c.fact(schemas.FactNetworkPolicy))
+	return notes
+}
+
+// enforcementFields are the values of the note about rules of one kind.
+func (c *captureHealth) enforcementFields(e *schemas.Enforcement) (values []any) {
+	for _, f := range e.Note.Fields {
+		switch f.Key {
+		case schemas.KeyRules:
+			values = append(values, c.n(e.Rules))
+		case schemas.KeyBlocked:
+			values = append(values, c.n(e.Blocked))
+		case schemas.KeyMechanism:
+			values = append(values, c.fact(schemas.FactFileMechanism))
+		case schemas.KeyEvidence:
+			values = append(values, schemas.EvidenceOf(c.fact(schemas.FactFileMechanism)))
+		case schemas.KeyPolicy:
+			values = append(values, c.fact(e.Policy))
+		}
+	}
+	return values
 }
 
 // writeLayers writes the lines of the layers that are made from logs.

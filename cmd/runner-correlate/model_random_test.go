@@ -30,7 +30,7 @@ func randomModel(rnd *rand.Rand) *model {
 		m.procs = append(m.procs, p)
 	}
 	names := []string{"/", "/w", "/w/a", "/w/a/b", "/w/ab", "/x", "/w/l/../a", "/x/..", "1.2.3.4:5", "/bin/t", "[::ffff:1.2.3.4]:5", "9.9.9.9:6", "host:5", "host:6"}
-	verbs := []string{"read", "write", "exec", "script", "connect", "unlink", "connect_blocked", "mount_source", "uring"}
+	verbs := []string{"read", "write", "exec", "script", "connect", "unlink", "connect_blocked", "file_blocked", "mount_source", "uring"}
 	for range rnd.IntN(40) {
 		l := modelLine{at: uint64(1 + rnd.IntN(100)), proc: rnd.IntN(n), verb: verbs[rnd.IntN(len(verbs))], value: names[rnd.IntN(len(names))], fail: rnd.IntN(6) == 0}
 		if l.verb == "uring" {

@@ -137,7 +137,7 @@ func (m *model) own(i int) bool {
 func within(c *modelCall, until, at uint64) bool { return c.start <= at && at <= until }
 
 func (l *modelLine) effect() bool {
-	return l.value != "" && !l.fail && l.verb != "connect_blocked" && l.verb != "mount_source"
+	return l.value != "" && !l.fail && !strings.HasSuffix(l.verb, "_blocked") && l.verb != "mount_source"
 }
 
 func (l *modelLine) text() string {
@@ -145,7 +145,7 @@ func (l *modelLine) text() string {
 	if verb == "" {
 		verb = l.verb
 	}
-	if l.fail && verb != "connect_blocked" {
+	if l.fail && !strings.HasSuffix(verb, "_blocked") {
 		verb = "failed-" + verb
 	}
 	return verb + " " + l.value

@@ -85,9 +85,13 @@ func (j *joiner) counted(d *decision) (lines uint64, all bool) {
 
 // otherPolicies adds the sessions of proxies that had another policy file than the
 // run. runner-exec reports the run's file with the log, and the capture reports it when
-// it enforced the network rules.
+// it enforced its rules.
 func (j *joiner) otherPolicies(c codes) {
-	for _, digest := range []string{j.policy.facts.policy, (&captureHealth{j.stages[0]}).fact(schemas.FactNetworkPolicy)} {
+	digests := []string{j.policy.facts.policy}
+	for i := range schemas.Enforcements {
+		digests = append(digests, (&captureHealth{j.stages[0]}).fact(schemas.Enforcements[i].Policy))
+	}
+	for _, digest := range digests {
 		for _, s := range j.policy.sessions {
 			if digest != "" && s.policy != digest {
 				c.addFor(schemas.AmbiguitySessionOtherPolicy, s.name)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -382,32 +383,86 @@ func TestEffectsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNetworkRules: a refused connection has a line and a note, but is not an effect.
-func TestNetworkRules(t *testing.T) {
-	enforced := input{facts: map[string]string{"network_rules": "enforced", "network_policy": digestA},
-		counters: map[string]uint64{"network_rules": 2, "blocked": 3, "blocked.rule.0": 1, "blocked.rule.2": 2}}
-	note := "s4_network_policy: rules=2 blocked=3 policy=" + digestA
-	w := world{kernel: agent + "3 31 120-900\n 130 connect_blocked 10.0.0.1:80\n", policy: one, sdk: oneSDK, capture: enforced}
-	j := w.run(t)
-	j.want(t, `tc_1 allow 3 tool_server own [connect_blocked 10.0.0.1:80, failed-read /work/missing, read /work/a]`, `kernel_events_outside_tool_windows:tc_1`)
-	at := slices.Index(j.health.Notes, note)
-	if at < 0 || !strings.HasPrefix(j.health.Notes[at-1], "s2_") || !strings.HasPrefix(j.health.Notes[at+1], "s4_policy_capture") {
-		t.Errorf("notes %q", j.health.Notes)
+// enforcedRules is a capture that enforced rules of one kind: two rules, of which 0 and 2
+// refused three operations.
+func enforcedRules(e schemas.Enforcement) input {
+	in := input{facts: map[string]string{e.State: "enforced", e.Policy: digestA},
+		counters: map[string]uint64{e.Rules: 2, e.Blocked: 3, e.ByRule + "0": 1, e.ByRule + "2": 2}}
+	if e.Event == schemas.EventFileBlocked {
+		in.facts["file_mechanism"], in.counters["file_inserted"] = "lsm", 0
 	}
-	// The note needs no policy layer: rules apply to runs without a tool call too.
-	if j := (world{kernel: agent, capture: enforced}).run(t); !slices.Contains(j.health.Notes, note) {
-		t.Errorf("notes %q", j.health.Notes)
-	}
-	for want, change := range map[string]func(c *schemas.StageHealth){
-		`no counter "blocked"`:       func(c *schemas.StageHealth) { delete(c.Counters, "blocked") },
-		`no counter "network_rules"`: func(c *schemas.StageHealth) { delete(c.Counters, "network_rules") },
-		"counts 4 refused":           func(c *schemas.StageHealth) { c.Counters["blocked"] = 4 },
-		`network_policy="x"`:         func(c *schemas.StageHealth) { c.Facts["network_policy"] = "x" },
-	} {
-		in := enforced
-		in.change = func(c, _ *schemas.StageHealth) { change(c) }
-		if code, _, msg := call(world{kernel: agent, capture: in}.stream(t)); code != 3 || !strings.Contains(msg, want) {
-			t.Errorf("exit %d %s, expected 3 and %q", code, msg, want)
+	return in
+}
+
+// TestEnforcedRules: a refusal has a line and a note, but is not an effect.
+func TestEnforcedRules(t *testing.T) {
+	notes := []string{"s4_network_policy: rules=2 blocked=3 policy=" + digestA, "s4_file_policy: rules=2 blocked=3 mechanism=lsm evidence=observed policy=" + digestA}
+	for i, effect := range []string{"connect_blocked 10.0.0.1:80", "file_blocked /work/a"} {
+		e := schemas.Enforcements[i]
+		enforced := enforcedRules(e)
+		w := world{kernel: agent + "3 31 120-900\n 130 " + effect + "\n", policy: one, sdk: oneSDK, capture: enforced}
+		j := w.run(t)
+		effects := []string{effect, "failed-read /work/missing", "read /work/a"}
+		slices.Sort(effects)
+		j.want(t, `tc_1 allow 3 tool_server own [`+strings.Join(effects, ", ")+`]`, `kernel_events_outside_tool_windows:tc_1`)
+		at := slices.Index(j.health.Notes, notes[i])
+		if at < 0 || !strings.HasPrefix(j.health.Notes[at-1], "s2_blind_spots") || !strings.HasPrefix(j.health.Notes[at+1], "s4_policy_capture") ||
+			!strings.Contains(j.health.Notes[at-1], "; past the "+e.What+": ") {
+			t.Errorf("notes %q", j.health.Notes)
 		}
+		// The note needs no policy layer: rules apply to runs without a tool call too.
+		if j := (world{kernel: agent, capture: enforced}).run(t); !slices.Contains(j.health.Notes, notes[i]) {
+			t.Errorf("notes %q", j.health.Notes)
+		}
+		for want, change := range map[string]func(c *schemas.StageHealth){
+			"no counter " + strconv.Quote(e.Blocked):                     func(c *schemas.StageHealth) { delete(c.Counters, e.Blocked) },
+			"no counter " + strconv.Quote(e.Rules):                       func(c *schemas.StageHealth) { delete(c.Counters, e.Rules) },
+			"counts 4 operations that " + e.What + " refused, by rule 3": func(c *schemas.StageHealth) { c.Counters[e.Blocked] = 4 },
+			e.Policy + `="x"`: func(c *schemas.StageHealth) { c.Facts[e.Policy] = "x" },
+		} {
+			wantRefused(t, enforced, change, want)
+		}
+	}
+}
+
+func wantRefused(t *testing.T, in input, change func(c *schemas.StageHealth), want string) {
+	t.Helper()
+	in.change = func(c, _ *schemas.StageHealth) { change(c) }
+	if code, _, msg := call(world{kernel: agent, capture: in}.stream(t)); code != 3 || !strings.Contains(msg, want) {
+		t.Errorf("exit %d %s, expected 3 and %q", code, msg, want)
+	}
+}
+
+// TestFileMechanisms: the note says how file rules were enforced, the blind spots what gets
+// past, and what did not come through the ring is in the sums.
+func TestFileMechanisms(t *testing.T) {
+	enforced := enforcedRules(schemas.Enforcements[1])
+	wantRefused(t, enforced, func(c *schemas.StageHealth) { delete(c.Facts, "file_mechanism") }, `no fact "file_mechanism"`)
+	wantRefused(t, enforced, func(c *schemas.StageHealth) { c.Facts["file_mechanism"] = "seccomp" }, "expected one of lsm, fanotify, landlock")
+	wantRefused(t, enforced, func(c *schemas.StageHealth) { delete(c.Counters, "file_inserted") }, `no counter "file_inserted"`)
+	wantRefused(t, enforced, func(c *schemas.StageHealth) { c.Counters["file_inserted"] = 1 }, "but accounts for")
+	for mechanism, evidence := range map[string]string{"lsm": "observed", "fanotify": "observed", "landlock": "inferred"} {
+		in := enforced
+		in.change = func(c, _ *schemas.StageHealth) { c.Facts["file_mechanism"] = mechanism }
+		if mechanism == "fanotify" {
+			in.change = func(c, _ *schemas.StageHealth) {
+				c.Facts["file_mechanism"] = mechanism
+				for _, n := range []string{"seen", "emitted", "read"} {
+					c.Counters[n] -= 1
+				}
+				c.Counters["file_inserted"] = 1
+			}
+		}
+		j := world{kernel: agent, capture: in}.run(t)
+		if !slices.ContainsFunc(j.health.Notes, func(s string) bool { return strings.Contains(s, " mechanism="+mechanism+" evidence="+evidence+" ") }) ||
+			pastMechanism[mechanism] == "" || !slices.ContainsFunc(j.health.Notes, func(s string) bool { return strings.HasSuffix(s, "; "+pastMechanism[mechanism]) }) {
+			t.Errorf("%s: %q", mechanism, j.health.Notes)
+		}
+		if j.health.KernelLayer != "complete" {
+			t.Errorf("%s: %s", mechanism, j.health.KernelLayer)
+		}
+	}
+	if len(pastMechanism) != len(schemas.FileMechanisms) {
+		t.Errorf("blind spots of %d mechanisms", len(pastMechanism))
 	}
 }

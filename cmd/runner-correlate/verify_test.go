@@ -61,9 +61,13 @@ func asked(w world) world {
 func randomWorld(rnd *rand.Rand) world {
 	m := randomModel(rnd)
 	w := asked(m.world(rnd))
-	n := uint64(strings.Count(w.kernel, "connect_blocked"))
-	w.capture.facts = map[string]string{"network_rules": "enforced", "network_policy": digestA}
-	w.capture.counters = map[string]uint64{"network_rules": 2, "blocked": n, "blocked.rule.1": n}
+	w.capture.facts = map[string]string{"file_mechanism": "landlock"}
+	w.capture.counters = map[string]uint64{"file_inserted": 0}
+	for _, e := range schemas.Enforcements {
+		n := uint64(strings.Count(w.kernel, schemas.KindOf(e.Event)))
+		w.capture.facts[e.State], w.capture.facts[e.Policy] = "enforced", digestA
+		w.capture.counters[e.Rules], w.capture.counters[e.Blocked], w.capture.counters[e.ByRule+"1"] = 2, n, n
+	}
 	var sdk strings.Builder
 	for range rnd.IntN(6) {
 		fmt.Fprintf(&sdk, "%s tc_%d %s\n", []string{"started", "completed"}[rnd.IntN(2)], rnd.IntN(6), []string{"tool", "other"}[rnd.IntN(5)/4])

@@ -53,7 +53,7 @@ const (
 
 var testVerbs = map[string]uint32{
 	"read": schemas.EventOpenat, "write": schemas.EventOpenat, "exec": schemas.EventExec, "script": schemas.EventScript, "connect": schemas.EventConnect,
-	"unlink": schemas.EventUnlink, "send": schemas.EventSendto, "connect_blocked": schemas.EventConnectBlocked, "mkdir": schemas.EventMkdir,
+	"unlink": schemas.EventUnlink, "send": schemas.EventSendto, "connect_blocked": schemas.EventConnectBlocked, "file_blocked": schemas.EventFileBlocked, "mkdir": schemas.EventMkdir,
 	"mount_source": schemas.EventMountSource, "uring": schemas.EventIOUringOther,
 }
 
@@ -107,6 +107,8 @@ func (w world) stream(t testing.TB) []byte {
 				if verb == "write" {
 					e.Flags = 1
 				}
+			case schemas.EventFileBlocked:
+				e.Has, e.CgroupID, e.RuleID, e.Status = schemas.KernelHasCgroupID|schemas.KernelHasRuleID, 5, 1, ""
 			case schemas.EventConnectBlocked:
 				e.Has = schemas.KernelHasCgroupID | schemas.KernelHasPort | schemas.KernelHasRuleID | schemas.KernelHasReturn
 				e.CgroupID, e.RuleID, e.ReturnValue, e.Status = 5, 1, -1, schemas.StatusError

@@ -57,7 +57,7 @@ func TestAllowedClaim(t *testing.T) {
 		explain []string // among the lines of --explain
 	}{
 		{"full", layered(), verdict.FullClaim, []string{
-			"9 kernel events were observed inside the measured cgroup between run_started and run_finished, and no loss was counted",
+			"10 kernel events were observed inside the measured cgroup between run_started and run_finished, and no loss was counted",
 			`tool call "tc_4" occurred in the window tool_call_started:tc_4 to tool_call_finished:tc_4, policy saw it (allow), and 1 kernel event of the tool server's processes was observed inside the measured cgroup during it`,
 			`tool call "tc_3" occurred in the window run_started to run_finished (the whole run), policy saw it (allow), and 6 kernel events of the tool server's processes were observed inside the measured cgroup during it; which of them are the call's is not known`,
 		}, []string{"All kernel events:"}},

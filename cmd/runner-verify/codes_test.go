@@ -107,16 +107,16 @@ func TestExecsWithoutCall(t *testing.T) {
 		var codes, execs []string
 		for i := range tc.paths {
 			path := fmt.Sprintf("/usr/bin/x%03d", i)
-			a[bundle.KernelName] += kernelLine(9+i, `"event_type":4,"kind":"exec","value":"`+path+`","return_value":0,"status":"success"`)
+			a[bundle.KernelName] += kernelLine(10+i, `"event_type":4,"kind":"exec","value":"`+path+`","return_value":0,"status":"success"`)
 			codes, execs = append(codes, "exec_without_tool_call:"+path), append(execs, `"`+path+`"`)
 		}
 		if tc.more {
 			codes = append(codes, "exec_without_tool_call:…")
 		}
-		lines := 9 + tc.paths
+		lines := 10 + tc.paths
 		a[bundle.ReportName] = strings.Replace(a[bundle.ReportName], `"exec_without_tool_call:/usr/bin/sh"`, `"`+strings.Join(codes, `","`)+`"`, 1)
 		a[bundle.SurfaceName] = strings.Replace(a[bundle.SurfaceName], `"/usr/bin/sh"]`, `"/usr/bin/sh",`+strings.Join(execs, ",")+`]`, 1)
-		a[bundle.HealthName] = strings.NewReplacer("monitor_events=9", fmt.Sprintf("monitor_events=%d", lines), "agent=3", fmt.Sprintf("agent=%d", lines-6)).Replace(a[bundle.HealthName])
+		a[bundle.HealthName] = strings.NewReplacer("monitor_events=10", fmt.Sprintf("monitor_events=%d", lines), "agent=4", fmt.Sprintf("agent=%d", lines-6)).Replace(a[bundle.HealthName])
 		if code, r := check(t, a.digest(t).tar(t)); code != tc.code {
 			t.Errorf("%d programs, more=%t: exit %d, %+v", tc.paths, tc.more, code, r.Findings)
 		}

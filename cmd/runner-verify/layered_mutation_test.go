@@ -80,8 +80,12 @@ var others = [][]string{
 	{"tool_call_started:tc_1", "run_started", "tool_call_started:tc_2"}, {"tool_call_finished:tc_1", "run_finished", "tool_call_finished:tc_2"},
 	{"read-work", "no-write"}, {"read /work/a", "read /work/c", "write /work/a", "exec /usr/bin/files"},
 	{"s4_network_policy: rules=2 blocked=1 policy=" + testDigest, "s4_network_policy: rules=3 blocked=1 policy=" + testDigest, "s4_network_policy: rules=2 blocked=2 policy=" + testDigest},
+	{"s4_file_policy: rules=1 blocked=1 mechanism=lsm evidence=observed policy=" + testDigest, "s4_file_policy: rules=0 blocked=1 mechanism=lsm evidence=observed policy=" + testDigest,
+		"s4_file_policy: rules=1 blocked=0 mechanism=lsm evidence=observed policy=" + testDigest, "s4_file_policy: rules=1 blocked=1 mechanism=seccomp evidence=observed policy=" + testDigest,
+		"s4_file_policy: rules=1 blocked=1 mechanism=landlock evidence=observed policy=" + testDigest, "s4_file_policy: rules=1 blocked=1 mechanism=fanotify evidence=inferred policy=" + testDigest,
+		"s4_file_policy: rules=1 blocked=1 mechanism=fanotify evidence=observed policy=" + testDigest, "s4_file_policy: rules=2 blocked=1 mechanism=lsm evidence=observed policy=" + testDigest},
 	{"s4_policy_capture: decision_events=5 sessions=1 refused=1", "s4_policy_capture: decision_events=5", "s4_policy_capture: decision_events=5 sessions=2 refused=1", "s4_policy_capture: decision_events=5 sessions=1 refused=2"},
-	{"s6_windows: call=4 setup=1 idle=1 agent=3", "s6_windows: call=3 setup=2 idle=1 agent=3", "s6_windows: call=4 setup=2 idle=0 agent=3", "s6_windows: call=5 setup=0 idle=1 agent=3", "s6_windows: call=4 setup=1 idle=2 agent=2", "s6_windows: call=4 setup=0 idle=1 agent=4"},
+	{"s6_windows: call=4 setup=1 idle=1 agent=4", "s6_windows: call=3 setup=2 idle=1 agent=4", "s6_windows: call=4 setup=2 idle=0 agent=4", "s6_windows: call=5 setup=0 idle=1 agent=5", "s6_windows: call=4 setup=1 idle=2 agent=3", "s6_windows: call=4 setup=0 idle=1 agent=5"},
 	{"exec_without_tool_call:/usr/bin/sh", "exec_without_tool_call:/usr/bin/files"},
 	{"tool_call_effects_outside_request:tc_1", "tool_call_effects_outside_request:tc_2", "tool_call_effects_outside_request:tc_3", "tool_calls_overlap:tc_1", "tool_call_id_repeated:tc_1", "tool_call_id_repeated:tc_4"},
 	{"kernel_events_outside_tool_windows:tc_4", "kernel_events_outside_tool_windows:tc_1", "kernel_events_outside_tool_windows:tc_9", "kernel_events_lost", "kernel_times_unknown"},
@@ -179,9 +183,11 @@ var unnoticed = []struct{ at, what, why string }{
 	{"correlation-report.json/ambiguities/10", "element removed", "what a call's arguments named"},
 	{"observation-health.json/notes/1", "longer", "blind spots are said once"},
 	{"observation-health.json/notes/2", "s4_network_policy: rules=3 blocked=1 policy=" + testDigest, "the rules are not in the archive"},
-	{"observation-health.json/notes/3", "s4_policy_capture: decision_events=5 sessions=2 refused=1", "sessions are not in the archive"},
-	{"observation-health.json/notes/3", "s4_policy_capture: decision_events=5 sessions=1 refused=2", "refused messages are not in the archive"},
-	{"observation-health.json/notes/5", "s6_windows: *", "which class a line is of: within the bindings' counts"},
+	{"observation-health.json/notes/3", "s4_file_policy: rules=1 blocked=1 mechanism=fanotify evidence=observed policy=" + testDigest, "what enforced the rules is said once"},
+	{"observation-health.json/notes/3", "s4_file_policy: rules=2 blocked=1 mechanism=lsm evidence=observed policy=" + testDigest, "the rules are not in the archive"},
+	{"observation-health.json/notes/4", "s4_policy_capture: decision_events=5 sessions=2 refused=1", "sessions are not in the archive"},
+	{"observation-health.json/notes/4", "s4_policy_capture: decision_events=5 sessions=1 refused=2", "refused messages are not in the archive"},
+	{"observation-health.json/notes/6", "s6_windows: *", "which class a line is of: within the bindings' counts"},
 }
 
 // TestEverySingleEdit edits one thing after the other in an archive of three

@@ -37,7 +37,8 @@ func layered() content {
 		kernelLine(5, `"event_type":2,"kind":"connect","value":"127.0.0.1:80","return_value":-115`) +
 		kernelLine(6, `"event_type":211,"kind":"event_211","value":"/work/tmp","return_value":0,"status":"success"`) +
 		kernelLine(7, `"event_type":20,"kind":"connect_blocked","value":"10.0.0.1:443","cgroup_id":9,"network_destination":"10.0.0.1","network_port":443,"rule_id":2,"return_value":-1,"status":"error"`) +
-		read(8, "/work/c", ok)
+		read(8, "/work/c", ok) +
+		kernelLine(9, `"event_type":10,"kind":"file_blocked","value":"/etc/shadow","cgroup_id":9,"rule_id":1`)
 	rule := func(reason, rule string) string {
 		return `"reason_code":"` + reason + `","rule_id":"` + rule + `","policy_digest":"` + testDigest + `"`
 	}
@@ -49,7 +50,7 @@ func layered() content {
 		decisionLine(4, "tc_4", "fetch", "allow", `"outcome":"completed",`+allow+`,"attempt":2`)
 	a[bundle.SDKName] = sdkLines("tool_call_started tc_1 read_file", "tool_call_completed tc_1 read_file",
 		"tool_call_started tc_2 write_file", "tool_call_started tc_9 shell", "tool_call_completed tc_9 shell", "run_finished")
-	a[bundle.SurfaceName] = `{"schema":"assay.runner.capability_surface.v0","run_id":"run_test","filesystem_paths":["/work/a","/work/b","/work/c","/work/secret","/work/tmp"],` +
+	a[bundle.SurfaceName] = `{"schema":"assay.runner.capability_surface.v0","run_id":"run_test","filesystem_paths":["/etc/shadow","/work/a","/work/b","/work/c","/work/secret","/work/tmp"],` +
 		`"network_endpoints":["10.0.0.1:443","127.0.0.1:80"],"process_execs":["/usr/bin/files","/usr/bin/sh"],"mcp_tools":["fetch","read_file","write_file"],` +
 		`"policy_decisions":["allow:fetch","allow:read_file","deny:write_file"]}`
 	a[bundle.ReportName] = `{"schema":"assay.runner.correlation_report.v0","run_id":"run_test","status":"partial","bindings":[` + strings.Join([]string{
@@ -62,8 +63,8 @@ func layered() content {
 		"sdk_tool_call_not_completed:tc_2", "sdk_tool_call_without_policy_binding:tc_9", "tool_call_effects_outside_request:tc_1",
 		"tool_call_not_finished:tc_3", "tool_call_targets_unknown:tc_4"}, `","`) + `"]}`
 	a[bundle.HealthName] = `{"schema":"assay.runner.observation_health.v0","run_id":"run_test","platform":"linux","kernel_layer":"complete","ringbuf_drops":0,"policy_layer":"present","sdk_layer":"self_reported","cgroup_correlation":"clean","network_protocol_coverage":"connect_only","network_endpoint_claim_scope":"diagnostic_only","notes":[` +
-		`"s2_kernel_capture: monitor_events=9 ringbuf_drops=0 network_protocol_coverage=connect_only network_endpoint_claim_scope=diagnostic_only","s2_blind_spots: shared memory",` +
-		`"s4_network_policy: rules=2 blocked=1 policy=` + testDigest + `","s4_policy_capture: decision_events=5 sessions=1 refused=1","s5_sdk_capture: sdk_events=6 sdk_tool_calls=3","s6_windows: call=4 setup=1 idle=1 agent=3"]}`
+		`"s2_kernel_capture: monitor_events=10 ringbuf_drops=0 network_protocol_coverage=connect_only network_endpoint_claim_scope=diagnostic_only","s2_blind_spots: shared memory",` +
+		`"s4_network_policy: rules=2 blocked=1 policy=` + testDigest + `","s4_file_policy: rules=1 blocked=1 mechanism=lsm evidence=observed policy=` + testDigest + `","s4_policy_capture: decision_events=5 sessions=1 refused=1","s5_sdk_capture: sdk_events=6 sdk_tool_calls=3","s6_windows: call=4 setup=1 idle=1 agent=4"]}`
 	return a
 }
 

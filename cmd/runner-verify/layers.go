@@ -42,19 +42,32 @@ func (v *verifier) writtenByRunner() bool {
 type kernelLayer struct {
 	net     schemas.Coverage
 	effects effectSet
-	blocked uint64 // lines about refused network operations
-	rule    uint32 // the highest number of a rule that refused one
+	refused [len(schemas.Enforcements)]refusals
+}
+
+// refusals are what the lines say about rules of one kind.
+type refusals struct {
+	lines uint64
+	rule  uint32 // the highest number of a rule that refused something
 }
 
 func (v *verifier) addKernel(e *schemas.KernelEvent) error {
 	k := &v.kernel
 	k.effects.see(e)
-	if e.EventType == schemas.EventConnectBlocked {
-		k.blocked++
-		k.rule = max(k.rule, e.RuleID)
+	if schemas.Refused(e.EventType) {
+		k.addRefusal(e)
 	}
 	k.net.Add(e.EventType, e.Value)
 	return v.surface.expect(schemas.SetOf(e.EventType), e.Value)
+}
+
+func (k *kernelLayer) addRefusal(e *schemas.KernelEvent) {
+	for i := range schemas.Enforcements {
+		if schemas.Enforcements[i].Event == e.EventType {
+			k.refused[i].lines++
+			k.refused[i].rule = max(k.refused[i].rule, e.RuleID)
+		}
+	}
 }
 
 // lineCount is the number of lines of a member.

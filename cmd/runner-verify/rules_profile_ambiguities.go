@@ -232,15 +232,22 @@ func (v *verifier) idleAmbiguities() {
 }
 
 // policyAmbiguities compares the policies of the decisions with the one of the run,
-// if its network rules were enforced, and says when none can be known.
+// if rules of it were enforced, and says when none can be known.
 func (v *verifier) policyAmbiguities() {
 	const code = schemas.AmbiguitySessionOtherPolicy
 	others := v.ambiguities().kinds[code]
-	run, p := v.noteFields(schemas.NoteNetwork)[schemas.KeyPolicy], &v.policy
-	switch {
-	case others == 0 && run != "" && p.digest != "" && (p.digests || p.digest != run):
-		v.faultCode("no entry %s, but a policy line has another policy_digest than the note %s", code, schemas.NoteNetwork.Code)
-	case others > 0 && run == "" && !slices.Contains(v.events.started.EnvKeys, schemas.EnvPolicyLog):
+	run, p := "", &v.policy
+	for i := range schemas.Enforcements {
+		note := schemas.Enforcements[i].Note
+		if !v.noted(note) {
+			continue
+		}
+		run = v.noteFields(note)[schemas.KeyPolicy]
+		if others == 0 && p.digest != "" && (p.digests || p.digest != run) {
+			v.faultCode("no entry %s, but a policy line has another policy_digest than the note %s", code, note.Code)
+		}
+	}
+	if others > 0 && run == "" && !slices.Contains(v.events.started.EnvKeys, schemas.EnvPolicyLog) {
 		v.faultCode("%d entries %s, but nothing says which policy the run had", others, code)
 	}
 }

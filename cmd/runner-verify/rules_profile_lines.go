@@ -70,7 +70,7 @@ func (v *verifier) profileKernel(l *archive.Line, e *schemas.KernelEvent) {
 	switch e.EventType {
 	case schemas.EventOpenat:
 		v.openComplete(l, e)
-	case schemas.EventConnectBlocked:
+	case schemas.EventConnectBlocked, schemas.EventFileBlocked:
 		v.blockedComplete(l, e)
 	}
 }
@@ -84,16 +84,17 @@ func (v *verifier) openComplete(l *archive.Line, e *schemas.KernelEvent) {
 	}
 }
 
-// blockedComplete checks a line about a refused network operation.
+// blockedComplete checks a line about a refused operation.
 func (v *verifier) blockedComplete(l *archive.Line, e *schemas.KernelEvent) {
 	_, err := netip.ParseAddrPort(string(e.Value))
-	switch ip, port := err == nil, e.Has&schemas.KernelHasPort != 0; {
+	ip := err == nil && e.EventType == schemas.EventConnectBlocked
+	switch kind, port := schemas.KindOf(e.EventType), e.Has&schemas.KernelHasPort != 0; {
 	case e.Has&schemas.KernelHasCgroupID == 0:
-		v.faultKernel(l, "a connect_blocked line without cgroup_id")
+		v.faultKernel(l, "a %s line without cgroup_id", kind)
 	case e.Has&schemas.KernelHasRuleID == 0:
-		v.faultKernel(l, "a connect_blocked line without rule_id")
+		v.faultKernel(l, "a %s line without rule_id", kind)
 	case e.Status == schemas.StatusSuccess:
-		v.faultKernel(l, "a connect_blocked line that says success")
+		v.faultKernel(l, "a %s line that says success", kind)
 	case ip != port || ip != (e.Destination != nil):
 		v.faultKernel(l, "network_destination and network_port belong to an IP endpoint, and only together")
 	case ip && endpoint(e.Destination, e.Port) == "":

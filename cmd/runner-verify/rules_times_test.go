@@ -11,14 +11,14 @@ import (
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
-// timesOf are the lines of the layer times of layered: its anchor, then 9 kernel
+// timesOf are the lines of the layer times of layered: its anchor, then 10 kernel
 // lines, 5 decisions and 6 SDK lines.
 func timesOf() (lines []string) {
 	add := func(rest string) {
 		lines = append(lines, fmt.Sprintf(`{"schema":"assay.runner.time.v0","run_id":%q,"seq":%d,`, runID, len(lines))+rest)
 	}
 	add(`"type":"anchor","clock":"CLOCK_MONOTONIC","wall_clock":"CLOCK_REALTIME","wall_ns":1700000000000000000,"finished_ns":900}`)
-	for i, ns := range []int{500, 499, 20, 30, 496, 99, 494, 493, 492} { // two lines in the window of tc_1, one at the end of tc_4
+	for i, ns := range []int{500, 499, 20, 30, 496, 99, 494, 493, 492, 491} { // two lines in the window of tc_1, one at the end of tc_4
 		add(fmt.Sprintf(`"type":"line","layer":"kernel","line":%d,"source":"kernel","ns":%d}`, i, ns))
 	}
 	for i, end := range []string{`,"end_ns":30`, `,"end_ns":20`, "", `,"end_ns":35`, `,"end_ns":99`} {
@@ -33,7 +33,7 @@ func timesOf() (lines []string) {
 // timed is layered with times.
 func timed(lines []string) content {
 	a := layered()
-	a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], `agent=3"]`, `agent=3","s7_times: lines=20"]`, 1)
+	a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], `agent=4"]`, `agent=4","s7_times: lines=21"]`, 1)
 	a[schemas.MemberTimes] = strings.Join(lines, "\n") + "\n"
 	return a
 }
@@ -82,16 +82,16 @@ func TestTimesMutations(t *testing.T) {
 		{"two anchors", func(l []string) []string { return slices.Insert(l, 1, l[0]) }, ruleTimesLines},
 		{"nothing at all", func([]string) []string { return nil }, "lines.form"},
 		{"a negative time", edit(3, `"ns":`, `"ns":-`), "line.schema"},
-		{"a line that is not there", edit(20, `"line":5`, `"line":6`), ruleTimesLines},
-		{"a layer that is not there", edit(20, `"layer":"sdk"`, `"layer":"network"`), ruleTimesLines},
-		{"a time of a time", edit(20, `"layer":"sdk"`, `"layer":"times"`), ruleTimesLines},
+		{"a line that is not there", edit(21, `"line":5`, `"line":6`), ruleTimesLines},
+		{"a layer that is not there", edit(21, `"layer":"sdk"`, `"layer":"network"`), ruleTimesLines},
+		{"a time of a time", edit(21, `"layer":"sdk"`, `"layer":"times"`), ruleTimesLines},
 		{"a kernel time by the proxy", edit(1, `"source":"kernel"`, `"source":"proxy"`), ruleTimesLines},
 		{"a kernel line that was received", edit(1, `"source":"kernel"`, `"source":"received"`), ruleTimesLines},
-		{"an SDK time by the proxy", edit(16, `"source":"received"`, `"source":"proxy"`), ruleTimesLines},
-		{"SDK lines that go back", edit(16, `"ns":10`, `"ns":99`), ruleTimesLines},
-		{"an end before its start", edit(10, `"end_ns":30`, `"end_ns":3`), ruleTimesLines},
-		{"an end of a call without end", edit(12, `"ns":20`, `"ns":20,"end_ns":21`), ruleTimesLines},
-		{"no end of a call with end", edit(10, `,"end_ns":30`, ``), ruleTimesLines},
+		{"an SDK time by the proxy", edit(17, `"source":"received"`, `"source":"proxy"`), ruleTimesLines},
+		{"SDK lines that go back", edit(17, `"ns":10`, `"ns":99`), ruleTimesLines},
+		{"an end before its start", edit(11, `"end_ns":30`, `"end_ns":3`), ruleTimesLines},
+		{"an end of a call without end", edit(13, `"ns":20`, `"ns":20,"end_ns":21`), ruleTimesLines},
+		{"no end of a call with end", edit(11, `,"end_ns":30`, ``), ruleTimesLines},
 		{"a line of a call before its start", edit(3, `"ns":20`, `"ns":19`), ruleTimesWindows},
 		{"a line of a call after its end", edit(4, `"ns":30`, `"ns":31`), ruleTimesWindows},
 		{"a time that no sum can hold", edit(4, `"ns":30`, `"ns":4611686018427387904`), "line.schema"},
@@ -107,8 +107,8 @@ func TestTimesMutations(t *testing.T) {
 				lines[i] = head + `"seq":` + strconv.Itoa(i) + "," + rest
 			}
 			a := timed(lines)
-			if len(lines) != 21 && c.want == ruleTimesLines {
-				a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], "lines=20", fmt.Sprintf("lines=%d", len(lines)-1), 1)
+			if len(lines) != 22 && c.want == ruleTimesLines {
+				a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], "lines=21", fmt.Sprintf("lines=%d", len(lines)-1), 1)
 			}
 			_, r := check(t, a.digest(t).tar(t))
 			if got := strings.Join(rules(r), " "); !strings.Contains(" "+got+" ", " "+strings.Fields(c.want)[0]+" ") || len(strings.Fields(c.want)) > 1 && got != c.want {
@@ -127,7 +127,7 @@ func TestTimesNote(t *testing.T) {
 	delete(without, schemas.MemberTimes)
 	layer[bundle.HealthName] = layered()[bundle.HealthName]
 	count := timed(timesOf())
-	count[bundle.HealthName] = strings.Replace(count[bundle.HealthName], "lines=20", "lines=21", 1)
+	count[bundle.HealthName] = strings.Replace(count[bundle.HealthName], "lines=21", "lines=22", 1)
 	for name, a := range map[string]content{"note without layer": without, "layer without note": layer, "another count": count} {
 		if _, r := check(t, a.digest(t).tar(t)); strings.Join(rules(r), " ") != ruleTimesNote {
 			t.Errorf("%s: %v", name, r.Findings)

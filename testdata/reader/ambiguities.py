@@ -182,9 +182,9 @@ def _run(a, names):
         yield "%s without windows and capture" % NAMED[0]
     if any(len(names[n]) > sessions for n in NAMED):
         yield "more sessions in the codes than in the note"
-    enforced = notes.values(health.NETWORK).get("policy")
+    enforced = [notes.values(note)["policy"] for note in health.ENFORCED if "policy" in notes.values(note)]
     digests = {x.value["policy_digest"] for x in a.policy if "policy_digest" in x.value}
-    if enforced and digests - {enforced} and not names[NAMED[2]]:
+    if any(digests - {one} for one in enforced) and not names[NAMED[2]]:
         yield "%s is missing" % NAMED[2]
     if names[NAMED[2]] and not enforced and policy.LOG not in _variables(a):
         yield "%s without a policy of the run" % NAMED[2]

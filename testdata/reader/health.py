@@ -13,12 +13,17 @@ import policy
 HEALTH = "observation-health.json"
 CAPTURE, ONLY, LOSS, DROPS, BLIND = ("s2_kernel_capture", "contract_only_mode", "s2_kernel_loss", "s2_drops",
                                      "s2_blind_spots")
-NETWORK, POLICY, SDK, WINDOWS = "s4_network_policy", "s4_policy_capture", "s5_sdk_capture", "s6_windows"
+NETWORK, FILES, POLICY, SDK, WINDOWS = ("s4_network_policy", "s4_file_policy", "s4_policy_capture", "s5_sdk_capture",
+                                        "s6_windows")
+ENFORCED = {NETWORK: (kernel.BLOCKED, "connect_blocked"), FILES: (kernel.FILE_BLOCKED, "file_blocked")}
 ORDER = (ONLY, CAPTURE, LOSS, DROPS, "s2_cgroup_escape", "s2_path_quality", "s2_survivors_killed",
-         "s2_capture_end", BLIND, "s3_confinement", NETWORK, POLICY, SDK, WINDOWS, "s7_times", "canonical_pids", "normalize_drop")
+         "s2_capture_end", BLIND, "s3_confinement", NETWORK, FILES, POLICY, SDK, WINDOWS, "s7_times", "canonical_pids",
+         "normalize_drop")
 _N = r"(?:0|[1-9]\d{0,19})"
 _FORMS = {
     NETWORK: r"rules=%s blocked=%s policy=sha256:[0-9a-f]{64}" % (_N, _N),
+    FILES: r"rules=%s blocked=%s mechanism=(?:(?:lsm|fanotify) evidence=observed|landlock evidence=inferred)"
+           r" policy=sha256:[0-9a-f]{64}" % (_N, _N),
     POLICY: r"decision_events=%s(?: sessions=%s refused=%s)?" % (_N, _N, _N),
     SDK: r"sdk_events=%s sdk_tool_calls=%s" % (_N, _N),
     WINDOWS: r"call=%s setup=%s idle=%s agent=%s" % (_N, _N, _N, _N),
@@ -195,15 +200,16 @@ def _windows(a, say):
 
 
 def _enforcement(a, say):
-    """s4_network_policy against the lines of type 20."""
-    lines = [x.value for x in a.kernel if x.value["event_type"] == kernel.BLOCKED]
-    if not a.notes.has(NETWORK):
-        if lines:
-            say("health.note", "blocked lines without %s" % NETWORK)
-        return
-    least = len(lines) + a.notes.number(DROPS, "connect_blocked")
-    blocked = a.notes.number(NETWORK, "blocked")
-    if blocked < least or blocked > least and not a.notes.has("normalize_drop"):
-        say("health.note", "blocked=%d, expected %d" % (blocked, least))
-    if any(v["rule_id"] > a.notes.number(NETWORK, "rules") for v in lines):
-        say("health.note", "a rule that the policy does not have")
+    """The notes about enforced rules against the lines of what they refused."""
+    for note, (event, kind) in ENFORCED.items():
+        lines = [x.value for x in a.kernel if x.value["event_type"] == event]
+        if not a.notes.has(note):
+            if lines:
+                say("health.note", "blocked lines without %s" % note)
+            continue
+        least = len(lines) + a.notes.number(DROPS, kind)
+        blocked = a.notes.number(note, "blocked")
+        if blocked < least or blocked > least and not a.notes.has("normalize_drop"):
+            say("health.note", "blocked=%d, expected %d" % (blocked, least))
+        if any(v["rule_id"] > a.notes.number(note, "rules") for v in lines):
+            say("health.note", "a rule that the policy does not have")

@@ -10,7 +10,7 @@ import re
 import text
 
 LAYER = "layers/kernel.ndjson"
-OPEN, CONNECT, EXEC, BLOCKED = 1, 2, 4, 20
+OPEN, CONNECT, EXEC, FILE_BLOCKED, BLOCKED = 1, 2, 4, 10, 20
 EINPROGRESS = -115
 O_TMPFILE = 0o20000000
 FILES = {1, 10, 201} | set(range(211, 218)) | set(range(219, 225)) | {226, 227, 228, 229, 230}
@@ -97,11 +97,11 @@ def _blocked(v, own):
     where = ip_endpoint(v["value"])
     if None not in given and given != where and _is_address(given[0]):
         return "the value is not the destination"
-    if not own or v["event_type"] != BLOCKED:
+    if not own or v["event_type"] not in (BLOCKED, FILE_BLOCKED):
         return None
     if "cgroup_id" not in v or "rule_id" not in v or v.get("status") == "success":
-        return "connect_blocked without cgroup_id or rule_id, or a success"
-    if given != (where or (None, None)):
+        return "a refusal without cgroup_id or rule_id, or a success"
+    if given != (v["event_type"] == BLOCKED and where or (None, None)):
         return "the destination is there exactly when the value is an IP endpoint"
     return None
 

@@ -17,7 +17,8 @@ FACTS = {
     "unix_hooks": r"attached|" + _UNAVAILABLE,
 }
 CLOCK = {"run_clock": r"monotonic_ns=[1-9]\d* realtime_ns=\d+ finished_ns=\d+"}
-ENFORCED = {"network_rules": r"off|enforced", "network_policy": r"sha256:[0-9a-f]{64}"}
+ENFORCED = {"network_rules": r"off|enforced", "network_policy": r"sha256:[0-9a-f]{64}", "file_rules": r"off|enforced",
+            "file_policy": r"sha256:[0-9a-f]{64}", "file_mechanism": r"lsm|fanotify|landlock"}
 
 
 def faults(stream, healths, records, numbers):
@@ -58,14 +59,15 @@ def _capture(h):
         elif name in facts and not re.match("(?:%s)\\Z" % form, facts[name]) \
                 and (name == "kernel_capture" or captured or facts[name] != "not_run"):
             yield "fact %s is %s" % (name, facts[name])
-    if ("network_policy" in facts) != (facts.get("network_rules") == "enforced"):
-        yield "network_policy and network_rules do not go together"
+    for state, with_it in (("network_rules", ("network_policy",)), ("file_rules", ("file_policy", "file_mechanism"))):
+        if any((name in facts) != (facts.get(state) == "enforced") for name in with_it):
+            yield "%s and %s do not go together" % (state, " and ".join(with_it))
     if h["stage"] == "runner-capture":
-        if n["read"] != n["canary"] + n["foreign"] + n["decode_errors"] + h["out"]:
-            yield "read is not canary + foreign + decode_errors + out"
+        if n["read"] + n.get("file_inserted", 0) != n["canary"] + n["foreign"] + n["decode_errors"] + h["out"]:
+            yield "read + file_inserted is not canary + foreign + decode_errors + out"
     elif any(n.values()):
         yield "counters without a capture"
-    for total, prefix in (("dropped", "dropped."), ("blocked", "blocked.rule.")):
+    for total, prefix in (("dropped", "dropped."), ("blocked", "blocked.rule."), ("file_blocked", "file_blocked.rule.")):
         parts = [v for k, v in n.items() if k.startswith(prefix)]
         if parts and sum(parts) != n.get(total, 0):
             yield "%s* is not %s" % (prefix, total)

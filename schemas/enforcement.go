@@ -1,0 +1,38 @@
+package schemas
+
+// Enforcement is one kind of rules of a policy file that hold for the whole run: what
+// runner-capture reports about it, and what the archive says.
+type Enforcement struct {
+	What   string // for messages
+	When   string // the runs in which its counters and facts are reported
+	State  string // fact: off or enforced
+	Policy string // fact: the policy digest
+
+	Rules, Blocked, ByRule string // counters: rules, refusals, and the refusals of one rule
+
+	Event uint32 // the line of a refusal
+	Note  *Note
+}
+
+// Enforcements are all kinds, in the order of their notes.
+var Enforcements = [...]Enforcement{
+	{"network rules", WhenEnforced, FactNetworkRules, FactNetworkPolicy,
+		CounterNetworkRules, CounterBlocked, CounterBlockedByRule, EventConnectBlocked, NoteNetwork},
+	{"file rules", WhenFileRules, FactFileRules, FactFilePolicy,
+		CounterFileRules, CounterFileBlocked, CounterFileBlockedByRule, EventFileBlocked, NoteFiles},
+}
+
+// Evidence of a refusal: the mechanism reported it, or it is inferred from a call that
+// failed where a rule denies.
+const (
+	EvidenceObserved = "observed"
+	EvidenceInferred = "inferred"
+)
+
+// EvidenceOf is the evidence that a mechanism gives. Landlock reports nothing.
+func EvidenceOf(mechanism string) string {
+	if mechanism == SourceLandlock {
+		return EvidenceInferred
+	}
+	return EvidenceObserved
+}
