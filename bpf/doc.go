@@ -7,6 +7,7 @@
 //	session_linux.go     loads and attaches them; the counters; the end
 //	uring_linux.go       io_uring's probes, where they fit the kernel
 //	redundant_linux.go   several copies of the system call probe, where the kernel skips one
+//	guard_linux.go       what root inside of the cgroup can do to the probes: prevented, or told
 //	rules_linux.go       network rules as the kernel's table
 //	decode.go            from a ring record to a raw event
 //	internal/objects     the compiled probes: all generated, nothing to read
@@ -33,7 +34,12 @@
 //	bind4,6 and sock_create    which refuses. The hooks of bind and sock_create are attached if a
 //	                           rule needs them. With rules, all of these are required, so that
 //	                           nothing runs under rules that are not enforced.
+//	tp_btf/signal_generate     signals from the scope to the runner's processes. Required.
 //	tp_btf/sys_enter           only in redundant mode, see redundant_linux.go.
+//
+// Root inside of the cgroup can reach all of this with bpf(), ptrace, signals and /proc. Links of
+// tracepoints cannot be detached but by their owner; maps are frozen; and what a task of the
+// scope did to the runner is an alarm that cannot be taken back (probes/guard.h).
 //
 // Raw tracepoints with BTF need neither tracefs nor kprobes nor trampolines, which
 // hardened kernels refuse. Paths come from our own walk over dentries and mounts

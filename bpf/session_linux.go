@@ -3,6 +3,7 @@
 package bpf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -22,10 +23,11 @@ import (
 
 // Options say what to watch and how.
 type Options struct {
-	Cgroup    string // directory of the cgroup, on a cgroup2 mount
-	RingSize  int    // bytes, a power of two of at least a page
-	NoCast    bool   // read kernel memory as kernels before 6.2 must
-	Redundant bool   // several copies of the syscall probe, see redundant_linux.go
+	Cgroup     string // directory of the cgroup, on a cgroup2 mount
+	RingSize   int    // bytes, a power of two of at least a page
+	NoCast     bool   // read kernel memory as kernels before 6.2 must
+	Supervised bool   // the parent of this process is runner-exec
+	Redundant  bool   // several copies of the syscall probe, see redundant_linux.go
 	// Rules are enforced for the sockets of the cgroup's processes. With nil, only the
 	// probes are loaded. An error about the rules is a *RulesError.
 	Rules *schemas.NetworkRules
@@ -66,6 +68,9 @@ type Session struct {
 	noCast   bool
 	requests *ebpf.Map              // of the io_uring object
 	copied   map[*ebpf.Program]bool // redundant mode: several of the same
+
+	captureTGID, supervisorTGID uint32
+	guard                       guard
 }
 
 // RedundantOn is the state of a session whose probes have copies.
@@ -121,6 +126,9 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 		return nil, err
 	}
 	s.CgroupID = st.Ino
+	if err := s.watchProcesses(opt.Supervised); err != nil {
+		return nil, err
+	}
 	shared, err := s.loadBase(opt, dir)
 	if err != nil {
 		return nil, err
@@ -130,8 +138,9 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	}
 	// Most of the time is spent in the kernel's verifier, so the objects are loaded in
 	// parallel.
-	var hooks error
+	var hooks, watch error
 	var wg sync.WaitGroup
+	wg.Go(func() { watch = s.attachGuard(shared) })
 	wg.Go(func() { s.IOUring = state(s.attachUring(shared)) })
 	wg.Go(func() {
 		if hooks = s.attachHooks(dir, shared); hooks == nil {
@@ -144,14 +153,17 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 		}
 	})
 	wg.Wait()
-	if hooks != nil {
-		return nil, hooks
+	if err := cmp.Or(hooks, watch); err != nil {
+		return nil, err
 	}
 	if opt.Redundant {
 		if err := s.attachRedundant(shared); err != nil {
 			return nil, errCopies{err}
 		}
 		s.Redundant = RedundantOn
+	}
+	if err := s.closeMaps(shared); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -184,6 +196,13 @@ func (s *Session) prepare(spec *ebpf.CollectionSpec, copies uint32, keep ...stri
 	if v := spec.Variables["no_cast"]; v != nil {
 		if err := v.Set(s.noCast); err != nil {
 			return err
+		}
+	}
+	for name, tgid := range map[string]uint32{objects.KernelVarCaptureTgid: s.captureTGID, objects.KernelVarSupervisorTgid: s.supervisorTGID} {
+		if v := spec.Variables[name]; v != nil {
+			if err := v.Set(tgid); err != nil {
+				return err
+			}
 		}
 	}
 	if m := spec.Maps["scratch"]; m != nil {
@@ -327,6 +346,7 @@ func (s *Session) attachUnix(dir *os.File, shared map[string]*ebpf.Map) error {
 // caller reads until ringbuf.ErrFlushed. The counters can still be read.
 func (s *Session) Quiet() error {
 	var errs []error
+	s.checkLinks()
 	for i := len(s.links) - 1; i >= 0; i-- {
 		errs = append(errs, s.links[i].Close())
 	}
@@ -388,6 +408,7 @@ func (s *Session) Close() {
 	if s.Ring != nil {
 		s.Ring.Close()
 	}
+	s.unmapPositions()
 	for _, c := range s.coll {
 		c.Close()
 	}

@@ -101,6 +101,7 @@ const (
 const (
 	WhenEnforced  = "only under network rules"
 	WhenFileRules = "only under file rules"
+	WhenTampered  = "only if there was some"
 	WhenDrops     = "only with drops of operation OP"
 	WhenRefused   = "only if rule number N refused something"
 	WhenConfined  = "only if the command was confined"
@@ -188,6 +189,7 @@ const (
 	CauseCanaryAfter   = FactCanaryAfter
 	CauseCanaryBefore  = FactCanaryBefore
 	CauseHooksMissing  = FactHooksMissing
+	CauseInterference  = FactInterference
 	CauseRedundantLost = "redundant_lost"
 	CauseUnaccounted   = "unaccounted"
 	CauseUnread        = "unread"
@@ -198,6 +200,7 @@ var Causes = [...]Cause{
 	{CauseCanaryAfter, "`missed` or `not_run`", "the test open at the end was not reported"},
 	{CauseCanaryBefore, "`missed` or `not_run`", "the test open at the start was not reported"},
 	{CauseHooksMissing, "names, comma separated", "required hooks did not attach"},
+	{CauseInterference, "kinds, comma separated", "programs of the scope interfered with the measurement itself"},
 	{CauseRedundantLost, "count", "redundant mode: calls that no copy of the probe saw"},
 	{CauseUnaccounted, "count", "`seen` differs from `emitted + dropped` by so many"},
 	{CauseUnread, "count", "`emitted` differs from `read` by so many"},

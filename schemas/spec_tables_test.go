@@ -35,6 +35,7 @@ var specTables = map[string]func() table{
 	"facts-log":          func() table { return facts(schemas.StageExec) },
 	"filters":            filters,
 	"forms":              forms,
+	"interference":       interference,
 	"limits":             limits,
 	"log-types":          logTypes,
 	"members":            members,
@@ -152,6 +153,14 @@ func counters(stage string) table {
 			why = c.When + ": " + why
 		}
 		t = append(t, []string{code(c.Name + c.Each), c.Role.String(), why})
+	}
+	return t
+}
+
+func interference() table {
+	t := table{{"kind", "a task of the scope"}}
+	for _, i := range schemas.Interferences {
+		t = append(t, []string{code(i.Kind), i.Why})
 	}
 	return t
 }

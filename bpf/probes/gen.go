@@ -8,10 +8,12 @@
 //	kernel.bpf.c        the required tracepoints; the system calls at their end
 //	tasks.h             the life of tasks: exec, fork, exit, moves to another cgroup
 //	walk.h              from a file or directory to its path
+//	guard.h             what a program of the scope does to the measurement itself
 //	addr.h              socket calls and their addresses
 //	sock.bpf.c          IPv4 and IPv6 addresses before the call, as the kernel has them
 //	unix.bpf.c          the same for unix sockets, where the kernel has those hooks
 //	uring.bpf.c         what is asked for through io_uring
+//	guard.bpf.c         signals to the runner's processes
 //	uringcount.bpf.c    only counts the use of io_uring, where uring.bpf.c does not load
 //
 // The programs that enforce network rules:
@@ -35,3 +37,4 @@ package probes
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 UringCount uringcount.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Rules rules.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 RulesUnix rulesunix.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Guard guard.bpf.c

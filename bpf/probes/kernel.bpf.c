@@ -42,7 +42,7 @@ INLINE bool is_compat(struct task_struct *task)
 INLINE u64 call_number(struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
-	return regs->orig_ax;
+	return (u32)regs->orig_ax; /* the kernel looks at no more than these bits */
 #else
 	return (u32)regs->syscallno;
 #endif
@@ -99,6 +99,8 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d, struct args
 		u64 file = fd_file(r->ret);
 
 		if (just_opened(file, r->flags)) {
+			if (r->flags & O_ACCMODE)
+				guard_file(file);
 			r->clen1 = put_file(key, 0, file);
 			return r->clen1;
 		}
@@ -193,6 +195,11 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 			m->pending = 0;
 			m->seen = 1;
 		}
+	}
+	if (d->class == CLASS_GUARD) {
+		read_args(regs, compat32, &a);
+		guard_call(d->op, a.v, ret);
+		return 0;
 	}
 	c = counters_of(SLOT_EXIT);
 	if (!c)

@@ -4,7 +4,7 @@
 #ifndef RUNNER_TABLE_H
 #define RUNNER_TABLE_H
 
-#include "record.h"
+#include "guard.h"
 #include "sysnum.h"
 
 enum class {
@@ -13,6 +13,7 @@ enum class {
 	CLASS_EXEC,	 /* only its failures come here */
 	CLASS_PATH,	 /* one or two paths, or a descriptor */
 	CLASS_SOCK,
+	CLASS_GUARD,	 /* not recorded: guard.h looks at it */
 	CLASS_UNMAPPED,	 /* recorded natively, not decoded for 32-bit callers: counted */
 };
 
@@ -24,6 +25,7 @@ struct desc {
 };
 
 #define D(op, class, dfd1, path1, dfd2, path2, flags, mode) { OP_##op, CLASS_##class, dfd1, path1, dfd2, path2, flags, mode }
+#define G(what) { GUARD_##what, CLASS_GUARD, NO, NO, NO, NO, NO, NO }
 #define NCALLS 512
 
 #if defined(__TARGET_ARCH_x86)
@@ -69,6 +71,14 @@ static const struct desc native[NCALLS] = {
 	[X86_64_UMOUNT2] = D(UMOUNT, PATH, CWD, 0, NO, NO, 1, NO),
 	[X86_64_MOVE_MOUNT] = D(MOVE_MOUNT, PATH, 0, 1, 2, 3, 4, NO),
 	[X86_64_PIVOT_ROOT] = D(PIVOT_ROOT, PATH, CWD, 0, CWD, 1, NO, NO),
+	[X86_64_BPF] = G(BPF),
+	[X86_64_PTRACE] = G(PTRACE),
+	[X86_64_PROCESS_VM_WRITEV] = G(WRITEV),
+	[X86_64_PIDFD_GETFD] = G(GETFD),
+	[X86_64_INIT_MODULE] = G(KERNEL),
+	[X86_64_FINIT_MODULE] = G(KERNEL),
+	[X86_64_KEXEC_LOAD] = G(KERNEL),
+	[X86_64_KEXEC_FILE_LOAD] = G(KERNEL),
 };
 
 /* Calls of 32-bit programs. Their structures of sendmsg, sendmmsg and socketcall differ. */
@@ -121,6 +131,13 @@ static const struct desc compat[NCALLS] = {
 	[I386_UMOUNT2] = D(UMOUNT, PATH, CWD, 0, NO, NO, 1, NO),
 	[I386_MOVE_MOUNT] = D(MOVE_MOUNT, PATH, 0, 1, 2, 3, 4, NO),
 	[I386_PIVOT_ROOT] = D(PIVOT_ROOT, PATH, CWD, 0, CWD, 1, NO, NO),
+	[I386_BPF] = G(BPF),
+	[I386_PTRACE] = G(PTRACE),
+	[I386_PROCESS_VM_WRITEV] = G(WRITEV),
+	[I386_PIDFD_GETFD] = G(GETFD),
+	[I386_INIT_MODULE] = G(KERNEL),
+	[I386_FINIT_MODULE] = G(KERNEL),
+	[I386_KEXEC_LOAD] = G(KERNEL),
 };
 #elif defined(__TARGET_ARCH_arm64)
 /* This architecture has no path calls without a directory argument. */
@@ -154,6 +171,14 @@ static const struct desc native[NCALLS] = {
 	[ARM64_UMOUNT2] = D(UMOUNT, PATH, CWD, 0, NO, NO, 1, NO),
 	[ARM64_MOVE_MOUNT] = D(MOVE_MOUNT, PATH, 0, 1, 2, 3, 4, NO),
 	[ARM64_PIVOT_ROOT] = D(PIVOT_ROOT, PATH, CWD, 0, CWD, 1, NO, NO),
+	[ARM64_BPF] = G(BPF),
+	[ARM64_PTRACE] = G(PTRACE),
+	[ARM64_PROCESS_VM_WRITEV] = G(WRITEV),
+	[ARM64_PIDFD_GETFD] = G(GETFD),
+	[ARM64_INIT_MODULE] = G(KERNEL),
+	[ARM64_FINIT_MODULE] = G(KERNEL),
+	[ARM64_KEXEC_LOAD] = G(KERNEL),
+	[ARM64_KEXEC_FILE_LOAD] = G(KERNEL),
 };
 #endif
 

@@ -3,7 +3,7 @@
 #ifndef RUNNER_TASKS_H
 #define RUNNER_TASKS_H
 
-#include "walk.h"
+#include "guard.h"
 
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
@@ -66,18 +66,6 @@ INLINE u64 address(u64 *ctx, u32 i)
 	return v;
 }
 
-/* The v2 cgroup of a task. */
-INLINE u64 cgroup_of(u64 task)
-{
-	struct task_struct *t = (void *)task;
-	struct css_set *set = NULL;
-	u64 cg = 0;
-
-	if (READ(set, t, cgroups) || READ(cg, set, dfl_cgrp))
-		return 0;
-	return cg;
-}
-
 INLINE u64 cgroup_id_of(u64 cg)
 {
 	struct cgroup *c = (void *)cg;
@@ -96,27 +84,6 @@ INLINE u64 hierarchy_of(u64 cg)
 
 	READ(root, c, root);
 	return root;
-}
-
-/* Is a cgroup of the v2 hierarchy the scope itself or below it? */
-GLOBAL u32 in_scope(u64 cg)
-{
-	u64 css = cg + OFFSET(struct cgroup, self);
-
-	for (int i = 0; i < 64; i++) {
-		struct cgroup_subsys_state *at = (void *)css;
-		struct cgroup *c = NULL;
-		struct kernfs_node *kn = NULL;
-		u64 id = 0;
-
-		if (!css || READ(c, at, cgroup) || READ(kn, c, kn) || READ(id, kn, id))
-			return 0;
-		if (id == scope_cgroup_id)
-			return 1;
-		if (READ(css, at, parent))
-			return 0;
-	}
-	return 0;
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -165,6 +132,8 @@ int on_move(u64 *ctx)
 	u64 dst = address(ctx, 0);
 	struct rec r;
 
+	if (bpf_current_task_under_cgroup(&scope, 0) == 1 && observer(address(ctx, 2)))
+		raise(ALARM_MOVE, 0);
 	if (!c || hierarchy_of(dst) != hierarchy_of(cgroup_of(address(ctx, 2))) || in_scope(dst))
 		return 0; /* the first also skips the v1 hierarchies of a hybrid setup */
 	begin(&r, OP_MOVE, 0);

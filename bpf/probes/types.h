@@ -37,8 +37,15 @@ struct hlist_bl_node {
 	struct hlist_bl_node **pprev;
 };
 
+struct super_block {
+	unsigned long s_magic;
+};
+
 struct inode {
 	u16 i_mode;
+	u32 i_rdev;
+	struct super_block *i_sb;
+	void *i_private;
 };
 
 struct dentry {
@@ -134,12 +141,56 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct pid {
+	struct hlist_head tasks[4]; /* the first: by thread */
+};
+
+struct proc_inode {
+	struct pid *pid;
+	struct inode vfs_inode;
+};
+
+struct bpf_prog_aux {
+	u32 id;
+};
+
+enum bpf_prog_type { BPF_PROG_TYPE_UNSPEC };
+
+struct bpf_prog {
+	enum bpf_prog_type type;
+	struct bpf_prog_aux *aux;
+};
+
+struct bpf_map {
+	u32 id;
+};
+
+struct bpf_link {
+	u32 id;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	u32 flags;
 	s32 pid;
 	s32 tgid;
 	s32 exit_code;
+	struct task_struct *real_parent;
+	struct list_head ptraced;
+	struct list_head ptrace_entry;
+	struct hlist_node pid_links[4];
 	struct fs_struct *fs;
 	struct files_struct *files;
 	struct css_set *cgroups;
@@ -199,7 +250,10 @@ enum {
 	ENAMETOOLONG = 36,
 	ENOSYS = 38,
 	S_IFMT = 0170000,
+	S_IFCHR = 0020000,
 	S_IFSOCK = 0140000,
+	PROC_MAGIC = 0x9fa0,
+	PIDFS_MAGIC = 0x50494446,
 };
 
 struct user_open_how {

@@ -6,6 +6,7 @@
  * change between kernels. There is one program for each form of a tracepoint; the
  * loader (../uring_linux.go) compares the kernel's with them, and loads those that fit. */
 #include "addr.h"
+#include "guard.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct open_how {
@@ -186,6 +187,8 @@ INLINE void emit_request(struct request *q, s64 res, u32 marks, u32 slot)
 		}
 	}
 	if (file) {
+		if (q->flags & O_ACCMODE)
+			guard_file(file);
 		off = s->r.clen1 = put_file(key, 0, file);
 	} else {
 		s->r.marks |= MARK_HAS_U1 | MARK_HAS_BASE1;

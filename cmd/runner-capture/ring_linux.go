@@ -50,6 +50,7 @@ func (r *captureRun) loop() error {
 			return tool.Fail(tool.ExitIO, fmt.Errorf("reading the ring: %w", err))
 		}
 		// The ring has just been read to its end.
+		r.ses.ReadTo(r.consumed)
 		if r.phase == draining {
 			done, err := r.drained()
 			if done || err != nil {

@@ -67,6 +67,9 @@ func (r *captureRun) seal(st bpf.Stats) error {
 	if r.facts[schemas.FactRedundant] == bpf.RedundantOn {
 		r.facts[schemas.FactRedundant] = schemas.RedundantOn(st.Lost)
 	}
+	if found := schemas.FormatInterference(r.ses.Interference(r.consumed)); found != "" {
+		r.facts[schemas.FactInterference] = found
+	}
 	r.ev.n.escapes += possibleEscapes(st.DroppedByOp, r.ev.n.foreign)
 	h, err := r.captureHealth(st)
 	if err != nil {
@@ -123,6 +126,7 @@ func (r *captureRun) status(st bpf.Stats) schemas.Status {
 	n := &r.ev.n
 	if st.Dropped+st.ScratchMissing+st.RecursionMisses+st.CompatUnmapped+st.IOUringUnmapped+st.Lost+n.decodeErrors+n.escapes > 0 ||
 		st.Seen != st.Emitted+st.Dropped || st.Emitted != n.read ||
+		r.facts[schemas.FactInterference] != "" ||
 		r.facts[schemas.FactCanaryBefore] != schemas.CanarySeen || r.facts[schemas.FactCanaryAfter] != schemas.CanarySeen {
 		return schemas.StatusPartial
 	}

@@ -37,6 +37,8 @@ func (c *captureHealth) condition(cause string) string {
 		}
 	case schemas.CauseHooksMissing:
 		return strings.Join(strings.Fields(c.fact(schemas.FactHooksMissing)), ",")
+	case schemas.CauseInterference:
+		return schemas.InterferenceKinds(c.fact(schemas.FactInterference))
 	case schemas.CauseRedundantLost:
 		lost, _ := schemas.ParseRedundant(c.fact(schemas.FactRedundant)) // check has parsed it before
 		return difference(lost, 0)

@@ -25,6 +25,12 @@ type KernelCounters struct {
 	Pad             uint64
 }
 
+type KernelKernelFile struct {
+	_     structs.HostLayout
+	Magic uint32
+	Name  [28]int8
+}
+
 type KernelMarkState struct {
 	_       structs.HostLayout
 	Pending uint32
@@ -69,23 +75,29 @@ type KernelScratch struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	KernelMapCounters      = "counters"
-	KernelMapDrops         = "drops"
-	KernelMapEvents        = "events"
-	KernelMapMarks         = "marks"
-	KernelMapScope         = "scope"
-	KernelMapScratch       = "scratch"
-	KernelProgOnExec       = "on_exec"
-	KernelProgOnFork       = "on_fork"
-	KernelProgOnMove       = "on_move"
-	KernelProgOnSysEnter   = "on_sys_enter"
-	KernelProgOnSysExit    = "on_sys_exit"
-	KernelProgOnTaskExit   = "on_task_exit"
-	KernelVarNcpus         = "ncpus"
-	KernelVarNoCast        = "no_cast"
-	KernelVarRedundant     = "redundant"
-	KernelVarScopeCgroupId = "scope_cgroup_id"
-	KernelVarScratchSlot   = "scratch_slot"
+	KernelMapAlarms         = "alarms"
+	KernelMapCounters       = "counters"
+	KernelMapDrops          = "drops"
+	KernelMapEvents         = "events"
+	KernelMapKernelFiles    = "kernel_files"
+	KernelMapMarks          = "marks"
+	KernelMapOwnObjects     = "own_objects"
+	KernelMapReached        = "reached"
+	KernelMapScope          = "scope"
+	KernelMapScratch        = "scratch"
+	KernelProgOnExec        = "on_exec"
+	KernelProgOnFork        = "on_fork"
+	KernelProgOnMove        = "on_move"
+	KernelProgOnSysEnter    = "on_sys_enter"
+	KernelProgOnSysExit     = "on_sys_exit"
+	KernelProgOnTaskExit    = "on_task_exit"
+	KernelVarCaptureTgid    = "capture_tgid"
+	KernelVarNcpus          = "ncpus"
+	KernelVarNoCast         = "no_cast"
+	KernelVarRedundant      = "redundant"
+	KernelVarScopeCgroupId  = "scope_cgroup_id"
+	KernelVarScratchSlot    = "scratch_slot"
+	KernelVarSupervisorTgid = "supervisor_tgid"
 )
 
 // LoadKernel returns the embedded CollectionSpec for Kernel.
@@ -142,23 +154,29 @@ type KernelProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type KernelMapSpecs struct {
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Drops    *ebpf.MapSpec `ebpf:"drops"`
-	Events   *ebpf.MapSpec `ebpf:"events"`
-	Marks    *ebpf.MapSpec `ebpf:"marks"`
-	Scope    *ebpf.MapSpec `ebpf:"scope"`
-	Scratch  *ebpf.MapSpec `ebpf:"scratch"`
+	Alarms      *ebpf.MapSpec `ebpf:"alarms"`
+	Counters    *ebpf.MapSpec `ebpf:"counters"`
+	Drops       *ebpf.MapSpec `ebpf:"drops"`
+	Events      *ebpf.MapSpec `ebpf:"events"`
+	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
+	Marks       *ebpf.MapSpec `ebpf:"marks"`
+	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
+	Reached     *ebpf.MapSpec `ebpf:"reached"`
+	Scope       *ebpf.MapSpec `ebpf:"scope"`
+	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
 }
 
 // KernelVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type KernelVariableSpecs struct {
-	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
-	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
-	Redundant     *ebpf.VariableSpec `ebpf:"redundant"`
-	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
+	CaptureTgid    *ebpf.VariableSpec `ebpf:"capture_tgid"`
+	Ncpus          *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoCast         *ebpf.VariableSpec `ebpf:"no_cast"`
+	Redundant      *ebpf.VariableSpec `ebpf:"redundant"`
+	ScopeCgroupId  *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
+	ScratchSlot    *ebpf.VariableSpec `ebpf:"scratch_slot"`
+	SupervisorTgid *ebpf.VariableSpec `ebpf:"supervisor_tgid"`
 }
 
 // KernelObjects contains all objects after they have been loaded into the kernel.
@@ -181,20 +199,28 @@ func (o *KernelObjects) Close() error {
 //
 // It can be passed to LoadKernelObjects or ebpf.CollectionSpec.LoadAndAssign.
 type KernelMaps struct {
-	Counters *ebpf.Map `ebpf:"counters"`
-	Drops    *ebpf.Map `ebpf:"drops"`
-	Events   *ebpf.Map `ebpf:"events"`
-	Marks    *ebpf.Map `ebpf:"marks"`
-	Scope    *ebpf.Map `ebpf:"scope"`
-	Scratch  *ebpf.Map `ebpf:"scratch"`
+	Alarms      *ebpf.Map `ebpf:"alarms"`
+	Counters    *ebpf.Map `ebpf:"counters"`
+	Drops       *ebpf.Map `ebpf:"drops"`
+	Events      *ebpf.Map `ebpf:"events"`
+	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
+	Marks       *ebpf.Map `ebpf:"marks"`
+	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
+	Reached     *ebpf.Map `ebpf:"reached"`
+	Scope       *ebpf.Map `ebpf:"scope"`
+	Scratch     *ebpf.Map `ebpf:"scratch"`
 }
 
 func (m *KernelMaps) Close() error {
 	return _KernelClose(
+		m.Alarms,
 		m.Counters,
 		m.Drops,
 		m.Events,
+		m.KernelFiles,
 		m.Marks,
+		m.OwnObjects,
+		m.Reached,
 		m.Scope,
 		m.Scratch,
 	)
@@ -204,11 +230,13 @@ func (m *KernelMaps) Close() error {
 //
 // It can be passed to LoadKernelObjects or ebpf.CollectionSpec.LoadAndAssign.
 type KernelVariables struct {
-	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
-	NoCast        *ebpf.Variable `ebpf:"no_cast"`
-	Redundant     *ebpf.Variable `ebpf:"redundant"`
-	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
+	CaptureTgid    *ebpf.Variable `ebpf:"capture_tgid"`
+	Ncpus          *ebpf.Variable `ebpf:"ncpus"`
+	NoCast         *ebpf.Variable `ebpf:"no_cast"`
+	Redundant      *ebpf.Variable `ebpf:"redundant"`
+	ScopeCgroupId  *ebpf.Variable `ebpf:"scope_cgroup_id"`
+	ScratchSlot    *ebpf.Variable `ebpf:"scratch_slot"`
+	SupervisorTgid *ebpf.Variable `ebpf:"supervisor_tgid"`
 }
 
 // KernelPrograms contains all programs after they have been loaded into the kernel.

@@ -25,6 +25,12 @@ type UringCounters struct {
 	Pad             uint64
 }
 
+type UringKernelFile struct {
+	_     structs.HostLayout
+	Magic uint32
+	Name  [28]int8
+}
+
 type UringRequest struct {
 	_        structs.HostLayout
 	Flags    uint64
@@ -81,10 +87,14 @@ type UringScratch struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	UringMapAlarms         = "alarms"
 	UringMapBlank          = "blank"
 	UringMapCounters       = "counters"
 	UringMapDrops          = "drops"
 	UringMapEvents         = "events"
+	UringMapKernelFiles    = "kernel_files"
+	UringMapOwnObjects     = "own_objects"
+	UringMapReached        = "reached"
 	UringMapRequests       = "requests"
 	UringMapScope          = "scope"
 	UringMapScratch        = "scratch"
@@ -92,10 +102,12 @@ const (
 	UringProgOnCompleteRes = "on_complete_res"
 	UringProgOnSubmitReq   = "on_submit_req"
 	UringProgOnSubmitSqe   = "on_submit_sqe"
+	UringVarCaptureTgid    = "capture_tgid"
 	UringVarNcpus          = "ncpus"
 	UringVarNoCast         = "no_cast"
 	UringVarScopeCgroupId  = "scope_cgroup_id"
 	UringVarScratchSlot    = "scratch_slot"
+	UringVarSupervisorTgid = "supervisor_tgid"
 )
 
 // LoadUring returns the embedded CollectionSpec for Uring.
@@ -150,23 +162,29 @@ type UringProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type UringMapSpecs struct {
-	Blank    *ebpf.MapSpec `ebpf:"blank"`
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Drops    *ebpf.MapSpec `ebpf:"drops"`
-	Events   *ebpf.MapSpec `ebpf:"events"`
-	Requests *ebpf.MapSpec `ebpf:"requests"`
-	Scope    *ebpf.MapSpec `ebpf:"scope"`
-	Scratch  *ebpf.MapSpec `ebpf:"scratch"`
+	Alarms      *ebpf.MapSpec `ebpf:"alarms"`
+	Blank       *ebpf.MapSpec `ebpf:"blank"`
+	Counters    *ebpf.MapSpec `ebpf:"counters"`
+	Drops       *ebpf.MapSpec `ebpf:"drops"`
+	Events      *ebpf.MapSpec `ebpf:"events"`
+	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
+	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
+	Reached     *ebpf.MapSpec `ebpf:"reached"`
+	Requests    *ebpf.MapSpec `ebpf:"requests"`
+	Scope       *ebpf.MapSpec `ebpf:"scope"`
+	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
 }
 
 // UringVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type UringVariableSpecs struct {
-	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
-	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
-	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
+	CaptureTgid    *ebpf.VariableSpec `ebpf:"capture_tgid"`
+	Ncpus          *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoCast         *ebpf.VariableSpec `ebpf:"no_cast"`
+	ScopeCgroupId  *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
+	ScratchSlot    *ebpf.VariableSpec `ebpf:"scratch_slot"`
+	SupervisorTgid *ebpf.VariableSpec `ebpf:"supervisor_tgid"`
 }
 
 // UringObjects contains all objects after they have been loaded into the kernel.
@@ -189,21 +207,29 @@ func (o *UringObjects) Close() error {
 //
 // It can be passed to LoadUringObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UringMaps struct {
-	Blank    *ebpf.Map `ebpf:"blank"`
-	Counters *ebpf.Map `ebpf:"counters"`
-	Drops    *ebpf.Map `ebpf:"drops"`
-	Events   *ebpf.Map `ebpf:"events"`
-	Requests *ebpf.Map `ebpf:"requests"`
-	Scope    *ebpf.Map `ebpf:"scope"`
-	Scratch  *ebpf.Map `ebpf:"scratch"`
+	Alarms      *ebpf.Map `ebpf:"alarms"`
+	Blank       *ebpf.Map `ebpf:"blank"`
+	Counters    *ebpf.Map `ebpf:"counters"`
+	Drops       *ebpf.Map `ebpf:"drops"`
+	Events      *ebpf.Map `ebpf:"events"`
+	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
+	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
+	Reached     *ebpf.Map `ebpf:"reached"`
+	Requests    *ebpf.Map `ebpf:"requests"`
+	Scope       *ebpf.Map `ebpf:"scope"`
+	Scratch     *ebpf.Map `ebpf:"scratch"`
 }
 
 func (m *UringMaps) Close() error {
 	return _UringClose(
+		m.Alarms,
 		m.Blank,
 		m.Counters,
 		m.Drops,
 		m.Events,
+		m.KernelFiles,
+		m.OwnObjects,
+		m.Reached,
 		m.Requests,
 		m.Scope,
 		m.Scratch,
@@ -214,10 +240,12 @@ func (m *UringMaps) Close() error {
 //
 // It can be passed to LoadUringObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UringVariables struct {
-	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
-	NoCast        *ebpf.Variable `ebpf:"no_cast"`
-	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
+	CaptureTgid    *ebpf.Variable `ebpf:"capture_tgid"`
+	Ncpus          *ebpf.Variable `ebpf:"ncpus"`
+	NoCast         *ebpf.Variable `ebpf:"no_cast"`
+	ScopeCgroupId  *ebpf.Variable `ebpf:"scope_cgroup_id"`
+	ScratchSlot    *ebpf.Variable `ebpf:"scratch_slot"`
+	SupervisorTgid *ebpf.Variable `ebpf:"supervisor_tgid"`
 }
 
 // UringPrograms contains all programs after they have been loaded into the kernel.

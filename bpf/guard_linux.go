@@ -1,0 +1,311 @@
+//go:build amd64 || arm64
+
+package bpf
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/bpf/internal/objects"
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// A program of the scope can be root, and then it can try to change the measurement. What it
+// did to the runner's processes and to the kernel comes as alarms (probes/guard.h). What it
+// did to the probes is looked for here: every map that user space need not write is frozen,
+// and the position in the ring and the links must be at the end as they were left.
+
+// alarmKinds is indexed by enum alarm_kind of guard.h.
+var alarmKinds = [...]string{"", schemas.InterferenceBPF, schemas.InterferenceTrace, schemas.InterferenceTrace,
+	schemas.InterferenceSignal, schemas.InterferenceMove, schemas.InterferenceKernel, schemas.InterferenceHelper}
+
+const (
+	alarmReach  = 3 // a process number, which may be one of ours
+	alarmKernel = 6
+	alarmHelper = 7
+	alarmSize   = 16
+)
+
+// kernelFiles are the files whose writing reaches past the cgroup, by the magic number of
+// their file system. A file system without names here is watched as a whole.
+var kernelFiles = []struct {
+	magic uint32
+	names []string
+	kind  uint32
+}{
+	{unix.PROC_SUPER_MAGIC, []string{"core_pattern", "modprobe", "hotplug", "poweroff_cmd", "bset", "inheritable"}, alarmHelper},
+	{unix.PROC_SUPER_MAGIC, []string{"sysrq-trigger"}, alarmKernel},
+	{unix.SYSFS_MAGIC, []string{"uevent_helper"}, alarmHelper},
+	{unix.CGROUP_SUPER_MAGIC, []string{"release_agent"}, alarmHelper},
+	{unix.BINFMTFS_MAGIC, []string{"register"}, alarmHelper},
+	{unix.DEBUGFS_MAGIC, nil, alarmKernel},
+}
+
+// guard is what the session keeps for the checks at its end.
+type guard struct {
+	alarms []byte // producer page and data of the ring of alarms, read-only
+	cons   []byte // consumer page of the ring of events, read-only
+	prod   []byte
+	moved  bool   // the ring was not where its only reader had left it
+	lost   uint64 // links that were not as they were attached
+}
+
+// watchProcesses finds out who the runner's processes are, as the kernel numbers them.
+func (s *Session) watchProcesses(supervised bool) error {
+	spec, err := objects.LoadGuard()
+	if err != nil {
+		return err
+	}
+	if s.captureTGID, err = s.number(spec, objects.GuardProgOwnTgid); err == nil && supervised {
+		s.supervisorTGID, err = s.number(spec, objects.GuardProgParentTgid)
+	}
+	if err != nil {
+		return fmt.Errorf("finding the runner's processes: %w", err)
+	}
+	return nil
+}
+
+// number runs a program that returns a number.
+func (s *Session) number(spec *ebpf.CollectionSpec, name string) (uint32, error) {
+	one := spec.Copy()
+	if err := s.prepare(one, 0, name); err != nil {
+		return 0, err
+	}
+	one.Maps = map[string]*ebpf.MapSpec{".rodata": one.Maps[".rodata"]}
+	coll, err := ebpf.NewCollectionWithOptions(one, ebpf.CollectionOptions{Cache: s.types})
+	if err != nil {
+		return 0, err
+	}
+	defer coll.Close()
+	return coll.Programs[name].Run(&ebpf.RunOptions{})
+}
+
+// attachGuard attaches what watches signals.
+func (s *Session) attachGuard(shared map[string]*ebpf.Map) error {
+	spec, err := objects.LoadGuard()
+	if err != nil {
+		return err
+	}
+	coll, err := s.load(spec, shared, 0, objects.GuardProgOnSignal)
+	if err != nil {
+		return fmt.Errorf("loading the guard: %w", err)
+	}
+	return s.trace(coll.Programs[objects.GuardProgOnSignal])
+}
+
+// closeMaps fills the guard's tables and freezes the maps: from here on no process can
+// write them by a system call, and programs only as they do.
+func (s *Session) closeMaps(shared map[string]*ebpf.Map) error {
+	for _, f := range kernelFiles {
+		whole := f.kind
+		if f.names != nil {
+			whole = 0
+		}
+		for _, name := range append([]string{""}, f.names...) {
+			key := objects.KernelKernelFile{Magic: f.magic}
+			for i := range len(name) {
+				key.Name[i] = int8(name[i])
+			}
+			kind := f.kind
+			if name == "" {
+				kind = whole
+			}
+			if err := shared[objects.KernelMapKernelFiles].Put(key, kind); err != nil {
+				return fmt.Errorf("filling the guard's table of files: %w", err)
+			}
+		}
+	}
+	own, err := s.objects()
+	if err != nil {
+		return err
+	}
+	for _, key := range own {
+		if err := shared[objects.KernelMapOwnObjects].Put(key, uint32(1)); err != nil {
+			return fmt.Errorf("filling the guard's table of objects: %w", err)
+		}
+	}
+	if err := s.mapPositions(shared); err != nil {
+		return err
+	}
+	for _, c := range s.coll {
+		for name, m := range c.Maps {
+			if name == objects.KernelMapEvents {
+				continue // its reader writes how far it has read
+			}
+			info, err := m.Info()
+			if err == nil && !info.Frozen() {
+				err = m.Freeze()
+			}
+			if err != nil {
+				return fmt.Errorf("freezing the map %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// objects are the keys of the session's programs, maps and links in own_objects.
+func (s *Session) objects() (keys []uint64, err error) {
+	seen := map[uint64]bool{}
+	add := func(kind uint64, id uint64, e error) {
+		if key := kind<<32 | id; e != nil {
+			err = errors.Join(err, e)
+		} else if !seen[key] {
+			seen[key] = true
+			keys = append(keys, key)
+		}
+	}
+	for _, c := range s.coll {
+		for _, p := range c.Programs {
+			id, e := programID(p)
+			add(1, uint64(id), e)
+		}
+		for _, m := range c.Maps {
+			info, e := m.Info()
+			if e != nil {
+				return nil, e
+			}
+			id, _ := info.ID()
+			add(2, uint64(id), nil)
+		}
+	}
+	for _, l := range s.links {
+		info, e := l.Info()
+		if e != nil {
+			return nil, e
+		}
+		add(3, uint64(info.ID), nil)
+	}
+	return keys, err
+}
+
+func programID(p *ebpf.Program) (ebpf.ProgramID, error) {
+	info, err := p.Info()
+	if err != nil {
+		return 0, err
+	}
+	id, _ := info.ID()
+	return id, nil
+}
+
+// mapPositions maps the pages that say how far the rings are written and read. Read-only: so
+// the ring of alarms can be frozen.
+func (s *Session) mapPositions(shared map[string]*ebpf.Map) (err error) {
+	page := os.Getpagesize()
+	look := func(m *ebpf.Map, at, size int) []byte {
+		b, e := unix.Mmap(m.FD(), int64(at), size, unix.PROT_READ, unix.MAP_SHARED)
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("mapping a ring: %w", e))
+		}
+		return b
+	}
+	alarms := shared[objects.KernelMapAlarms]
+	s.guard.alarms = look(alarms, page, page+int(alarms.MaxEntries()))
+	s.guard.cons = look(shared[objects.KernelMapEvents], 0, page)
+	s.guard.prod = look(shared[objects.KernelMapEvents], page, page)
+	return err
+}
+
+func (s *Session) unmapPositions() {
+	for _, b := range [][]byte{s.guard.alarms, s.guard.cons, s.guard.prod} {
+		if b != nil {
+			unix.Munmap(b)
+		}
+	}
+	s.guard.alarms, s.guard.cons, s.guard.prod = nil, nil, nil
+}
+
+// position is the 64-bit number at the beginning of a ring's page, which others write.
+func position(page []byte) uint64 { return atomic.LoadUint64((*uint64)(unsafe.Pointer(&page[0]))) }
+
+// ReadTo says how many bytes of the ring its only reader has read since the start, when it has
+// just come to the end. Nobody can change what was written to the ring, but whoever has
+// the map can change the position up to which it counts as read.
+func (s *Session) ReadTo(consumed uint64) {
+	if s.guard.cons == nil {
+		return
+	}
+	if position(s.guard.cons) != consumed || position(s.guard.prod)-consumed > uint64(s.Ring.BufferSize()) {
+		s.guard.moved = true
+	}
+}
+
+// checkLinks counts the links that are not attached as the session attached them.
+func (s *Session) checkLinks() {
+	for i, l := range s.links {
+		info, err := l.Info()
+		if err != nil {
+			s.guard.lost++
+			continue
+		}
+		id, err := programID(s.progs[i])
+		cg := info.Cgroup()
+		if err != nil || info.Program != id || cg != nil && cg.CgroupId != s.CgroupID {
+			s.guard.lost++
+		}
+	}
+}
+
+// Interference is what programs of the scope did to the measurement, by the kinds of
+// schemas.Interferences. It is final after Quiet, when the ring has been read to its end.
+func (s *Session) Interference(consumed uint64) map[string]uint64 {
+	out := map[string]uint64{}
+	if s.guard.lost > 0 {
+		out[schemas.InterferenceLinks] = s.guard.lost
+	}
+	if s.ReadTo(consumed); s.guard.moved || position(s.guard.prod) != consumed {
+		out[schemas.InterferenceRing] = 1
+	}
+	data := s.guard.alarms[os.Getpagesize():]
+	written := position(s.guard.alarms)
+	ours := threads()
+	for at := uint64(0); at < min(written, uint64(len(data))); {
+		size := uint64(binary.NativeEndian.Uint32(data[at:]))
+		if size != alarmSize { // not committed, or not ours
+			out[schemas.InterferenceBPF]++
+			break
+		}
+		kind := binary.NativeEndian.Uint32(data[at+8:])
+		number := int(int32(binary.NativeEndian.Uint32(data[at+16:])))
+		at += 8 + alarmSize
+		if kind == 0 || int(kind) >= len(alarmKinds) || kind == alarmReach && !ours[number] {
+			continue
+		}
+		out[alarmKinds[kind]]++
+	}
+	return out
+}
+
+// threads are the numbers of the threads of this process, of its parent and of the parent's
+// other children.
+func threads() map[int]bool {
+	out := map[int]bool{}
+	add := func(pid string) {
+		tasks, _ := filepath.Glob("/proc/" + pid + "/task/[0-9]*")
+		for _, t := range tasks {
+			n, _ := strconv.Atoi(filepath.Base(t))
+			out[n] = true
+		}
+	}
+	add("self")
+	parent := strconv.Itoa(os.Getppid())
+	add(parent)
+	lists, _ := filepath.Glob("/proc/" + parent + "/task/[0-9]*/children")
+	for _, list := range lists {
+		b, _ := os.ReadFile(list)
+		for pid := range strings.FieldsSeq(string(b)) {
+			add(pid)
+		}
+	}
+	return out
+}

@@ -1,0 +1,34 @@
+//go:build ignore
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Signals from the scope to the runner's processes, and who those are. */
+#include "guard.h"
+
+/* Signals that stop or end a process and that the runner does not pass on. */
+#define HARMFUL (1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 11 | 1 << 19 | 1 << 20 | 1 << 21 | 1 << 22 | 1 << 24 | 1 << 25 | 1U << 31)
+
+SEC("tp_btf/signal_generate")
+int on_signal(u64 *ctx)
+{
+	u32 sig = ctx[0];
+	u64 task = 0;
+
+	if (sig > 31 || !(HARMFUL >> sig & 1) || bpf_current_task_under_cgroup(&scope, 0) != 1)
+		return 0;
+	bpf_probe_read_kernel(&task, sizeof(task), ctx + 2);
+	if (observer(task))
+		raise(ALARM_SIGNAL, sig);
+	return 0;
+}
+
+/* The loader runs these two itself, before it loads anything else. */
+SEC("raw_tp/sys_enter")
+int own_tgid(void *ctx)
+{
+	return bpf_get_current_pid_tgid() >> 32;
+}
+
+SEC("raw_tp/sys_enter")
+int parent_tgid(void *ctx)
+{
+	return tgid_of(POINTER(task_struct, bpf_get_current_task(), real_parent));
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What a program of the scope does to the measurement itself. Root can do it from inside of
+ * the cgroup, so it must at least be told: each attempt that succeeds is an alarm.
+ *
+ * An alarm cannot be taken back. Its ring is never consumed, and it is frozen: then the kernel
+ * gives nobody a way to change its data or its producer position, not even with bpf(). */
+#ifndef RUNNER_GUARD_H
+#define RUNNER_GUARD_H
+
+#include "walk.h"
+
+/* Types of programs that can change what other programs see or do, by enum bpf_prog_type:
+ * kprobe, tracepoint, perf_event, cgroup_sock, raw_tracepoint (also writable), cgroup_sock_addr,
+ * tracing, struct_ops, ext, lsm, syscall. */
+#define CHANGING_PROGS (1ULL << 2 | 1ULL << 5 | 1ULL << 7 | 1ULL << 9 | 1ULL << 17 | 1ULL << 24 | 1ULL << 18 | \
+			1ULL << 26 | 1ULL << 27 | 1ULL << 28 | 1ULL << 29 | 1ULL << 31)
+
+/* Kinds of alarms; ../guard_linux.go names them. */
+enum alarm_kind {
+	ALARM_NONE,
+	ALARM_BPF,    /* got hold of the capture's own BPF objects, or of a program that can change what it sees */
+	ALARM_TRACE,  /* got hold of a process of the runner: its memory, registers or descriptors */
+	ALARM_REACH,  /* wrote into the memory of the process number: user space knows whose that is */
+	ALARM_SIGNAL, /* sent a process of the runner a signal that stops or ends it */
+	ALARM_MOVE,   /* moved a process of the runner to another cgroup */
+	ALARM_KERNEL, /* changed the kernel: a module, kexec, its memory */
+	ALARM_HELPER, /* named a program that the kernel starts outside of the cgroup */
+};
+
+struct alarm {
+	u32 kind;
+	u32 tgid; /* who did it */
+	s32 number;
+	u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 16);
+} alarms SEC(".maps");
+
+/* The capture's own objects: 1 << 32, 2 << 32 or 3 << 32 for a program, map or link, and
+ * its id. The loader fills it and freezes it. */
+enum { OBJECT_PROG = 1, OBJECT_MAP, OBJECT_LINK };
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 512);
+	__type(key, u64);
+	__type(value, u32);
+} own_objects SEC(".maps");
+
+/* Files that reach past the cgroup when they are written: the kind of the alarm by file
+ * system and name. Of each file system there is an entry without a name too; with a kind,
+ * it means all of its files. The loader fills it and freezes it. */
+#define FILE_NAME 28
+struct kernel_file {
+	u32 magic;
+	char name[FILE_NAME];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, struct kernel_file);
+	__type(value, u32);
+} kernel_files SEC(".maps");
+
+/* Processes whose memory was written by number: one alarm for each. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 512);
+	__type(key, s32);
+	__type(value, u32);
+} reached SEC(".maps");
+
+/* The processes of the runner, as the first pid namespace numbers them: the capture, and
+ * runner-exec with its children, or 0. Set by the loader before the load. */
+const volatile u32 capture_tgid;
+const volatile u32 supervisor_tgid;
+
+INLINE void raise(u32 kind, s32 number)
+{
+	struct alarm a = { .kind = kind, .tgid = bpf_get_current_pid_tgid() >> 32, .number = number };
+
+	bpf_ringbuf_output(&alarms, &a, sizeof(a), 0);
+}
+
+/* The v2 cgroup of a task. */
+INLINE u64 cgroup_of(u64 task)
+{
+	return POINTER(css_set, POINTER(task_struct, task, cgroups), dfl_cgrp);
+}
+
+/* Is a cgroup of the v2 hierarchy the scope itself or below it? */
+GLOBAL u32 in_scope(u64 cg)
+{
+	u64 css = cg + OFFSET(struct cgroup, self);
+
+	for (int i = 0; i < 64; i++) {
+		struct cgroup_subsys_state *at = (void *)css;
+		struct cgroup *c = NULL;
+		struct kernfs_node *kn = NULL;
+		u64 id = 0;
+
+		if (!css || READ(c, at, cgroup) || READ(kn, c, kn) || READ(id, kn, id))
+			return 0;
+		if (id == scope_cgroup_id)
+			return 1;
+		if (READ(css, at, parent))
+			return 0;
+	}
+	return 0;
+}
+
+INLINE u32 tgid_of(u64 task)
+{
+	s32 tgid = 0;
+
+	READ_FIELD(tgid, task_struct, task, tgid);
+	return tgid;
+}
+
+/* Is a task the runner's? */
+GLOBAL u32 observer(u64 task)
+{
+	u32 tgid;
+
+	if (!task)
+		return 0;
+	tgid = tgid_of(task);
+	if (tgid == capture_tgid || (supervisor_tgid && tgid == supervisor_tgid))
+		return 1;
+	if (!supervisor_tgid || tgid_of(POINTER(task_struct, task, real_parent)) != supervisor_tgid)
+		return 0;
+	return !in_scope(cgroup_of(task));
+}
+
+/* The task of a struct pid. */
+INLINE u64 task_of(u64 pid)
+{
+	u64 node = pid ? POINTER(pid, pid, tasks) : 0;
+
+	return node ? node - OFFSET(struct task_struct, pid_links) : 0;
+}
+
+/* A call that returned a descriptor of a BPF object. */
+INLINE void guard_bpf(u32 cmd, s64 fd)
+{
+	u64 object, key = 0, file;
+	u32 id = 0, type = 0;
+
+	if (fd < 0)
+		return;
+	file = fd_file(fd);
+	object = file ? POINTER(file, file, private_data) : 0;
+	if (!object)
+		return;
+	switch (cmd) {
+	case 5: /* BPF_PROG_LOAD */
+	case 13: /* BPF_PROG_GET_FD_BY_ID */
+		READ_FIELD(type, bpf_prog, object, type);
+		if (type < 64 && (CHANGING_PROGS >> type & 1)) {
+			raise(ALARM_BPF, type);
+			return;
+		}
+		READ_FIELD(id, bpf_prog_aux, POINTER(bpf_prog, object, aux), id);
+		key = OBJECT_PROG;
+		break;
+	case 14: /* BPF_MAP_GET_FD_BY_ID */
+		READ_FIELD(id, bpf_map, object, id);
+		key = OBJECT_MAP;
+		break;
+	case 30: /* BPF_LINK_GET_FD_BY_ID */
+		READ_FIELD(id, bpf_link, object, id);
+		key = OBJECT_LINK;
+		break;
+	default:
+		return;
+	}
+	key = key << 32 | id;
+	if (bpf_map_lookup_elem(&own_objects, &key))
+		raise(ALARM_BPF, id);
+}
+
+/* PTRACE_ATTACH and PTRACE_SEIZE put the new tracee first. */
+INLINE void guard_ptrace(u64 request, s64 ret)
+{
+	u64 task = bpf_get_current_task(), first;
+
+	if (ret || (request != 16 && request != 0x4206))
+		return;
+	first = word(task + OFFSET(struct task_struct, ptraced));
+	if (first && first != task + OFFSET(struct task_struct, ptraced) && observer(first - OFFSET(struct task_struct, ptrace_entry)))
+		raise(ALARM_TRACE, request);
+}
+
+INLINE void guard_reach(s32 number, s64 ret)
+{
+	u32 one = 1;
+
+	if (ret > 0 && bpf_map_update_elem(&reached, &number, &one, 1 /* BPF_NOEXIST */) != -17 /* EEXIST */)
+		raise(ALARM_REACH, number);
+}
+
+INLINE u64 magic_of(u64 inode)
+{
+	return POINTER(super_block, POINTER(inode, inode, i_sb), s_magic);
+}
+
+/* The struct pid of a pidfd: since Linux 6.9 of its inode. */
+INLINE u64 pid_of(u64 file)
+{
+	u64 inode = POINTER(file, file, f_inode);
+
+	if (magic_of(inode) == PIDFS_MAGIC)
+		return POINTER(inode, inode, i_private);
+	return POINTER(file, file, private_data);
+}
+
+INLINE void guard_getfd(s32 pidfd, s64 ret)
+{
+	u64 file;
+
+	if (ret < 0)
+		return;
+	file = fd_file(pidfd);
+	if (file && observer(task_of(pid_of(file))))
+		raise(ALARM_TRACE, 0);
+}
+
+/* What a call of CLASS_GUARD can reach: in the table in the place of an operation. */
+enum guard { GUARD_NONE, GUARD_BPF, GUARD_PTRACE, GUARD_WRITEV, GUARD_GETFD, GUARD_KERNEL };
+
+/* A call of CLASS_GUARD that a task of the scope made. */
+INLINE void guard_call(u32 what, const u64 *v, s64 ret)
+{
+	switch (what) {
+	case GUARD_BPF:
+		guard_bpf(v[0], ret);
+		break;
+	case GUARD_PTRACE:
+		guard_ptrace(v[0], ret);
+		break;
+	case GUARD_WRITEV:
+		guard_reach(v[0], ret);
+		break;
+	case GUARD_GETFD:
+		guard_getfd(v[0], ret);
+		break;
+	case GUARD_KERNEL:
+		if (ret >= 0)
+			raise(ALARM_KERNEL, 0);
+		break;
+	}
+}
+
+/* A file that was opened for writing. */
+GLOBAL u32 guard_file(u64 file)
+{
+	u64 inode = POINTER(file, file, f_inode);
+	u64 dentry = word(file + OFFSET(struct file, f_path) + OFFSET(struct path, dentry));
+	struct kernel_file key = {};
+	u32 *kind, rdev = 0;
+	u16 mode = 0;
+
+	READ_FIELD(mode, inode, inode, i_mode);
+	if ((mode & S_IFMT) == S_IFCHR) { /* /dev/mem, kmem and port */
+		READ_FIELD(rdev, inode, inode, i_rdev);
+		if (rdev == (1 << 20 | 1) || rdev == (1 << 20 | 2) || rdev == (1 << 20 | 4))
+			raise(ALARM_KERNEL, rdev);
+		return 0;
+	}
+	key.magic = magic_of(inode);
+	kind = bpf_map_lookup_elem(&kernel_files, &key);
+	if (!kind)
+		return 0;
+	if (key.magic == PROC_MAGIC && observer(task_of(POINTER(proc_inode, inode - OFFSET(struct proc_inode, vfs_inode), pid)))) {
+		raise(ALARM_TRACE, 0);
+		return 0;
+	}
+	if (!*kind) {
+		bpf_probe_read_kernel_str(key.name, FILE_NAME, (void *)POINTER(dentry, dentry, d_name.name));
+		kind = bpf_map_lookup_elem(&kernel_files, &key);
+	}
+	if (kind && *kind)
+		raise(*kind, 0);
+	return 0;
+}
+
+#endif

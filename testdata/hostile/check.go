@@ -1,0 +1,300 @@
+//go:build linux
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Results of one attack.
+const (
+	prevented = "prevented" // it was refused or had no effect: the record is whole
+	failed    = "failed"    // no archive, and an exit code
+	told      = "told"      // an archive that says what is wrong
+	outsideOf = "outside"   // the record says that such work is not seen
+	clean     = "CLEAN"     // the record claims to be whole and is not
+	doubtful  = "DOUBTFUL"  // an ordinary act, and the record does not claim to be whole
+)
+
+// line is one line of the output.
+type line struct {
+	Check    string `json:"check"`
+	Result   string `json:"result"`
+	Detail   string `json:"detail"`
+	Attack   string `json:"attack"`
+	What     string `json:"what"`
+	Harden   bool   `json:"harden"`
+	Outcome  string `json:"outcome"`
+	Happened string `json:"happened"`
+}
+
+func check(bin string, args []string) int {
+	harden, gentle := slices.Contains(args, "--harden"), slices.Contains(args, "--gentle")
+	var names []string
+	for _, a := range args {
+		if !strings.HasPrefix(a, "--") {
+			names = append(names, a)
+		}
+	}
+	code := 0
+	out := json.NewEncoder(os.Stdout)
+	out.SetEscapeHTML(false)
+	for i := range attacks {
+		a := &attacks[i]
+		if names != nil && !slices.Contains(names, a.name) || gentle && a.rude {
+			continue
+		}
+		l := try(bin, a, harden)
+		if l.Result == "failed" {
+			code = 1
+		}
+		out.Encode(l)
+	}
+	return code
+}
+
+// try makes one run and judges it.
+func try(bin string, a *attack, harden bool) line {
+	l := line{Check: "hostile: " + a.name, Attack: a.name, What: a.what, Harden: harden}
+	if harden {
+		l.Check += " (--harden)"
+	}
+	top, err := os.MkdirTemp("", "hostile-")
+	if err != nil {
+		l.Result, l.Detail = "failed", err.Error()
+		return l
+	}
+	defer os.RemoveAll(top)
+	r := &run{top: top, dir: top + "/work", archive: top + "/run.tar.gz", bin: top + "/bin"}
+	if err := r.prepare(bin); err != nil {
+		l.Result, l.Detail = "failed", err.Error()
+		return l
+	}
+	r.start(a, harden)
+	l.Outcome, l.Detail = r.judge(a)
+	said, _ := os.ReadFile(r.dir + "/said")
+	if l.Happened = string(said); l.Happened == "" {
+		l.Happened = "it did not come back"
+	}
+	l.Happened = strings.ReplaceAll(l.Happened, r.dir, "DIR")
+	l.Result = "ok"
+	if l.Outcome == clean || l.Outcome == doubtful {
+		l.Result = "failed"
+	}
+	clearUp()
+	return l
+}
+
+// run is one measured run.
+type run struct {
+	top, dir, archive, bin string
+	code                   int
+	stderr                 string
+	hung                   bool
+}
+
+func (r *run) prepare(bin string) error {
+	for _, d := range []string{r.dir, r.bin, r.top + "/tmp"} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return err
+		}
+	}
+	files, _ := filepath.Glob(bin + "/runner-*")
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for _, f := range append(files, self) {
+		// copies, so that an attack can replace them
+		if err := os.Link(f, r.bin+"/"+filepath.Base(f)); err != nil {
+			b, err := os.ReadFile(f)
+			if err == nil {
+				err = os.WriteFile(r.bin+"/"+filepath.Base(f), b, 0o755)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return os.WriteFile(r.top+"/policy.yaml", []byte(policy), 0o600)
+}
+
+const policy = `schema: runner.policy.v0
+default: allow
+network:
+  default: allow
+  rules:
+    - id: nine
+      deny: 127.0.0.9
+`
+
+// start runs the attack in namespaces of its own: kill(-1) must not reach the machine.
+func (r *run) start(a *attack, harden bool) {
+	args := []string{"--archive", r.archive, "--grace", "3s"}
+	if harden {
+		args = append(args, "--harden")
+	}
+	for _, f := range a.flag {
+		args = append(args, strings.ReplaceAll(f, "POLICY", r.top+"/policy.yaml"))
+	}
+	args = append(args, "--", r.bin+"/hostile", "attack", a.name, r.dir)
+	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
+	defer cancel()
+	script := "mount -t proc proc /proc && \"$@\"; code=$?; sleep 0.3; exit $code" // sh is the first process: it cannot be killed
+	c := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", script, "sh", r.bin + "/runner-exec"}, args...)...)
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC, Unshareflags: unix.CLONE_NEWNS}
+	c.Env = append(os.Environ(), "TMPDIR="+r.top+"/tmp")
+	if a.env != "" {
+		c.Env = append(c.Env, a.env)
+	}
+	c.Dir = "/"
+	c.WaitDelay = time.Second
+	var errs bytes.Buffer
+	c.Stdout, c.Stderr = &errs, &errs
+	stop := make(chan bool)
+	go r.serve(stop)
+	err := c.Run()
+	close(stop)
+	r.hung = ctx.Err() != nil
+	r.code = c.ProcessState.ExitCode()
+	if ws, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		r.code = 128 + int(ws.Signal())
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) && errs.Len() == 0 {
+		errs.WriteString(err.Error())
+	}
+	r.stderr = strings.TrimSpace(errs.String())
+}
+
+// serve is the outsider: it acts where a file of the run asks it to.
+func (r *run) serve(stop chan bool) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+		if b, err := os.ReadFile(r.dir + "/please"); err == nil && string(b) == r.dir {
+			os.Remove(r.dir + "/please")
+			act(r.dir, "outside")
+		}
+	}
+}
+
+// judge says what became of the record.
+func (r *run) judge(a *attack) (outcome, detail string) {
+	first, _, _ := strings.Cut(r.stderr, "\n")
+	if st, err := os.Lstat(r.archive); err != nil || st.Size() < 100 || !st.Mode().IsRegular() {
+		if a.only {
+			return doubtful, r.stderr
+		}
+		if r.hung {
+			return failed, "the run does not end; no archive"
+		}
+		return failed, fmt.Sprintf("exit %d, no archive; %s", r.code, first)
+	}
+	v := exec.Command(r.bin+"/runner-verify", "--require", "kernel=complete,drops=0,cgroup=clean", r.archive)
+	if _, err := os.Stat(r.bin + "/runner-verify.was"); err == nil {
+		v.Path = r.bin + "/runner-verify.was"
+	}
+	text, err := v.CombinedOutput()
+	members := r.members()
+	if err != nil {
+		if a.only {
+			return doubtful, cause(members["observation-health.json"]) + string(text)
+		}
+		if r.code != 0 && r.code != 1 {
+			return told, fmt.Sprintf("exit %d; %s", r.code, cause(members["observation-health.json"]))
+		}
+		return told, cause(members["observation-health.json"])
+	}
+	var missing []string
+	lines := members["layers/kernel.ndjson"]
+	for _, mark := range []string{"before", "hidden", "after", "child", "late", "canary", "outside"} {
+		for _, p := range acts(r.dir, mark) {
+			if _, err := os.Stat(r.dir + "/open-" + mark); err == nil && !strings.Contains(lines, `"`+p+`"`) {
+				missing = append(missing, strings.TrimPrefix(p, r.dir+"/"))
+			}
+		}
+	}
+	if r.hung {
+		return clean, "the run does not end although there is an archive"
+	}
+	if len(missing) == 0 {
+		return prevented, "the record is whole"
+	}
+	if a.name == "ask an outsider" {
+		return outsideOf, "in every record: s2_blind_spots, work done for the command outside of its cgroup"
+	}
+	return clean, "not in the record: " + strings.Join(missing, ", ")
+}
+
+// cause is what the health says about the layer.
+func cause(health string) string {
+	var h struct {
+		KernelLayer string   `json:"kernel_layer"`
+		Cgroup      string   `json:"cgroup_correlation"`
+		Notes       []string `json:"notes"`
+	}
+	json.Unmarshal([]byte(health), &h)
+	var said []string
+	for _, n := range h.Notes {
+		if strings.HasPrefix(n, "s2_kernel_loss") || strings.HasPrefix(n, "s2_cgroup_escape") {
+			said = append(said, n)
+		}
+	}
+	return fmt.Sprintf("kernel_layer=%s cgroup_correlation=%s; %s", h.KernelLayer, h.Cgroup, strings.Join(said, "; "))
+}
+
+func (r *run) members() map[string]string {
+	out := map[string]string{}
+	f, err := os.Open(r.archive)
+	if err != nil {
+		return out
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return out
+	}
+	t := tar.NewReader(z)
+	for {
+		h, err := t.Next()
+		if err != nil {
+			return out
+		}
+		b, _ := io.ReadAll(t)
+		out[h.Name] = string(b)
+	}
+}
+
+// clearUp ends what an attack left behind: all that it made has a name of ours.
+func clearUp() {
+	dirs, _ := filepath.Glob(cgroupMount() + "/hostile-*")
+	more, _ := filepath.Glob(ownCgroup() + "/runner-run_*")
+	for _, d := range append(dirs, more...) {
+		write(d+"/cgroup.freeze", "0")
+		write(d+"/cgroup.kill", "1")
+		time.Sleep(50 * time.Millisecond)
+		unix.Rmdir(d + "/box")
+		unix.Rmdir(d)
+	}
+	write("/proc/sys/fs/binfmt_misc/hostile", "-1")
+}
