@@ -22,6 +22,12 @@ var Enforcements = [...]Enforcement{
 		CounterFileRules, CounterFileBlocked, CounterFileBlockedByRule, EventFileBlocked, NoteFiles},
 }
 
+// The kinds, by what they are about.
+var (
+	EnforcedNetwork = &Enforcements[0]
+	EnforcedFiles   = &Enforcements[1]
+)
+
 // Evidence of a refusal: the mechanism reported it, or it is inferred from a call that
 // failed where a rule denies.
 const (

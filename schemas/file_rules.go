@@ -140,3 +140,6 @@ func (r *FileRule) bytes() []byte {
 func (f *FileRules) Numbers() uint64 {
 	return countNumbers(len(f.Rules), func(i int) uint32 { return f.Rules[i].Number })
 }
+
+// Policy is the digest of the policy file.
+func (f *FileRules) Policy() string { return f.PolicyDigest }

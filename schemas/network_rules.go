@@ -54,3 +54,6 @@ type NetworkRule struct {
 func (n *NetworkRules) Numbers() uint64 {
 	return countNumbers(len(n.Rules), func(i int) uint32 { return n.Rules[i].Number })
 }
+
+// Policy is the digest of the policy file.
+func (n *NetworkRules) Policy() string { return n.PolicyDigest }

@@ -56,10 +56,8 @@ type captureRun struct {
 // is killed and removed: its processes must not run on unobserved.
 func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error to report, after the clean-up
-	if opt.rulesFile != "" {
-		if opt.rules, err = readRules(opt.rulesFile); err != nil {
-			return err
-		}
+	if opt.rules, err = readRules(opt.rulesFile, schemas.ParseNetworkRules); err != nil {
+		return err
 	}
 	if opt.make {
 		if err := os.Mkdir(opt.cgroup, 0o755); err != nil {

@@ -9,8 +9,19 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// readRules reads what is to be enforced. With any fault in it, nothing starts.
-func readRules(file string) (*schemas.NetworkRules, error) {
+// ruleSet is a set of rules for the whole run.
+type ruleSet interface {
+	*schemas.NetworkRules | *schemas.FileRules
+	Numbers() uint64
+	Policy() string
+}
+
+// readRules reads what is to be enforced, nothing without a file. With any fault in it,
+// nothing starts.
+func readRules[T ruleSet](file string, parse func([]byte) (T, error)) (T, error) {
+	if file == "" {
+		return nil, nil
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, tool.CannotRead(file, err)
@@ -20,24 +31,30 @@ func readRules(file string) (*schemas.NetworkRules, error) {
 	if err != nil {
 		return nil, tool.CannotRead(file, err)
 	}
-	rules, err := schemas.ParseNetworkRules(b)
+	rules, err := parse(b)
 	if err != nil {
 		return nil, tool.Fail(tool.ExitCannot, fmt.Errorf("cannot enforce here: %s: %w", file, err))
 	}
 	return rules, nil
 }
 
-// refusals adds what the kernel counted. Without rules there is nothing to add.
-func (r *captureRun) refusals(counters map[string]uint64) error {
-	by, err := r.ses.Blocked()
-	if err != nil || r.opt.rules == nil {
-		return err
+// refusals adds what was refused under rules of one kind, by their numbers.
+func refusals[T ruleSet](counters map[string]uint64, e *schemas.Enforcement, rules T, by map[uint32]uint64) {
+	if rules == nil {
+		return
 	}
-	counters[schemas.CounterBlocked] = 0
+	counters[e.Blocked] = 0
 	for number, n := range by {
-		counters[fmt.Sprint(schemas.CounterBlockedByRule, number)] = n
-		counters[schemas.CounterBlocked] += n
+		counters[fmt.Sprint(e.ByRule, number)] = n
+		counters[e.Blocked] += n
 	}
-	counters[schemas.CounterNetworkRules] = r.opt.rules.Numbers()
-	return nil
+	counters[e.Rules] = rules.Numbers()
+}
+
+// enforcing says in the facts which rules of one kind are in force.
+func enforcing[T ruleSet](facts map[string]string, e *schemas.Enforcement, rules T) {
+	facts[e.State] = schemas.RulesOff
+	if rules != nil {
+		facts[e.State], facts[e.Policy] = schemas.RulesEnforced, rules.Policy()
+	}
 }

@@ -28,11 +28,8 @@ func baseFacts(ses *bpf.Session, opt options) map[string]string {
 		schemas.FactCanaryBefore: schemas.NotRun, schemas.FactCanaryAfter: schemas.NotRun,
 		schemas.FactIOUring: ses.IOUring, schemas.FactIOUringForm: ses.IOUringForm, schemas.FactUnixHooks: ses.Unix,
 		schemas.FactRedundant: ses.Redundant, schemas.FactSupervisor: schemas.SupervisorNone, schemas.FactEnd: "",
-		schemas.FactNetworkRules: schemas.RulesOff,
 	}
-	if opt.rules != nil {
-		f[schemas.FactNetworkRules], f[schemas.FactNetworkPolicy] = schemas.RulesEnforced, opt.rules.PolicyDigest
-	}
+	enforcing(f, schemas.EnforcedNetwork, opt.rules)
 	if opt.supervised {
 		f[schemas.FactSupervisor] = schemas.SupervisorExec
 	}
@@ -118,7 +115,9 @@ func (r *captureRun) captureHealth(st bpf.Stats) (*schemas.StageHealth, error) {
 	for op, n := range st.DroppedByOp {
 		h.Counters[schemas.CounterDroppedByOp+op] = n
 	}
-	return h, r.refusals(h.Counters)
+	blocked, err := r.ses.Blocked()
+	refusals(h.Counters, schemas.EnforcedNetwork, r.opt.rules, blocked)
+	return h, err
 }
 
 // status is complete if nothing was lost and both canaries were seen.

@@ -131,6 +131,38 @@ func TestBlockedFields(t *testing.T) {
 	}
 }
 
+// A refused file operation has its path and its rule, is never noise, and changes nothing
+// about what the address hook saw of the same call.
+func TestFileBlocked(t *testing.T) {
+	blocked := func(hook string, rule uint32, edits ...edit) []edit {
+		return append(edits, func(e *schemas.RawEvent) {
+			e.Source, e.Hook, e.Rule, e.Has, e.CgroupID = "lsm", hook, rule, e.Has|schemas.HasRule, 7
+		})
+	}
+	var r raw
+	r.add(10, 10, "file_blocked", blocked("read", 1, path("/usr/lib/x.so"))...)
+	r.add(10, 10, "openat", user("/", "usr/lib/x.so"), flags(0), ret(-1))
+	r.add(10, 10, "connect", addr("cgroup", "unix:/run/s"))
+	r.add(10, 10, "file_blocked", blocked("write", 0, path("/run/s"))...)
+	r.add(10, 10, "connect", addr("syscall", "unix:/run/s"), ret(-1))
+	r.add(10, 10, "file_blocked", blocked("move", 3)...)
+	got := mustNormalize(t, r.bytes(t))
+	const start = `{"schema":"assay.runner.kernel_event.v0","run_id":"run_t","seq":`
+	want := []string{
+		start + `0,"pid":10,"event_type":10,"kind":"file_blocked","value":"/usr/lib/x.so","cgroup_id":7,"rule_id":1}`,
+		start + `1,"pid":10,"event_type":1,"kind":"openat","value":"/usr/lib/x.so","flags":0,"mode":0,"return_value":-1,"access_mode":"read","status":"error"}`,
+		start + `2,"pid":10,"event_type":10,"kind":"file_blocked","value":"/run/s","cgroup_id":7,"rule_id":0}`,
+		start + `3,"pid":10,"event_type":2,"kind":"connect","value":"unix:/run/s","return_value":-1,"status":"error"}`,
+		start + `4,"pid":10,"event_type":10,"kind":"file_blocked","value":null,"cgroup_id":7,"rule_id":3}`,
+	}
+	if strings.Join(got.kernel, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got.kernel, "\n"), strings.Join(want, "\n"))
+	}
+	if h := got.own(); h.Counters["null_values"] != 1 || h.Counters["hook_only"] != 0 || h.Filtered["twin.sock_hook"] != 1 {
+		t.Errorf("%v %v", h.Counters, h.Filtered)
+	}
+}
+
 func TestCounters(t *testing.T) {
 	var r raw
 	r.add(1, 1, "rename", user("/", "a"), user2("/", "b"), ret(0))
