@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -18,8 +19,10 @@ func TestKernelChecks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		testkit.Missing(t, "the checks of other kernels", "needs root")
 	}
-	if err := goBuild(bin, nil, "./testdata/kernels/check"); err != nil {
-		t.Fatal(err)
+	testkit.Must(t, goBuild(bin, nil, "./testdata/kernels/check", "./testdata/workload/bypass"))
+	if runtime.GOARCH == "amd64" { // the same workload again, through the 32-bit entry
+		testkit.Must(t, goBuild(filepath.Join(bin, "32"), []string{"GOARCH=386"}, "./testdata/workload/kinds"))
+		testkit.Must(t, os.Rename(filepath.Join(bin, "32/kinds"), filepath.Join(bin, "kinds32")))
 	}
 	o := call(t, command(t, filepath.Join(bin, "check"), "-short"))
 	seen := 0

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -63,6 +64,7 @@ type record struct {
 	lines   []expect.Line
 	status  schemas.Status       // of the raw stream
 	capture *schemas.StageHealth // nil in a run without a capture
+	blocked []blocked            // what file rules refused, as the raw stream has it
 	tree    map[string]int       // processes that were made, ended and moved, by operation
 }
 
@@ -199,9 +201,19 @@ func (r *record) readRaw(path string) error {
 	}
 }
 
-// count counts a raw event that is about a process, not about one of its threads.
+// blocked is one refusal of file rules.
+type blocked struct {
+	path, hook, source string
+	rule               uint32
+}
+
+// aside are the operations of raw events that the checks look at, next to the lines.
+var aside = [][]byte{[]byte(`"op":"fork",`), []byte(`"op":"exit",`), []byte(`"op":"move",`), []byte(`"op":"file_blocked",`)}
+
+// count counts a raw event that is about a process, not about one of its threads, and
+// keeps what file rules refused.
 func (r *record) count(p *schemas.RawParser, line []byte) error {
-	if !bytes.Contains(line, []byte(`"op":"fork",`)) && !bytes.Contains(line, []byte(`"op":"exit",`)) && !bytes.Contains(line, []byte(`"op":"move",`)) {
+	if !slices.ContainsFunc(aside, func(op []byte) bool { return bytes.Contains(line, op) }) {
 		return nil
 	}
 	var e schemas.RawEvent
@@ -211,6 +223,8 @@ func (r *record) count(p *schemas.RawParser, line []byte) error {
 	switch {
 	case e.Op == schemas.OpFork && e.ChildPID != e.PID, e.Op == schemas.OpExit && e.TID == e.PID, e.Op == schemas.OpMove:
 		r.tree[e.Op]++
+	case e.Op == schemas.OpFileBlocked:
+		r.blocked = append(r.blocked, blocked{string(e.Base) + " " + string(e.UserPath) + " " + string(e.Path), e.Hook, e.Source, e.Rule})
 	}
 	return nil
 }

@@ -7,15 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 var placeChecks = []check{
-	{"paths", true, 30 * time.Second, paths},
-	{"paths-overlay", true, 15 * time.Second, overlayPaths},
-	{"processes", false, 40 * time.Second, processes},
+	{"paths", true, paths},
+	{"paths-overlay", true, overlayPaths},
+	{"processes", false, processes},
 }
 
 // shapesOf measures some shapes of the workload of that name in one run.

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +18,7 @@ import (
 )
 
 var ruleChecks = []check{
-	{"network-rules", true, 20 * time.Second, networkRules},
+	{"network-rules", true, networkRules},
 }
 
 // attempt is a network call, and the number of the rule that must refuse it.

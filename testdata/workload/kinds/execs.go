@@ -37,11 +37,8 @@ func execveat(fd int) {
 func selfInMemory(self string) int {
 	fd, err := unix.MemfdCreate("M-memfd-exec", unix.MFD_CLOEXEC)
 	made.Must("memfd_create", made.Ret(err))
-	src, err := os.Open(self)
-	if err != nil {
-		os.Exit(1)
-	}
-	if _, err := io.Copy(os.NewFile(uintptr(fd), "memfd"), src); err != nil {
+	src := made.Must("openat", made.Call(unix.SYS_OPENAT, fdArg(cwd), made.Str(self), unix.O_RDONLY|unix.O_CLOEXEC, 0))
+	if _, err := io.Copy(os.NewFile(uintptr(fd), "memfd"), os.NewFile(uintptr(src), self)); err != nil {
 		os.Exit(1)
 	}
 	return fd

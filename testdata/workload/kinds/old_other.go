@@ -1,8 +1,8 @@
-//go:build linux && !amd64
+//go:build linux && !amd64 && !386
 
 package main
 
-// Only amd64 has the calls without a directory argument.
+// Only x86 has the calls without a directory argument.
 
 func oldOpens() {}
 

@@ -136,15 +136,16 @@ func sends(v string, fd int, sa []byte, value string) {
 		uintptr(unsafe.Pointer(&sa[0])), uintptr(len(sa)))
 	made.Line(v+"-sendto", 6, value, r)
 
-	iov := unix.Iovec{Base: &data[0], Len: uint64(len(data))}
-	msg := unix.Msghdr{Name: &sa[0], Namelen: uint32(len(sa)), Iov: &iov, Iovlen: 1}
+	iov := unix.Iovec{Base: &data[0]}
+	iov.SetLen(len(data))
+	msg := unix.Msghdr{Name: &sa[0], Namelen: uint32(len(sa)), Iov: &iov}
+	msg.SetIovlen(1)
 	r = made.Call(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&msg)), 0)
 	made.Line(v+"-sendmsg", 7, value, r)
 
 	var vec [3]struct {
 		hdr unix.Msghdr
 		n   uint32
-		_   uint32
 	}
 	for i := range vec {
 		vec[i].hdr = msg

@@ -1,0 +1,56 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/runner-evidence/runner/testdata/workload/made"
+)
+
+func setup(dir string, chosen []attempt) error {
+	for _, a := range chosen {
+		p := &place{filepath.Join(dir, a.name)}
+		for _, d := range []string{p.secret("dir"), p.open("dir"), p.noexec("")} {
+			check(os.MkdirAll(d, 0o755))
+		}
+		write(p.secret("file"), []byte("secret\n"), 0o644)
+		write(p.open("file"), []byte("open\n"), 0o644)
+		for _, name := range []string{p.secret("prog"), p.open("prog"), p.noexec("prog")} {
+			write(name, made.Tiny(), 0o755)
+		}
+		if a.before != nil {
+			a.before(p)
+		}
+	}
+	return nil
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bypass:", err)
+		os.Exit(1)
+	}
+}
+
+func write(name string, b []byte, mode os.FileMode) {
+	check(os.WriteFile(name, b, mode))
+	check(os.Chmod(name, mode))
+}
+
+func linkBefore(p *place)    { check(os.Link(p.secret("file"), p.open("before"))) }
+func symlinkBefore(p *place) { check(os.Symlink(p.secret("file"), p.open("symlink"))) }
+func symdirBefore(p *place)  { check(os.Symlink(p.secret(""), p.open("symdir"))) }
+
+func shebangBefore(p *place) {
+	write(p.open("script"), []byte("#!"+p.secret("prog")+"\n"), 0o755)
+}
+
+func scriptBefore(p *place) {
+	write(p.secret("script"), []byte("#!"+p.open("prog")+"\n"), 0o755)
+}
+
+// interpBefore makes a program whose ELF interpreter is in secret.
+func interpBefore(p *place) { write(p.open("dynamic"), made.TinyWith(p.secret("prog")), 0o755) }
