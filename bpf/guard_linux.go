@@ -82,7 +82,7 @@ func (s *Session) number(spec *ebpf.CollectionSpec, name string) (uint32, error)
 		return 0, err
 	}
 	one.Maps = map[string]*ebpf.MapSpec{".rodata": one.Maps[".rodata"]}
-	coll, err := ebpf.NewCollectionWithOptions(one, ebpf.CollectionOptions{Cache: s.types})
+	coll, err := s.loadSomehow(one, nil)
 	if err != nil {
 		return 0, err
 	}

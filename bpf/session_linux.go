@@ -25,7 +25,7 @@ import (
 type Options struct {
 	Cgroup     string // directory of the cgroup, on a cgroup2 mount
 	RingSize   int    // bytes, a power of two of at least a page
-	NoCast     bool   // read kernel memory as kernels before 6.2 must
+	Without    Part   // load as on a kernel that lacks these, see load_linux.go
 	Supervised bool   // the parent of this process is runner-exec
 	Redundant  bool   // several copies of the syscall probe, see redundant_linux.go
 	// Rules are enforced for the sockets of the cgroup's processes. With nil, only the
@@ -65,7 +65,8 @@ type Session struct {
 
 	table    *ruleTable // of the network rules, nil without
 	blocked  *ebpf.Map
-	noCast   bool
+	without  Part                   // what this kernel lacks: what every object is loaded without
+	reasons  []string               // of that, and of what single objects are loaded without
 	requests *ebpf.Map              // of the io_uring object
 	copied   map[*ebpf.Program]bool // redundant mode: several of the same
 
@@ -104,7 +105,7 @@ func Attach(opt Options) (*Session, error) {
 type errCopies struct{ error }
 
 func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
-	s := &Session{types: types, Redundant: schemas.RedundantOff, noCast: opt.NoCast}
+	s := &Session{types: types, Redundant: schemas.RedundantOff}
 	var table *ruleTable
 	if opt.Rules != nil {
 		if table, err = compileRules(opt.Rules); err != nil {
@@ -126,6 +127,9 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 		return nil, err
 	}
 	s.CgroupID = st.Ino
+	if err := s.lacks(opt.Without); err != nil {
+		return nil, err
+	}
 	if err := s.watchProcesses(opt.Supervised); err != nil {
 		return nil, err
 	}
@@ -176,56 +180,6 @@ func state(err error) string {
 	return schemas.UnavailableBecause + text
 }
 
-// prepare sets what every object needs to know and removes the programs that
-// keep does not name (all stay when it is empty).
-func (s *Session) prepare(spec *ebpf.CollectionSpec, copies uint32, keep ...string) error {
-	n, err := ebpf.PossibleCPU()
-	if err != nil {
-		return err
-	}
-	if v := spec.Variables["scope_cgroup_id"]; v != nil {
-		if err := v.Set(s.CgroupID); err != nil {
-			return err
-		}
-	}
-	if v := spec.Variables["ncpus"]; v != nil {
-		if err := v.Set(uint32(n)); err != nil {
-			return err
-		}
-	}
-	if v := spec.Variables["no_cast"]; v != nil {
-		if err := v.Set(s.noCast); err != nil {
-			return err
-		}
-	}
-	for name, tgid := range map[string]uint32{objects.KernelVarCaptureTgid: s.captureTGID, objects.KernelVarSupervisorTgid: s.supervisorTGID} {
-		if v := spec.Variables[name]; v != nil {
-			if err := v.Set(tgid); err != nil {
-				return err
-			}
-		}
-	}
-	if m := spec.Maps["scratch"]; m != nil {
-		m.MaxEntries = uint32(n) * (scratchCopy + copies)
-	}
-	if len(keep) == 0 {
-		return nil
-	}
-	for name := range spec.Programs {
-		found := false
-		for _, k := range keep {
-			found = found || k == name
-		}
-		if !found {
-			delete(spec.Programs, name)
-		}
-	}
-	return nil
-}
-
-// scratchCopy is SCRATCH_COPY of record.h.
-const scratchCopy = 4
-
 func (s *Session) loadBase(opt Options, dir *os.File) (map[string]*ebpf.Map, error) {
 	spec, err := objects.LoadKernel()
 	if err != nil {
@@ -238,15 +192,11 @@ func (s *Session) loadBase(opt Options, dir *os.File) (map[string]*ebpf.Map, err
 			return nil, err
 		}
 	}
-	if err := s.prepare(spec, copies, required...); err != nil {
-		return nil, err
-	}
 	spec.Maps["events"].MaxEntries = uint32(opt.RingSize)
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: s.types})
+	coll, err := s.load(spec, nil, copies, required...)
 	if err != nil {
 		return nil, fmt.Errorf("loading the probes: %w", err)
 	}
-	s.coll = append(s.coll, coll)
 	if err := coll.Maps["scope"].Put(uint32(0), uint32(dir.Fd())); err != nil {
 		return nil, fmt.Errorf("setting the scope: %w", err)
 	}
@@ -272,28 +222,6 @@ func (s *Session) keep(l link.Link, p *ebpf.Program) {
 	defer s.mu.Unlock()
 	s.links = append(s.links, l)
 	s.progs = append(s.progs, p)
-}
-
-// load loads an object that shares the base object's maps.
-func (s *Session) load(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, copies uint32, keep ...string) (*ebpf.Collection, error) {
-	if err := s.prepare(spec, copies, keep...); err != nil {
-		return nil, err
-	}
-	replace := map[string]*ebpf.Map{}
-	for name, m := range shared {
-		if own := spec.Maps[name]; own != nil && !strings.HasPrefix(name, ".") {
-			own.MaxEntries = m.MaxEntries()
-			replace[name] = m
-		}
-	}
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace, Cache: s.types})
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.coll = append(s.coll, coll)
-	return coll, nil
 }
 
 func (s *Session) hook(dir *os.File, p *ebpf.Program, at ebpf.AttachType) error {

@@ -125,14 +125,15 @@ func TestRedundantUnavailable(t *testing.T) {
 	}
 }
 
-// Older kernels read each field by a helper call. The paths are the same.
-func TestWithoutCasts(t *testing.T) {
+// Older kernels read each field by a helper call, and have no bpf_loop. The paths are the
+// same.
+func TestWithoutParts(t *testing.T) {
 	dir := t.TempDir()
-	var paths [2]string
-	for i, noCast := range []bool{false, true} {
-		s := attachWith(t, Options{NoCast: noCast})
+	var paths [4]string
+	for i := range paths {
+		s := attachWith(t, Options{Without: Part(i)})
 		if s.IOUring != "attached" {
-			t.Errorf("without casts %v: io_uring %s", noCast, s.IOUring)
+			t.Errorf("without parts %b: io_uring %s", i, s.IOUring)
 		}
 		if _, err := os.Create(dir + "/a b/../c"); err == nil {
 			t.Fatal("created below a directory that is not there")
@@ -144,8 +145,41 @@ func TestWithoutCasts(t *testing.T) {
 		f.Close()
 		paths[i] = resolved(t, s, dir)
 	}
-	if want := dir + "/c"; paths[0] != want || paths[1] != want {
-		t.Errorf("resolved %q, expected %q twice", paths, want)
+	if want := dir + "/c"; paths != [4]string{want, want, want, want} {
+		t.Errorf("resolved %q, expected %q each time", paths, want)
+	}
+}
+
+// What a verifier refuses is loaded in another way, and the session says why.
+func TestVerifierRefuses(t *testing.T) {
+	for _, c := range []struct {
+		refused map[string]bool // a program with these values of its variables
+		want    string
+	}{
+		{map[string]bool{"no_cast": false}, "without cast: program on_sys_exit: "},
+		{map[string]bool{"no_loop": false}, "without cast: program on_sys_exit: "},
+	} {
+		newCollection = func(spec *ebpf.CollectionSpec, opts ebpf.CollectionOptions) (*ebpf.Collection, error) {
+			for name, value := range c.refused {
+				var now bool
+				if v := spec.Variables[name]; v != nil && v.Get(&now) == nil && now == value && spec.Programs["on_sys_exit"] != nil {
+					return nil, fmt.Errorf("program on_sys_exit: %w", &ebpf.VerifierError{Cause: errors.New("not this"), Log: []string{"more"}})
+				}
+			}
+			return ebpf.NewCollectionWithOptions(spec, opts)
+		}
+		s := attachWith(t, Options{})
+		newCollection = ebpf.NewCollectionWithOptions
+		if _, loop := c.refused["no_loop"]; !strings.HasPrefix(s.Loaded(), c.want) || strings.Contains(s.Loaded(), "\n") ||
+			strings.Contains(s.Loaded(), "not this: more; without loop: program on_sys_exit: ") != loop {
+			t.Errorf("loaded %q, expected %q", s.Loaded(), c.want)
+		}
+		if n := opens(t, s, 23); n != 23 {
+			t.Errorf("%d of 23 opens were recorded", n)
+		}
+	}
+	if s := attachWith(t, Options{}); s.Loaded() != schemas.LoadedWhole {
+		t.Errorf("loaded %q, expected %q", s.Loaded(), schemas.LoadedWhole)
 	}
 }
 

@@ -31,6 +31,7 @@ const (
 	FactIOUring       = "io_uring"
 	FactIOUringForm   = "io_uring_form"
 	FactKernelCapture = "kernel_capture"
+	FactLoaded        = "loaded"
 	FactNetworkPolicy = "network_policy"
 	FactNetworkRules  = "network_rules"
 	FactPlatform      = "platform"
@@ -55,6 +56,20 @@ const (
 	CaptureNotRequested = "not_requested"
 	CaptureUnsupported  = "unsupported"
 )
+
+// Parts of the kernel that the probes can do without: names in the fact loaded, and in the
+// flag by which a test makes them do so.
+const (
+	LoadCast = "cast"
+	LoadLoop = "loop"
+	LoadNone = "none"
+)
+
+// LoadWithout are the sets of parts that the flag takes.
+var LoadWithout = []string{LoadNone, LoadCast, LoadLoop, LoadCast + "," + LoadLoop}
+
+// LoadedWhole is the fact loaded of a capture whose programs use everything that they can.
+const LoadedWhole = "whole"
 
 // Values of canary_before and canary_after. In a run without a capture, every fact of the
 // capture has the last one.
@@ -121,6 +136,7 @@ var Facts = [...]Fact{
 	{Name: FactSupervisor, Stage: StageCapture, Values: []string{SupervisorExec, SupervisorNone}, Why: "whether runner-exec started the command"},
 	{Name: FactUnixHooks, Stage: StageCapture, Form: "`attached`, `unavailable: WHY`", Why: "whether the address hooks of unix sockets are there"},
 	{Name: FactIOUringForm, Stage: StageCapture, Form: "`SUBMIT COMPLETE NAMES`, or empty", When: WhenCaptured, Why: "the forms in which the kernel reports io_uring's requests, by which the probes were chosen: the tracepoint at submission, what the one at completion gives, and the type of the names"},
+	{Name: FactLoaded, Stage: StageCapture, Form: "`" + LoadedWhole + "`, `without PART: WHY; …`", When: WhenCaptured, Why: "what the probes do without on this kernel (`cast`, reads by single instructions; `loop`, the helper bpf_loop), and why: its types, or the verifier's words. What they record is the same"},
 	{Name: FactNetworkRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether network rules were enforced"},
 	{Name: FactNetworkPolicy, Stage: StageCapture, Form: "`sha256:HEX`", When: WhenEnforced, Why: "the policy digest of the enforced rules"},
 	{Name: FactFileRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether file rules were enforced"},

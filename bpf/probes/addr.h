@@ -88,6 +88,26 @@ INLINE u64 put_local(struct scratch *s, u64 file)
 	return 2;
 }
 
+/* Emits the address of one message of sendmmsg, whose header is at an address. */
+GLOBAL u32 put_message(u32 key, u64 at)
+{
+	struct counters *c = counters_of(SLOT_EXIT);
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct user_msgname h;
+
+	if (!c || !s)
+		return 1;
+	if (bpf_probe_read_user(&h, sizeof(h), (void *)at)) {
+		s->r.marks |= MARK_AFAULT;
+		emit_addr(s, key, 0, c);
+	} else if (h.name && h.namelen) {
+		emit_addr(s, key, put_addr(s, h.name, h.namelen), c);
+	}
+	return 0;
+}
+
+#define MESSAGES 1024 /* as many as one sendmmsg sends */
+
 struct mmsg {
 	u64 vec;
 	u64 sent;
@@ -97,20 +117,21 @@ struct mmsg {
 
 static long mmsg_step(u32 i, struct mmsg *m)
 {
-	struct counters *c = counters_of(SLOT_EXIT);
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &m->key);
-	struct user_msghdr64 h;
-
-	if (!c || !s || i >= m->sent)
+	if (i >= m->sent)
 		return 1;
-	if (bpf_probe_read_user(&h, sizeof(h), (void *)(m->vec + i * sizeof(struct user_mmsghdr64)))) {
-		s->r.marks |= MARK_AFAULT;
-		emit_addr(s, m->key, 0, c);
-		return 0;
-	}
-	if (h.name && h.namelen)
-		emit_addr(s, m->key, put_addr(s, h.name, h.namelen), c);
+	put_message(m->key, m->vec + i * MMSGHDR_SIZE);
 	return 0;
+}
+
+INLINE void put_messages(struct mmsg *m)
+{
+	if (no_loop) {
+		for (u32 i = 0; i < MESSAGES; i++)
+			if (mmsg_step(i, m))
+				break;
+	} else {
+		bpf_loop(MESSAGES, mmsg_step, m, 0);
+	}
 }
 
 /* A send without a name goes to the connected peer. Its connect was recorded, or the
@@ -130,7 +151,7 @@ INLINE void on_sock(struct scratch *s, u32 key, u64 *a, struct counters *c)
 			emit_addr(s, key, put_addr(s, a[4], (u32)a[5]), c);
 		break;
 	case OP_SENDMSG: {
-		struct user_msghdr64 h;
+		struct user_msgname h;
 
 		if (bpf_probe_read_user(&h, sizeof(h), (void *)a[1])) {
 			r->marks |= MARK_AFAULT;
@@ -143,7 +164,7 @@ INLINE void on_sock(struct scratch *s, u32 key, u64 *a, struct counters *c)
 	case OP_SENDMMSG: {
 		struct mmsg m = { .vec = a[1], .sent = r->ret > 0 ? r->ret : 1, .key = key };
 
-		bpf_loop(1024, mmsg_step, &m, 0);
+		put_messages(&m);
 		break;
 	}
 	case OP_LISTEN:

@@ -11,9 +11,23 @@
 #define BLOB_LAST (2 * (UPATH_MAX + COMP_MAX) + ADDR_MAX)
 #define BLOB_SIZE (BLOB_LAST + UPATH_MAX + 256)
 
+/* The state of a path walk (walk.h). */
+struct walk {
+	u64 dentry;
+	u64 mnt;  /* struct vfsmount */
+	u64 root; /* its mnt_root */
+	u64 off;
+	u64 end;
+	u32 key; /* of the scratch record */
+	u32 marks;
+	u32 done;
+	u32 pad;
+};
+
 struct scratch {
 	struct rec r;
 	u8 blob[BLOB_SIZE];
+	struct walk walk; /* not in the record: where the state cannot be on the stack */
 };
 
 struct {

@@ -35,29 +35,39 @@ GLOBAL u32 applies_to_port(u32 entry, u32 port)
 	return 0;
 }
 
-static long step(u32 i, struct ask *a)
+/* What a call asks for, but for its address and port, in one number. */
+INLINE u32 kind_of(struct ask *a)
 {
-	u32 key = i + 1;
-	struct rule *r = bpf_map_lookup_elem(&rules, &key);
+	return a->family | a->hook << 8 | a->protocol << 16 | a->wild << 24;
+}
 
-	if (!r)
-		return 1;
-	if (!(r->on & a->hook) || (r->protocols && !(r->protocols & a->protocol)))
+/* Whether the entry decides. */
+GLOBAL u32 applies(u32 entry, u64 addr0, u64 addr1, u32 kind, u32 port)
+{
+	struct rule *r = bpf_map_lookup_elem(&rules, &entry);
+	u32 family = kind & 0xff, hook = kind >> 8 & 0xff, protocol = kind >> 16 & 0xff, wild = kind >> 24;
+
+	if (!r || !(r->on & hook) || (r->protocols && !(r->protocols & protocol)))
 		return 0;
 	if (r->family != FAMILY_ANY) {
-		if (r->family != a->family)
+		if (r->family != family)
 			return 0;
-		if (!(a->wild && r->deny) &&
-		    ((a->addr[0] & r->mask[0]) != r->addr[0] || (a->addr[1] & r->mask[1]) != r->addr[1]))
+		if (!(wild && r->deny) &&
+		    ((addr0 & r->mask[0]) != r->addr[0] || (addr1 & r->mask[1]) != r->addr[1]))
 			return 0;
 	}
-	if (r->nports && !applies_to_port(key, a->port))
+	return !r->nports || applies_to_port(entry, port);
+}
+
+static long step(u32 i, struct ask *a)
+{
+	if (!applies(i + 1, a->addr[0], a->addr[1], kind_of(a), a->port))
 		return 0;
-	a->found = key;
+	a->found = i + 1;
 	return 1;
 }
 
-/* The entry that decides, 0 for the default. Kind is the rest of struct ask, a byte each. */
+/* The entry that decides, 0 for the default. */
 GLOBAL u32 first_rule(u64 addr0, u64 addr1, u32 kind, u32 port)
 {
 	struct ask a = {
@@ -69,13 +79,19 @@ GLOBAL u32 first_rule(u64 addr0, u64 addr1, u32 kind, u32 port)
 		.port = port,
 	};
 
-	bpf_loop(rule_count, step, &a, 0);
+	if (no_loop) {
+		for (u32 i = 0; i < rule_count; i++)
+			if (step(i, &a))
+				break;
+	} else {
+		bpf_loop(rule_count, step, &a, 0);
+	}
 	return a.found;
 }
 
 INLINE u32 decide(struct ask *a)
 {
-	return first_rule(a->addr[0], a->addr[1], a->family | a->hook << 8 | a->protocol << 16 | a->wild << 24, a->port);
+	return first_rule(a->addr[0], a->addr[1], kind_of(a), a->port);
 }
 
 INLINE void ask_of(struct bpf_sock_addr *ctx, struct ask *a, u32 hook)

@@ -4,6 +4,7 @@
 #ifndef RUNNER_RULES_H
 #define RUNNER_RULES_H
 
+#include "loop.h"
 #include "maps.h"
 
 enum { FAMILY_ANY = 0, FAMILY_UNIX = 1, FAMILY_INET = 2, FAMILY_INET6 = 10 };

@@ -260,16 +260,12 @@ struct user_open_how {
 	u64 flags, mode, resolve;
 };
 
-struct user_msghdr64 {
+/* The beginning of a struct msghdr: of the rest nothing is read, and the stack is small. */
+struct user_msgname {
 	u64 name;
 	u32 namelen, pad;
-	u64 iov, iovlen, control, controllen;
-	u32 flags, pad2;
 };
 
-struct user_mmsghdr64 {
-	struct user_msghdr64 hdr;
-	u32 len, pad;
-};
+enum { MMSGHDR_SIZE = 64 };
 
 #endif

@@ -87,7 +87,8 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	tool.Foreground()
 	redundant := opt.redundant == "on" || opt.redundant == "auto" && bpf.NeedsRedundancy()
 	t0 := time.Now()
-	ses, err := bpf.Attach(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Supervised: opt.supervised, Redundant: redundant, Rules: opt.rules})
+	ses, err := bpf.Attach(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Supervised: opt.supervised, Redundant: redundant,
+		Without: bpf.ParseParts(opt.without), Rules: opt.rules})
 	if err != nil {
 		return cannot(err)
 	}

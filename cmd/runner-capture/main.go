@@ -20,6 +20,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 const usage = `
@@ -38,6 +39,7 @@ Flags:
   --ring-size SIZE   ring between kernel and capture, a power of two (default 16M)
   --spool-size SIZE  what may wait on disk for a slow reader (default 4G)
   --redundant WHEN   several copies of the syscall probe: auto, on, off
+  --without PARTS    load as kernels without these must: cast, loop (default none)
   --network-rules FILE
                      refuse what these deny (runner.network_rules.v0)
   --probe            only say whether capture would work here
@@ -61,6 +63,7 @@ func app() tool.App {
 		&cli.StringFlag{Name: "ring-size", Value: "16M"},
 		&cli.StringFlag{Name: "spool-size", Value: "4G"},
 		&cli.StringFlag{Name: "redundant", Value: "auto"},
+		&cli.StringFlag{Name: "without", Value: schemas.LoadNone},
 		&cli.StringFlag{Name: "network-rules"},
 		&cli.BoolFlag{Name: "probe"},
 		&cli.BoolFlag{Name: "supervised"},

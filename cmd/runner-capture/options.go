@@ -21,6 +21,7 @@ type options struct {
 	remove     bool
 	ready      int // descriptor for the line "ready", or -1
 	redundant  string
+	without    string // parts of the kernel that the probes must not use
 	rulesFile  string
 	rules      *schemas.NetworkRules // to enforce; nil is none
 }
@@ -52,6 +53,9 @@ func parse(env *tool.Env) (options, error) {
 		return o, err
 	}
 	if o.redundant, err = env.Word("redundant", "auto", "on", "off"); err != nil {
+		return o, err
+	}
+	if o.without, err = env.Word("without", schemas.LoadWithout...); err != nil {
 		return o, err
 	}
 	switch {

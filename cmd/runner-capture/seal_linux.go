@@ -26,7 +26,7 @@ func baseFacts(ses *bpf.Session, opt options) map[string]string {
 	f := map[string]string{
 		schemas.FactPlatform: schemas.PlatformLinux, schemas.FactKernelCapture: schemas.CaptureAttached, schemas.FactHooksMissing: "",
 		schemas.FactCanaryBefore: schemas.NotRun, schemas.FactCanaryAfter: schemas.NotRun,
-		schemas.FactIOUring: ses.IOUring, schemas.FactIOUringForm: ses.IOUringForm, schemas.FactUnixHooks: ses.Unix,
+		schemas.FactIOUring: ses.IOUring, schemas.FactIOUringForm: ses.IOUringForm, schemas.FactLoaded: ses.Loaded(), schemas.FactUnixHooks: ses.Unix,
 		schemas.FactRedundant: ses.Redundant, schemas.FactSupervisor: schemas.SupervisorNone, schemas.FactEnd: "",
 	}
 	enforcing(f, schemas.EnforcedNetwork, opt.rules)

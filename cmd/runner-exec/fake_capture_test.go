@@ -30,6 +30,7 @@ func fakeCapture() {
 	f.String("ring-size", "", "")
 	f.String("spool-size", "", "")
 	f.String("redundant", "", "")
+	f.String("without", "", "")
 	sets := []*string{f.String("network-rules", "", ""), f.String("file-rules", "", "")}
 	f.Bool("v", false, "")
 	f.Parse(os.Args[1:])

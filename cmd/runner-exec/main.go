@@ -54,6 +54,7 @@ func app() tool.App {
 		&cli.DurationFlag{Name: "timeout"},
 		&cli.DurationFlag{Name: "grace", Value: defaultGrace},
 		&cli.StringFlag{Name: "redundant", Value: "auto"},
+		&cli.StringFlag{Name: "without", Value: schemas.LoadNone},
 		&cli.StringFlag{Name: "cgroup-parent"},
 		&cli.BoolFlag{Name: "v"},
 	}

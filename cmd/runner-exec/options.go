@@ -30,7 +30,7 @@ Flags:
   --drop EXPR         drop kernel lines for which the jq program gives true
   --timeout D         send TERM after D, and kill after another --grace
   --grace D           wait this long for survivors, then kill them (default 10s)
-  --ring-size N, --spool-size N, --redundant auto|on|off   as in runner-capture
+  --ring-size N, --spool-size N, --redundant WHEN, --without PARTS   as in runner-capture
   --cgroup-parent DIR make the cgroup below DIR, not below the caller's own
   -v                  print progress; -h, --help: this help; --version
 
@@ -68,6 +68,7 @@ type Options struct {
 	Timeout       time.Duration // 0: none
 	Grace         time.Duration
 	Redundant     string              // auto, on, off
+	Without       string              // parts of the kernel that the probes must not use
 	CgroupParent  string              // "" is the caller's own cgroup
 	Confine       confine.Confinement // what the command is started without
 	Command       []string
@@ -122,6 +123,9 @@ func (o *Options) values(env *tool.Env) (err error) {
 		shims = append(shims, s.Name)
 	}
 	if o.AgentShim, err = env.Word("agent-shim", shims...); err != nil {
+		return err
+	}
+	if o.Without, err = env.Word("without", schemas.LoadWithout...); err != nil {
 		return err
 	}
 	if o.Redundant, err = env.Word("redundant", "auto", "on", "off"); err != nil {

@@ -58,7 +58,7 @@ func captureArgs(o Options, cgroup string) []string {
 	if o.SpoolSize != 0 {
 		args = append(args, "--spool-size", strconv.FormatUint(o.SpoolSize, 10))
 	}
-	args = append(args, "--redundant", o.Redundant, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
+	args = append(args, "--redundant", o.Redundant, "--without", o.Without, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
 	for i, set := range o.ruleSets() {
 		args = append(args, set.flag, tool.DescriptorPath(4+i))
 	}

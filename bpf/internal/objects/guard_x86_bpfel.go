@@ -61,6 +61,18 @@ type GuardScratch struct {
 		Aux2    uint64
 	}
 	Blob [45440]uint8
+	Walk struct {
+		_      structs.HostLayout
+		Dentry uint64
+		Mnt    uint64
+		Root   uint64
+		Off    uint64
+		End    uint64
+		Key    uint32
+		Marks  uint32
+		Done   uint32
+		Pad    uint32
+	}
 }
 
 // Names of all BPF objects in the ELF.
@@ -82,6 +94,7 @@ const (
 	GuardVarCaptureTgid    = "capture_tgid"
 	GuardVarNcpus          = "ncpus"
 	GuardVarNoCast         = "no_cast"
+	GuardVarNoLoop         = "no_loop"
 	GuardVarScopeCgroupId  = "scope_cgroup_id"
 	GuardVarScratchSlot    = "scratch_slot"
 	GuardVarSupervisorTgid = "supervisor_tgid"
@@ -156,6 +169,7 @@ type GuardVariableSpecs struct {
 	CaptureTgid    *ebpf.VariableSpec `ebpf:"capture_tgid"`
 	Ncpus          *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast         *ebpf.VariableSpec `ebpf:"no_cast"`
+	NoLoop         *ebpf.VariableSpec `ebpf:"no_loop"`
 	ScopeCgroupId  *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot    *ebpf.VariableSpec `ebpf:"scratch_slot"`
 	SupervisorTgid *ebpf.VariableSpec `ebpf:"supervisor_tgid"`
@@ -213,6 +227,7 @@ type GuardVariables struct {
 	CaptureTgid    *ebpf.Variable `ebpf:"capture_tgid"`
 	Ncpus          *ebpf.Variable `ebpf:"ncpus"`
 	NoCast         *ebpf.Variable `ebpf:"no_cast"`
+	NoLoop         *ebpf.Variable `ebpf:"no_loop"`
 	ScopeCgroupId  *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot    *ebpf.Variable `ebpf:"scratch_slot"`
 	SupervisorTgid *ebpf.Variable `ebpf:"supervisor_tgid"`

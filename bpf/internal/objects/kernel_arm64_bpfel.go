@@ -69,6 +69,18 @@ type KernelScratch struct {
 		Aux2    uint64
 	}
 	Blob [45440]uint8
+	Walk struct {
+		_      structs.HostLayout
+		Dentry uint64
+		Mnt    uint64
+		Root   uint64
+		Off    uint64
+		End    uint64
+		Key    uint32
+		Marks  uint32
+		Done   uint32
+		Pad    uint32
+	}
 }
 
 // Names of all BPF objects in the ELF.
@@ -94,6 +106,7 @@ const (
 	KernelVarCaptureTgid    = "capture_tgid"
 	KernelVarNcpus          = "ncpus"
 	KernelVarNoCast         = "no_cast"
+	KernelVarNoLoop         = "no_loop"
 	KernelVarRedundant      = "redundant"
 	KernelVarScopeCgroupId  = "scope_cgroup_id"
 	KernelVarScratchSlot    = "scratch_slot"
@@ -173,6 +186,7 @@ type KernelVariableSpecs struct {
 	CaptureTgid    *ebpf.VariableSpec `ebpf:"capture_tgid"`
 	Ncpus          *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast         *ebpf.VariableSpec `ebpf:"no_cast"`
+	NoLoop         *ebpf.VariableSpec `ebpf:"no_loop"`
 	Redundant      *ebpf.VariableSpec `ebpf:"redundant"`
 	ScopeCgroupId  *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot    *ebpf.VariableSpec `ebpf:"scratch_slot"`
@@ -233,6 +247,7 @@ type KernelVariables struct {
 	CaptureTgid    *ebpf.Variable `ebpf:"capture_tgid"`
 	Ncpus          *ebpf.Variable `ebpf:"ncpus"`
 	NoCast         *ebpf.Variable `ebpf:"no_cast"`
+	NoLoop         *ebpf.Variable `ebpf:"no_loop"`
 	Redundant      *ebpf.Variable `ebpf:"redundant"`
 	ScopeCgroupId  *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot    *ebpf.Variable `ebpf:"scratch_slot"`

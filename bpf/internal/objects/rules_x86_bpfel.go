@@ -77,6 +77,18 @@ type RulesScratch struct {
 		Aux2    uint64
 	}
 	Blob [45440]uint8
+	Walk struct {
+		_      structs.HostLayout
+		Dentry uint64
+		Mnt    uint64
+		Root   uint64
+		Off    uint64
+		End    uint64
+		Key    uint32
+		Marks  uint32
+		Done   uint32
+		Pad    uint32
+	}
 }
 
 // Names of all BPF objects in the ELF.
@@ -98,6 +110,7 @@ const (
 	RulesProgRuleSendmsg6 = "rule_sendmsg6"
 	RulesProgRuleSocket   = "rule_socket"
 	RulesVarNcpus         = "ncpus"
+	RulesVarNoLoop        = "no_loop"
 	RulesVarRuleCount     = "rule_count"
 	RulesVarScopeCgroupId = "scope_cgroup_id"
 	RulesVarScratchSlot   = "scratch_slot"
@@ -173,6 +186,7 @@ type RulesMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type RulesVariableSpecs struct {
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoLoop        *ebpf.VariableSpec `ebpf:"no_loop"`
 	RuleCount     *ebpf.VariableSpec `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
@@ -225,6 +239,7 @@ func (m *RulesMaps) Close() error {
 // It can be passed to LoadRulesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type RulesVariables struct {
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
+	NoLoop        *ebpf.Variable `ebpf:"no_loop"`
 	RuleCount     *ebpf.Variable `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`

@@ -77,6 +77,18 @@ type RulesUnixScratch struct {
 		Aux2    uint64
 	}
 	Blob [45440]uint8
+	Walk struct {
+		_      structs.HostLayout
+		Dentry uint64
+		Mnt    uint64
+		Root   uint64
+		Off    uint64
+		End    uint64
+		Key    uint32
+		Marks  uint32
+		Done   uint32
+		Pad    uint32
+	}
 }
 
 // Names of all BPF objects in the ELF.
@@ -93,6 +105,7 @@ const (
 	RulesUnixProgRuleConnectUnix = "rule_connect_unix"
 	RulesUnixProgRuleSendmsgUnix = "rule_sendmsg_unix"
 	RulesUnixVarNcpus            = "ncpus"
+	RulesUnixVarNoLoop           = "no_loop"
 	RulesUnixVarRuleCount        = "rule_count"
 	RulesUnixVarScopeCgroupId    = "scope_cgroup_id"
 	RulesUnixVarScratchSlot      = "scratch_slot"
@@ -162,6 +175,7 @@ type RulesUnixMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type RulesUnixVariableSpecs struct {
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoLoop        *ebpf.VariableSpec `ebpf:"no_loop"`
 	RuleCount     *ebpf.VariableSpec `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
@@ -213,6 +227,7 @@ func (m *RulesUnixMaps) Close() error {
 // It can be passed to LoadRulesUnixObjects or ebpf.CollectionSpec.LoadAndAssign.
 type RulesUnixVariables struct {
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
+	NoLoop        *ebpf.Variable `ebpf:"no_loop"`
 	RuleCount     *ebpf.Variable `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`

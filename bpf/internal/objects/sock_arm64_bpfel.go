@@ -55,6 +55,18 @@ type SockScratch struct {
 		Aux2    uint64
 	}
 	Blob [45440]uint8
+	Walk struct {
+		_      structs.HostLayout
+		Dentry uint64
+		Mnt    uint64
+		Root   uint64
+		Off    uint64
+		End    uint64
+		Key    uint32
+		Marks  uint32
+		Done   uint32
+		Pad    uint32
+	}
 }
 
 // Names of all BPF objects in the ELF.

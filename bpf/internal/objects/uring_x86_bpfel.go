@@ -81,6 +81,18 @@ type UringScratch struct {
 		Aux2    uint64
 	}
 	Blob [45440]uint8
+	Walk struct {
+		_      structs.HostLayout
+		Dentry uint64
+		Mnt    uint64
+		Root   uint64
+		Off    uint64
+		End    uint64
+		Key    uint32
+		Marks  uint32
+		Done   uint32
+		Pad    uint32
+	}
 }
 
 // Names of all BPF objects in the ELF.
@@ -105,6 +117,7 @@ const (
 	UringVarCaptureTgid    = "capture_tgid"
 	UringVarNcpus          = "ncpus"
 	UringVarNoCast         = "no_cast"
+	UringVarNoLoop         = "no_loop"
 	UringVarScopeCgroupId  = "scope_cgroup_id"
 	UringVarScratchSlot    = "scratch_slot"
 	UringVarSupervisorTgid = "supervisor_tgid"
@@ -182,6 +195,7 @@ type UringVariableSpecs struct {
 	CaptureTgid    *ebpf.VariableSpec `ebpf:"capture_tgid"`
 	Ncpus          *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast         *ebpf.VariableSpec `ebpf:"no_cast"`
+	NoLoop         *ebpf.VariableSpec `ebpf:"no_loop"`
 	ScopeCgroupId  *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	ScratchSlot    *ebpf.VariableSpec `ebpf:"scratch_slot"`
 	SupervisorTgid *ebpf.VariableSpec `ebpf:"supervisor_tgid"`
@@ -243,6 +257,7 @@ type UringVariables struct {
 	CaptureTgid    *ebpf.Variable `ebpf:"capture_tgid"`
 	Ncpus          *ebpf.Variable `ebpf:"ncpus"`
 	NoCast         *ebpf.Variable `ebpf:"no_cast"`
+	NoLoop         *ebpf.Variable `ebpf:"no_loop"`
 	ScopeCgroupId  *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	ScratchSlot    *ebpf.Variable `ebpf:"scratch_slot"`
 	SupervisorTgid *ebpf.Variable `ebpf:"supervisor_tgid"`
