@@ -12,6 +12,8 @@ type ConfinementForm struct{ Name, Why string }
 // What a command can be started without (STREAMS.md, "Confinement").
 const (
 	ConfinedNoNewPrivs = "no_new_privs"
+	ConfinedNamespace  = "mount_namespace"
+	ConfinedLandlock   = SourceLandlock
 	ConfinedDomain     = "domain"
 	ConfinedSignals    = "signals"
 	ConfinedSeccomp    = "seccomp"
@@ -20,9 +22,11 @@ const (
 // Confinements are all of them, in the order in which they are named.
 var Confinements = [...]ConfinementForm{
 	{ConfinedNoNewPrivs, "an exec gives no rights that the caller lacks"},
+	{ConfinedNamespace, "mounts of its own, for file rules by fanotify"},
+	{ConfinedLandlock, "file rules by Landlock"},
 	{ConfinedDomain, "a Landlock domain: mounts cannot be changed, and processes outside cannot be reached by ptrace or through /proc"},
 	{ConfinedSignals, "no signals to processes outside of the domain"},
-	{ConfinedSeccomp, "calls that attack the observer are refused with EPERM"},
+	{ConfinedSeccomp, "calls that attack the observer, or give files other places, are refused with EPERM"},
 }
 
 // CheckConfined says why a list of confinements is wrong: it has known names, each once

@@ -42,6 +42,7 @@ var forms = [...]Form{
 	{Schema: SchemaStageHealth, File: "stage-health-v0.schema.json", Lines: true},
 	{Schema: SchemaSurfaceEntry, File: "surface-entry-v0.schema.json", Lines: true},
 	{Schema: SchemaControl, File: "control-v0.schema.json", Lines: true},
+	{Schema: SchemaReady, File: "ready-v0.schema.json", Lines: true},
 	{Schema: SchemaProcess, File: "process-v0.schema.json", Lines: true},
 	{Schema: SchemaLogLine, File: "log-line-v0.schema.json", Lines: true},
 	{Schema: SchemaBinding, File: "binding-v0.schema.json", Lines: true},

@@ -33,12 +33,18 @@ var (
 const (
 	EvidenceObserved = "observed"
 	EvidenceInferred = "inferred"
+	EvidenceMixed    = "mixed" // some so, some so
 )
 
-// EvidenceOf is the evidence that a mechanism gives. Landlock reports nothing.
+// EvidenceOf is the evidence that a mechanism gives. Landlock reports nothing. With
+// fanotify, opens and executions are reported; changes are refused by read-only mounts,
+// which report nothing.
 func EvidenceOf(mechanism string) string {
-	if mechanism == SourceLandlock {
+	switch mechanism {
+	case SourceLandlock:
 		return EvidenceInferred
+	case SourceFanotify:
+		return EvidenceMixed
 	}
 	return EvidenceObserved
 }

@@ -29,6 +29,7 @@ func closedSets() map[string][]string {
 		"operations of file rules": RuleOps[:], "operations in the section files": FileOps[:],
 		"sources of times": TimeSources[:], "capture origins": {"third_party", "unsupported"}, "containers": {"gzip", "tar", ""},
 	}
+	sets["rights of Landlock"], sets["mechanisms"] = LandlockRights[:], FileMechanisms[:]
 	for _, c := range Confinements {
 		sets["confinements"] = append(sets["confinements"], c.Name)
 	}

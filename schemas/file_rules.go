@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 )
@@ -49,10 +50,6 @@ var (
 // the default. A path that is not absolute is one that is not known: it matches every rule
 // that denies, and none that allows.
 func (f *FileRules) Decide(path []byte, op string) (number uint32, deny bool) {
-	return f.decide(string(path), op)
-}
-
-func (f *FileRules) decide(path, op string) (number uint32, deny bool) {
 	for i := range f.Rules {
 		r := &f.Rules[i]
 		if slices.Contains(r.On, op) && r.matches(path) {
@@ -82,17 +79,17 @@ func (f *FileRules) Moves(from, to []byte) (number uint32, deny bool) {
 		if !denied {
 			continue
 		}
-		if _, still := f.Decide(to, op); !still || f.allowsBelow(string(to), op) {
+		if _, still := f.Decide(to, op); !still || f.allowsBelow(to, op) {
 			return n, true
 		}
 	}
 	for i := range f.Rules {
 		r := &f.Rules[i]
-		if !r.denies() || !r.isBelow(string(from)) {
+		if !r.denies() || !r.isBelow(from) {
 			continue
 		}
 		for _, op := range r.On {
-			if n, denied := f.decide(r.name(), op); denied {
+			if n, denied := f.Decide(r.bytes(), op); denied {
 				return n, true
 			}
 		}
@@ -101,7 +98,7 @@ func (f *FileRules) Moves(from, to []byte) (number uint32, deny bool) {
 }
 
 // allowsBelow reports whether a rule allows an operation below a directory.
-func (f *FileRules) allowsBelow(dir, op string) bool {
+func (f *FileRules) allowsBelow(dir []byte, op string) bool {
 	return slices.ContainsFunc(f.Rules, func(r FileRule) bool {
 		return !r.denies() && slices.Contains(r.On, op) && r.isBelow(dir)
 	})
@@ -110,33 +107,33 @@ func (f *FileRules) allowsBelow(dir, op string) bool {
 func (r *FileRule) denies() bool { return r.Action == DecisionDeny }
 
 // matches reports whether the rule is about an object.
-func (r *FileRule) matches(path string) bool {
+func (r *FileRule) matches(path []byte) bool {
 	if !known(path) {
 		return r.denies()
 	}
-	return covers(r.name(), path)
+	return covers(r.bytes(), path)
 }
 
 // isBelow reports whether the rule's path is below a directory, or may be.
-func (r *FileRule) isBelow(dir string) bool {
-	p := r.name()
+func (r *FileRule) isBelow(dir []byte) bool {
+	p := r.bytes()
 	return !known(dir) || len(dir) < len(p) && covers(dir, p)
 }
 
-func known(path string) bool { return strings.HasPrefix(path, "/") }
+func known(path []byte) bool { return len(path) > 0 && path[0] == '/' }
 
 // covers reports whether a path is a directory or below it.
-func covers(dir, path string) bool {
-	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/' || dir == "/")
+func covers(dir, path []byte) bool {
+	return bytes.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/' || len(dir) == 1)
 }
 
-// name is the rule's path as the kernel has it.
-func (r *FileRule) name() string {
+// bytes is the rule's path as the kernel has it.
+func (r *FileRule) bytes() []byte {
 	if strings.IndexByte(r.Path, '\\') < 0 {
-		return r.Path // most paths are their own text form
+		return []byte(r.Path) // most paths are their own text form
 	}
 	b, _ := Untext(r.Path)
-	return string(b)
+	return b
 }
 
 // Numbers is how many rules of the policy file the set has.

@@ -95,6 +95,8 @@ func parseForm(schema string, b []byte) (err error) {
 		_, err = ParseDecisionLine(b)
 	case SchemaControl:
 		_, err = ParseControl(b)
+	case SchemaReady:
+		_, err = ParseReady(b)
 	case SchemaManifest:
 		_, err = ParseManifest(b)
 	case SchemaSurface:

@@ -64,7 +64,7 @@ var (
 		Says: "network rules were enforced: how many, how many operations they refused, and the policy digest"}
 	NoteFiles = &Note{Code: "s4_file_policy", By: StageCorrelate, Strict: true, Fields: []NoteField{
 		{Key: KeyRules}, {Key: KeyBlocked}, {Key: KeyMechanism, Form: ValueWord}, {Key: KeyEvidence, Form: ValueWord}, {Key: KeyPolicy, Form: ValueDigest}},
-		Says: "file and exec rules were enforced: how many, how many operations they refused, by `lsm`, `fanotify` or `landlock`, whether the refusals were `observed` or (of Landlock) are `inferred`, and the policy digest"}
+		Says: "file and exec rules were enforced: how many, how many operations they refused, by `lsm`, `fanotify` or `landlock`, whether the refusals were `observed`, are `inferred` (of Landlock), or `mixed` (of fanotify: opens and executions observed, changes inferred), and the policy digest"}
 	NotePolicy = &Note{Code: "s4_policy_capture", By: StageCorrelate, Strict: true, Fields: []NoteField{
 		{Key: KeyDecisionEvents}, {Key: KeySessions, Optional: true}, {Key: KeyRefused, Optional: true}},
 		Says: "lines of the policy layer; with sessions also their number, and that of refused messages. Other implementations write it too, with counts of their own"}

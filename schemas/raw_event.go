@@ -93,6 +93,13 @@ const (
 // FileMechanisms are what can enforce file rules: the sources of refused file operations.
 var FileMechanisms = [...]string{SourceLSM, SourceFanotify, SourceLandlock}
 
+// FileMechanismAuto is the choice of the first mechanism that works and can enforce every
+// rule.
+const FileMechanismAuto = "auto"
+
+// FileMechanismWords are the choices of a mechanism.
+func FileMechanismWords() []string { return append([]string{FileMechanismAuto}, FileMechanisms[:]...) }
+
 // RawSources, RawHooks and RawFileTypes are the closed sets of those three keys.
 var (
 	RawSources   = [...]string{SourceSyscall, SourceCgroup, SourceIOUring, SourceLSM, SourceFanotify, SourceLandlock}

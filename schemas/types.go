@@ -9,6 +9,7 @@ const (
 	SchemaStageHealth  = "runner.stage_health.v0"
 	SchemaSurfaceEntry = "runner.surface_entry.v0"
 	SchemaControl      = "runner.control.v0"
+	SchemaReady        = "runner.ready.v0"
 	SchemaVerifyReport = "runner.verify_report.v0"
 	SchemaProcess      = "runner.process.v0"
 	SchemaLogLine      = "runner.log_line.v0"

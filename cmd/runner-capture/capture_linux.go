@@ -39,6 +39,7 @@ type captureRun struct {
 	sw       *stream.Writer
 	messages chan message
 	facts    map[string]string
+	guard    *fileGuard // nil without file rules
 
 	phase    phase
 	started  bool
@@ -57,6 +58,9 @@ type captureRun struct {
 func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error to report, after the clean-up
 	if opt.rules, err = readRules(opt.rulesFile, schemas.ParseNetworkRules); err != nil {
+		return err
+	}
+	if opt.files, err = readRules(opt.filesFile, schemas.ParseFileRules); err != nil {
 		return err
 	}
 	if opt.make {
@@ -101,7 +105,29 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	ls := newLines(opt.runID, sp)
 	r := &captureRun{opt: opt, env: env, ctx: ctx, ses: ses, sp: sp, lines: ls,
 		ev: newEvents(opt.runID, ls), messages: make(chan message, 16), facts: baseFacts(ses, opt)}
+	if opt.files != nil {
+		r.guard, err = chooseFiles(opt, func() error { return errNoLSM }, func(err error) { r.post(message{fail: err}) })
+		if err != nil {
+			return err
+		}
+		defer r.guard.close()
+	}
+	r.ev.guard = r.guard
+	if r.guard != nil {
+		r.facts[schemas.FactFileMechanism] = r.guard.mechanism
+	}
 	return r.loop()
+}
+
+// readyLine is what runner-exec waits for.
+func (r *captureRun) readyLine() ([]byte, error) {
+	ready := schemas.Ready{}
+	if r.guard != nil {
+		ready = r.guard.ready
+	}
+	ready.Schema = schemas.SchemaReady
+	line, err := schemas.Marshal(ready)
+	return append(line, '\n'), err
 }
 
 // cleanUp leaves no process and no cgroup behind.
@@ -134,7 +160,7 @@ func (r *captureRun) begin() error {
 		return tool.Fail(tool.ExitCannot, fmt.Errorf("listing the tasks of the cgroup: %w", err))
 	}
 	for _, t := range tids {
-		r.ev.tasks.add(uint32(t), processOf(t))
+		r.ev.tasks[uint32(t)] = struct{}{}
 	}
 	return nil
 }
@@ -192,7 +218,11 @@ func (r *captureRun) ready() error {
 	go debug.FreeOSMemory()
 	if r.opt.ready >= 0 {
 		f := os.NewFile(uintptr(r.opt.ready), "ready")
-		if _, err := f.WriteString("ready\n"); err != nil {
+		line, err := r.readyLine()
+		if err == nil {
+			_, err = f.Write(line)
+		}
+		if err != nil {
 			return tool.Fail(tool.ExitIO, fmt.Errorf("writing to the ready descriptor: %w", err))
 		}
 		f.Close()

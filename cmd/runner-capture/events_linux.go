@@ -20,10 +20,11 @@ type events struct {
 	runID string
 	dec   bpf.Decoder
 	out   *lines
+	guard *fileGuard // nil without file rules
 	n     counts
 	seq   uint64
 
-	tasks   scopeTasks
+	tasks   map[uint32]struct{} // live thread ids seen in the scope
 	lastTID uint32
 	first   chan struct{} // closed by the first event that is not the canary's
 
@@ -43,7 +44,7 @@ type heldEvent struct {
 }
 
 func newEvents(runID string, out *lines) *events {
-	return &events{runID: runID, out: out, tasks: newScopeTasks(), first: make(chan struct{})}
+	return &events{runID: runID, out: out, tasks: map[uint32]struct{}{}, first: make(chan struct{})}
 }
 
 // record takes one ring record.
@@ -93,31 +94,55 @@ func (v *events) release() (bool, error) {
 	return v.sawCanary, nil
 }
 
-// event counts, filters and writes one event.
+// event writes one event, after what was refused before it, and before what its failure
+// says was refused.
 func (v *events) event(e *schemas.RawEvent, dec bpf.Decoded) error {
+	if err := v.insert(v.guard.before(e.KtimeNS)); err != nil {
+		return err
+	}
+	refused, explained := v.guard.inferred(e)
+	if err := v.one(e, dec); err != nil || !explained {
+		return err
+	}
+	v.n.lexical++
+	return v.write(&refused)
+}
+
+// insert writes events that did not come through the ring.
+func (v *events) insert(list []schemas.RawEvent) error {
+	for i := range list {
+		v.guard.inserted++
+		v.marks(list[i].Marks)
+		if err := v.write(&list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one counts, filters and writes one event of the ring.
+func (v *events) one(e *schemas.RawEvent, dec bpf.Decoded) error {
 	if e.Op == schemas.OpMove {
-		if !v.tasks.has(e.ChildTID, e.ChildPID) {
+		_, tid := v.tasks[e.ChildTID]
+		_, pid := v.tasks[e.ChildPID]
+		if !tid && !pid {
 			v.n.foreign++
 			return nil
 		}
 		v.n.escapes++
 	} else if e.TID != v.lastTID {
-		v.tasks.add(e.TID, e.PID)
+		v.tasks[e.TID] = struct{}{}
 		v.lastTID = e.TID
 	}
 	switch e.Op {
 	case schemas.OpFork:
-		v.tasks.add(e.ChildTID, e.ChildPID)
+		v.tasks[e.ChildTID] = struct{}{}
 		if dec.Escape {
 			v.n.escapes++
 		}
 	case schemas.OpExit:
-		v.tasks.remove(e.TID)
+		delete(v.tasks, e.TID)
 		v.lastTID = 0
-	case schemas.OpExec: // of another thread than the first: it has taken over the first one's number
-		if e.OldTID != e.TID {
-			v.tasks.remove(e.OldTID)
-		}
 	}
 	if dec.Lexical {
 		v.n.lexical++
@@ -125,6 +150,10 @@ func (v *events) event(e *schemas.RawEvent, dec bpf.Decoded) error {
 	if e.Marks != 0 {
 		v.marks(e.Marks)
 	}
+	return v.write(e)
+}
+
+func (v *events) write(e *schemas.RawEvent) error {
 	if v.seq == 0 {
 		close(v.first)
 	}

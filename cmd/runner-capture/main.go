@@ -8,8 +8,8 @@
 // counted and left out. If the next stage is slow or stopped, no events are lost: lines
 // wait in memory, then in a nameless file of bounded size.
 //
-// With --network-rules it also enforces: the kernel refuses what the rules deny, as
-// long as the capture lasts. If the rules cannot be enforced, nothing starts.
+// With --network-rules and --file-rules it also enforces: the kernel refuses what the rules
+// deny, as long as the capture lasts. If the rules cannot be enforced, nothing starts.
 package main
 
 import (
@@ -40,8 +40,8 @@ Flags:
   --spool-size SIZE  what may wait on disk for a slow reader (default 4G)
   --redundant WHEN   several copies of the syscall probe: auto, on, off
   --without PARTS    load as kernels without these must: cast, loop (default none)
-  --network-rules FILE
-                     refuse what these deny (runner.network_rules.v0)
+  --network-rules FILE, --file-rules FILE   refuse what these deny (runner.network_rules.v0,
+                     runner.file_rules.v0), files by --file-mechanism auto, lsm, fanotify, landlock
   --probe            only say whether capture would work here
   --supervised, --grace D, --make-cgroup, --remove-cgroup, --ready-fd N
                      for runner-exec
@@ -65,6 +65,8 @@ func app() tool.App {
 		&cli.StringFlag{Name: "redundant", Value: "auto"},
 		&cli.StringFlag{Name: "without", Value: schemas.LoadNone},
 		&cli.StringFlag{Name: "network-rules"},
+		&cli.StringFlag{Name: "file-rules"},
+		&cli.StringFlag{Name: "file-mechanism", Value: schemas.FileMechanismAuto},
 		&cli.BoolFlag{Name: "probe"},
 		&cli.BoolFlag{Name: "supervised"},
 		&cli.DurationFlag{Name: "grace", Value: 10 * time.Second},

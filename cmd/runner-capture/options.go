@@ -16,14 +16,17 @@ type options struct {
 	grace     time.Duration
 	// supervised: standard input carries control lines from runner-exec, and the
 	// cgroup belongs to this run: nothing in it may run on unobserved.
-	supervised bool
-	make       bool // make the cgroup; with remove, it is gone in any case
-	remove     bool
-	ready      int // descriptor for the line "ready", or -1
-	redundant  string
-	without    string // parts of the kernel that the probes must not use
-	rulesFile  string
-	rules      *schemas.NetworkRules // to enforce; nil is none
+	supervised    bool
+	make          bool // make the cgroup; with remove, it is gone in any case
+	remove        bool
+	ready         int // descriptor for the line "ready", or -1
+	redundant     string
+	without       string // parts of the kernel that the probes must not use
+	rulesFile     string
+	rules         *schemas.NetworkRules // to enforce; nil is none
+	filesFile     string
+	files         *schemas.FileRules // the same for files and programs
+	fileMechanism string
 }
 
 // parse checks the flags.
@@ -31,7 +34,7 @@ func parse(env *tool.Env) (options, error) {
 	f := env.Flag
 	o := options{
 		cgroup: f.String("cgroup"), supervised: f.Bool("supervised"), make: f.Bool("make-cgroup"),
-		remove: f.Bool("remove-cgroup"), ready: f.Int("ready-fd"), rulesFile: f.String("network-rules"),
+		remove: f.Bool("remove-cgroup"), ready: f.Int("ready-fd"), rulesFile: f.String("network-rules"), filesFile: f.String("file-rules"),
 	}
 	ring, err := env.RingSize("ring-size")
 	if err != nil {
@@ -56,6 +59,9 @@ func parse(env *tool.Env) (options, error) {
 		return o, err
 	}
 	if o.without, err = env.Word("without", schemas.LoadWithout...); err != nil {
+		return o, err
+	}
+	if o.fileMechanism, err = env.Word("file-mechanism", schemas.FileMechanismWords()...); err != nil {
 		return o, err
 	}
 	switch {

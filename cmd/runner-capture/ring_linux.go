@@ -58,6 +58,9 @@ func (r *captureRun) loop() error {
 			}
 			continue
 		}
+		if err := r.insertStaged(); err != nil {
+			return output(err)
+		}
 		if r.sw != nil {
 			if err := r.lines.flush(); err != nil {
 				return output(err)
@@ -68,6 +71,15 @@ func (r *captureRun) loop() error {
 		}
 		r.ses.Ring.SetDeadline(time.Now().Add(wait))
 	}
+}
+
+// insertStaged writes what the listener refused before the ring was last read to its end.
+func (r *captureRun) insertStaged() error {
+	events, more := r.guard.stage()
+	if more {
+		r.ses.Ring.Flush()
+	}
+	return r.ev.insert(events)
 }
 
 // busy acts on messages while records keep coming: a program that fills the ring

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"time"
 
 	"github.com/runner-evidence/runner/bpf"
@@ -30,6 +31,7 @@ func baseFacts(ses *bpf.Session, opt options) map[string]string {
 		schemas.FactRedundant: ses.Redundant, schemas.FactSupervisor: schemas.SupervisorNone, schemas.FactEnd: "",
 	}
 	enforcing(f, schemas.EnforcedNetwork, opt.rules)
+	enforcing(f, schemas.EnforcedFiles, opt.files)
 	if opt.supervised {
 		f[schemas.FactSupervisor] = schemas.SupervisorExec
 	}
@@ -55,6 +57,13 @@ func (r *captureRun) drained() (bool, error) {
 // seal writes how the command ended, the health record and the trailer. The hooks
 // are detached and the ring is read to its end: the counters are final.
 func (r *captureRun) seal(st bpf.Stats) error {
+	if err := r.ev.insert(r.guard.before(math.MaxUint64)); err != nil {
+		return output(err)
+	}
+	if lost := r.guard.lost(); lost > 0 {
+		st.Seen, st.Dropped = st.Seen+lost, st.Dropped+lost
+		st.DroppedByOp[schemas.OpFileBlocked] += lost
+	}
 	if err := r.lines.value(finishedLine(r.opt.runID, r.finished)); err != nil {
 		return output(err)
 	}
@@ -117,6 +126,10 @@ func (r *captureRun) captureHealth(st bpf.Stats) (*schemas.StageHealth, error) {
 	}
 	blocked, err := r.ses.Blocked()
 	refusals(h.Counters, schemas.EnforcedNetwork, r.opt.rules, blocked)
+	refusals(h.Counters, schemas.EnforcedFiles, r.opt.files, r.guard.refused())
+	if r.guard != nil {
+		h.Counters[schemas.CounterFileInserted] = r.guard.inserted
+	}
 	return h, err
 }
 

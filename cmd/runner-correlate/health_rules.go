@@ -123,8 +123,8 @@ const pastFiles = "past the file rules: descriptors opened before or outside of 
 
 var pastMechanism = map[string]string{
 	schemas.SourceLSM:      "past LSM: programs that may change BPF",
-	schemas.SourceFanotify: "past fanotify: mounts that the command makes, programs that may enter another mount namespace",
-	schemas.SourceLandlock: "past Landlock: why a call was refused, changes of mode, owner and times, and paths that other mounts lead to",
+	schemas.SourceFanotify: "past fanotify: why a change was refused, FIFOs and devices in what is read-only, directories inherited as descriptors, file systems mounted by others",
+	schemas.SourceLandlock: "past Landlock: why a call was refused, changes of mode, owner, times and attributes",
 }
 
 // optionalHooks are the parts whose absence is a blind spot, not a loss.

@@ -441,7 +441,7 @@ func TestFileMechanisms(t *testing.T) {
 	wantRefused(t, enforced, func(c *schemas.StageHealth) { c.Facts["file_mechanism"] = "seccomp" }, "expected one of lsm, fanotify, landlock")
 	wantRefused(t, enforced, func(c *schemas.StageHealth) { delete(c.Counters, "file_inserted") }, `no counter "file_inserted"`)
 	wantRefused(t, enforced, func(c *schemas.StageHealth) { c.Counters["file_inserted"] = 1 }, "but accounts for")
-	for mechanism, evidence := range map[string]string{"lsm": "observed", "fanotify": "observed", "landlock": "inferred"} {
+	for mechanism, evidence := range map[string]string{"lsm": "observed", "fanotify": "mixed", "landlock": "inferred"} {
 		in := enforced
 		in.change = func(c, _ *schemas.StageHealth) { c.Facts["file_mechanism"] = mechanism }
 		if mechanism == "fanotify" {

@@ -31,6 +31,7 @@ func fakeCapture() {
 	f.String("spool-size", "", "")
 	f.String("redundant", "", "")
 	f.String("without", "", "")
+	f.String("file-mechanism", "", "")
 	sets := []*string{f.String("network-rules", "", ""), f.String("file-rules", "", "")}
 	f.Bool("v", false, "")
 	f.Parse(os.Args[1:])
@@ -79,7 +80,7 @@ func fakeCapture() {
 		die(5, "runner-capture: error: %v", err)
 	}
 	fd := os.NewFile(uintptr(*ready), "ready")
-	fd.WriteString("ready\n")
+	fd.WriteString(`{"schema":"` + schemas.SchemaReady + "\"}\n")
 	fd.Close()
 
 	sc := bufio.NewScanner(os.Stdin)

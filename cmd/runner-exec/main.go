@@ -56,6 +56,7 @@ func app() tool.App {
 		&cli.StringFlag{Name: "redundant", Value: "auto"},
 		&cli.StringFlag{Name: "without", Value: schemas.LoadNone},
 		&cli.StringFlag{Name: "cgroup-parent"},
+		&cli.StringFlag{Name: "file-mechanism", Value: schemas.FileMechanismAuto},
 		&cli.BoolFlag{Name: "v"},
 	}
 	for _, l := range schemas.LogLayers() {

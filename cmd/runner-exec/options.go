@@ -28,9 +28,9 @@ Flags:
   --times, --canonical-pids   add the layer times; number processes by the fork tree
   --no-new-privs, --harden   exec gives no rights; and refuse what attacks the observer
   --drop EXPR         drop kernel lines for which the jq program gives true
-  --timeout D         send TERM after D, and kill after another --grace
-  --grace D           wait this long for survivors, then kill them (default 10s)
-  --ring-size N, --spool-size N, --redundant WHEN, --without PARTS   as in runner-capture
+  --timeout D, --grace D   TERM after D, kill after another grace; which survivors get (10s)
+  --ring-size N, --spool-size N, --redundant WHEN, --without PARTS, --file-mechanism M
+                      as in runner-capture
   --cgroup-parent DIR make the cgroup below DIR, not below the caller's own
   -v                  print progress; -h, --help: this help; --version
 
@@ -70,6 +70,7 @@ type Options struct {
 	Redundant     string              // auto, on, off
 	Without       string              // parts of the kernel that the probes must not use
 	CgroupParent  string              // "" is the caller's own cgroup
+	FileMechanism string              // what enforces file rules, or auto
 	Confine       confine.Confinement // what the command is started without
 	Command       []string
 }
@@ -129,6 +130,9 @@ func (o *Options) values(env *tool.Env) (err error) {
 		return err
 	}
 	if o.Redundant, err = env.Word("redundant", "auto", "on", "off"); err != nil {
+		return err
+	}
+	if o.FileMechanism, err = env.Word("file-mechanism", schemas.FileMechanismWords()...); err != nil {
 		return err
 	}
 	if o.Timeout, err = env.Duration("timeout"); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // stage is one process of the pipeline.
@@ -32,7 +33,8 @@ type stage struct {
 type pipeline struct {
 	stages []*stage
 	ended  chan *stage
-	ready  chan error // runner-capture: nil once, or why it will never be ready
+	ready  chan error    // runner-capture: nil once, or why it will never be ready
+	needs  schemas.Ready // once ready: what runner-capture asks for
 	rec    recorder
 	pumps  sync.WaitGroup
 	mu     sync.Mutex
@@ -57,6 +59,9 @@ func captureArgs(o Options, cgroup string) []string {
 		"--grace", o.Grace.String(), "--ring-size", strconv.FormatUint(o.RingSize, 10)}
 	if o.SpoolSize != 0 {
 		args = append(args, "--spool-size", strconv.FormatUint(o.SpoolSize, 10))
+	}
+	if o.Files != nil {
+		args = append(args, "--file-mechanism", o.FileMechanism)
 	}
 	args = append(args, "--redundant", o.Redundant, "--without", o.Without, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
 	for i, set := range o.ruleSets() {
@@ -162,9 +167,9 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 }
 
 func (p *pipeline) startCapture(path string, args []string, sets []ruleSet, out *os.File, env *tool.Env) error {
-	controlR, controlW, err := connect()
+	controlR, controlW, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("making the control connection: %w", err)
+		return fmt.Errorf("making the control pipe: %w", err)
 	}
 	defer controlR.Close()
 	p.rec = &controlLines{w: controlW}
@@ -190,15 +195,26 @@ func (p *pipeline) startCapture(path string, args []string, sets []ruleSet, out 
 	}
 	go func() {
 		defer readyR.Close()
-		b, err := io.ReadAll(io.LimitReader(readyR, 6))
-		if string(b) == "ready\n" {
-			err = nil
-		} else if err == nil {
-			err = errors.New("runner-capture closed its ready descriptor before it was ready")
-		}
-		p.ready <- err
+		p.ready <- p.readReady(readyR)
 	}()
 	return nil
+}
+
+// readReady reads the ready line.
+func (p *pipeline) readReady(r io.Reader) error {
+	b, err := io.ReadAll(io.LimitReader(r, stream.MaxLine))
+	if err != nil {
+		return err
+	}
+	line, whole := bytes.CutSuffix(b, []byte("\n"))
+	if !whole {
+		return errors.New("runner-capture closed its ready descriptor before it was ready")
+	}
+	needs, err := schemas.ParseReady(line)
+	if err == nil {
+		p.needs = *needs
+	}
+	return err
 }
 
 // file returns a nameless file with the rules. The policy file was read once; later changes
@@ -208,7 +224,7 @@ func (s ruleSet) file() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := tool.Nameless()
+	f, err := tool.Spool()
 	if err != nil {
 		return nil, fmt.Errorf("making a file for the %s: %w", s.what, err)
 	}

@@ -33,6 +33,10 @@ func (s *supervisor) run() error {
 	if err := s.awaitReady(); err != nil {
 		return s.giveUp(err)
 	}
+	defer s.opt.Confine.Close() // all have ended that may wait for runner-capture's answer
+	if err := s.opt.Confine.Require(&s.pipe.needs); err != nil {
+		return s.giveUp(err)
+	}
 	if s.scope != nil {
 		s.scope.taken()
 	}

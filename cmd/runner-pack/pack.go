@@ -33,12 +33,6 @@ func run(env *tool.Env, opt Options) error {
 		return err
 	}
 	defer f.Close()
-	var place *tool.AtomicFile
-	if opt.Output != "" && opt.Output != "-" { // now, before a header comes: it comes when the run has ended
-		if place, err = checkPlace(opt.Output); err != nil {
-			return err
-		}
-	}
 	in, err := stream.NewReader(f, name, schemas.StreamJoined)
 	if err != nil {
 		return tool.StreamError(err)
@@ -50,9 +44,14 @@ func run(env *tool.Env, opt Options) error {
 	path := opt.Output
 	if path == "" {
 		path = "assay-runner-spike-" + id + ".tar.gz"
-		if place, err = checkPlace(path); err != nil {
-			return err
+	}
+	if path != "-" {
+		// Report now, not at the end, when the archive cannot be written there.
+		probe, err := tool.CreateAtomic(path)
+		if err != nil {
+			return tool.CannotWrite(path, err)
 		}
+		probe.Abort()
 	}
 	r, err := newRouter(in)
 	if err != nil {
@@ -67,7 +66,7 @@ func run(env *tool.Env, opt Options) error {
 	if err != nil {
 		return tool.Fail(tool.ExitIO, err)
 	}
-	identity, err := r.write(env.Stdout, place)
+	identity, err := r.write(env.Stdout, path)
 	if err != nil {
 		return tool.CannotWrite(filepath.ToSlash(path), err)
 	}
@@ -77,27 +76,16 @@ func run(env *tool.Env, opt Options) error {
 	return nil
 }
 
-// checkPlace reports now, not at the end, when the archive cannot be written there. Where a
-// symlink leads is decided now, too.
-func checkPlace(path string) (*tool.AtomicFile, error) {
-	probe, err := tool.CreateAtomic(path)
-	if err != nil {
-		return nil, tool.CannotWrite(path, err)
-	}
-	probe.Abort()
-	return probe, nil
-}
-
-// write packs the members into the file that place stands for, or without one into out.
-func (r *router) write(out io.Writer, place *tool.AtomicFile) (identity string, err error) {
+// write packs the members into path, or into out when path is "-".
+func (r *router) write(out io.Writer, path string) (identity string, err error) {
 	sources, err := r.sources()
 	if err != nil {
 		return "", err
 	}
-	if place == nil {
+	if path == "-" {
 		return pack(out, r.id, sources)
 	}
-	f, err := place.Again()
+	f, err := tool.CreateAtomic(path)
 	if err != nil {
 		return "", err
 	}

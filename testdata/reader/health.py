@@ -22,7 +22,7 @@ ORDER = (ONLY, CAPTURE, LOSS, DROPS, "s2_cgroup_escape", "s2_path_quality", "s2_
 _N = r"(?:0|[1-9]\d{0,19})"
 _FORMS = {
     NETWORK: r"rules=%s blocked=%s policy=sha256:[0-9a-f]{64}" % (_N, _N),
-    FILES: r"rules=%s blocked=%s mechanism=(?:(?:lsm|fanotify) evidence=observed|landlock evidence=inferred)"
+    FILES: r"rules=%s blocked=%s mechanism=(?:lsm evidence=observed|fanotify evidence=mixed|landlock evidence=inferred)"
            r" policy=sha256:[0-9a-f]{64}" % (_N, _N),
     POLICY: r"decision_events=%s(?: sessions=%s refused=%s)?" % (_N, _N, _N),
     SDK: r"sdk_events=%s sdk_tool_calls=%s" % (_N, _N),

@@ -49,7 +49,7 @@ func Own() (string, error) {
 		if !ok || len(head) < 5 || !strings.HasPrefix(after, "cgroup2 ") {
 			continue
 		}
-		root, point := unoctal(head[3]), unoctal(head[4])
+		root, point := Unoctal(head[3]), Unoctal(head[4])
 		rel, err := filepath.Rel(root, own)
 		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 			continue
@@ -65,8 +65,8 @@ func Own() (string, error) {
 	return "", ErrNoMount
 }
 
-// unoctal undoes the \ooo escapes of mountinfo (proc(5)).
-func unoctal(s string) string {
+// Unoctal undoes the \ooo escapes of mountinfo (proc(5)).
+func Unoctal(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+3 < len(s) {

@@ -91,8 +91,3 @@ type callSet struct {
 	calls  []call
 	limits bool // prlimit64 of other processes, with which their descriptors or time can be taken
 }
-
-// observerCalls are refused by --harden.
-func observerCalls() callSet {
-	return callSet{calls: append(append([]call{}, observing...), placing...), limits: true}
-}

@@ -1,6 +1,7 @@
 // Package confine takes rights away from one thread and starts a program on it: the
 // program and all its descendants inherit what the thread lost, and the tool's other
-// threads keep their rights. No helper process is needed.
+// threads keep their rights. No helper process is needed. It also says which file rules
+// the mechanisms that work so can enforce.
 package confine
 
 import (
@@ -22,11 +23,15 @@ type Confinement struct {
 	// Cloned says that the program is started by clone3, as one in a cgroup is.
 	Cloned bool
 
-	inForce []string
+	layer     *schemas.LandlockLayer // of file rules, or nil
+	namespace *namespace             // with the mounts of file rules, or nil
+	inForce   []string
 }
 
 // Any reports whether anything is taken away.
-func (c *Confinement) Any() bool { return c.NoNewPrivs || c.Harden }
+func (c *Confinement) Any() bool {
+	return c.NoNewPrivs || c.Harden || c.layer != nil || c.namespace != nil
+}
 
 // InForce names what is taken away on this system, in the order of schemas.Confinements.
 // Check finds it out.
@@ -43,6 +48,25 @@ func (c *Confinement) Check() error {
 		return cannot(err)
 	}
 	return nil
+}
+
+// Require adds what runner-capture asks for, and checks again.
+func (c *Confinement) Require(r *schemas.Ready) (err error) {
+	c.layer = r.Landlock
+	if r.Namespace != nil {
+		if c.namespace, err = takeNamespace(r.Namespace); err != nil {
+			return cannot(err)
+		}
+	}
+	return c.Check()
+}
+
+// Close gives back what Require took. The run must be over: nothing may wait for the
+// listener any more.
+func (c *Confinement) Close() {
+	if c.namespace != nil {
+		c.namespace.close()
+	}
 }
 
 // Start calls start, which starts a program, on a thread without these rights.

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // ABI numbers of Landlock at which something came that we need.
@@ -40,13 +42,32 @@ func LandlockABI() int {
 // domain is a layer that refuses no access to files. A thread in it, as in any Landlock
 // layer with files, cannot change mounts, or reach processes outside of it by ptrace,
 // their memory, descriptors and namespaces in /proc included.
-func domain(abi int) ruleset {
+func domain(abi int, signals bool) ruleset {
 	r := ruleset{handled: unix.LANDLOCK_ACCESS_FS_REFER,
 		rules: []landlockRule{{"/", unix.LANDLOCK_ACCESS_FS_REFER}}}
-	if abi >= abiScope {
+	if signals && abi >= abiScope {
 		r.scoped = unix.LANDLOCK_SCOPE_SIGNAL
 	}
 	return r
+}
+
+// rulesetOf is a layer as runner-capture describes it.
+func rulesetOf(l *schemas.LandlockLayer) (r ruleset, err error) {
+	if r.handled, err = schemas.LandlockBits(l.Handled); err != nil {
+		return r, err
+	}
+	for _, rule := range l.Rules {
+		path, err := schemas.Untext(rule.Path)
+		if err != nil {
+			return r, err
+		}
+		bits, err := schemas.LandlockBits(rule.Allow)
+		if err != nil {
+			return r, err
+		}
+		r.rules = append(r.rules, landlockRule{string(path), bits})
+	}
+	return r, nil
 }
 
 // restrict puts the calling thread below the layer.

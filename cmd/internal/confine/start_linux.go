@@ -11,8 +11,17 @@ import (
 
 // check chooses what this kernel has. What was asked for and is not there is an error.
 func (c *Confinement) check() error {
-	names := []string{schemas.ConfinedNoNewPrivs}
-	if c.Harden {
+	var names []string
+	if c.gainsNothing() {
+		names = append(names, schemas.ConfinedNoNewPrivs)
+	}
+	if c.layer != nil {
+		names = append(names, schemas.ConfinedLandlock)
+	}
+	if c.namespace != nil {
+		names = append(names, schemas.ConfinedNamespace)
+	}
+	if _, filtered := c.refused(); filtered {
 		if err := canFilter(); err != nil {
 			return fmt.Errorf("seccomp filters: %w", err)
 		}
@@ -20,13 +29,44 @@ func (c *Confinement) check() error {
 		abi := LandlockABI()
 		if abi >= abiRefer {
 			names = append(names, schemas.ConfinedDomain)
+		} else if c.namespace != nil {
+			return errNoDomain
 		}
-		if abi >= abiScope {
+		if abi >= abiScope && c.Harden {
 			names = append(names, schemas.ConfinedSignals)
 		}
 	}
 	c.note(names...)
 	return nil
+}
+
+// errNoDomain: without the domain, /proc/PID/root of a process outside leads around the
+// mounts.
+var errNoDomain = fmt.Errorf("a mount namespace holds only together with Landlock, ABI %d or later (Linux 5.19)", abiRefer)
+
+// HasDomain is nil if the way around the command's own mounts can be closed here.
+func HasDomain() error {
+	if LandlockABI() < abiRefer {
+		return errNoDomain
+	}
+	return canFilter()
+}
+
+// gainsNothing reports whether no_new_privs is set: because it was asked for, or because
+// a process without CAP_SYS_ADMIN may not restrict itself otherwise.
+func (c *Confinement) gainsNothing() bool {
+	return c.NoNewPrivs || c.Harden || c.layer != nil && !mayAdminister()
+}
+
+// refused is what the filter refuses, if there is one.
+func (c *Confinement) refused() (callSet, bool) {
+	switch {
+	case c.Harden:
+		return callSet{calls: append(append([]call{}, observing...), placing...), limits: true}, true
+	case c.namespace != nil:
+		return callSet{calls: placing}, true
+	}
+	return callSet{}, false
 }
 
 // start takes the rights away and calls start on the same thread.
@@ -46,18 +86,42 @@ func (c *Confinement) start(start func() error) error {
 // apply takes the rights away from the calling thread. The result answers the thread's
 // own clone3, if the filter stops it.
 func (c *Confinement) apply() (*cloneListener, error) {
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return nil, fmt.Errorf("setting no_new_privs: %w", err)
-	}
-	if !c.Harden {
-		return nil, nil
-	}
-	if abi := LandlockABI(); abi >= abiRefer {
-		if err := restrict(domain(abi)); err != nil {
+	if c.namespace != nil {
+		if err := c.namespace.enter(); err != nil {
 			return nil, err
 		}
 	}
-	return filter(observerCalls(), c.Cloned)
+	if c.gainsNothing() {
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return nil, fmt.Errorf("setting no_new_privs: %w", err)
+		}
+	}
+	if c.layer != nil {
+		layer, err := rulesetOf(c.layer)
+		if err == nil {
+			err = restrict(layer)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	set, filtered := c.refused()
+	if !filtered {
+		return nil, nil
+	}
+	if abi := LandlockABI(); abi >= abiRefer {
+		if err := restrict(domain(abi, c.Harden)); err != nil {
+			return nil, err
+		}
+	}
+	return filter(set, c.Cloned)
+}
+
+// mayAdminister reports whether this process has CAP_SYS_ADMIN.
+func mayAdminister() bool {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	return unix.Capget(&head, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
 // OnThread calls f on a thread that runs nothing else and ends with f. It is never the

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package tool
-
-import "os"
-
-func guardScratch(*os.File) {}
