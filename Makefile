@@ -4,6 +4,8 @@ TOOLS    := $(notdir $(wildcard cmd/runner-*))
 PREFIX   ?= /usr/local
 FUZZTIME ?= 30s
 BENCH    ?=
+KERNELS  ?=
+LANE     ?=
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
@@ -13,7 +15,7 @@ export BPF2GO_CC     := clang-19
 export BPF2GO_STRIP  := llvm-strip-19
 export BPF2GO_CFLAGS := -O2 -g -mcpu=v3 -Wall -Werror
 
-.PHONY: all build demo test check generate golden fuzz bench install clean help
+.PHONY: all build demo test test-kernels check generate golden fuzz bench install clean help
 
 all: build
 
@@ -25,6 +27,9 @@ demo: build ## measure a run (root) or replay a recorded one, verify it and expl
 
 test: build ## vet and all tests; as root the privileged ones too, where a skip is a failure
 	@sh scripts/test.sh
+
+test-kernels: ## boot other kernels in QEMU and check the tools there; KERNELS="6.1 6.12" chooses, LANE=-update rewrites the results
+	@sh scripts/kernels.sh $(LANE) $(KERNELS)
 
 check: ## formatting, vet, staticcheck, known vulnerabilities, module files, shell scripts
 	@sh scripts/check.sh $(STATICCHECK) $(GOVULNCHECK)
@@ -49,4 +54,4 @@ clean: ## remove bin/ and what make demo left
 	rm -rf bin demo-run.tar.gz demo-call.tar.gz
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile

@@ -6,7 +6,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 log=$(mktemp) && status=$(mktemp) || exit 1
-trap 'rm -f "$log" "$status"' EXIT
+trap 'rm -f "$log"* "$status"*' EXIT
 
 go vet ./... ./testdata/workload/... ./testdata/kernels/... ./testdata/bench || exit 1
 
@@ -25,7 +25,7 @@ fi
 # -count=1: the test cache does not know the kernel, which is an input. A test that passed
 # shows only its t.Log lines, any other test shows everything.
 {
-	go test -v -count=1 -timeout 40m "$@" ./... ./testdata/bench 2>&1
+	go test -v -count=1 -timeout 40m "$@" ./... ./testdata/bench ./testdata/kernels/... 2>&1
 	echo $? >"$status"
 } | tee "$log" | awk '
 	function all(  i) { for (i = 0; i < n; i++) print held[i]; n = 0 }
@@ -37,6 +37,19 @@ fi
 	/^[^ ]/ || /^ +--- / { all(); print; fflush(); next }
 	{ held[n++] = $0 }
 	END { all() }'
+
+# Other kernels, if they are here. RUNNER_REQUIRE_KERNELS=1 fetches them, and fails without.
+cached=-cached
+[ "${RUNNER_REQUIRE_KERNELS:-}" = 1 ] && cached=
+{
+	sh scripts/kernels.sh $cached ci 2>&1
+	echo $? >"$status.kernels"
+} | tee "$log.kernels"
+case $(cat "$status.kernels"):$cached in
+0:*) ;;
+4:-cached) echo "SKIPPED, NOT TESTED: the tools on other kernels: $(grep '^kernels: error' "$log.kernels"); make test-kernels fetches and boots them" >>"$log" ;;
+*) echo 1 >"$status" ;;
+esac
 
 echo
 echo "passed: $(grep -c '^ *--- PASS' "$log")  failed: $(grep -c '^ *--- FAIL' "$log")  skipped: $(grep -c '^ *--- SKIP' "$log")"

@@ -1,0 +1,122 @@
+//go:build linux
+
+// Init is the first process of a guest. It makes the machine usable (mounts, modules,
+// loopback, users), runs the jobs of its plan one after the other, sends their results over
+// a serial port of its own and powers the machine off.
+//
+// As process 1 it only reaps; a second process does the work, so that waiting for a job
+// cannot take an orphan's status or lose one.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/testdata/kernels/guest"
+)
+
+func main() {
+	var err error
+	if os.Getpid() != 1 {
+		err = work()
+	} else if err = boot(); err == nil {
+		err = reap()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "init:", err)
+	}
+	if os.Getpid() != 1 {
+		os.Exit(0)
+	}
+	unix.Sync()
+	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+	select {} // a first process that ends is a panic
+}
+
+// reap starts the worker and waits for all processes until it has ended.
+func reap() error {
+	p, err := os.StartProcess(os.Args[0], []string{"init"}, &os.ProcAttr{
+		Env:   []string{"PATH=" + guest.Bin, "HOME=/root", "TMPDIR=/tmp"},
+		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		pid, err := syscall.Wait4(-1, nil, 0, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil || pid == p.Pid {
+			return err
+		}
+	}
+}
+
+// work carries out the plan.
+func work() error {
+	b, err := os.ReadFile(guest.PlanFile)
+	if err != nil {
+		return err
+	}
+	var plan guest.Plan
+	if err := json.Unmarshal(b, &plan); err != nil {
+		return err
+	}
+	port, err := openPort(plan.Arch)
+	if err != nil {
+		return err
+	}
+	s := &sender{port: port}
+	s.started(modules(plan.Modules))
+	s.started(settle(plan.Variant))
+	refused := refusal()
+	for _, j := range plan.Jobs {
+		if j.Capture && refused != "" {
+			s.send(guest.Line{Check: j.Name, Result: guest.Unavailable, Detail: refused})
+			continue
+		}
+		begin := time.Now()
+		s.run(j)
+		fmt.Printf("init: %s took %.1f s\n", j.Name, time.Since(begin).Seconds())
+	}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return err
+	}
+	return s.end(unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Version[:]))
+}
+
+// modules loads what the plan names. A module that is built in or that the package does
+// not have is no failure: the check that needs it says so.
+func modules(names []string) error {
+	var failed []string
+	for _, name := range names {
+		if err := insert(guest.Modules + "/" + name); err != nil && err != unix.EEXIST {
+			failed = append(failed, fmt.Sprintf("%s: %v", name, err))
+		}
+	}
+	if failed != nil {
+		return fmt.Errorf("modules: %s", strings.Join(failed, "; "))
+	}
+	return nil
+}
+
+func insert(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	flags := 0
+	if strings.HasSuffix(path, ".xz") || strings.HasSuffix(path, ".zst") {
+		flags = unix.MODULE_INIT_COMPRESSED_FILE
+	}
+	return unix.FinitModule(int(f.Fd()), "", flags)
+}

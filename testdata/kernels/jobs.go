@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"github.com/runner-evidence/runner/testdata/kernels/guest"
+)
+
+// Everything that a guest runs. A new program of checks is a line in programs and one in
+// jobs; a package with tests is a line in tests and one in jobs.
+//
+// programs are built by go build and lie in one folder of the guest, which is its PATH.
+var programs = []string{
+	"./cmd/runner-capture", "./cmd/runner-correlate", "./cmd/runner-exec", "./cmd/runner-normalize",
+	"./cmd/runner-pack", "./cmd/runner-policy", "./cmd/runner-verify",
+	"./testdata/hostile", "./testdata/kernels/check", "./testdata/kernels/init",
+	"./testdata/workload/bypass", "./testdata/workload/kinds", "./testdata/workload/shapes",
+}
+
+// compat32 is built for 32 bits where the architecture's kernels run such programs.
+const compat32 = "./testdata/workload/compat32"
+
+// tests are packages whose tests are compiled, by the name that they have in the guest.
+var tests = map[string]string{
+	"bpf.test":            "./bpf",
+	"runner-capture.test": "./cmd/runner-capture",
+}
+
+// jobs run in this order.
+var jobs = []guest.Job{
+	{Name: "check", Args: []string{"check", "-short"}, Seconds: 240},
+	{Name: "hostile", Args: []string{"hostile", "check", guest.Bin}, Capture: true, Seconds: 240},
+	{Name: "bpf", Args: goTest("bpf.test", "Session|RulesRefused|RulesCannotBeAvoided"), Test: true, Capture: true, Seconds: 60},
+	{Name: "runner-capture", Args: goTest("runner-capture.test", "Escape|RulesAreEnforced"), Test: true, Capture: true, Seconds: 60},
+}
+
+func goTest(binary, run string) []string {
+	return []string{binary, "-test.v", "-test.count=1", "-test.run=" + run}
+}
+
+// build compiles everything for one architecture into a folder.
+func build(ctx context.Context, arch, dir string, wanted []guest.Job) error {
+	if err := goTool(ctx, arch, append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", dir + "/"}, programs...)); err != nil {
+		return err
+	}
+	if arch == "amd64" {
+		if err := goTool(ctx, "386", []string{"build", "-trimpath", "-o", dir + "/", compat32}); err != nil {
+			return err
+		}
+	}
+	for name, pkg := range tests {
+		if !slices.ContainsFunc(wanted, func(j guest.Job) bool { return j.Args[0] == name }) {
+			continue
+		}
+		if err := goTool(ctx, arch, []string{"test", "-c", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name), pkg}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func goTool(ctx context.Context, arch string, args []string) error {
+	c := exec.CommandContext(ctx, "go", args...)
+	c.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s for %s: %w\n%s", args[0], arch, err, out)
+	}
+	return nil
+}
