@@ -19,8 +19,8 @@ func TestLimitsAttempts(t *testing.T) {
 	table, err := limits.Read()
 	testkit.Must(t, err)
 	var want strings.Builder
-	for _, r := range table.Rows {
-		fmt.Fprintln(&want, r.Attempt, r.Op)
+	for _, a := range table.Attempts {
+		fmt.Fprintln(&want, a.Name, a.Op)
 	}
 	if o := call(t, command(t, "bypass", "_names", "/")); o.stdout != want.String() {
 		testkit.FirstDifference(t, "limits.json", []byte(want.String()), []byte(o.stdout))

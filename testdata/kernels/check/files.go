@@ -4,8 +4,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,7 +22,7 @@ type tried struct {
 
 // fileRules runs every attempt to get around file rules under one mechanism. What gets
 // through must be what the table of limits says, and each refusal must be in the record.
-func fileRules(m *machine, mechanism string) (string, error) {
+func fileRules(m *machine, name string) (string, error) {
 	if err := needCapture(m); err != nil {
 		return "", err
 	}
@@ -28,108 +30,184 @@ func fileRules(m *machine, mechanism string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := m.dir()
-	chosen := table.Attempts(mechanism)
-	if o, err := call(m.command("bypass", append([]string{"_setup", dir}, chosen...)...)); err != nil || o.code != 0 {
-		return "", fmt.Errorf("bypass _setup: %v %v", o, err)
+	mechanism, ok := table.Lookup(name)
+	if !ok {
+		return "", fmt.Errorf("limits.json has no mechanism %s", name)
 	}
-	o, err := call(m.command("bypass", append([]string{"_policy", dir}, chosen...)...))
-	if err != nil || o.code != 0 {
-		return "", fmt.Errorf("bypass _policy: %v %v", o, err)
-	}
-	if err := os.WriteFile(dir+"/policy.yaml", []byte(o.stdout), 0o644); err != nil {
+	chosen, impossible, err := possible(m, table.Of(name))
+	if err != nil {
 		return "", err
 	}
-	flags := []string{"--policy", dir + "/policy.yaml", "--file-mechanism", mechanism}
-	r, err := m.measure(flags, append([]string{m.tool("bypass"), dir}, chosen...)...)
+	r, err := m.bypass(mechanism, mechanism.Policy, chosen)
 	if r != nil && r.code == 4 {
 		return "", absent(strings.TrimSpace(r.stderr))
 	}
 	if err != nil {
 		return "", err
 	}
-	return r.compareFiles(table, mechanism)
-}
-
-// compareFiles compares the outcome of each attempt with the table and with the record.
-func (r *record) compareFiles(table limits.Table, mechanism string) (string, error) {
-	var all []tried
-	for l := range strings.Lines(r.stdout) {
-		var t tried
-		if err := json.Unmarshal([]byte(l), &t); err != nil {
-			return "", err
-		}
-		all = append(all, t)
+	detail, err := r.compareFiles(table, mechanism, len(chosen))
+	if err != nil {
+		return "", err
 	}
-	numbers := ruleNumbers(all)
-	var wrong, impossible []string
-	count := map[string]int{}
-	for _, t := range all {
-		count[t.Outcome]++
-		want := table.Outcome(t.Attempt, mechanism)
-		if t.Outcome == limits.Cannot {
-			impossible = append(impossible, t.Attempt+" ("+t.Why+")")
-		} else if t.Outcome != want {
-			wrong = append(wrong, fmt.Sprintf("%s: %s, expected %s %s", t.Attempt, t.Outcome, want, t.Why))
-		}
-		if why := r.blockedAs(t, numbers[t.Op], mechanism); why != "" {
-			wrong = append(wrong, t.Attempt+": "+why)
-		}
-	}
-	if len(all) != len(table.Attempts(mechanism)) {
-		wrong = append(wrong, fmt.Sprintf("%d attempts of %d were made", len(all), len(table.Attempts(mechanism))))
-	}
-	wrong = append(wrong, r.blockedSums()...)
-	if len(wrong) > 0 {
-		return "", fmt.Errorf("%d of %d are not as expected: %s", len(wrong), len(all), strings.Join(wrong, "; "))
-	}
-	detail := fmt.Sprintf("%d attempts: %d refused, each with its line; %d got through, as the table of limits says", len(all), count[limits.Refused], count[limits.Through])
 	if len(impossible) > 0 {
 		detail += "; not possible here: " + strings.Join(impossible, ", ")
 	}
-	return detail, r.complete()
+	return detail, errors.Join(r.complete(), m.starts(table, mechanism))
 }
 
-// ruleNumbers are the numbers of the rules by operation: those of the policy file that the
-// workload prints, in its order.
-func ruleNumbers(all []tried) map[string]uint32 {
-	numbers := map[string]uint32{}
-	for _, op := range schemas.RuleOps {
-		if slices.ContainsFunc(all, func(t tried) bool { return t.Op == op }) {
-			numbers[op] = uint32(len(numbers) + 1)
+// possible are the attempts that get through on this machine without rules.
+func possible(m *machine, all []string) (chosen, impossible []string, err error) {
+	dir := m.dir()
+	if err := m.setup(dir, all); err != nil {
+		return nil, nil, err
+	}
+	o, err := call(m.command("bypass", append([]string{dir}, all...)...))
+	if err != nil || o.code != 0 {
+		return nil, nil, fmt.Errorf("bypass: %v %v", o, err)
+	}
+	free, err := parseTried(o.stdout)
+	for _, t := range free {
+		if t.Outcome == limits.Through {
+			chosen = append(chosen, t.Attempt)
+		} else {
+			impossible = append(impossible, t.Attempt+" ("+t.Why+")")
 		}
 	}
-	return numbers
+	return chosen, impossible, err
+}
+
+func (m *machine) setup(dir string, chosen []string) error {
+	o, err := call(m.command("bypass", append([]string{"_setup", dir}, chosen...)...))
+	if err != nil || o.code != 0 {
+		return fmt.Errorf("bypass _setup: %v %v", o, err)
+	}
+	return nil
+}
+
+// bypass makes attempts under a form of policy.
+func (m *machine) bypass(mechanism limits.Mechanism, form string, chosen []string) (*record, error) {
+	dir := m.dir()
+	work, policy := dir+"/w", dir+"/policy.yaml"
+	if err := m.setup(work, chosen); err != nil {
+		return nil, err
+	}
+	o, err := call(m.command("bypass", append([]string{"_" + form, work}, chosen...)...))
+	if err != nil || o.code != 0 {
+		return nil, fmt.Errorf("bypass _%s: %v %v", form, o, err)
+	}
+	if err := os.WriteFile(policy, []byte(o.stdout), 0o644); err != nil {
+		return nil, err
+	}
+	flags := []string{"--policy", policy, "--file-mechanism", mechanism.Name}
+	return m.measure(flags, append([]string{m.tool("bypass"), work}, chosen...)...)
+}
+
+// starts checks that rules which the mechanism cannot enforce keep the command from
+// starting.
+func (m *machine) starts(table limits.Table, mechanism limits.Mechanism) error {
+	for _, s := range table.Starts {
+		r, err := m.bypass(mechanism, s.Policy, s.Attempts)
+		if r == nil {
+			return err
+		}
+		if refused := slices.Contains(s.RefusedBy, mechanism.Name); refused != (r.code == 4) || refused && r.stdout != "" {
+			return fmt.Errorf("%s, under %s: expected refused=%v: %v", s.Rules, mechanism.Name, refused, r.outcome)
+		}
+	}
+	return nil
+}
+
+func parseTried(stdout string) (all []tried, err error) {
+	for l := range strings.Lines(stdout) {
+		var t tried
+		if err := json.Unmarshal([]byte(l), &t); err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// compareFiles compares the outcome of each attempt with the table and with the record.
+func (r *record) compareFiles(table limits.Table, mechanism limits.Mechanism, made int) (string, error) {
+	all, err := parseTried(r.stdout)
+	if err != nil {
+		return "", err
+	}
+	var wrong []string
+	count := map[string]int{}
+	for _, t := range all {
+		count[t.Outcome]++
+		if passes := table.Passes(t.Attempt, mechanism.Name); passes != (t.Outcome == limits.Through) {
+			wrong = append(wrong, strings.TrimSpace(fmt.Sprintf("%s: %s %s", t.Attempt, t.Outcome, t.Why)))
+		}
+		if why := r.blockedAs(t, mechanism, table.Silent(t.Attempt, mechanism.Name)); why != "" {
+			wrong = append(wrong, t.Attempt+": "+why)
+		}
+	}
+	if len(all) != made {
+		wrong = append(wrong, fmt.Sprintf("%d attempts of %d were made", len(all), made))
+	}
+	lines, counted := r.having(schemas.EventFileBlocked), r.capture.Counters[schemas.CounterFileBlocked]
+	if lines != len(r.blocked) || counted != uint64(lines) {
+		wrong = append(wrong, fmt.Sprintf("%d refusals in the raw stream, %d lines, %d counted", len(r.blocked), lines, counted))
+	}
+	if len(wrong) > 0 {
+		return "", fmt.Errorf("%d of %d are not as expected: %s", len(wrong), len(all), strings.Join(wrong, "; "))
+	}
+	return fmt.Sprintf("%d attempts: %d refused, each with its line; %d stopped before that; %d got through, as the table of limits says",
+		len(all), count[limits.Refused], count[limits.Stopped], count[limits.Through]), nil
 }
 
 // blockedAs says what is wrong with the refusals that the record has of an attempt.
-func (r *record) blockedAs(t tried, rule uint32, mechanism string) string {
+func (r *record) blockedAs(t tried, mechanism limits.Mechanism, silent bool) string {
 	var own []blocked
 	for _, b := range r.blocked {
-		if strings.Contains(b.path+"/", "/"+t.Attempt+"/") {
+		if slices.Contains(strings.Split(filepath.Clean(b.path), "/"), t.Attempt) {
 			own = append(own, b)
 		}
 	}
 	switch {
-	case t.Outcome == limits.Refused && len(own) == 0:
-		return "refused, and the record has no file_blocked"
+	case silent && len(own) > 0:
+		return fmt.Sprintf("has a line, which limits.json does not expect: %v", own)
+	case t.Outcome == limits.Refused && len(own) == 0 && !silent:
+		return fmt.Sprintf("refused (%s), and the record has no file_blocked", t.Why)
 	case t.Outcome == limits.Through && len(own) > 0:
 		return fmt.Sprintf("got through, and the record says that it was blocked: %v", own)
 	}
+	rule, hooks := ruleOf(t.Op, mechanism.Policy)
 	for _, b := range own {
-		if b.rule != rule || b.source != mechanism || b.hook != t.Op && b.hook != schemas.HookMove {
-			return fmt.Sprintf("recorded as %v, expected rule %d by %s", b, rule, mechanism)
+		if b.rule != rule || b.source != mechanism.Name || !slices.Contains(hooks, b.hook) {
+			return fmt.Sprintf("recorded as %+v, expected rule %d by %s", b, rule, mechanism.Name)
 		}
 	}
 	return ""
 }
 
-// blockedSums compares the refusals of the raw stream, the lines and the counters.
-func (r *record) blockedSums() (wrong []string) {
-	lines := r.having(schemas.EventFileBlocked, "")
-	counted := r.capture.Counters[schemas.CounterFileBlocked]
-	if lines != len(r.blocked) || counted != uint64(lines) {
-		wrong = append(wrong, fmt.Sprintf("%d refusals in the raw stream, %d lines, %d counted", len(r.blocked), lines, counted))
+// ruleOf is the number of the rule that refuses an operation in a form of policy, and the
+// hooks that may report it. What one rule denies together may be reported as any of it.
+func ruleOf(op, form string) (rule uint32, hooks []string) {
+	hooks = []string{op, schemas.HookMove}
+	if form != "each" {
+		hooks = append(hooks, schemas.RuleOps[:]...)
 	}
-	return wrong
+	switch {
+	case form == "each":
+		rule = uint32(slices.Index(schemas.RuleOps[:], op) + 1)
+	case form == "all" && op == schemas.HookExec:
+		rule = 2
+	case form == "all":
+		rule = 1
+	}
+	return rule, hooks
+}
+
+// having is how many lines a record has of a type.
+func (r *record) having(typ int) (n int) {
+	for _, l := range r.lines {
+		if l.Type == typ {
+			n++
+		}
+	}
+	return n
 }

@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -163,6 +164,10 @@ type machine struct {
 	short bool
 	ctx   context.Context
 	dirs  int
+
+	probed sync.Once // what runner-capture --probe said
+	said   string
+	unable error
 }
 
 func newMachine(short bool) (*machine, error) {

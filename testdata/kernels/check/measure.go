@@ -65,7 +65,9 @@ type record struct {
 	status  schemas.Status       // of the raw stream
 	capture *schemas.StageHealth // nil in a run without a capture
 	blocked []blocked            // what file rules refused, as the raw stream has it
-	tree    map[string]int       // processes that were made, ended and moved, by operation
+	mark    []byte
+	marked  map[string]int // raw events with the mark, by operation
+	tree    map[string]int // processes that were made, ended and moved, by operation
 }
 
 // measure runs a command under runner-exec and reads its archive. Flags go to runner-exec.
@@ -90,12 +92,13 @@ func (m *machine) measure(flags []string, argv ...string) (*record, error) {
 	return r, r.readRaw(keep + "/1-raw.ndjson")
 }
 
-// outline runs a command without the stages after runner-capture: only its health is read.
-func (m *machine) outline(argv ...string) (*record, error) {
+// outline runs a command without the stages after runner-capture, which take long for many
+// events. It counts the raw events that have a mark in them.
+func (m *machine) outline(mark string, flags []string, argv ...string) (*record, error) {
 	dir := m.dir()
 	defer os.RemoveAll(dir)
-	r := &record{tree: map[string]int{}}
-	c := m.command("runner-exec", append([]string{"--stream", dir + "/raw", "--"}, argv...)...)
+	r := &record{tree: map[string]int{}, mark: []byte(mark), marked: map[string]int{}}
+	c := m.command("runner-exec", append(append(flags, "--stream", dir+"/raw", "--"), argv...)...)
 	c.Env = append(c.Env, "TMPDIR="+dir)
 	var err error
 	if r.outcome, err = call(c); err != nil {
@@ -104,7 +107,13 @@ func (m *machine) outline(argv ...string) (*record, error) {
 	if r.code != 0 {
 		return r, fmt.Errorf("runner-exec -- %s: %v", strings.Join(argv, " "), r.outcome)
 	}
-	return r, r.readRaw(dir + "/raw")
+	if err := r.readRaw(dir + "/raw"); err != nil {
+		return r, err
+	}
+	if r.capture == nil {
+		return r, fmt.Errorf("the raw stream has no health of %s", schemas.StageCapture)
+	}
+	return r, nil
 }
 
 // read takes the lines and the health out of the archive.
@@ -186,6 +195,9 @@ func (r *record) readRaw(path string) error {
 		}
 		switch rec.Schema {
 		case schemas.SchemaRawEvent:
+			if r.mark != nil && bytes.Contains(rec.Bytes, r.mark) {
+				r.marked[opOf(rec.Bytes)]++
+			}
 			if err := r.count(parser, rec.Bytes); err != nil {
 				return err
 			}
@@ -199,6 +211,13 @@ func (r *record) readRaw(path string) error {
 			}
 		}
 	}
+}
+
+// opOf is the operation of a raw event.
+func opOf(line []byte) string {
+	_, rest, _ := bytes.Cut(line, []byte(`"op":"`))
+	op, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(op)
 }
 
 // blocked is one refusal of file rules.
@@ -224,7 +243,11 @@ func (r *record) count(p *schemas.RawParser, line []byte) error {
 	case e.Op == schemas.OpFork && e.ChildPID != e.PID, e.Op == schemas.OpExit && e.TID == e.PID, e.Op == schemas.OpMove:
 		r.tree[e.Op]++
 	case e.Op == schemas.OpFileBlocked:
-		r.blocked = append(r.blocked, blocked{string(e.Base) + " " + string(e.UserPath) + " " + string(e.Path), e.Hook, e.Source, e.Rule})
+		path := string(e.Path)
+		if e.Path == nil { // known as text only
+			path = string(e.Base) + "/" + string(e.UserPath)
+		}
+		r.blocked = append(r.blocked, blocked{path, e.Hook, e.Source, e.Rule})
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 
 var placeChecks = []check{
 	{"paths", true, paths},
-	{"paths-overlay", true, overlayPaths},
+	{"paths-overlay", false, overlayPaths},
 	{"processes", false, processes},
 }
 

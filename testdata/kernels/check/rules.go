@@ -19,6 +19,9 @@ import (
 
 var ruleChecks = []check{
 	{"network-rules", true, networkRules},
+	{"files-lsm", true, func(m *machine) (string, error) { return fileRules(m, "lsm") }},
+	{"files-fanotify", false, func(m *machine) (string, error) { return fileRules(m, "fanotify") }},
+	{"files-landlock", false, func(m *machine) (string, error) { return fileRules(m, "landlock") }},
 }
 
 // attempt is a network call, and the number of the rule that must refuse it.

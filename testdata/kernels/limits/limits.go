@@ -13,29 +13,46 @@ import (
 
 // Outcomes of an attempt to get around the rules.
 const (
-	Refused = "refused"
+	Refused = "refused" // the record must say so
+	Stopped = "stopped" // a step before failed, that needs none of what the rules deny
 	Through = "through"
-	Cannot  = "cannot" // the machine cannot make the attempt
 )
-
-// Mechanisms are all mechanisms, in the order in which they are tried.
-var Mechanisms = [...]string{"lsm", "fanotify", "landlock"}
 
 // Table is the content of the file.
 type Table struct {
-	// Refuses has the operations of which a mechanism enforces no rule: a run with such a
-	// rule does not start under it.
-	Refuses map[string][]string `json:"refuses"`
-	Rows    []Row               `json:"attempts"`
+	Mechanisms []Mechanism `json:"mechanisms"` // in the order in which they are tried
+	Starts     []Start     `json:"starts"`
+	Attempts   []Attempt   `json:"attempts"`
 }
 
-// Row is one attempt.
-type Row struct {
-	Attempt string `json:"attempt"`
-	Op      string `json:"op"`
-	// Passes has the mechanisms under which the attempt gets through.
+// Mechanism is one, with the form of policy under which the attempts are made: the one of
+// the workload bypass that asks the most of it.
+type Mechanism struct {
+	Name   string `json:"name"`
+	Title  string `json:"title"`
+	Policy string `json:"policy"`
+}
+
+// Start is a kind of rule that some mechanisms cannot enforce: a run does not start.
+type Start struct {
+	Rules     string   `json:"rules"`
+	Policy    string   `json:"policy"` // of the workload, for the attempts
+	Attempts  []string `json:"attempts"`
+	RefusedBy []string `json:"refused_by"`
+}
+
+// Attempt is one way around the rules.
+type Attempt struct {
+	Name string `json:"name"`
+	Op   string `json:"op"`
+	// Passes has the mechanisms under which it gets through, and Limit says why it does.
 	Passes []string `json:"passes,omitempty"`
-	Limit  string   `json:"limit,omitempty"` // why, for README.md
+	Limit  string   `json:"limit,omitempty"`
+	// Silent has the mechanisms under which it is refused without a line: the refusal cannot
+	// be told from another error, or its call is not recorded.
+	Silent []string `json:"silent,omitempty"`
+	// Without has the mechanisms that do not start with the rule that it needs.
+	Without []string `json:"without,omitempty"`
 }
 
 //go:embed limits.json
@@ -48,60 +65,70 @@ func Read() (t Table, err error) {
 	if err := d.Decode(&t); err != nil {
 		return t, fmt.Errorf("limits.json: %w", err)
 	}
-	for _, r := range t.Rows {
-		if (len(r.Passes) > 0) != (r.Limit != "") {
-			return t, fmt.Errorf("limits.json: %s: what passes needs a limit, and only that", r.Attempt)
+	for _, a := range t.Attempts {
+		if (len(a.Passes)+len(a.Silent) > 0) != (a.Limit != "") {
+			return t, fmt.Errorf("limits.json: %s: what passes or is silent needs a limit, and only that", a.Name)
 		}
 	}
 	return t, nil
 }
 
-// Attempts are those that are made under a mechanism.
-func (t Table) Attempts(mechanism string) (names []string) {
-	for _, r := range t.Rows {
-		if !slices.Contains(t.Refuses[mechanism], r.Op) {
-			names = append(names, r.Attempt)
+// Lookup finds a mechanism.
+func (t Table) Lookup(name string) (Mechanism, bool) {
+	i := slices.IndexFunc(t.Mechanisms, func(m Mechanism) bool { return m.Name == name })
+	if i < 0 {
+		return Mechanism{}, false
+	}
+	return t.Mechanisms[i], true
+}
+
+// Of are the names of the attempts that are made under a mechanism.
+func (t Table) Of(mechanism string) (names []string) {
+	for _, a := range t.Attempts {
+		if !slices.Contains(a.Without, mechanism) {
+			names = append(names, a.Name)
 		}
 	}
 	return names
 }
 
-// Outcome is what an attempt must come to under a mechanism.
-func (t Table) Outcome(attempt, mechanism string) string {
-	for _, r := range t.Rows {
-		if r.Attempt == attempt && slices.Contains(r.Passes, mechanism) {
-			return Through
-		}
-	}
-	return Refused
+// Passes reports whether an attempt gets through under a mechanism.
+func (t Table) Passes(attempt, mechanism string) bool {
+	return slices.ContainsFunc(t.Attempts, func(a Attempt) bool { return a.Name == attempt && slices.Contains(a.Passes, mechanism) })
+}
+
+// Silent reports whether an attempt is refused without a line under a mechanism.
+func (t Table) Silent(attempt, mechanism string) bool {
+	return slices.ContainsFunc(t.Attempts, func(a Attempt) bool { return a.Name == attempt && slices.Contains(a.Silent, mechanism) })
 }
 
 // Markdown is the table of README.md.
 func (t Table) Markdown() string {
 	var b strings.Builder
-	b.WriteString("| what a program may try | LSM | fanotify | Landlock |\n|---|---|---|---|\n")
-	row := func(what string, cell func(mechanism string) string) {
+	row := func(what string, cell func(m Mechanism) string) {
 		b.WriteString("| " + what)
-		for _, m := range Mechanisms {
+		for _, m := range t.Mechanisms {
 			b.WriteString(" | " + cell(m))
 		}
 		b.WriteString(" |\n")
 	}
-	for _, op := range t.ops() {
-		row("rules on "+op, func(m string) string {
-			if slices.Contains(t.Refuses[m], op) {
-				return "refused at the start"
+	row("", func(m Mechanism) string { return m.Title })
+	b.WriteString("|---" + strings.Repeat("|---", len(t.Mechanisms)) + "|\n")
+	for _, s := range t.Starts {
+		row(s.Rules, func(m Mechanism) string {
+			if slices.Contains(s.RefusedBy, m.Name) {
+				return "does not start"
 			}
 			return "enforced"
 		})
 	}
-	for _, limit := range t.limits() {
-		row(limit.Limit, func(m string) string {
+	for _, a := range t.limits() {
+		row(a.Limit, func(m Mechanism) string {
 			switch {
-			case !slices.Contains(limit.Passes, m) && slices.Contains(t.Refuses[m], limit.Op):
-				return "–"
-			case slices.Contains(limit.Passes, m):
+			case slices.Contains(a.Passes, m.Name):
 				return "**gets through**"
+			case slices.Contains(a.Silent, m.Name):
+				return "stopped, no line"
 			}
 			return "stopped"
 		})
@@ -109,27 +136,19 @@ func (t Table) Markdown() string {
 	return b.String()
 }
 
-func (t Table) ops() (ops []string) {
-	for _, r := range t.Rows {
-		if !slices.Contains(ops, r.Op) {
-			ops = append(ops, r.Op)
-		}
-	}
-	return ops
-}
-
-// limits are the rows that get through somewhere, those of one limit as one.
-func (t Table) limits() (rows []Row) {
-	for _, r := range t.Rows {
-		i := slices.IndexFunc(rows, func(o Row) bool { return o.Limit == r.Limit })
+// limits are the attempts that get through somewhere, those of one limit as one.
+func (t Table) limits() (all []Attempt) {
+	for _, a := range t.Attempts {
+		i := slices.IndexFunc(all, func(o Attempt) bool { return o.Limit == a.Limit })
 		switch {
-		case r.Limit == "":
+		case a.Limit == "":
 		case i < 0:
-			r.Passes = slices.Clone(r.Passes)
-			rows = append(rows, r)
+			a.Passes, a.Silent = slices.Clone(a.Passes), slices.Clone(a.Silent)
+			all = append(all, a)
 		default:
-			rows[i].Passes = append(rows[i].Passes, r.Passes...)
+			all[i].Passes = append(all[i].Passes, a.Passes...)
+			all[i].Silent = append(all[i].Silent, a.Silent...)
 		}
 	}
-	return rows
+	return all
 }

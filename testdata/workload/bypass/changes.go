@@ -40,6 +40,10 @@ var writes = []attempt{
 	{"write-bind-made-during", "write", nil, func(p *place) error {
 		return first(ownMounts, func() error { return bind(p.secret(""), p.open("dir")) }, func() error { return opens(p.open("dir/file"), unix.O_WRONLY) })
 	}},
+	{"write-remounted", "write", nil, func(p *place) error {
+		unix.Mount("", p.secret(""), "", unix.MS_REMOUNT|unix.MS_BIND, "") // if a mechanism made it read-only
+		return opens(p.secret("file"), unix.O_WRONLY)
+	}},
 	{"write-renamed-directory", "write", nil, func(p *place) error {
 		return first(func() error { return unix.Rename(p.secret(""), p.open("out")) }, func() error { return opens(p.open("out/file"), unix.O_WRONLY) })
 	}},
@@ -87,13 +91,13 @@ var deletes = []attempt{
 	{"delete-rename-within", "delete", nil, func(p *place) error { return unix.Rename(p.secret("file"), p.secret("other")) }},
 	{"delete-replaced", "delete", nil, func(p *place) error { return unix.Rename(p.open("file"), p.secret("file")) }},
 	{"delete-renamed-above", "delete", nil, func(p *place) error {
-		return first(func() error { return unix.Rename(p.dir, p.dir+"-moved") }, func() error { return unix.Unlink(p.dir + "-moved/secret/file") })
+		return first(func() error { return unix.Rename(p.top, p.top+"-moved") }, func() error { return unix.Unlink(p.top + "-moved/secret/file") })
 	}},
 	{"delete-bind-made-during", "delete", nil, func(p *place) error {
 		return first(ownMounts, func() error { return bind(p.secret(""), p.open("dir")) }, func() error { return unix.Unlink(p.open("dir/file")) })
 	}},
 	{"delete-chroot", "delete", nil, func(p *place) error {
-		return first(func() error { return hidden(unix.Chroot(p.dir)) }, func() error { return unix.Unlink("/secret/file") })
+		return first(func() error { return hidden(unix.Chroot(p.top)) }, func() error { return unix.Unlink("/" + p.below("file")) })
 	}},
 }
 

@@ -14,7 +14,7 @@ var execs = []attempt{
 	{"exec-direct", "exec", nil, func(p *place) error { return runs(p.secret("prog")) }},
 	{"exec-symlink", "exec", func(p *place) { check(unix.Symlink(p.secret("prog"), p.open("symlink"))) },
 		func(p *place) error { return runs(p.open("symlink")) }},
-	{"exec-dotdot", "exec", nil, func(p *place) error { return runs(p.dir + "/open/../secret/prog") }},
+	{"exec-dotdot", "exec", nil, func(p *place) error { return runs(p.top + "/open/../" + p.below("prog")) }},
 	{"exec-proc-root", "exec", nil, func(p *place) error { return runs("/proc/self/root" + p.secret("prog")) }},
 	{"exec-proc-fd", "exec", nil, func(p *place) error {
 		fd, err := opath(p.secret("prog"))

@@ -1,13 +1,15 @@
 //go:build linux
 
-// Bypass tries to get around file rules. Each attempt has a folder of its own below DIR,
-// with a folder "secret" that rules deny and a folder "open" that they do not. It prints one
+// Bypass tries to get around file rules. Each attempt has folders of its own: one in a
+// folder "secret" that rules deny, one in a folder "open" that they do not. It prints one
 // JSON line for each attempt: whether it got through.
 //
-//	bypass _setup DIR [ATTEMPT…]   makes the folders, before the run and outside of it
-//	bypass _policy DIR [ATTEMPT…]  prints the policy file
-//	bypass _names DIR              prints the names of all attempts and what rules must deny
-//	bypass DIR [ATTEMPT…]          makes the attempts, under the rules
+//	bypass _setup DIR [ATTEMPT…]    makes the folders, before the run and outside of it
+//	bypass _each DIR [ATTEMPT…]     prints a policy that denies each operation by a rule of its own,
+//	bypass _all DIR [ATTEMPT…]      one that denies all operations by one rule,
+//	bypass _allow DIR [ATTEMPT…]    and one that allows all but what the others deny
+//	bypass _names DIR               prints the names of all attempts and what rules must deny
+//	bypass DIR [ATTEMPT…]           makes the attempts, under the rules
 package main
 
 import (
@@ -25,8 +27,8 @@ import (
 // Outcomes of an attempt.
 const (
 	through  = "through"
-	refused  = "refused"
-	cannot   = "cannot" // this machine cannot make the attempt: it says nothing about the rules
+	refused  = "refused" // the last step was refused
+	stopped  = "stopped" // a step before that failed, which needs none of what the rules deny
 	exitCall = 2
 )
 
@@ -35,18 +37,35 @@ type attempt struct {
 	name string
 	op   string // what the rule denies: read, write, create, delete or exec
 	// before is done outside of the run. It may be nil: every attempt has secret/file,
-	// secret/prog, secret/dir, open/file, and noexec/prog, which only the rule on programs denies.
+	// secret/prog, secret/dir, open/file, open/prog, open/dir, and noexec/prog, which only
+	// the rule on programs denies.
 	before func(*place)
 	// try returns nil if it got through.
 	try func(*place) error
 }
 
-// place is the folder of one attempt.
-type place struct{ dir string }
+// apart are the attempts that change what a rule names. They have rules of their own.
+var apart = []string{"read-renamed-directory", "read-renamed-above", "read-unmounted", "write-renamed-directory", "write-remounted",
+	"create-later-directory", "create-later-renamed", "delete-renamed-above"}
 
-func (p *place) secret(name string) string { return filepath.Join(p.dir, "secret", name) }
-func (p *place) open(name string) string   { return filepath.Join(p.dir, "open", name) }
-func (p *place) noexec(name string) string { return filepath.Join(p.dir, "noexec", name) }
+// place is where an attempt happens: top has the folders secret, open and noexec.
+type place struct{ top, name string }
+
+func (a attempt) apart() bool { return slices.Contains(apart, a.name) }
+
+func (a attempt) place(dir string) *place {
+	if a.apart() {
+		return &place{filepath.Join(dir, "apart", a.name), ""}
+	}
+	return &place{filepath.Join(dir, a.op), a.name}
+}
+
+func (p *place) secret(name string) string { return filepath.Join(p.top, p.below(name)) }
+func (p *place) open(name string) string   { return filepath.Join(p.top, "open", p.name, name) }
+func (p *place) noexec(name string) string { return filepath.Join(p.top, "noexec", p.name, name) }
+
+// below is the path of a secret thing from the top.
+func (p *place) below(name string) string { return filepath.Join("secret", p.name, name) }
 
 var attempts = slices.Concat(reads, writes, creates, deletes, execs, rings)
 
@@ -68,7 +87,7 @@ func main() {
 		act, args = acts[args[0]], args[1:]
 	}
 	if len(args) == 0 || !strings.HasPrefix(args[0], "/") {
-		fmt.Fprintln(os.Stderr, "usage: bypass [_setup|_policy|_names] ABSOLUTE-DIR [ATTEMPT…]")
+		fmt.Fprintln(os.Stderr, "usage: bypass [_setup|_each|_all|_allow|_names] ABSOLUTE-DIR [ATTEMPT…]")
 		os.Exit(exitCall)
 	}
 	var chosen []attempt
@@ -83,7 +102,8 @@ func main() {
 	}
 }
 
-var acts = map[string]func(string, []attempt) error{"_setup": setup, "_policy": policy, "_names": names}
+var acts = map[string]func(string, []attempt) error{
+	"_setup": setup, "_each": policyOfEach, "_all": policyOfAll, "_allow": policyOfAllowed, "_names": names}
 
 func names(_ string, chosen []attempt) error {
 	for _, a := range chosen {
@@ -96,7 +116,7 @@ func tryAll(dir string, chosen []attempt) error {
 	out := json.NewEncoder(os.Stdout)
 	for _, a := range chosen {
 		r := result{Attempt: a.name, Op: a.op, Outcome: through}
-		err := alone(func() error { return a.try(&place{filepath.Join(dir, a.name)}) })
+		err := alone(func() error { return a.try(a.place(dir)) })
 		if err != nil {
 			r.Outcome, r.Why = judge(err), err.Error()
 		}
@@ -107,15 +127,16 @@ func tryAll(dir string, chosen []attempt) error {
 	return nil
 }
 
-// judge says what an error means. EXDEV is how Landlock refuses to move a file to where it
-// would have other rights.
+// judge says what an error means. A mechanism that uses mounts or Landlock refuses with
+// errors of its own.
 func judge(err error) string {
 	for ; err != nil; err = unwrap(err) {
-		if errno, ok := err.(unix.Errno); ok && (errno == unix.EPERM || errno == unix.EACCES || errno == unix.EXDEV) {
+		switch err {
+		case unix.EPERM, unix.EACCES, unix.EROFS, unix.EXDEV, unix.EBUSY:
 			return refused
 		}
 	}
-	return cannot
+	return stopped
 }
 
 func unwrap(err error) error {
@@ -138,30 +159,4 @@ func alone(f func() error) error {
 		done <- f()
 	}()
 	return <-done
-}
-
-// policy prints a policy file that denies secret to every attempt. Attempts that a
-// mechanism cannot be asked to stop are left out by naming the others.
-func policy(dir string, chosen []attempt) error {
-	files, execs := map[string][]string{}, []string{}
-	for _, a := range chosen {
-		if a.op == "exec" {
-			execs = append(execs, filepath.Join(dir, a.name, "secret"), filepath.Join(dir, a.name, "noexec"))
-		} else {
-			files[a.op] = append(files[a.op], filepath.Join(dir, a.name, "secret"))
-		}
-	}
-	fmt.Println("schema: runner.policy.v0")
-	if len(files) > 0 {
-		fmt.Println("files:\n  rules:")
-	}
-	for _, op := range []string{"read", "write", "create", "delete"} {
-		if len(files[op]) > 0 {
-			fmt.Printf("    - {id: no-%s, on: [%s], deny: [%s]}\n", op, op, strings.Join(files[op], ", "))
-		}
-	}
-	if len(execs) > 0 {
-		fmt.Printf("exec:\n  rules:\n    - {id: no-exec, deny: [%s]}\n", strings.Join(execs, ", "))
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,10 +18,12 @@ var reads = []attempt{
 	{"read-cwd", "read", nil, func(p *place) error {
 		return first(func() error { return hidden(unix.Chdir(p.secret(""))) }, func() error { return readFile("file") })
 	}},
-	{"read-dotdot", "read", nil, func(p *place) error { return readFile(p.dir + "/open/dir/../../secret/./file") }},
+	{"read-dotdot", "read", nil, func(p *place) error {
+		return readFile(p.open("dir") + "/../" + strings.Repeat("../", strings.Count(p.below(""), "/")+1) + p.below("file"))
+	}},
 	{"read-proc-root", "read", nil, func(p *place) error { return readFile("/proc/self/root" + p.secret("file")) }},
 	{"read-proc-cwd", "read", nil, func(p *place) error {
-		return first(func() error { return hidden(unix.Chdir(p.dir)) }, func() error { return readFile("/proc/thread-self/cwd/secret/file") })
+		return first(func() error { return hidden(unix.Chdir(p.top)) }, func() error { return readFile("/proc/thread-self/cwd/" + p.below("file")) })
 	}},
 	{"read-proc-fd", "read", nil, readProcFD},
 	{"read-dirfd", "read", nil, func(p *place) error { return fromDir(p.secret(""), "file") }},
@@ -43,7 +46,7 @@ var reads = []attempt{
 		return first(func() error { return unix.Rename(p.secret(""), p.open("out")) }, func() error { return readFile(p.open("out/file")) })
 	}},
 	{"read-renamed-above", "read", nil, func(p *place) error {
-		return first(func() error { return unix.Rename(p.dir, p.dir+"-moved") }, func() error { return readFile(p.dir + "-moved/secret/file") })
+		return first(func() error { return unix.Rename(p.top, p.top+"-moved") }, func() error { return readFile(p.top + "-moved/secret/file") })
 	}},
 	{"read-exchanged", "read", nil, func(p *place) error {
 		return first(func() error {
@@ -54,7 +57,7 @@ var reads = []attempt{
 		return first(func() error { return hidden(unix.Chroot(p.secret(""))) }, func() error { return readFile("/file") })
 	}},
 	{"read-chroot-above", "read", nil, func(p *place) error {
-		return first(func() error { return hidden(unix.Chroot(p.dir)) }, func() error { return readFile("/secret/file") })
+		return first(func() error { return hidden(unix.Chroot(p.top)) }, func() error { return readFile("/" + p.below("file")) })
 	}},
 	{"read-bind-made-during", "read", nil, func(p *place) error {
 		return first(ownMounts, func() error { return bind(p.secret(""), p.open("dir")) }, func() error { return readFile(p.open("dir/file")) })
@@ -63,13 +66,18 @@ var reads = []attempt{
 		return first(ownMounts, func() error { return bind(p.secret("file"), p.open("file")) }, func() error { return readFile(p.open("file")) })
 	}},
 	{"read-bind-above", "read", nil, func(p *place) error {
-		return first(ownMounts, func() error { return bind(p.dir, p.open("dir")) }, func() error { return readFile(p.open("dir/secret/file")) })
+		return first(ownMounts, func() error { return bind(p.top, p.open("dir")) }, func() error { return readFile(p.open("dir/" + p.below("file"))) })
 	}},
 	{"read-open-tree", "read", nil, readTree},
 	{"read-own-namespace", "read", nil, func(p *place) error {
 		return first(ownMounts, func() error { return readFile(p.secret("file")) })
 	}},
 	{"read-first-namespace", "read", nil, readFirst},
+	{"read-unmounted", "read", nil, func(p *place) error {
+		unix.Unmount(p.secret("file"), unix.MNT_DETACH) // what a mechanism mounted there, if it did
+		unix.Unmount(p.secret(""), unix.MNT_DETACH)
+		return readFile(p.secret("file"))
+	}},
 	{"read-mounted-over", "read", nil, func(p *place) error {
 		return first(ownMounts, func() error { return hidden(unix.Mount("over", p.open(""), "tmpfs", 0, "")) }, func() error { return readFile(p.secret("file")) })
 	}},

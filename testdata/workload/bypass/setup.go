@@ -5,14 +5,13 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/runner-evidence/runner/testdata/workload/made"
 )
 
 func setup(dir string, chosen []attempt) error {
 	for _, a := range chosen {
-		p := &place{filepath.Join(dir, a.name)}
+		p := a.place(dir)
 		for _, d := range []string{p.secret("dir"), p.open("dir"), p.noexec("")} {
 			check(os.MkdirAll(d, 0o755))
 		}
