@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"strings"
@@ -9,6 +10,21 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 	"github.com/runner-evidence/runner/testdata/kernels/limits"
 )
+
+// TestLimits: README's table of what file rules cannot stop is that of the file which the
+// checks compare with.
+func TestLimits(t *testing.T) {
+	const begin, end = "<!-- table: file-limits -->\n", "<!-- end -->"
+	table, err := limits.Read()
+	testkit.Must(t, err)
+	readme := testkit.Read(t, "../README.md")
+	head, rest, found := bytes.Cut(readme, []byte(begin))
+	_, tail, closed := bytes.Cut(rest, []byte(end))
+	if !found || !closed {
+		t.Fatalf("README.md has no %s", begin)
+	}
+	testkit.Golden(t, "../README.md", fmt.Appendf(nil, "%s%s%s%s%s", head, begin, table.Markdown(), end, tail))
+}
 
 // TestLimitsAttempts: the workload makes exactly the attempts of that file.
 func TestLimitsAttempts(t *testing.T) {
