@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 )
@@ -50,6 +49,10 @@ var (
 // the default. A path that is not absolute is one that is not known: it matches every rule
 // that denies, and none that allows.
 func (f *FileRules) Decide(path []byte, op string) (number uint32, deny bool) {
+	return f.decide(string(path), op)
+}
+
+func (f *FileRules) decide(path, op string) (number uint32, deny bool) {
 	for i := range f.Rules {
 		r := &f.Rules[i]
 		if slices.Contains(r.On, op) && r.matches(path) {
@@ -79,17 +82,17 @@ func (f *FileRules) Moves(from, to []byte) (number uint32, deny bool) {
 		if !denied {
 			continue
 		}
-		if _, still := f.Decide(to, op); !still || f.allowsBelow(to, op) {
+		if _, still := f.Decide(to, op); !still || f.allowsBelow(string(to), op) {
 			return n, true
 		}
 	}
 	for i := range f.Rules {
 		r := &f.Rules[i]
-		if !r.denies() || !r.isBelow(from) {
+		if !r.denies() || !r.isBelow(string(from)) {
 			continue
 		}
 		for _, op := range r.On {
-			if n, denied := f.Decide(r.bytes(), op); denied {
+			if n, denied := f.decide(r.name(), op); denied {
 				return n, true
 			}
 		}
@@ -98,7 +101,7 @@ func (f *FileRules) Moves(from, to []byte) (number uint32, deny bool) {
 }
 
 // allowsBelow reports whether a rule allows an operation below a directory.
-func (f *FileRules) allowsBelow(dir []byte, op string) bool {
+func (f *FileRules) allowsBelow(dir, op string) bool {
 	return slices.ContainsFunc(f.Rules, func(r FileRule) bool {
 		return !r.denies() && slices.Contains(r.On, op) && r.isBelow(dir)
 	})
@@ -107,33 +110,33 @@ func (f *FileRules) allowsBelow(dir []byte, op string) bool {
 func (r *FileRule) denies() bool { return r.Action == DecisionDeny }
 
 // matches reports whether the rule is about an object.
-func (r *FileRule) matches(path []byte) bool {
+func (r *FileRule) matches(path string) bool {
 	if !known(path) {
 		return r.denies()
 	}
-	return covers(r.bytes(), path)
+	return covers(r.name(), path)
 }
 
 // isBelow reports whether the rule's path is below a directory, or may be.
-func (r *FileRule) isBelow(dir []byte) bool {
-	p := r.bytes()
+func (r *FileRule) isBelow(dir string) bool {
+	p := r.name()
 	return !known(dir) || len(dir) < len(p) && covers(dir, p)
 }
 
-func known(path []byte) bool { return len(path) > 0 && path[0] == '/' }
+func known(path string) bool { return strings.HasPrefix(path, "/") }
 
 // covers reports whether a path is a directory or below it.
-func covers(dir, path []byte) bool {
-	return bytes.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/' || len(dir) == 1)
+func covers(dir, path string) bool {
+	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/' || dir == "/")
 }
 
-// bytes is the rule's path as the kernel has it.
-func (r *FileRule) bytes() []byte {
+// name is the rule's path as the kernel has it.
+func (r *FileRule) name() string {
 	if strings.IndexByte(r.Path, '\\') < 0 {
-		return []byte(r.Path) // most paths are their own text form
+		return r.Path // most paths are their own text form
 	}
 	b, _ := Untext(r.Path)
-	return b
+	return string(b)
 }
 
 // Numbers is how many rules of the policy file the set has.

@@ -160,7 +160,7 @@ func (r *captureRun) begin() error {
 		return tool.Fail(tool.ExitCannot, fmt.Errorf("listing the tasks of the cgroup: %w", err))
 	}
 	for _, t := range tids {
-		r.ev.tasks[uint32(t)] = struct{}{}
+		r.ev.tasks.add(uint32(t), processOf(t))
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type events struct {
 	n     counts
 	seq   uint64
 
-	tasks   map[uint32]struct{} // live thread ids seen in the scope
+	tasks   scopeTasks
 	lastTID uint32
 	first   chan struct{} // closed by the first event that is not the canary's
 
@@ -44,7 +44,7 @@ type heldEvent struct {
 }
 
 func newEvents(runID string, out *lines) *events {
-	return &events{runID: runID, out: out, tasks: map[uint32]struct{}{}, first: make(chan struct{})}
+	return &events{runID: runID, out: out, tasks: newScopeTasks(), first: make(chan struct{})}
 }
 
 // record takes one ring record.
@@ -123,26 +123,28 @@ func (v *events) insert(list []schemas.RawEvent) error {
 // one counts, filters and writes one event of the ring.
 func (v *events) one(e *schemas.RawEvent, dec bpf.Decoded) error {
 	if e.Op == schemas.OpMove {
-		_, tid := v.tasks[e.ChildTID]
-		_, pid := v.tasks[e.ChildPID]
-		if !tid && !pid {
+		if !v.tasks.has(e.ChildTID, e.ChildPID) {
 			v.n.foreign++
 			return nil
 		}
 		v.n.escapes++
 	} else if e.TID != v.lastTID {
-		v.tasks[e.TID] = struct{}{}
+		v.tasks.add(e.TID, e.PID)
 		v.lastTID = e.TID
 	}
 	switch e.Op {
 	case schemas.OpFork:
-		v.tasks[e.ChildTID] = struct{}{}
+		v.tasks.add(e.ChildTID, e.ChildPID)
 		if dec.Escape {
 			v.n.escapes++
 		}
 	case schemas.OpExit:
-		delete(v.tasks, e.TID)
+		v.tasks.remove(e.TID)
 		v.lastTID = 0
+	case schemas.OpExec: // of another thread than the first: it has taken over the first one's number
+		if e.OldTID != e.TID {
+			v.tasks.remove(e.OldTID)
+		}
 	}
 	if dec.Lexical {
 		v.n.lexical++

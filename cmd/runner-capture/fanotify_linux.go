@@ -255,7 +255,7 @@ func (l *listener) decide(m *unix.FanotifyEventMetadata) (deny bool) {
 
 // refuse counts a refusal and keeps its event.
 func (l *listener) refuse(m *unix.FanotifyEventMetadata, op string, rule uint32) {
-	e := schemas.RawEvent{Op: schemas.OpFileBlocked, CgroupID: l.cgroupID, PID: processOf(m.Pid), TID: uint32(m.Pid),
+	e := schemas.RawEvent{Op: schemas.OpFileBlocked, CgroupID: l.cgroupID, PID: processOf(int(m.Pid)), TID: uint32(m.Pid),
 		Has: schemas.HasRule, Rule: rule, Source: schemas.SourceFanotify, Hook: op}
 	var now unix.Timespec
 	unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
@@ -280,22 +280,6 @@ func (l *listener) refuse(m *unix.FanotifyEventMetadata, op string, rule uint32)
 	}
 	l.queue = append(l.queue, e)
 	l.waiting.Store(true)
-}
-
-// processOf is the process of a thread, which waits for our answer.
-func processOf(tid int32) uint32 {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(int(tid)) + "/status")
-	if err != nil {
-		return uint32(tid)
-	}
-	for line := range strings.Lines(string(b)) {
-		if v, ok := strings.CutPrefix(line, "Tgid:"); ok {
-			if n, err := strconv.ParseUint(strings.TrimSpace(v), 10, 32); err == nil {
-				return uint32(n)
-			}
-		}
-	}
-	return uint32(tid)
 }
 
 // take gives back the events that wait for the stream.

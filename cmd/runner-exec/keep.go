@@ -7,29 +7,25 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // link connects two stages and returns the end to write to and the end to read from.
-// Without keep they are the ends of one pipe. With keep there are two pipes, and
-// runner-exec copies from one to the other and into the file.
+// Without keep they are the ends of one connection. With keep there are two, and runner-exec copies from one to the other and into the file.
 func (p *pipeline) link(keep *tool.AtomicFile) (*os.File, *os.File, error) {
-	r, w, err := os.Pipe()
+	r, w, err := connect()
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a pipe: %w", err)
+		return nil, nil, fmt.Errorf("connecting two stages: %w", err)
 	}
-	child.WidenPipe(w)
 	if keep == nil {
 		return w, r, nil
 	}
-	nextR, nextW, err := os.Pipe()
+	nextR, nextW, err := connect()
 	if err != nil {
 		r.Close()
 		w.Close()
-		return nil, nil, fmt.Errorf("making a pipe: %w", err)
+		return nil, nil, fmt.Errorf("connecting two stages: %w", err)
 	}
-	child.WidenPipe(nextW)
 	p.pumps.Add(1)
 	go func() {
 		defer p.pumps.Done()

@@ -167,9 +167,9 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 }
 
 func (p *pipeline) startCapture(path string, args []string, sets []ruleSet, out *os.File, env *tool.Env) error {
-	controlR, controlW, err := os.Pipe()
+	controlR, controlW, err := connect()
 	if err != nil {
-		return fmt.Errorf("making the control pipe: %w", err)
+		return fmt.Errorf("making the control connection: %w", err)
 	}
 	defer controlR.Close()
 	p.rec = &controlLines{w: controlW}
@@ -224,7 +224,7 @@ func (s ruleSet) file() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := tool.Spool()
+	f, err := tool.Nameless()
 	if err != nil {
 		return nil, fmt.Errorf("making a file for the %s: %w", s.what, err)
 	}

@@ -33,6 +33,12 @@ func run(env *tool.Env, opt Options) error {
 		return err
 	}
 	defer f.Close()
+	var place *tool.AtomicFile
+	if opt.Output != "" && opt.Output != "-" { // now, before a header comes: it comes when the run has ended
+		if place, err = checkPlace(opt.Output); err != nil {
+			return err
+		}
+	}
 	in, err := stream.NewReader(f, name, schemas.StreamJoined)
 	if err != nil {
 		return tool.StreamError(err)
@@ -44,14 +50,9 @@ func run(env *tool.Env, opt Options) error {
 	path := opt.Output
 	if path == "" {
 		path = "assay-runner-spike-" + id + ".tar.gz"
-	}
-	if path != "-" {
-		// Report now, not at the end, when the archive cannot be written there.
-		probe, err := tool.CreateAtomic(path)
-		if err != nil {
-			return tool.CannotWrite(path, err)
+		if place, err = checkPlace(path); err != nil {
+			return err
 		}
-		probe.Abort()
 	}
 	r, err := newRouter(in)
 	if err != nil {
@@ -66,7 +67,7 @@ func run(env *tool.Env, opt Options) error {
 	if err != nil {
 		return tool.Fail(tool.ExitIO, err)
 	}
-	identity, err := r.write(env.Stdout, path)
+	identity, err := r.write(env.Stdout, place)
 	if err != nil {
 		return tool.CannotWrite(filepath.ToSlash(path), err)
 	}
@@ -76,16 +77,27 @@ func run(env *tool.Env, opt Options) error {
 	return nil
 }
 
-// write packs the members into path, or into out when path is "-".
-func (r *router) write(out io.Writer, path string) (identity string, err error) {
+// checkPlace reports now, not at the end, when the archive cannot be written there. Where a
+// symlink leads is decided now, too.
+func checkPlace(path string) (*tool.AtomicFile, error) {
+	probe, err := tool.CreateAtomic(path)
+	if err != nil {
+		return nil, tool.CannotWrite(path, err)
+	}
+	probe.Abort()
+	return probe, nil
+}
+
+// write packs the members into the file that place stands for, or without one into out.
+func (r *router) write(out io.Writer, place *tool.AtomicFile) (identity string, err error) {
 	sources, err := r.sources()
 	if err != nil {
 		return "", err
 	}
-	if path == "-" {
+	if place == nil {
 		return pack(out, r.id, sources)
 	}
-	f, err := tool.CreateAtomic(path)
+	f, err := place.Again()
 	if err != nil {
 		return "", err
 	}

@@ -64,6 +64,10 @@ func CreateAtomic(path string) (*AtomicFile, error) {
 			return nil, fmt.Errorf("following the symlink: %w", err)
 		}
 	}
+	return createIn(path)
+}
+
+func createIn(path string) (*AtomicFile, error) {
 	dir := filepath.Dir(path)
 	if f, err := openNameless(dir); err == nil {
 		return &AtomicFile{File: f, path: path}, nil
@@ -73,6 +77,12 @@ func CreateAtomic(path string) (*AtomicFile, error) {
 		return nil, err
 	}
 	return &AtomicFile{File: f, path: path, temp: f.Name()}, nil
+}
+
+// Again opens another file for the same path, as it was when a was opened: a symlink that was
+// put there since is replaced, not followed.
+func (a *AtomicFile) Again() (*AtomicFile, error) {
+	return createIn(a.path)
 }
 
 // Path is the path that the file gets: the given one, or the target of a symlink there.
@@ -135,8 +145,19 @@ func (a *AtomicFile) Abort() {
 
 func fileMode() fs.FileMode { return 0o666 &^ umask() }
 
-// Spool opens a nameless scratch file in the directory for temporary files.
+// Spool opens a nameless scratch file in the directory for temporary files. No other process
+// may open it, see guardScratch.
 func Spool() (*os.File, error) {
+	f, err := Nameless()
+	if err == nil {
+		guardScratch(f)
+	}
+	return f, err
+}
+
+// Nameless opens a nameless file in the directory for temporary files, for a process that
+// opens it by its descriptor.
+func Nameless() (*os.File, error) {
 	if f, err := openNameless(os.TempDir()); err == nil {
 		return f, nil
 	}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package tool
+
+import "os"
+
+func guardScratch(*os.File) {}
