@@ -56,8 +56,9 @@ type guard struct {
 	alarms []byte // producer page and data of the ring of alarms, read-only
 	cons   []byte // consumer page of the ring of events, read-only
 	prod   []byte
-	moved  bool   // the ring was not where its only reader had left it
-	lost   uint64 // links that were not as they were attached
+	procs  []*os.File // directories in /proc of the runner's processes
+	moved  bool       // the ring was not where its only reader had left it
+	lost   uint64     // links that were not as they were attached
 }
 
 // watchProcesses finds out who the runner's processes are, as the kernel numbers them.
@@ -134,6 +135,7 @@ func (s *Session) closeMaps(shared map[string]*ebpf.Map) error {
 			return fmt.Errorf("filling the guard's table of objects: %w", err)
 		}
 	}
+	s.holdProcesses()
 	if err := s.mapPositions(shared); err != nil {
 		return err
 	}
@@ -223,6 +225,9 @@ func (s *Session) unmapPositions() {
 		}
 	}
 	s.guard.alarms, s.guard.cons, s.guard.prod = nil, nil, nil
+	for _, d := range s.guard.procs {
+		d.Close()
+	}
 }
 
 // position is the 64-bit number at the beginning of a ring's page, which others write.
@@ -268,7 +273,7 @@ func (s *Session) Interference(consumed uint64) map[string]uint64 {
 	}
 	data := s.guard.alarms[os.Getpagesize():]
 	written := position(s.guard.alarms)
-	ours := threads()
+	ours := s.threads()
 	for at := uint64(0); at < min(written, uint64(len(data))); {
 		size := uint64(binary.NativeEndian.Uint32(data[at:]))
 		if size != alarmSize { // not committed, or not ours
@@ -278,7 +283,7 @@ func (s *Session) Interference(consumed uint64) map[string]uint64 {
 		kind := binary.NativeEndian.Uint32(data[at+8:])
 		number := int(int32(binary.NativeEndian.Uint32(data[at+16:])))
 		at += 8 + alarmSize
-		if kind == 0 || int(kind) >= len(alarmKinds) || kind == alarmReach && !ours[number] {
+		if kind == 0 || int(kind) >= len(alarmKinds) || kind == alarmReach && !ours(number) {
 			continue
 		}
 		out[alarmKinds[kind]]++
@@ -286,26 +291,42 @@ func (s *Session) Interference(consumed uint64) map[string]uint64 {
 	return out
 }
 
-// threads are the numbers of the threads of this process, of its parent and of the parent's
-// other children.
-func threads() map[int]bool {
-	out := map[int]bool{}
-	add := func(pid string) {
-		tasks, _ := filepath.Glob("/proc/" + pid + "/task/[0-9]*")
-		for _, t := range tasks {
-			n, _ := strconv.Atoi(filepath.Base(t))
-			out[n] = true
-		}
-	}
-	add("self")
+// holdProcesses opens the directories in /proc of this process, of its parent and of the parent's
+// other children, before the command can mount over them.
+func (s *Session) holdProcesses() {
 	parent := strconv.Itoa(os.Getppid())
-	add(parent)
+	pids := []string{"self", parent}
 	lists, _ := filepath.Glob("/proc/" + parent + "/task/[0-9]*/children")
 	for _, list := range lists {
 		b, _ := os.ReadFile(list)
-		for pid := range strings.FieldsSeq(string(b)) {
-			add(pid)
+		pids = append(pids, strings.Fields(string(b))...)
+	}
+	for _, pid := range pids {
+		if d, err := os.OpenFile("/proc/"+pid, unix.O_PATH|unix.O_DIRECTORY, 0); err == nil {
+			s.guard.procs = append(s.guard.procs, d)
 		}
 	}
-	return out
+}
+
+// threads returns whether a number is that of a thread of the runner's processes. If that
+// cannot be read, because something is mounted there, every number is.
+func (s *Session) threads() func(number int) bool {
+	ours := map[int]bool{}
+	for _, d := range s.guard.procs {
+		fd, err := unix.Openat2(int(d.Fd()), "task", &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_XDEV})
+		if errors.Is(err, unix.EXDEV) {
+			return func(int) bool { return true }
+		}
+		if err != nil {
+			continue // it has ended
+		}
+		list := os.NewFile(uintptr(fd), "task")
+		names, _ := list.Readdirnames(-1)
+		list.Close()
+		for _, name := range names {
+			n, _ := strconv.Atoi(name)
+			ours[n] = true
+		}
+	}
+	return func(number int) bool { return ours[number] }
 }

@@ -34,6 +34,7 @@ type events struct {
 	marker    string
 	canaryPID uint32
 	sawCanary bool
+	usual     map[string]bool // what the first canary did
 	held      []heldEvent
 }
 
@@ -80,9 +81,10 @@ func (v *events) hold(marker string) {
 // are passed on. It reports whether the canary was seen.
 func (v *events) release() (bool, error) {
 	v.holding = false
+	ours := v.sawCanary && v.usualCanary()
 	for i := range v.held {
 		p := &v.held[i]
-		if v.sawCanary && p.e.PID == v.canaryPID {
+		if ours && p.e.PID == v.canaryPID {
 			v.n.canary++
 			continue
 		}
@@ -91,7 +93,7 @@ func (v *events) release() (bool, error) {
 		}
 	}
 	v.held = nil
-	return v.sawCanary, nil
+	return ours, nil
 }
 
 // event writes one event, after what was refused before it, and before what its failure

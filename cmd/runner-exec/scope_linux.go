@@ -78,8 +78,7 @@ func (s *scope) close() {
 }
 
 func (s *scope) exists() bool {
-	_, err := os.Stat(s.at)
-	return err == nil
+	return cgroup.Exists(s.at) == nil
 }
 
 // killAll kills every process in the scope and below, including those that are being
@@ -126,7 +125,7 @@ func (s *scope) remove(limit time.Duration) error {
 		cgroup.Remove(s.at)
 		return nil
 	}
-	if os.Remove(s.at) == nil { // it was empty; this needs no free descriptor
+	if os.Remove(s.at) == nil && !s.exists() { // it was empty; this needs no free descriptor
 		return nil
 	}
 	if err := s.killAndWait(limit); err != nil {

@@ -81,21 +81,6 @@ func Unoctal(s string) string {
 	return b.String()
 }
 
-// Hold returns a path for the cgroup dir that stays valid, for this process, even if
-// something is mounted over dir later: a command that does that must still be followed.
-// The path is valid until the file is closed.
-func Hold(dir string) (string, *os.File, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", nil, err
-	}
-	parent, err := os.OpenFile(filepath.Dir(dir), unix.O_PATH|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return "", nil, err
-	}
-	return fmt.Sprintf("/proc/self/fd/%d/%s", parent.Fd(), filepath.Base(dir)), parent, nil
-}
-
 // IsV2 reports whether dir is on a cgroup2 mount.
 func IsV2(dir string) bool {
 	var st unix.Statfs_t
@@ -104,7 +89,7 @@ func IsV2(dir string) bool {
 
 // Populated reports whether the cgroup or one below it holds a process.
 func Populated(dir string) (bool, error) {
-	b, err := os.ReadFile(filepath.Join(dir, "cgroup.events"))
+	b, err := read(dir, "cgroup.events")
 	if err != nil {
 		return false, err
 	}
@@ -119,7 +104,7 @@ func Populated(dir string) (bool, error) {
 // Wait returns when the cgroup's populated state is want, or when ctx ends. The
 // kernel reports a change as POLLPRI on cgroup.events.
 func Wait(ctx context.Context, dir string, want bool) error {
-	f, err := os.Open(filepath.Join(dir, "cgroup.events"))
+	f, err := open(dir, "cgroup.events", unix.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -147,11 +132,13 @@ func Wait(ctx context.Context, dir string, want bool) error {
 // Killable returns an error for the root cgroup, which holds the whole machine, and for
 // any cgroup that the caller itself is in.
 func Killable(dir string) error {
-	if _, err := os.Stat(dir); err != nil {
+	if err := Exists(dir); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, "cgroup.type")); err != nil {
+	if _, err := read(dir, "cgroup.type"); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is the root of a cgroup hierarchy: it is not killed", dir)
+	} else if err != nil {
+		return err
 	}
 	pids, err := Processes(dir)
 	if err != nil {
@@ -178,18 +165,13 @@ func kill(dir string) error {
 	if err := Killable(dir); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "cgroup.kill"), os.O_WRONLY, 0)
+	err := write(dir, "cgroup.kill", "1")
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, e := os.Stat(dir); e != nil {
+		if e := Exists(dir); e != nil {
 			return e
 		}
 		return killEach(dir)
 	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.WriteString("1")
 	return err
 }
 
@@ -211,7 +193,7 @@ func killEach(dir string) error {
 
 // Thaw lets the cgroup run again if it was frozen (cgroup.freeze, Linux 5.2).
 func Thaw(dir string) error {
-	return os.WriteFile(filepath.Join(dir, "cgroup.freeze"), []byte("0"), 0)
+	return write(dir, "cgroup.freeze", "0")
 }
 
 // Processes lists the processes in the cgroup and below.
@@ -222,20 +204,14 @@ func Threads(dir string) ([]int, error) { return ids(dir, "cgroup.threads") }
 
 func ids(dir, file string) ([]int, error) {
 	var out []int
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() != file {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
+	err := walk(dir, func(sub string) error {
+		b, err := read(sub, file)
 		for _, w := range strings.Fields(string(b)) {
 			if n, err := strconv.Atoi(w); err == nil {
 				out = append(out, n)
 			}
 		}
-		return nil
+		return err
 	})
 	return out, err
 }
@@ -243,11 +219,9 @@ func ids(dir, file string) ([]int, error) {
 // Remove removes the cgroup and the cgroups below it. All must be empty.
 func Remove(dir string) error {
 	var dirs []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			dirs = append(dirs, path)
-		}
-		return err
+	err := walk(dir, func(sub string) error {
+		dirs = append(dirs, sub)
+		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -258,7 +232,7 @@ func Remove(dir string) error {
 	for i := len(dirs) - 1; i >= 0; i-- {
 		// A cgroup whose last process has just ended can be busy for a moment.
 		for try := 0; ; try++ {
-			err := unix.Rmdir(dirs[i])
+			err := rmdir(dirs[i])
 			if err == nil || err == unix.ENOENT {
 				break
 			}
