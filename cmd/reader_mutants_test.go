@@ -104,7 +104,7 @@ func refusal(t *testing.T, stream, file string) (string, outcome) {
 func TestReaderMutantStreams(t *testing.T) {
 	requirePython(t)
 	var files []string
-	for _, run := range []string{"tool-allowed", "kernel-only", "network-blocked"} {
+	for _, run := range []string{"tool-allowed", "kernel-only", "network-blocked", "file-blocked"} {
 		dir := "../testdata/runs/" + run + "/"
 		files = append(files, "kernel.raw\t"+dir+"1-raw.ndjson", "kernel.normalized\t"+dir+"2-kernel.ndjson", "run.joined\t"+dir+"3-joined.ndjson")
 	}

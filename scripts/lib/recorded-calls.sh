@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # Sourced by record.sh: runs with tool calls through the policy proxy, with agents that evade it
-# or lie about it, and with network rules. Their folders also hold the collected logs.
+# or lie about it, and with network and file rules. Their folders also hold the collected logs.
 # shellcheck disable=SC2154 # record.sh
 policy=$work/policy.yaml id=tc_runner_policy_001 file='{"path":"'$work/work/input.txt'"}' out='{"path":"'$work/work/output.txt'","content":"x"}'
 cat >"$policy" <<EOT
@@ -10,6 +10,7 @@ rules:
   - {id: read-work, allow: [read_*, barrier], args: [{at: \$.path, under: $work/work}]}
 EOT
 printf '%s\n' "schema: runner.policy.v0" "network: {default: allow, rules: [{id: no-documentation, deny: [203.0.113.0/24]}]}" >"$work/network.yaml"
+{ cat "$policy" && echo "files: {rules: [{id: no-secret, deny: $work/work/input.txt}]}"; } >"$work/files.yaml"
 cp testdata/fixtures/mcp-policy-agent.sh testdata/fixtures/sdk-event-wrapper.sh "$work/tools/"
 agent="$work/tools/mcp-policy-agent.sh $work/tools $policy" sdk="--agent-shim openai-agents" wrapper=$work/tools/sdk-event-wrapper.sh
 proxy="$work/tools/runner-policy --policy $policy -- $work/tools/mcp-server"
@@ -29,5 +30,6 @@ proxy="$work/tools/runner-policy --policy $policy -- $work/tools/mcp-server"
 	record sdk-forged-id --policy "$policy" $sdk -- "$wrapper" tc_forged read_file $agent read_file "$file"
 	record sdk-flood $sdk -- sh -c "awk 'BEGIN { while (n++ < 70000) printf \"x\"; print \"\" }' >>\"\$ASSAY_RUNNER_SDK_EVENT_LOG\""
 	record network-blocked --policy "$work/network.yaml" -- sh -c '"$0" dial "$1" && ! "$0" dial 203.0.113.7:443' "$work/tools/listener" "$(cat "$work/address")"
+	record file-blocked --policy "$work/files.yaml" -- "$work/tools/mcp-policy-agent.sh" "$work/tools" "$work/files.yaml" read_file "$file"
 	record sdk-truncated $sdk -- sh -c 'printf "{\"schema\":\"assay.runner.sdk_ev" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"'
 }
