@@ -41,7 +41,12 @@ func (c call) String() string {
 const callerEnv = "RUNNER_TEST_CALLER"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(callerEnv) != "" {
+	switch os.Getenv(callerEnv) {
+	case "":
+	case filesCaller:
+		filesCallerMain()
+		return
+	default:
 		callerMain()
 		return
 	}
@@ -56,6 +61,11 @@ func callerMain() {
 		os.Exit(1)
 	}
 	fmt.Println("ready")
+	answer(call.make)
+}
+
+// answer makes the calls that come in and says how each one ended.
+func answer(do func(call) error) {
 	in := gob.NewDecoder(os.Stdin)
 	for {
 		var c call
@@ -63,7 +73,7 @@ func callerMain() {
 			return
 		}
 		var no syscall.Errno
-		if err := c.make(); err != nil && !errors.As(err, &no) {
+		if err := do(c); err != nil && !errors.As(err, &no) {
 			fmt.Println(-1, strings.ReplaceAll(err.Error(), "\n", " "))
 			continue
 		}
@@ -316,7 +326,9 @@ type caller struct {
 	out  *bufio.Scanner
 }
 
-func newCaller(t *testing.T) *caller {
+func newCaller(t *testing.T) *caller { return startCaller(t, "1") }
+
+func startCaller(t *testing.T, kind string) *caller {
 	t.Helper()
 	dir, err := os.MkdirTemp(ownCgroup(t), "rules-test-")
 	if err != nil {
@@ -328,7 +340,7 @@ func newCaller(t *testing.T) *caller {
 	}
 	defer f.Close()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), callerEnv+"=1")
+	cmd.Env = append(os.Environ(), callerEnv+"="+kind)
 	cmd.Dir = t.TempDir()
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd()), Pdeathsig: syscall.SIGKILL}

@@ -9,6 +9,8 @@
 //	redundant_linux.go   several copies of the system call probe, where the kernel skips one
 //	guard_linux.go       what root inside of the cgroup can do to the probes: prevented, or told
 //	rules_linux.go       network rules as the kernel's table
+//	files_linux.go       file rules as the kernel's tables: filetree.go has their paths,
+//	                     filemounts_linux.go what shows them, lsm_linux.go asks the kernel
 //	decode.go            from a ring record to a raw event
 //	internal/objects     the compiled probes: all generated, nothing to read
 //
@@ -35,6 +37,10 @@
 //	                           rule needs them. With rules, all of these are required, so that
 //	                           nothing runs under rules that are not enforced.
 //	tp_btf/signal_generate     signals from the scope to the runner's processes. Required.
+//	lsm/file_open, path_…,     only with file rules: refuse what the rules deny, in the task that
+//	inode_…, sb_…, move_mount  makes the call, io_uring's too. Which of them there are is read
+//	                           from the kernel's types. Before, one of them must refuse an open:
+//	                           a kernel can attach such a program and never run it.
 //	tp_btf/sys_enter           only in redundant mode, see redundant_linux.go.
 //
 // Root inside of the cgroup can reach all of this with bpf(), ptrace, signals and /proc. Links of

@@ -16,10 +16,19 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// RulesError says that network rules cannot be enforced here.
-type RulesError struct{ Err error }
+// RulesError says that rules cannot be enforced here: those about files, or else those about
+// the network.
+type RulesError struct {
+	Err   error
+	Files bool
+}
 
-func (e *RulesError) Error() string { return "network rules: " + e.Err.Error() }
+func (e *RulesError) Error() string {
+	if e.Files {
+		return "file rules: " + e.Err.Error()
+	}
+	return "network rules: " + e.Err.Error()
+}
 func (e *RulesError) Unwrap() error { return e.Err }
 
 // The constants of rules.h.
@@ -46,7 +55,7 @@ type ruleTable struct {
 
 func compileRules(n *schemas.NetworkRules) (*ruleTable, error) {
 	if err := n.Check(); err != nil {
-		return nil, &RulesError{err}
+		return nil, &RulesError{Err: err}
 	}
 	t := &ruleTable{entries: make([]objects.RulesRule, 1, 1+len(n.Rules))}
 	if n.Default != schemas.DecisionAllow {
@@ -57,7 +66,7 @@ func compileRules(n *schemas.NetworkRules) (*ruleTable, error) {
 		r := &n.Rules[i]
 		e, err := compileRule(r)
 		if err != nil {
-			return nil, &RulesError{fmt.Errorf("rule %d (%s): %w", r.Number, r.ID, err)}
+			return nil, &RulesError{Err: fmt.Errorf("rule %d (%s): %w", r.Number, r.ID, err)}
 		}
 		t.entries = append(t.entries, e)
 		out := e.Deny != 0 && e.On&(hookConnect|hookSend) != 0

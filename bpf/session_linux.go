@@ -31,6 +31,9 @@ type Options struct {
 	// Rules are enforced for the sockets of the cgroup's processes. With nil, only the
 	// probes are loaded. An error about the rules is a *RulesError.
 	Rules *schemas.NetworkRules
+	// Files are enforced for the cgroup's processes by LSM programs. ProbeLSM says whether
+	// that is possible here. An error about them is a *RulesError.
+	Files *schemas.FileRules
 }
 
 // Stats are the counters of the probes, summed over CPUs and programs.
@@ -65,6 +68,7 @@ type Session struct {
 
 	table    *ruleTable // of the network rules, nil without
 	blocked  *ebpf.Map
+	files    *fileSession           // nil without file rules
 	without  Part                   // what this kernel lacks: what every object is loaded without
 	reasons  []string               // of that, and of what single objects are loaded without
 	requests *ebpf.Map              // of the io_uring object
@@ -142,8 +146,11 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	}
 	// Most of the time is spent in the kernel's verifier, so the objects are loaded in
 	// parallel.
-	var hooks, watch error
+	var hooks, watch, files error
 	var wg sync.WaitGroup
+	if opt.Files != nil {
+		wg.Go(func() { files = s.attachFiles(shared, opt.Files) })
+	}
 	wg.Go(func() { watch = s.attachGuard(shared) })
 	wg.Go(func() { s.IOUring = state(s.attachUring(shared)) })
 	wg.Go(func() {
@@ -151,7 +158,7 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 			s.Unix = state(s.attachUnix(dir, shared))
 			if table != nil {
 				if err := s.attachRules(dir, shared, table); err != nil {
-					hooks = &RulesError{err}
+					hooks = &RulesError{Err: err}
 				}
 			}
 		}
@@ -159,6 +166,9 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	wg.Wait()
 	if err := cmp.Or(hooks, watch); err != nil {
 		return nil, err
+	}
+	if files != nil {
+		return nil, &RulesError{Err: files, Files: true}
 	}
 	if opt.Redundant {
 		if err := s.attachRedundant(shared); err != nil {
@@ -341,6 +351,9 @@ func (s *Session) Close() {
 		c.Close()
 	}
 	s.coll = nil
+	if s.files != nil {
+		s.files.close()
+	}
 }
 
 // Wait is how long a read may sleep: the probes wake the reader only for every 256th

@@ -22,6 +22,14 @@
 //	rules.bpf.c         IPv4, IPv6 and the creation of sockets
 //	rulesunix.bpf.c     unix sockets
 //
+// The programs that enforce file rules:
+//
+//	filestypes.h        more fields of kernel types
+//	files.h             the tables of rules, and an object's place among them
+//	filesrecord.h       how a refusal is counted and recorded
+//	files.bpf.c         the LSM hooks
+//	lsm.bpf.c           asks whether LSM programs refuse anything here, and where objects are
+//
 // What all of them share: helpers.h (compiler and kernel helpers), types.h (the fields
 // of kernel types), memory.h (how they are read), sockaddr.h (what an address hook is given) and maps.h (the maps,
 // and how a record is sent).
@@ -38,3 +46,5 @@ package probes
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Rules rules.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 RulesUnix rulesunix.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Guard guard.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Files files.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Lsm lsm.bpf.c
