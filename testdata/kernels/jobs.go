@@ -52,6 +52,9 @@ func build(ctx context.Context, arch, dir string, wanted []guest.Job) error {
 		if err := goTool(ctx, "386", []string{"build", "-trimpath", "-o", dir + "/", compat32}); err != nil {
 			return err
 		}
+		if err := goTool(ctx, "386", []string{"build", "-trimpath", "-o", dir + "/kinds32", "./testdata/workload/kinds"}); err != nil {
+			return err
+		}
 	}
 	for name, pkg := range tests {
 		if !slices.ContainsFunc(wanted, func(j guest.Job) bool { return j.Args[0] == name }) {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -54,13 +53,12 @@ func needCapture(m *machine) error {
 	return nil
 }
 
-// gate makes one run that must pass the strictest demands of runner-verify.
+// gate makes one archive, which must pass the strictest demands of runner-verify.
 func gate(m *machine) (string, error) {
 	if err := needCapture(m); err != nil {
 		return "", err
 	}
-	dir := m.dir()
-	path := dir + "/run.tar.gz"
+	path := m.dir() + "/run.tar.gz"
 	o, err := call(m.command("runner-exec", "--archive", path, "--", m.tool("shapes"), "_nop"))
 	if err != nil || o.code != 0 {
 		return "", fmt.Errorf("runner-exec: %v %v", o, err)
@@ -69,16 +67,28 @@ func gate(m *machine) (string, error) {
 	if err != nil || o.code != 0 {
 		return "", fmt.Errorf("runner-verify: %v %s %v", o, o.stdout, err)
 	}
-	return "one run, complete", nil
+	health, lines, err := m.archived(path)
+	if err != nil || lines == 0 {
+		return "", fmt.Errorf("the archive has %d kernel lines: %v", lines, err)
+	}
+	return "kernel_layer=" + health.KernelLayer, nil
 }
 
-// kinds makes one marked event of every kind, but for io_uring.
+// groups are the kinds of events that the workload makes, but for those of io_uring.
+var groups = []string{"opens", "failures", "special", "names", "long", "deep", "execs", "inet", "unix", "tree", "attrs", "mounts"}
+
+// kinds makes one marked event of every kind, those of io_uring too where it is observed.
 func kinds(m *machine) (string, error) {
-	if err := needCapture(m); err != nil {
-		return "", err
+	said, err := probe(m)
+	if err != nil {
+		return "", needCapture(m)
 	}
-	groups := []string{"opens", "failures", "special", "names", "long", "deep", "execs", "inet", "unix", "tree", "attrs", "mounts"}
-	r, skips, err := m.workload(nil, append([]string{"kinds", m.dir()}, groups...)...)
+	all := append([]string{"kinds", m.dir()}, groups...)
+	m.ring = strings.Contains(said, schemas.FactIOUring+": "+schemas.CaptureAttached)
+	if m.ring {
+		all = append(all, "ring")
+	}
+	r, skips, err := m.workload(nil, all...)
 	if err != nil {
 		return "", err
 	}
@@ -93,53 +103,34 @@ func kindsDetail(r *record) string {
 	return fmt.Sprintf("%d lines of %d types, each exactly as made", len(r.lines), len(types))
 }
 
-// ringKinds does the same through io_uring. Where its probes do not fit, the record must
-// count the rings, and must not be complete.
+// ringKinds: where the probes of io_uring do not fit, the record must count the rings, and
+// must not be complete. Where they do, an operation that they do not decode is counted.
 func ringKinds(m *machine) (string, error) {
 	if err := needCapture(m); err != nil {
 		return "", err
 	}
-	dir := m.dir()
-	r, skips, err := m.workload(nil, "kinds", dir, "ring")
-	if r == nil || r.capture == nil {
-		return "", err
-	}
-	if len(skips) > 0 && err == nil {
-		return "", absent("io_uring: " + skips[0].Why)
-	}
-	if state := r.capture.Facts[schemas.FactIOUring]; !schemas.Covers(state) {
-		if r.capture.Counters[schemas.CounterIOUringUnmapped] == 0 || r.complete() == nil {
-			return "", fmt.Errorf("io_uring is %s, and the record does not count the ring: %v", state, r.capture.Counters)
-		}
-		return "", absent("the probes of io_uring are " + state + "; the ring is counted, the record is partial")
-	}
+	r, err := m.measure(nil, m.tool("kinds"), m.dir(), "ring-other")
 	if err != nil {
 		return "", err
-	}
-	if m.short {
-		return kindsDetail(r), nil
-	}
-	return kindsDetail(r), otherRing(m)
-}
-
-// otherRing makes an operation that no probe decodes: it must be counted.
-func otherRing(m *machine) error {
-	dir := m.dir()
-	r, err := m.measure(nil, m.tool("kinds"), dir, "ring-other")
-	if err != nil {
-		return err
 	}
 	made, skips, err := expect.Parse(r.stdout)
-	if err != nil || len(skips) > 0 {
-		return err
+	if err != nil {
+		return "", err
 	}
-	if res := expect.Compare(append(made, expect.Exec(m.tool("kinds"))), r.lines); !res.Same() {
-		return errors.New(strings.Join(res.Problems(5), "\n"))
+	if len(skips) > 0 {
+		return "", absent("io_uring: " + skips[0].Why)
 	}
-	if r.complete() == nil || r.capture.Counters[schemas.CounterIOUringUnmapped] != 1 {
-		return fmt.Errorf("one io_uring operation is not decoded, and counted are %d", r.capture.Counters[schemas.CounterIOUringUnmapped])
+	counted := r.health.Counters[schemas.CounterIOUringUnmapped]
+	if counted == 0 || r.complete() == nil {
+		return "", fmt.Errorf("the ring is not counted: %v", r.complete())
 	}
-	return nil
+	if state := r.health.Facts[schemas.FactIOUring]; !schemas.Covers(state) {
+		return "", absent("the probes of io_uring are " + state + "; the ring is counted, the record is partial")
+	}
+	if res := expect.Compare(append(made, expect.Exec(m.tool("kinds"))), r.lines); !res.Same() || counted != 1 {
+		return "", fmt.Errorf("one operation is not decoded, counted are %d: %s", counted, strings.Join(res.Problems(5), "\n"))
+	}
+	return "each as made, in the run of kinds; what is not decoded is counted", nil
 }
 
 // compatKinds makes the same events through the 32-bit entry. What it cannot decode is
@@ -161,11 +152,11 @@ func compatKinds(m *machine) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sockets, err := m.measure(nil, m.tool("compat32"), m.dir())
+	sockets, err := m.outline("", nil, m.tool("compat32"), m.dir())
 	if err != nil {
 		return "", err
 	}
-	if n := sockets.capture.Counters[schemas.CounterCompatUnmapped]; n != 2 || sockets.complete() == nil {
+	if n := sockets.health.Counters[schemas.CounterCompatUnmapped]; n != 2 || sockets.complete() == nil {
 		return "", fmt.Errorf("two calls of socketcall, %d counted: %v", n, sockets.complete())
 	}
 	return kindsDetail(r) + skipped(skips), nil

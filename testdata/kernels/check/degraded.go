@@ -59,12 +59,14 @@ func noRights(m *machine) (string, error) {
 
 // noKernel: a run without a capture is a valid archive that claims nothing of the kernel.
 func noKernel(m *machine) (string, error) {
-	r, err := m.measure([]string{"--no-kernel"}, m.tool("shapes"), "_nop")
-	if err != nil {
-		return "", err
+	path := m.dir() + "/run.tar.gz"
+	o, err := call(m.command("runner-exec", "--no-kernel", "--archive", path, "--", m.tool("shapes"), "_nop"))
+	if err != nil || o.code != 0 {
+		return "", fmt.Errorf("runner-exec: %v %v", o, err)
 	}
-	if r.health.KernelLayer != "absent" || len(r.lines) > 0 {
-		return "", fmt.Errorf("kernel_layer=%s with %d lines", r.health.KernelLayer, len(r.lines))
+	health, lines, err := m.archived(path)
+	if err != nil || health.KernelLayer != "absent" || lines > 0 {
+		return "", fmt.Errorf("kernel_layer=%s with %d lines: %v", health.KernelLayer, lines, err)
 	}
 	return "kernel_layer=absent", nil
 }

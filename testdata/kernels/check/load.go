@@ -14,7 +14,6 @@ var loadChecks = []check{
 	{"opens-4", true, opensByFour},
 	{"opens-16", false, opensBySixteen},
 	{"execs", true, execsAtOnce},
-	{"forks", false, forksAtOnce},
 	{"moves", false, movesAtOnce},
 	{"silence", true, silence},
 }
@@ -32,8 +31,8 @@ type balance struct {
 // a program may miss events of others too: so they may be more than what the record lacks.
 func (r *record) judge(all ...balance) (string, error) {
 	var said []string
-	missed := int(r.capture.Counters[schemas.CounterRecursionMisses])
-	if lost, err := schemas.ParseRedundant(r.capture.Facts[schemas.FactRedundant]); err == nil {
+	missed := int(r.health.Counters[schemas.CounterRecursionMisses])
+	if lost, err := schemas.ParseRedundant(r.health.Facts[schemas.FactRedundant]); err == nil {
 		missed += int(lost)
 	}
 	lost, known := 0, true
@@ -44,7 +43,7 @@ func (r *record) judge(all ...balance) (string, error) {
 		known = known && gone >= 0
 	}
 	detail := strings.Join(said, "; ") + fmt.Sprintf("; %d reported as missed", missed)
-	complete, dropped := r.status == schemas.StatusComplete, r.capture.Counters[schemas.CounterDropped]
+	complete, dropped := r.status == schemas.StatusComplete, r.health.Counters[schemas.CounterDropped]
 	switch {
 	case !known:
 		return "", fmt.Errorf("more is recorded than was made: %s", detail)
@@ -55,13 +54,13 @@ func (r *record) judge(all ...balance) (string, error) {
 	case complete:
 		return detail, nil
 	case lost == 0 && missed == 0 && dropped == 0:
-		return "", fmt.Errorf("nothing is lost, and the record is partial: %s: %v %v", detail, r.capture.Counters, r.capture.Facts)
+		return "", fmt.Errorf("nothing is lost, and the record is partial: %s: %v %v", detail, r.health.Counters, r.health.Facts)
 	}
 	return "", told(detail)
 }
 
 func (r *record) droppedOf(op string) uint64 {
-	return r.capture.Counters[schemas.CounterDroppedByOp+op]
+	return r.health.Counters[schemas.CounterDroppedByOp+op]
 }
 
 // shape runs a shape under load, and counts the raw events with a mark.
@@ -107,29 +106,20 @@ func execsAtOnce(m *machine) (string, error) {
 	return r.judge(append(r.tasks(n), balance{"execs", n, r.marked[schemas.OpExec], r.droppedOf(schemas.OpExec)})...)
 }
 
-func forksAtOnce(m *machine) (string, error) {
-	const n = 2_000
-	r, err := m.shape("M-forked", "forks", m.dir(), n, workers)
-	if err != nil {
-		return "", err
-	}
-	return r.judge(r.tasks(n)...)
-}
-
 // movesAtOnce: processes leave the cgroup. The record counts each and claims nothing.
 func movesAtOnce(m *machine) (string, error) {
 	const n = 64
 	if err := needCapture(m); err != nil {
 		return "", err
 	}
-	r, err := m.measure(nil, m.tool("shapes"), "moves", m.dir(), strconv.Itoa(n))
+	r, err := m.outline("", nil, m.tool("shapes"), "moves", m.dir(), strconv.Itoa(n))
 	if err != nil {
 		return "", err
 	}
-	escapes := r.capture.Counters[schemas.CounterEscapes]
+	escapes := r.health.Counters[schemas.CounterEscapes]
 	detail := fmt.Sprintf("%d processes left, %d escapes counted", n, escapes)
-	if r.health.CgroupCorrelation != "failed" || r.health.KernelLayer != "absent" || escapes < n {
-		return "", fmt.Errorf("%s: kernel_layer=%s cgroup_correlation=%s", detail, r.health.KernelLayer, r.health.CgroupCorrelation)
+	if r.complete() == nil || escapes < n {
+		return "", fmt.Errorf("%s: %s", detail, r.status)
 	}
 	return detail, nil
 }
@@ -151,7 +141,7 @@ func silence(m *machine) (string, error) {
 			return "", err
 		}
 		if r.status != schemas.StatusComplete {
-			why = fmt.Sprint(r.capture.Counters)
+			why = fmt.Sprint(r.health.Counters)
 			continue
 		}
 		complete++

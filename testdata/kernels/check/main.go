@@ -167,6 +167,7 @@ type machine struct {
 
 	probed sync.Once // what runner-capture --probe said
 	said   string
+	ring   bool // io_uring is observed, and the kinds have its events
 	unable error
 }
 

@@ -59,88 +59,115 @@ func asNobody(c *exec.Cmd) *exec.Cmd {
 // record is one measured run.
 type record struct {
 	outcome
-	archive string
-	health  schemas.Health
 	lines   []expect.Line
 	status  schemas.Status       // of the raw stream
-	capture *schemas.StageHealth // nil in a run without a capture
-	blocked []blocked            // what file rules refused, as the raw stream has it
+	health  *schemas.StageHealth // of runner-capture
+	blocked []blocked            // what file rules refused
 	mark    []byte
 	marked  map[string]int // raw events with the mark, by operation
 	tree    map[string]int // processes that were made, ended and moved, by operation
 }
 
-// measure runs a command under runner-exec and reads its archive. Flags go to runner-exec.
+// measure runs a command under runner-exec. The record is its raw stream, and the lines
+// that runner-normalize makes of it: the stages after that do not depend on the kernel.
+// Flags go to runner-exec.
 func (m *machine) measure(flags []string, argv ...string) (*record, error) {
-	dir := m.dir()
-	defer os.RemoveAll(dir)
-	r := &record{archive: dir + "/run.tar.gz", tree: map[string]int{}}
-	keep := dir + "/keep"
-	args := append([]string{"--archive", r.archive, "--keep", keep}, flags...)
-	c := m.command("runner-exec", append(append(args, "--"), argv...)...)
-	c.Env = append(c.Env, "TMPDIR="+dir)
-	var err error
-	if r.outcome, err = call(c); err != nil {
-		return nil, err
+	r, raw, err := m.capture("", flags, argv)
+	if raw != "" {
+		defer os.RemoveAll(filepath.Dir(raw))
 	}
-	if r.code != 0 {
-		return r, fmt.Errorf("runner-exec -- %s: %v", strings.Join(argv, " "), r.outcome)
-	}
-	if err := r.read(m); err != nil {
+	if err != nil {
 		return r, err
 	}
-	return r, r.readRaw(keep + "/1-raw.ndjson")
+	o, err := call(m.command("runner-normalize", raw))
+	if err != nil || o.code != 0 {
+		return r, fmt.Errorf("runner-normalize: %v %v", o, err)
+	}
+	return r, r.readLines(strings.NewReader(o.stdout))
 }
 
-// outline runs a command without the stages after runner-capture, which take long for many
-// events. It counts the raw events that have a mark in them.
+// outline runs a command and counts the raw events that have a mark in them.
 func (m *machine) outline(mark string, flags []string, argv ...string) (*record, error) {
-	dir := m.dir()
-	defer os.RemoveAll(dir)
-	r := &record{tree: map[string]int{}, mark: []byte(mark), marked: map[string]int{}}
-	c := m.command("runner-exec", append(append(flags, "--stream", dir+"/raw", "--"), argv...)...)
-	c.Env = append(c.Env, "TMPDIR="+dir)
-	var err error
-	if r.outcome, err = call(c); err != nil {
-		return nil, err
+	r, raw, err := m.capture(mark, flags, argv)
+	if raw != "" {
+		os.RemoveAll(filepath.Dir(raw))
 	}
-	if r.code != 0 {
-		return r, fmt.Errorf("runner-exec -- %s: %v", strings.Join(argv, " "), r.outcome)
-	}
-	if err := r.readRaw(dir + "/raw"); err != nil {
-		return r, err
-	}
-	if r.capture == nil {
-		return r, fmt.Errorf("the raw stream has no health of %s", schemas.StageCapture)
-	}
-	return r, nil
+	return r, err
 }
 
-// read takes the lines and the health out of the archive.
-func (r *record) read(m *machine) error {
-	f, err := os.Open(r.archive)
+// capture runs a command and reads its raw stream, which is a file of its own folder.
+func (m *machine) capture(mark string, flags, argv []string) (r *record, raw string, err error) {
+	dir := m.dir()
+	raw = dir + "/raw"
+	r = &record{tree: map[string]int{}, mark: []byte(mark), marked: map[string]int{}}
+	c := m.command("runner-exec", append(append(slices.Clone(flags), "--stream", raw, "--"), argv...)...)
+	c.Env = append(c.Env, "TMPDIR="+dir)
+	if r.outcome, err = call(c); err != nil {
+		return nil, raw, err
+	}
+	if r.code != 0 {
+		return r, raw, fmt.Errorf("runner-exec -- %s: %v", strings.Join(argv, " "), r.outcome)
+	}
+	if err := r.readRaw(raw); err != nil {
+		return r, raw, err
+	}
+	if r.health == nil {
+		return r, raw, fmt.Errorf("the raw stream has no health of %s", schemas.StageCapture)
+	}
+	return r, raw, nil
+}
+
+// readLines reads the kernel lines of a normalized stream.
+func (r *record) readLines(text io.Reader) error {
+	in, err := stream.NewReader(text, "runner-normalize", schemas.StreamNormalized)
 	if err != nil {
 		return err
+	}
+	parser := schemas.NewKernelParser(in.Header().RunID)
+	for {
+		rec, err := in.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if rec.Schema != schemas.SchemaKernelEvent {
+			continue
+		}
+		var e schemas.KernelEvent
+		if err := parser.Parse(rec.Bytes, &e); err != nil {
+			return err
+		}
+		r.lines = append(r.lines, lineOf(&e))
+	}
+}
+
+// archived is what the archive of a run says: the health and how many kernel lines it has.
+func (m *machine) archived(path string) (health schemas.Health, lines int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return health, 0, err
 	}
 	defer f.Close()
 	sum, err := archive.Read(m.ctx, f, archive.Visitor{
 		Document: func(d archive.Document) error {
 			if h, ok := d.Value.(*schemas.Health); ok {
-				r.health = *h
+				health = *h
 			}
 			return nil
 		},
 		Line: func(l *archive.Line) error {
-			if e, ok := l.Event.(*schemas.KernelEvent); ok {
-				r.lines = append(r.lines, lineOf(e))
+			if _, ok := l.Event.(*schemas.KernelEvent); ok {
+				lines++
 			}
 			return nil
 		},
 	})
 	if err != nil {
-		return err
+		return health, 0, err
 	}
-	return sum.Err()
+	return health, lines, sum.Err()
 }
 
 func lineOf(e *schemas.KernelEvent) expect.Line {
@@ -195,7 +222,7 @@ func (r *record) readRaw(path string) error {
 		}
 		switch rec.Schema {
 		case schemas.SchemaRawEvent:
-			if r.mark != nil && bytes.Contains(rec.Bytes, r.mark) {
+			if len(r.mark) > 0 && bytes.Contains(rec.Bytes, r.mark) {
 				r.marked[opOf(rec.Bytes)]++
 			}
 			if err := r.count(parser, rec.Bytes); err != nil {
@@ -207,7 +234,7 @@ func (r *record) readRaw(path string) error {
 				return err
 			}
 			if h.Stage == schemas.StageCapture {
-				r.capture = h
+				r.health = h
 			}
 		}
 	}
@@ -254,12 +281,10 @@ func (r *record) count(p *schemas.RawParser, line []byte) error {
 
 // complete says why the record does not claim to be complete.
 func (r *record) complete() error {
-	h := r.health
-	if h.KernelLayer == "complete" && h.RingbufDrops == 0 && h.CgroupCorrelation == "clean" {
+	if r.status == schemas.StatusComplete {
 		return nil
 	}
-	return fmt.Errorf("the record is not complete: kernel_layer=%s ringbuf_drops=%d cgroup_correlation=%s: %s",
-		h.KernelLayer, h.RingbufDrops, h.CgroupCorrelation, strings.Join(h.Notes, "; "))
+	return fmt.Errorf("the record is not complete: %v %v", r.health.Counters, r.health.Facts)
 }
 
 // workload measures a workload. Its record must hold exactly what it printed, and must

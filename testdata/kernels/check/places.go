@@ -11,40 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var placeChecks = []check{
-	{"paths", true, paths},
-	{"paths-overlay", false, overlayPaths},
-	{"processes", false, processes},
-}
+var placeChecks = []check{{"paths", true, paths}}
 
-// shapesOf measures some shapes of the workload of that name in one run.
-func shapesOf(m *machine, names ...string) (string, error) {
+// places are shapes that open files from processes that are hard to follow and under names
+// that are not what they seem: other roots, private and detached mounts, renamed and deleted
+// ancestors. The kinds have memfd, long, deleted and bound paths. The last shape executes
+// another program.
+var places = []string{"chroot", "mount-namespace", "ancestors", "detached", "fork", "quick-exit", "siblings", "thread",
+	"daemon", "vfork", "child-cgroup", "cold-page", "thread-exec"}
+
+func paths(m *machine) (string, error) {
 	if err := needCapture(m); err != nil {
 		return "", err
+	}
+	names, without := places, ""
+	if err := needFilesystem("overlay"); err != nil {
+		without = "; " + err.Error()
+	} else {
+		names = append([]string{"overlay"}, places...)
 	}
 	r, skips, err := m.workload([]string{"--grace", "5s"}, "shapes", strings.Join(names, ","), m.dir())
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%d lines of %s, each exactly as made%s", len(r.lines), strings.Join(names, ", "), skipped(skips)), nil
-}
-
-// paths: other roots, private mounts, renamed and deleted ancestors, mounts that are
-// mounted nowhere. The kinds have memfd, long, deleted and bound paths.
-func paths(m *machine) (string, error) {
-	return shapesOf(m, "chroot", "mount-namespace", "ancestors", "detached")
-}
-
-func overlayPaths(m *machine) (string, error) {
-	if err := needFilesystem("overlay"); err != nil {
-		return "", err
-	}
-	return shapesOf(m, "overlay")
-}
-
-// processes: those that are hard to follow. The last one executes another program.
-func processes(m *machine) (string, error) {
-	return shapesOf(m, "fork", "quick-exit", "siblings", "thread", "daemon", "vfork", "child-cgroup", "cold-page", "thread-exec")
+	return fmt.Sprintf("%d lines of %s, each exactly as made%s", len(r.lines), strings.Join(names, ", "), skipped(skips)) + without, nil
 }
 
 // moduleDirs are where a guest has modules of its kernel, if it has any.

@@ -20,8 +20,8 @@ import (
 var ruleChecks = []check{
 	{"network-rules", true, networkRules},
 	{"files-lsm", true, func(m *machine) (string, error) { return fileRules(m, "lsm") }},
-	{"files-fanotify", false, func(m *machine) (string, error) { return fileRules(m, "fanotify") }},
-	{"files-landlock", false, func(m *machine) (string, error) { return fileRules(m, "landlock") }},
+	{"files-fanotify", true, func(m *machine) (string, error) { return fileRules(m, "fanotify") }},
+	{"files-landlock", true, func(m *machine) (string, error) { return fileRules(m, "landlock") }},
 }
 
 // attempt is a network call, and the number of the rule that must refuse it.
@@ -89,7 +89,7 @@ func networkRun(m *machine, dir, policy, what string) (refused int, err error) {
 	if res := expect.Compare(append(events, expect.Exec(argv[0])), r.lines); !res.Same() {
 		return 0, errors.New(strings.Join(res.Problems(5), "\n"))
 	}
-	if n := r.capture.Counters[schemas.CounterBlocked]; n != uint64(refused) {
+	if n := r.health.Counters[schemas.CounterBlocked]; n != uint64(refused) {
 		return 0, fmt.Errorf("%d refused, %d counted", refused, n)
 	}
 	return refused, r.complete()
