@@ -69,7 +69,10 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 		}
 		defer os.Remove(opt.cgroup) // for an error before the clean-up below is set up
 	}
+	var guard *fileGuard
 	if opt.supervised {
+		// The kernel sends it to a stopped process whose parent was killed; the clean-up must go on.
+		signal.Ignore(syscall.SIGHUP)
 		// From here on a failure kills what is in the cgroup.
 		if err := cgroup.Killable(opt.cgroup); err != nil {
 			return tool.Usagef("--supervised needs a cgroup that belongs to this run: %v", err)
@@ -82,6 +85,7 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 		opt.cgroup = at
 		defer func() {
 			err = errors.Join(err, cleanUp(opt, err != nil))
+			guard.close() // not before: what waits for an answer then goes on
 		}()
 	}
 	if !cgroup.IsV2(opt.cgroup) {
@@ -106,13 +110,12 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	r := &captureRun{opt: opt, env: env, ctx: ctx, ses: ses, sp: sp, lines: ls,
 		ev: newEvents(opt.runID, ls), messages: make(chan message, 16), facts: baseFacts(ses, opt)}
 	if opt.files != nil {
-		r.guard, err = chooseFiles(opt, func() error { return errNoLSM }, func(err error) { r.post(message{fail: err}) })
+		guard, err = chooseFiles(opt, func() error { return errNoLSM }, func(err error) { r.post(message{fail: err}) })
 		if err != nil {
 			return err
 		}
-		defer r.guard.close()
 	}
-	r.ev.guard = r.guard
+	r.guard, r.ev.guard = guard, guard
 	if r.guard != nil {
 		r.facts[schemas.FactFileMechanism] = r.guard.mechanism
 	}
