@@ -74,7 +74,28 @@ func TestUntouched(t *testing.T) {
 // three capabilities and the user has a delegated cgroup.
 func TestUnprivileged(t *testing.T) {
 	requireBPF(t)
-	own := shortDir(t) // the tools, in a directory that the user cannot change
+	own, work, as := unprivileged(t)
+	path := filepath.Join(work, "run.tar.gz")
+	shapes := filepath.Join(own, "shapes")
+	o := call(t, as(filepath.Join(own, "runner-exec"), "--archive", path, "--", shapes, "fork", work))
+	if o.code != 0 {
+		t.Fatal(o)
+	}
+	a := openArchive(t, path)
+	a.complete(t)
+	compare(t, append(madeBy(t, o.stdout), expect.Exec(shapes)), a.lines)
+
+	o = call(t, as(tool("runner-exec"), "--archive", path+".2", "--", tool("shapes"), "fork", work))
+	if o.code != 4 || testkit.Exists(path+".2") || !strings.Contains(o.stderr, "hint:") || !strings.Contains(o.stderr, "setcap") {
+		t.Errorf("without capabilities: expected exit 4 and what to type: %v", o)
+	}
+}
+
+// unprivileged prepares what a user without privileges needs: the tools with capabilities
+// in one directory, another to work in, and commands as that user in a delegated cgroup.
+func unprivileged(t *testing.T) (own, work string, as func(name string, args ...string) *exec.Cmd) {
+	t.Helper()
+	own = shortDir(t) // a directory that the user cannot change
 	for _, name := range append([]string{"shapes"}, tools...) {
 		b, err := os.ReadFile(tool(name))
 		if err != nil {
@@ -89,27 +110,14 @@ func TestUnprivileged(t *testing.T) {
 		testkit.Missing(t, "file capabilities", fmt.Errorf("setcap: %w: %s", err, out))
 	}
 	inner := delegated(t)
-	work := shortDir(t)
+	work = shortDir(t)
 	if err := os.Chown(work, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(work, "run.tar.gz")
-	shapes := filepath.Join(own, "shapes")
-	c := inCgroup(t, inner, command(t, filepath.Join(own, "runner-exec"), "--archive", path, "--", shapes, "fork", work))
-	c.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
-	c.Env = []string{"PATH=" + own + ":/usr/bin:/bin", "TMPDIR=" + work}
-	o := call(t, c)
-	if o.code != 0 {
-		t.Fatal(o)
-	}
-	a := openArchive(t, path)
-	a.complete(t)
-	compare(t, append(madeBy(t, o.stdout), expect.Exec(shapes)), a.lines)
-
-	plain := inCgroup(t, inner, command(t, tool("runner-exec"), "--archive", path+".2", "--", tool("shapes"), "fork", work))
-	plain.SysProcAttr.Credential = c.SysProcAttr.Credential
-	o = call(t, plain)
-	if o.code != 4 || testkit.Exists(path+".2") || !strings.Contains(o.stderr, "hint:") || !strings.Contains(o.stderr, "setcap") {
-		t.Errorf("without capabilities: expected exit 4 and what to type: %v", o)
+	return own, work, func(name string, args ...string) *exec.Cmd {
+		c := inCgroup(t, inner, command(t, name, args...))
+		c.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+		c.Env = []string{"PATH=" + own + ":/usr/bin:/bin", "TMPDIR=" + work}
+		return c
 	}
 }
