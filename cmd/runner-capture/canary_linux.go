@@ -67,7 +67,7 @@ func launchCanary(ctx context.Context, dir, path string) (*exec.Cmd, error) {
 	if err := enterOwnProc(); err != nil {
 		return nil, fmt.Errorf("starting the canary: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, "./exe", canaryVerb, path)
+	cmd := exec.CommandContext(ctx, "self/exe", canaryVerb, path)
 	cmd.Env = []string{"GOMAXPROCS=1"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd()), Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -76,9 +76,10 @@ func launchCanary(ctx context.Context, dir, path string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// ownProc is /proc/PID of this process, opened before the command starts.
+// ownProc is /proc, opened before the command starts. The canary finds its program by its
+// own name there: a process with capabilities of its file may not look at its parent's.
 var ownProc = sync.OnceValues(func() (*os.File, error) {
-	return os.OpenFile("/proc/self", unix.O_PATH|unix.O_DIRECTORY, 0)
+	return os.OpenFile("/proc", unix.O_PATH|unix.O_DIRECTORY, 0)
 })
 
 // enterOwnProc makes ownProc the working directory of the calling thread, which ends with its
