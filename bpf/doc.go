@@ -5,7 +5,8 @@
 //
 //	probes/gen.go        the C sources, which run in the kernel, and what each one does
 //	session_linux.go     loads and attaches them; the counters; the end
-//	uring_linux.go       io_uring's probes, where they fit the kernel
+//	load_linux.go        the ways to load an object, and which one this kernel takes
+//	uring_linux.go       io_uring's probes: uring_form_linux.go chooses them by the kernel's types
 //	redundant_linux.go   several copies of the system call probe, where the kernel skips one
 //	guard_linux.go       what root inside of the cgroup can do to the probes: prevented, or told
 //	rules_linux.go       network rules as the kernel's table
@@ -30,8 +31,9 @@
 //	                           that was made outside and handed in.
 //	cgroup/connect_unix and    the same for unix sockets (Linux 6.7). Optional: without them unix
 //	cgroup/sendmsg_unix        connections made through io_uring are not seen.
-//	tp_btf/io_uring_submit_req paths of io_uring operations at submission, results at completion.
-//	and io_uring_complete      Optional: where they do not fit the kernel, io_uring_create is counted.
+//	tp_btf/io_uring_submit_req paths of io_uring operations at submission (io_uring_submit_sqe before
+//	and io_uring_complete      Linux 6.3), results at completion. Optional: where the kernel has them
+//	                           in no known form, io_uring_create is counted.
 //	cgroup/connect, sendmsg,   only with network rules: a second program at each of the hooks above,
 //	bind4,6 and sock_create    which refuses. The hooks of bind and sock_create are attached if a
 //	                           rule needs them. With rules, all of these are required, so that

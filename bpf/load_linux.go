@@ -53,11 +53,26 @@ func ParseParts(list string) (set Part) {
 	return set
 }
 
+// needs are the helpers that nothing replaces. The last came with functions as arguments.
+var needs = []struct{ helper, since string }{
+	{"ringbuf_output", "5.8"}, {"get_current_task_btf", "5.11"}, {"for_each_map_elem", "5.13"},
+}
+
+// OldKernelError says what a kernel lacks that nothing replaces.
+type OldKernelError struct{ Lacks string }
+
+func (e *OldKernelError) Error() string { return "this kernel has no " + e.Lacks }
+
 // lacks finds out what this kernel does not have.
 func (s *Session) lacks(forced Part) error {
 	kernel, err := s.types.Kernel()
 	if err != nil {
 		return fmt.Errorf("reading the kernel's types: %w", err)
+	}
+	for _, n := range needs {
+		if !enumHas(kernel, "bpf_func_id", "BPF_FUNC_"+n.helper) {
+			return &OldKernelError{"helper bpf_" + n.helper + " (Linux " + n.since + ")"}
+		}
 	}
 	for _, p := range parts {
 		switch {

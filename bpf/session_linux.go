@@ -266,6 +266,9 @@ func (s *Session) attachHooks(dir *os.File, shared map[string]*ebpf.Map) error {
 }
 
 func (s *Session) attachUnix(dir *os.File, shared map[string]*ebpf.Map) error {
+	if kernel, err := s.types.Kernel(); err != nil || !enumHas(kernel, "bpf_attach_type", "BPF_CGROUP_UNIX_CONNECT") {
+		return errors.Join(err, errors.New("this kernel has no hooks for addresses of unix sockets (Linux 6.7 has)"))
+	}
 	spec, err := objects.LoadUnix()
 	if err != nil {
 		return err

@@ -31,8 +31,8 @@
 //	lsm.bpf.c           asks whether LSM programs refuse anything here, and where objects are
 //
 // What all of them share: helpers.h (compiler and kernel helpers), types.h (the fields
-// of kernel types), memory.h (how they are read), sockaddr.h (what an address hook is given) and maps.h (the maps,
-// and how a record is sent).
+// of kernel types), memory.h (how they are read), loop.h (how something is repeated),
+// sockaddr.h (what an address hook is given) and maps.h (the maps, and how a record is sent).
 package probes
 
 // Flags and the pinned compiler come from the Makefile (make generate). The sources are

@@ -1,8 +1,8 @@
 //go:build ignore
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* The base object: five raw tracepoints with BTF. They need no tracefs, no
- * kprobes and no trampolines (tp_btf: Linux 5.5; bpf_loop: 5.17). ../doc.go lists
- * what each hook gives and what is lost without it. */
+ * kprobes and no trampolines. ../doc.go lists what each hook gives and what is lost
+ * without it. */
 #include "table.h"
 #include "walk.h"
 #include "addr.h"

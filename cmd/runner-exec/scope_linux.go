@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/runner-evidence/runner/cmd/internal/cause"
 	"github.com/runner-evidence/runner/cmd/internal/cgroup"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
@@ -65,12 +66,8 @@ func newScope(parent, runID string) (*scope, error) {
 }
 
 func cannotObserve(err error) error {
-	return tool.Fail(tool.ExitCannot, err,
-		"as root: sudo runner-exec -- COMMAND",
-		"as a user, in a delegated cgroup: systemd-run --user --scope -p Delegate=yes runner-exec -- COMMAND",
-		`without systemd: sudo mkdir DIR && sudo chown -R "$USER" DIR && echo $$ | sudo tee DIR/cgroup.procs, with DIR on the cgroup2 mount`,
-		`a user also needs: sudo setcap cap_bpf,cap_perfmon,cap_net_admin+ep "$(command -v runner-capture)"`,
-		"without a kernel layer (the archive then says so): runner-exec --no-kernel -- COMMAND")
+	why, hints := cause.Here(false).Of(err, cause.Other)
+	return tool.Fail(tool.ExitCannot, why, hints...)
 }
 
 func (s *scope) close() {
