@@ -23,7 +23,7 @@ enum alarm_kind {
 	ALARM_REACH,  /* wrote into the memory of the process number: user space knows whose that is */
 	ALARM_SIGNAL, /* sent a process of the runner a signal that stops or ends it */
 	ALARM_MOVE,   /* moved a process of the runner to another cgroup */
-	ALARM_KERNEL, /* changed the kernel: a module, kexec, its memory */
+	ALARM_KERNEL, /* reached the kernel: a module, kexec, its memory, ports */
 	ALARM_HELPER, /* named a program that the kernel starts outside of the cgroup */
 };
 
@@ -263,9 +263,9 @@ GLOBAL u32 guard_file(u64 file)
 	u16 mode = 0;
 
 	READ_FIELD(mode, inode, inode, i_mode);
-	if ((mode & S_IFMT) == S_IFCHR) { /* /dev/mem, kmem and port */
+	if ((mode & S_IFMT) == S_IFCHR) { /* /dev/mem, kmem and port, and the registers of the processor */
 		READ_FIELD(rdev, inode, inode, i_rdev);
-		if (rdev == (1 << 20 | 1) || rdev == (1 << 20 | 2) || rdev == (1 << 20 | 4))
+		if (rdev == (1 << 20 | 1) || rdev == (1 << 20 | 2) || rdev == (1 << 20 | 4) || rdev >> 20 == 202)
 			raise(ALARM_KERNEL, rdev);
 		return 0;
 	}

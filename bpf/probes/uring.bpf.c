@@ -181,14 +181,14 @@ INLINE void emit_request(struct request *q, s64 res, u32 marks, u32 slot)
 	}
 	if (q->op <= OP_IO_URING_OPENAT2 && !(marks & MARK_NORET) && res >= 0 && !q->file_slot) {
 		file = fd_file(res);
+		if (file && q->flags & O_ACCMODE)
+			guard_file(file);
 		if (!just_opened(file, q->flags)) {
 			file = 0;
 			s->r.marks |= MARK_FDRACE;
 		}
 	}
 	if (file) {
-		if (q->flags & O_ACCMODE)
-			guard_file(file);
 		off = s->r.clen1 = put_file(key, 0, file);
 	} else {
 		s->r.marks |= MARK_HAS_U1 | MARK_HAS_BASE1;

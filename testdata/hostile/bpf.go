@@ -200,6 +200,9 @@ func moveRing(w *world) error {
 }
 
 func moveRingBack(w *world) error {
+	if w.stages["runner-capture"] == 0 {
+		return errors.New("runner-capture is not visible")
+	}
 	unix.Kill(w.stages["runner-capture"], unix.SIGSTOP)
 	defer unix.Kill(w.stages["runner-capture"], unix.SIGCONT)
 	return ring(func(cons, prod *uint64) {

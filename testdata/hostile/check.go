@@ -45,7 +45,7 @@ type line struct {
 }
 
 func check(bin string, args []string) int {
-	harden, gentle := slices.Contains(args, "--harden"), slices.Contains(args, "--gentle")
+	harden, gentle, brief := slices.Contains(args, "--harden"), slices.Contains(args, "--gentle"), slices.Contains(args, "--short")
 	var names []string
 	for _, a := range args {
 		if !strings.HasPrefix(a, "--") {
@@ -53,11 +53,12 @@ func check(bin string, args []string) int {
 		}
 	}
 	code := 0
+	measurePatience(bin)
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
 	for i := range attacks {
 		a := &attacks[i]
-		if names != nil && !slices.Contains(names, a.name) || gentle && a.rude {
+		if names != nil && !slices.Contains(names, a.name) || gentle && a.rude || brief && !a.brief {
 			continue
 		}
 		l := try(bin, a, harden)
@@ -67,6 +68,16 @@ func check(bin string, args []string) int {
 		out.Encode(l)
 	}
 	return code
+}
+
+// patience is how long a run may take: some kernels run on machines that are a hundred times
+// slower than others.
+var patience = time.Hour
+
+func measurePatience(bin string) {
+	begin := time.Now()
+	try(bin, &attack{name: "nothing", do: func(*world) error { return nil }}, false)
+	patience = 10*time.Second + 5*time.Since(begin)
 }
 
 // try makes one run and judges it.
@@ -92,12 +103,12 @@ func try(bin string, a *attack, harden bool) line {
 	if l.Happened = string(said); l.Happened == "" {
 		l.Happened = "it did not come back"
 	}
-	l.Happened = strings.ReplaceAll(l.Happened, r.dir, "DIR")
+	l.Happened, l.Detail = scrub(strings.ReplaceAll(l.Happened, r.dir, "DIR")), scrub(strings.ReplaceAll(l.Detail, r.top, "TOP"))
 	l.Result = "ok"
 	if l.Outcome == clean || l.Outcome == doubtful {
 		l.Result = "failed"
 	}
-	clearUp()
+	r.clearUp()
 	return l
 }
 
@@ -108,6 +119,9 @@ type run struct {
 	stderr                 string
 	hung                   bool
 }
+
+// id is the run's id.
+func (r *run) id() string { return filepath.Base(r.top) }
 
 func (r *run) prepare(bin string) error {
 	for _, d := range []string{r.dir, r.bin, r.top + "/tmp"} {
@@ -146,7 +160,7 @@ network:
 
 // start runs the attack in namespaces of its own: kill(-1) must not reach the machine.
 func (r *run) start(a *attack, harden bool) {
-	args := []string{"--archive", r.archive, "--grace", "3s"}
+	args := []string{"--run-id", r.id(), "--archive", r.archive, "--grace", "3s"}
 	if harden {
 		args = append(args, "--harden")
 	}
@@ -154,15 +168,12 @@ func (r *run) start(a *attack, harden bool) {
 		args = append(args, strings.ReplaceAll(f, "POLICY", r.top+"/policy.yaml"))
 	}
 	args = append(args, "--", r.bin+"/hostile", "attack", a.name, r.dir)
-	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	script := "mount -t proc proc /proc && \"$@\"; code=$?; sleep 0.3; exit $code" // sh is the first process: it cannot be killed
 	c := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", script, "sh", r.bin + "/runner-exec"}, args...)...)
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC, Unshareflags: unix.CLONE_NEWNS}
 	c.Env = append(os.Environ(), "TMPDIR="+r.top+"/tmp")
-	if a.env != "" {
-		c.Env = append(c.Env, a.env)
-	}
 	c.Dir = "/"
 	c.WaitDelay = time.Second
 	var errs bytes.Buffer
@@ -285,11 +296,10 @@ func (r *run) members() map[string]string {
 	}
 }
 
-// clearUp ends what an attack left behind: all that it made has a name of ours.
-func clearUp() {
+// clearUp ends what the attack left behind: the cgroup of its run, and those that it made.
+func (r *run) clearUp() {
 	dirs, _ := filepath.Glob(cgroupMount() + "/hostile-*")
-	more, _ := filepath.Glob(ownCgroup() + "/runner-run_*")
-	for _, d := range append(dirs, more...) {
+	for _, d := range append(dirs, ownCgroup()+"/runner-"+r.id()) {
 		write(d+"/cgroup.freeze", "0")
 		write(d+"/cgroup.kill", "1")
 		time.Sleep(50 * time.Millisecond)

@@ -31,6 +31,15 @@ var onKernel = []attack{
 		return nil
 	}, rude: true},
 	{name: "dev mem", what: "opens /dev/mem for writing", do: devMem, rude: true},
+	{name: "ports", what: "gets the right to use I/O ports", do: func(*world) error {
+		if runtime.GOARCH != "amd64" {
+			return errors.New("iopl: " + unix.ENOSYS.Error())
+		}
+		if _, _, e := unix.RawSyscall(172, 3, 0, 0); e != 0 {
+			return fmt.Errorf("iopl: %w", e)
+		}
+		return nil
+	}},
 	{name: "debugfs", what: "opens a file of debugfs for writing", do: debugfs, rude: true},
 	{name: "sysrq", what: "writes h to /proc/sysrq-trigger", do: func(*world) error { return write("/proc/sysrq-trigger", "h") }, rude: true},
 	{name: "clock", what: "sets the clock a year ahead and back, and adjusts it", do: clock, rude: true, flag: []string{"--times"}},
@@ -279,6 +288,9 @@ func storm(n int) func(*world) error {
 }
 
 func fillSpool(w *world) error {
+	if w.stages["runner-normalize"] == 0 {
+		return errors.New("runner-normalize is not visible")
+	}
 	if err := unix.Kill(w.stages["runner-normalize"], unix.SIGSTOP); err != nil {
 		return fmt.Errorf("kill: %w", err)
 	}
@@ -289,7 +301,7 @@ func fillSpool(w *world) error {
 }
 
 func floodLog(*world) error {
-	log := os.Getenv("RUNNER_POLICY_LOG")
+	log := os.Getenv("ASSAY_RUNNER_POLICY_DECISION_LOG")
 	fd, err := unix.Open(log, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open the log %s: %w", log, err)

@@ -4,9 +4,11 @@
 // in a measured run of its own, looks at what became of the record, and prints one line of
 // JSON for each.
 //
-//	hostile check BIN [--harden] [--gentle] [NAME…]   runs the attacks as root; --gentle leaves out those that touch the machine
-//	hostile list                                      prints the attacks
-//	hostile attack NAME DIR                           is the measured program
+//	hostile check BIN [--harden] [--gentle] [--short] [NAME…]
+//	                               runs the attacks as root; --gentle leaves out those that touch the machine,
+//	                               --short all but one of each sort
+//	hostile list                   prints the attacks
+//	hostile attack NAME DIR        is the measured program
 package main
 
 import (
@@ -41,20 +43,20 @@ func main() {
 		outside(args)
 	case len(os.Args) > 1 && canary(os.Args):
 	default:
-		fmt.Fprintln(os.Stderr, "usage: hostile check BIN [--harden] [--gentle] [NAME…] | list | attack NAME DIR")
+		fmt.Fprintln(os.Stderr, "usage: hostile check BIN [--harden] [--gentle] [--short] [NAME…] | list | attack NAME DIR")
 		os.Exit(2)
 	}
 }
 
 // attack is one way to interfere with the measurement.
 type attack struct {
-	name string
-	what string // one sentence for the table
-	do   func(w *world) error
-	rude bool     // it touches the whole machine: only in a machine of its own
-	flag []string // further flags of runner-exec
-	env  string   // a variable of runner-exec
-	only bool     // an ordinary act that must not make the record doubtful
+	name  string
+	what  string // one sentence for the table
+	do    func(w *world) error
+	rude  bool     // it touches the whole machine: only in a machine of its own
+	flag  []string // further flags of runner-exec
+	brief bool     // one of its sort, for machines with little time
+	only  bool     // an ordinary act that must not make the record doubtful
 }
 
 // attacks are all attacks, in the order of the table.
@@ -62,8 +64,14 @@ var attacks = func() (all []attack) {
 	for _, group := range [][]attack{onProcesses, onMemory, onBPF, onCgroups, onMounts, onKernel, onResources, ordinary} {
 		all = append(all, group...)
 	}
+	for i := range all {
+		all[i].brief = strings.Contains(short, ","+all[i].name+",")
+	}
 	return all
 }()
+
+// short are the attacks of --short.
+const short = ",kill runner-capture,stop runner-normalize,ptrace thread,write the stream,bpf scope map,bpf detach links,leave by a thread,forge cgroup.events,core_pattern,ordinary container,"
 
 // world is what an attack needs to know.
 type world struct {
@@ -120,8 +128,11 @@ func look(dir string) *world {
 			continue
 		}
 		if n, _ := fmt.Sscanf(string(b), "%d %s %s %d", &pid, &comm, &state, &parent); n == 4 && parent == w.exec && pid != os.Getpid() {
-			exe, _ := os.Readlink("/proc/" + p.Name() + "/exe")
-			w.stages[exe[strings.LastIndexByte(exe, '/')+1:]] = pid
+			for _, name := range stageNames { // the kernel keeps 15 bytes of a name
+				if comm = strings.Trim(comm, "()"); comm == name[:min(15, len(name))] {
+					w.stages[name] = pid
+				}
+			}
 		}
 	}
 	w.scope = ownCgroup()

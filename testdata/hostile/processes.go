@@ -45,6 +45,9 @@ var onProcesses = func() (list []attack) {
 func signals(sig syscall.Signal, names ...string) func(*world) error {
 	return func(w *world) (err error) {
 		for _, n := range names {
+			if w.stages[n] == 0 {
+				return errors.New(n + " is not visible")
+			}
 			if e := unix.Kill(w.stages[n], sig); e != nil {
 				err = fmt.Errorf("kill: %w", e)
 			}
@@ -56,6 +59,9 @@ func signals(sig syscall.Signal, names ...string) func(*world) error {
 
 func stopped(name string) func(*world) error {
 	return func(w *world) error {
+		if w.stages[name] == 0 {
+			return errors.New(name + " is not visible")
+		}
 		if err := unix.Kill(w.stages[name], unix.SIGSTOP); err != nil {
 			return fmt.Errorf("kill: %w", err)
 		}
@@ -114,6 +120,14 @@ var onMemory = []attack{
 	{name: "read the stream", what: "/proc/PID/fd/0 of runner-normalize opened, part of the stream read away", do: fromPipe},
 	{name: "write the control line", what: "/proc/PID/fd/0 of runner-capture opened, a line that ends the run written", do: control},
 	{name: "write temporary files", what: "all regular files among the descriptors of the stages opened by /proc and overwritten", do: scribble},
+	{name: "write spilled lines", what: "the same after so many opens that runner-normalize has a scratch file", do: func(w *world) error {
+		long := w.dir + "/" + strings.Repeat("n", 200)
+		for range 120000 {
+			unix.Open(long, unix.O_RDONLY, 0)
+		}
+		time.Sleep(time.Second)
+		return scribble(w)
+	}},
 	{name: "oom_score_adj", what: "runner-capture made the first victim of the OOM killer", do: func(w *world) error {
 		return write(fmt.Sprintf("/proc/%d/oom_score_adj", w.stages["runner-capture"]), "1000")
 	}},
@@ -289,21 +303,23 @@ func control(w *world) error {
 }
 
 func scribble(w *world) error {
-	n := 0
+	n, last := 0, error(nil)
 	for _, name := range stageNames {
 		for fd := range 32 {
 			var st unix.Stat_t
 			if unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", w.stages[name], fd), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 				continue
 			}
+			n++
 			if got, err := procFD(w, name, fd, unix.O_RDWR); err == nil {
 				unix.Pwrite(got, []byte("hostile"), 0)
-				n++
+			} else {
+				last = err
 			}
 		}
 	}
 	if n == 0 {
 		return errors.New("there is none")
 	}
-	return nil
+	return last
 }
