@@ -20,7 +20,7 @@ import (
 
 // moduleNames are the modules that checks need, in the order in which they are loaded. A
 // name may be built in or missing in one kernel or another.
-var moduleNames = []string{"overlay", "vsock", "libcrc32c", "udp_tunnel", "ip6_udp_tunnel", "sctp", "inet_diag", "udp_diag", "tun", "veth"}
+var moduleNames = []string{"overlay", "vsock", "crc32c_generic", "libcrc32c", "udp_tunnel", "ip6_udp_tunnel", "sctp", "inet_diag", "udp_diag", "tun", "veth"}
 
 // moduleName is a module's name from its path.
 func moduleName(path string) string {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 
 	"github.com/runner-evidence/runner/testdata/kernels/guest"
 )
@@ -22,8 +21,12 @@ var programs = []string{
 	"./testdata/workload/bypass", "./testdata/workload/kinds", "./testdata/workload/shapes",
 }
 
-// compat32 is built for 32 bits where the architecture's kernels run such programs.
-const compat32 = "./testdata/workload/compat32"
+// programs32 are built for 32 bits too, by the name that they have in the guest, where the
+// architecture's kernels run such programs.
+var programs32 = map[string]string{
+	"compat32": "./testdata/workload/compat32",
+	"kinds32":  "./testdata/workload/kinds",
+}
 
 // tests are packages whose tests are compiled, by the name that they have in the guest.
 var tests = map[string]string{
@@ -31,12 +34,21 @@ var tests = map[string]string{
 	"runner-capture.test": "./cmd/runner-capture",
 }
 
-// jobs run in this order.
-var jobs = []guest.Job{
-	{Name: "check", Args: []string{"check", "-short"}, Seconds: 240},
-	{Name: "hostile", Args: []string{"hostile", "check", guest.Bin, "--short"}, Capture: true, Seconds: 240},
-	{Name: "bpf", Args: goTest("bpf.test", "Session|RulesRefused|RulesCannotBeAvoided"), Test: true, Capture: true, Seconds: 60},
-	{Name: "runner-capture", Args: goTest("runner-capture.test", "Escape|RulesAreEnforced"), Test: true, Capture: true, Seconds: 60},
+// jobs are what a kernel runs, in this order. The few kernels of .ci/run do everything,
+// unless the run is short; on the others the checks make smaller numbers.
+func jobs(k kernel, short bool) []guest.Job {
+	whole := k.CI && !short
+	checks := guest.Job{Name: "check", Args: []string{"check"}, Seconds: 300}
+	if !whole {
+		checks.Args = append(checks.Args, "-short")
+		return []guest.Job{checks}
+	}
+	return []guest.Job{
+		checks,
+		{Name: "hostile", Args: []string{"hostile", "check", guest.Bin, "--short"}, Capture: true, Seconds: 300},
+		{Name: "bpf", Args: goTest("bpf.test", "Session|RulesRefused|RulesCannotBeAvoided"), Test: true, Capture: true, Seconds: 60},
+		{Name: "runner-capture", Args: goTest("runner-capture.test", "Escape|RulesAreEnforced"), Test: true, Capture: true, Seconds: 60},
+	}
 }
 
 func goTest(binary, run string) []string {
@@ -44,21 +56,21 @@ func goTest(binary, run string) []string {
 }
 
 // build compiles everything for one architecture into a folder.
-func build(ctx context.Context, arch, dir string, wanted []guest.Job) error {
+func build(ctx context.Context, arch, dir string) error {
 	if err := goTool(ctx, arch, append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", dir + "/"}, programs...)); err != nil {
 		return err
 	}
-	if arch == "amd64" {
-		if err := goTool(ctx, "386", []string{"build", "-trimpath", "-o", dir + "/", compat32}); err != nil {
-			return err
+	for name, pkg := range programs32 {
+		if arch != "amd64" {
+			break
 		}
-		if err := goTool(ctx, "386", []string{"build", "-trimpath", "-o", dir + "/kinds32", "./testdata/workload/kinds"}); err != nil {
+		if err := goTool(ctx, "386", []string{"build", "-trimpath", "-o", filepath.Join(dir, name), pkg}); err != nil {
 			return err
 		}
 	}
 	for name, pkg := range tests {
-		if !slices.ContainsFunc(wanted, func(j guest.Job) bool { return j.Args[0] == name }) {
-			continue
+		if arch != "amd64" {
+			break // the kernels of .ci/run are
 		}
 		if err := goTool(ctx, arch, []string{"test", "-c", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name), pkg}); err != nil {
 			return err

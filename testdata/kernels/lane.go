@@ -17,7 +17,7 @@ type options struct {
 	list, fetch, repin, update bool
 	json, keep, job            string
 	vms                        int
-	offline                    bool
+	offline, short             bool
 	only                       []string
 }
 
@@ -25,8 +25,7 @@ type options struct {
 type lane struct {
 	options
 	store *store
-	dir   string // of this run
-	jobs  []guest.Job
+	dir   string           // of this run
 	built map[string]error // by architecture
 }
 
@@ -47,12 +46,9 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l := &lane{options: o, store: &store{dir: dir, offline: o.offline}, jobs: jobs, built: map[string]error{}}
+	l := &lane{options: o, store: &store{dir: dir, offline: o.offline}, built: map[string]error{}}
 	if o.repin {
 		return l.repin(ctx, list)
-	}
-	if o.job != "" {
-		l.jobs = slices.DeleteFunc(slices.Clone(jobs), func(j guest.Job) bool { return j.Name != o.job })
 	}
 	reports, err := l.all(ctx, chosen)
 	if err != nil {
@@ -115,7 +111,7 @@ func (l *lane) buildAll(ctx context.Context, chosen []kernel) error {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
-		if err := build(ctx, k.Arch, dir, l.jobs); err != nil {
+		if err := build(ctx, k.Arch, dir); err != nil {
 			return err
 		}
 		l.built[k.Arch] = nil
@@ -162,7 +158,8 @@ func (l *lane) boot(ctx context.Context, f *fetched, dir string) (outcome, error
 		}
 	}
 	initrd := filepath.Join(dir, "initrd")
-	plan := guest.Plan{Arch: f.Arch, Variant: f.Variant, Jobs: l.jobs}
+	wanted := slices.DeleteFunc(jobs(f.kernel, l.short), func(j guest.Job) bool { return l.job != "" && j.Name != l.job })
+	plan := guest.Plan{Arch: f.Arch, Variant: f.Variant, Jobs: wanted}
 	if err := initramfs(initrd, unpacked, filepath.Join(l.dir, f.Arch), plan); err != nil {
 		return outcome{}, err
 	}
@@ -209,7 +206,7 @@ func (l *lane) compare(list []kernel, reports []report) error {
 		return errors.Join(os.WriteFile(resultsFile, d.encode(), 0o644), writeReadme(d))
 	}
 	ran := slices.DeleteFunc(slices.Clone(reports), func(r report) bool { return r.Package == "" })
-	diffs := differences(want, ran)
+	diffs := differences(want, ran, l.short)
 	for _, d := range diffs {
 		fmt.Println("DIFFERS", d)
 	}

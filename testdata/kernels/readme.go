@@ -46,16 +46,34 @@ func generated(d document) string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", title(r), r.Stands, observed(r), tally(r))
 	}
 	for _, u := range unbooted {
-		fmt.Fprintf(&b, "| %s | %s | %s | not booted |\n", u.lines, u.stands, u.known)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", u.lines, u.stands, u.known, standIns(d, u.check))
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
-// unbooted are the lines of kernels that no archive carries.
-var unbooted = []struct{ lines, stands, known string }{
-	{"5.15–6.0", "Ubuntu 22.04 and other systems without a package in Debian's archives", "not known"},
-	{"6.2–6.11, 6.13–6.15", "Ubuntu 24.04 and other systems without a package in Debian's archives", "not known"},
+// unbooted are the lines of kernels that no archive carries. check is the one that loads
+// the probes as such a kernel does, on kernels that are booted.
+var unbooted = []struct{ lines, stands, known, check string }{
+	{"5.15, 5.16", "Ubuntu 22.04", "no bpf_loop, no bpf_rdonly_cast: the programs' second form", "check/as-5.15-and-5.16"},
+	{"5.17–6.0", "in no archive of Debian", "no bpf_rdonly_cast: the programs' second form", "check/as-5.17-to-6.1"},
+	{"6.2–6.11, 6.13–6.15", "Ubuntu 24.04", "the form that 6.12 and 6.16 load, chosen by the kernel's types", "check/kinds"},
+}
+
+// standIns says on how many kernels a check gave which result.
+func standIns(d document, check string) string {
+	count := map[guest.Result]int{}
+	for _, r := range d.Kernels {
+		for _, l := range r.Checks {
+			if l.Check == check {
+				count[l.Result]++
+			}
+		}
+	}
+	if count[guest.Failed] > 0 || count[guest.OK] == 0 {
+		return "not booted, not shown"
+	}
+	return fmt.Sprintf("not booted; that form is whole on %d of the kernels above", count[guest.OK])
 }
 
 // title names a kernel: its release without what the packager added.
@@ -101,9 +119,16 @@ func requirement(d document) string {
 			refused = append(refused, name)
 		}
 	}
-	s := "Linux with BTF and a cgroup v2 mount (v1 may be mounted as well). It was run on " + join(works)
+	oldest := ""
+	if works != nil {
+		oldest = " " + works[0] + " or later"
+	}
+	if strings.Contains(standIns(d, unbooted[0].check), "whole") {
+		oldest = " 5.15 or later"
+	}
+	s := "Linux" + oldest + " with BTF and a cgroup v2 mount (v1 may be mounted as well). Booted and observed: " + join(works)
 	if refused != nil {
-		s += "; it refuses to start on " + join(refused)
+		s += ". Refused with exit 4, before the command starts: " + join(refused)
 	}
 	return s + "."
 }

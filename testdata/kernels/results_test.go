@@ -61,11 +61,14 @@ func TestDifferences(t *testing.T) {
 		"one did not run":     {want.Kernels[0].Checks[:2], 1},
 		"one is new, one not": {append(want.Kernels[0].Checks[1:3:3], line("d", guest.OK, "")), 2},
 	} {
-		if d := differences(want, []report{{Kernel: "6.1", Checks: c.got}}); len(d) != c.want {
+		if d := differences(want, []report{{Kernel: "6.1", Checks: c.got}}, false); len(d) != c.want {
 			t.Errorf("%s: %q", name, d)
 		}
 	}
-	if d := differences(want, []report{{Kernel: "9.9"}}); len(d) != 1 {
+	if d := differences(want, []report{{Kernel: "6.1", Checks: want.Kernels[0].Checks[:1]}}, true); len(d) != 0 {
+		t.Errorf("a short run: %q", d)
+	}
+	if d := differences(want, []report{{Kernel: "9.9"}}, false); len(d) != 1 {
 		t.Errorf("an unknown kernel: %q", d)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Result says how a check ended.
@@ -38,6 +39,7 @@ func Parse(b []byte) (Line, error) {
 	if l.Check == "" || !slices.Contains(Results, l.Result) {
 		return l, fmt.Errorf("not a result of a check: %.100q", b)
 	}
+	l.Detail = strings.Join(strings.Fields(l.Detail), " ") // a result is one line of a table
 	return l, nil
 }
 

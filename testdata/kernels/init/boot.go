@@ -119,7 +119,7 @@ func settle(variant string) error {
 			return fmt.Errorf("lockdown is not in force: %q, %v", b, err)
 		}
 	case guest.Realtime:
-		if b, err := os.ReadFile("/sys/kernel/realtime"); err != nil || strings.TrimSpace(string(b)) != "1" {
+		if b, err := os.ReadFile("/proc/version"); err != nil || !strings.Contains(string(b), "PREEMPT_RT") {
 			return fmt.Errorf("not a realtime kernel: %q, %v", b, err)
 		}
 	}

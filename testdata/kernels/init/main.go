@@ -74,7 +74,7 @@ func work() error {
 		return err
 	}
 	s := &sender{port: port}
-	s.started(modules(plan.Modules))
+	modules(plan.Modules)
 	s.started(settle(plan.Variant))
 	refused := refusal()
 	for _, j := range plan.Jobs {
@@ -93,19 +93,14 @@ func work() error {
 	return s.end(unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Version[:]))
 }
 
-// modules loads what the plan names. A module that is built in or that the package does
-// not have is no failure: the check that needs it says so.
-func modules(names []string) error {
-	var failed []string
+// modules loads what the plan names. A module that does not load is no failure: the check
+// that needs it says so.
+func modules(names []string) {
 	for _, name := range names {
 		if err := insert(guest.Modules + "/" + name); err != nil && err != unix.EEXIST {
-			failed = append(failed, fmt.Sprintf("%s: %v", name, err))
+			fmt.Printf("init: module %s: %v\n", name, err)
 		}
 	}
-	if failed != nil {
-		return fmt.Errorf("modules: %s", strings.Join(failed, "; "))
-	}
-	return nil
 }
 
 func insert(path string) error {
