@@ -83,7 +83,7 @@ func (s *Session) attachFiles(shared map[string]*ebpf.Map, rules *schemas.FileRu
 	if err != nil {
 		return err
 	}
-	if err := s.prepare(spec, 0, f.needed(hooks)...); err != nil {
+	if err := s.prepare(spec, f.needed(hooks)...); err != nil {
 		return err
 	}
 	return s.loadFiles(f, spec, shared)

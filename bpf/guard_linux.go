@@ -79,7 +79,7 @@ func (s *Session) watchProcesses(supervised bool) error {
 // number runs a program that returns a number.
 func (s *Session) number(spec *ebpf.CollectionSpec, name string) (uint32, error) {
 	one := spec.Copy()
-	if err := s.prepare(one, 0, name); err != nil {
+	if err := s.prepare(one, name); err != nil {
 		return 0, err
 	}
 	one.Maps = map[string]*ebpf.MapSpec{".rodata": one.Maps[".rodata"]}
@@ -97,7 +97,7 @@ func (s *Session) attachGuard(shared map[string]*ebpf.Map) error {
 	if err != nil {
 		return err
 	}
-	coll, err := s.load(spec, shared, 0, objects.GuardProgOnSignal)
+	coll, err := s.load(spec, shared, objects.GuardProgOnSignal)
 	if err != nil {
 		return fmt.Errorf("loading the guard: %w", err)
 	}

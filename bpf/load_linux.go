@@ -99,8 +99,8 @@ func (s *Session) Loaded() string {
 }
 
 // load loads an object that shares the maps of the base object, as far as shared has them.
-func (s *Session) load(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, copies uint32, keep ...string) (*ebpf.Collection, error) {
-	if err := s.prepare(spec, copies, keep...); err != nil {
+func (s *Session) load(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, keep ...string) (*ebpf.Collection, error) {
+	if err := s.prepare(spec, keep...); err != nil {
 		return nil, err
 	}
 	replace := map[string]*ebpf.Map{}
@@ -150,13 +150,13 @@ var newCollection = ebpf.NewCollectionWithOptions
 
 // prepare sets what every object needs to know and removes the programs that
 // keep does not name (all stay when it is empty).
-func (s *Session) prepare(spec *ebpf.CollectionSpec, copies uint32, keep ...string) error {
+func (s *Session) prepare(spec *ebpf.CollectionSpec, keep ...string) error {
 	n, err := ebpf.PossibleCPU()
 	if err != nil {
 		return err
 	}
 	values := map[string]any{
-		"scope_cgroup_id": s.CgroupID, "ncpus": uint32(n),
+		"scope_cgroup_id": s.CgroupID, "ncpus": uint32(n), "copied_tasks": s.copies.tasks, "copied_calls": s.copies.calls,
 		objects.KernelVarCaptureTgid: s.captureTGID, objects.KernelVarSupervisorTgid: s.supervisorTGID,
 	}
 	for _, p := range parts {
@@ -170,7 +170,7 @@ func (s *Session) prepare(spec *ebpf.CollectionSpec, copies uint32, keep ...stri
 		}
 	}
 	if m := spec.Maps["scratch"]; m != nil {
-		m.MaxEntries = uint32(n) * (scratchCopy + copies)
+		m.MaxEntries = uint32(n) * scratches * s.copies.count()
 	}
 	if len(keep) > 0 {
 		for name := range spec.Programs {
@@ -182,5 +182,5 @@ func (s *Session) prepare(spec *ebpf.CollectionSpec, copies uint32, keep ...stri
 	return nil
 }
 
-// scratchCopy is SCRATCH_COPY of record.h.
-const scratchCopy = 4
+// scratches is SCRATCHES of record.h.
+const scratches = 4

@@ -49,7 +49,7 @@ func (s *Session) newAsker() (*asker, error) {
 			delete(spec.Maps, name) // the shared headers have more than this object uses
 		}
 	}
-	if err := s.prepare(spec, 0); err != nil {
+	if err := s.prepare(spec); err != nil {
 		return nil, err
 	}
 	kernel, err := s.types.Kernel()

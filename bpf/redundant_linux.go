@@ -4,71 +4,134 @@ package bpf
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/bpf/internal/objects"
 )
 
-// Since Linux 7.2, when a task is preempted inside a tracing program, the kernel skips
-// that program for every other task on the CPU, and events are lost without a ring drop.
-// Redundant mode attaches several copies of the program, which share a mark per task: the
-// copy that runs first does the work. Stats.Lost counts the calls that no copy saw.
+// Where a task can be preempted inside a program, several copies of the program share a
+// mark per task (probes/marks.h): the copy that runs first does the work. A task is in one
+// copy at a time. So as many copies as a CPU has tasks that take turns miss nothing. With
+// fewer, an event is missed if every copy has a preempted task inside. The marks count that.
 const (
-	redundantCopies = 4
-	redundantEnters = 3
+	probeCopies = 4
+	entryCopies = 3 // of on_sys_enter, which is short: tasks are rarely preempted inside
 )
 
-// attachRedundant adds the further copies of on_sys_exit (the base object holds
-// the first) and the on_sys_enter programs that open the mark.
-func (s *Session) attachRedundant(shared map[string]*ebpf.Map) error {
-	s.copied = map[*ebpf.Program]bool{s.coll[0].Programs[objects.KernelProgOnSysExit]: true}
-	for i := range uint32(redundantEnters) {
-		if err := loadCopy(s, objects.KernelProgOnSysEnter, i, shared); err != nil {
-			return fmt.Errorf("redundant copy %d of the entry probe: %w", i, err)
+// Copies says which probes get copies.
+type Copies int
+
+// Values of Copies.
+const (
+	CopiesAuto Copies = iota // those in which a task can be preempted on this kernel
+	CopiesOff
+	CopiesOn // all that can have copies
+)
+
+// copySet are the probes with copies, by the two kinds of hooks.
+type copySet struct{ tasks, calls bool }
+
+func chooseCopies(c Copies, p Preemption) copySet {
+	if c == CopiesAuto {
+		return copySet{p.Tasks, p.Calls}
+	}
+	return copySet{c == CopiesOn, c == CopiesOn}
+}
+
+func (c copySet) any() bool { return c.tasks || c.calls }
+
+// count is the number of copies, for memory that each of them needs.
+func (c copySet) count() uint32 {
+	if c.any() {
+		return probeCopies
+	}
+	return 1
+}
+
+// The programs with copies, by the kind of their hook.
+var (
+	taskCopies = []string{objects.KernelProgOnExec, objects.KernelProgOnFork, objects.KernelProgOnTaskExit}
+	callCopies = []string{objects.KernelProgOnSysEnter, objects.KernelProgOnSysExit}
+)
+
+// copiedSlots are the programs whose missed events are counted, by their slot (SLOT_* of
+// record.h).
+var copiedSlots = [slots]string{objects.KernelProgOnSysExit, objects.KernelProgOnExec, objects.KernelProgOnFork, objects.KernelProgOnTaskExit}
+
+// has reports whether a program has copies.
+func (c copySet) has(program string) bool {
+	for _, kind := range c.kinds() {
+		for _, name := range kind {
+			if name == program {
+				return true
+			}
 		}
 	}
-	for i := range uint32(redundantCopies - 1) {
-		if err := loadCopy(s, objects.KernelProgOnSysExit, scratchCopy+i, shared); err != nil {
-			return fmt.Errorf("redundant copy %d of the exit probe: %w", i, err)
+	return false
+}
+
+func (c copySet) kinds() (kinds [][]string) {
+	if c.tasks {
+		kinds = append(kinds, taskCopies)
+	}
+	if c.calls {
+		kinds = append(kinds, callCopies)
+	}
+	return kinds
+}
+
+// programs are those of one copy, in the order in which they are attached: marks are
+// opened at the entry before they are looked for at the exit.
+func (c copySet) programs(copy uint32) (names []string) {
+	for _, kind := range c.kinds() {
+		for _, name := range kind {
+			first := copy == 0 && name != objects.KernelProgOnSysEnter // the base object has it
+			last := name == objects.KernelProgOnSysEnter && copy >= entryCopies
+			if !first && !last {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// attachCopies adds the copies to the base object, which holds the first of each. They run
+// in the order in which they are attached.
+func (s *Session) attachCopies(shared map[string]*ebpf.Map) error {
+	var colls [probeCopies]*ebpf.Collection
+	var errs [probeCopies]error
+	var wg sync.WaitGroup
+	for i := range uint32(probeCopies) {
+		if names := s.copies.programs(i); len(names) > 0 {
+			wg.Go(func() { colls[i], errs[i] = loadCopy(s, i, shared, names) })
+		}
+	}
+	wg.Wait()
+	for i, coll := range colls {
+		if errs[i] != nil {
+			return fmt.Errorf("copy %d of the probes: %w", i, errs[i])
+		}
+		for _, name := range s.copies.programs(uint32(i)) {
+			if err := s.trace(coll.Programs[name]); err != nil {
+				return fmt.Errorf("copy %d of %s: %w", i, name, err)
+			}
 		}
 	}
 	return nil
 }
 
 // loadCopy is a variable so that a test can see what happens when it fails.
-var loadCopy = (*Session).copyOf
+var loadCopy = (*Session).loadCopy
 
-func (s *Session) copyOf(prog string, slot uint32, shared map[string]*ebpf.Map) error {
+func (s *Session) loadCopy(copy uint32, shared map[string]*ebpf.Map, names []string) (*ebpf.Collection, error) {
 	spec, err := objects.LoadKernel()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := spec.Variables["redundant"].Set(true); err != nil {
-		return err
+	if err := spec.Variables["copy"].Set(copy); err != nil {
+		return nil, err
 	}
-	if err := spec.Variables["scratch_slot"].Set(slot); err != nil {
-		return err
-	}
-	coll, err := s.load(spec, shared, redundantCopies, prog)
-	if err != nil {
-		return err
-	}
-	s.copied[coll.Programs[prog]] = true
-	return s.trace(coll.Programs[prog])
-}
-
-// NeedsRedundancy reports whether this kernel skips tracing programs of preempted
-// tasks: measured on 7.2, not up to 7.1.
-func NeedsRedundancy() bool {
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return true
-	}
-	var major, minor int
-	if _, err := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &major, &minor); err != nil {
-		return true
-	}
-	return major > 7 || major == 7 && minor >= 2
+	return s.load(spec, shared, names...)
 }

@@ -231,7 +231,7 @@ func (s *Session) loadRuleObject(dir *os.File, spec *ebpf.CollectionSpec, shared
 	for name := range hooks {
 		names = append(names, name)
 	}
-	coll, err := s.load(spec, shared, 0, names...)
+	coll, err := s.load(spec, shared, names...)
 	if err != nil {
 		return nil, fmt.Errorf("loading the hooks: %w", err)
 	}

@@ -27,26 +27,13 @@ type Options struct {
 	RingSize   int    // bytes, a power of two of at least a page
 	Without    Part   // load as on a kernel that lacks these, see load_linux.go
 	Supervised bool   // the parent of this process is runner-exec
-	Redundant  bool   // several copies of the syscall probe, see redundant_linux.go
+	Copies     Copies // which probes have several copies, see redundant_linux.go
 	// Rules are enforced for the sockets of the cgroup's processes. With nil, only the
 	// probes are loaded. An error about the rules is a *RulesError.
 	Rules *schemas.NetworkRules
 	// Files are enforced for the cgroup's processes by LSM programs. ProbeLSM says whether
 	// that is possible here. An error about them is a *RulesError.
 	Files *schemas.FileRules
-}
-
-// Stats are the counters of the probes, summed over CPUs and programs.
-// Seen == Emitted + Dropped holds at any quiet moment.
-type Stats struct {
-	Seen, Emitted, Dropped uint64
-	DroppedByOp            map[string]uint64 // the parts of Dropped, by operation
-	ScratchMissing         uint64
-	CompatUnmapped         uint64
-	IOUringUnmapped        uint64
-	Lost                   uint64 // redundant mode: calls that no copy saw
-	RecursionMisses        uint64 // runs that the kernel skipped, of programs without copies
-	CoveredMisses          uint64 // redundant mode: of programs with copies; Lost says what that cost
 }
 
 // Session is an attached set of probes. Not safe for concurrent use.
@@ -57,8 +44,9 @@ type Session struct {
 	IOUringForm string
 	Unix        string // likewise, for the unix address hooks
 	// Redundant is "off", "on" or "unavailable: why".
-	Redundant string
-	Ring      *ringbuf.Reader
+	Redundant  string
+	Preemption Preemption
+	Ring       *ringbuf.Reader
 
 	types *btf.Cache // the kernel's types, decoded once for all objects
 	mu    sync.Mutex // guards what follows while objects load at the same time
@@ -68,11 +56,11 @@ type Session struct {
 
 	table    *ruleTable // of the network rules, nil without
 	blocked  *ebpf.Map
-	files    *fileSession           // nil without file rules
-	without  Part                   // what this kernel lacks: what every object is loaded without
-	reasons  []string               // of that, and of what single objects are loaded without
-	requests *ebpf.Map              // of the io_uring object
-	copied   map[*ebpf.Program]bool // redundant mode: several of the same
+	files    *fileSession // nil without file rules
+	without  Part         // what this kernel lacks: what every object is loaded without
+	reasons  []string     // of that, and of what single objects are loaded without
+	requests *ebpf.Map    // of the io_uring object
+	copies   copySet
 
 	captureTGID, supervisorTGID uint32
 	guard                       guard
@@ -94,7 +82,7 @@ func Attach(opt Options) (*Session, error) {
 	s, err := attach(opt, types)
 	var copies errCopies
 	if errors.As(err, &copies) {
-		opt.Redundant = false
+		opt.Copies = CopiesOff
 		if s, err = attach(opt, types); err == nil {
 			s.Redundant = state(copies.error)
 		}
@@ -109,7 +97,8 @@ func Attach(opt Options) (*Session, error) {
 type errCopies struct{ error }
 
 func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
-	s := &Session{types: types, Redundant: schemas.RedundantOff}
+	s := &Session{types: types, Redundant: schemas.RedundantOff, Preemption: DetectPreemption(types)}
+	s.copies = chooseCopies(opt.Copies, s.Preemption)
 	var table *ruleTable
 	if opt.Rules != nil {
 		if table, err = compileRules(opt.Rules); err != nil {
@@ -170,8 +159,8 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	if files != nil {
 		return nil, &RulesError{Err: files, Files: true}
 	}
-	if opt.Redundant {
-		if err := s.attachRedundant(shared); err != nil {
+	if s.copies.any() {
+		if err := s.attachCopies(shared); err != nil {
 			return nil, errCopies{err}
 		}
 		s.Redundant = RedundantOn
@@ -195,15 +184,8 @@ func (s *Session) loadBase(opt Options, dir *os.File) (map[string]*ebpf.Map, err
 	if err != nil {
 		return nil, err
 	}
-	copies := uint32(0)
-	if opt.Redundant {
-		copies = redundantCopies
-		if err := spec.Variables["redundant"].Set(true); err != nil {
-			return nil, err
-		}
-	}
 	spec.Maps["events"].MaxEntries = uint32(opt.RingSize)
-	coll, err := s.load(spec, nil, copies, required...)
+	coll, err := s.load(spec, nil, required...)
 	if err != nil {
 		return nil, fmt.Errorf("loading the probes: %w", err)
 	}
@@ -250,7 +232,7 @@ func (s *Session) attachHooks(dir *os.File, shared map[string]*ebpf.Map) error {
 	if err != nil {
 		return err
 	}
-	coll, err := s.load(spec, shared, 0)
+	coll, err := s.load(spec, shared)
 	if err != nil {
 		return fmt.Errorf("loading the address hooks: %w", err)
 	}
@@ -273,7 +255,7 @@ func (s *Session) attachUnix(dir *os.File, shared map[string]*ebpf.Map) error {
 	if err != nil {
 		return err
 	}
-	coll, err := s.load(spec, shared, 0)
+	coll, err := s.load(spec, shared)
 	if err != nil {
 		return err
 	}
@@ -294,51 +276,6 @@ func (s *Session) Quiet() error {
 	s.links = nil
 	return errors.Join(append(errs, s.Ring.Flush())...)
 }
-
-// Stats reads the counters. After Quiet they are final.
-func (s *Session) Stats() (Stats, error) {
-	out := Stats{DroppedByOp: map[string]uint64{}}
-	var rows []objects.KernelCounters
-	for slot := range uint32(slots) {
-		if err := s.coll[0].Maps["counters"].Lookup(slot, &rows); err != nil {
-			return out, fmt.Errorf("reading counters: %w", err)
-		}
-		for _, c := range rows {
-			out.Seen += c.Seen
-			out.Emitted += c.Emitted
-			out.Dropped += c.Dropped
-			out.ScratchMissing += c.ScratchMissing
-			out.CompatUnmapped += c.CompatUnmapped
-			out.IOUringUnmapped += c.IoUringUnmapped
-			out.Lost += c.Lost
-		}
-	}
-	out.IOUringUnmapped += s.unfinished()
-	for op := 1; op < len(opNames); op++ {
-		var n uint64
-		if err := s.coll[0].Maps[objects.KernelMapDrops].Lookup(uint32(op), &n); err != nil {
-			return out, fmt.Errorf("reading drops: %w", err)
-		}
-		if n > 0 {
-			out.DroppedByOp[opNames[op]] += n
-		}
-	}
-	for _, p := range s.progs {
-		st, err := p.Stats()
-		if err != nil {
-			return out, fmt.Errorf("reading recursion misses: %w", err)
-		}
-		if s.copied[p] {
-			out.CoveredMisses += st.RecursionMisses
-		} else {
-			out.RecursionMisses += st.RecursionMisses
-		}
-	}
-	return out, nil
-}
-
-// slots is SLOTS of record.h.
-const slots = 16
 
 // Close releases everything.
 func (s *Session) Close() {

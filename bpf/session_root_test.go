@@ -42,7 +42,7 @@ func ownCgroup(t *testing.T) string {
 
 func attachOwn(t *testing.T, redundant bool) *Session {
 	t.Helper()
-	return attachWith(t, Options{Redundant: redundant})
+	return attachWith(t, Options{Copies: map[bool]Copies{false: CopiesOff, true: CopiesOn}[redundant]})
 }
 
 func attachWith(t *testing.T, opt Options) *Session {
@@ -108,14 +108,13 @@ func TestSession(t *testing.T) {
 // If copies do not load, the session says so, and the base object loses no events.
 func TestRedundantUnavailable(t *testing.T) {
 	attachOwn(t, false).Close()
-	loads := 0
-	loadCopy = func(s *Session, prog string, slot uint32, shared map[string]*ebpf.Map) error {
-		if loads++; loads == 3 {
-			return errors.New("this kernel has no more room")
+	loadCopy = func(s *Session, copy uint32, shared map[string]*ebpf.Map, names []string) (*ebpf.Collection, error) {
+		if copy == 2 {
+			return nil, errors.New("this kernel has no more room")
 		}
-		return s.copyOf(prog, slot, shared)
+		return s.loadCopy(copy, shared, names)
 	}
-	defer func() { loadCopy = (*Session).copyOf }()
+	defer func() { loadCopy = (*Session).loadCopy }()
 	s := attachOwn(t, true)
 	if !strings.HasPrefix(s.Redundant, "unavailable: ") || !strings.Contains(s.Redundant, "no more room") {
 		t.Errorf("redundant %q", s.Redundant)

@@ -29,7 +29,7 @@ func (s *Session) attachUring(shared map[string]*ebpf.Map) error {
 	if e != nil {
 		return errors.Join(err, e)
 	}
-	coll, e := s.load(spec, shared, 0)
+	coll, e := s.load(spec, shared)
 	if e == nil {
 		e = s.trace(coll.Programs[objects.UringCountProgOnCreate])
 	}
@@ -44,7 +44,7 @@ func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm
 	if err != nil {
 		return err
 	}
-	coll, err := s.load(spec, shared, 0, form.submit, form.complete)
+	coll, err := s.load(spec, shared, form.submit, form.complete)
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,7 @@ const (
 
 	CounterBlockedByRule     = "blocked.rule."      // and the number of the rule
 	CounterFileBlockedByRule = "file_blocked.rule." // and the number of the rule
+	CounterMissed            = "missed."            // and the probe
 	CounterDroppedByOp       = "dropped."           // and the operation
 )
 
@@ -102,6 +103,7 @@ const (
 	WhenEnforced  = "only under network rules"
 	WhenFileRules = "only under file rules"
 	WhenTampered  = "only if there was some"
+	WhenMissed    = "only if events of PROBE were missed"
 	WhenDrops     = "only with drops of operation OP"
 	WhenRefused   = "only if rule number N refused something"
 	WhenConfined  = "only if the command was confined"
@@ -121,7 +123,7 @@ var Counters = [...]Counter{
 	{Name: CounterDecodeErrors, Stage: StageCapture, Role: RoleLoss, Why: "records that arrived but could not be decoded"},
 	{Name: CounterDropped, Stage: StageCapture, Role: RoleLoss, Why: "records for which the ring had no room"},
 	{Name: CounterEmitted, Stage: StageCapture, Role: RoleBalance, Why: "records handed to the ring"},
-	{Name: CounterEscapes, Stage: StageCapture, Role: RoleEscape, Why: "tasks that left the measured cgroup, by a move or by a fork into another; with drops also moves that cannot be ruled out: dropped moves, and with dropped forks or execs the moves of unknown tasks"},
+	{Name: CounterEscapes, Stage: StageCapture, Role: RoleEscape, Why: "tasks that left the measured cgroup, by a move or by a fork into another; with drops and misses also moves that cannot be ruled out: dropped and missed moves, and with dropped or missed forks or execs the moves of unknown tasks"},
 	{Name: CounterForeign, Stage: StageCapture, Role: RoleBalance, Why: "moves of tasks outside the scope; not written out"},
 	{Name: CounterInheritedFDs, Stage: StageCapture, Role: RoleBlind, Why: "descriptors above 2 that the command was started with"},
 	{Name: CounterIOUringUnmapped, Stage: StageCapture, Role: RoleLoss, Why: "io_uring requests that are not decoded, had no room or were not seen to complete; where io_uring cannot be observed, the rings that were made"},
@@ -129,14 +131,15 @@ var Counters = [...]Counter{
 	{Name: CounterPathFault, Stage: StageCapture, Role: RoleQuality, Why: "records whose resolved path could not be read from the kernel"},
 	{Name: CounterPathTruncated, Stage: StageCapture, Role: RoleQuality, Why: "records whose resolved path is longer than a record holds"},
 	{Name: CounterRead, Stage: StageCapture, Role: RoleBalance, Why: "records received from the ring"},
-	{Name: CounterRecursionMisses, Stage: StageCapture, Role: RoleLoss, Why: "runs of a probe that the kernel skipped because the same probe was already running on that CPU; in redundant mode without those of the copied probes"},
+	{Name: CounterRecursionMisses, Stage: StageCapture, Role: RoleLoss, Why: "runs of a probe that the kernel skipped because the same probe was already running on that CPU, without those of probes with copies"},
 	{Name: CounterScratchMissing, Stage: StageCapture, Role: RoleLoss, Why: "events for which the probe found no memory to build the record in"},
 	{Name: CounterSeen, Stage: StageCapture, Role: RoleBalance, Why: "records that the probes began"},
 	{Name: CounterSpooledBytes, Stage: StageCapture, Role: RoleBalance, Why: "bytes of lines that went through a file on disk because the next stage was slower"},
 	{Name: CounterSurvivorsKilled, Stage: StageCapture, Role: RoleEnd, Why: "processes that outlived the command by more than the grace time and were killed"},
 	{Name: CounterUserFault, Stage: StageCapture, Role: RoleQuality, Why: "records whose path or socket address in the program's memory could not be read"},
 	{Name: CounterUserTruncated, Stage: StageCapture, Role: RoleQuality, Why: "records whose path text is longer than a record holds"},
-	{Name: CounterCoveredMisses, Stage: StageCapture, Role: RoleNone, When: WhenOptional, Why: "in redundant mode the skipped runs of probes that have copies, which are then not in `recursion_misses`; the fact `redundant` says what they cost. Otherwise 0"},
+	{Name: CounterCoveredMisses, Stage: StageCapture, Role: RoleNone, When: WhenOptional, Why: "the skipped runs of probes that have copies, which are then not in `recursion_misses`; the fact `redundant` says what they cost. Otherwise 0"},
+	{Name: CounterMissed, Stage: StageCapture, Role: RoleNone, When: WhenMissed, Each: "PROBE", Why: "events of one probe that were missed: runs that the kernel skipped or, of a probe with copies, events that no copy saw. Their sum is `recursion_misses` and the N of `redundant`"},
 	{Name: CounterDroppedByOp, Stage: StageCapture, Role: RoleNone, When: WhenDrops, Each: "OP", Why: "the part of `dropped` that one operation has; their sum is `dropped`"},
 	{Name: CounterNetworkRules, Stage: StageCapture, Role: RoleNone, When: WhenEnforced, Why: "rules of the policy file that were enforced"},
 	{Name: CounterBlocked, Stage: StageCapture, Role: RoleNone, When: WhenEnforced, Why: "operations that the rules refused"},
@@ -201,7 +204,7 @@ var Causes = [...]Cause{
 	{CauseCanaryBefore, "`missed` or `not_run`", "the test open at the start was not reported"},
 	{CauseHooksMissing, "names, comma separated", "required hooks did not attach"},
 	{CauseInterference, "kinds, comma separated", "programs of the scope interfered with the measurement itself"},
-	{CauseRedundantLost, "count", "redundant mode: calls that no copy of the probe saw"},
+	{CauseRedundantLost, "count", "events of probes with copies that no copy saw"},
 	{CauseUnaccounted, "count", "`seen` differs from `emitted + dropped` by so many"},
 	{CauseUnread, "count", "`emitted` differs from `read` by so many"},
 }

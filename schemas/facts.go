@@ -35,6 +35,7 @@ const (
 	FactNetworkPolicy = "network_policy"
 	FactNetworkRules  = "network_rules"
 	FactPlatform      = "platform"
+	FactPreemption    = "preemption"
 	FactRedundant     = "redundant"
 	FactRunClock      = "run_clock"
 	FactSupervisor    = "supervisor"
@@ -100,6 +101,15 @@ const (
 	UnavailableBecause = "unavailable: "
 )
 
+// Values of preemption. The last is a prefix, before a reason.
+const (
+	PreemptionNone       = "none"
+	PreemptionTasks      = "tasks"
+	PreemptionCalls      = "calls"
+	PreemptionTasksCalls = "tasks calls"
+	preemptionUnknown    = "unknown: "
+)
+
 // Values of supervisor.
 const (
 	SupervisorExec = "exec"
@@ -132,11 +142,12 @@ var Facts = [...]Fact{
 	{Name: FactKernelCapture, Stage: StageCapture, Values: []string{CaptureAttached, CaptureNotRequested, CaptureUnsupported}, Why: "whether there was a kernel capture"},
 	{Name: FactInterference, Stage: StageCapture, Form: "`KIND=N` words, space separated", When: WhenTampered, Why: "what programs of the scope did to the measurement itself, by [kind](#interference)"},
 	{Name: FactPlatform, Stage: StageCapture, Form: "`linux`, `macos`, `windows` …", Why: "the operating system"},
-	{Name: FactRedundant, Stage: StageCapture, Form: "`off`, `on: lost=N`, `unavailable: WHY`", Why: "whether probes ran in several copies, and how many calls no copy saw"},
+	{Name: FactRedundant, Stage: StageCapture, Form: "`off`, `on: lost=N`, `unavailable: WHY`", Why: "whether probes ran in several copies, and how many events no copy saw"},
 	{Name: FactSupervisor, Stage: StageCapture, Values: []string{SupervisorExec, SupervisorNone}, Why: "whether runner-exec started the command"},
 	{Name: FactUnixHooks, Stage: StageCapture, Form: "`attached`, `unavailable: WHY`", Why: "whether the address hooks of unix sockets are there"},
 	{Name: FactIOUringForm, Stage: StageCapture, Form: "`SUBMIT COMPLETE NAMES`, or empty", When: WhenCaptured, Why: "the forms in which the kernel reports io_uring's requests, by which the probes were chosen: the tracepoint at submission, what the one at completion gives, and the type of the names"},
 	{Name: FactLoaded, Stage: StageCapture, Form: "`" + LoadedWhole + "`, `without PART: WHY; …`", When: WhenCaptured, Why: "what the probes do without on this kernel (`cast`, reads by single instructions; `loop`, the helper bpf_loop), and why: its types, or the verifier's words. What they record is the same"},
+	{Name: FactPreemption, Stage: StageCapture, Form: "`none`, `tasks`, `calls`, `tasks calls`, `unknown: WHY`", When: WhenCaptured, Why: "what a test at the start found: at which hooks the kernel can preempt a task inside a probe, and then skips that probe for the other tasks of the CPU. `tasks` are exec, fork, exit and io_uring, `calls` the system calls. These probes have copies, unless `--redundant` says otherwise; if it is not known, all have"},
 	{Name: FactNetworkRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether network rules were enforced"},
 	{Name: FactNetworkPolicy, Stage: StageCapture, Form: "`sha256:HEX`", When: WhenEnforced, Why: "the policy digest of the enforced rules"},
 	{Name: FactFileRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether file rules were enforced"},
@@ -190,8 +201,11 @@ func (f *Fact) Check(h *StageHealth) error {
 	return nil
 }
 
-// RedundantOn is the fact redundant of a run with copies of the probes, in which no copy
-// saw so many calls.
+// PreemptionUnknown is the fact preemption of a run in which the test failed.
+func PreemptionUnknown(why string) string { return preemptionUnknown + why }
+
+// RedundantOn is the fact redundant of a run with copies of probes, in which no copy saw so
+// many events.
 func RedundantOn(lost uint64) string { return redundantLost + strconv.FormatUint(lost, 10) }
 
 // Covers reports whether the fact of an optional hook, or the fact redundant, says
@@ -200,7 +214,7 @@ func Covers(state string) bool {
 	return state == CaptureAttached || state == RedundantOff || strings.HasPrefix(state, redundantLost)
 }
 
-// ParseRedundant reads from the fact redundant how many calls no copy saw. Without copies
+// ParseRedundant reads from the fact redundant how many events no copy saw. Without copies
 // the result is 0: no loss is known.
 func ParseRedundant(s string) (lost uint64, err error) {
 	if s == RedundantOff || strings.HasPrefix(s, UnavailableBecause) {

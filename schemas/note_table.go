@@ -47,6 +47,8 @@ var (
 		Says: "why the kernel layer is not complete, by cause"}
 	NoteDrops = &Note{Code: "s2_drops", By: StageCorrelate, Shape: NoteOfCounts,
 		Says: "records for which the ring had no room, by operation"}
+	NoteMissed = &Note{Code: "s2_missed", By: StageCorrelate, Shape: NoteOfCounts,
+		Says: "events that were missed, by probe. Their sum is that of `recursion_misses` and `redundant_lost` in `s2_kernel_loss`"}
 	NoteEscape = &Note{Code: "s2_cgroup_escape", By: StageCorrelate, Fields: []NoteField{{Key: CounterEscapes}}, Tail: "kernel_layer downgraded to absent",
 		Says: "tasks left the measured cgroup"}
 	NoteQuality = &Note{Code: "s2_path_quality", By: StageCorrelate, Shape: NoteOfCounts,
@@ -84,6 +86,6 @@ var (
 
 // Notes are all notes, in the order in which they come.
 var Notes = [...]*Note{
-	NoteContractOnly, NoteKernel, NoteLoss, NoteDrops, NoteEscape, NoteQuality, NoteSurvivors, NoteEnd, NoteBlind,
+	NoteContractOnly, NoteKernel, NoteLoss, NoteDrops, NoteMissed, NoteEscape, NoteQuality, NoteSurvivors, NoteEnd, NoteBlind,
 	NoteConfined, NoteNetwork, NoteFiles, NotePolicy, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteDrop,
 }

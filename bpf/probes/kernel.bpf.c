@@ -7,37 +7,11 @@
 #include "walk.h"
 #include "addr.h"
 #include "tasks.h"
-
-/* Redundant mode only: on kernels that skip a preempted program's siblings,
- * several copies of on_sys_exit share this mark, and the first one does the work. */
-struct mark_state {
-	u32 pending; /* number + 1 of the call that was entered and not yet recorded */
-	u32 copy;    /* which on_sys_enter wrote it */
-	u32 seen;    /* 0: the task's present call was entered before the probes were attached */
-	u32 pad;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, s32);
-	__type(value, struct mark_state);
-} marks SEC(".maps");
-
-const volatile bool redundant;
+#include "marks.h"
 
 struct args {
 	u64 v[8];
 };
-
-INLINE bool is_compat(struct task_struct *task)
-{
-#if defined(__TARGET_ARCH_x86)
-	return task->thread_info.status & 2; /* TS_COMPAT */
-#else
-	return task->thread_info.flags & (1 << 22); /* TIF_32BIT */
-#endif
-}
 
 INLINE u64 call_number(struct pt_regs *regs)
 {
@@ -160,6 +134,7 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 	struct scratch *s;
 	struct args a;
 	u64 off = 0;
+	bool elsewhere; /* another probe records this event */
 	u32 key;
 
 #if defined(__TARGET_ARCH_x86)
@@ -175,26 +150,20 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 #endif
 	if (nr >= NCALLS)
 		return 0;
-#if defined(__TARGET_ARCH_x86)
-	d = compat32 ? &compat[nr] : &native[nr];
-#else
-	d = &native[nr];
-#endif
+	d = desc_of(nr, compat32);
 	if (!d->op)
 		return 0;
-	if (d->class == CLASS_EXEC && ret >= 0)
+	elsewhere = d->class == CLASS_FORK || (d->class == CLASS_EXEC && ret >= 0);
+	if (elsewhere && !copied_tasks)
 		return 0;
 	if (bpf_current_task_under_cgroup(&scope, 0) != 1)
 		return 0;
-	if (redundant) {
-		struct mark_state *m = bpf_task_storage_get(&marks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-
-		if (m) {
-			if (!m->pending && m->seen)
-				return 0;
-			m->pending = 0;
-			m->seen = 1;
-		}
+	if (copied_calls && !first_at_exit(task, call_of(nr, compat32)))
+		return 0;
+	if (elsewhere) {
+		if (d->class == CLASS_EXEC || ret > 0)
+			check_other_probe(task, d->class);
+		return 0;
 	}
 	if (d->class == CLASS_GUARD) {
 		read_args(regs, compat32, &a);
@@ -212,7 +181,7 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 		__sync_fetch_and_add(&c->compat_unmapped, 1);
 		return 0;
 	}
-	key = scratch_slot * ncpus + bpf_get_smp_processor_id();
+	key = scratch_key(SCRATCH_EXIT);
 	s = bpf_map_lookup_elem(&scratch, &key);
 	if (!s) {
 		__sync_fetch_and_add(&c->scratch_missing, 1);
@@ -246,32 +215,29 @@ int on_sys_exit(u64 *ctx)
 	return sys_exit((struct pt_regs *)ctx[0], ctx[1]);
 }
 
-/* Redundant mode: sets the mark for the coming exit. A mark that is still set
- * when a lower or the same copy runs again belongs to a call that no copy of
- * on_sys_exit saw. */
+/* Only with copies: marks the coming exit. A mark that is still set at the task's next
+ * call belongs to a call whose end no copy of on_sys_exit saw. */
 SEC("tp_btf/sys_enter")
 int on_sys_enter(u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u64 nr = ctx[1];
 	struct mark_state *m;
-	struct counters *c;
+	u64 nr = ctx[1];
+	u32 call;
 
 	if (nr >= NCALLS || bpf_current_task_under_cgroup(&scope, 0) != 1)
 		return 0;
-	m = bpf_task_storage_get(&marks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	m = mark_of(task);
 	if (!m)
 		return 0;
-	if (m->pending == nr + 1 && scratch_slot > m->copy)
+	call = call_of(nr, is_compat(task));
+	if (m->pending == call && !(m->entered >> copy)) {
+		m->entered |= 1 << copy; /* an earlier copy was here */
 		return 0;
-	if (m->pending && (is_compat(task) || (native[(m->pending - 1) & (NCALLS - 1)].op &&
-	    native[(m->pending - 1) & (NCALLS - 1)].class != CLASS_EXEC))) {
-		c = counters_of(SLOT_ENTER);
-		if (c)
-			__sync_fetch_and_add(&c->lost, 1);
 	}
-	m->pending = nr + 1;
-	m->copy = scratch_slot;
+	missed_pending(m);
+	m->pending = call;
+	m->entered = 1 << copy;
 	m->seen = 1;
 	return 0;
 }

@@ -49,7 +49,7 @@ struct {
 	__type(value, struct counters);
 } counters SEC(".maps");
 
-/* One scratch record per CPU and program: a program that was preempted
+/* One scratch record per CPU and program, and for each copy of one: a program that was preempted
  * must not find another program's bytes when it continues. The loader sets the size. A
  * per-CPU map cannot hold values this large. */
 struct {
@@ -70,11 +70,17 @@ struct {
 /* Set by the loader before the load. */
 const volatile u64 scope_cgroup_id;
 const volatile u32 ncpus = 1;
-const volatile u32 scratch_slot; /* which scratch record this copy of a program uses */
+const volatile u32 copy; /* the number of this copy, of a probe that has several */
 
 INLINE struct counters *counters_of(u32 slot)
 {
 	return bpf_map_lookup_elem(&counters, &slot);
+}
+
+/* Where a program builds its records. The copies of a program have one each. */
+INLINE u32 scratch_key(u32 index)
+{
+	return (copy * SCRATCHES + index) * ncpus + bpf_get_smp_processor_id();
 }
 
 INLINE void begin(struct rec *r, u16 op, s64 ret)

@@ -134,12 +134,12 @@ struct counters {
 	u64 scratch_missing;
 	u64 compat_unmapped;
 	u64 io_uring_unmapped;
-	u64 lost; /* redundant mode: calls that no copy saw */
+	u64 missed; /* events of a probe with copies that no copy saw */
 	u64 pad;
 };
 
-/* Scratch records per CPU; copies of on_sys_exit use those from SCRATCH_COPY on. */
-enum scratch_index { SCRATCH_EXIT, SCRATCH_EXEC, SCRATCH_SUBMIT, SCRATCH_COMPLETE, SCRATCH_COPY };
+/* Scratch records per CPU and copy of a probe. */
+enum scratch_index { SCRATCH_EXIT, SCRATCH_EXEC, SCRATCH_SUBMIT, SCRATCH_COMPLETE, SCRATCHES };
 
 enum slot { SLOT_EXIT, SLOT_EXEC, SLOT_FORK, SLOT_TASK_EXIT, SLOT_MOVE, SLOT_SOCK, SLOT_URING_SUBMIT, SLOT_URING_COMPLETE, SLOT_ENTER, SLOT_RULES, SLOT_FILES, SLOTS = 16 };
 

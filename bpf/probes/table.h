@@ -14,6 +14,7 @@ enum class {
 	CLASS_PATH,	 /* one or two paths, or a descriptor */
 	CLASS_SOCK,
 	CLASS_GUARD,	 /* not recorded: guard.h looks at it */
+	CLASS_FORK,	 /* recorded by on_fork; its end only shows whether that ran */
 	CLASS_UNMAPPED,	 /* recorded natively, not decoded for 32-bit callers: counted */
 };
 
@@ -35,6 +36,10 @@ static const struct desc native[NCALLS] = {
 	[X86_64_OPENAT] = D(OPENAT, OPEN, 0, 1, NO, NO, 2, 3),
 	[X86_64_OPENAT2] = D(OPENAT2, OPEN, 0, 1, NO, NO, 2, NO),
 	[X86_64_OPEN_BY_HANDLE_AT] = D(OPEN_BY_HANDLE_AT, OPEN, NO, NO, NO, NO, 2, NO),
+	[X86_64_CLONE] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
+	[X86_64_CLONE3] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
+	[X86_64_FORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
+	[X86_64_VFORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
 	[X86_64_EXECVE] = D(EXECVE, EXEC, CWD, 0, NO, NO, NO, NO),
 	[X86_64_EXECVEAT] = D(EXECVEAT, EXEC, 0, 1, NO, NO, 4, NO),
 	[X86_64_CONNECT] = D(CONNECT, SOCK, NO, NO, NO, NO, NO, NO),
@@ -90,6 +95,10 @@ static const struct desc compat[NCALLS] = {
 	[I386_OPENAT] = D(OPENAT, OPEN, 0, 1, NO, NO, 2, 3),
 	[I386_OPENAT2] = D(OPENAT2, OPEN, 0, 1, NO, NO, 2, NO),
 	[I386_OPEN_BY_HANDLE_AT] = D(OPEN_BY_HANDLE_AT, OPEN, NO, NO, NO, NO, 2, NO),
+	[I386_CLONE] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
+	[I386_CLONE3] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
+	[I386_FORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
+	[I386_VFORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
 	[I386_EXECVE] = D(EXECVE, EXEC, CWD, 0, NO, NO, NO, NO),
 	[I386_EXECVEAT] = D(EXECVEAT, EXEC, 0, 1, NO, NO, 4, NO),
 	[I386_CONNECT] = D(CONNECT, SOCK, NO, NO, NO, NO, NO, NO),
@@ -149,6 +158,8 @@ static const struct desc native[NCALLS] = {
 	[ARM64_OPENAT] = D(OPENAT, OPEN, 0, 1, NO, NO, 2, 3),
 	[ARM64_OPENAT2] = D(OPENAT2, OPEN, 0, 1, NO, NO, 2, NO),
 	[ARM64_OPEN_BY_HANDLE_AT] = D(OPEN_BY_HANDLE_AT, OPEN, NO, NO, NO, NO, 2, NO),
+	[ARM64_CLONE] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
+	[ARM64_CLONE3] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
 	[ARM64_EXECVE] = D(EXECVE, EXEC, CWD, 0, NO, NO, NO, NO),
 	[ARM64_EXECVEAT] = D(EXECVEAT, EXEC, 0, 1, NO, NO, 4, NO),
 	[ARM64_CONNECT] = D(CONNECT, SOCK, NO, NO, NO, NO, NO, NO),

@@ -4,20 +4,21 @@
 #define RUNNER_TASKS_H
 
 #include "guard.h"
+#include "marks.h"
 
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
 {
 	struct linux_binprm *bprm = (struct linux_binprm *)ctx[2];
 	u32 old_tid = ctx[1];
-	u32 key = SCRATCH_EXEC * ncpus + bpf_get_smp_processor_id();
+	u32 key = scratch_key(SCRATCH_EXEC);
 	struct counters *c = counters_of(SLOT_EXEC);
 	struct path_pair base;
 	struct scratch *s;
 	u64 off = 0, file = 0;
 	s64 n;
 
-	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c)
+	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c || !first_at_exec())
 		return 0;
 	s = bpf_map_lookup_elem(&scratch, &key);
 	if (!s) {
@@ -94,7 +95,7 @@ int on_fork(u64 *ctx)
 	struct rec r;
 	u64 to;
 
-	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c)
+	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c || !first_at_fork(child))
 		return 0;
 	begin(&r, OP_FORK, 0);
 	r.aux1 = (u64)(u32)child->tgid << 32 | (u32)child->pid;
@@ -113,7 +114,7 @@ int on_task_exit(u64 *ctx)
 	struct counters *c = counters_of(SLOT_TASK_EXIT);
 	struct rec r;
 
-	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c)
+	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c || !first_at_task_exit())
 		return 0;
 	begin(&r, OP_EXIT, 0);
 	r.aux2 = (u32)task->exit_code;
@@ -123,7 +124,9 @@ int on_task_exit(u64 *ctx)
 
 /* Runs in the context of the process that moves a task, for any task of the machine. Only
  * user space knows whether the moved task was in the scope, from the tasks that it has
- * seen. Only moves to a cgroup outside matter. */
+ * seen. Only moves to a cgroup outside matter.
+ * This program needs no copies: the kernel calls it with a spinlock held, under the one
+ * mutex of all cgroups, so no other task can come here while it runs. */
 SEC("tp_btf/cgroup_attach_task")
 int on_move(u64 *ctx)
 {

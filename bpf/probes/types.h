@@ -191,6 +191,8 @@ struct task_struct {
 	struct list_head ptraced;
 	struct list_head ptrace_entry;
 	struct hlist_node pid_links[4];
+	u64 start_boottime;
+	u64 self_exec_id;
 	struct fs_struct *fs;
 	struct files_struct *files;
 	struct css_set *cgroups;

@@ -147,7 +147,7 @@ INLINE u64 put_kept(struct scratch *s, u32 key, u64 off, const u8 *from, u64 n, 
 
 INLINE void emit_request(struct request *q, s64 res, u32 marks, u32 slot)
 {
-	u32 key = (slot == SLOT_URING_SUBMIT ? SCRATCH_SUBMIT : SCRATCH_COMPLETE) * ncpus + bpf_get_smp_processor_id();
+	u32 key = scratch_key(slot == SLOT_URING_SUBMIT ? SCRATCH_SUBMIT : SCRATCH_COMPLETE);
 	struct counters *c = counters_of(slot);
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 off = 0, file = 0;

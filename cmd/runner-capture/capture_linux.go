@@ -93,9 +93,9 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 			"list cgroup2 mounts: grep cgroup2 /proc/self/mounts")
 	}
 	tool.Foreground()
-	redundant := opt.redundant == "on" || opt.redundant == "auto" && bpf.NeedsRedundancy()
+	copies := map[string]bpf.Copies{"auto": bpf.CopiesAuto, "off": bpf.CopiesOff, "on": bpf.CopiesOn}[opt.redundant]
 	t0 := time.Now()
-	ses, err := bpf.Attach(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Supervised: opt.supervised, Redundant: redundant,
+	ses, err := bpf.Attach(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Supervised: opt.supervised, Copies: copies,
 		Without: bpf.ParseParts(opt.without), Rules: opt.rules})
 	if err != nil {
 		return cannot(err)

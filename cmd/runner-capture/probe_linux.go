@@ -55,7 +55,7 @@ func probed(ses *bpf.Session) []result {
 		{"kernel capture", because(schemas.CaptureAttached, ses.Loaded())},
 		{schemas.FactIOUring, because(ses.IOUring, ses.IOUringForm)},
 		{schemas.FactUnixHooks, ses.Unix},
-		{schemas.FactRedundant, copies()},
+		{schemas.FactRedundant, because(ses.Redundant, schemas.FactPreemption+": "+ses.Preemption.String())},
 	}
 	return list
 }
@@ -66,12 +66,4 @@ func because(state, why string) string {
 		return state
 	}
 	return state + " (" + why + ")"
-}
-
-// copies is what --redundant auto does here.
-func copies() string {
-	if bpf.NeedsRedundancy() {
-		return "on (this kernel skips a program while a task is preempted in it)"
-	}
-	return "off (this kernel runs every program to its end)"
 }

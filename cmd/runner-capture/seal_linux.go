@@ -29,6 +29,7 @@ func baseFacts(ses *bpf.Session, opt options) map[string]string {
 		schemas.FactCanaryBefore: schemas.NotRun, schemas.FactCanaryAfter: schemas.NotRun,
 		schemas.FactIOUring: ses.IOUring, schemas.FactIOUringForm: ses.IOUringForm, schemas.FactLoaded: ses.Loaded(), schemas.FactUnixHooks: ses.Unix,
 		schemas.FactRedundant: ses.Redundant, schemas.FactSupervisor: schemas.SupervisorNone, schemas.FactEnd: "",
+		schemas.FactPreemption: ses.Preemption.String(),
 	}
 	enforcing(f, schemas.EnforcedNetwork, opt.rules)
 	enforcing(f, schemas.EnforcedFiles, opt.files)
@@ -70,13 +71,14 @@ func (r *captureRun) seal(st bpf.Stats) error {
 	if err := r.lines.finish(); err != nil {
 		return output(err)
 	}
+	st.MissedExits(r.unended())
 	if r.facts[schemas.FactRedundant] == bpf.RedundantOn {
 		r.facts[schemas.FactRedundant] = schemas.RedundantOn(st.Lost)
 	}
 	if found := schemas.FormatInterference(r.ses.Interference(r.consumed)); found != "" {
 		r.facts[schemas.FactInterference] = found
 	}
-	r.ev.n.escapes += possibleEscapes(st.DroppedByOp, r.ev.n.foreign)
+	r.ev.n.escapes += possibleEscapes(st, r.ev.n.foreign)
 	h, err := r.captureHealth(st)
 	if err != nil {
 		return tool.Fail(tool.ExitIO, err)
@@ -92,16 +94,25 @@ func (r *captureRun) seal(st bpf.Stats) error {
 	return nil
 }
 
-// possibleEscapes are the moves out of the scope that a full ring leaves in doubt. A
-// move that was dropped can have been one of the run's tasks, and so can one of a task
-// that no fork or exec named, when some of those were dropped. What cannot be ruled out
+// possibleEscapes are the moves out of the scope that drops and misses leave in doubt. A
+// move that has no record can have been one of the run's tasks, and so can one of a task
+// that no fork or exec named, when some of those have no record. What cannot be ruled out
 // is an escape: the record must not say that all of the command is in it.
-func possibleEscapes(dropped map[string]uint64, foreign uint64) uint64 {
-	n := dropped[schemas.OpMove]
-	if dropped[schemas.OpFork]+dropped[schemas.OpExec] > 0 {
+func possibleEscapes(st bpf.Stats, foreign uint64) uint64 {
+	none := func(op string) uint64 { return st.DroppedByOp[op] + st.Missed[op] }
+	n := none(schemas.OpMove)
+	if none(schemas.OpFork)+none(schemas.OpExec) > 0 {
 		n += foreign
 	}
 	return n
+}
+
+// unended is how many tasks were not seen to end, although the cgroup is empty.
+func (r *captureRun) unended() uint64 {
+	if r.facts[schemas.FactEnd] == schemas.EndSignal {
+		return 0
+	}
+	return uint64(len(r.ev.tasks.process))
 }
 
 // captureHealth is the stage health, with all counters.
@@ -120,6 +131,9 @@ func (r *captureRun) captureHealth(st bpf.Stats) (*schemas.StageHealth, error) {
 			schemas.CounterEscapes: n.escapes, schemas.CounterSurvivorsKilled: n.survivorsKilled,
 			schemas.CounterSpooledBytes: r.sp.Spooled, schemas.CounterInheritedFDs: n.inheritedFD, schemas.CounterCoveredMisses: st.CoveredMisses,
 		},
+	}
+	for probe, n := range st.Missed {
+		h.Counters[schemas.CounterMissed+probe] = n
 	}
 	for op, n := range st.DroppedByOp {
 		h.Counters[schemas.CounterDroppedByOp+op] = n

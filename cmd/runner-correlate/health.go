@@ -40,8 +40,8 @@ func (c *captureHealth) check() error {
 			return err
 		}
 	}
-	if _, err := schemas.ParseRedundant(c.fact(schemas.FactRedundant)); err != nil {
-		return fmt.Errorf("%s reports %w", c.h.Stage, err)
+	if err := c.checkMissed(); err != nil {
+		return err
 	}
 	for i := range schemas.Enforcements {
 		if err := c.checkEnforcement(&schemas.Enforcements[i]); err != nil {
@@ -54,6 +54,25 @@ func (c *captureHealth) check() error {
 	}
 	if platform := c.fact(schemas.FactPlatform); platform != schemas.PlatformLinux {
 		return fmt.Errorf("%s claims a kernel capture on %q", c.h.Stage, platform)
+	}
+	return nil
+}
+
+// checkMissed checks the counts of missed events: the parts by probe are those of the sums.
+// A capture that reports no preemption does not count by probe.
+func (c *captureHealth) checkMissed() error {
+	lost, err := schemas.ParseRedundant(c.fact(schemas.FactRedundant))
+	if err != nil {
+		return fmt.Errorf("%s reports %w", c.h.Stage, err)
+	}
+	var sum uint64
+	for name, n := range c.h.Counters {
+		if strings.HasPrefix(name, schemas.CounterMissed) {
+			sum += n
+		}
+	}
+	if all := c.n(schemas.CounterRecursionMisses) + lost; sum != all && (sum > 0 || c.fact(schemas.FactPreemption) != "") {
+		return fmt.Errorf("%s counts %d missed events, its probes %d", c.h.Stage, all, sum)
 	}
 	return nil
 }
@@ -136,8 +155,11 @@ func notes(h *schemas.Health, c *captureHealth, normalize *schemas.StageHealth, 
 	if len(causes) > 0 {
 		list = append(list, schemas.NoteLoss.Format(causes...))
 	}
-	if drops := c.dropsByOp(); len(drops) > 0 {
+	if drops := c.parts(schemas.CounterDroppedByOp); len(drops) > 0 {
 		list = append(list, schemas.NoteDrops.Format(drops...))
+	}
+	if missed := c.parts(schemas.CounterMissed); len(missed) > 0 {
+		list = append(list, schemas.NoteMissed.Format(missed...))
 	}
 	if n := c.n(schemas.CounterEscapes); n > 0 {
 		list = append(list, schemas.NoteEscape.Format(n))

@@ -72,11 +72,11 @@ func (c *captureHealth) confinement() []string {
 	return []string{schemas.NoteConfined.Format(texts...)}
 }
 
-// dropsByOp lists the records for which the ring had no room, by operation.
-func (c *captureHealth) dropsByOp() (list []any) {
+// parts lists the counters of a family, by what follows its name.
+func (c *captureHealth) parts(family string) (list []any) {
 	for name, n := range c.h.Counters {
-		if op, ok := strings.CutPrefix(name, schemas.CounterDroppedByOp); ok {
-			list = append(list, schemas.CountOf(op, n))
+		if part, ok := strings.CutPrefix(name, family); ok {
+			list = append(list, schemas.CountOf(part, n))
 		}
 	}
 	return list

@@ -31,6 +31,32 @@ func (v *verifier) lossCause() {
 	}
 }
 
+// missedNote compares the missed events by probe with the causes that they are part of.
+func (v *verifier) missedNote() {
+	texts := v.noteTexts(schemas.NoteMissed)
+	if len(texts) > 1 {
+		v.faultHealth(ruleHealthLoss, "%d notes %s, expected one", len(texts), schemas.NoteMissed.Code)
+	}
+	if len(texts) != 1 {
+		return
+	}
+	var sum uint64
+	probes := v.noteFields(schemas.NoteMissed)
+	for probe := range probes {
+		n, ok := v.noteCount(schemas.NoteMissed, probe)
+		if !ok || sum+n < sum {
+			v.faultHealth(ruleHealthLoss, "note %s says %s=%s, expected a count", schemas.NoteMissed.Code, probe, probes[probe])
+			return
+		}
+		sum += n
+	}
+	skipped, _ := v.noteCount(schemas.NoteLoss, schemas.CounterRecursionMisses)
+	lost, _ := v.noteCount(schemas.NoteLoss, schemas.CauseRedundantLost)
+	if sum != skipped+lost {
+		v.faultHealth(ruleHealthLoss, "note %s counts %d events, note %s %d", schemas.NoteMissed.Code, sum, schemas.NoteLoss.Code, skipped+lost)
+	}
+}
+
 // profileNetwork checks coverage and scope, which follow from the kernel lines.
 func (v *verifier) profileNetwork() {
 	h := v.health

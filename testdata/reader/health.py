@@ -13,10 +13,11 @@ import policy
 HEALTH = "observation-health.json"
 CAPTURE, ONLY, LOSS, DROPS, BLIND = ("s2_kernel_capture", "contract_only_mode", "s2_kernel_loss", "s2_drops",
                                      "s2_blind_spots")
+MISSED = "s2_missed"
 NETWORK, FILES, POLICY, SDK, WINDOWS = ("s4_network_policy", "s4_file_policy", "s4_policy_capture", "s5_sdk_capture",
                                         "s6_windows")
 ENFORCED = {NETWORK: (kernel.BLOCKED, "connect_blocked"), FILES: (kernel.FILE_BLOCKED, "file_blocked")}
-ORDER = (ONLY, CAPTURE, LOSS, DROPS, "s2_cgroup_escape", "s2_path_quality", "s2_survivors_killed",
+ORDER = (ONLY, CAPTURE, LOSS, DROPS, MISSED, "s2_cgroup_escape", "s2_path_quality", "s2_survivors_killed",
          "s2_capture_end", BLIND, "s3_confinement", NETWORK, FILES, POLICY, SDK, WINDOWS, "s7_times", "canonical_pids",
          "normalize_drop")
 _N = r"(?:0|[1-9]\d{0,19})"
@@ -125,6 +126,12 @@ def _loss(a, say):
         say("health.loss", "the loss note does not say dropped=%d" % drops)
     elif a.own and not texts and layer == "partial_ringbuf_drops" and not drops:
         say("health.loss", "a partial layer without its cause")
+    if a.own and a.notes.has(MISSED):
+        counts = a.notes.values(MISSED)
+        whole = sum(a.notes.number(LOSS, k) for k in ("recursion_misses", "redundant_lost"))
+        if len(a.notes.texts(MISSED)) > 1 or not all(v.isdigit() for v in counts.values()) \
+                or sum(map(int, counts.values())) != whole:
+            say("health.loss", "%s does not add up to %d missed events" % (MISSED, whole))
 
 
 def _other_notes(a, say):

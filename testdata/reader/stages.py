@@ -67,6 +67,10 @@ def _capture(h):
             yield "read + file_inserted is not canary + foreign + decode_errors + out"
     elif any(n.values()):
         yield "counters without a capture"
+    missed = sum(v for k, v in n.items() if k.startswith("missed."))
+    lost = facts.get("redundant", "").partition("on: lost=")[2]
+    if missed != n.get("recursion_misses", 0) + int(lost if lost.isdigit() else 0) and (missed or "preemption" in facts):
+        yield "missed.* is not recursion_misses and what no copy saw"
     for total, prefix in (("dropped", "dropped."), ("blocked", "blocked.rule."), ("file_blocked", "file_blocked.rule.")):
         parts = [v for k, v in n.items() if k.startswith(prefix)]
         if parts and sum(parts) != n.get(total, 0):

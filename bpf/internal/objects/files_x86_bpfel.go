@@ -21,7 +21,7 @@ type FilesCounters struct {
 	ScratchMissing  uint64
 	CompatUnmapped  uint64
 	IoUringUnmapped uint64
-	Lost            uint64
+	Missed          uint64
 	Pad             uint64
 }
 
@@ -141,6 +141,7 @@ const (
 	FilesProgOnSbMount          = "on_sb_mount"
 	FilesProgOnSbPivotroot      = "on_sb_pivotroot"
 	FilesProgOnSbUmount         = "on_sb_umount"
+	FilesVarCopy                = "copy"
 	FilesVarHostNs              = "host_ns"
 	FilesVarLoader              = "loader"
 	FilesVarNcpus               = "ncpus"
@@ -149,7 +150,6 @@ const (
 	FilesVarOverlays            = "overlays"
 	FilesVarRenameFlags         = "rename_flags"
 	FilesVarScopeCgroupId       = "scope_cgroup_id"
-	FilesVarScratchSlot         = "scratch_slot"
 	FilesVarSetattrFirst        = "setattr_first"
 )
 
@@ -245,6 +245,7 @@ type FilesMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type FilesVariableSpecs struct {
+	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	HostNs        *ebpf.VariableSpec `ebpf:"host_ns"`
 	Loader        *ebpf.VariableSpec `ebpf:"loader"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
@@ -253,7 +254,6 @@ type FilesVariableSpecs struct {
 	Overlays      *ebpf.VariableSpec `ebpf:"overlays"`
 	RenameFlags   *ebpf.VariableSpec `ebpf:"rename_flags"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 	SetattrFirst  *ebpf.VariableSpec `ebpf:"setattr_first"`
 }
 
@@ -314,6 +314,7 @@ func (m *FilesMaps) Close() error {
 //
 // It can be passed to LoadFilesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type FilesVariables struct {
+	Copy          *ebpf.Variable `ebpf:"copy"`
 	HostNs        *ebpf.Variable `ebpf:"host_ns"`
 	Loader        *ebpf.Variable `ebpf:"loader"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
@@ -322,7 +323,6 @@ type FilesVariables struct {
 	Overlays      *ebpf.Variable `ebpf:"overlays"`
 	RenameFlags   *ebpf.Variable `ebpf:"rename_flags"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 	SetattrFirst  *ebpf.Variable `ebpf:"setattr_first"`
 }
 

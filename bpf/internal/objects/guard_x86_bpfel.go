@@ -21,7 +21,7 @@ type GuardCounters struct {
 	ScratchMissing  uint64
 	CompatUnmapped  uint64
 	IoUringUnmapped uint64
-	Lost            uint64
+	Missed          uint64
 	Pad             uint64
 }
 
@@ -92,11 +92,11 @@ const (
 	GuardProgOwnTgid       = "own_tgid"
 	GuardProgParentTgid    = "parent_tgid"
 	GuardVarCaptureTgid    = "capture_tgid"
+	GuardVarCopy           = "copy"
 	GuardVarNcpus          = "ncpus"
 	GuardVarNoCast         = "no_cast"
 	GuardVarNoLoop         = "no_loop"
 	GuardVarScopeCgroupId  = "scope_cgroup_id"
-	GuardVarScratchSlot    = "scratch_slot"
 	GuardVarSupervisorTgid = "supervisor_tgid"
 )
 
@@ -167,11 +167,11 @@ type GuardMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type GuardVariableSpecs struct {
 	CaptureTgid    *ebpf.VariableSpec `ebpf:"capture_tgid"`
+	Copy           *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus          *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast         *ebpf.VariableSpec `ebpf:"no_cast"`
 	NoLoop         *ebpf.VariableSpec `ebpf:"no_loop"`
 	ScopeCgroupId  *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
-	ScratchSlot    *ebpf.VariableSpec `ebpf:"scratch_slot"`
 	SupervisorTgid *ebpf.VariableSpec `ebpf:"supervisor_tgid"`
 }
 
@@ -225,11 +225,11 @@ func (m *GuardMaps) Close() error {
 // It can be passed to LoadGuardObjects or ebpf.CollectionSpec.LoadAndAssign.
 type GuardVariables struct {
 	CaptureTgid    *ebpf.Variable `ebpf:"capture_tgid"`
+	Copy           *ebpf.Variable `ebpf:"copy"`
 	Ncpus          *ebpf.Variable `ebpf:"ncpus"`
 	NoCast         *ebpf.Variable `ebpf:"no_cast"`
 	NoLoop         *ebpf.Variable `ebpf:"no_loop"`
 	ScopeCgroupId  *ebpf.Variable `ebpf:"scope_cgroup_id"`
-	ScratchSlot    *ebpf.Variable `ebpf:"scratch_slot"`
 	SupervisorTgid *ebpf.Variable `ebpf:"supervisor_tgid"`
 }
 

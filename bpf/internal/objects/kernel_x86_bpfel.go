@@ -21,7 +21,7 @@ type KernelCounters struct {
 	ScratchMissing  uint64
 	CompatUnmapped  uint64
 	IoUringUnmapped uint64
-	Lost            uint64
+	Missed          uint64
 	Pad             uint64
 }
 
@@ -32,11 +32,17 @@ type KernelKernelFile struct {
 }
 
 type KernelMarkState struct {
-	_       structs.HostLayout
-	Pending uint32
-	Copy    uint32
-	Seen    uint32
-	Pad     uint32
+	_         structs.HostLayout
+	Pending   uint32
+	Entered   uint32
+	Exited    uint32
+	Seen      uint32
+	Execs     uint64
+	ChildBorn uint64
+	Child     uint32
+	Forked    uint32
+	Ended     uint32
+	Pad       uint32
 }
 
 type KernelScratch struct {
@@ -104,12 +110,13 @@ const (
 	KernelProgOnSysExit     = "on_sys_exit"
 	KernelProgOnTaskExit    = "on_task_exit"
 	KernelVarCaptureTgid    = "capture_tgid"
+	KernelVarCopiedCalls    = "copied_calls"
+	KernelVarCopiedTasks    = "copied_tasks"
+	KernelVarCopy           = "copy"
 	KernelVarNcpus          = "ncpus"
 	KernelVarNoCast         = "no_cast"
 	KernelVarNoLoop         = "no_loop"
-	KernelVarRedundant      = "redundant"
 	KernelVarScopeCgroupId  = "scope_cgroup_id"
-	KernelVarScratchSlot    = "scratch_slot"
 	KernelVarSupervisorTgid = "supervisor_tgid"
 )
 
@@ -184,12 +191,13 @@ type KernelMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type KernelVariableSpecs struct {
 	CaptureTgid    *ebpf.VariableSpec `ebpf:"capture_tgid"`
+	CopiedCalls    *ebpf.VariableSpec `ebpf:"copied_calls"`
+	CopiedTasks    *ebpf.VariableSpec `ebpf:"copied_tasks"`
+	Copy           *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus          *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast         *ebpf.VariableSpec `ebpf:"no_cast"`
 	NoLoop         *ebpf.VariableSpec `ebpf:"no_loop"`
-	Redundant      *ebpf.VariableSpec `ebpf:"redundant"`
 	ScopeCgroupId  *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
-	ScratchSlot    *ebpf.VariableSpec `ebpf:"scratch_slot"`
 	SupervisorTgid *ebpf.VariableSpec `ebpf:"supervisor_tgid"`
 }
 
@@ -245,12 +253,13 @@ func (m *KernelMaps) Close() error {
 // It can be passed to LoadKernelObjects or ebpf.CollectionSpec.LoadAndAssign.
 type KernelVariables struct {
 	CaptureTgid    *ebpf.Variable `ebpf:"capture_tgid"`
+	CopiedCalls    *ebpf.Variable `ebpf:"copied_calls"`
+	CopiedTasks    *ebpf.Variable `ebpf:"copied_tasks"`
+	Copy           *ebpf.Variable `ebpf:"copy"`
 	Ncpus          *ebpf.Variable `ebpf:"ncpus"`
 	NoCast         *ebpf.Variable `ebpf:"no_cast"`
 	NoLoop         *ebpf.Variable `ebpf:"no_loop"`
-	Redundant      *ebpf.Variable `ebpf:"redundant"`
 	ScopeCgroupId  *ebpf.Variable `ebpf:"scope_cgroup_id"`
-	ScratchSlot    *ebpf.Variable `ebpf:"scratch_slot"`
 	SupervisorTgid *ebpf.Variable `ebpf:"supervisor_tgid"`
 }
 

@@ -21,7 +21,7 @@ type LsmCounters struct {
 	ScratchMissing  uint64
 	CompatUnmapped  uint64
 	IoUringUnmapped uint64
-	Lost            uint64
+	Missed          uint64
 	Pad             uint64
 }
 
@@ -89,11 +89,11 @@ const (
 	LsmProgOnArm        = "on_arm"
 	LsmProgOnCanary     = "on_canary"
 	LsmProgOnLearn      = "on_learn"
+	LsmVarCopy          = "copy"
 	LsmVarNcpus         = "ncpus"
 	LsmVarNoCast        = "no_cast"
 	LsmVarNoLoop        = "no_loop"
 	LsmVarScopeCgroupId = "scope_cgroup_id"
-	LsmVarScratchSlot   = "scratch_slot"
 )
 
 // LoadLsm returns the embedded CollectionSpec for Lsm.
@@ -160,11 +160,11 @@ type LsmMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type LsmVariableSpecs struct {
+	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	NoLoop        *ebpf.VariableSpec `ebpf:"no_loop"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 }
 
 // LsmObjects contains all objects after they have been loaded into the kernel.
@@ -212,11 +212,11 @@ func (m *LsmMaps) Close() error {
 //
 // It can be passed to LoadLsmObjects or ebpf.CollectionSpec.LoadAndAssign.
 type LsmVariables struct {
+	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
 	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	NoLoop        *ebpf.Variable `ebpf:"no_loop"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 }
 
 // LsmPrograms contains all programs after they have been loaded into the kernel.

@@ -21,7 +21,7 @@ type RulesCounters struct {
 	ScratchMissing  uint64
 	CompatUnmapped  uint64
 	IoUringUnmapped uint64
-	Lost            uint64
+	Missed          uint64
 	Pad             uint64
 }
 
@@ -109,11 +109,11 @@ const (
 	RulesProgRuleSendmsg4 = "rule_sendmsg4"
 	RulesProgRuleSendmsg6 = "rule_sendmsg6"
 	RulesProgRuleSocket   = "rule_socket"
+	RulesVarCopy          = "copy"
 	RulesVarNcpus         = "ncpus"
 	RulesVarNoLoop        = "no_loop"
 	RulesVarRuleCount     = "rule_count"
 	RulesVarScopeCgroupId = "scope_cgroup_id"
-	RulesVarScratchSlot   = "scratch_slot"
 	RulesVarSocketEntry   = "socket_entry"
 )
 
@@ -185,11 +185,11 @@ type RulesMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type RulesVariableSpecs struct {
+	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoLoop        *ebpf.VariableSpec `ebpf:"no_loop"`
 	RuleCount     *ebpf.VariableSpec `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 	SocketEntry   *ebpf.VariableSpec `ebpf:"socket_entry"`
 }
 
@@ -238,11 +238,11 @@ func (m *RulesMaps) Close() error {
 //
 // It can be passed to LoadRulesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type RulesVariables struct {
+	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
 	NoLoop        *ebpf.Variable `ebpf:"no_loop"`
 	RuleCount     *ebpf.Variable `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 	SocketEntry   *ebpf.Variable `ebpf:"socket_entry"`
 }
 

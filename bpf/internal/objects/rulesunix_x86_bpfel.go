@@ -21,7 +21,7 @@ type RulesUnixCounters struct {
 	ScratchMissing  uint64
 	CompatUnmapped  uint64
 	IoUringUnmapped uint64
-	Lost            uint64
+	Missed          uint64
 	Pad             uint64
 }
 
@@ -104,11 +104,11 @@ const (
 	RulesUnixMapScratch          = "scratch"
 	RulesUnixProgRuleConnectUnix = "rule_connect_unix"
 	RulesUnixProgRuleSendmsgUnix = "rule_sendmsg_unix"
+	RulesUnixVarCopy             = "copy"
 	RulesUnixVarNcpus            = "ncpus"
 	RulesUnixVarNoLoop           = "no_loop"
 	RulesUnixVarRuleCount        = "rule_count"
 	RulesUnixVarScopeCgroupId    = "scope_cgroup_id"
-	RulesUnixVarScratchSlot      = "scratch_slot"
 )
 
 // LoadRulesUnix returns the embedded CollectionSpec for RulesUnix.
@@ -174,11 +174,11 @@ type RulesUnixMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type RulesUnixVariableSpecs struct {
+	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoLoop        *ebpf.VariableSpec `ebpf:"no_loop"`
 	RuleCount     *ebpf.VariableSpec `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 }
 
 // RulesUnixObjects contains all objects after they have been loaded into the kernel.
@@ -226,11 +226,11 @@ func (m *RulesUnixMaps) Close() error {
 //
 // It can be passed to LoadRulesUnixObjects or ebpf.CollectionSpec.LoadAndAssign.
 type RulesUnixVariables struct {
+	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
 	NoLoop        *ebpf.Variable `ebpf:"no_loop"`
 	RuleCount     *ebpf.Variable `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 }
 
 // RulesUnixPrograms contains all programs after they have been loaded into the kernel.

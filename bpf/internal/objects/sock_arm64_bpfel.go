@@ -21,7 +21,7 @@ type SockCounters struct {
 	ScratchMissing  uint64
 	CompatUnmapped  uint64
 	IoUringUnmapped uint64
-	Lost            uint64
+	Missed          uint64
 	Pad             uint64
 }
 
@@ -82,9 +82,9 @@ const (
 	SockProgOnConnect6   = "on_connect6"
 	SockProgOnSendmsg4   = "on_sendmsg4"
 	SockProgOnSendmsg6   = "on_sendmsg6"
+	SockVarCopy          = "copy"
 	SockVarNcpus         = "ncpus"
 	SockVarScopeCgroupId = "scope_cgroup_id"
-	SockVarScratchSlot   = "scratch_slot"
 )
 
 // LoadSock returns the embedded CollectionSpec for Sock.
@@ -150,9 +150,9 @@ type SockMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SockVariableSpecs struct {
+	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 }
 
 // SockObjects contains all objects after they have been loaded into the kernel.
@@ -196,9 +196,9 @@ func (m *SockMaps) Close() error {
 //
 // It can be passed to LoadSockObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SockVariables struct {
+	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 }
 
 // SockPrograms contains all programs after they have been loaded into the kernel.

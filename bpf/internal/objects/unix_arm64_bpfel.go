@@ -21,7 +21,7 @@ type UnixCounters struct {
 	ScratchMissing  uint64
 	CompatUnmapped  uint64
 	IoUringUnmapped uint64
-	Lost            uint64
+	Missed          uint64
 	Pad             uint64
 }
 
@@ -80,9 +80,9 @@ const (
 	UnixMapScratch        = "scratch"
 	UnixProgOnConnectUnix = "on_connect_unix"
 	UnixProgOnSendmsgUnix = "on_sendmsg_unix"
+	UnixVarCopy           = "copy"
 	UnixVarNcpus          = "ncpus"
 	UnixVarScopeCgroupId  = "scope_cgroup_id"
-	UnixVarScratchSlot    = "scratch_slot"
 )
 
 // LoadUnix returns the embedded CollectionSpec for Unix.
@@ -146,9 +146,9 @@ type UnixMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type UnixVariableSpecs struct {
+	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 }
 
 // UnixObjects contains all objects after they have been loaded into the kernel.
@@ -192,9 +192,9 @@ func (m *UnixMaps) Close() error {
 //
 // It can be passed to LoadUnixObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UnixVariables struct {
+	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 }
 
 // UnixPrograms contains all programs after they have been loaded into the kernel.

@@ -21,7 +21,7 @@ type UringCounters struct {
 	ScratchMissing  uint64
 	CompatUnmapped  uint64
 	IoUringUnmapped uint64
-	Lost            uint64
+	Missed          uint64
 	Pad             uint64
 }
 
@@ -115,11 +115,11 @@ const (
 	UringProgOnSubmitReq   = "on_submit_req"
 	UringProgOnSubmitSqe   = "on_submit_sqe"
 	UringVarCaptureTgid    = "capture_tgid"
+	UringVarCopy           = "copy"
 	UringVarNcpus          = "ncpus"
 	UringVarNoCast         = "no_cast"
 	UringVarNoLoop         = "no_loop"
 	UringVarScopeCgroupId  = "scope_cgroup_id"
-	UringVarScratchSlot    = "scratch_slot"
 	UringVarSupervisorTgid = "supervisor_tgid"
 )
 
@@ -193,11 +193,11 @@ type UringMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type UringVariableSpecs struct {
 	CaptureTgid    *ebpf.VariableSpec `ebpf:"capture_tgid"`
+	Copy           *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus          *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast         *ebpf.VariableSpec `ebpf:"no_cast"`
 	NoLoop         *ebpf.VariableSpec `ebpf:"no_loop"`
 	ScopeCgroupId  *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
-	ScratchSlot    *ebpf.VariableSpec `ebpf:"scratch_slot"`
 	SupervisorTgid *ebpf.VariableSpec `ebpf:"supervisor_tgid"`
 }
 
@@ -255,11 +255,11 @@ func (m *UringMaps) Close() error {
 // It can be passed to LoadUringObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UringVariables struct {
 	CaptureTgid    *ebpf.Variable `ebpf:"capture_tgid"`
+	Copy           *ebpf.Variable `ebpf:"copy"`
 	Ncpus          *ebpf.Variable `ebpf:"ncpus"`
 	NoCast         *ebpf.Variable `ebpf:"no_cast"`
 	NoLoop         *ebpf.Variable `ebpf:"no_loop"`
 	ScopeCgroupId  *ebpf.Variable `ebpf:"scope_cgroup_id"`
-	ScratchSlot    *ebpf.Variable `ebpf:"scratch_slot"`
 	SupervisorTgid *ebpf.Variable `ebpf:"supervisor_tgid"`
 }
 

@@ -21,7 +21,7 @@ type UringCountCounters struct {
 	ScratchMissing  uint64
 	CompatUnmapped  uint64
 	IoUringUnmapped uint64
-	Lost            uint64
+	Missed          uint64
 	Pad             uint64
 }
 
@@ -79,9 +79,9 @@ const (
 	UringCountMapScope         = "scope"
 	UringCountMapScratch       = "scratch"
 	UringCountProgOnCreate     = "on_create"
+	UringCountVarCopy          = "copy"
 	UringCountVarNcpus         = "ncpus"
 	UringCountVarScopeCgroupId = "scope_cgroup_id"
-	UringCountVarScratchSlot   = "scratch_slot"
 )
 
 // LoadUringCount returns the embedded CollectionSpec for UringCount.
@@ -144,9 +144,9 @@ type UringCountMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type UringCountVariableSpecs struct {
+	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.VariableSpec `ebpf:"scratch_slot"`
 }
 
 // UringCountObjects contains all objects after they have been loaded into the kernel.
@@ -190,9 +190,9 @@ func (m *UringCountMaps) Close() error {
 //
 // It can be passed to LoadUringCountObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UringCountVariables struct {
+	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
-	ScratchSlot   *ebpf.Variable `ebpf:"scratch_slot"`
 }
 
 // UringCountPrograms contains all programs after they have been loaded into the kernel.

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Several copies of a probe share these marks. While a task is preempted inside a program,
+ * the kernel skips that program for all other tasks of the CPU. One of its copies then
+ * runs: the first copy that runs for an event does the work, and the others find its mark.
+ * The marks also show which events no copy saw. Each of these is counted once. */
+#ifndef RUNNER_MARKS_H
+#define RUNNER_MARKS_H
+
+#include "table.h"
+#include "maps.h"
+
+/* Copies run in the order of their numbers. So if this or a later copy has already run,
+ * that was for another event. */
+struct mark_state {
+	u32 pending;	/* the call that was entered and not yet recorded, as call_of gives it */
+	u32 entered;	/* which copies of on_sys_enter have run for it, by bit */
+	u32 exited;	/* which copies of on_sys_exit have run since the last recorded call */
+	u32 seen;	/* 0: the task's present call was entered before the probes were attached */
+	u64 execs;	/* the kernel's number of the last exec that was recorded */
+	u64 child_born; /* the last child whose creation was recorded: its start and its number */
+	u32 child;
+	u32 forked; /* a creation was recorded, and its call has not ended yet */
+	u32 ended;
+	u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, s32);
+	__type(value, struct mark_state);
+} marks SEC(".maps");
+
+/* Set by the loader: which probes have copies. */
+const volatile bool copied_tasks; /* exec, fork, exit */
+const volatile bool copied_calls; /* the entry and the exit of system calls */
+
+INLINE bool is_compat(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return task->thread_info.status & 2; /* TS_COMPAT */
+#else
+	return task->thread_info.flags & (1 << 22); /* TIF_32BIT */
+#endif
+}
+
+#define COMPAT_CALL (1U << 31)
+
+/* A call as a mark keeps it; 0 is none. */
+INLINE u32 call_of(u64 nr, bool compat32)
+{
+	return ((u32)nr + 1) | (compat32 ? COMPAT_CALL : 0);
+}
+
+INLINE const struct desc *desc_of(u64 nr, bool compat32)
+{
+#if defined(__TARGET_ARCH_x86)
+	if (compat32)
+		return &compat[nr & (NCALLS - 1)];
+#endif
+	return &native[nr & (NCALLS - 1)];
+}
+
+INLINE void missed_one(u32 slot)
+{
+	struct counters *c = counters_of(slot);
+
+	if (c)
+		__sync_fetch_and_add(&c->missed, 1);
+}
+
+INLINE const struct desc *pending_desc(struct mark_state *m)
+{
+	return desc_of((m->pending & ~COMPAT_CALL) - 1, m->pending & COMPAT_CALL);
+}
+
+/* No copy saw the end of the call that is still pending. Of a task's creation, the other
+ * probe's mark says whether it was recorded. */
+INLINE void missed_pending(struct mark_state *m)
+{
+	const struct desc *d = pending_desc(m);
+
+	if (m->pending && d->op) {
+		if (d->class == CLASS_EXEC)
+			missed_one(SLOT_EXEC);
+		else if (d->class != CLASS_FORK)
+			missed_one(SLOT_EXIT);
+		else if (!m->forked)
+			missed_one(SLOT_FORK);
+	}
+	m->pending = 0;
+	m->forked = 0;
+}
+
+INLINE struct mark_state *mark_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&marks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* Without memory for a mark, the first copy does the work. The others cannot know whether it
+ * ran: they count. */
+INLINE bool first_unmarked(u32 slot)
+{
+	struct counters *c = counters_of(slot);
+
+	if (copy && c)
+		__sync_fetch_and_add(&c->scratch_missing, 1);
+	return !copy;
+}
+
+/* Is this the first copy that runs for the end of this call? */
+INLINE bool first_at_exit(struct task_struct *task, u32 call)
+{
+	struct mark_state *m = mark_of(task);
+
+	if (!m)
+		return first_unmarked(SLOT_EXIT);
+	if (m->pending != call) {
+		if (m->pending)
+			missed_pending(m);
+		else if (m->seen && !(m->exited >> copy)) {
+			m->exited |= 1 << copy;
+			return false;
+		}
+	}
+	m->pending = 0;
+	m->seen = 1;
+	m->exited = 1 << copy;
+	return true;
+}
+
+/* The end of a call whose work another probe does. Did that probe run? */
+INLINE void check_other_probe(struct task_struct *task, u32 class)
+{
+	struct mark_state *m = mark_of(task);
+
+	if (!m)
+		return;
+	if (class == CLASS_EXEC && m->execs != task->self_exec_id) {
+		m->execs = task->self_exec_id;
+		missed_one(SLOT_EXEC);
+	}
+	if (class == CLASS_FORK && !m->forked)
+		missed_one(SLOT_FORK);
+	m->forked = 0;
+}
+
+INLINE bool first_at_exec(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mark_state *m;
+
+	if (!copied_tasks)
+		return true;
+	m = mark_of(task);
+	if (!m)
+		return first_unmarked(SLOT_EXEC);
+	if (m->execs == task->self_exec_id)
+		return false;
+	m->execs = task->self_exec_id;
+	if (m->pending && pending_desc(m)->class == CLASS_EXEC)
+		m->pending = 0;
+	return true;
+}
+
+INLINE bool first_at_fork(struct task_struct *child)
+{
+	struct mark_state *m;
+	u64 born = child->start_boottime;
+	u32 tid = child->pid;
+
+	if (!copied_tasks)
+		return true;
+	m = mark_of(bpf_get_current_task_btf());
+	if (!m)
+		return first_unmarked(SLOT_FORK);
+	if (m->child_born == born && m->child == tid)
+		return false;
+	m->child_born = born;
+	m->child = tid;
+	m->forked = 1;
+	return true;
+}
+
+INLINE bool first_at_task_exit(void)
+{
+	struct mark_state *m;
+
+	if (!copied_tasks)
+		return true;
+	m = mark_of(bpf_get_current_task_btf());
+	if (!m)
+		return first_unmarked(SLOT_TASK_EXIT);
+	if (m->ended)
+		return false;
+	m->ended = 1;
+	missed_pending(m);
+	return true;
+}
+
+#endif
