@@ -82,7 +82,7 @@ func measurePatience(bin string) {
 
 // try makes one run and judges it.
 func try(bin string, a *attack, harden bool) line {
-	l := line{Check: "hostile: " + a.name, Attack: a.name, What: a.what, Harden: harden}
+	l := line{Check: a.name, Attack: a.name, What: a.what, Harden: harden}
 	if harden {
 		l.Check += " (--harden)"
 	}

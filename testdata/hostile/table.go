@@ -88,7 +88,10 @@ func (r results) cell(a *attack, harden bool) string {
 			}
 		}
 	}
-	if len(texts) == 1 {
+	switch len(texts) {
+	case 0:
+		return "not tried"
+	case 1:
 		return texts[0]
 	}
 	for i := range texts {
