@@ -95,8 +95,8 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	tool.Foreground()
 	copies := map[string]bpf.Copies{"auto": bpf.CopiesAuto, "off": bpf.CopiesOff, "on": bpf.CopiesOn}[opt.redundant]
 	t0 := time.Now()
-	ses, err := bpf.Attach(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Supervised: opt.supervised, Copies: copies,
-		Without: bpf.ParseParts(opt.without), Rules: opt.rules})
+	ses, noLSM, err := attachWithFiles(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Supervised: opt.supervised, Copies: copies,
+		Without: bpf.ParseParts(opt.without), Rules: opt.rules}, opt)
 	if err != nil {
 		return cannot(err)
 	}
@@ -110,7 +110,7 @@ func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
 	r := &captureRun{opt: opt, env: env, ctx: ctx, ses: ses, sp: sp, lines: ls,
 		ev: newEvents(opt.runID, ls), messages: make(chan message, 16), facts: baseFacts(ses, opt)}
 	if opt.files != nil {
-		guard, err = chooseFiles(opt, func() error { return errNoLSM }, func(err error) { r.post(message{fail: err}) })
+		guard, err = chooseFiles(opt, noLSM, func(err error) { r.post(message{fail: err}) })
 		if err != nil {
 			return err
 		}

@@ -52,13 +52,9 @@ const (
 )
 
 func newListener(opt options, regions []*confine.Region, failed func(error)) (*listener, error) {
-	if err := initialPIDs(); err != nil {
-		return nil, err
-	}
-	fd, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC|unix.FAN_NONBLOCK|unix.FAN_UNLIMITED_QUEUE|unix.FAN_UNLIMITED_MARKS|unix.FAN_REPORT_TID,
-		unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_LARGEFILE)
+	fd, err := fanotifyGroup()
 	if err != nil {
-		return nil, fmt.Errorf("making a fanotify group: %w", err)
+		return nil, err
 	}
 	l := &listener{fd: fd, regions: regions, mounts: map[uint64]*confine.Region{}, failed: failed, ended: make(chan struct{}),
 		starting: map[int32]uint64{}, counts: map[uint32]uint64{}}
@@ -72,6 +68,19 @@ func newListener(opt options, regions []*confine.Region, failed func(error)) (*l
 		return nil, err
 	}
 	return l, nil
+}
+
+// fanotifyGroup makes a group that can be asked.
+func fanotifyGroup() (int, error) {
+	if err := initialPIDs(); err != nil {
+		return -1, err
+	}
+	fd, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC|unix.FAN_NONBLOCK|unix.FAN_UNLIMITED_QUEUE|unix.FAN_UNLIMITED_MARKS|unix.FAN_REPORT_TID,
+		unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_LARGEFILE)
+	if err != nil {
+		return -1, fmt.Errorf("making a fanotify group: %w", err)
+	}
+	return fd, nil
 }
 
 // initialPIDs is nil if the kernel tells us process ids of the initial namespace, as the

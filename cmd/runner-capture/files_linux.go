@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/bpf"
 	"github.com/runner-evidence/runner/cmd/internal/confine"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -26,8 +29,8 @@ type fileGuard struct {
 }
 
 // chooseFiles chooses the first mechanism that works here and can enforce every rule,
-// or takes the one that was asked for. tryLSM attaches the programs of BPF LSM.
-func chooseFiles(opt options, tryLSM func() error, failed func(error)) (*fileGuard, error) {
+// or takes the one that was asked for. noLSM is nil if LSM programs enforce them already.
+func chooseFiles(opt options, noLSM error, failed func(error)) (*fileGuard, error) {
 	g := &fileGuard{rules: opt.files, counts: map[uint32]uint64{}}
 	regions, err := confine.Regions(opt.files, confine.Look)
 	if err != nil {
@@ -35,13 +38,13 @@ func chooseFiles(opt options, tryLSM func() error, failed func(error)) (*fileGua
 	}
 	var hints []string
 	for _, m := range schemas.FileMechanisms {
-		if opt.fileMechanism != schemas.FileMechanismAuto && opt.fileMechanism != m {
+		if !opt.mayUse(m) {
 			continue
 		}
 		var err error
 		switch m {
 		case schemas.SourceLSM:
-			err = tryLSM()
+			err = noLSM
 		case schemas.SourceFanotify:
 			err = g.fanotify(opt, regions, failed)
 		case schemas.SourceLandlock:
@@ -56,6 +59,45 @@ func chooseFiles(opt options, tryLSM func() error, failed func(error)) (*fileGua
 	return nil, tool.Fail(tool.ExitCannot, errors.New("cannot enforce here: no mechanism can enforce every file rule"), hints...)
 }
 
+// mayUse reports whether a mechanism was asked for, or may be chosen.
+func (o *options) mayUse(mechanism string) bool {
+	return o.fileMechanism == schemas.FileMechanismAuto || o.fileMechanism == mechanism
+}
+
+// attachWithFiles attaches the probes, with LSM programs for the file rules where these
+// work; noLSM says why they do not.
+func attachWithFiles(o bpf.Options, opt options) (ses *bpf.Session, noLSM, err error) {
+	if opt.files != nil && opt.mayUse(schemas.SourceLSM) {
+		if noLSM = bpf.ProbeLSM(); noLSM == nil {
+			o.Files = opt.files
+		}
+	}
+	ses, err = bpf.Attach(o)
+	if refused := new(bpf.RulesError); errors.As(err, &refused) && refused.Files {
+		o.Files, noLSM = nil, refused.Err
+		ses, err = bpf.Attach(o)
+	}
+	return ses, noLSM, err
+}
+
+// inactive says why a mechanism does nothing here; nil if it does what it is told.
+func inactive(mechanism string) error {
+	switch mechanism {
+	case schemas.SourceLSM:
+		return bpf.ProbeLSM()
+	case schemas.SourceFanotify:
+		if err := confine.HasDomain(); err != nil {
+			return err
+		}
+		group, err := fanotifyGroup()
+		if err == nil {
+			unix.Close(group)
+		}
+		return err
+	}
+	return confine.LandlockActs()
+}
+
 // errUnsupervised: who is in the cgroup already cannot be confined any more.
 var errUnsupervised = errors.New("works only for a command that runner-exec starts")
 
@@ -64,7 +106,7 @@ func (g *fileGuard) landlock(opt options, regions []*confine.Region) (err error)
 	if !opt.supervised {
 		return errUnsupervised
 	}
-	if err := confine.LandlockActs(); err != nil {
+	if err := inactive(schemas.SourceLandlock); err != nil {
 		return err
 	}
 	g.ready.Landlock, err = confine.Landlock(g.rules, regions, confine.LandlockABI())
@@ -98,9 +140,6 @@ func (g *fileGuard) fanotify(opt options, regions []*confine.Region, failed func
 	return nil
 }
 
-// errNoLSM stands for the programs of BPF LSM.
-var errNoLSM = errors.New("not available")
-
 // close ends the listener. Nobody may wait for it any more.
 func (g *fileGuard) close() {
 	if g == nil || g.listener == nil {
@@ -110,12 +149,15 @@ func (g *fileGuard) close() {
 	g.private.close()
 }
 
-// refused counts what was refused without the kernel's own count, by rule.
-func (g *fileGuard) refused() map[uint32]uint64 {
+// refused counts what was refused, by rule: kernel is the count of the LSM programs.
+func (g *fileGuard) refused(kernel map[uint32]uint64) map[uint32]uint64 {
 	if g == nil {
 		return nil
 	}
 	by := maps.Clone(g.counts)
+	for rule, n := range kernel {
+		by[rule] += n
+	}
 	if g.listener != nil {
 		for rule, n := range g.listener.refused() {
 			by[rule] += n

@@ -57,6 +57,13 @@ func probed(ses *bpf.Session) []result {
 		{schemas.FactUnixHooks, ses.Unix},
 		{schemas.FactRedundant, because(ses.Redundant, schemas.FactPreemption+": "+ses.Preemption.String())},
 	}
+	for _, m := range schemas.FileMechanisms {
+		state := schemas.CaptureAttached
+		if err := inactive(m); err != nil {
+			state = schemas.UnavailableBecause + err.Error()
+		}
+		list = append(list, result{"file rules by " + m, state})
+	}
 	return list
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"math"
 	"time"
 
@@ -140,11 +141,12 @@ func (r *captureRun) captureHealth(st bpf.Stats) (*schemas.StageHealth, error) {
 	}
 	blocked, err := r.ses.Blocked()
 	refusals(h.Counters, schemas.EnforcedNetwork, r.opt.rules, blocked)
-	refusals(h.Counters, schemas.EnforcedFiles, r.opt.files, r.guard.refused())
+	files, filesErr := r.ses.FileBlocked()
+	refusals(h.Counters, schemas.EnforcedFiles, r.opt.files, r.guard.refused(files))
 	if r.guard != nil {
 		h.Counters[schemas.CounterFileInserted] = r.guard.inserted
 	}
-	return h, err
+	return h, errors.Join(err, filesErr)
 }
 
 // status is complete if nothing was lost and both canaries were seen.
