@@ -54,6 +54,11 @@ var kernelTypes = btf.NewCache()
 // enforce attaches only the rules, without the probes.
 func enforce(t *testing.T, dir string, rules *schemas.NetworkRules) *Session {
 	t.Helper()
+	return enforceWithout(t, dir, rules, 0)
+}
+
+func enforceWithout(t *testing.T, dir string, rules *schemas.NetworkRules, without Part) *Session {
+	t.Helper()
 	table, err := compileRules(rules)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +68,7 @@ func enforce(t *testing.T, dir string, rules *schemas.NetworkRules) *Session {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s := &Session{types: kernelTypes}
+	s := &Session{types: kernelTypes, without: without}
 	t.Cleanup(s.Close)
 	if err := s.attachRules(f, map[string]*ebpf.Map{}, table); err != nil {
 		testkit.Missing(t, "network rules in the kernel", err)
@@ -89,10 +94,17 @@ func absent(e syscall.Errno) bool {
 	return e == syscall.EPROTONOSUPPORT || e == syscall.ESOCKTNOSUPPORT || e == syscall.EAFNOSUPPORT
 }
 
+// attempts makes the calls in both ways in which the rules can be loaded.
 func attempts(t *testing.T, rules *schemas.NetworkRules, all []attempt) {
 	t.Helper()
+	attemptsWithout(t, rules, all, 0)
+	attemptsWithout(t, rules, all, Loop)
+}
+
+func attemptsWithout(t *testing.T, rules *schemas.NetworkRules, all []attempt, without Part) {
+	t.Helper()
 	p := newCaller(t)
-	s := enforce(t, p.dir, rules)
+	s := enforceWithout(t, p.dir, rules, without)
 	want := map[uint32]uint64{}
 	for _, a := range all {
 		got := p.try(a.call)
