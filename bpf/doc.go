@@ -4,10 +4,12 @@
 // Read it in this order:
 //
 //	probes/gen.go        the C sources, which run in the kernel, and what each one does
-//	session_linux.go     loads and attaches them; the counters; the end
+//	session_linux.go     loads and attaches them; the end
 //	load_linux.go        the ways to load an object, and which one this kernel takes
 //	uring_linux.go       io_uring's probes: uring_form_linux.go chooses them by the kernel's types
-//	redundant_linux.go   several copies of the system call probe, where the kernel skips one
+//	preemption_linux.go  finds out where the kernel skips a probe, because a task is preempted in it
+//	redundant_linux.go   the copies of the probes there
+//	counters_linux.go    what was seen, dropped and missed
 //	guard_linux.go       what root inside of the cgroup can do to the probes: prevented, or told
 //	rules_linux.go       network rules as the kernel's table
 //	files_linux.go       file rules as the kernel's tables: filetree.go has their paths,
@@ -43,7 +45,7 @@
 //	inode_…, sb_…, move_mount  makes the call, io_uring's too. Which of them there are is read
 //	                           from the kernel's types. Before, one of them must refuse an open:
 //	                           a kernel can attach such a program and never run it.
-//	tp_btf/sys_enter           only in redundant mode, see redundant_linux.go.
+//	tp_btf/sys_enter           only where sys_exit has copies, see redundant_linux.go.
 //
 // Root inside of the cgroup can reach all of this with bpf(), ptrace, signals and /proc. Links of
 // tracepoints cannot be detached but by their owner; maps are frozen; and what a task of the

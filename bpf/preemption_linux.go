@@ -23,7 +23,7 @@ import (
 // the task is preempted, the kernel skips that program for every other task on the CPU:
 // events are missed without a ring drop.
 type Preemption struct {
-	Tasks bool  // at ordinary tracepoints: exec, fork, exit, moves, io_uring
+	Tasks bool  // at ordinary tracepoints: exec, fork, exit, io_uring
 	Calls bool  // at the entry and the exit of system calls
 	Err   error // why it could not be found out; then both are true
 }

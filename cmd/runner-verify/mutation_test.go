@@ -187,6 +187,7 @@ func TestMutations(t *testing.T) {
 		{"health note twice", edit(health, `"s2_blind`, `"s2_kernel_capture: monitor_events=4 ringbuf_drops=0","s2_blind`), "health.note"},
 		{"health contract note", edit(health, `"s2_blind`, `"contract_only_mode: x","s2_blind`), "health.note"},
 		{"health loss note", edit(health, `"s2_blind`, `"s2_kernel_loss: dropped=3","s2_blind`), "health.loss"},
+		{"missed events without a cause", edit(health, `"s2_blind`, `"s2_missed: exec=1","s2_blind`), "health.loss"},
 		{"health coverage", both(edit(health, `coverage":"connect_only"`, `coverage":"unknown"`), edit(health, `coverage=connect_only`, `coverage=unknown`)), "health.network"},
 		{"health scope", both(edit(health, `scope":"diagnostic_only"`, `scope":"peer_set"`), edit(health, `scope=diagnostic_only`, `scope=peer_set`)), "health.network"},
 		{"health coverage note", edit(health, `coverage=connect_only`, `coverage=absent`), "health.note"},
