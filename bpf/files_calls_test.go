@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"unsafe"
 
@@ -114,10 +115,14 @@ func (c call) file() error {
 	return c.roundabout()
 }
 
-// run starts a program and waits for it.
-func run(path string, args ...string) error {
-	cmd := exec.Command(path, args...)
-	return cmd.Run()
+// run starts a program, and says how that went.
+func run(path string) error {
+	cmd := exec.Command(path)
+	err := cmd.Start()
+	if err == nil {
+		cmd.Wait()
+	}
+	return err
 }
 
 // roundabout opens To by a way around its path.
@@ -182,11 +187,18 @@ func (c call) roundabout() error {
 		return unix.Mount("t", c.To, "tmpfs", 0, "")
 	case "overlay": // To is read through an overlay of Via on Name
 		return apart(func() error {
-			if err := unix.Mount("o", c.Name, "overlay", 0, "lowerdir="+c.Via+":/tmp"); err != nil {
+			if err := unix.Mount("o", c.Name, "overlay", 0, "lowerdir="+c.Via+":"+c.Name); err != nil {
 				return err
 			}
 			return opened(unix.Open(c.To, unix.O_RDONLY|unix.O_CLOEXEC, 0))
 		})
+	case "linked": // through a link that the program makes
+		link := filepath.Join(c.Name, "link")
+		if err := unix.Symlink(c.To, link); err != nil {
+			return fmt.Errorf("symlink: %v", err)
+		}
+		defer unix.Unlink(link)
+		return opened(unix.Open(link, unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	case "memfd": // a program that has no path
 		fd, err := unix.MemfdCreate("program", 0)
 		if err != nil {
