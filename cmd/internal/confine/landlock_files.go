@@ -5,7 +5,10 @@ import (
 )
 
 // abiTruncate is the first ABI with the right to truncate.
-const abiTruncate = 3
+const (
+	abiRefer    = 2 // a rule can allow moves between directories; before, every ruleset refuses them
+	abiTruncate = 3
+)
 
 // landlockRights are the rights that an operation of the rules needs. Landlock has none
 // for changes of mode, owner, times and attributes.

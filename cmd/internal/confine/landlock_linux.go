@@ -10,11 +10,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// ABI numbers of Landlock at which something came that we need.
-const (
-	abiRefer = 2 // a rule can allow moves between directories; before, every ruleset refuses them
-	abiScope = 6 // signals to processes outside can be refused
-)
+const abiScope = 6 // signals to processes outside can be refused
 
 // ruleset is one Landlock layer: what it handles is refused except below the paths of
 // its rules.

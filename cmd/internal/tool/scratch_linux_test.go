@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // A process whose scratch file another one opens ends, before the other one can use it.
@@ -33,7 +35,7 @@ func TestScratchOpenedByAnother(t *testing.T) {
 	}
 	defer f.Close()
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
-		t.Skipf("SKIPPED, NOT TESTED: the file system of %s has no leases: %v", os.TempDir(), err)
+		testkit.Skip(t, "a lease on a scratch file", os.TempDir(), ": ", err)
 	}
 	c := exec.Command(os.Args[0], "-test.run", "^TestScratchOpenedByAnother$")
 	c.Env = append(os.Environ(), "RUNNER_TEST_SCRATCH=1")
