@@ -72,7 +72,7 @@ func (r results) triedOn(a *attack) (kernels []string) {
 	return kernels
 }
 
-// cell says what became of an attack: once if it is the same on all kernels.
+// cell says what became of an attack: once if it is the same on all kernels that tried it.
 func (r results) cell(a *attack, harden bool) string {
 	var texts, kernels []string
 	for _, k := range r.kernels() {
@@ -88,10 +88,10 @@ func (r results) cell(a *attack, harden bool) string {
 			}
 		}
 	}
-	switch len(texts) {
-	case 0:
+	switch {
+	case len(texts) == 0:
 		return "not tried"
-	case 1:
+	case len(texts) == 1 && kernels[0] == strings.Join(r.triedOn(a), ", "):
 		return texts[0]
 	}
 	for i := range texts {
