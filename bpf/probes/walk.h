@@ -156,6 +156,11 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 				break;
 		w = s->walk;
 	} else {
+		/* Verifiers before Linux 6.7 follow one step only. They would take a mark that a
+		 * step sets for never set, and remove what a later step does about it: so the marks
+		 * begin with a value from memory, of which a verifier knows nothing. */
+		*(volatile u32 *)&s->walk.marks = 0;
+		w.marks = *(volatile u32 *)&s->walk.marks;
 		bpf_loop(WALK_STEPS, walk_step, &w, 0);
 	}
 	if (!w.done)

@@ -102,7 +102,7 @@ func noCgroup2(m *machine) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := refused(o, dir+"/M-opens", "cgroup2"); err != nil {
+	if err := refused(o, dir+"/M-opens", "mount -t cgroup2"); err != nil {
 		return "", err
 	}
 	return strings.TrimSpace(o.stderr), nil

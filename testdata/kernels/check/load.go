@@ -4,6 +4,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +44,7 @@ func (r *record) judge(all ...balance) (string, error) {
 		lost += gone
 		known = known && gone >= 0
 	}
-	detail := strings.Join(said, "; ") + fmt.Sprintf("; %d reported as missed", missed)
+	detail := strings.Join(said, "; ") + fmt.Sprintf("; %d reported as missed%s", missed, r.missed())
 	complete, dropped := r.status == schemas.StatusComplete, r.health.Counters[schemas.CounterDropped]
 	switch {
 	case !known:
@@ -57,6 +59,16 @@ func (r *record) judge(all ...balance) (string, error) {
 		return "", fmt.Errorf("nothing is lost, and the record is partial: %s: %v %v", detail, r.health.Counters, r.health.Facts)
 	}
 	return "", told(detail)
+}
+
+// missed is the part of each probe.
+func (r *record) missed() (by string) {
+	for _, name := range slices.Sorted(maps.Keys(r.health.Counters)) {
+		if probe, ok := strings.CutPrefix(name, schemas.CounterMissed); ok {
+			by += fmt.Sprintf(" %s=%d", probe, r.health.Counters[name])
+		}
+	}
+	return by
 }
 
 func (r *record) droppedOf(op string) uint64 {
