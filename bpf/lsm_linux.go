@@ -64,7 +64,7 @@ func (s *Session) newAsker() (*asker, error) {
 	case err == nil:
 		return &asker{coll}, nil
 	case errors.Is(err, unix.EPERM):
-		return nil, fmt.Errorf("the kernel refuses to load LSM programs: %w", err)
+		return nil, fmt.Errorf("the kernel refuses to load LSM programs: %w", unix.EPERM)
 	}
 	return nil, fmt.Errorf("loading the LSM probe: %w", err)
 }
