@@ -35,7 +35,7 @@ var cpus = map[string]string{"amd64": "max", "arm64": "max,pauth-impdef=on"}
 
 const (
 	memory     = "2048"
-	guestLimit = 10 * time.Minute // a last net: each job has its limit
+	guestLimit = 25 * time.Minute // a last net: each job has its limit
 )
 
 // bootLine is the kernel's command line.

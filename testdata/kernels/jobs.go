@@ -38,16 +38,16 @@ var tests = map[string]string{
 // unless the run is short; on the others the checks make smaller numbers.
 func jobs(k kernel, short bool) []guest.Job {
 	whole := k.CI && !short
-	checks := guest.Job{Name: "check", Args: []string{"check"}, Seconds: 300}
+	checks := guest.Job{Name: "check", Args: []string{"check"}, Seconds: 900}
 	if !whole {
 		checks.Args = append(checks.Args, "-short")
 		return []guest.Job{checks}
 	}
 	return []guest.Job{
 		checks,
-		{Name: "hostile", Args: []string{"hostile", "check", guest.Bin, "--short"}, Capture: true, Seconds: 300},
-		{Name: "bpf", Args: goTest("bpf.test", "Session|RulesRefused|RulesCannotBeAvoided"), Test: true, Capture: true, Seconds: 60},
-		{Name: "runner-capture", Args: goTest("runner-capture.test", "Escape|RulesAreEnforced"), Test: true, Capture: true, Seconds: 60},
+		{Name: "hostile", Args: []string{"hostile", "check", guest.Bin, "--short"}, Capture: true, Seconds: 900},
+		{Name: "bpf", Args: goTest("bpf.test", "Session|RulesRefused|RulesCannotBeAvoided"), Test: true, Capture: true, Seconds: 300},
+		{Name: "runner-capture", Args: goTest("runner-capture.test", "Escape|RulesAreEnforced"), Test: true, Capture: true, Seconds: 300},
 	}
 }
 

@@ -53,7 +53,7 @@ func collect(f *fetched, o outcome) report {
 			boot = guest.Line{Check: bootCheck, Result: guest.Failed, Detail: fmt.Sprintf(format, args...)}
 		}
 	}
-	if m := trouble.Find(o.console); m != nil && f.Variant != guest.NoBTF {
+	if m := trouble.Find(o.console); m != nil {
 		fail("the kernel said: %s", strings.ToValidUTF8(strings.TrimSpace(string(m)), "?"))
 	}
 	lines, end, err := parseResults(o.results)

@@ -12,6 +12,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -86,6 +88,7 @@ func work() error {
 		s.run(j)
 		fmt.Printf("init: %s took %.1f s\n", j.Name, time.Since(begin).Seconds())
 	}
+	s.started(warned())
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		return err
@@ -101,6 +104,32 @@ func modules(names []string) {
 			fmt.Printf("init: module %s: %v\n", name, err)
 		}
 	}
+}
+
+// tainted are the bits of /proc/sys/kernel/tainted that tell a fault of the kernel: it
+// died, it warned, a CPU was stuck.
+const tainted = 1<<7 | 1<<9 | 1<<14
+
+// fault is what a kernel says about a fault.
+var fault = regexp.MustCompile(`(?m)^.*(WARNING: |BUG: |Oops|soft lockup).*$`)
+
+// warned is an error if the kernel found a fault of its own. The console does not show
+// warnings.
+func warned() error {
+	b, err := os.ReadFile("/proc/sys/kernel/tainted")
+	if err != nil {
+		return err
+	}
+	bits, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil || bits&tainted == 0 {
+		return err
+	}
+	log := make([]byte, 1<<20)
+	n, err := unix.Klogctl(unix.SYSLOG_ACTION_READ_ALL, log)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("the kernel is tainted (%d): %s", bits, fault.Find(log[:n]))
 }
 
 func insert(path string) error {
