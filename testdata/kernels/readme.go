@@ -101,7 +101,9 @@ func observed(r report) string {
 		case guest.OK:
 			return "yes"
 		case guest.Unavailable:
-			return "no, exit 4: " + strings.ReplaceAll(l.Detail, "|", "\\|")
+			why := strings.TrimPrefix(l.Detail, "runner-capture: error: cannot observe here: ")
+			why, _, _ = strings.Cut(why, " runner-capture: hint:")
+			return "no, exit 4: " + strings.ReplaceAll(why, "|", "\\|")
 		}
 	}
 	return "**failed**"
@@ -126,7 +128,10 @@ func requirement(d document) string {
 	if strings.Contains(standIns(d, unbooted[0].check), "whole") {
 		oldest = " 5.15 or later"
 	}
-	s := "Linux" + oldest + " with BTF and a cgroup v2 mount (v1 may be mounted as well). Booted and observed: " + join(works)
+	s := "Linux" + oldest + " with BTF and a cgroup v2 mount (v1 may be mounted as well)"
+	if works != nil {
+		s += ". Booted and observed: " + join(works)
+	}
 	if refused != nil {
 		s += ". Refused with exit 4, before the command starts: " + join(refused)
 	}

@@ -123,13 +123,30 @@ func parseDocument(b []byte) (document, error) {
 	return d, nil
 }
 
+// encode writes one line for each check, so that a difference is easy to read.
 func (d document) encode() []byte {
 	var b bytes.Buffer
+	fmt.Fprintf(&b, "{\"schema\": %q, \"kernels\": [", d.Schema)
+	for i, r := range d.Kernels {
+		checks := r.Checks
+		r.Checks = []guest.Line{}
+		head := strings.TrimSuffix(oneLine(r), "]}")
+		fmt.Fprintf(&b, "%s\n%s", strings.Repeat(",", min(i, 1)), head)
+		for i, l := range checks {
+			fmt.Fprintf(&b, "%s\n  %s", strings.Repeat(",", min(i, 1)), oneLine(l))
+		}
+		b.WriteString("]}")
+	}
+	b.WriteString("\n]}\n")
+	return b.Bytes()
+}
+
+func oneLine(v any) string {
+	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	_ = e.Encode(d)
-	return b.Bytes()
+	_ = e.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // differences compares reports with what is expected. Only the kernels that ran are
