@@ -12,8 +12,6 @@ import (
 	"github.com/runner-evidence/runner/testdata/workload/uring"
 )
 
-const largeFile = 0o100000 // O_LARGEFILE, which Go calls 0 on 64-bit machines
-
 // ring opens and connects through io_uring, inline and in a worker.
 func ring() {
 	u, err := uring.New()
