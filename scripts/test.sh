@@ -42,7 +42,7 @@ fi
 cached=-cached
 [ "${RUNNER_REQUIRE_KERNELS:-}" = 1 ] && cached=
 {
-	sh scripts/kernels.sh $cached -short ci 2>&1
+	sh scripts/kernels.sh $cached ci 2>&1
 	echo $? >"$status.kernels"
 } | tee "$log.kernels"
 case $(cat "$status.kernels"):$cached in

@@ -17,7 +17,7 @@ type options struct {
 	list, fetch, repin, update bool
 	json, keep, job            string
 	vms                        int
-	offline, short             bool
+	offline, whole             bool
 	only                       []string
 }
 
@@ -111,7 +111,7 @@ func (l *lane) buildAll(ctx context.Context, chosen []kernel) error {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
-		if err := build(ctx, k.Arch, dir); err != nil {
+		if err := build(ctx, k.Arch, dir, l.whole); err != nil {
 			return err
 		}
 		l.built[k.Arch] = nil
@@ -158,7 +158,7 @@ func (l *lane) boot(ctx context.Context, f *fetched, dir string) (outcome, error
 		}
 	}
 	initrd := filepath.Join(dir, "initrd")
-	wanted := slices.DeleteFunc(jobs(f.kernel, l.short), func(j guest.Job) bool { return l.job != "" && j.Name != l.job })
+	wanted := slices.DeleteFunc(jobs(f.kernel, l.whole), func(j guest.Job) bool { return l.job != "" && j.Name != l.job })
 	plan := guest.Plan{Arch: f.Arch, Variant: f.Variant, Jobs: wanted}
 	if err := initramfs(initrd, unpacked, filepath.Join(l.dir, f.Arch), plan); err != nil {
 		return outcome{}, err
@@ -202,11 +202,11 @@ func (l *lane) compare(list []kernel, reports []report) error {
 		return err
 	}
 	if l.update {
-		d := merge(want, slices.DeleteFunc(slices.Clone(reports), func(r report) bool { return r.Release == "" }), list)
+		d := merge(want, slices.DeleteFunc(slices.Clone(reports), func(r report) bool { return r.Release == "" }), list, l.whole)
 		return errors.Join(os.WriteFile(resultsFile, d.encode(), 0o644), writeReadme(d))
 	}
 	ran := slices.DeleteFunc(slices.Clone(reports), func(r report) bool { return r.Package == "" })
-	diffs := differences(want, ran, l.short)
+	diffs := differences(want, ran, l.whole)
 	for _, d := range diffs {
 		fmt.Println("DIFFERS", d)
 	}

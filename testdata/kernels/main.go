@@ -28,7 +28,7 @@ not in the cache (${XDG_CACHE_HOME:-~/.cache}/runner/kernels). Needs no root.
   -json FILE   write the results of this run there (- is standard output)
   -vms N       guests at once (default 2)
   -keep DIR    keep each guest's console there
-  -short       a smaller set of checks for the kernels of .ci/run
+  -whole       all checks with the whole numbers (half an hour)
   -job NAME    run only this job; results are then not compared
 
 exit: 0 all as expected; 1 a check failed, or a result differs from results.json;
@@ -42,7 +42,7 @@ func main() {
 	f.BoolVar(&o.list, "list", false, "")
 	f.BoolVar(&o.fetch, "fetch", false, "")
 	f.BoolVar(&o.offline, "cached", false, "")
-	f.BoolVar(&o.short, "short", false, "")
+	f.BoolVar(&o.whole, "whole", false, "")
 	f.BoolVar(&o.repin, "repin", false, "")
 	f.BoolVar(&o.update, "update", false, "")
 	f.StringVar(&o.json, "json", "", "")

@@ -150,20 +150,21 @@ func oneLine(v any) string {
 }
 
 // differences compares reports with what is expected. Only the kernels that ran are
-// compared. Numbers in details are not. A short run leaves checks out.
-func differences(want document, got []report, short bool) (diffs []string) {
+// compared. Numbers in details are not. Only a whole run has all
+// checks.
+func differences(want document, got []report, whole bool) (diffs []string) {
 	for _, g := range got {
 		i := slices.IndexFunc(want.Kernels, func(r report) bool { return r.Kernel == g.Kernel })
 		if i < 0 {
 			diffs = append(diffs, g.Kernel+": not in "+resultsFile)
 			continue
 		}
-		diffs = append(diffs, compare(want.Kernels[i], g, short)...)
+		diffs = append(diffs, compare(want.Kernels[i], g, whole)...)
 	}
 	return diffs
 }
 
-func compare(want, got report, short bool) (diffs []string) {
+func compare(want, got report, whole bool) (diffs []string) {
 	expected := map[string]guest.Line{}
 	for _, l := range want.Checks {
 		expected[l.Check] = l
@@ -179,7 +180,7 @@ func compare(want, got report, short bool) (diffs []string) {
 		}
 	}
 	for _, l := range want.Checks {
-		if _, left := expected[l.Check]; left && !short {
+		if _, left := expected[l.Check]; left && whole {
 			diffs = append(diffs, fmt.Sprintf("%s: %s did not run: expected %s", got.Kernel, l.Check, show(l)))
 		}
 	}
@@ -203,18 +204,49 @@ func same(want, got guest.Line) bool {
 
 func show(l guest.Line) string { return strings.TrimSpace(string(l.Result) + " " + l.Detail) }
 
-// merge replaces the reports of the kernels that ran and sorts by the list.
-func merge(old document, got []report, list []kernel) document {
+// merge replaces the reports of the kernels that ran and sorts by the list. What a run that
+// is not whole left out stays.
+func merge(old document, got []report, list []kernel, whole bool) document {
 	d := document{Schema: resultsSchema, Kernels: []report{}}
+	find := func(reports []report, name string) (report, bool) {
+		i := slices.IndexFunc(reports, func(r report) bool { return r.Kernel == name })
+		if i < 0 {
+			return report{}, false
+		}
+		return reports[i], true
+	}
 	for _, k := range list {
-		for _, reports := range [][]report{got, old.Kernels} {
-			if i := slices.IndexFunc(reports, func(r report) bool { return r.Kernel == k.Name }); i >= 0 {
-				d.Kernels = append(d.Kernels, reports[i])
-				break
-			}
+		was, before := find(old.Kernels, k.Name)
+		is, now := find(got, k.Name)
+		if now && before && !whole {
+			is.Checks = withLeftOut(is.Checks, was.Checks)
+		}
+		if now {
+			d.Kernels = append(d.Kernels, is)
+		} else if before {
+			d.Kernels = append(d.Kernels, was)
 		}
 	}
 	return d
+}
+
+// withLeftOut is the old results with the new ones in their place.
+func withLeftOut(is, was []guest.Line) (all []guest.Line) {
+	at := func(lines []guest.Line, name string) int {
+		return slices.IndexFunc(lines, func(l guest.Line) bool { return l.Check == name })
+	}
+	for _, l := range was {
+		if i := at(is, l.Check); i >= 0 {
+			l = is[i]
+		}
+		all = append(all, l)
+	}
+	for _, l := range is {
+		if at(was, l.Check) < 0 {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 // failures are the checks that failed.

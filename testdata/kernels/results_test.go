@@ -61,22 +61,28 @@ func TestDifferences(t *testing.T) {
 		"one did not run":     {want.Kernels[0].Checks[:2], 1},
 		"one is new, one not": {append(want.Kernels[0].Checks[1:3:3], line("d", guest.OK, "")), 2},
 	} {
-		if d := differences(want, []report{{Kernel: "6.1", Checks: c.got}}, false); len(d) != c.want {
+		if d := differences(want, []report{{Kernel: "6.1", Checks: c.got}}, true); len(d) != c.want {
 			t.Errorf("%s: %q", name, d)
 		}
 	}
-	if d := differences(want, []report{{Kernel: "6.1", Checks: want.Kernels[0].Checks[:1]}}, true); len(d) != 0 {
-		t.Errorf("a short run: %q", d)
+	if d := differences(want, []report{{Kernel: "6.1", Checks: want.Kernels[0].Checks[:1]}}, false); len(d) != 0 {
+		t.Errorf("a run that is not whole: %q", d)
 	}
-	if d := differences(want, []report{{Kernel: "9.9"}}, false); len(d) != 1 {
+	if d := differences(want, []report{{Kernel: "9.9"}}, true); len(d) != 1 {
 		t.Errorf("an unknown kernel: %q", d)
 	}
 }
 
 func TestMerge(t *testing.T) {
 	old := document{Kernels: []report{{Kernel: "6.12", Note: "old"}, {Kernel: "6.1", Note: "old"}, {Kernel: "gone"}}}
-	d := merge(old, []report{{Kernel: "6.12", Note: "new"}}, []kernel{{Name: "6.1"}, {Name: "6.12"}, {Name: "7.3"}})
+	d := merge(old, []report{{Kernel: "6.12", Note: "new"}}, []kernel{{Name: "6.1"}, {Name: "6.12"}, {Name: "7.3"}}, true)
 	if len(d.Kernels) != 2 || d.Kernels[0].Kernel != "6.1" || d.Kernels[0].Note != "old" || d.Kernels[1].Note != "new" {
+		t.Errorf("%+v", d.Kernels)
+	}
+	was := []guest.Line{{Check: "a", Result: guest.OK}, {Check: "b", Result: guest.OK}}
+	old = document{Kernels: []report{{Kernel: "6.1", Checks: was}}}
+	part := []report{{Kernel: "6.1", Checks: []guest.Line{{Check: "b", Result: guest.Told}, {Check: "c", Result: guest.OK}}}}
+	if d := merge(old, part, []kernel{{Name: "6.1"}}, false); len(d.Kernels[0].Checks) != 3 || d.Kernels[0].Checks[1].Result != guest.Told {
 		t.Errorf("%+v", d.Kernels)
 	}
 }
