@@ -14,7 +14,8 @@ import (
 )
 
 // TestKindsTable: the workload kinds makes every call of the table of system calls, on
-// each architecture, so that a call cannot be recorded and never be tested.
+// each architecture, so that a call cannot be recorded and never be tested. The ends of forks
+// are in the table for another reason.
 func TestKindsTable(t *testing.T) {
 	table, err := os.ReadFile("../bpf/probes/table.h")
 	if err != nil {
@@ -22,7 +23,7 @@ func TestKindsTable(t *testing.T) {
 	}
 	for arch, prefix := range map[string]string{"amd64": "X86_64_", "arm64": "ARM64_"} {
 		made := callsIn(t, "../testdata/workload/kinds", arch)
-		rows := regexp.MustCompile(`\[`+prefix+`(\w+)\] = D\(`).FindAllSubmatch(table, -1)
+		rows := regexp.MustCompile(`\[`+prefix+`(\w+)\] = D\(\w+, (?:OPEN|EXEC|PATH|SOCK),`).FindAllSubmatch(table, -1)
 		if len(rows) < 23 {
 			t.Errorf("%s: only %d calls in the table: correct this test", arch, len(rows))
 		}

@@ -34,10 +34,10 @@ func ring() {
 			unix.Close(int(r))
 		}
 	}
-	how := unix.OpenHow{Flags: create | largeFile, Mode: 0o620, Resolve: unix.RESOLVE_NO_MAGICLINKS}
+	how := unix.OpenHow{Flags: uint64(create | largeFile), Mode: 0o620, Resolve: unix.RESOLVE_NO_MAGICLINKS}
 	r := u.Do(uring.Entry{Op: uring.Openat2, FD: cwd, Addr: uint64(made.Str(at("M-ring2"))), Len: unix.SizeofOpenHow, Off: uint64(uintptr(unsafe.Pointer(&how)))})
 	runtime.KeepAlive(&how)
-	made.Line("io_uring_openat2", 1, at("M-ring2"), r, made.Flags(create|largeFile, 0o620), made.Resolve(unix.RESOLVE_NO_MAGICLINKS))
+	made.Line("io_uring_openat2", 1, at("M-ring2"), r, made.Flags(uint64(create|largeFile), 0o620), made.Resolve(unix.RESOLVE_NO_MAGICLINKS))
 	unix.Close(int(r))
 
 	addr, stop := listen4("ring")
