@@ -144,7 +144,7 @@ func (r *record) compareFiles(table limits.Table, mechanism limits.Mechanism, ma
 		if passes := table.Passes(t.Attempt, mechanism.Name); passes != (t.Outcome == limits.Through) {
 			wrong = append(wrong, strings.TrimSpace(fmt.Sprintf("%s: %s %s", t.Attempt, t.Outcome, t.Why)))
 		}
-		if why := r.blockedAs(t, mechanism, table.Silent(t.Attempt, mechanism.Name)); why != "" {
+		if why := r.blockedAs(t, mechanism, table); why != "" {
 			wrong = append(wrong, t.Attempt+": "+why)
 		}
 	}
@@ -163,7 +163,8 @@ func (r *record) compareFiles(table limits.Table, mechanism limits.Mechanism, ma
 }
 
 // blockedAs says what is wrong with the refusals that the record has of an attempt.
-func (r *record) blockedAs(t tried, mechanism limits.Mechanism, silent bool) string {
+func (r *record) blockedAs(t tried, mechanism limits.Mechanism, table limits.Table) string {
+	silent, unsure := table.Silent(t.Attempt, mechanism.Name), table.Unsure(t.Attempt, mechanism.Name)
 	var own []blocked
 	for _, b := range r.blocked {
 		if slices.Contains(strings.Split(filepath.Clean(b.path), "/"), t.Attempt) {
@@ -173,7 +174,7 @@ func (r *record) blockedAs(t tried, mechanism limits.Mechanism, silent bool) str
 	switch {
 	case silent && len(own) > 0:
 		return fmt.Sprintf("has a line, which limits.json does not expect: %v", own)
-	case t.Outcome == limits.Refused && len(own) == 0 && !silent:
+	case t.Outcome == limits.Refused && len(own) == 0 && !silent && !unsure:
 		return fmt.Sprintf("refused (%s), and the record has no file_blocked", t.Why)
 	case t.Outcome == limits.Through && len(own) > 0:
 		return fmt.Sprintf("got through, and the record says that it was blocked: %v", own)
