@@ -49,7 +49,7 @@ func jobs(k kernel, whole bool) []guest.Job {
 		checks.Args = []string{"check"}
 		return []guest.Job{
 			checks,
-			{Name: "hostile", Args: []string{"hostile", "check", guest.Bin, "--short"}, Capture: true, Seconds: 900},
+			{Name: "hostile", Args: []string{"hostile", "check", guest.Bin, "--short"}, Capture: true, Shell: true, Seconds: 900},
 			{Name: "bpf", Args: goTest("bpf.test", "Session|RulesRefused|RulesCannotBeAvoided"), Test: true, Capture: true, Seconds: 300},
 			{Name: "runner-capture", Args: goTest("runner-capture.test", "Escape|RulesAreEnforced"), Test: true, Capture: true, Seconds: 300},
 		}

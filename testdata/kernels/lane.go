@@ -114,6 +114,11 @@ func (l *lane) buildAll(ctx context.Context, chosen []kernel) error {
 		if err := build(ctx, k.Arch, dir, l.whole); err != nil {
 			return err
 		}
+		if k.Arch == shellArch && l.whole {
+			if err := l.store.shell(ctx, dir); err != nil {
+				fmt.Fprintln(os.Stderr, "kernels: no shell for the guests:", err)
+			}
+		}
 		l.built[k.Arch] = nil
 	}
 	return nil

@@ -94,6 +94,20 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// TestShell: the pinned shell is well-formed.
+func TestShell(t *testing.T) {
+	b, err := os.ReadFile("shell.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := parseShell(b); err != nil || p.Package != "busybox-static" {
+		t.Error(p, err)
+	}
+	if _, err := parseShell([]byte(`{"package":"-o","version":"1","sha256":"` + zeros + `"}`)); err == nil {
+		t.Error("a bad package was accepted")
+	}
+}
+
 func TestMirrors(t *testing.T) {
 	const targets = "http://other.example/debian/ Debian bookworm\nhttp://other.example/debian-security/ Debian bookworm-security\n" +
 		"https://vendor.example/apt Vendor stable\n"

@@ -50,6 +50,7 @@ type Job struct {
 	// Test says that the program is a compiled Go test: each of its tests is a check.
 	Test    bool `json:"test,omitempty"`
 	Capture bool `json:"capture,omitempty"` // runs only where runner-capture can observe
+	Shell   bool `json:"shell,omitempty"`   // needs /bin/sh
 	Seconds int  `json:"seconds"`
 }
 
@@ -76,6 +77,7 @@ const (
 	PlanFile = Lane + "/plan.json"
 	Bin      = Lane + "/bin"
 	Modules  = Lane + "/modules"
+	Busybox  = Bin + "/busybox" // where a guest has a shell
 )
 
 // End is the last line that a guest sends. Without it a guest has not finished.

@@ -62,7 +62,7 @@ func boot() error {
 			return err
 		}
 	}
-	return os.MkdirAll("/root", 0o700)
+	return errors.Join(os.MkdirAll("/root", 0o700), os.MkdirAll("/bin", 0o755))
 }
 
 func (m mount) make() error {
@@ -149,6 +149,18 @@ func cgroupV1() error {
 		return errors.New("no hierarchy of version 1 could be mounted")
 	}
 	return nil
+}
+
+// shell makes the commands of /bin if the guest has a shell.
+func shell() (bool, error) {
+	if _, err := os.Stat(guest.Busybox); err != nil {
+		return false, nil
+	}
+	var errs []error
+	for _, name := range []string{"sh", "mount", "umount", "sleep", "true", "cat", "ls"} {
+		errs = append(errs, os.Symlink(guest.Busybox, "/bin/"+name))
+	}
+	return true, errors.Join(errs...)
 }
 
 // loopback brings lo up.

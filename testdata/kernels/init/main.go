@@ -44,7 +44,7 @@ func main() {
 // reap starts the worker and waits for all processes until it has ended.
 func reap() error {
 	p, err := os.StartProcess(os.Args[0], []string{"init"}, &os.ProcAttr{
-		Env:   []string{"PATH=" + guest.Bin, "HOME=/root", "TMPDIR=/tmp"},
+		Env:   []string{"PATH=" + guest.Bin + ":/bin", "HOME=/root", "TMPDIR=/tmp"},
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
 	})
 	if err != nil {
@@ -78,8 +78,14 @@ func work() error {
 	s := &sender{port: port}
 	modules(plan.Modules)
 	s.started(settle(plan.Variant))
+	hasShell, err := shell()
+	s.started(err)
 	refused := refusal()
 	for _, j := range plan.Jobs {
+		if j.Shell && !hasShell {
+			s.send(guest.Line{Check: j.Name, Result: guest.Unavailable, Detail: "NOT TESTED: the guest has no shell"})
+			continue
+		}
 		if j.Capture && refused != "" {
 			s.send(guest.Line{Check: j.Name, Result: guest.Unavailable, Detail: refused})
 			continue
