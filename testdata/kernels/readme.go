@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/runner-evidence/runner/testdata/kernels/guest"
@@ -46,26 +47,29 @@ func generated(d document) string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", title(r), r.Stands, observed(r), tally(r))
 	}
 	for _, u := range unbooted {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", u.lines, u.stands, u.known, standIns(d, u.check))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", u.lines, u.stands, u.known, standIns(d, u.check, u.on))
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
-// unbooted are the lines of kernels that no archive carries. check is the one that loads
-// the probes as such a kernel does, on kernels that are booted.
-var unbooted = []struct{ lines, stands, known, check string }{
-	{"5.15, 5.16", "Ubuntu 22.04", "no bpf_loop, no bpf_rdonly_cast: the programs' second form", "check/as-5.15-and-5.16"},
-	{"5.17–6.0", "in no archive of Debian", "no bpf_rdonly_cast: the programs' second form", "check/as-5.17-to-6.1"},
-	{"6.2–6.11, 6.13–6.15", "Ubuntu 24.04", "the form that 6.12 and 6.16 load, chosen by the kernel's types", "check/kinds"},
+// unbooted are the lines of kernels that no archive carries. check shows the way in which
+// the probes load there, on the kernels named by on, or on all if there are none.
+var unbooted = []struct {
+	lines, stands, known, check string
+	on                          []string
+}{
+	{"5.15, 5.16", "Ubuntu 22.04", "no bpf_loop, no bpf_rdonly_cast: the programs' second form", "check/as-5.15-and-5.16", nil},
+	{"5.17–6.0", "in no archive of Debian", "no bpf_rdonly_cast: the form that 6.1 loads", "check/kinds", []string{"6.1", "6.1-rt"}},
+	{"6.2–6.11, 6.13–6.15", "Ubuntu 24.04", "the form that 6.12 and 6.16 load, chosen by the kernel's types", "check/kinds", []string{"6.12", "6.16"}},
 }
 
 // standIns says on how many kernels a check gave which result.
-func standIns(d document, check string) string {
+func standIns(d document, check string, on []string) string {
 	count := map[guest.Result]int{}
 	for _, r := range d.Kernels {
 		for _, l := range r.Checks {
-			if l.Check == check {
+			if l.Check == check && (on == nil || slices.Contains(on, r.Kernel)) {
 				count[l.Result]++
 			}
 		}
@@ -125,7 +129,7 @@ func requirement(d document) string {
 	if works != nil {
 		oldest = " " + works[0] + " or later"
 	}
-	if strings.Contains(standIns(d, unbooted[0].check), "whole") {
+	if strings.Contains(standIns(d, unbooted[0].check, unbooted[0].on), "whole") {
 		oldest = " 5.15 or later"
 	}
 	s := "Linux" + oldest + " with BTF and a cgroup v2 mount (v1 may be mounted as well)"
