@@ -17,15 +17,20 @@ const (
 	ConfinedDomain     = "domain"
 	ConfinedSignals    = "signals"
 	ConfinedSeccomp    = "seccomp"
+
+	ConfinedKernelFiles  = "kernel_files"
+	ConfinedCapabilities = "capabilities"
 )
 
 // Confinements are all of them, in the order in which they are named.
 var Confinements = [...]ConfinementForm{
 	{ConfinedNoNewPrivs, "an exec gives no rights that the caller lacks"},
 	{ConfinedNamespace, "mounts of its own, for file rules by fanotify"},
+	{ConfinedKernelFiles, "the files of the kernel read-only: /proc, /sys, the cgroups, debugfs and others, but for what /proc has of its own processes"},
 	{ConfinedLandlock, "file rules by Landlock"},
 	{ConfinedDomain, "a Landlock domain: mounts cannot be changed, and processes outside cannot be reached by ptrace or through /proc"},
 	{ConfinedSignals, "no signals to processes outside of the domain"},
+	{ConfinedCapabilities, "no capabilities over the kernel, devices, clocks, scheduling and the network's configuration"},
 	{ConfinedSeccomp, "calls that attack the observer, or give files other places, are refused with EPERM"},
 }
 

@@ -17,14 +17,16 @@ type Confinement struct {
 	// NoNewPrivs: an exec gives no rights that the caller lacks, such as set-user-id.
 	NoNewPrivs bool
 	// Harden refuses the calls with which a program attacks its observer (calls_linux.go),
-	// and sets NoNewPrivs. Where Landlock is there, it also closes the way to processes
-	// outside: ptrace, /proc/PID/mem, signals.
+	// sets NoNewPrivs, takes capabilities away and makes the files of the kernel
+	// read-only. Where Landlock is there, it also closes the way to processes outside:
+	// ptrace, /proc/PID/mem, signals.
 	Harden bool
 	// Cloned says that the program is started by clone3, as one in a cgroup is.
 	Cloned bool
 
 	layer     *schemas.LandlockLayer // of file rules, or nil
 	namespace *namespace             // with the mounts of file rules, or nil
+	mounts    bool                   // the files of the kernel are made read-only
 	inForce   []string
 }
 

@@ -21,6 +21,13 @@ func (c *Confinement) check() error {
 	if c.namespace != nil {
 		names = append(names, schemas.ConfinedNamespace)
 	}
+	c.mounts = c.Harden && c.tryProtect()
+	if c.mounts {
+		names = append(names, schemas.ConfinedKernelFiles)
+	}
+	if c.Harden {
+		names = append(names, schemas.ConfinedCapabilities)
+	}
 	if _, filtered := c.refused(); filtered {
 		if err := canFilter(); err != nil {
 			return fmt.Errorf("seccomp filters: %w", err)
@@ -69,6 +76,22 @@ func (c *Confinement) refused() (callSet, bool) {
 	return callSet{}, false
 }
 
+// tryProtect reports whether the files of the kernel can be made read-only here. It is
+// tried on a thread that ends then.
+func (c *Confinement) tryProtect() bool {
+	if !mayAdminister() {
+		return false // and cannot write them
+	}
+	return OnThread(func() error {
+		if c.namespace != nil {
+			if err := c.namespace.enter(); err != nil {
+				return err
+			}
+		}
+		return protect(c.namespace == nil)
+	}) == nil
+}
+
 // start takes the rights away and calls start on the same thread.
 func (c *Confinement) start(start func() error) error {
 	return OnThread(func() error {
@@ -91,6 +114,11 @@ func (c *Confinement) apply() (*cloneListener, error) {
 			return nil, err
 		}
 	}
+	if c.mounts {
+		if err := protect(c.namespace == nil); err != nil {
+			return nil, err
+		}
+	}
 	if c.gainsNothing() {
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 			return nil, fmt.Errorf("setting no_new_privs: %w", err)
@@ -109,19 +137,18 @@ func (c *Confinement) apply() (*cloneListener, error) {
 	if !filtered {
 		return nil, nil
 	}
-	if abi := LandlockABI(); abi >= abiRefer {
+	abi := LandlockABI()
+	if abi >= abiRefer {
 		if err := restrict(domain(abi, c.Harden)); err != nil {
 			return nil, err
 		}
 	}
+	if c.Harden {
+		if err := drop(taken(abi)); err != nil {
+			return nil, err
+		}
+	}
 	return filter(set, c.Cloned)
-}
-
-// mayAdminister reports whether this process has CAP_SYS_ADMIN.
-func mayAdminister() bool {
-	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	return unix.Capget(&head, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
 // OnThread calls f on a thread that runs nothing else and ends with f. It is never the
