@@ -289,6 +289,9 @@ func (s *Session) loadGroup(spec *ebpf.CollectionSpec, use map[string]*ebpf.Map)
 }
 
 func (s *Session) attachLSM(coll *ebpf.Collection) error {
+	if err := s.afterRequired(); err != nil {
+		return err
+	}
 	for name, p := range coll.Programs {
 		l, err := link.AttachLSM(link.LSMOptions{Program: p})
 		if err != nil {

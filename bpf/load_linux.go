@@ -90,12 +90,13 @@ func (s *Session) lacks(forced Part) error {
 
 func (p partOf) reason(why string) string { return "without " + p.name + ": " + why }
 
-// Loaded says in which way the objects were loaded, and why: the fact loaded.
+// Loaded says in which way the objects were loaded, and why: the fact loaded. The order
+// does not depend on which object was loaded first.
 func (s *Session) Loaded() string {
 	if len(s.reasons) == 0 {
 		return schemas.LoadedWhole
 	}
-	return strings.Join(s.reasons, "; ")
+	return strings.Join(slices.Sorted(slices.Values(s.reasons)), "; ")
 }
 
 // load loads an object that shares the maps of the base object, as far as shared has them.

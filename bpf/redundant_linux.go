@@ -97,10 +97,8 @@ func (c copySet) programs(copy uint32) (names []string) {
 	return names
 }
 
-// attachCopies adds the copies to the base object, which holds the first of each. They run
-// in the order in which they are attached.
-func (s *Session) attachCopies(shared map[string]*ebpf.Map) error {
-	var colls [probeCopies]*ebpf.Collection
+// loadCopies loads the copies of the programs whose first copy is in the base object.
+func (s *Session) loadCopies(shared map[string]*ebpf.Map) (colls [probeCopies]*ebpf.Collection, err error) {
 	var errs [probeCopies]error
 	var wg sync.WaitGroup
 	for i := range uint32(probeCopies) {
@@ -109,10 +107,17 @@ func (s *Session) attachCopies(shared map[string]*ebpf.Map) error {
 		}
 	}
 	wg.Wait()
-	for i, coll := range colls {
-		if errs[i] != nil {
-			return fmt.Errorf("copy %d of the probes: %w", i, errs[i])
+	for i, err := range errs {
+		if err != nil {
+			return colls, fmt.Errorf("copy %d of the probes: %w", i, err)
 		}
+	}
+	return colls, nil
+}
+
+// attachCopies attaches the copies. They run in the order in which they are attached.
+func (s *Session) attachCopies(colls [probeCopies]*ebpf.Collection) error {
+	for i, coll := range colls {
 		for _, name := range s.copies.programs(uint32(i)) {
 			if err := s.trace(coll.Programs[name]); err != nil {
 				return fmt.Errorf("copy %d of %s: %w", i, name, err)

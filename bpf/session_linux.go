@@ -62,6 +62,9 @@ type Session struct {
 	requests *ebpf.Map    // of the io_uring object
 	copies   copySet
 
+	required  chan struct{} // closed when the required programs are attached, or failed
+	observing bool          // they are attached; valid after that
+
 	captureTGID, supervisorTGID uint32
 	guard                       guard
 }
@@ -97,7 +100,7 @@ func Attach(opt Options) (*Session, error) {
 type errCopies struct{ error }
 
 func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
-	s := &Session{types: types, Redundant: schemas.RedundantOff, Preemption: DetectPreemption(types)}
+	s := &Session{types: types, Redundant: schemas.RedundantOff, Preemption: DetectPreemption(types), required: make(chan struct{})}
 	s.copies = chooseCopies(opt.Copies, s.Preemption)
 	var table *ruleTable
 	if opt.Rules != nil {
@@ -126,17 +129,26 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	if err := s.watchProcesses(opt.Supervised); err != nil {
 		return nil, err
 	}
-	shared, err := s.loadBase(opt, dir)
+	probes, err := objects.LoadKernel()
+	if err != nil {
+		return nil, err
+	}
+	shared, err := s.loadMaps(probes.Copy(), opt, dir)
 	if err != nil {
 		return nil, err
 	}
 	if s.Ring, err = ringbuf.NewReader(shared["events"]); err != nil {
 		return nil, fmt.Errorf("opening the ring: %w", err)
 	}
-	// Most of the time is spent in the kernel's verifier, so the objects are loaded in
-	// parallel.
-	var hooks, watch, files error
+	// Most of the time is spent in the kernel's verifier, so everything is loaded in
+	// parallel. Nothing is attached before the required programs are.
+	var base, hooks, watch, files, copies error
+	var copied [probeCopies]*ebpf.Collection
 	var wg sync.WaitGroup
+	wg.Go(func() { base = s.attachRequired(probes, shared) })
+	if s.copies.any() {
+		wg.Go(func() { copied, copies = s.loadCopies(shared) })
+	}
 	if opt.Files != nil {
 		wg.Go(func() { files = s.attachFiles(shared, opt.Files) })
 	}
@@ -153,15 +165,18 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 		}
 	})
 	wg.Wait()
-	if err := cmp.Or(hooks, watch); err != nil {
+	if err := cmp.Or(base, hooks, watch); err != nil {
 		return nil, err
 	}
 	if files != nil {
 		return nil, &RulesError{Err: files, Files: true}
 	}
 	if s.copies.any() {
-		if err := s.attachCopies(shared); err != nil {
-			return nil, errCopies{err}
+		if copies == nil {
+			copies = s.attachCopies(copied)
+		}
+		if copies != nil {
+			return nil, errCopies{copies}
 		}
 		s.Redundant = RedundantOn
 	}
@@ -179,28 +194,67 @@ func state(err error) string {
 	return schemas.UnavailableBecause + text
 }
 
-func (s *Session) loadBase(opt Options, dir *os.File) (map[string]*ebpf.Map, error) {
-	spec, err := objects.LoadKernel()
-	if err != nil {
-		return nil, err
-	}
+// loadMaps makes the maps that all objects share.
+func (s *Session) loadMaps(spec *ebpf.CollectionSpec, opt Options, dir *os.File) (map[string]*ebpf.Map, error) {
 	spec.Maps["events"].MaxEntries = uint32(opt.RingSize)
-	coll, err := s.load(spec, nil, required...)
+	clear(spec.Programs)
+	coll, err := s.load(spec, nil)
 	if err != nil {
-		return nil, fmt.Errorf("loading the probes: %w", err)
+		return nil, fmt.Errorf("making the maps: %w", err)
 	}
 	if err := coll.Maps["scope"].Put(uint32(0), uint32(dir.Fd())); err != nil {
 		return nil, fmt.Errorf("setting the scope: %w", err)
 	}
-	for _, name := range required {
-		if err := s.trace(coll.Programs[name]); err != nil {
-			return nil, fmt.Errorf("attaching %s: %w", name, err)
-		}
-	}
 	return coll.Maps, nil
 }
 
+// attachRequired loads the required programs and attaches them in their order.
+// afterRequired lets the others go on then.
+func (s *Session) attachRequired(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map) error {
+	defer close(s.required)
+	last := len(required) - 1 // it takes the verifier as long as all others
+	var tasks, calls *ebpf.Collection
+	var failed error
+	var wg sync.WaitGroup
+	second := spec.Copy()
+	wg.Go(func() { tasks, failed = s.load(spec, shared, required[:last]...) })
+	calls, err := s.load(second, shared, required[last])
+	wg.Wait()
+	if err := cmp.Or(err, failed); err != nil {
+		return fmt.Errorf("loading the probes: %w", err)
+	}
+	for i, name := range required {
+		from := tasks
+		if i == last {
+			from = calls
+		}
+		p := from.Programs[name]
+		l, err := link.AttachTracing(link.TracingOptions{Program: p})
+		if err != nil {
+			return fmt.Errorf("attaching %s: %w", name, err)
+		}
+		s.keep(l, p)
+	}
+	s.observing = true
+	return nil
+}
+
+// afterRequired waits until the required programs are attached. What is attached later
+// must not record tasks whose life is not known.
+func (s *Session) afterRequired() error {
+	if s.required == nil {
+		return nil // a test of one object
+	}
+	if <-s.required; !s.observing {
+		return errors.New("the required probes are not attached")
+	}
+	return nil
+}
+
 func (s *Session) trace(p *ebpf.Program) error {
+	if err := s.afterRequired(); err != nil {
+		return err
+	}
 	l, err := link.AttachTracing(link.TracingOptions{Program: p})
 	if err != nil {
 		return err
@@ -217,6 +271,9 @@ func (s *Session) keep(l link.Link, p *ebpf.Program) {
 }
 
 func (s *Session) hook(dir *os.File, p *ebpf.Program, at ebpf.AttachType) error {
+	if err := s.afterRequired(); err != nil {
+		return err
+	}
 	l, err := link.AttachCgroup(link.CgroupOptions{Path: dir.Name(), Attach: at, Program: p})
 	if err != nil {
 		return err
