@@ -5,12 +5,15 @@ package bpf
 import (
 	"errors"
 	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cilium/ebpf/ringbuf"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // blockedRecords reads until the ring is empty.
@@ -99,5 +102,42 @@ func TestFilesRingFull(t *testing.T) {
 	}
 	if st, err := s.Stats(); err != nil || st.DroppedByOp[schemas.OpFileBlocked] == 0 || st.Seen != st.Emitted+st.Dropped {
 		t.Errorf("%+v, %v", st, err)
+	}
+}
+
+// What is opened by a handle while the kernel has no name for it could be anything: it is
+// refused where a rule denies something, counted as such, and recorded without a path.
+func TestFilesUnresolved(t *testing.T) {
+	needLSM(t)
+	p := startCaller(t, filesCaller)
+	d := tree(t, "secret/x")
+	file := filepath.Join(p.dir, "cgroup.max.depth")
+	cold := call{Do: "handle", Via: p.dir, Name: "cold", To: file}
+	s, err := Attach(Options{Cgroup: p.dir, RingSize: 1 << 20, Files: fileRules("allow", "allow", fileRule(1, "deny", d+"/other", "write"), fileRule(2, "deny", d+"/secret", "read"))})
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	defer s.Close()
+	refused := uint64(0)
+	for range 20 { // another program can give it a name meanwhile
+		if p.try(cold) == syscall.EPERM {
+			refused++
+		}
+	}
+	by, err := s.FileBlocked()
+	testkit.Must(t, err)
+	n, err := s.FileUnresolved()
+	testkit.Must(t, err)
+	if refused == 0 || n != refused || by[2] != refused || len(by) != 1 {
+		t.Errorf("%d refused, %d counted as not found, by rule %v", refused, n, by)
+	}
+	got := blockedRecords(t, s)
+	for _, e := range got {
+		if string(e.Path) == file || e.Rule != 2 {
+			t.Errorf("%s by %d, marks %b", e.Path, e.Rule, e.Marks)
+		}
+	}
+	if uint64(len(got)) != refused {
+		t.Errorf("%d records of %d refusals", len(got), refused)
 	}
 }

@@ -138,7 +138,11 @@ func (t *fileTree) further(id uint32) map[int]uint32 {
 	return out
 }
 
+// entry is where a rule's refusals are counted. An automatic rule has none.
 func (t *fileTree) entry(number uint32) uint32 {
+	if number == 0 {
+		return 0
+	}
 	return uint32(2 + slices.Index(t.numbers[2:], number))
 }
 

@@ -27,6 +27,7 @@ func TestFileTree(t *testing.T) {
 		}
 		action := func() string { return []string{schemas.DecisionAllow, schemas.DecisionDeny}[rnd.IntN(2)] }
 		rules := &schemas.FileRules{FilesDefault: action(), ExecDefault: action()}
+		logs := []string{path(), path()}
 		for n := range rnd.IntN(8) {
 			on := []string{schemas.HookExec}
 			if n < 5 {
@@ -34,6 +35,7 @@ func TestFileTree(t *testing.T) {
 			}
 			rules.Rules = append(rules.Rules, schemas.FileRule{Number: uint32(n + 1), Action: action(), Path: path(), On: on})
 		}
+		rules = rules.AllowLogs(logs[:seed%3])
 		tree := newFileTree(rules)
 		for i := range rules.Rules {
 			if err := tree.add(nodeTop, rules.Rules[i].Path, i); err != nil {

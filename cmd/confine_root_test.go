@@ -57,6 +57,42 @@ func TestMechanismsDiffer(t *testing.T) {
 	}
 }
 
+// TestLogsUnderFileRules: under rules that deny everything where the logs of the run are,
+// the command can write to them, to nothing else there, and the record says so.
+func TestLogsUnderFileRules(t *testing.T) {
+	requireBPF(t)
+	for _, mechanism := range schemas.FileMechanisms {
+		t.Run(mechanism, func(t *testing.T) {
+			dir := shortDir(t)
+			policy, archive := dir+"/policy.yaml", dir+"/run.tar.gz"
+			testkit.Must(t, os.WriteFile(policy, []byte("schema: runner.policy.v0\ndefault: allow\n"+
+				"files: {default: deny, rules: [{id: look, allow: /, on: read}, {id: void, allow: /dev/null}]}\n"), 0o644))
+			c := command(t, "runner-exec", append([]string{"--archive", archive, "--policy", policy, "--file-mechanism", mechanism}, append(collecting(dir),
+				"--", "sh", "-c", reports+`echo '{}' >>$ASSAY_RUNNER_POLICY_DECISION_LOG; : >$ASSAY_RUNNER_POLICY_DECISION_LOG; d=${ASSAY_RUNNER_SDK_EVENT_LOG%/*}; touch $d/x || mv $ASSAY_RUNNER_SDK_EVENT_LOG $d/y || rm $ASSAY_RUNNER_SDK_EVENT_LOG || echo kept`)...)...)
+			c.Env = append(c.Env, "TMPDIR="+dir)
+			o := call(t, c)
+			if o.code == 4 && mechanism == schemas.SourceLSM && strings.Contains(o.stderr, "cannot enforce here") {
+				testkit.SkipUnless(t, "RUNNER_REQUIRE_LSM", "file rules by LSM programs", o)
+			}
+			if o.code != 0 || o.stdout != "kept\n" {
+				t.Fatal(o)
+			}
+			a := openArchive(t, archive)
+			a.complete(t)
+			sdk, err := os.ReadFile(dir + "/sdk.log")
+			testkit.Must(t, err)
+			log, err := os.ReadFile(dir + "/policy.log")
+			testkit.Must(t, err)
+			if !strings.Contains(string(sdk), `"lines":3`) || !strings.Contains(string(log), `"line":"{}"`) {
+				t.Errorf("the logs have %s and %s", sdk, log)
+			}
+			if notes := strings.Join(a.health.Notes, "\n"); !strings.Contains(notes, "automatic rules let the command write to (2)") || !strings.Contains(notes, "s4_file_policy: rules=2 ") {
+				t.Errorf("the notes are %s", notes)
+			}
+		})
+	}
+}
+
 // TestFilesOfUnprivileged: Landlock enforces an allow-list for a user without privileges.
 func TestFilesOfUnprivileged(t *testing.T) {
 	requireBPF(t)

@@ -51,6 +51,8 @@ const (
 	CounterFileBlocked     = OpFileBlocked
 	CounterFileInserted    = "file_inserted"
 	CounterFileRules       = FactFileRules
+	CounterFileRulesAuto   = "file_rules_automatic"
+	CounterFileUnresolved  = "file_unresolved"
 	CounterForeign         = "foreign"
 	CounterInheritedFDs    = "inherited_fds"
 	CounterIOUringUnmapped = "io_uring_unmapped"
@@ -102,7 +104,7 @@ const (
 const (
 	WhenEnforced  = "only under network rules"
 	WhenFileRules = "only under file rules"
-	WhenTampered  = "only if there was some"
+	WhenSome      = "only if there was some"
 	WhenMissed    = "only if events of PROBE were missed"
 	WhenDrops     = "only with drops of operation OP"
 	WhenRefused   = "only if rule number N refused something"
@@ -148,6 +150,8 @@ var Counters = [...]Counter{
 	{Name: CounterFileBlocked, Stage: StageCapture, Role: RoleNone, When: WhenFileRules, Why: "file operations that the rules refused"},
 	{Name: CounterFileBlockedByRule, Stage: StageCapture, Role: RoleNone, When: WhenRefused, Each: "N", Why: "the part of `file_blocked` that one rule refused, by its number; 0 are both defaults. Their sum is `file_blocked`"},
 	{Name: CounterFileInserted, Stage: StageCapture, Role: RoleBalance, When: WhenFileRules, Why: "events of refused file operations that did not come through the ring: runner-capture made them where it listens itself"},
+	{Name: CounterFileRulesAuto, Stage: StageCapture, Role: RoleBlind, When: WhenSome, Why: "rules that runner-exec put before those of the policy file, so that the command can write to the logs of the run; they have no number"},
+	{Name: CounterFileUnresolved, Stage: StageCapture, Role: RoleQuality, When: WhenSome, Why: "the part of `file_blocked` that was refused because the object's place could not be found: a rule that denies could be about it, and the number is that of the first one that could be"},
 
 	{Name: CounterAfterEndBytes, Stage: StageExec, Role: RoleNone, Why: "bytes of the log that arrived after the command's end"},
 	{Name: CounterBytes, Stage: StageExec, Role: RoleNone, Why: "bytes of the log that arrived"},

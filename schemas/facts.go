@@ -140,7 +140,7 @@ var Facts = [...]Fact{
 	{Name: FactHooksMissing, Stage: StageCapture, Form: "names, space separated, or empty", Why: "required hooks that did not attach"},
 	{Name: FactIOUring, Stage: StageCapture, Form: "`attached`, `unavailable: WHY`", Why: "whether io_uring is observed"},
 	{Name: FactKernelCapture, Stage: StageCapture, Values: []string{CaptureAttached, CaptureNotRequested, CaptureUnsupported}, Why: "whether there was a kernel capture"},
-	{Name: FactInterference, Stage: StageCapture, Form: "`KIND=N` words, space separated", When: WhenTampered, Why: "what programs of the scope did to the measurement itself, by [kind](#interference)"},
+	{Name: FactInterference, Stage: StageCapture, Form: "`KIND=N` words, space separated", When: WhenSome, Why: "what programs of the scope did to the measurement itself, by [kind](#interference)"},
 	{Name: FactPlatform, Stage: StageCapture, Form: "`linux`, `macos`, `windows` …", Why: "the operating system"},
 	{Name: FactRedundant, Stage: StageCapture, Form: "`off`, `on: lost=N`, `unavailable: WHY`", Why: "whether probes ran in several copies, and how many events no copy saw"},
 	{Name: FactSupervisor, Stage: StageCapture, Values: []string{SupervisorExec, SupervisorNone}, Why: "whether runner-exec started the command"},

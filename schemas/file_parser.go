@@ -10,7 +10,7 @@ import (
 
 // Limits of a rule set about files.
 const (
-	MaxFileRules     = 256  // objects in rules
+	MaxFileRules     = 256  // objects in rules, without those of automatic rules
 	MaxFilePaths     = 128  // paths in a policy file: each can become two, with the place where its links lead
 	maxFilePath      = 4095 // bytes of a path, of 4,096 with its NUL
 	maxFileComponent = 255  // bytes of one name in it
@@ -27,8 +27,12 @@ func (f *FileRules) Check() error {
 	err := first(oneOf("schema", f.Schema, SchemaFileRules), digest(f.PolicyDigest),
 		oneOf("files_default", f.FilesDefault, DecisionAllow, DecisionDeny),
 		oneOf("exec_default", f.ExecDefault, DecisionAllow, DecisionDeny))
-	if err == nil && len(f.Rules) > MaxFileRules {
-		err = fmt.Errorf("%d rules with one path each, at most %d", len(f.Rules), MaxFileRules)
+	automatic, logs := int(f.Automatic()), len(LogLayers())
+	if n := len(f.Rules) - automatic; err == nil && n > MaxFileRules {
+		err = fmt.Errorf("%d rules with one path each, at most %d", n, MaxFileRules)
+	}
+	if err == nil && automatic > logs {
+		err = fmt.Errorf("%d automatic rules, at most %d", automatic, logs)
 	}
 	if err != nil {
 		return err
@@ -49,6 +53,9 @@ func (r *FileRule) head() ruleHead { return ruleHead{r.Number, r.ID, r.Action} }
 // Check says what is wrong with one rule.
 func (r *FileRule) Check() error {
 	err := r.head().check()
+	if r.Automatic() {
+		err = r.checkAutomatic()
+	}
 	if len(r.On) == 0 {
 		err = first(err, errors.New("on is empty, expected read, write, create, delete or exec"))
 	}

@@ -20,7 +20,7 @@ type FileRules struct {
 // object's or above it decides. A rule of the policy file with several paths becomes several
 // of these with one number.
 type FileRule struct {
-	Number uint32   `json:"number"` // place of the rule in the policy file, from 1: files, then exec
+	Number uint32   `json:"number"` // place of the rule in the policy file, from 1: files, then exec; 0 is automatic
 	ID     string   `json:"id"`
 	Action string   `json:"action"` // allow, deny
 	Path   string   `json:"path"`   // absolute and clean, text form: it and all below
@@ -141,7 +141,8 @@ func (r *FileRule) name() string {
 
 // Numbers is how many rules of the policy file the set has.
 func (f *FileRules) Numbers() uint64 {
-	return countNumbers(len(f.Rules), func(i int) uint32 { return f.Rules[i].Number })
+	rules := f.Rules[f.Automatic():]
+	return countNumbers(len(rules), func(i int) uint32 { return rules[i].Number })
 }
 
 // Policy is the digest of the policy file.

@@ -60,6 +60,46 @@ func TestFileRulesDecide(t *testing.T) {
 	}
 }
 
+// Automatic rules come first, are only for what the rules refuse, refuse nothing, and leave
+// the numbers as they are.
+func TestFileRulesAutomatic(t *testing.T) {
+	logs := []string{"/tmp/run/policy.ndjson", "/tmp/run/s\xff"}
+	f := fileRules(t, "deny", "allow", "1 allow /tmp/run/policy.ndjson write\n2 deny /tmp write\n2 deny /var read").AllowLogs(logs)
+	wrong := f.Check()
+	if n := f.Automatic(); wrong != nil || n != 1 || f.Numbers() != 2 || f.Rules[0].Path != `/tmp/run/s\xff` {
+		t.Fatalf("%d automatic, %d others, %v: %+v", n, f.Numbers(), wrong, f.Rules)
+	}
+	for _, c := range []struct{ path, op, want string }{
+		{"/tmp/run/s\xff", "write", "0 false"}, {"/tmp/run/s\xff", "read", "0 true"}, {"/tmp/run/s\xff", "delete", "0 true"},
+		{"/tmp/run/s\xffx", "write", "2 true"}, {"/tmp/run", "create", "0 true"}, {"/var/x", "read", "2 true"}, {"", "write", "2 true"},
+	} {
+		if n, deny := f.Decide([]byte(c.path), c.op); fmt.Sprint(n, deny) != c.want {
+			t.Errorf("%s %q: %d %v, expected %s", c.op, c.path, n, deny, c.want)
+		}
+	}
+	if f := fileRules(t, "allow", "deny", "1 deny /etc write").AllowLogs(logs); f.Automatic() != 0 {
+		t.Errorf("rules for what is allowed: %+v", f.Rules)
+	}
+	rule := f.Rules[0]
+	for what, change := range map[string]func(*FileRule){
+		"denies": func(r *FileRule) { r.Action = DecisionDeny }, "reads": func(r *FileRule) { r.On = []string{HookRead} },
+		"writes and more": func(r *FileRule) { r.On = []string{HookWrite, HookRead} }, "another id": func(r *FileRule) { r.ID = "x" },
+	} {
+		f.Rules[0] = rule
+		change(&f.Rules[0])
+		if f.Check() == nil {
+			t.Errorf("an automatic rule that %s is taken", what)
+		}
+	}
+	f.Rules = []FileRule{f.Rules[1], rule}
+	if f.Check() == nil {
+		t.Error("an automatic rule after another one is taken")
+	}
+	if f.Rules = []FileRule{rule, rule, rule}; f.Check() == nil {
+		t.Error("more automatic rules than logs are taken")
+	}
+}
+
 // What a rule denies stays denied: nothing moves out of a rule, and nothing that holds
 // what a rule denies moves at all.
 func TestFileRulesMoves(t *testing.T) {

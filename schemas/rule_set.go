@@ -47,7 +47,7 @@ func (r ruleHead) after(last ruleHead) error {
 	switch {
 	case r.number < last.number:
 		return fmt.Errorf("number %d after %d, expected the order of the policy file", r.number, last.number)
-	case r.number == last.number && r != last:
+	case r.number == last.number && r != last && last != (ruleHead{}):
 		return fmt.Errorf("number %d is rule %q above", r.number, last.id)
 	}
 	return nil

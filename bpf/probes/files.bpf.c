@@ -59,6 +59,13 @@ INLINE int result(u32 refused)
 	return r;
 }
 
+/* A refusal because a place could not be found: any rule can be about it. */
+INLINE void count_lost(u64 object, u64 name)
+{
+	if (STATE(object) == PLACE_LOST || STATE(name) == PLACE_LOST)
+		count_unresolved();
+}
+
 /* One operation on one object. Without a mount, only its place counts. */
 GLOBAL u32 check(u64 mnt, u64 dentry, u32 op)
 {
@@ -67,8 +74,7 @@ GLOBAL u32 check(u64 mnt, u64 dentry, u32 op)
 
 	if (!DENIES(v))
 		return 0;
-	if (STATE(object) == PLACE_LOST || STATE(name) == PLACE_LOST)
-		count_unresolved();
+	count_lost(object, name);
 	return refuse_file(mnt, dentry, HOOK_READ << op, v);
 }
 
@@ -95,6 +101,8 @@ INLINE u32 allows_below(u64 place)
 	u32 node = place;
 	struct file_node *n;
 
+	if (STATE(place) == PLACE_LOST)
+		return ~0;
 	if (STATE(place) != PLACE_KNOWN || !EXACT(place))
 		return 0;
 	n = bpf_map_lookup_elem(&file_nodes, &node);
@@ -111,8 +119,10 @@ GLOBAL u32 check_move(u64 mnt, u64 from, u64 to)
 
 	for (int op = 0; op < FILE_OPS; op++) {
 		v = decide(object, name, op);
-		if (DENIES(v) && (allowed >> op & 1 || !DENIES(decide(to_object, to_name, op))))
+		if (DENIES(v) && (allowed >> op & 1 || !DENIES(decide(to_object, to_name, op)))) {
+			count_lost(object, name);
 			return refuse_file(mnt, from, HOOK_MOVE, v);
+		}
 	}
 	v = below(object);
 	if (!v)
@@ -260,8 +270,7 @@ INLINE int on_object(u64 dentry)
 		if (POINTER(task_struct___files, task, cred) != POINTER(task_struct___files, task, real_cred))
 			return 0;
 	}
-	if (STATE(object) == PLACE_LOST)
-		count_unresolved();
+	count_lost(object, PLACE(PLACE_NONE, 0, NODE_UNKNOWN));
 	return result(refuse_file(0, dentry, HOOK_WRITE, v));
 }
 
@@ -357,8 +366,10 @@ GLOBAL u32 check_cover(u64 mnt, u64 dentry)
 	name = name_place(mnt, dentry);
 	for (int op = 0; op < FILE_OPS; op++) {
 		v = decide(object, name, op);
-		if (DENIES(v))
+		if (DENIES(v)) {
+			count_lost(object, name);
 			return refuse_file(mnt, dentry, HOOK_MOVE, v);
+		}
 	}
 	v = below(object);
 	if (!v)

@@ -98,6 +98,8 @@ func (l *listener) watch(path string) error {
 	r := confine.RegionOf(l.regions, path)
 	mask := uint64(0)
 	switch {
+	case r.Log:
+		return nil
 	case r.Deny[schemas.HookRead]:
 		mask = askOpens
 	case r.Deny[schemas.HookExec]:

@@ -141,12 +141,24 @@ func (r *captureRun) captureHealth(st bpf.Stats) (*schemas.StageHealth, error) {
 	}
 	blocked, err := r.ses.Blocked()
 	refusals(h.Counters, schemas.EnforcedNetwork, r.opt.rules, blocked)
-	files, filesErr := r.ses.FileBlocked()
-	refusals(h.Counters, schemas.EnforcedFiles, r.opt.files, r.guard.refused(files))
-	if r.guard != nil {
-		h.Counters[schemas.CounterFileInserted] = r.guard.inserted
+	return h, errors.Join(err, r.fileCounters(h.Counters))
+}
+
+// fileCounters adds what is counted under file rules.
+func (r *captureRun) fileCounters(counters map[string]uint64) error {
+	if r.guard == nil {
+		return nil
 	}
-	return h, errors.Join(err, filesErr)
+	files, err := r.ses.FileBlocked()
+	refusals(counters, schemas.EnforcedFiles, r.opt.files, r.guard.refused(files))
+	counters[schemas.CounterFileInserted] = r.guard.inserted
+	unresolved, unresolvedErr := r.ses.FileUnresolved()
+	for name, n := range map[string]uint64{schemas.CounterFileRulesAuto: r.opt.files.Automatic(), schemas.CounterFileUnresolved: unresolved} {
+		if n > 0 {
+			counters[name] = n
+		}
+	}
+	return errors.Join(err, unresolvedErr)
 }
 
 // status is complete if nothing was lost and both canaries were seen.

@@ -149,7 +149,11 @@ func (c *captureHealth) blind() []any {
 		switch e := &schemas.Enforcements[i]; {
 		case !c.enforced(e):
 		case e.Event == schemas.EventFileBlocked:
-			list = append(list, pastFiles, pastMechanism[c.fact(schemas.FactFileMechanism)])
+			list = append(list, pastFiles)
+			if n := c.n(schemas.CounterFileRulesAuto); n > 0 {
+				list = append(list, fmt.Sprintf("logs of the run that automatic rules let the command write to (%d)", n))
+			}
+			list = append(list, pastMechanism[c.fact(schemas.FactFileMechanism)])
 		default:
 			list = append(list, pastRules)
 		}

@@ -458,6 +458,17 @@ func TestFileMechanisms(t *testing.T) {
 			pastMechanism[mechanism] == "" || !slices.ContainsFunc(j.health.Notes, func(s string) bool { return strings.HasSuffix(s, "; "+pastMechanism[mechanism]) }) {
 			t.Errorf("%s: %q", mechanism, j.health.Notes)
 		}
+		// Automatic rules are a blind spot; refusals of what could not be found are named, and no loss.
+		change := in.change
+		in.change = func(c, n *schemas.StageHealth) {
+			change(c, n)
+			c.Counters["file_rules_automatic"], c.Counters["file_unresolved"] = 2, 3
+		}
+		j = world{kernel: agent, capture: in}.run(t)
+		if notes := strings.Join(j.health.Notes, "\n"); !strings.Contains(notes, "; logs of the run that automatic rules let the command write to (2); ") ||
+			!strings.Contains(notes, "file_unresolved=3") || strings.Contains(notes, "s2_kernel_loss") {
+			t.Errorf("%s: %q", mechanism, j.health.Notes)
+		}
 		if j.health.KernelLayer != "complete" {
 			t.Errorf("%s: %s", mechanism, j.health.KernelLayer)
 		}

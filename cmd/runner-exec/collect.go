@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -159,6 +160,22 @@ func (l *logs) environment(env []string) []string {
 		}
 	}
 	return append(out, schemas.EnvRunID+"="+l.opt.RunID)
+}
+
+// reachable are the rules under which the command can write to its logs.
+func (l *logs) reachable(rules *schemas.FileRules) (*schemas.FileRules, error) {
+	if l == nil || rules == nil {
+		return rules, nil
+	}
+	var paths []string
+	for _, c := range l.all {
+		path, err := filepath.EvalSymlinks(c.path)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return rules.AllowLogs(paths), nil
 }
 
 // brokenLog receives the error of a log that can no longer be stored.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
@@ -44,6 +45,9 @@ func Run(o Options, env *tool.Env) error {
 		return err
 	}
 	defer s.clearLogs()
+	if o.Files, err = s.logs.reachable(o.Files); err != nil {
+		return ownFailure(fmt.Errorf("finding the run's logs: %w", err))
+	}
 	if s.pipe, err = startPipeline(o, tools, outputs, s.scope, s.logs, env); err != nil {
 		return s.giveUp(err)
 	}

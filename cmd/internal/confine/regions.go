@@ -17,6 +17,7 @@ type Region struct {
 	Deny  map[string]bool   // operation → refused
 	Rule  map[string]uint32 // operation → number of the rule that decided
 	Above *Region           // nil for "/"
+	Log   bool              // it is a log of the run, which the command may write to by an automatic rule
 }
 
 // Place is what is at a region's path.
@@ -41,18 +42,19 @@ func (e *RuleError) Error() string { return e.Rule + " " + e.Reason }
 // Regions cuts the file system tree along the rules' paths, "/" first, each region after
 // those above it. look says what is at a path.
 func Regions(rules *schemas.FileRules, look func(string) (Place, error)) ([]*Region, error) {
-	paths := []string{"/"}
+	paths, logs := []string{"/"}, map[string]bool{}
 	for i := range rules.Rules {
 		b, err := schemas.Untext(rules.Rules[i].Path)
 		if err != nil {
 			return nil, err
 		}
 		paths = append(paths, string(b))
+		logs[string(b)] = logs[string(b)] || rules.Rules[i].Automatic()
 	}
 	slices.Sort(paths)
 	var all []*Region
 	for _, p := range slices.Compact(paths) {
-		r := &Region{Path: p, Deny: map[string]bool{}, Rule: map[string]uint32{}}
+		r := &Region{Path: p, Log: logs[p], Deny: map[string]bool{}, Rule: map[string]uint32{}}
 		for _, op := range schemas.RuleOps {
 			r.Rule[op], r.Deny[op] = rules.Decide([]byte(p), op)
 		}
@@ -97,8 +99,8 @@ func (r *Region) refuse(rules *schemas.FileRules, op, format string, a ...any) e
 // RuleName names a rule in a message.
 func RuleName(rules *schemas.FileRules, number uint32, op string) string {
 	for i := range rules.Rules {
-		if rules.Rules[i].Number == number {
-			return "rule " + rules.Rules[i].ID
+		if r := &rules.Rules[i]; r.Number == number && !r.Automatic() {
+			return "rule " + r.ID
 		}
 	}
 	if op == schemas.HookExec {

@@ -98,8 +98,14 @@ func (m *machine) bypass(mechanism limits.Mechanism, form string, chosen []strin
 	if err := os.WriteFile(policy, []byte(o.stdout), 0o644); err != nil {
 		return nil, err
 	}
-	flags := []string{"--policy", policy, "--file-mechanism", mechanism.Name}
-	return m.measure(flags, append([]string{m.tool("bypass"), work}, chosen...)...)
+	// The log of the run is where the rules deny everything, and bypass writes to it.
+	logs := work + "/logs/secret"
+	flags := []string{"--policy", policy, "--file-mechanism", mechanism.Name, "--agent-shim", schemas.ShimOpenAIAgents, "--sdk-log", dir + "/sdk.log"}
+	r, err := m.normalized(m.captureIn(logs, dir+"/raw", "", flags, append([]string{m.tool("bypass"), work}, chosen...)))
+	if err == nil && r.health.Counters[schemas.CounterFileRulesAuto] != 1 {
+		err = fmt.Errorf("expected one automatic rule: %v", r.health.Counters)
+	}
+	return r, err
 }
 
 // starts checks that rules which the mechanism cannot enforce keep the command from

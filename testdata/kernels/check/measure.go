@@ -72,7 +72,11 @@ type record struct {
 // that runner-normalize makes of it: the stages after that do not depend on the kernel.
 // Flags go to runner-exec.
 func (m *machine) measure(flags []string, argv ...string) (*record, error) {
-	r, raw, err := m.capture("", flags, argv)
+	return m.normalized(m.capture("", flags, argv))
+}
+
+// normalized reads the lines that runner-normalize makes of a raw stream, and removes that.
+func (m *machine) normalized(r *record, raw string, err error) (*record, error) {
 	if raw != "" {
 		defer os.RemoveAll(filepath.Dir(raw))
 	}
@@ -98,10 +102,15 @@ func (m *machine) outline(mark string, flags []string, argv ...string) (*record,
 // capture runs a command and reads its raw stream, which is a file of its own folder.
 func (m *machine) capture(mark string, flags, argv []string) (r *record, raw string, err error) {
 	dir := m.dir()
-	raw = dir + "/raw"
+	return m.captureIn(dir, dir+"/raw", mark, flags, argv)
+}
+
+// captureIn is capture with a folder for temporary files, in which are the logs of the run.
+func (m *machine) captureIn(temp, file, mark string, flags, argv []string) (r *record, raw string, err error) {
+	raw = file
 	r = &record{tree: map[string]int{}, mark: []byte(mark), marked: map[string]int{}}
 	c := m.command("runner-exec", append(append(slices.Clone(flags), "--stream", raw, "--"), argv...)...)
-	c.Env = append(c.Env, "TMPDIR="+dir)
+	c.Env = append(c.Env, "TMPDIR="+temp)
 	if r.outcome, err = call(c); err != nil {
 		return nil, raw, err
 	}

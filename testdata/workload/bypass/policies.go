@@ -54,7 +54,11 @@ func policyOfEach(dir string, chosen []attempt) error {
 				of = append(of, a)
 			}
 		}
-		rule("no-"+op, "deny", op, paths(dir, of, "secret", false))
+		all := paths(dir, of, "secret", false)
+		if op == "write" {
+			all = append(all, logs(dir))
+		}
+		rule("no-"+op, "deny", op, all)
 	}
 	denyPrograms(dir, chosen)
 	return nil
@@ -64,7 +68,7 @@ func policyOfEach(dir string, chosen []attempt) error {
 func policyOfAll(dir string, chosen []attempt) error {
 	fmt.Println("schema: runner.policy.v0")
 	section("files", "allow")
-	rule("secret", "deny", "", paths(dir, chosen, "secret", false))
+	rule("secret", "deny", "", append(paths(dir, chosen, "secret", false), logs(dir)))
 	denyPrograms(dir, chosen)
 	return nil
 }

@@ -5,11 +5,16 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/runner-evidence/runner/testdata/workload/made"
 )
 
+// logs is a folder for the logs of a run, which the rules deny.
+func logs(dir string) string { return filepath.Join(dir, "logs", "secret") }
+
 func setup(dir string, chosen []attempt) error {
+	check(os.MkdirAll(logs(dir), 0o755))
 	for _, a := range chosen {
 		p := a.place(dir)
 		for _, d := range []string{p.secret("dir"), p.open("dir"), p.noexec("")} {
