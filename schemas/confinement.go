@@ -7,7 +7,10 @@ import (
 )
 
 // ConfinementForm is one thing that a confined command is started without.
-type ConfinementForm struct{ Name, Why string }
+type ConfinementForm struct {
+	Name, Why string
+	Mechanism string // of file rules, if exactly that one confines so
+}
 
 // What a command can be started without (STREAMS.md, "Confinement").
 const (
@@ -24,14 +27,14 @@ const (
 
 // Confinements are all of them, in the order in which they are named.
 var Confinements = [...]ConfinementForm{
-	{ConfinedNoNewPrivs, "an exec gives no rights that the caller lacks"},
-	{ConfinedNamespace, "mounts of its own, for file rules by fanotify"},
-	{ConfinedKernelFiles, "the files of the kernel read-only: /proc, /sys, the cgroups, debugfs and others, but for what /proc has of its own processes"},
-	{ConfinedLandlock, "file rules by Landlock"},
-	{ConfinedDomain, "a Landlock domain: mounts cannot be changed, and processes outside cannot be reached by ptrace or through /proc"},
-	{ConfinedSignals, "no signals to processes outside of the domain"},
-	{ConfinedCapabilities, "no capabilities over the kernel, devices, clocks, scheduling and the network's configuration"},
-	{ConfinedSeccomp, "calls that attack the observer, or give files other places, are refused with EPERM"},
+	{Name: ConfinedNoNewPrivs, Why: "an exec gives no rights that the caller lacks"},
+	{Name: ConfinedNamespace, Why: "mounts of its own, for file rules by fanotify", Mechanism: SourceFanotify},
+	{Name: ConfinedKernelFiles, Why: "the files of the kernel read-only: /proc, /sys, the cgroups, debugfs and others, but for what /proc has of its own processes"},
+	{Name: ConfinedLandlock, Why: "file rules by Landlock", Mechanism: SourceLandlock},
+	{Name: ConfinedDomain, Why: "a Landlock domain: mounts cannot be changed, and processes outside cannot be reached by ptrace or through /proc"},
+	{Name: ConfinedSignals, Why: "no signals to processes outside of the domain"},
+	{Name: ConfinedCapabilities, Why: "no capabilities over the kernel, devices, clocks, scheduling and the network's configuration"},
+	{Name: ConfinedSeccomp, Why: "calls that attack the observer, or give files other places, are refused with EPERM"},
 }
 
 // CheckConfined says why a list of confinements is wrong: it has known names, each once

@@ -59,7 +59,7 @@ var (
 		Says: "the cgroup still had tasks when the capture ended"}
 	NoteBlind = &Note{Code: "s2_blind_spots", By: StageCorrelate, Shape: NoteOfTexts,
 		Says: "what no counter can see, including optional hooks that are not there"}
-	NoteConfined = &Note{Code: "s3_confinement", By: StageCorrelate, Shape: NoteOfTexts,
+	NoteConfined = &Note{Code: "s3_confinement", By: StageCorrelate, Shape: NoteOfTexts, Strict: true,
 		Says: "what the command was started without, by the names of [Confinement](STREAMS.md#confinement)"}
 	NoteNetwork = &Note{Code: "s4_network_policy", By: StageCorrelate, Strict: true, Fields: []NoteField{
 		{Key: KeyRules}, {Key: KeyBlocked}, {Key: KeyPolicy, Form: ValueDigest}},

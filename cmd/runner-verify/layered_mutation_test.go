@@ -183,7 +183,6 @@ var unnoticed = []struct{ at, what, why string }{
 	{"correlation-report.json/ambiguities/10", "element removed", "what a call's arguments named"},
 	{"observation-health.json/notes/1", "longer", "blind spots are said once"},
 	{"observation-health.json/notes/2", "s4_network_policy: rules=3 blocked=1 policy=" + testDigest, "the rules are not in the archive"},
-	{"observation-health.json/notes/3", "s4_file_policy: rules=1 blocked=1 mechanism=fanotify evidence=mixed policy=" + testDigest, "what enforced the rules is said once"},
 	{"observation-health.json/notes/3", "s4_file_policy: rules=2 blocked=1 mechanism=lsm evidence=observed policy=" + testDigest, "the rules are not in the archive"},
 	{"observation-health.json/notes/4", "s4_policy_capture: decision_events=5 sessions=2 refused=1", "sessions are not in the archive"},
 	{"observation-health.json/notes/4", "s4_policy_capture: decision_events=5 sessions=1 refused=2", "refused messages are not in the archive"},

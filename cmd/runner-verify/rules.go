@@ -112,7 +112,7 @@ var ruleTable = []rule{
 		every:    []condition{ofHealth((*verifier).kernelNote), ofHealth((*verifier).kernelNoteValues)},
 		contract: []condition{ofHealth((*verifier).contractNotes)},
 		profile: []condition{ofHealth((*verifier).blindSpotsNote), ofHealth((*verifier).noteForms), ofHealth((*verifier).layerNotes),
-			ofHealth((*verifier).sessionsNote), ofHealth((*verifier).windowsNote), ofHealth((*verifier).windowsNoteCalls), ofHealth((*verifier).enforcementNotes)}},
+			ofHealth((*verifier).sessionsNote), ofHealth((*verifier).windowsNote), ofHealth((*verifier).windowsNoteCalls), ofHealth((*verifier).captureNotes), ofHealth((*verifier).enforcementNotes), ofHealth((*verifier).confinementNote)}},
 	{id: ruleHealthLoss, checks: "a complete kernel layer has no loss note, a partial one has its cause; missed events add up",
 		every:   []condition{ofHealth((*verifier).lossNote)},
 		profile: []condition{ofHealth((*verifier).lossCause), ofHealth((*verifier).missedNote)}},

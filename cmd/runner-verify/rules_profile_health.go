@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -165,44 +164,5 @@ func (v *verifier) windowsNoteCalls() {
 	})
 	if all && call > sum || v.sessions() == 1 && sum > call {
 		v.faultNote("%s says call=%d, the bindings' own windows have %d lines", schemas.NoteWindows.Code, call, sum)
-	}
-}
-
-// enforcementNotes compares the notes about enforced rules with the kernel lines.
-func (v *verifier) enforcementNotes() {
-	for i := range schemas.Enforcements {
-		v.enforcementNote(&schemas.Enforcements[i], &v.kernel.refused[i])
-	}
-	if !v.noted(schemas.NoteFiles) {
-		return
-	}
-	fields := v.noteFields(schemas.NoteFiles)
-	mechanism, evidence := fields[schemas.KeyMechanism], fields[schemas.KeyEvidence]
-	switch {
-	case !slices.Contains(schemas.FileMechanisms[:], mechanism):
-		v.faultNote("%s says mechanism=%.100s, expected one of %s", schemas.NoteFiles.Code, mechanism, strings.Join(schemas.FileMechanisms[:], ", "))
-	case evidence != schemas.EvidenceOf(mechanism):
-		v.faultNote("%s says evidence=%.100s, which is not that of %s", schemas.NoteFiles.Code, evidence, mechanism)
-	}
-}
-
-// enforcementNote compares the note about rules of one kind with the kernel lines.
-func (v *verifier) enforcementNote(e *schemas.Enforcement, k *refusals) {
-	if !v.noted(e.Note) {
-		if k.lines > 0 {
-			v.faultNote("no note %s, but %d kernel lines say that %s refused something", e.Note.Code, k.lines, e.What)
-		}
-		return
-	}
-	blocked, _ := v.noteCount(e.Note, schemas.KeyBlocked)
-	rules, _ := v.noteCount(e.Note, schemas.KeyRules)
-	dropped, _ := v.noteCount(schemas.NoteDrops, schemas.KindOf(e.Event))
-	// normalize_drop may have taken lines out.
-	exact := !v.noted(schemas.NoteDrop)
-	switch want := k.lines + dropped; {
-	case blocked < want, exact && blocked != want:
-		v.faultNote("%s says blocked=%d, the kernel lines and the drops add up to %d", e.Note.Code, blocked, want)
-	case uint64(k.rule) > rules:
-		v.faultNote("%s says rules=%d, a kernel line names rule %d", e.Note.Code, rules, k.rule)
 	}
 }

@@ -14,14 +14,19 @@ HEALTH = "observation-health.json"
 CAPTURE, ONLY, LOSS, DROPS, BLIND = ("s2_kernel_capture", "contract_only_mode", "s2_kernel_loss", "s2_drops",
                                      "s2_blind_spots")
 MISSED = "s2_missed"
+CONFINED = "s3_confinement"
 NETWORK, FILES, POLICY, SDK, WINDOWS = ("s4_network_policy", "s4_file_policy", "s4_policy_capture", "s5_sdk_capture",
                                         "s6_windows")
 ENFORCED = {NETWORK: (kernel.BLOCKED, "connect_blocked"), FILES: (kernel.FILE_BLOCKED, "file_blocked")}
 ORDER = (ONLY, CAPTURE, LOSS, DROPS, MISSED, "s2_cgroup_escape", "s2_path_quality", "s2_survivors_killed",
-         "s2_capture_end", BLIND, "s3_confinement", NETWORK, FILES, POLICY, SDK, WINDOWS, "s7_times", "canonical_pids",
+         "s2_capture_end", BLIND, CONFINED, NETWORK, FILES, POLICY, SDK, WINDOWS, "s7_times", "canonical_pids",
          "normalize_drop")
+CONFINEMENTS = ("no_new_privs", "mount_namespace", "kernel_files", "landlock", "domain", "signals", "capabilities",
+                "seccomp")
+CONFINED_BY = {"mount_namespace": "fanotify", "landlock": "landlock"}
 _N = r"(?:0|[1-9]\d{0,19})"
 _FORMS = {
+    CONFINED: "(?:%s)" % "|".join(CONFINEMENTS) + "(?:; (?:%s))*" % "|".join(CONFINEMENTS),
     NETWORK: r"rules=%s blocked=%s policy=sha256:[0-9a-f]{64}" % (_N, _N),
     FILES: r"rules=%s blocked=%s mechanism=(?:lsm evidence=observed|fanotify evidence=mixed|landlock evidence=inferred)"
            r" policy=sha256:[0-9a-f]{64}" % (_N, _N),
@@ -153,6 +158,8 @@ def _own_notes(a, say):
     notes = a.notes
     if notes.has(CAPTURE) and len(notes.texts(BLIND)) != 1:
         say("health.note", "not one note of blind spots")
+    if not notes.has(CAPTURE) and any(n.startswith("s2_") or n in ENFORCED for n, _ in notes.list):
+        say("health.note", "notes of a capture without %s" % CAPTURE)
     places = [ORDER.index(n) if n in ORDER else len(ORDER) for n, _ in notes.list]
     if places != sorted(places):
         say("health.note", "the notes are out of order")
@@ -220,3 +227,10 @@ def _enforcement(a, say):
             say("health.note", "blocked=%d, expected %d" % (blocked, least))
         if any(v["rule_id"] > a.notes.number(note, "rules") for v in lines):
             say("health.note", "a rule that the policy does not have")
+    names = [n for text in a.notes.texts(CONFINED) for n in text.split("; ")]
+    if names != [n for n in CONFINEMENTS if n in names]:
+        say("health.note", "%s has other names, or in another order" % CONFINED)
+    mechanism = a.notes.values(FILES).get("mechanism")
+    for name, by in CONFINED_BY.items():
+        if (name in names) != (mechanism == by):
+            say("health.note", "%s and the mechanism do not go together" % name)
