@@ -62,6 +62,7 @@ const (
 	markEscape   = 1 << 22
 	markArgs     = 1 << 23
 	markMode     = 1 << 24
+	markEintr    = 1 << 25
 )
 
 // opNames is indexed by enum op of record.h.
@@ -88,6 +89,12 @@ const (
 	opFile       = 37
 )
 
+// The kernel's own codes for calls that start over, which no program sees.
+const (
+	restartFirst = -512
+	restartLast  = -516
+)
+
 // hookOf names the bit of record.h.
 func hookOf(bit uint32) string {
 	if i := bits.TrailingZeros32(bit); i < len(schemas.RawHooks) {
@@ -111,6 +118,11 @@ type Decoder struct {
 type Decoded struct {
 	Escape  bool // fork or move to a cgroup outside the scope
 	Lexical bool // its path is known only as text
+	// Interrupted: a signal interrupted the call. A record with EINTR follows if the program
+	// was told; otherwise the call starts over, with a record of its own.
+	Interrupted bool
+	// EINTR: not an event, but how the task's last call, if it was interrupted, ended.
+	EINTR bool
 }
 
 // Decode fills e from one record.
@@ -139,8 +151,14 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	}
 	d.buf = d.buf[:0]
 	ret := int64(le.Uint64(b[offRet:]))
-	// -512 to -516 are the kernel's own restart codes, which no program sees.
-	if marks&markNoRet == 0 && op < opFork && (ret > -512 || ret < -516) {
+	switch {
+	case marks&markEintr != 0:
+		out.EINTR = true
+		return out, nil
+	case marks&markNoRet != 0 || op >= opFork:
+	case ret <= restartFirst && ret >= restartLast:
+		out.Interrupted = e.Source != schemas.SourceIOUring && e.Marks&schemas.MarkIOUring == 0
+	default:
 		e.Ret = ret
 		e.Has |= schemas.HasRet
 	}

@@ -45,6 +45,8 @@
 //	inode_…, sb_…, move_mount  makes the call, io_uring's too. Which of them there are is read
 //	                           from the kernel's types. Before, one of them must refuse an open:
 //	                           a kernel can attach such a program and never run it.
+//	tp_btf/signal_deliver      whether a call that a signal interrupted starts over by itself, or the
+//	                           program gets EINTR. Required.
 //	tp_btf/sys_enter           only where sys_exit has copies, see redundant_linux.go.
 //
 // Root inside of the cgroup can reach all of this with bpf(), ptrace, signals and /proc. Links of

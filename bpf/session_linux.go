@@ -74,7 +74,8 @@ const RedundantOn = "on"
 
 // required are the tracepoint programs that every session needs, in the order in which
 // they are attached: first the life of tasks, last the system calls.
-var required = []string{objects.KernelProgOnMove, objects.KernelProgOnFork, objects.KernelProgOnTaskExit, objects.KernelProgOnExec, objects.KernelProgOnSysExit}
+var required = []string{objects.KernelProgOnMove, objects.KernelProgOnFork, objects.KernelProgOnTaskExit, objects.KernelProgOnExec,
+	objects.KernelProgOnDeliver, objects.KernelProgOnSysExit}
 
 // Attach loads and attaches everything. On error nothing stays attached. If the redundant
 // copies do not load, the session runs without them and Redundant says why. The events

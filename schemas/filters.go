@@ -11,6 +11,7 @@ type Filter struct {
 // Ids of filters.
 const (
 	FilterTwin = "twin.sock_hook"
+	FilterOver = "twin.started_over"
 	FilterFork = "tree.fork"
 	FilterExit = "tree.exit"
 	FilterMove = "tree.move"
@@ -21,6 +22,8 @@ const (
 var Filters = [...]Filter{
 	{FilterTwin, "the call itself is recorded, with its outcome",
 		"a record of the address hook whose call has a record of its own ([DERIVATION.md](DERIVATION.md#pairing-of-hook-and-call))"},
+	{FilterOver, "the call started over, and its end is recorded",
+		"the record of a call that a signal interrupted and that then started over by itself ([DERIVATION.md](DERIVATION.md#calls-that-start-over))"},
 	{FilterFork, "process tree, shown by the order of the lines", "forks; the order of the lines shows the tree"},
 	{FilterExit, "process tree, shown by the order of the lines", "exits of tasks"},
 	{FilterMove, "process tree, counted by runner-capture", "moves of tasks to another cgroup"},

@@ -8,6 +8,7 @@
 #include "addr.h"
 #include "tasks.h"
 #include "marks.h"
+#include "interrupt.h"
 
 struct args {
 	u64 v[8];
@@ -194,18 +195,20 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 
 	if (d->class == CLASS_SOCK) {
 		on_sock(s, key, &a.v[0], c);
-		return 0;
+	} else {
+		if (d->class == CLASS_OPEN)
+			off = on_open(s, key, d, &a);
+		else if (d->class == CLASS_PATH)
+			off = on_paths(s, key, d, &a);
+		else
+			off = put_user_path(key, 0, a.v[d->path1 & 7], a.v[d->dfd1 & 7], 0);
+		BARRIER(off);
+		if (off > BLOB_LAST)
+			off = BLOB_LAST;
+		emit(&s->r, REC_SIZE + off, c);
 	}
-	if (d->class == CLASS_OPEN)
-		off = on_open(s, key, d, &a);
-	else if (d->class == CLASS_PATH)
-		off = on_paths(s, key, d, &a);
-	else
-		off = put_user_path(key, 0, a.v[d->path1 & 7], a.v[d->dfd1 & 7], 0);
-	BARRIER(off);
-	if (off > BLOB_LAST)
-		off = BLOB_LAST;
-	emit(&s->r, REC_SIZE + off, c);
+	if (restarts(ret) && s->r.len)
+		keep_interrupted(task, s->r.op, ret, c);
 	return 0;
 }
 

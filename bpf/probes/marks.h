@@ -21,7 +21,7 @@ struct mark_state {
 	u32 child;
 	u32 forked; /* a creation was recorded, and its call has not ended yet */
 	u32 ended;
-	u32 pad;
+	u32 interrupted; /* the operation of a call that a signal interrupted, and its restart code */
 };
 
 struct {

@@ -71,6 +71,7 @@ enum mark {
 	MARK_ESCAPE = 1 << 22,	  /* fork or move to a cgroup outside the scope */
 	MARK_ARGS = 1 << 23,	  /* flags, mode, resolve are set */
 	MARK_MODE = 1 << 24,	  /* mode is set */
+	MARK_EINTR = 1 << 25,	  /* only says how the task's last call, of this operation, ended */
 };
 
 enum source { SOURCE_NONE, SOURCE_SYSCALL, SOURCE_CGROUP, SOURCE_IO_URING, SOURCE_LSM };
@@ -141,6 +142,6 @@ struct counters {
 /* Scratch records per CPU and copy of a probe. */
 enum scratch_index { SCRATCH_EXIT, SCRATCH_EXEC, SCRATCH_SUBMIT, SCRATCH_COMPLETE, SCRATCHES };
 
-enum slot { SLOT_EXIT, SLOT_EXEC, SLOT_FORK, SLOT_TASK_EXIT, SLOT_MOVE, SLOT_SOCK, SLOT_URING_SUBMIT, SLOT_URING_COMPLETE, SLOT_ENTER, SLOT_RULES, SLOT_FILES, SLOTS = 16 };
+enum slot { SLOT_EXIT, SLOT_EXEC, SLOT_FORK, SLOT_TASK_EXIT, SLOT_MOVE, SLOT_SOCK, SLOT_URING_SUBMIT, SLOT_URING_COMPLETE, SLOT_ENTER, SLOT_RULES, SLOT_FILES, SLOT_DELIVER, SLOTS = 16 };
 
 #endif

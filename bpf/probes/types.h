@@ -105,6 +105,15 @@ struct file___ref { /* since then; the stored value is one less */
 	struct file_ref f_ref;
 };
 
+struct sigaction {
+	void *sa_handler;
+	unsigned long sa_flags;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
 struct fdtable {
 	u32 max_fds;
 	struct file **fd;

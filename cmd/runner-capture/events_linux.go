@@ -11,6 +11,7 @@ type counts struct {
 	userFault, userTruncated              uint64
 	pathFault, pathTruncated, lexical     uint64
 	escapes, survivorsKilled, inheritedFD uint64
+	outcomes                              uint64 // records that only complete another one
 	out                                   uint64
 }
 
@@ -24,9 +25,10 @@ type events struct {
 	n     counts
 	seq   uint64
 
-	tasks   scopeTasks
-	lastTID uint32
-	first   chan struct{} // closed by the first event that is not the canary's
+	tasks       scopeTasks
+	interrupted interrupted
+	lastTID     uint32
+	first       chan struct{} // closed by the first event that is not the canary's
 
 	// While a canary runs, every event waits here: which process is the canary is
 	// known only once its one open came through.
@@ -63,13 +65,19 @@ func (v *events) record(b []byte) error {
 	if e.UserPath != nil && string(e.UserPath) == v.marker {
 		v.sawCanary, v.canaryPID = true, e.PID
 	}
-	for _, p := range []*[]byte{&e.Path, &e.UserPath, &e.Base, &e.UserPath2, &e.Base2, &e.Interp, &e.Addr} {
+	v.held = append(v.held, keepEvent(&e, dec))
+	return nil
+}
+
+// keepEvent copies an event out of the decoder's buffers.
+func keepEvent(e *schemas.RawEvent, dec bpf.Decoded) heldEvent {
+	h := heldEvent{*e, dec}
+	for _, p := range []*[]byte{&h.e.Path, &h.e.UserPath, &h.e.Base, &h.e.UserPath2, &h.e.Base2, &h.e.Interp, &h.e.Addr} {
 		if *p != nil {
 			*p = append([]byte{}, *p...)
 		}
 	}
-	v.held = append(v.held, heldEvent{e, dec})
-	return nil
+	return h
 }
 
 // hold begins a canary whose open will name marker.
@@ -124,6 +132,13 @@ func (v *events) insert(list []schemas.RawEvent) error {
 
 // one counts, filters and writes one event of the ring.
 func (v *events) one(e *schemas.RawEvent, dec bpf.Decoded) error {
+	if err := v.settle(e, dec.EINTR); err != nil {
+		return err
+	}
+	if dec.EINTR {
+		v.n.outcomes++
+		return nil
+	}
 	if e.Op == schemas.OpMove {
 		if !v.tasks.has(e.ChildTID, e.ChildPID) {
 			v.n.foreign++
@@ -153,6 +168,10 @@ func (v *events) one(e *schemas.RawEvent, dec bpf.Decoded) error {
 	}
 	if e.Marks != 0 {
 		v.marks(e.Marks)
+	}
+	if dec.Interrupted {
+		v.interrupted.keep(e)
+		return nil
 	}
 	return v.write(e)
 }

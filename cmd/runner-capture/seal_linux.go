@@ -59,6 +59,9 @@ func (r *captureRun) drained() (bool, error) {
 // seal writes how the command ended, the health record and the trailer. The hooks
 // are detached and the ring is read to its end: the counters are final.
 func (r *captureRun) seal(st bpf.Stats) error {
+	if err := r.ev.settleAll(); err != nil {
+		return output(err)
+	}
 	if err := r.ev.insert(r.guard.before(math.MaxUint64)); err != nil {
 		return output(err)
 	}
@@ -132,6 +135,9 @@ func (r *captureRun) captureHealth(st bpf.Stats) (*schemas.StageHealth, error) {
 			schemas.CounterEscapes: n.escapes, schemas.CounterSurvivorsKilled: n.survivorsKilled,
 			schemas.CounterSpooledBytes: r.sp.Spooled, schemas.CounterInheritedFDs: n.inheritedFD, schemas.CounterCoveredMisses: st.CoveredMisses,
 		},
+	}
+	if n.outcomes > 0 {
+		h.Counters[schemas.CounterOutcomes] = n.outcomes
 	}
 	for probe, n := range st.Missed {
 		h.Counters[schemas.CounterMissed+probe] = n

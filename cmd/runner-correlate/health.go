@@ -49,7 +49,8 @@ func (c *captureHealth) check() error {
 		}
 	}
 	read := c.n(schemas.CounterRead) + c.n(schemas.CounterFileInserted)
-	if sum := c.n(schemas.CounterCanary) + c.n(schemas.CounterForeign) + c.n(schemas.CounterDecodeErrors) + c.h.Out; read != sum {
+	sum := c.n(schemas.CounterCanary) + c.n(schemas.CounterForeign) + c.n(schemas.CounterDecodeErrors) + c.n(schemas.CounterOutcomes) + c.h.Out
+	if read != sum {
 		return fmt.Errorf("%s read %d records but accounts for %d", c.h.Stage, read, sum)
 	}
 	if platform := c.fact(schemas.FactPlatform); platform != schemas.PlatformLinux {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
@@ -35,9 +36,18 @@ func (n *normalizer) event(e *schemas.RawEvent) error {
 			return err
 		}
 	}
-	switch op.class {
-	case classTree:
+	if op.class == classTree {
 		return n.treeEvent(task, e)
+	}
+	if ofCall(op, e) {
+		return n.call(task, op, e)
+	}
+	return n.lines(task, op, e)
+}
+
+// lines makes the lines of an event.
+func (n *normalizer) lines(task uint32, op operation, e *schemas.RawEvent) error {
+	switch op.class {
 	case classOpen:
 		return n.open(task, op, e)
 	case classExec:
@@ -88,6 +98,9 @@ func (n *normalizer) treeEvent(task uint32, e *schemas.RawEvent) error {
 		}
 		n.filter(schemas.FilterFork, n.number(uint64(e.ChildTID)))
 	case schemas.OpExit:
+		if err := n.settle(task); err != nil {
+			return err
+		}
 		n.tree.exit(e.TID, e.KtimeNS)
 		n.filter(schemas.FilterExit, n.number(uint64(e.TID)))
 	default:
@@ -146,6 +159,10 @@ func (n *normalizer) emit(task, id uint32, e *schemas.RawEvent, value []byte, le
 }
 
 func (n *normalizer) keep(task uint32, packed []byte) error {
+	if n.diverted != nil {
+		n.diverted.lines = append(n.diverted.lines, bytes.Clone(packed))
+		return nil
+	}
 	if n.opt.Windows {
 		task = windowKey(task, false)
 	}

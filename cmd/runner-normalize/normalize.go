@@ -48,7 +48,11 @@ type normalizer struct {
 	kernel     schemas.KernelEvent
 	packed     []byte
 	lifeErr    error
-	written    uint64 // process records
+
+	unfinished      map[uint32][]unfinished // by task
+	unfinishedBytes int
+	diverted        *unfinished // takes the lines of the event at hand
+	written         uint64      // process records
 }
 
 // open opens the input and normalizes it.
@@ -165,7 +169,10 @@ func (n *normalizer) readAll(ctx context.Context) error {
 	if n.health == nil {
 		return tool.StreamError(n.in.Errorf("no stage health of the capture"))
 	}
-	return n.flushHeld()
+	if err := n.flushHeld(); err != nil {
+		return err
+	}
+	return n.flushUnfinished()
 }
 
 func (n *normalizer) readRaw(line []byte) error {

@@ -50,7 +50,7 @@ class Task:
 
     def __init__(self, pid, head=None):
         self.pid, self.head = pid, head or self
-        self.made, self.lines, self.held = [], [], []
+        self.made, self.lines, self.held, self.unfinished = [], [], [], []
         self.live, self.lost, self.start, self.ends = 0, False, None, []
 
 
@@ -151,6 +151,26 @@ def match(task, e):
     return None
 
 
+def of_call(e):
+    """Whether an event is the end of a system call, or an exec."""
+    return e["op"] not in ("fork", "exit", "move", "connect_blocked", "file_blocked", "io_uring_other") \
+        and e.get("source") not in ("cgroup", "io_uring") and "io_uring" not in e.get("marks", ())
+
+
+def values(e):
+    """What tells one call from another."""
+    if e["op"] in NETWORK:
+        return e.get("addr"), None
+    first = e["path"] if "path" in e else lexical(e, "user_path", "base")
+    return first, e.get("user_path2") if e["op"] == "mount" else lexical(e, "user_path2", "base2")
+
+
+def same_call(unfinished, e):
+    if unfinished["op"] != e["op"] or any(unfinished.get(k, 0) != e.get(k, 0) for k in ("flags", "mode", "resolve")):
+        return False
+    return e["op"] in OPENS and "path" in e or values(unfinished) == values(e)
+
+
 class Derivation:
     """Kernel lines of one raw stream, event by event."""
 
@@ -177,7 +197,10 @@ class Derivation:
         if op == "fork":
             self.tree.fork(task, e)
         elif op == "exit":
+            self.settle(task)
             self.tree.exit(e)
+        elif of_call(e):
+            self.call(task, e)
         elif op != "move":
             self.lines(task, e)
 
@@ -204,6 +227,22 @@ class Derivation:
             if not held.get("refused"):
                 self.line(task, NETWORK[held["op"]], held, held.get("addr"))
         del task.held[:n]
+
+    def call(self, task, e):
+        """A call, and the unfinished one that it ends, if there is one ("Calls that start over")."""
+        for u in reversed(task.unfinished):
+            if e["op"] == "exec" and u["op"] in ("execve", "execveat") or same_call(u, e):
+                task.unfinished.remove(u)
+                break
+        if e["op"] == "exec" or "ret" in e:
+            self.lines(task, e)
+        else:
+            task.unfinished.append(e)
+
+    def settle(self, task):
+        for e in task.unfinished:
+            self.lines(task, e)
+        task.unfinished = []
 
     def lines(self, task, e):
         op = e["op"]
@@ -255,6 +294,7 @@ class Derivation:
         """The kernel lines in canonical order, with windows also the process records."""
         for task in self.tree.tasks:
             self.release(task, len(task.held))
+            self.settle(task)
         seq, above = 0, []
         for number, (head, depth, threads) in enumerate(self.tree.walk(), 1):
             process = {"schema": "runner.process.v0", "run_id": run_id, "pid": number if canonical else head.pid,

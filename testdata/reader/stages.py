@@ -63,8 +63,8 @@ def _capture(h):
         if any((name in facts) != (facts.get(state) == "enforced") for name in with_it):
             yield "%s and %s do not go together" % (state, " and ".join(with_it))
     if h["stage"] == "runner-capture":
-        if n["read"] + n.get("file_inserted", 0) != n["canary"] + n["foreign"] + n["decode_errors"] + h["out"]:
-            yield "read + file_inserted is not canary + foreign + decode_errors + out"
+        if n["read"] + n.get("file_inserted", 0) != n["canary"] + n["foreign"] + n["decode_errors"] + n.get("outcomes", 0) + h["out"]:
+            yield "read + file_inserted is not canary + foreign + decode_errors + outcomes + out"
     elif any(n.values()):
         yield "counters without a capture"
     missed = sum(v for k, v in n.items() if k.startswith("missed."))

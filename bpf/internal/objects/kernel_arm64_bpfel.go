@@ -32,17 +32,17 @@ type KernelKernelFile struct {
 }
 
 type KernelMarkState struct {
-	_         structs.HostLayout
-	Pending   uint32
-	Entered   uint32
-	Exited    uint32
-	Seen      uint32
-	Execs     uint64
-	ChildBorn uint64
-	Child     uint32
-	Forked    uint32
-	Ended     uint32
-	Pad       uint32
+	_           structs.HostLayout
+	Pending     uint32
+	Entered     uint32
+	Exited      uint32
+	Seen        uint32
+	Execs       uint64
+	ChildBorn   uint64
+	Child       uint32
+	Forked      uint32
+	Ended       uint32
+	Interrupted uint32
 }
 
 type KernelScratch struct {
@@ -103,6 +103,7 @@ const (
 	KernelMapReached        = "reached"
 	KernelMapScope          = "scope"
 	KernelMapScratch        = "scratch"
+	KernelProgOnDeliver     = "on_deliver"
 	KernelProgOnExec        = "on_exec"
 	KernelProgOnFork        = "on_fork"
 	KernelProgOnMove        = "on_move"
@@ -162,6 +163,7 @@ type KernelSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type KernelProgramSpecs struct {
+	OnDeliver  *ebpf.ProgramSpec `ebpf:"on_deliver"`
 	OnExec     *ebpf.ProgramSpec `ebpf:"on_exec"`
 	OnFork     *ebpf.ProgramSpec `ebpf:"on_fork"`
 	OnMove     *ebpf.ProgramSpec `ebpf:"on_move"`
@@ -267,6 +269,7 @@ type KernelVariables struct {
 //
 // It can be passed to LoadKernelObjects or ebpf.CollectionSpec.LoadAndAssign.
 type KernelPrograms struct {
+	OnDeliver  *ebpf.Program `ebpf:"on_deliver"`
 	OnExec     *ebpf.Program `ebpf:"on_exec"`
 	OnFork     *ebpf.Program `ebpf:"on_fork"`
 	OnMove     *ebpf.Program `ebpf:"on_move"`
@@ -277,6 +280,7 @@ type KernelPrograms struct {
 
 func (p *KernelPrograms) Close() error {
 	return _KernelClose(
+		p.OnDeliver,
 		p.OnExec,
 		p.OnFork,
 		p.OnMove,

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// A call that a signal interrupts can start over by itself. Then it has two records: one
+// without an outcome, and one of its end. The first is held until it is known whether the
+// second comes. It does not, for example, if the program was killed.
+
+// unfinished is a call without an outcome, and its lines should no other record of it come.
+type unfinished struct {
+	op             string
+	flags          [3]uint64
+	first, second  []byte
+	lines          [][]byte
+	lexical, nulls uint64
+}
+
+func (u *unfinished) size() (n int) {
+	for _, l := range u.lines {
+		n += len(l)
+	}
+	return n + len(u.first) + len(u.second)
+}
+
+// ofCall reports whether the event is the end of a system call, or an exec.
+func ofCall(op operation, e *schemas.RawEvent) bool {
+	switch op.class {
+	case classTree, classBlocked, classNothing:
+		return false
+	}
+	return e.Source != schemas.SourceCgroup && e.Source != schemas.SourceIOUring && e.Marks&schemas.MarkIOUring == 0
+}
+
+// call keeps the lines of a call. If the task has an unfinished call that it ends, that one
+// has no lines.
+func (n *normalizer) call(task uint32, op operation, e *schemas.RawEvent) error {
+	if len(n.unfinished[task]) > 0 {
+		n.ends(task, op, e)
+	}
+	if op.class == classExec || e.Has&schemas.HasRet != 0 {
+		return n.lines(task, op, e)
+	}
+	first, second := n.values(op, e)
+	u := unfinished{op: e.Op, flags: flagsOf(e), first: bytes.Clone(first), second: bytes.Clone(second)}
+	lexical, nulls, added := n.lexical, n.nullValues, n.added
+	n.diverted = &u
+	err := n.lines(task, op, e)
+	n.diverted = nil
+	u.lexical, u.nulls = n.lexical-lexical, n.nullValues-nulls
+	n.lexical, n.nullValues, n.added = lexical, nulls, added
+	if err != nil || len(u.lines) == 0 {
+		return err
+	}
+	if n.unfinished == nil {
+		n.unfinished = map[uint32][]unfinished{}
+	}
+	n.unfinished[task] = append(n.unfinished[task], u)
+	n.unfinishedBytes += u.size()
+	if n.unfinishedBytes > maxHeld {
+		return n.flushUnfinished()
+	}
+	return nil
+}
+
+func flagsOf(e *schemas.RawEvent) [3]uint64 { return [3]uint64{e.Flags, e.Mode, e.Resolve} }
+
+// values are those of the lines of a call, as far as they tell one call from another.
+func (n *normalizer) values(op operation, e *schemas.RawEvent) (first, second []byte) {
+	if op.class == classNetwork {
+		return e.Addr, nil
+	}
+	first, _ = n.mapper.firstPath(e)
+	if op.class == classMount {
+		return first, e.UserPath2
+	}
+	second, _ = n.mapper.secondPath(e)
+	return first, second
+}
+
+// sameValue tells an unknown value from an empty one.
+func sameValue(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+
+// ends takes out the newest unfinished call of a task that is the same as this one.
+func (n *normalizer) ends(task uint32, op operation, e *schemas.RawEvent) {
+	all := n.unfinished[task]
+	first, second := n.values(op, e)
+	for i := len(all) - 1; i >= 0; i-- {
+		u := &all[i]
+		switch {
+		case op.class == classExec:
+			if operations[u.op].class != classFailed {
+				continue
+			}
+		case u.op != e.Op || u.flags != flagsOf(e):
+			continue
+		case op.class == classOpen && e.Path != nil: // an unfinished open has only the text
+		case !sameValue(u.first, first) || !sameValue(u.second, second):
+			continue
+		}
+		n.unfinishedBytes -= u.size()
+		n.filter(schemas.FilterOver, u.first)
+		if len(all) == 1 {
+			delete(n.unfinished, task)
+		} else {
+			n.unfinished[task] = slices.Delete(all, i, i+1)
+		}
+		return
+	}
+}
+
+// settle gives a task the lines of its calls that nothing ended.
+func (n *normalizer) settle(task uint32) error {
+	for _, u := range n.unfinished[task] {
+		n.unfinishedBytes -= u.size()
+		n.lexical += u.lexical
+		n.nullValues += u.nulls
+		n.added += uint64(len(u.lines) - 1)
+		for _, l := range u.lines {
+			if err := n.keep(task, l); err != nil {
+				return err
+			}
+		}
+	}
+	delete(n.unfinished, task)
+	return nil
+}
+
+// flushUnfinished does so for all tasks. Their order does not matter: each line has its
+// place among those of its own task.
+func (n *normalizer) flushUnfinished() error {
+	for task := range n.unfinished {
+		if err := n.settle(task); err != nil {
+			return err
+		}
+	}
+	return nil
+}
