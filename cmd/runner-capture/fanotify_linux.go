@@ -77,7 +77,10 @@ func fanotifyGroup() (int, error) {
 	}
 	fd, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC|unix.FAN_NONBLOCK|unix.FAN_UNLIMITED_QUEUE|unix.FAN_UNLIMITED_MARKS|unix.FAN_REPORT_TID,
 		unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_LARGEFILE)
-	if err != nil {
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return -1, errors.New("needs CAP_SYS_ADMIN, of runner-exec too: sudo runner-exec -- COMMAND")
+	case err != nil:
 		return -1, fmt.Errorf("making a fanotify group: %w", err)
 	}
 	return fd, nil

@@ -39,7 +39,7 @@ func (o *Options) layers() error {
 		return tool.Fail(tool.ExitCannot,
 			fmt.Errorf("%s has %s, but without a kernel layer nothing enforces them", o.Policy, sets[0].what),
 			"on Linux, without --no-kernel: sudo runner-exec --policy "+o.Policy+" -- COMMAND",
-			"or remove the section "+sets[0].sections+" from the file: then the record does not claim that rules are enforced")
+			"or remove "+sets[0].sections+" from the file: then the record does not claim that rules are enforced")
 	}
 	return nil
 }
@@ -52,10 +52,10 @@ type ruleSet struct {
 
 func (o *Options) ruleSets() (sets []ruleSet) {
 	if o.Network != nil {
-		sets = append(sets, ruleSet{"network rules", "network", "--network-rules", o.Network})
+		sets = append(sets, ruleSet{"network rules", "the section network", "--network-rules", o.Network})
 	}
 	if o.Files != nil {
-		sets = append(sets, ruleSet{"file rules", "files and exec", "--file-rules", o.Files})
+		sets = append(sets, ruleSet{"file rules", "the sections files and exec", "--file-rules", o.Files})
 	}
 	return sets
 }

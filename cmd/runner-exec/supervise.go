@@ -131,7 +131,7 @@ func (s *supervisor) startCommand() error {
 	}
 	p, err := child.Start(o)
 	if err != nil {
-		return child.Refusal(err, nothingDone)
+		return s.opt.notStarted(err, s.program)
 	}
 	s.cmd, s.cmdEnd = p, make(chan child.Ending, 1)
 	go func() { s.cmdEnd <- p.Wait() }()

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -59,7 +60,7 @@ func (r *reader) fileRule(n *yaml.Node, number uint32, ids map[string]int, on, k
 		if !ok {
 			continue
 		}
-		if s, ok = r.absolute(item, s); !ok {
+		if s, ok = r.rulePath(item, s, on[0] == schemas.HookExec); !ok {
 			continue
 		}
 		entry := base
@@ -70,6 +71,20 @@ func (r *reader) fileRule(n *yaml.Node, number uint32, ids map[string]int, on, k
 		out = append(out, entry)
 	}
 	return out
+}
+
+// rulePath reads the path of a file or exec rule. Wildcards would make the rule void without
+// a word: the kernel compares names.
+func (r *reader) rulePath(n *yaml.Node, s string, program bool) (string, bool) {
+	switch {
+	case strings.ContainsAny(s, "*?"):
+		r.bad(n, "path "+quote(s)+" has a wildcard", "a path without * and ?: a directory means all below", "")
+		return "", false
+	case program && !strings.Contains(s, "/") && printedBy("command -v", s) != "":
+		r.bad(n, "path "+quote(s)+" is the name of a program", "a path from the root", printedBy("command -v", s))
+		return "", false
+	}
+	return r.absolute(n, s)
 }
 
 // ResolveFiles returns rules for this machine as it is now. Enforcement compares the paths

@@ -233,7 +233,7 @@ func (r *reader) expected(n *yaml.Node, s string) string {
 func (r *reader) absolute(n *yaml.Node, s string) (string, bool) {
 	switch {
 	case !strings.HasPrefix(s, "/"):
-		r.bad(n, "path "+quote(s)+" is not absolute", "a path from the root", "")
+		r.bad(n, "path "+quote(s)+" is not absolute", "a path from the root", printedBy("realpath -m", s))
 	case len(s) > maxText:
 		r.bad(n, "a path of "+fmt.Sprint(len(s))+" bytes", fmt.Sprintf("at most %d", maxText), "")
 	case path.Clean(s) != s && path.Clean(s)+"/" != s:
@@ -242,6 +242,18 @@ func (r *reader) absolute(n *yaml.Node, s string) (string, bool) {
 		return path.Clean(s), true
 	}
 	return "", false
+}
+
+// printedBy is what to type instead of a path that is not absolute: what a shell command
+// prints for it. There is none if the shell would not take the path as one word.
+func printedBy(command, path string) string {
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("~$./_-", c)
+	}
+	if path == "" || path[0] == '-' || strings.TrimFunc(path, plain) != "" {
+		return ""
+	}
+	return "what this prints: " + command + " " + path
 }
 
 // condition reads one requirement on an argument.

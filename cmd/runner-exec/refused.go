@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// notStarted is the error of a command that was not started. If file or exec rules may be
+// the reason, it says which.
+func (o *Options) notStarted(err error, program string) error {
+	refusal := child.Refusal(err, nothingDone)
+	var coded *tool.Error
+	if o.Files == nil || !errors.Is(err, fs.ErrPermission) || !errors.As(refusal, &coded) {
+		return refusal
+	}
+	return tool.Fail(coded.Code, coded.Err, o.whoRefused(program), "what the rules say: runner-policy --check "+o.Policy)
+}
+
+// whoRefused says what the rules say about starting a program.
+func (o *Options) whoRefused(program string) string {
+	if place, err := filepath.EvalSymlinks(program); err == nil {
+		program = place
+	}
+	if abs, err := filepath.Abs(program); err == nil {
+		program = abs
+	}
+	for _, op := range []string{schemas.HookExec, schemas.HookRead} {
+		switch n, deny := o.Files.Decide([]byte(program), op); {
+		case deny && n == 0:
+			return fmt.Sprintf("by default %s denies to %s %s: a rule that allows it must name its path", o.Policy, op, schemas.Text(program))
+		case deny:
+			return fmt.Sprintf("rule %s of %s denies to %s %s", o.Files.ID(n), o.Policy, op, schemas.Text(program))
+		}
+	}
+	return fmt.Sprintf("%s allows to execute %s: if a rule is the reason, it denies an interpreter or a directory", o.Policy, schemas.Text(program))
+}
