@@ -145,15 +145,5 @@ func (f *FileRules) Numbers() uint64 {
 	return countNumbers(len(rules), func(i int) uint32 { return rules[i].Number })
 }
 
-// ID is the id of a rule by its number, "" without such a rule.
-func (f *FileRules) ID(number uint32) string {
-	for i := range f.Rules {
-		if f.Rules[i].Number == number {
-			return f.Rules[i].ID
-		}
-	}
-	return ""
-}
-
 // Policy is the digest of the policy file.
 func (f *FileRules) Policy() string { return f.PolicyDigest }

@@ -114,6 +114,9 @@ func (l *listener) watch(path string) error {
 	if errors.Is(err, unix.EINVAL) && mask == askExecs && onProc(path) {
 		return nil // the kernel asks nothing there, and executes nothing that is there
 	}
+	if errors.Is(err, unix.EINVAL) && onProc(path) {
+		return fmt.Errorf("reading %s is denied, and the kernel asks nothing about opens there: add a rule to files, {id: proc, allow: %[1]s, on: read}", schemas.Text(path))
+	}
 	if err != nil {
 		return fmt.Errorf("watching the mount %s: %w", schemas.Text(path), err)
 	}

@@ -113,7 +113,7 @@ func questions(e *schemas.RawEvent) []question {
 	case schemas.OpUnlink, schemas.OpRmdir:
 		return []question{{hook: schemas.HookDelete}}
 	case schemas.OpExecve, schemas.OpExecveat:
-		return []question{{hook: schemas.HookExec}}
+		return []question{{hook: schemas.HookExec}, {hook: schemas.HookRead}} // to Landlock, executing is reading too
 	case schemas.OpRename:
 		return []question{{hook: schemas.HookDelete}, {schemas.HookCreate, true}, {schemas.HookMove, true}}
 	case schemas.OpLink:

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/confine"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -31,11 +32,8 @@ func (o *Options) whoRefused(program string) string {
 		program = abs
 	}
 	for _, op := range []string{schemas.HookExec, schemas.HookRead} {
-		switch n, deny := o.Files.Decide([]byte(program), op); {
-		case deny && n == 0:
-			return fmt.Sprintf("by default %s denies to %s %s: a rule that allows it must name its path", o.Policy, op, schemas.Text(program))
-		case deny:
-			return fmt.Sprintf("rule %s of %s denies to %s %s", o.Files.ID(n), o.Policy, op, schemas.Text(program))
+		if n, deny := o.Files.Decide([]byte(program), op); deny {
+			return fmt.Sprintf("%s in %s denies to %s %s", confine.RuleName(o.Files, n, op), o.Policy, op, schemas.Text(program))
 		}
 	}
 	return fmt.Sprintf("%s allows to execute %s: if a rule is the reason, it denies an interpreter or a directory", o.Policy, schemas.Text(program))

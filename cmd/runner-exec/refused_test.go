@@ -31,10 +31,10 @@ func TestNotStarted(t *testing.T) {
 	}{
 		{nil, fs.ErrPermission, ""},
 		{rule("exec"), fs.ErrNotExist, ""},
-		{rule("exec"), fs.ErrPermission, "rule mine of p.yaml denies to exec " + dir + "/program"},
-		{rule("read"), fs.ErrPermission, "rule mine of p.yaml denies to read " + dir + "/program"},
+		{rule("exec"), fs.ErrPermission, "rule mine in p.yaml denies to exec " + dir + "/program"},
+		{rule("read"), fs.ErrPermission, "rule mine in p.yaml denies to read " + dir + "/program"},
 		{rule("write"), fs.ErrPermission, "p.yaml allows to execute " + dir + "/program: if a rule is the reason"},
-		{&schemas.FileRules{FilesDefault: "allow", ExecDefault: "deny"}, fs.ErrPermission, "by default p.yaml denies to exec " + dir + "/program"},
+		{&schemas.FileRules{FilesDefault: "allow", ExecDefault: "deny"}, fs.ErrPermission, "the default of exec in p.yaml denies to exec " + dir + "/program"},
 	} {
 		o := Options{Policy: "p.yaml", Files: c.rules}
 		err := o.notStarted(&child.Failure{Name: "link", Code: tool.ExitCannotRun, Why: c.why}, dir+"/link")
