@@ -167,7 +167,7 @@ func TestFilesMoves(t *testing.T) {
 		f2("rename", "@/a/b/free", "@/a/c/free", nobody), f2("rename", "@/a/b/secret/x", "@/a/b/secret/y", nobody), f2("rename", "@/s2/x", "@/a/b/secret/z", nobody),
 		f2("link", "@/s2/sub/x", "@/s2/y", nobody), f2("rename", "@/free", "@/free2", nobody), f2("link", "@/free2/x", "@/a/b/secret/w", nobody),
 		f("mkdir", "@/a/later", nobody), f2("rename", "@/a/later", "@/a/z", 3), f("create", "@/a/later/x", 3), f2("mount", "@/open", "@/a/b/secret", 1),
-		f2("mount", "@/open", "@/a/b", 1), f2("mount", "@/a/b/secret", "@/open", nobody), f("list", "@/open", 1), f("umount", "@/open", nobody), f("tmpfs", "@/s2/sub", 2),
+		f2("mount", "@/open", "@/a/b", 1), f2("mount private", "@/open", "@/a/b/secret", 1), f2("mount", "@/a/b/secret", "@/open", nobody), f("list", "@/open", 1), f("umount", "@/open", nobody), f("tmpfs", "@/s2/sub", 2),
 		f("tmpfs", "@/open", nobody), f("umount", "@/open", nobody),
 	})
 }

@@ -34,6 +34,7 @@ const (
 	alarmKernel = 6
 	alarmHelper = 7
 	alarmSize   = 16
+	ringHead    = 8 // what the kernel keeps before a record
 )
 
 // kernelFiles are the files whose writing reaches past the cgroup, by the magic number of
@@ -44,7 +45,8 @@ var kernelFiles = []struct {
 	kind  uint32
 }{
 	{unix.PROC_SUPER_MAGIC, []string{"core_pattern", "modprobe", "hotplug", "poweroff_cmd", "bset", "inheritable"}, alarmHelper},
-	{unix.PROC_SUPER_MAGIC, []string{"sysrq-trigger"}, alarmKernel},
+	// Without ftrace the kernel does not run LSM programs, and says so to nobody.
+	{unix.PROC_SUPER_MAGIC, []string{"sysrq-trigger", "ftrace_enabled"}, alarmKernel},
 	{unix.SYSFS_MAGIC, []string{"uevent_helper"}, alarmHelper},
 	{unix.CGROUP_SUPER_MAGIC, []string{"release_agent"}, alarmHelper},
 	{unix.BINFMTFS_MAGIC, []string{"register"}, alarmHelper},
@@ -274,6 +276,9 @@ func (s *Session) Interference(consumed uint64) map[string]uint64 {
 	data := s.guard.alarms[os.Getpagesize():]
 	written := position(s.guard.alarms)
 	ours := s.threads()
+	if uint64(len(data))-min(written, uint64(len(data))) < ringHead+alarmSize { // later alarms were lost
+		ours = func(int) bool { return true }
+	}
 	for at := uint64(0); at < min(written, uint64(len(data))); {
 		size := uint64(binary.NativeEndian.Uint32(data[at:]))
 		if size != alarmSize { // not committed, or not ours
@@ -282,7 +287,7 @@ func (s *Session) Interference(consumed uint64) map[string]uint64 {
 		}
 		kind := binary.NativeEndian.Uint32(data[at+8:])
 		number := int(int32(binary.NativeEndian.Uint32(data[at+16:])))
-		at += 8 + alarmSize
+		at += ringHead + alarmSize
 		if kind == 0 || int(kind) >= len(alarmKinds) || kind == alarmReach && !ours(number) {
 			continue
 		}

@@ -30,7 +30,7 @@ const (
 var Interferences = [...]Interference{
 	{InterferenceBPF, "got a descriptor of one of the capture's own BPF objects, or of a program that can change what others see or do"},
 	{InterferenceHelper, "opened for writing a file that names programs which the kernel starts outside of the cgroup, or for others: core_pattern, modprobe, hotplug, poweroff_cmd, usermodehelper, uevent_helper, release_agent, binfmt_misc/register"},
-	{InterferenceKernel, "loaded a kernel module or another kernel, got the right to use I/O ports, or opened the memory of the kernel, registers of the processor, debugfs or sysrq-trigger for writing"},
+	{InterferenceKernel, "loaded a kernel module or another kernel, got the right to use I/O ports, or opened the memory of the kernel, registers of the processor, debugfs, sysrq-trigger or ftrace_enabled for writing"},
 	{InterferenceLinks, "detached or replaced a probe: at the end it was not attached as at the start"},
 	{InterferenceMove, "moved a process of the runner to another cgroup"},
 	{InterferenceRing, "changed how far the ring counts as read"},

@@ -9,7 +9,7 @@
 #define O_EXEC 0x20 /* __FMODE_EXEC: an open for execve, or for an interpreter */
 enum { MODE_READ = 1, MODE_WRITE = 2 };
 enum { RENAME_EXCHANGE = 2 };
-enum { MS_REMOUNT = 1 << 5, MS_PROPAGATION = 15 << 17 };
+enum { MS_REMOUNT = 1 << 5, MS_BIND = 1 << 12, MS_PROPAGATION = 15 << 17 };
 enum { ATTR_CHANGE = 0xf | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8, ATTR_FORCE = 1 << 9 };
 
 /* Set by the loader, from the parameters of the kernel's hooks. */
@@ -380,9 +380,10 @@ GLOBAL u32 check_cover(u64 mnt, u64 dentry)
 SEC("lsm/sb_mount")
 int on_sb_mount(u64 *ctx)
 {
-	u64 path = arg(ctx, 1);
+	u64 path = arg(ctx, 1), flags = arg(ctx, 3);
 
-	if (arg(ctx, 3) & (MS_REMOUNT | MS_PROPAGATION) || !governed())
+	/* in the kernel's order: a bind mount comes before a change of propagation */
+	if (flags & MS_REMOUNT || (flags & MS_PROPAGATION && !(flags & MS_BIND)) || !governed())
 		return 0;
 	return result(check_cover(mnt_of(path), dentry_of(path)));
 }

@@ -248,7 +248,7 @@ static long down_step(u32 i, struct climb *c)
 	return 0;
 }
 
-/* No path of the kernel's is deeper: a name has a byte and a slash. */
+/* A path can be deeper; then its place is lost, and it might be any path. */
 #define CLIMB_MAX 65536
 
 INLINE u64 descend(struct climb *c)

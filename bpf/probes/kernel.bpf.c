@@ -73,7 +73,8 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d, struct args
 	if (r->ret >= 0) {
 		u64 file = fd_file(r->ret);
 
-		if (file && r->flags & O_ACCMODE)
+		/* the program can change what it asked for, but not what it got */
+		if (file && file_flags(file) & O_ACCMODE)
 			guard_file(file);
 		if (just_opened(file, r->flags)) {
 			r->clen1 = put_file(key, 0, file);

@@ -181,7 +181,7 @@ INLINE void emit_request(struct request *q, s64 res, u32 marks, u32 slot)
 	}
 	if (q->op <= OP_IO_URING_OPENAT2 && !(marks & MARK_NORET) && res >= 0 && !q->file_slot) {
 		file = fd_file(res);
-		if (file && q->flags & O_ACCMODE)
+		if (file && file_flags(file) & O_ACCMODE)
 			guard_file(file);
 		if (!just_opened(file, q->flags)) {
 			file = 0;
