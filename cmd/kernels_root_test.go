@@ -20,8 +20,8 @@ func TestKernelChecks(t *testing.T) {
 		testkit.Missing(t, "the checks of other kernels", "needs root")
 	}
 	testkit.Must(t, goBuild(bin, nil, "./testdata/kernels/check", "./testdata/workload/bypass"))
-	if runtime.GOARCH == "amd64" { // the same workload again, through the 32-bit entry
-		testkit.Must(t, goBuild(filepath.Join(bin, "32"), []string{"GOARCH=386"}, "./testdata/workload/kinds"))
+	if arch := map[string]string{"amd64": "386", "arm64": "arm"}[runtime.GOARCH]; arch != "" { // the same workload again, through the 32-bit entry
+		testkit.Must(t, goBuild(filepath.Join(bin, "32"), []string{"GOARCH=" + arch}, "./testdata/workload/kinds"))
 		testkit.Must(t, os.Rename(filepath.Join(bin, "32/kinds"), filepath.Join(bin, "kinds32")))
 	}
 	o := call(t, command(t, filepath.Join(bin, "check")))

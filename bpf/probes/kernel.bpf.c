@@ -48,6 +48,9 @@ INLINE void read_args(struct pt_regs *regs, bool compat32, struct args *a)
 	a->v[3] = regs->regs[3];
 	a->v[4] = regs->regs[4];
 	a->v[5] = regs->regs[5];
+	if (compat32)
+		for (int i = 0; i < 6; i++)
+			a->v[i] = (u32)a->v[i];
 #endif
 	a->v[6] = (u64)AT_FDCWD;
 	a->v[7] = 0;
@@ -175,11 +178,7 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 	c = counters_of(SLOT_EXIT);
 	if (!c)
 		return 0;
-	if (d->class == CLASS_UNMAPPED
-#if !defined(__TARGET_ARCH_x86)
-	    || compat32
-#endif
-	) {
+	if (d->class == CLASS_UNMAPPED) {
 		__sync_fetch_and_add(&c->compat_unmapped, 1);
 		return 0;
 	}

@@ -54,10 +54,8 @@ INLINE u32 call_of(u64 nr, bool compat32)
 
 INLINE const struct desc *desc_of(u64 nr, bool compat32)
 {
-#if defined(__TARGET_ARCH_x86)
 	if (compat32)
 		return &compat[nr & (NCALLS - 1)];
-#endif
 	return &native[nr & (NCALLS - 1)];
 }
 

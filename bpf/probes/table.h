@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Which system calls are recorded, and where their arguments are. One table for
- * each way of calling: the native one and, on x86-64, int 0x80. */
+ * each way of calling: the native one and that of 32-bit programs. */
 #ifndef RUNNER_TABLE_H
 #define RUNNER_TABLE_H
 
@@ -194,6 +194,68 @@ static const struct desc native[NCALLS] = {
 	[ARM64_FINIT_MODULE] = G(KERNEL),
 	[ARM64_KEXEC_LOAD] = G(KERNEL),
 	[ARM64_KEXEC_FILE_LOAD] = G(KERNEL),
+};
+
+/* Calls of 32-bit programs. */
+static const struct desc compat[NCALLS] = {
+	[ARM_OPEN] = D(OPEN, OPEN, CWD, 0, NO, NO, 1, 2),
+	[ARM_CREAT] = D(CREAT, OPEN, CWD, 0, NO, NO, NO, 1),
+	[ARM_OPENAT] = D(OPENAT, OPEN, 0, 1, NO, NO, 2, 3),
+	[ARM_OPENAT2] = D(OPENAT2, OPEN, 0, 1, NO, NO, 2, NO),
+	[ARM_OPEN_BY_HANDLE_AT] = D(OPEN_BY_HANDLE_AT, OPEN, NO, NO, NO, NO, 2, NO),
+	[ARM_CLONE] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
+	[ARM_CLONE3] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
+	[ARM_FORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
+	[ARM_VFORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
+	[ARM_EXECVE] = D(EXECVE, EXEC, CWD, 0, NO, NO, NO, NO),
+	[ARM_EXECVEAT] = D(EXECVEAT, EXEC, 0, 1, NO, NO, 4, NO),
+	[ARM_CONNECT] = D(CONNECT, SOCK, NO, NO, NO, NO, NO, NO),
+	[ARM_SENDTO] = D(SENDTO, SOCK, NO, NO, NO, NO, NO, NO),
+	[ARM_BIND] = D(BIND, SOCK, NO, NO, NO, NO, NO, NO),
+	[ARM_LISTEN] = D(LISTEN, SOCK, NO, NO, NO, NO, NO, NO),
+	[ARM_SENDMSG] = D(SENDMSG, UNMAPPED, NO, NO, NO, NO, NO, NO),
+	[ARM_SENDMMSG] = D(SENDMMSG, UNMAPPED, NO, NO, NO, NO, NO, NO),
+	[ARM_UNLINK] = D(UNLINK, PATH, CWD, 0, NO, NO, NO, NO),
+	[ARM_UNLINKAT] = D(UNLINK, PATH, 0, 1, NO, NO, 2, NO),
+	[ARM_RMDIR] = D(RMDIR, PATH, CWD, 0, NO, NO, NO, NO),
+	[ARM_RENAME] = D(RENAME, PATH, CWD, 0, CWD, 1, NO, NO),
+	[ARM_RENAMEAT] = D(RENAME, PATH, 0, 1, 2, 3, NO, NO),
+	[ARM_RENAMEAT2] = D(RENAME, PATH, 0, 1, 2, 3, 4, NO),
+	[ARM_LINK] = D(LINK, PATH, CWD, 0, CWD, 1, NO, NO),
+	[ARM_LINKAT] = D(LINK, PATH, 0, 1, 2, 3, 4, NO),
+	[ARM_SYMLINK] = D(SYMLINK, PATH, CWD, 1, NO, 0, NO, NO),
+	[ARM_SYMLINKAT] = D(SYMLINK, PATH, 1, 2, NO, 0, NO, NO),
+	[ARM_MKDIR] = D(MKDIR, PATH, CWD, 0, NO, NO, NO, 1),
+	[ARM_MKDIRAT] = D(MKDIR, PATH, 0, 1, NO, NO, NO, 2),
+	[ARM_TRUNCATE] = D(TRUNCATE, PATH, CWD, 0, NO, NO, NO, NO),
+	[ARM_TRUNCATE64] = D(TRUNCATE, PATH, CWD, 0, NO, NO, NO, NO),
+	[ARM_FTRUNCATE] = D(FTRUNCATE, PATH, 0, NO, NO, NO, NO, NO),
+	[ARM_FTRUNCATE64] = D(FTRUNCATE, PATH, 0, NO, NO, NO, NO, NO),
+	[ARM_CHMOD] = D(CHMOD, PATH, CWD, 0, NO, NO, NO, 1),
+	[ARM_FCHMOD] = D(CHMOD, PATH, 0, NO, NO, NO, NO, 1),
+	[ARM_FCHMODAT] = D(CHMOD, PATH, 0, 1, NO, NO, NO, 2),
+	[ARM_FCHMODAT2] = D(CHMOD, PATH, 0, 1, NO, NO, 3, 2),
+	[ARM_CHOWN] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
+	[ARM_CHOWN32] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
+	[ARM_LCHOWN] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
+	[ARM_LCHOWN32] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
+	[ARM_FCHOWN] = D(CHOWN, PATH, 0, NO, NO, NO, NO, NO),
+	[ARM_FCHOWN32] = D(CHOWN, PATH, 0, NO, NO, NO, NO, NO),
+	[ARM_FCHOWNAT] = D(CHOWN, PATH, 0, 1, NO, NO, 4, NO),
+	[ARM_MKNOD] = D(MKNOD, PATH, CWD, 0, NO, NO, NO, 1),
+	[ARM_MKNODAT] = D(MKNOD, PATH, 0, 1, NO, NO, NO, 2),
+	[ARM_MOUNT] = D(MOUNT, PATH, CWD, 1, NO, 0, 3, NO),
+	[ARM_UMOUNT2] = D(UMOUNT, PATH, CWD, 0, NO, NO, 1, NO),
+	[ARM_MOVE_MOUNT] = D(MOVE_MOUNT, PATH, 0, 1, 2, 3, 4, NO),
+	[ARM_PIVOT_ROOT] = D(PIVOT_ROOT, PATH, CWD, 0, CWD, 1, NO, NO),
+	[ARM_BPF] = G(BPF),
+	[ARM_PTRACE] = G(PTRACE),
+	[ARM_PROCESS_VM_WRITEV] = G(WRITEV),
+	[ARM_PIDFD_GETFD] = G(GETFD),
+	[ARM_INIT_MODULE] = G(KERNEL),
+	[ARM_FINIT_MODULE] = G(KERNEL),
+	[ARM_KEXEC_LOAD] = G(KERNEL),
+	[ARM_KEXEC_FILE_LOAD] = G(KERNEL),
 };
 #endif
 

@@ -21,11 +21,12 @@ var programs = []string{
 	"./testdata/workload/bypass", "./testdata/workload/kinds", "./testdata/workload/shapes",
 }
 
-// programs32 are built for 32 bits too, by the name that they have in the guest, where the
-// architecture's kernels run such programs.
-var programs32 = map[string]string{
-	"compat32": "./testdata/workload/compat32",
-	"kinds32":  "./testdata/workload/kinds",
+// programs32 are built for 32 bits too, by the name that they have in the guest: for the
+// architecture whose programs an architecture's kernels run as well.
+var programs32 = []struct{ arch, arch32, name, pkg string }{
+	{"amd64", "386", "compat32", "./testdata/workload/compat32"},
+	{"amd64", "386", "kinds32", "./testdata/workload/kinds"},
+	{"arm64", "arm", "kinds32", "./testdata/workload/kinds"},
 }
 
 // tests are packages whose tests are compiled, by the name that they have in the guest.
@@ -66,11 +67,11 @@ func build(ctx context.Context, arch, dir string, whole bool) error {
 	if err := goTool(ctx, arch, append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", dir + "/"}, programs...)); err != nil {
 		return err
 	}
-	for name, pkg := range programs32 {
-		if arch != "amd64" {
-			break
+	for _, p := range programs32 {
+		if arch != p.arch {
+			continue
 		}
-		if err := goTool(ctx, "386", []string{"build", "-trimpath", "-o", filepath.Join(dir, name), pkg}); err != nil {
+		if err := goTool(ctx, p.arch32, []string{"build", "-trimpath", "-o", filepath.Join(dir, p.name), p.pkg}); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,8 @@
-//go:build linux && !amd64 && !386
+//go:build linux && !amd64 && !386 && !arm
 
 package main
 
-// Only x86 has the calls without a directory argument.
+// Only x86 and 32-bit ARM have the calls without a directory argument.
 
 func oldOpens() {}
 
