@@ -64,9 +64,9 @@ func attach(plan []confine.Mount) (err error) {
 		if m.Path == "/" {
 			at, name, flags = unix.AT_FDCWD, "/", unix.AT_RECURSIVE
 		}
-		if m.ReadOnly() {
-			if err := unix.MountSetattr(at, name, flags, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
-				return fmt.Errorf("making %s read-only: %w", schemas.Text(m.Path), err)
+		if set := attributes(m); set != 0 {
+			if err := unix.MountSetattr(at, name, flags, &unix.MountAttr{Attr_set: set}); err != nil {
+				return fmt.Errorf("restricting the mount %s: %w", schemas.Text(m.Path), err)
 			}
 		}
 		if m.Path == "/" {
@@ -77,6 +77,18 @@ func attach(plan []confine.Mount) (err error) {
 		}
 	}
 	return nil
+}
+
+// attributes are those of a mount. The kernel asks nobody about an open of a device, and
+// opens it for writing on a read-only mount too.
+func attributes(m confine.Mount) (set uint64) {
+	if m.ReadOnly() {
+		set |= unix.MOUNT_ATTR_RDONLY
+	}
+	if m.Region.Deny[schemas.HookRead] {
+		set |= unix.MOUNT_ATTR_NODEV
+	}
+	return set
 }
 
 // open opens what runner-exec needs. The working directory is found again by its name:

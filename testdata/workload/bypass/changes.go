@@ -33,6 +33,8 @@ var writes = []attempt{
 	{"write-owner", "write", nil, func(p *place) error { return unix.Chown(p.secret("file"), 0, 0) }},
 	{"write-times", "write", nil, func(p *place) error { return unix.Utimes(p.secret("file"), make([]unix.Timeval, 2)) }},
 	{"write-attribute", "write", nil, func(p *place) error { return unix.Setxattr(p.secret("file"), "trusted.m", []byte("x"), 0) }},
+	{"write-device", "write", deviceBefore, func(p *place) error { return opens(p.secret("device"), unix.O_WRONLY) }},
+	{"write-fifo", "write", fifoBefore, func(p *place) error { return opens(p.secret("fifo"), unix.O_RDWR|unix.O_NONBLOCK) }},
 	{"write-link-made-before", "write", linkBefore, func(p *place) error { return opens(p.open("before"), unix.O_WRONLY) }},
 	{"write-link-made-during", "write", nil, func(p *place) error {
 		return first(func() error { return unix.Link(p.secret("file"), p.open("during")) }, func() error { return opens(p.open("during"), unix.O_WRONLY) })

@@ -35,6 +35,8 @@ var reads = []attempt{
 		return err
 	}},
 	{"read-handle", "read", nil, readHandle},
+	{"read-device", "read", deviceBefore, func(p *place) error { return opens(p.secret("device"), unix.O_RDONLY) }},
+	{"read-fifo", "read", fifoBefore, func(p *place) error { return opens(p.secret("fifo"), unix.O_RDONLY|unix.O_NONBLOCK) }},
 	{"read-link-made-before", "read", linkBefore, func(p *place) error { return readFile(p.open("before")) }},
 	{"read-link-made-during", "read", nil, func(p *place) error {
 		return first(func() error { return unix.Link(p.secret("file"), p.open("during")) }, func() error { return readFile(p.open("during")) })

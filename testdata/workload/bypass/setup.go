@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/runner-evidence/runner/testdata/workload/made"
 )
 
@@ -47,6 +49,13 @@ func write(name string, b []byte, mode os.FileMode) {
 func linkBefore(p *place)    { check(os.Link(p.secret("file"), p.open("before"))) }
 func symlinkBefore(p *place) { check(os.Symlink(p.secret("file"), p.open("symlink"))) }
 func symdirBefore(p *place)  { check(os.Symlink(p.secret(""), p.open("symdir"))) }
+
+func fifoBefore(p *place) { check(unix.Mkfifo(p.secret("fifo"), 0o600)) }
+
+// deviceBefore makes another name of /dev/null.
+func deviceBefore(p *place) {
+	check(unix.Mknod(p.secret("device"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))))
+}
 
 func shebangBefore(p *place) {
 	write(p.open("script"), []byte("#!"+p.secret("prog")+"\n"), 0o755)
