@@ -10,7 +10,8 @@ import (
 // explain puts the layers of a valid record side by side, call by call.
 func (v *verifier) explain() *verdict.Explanation {
 	x := &verdict.Explanation{AllowedClaim: verdict.AllowedClaim(v.health.KernelLayer, len(v.report.Bindings)),
-		ForbiddenClaim: verdict.ForbiddenClaim, Calls: []verdict.Call{}, Ambiguities: []string{}, KernelClasses: v.kernelClasses(), Surface: v.surface.explain()}
+		ForbiddenClaim: verdict.ForbiddenClaim, Calls: []verdict.Call{}, Ambiguities: []string{}, KernelClasses: v.kernelClasses(), Surface: v.surface.explain(),
+		Refusals: v.kernel.explainRefusals()}
 	codes := map[string][]string{}
 	for _, entry := range v.report.Ambiguities {
 		a, err := schemas.ParseCode(entry)
@@ -53,6 +54,16 @@ func (v *verifier) kernelClasses() *verdict.KernelClasses {
 	}
 	return &verdict.KernelClasses{Call: v.class(schemas.ClassCall), Setup: v.class(schemas.ClassSetup),
 		Idle: v.class(schemas.ClassIdle), Agent: v.class(schemas.ClassAgent)}
+}
+
+// explainRefusals are the refusals of each kind of rules that refused something.
+func (k *kernelLayer) explainRefusals() (list []verdict.Refusals) {
+	for i := range k.refused {
+		if r := &k.refused[i]; r.lines > 0 {
+			list = append(list, verdict.Refusals{Rules: schemas.Enforcements[i].What, Lines: r.lines, First: r.first})
+		}
+	}
+	return list
 }
 
 func about(codes map[string][]string, id string) []string {

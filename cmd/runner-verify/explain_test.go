@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,6 +40,9 @@ func TestExplainJSON(t *testing.T) {
 		if have := uint64(len(x.Surface[set])); have != min(n, verdict.MaxSurfaceValues) {
 			t.Errorf("%s: %d values explained of %d", set, have, n)
 		}
+	}
+	if n := len(x.Refusals); n != 2 || x.Refusals[0].Rules != "network rules" || x.Refusals[1].First[0].Value != "/etc/shadow" || *x.Refusals[1].First[0].Rule != 1 {
+		t.Errorf("%+v", x.Refusals)
 	}
 	if _, r := check(t, layered().digest(t).tar(t)); r.Explanation != nil {
 		t.Error("an explanation without --explain")
@@ -99,5 +103,31 @@ func TestExplainFromJSON(t *testing.T) {
 		if got.String() != want {
 			t.Errorf("%s: the document reads\n%s\nexpected\n%s", name, got.String(), want)
 		}
+	}
+}
+
+// What rules refused is named once with its rule, and counted to the end.
+func TestExplainRefusals(t *testing.T) {
+	a, want := layered(), "Refused by the file rules, 27 times (runner-policy --check prints the numbers):\n  /etc/shadow, by rule 1, 3 times\n  /etc/shadow, by default\n"
+	add := func(value string, rule int) {
+		line := strings.Count(a[bundle.KernelName], "\n")
+		a[bundle.KernelName] += kernelLine(line, fmt.Sprintf(`"event_type":10,"kind":"file_blocked","value":%q,"cgroup_id":9,"rule_id":%d`, value, rule))
+	}
+	add("/etc/shadow", 1)
+	add("/etc/shadow", 0)
+	add("/etc/shadow", 1)
+	var more []string
+	for i := range 23 {
+		more = append(more, fmt.Sprintf("/x%02d", i))
+		if add(more[i], 1); i < 18 {
+			want += "  " + more[i] + ", by rule 1\n"
+		}
+	}
+	want += "  … and other things, 5 times\n"
+	a[bundle.SurfaceName] = strings.Replace(a[bundle.SurfaceName], `"/work/tmp"]`, `"/work/tmp","`+strings.Join(more, `","`)+`"]`, 1)
+	a[bundle.HealthName] = strings.NewReplacer("monitor_events=10", "monitor_events=36", "agent=4", "agent=30", "rules=1 blocked=1", "rules=1 blocked=27").Replace(a[bundle.HealthName])
+	code, out, errs := call(a.digest(t).tar(t), "--explain")
+	if code != 0 || !strings.Contains(out, want) || strings.Count(out, "Refused by") != 2 {
+		t.Errorf("exit %d: %s\n%s\nexpected %s", code, errs, out, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 // This file keeps what the rules need to know of the lines once they are gone.
@@ -48,7 +49,27 @@ type kernelLayer struct {
 // refusals are what the lines say about rules of one kind.
 type refusals struct {
 	lines uint64
-	rule  uint32 // the highest number of a rule that refused something
+	rule  uint32            // the highest number of a rule that refused something
+	first []verdict.Refused // the first things that were refused, for --explain
+}
+
+// add takes in a line.
+func (r *refusals) add(e *schemas.KernelEvent) {
+	r.lines++
+	r.rule = max(r.rule, e.RuleID)
+	x := verdict.Refused{Value: string(e.Value), Lines: 1}
+	if rule := e.RuleID; e.Has&schemas.KernelHasRuleID != 0 {
+		x.Rule = &rule
+	}
+	for i := range r.first {
+		if r.first[i].Same(&x) {
+			r.first[i].Lines++
+			return
+		}
+	}
+	if len(r.first) < verdict.MaxRefused {
+		r.first = append(r.first, x)
+	}
 }
 
 func (v *verifier) addKernel(e *schemas.KernelEvent) error {
@@ -64,8 +85,7 @@ func (v *verifier) addKernel(e *schemas.KernelEvent) error {
 func (k *kernelLayer) addRefusal(e *schemas.KernelEvent) {
 	for i := range schemas.Enforcements {
 		if schemas.Enforcements[i].Event == e.EventType {
-			k.refused[i].lines++
-			k.refused[i].rule = max(k.refused[i].rule, e.RuleID)
+			k.refused[i].add(e)
 		}
 	}
 }

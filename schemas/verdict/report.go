@@ -90,6 +90,30 @@ type Explanation struct {
 	// Surface has the first values of each set, at most MaxSurfaceValues. Record.Surface
 	// has the number of all.
 	Surface map[string][]string `json:"surface,omitempty"`
+	// Refusals are what the rules for the whole run refused. Only kinds that refused something.
+	Refusals []Refusals `json:"refusals,omitempty"`
+}
+
+// MaxRefused is how many refused things of one kind of rules an explanation names.
+const MaxRefused = 20
+
+// Refusals are what the rules of one kind refused, as the kernel lines say.
+type Refusals struct {
+	Rules string    `json:"rules"` // network rules, file rules
+	Lines uint64    `json:"lines"`
+	First []Refused `json:"first"` // each thing once, at most MaxRefused
+}
+
+// Refused is one thing that a rule refused.
+type Refused struct {
+	Value string  `json:"value"`
+	Rule  *uint32 `json:"rule,omitempty"` // its number, 0 for the default; absent where the lines have none
+	Lines uint64  `json:"lines"`
+}
+
+// Same reports whether both are about one thing and one rule.
+func (r *Refused) Same(o *Refused) bool {
+	return r.Value == o.Value && (r.Rule == nil) == (o.Rule == nil) && (r.Rule == nil || *r.Rule == *o.Rule)
 }
 
 // KernelClasses says how many kernel events are of which class.

@@ -59,6 +59,9 @@ func WriteExplanation(w io.Writer, r *Report) {
 		return
 	}
 	writeSurface(w, r)
+	for i := range x.Refusals {
+		writeRefusals(w, &x.Refusals[i])
+	}
 	WriteCalls(w, r)
 	list(w, "All kernel events:", classWords(x.KernelClasses))
 	var rest []string
@@ -104,6 +107,31 @@ func writeSurface(w io.Writer, r *Report) {
 		if more := n - uint64(len(values)); more > 0 {
 			fmt.Fprintf(w, "    … and %d more\n", more)
 		}
+	}
+}
+
+// writeRefusals writes what the rules of one kind refused. These names are in the surface,
+// too: they were asked for.
+func writeRefusals(w io.Writer, r *Refusals) {
+	fmt.Fprintf(w, "Refused by the %s, %s (runner-policy --check prints the numbers):\n", Printable(r.Rules, maxShownName), counted(r.Lines, "time"))
+	left := r.Lines
+	for i := range r.First {
+		x := &r.First[i]
+		left -= min(left, x.Lines)
+		words := Printable(x.Value, maxShownEffect)
+		switch {
+		case x.Rule != nil && *x.Rule == 0:
+			words += ", by default"
+		case x.Rule != nil:
+			words += fmt.Sprintf(", by rule %d", *x.Rule)
+		}
+		if x.Lines > 1 {
+			words += ", " + counted(x.Lines, "time")
+		}
+		fmt.Fprintf(w, "  %s\n", words)
+	}
+	if left > 0 {
+		fmt.Fprintf(w, "  … and other things, %s\n", counted(left, "time"))
 	}
 }
 
