@@ -32,7 +32,7 @@ type listener struct {
 	failed   func(error)
 	ended    chan struct{}
 
-	starting map[int32]uint64 // thread → file that it executes, whose second question comes next
+	starting map[int32]starter // by thread: its second question comes next
 
 	waiting atomic.Bool // there is something to take
 	lost    atomic.Uint64
@@ -57,7 +57,7 @@ func newListener(opt options, regions []*confine.Region, failed func(error)) (*l
 		return nil, err
 	}
 	l := &listener{fd: fd, regions: regions, mounts: map[uint64]*confine.Region{}, failed: failed, ended: make(chan struct{}),
-		starting: map[int32]uint64{}, counts: map[uint32]uint64{}}
+		starting: map[int32]starter{}, counts: map[uint32]uint64{}}
 	var st unix.Stat_t
 	if err = unix.Stat(opt.cgroup, &st); err == nil {
 		l.cgroupID = st.Ino
@@ -198,12 +198,12 @@ func (l *listener) run() {
 		case err == nil:
 		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
 			continue
-		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOMEM):
-			l.lost.Add(1) // the kernel has refused it, and nobody knows what it was
-			continue
-		default:
+		case errors.Is(err, unix.EBADF), errors.Is(err, unix.EFAULT), errors.Is(err, unix.EINVAL):
 			l.failed(fmt.Errorf("reading questions about files: %w", err))
 			return
+		default: // the kernel could not open the file for us
+			l.unknown()
+			continue
 		}
 		if err := l.answerAll(buf[:n]); err != nil {
 			l.failed(err)
@@ -253,8 +253,7 @@ func (l *listener) decide(m *unix.FanotifyEventMetadata) (deny bool) {
 		op = schemas.HookExec
 	}
 	r := l.mounts[st.Mnt_id]
-	second := op == schemas.HookRead && l.starting[m.Pid] == st.Ino && st.Ino != 0
-	delete(l.starting, m.Pid)
+	second := l.second(m.Pid, st.Ino) && op == schemas.HookRead
 	switch {
 	case r == nil:
 		r = l.regions[0] // no mount of ours: refused, by the default
@@ -262,7 +261,7 @@ func (l *listener) decide(m *unix.FanotifyEventMetadata) (deny bool) {
 		return false
 	case !r.Deny[op]:
 		if op == schemas.HookExec && r.Deny[schemas.HookRead] {
-			l.starting[m.Pid] = st.Ino
+			l.begin(m.Pid, st.Ino)
 		}
 		return false
 	}
@@ -299,6 +298,14 @@ func (l *listener) refuse(m *unix.FanotifyEventMetadata, op string, rule uint32)
 	l.waiting.Store(true)
 }
 
+// unknown counts an operation that the kernel has refused, and nobody knows what it was.
+func (l *listener) unknown() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counts[0]++
+	l.lost.Add(1)
+}
+
 // take gives back the events that wait for the stream.
 func (l *listener) take() []schemas.RawEvent {
 	l.mu.Lock()
@@ -325,6 +332,9 @@ func (l *listener) close() {
 	unix.Close(l.stop[1])
 	if l.running {
 		<-l.ended
+	}
+	for thread := range l.starting {
+		l.drop(thread)
 	}
 	unix.Close(l.stop[0])
 	unix.Close(l.fd)
