@@ -20,7 +20,7 @@ import (
 
 // moduleNames are the modules that checks need, in the order in which they are loaded. A
 // name may be built in or missing in one kernel or another.
-var moduleNames = []string{"overlay", "vsock", "crc32c_generic", "libcrc32c", "udp_tunnel", "ip6_udp_tunnel", "sctp", "inet_diag", "udp_diag", "tun", "veth"}
+var moduleNames = []string{"overlay", "vsock", "crc32c_generic", "libcrc32c", "udp_tunnel", "ip6_udp_tunnel", "sctp"}
 
 // moduleName is a module's name from its path.
 func moduleName(path string) string {
@@ -143,13 +143,27 @@ func decompress(b []byte) ([]byte, error) {
 	default:
 		return nil, errors.New("unknown compression")
 	}
+	return filter(name, b[:len(b)-4])
+}
+
+// filter unpacks with a program of the host.
+func filter(name string, b []byte) ([]byte, error) {
 	c := exec.Command(name, "-dcq")
-	c.Stdin = bytes.NewReader(b[:len(b)-4])
+	c.Stdin = bytes.NewReader(b)
 	out, err := c.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return out, nil
+}
+
+// readModule reads a module, unpacked: the guest would take long for that.
+func readModule(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil || !strings.HasSuffix(path, ".xz") {
+		return b, err
+	}
+	return filter("xz", b)
 }
 
 // withoutBTF damages the BTF of an ELF image, so that the kernel itself has none that it

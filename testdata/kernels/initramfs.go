@@ -74,11 +74,12 @@ func initramfs(path, unpacked string, programs string, plan guest.Plan) error {
 	if err != nil {
 		return err
 	}
+	modules = slices.DeleteFunc(modules, func(m string) bool { return !slices.Contains(moduleNames, moduleName(m)) })
 	slices.SortFunc(modules, func(a, b string) int {
 		return slices.Index(moduleNames, moduleName(a)) - slices.Index(moduleNames, moduleName(b))
 	})
 	for _, m := range modules {
-		plan.Modules = append(plan.Modules, filepath.Base(m))
+		plan.Modules = append(plan.Modules, moduleName(m))
 	}
 	text, err := json.Marshal(plan)
 	if err != nil {
@@ -96,7 +97,11 @@ func initramfs(path, unpacked string, programs string, plan guest.Plan) error {
 	c.text("etc/passwd", users, 0o644)
 	c.text(guest.PlanFile[1:], string(text), 0o644)
 	for _, m := range modules {
-		c.file(guest.Modules[1:]+"/"+filepath.Base(m), m, 0o644)
+		b, err := readModule(m)
+		if err != nil {
+			return err
+		}
+		c.text(guest.Modules[1:]+"/"+moduleName(m), string(b), 0o644)
 	}
 	binaries, err := os.ReadDir(programs)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/runner-evidence/runner/testdata/kernels/guest"
 )
@@ -16,10 +17,13 @@ import (
 // programs are built by go build and lie in one folder of the guest, which is its PATH.
 var programs = []string{
 	"./cmd/runner-capture", "./cmd/runner-correlate", "./cmd/runner-exec", "./cmd/runner-normalize",
-	"./cmd/runner-pack", "./cmd/runner-policy", "./cmd/runner-verify",
-	"./testdata/hostile", "./testdata/kernels/check", "./testdata/kernels/init",
+	"./cmd/runner-pack", "./cmd/runner-verify",
+	"./testdata/kernels/check", "./testdata/kernels/init",
 	"./testdata/workload/bypass", "./testdata/workload/kinds", "./testdata/workload/shapes",
 }
+
+// programsWhole are those that only a whole run needs. Each costs every guest time.
+var programsWhole = []string{"./cmd/runner-policy", "./testdata/hostile"}
 
 // programs32 are built for 32 bits too, by the name that they have in the guest: for the
 // architecture whose programs an architecture's kernels run as well.
@@ -58,20 +62,32 @@ func jobs(k kernel, whole bool) []guest.Job {
 	return []guest.Job{checks}
 }
 
+// megabytes is the memory of a guest. A kernel prepares all of it, and attacks need much.
+func megabytes(k kernel, whole bool) int {
+	if whole && k.CI {
+		return 3072
+	}
+	return 1024
+}
+
 func goTest(binary, run string) []string {
 	return []string{binary, "-test.v", "-test.count=1", "-test.run=" + run}
 }
 
 // build compiles everything for one architecture into a folder.
 func build(ctx context.Context, arch, dir string, whole bool) error {
-	if err := goTool(ctx, arch, append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", dir + "/"}, programs...)); err != nil {
+	chosen := programs
+	if whole {
+		chosen = slices.Concat(programs, programsWhole)
+	}
+	if err := goTool(ctx, arch, append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", dir + "/"}, chosen...)); err != nil {
 		return err
 	}
 	for _, p := range programs32 {
-		if arch != p.arch {
-			continue
+		if arch != p.arch || !whole {
+			continue // the short set has no check of them
 		}
-		if err := goTool(ctx, p.arch32, []string{"build", "-trimpath", "-o", filepath.Join(dir, p.name), p.pkg}); err != nil {
+		if err := goTool(ctx, p.arch32, []string{"build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, p.name), p.pkg}); err != nil {
 			return err
 		}
 	}

@@ -168,7 +168,7 @@ func (l *lane) boot(ctx context.Context, f *fetched, dir string) (outcome, error
 	if err := initramfs(initrd, unpacked, filepath.Join(l.dir, f.Arch), plan); err != nil {
 		return outcome{}, err
 	}
-	return bootKernel(ctx, f.Arch, f.Variant, image, initrd, dir), nil
+	return bootKernel(ctx, f.Arch, f.Variant, image, initrd, dir, megabytes(f.kernel, l.whole)), nil
 }
 
 // judge prints the table, writes what was asked for and compares.

@@ -96,8 +96,8 @@ func opensBy(m *machine, each, processes int) (string, error) {
 	return r.judge(balance{"opens", each * processes, r.marked[schemas.OpOpenat2], r.droppedOf(schemas.OpOpenat2)})
 }
 
-func opensByFour(m *machine) (string, error)    { return opensBy(m, m.pick(5_000, 20_000), 4) }
-func opensBySixteen(m *machine) (string, error) { return opensBy(m, 2_500, 16) }
+func opensByFour(m *machine) (string, error)    { return opensBy(m, m.pick(1_250, 20_000), 4) }
+func opensBySixteen(m *machine) (string, error) { return opensBy(m, m.pick(625, 2_500), 16) }
 
 const workers = 8
 
@@ -110,7 +110,7 @@ func (r *record) tasks(n int) []balance {
 }
 
 func execsAtOnce(m *machine) (string, error) {
-	dir, n := m.dir(), m.pick(800, 2_000)
+	dir, n := m.dir(), m.pick(320, 2_000)
 	r, err := m.shape(dir+"/M-tiny", "execs", dir, n, workers)
 	if err != nil {
 		return "", err
@@ -146,7 +146,7 @@ func silence(m *machine) (string, error) {
 		return "", err
 	}
 	defer stop()
-	runs, complete, why := m.pick(3, 10), 0, ""
+	runs, complete, why := m.pick(2, 10), 0, ""
 	for range runs {
 		r, err := m.outline("", nil, m.tool("shapes"), "_nop")
 		if err != nil {

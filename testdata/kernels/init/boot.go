@@ -5,9 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -35,7 +33,8 @@ var mounts = []mount{
 }
 
 // boot leaves the initramfs for a root in memory, as a system does, and mounts what every
-// system has. The initramfs itself cannot be left by pivot_root, which programs may do.
+// system has. The initramfs itself cannot be left by pivot_root, which programs may do. The
+// lane's folder stays where the kernel unpacked it, and is mounted: a copy takes seconds.
 func boot() error {
 	const root = "/root.new"
 	if err := os.Mkdir(root, 0o755); err != nil {
@@ -44,10 +43,14 @@ func boot() error {
 	if err := unix.Mount("root", root, "tmpfs", 0, "mode=0755"); err != nil {
 		return err
 	}
-	for _, p := range []string{"/init", guest.Lane, "/etc"} {
-		if err := move(p, root); err != nil {
-			return err
-		}
+	if err := os.Mkdir(root+guest.Lane, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount(guest.Lane, root+guest.Lane, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mount %s: %w", guest.Lane, err)
+	}
+	if err := os.CopyFS(root+"/etc", os.DirFS("/etc")); err != nil {
+		return err
 	}
 	for _, err := range []error{os.Chdir(root), unix.Mount(".", "/", "", unix.MS_MOVE, ""), unix.Chroot("."), os.Chdir("/")} {
 		if err != nil {
@@ -77,28 +80,6 @@ func (m mount) make() error {
 		return fmt.Errorf("mount %s: %w", m.target, err)
 	}
 	return nil
-}
-
-// move copies a tree below another root and removes each file at once: the memory of a
-// guest holds the programs only twice, in the image that the kernel unpacked and here.
-func move(path, root string) error {
-	return filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			return os.MkdirAll(root+p, info.Mode().Perm())
-		}
-		b, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		return errors.Join(os.WriteFile(root+p, b, info.Mode().Perm()), os.Remove(p))
-	})
 }
 
 // settle makes what differs between the variants, and checks that it is in force.

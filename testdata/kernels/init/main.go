@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -43,7 +44,7 @@ func main() {
 
 // reap starts the worker and waits for all processes until it has ended.
 func reap() error {
-	p, err := os.StartProcess(os.Args[0], []string{"init"}, &os.ProcAttr{
+	p, err := os.StartProcess("/proc/self/exe", []string{"init"}, &os.ProcAttr{
 		Env:   []string{"PATH=" + guest.Bin + ":/bin", "HOME=/root", "TMPDIR=/tmp"},
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
 	})
@@ -80,14 +81,14 @@ func work() error {
 	s.started(settle(plan.Variant))
 	hasShell, err := shell()
 	s.started(err)
-	refused := refusal()
+	refused := sync.OnceValue(refusal)
 	for _, j := range plan.Jobs {
 		if j.Shell && !hasShell {
 			s.send(guest.Line{Check: j.Name, Result: guest.Unavailable, Detail: "NOT TESTED: the guest has no shell"})
 			continue
 		}
-		if j.Capture && refused != "" {
-			s.send(guest.Line{Check: j.Name, Result: guest.Unavailable, Detail: refused})
+		if j.Capture && refused() != "" {
+			s.send(guest.Line{Check: j.Name, Result: guest.Unavailable, Detail: refused()})
 			continue
 		}
 		begin := time.Now()
@@ -144,9 +145,5 @@ func insert(path string) error {
 		return err
 	}
 	defer f.Close()
-	flags := 0
-	if strings.HasSuffix(path, ".xz") || strings.HasSuffix(path, ".zst") {
-		flags = unix.MODULE_INIT_COMPRESSED_FILE
-	}
-	return unix.FinitModule(int(f.Fd()), "", flags)
+	return unix.FinitModule(int(f.Fd()), "", 0)
 }
