@@ -115,8 +115,8 @@ func killed(t *testing.T, stage, dir string, flags, argv []string, when func(str
 		if m.code == 0 {
 			t.Errorf("%s was killed, yet runner-exec exits 0: %v", stage, m.outcome)
 		}
-		if stage != "runner-exec" && !strings.Contains(m.stderr, "error:") {
-			t.Errorf("no clear error: %v", m.outcome)
+		if stage != "runner-exec" && (strings.Count(m.stderr, "error:") != 1 || !strings.Contains(m.stderr, stage+" was killed by signal 9")) {
+			t.Errorf("expected one error that names %s: %v", stage, m.outcome)
 		}
 		if testkit.Exists(m.path) {
 			t.Errorf("an archive is left: %v", m.outcome)

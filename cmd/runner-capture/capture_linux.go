@@ -53,10 +53,22 @@ type captureRun struct {
 	until    uint64 // pending messages are acted on from here, if the ring never runs empty
 }
 
-// capture is the whole run. On failure nothing is sealed, and a supervised cgroup
+// capture is one capture. If nobody reads the stream any more, a supervised one ends as any
+// stage does whose reader has gone: by SIGPIPE, without a word. runner-exec knows why the
+// reader has gone, and says it.
+func capture(ctx context.Context, env *tool.Env, opt options) error {
+	signal.Ignore(syscall.SIGPIPE) // the clean-up comes first
+	err := observe(ctx, env, opt)
+	if opt.supervised && errors.As(err, new(*unreadError)) {
+		signal.Reset(syscall.SIGPIPE)
+		env.Stdout.Write([]byte{'\n'})
+	}
+	return err
+}
+
+// observe is the whole run. On failure nothing is sealed, and a supervised cgroup
 // is killed and removed: its processes must not run on unobserved.
-func capture(ctx context.Context, env *tool.Env, opt options) (err error) {
-	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error to report, after the clean-up
+func observe(ctx context.Context, env *tool.Env, opt options) (err error) {
 	if opt.rules, err = readRules(opt.rulesFile, schemas.ParseNetworkRules); err != nil {
 		return err
 	}
@@ -211,7 +223,7 @@ func (r *captureRun) canaryEnded(err error) error {
 func (r *captureRun) ready() error {
 	var err error
 	r.sw, err = r.lines.start(r.env.Stdout, stream.Header{Stream: schemas.StreamRaw, RunID: r.opt.runID,
-		Tool: schemas.StageCapture, Version: tool.Version()}, func(err error) { r.post(message{fail: fmt.Errorf("writing the stream: %w", err)}) })
+		Tool: schemas.StageCapture, Version: tool.Version()}, func(err error) { r.post(message{fail: writing(err)}) })
 	if err != nil {
 		return output(err)
 	}
@@ -342,6 +354,17 @@ func (r *captureRun) close(endedBy string) error {
 	return nil
 }
 
-func output(err error) error {
-	return tool.Fail(tool.ExitIO, fmt.Errorf("writing the stream: %w", err))
+func output(err error) error { return tool.Fail(tool.ExitIO, writing(err)) }
+
+func writing(err error) error {
+	said := fmt.Errorf("writing the stream: %w", err)
+	if errors.Is(err, syscall.EPIPE) {
+		return &unreadError{said}
+	}
+	return said
 }
+
+// unreadError: the reader of the stream has gone.
+type unreadError struct{ error }
+
+func (e *unreadError) Unwrap() error { return e.error }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -22,7 +25,7 @@ func (g *fileGuard) inferred(e *schemas.RawEvent) (schemas.RawEvent, bool) {
 	if g == nil || e.Has&schemas.HasRet == 0 || !slices.Contains(g.errnos, e.Ret) {
 		return schemas.RawEvent{}, false
 	}
-	first, second := lexicalName(e.Path, e.Base, e.UserPath), lexicalName(nil, e.Base2, e.UserPath2)
+	first, second := lexicalName(e, e.Path, e.Base, e.UserPath), lexicalName(e, nil, e.Base2, e.UserPath2)
 	if first == nil {
 		return schemas.RawEvent{}, false
 	}
@@ -39,18 +42,34 @@ func (g *fileGuard) inferred(e *schemas.RawEvent) (schemas.RawEvent, bool) {
 }
 
 // lexicalName is the name of a call's path, as bytes; nil if it is not known.
-func lexicalName(path, base, user []byte) []byte {
+func lexicalName(e *schemas.RawEvent, path, base, user []byte) []byte {
+	atRoot := false
 	if path == nil {
 		if user == nil || base == nil {
 			return nil
 		}
 		path = schemas.AppendLexical(nil, base, user)
+		atRoot = string(base) == "/" && bytes.HasPrefix(user, base)
 	}
 	b, err := schemas.Untext(string(path))
 	if err != nil {
 		return nil
 	}
+	if atRoot {
+		b = withoutRoot(b, e.PID, e.TID)
+	}
 	return b
+}
+
+// withoutRoot is a path without the names in /proc of the root directory of the task that
+// uses it, which is also ours.
+func withoutRoot(path []byte, pid, tid uint32) []byte {
+	for _, dir := range []string{"self", "thread-self", fmt.Sprint(pid), fmt.Sprintf("self/task/%d", tid), fmt.Sprintf("%d/task/%d", pid, tid)} {
+		if rest, ok := bytes.CutPrefix(path, []byte("/proc/"+dir+"/root/")); ok {
+			return withoutRoot(append([]byte{'/'}, rest...), pid, tid)
+		}
+	}
+	return path
 }
 
 func same(path []byte) []byte { return path }
@@ -61,14 +80,37 @@ func followLinks(path []byte) []byte {
 	if path == nil {
 		return nil
 	}
-	if p, err := filepath.EvalSymlinks(string(path)); err == nil {
+	if p, err := placeOf(string(path)); err == nil {
 		return []byte(p)
 	}
 	dir, name := filepath.Split(string(path))
-	if p, err := filepath.EvalSymlinks(dir); err == nil {
+	if p, err := placeOf(dir); err == nil {
 		return []byte(filepath.Join(p, name))
 	}
 	return path
+}
+
+// placeOf is where a path leads now. The links of /proc to what a process has open are not
+// followed: the process can have closed it since, or be another one by now, and then the
+// answer would depend on time. Neither are those to the process that asks, which is us.
+func placeOf(path string) (string, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return "", err
+	}
+	if st.Nlink == 0 {
+		return "", unix.ENOENT // removed meanwhile
+	}
+	place, err := os.Readlink(fmt.Sprint("/proc/self/fd/", fd))
+	if err == nil && strings.HasPrefix(place+"/", fmt.Sprintf("/proc/%d/", os.Getpid())) {
+		err = unix.ELOOP
+	}
+	return place, err
 }
 
 // denied asks the rules about each thing that the call does, in turn.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"flag"
 	"os"
 	"os/signal"
@@ -125,6 +126,10 @@ func fakeCapture() {
 	health.Notes = notes
 	w.Write(health)
 	if err := w.Seal(schemas.StatusComplete); err != nil {
+		if errors.Is(err, syscall.EPIPE) { // as the real one, without a word
+			signal.Reset(syscall.SIGPIPE)
+			os.Stdout.Write([]byte{'\n'})
+		}
 		die(5, "runner-capture: error: %v", err)
 	}
 	if how == "linger" {

@@ -170,7 +170,7 @@ func (r *record) compareFiles(table limits.Table, mechanism limits.Mechanism, ma
 
 // blockedAs says what is wrong with the refusals that the record has of an attempt.
 func (r *record) blockedAs(t tried, mechanism limits.Mechanism, table limits.Table) string {
-	silent, unsure := table.Silent(t.Attempt, mechanism.Name), table.Unsure(t.Attempt, mechanism.Name)
+	silent := table.Silent(t.Attempt, mechanism.Name)
 	var own []blocked
 	for _, b := range r.blocked {
 		if slices.Contains(strings.Split(filepath.Clean(b.path), "/"), t.Attempt) {
@@ -180,7 +180,7 @@ func (r *record) blockedAs(t tried, mechanism limits.Mechanism, table limits.Tab
 	switch {
 	case silent && len(own) > 0:
 		return fmt.Sprintf("has a line, which limits.json does not expect: %v", own)
-	case t.Outcome == limits.Refused && len(own) == 0 && !silent && !unsure:
+	case t.Outcome == limits.Refused && len(own) == 0 && !silent:
 		return fmt.Sprintf("refused (%s), and the record has no file_blocked", t.Why)
 	case t.Outcome == limits.Through && len(own) > 0:
 		return fmt.Sprintf("got through, and the record says that it was blocked: %v", own)

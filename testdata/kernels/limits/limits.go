@@ -51,9 +51,6 @@ type Attempt struct {
 	// Silent has the mechanisms under which it is refused without a line: the refusal cannot
 	// be told from another error, or its call is not recorded.
 	Silent []string `json:"silent,omitempty"`
-	// Unsure has the mechanisms under which it is refused, with a line or without: the record
-	// looks where the name leads only after the call, and by then it can lead elsewhere.
-	Unsure []string `json:"unsure,omitempty"`
 	// Without has the mechanisms that do not start with the rule that it needs.
 	Without []string `json:"without,omitempty"`
 }
@@ -69,8 +66,8 @@ func Read() (t Table, err error) {
 		return t, fmt.Errorf("limits.json: %w", err)
 	}
 	for _, a := range t.Attempts {
-		if (len(a.Passes)+len(a.Silent)+len(a.Unsure) > 0) != (a.Limit != "") {
-			return t, fmt.Errorf("limits.json: %s: what passes, is silent or unsure needs a limit, and only that", a.Name)
+		if (len(a.Passes)+len(a.Silent) > 0) != (a.Limit != "") {
+			return t, fmt.Errorf("limits.json: %s: what passes or is silent needs a limit, and only that", a.Name)
 		}
 	}
 	return t, nil
@@ -105,11 +102,6 @@ func (t Table) Silent(attempt, mechanism string) bool {
 	return slices.ContainsFunc(t.Attempts, func(a Attempt) bool { return a.Name == attempt && slices.Contains(a.Silent, mechanism) })
 }
 
-// Unsure reports whether an attempt is refused with or without a line under a mechanism.
-func (t Table) Unsure(attempt, mechanism string) bool {
-	return slices.ContainsFunc(t.Attempts, func(a Attempt) bool { return a.Name == attempt && slices.Contains(a.Unsure, mechanism) })
-}
-
 // Markdown is the table of README.md.
 func (t Table) Markdown() string {
 	var b strings.Builder
@@ -137,8 +129,6 @@ func (t Table) Markdown() string {
 				return "**gets through**"
 			case slices.Contains(a.Silent, m.Name):
 				return "stopped, no line"
-			case slices.Contains(a.Unsure, m.Name):
-				return "stopped, not always a line"
 			}
 			return "stopped"
 		})
@@ -153,12 +143,11 @@ func (t Table) limits() (all []Attempt) {
 		switch {
 		case a.Limit == "":
 		case i < 0:
-			a.Passes, a.Silent, a.Unsure = slices.Clone(a.Passes), slices.Clone(a.Silent), slices.Clone(a.Unsure)
+			a.Passes, a.Silent = slices.Clone(a.Passes), slices.Clone(a.Silent)
 			all = append(all, a)
 		default:
 			all[i].Passes = append(all[i].Passes, a.Passes...)
 			all[i].Silent = append(all[i].Silent, a.Silent...)
-			all[i].Unsure = append(all[i].Unsure, a.Unsure...)
 		}
 	}
 	return all
