@@ -4,6 +4,7 @@ package bpf
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -17,6 +18,7 @@ import (
 // fewer, an event is missed if every copy has a preempted task inside. The marks count that.
 const (
 	probeCopies = 4
+	ringCopies  = 3 // of the programs of io_uring
 	entryCopies = 3 // of on_sys_enter, which is short: tasks are rarely preempted inside
 )
 
@@ -56,6 +58,12 @@ var (
 	callCopies = []string{objects.KernelProgOnSysEnter, objects.KernelProgOnSysExit}
 )
 
+// The programs of io_uring, of which a kernel has two. They get copies where the tasks have.
+var (
+	ringSubmits   = []string{objects.UringProgOnSubmitReq, objects.UringProgOnSubmitSqe}
+	ringCompletes = []string{objects.UringProgOnCompleteCqe, objects.UringProgOnCompleteRes}
+)
+
 // copiedSlots are the programs whose missed events are counted, by their slot (SLOT_* of
 // record.h).
 var copiedSlots = [slots]string{objects.KernelProgOnSysExit, objects.KernelProgOnExec, objects.KernelProgOnFork, objects.KernelProgOnTaskExit}
@@ -69,7 +77,11 @@ func (c copySet) has(program string) bool {
 			}
 		}
 	}
-	return false
+	return c.tasks && isRing(program)
+}
+
+func isRing(program string) bool {
+	return slices.Contains(ringSubmits, program) || slices.Contains(ringCompletes, program)
 }
 
 func (c copySet) kinds() (kinds [][]string) {
