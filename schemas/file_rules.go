@@ -139,10 +139,9 @@ func (r *FileRule) name() string {
 	return string(b)
 }
 
-// Numbers is how many rules of the policy file the set has.
+// Numbers is how many rules the policy file has, automatic ones not counted.
 func (f *FileRules) Numbers() uint64 {
-	rules := f.Rules[f.Automatic():]
-	return countNumbers(len(rules), func(i int) uint32 { return rules[i].Number })
+	return highest(len(f.Rules), func(i int) uint32 { return f.Rules[i].Number })
 }
 
 // Policy is the digest of the policy file.

@@ -145,3 +145,12 @@ func TestFileRulesMoves(t *testing.T) {
 		t.Errorf("a hidden rule refuses: %d", n)
 	}
 }
+
+// No rule of a set has a number above the set's count: verify refuses such a line.
+func TestRulesNumbers(t *testing.T) {
+	f := fileRules(t, "allow", "allow", "2 deny /a read\n 2 deny /b read\n 5 deny /c exec")
+	n := NetworkRules{Rules: []NetworkRule{{Number: 2}, {Number: 5}, {Number: 5}}}
+	if f.Numbers() != 5 || n.Numbers() != 5 || new(FileRules).Numbers() != 0 || new(NetworkRules).Numbers() != 0 {
+		t.Errorf("%d, %d", f.Numbers(), n.Numbers())
+	}
+}

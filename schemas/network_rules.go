@@ -50,9 +50,9 @@ type NetworkRule struct {
 	On        []string    `json:"on"`        // connect, send, bind
 }
 
-// Numbers is how many rules of the policy file the set has.
+// Numbers is how many rules the policy file has.
 func (n *NetworkRules) Numbers() uint64 {
-	return countNumbers(len(n.Rules), func(i int) uint32 { return n.Rules[i].Number })
+	return highest(len(n.Rules), func(i int) uint32 { return n.Rules[i].Number })
 }
 
 // Policy is the digest of the policy file.

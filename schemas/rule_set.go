@@ -53,12 +53,12 @@ func (r ruleHead) after(last ruleHead) error {
 	return nil
 }
 
-// countNumbers is how many different numbers the rules of a set have.
-func countNumbers(rules int, number func(int) uint32) (n uint64) {
-	for i := range rules {
-		if i == 0 || number(i) != number(i-1) {
-			n++
-		}
+// highest is the highest number of the rules of a set, which are in the order of the policy
+// file: as many rules as that has, even where a set leaves some out. A record that counts
+// fewer could name a rule that it does not have.
+func highest(rules int, number func(int) uint32) uint64 {
+	if rules == 0 {
+		return 0
 	}
-	return n
+	return uint64(number(rules - 1))
 }
