@@ -27,7 +27,7 @@ Flags:
                    correlation=clean … (a wrong key or value lists them all)
   --assert EXPR    demand that a jq expression over {manifest, health, surface,
                    report, events} holds
-  --explain        explain each tool call by SDK, policy and kernel, and list the surface
+  --explain        explain each tool call by SDK, policy and kernel; list surface and refusals
   --json           write one JSON document instead of text
   --rules          list the rules and exit
   -h, --help       print this help; --version prints the version
