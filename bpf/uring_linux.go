@@ -5,7 +5,6 @@ package bpf
 import (
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/cilium/ebpf"
 
@@ -40,42 +39,20 @@ func (s *Session) attachUring(shared map[string]*ebpf.Map) error {
 	return err
 }
 
-// attachUringObject attaches the object, and copies of it where tasks are preempted in
-// probes. They share the requests.
 func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm) error {
-	first, err := objects.LoadUring()
+	spec, err := objects.LoadUring()
 	if err != nil {
 		return err
 	}
-	spec := first.Copy()
-	coll, err := s.load(first, shared, form.submit, form.complete)
+	coll, err := s.load(spec, shared, form.submit, form.complete)
 	if err != nil {
 		return err
 	}
 	s.requests = coll.Maps[objects.UringMapRequests]
-	all := []*ebpf.Collection{coll}
-	if s.copies.tasks {
-		shared = maps.Clone(shared)
-		shared[objects.UringMapRequests] = s.requests
-		for i := uint32(1); i < ringCopies; i++ {
-			next := spec.Copy()
-			if err := next.Variables["copy"].Set(i); err != nil {
-				return err
-			}
-			if coll, err = s.load(next, shared, form.submit, form.complete); err != nil {
-				return err
-			}
-			all = append(all, coll)
-		}
+	if err := s.trace(coll.Programs[form.complete]); err != nil {
+		return err
 	}
-	for _, name := range []string{form.complete, form.submit} {
-		for _, coll := range all {
-			if err := s.trace(coll.Programs[name]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return s.trace(coll.Programs[form.submit])
 }
 
 // unfinished counts requests whose completion was not observed: the program did not ask

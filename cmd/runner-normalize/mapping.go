@@ -126,7 +126,6 @@ func (m *mapper) binary(e *schemas.RawEvent) (path []byte, lexical bool) {
 }
 
 const (
-	eFault      = -14
 	eInProgress = -115
 )
 

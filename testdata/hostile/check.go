@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Results of one attack.
@@ -27,7 +29,7 @@ const (
 	prevented = "prevented" // it was refused or had no effect: the record is whole
 	failed    = "failed"    // no archive, and an exit code
 	told      = "told"      // an archive that says what is wrong
-	outsideOf = "outside"   // the record says that such work is not seen
+	outsideOf = "outside"   // a limit of what can be seen, which the record names
 	clean     = "CLEAN"     // the record claims to be whole and is not
 	doubtful  = "DOUBTFUL"  // an ordinary act, and the record does not claim to be whole
 )
@@ -45,7 +47,8 @@ type line struct {
 }
 
 func check(bin string, args []string) int {
-	harden, gentle, brief := slices.Contains(args, "--harden"), slices.Contains(args, "--gentle"), slices.Contains(args, "--short")
+	has := func(flag string) bool { return slices.Contains(args, flag) }
+	harden, gentle, rude, brief := has("--harden"), has("--gentle"), has("--rude"), has("--short")
 	var names []string
 	for _, a := range args {
 		if !strings.HasPrefix(a, "--") {
@@ -56,16 +59,22 @@ func check(bin string, args []string) int {
 	measurePatience(bin)
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
-	for i := range attacks {
-		a := &attacks[i]
-		if names != nil && !slices.Contains(names, a.name) || gentle && a.rude || brief && !a.brief {
-			continue
-		}
+	one := func(a *attack, harden bool) {
 		l := try(bin, a, harden)
 		if l.Result == "failed" {
 			code = 1
 		}
 		out.Encode(l)
+	}
+	for i := range attacks {
+		a := &attacks[i]
+		if names != nil && !slices.Contains(names, a.name) || gentle && a.rude || rude && !a.rude || brief && !a.brief {
+			continue
+		}
+		one(a, harden)
+		if brief && a.closed {
+			one(a, true)
+		}
 	}
 	return code
 }
@@ -93,6 +102,7 @@ func try(bin string, a *attack, harden bool) line {
 	}
 	defer os.RemoveAll(top)
 	r := &run{top: top, dir: top + "/work", archive: top + "/run.tar.gz", bin: top + "/bin"}
+	r.cgroup = ownCgroup() + "/" + r.id() + "-run"
 	if err := r.prepare(bin); err != nil {
 		l.Result, l.Detail = "failed", err.Error()
 		return l
@@ -115,6 +125,7 @@ func try(bin string, a *attack, harden bool) line {
 // run is one measured run.
 type run struct {
 	top, dir, archive, bin string
+	cgroup                 string // of the runner; the measured one is below it
 	code                   int
 	stderr                 string
 	hung                   bool
@@ -124,7 +135,7 @@ type run struct {
 func (r *run) id() string { return filepath.Base(r.top) }
 
 func (r *run) prepare(bin string) error {
-	for _, d := range []string{r.dir, r.bin, r.top + "/tmp"} {
+	for _, d := range []string{r.dir, r.bin, r.top + "/tmp", r.cgroup} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			return err
 		}
@@ -158,7 +169,8 @@ network:
       deny: 127.0.0.9
 `
 
-// start runs the attack in namespaces of its own: kill(-1) must not reach the machine.
+// start runs the attack in namespaces and a cgroup of its own: kill(-1) and cgroup.kill
+// must not reach the machine.
 func (r *run) start(a *attack, harden bool) {
 	args := []string{"--run-id", r.id(), "--archive", r.archive, "--grace", "3s"}
 	if harden {
@@ -168,10 +180,15 @@ func (r *run) start(a *attack, harden bool) {
 		args = append(args, strings.ReplaceAll(f, "POLICY", r.top+"/policy.yaml"))
 	}
 	args = append(args, "--", r.bin+"/hostile", "attack", a.name, r.dir)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	limit := patience
+	if a.slow {
+		limit *= 4
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	script := "mount -t proc proc /proc && \"$@\"; code=$?; sleep 0.3; exit $code" // sh is the first process: it cannot be killed
-	c := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", script, "sh", r.bin + "/runner-exec"}, args...)...)
+	// sh is the first process: no signal from inside reaches it. $0 is the cgroup.
+	const script = "echo $$ >\"$0/cgroup.procs\" && mount -t proc proc /proc && \"$@\"; code=$?; sleep 0.3; exit $code"
+	c := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", script, r.cgroup, r.bin + "/runner-exec"}, args...)...)
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC, Unshareflags: unix.CLONE_NEWNS}
 	c.Env = append(os.Environ(), "TMPDIR="+r.top+"/tmp")
 	c.Dir = "/"
@@ -240,7 +257,7 @@ func (r *run) judge(a *attack) (outcome, detail string) {
 	lines := members["layers/kernel.ndjson"]
 	for _, mark := range []string{"before", "hidden", "after", "child", "late", "canary", "outside"} {
 		for _, p := range acts(r.dir, mark) {
-			if _, err := os.Stat(r.dir + "/open-" + mark); err == nil && !strings.Contains(lines, `"`+p+`"`) {
+			if _, err := os.Stat(r.dir + "/open-" + mark); err == nil && !recorded(lines, p) {
 				missing = append(missing, strings.TrimPrefix(p, r.dir+"/"))
 			}
 		}
@@ -251,10 +268,22 @@ func (r *run) judge(a *attack) (outcome, detail string) {
 	if len(missing) == 0 {
 		return prevented, "the record is whole"
 	}
-	if a.name == "ask an outsider" {
-		return outsideOf, "in every record: s2_blind_spots, work done for the command outside of its cgroup"
+	if a.blind != "" && strings.Contains(members["observation-health.json"], a.blind) {
+		return outsideOf, "the record says so: " + a.blind
 	}
 	return clean, "not in the record: " + strings.Join(missing, ", ")
+}
+
+// recorded reports whether a line has the act: of a file that is gone, its removal.
+func recorded(lines, path string) bool {
+	gone := strings.HasPrefix(filepath.Base(path), "gone-")
+	removal := fmt.Sprintf(`"event_type":%d,`, schemas.EventUnlink)
+	for line := range strings.Lines(lines) {
+		if strings.Contains(line, `"`+path+`"`) && (!gone || strings.Contains(line, removal)) {
+			return true
+		}
+	}
+	return false
 }
 
 // cause is what the health says about the layer.
@@ -298,8 +327,13 @@ func (r *run) members() map[string]string {
 
 // clearUp ends what the attack left behind: the cgroup of its run, and those that it made.
 func (r *run) clearUp() {
-	dirs, _ := filepath.Glob(cgroupMount() + "/hostile-*")
-	for _, d := range append(dirs, ownCgroup()+"/runner-"+r.id()) {
+	write("/proc/sys/kernel/sched_rt_runtime_us", "950000")
+	if unix.Access(cgroupMount(), unix.W_OK) == unix.EROFS {
+		unix.Mount("", cgroupMount(), "", unix.MS_REMOUNT, "")
+	}
+	dirs, _ := filepath.Glob(cgroupMount() + "/hostile-[a-z]*")
+	write(r.cgroup+"/cgroup.freeze", "0")
+	for _, d := range append(dirs, r.cgroup+"/runner-"+r.id(), r.cgroup) {
 		write(d+"/cgroup.freeze", "0")
 		write(d+"/cgroup.kill", "1")
 		time.Sleep(50 * time.Millisecond)

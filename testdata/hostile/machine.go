@@ -42,10 +42,11 @@ var onKernel = []attack{
 	}},
 	{name: "debugfs", what: "opens a file of debugfs for writing", do: debugfs, rude: true},
 	{name: "sysrq", what: "writes h to /proc/sysrq-trigger", do: func(*world) error { return write("/proc/sysrq-trigger", "h") }, rude: true},
+	{name: "tracing off", what: "tracing_on, all events of tracefs and ftrace_enabled set to 0", do: tracingOff, rude: true},
 	{name: "clock", what: "sets the clock a year ahead and back, and adjusts it", do: clock, rude: true, flag: []string{"--times"}},
 	{name: "drop caches", what: "drops the caches", do: func(*world) error { return write("/proc/sys/vm/drop_caches", "3") }, rude: true},
 	{name: "bpf statistics", what: "sets kernel.bpf_stats_enabled, perf_event_paranoid and ns_last_pid", do: sysctls, rude: true},
-	{name: "ask an outsider", what: "a program outside of the cgroup does what a file asks it to", do: outsider},
+	{name: "ask an outsider", what: "a program outside of the cgroup does what a file asks it to", do: outsider, blind: "s2_blind_spots"},
 }
 
 // place is where a program of our own can be run by the kernel.
@@ -263,10 +264,10 @@ var onResources = []attack{
 	{name: "fill the ring", what: "200,000 opens by four threads with the smallest ring", do: storm(50000), flag: []string{"--ring-size", "4K"}},
 	{name: "fill the disk", what: "runner-normalize stopped, 100,000 opens with 64 KiB of space for temporary files", do: fillSpool, flag: []string{"--spool-size", "64K"}},
 	{name: "flood the log", what: "20 MB without a line end written into the policy log", do: floodLog, flag: rules},
-	{name: "descriptors", what: "opens all the files that the system allows", do: descriptors, rude: true},
-	{name: "processes", what: "forks until the kernel refuses", do: processes, rude: true},
-	{name: "memory", what: "takes memory until the OOM killer comes", do: memory, rude: true},
-	{name: "inotify", what: "takes all inotify instances", do: inotify, rude: true},
+	{name: "descriptors", what: "sets fs.file-max to 1000 and opens 100,000 files", do: descriptors, rude: true, slow: true},
+	{name: "processes", what: "sets kernel.pid_max to 1500 and forks until the kernel refuses", do: processes, rude: true, slow: true},
+	{name: "memory", what: "takes memory until the OOM killer comes", do: memory, rude: true, slow: true},
+	{name: "inotify", what: "takes all inotify instances", do: inotify, rude: true, slow: true},
 }
 
 func storm(n int) func(*world) error {
@@ -316,12 +317,16 @@ func floodLog(*world) error {
 }
 
 func descriptors(w *world) error {
+	const file = "/proc/sys/fs/file-max"
+	old, _ := os.ReadFile(file)
+	refused := write(file, "1000")
+	defer write(file, strings.TrimSpace(string(old)))
 	l := unix.Rlimit{Cur: 1 << 20, Max: 1 << 20}
 	unix.Prlimit(0, unix.RLIMIT_NOFILE, &l, nil)
 	var fds []int
 	for {
 		fd, err := unix.Open("/dev/null", unix.O_RDONLY, 0)
-		if err != nil || len(fds) > 300000 {
+		if err != nil || len(fds) > 100000 {
 			break
 		}
 		fds = append(fds, fd)
@@ -330,26 +335,28 @@ func descriptors(w *world) error {
 	for _, fd := range fds {
 		unix.Close(fd)
 	}
-	return nil
+	return refused
 }
 
 func processes(*world) error {
+	const file = "/proc/sys/kernel/pid_max"
+	old, _ := os.ReadFile(file)
+	err := write(file, "1500")
+	defer write(file, strings.TrimSpace(string(old)))
 	var list []*exec.Cmd
-	for len(list) < 40000 {
-		c := exec.Command("/bin/sleep", "1")
+	for len(list) < 1500 {
+		c := exec.Command("/bin/sleep", "60")
 		if c.Start() != nil {
 			break
 		}
 		list = append(list, c)
-		if len(list) > 3000 {
-			break
-		}
 	}
+	time.Sleep(300 * time.Millisecond)
 	for _, c := range list {
 		c.Process.Kill()
 		c.Wait()
 	}
-	return nil
+	return err
 }
 
 func memory(*world) error {

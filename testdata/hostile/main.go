@@ -4,9 +4,11 @@
 // in a measured run of its own, looks at what became of the record, and prints one line of
 // JSON for each.
 //
-//	hostile check BIN [--harden] [--gentle] [--short] [NAME…]
+//	hostile check BIN [--harden] [--gentle|--rude] [--short] [NAME…]
 //	                               runs the attacks as root; --gentle leaves out those that touch the machine,
-//	                               --short all but one of each sort
+//	                               --rude all others, --short all but one of each sort,
+//	                               of which it tries some with --harden too
+//	hostile merge FILE             puts lines from stdin into a file of results
 //	hostile list                   prints the attacks
 //	hostile attack NAME DIR        is the measured program
 package main
@@ -30,6 +32,11 @@ func main() {
 		for _, a := range attacks {
 			fmt.Printf("%s\t%s\n", a.name, a.what)
 		}
+	case len(args) == 2 && args[0] == "merge":
+		if err := merge(args[1], os.Stdin); err != nil {
+			fmt.Fprintln(os.Stderr, "hostile: error:", err)
+			os.Exit(1)
+		}
 	case len(args) == 3 && args[0] == "attack":
 		measured(args[1], args[2])
 	case len(args) >= 2 && args[0] == "_act":
@@ -37,41 +44,54 @@ func main() {
 	case len(args) >= 3 && args[0] == "_late":
 		time.Sleep(1500 * time.Millisecond)
 		act(args[1], args[2])
+	case len(args) == 3 && args[0] == "_below":
+		if below(args[1], len(args[2])) != nil {
+			os.Exit(1)
+		}
+	case len(args) >= 2 && args[0] == "_stay":
+		time.Sleep(30 * time.Second)
 	case len(args) == 1 && args[0] == "_hog":
 		hog()
 	case len(args) >= 2 && args[0] == "_helper", len(args) >= 2 && args[0] == "_outside":
 		outside(args)
 	case len(os.Args) > 1 && canary(os.Args):
 	default:
-		fmt.Fprintln(os.Stderr, "usage: hostile check BIN [--harden] [--gentle] [--short] [NAME…] | list | attack NAME DIR")
+		fmt.Fprintln(os.Stderr, "usage: hostile check BIN [--harden] [--gentle|--rude] [--short] [NAME…] | merge FILE | list | attack NAME DIR")
 		os.Exit(2)
 	}
 }
 
 // attack is one way to interfere with the measurement.
 type attack struct {
-	name  string
-	what  string // one sentence for the table
-	do    func(w *world) error
-	rude  bool     // it touches the whole machine: only in a machine of its own
-	flag  []string // further flags of runner-exec
-	brief bool     // one of its sort, for machines with little time
-	only  bool     // an ordinary act that must not make the record doubtful
+	name   string
+	what   string // one sentence for the table
+	do     func(w *world) error
+	rude   bool     // it touches the whole machine: only in a machine of its own
+	slow   bool     // it takes long
+	flag   []string // further flags of runner-exec
+	brief  bool     // one of its sort, for machines with little time
+	closed bool     // --short also tries it with --harden
+	only   bool     // an ordinary act that must not make the record doubtful
+	blind  string   // a note of the record that names the limit which the attack uses
 }
 
 // attacks are all attacks, in the order of the table.
 var attacks = func() (all []attack) {
-	for _, group := range [][]attack{onProcesses, onMemory, onBPF, onCgroups, onMounts, onKernel, onResources, ordinary} {
+	for _, group := range [][]attack{onProcesses, fromAfar, onMemory, onBPF, onCgroups, onMounts, onNames, onKernel, onResources, ordinary, last} {
 		all = append(all, group...)
 	}
 	for i := range all {
-		all[i].brief = strings.Contains(short, ","+all[i].name+",")
+		all[i].closed = strings.Contains(shortHardened, ","+all[i].name+",")
+		all[i].brief = all[i].closed || strings.Contains(short, ","+all[i].name+",")
 	}
 	return all
 }()
 
-// short are the attacks of --short.
-const short = ",kill runner-capture,stop runner-normalize,ptrace thread,write the stream,bpf scope map,bpf detach links,leave by a thread,forge cgroup.events,core_pattern,ordinary container,"
+// short are the attacks of --short, and shortHardened those that it also tries with --harden.
+const (
+	short         = ",kill runner-capture,stop runner-normalize,pidfd signal,ptrace thread,write the stream,bpf scope map,bpf detach links,leave by a thread,fork away,forge cgroup.events,stalled open,ordinary container,"
+	shortHardened = ",oom_score_adj,leave,core_pattern,ordinary look,"
+)
 
 // world is what an attack needs to know.
 type world struct {
@@ -136,7 +156,23 @@ func look(dir string) *world {
 		}
 	}
 	w.scope = ownCgroup()
+	if w.stages["runner-capture"] == 0 {
+		w.guess()
+	}
 	return w
+}
+
+// guess finds the stages where /proc does not show them: runner-exec started them in this
+// order before us, and pidfd_open tells processes from threads.
+func (w *world) guess() {
+	at := 1
+	for pid := w.exec + 1; pid < os.Getpid() && at < len(stageNames); pid++ {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			unix.Close(fd)
+			w.stages[stageNames[at]] = pid
+			at++
+		}
+	}
 }
 
 // ownCgroup is the directory of our cgroup.

@@ -19,6 +19,7 @@ import (
 var onCgroups = []attack{
 	{name: "leave", what: "moves itself to another cgroup, acts, and comes back", do: leave},
 	{name: "leave by a thread", what: "the main thread ends, another one moves the process out", do: leaveThread},
+	{name: "fork away", what: "starts a child in another cgroup (CLONE_INTO_CGROUP), which acts", do: forkAway},
 	{name: "move runner-capture in", what: "moves runner-capture into the measured cgroup", do: moved("runner-capture", false, nil)},
 	{name: "move runner-exec in", what: "moves runner-exec into the measured cgroup", do: moved("runner-exec", false, nil)},
 	{name: "kill own cgroup", what: "moves runner-capture in and writes cgroup.kill", do: moved("runner-capture", false, func(scope string) error { return write(scope+"/cgroup.kill", "1") })},
@@ -115,6 +116,7 @@ var onMounts = []attack{
 		late(w)
 		return err
 	}, rude: true},
+	{name: "remount cgroups", what: "the hierarchy of the cgroups made read-only; a process stays longer than the runner waits", do: remountCgroups, rude: true, slow: true},
 	{name: "namespaces", what: "acts in new user, pid, mount, cgroup, time, net and ipc namespaces", do: namespaces},
 	{name: "chroot", what: "acts in a chroot in a new mount namespace with its own proc", do: inChroot},
 	{name: "replace archive", what: "makes a symlink and another file where the archive is to be", do: replaceArchive},

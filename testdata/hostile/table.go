@@ -4,7 +4,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,6 +38,39 @@ func readResults(dir string) (results, error) {
 		}
 	}
 	return all, nil
+}
+
+// merge puts the lines that come on stdin into a file of results: in the order of the
+// table, first those without options, each attack once in each mode. What a console wrote
+// between them is left out.
+func merge(file string, in io.Reader) error {
+	type key struct {
+		attack string
+		harden bool
+	}
+	lines := map[key]string{}
+	old, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	for one := range strings.Lines(string(old) + string(text)) {
+		var l line
+		at := strings.Index(one, `{"check":`)
+		if at >= 0 && json.Unmarshal([]byte(one[at:]), &l) == nil {
+			lines[key{l.Attack, l.Harden}] = strings.TrimSpace(one[at:]) + "\n"
+		}
+	}
+	var b strings.Builder
+	for _, harden := range []bool{false, true} {
+		for i := range attacks {
+			b.WriteString(lines[key{attacks[i].name, harden}])
+		}
+	}
+	return os.WriteFile(file, []byte(b.String()), 0o644)
 }
 
 func (r results) kernels() (names []string) {
@@ -130,7 +165,7 @@ func (l *line) text() string {
 		loss, _, _ = strings.Cut(loss, ";")
 		why = "`" + counts.ReplaceAllString(loss, "") + "`"
 	case outsideOf:
-		why = "a blind spot that every record names"
+		why = "a limit that the record names: `" + strings.TrimPrefix(l.Detail, "the record says so: ") + "`"
 	}
 	return l.Outcome + " (" + why + ")"
 }

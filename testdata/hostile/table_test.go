@@ -11,7 +11,7 @@ import (
 
 // The table of README.md is made from the results. No attack led to a record that claims to
 // be whole and is not, no ordinary act to a doubtful one, and each attack was tried somewhere,
-// with and without --harden.
+// without options and with --harden.
 func TestTable(t *testing.T) {
 	r, err := readResults("results")
 	testkit.Must(t, err)
@@ -26,7 +26,7 @@ func TestTable(t *testing.T) {
 	}
 	for _, a := range attacks {
 		if tried[a.name] != 3 && !a.rude {
-			t.Errorf("%s has no result with and without --harden: scripts/hostile.sh", a.name)
+			t.Errorf("%s has no result with and without --harden: scripts/hostile.sh, or a machine of its own", a.name)
 		}
 	}
 	const begin, end = "<!-- table: attacks -->\n", "<!-- end -->"
@@ -45,4 +45,20 @@ func TestTable(t *testing.T) {
 		return
 	}
 	testkit.Write(t, "README.md", []byte(again))
+}
+
+// A line that is there replaces an older one of the same attack and mode, wherever the
+// console began it.
+func TestMerge(t *testing.T) {
+	file := t.TempDir() + "/1.2.ndjson"
+	one := func(attack, harden, outcome string) string {
+		return `{"check":"x","attack":"` + attack + `","harden":` + harden + `,"outcome":"` + outcome + "\"}\n"
+	}
+	for _, text := range []string{one("leave", "false", "told") + one("clock", "false", "told"), "booted " + one("leave", "false", "prevented") + "a line\n" + one("leave", "true", "told")} {
+		testkit.Must(t, merge(file, strings.NewReader(text)))
+	}
+	want := one("leave", "false", "prevented") + one("clock", "false", "told") + one("leave", "true", "told")
+	if got := string(testkit.Read(t, file)); got != want {
+		t.Errorf("%s, expected %s", got, want)
+	}
 }

@@ -81,6 +81,7 @@ var (
 	callClone3 = call{435, 435, 435, 435} // clone3
 	callShare  = call{272, 310, 97, 337}  // unshare
 	callLimit  = call{302, 340, 261, 369} // prlimit64
+	callIoctl  = call{16, 54, 29, 54}     // ioctl
 )
 
 // newNames are the namespaces in which files, cgroups and rights have other names.
@@ -90,4 +91,5 @@ const newNames = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWCGROUP
 type callSet struct {
 	calls  []call
 	limits bool // prlimit64 of other processes, with which their descriptors or time can be taken
+	typing bool // ioctls that type into a terminal, whose shell then runs it outside
 }

@@ -25,6 +25,9 @@ const (
 	x32Bit   = 0x40000000
 )
 
+// tioclinux is the ioctl of consoles that can paste.
+const tioclinux = 0x541c
+
 // Actions of a filter.
 const (
 	permit = unix.SECCOMP_RET_ALLOW
@@ -86,6 +89,10 @@ func calls(set callSet, goarch string, native bool, clone3 uint32) []unix.SockFi
 			load(atArgs+16), jump(unix.BPF_JEQ, 0, 0, 2),
 			load(atArgs+20), jump(unix.BPF_JEQ, 0, 1, 0),
 			ret(refuse), ret(permit))
+	}
+	if set.typing {
+		p = append(p, jump(unix.BPF_JEQ, uint32(number(callIoctl)), 0, 5),
+			load(atArgs+8), jump(unix.BPF_JEQ, unix.TIOCSTI, 1, 0), jump(unix.BPF_JEQ, tioclinux, 0, 1), ret(refuse), ret(permit))
 	}
 	p = append(p, jump(unix.BPF_JEQ, uint32(number(callClone3)), 0, 1), ret(clone3))
 	for _, c := range set.calls {

@@ -107,6 +107,9 @@ func TestFilter(t *testing.T) {
 				{number(callLimit), []uint64{9, 7, 0}, permit},
 				{number(callLimit), []uint64{9, 7, 1 << 40}, refuse},
 				{number(callLimit), []uint64{9, 7, 8}, refuse},
+				{number(callIoctl), []uint64{0, unix.TIOCSTI, 8}, refuse},
+				{number(callIoctl), []uint64{0, tioclinux | 1<<32, 8}, refuse},
+				{number(callIoctl), []uint64{0, unix.TCGETS, 8}, permit},
 			} {
 				if got := interpret(t, p, side.arch, c.nr, c.args...); got != c.want {
 					t.Errorf("%s, native %v, call %d %v: %#x, expected %#x", goarch, side.native, c.nr, c.args, got, c.want)
@@ -130,7 +133,7 @@ func TestNumbers(t *testing.T) {
 	for i, nr := range map[call]int{
 		observing[0]: unix.SYS_BPF, observing[1]: unix.SYS_PERF_EVENT_OPEN, observing[2]: unix.SYS_IO_URING_SETUP, observing[5]: unix.SYS_PTRACE,
 		placing[0]: unix.SYS_MOUNT, placing[2]: unix.SYS_UMOUNT2, placing[12]: unix.SYS_SETNS, placing[13]: unix.SYS_OPEN_BY_HANDLE_AT,
-		callClone: unix.SYS_CLONE, callClone3: unix.SYS_CLONE3, callShare: unix.SYS_UNSHARE, callLimit: unix.SYS_PRLIMIT64,
+		callClone: unix.SYS_CLONE, callClone3: unix.SYS_CLONE3, callShare: unix.SYS_UNSHARE, callLimit: unix.SYS_PRLIMIT64, callIoctl: unix.SYS_IOCTL,
 	} {
 		if n, _ := i.numbers(runtime.GOARCH); n != nr {
 			t.Errorf("the table has %d, expected %d", n, nr)

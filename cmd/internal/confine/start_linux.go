@@ -69,7 +69,7 @@ func (c *Confinement) gainsNothing() bool {
 func (c *Confinement) refused() (callSet, bool) {
 	switch {
 	case c.Harden:
-		return callSet{calls: append(append([]call{}, observing...), placing...), limits: true}, true
+		return callSet{calls: append(append([]call{}, observing...), placing...), limits: true, typing: true}, true
 	case c.namespace != nil:
 		return callSet{calls: placing}, true
 	}

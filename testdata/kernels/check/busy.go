@@ -19,9 +19,8 @@ func again(argv []string) {
 	for {
 		c := exec.Command(argv[0], argv[1:]...)
 		c.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
-		if err := c.Start(); err != nil {
+		if err := c.Run(); err != nil {
 			os.Exit(1)
 		}
-		c.Wait()
 	}
 }
