@@ -4,6 +4,7 @@ package bpf
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -21,11 +22,14 @@ type Stats struct {
 	IOUringUnmapped        uint64
 	RecursionMisses        uint64            // runs that the kernel skipped, of probes without copies
 	CoveredMisses          uint64            // likewise, of probes with copies
-	Lost                   uint64            // events of probes with copies that no copy saw
+	Lost                   uint64            // events of probes with copies that no copy saw, or may not have seen
 	Missed                 map[string]uint64 // the parts of RecursionMisses and Lost, by probe
 	// SkippedByAll is, of probes with copies, how many runs were skipped of the copy that
 	// lost the fewest: no more events than that were missed, anywhere on the machine.
 	SkippedByAll map[string]uint64
+
+	rings  uint64 // calls of the scope that make and use io_uring
+	doubts struct{ enter, exit, both uint64 }
 }
 
 // Stats reads the counters. After Quiet they are final.
@@ -45,6 +49,10 @@ func (s *Session) Stats() (Stats, error) {
 			out.IOUringUnmapped += c.IoUringUnmapped
 			out.Lost += c.Missed
 			out.missed(copiedSlots[slot], c.Missed)
+			out.rings += c.Rings
+			out.doubts.enter += c.DoubtsEnter
+			out.doubts.exit += c.DoubtsExit
+			out.doubts.both += c.DoubtsBoth
 		}
 	}
 	out.IOUringUnmapped += s.unfinished()
@@ -80,7 +88,25 @@ func (s *Session) skipped(out *Stats) error {
 			out.SkippedByAll[probe] = n
 		}
 	}
+	out.inDoubt()
 	return nil
+}
+
+// inDoubt adds what may have been missed without a mark that shows it. Such an event was
+// skipped by all copies of a probe, and the kernel counts those of the whole machine. A run
+// that does not use io_uring has missed nothing there.
+func (st *Stats) inDoubt() {
+	add := func(program string, n uint64) {
+		st.Lost += n
+		st.missed(program, n)
+	}
+	if st.rings > 0 {
+		for _, program := range slices.Concat(ringSubmits, ringCompletes) {
+			add(program, st.SkippedByAll[Probe(program)])
+		}
+	}
+	entries, ends := st.SkippedByAll[Probe(objects.KernelProgOnSysEnter)], st.SkippedByAll[Probe(objects.KernelProgOnSysExit)]
+	add(objects.KernelProgOnSysExit, min(st.doubts.enter, entries)+min(st.doubts.exit, ends)+min(st.doubts.both, entries, ends))
 }
 
 func (s *Session) programNames() map[*ebpf.Program]string {

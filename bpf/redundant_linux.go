@@ -4,6 +4,7 @@ package bpf
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -15,8 +16,12 @@ import (
 // mark per task (probes/marks.h): the copy that runs first does the work. A task is in one
 // copy at a time. So as many copies as a CPU has tasks that take turns miss nothing. With
 // fewer, an event is missed if every copy has a preempted task inside. The marks count that.
+// A mark cannot tell a call from the next one of the same number if all copies at the entry
+// were skipped in between. That needs a task that left its CPU: those cases are counted as
+// missed, up to the number of runs that all copies of the probe lost (Stats.inDoubt).
 const (
 	probeCopies = 4
+	ringCopies  = 3 // of the programs of io_uring
 	entryCopies = 3 // of on_sys_enter, which is short: tasks are rarely preempted inside
 )
 
@@ -56,6 +61,12 @@ var (
 	callCopies = []string{objects.KernelProgOnSysEnter, objects.KernelProgOnSysExit}
 )
 
+// The programs of io_uring, of which a kernel has two. They get copies where the tasks have.
+var (
+	ringSubmits   = []string{objects.UringProgOnSubmitReq, objects.UringProgOnSubmitSqe}
+	ringCompletes = []string{objects.UringProgOnCompleteCqe, objects.UringProgOnCompleteRes}
+)
+
 // copiedSlots are the programs whose missed events are counted, by their slot (SLOT_* of
 // record.h).
 var copiedSlots = [slots]string{objects.KernelProgOnSysExit, objects.KernelProgOnExec, objects.KernelProgOnFork, objects.KernelProgOnTaskExit}
@@ -69,7 +80,11 @@ func (c copySet) has(program string) bool {
 			}
 		}
 	}
-	return false
+	return c.tasks && isRing(program)
+}
+
+func isRing(program string) bool {
+	return slices.Contains(ringSubmits, program) || slices.Contains(ringCompletes, program)
 }
 
 func (c copySet) kinds() (kinds [][]string) {

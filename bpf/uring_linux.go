@@ -5,6 +5,7 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/cilium/ebpf"
 
@@ -39,20 +40,42 @@ func (s *Session) attachUring(shared map[string]*ebpf.Map) error {
 	return err
 }
 
+// attachUringObject attaches the object, and copies of it where tasks are preempted in
+// probes. They share the requests.
 func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm) error {
-	spec, err := objects.LoadUring()
+	first, err := objects.LoadUring()
 	if err != nil {
 		return err
 	}
-	coll, err := s.load(spec, shared, form.submit, form.complete)
+	spec := first.Copy()
+	coll, err := s.load(first, shared, form.submit, form.complete)
 	if err != nil {
 		return err
 	}
 	s.requests = coll.Maps[objects.UringMapRequests]
-	if err := s.trace(coll.Programs[form.complete]); err != nil {
-		return err
+	all := []*ebpf.Collection{coll}
+	if s.copies.tasks {
+		shared = maps.Clone(shared)
+		shared[objects.UringMapRequests] = s.requests
+		for i := uint32(1); i < ringCopies; i++ {
+			next := spec.Copy()
+			if err := next.Variables["copy"].Set(i); err != nil {
+				return err
+			}
+			if coll, err = s.load(next, shared, form.submit, form.complete); err != nil {
+				return err
+			}
+			all = append(all, coll)
+		}
 	}
-	return s.trace(coll.Programs[form.submit])
+	for _, name := range []string{form.complete, form.submit} {
+		for _, coll := range all {
+			if err := s.trace(coll.Programs[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // unfinished counts requests whose completion was not observed: the program did not ask

@@ -228,11 +228,13 @@ INLINE void guard_getfd(s32 pidfd, s64 ret)
 }
 
 /* What a call of CLASS_GUARD can reach: in the table in the place of an operation. */
-enum guard { GUARD_NONE, GUARD_BPF, GUARD_PTRACE, GUARD_WRITEV, GUARD_GETFD, GUARD_KERNEL };
+enum guard { GUARD_NONE, GUARD_BPF, GUARD_PTRACE, GUARD_WRITEV, GUARD_GETFD, GUARD_KERNEL, GUARD_RING };
 
 /* A call of CLASS_GUARD that a task of the scope made. */
 INLINE void guard_call(u32 what, const u64 *v, s64 ret)
 {
+	struct counters *c;
+
 	switch (what) {
 	case GUARD_BPF:
 		guard_bpf(v[0], ret);
@@ -249,6 +251,11 @@ INLINE void guard_call(u32 what, const u64 *v, s64 ret)
 	case GUARD_KERNEL:
 		if (ret >= 0)
 			raise(ALARM_KERNEL, 0);
+		break;
+	case GUARD_RING: /* only whether the scope has rings at all */
+		c = counters_of(SLOT_URING_SUBMIT);
+		if (c)
+			__sync_fetch_and_add(&c->rings, 1);
 		break;
 	}
 }

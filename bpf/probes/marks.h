@@ -21,6 +21,10 @@ struct mark_state {
 	u32 child;
 	u32 forked; /* a creation was recorded, and its call has not ended yet */
 	u32 ended;
+	u32 last; /* the call that was recorded last, as call_of gives it */
+	u64 switches; /* how often the task had left its CPU when a copy ran last */
+	u64 ring; /* the last io_uring submission: its ring and its place there */
+	u32 ring_head;
 	u32 interrupted; /* the operation of a call that a signal interrupted, and its restart code */
 };
 
@@ -95,34 +99,57 @@ INLINE struct mark_state *mark_of(struct task_struct *task)
 	return bpf_task_storage_get(&marks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* Without memory for a mark, the first copy does the work. The others cannot know whether it
- * ran: they count. */
+/* Without memory for a mark, the first copy does the work. No copy can know whether another
+ * ran or will: each counts. */
 INLINE bool first_unmarked(u32 slot)
 {
 	struct counters *c = counters_of(slot);
 
-	if (copy && c)
+	if (c)
 		__sync_fetch_and_add(&c->scratch_missing, 1);
 	return !copy;
 }
+
+/* Has the task left its CPU since a copy ran for it? As long as it has not, the kernel skips the
+ * same copies, so that what looks like one event is one. */
+INLINE bool left_cpu(struct mark_state *m, struct task_struct *task)
+{
+	u64 now = task->nvcsw + task->nivcsw, then = m->switches;
+
+	m->switches = now;
+	return now != then;
+}
+
+#define DOUBT(field)                                                 \
+	do {                                                         \
+		struct counters *doubtful = counters_of(SLOT_EXIT);  \
+		if (doubtful)                                        \
+			__sync_fetch_and_add(&doubtful->field, 1);   \
+	} while (0)
 
 /* Is this the first copy that runs for the end of this call? */
 INLINE bool first_at_exit(struct task_struct *task, u32 call)
 {
 	struct mark_state *m = mark_of(task);
+	bool left;
 
 	if (!m)
 		return first_unmarked(SLOT_EXIT);
-	if (m->pending != call) {
-		if (m->pending)
-			missed_pending(m);
-		else if (m->seen && !(m->exited >> copy)) {
-			m->exited |= 1 << copy;
-			return false;
-		}
+	left = left_cpu(m, task);
+	if (m->pending == call) {
+		if (left) /* its end and another such call's entry would both be missed */
+			DOUBT(doubts_both);
+	} else if (m->pending) {
+		missed_pending(m);
+	} else if (m->seen && m->last == call && !(m->exited >> copy)) {
+		if (left) /* another such call's entry would be missed */
+			DOUBT(doubts_enter);
+		m->exited |= 1 << copy;
+		return false;
 	}
 	m->pending = 0;
 	m->seen = 1;
+	m->last = call;
 	m->exited = 1 << copy;
 	return true;
 }
@@ -141,6 +168,24 @@ INLINE void check_other_probe(struct task_struct *task, u32 class)
 	if (class == CLASS_FORK && !m->forked)
 		missed_one(SLOT_FORK);
 	m->forked = 0;
+}
+
+/* Is this the first copy that runs for this io_uring submission? Its place is a number that
+ * the ring counts. */
+INLINE bool first_at_submit(u64 ring, u32 head)
+{
+	struct mark_state *m;
+
+	if (!copied_tasks)
+		return true;
+	m = mark_of(bpf_get_current_task_btf());
+	if (!m)
+		return first_unmarked(SLOT_URING_SUBMIT);
+	if (m->ring == ring && m->ring_head == head)
+		return false;
+	m->ring = ring;
+	m->ring_head = head;
+	return true;
 }
 
 INLINE bool first_at_exec(void)

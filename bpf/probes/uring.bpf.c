@@ -7,6 +7,7 @@
  * loader (../uring_linux.go) compares the kernel's with them, and loads those that fit. */
 #include "addr.h"
 #include "guard.h"
+#include "marks.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct open_how {
@@ -68,8 +69,13 @@ struct io_connect {
 	s32 addr_len;
 };
 
+struct io_ring_ctx {
+	u32 cached_sq_head;
+};
+
 struct io_kiocb {
 	u8 opcode;
+	struct io_ring_ctx *ctx;
 };
 
 struct io_uring_cqe {
@@ -116,7 +122,7 @@ struct {
 	__type(value, struct request);
 } requests SEC(".maps");
 
-/* Building a request needs more than the stack holds. */
+/* Building a request needs more than the stack holds. Each copy has its own. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -328,6 +334,18 @@ INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
 	return true;
 }
 
+INLINE bool first_copy(struct io_kiocb *req)
+{
+	struct io_ring_ctx *ring = NULL;
+	u32 head = 0;
+
+	if (!copied_tasks)
+		return true;
+	READ(ring, req, ctx);
+	READ(head, ring, cached_sq_head);
+	return first_at_submit((u64)ring, head);
+}
+
 INLINE void submitted(struct io_kiocb *req)
 {
 	u64 id = bpf_get_current_pid_tgid(), key = (u64)req;
@@ -336,7 +354,7 @@ INLINE void submitted(struct io_kiocb *req)
 	u8 opcode = req->opcode;
 	u32 zero = 0;
 
-	if (!c || bpf_current_task_under_cgroup(&scope, 0) != 1)
+	if (!c || bpf_current_task_under_cgroup(&scope, 0) != 1 || !first_copy(req))
 		return;
 	if (opcode == OPCODE_FTRUNCATE || opcode == OPCODE_BIND || opcode == OPCODE_LISTEN) {
 		struct rec r;
@@ -366,6 +384,7 @@ INLINE void submitted(struct io_kiocb *req)
 		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
 }
 
+/* A copy that runs later does not find the request any more. */
 INLINE void completed(u64 key, s64 res)
 {
 	struct request *q = bpf_map_lookup_elem(&requests, &key);

@@ -126,6 +126,7 @@ func (m *mapper) binary(e *schemas.RawEvent) (path []byte, lexical bool) {
 }
 
 const (
+	eFault      = -14
 	eInProgress = -115
 )
 

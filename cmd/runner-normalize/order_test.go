@@ -73,7 +73,7 @@ func TestInterleavingDoesNotMatter(t *testing.T) {
 		"1 1 /w/p1 3 success", "1 1 /w/p2 3 success", "1 1 /w/p3 3 success",
 		"1 1 /w/t1 3 success", "1 1 /w/t2 3 success",
 		"2 1 /w/c1 3 success", "2 1 /w/c2 3 success",
-		"2 2 1.1.1.1:1 0 success", "2 1 /w/ct1 3 success", "2 2 1.1.1.1:1", "2 1 /w/ct2 3 success",
+		"2 2 1.1.1.1:1 0 success", "2 1 /w/ct1 3 success", "2 1 /w/ct2 3 success", "2 2 1.1.1.1:1",
 		"3 1 /w/g1 3 success",
 		"4 1 /w/d1 3 success", "4 1 /w/d2 3 success",
 	}

@@ -10,12 +10,16 @@ import (
 
 // The address hook of a cgroup runs inside a network call, before the call returns. So a
 // connect is recorded twice: by the hook, and, with its outcome, by the call. The hook's
-// record is held until the next record of its task. That shows whether the call reports
-// the same, or whether only the hook saw it, as with a connect through io_uring.
+// record is held until the call's record comes: the next one of its task or, of a call
+// through io_uring, one that any task completes later. What is held when the task ends was
+// seen only by the hook.
 
 // maxHeld bounds what is held, in bytes. What is held longest is mostly a blocked
 // connect, one a thread.
 const maxHeld = 4 << 20
+
+// maxHeldOfTask is as many as requests of io_uring are observed at once.
+const maxHeldOfTask = 1024
 
 // heldHook is one hook record that waits for its call's record.
 type heldHook struct {
@@ -58,19 +62,27 @@ func (p *pendingHooks) markDenied(task uint32, hook string, addr []byte) {
 	}
 }
 
-// take gives back the first n of a task's held records.
-func (p *pendingHooks) take(task uint32, n int) []heldHook {
+// takeAll gives back what is held of a task.
+func (p *pendingHooks) takeAll(task uint32) []heldHook {
 	all := p.held[task]
-	out := all[:n]
-	for _, h := range out {
+	for _, h := range all {
 		p.bytes -= len(h.addr) + len(h.packed)
 	}
-	if n == len(all) {
+	delete(p.held, task)
+	return all
+}
+
+// take gives back one held record of a task.
+func (p *pendingHooks) take(task uint32, i int) heldHook {
+	all := p.held[task]
+	h := all[i]
+	p.bytes -= len(h.addr) + len(h.packed)
+	if len(all) == 1 {
 		delete(p.held, task)
 	} else {
-		p.held[task] = all[n:]
+		p.held[task] = slices.Delete(all, i, i+1)
 	}
-	return out
+	return h
 }
 
 // takeOf gives back one held record of any task of a process: one of the task that
@@ -85,15 +97,7 @@ func (p *pendingHooks) takeOf(task, pid, op uint32, addr []byte) (heldHook, bool
 	if at < 0 {
 		return heldHook{}, false
 	}
-	all := p.held[from]
-	h := all[at]
-	p.bytes -= len(h.addr) + len(h.packed)
-	if len(all) == 1 {
-		delete(p.held, from)
-	} else {
-		p.held[from] = slices.Delete(all, at, at+1)
-	}
-	return h, true
+	return p.take(from, at), true
 }
 
 // match is the place, among the task's held records, of the one that a call's record
@@ -105,6 +109,17 @@ func (p *pendingHooks) match(task uint32, op uint32, addr []byte) int {
 			if hookOp(op) == hookOp(h.op) && same(addr, h.addr) {
 				return i
 			}
+		}
+	}
+	return -1
+}
+
+// newest is the place of the task's last held record of that hook with an address, or -1.
+func (p *pendingHooks) newest(task uint32, op uint32) int {
+	all := p.held[task]
+	for i := len(all) - 1; i >= 0; i-- {
+		if hookOp(op) == hookOp(all[i].op) && all[i].addr != nil {
+			return i
 		}
 	}
 	return -1

@@ -17,6 +17,14 @@ func TestPendingHooks(t *testing.T) {
 		}
 	}
 	blocked := func(a string) func(*raw) { return denied("connect", a) }
+	lost := func(op string, v int64) func(*raw) {
+		return func(r *raw) { r.add(5, 5, op, addr("syscall", ""), marks(schemas.MarkAddrFault), ret(v)) }
+	}
+	noFamily := func(op string) func(*raw) {
+		return func(r *raw) {
+			r.add(5, 5, op, addr("syscall", ""), ret(1), func(e *schemas.RawEvent) { e.Has |= schemas.HasFamily })
+		}
+	}
 	other := func(r *raw) { r.add(5, 5, "openat", opened("/w")) }
 	for _, c := range []struct {
 		name  string
@@ -32,19 +40,22 @@ func TestPendingHooks(t *testing.T) {
 		{"mapped address", []func(*raw){hook("sendmsg", "1.1.1.1:1"), done("sendmsg", "[::ffff:1.1.1.1]:1", 3)},
 			[]string{"5 7 [::ffff:1.1.1.1]:1 3 success"}, 1},
 		{"only the hook", []func(*raw){hook("connect", "1.1.1.1:1"), other},
-			[]string{"5 2 1.1.1.1:1", "5 1 /w 3 success"}, 0},
+			[]string{"5 1 /w 3 success", "5 2 1.1.1.1:1"}, 0},
 		{"at the end", []func(*raw){other, hook("connect", "1.1.1.1:1")},
 			[]string{"5 1 /w 3 success", "5 2 1.1.1.1:1"}, 0},
 		{"at exit", []func(*raw){hook("connect", "1.1.1.1:1"), func(r *raw) { r.add(5, 5, "exit") }},
 			[]string{"5 2 1.1.1.1:1"}, 0},
 		{"changed in between", []func(*raw){hook("connect", "1.1.1.1:1"), done("connect", "2.2.2.2:2", 0)},
-			[]string{"5 2 1.1.1.1:1", "5 2 2.2.2.2:2 0 success"}, 0},
+			[]string{"5 2 2.2.2.2:2 0 success", "5 2 1.1.1.1:1"}, 0},
 		{"other operation", []func(*raw){hook("connect", "1.1.1.1:1"), done("bind", "1.1.1.1:1", 0)},
-			[]string{"5 2 1.1.1.1:1", "5 203 1.1.1.1:1 0 success"}, 0},
+			[]string{"5 203 1.1.1.1:1 0 success", "5 2 1.1.1.1:1"}, 0},
 		{"ring then call", []func(*raw){hook("connect", "9.9.9.9:9"), hook("connect", "1.1.1.1:1"), done("connect", "1.1.1.1:1", 0)},
-			[]string{"5 2 9.9.9.9:9", "5 2 1.1.1.1:1 0 success"}, 1},
+			[]string{"5 2 1.1.1.1:1 0 success", "5 2 9.9.9.9:9"}, 1},
 		{"through io_uring", []func(*raw){hook("connect", "1.1.1.1:1"), func(r *raw) { r.add(5, 5, "connect", addr("io_uring", "1.1.1.1:1"), ret(-111)) }},
 			[]string{"5 2 1.1.1.1:1 -111 error"}, 1},
+		{"through io_uring, while the task goes on", []func(*raw){hook("connect", "1.1.1.1:1"), other, hook("connect", "2.2.2.2:2"), done("connect", "2.2.2.2:2", 0), other,
+			func(r *raw) { r.add(5, 5, "connect", addr("io_uring", "1.1.1.1:1"), ret(0)) }},
+			[]string{"5 1 /w 3 success", "5 2 2.2.2.2:2 0 success", "5 1 /w 3 success", "5 2 1.1.1.1:1 0 success"}, 2},
 		{"through io_uring, by a worker", []func(*raw){func(r *raw) { r.add(5, 9, "connect", addr("cgroup", "1.1.1.1:1")) },
 			func(r *raw) { r.add(5, 5, "connect", addr("io_uring", "1.1.1.1:1"), ret(0)) }},
 			[]string{"5 2 1.1.1.1:1 0 success"}, 1},
@@ -55,14 +66,14 @@ func TestPendingHooks(t *testing.T) {
 		{"unix name in a chroot", []func(*raw){hook("connect", "unix:/s"), done("connect", "unix:/jail/s", 0)},
 			[]string{"5 2 unix:/jail/s 0 success"}, 1},
 		{"the equal unix name first", []func(*raw){hook("connect", "unix:/s"), hook("connect", "unix:/a/s"), done("connect", "unix:/a/s", 0)},
-			[]string{"5 2 unix:/s", "5 2 unix:/a/s 0 success"}, 1},
+			[]string{"5 2 unix:/a/s 0 success", "5 2 unix:/s"}, 1},
 		{"many messages", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "2.2.2.2:2"), hook("sendmsg", "1.1.1.1:1"),
 			done("sendmmsg", "1.1.1.1:1", 1), done("sendmmsg", "2.2.2.2:2", 1), done("sendmmsg", "1.1.1.1:1", 1), other},
 			[]string{"5 202 1.1.1.1:1 1 success", "5 202 2.2.2.2:2 1 success", "5 202 1.1.1.1:1 1 success", "5 1 /w 3 success"}, 3},
 		{"a message without address", []func(*raw){hook("sendmsg", "2.2.2.2:2"), done("sendmmsg", "", 1), done("sendmmsg", "2.2.2.2:2", 1)},
 			[]string{"5 202 null 1 success", "5 202 2.2.2.2:2 1 success"}, 1},
 		{"the last message denied", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "2.2.2.2:2"), done("sendmmsg", "1.1.1.1:1", 1), other},
-			[]string{"5 202 1.1.1.1:1 1 success", "5 7 2.2.2.2:2", "5 1 /w 3 success"}, 1},
+			[]string{"5 202 1.1.1.1:1 1 success", "5 1 /w 3 success", "5 7 2.2.2.2:2"}, 1},
 		{"denied", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"), done("connect", "1.1.1.1:1", -1)},
 			[]string{"5 20 1.1.1.1:1", "5 2 1.1.1.1:1 -1 error"}, 1},
 		{"denied before the hook is recorded", []func(*raw){blocked("1.1.1.1:1"), hook("connect", "1.1.1.1:1"), done("connect", "1.1.1.1:1", -1)},
@@ -72,7 +83,7 @@ func TestPendingHooks(t *testing.T) {
 		{"denied, its call lost", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"), other},
 			[]string{"5 20 1.1.1.1:1", "5 1 /w 3 success"}, 1},
 		{"denied, of another address", []func(*raw){hook("connect", "2.2.2.2:2"), blocked("1.1.1.1:1"), other},
-			[]string{"5 20 1.1.1.1:1", "5 2 2.2.2.2:2", "5 1 /w 3 success"}, 0},
+			[]string{"5 20 1.1.1.1:1", "5 1 /w 3 success", "5 2 2.2.2.2:2"}, 0},
 		{"denied by fast open", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"), done("sendto", "1.1.1.1:1", -1)},
 			[]string{"5 20 1.1.1.1:1", "5 6 1.1.1.1:1 -1 error"}, 1},
 		{"denied message of several", []func(*raw){hook("sendmsg", "1.1.1.1:1"), hook("sendmsg", "2.2.2.2:2"), denied("send", "2.2.2.2:2"),
@@ -86,8 +97,14 @@ func TestPendingHooks(t *testing.T) {
 		{"denied through io_uring", []func(*raw){hook("connect", "1.1.1.1:1"), blocked("1.1.1.1:1"),
 			func(r *raw) { r.add(5, 5, "connect", addr("io_uring", "1.1.1.1:1"), ret(-1)) }},
 			[]string{"5 20 1.1.1.1:1", "5 2 1.1.1.1:1 -1 error"}, 1},
+		{"address not readable at the end", []func(*raw){hook("connect", "1.1.1.1:1"), lost("connect", 0)}, []string{"5 2 1.1.1.1:1 0 success"}, 1},
+		{"address not readable at all", []func(*raw){hook("connect", "1.1.1.1:1"), lost("connect", -14)},
+			[]string{"5 2 null -14 error", "5 2 1.1.1.1:1"}, 0},
+		{"address without family", []func(*raw){hook("sendmsg", "1.1.1.1:1"), noFamily("sendto")}, []string{"5 6 1.1.1.1:1 1 success"}, 1},
+		{"the end of a connection", []func(*raw){hook("connect", "1.1.1.1:1"), noFamily("connect")},
+			[]string{"5 2 null 1 success", "5 2 1.1.1.1:1"}, 0},
 		{"unknown address", []func(*raw){hook("connect", ""), done("connect", "", -14)},
-			[]string{"5 2 null", "5 2 null -14 error"}, 0},
+			[]string{"5 2 null -14 error", "5 2 null"}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var r raw

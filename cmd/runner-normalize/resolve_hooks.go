@@ -11,29 +11,47 @@ func (n *normalizer) holdHook(task uint32, op operation, e *schemas.RawEvent) er
 	if n.hooks.bytes > maxHeld {
 		return n.flushHeld()
 	}
+	if len(n.hooks.held[task]) > maxHeldOfTask {
+		return n.addHeld(task, []heldHook{n.hooks.take(task, 0)})
+	}
 	return nil
 }
 
-// resolvePending decides about a task's held records when its next record comes.
+// resolvePending decides about a task's held records when its next record comes. A system
+// call's record follows that of its hook. What is held for longer came through io_uring,
+// whose record follows when the request completes, if it does.
 func (n *normalizer) resolvePending(task uint32, op operation, e *schemas.RawEvent) error {
-	held := len(n.hooks.held[task])
-	if held == 0 {
+	if len(n.hooks.held[task]) == 0 {
 		return nil
 	}
-	if op.class == classNetwork {
-		if i := n.hooks.match(task, op.first, e.Addr); i >= 0 {
-			if err := n.addHeld(task, n.hooks.take(task, i)); err != nil {
-				return err
-			}
-			n.filterReported(n.hooks.take(task, 1)[0])
-			return nil
-		}
-		// One message of several may have no address, and then no hook record.
-		if op.first == schemas.EventSendmmsg && e.Addr == nil {
-			return nil
+	if e.Op == schemas.OpExit {
+		return n.addHeld(task, n.hooks.takeAll(task))
+	}
+	if op.class != classNetwork {
+		return nil
+	}
+	i := n.hooks.match(task, op.first, e.Addr)
+	if i < 0 && addressLost(op, e) {
+		if i = n.hooks.newest(task, op.first); i >= 0 {
+			e.Addr = n.hooks.held[task][i].addr
 		}
 	}
-	return n.addHeld(task, n.hooks.take(task, held))
+	if i >= 0 {
+		n.filterReported(n.hooks.take(task, i))
+	}
+	return nil
+}
+
+// addressLost reports whether a call had an address that its own record does not have: its
+// memory could not be read any more, or it names no family, which a send takes for IPv4.
+func addressLost(op operation, e *schemas.RawEvent) bool {
+	switch {
+	case e.Addr != nil || op.first == schemas.EventSendmmsg:
+		return false
+	case e.Marks&schemas.MarkAddrFault != 0:
+		return e.Has&schemas.HasRet == 0 || e.Ret != eFault // the kernel could read it
+	}
+	return hookOp(op.first) == schemas.EventSendmsg && e.Has&schemas.HasFamily != 0 && e.Family == 0
 }
 
 // resolveRing finds the hook record of a call made through io_uring, which another
@@ -70,8 +88,8 @@ func (n *normalizer) addHeld(task uint32, held []heldHook) error {
 // flushHeld turns everything held into lines. The order of the tasks does not
 // matter: each line has its place among those of its own task.
 func (n *normalizer) flushHeld() error {
-	for task, all := range n.hooks.held {
-		if err := n.addHeld(task, n.hooks.take(task, len(all))); err != nil {
+	for task := range n.hooks.held {
+		if err := n.addHeld(task, n.hooks.takeAll(task)); err != nil {
 			return err
 		}
 	}

@@ -190,7 +190,7 @@ func TestWindows(t *testing.T) {
 			r.add(10, 10, "connect", addr("syscall", "1.1.1.1:1"), ret(0))
 			r.add(10, 10, "connect", addr("cgroup", "2.2.2.2:1")) // 1003, and no call
 			o(r, 10, 10)                                          // 1004
-		}, "1=10 0-0: 1002 1003 1004\n2=20 0-0: 1001\n"},
+		}, "1=10 0-0: 1002 1004 1003\n2=20 0-0: 1001\n"},
 		{"both lines of one operation", func(r *raw) {
 			r.add(10, 10, "rename", user("/w", "a"), user2("/w", "b"), ret(0))
 		}, "1=10 0-0: 1000 1000\n"},

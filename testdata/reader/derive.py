@@ -141,9 +141,22 @@ def same_unix(call, hook):
     return call.endswith(hook[5:] if hook[5] == "/" else hook[5:].rpartition("/")[2])
 
 
+def passes(op):
+    """The hook that an operation passes."""
+    return "sendmsg" if op in ("sendto", "sendmmsg") else op
+
+
+def address_lost(e):
+    """Whether the kernel knew an address that the record of the call does not have."""
+    if "addr" in e or e["op"] == "sendmmsg":
+        return False
+    if "addr_fault" in e.get("marks", ()):
+        return e.get("ret") != -14
+    return passes(e["op"]) == "sendmsg" and e.get("family") == 0
+
+
 def match(task, e):
     """The place of the held record that a call matches ("Pairing of hook and call")."""
-    passes = lambda op: "sendmsg" if op in ("sendto", "sendmmsg") else op
     for agree in (same_address, same_unix):
         for i, held in enumerate(task.held):
             if passes(e["op"]) == passes(held["op"]) and agree(e.get("addr"), held.get("addr")):
@@ -184,6 +197,7 @@ class Derivation:
         task = self.tree.acting(e)
         if op in NETWORK and e.get("source") == "cgroup":
             task.held.append({k: v for k, v in e.items() if k != "ret"})
+            self.release(task, len(task.held) - 1024)
             return
         if op in ("connect_blocked", "file_blocked"):
             self.refuse(task, e)
@@ -212,21 +226,22 @@ class Derivation:
                 return
 
     def resolve(self, task, e):
-        if e["op"] in NETWORK:
+        if e["op"] == "exit":
+            self.release(task, len(task.held))
+        elif e["op"] in NETWORK:
             i = match(task, e)
+            if i is None and address_lost(e):
+                i = max((i for i, held in enumerate(task.held) if passes(held["op"]) == passes(e["op"]) and "addr" in held), default=None)
+                if i is not None:
+                    e["addr"] = task.held[i]["addr"]
             if i is not None:
-                self.release(task, i)
-                del task.held[0]
-                return
-            if e["op"] == "sendmmsg" and "addr" not in e:
-                return
-        self.release(task, len(task.held))
+                del task.held[i]
 
     def release(self, task, n):
-        for held in task.held[:n]:
+        for held in task.held[:max(n, 0)]:
             if not held.get("refused"):
                 self.line(task, NETWORK[held["op"]], held, held.get("addr"))
-        del task.held[:n]
+        del task.held[:max(n, 0)]
 
     def call(self, task, e):
         """A call, and the unfinished one that it ends, if there is one ("Calls that start over")."""

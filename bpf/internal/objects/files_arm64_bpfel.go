@@ -22,6 +22,10 @@ type FilesCounters struct {
 	CompatUnmapped  uint64
 	IoUringUnmapped uint64
 	Missed          uint64
+	Rings           uint64
+	DoubtsEnter     uint64
+	DoubtsExit      uint64
+	DoubtsBoth      uint64
 	Pad             uint64
 }
 

@@ -22,6 +22,10 @@ type KernelCounters struct {
 	CompatUnmapped  uint64
 	IoUringUnmapped uint64
 	Missed          uint64
+	Rings           uint64
+	DoubtsEnter     uint64
+	DoubtsExit      uint64
+	DoubtsBoth      uint64
 	Pad             uint64
 }
 
@@ -42,6 +46,10 @@ type KernelMarkState struct {
 	Child       uint32
 	Forked      uint32
 	Ended       uint32
+	Last        uint32
+	Switches    uint64
+	Ring        uint64
+	RingHead    uint32
 	Interrupted uint32
 }
 

@@ -22,6 +22,10 @@ type UringCounters struct {
 	CompatUnmapped  uint64
 	IoUringUnmapped uint64
 	Missed          uint64
+	Rings           uint64
+	DoubtsEnter     uint64
+	DoubtsExit      uint64
+	DoubtsBoth      uint64
 	Pad             uint64
 }
 
@@ -29,6 +33,24 @@ type UringKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32
 	Name  [28]int8
+}
+
+type UringMarkState struct {
+	_           structs.HostLayout
+	Pending     uint32
+	Entered     uint32
+	Exited      uint32
+	Seen        uint32
+	Execs       uint64
+	ChildBorn   uint64
+	Child       uint32
+	Forked      uint32
+	Ended       uint32
+	Last        uint32
+	Switches    uint64
+	Ring        uint64
+	RingHead    uint32
+	Interrupted uint32
 }
 
 type UringRequest struct {
@@ -105,6 +127,7 @@ const (
 	UringMapDrops          = "drops"
 	UringMapEvents         = "events"
 	UringMapKernelFiles    = "kernel_files"
+	UringMapMarks          = "marks"
 	UringMapOwnObjects     = "own_objects"
 	UringMapReached        = "reached"
 	UringMapRequests       = "requests"
@@ -115,6 +138,8 @@ const (
 	UringProgOnSubmitReq   = "on_submit_req"
 	UringProgOnSubmitSqe   = "on_submit_sqe"
 	UringVarCaptureTgid    = "capture_tgid"
+	UringVarCopiedCalls    = "copied_calls"
+	UringVarCopiedTasks    = "copied_tasks"
 	UringVarCopy           = "copy"
 	UringVarNcpus          = "ncpus"
 	UringVarNoCast         = "no_cast"
@@ -181,6 +206,7 @@ type UringMapSpecs struct {
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Events      *ebpf.MapSpec `ebpf:"events"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
+	Marks       *ebpf.MapSpec `ebpf:"marks"`
 	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
 	Reached     *ebpf.MapSpec `ebpf:"reached"`
 	Requests    *ebpf.MapSpec `ebpf:"requests"`
@@ -193,6 +219,8 @@ type UringMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type UringVariableSpecs struct {
 	CaptureTgid    *ebpf.VariableSpec `ebpf:"capture_tgid"`
+	CopiedCalls    *ebpf.VariableSpec `ebpf:"copied_calls"`
+	CopiedTasks    *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy           *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus          *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast         *ebpf.VariableSpec `ebpf:"no_cast"`
@@ -227,6 +255,7 @@ type UringMaps struct {
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Events      *ebpf.Map `ebpf:"events"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
+	Marks       *ebpf.Map `ebpf:"marks"`
 	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
 	Reached     *ebpf.Map `ebpf:"reached"`
 	Requests    *ebpf.Map `ebpf:"requests"`
@@ -242,6 +271,7 @@ func (m *UringMaps) Close() error {
 		m.Drops,
 		m.Events,
 		m.KernelFiles,
+		m.Marks,
 		m.OwnObjects,
 		m.Reached,
 		m.Requests,
@@ -255,6 +285,8 @@ func (m *UringMaps) Close() error {
 // It can be passed to LoadUringObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UringVariables struct {
 	CaptureTgid    *ebpf.Variable `ebpf:"capture_tgid"`
+	CopiedCalls    *ebpf.Variable `ebpf:"copied_calls"`
+	CopiedTasks    *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy           *ebpf.Variable `ebpf:"copy"`
 	Ncpus          *ebpf.Variable `ebpf:"ncpus"`
 	NoCast         *ebpf.Variable `ebpf:"no_cast"`

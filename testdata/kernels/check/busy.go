@@ -19,8 +19,9 @@ func again(argv []string) {
 	for {
 		c := exec.Command(argv[0], argv[1:]...)
 		c.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
-		if err := c.Run(); err != nil {
+		if err := c.Start(); err != nil {
 			os.Exit(1)
 		}
+		c.Wait()
 	}
 }

@@ -18,6 +18,7 @@ var loadChecks = []check{
 	{"execs", true, execsAtOnce},
 	{"moves", false, movesAtOnce},
 	{"silence", true, silence},
+	{"kinds-repeated", false, kindsRepeated},
 }
 
 // balance is made = recorded + dropped + reported as missed, for one kind of event.
@@ -165,7 +166,8 @@ func silence(m *machine) (string, error) {
 	return detail, nil
 }
 
-// busy starts programs outside of every run that open, and execute, without a pause.
+// busy starts programs outside of every run that open, connect and use io_uring, and
+// execute, without a pause.
 func (m *machine) busy() (stop func(), err error) {
 	var stops []func()
 	stop = func() {
@@ -173,7 +175,7 @@ func (m *machine) busy() (stop func(), err error) {
 			f()
 		}
 	}
-	for _, name := range []string{"opens", "execs"} {
+	for _, name := range []string{"opens,rings", "execs"} {
 		c := m.command("check", "_again", m.tool("shapes"), name, m.dir(), "1000", "1")
 		if err := c.Start(); err != nil {
 			stop()

@@ -124,6 +124,13 @@ func family(v string, domain int, ip netip.Addr) {
 	sink, to := bindOn(v+"-bind-udp", domain, unix.SOCK_DGRAM, ip)
 	fd = socket(domain, unix.SOCK_DGRAM)
 	sends(v, fd, raw(to), to.String())
+	if ip.Is4() { // without a family the kernel takes the address for IPv4
+		sa, data := raw(to), []byte("marked")
+		sa[0] = 0
+		made.Line(v+"-sendto-no-family", 6, to.String(), made.Call(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&data[0])),
+			uintptr(len(data)), 0, uintptr(unsafe.Pointer(&sa[0])), uintptr(len(sa))))
+		runtime.KeepAlive(sa)
+	}
 	unix.Close(fd)
 	unix.Close(sink)
 	connect(v+"-connect-udp", domain, unix.SOCK_DGRAM, raw(to), to.String())

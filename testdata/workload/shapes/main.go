@@ -35,7 +35,7 @@ var shapes = map[string]func(){
 	"cold-page": coldPage, "hammer": hammer, "exec-storm": execStorm,
 	"parallel": parallel, "thread-exec": threadExec, "opens": opens,
 	"overlay": overlay, "ancestors": ancestors, "detached": detached,
-	"execs": execs, "forks": forks, "moves": moves,
+	"execs": execs, "rings": rings, "forks": forks, "moves": moves,
 }
 
 func main() {
