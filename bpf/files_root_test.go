@@ -15,12 +15,16 @@ import (
 	"github.com/runner-evidence/runner/bpf/internal/objects"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/testkit"
+	"github.com/runner-evidence/runner/testdata/workload/modules"
 )
 
 // needLSM ends a test on a kernel that does not run LSM programs.
 func needLSM(t *testing.T) {
 	t.Helper()
 	if err := ProbeLSM(); err != nil {
+		if modules.Has("bpf") && os.Geteuid() == 0 {
+			t.Fatal("this kernel has LSM programs: ", err)
+		}
 		testkit.SkipUnless(t, "RUNNER_REQUIRE_LSM", "file rules by LSM programs", err)
 	}
 }

@@ -16,7 +16,7 @@ func TestKernelFiles(t *testing.T) {
 	c := &Confinement{Harden: true}
 	testkit.Must(t, c.Check())
 	if !mayAdminister() {
-		testkit.Skip(t, "needs CAP_SYS_ADMIN")
+		testkit.Missing(t, "what a hardened program cannot do", "needs CAP_SYS_ADMIN")
 	}
 	if !slices.Contains(c.InForce(), schemas.ConfinedKernelFiles) {
 		t.Fatalf("in force is only %q", c.InForce())
@@ -58,7 +58,7 @@ func TestKernelFiles(t *testing.T) {
 // TestWorkingDirectory: a program that starts in /proc is in its own one.
 func TestWorkingDirectory(t *testing.T) {
 	if !mayAdminister() {
-		testkit.Skip(t, "needs CAP_SYS_ADMIN")
+		testkit.Missing(t, "what a hardened program cannot do", "needs CAP_SYS_ADMIN")
 	}
 	t.Chdir("/proc/sys/kernel")
 	if out := run(t, &Confinement{Harden: true}, "(exec 3>core_pattern)"); !strings.Contains(out, "Read-only") {
@@ -69,7 +69,7 @@ func TestWorkingDirectory(t *testing.T) {
 // TestCapabilities: what is taken away does not come back, and the tool keeps it.
 func TestCapabilities(t *testing.T) {
 	if !mayAdminister() {
-		testkit.Skip(t, "needs CAP_SYS_ADMIN")
+		testkit.Missing(t, "what a hardened program cannot do", "needs CAP_SYS_ADMIN")
 	}
 	dir := t.TempDir()
 	out := run(t, &Confinement{Harden: true}, "(grep CapEff /proc/self/status; grep CapBnd /proc/self/status; (exec 3</dev/mem); mknod "+dir+"/x c 1 1)")

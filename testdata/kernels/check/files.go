@@ -13,6 +13,7 @@ import (
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/testdata/kernels/limits"
+	"github.com/runner-evidence/runner/testdata/workload/modules"
 )
 
 // tried is one line of the workload bypass.
@@ -40,7 +41,7 @@ func fileRules(m *machine, name string) (string, error) {
 	}
 	r, err := m.bypass(mechanism, mechanism.Policy, chosen)
 	if r != nil && r.code == 4 {
-		return "", absent(strings.TrimSpace(r.stderr))
+		return "", m.missing(name, strings.TrimSpace(r.stderr))
 	}
 	if err != nil {
 		return "", err
@@ -53,6 +54,18 @@ func fileRules(m *machine, name string) (string, error) {
 		detail += "; not possible here: " + strings.Join(impossible, ", ")
 	}
 	return detail, errors.Join(r.complete(), m.starts(table, mechanism))
+}
+
+// missing is the error of a mechanism that does not enforce the rules: absent if this kernel
+// does not have it, or an older form of it.
+func (m *machine) missing(mechanism, why string) error {
+	module := map[string]string{schemas.SourceLSM: "bpf", schemas.SourceLandlock: "landlock"}[mechanism]
+	said, _ := probe(m)
+	attached := strings.Contains(said, "file rules by "+mechanism+": "+schemas.CaptureAttached)
+	if (attached || modules.Has(module)) && !strings.Contains(why, " before ABI ") && !strings.Contains(why, "bpf_loop") {
+		return fmt.Errorf("this kernel has it: %s; %s", why, said)
+	}
+	return absent(why)
 }
 
 // possible are the attempts that get through on this machine without rules.

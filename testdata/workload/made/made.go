@@ -5,7 +5,9 @@ package made
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
+	"slices"
 	"syscall"
 	"unsafe"
 
@@ -61,8 +63,17 @@ func Line(op string, typ int, value string, ret int64, opts ...Option) {
 	print(e)
 }
 
-// Skipped says that something could not be made here, and why.
+// absent are the errors of what a kernel does not have, or does not let this user do.
+var absent = []error{syscall.ENOSYS, syscall.EPERM, syscall.EACCES, syscall.EOPNOTSUPP, syscall.ENODEV, syscall.EINVAL, syscall.EAFNOSUPPORT,
+	syscall.EADDRNOTAVAIL, syscall.ESTALE}
+
+// Skipped says that something could not be made here, and why. With an error that something
+// which is there has, the workload fails.
 func Skipped(what string, why error) {
+	if !slices.ContainsFunc(absent, func(e error) bool { return errors.Is(why, e) }) {
+		os.Stderr.WriteString(what + ": " + why.Error() + "\n")
+		os.Exit(1)
+	}
 	print(expect.Skip{Op: expect.OpSkip, What: what, Why: why.Error()})
 }
 
