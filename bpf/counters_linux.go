@@ -77,6 +77,9 @@ func (s *Session) skipped(out *Stats) error {
 			return fmt.Errorf("reading recursion misses: %w", err)
 		}
 		name, n := names[p], st.RecursionMisses
+		if slices.Contains(objectPrograms, name) {
+			continue
+		}
 		if !s.copies.has(name) {
 			out.RecursionMisses += n
 			out.missed(name, n)

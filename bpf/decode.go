@@ -63,6 +63,7 @@ const (
 	markArgs     = 1 << 23
 	markMode     = 1 << 24
 	markEintr    = 1 << 25
+	markHasPath2 = 1 << 26
 )
 
 // opNames is indexed by enum op of record.h.
@@ -200,7 +201,7 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	if op <= opUringO2 && e.Path != nil {
 		e.FileType = FileType(binary.LittleEndian.Uint16(b[offIMode:]))
 	}
-	out.Lexical = e.UserPath != nil && (e.Path == nil || e.Interp != nil)
+	out.Lexical = e.UserPath != nil && (e.Path == nil || e.Interp != nil) || e.UserPath2 != nil && e.Path2 == nil && marks&markHasBase2 != 0
 	return out, nil
 }
 
@@ -299,6 +300,12 @@ func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) err
 	}
 	if marks&markHasU2 != 0 {
 		e.UserPath2 = d.text(u2)
+	}
+	if marks&markHasPath2 != 0 {
+		var err error
+		if e.Path2, err = d.path(c2, b, marks, e.Flags); err != nil {
+			return err
+		}
 	}
 	if marks&markHasBase2 != 0 && !fault {
 		var err error

@@ -7,6 +7,7 @@
 //	session_linux.go     loads and attaches them; the end
 //	load_linux.go        the ways to load an object, and which one this kernel takes
 //	uring_linux.go       io_uring's probes: uring_form_linux.go chooses them by the kernel's types
+//	pathobj_linux.go     the functions of the kernel that look paths up, and whether calls use them
 //	preemption_linux.go  finds out where the kernel skips a probe, because a task is preempted in it
 //	redundant_linux.go   the copies of the probes there
 //	counters_linux.go    what was seen, dropped and missed
@@ -36,6 +37,9 @@
 //	tp_btf/io_uring_submit_req paths of io_uring operations at submission (io_uring_submit_sqe before
 //	and io_uring_complete      Linux 6.3), results at completion. Optional: where the kernel has them
 //	                           in no known form, io_uring_create is counted.
+//	fexit/__filename_parentat  what a path operation (unlink, mkdir, rename, chmod …) looks up.
+//	or path_parentat, and      Optional: without them, or where the kernel refuses such programs,
+//	fexit/filename_lookup      these paths are text. They count no events.
 //	cgroup/connect, sendmsg,   only with network rules: a second program at each of the hooks above,
 //	bind4,6 and sock_create    which refuses. The hooks of bind and sock_create are attached if a
 //	                           rule needs them. With rules, all of these are required, so that

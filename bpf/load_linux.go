@@ -16,13 +16,14 @@ import (
 )
 
 // Part is a set of what the objects use where a kernel has it, and have another way for
-// where it has not. What they record is the same; only the time that it takes differs.
+// where it has not. Of Cast and Loop, only the time that it takes differs.
 type Part uint8
 
 // The parts, in the order in which they are given up.
 const (
-	Cast Part = 1 << iota // kernel memory by single instructions (Linux 6.2), else by helper calls
-	Loop                  // bpf_loop (Linux 5.17), else loops in pieces
+	Cast    Part = 1 << iota // kernel memory by single instructions (Linux 6.2), else by helper calls
+	Loop                     // bpf_loop (Linux 5.17), else loops in pieces
+	Objects                  // the objects of path operations by fexit, else their text
 )
 
 // partOf is what there is to know about one part.
@@ -41,6 +42,7 @@ var parts = []partOf{
 	{Loop, schemas.LoadLoop, "no_loop", "helper bpf_loop", func(kernel *btf.Spec) bool {
 		return enumHas(kernel, "bpf_func_id", "BPF_FUNC_loop")
 	}},
+	{Objects, schemas.LoadObjects, "", "functions that look paths up", func(*btf.Spec) bool { return true }}, // pathobj_linux.go finds out
 }
 
 // ParseParts reads a list of parts, as schemas.LoadWithout has them.

@@ -43,6 +43,9 @@ type Session struct {
 	// IOUringForm is how this kernel reports io_uring's requests, "" where IOUring is not attached.
 	IOUringForm string
 	Unix        string // likewise, for the unix address hooks
+	// PathObjects are the functions that the objects of path operations come from, or
+	// "unavailable: why".
+	PathObjects string
 	// Redundant is "off", "on" or "unavailable: why".
 	Redundant  string
 	Preemption Preemption
@@ -155,6 +158,12 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	}
 	wg.Go(func() { watch = s.attachGuard(shared) })
 	wg.Go(func() { s.IOUring = state(s.attachUring(shared)) })
+	wg.Go(func() {
+		names, err := s.attachObjects(shared)
+		if s.PathObjects = names; err != nil {
+			s.PathObjects = state(err)
+		}
+	})
 	wg.Go(func() {
 		if hooks = s.attachHooks(dir, shared); hooks == nil {
 			s.Unix = state(s.attachUnix(dir, shared))

@@ -156,6 +156,7 @@ func randomEvent(r *rand.Rand, process map[uint32]uint32) schemas.RawEvent {
 	if e.Source == "" && e.Op != "fork" && e.Op != "exit" && e.Op != "move" {
 		e.Path, e.UserPath, e.Base = named(r, randomPaths, false), named(r, randomNames, true), named(r, randomBases, false)
 		e.UserPath2, e.Base2 = named(r, randomNames, true), named(r, randomBases, false)
+		e.Path2 = named(r, randomPaths, false)
 		e.Marks = one(r, []schemas.Marks{0, 0, 0, schemas.MarkChroot, schemas.MarkDeleted, schemas.MarkFDRace, schemas.MarkUserTruncated})
 	}
 	return e

@@ -34,6 +34,7 @@ const (
 	FactLoaded        = "loaded"
 	FactNetworkPolicy = "network_policy"
 	FactNetworkRules  = "network_rules"
+	FactPathObjects   = "path_objects"
 	FactPlatform      = "platform"
 	FactPreemption    = "preemption"
 	FactRedundant     = "redundant"
@@ -61,13 +62,14 @@ const (
 // Parts of the kernel that the probes can do without: names in the fact loaded, and in the
 // flag by which a test makes them do so.
 const (
-	LoadCast = "cast"
-	LoadLoop = "loop"
-	LoadNone = "none"
+	LoadCast    = "cast"
+	LoadLoop    = "loop"
+	LoadObjects = "objects"
+	LoadNone    = "none"
 )
 
 // LoadWithout are the sets of parts that the flag takes.
-var LoadWithout = []string{LoadNone, LoadCast, LoadLoop, LoadCast + "," + LoadLoop}
+var LoadWithout = []string{LoadNone, LoadCast, LoadLoop, LoadCast + "," + LoadLoop, LoadObjects}
 
 // LoadedWhole is the fact loaded of a capture whose programs use everything that they can.
 const LoadedWhole = "whole"
@@ -146,7 +148,8 @@ var Facts = [...]Fact{
 	{Name: FactSupervisor, Stage: StageCapture, Values: []string{SupervisorExec, SupervisorNone}, Why: "whether runner-exec started the command"},
 	{Name: FactUnixHooks, Stage: StageCapture, Form: "`attached`, `unavailable: WHY`", Why: "whether the address hooks of unix sockets are there"},
 	{Name: FactIOUringForm, Stage: StageCapture, Form: "`SUBMIT COMPLETE NAMES`, or empty", When: WhenCaptured, Why: "the forms in which the kernel reports io_uring's requests, by which the probes were chosen: the tracepoint at submission, what the one at completion gives, and the type of the names"},
-	{Name: FactLoaded, Stage: StageCapture, Form: "`" + LoadedWhole + "`, `without PART: WHY; …`", When: WhenCaptured, Why: "what the probes do without on this kernel (`cast`, reads by single instructions; `loop`, the helper bpf_loop), and why: its types, or the verifier's words. What they record is the same"},
+	{Name: FactLoaded, Stage: StageCapture, Form: "`" + LoadedWhole + "`, `without PART: WHY; …`", When: WhenCaptured, Why: "what the probes do without on this kernel (`cast`, reads by single instructions; `loop`, the helper bpf_loop; `objects`, the objects of path operations), and why: its types, the verifier's words, or as asked. Without `cast` or `loop` they record the same"},
+	{Name: FactPathObjects, Stage: StageCapture, Form: "names of functions, space separated, or `unavailable: WHY`", When: WhenCaptured, Why: "the functions of the kernel from which the objects of path operations come. Where they are unavailable, all paths of such operations are lexical"},
 	{Name: FactPreemption, Stage: StageCapture, Form: "`none`, `tasks`, `calls`, `tasks calls`, `unknown: WHY`", When: WhenCaptured, Why: "what a test at the start found: at which hooks the kernel can preempt a task inside a probe, and then skips that probe for the other tasks of the CPU. `tasks` are exec, fork, exit, moves and io_uring, `calls` the system calls. The probes of exec, fork, exit and of system calls then have copies, unless `--redundant` says otherwise; if it is not known, all of these have"},
 	{Name: FactNetworkRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether network rules were enforced"},
 	{Name: FactNetworkPolicy, Stage: StageCapture, Form: "`sha256:HEX`", When: WhenEnforced, Why: "the policy digest of the enforced rules"},

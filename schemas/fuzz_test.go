@@ -30,6 +30,7 @@ type rawJSON struct {
 	Path      *string  `json:"path"`
 	UserPath  *string  `json:"user_path"`
 	Base      *string  `json:"base"`
+	Path2     *string  `json:"path2"`
 	UserPath2 *string  `json:"user_path2"`
 	Base2     *string  `json:"base2"`
 	Interp    *string  `json:"interp"`

@@ -21,9 +21,9 @@ type RawEvent struct {
 	Mode    uint64 // HasMode
 	Resolve uint64 // HasResolve
 
-	Path, UserPath, Base []byte
-	UserPath2, Base2     []byte
-	Interp               []byte
+	Path, UserPath, Base    []byte
+	Path2, UserPath2, Base2 []byte
+	Interp                  []byte
 
 	OldTID             uint32 // HasOldTID
 	ChildPID, ChildTID uint32 // HasChild: both or none
@@ -137,6 +137,7 @@ func (e *RawEvent) AppendJSON(dst []byte, runID string) []byte {
 	dst = appendName(dst, `,"path":`, e.Path)
 	dst = appendName(dst, `,"user_path":`, e.UserPath)
 	dst = appendName(dst, `,"base":`, e.Base)
+	dst = appendName(dst, `,"path2":`, e.Path2)
 	dst = appendName(dst, `,"user_path2":`, e.UserPath2)
 	dst = appendName(dst, `,"base2":`, e.Base2)
 	dst = appendName(dst, `,"interp":`, e.Interp)

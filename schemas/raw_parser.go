@@ -102,6 +102,7 @@ var rawOptional = [...]rawKey{
 	{"path", func(s *scanner, e *RawEvent) bool { return s.name(&e.Path) }},
 	{"user_path", func(s *scanner, e *RawEvent) bool { return s.name(&e.UserPath) }},
 	{"base", func(s *scanner, e *RawEvent) bool { return s.name(&e.Base) }},
+	{"path2", func(s *scanner, e *RawEvent) bool { return s.name(&e.Path2) }},
 	{"user_path2", func(s *scanner, e *RawEvent) bool { return s.name(&e.UserPath2) }},
 	{"base2", func(s *scanner, e *RawEvent) bool { return s.name(&e.Base2) }},
 	{"interp", func(s *scanner, e *RawEvent) bool { return s.name(&e.Interp) }},

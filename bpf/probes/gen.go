@@ -14,6 +14,8 @@
 //	addr.h              socket calls and their addresses
 //	sock.bpf.c          IPv4 and IPv6 addresses before the call, as the kernel has them
 //	unix.bpf.c          the same for unix sockets, where the kernel has those hooks
+//	pathobj.h           the objects of path operations, from the lookup to the call's end
+//	pathobj.bpf.c       the lookups, where the kernel lets programs see them
 //	uring.bpf.c         what is asked for through io_uring
 //	guard.bpf.c         signals to the runner's processes
 //	uringcount.bpf.c    only counts the use of io_uring, where uring.bpf.c does not load
@@ -47,6 +49,7 @@ package probes
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 UringCount uringcount.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Rules rules.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 RulesUnix rulesunix.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 PathObj pathobj.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Guard guard.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Files files.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Lsm lsm.bpf.c

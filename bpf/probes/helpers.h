@@ -54,6 +54,7 @@ static long (*bpf_probe_read_kernel_str)(void *dst, u32 size, const void *src) =
 static long (*bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
 static void *(*bpf_task_storage_get)(void *map, void *task, void *value, u64 flags) = (void *)156;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
+static struct pt_regs *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 static long (*bpf_loop)(u32 n, void *fn, void *ctx, u64 flags) = (void *)181;
 
 /* Keeps the compiler from narrowing a 64-bit bound that the verifier must see. */

@@ -9,19 +9,11 @@
 #include "tasks.h"
 #include "marks.h"
 #include "interrupt.h"
+#include "pathobj.h"
 
 struct args {
 	u64 v[8];
 };
-
-INLINE u64 call_number(struct pt_regs *regs)
-{
-#if defined(__TARGET_ARCH_x86)
-	return (u32)regs->orig_ax; /* the kernel looks at no more than these bits */
-#else
-	return (u32)regs->syscallno;
-#endif
-}
 
 INLINE void read_args(struct pt_regs *regs, bool compat32, struct args *a)
 {
@@ -115,11 +107,11 @@ INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d, struct arg
 		r->clen1 = put_file(key, 0, file);
 		return r->clen1;
 	}
-	off = put_user_path(key, 0, a->v[d->path1 & 7], a->v[d->dfd1 & 7], 0);
+	off = put_operand(key, 0, a->v[d->path1 & 7], a->v[d->dfd1 & 7], 0);
 	if (d->path2 == NO)
 		return off;
 	if (d->dfd2 != NO)
-		return put_user_path(key, off, a->v[d->path2 & 7], a->v[d->dfd2 & 7], 1);
+		return put_operand(key, off, a->v[d->path2 & 7], a->v[d->dfd2 & 7], 1);
 	if (a->v[d->path2 & 7]) { /* text only: a link's target, a mount's source */
 		n = put_user_str(key, off, a->v[d->path2 & 7]);
 		r->marks |= MARK_HAS_U2;
@@ -198,9 +190,11 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 	} else {
 		if (d->class == CLASS_OPEN)
 			off = on_open(s, key, d, &a);
-		else if (d->class == CLASS_PATH)
+		else if (d->class == CLASS_PATH) {
+			s->call = call_of(nr, compat32);
 			off = on_paths(s, key, d, &a);
-		else
+			forget_objects();
+		} else
 			off = put_user_path(key, 0, a.v[d->path1 & 7], a.v[d->dfd1 & 7], 0);
 		BARRIER(off);
 		if (off > BLOB_LAST)
@@ -244,6 +238,7 @@ int on_sys_enter(u64 *ctx)
 	}
 	missed_pending(m);
 	m->pending = call;
+	m->calls++;
 	m->entered = 1 << copy;
 	m->seen = 1;
 	return 0;

@@ -26,6 +26,8 @@ struct mark_state {
 	u64 ring; /* the last io_uring submission: its ring and its place there */
 	u32 ring_head;
 	u32 interrupted; /* the operation of a call that a signal interrupted, and its restart code */
+	u64 calls;  /* the calls that a copy of on_sys_enter has seen; the last of them is pending */
+	u64 ending; /* which of them the record is about whose end is seen now; 0 is none of them */
 };
 
 struct {
@@ -45,6 +47,15 @@ INLINE bool is_compat(struct task_struct *task)
 	return task->thread_info.status & 2; /* TS_COMPAT */
 #else
 	return task->thread_info.flags & (1 << 22); /* TIF_32BIT */
+#endif
+}
+
+INLINE u64 call_number(struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return (u32)regs->orig_ax; /* the kernel looks at no more than these bits */
+#else
+	return (u32)regs->syscallno;
 #endif
 }
 
@@ -147,6 +158,7 @@ INLINE bool first_at_exit(struct task_struct *task, u32 call)
 		m->exited |= 1 << copy;
 		return false;
 	}
+	m->ending = m->pending ? m->calls : 0;
 	m->pending = 0;
 	m->seen = 1;
 	m->last = call;

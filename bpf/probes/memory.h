@@ -51,4 +51,14 @@ INLINE u64 word(u64 addr)
 			READ(dst, (struct type *)(addr), field); \
 	} while (0)
 
+/* An argument as a plain address: the context holds typed pointers, and following
+ * those makes the verifier search all kernel types by name. */
+INLINE u64 address(u64 *ctx, u32 i)
+{
+	u64 v = 0;
+
+	bpf_probe_read_kernel(&v, sizeof(v), ctx + i);
+	return v;
+}
+
 #endif

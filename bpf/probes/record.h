@@ -72,6 +72,7 @@ enum mark {
 	MARK_ARGS = 1 << 23,	  /* flags, mode, resolve are set */
 	MARK_MODE = 1 << 24,	  /* mode is set */
 	MARK_EINTR = 1 << 25,	  /* only says how the task's last call, of this operation, ended */
+	MARK_HAS_PATH2 = 1 << 26, /* comp2 is the resolved object of upath2 */
 };
 
 enum source { SOURCE_NONE, SOURCE_SYSCALL, SOURCE_CGROUP, SOURCE_IO_URING, SOURCE_LSM };

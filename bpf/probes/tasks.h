@@ -5,6 +5,7 @@
 
 #include "guard.h"
 #include "marks.h"
+#include "pathobj.h"
 
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
@@ -57,16 +58,6 @@ int on_exec(u64 *ctx)
 	return 0;
 }
 
-/* An argument as a plain address: the context holds typed pointers, and following
- * those makes the verifier search all kernel types by name. */
-INLINE u64 address(u64 *ctx, u32 i)
-{
-	u64 v = 0;
-
-	bpf_probe_read_kernel(&v, sizeof(v), ctx + i);
-	return v;
-}
-
 INLINE u64 cgroup_id_of(u64 cg)
 {
 	struct cgroup *c = (void *)cg;
@@ -116,6 +107,7 @@ int on_task_exit(u64 *ctx)
 
 	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c || !first_at_task_exit())
 		return 0;
+	forget_objects(); /* of a call whose end no copy saw */
 	begin(&r, OP_EXIT, 0);
 	r.aux2 = (u32)task->exit_code;
 	emit(&r, sizeof(r), c);

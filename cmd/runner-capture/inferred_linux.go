@@ -25,7 +25,7 @@ func (g *fileGuard) inferred(e *schemas.RawEvent) (schemas.RawEvent, bool) {
 	if g == nil || e.Has&schemas.HasRet == 0 || !slices.Contains(g.errnos, e.Ret) {
 		return schemas.RawEvent{}, false
 	}
-	first, second := lexicalName(e, e.Path, e.Base, e.UserPath), lexicalName(e, nil, e.Base2, e.UserPath2)
+	first, second := lexicalName(e, e.Path, e.Base, e.UserPath), lexicalName(e, e.Path2, e.Base2, e.UserPath2)
 	if first == nil {
 		return schemas.RawEvent{}, false
 	}

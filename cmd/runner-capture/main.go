@@ -39,7 +39,7 @@ Flags:
   --ring-size SIZE   ring between kernel and capture, a power of two (default 16M)
   --spool-size SIZE  what may wait on disk for a slow reader (default 4G)
   --redundant WHEN   several copies of probes: auto, on, off
-  --without PARTS    load as kernels without these must: cast, loop (default none)
+  --without PARTS    load as kernels without these must: cast, loop, or objects (none)
   --network-rules FILE, --file-rules FILE   refuse what these deny (runner.network_rules.v0,
                      runner.file_rules.v0), files by --file-mechanism auto, lsm, fanotify, landlock
   --probe            only say whether capture would work here

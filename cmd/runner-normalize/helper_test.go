@@ -35,6 +35,7 @@ func ret(v int64) edit { return func(e *schemas.RawEvent) { e.Ret = v; e.Has |= 
 func path(v string) edit {
 	return func(e *schemas.RawEvent) { e.Path = []byte(v) }
 }
+func path2(v string) edit { return func(e *schemas.RawEvent) { e.Path2 = []byte(v) } }
 func user(base, v string) edit {
 	return func(e *schemas.RawEvent) {
 		e.UserPath = []byte(v)

@@ -100,6 +100,9 @@ func (m *mapper) firstPath(e *schemas.RawEvent) (path []byte, lexical bool) {
 }
 
 func (m *mapper) secondPath(e *schemas.RawEvent) (path []byte, lexical bool) {
+	if e.Path2 != nil {
+		return e.Path2, false
+	}
 	if e.UserPath2 == nil {
 		return nil, false
 	}

@@ -55,6 +55,8 @@ func TestLines(t *testing.T) {
 		{"unlink", "unlink", []edit{user("/w", "a"), ret(0)}, []string{"211 /w/a 0 success"}},
 		{"rmdir", "rmdir", []edit{user("/w", "a"), ret(-39)}, []string{"212 /w/a -39 error"}},
 		{"rename", "rename", []edit{user("/w", "a"), user2("/v", "b"), ret(0)}, []string{"213 /w/a 0 success", "214 /v/b 0 success"}},
+		{"rename with its objects", "rename", []edit{user("/w", "l/a"), path("/d/a"), user2("/w", "b"), path2("/d/b"), ret(0)}, []string{"213 /d/a 0 success", "214 /d/b 0 success"}},
+		{"link with one object", "link", []edit{user("/w", "a"), path("/d/a"), user2("/w", "no/b"), ret(-2)}, []string{"215 /d/a -2 error", "216 /w/no/b -2 error"}},
 		{"rename half read", "rename", []edit{user("/w", "a"), ret(-14)}, []string{"213 /w/a -14 error", "214 null -14 error"}},
 		{"link", "link", []edit{user("/w", "a"), user2("/w", "b"), ret(0)}, []string{"215 /w/a 0 success", "216 /w/b 0 success"}},
 		{"symlink", "symlink", []edit{user("/w", "new"), user2("", "../target"), ret(0)}, []string{"217 /w/new 0 success"}},

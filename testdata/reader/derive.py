@@ -273,7 +273,7 @@ class Derivation:
                 self.line(task, 200, e, lexical(e, "user_path", "base"))
         elif op in TWO:
             self.line(task, TWO[op][0], e, value)
-            self.line(task, TWO[op][1], e, lexical(e, "user_path2", "base2"))
+            self.line(task, TWO[op][1], e, e["path2"] if "path2" in e else lexical(e, "user_path2", "base2"))
         elif op == "mount":
             self.line(task, 224, e, value)
             self.line(task, 225, e, e.get("user_path2"))

@@ -25,7 +25,7 @@ STREAMS = {
     "sdk.log": ([{LOG}], 1),
     "run.joined": ([{EVENT}, {KERNEL}, {POLICY}, {SDK}, {TIME}, {ENTRY}, {BINDING}, {AMBIGUITY}, {REPORT}, {OBSERVED}], 3),
 }
-NAMES = ("path", "user_path", "base", "user_path2", "base2", "interp", "addr")
+NAMES = ("path", "user_path", "base", "path2", "user_path2", "base2", "interp", "addr")
 MAX_TASK = 1 << 22
 _NUMBERED = {EVENT, RAW, KERNEL, POLICY, SDK, TIME, LOG}
 STAGES = {1: ({"runner-capture", "runner-exec"},),

@@ -101,6 +101,8 @@ type FilesScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Call uint32
+	Pad  uint32
 }
 
 // Names of all BPF objects in the ELF.

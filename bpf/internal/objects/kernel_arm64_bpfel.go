@@ -13,6 +13,24 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type KernelCallObjects struct {
+	_      structs.HostLayout
+	Number uint64
+	Call   uint32
+	Torn   uint32
+	Of     [2]struct {
+		_     structs.HostLayout
+		At    uint64
+		Dfd   int32
+		Runs  uint32
+		Found uint32
+		Len   uint32
+		Marks uint32
+		Pad   uint32
+		Comps [4096]uint8
+	}
+}
+
 type KernelCounters struct {
 	_               structs.HostLayout
 	Seen            uint64
@@ -51,6 +69,8 @@ type KernelMarkState struct {
 	Ring        uint64
 	RingHead    uint32
 	Interrupted uint32
+	Calls       uint64
+	Ending      uint64
 }
 
 type KernelScratch struct {
@@ -95,6 +115,8 @@ type KernelScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Call uint32
+	Pad  uint32
 }
 
 // Names of all BPF objects in the ELF.
@@ -108,6 +130,7 @@ const (
 	KernelMapKernelFiles    = "kernel_files"
 	KernelMapMarks          = "marks"
 	KernelMapOwnObjects     = "own_objects"
+	KernelMapPathObjects    = "path_objects"
 	KernelMapReached        = "reached"
 	KernelMapScope          = "scope"
 	KernelMapScratch        = "scratch"
@@ -191,6 +214,7 @@ type KernelMapSpecs struct {
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
 	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
+	PathObjects *ebpf.MapSpec `ebpf:"path_objects"`
 	Reached     *ebpf.MapSpec `ebpf:"reached"`
 	Scope       *ebpf.MapSpec `ebpf:"scope"`
 	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
@@ -238,6 +262,7 @@ type KernelMaps struct {
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
 	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
+	PathObjects *ebpf.Map `ebpf:"path_objects"`
 	Reached     *ebpf.Map `ebpf:"reached"`
 	Scope       *ebpf.Map `ebpf:"scope"`
 	Scratch     *ebpf.Map `ebpf:"scratch"`
@@ -252,6 +277,7 @@ func (m *KernelMaps) Close() error {
 		m.KernelFiles,
 		m.Marks,
 		m.OwnObjects,
+		m.PathObjects,
 		m.Reached,
 		m.Scope,
 		m.Scratch,

@@ -77,6 +77,8 @@ type LsmScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Call uint32
+	Pad  uint32
 }
 
 // Names of all BPF objects in the ELF.

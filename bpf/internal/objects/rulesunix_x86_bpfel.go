@@ -93,6 +93,8 @@ type RulesUnixScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Call uint32
+	Pad  uint32
 }
 
 // Names of all BPF objects in the ELF.

@@ -51,6 +51,8 @@ type UringMarkState struct {
 	Ring        uint64
 	RingHead    uint32
 	Interrupted uint32
+	Calls       uint64
+	Ending      uint64
 }
 
 type UringRequest struct {
@@ -115,6 +117,8 @@ type UringScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Call uint32
+	Pad  uint32
 }
 
 // Names of all BPF objects in the ELF.

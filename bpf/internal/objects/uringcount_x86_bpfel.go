@@ -71,6 +71,8 @@ type UringCountScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Call uint32
+	Pad  uint32
 }
 
 // Names of all BPF objects in the ELF.

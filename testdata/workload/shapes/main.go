@@ -36,6 +36,7 @@ var shapes = map[string]func(){
 	"parallel": parallel, "thread-exec": threadExec, "opens": opens,
 	"overlay": overlay, "ancestors": ancestors, "detached": detached,
 	"execs": execs, "rings": rings, "forks": forks, "moves": moves,
+	"objects": objects, "swapped": swapped,
 }
 
 func main() {
