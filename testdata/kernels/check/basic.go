@@ -53,23 +53,19 @@ func needCapture(m *machine) error {
 	return nil
 }
 
-// gate makes one archive, which must pass the strictest demands of runner-verify.
+// gate: the archive of an ordinary run must pass the strictest demands of runner-verify.
 func gate(m *machine) (string, error) {
-	if err := needCapture(m); err != nil {
+	r, err := m.ordinary()
+	if r == nil || r.archive == "" {
 		return "", err
 	}
-	path := m.dir() + "/run.tar.gz"
-	o, err := call(m.command("runner-exec", "--archive", path, "--", m.tool("shapes"), "_nop"))
-	if err != nil || o.code != 0 {
-		return "", fmt.Errorf("runner-exec: %v %v", o, err)
-	}
-	o, err = call(m.command("runner-verify", "--require", "kernel=complete,drops=0,cgroup=clean", path))
+	o, err := call(m.command("runner-verify", "--require", "kernel=complete,drops=0,cgroup=clean", r.archive))
 	if err != nil || o.code != 0 {
 		return "", fmt.Errorf("runner-verify: %v %s %v", o, o.stdout, err)
 	}
-	health, lines, err := m.archived(path)
-	if err != nil || lines == 0 {
-		return "", fmt.Errorf("the archive has %d kernel lines: %v", lines, err)
+	health, lines, err := m.archived(r.archive)
+	if err != nil || lines == 0 || lines != len(r.lines) {
+		return "", fmt.Errorf("the archive has %d kernel lines, runner-normalize made %d: %v", lines, len(r.lines), err)
 	}
 	return "kernel_layer=" + health.KernelLayer, nil
 }
@@ -79,20 +75,11 @@ var groups = []string{"opens", "failures", "special", "names", "long", "deep", "
 
 // kinds makes one marked event of every kind, those of io_uring too where it is observed.
 func kinds(m *machine) (string, error) {
-	said, err := probe(m)
-	if err != nil {
-		return "", needCapture(m)
-	}
-	all := append([]string{"kinds", m.dir()}, groups...)
-	m.ring = strings.Contains(said, schemas.FactIOUring+": "+schemas.CaptureAttached)
-	if m.ring {
-		all = append(all, "ring")
-	}
-	r, skips, err := m.workload(nil, all...)
+	r, err := m.ordinary()
 	if err != nil {
 		return "", err
 	}
-	return kindsDetail(r) + skipped(skips), nil
+	return kindsDetail(&r.record) + skipped(r.skips), nil
 }
 
 func kindsDetail(r *record) string {

@@ -70,23 +70,34 @@ func (m *machine) missing(mechanism, why string) error {
 
 // possible are the attempts that get through on this machine without rules.
 func possible(m *machine, all []string) (chosen, impossible []string, err error) {
-	dir := m.dir()
-	if err := m.setup(dir, all); err != nil {
-		return nil, nil, err
+	if m.free == nil {
+		if m.free, err = m.unruled(); err != nil {
+			return nil, nil, err
+		}
 	}
-	o, err := call(m.command("bypass", append([]string{dir}, all...)...))
-	if err != nil || o.code != 0 {
-		return nil, nil, fmt.Errorf("bypass: %v %v", o, err)
-	}
-	free, err := parseTried(o.stdout)
-	for _, t := range free {
-		if t.Outcome == limits.Through {
+	for _, t := range m.free {
+		switch {
+		case !slices.Contains(all, t.Attempt):
+		case t.Outcome == limits.Through:
 			chosen = append(chosen, t.Attempt)
-		} else {
+		default:
 			impossible = append(impossible, t.Attempt+" ("+t.Why+")")
 		}
 	}
-	return chosen, impossible, err
+	return chosen, impossible, nil
+}
+
+// unruled makes all attempts without rules.
+func (m *machine) unruled() ([]tried, error) {
+	dir := m.dir()
+	if err := m.setup(dir, nil); err != nil {
+		return nil, err
+	}
+	o, err := call(m.command("bypass", dir))
+	if err != nil || o.code != 0 {
+		return nil, fmt.Errorf("bypass: %v %v", o, err)
+	}
+	return parseTried(o.stdout)
 }
 
 func (m *machine) setup(dir string, chosen []string) error {

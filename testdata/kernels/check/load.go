@@ -97,26 +97,53 @@ func opensBy(m *machine, each, processes int) (string, error) {
 	return r.judge(balance{"opens", each * processes, r.marked[schemas.OpOpenat2], r.droppedOf(schemas.OpOpenat2)})
 }
 
-func opensByFour(m *machine) (string, error)    { return opensBy(m, m.pick(1_250, 20_000), 4) }
 func opensBySixteen(m *machine) (string, error) { return opensBy(m, m.pick(625, 2_500), 16) }
 
-const workers = 8
+const (
+	workers = 8
+	openers = 4
+)
 
-// tasks are the processes that a storm makes: its own, its workers and what they start.
-func (r *record) tasks(n int) []balance {
-	return []balance{
-		{"forks", n + workers, r.tree[schemas.OpFork], r.droppedOf(schemas.OpFork)},
-		{"exits", n + workers + 1, r.tree[schemas.OpExit], r.droppedOf(schemas.OpExit)},
-	}
+// contended is a run in which processes open files at once, and then execute programs.
+type contended struct {
+	*record
+	opens, execs int
 }
 
-func execsAtOnce(m *machine) (string, error) {
-	dir, n := m.dir(), m.pick(320, 2_000)
-	r, err := m.shape(dir+"/M-tiny", "execs", dir, n, workers)
+func (m *machine) contended() (*contended, error) {
+	m.contendedOnce.Do(func() {
+		dir, c := m.dir(), &contended{opens: m.pick(1_250, 20_000), execs: m.pick(320, 2_000)}
+		m.contendedRun = c
+		if m.contendedErr = needCapture(m); m.contendedErr != nil {
+			return
+		}
+		hammer := []string{m.tool("shapes"), "hammer", dir, strconv.Itoa(c.opens), strconv.Itoa(openers)}
+		execs := []string{m.tool("shapes"), "execs", dir, strconv.Itoa(c.execs), strconv.Itoa(workers)}
+		argv := slices.Concat([]string{m.tool("check"), eachStage}, hammer, []string{"--"}, execs)
+		c.record, m.contendedErr = m.outline(dir+"/M-", nil, argv...)
+	})
+	return m.contendedRun, m.contendedErr
+}
+
+func opensByFour(m *machine) (string, error) {
+	c, err := m.contended()
 	if err != nil {
 		return "", err
 	}
-	return r.judge(append(r.tasks(n), balance{"execs", n, r.marked[schemas.OpExec], r.droppedOf(schemas.OpExec)})...)
+	return c.judge(balance{"opens", c.opens * openers, c.marked[schemas.OpOpenat2], c.droppedOf(schemas.OpOpenat2)})
+}
+
+// execsAtOnce: the tasks are those that execute, the openers, and what started both.
+func execsAtOnce(m *machine) (string, error) {
+	c, err := m.contended()
+	if err != nil {
+		return "", err
+	}
+	tasks := c.execs + workers + openers + 2
+	return c.judge(
+		balance{"forks", tasks, c.tree[schemas.OpFork], c.droppedOf(schemas.OpFork)},
+		balance{"exits", tasks + 1, c.tree[schemas.OpExit], c.droppedOf(schemas.OpExit)},
+		balance{"execs", c.execs, c.marked[schemas.OpExec], c.droppedOf(schemas.OpExec)})
 }
 
 // movesAtOnce: processes leave the cgroup. The record counts each and claims nothing.

@@ -167,8 +167,13 @@ type machine struct {
 
 	probed sync.Once // what runner-capture --probe said
 	said   string
-	ring   bool // io_uring is observed, and the kinds have its events
 	unable error
+
+	ordinaryOnce, contendedOnce sync.Once
+	ordinaryRun                 *ordinary
+	ordinaryErr, contendedErr   error
+	contendedRun                *contended
+	free                        []tried // attempts to get around file rules, without rules
 }
 
 func newMachine(short bool) (*machine, error) {
