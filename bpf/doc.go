@@ -49,6 +49,7 @@
 //	inode_…, sb_…, move_mount  makes the call, io_uring's too. Which of them there are is read
 //	                           from the kernel's types. Before, one of them must refuse an open:
 //	                           a kernel can attach such a program and never run it.
+//	                           Without ftrace it no longer does: to write there is an alarm.
 //	tp_btf/signal_deliver      whether a call that a signal interrupted starts over by itself, or the
 //	                           program gets EINTR. Required.
 //	tp_btf/sys_enter           only where sys_exit has copies, see redundant_linux.go.
