@@ -114,19 +114,19 @@ func (r *FileRule) matches(path string) bool {
 	if !known(path) {
 		return r.denies()
 	}
-	return covers(r.name(), path)
+	return Holds(r.name(), path)
 }
 
 // isBelow reports whether the rule's path is below a directory, or may be.
 func (r *FileRule) isBelow(dir string) bool {
 	p := r.name()
-	return !known(dir) || len(dir) < len(p) && covers(dir, p)
+	return !known(dir) || len(dir) < len(p) && Holds(dir, p)
 }
 
 func known(path string) bool { return strings.HasPrefix(path, "/") }
 
-// covers reports whether a path is a directory or below it.
-func covers(dir, path string) bool {
+// Holds reports whether an absolute path is a directory's or below it, by component.
+func Holds(dir, path string) bool {
 	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/' || dir == "/")
 }
 

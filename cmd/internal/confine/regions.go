@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -71,7 +70,7 @@ func Regions(rules *schemas.FileRules, look func(string) (Place, error)) ([]*Reg
 // regionOf is the region of a path: the last in order whose path is that one or above it.
 func regionOf(all []*Region, p string) (found *Region) {
 	for _, r := range all {
-		if r.Path == "/" || r.Path == p || strings.HasPrefix(p, r.Path+"/") {
+		if schemas.Holds(r.Path, p) {
 			found = r
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Bounds of the kernel: no file has a longer path.
@@ -34,16 +36,10 @@ func makeRoot(p string) root {
 	return root{p, place}
 }
 
-// covers reports whether p is the directory or below it, by components.
-func covers(dir, p string) bool {
-	rest, ok := strings.CutPrefix(p, dir)
-	return ok && (rest == "" || rest[0] == '/' || dir == "/")
-}
-
 // within reports whether a place is in one of the directories.
 func within(place string, roots []root) bool {
 	for _, r := range roots {
-		if covers(r.text, place) || covers(r.place, place) {
+		if schemas.Holds(r.text, place) || schemas.Holds(r.place, place) {
 			return true
 		}
 	}
