@@ -126,6 +126,26 @@ func killed(t *testing.T, stage, dir string, flags, argv []string, when func(str
 	return inTime
 }
 
+// TestReaderGone: when nobody reads the raw stream any more, there is one error, the command
+// is killed, and nothing is left.
+func TestReaderGone(t *testing.T) {
+	requireBPF(t)
+	dir := shortDir(t)
+	r, w, err := os.Pipe()
+	testkit.Must(t, err)
+	c := command(t, "runner-exec", "--stream", "-", "--", tool("shapes"), "opens", dir, "300000")
+	c.Stdout = w
+	wait := start(t, c)
+	testkit.Must(t, w.Close())
+	_, err = r.Read(make([]byte, 1))
+	testkit.Must(t, err)
+	testkit.Must(t, r.Close())
+	o := wait()
+	if o.code != 125 || strings.Count(o.stderr, "error:") != 1 || !strings.Contains(o.stderr, "runner-capture was killed by signal 13 (broken pipe)") {
+		t.Error(o)
+	}
+}
+
 func dead(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || bytes.Contains(b, []byte(") Z "))

@@ -60,8 +60,7 @@ func capture(ctx context.Context, env *tool.Env, opt options) error {
 	signal.Ignore(syscall.SIGPIPE) // the clean-up comes first
 	err := observe(ctx, env, opt)
 	if opt.supervised && errors.As(err, new(*unreadError)) {
-		signal.Reset(syscall.SIGPIPE)
-		env.Stdout.Write([]byte{'\n'})
+		tool.EndUnread()
 	}
 	return err
 }

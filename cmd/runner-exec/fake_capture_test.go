@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/cgroup"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
 )
@@ -127,8 +128,7 @@ func fakeCapture() {
 	w.Write(health)
 	if err := w.Seal(schemas.StatusComplete); err != nil {
 		if errors.Is(err, syscall.EPIPE) { // as the real one, without a word
-			signal.Reset(syscall.SIGPIPE)
-			os.Stdout.Write([]byte{'\n'})
+			tool.EndUnread()
 		}
 		die(5, "runner-capture: error: %v", err)
 	}
