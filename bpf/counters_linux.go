@@ -22,14 +22,13 @@ type Stats struct {
 	IOUringUnmapped        uint64
 	RecursionMisses        uint64            // runs that the kernel skipped, of probes without copies
 	CoveredMisses          uint64            // likewise, of probes with copies
-	Lost                   uint64            // events of probes with copies that no copy saw, or may not have seen
+	Lost                   uint64            // events of probes with copies that no copy saw
 	Missed                 map[string]uint64 // the parts of RecursionMisses and Lost, by probe
 	// SkippedByAll is, of probes with copies, how many runs were skipped of the copy that
 	// lost the fewest: no more events than that were missed, anywhere on the machine.
 	SkippedByAll map[string]uint64
 
-	rings  uint64 // calls of the scope that make and use io_uring
-	doubts struct{ enter, exit, both uint64 }
+	rings uint64 // calls of the scope that make and use io_uring
 }
 
 // Stats reads the counters. After Quiet they are final.
@@ -50,9 +49,6 @@ func (s *Session) Stats() (Stats, error) {
 			out.Lost += c.Missed
 			out.missed(copiedSlots[slot], c.Missed)
 			out.rings += c.Rings
-			out.doubts.enter += c.DoubtsEnter
-			out.doubts.exit += c.DoubtsExit
-			out.doubts.both += c.DoubtsBoth
 		}
 	}
 	out.IOUringUnmapped += s.unfinished()
@@ -91,25 +87,21 @@ func (s *Session) skipped(out *Stats) error {
 			out.SkippedByAll[probe] = n
 		}
 	}
-	out.inDoubt()
+	out.missedInRings()
 	return nil
 }
 
-// inDoubt adds what may have been missed without a mark that shows it. Such an event was
-// skipped by all copies of a probe, and the kernel counts those of the whole machine. A run
-// that does not use io_uring has missed nothing there.
-func (st *Stats) inDoubt() {
-	add := func(program string, n uint64) {
+// missedInRings adds the requests of io_uring that all copies of a probe were skipped for. No
+// mark tells whose they were: only a run that does not use io_uring has missed none.
+func (st *Stats) missedInRings() {
+	if st.rings == 0 {
+		return
+	}
+	for _, program := range slices.Concat(ringSubmits, ringCompletes) {
+		n := st.SkippedByAll[Probe(program)]
 		st.Lost += n
 		st.missed(program, n)
 	}
-	if st.rings > 0 {
-		for _, program := range slices.Concat(ringSubmits, ringCompletes) {
-			add(program, st.SkippedByAll[Probe(program)])
-		}
-	}
-	entries, ends := st.SkippedByAll[Probe(objects.KernelProgOnSysEnter)], st.SkippedByAll[Probe(objects.KernelProgOnSysExit)]
-	add(objects.KernelProgOnSysExit, min(st.doubts.enter, entries)+min(st.doubts.exit, ends)+min(st.doubts.both, entries, ends))
 }
 
 func (s *Session) programNames() map[*ebpf.Program]string {

@@ -16,9 +16,8 @@ import (
 // mark per task (probes/marks.h): the copy that runs first does the work. A task is in one
 // copy at a time. So as many copies as a CPU has tasks that take turns miss nothing. With
 // fewer, an event is missed if every copy has a preempted task inside. The marks count that.
-// A mark cannot tell a call from the next one of the same number if all copies at the entry
-// were skipped in between. That needs a task that left its CPU: those cases are counted as
-// missed, up to the number of runs that all copies of the probe lost (Stats.inDoubt).
+// A mark cannot tell a call from the next one of the same number if no copy at the entry ran
+// in between, and the copies that ran at the two ends do not overlap. README's limits name it.
 const (
 	probeCopies = 4
 	ringCopies  = 3 // of the programs of io_uring

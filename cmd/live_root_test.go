@@ -25,6 +25,9 @@ func TestKinds(t *testing.T) {
 		t.Run(group, func(t *testing.T) {
 			workload(t, nil, "kinds", shortDir(t), group)
 		})
+		t.Run(group+" with copies of the probes", func(t *testing.T) {
+			workload(t, []string{"--redundant", "on"}, "kinds", shortDir(t), group)
+		})
 	}
 }
 

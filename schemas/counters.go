@@ -143,7 +143,7 @@ var Counters = [...]Counter{
 	{Name: CounterUserTruncated, Stage: StageCapture, Role: RoleQuality, Why: "records whose path text is longer than a record holds"},
 	{Name: CounterCoveredMisses, Stage: StageCapture, Role: RoleNone, When: WhenOptional, Why: "the skipped runs of probes that have copies, which are then not in `recursion_misses`; the fact `redundant` says what they cost. Otherwise 0"},
 	{Name: CounterOutcomes, Stage: StageCapture, Role: RoleBalance, When: WhenOptional, Why: "records that only say that a program was told EINTR: the event of that call has it as its `ret`"},
-	{Name: CounterMissed, Stage: StageCapture, Role: RoleNone, When: WhenMissed, Each: "PROBE", Why: "events of one probe that were missed: runs that the kernel skipped or, of a probe with copies, events that no copy saw, and those of which that cannot be ruled out. Their sum is `recursion_misses` and the N of `redundant`"},
+	{Name: CounterMissed, Stage: StageCapture, Role: RoleNone, When: WhenMissed, Each: "PROBE", Why: "events of one probe that were missed: runs that the kernel skipped or, of a probe with copies, events that no copy saw; of io_uring's probes also those of other programs, if the run uses io_uring. Their sum is `recursion_misses` and the N of `redundant`"},
 	{Name: CounterDroppedByOp, Stage: StageCapture, Role: RoleNone, When: WhenDrops, Each: "OP", Why: "the part of `dropped` that one operation has; their sum is `dropped`"},
 	{Name: CounterNetworkRules, Stage: StageCapture, Role: RoleNone, When: WhenEnforced, Why: "rules of the policy file that were enforced"},
 	{Name: CounterBlocked, Stage: StageCapture, Role: RoleNone, When: WhenEnforced, Why: "operations that the rules refused"},

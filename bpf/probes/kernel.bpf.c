@@ -220,7 +220,6 @@ int on_sys_enter(u64 *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct mark_state *m;
 	u64 nr = ctx[1];
-	bool left;
 	u32 call;
 
 	if (nr >= NCALLS || bpf_current_task_under_cgroup(&scope, 0) != 1)
@@ -229,11 +228,8 @@ int on_sys_enter(u64 *ctx)
 	if (!m)
 		return 0;
 	call = call_of(nr, is_compat(task));
-	left = left_cpu(m, task);
 	if (m->pending == call && !(m->entered >> copy)) {
 		m->entered |= 1 << copy; /* an earlier copy was here */
-		if (left && pending_desc(m)->op) /* or at another such call, whose end was missed */
-			DOUBT(doubts_exit);
 		return 0;
 	}
 	missed_pending(m);

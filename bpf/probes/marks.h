@@ -22,7 +22,6 @@ struct mark_state {
 	u32 forked; /* a creation was recorded, and its call has not ended yet */
 	u32 ended;
 	u32 last; /* the call that was recorded last, as call_of gives it */
-	u64 switches; /* how often the task had left its CPU when a copy ran last */
 	u64 ring; /* the last io_uring submission: its ring and its place there */
 	u32 ring_head;
 	u32 interrupted; /* the operation of a call that a signal interrupted, and its restart code */
@@ -121,42 +120,20 @@ INLINE bool first_unmarked(u32 slot)
 	return !copy;
 }
 
-/* Has the task left its CPU since a copy ran for it? As long as it has not, the kernel skips the
- * same copies, so that what looks like one event is one. */
-INLINE bool left_cpu(struct mark_state *m, struct task_struct *task)
-{
-	u64 now = task->nvcsw + task->nivcsw, then = m->switches;
-
-	m->switches = now;
-	return now != then;
-}
-
-#define DOUBT(field)                                                 \
-	do {                                                         \
-		struct counters *doubtful = counters_of(SLOT_EXIT);  \
-		if (doubtful)                                        \
-			__sync_fetch_and_add(&doubtful->field, 1);   \
-	} while (0)
-
 /* Is this the first copy that runs for the end of this call? */
 INLINE bool first_at_exit(struct task_struct *task, u32 call)
 {
 	struct mark_state *m = mark_of(task);
-	bool left;
 
 	if (!m)
 		return first_unmarked(SLOT_EXIT);
-	left = left_cpu(m, task);
-	if (m->pending == call) {
-		if (left) /* its end and another such call's entry would both be missed */
-			DOUBT(doubts_both);
-	} else if (m->pending) {
-		missed_pending(m);
-	} else if (m->seen && m->last == call && !(m->exited >> copy)) {
-		if (left) /* another such call's entry would be missed */
-			DOUBT(doubts_enter);
-		m->exited |= 1 << copy;
-		return false;
+	if (m->pending != call) {
+		if (m->pending)
+			missed_pending(m);
+		else if (m->seen && m->last == call && !(m->exited >> copy)) {
+			m->exited |= 1 << copy;
+			return false;
+		}
 	}
 	m->ending = m->pending ? m->calls : 0;
 	m->pending = 0;

@@ -137,11 +137,7 @@ struct counters {
 	u64 compat_unmapped;
 	u64 io_uring_unmapped;
 	u64 missed;	  /* events of a probe with copies that no copy saw */
-	u64 rings;	  /* calls that make and use io_uring */
-	u64 doubts_enter; /* a call that may have been another: if all copies of on_sys_enter were skipped, */
-	u64 doubts_exit;  /* if all copies of on_sys_exit were, */
-	u64 doubts_both;  /* if both were */
-	u64 pad;
+	u64 rings;  /* calls that make and use io_uring */
 };
 
 /* Scratch records per CPU and copy of a probe. */

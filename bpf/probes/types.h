@@ -202,7 +202,6 @@ struct task_struct {
 	struct hlist_node pid_links[4];
 	u64 start_boottime;
 	u64 self_exec_id;
-	unsigned long nvcsw, nivcsw;
 	struct fs_struct *fs;
 	struct files_struct *files;
 	struct css_set *cgroups;

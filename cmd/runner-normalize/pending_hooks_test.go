@@ -126,21 +126,30 @@ func TestPendingHooks(t *testing.T) {
 	}
 }
 
-// TestRingTakesTheSameRecord: where several threads of a process hold a record of the
-// address, the one that a call through io_uring takes does not depend on chance.
-func TestRingTakesTheSameRecord(t *testing.T) {
-	hook := func(r *raw, tid uint32) { r.add(5, tid, "connect", addr("cgroup", "1.1.1.1:1")) }
-	for range 30 {
-		var r raw
-		for _, tid := range []uint32{5, 7, 8, 9} {
-			r.add(5, tid, "openat", opened("/w"))
-			hook(&r, tid)
-		}
-		r.add(5, 8, "connect", addr("io_uring", "1.1.1.1:1"), ret(0)) // its own
-		r.add(5, 8, "connect", addr("io_uring", "1.1.1.1:1"), ret(1)) // that of 5, seen first
-		wantLines(t, mustNormalize(t, r.bytes(t)), "5 1 /w 3 success", "5 1 /w 3 success", "5 2 1.1.1.1:1",
-			"5 1 /w 3 success", "5 2 1.1.1.1:1 0 success", "5 2 1.1.1.1:1 1 success", "5 1 /w 3 success", "5 2 1.1.1.1:1")
+// TestRingTakesAllRecords: a request of io_uring that is tried again passes the hook each
+// time, in several threads of the process. Another process has its own records.
+func TestRingTakesAllRecords(t *testing.T) {
+	var r raw
+	for _, id := range [][2]uint32{{5, 5}, {5, 7}, {5, 7}, {5, 8}, {6, 6}} {
+		r.add(id[0], id[1], "connect", addr("cgroup", "1.1.1.1:1"))
+		r.add(id[0], id[1], "connect", addr("cgroup", "2.2.2.2:2"))
 	}
+	r.add(5, 8, "connect", addr("io_uring", "1.1.1.1:1"), ret(0))
+	r.add(5, 8, "connect", addr("io_uring", "1.1.1.1:1"), ret(1)) // a second request
+	r.add(5, 5, "connect", addr("io_uring", "2.2.2.2:2"), ret(0))
+	wantLines(t, mustNormalize(t, r.bytes(t)), "5 2 2.2.2.2:2 0 success", "5 2 1.1.1.1:1 0 success", "5 2 1.1.1.1:1 1 success",
+		"6 2 1.1.1.1:1", "6 2 2.2.2.2:2")
+}
+
+// TestHeldOfOneTask: more tries than are held do not become lines, unless they are of others.
+func TestHeldOfOneTask(t *testing.T) {
+	var r raw
+	r.add(5, 5, "connect", addr("cgroup", "2.2.2.2:2"))
+	for range 3 * maxHeldOfTask {
+		r.add(5, 5, "connect", addr("cgroup", "1.1.1.1:1"))
+	}
+	r.add(5, 5, "connect", addr("io_uring", "1.1.1.1:1"), ret(0))
+	wantLines(t, mustNormalize(t, r.bytes(t)), "5 2 2.2.2.2:2", "5 2 1.1.1.1:1 0 success")
 }
 
 // TestHeldIsBounded holds far more hook records than memory is meant for.

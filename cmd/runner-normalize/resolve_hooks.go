@@ -12,7 +12,12 @@ func (n *normalizer) holdHook(task uint32, op operation, e *schemas.RawEvent) er
 		return n.flushHeld()
 	}
 	if len(n.hooks.held[task]) > maxHeldOfTask {
-		return n.addHeld(task, []heldHook{n.hooks.take(task, 0)})
+		oldest := n.hooks.take(task, 0)
+		if oldest.op == schemas.EventConnect && n.hooks.match(task, oldest.op, oldest.addr) >= 0 {
+			n.filterReported(oldest) // one request of io_uring, tried again
+			return nil
+		}
+		return n.addHeld(task, []heldHook{oldest})
 	}
 	return nil
 }
@@ -54,10 +59,15 @@ func addressLost(op operation, e *schemas.RawEvent) bool {
 	return hookOp(op.first) == schemas.EventSendmsg && e.Has&schemas.HasFamily != 0 && e.Family == 0
 }
 
-// resolveRing finds the hook record of a call made through io_uring, which another
-// thread of the process may have carried out.
+// resolveRing finds the hook records of a request of io_uring, which another thread of the
+// process may have carried out. The kernel tries a request again that has to wait, and each
+// try passes the hook. Other requests to the same address have records of their own.
 func (n *normalizer) resolveRing(task uint32, op operation, e *schemas.RawEvent) {
-	if h, ok := n.hooks.takeOf(task, e.PID, op.first, e.Addr); ok {
+	for {
+		h, ok := n.hooks.takeOf(task, e.PID, op.first, e.Addr)
+		if !ok {
+			return
+		}
 		n.filterReported(h)
 	}
 }

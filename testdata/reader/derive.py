@@ -155,6 +155,10 @@ def address_lost(e):
     return passes(e["op"]) == "sendmsg" and e.get("family") == 0
 
 
+def match_one(e, held):
+    return passes(e["op"]) == passes(held["op"]) and any(agree(e.get("addr"), held.get("addr")) for agree in (same_address, same_unix))
+
+
 def match(task, e):
     """The place of the held record that a call matches ("Pairing of hook and call")."""
     for agree in (same_address, same_unix):
@@ -197,15 +201,19 @@ class Derivation:
         task = self.tree.acting(e)
         if op in NETWORK and e.get("source") == "cgroup":
             task.held.append({k: v for k, v in e.items() if k != "ret"})
-            self.release(task, len(task.held) - 1024)
+            if len(task.held) > 1024:
+                oldest = task.held[0]
+                if oldest["op"] == "connect" and any(match_one(oldest, held) for held in task.held[1:]):
+                    del task.held[0]
+                else:
+                    self.release(task, 1)
             return
         if op in ("connect_blocked", "file_blocked"):
             self.refuse(task, e)
         elif op in NETWORK and e.get("source") == "io_uring":
-            for t in [task] + self.tree.tasks:
-                if t.pid == e["pid"] and (i := match(t, e)) is not None:
+            for t in self.tree.tasks:
+                while t.pid == e["pid"] and (i := match(t, e)) is not None:
                     del t.held[i]
-                    break
         else:
             self.resolve(task, e)
         if op == "fork":
@@ -238,10 +246,10 @@ class Derivation:
                 del task.held[i]
 
     def release(self, task, n):
-        for held in task.held[:max(n, 0)]:
+        for held in task.held[:n]:
             if not held.get("refused"):
                 self.line(task, NETWORK[held["op"]], held, held.get("addr"))
-        del task.held[:max(n, 0)]
+        del task.held[:n]
 
     def call(self, task, e):
         """A call, and the unfinished one that it ends, if there is one ("Calls that start over")."""

@@ -41,10 +41,6 @@ type PathObjCounters struct {
 	IoUringUnmapped uint64
 	Missed          uint64
 	Rings           uint64
-	DoubtsEnter     uint64
-	DoubtsExit      uint64
-	DoubtsBoth      uint64
-	Pad             uint64
 }
 
 type PathObjKernelFile struct {
@@ -65,7 +61,6 @@ type PathObjMarkState struct {
 	Forked      uint32
 	Ended       uint32
 	Last        uint32
-	Switches    uint64
 	Ring        uint64
 	RingHead    uint32
 	Interrupted uint32

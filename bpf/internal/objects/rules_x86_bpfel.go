@@ -23,10 +23,6 @@ type RulesCounters struct {
 	IoUringUnmapped uint64
 	Missed          uint64
 	Rings           uint64
-	DoubtsEnter     uint64
-	DoubtsExit      uint64
-	DoubtsBoth      uint64
-	Pad             uint64
 }
 
 type RulesRule struct {

@@ -23,10 +23,6 @@ type UringCounters struct {
 	IoUringUnmapped uint64
 	Missed          uint64
 	Rings           uint64
-	DoubtsEnter     uint64
-	DoubtsExit      uint64
-	DoubtsBoth      uint64
-	Pad             uint64
 }
 
 type UringKernelFile struct {
@@ -47,7 +43,6 @@ type UringMarkState struct {
 	Forked      uint32
 	Ended       uint32
 	Last        uint32
-	Switches    uint64
 	Ring        uint64
 	RingHead    uint32
 	Interrupted uint32

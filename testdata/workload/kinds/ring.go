@@ -3,6 +3,7 @@
 package main
 
 import (
+	"path/filepath"
 	"runtime"
 	"unsafe"
 
@@ -49,7 +50,28 @@ func ring() {
 	made.Line("io_uring_connect", 2, text4(addr), r)
 	unix.Close(fd)
 	stop()
+	ringLater(u)
 	ringTree(u)
+}
+
+// ringLater connects through io_uring where the other side has no room yet, and makes calls
+// before that completes.
+func ringLater(u *uring.Ring) {
+	name := "@M-ring-" + filepath.Base(dir)
+	value := "unix:" + name
+	l := socket(unix.AF_UNIX, unix.SOCK_STREAM)
+	withAddr("ring-bind", 203, unix.SYS_BIND, l, rawUnix(name), value)
+	made.Line("ring-listen", 204, value, made.Call(unix.SYS_LISTEN, uintptr(l), 0))
+	connect("ring-connect-first", unix.AF_UNIX, unix.SOCK_STREAM, rawUnix(name), value)
+	fd, sa := socket(unix.AF_UNIX, unix.SOCK_STREAM), rawUnix(name)
+	u.Submit(uring.Entry{Op: uring.Connect, FD: int32(fd), Addr: uint64(uintptr(unsafe.Pointer(&sa[0]))), Off: uint64(len(sa))})
+	file("M-ring-meanwhile", 0o644)
+	connect("ring-connect-meanwhile", unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, rawUnix(name+"-none"), value+"-none")
+	unix.Accept(l)
+	made.Line("io_uring_connect-later", 2, value, u.Wait())
+	runtime.KeepAlive(sa)
+	unix.Close(fd)
+	unix.Close(l)
 }
 
 // ringOther makes io_uring operations that no probe decodes: they must be counted.

@@ -93,12 +93,24 @@ func word(b []byte, off uint32) *uint32 { return (*uint32)(unsafe.Pointer(&b[off
 
 // Do submits one entry, waits for its completion and returns the result.
 func (u *Ring) Do(e Entry) int64 {
+	u.Submit(e)
+	return u.Wait()
+}
+
+// Submit submits one entry.
+func (u *Ring) Submit(e Entry) {
 	tail := atomic.LoadUint32(word(u.sq, u.p.sq.tail))
 	i := tail & *word(u.sq, u.p.sq.ringMask)
 	*(*Entry)(unsafe.Pointer(&u.entries[64*i])) = e
 	*word(u.sq, u.p.sq.array+4*i) = i
 	atomic.StoreUint32(word(u.sq, u.p.sq.tail), tail+1)
-	made.Must("io_uring_enter", made.Call(unix.SYS_IO_URING_ENTER, uintptr(u.FD), 1, 1, 1, 0, 0))
+	made.Must("io_uring_enter", made.Call(unix.SYS_IO_URING_ENTER, uintptr(u.FD), 1, 0, 0, 0, 0))
+}
+
+// Wait waits for one completion and returns its result.
+func (u *Ring) Wait() int64 {
+	for made.Call(unix.SYS_IO_URING_ENTER, uintptr(u.FD), 0, 1, 1, 0, 0) == -int64(unix.EINTR) {
+	}
 	head := atomic.LoadUint32(word(u.cq, u.p.cq.head))
 	for atomic.LoadUint32(word(u.cq, u.p.cq.tail)) == head {
 		runtime.Gosched()
