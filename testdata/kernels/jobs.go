@@ -41,7 +41,7 @@ var tests = map[string]string{
 
 // ordinary are the checks of an ordinary run on the kernels that .ci/run does not boot: two
 // emulated machines do all kernels in some minutes.
-var ordinary = []string{"probe", "gate", "kinds", "kinds-io_uring", "paths", "path-objects", "path-objects-race", "opens-4", "execs", "network-rules", "files-lsm", "no-cgroup2"}
+var ordinary = []string{"probe", "gate", "kinds", "kinds-io_uring", "paths", "path-objects", "opens-4", "execs", "network-rules", "files-lsm", "no-cgroup2"}
 
 // jobs are what a kernel runs, in this order. A whole run has all checks on all kernels,
 // with the whole numbers and the hostile root on those of .ci/run.

@@ -32,8 +32,8 @@ func needObjects(m *machine) (functions string, err error) {
 	return said, nil
 }
 
-// objectTries: the kernel skips a program while a task of the same CPU is preempted in it, and
-// then the record has a path as text, and says so.
+// objectTries: the kernel skips a program while a task of the same CPU is preempted in it. Then
+// the record has a path as text, or is not complete, and says so.
 const objectTries = 3
 
 // pathObjects makes operations whose text says something else than what they are done to. Each
@@ -47,7 +47,7 @@ func pathObjects(m *machine) (string, error) {
 		if err == nil {
 			return fmt.Sprintf("%d lines, each with the object that it is about, by %s%s", len(r.lines), functions, skipped(skips)), nil
 		}
-		if r == nil || r.health == nil || r.health.Counters[schemas.CounterLexical] <= usualLexical || try == objectTries {
+		if r == nil || r.health == nil || r.complete() == nil && r.health.Counters[schemas.CounterLexical] <= usualLexical || try == objectTries {
 			return "", err
 		}
 		err = nil
@@ -68,7 +68,7 @@ func racedObjects(m *machine) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	exact, lexical, err := compareRace(r)
+	exact, lexical, n, err := compareRace(r)
 	if err != nil {
 		return "", err
 	}
@@ -78,14 +78,19 @@ func racedObjects(m *machine) (string, error) {
 	if exact == 0 {
 		return "", errors.New("no directory has its object")
 	}
-	return fmt.Sprintf("%d directories have their true place, %d are known as text, which is counted, none has another", exact, lexical), r.complete()
+	detail, err := r.judge(balance{"mkdir", n, exact + lexical, r.droppedOf(schemas.OpMkdir)})
+	places := fmt.Sprintf("%d directories have their true place, %d are known as text, which is counted, none has another; ", exact, lexical)
+	if t := told(""); errors.As(err, &t) {
+		return "", told(places) + t
+	}
+	return places + detail, err
 }
 
 // compareRace looks for each directory that was made below S/1 or S/2, by way of S/l.
-func compareRace(r *record) (exact, lexical int, err error) {
+func compareRace(r *record) (exact, lexical, all int, err error) {
 	made, _, err := expect.Parse(r.stdout)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	lines := map[string]int{}
 	for _, l := range r.lines {
@@ -97,24 +102,26 @@ func compareRace(r *record) (exact, lexical int, err error) {
 		if e.Op != "object" {
 			continue
 		}
+		all++
 		text := filepath.Join(filepath.Dir(filepath.Dir(*e.Value)), "l", filepath.Base(*e.Value))
 		switch {
 		case lines[*e.Value] == 1 && lines[text] == 0:
 			exact++
 		case lines[text] == 1 && lines[*e.Value] == 0:
 			lexical++
+		case lines[text] == 0 && lines[*e.Value] == 0: // judge says whether that is told
 		default:
-			return 0, 0, fmt.Errorf("%s has %d lines, and %d by its text", *e.Value, lines[*e.Value], lines[text])
+			return 0, 0, 0, fmt.Errorf("%s has %d lines, and %d by its text", *e.Value, lines[*e.Value], lines[text])
 		}
 		delete(lines, *e.Value)
 		delete(lines, text)
 	}
 	for value := range lines {
 		if strings.Contains(value, "/S/1/") || strings.Contains(value, "/S/2/") {
-			return 0, 0, fmt.Errorf("%s has a line, and was not made", value)
+			return 0, 0, 0, fmt.Errorf("%s has a line, and was not made", value)
 		}
 	}
-	return exact, lexical, nil
+	return exact, lexical, all, nil
 }
 
 // withoutObjects is what a kernel gives that does not show its lookups: the same operations as
@@ -130,12 +137,12 @@ func withoutObjects(m *machine) (string, error) {
 	if said := r.health.Facts[schemas.FactPathObjects]; !strings.HasPrefix(said, schemas.UnavailableBecause) {
 		return "", fmt.Errorf("the objects come from %s", said)
 	}
-	exact, lexical, err := compareRace(r)
-	if err == nil && (exact != 0 || lexical != 100 || r.health.Counters[schemas.CounterLexical] < 100) {
-		err = fmt.Errorf("%d of 100 directories are known as text, %d events are counted", lexical, r.health.Counters[schemas.CounterLexical])
+	exact, lexical, n, err := compareRace(r)
+	if counted := r.health.Counters[schemas.CounterLexical]; err == nil && (exact != 0 || counted < uint64(lexical)) {
+		err = fmt.Errorf("%d of %d directories are known as text, %d events are counted", lexical, n, counted)
 	}
 	if err != nil {
 		return "", err
 	}
-	return "100 of 100 directories are known as text, which is counted", r.complete()
+	return r.judge(balance{"mkdir known as text", n, lexical, r.droppedOf(schemas.OpMkdir)})
 }
