@@ -41,7 +41,7 @@ var cpus = map[string]string{
 // dear: clearing each page twice, workarounds for faults of real CPUs, tests of ciphers.
 var quick = []string{"init_on_alloc=0", "mitigations=off", "cryptomgr.notests=1"}
 
-const guestLimit = 25 * time.Minute // a last net: each job has its limit
+const guestLimit = 75 * time.Minute // a last net: each job has its limit
 
 // bootLine is the kernel's command line.
 func bootLine(arch, variant string) string {

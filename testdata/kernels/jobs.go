@@ -46,7 +46,7 @@ var ordinary = []string{"probe", "gate", "kinds", "kinds-io_uring", "paths", "pa
 // jobs are what a kernel runs, in this order. A whole run has all checks on all kernels,
 // with the whole numbers and the hostile root on those of .ci/run.
 func jobs(k kernel, whole bool) []guest.Job {
-	checks := guest.Job{Name: "check", Args: []string{"check", "-short"}, Seconds: 900}
+	checks := guest.Job{Name: "check", Args: []string{"check", "-short"}, Seconds: 1500}
 	switch {
 	case !whole && !k.CI:
 		checks.Args = append(checks.Args, ordinary...)
@@ -54,9 +54,9 @@ func jobs(k kernel, whole bool) []guest.Job {
 		checks.Args = []string{"check"}
 		return []guest.Job{
 			checks,
-			{Name: "hostile", Args: []string{"hostile", "check", guest.Bin, "--short"}, Capture: true, Shell: true, Seconds: 900},
-			{Name: "bpf", Args: goTest("bpf.test", "Session|RulesRefused|RulesCannotBeAvoided|PathObjects|Lookup"), Test: true, Capture: true, Seconds: 300},
-			{Name: "runner-capture", Args: goTest("runner-capture.test", "Escape|RulesAreEnforced"), Test: true, Capture: true, Seconds: 300},
+			{Name: "hostile", Args: []string{"hostile", "check", guest.Bin, "--short"}, Capture: true, Shell: true, Seconds: 1500},
+			{Name: "bpf", Args: goTest("bpf.test", "Session|RulesRefused|RulesCannotBeAvoided|PathObjects|Lookup"), Test: true, Capture: true, Seconds: 600},
+			{Name: "runner-capture", Args: goTest("runner-capture.test", "Escape|RulesAreEnforced"), Test: true, Capture: true, Seconds: 600},
 		}
 	}
 	return []guest.Job{checks}

@@ -27,6 +27,10 @@ type lane struct {
 	store *store
 	dir   string           // of this run
 	built map[string]error // by architecture
+	known []kernel         // all of the list
+	write sync.Mutex       // of the committed results
+	// unsaved is why results could not be written.
+	unsaved error
 }
 
 func (o options) run(ctx context.Context) error {
@@ -46,7 +50,7 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l := &lane{options: o, store: &store{dir: dir, offline: o.offline}, built: map[string]error{}}
+	l := &lane{options: o, store: &store{dir: dir, offline: o.offline}, built: map[string]error{}, known: list}
 	if o.repin {
 		return l.repin(ctx, list)
 	}
@@ -54,7 +58,7 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.judge(list, reports)
+	return l.judge(reports)
 }
 
 // all fetches, then boots all kernels. What could not be had is a report too.
@@ -88,7 +92,8 @@ func (l *lane) all(ctx context.Context, chosen []kernel) ([]report, error) {
 	}
 	var group sync.WaitGroup
 	slots := make(chan struct{}, l.vms)
-	for i, f := range have {
+	for _, i := range longestFirst(chosen) {
+		f := have[i]
 		if f == nil {
 			continue
 		}
@@ -96,10 +101,33 @@ func (l *lane) all(ctx context.Context, chosen []kernel) ([]report, error) {
 		group.Go(func() {
 			defer func() { <-slots }()
 			reports[i] = l.one(ctx, f)
+			if ctx.Err() == nil && l.update && l.job == "" {
+				l.saved(reports[i : i+1])
+			}
 		})
 	}
 	group.Wait()
 	return reports, ctx.Err()
+}
+
+// longestFirst is the order in which kernels boot: those with the most checks first, so that
+// no guest runs alone at the end.
+func longestFirst(chosen []kernel) []int {
+	order := make([]int, len(chosen))
+	for i := range order {
+		order[i] = i
+	}
+	weight := func(i int) int {
+		switch {
+		case chosen[i].CI:
+			return 2
+		case chosen[i].Arch != "amd64", chosen[i].Variant == guest.Realtime:
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return weight(b) - weight(a) })
+	return order
 }
 
 func (l *lane) buildAll(ctx context.Context, chosen []kernel) error {
@@ -172,7 +200,7 @@ func (l *lane) boot(ctx context.Context, f *fetched, dir string) (outcome, error
 }
 
 // judge prints the table, writes what was asked for and compares.
-func (l *lane) judge(list []kernel, reports []report) error {
+func (l *lane) judge(reports []report) error {
 	missing := notTested(reports)
 	if l.fetch {
 		if missing != nil {
@@ -187,7 +215,7 @@ func (l *lane) judge(list []kernel, reports []report) error {
 		}
 	}
 	if l.job == "" {
-		if err := l.compare(list, reports); err != nil {
+		if err := l.compare(reports); err != nil {
 			return err
 		}
 	}
@@ -200,15 +228,14 @@ func (l *lane) judge(list []kernel, reports []report) error {
 	return nil
 }
 
-// compare compares with the committed results, or writes them.
-func (l *lane) compare(list []kernel, reports []report) error {
-	want, err := readResults()
-	if err != nil && !(l.update && os.IsNotExist(err)) {
-		return err
-	}
+// compare compares with the committed results. With -update they are written already.
+func (l *lane) compare(reports []report) error {
 	if l.update {
-		d := merge(want, slices.DeleteFunc(slices.Clone(reports), func(r report) bool { return r.Release == "" }), list, l.whole)
-		return errors.Join(os.WriteFile(resultsFile, d.encode(), 0o644), writeReadme(d))
+		return l.unsaved
+	}
+	want, err := readResults()
+	if err != nil {
+		return err
 	}
 	ran := slices.DeleteFunc(slices.Clone(reports), func(r report) bool { return r.Package == "" })
 	diffs := differences(want, ran, l.whole)
@@ -219,6 +246,21 @@ func (l *lane) compare(list []kernel, reports []report) error {
 		return fmt.Errorf("%w: %d results are not as in %s (-update writes them)", errDiffers, len(diffs), resultsFile)
 	}
 	return nil
+}
+
+// saved writes the results of kernels that ran to their end: those of a run that is
+// interrupted stay.
+func (l *lane) saved(reports []report) {
+	l.write.Lock()
+	defer l.write.Unlock()
+	old, err := readResults()
+	if err != nil && !os.IsNotExist(err) {
+		l.unsaved = errors.Join(l.unsaved, err)
+		return
+	}
+	done := slices.DeleteFunc(slices.Clone(reports), func(r report) bool { return r.Release == "" })
+	d := merge(old, done, l.known, l.whole)
+	l.unsaved = errors.Join(l.unsaved, os.WriteFile(resultsFile, d.encode(), 0o644), writeReadme(d))
 }
 
 func notTested(reports []report) (names []string) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,5 +126,12 @@ func TestParseStanzas(t *testing.T) {
 	packs := parseStanzas(shown)
 	if len(packs) != 2 || packs[0] != (pack{"a", "2-1", zeros}) || packs[1].Version != "1-1" {
 		t.Errorf("%+v", packs)
+	}
+}
+
+func TestLongestFirst(t *testing.T) {
+	list := []kernel{{Name: "5.10", Arch: "amd64"}, {Name: "6.1", Arch: "amd64", CI: true}, {Name: "6.16", Arch: "amd64"}, {Name: "a", Arch: "arm64"}, {Name: "7.3", Arch: "amd64", CI: true}}
+	if got := longestFirst(list); !slices.Equal(got, []int{1, 4, 3, 0, 2}) {
+		t.Errorf("%v", got)
 	}
 }

@@ -24,7 +24,7 @@ not in the cache (${XDG_CACHE_HOME:-~/.cache}/runner/kernels). Needs no root.
   -list        print the kernels and what each stands for
   -fetch       only fetch; -cached never does
   -repin       write the newest version of each line into kernels.json
-  -update      write the results into results.json and README.md
+  -update      write the results into results.json and README.md, kernel by kernel
   -json FILE   write the results of this run there (- is standard output)
   -vms N       guests at once (default 2)
   -keep DIR    keep each guest's console there

@@ -104,7 +104,7 @@ type result struct {
 }
 
 // limit ends a check that hangs. The machine may be emulated, and busy with others.
-const limit = 2 * time.Minute
+const limit = 5 * time.Minute
 
 func runAll(m *machine, chosen []check) bool {
 	good := true
