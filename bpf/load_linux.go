@@ -125,7 +125,13 @@ func (s *Session) load(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, k
 
 // loadSomehow loads an object. A verifier that refuses it gets it again, without one part more.
 func (s *Session) loadSomehow(spec *ebpf.CollectionSpec, replace map[string]*ebpf.Map) (*ebpf.Collection, error) {
-	opts := ebpf.CollectionOptions{MapReplacements: replace, Cache: s.types}
+	kernel, err := s.types.Kernel()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kernel's types: %w", err)
+	}
+	// The objects read types of the kernel itself. Those of its modules cost time, and to
+	// decode them in parallel is a crash: they share the kernel's without its lock.
+	opts := ebpf.CollectionOptions{MapReplacements: replace, Cache: s.types, Programs: ebpf.ProgramOptions{KernelTypes: kernel}}
 	coll, err := newCollection(spec, opts)
 	var reasons []string
 	for _, p := range parts {
