@@ -101,18 +101,55 @@ struct {
 /* Only the last names before the top are compared with the rules: no rule has more. */
 #define NAMES 128
 
-struct file_task {
+/* The space that one search for a place needs. A program takes a free one, and can be preempted
+ * while it has it. Memory of the task would do, but before Linux 6.2 the kernel gives none
+ * while another task of the CPU is preempted in the same helper: what is allowed was refused. */
+#define SPACES 512
+
+struct file_space {
+	u64 used;
 	u64 names[NAMES]; /* a ring of dentries */
 	u64 n;		  /* dentries put there. On the stack, the verifier would count along */
 	struct file_edge edge;
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, s32);
-	__type(value, struct file_task);
-} file_tasks SEC(".maps");
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SPACES);
+	__type(key, u32);
+	__type(value, struct file_space);
+} file_spaces SEC(".maps");
+
+/* A free entry of a table, from key on. */
+struct claim {
+	u32 key;
+	u32 got;
+};
+
+static long space_step(u32 i, struct claim *c)
+{
+	u32 key = (c->key + i) % SPACES;
+	struct file_space *s = bpf_map_lookup_elem(&file_spaces, &key);
+
+	if (!s || __sync_val_compare_and_swap(&s->used, 0, 1) != 0)
+		return 0;
+	c->key = key;
+	c->got = 1;
+	return 1;
+}
+
+INLINE struct file_space *take_space(void)
+{
+	struct claim c = { .key = bpf_get_smp_processor_id() * 4 };
+
+	bpf_loop(SPACES, space_step, &c, 0);
+	return c.got ? bpf_map_lookup_elem(&file_spaces, &c.key) : NULL;
+}
+
+INLINE void leave_space(struct file_space *s)
+{
+	__sync_lock_test_and_set(&s->used, 0);
+}
 
 /* Set by the loader. */
 const volatile u64 host_ns;    /* its mount namespace: there the rules' paths mean something */
@@ -133,7 +170,7 @@ enum {
 #define EXACT(place) ((place) >> 32 & 1) /* the node's own path, not one below it */
 
 struct climb {
-	struct file_task *t;
+	struct file_space *t;
 	u64 dentry;
 	u64 mnt;
 	u64 root;
@@ -265,31 +302,41 @@ INLINE u64 descend(struct climb *c)
 GLOBAL u64 object_place(u64 dentry)
 {
 	struct climb c = { .dentry = dentry, .state = PLACE_LOST };
+	u64 place;
 
-	c.t = bpf_task_storage_get(&file_tasks, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!c.t || !dentry)
+	if (!dentry)
+		return PLACE(PLACE_LOST, 0, NODE_UNKNOWN);
+	c.t = take_space();
+	if (!c.t)
 		return PLACE(PLACE_LOST, 0, NODE_UNKNOWN);
 	c.t->n = 0;
 	bpf_loop(CLIMB_MAX, object_step, &c, 0);
-	return descend(&c);
+	place = descend(&c);
+	leave_space(c.t);
+	return place;
 }
 
 /* The place of the name that the object has in the mounts that led to it. */
 GLOBAL u64 name_place(u64 mnt, u64 dentry)
 {
 	struct climb c = { .dentry = dentry, .mnt = mnt, .node = NODE_TOP, .state = PLACE_LOST };
+	u64 place;
 
 	if (!mnt)
 		return PLACE(PLACE_NONE, 0, NODE_UNKNOWN);
 	if (POINTER(mount, mnt - OFFSET(struct mount, mnt), mnt_ns) == (u64)MNT_NS_INTERNAL)
 		return PLACE(PLACE_INTERNAL, 0, NODE_UNKNOWN);
 	c.root = mount_root(mnt);
-	c.t = bpf_task_storage_get(&file_tasks, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!c.t || !dentry || !c.root)
+	if (!dentry || !c.root)
+		return PLACE(PLACE_LOST, 0, NODE_UNKNOWN);
+	c.t = take_space();
+	if (!c.t)
 		return PLACE(PLACE_LOST, 0, NODE_UNKNOWN);
 	c.t->n = 0;
 	bpf_loop(CLIMB_MAX, name_step, &c, 0);
-	return descend(&c);
+	place = descend(&c);
+	leave_space(c.t);
+	return place;
 }
 
 INLINE u32 verdict_at(u32 node, u32 op)

@@ -16,11 +16,6 @@ struct {
 	__type(value, u64);
 } file_pool SEC(".maps");
 
-struct claim {
-	u32 key;
-	u32 got;
-};
-
 static long claim_step(u32 i, struct claim *c)
 {
 	u32 key = (c->key + i) % POOL;

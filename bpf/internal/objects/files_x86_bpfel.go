@@ -48,8 +48,9 @@ type FilesFileNode struct {
 	Pad        uint32
 }
 
-type FilesFileTask struct {
+type FilesFileSpace struct {
 	_     structs.HostLayout
+	Used  uint64
 	Names [128]uint64
 	N     uint64
 	Edge  FilesFileEdge
@@ -114,7 +115,7 @@ const (
 	FilesMapFileNodes           = "file_nodes"
 	FilesMapFileNumbers         = "file_numbers"
 	FilesMapFilePool            = "file_pool"
-	FilesMapFileTasks           = "file_tasks"
+	FilesMapFileSpaces          = "file_spaces"
 	FilesMapFileUnresolved      = "file_unresolved"
 	FilesMapScope               = "scope"
 	FilesMapScratch             = "scratch"
@@ -237,7 +238,7 @@ type FilesMapSpecs struct {
 	FileNodes      *ebpf.MapSpec `ebpf:"file_nodes"`
 	FileNumbers    *ebpf.MapSpec `ebpf:"file_numbers"`
 	FilePool       *ebpf.MapSpec `ebpf:"file_pool"`
-	FileTasks      *ebpf.MapSpec `ebpf:"file_tasks"`
+	FileSpaces     *ebpf.MapSpec `ebpf:"file_spaces"`
 	FileUnresolved *ebpf.MapSpec `ebpf:"file_unresolved"`
 	Scope          *ebpf.MapSpec `ebpf:"scope"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
@@ -288,7 +289,7 @@ type FilesMaps struct {
 	FileNodes      *ebpf.Map `ebpf:"file_nodes"`
 	FileNumbers    *ebpf.Map `ebpf:"file_numbers"`
 	FilePool       *ebpf.Map `ebpf:"file_pool"`
-	FileTasks      *ebpf.Map `ebpf:"file_tasks"`
+	FileSpaces     *ebpf.Map `ebpf:"file_spaces"`
 	FileUnresolved *ebpf.Map `ebpf:"file_unresolved"`
 	Scope          *ebpf.Map `ebpf:"scope"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
@@ -305,7 +306,7 @@ func (m *FilesMaps) Close() error {
 		m.FileNodes,
 		m.FileNumbers,
 		m.FilePool,
-		m.FileTasks,
+		m.FileSpaces,
 		m.FileUnresolved,
 		m.Scope,
 		m.Scratch,
