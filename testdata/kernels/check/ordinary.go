@@ -14,11 +14,10 @@ import (
 	"github.com/runner-evidence/runner/testdata/workload/expect"
 )
 
-// ordinary is a run that makes one marked event of every kind and goes to all places, with
-// its archive. Several checks look at it: to start a run is dear in an emulated machine.
+// ordinary is a run that makes one marked event of every kind and goes to all places.
+// Several checks look at it: to start a run is dear in an emulated machine.
 type ordinary struct {
-	record
-	archive string
+	*record
 	places  []string
 	without string // what this machine does not have
 	skips   []expect.Skip
@@ -46,7 +45,7 @@ func (m *machine) makeOrdinary() (*ordinary, error) {
 	}
 	self, shapes := m.tool("check"), m.tool("shapes")
 	argv := slices.Concat([]string{self, eachStage}, kinds, []string{"--", shapes, strings.Join(r.places, ","), m.dir()})
-	if err := m.pack(r, []string{"--grace", "5s"}, argv); err != nil {
+	if r.record, err = m.measure([]string{"--grace", "5s"}, argv...); err != nil {
 		return r, err
 	}
 	made, skips, err := expect.Parse(r.stdout)
@@ -58,33 +57,6 @@ func (m *machine) makeOrdinary() (*ordinary, error) {
 		return r, errors.New(strings.Join(append(res.Problems(5), fmt.Sprint(r.complete())), "\n"))
 	}
 	return r, r.complete()
-}
-
-// pack makes the archive of a run and keeps the streams that the stages made of it.
-func (m *machine) pack(r *ordinary, flags, argv []string) (err error) {
-	dir := m.dir()
-	r.tree, r.marked = map[string]int{}, map[string]int{}
-	archive, kept := dir+"/run.tar.gz", dir+"/kept"
-	c := m.command("runner-exec", slices.Concat(flags, []string{"--archive", archive, "--keep", kept, "--"}, argv)...)
-	if r.outcome, err = call(c); err != nil {
-		return err
-	}
-	if r.code != 0 {
-		return fmt.Errorf("runner-exec -- %s: %v", strings.Join(argv, " "), r.outcome)
-	}
-	r.archive = archive
-	if err := r.readRaw(kept + "/1-raw.ndjson"); err != nil {
-		return err
-	}
-	if r.health == nil {
-		return fmt.Errorf("the raw stream has no health of %s", schemas.StageCapture)
-	}
-	f, err := os.Open(kept + "/2-kernel.ndjson")
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return r.readLines(f)
 }
 
 const eachStage = "_each"
