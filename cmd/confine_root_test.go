@@ -4,6 +4,7 @@ package cmd_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,6 +118,27 @@ func TestFilesOfUnprivileged(t *testing.T) {
 		}) {
 			t.Errorf("no line says that %s was refused by the default", value)
 		}
+	}
+}
+
+// TestMechanismOfUnprivileged: fanotify needs rights of runner-exec too. If only
+// runner-capture has them, the next mechanism is taken.
+func TestMechanismOfUnprivileged(t *testing.T) {
+	requireBPF(t)
+	own, work, as := unprivileged(t)
+	testkit.Must(t, exec.Command("setcap", "cap_bpf,cap_perfmon,cap_net_admin,cap_sys_admin=ep", filepath.Join(own, "runner-capture")).Run())
+	policy, path := work+"/policy.yaml", work+"/run.tar.gz"
+	testkit.Must(t, os.WriteFile(policy, []byte("schema: runner.policy.v0\nfiles: {default: deny, rules: [{id: all, allow: [/usr, /lib64, /etc, /proc]}]}\n"), 0o644))
+	o := call(t, as(filepath.Join(own, "runner-exec"), "--archive", path, "--policy", policy, "--", "true"))
+	if o.code == 4 && strings.Contains(o.stderr, "landlock: this kernel") && strings.Contains(o.stderr, "fanotify: needs CAP_SYS_ADMIN, of runner-exec too") {
+		testkit.Missing(t, "Landlock", o)
+	}
+	if o.code != 0 {
+		t.Fatal(o)
+	}
+	notes := strings.Join(openArchive(t, path).health.Notes, "\n")
+	if !strings.Contains(notes, "s4_file_policy") || strings.Contains(notes, "mechanism="+schemas.SourceFanotify) {
+		t.Errorf("enforced otherwise than by the next mechanism:\n%s", notes)
 	}
 }
 

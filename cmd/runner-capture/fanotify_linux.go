@@ -70,6 +70,8 @@ func newListener(opt options, regions []*confine.Region, failed func(error)) (*l
 	return l, nil
 }
 
+var errNoRights = errors.New("needs CAP_SYS_ADMIN, of runner-exec too: sudo runner-exec -- COMMAND")
+
 // fanotifyGroup makes a group that can be asked.
 func fanotifyGroup() (int, error) {
 	if err := initialPIDs(); err != nil {
@@ -79,7 +81,7 @@ func fanotifyGroup() (int, error) {
 		unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_LARGEFILE)
 	switch {
 	case errors.Is(err, unix.EPERM):
-		return -1, errors.New("needs CAP_SYS_ADMIN, of runner-exec too: sudo runner-exec -- COMMAND")
+		return -1, errNoRights
 	case err != nil:
 		return -1, fmt.Errorf("making a fanotify group: %w", err)
 	}

@@ -119,6 +119,9 @@ func (g *fileGuard) fanotify(opt options, regions []*confine.Region, failed func
 	if !opt.supervised {
 		return errUnsupervised
 	}
+	if !confine.MayAdminister(unix.Getppid()) { // it enters the mount namespace
+		return errNoRights
+	}
 	if err := confine.HasDomain(); err != nil {
 		return err
 	}

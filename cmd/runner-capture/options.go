@@ -67,6 +67,8 @@ func parse(env *tool.Env) (options, error) {
 	switch {
 	case o.cgroup == "":
 		return o, tool.Missing("--cgroup DIR", "runner-capture --cgroup DIR")
+	case o.filesFile == "" && o.fileMechanism != schemas.FileMechanismAuto:
+		return o, tool.Usagef("--file-mechanism %s has nothing to enforce: it needs --file-rules FILE", o.fileMechanism)
 	case tool.IsTerminal(env.Stdout):
 		return o, tool.Usagef("standard output is a terminal: redirect it to a file or a pipe")
 	}

@@ -35,6 +35,10 @@ func (o *Options) layers() error {
 		return tool.Fail(tool.ExitCannot, errors.New("--times does not work in this time namespace: its clock differs from the clock of the kernel's events"),
 			"run without --times, or outside of the time namespace")
 	}
+	if o.Files == nil && o.FileMechanism != schemas.FileMechanismAuto {
+		return tool.Fail(tool.ExitUsage, fmt.Errorf("--file-mechanism %s has nothing to enforce: there are no file rules", o.FileMechanism),
+			"name a policy file with a section files or exec: --policy FILE", "or leave out --file-mechanism")
+	}
 	if sets := o.ruleSets(); len(sets) > 0 && !o.Kernel {
 		return tool.Fail(tool.ExitCannot,
 			fmt.Errorf("%s has %s, but without a kernel layer nothing enforces them", o.Policy, sets[0].what),

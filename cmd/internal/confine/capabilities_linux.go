@@ -56,8 +56,12 @@ func drop(away []int) error {
 func may(data *[2]unix.CapUserData, c int) bool { return data[c/32].Effective>>(c%32)&1 != 0 }
 
 // mayAdminister reports whether this thread has CAP_SYS_ADMIN.
-func mayAdminister() bool {
-	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+func mayAdminister() bool { return MayAdminister(0) }
+
+// MayAdminister reports whether the main thread of a process, or with 0 the calling thread,
+// has CAP_SYS_ADMIN.
+func MayAdminister(pid int) bool {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3, Pid: int32(pid)}
 	var data [2]unix.CapUserData
 	return unix.Capget(&head, &data[0]) == nil && may(&data, unix.CAP_SYS_ADMIN)
 }
