@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -61,5 +62,35 @@ func TestMissedByProbe(t *testing.T) {
 		if st.Missed[probe] == 0 || st.Emitted+st.Lost != whole.Emitted {
 			t.Errorf("without %s: %d recorded of %d, missed %v", probe, st.Emitted, whole.Emitted, st.Missed)
 		}
+	}
+}
+
+// A task that makes a process while the probes are attached is in a call whose beginning
+// nothing saw: that is no event that was missed.
+func TestAttachedWhileTasksFork(t *testing.T) {
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					testkit.Must(t, exec.Command("/bin/true").Run())
+				}
+			}
+		})
+	}
+	defer wg.Wait()
+	defer close(stop)
+	for range 10 {
+		s := attachOwn(t, true)
+		st, err := s.Stats()
+		testkit.Must(t, err)
+		if st.Lost != 0 || len(st.Missed) != 0 {
+			t.Errorf("missed %v of processes that were made before", st.Missed)
+		}
+		s.Close()
 	}
 }

@@ -157,7 +157,13 @@ func (r *randomRun) healths(t *testing.T, w *stream.Writer, lines uint64, blocke
 		counters["dropped"], counters["seen"], status = 3, lines+3, schemas.StatusPartial
 	}
 	if r.enforced {
-		facts["file_mechanism"], counters["file_inserted"] = pickOne(r, "lsm", "fanotify", "landlock"), 0
+		mechanism := pickOne(r, schemas.FileMechanisms[:]...)
+		facts["file_mechanism"], counters["file_inserted"] = mechanism, 0
+		for _, c := range schemas.Confinements {
+			if c.Mechanism == mechanism {
+				facts["confined"] = c.Name
+			}
+		}
 		for _, e := range schemas.Enforcements {
 			facts[e.State], facts[e.Policy] = "enforced", "sha256:"+strings.Repeat("a", 64)
 			counters[e.Rules], counters[e.Blocked] = 2, blocked[e.Event]

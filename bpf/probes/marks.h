@@ -27,6 +27,7 @@ struct mark_state {
 	u32 interrupted; /* the operation of a call that a signal interrupted, and its restart code */
 	u64 calls;  /* the calls that a copy of on_sys_enter has seen; the last of them is pending */
 	u64 ending; /* which of them the record is about whose end is seen now; 0 is none of them */
+	u64 first;  /* 1: that end is the first thing that the probes saw of the task */
 };
 
 struct {
@@ -137,13 +138,15 @@ INLINE bool first_at_exit(struct task_struct *task, u32 call)
 	}
 	m->ending = m->pending ? m->calls : 0;
 	m->pending = 0;
+	m->first = !m->seen;
 	m->seen = 1;
 	m->last = call;
 	m->exited = 1 << copy;
 	return true;
 }
 
-/* The end of a call whose work another probe does. Did that probe run? */
+/* The end of a call whose work another probe does. Did that probe run? If the task was in the
+ * call while the probes were attached, its work was perhaps done before. */
 INLINE void check_other_probe(struct task_struct *task, u32 class)
 {
 	struct mark_state *m = mark_of(task);
@@ -152,9 +155,10 @@ INLINE void check_other_probe(struct task_struct *task, u32 class)
 		return;
 	if (class == CLASS_EXEC && m->execs != task->self_exec_id) {
 		m->execs = task->self_exec_id;
-		missed_one(SLOT_EXEC);
+		if (!copied_calls || !m->first)
+			missed_one(SLOT_EXEC);
 	}
-	if (class == CLASS_FORK && !m->forked)
+	if (class == CLASS_FORK && !m->forked && (!copied_calls || !m->first))
 		missed_one(SLOT_FORK);
 	m->forked = 0;
 }

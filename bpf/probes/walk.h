@@ -262,10 +262,12 @@ GLOBAL u64 put_user_str(u32 key, u64 off, u64 ptr)
 	if (!s || off > BLOB_LAST)
 		return 0;
 	n = bpf_probe_read_user_str(&s->blob[off], UPATH_MAX, (void *)ptr);
-	if (n <= 0) {
+	if (n < 0) {
 		s->r.marks |= MARK_UFAULT;
 		return 0;
 	}
+	if (n == 0) /* an empty text on Linux 6.12; 6.18 counts its 0 byte, as that of any text */
+		return 0;
 	if (n == UPATH_MAX && s->r.ret == -ENAMETOOLONG)
 		s->r.marks |= MARK_UTRUNC;
 	return n - 1;

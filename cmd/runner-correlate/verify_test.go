@@ -61,7 +61,7 @@ func asked(w world) world {
 func randomWorld(rnd *rand.Rand) world {
 	m := randomModel(rnd)
 	w := asked(m.world(rnd))
-	w.capture.facts = map[string]string{"file_mechanism": "landlock"}
+	w.capture.facts = map[string]string{"file_mechanism": schemas.SourceLandlock, "confined": schemas.ConfinedLandlock}
 	w.capture.counters = map[string]uint64{"file_inserted": 0}
 	for _, e := range schemas.Enforcements {
 		n := uint64(strings.Count(w.kernel, schemas.KindOf(e.Event)))

@@ -66,6 +66,7 @@ type KernelMarkState struct {
 	Interrupted uint32
 	Calls       uint64
 	Ending      uint64
+	First       uint64
 }
 
 type KernelScratch struct {

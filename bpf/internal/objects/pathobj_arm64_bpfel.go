@@ -66,6 +66,7 @@ type PathObjMarkState struct {
 	Interrupted uint32
 	Calls       uint64
 	Ending      uint64
+	First       uint64
 }
 
 type PathObjScratch struct {

@@ -48,6 +48,7 @@ type UringMarkState struct {
 	Interrupted uint32
 	Calls       uint64
 	Ending      uint64
+	First       uint64
 }
 
 type UringRequest struct {

@@ -54,6 +54,8 @@ func opens() {
 	symlink("M-sub/M-linked", "M-link-file")
 	unix.Close(openat("openat-symlink-file", cwd, "M-link-file", at("M-sub/M-linked"), unix.O_RDONLY, 0))
 
+	openat("openat-empty", cwd, "", dir, unix.O_RDONLY, 0)
+
 	openat2("M-openat2", at("M-openat2"), create, 0o604, 0)
 	openat2("M-sub/M-openat2-beneath", at("M-sub/M-openat2-beneath"), create, 0o604, unix.RESOLVE_BENEATH|unix.RESOLVE_NO_MAGICLINKS)
 	openat2("../M-openat2-exdev", at("../M-openat2-exdev"), create, 0o604, unix.RESOLVE_BENEATH)
