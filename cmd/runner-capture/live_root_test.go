@@ -197,6 +197,9 @@ func (s *session) result() (n int, h *schemas.StageHealth, status schemas.Status
 func (s *session) ready(f func()) {
 	one := make([]byte, 1)
 	if _, err := io.ReadFull(s.out, one); err != nil {
+		if text := s.errs.String(); strings.Contains(text, "whose addresses this kernel does not check (Linux 6.7 does)") {
+			testkit.Skip(s.t, "rules on unix sockets", text)
+		}
 		s.t.Fatalf("no header: %v; %s", err, s.errs.String())
 	}
 	f()
