@@ -57,6 +57,11 @@ func TestMechanismsDiffer(t *testing.T) {
 	if o.code != 4 || testkit.Exists(dir+"/ran") || !strings.Contains(o.stderr, "fanotify: rule later ("+dir+"/none) has a path that does not exist") {
 		t.Errorf("a path that does not exist: %v", o)
 	}
+	testkit.Must(t, os.WriteFile(policy, []byte("schema: runner.policy.v0\nfiles: {rules: [{id: no-write, deny: "+dir+"/secret, on: write}]}\n"), 0o644))
+	o = run(schemas.SourceFanotify)
+	if o.code != 4 || testkit.Exists(dir+"/ran") || !strings.Contains(o.stderr, "fanotify: rule no-write ("+dir+"/secret) tells write, create and delete apart") {
+		t.Errorf("a rule for writing only: %v", o)
+	}
 }
 
 // TestLogsUnderFileRules: under rules that deny everything where the logs of the run are,

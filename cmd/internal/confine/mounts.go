@@ -51,7 +51,10 @@ func (r *Region) mountable(rules *schemas.FileRules) error {
 	changes := []string{schemas.HookWrite, schemas.HookCreate, schemas.HookDelete}
 	for _, op := range changes[1:] {
 		if r.Deny[op] != r.Deny[changes[0]] {
-			return r.refuse(rules, op, "tells write, create and delete apart, which fanotify and mounts cannot")
+			if !r.Deny[op] { // name the rule that denies
+				op = changes[0]
+			}
+			return r.refuse(rules, op, "tells write, create and delete apart, which fanotify and mounts cannot: deny all three, or none of them")
 		}
 	}
 	if r.Deny[schemas.HookRead] && !r.Deny[schemas.HookWrite] {
