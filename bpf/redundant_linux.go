@@ -111,6 +111,43 @@ func (c copySet) programs(copy uint32) (names []string) {
 	return names
 }
 
+// body is the program that does the work for the copies of another (probes/marks.h), and the
+// map through which they go on there.
+type body struct{ program, array string }
+
+var bodies = map[string]body{
+	objects.KernelProgOnSysExit:    {objects.KernelProgBodySysExit, objects.KernelMapSysExitBody},
+	objects.KernelProgOnExec:       {objects.KernelProgBodyExec, objects.KernelMapExecBody},
+	objects.UringProgOnSubmitReq:   {objects.UringProgBodySubmitReq, objects.UringMapSubmitBody},
+	objects.UringProgOnSubmitSqe:   {objects.UringProgBodySubmitSqe, objects.UringMapSubmitBody},
+	objects.UringProgOnCompleteCqe: {objects.UringProgBodyCompleteCqe, objects.UringMapCompleteBody},
+	objects.UringProgOnCompleteRes: {objects.UringProgBodyCompleteRes, objects.UringMapCompleteBody},
+}
+
+// loadWithBodies loads the first copy of programs, and with it the bodies of those that have
+// copies. Only these are attached: a copy calls its body.
+func (s *Session) loadWithBodies(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, names ...string) (*ebpf.Collection, error) {
+	keep := slices.Clone(names)
+	for _, name := range names {
+		if b, there := bodies[name]; there && s.copies.has(name) {
+			keep = append(keep, b.program)
+		}
+	}
+	coll, err := s.load(spec, shared, keep...)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		b := bodies[name]
+		if p := coll.Programs[b.program]; p != nil {
+			if err := coll.Maps[b.array].Put(uint32(0), p); err != nil {
+				return nil, fmt.Errorf("naming the body of %s: %w", name, err)
+			}
+		}
+	}
+	return coll, nil
+}
+
 // loadCopies loads the copies of the programs whose first copy is in the base object.
 func (s *Session) loadCopies(shared map[string]*ebpf.Map) (colls [probeCopies]*ebpf.Collection, err error) {
 	var errs [probeCopies]error

@@ -227,8 +227,8 @@ func (s *Session) attachRequired(spec *ebpf.CollectionSpec, shared map[string]*e
 	var failed error
 	var wg sync.WaitGroup
 	second := spec.Copy()
-	wg.Go(func() { tasks, failed = s.load(spec, shared, required[:last]...) })
-	calls, err := s.load(second, shared, required[last])
+	wg.Go(func() { tasks, failed = s.loadWithBodies(spec, shared, required[:last]...) })
+	calls, err := s.loadWithBodies(second, shared, required[last])
 	wg.Wait()
 	if err := cmp.Or(err, failed); err != nil {
 		return fmt.Errorf("loading the probes: %w", err)

@@ -41,14 +41,14 @@ func (s *Session) attachUring(shared map[string]*ebpf.Map) error {
 }
 
 // attachUringObject attaches the object, and copies of it where tasks are preempted in
-// probes. They share the requests.
+// probes. They share the requests and the bodies.
 func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm) error {
 	first, err := objects.LoadUring()
 	if err != nil {
 		return err
 	}
 	spec := first.Copy()
-	coll, err := s.load(first, shared, form.submit, form.complete)
+	coll, err := s.loadWithBodies(first, shared, form.submit, form.complete)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,9 @@ func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm
 	all := []*ebpf.Collection{coll}
 	if s.copies.tasks {
 		shared = maps.Clone(shared)
-		shared[objects.UringMapRequests] = s.requests
+		for _, name := range []string{objects.UringMapRequests, objects.UringMapSubmitBody, objects.UringMapCompleteBody} {
+			shared[name] = coll.Maps[name]
+		}
 		for i := uint32(1); i < ringCopies; i++ {
 			next := spec.Copy()
 			if err := next.Variables["copy"].Set(i); err != nil {

@@ -121,6 +121,41 @@ INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d, struct arg
 	return off;
 }
 
+/* Does this program record the end of this call? With copies, only the first one that runs. */
+INLINE bool records(struct task_struct *task, u64 nr, bool compat32, long ret)
+{
+	const struct desc *d;
+	bool elsewhere; /* another probe records this event */
+
+#if defined(__TARGET_ARCH_x86)
+	/* The x32 way of calling is not decoded. A return from a signal has number -1. */
+	if (nr >= X32_CALLS && nr < X32_CALLS + 1024) {
+		if (ret == -ENOSYS || !bpf_current_task_under_cgroup(&scope, 0))
+			return false;
+		struct counters *c = counters_of(SLOT_EXIT);
+
+		if (c)
+			__sync_fetch_and_add(&c->compat_unmapped, 1);
+		return false;
+	}
+#endif
+	if (nr >= NCALLS)
+		return false;
+	d = desc_of(nr, compat32);
+	if (!d->op)
+		return false;
+	elsewhere = d->class == CLASS_FORK || (d->class == CLASS_EXEC && ret >= 0);
+	if (elsewhere && !copied_tasks)
+		return false;
+	if (bpf_current_task_under_cgroup(&scope, 0) != 1)
+		return false;
+	if (copied_calls && !first_at_exit(task, call_of(nr, compat32)))
+		return false;
+	if (elsewhere && (d->class == CLASS_EXEC || ret > 0))
+		check_other_probe(task, d->class);
+	return !elsewhere;
+}
+
 INLINE int sys_exit(struct pt_regs *regs, long ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -131,37 +166,11 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 	struct scratch *s;
 	struct args a;
 	u64 off = 0;
-	bool elsewhere; /* another probe records this event */
 	u32 key;
 
-#if defined(__TARGET_ARCH_x86)
-	/* The x32 way of calling is not decoded. A return from a signal has number -1. */
-	if (nr >= X32_CALLS && nr < X32_CALLS + 1024) {
-		if (ret == -ENOSYS || !bpf_current_task_under_cgroup(&scope, 0))
-			return 0;
-		c = counters_of(SLOT_EXIT);
-		if (c)
-			__sync_fetch_and_add(&c->compat_unmapped, 1);
-		return 0;
-	}
-#endif
 	if (nr >= NCALLS)
 		return 0;
 	d = desc_of(nr, compat32);
-	if (!d->op)
-		return 0;
-	elsewhere = d->class == CLASS_FORK || (d->class == CLASS_EXEC && ret >= 0);
-	if (elsewhere && !copied_tasks)
-		return 0;
-	if (bpf_current_task_under_cgroup(&scope, 0) != 1)
-		return 0;
-	if (copied_calls && !first_at_exit(task, call_of(nr, compat32)))
-		return 0;
-	if (elsewhere) {
-		if (d->class == CLASS_EXEC || ret > 0)
-			check_other_probe(task, d->class);
-		return 0;
-	}
 	if (d->class == CLASS_GUARD) {
 		read_args(regs, compat32, &a);
 		guard_call(d->op, a.v, ret);
@@ -174,7 +183,7 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 		__sync_fetch_and_add(&c->compat_unmapped, 1);
 		return 0;
 	}
-	key = scratch_key(SCRATCH_EXIT);
+	key = scratch_key(copied_calls ? COPY_OF(exit) : 0, SCRATCH_EXIT);
 	s = bpf_map_lookup_elem(&scratch, &key);
 	if (!s) {
 		__sync_fetch_and_add(&c->scratch_missing, 1);
@@ -206,10 +215,27 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 	return 0;
 }
 
+BODY(sys_exit_body);
+
+SEC("tp_btf/sys_exit")
+int body_sys_exit(u64 *ctx)
+{
+	STACK_OF_TASK(ctx, sys_exit_body);
+	return sys_exit((struct pt_regs *)ctx[0], ctx[1]);
+}
+
 SEC("tp_btf/sys_exit")
 int on_sys_exit(u64 *ctx)
 {
-	return sys_exit((struct pt_regs *)ctx[0], ctx[1]);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)ctx[0];
+
+	if (!records(task, call_number(regs), is_compat(task), ctx[1]))
+		return 0;
+	if (!copied_calls)
+		return sys_exit(regs, ctx[1]);
+	go_on(ctx, &sys_exit_body, SLOT_EXIT);
+	return 0;
 }
 
 /* Only with copies: marks the coming exit. A mark that is still set at the task's next

@@ -79,10 +79,10 @@ INLINE struct counters *counters_of(u32 slot)
 	return bpf_map_lookup_elem(&counters, &slot);
 }
 
-/* Where a program builds its records. The copies of a program have one each. */
-INLINE u32 scratch_key(u32 index)
+/* Where a program builds its records. Each of its copies has one. */
+INLINE u32 scratch_key(u32 of_copy, u32 index)
 {
-	return (copy * SCRATCHES + index) * ncpus + bpf_get_smp_processor_id();
+	return (of_copy * SCRATCHES + index) * ncpus + bpf_get_smp_processor_id();
 }
 
 INLINE void begin(struct rec *r, u16 op, s64 ret)

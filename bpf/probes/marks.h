@@ -2,7 +2,13 @@
 /* Several copies of a probe share these marks. While a task is preempted inside a program,
  * the kernel skips that program for all other tasks of the CPU. One of its copies then
  * runs: the first copy that runs for an event does the work, and the others find its mark.
- * The marks also show which events no copy saw. Each of these is counted once. */
+ * The marks also show which events no copy saw. Each of these is counted once.
+ *
+ * Of a large program, the copies only look at the marks. The work is done by a program that
+ * all of them share, its body: the verifier needs time for it once, and not once per copy. A
+ * copy goes on there by a tail call, for which the kernel does not ask whether the body is
+ * already running. The copy's number is in the mark, because all else that the body could find
+ * it in belongs to the CPU and not to the task. */
 #ifndef RUNNER_MARKS_H
 #define RUNNER_MARKS_H
 
@@ -28,6 +34,10 @@ struct mark_state {
 	u64 calls;  /* the calls that a copy of on_sys_enter has seen; the last of them is pending */
 	u64 ending; /* which of them the record is about whose end is seen now; 0 is none of them */
 	u64 first;  /* 1: that end is the first thing that the probes saw of the task */
+	u32 exit_copy; /* the copies that go on in the bodies of these probes */
+	u32 exec_copy;
+	u32 submit_copy;
+	u32 pad;
 };
 
 struct {
@@ -73,6 +83,16 @@ INLINE const struct desc *desc_of(u64 nr, bool compat32)
 		return &compat[nr & (NCALLS - 1)];
 	return &native[nr & (NCALLS - 1)];
 }
+
+/* The body of a probe, for its copies. The programs of such an array must all be for one
+ * tracepoint, so each has its own. */
+#define BODY(name)                                       \
+	struct {                                         \
+		__uint(type, BPF_MAP_TYPE_PROG_ARRAY);   \
+		__uint(max_entries, 1);                  \
+		__type(key, u32);                        \
+		__type(value, u32);                      \
+	} name SEC(".maps")
 
 INLINE void missed_one(u32 slot)
 {
@@ -121,6 +141,29 @@ INLINE bool first_unmarked(u32 slot)
 	return !copy;
 }
 
+/* Goes on in the body. That cannot fail; if it does, the event is lost. */
+INLINE void go_on(void *ctx, void *body, u32 slot)
+{
+	bpf_tail_call(ctx, body, 0);
+	missed_one(slot);
+}
+
+/* In a body: it has its stack from the task. Since Linux 6.13 a program may have one stack per
+ * CPU, because the kernel lets it run there once at a time; a body runs more often. Programs with a
+ * tail call have none. This one is never reached: there is no cgroup with that number. */
+#define STACK_OF_TASK(ctx, body)                      \
+	do {                                          \
+		if (!scope_cgroup_id)                 \
+			bpf_tail_call(ctx, &body, 0); \
+	} while (0)
+
+/* In a body: which copy goes on there. Without memory for a mark, it is the first. */
+#define COPY_OF(probe)                                                       \
+	({                                                                   \
+		struct mark_state *_m = mark_of(bpf_get_current_task_btf()); \
+		_m ? _m->probe##_copy : 0;                                   \
+	})
+
 /* Is this the first copy that runs for the end of this call? */
 INLINE bool first_at_exit(struct task_struct *task, u32 call)
 {
@@ -142,6 +185,7 @@ INLINE bool first_at_exit(struct task_struct *task, u32 call)
 	m->seen = 1;
 	m->last = call;
 	m->exited = 1 << copy;
+	m->exit_copy = copy;
 	return true;
 }
 
@@ -178,6 +222,7 @@ INLINE bool first_at_submit(u64 ring, u32 head)
 		return false;
 	m->ring = ring;
 	m->ring_head = head;
+	m->submit_copy = copy;
 	return true;
 }
 
@@ -194,6 +239,7 @@ INLINE bool first_at_exec(void)
 	if (m->execs == task->self_exec_id)
 		return false;
 	m->execs = task->self_exec_id;
+	m->exec_copy = copy;
 	if (m->pending && pending_desc(m)->class == CLASS_EXEC)
 		m->pending = 0;
 	return true;

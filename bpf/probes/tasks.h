@@ -7,19 +7,20 @@
 #include "marks.h"
 #include "pathobj.h"
 
-SEC("tp_btf/sched_process_exec")
-int on_exec(u64 *ctx)
+BODY(exec_body);
+
+INLINE int exec(u64 *ctx)
 {
 	struct linux_binprm *bprm = (struct linux_binprm *)ctx[2];
 	u32 old_tid = ctx[1];
-	u32 key = scratch_key(SCRATCH_EXEC);
+	u32 key = scratch_key(copied_tasks ? COPY_OF(exec) : 0, SCRATCH_EXEC);
 	struct counters *c = counters_of(SLOT_EXEC);
 	struct path_pair base;
 	struct scratch *s;
 	u64 off = 0, file = 0;
 	s64 n;
 
-	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c || !first_at_exec())
+	if (!c)
 		return 0;
 	s = bpf_map_lookup_elem(&scratch, &key);
 	if (!s) {
@@ -55,6 +56,24 @@ int on_exec(u64 *ctx)
 	if (off > BLOB_LAST)
 		off = BLOB_LAST;
 	emit(&s->r, REC_SIZE + off, c);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int body_exec(u64 *ctx)
+{
+	STACK_OF_TASK(ctx, exec_body);
+	return exec(ctx);
+}
+
+SEC("tp_btf/sched_process_exec")
+int on_exec(u64 *ctx)
+{
+	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !first_at_exec())
+		return 0;
+	if (!copied_tasks)
+		return exec(ctx);
+	go_on(ctx, &exec_body, SLOT_EXEC);
 	return 0;
 }
 

@@ -108,7 +108,7 @@ struct request {
 	u32 op;
 	u32 ulen, ulen2;
 	u32 marks;
-	u32 pad;
+	u32 complete_copy; /* the copy that goes on in the body when it completes */
 	u8 upath[UPATH_MAX];
 	u8 upath2[UPATH_MAX];
 };
@@ -123,9 +123,10 @@ struct {
 } requests SEC(".maps");
 
 /* Building a request needs more than the stack holds. Each copy has its own. */
+#define RING_COPIES 3
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, RING_COPIES);
 	__type(key, u32);
 	__type(value, struct request);
 } blank SEC(".maps");
@@ -151,9 +152,9 @@ INLINE u64 put_kept(struct scratch *s, u32 key, u64 off, const u8 *from, u64 n, 
 	return off + *clen;
 }
 
-INLINE void emit_request(struct request *q, s64 res, u32 marks, u32 slot)
+INLINE void emit_request(struct request *q, s64 res, u32 marks, u32 slot, u32 of_copy)
 {
-	u32 key = scratch_key(slot == SLOT_URING_SUBMIT ? SCRATCH_SUBMIT : SCRATCH_COMPLETE);
+	u32 key = scratch_key(of_copy, slot == SLOT_URING_SUBMIT ? SCRATCH_SUBMIT : SCRATCH_COMPLETE);
 	struct counters *c = counters_of(slot);
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 off = 0, file = 0;
@@ -339,8 +340,6 @@ INLINE bool first_copy(struct io_kiocb *req)
 	struct io_ring_ctx *ring = NULL;
 	u32 head = 0;
 
-	if (!copied_tasks)
-		return true;
 	READ(ring, req, ctx);
 	READ(head, ring, cached_sq_head);
 	return first_at_submit((u64)ring, head);
@@ -352,9 +351,9 @@ INLINE void submitted(struct io_kiocb *req)
 	struct counters *c = counters_of(SLOT_URING_SUBMIT);
 	struct request *q;
 	u8 opcode = req->opcode;
-	u32 zero = 0;
+	u32 of_copy = copied_tasks ? COPY_OF(submit) : 0;
 
-	if (!c || bpf_current_task_under_cgroup(&scope, 0) != 1 || !first_copy(req))
+	if (!c)
 		return;
 	if (opcode == OPCODE_FTRUNCATE || opcode == OPCODE_BIND || opcode == OPCODE_LISTEN) {
 		struct rec r;
@@ -371,10 +370,10 @@ INLINE void submitted(struct io_kiocb *req)
 	 * memory comes back with the next one. */
 	q = bpf_map_lookup_elem(&requests, &key);
 	if (q) {
-		emit_request(q, 0, MARK_NORET, SLOT_URING_SUBMIT);
+		emit_request(q, 0, MARK_NORET, SLOT_URING_SUBMIT, of_copy);
 		bpf_map_delete_elem(&requests, &key);
 	}
-	q = bpf_map_lookup_elem(&blank, &zero);
+	q = bpf_map_lookup_elem(&blank, &of_copy);
 	if (!q || !keep(q, req, opcode))
 		return;
 	q->tgid = id >> 32;
@@ -384,48 +383,80 @@ INLINE void submitted(struct io_kiocb *req)
 		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
 }
 
-/* A copy that runs later does not find the request any more. */
 INLINE void completed(u64 key, s64 res)
 {
 	struct request *q = bpf_map_lookup_elem(&requests, &key);
 
 	if (!q)
 		return;
-	emit_request(q, res, 0, SLOT_URING_COMPLETE);
+	emit_request(q, res, 0, SLOT_URING_COMPLETE, q->complete_copy);
 	bpf_map_delete_elem(&requests, &key);
 }
 
-/* since Linux 6.3 */
-SEC("tp_btf/io_uring_submit_req")
-int on_submit_req(u64 *ctx)
+/* A copy that runs later does not find the request any more. */
+INLINE bool first_at_completion(u64 key)
 {
-	submitted((struct io_kiocb *)ctx[0]);
-	return 0;
+	struct request *q = bpf_map_lookup_elem(&requests, &key);
+
+	if (q)
+		q->complete_copy = copy;
+	return q;
 }
 
-/* its name and form before */
-SEC("tp_btf/io_uring_submit_sqe")
-int on_submit_sqe(u64 *ctx)
-{
-	submitted((struct io_kiocb *)ctx[0]);
-	return 0;
-}
+BODY(submit_body);
+BODY(complete_body);
 
-/* since some release between Linux 6.12 and 6.16 */
-SEC("tp_btf/io_uring_complete")
-int on_complete_cqe(u64 *ctx)
+#define SUBMIT(form, tracepoint)                                                          \
+	SEC("tp_btf/" tracepoint)                                                         \
+	int body_##form(u64 *ctx)                                                         \
+	{                                                                                 \
+		STACK_OF_TASK(ctx, submit_body);                                          \
+		submitted((struct io_kiocb *)ctx[0]);                                     \
+		return 0;                                                                 \
+	}                                                                                 \
+	SEC("tp_btf/" tracepoint)                                                         \
+	int on_##form(u64 *ctx)                                                           \
+	{                                                                                 \
+		if (bpf_current_task_under_cgroup(&scope, 0) != 1)                        \
+			return 0;                                                         \
+		if (!copied_tasks)                                                        \
+			submitted((struct io_kiocb *)ctx[0]);                             \
+		else if (first_copy((struct io_kiocb *)ctx[0]))                           \
+			go_on(ctx, &submit_body, SLOT_URING_SUBMIT);                      \
+		return 0;                                                                 \
+	}
+
+#define COMPLETE(form, result)                                                            \
+	SEC("tp_btf/io_uring_complete")                                                   \
+	int body_##form(u64 *ctx)                                                         \
+	{                                                                                 \
+		STACK_OF_TASK(ctx, complete_body);                                        \
+		completed(ctx[1], result(ctx));                                           \
+		return 0;                                                                 \
+	}                                                                                 \
+	SEC("tp_btf/io_uring_complete")                                                   \
+	int on_##form(u64 *ctx)                                                           \
+	{                                                                                 \
+		if (!copied_tasks)                                                        \
+			completed(ctx[1], result(ctx));                                   \
+		else if (first_at_completion(ctx[1]))                                     \
+			go_on(ctx, &complete_body, SLOT_URING_COMPLETE);                  \
+		return 0;                                                                 \
+	}
+
+INLINE s64 result_of_cqe(u64 *ctx)
 {
 	struct io_uring_cqe *cqe = (struct io_uring_cqe *)ctx[2];
-	s64 res = cqe->res;
 
-	completed(ctx[1], res);
-	return 0;
+	return cqe->res;
 }
 
-/* its form before: the result itself */
-SEC("tp_btf/io_uring_complete")
-int on_complete_res(u64 *ctx)
+INLINE s64 result_itself(u64 *ctx)
 {
-	completed(ctx[1], (s32)ctx[3]);
-	return 0;
+	return (s32)ctx[3];
 }
+
+SUBMIT(submit_req, "io_uring_submit_req") /* since Linux 6.3 */
+SUBMIT(submit_sqe, "io_uring_submit_sqe") /* its name and form before */
+COMPLETE(complete_cqe, result_of_cqe) /* since some release between Linux 6.12 and 6.16 */
+COMPLETE(complete_res, result_itself) /* its form before */

@@ -67,6 +67,10 @@ type KernelMarkState struct {
 	Calls       uint64
 	Ending      uint64
 	First       uint64
+	ExitCopy    uint32
+	ExecCopy    uint32
+	SubmitCopy  uint32
+	Pad         uint32
 }
 
 type KernelScratch struct {
@@ -123,6 +127,7 @@ const (
 	KernelMapCounters       = "counters"
 	KernelMapDrops          = "drops"
 	KernelMapEvents         = "events"
+	KernelMapExecBody       = "exec_body"
 	KernelMapKernelFiles    = "kernel_files"
 	KernelMapMarks          = "marks"
 	KernelMapOwnObjects     = "own_objects"
@@ -130,6 +135,9 @@ const (
 	KernelMapReached        = "reached"
 	KernelMapScope          = "scope"
 	KernelMapScratch        = "scratch"
+	KernelMapSysExitBody    = "sys_exit_body"
+	KernelProgBodyExec      = "body_exec"
+	KernelProgBodySysExit   = "body_sys_exit"
 	KernelProgOnDeliver     = "on_deliver"
 	KernelProgOnExec        = "on_exec"
 	KernelProgOnFork        = "on_fork"
@@ -190,13 +198,15 @@ type KernelSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type KernelProgramSpecs struct {
-	OnDeliver  *ebpf.ProgramSpec `ebpf:"on_deliver"`
-	OnExec     *ebpf.ProgramSpec `ebpf:"on_exec"`
-	OnFork     *ebpf.ProgramSpec `ebpf:"on_fork"`
-	OnMove     *ebpf.ProgramSpec `ebpf:"on_move"`
-	OnSysEnter *ebpf.ProgramSpec `ebpf:"on_sys_enter"`
-	OnSysExit  *ebpf.ProgramSpec `ebpf:"on_sys_exit"`
-	OnTaskExit *ebpf.ProgramSpec `ebpf:"on_task_exit"`
+	BodyExec    *ebpf.ProgramSpec `ebpf:"body_exec"`
+	BodySysExit *ebpf.ProgramSpec `ebpf:"body_sys_exit"`
+	OnDeliver   *ebpf.ProgramSpec `ebpf:"on_deliver"`
+	OnExec      *ebpf.ProgramSpec `ebpf:"on_exec"`
+	OnFork      *ebpf.ProgramSpec `ebpf:"on_fork"`
+	OnMove      *ebpf.ProgramSpec `ebpf:"on_move"`
+	OnSysEnter  *ebpf.ProgramSpec `ebpf:"on_sys_enter"`
+	OnSysExit   *ebpf.ProgramSpec `ebpf:"on_sys_exit"`
+	OnTaskExit  *ebpf.ProgramSpec `ebpf:"on_task_exit"`
 }
 
 // KernelMapSpecs contains maps before they are loaded into the kernel.
@@ -207,6 +217,7 @@ type KernelMapSpecs struct {
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Events      *ebpf.MapSpec `ebpf:"events"`
+	ExecBody    *ebpf.MapSpec `ebpf:"exec_body"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
 	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
@@ -214,6 +225,7 @@ type KernelMapSpecs struct {
 	Reached     *ebpf.MapSpec `ebpf:"reached"`
 	Scope       *ebpf.MapSpec `ebpf:"scope"`
 	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
+	SysExitBody *ebpf.MapSpec `ebpf:"sys_exit_body"`
 }
 
 // KernelVariableSpecs contains global variables before they are loaded into the kernel.
@@ -255,6 +267,7 @@ type KernelMaps struct {
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Events      *ebpf.Map `ebpf:"events"`
+	ExecBody    *ebpf.Map `ebpf:"exec_body"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
 	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
@@ -262,6 +275,7 @@ type KernelMaps struct {
 	Reached     *ebpf.Map `ebpf:"reached"`
 	Scope       *ebpf.Map `ebpf:"scope"`
 	Scratch     *ebpf.Map `ebpf:"scratch"`
+	SysExitBody *ebpf.Map `ebpf:"sys_exit_body"`
 }
 
 func (m *KernelMaps) Close() error {
@@ -270,6 +284,7 @@ func (m *KernelMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Events,
+		m.ExecBody,
 		m.KernelFiles,
 		m.Marks,
 		m.OwnObjects,
@@ -277,6 +292,7 @@ func (m *KernelMaps) Close() error {
 		m.Reached,
 		m.Scope,
 		m.Scratch,
+		m.SysExitBody,
 	)
 }
 
@@ -299,17 +315,21 @@ type KernelVariables struct {
 //
 // It can be passed to LoadKernelObjects or ebpf.CollectionSpec.LoadAndAssign.
 type KernelPrograms struct {
-	OnDeliver  *ebpf.Program `ebpf:"on_deliver"`
-	OnExec     *ebpf.Program `ebpf:"on_exec"`
-	OnFork     *ebpf.Program `ebpf:"on_fork"`
-	OnMove     *ebpf.Program `ebpf:"on_move"`
-	OnSysEnter *ebpf.Program `ebpf:"on_sys_enter"`
-	OnSysExit  *ebpf.Program `ebpf:"on_sys_exit"`
-	OnTaskExit *ebpf.Program `ebpf:"on_task_exit"`
+	BodyExec    *ebpf.Program `ebpf:"body_exec"`
+	BodySysExit *ebpf.Program `ebpf:"body_sys_exit"`
+	OnDeliver   *ebpf.Program `ebpf:"on_deliver"`
+	OnExec      *ebpf.Program `ebpf:"on_exec"`
+	OnFork      *ebpf.Program `ebpf:"on_fork"`
+	OnMove      *ebpf.Program `ebpf:"on_move"`
+	OnSysEnter  *ebpf.Program `ebpf:"on_sys_enter"`
+	OnSysExit   *ebpf.Program `ebpf:"on_sys_exit"`
+	OnTaskExit  *ebpf.Program `ebpf:"on_task_exit"`
 }
 
 func (p *KernelPrograms) Close() error {
 	return _KernelClose(
+		p.BodyExec,
+		p.BodySysExit,
 		p.OnDeliver,
 		p.OnExec,
 		p.OnFork,

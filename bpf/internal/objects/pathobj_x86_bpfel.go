@@ -67,6 +67,10 @@ type PathObjMarkState struct {
 	Calls       uint64
 	Ending      uint64
 	First       uint64
+	ExitCopy    uint32
+	ExecCopy    uint32
+	SubmitCopy  uint32
+	Pad         uint32
 }
 
 type PathObjScratch struct {

@@ -49,26 +49,30 @@ type UringMarkState struct {
 	Calls       uint64
 	Ending      uint64
 	First       uint64
+	ExitCopy    uint32
+	ExecCopy    uint32
+	SubmitCopy  uint32
+	Pad         uint32
 }
 
 type UringRequest struct {
-	_        structs.HostLayout
-	Flags    uint64
-	Mode     uint64
-	Resolve  uint64
-	Cgid     uint64
-	Dfd      int32
-	Dfd2     int32
-	FileSlot uint32
-	Tgid     uint32
-	Tid      uint32
-	Op       uint32
-	Ulen     uint32
-	Ulen2    uint32
-	Marks    uint32
-	Pad      uint32
-	Upath    [4096]uint8
-	Upath2   [4096]uint8
+	_            structs.HostLayout
+	Flags        uint64
+	Mode         uint64
+	Resolve      uint64
+	Cgid         uint64
+	Dfd          int32
+	Dfd2         int32
+	FileSlot     uint32
+	Tgid         uint32
+	Tid          uint32
+	Op           uint32
+	Ulen         uint32
+	Ulen2        uint32
+	Marks        uint32
+	CompleteCopy uint32
+	Upath        [4096]uint8
+	Upath2       [4096]uint8
 }
 
 type UringScratch struct {
@@ -121,31 +125,37 @@ type UringScratch struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	UringMapAlarms         = "alarms"
-	UringMapBlank          = "blank"
-	UringMapCounters       = "counters"
-	UringMapDrops          = "drops"
-	UringMapEvents         = "events"
-	UringMapKernelFiles    = "kernel_files"
-	UringMapMarks          = "marks"
-	UringMapOwnObjects     = "own_objects"
-	UringMapReached        = "reached"
-	UringMapRequests       = "requests"
-	UringMapScope          = "scope"
-	UringMapScratch        = "scratch"
-	UringProgOnCompleteCqe = "on_complete_cqe"
-	UringProgOnCompleteRes = "on_complete_res"
-	UringProgOnSubmitReq   = "on_submit_req"
-	UringProgOnSubmitSqe   = "on_submit_sqe"
-	UringVarCaptureTgid    = "capture_tgid"
-	UringVarCopiedCalls    = "copied_calls"
-	UringVarCopiedTasks    = "copied_tasks"
-	UringVarCopy           = "copy"
-	UringVarNcpus          = "ncpus"
-	UringVarNoCast         = "no_cast"
-	UringVarNoLoop         = "no_loop"
-	UringVarScopeCgroupId  = "scope_cgroup_id"
-	UringVarSupervisorTgid = "supervisor_tgid"
+	UringMapAlarms           = "alarms"
+	UringMapBlank            = "blank"
+	UringMapCompleteBody     = "complete_body"
+	UringMapCounters         = "counters"
+	UringMapDrops            = "drops"
+	UringMapEvents           = "events"
+	UringMapKernelFiles      = "kernel_files"
+	UringMapMarks            = "marks"
+	UringMapOwnObjects       = "own_objects"
+	UringMapReached          = "reached"
+	UringMapRequests         = "requests"
+	UringMapScope            = "scope"
+	UringMapScratch          = "scratch"
+	UringMapSubmitBody       = "submit_body"
+	UringProgBodyCompleteCqe = "body_complete_cqe"
+	UringProgBodyCompleteRes = "body_complete_res"
+	UringProgBodySubmitReq   = "body_submit_req"
+	UringProgBodySubmitSqe   = "body_submit_sqe"
+	UringProgOnCompleteCqe   = "on_complete_cqe"
+	UringProgOnCompleteRes   = "on_complete_res"
+	UringProgOnSubmitReq     = "on_submit_req"
+	UringProgOnSubmitSqe     = "on_submit_sqe"
+	UringVarCaptureTgid      = "capture_tgid"
+	UringVarCopiedCalls      = "copied_calls"
+	UringVarCopiedTasks      = "copied_tasks"
+	UringVarCopy             = "copy"
+	UringVarNcpus            = "ncpus"
+	UringVarNoCast           = "no_cast"
+	UringVarNoLoop           = "no_loop"
+	UringVarScopeCgroupId    = "scope_cgroup_id"
+	UringVarSupervisorTgid   = "supervisor_tgid"
 )
 
 // LoadUring returns the embedded CollectionSpec for Uring.
@@ -190,28 +200,34 @@ type UringSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type UringProgramSpecs struct {
-	OnCompleteCqe *ebpf.ProgramSpec `ebpf:"on_complete_cqe"`
-	OnCompleteRes *ebpf.ProgramSpec `ebpf:"on_complete_res"`
-	OnSubmitReq   *ebpf.ProgramSpec `ebpf:"on_submit_req"`
-	OnSubmitSqe   *ebpf.ProgramSpec `ebpf:"on_submit_sqe"`
+	BodyCompleteCqe *ebpf.ProgramSpec `ebpf:"body_complete_cqe"`
+	BodyCompleteRes *ebpf.ProgramSpec `ebpf:"body_complete_res"`
+	BodySubmitReq   *ebpf.ProgramSpec `ebpf:"body_submit_req"`
+	BodySubmitSqe   *ebpf.ProgramSpec `ebpf:"body_submit_sqe"`
+	OnCompleteCqe   *ebpf.ProgramSpec `ebpf:"on_complete_cqe"`
+	OnCompleteRes   *ebpf.ProgramSpec `ebpf:"on_complete_res"`
+	OnSubmitReq     *ebpf.ProgramSpec `ebpf:"on_submit_req"`
+	OnSubmitSqe     *ebpf.ProgramSpec `ebpf:"on_submit_sqe"`
 }
 
 // UringMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type UringMapSpecs struct {
-	Alarms      *ebpf.MapSpec `ebpf:"alarms"`
-	Blank       *ebpf.MapSpec `ebpf:"blank"`
-	Counters    *ebpf.MapSpec `ebpf:"counters"`
-	Drops       *ebpf.MapSpec `ebpf:"drops"`
-	Events      *ebpf.MapSpec `ebpf:"events"`
-	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
-	Marks       *ebpf.MapSpec `ebpf:"marks"`
-	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
-	Reached     *ebpf.MapSpec `ebpf:"reached"`
-	Requests    *ebpf.MapSpec `ebpf:"requests"`
-	Scope       *ebpf.MapSpec `ebpf:"scope"`
-	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
+	Alarms       *ebpf.MapSpec `ebpf:"alarms"`
+	Blank        *ebpf.MapSpec `ebpf:"blank"`
+	CompleteBody *ebpf.MapSpec `ebpf:"complete_body"`
+	Counters     *ebpf.MapSpec `ebpf:"counters"`
+	Drops        *ebpf.MapSpec `ebpf:"drops"`
+	Events       *ebpf.MapSpec `ebpf:"events"`
+	KernelFiles  *ebpf.MapSpec `ebpf:"kernel_files"`
+	Marks        *ebpf.MapSpec `ebpf:"marks"`
+	OwnObjects   *ebpf.MapSpec `ebpf:"own_objects"`
+	Reached      *ebpf.MapSpec `ebpf:"reached"`
+	Requests     *ebpf.MapSpec `ebpf:"requests"`
+	Scope        *ebpf.MapSpec `ebpf:"scope"`
+	Scratch      *ebpf.MapSpec `ebpf:"scratch"`
+	SubmitBody   *ebpf.MapSpec `ebpf:"submit_body"`
 }
 
 // UringVariableSpecs contains global variables before they are loaded into the kernel.
@@ -249,24 +265,27 @@ func (o *UringObjects) Close() error {
 //
 // It can be passed to LoadUringObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UringMaps struct {
-	Alarms      *ebpf.Map `ebpf:"alarms"`
-	Blank       *ebpf.Map `ebpf:"blank"`
-	Counters    *ebpf.Map `ebpf:"counters"`
-	Drops       *ebpf.Map `ebpf:"drops"`
-	Events      *ebpf.Map `ebpf:"events"`
-	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
-	Marks       *ebpf.Map `ebpf:"marks"`
-	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
-	Reached     *ebpf.Map `ebpf:"reached"`
-	Requests    *ebpf.Map `ebpf:"requests"`
-	Scope       *ebpf.Map `ebpf:"scope"`
-	Scratch     *ebpf.Map `ebpf:"scratch"`
+	Alarms       *ebpf.Map `ebpf:"alarms"`
+	Blank        *ebpf.Map `ebpf:"blank"`
+	CompleteBody *ebpf.Map `ebpf:"complete_body"`
+	Counters     *ebpf.Map `ebpf:"counters"`
+	Drops        *ebpf.Map `ebpf:"drops"`
+	Events       *ebpf.Map `ebpf:"events"`
+	KernelFiles  *ebpf.Map `ebpf:"kernel_files"`
+	Marks        *ebpf.Map `ebpf:"marks"`
+	OwnObjects   *ebpf.Map `ebpf:"own_objects"`
+	Reached      *ebpf.Map `ebpf:"reached"`
+	Requests     *ebpf.Map `ebpf:"requests"`
+	Scope        *ebpf.Map `ebpf:"scope"`
+	Scratch      *ebpf.Map `ebpf:"scratch"`
+	SubmitBody   *ebpf.Map `ebpf:"submit_body"`
 }
 
 func (m *UringMaps) Close() error {
 	return _UringClose(
 		m.Alarms,
 		m.Blank,
+		m.CompleteBody,
 		m.Counters,
 		m.Drops,
 		m.Events,
@@ -277,6 +296,7 @@ func (m *UringMaps) Close() error {
 		m.Requests,
 		m.Scope,
 		m.Scratch,
+		m.SubmitBody,
 	)
 }
 
@@ -299,14 +319,22 @@ type UringVariables struct {
 //
 // It can be passed to LoadUringObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UringPrograms struct {
-	OnCompleteCqe *ebpf.Program `ebpf:"on_complete_cqe"`
-	OnCompleteRes *ebpf.Program `ebpf:"on_complete_res"`
-	OnSubmitReq   *ebpf.Program `ebpf:"on_submit_req"`
-	OnSubmitSqe   *ebpf.Program `ebpf:"on_submit_sqe"`
+	BodyCompleteCqe *ebpf.Program `ebpf:"body_complete_cqe"`
+	BodyCompleteRes *ebpf.Program `ebpf:"body_complete_res"`
+	BodySubmitReq   *ebpf.Program `ebpf:"body_submit_req"`
+	BodySubmitSqe   *ebpf.Program `ebpf:"body_submit_sqe"`
+	OnCompleteCqe   *ebpf.Program `ebpf:"on_complete_cqe"`
+	OnCompleteRes   *ebpf.Program `ebpf:"on_complete_res"`
+	OnSubmitReq     *ebpf.Program `ebpf:"on_submit_req"`
+	OnSubmitSqe     *ebpf.Program `ebpf:"on_submit_sqe"`
 }
 
 func (p *UringPrograms) Close() error {
 	return _UringClose(
+		p.BodyCompleteCqe,
+		p.BodyCompleteRes,
+		p.BodySubmitReq,
+		p.BodySubmitSqe,
 		p.OnCompleteCqe,
 		p.OnCompleteRes,
 		p.OnSubmitReq,
