@@ -87,17 +87,18 @@ func (s *Session) skipped(out *Stats) error {
 			out.SkippedByAll[probe] = n
 		}
 	}
-	out.missedInRings()
+	out.missedUnmarked()
 	return nil
 }
 
-// missedInRings adds the requests of io_uring that all copies of a probe were skipped for. No
-// mark tells whose they were: only a run that does not use io_uring has missed none.
-func (st *Stats) missedInRings() {
-	if st.rings == 0 {
-		return
-	}
-	for _, program := range slices.Concat(ringSubmits, ringCompletes) {
+// missedUnmarked adds the requests of io_uring and the signals that all copies of a probe were
+// skipped for. No mark tells whose they were: only a run that does not use io_uring has missed
+// none of its requests.
+func (st *Stats) missedUnmarked() {
+	for _, program := range unmarked {
+		if st.rings == 0 && program != objects.GuardProgOnSignal {
+			continue
+		}
 		n := st.SkippedByAll[Probe(program)]
 		st.Lost += n
 		st.missed(program, n)

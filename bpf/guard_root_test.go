@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/signal"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -61,6 +62,21 @@ func TestGuardSeesWhatWasOpened(t *testing.T) {
 	runtime.KeepAlive(how)
 	if n := interference(t, s)[schemas.InterferenceTrace]; n != writable {
 		t.Errorf("%d opens of the memory for writing, %d were told", writable, n)
+	}
+}
+
+// Each copy of the probe tells the same signals. They count once.
+func TestGuardCountsSignalsOnce(t *testing.T) {
+	signal.Ignore(unix.SIGSYS)
+	defer signal.Reset(unix.SIGSYS)
+	for _, redundant := range []bool{false, true} {
+		s := attachOwn(t, redundant)
+		for range 7 {
+			testkit.Must(t, unix.Kill(os.Getpid(), unix.SIGSYS))
+		}
+		if n := interference(t, s)[schemas.InterferenceSignal]; n != 7 {
+			t.Errorf("copies %t: 7 signals, %d were told", redundant, n)
+		}
 	}
 }
 

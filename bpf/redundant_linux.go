@@ -21,7 +21,7 @@ import (
 const (
 	probeCopies = 4
 	ringCopies  = 3 // of the programs of io_uring
-	entryCopies = 3 // of on_sys_enter, which is short: tasks are rarely preempted inside
+	smallCopies = 3 // of on_sys_enter and on_signal, which are short: tasks are rarely preempted inside
 )
 
 // Copies says which probes get copies.
@@ -79,12 +79,11 @@ func (c copySet) has(program string) bool {
 			}
 		}
 	}
-	return c.tasks && isRing(program)
+	return c.tasks && slices.Contains(unmarked, program)
 }
 
-func isRing(program string) bool {
-	return slices.Contains(ringSubmits, program) || slices.Contains(ringCompletes, program)
-}
+// unmarked are programs with copies, without marks that tell whose events no copy saw.
+var unmarked = slices.Concat(ringSubmits, ringCompletes, []string{objects.GuardProgOnSignal})
 
 func (c copySet) kinds() (kinds [][]string) {
 	if c.tasks {
@@ -102,7 +101,7 @@ func (c copySet) programs(copy uint32) (names []string) {
 	for _, kind := range c.kinds() {
 		for _, name := range kind {
 			first := copy == 0 && name != objects.KernelProgOnSysEnter // the base object has it
-			last := name == objects.KernelProgOnSysEnter && copy >= entryCopies
+			last := name == objects.KernelProgOnSysEnter && copy >= smallCopies
 			if !first && !last {
 				names = append(names, name)
 			}

@@ -31,7 +31,7 @@ struct alarm {
 	u32 kind;
 	u32 tgid; /* who did it */
 	s32 number;
-	u32 pad;
+	u32 copy; /* which copy of the probe says it: others can say the same */
 };
 
 struct {
@@ -79,7 +79,7 @@ const volatile u32 supervisor_tgid;
 
 INLINE void raise(u32 kind, s32 number)
 {
-	struct alarm a = { .kind = kind, .tgid = bpf_get_current_pid_tgid() >> 32, .number = number };
+	struct alarm a = { .kind = kind, .tgid = bpf_get_current_pid_tgid() >> 32, .number = number, .copy = copy };
 
 	bpf_ringbuf_output(&alarms, &a, sizeof(a), 0);
 }
