@@ -6,6 +6,7 @@ FUZZTIME ?= 30s
 BENCH    ?=
 KERNELS  ?=
 LANE     ?=
+ATTACK   ?=
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
@@ -15,7 +16,7 @@ export BPF2GO_CC     := clang-19
 export BPF2GO_STRIP  := llvm-strip-19
 export BPF2GO_CFLAGS := -O2 -g -mcpu=v3 -Wall -Werror
 
-.PHONY: all build demo test test-kernels check generate golden fuzz bench install clean help
+.PHONY: all build demo test attack test-kernels check generate golden fuzz bench install clean help
 
 all: build
 
@@ -27,6 +28,9 @@ demo: build ## measure a run (root) or replay a recorded one, verify it and expl
 
 test: build ## vet and all tests; as root the privileged ones too, where a skip is a failure
 	@sh scripts/test.sh
+
+attack: ## as root, try to get false records (testdata/attacks); writes the table of results
+	@sh scripts/attack.sh $(ATTACK)
 
 test-kernels: ## boot other kernels in QEMU and check the tools there; KERNELS="6.1 6.12" chooses, LANE=-update rewrites the results
 	@sh scripts/kernels.sh $(LANE) $(KERNELS)

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 log=$(mktemp) && status=$(mktemp) || exit 1
 trap 'rm -f "$log"* "$status"*' EXIT
 
-go vet ./... ./testdata/workload/... ./testdata/kernels/... ./testdata/bench ./testdata/hostile || exit 1
+go vet ./... ./testdata/workload/... ./testdata/kernels/... ./testdata/bench ./testdata/hostile ./testdata/attacks || exit 1
 
 if [ "$(id -u)" = 0 ]; then
 	if reason=$(bin/runner-capture --probe 2>&1); then
@@ -25,7 +25,7 @@ fi
 # -count=1: the test cache does not know the kernel, which is an input. A test that passed
 # shows only its t.Log lines, any other test shows everything.
 {
-	go test -v -count=1 -timeout 40m "$@" ./... ./testdata/bench ./testdata/hostile ./testdata/kernels/... 2>&1
+	go test -v -count=1 -timeout 40m "$@" ./... ./testdata/bench ./testdata/hostile ./testdata/attacks ./testdata/kernels/... 2>&1
 	echo $? >"$status"
 } | tee "$log" | awk '
 	function all(  i) { for (i = 0; i < n; i++) print held[i]; n = 0 }

@@ -1,0 +1,35 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
+)
+
+// TestAttacks: of the attempts to get a false record, all that do not succeed by chance.
+// None leads to a record that passes for whole and is wrong, but those that are named as open.
+func TestAttacks(t *testing.T) {
+	requireBPF(t)
+	testkit.Must(t, goBuild(bin, nil, "./testdata/attacks"))
+	o := call(t, command(t, "attacks", "check", bin, "--sure"))
+	tried := 0
+	for line := range strings.Lines(o.stdout) {
+		var l struct{ Attack, Result, Detail, Open string }
+		testkit.Must(t, json.Unmarshal([]byte(line), &l))
+		switch tried++; {
+		case l.Result == "not here":
+			testkit.Note(t, "attack "+l.Attack, l.Detail)
+		case l.Result == "LIE" && l.Open != "":
+			t.Logf("open: %s: %s (%s)", l.Attack, l.Open, l.Detail)
+		case l.Result != "exact" && l.Result != "declared":
+			t.Errorf("%s: %s, %s", l.Attack, l.Result, l.Detail)
+		}
+	}
+	if o.code != 0 || tried < 4 {
+		t.Errorf("%d attacks were tried: %v", tried, o)
+	}
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# make attack: tries to get false records (testdata/attacks), and writes the results and the
+# table. As root.
+#   scripts/attack.sh [NAME…]   with names or classes, prints the results of these attacks
+set -eu
+cd "$(dirname "$0")/.."
+if [ "$(id -u)" != 0 ]; then
+	echo "attack: error: needs root" >&2
+	exit 4
+fi
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+chmod 755 "$dir"
+CGO_ENABLED=0 go build -trimpath -o "$dir/" ./cmd/... ./testdata/attacks
+if [ $# -gt 0 ]; then
+	"$dir/attacks" check "$dir" "$@"
+	exit
+fi
+kernel=$(uname -r | cut -d. -f1,2)
+bad=0
+"$dir/attacks" check "$dir" >"$dir/results" || bad=1
+"$dir/attacks" merge "testdata/attacks/results/$kernel.ndjson" <"$dir/results"
+go test ./testdata/attacks -update || bad=1
+exit $bad
