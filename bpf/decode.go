@@ -52,6 +52,8 @@ const (
 	markCompat
 	markAFault
 	markChroot
+	markChanged
+	markUnproven
 
 	markHasPath  = 1 << 16
 	markHasBase1 = 1 << 17
@@ -82,6 +84,7 @@ const (
 	opExec       = 8
 	opConnect    = 11
 	opListen     = 16
+	opRename     = 19
 	opUringOther = 32
 	opFork       = 33
 	opExit       = 34
@@ -156,7 +159,7 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	case marks&markEintr != 0:
 		out.EINTR = true
 		return out, nil
-	case marks&markNoRet != 0 || op >= opFork:
+	case marks&(markNoRet|markUnproven) != 0 || op >= opFork:
 	case ret <= restartFirst && ret >= restartLast:
 		out.Interrupted = e.Source != schemas.SourceIOUring && e.Marks&schemas.MarkIOUring == 0
 	default:
@@ -169,7 +172,9 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 		if op <= opUringO2 {
 			d.openArgs(b, e)
 		}
-	} else if marks&markMode != 0 {
+	} else if e.Flags = le.Uint64(b[offFlags:]); op == opRename && e.Flags != 0 {
+		e.Has |= schemas.HasFlags
+	} else if e.Flags = 0; marks&markMode != 0 {
 		e.Has |= schemas.HasMode
 		e.Mode = uint64(le.Uint32(b[offMode:]))
 	}
@@ -240,6 +245,7 @@ func publicMarks(m uint32) schemas.Marks {
 		{markDisconn, schemas.MarkDisconnected}, {markDetached, schemas.MarkDetached},
 		{markFDRace, schemas.MarkFDRace}, {markCompat, schemas.MarkCompat32},
 		{markAFault, schemas.MarkAddrFault}, {markChroot, schemas.MarkChroot},
+		{markChanged, schemas.MarkChanged}, {markUnproven, schemas.MarkUnproven},
 	} {
 		if m&x.bit != 0 {
 			out |= x.mark

@@ -79,7 +79,7 @@ func oddValue(r *rand.Rand) string {
 		"18446744073709551615", "18446744073709551616", "-9223372036854775808", "-9223372036854775809",
 		"9223372036854775808", "65536", "1.5", "1e300", "[]", "{}", `["create"]`, `["create","create"]`, `["append","create"]`, `["chroot"]`,
 		`["chroot","addr_fault"]`, `[1]`, `[null]`, `"event_6"`, `"event_999"`, `"sendto"`, `"connect"`, `"event_3"`, `"event_03"`,
-		`"success"`, `"error"`, `"read"`, `"chr"`, `"cgroup"`, `"a\\b"`, `"a\\\\b"`, `"\\xff"`, `"\\x41"`, `"run_02"`, `"not ok"`,
+		`"success"`, `"error"`, `"unproven"`, `"changed"`, `"read"`, `"chr"`, `"cgroup"`, `"a\\b"`, `"a\\\\b"`, `"\\xff"`, `"\\x41"`, `"run_02"`, `"not ok"`,
 		`"assay.runner.kernel_event.v0"`, `"runner.raw_event.v0"`)
 }
 
@@ -274,8 +274,8 @@ func TestKernelParserTakesTheCorpus(t *testing.T) {
 	t.Logf("%d lines", lines)
 }
 
-// The kernel lines that the runner writes also pass the line schema that the
-// other implementation publishes.
+// The kernel lines that the runner writes also pass the line schema that the other
+// implementation publishes, except for what CHANGES.md adds to them: lines in doubt.
 func TestKernelLinesPassThePublishedSchema(t *testing.T) {
 	const path = "../../shared/corpora/assay/docs/reference/runner/schema/kernel-event-v0.schema.json"
 	c := jsonschema.NewCompiler()
@@ -287,6 +287,9 @@ func TestKernelLinesPassThePublishedSchema(t *testing.T) {
 	for range 1000 {
 		e := randomKernel(r)
 		e.Kind = ""
+		if e.Status == StatusUnproven {
+			e.Status = ""
+		}
 		if line := e.AppendJSON(nil, testRun); !schemaTakes(s, line) {
 			t.Fatalf("the published schema refuses %s", line)
 		}

@@ -17,7 +17,7 @@ const (
 	RoleNone    Role = iota // does not affect completeness
 	RoleLoss                // above 0, the kernel layer is not complete
 	RoleEscape              // above 0, the record has lost track of the command
-	RoleQuality             // every event is there, but a name is less than exact
+	RoleQuality             // every event is there, but what it says is less than exact
 	RoleEnd                 // says how the run ended
 	RoleBlind               // enters the note about blind spots
 	RoleBalance             // is part of the sums, and has no meaning without the others
@@ -41,6 +41,7 @@ type Counter struct {
 // Counters of runner-capture.
 const (
 	CounterBlocked         = "blocked"
+	CounterChanged         = "changed"
 	CounterCanary          = "canary"
 	CounterCompatUnmapped  = "compat_unmapped"
 	CounterCoveredMisses   = "covered_misses"
@@ -67,6 +68,7 @@ const (
 	CounterSeen            = "seen"
 	CounterSpooledBytes    = "spooled_bytes"
 	CounterSurvivorsKilled = "survivors_killed"
+	CounterUnproven        = "unproven"
 	CounterUserFault       = "user_fault"
 	CounterUserTruncated   = "user_truncated"
 
@@ -141,6 +143,8 @@ var Counters = [...]Counter{
 	{Name: CounterSurvivorsKilled, Stage: StageCapture, Role: RoleEnd, Why: "processes that outlived the command by more than the grace time and were killed"},
 	{Name: CounterUserFault, Stage: StageCapture, Role: RoleQuality, Why: "records whose path or socket address in the program's memory could not be read"},
 	{Name: CounterUserTruncated, Stage: StageCapture, Role: RoleQuality, Why: "records whose path text is longer than a record holds"},
+	{Name: CounterChanged, Stage: StageCapture, Role: RoleQuality, When: WhenSome, Why: "records of calls whose objects or arguments could have changed under the call: their lines have the key `doubt`"},
+	{Name: CounterUnproven, Stage: StageCapture, Role: RoleQuality, When: WhenSome, Why: "records of calls that nothing shows to have run: their lines have the status `unproven`"},
 	{Name: CounterCoveredMisses, Stage: StageCapture, Role: RoleNone, When: WhenOptional, Why: "the skipped runs of probes that have copies, which are then not in `recursion_misses`; the fact `redundant` says what they cost. Otherwise 0"},
 	{Name: CounterOutcomes, Stage: StageCapture, Role: RoleBalance, When: WhenOptional, Why: "records that only say that a program was told EINTR: the event of that call has it as its `ret`"},
 	{Name: CounterMissed, Stage: StageCapture, Role: RoleNone, When: WhenMissed, Each: "PROBE", Why: "events of one probe that were missed: runs that the kernel skipped or, of a probe with copies, events that no copy saw; of io_uring's probes also those of other programs, if the run uses io_uring. Their sum is `recursion_misses` and the N of `redundant`"},

@@ -5,9 +5,12 @@ import "strings"
 // What a kernel line says about a tool call, in the words of kernel_effects
 // (DERIVATION.md, "Bindings"): a verb, a blank, the value.
 
-// EffectFailed comes before the verb of an operation that failed. An operation that a rule
-// refused has its own verb.
-const EffectFailed = "failed-"
+// EffectFailed comes before the verb of an operation that failed, EffectUnproven before that
+// of one that nothing shows to have been done. An operation that a rule refused has its own verb.
+const (
+	EffectFailed   = "failed-"
+	EffectUnproven = "unproven-"
+)
 
 // verbOpen is the verb of an open without a known access mode.
 const verbOpen = "open"
@@ -23,7 +26,10 @@ func AppendEffect(dst []byte, e *KernelEvent) []byte {
 	if len(e.Value) == 0 {
 		return dst
 	}
-	if e.Status == StatusError && !Refused(e.EventType) {
+	switch {
+	case e.Status == StatusUnproven:
+		dst = append(dst, EffectUnproven...)
+	case e.Status == StatusError && !Refused(e.EventType):
 		dst = append(dst, EffectFailed...)
 	}
 	return append(append(append(dst, effectVerb(e)...), ' '), e.Value...)
@@ -41,17 +47,16 @@ func effectVerb(e *KernelEvent) string {
 	return KindOf(e.EventType)
 }
 
-// IsEffect reports whether a line shows something that was done. Operations that failed or
-// were refused were not done, and a text that is not a name cannot be compared.
+// IsEffect reports whether a line shows something that was done. Operations that failed,
+// were refused or are unproven were not done as far as is known, and a text that is not a name cannot be compared.
 func IsEffect(e *KernelEvent) bool {
-	return len(e.Value) > 0 && e.Status != StatusError && !Refused(e.EventType) && SetOf(e.EventType) >= 0
+	return len(e.Value) > 0 && e.Status != StatusError && e.Status != StatusUnproven && !Refused(e.EventType) && SetOf(e.EventType) >= 0
 }
 
-// EffectDone reports whether an effect is of an operation that neither failed nor was
-// refused.
+// EffectDone reports whether an effect is of an operation that is known to have been done.
 func EffectDone(effect string) bool {
 	verb, _, _ := strings.Cut(effect, " ")
-	return !strings.HasPrefix(verb, EffectFailed) && verb != effectVerbs[EventConnectBlocked] && verb != effectVerbs[EventFileBlocked]
+	return !strings.HasPrefix(verb, EffectFailed) && !strings.HasPrefix(verb, EffectUnproven) && verb != effectVerbs[EventConnectBlocked] && verb != effectVerbs[EventFileBlocked]
 }
 
 // ExecEffect is the effect of a program that was executed.

@@ -10,6 +10,7 @@ func TestEffects(t *testing.T) {
 		{KernelEvent{EventType: EventOpenat, AccessMode: "read", Value: []byte("/a b")}, "read /a b"},
 		{KernelEvent{EventType: EventOpenat, AccessMode: "read_write", Status: StatusError, Value: []byte("/a")}, "failed-read_write /a"},
 		{KernelEvent{EventType: EventOpenat, AccessMode: "unknown", Value: []byte("/a")}, "open /a"},
+		{KernelEvent{EventType: EventUnlink, Status: StatusUnproven, Value: []byte("/a")}, "unproven-unlink /a"},
 		{KernelEvent{EventType: EventExecFailed, Status: StatusError, Value: []byte("/a")}, "failed-exec /a"},
 		{KernelEvent{EventType: EventScript, Status: StatusSuccess, Value: []byte("/a")}, "exec /a"},
 		{KernelEvent{EventType: EventConnect, Value: []byte("127.0.0.1:80")}, "connect 127.0.0.1:80"},

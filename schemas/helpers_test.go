@@ -245,6 +245,8 @@ func randomKernel(r *rand.Rand) KernelEvent {
 		e.Has |= KernelHasReturn
 		e.ReturnValue = randomInt(r)
 		e.Status = pick(r, "", StatusSuccess, StatusError)
+	} else {
+		e.Status = pick(r, "", StatusUnproven)
 	}
 	return e
 }

@@ -71,7 +71,8 @@ func (e *KernelEvent) AppendDetails(dst []byte) []byte {
 	if e.Operations != 0 {
 		dst = AppendOperationFlags(append(dst, `,"operation_flags":`...), e.Operations)
 	}
-	return appendWord(dst, `,"status":"`, e.Status)
+	dst = appendWord(dst, `,"status":"`, e.Status)
+	return appendWord(dst, `,"doubt":"`, e.Doubt)
 }
 
 // AppendKernelTime appends the time of a line of kernel.normalized, which is its last key.

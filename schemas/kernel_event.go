@@ -22,7 +22,8 @@ type KernelEvent struct {
 	ReturnValue int64  // KernelHasReturn
 	AccessMode  string // "" is absent
 	Operations  OperationFlags
-	Status      string // "" is absent; needs KernelHasReturn
+	Status      string // "" is absent; needs KernelHasReturn, or is StatusUnproven
+	Doubt       string // "" is absent
 }
 
 // KernelHas says which optional numbers a kernel line carries.
@@ -55,11 +56,16 @@ var (
 	operationBits  = [...]uint64{OpenCreate, OpenTruncate, OpenAppend, OpenExclusive}
 )
 
-// Statuses of an operation whose outcome is known.
+// Statuses of an operation: its outcome, or that nothing shows that it was done.
 const (
-	StatusSuccess = "success"
-	StatusError   = "error"
+	StatusSuccess  = "success"
+	StatusError    = "error"
+	StatusUnproven = "unproven"
 )
+
+// DoubtChanged says that what the call was given could have changed under it: the value need
+// not be what the kernel used.
+const DoubtChanged = "changed"
 
 // AccessModes are the values of access_mode, indexed by flags & O_ACCMODE.
 var AccessModes = [...]string{"read", "write", "read_write", "unknown"}

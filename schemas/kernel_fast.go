@@ -47,9 +47,11 @@ var openEnds = func() (keys [len(accessKeys) * len(operationKeys) * 2]string) {
 }()
 
 const (
-	successKey = `,"status":"` + StatusSuccess + `"`
-	errorKey   = `,"status":"` + StatusError + `"`
-	timeKey    = `,"ktime_ns":`
+	successKey  = `,"status":"` + StatusSuccess + `"`
+	errorKey    = `,"status":"` + StatusError + `"`
+	unprovenKey = `,"status":"` + StatusUnproven + `"`
+	doubtKey    = `,"doubt":"` + DoubtChanged + `"`
+	timeKey     = `,"ktime_ns":`
 )
 
 // hasAt reports whether text is at b[i:].
@@ -228,7 +230,7 @@ func (p *KernelParser) fastOutcome(e *KernelEvent, i int) bool {
 		}
 		if key := openEnds[at]; hasAt(b, i, key) {
 			e.AccessMode, e.Operations, e.Status = AccessMode(e.Flags), o, status
-			return p.fastEnd(i + len(key))
+			return p.fastEnd(e, i+len(key))
 		}
 	}
 	if e.Has&KernelHasFlags != 0 {
@@ -241,7 +243,12 @@ func (p *KernelParser) fastOutcome(e *KernelEvent, i int) bool {
 			i += len(operationKeys[o])
 		}
 	}
-	if e.Has&KernelHasReturn != 0 {
+	if e.Has&KernelHasReturn == 0 {
+		if hasAt(b, i, unprovenKey) {
+			e.Status = StatusUnproven
+			i += len(unprovenKey)
+		}
+	} else {
 		switch {
 		case e.ReturnValue >= 0 && hasAt(b, i, successKey):
 			e.Status = StatusSuccess
@@ -251,12 +258,16 @@ func (p *KernelParser) fastOutcome(e *KernelEvent, i int) bool {
 			i += len(errorKey)
 		}
 	}
-	return p.fastEnd(i)
+	return p.fastEnd(e, i)
 }
 
-// fastEnd reads the time, if there may be one, and the end of the line.
-func (p *KernelParser) fastEnd(i int) bool {
+// fastEnd reads the doubt and the time, if there may be some, and the end of the line.
+func (p *KernelParser) fastEnd(e *KernelEvent, i int) bool {
 	b := p.s.b
+	if len(b)-i > len(doubtKey) && string(b[i:i+len(doubtKey)]) == doubtKey {
+		e.Doubt = DoubtChanged
+		i += len(doubtKey)
+	}
 	if p.timed {
 		if len(b)-i > len(timeKey) && string(b[i:i+len(timeKey)]) == timeKey {
 			if n, end := digits(b, i+len(timeKey)); end > i+len(timeKey) {

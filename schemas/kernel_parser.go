@@ -32,7 +32,8 @@ func NewKernelParser(runID string) *KernelParser {
 
 var (
 	accessModes = words(AccessModes[:]...)
-	statuses    = words(StatusSuccess, StatusError)
+	statuses    = words(StatusSuccess, StatusError, StatusUnproven)
+	doubts      = words(DoubtChanged)
 )
 
 // Keys of a kernel line, as bits of the set already seen.
@@ -48,6 +49,7 @@ const (
 	seenAccess
 	seenOperations
 	seenStatus
+	seenDoubt
 	seenNumbers // and up: KernelHas shifted by its place
 
 	seenRequired = seenSchema | seenRunID | seenSeq | seenPID | seenEventType | seenKind | seenValue
@@ -164,6 +166,9 @@ func (p *KernelParser) parse(e *KernelEvent) bool {
 		case "status":
 			bit = seenStatus
 			e.Status, ok = s.word(statuses)
+		case "doubt":
+			bit = seenDoubt
+			e.Doubt, ok = s.word(doubts)
 		default:
 			if p.timed && string(key) == "ktime_ns" && at > 1 {
 				p.time.At = at - 1
@@ -190,8 +195,11 @@ func (p *KernelParser) parse(e *KernelEvent) bool {
 	if seen&seenRequired != seenRequired {
 		return s.fail("one of schema, run_id, seq, pid, event_type, kind, value is missing")
 	}
-	if e.Status != "" && e.Has&KernelHasReturn == 0 {
+	if e.Status != "" && e.Status != StatusUnproven && e.Has&KernelHasReturn == 0 {
 		return s.fail("status without return_value")
+	}
+	if e.Status == StatusUnproven && e.Has&KernelHasReturn != 0 {
+		return s.fail("status unproven with return_value")
 	}
 	return p.setKind(e, kind)
 }

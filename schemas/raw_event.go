@@ -61,6 +61,7 @@ type Marks uint32
 // The marks, in their canonical order.
 const (
 	MarkAddrFault Marks = 1 << iota
+	MarkChanged         // what the call was given could have changed under it
 	MarkChroot
 	MarkCompat32
 	MarkDeleted
@@ -71,13 +72,14 @@ const (
 	MarkPathFault
 	MarkPathTruncated
 	MarkUnnamed
+	MarkUnproven // nothing shows that the call ran
 	MarkUserFault
 	MarkUserTruncated
 )
 
 var markNames = [...]string{
-	"addr_fault", "chroot", "compat32", "deleted", "detached", "disconnected", "fd_race",
-	"io_uring", "path_fault", "path_truncated", "unnamed", "user_fault", "user_truncated",
+	"addr_fault", "changed", "chroot", "compat32", "deleted", "detached", "disconnected", "fd_race",
+	"io_uring", "path_fault", "path_truncated", "unnamed", "unproven", "user_fault", "user_truncated",
 }
 
 // Sources of network events and of refused file operations.

@@ -62,6 +62,8 @@ enum mark {
 	MARK_COMPAT = 1 << 9,	  /* 32-bit caller */
 	MARK_AFAULT = 1 << 10,	  /* socket address not readable */
 	MARK_CHROOT = 1 << 11,	  /* a leading .. can end at a root that is not the top */
+	MARK_CHANGED = 1 << 12,	  /* what the call was given could have changed under it */
+	MARK_UNPROVEN = 1 << 13,  /* nothing shows that the call ran */
 	MARK_HAS_PATH = 1 << 16,  /* comp1 is the resolved object */
 	MARK_HAS_BASE1 = 1 << 17, /* comp1 is the directory that upath1 starts from */
 	MARK_HAS_BASE2 = 1 << 18, /* comp2 likewise for upath2 */

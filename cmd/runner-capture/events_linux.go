@@ -11,6 +11,7 @@ type counts struct {
 	userFault, userTruncated              uint64
 	pathFault, pathTruncated, lexical     uint64
 	escapes, survivorsKilled, inheritedFD uint64
+	changed, unproven                     uint64
 	outcomes                              uint64 // records that only complete another one
 	out                                   uint64
 }
@@ -194,6 +195,7 @@ func (v *events) marks(m schemas.Marks) {
 		{schemas.MarkUserFault, &v.n.userFault}, {schemas.MarkAddrFault, &v.n.userFault},
 		{schemas.MarkUserTruncated, &v.n.userTruncated},
 		{schemas.MarkPathFault, &v.n.pathFault}, {schemas.MarkPathTruncated, &v.n.pathTruncated},
+		{schemas.MarkChanged, &v.n.changed}, {schemas.MarkUnproven, &v.n.unproven},
 	} {
 		if m&x.mark != 0 {
 			*x.n++

@@ -137,8 +137,10 @@ func (r *captureRun) captureHealth(st bpf.Stats) (*schemas.StageHealth, error) {
 			schemas.CounterSpooledBytes: r.sp.Spooled, schemas.CounterInheritedFDs: n.inheritedFD, schemas.CounterCoveredMisses: st.CoveredMisses,
 		},
 	}
-	if n.outcomes > 0 {
-		h.Counters[schemas.CounterOutcomes] = n.outcomes
+	for name, n := range map[string]uint64{schemas.CounterOutcomes: n.outcomes, schemas.CounterChanged: n.changed, schemas.CounterUnproven: n.unproven} {
+		if n > 0 {
+			h.Counters[name] = n
+		}
 	}
 	for probe, n := range st.Missed {
 		h.Counters[schemas.CounterMissed+probe] = n

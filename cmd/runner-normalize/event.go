@@ -177,8 +177,11 @@ func (n *normalizer) pack(id uint32, e *schemas.RawEvent, value []byte) []byte {
 	if value == nil {
 		n.nullValues++
 	}
-	if id == schemas.EventOpenat {
+	switch id {
+	case schemas.EventOpenat:
 		openFields(k, e)
+	case schemas.EventRenameFrom, schemas.EventRenameTo:
+		renameFields(k, e)
 	}
 	if schemas.Refused(id) {
 		blockedFields(k, e)

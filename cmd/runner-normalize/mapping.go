@@ -135,6 +135,13 @@ const (
 
 // outcome fills in what is known about the success of an operation.
 func outcome(k *schemas.KernelEvent, e *schemas.RawEvent) {
+	if e.Marks&schemas.MarkChanged != 0 {
+		k.Doubt = schemas.DoubtChanged
+	}
+	if e.Marks&schemas.MarkUnproven != 0 {
+		k.Status = schemas.StatusUnproven
+		return
+	}
 	if e.Has&schemas.HasRet == 0 {
 		return
 	}
@@ -165,6 +172,14 @@ func openFields(k *schemas.KernelEvent, e *schemas.RawEvent) {
 	if e.Has&schemas.HasResolve != 0 && e.Resolve != 0 {
 		k.Has |= schemas.KernelHasResolve
 		k.Resolve = e.Resolve
+	}
+}
+
+// renameFields fills in how the two names of a rename are treated, where that is not the usual way.
+func renameFields(k *schemas.KernelEvent, e *schemas.RawEvent) {
+	if e.Has&schemas.HasFlags != 0 && e.Flags != 0 {
+		k.Has |= schemas.KernelHasFlags
+		k.Flags = e.Flags
 	}
 }
 

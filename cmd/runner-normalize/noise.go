@@ -5,7 +5,7 @@ import "github.com/runner-evidence/runner/schemas"
 // doubtful are the marks of an open that the record is not sure about. A rule
 // would judge a path that may be another file's.
 const doubtful = schemas.MarkUserFault | schemas.MarkPathFault | schemas.MarkPathTruncated |
-	schemas.MarkDetached | schemas.MarkDisconnected | schemas.MarkDeleted | schemas.MarkFDRace
+	schemas.MarkDetached | schemas.MarkDisconnected | schemas.MarkDeleted | schemas.MarkFDRace | schemas.MarkChanged | schemas.MarkUnproven
 
 // refused reports whether a return value means a refusal: by the modes of a file, a
 // mount, a policy, a seccomp filter, or the caller's own restrictions on how a path may

@@ -16,7 +16,7 @@ type shape struct {
 	event, flags, mode, resolve uint64
 	ret                         int64
 	has                         schemas.KernelHas
-	status                      bool
+	status, doubt               bool
 }
 
 // shapeText is the text of a shape: that before the value and that after it.
@@ -56,7 +56,7 @@ func (s *shapes) number(k *schemas.KernelEvent) uint32 {
 	if k.Has&(schemas.KernelHasCgroupID|schemas.KernelHasPort|schemas.KernelHasRuleID) != 0 || k.Destination != nil {
 		return 0 // a refused operation: few, and each with its own address
 	}
-	key := shape{uint64(k.EventType), k.Flags, k.Mode, k.Resolve, k.ReturnValue, k.Has, k.Status != ""}
+	key := shape{uint64(k.EventType), k.Flags, k.Mode, k.Resolve, k.ReturnValue, k.Has, k.Status != "", k.Doubt != ""}
 	if key == s.last && s.lastNo != 0 {
 		return s.lastNo
 	}

@@ -42,7 +42,7 @@ func (n *normalizer) call(task uint32, op operation, e *schemas.RawEvent) error 
 	if len(n.unfinished[task]) > 0 {
 		n.ends(task, op, e)
 	}
-	if op.class == classExec || e.Has&schemas.HasRet != 0 {
+	if op.class == classExec || e.Has&schemas.HasRet != 0 || e.Marks&schemas.MarkUnproven != 0 {
 		return n.lines(task, op, e)
 	}
 	first, second := n.values(op, e)

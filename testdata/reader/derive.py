@@ -302,6 +302,8 @@ class Derivation:
                 line["rule_id"] = e["rule"]
         if event == 1:
             line.update((key, e[key]) for key in ("flags", "mode", "resolve") if e.get(key) or key != "resolve" and key in e)
+        if event in (213, 214) and e.get("flags"):
+            line["flags"] = e["flags"]
         if "ret" in e:
             line["return_value"] = e["ret"]
         if event == 1 and "flags" in e:
@@ -309,8 +311,12 @@ class Derivation:
             line["operation_flags"] = [name for name, bit in FLAGS if e["flags"] & bit]
             if not line["operation_flags"]:
                 del line["operation_flags"]
-        if "ret" in e and not (e["op"] == "connect" and e["ret"] == -115):
+        if "unproven" in e.get("marks", ()):
+            line["status"] = "unproven"
+        elif "ret" in e and not (e["op"] == "connect" and e["ret"] == -115):
             line["status"] = "success" if e["ret"] >= 0 else "error"
+        if "changed" in e.get("marks", ()):
+            line["doubt"] = "changed"
         task.lines.append((line, e["ktime_ns"]))
 
     def records(self, run_id, windows, canonical):

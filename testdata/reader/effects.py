@@ -24,6 +24,8 @@ def of(v):
         verb = _VERBS.get(v["event_type"])
     if verb is None:
         return None
+    if v.get("status") == "unproven":
+        verb = "unproven-" + verb
     if v.get("status") == "error" and not verb.endswith("_blocked"):
         verb = "failed-" + verb
     return "%s %s" % (verb, v["value"])
@@ -32,7 +34,7 @@ def of(v):
 def done(text):
     """Whether an effect was done: it neither failed nor was blocked."""
     verb = text.split(" ", 1)[0]
-    return not verb.startswith("failed-") and not verb.endswith("_blocked")
+    return not verb.startswith(("failed-", "unproven-")) and not verb.endswith("_blocked")
 
 
 def own_window(b):

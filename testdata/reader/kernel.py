@@ -84,7 +84,7 @@ def _hints(given, flags, own):
 def _status(v, own):
     given, result = v.get("status"), v.get("return_value")
     if result is None:
-        return None
+        return "a status without return_value" if given not in (None, "unproven") else None
     want = "success" if result >= 0 else "error"
     pending = v["event_type"] == CONNECT and result == EINPROGRESS
     if given != want and (given is not None or own and not pending):

@@ -5,7 +5,7 @@ import os
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cmd/internal/noise/noise.txt")
 REFUSED = (-1, -13, -18, -30, -38, -40)
 CHANGING = 0o100 | 0o1000 | 0o2000 | 0o20000000
-DOUBTFUL = {"user_fault", "path_fault", "path_truncated", "detached", "disconnected", "deleted", "fd_race"}
+DOUBTFUL = {"user_fault", "path_fault", "path_truncated", "detached", "disconnected", "deleted", "fd_race", "changed", "unproven"}
 
 
 def _table():
