@@ -29,6 +29,7 @@ var specTables = map[string]func() table{
 	"counters-correlate": func() table { return counters(schemas.StageCorrelate) },
 	"counters-log":       func() table { return counters(schemas.StageExec) },
 	"counters-normalize": func() table { return counters(schemas.StageNormalize) },
+	"calls":              calls,
 	"environment":        environment,
 	"event-types":        eventTypes,
 	"facts":              func() table { return facts(schemas.StageCapture) },

@@ -29,238 +29,107 @@ struct desc {
 #define G(what) { GUARD_##what, CLASS_GUARD, NO, NO, NO, NO, NO, NO }
 #define NCALLS 512
 
+/* The calls that every architecture has. */
+#define EVERYWHERE(A)                                                        \
+	[A##_OPENAT] = D(OPENAT, OPEN, 0, 1, NO, NO, 2, 3),                  \
+	[A##_OPENAT2] = D(OPENAT2, OPEN, 0, 1, NO, NO, 2, NO),               \
+	[A##_OPEN_BY_HANDLE_AT] = D(OPEN_BY_HANDLE_AT, OPEN, NO, NO, NO, NO, 2, NO), \
+	[A##_CLONE] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),                 \
+	[A##_CLONE3] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),                \
+	[A##_EXECVE] = D(EXECVE, EXEC, CWD, 0, NO, NO, NO, NO),              \
+	[A##_EXECVEAT] = D(EXECVEAT, EXEC, 0, 1, NO, NO, 4, NO),             \
+	[A##_CONNECT] = D(CONNECT, SOCK, NO, NO, NO, NO, NO, NO),            \
+	[A##_SENDTO] = D(SENDTO, SOCK, NO, NO, NO, NO, NO, NO),              \
+	[A##_BIND] = D(BIND, SOCK, NO, NO, NO, NO, NO, NO),                  \
+	[A##_LISTEN] = D(LISTEN, SOCK, NO, NO, NO, NO, NO, NO),              \
+	[A##_UNLINKAT] = D(UNLINK, PATH, 0, 1, NO, NO, 2, NO),               \
+	[A##_RENAMEAT] = D(RENAME, PATH, 0, 1, 2, 3, NO, NO),                \
+	[A##_RENAMEAT2] = D(RENAME, PATH, 0, 1, 2, 3, 4, NO),                \
+	[A##_LINKAT] = D(LINK, PATH, 0, 1, 2, 3, 4, NO),                     \
+	[A##_SYMLINKAT] = D(SYMLINK, PATH, 1, 2, NO, 0, NO, NO),             \
+	[A##_MKDIRAT] = D(MKDIR, PATH, 0, 1, NO, NO, NO, 2),                 \
+	[A##_TRUNCATE] = D(TRUNCATE, PATH, CWD, 0, NO, NO, NO, NO),          \
+	[A##_FTRUNCATE] = D(FTRUNCATE, PATH, 0, NO, NO, NO, NO, NO),         \
+	[A##_FCHMOD] = D(CHMOD, PATH, 0, NO, NO, NO, NO, 1),                 \
+	[A##_FCHMODAT] = D(CHMOD, PATH, 0, 1, NO, NO, NO, 2),                \
+	[A##_FCHMODAT2] = D(CHMOD, PATH, 0, 1, NO, NO, 3, 2),                \
+	[A##_FCHOWN] = D(CHOWN, PATH, 0, NO, NO, NO, NO, NO),                \
+	[A##_FCHOWNAT] = D(CHOWN, PATH, 0, 1, NO, NO, 4, NO),                \
+	[A##_MKNODAT] = D(MKNOD, PATH, 0, 1, NO, NO, NO, 2),                 \
+	[A##_MOUNT] = D(MOUNT, PATH, CWD, 1, NO, 0, 3, NO),                  \
+	[A##_UMOUNT2] = D(UMOUNT, PATH, CWD, 0, NO, NO, 1, NO),              \
+	[A##_MOVE_MOUNT] = D(MOVE_MOUNT, PATH, 0, 1, 2, 3, 4, NO),           \
+	[A##_PIVOT_ROOT] = D(PIVOT_ROOT, PATH, CWD, 0, CWD, 1, NO, NO),      \
+	[A##_IO_URING_SETUP] = G(RING),                                      \
+	[A##_IO_URING_ENTER] = G(RING),                                      \
+	[A##_BPF] = G(BPF),                                                  \
+	[A##_PTRACE] = G(PTRACE),                                            \
+	[A##_PROCESS_VM_WRITEV] = G(WRITEV),                                 \
+	[A##_PIDFD_GETFD] = G(GETFD),                                        \
+	[A##_INIT_MODULE] = G(KERNEL),                                       \
+	[A##_FINIT_MODULE] = G(KERNEL),                                      \
+	[A##_KEXEC_LOAD] = G(KERNEL)
+
+/* Path calls without a directory argument, and others that newer architectures lack. */
+#define OLD_CALLS(A)                                                         \
+	[A##_OPEN] = D(OPEN, OPEN, CWD, 0, NO, NO, 1, 2),                    \
+	[A##_CREAT] = D(CREAT, OPEN, CWD, 0, NO, NO, NO, 1),                 \
+	[A##_FORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),                  \
+	[A##_VFORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),                 \
+	[A##_UNLINK] = D(UNLINK, PATH, CWD, 0, NO, NO, NO, NO),              \
+	[A##_RMDIR] = D(RMDIR, PATH, CWD, 0, NO, NO, NO, NO),                \
+	[A##_RENAME] = D(RENAME, PATH, CWD, 0, CWD, 1, NO, NO),              \
+	[A##_LINK] = D(LINK, PATH, CWD, 0, CWD, 1, NO, NO),                  \
+	[A##_SYMLINK] = D(SYMLINK, PATH, CWD, 1, NO, 0, NO, NO),             \
+	[A##_MKDIR] = D(MKDIR, PATH, CWD, 0, NO, NO, NO, 1),                 \
+	[A##_CHMOD] = D(CHMOD, PATH, CWD, 0, NO, NO, NO, 1),                 \
+	[A##_CHOWN] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),                \
+	[A##_LCHOWN] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),               \
+	[A##_MKNOD] = D(MKNOD, PATH, CWD, 0, NO, NO, NO, 1)
+
+/* Further calls of 32-bit programs. Their structures of sendmsg and sendmmsg differ. */
+#define CALLS_OF_32_BITS(A)                                                  \
+	[A##_CHOWN32] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),              \
+	[A##_LCHOWN32] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),             \
+	[A##_FCHOWN32] = D(CHOWN, PATH, 0, NO, NO, NO, NO, NO),              \
+	[A##_TRUNCATE64] = D(TRUNCATE, PATH, CWD, 0, NO, NO, NO, NO),        \
+	[A##_FTRUNCATE64] = D(FTRUNCATE, PATH, 0, NO, NO, NO, NO, NO),       \
+	[A##_SENDMSG] = D(SENDMSG, UNMAPPED, NO, NO, NO, NO, NO, NO),        \
+	[A##_SENDMMSG] = D(SENDMMSG, UNMAPPED, NO, NO, NO, NO, NO, NO)
+
+#define CALLS_OF_64_BITS(A)                                                  \
+	[A##_SENDMSG] = D(SENDMSG, SOCK, NO, NO, NO, NO, NO, NO),            \
+	[A##_SENDMMSG] = D(SENDMMSG, SOCK, NO, NO, NO, NO, NO, NO),          \
+	[A##_KEXEC_FILE_LOAD] = G(KERNEL)
+
 #if defined(__TARGET_ARCH_x86)
 static const struct desc native[NCALLS] = {
-	[X86_64_OPEN] = D(OPEN, OPEN, CWD, 0, NO, NO, 1, 2),
-	[X86_64_CREAT] = D(CREAT, OPEN, CWD, 0, NO, NO, NO, 1),
-	[X86_64_OPENAT] = D(OPENAT, OPEN, 0, 1, NO, NO, 2, 3),
-	[X86_64_OPENAT2] = D(OPENAT2, OPEN, 0, 1, NO, NO, 2, NO),
-	[X86_64_OPEN_BY_HANDLE_AT] = D(OPEN_BY_HANDLE_AT, OPEN, NO, NO, NO, NO, 2, NO),
-	[X86_64_CLONE] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[X86_64_CLONE3] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[X86_64_FORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[X86_64_VFORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[X86_64_EXECVE] = D(EXECVE, EXEC, CWD, 0, NO, NO, NO, NO),
-	[X86_64_EXECVEAT] = D(EXECVEAT, EXEC, 0, 1, NO, NO, 4, NO),
-	[X86_64_CONNECT] = D(CONNECT, SOCK, NO, NO, NO, NO, NO, NO),
-	[X86_64_SENDTO] = D(SENDTO, SOCK, NO, NO, NO, NO, NO, NO),
-	[X86_64_SENDMSG] = D(SENDMSG, SOCK, NO, NO, NO, NO, NO, NO),
-	[X86_64_SENDMMSG] = D(SENDMMSG, SOCK, NO, NO, NO, NO, NO, NO),
-	[X86_64_BIND] = D(BIND, SOCK, NO, NO, NO, NO, NO, NO),
-	[X86_64_LISTEN] = D(LISTEN, SOCK, NO, NO, NO, NO, NO, NO),
-	[X86_64_UNLINK] = D(UNLINK, PATH, CWD, 0, NO, NO, NO, NO),
-	[X86_64_UNLINKAT] = D(UNLINK, PATH, 0, 1, NO, NO, 2, NO),
-	[X86_64_RMDIR] = D(RMDIR, PATH, CWD, 0, NO, NO, NO, NO),
-	[X86_64_RENAME] = D(RENAME, PATH, CWD, 0, CWD, 1, NO, NO),
-	[X86_64_RENAMEAT] = D(RENAME, PATH, 0, 1, 2, 3, NO, NO),
-	[X86_64_RENAMEAT2] = D(RENAME, PATH, 0, 1, 2, 3, 4, NO),
-	[X86_64_LINK] = D(LINK, PATH, CWD, 0, CWD, 1, NO, NO),
-	[X86_64_LINKAT] = D(LINK, PATH, 0, 1, 2, 3, 4, NO),
-	[X86_64_SYMLINK] = D(SYMLINK, PATH, CWD, 1, NO, 0, NO, NO),
-	[X86_64_SYMLINKAT] = D(SYMLINK, PATH, 1, 2, NO, 0, NO, NO),
-	[X86_64_MKDIR] = D(MKDIR, PATH, CWD, 0, NO, NO, NO, 1),
-	[X86_64_MKDIRAT] = D(MKDIR, PATH, 0, 1, NO, NO, NO, 2),
-	[X86_64_TRUNCATE] = D(TRUNCATE, PATH, CWD, 0, NO, NO, NO, NO),
-	[X86_64_FTRUNCATE] = D(FTRUNCATE, PATH, 0, NO, NO, NO, NO, NO),
-	[X86_64_CHMOD] = D(CHMOD, PATH, CWD, 0, NO, NO, NO, 1),
-	[X86_64_FCHMOD] = D(CHMOD, PATH, 0, NO, NO, NO, NO, 1),
-	[X86_64_FCHMODAT] = D(CHMOD, PATH, 0, 1, NO, NO, NO, 2),
-	[X86_64_FCHMODAT2] = D(CHMOD, PATH, 0, 1, NO, NO, 3, 2),
-	[X86_64_CHOWN] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
-	[X86_64_LCHOWN] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
-	[X86_64_FCHOWN] = D(CHOWN, PATH, 0, NO, NO, NO, NO, NO),
-	[X86_64_FCHOWNAT] = D(CHOWN, PATH, 0, 1, NO, NO, 4, NO),
-	[X86_64_MKNOD] = D(MKNOD, PATH, CWD, 0, NO, NO, NO, 1),
-	[X86_64_MKNODAT] = D(MKNOD, PATH, 0, 1, NO, NO, NO, 2),
-	[X86_64_MOUNT] = D(MOUNT, PATH, CWD, 1, NO, 0, 3, NO),
-	[X86_64_UMOUNT2] = D(UMOUNT, PATH, CWD, 0, NO, NO, 1, NO),
-	[X86_64_MOVE_MOUNT] = D(MOVE_MOUNT, PATH, 0, 1, 2, 3, 4, NO),
-	[X86_64_PIVOT_ROOT] = D(PIVOT_ROOT, PATH, CWD, 0, CWD, 1, NO, NO),
-	[X86_64_IO_URING_SETUP] = G(RING),
-	[X86_64_IO_URING_ENTER] = G(RING),
-	[X86_64_BPF] = G(BPF),
-	[X86_64_PTRACE] = G(PTRACE),
-	[X86_64_PROCESS_VM_WRITEV] = G(WRITEV),
-	[X86_64_PIDFD_GETFD] = G(GETFD),
+	EVERYWHERE(X86_64),
+	OLD_CALLS(X86_64),
+	CALLS_OF_64_BITS(X86_64),
 	[X86_64_IOPL] = G(KERNEL),
 	[X86_64_IOPERM] = G(KERNEL),
-	[X86_64_INIT_MODULE] = G(KERNEL),
-	[X86_64_FINIT_MODULE] = G(KERNEL),
-	[X86_64_KEXEC_LOAD] = G(KERNEL),
-	[X86_64_KEXEC_FILE_LOAD] = G(KERNEL),
 };
 
-/* Calls of 32-bit programs. Their structures of sendmsg, sendmmsg and socketcall differ. */
 static const struct desc compat[NCALLS] = {
-	[I386_OPEN] = D(OPEN, OPEN, CWD, 0, NO, NO, 1, 2),
-	[I386_CREAT] = D(CREAT, OPEN, CWD, 0, NO, NO, NO, 1),
-	[I386_OPENAT] = D(OPENAT, OPEN, 0, 1, NO, NO, 2, 3),
-	[I386_OPENAT2] = D(OPENAT2, OPEN, 0, 1, NO, NO, 2, NO),
-	[I386_OPEN_BY_HANDLE_AT] = D(OPEN_BY_HANDLE_AT, OPEN, NO, NO, NO, NO, 2, NO),
-	[I386_CLONE] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[I386_CLONE3] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[I386_FORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[I386_VFORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[I386_EXECVE] = D(EXECVE, EXEC, CWD, 0, NO, NO, NO, NO),
-	[I386_EXECVEAT] = D(EXECVEAT, EXEC, 0, 1, NO, NO, 4, NO),
-	[I386_CONNECT] = D(CONNECT, SOCK, NO, NO, NO, NO, NO, NO),
-	[I386_SENDTO] = D(SENDTO, SOCK, NO, NO, NO, NO, NO, NO),
-	[I386_BIND] = D(BIND, SOCK, NO, NO, NO, NO, NO, NO),
-	[I386_LISTEN] = D(LISTEN, SOCK, NO, NO, NO, NO, NO, NO),
-	[I386_SENDMSG] = D(SENDMSG, UNMAPPED, NO, NO, NO, NO, NO, NO),
-	[I386_SENDMMSG] = D(SENDMMSG, UNMAPPED, NO, NO, NO, NO, NO, NO),
+	EVERYWHERE(I386),
+	OLD_CALLS(I386),
+	CALLS_OF_32_BITS(I386),
 	[I386_SOCKETCALL] = D(CONNECT, UNMAPPED, NO, NO, NO, NO, NO, NO),
-	[I386_UNLINK] = D(UNLINK, PATH, CWD, 0, NO, NO, NO, NO),
-	[I386_UNLINKAT] = D(UNLINK, PATH, 0, 1, NO, NO, 2, NO),
-	[I386_RMDIR] = D(RMDIR, PATH, CWD, 0, NO, NO, NO, NO),
-	[I386_RENAME] = D(RENAME, PATH, CWD, 0, CWD, 1, NO, NO),
-	[I386_RENAMEAT] = D(RENAME, PATH, 0, 1, 2, 3, NO, NO),
-	[I386_RENAMEAT2] = D(RENAME, PATH, 0, 1, 2, 3, 4, NO),
-	[I386_LINK] = D(LINK, PATH, CWD, 0, CWD, 1, NO, NO),
-	[I386_LINKAT] = D(LINK, PATH, 0, 1, 2, 3, 4, NO),
-	[I386_SYMLINK] = D(SYMLINK, PATH, CWD, 1, NO, 0, NO, NO),
-	[I386_SYMLINKAT] = D(SYMLINK, PATH, 1, 2, NO, 0, NO, NO),
-	[I386_MKDIR] = D(MKDIR, PATH, CWD, 0, NO, NO, NO, 1),
-	[I386_MKDIRAT] = D(MKDIR, PATH, 0, 1, NO, NO, NO, 2),
-	[I386_TRUNCATE] = D(TRUNCATE, PATH, CWD, 0, NO, NO, NO, NO),
-	[I386_TRUNCATE64] = D(TRUNCATE, PATH, CWD, 0, NO, NO, NO, NO),
-	[I386_FTRUNCATE] = D(FTRUNCATE, PATH, 0, NO, NO, NO, NO, NO),
-	[I386_FTRUNCATE64] = D(FTRUNCATE, PATH, 0, NO, NO, NO, NO, NO),
-	[I386_CHMOD] = D(CHMOD, PATH, CWD, 0, NO, NO, NO, 1),
-	[I386_FCHMOD] = D(CHMOD, PATH, 0, NO, NO, NO, NO, 1),
-	[I386_FCHMODAT] = D(CHMOD, PATH, 0, 1, NO, NO, NO, 2),
-	[I386_FCHMODAT2] = D(CHMOD, PATH, 0, 1, NO, NO, 3, 2),
-	[I386_CHOWN] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
-	[I386_CHOWN32] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
-	[I386_LCHOWN] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
-	[I386_LCHOWN32] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
-	[I386_FCHOWN] = D(CHOWN, PATH, 0, NO, NO, NO, NO, NO),
-	[I386_FCHOWN32] = D(CHOWN, PATH, 0, NO, NO, NO, NO, NO),
-	[I386_FCHOWNAT] = D(CHOWN, PATH, 0, 1, NO, NO, 4, NO),
-	[I386_MKNOD] = D(MKNOD, PATH, CWD, 0, NO, NO, NO, 1),
-	[I386_MKNODAT] = D(MKNOD, PATH, 0, 1, NO, NO, NO, 2),
-	[I386_MOUNT] = D(MOUNT, PATH, CWD, 1, NO, 0, 3, NO),
 	[I386_UMOUNT] = D(UMOUNT, PATH, CWD, 0, NO, NO, NO, NO),
-	[I386_UMOUNT2] = D(UMOUNT, PATH, CWD, 0, NO, NO, 1, NO),
-	[I386_MOVE_MOUNT] = D(MOVE_MOUNT, PATH, 0, 1, 2, 3, 4, NO),
-	[I386_PIVOT_ROOT] = D(PIVOT_ROOT, PATH, CWD, 0, CWD, 1, NO, NO),
-	[I386_IO_URING_SETUP] = G(RING),
-	[I386_IO_URING_ENTER] = G(RING),
-	[I386_BPF] = G(BPF),
-	[I386_PTRACE] = G(PTRACE),
-	[I386_PROCESS_VM_WRITEV] = G(WRITEV),
-	[I386_PIDFD_GETFD] = G(GETFD),
-	[I386_IOPERM] = G(KERNEL),
 	[I386_IOPL] = G(KERNEL),
-	[I386_INIT_MODULE] = G(KERNEL),
-	[I386_FINIT_MODULE] = G(KERNEL),
-	[I386_KEXEC_LOAD] = G(KERNEL),
+	[I386_IOPERM] = G(KERNEL),
 };
 #elif defined(__TARGET_ARCH_arm64)
-/* This architecture has no path calls without a directory argument. */
 static const struct desc native[NCALLS] = {
-	[ARM64_OPENAT] = D(OPENAT, OPEN, 0, 1, NO, NO, 2, 3),
-	[ARM64_OPENAT2] = D(OPENAT2, OPEN, 0, 1, NO, NO, 2, NO),
-	[ARM64_OPEN_BY_HANDLE_AT] = D(OPEN_BY_HANDLE_AT, OPEN, NO, NO, NO, NO, 2, NO),
-	[ARM64_CLONE] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[ARM64_CLONE3] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[ARM64_EXECVE] = D(EXECVE, EXEC, CWD, 0, NO, NO, NO, NO),
-	[ARM64_EXECVEAT] = D(EXECVEAT, EXEC, 0, 1, NO, NO, 4, NO),
-	[ARM64_CONNECT] = D(CONNECT, SOCK, NO, NO, NO, NO, NO, NO),
-	[ARM64_SENDTO] = D(SENDTO, SOCK, NO, NO, NO, NO, NO, NO),
-	[ARM64_SENDMSG] = D(SENDMSG, SOCK, NO, NO, NO, NO, NO, NO),
-	[ARM64_SENDMMSG] = D(SENDMMSG, SOCK, NO, NO, NO, NO, NO, NO),
-	[ARM64_BIND] = D(BIND, SOCK, NO, NO, NO, NO, NO, NO),
-	[ARM64_LISTEN] = D(LISTEN, SOCK, NO, NO, NO, NO, NO, NO),
-	[ARM64_UNLINKAT] = D(UNLINK, PATH, 0, 1, NO, NO, 2, NO),
-	[ARM64_RENAMEAT] = D(RENAME, PATH, 0, 1, 2, 3, NO, NO),
-	[ARM64_RENAMEAT2] = D(RENAME, PATH, 0, 1, 2, 3, 4, NO),
-	[ARM64_LINKAT] = D(LINK, PATH, 0, 1, 2, 3, 4, NO),
-	[ARM64_SYMLINKAT] = D(SYMLINK, PATH, 1, 2, NO, 0, NO, NO),
-	[ARM64_MKDIRAT] = D(MKDIR, PATH, 0, 1, NO, NO, NO, 2),
-	[ARM64_TRUNCATE] = D(TRUNCATE, PATH, CWD, 0, NO, NO, NO, NO),
-	[ARM64_FTRUNCATE] = D(FTRUNCATE, PATH, 0, NO, NO, NO, NO, NO),
-	[ARM64_FCHMOD] = D(CHMOD, PATH, 0, NO, NO, NO, NO, 1),
-	[ARM64_FCHMODAT] = D(CHMOD, PATH, 0, 1, NO, NO, NO, 2),
-	[ARM64_FCHMODAT2] = D(CHMOD, PATH, 0, 1, NO, NO, 3, 2),
-	[ARM64_FCHOWN] = D(CHOWN, PATH, 0, NO, NO, NO, NO, NO),
-	[ARM64_FCHOWNAT] = D(CHOWN, PATH, 0, 1, NO, NO, 4, NO),
-	[ARM64_MKNODAT] = D(MKNOD, PATH, 0, 1, NO, NO, NO, 2),
-	[ARM64_MOUNT] = D(MOUNT, PATH, CWD, 1, NO, 0, 3, NO),
-	[ARM64_UMOUNT2] = D(UMOUNT, PATH, CWD, 0, NO, NO, 1, NO),
-	[ARM64_MOVE_MOUNT] = D(MOVE_MOUNT, PATH, 0, 1, 2, 3, 4, NO),
-	[ARM64_PIVOT_ROOT] = D(PIVOT_ROOT, PATH, CWD, 0, CWD, 1, NO, NO),
-	[ARM64_IO_URING_SETUP] = G(RING),
-	[ARM64_IO_URING_ENTER] = G(RING),
-	[ARM64_BPF] = G(BPF),
-	[ARM64_PTRACE] = G(PTRACE),
-	[ARM64_PROCESS_VM_WRITEV] = G(WRITEV),
-	[ARM64_PIDFD_GETFD] = G(GETFD),
-	[ARM64_INIT_MODULE] = G(KERNEL),
-	[ARM64_FINIT_MODULE] = G(KERNEL),
-	[ARM64_KEXEC_LOAD] = G(KERNEL),
-	[ARM64_KEXEC_FILE_LOAD] = G(KERNEL),
+	EVERYWHERE(ARM64),
+	CALLS_OF_64_BITS(ARM64),
 };
 
-/* Calls of 32-bit programs. */
 static const struct desc compat[NCALLS] = {
-	[ARM_OPEN] = D(OPEN, OPEN, CWD, 0, NO, NO, 1, 2),
-	[ARM_CREAT] = D(CREAT, OPEN, CWD, 0, NO, NO, NO, 1),
-	[ARM_OPENAT] = D(OPENAT, OPEN, 0, 1, NO, NO, 2, 3),
-	[ARM_OPENAT2] = D(OPENAT2, OPEN, 0, 1, NO, NO, 2, NO),
-	[ARM_OPEN_BY_HANDLE_AT] = D(OPEN_BY_HANDLE_AT, OPEN, NO, NO, NO, NO, 2, NO),
-	[ARM_CLONE] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[ARM_CLONE3] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[ARM_FORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[ARM_VFORK] = D(FORK, FORK, NO, NO, NO, NO, NO, NO),
-	[ARM_EXECVE] = D(EXECVE, EXEC, CWD, 0, NO, NO, NO, NO),
-	[ARM_EXECVEAT] = D(EXECVEAT, EXEC, 0, 1, NO, NO, 4, NO),
-	[ARM_CONNECT] = D(CONNECT, SOCK, NO, NO, NO, NO, NO, NO),
-	[ARM_SENDTO] = D(SENDTO, SOCK, NO, NO, NO, NO, NO, NO),
-	[ARM_BIND] = D(BIND, SOCK, NO, NO, NO, NO, NO, NO),
-	[ARM_LISTEN] = D(LISTEN, SOCK, NO, NO, NO, NO, NO, NO),
-	[ARM_SENDMSG] = D(SENDMSG, UNMAPPED, NO, NO, NO, NO, NO, NO),
-	[ARM_SENDMMSG] = D(SENDMMSG, UNMAPPED, NO, NO, NO, NO, NO, NO),
-	[ARM_UNLINK] = D(UNLINK, PATH, CWD, 0, NO, NO, NO, NO),
-	[ARM_UNLINKAT] = D(UNLINK, PATH, 0, 1, NO, NO, 2, NO),
-	[ARM_RMDIR] = D(RMDIR, PATH, CWD, 0, NO, NO, NO, NO),
-	[ARM_RENAME] = D(RENAME, PATH, CWD, 0, CWD, 1, NO, NO),
-	[ARM_RENAMEAT] = D(RENAME, PATH, 0, 1, 2, 3, NO, NO),
-	[ARM_RENAMEAT2] = D(RENAME, PATH, 0, 1, 2, 3, 4, NO),
-	[ARM_LINK] = D(LINK, PATH, CWD, 0, CWD, 1, NO, NO),
-	[ARM_LINKAT] = D(LINK, PATH, 0, 1, 2, 3, 4, NO),
-	[ARM_SYMLINK] = D(SYMLINK, PATH, CWD, 1, NO, 0, NO, NO),
-	[ARM_SYMLINKAT] = D(SYMLINK, PATH, 1, 2, NO, 0, NO, NO),
-	[ARM_MKDIR] = D(MKDIR, PATH, CWD, 0, NO, NO, NO, 1),
-	[ARM_MKDIRAT] = D(MKDIR, PATH, 0, 1, NO, NO, NO, 2),
-	[ARM_TRUNCATE] = D(TRUNCATE, PATH, CWD, 0, NO, NO, NO, NO),
-	[ARM_TRUNCATE64] = D(TRUNCATE, PATH, CWD, 0, NO, NO, NO, NO),
-	[ARM_FTRUNCATE] = D(FTRUNCATE, PATH, 0, NO, NO, NO, NO, NO),
-	[ARM_FTRUNCATE64] = D(FTRUNCATE, PATH, 0, NO, NO, NO, NO, NO),
-	[ARM_CHMOD] = D(CHMOD, PATH, CWD, 0, NO, NO, NO, 1),
-	[ARM_FCHMOD] = D(CHMOD, PATH, 0, NO, NO, NO, NO, 1),
-	[ARM_FCHMODAT] = D(CHMOD, PATH, 0, 1, NO, NO, NO, 2),
-	[ARM_FCHMODAT2] = D(CHMOD, PATH, 0, 1, NO, NO, 3, 2),
-	[ARM_CHOWN] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
-	[ARM_CHOWN32] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
-	[ARM_LCHOWN] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
-	[ARM_LCHOWN32] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),
-	[ARM_FCHOWN] = D(CHOWN, PATH, 0, NO, NO, NO, NO, NO),
-	[ARM_FCHOWN32] = D(CHOWN, PATH, 0, NO, NO, NO, NO, NO),
-	[ARM_FCHOWNAT] = D(CHOWN, PATH, 0, 1, NO, NO, 4, NO),
-	[ARM_MKNOD] = D(MKNOD, PATH, CWD, 0, NO, NO, NO, 1),
-	[ARM_MKNODAT] = D(MKNOD, PATH, 0, 1, NO, NO, NO, 2),
-	[ARM_MOUNT] = D(MOUNT, PATH, CWD, 1, NO, 0, 3, NO),
-	[ARM_UMOUNT2] = D(UMOUNT, PATH, CWD, 0, NO, NO, 1, NO),
-	[ARM_MOVE_MOUNT] = D(MOVE_MOUNT, PATH, 0, 1, 2, 3, 4, NO),
-	[ARM_PIVOT_ROOT] = D(PIVOT_ROOT, PATH, CWD, 0, CWD, 1, NO, NO),
-	[ARM_BPF] = G(BPF),
-	[ARM_PTRACE] = G(PTRACE),
-	[ARM_PROCESS_VM_WRITEV] = G(WRITEV),
-	[ARM_PIDFD_GETFD] = G(GETFD),
-	[ARM_INIT_MODULE] = G(KERNEL),
-	[ARM_FINIT_MODULE] = G(KERNEL),
-	[ARM_KEXEC_LOAD] = G(KERNEL),
+	EVERYWHERE(ARM),
+	OLD_CALLS(ARM),
+	CALLS_OF_32_BITS(ARM),
 	[ARM_KEXEC_FILE_LOAD] = G(KERNEL),
 };
 #endif

@@ -102,16 +102,6 @@ func (c *captureHealth) quality(normalize *schemas.StageHealth) (list []any) {
 	return list
 }
 
-// blindSpots are what no run can observe and no counter counts.
-var blindSpots = []string{
-	"descriptors received from other processes",
-	"shared memory",
-	"peers of datagrams on connected sockets",
-	"reads and writes on open descriptors",
-	"work done for the command outside of its cgroup",
-	"symlinks inside paths that are known only lexically, and what another thread made of their text during the call",
-}
-
 // pastRules is what network rules do not cover (schemas/POLICY.md, "Network enforcement").
 const pastRules = "past the network rules: families but IPv4, IPv6 and unix, sockets made outside the cgroup or connected before, " +
 	"listeners without a bind, other names of unix sockets, routes that options or outer programs choose, programs that may change BPF"
@@ -136,8 +126,8 @@ var optionalHooks = []struct{ fact, what string }{
 
 // blind lists what this run could not observe.
 func (c *captureHealth) blind() []any {
-	list := []any{fmt.Sprintf("inherited descriptors (%d)", c.n(schemas.CounterInheritedFDs))}
-	for _, s := range blindSpots {
+	list := []any{fmt.Sprintf("%s (%d)", schemas.BlindInherited, c.n(schemas.CounterInheritedFDs))}
+	for _, s := range schemas.BlindSpots {
 		list = append(list, s)
 	}
 	for _, r := range optionalHooks {
