@@ -135,6 +135,7 @@ func Read(ctx context.Context, r io.Reader, v Visitor) (Summary, error) {
 // ReadWithin is Read with other limits of the container.
 func ReadWithin(ctx context.Context, r io.Reader, lim bundle.Limits, v Visitor) (Summary, error) {
 	s := newReader(v)
+	defer s.close()
 	a, err := bundle.Open(r, lim)
 	if err == nil {
 		defer a.Close()
@@ -158,6 +159,7 @@ type Members interface {
 // the files of an unpacked archive. Identity and Container are not known then.
 func ReadMembers(ctx context.Context, members Members, v Visitor) (Summary, error) {
 	s := newReader(v)
+	defer s.close()
 	if err := s.members(ctx, members); err != nil {
 		return s.sum, s.containerError(err)
 	}

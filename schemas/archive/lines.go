@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -118,11 +119,26 @@ func (s *reader) eventParser() lineParser {
 	}
 }
 
+// buffers are those of readings that are over.
+var buffers sync.Pool
+
+// close gives the buffer away.
+func (s *reader) close() {
+	if s.buf != nil {
+		s.buf.Reset(nil)
+		buffers.Put(s.buf)
+		s.buf = nil
+	}
+}
+
 // eachLine calls take for every line of a member, without its LF. The line is
 // valid during the call. What is not a line is a finding, and reading goes on.
 func (s *reader) eachLine(member string, r io.Reader, take func(line []byte, n int) error) error {
 	if s.buf == nil {
-		s.buf = bufio.NewReaderSize(r, MaxLine)
+		s.buf, _ = buffers.Get().(*bufio.Reader)
+		if s.buf == nil {
+			s.buf = bufio.NewReaderSize(r, MaxLine)
+		}
 	}
 	s.buf.Reset(r)
 	for n := 1; ; n++ {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/maphash"
+	"sync"
 )
 
 // Sizes of the part in memory.
@@ -54,10 +55,17 @@ func (s *Set) Add(set int, value []byte) error {
 	return s.add(set, value, s.hash(set, value))
 }
 
+// spare are closed sets, whose memory the next one takes. Their tables are empty.
+var spare sync.Pool
+
 // allocate takes the memory all at once: what is not used is not there, but what a
 // slice grows out of is.
 func (s *Set) allocate() {
 	if s.table == nil {
+		if old, ok := spare.Get().(*Set); ok && cap(old.arena) >= s.limit {
+			s.table, s.arena, s.entries, s.items = old.table, old.arena[:0:s.limit], old.entries[:0], old.items[:tableFull]
+			return
+		}
 		s.table = make([]uint32, tableSize)
 		s.arena = make([]byte, 0, s.limit)
 		s.entries = make([]uint32, 0, tableFull)
@@ -139,4 +147,33 @@ func (s *Set) Each(f func(set int, value []byte) error) error {
 }
 
 // Close releases the scratch files.
-func (s *Set) Close() { s.runs.close() }
+func (s *Set) Close() {
+	s.runs.close()
+	if s.table == nil {
+		return
+	}
+	s.empty()
+	spare.Put(&Set{table: s.table, arena: s.arena, entries: s.entries, items: s.items})
+	*s = Set{}
+}
+
+// empty makes all slots of the table free. Of few entries it looks for the slots: to clear the
+// whole table takes longer.
+func (s *Set) empty() {
+	if len(s.entries) > tableSize/256 {
+		clear(s.table)
+		return
+	}
+	slots := make([]uint64, 0, len(s.entries))
+	for _, place := range s.entries {
+		key := s.key(place)
+		slot := s.hash(int(key[0]), key[1:]) & (tableSize - 1)
+		for s.table[slot]&placeMask != place+1 {
+			slot = (slot + 1) & (tableSize - 1)
+		}
+		slots = append(slots, slot)
+	}
+	for _, slot := range slots {
+		s.table[slot] = 0
+	}
+}
