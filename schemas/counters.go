@@ -1,5 +1,10 @@
 package schemas
 
+import (
+	"slices"
+	"strings"
+)
+
 // Stages, as stage healths and stream headers name them.
 const (
 	StageCapture   = "runner-capture"
@@ -193,7 +198,8 @@ func CountersOf(stage, when string) (names []string) {
 // Cause is a reason for an incomplete kernel layer that is not one counter above 0.
 type Cause struct {
 	Name  string
-	Value string // what follows the name in the note
+	Value string                  // what follows the name in the note
+	Is    func(value string) bool // whether a value is of this form; nil: a number above 0
 	Why   string
 }
 
@@ -210,11 +216,28 @@ const (
 
 // Causes are all causes that are not counters, by name.
 var Causes = [...]Cause{
-	{CauseCanaryAfter, "`missed` or `not_run`", "the test open at the end was not reported"},
-	{CauseCanaryBefore, "`missed` or `not_run`", "the test open at the start was not reported"},
-	{CauseHooksMissing, "names, comma separated", "required hooks did not attach"},
-	{CauseInterference, "kinds, comma separated", "programs of the scope interfered with the measurement itself"},
-	{CauseRedundantLost, "count", "events of probes with copies that no copy saw"},
-	{CauseUnaccounted, "count", "`seen` differs from `emitted + dropped` by so many"},
-	{CauseUnread, "count", "`emitted` differs from `read` by so many"},
+	{CauseCanaryAfter, "`missed` or `not_run`", notSeen, "the test open at the end was not reported"},
+	{CauseCanaryBefore, "`missed` or `not_run`", notSeen, "the test open at the start was not reported"},
+	{CauseHooksMissing, "names, comma separated", isList, "required hooks did not attach"},
+	{CauseInterference, "kinds, comma separated", isKinds, "programs of the scope interfered with the measurement itself"},
+	{CauseRedundantLost, "count", nil, "events of probes with copies that no copy saw"},
+	{CauseUnaccounted, "count", nil, "`seen` differs from `emitted + dropped` by so many"},
+	{CauseUnread, "count", nil, "`emitted` differs from `read` by so many"},
+}
+
+func notSeen(value string) bool { return value == CanaryMissed || value == NotRun }
+
+func isList(value string) bool { return !slices.Contains(strings.Split(value, ","), "") }
+
+// isKinds reports whether a value is kinds of interference, each once and in their order.
+func isKinds(value string) bool {
+	last := -1
+	for kind := range strings.SplitSeq(value, ",") {
+		i := slices.IndexFunc(Interferences[:], func(k Interference) bool { return k.Kind == kind })
+		if i <= last {
+			return false
+		}
+		last = i
+	}
+	return true
 }

@@ -19,7 +19,7 @@ func closedSets() map[string][]string {
 		"reasons of denied calls": ReasonsOf(ReasonDenies), "reasons of refusals": ReasonsOf(ReasonRefuses),
 		"outcomes of calls": CallOutcomes, "directions": {FromClient, FromServer},
 		"operations": RawOps[:], "sources": RawSources[:], "hooks of events": RawHooks[:], "file types": RawFileTypes[:], "marks": markNames[:],
-		"access modes": AccessModes[:], "operation flags": operationNames[:], "outcomes of events": {StatusSuccess, StatusError}, "statuses of events": {StatusSuccess, StatusError, StatusUnproven}, "doubts": {DoubtChanged},
+		"origins": Origins[:], "access modes": AccessModes[:], "operation flags": operationNames[:], "outcomes of events": {StatusSuccess, StatusError}, "statuses of events": {StatusSuccess, StatusError, StatusUnproven}, "doubts": {DoubtChanged},
 		"surface sets": SurfaceSets[:], "SDK events": SDKEventTypes[:], "scopes": {ScopeToolServer, ScopeRun},
 		"kernel layers": {LayerComplete, LayerPartial, LayerAbsent}, "policy layers": {LayerPresent, LayerAbsent}, "SDK layers": {LayerPresent, LayerSelfReported, LayerAbsent},
 		"correlations": {CorrelationClean, CorrelationPartial, CorrelationFailed}, "statuses of streams": {string(StatusComplete), string(StatusPartial)},

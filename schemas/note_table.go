@@ -17,6 +17,9 @@ const (
 	KeySDKEvents       = CounterSDKEvents
 	KeySDKToolCalls    = "sdk_tool_calls"
 	KeyLines           = "lines"
+	KeyProgram         = "program"
+	KeySHA256          = "sha256"
+	KeyDropped         = CounterDropped
 )
 
 // Classes of kernel lines, which are also keys of the note about windows.
@@ -36,52 +39,70 @@ const (
 	ContractOnlyUnsupported  = "kernel capture is not supported on "
 )
 
+// ContractOnlyReasons are the reasons of that note on a platform.
+func ContractOnlyReasons(platform string) []string {
+	if platform == PlatformLinux {
+		return []string{ContractOnlyNotRequested}
+	}
+	return []string{ContractOnlyNotRequested, ContractOnlyUnsupported + platform}
+}
+
 // The notes.
 var (
-	NoteContractOnly = &Note{Code: "contract_only_mode", By: StageCorrelate, Fields: []NoteField{{Form: ValueText}},
+	NoteContractOnly = &Note{Code: "contract_only_mode", By: StageCorrelate, Shared: true, Fields: []NoteField{{Form: ValueText}},
 		Says: "nothing was captured, and why; no `s2_` note follows"}
-	NoteKernel = &Note{Code: "s2_kernel_capture", By: StageCorrelate, Fields: []NoteField{
+	NoteKernel = &Note{Code: "s2_kernel_capture", By: StageCorrelate, Shared: true, Fields: []NoteField{
 		{Key: KeyMonitorEvents}, {Key: KeyRingbufDrops}, {Key: KeyNetworkCoverage, Form: ValueWord}, {Key: KeyEndpointScope, Form: ValueWord}},
 		Says: "how many kernel lines there are; the other values are those of the fields of these names. Other implementations write it too"}
 	NoteLoss = &Note{Code: "s2_kernel_loss", By: StageCorrelate, Shape: NoteOfCounts,
-		Says: "why the kernel layer is not complete, by cause"}
+		Check: checkLoss,
+		Says:  "why the kernel layer is not complete, by cause"}
 	NoteDrops = &Note{Code: "s2_drops", By: StageCorrelate, Shape: NoteOfCounts,
-		Says: "records for which the ring had no room, by operation"}
+		Check: checkDrops,
+		Says:  "records for which the ring had no room, by operation"}
 	NoteMissed = &Note{Code: "s2_missed", By: StageCorrelate, Shape: NoteOfCounts,
-		Says: "events that were missed, by probe. Their sum is that of `recursion_misses` and `redundant_lost` in `s2_kernel_loss`"}
-	NoteEscape = &Note{Code: "s2_cgroup_escape", By: StageCorrelate, Fields: []NoteField{{Key: CounterEscapes}}, Tail: "kernel_layer downgraded to absent",
+		Check: checkMissed,
+		Says:  "events that were missed, by probe. Their sum is that of `recursion_misses` and `redundant_lost` in `s2_kernel_loss`"}
+	NoteEscape = &Note{Code: "s2_cgroup_escape", By: StageCorrelate, Fields: []NoteField{{Key: CounterEscapes}}, Tail: "kernel_layer downgraded to absent", Check: positive,
 		Says: "tasks left the measured cgroup"}
 	NoteQuality = &Note{Code: "s2_path_quality", By: StageCorrelate, Shape: NoteOfCounts,
-		Says: "counters of the role quality that are not 0"}
+		Check: checkQuality,
+		Says:  "counters of the role quality that are not 0"}
 	NoteSurvivors = &Note{Code: "s2_survivors_killed", By: StageCorrelate, Fields: []NoteField{{}},
-		Says: "so many processes outlived the grace time and were killed"}
+		Check: positive,
+		Says:  "so many processes outlived the grace time and were killed"}
 	NoteEnd = &Note{Code: "s2_capture_end", By: StageCorrelate, Tail: "a signal ended the capture, not the end of the last task",
-		Says: "the cgroup still had tasks when the capture ended"}
+		Former: []string{"stopped by a signal while the cgroup still had tasks"},
+		Says:   "the cgroup still had tasks when the capture ended"}
 	NoteBlind = &Note{Code: "s2_blind_spots", By: StageCorrelate, Shape: NoteOfTexts,
-		Says: "what no counter can see, including optional hooks that are not there"}
-	NoteConfined = &Note{Code: "s3_confinement", By: StageCorrelate, Shape: NoteOfTexts, Strict: true,
-		Says: "what the command was started without, by the names of [Confinement](STREAMS.md#confinement)"}
-	NoteNetwork = &Note{Code: "s4_network_policy", By: StageCorrelate, Strict: true, Fields: []NoteField{
+		Check: checkBlindSpots,
+		Says:  "what no counter can see, including optional hooks that are not there"}
+	NoteConfined = &Note{Code: "s3_confinement", By: StageCorrelate, Shape: NoteOfTexts,
+		Check: checkConfinement,
+		Says:  "what the command was started without, by the names of [Confinement](STREAMS.md#confinement)"}
+	NoteNetwork = &Note{Code: "s4_network_policy", By: StageCorrelate, Fields: []NoteField{
 		{Key: KeyRules}, {Key: KeyBlocked}, {Key: KeyPolicy, Form: ValueDigest}},
 		Says: "network rules were enforced: how many, how many operations they refused, and the policy digest"}
-	NoteFiles = &Note{Code: "s4_file_policy", By: StageCorrelate, Strict: true, Fields: []NoteField{
+	NoteFiles = &Note{Code: "s4_file_policy", By: StageCorrelate, Fields: []NoteField{
 		{Key: KeyRules}, {Key: KeyBlocked}, {Key: KeyMechanism, Form: ValueWord}, {Key: KeyEvidence, Form: ValueWord}, {Key: KeyPolicy, Form: ValueDigest}},
-		Says: "file and exec rules were enforced: how many, how many operations they refused, by `lsm`, `fanotify` or `landlock`, whether the refusals were `observed`, are `inferred` (of Landlock), or `mixed` (of fanotify: opens and executions observed, changes inferred), and the policy digest"}
-	NotePolicy = &Note{Code: "s4_policy_capture", By: StageCorrelate, Strict: true, Fields: []NoteField{
+		Check: checkFileNote,
+		Says:  "file and exec rules were enforced: how many, how many operations they refused, by `lsm`, `fanotify` or `landlock`, whether the refusals were `observed`, are `inferred` (of Landlock), or `mixed` (of fanotify: opens and executions observed, changes inferred), and the policy digest"}
+	NotePolicy = &Note{Code: "s4_policy_capture", By: StageCorrelate, Shared: true, Fields: []NoteField{
 		{Key: KeyDecisionEvents}, {Key: KeySessions, Optional: true}, {Key: KeyRefused, Optional: true}},
 		Says: "lines of the policy layer; with sessions also their number, and that of refused messages. Other implementations write it too, with counts of their own"}
-	NoteSDK = &Note{Code: "s5_sdk_capture", By: StageCorrelate, Strict: true, Fields: []NoteField{{Key: KeySDKEvents}, {Key: KeySDKToolCalls}},
+	NoteSDK = &Note{Code: "s5_sdk_capture", By: StageCorrelate, Shared: true, Fields: []NoteField{{Key: KeySDKEvents}, {Key: KeySDKToolCalls}},
 		Says: "lines of the SDK layer, and tool calls in them. Other implementations write it too"}
-	NoteWindows = &Note{Code: "s6_windows", By: StageCorrelate, Strict: true, Fields: []NoteField{
+	NoteWindows = &Note{Code: "s6_windows", By: StageCorrelate, Fields: []NoteField{
 		{Key: ClassCall}, {Key: ClassSetup}, {Key: ClassIdle}, {Key: ClassAgent}},
 		Says: "kernel lines by class; there were sessions and times"}
-	NoteTimes = &Note{Code: "s7_times", By: StageCorrelate, Strict: true, Fields: []NoteField{{Key: KeyLines}},
+	NoteTimes = &Note{Code: "s7_times", By: StageCorrelate, Fields: []NoteField{{Key: KeyLines}},
 		Says: "`runner-exec --times`: how many lines of other layers have a time in the layer times"}
 	NotePIDs = &Note{Code: "canonical_pids", By: StageNormalize, Tail: "pid is the process's number in the fork tree, not the kernel's",
 		Says: "`--canonical-pids`"}
 	NoteDrop = &Note{Code: "normalize_drop", By: StageNormalize, Fields: []NoteField{
-		{Key: "program", Form: ValueQuoted}, {Key: "sha256", Form: ValueHex}, {Key: "dropped"}},
-		Says: "the program of `--drop`, the digest of its text, and how many lines it left out"}
+		{Key: KeyProgram, Form: ValueQuoted}, {Key: KeySHA256, Form: ValueHex}, {Key: KeyDropped}},
+		Check: checkDrop,
+		Says:  "the program of `--drop`, the digest of its text, and how many lines it left out"}
 )
 
 // Notes are all notes, in the order in which they come.

@@ -12,10 +12,12 @@ import (
 type Note struct {
 	Code   string
 	By     string // the stage that writes it
+	Shared bool   // other implementations write it too, with other words
 	Shape  NoteShape
-	Fields []NoteField // in order; notes of other shapes have at most one
-	Tail   string      // fixed words at the end
-	Strict bool        // runner-verify refuses another form in archives of this runner
+	Fields []NoteField            // in order; notes of other shapes have at most one
+	Tail   string                 // fixed words at the end
+	Former []string               // tails of earlier releases, whose archives stay valid
+	Check  func(NoteValues) error // says which values there can be; nil: all of their form
 	Says   string
 }
 
@@ -75,6 +77,28 @@ func (v NoteValues) Count(key string) (uint64, bool) {
 	return n, there && err == nil
 }
 
+// Map is the values that have a key, by it.
+func (v NoteValues) Map() map[string]string {
+	m := map[string]string{}
+	for i := range v {
+		if v[i].Key != "" {
+			m[v[i].Key] = v[i].Value
+		}
+	}
+	return m
+}
+
+// Sum adds the numbers of all values; false if one is none, or the sum has no room.
+func (v NoteValues) Sum() (sum uint64, ok bool) {
+	for i := range v {
+		n, is := v.Count(v[i].Key)
+		if sum += n; !is || sum < n {
+			return 0, false
+		}
+	}
+	return sum, true
+}
+
 // Format writes the note with its values: one uint64 or string for each field in a note of
 // fields, NoteValues in a note of counts, strings in a note of texts. Optional fields may
 // be left out.
@@ -131,11 +155,11 @@ func appendCounts(b []byte, values []any) []byte {
 	return b
 }
 
-// Parse reads a note exactly as Format writes it.
+// Parse reads a note exactly as Format writes it, with values that there can be.
 func (n *Note) Parse(note string) (NoteValues, error) {
 	rest, ok := strings.CutPrefix(note, n.Code+":")
-	if ok && n.Tail != "" {
-		rest, ok = strings.CutSuffix(rest, " "+n.Tail)
+	if ok {
+		rest, ok = n.cutTail(rest)
 	}
 	var v NoteValues
 	if ok {
@@ -152,7 +176,25 @@ func (n *Note) Parse(note string) (NoteValues, error) {
 	if !ok {
 		return nil, fmt.Errorf("note %s is not of the form %q", n.Code, n.Template())
 	}
+	if n.Check != nil {
+		if err := n.Check(v); err != nil {
+			return nil, fmt.Errorf("note %s %w", n.Code, err)
+		}
+	}
 	return v, nil
+}
+
+// cutTail takes the tail off, or one of an earlier release.
+func (n *Note) cutTail(rest string) (string, bool) {
+	if n.Tail == "" {
+		return rest, true
+	}
+	for _, tail := range append([]string{n.Tail}, n.Former...) {
+		if rest, ok := strings.CutSuffix(rest, " "+tail); ok {
+			return rest, true
+		}
+	}
+	return rest, false
 }
 
 func (n *Note) parseFields(rest string) (v NoteValues, left string, ok bool) {
@@ -221,18 +263,16 @@ func quoted(text string) (value string, size int) {
 }
 
 func parseCounts(rest string) (v NoteValues, ok bool) {
-	last := ""
+	last, lastName := "", ""
 	for rest != "" {
 		word, found := strings.CutPrefix(rest, " ")
 		word, _, _ = strings.Cut(word, " ")
 		name, value, is := strings.Cut(word, "=")
-		if !found || !is || name == "" || value == "" || word <= last {
+		// Words are sorted, so those of one name are neighbours.
+		if !found || !is || name == "" || value == "" || word <= last || name == lastName {
 			return nil, false
 		}
-		if _, repeated := v.Get(name); repeated {
-			return nil, false
-		}
-		v, last, rest = append(v, NoteValue{name, value}), word, rest[1+len(word):]
+		v, last, lastName, rest = append(v, NoteValue{name, value}), word, name, rest[1+len(word):]
 	}
 	return v, len(v) > 0
 }
@@ -288,28 +328,27 @@ func NoteWords(text string) map[string]string {
 	return out
 }
 
-// LookupNote returns the note of a code.
+// LookupNote returns the note of a code: one of the table, or of a further layer.
 func LookupNote(code string) (*Note, bool) {
 	for _, n := range Notes {
 		if n.Code == code {
 			return n, true
 		}
 	}
+	for i := range Layers {
+		if n := Layers[i].Note; n != nil && n.Code == code {
+			return n, true
+		}
+	}
 	return nil, false
 }
 
-// NoteRank is the place of a code's notes in observation-health.json: those of
-// runner-correlate in the order of the table, then all others in any order.
+// NoteRank is the place of a code's notes in observation-health.json: those of the table in
+// its order, then all others.
 func NoteRank(code string) int {
-	rank := 0
-	for _, n := range Notes {
-		if n.By != StageCorrelate {
-			continue
-		}
-		if n.Code == code {
-			return rank
-		}
-		rank++
+	i := slices.IndexFunc(Notes[:], func(n *Note) bool { return n.Code == code })
+	if i < 0 {
+		return len(Notes)
 	}
-	return rank
+	return i
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -99,6 +97,5 @@ func (d *dropper) wrong(line []byte, what string) error {
 
 // note declares the program in the health notes.
 func (d *dropper) note() string {
-	sum := sha256.Sum256([]byte(d.text))
-	return schemas.NoteDrop.Format(d.text, hex.EncodeToString(sum[:]), d.n)
+	return schemas.NoteDrop.Format(d.text, schemas.DropDigest(d.text), d.n)
 }

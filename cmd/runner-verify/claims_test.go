@@ -21,7 +21,7 @@ func withoutKernel(a content, binding string) content {
 	health := strings.NewReplacer(`"kernel_layer":"complete"`, `"kernel_layer":"absent"`, `"cgroup_correlation":"clean"`, `"cgroup_correlation":"partial"`,
 		`"network_protocol_coverage":"connect_only","network_endpoint_claim_scope":"diagnostic_only"`, `"network_protocol_coverage":"absent","network_endpoint_claim_scope":"not_applicable"`).Replace(a[bundle.HealthName])
 	head, notes, _ := strings.Cut(health, `"notes":[`)
-	_, notes, _ = strings.Cut(notes, `"s2_blind_spots: shared memory",`)
+	_, notes, _ = strings.Cut(notes, `"s2_blind_spots: inherited descriptors (0); shared memory",`)
 	a[bundle.HealthName] = head + `"notes":["contract_only_mode: kernel capture was not requested",` + notes
 	a[bundle.SurfaceName] = strings.NewReplacer(`["/tmp/old","/tmp/out"]`, "[]", `["127.0.0.1:80"]`, "[]", `["/usr/bin/env"]`, "[]").Replace(a[bundle.SurfaceName])
 	a[bundle.ReportName] = `{"schema":"assay.runner.correlation_report.v0","run_id":"run_test","status":"partial","bindings":[` + binding +
@@ -142,7 +142,7 @@ func TestManyClaims(t *testing.T) {
 // layeredOnce is a valid archive of one call with one kernel event and no other.
 func layeredOnce() content {
 	a := manyCalls(1)
-	a[bundle.ReportName] = strings.NewReplacer(`"kernel_event_count":0`, `"kernel_event_count":1`, `"status":"partial"`, `"status":"clean"`,
+	a[bundle.ReportName] = strings.NewReplacer(`"kernel_event_count":0`, `"kernel_event_count":1`, `"kernel_scope":"tool_server"`, `"kernel_scope":"tool_server","kernel_effects":["write `+path(0)+`"]`, `"status":"partial"`, `"status":"clean"`,
 		`"decision_without_kernel_events:call_000000000"`, ``).Replace(a[bundle.ReportName])
 	a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], "call=0 setup=1", "call=1 setup=0", 1)
 	return a

@@ -63,7 +63,7 @@ func layered() content {
 		"sdk_tool_call_not_completed:tc_2", "sdk_tool_call_without_policy_binding:tc_9", "tool_call_effects_outside_request:tc_1",
 		"tool_call_not_finished:tc_3", "tool_call_targets_unknown:tc_4"}, `","`) + `"]}`
 	a[bundle.HealthName] = `{"schema":"assay.runner.observation_health.v0","run_id":"run_test","platform":"linux","kernel_layer":"complete","ringbuf_drops":0,"policy_layer":"present","sdk_layer":"self_reported","cgroup_correlation":"clean","network_protocol_coverage":"connect_only","network_endpoint_claim_scope":"diagnostic_only","notes":[` +
-		`"s2_kernel_capture: monitor_events=10 ringbuf_drops=0 network_protocol_coverage=connect_only network_endpoint_claim_scope=diagnostic_only","s2_blind_spots: shared memory",` +
+		`"s2_kernel_capture: monitor_events=10 ringbuf_drops=0 network_protocol_coverage=connect_only network_endpoint_claim_scope=diagnostic_only","s2_blind_spots: inherited descriptors (0); shared memory",` +
 		`"s4_network_policy: rules=2 blocked=1 policy=` + testDigest + `","s4_file_policy: rules=1 blocked=1 mechanism=lsm evidence=observed policy=` + testDigest + `","s4_policy_capture: decision_events=5 sessions=1 refused=1","s5_sdk_capture: sdk_events=6 sdk_tool_calls=3","s6_windows: call=4 setup=1 idle=1 agent=4"]}`
 	return a
 }
@@ -75,6 +75,6 @@ func foreign() content {
 		`"ASSAY_RUNNER_RUN_ID","ASSAY_RUNNER_SDK_EVENT_LOG","ASSAY_RUNNER_SDK_EVENT_SCHEMA"`, `"HOME"`).Replace(a[bundle.EventsName])
 	a[bundle.SDKName] = sdkLines("tool_call_started tc_1 other_tool", "tool_call_started tc_2 read_file")
 	a[bundle.ReportName] = strings.Replace(a[bundle.ReportName], `"kernel_event_count"`, `"cgroup_id":7,"kernel_event_count"`, 1)
-	a[bundle.HealthName] = strings.NewReplacer("sdk_events=5", "sdk_events=2", `"s2_blind_spots: shared memory",`, "", "decision_events", "policy_events").Replace(a[bundle.HealthName])
+	a[bundle.HealthName] = strings.NewReplacer("sdk_events=5", "sdk_events=2", `"s2_blind_spots: inherited descriptors (0); shared memory",`, "", "decision_events", "policy_events").Replace(a[bundle.HealthName])
 	return a
 }

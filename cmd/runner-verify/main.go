@@ -24,7 +24,7 @@ standard error, one a line.
 
 Flags:
   --require K=V,…  demand more: kernel=complete drops=0 cgroup=clean policy=present
-                   correlation=clean … (a wrong key or value lists them all)
+                   correlation=clean origin=runner … (a wrong key or value lists them all)
   --assert EXPR    demand that a jq expression over {manifest, health, surface,
                    report, events} holds
   --explain        explain each tool call by SDK, policy and kernel; list surface and refusals

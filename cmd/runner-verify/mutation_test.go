@@ -183,7 +183,7 @@ func TestMutations(t *testing.T) {
 		{"health sdk calls", edit(health, `sdk_tool_calls=2`, `sdk_tool_calls=1`), "health.note"},
 		{"health sdk calls removed", edit(health, ` sdk_tool_calls=2`, ``), "health.note"},
 		{"health kernel note removed", edit(health, `s2_kernel_capture`, `s2_kernel_other`), "health.note"},
-		{"health blind spots removed", edit(health, `"s2_blind_spots: shared memory",`, ``), "health.note"},
+		{"health blind spots removed", edit(health, `"s2_blind_spots: inherited descriptors (0); shared memory",`, ``), "health.note"},
 		{"health note twice", edit(health, `"s2_blind`, `"s2_kernel_capture: monitor_events=4 ringbuf_drops=0","s2_blind`), "health.note"},
 		{"health contract note", edit(health, `"s2_blind`, `"contract_only_mode: x","s2_blind`), "health.note"},
 		{"health loss note", edit(health, `"s2_blind`, `"s2_kernel_loss: dropped=3","s2_blind`), "health.loss"},

@@ -5,33 +5,69 @@ import (
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
+// noteSet is the notes of one kind.
+type noteSet struct {
+	texts  []string // without the code
+	values map[string]string
+}
+
+// notes are the notes of the health by their code, taken apart once. In an archive of this
+// runner a note has the values that its one parser reads. Other implementations write the
+// notes of the v0 contract with more words: of theirs it has all KEY=VALUE words.
+func (v *verifier) notes() map[string]*noteSet {
+	if v.noteSets != nil {
+		return v.noteSets
+	}
+	v.noteSets = map[string]*noteSet{}
+	for _, note := range v.health.Notes {
+		code, text, _ := schemas.CutNote(note)
+		s := v.noteSets[code]
+		if s == nil {
+			s = &noteSet{values: schemas.NoteWords(text)}
+			if n, known := schemas.LookupNote(code); known && v.writtenByRunner() {
+				values, _ := n.Parse(note) // noteForms reports the error
+				s.values = values.Map()
+			}
+			v.noteSets[code] = s
+		}
+		s.texts = append(s.texts, text)
+	}
+	return v.noteSets
+}
+
 // noteTexts are the texts of the notes of one kind, without the code.
 func (v *verifier) noteTexts(n *schemas.Note) []string {
-	var out []string
-	for _, note := range v.health.Notes {
-		if code, text, ok := schemas.CutNote(note); ok && code == n.Code {
-			out = append(out, text)
-		}
+	if s := v.notes()[n.Code]; s != nil {
+		return s.texts
 	}
-	return out
+	return nil
 }
 
 // noted reports whether there is a note of one kind.
-func (v *verifier) noted(n *schemas.Note) bool { return len(v.noteTexts(n)) > 0 }
+func (v *verifier) noted(n *schemas.Note) bool { return v.notes()[n.Code] != nil }
 
-// noteFields are the key=value words of the first note of one kind, whoever wrote
-// it. Empty without the note.
+// noteFields are the values of the first note of one kind that have a key. Empty without the
+// note.
 func (v *verifier) noteFields(n *schemas.Note) map[string]string {
-	texts := v.noteTexts(n)
-	if len(texts) == 0 {
-		return nil
+	if s := v.notes()[n.Code]; s != nil {
+		return s.values
 	}
-	return schemas.NoteWords(texts[0])
+	return nil
 }
 
 // noteCount is a count in the first note of one kind; false without it.
 func (v *verifier) noteCount(n *schemas.Note, key string) (uint64, bool) {
 	return schemas.NoteValues{{Key: key, Value: v.noteFields(n)[key]}}.Count(key)
+}
+
+// noteSum is the sum of the counts of a note; false if it has no room, or one is no count.
+// Without the note it is 0.
+func (v *verifier) noteSum(n *schemas.Note) (uint64, bool) {
+	var values schemas.NoteValues
+	for key, value := range v.noteFields(n) {
+		values = append(values, schemas.NoteValue{Key: key, Value: value})
+	}
+	return values.Sum()
 }
 
 // sessions is the number of proxies that the policy note counts.
@@ -46,13 +82,8 @@ func (v *verifier) class(name string) uint64 {
 	return n
 }
 
-// classSum is the number of kernel lines of all classes.
-func (v *verifier) classSum() (sum uint64) {
-	for _, class := range schemas.LineClasses {
-		sum += v.class(class)
-	}
-	return sum
-}
+// classSum is the number of kernel lines of all classes; false if it has no room.
+func (v *verifier) classSum() (sum uint64, ok bool) { return v.noteSum(schemas.NoteWindows) }
 
 func (v *verifier) faultHealth(rule, format string, a ...any) {
 	v.add(rule, bundle.HealthName, 0, format, a...)

@@ -26,6 +26,7 @@ type demand struct {
 }
 
 var demands = []demand{
+	{key: "origin", values: schemas.Origins[:], is: func(r *verdict.Report) string { return r.Record.Origin }},
 	{key: "kernel", values: []string{schemas.LayerComplete, schemas.LayerPartial, schemas.LayerAbsent}, is: func(r *verdict.Report) string { return r.Record.KernelLayer }},
 	{key: "drops", pattern: regexp.MustCompile(`^(0|[1-9][0-9]{0,18})$`), form: "N (at most that many)", is: func(r *verdict.Report) string { return strconv.FormatUint(r.Record.RingbufDrops, 10) }},
 	{key: "cgroup", values: []string{schemas.CorrelationClean, schemas.CorrelationPartial}, is: func(r *verdict.Report) string { return r.Record.CgroupCorrelation }},

@@ -22,7 +22,7 @@ func (v *verifier) summarise() {
 	if h == nil || v.report == nil || e.started == nil || e.finished == nil {
 		return
 	}
-	r.Record = &verdict.Record{Platform: h.Platform, KernelLayer: h.KernelLayer, RingbufDrops: h.RingbufDrops,
+	r.Record = &verdict.Record{Origin: v.origin(), Platform: h.Platform, KernelLayer: h.KernelLayer, RingbufDrops: h.RingbufDrops,
 		CgroupCorrelation: h.CgroupCorrelation, PolicyLayer: h.PolicyLayer, SDKLayer: h.SDKLayer,
 		NetworkCoverage: h.NetworkCoverage, EndpointScope: h.EndpointScope, Correlation: v.report.Status,
 		Command: e.started.Command, ExitCode: e.finished.ExitCode, Signal: e.finished.Signal, Success: e.finished.Success,

@@ -162,11 +162,11 @@ func (v *verifier) countNote(note *schemas.Note, lines uint64, counts map[string
 // lines can only contradict them, except without a kernel layer.
 func (v *verifier) contractNetwork() {
 	h, net := v.health, v.kernel.net
-	if h.KernelLayer == schemas.LayerAbsent {
-		v.profileNetwork()
+	if h.NetworkCoverage == "" && h.EndpointScope == "" {
 		return
 	}
-	if h.NetworkCoverage == "" && h.EndpointScope == "" {
+	if h.KernelLayer == schemas.LayerAbsent {
+		v.profileNetwork()
 		return
 	}
 	denies := func(what string, seen bool, by ...string) {

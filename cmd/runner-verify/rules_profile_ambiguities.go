@@ -207,7 +207,7 @@ func (v *verifier) touched(i int) bool {
 }
 
 func (v *verifier) programExecuted(code, path string) {
-	if path != schemas.ExecWithoutCallMore && !v.kernel.effects.seen[schemas.ExecEffect(path)] {
+	if path != schemas.ExecWithoutCallMore && !v.kernel.effects.seen(schemas.ExecEffect(path)) {
 		v.faultCode("%s:%.200q, but the kernel layer does not say that it was executed", code, path)
 	}
 }
@@ -278,11 +278,15 @@ func (v *verifier) layerPresent(l *schemas.Layer) bool {
 func (v *verifier) logAmbiguities() {
 	c := v.ambiguities()
 	for _, l := range schemas.LogLayers() {
-		if empty := l.LogCode(schemas.LogEmpty); c.kinds[empty] > 0 && v.layerPresent(&l) {
+		collected := slices.Contains(v.events.started.EnvKeys, l.Log.Env)
+		switch empty, there := l.LogCode(schemas.LogEmpty), v.layerPresent(&l); {
+		case c.kinds[empty] > 0 && there:
 			v.faultCode("%s, but the %s layer is there", empty, l.Name)
+		case c.kinds[empty] == 0 && !there && collected:
+			v.faultCode("%q is missing: env_keys says that the log was collected, and there is no %s layer", empty, l.Name)
 		}
 		for _, fault := range collectedFaults {
-			if code := l.LogCode(fault); c.kinds[code] > 0 && !slices.Contains(v.events.started.EnvKeys, l.Log.Env) {
+			if code := l.LogCode(fault); c.kinds[code] > 0 && !collected {
 				v.faultCode("%s, but env_keys says that no such log was collected", code)
 			}
 		}

@@ -10,44 +10,61 @@ import (
 // The rules for bindings that this runner wrote: each has the window that the
 // decision and the codes allow, and what it says about the kernel is in the layer.
 
-// effectSet holds what the report says that kernel lines say, and finds it in the
-// kernel layer. The report comes before the layer and its effects are few, so
+// effectSet holds what the report says that kernel lines say, and counts the lines of the
+// kernel layer that say it. The report comes before the layer and its effects are few, so
 // memory does not grow with the lines.
 type effectSet struct {
-	seen  map[string]bool // named in the report → some line says it
-	bytes int             // of all effects of the report
-	buf   []byte
+	lines   map[string]uint64 // named in the report → how many lines say it
+	silent  uint64            // lines without an effect
+	longest int               // bytes of the longest effect of a line
+	bytes   int               // of all effects of the report
+	buf     []byte
 }
 
 // expect takes the effects of the report's bindings, and the programs that it
 // says were executed without a tool call.
 func (s *effectSet) expect(r *schemas.Report) {
-	s.seen = map[string]bool{}
+	s.lines = map[string]uint64{}
 	if r == nil {
 		return
 	}
 	for i := range r.Bindings {
 		for _, e := range r.Bindings[i].KernelEffects {
 			s.bytes += len(e)
-			s.seen[e] = false
+			s.lines[e] = 0
 		}
 	}
 	for _, code := range r.Ambiguities {
 		if path, ok := strings.CutPrefix(code, schemas.AmbiguityExecWithoutCall+":"); ok && path != schemas.ExecWithoutCallMore {
-			s.seen[schemas.ExecEffect(path)] = false
+			s.lines[schemas.ExecEffect(path)] = 0
 		}
 	}
 }
 
 // see takes one kernel line.
 func (s *effectSet) see(e *schemas.KernelEvent) {
-	if len(s.seen) == 0 {
+	if s.lines == nil {
 		return
 	}
 	s.buf = schemas.AppendEffect(s.buf[:0], e)
-	if found, named := s.seen[string(s.buf)]; named && !found {
-		s.seen[string(s.buf)] = true
+	s.longest = max(s.longest, len(s.buf))
+	if len(s.buf) == 0 {
+		s.silent++
+	} else if n, named := s.lines[string(s.buf)]; named {
+		s.lines[string(s.buf)] = n + 1
 	}
+}
+
+// seen reports whether some line says an effect.
+func (s *effectSet) seen(effect string) bool { return s.lines[effect] > 0 }
+
+// most is how many lines there can be where all effects are listed.
+func (s *effectSet) most(effects []string) uint64 {
+	n := s.silent
+	for _, e := range effects {
+		n += s.lines[e]
+	}
+	return n
 }
 
 // profileBindings checks each binding against its decision and the kernel layer.
@@ -96,11 +113,10 @@ func (v *verifier) profileEffects() {
 
 // effectsSeen checks each effect of a binding, and their size.
 func (v *verifier) effectsSeen(i int, b *schemas.Binding, d *decision) {
-	size, effects := 0, &v.kernel.effects
+	size, effects := effectBytes(b), &v.kernel.effects
 	for _, e := range b.KernelEffects {
-		size += len(e)
 		switch {
-		case !effects.seen[e]:
+		case !effects.seen(e):
 			v.faultBinding(i, "kernel_effects has %.200q, which no line of the kernel layer says", e)
 		case d.denied() && !schemas.EffectDone(e):
 			v.faultBinding(i, "kernel_effects has %.200q: what failed or was refused is not an effect of a denied call", e)
@@ -117,16 +133,47 @@ func (v *verifier) effectsSeen(i int, b *schemas.Binding, d *decision) {
 // effectsFit compares the number of effects with the window and the count.
 func (v *verifier) effectsFit(i int, b *schemas.Binding, d *decision) {
 	n := uint64(len(b.KernelEffects))
+	own := b.Window == schemas.CallWindow(d.id)
 	switch {
 	case n == 0 && !b.EffectsCut:
+		if own && !d.denied() {
+			v.effectsWhole(i, b)
+		}
 	case b.KernelScope == "":
 		v.faultBinding(i, "has kernel_effects, but no kernel_scope that says whose they are")
 	case d.denied(): // of any process, at any time after the denial
 	case b.Window == schemas.RunWindow:
 		v.faultBinding(i, "has kernel_effects, but no window of its own")
+	case !v.cutExplained(b):
+		v.faultBinding(i, "kernel_effects_cut, but %d effects of %d bytes leave room for every effect of the kernel layer", n, effectBytes(b))
 	case n > b.KernelEventCount, n == b.KernelEventCount && b.EffectsCut && b.KernelScope == schemas.ScopeToolServer, b.KernelEventCount == 0:
 		v.faultBinding(i, "kernel_effects are more than its %d kernel events", b.KernelEventCount)
+	default:
+		v.effectsWhole(i, b)
 	}
+}
+
+// effectsWhole checks that the lines which a binding counts can all be among those that say
+// its effects, or nothing: what is not cut is all.
+func (v *verifier) effectsWhole(i int, b *schemas.Binding) {
+	if most := v.kernel.effects.most(b.KernelEffects); !b.EffectsCut && b.KernelEventCount > most {
+		v.faultBinding(i, "kernel_event_count is %d, but only %d kernel lines say one of its kernel_effects, or have no value", b.KernelEventCount, most)
+	}
+}
+
+// cutExplained reports whether effects that were cut met a limit: their number, their bytes,
+// those of all bindings or, where no tree is known, calls at the same time.
+func (v *verifier) cutExplained(b *schemas.Binding) bool {
+	n, size, effects := len(b.KernelEffects), effectBytes(b), &v.kernel.effects
+	return !b.EffectsCut || n == schemas.MaxEffects || b.KernelScope == schemas.ScopeRun ||
+		size+effects.longest > schemas.MaxEffectBytes || n == 0 && effects.bytes+schemas.MaxEffectBytes > schemas.MaxEffectsTotal
+}
+
+func effectBytes(b *schemas.Binding) (size int) {
+	for _, e := range b.KernelEffects {
+		size += len(e)
+	}
+	return size
 }
 
 // attemptsFollow checks that a further attempt follows an answer that asked for one.
@@ -173,8 +220,8 @@ func (v *verifier) profileWindows() {
 
 // classesSound reports whether the classes of kernel lines are known and add up.
 func (v *verifier) classesSound() bool {
-	sum := v.classSum()
-	return v.report != nil && v.noted(schemas.NoteWindows) && sum == v.kernelLines() && v.sessions() > 0 && (v.timed() || v.class(schemas.ClassCall) == 0)
+	sum, ok := v.classSum()
+	return ok && v.report != nil && v.noted(schemas.NoteWindows) && sum == v.kernelLines() && v.sessions() > 0 && (v.timed() || v.class(schemas.ClassCall) == 0)
 }
 
 // eachTimed calls f for every binding whose decision has a session.
@@ -206,6 +253,22 @@ func (v *verifier) profileCounts() {
 		}
 		if b.KernelEventCount > limit {
 			v.faultBinding(i, "kernel_event_count is %d, note %s leaves %d", b.KernelEventCount, schemas.NoteWindows.Code, limit)
+		}
+	})
+}
+
+// wholeCounts checks that bindings over the same lines of the whole run count the same: there
+// are no more trees than sessions, and the lines of no tree are one set.
+func (v *verifier) wholeCounts() {
+	counts := map[string]map[uint64]bool{schemas.ScopeToolServer: {}, schemas.ScopeRun: {}}
+	most := map[string]uint64{schemas.ScopeToolServer: v.sessions(), schemas.ScopeRun: 1}
+	v.eachTimed(func(i int, b *schemas.Binding, d *decision) {
+		of := counts[b.KernelScope]
+		if of == nil || b.Window != schemas.RunWindow || of[b.KernelEventCount] {
+			return
+		}
+		if of[b.KernelEventCount] = true; uint64(len(of)) > most[b.KernelScope] {
+			v.faultBinding(i, "kernel_event_count is %d, another binding over the same lines of the whole run counts differently", b.KernelEventCount)
 		}
 	})
 }

@@ -47,7 +47,7 @@ func TestCaptureNotes(t *testing.T) {
 		"s4_network_policy: rules=1 blocked=0 " + policy:                              "note s4_network_policy without s2_kernel_capture",
 		"s4_file_policy: rules=1 blocked=0 mechanism=lsm evidence=observed " + policy: "note s4_file_policy without s2_kernel_capture",
 		"s2_drops: file_blocked=1":                                                    `note "s2_drops" without s2_kernel_capture`,
-		"s2_blind_spots: shared memory":                                               `note "s2_blind_spots" without s2_kernel_capture`,
+		"s2_blind_spots: inherited descriptors (0); shared memory":                    `note "s2_blind_spots" without s2_kernel_capture`,
 	} {
 		a := withoutKernel(sample(), wholeRun)
 		a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], `was not requested",`, `was not requested","`+note+`",`, 1)

@@ -24,44 +24,9 @@ func (v *verifier) blindSpotsNote() {
 	}
 }
 
-func (v *verifier) lossCause() {
-	if h := v.health; !v.noted(schemas.NoteLoss) && h.KernelLayer == schemas.LayerPartial && h.RingbufDrops == 0 {
-		v.faultHealth(ruleHealthLoss, "kernel_layer is %s without a cause", h.KernelLayer)
-	}
-}
-
-// missedNote compares the missed events by probe with the causes that they are part of.
-func (v *verifier) missedNote() {
-	texts := v.noteTexts(schemas.NoteMissed)
-	if len(texts) > 1 {
-		v.faultHealth(ruleHealthLoss, "%d notes %s, expected one", len(texts), schemas.NoteMissed.Code)
-	}
-	if len(texts) != 1 {
-		return
-	}
-	var sum uint64
-	probes := v.noteFields(schemas.NoteMissed)
-	for probe := range probes {
-		n, ok := v.noteCount(schemas.NoteMissed, probe)
-		if !ok || sum+n < sum {
-			v.faultHealth(ruleHealthLoss, "note %s says %s=%s, expected a count", schemas.NoteMissed.Code, probe, probes[probe])
-			return
-		}
-		sum += n
-	}
-	skipped, _ := v.noteCount(schemas.NoteLoss, schemas.CounterRecursionMisses)
-	lost, _ := v.noteCount(schemas.NoteLoss, schemas.CauseRedundantLost)
-	if sum != skipped+lost {
-		v.faultHealth(ruleHealthLoss, "note %s counts %d events, note %s %d", schemas.NoteMissed.Code, sum, schemas.NoteLoss.Code, skipped+lost)
-	}
-}
-
 // profileNetwork checks coverage and scope, which follow from the kernel lines.
 func (v *verifier) profileNetwork() {
 	h := v.health
-	if h.NetworkCoverage == "" && h.EndpointScope == "" {
-		return
-	}
 	coverage, scope := v.kernel.net.Fields(h.KernelLayer)
 	if h.NetworkCoverage != coverage {
 		v.faultHealth(ruleHealthNetwork, "network_protocol_coverage is %q, the kernel layer says %s", h.NetworkCoverage, coverage)
@@ -71,24 +36,27 @@ func (v *verifier) profileNetwork() {
 	}
 }
 
-// noteForms checks form, order and number of the notes about the layers.
+// noteForms checks that every note is known, once there, of its form and in its place.
 func (v *verifier) noteForms() {
 	at := 0
 	for _, text := range v.health.Notes {
 		code, _, _ := schemas.CutNote(text)
+		note, known := schemas.LookupNote(code)
+		if !known {
+			v.faultNote("%.200q is no note of this runner", text)
+			continue
+		}
 		rank := schemas.NoteRank(code)
 		if rank < at {
 			v.faultNote("note %s follows notes that it must precede", code)
 		}
 		at = max(at, rank)
-		if note, known := schemas.LookupNote(code); known && note.Strict {
-			if _, err := note.Parse(text); err != nil {
-				v.faultNote("%v", err)
-			}
+		if _, err := note.Parse(text); err != nil {
+			v.faultNote("%v", err)
 		}
 	}
 	for _, note := range schemas.Notes {
-		if n := len(v.noteTexts(note)); note.Strict && n > 1 {
+		if n := len(v.noteTexts(note)); n > 1 {
 			v.faultNote("%d notes %s, expected one", n, note.Code)
 		}
 	}
@@ -138,9 +106,9 @@ func (v *verifier) windowsNote() {
 	if !v.noted(schemas.NoteWindows) {
 		return
 	}
-	switch sum := v.classSum(); {
-	case sum != v.kernelLines():
-		v.faultNote("the counts of %s add up to %d, the kernel layer has %d lines", schemas.NoteWindows.Code, sum, v.kernelLines())
+	switch sum, ok := v.classSum(); {
+	case !ok || sum != v.kernelLines():
+		v.faultNote("the counts of %s do not add up to the %d lines of the kernel layer", schemas.NoteWindows.Code, v.kernelLines())
 	case v.sessions() == 0:
 		v.faultNote("note %s without a session", schemas.NoteWindows.Code)
 	case !v.timed() && v.class(schemas.ClassCall) > 0:
@@ -162,6 +130,9 @@ func (v *verifier) windowsNoteCalls() {
 		}
 		all = all && own
 	})
+	if unknown := v.ambiguities().kinds[schemas.AmbiguityServerUnknown]; uint64(unknown) >= v.sessions() && call+v.class(schemas.ClassIdle) > 0 {
+		v.faultNote("%s says call=%d idle=%d, but no tool server was known", schemas.NoteWindows.Code, call, v.class(schemas.ClassIdle))
+	}
 	if all && call > sum || v.sessions() == 1 && sum > call {
 		v.faultNote("%s says call=%d, the bindings' own windows have %d lines", schemas.NoteWindows.Code, call, sum)
 	}

@@ -43,11 +43,12 @@ type verifier struct {
 	times   timesLayer
 	reduced reduction
 
-	codes   *codeSet                         // of the report, made when first needed
-	err     error                            // of the machine, met by a check
-	again   []byte                           // a line as this runner writes it
-	active  []func(*verifier, *archive.Line) // the rules for lines of the member being read
-	layered string                           // that member
+	codes    *codeSet                         // of the report, made when first needed
+	noteSets map[string]*noteSet              // of the health, made when first needed
+	err      error                            // of the machine, met by a check
+	again    []byte                           // a line as this runner writes it
+	active   []func(*verifier, *archive.Line) // the rules for lines of the member being read
+	layered  string                           // that member
 }
 
 func newVerifier() *verifier {

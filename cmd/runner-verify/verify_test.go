@@ -26,7 +26,7 @@ func TestSummary(t *testing.T) {
 		"kernel=complete drops=0 cgroup=clean policy=present sdk=self_reported correlation=partial",
 		"It never claims:\n  that a tool call caused", "  of each tool call that the policy decided: " + verdict.FullClaim + "\n", "Never: " + verdict.ForbiddenClaim + "\n",
 		`tool call "tc_1" occurred in the window run_started to run_finished (the whole run), policy saw it (allow), and 4 kernel events of all processes were observed inside the measured cgroup during it; which of them are the call's is not known` + "\n",
-		"s2_blind_spots: shared memory", "sdk_tool_call_without_policy_binding:tc_2"} {
+		"s2_blind_spots: inherited descriptors (0); shared memory", "sdk_tool_call_without_policy_binding:tc_2"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("summary lacks %q:\n%s", want, out)
 		}
@@ -254,6 +254,7 @@ func TestLargeSurface(t *testing.T) {
 func large(n, paths int) content {
 	a := sample()
 	a[bundle.PolicyName], a[bundle.SDKName] = "", ""
+	a[bundle.EventsName] = strings.NewReplacer("openai-agents", "none", `"ASSAY_RUNNER_RUN_ID","ASSAY_RUNNER_SDK_EVENT_LOG","ASSAY_RUNNER_SDK_EVENT_SCHEMA"`, "").Replace(a[bundle.EventsName])
 	var k, s strings.Builder
 	for i := range n {
 		k.WriteString(openLine(i, path(i%paths)))
@@ -268,7 +269,7 @@ func large(n, paths int) content {
 	s.WriteString(`],"network_endpoints":[],"process_execs":[],"mcp_tools":[],"policy_decisions":[]}`)
 	a[bundle.KernelName], a[bundle.SurfaceName] = k.String(), s.String()
 	a[bundle.ReportName] = `{"schema":"assay.runner.correlation_report.v0","run_id":"run_test","status":"clean","bindings":[],"ambiguities":[]}`
-	a[bundle.HealthName] = fmt.Sprintf(`{"schema":"assay.runner.observation_health.v0","run_id":"run_test","platform":"linux","kernel_layer":"complete","ringbuf_drops":0,"policy_layer":"absent","sdk_layer":"absent","cgroup_correlation":"clean","network_protocol_coverage":"absent","network_endpoint_claim_scope":"not_applicable","notes":["s2_kernel_capture: monitor_events=%d ringbuf_drops=0","s2_blind_spots: shared memory"]}`, n)
+	a[bundle.HealthName] = fmt.Sprintf(`{"schema":"assay.runner.observation_health.v0","run_id":"run_test","platform":"linux","kernel_layer":"complete","ringbuf_drops":0,"policy_layer":"absent","sdk_layer":"absent","cgroup_correlation":"clean","network_protocol_coverage":"absent","network_endpoint_claim_scope":"not_applicable","notes":["s2_kernel_capture: monitor_events=%d ringbuf_drops=0 network_protocol_coverage=absent network_endpoint_claim_scope=not_applicable","s2_blind_spots: inherited descriptors (0); shared memory"]}`, n)
 	return a
 }
 

@@ -55,6 +55,7 @@ type Demand struct {
 
 // Record is what the archive says about the run.
 type Record struct {
+	Origin            string            `json:"origin"` // one of schemas.Origins
 	Platform          string            `json:"platform"`
 	KernelLayer       string            `json:"kernel_layer"`
 	RingbufDrops      uint64            `json:"ringbuf_drops"`

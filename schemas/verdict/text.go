@@ -25,6 +25,7 @@ func WriteRecord(w io.Writer, r *Report) {
 	if r.IdentityWithoutTimes != "" {
 		fmt.Fprintf(w, "          %s without times\n", r.IdentityWithoutTimes)
 	}
+	fmt.Fprintf(w, "origin    %s\n", originWords[rec.Origin])
 	fmt.Fprintf(w, "run       %s: %s\n", r.RunID, ending(rec))
 	fmt.Fprintf(w, "record    kernel=%s drops=%d cgroup=%s policy=%s sdk=%s correlation=%s\n", rec.KernelLayer,
 		rec.RingbufDrops, rec.CgroupCorrelation, rec.PolicyLayer, rec.SDKLayer, rec.Correlation)
@@ -34,6 +35,12 @@ func WriteRecord(w io.Writer, r *Report) {
 	}
 	fmt.Fprintf(w, "surface   %s\n", strings.Join(sizes, ", "))
 	fmt.Fprintf(w, "network   coverage %s, claim scope %s\n", rec.NetworkCoverage, rec.EndpointScope)
+}
+
+// originWords say by which rules an archive was checked.
+var originWords = map[string]string{
+	schemas.OriginRunner:   schemas.OriginRunner + ": it has this runner's marks, and all its rules hold",
+	schemas.OriginContract: schemas.OriginContract + ": another implementation's marks, so only the rules of the v0 contract hold",
 }
 
 // ending says in a few words what was run and how it ended.

@@ -200,7 +200,10 @@ def _logs(a, names):
         yield "policy_log_empty with a policy layer"
     if "sdk_log_empty" in names and a.sdk:
         yield "sdk_log_empty with SDK lines"
-    for log, variable in (("policy_log", policy.LOG), ("sdk_log", policy.SDK_LOG)):
+    for log, variable, there in (("policy_log", policy.LOG, a.health["policy_layer"] == "present" or a.policy),
+                                 ("sdk_log", policy.SDK_LOG, a.health["sdk_layer"] == "self_reported" or a.sdk)):
+        if variable in _variables(a) and not there and log + "_empty" not in names:
+            yield "%s_empty is missing" % log
         if variable not in _variables(a) and any(log + how in names for how in COLLECTED):
             yield "a code about collecting a log that was not collected"
         if len(names[log + "_invalid"]) > 1:

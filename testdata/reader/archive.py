@@ -69,6 +69,8 @@ def _lines(a, found):
     """The rules about single lines, for the layers that were read."""
     pair = a.events or ()
     a.own = len(pair) == 2 and not any("window_elapsed_ms" in x.value for x in pair)
+    if len({"window_elapsed_ms" in x.value for x in pair}) > 1:
+        found.add("origin.marks", "the mark is in one run event only", "events.ndjson")
     for name, list_ in a.layers.items():
         if name != "events.ndjson":  # there the seq is part of the schema
             lines.check_seq(name, list_, found)

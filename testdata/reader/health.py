@@ -4,61 +4,15 @@ Implements rules 1 to 7 of "What a reader MUST refuse" of the derivation documen
 "Notes" of the archive contract.
 """
 
-import re
-
 import effects
 import kernel
 import policy
+from notes import (BLIND, CAPTURE, CONFINED, CONFINEMENTS, DROP, DROPS, ESCAPE, FILES, LOSS, MISSED, NETWORK, ONLY,
+                   ORDER, POLICY, SDK, SHARED, WINDOWS, Notes, reasons, well_formed)
 
 HEALTH = "observation-health.json"
-CAPTURE, ONLY, LOSS, DROPS, BLIND = ("s2_kernel_capture", "contract_only_mode", "s2_kernel_loss", "s2_drops",
-                                     "s2_blind_spots")
-MISSED = "s2_missed"
-CONFINED = "s3_confinement"
-NETWORK, FILES, POLICY, SDK, WINDOWS = ("s4_network_policy", "s4_file_policy", "s4_policy_capture", "s5_sdk_capture",
-                                        "s6_windows")
 ENFORCED = {NETWORK: (kernel.BLOCKED, "connect_blocked"), FILES: (kernel.FILE_BLOCKED, "file_blocked")}
-ORDER = (ONLY, CAPTURE, LOSS, DROPS, MISSED, "s2_cgroup_escape", "s2_path_quality", "s2_survivors_killed",
-         "s2_capture_end", BLIND, CONFINED, NETWORK, FILES, POLICY, SDK, WINDOWS, "s7_times", "canonical_pids",
-         "normalize_drop")
-CONFINEMENTS = ("no_new_privs", "mount_namespace", "kernel_files", "landlock", "domain", "signals", "capabilities",
-                "seccomp")
 CONFINED_BY = {"mount_namespace": "fanotify", "landlock": "landlock"}
-_N = r"(?:0|[1-9]\d{0,19})"
-_FORMS = {
-    CONFINED: "(?:%s)" % "|".join(CONFINEMENTS) + "(?:; (?:%s))*" % "|".join(CONFINEMENTS),
-    NETWORK: r"rules=%s blocked=%s policy=sha256:[0-9a-f]{64}" % (_N, _N),
-    FILES: r"rules=%s blocked=%s mechanism=(?:lsm evidence=observed|fanotify evidence=mixed|landlock evidence=inferred)"
-           r" policy=sha256:[0-9a-f]{64}" % (_N, _N),
-    POLICY: r"decision_events=%s(?: sessions=%s refused=%s)?" % (_N, _N, _N),
-    SDK: r"sdk_events=%s sdk_tool_calls=%s" % (_N, _N),
-    WINDOWS: r"call=%s setup=%s idle=%s agent=%s" % (_N, _N, _N, _N),
-}
-
-
-class Notes:
-    """The notes of a health document: their names in order, and the `key=value` pairs of each."""
-
-    def __init__(self, notes):
-        parts = [n.partition(":") for n in notes]
-        self.list = [(name, rest[1:] if rest[:1] == " " else rest) for name, _, rest in parts]
-
-    def texts(self, name):
-        return [rest for n, rest in self.list if n == name]
-
-    def has(self, name):
-        return bool(self.texts(name))
-
-    def values(self, name):
-        """The pairs of the first note of the name, as text."""
-        for rest in self.texts(name):
-            return dict(reversed([p.split("=", 1) for p in rest.split(" ") if "=" in p]))
-        return {}
-
-    def number(self, name, key):
-        """One count of a note; 0 where it is not there."""
-        value = self.values(name).get(key, "")
-        return int(value) if value.isdigit() else 0
 
 
 def sdk_calls(a):
@@ -83,13 +37,24 @@ def check(a, report):
     _capture(a, say)
     _loss(a, say)
     if a.own:
+        _marks(a, say)
         _own_notes(a, say)
+        _own_loss(a, say)
         _own_policy(a, say)
         _windows(a, say)
         _enforcement(a, say)
     else:
+        if any(n in ORDER and n not in SHARED for n, _ in a.notes.list):
+            say("origin.marks", "notes of this runner with the mark of another implementation")
         _other_notes(a, say)
     kernel.check_network(h, a.kernel, a.own, report)
+
+
+def _marks(a, say):
+    """Keys that this runner never writes, and those that it always writes."""
+    given = set(a.health)
+    if given & {"capture_origin", "redaction"} or not {"network_protocol_coverage", "network_endpoint_claim_scope"} <= given:
+        say("origin.marks", "keys that are not those of this runner")
 
 
 def _layers(a, say):
@@ -129,14 +94,21 @@ def _loss(a, say):
         say("health.loss", "a complete layer with a loss note, or two of them")
     elif texts and a.notes.values(LOSS).get("dropped", "0") != str(drops):
         say("health.loss", "the loss note does not say dropped=%d" % drops)
-    elif a.own and not texts and layer == "partial_ringbuf_drops" and not drops:
+
+
+def _own_loss(a, say):
+    """Numbers that stand in several places, in an archive of this runner."""
+    notes, layer, failed = a.notes, a.health["kernel_layer"], a.health["cgroup_correlation"] == "failed"
+    escapes, captured = notes.number(ESCAPE, "escapes"), notes.has(CAPTURE)
+    if escapes != notes.number(LOSS, "escapes") or bool(escapes) != failed or escapes and layer != "absent" \
+            or captured and layer == "absent" and not escapes:
+        say("health.cgroup", "escapes=%d, and the rest does not go with it" % escapes)
+    if layer == "partial_ringbuf_drops" and not notes.has(LOSS):
         say("health.loss", "a partial layer without its cause")
-    if a.own and a.notes.has(MISSED):
-        counts = a.notes.values(MISSED)
-        whole = sum(a.notes.number(LOSS, k) for k in ("recursion_misses", "redundant_lost"))
-        if len(a.notes.texts(MISSED)) > 1 or not all(v.isdigit() for v in counts.values()) \
-                or sum(map(int, counts.values())) != whole:
-            say("health.loss", "%s does not add up to %d missed events" % (MISSED, whole))
+    if captured and notes.has(DROPS) and notes.sum(DROPS) != notes.number(LOSS, "dropped"):
+        say("health.loss", "%s does not add up to dropped" % DROPS)
+    if notes.has(MISSED) and notes.sum(MISSED) != sum(notes.number(LOSS, k) for k in ("recursion_misses", "redundant_lost")):
+        say("health.loss", "%s does not add up to the missed events" % MISSED)
 
 
 def _other_notes(a, say):
@@ -158,16 +130,16 @@ def _own_notes(a, say):
     notes = a.notes
     if notes.has(CAPTURE) and len(notes.texts(BLIND)) != 1:
         say("health.note", "not one note of blind spots")
-    if not notes.has(CAPTURE) and any(n.startswith("s2_") or n in ENFORCED for n, _ in notes.list):
-        say("health.note", "notes of a capture without %s" % CAPTURE)
+    if not notes.has(CAPTURE):
+        if any(n.startswith("s2_") or n in ENFORCED for n, _ in notes.list) or notes.number(DROP, "dropped"):
+            say("health.note", "notes of a capture without %s" % CAPTURE)
+        if not notes.has(ONLY) or notes.texts(ONLY)[0] not in reasons(a.health["platform"]):
+            say("health.note", "%s without its reason" % ONLY)
     places = [ORDER.index(n) if n in ORDER else len(ORDER) for n, _ in notes.list]
-    if places != sorted(places):
-        say("health.note", "the notes are out of order")
-    for name, form in _FORMS.items():
-        texts = notes.texts(name)
-        if len(texts) > 1:
-            say("health.note", "%s is there twice" % name)
-        if not all(re.match(form + r"\Z", t, re.ASCII) for t in texts):
+    if places != sorted(places) or len(ORDER) in places or len(set(places)) != len(places) or not notes.formed:
+        say("health.note", "the notes are unknown, repeated or out of order")
+    for name, text in notes.list:
+        if name in ORDER and not well_formed(name, text):
             say("health.note", "%s has another form" % name)
 
 
@@ -205,6 +177,9 @@ def _windows(a, say):
         return
     bindings = a.report["bindings"]
     bound = [b for b, x in zip(bindings, a.policy) if policy.has_session(x.value)]
+    unknown = sum(c.startswith("tool_server_unknown:") for c in a.report["ambiguities"])
+    if unknown >= sessions and call + idle:
+        say("health.note", "lines of calls or between them, but no tool server is known")
     own = [b for b in bound if effects.own_window(b)]
     in_tree = sum(b["kernel_event_count"] for b in own if b.get("kernel_scope") != "run")
     if len(own) == len(bound) and call > in_tree:
@@ -215,16 +190,18 @@ def _windows(a, say):
 
 def _enforcement(a, say):
     """The notes about enforced rules against the lines of what they refused."""
+    left = a.notes.number(DROP, "dropped")
     for note, (event, kind) in ENFORCED.items():
         lines = [x.value for x in a.kernel if x.value["event_type"] == event]
         if not a.notes.has(note):
             if lines:
                 say("health.note", "blocked lines without %s" % note)
             continue
-        least = len(lines) + a.notes.number(DROPS, kind)
-        blocked = a.notes.number(note, "blocked")
-        if blocked < least or blocked > least and not a.notes.has("normalize_drop"):
+        least, blocked = len(lines) + a.notes.number(DROPS, kind), a.notes.number(note, "blocked")
+        if not least <= blocked <= least + left:
             say("health.note", "blocked=%d, expected %d" % (blocked, least))
+        else:
+            left -= blocked - least
         if any(v["rule_id"] > a.notes.number(note, "rules") for v in lines):
             say("health.note", "a rule that the policy does not have")
     names = [n for text in a.notes.texts(CONFINED) for n in text.split("; ")]

@@ -4,6 +4,8 @@ Implements "Correlation" of the derivation document, as far as an archive shows 
 report must say, and the report of other implementations.
 """
 
+import collections
+
 import ambiguities
 import effects
 import health
@@ -24,16 +26,19 @@ def check(a, report):
 
     if len(bindings) != len(a.policy):
         say("report.bindings", "%d bindings for %d decisions" % (len(bindings), len(a.policy)))
-    known = {effects.of(x.value) for x in a.kernel} - {None} if a.own else ()
+    known = collections.Counter(effects.of(x.value) for x in a.kernel) if a.own else ()
+    total = sum(_bytes(b) for b in bindings)
     for b, line in zip(bindings, a.policy):
         v = line.value
         if (b["tool_call_id"], b["policy_decision"]) != (v["tool_call_id"], v["decision"]):
             say("report.bindings", "%s: not the decision of its place" % b["tool_call_id"])
             continue
-        fault = (_window(a, b, v) or _count(a, b) or _effects(b, v, known)) if a.own else _other(a, b)
+        fault = (_window(a, b, v) or _count(a, b) or _effects(b, v, known, total)) if a.own else _other(a, b)
         if fault:
             say("report.bindings", "%s: %s" % (b["tool_call_id"], fault))
-    if a.own and sum(len(e.encode()) for b in bindings for e in b.get("kernel_effects", ())) > MAX_ALL:
+    if a.own and _differ(a):
+        say("report.bindings", "bindings over the same lines count differently")
+    if a.own and total > MAX_ALL:
         say("report.bindings", "more than 1 MiB of effects")
     for fault in ambiguities.faults(a):
         say("report.ambiguities", fault)
@@ -99,22 +104,43 @@ def _count(a, b):
     return None
 
 
-def _effects(b, v, known):
-    given, cut = b.get("kernel_effects", []), "kernel_effects_cut" in b
+def _differ(a):
+    """Whether bindings over the same lines of the whole run have different counts."""
+    counts = collections.defaultdict(set)
+    for b, line in zip(a.report["bindings"], a.policy):
+        if policy.has_session(line.value) and not effects.own_window(b):
+            counts[b.get("kernel_scope")].add(b["kernel_event_count"])
+    call, setup, idle, agent = (a.notes.number(health.WINDOWS, k) for k in ("call", "setup", "idle", "agent"))
+    sound = a.notes.has(health.WINDOWS) and call + setup + idle + agent == len(a.kernel)
+    return sound and (len(counts["run"]) > 1 or len(counts["tool_server"]) > a.notes.number(health.POLICY, "sessions"))
+
+
+def _bytes(b):
+    return sum(len(e.encode()) for e in b.get("kernel_effects", ()))
+
+
+def _effects(b, v, known, total):
+    given, cut, count = b.get("kernel_effects", []), "kernel_effects_cut" in b, b["kernel_event_count"]
+    allowed = v["decision"] != "deny" and effects.own_window(b)
+    most = known[None] + sum(known[e] for e in set(given))
+    if allowed and not cut and count > most:
+        return "more lines than say its effects"
     if not given and not cut:
         return None
     if given != sorted(set(given), key=lambda e: e.encode()):
         return "effects are not sorted"
-    if len(given) > MAX_EFFECTS or sum(len(e.encode()) for e in given) > MAX_BYTES:
+    if len(given) > MAX_EFFECTS or _bytes(b) > MAX_BYTES:
         return "more effects than the limits"
-    if not set(given) <= known:
+    if not all(known[e] for e in given):
         return "an effect that no line says"
     if "kernel_scope" not in b:
         return "effects without a scope"
     if v["decision"] == "deny":
         return None if all(map(effects.done, given)) else "an effect of a denied call that was not done"
-    count = b["kernel_event_count"]
-    if not effects.own_window(b) or not count or len(given) > count \
-            or cut and len(given) == count and b["kernel_scope"] == "tool_server":
+    if not allowed or not count or len(given) > count or cut and len(given) == count and b["kernel_scope"] == "tool_server":
         return "effects that the window cannot have"
+    longest = max((len(e.encode()) for e in known if e), default=0)
+    if cut and len(given) < MAX_EFFECTS and b["kernel_scope"] != "run" and _bytes(b) + longest <= MAX_BYTES \
+            and not (not given and total + MAX_BYTES > MAX_ALL):
+        return "effects that were cut without a need"
     return None

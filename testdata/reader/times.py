@@ -1,6 +1,6 @@
 """The optional layer of times, and its note.
 
-Implements "Times" of the archive contract, and its rules 25 to 27.
+Implements "Times" of the archive contract, and its rules 26 to 28.
 """
 
 import re

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
+)
+
+// contradiction is an archive that was valid, with one thing changed that something else in
+// it denies.
+type contradiction struct {
+	name string
+	base func() content
+	edit func(t *testing.T, a content)
+	want string // rule ids, space separated; "" is valid
+}
+
+func checkContradictions(t *testing.T, list []contradiction) {
+	for _, c := range list {
+		t.Run(c.name, func(t *testing.T) {
+			a := c.base()
+			c.edit(t, a)
+			_, r := check(t, a.digest(t).tar(t))
+			want := strings.Fields(c.want)
+			slices.Sort(want)
+			if got := rules(r); !slices.Equal(got, want) {
+				t.Errorf("rules %v, expected %v\n%+v", got, want, r.Findings)
+			}
+		})
+	}
+}
+
+// note adds notes before the one about blind spots.
+func note(texts ...string) func(*testing.T, content) {
+	return edit(bundle.HealthName, `"s2_blind_spots`, `"`+strings.Join(texts, `","`)+`","s2_blind_spots`)
+}
+
+// dropping is layered as a run with drops.
+func dropping() content {
+	a := layered()
+	a[bundle.HealthName] = strings.NewReplacer(`"complete"`, `"partial_ringbuf_drops"`, `"ringbuf_drops":0`, `"ringbuf_drops":7`, "ringbuf_drops=0", "ringbuf_drops=7",
+		`"s2_blind`, `"s2_kernel_loss: canary_after=missed dropped=7","s2_drops: exec=2 openat=5","s2_blind`).Replace(a[bundle.HealthName])
+	a[bundle.ReportName] = strings.Replace(a[bundle.ReportName], `"kernel_events_outside`, `"kernel_events_lost","kernel_events_outside`, 1)
+	return a
+}
+
+func noCapture() content { return withoutKernel(sample(), wholeRun) }
+
+// Numbers that stand in several places, and what follows from them.
+func TestLossContradictions(t *testing.T) {
+	const health = bundle.HealthName
+	drops := func(from, to string) func(*testing.T, content) { return edit(health, from, to) }
+	escaped := note("s2_kernel_loss: escapes=1", "s2_cgroup_escape: escapes=1 kernel_layer downgraded to absent")
+	absent := both(edit(health, `"kernel_layer":"complete"`, `"kernel_layer":"absent"`), edit(health, `"cgroup_correlation":"clean"`, `"cgroup_correlation":"partial"`),
+		edit(health, `coverage":"connect_only"`, `coverage":"absent"`), edit(health, `scope":"diagnostic_only"`, `scope":"not_applicable"`))
+	checkContradictions(t, []contradiction{
+		{"drops", dropping, func(*testing.T, content) {}, ""},
+		{"escapes in a complete layer", sample, escaped, "health.cgroup health.loss"},
+		{"escapes in a partial correlation", sample, both(escaped, absent), "health.cgroup"},
+		{"an escape note alone", sample, note("s2_cgroup_escape: escapes=1 kernel_layer downgraded to absent"), "health.cgroup"},
+		{"an absent layer with a capture", sample, absent, "health.cgroup"},
+		{"other escapes", sample, both(absent, note("s2_kernel_loss: escapes=1", "s2_cgroup_escape: escapes=2 kernel_layer downgraded to absent")), "health.cgroup"},
+		{"no escapes", sample, note("s2_cgroup_escape: escapes=0 kernel_layer downgraded to absent"), "health.note"},
+		{"drops lowered", dropping, both(drops(`"ringbuf_drops":7`, `"ringbuf_drops":1`), drops(`ringbuf_drops=7`, `ringbuf_drops=1`)), "health.loss"},
+		{"drops zero", dropping, both(drops(`"ringbuf_drops":7`, `"ringbuf_drops":0`), drops(`ringbuf_drops=7`, `ringbuf_drops=0`)), "health.loss"},
+		{"drops lowered in all but one place", dropping, both(drops(`"ringbuf_drops":7`, `"ringbuf_drops":6`), drops(`ringbuf_drops=7`, `ringbuf_drops=6`), drops(`dropped=7`, `dropped=6`)), "health.loss"},
+		{"an operation lowered", dropping, drops("openat=5", "openat=4"), "health.loss"},
+		{"an operation that wraps", dropping, drops("openat=5", "openat=18446744073709551615 unlink=6"), "health.loss"},
+		{"an unknown operation", dropping, drops("openat=5", "opening=5"), "health.note health.loss"},
+		{"drops of no record", dropping, drops("exec=2 openat=5", "exec=0 openat=7"), "health.note health.loss"},
+		{"loss removed", dropping, drops(`"s2_kernel_loss: canary_after=missed dropped=7",`, ``), "health.loss"},
+		{"loss doubled", dropping, drops(`"s2_drops`, `"s2_kernel_loss: canary_after=missed dropped=7","s2_drops`), "health.loss health.note"},
+		{"loss as free text", dropping, drops(`canary_after=missed dropped=7`, `some were lost dropped=7`), "health.loss health.note"},
+		{"an unknown cause", dropping, drops(`canary_after=missed`, `bad_luck=1`), "health.loss health.note"},
+		{"a canary that was seen", dropping, drops(`canary_after=missed`, `canary_after=seen`), "health.loss health.note"},
+		{"kinds out of order", dropping, drops(`dropped=7`, `dropped=7 interference=trace,bpf`), "health.loss health.note"},
+		{"kinds in order", dropping, drops(`dropped=7`, `dropped=7 interference=bpf,trace`), ""},
+		{"missed events that wrap", dropping, both(drops(`dropped=7`, `dropped=7 recursion_misses=1`), drops(`"s2_blind`, `"s2_missed: a=18446744073709551615 b=2","s2_blind`)), "health.loss"},
+	})
+}
+
+// Notes have one form, in an archive of this runner.
+func TestNoteContradictions(t *testing.T) {
+	const health = bundle.HealthName
+	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	last := func(text string) func(*testing.T, content) { return edit(health, `agent=4"`, `agent=4","`+text+`"`) }
+	checkContradictions(t, []contradiction{
+		{"an unknown note", sample, edit(health, `sdk_tool_calls=2"`, `sdk_tool_calls=2","seen: everything"`), "health.note"},
+		{"no colon", sample, edit(health, `sdk_tool_calls=2"`, `sdk_tool_calls=2","everything"`), "health.note"},
+		{"blind spots none", sample, edit(health, "inherited descriptors (0); shared memory", "none"), "health.note"},
+		{"quality without a counter", sample, note("s2_path_quality: perfect=1"), "health.note"},
+		{"quality", sample, note("s2_path_quality: lexical=2"), ""},
+		{"end of an earlier release", sample, note("s2_capture_end: stopped by a signal while the cgroup still had tasks"), ""},
+		{"another end", sample, note("s2_capture_end: all is well"), "health.note"},
+		{"survivors", sample, note("s2_survivors_killed: 0"), "health.note"},
+		{"twice", sample, note("s2_survivors_killed: 1", "s2_survivors_killed: 1"), "health.note"},
+		{"--drop", layered, last(`normalize_drop: program=\"\" sha256=` + empty + ` dropped=0`), ""},
+		{"--drop with words", layered, last("normalize_drop: x"), "health.note"},
+		{"--drop of another program", layered, last(`normalize_drop: program=\".\" sha256=` + empty + ` dropped=0`), "health.note"},
+		{"--drop lifts what it left out", layered, both(edit(health, "blocked=1 mech", "blocked=3 mech"), last(`normalize_drop: program=\"\" sha256=`+empty+` dropped=2`)), ""},
+		{"--drop lifts no more", layered, both(edit(health, "blocked=1 mech", "blocked=4 mech"), last(`normalize_drop: program=\"\" sha256=`+empty+` dropped=2`)), "health.note"},
+		{"--drop lifts once", layered, both(edit(health, "blocked=1 pol", "blocked=3 pol"), edit(health, "blocked=1 mech", "blocked=3 mech"), last(`normalize_drop: program=\"\" sha256=`+empty+` dropped=2`)), "health.note"},
+		{"no capture, no reason", noCapture, edit(health, `"contract_only_mode: kernel capture was not requested",`, ``), "health.note"},
+		{"no capture, free text", noCapture, edit(health, `kernel capture was not requested`, `kernel capture was fine`), "health.note"},
+		{"no capture, another platform", noCapture, edit(health, `kernel capture was not requested`, `kernel capture is not supported on macos`), "health.note"},
+		{"no capture, lines left out", noCapture, edit(health, `sdk_tool_calls=2"`, `sdk_tool_calls=2","normalize_drop: program=\"\" sha256=`+empty+` dropped=1"`), "health.note"},
+	})
+}
+
+// Which rules hold is not changed by one key more.
+func TestOriginContradictions(t *testing.T) {
+	const health, events = bundle.HealthName, bundle.EventsName
+	started, finished := edit(events, `"run_started",`, `"run_started","window_elapsed_ms":0,`), edit(events, `"run_finished",`, `"run_finished","window_elapsed_ms":5,`)
+	checkContradictions(t, []contradiction{
+		{"another implementation", foreign, func(*testing.T, content) {}, ""},
+		{"elapsed time in an own archive", sample, both(started, finished), "origin.marks"},
+		{"elapsed time at the start only", foreign, edit(events, `"window_elapsed_ms":5,`, ``), "origin.marks"},
+		{"a note of this runner", foreign, edit(health, `"s4_policy`, `"canonical_pids: x","s4_policy`), "origin.marks"},
+		{"capture_origin", sample, edit(health, `"ringbuf_drops":0`, `"capture_origin":"third_party","ringbuf_drops":0`), "origin.marks"},
+		{"redaction", sample, edit(health, `"notes":`, `"redaction":{},"notes":`), "origin.marks"},
+		{"no network fields", sample, edit(health, `"network_protocol_coverage":"connect_only","network_endpoint_claim_scope":"diagnostic_only",`, ``), "health.network health.note origin.marks"},
+	})
+}
+
+// The report says by which rules an archive was checked, and one can be demanded.
+func TestOrigin(t *testing.T) {
+	for want, a := range map[string]content{schemas.OriginRunner: sample(), schemas.OriginContract: foreign()} {
+		in := a.digest(t).tar(t)
+		if _, r := check(t, in); r.Record.Origin != want {
+			t.Errorf("origin %q, expected %s", r.Record.Origin, want)
+		}
+		if _, out, _ := call(in); !strings.Contains(out, "\norigin    "+want+": ") {
+			t.Errorf("%s is not printed:\n%s", want, out)
+		}
+		for _, demand := range []string{schemas.OriginRunner, schemas.OriginContract} {
+			if code, _, _ := call(in, "--require", "origin="+demand); code != btoi(demand != want) {
+				t.Errorf("%s, --require origin=%s: exit %d", want, demand, code)
+			}
+		}
+	}
+}
+
+// A collected log whose layer is absent, counts and effects that the layers deny.
+func TestReportContradictions(t *testing.T) {
+	const report, health, events = bundle.ReportName, bundle.HealthName, bundle.EventsName
+	env := edit(events, `"env_keys":["ASSAY`, `"env_keys":["ASSAY_RUNNER_POLICY_DECISION_LOG","ASSAY`)
+	empty := edit(report, `"ambiguities":[`, `"ambiguities":["policy_log_empty",`)
+	alone := func() content { return withoutPolicy(sample()) }
+	collected := edit(events, `"agent_shim":"none"`, `"agent_shim":"openai-agents"`)
+	checkContradictions(t, []contradiction{
+		{"a collected log is not there", func() content { return large(1, 1) }, both(collected, edit(events, `"env_keys":[]`, `"env_keys":["ASSAY_RUNNER_RUN_ID","ASSAY_RUNNER_SDK_EVENT_LOG","ASSAY_RUNNER_SDK_EVENT_SCHEMA"]`)), "report.ambiguities"},
+		{"the decision log is not there", alone, env, "report.ambiguities"},
+		{"the decision log was empty", alone, both(env, edit(report, `"ambiguities":[]`, `"ambiguities":["policy_log_empty"]`), edit(report, `"clean"`, `"partial"`)), ""},
+		{"the decision log was not empty", layered, both(env, empty), "report.ambiguities"},
+		{"an effect removed with its code", layered, both(edit(report, `"failed-read /work/b","read /work/a"`, `"failed-read /work/b"`), edit(report, `"tool_call_effects_outside_request:tc_1",`, ``)), "report.bindings"},
+		{"all effects removed", layered, both(edit(report, `,"kernel_effects":["failed-read /work/b","read /work/a"]`, ``), edit(report, `"tool_call_effects_outside_request:tc_1",`, ``)), "report.bindings"},
+		{"effects cut without need", layered, edit(report, `"failed-read /work/b","read /work/a"]`, `"read /work/a"],"kernel_effects_cut":true`), "report.bindings"},
+		{"one tree with two counts", twoUnended, edit(report, `"kernel_event_count":6,"window":{"start":"run_started","end":"run_finished"}`, `"kernel_event_count":5,"window":{"start":"run_started","end":"run_finished"}`), "report.bindings"},
+		{"lines of calls without a server", layered, both(edit(report, `"tool_call_targets_unknown:tc_4"`, `"tool_call_targets_unknown:tc_4","tool_server_unknown:files"`), toRun), "health.note report.ambiguities report.bindings"},
+		{"windows that wrap", layered, edit(health, "call=4 setup=1 idle=1 agent=4", "call=4 setup=18446744073709551615 idle=1 agent=6"), "health.note"},
+	})
+}
+
+// toRun gives all bindings the scope of a run whose tool server is not known.
+func toRun(_ *testing.T, a content) {
+	a[bundle.ReportName] = strings.ReplaceAll(a[bundle.ReportName], `"kernel_scope":"tool_server"`, `"kernel_scope":"run"`)
+}
+
+// twoUnended is layered with a second call of which nobody saw the end.
+func twoUnended() content {
+	a := layered()
+	a[bundle.PolicyName] += decisionLine(5, "tc_5", "read_file", "allow", `"reason_code":"P_ALLOW_RULE","rule_id":"read-work","policy_digest":"`+testDigest+`"`)
+	a[bundle.ReportName] = strings.NewReplacer(`],"ambiguities":`, `,{"tool_call_id":"tc_5","policy_decision":"allow","kernel_event_count":6,"window":{"start":"run_started","end":"run_finished"},"kernel_scope":"tool_server"}],"ambiguities":`,
+		`"policy_call_not_in_sdk:tc_4",`, `"policy_call_not_in_sdk:tc_4","policy_call_not_in_sdk:tc_5",`, `"tool_call_not_finished:tc_3",`, `"tool_call_not_finished:tc_3","tool_call_not_finished:tc_5",`).Replace(a[bundle.ReportName])
+	a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], "decision_events=5", "decision_events=6", 1)
+	return a
+}

@@ -1,0 +1,115 @@
+package schemas
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The values that notes can have, beyond their form (ARCHIVE.md, "Notes").
+
+// isPositive reports whether a text is a number above 0, as numbers are written.
+func isPositive(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 64)
+	return err == nil && n > 0 && strconv.FormatUint(n, 10) == text
+}
+
+// positive refuses numbers that are 0: such a note would be left out.
+func positive(v NoteValues) error {
+	for i := range v {
+		if !isPositive(v[i].Value) {
+			return fmt.Errorf("says %.100s, expected a number above 0", v[i].Key+"="+v[i].Value)
+		}
+	}
+	return nil
+}
+
+// positiveOf refuses names that are not known, and numbers that are 0.
+func positiveOf(v NoteValues, what string, known func(name string) bool) error {
+	for i := range v {
+		if !known(v[i].Key) {
+			return fmt.Errorf("says %.100s, which is no %s", v[i].Key, what)
+		}
+	}
+	return positive(v)
+}
+
+// captureCounter reports whether runner-capture has a counter of a role.
+func captureCounter(name string, roles ...Role) bool {
+	return slices.ContainsFunc(Counters[:], func(c Counter) bool {
+		return c.Stage == StageCapture && c.Name == name && slices.Contains(roles, c.Role)
+	})
+}
+
+func checkLoss(v NoteValues) error {
+	for i := range v {
+		cause := slices.IndexFunc(Causes[:], func(c Cause) bool { return c.Name == v[i].Key })
+		switch {
+		case cause >= 0 && Causes[cause].Is != nil:
+			if !Causes[cause].Is(v[i].Value) {
+				return fmt.Errorf("says %s=%.100s, expected %s", v[i].Key, v[i].Value, strings.ReplaceAll(Causes[cause].Value, "`", ""))
+			}
+		case cause < 0 && !captureCounter(v[i].Key, RoleLoss, RoleEscape):
+			return fmt.Errorf("says %.100s, which is no cause", v[i].Key)
+		case !isPositive(v[i].Value):
+			return fmt.Errorf("says %s=%.100s, expected a number above 0", v[i].Key, v[i].Value)
+		}
+	}
+	return nil
+}
+
+func checkDrops(v NoteValues) error {
+	return positiveOf(v, "operation", func(name string) bool { return slices.Contains(RawOps[:], name) })
+}
+
+func checkMissed(v NoteValues) error { return positive(v) }
+
+func checkQuality(v NoteValues) error {
+	return positiveOf(v, "counter of the role quality", func(name string) bool { return captureCounter(name, RoleQuality) })
+}
+
+// checkBlindSpots demands the one text that every capture has.
+func checkBlindSpots(v NoteValues) error {
+	rest, ok := strings.CutPrefix(v[0].Value, BlindInherited+" (")
+	number, more, closed := strings.Cut(rest, ")")
+	if n, err := strconv.ParseUint(number, 10, 64); !ok || !closed || more != "" || err != nil || strconv.FormatUint(n, 10) != number {
+		return fmt.Errorf("begins with %.100q, expected %s (N)", v[0].Value, BlindInherited)
+	}
+	return nil
+}
+
+func checkConfinement(v NoteValues) error {
+	var names []string
+	for i := range v {
+		names = append(names, v[i].Value)
+	}
+	return CheckConfined(names)
+}
+
+func checkFileNote(v NoteValues) error {
+	mechanism, _ := v.Get(KeyMechanism)
+	switch evidence, _ := v.Get(KeyEvidence); {
+	case !slices.Contains(FileMechanisms[:], mechanism):
+		return fmt.Errorf("says mechanism=%.100s, expected one of %s", mechanism, strings.Join(FileMechanisms[:], ", "))
+	case evidence != EvidenceOf(mechanism):
+		return fmt.Errorf("says evidence=%.100s, which is not that of %s", evidence, mechanism)
+	}
+	return nil
+}
+
+// DropDigest is the digest of a program of --drop, as the note says it.
+func DropDigest(program string) string {
+	sum := sha256.Sum256([]byte(program))
+	return hex.EncodeToString(sum[:])
+}
+
+func checkDrop(v NoteValues) error {
+	program, _ := v.Get(KeyProgram)
+	if digest, _ := v.Get(KeySHA256); digest != DropDigest(program) {
+		return fmt.Errorf("says sha256=%s, which is not that of its program", digest)
+	}
+	return nil
+}

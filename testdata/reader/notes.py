@@ -1,0 +1,131 @@
+"""The notes of observation-health.json: their names, their order and their forms.
+
+Implements "Notes" of the archive contract.
+"""
+
+import hashlib
+import re
+
+import jsontext
+
+CAPTURE, ONLY, LOSS, DROPS, BLIND = ("s2_kernel_capture", "contract_only_mode", "s2_kernel_loss", "s2_drops",
+                                     "s2_blind_spots")
+MISSED, ESCAPE, DROP = "s2_missed", "s2_cgroup_escape", "normalize_drop"
+CONFINED = "s3_confinement"
+NETWORK, FILES, POLICY, SDK, WINDOWS = ("s4_network_policy", "s4_file_policy", "s4_policy_capture", "s5_sdk_capture",
+                                        "s6_windows")
+SHARED = {CAPTURE, ONLY, POLICY, SDK}  # other implementations write them too
+CONFINEMENTS = ("no_new_privs", "mount_namespace", "kernel_files", "landlock", "domain", "signals", "capabilities",
+                "seccomp")
+CAUSES = ("dropped", "decode_errors", "scratch_missing", "recursion_misses", "compat_unmapped", "io_uring_unmapped",
+          "escapes", "redundant_lost", "unaccounted", "unread")
+QUALITY = ("lexical", "path_fault", "path_truncated", "user_fault", "user_truncated", "file_unresolved")
+OPERATIONS = (
+    "open", "creat", "openat", "openat2", "open_by_handle_at", "io_uring_openat", "io_uring_openat2", "exec", "execve",
+    "execveat", "connect", "sendto", "sendmsg", "sendmmsg", "bind", "listen", "connect_blocked", "file_blocked",
+    "unlink", "rmdir", "rename", "link", "symlink", "mkdir", "truncate", "ftruncate", "chmod", "chown", "mknod",
+    "mount", "umount", "move_mount", "pivot_root", "io_uring_other", "fork", "exit", "move")
+INTERFERENCE = ("bpf", "helper", "kernel", "links", "move", "ring", "signal", "trace")
+REASON, UNSUPPORTED = "kernel capture was not requested", "kernel capture is not supported on "
+_N, _P, _D = r"(?:0|[1-9]\d{0,19})", r"[1-9]\d{0,19}", r"policy=sha256:[0-9a-f]{64}"
+
+
+def _words(names, value=_P):
+    return r"(?:%s)=%s(?: (?:%s)=%s)*" % ("|".join(names), value, "|".join(names), value)
+
+
+# The forms of all notes, in their order.
+_FORMS = {
+    ONLY: r".*",
+    CAPTURE: r"monitor_events=%s ringbuf_drops=%s network_protocol_coverage=[^ ]+ network_endpoint_claim_scope=[^ ]+" % (_N, _N),
+    LOSS: r"[^ =]+=[^ ]+(?: [^ =]+=[^ ]+)*",
+    DROPS: _words(OPERATIONS),
+    MISSED: _words(["[^ =]+"]),
+    ESCAPE: r"escapes=%s kernel_layer downgraded to absent" % _P,
+    "s2_path_quality": _words(QUALITY),
+    "s2_survivors_killed": _P,
+    "s2_capture_end": r"(?:a signal ended the capture, not the end of the last task|stopped by a signal while the cgroup still had tasks)",
+    BLIND: r"inherited descriptors \(%s\)(?:; (?:(?!; ).)+)*" % _N,
+    CONFINED: "(?:%s)" % "|".join(CONFINEMENTS) + "(?:; (?:%s))*" % "|".join(CONFINEMENTS),
+    NETWORK: r"rules=%s blocked=%s %s" % (_N, _N, _D),
+    FILES: r"rules=%s blocked=%s mechanism=(?:lsm evidence=observed|fanotify evidence=mixed|landlock evidence=inferred)"
+           r" %s" % (_N, _N, _D),
+    POLICY: r"decision_events=%s(?: sessions=%s refused=%s)?" % (_N, _N, _N),
+    SDK: r"sdk_events=%s sdk_tool_calls=%s" % (_N, _N),
+    WINDOWS: r"call=%s setup=%s idle=%s agent=%s" % (_N, _N, _N, _N),
+    "s7_times": r"lines=%s" % _N,
+    "canonical_pids": r"pid is the process's number in the fork tree, not the kernel's",
+    DROP: r'program=(?P<program>".*") sha256=(?P<digest>[0-9a-f]{64}) dropped=%s' % _N,
+}
+ORDER = tuple(_FORMS)
+SORTED = (LOSS, DROPS, MISSED, "s2_path_quality")  # words are sorted, and no name is there twice
+
+
+class Notes:
+    """The notes of a health document: their names in order, and the `key=value` pairs of each."""
+
+    def __init__(self, notes):
+        parts = [n.partition(": ") for n in notes]
+        self.list = [(name if colon else n.partition(":")[0], rest if colon else n.partition(":")[2]) for n, (name, colon, rest) in zip(notes, parts)]
+        self.formed = all(colon for _, colon, _ in parts)
+
+    def texts(self, name):
+        return [rest for n, rest in self.list if n == name]
+
+    def has(self, name):
+        return bool(self.texts(name))
+
+    def values(self, name):
+        """The pairs of the first note of the name, as text."""
+        for rest in self.texts(name):
+            return dict(reversed([p.split("=", 1) for p in rest.split(" ") if "=" in p]))
+        return {}
+
+    def sum(self, name):
+        """The sum of all counts of a note."""
+        return sum(int(v) for v in self.values(name).values() if v.isdigit())
+
+    def number(self, name, key):
+        """One count of a note; 0 where it is not there."""
+        value = self.values(name).get(key, "")
+        return int(value) if value.isdigit() else 0
+
+
+def reasons(platform):
+    """Why there was no capture."""
+    return (REASON,) if platform == "linux" else (REASON, UNSUPPORTED + platform)
+
+
+def well_formed(name, text):
+    """Whether the text of a note has its form, with values that there can be."""
+    m = re.match(_FORMS[name] + r"\Z", text, re.ASCII | re.DOTALL)
+    if not m:
+        return False
+    if name == DROP:
+        return _program(m.group("program"), m.group("digest"))
+    words = [w.partition("=")[::2] for w in text.split(" ") if "=" in w]
+    if any(v.isdigit() and int(v) >= 1 << 64 for _, v in words):
+        return False
+    if name in SORTED and (text.split(" ") != sorted(text.split(" "), key=str.encode) or len(dict(words)) != len(words)):
+        return False
+    return name != LOSS or all(_cause(k, v) for k, v in words)
+
+
+def _cause(name, value):
+    if name in ("canary_after", "canary_before"):
+        return value in ("missed", "not_run")
+    if name == "hooks_missing":
+        return "" not in value.split(",")
+    if name == "interference":
+        return value.split(",") == [k for k in INTERFERENCE if k in value.split(",")]
+    return name in CAUSES and re.match(_P + r"\Z", value, re.ASCII) is not None
+
+
+def _program(quoted, digest):
+    """Whether a quoted program is in the byte form of JSON, and has the digest."""
+    try:
+        program = jsontext.parse(quoted.encode())
+    except (jsontext.BadJSON, jsontext.TooDeep):
+        return False
+    return isinstance(program, str) and jsontext.canonical(program).decode() == quoted \
+        and hashlib.sha256(program.encode()).hexdigest() == digest
