@@ -17,7 +17,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// children maps the name of each running process below root to its pid.
+// children maps the name of each running process below root to its pid. The process that ends
+// what runner-capture leaves has a name of its own.
 func children(root int) map[string]int {
 	found := map[string]int{}
 	parent := map[int]int{}
@@ -37,6 +38,9 @@ func children(root int) map[string]int {
 		parent[pid], _ = strconv.Atoi(f[1])
 		if exe, err := os.Readlink(filepath.Dir(p) + "/exe"); err == nil {
 			names[pid] = filepath.Base(exe)
+			if comm := string(b[open+1 : end]); comm == closer {
+				names[pid] = comm
+			}
 		}
 	}
 	for pid, name := range names {
@@ -124,6 +128,45 @@ func killed(t *testing.T, stage, dir string, flags, argv []string, when func(str
 	}
 	nothingLeft(t, m, cg)
 	return inTime
+}
+
+// closer is the process that ends what runner-capture leaves.
+const closer = "cgroup-closer"
+
+// TestKilledTogether kills runner-exec and runner-capture at once: the command ends and its cgroup
+// is removed. If the process that does this is killed too, the next run does it and says so.
+func TestKilledTogether(t *testing.T) {
+	requireBPF(t)
+	for _, more := range [][]string{nil, {closer}} {
+		cg, dir := newCgroup(t), shortDir(t)
+		c, m := measuring(t, nil, "sh", "-c", `: >"$0/up"; sleep 100`, dir)
+		wait := start(t, inCgroup(t, cg, c))
+		for !testkit.Exists(dir + "/up") {
+			time.Sleep(time.Millisecond)
+		}
+		pids := children(c.Process.Pid)
+		if pids[closer] == 0 || pids["runner-capture"] == 0 {
+			t.Fatalf("expected the capture and its closer: %v", pids)
+		}
+		for _, name := range append([]string{"runner-exec", "runner-capture"}, more...) {
+			if err := syscall.Kill(pids[name], syscall.SIGKILL); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		m.outcome = wait()
+		if more != nil {
+			left := cgroupsBelow(cg)
+			if len(left) == 0 || testkit.Exists(m.path) {
+				t.Errorf("expected only the cgroup that nobody removes: %v", m.outcome)
+			}
+			next, _ := measuring(t, nil, "true")
+			o := call(t, inCgroup(t, cg, next))
+			if o.code != 0 || !strings.Contains(o.stderr, "was left without a record: killed ") {
+				t.Errorf("expected a warning: %v", o)
+			}
+		}
+		nothingLeft(t, m, cg)
+	}
 }
 
 // TestReaderGone: when nobody reads the raw stream any more, there is one error, the command

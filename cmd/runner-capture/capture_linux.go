@@ -40,6 +40,7 @@ type captureRun struct {
 	messages chan message
 	facts    map[string]string
 	guard    *fileGuard // nil without file rules
+	closer   *closer    // nil without one
 
 	phase    phase
 	started  bool
@@ -67,7 +68,8 @@ func capture(ctx context.Context, env *tool.Env, opt options) error {
 
 // observe is the whole run. On failure nothing is sealed, and a supervised cgroup
 // is killed and removed: its processes must not run on unobserved.
-func observe(ctx context.Context, env *tool.Env, opt options) (err error) {
+func observe(ctx context.Context, env *tool.Env, opt options) (reason error) {
+	var err error
 	if opt.rules, err = readRules(opt.rulesFile, schemas.ParseNetworkRules); err != nil {
 		return err
 	}
@@ -81,21 +83,15 @@ func observe(ctx context.Context, env *tool.Env, opt options) (err error) {
 		defer os.Remove(opt.cgroup) // for an error before the clean-up below is set up
 	}
 	var guard *fileGuard
+	var last *closer
 	if opt.supervised {
-		// The kernel sends it to a stopped process whose parent was killed; the clean-up must go on.
-		signal.Ignore(syscall.SIGHUP)
-		// From here on a failure kills what is in the cgroup.
-		if err := cgroup.Killable(opt.cgroup); err != nil {
-			return tool.Usagef("--supervised needs a cgroup that belongs to this run: %v", err)
+		release, c, err := takeCgroup(&opt)
+		if err != nil {
+			return err
 		}
-		at, held, holdErr := cgroup.Hold(opt.cgroup)
-		if holdErr != nil {
-			return tool.Fail(tool.ExitCannot, holdErr)
-		}
-		defer held.Close()
-		opt.cgroup = at
+		last = c
 		defer func() {
-			err = errors.Join(err, cleanUp(opt, err != nil))
+			reason = release(reason)
 			guard.close() // not before: what waits for an answer then goes on
 		}()
 	}
@@ -126,7 +122,7 @@ func observe(ctx context.Context, env *tool.Env, opt options) (err error) {
 			return err
 		}
 	}
-	r.guard, r.ev.guard = guard, guard
+	r.guard, r.ev.guard, r.closer = guard, guard, last
 	if r.guard != nil {
 		r.facts[schemas.FactFileMechanism] = r.guard.mechanism
 	}
@@ -142,19 +138,6 @@ func (r *captureRun) readyLine() ([]byte, error) {
 	ready.Schema = schemas.SchemaReady
 	line, err := schemas.Marshal(ready)
 	return append(line, '\n'), err
-}
-
-// cleanUp leaves no process and no cgroup behind.
-func cleanUp(opt options, failed bool) error {
-	if failed {
-		if err := cgroup.Kill(opt.cgroup, 10*time.Second); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("killing what is left in %s: %w", opt.cgroup, err)
-		}
-	}
-	if !opt.remove {
-		return nil
-	}
-	return cgroup.Remove(opt.cgroup)
 }
 
 // begin starts the first canary and, supervised, listens to runner-exec.
@@ -220,6 +203,9 @@ func (r *captureRun) canaryEnded(err error) error {
 
 // ready announces that the hooks are attached: header, then ready line.
 func (r *captureRun) ready() error {
+	if err := r.closer.running(); err != nil {
+		return cannot(err)
+	}
 	var err error
 	r.sw, err = r.lines.start(r.env.Stdout, stream.Header{Stream: schemas.StreamRaw, RunID: r.opt.runID,
 		Tool: schemas.StageCapture, Version: tool.Version()}, func(err error) { r.post(message{fail: writing(err)}) })

@@ -8,6 +8,9 @@
 // counted and left out. If the next stage is slow or stopped, no events are lost: lines
 // wait in memory, then in a nameless file of bounded size.
 //
+// If it is killed, its closer ends what is left in the cgroup of a run: the same program as a process
+// of its own (closer_linux.go).
+//
 // With --network-rules and --file-rules it also enforces: the kernel refuses what the rules
 // deny, as long as the capture lasts. If the rules cannot be enforced, nothing starts.
 package main
@@ -80,6 +83,10 @@ func app() tool.App {
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == canaryVerb {
 		canaryMain(os.Args[2])
+		return
+	}
+	if len(os.Args) == 2 && os.Args[1] == closerVerb {
+		closerMain()
 		return
 	}
 	tool.Main(app())

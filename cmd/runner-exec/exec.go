@@ -35,7 +35,7 @@ func Run(o Options, env *tool.Env) error {
 
 	s := &supervisor{opt: o, env: env, program: program, out: outputs, signals: signals}
 	if o.Kernel {
-		if s.scope, err = newScope(o.CgroupParent, o.RunID); err != nil {
+		if s.scope, err = newScope(o.CgroupParent, o.RunID, env); err != nil {
 			return err
 		}
 		defer s.scope.close()

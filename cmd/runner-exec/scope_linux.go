@@ -13,6 +13,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/cause"
 	"github.com/runner-evidence/runner/cmd/internal/cgroup"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // scope is the cgroup that holds the command and all its descendants.
@@ -26,7 +27,7 @@ type scope struct {
 // newScope chooses the cgroup runner-ID below parent, or below our own cgroup.
 // runner-capture makes it, and removes it even when runner-exec is killed. If
 // runner-exec made it, a kill before runner-capture starts would leave the cgroup.
-func newScope(parent, runID string) (*scope, error) {
+func newScope(parent, runID string, env *tool.Env) (*scope, error) {
 	if parent == "" {
 		own, err := cgroup.Own()
 		if err != nil {
@@ -50,6 +51,7 @@ func newScope(parent, runID string) (*scope, error) {
 		return nil, tool.Fail(tool.ExitCannot, fmt.Errorf("%s is not a directory of a cgroup v2 hierarchy", parent),
 			"list the mounts: grep cgroup2 /proc/self/mounts")
 	}
+	clearLeftovers(parent, env)
 	path := filepath.Join(parent, "runner-"+runID)
 	if _, err := os.Lstat(path); err == nil {
 		return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("the cgroup %s already exists", path),
@@ -63,6 +65,18 @@ func newScope(parent, runID string) (*scope, error) {
 		return nil, cannotObserve(err)
 	}
 	return &scope{path: path, at: at, parent: held}, nil
+}
+
+// clearLeftovers ends what is left of runs that were killed together with all that watched
+// over them.
+func clearLeftovers(parent string, env *tool.Env) {
+	for _, l := range cgroup.ClearLeftovers(parent) {
+		if l.Err != nil {
+			env.Warnf("the run %s is not observed any more, and its cgroup %s cannot be cleared: %v", schemas.Text(l.RunID), l.Dir, l.Err)
+		} else {
+			env.Warnf("the run %s was left without a record: killed %d of its processes, removed its cgroup %s", schemas.Text(l.RunID), l.Killed, l.Dir)
+		}
+	}
 }
 
 func cannotObserve(err error) error {

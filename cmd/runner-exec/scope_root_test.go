@@ -23,7 +23,7 @@ import (
 // that is a failure.
 func needCgroup(t *testing.T) {
 	t.Helper()
-	sc, err := newScope("", tool.NewRunID())
+	sc, err := newScope("", tool.NewRunID(), &tool.Env{Stderr: os.Stderr})
 	if err == nil {
 		sc.close()
 		if err = sc.remove(time.Second); err == nil {

@@ -204,43 +204,45 @@ func Threads(dir string) ([]int, error) { return ids(dir, "cgroup.threads") }
 
 func ids(dir, file string) ([]int, error) {
 	var out []int
-	err := walk(dir, func(sub string) error {
-		b, err := read(sub, file)
+	err := walk(dir, func(d *os.File) error {
+		b, err := readAt(d, file)
+		if errors.Is(err, unix.EOPNOTSUPP) { // it is threaded: threads do as well
+			b, err = readAt(d, "cgroup.threads")
+		}
 		for _, w := range strings.Fields(string(b)) {
 			if n, err := strconv.Atoi(w); err == nil {
 				out = append(out, n)
 			}
 		}
 		return err
-	})
+	}, nil)
 	return out, err
 }
 
 // Remove removes the cgroup and the cgroups below it. All must be empty.
 func Remove(dir string) error {
-	var dirs []string
-	err := walk(dir, func(sub string) error {
-		dirs = append(dirs, sub)
-		return nil
+	err := walk(dir, nil, func(parent *os.File, name string) error {
+		return patient(func() error { return unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR) })
 	})
-	if errors.Is(err, fs.ErrNotExist) {
+	if err == nil {
+		err = patient(func() error { return rmdir(dir) })
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	for i := len(dirs) - 1; i >= 0; i-- {
-		// A cgroup whose last process has just ended can be busy for a moment.
-		for try := 0; ; try++ {
-			err := rmdir(dirs[i])
-			if err == nil || err == unix.ENOENT {
-				break
-			}
-			if err != unix.EBUSY || try == 200 {
-				return fmt.Errorf("removing cgroup %s: %w", dirs[i], err)
-			}
-			time.Sleep(time.Millisecond)
+	return fmt.Errorf("removing cgroup %s: %w", dir, err)
+}
+
+// patient repeats a removal: a cgroup whose last process has just ended can be busy for a moment.
+func patient(remove func() error) error {
+	for try := 0; ; try++ {
+		err := remove()
+		if err == unix.ENOENT {
+			return nil
 		}
+		if err != unix.EBUSY || try == 200 {
+			return err
+		}
+		time.Sleep(time.Millisecond)
 	}
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -105,28 +104,6 @@ func MakeBelow(dir, prefix string) (string, error) {
 			return "", &os.PathError{Op: "mkdir", Path: filepath.Join(dir, name), Err: err}
 		}
 	}
-}
-
-// walk calls f with the cgroup and then with each cgroup below it. One that is removed in
-// the meantime is left out.
-func walk(dir string, f func(dir string) error) error {
-	d, err := Open(dir)
-	if err != nil {
-		return err
-	}
-	entries, err := d.ReadDir(-1)
-	d.Close()
-	if err == nil {
-		err = f(dir)
-	}
-	for _, e := range entries {
-		if err == nil && e.IsDir() {
-			if err = walk(filepath.Join(dir, e.Name()), f); errors.Is(err, fs.ErrNotExist) {
-				err = nil
-			}
-		}
-	}
-	return err
 }
 
 // rmdir removes one cgroup.

@@ -1,0 +1,87 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// claimed is the attribute of a cgroup that belongs to a run. Its value is the run's id. Whoever
+// observes the run also holds a lock on the cgroup's directory, as long as it lives.
+const claimed = "user.runner-run"
+
+// Claim marks a cgroup as that of a run, until the file is closed. Where the hierarchy has no
+// such attributes (before Linux 5.7), only the lock is taken.
+func Claim(dir, runID string) (*os.File, error) {
+	d, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		d.Close()
+		return nil, fmt.Errorf("locking the cgroup %s: %w", dir, err)
+	}
+	if err := unix.Fsetxattr(int(d.Fd()), claimed, []byte(runID), 0); err != nil && !errors.Is(err, unix.EOPNOTSUPP) {
+		d.Close()
+		return nil, fmt.Errorf("marking the cgroup %s: %w", dir, err)
+	}
+	return d, nil
+}
+
+// Leftover is a cgroup whose run is not observed any more, and was cleared.
+type Leftover struct {
+	Dir, RunID string
+	Killed     int // processes that were still running in it
+	Err        error
+}
+
+// ClearLeftovers kills what runs in the cgroups of runs that were left in a parent cgroup, and
+// removes them: those with the mark and without the lock.
+func ClearLeftovers(parent string) (list []Leftover) {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		if l, is := clearLeftover(filepath.Join(parent, e.Name())); is {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+func clearLeftover(dir string) (l Leftover, is bool) {
+	id := make([]byte, 256)
+	n, err := unix.Lgetxattr(dir, claimed, id)
+	if err != nil {
+		return l, false
+	}
+	d, err := Open(dir)
+	if err != nil {
+		return l, false
+	}
+	defer d.Close()
+	if unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return l, false
+	}
+	l = Leftover{Dir: dir, RunID: string(id[:n])}
+	pids, err := Processes(dir)
+	l.Killed = len(pids)
+	if err == nil {
+		err = Kill(dir, 10*time.Second)
+	}
+	if err == nil {
+		err = Remove(dir)
+	}
+	if Exists(dir) == nil {
+		l.Err = err
+	}
+	return l, true
+}
