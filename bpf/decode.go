@@ -272,7 +272,8 @@ func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) err
 		return ErrRecord
 	}
 	fault := marks&markPFault != 0
-	if marks&markHasU1 != 0 && marks&markUFault == 0 {
+	unread := marks&markUFault != 0 // a text of no bytes may be the one that could not be read
+	if marks&markHasU1 != 0 && (len(u1) > 0 || !unread) {
 		e.UserPath = d.text(u1)
 	}
 	if marks&markHasPath != 0 {
@@ -304,7 +305,7 @@ func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) err
 		}
 		return nil
 	}
-	if marks&markHasU2 != 0 {
+	if marks&markHasU2 != 0 && (len(u2) > 0 || !unread) {
 		e.UserPath2 = d.text(u2)
 	}
 	if marks&markHasPath2 != 0 {

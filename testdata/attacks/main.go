@@ -11,6 +11,8 @@
 //	attacks check BIN [--sure] [--rounds N] [NAME…]
 //	                      runs the attacks as root with the tools in BIN. --sure leaves out those that
 //	                      succeed by chance, which are tried N times otherwise
+//	attacks differ BIN CALLS [SEED]
+//	                      compares the record of random programs that make so many calls with what strace saw of them
 //	attacks merge FILE    puts lines from stdin into a file of results
 //	attacks list          prints the attacks
 package main
@@ -30,6 +32,8 @@ func main() {
 			fmt.Fprintln(os.Stderr, "attacks: error:", err)
 			os.Exit(1)
 		}
+	case len(args) >= 3 && args[0] == "differ":
+		os.Exit(differ(args[1], args[2:]))
 	case len(args) == 1 && args[0] == "list":
 		for _, a := range attacks() {
 			fmt.Printf("%s\t%s\t%s\n", a.name, a.class, a.what)
@@ -41,7 +45,7 @@ func main() {
 	case len(args) >= 2 && helpers[args[0]] != nil:
 		helpers[args[0]](args[1:])
 	default:
-		fmt.Fprintln(os.Stderr, "usage: attacks check BIN [--sure] [--rounds N] [NAME…] | merge FILE | list")
+		fmt.Fprintln(os.Stderr, "usage: attacks check BIN [--sure] [--rounds N] [NAME…] | differ BIN CALLS [SEED] | merge FILE | list")
 		os.Exit(2)
 	}
 }

@@ -1,0 +1,68 @@
+//go:build linux
+
+package main
+
+import (
+	"net/netip"
+	"regexp"
+	"strings"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+var (
+	inet4 = regexp.MustCompile(`sin_port="([^"]*)", sin_addr="([^"]*)"`)
+	inet6 = regexp.MustCompile(`sin6_port="([^"]*)".*sin6_addr="([^"]*)"`)
+	local = regexp.MustCompile(`sun_path=(@?)"([^"]*)"`)
+)
+
+// endpoint is the text of a socket address as strace prints it; "null" for families without one. A relative
+// path of a unix socket is joined to the working directory.
+func endpoint(arg string, path func(name string) string) string {
+	for _, form := range []*regexp.Regexp{inet4, inet6} {
+		if m := form.FindStringSubmatch(arg); m != nil {
+			port := unhex(m[1])
+			a, ok := netip.AddrFromSlice([]byte(unhex(m[2])))
+			if !ok || len(port) != 2 {
+				return "null"
+			}
+			return netip.AddrPortFrom(a, uint16(port[0])<<8|uint16(port[1])).String()
+		}
+	}
+	if m := local.FindStringSubmatch(arg); m != nil {
+		name := unhex(m[2])
+		if m[1] == "@" {
+			return "unix:@" + schemas.Text(name)
+		}
+		if name, _, _ = strings.Cut(name, "\x00"); name == "" {
+			return "null"
+		}
+		return "unix:" + path(name)
+	}
+	return "null"
+}
+
+// onSocket are the calls on sockets. addr is the argument with the address; those that name none make no line,
+// except listen.
+func onSocket(kind uint32, address int) shape {
+	return func(m *meaning, p *process, c *traced) []expected {
+		e := expected{kind: kind, value: "null"}
+		if address < 0 {
+			return []expected{e}
+		}
+		if address >= len(c.args) {
+			return nil
+		}
+		arg := c.args[address]
+		if kind == schemas.EventSendmsg {
+			_, arg, _ = strings.Cut(arg, "msg_name=")
+			arg, _, _ = strings.Cut(arg, ", msg_namelen=")
+		}
+		if kind != schemas.EventConnect && kind != schemas.EventBind && (arg == "NULL" || arg == "") {
+			return nil
+		}
+		e.short = strings.Contains(arg, "sa_data=")
+		e.value = endpoint(arg, func(name string) string { return p.join(m.cwd[c.tid], name) })
+		return []expected{e}
+	}
+}

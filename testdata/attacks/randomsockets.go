@@ -1,0 +1,95 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+)
+
+// socket makes a socket of some family and lets it do something.
+func (a *actor) socket() {
+	if !a.sockets {
+		return
+	}
+	family := []int{unix.AF_INET, unix.AF_INET6, unix.AF_UNIX, unix.AF_NETLINK}[a.IntN(4)]
+	kind := unix.SOCK_DGRAM
+	if a.yes(3) {
+		kind = unix.SOCK_STREAM
+	}
+	fd := raw(unix.SYS_SOCKET, uintptr(family), uintptr(kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC), 0)
+	if fd < 0 {
+		return
+	}
+	for range 1 + a.IntN(4) {
+		a.onSocket(uintptr(fd))
+	}
+	raw(unix.SYS_CLOSE, uintptr(fd))
+}
+
+func (a *actor) onSocket(fd uintptr) {
+	name, size := a.address()
+	a.tell(unix.AT_FDCWD, "cwd")
+	switch a.IntN(7) {
+	case 0, 1:
+		raw(unix.SYS_CONNECT, fd, name, size)
+		a.names(fd)
+	case 2, 3:
+		raw(unix.SYS_BIND, fd, name, size)
+		a.names(fd)
+	case 4:
+		raw(unix.SYS_LISTEN, fd, 5)
+		a.names(fd)
+	case 5:
+		raw(unix.SYS_SENDTO, fd, a.bytes([]byte("x")), 1, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, name, size)
+	case 6:
+		data := []byte("x")
+		iov := unix.Iovec{Base: &data[0], Len: 1}
+		m := unix.Msghdr{Iov: &iov, Iovlen: 1, Namelen: uint32(size)}
+		if size > 0 {
+			m.Name = &a.keep[a.kept%len(a.keep)][0]
+		}
+		raw(unix.SYS_SENDMSG, fd, addr(&m), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+	}
+}
+
+// names asks for the socket's names, so that strace shows them.
+func (a *actor) names(fd uintptr) {
+	buf := make([]byte, 128)
+	for _, nr := range []uintptr{unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME} {
+		n := uint32(len(buf))
+		raw(nr, fd, addr(&buf[0]), addr(&n))
+	}
+}
+
+// address is a socket address of some family, of this machine.
+func (a *actor) address() (name, size uintptr) {
+	port := []uint16{0, 9, uint16(20000 + a.IntN(20))}[a.IntN(3)]
+	b := make([]byte, 28)
+	switch a.IntN(5) {
+	case 0:
+		binary.NativeEndian.PutUint16(b, unix.AF_INET)
+		binary.BigEndian.PutUint16(b[2:], port)
+		copy(b[4:], []byte{127, 0, 0, 1})
+		b = b[:16]
+	case 1:
+		binary.NativeEndian.PutUint16(b, unix.AF_INET6)
+		binary.BigEndian.PutUint16(b[2:], port)
+		b[23] = 1
+	case 2:
+		binary.NativeEndian.PutUint16(b, unix.AF_UNIX)
+		b = append(b[:2], []string{"s1", "d1/s2", "none/s", "s3\x00", "l1"}[a.IntN(5)]...)
+	case 3:
+		binary.NativeEndian.PutUint16(b, unix.AF_UNIX)
+		b = append(b[:2], "\x00attacks-"+[]string{"1", "2", "\n"}[a.IntN(3)]...)
+	case 4:
+		binary.NativeEndian.PutUint16(b, []uint16{unix.AF_UNSPEC, unix.AF_NETLINK, 77}[a.IntN(3)])
+		b = b[:16]
+	}
+	size = uintptr(len(b))
+	if a.yes(15) {
+		size = uintptr(a.IntN(len(b) + 1))
+	}
+	return a.bytes(b), size
+}

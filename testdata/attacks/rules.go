@@ -1,0 +1,120 @@
+//go:build linux
+
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// A rule explains differences between strace and the record; everything else is a failure. It explains
+// a pair of what strace saw and what was recorded, or one without the other.
+type rule struct {
+	name       string
+	pair       func(p *process, e *expected, l *told) bool
+	unrecorded func(e *expected) bool
+	unseen     func(l *told) bool
+}
+
+var rules = []rule{
+	{name: "noise: reads of the system's own files are counted, not listed",
+		unrecorded: func(e *expected) bool { return e.kind == schemas.EventOpenat && system(e.value) }},
+	{name: "exec: strace does not name the file that the kernel chose",
+		unseen: func(l *told) bool { return l.Type == schemas.EventExec }},
+	{name: "seccomp: what a filter answered is unproven",
+		pair: func(_ *process, e *expected, l *told) bool {
+			return e.unrun && l.Status == statusUnproven && (l.text() == e.value || l.text() == e.bare || l.Value == nil)
+		}},
+	{name: "detached: strace names a file of an unmounted tree by its place there",
+		pair: func(_ *process, e *expected, l *told) bool {
+			return e.sameCall(l) && strings.TrimPrefix(l.text(), "detached:") == e.value
+		}},
+	{name: "text: of a failed call with a descriptor that is no directory the record has only the text",
+		pair: func(_ *process, e *expected, l *told) bool {
+			return e.ret < 0 && e.sameCall(l) && l.text() == e.bare
+		}},
+	{name: "short: of a refused address that is too short the record has what there is",
+		pair: func(_ *process, e *expected, l *told) bool { return e.ret < 0 && e.short && e.sameCall(l) }},
+	{name: "null: of a failed call with an unreadable argument the record has no name",
+		pair: func(_ *process, e *expected, l *told) bool { return e.ret < 0 && e.sameCall(l) && l.Value == nil }},
+	{name: "marked: the line says that its object may have changed",
+		pair: func(_ *process, e *expected, l *told) bool { return e.sameCall(l) && l.Doubt != "" }},
+	{name: "threads: strace looks before or after the call, and another thread came between",
+		pair: func(p *process, e *expected, l *told) bool { return p.threads > 1 && e.sameCall(l) }},
+}
+
+func system(path string) bool {
+	for _, dir := range []string{"/sys/", "/proc/", "/etc/", "/usr/", "/lib/", "/dev/"} {
+		if strings.HasPrefix(path, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// explain compares the lines of one process. used counts the rules by name.
+func explain(p *process, want []expected, have []told, used map[string]int) (missing []expected, more []told) {
+	for _, r := range rules {
+		before := len(want) + len(have)
+		want = slices.DeleteFunc(want, func(e expected) bool { return r.unrecorded != nil && r.unrecorded(&e) })
+		have = slices.DeleteFunc(have, func(l told) bool { return r.unseen != nil && r.unseen(&l) })
+		if n := before - len(want) - len(have); n > 0 {
+			used[r.name] += n
+		}
+	}
+	for kind := range uint32(256) {
+		var e []expected
+		var l []told
+		for i := range want {
+			if want[i].kind == kind {
+				e = append(e, want[i])
+			}
+		}
+		for i := range have {
+			if have[i].Type == kind {
+				l = append(l, have[i])
+			}
+		}
+		if p.threads == 1 && !p.ring && len(e) == len(l) {
+			e, l = inOrder(p, e, l, used)
+		} else {
+			e, l = inAnyOrder(p, e, l, used)
+		}
+		missing, more = append(missing, e...), append(more, l...)
+	}
+	return missing, more
+}
+
+// inOrder: of one thread the lines are in the order of its calls.
+func inOrder(p *process, want []expected, have []told, used map[string]int) (missing []expected, more []told) {
+	for i := range want {
+		e, l := &want[i], &have[i]
+		if e.agrees(l) && l.marked() == "" {
+			continue
+		}
+		at := slices.IndexFunc(rules, func(r rule) bool { return r.pair != nil && r.pair(p, e, l) })
+		if at < 0 {
+			missing, more = append(missing, *e), append(more, *l)
+			continue
+		}
+		used[rules[at].name]++
+	}
+	return missing, more
+}
+
+func inAnyOrder(p *process, want []expected, have []told, used map[string]int) ([]expected, []told) {
+	want, have = pair(want, have, func(e *expected, l *told) bool { return e.agrees(l) && l.marked() == "" })
+	for _, r := range rules {
+		if r.pair == nil || len(want) == 0 || len(have) == 0 {
+			continue
+		}
+		before := len(want)
+		want, have = pair(want, have, func(e *expected, l *told) bool { return r.pair(p, e, l) })
+		if n := before - len(want); n > 0 {
+			used[r.name] += n
+		}
+	}
+	return want, have
+}
