@@ -74,7 +74,7 @@ var opNames = [...]string{"", schemas.OpOpen, schemas.OpCreat, schemas.OpOpenat,
 	schemas.OpConnect, schemas.OpSendto, schemas.OpSendmsg, schemas.OpSendmmsg, schemas.OpBind, schemas.OpListen,
 	schemas.OpUnlink, schemas.OpRmdir, schemas.OpRename, schemas.OpLink, schemas.OpSymlink, schemas.OpMkdir, schemas.OpTruncate, schemas.OpFtruncate,
 	schemas.OpChmod, schemas.OpChown, schemas.OpMknod, schemas.OpMount, schemas.OpUmount, schemas.OpMoveMount, schemas.OpPivotRoot,
-	schemas.OpIOUringOther, schemas.OpFork, schemas.OpExit, schemas.OpMove, schemas.OpConnectBlocked, schemas.OpFileBlocked}
+	schemas.OpIOUringOther, schemas.OpFork, schemas.OpExit, schemas.OpMove, schemas.OpConnectBlocked, schemas.OpFileBlocked, schemas.OpExecCheck}
 
 var sourceNames = append([]string{""}, schemas.RawSources[:]...)
 
@@ -91,6 +91,7 @@ const (
 	opMove       = 35
 	opBlocked    = 36
 	opFile       = 37
+	opExecCheck  = 38
 )
 
 // The kernel's own codes for calls that start over, which no program sees.
@@ -159,7 +160,7 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	case marks&markEintr != 0:
 		out.EINTR = true
 		return out, nil
-	case marks&(markNoRet|markUnproven) != 0 || op >= opFork:
+	case marks&(markNoRet|markUnproven) != 0 || op >= opFork && op != opExecCheck:
 	case ret <= restartFirst && ret >= restartLast:
 		out.Interrupted = e.Source != schemas.SourceIOUring && e.Marks&schemas.MarkIOUring == 0
 	default:

@@ -24,6 +24,8 @@
 //	                           registers, the return value, and for a success the file that was
 //	                           installed. Required. Misses calls made through io_uring and through
 //	                           the x32 ABI (the latter are counted).
+//	tp_btf/sys_enter           that a recorded call was entered, and with what (probes/entry.h): a call that
+//	                           seccomp or a tracer answered was never done. Required.
 //	tp_btf/sched_process_exec  an exec that succeeded, with the kernel's own copy of the name and the
 //	                           path of the binary. Required.
 //	tp_btf/sched_process_fork  the task tree. Required: order and canonical pids come from it.
@@ -52,7 +54,6 @@
 //	                           Without ftrace it no longer does: to write there is an alarm.
 //	tp_btf/signal_deliver      whether a call that a signal interrupted starts over by itself, or the
 //	                           program gets EINTR. Required.
-//	tp_btf/sys_enter           only where sys_exit has copies, see redundant_linux.go.
 //
 // Root inside of the cgroup can reach all of this with bpf(), ptrace, signals and /proc. Links of
 // tracepoints cannot be detached but by their owner; maps are frozen; and what a task of the

@@ -100,7 +100,7 @@ func (c copySet) kinds() (kinds [][]string) {
 func (c copySet) programs(copy uint32) (names []string) {
 	for _, kind := range c.kinds() {
 		for _, name := range kind {
-			first := copy == 0 && name != objects.KernelProgOnSysEnter // the base object has it
+			first := copy == 0 // the base object has it
 			last := name == objects.KernelProgOnSysEnter && copy >= smallCopies
 			if !first && !last {
 				names = append(names, name)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -78,7 +79,7 @@ const RedundantOn = "on"
 // required are the tracepoint programs that every session needs, in the order in which
 // they are attached: first the life of tasks, last the system calls.
 var required = []string{objects.KernelProgOnMove, objects.KernelProgOnFork, objects.KernelProgOnTaskExit, objects.KernelProgOnExec,
-	objects.KernelProgOnDeliver, objects.KernelProgOnSysExit}
+	objects.KernelProgOnDeliver, objects.KernelProgOnSysEnter, objects.KernelProgOnSysExit}
 
 // Attach loads and attaches everything. On error nothing stays attached. If the redundant
 // copies do not load, the session runs without them and Redundant says why. The events
@@ -233,9 +234,9 @@ func (s *Session) attachRequired(spec *ebpf.CollectionSpec, shared map[string]*e
 	if err := cmp.Or(err, failed); err != nil {
 		return fmt.Errorf("loading the probes: %w", err)
 	}
-	for i, name := range required {
+	for _, name := range s.attachOrder() {
 		from := tasks
-		if i == last {
+		if name == required[last] {
 			from = calls
 		}
 		p := from.Programs[name]
@@ -247,6 +248,17 @@ func (s *Session) attachRequired(spec *ebpf.CollectionSpec, shared map[string]*e
 	}
 	s.observing = true
 	return nil
+}
+
+// attachOrder is the order in which the required programs are attached. An entry proves the call,
+// so it is looked for first. With copies a call that has an entry and no end counts as missed: then
+// it comes last.
+func (s *Session) attachOrder() []string {
+	order := slices.Clone(required)
+	if n := len(order); s.copies.calls {
+		order[n-2], order[n-1] = order[n-1], order[n-2]
+	}
+	return order
 }
 
 // afterRequired waits until the required programs are attached. What is attached later

@@ -14,6 +14,7 @@ var CallTable = [...]CallCoverage{
 	{Op: OpIOUringOpenat2, Opcodes: "OPENAT2"},
 	{Op: OpExecve, Calls: "execve"},
 	{Op: OpExecveat, Calls: "execveat"},
+	{Op: OpExecCheck, Calls: "execveat"},
 	{Op: OpConnect, Calls: "connect", Opcodes: "CONNECT"},
 	{Op: OpSendto, Calls: "sendto"},
 	{Op: OpSendmsg, Calls: "sendmsg", Opcodes: "SENDMSG SEND SENDMSG_ZC SEND_ZC"},

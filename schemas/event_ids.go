@@ -17,6 +17,7 @@ const (
 	EventSendmmsg       = 202 // one message of sendmmsg
 	EventBind           = 203 // local address taken
 	EventListen         = 204 // local address opened for connections
+	EventExecCheck      = 205 // asked whether a file could be executed
 	EventUnlink         = 211 // name removed
 	EventRmdir          = 212 // directory removed
 	EventRenameFrom     = 213 // renamed: the old name
@@ -68,6 +69,7 @@ var EventTypes = [...]EventType{
 	{EventSendmmsg, "", "", verbSend, SetNetworkEndpoints, "endpoint", "one message of sendmmsg"},
 	{EventBind, "", "", OpBind, SetNetworkEndpoints, "endpoint", "bind"},
 	{EventListen, "", "", OpListen, SetNetworkEndpoints, "endpoint", "listen"},
+	{EventExecCheck, "", "", OpExecCheck, SetFilesystemPaths, "path", "asked whether a file could be executed (AT_EXECVE_CHECK); nothing was"},
 	{EventUnlink, "", "", OpUnlink, SetFilesystemPaths, "path", "name removed"},
 	{EventRmdir, "", "", OpRmdir, SetFilesystemPaths, "path", "directory removed"},
 	{EventRenameFrom, "", "", OpRename, SetFilesystemPaths, "path", "renamed: the old name"},

@@ -20,6 +20,7 @@ const (
 	OpExec           = "exec"
 	OpExecve         = "execve"
 	OpExecveat       = "execveat"
+	OpExecCheck      = "exec_check"
 	OpConnect        = "connect"
 	OpSendto         = "sendto"
 	OpSendmsg        = "sendmsg"
@@ -61,6 +62,7 @@ var Operations = [...]Operation{
 	{OpExec, "sched_process_exec", EventExec, EventScript},
 	{OpExecve, "execve, failed ones only", EventExecFailed, 0},
 	{OpExecveat, "execveat, failed ones only", EventExecFailed, 0},
+	{OpExecCheck, "execveat with AT_EXECVE_CHECK: it only asks whether the file could be executed", EventExecCheck, 0},
 	{OpConnect, "connect; also by io_uring, and by the address hook", EventConnect, 0},
 	{OpSendto, "", EventSendto, 0},
 	{OpSendmsg, "sendmsg; also by the address hook, of any datagram", EventSendmsg, 0},

@@ -8,6 +8,7 @@
 //	kernel.bpf.c        the required tracepoints; the system calls at their end
 //	tasks.h             the life of tasks: exec, fork, exit, moves to another cgroup
 //	interrupt.h         how a call that a signal interrupted ended
+//	entry.h             that a call was entered
 //	marks.h             what several copies of a probe share, and how misses are counted
 //	walk.h              from a file or directory to its path
 //	guard.h             what a program of the scope does to the measurement itself

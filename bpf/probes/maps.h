@@ -28,7 +28,8 @@ struct scratch {
 	struct rec r;
 	u8 blob[BLOB_SIZE];
 	struct walk walk; /* not in the record: where the state cannot be on the stack */
-	u32 call;	  /* nor this: the call that the record is about (pathobj.h) */
+	u64 args[8];	  /* nor this: of the call that the record is about, its arguments */
+	u32 call;	  /* and its number (pathobj.h) */
 	u32 pad;
 };
 

@@ -164,6 +164,26 @@ INLINE void go_on(void *ctx, void *body, u32 slot)
 		_m ? _m->probe##_copy : 0;                                   \
 	})
 
+/* Is this the first copy that runs for the entry of this call? A mark that is still set then belongs to a call
+ * whose end no copy of on_sys_exit saw. */
+INLINE bool first_at_entry(struct task_struct *task, u32 call)
+{
+	struct mark_state *m = mark_of(task);
+
+	if (!m)
+		return !copy;
+	if (m->pending == call && !(m->entered >> copy)) {
+		m->entered |= 1 << copy; /* an earlier copy was here */
+		return false;
+	}
+	missed_pending(m);
+	m->pending = call;
+	m->calls++;
+	m->entered = 1 << copy;
+	m->seen = 1;
+	return true;
+}
+
 /* Is this the first copy that runs for the end of this call? */
 INLINE bool first_at_exit(struct task_struct *task, u32 call)
 {

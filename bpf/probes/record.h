@@ -45,6 +45,7 @@ enum op {
 	OP_MOVE,
 	OP_CONNECT_BLOCKED,
 	OP_FILE_BLOCKED,
+	OP_EXEC_CHECK,
 	OPS = 64,
 };
 

@@ -4,7 +4,7 @@
 #define RUNNER_TASKS_H
 
 #include "guard.h"
-#include "marks.h"
+#include "entry.h"
 #include "pathobj.h"
 
 BODY(exec_body);
@@ -69,7 +69,10 @@ int body_exec(u64 *ctx)
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
 {
-	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !first_at_exec())
+	if (bpf_current_task_under_cgroup(&scope, 0) != 1)
+		return 0;
+	note_start(bpf_get_current_task_btf());
+	if (!first_at_exec())
 		return 0;
 	if (!copied_tasks)
 		return exec(ctx);

@@ -154,7 +154,7 @@ func questions(e *schemas.RawEvent) []question {
 		return []question{{hook: schemas.HookCreate}}
 	case schemas.OpUnlink, schemas.OpRmdir:
 		return []question{{hook: schemas.HookDelete}}
-	case schemas.OpExecve, schemas.OpExecveat:
+	case schemas.OpExecve, schemas.OpExecveat, schemas.OpExecCheck:
 		return []question{{hook: schemas.HookExec}, {hook: schemas.HookRead}} // to Landlock, executing is reading too
 	case schemas.OpRename:
 		return []question{{hook: schemas.HookDelete}, {schemas.HookCreate, true}, {schemas.HookMove, true}}

@@ -40,7 +40,7 @@ func init() {
 			return e.compare(append(facts, done(schemas.EventUnlink, "gone")...))
 		}})
 
-	add(attack{name: "seccomp traps", class: "A3", user: true, open: "the registers are those of before the call",
+	add(attack{name: "seccomp traps", class: "A3", user: true,
 		what: "unlink and openat are trapped by a seccomp filter of the program's own (SECCOMP_RET_TRAP): they do not run",
 		run: func(w *world) error {
 			if err := os.WriteFile(w.path("stays"), nil, 0o600); err != nil {
@@ -66,7 +66,7 @@ func init() {
 			return e.compare(append(facts, answered(schemas.EventOpenat, "never")...))
 		}})
 
-	add(attack{name: "seccomp answers success", class: "A4", user: true, open: "a return value is taken for proof",
+	add(attack{name: "seccomp answers success", class: "A4", user: true,
 		what: "a seccomp filter answers unlinkat and mkdirat with 0 (SECCOMP_RET_ERRNO without an error): they do not run",
 		run: func(w *world) error {
 			if err := os.WriteFile(w.path("stays"), nil, 0o600); err != nil {

@@ -12,7 +12,7 @@ import noise
 
 OPENS = {"open", "creat", "openat", "openat2", "open_by_handle_at", "io_uring_openat", "io_uring_openat2"}
 NETWORK = {"connect": 2, "sendto": 6, "sendmsg": 7, "sendmmsg": 202, "bind": 203, "listen": 204}
-ONE = {"execve": 201, "execveat": 201, "unlink": 211, "rmdir": 212, "symlink": 217, "mkdir": 219, "truncate": 220,
+ONE = {"execve": 201, "execveat": 201, "exec_check": 205, "unlink": 211, "rmdir": 212, "symlink": 217, "mkdir": 219, "truncate": 220,
        "ftruncate": 220, "file_blocked": 10, "chmod": 221, "chown": 222, "mknod": 223, "umount": 226, "io_uring_other": 240}
 TWO = {"rename": (213, 214), "link": (215, 216), "move_mount": (227, 228), "pivot_root": (229, 230)}
 KINDS = {1: "openat", 2: "connect", 4: "exec", 10: "file_blocked", 20: "connect_blocked"}

@@ -73,6 +73,7 @@ type GuardScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Args [8]uint64
 	Call uint32
 	Pad  uint32
 }

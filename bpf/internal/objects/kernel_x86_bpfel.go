@@ -43,6 +43,14 @@ type KernelCounters struct {
 	Rings           uint64
 }
 
+type KernelEntry struct {
+	_      structs.HostLayout
+	Call   uint32
+	Execed uint32
+	Check  uint32
+	Pad    uint32
+}
+
 type KernelKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32
@@ -115,6 +123,7 @@ type KernelScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Args [8]uint64
 	Call uint32
 	Pad  uint32
 }
@@ -126,6 +135,7 @@ const (
 	KernelMapAlarms         = "alarms"
 	KernelMapCounters       = "counters"
 	KernelMapDrops          = "drops"
+	KernelMapEntries        = "entries"
 	KernelMapEvents         = "events"
 	KernelMapExecBody       = "exec_body"
 	KernelMapKernelFiles    = "kernel_files"
@@ -216,6 +226,7 @@ type KernelMapSpecs struct {
 	Alarms      *ebpf.MapSpec `ebpf:"alarms"`
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
+	Entries     *ebpf.MapSpec `ebpf:"entries"`
 	Events      *ebpf.MapSpec `ebpf:"events"`
 	ExecBody    *ebpf.MapSpec `ebpf:"exec_body"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
@@ -266,6 +277,7 @@ type KernelMaps struct {
 	Alarms      *ebpf.Map `ebpf:"alarms"`
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Drops       *ebpf.Map `ebpf:"drops"`
+	Entries     *ebpf.Map `ebpf:"entries"`
 	Events      *ebpf.Map `ebpf:"events"`
 	ExecBody    *ebpf.Map `ebpf:"exec_body"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
@@ -283,6 +295,7 @@ func (m *KernelMaps) Close() error {
 		m.Alarms,
 		m.Counters,
 		m.Drops,
+		m.Entries,
 		m.Events,
 		m.ExecBody,
 		m.KernelFiles,

@@ -115,6 +115,7 @@ type PathObjScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Args [8]uint64
 	Call uint32
 	Pad  uint32
 }

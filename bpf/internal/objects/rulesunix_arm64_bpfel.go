@@ -89,6 +89,7 @@ type RulesUnixScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Args [8]uint64
 	Call uint32
 	Pad  uint32
 }

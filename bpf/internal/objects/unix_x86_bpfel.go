@@ -67,6 +67,7 @@ type UnixScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Args [8]uint64
 	Call uint32
 	Pad  uint32
 }

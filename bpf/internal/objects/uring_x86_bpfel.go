@@ -117,6 +117,7 @@ type UringScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Args [8]uint64
 	Call uint32
 	Pad  uint32
 }

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What a thread's present call was when it was entered. The kernel reports an entry when seccomp filters,
+ * their supervisors and tracers have let the call through, with the number that they left it. A call that was
+ * answered instead of run has an end only: what its return value says was done was not. */
+#ifndef RUNNER_ENTRY_H
+#define RUNNER_ENTRY_H
+
+#include "interrupt.h"
+
+struct entry {
+	u32 call;   /* the call that was entered, whose end is still to come; call_of and x32_of give it */
+	u32 execed; /* the call that has started a program, likewise */
+	u32 check;  /* that call only asks whether a program could be started */
+	u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, s32);
+	__type(value, struct entry);
+} entries SEC(".maps");
+
+INLINE struct entry *entry_of(struct task_struct *task, u64 flags)
+{
+	return bpf_task_storage_get(&entries, task, 0, flags);
+}
+
+/* A call of the x32 way of calling, as an entry keeps it. No other call has this bit. */
+INLINE u32 x32_of(u64 nr)
+{
+	return (u32)nr + 1;
+}
+
+/* Is this the entry of the call that ends now? Each is asked for once. Where programs can be skipped,
+ * an older entry can be there; the marks know which one is of this call. */
+INLINE bool was_entered(struct task_struct *task, u32 call)
+{
+	struct entry *e = entry_of(task, 0);
+	struct mark_state *m;
+	bool same;
+
+	if (!e)
+		return false;
+	same = e->call == call;
+	e->call = 0;
+	if (!same || !copied_calls)
+		return same;
+	m = mark_of(task);
+	return m && m->ending;
+}
+
+/* Has this exec, which says so, started a program? If the call ran it has, even where the kernel skipped the
+ * program that sees it. */
+INLINE bool has_started(struct task_struct *task, u32 call)
+{
+	struct entry *e = entry_of(task, 0);
+	bool started;
+
+	if (!e)
+		return false;
+	started = e->execed == call || (e->call == call && !e->check);
+	e->execed = 0;
+	return started;
+}
+
+/* A program was started. The number is looked at again: it belongs to the new program's way of calling now, and
+ * so does the end of the call. */
+INLINE void note_start(struct task_struct *task)
+{
+	struct entry *e = entry_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!e)
+		return;
+	e->call = 0;
+	e->execed = call_of(call_number(bpf_task_pt_regs(task)), is_compat(task));
+}
+
+/* Does an answer say that something was done, or that it will be? A call that did not run and says that it failed did
+ * nothing, and its program was told so: that needs no proof. */
+INLINE bool claims(const struct desc *d, s64 ret)
+{
+	return ret >= 0 || restarts(ret) || (d->op == OP_CONNECT && ret == -EINPROGRESS);
+}
+
+#endif
