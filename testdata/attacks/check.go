@@ -36,7 +36,7 @@ func (l *line) bad() bool {
 }
 
 // patience is how long one run may take: emulated machines are slow.
-var patience = 10 * time.Minute
+var patience = 5 * time.Minute
 
 const defaultRounds = 3
 

@@ -42,7 +42,7 @@ func main() {
 		driver(args[1], args[2:])
 	case len(args) == 3 && args[0] == "_attack":
 		measured(args[1], args[2])
-	case len(args) >= 2 && helpers[args[0]] != nil:
+	case len(args) >= 1 && helpers[args[0]] != nil:
 		helpers[args[0]](args[1:])
 	default:
 		fmt.Fprintln(os.Stderr, "usage: attacks check BIN [--sure] [--rounds N] [NAME…] | differ BIN CALLS [SEED] | merge FILE | list")

@@ -129,7 +129,7 @@ func attempt(dir, name string) member {
 		return m
 	}
 	m.PID = c.Process.Pid
-	late := time.AfterFunc(patience/2, func() { c.Process.Kill() })
+	late := time.AfterFunc(patience/5, func() { c.Process.Kill() })
 	c.Wait()
 	late.Stop()
 	m.End = c.ProcessState.String()
