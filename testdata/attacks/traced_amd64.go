@@ -25,7 +25,7 @@ func init() {
 		raw(unix.SYS_EXIT_GROUP, 0)
 	}
 	const sysEmu = 31
-	add(attack{name: "a tracer emulates", class: "A4", user: true, open: "a return value is taken for proof",
+	add(attack{name: "a tracer emulates", class: "A4", user: true,
 		what: "a tracer answers unlinkat and mkdirat with 0 (PTRACE_SYSEMU): they do not run",
 		run: func(w *world) error {
 			return trace(w, sysEmu, func(pid int, r *unix.PtraceRegs) { r.Rax = 0 })
