@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -119,22 +118,10 @@ func ParseHealth(b []byte) (*Health, error) {
 	return h, nil
 }
 
-// maxTree is the size up to which a report is decoded a second time as a tree, to check
-// its keys. A larger report must be canonical: this check needs much less memory.
-const maxTree = 1 << 20
-
-// ParseReport parses correlation-report.json.
+// ParseReport parses correlation-report.json. ReadReport is for a long one.
 func ParseReport(b []byte) (*Report, error) {
 	r := new(Report)
-	var err error
-	if len(b) <= maxTree {
-		err = decode(b, r)
-	} else if err = Unmarshal(b, r); err == nil {
-		var again []byte
-		if again, err = Marshal(r); err == nil && !bytes.Equal(again, b) {
-			err = fmt.Errorf("keys are missing, null or not in canonical form, in a report of more than %d bytes", maxTree)
-		}
-	}
+	err := decode(b, r)
 	if err == nil {
 		err = first(head(r.Schema, SchemaReport, r.RunID),
 			oneOf("status", r.Status, CorrelationClean, CorrelationPartial, CorrelationFailed))

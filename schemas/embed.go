@@ -53,7 +53,7 @@ var forms = [...]Form{
 	{Schema: SchemaVerifyReport, File: "verify-report-v0.schema.json"},
 	{Schema: SchemaManifest, File: "archive-manifest-v0.schema.json", Member: MemberManifest, MaxBytes: 64 << 10},
 	{Schema: SchemaSurface, File: "capability-surface-v0.schema.json", Member: MemberSurface},
-	{Schema: SchemaReport, File: "correlation-report-v0.schema.json", Member: MemberReport, MaxBytes: 64 << 20},
+	{Schema: SchemaReport, File: "correlation-report-v0.schema.json", Member: MemberReport, MaxBytes: MaxReportBytes},
 	{Schema: SchemaEvent, File: "event-v0.schema.json", Member: MemberEvents, Lines: true, MaxBytes: 4 << 20},
 	{Schema: SchemaHealth, File: "observation-health-v0.schema.json", Member: MemberHealth, MaxBytes: 1 << 20},
 }

@@ -3,6 +3,8 @@ package schemas
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -148,20 +150,35 @@ func TestPipeLineMessages(t *testing.T) {
 	}
 }
 
-// A report that is too large to be decoded twice is checked as strictly.
+// A report that is read element by element is checked as strictly.
 func TestLargeReport(t *testing.T) {
 	one := `{"tool_call_id":"t","policy_decision":"allow","kernel_event_count":1,"window":{"start":"a","end":"b"}}`
 	doc := `{"schema":"assay.runner.correlation_report.v0","run_id":"r","status":"clean","bindings":[` +
-		strings.Repeat(one+",", maxTree/len(one)+1) + one + `],"ambiguities":[]}`
-	if _, err := ParseReport([]byte(doc)); err != nil {
-		t.Fatal(err)
+		strings.Repeat(one+",", 1000) + one + `],"ambiguities":[]}`
+	read := func(doc string) (*Report, error) {
+		r, fault, err := ReadReport(strings.NewReader(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, fault
+	}
+	r, err := read(doc)
+	if whole, wholeErr := ParseReport([]byte(doc)); err != nil || wholeErr != nil || !reflect.DeepEqual(r, whole) {
+		t.Fatal(err, wholeErr)
+	}
+	many := strings.Replace(doc, one, one+strings.Repeat(","+one, MaxBindings), 1)
+	codes := strings.Replace(doc, `"ambiguities":[`, `"ambiguities":["x"`+strings.Repeat(`,"x"`, MaxAmbiguities), 1)
+	for _, long := range []string{many, codes, strings.Replace(doc, `"start":"a"`, `"start":"`+strings.Repeat("a", maxReportPart)+`"`, 1), strings.Replace(doc, `"start":"a"`, `"start":`+strings.Repeat("[", 20), 1)} {
+		if _, err := read(long); !errors.Is(err, ErrLimit) {
+			t.Error(err)
+		}
 	}
 	for _, edit := range [][2]string{
 		{`"kernel_event_count":1,`, ``}, {`"kernel_event_count":1`, `"kernel_event_count":null`}, {`"start":"a"`, `"start":null`},
 		{`"end":"b"}`, `"end":"b"},"kernel_effects":[]`}, {`"end":"b"}`, `"end":"b"},"kernel_effects_cut":false`}, {`"end":"b"}`, `"end":"b"},"kernel_scope":"x"`},
-		{`"bindings":[`, `"x":1,"bindings":[`}, {`,"ambiguities":[]`, ``}, {`,"policy`, `, "policy`}, {`"clean"`, `"best"`},
+		{`"bindings":[`, `"x":1,"bindings":[`}, {`,"ambiguities":[]`, ``}, {`,"policy`, `, "policy`}, {`"clean"`, `"best"`}, {`[]}`, `[]}x`}, {`[]}`, `[]`}, {`"t"`, `1`}, {`{"tool`, `{},{"tool`}, {`{"tool`, `null,{"tool`},
 	} {
-		if _, err := ParseReport([]byte(strings.Replace(doc, edit[0], edit[1], 1))); err == nil {
+		if _, err := read(strings.Replace(doc, edit[0], edit[1], 1)); err == nil {
 			t.Errorf("%q for %q is accepted", edit[1], edit[0])
 		}
 	}

@@ -426,7 +426,9 @@ func limits() table {
 	t := table{{"what", "at most"},
 		{"a line", size(archive.MaxLine) + ", LF included"},
 		{"nesting of JSON", fmt.Sprint(archive.MaxDepth)},
-		{"tool calls of a layer", thousands(schemas.MaxToolCalls)}}
+		{"tool calls of a layer, bindings of a report", thousands(schemas.MaxToolCalls)},
+		{"ids and tools of the calls of a layer, added up", size(schemas.MaxToolCallBytes)},
+		{"ambiguities of a report", thousands(schemas.MaxAmbiguities)}}
 	for _, f := range schemas.Members() {
 		if f.MaxBytes > 0 {
 			t = append(t, []string{code(f.Member), size(f.MaxBytes)})

@@ -17,6 +17,7 @@ import (
 type layerRoom struct {
 	runID string
 	used  int
+	calls schemas.CallRoom
 	full  bool
 }
 
@@ -26,7 +27,7 @@ func (r *layerRoom) take(e schemas.PolicyEvent) bool {
 		e.Outcome = schemas.OutcomeInputRequired // the longest
 	}
 	b, err := schemas.Marshal(e)
-	if r.used += len(b) + len("\n"); err != nil || r.used > schemas.MaxLogLayer {
+	if r.used += len(b) + len("\n"); err != nil || r.used > schemas.MaxLogLayer || !e.Room(&r.calls) {
 		r.full = true
 	}
 	return !r.full

@@ -17,6 +17,7 @@ type sdkLog struct {
 	layerText
 	runID    string
 	calls    map[string]*sdkCall
+	room     schemas.CallRoom
 	finished bool // run_finished or run_failed
 }
 
@@ -89,7 +90,10 @@ func (s *sdkLog) take(line []byte, received uint64) (why string) {
 	if err != nil {
 		return schemas.WhyField
 	}
-	if !s.add(b, received, schemas.MaxLogLayer) {
+	if aboutCall && s.calls[*id] == nil && !s.room.Take(*e.ToolCallID, *e.Tool) {
+		s.full = true
+	}
+	if s.full || !s.add(b, received, schemas.MaxLogLayer) {
 		return ""
 	}
 	if !aboutCall {

@@ -11,8 +11,8 @@ import (
 
 // This file keeps what the rules need to know of the lines once they are gone.
 
-// Distinct tool-call ids in a layer, kept in memory for the correlation.
-const maxToolCalls = schemas.MaxToolCalls
+// Words that are kept once, and the bytes of one.
+const maxWords, maxWord = 1 << 12, 128
 
 // runEvents is what events.ndjson says.
 type runEvents struct {
@@ -115,6 +115,7 @@ type policyLayer struct {
 	list  []decision
 	byID  map[string][]int // places in list
 	tools map[[2]string]bool
+	room  schemas.CallRoom
 	last  string // id of the last decision with a session
 	other bool   // a decision without a session was there
 
@@ -125,12 +126,12 @@ type policyLayer struct {
 // addPolicy keeps a decision, and reports whether it did.
 func (v *verifier) addPolicy(l *archive.Line, e *schemas.PolicyEvent) (bool, error) {
 	p := &v.policy
-	if len(p.list) >= maxToolCalls {
-		v.add(archive.RuleLimit, l.Member, l.Number, "more than %d tool calls", maxToolCalls)
+	if !e.Room(&p.room) {
+		v.tooManyCalls(l)
 		return false, nil
 	}
-	d := decision{id: e.ToolCallID, tool: e.Tool, verdict: e.Decision, outcome: e.Outcome, reason: e.ReasonCode, rule: e.RuleID,
-		key: e.ToolCallIDSource, attempt: max(1, e.Attempt), timed: e.ToolCallIDSource != ""}
+	d := decision{id: e.ToolCallID, tool: v.word(e.Tool), verdict: v.word(e.Decision), outcome: v.word(e.Outcome), reason: v.word(e.ReasonCode), rule: v.word(e.RuleID),
+		key: v.word(e.ToolCallIDSource), attempt: max(1, e.Attempt), timed: e.ToolCallIDSource != ""}
 	if e.PolicyDigest != "" {
 		p.digests = p.digests || p.digest != "" && p.digest != e.PolicyDigest
 		p.digest = e.PolicyDigest
@@ -142,6 +143,22 @@ func (v *verifier) addPolicy(l *archive.Line, e *schemas.PolicyEvent) (bool, err
 		return false, err
 	}
 	return true, v.surface.expect(schemas.SetPolicyDecisions, []byte(e.SurfaceValue()))
+}
+
+// word is a text that many lines have, kept once.
+func (v *verifier) word(s string) string {
+	if old, ok := v.words[s]; ok {
+		return old
+	}
+	if len(v.words) < maxWords && len(s) <= maxWord {
+		v.words[s] = s
+	}
+	return s
+}
+
+// tooManyCalls is about a line whose call is not kept.
+func (v *verifier) tooManyCalls(l *archive.Line) {
+	v.add(archive.RuleLimit, l.Member, l.Number, "more than %d tool calls, or than %d bytes of their ids and tools", schemas.MaxToolCalls, schemas.MaxToolCallBytes)
 }
 
 // names reports whether some decision of the id, if there is any, is about the tool.
@@ -171,6 +188,7 @@ type sdkCall struct {
 // sdkLayer is what the SDK lines add up to.
 type sdkLayer struct {
 	calls map[string]*sdkCall
+	room  schemas.CallRoom
 	ended string // run_finished or run_failed, when one of them was reported
 }
 
@@ -185,11 +203,14 @@ func (v *verifier) addSDK(l *archive.Line, e *schemas.SDKEvent) {
 	if v.writtenByRunner() && !strings.HasPrefix(e.EventType, "tool_call_") {
 		return
 	}
-	id := *e.ToolCallID
+	id, tool := *e.ToolCallID, ""
+	if e.Tool != nil {
+		tool = *e.Tool
+	}
 	c := s.calls[id]
 	if c == nil {
-		if len(s.calls) >= maxToolCalls {
-			v.add(archive.RuleLimit, l.Member, l.Number, "more than %d distinct tool calls", maxToolCalls)
+		if !s.room.Take(id, tool) {
+			v.tooManyCalls(l)
 			return
 		}
 		c = &sdkCall{}
@@ -203,8 +224,8 @@ func (v *verifier) addSDK(l *archive.Line, e *schemas.SDKEvent) {
 	}
 	if e.Tool != nil {
 		if c.tool == "" {
-			c.tool = *e.Tool
+			c.tool = v.word(tool)
 		}
-		c.differs = c.differs || !v.policy.names(id, *e.Tool)
+		c.differs = c.differs || !v.policy.names(id, tool)
 	}
 }

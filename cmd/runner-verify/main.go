@@ -55,4 +55,7 @@ func app() tool.App {
 	}
 }
 
-func main() { tool.Main(app()) }
+func main() {
+	boundMemory()
+	tool.Main(app())
+}

@@ -85,10 +85,14 @@ func (v *verifier) assertInput() (any, string) {
 		if !ok && member == bundle.SurfaceName && v.members[member].Size >= archive.MaxWholeSurface {
 			return nil, "the surface is too large for assertions"
 		}
-		if member == bundle.ReportName && len(b) > maxAssertReport {
-			return nil, "the correlation report is too large for assertions"
-		}
 		var err error
+		if member == bundle.ReportName && v.report != nil {
+			b, err = schemas.Marshal(v.report)
+			ok = err == nil
+		}
+		if len(b) > maxAssertReport {
+			return nil, member + " is too large for assertions"
+		}
 		if input[key], err = toJQ(b); !ok || err != nil {
 			return nil, member + " could not be read"
 		}

@@ -30,6 +30,7 @@ type verifier struct {
 	res                  verdict.Report
 	lim                  bundle.Limits
 	members              map[string]archive.Member // those that were read to their end
+	assert               bool                      // there are assertions
 	whole                map[string][]byte         // documents as they are, for assertions
 	complete, notArchive bool                      // as archive.Summary says
 
@@ -43,6 +44,7 @@ type verifier struct {
 	times   timesLayer
 	reduced reduction
 
+	words    map[string]string                // that many lines have
 	codes    *codeSet                         // of the report, made when first needed
 	noteSets map[string]*noteSet              // of the health, made when first needed
 	err      error                            // of the machine, met by a check
@@ -52,7 +54,7 @@ type verifier struct {
 }
 
 func newVerifier() *verifier {
-	v := &verifier{lim: bundle.DefaultLimits, members: map[string]archive.Member{}, whole: map[string][]byte{}}
+	v := &verifier{lim: bundle.DefaultLimits, members: map[string]archive.Member{}, whole: map[string][]byte{}, words: map[string]string{}}
 	v.surface.init()
 	v.policy.byID, v.policy.tools, v.sdk.calls = map[string][]int{}, map[[2]string]bool{}, map[string]*sdkCall{}
 	return v
@@ -98,7 +100,9 @@ func (v *verifier) visitor() archive.Visitor {
 }
 
 func (v *verifier) document(d archive.Document) error {
-	v.whole[d.Member] = d.Bytes
+	if v.assert {
+		v.whole[d.Member] = d.Bytes
+	}
 	switch value := d.Value.(type) {
 	case *schemas.Manifest:
 		v.reduced.expect(value)
@@ -129,6 +133,9 @@ func (v *verifier) line(l *archive.Line) error {
 	}
 	if kept && err == nil {
 		v.check(l)
+	}
+	if err == nil && v.total >= archive.MaxFindings {
+		err = archive.ErrTooMany
 	}
 	return err
 }
@@ -184,6 +191,7 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 	defer f.Close()
 	v := newVerifier()
 	defer v.close()
+	v.assert = len(assert) > 0
 	v.res.Schema, v.res.Archive = schemas.SchemaVerifyReport, schemas.Text(name)
 	if err := v.verify(ctx, f); err != nil {
 		return tool.Fail(tool.ExitIO, readingError(name, err))

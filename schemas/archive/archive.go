@@ -72,7 +72,7 @@ type Visitor struct {
 // Document is one of the archive's documents.
 type Document struct {
 	Member string
-	Bytes  []byte // the caller may keep them
+	Bytes  []byte // the caller may keep them; nil for a report above MaxSchemaChecked
 	// Value is a *schemas.Manifest, *schemas.Report or *schemas.Health. It is nil
 	// for the surface, whose values come one by one.
 	Value any
@@ -186,10 +186,15 @@ func (c container) Next() (bundle.Member, io.Reader, error) {
 	return m, r, err
 }
 
+// ErrTooMany ends the reading of an archive of which enough is wrong. A visitor's function may
+// return it, too.
+var ErrTooMany = fmt.Errorf("%w: more than %d findings, the rest was not read", bundle.ErrLimit, MaxFindings)
+
 // visitorError keeps the visitor's own errors apart from those of the container.
 type visitorError struct{ err error }
 
 func (e *visitorError) Error() string { return e.err.Error() }
+func (e *visitorError) Unwrap() error { return e.err }
 
 func visited(err error) error {
 	if err != nil {
@@ -202,7 +207,7 @@ func visited(err error) error {
 // err when the fault is not the archive's.
 func (s *reader) containerError(err error) error {
 	var own *visitorError
-	if errors.As(err, &own) {
+	if errors.As(err, &own) && own.err != ErrTooMany {
 		return own.err
 	}
 	for _, c := range []struct {

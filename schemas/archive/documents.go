@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"errors"
 	"io"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -10,11 +11,18 @@ import (
 // document checks manifest, report or health: form, schema, run_id. It reports
 // whether the document could be parsed.
 func (s *reader) document(form schemas.Form, r io.Reader) (parsed bool, err error) {
-	b, err := io.ReadAll(r)
+	b, err := io.ReadAll(io.LimitReader(r, MaxSchemaChecked+1))
 	if err != nil {
 		return false, err
 	}
-	b, ok := s.documentForm(form.Member, b)
+	if len(b) > MaxSchemaChecked && form.Member == schemas.MemberReport {
+		return s.longReport(io.MultiReader(bytes.NewReader(b), r))
+	}
+	rest, err := io.ReadAll(r)
+	if err != nil {
+		return false, err
+	}
+	b, ok := s.documentForm(form.Member, append(b, rest...))
 	if !ok || !s.documentSchema(form, b) {
 		return false, nil
 	}
@@ -32,6 +40,26 @@ func (s *reader) document(form schemas.Form, r io.Reader) (parsed bool, err erro
 		err = s.visit.Document(Document{form.Member, b, value})
 	}
 	return true, visited(err)
+}
+
+// longReport reads a report that is not held as a whole.
+func (s *reader) longReport(r io.Reader) (parsed bool, err error) {
+	report, fault, err := schemas.ReadReport(r)
+	switch {
+	case err != nil:
+		return false, err
+	case errors.Is(fault, schemas.ErrLimit):
+		s.find(RuleLimit, schemas.MemberReport, 0, "%v", fault)
+	case fault != nil:
+		s.find(RuleDocumentSchema, schemas.MemberReport, 0, "%v", fault)
+	default:
+		s.sameRun(schemas.MemberReport, 0, report.RunID)
+		if s.visit.Document != nil {
+			err = s.visit.Document(Document{Member: schemas.MemberReport, Value: report})
+		}
+		return true, visited(err)
+	}
+	return false, nil
 }
 
 func parseDocument(member string, b []byte) (value any, runID string, err error) {

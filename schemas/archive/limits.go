@@ -10,12 +10,15 @@ const (
 
 	// MaxSchemaChecked is the size in bytes up to which a document is offered to
 	// Visitor.Schema. The strict parsers, which take the same documents, need a
-	// fraction of a validator's memory.
-	MaxSchemaChecked = 1 << 20
+	// fraction of a validator's memory. A larger report is read element by element.
+	MaxSchemaChecked = 16 << 10
 
 	// MaxWholeSurface is the size in bytes below which a visitor gets the surface as
 	// a Document as well. A larger one is only streamed.
 	MaxWholeSurface = 4 << 20
+
+	// MaxFindings is how many findings there are before reading ends.
+	MaxFindings = 10_000
 )
 
 // nested returns the deepest nesting of arrays and objects in a JSON text, which

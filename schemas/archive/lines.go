@@ -142,6 +142,9 @@ func (s *reader) eachLine(member string, r io.Reader, take func(line []byte, n i
 	}
 	s.buf.Reset(r)
 	for n := 1; ; n++ {
+		if s.sum.Findings >= MaxFindings {
+			return ErrTooMany
+		}
 		line, err := s.buf.ReadSlice('\n')
 		switch err {
 		case nil:

@@ -37,6 +37,9 @@ func (s *reader) members(ctx context.Context, members Members) error {
 		if err == nil {
 			err = visited(ctx.Err())
 		}
+		if s.sum.Findings >= MaxFindings && err == nil {
+			err = ErrTooMany
+		}
 		if err != nil {
 			return err
 		}

@@ -43,12 +43,15 @@ type Limits struct {
 	// Ratio is the largest accepted quotient of uncompressed and compressed
 	// bytes. It is checked once more than Free uncompressed bytes came out.
 	Ratio, Free int64
+	// LargeRatio is the same once more than Large uncompressed bytes came out, so that what can be
+	// read in seconds bounds what a small input can be.
+	LargeRatio, Large int64
 }
 
 // DefaultLimits are large enough for real records and too small for compression bombs. The
 // most repetitive record, one path of 4,093 bytes opened again and again, has a ratio of
 // about 350; a bomb has 1,030.
-var DefaultLimits = Limits{Total: 32 << 30, Member: MaxMember, Members: 64, Ratio: 600, Free: 256 << 20}
+var DefaultLimits = Limits{Total: 32 << 30, Member: MaxMember, Members: 64, Ratio: 600, Free: 256 << 20, LargeRatio: 48, Large: 3 << 30}
 
 // MaxMember is the largest member a USTAR header can declare, in bytes.
 const MaxMember = 8<<30 - 1

@@ -140,8 +140,10 @@ func (s *source) fill(b []byte) (int, error) {
 	switch {
 	case s.out > s.lim.Total:
 		return n, fmt.Errorf("%w: more than %d bytes uncompressed", ErrLimit, s.lim.Total)
-	case s.lim.Ratio > 0 && s.out > s.lim.Free && s.out/s.lim.Ratio > s.in.n:
+	case s.beyond(s.lim.Free, s.lim.Ratio):
 		return n, fmt.Errorf("%w: %d bytes came out of %d, more than %d times", ErrLimit, s.out, s.in.n, s.lim.Ratio)
+	case s.beyond(s.lim.Large, s.lim.LargeRatio):
+		return n, fmt.Errorf("%w: %d bytes came out of %d, more than %d times", ErrLimit, s.out, s.in.n, s.lim.LargeRatio)
 	case err == nil:
 		return n, nil
 	case s.zr == nil:
@@ -159,6 +161,11 @@ func (s *source) fill(b []byte) (int, error) {
 		return n, fmt.Errorf("%w: %w", ErrRead, s.in.err)
 	}
 	return n, io.EOF
+}
+
+// beyond reports whether more came out than ratio times what went in, once that is much.
+func (s *source) beyond(free, ratio int64) bool {
+	return ratio > 0 && s.out > free && s.out/ratio > s.in.n
 }
 
 // truncatedInside distinguishes a cut gzip stream from a short last chunk: ReadFull

@@ -12,10 +12,10 @@ BLOCK, RECORD = 512, 10240
 MIB = 1 << 20
 MANIFEST = "manifest.json"
 MAX_MEMBERS, MAX_MEMBER, MAX_TOTAL = 64, 8 << 30, 32 << 30
-FREE, RATIO = 256 * MIB, 600
+RATIOS = ((256 * MIB, 600), (3 << 30, 48))  # above so many bytes, at most so many times the input
 SIZES = {
     MANIFEST: 64 << 10, "observation-health.json": MIB, "events.ndjson": 4 * MIB,
-    "correlation-report.json": 64 * MIB, "layers/policy.ndjson": 32 * MIB, "layers/sdk.ndjson": 32 * MIB,
+    "correlation-report.json": 32 * MIB, "layers/policy.ndjson": 32 * MIB, "layers/sdk.ndjson": 32 * MIB,
 }
 _ZERO = bytes(BLOCK)
 _NAME = re.compile(rb"[A-Za-z0-9._/-]+\Z")
@@ -174,8 +174,9 @@ def _gunzip(data):
             break
         out.append(got)
         total += len(got)
-        if total > FREE and total > RATIO * len(data):
-            fault = Refused("archive.limit", "more than %d times the size of the input" % RATIO)
+        for free, ratio in RATIOS:
+            if total > free and total > ratio * len(data):
+                fault = Refused("archive.limit", "more than %d times the size of the input" % ratio)
     if fault is None:
         fault = _gzip_footer(inflate.unused_data + left, out, total)
     return _Source(b"".join(out), fault)
