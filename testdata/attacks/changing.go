@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -181,6 +182,7 @@ func init() {
 				return err
 			}
 			defer reap(pid)
+			time.Sleep(20 * time.Millisecond)
 			return flipped(page)
 		},
 		judge: placed})
@@ -188,6 +190,7 @@ func init() {
 
 // flipped makes directories by a path in page whose second byte changes.
 func flipped(page []byte) error {
+	page[1] = '1'
 	for i := range manyTimes {
 		copy(page[2:], fmt.Sprint("/n", i, "\x00"))
 		page[0] = 'd'

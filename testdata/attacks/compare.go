@@ -75,10 +75,10 @@ func (e *evidence) compare(happened []fact, kinds ...uint32) verdict {
 	}
 	var wrong []string
 	for _, f := range absent {
-		wrong = append(wrong, fmt.Sprintf("absent: %d %s", f.kind, f.value))
+		wrong = append(wrong, fmt.Sprintf("absent: %d %s", f.kind, strings.ReplaceAll(f.value, e.dir, "DIR")))
 	}
-	if false != nil {
-		wrong = append(wrong, "false: "+strings.Join(false, ", "))
+	if wrong = wrong[:min(3, len(wrong))]; false != nil {
+		wrong = append(wrong, "false: "+strings.Join(false[:min(3, len(false))], ", "))
 	}
 	switch {
 	case wrong != nil:
