@@ -23,6 +23,7 @@ type Stats struct {
 	RecursionMisses        uint64            // runs that the kernel skipped, of probes without copies
 	CoveredMisses          uint64            // likewise, of probes with copies
 	Lost                   uint64            // events of probes with copies that no copy saw
+	Foreign                uint64            // network calls of tasks outside, on sockets of the scope
 	Missed                 map[string]uint64 // the parts of RecursionMisses and Lost, by probe
 	// SkippedByAll is, of probes with copies, how many runs were skipped of the copy that
 	// lost the fewest: no more events than that were missed, anywhere on the machine.
@@ -49,6 +50,7 @@ func (s *Session) Stats() (Stats, error) {
 			out.Lost += c.Missed
 			out.missed(copiedSlots[slot], c.Missed)
 			out.rings += c.Rings
+			out.Foreign += c.Foreign
 		}
 	}
 	out.IOUringUnmapped += s.unfinished()

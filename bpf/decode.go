@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
-	"net/netip"
-	"strconv"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -66,6 +64,9 @@ const (
 	markMode     = 1 << 24
 	markEintr    = 1 << 25
 	markHasPath2 = 1 << 26
+	markRing     = 1 << 27
+	markSocket   = 1 << 28
+	markHooked   = 1 << 29
 )
 
 // opNames is indexed by enum op of record.h.
@@ -115,9 +116,17 @@ var ErrRecord = errors.New("malformed ring record")
 // event's names point into: they are valid until the next call. Not safe for
 // concurrent use; runs anywhere.
 type Decoder struct {
+	// Hooks, if it is set, is the time in which the address hooks were attached. A call that ended at
+	// another time did not pass them.
+	Hooks *Period
 	buf   []byte
 	comps []int // offsets of length bytes, leaf first
 }
+
+// Period is a time by CLOCK_MONOTONIC; without an end it goes on.
+type Period struct{ from, to uint64 }
+
+func (p *Period) holds(ns uint64) bool { return p == nil || ns >= p.from && (p.to == 0 || ns <= p.to) }
 
 // Decoded is what the caller needs to know about a record in addition to the event.
 type Decoded struct {
@@ -419,70 +428,4 @@ func FileType(mode uint16) string {
 		return "anon"
 	}
 	return ""
-}
-
-// sock reads the address, which is first after the header.
-func (d *Decoder) sock(b []byte, e *schemas.RawEvent, marks uint32) error {
-	le := binary.LittleEndian
-	n, c := int(le.Uint16(b[offALen:])), int(le.Uint32(b[offCLen1:]))
-	if recSize+n+c > len(b) {
-		return ErrRecord
-	}
-	a := b[recSize : recSize+n]
-	if len(a) < 2 {
-		return nil
-	}
-	family := le.Uint16(a)
-	e.Family = uint32(family)
-	e.Has |= schemas.HasFamily
-	switch {
-	case family == 2 && len(a) >= 8:
-		e.Addr = d.inet(netip.AddrFrom4([4]byte(a[4:8])), a)
-	case family == 10 && len(a) >= 24:
-		e.Addr = d.inet(netip.AddrFrom16([16]byte(a[8:24])), a)
-	case family == 1 && len(a) > 2:
-		return d.unix(b, a[2:], c, e, marks)
-	}
-	return nil
-}
-
-func (d *Decoder) inet(ip netip.Addr, a []byte) []byte {
-	start := len(d.buf)
-	if ip.Is4() {
-		d.buf = ip.AppendTo(d.buf)
-	} else {
-		d.buf = append(ip.AppendTo(append(d.buf, '[')), ']')
-	}
-	d.buf = append(d.buf, ':')
-	d.buf = strconv.AppendUint(d.buf, uint64(binary.BigEndian.Uint16(a[2:])), 10)
-	return d.buf[start:len(d.buf):len(d.buf)]
-}
-
-// unix writes unix:@name for an abstract name, else unix: and the path, lexical.
-func (d *Decoder) unix(b, name []byte, clen int, e *schemas.RawEvent, marks uint32) error {
-	if name[0] == 0 {
-		raw := d.text(name[1:])
-		e.Addr = append([]byte("unix:@"), raw...)
-		return nil
-	}
-	for i, c := range name {
-		if c == 0 {
-			name = name[:i]
-			break
-		}
-	}
-	path := d.text(name)
-	base := []byte("/")
-	if marks&markHasBase1 != 0 {
-		at := recSize + int(binary.LittleEndian.Uint16(b[offALen:]))
-		var err error
-		if base, err = d.dir(b[at:at+clen], marks); err != nil {
-			return err
-		}
-	} else if name[0] != '/' { // the hook has no working directory
-		e.Addr = append([]byte("unix:"), path...)
-		return nil
-	}
-	e.Addr = schemas.AppendLexical([]byte("unix:"), base, path)
-	return nil
 }

@@ -51,6 +51,7 @@ type Session struct {
 	Redundant  string
 	Preemption Preemption
 	Ring       *ringbuf.Reader
+	Hooks      Period // in which the address hooks are attached
 
 	types *btf.Cache // the kernel's types, decoded once for all objects
 	mu    sync.Mutex // guards what follows while objects load at the same time
@@ -323,7 +324,15 @@ func (s *Session) attachHooks(dir *os.File, shared map[string]*ebpf.Map) error {
 			return fmt.Errorf("attaching %s: %w", name, err)
 		}
 	}
+	s.Hooks.from = now()
 	return nil
+}
+
+// now is the clock of the records.
+func now() uint64 {
+	var ts unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return uint64(ts.Nano())
 }
 
 func (s *Session) attachUnix(dir *os.File, shared map[string]*ebpf.Map) error {
@@ -349,6 +358,7 @@ func (s *Session) attachUnix(dir *os.File, shared map[string]*ebpf.Map) error {
 func (s *Session) Quiet() error {
 	var errs []error
 	s.checkLinks()
+	s.Hooks.to = now()
 	for i := len(s.links) - 1; i >= 0; i-- {
 		errs = append(errs, s.links[i].Close())
 	}

@@ -27,6 +27,7 @@ const (
 	BlindOutside   = "work done for the command outside of its cgroup"
 	BlindSymlinks  = "symlinks inside paths that are known only lexically, and what another thread made of their text during the call"
 	BlindInherited = "inherited descriptors"
+	BlindForeign   = "what processes outside and the kernel itself did with sockets of the scope"
 )
 
 // BlindSpots are the blind spots of every run, in the order of the note.

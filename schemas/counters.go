@@ -60,6 +60,7 @@ const (
 	CounterFileRulesAuto   = "file_rules_automatic"
 	CounterFileUnresolved  = "file_unresolved"
 	CounterForeign         = "foreign"
+	CounterForeignSockets  = "foreign_sockets"
 	CounterInheritedFDs    = "inherited_fds"
 	CounterIOUringUnmapped = "io_uring_unmapped"
 	CounterLexical         = "lexical"
@@ -148,6 +149,7 @@ var Counters = [...]Counter{
 	{Name: CounterSurvivorsKilled, Stage: StageCapture, Role: RoleEnd, Why: "processes that outlived the command by more than the grace time and were killed"},
 	{Name: CounterUserFault, Stage: StageCapture, Role: RoleQuality, Why: "records whose path or socket address in the program's memory could not be read"},
 	{Name: CounterUserTruncated, Stage: StageCapture, Role: RoleQuality, Why: "records whose path text is longer than a record holds"},
+	{Name: CounterForeignSockets, Stage: StageCapture, Role: RoleBlind, When: WhenSome, Why: "connects and sends of tasks outside of the scope, kernel threads too, on sockets that were made in it; not written out"},
 	{Name: CounterChanged, Stage: StageCapture, Role: RoleQuality, When: WhenSome, Why: "records of calls whose objects or arguments could have changed under the call: their lines have the key `doubt`"},
 	{Name: CounterUnproven, Stage: StageCapture, Role: RoleQuality, When: WhenSome, Why: "records of calls that nothing shows to have run: their lines have the status `unproven`"},
 	{Name: CounterCoveredMisses, Stage: StageCapture, Role: RoleNone, When: WhenOptional, Why: "the skipped runs of probes that have copies, which are then not in `recursion_misses`; the fact `redundant` says what they cost. Otherwise 0"},

@@ -12,6 +12,7 @@ type Filter struct {
 const (
 	FilterTwin = "twin.sock_hook"
 	FilterOver = "twin.started_over"
+	FilterPeer = "send.ignored_address"
 	FilterFork = "tree.fork"
 	FilterExit = "tree.exit"
 	FilterMove = "tree.move"
@@ -24,6 +25,8 @@ var Filters = [...]Filter{
 		"a record of the address hook whose call has a record of its own ([DERIVATION.md](DERIVATION.md#pairing-of-hook-and-call))"},
 	{FilterOver, "the call started over, and its end is recorded",
 		"the record of a call that a signal interrupted and that then started over by itself ([DERIVATION.md](DERIVATION.md#calls-that-start-over))"},
+	{FilterPeer, "the kernel did not use the address",
+		"a datagram's address that the kernel did not use: what was sent belongs to a datagram that was begun before ([DERIVATION.md](DERIVATION.md#pairing-of-hook-and-call))"},
 	{FilterFork, "process tree, shown by the order of the lines", "forks; the order of the lines shows the tree"},
 	{FilterExit, "process tree, shown by the order of the lines", "exits of tasks"},
 	{FilterMove, "process tree, counted by runner-capture", "moves of tasks to another cgroup"},

@@ -39,6 +39,7 @@ type rawJSON struct {
 	ChildTID  *uint32  `json:"child_tid"`
 	Family    *uint32  `json:"family"`
 	Addr      *string  `json:"addr"`
+	Socket    *uint64  `json:"socket"`
 	Source    string   `json:"source"`
 	Rule      *uint32  `json:"rule"`
 	Hook      string   `json:"hook"`
@@ -79,6 +80,7 @@ func (j *rawJSON) event() (e RawEvent) {
 	e.ExitCode = opt(&e.Has, HasExitCode, j.ExitCode)
 	e.DstCgroupID = opt(&e.Has, HasDstCgroup, j.DstCgroup)
 	e.Rule = opt(&e.Has, HasRule, j.Rule)
+	e.Socket = opt(&e.Has, HasSocket, j.Socket)
 	for _, m := range j.Marks {
 		e.Marks |= rawMarks[m]
 	}

@@ -206,6 +206,9 @@ func randomRaw(r *rand.Rand) RawEvent {
 	if number(HasRule) {
 		e.Rule = uint32(randomUint(r))
 	}
+	if number(HasSocket) {
+		e.Socket = randomUint(r)
+	}
 	return e
 }
 

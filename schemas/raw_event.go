@@ -30,6 +30,7 @@ type RawEvent struct {
 	Family             uint32 // HasFamily
 	Addr               []byte
 	Source             string // "" is absent
+	Socket             uint64 // HasSocket: the kernel's number of the socket
 	Rule               uint32 // HasRule: number of the rule that refused
 	Hook               string // "" is absent
 	ExitCode           int64  // HasExitCode: wait status
@@ -53,6 +54,7 @@ const (
 	HasExitCode
 	HasDstCgroup
 	HasRule
+	HasSocket
 )
 
 // Marks are the truth flags of a raw event.
@@ -68,7 +70,9 @@ const (
 	MarkDetached
 	MarkDisconnected
 	MarkFDRace
+	MarkHooked
 	MarkIOUring
+	MarkOfSocket
 	MarkPathFault
 	MarkPathTruncated
 	MarkUnnamed
@@ -79,7 +83,7 @@ const (
 
 var markNames = [...]string{
 	"addr_fault", "changed", "chroot", "compat32", "deleted", "detached", "disconnected", "fd_race",
-	"io_uring", "path_fault", "path_truncated", "unnamed", "unproven", "user_fault", "user_truncated",
+	"hooked", "io_uring", "of_socket", "path_fault", "path_truncated", "unnamed", "unproven", "user_fault", "user_truncated",
 }
 
 // Sources of network events and of refused file operations.
@@ -148,6 +152,7 @@ func (e *RawEvent) AppendJSON(dst []byte, runID string) []byte {
 	dst = appendUint(dst, e.Has&HasChild != 0, `,"child_tid":`, uint64(e.ChildTID))
 	dst = appendUint(dst, e.Has&HasFamily != 0, `,"family":`, uint64(e.Family))
 	dst = appendName(dst, `,"addr":`, e.Addr)
+	dst = appendUint(dst, e.Has&HasSocket != 0, `,"socket":`, e.Socket)
 	dst = appendWord(dst, `,"source":"`, e.Source)
 	dst = appendUint(dst, e.Has&HasRule != 0, `,"rule":`, uint64(e.Rule))
 	dst = appendWord(dst, `,"hook":"`, e.Hook)

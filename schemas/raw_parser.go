@@ -116,6 +116,7 @@ var rawOptional = [...]rawKey{
 	}},
 	{"family", func(s *scanner, e *RawEvent) bool { return s.has32(&e.Has, HasFamily, &e.Family) }},
 	{"addr", func(s *scanner, e *RawEvent) bool { return s.name(&e.Addr) }},
+	{"socket", func(s *scanner, e *RawEvent) bool { return s.has(&e.Has, HasSocket, &e.Socket) }},
 	{"source", func(s *scanner, e *RawEvent) (ok bool) { e.Source, ok = s.word(rawSources); return ok }},
 	{"rule", func(s *scanner, e *RawEvent) bool { return s.has32(&e.Has, HasRule, &e.Rule) }},
 	{"hook", func(s *scanner, e *RawEvent) (ok bool) { e.Hook, ok = s.word(rawHooks); return ok }},

@@ -7,6 +7,7 @@
 #ifndef RUNNER_GUARD_H
 #define RUNNER_GUARD_H
 
+#include "scope.h"
 #include "walk.h"
 
 /* Types of programs that can change what other programs see or do, by enum bpf_prog_type:
@@ -82,48 +83,6 @@ INLINE void raise(u32 kind, s32 number)
 	struct alarm a = { .kind = kind, .tgid = bpf_get_current_pid_tgid() >> 32, .number = number, .copy = copy };
 
 	bpf_ringbuf_output(&alarms, &a, sizeof(a), 0);
-}
-
-/* The v2 cgroup of a task. */
-INLINE u64 cgroup_of(u64 task)
-{
-	return POINTER(css_set, POINTER(task_struct, task, cgroups), dfl_cgrp);
-}
-
-/* How far up in_scope looks: 2,048 levels. The product is what a verifier follows if it is
- * not in pieces. */
-#define LEVELS 32
-#define LEVEL_PIECES 64
-#define SCOPE_FOUND 1ULL /* no address is so small */
-
-/* Looks for the scope among a cgroup's state and its parents. Returns SCOPE_FOUND, or where to go on,
- * or 0 at the top. */
-GLOBAL u64 look_up_scope(u64 css)
-{
-	for (int i = 0; i < LEVELS && css; i++) {
-		struct cgroup_subsys_state *at = (void *)css;
-		struct cgroup *c = NULL;
-		struct kernfs_node *kn = NULL;
-		u64 id = 0;
-
-		if (READ(c, at, cgroup) || READ(kn, c, kn) || READ(id, kn, id))
-			return 0;
-		if (id == scope_cgroup_id)
-			return SCOPE_FOUND;
-		if (READ(css, at, parent))
-			return 0;
-	}
-	return css;
-}
-
-/* Is a cgroup of the v2 hierarchy the scope itself or below it? */
-GLOBAL u32 in_scope(u64 cg)
-{
-	u64 css = cg + OFFSET(struct cgroup, self);
-
-	for (int i = 0; i < LEVEL_PIECES && css > SCOPE_FOUND; i++)
-		css = look_up_scope(css);
-	return css == SCOPE_FOUND;
 }
 
 INLINE u32 tgid_of(u64 task)

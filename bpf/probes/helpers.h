@@ -48,6 +48,7 @@ static long (*bpf_tail_call)(void *ctx, void *programs, u32 index) = (void *)12;
 static u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
 static u64 (*bpf_get_current_task)(void) = (void *)35;
 static long (*bpf_current_task_under_cgroup)(void *map, u32 index) = (void *)37;
+static u64 (*bpf_get_socket_cookie)(void *ctx) = (void *)46;
 static u64 (*bpf_get_current_cgroup_id)(void) = (void *)80;
 static long (*bpf_probe_read_user)(void *dst, u32 size, const void *src) = (void *)112;
 static long (*bpf_probe_read_kernel)(void *dst, u32 size, const void *src) = (void *)113;

@@ -24,6 +24,18 @@ struct walk {
 	u32 pad;
 };
 
+/* What a send is given (addr.h). */
+struct send {
+	u64 name, packet, len;
+	u32 namelen, flags;
+};
+
+/* The socket of a call (sockets.h). */
+struct kind {
+	u64 sk;
+	u16 family, type, protocol, pad;
+};
+
 struct scratch {
 	struct rec r;
 	u8 blob[BLOB_SIZE];
@@ -31,6 +43,8 @@ struct scratch {
 	u64 args[8];	  /* nor this: of the call that the record is about, its arguments */
 	u32 call;	  /* and its number (pathobj.h) */
 	u32 pad;
+	struct send send;
+	struct kind kind;
 };
 
 struct {

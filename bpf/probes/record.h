@@ -76,6 +76,9 @@ enum mark {
 	MARK_MODE = 1 << 24,	  /* mode is set */
 	MARK_EINTR = 1 << 25,	  /* only says how the task's last call, of this operation, ended */
 	MARK_HAS_PATH2 = 1 << 26, /* comp2 is the resolved object of upath2 */
+	MARK_RING = 1 << 27,	  /* the address hook ran for io_uring, not in a system call of the task */
+	MARK_SOCKET = 1 << 28,	  /* the address is the socket's own word after the call */
+	MARK_HOOKED = 1 << 29,	  /* the kernel shows the address to the hook before it uses it */
 };
 
 enum source { SOURCE_NONE, SOURCE_SYSCALL, SOURCE_CGROUP, SOURCE_IO_URING, SOURCE_LSM };
@@ -126,7 +129,7 @@ struct rec {
 	u32 clen1;
 	u32 clen2;
 	u64 aux1; /* exec: old tid; fork: child tgid << 32 | child tid; move: moved tgid << 32 | tid; blocked: hook << 32 | rule */
-	u64 aux2; /* fork, move: destination cgroup; exit: wait status */
+	u64 aux2; /* fork, move: destination cgroup; exit: wait status; socket calls: the socket's cookie */
 };
 
 _Static_assert(sizeof(struct rec) == REC_SIZE, "record header size");
@@ -141,6 +144,7 @@ struct counters {
 	u64 io_uring_unmapped;
 	u64 missed;	  /* events of a probe with copies that no copy saw */
 	u64 rings;  /* calls that make and use io_uring */
+	u64 foreign; /* network calls of tasks outside, on sockets of the scope */
 };
 
 /* Scratch records per CPU and copy of a probe. */

@@ -4,7 +4,6 @@
  * kernel's copy of the address, which the program can no longer change, and run for
  * the *socket's* cgroup: no matter who makes the call, io_uring too. */
 #include "rules.h"
-#include "sockaddr.h"
 
 /* The entry that refuses sockets whose destinations no hook checks. */
 const volatile u32 socket_entry;
@@ -105,19 +104,6 @@ INLINE void ask_of(struct bpf_sock_addr *ctx, struct ask *a, u32 hook)
 	a->protocol = ctx->protocol == 6 || ctx->protocol == 262 ? PROTOCOL_TCP : PROTOCOL_UDP;
 }
 
-/* 127.0.0.1 in memory order */
-#define LOOPBACK4 0x0100007f
-
-/* Where the kernel sends what is addressed to 0.0.0.0: to the source address of the
- * packets, or to the loopback. A socket bound to a multicast group or to the broadcast
- * address has no such source address. */
-INLINE u32 from_here(u32 src)
-{
-	if (!src || (src & 0xf0) == 0xe0 || src == 0xffffffff)
-		return LOOPBACK4;
-	return src;
-}
-
 INLINE int inet4(struct bpf_sock_addr *ctx, u32 hook)
 {
 	u32 ip = ctx->user_ip4, entry;
@@ -179,7 +165,7 @@ INLINE int inet6(struct bpf_sock_addr *ctx, u32 hook)
 		if (four)
 			to = mapped ? from_here(src) : LOOPBACK4;
 		else
-			to = 0x01000000;
+			to = LOOPBACK6;
 		a.family = four ? FAMILY_INET : FAMILY_INET6;
 		a.addr[0] = four ? to : 0;
 		a.addr[1] = four ? 0 : (u64)to << 32;

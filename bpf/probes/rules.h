@@ -4,10 +4,11 @@
 #ifndef RUNNER_RULES_H
 #define RUNNER_RULES_H
 
+#include "hook.h"
 #include "loop.h"
-#include "maps.h"
+#include "sockaddr.h"
 
-enum { FAMILY_ANY = 0, FAMILY_UNIX = 1, FAMILY_INET = 2, FAMILY_INET6 = 10 };
+enum { FAMILY_ANY = 0 };
 enum { PROTOCOL_TCP = 1, PROTOCOL_UDP = 2 };
 enum { NAME_ALL, NAME_PATH, NAME_ABSTRACT };
 enum { BPF_F_RDONLY_PROG = 1 << 7 };
@@ -62,8 +63,8 @@ INLINE bool denies(u32 entry)
 	return !r || r->deny;
 }
 
-/* Counts the refusal and sends a record of it. After the record come alen bytes of
- * address; size is what both take. The result makes the kernel answer EPERM. */
+/* Counts the refusal and sends a record of it, unless a task outside made the call. After the
+ * record come alen bytes of address; size is what both take. The result makes the kernel answer EPERM. */
 INLINE int refuse(struct rec *rec, u32 hook, u32 entry, u16 alen, u64 size)
 {
 	u64 *n = bpf_map_lookup_elem(&blocked, &entry);
@@ -72,7 +73,7 @@ INLINE int refuse(struct rec *rec, u32 hook, u32 entry, u16 alen, u64 size)
 
 	if (n)
 		__sync_fetch_and_add(n, 1);
-	if (!c)
+	if (!c || foreign(c))
 		return 0;
 	begin(rec, OP_CONNECT_BLOCKED, 0);
 	rec->source = SOURCE_CGROUP;

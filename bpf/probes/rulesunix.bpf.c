@@ -5,7 +5,6 @@
  * not absolute and clean could be any path, so every rule that denies a path applies to
  * it, and no rule that allows one. */
 #include "rules.h"
-#include "sockaddr.h"
 
 struct unix_ask {
 	struct rec r;

@@ -3,7 +3,7 @@
 /* Cgroup address hooks: the kernel's own copy of the address, before the call is
  * made. They run for the *socket's* cgroup, so they also see calls through io_uring, but
  * not a socket that was made outside. The syscall records say how the call ended. */
-#include "maps.h"
+#include "hook.h"
 #include "sockaddr.h"
 
 struct addr_rec {
@@ -11,25 +11,31 @@ struct addr_rec {
 	u8 addr[32];
 };
 
-INLINE void fill(struct addr_rec *e, u16 op)
+INLINE void fill(struct bpf_sock_addr *ctx, struct addr_rec *e, u16 op)
 {
 	__builtin_memset(e->addr, 0, sizeof(e->addr));
 	begin(&e->r, op, 0);
 	e->r.source = SOURCE_CGROUP;
-	e->r.marks = MARK_NORET;
+	e->r.marks = for_ring() ? MARK_NORET | MARK_RING : MARK_NORET;
+	e->r.aux2 = bpf_get_socket_cookie(ctx);
 }
 
+/* A send on a connected socket with control data comes here without an address. A send to
+ * no address in particular goes to this machine; of a connect the socket says it later. */
 INLINE int inet4(struct bpf_sock_addr *ctx, u16 op)
 {
 	struct counters *c = counters_of(SLOT_SOCK);
+	u32 ip = ctx->user_ip4;
 	struct addr_rec e;
 
-	if (!c)
+	if (!c || (op == OP_SENDMSG && !ip && !ctx->user_port) || foreign(c))
 		return 1;
-	fill(&e, op);
-	e.addr[0] = 2;
+	if (op == OP_SENDMSG && !ip)
+		ip = from_here(ctx->msg_src_ip4);
+	fill(ctx, &e, op);
+	e.addr[0] = FAMILY_INET;
 	*(u16 *)&e.addr[2] = ctx->user_port;
-	*(u32 *)&e.addr[4] = ctx->user_ip4;
+	*(u32 *)&e.addr[4] = ip;
 	e.r.alen = 16;
 	emit(&e.r, REC_SIZE + 16, c);
 	return 1;
@@ -37,18 +43,22 @@ INLINE int inet4(struct bpf_sock_addr *ctx, u16 op)
 
 INLINE int inet6(struct bpf_sock_addr *ctx, u16 op)
 {
+	u32 w0 = ctx->user_ip6[0], w1 = ctx->user_ip6[1], w2 = ctx->user_ip6[2], w3 = ctx->user_ip6[3];
 	struct counters *c = counters_of(SLOT_SOCK);
+	bool any = !w0 && !w1 && !w2 && !w3;
 	struct addr_rec e;
 
-	if (!c)
+	if (!c || (op == OP_SENDMSG && any && !ctx->user_port) || foreign(c))
 		return 1;
-	fill(&e, op);
-	e.addr[0] = 10;
+	if (op == OP_SENDMSG && any)
+		w3 = LOOPBACK6;
+	fill(ctx, &e, op);
+	e.addr[0] = FAMILY_INET6;
 	*(u16 *)&e.addr[2] = ctx->user_port;
-	*(u32 *)&e.addr[8] = ctx->user_ip6[0];
-	*(u32 *)&e.addr[12] = ctx->user_ip6[1];
-	*(u32 *)&e.addr[16] = ctx->user_ip6[2];
-	*(u32 *)&e.addr[20] = ctx->user_ip6[3];
+	*(u32 *)&e.addr[8] = w0;
+	*(u32 *)&e.addr[12] = w1;
+	*(u32 *)&e.addr[16] = w2;
+	*(u32 *)&e.addr[20] = w3;
 	e.r.alen = 28;
 	emit(&e.r, REC_SIZE + 32, c);
 	return 1;

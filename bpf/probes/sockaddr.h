@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What the cgroup address hooks are given: structures of the BPF ABI, fixed, no
- * relocation. */
+/* What the cgroup address hooks are given (structures of the BPF ABI, fixed, no relocation),
+ * and what addresses mean to the kernel. */
 #ifndef RUNNER_SOCKADDR_H
 #define RUNNER_SOCKADDR_H
 
 #include "helpers.h"
+
+enum { FAMILY_UNIX = 1, FAMILY_INET = 2, FAMILY_INET6 = 10 };
+
+#define LOOPBACK4 0x0100007f /* 127.0.0.1 in memory order */
+#define LOOPBACK6 0x01000000 /* the last word of ::1 */
+
+/* Where the kernel sends what is addressed to 0.0.0.0: to the source address of the
+ * packets, or to the loopback. A socket bound to a multicast group or to the broadcast
+ * address has no such source address. */
+INLINE u32 from_here(u32 src)
+{
+	if (!src || (src & 0xf0) == 0xe0 || src == 0xffffffff)
+		return LOOPBACK4;
+	return src;
+}
 
 struct bpf_sock {
 	u32 bound_dev_if;

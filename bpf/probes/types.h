@@ -10,7 +10,7 @@
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
-	unsigned long r10, r9, r8, dx, si, di, orig_ax, bx, cx, bp;
+	unsigned long r10, r9, r8, ax, dx, si, di, orig_ax, bx, cx, bp;
 };
 struct thread_info {
 	u32 status;
@@ -218,14 +218,29 @@ struct in6_addr {
 };
 
 struct sock_common {
-	u32 skc_rcv_saddr;
-	u16 skc_num;
+	u32 skc_daddr, skc_rcv_saddr;
+	u16 skc_dport, skc_num;
 	u16 skc_family;
-	struct in6_addr skc_v6_rcv_saddr;
+	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
+	struct counter64 skc_cookie;
+};
+
+struct sock_cgroup_data {
+	struct cgroup *cgroup;
 };
 
 struct sock {
 	struct sock_common __sk_common;
+	u16 sk_type, sk_protocol;
+	struct sock_cgroup_data sk_cgrp_data;
+};
+
+struct inet_sock___bits { /* until Linux 6.6 */
+	u8 hdrincl : 1;
+};
+
+struct inet_sock___flags {
+	unsigned long inet_flags;
 };
 
 struct socket {
@@ -243,6 +258,8 @@ struct unix_address {
 
 struct unix_sock {
 	struct unix_address *addr;
+	struct path path;
+	struct sock *peer;
 };
 
 struct filename {
@@ -274,9 +291,14 @@ struct user_open_how {
 };
 
 /* The beginning of a struct msghdr: of the rest nothing is read, and the stack is small. */
-struct user_msgname {
+struct user_msghdr {
 	u64 name;
 	u32 namelen, pad;
+	u64 iov, iovlen;
+};
+
+struct user_iovec {
+	u64 base, len;
 };
 
 enum { MMSGHDR_SIZE = 64 };

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* The same for unix sockets (Linux 6.7). Optional, and a separate object: the others
  * load where this one does not. Only it sees io_uring's unix calls. */
-#include "maps.h"
+#include "hook.h"
 #include "sockaddr.h"
 
 struct unix_rec {
@@ -17,12 +17,13 @@ INLINE int unix_hook(void *ctx, u16 op)
 	struct unix_rec e;
 	u64 len;
 
-	if (!c)
+	if (!c || foreign(c))
 		return 1;
 	__builtin_memset(e.addr, 0, sizeof(e.addr));
 	begin(&e.r, op, 0);
 	e.r.source = SOURCE_CGROUP;
-	e.r.marks = MARK_NORET;
+	e.r.marks = for_ring() ? MARK_NORET | MARK_RING : MARK_NORET;
+	e.r.aux2 = bpf_get_socket_cookie(ctx);
 	len = k->uaddrlen;
 	if (len > 110)
 		len = 110;

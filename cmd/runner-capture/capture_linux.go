@@ -116,6 +116,7 @@ func observe(ctx context.Context, env *tool.Env, opt options) (reason error) {
 	ls := newLines(opt.runID, sp)
 	r := &captureRun{opt: opt, env: env, ctx: ctx, ses: ses, sp: sp, lines: ls,
 		ev: newEvents(opt.runID, ls), messages: make(chan message, 16), facts: baseFacts(ses, opt)}
+	r.ev.dec.Hooks = &ses.Hooks
 	if opt.files != nil {
 		guard, err = chooseFiles(opt, noLSM, func(err error) { r.post(message{fail: err}) })
 		if err != nil {

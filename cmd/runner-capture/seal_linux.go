@@ -137,7 +137,8 @@ func (r *captureRun) captureHealth(st bpf.Stats) (*schemas.StageHealth, error) {
 			schemas.CounterSpooledBytes: r.sp.Spooled, schemas.CounterInheritedFDs: n.inheritedFD, schemas.CounterCoveredMisses: st.CoveredMisses,
 		},
 	}
-	for name, n := range map[string]uint64{schemas.CounterOutcomes: n.outcomes, schemas.CounterChanged: n.changed, schemas.CounterUnproven: n.unproven} {
+	for name, n := range map[string]uint64{schemas.CounterOutcomes: n.outcomes, schemas.CounterChanged: n.changed, schemas.CounterUnproven: n.unproven,
+		schemas.CounterForeignSockets: st.Foreign} {
 		if n > 0 {
 			h.Counters[name] = n
 		}

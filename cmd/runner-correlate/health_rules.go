@@ -130,6 +130,9 @@ func (c *captureHealth) blind() []any {
 	for _, s := range schemas.BlindSpots {
 		list = append(list, s)
 	}
+	if n := c.n(schemas.CounterForeignSockets); n > 0 {
+		list = append(list, fmt.Sprintf("%s (%d)", schemas.BlindForeign, n))
+	}
 	for _, r := range optionalHooks {
 		if state := c.fact(r.fact); !schemas.Covers(state) {
 			list = append(list, fmt.Sprintf("%s (%s)", r.what, state))

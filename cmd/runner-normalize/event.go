@@ -39,6 +39,10 @@ func (n *normalizer) event(e *schemas.RawEvent) error {
 	if op.class == classTree {
 		return n.treeEvent(task, e)
 	}
+	if ignored(e) {
+		n.filter(schemas.FilterPeer, e.Addr)
+		return nil
+	}
 	if ofCall(op, e) {
 		return n.call(task, op, e)
 	}

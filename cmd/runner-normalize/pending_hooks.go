@@ -10,8 +10,8 @@ import (
 
 // The address hook of a cgroup runs inside a network call, before the call returns. So a
 // connect is recorded twice: by the hook, and, with its outcome, by the call. The hook's
-// record is held until the call's record comes: the next one of its task or, of a call
-// through io_uring, one that any task completes later. What is held when the task ends was
+// record is held until the call's record comes: the next one of its task or, of a request of
+// io_uring, one that any task completes later. What is held when the task ends was
 // seen only by the hook.
 
 // maxHeld bounds what is held, in bytes. What is held longest is mostly a blocked
@@ -25,8 +25,10 @@ const maxHeldOfTask = 1024
 type heldHook struct {
 	pid    uint32
 	op     uint32 // event id
+	socket uint64 // 0 is not known
 	addr   []byte
 	packed []byte // its line, should no call report it
+	ring   bool   // it ran for io_uring, not in a system call of the task
 	denied bool   // a rule stopped it, and the line of that says all that this one would
 }
 
@@ -38,11 +40,11 @@ type pendingHooks struct {
 
 func (p *pendingHooks) empty() bool { return len(p.held) == 0 }
 
-func (p *pendingHooks) hold(task, pid, op uint32, addr, packed []byte) {
+func (p *pendingHooks) hold(task, op uint32, e *schemas.RawEvent, packed []byte) {
 	if p.held == nil {
 		p.held = make(map[uint32][]heldHook)
 	}
-	h := heldHook{pid: pid, op: op, addr: bytes.Clone(addr), packed: bytes.Clone(packed)}
+	h := heldHook{pid: e.PID, op: op, socket: e.Socket, addr: bytes.Clone(e.Addr), packed: bytes.Clone(packed), ring: e.Marks&schemas.MarkIOUring != 0}
 	p.held[task] = append(p.held[task], h)
 	p.bytes += len(h.addr) + len(h.packed)
 }
@@ -55,7 +57,7 @@ func (p *pendingHooks) markDenied(task uint32, hook string, addr []byte) {
 	}
 	all := p.held[task]
 	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].op == op && bytes.Equal(all[i].addr, addr) {
+		if all[i].op == op && sameAddr(addr, all[i].addr) {
 			all[i].denied = true
 			return
 		}
@@ -72,6 +74,18 @@ func (p *pendingHooks) takeAll(task uint32) []heldHook {
 	return all
 }
 
+// takeCalls gives back what is held of a task's system calls.
+func (p *pendingHooks) takeCalls(task uint32) (calls []heldHook) {
+	for i := 0; i < len(p.held[task]); {
+		if p.held[task][i].ring {
+			i++
+			continue
+		}
+		calls = append(calls, p.take(task, i))
+	}
+	return calls
+}
+
 // take gives back one held record of a task.
 func (p *pendingHooks) take(task uint32, i int) heldHook {
 	all := p.held[task]
@@ -85,12 +99,12 @@ func (p *pendingHooks) take(task uint32, i int) heldHook {
 	return h
 }
 
-// takeOf gives back one held record of any task of a process: one of the task that
-// acts, or of the first that was seen.
+// takeOf gives back one held record that a request of io_uring made in any task of a process:
+// one of the task that acts, or of the first that was seen.
 func (p *pendingHooks) takeOf(task, pid, op uint32, addr []byte) (heldHook, bool) {
 	from, at := uint32(0), -1
 	for t, all := range p.held {
-		if i := p.match(t, op, addr); i >= 0 && all[i].pid == pid && (at < 0 || t == task || from != task && t < from) {
+		if i := p.match(t, op, addr, true); i >= 0 && all[i].pid == pid && (at < 0 || t == task || from != task && t < from) {
 			from, at = t, i
 		}
 	}
@@ -100,13 +114,13 @@ func (p *pendingHooks) takeOf(task, pid, op uint32, addr []byte) (heldHook, bool
 	return p.take(from, at), true
 }
 
-// match is the place, among the task's held records, of the one that a call's record
-// belongs to; -1 when there is none. An equal address is preferred to one that only
-// starts from another directory.
-func (p *pendingHooks) match(task uint32, op uint32, addr []byte) int {
+// match is the place, among the task's held records of requests or of calls, of the first one
+// with the address of a record; -1 when there is none. An equal address is preferred to one
+// that only starts from another directory.
+func (p *pendingHooks) match(task uint32, op uint32, addr []byte, ring bool) int {
 	for _, same := range []func(call, hook []byte) bool{sameAddr, sameUnix} {
 		for i, h := range p.held[task] {
-			if hookOp(op) == hookOp(h.op) && same(addr, h.addr) {
+			if h.ring == ring && hookOp(op) == hookOp(h.op) && same(addr, h.addr) {
 				return i
 			}
 		}
@@ -114,11 +128,19 @@ func (p *pendingHooks) match(task uint32, op uint32, addr []byte) int {
 	return -1
 }
 
-// newest is the place of the task's last held record of that hook with an address, or -1.
-func (p *pendingHooks) newest(task uint32, op uint32) int {
+// ofCall is the place of the record that the hook made inside of a system call, or -1. Of all that
+// is held of the task's calls, it is the last. A sendmmsg has one for each message.
+func (p *pendingHooks) ofCall(task uint32, op operation, e *schemas.RawEvent) int {
+	if op.first == schemas.EventSendmmsg {
+		return p.match(task, op.first, e.Addr, false)
+	}
 	all := p.held[task]
 	for i := len(all) - 1; i >= 0; i-- {
-		if hookOp(op) == hookOp(all[i].op) && all[i].addr != nil {
+		h := &all[i]
+		if !h.ring && h.op == hookOp(op.first) {
+			if h.op == schemas.EventSendmsg && h.socket != 0 && e.Socket != 0 && h.socket != e.Socket {
+				return -1 // left by a call whose end nobody saw
+			}
 			return i
 		}
 	}
@@ -146,19 +168,17 @@ func hookOp(op uint32) uint32 {
 	return op
 }
 
-// sameAddr compares two endpoints. An IPv4 address that a program spells as an
-// IPv6 one reaches the hook of the other family.
-func sameAddr(a, b []byte) bool {
-	if len(a) == 0 || len(b) == 0 {
+// sameAddr compares the address that a call was given with one of the hook. An IPv4 address that
+// a program spells as an IPv6 one reaches the hook of the other family, and for no address in
+// particular the hook has the one of this machine that it stands for.
+func sameAddr(call, hook []byte) bool {
+	if len(call) == 0 || len(hook) == 0 {
 		return false
 	}
-	if bytes.Equal(a, b) {
+	if bytes.Equal(call, hook) {
 		return true
 	}
-	if (a[0] == '[') == (b[0] == '[') {
-		return false
-	}
-	x, errX := netip.ParseAddrPort(string(a))
-	y, errY := netip.ParseAddrPort(string(b))
-	return errX == nil && errY == nil && x.Port() == y.Port() && x.Addr().Unmap() == y.Addr().Unmap()
+	x, errX := netip.ParseAddrPort(string(call))
+	y, errY := netip.ParseAddrPort(string(hook))
+	return errX == nil && errY == nil && x.Port() == y.Port() && (x.Addr().Unmap() == y.Addr().Unmap() || x.Addr().Unmap().IsUnspecified())
 }

@@ -7,13 +7,13 @@ import "github.com/runner-evidence/runner/schemas"
 func (n *normalizer) holdHook(task uint32, op operation, e *schemas.RawEvent) error {
 	// The hook runs before the call has an outcome.
 	e.Has &^= schemas.HasRet
-	n.hooks.hold(task, e.PID, op.first, e.Addr, n.pack(op.first, e, e.Addr))
+	n.hooks.hold(task, op.first, e, n.pack(op.first, e, e.Addr))
 	if n.hooks.bytes > maxHeld {
 		return n.flushHeld()
 	}
 	if len(n.hooks.held[task]) > maxHeldOfTask {
 		oldest := n.hooks.take(task, 0)
-		if oldest.op == schemas.EventConnect && n.hooks.match(task, oldest.op, oldest.addr) >= 0 {
+		if oldest.op == schemas.EventConnect && n.hooks.match(task, oldest.op, oldest.addr, oldest.ring) >= 0 {
 			n.filterReported(oldest) // one request of io_uring, tried again
 			return nil
 		}
@@ -35,28 +35,50 @@ func (n *normalizer) resolvePending(task uint32, op operation, e *schemas.RawEve
 	if op.class != classNetwork {
 		return nil
 	}
-	i := n.hooks.match(task, op.first, e.Addr)
-	if i < 0 && addressLost(op, e) {
-		if i = n.hooks.newest(task, op.first); i >= 0 {
-			e.Addr = n.hooks.held[task][i].addr
-		}
+	if i := n.hooks.ofCall(task, op, e); i >= 0 && passedHook(op, e) {
+		h := n.hooks.take(task, i)
+		kernelsCopy(e, h)
+		n.filterReported(h)
+		e.Marks &^= schemas.MarkHooked
 	}
-	if i >= 0 {
-		n.filterReported(n.hooks.take(task, i))
+	if op.first == schemas.EventSendmmsg {
+		return nil // what is left may be of its next messages
 	}
-	return nil
+	return n.addHeld(task, n.hooks.takeCalls(task))
 }
 
-// addressLost reports whether a call had an address that its own record does not have: its
-// memory could not be read any more, or it names no family, which a send takes for IPv4.
-func addressLost(op operation, e *schemas.RawEvent) bool {
+// passedHook reports whether a call can have come to the hook: not if its address could not be
+// read, nor a connect that ended a connection.
+func passedHook(op operation, e *schemas.RawEvent) bool {
 	switch {
-	case e.Addr != nil || op.first == schemas.EventSendmmsg:
-		return false
+	case e.Addr != nil:
+		return true
 	case e.Marks&schemas.MarkAddrFault != 0:
-		return e.Has&schemas.HasRet == 0 || e.Ret != eFault // the kernel could read it
+		return e.Has&schemas.HasRet == 0 || e.Ret != eFault
 	}
-	return hookOp(op.first) == schemas.EventSendmsg && e.Has&schemas.HasFamily != 0 && e.Family == 0
+	return op.first != schemas.EventConnect || e.Has&schemas.HasFamily == 0 && e.Marks&schemas.MarkOfSocket == 0
+}
+
+// kernelsCopy gives a call the address that the hook saw, if its own is only what the program's memory
+// held at its end, or what another socket says that has taken the descriptor.
+func kernelsCopy(e *schemas.RawEvent, h heldHook) {
+	if e.Marks&schemas.MarkOfSocket != 0 {
+		if h.socket == 0 || e.Socket == 0 || h.socket == e.Socket {
+			return
+		}
+		e.Marks &^= schemas.MarkOfSocket
+	} else if sameAddr(e.Addr, h.addr) || sameUnix(e.Addr, h.addr) {
+		return
+	}
+	if h.addr != nil {
+		e.Addr = h.addr
+	}
+}
+
+// ignored reports whether the kernel did not use the address of a send that succeeded: it would have
+// shown it to the hook.
+func ignored(e *schemas.RawEvent) bool {
+	return e.Marks&schemas.MarkHooked != 0 && e.Marks&schemas.MarkUnproven == 0 && e.Has&schemas.HasRet != 0 && e.Ret >= 0
 }
 
 // resolveRing finds the hook records of a request of io_uring, which another thread of the

@@ -15,6 +15,7 @@ import (
 type unfinished struct {
 	op             string
 	flags          [3]uint64
+	socket         uint64
 	first, second  []byte
 	lines          [][]byte
 	lexical, nulls uint64
@@ -46,7 +47,7 @@ func (n *normalizer) call(task uint32, op operation, e *schemas.RawEvent) error 
 		return n.lines(task, op, e)
 	}
 	first, second := n.values(op, e)
-	u := unfinished{op: e.Op, flags: flagsOf(e), first: bytes.Clone(first), second: bytes.Clone(second)}
+	u := unfinished{op: e.Op, flags: flagsOf(e), socket: e.Socket, first: bytes.Clone(first), second: bytes.Clone(second)}
 	lexical, nulls, added := n.lexical, n.nullValues, n.added
 	n.diverted = &u
 	err := n.lines(task, op, e)
@@ -99,6 +100,10 @@ func (n *normalizer) ends(task uint32, op operation, e *schemas.RawEvent) {
 		case u.op != e.Op || u.flags != flagsOf(e):
 			continue
 		case op.class == classOpen && e.Path != nil: // an unfinished open has only the text
+		case e.Marks&schemas.MarkOfSocket != 0: // so has an unfinished connect
+			if u.socket != 0 && e.Socket != 0 && u.socket != e.Socket {
+				continue
+			}
 		case !sameValue(u.first, first) || !sameValue(u.second, second):
 			continue
 		}

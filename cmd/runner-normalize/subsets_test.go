@@ -2,6 +2,8 @@ package main
 
 import (
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // TestEverySubset loses every subset of the records of some calls. What is left must never
@@ -17,21 +19,22 @@ func TestEverySubset(t *testing.T) {
 		name string
 		recs []rec
 		made map[string]int // by address
+		ring string         // the address that is reached through io_uring
 	}{
-		{"connect", []rec{{"connect", "cgroup", "a", none}, {"connect", "syscall", "a", 0}}, map[string]int{"a": 1}},
+		{"connect", []rec{{"connect", "cgroup", "a", none}, {"connect", "syscall", "a", 0}}, map[string]int{"a": 1}, ""},
 		{"pending connect, then again", []rec{{"connect", "cgroup", "a", none}, {"connect", "syscall", "a", -115}, {"connect", "syscall", "a", 0}},
-			map[string]int{"a": 2}},
+			map[string]int{"a": 2}, ""},
 		{"the same twice", []rec{{"connect", "cgroup", "a", none}, {"connect", "syscall", "a", -111}, {"connect", "cgroup", "a", none}, {"connect", "syscall", "a", 0}},
-			map[string]int{"a": 2}},
+			map[string]int{"a": 2}, ""},
 		{"two peers", []rec{{"connect", "cgroup", "a", none}, {"connect", "syscall", "a", 0}, {"sendmsg", "cgroup", "b", none}, {"sendto", "syscall", "b", 0}},
-			map[string]int{"a": 1, "b": 1}},
+			map[string]int{"a": 1, "b": 1}, ""},
 		{"messages", []rec{{"sendmsg", "cgroup", "a", none}, {"sendmsg", "cgroup", "b", none}, {"sendmmsg", "syscall", "a", 2}, {"sendmmsg", "syscall", "b", 2}},
-			map[string]int{"a": 1, "b": 1}},
+			map[string]int{"a": 1, "b": 1}, ""},
 		{"started over", []rec{{"connect", "cgroup", "a", none}, {"connect", "syscall", "a", none}, {"connect", "syscall", "a", none}, {"connect", "syscall", "a", 0}},
-			map[string]int{"a": 1}},
-		{"through io_uring", []rec{{"connect", "cgroup", "a", none}, {"connect", "io_uring", "a", 0}}, map[string]int{"a": 1}},
+			map[string]int{"a": 1}, ""},
+		{"through io_uring", []rec{{"connect", "cgroup", "a", none}, {"connect", "io_uring", "a", 0}}, map[string]int{"a": 1}, "a"},
 		{"a call while io_uring connects", []rec{{"connect", "cgroup", "a", none}, {"connect", "cgroup", "b", none}, {"connect", "syscall", "b", 0}, {"connect", "io_uring", "a", 0}},
-			map[string]int{"a": 1, "b": 1}},
+			map[string]int{"a": 1, "b": 1}, "a"},
 	} {
 		for lost := range 1 << len(c.recs) {
 			var r raw
@@ -40,6 +43,9 @@ func TestEverySubset(t *testing.T) {
 					edits := []edit{addr(e.source, map[string]string{"a": "1.1.1.1:1", "b": "2.2.2.2:2"}[e.addr])}
 					if e.ret != none {
 						edits = append(edits, ret(e.ret))
+					}
+					if e.source == "cgroup" && e.addr == c.ring {
+						edits = append(edits, marks(schemas.MarkIOUring))
 					}
 					r.add(5, 5, e.op, edits...)
 				}

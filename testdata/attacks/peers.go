@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	add(attack{name: "sendmmsg of no messages", class: "B2", user: true, open: "the address is taken for a peer",
+	add(attack{name: "sendmmsg of no messages", class: "B2", user: true,
 		what: "sendmmsg with a count of 0, its array names a peer: nothing is sent",
 		run: func(w *world) error {
 			there, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK, 0)

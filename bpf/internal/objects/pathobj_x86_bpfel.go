@@ -41,6 +41,7 @@ type PathObjCounters struct {
 	IoUringUnmapped uint64
 	Missed          uint64
 	Rings           uint64
+	Foreign         uint64
 }
 
 type PathObjKernelFile struct {
@@ -118,6 +119,22 @@ type PathObjScratch struct {
 	Args [8]uint64
 	Call uint32
 	Pad  uint32
+	Send struct {
+		_       structs.HostLayout
+		Name    uint64
+		Packet  uint64
+		Len     uint64
+		Namelen uint32
+		Flags   uint32
+	}
+	Kind struct {
+		_        structs.HostLayout
+		Sk       uint64
+		Family   uint16
+		Type     uint16
+		Protocol uint16
+		Pad      uint16
+	}
 }
 
 // Names of all BPF objects in the ELF.

@@ -23,6 +23,7 @@ type RulesCounters struct {
 	IoUringUnmapped uint64
 	Missed          uint64
 	Rings           uint64
+	Foreign         uint64
 }
 
 type RulesRule struct {
@@ -92,6 +93,22 @@ type RulesScratch struct {
 	Args [8]uint64
 	Call uint32
 	Pad  uint32
+	Send struct {
+		_       structs.HostLayout
+		Name    uint64
+		Packet  uint64
+		Len     uint64
+		Namelen uint32
+		Flags   uint32
+	}
+	Kind struct {
+		_        structs.HostLayout
+		Sk       uint64
+		Family   uint16
+		Type     uint16
+		Protocol uint16
+		Pad      uint16
+	}
 }
 
 // Names of all BPF objects in the ELF.
@@ -114,6 +131,7 @@ const (
 	RulesProgRuleSocket   = "rule_socket"
 	RulesVarCopy          = "copy"
 	RulesVarNcpus         = "ncpus"
+	RulesVarNoCast        = "no_cast"
 	RulesVarNoLoop        = "no_loop"
 	RulesVarRuleCount     = "rule_count"
 	RulesVarScopeCgroupId = "scope_cgroup_id"
@@ -190,6 +208,7 @@ type RulesMapSpecs struct {
 type RulesVariableSpecs struct {
 	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	NoLoop        *ebpf.VariableSpec `ebpf:"no_loop"`
 	RuleCount     *ebpf.VariableSpec `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
@@ -243,6 +262,7 @@ func (m *RulesMaps) Close() error {
 type RulesVariables struct {
 	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
+	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	NoLoop        *ebpf.Variable `ebpf:"no_loop"`
 	RuleCount     *ebpf.Variable `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`

@@ -23,6 +23,7 @@ type RulesUnixCounters struct {
 	IoUringUnmapped uint64
 	Missed          uint64
 	Rings           uint64
+	Foreign         uint64
 }
 
 type RulesUnixRule struct {
@@ -92,6 +93,22 @@ type RulesUnixScratch struct {
 	Args [8]uint64
 	Call uint32
 	Pad  uint32
+	Send struct {
+		_       structs.HostLayout
+		Name    uint64
+		Packet  uint64
+		Len     uint64
+		Namelen uint32
+		Flags   uint32
+	}
+	Kind struct {
+		_        structs.HostLayout
+		Sk       uint64
+		Family   uint16
+		Type     uint16
+		Protocol uint16
+		Pad      uint16
+	}
 }
 
 // Names of all BPF objects in the ELF.
@@ -109,6 +126,7 @@ const (
 	RulesUnixProgRuleSendmsgUnix = "rule_sendmsg_unix"
 	RulesUnixVarCopy             = "copy"
 	RulesUnixVarNcpus            = "ncpus"
+	RulesUnixVarNoCast           = "no_cast"
 	RulesUnixVarNoLoop           = "no_loop"
 	RulesUnixVarRuleCount        = "rule_count"
 	RulesUnixVarScopeCgroupId    = "scope_cgroup_id"
@@ -179,6 +197,7 @@ type RulesUnixMapSpecs struct {
 type RulesUnixVariableSpecs struct {
 	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	NoLoop        *ebpf.VariableSpec `ebpf:"no_loop"`
 	RuleCount     *ebpf.VariableSpec `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
@@ -231,6 +250,7 @@ func (m *RulesUnixMaps) Close() error {
 type RulesUnixVariables struct {
 	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
+	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	NoLoop        *ebpf.Variable `ebpf:"no_loop"`
 	RuleCount     *ebpf.Variable `ebpf:"rule_count"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`

@@ -23,6 +23,7 @@ type SockCounters struct {
 	IoUringUnmapped uint64
 	Missed          uint64
 	Rings           uint64
+	Foreign         uint64
 }
 
 type SockScratch struct {
@@ -70,6 +71,22 @@ type SockScratch struct {
 	Args [8]uint64
 	Call uint32
 	Pad  uint32
+	Send struct {
+		_       structs.HostLayout
+		Name    uint64
+		Packet  uint64
+		Len     uint64
+		Namelen uint32
+		Flags   uint32
+	}
+	Kind struct {
+		_        structs.HostLayout
+		Sk       uint64
+		Family   uint16
+		Type     uint16
+		Protocol uint16
+		Pad      uint16
+	}
 }
 
 // Names of all BPF objects in the ELF.
@@ -87,6 +104,7 @@ const (
 	SockProgOnSendmsg6   = "on_sendmsg6"
 	SockVarCopy          = "copy"
 	SockVarNcpus         = "ncpus"
+	SockVarNoCast        = "no_cast"
 	SockVarScopeCgroupId = "scope_cgroup_id"
 )
 
@@ -155,6 +173,7 @@ type SockMapSpecs struct {
 type SockVariableSpecs struct {
 	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 }
 
@@ -201,6 +220,7 @@ func (m *SockMaps) Close() error {
 type SockVariables struct {
 	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
+	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 }
 

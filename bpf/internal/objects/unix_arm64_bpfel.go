@@ -23,6 +23,7 @@ type UnixCounters struct {
 	IoUringUnmapped uint64
 	Missed          uint64
 	Rings           uint64
+	Foreign         uint64
 }
 
 type UnixScratch struct {
@@ -70,6 +71,22 @@ type UnixScratch struct {
 	Args [8]uint64
 	Call uint32
 	Pad  uint32
+	Send struct {
+		_       structs.HostLayout
+		Name    uint64
+		Packet  uint64
+		Len     uint64
+		Namelen uint32
+		Flags   uint32
+	}
+	Kind struct {
+		_        structs.HostLayout
+		Sk       uint64
+		Family   uint16
+		Type     uint16
+		Protocol uint16
+		Pad      uint16
+	}
 }
 
 // Names of all BPF objects in the ELF.
@@ -85,6 +102,7 @@ const (
 	UnixProgOnSendmsgUnix = "on_sendmsg_unix"
 	UnixVarCopy           = "copy"
 	UnixVarNcpus          = "ncpus"
+	UnixVarNoCast         = "no_cast"
 	UnixVarScopeCgroupId  = "scope_cgroup_id"
 )
 
@@ -151,6 +169,7 @@ type UnixMapSpecs struct {
 type UnixVariableSpecs struct {
 	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 }
 
@@ -197,6 +216,7 @@ func (m *UnixMaps) Close() error {
 type UnixVariables struct {
 	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
+	NoCast        *ebpf.Variable `ebpf:"no_cast"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 }
 

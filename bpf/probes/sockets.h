@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What the kernel's socket says: its kind, its own address and that of its peer. */
+#ifndef RUNNER_SOCKETS_H
+#define RUNNER_SOCKETS_H
+
+#include "scope.h"
+#include "sockaddr.h"
+#include "walk.h"
+
+enum { FAMILY_UNSPEC = 0, FAMILY_SMC = 43 };
+enum { TYPE_STREAM = 1, TYPE_DGRAM = 2, TYPE_RAW = 3, TYPE_SEQPACKET = 5, TYPE_DCCP = 6 };
+enum { PROTOCOL_IP_ICMP = 1, PROTOCOL_IP_UDP = 17, PROTOCOL_IP_ICMP6 = 58, PROTOCOL_IP_SCTP = 132, PROTOCOL_IP_UDPLITE = 136, PROTOCOL_IP_MPTCP = 262 };
+
+#define INET_FLAGS_HDRINCL 12
+
+/* The socket of a descriptor; sk is 0 if it has none. */
+INLINE void kind_of_fd(s32 fd, struct kind *k)
+{
+	u64 file = fd_file(fd), sk;
+
+	__builtin_memset(k, 0, sizeof(*k));
+	if (!file || (file_mode(file) & S_IFMT) != S_IFSOCK)
+		return;
+	sk = POINTER(socket, POINTER(file, file, private_data), sk);
+	READ_FIELD(k->family, sock, sk, __sk_common.skc_family);
+	READ_FIELD(k->type, sock, sk, sk_type);
+	READ_FIELD(k->protocol, sock, sk, sk_protocol);
+	k->sk = sk;
+}
+
+INLINE bool is_inet(struct kind *k)
+{
+	return k->family == FAMILY_INET || k->family == FAMILY_INET6;
+}
+
+/* The kernel's number of the socket, 0 if it has none yet. The hook gives it one. Of MPTCP the
+ * hook sees another socket, that of a subflow. */
+INLINE u64 cookie_of(struct kind *k)
+{
+	if (!k->sk || k->protocol == PROTOCOL_IP_MPTCP)
+		return 0;
+	return word(k->sk + OFFSET(struct sock, __sk_common.skc_cookie));
+}
+
+/* Whether what is sent begins with an IP header of the program's own. */
+INLINE bool own_header(struct kind *k)
+{
+	u64 v = 0;
+
+	if (!is_inet(k) || k->type != TYPE_RAW)
+		return false;
+	if (EXISTS(struct inet_sock___flags, inet_flags))
+		return POINTER(inet_sock___flags, k->sk, inet_flags) & 1 << INET_FLAGS_HDRINCL;
+	asm volatile("" ::: "memory"); /* what follows must not be done before, on kernels without it */
+	v = word(k->sk + __builtin_preserve_field_info(((struct inet_sock___bits *)0)->hdrincl, 0 /* byte offset */));
+	v <<= __builtin_preserve_field_info(((struct inet_sock___bits *)0)->hdrincl, 4 /* left shift */);
+	return v >> __builtin_preserve_field_info(((struct inet_sock___bits *)0)->hdrincl, 5 /* right shift */);
+}
+
+/* Whether the kernel shows the address of each send to the hook before it uses it: of
+ * datagrams, where the socket was made in the scope. */
+INLINE bool hooked(struct kind *k)
+{
+	return is_inet(k) && k->type == TYPE_DGRAM && (k->protocol == PROTOCOL_IP_UDP || k->protocol == PROTOCOL_IP_UDPLITE) &&
+	       in_scope(POINTER(sock, k->sk, sk_cgrp_data.cgroup));
+}
+
+/* The name of a unix socket: the path of the file that it is bound to, as the kernel has it, or
+ * the abstract name; blob offset 0 holds the family. */
+INLINE u64 put_unix(struct scratch *s, u32 key, u64 sk)
+{
+	u64 dentry, addr;
+	s64 n;
+
+	if (!sk)
+		return 2;
+	dentry = POINTER(unix_sock, sk, path.dentry);
+	if (dentry) {
+		s->r.clen1 = put_path(key, 2, POINTER(unix_sock, sk, path.mnt), dentry);
+		s->r.marks |= MARK_HAS_PATH | leaf_marks(dentry);
+		return 2;
+	}
+	addr = POINTER(unix_sock, sk, addr);
+	n = (s32)POINTER(unix_address, addr, len);
+	if (!addr || n < 2)
+		return 2;
+	if (n > 110)
+		n = 110;
+	BARRIER(n);
+	n &= 127;
+	bpf_probe_read_kernel(&s->blob[0], n, (void *)(addr + OFFSET(struct unix_address, name)));
+	return n;
+}
+
+/* The same of IPv4 and IPv6: the address and port of the socket itself, or of its peer. */
+GLOBAL u64 put_inet(u32 key, u64 sk, u32 peer)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	u16 family = 0, port = 0;
+	u32 ip = 0;
+
+	if (!s || !sk)
+		return 0;
+	READ_FIELD(family, sock, sk, __sk_common.skc_family);
+	if (family != FAMILY_INET && family != FAMILY_INET6)
+		return 0;
+	s->r.marks |= MARK_SOCKET;
+	__builtin_memset(&s->blob[0], 0, ADDR_MAX);
+	*(u16 *)&s->blob[0] = family;
+	if (peer) {
+		READ_FIELD(port, sock, sk, __sk_common.skc_dport);
+		READ_FIELD(ip, sock, sk, __sk_common.skc_daddr);
+	} else {
+		READ_FIELD(port, sock, sk, __sk_common.skc_num);
+		port = port << 8 | port >> 8;
+		READ_FIELD(ip, sock, sk, __sk_common.skc_rcv_saddr);
+	}
+	*(u16 *)&s->blob[2] = port;
+	if (family == FAMILY_INET) {
+		*(u32 *)&s->blob[4] = ip;
+		return !peer || port || ip ? 16 : 2; /* or it has no peer any more */
+	}
+	bpf_probe_read_kernel(&s->blob[8], 16, (void *)(sk + (peer ? OFFSET(struct sock, __sk_common.skc_v6_daddr) :
+									 OFFSET(struct sock, __sk_common.skc_v6_rcv_saddr))));
+	return !peer || port || *(u64 *)&s->blob[8] || *(u64 *)&s->blob[16] ? 28 : 2;
+}
+
+/* The address of a socket at blob offset 0, as getsockname gives it, or that of its peer, as
+ * getpeername does. Returns its length, 0 if it is of a family that is not known here. */
+GLOBAL u64 put_socket(u32 key, u64 sk, u32 peer)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	u16 family = 0;
+
+	if (!s || !sk)
+		return 0;
+	READ_FIELD(family, sock, sk, __sk_common.skc_family);
+	if (family != FAMILY_UNIX)
+		return put_inet(key, sk, peer);
+	s->r.marks |= MARK_SOCKET;
+	__builtin_memset(&s->blob[0], 0, ADDR_MAX);
+	*(u16 *)&s->blob[0] = family;
+	return put_unix(s, key, peer ? POINTER(unix_sock, sk, peer) : sk);
+}
+
+#endif
