@@ -21,7 +21,7 @@ func (b *bench) open() error {
 	if err != nil {
 		return err
 	}
-	b.table.add(c.row("open+close, 1,000,000 times", &c.loop, atMost(2.2),
+	b.table.add(c.row("open+close, 1,000,000 times", &c.loop, atMost(1.9),
 		fmt.Sprintf("all recorded, 0 dropped; runner's own CPU %s", seconds(median(c.own)))))
 	// verify uses this archive too: it compresses best.
 	if err := os.Rename(b.archive(), b.loopArchive()); err != nil {
@@ -44,7 +44,7 @@ func (b *bench) spawn() error {
 	if err != nil {
 		return err
 	}
-	b.table.add(c.row("fork+exec /bin/true, 2,000 times", &c.loop, atMost(1.2),
+	b.table.add(c.row("fork+exec /bin/true, 2,000 times", &c.loop, atMost(1.1),
 		fmt.Sprintf("all recorded, 0 dropped; runner's own CPU %s", seconds(median(c.own)))))
 	return b.withStrace("2,000 times", b.n(3, 1), "openat,execve", "spawn", "/bin/true", fmt.Sprint(count))
 }

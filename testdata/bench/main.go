@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-const usage = `usage: bench [-short] [-pairs N] [-only SECTION] [-rss] [short]
+const usage = `usage: bench [-short] [-pairs N] [-only SECTION] [-rss] [-before DIR] [short]
 
 Runs from the root of the repository, after make build. Sections: start, open,
 spawn, grep, build, normalize, verify, correlate, policy, rss. The first five need root.
@@ -21,6 +21,7 @@ spawn, grep, build, normalize, verify, correlate, policy, rss. The first five ne
   -short      fewer pairs and a smaller build (also: short, or BENCH_QUICK=1)
   -pairs N    pairs of a plain and a measured run (default 5; the build takes 3)
   -only NAME  one section
+  -before DIR the same rows with the tools in DIR, to compare (column before)
   -rss        also the memory of each stage at 5 million events (slow)
 
 exit: 0 measured, also if a target is not met; 2 usage; 5 something could not be run
@@ -36,13 +37,14 @@ func main() {
 	pairs := f.Int("pairs", 0, "")
 	only := f.String("only", "", "")
 	rss := f.Bool("rss", false, "")
+	old := f.String("before", "", "")
 	if err := f.Parse(os.Args[1:]); err != nil {
 		if err == flag.ErrHelp {
 			os.Exit(0)
 		}
 		os.Exit(2)
 	}
-	b := &bench{pairs: *pairs, only: *only, rss: *rss,
+	b := &bench{pairs: *pairs, only: *only, rss: *rss, before: *old,
 		short: *short || f.Arg(0) == "short" || os.Getenv("BENCH_QUICK") == "1"}
 	if !b.known(*only) || *pairs < 0 {
 		fmt.Fprint(os.Stderr, usage)

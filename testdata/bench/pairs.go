@@ -28,8 +28,12 @@ type comparison struct {
 	loop  series    // seconds by the workload's own clock
 	cpu   series    // CPU seconds of only the workload, user and system
 	own   []float64 // CPU seconds of the runner's own processes
+	was   before    // the same with the tools of bench -before
 	bad   []string  // what is wrong with a record
 }
+
+// before are the pairs with other tools.
+type before struct{ whole, loop series }
 
 // compare runs a workload in pairs. check looks at each record, whose archive is
 // overwritten by the next one.
@@ -54,6 +58,12 @@ func (b *bench) compare(n int, argv []string, check func(archive string) error) 
 		c.book(runs, p, m)
 		return nil
 	})
+	for i := 0; err == nil && b.before != "" && i < n; i++ {
+		err = interleave(1, func() (err error) { p, err = b.plain(argv...); return err },
+			func() (err error) { m, err = b.measuredBefore(argv...); return err })
+		c.was.whole.add(p.wall, m.wall)
+		c.was.loop.add(p.loop, m.loop)
+	}
 	return c, err
 }
 
@@ -80,8 +90,13 @@ func (c *comparison) row(what string, s *series, l limit, note string) row {
 	if bad := c.loss(); bad != "" {
 		note = bad
 	}
+	was := ""
+	if old := map[*series]*series{&c.whole: &c.was.whole, &c.loop: &c.was.loop}[s]; old != nil && len(old.plain) > 0 {
+		was = times(median(old.ratios()))
+	}
 	return row{
-		what: what, plain: seconds(median(s.plain)), measured: seconds(median(s.measured)),
+		before: was,
+		what:   what, plain: seconds(median(s.plain)), measured: seconds(median(s.measured)),
 		ratio: times(r), spread: span(s.ratios(), "%.2f"), cpu: times(median(c.cpu.ratios())),
 		target: l.text, verdict: l.verdict(r, len(c.bad) == 0), note: note,
 	}

@@ -26,6 +26,7 @@ type bench struct {
 	only   string
 	short  bool
 	rss    bool
+	before string // other tools, which are measured too
 	table  table
 }
 
@@ -142,6 +143,13 @@ func (b *bench) plain(argv ...string) (sample, error) {
 func (b *bench) measured(argv ...string) (sample, error) {
 	os.Remove(b.archive())
 	return b.timed([]string{b.tool("runner-exec"), "-v", "--run-id", "bench", "--archive", b.archive(), "--"}, argv)
+}
+
+// measuredBefore is measured with the tools of before. Their record is not looked at.
+func (b *bench) measuredBefore(argv ...string) (sample, error) {
+	archive := filepath.Join(b.dir, "before.tar.gz")
+	defer os.Remove(archive)
+	return b.timed([]string{filepath.Join(b.before, "runner-exec"), "-v", "--run-id", "bench", "--archive", archive, "--"}, argv)
 }
 
 // straced runs a workload under strace, which writes to a file.

@@ -11,13 +11,14 @@ type row struct {
 	what, plain, measured string
 	ratio, spread, cpu    string
 	target, verdict, note string
+	before                string // the ratio with other tools, of bench -before
 }
 
 func (r row) cells() []string {
-	return []string{r.what, r.plain, r.measured, r.ratio, r.spread, r.cpu, r.target, r.verdict, r.note}
+	return []string{r.what, r.plain, r.measured, r.ratio, r.before, r.spread, r.cpu, r.target, r.verdict, r.note}
 }
 
-var head = row{"what", "plain", "measured", "ratio", "spread", "cpu", "target", "verdict", "record"}
+var head = row{"what", "plain", "measured", "ratio", "spread", "cpu", "target", "verdict", "record", "before"}
 
 type table struct{ rows []row }
 
@@ -44,7 +45,7 @@ func (t *table) String() string {
 		for i, c := range r.cells() {
 			pad := strings.Repeat(" ", max(0, width[i]-utf8.RuneCountInString(c)))
 			switch {
-			case i == 0 || i >= 7:
+			case i == 0 || i >= 8:
 				line.WriteString(c + pad)
 			default:
 				line.WriteString(pad + c)
