@@ -75,6 +75,9 @@ func normalize(ctx context.Context, env *tool.Env, r io.Reader, name string, opt
 		return err
 	}
 	defer n.show.flush()
+	if n.drop != nil {
+		defer n.drop.program.Close()
+	}
 	if n.in, err = stream.NewReader(r, name, schemas.StreamRaw); err != nil {
 		return tool.StreamError(err)
 	}

@@ -1,28 +1,29 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
 	"time"
-
-	"github.com/itchyny/gojq"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/runner-evidence/runner/cmd/internal/jq"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
+	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
-// assertTime bounds the evaluation of one expression.
+// assertTime bounds the evaluation of one expression. Its memory has a bound, too.
 const assertTime = 5 * time.Second
 
-// assertion is one compiled --assert.
+// maxAssertReport is the size of a report up to which it is shown to assertions, in bytes.
+const maxAssertReport = 4 << 20
+
+// assertion is one --assert.
 type assertion struct {
-	text string
-	code *gojq.Code
+	text    string
+	program *jq.Program
 }
 
 // parseAssertions compiles expressions. They see the documents and nothing else:
@@ -30,73 +31,84 @@ type assertion struct {
 func parseAssertions(texts []string) ([]assertion, error) {
 	var out []assertion
 	for _, text := range texts {
-		code, err := jq.Compile(text)
+		program, err := jq.NewProgram(text)
 		if err != nil {
 			return nil, tool.Usagef("--assert %q: %v", text, err)
 		}
-		out = append(out, assertion{text, code})
+		out = append(out, assertion{text, program})
 	}
 	return out, nil
 }
 
-// check returns why the assertion does not hold, "" when it does. Every result
-// must be neither null nor false, and there must be one.
-func (a assertion) check(ctx context.Context, input any) string {
-	ctx, cancel := context.WithTimeout(ctx, assertTime)
-	defer cancel()
-	it := a.code.RunWithContext(ctx, input)
-	for n := 0; ; n++ {
-		v, ok := it.Next()
-		if !ok {
-			if n == 0 {
-				return "it gives no result"
-			}
-			return ""
-		}
-		switch v := v.(type) {
-		case error:
-			if errors.Is(v, context.DeadlineExceeded) {
-				return fmt.Sprintf("it takes longer than %s", assertTime)
-			}
-			return fmt.Sprintf("it fails: %v", v)
-		case nil:
-			return "it gives null"
-		case bool:
-			if !v {
-				return "it gives false"
-			}
+// documents are what assertions see, by their key.
+type documents map[string]any
+
+// check returns why the assertion does not hold, "" when it does: every result must be neither
+// null nor false, and there must be one. It must also hold when what was not observed is replaced
+// by false, on which nearly every operation fails: an empty list that nobody could fill says nothing.
+func (a *assertion) check(ctx context.Context, input documents, blind *blindness) string {
+	defer a.program.Close()
+	fault := a.once(ctx, input)
+	if fault != "" || blind == nil {
+		return fault
+	}
+	for i := range blind.layers {
+		if l := &blind.layers[i]; a.once(ctx, l.hide(input)) != "" {
+			return "it holds only because " + l.why()
 		}
 	}
+	return ""
 }
 
-// toJQ decodes one JSON value for gojq, integers exact.
-func toJQ(b []byte) (any, error) {
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+func (a *assertion) once(ctx context.Context, input documents) string {
+	b, err := json.Marshal(input)
 	if err != nil {
-		return nil, err
+		return err.Error()
 	}
-	return exact(v), nil
+	r, err := a.program.Ask(ctx, b, false, assertTime)
+	switch {
+	case errors.Is(err, jq.ErrTime):
+		return fmt.Sprintf("it takes longer than %s", assertTime)
+	case err != nil:
+		return err.Error()
+	case r.Fault != "":
+		return "it fails: " + r.Fault
+	case r.Count == 0:
+		return "it gives no result"
+	case !r.True && r.Kind == "null":
+		return "it gives null"
+	case !r.True:
+		return "it gives false"
+	}
+	return ""
 }
 
-func exact(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return int(n)
+// assertInput are the documents that assertions see, or the reason why there are none.
+func (v *verifier) assertInput() (documents, string) {
+	input := documents{}
+	for key, member := range map[string]string{"manifest": bundle.ManifestName, "health": bundle.HealthName,
+		"surface": bundle.SurfaceName, "report": bundle.ReportName} {
+		b, ok := v.whole[member]
+		if !ok && member == bundle.SurfaceName && v.members[member].Size >= archive.MaxWholeSurface {
+			return nil, "the surface is too large for assertions"
 		}
-		if n, ok := new(big.Int).SetString(v.String(), 10); ok {
-			return n
+		if member == bundle.ReportName && v.report != nil {
+			var err error
+			b, err = schemas.Marshal(v.report)
+			ok = err == nil
 		}
-		f, _ := v.Float64()
-		return f
-	case []any:
-		for i := range v {
-			v[i] = exact(v[i])
+		if len(b) > maxAssertReport {
+			return nil, member + " is too large for assertions"
 		}
-	case map[string]any:
-		for k := range v {
-			v[k] = exact(v[k])
+		if !ok || !json.Valid(b) {
+			return nil, member + " could not be read"
 		}
+		input[key] = json.RawMessage(b)
 	}
-	return v
+	events := []json.RawMessage{}
+	for _, l := range v.events.list {
+		events = append(events, l.Bytes)
+	}
+	input["events"] = events
+	return input, ""
 }

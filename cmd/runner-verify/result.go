@@ -6,12 +6,8 @@ import (
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
-	"github.com/runner-evidence/runner/schemas/bundle"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
-
-// A report up to this size, in bytes, is shown to assertions.
-const maxAssertReport = 4 << 20
 
 // summarise fills in what the archive says, where it could be read.
 func (v *verifier) summarise() {
@@ -48,20 +44,29 @@ func (v *verifier) summarise() {
 func (v *verifier) demand(ctx context.Context, require []requirement, assert []assertion) {
 	r := &v.res
 	for _, q := range require {
-		met, is := false, ""
+		met := false
 		if r.Record == nil {
 			v.add(ruleRequire, "", 0, "%s: the archive could not be read so far", q)
-		} else if met, is = q.met(r); !met {
-			v.add(ruleRequire, "", 0, "%s is required, the record has %s=%s", q, q.key, is)
+		} else if why, typed := blind(r.Record).missing(q.key); why != "" {
+			v.add(ruleRequire, "", 0, "%s is required, but %s; %s", q, why, typed)
+		} else {
+			var is string
+			if met, is = q.met(r); !met {
+				v.add(ruleRequire, "", 0, "%s is required, the record has %s=%s", q, q.key, is)
+			}
 		}
 		r.Demands = append(r.Demands, verdict.Demand{Demand: q.String(), Met: met && r.Valid})
 	}
 	if len(assert) > 0 {
 		input, why := v.assertInput()
+		var hidden *blindness
+		if r.Record != nil {
+			hidden = blind(r.Record)
+		}
 		for _, a := range assert {
 			fault := why
 			if fault == "" {
-				fault = a.check(ctx, input)
+				fault = a.check(ctx, input, hidden)
 			}
 			if fault != "" {
 				v.add(ruleAssert, "", 0, "%q does not hold: %s", a.text, fault)
@@ -74,37 +79,4 @@ func (v *verifier) demand(ctx context.Context, require []requirement, assert []a
 	if v.list != nil {
 		r.Findings = v.list
 	}
-}
-
-// assertInput is the object that assertions see, or the reason why there is not one.
-func (v *verifier) assertInput() (any, string) {
-	input := map[string]any{}
-	for key, member := range map[string]string{"manifest": bundle.ManifestName, "health": bundle.HealthName,
-		"surface": bundle.SurfaceName, "report": bundle.ReportName} {
-		b, ok := v.whole[member]
-		if !ok && member == bundle.SurfaceName && v.members[member].Size >= archive.MaxWholeSurface {
-			return nil, "the surface is too large for assertions"
-		}
-		var err error
-		if member == bundle.ReportName && v.report != nil {
-			b, err = schemas.Marshal(v.report)
-			ok = err == nil
-		}
-		if len(b) > maxAssertReport {
-			return nil, member + " is too large for assertions"
-		}
-		if input[key], err = toJQ(b); !ok || err != nil {
-			return nil, member + " could not be read"
-		}
-	}
-	events := []any{}
-	for _, l := range v.events.list {
-		e, err := toJQ(l.Bytes)
-		if err != nil {
-			return nil, bundle.EventsName + " could not be read"
-		}
-		events = append(events, e)
-	}
-	input["events"] = events
-	return input, ""
 }

@@ -1,0 +1,102 @@
+package jq
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Errors of a program that was ended.
+var (
+	ErrTime   = errors.New("it takes too long")
+	ErrMemory = fmt.Errorf("it needs more than %d MiB of memory", maxMemory>>20)
+)
+
+// Program is a program in a process of its own.
+type Program struct {
+	text string
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+}
+
+// NewProgram compiles a program. Its process starts with the first question.
+func NewProgram(text string) (*Program, error) {
+	if _, err := Compile(text); err != nil {
+		return nil, err
+	}
+	return &Program{text: text}, nil
+}
+
+// start starts the process.
+func (p *Program) start() error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	p.cmd = &exec.Cmd{Path: exe, Args: []string{workerName}, Env: []string{}}
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	p.out = bufio.NewReader(out)
+	if err := p.cmd.Start(); err != nil {
+		p.cmd = nil
+		return fmt.Errorf("starting a process for a jq program: %w", err)
+	}
+	return json.NewEncoder(p.in).Encode(question{Program: p.text})
+}
+
+// Ask runs the program over one JSON value. The error is ErrTime, ErrMemory, that of the context or of
+// the machine; what the program itself gets wrong is in the answer.
+func (p *Program) Ask(ctx context.Context, input []byte, one bool, most time.Duration) (Answer, error) {
+	if p.cmd == nil {
+		if err := p.start(); err != nil {
+			return Answer{}, err
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, most, ErrTime)
+	defer cancel()
+	process := p.cmd.Process
+	stop := context.AfterFunc(ctx, func() { process.Kill() })
+	defer stop()
+	var a Answer
+	err := json.NewEncoder(p.in).Encode(question{Input: input, One: one})
+	var line []byte
+	if err == nil {
+		line, err = p.out.ReadBytes('\n')
+	}
+	if err == nil {
+		err = json.Unmarshal(line, &a)
+	}
+	switch {
+	case err == nil:
+		return a, nil
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	default:
+		err = ErrMemory
+	}
+	p.Close()
+	return Answer{}, err
+}
+
+// Close ends the process.
+func (p *Program) Close() {
+	if p.cmd == nil {
+		return
+	}
+	p.in.Close()
+	p.cmd.Process.Kill()
+	p.cmd.Wait()
+	p.cmd = nil
+}

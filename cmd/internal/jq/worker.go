@@ -1,0 +1,160 @@
+package jq
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/itchyny/gojq"
+)
+
+// A program runs in a process of its own, because nothing within a process can stop it: it looks
+// at no context while it matches a regular expression or multiplies, and one operation can take
+// all memory. The process is this executable under another name.
+const workerName = "runner-jq-program"
+
+// Bounds of the process, in bytes.
+const (
+	maxMemory  = 128 << 20 // of its heap
+	softMemory = 80 << 20  // from where on it collects harder
+	maxMessage = 1 << 10
+)
+
+// exitMemory is how the process ends that needs more memory, if the system does not end it.
+const exitMemory = 9
+
+func init() {
+	if len(os.Args) == 1 && os.Args[0] == workerName {
+		os.Exit(serve(os.Stdin, os.Stdout))
+	}
+}
+
+// question is one line to the process. The first has only the program.
+type question struct {
+	Program string          `json:"program,omitempty"`
+	Input   json.RawMessage `json:"input,omitempty"`
+	One     bool            `json:"one,omitempty"` // one answer is expected
+}
+
+// Answer is what a program gives for one input.
+type Answer struct {
+	Count int    // results; counting ends at a result that decides
+	Kind  string // jq type of the last result looked at
+	True  bool   // that result is true, or anything but null and false
+	Fault string // why the program failed, or ""
+}
+
+// Holds reports whether there was a result and none was null or false.
+func (a *Answer) Holds() bool { return a.Fault == "" && a.Count > 0 && a.True }
+
+// serve answers questions until the input ends.
+func serve(in io.Reader, out io.Writer) int {
+	debug.SetMemoryLimit(softMemory)
+	bound()
+	go watchMemory()
+	questions := make(chan question)
+	go ask(in, questions)
+	e := json.NewEncoder(out)
+	var code *gojq.Code
+	for q := range questions {
+		if code == nil {
+			var err error
+			if code, err = Compile(q.Program); err != nil {
+				return 2
+			}
+			continue
+		}
+		if err := e.Encode(answer(code, q)); err != nil {
+			return 1
+		}
+	}
+	return 0
+}
+
+// ask reads questions. It ends the process with the input, also while the program runs: who asked
+// is gone.
+func ask(in io.Reader, questions chan<- question) {
+	d := json.NewDecoder(bufio.NewReaderSize(in, 64<<10))
+	for {
+		var q question
+		if err := d.Decode(&q); err != nil {
+			os.Exit(0)
+		}
+		questions <- q
+	}
+}
+
+// watchMemory ends the process where the system has no bound for its memory.
+func watchMemory() {
+	var m runtime.MemStats
+	for range time.Tick(20 * time.Millisecond) {
+		if runtime.ReadMemStats(&m); m.HeapSys-m.HeapReleased > maxMemory+softMemory {
+			os.Exit(exitMemory)
+		}
+	}
+}
+
+func answer(code *gojq.Code, q question) (a Answer) {
+	input, err := decode(q.Input)
+	if err != nil {
+		return Answer{Fault: err.Error()}
+	}
+	it := code.Run(input)
+	for {
+		v, ok := it.Next()
+		if !ok {
+			return a
+		}
+		if err, ok := v.(error); ok {
+			a.Fault = fmt.Sprintf("%.*s", maxMessage, err)
+			return a
+		}
+		a.Count++
+		b, is := v.(bool)
+		a.Kind, a.True = gojq.TypeOf(v), v != nil && (b || !is)
+		if q.One && a.Count > 1 || !q.One && !a.True {
+			return a
+		}
+	}
+}
+
+// decode reads one JSON value for gojq, integers exact.
+func decode(b []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	return exact(v), nil
+}
+
+func exact(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return int(n)
+		}
+		if n, ok := new(big.Int).SetString(v.String(), 10); ok {
+			return n
+		}
+		f, _ := v.Float64()
+		return f
+	case []any:
+		for i := range v {
+			v[i] = exact(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = exact(v[k])
+		}
+	}
+	return v
+}
