@@ -72,6 +72,13 @@ func TestReaderMutantsOfCorpora(t *testing.T) {
 	agree(t, mutants(t, 613, otherArchives(t, "archive.tar.gz")))
 }
 
+// runOf is the run that the header of a stream names.
+func runOf(data string) string {
+	_, rest, _ := strings.Cut(data, `"run_id":"`)
+	run, _, _ := strings.Cut(rest, `"`)
+	return run
+}
+
 // refusal is where a stream is refused: by a stage that reads it, or by runner-verify.
 // The name is empty if an archive is made of it and verifies.
 func refusal(t *testing.T, stream, file string) (string, outcome) {
@@ -85,8 +92,12 @@ func refusal(t *testing.T, stream, file string) (string, outcome) {
 	data := string(b)
 	for _, stage := range stages[first:] {
 		c := command(t, stage)
-		if stage == "runner-pack" {
+		switch stage {
+		case "runner-pack":
 			c = command(t, stage, "-o", "-")
+		case "runner-correlate":
+			_, logs := logFlags("../testdata/runs/" + runOf(data))
+			c = command(t, stage, logs...)
 		}
 		c.Stdin = strings.NewReader(data)
 		o := call(t, c)

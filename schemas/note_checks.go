@@ -71,12 +71,23 @@ func checkQuality(v NoteValues) error {
 	return positiveOf(v, "counter of the role quality", func(name string) bool { return captureCounter(name, RoleQuality) })
 }
 
-// checkBlindSpots demands the one text that every capture has.
+// checkBlindSpots demands the one text that every capture has, and only texts that there are.
 func checkBlindSpots(v NoteValues) error {
-	rest, ok := strings.CutPrefix(v[0].Value, BlindInherited+" (")
-	number, more, closed := strings.Cut(rest, ")")
-	if n, err := strconv.ParseUint(number, 10, 64); !ok || !closed || more != "" || err != nil || strconv.FormatUint(n, 10) != number {
+	if !strings.HasPrefix(v[0].Value, BlindInherited+" (") {
 		return fmt.Errorf("begins with %.100q, expected %s (N)", v[0].Value, BlindInherited)
+	}
+	seen := map[string]bool{}
+	for i := 0; i < len(v); i++ {
+		text := v[i].Value
+		// Why a hook is not there is a text of its own.
+		for strings.Contains(text, " (") && !strings.HasSuffix(text, ")") && i+1 < len(v) {
+			i++
+			text += "; " + v[i].Value
+		}
+		if seen[text] || !knownBlindSpot(text) {
+			return fmt.Errorf("says %.100q, which is no blind spot, or twice", text)
+		}
+		seen[text] = true
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 // from the tables in this package.
 var specTables = map[string]func() table{
 	"ambiguities":        ambiguities,
+	"blind-spots":        blindSpots,
 	"causes":             causes,
 	"confinements":       confinements,
 	"counters":           func() table { return counters(schemas.StageCapture) },
@@ -67,6 +68,14 @@ func (t table) String() string {
 		}
 	}
 	return b.String()
+}
+
+func blindSpots() table {
+	t := table{{"text", "in the note"}}
+	for _, b := range schemas.BlindTexts() {
+		t = append(t, []string{code(b.Text), b.When})
+	}
+	return t
 }
 
 func confinements() table {

@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 
+	"github.com/runner-evidence/runner/cmd/internal/health"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/cmd/internal/valueset"
 	"github.com/runner-evidence/runner/schemas"
@@ -129,7 +132,7 @@ func (j *joiner) forward() error {
 				return j.refuse("a run event follows kernel lines or health, expected it before them")
 			}
 			j.events++
-			if err := j.checkShim(line); err != nil {
+			if err := j.checkLogs(line); err != nil {
 				return err
 			}
 		case schemas.SchemaStageHealth:
@@ -147,17 +150,28 @@ func (j *joiner) forward() error {
 	return j.balance()
 }
 
-// checkShim refuses an SDK log when the run set up no shim: such a run has no SDK
-// layer, so the log cannot be from this run.
-func (j *joiner) checkShim(line []byte) error {
-	if j.sdk == nil || j.events > 1 {
+// checkLogs compares the logs that were given with those that the run collected. One that was
+// collected and not given would read like one that never was; an SDK log cannot be of a run
+// that set up no shim.
+func (j *joiner) checkLogs(line []byte) error {
+	if j.events > 1 {
 		return nil
 	}
 	e, err := schemas.ParseEvent(line)
 	if err != nil {
 		return j.refuse("%v", err)
 	}
-	if e.Started != nil && e.Started.AgentShim == schemas.ShimNone {
+	if e.Started == nil {
+		return nil
+	}
+	for _, l := range schemas.LogLayers() {
+		given := slices.ContainsFunc(j.logs, func(g logLayer) bool { return g.Name == l.Name })
+		if slices.Contains(e.Started.EnvKeys, l.Log.Env) && !given {
+			return tool.Fail(tool.ExitUsage, j.in.Errorf("the run collected a %s, which is not given", l.Log.Title),
+				fmt.Sprintf("runner-correlate --%s FILE, with the file that runner-exec --%s-log wrote", l.Name, l.Name))
+		}
+	}
+	if j.sdk != nil && e.Started.AgentShim == schemas.ShimNone {
 		return j.refuse("the run has agent_shim none, so no SDK log belongs to it; leave --sdk out, or measure with runner-exec --agent-shim openai-agents")
 	}
 	return nil
@@ -199,27 +213,23 @@ func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) (start []byte, 
 	return line, "", nil
 }
 
-// The stages that write a kernel.normalized stream, in order. Without a kernel
-// capture, runner-exec takes the place of runner-capture.
-var sources = [][]string{{schemas.StageCapture, schemas.StageExec}, {schemas.StageNormalize}}
-
 func (j *joiner) stageHealth(line []byte) error {
 	h, err := schemas.ParseStageHealth(line)
 	if err != nil {
 		return j.refuse("%v", err)
 	}
 	n := len(j.stages)
-	if n == len(sources) {
+	if n == len(health.Sources) {
 		return j.refuse("stage health of %q, expected no more than %d", h.Stage, n)
 	}
-	for _, name := range sources[n] {
+	for _, name := range health.Sources[n] {
 		if h.Stage == name {
 			j.healths = append(j.healths, bytes.Clone(line))
 			j.stages = append(j.stages, h)
 			return nil
 		}
 	}
-	return j.refuse("stage health of %q, expected %s", h.Stage, sources[n][0])
+	return j.refuse("stage health of %q, expected %s", h.Stage, health.Sources[n][0])
 }
 
 // balance checks that nothing was lost between the stages without being counted.
@@ -227,39 +237,29 @@ func (j *joiner) balance() error {
 	if j.events != 2 {
 		return j.refuse("%d run events, expected run_started and run_finished", j.events)
 	}
-	if len(j.stages) != len(sources) {
-		return j.refuse("%d stage healths, expected %d", len(j.stages), len(sources))
+	if len(j.stages) != len(health.Sources) {
+		return j.refuse("%d stage healths, expected %d", len(j.stages), len(health.Sources))
 	}
-	capture, normalize := &captureHealth{j.stages[0]}, j.stages[1]
-	if err := j.balanceTimes(normalize); err != nil {
+	if err := j.balanceTimes(j.stages[1]); err != nil {
 		return err
 	}
 	if err := j.readStart(); err != nil {
 		return err
 	}
-	if err := capture.check(); err != nil {
-		return j.refuse("stage health: %v", err)
-	}
-	var filtered uint64
-	for _, n := range normalize.Filtered {
-		filtered += n
-	}
-	switch added := normalize.Counters[schemas.CounterAdded]; {
-	case normalize.In != capture.h.Out:
-		return j.refuse("%s wrote %d events, %s read %d", capture.h.Stage, capture.h.Out, normalize.Stage, normalize.In)
-	case normalize.In+added != normalize.Out+filtered:
-		return j.refuse("%s read %d and added %d, but wrote %d and filtered %d", normalize.Stage, normalize.In, added, normalize.Out, filtered)
-	case normalize.Out != j.lines:
-		return j.refuse("%s wrote %d kernel lines, the stream has %d", normalize.Stage, normalize.Out, j.lines)
+	if err := health.Flow(j.capture(), j.stages[1], j.lines); err != nil {
+		return j.refuse("%v", err)
 	}
 	return nil
 }
+
+// capture is the health of the first stage.
+func (j *joiner) capture() *health.Capture { return &health.Capture{Health: j.stages[0]} }
 
 // derive writes the layers from logs and what follows from all layers: surface, report
 // and health.
 func (j *joiner) derive() (*schemas.Health, error) {
 	id := j.in.Header().RunID
-	h := health(id, &captureHealth{j.stages[0]}, j.stages[1], j.lines, j.net)
+	h := health.Derive(id, j.capture(), j.stages[1], j.lines, j.net.Fields)
 	report := j.report(h.KernelLayer, h.CgroupCorrelation)
 	j.addLayers(&h)
 	if err := errors.Join(j.writeLayers(), j.writeTimes(), j.writeSurface(), j.writeReport(report), j.out.Write(h)); err != nil {

@@ -142,7 +142,7 @@ var fixture = []schemas.KernelEvent{
 
 func TestGolden(t *testing.T) {
 	cases := map[string]input{
-		"clean":         {events: fixture, filtered: map[string]uint64{"loader": 7}, added: 1, notes: []string{"canonical_pids: pid is the place in the fork tree"}},
+		"clean":         {events: fixture, filtered: map[string]uint64{"loader.lib": 7}, added: 1, notes: []string{schemas.NotePIDs.Format()}},
 		"empty":         {},
 		"dropped":       {events: fixture[:2], counters: map[string]uint64{"dropped": 3, "lexical": 2, "user_fault": 1}},
 		"escaped":       {events: fixture[:6], counters: map[string]uint64{"escapes": 1, "dropped": 5, "inherited_fds": 3}},

@@ -8,7 +8,7 @@ import (
 
 // addLayers adds to the health what is known of the layers that are made from logs.
 func (j *joiner) addLayers(h *schemas.Health) {
-	notes := (&captureHealth{j.stages[0]}).enforcement()
+	var notes []string
 	for _, l := range j.logs {
 		if !l.present() {
 			continue
@@ -28,35 +28,6 @@ func (j *joiner) addLayers(h *schemas.Health) {
 	// Other stages' notes come last.
 	last := len(h.Notes) - len(j.stages[0].Notes) - len(j.stages[1].Notes)
 	h.Notes = slices.Insert(h.Notes, last, notes...)
-}
-
-// enforcement returns the notes about rules that were enforced.
-func (c *captureHealth) enforcement() (notes []string) {
-	for i := range schemas.Enforcements {
-		if e := &schemas.Enforcements[i]; c.enforced(e) {
-			notes = append(notes, e.Note.Format(c.enforcementFields(e)...))
-		}
-	}
-	return notes
-}
-
-// enforcementFields are the values of the note about rules of one kind.
-func (c *captureHealth) enforcementFields(e *schemas.Enforcement) (values []any) {
-	for _, f := range e.Note.Fields {
-		switch f.Key {
-		case schemas.KeyRules:
-			values = append(values, c.n(e.Rules))
-		case schemas.KeyBlocked:
-			values = append(values, c.n(e.Blocked))
-		case schemas.KeyMechanism:
-			values = append(values, c.fact(schemas.FactFileMechanism))
-		case schemas.KeyEvidence:
-			values = append(values, schemas.EvidenceOf(c.fact(schemas.FactFileMechanism)))
-		case schemas.KeyPolicy:
-			values = append(values, c.fact(e.Policy))
-		}
-	}
-	return values
 }
 
 // writeLayers writes the lines of the layers that are made from logs.

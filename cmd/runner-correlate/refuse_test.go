@@ -32,7 +32,21 @@ func TestRefusals(t *testing.T) {
 		{"surface entry in input", input{raw: line(`{"schema":"runner.surface_entry.v0","run_id":"run_01"}`)}, "unknown schema"},
 		{"line not counted", input{raw: line(head + `"seq":0,"pid":1,"event_type":4,"kind":"exec","value":"/x"}`)}, "the stream has 1"},
 		{"capture and normalize differ", input{events: fixture, change: func(c, n *schemas.StageHealth) { n.In++ }}, "read 14"},
-		{"filtered not counted", input{events: fixture, change: func(c, n *schemas.StageHealth) { n.Filtered["x"] = 1 }}, "filtered 1"},
+		{"filtered not counted", input{events: fixture, change: func(c, n *schemas.StageHealth) { n.Filtered["loader.lib"] = 1 }}, "filtered 1"},
+		{"an unknown filter", input{events: fixture, filtered: map[string]uint64{"x": 1}}, "no rule"},
+		{"filters that wrap", input{events: fixture, change: func(c, n *schemas.StageHealth) {
+			n.Filtered["loader.lib"], n.Filtered["tree.exit"] = 1<<63, 1<<63
+		}}, "filtered 0"},
+		{"added that wraps", input{events: fixture, change: func(c, n *schemas.StageHealth) { n.Counters["added"] = 1<<64 - 1 }}, "wrote"},
+		{"drops by operation without drops", input{counters: map[string]uint64{"dropped.openat": 7}}, "by operation 7"},
+		{"drops of some operations", input{counters: map[string]uint64{"dropped": 7, "dropped.openat": 6}}, "by operation 6"},
+		{"drops that wrap", input{counters: map[string]uint64{"dropped.openat": 1 << 63, "dropped.unlink": 1 << 63}}, "room"},
+		{"a dropped move", input{counters: map[string]uint64{"dropped": 1, "dropped.move": 1}}, "0 escapes, but 1 moves"},
+		{"a dropped fork and foreign moves", input{counters: map[string]uint64{"dropped": 1, "dropped.fork": 1, "foreign": 2, "read": 4, "emitted": 4, "seen": 5}}, "0 escapes, but 2 moves"},
+		{"emitted that wraps", input{counters: map[string]uint64{"emitted": 1<<64 - 1, "dropped": 2}}, "room"},
+		{"a foreign note", input{notes: []string{"s2_survivors_killed: 1"}}, "no note of it"},
+		{"a note of another form", input{notes: []string{"canonical_pids: yes"}}, "not of the form"},
+		{"a note about --drop without a filter", input{notes: []string{schemas.NoteDrop.Format("", schemas.DropDigest(""), uint64(3))}}, "its note says 3"},
 		{"counter missing", input{change: func(c, n *schemas.StageHealth) { delete(c.Counters, "dropped") }}, `no counter "dropped"`},
 		{"fact missing", input{change: func(c, n *schemas.StageHealth) { delete(c.Facts, "end") }}, `no fact "end"`},
 		{"fact unknown", input{facts: map[string]string{"canary_after": "maybe"}}, `canary_after="maybe"`},
@@ -51,6 +65,19 @@ func TestRefusals(t *testing.T) {
 				t.Error("a refused stream was sealed")
 			}
 		})
+	}
+}
+
+// TestCollectedLogLeftOut: a log that the run collected cannot be left out.
+func TestCollectedLogLeftOut(t *testing.T) {
+	for log, in := range map[string]input{
+		"policy": {shim: "none", envKeys: []string{schemas.EnvPolicyLog, schemas.EnvRunID}},
+		"sdk":    {shim: "openai-agents", envKeys: []string{schemas.EnvRunID, schemas.EnvSDKLog, schemas.EnvSDKSchema}},
+	} {
+		code, out, stderr := call(in.build(t))
+		if code != 2 || !strings.Contains(stderr, "runner-correlate --"+log+" FILE") || bytes.Contains(out, []byte(schemas.SchemaTrailer)) {
+			t.Errorf("%s: exit %d: %s", log, code, stderr)
+		}
 	}
 }
 

@@ -89,7 +89,7 @@ func (j *joiner) counted(d *decision) (lines uint64, all bool) {
 func (j *joiner) otherPolicies(c codes) {
 	digests := []string{j.policy.facts.policy}
 	for i := range schemas.Enforcements {
-		digests = append(digests, (&captureHealth{j.stages[0]}).fact(schemas.Enforcements[i].Policy))
+		digests = append(digests, j.capture().Fact(schemas.Enforcements[i].Policy))
 	}
 	for _, digest := range digests {
 		for _, s := range j.policy.sessions {
@@ -107,7 +107,7 @@ func (j *joiner) kernelCodes(c codes, kernelLayer, cgroup string) {
 	for _, d := range p.decisions {
 		hasTime, lacksTime = hasTime || d.timed, lacksTime || !d.timed
 	}
-	captured := (&captureHealth{j.stages[0]}).attached()
+	captured := j.capture().Attached()
 	if n := len(p.decisions); n > 0 {
 		if cgroup == schemas.CorrelationFailed {
 			c.add(schemas.AmbiguityCgroupFailed)

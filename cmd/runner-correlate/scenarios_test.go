@@ -455,7 +455,7 @@ func TestFileMechanisms(t *testing.T) {
 		}
 		j := world{kernel: agent, capture: in}.run(t)
 		if !slices.ContainsFunc(j.health.Notes, func(s string) bool { return strings.Contains(s, " mechanism="+mechanism+" evidence="+evidence+" ") }) ||
-			pastMechanism[mechanism] == "" || !slices.ContainsFunc(j.health.Notes, func(s string) bool { return strings.HasSuffix(s, "; "+pastMechanism[mechanism]) }) {
+			schemas.BlindMechanism[mechanism] == "" || !slices.ContainsFunc(j.health.Notes, func(s string) bool { return strings.HasSuffix(s, "; "+schemas.BlindMechanism[mechanism]) }) {
 			t.Errorf("%s: %q", mechanism, j.health.Notes)
 		}
 		// Automatic rules are a blind spot; refusals of what could not be found are named, and no loss.
@@ -473,7 +473,7 @@ func TestFileMechanisms(t *testing.T) {
 			t.Errorf("%s: %s", mechanism, j.health.KernelLayer)
 		}
 	}
-	if len(pastMechanism) != len(schemas.FileMechanisms) {
-		t.Errorf("blind spots of %d mechanisms", len(pastMechanism))
+	if len(schemas.BlindMechanism) != len(schemas.FileMechanisms) {
+		t.Errorf("blind spots of %d mechanisms", len(schemas.BlindMechanism))
 	}
 }

@@ -100,7 +100,7 @@ func TestTimedStreams(t *testing.T) {
 func TestTimesWithoutLogs(t *testing.T) {
 	with, without := world{kernel: agent}, world{kernel: agent, untimed: true}
 	for _, w := range []*world{&with, &without} {
-		w.capture.notes = []string{"a note of normalize's"}
+		w.capture.notes = []string{schemas.NotePIDs.Format()}
 	}
 	a, b := join(t, with.stream(t), nil, nil), join(t, without.stream(t), nil, nil)
 	strip := func(j *threeLayers) string {

@@ -42,7 +42,8 @@ func large(t *testing.T) []byte {
 	for i := range 4000 {
 		j.kernel = append(j.kernel, strings.Replace(whole().kernel[0], "/usr/bin/cat", fmt.Sprintf("/%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)})), 1))
 	}
-	j.stages[2] = stage("runner-correlate", len(j.kernel), 4)
+	n := len(j.kernel)
+	j.health, j.stages = []string{healthOf(n)}, []string{stage("runner-capture", n, 0), stage("runner-normalize", n, 0), stage("runner-correlate", n, 4)}
 	return j.build(t)
 }
 
@@ -142,7 +143,7 @@ func TestMemory(t *testing.T) {
 			w.WriteRaw([]byte(entry("filesystem_paths", fmt.Sprintf("/some/where/%09d", i))))
 		}
 	})
-	for _, line := range []string{j.report[0], j.health[0], j.stages[0], j.stages[1], strings.Replace(stage("runner-correlate", lines, lines), `"counters":{`, fmt.Sprintf(`"counters":{"policy_events":%d,`, calls), 1)} {
+	for _, line := range []string{j.report[0], healthOf(lines), stage("runner-capture", lines, 0), stage("runner-normalize", lines, 0), strings.Replace(stage("runner-correlate", lines, lines), `"counters":{`, fmt.Sprintf(`"counters":{"policy_events":%d,`, calls), 1)} {
 		w.WriteRaw([]byte(line))
 	}
 	testkit.Must(t, w.Seal(schemas.StatusPartial))

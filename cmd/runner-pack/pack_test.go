@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/cmd/internal/health"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/bundle"
 	"github.com/runner-evidence/runner/schemas/stream"
@@ -31,12 +32,48 @@ func entry(set, value string) string {
 	return fmt.Sprintf(`{"schema":"runner.surface_entry.v0","run_id":"run_01","set":"%s","value":%s}`, set, schemas.AppendQuote(nil, []byte(value)))
 }
 
+// stage is the health of a stage that read and wrote so many lines. The capture dropped three
+// records.
 func stage(name string, out, entries int) string {
-	counters := "{}"
-	if name == "runner-correlate" {
-		counters = fmt.Sprintf(`{"surface_entries":%d}`, entries)
+	return string(marshal(stageHealth(name, out, entries)))
+}
+
+func stageHealth(name string, out, entries int) *schemas.StageHealth {
+	n := uint64(out)
+	h := &schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: testRun, Stage: name, In: n, Out: n,
+		Filtered: map[string]uint64{}, Counters: map[string]uint64{}, Facts: map[string]string{}, Notes: []string{}}
+	switch name {
+	case schemas.StageCorrelate:
+		h.Counters[schemas.CounterSurfaceEntries] = uint64(entries)
+	case schemas.StageCapture:
+		for _, c := range schemas.CountersOf(name, "") {
+			h.Counters[c] = 0
+		}
+		h.Counters["dropped"], h.Counters["seen"], h.Counters["emitted"], h.Counters["read"] = 3, n+3, n, n
+		for _, f := range schemas.FactsOf(name, "") {
+			h.Facts[f.Name] = "attached"
+			if len(f.Values) > 0 {
+				h.Facts[f.Name] = f.Values[0]
+			}
+		}
+		h.Facts["hooks_missing"], h.Facts["redundant"], h.Facts["platform"] = "", "off", "linux"
 	}
-	return fmt.Sprintf(`{"schema":"runner.stage_health.v0","run_id":"run_01","stage":"%s","in":%d,"out":%d,"filtered":{},"counters":%s,"facts":{},"notes":[]}`, name, out, out, counters)
+	return h
+}
+
+func marshal(v any) []byte {
+	b, err := schemas.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// healthOf is the observation health of a run with so many kernel lines.
+func healthOf(lines int) string {
+	unknown := func(string) (string, string) { return schemas.CoverageUnknown, schemas.ScopeUnknown }
+	return string(marshal(health.Derive(testRun, &health.Capture{Health: stageHealth(schemas.StageCapture, lines, 0)},
+		stageHealth(schemas.StageNormalize, lines, 0), uint64(lines), unknown)))
 }
 
 func whole() joined {
@@ -47,9 +84,16 @@ func whole() joined {
 			`{"schema":"assay.runner.kernel_event.v0","run_id":"run_01","seq":1,"pid":7,"event_type":211,"kind":"event_211","value":"/tmp/x\ny"}`},
 		entries: []string{entry("filesystem_paths", "/tmp/x\ny"), entry("filesystem_paths", `/tmp/x"`), entry("filesystem_paths", "/tmp/ÿ"), entry("process_execs", "/usr/bin/cat")},
 		report:  []string{`{"schema":"assay.runner.correlation_report.v0","run_id":"run_01","status":"clean","bindings":[],"ambiguities":[]}`},
-		health:  []string{`{"schema":"assay.runner.observation_health.v0","run_id":"run_01","platform":"linux","kernel_layer":"partial_ringbuf_drops","ringbuf_drops":3,"policy_layer":"absent","sdk_layer":"absent","cgroup_correlation":"clean","network_protocol_coverage":"unknown","network_endpoint_claim_scope":"unknown","notes":["s2_kernel_loss: dropped=3"]}`},
+		health:  []string{healthOf(2)},
 		stages:  []string{stage("runner-capture", 2, 0), stage("runner-normalize", 2, 0), stage("runner-correlate", 2, 4)},
 	}
+}
+
+// capture changes the health of the first stage.
+func (j *joined) capture(f func(h *schemas.StageHealth)) {
+	h := stageHealth(schemas.StageCapture, len(j.kernel), 0)
+	f(h)
+	j.stages[0] = string(marshal(h))
 }
 
 func (j joined) build(t testing.TB) []byte {
@@ -198,7 +242,21 @@ func TestRefusals(t *testing.T) {
 		{"three events", func(j *joined) { j.events = append(j.events, j.events[1]) }, "third"},
 		{"events swapped", func(j *joined) { swap(j.events, 0, 1) }, "malformed line"},
 		{"two stages", func(j *joined) { j.stages = j.stages[1:] }, "2 stage healths"},
-		{"correlate not last", func(j *joined) { swap(j.stages, 1, 2) }, "expected runner-correlate"},
+		{"correlate not last", func(j *joined) { swap(j.stages, 1, 2) }, "expected runner-normalize"},
+		{"escapes beside a clean health", func(j *joined) { j.capture(func(h *schemas.StageHealth) { h.Counters["escapes"] = 99 }) }, "kernel_layer=partial_ringbuf_drops, the healths of the stages absent"},
+		{"more drops", func(j *joined) {
+			j.capture(func(h *schemas.StageHealth) { h.Counters["dropped"], h.Counters["seen"] = 4, 6 })
+		}, "ringbuf_drops=3, the healths of the stages 4"},
+		{"a loss that the health lacks", func(j *joined) { j.capture(func(h *schemas.StageHealth) { h.Facts["canary_after"] = "missed" }) }, "does not follow from the healths of the stages"},
+		{"an end that the health lacks", func(j *joined) { j.capture(func(h *schemas.StageHealth) { h.Facts["end"] = "signal" }) }, "does not follow"},
+		{"another platform", func(j *joined) { j.capture(func(h *schemas.StageHealth) { h.Facts["platform"] = "macos" }) }, "claims a kernel capture"},
+		{"a note removed", func(j *joined) { j.health[0] = strings.Replace(j.health[0], `"s2_kernel_loss: dropped=3",`, "", 1) }, "does not follow"},
+		{"a note added", func(j *joined) { j.health[0] = strings.Replace(j.health[0], `"]}`, `","s2_survivors_killed: 1"]}`, 1) }, "does not follow"},
+		{"a note lost at the end", func(j *joined) { j.health[0] = j.health[0][:strings.Index(j.health[0], `,"s2_blind`)] + "]}" }, "lacks the note"},
+		{"an unknown filter", func(j *joined) {
+			j.stages[1] = strings.Replace(j.stages[1], `"filtered":{}`, `"filtered":{"user.wish":1}`, 1)
+		}, "no rule"},
+		{"lines that nobody counted", func(j *joined) { j.stages[2] = stage("runner-correlate", 3, 4) }, "the stream has 2"},
 		{"kernel line lost", func(j *joined) { j.kernel = j.kernel[1:] }, "the stream has 1"},
 		{"surface entry lost", func(j *joined) { j.entries = j.entries[1:] }, "the stream has 3"},
 		{"kernel line after the surface", func(j *joined) { j.report = append(j.kernel[:1], j.report...) }, " record after "},

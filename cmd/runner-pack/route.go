@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/runner-evidence/runner/cmd/internal/health"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
@@ -274,17 +275,15 @@ func (r *router) checkWhole() error {
 		return formf("no correlation report")
 	case r.health == nil:
 		return formf("no observation health")
-	case len(r.stages) != 3:
-		return formf("%d stage healths, expected 3", len(r.stages))
+	case r.parts.bindings != r.layerLines(schemas.LayerPolicy):
+		return formf("%d bindings, the policy layer has %d decisions", r.parts.bindings, r.layerLines(schemas.LayerPolicy))
 	}
-	last := r.stages[2]
-	switch decisions := r.layerLines(schemas.LayerPolicy); {
-	case last.Stage != schemas.StageCorrelate:
-		return formf("the last stage health is of %q, expected %s", last.Stage, schemas.StageCorrelate)
-	case last.Counters[schemas.CounterSurfaceEntries] != r.surface.Len():
-		return formf("%s wrote %d surface entries, the stream has %d", last.Stage, last.Counters[schemas.CounterSurfaceEntries], r.surface.Len())
-	case r.parts.bindings != decisions:
-		return formf("%d bindings, the policy layer has %d decisions", r.parts.bindings, decisions)
+	if err := r.checkStages(); err != nil {
+		return err
+	}
+	last := r.stages[len(health.Sources)]
+	if n := last.Counters[schemas.CounterSurfaceEntries]; n != r.surface.Len() {
+		return formf("%s wrote %d surface entries, the stream has %d", last.Stage, n, r.surface.Len())
 	}
 	for i, row := range r.routes {
 		if row.layer == nil {

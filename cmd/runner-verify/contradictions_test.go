@@ -71,6 +71,7 @@ func TestLossContradictions(t *testing.T) {
 		{"an operation that wraps", dropping, drops("openat=5", "openat=18446744073709551615 unlink=6"), "health.loss"},
 		{"an unknown operation", dropping, drops("openat=5", "opening=5"), "health.note health.loss"},
 		{"drops of no record", dropping, drops("exec=2 openat=5", "exec=0 openat=7"), "health.note health.loss"},
+		{"a dropped move without an escape", dropping, drops("exec=2 openat=5", "exec=2 move=5"), "health.cgroup"},
 		{"loss removed", dropping, drops(`"s2_kernel_loss: canary_after=missed dropped=7",`, ``), "health.loss"},
 		{"loss doubled", dropping, drops(`"s2_drops`, `"s2_kernel_loss: canary_after=missed dropped=7","s2_drops`), "health.loss health.note"},
 		{"loss as free text", dropping, drops(`canary_after=missed dropped=7`, `some were lost dropped=7`), "health.loss health.note"},

@@ -13,9 +13,14 @@ func (v *verifier) captureState() {
 	h := v.health
 	escapes, escaped := v.noteCount(schemas.NoteEscape, schemas.CounterEscapes)
 	cause, caused := v.noteCount(schemas.NoteLoss, schemas.CounterEscapes)
+	dropped, _ := v.noteCount(schemas.NoteDrops, schemas.OpMove)
+	missed, _ := v.noteCount(schemas.NoteMissed, schemas.OpMove)
+	moves, ok := schemas.Total(dropped, missed)
 	switch absent := h.KernelLayer == schemas.LayerAbsent; {
 	case escaped != caused || escapes != cause:
 		v.faultHealth(ruleHealthCgroup, "note %s says escapes=%d, note %s %d", schemas.NoteEscape.Code, escapes, schemas.NoteLoss.Code, cause)
+	case !ok || moves > escapes:
+		v.faultHealth(ruleHealthCgroup, "escapes is %d, but dropped=%d and missed=%d moves cannot be ruled out", escapes, dropped, missed)
 	case escaped && !absent:
 		v.faultHealth(ruleHealthCgroup, "kernel_layer is %s, but note %s says that tasks left the cgroup", h.KernelLayer, schemas.NoteEscape.Code)
 	case escaped != (h.CgroupCorrelation == schemas.CorrelationFailed):
@@ -46,7 +51,7 @@ func (v *verifier) missedNote() {
 	}
 	skipped, _ := v.noteCount(schemas.NoteLoss, schemas.CounterRecursionMisses)
 	lost, _ := v.noteCount(schemas.NoteLoss, schemas.CauseRedundantLost)
-	all, fits := (schemas.NoteValues{schemas.CountOf(schemas.CounterRecursionMisses, skipped), schemas.CountOf(schemas.CauseRedundantLost, lost)}).Sum()
+	all, fits := schemas.Total(skipped, lost)
 	if sum, ok := v.noteSum(schemas.NoteMissed); !ok || !fits || sum != all {
 		v.faultHealth(ruleHealthLoss, "the counts of note %s do not add up to the events that note %s says were missed", schemas.NoteMissed.Code, schemas.NoteLoss.Code)
 	}

@@ -100,6 +100,8 @@ def _own_loss(a, say):
     """Numbers that stand in several places, in an archive of this runner."""
     notes, layer, failed = a.notes, a.health["kernel_layer"], a.health["cgroup_correlation"] == "failed"
     escapes, captured = notes.number(ESCAPE, "escapes"), notes.has(CAPTURE)
+    if escapes < notes.number(DROPS, "move") + notes.number(MISSED, "move"):
+        say("health.cgroup", "moves that cannot be ruled out are no escapes")
     if escapes != notes.number(LOSS, "escapes") or bool(escapes) != failed or escapes and layer != "absent" \
             or captured and layer == "absent" and not escapes:
         say("health.cgroup", "escapes=%d, and the rest does not go with it" % escapes)

@@ -7,6 +7,7 @@ import hashlib
 import re
 
 import jsontext
+import tables
 
 CAPTURE, ONLY, LOSS, DROPS, BLIND = ("s2_kernel_capture", "contract_only_mode", "s2_kernel_loss", "s2_drops",
                                      "s2_blind_spots")
@@ -15,17 +16,13 @@ CONFINED = "s3_confinement"
 NETWORK, FILES, POLICY, SDK, WINDOWS = ("s4_network_policy", "s4_file_policy", "s4_policy_capture", "s5_sdk_capture",
                                         "s6_windows")
 SHARED = {CAPTURE, ONLY, POLICY, SDK}  # other implementations write them too
-CONFINEMENTS = ("no_new_privs", "mount_namespace", "kernel_files", "landlock", "domain", "signals", "capabilities",
-                "seccomp")
-CAUSES = ("dropped", "decode_errors", "scratch_missing", "recursion_misses", "compat_unmapped", "io_uring_unmapped",
-          "escapes", "redundant_lost", "unaccounted", "unread")
-QUALITY = ("lexical", "path_fault", "path_truncated", "user_fault", "user_truncated", "file_unresolved")
-OPERATIONS = (
-    "open", "creat", "openat", "openat2", "open_by_handle_at", "io_uring_openat", "io_uring_openat2", "exec", "execve",
-    "execveat", "connect", "sendto", "sendmsg", "sendmmsg", "bind", "listen", "connect_blocked", "file_blocked",
-    "unlink", "rmdir", "rename", "link", "symlink", "mkdir", "truncate", "ftruncate", "chmod", "chown", "mknod",
-    "mount", "umount", "move_mount", "pivot_root", "io_uring_other", "fork", "exit", "move")
-INTERFERENCE = ("bpf", "helper", "kernel", "links", "move", "ring", "signal", "trace")
+CONFINEMENTS = tuple(r[0] for r in tables.rows("STREAMS.md", "confinements"))
+CAUSES = tuple(r[0] for r in tables.rows("STREAMS.md", "counters") if r[1] in ("loss", "escape")) \
+    + tuple(r[0] for r in tables.rows("DERIVATION.md", "causes") if r[1] == "count")
+QUALITY = tuple(r[0] for r in tables.rows("STREAMS.md", "counters") if r[1] == "quality")
+OPERATIONS = tuple(r[0] for r in tables.rows("STREAMS.md", "operations"))
+INTERFERENCE = tuple(r[0] for r in tables.rows("STREAMS.md", "interference"))
+BLIND_SPOTS = {r[0] for r in tables.rows("ARCHIVE.md", "blind-spots")}
 REASON, UNSUPPORTED = "kernel capture was not requested", "kernel capture is not supported on "
 _N, _P, _D = r"(?:0|[1-9]\d{0,19})", r"[1-9]\d{0,19}", r"policy=sha256:[0-9a-f]{64}"
 
@@ -108,7 +105,30 @@ def well_formed(name, text):
         return False
     if name in SORTED and (text.split(" ") != sorted(text.split(" "), key=str.encode) or len(dict(words)) != len(words)):
         return False
+    if name == BLIND:
+        return _blind(text)
     return name != LOSS or all(_cause(k, v) for k, v in words)
+
+
+def _blind(text):
+    """Whether all texts are known ones, each once. Only why a hook is not there may hold a semicolon."""
+    parts, whole = text.split("; "), []
+    for part in parts:
+        if whole and " (" in whole[-1] and not whole[-1].endswith(")"):
+            whole[-1] += "; " + part
+        else:
+            whole.append(part)
+    return len(set(whole)) == len(whole) and all(map(_spot, whole))
+
+
+def _spot(text):
+    name, _, rest = text.partition(" (")
+    if text in BLIND_SPOTS:
+        return True
+    if name + " (N)" in BLIND_SPOTS:
+        return re.match(_N + r"\)\Z", rest, re.ASCII) is not None and int(rest[:-1]) < 1 << 64
+    return name + " (WHY)" in BLIND_SPOTS and rest.endswith(")") \
+        and not (rest in ("attached)", "off)") or rest.startswith("on: lost="))
 
 
 def _cause(name, value):

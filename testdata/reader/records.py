@@ -66,7 +66,7 @@ def check(stream, header, rows, trailer, found):
     data = {"kernel.raw": RAW, "kernel.normalized": KERNEL, "run.joined": KERNEL}.get(stream, LOG)
     numbers = {"policy_events": len(kinds.get(POLICY, ())), "sdk_events": len(kinds.get(SDK, ())),
                "surface_entries": len(kinds.get(ENTRY, ())), "times": len(kinds.get(TIME, ())), "process_records": len(kinds.get(PROCESS, ()))}
-    for fault in stages.faults(stream, given, counts.get(data, 0), numbers):
+    for fault in stages.faults(stream, given, counts.get(data, 0), numbers, (kinds.get(OBSERVED) or [None])[0]):
         found.add("stream.health", fault)
     if stream == "kernel.normalized":
         _tree([value for _, _, value in rows], found)

@@ -5,6 +5,11 @@ Implements "Stage health" of the streams document.
 
 import re
 
+import noise
+import notes
+import observed
+import tables
+
 COUNTERS = ("canary", "compat_unmapped", "decode_errors", "dropped", "emitted", "escapes", "foreign", "inherited_fds",
             "io_uring_unmapped", "lexical", "path_fault", "path_truncated", "read", "recursion_misses",
             "scratch_missing", "seen", "spooled_bytes", "survivors_killed", "user_fault", "user_truncated")
@@ -21,8 +26,9 @@ ENFORCED = {"network_rules": r"off|enforced", "network_policy": r"sha256:[0-9a-f
             "file_policy": r"sha256:[0-9a-f]{64}", "file_mechanism": r"lsm|fanotify|landlock"}
 
 
-def faults(stream, healths, records, numbers):
-    """What is wrong with the stage healths of a stream that has so many data records, and others by counter."""
+def faults(stream, healths, records, numbers, document=None):
+    """What is wrong with the stage healths of a stream that has so many data records, and others by counter.
+    A run.joined stream has the observation health as a document, which follows from them."""
     capture, last = healths[0], healths[-1]
     if last["out"] != records:
         yield "%s wrote %d records, the stream has %d" % (last["stage"], last["out"], records)
@@ -36,6 +42,10 @@ def faults(stream, healths, records, numbers):
     if len(healths) > 2:
         if last["in"] != healths[1]["out"]:
             yield "runner-correlate read another number of records"
+        if last["filtered"] or last["notes"]:
+            yield "runner-correlate filters nothing and says nothing"
+        if document:
+            yield from observed.faults(document, capture, healths[1])
         for name in ("policy_events", "sdk_events", "surface_entries", "times"):
             if last["counters"].get(name, 0) != numbers[name]:
                 yield "%s is not the number of records" % name
@@ -73,8 +83,13 @@ def _capture(h):
         yield "missed.* is not recursion_misses and what no copy saw"
     for total, prefix in (("dropped", "dropped."), ("blocked", "blocked.rule."), ("file_blocked", "file_blocked.rule.")):
         parts = [v for k, v in n.items() if k.startswith(prefix)]
-        if parts and sum(parts) != n.get(total, 0):
+        if (parts or total == "dropped" and "preemption" in facts) and sum(parts) != n.get(total, 0):
             yield "%s* is not %s" % (prefix, total)
+    moves = [n.get(p + "move", 0) for p in ("dropped.", "missed.")]
+    if any(n.get(p + op, 0) for p in ("dropped.", "missed.") for op in ("fork", "exec")):
+        moves.append(n["foreign"])
+    if n["escapes"] < sum(moves):
+        yield "%d moves cannot be ruled out, and there are %d escapes" % (sum(moves), n["escapes"])
 
 
 def _normalize(capture, h, processes):
@@ -83,5 +98,12 @@ def _normalize(capture, h, processes):
         yield "runner-normalize read %d records of %d" % (h["in"], capture["out"])
     if h["in"] + n.get("added", 0) != h["out"] + sum(h["filtered"].values()):
         yield "in + added is not out + filtered"
+    unknown = set(h["filtered"]) - {r[1] for r in noise.RULES} - {r[0] for r in tables.rows("STREAMS.md", "filters")}
+    if unknown:
+        yield "filters that are no rules: %s" % sorted(unknown)
+    given = notes.Notes(h["notes"])
+    if any(name not in ("canonical_pids", notes.DROP) or not notes.well_formed(name, text) for name, text in given.list) \
+            or not given.formed or given.number(notes.DROP, "dropped") != h["filtered"].get("user.drop", 0):
+        yield "notes that runner-normalize does not have"
     if processes is not None and n.get("process_records", 0) != processes:
         yield "process_records is not the number of process records"

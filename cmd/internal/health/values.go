@@ -1,4 +1,4 @@
-package main
+package health
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // causes are the reasons why the kernel layer is not complete, as values of the note.
-func (c *captureHealth) causes() (list []any) {
+func (c *Capture) causes() (list []any) {
 	for i := range schemas.Counters {
 		r := &schemas.Counters[i]
 		if r.Stage != schemas.StageCapture || r.Role != schemas.RoleLoss && r.Role != schemas.RoleEscape {
@@ -29,18 +29,18 @@ func (c *captureHealth) causes() (list []any) {
 
 // condition returns the value of a cause that is not simply a counter above 0, "" when
 // the cause does not apply.
-func (c *captureHealth) condition(cause string) string {
+func (c *Capture) condition(cause string) string {
 	switch cause {
 	case schemas.CauseCanaryAfter, schemas.CauseCanaryBefore:
-		if v := c.fact(cause); v != schemas.CanarySeen {
+		if v := c.Fact(cause); v != schemas.CanarySeen {
 			return v
 		}
 	case schemas.CauseHooksMissing:
-		return strings.Join(strings.Fields(c.fact(schemas.FactHooksMissing)), ",")
+		return strings.Join(strings.Fields(c.Fact(schemas.FactHooksMissing)), ",")
 	case schemas.CauseInterference:
-		return schemas.InterferenceKinds(c.fact(schemas.FactInterference))
+		return schemas.InterferenceKinds(c.Fact(schemas.FactInterference))
 	case schemas.CauseRedundantLost:
-		lost, _ := schemas.ParseRedundant(c.fact(schemas.FactRedundant)) // check has parsed it before
+		lost, _ := schemas.ParseRedundant(c.Fact(schemas.FactRedundant)) // check has parsed it before
 		return difference(lost, 0)
 	case schemas.CauseUnaccounted:
 		return difference(c.n(schemas.CounterSeen), c.n(schemas.CounterEmitted)+c.n(schemas.CounterDropped))
@@ -59,8 +59,8 @@ func difference(a, b uint64) string {
 }
 
 // confinement is the note about what the command was started without, if it was.
-func (c *captureHealth) confinement() []string {
-	fact, there := c.h.Facts[schemas.FactConfined]
+func (c *Capture) confinement() []string {
+	fact, there := c.Health.Facts[schemas.FactConfined]
 	if !there {
 		return nil
 	}
@@ -73,8 +73,8 @@ func (c *captureHealth) confinement() []string {
 }
 
 // parts lists the counters of a family, by what follows its name.
-func (c *captureHealth) parts(family string) (list []any) {
-	for name, n := range c.h.Counters {
+func (c *Capture) parts(family string) (list []any) {
+	for name, n := range c.Health.Counters {
 		if part, ok := strings.CutPrefix(name, family); ok {
 			list = append(list, schemas.CountOf(part, n))
 		}
@@ -85,7 +85,7 @@ func (c *captureHealth) parts(family string) (list []any) {
 // quality lists the counters of inexact names that are above 0. Where the normalizer
 // has the same counter for the lines that it kept, its number is used: a reader can
 // compare that one with the lines of the archive.
-func (c *captureHealth) quality(normalize *schemas.StageHealth) (list []any) {
+func (c *Capture) quality(normalize *schemas.StageHealth) (list []any) {
 	for i := range schemas.Counters {
 		r := &schemas.Counters[i]
 		if r.Stage != schemas.StageCapture || r.Role != schemas.RoleQuality {
@@ -102,30 +102,8 @@ func (c *captureHealth) quality(normalize *schemas.StageHealth) (list []any) {
 	return list
 }
 
-// pastRules is what network rules do not cover (schemas/POLICY.md, "Network enforcement").
-const pastRules = "past the network rules: families but IPv4, IPv6 and unix, sockets made outside the cgroup or connected before, " +
-	"listeners without a bind, other names of unix sockets, routes that options or outer programs choose, programs that may change BPF"
-
-// pastFiles is what file rules do not cover, whatever enforces them (schemas/POLICY.md,
-// "File enforcement"), and pastMechanism what each mechanism lets through in addition.
-const pastFiles = "past the file rules: descriptors opened before or outside of the run, memory mapped before, names that are only looked at, " +
-	"work done for the command outside of its cgroup, copies of what may be read"
-
-var pastMechanism = map[string]string{
-	schemas.SourceLSM:      "past LSM: programs that may change BPF",
-	schemas.SourceFanotify: "past fanotify: why a change was refused, FIFOs and devices in what is read-only, directories inherited as descriptors, file systems mounted by others",
-	schemas.SourceLandlock: "past Landlock: why a call was refused, changes of mode, owner, times and attributes",
-}
-
-// optionalHooks are the parts whose absence is a blind spot, not a loss.
-var optionalHooks = []struct{ fact, what string }{
-	{schemas.FactIOUring, "io_uring operations"},
-	{schemas.FactRedundant, "calls of tasks that were preempted in a probe"},
-	{schemas.FactUnixHooks, "unix socket endpoints"},
-}
-
 // blind lists what this run could not observe.
-func (c *captureHealth) blind() []any {
+func (c *Capture) blind() []any {
 	list := []any{fmt.Sprintf("%s (%d)", schemas.BlindInherited, c.n(schemas.CounterInheritedFDs))}
 	for _, s := range schemas.BlindSpots {
 		list = append(list, s)
@@ -133,22 +111,22 @@ func (c *captureHealth) blind() []any {
 	if n := c.n(schemas.CounterForeignSockets); n > 0 {
 		list = append(list, fmt.Sprintf("%s (%d)", schemas.BlindForeign, n))
 	}
-	for _, r := range optionalHooks {
-		if state := c.fact(r.fact); !schemas.Covers(state) {
-			list = append(list, fmt.Sprintf("%s (%s)", r.what, state))
+	for _, r := range schemas.BlindHooks {
+		if state := c.Fact(r.Fact); !schemas.Covers(state) {
+			list = append(list, fmt.Sprintf("%s (%s)", r.What, state))
 		}
 	}
 	for i := range schemas.Enforcements {
 		switch e := &schemas.Enforcements[i]; {
-		case !c.enforced(e):
+		case !c.Enforced(e):
 		case e.Event == schemas.EventFileBlocked:
-			list = append(list, pastFiles)
+			list = append(list, schemas.BlindFileRules)
 			if n := c.n(schemas.CounterFileRulesAuto); n > 0 {
-				list = append(list, fmt.Sprintf("logs of the run that automatic rules let the command write to (%d)", n))
+				list = append(list, fmt.Sprintf("%s (%d)", schemas.BlindLogs, n))
 			}
-			list = append(list, pastMechanism[c.fact(schemas.FactFileMechanism)])
+			list = append(list, schemas.BlindMechanism[c.Fact(schemas.FactFileMechanism)])
 		default:
-			list = append(list, pastRules)
+			list = append(list, schemas.BlindNetworkRules)
 		}
 	}
 	return list
