@@ -48,7 +48,7 @@ func received(fd int) (n int) {
 }
 
 func init() {
-	add(attack{name: "an address on a connected stream", class: "B1", open: "the address is taken for a peer", user: true,
+	add(attack{name: "an address on a connected stream", class: "B1", user: true,
 		what: "sendto on a connected TCP socket with the address of another peer, which the kernel ignores",
 		run: func(w *world) error {
 			_, there, err := served(unix.SOCK_STREAM)
@@ -67,7 +67,7 @@ func init() {
 			return e.compare(done(schemas.EventConnect, e.said("peer")), schemas.EventSendto, schemas.EventSendmsg)
 		}})
 
-	add(attack{name: "a second address while corked", class: "B1", open: "the address is taken for a peer", user: true,
+	add(attack{name: "a second address while corked", class: "B1", user: true,
 		what: "two sendto with different addresses on a corked UDP socket: both parts go to the first",
 		run: func(w *world) error {
 			one, port1, err := served(unix.SOCK_DGRAM)
@@ -125,7 +125,7 @@ func init() {
 		},
 		judge: func(e *evidence) verdict { return e.compare(done(schemas.EventBind, e.said("name"))) }})
 
-	add(attack{name: "a port that the kernel chooses", class: "B3", open: "the address is what was asked for", user: true, ordinary: true,
+	add(attack{name: "a port that the kernel chooses", class: "B3", user: true, ordinary: true,
 		what: "bind to port 0, then listen; and a unix socket bound without a name (autobind)",
 		run: func(w *world) error {
 			fd, port, err := served(unix.SOCK_STREAM)
@@ -151,7 +151,7 @@ func init() {
 			return e.compare(append(done(schemas.EventBind, e.said("name"), e.said("unix")), done(schemas.EventListen, e.said("name"))...))
 		}})
 
-	add(attack{name: "an address rewritten while connect waits", class: "B6", open: "the address is read after the call", user: true,
+	add(attack{name: "an address rewritten while connect waits", class: "B6", user: true,
 		what: "connect to a unix socket whose queue is full waits; meanwhile a thread writes another path into the address",
 		run: func(w *world) error {
 			server, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -192,7 +192,7 @@ func init() {
 			return e.compare(done(schemas.EventConnect, "unix:"+e.path("real"), "unix:"+e.path("real")))
 		}})
 
-	add(attack{name: "a socket used from outside", class: "B5", open: "the hook does not ask who calls",
+	add(attack{name: "a socket used from outside", class: "B5",
 		what: "a process outside of the cgroup takes a socket of ours (pidfd_getfd) and sends by it",
 		run: func(w *world) error {
 			there, port, err := served(unix.SOCK_DGRAM)

@@ -123,7 +123,7 @@ func init() {
 			return exact()
 		}})
 
-	add(attack{name: "a thread changes the address of bind", class: "B7", user: true, chance: true, open: "the address is read after the call",
+	add(attack{name: "a thread changes the address of bind", class: "B7", user: true, chance: true,
 		what: "bind while another thread changes the port in memory; getsockname says which the kernel took",
 		run: func(w *world) error {
 			a := unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: loopback}
@@ -228,7 +228,7 @@ func init() {
 			return e.compare(done(schemas.EventChmod, name))
 		}})
 
-	add(attack{name: "the address in the packet itself", class: "B10", open: "the address is taken for a peer",
+	add(attack{name: "the address in the packet itself", class: "B10",
 		what: "a raw socket sends a packet whose own header (IP_HDRINCL) has another destination than the call",
 		run: func(w *world) error {
 			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_RAW)
