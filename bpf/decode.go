@@ -71,28 +71,30 @@ const (
 
 // opNames is indexed by enum op of record.h.
 var opNames = [...]string{"", schemas.OpOpen, schemas.OpCreat, schemas.OpOpenat, schemas.OpOpenat2, schemas.OpOpenByHandleAt,
-	schemas.OpIOUringOpenat, schemas.OpIOUringOpenat2, schemas.OpExec, schemas.OpExecve, schemas.OpExecveat,
+	schemas.OpIOUringOpenat, schemas.OpIOUringOpenat2, schemas.OpTiocgptpeer, schemas.OpExec, schemas.OpExecve, schemas.OpExecveat,
 	schemas.OpConnect, schemas.OpSendto, schemas.OpSendmsg, schemas.OpSendmmsg, schemas.OpBind, schemas.OpListen,
 	schemas.OpUnlink, schemas.OpRmdir, schemas.OpRename, schemas.OpLink, schemas.OpSymlink, schemas.OpMkdir, schemas.OpTruncate, schemas.OpFtruncate,
 	schemas.OpChmod, schemas.OpChown, schemas.OpMknod, schemas.OpMount, schemas.OpUmount, schemas.OpMoveMount, schemas.OpPivotRoot,
+	schemas.OpSetxattr, schemas.OpRemovexattr, schemas.OpMountSetattr, schemas.OpOpenTree, schemas.OpFspick, schemas.OpFsconfig, schemas.OpFsmount,
+	schemas.OpMqOpen, schemas.OpMqUnlink, schemas.OpBPFObjPin, schemas.OpBPFObjGet, schemas.OpKernelFile,
 	schemas.OpIOUringOther, schemas.OpFork, schemas.OpExit, schemas.OpMove, schemas.OpConnectBlocked, schemas.OpFileBlocked, schemas.OpExecCheck}
 
 var sourceNames = append([]string{""}, schemas.RawSources[:]...)
 
 const (
 	opOpen       = 1
-	opUringO2    = 7
-	opExec       = 8
-	opConnect    = 11
-	opListen     = 16
+	opLastOpen   = 8
+	opExec       = 9
+	opConnect    = 12
+	opListen     = 17
 	opRename     = 19
-	opUringOther = 32
-	opFork       = 33
-	opExit       = 34
-	opMove       = 35
-	opBlocked    = 36
-	opFile       = 37
-	opExecCheck  = 38
+	opUringOther = 45
+	opFork       = 46
+	opExit       = 47
+	opMove       = 48
+	opBlocked    = 49
+	opFile       = 50
+	opExecCheck  = 51
 )
 
 // The kernel's own codes for calls that start over, which no program sees.
@@ -179,7 +181,7 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	if marks&markArgs != 0 {
 		e.Has |= schemas.HasFlags
 		e.Flags = le.Uint64(b[offFlags:])
-		if op <= opUringO2 {
+		if op <= opLastOpen {
 			d.openArgs(b, e)
 		}
 	} else if e.Flags = le.Uint64(b[offFlags:]); op == opRename && e.Flags != 0 {
@@ -213,7 +215,7 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	if err := d.paths(b, e, op, marks); err != nil {
 		return out, err
 	}
-	if op <= opUringO2 && e.Path != nil {
+	if op <= opLastOpen && e.Path != nil {
 		e.FileType = FileType(binary.LittleEndian.Uint16(b[offIMode:]))
 	}
 	out.Lexical = e.UserPath != nil && (e.Path == nil || e.Interp != nil) || e.UserPath2 != nil && e.Path2 == nil && marks&markHasBase2 != 0

@@ -3,6 +3,7 @@ package bpf
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -94,31 +95,31 @@ func TestDecode(t *testing.T) {
 			`,"ret":-14,"flags":0,"mode":0,"base":"/","marks":["user_fault"]}`},
 		"restart codes are not a result": {rawRecord{op: 3, marks: failed, ret: -512, u1: []byte("/x")},
 			`,"flags":0,"mode":0,"user_path":"/x","base":"/"}`},
-		"rename": {rawRecord{op: 19, marks: markHasU1 | markHasBase1 | markHasU2 | markHasBase2, u1: []byte("a"), c1: leafFirst("d"), u2: []byte("/b")},
+		"rename": {rawRecord{op: number(schemas.OpRename), marks: markHasU1 | markHasBase1 | markHasU2 | markHasBase2, u1: []byte("a"), c1: leafFirst("d"), u2: []byte("/b")},
 			`,"ret":0,"user_path":"a","base":"/d","user_path2":"/b","base2":"/"}`},
-		"rename, both objects": {rawRecord{op: 19, marks: markHasU1 | markHasPath | markHasU2 | markHasPath2, u1: []byte("l/a"), c1: leafFirst("d", "a"), u2: []byte("../b"), c2: leafFirst("b")},
+		"rename, both objects": {rawRecord{op: number(schemas.OpRename), marks: markHasU1 | markHasPath | markHasU2 | markHasPath2, u1: []byte("l/a"), c1: leafFirst("d", "a"), u2: []byte("../b"), c2: leafFirst("b")},
 			`,"ret":0,"path":"/d/a","user_path":"l/a","path2":"/b","user_path2":"../b"}`},
-		"link to a name that was not found": {rawRecord{op: 20, ret: -2, marks: markHasU1 | markHasPath | markHasU2 | markHasBase2, u1: []byte("l"), c1: leafFirst("d"), u2: []byte("no/b"), c2: leafFirst("w")},
+		"link to a name that was not found": {rawRecord{op: number(schemas.OpLink), ret: -2, marks: markHasU1 | markHasPath | markHasU2 | markHasBase2, u1: []byte("l"), c1: leafFirst("d"), u2: []byte("no/b"), c2: leafFirst("w")},
 			`,"ret":-2,"path":"/d","user_path":"l","user_path2":"no/b","base2":"/w"}`},
-		"made in a directory that was removed": {rawRecord{op: 22, ret: -2, marks: markMode | markDeleted | markHasU1 | markHasPath, mode: 0o700, u1: []byte("x"), c1: leafFirst("gone", "x")},
+		"made in a directory that was removed": {rawRecord{op: number(schemas.OpMkdir), ret: -2, marks: markMode | markDeleted | markHasU1 | markHasPath, mode: 0o700, u1: []byte("x"), c1: leafFirst("gone", "x")},
 			`,"ret":-2,"mode":448,"path":"/gone/x","user_path":"x","marks":["deleted"]}`},
-		"exec": {rawRecord{op: 8, marks: markHasU1 | markHasBase1 | markHasPath | markHasU2, aux1: 11, u1: []byte("/bin/ls"), c1: leafFirst("usr", "bin", "ls"), u2: []byte("/bin/ls")},
+		"exec": {rawRecord{op: opExec, marks: markHasU1 | markHasBase1 | markHasPath | markHasU2, aux1: 11, u1: []byte("/bin/ls"), c1: leafFirst("usr", "bin", "ls"), u2: []byte("/bin/ls")},
 			`,"ret":0,"path":"/usr/bin/ls","user_path":"/bin/ls","base":"/"}`},
-		"script from a thread": {rawRecord{op: 8, marks: markHasU1 | markHasBase1 | markHasPath | markHasU2, aux1: 12, u1: []byte("./s"), c1: leafFirst("bin", "dash"), u2: []byte("/bin/sh"), c2: leafFirst("w")},
+		"script from a thread": {rawRecord{op: opExec, marks: markHasU1 | markHasBase1 | markHasPath | markHasU2, aux1: 12, u1: []byte("./s"), c1: leafFirst("bin", "dash"), u2: []byte("/bin/sh"), c2: leafFirst("w")},
 			`,"ret":0,"path":"/bin/dash","user_path":"./s","base":"/w","interp":"/bin/sh","old_tid":12}`},
-		"ipv4": {rawRecord{op: 11, src: 1, ret: -111, addr: []byte{2, 0, 0, 80, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}},
+		"ipv4": {rawRecord{op: opConnect, src: 1, ret: -111, addr: []byte{2, 0, 0, 80, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}},
 			`,"ret":-111,"family":2,"addr":"127.0.0.1:80","source":"syscall"}`},
-		"ipv6 hook": {rawRecord{op: 11, src: 2, marks: markNoRet, addr: append([]byte{10, 0, 1, 187, 0, 0, 0, 0}, append(make([]byte, 15), 1, 0, 0, 0, 0)...)},
+		"ipv6 hook": {rawRecord{op: opConnect, src: 2, marks: markNoRet, addr: append([]byte{10, 0, 1, 187, 0, 0, 0, 0}, append(make([]byte, 15), 1, 0, 0, 0, 0)...)},
 			`,"family":10,"addr":"[::1]:443","source":"cgroup"}`},
-		"mapped stays mapped": {rawRecord{op: 12, src: 1, addr: append([]byte{10, 0, 0, 53, 0, 0, 0, 0}, append(make([]byte, 10), 255, 255, 1, 2, 3, 4, 0, 0, 0, 0)...)},
+		"mapped stays mapped": {rawRecord{op: opConnect + 1, src: 1, addr: append([]byte{10, 0, 0, 53, 0, 0, 0, 0}, append(make([]byte, 10), 255, 255, 1, 2, 3, 4, 0, 0, 0, 0)...)},
 			`,"ret":0,"family":10,"addr":"[::ffff:1.2.3.4]:53","source":"syscall"}`},
-		"unix relative": {rawRecord{op: 11, src: 1, marks: markHasBase1, addr: append([]byte{1, 0}, "../s\x00junk"...), c1: leafFirst("a", "b")},
+		"unix relative": {rawRecord{op: opConnect, src: 1, marks: markHasBase1, addr: append([]byte{1, 0}, "../s\x00junk"...), c1: leafFirst("a", "b")},
 			`,"ret":0,"family":1,"addr":"unix:/a/s","source":"syscall"}`},
-		"unix in a chroot": {rawRecord{op: 11, src: 1, marks: markHasBase1, addr: append([]byte{1, 0}, "/s\x00"...), c1: leafFirst("jail")},
+		"unix in a chroot": {rawRecord{op: opConnect, src: 1, marks: markHasBase1, addr: append([]byte{1, 0}, "/s\x00"...), c1: leafFirst("jail")},
 			`,"ret":0,"family":1,"addr":"unix:/jail/s","source":"syscall"}`},
-		"unix abstract": {rawRecord{op: 11, src: 1, addr: []byte("\x01\x00\x00n\xfe")},
+		"unix abstract": {rawRecord{op: opConnect, src: 1, addr: []byte("\x01\x00\x00n\xfe")},
 			`,"ret":0,"family":1,"addr":"unix:@n\\xfe","source":"syscall"}`},
-		"netlink": {rawRecord{op: 12, src: 1, addr: []byte{16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+		"netlink": {rawRecord{op: opConnect + 1, src: 1, addr: []byte{16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 			`,"ret":0,"family":16,"source":"syscall"}`},
 		"refused": {rawRecord{op: opBlocked, src: 2, marks: markNoRet, aux1: 1<<32 | 3, addr: []byte{2, 0, 0, 80, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}},
 			`,"family":2,"addr":"10.0.0.1:80","source":"cgroup","rule":3,"hook":"connect"}`},
@@ -130,8 +131,8 @@ func TestDecode(t *testing.T) {
 			`,"path":"/a","source":"lsm","rule":0,"hook":"move"}`},
 		"refused socket": {rawRecord{op: opBlocked, src: 2, marks: markNoRet, aux1: 8<<32 | 1, addr: []byte{10, 0}},
 			`,"family":10,"source":"cgroup","rule":1,"hook":"socket"}`},
-		"fork": {rawRecord{op: 33, aux1: 20<<32 | 21}, `,"child_pid":20,"child_tid":21}`},
-		"exit": {rawRecord{op: 34, aux2: 9}, `,"exit_code":9}`},
+		"fork": {rawRecord{op: opFork, aux1: 20<<32 | 21}, `,"child_pid":20,"child_tid":21}`},
+		"exit": {rawRecord{op: opExit, aux2: 9}, `,"exit_code":9}`},
 		"io_uring": {rawRecord{op: 6, src: 3, marks: open, ret: 5, imode: 0x8000, c1: leafFirst("x")},
 			`,"ret":5,"flags":0,"mode":0,"path":"/x","marks":["io_uring"]}`},
 	} {
@@ -154,7 +155,7 @@ func TestDecode(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	whole := rawRecord{op: 19, marks: markHasU1 | markHasBase1 | markHasU2 | markHasBase2,
+	whole := rawRecord{op: number(schemas.OpRename), marks: markHasU1 | markHasBase1 | markHasU2 | markHasBase2,
 		u1: []byte("abc"), c1: leafFirst("x", "y"), u2: []byte("d"), c2: leafFirst("z")}.bytes()
 	for n := range whole {
 		var d Decoder
@@ -175,8 +176,8 @@ func TestDecodeRefuses(t *testing.T) {
 // line that the contract's parser accepts.
 func FuzzDecode(f *testing.F) {
 	f.Add(rawRecord{op: 3, marks: markHasPath | markArgs, c1: leafFirst("a", "b")}.bytes())
-	f.Add(rawRecord{op: 8, marks: markHasU1 | markHasPath | markHasU2 | markHasBase1, u1: []byte("/x"), c1: leafFirst("a"), u2: []byte("y"), c2: leafFirst("c")}.bytes())
-	f.Add(rawRecord{op: 11, src: 1, addr: append([]byte{1, 0}, "p"...), marks: markHasBase1, c1: leafFirst("q")}.bytes())
+	f.Add(rawRecord{op: opExec, marks: markHasU1 | markHasPath | markHasU2 | markHasBase1, u1: []byte("/x"), c1: leafFirst("a"), u2: []byte("y"), c2: leafFirst("c")}.bytes())
+	f.Add(rawRecord{op: opConnect, src: 1, addr: append([]byte{1, 0}, "p"...), marks: markHasBase1, c1: leafFirst("q")}.bytes())
 	f.Add(rawRecord{op: opBlocked, src: 2, aux1: 4<<32 | 1<<32 - 1, addr: []byte{2, 0, 0, 80, 10, 0, 0, 1}}.bytes())
 	p := schemas.NewRawParser("r")
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -207,3 +208,6 @@ func BenchmarkDecode(b *testing.B) {
 		buf = e.AppendJSON(buf[:0], "run_0123456789")
 	}
 }
+
+// number is the number of an operation in the probes.
+func number(op string) int { return slices.Index(opNames[:], op) }

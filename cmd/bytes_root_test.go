@@ -36,7 +36,7 @@ func TestSameBytes(t *testing.T) {
 		"parallel": {tool("shapes"), "parallel", dir, "7", "23"},
 		"siblings": {tool("shapes"), "siblings", dir},
 		"daemon":   {tool("shapes"), "daemon", dir, "100"},
-		"tree":     {tool("kinds"), dir, "opens", "failures", "tree", "attrs"},
+		"tree":     {tool("kinds"), dir, "opens", "failures", "tree", "attrs", "attributes", "others"},
 	}
 	for name, argv := range commands {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,20 @@ var CallTable = [...]CallCoverage{
 	{Op: OpUmount, Calls: "umount umount2"},
 	{Op: OpMoveMount, Calls: OpMoveMount},
 	{Op: OpPivotRoot, Calls: OpPivotRoot},
-	{Op: OpIOUringOther, Opcodes: "FTRUNCATE BIND LISTEN"},
+	{Op: OpSetxattr, Calls: "setxattr lsetxattr fsetxattr setxattrat"},
+	{Op: OpRemovexattr, Calls: "removexattr lremovexattr fremovexattr removexattrat"},
+	{Op: OpOpenTree, Calls: "open_tree open_tree_attr"},
+	{Op: OpMountSetattr, Calls: "mount_setattr open_tree_attr"},
+	{Op: OpFspick, Calls: "fspick"},
+	{Op: OpFsconfig, Calls: "fsconfig"},
+	{Op: OpFsmount, Calls: "fsmount"},
+	{Op: OpMqOpen, Calls: OpMqOpen},
+	{Op: OpMqUnlink, Calls: OpMqUnlink},
+	{Op: OpBPFObjPin, Calls: "bpf", Ioctls: "BPF_OBJ_PIN"},
+	{Op: OpBPFObjGet, Calls: "bpf", Ioctls: "BPF_OBJ_GET"},
+	{Op: OpTiocgptpeer, Calls: "ioctl", Ioctls: "TIOCGPTPEER"},
+	{Op: OpKernelFile, Calls: "acct swapon swapoff"},
+	{Op: OpIOUringOther, Opcodes: "FTRUNCATE BIND LISTEN SETXATTR FSETXATTR"},
 	{Op: OpFork, Calls: "fork vfork clone clone3"},
 	{Op: OpExit, Calls: "exit exit_group"},
 
@@ -61,15 +74,10 @@ var CallTable = [...]CallCoverage{
 			"getxattr lgetxattr fgetxattr getxattrat listxattr llistxattr flistxattr listxattrat file_getattr name_to_handle_at inotify_add_watch fanotify_mark " +
 			"statmount listmount listns landlock_add_rule",
 		Opcodes: "STATX GETXATTR FGETXATTR"},
-	{Why: "not told yet",
-		Calls: "setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat " +
-			"mount_setattr open_tree open_tree_attr fsopen fsconfig fsmount fspick mq_open mq_unlink acct swapon swapoff quotactl quotactl_fd uselib",
-		Opcodes: "SETXATTR FSETXATTR",
-		Ioctls:  "BPF_OBJ_PIN BPF_OBJ_GET"},
-	{Blind: BlindIoctls, Why: "names of subvolumes, files behind devices, descriptors of what has no name, peers of SCTP",
-		Calls:   "ioctl setsockopt",
+	{Blind: BlindIoctls, Why: "names of subvolumes, files behind devices, in quotas and options of mounts, descriptors of what has no name, peers of SCTP",
+		Calls:   "setsockopt quotactl quotactl_fd uselib",
 		Opcodes: "URING_CMD URING_CMD128",
-		Ioctls: "TIOCGPTPEER BTRFS_IOC_SUBVOL_CREATE BTRFS_IOC_SNAP_CREATE BTRFS_IOC_SNAP_DESTROY LOOP_SET_FD LOOP_CONFIGURE LOOP_CHANGE_FD DM_DEV_CREATE DM_TABLE_LOAD " +
+		Ioctls: "BTRFS_IOC_SUBVOL_CREATE BTRFS_IOC_SNAP_CREATE BTRFS_IOC_SNAP_DESTROY LOOP_SET_FD LOOP_CONFIGURE LOOP_CHANGE_FD DM_DEV_CREATE DM_TABLE_LOAD " +
 			"AUTOFS_DEV_IOCTL_OPENMOUNT NS_GET_USERNS NS_GET_PARENT NS_MNT_GET_NEXT PIDFD_GET_MNT_NAMESPACE KVM_CREATE_VM KVM_CREATE_VCPU KVM_CREATE_DEVICE " +
 			"DMA_HEAP_IOCTL_ALLOC DRM_IOCTL_PRIME_HANDLE_TO_FD SIOCGSKNS TUNSETIFF VHOST_SET_VRING_KICK USERFAULTFD_IOC_NEW FS_IOC_OPEN_BY_HANDLE NBD_SET_SOCK " +
 			"SCTP_SOCKOPT_CONNECTX SCTP_SOCKOPT_BINDX_ADD"},
@@ -78,9 +86,9 @@ var CallTable = [...]CallCoverage{
 
 	{Why: "counted under `" + CounterCompatUnmapped + "`, as sendmsg and sendmmsg of 32-bit programs and all x32 calls are", Calls: "socketcall"},
 	{Why: "no name and no peer; an alarm where they reach the measurement or the kernel",
-		Calls: "bpf ptrace process_vm_writev iopl ioperm init_module finit_module kexec_load kexec_file_load"},
+		Calls: "ptrace process_vm_writev iopl ioperm init_module finit_module kexec_load kexec_file_load"},
 	{Why: "make an object without a name",
-		Calls: "pipe pipe2 socket socketpair eventfd eventfd2 epoll_create epoll_create1 timerfd_create signalfd signalfd4 inotify_init inotify_init1 " +
+		Calls: "fsopen pipe pipe2 socket socketpair eventfd eventfd2 epoll_create epoll_create1 timerfd_create signalfd signalfd4 inotify_init inotify_init1 " +
 			"memfd_create memfd_secret userfaultfd perf_event_open pidfd_open landlock_create_ruleset io_uring_setup io_setup dup dup2 dup3 fcntl spu_create",
 		Opcodes: "SOCKET PIPE"},
 	{Why: "no kernel that can be observed has them",

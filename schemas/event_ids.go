@@ -1,6 +1,9 @@
 package schemas
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Event ids of kernel lines. The ids below 200 are defined by the v0 contract. Those from
 // 200 on are additions of this runner, for events that the contract does not name.
@@ -37,11 +40,27 @@ const (
 	EventMoveMountTo    = 228 // mount moved: to
 	EventPivotRootNew   = 229 // pivot_root: the new root
 	EventPivotRootOld   = 230 // pivot_root: where the old root went
+	EventSetxattr       = 231 // extended attribute set, such as an access control list: the file
+	EventXattrName      = 232 // extended attribute set or removed: its name as given
+	EventRemovexattr    = 233 // extended attribute removed: the file
+	EventMountSetattr   = 234 // attributes of a mount set: a place in it
+	EventOpenTree       = 235 // mount opened or copied, to be moved: a place in it
+	EventFspick         = 236 // file system opened to be reconfigured: a place in it
+	EventFsconfig       = 237 // file system made or reconfigured: its type
+	EventFsmount        = 238 // file system given a mount, to be moved to a place: its source
+	EventMqOpen         = 239 // message queue opened: its name as given
 	EventIOUringOther   = 240 // io_uring operation that is not decoded
+	EventMqUnlink       = 241 // message queue removed: its name as given
+	EventBPFObjPin      = 242 // BPF object given a name
+	EventBPFObjGet      = 243 // BPF object opened by its name
+	EventKernelFile     = 244 // file that the kernel was told to use or to leave: accounting, swap
 )
 
 // verbSend is the verb of every datagram.
 const verbSend = "send"
+
+// ValueOfText is the value of an event that is a text and not always a path.
+const ValueOfText = "text"
 
 // EventType is one event type of kernel lines.
 type EventType struct {
@@ -83,13 +102,26 @@ var EventTypes = [...]EventType{
 	{EventChown, "", "", OpChown, SetFilesystemPaths, "path", "owner set, by name or descriptor"},
 	{EventMknod, "", "", OpMknod, SetFilesystemPaths, "path", "node made"},
 	{EventMount, "", "", OpMount, SetFilesystemPaths, "mount point", "mounted"},
-	{EventMountSource, "", "", OpMount, SetNone, "text", "mounted: the source as given"},
+	{EventMountSource, "", "", OpMount, SetNone, ValueOfText, "mounted: the source as given"},
 	{EventUmount, "", "", OpUmount, SetFilesystemPaths, "mount point", "unmounted"},
 	{EventMoveMountFrom, "", "", OpMoveMount, SetFilesystemPaths, "path", "mount moved: from"},
 	{EventMoveMountTo, "", "", OpMoveMount, SetFilesystemPaths, "path", "mount moved: to"},
 	{EventPivotRootNew, "", "", OpPivotRoot, SetFilesystemPaths, "path", "pivot_root: the new root"},
 	{EventPivotRootOld, "", "", OpPivotRoot, SetFilesystemPaths, "path", "pivot_root: where the old root went"},
+	{EventSetxattr, "", "", OpSetxattr, SetFilesystemPaths, "path", "extended attribute set, such as an access control list"},
+	{EventXattrName, "", "", "xattr", SetNone, ValueOfText, "extended attribute set or removed: its name as given"},
+	{EventRemovexattr, "", "", OpRemovexattr, SetFilesystemPaths, "path", "extended attribute removed"},
+	{EventMountSetattr, "", "", OpMountSetattr, SetFilesystemPaths, "path", "attributes of a mount set"},
+	{EventOpenTree, "", "", OpOpenTree, SetFilesystemPaths, "path", "mount opened or copied, to be moved"},
+	{EventFspick, "", "", OpFspick, SetFilesystemPaths, "path", "file system opened to be reconfigured"},
+	{EventFsconfig, "", "", OpFsconfig, SetNone, ValueOfText, "file system made or reconfigured: its type"},
+	{EventFsmount, "", "", OpFsmount, SetNone, ValueOfText, "file system given a mount, to be moved to a place: its source"},
+	{EventMqOpen, "", "", OpMqOpen, SetNone, ValueOfText, "message queue opened: its name as given"},
 	{EventIOUringOther, "", "", "", SetNone, "null", "io_uring operation that is not decoded"},
+	{EventMqUnlink, "", "", OpMqUnlink, SetNone, ValueOfText, "message queue removed: its name as given"},
+	{EventBPFObjPin, "", "", OpBPFObjPin, SetFilesystemPaths, "path", "BPF object given a name"},
+	{EventBPFObjGet, "", "", OpBPFObjGet, SetFilesystemPaths, "path", "BPF object opened by its name"},
+	{EventKernelFile, "", "", OpKernelFile, SetFilesystemPaths, "path", "file that the kernel was told to use or to leave: accounting, swap"},
 }
 
 // EventTypes by id, for lookups that are done for every line.
@@ -105,6 +137,12 @@ var kinds, otherKinds, effectVerbs, eventSets = func() (kind, other, verb [256]s
 	}
 	return kind, other, verb, set
 }()
+
+// HasText reports whether the value of an event is a text as the program or the kernel gave it.
+func HasText(eventType uint32) bool {
+	i := slices.IndexFunc(EventTypes[:], func(t EventType) bool { return t.ID == eventType })
+	return i >= 0 && EventTypes[i].Value == ValueOfText
+}
 
 // KindOf is the kind that the runner writes for an event id.
 func KindOf(eventType uint32) string {

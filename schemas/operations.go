@@ -17,6 +17,7 @@ const (
 	OpOpenByHandleAt = "open_by_handle_at"
 	OpIOUringOpenat  = "io_uring_openat"
 	OpIOUringOpenat2 = "io_uring_openat2"
+	OpTiocgptpeer    = "tiocgptpeer"
 	OpExec           = "exec"
 	OpExecve         = "execve"
 	OpExecveat       = "execveat"
@@ -44,6 +45,18 @@ const (
 	OpUmount         = "umount"
 	OpMoveMount      = "move_mount"
 	OpPivotRoot      = "pivot_root"
+	OpSetxattr       = "setxattr"
+	OpRemovexattr    = "removexattr"
+	OpMountSetattr   = "mount_setattr"
+	OpOpenTree       = "open_tree"
+	OpFspick         = "fspick"
+	OpFsconfig       = "fsconfig"
+	OpFsmount        = "fsmount"
+	OpMqOpen         = "mq_open"
+	OpMqUnlink       = "mq_unlink"
+	OpBPFObjPin      = "bpf_obj_pin"
+	OpBPFObjGet      = "bpf_obj_get"
+	OpKernelFile     = "kernel_file"
 	OpIOUringOther   = "io_uring_other"
 	OpFork           = "fork"
 	OpExit           = "exit"
@@ -59,6 +72,7 @@ var Operations = [...]Operation{
 	{OpOpenByHandleAt, "", EventOpenat, 0},
 	{OpIOUringOpenat, "an io_uring openat", EventOpenat, 0},
 	{OpIOUringOpenat2, "an io_uring openat2", EventOpenat, 0},
+	{OpTiocgptpeer, "ioctl with TIOCGPTPEER, successful ones only: the second end of a terminal", EventOpenat, 0},
 	{OpExec, "sched_process_exec", EventExec, EventScript},
 	{OpExecve, "execve, failed ones only", EventExecFailed, 0},
 	{OpExecveat, "execveat, failed ones only", EventExecFailed, 0},
@@ -86,6 +100,18 @@ var Operations = [...]Operation{
 	{OpUmount, "umount2", EventUmount, 0},
 	{OpMoveMount, "", EventMoveMountFrom, EventMoveMountTo},
 	{OpPivotRoot, "", EventPivotRootNew, EventPivotRootOld},
+	{OpSetxattr, "setxattr, lsetxattr, fsetxattr, setxattrat", EventSetxattr, EventXattrName},
+	{OpRemovexattr, "removexattr, lremovexattr, fremovexattr, removexattrat", EventRemovexattr, EventXattrName},
+	{OpMountSetattr, "mount_setattr; open_tree_attr with attributes", EventMountSetattr, 0},
+	{OpOpenTree, "open_tree; open_tree_attr without attributes", EventOpenTree, 0},
+	{OpFspick, "", EventFspick, 0},
+	{OpFsconfig, "fsconfig that makes or reconfigures a file system", EventFsconfig, 0},
+	{OpFsmount, "", EventFsmount, 0},
+	{OpMqOpen, "", EventMqOpen, 0},
+	{OpMqUnlink, "", EventMqUnlink, 0},
+	{OpBPFObjPin, "bpf with BPF_OBJ_PIN", EventBPFObjPin, 0},
+	{OpBPFObjGet, "bpf with BPF_OBJ_GET", EventBPFObjGet, 0},
+	{OpKernelFile, "acct with a path, swapon, swapoff", EventKernelFile, 0},
 	{OpIOUringOther, "an io_uring operation on a path or address that is not decoded; `flags` is its opcode", EventIOUringOther, 0},
 	{OpFork, "sched_process_fork", 0, 0},
 	{OpExit, "sched_process_exit", 0, 0},

@@ -202,7 +202,7 @@ INLINE void guard_getfd(s32 pidfd, s64 ret)
 }
 
 /* What a call of CLASS_GUARD can reach: in the table in the place of an operation. */
-enum guard { GUARD_NONE, GUARD_BPF, GUARD_PTRACE, GUARD_WRITEV, GUARD_GETFD, GUARD_KERNEL, GUARD_RING };
+enum guard { GUARD_NONE, GUARD_PTRACE, GUARD_WRITEV, GUARD_GETFD, GUARD_KERNEL, GUARD_RING };
 
 /* A call of CLASS_GUARD that a task of the scope made. */
 INLINE void guard_call(u32 what, const u64 *v, s64 ret)
@@ -210,9 +210,6 @@ INLINE void guard_call(u32 what, const u64 *v, s64 ret)
 	struct counters *c;
 
 	switch (what) {
-	case GUARD_BPF:
-		guard_bpf(v[0], ret);
-		break;
 	case GUARD_PTRACE:
 		guard_ptrace(v[0], ret);
 		break;

@@ -10,6 +10,7 @@
 #include "marks.h"
 #include "entry.h"
 #include "pathobj.h"
+#include "special.h"
 
 /* The arguments of a call, and in the places CWD and NO what stands there. */
 INLINE void read_args(struct pt_regs *regs, bool compat32, u64 *a)
@@ -96,20 +97,24 @@ INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d)
 		r->flags = s->args[d->flags & 7];
 	if (r->op == OP_UNLINK && r->flags & AT_REMOVEDIR)
 		r->op = OP_RMDIR;
-	if (d->path1 == NO) { /* by descriptor: the file itself says where it is */
+	if (r->op == OP_OPEN_TREE && d->mode != NO) /* open_tree_attr: what it sets can be nothing */
+		set_attributes(r, s->args[d->mode & 7]);
+	if (d->path1 == NO || by_descriptor(r, s->args[d->path1 & 7])) { /* the file itself says where it is */
 		u64 file = fd_file(s->args[d->dfd1 & 7]);
 
-		if (!file)
-			return 0;
-		r->clen1 = put_file(key, 0, file);
-		return r->clen1;
+		if (file)
+			off = r->clen1 = put_file(key, 0, file);
+	} else {
+		off = put_operand(key, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
 	}
-	off = put_operand(key, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		return 0;
 	if (d->path2 == NO)
 		return off;
 	if (d->dfd2 != NO)
 		return put_operand(key, off, s->args[d->path2 & 7], s->args[d->dfd2 & 7], 1);
-	if (s->args[d->path2 & 7]) { /* text only: a link's target, a mount's source */
+	if (s->args[d->path2 & 7]) { /* text only: a link's target, a mount's source, an attribute */
 		n = put_user_str(key, off, s->args[d->path2 & 7]);
 		r->marks |= MARK_HAS_U2;
 		r->ulen2 = n;
@@ -140,11 +145,30 @@ INLINE void unmapped(bool entered, s64 ret)
 		__sync_fetch_and_add(&c->compat_unmapped, 1);
 }
 
-/* Does this program record the end of this call? With copies, only the first one that runs. */
-INLINE bool records(struct task_struct *task, u64 nr, bool compat32, long ret)
+/* Is this a call of CLASS_SPECIAL that is not looked at? */
+INLINE bool passes(const struct desc *d, struct pt_regs *regs, bool compat32)
 {
+	u64 args[8];
+
+	if (d->class != CLASS_SPECIAL)
+		return false;
+	read_args(regs, compat32, args);
+	return !special(d->op, args[0], args[1]);
+}
+
+/* What marks know a call by. One that passes is like one that is not in the table. */
+INLINE u32 marked_as(u64 nr, bool compat32, bool passed)
+{
+	return call_of(passed ? NCALLS - 1 : nr, compat32);
+}
+
+/* Does this program record the end of this call? With copies, only the first one that runs. */
+INLINE bool records(struct task_struct *task, struct pt_regs *regs, bool compat32, long ret)
+{
+	u64 nr = call_number(regs);
 	const struct desc *d;
 	bool elsewhere; /* another probe records this event */
+	bool passed;
 
 	if (is_x32(nr)) {
 		if (bpf_current_task_under_cgroup(&scope, 0) == 1)
@@ -156,14 +180,17 @@ INLINE bool records(struct task_struct *task, u64 nr, bool compat32, long ret)
 	d = desc_of(nr, compat32);
 	if (!d->op || (d->class == CLASS_FORK && !copied_tasks))
 		return false;
+	passed = passes(d, regs, compat32);
+	if (passed && !copied_calls)
+		return false;
 	if (bpf_current_task_under_cgroup(&scope, 0) != 1)
 		return false;
-	if (copied_calls && !first_at_exit(task, call_of(nr, compat32)))
+	if (copied_calls && !first_at_exit(task, marked_as(nr, compat32, passed)))
 		return false;
 	elsewhere = d->class == CLASS_FORK || (d->class == CLASS_EXEC && ret >= 0 && has_started(task, call_of(nr, compat32)));
 	if (elsewhere && copied_tasks && (d->class == CLASS_EXEC || ret > 0))
 		check_other_probe(task, d->class);
-	return !elsewhere;
+	return !elsewhere && !passed;
 }
 
 /* Does a call only ask whether a program could be started? */
@@ -212,6 +239,8 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 		guard_call(d->op, s->args, ret);
 		return 0;
 	}
+	if (d->class == CLASS_SPECIAL && !special_end(d->op, s->args, ret))
+		return 0;
 	begin(&s->r, d->op, ret);
 	if (compat32)
 		s->r.marks |= MARK_COMPAT;
@@ -229,7 +258,9 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 			s->call = call_of(nr, compat32);
 			off = on_paths(s, key, d);
 			forget_objects();
-		} else
+		} else if (d->class == CLASS_SPECIAL)
+			off = on_special(s, key);
+		else
 			off = put_user_path(key, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
 		BARRIER(off);
 		if (off > BLOB_LAST)
@@ -256,7 +287,7 @@ int on_sys_exit(u64 *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *regs = (struct pt_regs *)ctx[0];
 
-	if (!records(task, call_number(regs), is_compat(task), ctx[1]))
+	if (!records(task, regs, is_compat(task), ctx[1]))
 		return 0;
 	if (!copied_calls)
 		return sys_exit(regs, ctx[1]);
@@ -273,6 +304,7 @@ int on_sys_enter(u64 *ctx)
 	u64 nr = (u32)ctx[1];
 	const struct desc *d = NULL;
 	struct entry *e;
+	bool passed;
 	u32 call;
 
 	if (nr >= NCALLS) {
@@ -281,14 +313,15 @@ int on_sys_enter(u64 *ctx)
 		call = x32_of(nr);
 	} else {
 		d = desc_of(nr, compat32);
-		if ((!d->op || d->class == CLASS_FORK) && !copied_calls)
+		passed = passes(d, (struct pt_regs *)ctx[0], compat32);
+		if ((!d->op || d->class == CLASS_FORK || passed) && !copied_calls)
 			return 0;
 		if (bpf_current_task_under_cgroup(&scope, 0) != 1)
 			return 0;
-		call = call_of(nr, compat32);
+		call = marked_as(nr, compat32, passed);
 		if (copied_calls && !first_at_entry(task, call))
 			return 0;
-		if (!d->op)
+		if (!d->op || passed)
 			return 0;
 	}
 	e = entry_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);

@@ -63,6 +63,11 @@ INLINE u32 lookups_of(u32 op, enum lookup kind)
 	case OP_CHMOD:
 	case OP_CHOWN:
 	case OP_UMOUNT:
+	case OP_SETXATTR:
+	case OP_REMOVEXATTR:
+	case OP_MOUNT_SETATTR:
+	case OP_OPEN_TREE:
+	case OP_FSPICK:
 		return kind == LOOKUP_WHOLE;
 	case OP_PIVOT_ROOT:
 		return kind == LOOKUP_WHOLE ? 2 : 0;

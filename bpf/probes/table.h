@@ -16,6 +16,7 @@ enum class {
 	CLASS_GUARD,	 /* not recorded: guard.h looks at it */
 	CLASS_FORK,	 /* recorded by on_fork; its end only shows whether that ran */
 	CLASS_UNMAPPED,	 /* recorded natively, not decoded for 32-bit callers: counted */
+	CLASS_SPECIAL,	 /* special.h */
 };
 
 /* Argument numbers 0 to 5; CWD is the constant AT_FDCWD, NO is absent. */
@@ -27,6 +28,7 @@ struct desc {
 
 #define D(op, class, dfd1, path1, dfd2, path2, flags, mode) { OP_##op, CLASS_##class, dfd1, path1, dfd2, path2, flags, mode }
 #define G(what) { GUARD_##what, CLASS_GUARD, NO, NO, NO, NO, NO, NO }
+#define S(op) D(op, SPECIAL, NO, NO, NO, NO, NO, NO)
 #define NCALLS 512
 
 /* The calls that every architecture has. */
@@ -60,9 +62,29 @@ struct desc {
 	[A##_UMOUNT2] = D(UMOUNT, PATH, CWD, 0, NO, NO, 1, NO),              \
 	[A##_MOVE_MOUNT] = D(MOVE_MOUNT, PATH, 0, 1, 2, 3, 4, NO),           \
 	[A##_PIVOT_ROOT] = D(PIVOT_ROOT, PATH, CWD, 0, CWD, 1, NO, NO),      \
+	[A##_SETXATTR] = D(SETXATTR, PATH, CWD, 0, NO, 1, NO, NO),           \
+	[A##_LSETXATTR] = D(SETXATTR, PATH, CWD, 0, NO, 1, NO, NO),          \
+	[A##_FSETXATTR] = D(SETXATTR, PATH, 0, NO, NO, 1, NO, NO),           \
+	[A##_SETXATTRAT] = D(SETXATTR, PATH, 0, 1, NO, 3, 2, NO),            \
+	[A##_REMOVEXATTR] = D(REMOVEXATTR, PATH, CWD, 0, NO, 1, NO, NO),     \
+	[A##_LREMOVEXATTR] = D(REMOVEXATTR, PATH, CWD, 0, NO, 1, NO, NO),    \
+	[A##_FREMOVEXATTR] = D(REMOVEXATTR, PATH, 0, NO, NO, 1, NO, NO),     \
+	[A##_REMOVEXATTRAT] = D(REMOVEXATTR, PATH, 0, 1, NO, 3, 2, NO),      \
+	[A##_MOUNT_SETATTR] = D(MOUNT_SETATTR, PATH, 0, 1, NO, NO, 2, NO),   \
+	[A##_OPEN_TREE] = D(OPEN_TREE, PATH, 0, 1, NO, NO, 2, NO),           \
+	[A##_OPEN_TREE_ATTR] = D(OPEN_TREE, PATH, 0, 1, NO, NO, 2, 3),       \
+	[A##_FSPICK] = D(FSPICK, PATH, 0, 1, NO, NO, 2, NO),                 \
+	[A##_FSCONFIG] = S(FSCONFIG),                                        \
+	[A##_FSMOUNT] = S(FSMOUNT),                                          \
+	[A##_MQ_OPEN] = S(MQ_OPEN),                                          \
+	[A##_MQ_UNLINK] = S(MQ_UNLINK),                                      \
+	[A##_ACCT] = S(KERNEL_FILE),                                         \
+	[A##_SWAPON] = S(KERNEL_FILE),                                       \
+	[A##_SWAPOFF] = S(KERNEL_FILE),                                      \
+	[A##_IOCTL] = S(TIOCGPTPEER),                                        \
+	[A##_BPF] = S(BPF_OBJ_PIN),                                          \
 	[A##_IO_URING_SETUP] = G(RING),                                      \
 	[A##_IO_URING_ENTER] = G(RING),                                      \
-	[A##_BPF] = G(BPF),                                                  \
 	[A##_PTRACE] = G(PTRACE),                                            \
 	[A##_PROCESS_VM_WRITEV] = G(WRITEV),                                 \
 	[A##_PIDFD_GETFD] = G(GETFD),                                        \

@@ -72,6 +72,15 @@ struct mount {
 	struct dentry *mnt_mountpoint;
 	struct vfsmount mnt;
 	struct mnt_namespace *mnt_ns;
+	const char *mnt_devname;
+};
+
+struct file_system_type {
+	const char *name;
+};
+
+struct fs_context {
+	struct file_system_type *fs_type;
 };
 
 struct path {
@@ -272,6 +281,7 @@ struct filename {
 enum {
 	AT_FDCWD = -100,
 	AT_REMOVEDIR = 0x200,
+	AT_EMPTY_PATH = 0x1000,
 	O_ACCMODE = 3,
 	O_PATH = 0x200000,
 	CREAT_FLAGS = 0x241, /* O_CREAT | O_WRONLY | O_TRUNC: the flags that creat implies */

@@ -94,6 +94,8 @@ enum {
 	OPCODE_MKDIRAT = 37,
 	OPCODE_SYMLINKAT = 38,
 	OPCODE_LINKAT = 39,
+	OPCODE_FSETXATTR = 41,
+	OPCODE_SETXATTR = 42,
 	OPCODE_FTRUNCATE = 55,
 	OPCODE_BIND = 56,
 	OPCODE_LISTEN = 57,
@@ -355,7 +357,7 @@ INLINE void submitted(struct io_kiocb *req)
 
 	if (!c)
 		return;
-	if (opcode == OPCODE_FTRUNCATE || opcode == OPCODE_BIND || opcode == OPCODE_LISTEN) {
+	if (opcode == OPCODE_FTRUNCATE || opcode == OPCODE_BIND || opcode == OPCODE_LISTEN || opcode == OPCODE_SETXATTR || opcode == OPCODE_FSETXATTR) {
 		struct rec r;
 
 		begin(&r, OP_IO_URING_OTHER, 0);

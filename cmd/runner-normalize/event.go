@@ -62,6 +62,8 @@ func (n *normalizer) lines(task uint32, op operation, e *schemas.RawEvent) error
 		return n.emit(task, op.first, e, e.Addr, false)
 	case classNothing:
 		return n.emit(task, op.first, e, nil, false)
+	case classText:
+		return n.emit(task, op.first, e, e.UserPath2, false)
 	case classFailed:
 		if e.Has&schemas.HasRet != 0 && e.Ret >= 0 {
 			return tool.StreamError(n.in.Errorf("op %s with ret %d, expected failed ones only", e.Op, e.Ret))
@@ -147,7 +149,7 @@ func (n *normalizer) twoLines(task uint32, op operation, e *schemas.RawEvent) er
 	}
 	n.added++
 	if op.class == classMount {
-		// The source of a mount is a text for the file system, not always a path.
+		// The source of a mount is a text for the file system, the name of an attribute too: no path.
 		return n.emit(task, op.second, e, e.UserPath2, false)
 	}
 	path, lexical = n.mapper.secondPath(e)

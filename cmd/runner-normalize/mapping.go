@@ -19,7 +19,8 @@ const (
 	classBlocked              // endpoint or path, and the rule that refused it
 	classPath                 // one path
 	classPaths                // two paths: two lines
-	classMount                // mount point and source text: two lines
+	classMount                // a path, and a text such as a mount's source: two lines
+	classText                 // a text
 	classNothing              // a line without a value
 )
 
@@ -49,8 +50,6 @@ func classOf(o schemas.Operation) class {
 		return classExec
 	case schemas.EventExecFailed:
 		return classFailed
-	case schemas.EventMount:
-		return classMount
 	case schemas.EventIOUringOther:
 		return classNothing
 	}
@@ -59,6 +58,10 @@ func classOf(o schemas.Operation) class {
 		return classBlocked
 	case schemas.SetOf(o.First) == schemas.SetNetworkEndpoints:
 		return classNetwork
+	case schemas.HasText(o.First):
+		return classText
+	case schemas.HasText(o.Second):
+		return classMount
 	case o.Second != 0:
 		return classPaths
 	}

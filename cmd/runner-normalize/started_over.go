@@ -76,7 +76,7 @@ func (n *normalizer) values(op operation, e *schemas.RawEvent) (first, second []
 		return e.Addr, nil
 	}
 	first, _ = n.mapper.firstPath(e)
-	if op.class == classMount {
+	if op.class == classMount || op.class == classText {
 		return first, e.UserPath2
 	}
 	second, _ = n.mapper.secondPath(e)

@@ -10,11 +10,14 @@ import sys
 
 import noise
 
-OPENS = {"open", "creat", "openat", "openat2", "open_by_handle_at", "io_uring_openat", "io_uring_openat2"}
+OPENS = {"open", "creat", "openat", "openat2", "open_by_handle_at", "io_uring_openat", "io_uring_openat2", "tiocgptpeer"}
 NETWORK = {"connect": 2, "sendto": 6, "sendmsg": 7, "sendmmsg": 202, "bind": 203, "listen": 204}
 ONE = {"execve": 201, "execveat": 201, "exec_check": 205, "unlink": 211, "rmdir": 212, "symlink": 217, "mkdir": 219, "truncate": 220,
-       "ftruncate": 220, "file_blocked": 10, "chmod": 221, "chown": 222, "mknod": 223, "umount": 226, "io_uring_other": 240}
+       "ftruncate": 220, "file_blocked": 10, "chmod": 221, "chown": 222, "mknod": 223, "umount": 226, "io_uring_other": 240,
+       "mount_setattr": 234, "open_tree": 235, "fspick": 236, "bpf_obj_pin": 242, "bpf_obj_get": 243, "kernel_file": 244}
 TWO = {"rename": (213, 214), "link": (215, 216), "move_mount": (227, 228), "pivot_root": (229, 230)}
+NAMED = {"mount": (224, 225), "setxattr": (231, 232), "removexattr": (233, 232)}  # a path, and a text that stays as it is
+TEXT = {"fsconfig": 237, "fsmount": 238, "mq_open": 239, "mq_unlink": 241}
 KINDS = {1: "openat", 2: "connect", 4: "exec", 10: "file_blocked", 20: "connect_blocked"}
 ACCESS = ("read", "write", "read_write", "unknown")
 FLAGS = (("create", 0o100), ("truncate", 0o1000), ("append", 0o2000), ("exclusive", 0o200))
@@ -179,7 +182,7 @@ def values(e):
     if e["op"] in NETWORK:
         return e.get("addr"), None
     first = e["path"] if "path" in e else lexical(e, "user_path", "base")
-    return first, e.get("user_path2") if e["op"] == "mount" else lexical(e, "user_path2", "base2")
+    return first, e.get("user_path2") if e["op"] in NAMED or e["op"] in TEXT else lexical(e, "user_path2", "base2")
 
 
 def same_call(unfinished, e):
@@ -282,9 +285,11 @@ class Derivation:
         elif op in TWO:
             self.line(task, TWO[op][0], e, value)
             self.line(task, TWO[op][1], e, e["path2"] if "path2" in e else lexical(e, "user_path2", "base2"))
-        elif op == "mount":
-            self.line(task, 224, e, value)
-            self.line(task, 225, e, e.get("user_path2"))
+        elif op in NAMED:
+            self.line(task, NAMED[op][0], e, value)
+            self.line(task, NAMED[op][1], e, e.get("user_path2"))
+        elif op in TEXT:
+            self.line(task, TEXT[op], e, e.get("user_path2"))
         elif op in NETWORK or op == "connect_blocked":
             self.line(task, NETWORK.get(op, 20), e, e.get("addr"))
         else:

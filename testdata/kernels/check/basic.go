@@ -75,7 +75,7 @@ func gate(m *machine) (string, error) {
 }
 
 // groups are the kinds of events that the workload makes, but for those of io_uring.
-var groups = []string{"opens", "failures", "special", "names", "long", "deep", "execs", "inet", "unix", "interrupts", "tree", "attrs", "mounts"}
+var groups = []string{"opens", "failures", "special", "names", "long", "deep", "execs", "inet", "unix", "interrupts", "tree", "attrs", "attributes", "others", "mounts"}
 
 // kinds makes one marked event of every kind, those of io_uring too where it is observed.
 func kinds(m *machine) (string, error) {
@@ -136,7 +136,7 @@ func compatKinds(m *machine) (string, error) {
 		}
 		return "", absent("32-bit programs: " + err.Error())
 	}
-	r, skips, err := m.workload(nil, "kinds32", m.dir(), "opens", "failures", "special", "names", "execs", "tree", "attrs", "mounts")
+	r, skips, err := m.workload(nil, "kinds32", m.dir(), "opens", "failures", "special", "names", "execs", "tree", "attrs", "attributes", "others", "mounts")
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,7 @@ import (
 
 // mounts works in a mount namespace of one thread, which ends with its goroutine.
 func mounts() {
-	for _, d := range []string{"M-mnt", "M-src", "M-bind", "M-moved", "M-root"} {
+	for _, d := range []string{"M-mnt", "M-src", "M-bind", "M-moved", "M-fs", "M-root"} {
 		mkdir(d)
 	}
 	done := make(chan struct{})
@@ -43,7 +43,8 @@ func mountLines() {
 	mount("mount-fails", "M-none", at("M-no-such-dir"), "tmpfs", 0)
 	one("umount2", 226, at("M-mnt"), unix.SYS_UMOUNT2, made.Str(at("M-mnt")), unix.MNT_DETACH)
 
-	fd := made.Call(unix.SYS_OPEN_TREE, fdArg(cwd), made.Str(at("M-bind")), unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	newMounts()
+	fd := one("open_tree-clone", 235, at("M-bind"), unix.SYS_OPEN_TREE, fdArg(cwd), made.Str(at("M-bind")), unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if fd < 0 {
 		made.Skipped("move_mount", unix.Errno(-fd))
 		return

@@ -95,6 +95,7 @@ func detached() {
 	mkdir("M-tree")
 	unix.Close(openMade("setup", atCwd, at("M-tree/M-file"), at("M-tree/M-file"), create, 0o644))
 	tree, err := unix.OpenTree(atCwd, at("M-tree"), unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	made.Line("open_tree", 235, at("M-tree"), 0, made.NoRet())
 	if err != nil {
 		made.Skipped("detached mounts", err)
 		return
@@ -110,8 +111,10 @@ func detached() {
 	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
 	made.Must("fsopen", made.Ret(err))
 	made.Must("fsconfig", made.Ret(unix.FsconfigCreate(fs)))
+	made.Line("fsconfig", 237, "tmpfs", 0)
 	mnt, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
 	made.Must("fsmount", made.Ret(err))
+	made.Line("fsmount", 238, "none", int64(mnt))
 	unix.Close(openMade("fsmount", mnt, "M-file", prefix+"/M-file", create, 0o644))
 	openMade("fsmount-enoent", mnt, "M-none", prefix+"/M-none", unix.O_RDONLY, 0)
 	unix.Close(mnt)

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Calls that name what they act on in a way of their own, or that are recorded only with
+ * some of their arguments. */
+#ifndef RUNNER_SPECIAL_H
+#define RUNNER_SPECIAL_H
+
+#include "pathobj.h"
+#include "table.h"
+
+/* include/uapi: bpf.h, mount.h, asm-generic/ioctls.h */
+enum {
+	BPF_OBJ_PIN = 6,
+	BPF_OBJ_GET = 7,
+	BPF_F_PATH_FD = 1 << 14,
+	FSCONFIG_CMD_CREATE = 6, /* then: reconfigure, create anew */
+	FSCONFIG_CMD_LAST = 8,
+	TIOCGPTPEER = 0x5441,
+	EBADF = 9,
+	EINVAL = 22,
+};
+
+/* Is a call of CLASS_SPECIAL with these arguments one that is looked at? */
+INLINE bool special(u32 op, u64 first, u64 second)
+{
+	switch (op) {
+	case OP_TIOCGPTPEER: /* one of all ioctls */
+		return (u32)second == TIOCGPTPEER;
+	case OP_FSCONFIG:
+		return second >= FSCONFIG_CMD_CREATE && second <= FSCONFIG_CMD_LAST;
+	case OP_KERNEL_FILE: /* acct without a path only ends it */
+		return first;
+	}
+	return true;
+}
+
+/* A name of the kernel's own, as text. */
+INLINE u64 put_kernel_text(struct scratch *s, u64 name)
+{
+	s64 n = bpf_probe_read_kernel_str(s->blob, 256, (void *)name);
+
+	if (n < 1 || n > 256) {
+		s->r.marks |= MARK_UFAULT;
+		return 0;
+	}
+	s->r.marks |= MARK_HAS_U2;
+	s->r.ulen2 = n - 1;
+	return n - 1;
+}
+
+/* The arguments of BPF_OBJ_PIN and BPF_OBJ_GET. Programs of before Linux 6.5 end with the flags. */
+INLINE u64 put_pin(u32 key, u64 attr)
+{
+	struct {
+		u64 path;
+		u32 fd, flags;
+	} a = {};
+	s32 dfd = AT_FDCWD;
+
+	bpf_probe_read_user(&a, sizeof(a), (void *)attr);
+	if (a.flags & BPF_F_PATH_FD)
+		bpf_probe_read_user(&dfd, sizeof(dfd), (void *)(attr + sizeof(a)));
+	return put_user_path(key, 0, a.path, dfd, 0);
+}
+
+/* The second end of a terminal: what it is called is known when it is open. */
+INLINE u64 put_terminal(struct scratch *s, u32 key, u64 flags)
+{
+	u64 file = s->r.marks & MARK_UNPROVEN ? 0 : fd_file(s->r.ret);
+
+	s->r.marks |= MARK_ARGS;
+	s->r.flags = (u32)flags;
+	if (!just_opened(file, flags)) {
+		s->r.marks |= MARK_FDRACE;
+		file = 0;
+	}
+	return s->r.clen1 = put_file(key, 0, file);
+}
+
+/* A call without a path that did what it was asked for did it to its descriptor. */
+INLINE bool by_descriptor(struct rec *r, u64 path)
+{
+	return !path && r->ret >= 0 && r->flags & AT_EMPTY_PATH;
+}
+
+INLINE void set_attributes(struct rec *r, u64 attributes)
+{
+	if (attributes)
+		r->op = OP_MOUNT_SETATTR;
+	r->mode = 0;
+	r->marks &= ~MARK_MODE;
+}
+
+/* The end of such a call: is it recorded? */
+INLINE bool special_end(u32 op, const u64 *v, s64 ret)
+{
+	switch (op) {
+	case OP_TIOCGPTPEER: /* one that failed opened nothing that has a name */
+		return ret >= 0;
+	case OP_BPF_OBJ_PIN:
+		guard_bpf(v[0], ret);
+		return v[0] == BPF_OBJ_PIN || v[0] == BPF_OBJ_GET;
+	}
+	return true;
+}
+
+/* Fills the record of such a call. Returns the bytes of its names. */
+INLINE u64 on_special(struct scratch *s, u32 key)
+{
+	bool proven = !(s->r.marks & MARK_UNPROVEN);
+	const u64 *v = s->args;
+	struct rec *r = &s->r;
+	u64 file, n;
+
+	switch (r->op) {
+	case OP_TIOCGPTPEER:
+		return put_terminal(s, key, v[2]);
+	case OP_BPF_OBJ_PIN:
+		if (v[0] == BPF_OBJ_GET)
+			r->op = OP_BPF_OBJ_GET;
+		return put_pin(key, v[1]);
+	case OP_KERNEL_FILE:
+		return put_user_path(key, 0, v[0], AT_FDCWD, 0);
+	case OP_MQ_OPEN:
+	case OP_MQ_UNLINK:
+		n = put_user_str(key, 0, v[0]);
+		r->marks |= MARK_HAS_U2;
+		r->ulen2 = n;
+		return n;
+	case OP_FSMOUNT: /* the mount that it made knows its source */
+		file = proven && r->ret >= 0 ? fd_file(r->ret) : 0;
+		return put_kernel_text(s, file ? POINTER(mount, POINTER(file, file, f_path.mnt) - OFFSET(struct mount, mnt), mnt_devname) : 0);
+	case OP_FSCONFIG: /* with these errors the descriptor can be of anything */
+		file = r->ret == -EBADF || r->ret == -EINVAL ? 0 : fd_file(v[0]);
+		return put_kernel_text(s, file ? POINTER(file_system_type, POINTER(fs_context, POINTER(file, file, private_data), fs_type), name) : 0);
+	}
+	return 0;
+}
+
+#endif
