@@ -147,7 +147,7 @@ func init() {
 					return lie("the specification does not know %s", u.call)
 				}
 				for i := range e.own { // a line of the call itself, not that of a call before it
-					if l := &e.own[i]; l.Type >= 231 && strings.Contains(l.text(), e.said("value")) {
+					if l := &e.own[i]; (l.Type >= 231 || u.call == "ioctl" && l.Type == 1) && strings.Contains(l.text(), e.said("value")) {
 						return exact()
 					}
 				}
