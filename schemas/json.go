@@ -14,5 +14,8 @@ func Marshal(v any) ([]byte, error) {
 // Unmarshal decodes strictly: exact key case, no duplicate keys, no unknown
 // keys, valid UTF-8, nothing after the value. v must not be used after an error.
 func Unmarshal(b []byte, v any) error {
-	return json.Unmarshal(b, v, json.RejectUnknownMembers(true))
+	if err := json.Unmarshal(b, v, json.RejectUnknownMembers(true)); err != nil {
+		return jsonError(err)
+	}
+	return nil
 }

@@ -1,6 +1,9 @@
 package schemas
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // KernelParser parses kernel lines of one run. It is strict (known keys only,
 // each at most once, canonical integers, nothing after the object, the rules of
@@ -54,6 +57,9 @@ const (
 
 	seenRequired = seenSchema | seenRunID | seenSeq | seenPID | seenEventType | seenKind | seenValue
 )
+
+// requiredKeys are the keys of every kernel line, by the place of their bit.
+var requiredKeys = [...]string{"schema", "run_id", "seq", "pid", "event_type", "kind", "value"}
 
 // Parse reads one line, given without LF, into e. Names alias the line or the
 // parser's buffer: they are valid until the line changes or the next Parse.
@@ -193,7 +199,7 @@ func (p *KernelParser) parse(e *KernelEvent) bool {
 		return false
 	}
 	if seen&seenRequired != seenRequired {
-		return s.fail("one of schema, run_id, seq, pid, event_type, kind, value is missing")
+		return s.fail("key %s is missing", requiredKeys[bits.TrailingZeros(seenRequired&^seen)])
 	}
 	if e.Status != "" && e.Status != StatusUnproven && e.Has&KernelHasReturn == 0 {
 		return s.fail("status without return_value")

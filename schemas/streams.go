@@ -31,3 +31,21 @@ var Streams = func() []StreamForm {
 	return append(list, StreamForm{StreamJoined, StageCorrelate, append(joined, "`"+SchemaSurfaceEntry+"` sorted",
 		"`"+SchemaBinding+"`", "`"+SchemaAmbiguity+"`", "`"+SchemaReport+"`", "`"+SchemaHealth+"`", "3 "+health)})
 }()
+
+// ReaderOf says how a stream is read: the tool, and its flag.
+func ReaderOf(name string) string {
+	switch name {
+	case StreamRaw:
+		return StageNormalize
+	case StreamNormalized:
+		return StageCorrelate
+	case StreamJoined:
+		return StagePack
+	}
+	for _, l := range Layers {
+		if l.Log != nil && l.Log.Stream == name {
+			return StageCorrelate + " --" + l.Name
+		}
+	}
+	return ""
+}

@@ -18,7 +18,7 @@ var (
 func parseHeader(b []byte) (Member, error) {
 	magic := b[257:265]
 	if !bytes.Equal(magic, magicPOSIX) && !bytes.Equal(magic, magicGNU) {
-		return Member{}, fmt.Errorf("%w: no tar header", ErrNotArchive)
+		return Member{}, notArchive(b, "no tar header")
 	}
 	sum, ok := octal(b[148:156])
 	if !ok || sum != checksum(b) {
@@ -26,10 +26,10 @@ func parseHeader(b []byte) (Member, error) {
 	}
 	name, ok := text(b[:100])
 	if !ok || !validName(name) {
-		return Member{}, fmt.Errorf("%w: name %.100q is not a plain relative path", ErrHostile, bytes.TrimRight(b[:100], "\x00"))
+		return Member{}, fmt.Errorf("%w: name %.100q is not a plain relative path%s", ErrHostile, bytes.TrimRight(b[:100], "\x00"), when(bytes.HasPrefix(b, []byte("./")) || b[156] == '5', repacked))
 	}
 	if t := b[156]; t != 0 && t != '0' {
-		return Member{}, fmt.Errorf("%w: %s is %s, expected a regular file", ErrHostile, name, kindName(t))
+		return Member{}, fmt.Errorf("%w: %s is %s, expected a regular file%s", ErrHostile, name, kindName(t), when(strings.IndexByte("5xgKL", t) >= 0, repacked))
 	}
 	for _, f := range []struct {
 		what string
@@ -55,6 +55,13 @@ func parseHeader(b []byte) (Member, error) {
 		return Member{}, fmt.Errorf("%w: %s has a size that is not octal", ErrHostile, name)
 	}
 	return Member{name, size}, nil
+}
+
+func when(is bool, text string) string {
+	if is {
+		return text
+	}
+	return ""
 }
 
 func kindName(t byte) string {

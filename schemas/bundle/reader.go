@@ -87,7 +87,7 @@ func (a *Reader) next() (Member, error) {
 func (a *Reader) admit(m Member) error {
 	switch {
 	case a.n == 0 && m.Name != ManifestName:
-		return fmt.Errorf("%w: first is %s, expected %s", ErrOrder, m.Name, ManifestName)
+		return fmt.Errorf("%w: first is %s, expected %s%s", ErrOrder, m.Name, ManifestName, repacked)
 	case a.n > 0 && (m.Name == a.last || m.Name == ManifestName):
 		return fmt.Errorf("%w: %s occurs twice", ErrOrder, m.Name)
 	case a.n > 1 && m.Name < a.last:
@@ -132,7 +132,7 @@ func (a *Reader) full(b []byte) error {
 	a.off += int64(n)
 	if err == io.EOF && len(b) > 0 || err == io.ErrUnexpectedEOF {
 		if a.off < blockSize {
-			return fmt.Errorf("%w: %d bytes are too few for a tar header", ErrNotArchive, a.off)
+			return a.short(b[:n])
 		}
 		if a.n == 0 {
 			return fmt.Errorf("%w: no member", ErrNotArchive)
@@ -140,6 +140,14 @@ func (a *Reader) full(b []byte) error {
 		return fmt.Errorf("%w: it ends after %s, before its two zero blocks", ErrTruncated, a.last)
 	}
 	return err
+}
+
+// short is the error about an input that ends within the first header.
+func (a *Reader) short(b []byte) error {
+	if len(b) == 0 && a.Gzip() {
+		return fmt.Errorf("%w: the gzip stream is empty: what made it had no input", ErrNotArchive)
+	}
+	return notArchive(b, fmt.Sprintf("%d bytes are too few for a tar header", a.off))
 }
 
 // Identity is the hex SHA-256 of the uncompressed tar stream. It is valid only

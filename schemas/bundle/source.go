@@ -91,7 +91,7 @@ func (s *source) classify(err error) error {
 	case s.in.err != nil:
 		return fmt.Errorf("%w: %w", ErrRead, s.in.err)
 	case err == io.ErrUnexpectedEOF || err == io.EOF:
-		return fmt.Errorf("%w: gzip data ends early", ErrTruncated)
+		return fmt.Errorf("%w: gzip data ends early, after %d bytes: the file was cut, as by a download that broke off", ErrTruncated, s.in.n)
 	case errors.Is(err, gzip.ErrChecksum):
 		return fmt.Errorf("%w: gzip checksum or length does not match", ErrCorrupt)
 	case errors.Is(err, gzip.ErrHeader):

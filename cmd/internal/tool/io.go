@@ -28,7 +28,7 @@ func OpenInput(env *Env) (io.ReadCloser, string, error) {
 		}
 		if st, err := f.Stat(); err == nil && st.IsDir() {
 			f.Close()
-			return nil, "", Failf(ExitInput, "%s is a directory, expected a file", env.Args[0])
+			return nil, "", Fail(ExitInput, fmt.Errorf("%s is a directory, expected a file", env.Args[0]), "name the file as the stage before it wrote it; what was unpacked from it is not the same")
 		}
 		return f, env.Args[0], nil
 	}
