@@ -90,7 +90,7 @@ func TestCallTable(t *testing.T) {
 	}
 }
 
-// coverages is the table of all calls: lines first, then blind spots, then the others.
+// calls is the table of all calls: lines first, then blind spots, then the others.
 func calls() table {
 	t := table{{"recorded as", "system calls", "io_uring operations", "ioctls and their like"}}
 	for _, c := range schemas.CallTable {
