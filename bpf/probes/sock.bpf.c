@@ -21,14 +21,15 @@ INLINE void fill(struct bpf_sock_addr *ctx, struct addr_rec *e, u16 op)
 }
 
 /* A send on a connected socket with control data comes here without an address. A send to
- * no address in particular goes to this machine; of a connect the socket says it later. */
+ * no address in particular goes to this machine; of a connect the socket says it later. A connect
+ * to an address of another family comes here before the kernel refuses it, and means no IP address. */
 INLINE int inet4(struct bpf_sock_addr *ctx, u16 op)
 {
 	struct counters *c = counters_of(SLOT_SOCK);
 	u32 ip = ctx->user_ip4;
 	struct addr_rec e;
 
-	if (!c || (op == OP_SENDMSG && !ip && !ctx->user_port) || foreign(c))
+	if (!c || (op == OP_SENDMSG && !ip && !ctx->user_port) || (op == OP_CONNECT && ctx->user_family != FAMILY_INET) || foreign(c))
 		return 1;
 	if (op == OP_SENDMSG && !ip)
 		ip = from_here(ctx->msg_src_ip4);
@@ -48,7 +49,7 @@ INLINE int inet6(struct bpf_sock_addr *ctx, u16 op)
 	bool any = !w0 && !w1 && !w2 && !w3;
 	struct addr_rec e;
 
-	if (!c || (op == OP_SENDMSG && any && !ctx->user_port) || foreign(c))
+	if (!c || (op == OP_SENDMSG && any && !ctx->user_port) || (op == OP_CONNECT && ctx->user_family != FAMILY_INET6) || foreign(c))
 		return 1;
 	if (op == OP_SENDMSG && any)
 		w3 = LOOPBACK6;

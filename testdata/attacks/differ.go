@@ -180,8 +180,9 @@ func (e *expected) vague() int {
 	return 0
 }
 
-func (e *expected) agrees(l *told) bool {
-	return e.sameCall(l) && (l.text() == e.value || slices.Contains(e.others, l.text()))
+// plain is agreement of a call that ran and a line that is exact.
+func (e *expected) plain(l *told) bool {
+	return !e.unrun && l.Doubt == "" && l.Status != statusUnproven && e.sameCall(l) && (l.text() == e.value || slices.Contains(e.others, l.text()))
 }
 
 // sameCall is agreement but for the value.

@@ -46,7 +46,7 @@ func endpoint(arg string, path func(name string) string) string {
 // except listen.
 func onSocket(kind uint32, address int) shape {
 	return func(m *meaning, p *process, c *traced) []expected {
-		e := expected{kind: kind, value: "null"}
+		e := expected{kind: kind, value: "null", address: true}
 		if address < 0 {
 			return []expected{e}
 		}
@@ -54,6 +54,9 @@ func onSocket(kind uint32, address int) shape {
 			return nil
 		}
 		arg := c.args[address]
+		if kind == schemas.EventSendto && c.args[address+1] == "0" || kind == schemas.EventSendmsg && strings.Contains(arg, "msg_namelen=0") {
+			return nil // no bytes are no address
+		}
 		if kind == schemas.EventSendmsg {
 			_, arg, _ = strings.Cut(arg, "msg_name=")
 			arg, _, _ = strings.Cut(arg, ", msg_namelen=")
@@ -61,7 +64,8 @@ func onSocket(kind uint32, address int) shape {
 		if kind != schemas.EventConnect && kind != schemas.EventBind && (arg == "NULL" || arg == "") {
 			return nil
 		}
-		e.short = strings.Contains(arg, "sa_data=")
+		e.stream = (m.stream[c.tid] || strings.Contains(arg, "sa_family=0,")) && (kind == schemas.EventSendto || kind == schemas.EventSendmsg)
+		e.bare = endpoint(arg, func(name string) string { return new(process).join("", name) })
 		e.value = endpoint(arg, func(name string) string { return p.join(m.cwd[c.tid], name) })
 		return []expected{e}
 	}

@@ -13,15 +13,16 @@ import (
 
 // expected is one line that a faithful record has for what strace saw.
 type expected struct {
-	kind   uint32
-	value  string   // text form; "null" for none
-	others []string // further values that are true too
-	bare   string   // the value without the directory that it starts from
-	ret    int64
-	flags  string // flags, mode and resolve of an open; "" is any
-	short  bool   // a socket address that is shorter than its family's
-	unrun  bool   // a seccomp filter answered the call
-	call   string // for messages
+	kind    uint32
+	value   string   // text form; "null" for none
+	others  []string // further values that are true too
+	bare    string   // the value without the directory that it starts from
+	ret     int64
+	flags   string // flags, mode and resolve of an open; "" is any
+	address bool   // its value is a socket address
+	stream  bool   // sent by a stream socket, or without a family
+	unrun   bool   // a seccomp filter answered the call
+	call    string // for messages
 }
 
 // process is what is known of one process of a trace.
@@ -38,11 +39,12 @@ type meaning struct {
 	processes map[int]*process
 	group     map[int]int    // thread to process
 	cwd       map[int]string // of a thread, as last told
+	stream    map[int]bool   // its last socket is a stream
 	calls     int
 }
 
 func newMeaning() *meaning {
-	return &meaning{processes: map[int]*process{}, group: map[int]int{}, cwd: map[int]string{}}
+	return &meaning{processes: map[int]*process{}, group: map[int]int{}, cwd: map[int]string{}, stream: map[int]bool{}}
 }
 
 func (m *meaning) process(tid int) *process {
@@ -105,6 +107,8 @@ func (m *meaning) told(c traced) {
 		m.group[c.tid], _ = strconv.Atoi(rest)
 		p = m.process(c.tid)
 		p.threads++
+	case "stream", "datagram":
+		m.stream[c.tid] = word == "stream"
 	case "root":
 		if rest == "0" {
 			p.root = dir

@@ -22,6 +22,7 @@ func (a *actor) socket() {
 	if fd < 0 {
 		return
 	}
+	a.tell(-1, map[int]string{unix.SOCK_DGRAM: "datagram", unix.SOCK_STREAM: "stream"}[kind])
 	for range 1 + a.IntN(4) {
 		a.onSocket(uintptr(fd))
 	}

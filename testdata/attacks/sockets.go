@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -254,4 +255,42 @@ func (w *world) sayName(fd int) error {
 	s := sa.(*unix.SockaddrInet4)
 	w.say("name", fmt.Sprintf("%d.%d.%d.%d:%d", s.Addr[0], s.Addr[1], s.Addr[2], s.Addr[3], s.Port))
 	return nil
+}
+
+func init() {
+	add(attack{name: "an address of another family", class: "B3", user: true,
+		what: "connect of an IPv4 socket to addresses of other families, which are refused",
+		run: func(w *world) error {
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+			if err != nil {
+				return err
+			}
+			for _, family := range []uint16{unix.AF_UNIX, unix.AF_INET6, unix.AF_NETLINK, 77} {
+				name := make([]byte, 28)
+				binary.NativeEndian.PutUint16(name, family)
+				copy(name[2:], "/s\x01\x02\x03")
+				if r := raw(unix.SYS_CONNECT, uintptr(fd), addr(&name[0]), uintptr(len(name))); r != -int64(unix.EAFNOSUPPORT) {
+					return fmt.Errorf("family %d: %d", family, r)
+				}
+			}
+			return nil
+		},
+		judge: func(e *evidence) verdict {
+			refused := 0
+			for i := range e.own {
+				l := &e.own[i]
+				if l.Type != schemas.EventConnect {
+					continue
+				}
+				// as IPv4 these bytes would be 1.2.3.0 or 0.0.0.0, which nobody named
+				if l.Status != schemas.StatusError || strings.HasPrefix(l.text(), "1.2.3.") || strings.HasPrefix(l.text(), "0.0.0.0:") {
+					return lie("false: %s", e.show(l))
+				}
+				refused++
+			}
+			if refused != 4 {
+				return lie("absent: %d of 4 connects", 4-refused)
+			}
+			return exact()
+		}})
 }
