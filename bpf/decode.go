@@ -87,7 +87,7 @@ const (
 	opExec       = 9
 	opConnect    = 12
 	opListen     = 17
-	opRename     = 19
+	opRename     = 20
 	opUringOther = 45
 	opFork       = 46
 	opExit       = 47

@@ -66,7 +66,7 @@ func TestOpNames(t *testing.T) {
 		t.Errorf("the decoder's operations are\n%q, the contract's\n%q", got, want)
 	}
 	for op, want := range map[int]string{opOpen: "open", opLastOpen: "tiocgptpeer", opExec: "exec", opConnect: "connect",
-		opListen: "listen", opUringOther: "io_uring_other", opFork: "fork", opExit: "exit", opMove: "move", opBlocked: "connect_blocked", opFile: "file_blocked"} {
+		opListen: "listen", opRename: "rename", opExecCheck: schemas.OpExecCheck, opUringOther: "io_uring_other", opFork: "fork", opExit: "exit", opMove: "move", opBlocked: "connect_blocked", opFile: "file_blocked"} {
 		if opNames[op] != want {
 			t.Errorf("operation %d is %s, expected %s", op, opNames[op], want)
 		}
