@@ -52,6 +52,7 @@ const (
 	markChroot
 	markChanged
 	markUnproven
+	markSilent
 
 	markHasPath  = 1 << 16
 	markHasBase1 = 1 << 17
@@ -258,6 +259,7 @@ func publicMarks(m uint32) schemas.Marks {
 		{markFDRace, schemas.MarkFDRace}, {markCompat, schemas.MarkCompat32},
 		{markAFault, schemas.MarkAddrFault}, {markChroot, schemas.MarkChroot},
 		{markChanged, schemas.MarkChanged}, {markUnproven, schemas.MarkUnproven},
+		{markSilent, schemas.MarkSilent},
 	} {
 		if m&x.bit != 0 {
 			out |= x.mark

@@ -60,10 +60,11 @@ var (
 	callCopies = []string{objects.KernelProgOnSysEnter, objects.KernelProgOnSysExit}
 )
 
-// The programs of io_uring, of which a kernel has two. They get copies where the tasks have.
+// The programs of io_uring, of which a kernel has one, one, and all. They get copies where the tasks have.
 var (
 	ringSubmits   = []string{objects.UringProgOnSubmitReq, objects.UringProgOnSubmitSqe}
 	ringCompletes = []string{objects.UringProgOnCompleteCqe, objects.UringProgOnCompleteRes}
+	ringOthers    = []string{objects.UringProgOnReqFailed, objects.UringProgOnQueueAsync, objects.UringProgOnFailLink}
 )
 
 // copiedSlots are the programs whose missed events are counted, by their slot (SLOT_* of
@@ -83,7 +84,7 @@ func (c copySet) has(program string) bool {
 }
 
 // unmarked are programs with copies, without marks that tell whose events no copy saw.
-var unmarked = slices.Concat(ringSubmits, ringCompletes, []string{objects.GuardProgOnSignal})
+var unmarked = slices.Concat(ringSubmits, ringCompletes, ringOthers, []string{objects.GuardProgOnSignal})
 
 func (c copySet) kinds() (kinds [][]string) {
 	if c.tasks {
@@ -119,6 +120,7 @@ var bodies = map[string]body{
 	objects.KernelProgOnExec:       {objects.KernelProgBodyExec, objects.KernelMapExecBody},
 	objects.UringProgOnSubmitReq:   {objects.UringProgBodySubmitReq, objects.UringMapSubmitBody},
 	objects.UringProgOnSubmitSqe:   {objects.UringProgBodySubmitSqe, objects.UringMapSubmitBody},
+	objects.UringProgOnReqFailed:   {objects.UringProgBodyReqFailed, objects.UringMapFailedBody},
 	objects.UringProgOnCompleteCqe: {objects.UringProgBodyCompleteCqe, objects.UringMapCompleteBody},
 	objects.UringProgOnCompleteRes: {objects.UringProgBodyCompleteRes, objects.UringMapCompleteBody},
 }

@@ -16,8 +16,14 @@ import (
 // uringForm is how a kernel reports io_uring's requests: the program that fits the form of
 // each tracepoint, and how a request holds a name.
 type uringForm struct {
-	submit, complete string // programs of the io_uring object
-	names            string // the type of the fields that hold names
+	submit, complete string   // programs of the io_uring object
+	others           []string // likewise, of tracepoints that have one form
+	names            string   // the type of the fields that hold names
+}
+
+// programs are those that fit, in the order in which they are attached.
+func (f *uringForm) programs() []string {
+	return append([]string{f.complete}, append(slices.Clone(f.others), f.submit)...)
 }
 
 // String is the fact io_uring_form.
@@ -40,6 +46,14 @@ var (
 		{"io_uring_complete", "io_ring_ctx* void* io_uring_cqe*", objects.UringProgOnCompleteCqe},
 		{"io_uring_complete", "void* void* u64 s32 u32 u64 u64", objects.UringProgOnCompleteRes},
 	}
+	uringOthers = [][]tracepointForm{
+		{{"io_uring_req_failed", "io_uring_sqe* io_kiocb* s32", objects.UringProgOnReqFailed}},
+		{
+			{"io_uring_queue_async_work", "io_kiocb* s32", objects.UringProgOnQueueAsync},
+			{"io_uring_queue_async_work", "io_kiocb* bool", objects.UringProgOnQueueAsync}, // Linux 6.19
+		},
+		{{"io_uring_fail_link", "io_kiocb* io_kiocb*", objects.UringProgOnFailLink}},
+	}
 )
 
 // uringNames are the fields of requests that hold a name.
@@ -61,6 +75,13 @@ func uringFormOf(kernel *btf.Spec) (*uringForm, error) {
 	}
 	if f.complete, err = fittingProgram(kernel, uringCompletes); err != nil {
 		return nil, err
+	}
+	for _, forms := range uringOthers {
+		program, err := fittingProgram(kernel, forms)
+		if err != nil {
+			return nil, err
+		}
+		f.others = append(f.others, program)
 	}
 	for _, n := range uringNames {
 		form, err := memberForm(kernel, n[0], n[1])

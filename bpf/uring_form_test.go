@@ -18,7 +18,7 @@ type ringTypes struct {
 	submitParams     []btf.Type
 	completeParams   []btf.Type
 	name             btf.Type // of every field that holds a name
-	without          string   // a struct that this kernel does not have
+	without          string   // a struct or tracepoint that this kernel does not have
 }
 
 var (
@@ -45,6 +45,15 @@ func (k ringTypes) spec(t *testing.T) *btf.Spec {
 	}
 	trace(k.submit, k.submitParams)
 	trace(k.complete, k.completeParams)
+	for name, params := range map[string][]btf.Type{
+		"io_uring_req_failed":       {to("io_uring_sqe"), to("io_kiocb"), s32Type},
+		"io_uring_queue_async_work": {to("io_kiocb"), boolType},
+		"io_uring_fail_link":        {to("io_kiocb"), to("io_kiocb")},
+	} {
+		if name != k.without {
+			trace(name, params)
+		}
+	}
 	requests := map[string]*btf.Struct{}
 	for _, n := range uringNames {
 		s := requests[n[0]]
@@ -94,6 +103,7 @@ func TestUringForm(t *testing.T) {
 		{"an unsigned result", ringTypes{"io_uring_submit_req", "io_uring_complete", submitReq, slices.Insert(slices.Clone(asResult[:3]), 3, btf.Type(u32Type)), pointer, ""}, "does not know the form io_uring_complete(void* void* u64 u32)"},
 		{"a name to come", ringTypes{"io_uring_submit_req", "io_uring_complete", submitReq, asCqe, to("other_name"), ""}, "struct io_open has its filename as other_name*"},
 		{"no links", ringTypes{"io_uring_submit_req", "io_uring_complete", submitReq, asCqe, pointer, "io_link"}, "no struct io_link"},
+		{"no failures", ringTypes{"io_uring_submit_req", "io_uring_complete", submitReq, asCqe, pointer, "io_uring_req_failed"}, "no tracepoint io_uring_req_failed"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			f, err := uringFormOf(c.k.spec(t))

@@ -48,7 +48,8 @@ func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm
 		return err
 	}
 	spec := first.Copy()
-	coll, err := s.loadWithBodies(first, shared, form.submit, form.complete)
+	programs := form.programs()
+	coll, err := s.loadWithBodies(first, shared, programs...)
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm
 	all := []*ebpf.Collection{coll}
 	if s.copies.tasks {
 		shared = maps.Clone(shared)
-		for _, name := range []string{objects.UringMapRequests, objects.UringMapSubmitBody, objects.UringMapCompleteBody} {
+		for _, name := range []string{objects.UringMapRequests, objects.UringMapSubmitBody, objects.UringMapCompleteBody, objects.UringMapFailedBody} {
 			shared[name] = coll.Maps[name]
 		}
 		for i := uint32(1); i < ringCopies; i++ {
@@ -64,13 +65,13 @@ func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm
 			if err := next.Variables["copy"].Set(i); err != nil {
 				return err
 			}
-			if coll, err = s.load(next, shared, form.submit, form.complete); err != nil {
+			if coll, err = s.load(next, shared, programs...); err != nil {
 				return err
 			}
 			all = append(all, coll)
 		}
 	}
-	for _, name := range []string{form.complete, form.submit} {
+	for _, name := range programs {
 		for _, coll := range all {
 			if err := s.trace(coll.Programs[name]); err != nil {
 				return err
@@ -80,16 +81,23 @@ func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm
 	return nil
 }
 
-// unfinished counts requests whose completion was not observed: the program did not ask
-// for one, or ended first.
+// unfinished counts requests of which there is no record: their completion was not observed.
 func (s *Session) unfinished() (n uint64) {
 	if s.requests == nil {
 		return 0
 	}
 	var key uint64
-	value := make([]byte, s.requests.ValueSize())
-	for it := s.requests.Iterate(); it.Next(&key, value); {
-		n++
+	var q objects.UringRequest
+	for it := s.requests.Iterate(); it.Next(&key, &q); {
+		if q.State&(stateTold|stateCancelled) == 0 {
+			n++
+		}
 	}
 	return n
 }
+
+// States of uringrequest.h of a request that nothing more needs to be said about.
+const (
+	stateTold      = 1 << 1
+	stateCancelled = 1 << 2
+)

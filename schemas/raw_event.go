@@ -75,6 +75,7 @@ const (
 	MarkOfSocket
 	MarkPathFault
 	MarkPathTruncated
+	MarkSilent // a request of io_uring that wants no completion on success
 	MarkUnnamed
 	MarkUnproven // nothing shows that the call ran
 	MarkUserFault
@@ -83,7 +84,7 @@ const (
 
 var markNames = [...]string{
 	"addr_fault", "changed", "chroot", "compat32", "deleted", "detached", "disconnected", "fd_race",
-	"hooked", "io_uring", "of_socket", "path_fault", "path_truncated", "unnamed", "unproven", "user_fault", "user_truncated",
+	"hooked", "io_uring", "of_socket", "path_fault", "path_truncated", "silent", "unnamed", "unproven", "user_fault", "user_truncated",
 }
 
 // Sources of network events and of refused file operations.

@@ -78,6 +78,7 @@ enum mark {
 	MARK_CHROOT = 1 << 11,	  /* a leading .. can end at a root that is not the top */
 	MARK_CHANGED = 1 << 12,	  /* what the call was given could have changed under it */
 	MARK_UNPROVEN = 1 << 13,  /* nothing shows that the call ran */
+	MARK_SILENT = 1 << 14,	  /* a request of io_uring that wants no completion on success */
 	MARK_HAS_PATH = 1 << 16,  /* comp1 is the resolved object */
 	MARK_HAS_BASE1 = 1 << 17, /* comp1 is the directory that upath1 starts from */
 	MARK_HAS_BASE2 = 1 << 18, /* comp2 likewise for upath2 */
@@ -161,8 +162,8 @@ struct counters {
 };
 
 /* Scratch records per CPU and copy of a probe. */
-enum scratch_index { SCRATCH_EXIT, SCRATCH_EXEC, SCRATCH_SUBMIT, SCRATCH_COMPLETE, SCRATCHES };
+enum scratch_index { SCRATCH_EXIT, SCRATCH_EXEC, SCRATCH_SUBMIT, SCRATCH_COMPLETE, SCRATCH_FAILED, SCRATCHES };
 
-enum slot { SLOT_EXIT, SLOT_EXEC, SLOT_FORK, SLOT_TASK_EXIT, SLOT_MOVE, SLOT_SOCK, SLOT_URING_SUBMIT, SLOT_URING_COMPLETE, SLOT_ENTER, SLOT_RULES, SLOT_FILES, SLOT_DELIVER, SLOTS = 16 };
+enum slot { SLOT_EXIT, SLOT_EXEC, SLOT_FORK, SLOT_TASK_EXIT, SLOT_MOVE, SLOT_SOCK, SLOT_URING_SUBMIT, SLOT_URING_COMPLETE, SLOT_ENTER, SLOT_RULES, SLOT_FILES, SLOT_DELIVER, SLOT_URING_FAILED, SLOTS = 16 };
 
 #endif

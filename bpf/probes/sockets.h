@@ -13,10 +13,10 @@ enum { PROTOCOL_IP_ICMP = 1, PROTOCOL_IP_UDP = 17, PROTOCOL_IP_ICMP6 = 58, PROTO
 
 #define INET_FLAGS_HDRINCL 12
 
-/* The socket of a descriptor; sk is 0 if it has none. */
-INLINE void kind_of_fd(s32 fd, struct kind *k)
+/* The socket of a file; sk is 0 if it has none. */
+INLINE void kind_of_file(u64 file, struct kind *k)
 {
-	u64 file = fd_file(fd), sk;
+	u64 sk;
 
 	__builtin_memset(k, 0, sizeof(*k));
 	if (!file || (file_mode(file) & S_IFMT) != S_IFSOCK)
@@ -26,6 +26,11 @@ INLINE void kind_of_fd(s32 fd, struct kind *k)
 	READ_FIELD(k->type, sock, sk, sk_type);
 	READ_FIELD(k->protocol, sock, sk, sk_protocol);
 	k->sk = sk;
+}
+
+INLINE void kind_of_fd(s32 fd, struct kind *k)
+{
+	kind_of_file(fd_file(fd), k);
 }
 
 INLINE bool is_inet(struct kind *k)

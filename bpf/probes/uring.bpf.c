@@ -1,171 +1,122 @@
 //go:build ignore
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* io_uring: a request is kept at submission, where the kernel's own copy of the
- * path is, and recorded at completion, where its result is. Connects and datagrams
- * also pass the cgroup hooks. A separate object, because tracepoints and structures
- * change between kernels. There is one program for each form of a tracepoint; the
- * loader (../uring_linux.go) compares the kernel's with them, and loads those that fit. */
+/* io_uring: a request is kept at submission, where the kernel's own copy of the path is, and
+ * recorded at completion, where its result is. An open is recorded earlier if the next request
+ * is submitted in the meantime: that one could close the descriptor. A request that its program
+ * wants no completion of is recorded at once, and one that the kernel refuses to prepare when it
+ * does so. Connects and datagrams also pass the cgroup hooks. A separate object, because
+ * tracepoints and structures change between kernels. There is one program for each form of a
+ * tracepoint; the loader (../uring_linux.go) compares the kernel's with them, and loads those
+ * that fit. */
 #include "addr.h"
 #include "guard.h"
 #include "marks.h"
+#include "uringrequest.h"
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct open_how {
-	u64 flags, mode, resolve;
-};
-
-struct io_open {
-	s32 dfd;
-	u32 file_slot;
-	struct open_how how;
-};
-
-struct io_unlink {
-	s32 dfd;
-	s32 flags;
-};
-
-struct io_mkdir {
-	s32 dfd;
-	u16 mode;
-};
-
-struct io_rename {
-	s32 old_dfd, new_dfd;
-};
-
-struct io_link { /* symlinks too: the old path is the target's text */
-	s32 old_dfd, new_dfd;
-};
-
-/* The names in these: pointers, or since Linux 7.0 structs that hold the pointer. */
-struct delayed_filename {
-	struct filename *__incomplete_filename;
-};
-
-#define ONE_NAME(type)                            \
-	struct type##___pointer {                 \
-		struct filename *filename;        \
-	};                                        \
-	struct type##___delayed {                 \
-		struct delayed_filename filename; \
-	}
-ONE_NAME(io_open);
-ONE_NAME(io_unlink);
-ONE_NAME(io_mkdir);
-
-#define TWO_NAMES(type)                                   \
-	struct type##___pointer {                         \
-		struct filename *oldpath, *newpath;       \
-	};                                                \
-	struct type##___delayed {                         \
-		struct delayed_filename oldpath, newpath; \
-	}
-TWO_NAMES(io_rename);
-TWO_NAMES(io_link);
-
-struct io_connect {
-	void *addr;
-	s32 addr_len;
-};
-
-struct io_ring_ctx {
-	u32 cached_sq_head;
-};
-
-struct io_kiocb {
-	u8 opcode;
-	struct io_ring_ctx *ctx;
-};
-
-struct io_uring_cqe {
-	u64 user_data;
-	s32 res;
-};
-#pragma clang attribute pop
-
-/* include/uapi/linux/io_uring.h */
 enum {
-	OPCODE_CONNECT = 16,
-	OPCODE_OPENAT = 18,
-	OPCODE_OPENAT2 = 28,
-	OPCODE_RENAMEAT = 35,
-	OPCODE_UNLINKAT = 36,
-	OPCODE_MKDIRAT = 37,
-	OPCODE_SYMLINKAT = 38,
-	OPCODE_LINKAT = 39,
-	OPCODE_FSETXATTR = 41,
-	OPCODE_SETXATTR = 42,
-	OPCODE_FTRUNCATE = 55,
-	OPCODE_BIND = 56,
-	OPCODE_LISTEN = 57,
+	PF_IO_WORKER = 0x10,
+	MAP_FULL = -7, /* E2BIG */
 };
 
-struct request {
-	u64 flags, mode, resolve;
-	u64 cgid;
-	s32 dfd, dfd2;
-	u32 file_slot;
-	u32 tgid, tid;
-	u32 op;
-	u32 ulen, ulen2;
-	u32 marks;
-	u32 complete_copy; /* the copy that goes on in the body when it completes */
-	u8 upath[UPATH_MAX];
-	u8 upath2[UPATH_MAX];
+/* How a request is recorded. */
+enum how {
+	NO_RESULT = 1 << 0,    /* it has none yet, and perhaps never will */
+	LATE = 1 << 1,	       /* some time after it was carried out */
+	CLOSED_LATER = 1 << 2, /* after another one that closed a descriptor */
+	WAS_SILENT = 1 << 3,   /* for the second time: it had its record already */
 };
 
-/* Requests between submission and completion. A full map is counted. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, u64);
-	__type(value, struct request);
-} requests SEC(".maps");
-
-/* Building a request needs more than the stack holds. Each copy has its own. */
-#define RING_COPIES 3
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, RING_COPIES);
-	__type(key, u32);
-	__type(value, struct request);
-} blank SEC(".maps");
-
-/* Puts a kept path and the directory it starts from. Returns the new offset. */
-INLINE u64 put_kept(struct scratch *s, u32 key, u64 off, const u8 *from, u64 n, s32 dfd, u32 *clen)
+/* Puts the kept directory that a name starts from. If the task now has another one there, or
+ * had the time to change it and take that back, then nobody can say which of them the kernel
+ * used. Returns the new offset. */
+INLINE u64 put_base(struct scratch *s, u32 key, u64 off, const u8 *base, u64 n, struct path_pair *from, bool absolute, s32 dfd, u32 *clen, u32 how)
 {
-	struct path_pair base;
+	struct path_pair now;
 
+	base_path(absolute, dfd, &now);
+	if (now.mnt != from->mnt || now.dentry != from->dentry || (how & LATE && !absolute))
+		s->r.marks |= MARK_CHANGED;
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		return off;
+	if (n > BASE_MAX) {
+		*clen = put_path(key, off, now.mnt, now.dentry);
+		return off + *clen;
+	}
+	BARRIER(n);
+	if (n > BASE_MAX || bpf_probe_read_kernel(&s->blob[off], n, base))
+		return off;
+	*clen = n;
+	return off + n;
+}
+
+INLINE u64 put_text(struct scratch *s, u64 off, const u8 *from, u64 n)
+{
 	if (n > UPATH_MAX - 1)
 		n = UPATH_MAX - 1;
 	BARRIER(n);
 	n &= UPATH_MAX - 1;
 	BARRIER(off);
-	if (off > BLOB_LAST)
+	if (off > BLOB_LAST || bpf_probe_read_kernel(&s->blob[off], n, from))
 		return off;
-	if (bpf_probe_read_kernel(&s->blob[off], n, from))
-		s->r.marks |= MARK_UFAULT;
-	base_path(n && s->blob[off] == '/', dfd, &base);
-	mark_chroot(s, key, off, n);
-	off += n;
-	*clen = put_path(key, off, base.mnt, base.dentry);
-	return off + *clen;
+	return off + n;
 }
 
-INLINE void emit_request(struct request *q, s64 res, u32 marks, u32 slot, u32 of_copy)
+INLINE void tell_socket(struct request *q, struct scratch *s, u32 key, u64 file, u32 how, struct counters *c)
 {
-	u32 key = scratch_key(of_copy, slot == SLOT_URING_SUBMIT ? SCRATCH_SUBMIT : SCRATCH_COMPLETE);
-	struct counters *c = counters_of(slot);
+	bool path = q->marks & MARK_HAS_BASE1, done = s->r.ret >= 0 && !(how & NO_RESULT);
+	u64 n = q->ulen, off;
+
+	kind_of_file(file, &s->kind);
+	s->r.aux2 = cookie_of(&s->kind);
+	if (q->op == OP_LISTEN || (q->op == OP_BIND && done && s->kind.sk)) {
+		s->r.marks &= ~(u32)MARK_HAS_BASE1;
+		emit_addr(s, key, put_socket(key, s->kind.sk, 0), c);
+		return;
+	}
+	if (n > ADDR_MAX)
+		n = ADDR_MAX;
+	BARRIER(n);
+	off = n;
+	if (bpf_probe_read_kernel(&s->blob[0], ADDR_MAX, q->upath))
+		off = n = 0;
+	if (done && q->op != OP_CONNECT && q->op != OP_BIND) {
+		if (ignored(&s->kind, q->mode))
+			return;
+		as_used(s, n);
+	}
+	s->r.alen = n;
+	if (path)
+		off = put_base(s, key, off, q->base, q->clen, &q->from, s->blob[2] == '/', AT_FDCWD, &s->r.clen1, how);
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		off = BLOB_LAST;
+	emit(&s->r, REC_SIZE + off, c);
+}
+
+/* The file that an operation on a descriptor is for. A request that completes holds it. */
+INLINE u64 file_of(u64 req, struct request *q, bool done)
+{
+	if (done)
+		return POINTER(io_kiocb, req, file);
+	return q->file_slot ? 0 : fd_file(q->dfd);
+}
+
+/* Sends the record of a request. */
+GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
+{
+	u32 key = scratch_of(at, of_copy), place = blank_of(at, of_copy);
+	struct counters *c = counters_of(slot_of(at));
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	bool from_blank = how & NO_RESULT || at == AT_FAILED;
+	struct request *q = from_blank ? bpf_map_lookup_elem(&blank, &place) : bpf_map_lookup_elem(&requests, &req);
 	u64 off = 0, file = 0;
 
-	if (!c)
-		return;
+	if (!c || !q)
+		return 1;
 	if (!s) {
 		__sync_fetch_and_add(&c->scratch_missing, 1);
-		return;
+		return 1;
 	}
 	begin(&s->r, q->op, res);
 	/* a kernel worker may complete it: the request's own task is the actor */
@@ -176,223 +127,231 @@ INLINE void emit_request(struct request *q, s64 res, u32 marks, u32 slot, u32 of
 	s->r.flags = q->flags;
 	s->r.mode = q->mode;
 	s->r.resolve = q->resolve;
-	s->r.marks = marks | q->marks;
-	if (q->op == OP_CONNECT) {
-		u64 n = q->ulen;
-
-		if (n > ADDR_MAX)
-			n = ADDR_MAX;
-		BARRIER(n);
-		if (bpf_probe_read_kernel(&s->blob[0], ADDR_MAX, q->upath))
-			n = 0;
-		emit_addr(s, key, n, c);
-		return;
+	s->r.marks = q->marks;
+	if (how & NO_RESULT)
+		s->r.marks |= MARK_NORET;
+	if (how & (NO_RESULT | WAS_SILENT))
+		s->r.marks |= MARK_SILENT;
+	if (q->op == OP_FTRUNCATE || is_socket(q->op))
+		file = file_of(req, q, !from_blank);
+	if (how & NO_RESULT && file)
+		s->r.marks |= MARK_CHANGED; /* by the time that it is carried out */
+	if (is_socket(q->op)) {
+		tell_socket(q, s, key, file, how, c);
+		return 0;
 	}
-	if (q->op <= OP_IO_URING_OPENAT2 && !(marks & MARK_NORET) && res >= 0 && !q->file_slot) {
+	if (is_open(q->op) && !(how & NO_RESULT) && res >= 0 && !q->file_slot) {
 		file = fd_file(res);
 		if (file && file_flags(file) & O_ACCMODE)
 			guard_file(file);
-		if (!just_opened(file, q->flags)) {
+		if (how & (LATE | CLOSED_LATER)) {
+			file = 0;
+			s->r.marks |= MARK_FDRACE | MARK_CHANGED;
+		} else if (!just_opened(file, q->flags)) {
 			file = 0;
 			s->r.marks |= MARK_FDRACE;
 		}
 	}
 	if (file) {
+		s->r.marks &= ~(u32)(MARK_HAS_U1 | MARK_HAS_BASE1);
 		off = s->r.clen1 = put_file(key, 0, file);
-	} else {
-		s->r.marks |= MARK_HAS_U1 | MARK_HAS_BASE1;
-		s->r.ulen1 = q->ulen;
-		off = put_kept(s, key, 0, q->upath, q->ulen, q->dfd, &s->r.clen1);
+	} else if (q->op != OP_FTRUNCATE && q->op != OP_IO_URING_OTHER) {
+		off = put_text(s, 0, q->upath, q->ulen);
+		s->r.ulen1 = off;
+		off = put_base(s, key, off, q->base, q->clen, &q->from, q->upath[0] == '/', q->dfd, &s->r.clen1, how);
 		if (q->marks & MARK_HAS_BASE2) {
-			s->r.ulen2 = q->ulen2;
-			off = put_kept(s, key, off, q->upath2, q->ulen2, q->dfd2, &s->r.clen2);
+			u64 text = off;
+
+			off = put_text(s, off, q->upath2, q->ulen2);
+			s->r.ulen2 = off - text;
+			off = put_base(s, key, off, q->base2, q->clen2, &q->from2, q->upath2[0] == '/', q->dfd2, &s->r.clen2, how);
 		}
 	}
 	BARRIER(off);
 	if (off > BLOB_LAST)
 		off = BLOB_LAST;
 	emit(&s->r, REC_SIZE + off, c);
-}
-
-/* The name that a field of a request points to. If the kernel has neither form of the
- * field, the object does not load. */
-#define NAME(type, req, field)                                                \
-	(EXISTS(struct type##___delayed, field.__incomplete_filename) ?       \
-		 POINTER(type##___delayed, (u64)(req),                        \
-			 field.__incomplete_filename) :                       \
-		 POINTER(type##___pointer, (u64)(req), field))
-
-INLINE u32 keep_name(u8 *to, u64 name, u32 *marks)
-{
-	s64 n = bpf_probe_read_kernel_str(to, UPATH_MAX, (void *)POINTER(filename, name, name));
-
-	if (n > 0)
-		return n - 1;
-	*marks |= MARK_UFAULT;
 	return 0;
 }
 
-/* Keeps what the request says; false for an operation that is not decoded. */
-INLINE bool keep(struct request *q, struct io_kiocb *req, u8 opcode)
+/* Takes out a request at this address that is known to be another one. */
+INLINE void forget(u64 req, struct request *q, struct counters *c)
 {
-	/* the command area is the request's first member */
-	u64 name = 0, name2 = 0;
-	u16 mode = 0;
-
-	q->marks = q->flags = q->mode = q->resolve = q->file_slot = 0;
-	switch (opcode) {
-	case OPCODE_OPENAT:
-	case OPCODE_OPENAT2: {
-		struct io_open *o = (void *)req;
-
-		q->op = opcode == OPCODE_OPENAT ? OP_IO_URING_OPENAT : OP_IO_URING_OPENAT2;
-		q->marks = MARK_ARGS;
-		READ(q->dfd, o, dfd);
-		READ(q->file_slot, o, file_slot);
-		READ(q->flags, o, how.flags);
-		READ(q->mode, o, how.mode);
-		READ(q->resolve, o, how.resolve);
-		name = NAME(io_open, req, filename);
-		break;
-	}
-	case OPCODE_CONNECT: {
-		/* The caller's memory: the address hooks hold the kernel's copy, and a
-		 * connect whose two addresses differ becomes two records. */
-		struct io_connect *co = (void *)req;
-		void *addr = NULL;
-		s32 n = 0;
-		u64 len;
-
-		if (READ(n, co, addr_len) || READ(addr, co, addr) || n < 2 || n > ADDR_MAX)
-			return false; /* the hooks still record it, without an outcome */
-		len = n;
-		BARRIER(len);
-		len &= 255;
-		if (len > ADDR_MAX)
-			return false;
-		q->op = OP_CONNECT;
-		q->ulen = len;
-		if (bpf_probe_read_user(q->upath, len, addr)) {
-			q->ulen = 0;
-			q->marks = MARK_AFAULT;
-		}
-		return true;
-	}
-	case OPCODE_UNLINKAT: {
-		struct io_unlink *u = (void *)req;
-		s32 flags = 0;
-
-		READ(flags, u, flags);
-		q->op = flags & AT_REMOVEDIR ? OP_RMDIR : OP_UNLINK;
-		READ(q->dfd, u, dfd);
-		name = NAME(io_unlink, req, filename);
-		break;
-	}
-	case OPCODE_MKDIRAT: {
-		struct io_mkdir *m = (void *)req;
-
-		q->op = OP_MKDIR;
-		q->marks = MARK_MODE;
-		READ(mode, m, mode);
-		q->mode = mode;
-		READ(q->dfd, m, dfd);
-		name = NAME(io_mkdir, req, filename);
-		break;
-	}
-	case OPCODE_RENAMEAT: {
-		struct io_rename *r = (void *)req;
-
-		q->op = OP_RENAME;
-		q->marks = MARK_HAS_U2 | MARK_HAS_BASE2;
-		READ(q->dfd, r, old_dfd);
-		READ(q->dfd2, r, new_dfd);
-		name = NAME(io_rename, req, oldpath);
-		name2 = NAME(io_rename, req, newpath);
-		break;
-	}
-	case OPCODE_LINKAT: {
-		struct io_link *l = (void *)req;
-
-		q->op = OP_LINK;
-		q->marks = MARK_HAS_U2 | MARK_HAS_BASE2;
-		READ(q->dfd, l, old_dfd);
-		READ(q->dfd2, l, new_dfd);
-		name = NAME(io_link, req, oldpath);
-		name2 = NAME(io_link, req, newpath);
-		break;
-	}
-	case OPCODE_SYMLINKAT: {
-		struct io_link *l = (void *)req;
-
-		q->op = OP_SYMLINK; /* its second text, the target, is not kept */
-		READ(q->dfd, l, new_dfd);
-		name = NAME(io_link, req, newpath);
-		break;
-	}
-	default:
-		return false;
-	}
-	q->ulen = keep_name(q->upath, name, &q->marks);
-	q->ulen2 = q->marks & MARK_HAS_BASE2 ? keep_name(q->upath2, name2, &q->marks) : 0;
-	return true;
+	if (!(q->state & (STATE_TOLD | STATE_CANCELLED)))
+		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
+	bpf_map_delete_elem(&requests, &req);
 }
 
-INLINE bool first_copy(struct io_kiocb *req)
+INLINE bool same_request(struct request *q, u64 req)
 {
-	struct io_ring_ctx *ring = NULL;
-	u32 head = 0;
-
-	READ(ring, req, ctx);
-	READ(head, ring, cached_sq_head);
-	return first_at_submit((u64)ring, head);
+	return q->ring == POINTER(io_kiocb, req, ctx) && q->user_data == user_data_of(req);
 }
 
-INLINE void submitted(struct io_kiocb *req)
+/* The request before this one may be done, in this task, and may be an open. What this one and
+ * those after it do comes later: the descriptor has the file that was opened. */
+INLINE void settle_last(u64 req, u32 at, u32 of_copy)
 {
-	u64 id = bpf_get_current_pid_tgid(), key = (u64)req;
+	u64 last = POINTER(io_ring_ctx, POINTER(io_kiocb, req, ctx), submit_state.compl_reqs.last);
+	u64 key = last - OFFSET(struct io_kiocb, comp_list);
+	struct request *q;
+	s32 res = -1;
+
+	if (!last)
+		return;
+	q = bpf_map_lookup_elem(&requests, &key);
+	if (!q || !is_open(q->op) || q->file_slot || q->state || !same_request(q, key))
+		return;
+	READ(res, (struct io_kiocb *)key, cqe.res);
+	if (res < 0)
+		return;
+	tell(key, res, at, 0, of_copy);
+	bpf_map_delete_elem(&requests, &key);
+}
+
+/* Requests that have their record make room for others. */
+static long drop_told(void *map, u64 *key, struct request *q, void *unused)
+{
+	if (q->state & STATE_TOLD)
+		bpf_map_delete_elem(&requests, key);
+	return 0;
+}
+
+INLINE void submitted(u64 req)
+{
+	u32 of_copy = copied_tasks ? COPY_OF(submit) : 0, flags = 0;
 	struct counters *c = counters_of(SLOT_URING_SUBMIT);
 	struct request *q;
-	u8 opcode = req->opcode;
-	u32 of_copy = copied_tasks ? COPY_OF(submit) : 0;
+	struct asked a;
+	u8 opcode = 0;
+	long err;
 
 	if (!c)
 		return;
-	if (opcode == OPCODE_FTRUNCATE || opcode == OPCODE_BIND || opcode == OPCODE_LISTEN || opcode == OPCODE_SETXATTR || opcode == OPCODE_FSETXATTR) {
-		struct rec r;
-
-		begin(&r, OP_IO_URING_OTHER, 0);
-		r.flags = opcode;
-		r.marks = MARK_NORET | MARK_ARGS;
-		r.source = SOURCE_IO_URING;
+	settle_last(req, AT_SUBMIT, of_copy);
+	q = bpf_map_lookup_elem(&requests, &req);
+	if (q)
+		forget(req, q, c);
+	READ(opcode, (struct io_kiocb *)req, opcode);
+	READ(flags, (struct io_kiocb *)req, flags);
+	q = begin_request(AT_SUBMIT, of_copy, &a);
+	if (!q || !ask(q, &a, req, opcode))
+		return;
+	if (q->op == OP_IO_URING_OTHER)
 		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
-		emit(&r, sizeof(r), c);
-		return;
+	keep_names(q, &a, scratch_of(AT_SUBMIT, of_copy));
+	q->ring = POINTER(io_kiocb, req, ctx);
+	q->user_data = user_data_of(req);
+	if (flags & ENTRY_SILENT) {
+		tell(req, 0, AT_SUBMIT, NO_RESULT, of_copy);
+		q->state |= STATE_TOLD;
 	}
-	/* A request that wants no completion on success never completes in view: its
-	 * memory comes back with the next one. */
-	q = bpf_map_lookup_elem(&requests, &key);
-	if (q) {
-		emit_request(q, 0, MARK_NORET, SLOT_URING_SUBMIT, of_copy);
-		bpf_map_delete_elem(&requests, &key);
+	err = bpf_map_update_elem(&requests, &req, q, 0);
+	if (err == MAP_FULL && !(q->state & STATE_TOLD)) {
+		bpf_for_each_map_elem(&requests, drop_told, NULL, 0);
+		err = bpf_map_update_elem(&requests, &req, q, 0);
 	}
-	q = bpf_map_lookup_elem(&blank, &of_copy);
-	if (!q || !keep(q, req, opcode))
-		return;
-	q->tgid = id >> 32;
-	q->tid = (u32)id;
-	q->cgid = bpf_get_current_cgroup_id();
-	if (bpf_map_update_elem(&requests, &key, q, 0))
+	if (err && !(q->state & STATE_TOLD))
 		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
 }
 
-INLINE void completed(u64 key, s64 res)
+/* A request that the kernel refuses to prepare is not submitted. */
+INLINE void failed(u64 entry, u64 req, s64 err)
 {
-	struct request *q = bpf_map_lookup_elem(&requests, &key);
+	u32 of_copy = copied_tasks ? COPY_OF(submit) : 0;
+	struct counters *c = counters_of(SLOT_URING_FAILED);
+	struct user_entry *e;
+	struct request *q;
+	struct asked a;
 
+	if (!c)
+		return;
+	settle_last(req, AT_FAILED, of_copy);
+	q = bpf_map_lookup_elem(&requests, &req);
+	if (q)
+		forget(req, q, c);
+	q = begin_request(AT_FAILED, of_copy, &a);
 	if (!q)
 		return;
-	emit_request(q, res, 0, SLOT_URING_COMPLETE, q->complete_copy);
-	bpf_map_delete_elem(&requests, &key);
+	e = (void *)q->base2; /* not used yet, and the stack is small */
+	if (bpf_probe_read_kernel(e, sizeof(*e), (void *)entry) || !ask_entry(q, &a, e))
+		return;
+	keep_names(q, &a, scratch_of(AT_FAILED, of_copy));
+	tell(req, err, AT_FAILED, 0, of_copy);
+}
+
+/* Is there, among the requests that this task has done but not yet told its program, a close
+ * after this one? */
+INLINE bool closed_later(u64 req)
+{
+	u64 node = req + OFFSET(struct io_kiocb, comp_list);
+
+	for (int i = 0; i < 32; i++) {
+		u8 opcode = OPCODE_CLOSE;
+
+		node = POINTER(io_wq_work_node, node, next);
+		if (!node)
+			return false;
+		READ(opcode, (struct io_kiocb *)(node - OFFSET(struct io_kiocb, comp_list)), opcode);
+		if (opcode == OPCODE_CLOSE)
+			return true;
+	}
+	return true;
+}
+
+/* Could the task's descriptors and directories be others than when the request was carried out? A
+ * worker that completes a request has just done so. */
+INLINE bool settled_late(struct request *q, u64 req)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 id = bpf_get_current_pid_tgid();
+
+	if (id >> 32 != q->tgid)
+		return true;
+	if ((u32)id != q->tid)
+		return !(task->flags & PF_IO_WORKER);
+	return q->state & STATE_QUEUED;
+}
+
+INLINE void completed(u64 req, s64 res)
+{
+	struct request *q = bpf_map_lookup_elem(&requests, &req);
+	struct counters *c = counters_of(SLOT_URING_COMPLETE);
+	u32 how = 0;
+
+	if (!q || !c)
+		return;
+	if (!same_request(q, req)) {
+		forget(req, q, c);
+		return;
+	}
+	if (!(q->state & STATE_TOLD) || res < 0) {
+		if (q->state & STATE_TOLD)
+			how |= WAS_SILENT;
+		if (settled_late(q, req))
+			how |= LATE;
+		else if (is_open(q->op) && q->tid == (u32)bpf_get_current_pid_tgid() && closed_later(req))
+			how |= CLOSED_LATER;
+		tell(req, res, AT_COMPLETE, how, q->complete_copy);
+	}
+	bpf_map_delete_elem(&requests, &req);
+}
+
+INLINE void add_state(u64 req, u32 state)
+{
+	struct request *q = bpf_map_lookup_elem(&requests, &req);
+
+	if (q)
+		q->state |= state;
+}
+
+/* Is this the first copy that runs for this submission, or for the failure to prepare one? */
+INLINE bool first_copy(u64 req)
+{
+	u64 ring = POINTER(io_kiocb, req, ctx);
+	u32 head = 0;
+
+	READ(head, (struct io_ring_ctx *)ring, cached_sq_head);
+	return first_at_submit(ring, head);
 }
 
 /* A copy that runs later does not find the request any more. */
@@ -405,45 +364,61 @@ INLINE bool first_at_completion(u64 key)
 	return q;
 }
 
+/* Memory that another program's request has now is no request of the scope any more. */
+INLINE bool in_scope_now(u64 req)
+{
+	struct counters *c;
+	struct request *q;
+
+	if (bpf_current_task_under_cgroup(&scope, 0) == 1)
+		return true;
+	q = bpf_map_lookup_elem(&requests, &req);
+	c = q ? counters_of(SLOT_URING_SUBMIT) : NULL;
+	if (c)
+		forget(req, q, c);
+	return false;
+}
+
 BODY(submit_body);
+BODY(failed_body);
 BODY(complete_body);
 
-#define SUBMIT(form, tracepoint)                                                          \
-	SEC("tp_btf/" tracepoint)                                                         \
-	int body_##form(u64 *ctx)                                                         \
-	{                                                                                 \
-		STACK_OF_TASK(ctx, submit_body);                                          \
-		submitted((struct io_kiocb *)ctx[0]);                                     \
-		return 0;                                                                 \
-	}                                                                                 \
-	SEC("tp_btf/" tracepoint)                                                         \
-	int on_##form(u64 *ctx)                                                           \
-	{                                                                                 \
-		if (bpf_current_task_under_cgroup(&scope, 0) != 1)                        \
-			return 0;                                                         \
-		if (!copied_tasks)                                                        \
-			submitted((struct io_kiocb *)ctx[0]);                             \
-		else if (first_copy((struct io_kiocb *)ctx[0]))                           \
-			go_on(ctx, &submit_body, SLOT_URING_SUBMIT);                      \
-		return 0;                                                                 \
+#define SUBMIT(form, tracepoint)                                         \
+	SEC("tp_btf/" tracepoint)                                        \
+	int body_##form(u64 *ctx)                                        \
+	{                                                                \
+		STACK_OF_TASK(ctx, submit_body);                         \
+		submitted(address(ctx, 0));                              \
+		return 0;                                                \
+	}                                                                \
+	SEC("tp_btf/" tracepoint)                                        \
+	int on_##form(u64 *ctx)                                          \
+	{                                                                \
+		if (!in_scope_now(address(ctx, 0)))                      \
+			return 0;                                        \
+		if (!copied_tasks)                                       \
+			submitted(address(ctx, 0));                      \
+		else if (first_copy(address(ctx, 0)))                    \
+			go_on(ctx, &submit_body, SLOT_URING_SUBMIT);     \
+		return 0;                                                \
 	}
 
-#define COMPLETE(form, result)                                                            \
-	SEC("tp_btf/io_uring_complete")                                                   \
-	int body_##form(u64 *ctx)                                                         \
-	{                                                                                 \
-		STACK_OF_TASK(ctx, complete_body);                                        \
-		completed(ctx[1], result(ctx));                                           \
-		return 0;                                                                 \
-	}                                                                                 \
-	SEC("tp_btf/io_uring_complete")                                                   \
-	int on_##form(u64 *ctx)                                                           \
-	{                                                                                 \
-		if (!copied_tasks)                                                        \
-			completed(ctx[1], result(ctx));                                   \
-		else if (first_at_completion(ctx[1]))                                     \
-			go_on(ctx, &complete_body, SLOT_URING_COMPLETE);                  \
-		return 0;                                                                 \
+#define COMPLETE(form, result)                                           \
+	SEC("tp_btf/io_uring_complete")                                  \
+	int body_##form(u64 *ctx)                                        \
+	{                                                                \
+		STACK_OF_TASK(ctx, complete_body);                       \
+		completed(ctx[1], result(ctx));                          \
+		return 0;                                                \
+	}                                                                \
+	SEC("tp_btf/io_uring_complete")                                  \
+	int on_##form(u64 *ctx)                                          \
+	{                                                                \
+		if (!copied_tasks)                                       \
+			completed(ctx[1], result(ctx));                  \
+		else if (first_at_completion(ctx[1]))                    \
+			go_on(ctx, &complete_body, SLOT_URING_COMPLETE); \
+		return 0;                                                \
 	}
 
 INLINE s64 result_of_cqe(u64 *ctx)
@@ -462,3 +437,40 @@ SUBMIT(submit_req, "io_uring_submit_req") /* since Linux 6.3 */
 SUBMIT(submit_sqe, "io_uring_submit_sqe") /* its name and form before */
 COMPLETE(complete_cqe, result_of_cqe) /* since some release between Linux 6.12 and 6.16 */
 COMPLETE(complete_res, result_itself) /* its form before */
+
+SEC("tp_btf/io_uring_req_failed")
+int body_req_failed(u64 *ctx)
+{
+	STACK_OF_TASK(ctx, failed_body);
+	failed(address(ctx, 0), address(ctx, 1), (s32)ctx[2]);
+	return 0;
+}
+
+SEC("tp_btf/io_uring_req_failed")
+int on_req_failed(u64 *ctx)
+{
+	if (!in_scope_now(address(ctx, 1)))
+		return 0;
+	if (!copied_tasks)
+		failed(address(ctx, 0), address(ctx, 1), (s32)ctx[2]);
+	else if (first_copy(address(ctx, 1)))
+		go_on(ctx, &failed_body, SLOT_URING_FAILED);
+	return 0;
+}
+
+/* A worker will carry it out. */
+SEC("tp_btf/io_uring_queue_async_work")
+int on_queue_async(u64 *ctx)
+{
+	add_state(address(ctx, 0), STATE_QUEUED);
+	return 0;
+}
+
+/* It will not be carried out, because one before it failed. Its program is told so, or, if it
+ * wanted no completion of that one, nothing. */
+SEC("tp_btf/io_uring_fail_link")
+int on_fail_link(u64 *ctx)
+{
+	add_state(address(ctx, 1), STATE_CANCELLED);
+	return 0;
+}

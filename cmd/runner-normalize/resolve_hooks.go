@@ -102,10 +102,11 @@ func (n *normalizer) filterReported(h heldHook) {
 	n.filter(schemas.FilterTwin, h.addr)
 }
 
-// addHeld turns held records of a task into lines, except those that a rule denied.
+// addHeld turns held records of a task into lines, except those that a rule denied, and those
+// of silent requests.
 func (n *normalizer) addHeld(task uint32, held []heldHook) error {
 	for _, h := range held {
-		if h.denied {
+		if h.denied || n.toldSilently(&h) {
 			n.filterReported(h)
 			continue
 		}

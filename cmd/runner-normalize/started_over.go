@@ -9,7 +9,8 @@ import (
 
 // A call that a signal interrupts can start over by itself. Then it has two records: one
 // without an outcome, and one of its end. The first is held until it is known whether the
-// second comes. It does not, for example, if the program was killed.
+// second comes. It does not, for example, if the program was killed. So has a request of
+// io_uring that wants no completion on success: the second comes if it fails.
 
 // unfinished is a call without an outcome, and its lines should no other record of it come.
 type unfinished struct {
@@ -19,6 +20,7 @@ type unfinished struct {
 	first, second  []byte
 	lines          [][]byte
 	lexical, nulls uint64
+	silent         bool
 }
 
 func (u *unfinished) size() (n int) {
@@ -28,14 +30,16 @@ func (u *unfinished) size() (n int) {
 	return n + len(u.first) + len(u.second)
 }
 
-// ofCall reports whether the event is the end of a system call, or an exec.
+// ofCall reports whether the event is the end of a system call, an exec, or a silent request.
 func ofCall(op operation, e *schemas.RawEvent) bool {
 	switch op.class {
 	case classTree, classBlocked, classNothing:
 		return false
 	}
-	return e.Source != schemas.SourceCgroup && e.Source != schemas.SourceIOUring && e.Marks&schemas.MarkIOUring == 0
+	return silent(e) || e.Source != schemas.SourceCgroup && e.Source != schemas.SourceIOUring && e.Marks&schemas.MarkIOUring == 0
 }
+
+func silent(e *schemas.RawEvent) bool { return e.Marks&schemas.MarkSilent != 0 }
 
 // call keeps the lines of a call. If the task has an unfinished call that it ends, that one
 // has no lines.
@@ -47,7 +51,7 @@ func (n *normalizer) call(task uint32, op operation, e *schemas.RawEvent) error 
 		return n.lines(task, op, e)
 	}
 	first, second := n.values(op, e)
-	u := unfinished{op: e.Op, flags: flagsOf(e), socket: e.Socket, first: bytes.Clone(first), second: bytes.Clone(second)}
+	u := unfinished{op: e.Op, flags: flagsOf(e), socket: e.Socket, first: bytes.Clone(first), second: bytes.Clone(second), silent: silent(e)}
 	lexical, nulls, added := n.lexical, n.nullValues, n.added
 	n.diverted = &u
 	err := n.lines(task, op, e)
@@ -93,6 +97,8 @@ func (n *normalizer) ends(task uint32, op operation, e *schemas.RawEvent) {
 	for i := len(all) - 1; i >= 0; i-- {
 		u := &all[i]
 		switch {
+		case u.silent != silent(e):
+			continue
 		case op.class == classExec:
 			if operations[u.op].class != classFailed {
 				continue
@@ -116,6 +122,20 @@ func (n *normalizer) ends(task uint32, op operation, e *schemas.RawEvent) {
 		}
 		return
 	}
+}
+
+// toldSilently reports whether a silent request of the process has a record of its own for what the hook
+// saw. That came first.
+func (n *normalizer) toldSilently(h *heldHook) bool {
+	for task, all := range n.unfinished {
+		for i := range all {
+			u := &all[i]
+			if u.silent && n.tree.tasks.at(task).pid == h.pid && hookOp(operations[u.op].first) == hookOp(h.op) && (sameAddr(u.first, h.addr) || sameUnix(u.first, h.addr)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // settle gives a task the lines of its calls that nothing ended.

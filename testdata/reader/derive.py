@@ -172,9 +172,13 @@ def match(task, e):
 
 
 def of_call(e):
-    """Whether an event is the end of a system call, or an exec."""
-    return e["op"] not in ("fork", "exit", "move", "connect_blocked", "file_blocked", "io_uring_other") \
-        and e.get("source") not in ("cgroup", "io_uring") and "io_uring" not in e.get("marks", ())
+    """Whether an event is the end of a system call, an exec, or a silent request."""
+    return e["op"] not in ("fork", "exit", "move", "connect_blocked", "file_blocked", "io_uring_other") and (silent(e) or e.get("source") not in ("cgroup", "io_uring") and "io_uring" not in e.get("marks", ()))
+
+
+def silent(e):
+    """Whether it is of a request of io_uring that wants no completion on success."""
+    return "silent" in e.get("marks", ())
 
 
 def values(e):
@@ -186,7 +190,7 @@ def values(e):
 
 
 def same_call(unfinished, e):
-    if unfinished["op"] != e["op"] or any(unfinished.get(k, 0) != e.get(k, 0) for k in ("flags", "mode", "resolve")):
+    if unfinished["op"] != e["op"] or silent(unfinished) != silent(e) or any(unfinished.get(k, 0) != e.get(k, 0) for k in ("flags", "mode", "resolve")):
         return False
     return e["op"] in OPENS and "path" in e or values(unfinished) == values(e)
 
@@ -250,9 +254,12 @@ class Derivation:
 
     def release(self, task, n):
         for held in task.held[:n]:
-            if not held.get("refused"):
+            if not held.get("refused") and not self.told_silently(held):
                 self.line(task, NETWORK[held["op"]], held, held.get("addr"))
         del task.held[:n]
+
+    def told_silently(self, held):
+        return any(silent(u) and match_one(u, held) for t in self.tree.tasks if t.pid == held["pid"] for u in t.unfinished)
 
     def call(self, task, e):
         """A call, and the unfinished one that it ends, if there is one ("Calls that start over")."""

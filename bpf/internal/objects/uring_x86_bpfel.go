@@ -57,11 +57,23 @@ type UringMarkState struct {
 }
 
 type UringRequest struct {
-	_            structs.HostLayout
-	Flags        uint64
-	Mode         uint64
-	Resolve      uint64
-	Cgid         uint64
+	_        structs.HostLayout
+	Ring     uint64
+	UserData uint64
+	Flags    uint64
+	Mode     uint64
+	Resolve  uint64
+	Cgid     uint64
+	From     struct {
+		_      structs.HostLayout
+		Mnt    uint64
+		Dentry uint64
+	}
+	From2 struct {
+		_      structs.HostLayout
+		Mnt    uint64
+		Dentry uint64
+	}
 	Dfd          int32
 	Dfd2         int32
 	FileSlot     uint32
@@ -70,10 +82,16 @@ type UringRequest struct {
 	Op           uint32
 	Ulen         uint32
 	Ulen2        uint32
+	Clen         uint32
+	Clen2        uint32
 	Marks        uint32
+	State        uint32
 	CompleteCopy uint32
+	Pad          uint32
 	Upath        [4096]uint8
 	Upath2       [4096]uint8
+	Base         [4096]uint8
+	Base2        [4096]uint8
 }
 
 type UringScratch struct {
@@ -149,6 +167,7 @@ const (
 	UringMapCounters         = "counters"
 	UringMapDrops            = "drops"
 	UringMapEvents           = "events"
+	UringMapFailedBody       = "failed_body"
 	UringMapKernelFiles      = "kernel_files"
 	UringMapMarks            = "marks"
 	UringMapOwnObjects       = "own_objects"
@@ -159,10 +178,14 @@ const (
 	UringMapSubmitBody       = "submit_body"
 	UringProgBodyCompleteCqe = "body_complete_cqe"
 	UringProgBodyCompleteRes = "body_complete_res"
+	UringProgBodyReqFailed   = "body_req_failed"
 	UringProgBodySubmitReq   = "body_submit_req"
 	UringProgBodySubmitSqe   = "body_submit_sqe"
 	UringProgOnCompleteCqe   = "on_complete_cqe"
 	UringProgOnCompleteRes   = "on_complete_res"
+	UringProgOnFailLink      = "on_fail_link"
+	UringProgOnQueueAsync    = "on_queue_async"
+	UringProgOnReqFailed     = "on_req_failed"
 	UringProgOnSubmitReq     = "on_submit_req"
 	UringProgOnSubmitSqe     = "on_submit_sqe"
 	UringVarCaptureTgid      = "capture_tgid"
@@ -220,10 +243,14 @@ type UringSpecs struct {
 type UringProgramSpecs struct {
 	BodyCompleteCqe *ebpf.ProgramSpec `ebpf:"body_complete_cqe"`
 	BodyCompleteRes *ebpf.ProgramSpec `ebpf:"body_complete_res"`
+	BodyReqFailed   *ebpf.ProgramSpec `ebpf:"body_req_failed"`
 	BodySubmitReq   *ebpf.ProgramSpec `ebpf:"body_submit_req"`
 	BodySubmitSqe   *ebpf.ProgramSpec `ebpf:"body_submit_sqe"`
 	OnCompleteCqe   *ebpf.ProgramSpec `ebpf:"on_complete_cqe"`
 	OnCompleteRes   *ebpf.ProgramSpec `ebpf:"on_complete_res"`
+	OnFailLink      *ebpf.ProgramSpec `ebpf:"on_fail_link"`
+	OnQueueAsync    *ebpf.ProgramSpec `ebpf:"on_queue_async"`
+	OnReqFailed     *ebpf.ProgramSpec `ebpf:"on_req_failed"`
 	OnSubmitReq     *ebpf.ProgramSpec `ebpf:"on_submit_req"`
 	OnSubmitSqe     *ebpf.ProgramSpec `ebpf:"on_submit_sqe"`
 }
@@ -238,6 +265,7 @@ type UringMapSpecs struct {
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Drops        *ebpf.MapSpec `ebpf:"drops"`
 	Events       *ebpf.MapSpec `ebpf:"events"`
+	FailedBody   *ebpf.MapSpec `ebpf:"failed_body"`
 	KernelFiles  *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks        *ebpf.MapSpec `ebpf:"marks"`
 	OwnObjects   *ebpf.MapSpec `ebpf:"own_objects"`
@@ -289,6 +317,7 @@ type UringMaps struct {
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Drops        *ebpf.Map `ebpf:"drops"`
 	Events       *ebpf.Map `ebpf:"events"`
+	FailedBody   *ebpf.Map `ebpf:"failed_body"`
 	KernelFiles  *ebpf.Map `ebpf:"kernel_files"`
 	Marks        *ebpf.Map `ebpf:"marks"`
 	OwnObjects   *ebpf.Map `ebpf:"own_objects"`
@@ -307,6 +336,7 @@ func (m *UringMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Events,
+		m.FailedBody,
 		m.KernelFiles,
 		m.Marks,
 		m.OwnObjects,
@@ -339,10 +369,14 @@ type UringVariables struct {
 type UringPrograms struct {
 	BodyCompleteCqe *ebpf.Program `ebpf:"body_complete_cqe"`
 	BodyCompleteRes *ebpf.Program `ebpf:"body_complete_res"`
+	BodyReqFailed   *ebpf.Program `ebpf:"body_req_failed"`
 	BodySubmitReq   *ebpf.Program `ebpf:"body_submit_req"`
 	BodySubmitSqe   *ebpf.Program `ebpf:"body_submit_sqe"`
 	OnCompleteCqe   *ebpf.Program `ebpf:"on_complete_cqe"`
 	OnCompleteRes   *ebpf.Program `ebpf:"on_complete_res"`
+	OnFailLink      *ebpf.Program `ebpf:"on_fail_link"`
+	OnQueueAsync    *ebpf.Program `ebpf:"on_queue_async"`
+	OnReqFailed     *ebpf.Program `ebpf:"on_req_failed"`
 	OnSubmitReq     *ebpf.Program `ebpf:"on_submit_req"`
 	OnSubmitSqe     *ebpf.Program `ebpf:"on_submit_sqe"`
 }
@@ -351,10 +385,14 @@ func (p *UringPrograms) Close() error {
 	return _UringClose(
 		p.BodyCompleteCqe,
 		p.BodyCompleteRes,
+		p.BodyReqFailed,
 		p.BodySubmitReq,
 		p.BodySubmitSqe,
 		p.OnCompleteCqe,
 		p.OnCompleteRes,
+		p.OnFailLink,
+		p.OnQueueAsync,
+		p.OnReqFailed,
 		p.OnSubmitReq,
 		p.OnSubmitSqe,
 	)

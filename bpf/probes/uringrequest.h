@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* A request of io_uring as it was submitted: what it asks for, whose it is, and where its
+ * names start from. It is kept until it completes. */
+#ifndef RUNNER_URINGREQUEST_H
+#define RUNNER_URINGREQUEST_H
+
+#include "uringtypes.h"
+#include "addr.h"
+
+#define BASE_MAX 4096 /* a longer one is looked up again at the completion */
+
+enum state {
+	STATE_QUEUED = 1 << 0, /* a worker carries it out */
+	STATE_TOLD = 1 << 1,   /* its program wants no completion on success: it has its record already */
+	STATE_CANCELLED = 1 << 2, /* it is not carried out */
+};
+
+struct request {
+	u64 ring, user_data; /* with its address, these tell it from others */
+	u64 flags, mode, resolve;
+	u64 cgid;
+	struct path_pair from, from2; /* where its names start from */
+	s32 dfd, dfd2;
+	u32 file_slot;
+	u32 tgid, tid;
+	u32 op;
+	u32 ulen, ulen2;
+	u32 clen, clen2;
+	u32 marks;
+	u32 state;
+	u32 complete_copy; /* the copy that goes on in the body when it completes */
+	u32 pad;
+	u8 upath[UPATH_MAX];
+	u8 upath2[UPATH_MAX];
+	u8 base[BASE_MAX];
+	u8 base2[BASE_MAX];
+};
+
+/* Requests between submission and completion, by their address. A full map is counted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u64);
+	__type(value, struct request);
+} requests SEC(".maps");
+
+/* Building a request needs more than the stack holds. Each copy of each program that does
+ * so has its own. */
+#define RING_COPIES 3
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2 * RING_COPIES);
+	__type(key, u32);
+	__type(value, struct request);
+} blank SEC(".maps");
+
+/* Where a request is recorded. */
+enum place { AT_SUBMIT, AT_COMPLETE, AT_FAILED };
+
+INLINE u32 blank_of(u32 at, u32 of_copy)
+{
+	return at == AT_FAILED ? RING_COPIES + of_copy : of_copy;
+}
+
+INLINE u32 slot_of(u32 at)
+{
+	return at == AT_SUBMIT ? SLOT_URING_SUBMIT : at == AT_COMPLETE ? SLOT_URING_COMPLETE : SLOT_URING_FAILED;
+}
+
+INLINE u32 scratch_of(u32 at, u32 of_copy)
+{
+	return scratch_key(of_copy, at == AT_SUBMIT ? SCRATCH_SUBMIT : at == AT_COMPLETE ? SCRATCH_COMPLETE : SCRATCH_FAILED);
+}
+
+INLINE bool is_open(u32 op)
+{
+	return op == OP_IO_URING_OPENAT || op == OP_IO_URING_OPENAT2;
+}
+
+INLINE bool is_socket(u32 op)
+{
+	return op >= OP_CONNECT && op <= OP_LISTEN;
+}
+
+/* The texts and the address of a request: in the kernel's memory or, until it has copied
+ * them, in the program's. */
+struct asked {
+	u64 name, name2;
+	u64 addr;
+	s64 len;
+	bool user;
+};
+
+/* The name that a field of a request points to. If the kernel has neither form of the
+ * field, the object does not load. */
+#define NAME(type, req, field)                                                                     \
+	POINTER(filename,                                                                          \
+		EXISTS(struct type##___delayed, field.__incomplete_filename) ?                     \
+			POINTER(type##___delayed, req, field.__incomplete_filename) :              \
+			POINTER(type##___pointer, req, field), name)
+
+INLINE void ask_two(struct request *q, u32 op)
+{
+	q->op = op;
+	q->marks = MARK_HAS_U2 | MARK_HAS_BASE2;
+}
+
+INLINE bool known_family(u64 addr)
+{
+	u16 family = word(addr);
+
+	return family == FAMILY_UNIX || family == FAMILY_INET || family == FAMILY_INET6;
+}
+
+/* The kernel's copy of the address that a request has at submission, and 0 before Linux 6.11,
+ * which copies it later. Of a connect and a bind it is the address itself or, before some stable
+ * releases of 2026, a message that begins with an aligned pointer and has the address. */
+INLINE u64 kernel_address(u64 req, u32 op)
+{
+	u64 async = POINTER(io_kiocb, req, async_data), addr = async;
+
+	if (!EXISTS(struct io_bind___later, addr_len) || !async)
+		return 0;
+	if (op != OP_CONNECT && op != OP_BIND)
+		return POINTER(io_async_msghdr, async, msg.msg_name);
+	if (!(word(async) & 7))
+		addr += OFFSET(struct io_async_msghdr, addr);
+	return known_family(addr) ? addr : 0;
+}
+
+/* The address of a socket call; false for a send without one. */
+INLINE bool ask_address(struct request *q, struct asked *a, u64 req)
+{
+	struct io_sr_msg___before *before = (void *)req;
+	struct user_msghdr *h = (void *)q->base; /* not used yet, and the stack is small */
+	u32 flags = 0;
+	u16 short_n = 0;
+	s32 n = 0;
+
+	a->addr = kernel_address(req, q->op);
+	a->user = !a->addr;
+	switch (q->op) {
+	case OP_CONNECT:
+		READ(n, (struct io_connect *)req, addr_len);
+		a->len = n;
+		if (a->user)
+			a->addr = POINTER(io_connect, req, addr);
+		return true;
+	case OP_BIND:
+		if (EXISTS(struct io_bind___later, addr_len))
+			READ(n, (struct io_bind___later *)req, addr_len);
+		a->len = a->user ? 0 : n; /* the program's own memory is not known any more */
+		return true;
+	}
+	READ(flags, (struct io_sr_msg___message *)req, msg_flags);
+	q->mode = flags;
+	if (EXISTS(struct io_bind___later, addr_len)) {
+		READ(n, (struct io_async_msghdr *)POINTER(io_kiocb, req, async_data), msg.msg_namelen);
+		a->len = n;
+		return !a->user && n;
+	}
+	if (q->op == OP_SENDMSG) {
+		if (bpf_probe_read_user(h, sizeof(*h), (void *)POINTER(io_sr_msg___message, req, umsg)))
+			return false;
+		a->addr = h->name;
+		a->len = h->namelen;
+	} else if (EXISTS(struct io_sr_msg___before, addr_len)) {
+		READ(short_n, before, addr_len);
+		a->addr = POINTER(io_sr_msg___before, req, addr);
+		a->len = short_n;
+	}
+	return a->addr && a->len;
+}
+
+/* Is an operation known to be one that changes something, or not known at all? */
+INLINE bool not_decoded(u8 opcode)
+{
+	return opcode > OPCODE_LAST || opcode == OPCODE_SETXATTR || opcode == OPCODE_FSETXATTR;
+}
+
+/* An operation that is not decoded, of a kernel that is newer than these probes, or of none. */
+INLINE bool ask_other(struct request *q, u8 opcode)
+{
+	q->op = OP_IO_URING_OTHER;
+	q->flags = opcode;
+	q->marks = MARK_ARGS;
+	return true;
+}
+
+/* The operation on a descriptor that an opcode stands for; OP_NONE is none that is decoded. */
+INLINE u32 op_on_file(u8 opcode)
+{
+	switch (opcode) {
+	case OPCODE_FTRUNCATE:
+		return OP_FTRUNCATE;
+	case OPCODE_LISTEN:
+		return OP_LISTEN;
+	case OPCODE_CONNECT:
+		return OP_CONNECT;
+	case OPCODE_BIND:
+		return OP_BIND;
+	case OPCODE_SEND:
+	case OPCODE_SEND_ZC:
+		return OP_SENDTO;
+	case OPCODE_SENDMSG:
+	case OPCODE_SENDMSG_ZC:
+		return OP_SENDMSG;
+	}
+	return OP_NONE;
+}
+
+INLINE bool ask_file(struct request *q, struct asked *a, u64 req, u8 opcode)
+{
+	u32 flags = 0;
+
+	q->op = op_on_file(opcode);
+	if (!q->op)
+		return false;
+	READ(flags, (struct io_kiocb *)req, flags);
+	READ(q->dfd, (struct io_kiocb *)req, cqe.fd);
+	q->file_slot = flags & ENTRY_FIXED_FILE;
+	return q->op == OP_FTRUNCATE || q->op == OP_LISTEN || ask_address(q, a, req);
+}
+
+/* What a request asks for; false for an operation that is not decoded. The command area is
+ * the request's first member. */
+INLINE bool ask(struct request *q, struct asked *a, u64 req, u8 opcode)
+{
+	u16 mode = 0;
+
+	if (not_decoded(opcode))
+		return ask_other(q, opcode);
+	switch (opcode) {
+	case OPCODE_OPENAT:
+	case OPCODE_OPENAT2: {
+		struct io_open *o = (void *)req;
+
+		q->op = opcode == OPCODE_OPENAT ? OP_IO_URING_OPENAT : OP_IO_URING_OPENAT2;
+		q->marks = MARK_ARGS;
+		READ(q->dfd, o, dfd);
+		READ(q->file_slot, o, file_slot);
+		READ(q->flags, o, how.flags);
+		READ(q->mode, o, how.mode);
+		READ(q->resolve, o, how.resolve);
+		a->name = NAME(io_open, req, filename);
+		return true;
+	}
+	case OPCODE_UNLINKAT: {
+		struct io_unlink *u = (void *)req;
+		s32 flags = 0;
+
+		READ(flags, u, flags);
+		q->op = flags & AT_REMOVEDIR ? OP_RMDIR : OP_UNLINK;
+		READ(q->dfd, u, dfd);
+		a->name = NAME(io_unlink, req, filename);
+		return true;
+	}
+	case OPCODE_MKDIRAT: {
+		struct io_mkdir *m = (void *)req;
+
+		q->op = OP_MKDIR;
+		q->marks = MARK_MODE;
+		READ(mode, m, mode);
+		q->mode = mode;
+		READ(q->dfd, m, dfd);
+		a->name = NAME(io_mkdir, req, filename);
+		return true;
+	}
+	case OPCODE_RENAMEAT: {
+		struct io_rename *r = (void *)req;
+
+		ask_two(q, OP_RENAME);
+		READ(q->dfd, r, old_dfd);
+		READ(q->dfd2, r, new_dfd);
+		a->name = NAME(io_rename, req, oldpath);
+		a->name2 = NAME(io_rename, req, newpath);
+		return true;
+	}
+	case OPCODE_LINKAT: {
+		struct io_link *l = (void *)req;
+
+		ask_two(q, OP_LINK);
+		READ(q->dfd, l, old_dfd);
+		READ(q->dfd2, l, new_dfd);
+		a->name = NAME(io_link, req, oldpath);
+		a->name2 = NAME(io_link, req, newpath);
+		return true;
+	}
+	case OPCODE_SYMLINKAT: {
+		struct io_link *l = (void *)req;
+
+		q->op = OP_SYMLINK; /* its second text, the target, is not kept */
+		READ(q->dfd, l, new_dfd);
+		a->name = NAME(io_link, req, newpath);
+		return true;
+	}
+	}
+	return ask_file(q, a, req, opcode);
+}
+
+/* The same from the submission entry, of a request that the kernel refuses to prepare. */
+INLINE bool ask_entry(struct request *q, struct asked *a, struct user_entry *e)
+{
+	struct user_msghdr *h = (void *)q->base;
+
+	a->user = true;
+	a->name = e->addr;
+	q->dfd = e->fd;
+	q->file_slot = e->addr_len | (u32)e->pad << 16;
+	if (not_decoded(e->opcode))
+		return ask_other(q, e->opcode);
+	switch (e->opcode) {
+	case OPCODE_OPENAT:
+		q->op = OP_IO_URING_OPENAT;
+		q->marks = MARK_ARGS;
+		q->flags = e->op_flags;
+		q->mode = (u16)e->len;
+		return true;
+	case OPCODE_OPENAT2:
+		q->op = OP_IO_URING_OPENAT2;
+		q->marks = MARK_ARGS;
+		/* its three fields are in the same order here */
+		if (bpf_probe_read_user(&q->flags, sizeof(struct user_open_how), (void *)e->addr2))
+			q->marks |= MARK_UFAULT;
+		return true;
+	case OPCODE_UNLINKAT:
+		q->op = e->op_flags & AT_REMOVEDIR ? OP_RMDIR : OP_UNLINK;
+		return true;
+	case OPCODE_MKDIRAT:
+		q->op = OP_MKDIR;
+		q->marks = MARK_MODE;
+		q->mode = (u16)e->len;
+		return true;
+	case OPCODE_RENAMEAT:
+	case OPCODE_LINKAT:
+		ask_two(q, e->opcode == OPCODE_RENAMEAT ? OP_RENAME : OP_LINK);
+		q->dfd2 = e->len;
+		a->name2 = e->addr2;
+		return true;
+	case OPCODE_SYMLINKAT:
+		q->op = OP_SYMLINK;
+		a->name = e->addr2;
+		return true;
+	}
+	q->op = op_on_file(e->opcode);
+	q->file_slot = e->flags & ENTRY_FIXED_FILE;
+	switch (q->op) {
+	case OP_CONNECT:
+	case OP_BIND:
+		a->addr = e->addr;
+		a->len = (s32)e->addr2;
+		return true;
+	case OP_SENDTO:
+		a->addr = e->addr2;
+		a->len = e->addr_len;
+		return a->addr && a->len;
+	case OP_SENDMSG:
+		if (bpf_probe_read_user(h, sizeof(*h), (void *)e->addr))
+			return false;
+		a->addr = h->name;
+		a->len = h->namelen;
+		return a->addr && a->len;
+	}
+	return q->op;
+}
+
+INLINE u32 keep_name(u8 *to, u64 name, bool user, u32 *marks)
+{
+	s64 n = user ? bpf_probe_read_user_str(to, UPATH_MAX, (void *)name) : bpf_probe_read_kernel_str(to, UPATH_MAX, (void *)name);
+
+	if (n > 0)
+		return n - 1;
+	if (n < 0)
+		*marks |= MARK_UFAULT;
+	to[0] = 0;
+	return 0;
+}
+
+/* Keeps the directory that a name starts from. */
+INLINE u32 keep_base(u8 *to, bool absolute, s32 dfd, struct path_pair *from, u32 *marks, u32 key)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	u64 n;
+
+	base_path(absolute, dfd, from);
+	if (!s)
+		return 0;
+	s->r.marks = 0;
+	n = put_path(key, 0, from->mnt, from->dentry);
+	*marks |= s->r.marks;
+	if (n > BASE_MAX)
+		return BASE_MAX + 1;
+	BARRIER(n);
+	if (n > BASE_MAX || bpf_probe_read_kernel(to, n, s->blob))
+		return 0;
+	return n;
+}
+
+INLINE void keep_address(struct request *q, struct asked *a, u32 key)
+{
+	u64 len = a->len < 0 ? 0 : a->len;
+	s64 bad;
+
+	if (len > ADDR_MAX)
+		len = ADDR_MAX;
+	BARRIER(len);
+	len &= 255;
+	if (len > ADDR_MAX)
+		return;
+	if (!len)
+		return;
+	bad = a->user ? bpf_probe_read_user(q->upath, len, (void *)a->addr) : bpf_probe_read_kernel(q->upath, len, (void *)a->addr);
+	if (bad) {
+		q->marks |= MARK_AFAULT;
+		return;
+	}
+	q->ulen = len;
+	if (len > 2 && q->upath[0] == 1 && !q->upath[1] && q->upath[2]) { /* a unix path */
+		q->marks |= MARK_HAS_BASE1;
+		q->clen = keep_base(q->base, q->upath[2] == '/', AT_FDCWD, &q->from, &q->marks, key);
+	}
+}
+
+INLINE void keep_names(struct request *q, struct asked *a, u32 key)
+{
+	bool absolute;
+
+	if (is_socket(q->op)) {
+		if (q->op != OP_LISTEN)
+			keep_address(q, a, key);
+		return;
+	}
+	if (q->op == OP_FTRUNCATE || q->op == OP_IO_URING_OTHER)
+		return;
+	q->marks |= MARK_HAS_U1 | MARK_HAS_BASE1;
+	q->ulen = keep_name(q->upath, a->name, a->user, &q->marks);
+	q->clen = keep_base(q->base, q->upath[0] == '/', q->dfd, &q->from, &q->marks, key);
+	absolute = q->upath[0] != '.';
+	if (q->marks & MARK_HAS_BASE2) {
+		q->ulen2 = keep_name(q->upath2, a->name2, a->user, &q->marks);
+		q->clen2 = keep_base(q->base2, q->upath2[0] == '/', q->dfd2, &q->from2, &q->marks, key);
+		absolute = absolute && q->upath2[0] != '.';
+	}
+	if (!absolute && in_chroot(key))
+		q->marks |= MARK_CHROOT;
+}
+
+/* Begins a request of the present task. */
+INLINE struct request *begin_request(u32 at, u32 of_copy, struct asked *a)
+{
+	u64 id = bpf_get_current_pid_tgid();
+	u32 place = blank_of(at, of_copy);
+	struct request *q = bpf_map_lookup_elem(&blank, &place);
+
+	if (!q)
+		return NULL;
+	__builtin_memset(q, 0, __builtin_offsetof(struct request, upath));
+	__builtin_memset(a, 0, sizeof(*a));
+	q->tgid = id >> 32;
+	q->tid = (u32)id;
+	q->cgid = bpf_get_current_cgroup_id();
+	return q;
+}
+
+INLINE u64 user_data_of(u64 req)
+{
+	return POINTER(io_kiocb, req, cqe.user_data);
+}
+
+#endif
