@@ -63,8 +63,8 @@ func made(names ...string) error {
 	return nil
 }
 
-// opened judges opens of secret and benign by completions 1 and 3.
-func opened(before ...string) func(*evidence) verdict {
+// bothOpened judges opens of secret and benign by completions 1 and 3.
+func bothOpened(before ...string) func(*evidence) verdict {
 	return func(e *evidence) verdict {
 		if fd := e.said("cqe 1"); fd == "" || fd != e.said("cqe 3") || fd[0] == '-' {
 			return failed("the completions have the descriptors %q and %q", fd, e.said("cqe 3"))
@@ -114,13 +114,13 @@ func init() {
 			return nil
 		}
 	}
-	add(attack{name: "ring reuses a descriptor", class: "A5", user: true, run: reuse(0, nil), judge: opened("secret", "benign"),
+	add(attack{name: "ring reuses a descriptor", class: "A5", user: true, run: reuse(0, nil), judge: bothOpened("secret", "benign"),
 		what: "one submission opens a file, closes it and opens another, which gets the same descriptor"})
-	add(attack{name: "deferred ring reuses a descriptor", class: "A5", user: true, run: reuse(uring.Deferred, nil), judge: opened("secret", "benign"),
+	add(attack{name: "deferred ring reuses a descriptor", class: "A5", user: true, run: reuse(uring.Deferred, nil), judge: bothOpened("secret", "benign"),
 		what: "the same in a ring whose completions come when they are waited for"})
-	add(attack{name: "ring thread reuses a descriptor", class: "A5", run: reuse(uring.Thread, nil), judge: opened("secret", "benign"),
+	add(attack{name: "ring thread reuses a descriptor", class: "A5", run: reuse(uring.Thread, nil), judge: bothOpened("secret", "benign"),
 		what: "the same, submitted by the kernel's thread of the ring"})
-	add(attack{name: "ring links reuse a descriptor", class: "A5", user: true, judge: opened("secret", "benign"),
+	add(attack{name: "ring links reuse a descriptor", class: "A5", user: true, judge: bothOpened("secret", "benign"),
 		what: "the same, each after a request that it is linked to: then they run one after the other before any completes",
 		run: func(w *world) error {
 			u, err := ring(16, 0)
@@ -136,7 +136,7 @@ func init() {
 			completions(w, u)
 			return nil
 		}})
-	add(attack{name: "ring completes late", class: "A5", user: true, judge: opened("benign"),
+	add(attack{name: "ring completes late", class: "A5", user: true, judge: bothOpened("benign"),
 		what: "a worker creates a file; before its completion is waited for, calls close it and open another, which gets the same descriptor",
 		run: func(w *world) error {
 			u, err := ring(16, uring.Deferred)
