@@ -54,7 +54,7 @@ func openEntry(name string, flags uint32, data uint64) uring.Entry {
 	return uring.Entry{Op: uring.Openat, FD: cwdFD, Addr: uint64(addr(text(name))), OpFlags: flags, Len: 0o600, UserData: data}
 }
 
-func made(names ...string) error {
+func filesOf(names ...string) error {
 	for _, n := range names {
 		if err := os.WriteFile(n, []byte(n), 0o600); err != nil {
 			return err
@@ -98,7 +98,7 @@ func init() {
 		return func(w *world) error {
 			u, err := ring(16, flags)
 			if err == nil {
-				err = made("secret", "benign")
+				err = filesOf("secret", "benign")
 			}
 			if err != nil {
 				return err
@@ -125,7 +125,7 @@ func init() {
 		run: func(w *world) error {
 			u, err := ring(16, 0)
 			if err == nil {
-				err = made("secret", "benign")
+				err = filesOf("secret", "benign")
 			}
 			if err != nil {
 				return err
@@ -141,7 +141,7 @@ func init() {
 		run: func(w *world) error {
 			u, err := ring(16, uring.Deferred)
 			if err == nil {
-				err = made("benign")
+				err = filesOf("benign")
 			}
 			if err != nil {
 				return err
@@ -164,7 +164,7 @@ func init() {
 		run: func(w *world) error {
 			u, err := ring(16, 0)
 			if err == nil {
-				err = errors.Join(os.Mkdir("was", 0o700), os.Mkdir("is", 0o700), made("was/x", "is/x"))
+				err = errors.Join(os.Mkdir("was", 0o700), os.Mkdir("is", 0o700), filesOf("was/x", "is/x"))
 			}
 			if err != nil {
 				return err
