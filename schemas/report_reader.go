@@ -138,6 +138,9 @@ func (s *reportReader) element(v any) error {
 	if err := s.value(); err != nil {
 		return err
 	}
+	if len(s.raw) == 0 || s.raw[0] <= ' ' {
+		return errors.New("not in canonical form")
+	}
 	if err := Unmarshal(s.raw, v); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
 
@@ -232,13 +233,19 @@ func (r *router) reportDocument(line []byte) (err error) {
 	if r.report != nil {
 		return formf("a second correlation report")
 	}
-	if r.report, err = parse(line, schemas.ParseReport); err != nil {
+	if r.report, err = parse(line, readReport); err != nil {
 		return err
 	}
 	if err := canonical(line, r.report); err != nil {
 		return err
 	}
 	return r.parts.finish(r.report, r.members[r.at])
+}
+
+// readReport parses a report in memory that its line bounds.
+func readReport(line []byte) (*schemas.Report, error) {
+	r, fault, err := schemas.ReadReport(bytes.NewReader(line))
+	return r, errors.Join(fault, err)
 }
 
 func (r *router) healthDocument(line []byte) (err error) {

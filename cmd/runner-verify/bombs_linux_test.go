@@ -198,6 +198,9 @@ func measured(t testing.TB, path string, args ...string) (code int, memory int64
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
+	if b, ok := t.(*testing.B); ok {
+		b.ReportMetric((cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), "s-of-processor")
+	}
 	m := peakOf.FindStringSubmatch(errs.String())
 	if m == nil {
 		t.Fatal(errs.String())
