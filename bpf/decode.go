@@ -78,7 +78,7 @@ var opNames = [...]string{"", schemas.OpOpen, schemas.OpCreat, schemas.OpOpenat,
 	schemas.OpChmod, schemas.OpChown, schemas.OpMknod, schemas.OpMount, schemas.OpUmount, schemas.OpMoveMount, schemas.OpPivotRoot,
 	schemas.OpSetxattr, schemas.OpRemovexattr, schemas.OpMountSetattr, schemas.OpOpenTree, schemas.OpFspick, schemas.OpFsconfig, schemas.OpFsmount,
 	schemas.OpMqOpen, schemas.OpMqUnlink, schemas.OpBPFObjPin, schemas.OpBPFObjGet, schemas.OpKernelFile,
-	schemas.OpIOUringOther, schemas.OpFork, schemas.OpExit, schemas.OpMove, schemas.OpConnectBlocked, schemas.OpFileBlocked, schemas.OpExecCheck}
+	schemas.OpIOUringOther, schemas.OpFork, schemas.OpExit, schemas.OpMove, schemas.OpConnectBlocked, schemas.OpFileBlocked, schemas.OpExecCheck, schemas.OpLoader}
 
 var sourceNames = append([]string{""}, schemas.RawSources[:]...)
 
@@ -96,6 +96,7 @@ const (
 	opBlocked    = 49
 	opFile       = 50
 	opExecCheck  = 51
+	opLoader     = 52
 )
 
 // The kernel's own codes for calls that start over, which no program sees.
@@ -172,7 +173,7 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	case marks&markEintr != 0:
 		out.EINTR = true
 		return out, nil
-	case marks&(markNoRet|markUnproven) != 0 || op >= opFork && op != opExecCheck:
+	case marks&(markNoRet|markUnproven) != 0 || op >= opFork && op < opExecCheck:
 	case ret <= restartFirst && ret >= restartLast:
 		out.Interrupted = e.Source != schemas.SourceIOUring && e.Marks&schemas.MarkIOUring == 0
 	default:

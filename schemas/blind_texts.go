@@ -53,10 +53,12 @@ func BlindTexts() []BlindText {
 	for _, text := range BlindSpots {
 		list = append(list, BlindText{text, "of every capture"})
 	}
-	list = append(list, BlindText{BlindForeign + " (N)", "if there was some"})
+	list = append(list, BlindText{BlindScripts, "of every capture"}, BlindText{BlindForeign + " (N)", "if there was some"})
 	for _, h := range BlindHooks {
 		list = append(list, BlindText{h.What + " (WHY)", "when `" + h.Fact + "` says so"})
 	}
+	list = append(list, BlindText{BlindLoaders, "when `" + FactLoaded + "` says that the probes do without " + LoadLoop},
+		BlindText{BlindCores + " (N)", "if there were some"})
 	list = append(list, BlindText{BlindNetworkRules, "under network rules"}, BlindText{BlindFileRules, "under file rules"},
 		BlindText{BlindLogs + " (N)", "under file rules, if there were some"})
 	for _, mechanism := range FileMechanisms {

@@ -28,6 +28,9 @@ const (
 	BlindSymlinks  = "symlinks inside paths that are known only lexically, and what another thread made of their text during the call"
 	BlindInherited = "inherited descriptors"
 	BlindForeign   = "what processes outside and the kernel itself did with sockets of the scope"
+	BlindScripts   = "scripts that are interpreters of other scripts"
+	BlindLoaders   = "loaders of programs"
+	BlindCores     = "where the kernel put core dumps"
 )
 
 // BlindSpots are the blind spots of every run, in the order of the note.

@@ -49,6 +49,7 @@ const (
 	CounterChanged         = "changed"
 	CounterCanary          = "canary"
 	CounterCompatUnmapped  = "compat_unmapped"
+	CounterCoreDumps       = "core_dumps"
 	CounterCoveredMisses   = "covered_misses"
 	CounterDecodeErrors    = "decode_errors"
 	CounterDropped         = "dropped"
@@ -136,6 +137,7 @@ var Counters = [...]Counter{
 	{Name: CounterEmitted, Stage: StageCapture, Role: RoleBalance, Why: "records handed to the ring"},
 	{Name: CounterEscapes, Stage: StageCapture, Role: RoleEscape, Why: "tasks that left the measured cgroup, by a move or by a fork into another; with drops and misses also moves that cannot be ruled out: dropped and missed moves, and with dropped or missed forks or execs the moves of unknown tasks"},
 	{Name: CounterForeign, Stage: StageCapture, Role: RoleBalance, Why: "moves of tasks outside the scope; not written out"},
+	{Name: CounterCoreDumps, Stage: StageCapture, Role: RoleBlind, When: WhenSome, Why: "core dumps of processes, by their exit status. The kernel wrote each to a file or gave it to a program outside of the cgroup, by its core_pattern: which one is not known"},
 	{Name: CounterInheritedFDs, Stage: StageCapture, Role: RoleBlind, Why: "descriptors above 2 that the command was started with"},
 	{Name: CounterIOUringUnmapped, Stage: StageCapture, Role: RoleLoss, Why: "io_uring requests that are not decoded, had no room or were not seen to complete; where io_uring cannot be observed, the rings that were made"},
 	{Name: CounterLexical, Stage: StageCapture, Role: RoleQuality, Why: "records whose path is known only as text, not as the kernel resolved it; runner-normalize counts the same over its lines, and then the note has that number"},

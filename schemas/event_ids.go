@@ -21,6 +21,7 @@ const (
 	EventBind           = 203 // local address taken
 	EventListen         = 204 // local address opened for connections
 	EventExecCheck      = 205 // asked whether a file could be executed
+	EventLoader         = 206 // a program's loader, which the kernel mapped and started
 	EventUnlink         = 211 // name removed
 	EventRmdir          = 212 // directory removed
 	EventRenameFrom     = 213 // renamed: the old name
@@ -89,6 +90,7 @@ var EventTypes = [...]EventType{
 	{EventBind, "", "", OpBind, SetNetworkEndpoints, "endpoint", "bind"},
 	{EventListen, "", "", OpListen, SetNetworkEndpoints, "endpoint", "listen"},
 	{EventExecCheck, "", "", OpExecCheck, SetFilesystemPaths, "path", "asked whether a file could be executed (AT_EXECVE_CHECK); nothing was"},
+	{EventLoader, "", "", OpExec, SetProcessExecs, "path", "loader of a program (PT_INTERP), if it is not one of the system"},
 	{EventUnlink, "", "", OpUnlink, SetFilesystemPaths, "path", "name removed"},
 	{EventRmdir, "", "", OpRmdir, SetFilesystemPaths, "path", "directory removed"},
 	{EventRenameFrom, "", "", OpRename, SetFilesystemPaths, "path", "renamed: the old name"},

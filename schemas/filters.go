@@ -1,5 +1,7 @@
 package schemas
 
+import "strings"
+
 // Filter is one rule of runner-normalize that is not about a path (STREAMS.md,
 // "Filter ids of runner-normalize"): rules about paths are in cmd/internal/noise/noise.txt.
 type Filter struct {
@@ -16,6 +18,7 @@ const (
 	FilterFork = "tree.fork"
 	FilterExit = "tree.exit"
 	FilterMove = "tree.move"
+	FilterLoad = "tree.loader"
 	FilterDrop = "user.drop"
 )
 
@@ -30,8 +33,13 @@ var Filters = [...]Filter{
 	{FilterFork, "process tree, shown by the order of the lines", "forks; the order of the lines shows the tree"},
 	{FilterExit, "process tree, shown by the order of the lines", "exits of tasks"},
 	{FilterMove, "process tree, counted by runner-capture", "moves of tasks to another cgroup"},
+	{FilterLoad, "loader of the system", "loaders of programs below " + strings.Join(SystemLoaders[:], ", ")},
 	{FilterDrop, "--drop says so", "lines for which the program of `--drop` said yes"},
 }
+
+// SystemLoaders are the folders whose files are no line when they are the loader of a program: nearly
+// every program has one from there. The noise rules leave out opens of them too.
+var SystemLoaders = [...]string{"/lib/", "/lib32/", "/lib64/", "/usr/lib/"}
 
 // FilterReason says why a filter leaves something out.
 func FilterReason(id string) string {

@@ -19,6 +19,7 @@ const (
 	OpIOUringOpenat2 = "io_uring_openat2"
 	OpTiocgptpeer    = "tiocgptpeer"
 	OpExec           = "exec"
+	OpLoader         = "loader"
 	OpExecve         = "execve"
 	OpExecveat       = "execveat"
 	OpExecCheck      = "exec_check"
@@ -74,6 +75,7 @@ var Operations = [...]Operation{
 	{OpIOUringOpenat2, "an io_uring openat2", EventOpenat, 0},
 	{OpTiocgptpeer, "ioctl with TIOCGPTPEER, successful ones only: the second end of a terminal", EventOpenat, 0},
 	{OpExec, "sched_process_exec", EventExec, EventScript},
+	{OpLoader, "sched_process_exec, of a program that names a loader (PT_INTERP); right after its exec", EventLoader, 0},
 	{OpExecve, "execve, failed ones only", EventExecFailed, 0},
 	{OpExecveat, "execveat, failed ones only", EventExecFailed, 0},
 	{OpExecCheck, "execveat with AT_EXECVE_CHECK: it only asks whether the file could be executed", EventExecCheck, 0},

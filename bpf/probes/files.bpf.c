@@ -20,14 +20,19 @@ const volatile bool rename_flags;  /* path_rename has flags, and not two calls f
  * is not the measured program. */
 INLINE bool governed(void)
 {
-	u64 parent;
+	u64 leader, born = 0, *child;
 	u32 tgid = 0;
 
 	if (bpf_current_task_under_cgroup(&scope, 0) != 1)
 		return false;
-	parent = POINTER(task_struct___files, bpf_get_current_task(), real_parent);
-	READ_FIELD(tgid, task_struct, parent, tgid);
-	return tgid != loader;
+	leader = POINTER(task_struct, bpf_get_current_task(), group_leader);
+	READ_FIELD(tgid, task_struct, POINTER(task_struct___files, leader, real_parent), tgid);
+	if (tgid != loader)
+		return true;
+	READ_FIELD(tgid, task_struct, leader, tgid);
+	READ_FIELD(born, task_struct, leader, start_boottime);
+	child = bpf_map_lookup_elem(&own_children, &tgid); /* others become its children when their parents end */
+	return !child || *child != born;
 }
 
 INLINE u64 arg(u64 *ctx, u32 i)

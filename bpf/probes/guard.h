@@ -74,7 +74,7 @@ struct {
 } reached SEC(".maps");
 
 /* The processes of the runner, as the first pid namespace numbers them: the capture, and
- * runner-exec with its children, or 0. Set by the loader before the load. */
+ * runner-exec or 0, each with its children. Set by the loader before the load. */
 const volatile u32 capture_tgid;
 const volatile u32 supervisor_tgid;
 
@@ -103,7 +103,10 @@ GLOBAL u32 observer(u64 task)
 	tgid = tgid_of(task);
 	if (tgid == capture_tgid || (supervisor_tgid && tgid == supervisor_tgid))
 		return 1;
-	if (!supervisor_tgid || tgid_of(POINTER(task_struct, task, real_parent)) != supervisor_tgid)
+	if (!supervisor_tgid)
+		return 0;
+	tgid = tgid_of(POINTER(task_struct, task, real_parent));
+	if (tgid != supervisor_tgid && tgid != capture_tgid)
 		return 0;
 	return !in_scope(cgroup_of(task));
 }

@@ -59,6 +59,7 @@ static void *(*bpf_task_storage_get)(void *map, void *task, void *value, u64 fla
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 static struct pt_regs *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 static long (*bpf_for_each_map_elem)(void *map, void *fn, void *ctx, u64 flags) = (void *)164;
+static long (*bpf_find_vma)(struct task_struct *task, u64 addr, void *fn, void *ctx, u64 flags) = (void *)180;
 static long (*bpf_loop)(u32 n, void *fn, void *ctx, u64 flags) = (void *)181;
 
 /* Keeps the compiler from narrowing a 64-bit bound that the verifier must see. */

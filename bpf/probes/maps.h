@@ -84,6 +84,15 @@ struct {
 	__type(value, u64);
 } drops SEC(".maps");
 
+/* The processes that the capture itself started, by process id, and when: the kernel gives a capture
+ * that is the first process of its pid namespace others as children too. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, u32);
+	__type(value, u64);
+} own_children SEC(".maps");
+
 /* Set by the loader before the load. */
 const volatile u64 scope_cgroup_id;
 const volatile u32 ncpus = 1;

@@ -13,10 +13,10 @@ INLINE u64 cgroup_of(u64 task)
 	return POINTER(css_set, POINTER(task_struct, task, cgroups), dfl_cgrp);
 }
 
-/* How far up in_scope looks: 2,048 levels. The product is what a verifier follows if it is
- * not in pieces. */
+/* How far up in_scope looks: 32,768 levels. Each level costs the kernel 8 bytes for each one above
+ * it, so nobody makes as many. The product is what a verifier follows if it is not in pieces. */
 #define LEVELS 32
-#define LEVEL_PIECES 64
+#define LEVEL_PIECES 1024
 #define SCOPE_FOUND 1ULL /* no address is so small */
 
 /* Looks for the scope among a cgroup's state and its parents. Returns SCOPE_FOUND, or where to go on,

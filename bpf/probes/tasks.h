@@ -5,6 +5,7 @@
 
 #include "guard.h"
 #include "entry.h"
+#include "loader.h"
 #include "pathobj.h"
 
 BODY(exec_body);
@@ -56,6 +57,8 @@ INLINE int exec(u64 *ctx)
 	if (off > BLOB_LAST)
 		off = BLOB_LAST;
 	emit(&s->r, REC_SIZE + off, c);
+	if (!no_loop) /* the helper that it needs is as old */
+		tell_loader(s, key, file, c);
 	return 0;
 }
 
@@ -100,6 +103,16 @@ INLINE u64 hierarchy_of(u64 cg)
 	return root;
 }
 
+/* Keeps which processes the capture started itself. */
+INLINE void note_own_child(struct task_struct *child)
+{
+	u32 tgid = child->tgid;
+	u64 born = child->start_boottime;
+
+	if (bpf_get_current_pid_tgid() >> 32 == capture_tgid && tgid != capture_tgid)
+		bpf_map_update_elem(&own_children, &tgid, &born, 0);
+}
+
 SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)
 {
@@ -108,6 +121,7 @@ int on_fork(u64 *ctx)
 	struct rec r;
 	u64 to;
 
+	note_own_child(child);
 	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c || !first_at_fork(child))
 		return 0;
 	begin(&r, OP_FORK, 0);

@@ -10,7 +10,7 @@
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
-	unsigned long r10, r9, r8, ax, dx, si, di, orig_ax, bx, cx, bp;
+	unsigned long r10, r9, r8, ax, dx, si, di, orig_ax, bx, cx, bp, ip;
 };
 struct thread_info {
 	u32 status;
@@ -18,6 +18,7 @@ struct thread_info {
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
 	u64 regs[31];
+	u64 pc;
 	u64 orig_x0;
 	s32 syscallno;
 };
@@ -199,8 +200,23 @@ struct bpf_link {
 	u32 id;
 };
 
+struct mm_struct {
+	unsigned long saved_auxv[1];
+};
+
+struct vm_area_struct {
+	struct file *vm_file;
+};
+
+/* A file of a layer that a stacked file system opened: since Linux 6.8 with the path that the program used. */
+struct backing_file {
+	struct path user_path;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
+	struct mm_struct *mm;
+	struct task_struct *group_leader;
 	u32 flags;
 	s32 pid;
 	s32 tgid;
@@ -279,6 +295,9 @@ struct filename {
 
 /* What user space uses: fixed ABI, no relocation. */
 enum {
+	AT_BASE = 7,  /* of the auxiliary vector: where the loader is */
+	AT_ENTRY = 9, /* where the program starts */
+	FMODE_BACKING = 1 << 25,
 	AT_FDCWD = -100,
 	AT_REMOVEDIR = 0x200,
 	AT_EMPTY_PATH = 0x1000,

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"golang.org/x/sys/unix"
+
 	"github.com/runner-evidence/runner/bpf"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -13,6 +15,7 @@ type counts struct {
 	escapes, survivorsKilled, inheritedFD uint64
 	changed, unproven                     uint64
 	outcomes                              uint64 // records that only complete another one
+	coreDumps                             uint64
 	out                                   uint64
 }
 
@@ -159,6 +162,9 @@ func (v *events) one(e *schemas.RawEvent, dec bpf.Decoded) error {
 	case schemas.OpExit:
 		v.tasks.remove(e.TID)
 		v.lastTID = 0
+		if unix.WaitStatus(e.ExitCode).CoreDump() { // of the thread that made it only
+			v.n.coreDumps++
+		}
 	case schemas.OpExec: // of another thread than the first: it has taken over the first one's number
 		if e.OldTID != e.TID {
 			v.tasks.remove(e.OldTID)

@@ -56,6 +56,8 @@ func (n *normalizer) lines(task uint32, op operation, e *schemas.RawEvent) error
 		return n.open(task, op, e)
 	case classExec:
 		return n.exec(task, op, e)
+	case classLoader:
+		return n.loader(task, op, e)
 	case classPaths, classMount:
 		return n.twoLines(task, op, e)
 	case classNetwork:
@@ -140,6 +142,19 @@ func (n *normalizer) exec(task uint32, op operation, e *schemas.RawEvent) error 
 	}
 	n.added++
 	return n.emit(task, op.second, e, script, true)
+}
+
+// loader is a line unless the loader is one of the system.
+func (n *normalizer) loader(task uint32, op operation, e *schemas.RawEvent) error {
+	if e.Marks&doubtful == 0 {
+		for _, dir := range schemas.SystemLoaders {
+			if bytes.HasPrefix(e.Path, []byte(dir)) {
+				n.filter(schemas.FilterLoad, e.Path)
+				return nil
+			}
+		}
+	}
+	return n.emit(task, op.first, e, e.Path, false)
 }
 
 func (n *normalizer) twoLines(task uint32, op operation, e *schemas.RawEvent) error {

@@ -14,6 +14,7 @@ const (
 	classTree    class = iota // fork, exit, move: no line
 	classOpen                 // path, with flags
 	classExec                 // binary, and the script if there is one
+	classLoader               // path, of a loader
 	classFailed               // an exec that did not happen
 	classNetwork              // endpoint
 	classBlocked              // endpoint or path, and the rule that refused it
@@ -48,6 +49,8 @@ func classOf(o schemas.Operation) class {
 		return classOpen
 	case schemas.EventExec:
 		return classExec
+	case schemas.EventLoader:
+		return classLoader
 	case schemas.EventExecFailed:
 		return classFailed
 	case schemas.EventIOUringOther:

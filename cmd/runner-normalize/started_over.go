@@ -33,7 +33,7 @@ func (u *unfinished) size() (n int) {
 // ofCall reports whether the event is the end of a system call, an exec, or a silent request.
 func ofCall(op operation, e *schemas.RawEvent) bool {
 	switch op.class {
-	case classTree, classBlocked, classNothing:
+	case classTree, classBlocked, classNothing, classLoader:
 		return false
 	}
 	return silent(e) || e.Source != schemas.SourceCgroup && e.Source != schemas.SourceIOUring && e.Marks&schemas.MarkIOUring == 0

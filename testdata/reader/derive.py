@@ -11,6 +11,7 @@ import sys
 import noise
 
 OPENS = {"open", "creat", "openat", "openat2", "open_by_handle_at", "io_uring_openat", "io_uring_openat2", "tiocgptpeer"}
+SYSTEM = ("/lib/", "/lib32/", "/lib64/", "/usr/lib/")
 NETWORK = {"connect": 2, "sendto": 6, "sendmsg": 7, "sendmmsg": 202, "bind": 203, "listen": 204}
 ONE = {"execve": 201, "execveat": 201, "exec_check": 205, "unlink": 211, "rmdir": 212, "symlink": 217, "mkdir": 219, "truncate": 220,
        "ftruncate": 220, "file_blocked": 10, "chmod": 221, "chown": 222, "mknod": 223, "umount": 226, "io_uring_other": 240,
@@ -173,7 +174,7 @@ def match(task, e):
 
 def of_call(e):
     """Whether an event is the end of a system call, an exec, or a silent request."""
-    return e["op"] not in ("fork", "exit", "move", "connect_blocked", "file_blocked", "io_uring_other") and (silent(e) or e.get("source") not in ("cgroup", "io_uring") and "io_uring" not in e.get("marks", ()))
+    return e["op"] not in ("fork", "exit", "move", "connect_blocked", "file_blocked", "io_uring_other", "loader") and (silent(e) or e.get("source") not in ("cgroup", "io_uring") and "io_uring" not in e.get("marks", ()))
 
 
 def silent(e):
@@ -289,6 +290,9 @@ class Derivation:
             self.line(task, 4, e, e["interp"] if joined and "interp" in e else value)
             if "interp" in e and "user_path" in e:
                 self.line(task, 200, e, lexical(e, "user_path", "base"))
+        elif op == "loader":
+            if "path" not in e or noise.DOUBTFUL & set(e.get("marks", ())) or not e["path"].startswith(SYSTEM):
+                self.line(task, 206, e, e.get("path"))
         elif op in TWO:
             self.line(task, TWO[op][0], e, value)
             self.line(task, TWO[op][1], e, e["path2"] if "path2" in e else lexical(e, "user_path2", "base2"))

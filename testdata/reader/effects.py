@@ -7,7 +7,7 @@ import kernel
 
 _VERBS = {
     4: "exec", 200: "exec", 201: "exec", 2: "connect", 6: "send", 7: "send", 202: "send", 203: "bind", 204: "listen", 205: "exec_check",
-    10: "file_blocked", 20: "connect_blocked", 211: "unlink", 212: "rmdir", 213: "rename", 214: "rename", 215: "link", 216: "link",
+    206: "exec", 10: "file_blocked", 20: "connect_blocked", 211: "unlink", 212: "rmdir", 213: "rename", 214: "rename", 215: "link", 216: "link",
     217: "symlink", 219: "mkdir", 220: "truncate", 221: "chmod", 222: "chown", 223: "mknod", 224: "mount",
     225: "mount", 226: "umount", 227: "move_mount", 228: "move_mount", 229: "pivot_root", 230: "pivot_root",
     231: "setxattr", 232: "xattr", 233: "removexattr", 234: "mount_setattr", 235: "open_tree", 236: "fspick", 237: "fsconfig",

@@ -135,6 +135,7 @@ const (
 	FilesMapFilePool            = "file_pool"
 	FilesMapFileSpaces          = "file_spaces"
 	FilesMapFileUnresolved      = "file_unresolved"
+	FilesMapOwnChildren         = "own_children"
 	FilesMapScope               = "scope"
 	FilesMapScratch             = "scratch"
 	FilesProgOnFileIoctl        = "on_file_ioctl"
@@ -258,6 +259,7 @@ type FilesMapSpecs struct {
 	FilePool       *ebpf.MapSpec `ebpf:"file_pool"`
 	FileSpaces     *ebpf.MapSpec `ebpf:"file_spaces"`
 	FileUnresolved *ebpf.MapSpec `ebpf:"file_unresolved"`
+	OwnChildren    *ebpf.MapSpec `ebpf:"own_children"`
 	Scope          *ebpf.MapSpec `ebpf:"scope"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
 }
@@ -309,6 +311,7 @@ type FilesMaps struct {
 	FilePool       *ebpf.Map `ebpf:"file_pool"`
 	FileSpaces     *ebpf.Map `ebpf:"file_spaces"`
 	FileUnresolved *ebpf.Map `ebpf:"file_unresolved"`
+	OwnChildren    *ebpf.Map `ebpf:"own_children"`
 	Scope          *ebpf.Map `ebpf:"scope"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
 }
@@ -326,6 +329,7 @@ func (m *FilesMaps) Close() error {
 		m.FilePool,
 		m.FileSpaces,
 		m.FileUnresolved,
+		m.OwnChildren,
 		m.Scope,
 		m.Scratch,
 	)

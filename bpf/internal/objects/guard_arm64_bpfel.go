@@ -104,6 +104,7 @@ const (
 	GuardMapDrops          = "drops"
 	GuardMapEvents         = "events"
 	GuardMapKernelFiles    = "kernel_files"
+	GuardMapOwnChildren    = "own_children"
 	GuardMapOwnObjects     = "own_objects"
 	GuardMapReached        = "reached"
 	GuardMapScope          = "scope"
@@ -176,6 +177,7 @@ type GuardMapSpecs struct {
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Events      *ebpf.MapSpec `ebpf:"events"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
+	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
 	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
 	Reached     *ebpf.MapSpec `ebpf:"reached"`
 	Scope       *ebpf.MapSpec `ebpf:"scope"`
@@ -220,6 +222,7 @@ type GuardMaps struct {
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Events      *ebpf.Map `ebpf:"events"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
+	OwnChildren *ebpf.Map `ebpf:"own_children"`
 	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
 	Reached     *ebpf.Map `ebpf:"reached"`
 	Scope       *ebpf.Map `ebpf:"scope"`
@@ -233,6 +236,7 @@ func (m *GuardMaps) Close() error {
 		m.Drops,
 		m.Events,
 		m.KernelFiles,
+		m.OwnChildren,
 		m.OwnObjects,
 		m.Reached,
 		m.Scope,

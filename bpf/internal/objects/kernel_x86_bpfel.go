@@ -157,6 +157,7 @@ const (
 	KernelMapExecBody       = "exec_body"
 	KernelMapKernelFiles    = "kernel_files"
 	KernelMapMarks          = "marks"
+	KernelMapOwnChildren    = "own_children"
 	KernelMapOwnObjects     = "own_objects"
 	KernelMapPathObjects    = "path_objects"
 	KernelMapReached        = "reached"
@@ -248,6 +249,7 @@ type KernelMapSpecs struct {
 	ExecBody    *ebpf.MapSpec `ebpf:"exec_body"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
+	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
 	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
 	PathObjects *ebpf.MapSpec `ebpf:"path_objects"`
 	Reached     *ebpf.MapSpec `ebpf:"reached"`
@@ -299,6 +301,7 @@ type KernelMaps struct {
 	ExecBody    *ebpf.Map `ebpf:"exec_body"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
+	OwnChildren *ebpf.Map `ebpf:"own_children"`
 	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
 	PathObjects *ebpf.Map `ebpf:"path_objects"`
 	Reached     *ebpf.Map `ebpf:"reached"`
@@ -317,6 +320,7 @@ func (m *KernelMaps) Close() error {
 		m.ExecBody,
 		m.KernelFiles,
 		m.Marks,
+		m.OwnChildren,
 		m.OwnObjects,
 		m.PathObjects,
 		m.Reached,

@@ -104,6 +104,7 @@ const (
 	LsmMapDrops         = "drops"
 	LsmMapEvents        = "events"
 	LsmMapLearned       = "learned"
+	LsmMapOwnChildren   = "own_children"
 	LsmMapScope         = "scope"
 	LsmMapScratch       = "scratch"
 	LsmProgOnArm        = "on_arm"
@@ -167,13 +168,14 @@ type LsmProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type LsmMapSpecs struct {
-	Canary   *ebpf.MapSpec `ebpf:"canary"`
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Drops    *ebpf.MapSpec `ebpf:"drops"`
-	Events   *ebpf.MapSpec `ebpf:"events"`
-	Learned  *ebpf.MapSpec `ebpf:"learned"`
-	Scope    *ebpf.MapSpec `ebpf:"scope"`
-	Scratch  *ebpf.MapSpec `ebpf:"scratch"`
+	Canary      *ebpf.MapSpec `ebpf:"canary"`
+	Counters    *ebpf.MapSpec `ebpf:"counters"`
+	Drops       *ebpf.MapSpec `ebpf:"drops"`
+	Events      *ebpf.MapSpec `ebpf:"events"`
+	Learned     *ebpf.MapSpec `ebpf:"learned"`
+	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
+	Scope       *ebpf.MapSpec `ebpf:"scope"`
+	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
 }
 
 // LsmVariableSpecs contains global variables before they are loaded into the kernel.
@@ -207,13 +209,14 @@ func (o *LsmObjects) Close() error {
 //
 // It can be passed to LoadLsmObjects or ebpf.CollectionSpec.LoadAndAssign.
 type LsmMaps struct {
-	Canary   *ebpf.Map `ebpf:"canary"`
-	Counters *ebpf.Map `ebpf:"counters"`
-	Drops    *ebpf.Map `ebpf:"drops"`
-	Events   *ebpf.Map `ebpf:"events"`
-	Learned  *ebpf.Map `ebpf:"learned"`
-	Scope    *ebpf.Map `ebpf:"scope"`
-	Scratch  *ebpf.Map `ebpf:"scratch"`
+	Canary      *ebpf.Map `ebpf:"canary"`
+	Counters    *ebpf.Map `ebpf:"counters"`
+	Drops       *ebpf.Map `ebpf:"drops"`
+	Events      *ebpf.Map `ebpf:"events"`
+	Learned     *ebpf.Map `ebpf:"learned"`
+	OwnChildren *ebpf.Map `ebpf:"own_children"`
+	Scope       *ebpf.Map `ebpf:"scope"`
+	Scratch     *ebpf.Map `ebpf:"scratch"`
 }
 
 func (m *LsmMaps) Close() error {
@@ -223,6 +226,7 @@ func (m *LsmMaps) Close() error {
 		m.Drops,
 		m.Events,
 		m.Learned,
+		m.OwnChildren,
 		m.Scope,
 		m.Scratch,
 	)

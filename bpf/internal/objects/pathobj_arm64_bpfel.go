@@ -148,6 +148,7 @@ const (
 	PathObjMapKernelFiles     = "kernel_files"
 	PathObjMapMarks           = "marks"
 	PathObjMapNoObjects       = "no_objects"
+	PathObjMapOwnChildren     = "own_children"
 	PathObjMapOwnObjects      = "own_objects"
 	PathObjMapPathObjects     = "path_objects"
 	PathObjMapReached         = "reached"
@@ -228,6 +229,7 @@ type PathObjMapSpecs struct {
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
 	NoObjects   *ebpf.MapSpec `ebpf:"no_objects"`
+	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
 	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
 	PathObjects *ebpf.MapSpec `ebpf:"path_objects"`
 	Reached     *ebpf.MapSpec `ebpf:"reached"`
@@ -278,6 +280,7 @@ type PathObjMaps struct {
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
 	NoObjects   *ebpf.Map `ebpf:"no_objects"`
+	OwnChildren *ebpf.Map `ebpf:"own_children"`
 	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
 	PathObjects *ebpf.Map `ebpf:"path_objects"`
 	Reached     *ebpf.Map `ebpf:"reached"`
@@ -295,6 +298,7 @@ func (m *PathObjMaps) Close() error {
 		m.KernelFiles,
 		m.Marks,
 		m.NoObjects,
+		m.OwnChildren,
 		m.OwnObjects,
 		m.PathObjects,
 		m.Reached,

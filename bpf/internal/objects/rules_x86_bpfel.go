@@ -119,6 +119,7 @@ const (
 	RulesMapCounters      = "counters"
 	RulesMapDrops         = "drops"
 	RulesMapEvents        = "events"
+	RulesMapOwnChildren   = "own_children"
 	RulesMapRules         = "rules"
 	RulesMapScope         = "scope"
 	RulesMapScratch       = "scratch"
@@ -193,13 +194,14 @@ type RulesProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type RulesMapSpecs struct {
-	Blocked  *ebpf.MapSpec `ebpf:"blocked"`
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Drops    *ebpf.MapSpec `ebpf:"drops"`
-	Events   *ebpf.MapSpec `ebpf:"events"`
-	Rules    *ebpf.MapSpec `ebpf:"rules"`
-	Scope    *ebpf.MapSpec `ebpf:"scope"`
-	Scratch  *ebpf.MapSpec `ebpf:"scratch"`
+	Blocked     *ebpf.MapSpec `ebpf:"blocked"`
+	Counters    *ebpf.MapSpec `ebpf:"counters"`
+	Drops       *ebpf.MapSpec `ebpf:"drops"`
+	Events      *ebpf.MapSpec `ebpf:"events"`
+	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
+	Rules       *ebpf.MapSpec `ebpf:"rules"`
+	Scope       *ebpf.MapSpec `ebpf:"scope"`
+	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
 }
 
 // RulesVariableSpecs contains global variables before they are loaded into the kernel.
@@ -235,13 +237,14 @@ func (o *RulesObjects) Close() error {
 //
 // It can be passed to LoadRulesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type RulesMaps struct {
-	Blocked  *ebpf.Map `ebpf:"blocked"`
-	Counters *ebpf.Map `ebpf:"counters"`
-	Drops    *ebpf.Map `ebpf:"drops"`
-	Events   *ebpf.Map `ebpf:"events"`
-	Rules    *ebpf.Map `ebpf:"rules"`
-	Scope    *ebpf.Map `ebpf:"scope"`
-	Scratch  *ebpf.Map `ebpf:"scratch"`
+	Blocked     *ebpf.Map `ebpf:"blocked"`
+	Counters    *ebpf.Map `ebpf:"counters"`
+	Drops       *ebpf.Map `ebpf:"drops"`
+	Events      *ebpf.Map `ebpf:"events"`
+	OwnChildren *ebpf.Map `ebpf:"own_children"`
+	Rules       *ebpf.Map `ebpf:"rules"`
+	Scope       *ebpf.Map `ebpf:"scope"`
+	Scratch     *ebpf.Map `ebpf:"scratch"`
 }
 
 func (m *RulesMaps) Close() error {
@@ -250,6 +253,7 @@ func (m *RulesMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Events,
+		m.OwnChildren,
 		m.Rules,
 		m.Scope,
 		m.Scratch,

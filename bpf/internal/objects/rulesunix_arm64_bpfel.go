@@ -119,6 +119,7 @@ const (
 	RulesUnixMapCounters         = "counters"
 	RulesUnixMapDrops            = "drops"
 	RulesUnixMapEvents           = "events"
+	RulesUnixMapOwnChildren      = "own_children"
 	RulesUnixMapRules            = "rules"
 	RulesUnixMapScope            = "scope"
 	RulesUnixMapScratch          = "scratch"
@@ -182,13 +183,14 @@ type RulesUnixProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type RulesUnixMapSpecs struct {
-	Blocked  *ebpf.MapSpec `ebpf:"blocked"`
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Drops    *ebpf.MapSpec `ebpf:"drops"`
-	Events   *ebpf.MapSpec `ebpf:"events"`
-	Rules    *ebpf.MapSpec `ebpf:"rules"`
-	Scope    *ebpf.MapSpec `ebpf:"scope"`
-	Scratch  *ebpf.MapSpec `ebpf:"scratch"`
+	Blocked     *ebpf.MapSpec `ebpf:"blocked"`
+	Counters    *ebpf.MapSpec `ebpf:"counters"`
+	Drops       *ebpf.MapSpec `ebpf:"drops"`
+	Events      *ebpf.MapSpec `ebpf:"events"`
+	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
+	Rules       *ebpf.MapSpec `ebpf:"rules"`
+	Scope       *ebpf.MapSpec `ebpf:"scope"`
+	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
 }
 
 // RulesUnixVariableSpecs contains global variables before they are loaded into the kernel.
@@ -223,13 +225,14 @@ func (o *RulesUnixObjects) Close() error {
 //
 // It can be passed to LoadRulesUnixObjects or ebpf.CollectionSpec.LoadAndAssign.
 type RulesUnixMaps struct {
-	Blocked  *ebpf.Map `ebpf:"blocked"`
-	Counters *ebpf.Map `ebpf:"counters"`
-	Drops    *ebpf.Map `ebpf:"drops"`
-	Events   *ebpf.Map `ebpf:"events"`
-	Rules    *ebpf.Map `ebpf:"rules"`
-	Scope    *ebpf.Map `ebpf:"scope"`
-	Scratch  *ebpf.Map `ebpf:"scratch"`
+	Blocked     *ebpf.Map `ebpf:"blocked"`
+	Counters    *ebpf.Map `ebpf:"counters"`
+	Drops       *ebpf.Map `ebpf:"drops"`
+	Events      *ebpf.Map `ebpf:"events"`
+	OwnChildren *ebpf.Map `ebpf:"own_children"`
+	Rules       *ebpf.Map `ebpf:"rules"`
+	Scope       *ebpf.Map `ebpf:"scope"`
+	Scratch     *ebpf.Map `ebpf:"scratch"`
 }
 
 func (m *RulesUnixMaps) Close() error {
@@ -238,6 +241,7 @@ func (m *RulesUnixMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Events,
+		m.OwnChildren,
 		m.Rules,
 		m.Scope,
 		m.Scratch,

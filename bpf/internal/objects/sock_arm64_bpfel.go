@@ -96,6 +96,7 @@ const (
 	SockMapCounters      = "counters"
 	SockMapDrops         = "drops"
 	SockMapEvents        = "events"
+	SockMapOwnChildren   = "own_children"
 	SockMapScope         = "scope"
 	SockMapScratch       = "scratch"
 	SockProgOnConnect4   = "on_connect4"
@@ -160,11 +161,12 @@ type SockProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SockMapSpecs struct {
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Drops    *ebpf.MapSpec `ebpf:"drops"`
-	Events   *ebpf.MapSpec `ebpf:"events"`
-	Scope    *ebpf.MapSpec `ebpf:"scope"`
-	Scratch  *ebpf.MapSpec `ebpf:"scratch"`
+	Counters    *ebpf.MapSpec `ebpf:"counters"`
+	Drops       *ebpf.MapSpec `ebpf:"drops"`
+	Events      *ebpf.MapSpec `ebpf:"events"`
+	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
+	Scope       *ebpf.MapSpec `ebpf:"scope"`
+	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
 }
 
 // SockVariableSpecs contains global variables before they are loaded into the kernel.
@@ -197,11 +199,12 @@ func (o *SockObjects) Close() error {
 //
 // It can be passed to LoadSockObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SockMaps struct {
-	Counters *ebpf.Map `ebpf:"counters"`
-	Drops    *ebpf.Map `ebpf:"drops"`
-	Events   *ebpf.Map `ebpf:"events"`
-	Scope    *ebpf.Map `ebpf:"scope"`
-	Scratch  *ebpf.Map `ebpf:"scratch"`
+	Counters    *ebpf.Map `ebpf:"counters"`
+	Drops       *ebpf.Map `ebpf:"drops"`
+	Events      *ebpf.Map `ebpf:"events"`
+	OwnChildren *ebpf.Map `ebpf:"own_children"`
+	Scope       *ebpf.Map `ebpf:"scope"`
+	Scratch     *ebpf.Map `ebpf:"scratch"`
 }
 
 func (m *SockMaps) Close() error {
@@ -209,6 +212,7 @@ func (m *SockMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Events,
+		m.OwnChildren,
 		m.Scope,
 		m.Scratch,
 	)

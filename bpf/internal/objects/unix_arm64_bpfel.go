@@ -96,6 +96,7 @@ const (
 	UnixMapCounters       = "counters"
 	UnixMapDrops          = "drops"
 	UnixMapEvents         = "events"
+	UnixMapOwnChildren    = "own_children"
 	UnixMapScope          = "scope"
 	UnixMapScratch        = "scratch"
 	UnixProgOnConnectUnix = "on_connect_unix"
@@ -156,11 +157,12 @@ type UnixProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type UnixMapSpecs struct {
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Drops    *ebpf.MapSpec `ebpf:"drops"`
-	Events   *ebpf.MapSpec `ebpf:"events"`
-	Scope    *ebpf.MapSpec `ebpf:"scope"`
-	Scratch  *ebpf.MapSpec `ebpf:"scratch"`
+	Counters    *ebpf.MapSpec `ebpf:"counters"`
+	Drops       *ebpf.MapSpec `ebpf:"drops"`
+	Events      *ebpf.MapSpec `ebpf:"events"`
+	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
+	Scope       *ebpf.MapSpec `ebpf:"scope"`
+	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
 }
 
 // UnixVariableSpecs contains global variables before they are loaded into the kernel.
@@ -193,11 +195,12 @@ func (o *UnixObjects) Close() error {
 //
 // It can be passed to LoadUnixObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UnixMaps struct {
-	Counters *ebpf.Map `ebpf:"counters"`
-	Drops    *ebpf.Map `ebpf:"drops"`
-	Events   *ebpf.Map `ebpf:"events"`
-	Scope    *ebpf.Map `ebpf:"scope"`
-	Scratch  *ebpf.Map `ebpf:"scratch"`
+	Counters    *ebpf.Map `ebpf:"counters"`
+	Drops       *ebpf.Map `ebpf:"drops"`
+	Events      *ebpf.Map `ebpf:"events"`
+	OwnChildren *ebpf.Map `ebpf:"own_children"`
+	Scope       *ebpf.Map `ebpf:"scope"`
+	Scratch     *ebpf.Map `ebpf:"scratch"`
 }
 
 func (m *UnixMaps) Close() error {
@@ -205,6 +208,7 @@ func (m *UnixMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Events,
+		m.OwnChildren,
 		m.Scope,
 		m.Scratch,
 	)

@@ -170,6 +170,7 @@ const (
 	UringMapFailedBody       = "failed_body"
 	UringMapKernelFiles      = "kernel_files"
 	UringMapMarks            = "marks"
+	UringMapOwnChildren      = "own_children"
 	UringMapOwnObjects       = "own_objects"
 	UringMapReached          = "reached"
 	UringMapRequests         = "requests"
@@ -268,6 +269,7 @@ type UringMapSpecs struct {
 	FailedBody   *ebpf.MapSpec `ebpf:"failed_body"`
 	KernelFiles  *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks        *ebpf.MapSpec `ebpf:"marks"`
+	OwnChildren  *ebpf.MapSpec `ebpf:"own_children"`
 	OwnObjects   *ebpf.MapSpec `ebpf:"own_objects"`
 	Reached      *ebpf.MapSpec `ebpf:"reached"`
 	Requests     *ebpf.MapSpec `ebpf:"requests"`
@@ -320,6 +322,7 @@ type UringMaps struct {
 	FailedBody   *ebpf.Map `ebpf:"failed_body"`
 	KernelFiles  *ebpf.Map `ebpf:"kernel_files"`
 	Marks        *ebpf.Map `ebpf:"marks"`
+	OwnChildren  *ebpf.Map `ebpf:"own_children"`
 	OwnObjects   *ebpf.Map `ebpf:"own_objects"`
 	Reached      *ebpf.Map `ebpf:"reached"`
 	Requests     *ebpf.Map `ebpf:"requests"`
@@ -339,6 +342,7 @@ func (m *UringMaps) Close() error {
 		m.FailedBody,
 		m.KernelFiles,
 		m.Marks,
+		m.OwnChildren,
 		m.OwnObjects,
 		m.Reached,
 		m.Requests,

@@ -96,6 +96,7 @@ const (
 	UringCountMapCounters      = "counters"
 	UringCountMapDrops         = "drops"
 	UringCountMapEvents        = "events"
+	UringCountMapOwnChildren   = "own_children"
 	UringCountMapScope         = "scope"
 	UringCountMapScratch       = "scratch"
 	UringCountProgOnCreate     = "on_create"
@@ -153,11 +154,12 @@ type UringCountProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type UringCountMapSpecs struct {
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Drops    *ebpf.MapSpec `ebpf:"drops"`
-	Events   *ebpf.MapSpec `ebpf:"events"`
-	Scope    *ebpf.MapSpec `ebpf:"scope"`
-	Scratch  *ebpf.MapSpec `ebpf:"scratch"`
+	Counters    *ebpf.MapSpec `ebpf:"counters"`
+	Drops       *ebpf.MapSpec `ebpf:"drops"`
+	Events      *ebpf.MapSpec `ebpf:"events"`
+	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
+	Scope       *ebpf.MapSpec `ebpf:"scope"`
+	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
 }
 
 // UringCountVariableSpecs contains global variables before they are loaded into the kernel.
@@ -189,11 +191,12 @@ func (o *UringCountObjects) Close() error {
 //
 // It can be passed to LoadUringCountObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UringCountMaps struct {
-	Counters *ebpf.Map `ebpf:"counters"`
-	Drops    *ebpf.Map `ebpf:"drops"`
-	Events   *ebpf.Map `ebpf:"events"`
-	Scope    *ebpf.Map `ebpf:"scope"`
-	Scratch  *ebpf.Map `ebpf:"scratch"`
+	Counters    *ebpf.Map `ebpf:"counters"`
+	Drops       *ebpf.Map `ebpf:"drops"`
+	Events      *ebpf.Map `ebpf:"events"`
+	OwnChildren *ebpf.Map `ebpf:"own_children"`
+	Scope       *ebpf.Map `ebpf:"scope"`
+	Scratch     *ebpf.Map `ebpf:"scratch"`
 }
 
 func (m *UringCountMaps) Close() error {
@@ -201,6 +204,7 @@ func (m *UringCountMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Events,
+		m.OwnChildren,
 		m.Scope,
 		m.Scratch,
 	)

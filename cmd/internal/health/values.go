@@ -108,6 +108,7 @@ func (c *Capture) blind() []any {
 	for _, s := range schemas.BlindSpots {
 		list = append(list, s)
 	}
+	list = append(list, schemas.BlindScripts)
 	if n := c.n(schemas.CounterForeignSockets); n > 0 {
 		list = append(list, fmt.Sprintf("%s (%d)", schemas.BlindForeign, n))
 	}
@@ -115,6 +116,12 @@ func (c *Capture) blind() []any {
 		if state := c.Fact(r.Fact); !schemas.Covers(state) {
 			list = append(list, fmt.Sprintf("%s (%s)", r.What, state))
 		}
+	}
+	if strings.Contains(c.Fact(schemas.FactLoaded), schemas.LoadLoop+":") {
+		list = append(list, schemas.BlindLoaders)
+	}
+	if n := c.n(schemas.CounterCoreDumps); n > 0 {
+		list = append(list, fmt.Sprintf("%s (%d)", schemas.BlindCores, n))
 	}
 	for i := range schemas.Enforcements {
 		switch e := &schemas.Enforcements[i]; {
