@@ -4,6 +4,7 @@ package cmd_test
 
 import (
 	"encoding/json"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -31,5 +32,20 @@ func TestAttacks(t *testing.T) {
 	}
 	if o.code != 0 || tried < 4 {
 		t.Errorf("%d attacks were tried: %v", tried, o)
+	}
+}
+
+// TestDiffer: what strace saw of random programs is what the record has of them, but for
+// differences that a rule explains.
+func TestDiffer(t *testing.T) {
+	requireBPF(t)
+	if _, err := exec.LookPath("strace"); err != nil {
+		testkit.Missing(t, "an independent witness of random programs", err)
+	}
+	testkit.Must(t, goBuild(bin, nil, "./testdata/attacks"))
+	if o := call(t, command(t, "attacks", "differ", bin, "6000")); o.code != 0 {
+		t.Error(o)
+	} else {
+		t.Log(strings.TrimSpace(o.stdout))
 	}
 }

@@ -34,7 +34,7 @@ func init() {
 
 // difference is the output of differ.
 type difference struct {
-	Check       string         `json:"check"`
+	Check       string         `json:"check"` // "differ"
 	Result      string         `json:"result"`
 	Seed        uint64         `json:"seed"`
 	Programs    uint64         `json:"programs"`
@@ -43,6 +43,8 @@ type difference struct {
 	Rules       map[string]int `json:"rules"`
 	Unexplained int            `json:"unexplained"`
 }
+
+const differCheck = "differ"
 
 // perRun bounds what one measured run holds.
 const (
@@ -55,7 +57,7 @@ const (
 // be deterministic.
 func differ(bin string, args []string) int {
 	calls, _ := strconv.Atoi(args[0])
-	d := difference{Check: "differ", Result: "ok", Rules: map[string]int{}, Seed: 1}
+	d := difference{Check: differCheck, Result: "ok", Rules: map[string]int{}, Seed: 1}
 	if len(args) > 1 {
 		d.Seed, _ = strconv.ParseUint(args[1], 10, 64)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,25 +20,34 @@ var numbers = regexp.MustCompile(`=[0-9]+`)
 // results are the lines of every file of results, by kernel: the name of the file.
 type results map[string]map[string]line
 
-func readResults(dir string) (results, error) {
+// differed is the run of random programs of each kernel that had one.
+type differed map[string]difference
+
+func readResults(dir string) (results, differed, error) {
 	files, err := filepath.Glob(dir + "/*.ndjson")
-	all := results{}
+	all, runs := results{}, differed{}
 	for _, f := range files {
 		b, err := os.ReadFile(f)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		kernel := strings.TrimSuffix(filepath.Base(f), ".ndjson")
 		lines := map[string]line{}
 		for text := range strings.Lines(string(b)) {
 			var l line
-			if err := json.Unmarshal([]byte(text), &l); err != nil {
-				return nil, fmt.Errorf("%s: %w", f, err)
+			var d difference
+			if err := errors.Join(json.Unmarshal([]byte(text), &l), json.Unmarshal([]byte(text), &d)); err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", f, err)
 			}
-			lines[l.Attack] = l
+			if d.Check == differCheck {
+				runs[kernel] = d
+			} else {
+				lines[l.Attack] = l
+			}
 		}
-		all[strings.TrimSuffix(filepath.Base(f), ".ndjson")] = lines
+		all[kernel] = lines
 	}
-	return all, err
+	return all, runs, err
 }
 
 // merge puts the lines that come on stdin into a file of results, in the order of the table.
@@ -54,15 +64,16 @@ func merge(file string, in io.Reader) error {
 	}
 	for one := range strings.Lines(string(old) + string(text)) {
 		var l line
-		at := strings.Index(one, `{"check":"attack"`)
+		at := strings.Index(one, `{"check":"`)
 		if at >= 0 && json.Unmarshal([]byte(one[at:]), &l) == nil {
-			lines[l.Attack] = strings.TrimSpace(one[at:]) + "\n"
+			lines[l.Attack] = strings.TrimSpace(one[at:]) + "\n" // of differ it is ""
 		}
 	}
 	var b strings.Builder
 	for _, a := range attacks() {
 		b.WriteString(lines[a.name])
 	}
+	b.WriteString(lines[""])
 	return os.WriteFile(file, []byte(b.String()), 0o644)
 }
 
@@ -125,6 +136,22 @@ func (r results) sums() string {
 			fmt.Fprintf(&b, ", %d not here", n[isNotHere])
 		}
 		b.WriteString(".\n")
+	}
+	return b.String()
+}
+
+// text says what the random programs showed.
+func (all differed) text() string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		d := all[k]
+		fmt.Fprintf(&b, "Linux %s: %d calls of %d programs, seeds from %d, %d lines; %d differences without a rule.\n\n", k, d.Calls, d.Programs, d.Seed, d.Lines, d.Unexplained)
+		b.WriteString("| rule | differences |\n|---|---|\n")
+		for _, r := range rules {
+			if n := d.Rules[r.name]; n > 0 {
+				fmt.Fprintf(&b, "| %s | %d |\n", r.name, n)
+			}
+		}
 	}
 	return b.String()
 }

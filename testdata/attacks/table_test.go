@@ -12,7 +12,7 @@ import (
 // The table of README.md is made from the results. No row is a lie that is not named as open, and each
 // attack was tried somewhere.
 func TestTable(t *testing.T) {
-	r, err := readResults("results")
+	r, runs, err := readResults("results")
 	testkit.Must(t, err)
 	tried := map[string]bool{}
 	for kernel, lines := range r {
@@ -28,22 +28,32 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s has no result: make attack", a.name)
 		}
 	}
-	const begin, end = "<!-- table: attacks -->\n", "<!-- end -->"
-	text := string(testkit.Read(t, "README.md"))
-	before, rest, ok := strings.Cut(text, begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatal("README.md has no place for the table")
+	for kernel, d := range runs {
+		if d.Unexplained > 0 {
+			t.Errorf("%s: %d differences from strace without a rule", kernel, d.Unexplained)
+		}
 	}
-	again := before + begin + r.sums() + "\n" + r.table() + end + after
+	text := string(testkit.Read(t, "README.md"))
+	again := put(t, put(t, text, "attacks", r.sums()+"\n"+r.table()), "random programs", runs.text())
 	if again == text {
 		return
 	}
 	if !testkit.Update() {
-		t.Error("the table is not that of the results: go test ./testdata/attacks -update")
+		t.Error("the tables are not those of the results: go test ./testdata/attacks -update")
 		return
 	}
 	testkit.Write(t, "README.md", []byte(again))
+}
+
+// put puts a table into its place.
+func put(t *testing.T, text, name, table string) string {
+	begin, end := "<!-- table: "+name+" -->\n", "<!-- end -->"
+	before, rest, ok := strings.Cut(text, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatal("README.md has no place for the table of " + name)
+	}
+	return before + begin + table + end + after
 }
 
 // The names of attacks are different, and each has what the table needs.

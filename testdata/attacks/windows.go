@@ -47,6 +47,9 @@ func init() {
 			return nil
 		},
 		judge: func(e *evidence) verdict {
+			if e.said("b") == "" {
+				return failed("it did not come to its end: %s", e.end)
+			}
 			var a, b, marked int64
 			for i := range e.own {
 				switch l := &e.own[i]; {
@@ -73,7 +76,7 @@ func init() {
 			return exact()
 		}})
 
-	add(attack{name: "a thread changes open_how", class: "B7", user: true, chance: true,
+	add(attack{name: "a thread changes open_how", class: "B7", user: true, chance: true, open: "read at another time than the kernel did",
 		what: "openat2 while another thread changes the flags in memory; F_GETFL says which the kernel took",
 		run: func(w *world) error {
 			if err := os.WriteFile("file", nil, 0o600); err != nil {
