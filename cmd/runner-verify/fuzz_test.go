@@ -33,7 +33,7 @@ func FuzzVerify(f *testing.F) {
 	}
 	compiled() // before fuzzing, so that its coverage is not new
 	f.Fuzz(func(t *testing.T, b []byte) {
-		code, r := check(t, b, "--explain", "--assert", "true")
+		code, r := check(t, b, "--explain")
 		switch {
 		case code != 0 && code != 1 && code != 3:
 			t.Fatalf("exit %d", code)
