@@ -37,7 +37,7 @@ var believed = []string{
 	"sdk_log_flooded", "sdk_log_invalid:7:bad_seq", "sdk_log_replaced", "sdk_log_truncated", "sdk_log_writer_open_at_end", "sdk_log_written_after_end",
 	"tool_call_effects_outside_request:tc_4",
 	"tool_call_targets_unknown:tc_2",
-	"tool_calls_overlap:tc_3", "tool_calls_overlap:tc_4",
+	"tool_calls_overlap:tc_4",
 }
 
 // Every kind of ambiguity, about everything that could be meant, added to a list

@@ -179,3 +179,55 @@ func twoUnended() content {
 	a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], "decision_events=5", "decision_events=6", 1)
 	return a
 }
+
+// renaming is sample with a rename in place of its last line.
+func renaming() content {
+	a := sample()
+	at := strings.Index(a[bundle.KernelName], `{"schema":"assay.runner.kernel_event.v0","run_id":"run_test","seq":3`)
+	a[bundle.KernelName] = a[bundle.KernelName][:at] +
+		kernelLine(3, `"event_type":213,"kind":"event_213","value":"/tmp/old","return_value":0,"status":"success"`) +
+		kernelLine(4, `"event_type":214,"kind":"event_214","value":"/tmp/out","return_value":0,"status":"success"`)
+	a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], "monitor_events=4", "monitor_events=5", 1)
+	a[bundle.ReportName] = strings.Replace(a[bundle.ReportName], `"kernel_event_count":4`, `"kernel_event_count":5`, 1)
+	return a
+}
+
+// What a line cannot say, and what it cannot say beside another one.
+func TestKernelContradictions(t *testing.T) {
+	const kernel, events, health = bundle.KernelName, bundle.EventsName, bundle.HealthName
+	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	last := func(text string) func(*testing.T, content) {
+		return edit(health, `sdk_tool_calls=2"`, `sdk_tool_calls=2","`+text+`"`)
+	}
+	fewer := both(edit(health, "monitor_events=5", "monitor_events=4"), edit(bundle.ReportName, `"kernel_event_count":5`, `"kernel_event_count":4`), func(_ *testing.T, a content) {
+		a[kernel] = a[kernel][:strings.Index(a[kernel], `{"schema":"assay.runner.kernel_event.v0","run_id":"run_test","seq":4`)]
+	})
+	checkContradictions(t, []contradiction{
+		{"a rename", renaming, func(*testing.T, content) {}, ""},
+		{"a rename with another outcome", renaming, edit(kernel, `"/tmp/out","return_value":0`, `"/tmp/out","return_value":-2`), "kernel.derived"},
+		{"a rename with another error", renaming, edit(kernel, `"/tmp/out","return_value":0,"status":"success"`, `"/tmp/out","return_value":-2,"status":"error"`), "kernel.order"},
+		{"a rename without its second line", renaming, fewer, "kernel.order"},
+		{"a second line that --drop left out", renaming, both(fewer, last(`normalize_drop: program=\"\" sha256=`+empty+` dropped=1`)), ""},
+		{"a second line alone", renaming, edit(kernel, `"event_type":213,"kind":"event_213"`, `"event_type":211,"kind":"event_211"`), "kernel.order"},
+		{"canonical numbers", sample, last("canonical_pids: pid is the process's number in the fork tree, not the kernel's"), ""},
+		{"canonical numbers that fall", sample, both(last("canonical_pids: pid is the process's number in the fork tree, not the kernel's"), edit(kernel, `"pid":100,"event_type":1`, `"pid":101,"event_type":1`)), "kernel.order"},
+		{"a program without a name", sample, both(edit(kernel, `"/usr/bin/env"`, `null`), edit(bundle.SurfaceName, `"/usr/bin/env"`, ``)), "kernel.order"},
+		{"a program whose name could not be read", sample, both(edit(kernel, `"/usr/bin/env"`, `null`), edit(bundle.SurfaceName, `"/usr/bin/env"`, ``), note("s2_path_quality: path_fault=1")), ""},
+		{"no process", sample, edit(kernel, `"pid":100`, `"pid":0`), "kernel.derived"},
+		{"an unassigned number", sample, edit(kernel, `"event_type":211,"kind":"event_211"`, `"event_type":999,"kind":"event_999"`), "kernel.derived"},
+		{"keys of an open", sample, edit(kernel, `"/usr/bin/env","return_value"`, `"/usr/bin/env","flags":0,"mode":0,"return_value"`), "kernel.derived"},
+		{"keys of a refusal", sample, edit(kernel, `"/usr/bin/env","return_value"`, `"/usr/bin/env","cgroup_id":1,"return_value"`), "kernel.derived"},
+		{"a program that returned", sample, edit(kernel, `"/usr/bin/env","return_value":0`, `"/usr/bin/env","return_value":1`), "kernel.derived"},
+		{"a descriptor that there is not", sample, edit(kernel, `"return_value":3`, `"return_value":2147483648`), "kernel.derived"},
+		{"an error that there is not", sample, edit(kernel, `"return_value":-2,`, `"return_value":-9999,`), "kernel.derived"},
+		{"a failed execution with success", sample, edit(kernel, `"event_type":211,"kind":"event_211","value":"/tmp/old","return_value":-2,"status":"error"`, `"event_type":201,"kind":"event_201","value":"/tmp/old","return_value":0,"status":"success"`), "kernel.derived"},
+		{"a pending connect with status", sample, edit(kernel, `"return_value":-115`, `"return_value":-115,"status":"error"`), "kernel.derived"},
+		{"an endpoint with zeros", sample, both(edit(kernel, "127.0.0.1:80", "127.0.0.1:080"), edit(bundle.SurfaceName, "127.0.0.1:80", "127.0.0.1:080")), "kernel.derived"},
+		{"an endpoint that is a path", sample, both(edit(kernel, "127.0.0.1:80", "/run/x"), edit(bundle.SurfaceName, "127.0.0.1:80", "/run/x")), "kernel.derived"},
+		{"a NUL in a path", sample, both(edit(kernel, "/tmp/old", `/tmp/o\u0000d`), edit(bundle.SurfaceName, "/tmp/old", `/tmp/o\u0000d`)), "kernel.derived"},
+		{"an exit code that there is not", sample, both(edit(events, `"exit_code":0`, `"exit_code":1099511627776`), edit(events, `"success":true`, `"success":false`)), "events.result"},
+		{"a signal that there is not", sample, both(edit(events, `"exit_code":0,"signal":null`, `"exit_code":null,"signal":-9`), edit(events, `"success":true`, `"success":false`)), "events.result"},
+		{"one session with two policies", layered, edit(bundle.PolicyName, testDigest, "sha256:"+empty), "policy.decision report.ambiguities"},
+		{"an overlap of one call", layered, both(edit(bundle.ReportName, `"tool_call_targets_unknown:tc_4"`, `"tool_call_targets_unknown:tc_4","tool_calls_overlap:tc_3"`)), "report.ambiguities"},
+	})
+}

@@ -44,6 +44,7 @@ type kernelLayer struct {
 	net     schemas.Coverage
 	effects effectSet
 	refused [len(schemas.Enforcements)]refusals
+	near    neighbours
 }
 
 // refusals are what the lines say about rules of one kind.
@@ -119,8 +120,9 @@ type policyLayer struct {
 	last  string // id of the last decision with a session
 	other bool   // a decision without a session was there
 
-	digest  string // of the policy, in the last line that has one
-	digests bool   // there are others
+	policies map[string]bool // digests, of decisions with a session
+	digest   string          // of the policy, in the last line that has one
+	digests  bool            // there are others
 }
 
 // addPolicy keeps a decision, and reports whether it did.
@@ -135,6 +137,7 @@ func (v *verifier) addPolicy(l *archive.Line, e *schemas.PolicyEvent) (bool, err
 	if e.PolicyDigest != "" {
 		p.digests = p.digests || p.digest != "" && p.digest != e.PolicyDigest
 		p.digest = e.PolicyDigest
+		p.policies[e.PolicyDigest] = true
 	}
 	p.byID[d.id] = append(p.byID[d.id], len(p.list))
 	p.tools[[2]string{d.id, d.tool}] = true

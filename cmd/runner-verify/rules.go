@@ -15,6 +15,7 @@ const (
 	ruleEventsResult    = "events.result"
 	ruleKernelDerived   = "kernel.derived"
 	ruleKernelText      = "kernel.text"
+	ruleKernelOrder     = "kernel.order"
 	ruleEventsEnv       = "events.environment"
 	rulePolicyDecision  = "policy.decision"
 	rulePolicyText      = "policy.text"
@@ -78,18 +79,21 @@ var ruleTable = []rule{
 		every:    []condition{after(eventsName, (*verifier).elapsedBoth)},
 		contract: []condition{ofHealth((*verifier).contractMarks)},
 		profile:  []condition{ofHealth((*verifier).profileMarks)}},
-	{id: ruleEventsResult, checks: "success is true exactly when exit_code is 0, and exit_code and signal exclude each other",
-		every: []condition{lines(eventsName, (*verifier).eventResult)}},
+	{id: ruleEventsResult, checks: "success is true exactly when exit_code is 0, exit_code and signal exclude each other, and both are ones that there can be",
+		every:   []condition{lines(eventsName, (*verifier).eventResult)},
+		profile: []condition{ofHealth((*verifier).resultCan)}},
 	{id: ruleEventsEnv, checks: "the names in env_keys are known, sorted and unique, and go together and with agent_shim",
 		profile: []condition{lines(eventsName, (*verifier).environment)}},
 	{id: ruleKernelDerived, checks: "access mode, operation flags, status and endpoint of a kernel line follow from its numbers",
 		every:    []condition{lines(kernelLayerName, (*verifier).kernelNumbers)},
 		contract: []condition{lines(kernelLayerName, (*verifier).contractOperations)},
-		profile:  []condition{lines(kernelLayerName, (*verifier).profileKernel)}},
+		profile:  []condition{lines(kernelLayerName, (*verifier).profileKernel), lines(kernelLayerName, (*verifier).kernelCan)}},
+	{id: ruleKernelOrder, checks: "lines of one operation follow each other with one outcome; canonical numbers of processes do not fall; names that are missing were counted",
+		profile: []condition{lines(kernelLayerName, (*verifier).kernelNeighbours), ofHealth((*verifier).kernelOrder)}},
 	{id: ruleKernelText, checks: "a name written by this runner is the escape of some byte string",
 		profile: []condition{lines(kernelLayerName, (*verifier).kernelText)}},
 	{id: rulePolicyDecision, checks: "outcome, reason, rule and digest of a decision of this runner go together",
-		profile: []condition{lines(policyLayerName, (*verifier).policyDecision), ofReport((*verifier).attemptsFollow)}},
+		profile: []condition{lines(policyLayerName, (*verifier).policyDecision), ofReport((*verifier).attemptsFollow), ofReport((*verifier).sessionsDiffer)}},
 	{id: rulePolicyText, checks: "names in the policy layer of this runner are escapes of byte strings",
 		profile: []condition{lines(policyLayerName, (*verifier).policyText)}},
 	{id: rulePolicyOrder, checks: "decisions with a session are in the order of their ids, before the others",

@@ -56,7 +56,7 @@ type verifier struct {
 func newVerifier() *verifier {
 	v := &verifier{lim: bundle.DefaultLimits, members: map[string]archive.Member{}, whole: map[string][]byte{}, words: map[string]string{}}
 	v.surface.init()
-	v.policy.byID, v.policy.tools, v.sdk.calls = map[string][]int{}, map[[2]string]bool{}, map[string]*sdkCall{}
+	v.policy.byID, v.policy.tools, v.policy.policies, v.sdk.calls = map[string][]int{}, map[[2]string]bool{}, map[string]bool{}, map[string]*sdkCall{}
 	return v
 }
 

@@ -158,6 +158,8 @@ def _calls(a, names):
     for i in names[OVERLAP]:
         if len(a.policy) < 2 or not any(map(policy.has_session, by_id.get(i, ()))):
             yield "%s:%s without another call" % (OVERLAP, i)
+    if len(names[OVERLAP]) == 1 and len(by_id.get(names[OVERLAP][0], ())) < 2:
+        yield "%s of one call alone" % OVERLAP
     for i in names[IDLE]:
         if i not in by_id:
             yield "%s:%s is about a call that nobody decided" % (IDLE, i)

@@ -38,6 +38,11 @@ def check(a, report):
     _loss(a, say)
     if a.own:
         _marks(a, say)
+        fault = kernel.order_fault(a.kernel, a.notes)
+        if fault:
+            report.add("kernel.order", fault, kernel.LAYER)
+        if not policy.possible(a.events[1].value, h["platform"]):
+            report.add("events.result", "a code or signal that there is not", policy.EVENTS, 2)
         _own_notes(a, say)
         _own_loss(a, say)
         _own_policy(a, say)

@@ -7,6 +7,7 @@ fields, endpoints, surface sets, and the network fields of observation-health.
 import ipaddress
 import re
 
+import tables
 import text
 
 LAYER = "layers/kernel.ndjson"
@@ -50,7 +51,7 @@ def ip_endpoint(value):
 def check_lines(lines, own, report):
     """The derived fields of each line, and in archives of this runner its text."""
     for line in lines:
-        fault = _derived(line.value, own)
+        fault = _derived(line.value, own) or own and _can(line.value)
         if fault:
             report.add("kernel.derived", fault, LAYER, line.number)
         if own and line.value["value"] is not None and not text.is_text(line.value["value"]):
@@ -112,6 +113,69 @@ def _is_address(text):
     except ValueError:
         return False
     return True
+
+
+EVENT_TYPES = {int(r[0]) for r in tables.rows("ARCHIVE.md", "event-types") if r[0].isdigit()}
+OPENING = {"flags", "mode", "resolve", "access_mode", "operation_flags"}
+REFUSING, DESTINATION = {"cgroup_id", "rule_id"}, {"network_destination", "network_port"}
+_PAIRS = [tuple(map(int, re.findall(r"(?:^|; |, )(\d+) \(", r[2]))) for r in tables.rows("STREAMS.md", "operations")]
+SECOND = {p[0]: p[1] for p in _PAIRS if len(p) == 2 and p[1] != 200}
+ZERO = {2, 4, 200, 203, 204, 211, 212, 213, 214, 215, 216, 217, 219, 220, 221, 222, 223, 226, 229, 230}
+OUTCOME = ("pid", "return_value", "status", "doubt")
+
+
+def _can(v):
+    """What a line of this runner cannot say, whatever happened."""
+    kind, result = v["event_type"], v.get("return_value")
+    opening = OPENING - ({"flags"} if kind in (213, 214) else set())
+    if kind not in EVENT_TYPES or v["pid"] == 0:
+        return "an event type or a process that there is not"
+    if kind != OPEN and opening & set(v) or kind not in (BLOCKED, FILE_BLOCKED) and REFUSING & set(v) \
+            or kind != BLOCKED and DESTINATION & set(v):
+        return "keys of lines of another type"
+    if result is not None and (result < -4095 or kind == OPEN and result >= 1 << 31 or kind in ZERO and result > 0):
+        return "a result that the call never has"
+    if kind == 201 and v.get("status") == "success" or kind == CONNECT and result == EINPROGRESS and "status" in v:
+        return "an outcome that the call never has"
+    value = v["value"] or ""
+    if kind in ENDPOINTS:
+        if value and not value.startswith("unix:") and not _spelled(value):
+            return "a value that is no endpoint"
+    elif "\0" in value:
+        return "a NUL in a path"
+    return None
+
+
+def _spelled(value):
+    """Whether a value is an IP endpoint in the one form that this runner writes."""
+    where = ip_endpoint(value)
+    if not where:
+        return False
+    address, port = ipaddress.ip_address(where[0]), where[1]
+    if address.version == 4:
+        return value == "%s:%d" % (address, port)
+    short = "::ffff:%s" % address.ipv4_mapped if address.ipv4_mapped else str(address)
+    return value == "[%s]:%d" % (short, port)
+
+
+def order_fault(lines, notes):
+    """The fault of lines as neighbours: pairs with one outcome, and canonical numbers that do not fall."""
+    values, alone = [x.value for x in lines], 0
+    for a, b in zip([None] + values, values + [None]):
+        want = SECOND.get(a["event_type"]) if a else None
+        pair = want and b and b["event_type"] == want and all(a.get(k) == b.get(k) for k in OUTCOME)
+        if want and not pair:
+            alone += 1
+        if b and b["event_type"] in SECOND.values() and not pair:
+            alone += 1
+    if alone > notes.number("normalize_drop", "dropped"):
+        return "%d lines lack their other line" % alone
+    if not notes.has("s2_path_quality") and any(
+            not v["value"] and (v["event_type"] == EXEC or v["event_type"] == OPEN and v.get("status") == "success") for v in values):
+        return "a name is missing, and nothing counted it"
+    if notes.has("canonical_pids") and any(a["pid"] > b["pid"] for a, b in zip(values, values[1:])):
+        return "numbers of processes fall"
+    return None
 
 
 def check_network(health, lines, own, report):

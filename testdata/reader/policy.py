@@ -36,6 +36,13 @@ def _check_pair(lines, own, report):
             report.add("events.environment", fault, EVENTS, 1)
 
 
+def possible(finished, platform):
+    """Whether a process can end so."""
+    code, signal = finished["exit_code"], finished["signal"]
+    most = 255 if platform == "linux" else (1 << 32) - 1
+    return (code is None or 0 <= code <= most) and (signal is None or 1 <= signal <= 64)
+
+
 def _environment(names, shim):
     known = [LOG, RUN, SDK_LOG, SDK_SCHEMA]
     if any(n not in known for n in names) or sorted(set(names)) != names:

@@ -40,6 +40,9 @@ def check(a, report):
         say("report.bindings", "bindings over the same lines count differently")
     if a.own and total > MAX_ALL:
         say("report.bindings", "more than 1 MiB of effects")
+    digests = {x.value["policy_digest"] for x in a.policy if "policy_digest" in x.value}
+    if a.own and len(digests) > a.notes.number(health.POLICY, "sessions"):
+        report.add("policy.decision", "more policies than sessions", policy.POLICY)
     for fault in ambiguities.faults(a):
         say("report.ambiguities", fault)
     if a.report["status"] != ambiguities.status(a.report["ambiguities"], a.own):
