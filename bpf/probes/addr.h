@@ -113,7 +113,7 @@ GLOBAL u32 put_destination(u32 key)
 	if (!c || !s)
 		return 1;
 	done = s->r.ret >= 0 && s->kind.sk && !(s->r.marks & MARK_UNPROVEN);
-	s->r.marks &= ~(u32)(MARK_AFAULT | MARK_HAS_PATH | MARK_SOCKET | MARK_HOOKED);
+	s->r.marks &= ~(u32)(MARK_AFAULT | MARK_HAS_PATH | MARK_SOCKET | MARK_HOOKED | MARK_CHANGED);
 	if (done && own_header(&s->kind)) {
 		emit_addr(s, key, put_header(s), c);
 		return 0;
@@ -126,8 +126,8 @@ GLOBAL u32 put_destination(u32 key)
 		alen = put_addr(s, s->send.name, s->send.namelen);
 		if (done) {
 			as_used(s, alen);
-			if (hooked(&s->kind))
-				s->r.marks |= MARK_HOOKED;
+			if (is_udp(&s->kind))
+				s->r.marks |= hooked(&s->kind) ? MARK_HOOKED : sent_pieces(&s->kind) ? MARK_CHANGED : 0;
 		}
 	}
 	emit_addr(s, key, alen, c);

@@ -62,12 +62,23 @@ INLINE bool own_header(struct kind *k)
 	return v >> __builtin_preserve_field_info(((struct inet_sock___bits *)0)->hdrincl, 5 /* right shift */);
 }
 
+INLINE bool is_udp(struct kind *k)
+{
+	return is_inet(k) && k->type == TYPE_DGRAM && (k->protocol == PROTOCOL_IP_UDP || k->protocol == PROTOCOL_IP_UDPLITE);
+}
+
+/* Whether a datagram was ever sent in pieces (MSG_MORE, UDP_CORK) by this socket. Only the first piece of one
+ * has a destination: it stays there, of IPv6 with the protocol. */
+INLINE bool sent_pieces(struct kind *k)
+{
+	return (u32)word(k->sk + OFFSET(struct inet_sock, cork.fl.u.ip4.daddr)) || (u8)word(k->sk + OFFSET(struct inet_sock, cork.fl.u.__fl_common.flowic_proto));
+}
+
 /* Whether the kernel shows the address of each send to the hook before it uses it: of
- * datagrams, where the socket was made in the scope. */
+ * UDP, where the socket was made in the scope. */
 INLINE bool hooked(struct kind *k)
 {
-	return is_inet(k) && k->type == TYPE_DGRAM && (k->protocol == PROTOCOL_IP_UDP || k->protocol == PROTOCOL_IP_UDPLITE) &&
-	       in_scope(POINTER(sock, k->sk, sk_cgrp_data.cgroup));
+	return in_scope(POINTER(sock, k->sk, sk_cgrp_data.cgroup));
 }
 
 /* The name of a unix socket: the path of the file that it is bound to, as the kernel has it, or

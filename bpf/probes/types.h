@@ -260,6 +260,29 @@ struct sock {
 	struct sock_cgroup_data sk_cgrp_data;
 };
 
+struct flowi_common {
+	u8 flowic_proto;
+};
+
+struct flowi4 {
+	u32 daddr;
+};
+
+struct flowi {
+	union {
+		struct flowi_common __fl_common;
+		struct flowi4 ip4;
+	} u;
+};
+
+struct inet_cork_full {
+	struct flowi fl;
+};
+
+struct inet_sock {
+	struct inet_cork_full cork;
+};
+
 struct inet_sock___bits { /* until Linux 6.6 */
 	u8 hdrincl : 1;
 };
