@@ -37,8 +37,10 @@
 //	cgroup/connect_unix and    the same for unix sockets (Linux 6.7). Optional: without them unix
 //	cgroup/sendmsg_unix        connections made through io_uring are not seen.
 //	tp_btf/io_uring_submit_req paths of io_uring operations at submission (io_uring_submit_sqe before
-//	and io_uring_complete      Linux 6.3), results at completion. Optional: where the kernel has them
-//	                           in no known form, io_uring_create is counted.
+//	and io_uring_complete,     Linux 6.3), results at completion; requests that the kernel refuses to
+//	io_uring_req_failed,       prepare; and which of them a worker carries out, or nobody, because one
+//	queue_async_work,          that they were linked to failed. Optional: where the kernel has them
+//	fail_link                  in no known form, io_uring_create is counted.
 //	fexit/__filename_parentat  what a path operation (unlink, mkdir, rename, chmod …) looks up.
 //	or path_parentat, and      Optional: without them, or where the kernel refuses such programs,
 //	fexit/filename_lookup      these paths are text. They count no events.

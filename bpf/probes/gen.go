@@ -18,7 +18,9 @@
 //	unix.bpf.c          the same for unix sockets, where the kernel has those hooks
 //	pathobj.h           the objects of path operations, from the lookup to the call's end
 //	pathobj.bpf.c       the lookups, where the kernel lets programs see them
-//	uring.bpf.c         what is asked for through io_uring
+//	uringtypes.h        the fields of io_uring's types
+//	uringrequest.h      what a request asks for, kept from its submission to its completion
+//	uring.bpf.c         requests of io_uring: the tracepoints, and when each request is told
 //	guard.bpf.c         signals to the runner's processes
 //	uringcount.bpf.c    only counts the use of io_uring, where uring.bpf.c does not load
 //

@@ -21,8 +21,8 @@ const (
 	atCwdLen = uint32(1<<32 + unix.AT_FDCWD) // where an entry has its second descriptor
 )
 
-// ring makes a ring, and tells apart a kernel that has no such one.
-func ring(size, flags uint32) (*uring.Ring, error) {
+// newRing makes a ring, and tells apart a kernel that has no such one.
+func newRing(size, flags uint32) (*uring.Ring, error) {
 	u, err := uring.With(size, flags)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		return nil, notHere("a ring with these flags: " + err.Error())
@@ -96,7 +96,7 @@ func init() {
 	// reuse opens secret, closes it, and opens benign, which gets the same descriptor.
 	reuse := func(flags uint32, change func(e []uring.Entry)) func(w *world) error {
 		return func(w *world) error {
-			u, err := ring(16, flags)
+			u, err := newRing(16, flags)
 			if err == nil {
 				err = filesOf("secret", "benign")
 			}
@@ -123,7 +123,7 @@ func init() {
 	add(attack{name: "ring links reuse a descriptor", class: "A5", user: true, judge: bothOpened("secret", "benign"),
 		what: "the same, each after a request that it is linked to: then they run one after the other before any completes",
 		run: func(w *world) error {
-			u, err := ring(16, 0)
+			u, err := newRing(16, 0)
 			if err == nil {
 				err = filesOf("secret", "benign")
 			}
@@ -139,7 +139,7 @@ func init() {
 	add(attack{name: "ring completes late", class: "A5", user: true, judge: bothOpened("benign"),
 		what: "a worker creates a file; before its completion is waited for, calls close it and open another, which gets the same descriptor",
 		run: func(w *world) error {
-			u, err := ring(16, uring.Deferred)
+			u, err := newRing(16, uring.Deferred)
 			if err == nil {
 				err = filesOf("benign")
 			}
@@ -162,7 +162,7 @@ func init() {
 	add(attack{name: "ring removes below a new directory", class: "A6", user: true,
 		what: "linked requests close a directory, open another, which gets its descriptor, and remove a file there",
 		run: func(w *world) error {
-			u, err := ring(16, 0)
+			u, err := newRing(16, 0)
 			if err == nil {
 				err = errors.Join(os.Mkdir("was", 0o700), os.Mkdir("is", 0o700), filesOf("was/x", "is/x"))
 			}
@@ -190,7 +190,7 @@ func init() {
 	add(attack{name: "silent ring requests and an outsider", class: "A6", alone: true,
 		what: "requests without completions make folders; then a process outside of the run makes others through a ring of its own",
 		run: func(w *world) error {
-			u, err := ring(16, 0)
+			u, err := newRing(16, 0)
 			if err != nil {
 				return err
 			}
@@ -233,7 +233,7 @@ func init() {
 	add(attack{name: "silent ring requests that fail", class: "A6", user: true,
 		what: "requests without completions on success: one makes a folder, one fails, and one linked to that one is never tried",
 		run: func(w *world) error {
-			u, err := ring(16, 0)
+			u, err := newRing(16, 0)
 			if err != nil {
 				return err
 			}
@@ -261,7 +261,7 @@ func init() {
 	add(attack{name: "ring requests refused at once", class: "B9", user: true,
 		what: "requests that the kernel does not prepare, because their flags or addresses are wrong",
 		run: func(w *world) error {
-			u, err := ring(16, uring.All)
+			u, err := newRing(16, uring.All)
 			if err != nil {
 				return err
 			}

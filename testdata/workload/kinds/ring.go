@@ -52,6 +52,26 @@ func ring() {
 	stop()
 	ringLater(u)
 	ringTree(u)
+	ringFiles(u)
+}
+
+// ringFiles makes requests for descriptors. Where the kernel has no such request, each fails.
+func ringFiles(u *uring.Ring) {
+	fd := openat("setup", cwd, at("M-ring-cut"), at("M-ring-cut"), create, 0o644)
+	made.Line("io_uring_ftruncate", 220, at("M-ring-cut"), u.Do(uring.Entry{Op: uring.Ftruncate, FD: int32(fd), Off: 23}))
+	unix.Close(fd)
+	name := "@M-ring-listen-" + filepath.Base(dir)
+	l, sa := socket(unix.AF_UNIX, unix.SOCK_STREAM), rawUnix(name)
+	r := u.Do(uring.Entry{Op: uring.Bind, FD: int32(l), Addr: uint64(uintptr(unsafe.Pointer(&sa[0]))), Off: uint64(len(sa))})
+	runtime.KeepAlive(sa)
+	made.Line("io_uring_bind", 203, "unix:"+name, r)
+	r = u.Do(uring.Entry{Op: uring.Listen, FD: int32(l)})
+	if r < 0 {
+		made.Line("io_uring_listen", 204, "", r, made.Null())
+	} else {
+		made.Line("io_uring_listen", 204, "unix:"+name, r)
+	}
+	unix.Close(l)
 }
 
 // ringLater connects through io_uring where the other side has no room yet, and makes calls

@@ -74,8 +74,10 @@ func bound(fd int) endpoint {
 // bindOn binds a socket to a port of the kernel's choice.
 func bindOn(op string, domain, typ int, ip netip.Addr) (int, endpoint) {
 	fd := socket(domain, typ)
-	zero := netip.AddrPortFrom(ip, 0)
-	made.Must("bind", withAddr(op, 203, unix.SYS_BIND, fd, raw(zero), zero.String()))
+	sa := raw(netip.AddrPortFrom(ip, 0))
+	r := made.Must("bind", made.Call(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(&sa[0])), uintptr(len(sa))))
+	runtime.KeepAlive(sa)
+	made.Line(op, 203, bound(fd).String(), r)
 	return fd, bound(fd)
 }
 
@@ -102,7 +104,11 @@ func inet() {
 	if err == nil {
 		err = unix.Bind(fd, &unix.SockaddrInet6{Addr: netip.IPv6Loopback().As16()})
 		r := made.Ret(err)
-		made.Line("probe-v6-bind", 203, "[::1]:0", r)
+		value := "[::1]:0"
+		if r == 0 {
+			value = bound(fd).String()
+		}
+		made.Line("probe-v6-bind", 203, value, r)
 		unix.Close(fd)
 	}
 	if err != nil {
