@@ -294,3 +294,33 @@ func init() {
 			return exact()
 		}})
 }
+
+func init() {
+	add(attack{name: "a socket that lets go of its peer", class: "B3", user: true, open: "an IPv6 socket still has its old peer's address",
+		what: "connect of an IPv6 socket to a peer, then without a family: it has no peer any more",
+		run: func(w *world) error {
+			fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM, 0)
+			if err != nil {
+				return noSuch(err, "no IPv6 here")
+			}
+			if err := unix.Connect(fd, &unix.SockaddrInet6{Port: 9, Addr: [16]byte{15: 1}}); err != nil {
+				return notHere("no IPv6 here")
+			}
+			name := make([]byte, unix.SizeofSockaddrInet6)
+			w.say("ret", raw(unix.SYS_CONNECT, uintptr(fd), addr(&name[0]), uintptr(len(name))))
+			_, err = unix.Getpeername(fd)
+			w.say("peer", err)
+			return nil
+		},
+		judge: func(e *evidence) verdict {
+			if e.said("ret") != "0" || e.said("peer") != unix.ENOTCONN.Error() {
+				return failed("connect %s, getpeername %s", e.said("ret"), e.said("peer"))
+			}
+			for i := range e.own {
+				if l := &e.own[i]; l.Type == schemas.EventConnect && l.text() != "[::1]:9" && l.Value != nil {
+					return lie("false: %s", e.show(l))
+				}
+			}
+			return exact()
+		}})
+}

@@ -18,14 +18,15 @@ import (
 )
 
 func init() {
-	add(attack{name: "another file on the descriptor that an open got", class: "A10", user: true, chance: true,
+	add(attack{name: "another file on the descriptor that an open got", class: "A10", user: true, chance: true, open: "the descriptor is looked at after the call",
 		what: "a thread closes what the other has just opened and opens another file, which gets the same descriptor",
 		run: func(w *world) error {
 			if err := errors.Join(os.WriteFile("a", nil, 0o600), os.WriteFile("b", nil, 0o600)); err != nil {
 				return err
 			}
 			a, b := text("a"), text("b")
-			lowest := uintptr(raw(unix.SYS_OPENAT, cwd, addr(a), unix.O_RDONLY)) + 1
+			lowest := uintptr(raw(unix.SYS_OPENAT, cwd, addr(a), unix.O_RDONLY)) // the number that the next open gets
+			raw(unix.SYS_CLOSE, lowest)
 			var others atomic.Int64
 			stop := meanwhile(func(int) {
 				if raw(unix.SYS_CLOSE, lowest) == 0 {
@@ -34,7 +35,7 @@ func init() {
 					}
 				}
 			})
-			n := 1 + 2 // that of lowest, and what os.WriteFile opened
+			n := 2 // that of lowest, and that of os.WriteFile
 			for range manyTimes {
 				if fd := raw(unix.SYS_OPENAT, cwd, addr(a), unix.O_RDONLY); fd >= 0 {
 					n++
@@ -42,7 +43,7 @@ func init() {
 				}
 			}
 			stop()
-			w.say("a", n-1)
+			w.say("a", n)
 			w.say("b", others.Load()+1)
 			return nil
 		},
