@@ -69,7 +69,8 @@ func marshal(v any) []byte {
 	return b
 }
 
-// healthOf is the observation health of a run with so many kernel lines.
+// healthOf is the observation health of a run with so many kernel lines, with the blind spots
+// of today: testdata/archive holds their texts, too.
 func healthOf(lines int) string {
 	unknown := func(string) (string, string) { return schemas.CoverageUnknown, schemas.ScopeUnknown }
 	return string(marshal(health.Derive(testRun, &health.Capture{Health: stageHealth(schemas.StageCapture, lines, 0)},
