@@ -306,7 +306,7 @@ func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) err
 		if e.Base, err = d.dir(base1, marks); err != nil {
 			return err
 		}
-		if op != opExec && e.Path == nil && len(e.Base) > 1 && len(u1) > 0 && u1[0] == '/' {
+		if op != opExec && e.Path == nil && len(e.Base) > 1 && len(u1) > 0 && u1[0] == '/' && e.Resolve&schemas.ResolveInRoot == 0 {
 			e.Marks |= schemas.MarkChroot
 		}
 	}

@@ -192,4 +192,4 @@ func (s *Session) prepare(spec *ebpf.CollectionSpec, keep ...string) error {
 }
 
 // scratches is SCRATCHES of record.h.
-const scratches = 5
+const scratches = 6

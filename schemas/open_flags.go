@@ -1,5 +1,9 @@
 package schemas
 
+// ResolveInRoot is a resolve flag of openat2: the directory that the name starts from is the root
+// of the whole lookup.
+const ResolveInRoot = 0x10
+
 // Flags of the open family that the tools use (Linux's generic values).
 const (
 	OpenAccess    = 0o3 // the bits of the access mode

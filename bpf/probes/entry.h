@@ -6,12 +6,14 @@
 #define RUNNER_ENTRY_H
 
 #include "interrupt.h"
+#include "keep.h"
 
 struct entry {
 	u32 call;   /* the call that was entered, whose end is still to come; call_of and x32_of give it */
 	u32 execed; /* the call that has started a program, likewise */
 	u32 check;  /* that call only asks whether a program could be started */
 	u32 pad;
+	struct given given;
 };
 
 struct {
@@ -32,22 +34,22 @@ INLINE u32 x32_of(u64 nr)
 	return (u32)nr + 1;
 }
 
-/* Is this the entry of the call that ends now? Each is asked for once. Where programs can be skipped,
+/* The entry of the call that ends now, NULL if none was seen. Each is asked for once. Where programs can be skipped,
  * an older entry can be there; the marks know which one is of this call. */
-INLINE bool was_entered(struct task_struct *task, u32 call)
+INLINE struct entry *take_entry(struct task_struct *task, u32 call)
 {
 	struct entry *e = entry_of(task, 0);
 	struct mark_state *m;
 	bool same;
 
 	if (!e)
-		return false;
+		return NULL;
 	same = e->call == call;
 	e->call = 0;
 	if (!same || !copied_calls)
-		return same;
+		return same ? e : NULL;
 	m = mark_of(task);
-	return m && m->ending;
+	return m && m->ending ? e : NULL;
 }
 
 /* Has this exec, which says so, started a program? If the call ran it has, even where the kernel skipped the

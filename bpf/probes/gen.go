@@ -10,6 +10,7 @@
 //	loader.h            which loader the kernel mapped for a program
 //	interrupt.h         how a call that a signal interrupted ended
 //	entry.h             that a call was entered
+//	given.h, keep.h     what it was given then, and whether that is another at its end
 //	marks.h             what several copies of a probe share, and how misses are counted
 //	walk.h              from a file or directory to its path
 //	guard.h             what a program of the scope does to the measurement itself

@@ -12,38 +12,26 @@
 #include "pathobj.h"
 #include "special.h"
 
-/* The arguments of a call, and in the places CWD and NO what stands there. */
-INLINE void read_args(struct pt_regs *regs, bool compat32, u64 *a)
+/* What openat2 was asked for. */
+INLINE void put_how(struct scratch *s, u64 ptr)
 {
-#if defined(__TARGET_ARCH_x86)
-	if (compat32) {
-		a[0] = (u32)regs->bx;
-		a[1] = (u32)regs->cx;
-		a[2] = (u32)regs->dx;
-		a[3] = (u32)regs->si;
-		a[4] = (u32)regs->di;
-		a[5] = (u32)regs->bp;
-	} else {
-		a[0] = regs->di;
-		a[1] = regs->si;
-		a[2] = regs->dx;
-		a[3] = regs->r10;
-		a[4] = regs->r8;
-		a[5] = regs->r9;
+	struct rec *r = &s->r;
+	u64 how[3] = {};
+	bool fault = bpf_probe_read_user(how, sizeof(how), (void *)ptr);
+
+	if (s->given.kept & GIVEN_HOW) {
+		if (fault || how[0] != s->given.how[0] || how[1] != s->given.how[1] || how[2] != s->given.how[2])
+			r->marks |= MARK_CHANGED;
+		r->flags = s->given.how[0];
+		r->mode = s->given.how[1];
+		r->resolve = s->given.how[2];
+		return;
 	}
-#else
-	a[0] = regs->orig_x0; /* x0 holds the return value by now */
-	a[1] = regs->regs[1];
-	a[2] = regs->regs[2];
-	a[3] = regs->regs[3];
-	a[4] = regs->regs[4];
-	a[5] = regs->regs[5];
-	if (compat32)
-		for (int i = 0; i < 6; i++)
-			a[i] = (u32)a[i];
-#endif
-	a[6] = (u64)AT_FDCWD;
-	a[7] = 0;
+	if (fault)
+		r->marks |= MARK_UFAULT;
+	r->flags = how[0];
+	r->mode = how[1];
+	r->resolve = how[2];
 }
 
 INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
@@ -52,13 +40,7 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 
 	r->marks |= MARK_ARGS;
 	if (r->op == OP_OPENAT2) {
-		struct user_open_how how = {};
-
-		if (bpf_probe_read_user(&how, sizeof(how), (void *)s->args[2]))
-			r->marks |= MARK_UFAULT;
-		r->flags = how.flags;
-		r->mode = how.mode;
-		r->resolve = how.resolve;
+		put_how(s, s->args[2]);
 	} else {
 		r->flags = r->op == OP_CREAT ? CREAT_FLAGS : (u32)s->args[d->flags & 7];
 		r->mode = (u16)s->args[d->mode & 7];
@@ -69,12 +51,12 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 		/* the program can change what it asked for, but not what it got */
 		if (file && file_flags(file) & O_ACCMODE)
 			guard_file(file);
-		if (just_opened(file, r->flags)) {
+		if (just_opened(file, r->flags) && !descriptor_changed(&s->given, r->ret)) {
 			r->clen1 = put_file(key, 0, file);
 			return r->clen1;
 		}
 		/* another thread was faster: only the text says what was opened */
-		r->marks |= MARK_FDRACE;
+		r->marks |= MARK_FDRACE | MARK_CHANGED;
 	}
 	if (r->op == OP_OPEN_BY_HANDLE_AT) {
 		if (r->ret >= 0 && !(r->marks & MARK_UNPROVEN))
@@ -100,10 +82,7 @@ INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d)
 	if (r->op == OP_OPEN_TREE && d->mode != NO) /* open_tree_attr: what it sets can be nothing */
 		set_attributes(r, s->args[d->mode & 7]);
 	if (d->path1 == NO || by_descriptor(r, s->args[d->path1 & 7])) { /* the file itself says where it is */
-		u64 file = fd_file(s->args[d->dfd1 & 7]);
-
-		if (file)
-			off = r->clen1 = put_file(key, 0, file);
+		off = put_descriptor(s, key, s->args[d->dfd1 & 7]);
 	} else {
 		off = put_operand(key, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
 	}
@@ -115,7 +94,7 @@ INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d)
 	if (d->dfd2 != NO)
 		return put_operand(key, off, s->args[d->path2 & 7], s->args[d->dfd2 & 7], 1);
 	if (s->args[d->path2 & 7]) { /* text only: a link's target, a mount's source, an attribute */
-		n = put_user_str(key, off, s->args[d->path2 & 7]);
+		n = put_text(key, off, s->args[d->path2 & 7], 1);
 		r->marks |= MARK_HAS_U2;
 		r->ulen2 = n;
 		off += n;
@@ -172,13 +151,13 @@ INLINE bool records(struct task_struct *task, struct pt_regs *regs, bool compat3
 
 	if (is_x32(nr)) {
 		if (bpf_current_task_under_cgroup(&scope, 0) == 1)
-			unmapped(was_entered(task, x32_of(nr)), ret);
+			unmapped(take_entry(task, x32_of(nr)), ret);
 		return false;
 	}
 	if (nr >= NCALLS)
 		return false;
 	d = desc_of(nr, compat32);
-	if (!d->op || (d->class == CLASS_FORK && !copied_tasks))
+	if (!d->op || d->class == CLASS_CHANGE || (d->class == CLASS_FORK && !copied_tasks))
 		return false;
 	passed = passes(d, regs, compat32);
 	if (passed && !copied_calls)
@@ -213,14 +192,14 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 	const struct desc *d;
 	struct counters *c;
 	struct scratch *s;
-	bool entered;
+	struct entry *entered;
 	u64 off = 0;
 	u32 key;
 
 	if (nr >= NCALLS)
 		return 0;
 	d = desc_of(nr, compat32);
-	entered = was_entered(task, call_of(nr, compat32));
+	entered = take_entry(task, call_of(nr, compat32));
 	if (d->class == CLASS_UNMAPPED) {
 		unmapped(entered, ret);
 		return 0;
@@ -235,6 +214,9 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 		return 0;
 	}
 	read_args(regs, compat32, s->args);
+	s->given.kept = 0;
+	if (entered && entered->given.kept)
+		s->given = entered->given;
 	if (d->class == CLASS_GUARD) {
 		guard_call(d->op, s->args, ret);
 		return 0;
@@ -295,6 +277,15 @@ int on_sys_exit(u64 *ctx)
 	return 0;
 }
 
+INLINE void change(struct pt_regs *regs, bool compat32, u32 what)
+{
+#if defined(__TARGET_ARCH_x86)
+	note_change(what, compat32 ? regs->bx : regs->di, compat32 ? regs->cx : regs->si);
+#else
+	note_change(what, regs->regs[0], regs->regs[1]);
+#endif
+}
+
 /* Runs at every call of every task of the machine. */
 SEC("tp_btf/sys_enter")
 int on_sys_enter(u64 *ctx)
@@ -303,9 +294,10 @@ int on_sys_enter(u64 *ctx)
 	bool compat32 = is_compat(task);
 	u64 nr = (u32)ctx[1];
 	const struct desc *d = NULL;
+	struct scratch *s;
 	struct entry *e;
 	bool passed;
-	u32 call;
+	u32 call, key, shared;
 
 	if (nr >= NCALLS) {
 		if (!is_x32(nr) || bpf_current_task_under_cgroup(&scope, 0) != 1)
@@ -323,11 +315,29 @@ int on_sys_enter(u64 *ctx)
 			return 0;
 		if (!d->op || passed)
 			return 0;
+		if (d->class == CLASS_CHANGE) {
+			change((struct pt_regs *)ctx[0], compat32, d->op);
+			return 0;
+		}
 	}
 	e = entry_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!e)
 		return 0;
 	e->call = call;
 	e->check = d && only_asks(d, (struct pt_regs *)ctx[0], compat32);
+	e->given.kept = 0;
+	if (!d || (d->class != CLASS_OPEN && d->class != CLASS_EXEC && d->class != CLASS_PATH))
+		return 0;
+	shared = shares();
+	if (!shared && !always_kept(d->op))
+		return 0;
+	key = scratch_key(copy, SCRATCH_ENTER);
+	s = bpf_map_lookup_elem(&scratch, &key);
+	if (!s)
+		return 0;
+	read_args((struct pt_regs *)ctx[0], compat32, s->args);
+	s->given.kept = 0;
+	keep_given(key, nr, compat32, shared);
+	e->given = s->given;
 	return 0;
 }

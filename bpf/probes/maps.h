@@ -4,6 +4,7 @@
 #ifndef RUNNER_MAPS_H
 #define RUNNER_MAPS_H
 
+#include "given.h"
 #include "record.h"
 #include "types.h"
 
@@ -41,8 +42,9 @@ struct scratch {
 	u8 blob[BLOB_SIZE];
 	struct walk walk; /* not in the record: where the state cannot be on the stack */
 	u64 args[8];	  /* nor this: of the call that the record is about, its arguments */
-	u32 call;	  /* and its number (pathobj.h) */
+	u32 call;	  /* its number (pathobj.h) */
 	u32 pad;
+	struct given given; /* and what is kept of them */
 	struct send send;
 	struct kind kind;
 };

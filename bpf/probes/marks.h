@@ -113,7 +113,7 @@ INLINE void missed_pending(struct mark_state *m)
 {
 	const struct desc *d = pending_desc(m);
 
-	if (m->pending && d->op) {
+	if (m->pending && d->op && d->class != CLASS_CHANGE) {
 		if (d->class == CLASS_EXEC)
 			missed_one(SLOT_EXEC);
 		else if (d->class != CLASS_FORK)

@@ -5,8 +5,7 @@
 #ifndef RUNNER_PATHOBJ_H
 #define RUNNER_PATHOBJ_H
 
-#include "marks.h"
-#include "walk.h"
+#include "keep.h"
 
 /* Components of a path, as a record has them. A longer one is told by its text. */
 #define OBJECT_MAX 4096
@@ -144,7 +143,7 @@ GLOBAL u64 put_operand(u32 key, u64 off, u64 ptr, s32 dfd, u32 second)
 	BARRIER(off);
 	if (!s || off > BLOB_LAST)
 		return off;
-	n = put_user_str(key, off, ptr);
+	n = put_text(key, off, ptr, second);
 	c = put_object(key, off + n, s->call, dfd, second);
 	if (!c)
 		return put_user_path(key, off, ptr, dfd, second);

@@ -10,6 +10,13 @@
 
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 enum x86_64_call {
+	X86_64_CLOSE = 3,
+	X86_64_DUP2 = 33,
+	X86_64_CHDIR = 80,
+	X86_64_FCHDIR = 81,
+	X86_64_CHROOT = 161,
+	X86_64_DUP3 = 292,
+	X86_64_CLOSE_RANGE = 436,
 	X86_64_OPEN = 2,
 	X86_64_IOCTL = 16,
 	X86_64_CONNECT = 42,
@@ -91,6 +98,13 @@ enum x86_64_call {
 
 /* arch/x86/entry/syscalls/syscall_32.tbl */
 enum i386_call {
+	I386_CLOSE = 6,
+	I386_CHDIR = 12,
+	I386_CHROOT = 61,
+	I386_DUP2 = 63,
+	I386_FCHDIR = 133,
+	I386_DUP3 = 330,
+	I386_CLOSE_RANGE = 436,
 	I386_FORK = 2,
 	I386_OPEN = 5,
 	I386_CREAT = 8,
@@ -185,6 +199,12 @@ enum arm64_call {
 	ARM64_LREMOVEXATTR = 15,
 	ARM64_FREMOVEXATTR = 16,
 	ARM64_IOCTL = 29,
+	ARM64_DUP3 = 24,
+	ARM64_CHDIR = 49,
+	ARM64_FCHDIR = 50,
+	ARM64_CHROOT = 51,
+	ARM64_CLOSE = 57,
+	ARM64_CLOSE_RANGE = 436,
 	ARM64_MKNODAT = 33,
 	ARM64_MKDIRAT = 34,
 	ARM64_UNLINKAT = 35,
@@ -243,6 +263,13 @@ enum arm64_call {
 
 /* arch/arm/tools/syscall.tbl: 32-bit programs */
 enum arm_call {
+	ARM_CLOSE = 6,
+	ARM_CHDIR = 12,
+	ARM_CHROOT = 61,
+	ARM_DUP2 = 63,
+	ARM_FCHDIR = 133,
+	ARM_DUP3 = 358,
+	ARM_CLOSE_RANGE = 436,
 	ARM_FORK = 2,
 	ARM_OPEN = 5,
 	ARM_CREAT = 8,

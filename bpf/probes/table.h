@@ -17,6 +17,7 @@ enum class {
 	CLASS_FORK,	 /* recorded by on_fork; its end only shows whether that ran */
 	CLASS_UNMAPPED,	 /* recorded natively, not decoded for 32-bit callers: counted */
 	CLASS_SPECIAL,	 /* special.h */
+	CLASS_CHANGE,	 /* not recorded: changes what other threads' calls are given (keep.h) */
 };
 
 /* Argument numbers 0 to 5; CWD is the constant AT_FDCWD, NO is absent. */
@@ -29,6 +30,10 @@ struct desc {
 #define D(op, class, dfd1, path1, dfd2, path2, flags, mode) { OP_##op, CLASS_##class, dfd1, path1, dfd2, path2, flags, mode }
 #define G(what) { GUARD_##what, CLASS_GUARD, NO, NO, NO, NO, NO, NO }
 #define S(op) D(op, SPECIAL, NO, NO, NO, NO, NO, NO)
+/* What such a call changes: the descriptor in its first or second argument, any descriptor, or the root or the working
+ * directory. */
+enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
+#define C(what) { CHANGES_##what, CLASS_CHANGE, NO, NO, NO, NO, NO, NO }
 #define NCALLS 512
 
 /* The calls that every architecture has. */
@@ -83,6 +88,12 @@ struct desc {
 	[A##_SWAPOFF] = S(KERNEL_FILE),                                      \
 	[A##_IOCTL] = S(TIOCGPTPEER),                                        \
 	[A##_BPF] = S(BPF_OBJ_PIN),                                          \
+	[A##_CLOSE] = C(FIRST),                                              \
+	[A##_DUP3] = C(SECOND),                                              \
+	[A##_CLOSE_RANGE] = C(ALL),                                          \
+	[A##_CHDIR] = C(START),                                              \
+	[A##_FCHDIR] = C(START),                                             \
+	[A##_CHROOT] = C(START),                                             \
 	[A##_IO_URING_SETUP] = G(RING),                                      \
 	[A##_IO_URING_ENTER] = G(RING),                                      \
 	[A##_PTRACE] = G(PTRACE),                                            \
@@ -107,7 +118,8 @@ struct desc {
 	[A##_CHMOD] = D(CHMOD, PATH, CWD, 0, NO, NO, NO, 1),                 \
 	[A##_CHOWN] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),                \
 	[A##_LCHOWN] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),               \
-	[A##_MKNOD] = D(MKNOD, PATH, CWD, 0, NO, NO, NO, 1)
+	[A##_MKNOD] = D(MKNOD, PATH, CWD, 0, NO, NO, NO, 1),                 \
+	[A##_DUP2] = C(SECOND)
 
 /* Further calls of 32-bit programs. Their structures of sendmsg and sendmmsg differ. */
 #define CALLS_OF_32_BITS(A)                                                  \

@@ -10,6 +10,49 @@
 
 BODY(exec_body);
 
+/* The name that the kernel makes for a program that is started by a descriptor: this, the number, and with a slash
+ * before it the name that was given. */
+#define FD_PATH "/dev/fd/"
+enum { FD_PATH_LEN = sizeof(FD_PATH) - 1, FD_DIGITS = 10 };
+
+/* The number in such a name, and how many bytes it takes. */
+INLINE s32 fd_of_name(u64 name, u32 *len)
+{
+	char digits[FD_DIGITS + 2] = {};
+	s32 fd = 0;
+	u32 i;
+
+	bpf_probe_read_kernel_str(digits, sizeof(digits), (void *)(name + FD_PATH_LEN));
+	for (i = 0; i < FD_DIGITS; i++) {
+		if (digits[i] < '0' || digits[i] > '9')
+			break;
+		fd = fd * 10 + digits[i] - '0';
+	}
+	*len = FD_PATH_LEN + i + (digits[i] == '/');
+	return fd;
+}
+
+/* The name of a program, without what the kernel puts before it, and where that name starts. A descriptor that was closed by the start leads
+ * nowhere, and nobody needs it: then the program is no script. */
+INLINE u64 program_name(struct linux_binprm *bprm, struct path_pair *start, bool *by_fd)
+{
+	u64 name = 0, fdpath = 0;
+	char first = 0;
+	u32 len = 0;
+
+	READ(name, bprm, filename);
+	READ(fdpath, bprm, fdpath);
+	*by_fd = fdpath && fdpath == name;
+	if (*by_fd) {
+		file_path(fd_file(fd_of_name(name, &len)), start);
+		if (start->dentry)
+			return name + len;
+	}
+	bpf_probe_read_kernel(&first, 1, (void *)name);
+	base_path(first == '/', AT_FDCWD, start);
+	return name;
+}
+
 INLINE int exec(u64 *ctx)
 {
 	struct linux_binprm *bprm = (struct linux_binprm *)ctx[2];
@@ -18,7 +61,8 @@ INLINE int exec(u64 *ctx)
 	struct counters *c = counters_of(SLOT_EXEC);
 	struct path_pair base;
 	struct scratch *s;
-	u64 off = 0, file = 0;
+	u64 off = 0, file = 0, name = 0, interp = 0;
+	bool by_fd;
 	s64 n;
 
 	if (!c)
@@ -32,7 +76,7 @@ INLINE int exec(u64 *ctx)
 	s->r.aux1 = old_tid;
 	s->r.marks = MARK_HAS_U1 | MARK_HAS_BASE1;
 	/* the kernel's own copies: no race with the program */
-	n = bpf_probe_read_kernel_str(&s->blob[0], UPATH_MAX, bprm->filename);
+	n = bpf_probe_read_kernel_str(&s->blob[0], UPATH_MAX, (void *)program_name(bprm, &base, &by_fd));
 	if (n > 0)
 		off = s->r.ulen1 = n - 1;
 	else
@@ -43,14 +87,15 @@ INLINE int exec(u64 *ctx)
 	BARRIER(off);
 	if (off > BLOB_LAST)
 		return 0;
-	n = bpf_probe_read_kernel_str(&s->blob[off], UPATH_MAX, bprm->interp);
+	READ(name, bprm, filename);
+	READ(interp, bprm, interp);
+	n = by_fd && interp == name ? 0 : bpf_probe_read_kernel_str(&s->blob[off], UPATH_MAX, (void *)interp);
 	if (n > 0) {
 		s->r.ulen2 = n - 1;
 		s->r.marks |= MARK_HAS_U2;
 		off += n - 1;
 	}
-	/* where a relative script name starts; this hook does not have a descriptor's directory */
-	base_path(s->blob[0] == '/', AT_FDCWD, &base);
+	/* where a relative script name starts */
 	s->r.clen2 = put_path(key, off, base.mnt, base.dentry);
 	off += s->r.clen2;
 	BARRIER(off);

@@ -129,11 +129,17 @@ struct fdtable {
 	struct file **fd;
 };
 
+struct counter32 {
+	s32 counter;
+};
+
 struct files_struct {
+	struct counter32 count;
 	struct fdtable *fdt;
 };
 
 struct fs_struct {
+	s32 users;
 	struct path root;
 	struct path pwd;
 };
@@ -201,6 +207,7 @@ struct bpf_link {
 };
 
 struct mm_struct {
+	struct counter32 mm_users;
 	unsigned long saved_auxv[1];
 };
 
@@ -236,6 +243,7 @@ struct linux_binprm {
 	struct file *file;
 	const char *filename;
 	const char *interp;
+	const char *fdpath;
 };
 
 struct in6_addr {
@@ -329,6 +337,8 @@ enum {
 	CREAT_FLAGS = 0x241, /* O_CREAT | O_WRONLY | O_TRUNC: the flags that creat implies */
 	ENAMETOOLONG = 36,
 	ENOSYS = 38,
+	NAME_MAX = 255,
+	RESOLVE_IN_ROOT = 0x10,
 	EINPROGRESS = 115,
 	AT_EXECVE_CHECK = 0x10000,
 	S_IFMT = 0170000,

@@ -81,7 +81,7 @@ static long walk_step(u32 i, struct walk *w)
 		return 0;
 	}
 	read_links(&l, w->dentry);
-	if (!l.parent || !l.name)
+	if (!l.parent || !l.name || l.len > NAME_MAX) /* only FUSE has longer names: the record has no room for them */
 		goto fault;
 	s = bpf_map_lookup_elem(&scratch, &w->key);
 	if (!s)
@@ -216,10 +216,6 @@ INLINE bool just_opened(u64 file, u64 flags)
 	return n == 1 && (flags & O_PATH || !((file_flags(file) ^ flags) & O_ACCMODE));
 }
 
-struct path_pair {
-	u64 mnt, dentry;
-};
-
 INLINE void file_path(u64 file, struct path_pair *p)
 {
 	p->mnt = p->dentry = 0;
@@ -322,35 +318,6 @@ INLINE void mark_chroot(struct scratch *s, u32 key, u64 off, u64 n)
 {
 	if (n > 1 && off <= BLOB_LAST && s->blob[off] == '.' && in_chroot(key))
 		s->r.marks |= MARK_CHROOT;
-}
-
-/* Puts a user path and the directory it starts from, as the record's first or
- * second name. Returns the new offset. */
-GLOBAL u64 put_user_path(u32 key, u64 off, u64 ptr, s32 dfd, u32 second)
-{
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct path_pair base;
-	u64 n, c;
-
-	if (!s)
-		return off;
-	n = put_user_str(key, off, ptr);
-	BARRIER(off);
-	if (off > BLOB_LAST)
-		return off;
-	base_path(n && s->blob[off] == '/', dfd, &base);
-	mark_chroot(s, key, off, n);
-	c = put_path(key, off + n, base.mnt, base.dentry);
-	if (second) {
-		s->r.ulen2 = n;
-		s->r.clen2 = c;
-		s->r.marks |= MARK_HAS_U2 | MARK_HAS_BASE2;
-	} else {
-		s->r.ulen1 = n;
-		s->r.clen1 = c;
-		s->r.marks |= MARK_HAS_U1 | MARK_HAS_BASE1;
-	}
-	return off + n + c;
 }
 
 #endif

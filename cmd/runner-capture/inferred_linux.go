@@ -48,6 +48,9 @@ func lexicalName(e *schemas.RawEvent, path, base, user []byte) []byte {
 		if user == nil || base == nil {
 			return nil
 		}
+		if e.Resolve&schemas.ResolveInRoot != 0 {
+			user = append([]byte{'/'}, user...)
+		}
 		path = schemas.AppendLexical(nil, base, user)
 		atRoot = string(base) == "/" && bytes.HasPrefix(user, base)
 	}

@@ -101,8 +101,18 @@ func (m *mapper) firstPath(e *schemas.RawEvent) (path []byte, lexical bool) {
 	if e.UserPath == nil {
 		return nil, false
 	}
-	m.first = appendLexical(m.first[:0], e.Base, e.UserPath, e.Marks&schemas.MarkChroot != 0)
+	m.first = appendLexical(m.first[:0], e.Base, m.fromBase(e), e.Marks&schemas.MarkChroot != 0)
 	return m.first, true
+}
+
+// fromBase is the text of the first path, as what it means from its base. An open whose caller
+// made the base the root of the lookup is like an absolute one there.
+func (m *mapper) fromBase(e *schemas.RawEvent) []byte {
+	if e.Resolve&schemas.ResolveInRoot == 0 || e.Base == nil {
+		return e.UserPath
+	}
+	m.second = append(append(m.second[:0], '/'), e.UserPath...)
+	return m.second
 }
 
 func (m *mapper) secondPath(e *schemas.RawEvent) (path []byte, lexical bool) {

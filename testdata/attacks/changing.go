@@ -85,7 +85,7 @@ func places(w *world) error {
 }
 
 func init() {
-	add(attack{name: "a thread changes the working directory", class: "A10", user: true, chance: true, open: "looked at at another time than the kernel did",
+	add(attack{name: "a thread changes the working directory", class: "A10", user: true, chance: true,
 		what: "makes directories while another thread goes from one directory to another",
 		run: func(w *world) error {
 			if err := places(w); err != nil {
@@ -100,7 +100,7 @@ func init() {
 		},
 		judge: placed})
 
-	add(attack{name: "a process changes the working directory", class: "A10", user: true, chance: true, open: "looked at at another time than the kernel did",
+	add(attack{name: "a process changes the working directory", class: "A10", user: true, chance: true,
 		what: "the same by a process that shares it (clone with CLONE_FS, not a thread)",
 		run: func(w *world) error {
 			if err := places(w); err != nil {
@@ -122,7 +122,7 @@ func init() {
 		},
 		judge: placed})
 
-	add(attack{name: "a process changes the descriptor", class: "A10", user: true, chance: true, open: "looked at at another time than the kernel did",
+	add(attack{name: "a process changes the descriptor", class: "A10", user: true, chance: true,
 		what: "makes directories in a descriptor while a process that shares the descriptors (CLONE_FILES) puts another directory there",
 		run: func(w *world) error {
 			if err := places(w); err != nil {
@@ -150,7 +150,7 @@ func init() {
 		},
 		judge: placed})
 
-	add(attack{name: "a thread changes the text of a path", class: "B7", user: true, chance: true, open: "read at another time than the kernel did",
+	add(attack{name: "a thread changes the text of a path", class: "B7", user: true, chance: true,
 		what: "makes directories while another thread changes the text of the path",
 		run: func(w *world) error {
 			if err := places(w); err != nil {
@@ -161,9 +161,9 @@ func init() {
 			defer stop()
 			return flipped(page)
 		},
-		judge: placed})
+		judge: placedByText})
 
-	add(attack{name: "a process changes the text of a path", class: "B7", user: true, chance: true, open: "read at another time than the kernel did",
+	add(attack{name: "a process changes the text of a path", class: "B7", user: true, chance: true,
 		what: "the same by another process, in memory that both have mapped (MAP_SHARED)",
 		run: func(w *world) error {
 			if err := places(w); err != nil {
@@ -185,7 +185,17 @@ func init() {
 			time.Sleep(20 * time.Millisecond)
 			return flipped(page)
 		},
-		judge: placed})
+		judge: placedByText})
+}
+
+// placedByText is placed for texts. Memory can change at any moment between the entry of a call and the kernel's look at it,
+// and back again: where the kernel shows no objects, that is a blind spot with a name.
+func placedByText(e *evidence) verdict {
+	v := placed(e)
+	if v.result == isLie && e.noted("what another thread made of their text during the call") {
+		return declared("blind spot: texts that others change")
+	}
+	return v
 }
 
 // flipped makes directories by a path in page whose second byte changes.

@@ -89,7 +89,7 @@ func init() {
 			return e.compare(facts)
 		}})
 
-	add(attack{name: "rename of the own directory", class: "A8", user: true, ordinary: true, open: "the base is looked at after the call",
+	add(attack{name: "rename of the own directory", class: "A8", user: true, ordinary: true,
 		what: "mkdir d sub; cd d; mv ../d ../sub/",
 		run: func(w *world) error {
 			return errors.Join(unix.Mkdir("d", 0o700), unix.Mkdir("sub", 0o700), unix.Chdir("d"), unix.Rename("../d", "../sub/d"))

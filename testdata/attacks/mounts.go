@@ -20,7 +20,7 @@ func ownMounts() error {
 }
 
 func init() {
-	add(attack{name: "mount moved by its descriptor", class: "A13", open: "looked at after the call",
+	add(attack{name: "mount moved by its descriptor", class: "A13",
 		what: "move_mount from an open_tree descriptor: after the call that is at the new place",
 		run: func(w *world) error {
 			if err := errors.Join(ownMounts(), unix.Mkdir("m1", 0o700), unix.Mkdir("m2", 0o700), unix.Mount("none", "m1", "tmpfs", 0, "")); err != nil {
@@ -36,7 +36,7 @@ func init() {
 			return e.compare(append(done(schemas.EventMoveMountFrom, "m1"), done(schemas.EventMoveMountTo, "m2")...))
 		}})
 
-	add(attack{name: "pivot_root onto itself", class: "A13", open: "looked at after the call",
+	add(attack{name: "pivot_root onto itself", class: "A13",
 		what: `pivot_root(".", "."), then umount of ".", as containers start`,
 		run: func(w *world) error {
 			if err := errors.Join(ownMounts(), unix.Mkdir("root", 0o700), unix.Mount("none", "root", "tmpfs", 0, ""), unix.Chdir("root")); err != nil {

@@ -46,7 +46,10 @@ def join(base, name, chroot):
 
 def lexical(e, name, base):
     """The second way to a path: text joined to a directory, or None."""
-    return join(e.get(base), e[name], "chroot" in e.get("marks", ())) if name in e else None
+    if name not in e:
+        return None
+    text = "/" + e[name] if base in e and name == "user_path" and e.get("resolve", 0) & 0x10 else e[name]
+    return join(e.get(base), text, "chroot" in e.get("marks", ()))
 
 
 class Task:

@@ -50,6 +50,29 @@ type KernelEntry struct {
 	Execed uint32
 	Check  uint32
 	Pad    uint32
+	Given  struct {
+		_     structs.HostLayout
+		Kept  uint32
+		Pad   uint32
+		Since uint64
+		File  uint64
+		How   [3]uint64
+		Root  struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+		Pwd struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+		Dir [2]struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+	}
 }
 
 type KernelKernelFile struct {
@@ -80,6 +103,18 @@ type KernelMarkState struct {
 	ExecCopy    uint32
 	SubmitCopy  uint32
 	Pad         uint32
+}
+
+type KernelNames struct {
+	_        structs.HostLayout
+	TextLen  [2]uint32
+	PlaceLen [2]uint32
+	Marks    [2]uint32
+	Absolute [2]uint32
+	I_mode   uint32
+	Pad      uint32
+	Text     [2][1024]uint8
+	Place    [2][2048]uint8
 }
 
 type KernelScratch struct {
@@ -124,9 +159,32 @@ type KernelScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
-	Args [8]uint64
-	Call uint32
-	Pad  uint32
+	Args  [8]uint64
+	Call  uint32
+	Pad   uint32
+	Given struct {
+		_     structs.HostLayout
+		Kept  uint32
+		Pad   uint32
+		Since uint64
+		File  uint64
+		How   [3]uint64
+		Root  struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+		Pwd struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+		Dir [2]struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+	}
 	Send struct {
 		_       structs.HostLayout
 		Name    uint64
@@ -150,6 +208,7 @@ type KernelScratch struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	KernelMapAlarms         = "alarms"
+	KernelMapChanges        = "changes"
 	KernelMapCounters       = "counters"
 	KernelMapDrops          = "drops"
 	KernelMapEntries        = "entries"
@@ -157,6 +216,7 @@ const (
 	KernelMapExecBody       = "exec_body"
 	KernelMapKernelFiles    = "kernel_files"
 	KernelMapMarks          = "marks"
+	KernelMapNames          = "names"
 	KernelMapOwnChildren    = "own_children"
 	KernelMapOwnObjects     = "own_objects"
 	KernelMapPathObjects    = "path_objects"
@@ -242,6 +302,7 @@ type KernelProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type KernelMapSpecs struct {
 	Alarms      *ebpf.MapSpec `ebpf:"alarms"`
+	Changes     *ebpf.MapSpec `ebpf:"changes"`
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Entries     *ebpf.MapSpec `ebpf:"entries"`
@@ -249,6 +310,7 @@ type KernelMapSpecs struct {
 	ExecBody    *ebpf.MapSpec `ebpf:"exec_body"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
+	Names       *ebpf.MapSpec `ebpf:"names"`
 	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
 	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
 	PathObjects *ebpf.MapSpec `ebpf:"path_objects"`
@@ -294,6 +356,7 @@ func (o *KernelObjects) Close() error {
 // It can be passed to LoadKernelObjects or ebpf.CollectionSpec.LoadAndAssign.
 type KernelMaps struct {
 	Alarms      *ebpf.Map `ebpf:"alarms"`
+	Changes     *ebpf.Map `ebpf:"changes"`
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Entries     *ebpf.Map `ebpf:"entries"`
@@ -301,6 +364,7 @@ type KernelMaps struct {
 	ExecBody    *ebpf.Map `ebpf:"exec_body"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
+	Names       *ebpf.Map `ebpf:"names"`
 	OwnChildren *ebpf.Map `ebpf:"own_children"`
 	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
 	PathObjects *ebpf.Map `ebpf:"path_objects"`
@@ -313,6 +377,7 @@ type KernelMaps struct {
 func (m *KernelMaps) Close() error {
 	return _KernelClose(
 		m.Alarms,
+		m.Changes,
 		m.Counters,
 		m.Drops,
 		m.Entries,
@@ -320,6 +385,7 @@ func (m *KernelMaps) Close() error {
 		m.ExecBody,
 		m.KernelFiles,
 		m.Marks,
+		m.Names,
 		m.OwnChildren,
 		m.OwnObjects,
 		m.PathObjects,

@@ -74,6 +74,18 @@ type PathObjMarkState struct {
 	Pad         uint32
 }
 
+type PathObjNames struct {
+	_        structs.HostLayout
+	TextLen  [2]uint32
+	PlaceLen [2]uint32
+	Marks    [2]uint32
+	Absolute [2]uint32
+	I_mode   uint32
+	Pad      uint32
+	Text     [2][1024]uint8
+	Place    [2][2048]uint8
+}
+
 type PathObjScratch struct {
 	_ structs.HostLayout
 	R struct {
@@ -116,9 +128,32 @@ type PathObjScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
-	Args [8]uint64
-	Call uint32
-	Pad  uint32
+	Args  [8]uint64
+	Call  uint32
+	Pad   uint32
+	Given struct {
+		_     structs.HostLayout
+		Kept  uint32
+		Pad   uint32
+		Since uint64
+		File  uint64
+		How   [3]uint64
+		Root  struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+		Pwd struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+		Dir [2]struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+	}
 	Send struct {
 		_       structs.HostLayout
 		Name    uint64
@@ -142,11 +177,13 @@ type PathObjScratch struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	PathObjMapAlarms          = "alarms"
+	PathObjMapChanges         = "changes"
 	PathObjMapCounters        = "counters"
 	PathObjMapDrops           = "drops"
 	PathObjMapEvents          = "events"
 	PathObjMapKernelFiles     = "kernel_files"
 	PathObjMapMarks           = "marks"
+	PathObjMapNames           = "names"
 	PathObjMapNoObjects       = "no_objects"
 	PathObjMapOwnChildren     = "own_children"
 	PathObjMapOwnObjects      = "own_objects"
@@ -223,11 +260,13 @@ type PathObjProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type PathObjMapSpecs struct {
 	Alarms      *ebpf.MapSpec `ebpf:"alarms"`
+	Changes     *ebpf.MapSpec `ebpf:"changes"`
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Events      *ebpf.MapSpec `ebpf:"events"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
+	Names       *ebpf.MapSpec `ebpf:"names"`
 	NoObjects   *ebpf.MapSpec `ebpf:"no_objects"`
 	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
 	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
@@ -274,11 +313,13 @@ func (o *PathObjObjects) Close() error {
 // It can be passed to LoadPathObjObjects or ebpf.CollectionSpec.LoadAndAssign.
 type PathObjMaps struct {
 	Alarms      *ebpf.Map `ebpf:"alarms"`
+	Changes     *ebpf.Map `ebpf:"changes"`
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Events      *ebpf.Map `ebpf:"events"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
+	Names       *ebpf.Map `ebpf:"names"`
 	NoObjects   *ebpf.Map `ebpf:"no_objects"`
 	OwnChildren *ebpf.Map `ebpf:"own_children"`
 	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
@@ -292,11 +333,13 @@ type PathObjMaps struct {
 func (m *PathObjMaps) Close() error {
 	return _PathObjClose(
 		m.Alarms,
+		m.Changes,
 		m.Counters,
 		m.Drops,
 		m.Events,
 		m.KernelFiles,
 		m.Marks,
+		m.Names,
 		m.NoObjects,
 		m.OwnChildren,
 		m.OwnObjects,

@@ -68,9 +68,32 @@ type UringCountScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
-	Args [8]uint64
-	Call uint32
-	Pad  uint32
+	Args  [8]uint64
+	Call  uint32
+	Pad   uint32
+	Given struct {
+		_     structs.HostLayout
+		Kept  uint32
+		Pad   uint32
+		Since uint64
+		File  uint64
+		How   [3]uint64
+		Root  struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+		Pwd struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+		Dir [2]struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+	}
 	Send struct {
 		_       structs.HostLayout
 		Name    uint64

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What a call was given, as it was when it was entered: kept as far as others could change it under the call, or the
+ * call itself can (keep.h). */
+#ifndef RUNNER_GIVEN_H
+#define RUNNER_GIVEN_H
+
+#include "helpers.h"
+
+struct path_pair {
+	u64 mnt, dentry;
+};
+
+/* What is kept. Those of a name are for the first one, and shifted by one for the second. */
+enum {
+	GIVEN_SHARED = 1 << 0, /* nothing: but others have the memory, too */
+	GIVEN_START = 1 << 1,  /* the root and the working directory */
+	GIVEN_HOW = 1 << 2,    /* the structure of openat2 */
+	GIVEN_FILE = 1 << 3,   /* the file of the descriptor that a call is about */
+	GIVEN_DIR = 1 << 4,    /* the directory of a descriptor that a name starts from */
+	GIVEN_TEXT = 1 << 6,   /* a name's text */
+	GIVEN_PLACE = 1 << 8,  /* where a name starts, or the file is, as a path */
+	GIVEN_FILES = 1 << 10, /* nothing: but others have the descriptors, too */
+};
+
+struct given {
+	u32 kept;
+	u32 pad;
+	u64 since; /* when the call was entered */
+	u64 file;
+	u64 how[3];
+	struct path_pair root, pwd;
+	struct path_pair dir[2]; /* the first is also the file's */
+};
+
+/* What needs more memory. A longer text or path is not kept. */
+#define TEXT_MAX 1024
+#define PLACE_MAX 2048
+
+struct names {
+	u32 text_len[2];
+	u32 place_len[2];
+	u32 marks[2];	 /* of the places */
+	u32 absolute[2]; /* the place is the root that the name starts from */
+	u32 i_mode;
+	u32 pad;
+	u8 text[2][TEXT_MAX];
+	u8 place[2][PLACE_MAX];
+};
+
+#endif
