@@ -31,7 +31,7 @@ import (
 // time. So an attack whose effect on the record goes beyond its own lines is alone: counters and
 // notes are those of the whole archive.
 type attack struct {
-	name  string // unique; letters, digits, blanks, "-"
+	name  string // unique; letters, digits, blanks, "-", "_"
 	class string // the class of lie that it is a variant of
 	what  string // one sentence for the table
 

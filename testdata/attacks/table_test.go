@@ -60,7 +60,7 @@ func put(t *testing.T, text, name, table string) string {
 func TestRows(t *testing.T) {
 	seen := map[string]bool{}
 	for _, a := range attacks() {
-		if seen[a.name] || strings.Trim(a.name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -") != "" || len(a.name) > 50 {
+		if seen[a.name] || strings.Trim(a.name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-") != "" || len(a.name) > 50 {
 			t.Errorf("the name %q", a.name)
 		}
 		if seen[a.name] = true; a.class == "" || a.what == "" || a.run == nil || a.judge == nil || a.flags != nil && !a.alone {
