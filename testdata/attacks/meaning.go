@@ -309,6 +309,9 @@ func opened(dir, path, flags, mode int) shape {
 				mo = num(c.args[mode])
 			}
 		}
+		if name, ok := str(c.args[path]); ok && resolve&unix.RESOLVE_IN_ROOT != 0 && dirOf(c.args[max(dir, 0)]) != "" {
+			e.value = (&process{root: dirOf(c.args[dir])}).join("", "/"+name)
+		}
 		if f&(unix.O_CREAT|tmpfile) == 0 {
 			mo = 0
 		}

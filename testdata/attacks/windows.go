@@ -18,7 +18,7 @@ import (
 )
 
 func init() {
-	add(attack{name: "another file on the descriptor that an open got", class: "A10", user: true, chance: true, open: "the descriptor is looked at after the call",
+	add(attack{name: "another file on the descriptor that an open got", class: "A10", user: true, chance: true,
 		what: "a thread closes what the other has just opened and opens another file, which gets the same descriptor",
 		run: func(w *world) error {
 			if err := errors.Join(os.WriteFile("a", nil, 0o600), os.WriteFile("b", nil, 0o600)); err != nil {
