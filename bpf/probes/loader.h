@@ -55,9 +55,9 @@ INLINE u64 put_mapped(struct scratch *s, u32 key, u64 file)
 	u32 mode = 0;
 
 	READ_FIELD(mode, file, file, f_mode);
-	if (!(mode & FMODE_BACKING) || !EXISTS(struct backing_file, user_path))
+	if (!(mode & FMODE_BACKING) || !EXISTS(struct backing_file___later, user_path))
 		return put_file(key, 0, file);
-	bpf_probe_read_kernel(&p, sizeof(p), (void *)(file + OFFSET(struct backing_file, user_path)));
+	bpf_probe_read_kernel(&p, sizeof(p), (void *)(file + OFFSET(struct backing_file___later, user_path)));
 	s->r.marks |= MARK_HAS_PATH | leaf_marks(p.dentry);
 	return put_path(key, 0, p.mnt, p.dentry);
 }

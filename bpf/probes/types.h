@@ -216,7 +216,7 @@ struct vm_area_struct {
 };
 
 /* A file of a layer that a stacked file system opened: since Linux 6.8 with the path that the program used. */
-struct backing_file {
+struct backing_file___later {
 	struct path user_path;
 };
 

@@ -29,12 +29,21 @@ func randomModel(rnd *rand.Rand) *model {
 		}
 		m.procs = append(m.procs, p)
 	}
-	names := []string{"/", "/w", "/w/a", "/w/a/b", "/w/ab", "/x", "/w/l/../a", "/x/..", "1.2.3.4:5", "/bin/t", "[::ffff:1.2.3.4]:5", "9.9.9.9:6", "host:5", "host:6"}
+	paths := []string{"/", "/w", "/w/a", "/w/a/b", "/w/ab", "/x", "/w/l/../a", "/x/..", "/bin/t"}
+	peers := []string{"1.2.3.4:5", "[::ffff:1.2.3.4]:5", "9.9.9.9:6"}
+	names := slices.Concat(paths, peers, []string{"host:5", "host:6"}) // what an argument can be
 	verbs := []string{"read", "write", "exec", "script", "connect", "unlink", "connect_blocked", "file_blocked", "mount_source", "uring"}
 	for range rnd.IntN(40) {
-		l := modelLine{at: uint64(1 + rnd.IntN(100)), proc: rnd.IntN(n), verb: verbs[rnd.IntN(len(verbs))], value: names[rnd.IntN(len(names))], fail: rnd.IntN(6) == 0}
-		if l.verb == "uring" {
+		l := modelLine{at: uint64(1 + rnd.IntN(100)), proc: rnd.IntN(n), verb: verbs[rnd.IntN(len(verbs))], value: paths[rnd.IntN(len(paths))], fail: rnd.IntN(6) == 0}
+		switch l.verb {
+		case "uring":
 			l.value = ""
+		case "connect", "connect_blocked":
+			l.value = peers[rnd.IntN(len(peers))]
+		case "mount_source": // the second line of a mount
+			first := l
+			first.verb, first.value = "mount", paths[rnd.IntN(len(paths))]
+			m.lines = append(m.lines, first)
 		}
 		m.lines = append(m.lines, l)
 	}

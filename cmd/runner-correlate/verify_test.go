@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,10 +50,20 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// asked is the world of a run for which both logs were requested.
+// asked is the world of a run for which the logs that it has were requested.
 func asked(w world) world {
-	w.capture.shim = "openai-agents"
-	w.capture.envKeys = []string{schemas.EnvPolicyLog, schemas.EnvRunID, schemas.EnvSDKLog, schemas.EnvSDKSchema}
+	w.capture.shim, w.capture.envKeys = schemas.ShimNone, []string{}
+	if w.policy != "" || w.policyLog != nil {
+		w.capture.envKeys = append(w.capture.envKeys, schemas.EnvPolicyLog)
+	}
+	if w.sdk != "" || w.sdkLog != nil {
+		w.capture.shim = schemas.ShimOpenAIAgents
+		w.capture.envKeys = append(w.capture.envKeys, schemas.EnvSDKLog, schemas.EnvSDKSchema)
+	}
+	if len(w.capture.envKeys) > 0 {
+		w.capture.envKeys = append(w.capture.envKeys, schemas.EnvRunID)
+		slices.Sort(w.capture.envKeys)
+	}
 	return w
 }
 
@@ -60,7 +71,7 @@ func asked(w world) world {
 // faults.
 func randomWorld(rnd *rand.Rand) world {
 	m := randomModel(rnd)
-	w := asked(m.world(rnd))
+	w := m.world(rnd)
 	w.capture.facts = map[string]string{"file_mechanism": schemas.SourceLandlock, "confined": schemas.ConfinedLandlock}
 	w.capture.counters = map[string]uint64{"file_inserted": 0}
 	for _, e := range schemas.Enforcements {
@@ -91,5 +102,5 @@ func randomWorld(rnd *rand.Rand) world {
 	case 4:
 		w.policyLog = &logHealth{facts: map[string]string{"unterminated": "yes"}}
 	}
-	return w
+	return asked(w)
 }

@@ -54,7 +54,7 @@ const (
 var testVerbs = map[string]uint32{
 	"read": schemas.EventOpenat, "write": schemas.EventOpenat, "exec": schemas.EventExec, "script": schemas.EventScript, "connect": schemas.EventConnect,
 	"unlink": schemas.EventUnlink, "send": schemas.EventSendto, "connect_blocked": schemas.EventConnectBlocked, "file_blocked": schemas.EventFileBlocked, "mkdir": schemas.EventMkdir,
-	"mount_source": schemas.EventMountSource, "uring": schemas.EventIOUringOther,
+	"mount": schemas.EventMount, "mount_source": schemas.EventMountSource, "uring": schemas.EventIOUringOther,
 }
 
 // stream is the kernel.normalized stream of the world.
