@@ -38,13 +38,26 @@ func (r *randomRun) id() string { return fmt.Sprintf("tc_%d", r.IntN(6)) }
 
 func (r *randomRun) tool() string { return pickOne(r, "read_file", "write_file", `odd\`) }
 
-func (r *randomRun) place() string {
-	return pickOne(r, "/w", "/w/a", "/w/b", "/w/b/c", "/x", `/w/\\q`, "127.0.0.1:80", "unix:@n")
+func (r *randomRun) path() string { return pickOne(r, "/w", "/w/a", "/w/b", "/w/b/c", "/x", `/w/\\q`) }
+
+func (r *randomRun) peer() string { return pickOne(r, "127.0.0.1:80", "unix:@n") }
+
+func (r *randomRun) place() string { return pickOne(r, r.path(), r.path(), r.path(), r.peer()) }
+
+// operation is one of a process, with one kernel line or two.
+func (r *randomRun) operation() []schemas.KernelEvent {
+	second := r.line()
+	if of, ok := map[uint32]uint32{schemas.EventRenameTo: schemas.EventRenameFrom, schemas.EventMountSource: schemas.EventMount}[second.EventType]; ok {
+		first := second
+		first.EventType, first.Value = of, []byte(r.path())
+		return []schemas.KernelEvent{first, second}
+	}
+	return []schemas.KernelEvent{second}
 }
 
 // line is one kernel line of a process.
 func (r *randomRun) line() schemas.KernelEvent {
-	e := schemas.KernelEvent{Value: []byte(r.place()), Has: schemas.KernelHasReturn, Status: schemas.StatusSuccess}
+	e := schemas.KernelEvent{Value: []byte(r.path()), Has: schemas.KernelHasReturn, Status: schemas.StatusSuccess}
 	if r.yes(4) {
 		e.ReturnValue, e.Status = -2, schemas.StatusError
 	}
@@ -58,7 +71,7 @@ func (r *randomRun) line() schemas.KernelEvent {
 			e.Value = nil
 		}
 	case 2:
-		e.EventType = schemas.EventConnect
+		e.EventType, e.Value = schemas.EventConnect, []byte(r.peer())
 		if r.yes(2) {
 			e.ReturnValue, e.Status = -115, ""
 		}
@@ -121,15 +134,17 @@ func (r *randomRun) kernel(t *testing.T) []byte {
 			check(t, w.Write(p))
 		}
 		for range r.IntN(6) {
-			e := r.line()
-			e.Seq, e.PID = lines, p.PID
-			text := e.AppendJSON(nil, randomID)
-			if r.timed {
-				text = fmt.Appendf(text[:len(text)-1], `,"ktime_ns":%d}`, 20+r.IntN(200))
+			at := 20 + r.IntN(200)
+			for _, e := range r.operation() {
+				e.Seq, e.PID = lines, p.PID
+				text := e.AppendJSON(nil, randomID)
+				if r.timed {
+					text = fmt.Appendf(text[:len(text)-1], `,"ktime_ns":%d}`, at)
+				}
+				check(t, w.WriteRaw(text))
+				lines++
+				blocked[e.EventType]++
 			}
-			check(t, w.WriteRaw(text))
-			lines++
-			blocked[e.EventType]++
 		}
 		if depth = p.Depth + 1; server < 0 {
 			depth = uint32(r.IntN(int(p.Depth) + 2))

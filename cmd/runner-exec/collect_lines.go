@@ -38,6 +38,13 @@ func newLineLog() (*lineLog, error) {
 	return &lineLog{file: f, w: bufio.NewWriterSize(f, 64<<10)}, nil
 }
 
+func notStored(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("storing a log: %w", err)
+}
+
 func (l *lineLog) close() { l.file.Close() }
 
 // take counts and stores bytes that arrived. The result does not depend on how they
@@ -58,7 +65,7 @@ func (l *lineLog) take(b []byte) {
 			return
 		}
 		if _, err := l.w.Write(segment); err != nil && l.err == nil {
-			l.err = fmt.Errorf("storing a log: %w", err)
+			l.err = notStored(err)
 		}
 		l.partial += int64(len(segment))
 		if content < len(segment) {
@@ -94,7 +101,7 @@ func (l *lineLog) kept() uint64 { return uint64(l.whole + l.partial) }
 // many there are.
 func (l *lineLog) records(w *stream.Writer, runID string) (uint64, error) {
 	if l.err == nil {
-		l.err = l.w.Flush()
+		l.err = notStored(l.w.Flush())
 	}
 	if l.err != nil {
 		return 0, l.err

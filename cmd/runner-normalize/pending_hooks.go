@@ -137,8 +137,8 @@ func (p *pendingHooks) ofCall(task uint32, op operation, e *schemas.RawEvent) in
 	all := p.held[task]
 	for i := len(all) - 1; i >= 0; i-- {
 		h := &all[i]
-		if !h.ring && h.op == hookOp(op.first) {
-			if h.op == schemas.EventSendmsg && h.socket != 0 && e.Socket != 0 && h.socket != e.Socket {
+		if !h.ring && hookOp(h.op) == hookOp(op.first) {
+			if hookOp(h.op) == schemas.EventSendmsg && h.socket != 0 && e.Socket != 0 && h.socket != e.Socket {
 				return -1 // left by a call whose end nobody saw
 			}
 			return i

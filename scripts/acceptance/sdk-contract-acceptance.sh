@@ -12,7 +12,7 @@ set -eu
 
 sdk_contract accepted
 require cgroup=clean,policy=absent,sdk=self_reported,correlation=clean
-check "SDK data binds nothing" '.report.bindings == [] and .surface.mcp_tools == []'
+check "SDK data binds nothing" '.report.bindings == [] and .health.policy_layer == "absent"'
 check "three events, one call" '.health.notes | any(. == "s5_sdk_capture: sdk_events=3 sdk_tool_calls=1")'
 check "the command was given three names" '.events[0].env_keys | contains(["ASSAY_RUNNER_RUN_ID", "ASSAY_RUNNER_SDK_EVENT_LOG", "ASSAY_RUNNER_SDK_EVENT_SCHEMA"])'
 

@@ -135,11 +135,9 @@ def endpoint(text):
 def same_address(call, hook):
     if not call or not hook or call == hook:
         return bool(call) and call == hook
-    if (call[0] == "[") == (hook[0] == "["):
-        return False
     a, b = endpoint(call), endpoint(hook)
     plain = lambda ip: getattr(ip, "ipv4_mapped", None) or ip
-    return bool(a and b) and a[1] == b[1] and plain(a[0]) == plain(b[0])
+    return bool(a and b) and a[1] == b[1] and (plain(a[0]) == plain(b[0]) or plain(a[0]).is_unspecified)
 
 
 def same_unix(call, hook):
@@ -153,26 +151,59 @@ def passes(op):
     return "sendmsg" if op in ("sendto", "sendmmsg") else op
 
 
-def address_lost(e):
-    """Whether the kernel knew an address that the record of the call does not have."""
-    if "addr" in e or e["op"] == "sendmmsg":
-        return False
-    if "addr_fault" in e.get("marks", ()):
-        return e.get("ret") != -14
-    return passes(e["op"]) == "sendmsg" and e.get("family") == 0
+def marked(e, name):
+    return name in e.get("marks", ())
+
+
+def agrees(e, held):
+    """Whether the addresses of a call and of a held record agree, by either rule."""
+    return any(agree(e.get("addr"), held.get("addr")) for agree in (same_address, same_unix))
 
 
 def match_one(e, held):
-    return passes(e["op"]) == passes(held["op"]) and any(agree(e.get("addr"), held.get("addr")) for agree in (same_address, same_unix))
+    return passes(e["op"]) == passes(held["op"]) and agrees(e, held)
 
 
-def match(task, e):
-    """The place of the held record that a call matches ("Pairing of hook and call")."""
+def match(task, e, request):
+    """The place of the held record, of a request or of a call, that an event matches ("Pairing of hook and call")."""
     for agree in (same_address, same_unix):
         for i, held in enumerate(task.held):
-            if passes(e["op"]) == passes(held["op"]) and agree(e.get("addr"), held.get("addr")):
+            if marked(held, "io_uring") == request and passes(e["op"]) == passes(held["op"]) and agree(e.get("addr"), held.get("addr")):
                 return i
     return None
+
+
+def hidden(e):
+    """Whether a call cannot have come to the hook, by what its record lacks."""
+    if "addr" in e:
+        return False
+    if marked(e, "addr_fault"):
+        return e.get("ret") == -14
+    return e["op"] == "connect" and ("family" in e or marked(e, "of_socket"))
+
+
+def twin(task, e):
+    """The place of what the hook saw of this call, or None."""
+    if hidden(e):
+        return None
+    if e["op"] == "sendmmsg":
+        return match(task, e, False)
+    for i in reversed(range(len(task.held))):
+        held = task.held[i]
+        if not marked(held, "io_uring") and passes(held["op"]) == passes(e["op"]):
+            other = "socket" in held and "socket" in e and held["socket"] != e["socket"]
+            return None if other and passes(e["op"]) == "sendmsg" else i
+    return None
+
+
+def kernels_copy(e, held):
+    """Gives a call the address that the hook saw, where its own is not the kernel's."""
+    if marked(e, "of_socket"):
+        own = held.get("socket", e.get("socket")) == e.get("socket", held.get("socket"))
+    else:
+        own = agrees(e, held)
+    if not own and "addr" in held:
+        e["addr"] = held["addr"]
 
 
 def of_call(e):
@@ -214,7 +245,8 @@ class Derivation:
             task.held.append({k: v for k, v in e.items() if k != "ret"})
             if len(task.held) > 1024:
                 oldest = task.held[0]
-                if oldest["op"] == "connect" and any(match_one(oldest, held) for held in task.held[1:]):
+                alike = [held for held in task.held[1:] if marked(held, "io_uring") == marked(oldest, "io_uring")]
+                if oldest["op"] == "connect" and any(match_one(oldest, held) for held in alike):
                     del task.held[0]
                 else:
                     self.release(task, 1)
@@ -223,7 +255,7 @@ class Derivation:
             self.refuse(task, e)
         elif op in NETWORK and e.get("source") == "io_uring":
             for t in self.tree.tasks:
-                while t.pid == e["pid"] and (i := match(t, e)) is not None:
+                while t.pid == e["pid"] and (i := match(t, e, True)) is not None:
                     del t.held[i]
         else:
             self.resolve(task, e)
@@ -232,6 +264,8 @@ class Derivation:
         elif op == "exit":
             self.settle(task)
             self.tree.exit(e)
+        elif marked(e, "hooked") and not marked(e, "unproven") and e.get("ret", -1) >= 0:
+            pass  # the kernel did not use the address
         elif of_call(e):
             self.call(task, e)
         elif op != "move":
@@ -240,21 +274,23 @@ class Derivation:
     def refuse(self, task, e):
         op = e["op"] == "connect_blocked" and {"connect": "connect", "send": "sendmsg"}.get(e.get("hook"))
         for held in reversed(task.held):
-            if held["op"] == op and held.get("addr") == e.get("addr"):
+            if held["op"] == op and same_address(e.get("addr"), held.get("addr")):
                 held["refused"] = True
                 return
 
     def resolve(self, task, e):
         if e["op"] == "exit":
             self.release(task, len(task.held))
-        elif e["op"] in NETWORK:
-            i = match(task, e)
-            if i is None and address_lost(e):
-                i = max((i for i, held in enumerate(task.held) if passes(held["op"]) == passes(e["op"]) and "addr" in held), default=None)
-                if i is not None:
-                    e["addr"] = task.held[i]["addr"]
+        elif e["op"] in NETWORK and task.held:
+            i = twin(task, e)
             if i is not None:
+                kernels_copy(e, task.held[i])
+                e["marks"] = [m for m in e.get("marks", ()) if m != "hooked"]
                 del task.held[i]
+            if e["op"] != "sendmmsg":
+                of_calls = [held for held in task.held if not marked(held, "io_uring")]
+                task.held = of_calls + [held for held in task.held if marked(held, "io_uring")]
+                self.release(task, len(of_calls))
 
     def release(self, task, n):
         for held in task.held[:n]:
