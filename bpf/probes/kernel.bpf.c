@@ -184,6 +184,35 @@ INLINE bool only_asks(const struct desc *d, struct pt_regs *regs, bool compat32)
 #endif
 }
 
+/* The ends of some classes of calls. A verifier checks each once, and not once for each way that leads there.
+ * s->args has the call's arguments. Those with paths are not among them: on Linux 6.1 their calls
+ * would need more stack than there is. */
+GLOBAL u64 end_special(u32 key)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+
+	return s ? on_special(s, key) : 0;
+}
+
+GLOBAL u32 end_sock(u32 key)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct counters *c = counters_of(SLOT_EXIT);
+
+	if (s && c)
+		on_sock(s, key, s->args, c);
+	return 0;
+}
+
+GLOBAL u32 end_guard(u32 key, u32 op, s64 ret)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+
+	if (s)
+		guard_call(op, s->args, ret);
+	return 0;
+}
+
 INLINE int sys_exit(struct pt_regs *regs, long ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -218,7 +247,7 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 	if (entered && entered->given.kept)
 		s->given = entered->given;
 	if (d->class == CLASS_GUARD) {
-		guard_call(d->op, s->args, ret);
+		end_guard(key, d->op, ret);
 		return 0;
 	}
 	if (d->class == CLASS_SPECIAL && !special_end(d->op, s->args, ret))
@@ -232,7 +261,7 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 		s->r.op = OP_EXEC_CHECK;
 
 	if (d->class == CLASS_SOCK) {
-		on_sock(s, key, s->args, c);
+		end_sock(key);
 	} else {
 		if (d->class == CLASS_OPEN)
 			off = on_open(s, key, d);
@@ -241,7 +270,7 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 			off = on_paths(s, key, d);
 			forget_objects();
 		} else if (d->class == CLASS_SPECIAL)
-			off = on_special(s, key);
+			off = end_special(key);
 		else
 			off = put_user_path(key, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
 		BARRIER(off);
