@@ -6,7 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -123,5 +127,43 @@ func TestOwnRootOfALookup(t *testing.T) {
 		if string(e.Base) != dir || e.Resolve != unix.RESOLVE_IN_ROOT || e.Marks&schemas.MarkChroot != 0 && e.UserPath[0] == '/' {
 			t.Errorf("%q from %q, marks %#x", e.UserPath, e.Base, e.Marks)
 		}
+	}
+}
+
+// Threads that open and close files get each other's descriptors: that is no reason for doubt.
+func TestThreadsThatOpenAndClose(t *testing.T) {
+	const threads, rounds = 8, 400
+	for _, redundant := range []bool{false, true} {
+		s := attachOwn(t, redundant)
+		dir := t.TempDir()
+		var all sync.WaitGroup
+		for i := range threads {
+			name := filepath.Join(dir, strconv.Itoa(i))
+			testkit.Must(t, os.WriteFile(name, nil, 0o600))
+			all.Go(func() {
+				runtime.LockOSThread()
+				for range rounds {
+					if fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+						unix.Close(fd)
+					}
+				}
+			})
+		}
+		all.Wait()
+		list := eventsOf(t, s, schemas.OpOpenat)
+		doubtful, seen := 0, 0
+		for _, e := range list {
+			if !strings.HasPrefix(string(e.Path)+string(e.UserPath), dir+"/") || e.Flags&unix.O_ACCMODE != 0 {
+				continue
+			}
+			if seen++; e.Marks != 0 {
+				doubtful++
+			}
+		}
+		t.Logf("with copies %t: %d opens, %d in doubt", redundant, seen, doubtful)
+		if seen != threads*rounds || doubtful != 0 {
+			t.Errorf("with copies %t: %d of %d opens, %d in doubt", redundant, seen, threads*rounds, doubtful)
+		}
+		s.Close()
 	}
 }

@@ -68,62 +68,141 @@ INLINE u32 shares(void)
 	return (fs > 1 ? SHARES_FS : 0) | (files > 1 ? SHARES_FILES : 0) | (memory > 1 ? SHARES_MEMORY : 0);
 }
 
-/* When a descriptor, or the place where names start, was last changed by a thread that shares it. Two can have the
- * same entry: then a call can be in doubt without reason. */
+/* What threads that share a table of descriptors did to it. Two can have the same entry: then a call can be in doubt without
+ * reason. An entry of the first part is for one descriptor, one of the second for all descriptors of a table, one of the third
+ * for the place where names start. */
 #define CHANGES 8192
-#define ALL_DESCRIPTORS (1ULL << 32)
-#define START_OF_NAMES (2ULL << 32)
+#define CHANGES_OF_TABLES 1024
+
+struct change {
+	u64 at;	    /* when it was last changed */
+	u64 taken;  /* when that last took away what a call in progress could have put there */
+	u64 file;   /* what a call that has ended put there */
+	u64 opened; /* when */
+	u64 owner;  /* for which process: when it was started */
+};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, CHANGES);
+	__uint(max_entries, CHANGES + 2 * CHANGES_OF_TABLES);
 	__type(key, u32);
-	__type(value, u64);
+	__type(value, struct change);
 } changes SEC(".maps");
 
-INLINE u64 *change_of(u64 table, u64 what)
+INLINE u64 hash_of(u64 table)
 {
-	u32 key = ((table >> 6) * 0x9e3779b97f4a7c15 + what * 0xc2b2ae3d27d4eb4f) >> 51;
+	return ((table >> 6) * 0x9e3779b97f4a7c15) >> 40;
+}
+
+INLINE struct change *change_of(u64 table, u32 fd)
+{
+	u32 key = (hash_of(table) + fd) & (CHANGES - 1);
 
 	return bpf_map_lookup_elem(&changes, &key);
 }
 
-INLINE bool changed_since(u64 table, u64 what, u64 since)
+INLINE struct change *change_of_table(u64 table, u32 what)
 {
-	u64 *at = change_of(table, what);
+	u32 key = CHANGES + (what == CHANGES_START ? CHANGES_OF_TABLES : 0) + (hash_of(table) & (CHANGES_OF_TABLES - 1));
 
-	return at && *at >= since;
+	return bpf_map_lookup_elem(&changes, &key);
+}
+
+INLINE u64 descriptors(void)
+{
+	return POINTER(task_struct, bpf_get_current_task(), files);
+}
+
+INLINE bool table_changed(u64 table, u32 what, u64 since)
+{
+	struct change *c = change_of_table(table, what);
+
+	return c && c->at >= since;
 }
 
 INLINE bool descriptor_changed(struct given *g, s32 fd)
 {
-	u64 files;
+	u64 files = descriptors();
+	struct change *c;
 
 	if (!(g->kept & GIVEN_FILES))
 		return false;
-	files = POINTER(task_struct, bpf_get_current_task(), files);
-	return changed_since(files, (u32)fd, g->since) || changed_since(files, ALL_DESCRIPTORS, g->since);
+	c = change_of(files, fd);
+	return (c && c->at >= g->since) || table_changed(files, CHANGES_ALL, g->since);
+}
+
+/* When the process was started: no other one has this number and the same table. */
+INLINE u64 owner_of_table(void)
+{
+	return bpf_get_current_task_btf()->group_leader->start_boottime;
+}
+
+/* A call that opened a file ends, and nothing says that its descriptor has another one by now. Was it taken away in the
+ * meantime? From here on, a thread that closes it closes what it was told of. */
+INLINE bool still_opened(struct given *g, s32 fd, u64 file)
+{
+	u64 files = descriptors();
+	struct change *c;
+
+	if (!(g->kept & GIVEN_FILES))
+		return true;
+	c = change_of(files, fd);
+	if (!c)
+		return true;
+	c->owner = owner_of_table();
+	c->opened = bpf_ktime_get_ns();
+	__sync_lock_test_and_set(&c->file, file);
+	if (c->taken < g->since && !table_changed(files, CHANGES_ALL, g->since))
+		return true;
+	c->file = 0;
+	return false;
+}
+
+/* Is what a descriptor has known not to be from a call in progress? A socket and what has no kind cannot be opened. A file
+ * is known if the call that opened it has ended; of several threads that close it, only one closes a known one. */
+INLINE bool is_settled(struct change *c, u64 files, s32 fd)
+{
+	u64 file = fd_file(fd);
+	u16 kind;
+
+	if (!file)
+		return false;
+	kind = file_mode(file) & S_IFMT;
+	if (kind == S_IFSOCK || !kind)
+		return true;
+	return c->owner == owner_of_table() && !table_changed(files, CHANGES_ALL, c->opened) &&
+	       __sync_val_compare_and_swap(&c->file, file, 0) == file;
 }
 
 /* A call that changes what other threads' calls are given. It is told when it begins. */
 INLINE void note_change(u32 what, u64 first, u64 second)
 {
-	u64 task = bpf_get_current_task(), table, *at;
-	s32 users = 0;
+	s32 users = 0, fd = what == CHANGES_FIRST ? first : second;
+	struct change *c;
+	u64 table, now;
 
 	if (what == CHANGES_START) {
-		table = POINTER(task_struct, task, fs);
+		table = POINTER(task_struct, bpf_get_current_task(), fs);
 		READ_FIELD(users, fs_struct, table, users);
 	} else {
-		table = POINTER(task_struct, task, files);
+		table = descriptors();
 		READ_FIELD(users, files_struct, table, count.counter);
 	}
 	if (users < 2)
 		return;
-	at = change_of(table, what == CHANGES_FIRST ? (u32)first : what == CHANGES_SECOND ? (u32)second :
-				what == CHANGES_ALL ? ALL_DESCRIPTORS : START_OF_NAMES);
-	if (at)
-		*at = bpf_ktime_get_ns();
+	now = bpf_ktime_get_ns();
+	if (what == CHANGES_START || what == CHANGES_ALL) {
+		c = change_of_table(table, what);
+		if (c)
+			c->at = now;
+		return;
+	}
+	c = change_of(table, fd);
+	if (!c)
+		return;
+	c->at = now;
+	if (!is_settled(c, table, fd))
+		c->taken = now;
 }
 
 /* Calls that can move the places that their own names start from. */
@@ -337,7 +416,7 @@ GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
 		changed = descriptor_changed(&s->given, dfd);
 	} else if (s->given.kept & GIVEN_START) {
 		then = absolute ? &s->given.root : &s->given.pwd;
-		changed = changed_since(POINTER(task_struct, bpf_get_current_task(), fs), START_OF_NAMES, s->given.since);
+		changed = table_changed(POINTER(task_struct, bpf_get_current_task(), fs), CHANGES_START, s->given.since);
 	}
 	if (changed || (then && !same_place(then, &now))) {
 		s->r.marks |= MARK_CHANGED;

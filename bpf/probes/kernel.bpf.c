@@ -51,9 +51,14 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 		/* the program can change what it asked for, but not what it got */
 		if (file && file_flags(file) & O_ACCMODE)
 			guard_file(file);
-		if (just_opened(file, r->flags) && !descriptor_changed(&s->given, r->ret)) {
+		if (just_opened(file, r->flags)) {
+			u32 marks = r->marks;
+
 			r->clen1 = put_file(key, 0, file);
-			return r->clen1;
+			if (still_opened(&s->given, r->ret, file))
+				return r->clen1;
+			r->marks = marks;
+			r->clen1 = r->i_mode = 0;
 		}
 		/* another thread was faster: only the text says what was opened */
 		r->marks |= MARK_FDRACE | MARK_CHANGED;

@@ -233,7 +233,7 @@ INLINE void submitted(u64 req)
 		forget(req, q, c);
 	READ(opcode, (struct io_kiocb *)req, opcode);
 	READ(flags, (struct io_kiocb *)req, flags);
-	q = begin_request(AT_SUBMIT, of_copy, &a);
+	q = begin_request(AT_SUBMIT, of_copy, &a, c);
 	if (!q || !ask(q, &a, req, opcode))
 		return;
 	if (q->op == OP_IO_URING_OTHER)
@@ -269,11 +269,15 @@ INLINE void failed(u64 entry, u64 req, s64 err)
 	q = bpf_map_lookup_elem(&requests, &req);
 	if (q)
 		forget(req, q, c);
-	q = begin_request(AT_FAILED, of_copy, &a);
+	q = begin_request(AT_FAILED, of_copy, &a, c);
 	if (!q)
 		return;
 	e = (void *)q->base2; /* not used yet, and the stack is small */
-	if (bpf_probe_read_kernel(e, sizeof(*e), (void *)entry) || !ask_entry(q, &a, e))
+	if (bpf_probe_read_kernel(e, sizeof(*e), (void *)entry)) {
+		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
+		return;
+	}
+	if (!ask_entry(q, &a, e))
 		return;
 	keep_names(q, &a, scratch_of(AT_FAILED, of_copy));
 	tell(req, err, AT_FAILED, 0, of_copy);

@@ -446,15 +446,17 @@ INLINE void keep_names(struct request *q, struct asked *a, u32 key)
 		q->marks |= MARK_CHROOT;
 }
 
-/* Begins a request of the present task. */
-INLINE struct request *begin_request(u32 at, u32 of_copy, struct asked *a)
+/* Begins a request of the present task. Without memory for it, it is lost, and counted. */
+INLINE struct request *begin_request(u32 at, u32 of_copy, struct asked *a, struct counters *c)
 {
 	u64 id = bpf_get_current_pid_tgid();
 	u32 place = blank_of(at, of_copy);
 	struct request *q = bpf_map_lookup_elem(&blank, &place);
 
-	if (!q)
+	if (!q) {
+		__sync_fetch_and_add(&c->scratch_missing, 1);
 		return NULL;
+	}
 	__builtin_memset(q, 0, __builtin_offsetof(struct request, upath));
 	__builtin_memset(a, 0, sizeof(*a));
 	q->tgid = id >> 32;

@@ -31,6 +31,15 @@ type KernelCallObjects struct {
 	}
 }
 
+type KernelChange struct {
+	_      structs.HostLayout
+	At     uint64
+	Taken  uint64
+	File   uint64
+	Opened uint64
+	Owner  uint64
+}
+
 type KernelCounters struct {
 	_               structs.HostLayout
 	Seen            uint64

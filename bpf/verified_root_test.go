@@ -1,0 +1,37 @@
+//go:build linux && (amd64 || arm64)
+
+package bpf
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
+)
+
+// mostVerified bounds how many instructions the verifier follows for one program. Most of the time
+// of a start is spent there, and a loop in the wrong place takes ten times as many.
+const mostVerified = 30_000
+
+func TestVerifiedInstructions(t *testing.T) {
+	for _, redundant := range []bool{false, true} {
+		t.Run(fmt.Sprint(redundant), func(t *testing.T) {
+			s := attachOwn(t, redundant)
+			sum := uint32(0)
+			for _, c := range s.coll {
+				for name, p := range c.Programs {
+					info, err := p.Info()
+					testkit.Must(t, err)
+					n, ok := info.VerifiedInstructions()
+					if !ok {
+						testkit.Skip(t, "how much the verifier follows", "Linux 5.16 and later say so")
+					}
+					if sum += n; n > mostVerified {
+						t.Errorf("%s: %d instructions, at most %d", name, n, mostVerified)
+					}
+				}
+			}
+			t.Logf("%d instructions in all", sum)
+		})
+	}
+}
