@@ -29,7 +29,7 @@ func compileDrop(text string) (*dropper, error) {
 	if !utf8.ValidString(text) || len(text) > maxProgram {
 		return nil, tool.Usagef("--drop: expected a program in UTF-8 of at most %d bytes", maxProgram)
 	}
-	program, err := jq.NewProgram(text)
+	program, err := jq.NewProgram(text, jq.Form{})
 	if err != nil {
 		return nil, tool.Usagef("--drop: %v in %s", err, safe([]byte(text)))
 	}

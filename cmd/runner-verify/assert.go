@@ -9,16 +9,13 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/jq"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
-	"github.com/runner-evidence/runner/schemas"
-	"github.com/runner-evidence/runner/schemas/archive"
-	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
-// assertTime bounds the evaluation of one expression. Its memory has a bound, too.
-const assertTime = 5 * time.Second
-
-// maxAssertReport is the size of a report up to which it is shown to assertions, in bytes.
-const maxAssertReport = 4 << 20
+// Bounds of the evaluation of one expression.
+const (
+	assertTime   = 10 * time.Second
+	assertMemory = 512 << 20 // bytes
+)
 
 // assertion is one --assert.
 type assertion struct {
@@ -31,7 +28,10 @@ type assertion struct {
 func parseAssertions(texts []string) ([]assertion, error) {
 	var out []assertion
 	for _, text := range texts {
-		program, err := jq.NewProgram(text)
+		program, err := jq.NewProgram(text, jq.Form{Keys: documentKeys(), Memory: assertMemory})
+		if unknown := new(jq.UnknownKeyError); errors.As(err, &unknown) {
+			return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("--assert %q: %w", text, err), unknownHint(unknown.Key))
+		}
 		if err != nil {
 			return nil, tool.Usagef("--assert %q: %v", text, err)
 		}
@@ -40,14 +40,36 @@ func parseAssertions(texts []string) ([]assertion, error) {
 	return out, nil
 }
 
-// documents are what assertions see, by their key.
-type documents map[string]any
+// unknownHint is what to type for a key that there is not.
+func unknownHint(key string) string {
+	if key == "events" {
+		return "the events of the kernel are .kernel, and the start and end of the command are in .run: --assert 'all(.kernel[]; .value | tostring | contains(\".ssh\") | not)'"
+	}
+	return "runner-verify --help lists what each key holds"
+}
 
-// check returns why the assertion does not hold, "" when it does: every result must be neither
-// null nor false, and there must be one. It must also hold when what was not observed is replaced
-// by false, on which nearly every operation fails: an empty list that nobody could fill says nothing.
-func (a *assertion) check(ctx context.Context, input documents, blind *blindness) string {
+// reads reports whether some assertion may read a key of the documents.
+func reads(list []assertion, key string) bool {
+	for _, a := range list {
+		if a.program.Reads(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// check returns why the assertion does not hold, "" when it does: every result must be true, and
+// there must be one. It must also hold when what was not observed is replaced by false, on which
+// nearly every operation fails: an empty list that nobody could fill says nothing.
+func (a *assertion) check(ctx context.Context, all documents, blind *blindness) string {
 	defer a.program.Close()
+	input := documents{}
+	for key, d := range all {
+		if d.fault != "" && a.program.Reads(key) {
+			return d.fault
+		}
+		input[key] = d
+	}
 	fault := a.once(ctx, input)
 	if fault != "" || blind == nil {
 		return fault
@@ -61,7 +83,13 @@ func (a *assertion) check(ctx context.Context, input documents, blind *blindness
 }
 
 func (a *assertion) once(ctx context.Context, input documents) string {
-	b, err := json.Marshal(input)
+	values := map[string]json.RawMessage{}
+	for key, d := range input {
+		if a.program.Reads(key) {
+			values[key] = d.value
+		}
+	}
+	b, err := json.Marshal(values)
 	if err != nil {
 		return err.Error()
 	}
@@ -75,40 +103,10 @@ func (a *assertion) once(ctx context.Context, input documents) string {
 		return "it fails: " + r.Fault
 	case r.Count == 0:
 		return "it gives no result"
-	case !r.True && r.Kind == "null":
-		return "it gives null"
+	case r.Kind != "boolean":
+		return fmt.Sprintf("it gives %s, expected true or false: write a comparison, such as … | length == 0", map[bool]string{true: "null", false: "a value of the type " + r.Kind}[r.Kind == "null"])
 	case !r.True:
 		return "it gives false"
 	}
 	return ""
-}
-
-// assertInput are the documents that assertions see, or the reason why there are none.
-func (v *verifier) assertInput() (documents, string) {
-	input := documents{}
-	for key, member := range map[string]string{"manifest": bundle.ManifestName, "health": bundle.HealthName,
-		"surface": bundle.SurfaceName, "report": bundle.ReportName} {
-		b, ok := v.whole[member]
-		if !ok && member == bundle.SurfaceName && v.members[member].Size >= archive.MaxWholeSurface {
-			return nil, "the surface is too large for assertions"
-		}
-		if member == bundle.ReportName && v.report != nil {
-			var err error
-			b, err = schemas.Marshal(v.report)
-			ok = err == nil
-		}
-		if len(b) > maxAssertReport {
-			return nil, member + " is too large for assertions"
-		}
-		if !ok || !json.Valid(b) {
-			return nil, member + " could not be read"
-		}
-		input[key] = json.RawMessage(b)
-	}
-	events := []json.RawMessage{}
-	for _, l := range v.events.list {
-		events = append(events, l.Bytes)
-	}
-	input["events"] = events
-	return input, ""
 }

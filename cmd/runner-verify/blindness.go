@@ -20,7 +20,7 @@ type blindness struct {
 type blindLayer struct {
 	name  string
 	typed string              // what makes a record that has it
-	empty map[string][]string // document → keys that say nothing then
+	empty map[string][]string // document → keys that say nothing then; none: all of it
 	keys  []string            // keys of --require that say nothing then, whatever their value
 }
 
@@ -31,11 +31,14 @@ var blindLayers = []struct {
 }{
 	{func(r *verdict.Record) bool { return r.KernelLayer == schemas.LayerAbsent }, blindLayer{name: schemas.LayerKernel,
 		typed: "record on Linux, as root and without --no-kernel: sudo runner-exec --archive run.tar.gz -- COMMAND",
-		empty: map[string][]string{"surface": schemas.SurfaceSets[schemas.SetFilesystemPaths : schemas.SetProcessExecs+1], "health": {schemas.KeyRingbufDrops, schemas.KeyNetworkCoverage}},
+		empty: map[string][]string{"surface": schemas.SurfaceSets[schemas.SetFilesystemPaths : schemas.SetProcessExecs+1], "health": {schemas.KeyRingbufDrops, schemas.KeyNetworkCoverage}, "kernel": nil, "processes": nil},
 		keys:  []string{"drops", "network"}}},
 	{func(r *verdict.Record) bool { return r.PolicyLayer == schemas.LayerAbsent }, blindLayer{name: schemas.LayerPolicy,
 		typed: "start the tool servers through runner-policy, and record with runner-exec --policy FILE or --policy-log",
-		empty: map[string][]string{"surface": schemas.SurfaceSets[schemas.SetMCPTools : schemas.SetPolicyDecisions+1]}}},
+		empty: map[string][]string{"surface": schemas.SurfaceSets[schemas.SetMCPTools : schemas.SetPolicyDecisions+1], "policy": nil}}},
+	{func(r *verdict.Record) bool { return r.SDKLayer == schemas.LayerAbsent }, blindLayer{name: schemas.LayerSDK,
+		typed: "record with runner-exec --agent-shim openai-agents, with an agent that reports itself",
+		empty: map[string][]string{"sdk": nil}}},
 }
 
 // blind is what a record says nothing about.
@@ -69,15 +72,23 @@ func (l *blindLayer) hide(input documents) documents {
 	out := documents{}
 	for key, doc := range input {
 		out[key] = doc
-		raw, ok := doc.(json.RawMessage)
+		hidden, about := l.empty[key]
 		var keys map[string]json.RawMessage
-		if !ok || json.Unmarshal(raw, &keys) != nil {
+		switch {
+		case !about:
+			continue
+		case hidden == nil:
+			out[key] = document{value: json.RawMessage("false")}
+			continue
+		case json.Unmarshal(doc.value, &keys) != nil:
 			continue
 		}
-		for _, k := range l.empty[key] {
+		for _, k := range hidden {
 			keys[k] = json.RawMessage("false")
 		}
-		out[key] = keys
+		if b, err := json.Marshal(keys); err == nil {
+			out[key] = document{value: b}
+		}
 	}
 	return out
 }
@@ -86,6 +97,9 @@ func (l *blindLayer) hide(input documents) documents {
 func (l *blindLayer) why() string {
 	var keys []string
 	for _, document := range sortedKeys(l.empty) {
+		if l.empty[document] == nil {
+			keys = append(keys, "."+document)
+		}
 		for _, k := range l.empty[document] {
 			keys = append(keys, "."+document+"."+k)
 		}

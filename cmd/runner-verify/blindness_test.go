@@ -33,7 +33,9 @@ func TestNotObserved(t *testing.T) {
 		{"--assert", "all(.surface.filesystem_paths[]; startswith(\"/tmp\"))", kernel}, {"--assert", ".health.ringbuf_drops == 0", kernel},
 		{"--assert", ".surface.mcp_tools == []", policy}, {"--assert", `[.surface[] | arrays[]] | length == 0`, ""},
 		{"--assert", `.surface.network_endpoints | index("10.0.0.1:80") | not`, kernel},
-		{"--assert", `.health.kernel_layer == "absent" and .events[1].success`, ""},
+		{"--assert", `.health.kernel_layer == "absent" and .run.success`, ""},
+		{"--assert", `all(.kernel[]; .value != "/etc/shadow")`, kernel}, {"--assert", ".processes | length == 0", kernel},
+		{"--assert", ".policy == []", policy}, {"--assert", "all(.sdk[]; .tool == 1)", "the record has no sdk layer"},
 	} {
 		code, r := check(t, in, c.flag, c.value)
 		if !r.Valid || (code == 0) != (c.says == "") {

@@ -61,7 +61,7 @@ func TestManyCalls(t *testing.T) {
 	if code != 0 || strings.Count(out, "\nTool call ") != n {
 		t.Errorf("exit %d, %d calls explained", code, strings.Count(out, "\nTool call "))
 	}
-	if code, r := check(t, in, "--assert", "true"); code != 1 || r.Findings[0].Rule != ruleAssert {
+	if code, r := check(t, in, "--assert", ".report.status == \"clean\""); code != 1 || r.Findings[0].Rule != ruleAssert {
 		t.Errorf("exit %d, %+v", code, r.Findings)
 	}
 	for _, edit := range [][2]string{{`"kernel_event_count":0`, `"kernel_event_count":1`}, {`call_000012345","policy`, `call_000012346","policy`},

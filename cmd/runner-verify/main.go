@@ -25,8 +25,8 @@ standard error, one a line.
 Flags:
   --require K=V,…  demand more: kernel=complete drops=0 cgroup=clean policy=present
                    correlation=clean origin=runner … (a wrong key or value lists them all)
-  --assert EXPR    demand that a jq expression over {manifest, health, surface,
-                   report, events} holds
+  --assert EXPR    demand that a jq program gives true over {run, kernel, processes, policy,
+                   sdk, surface, health, report, manifest}; the layers are arrays of lines
   --explain        explain each tool call by SDK, policy and kernel; list surface and refusals
   --json           write one JSON document instead of text
   --rules          list the rules and exit
@@ -40,7 +40,7 @@ Examples:
   runner-verify run.tar.gz
   runner-verify --require kernel=complete,drops=0,cgroup=clean run.tar.gz
   runner-verify --explain run.tar.gz
-  runner-verify --assert '.surface.network_endpoints == []' --json run.tar.gz
+  runner-verify --assert 'all(.kernel[]; .value | tostring | contains("/.ssh/") | not)' run.tar.gz
 `
 
 func app() tool.App {

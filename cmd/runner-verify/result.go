@@ -58,16 +58,13 @@ func (v *verifier) demand(ctx context.Context, require []requirement, assert []a
 		r.Demands = append(r.Demands, verdict.Demand{Demand: q.String(), Met: met && r.Valid})
 	}
 	if len(assert) > 0 {
-		input, why := v.assertInput()
+		input := v.assertInput()
 		var hidden *blindness
 		if r.Record != nil {
 			hidden = blind(r.Record)
 		}
 		for _, a := range assert {
-			fault := why
-			if fault == "" {
-				fault = a.check(ctx, input, hidden)
-			}
+			fault := a.check(ctx, input, hidden)
 			if fault != "" {
 				v.add(ruleAssert, "", 0, "%q does not hold: %s", a.text, fault)
 			}

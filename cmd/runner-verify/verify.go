@@ -32,6 +32,7 @@ type verifier struct {
 	members              map[string]archive.Member // those that were read to their end
 	assert               bool                      // there are assertions
 	whole                map[string][]byte         // documents as they are, for assertions
+	kept                 keeper                    // lines for assertions
 	complete, notArchive bool                      // as archive.Summary says
 
 	surface surfaceValues
@@ -118,6 +119,7 @@ func (v *verifier) document(d archive.Document) error {
 // The run's events wait: what they say decides by which rules they are checked.
 func (v *verifier) line(l *archive.Line) error {
 	kept := true
+	v.kept.line(l)
 	var err error
 	switch e := l.Event.(type) {
 	case *schemas.KernelEvent:
@@ -192,6 +194,7 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 	v := newVerifier()
 	defer v.close()
 	v.assert = len(assert) > 0
+	v.kept.keep(assert)
 	v.res.Schema, v.res.Archive = schemas.SchemaVerifyReport, schemas.Text(name)
 	if err := v.verify(ctx, f); err != nil {
 		return tool.Fail(tool.ExitIO, readingError(name, err))

@@ -14,7 +14,7 @@ sdk_contract accepted
 require cgroup=clean,policy=absent,sdk=self_reported,correlation=clean
 check "SDK data binds nothing" '.report.bindings == [] and .health.policy_layer == "absent"'
 check "three events, one call" '.health.notes | any(. == "s5_sdk_capture: sdk_events=3 sdk_tool_calls=1")'
-check "the command was given three names" '.events[0].env_keys | contains(["ASSAY_RUNNER_RUN_ID", "ASSAY_RUNNER_SDK_EVENT_LOG", "ASSAY_RUNNER_SDK_EVENT_SCHEMA"])'
+check "the command was given three names" '.run.env_keys | contains(["ASSAY_RUNNER_RUN_ID", "ASSAY_RUNNER_SDK_EVENT_LOG", "ASSAY_RUNNER_SDK_EVENT_SCHEMA"])'
 
 measure without --no-kernel --agent-shim openai-agents -- "$fixtures/sdk-event-wrapper.sh" tc_sdk_001 read_file true
 check "SDK data does not make a kernel layer" '.health.kernel_layer == "absent" and .health.sdk_layer == "self_reported"'

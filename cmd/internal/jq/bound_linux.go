@@ -7,7 +7,7 @@ const besides = 48 << 20
 
 // bound asks the kernel to end the process before it takes more. A limit of the address space
 // would be about what is only reserved, too.
-func bound() {
-	unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxMemory + besides, Max: maxMemory + besides})
+func bound(memory uint64) {
+	unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: memory + besides, Max: memory + besides})
 	unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 }

@@ -20,6 +20,14 @@ var outside = map[string]bool{
 
 // Compile parses and compiles a program. The error says what is wrong with it.
 func Compile(text string) (*gojq.Code, error) {
+	q, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return gojq.Compile(q)
+}
+
+func parse(text string) (*gojq.Query, error) {
 	q, err := gojq.Parse(text)
 	if err != nil {
 		return nil, err
@@ -27,7 +35,40 @@ func Compile(text string) (*gojq.Code, error) {
 	if name := reach(reflect.ValueOf(q)); name != "" {
 		return nil, fmt.Errorf("%s is not available: the program may only read its input", name)
 	}
-	return gojq.Compile(q)
+	return q, nil
+}
+
+// compiled is a program over one object.
+type compiled struct {
+	*gojq.Code
+	known []string // keys of that object, or nil
+	uses  *Uses    // nil if the keys of the object are not known
+	input uintptr  // the object of the current run
+	lacks string   // the unknown key of it that was read, or ""
+}
+
+// compile compiles a program. With known, its input is one object with these keys, and a program that
+// reads another key of it is refused, or fails when it does so.
+func compile(text string, known []string) (*compiled, error) {
+	q, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	c := &compiled{known: known}
+	if known != nil {
+		if c.uses, err = read(q, known); err != nil {
+			return nil, err
+		}
+	}
+	c.Code, err = gojq.Compile(q, gojq.WithFunction(lacks, 1, 1, func(v any, args []any) any {
+		m, is := v.(map[string]any)
+		is = is && reflect.ValueOf(m).Pointer() == c.input
+		if is && c.lacks == "" {
+			c.lacks, _ = args[0].(string)
+		}
+		return is
+	}))
+	return c, err
 }
 
 // reach looks for a forbidden function or an import anywhere in a program, and

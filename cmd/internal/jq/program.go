@@ -15,24 +15,39 @@ import (
 // Errors of a program that was ended.
 var (
 	ErrTime   = errors.New("it takes too long")
-	ErrMemory = fmt.Errorf("it needs more than %d MiB of memory", maxMemory>>20)
+	ErrMemory = errors.New("it needs too much memory")
 )
 
 // Program is a program in a process of its own.
 type Program struct {
 	text string
+	form Form
+	uses *Uses
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *bufio.Reader
 }
 
+// Form is what is known of the input of a program, and what its process may take.
+type Form struct {
+	Keys   []string // all keys of its one object; nil if it may have any
+	Memory uint64   // bytes of the heap; 0 is 128 MiB
+}
+
 // NewProgram compiles a program. Its process starts with the first question.
-func NewProgram(text string) (*Program, error) {
-	if _, err := Compile(text); err != nil {
+func NewProgram(text string, form Form) (*Program, error) {
+	c, err := compile(text, form.Keys)
+	if err != nil {
 		return nil, err
 	}
-	return &Program{text: text}, nil
+	if form.Memory == 0 {
+		form.Memory = defaultMemory
+	}
+	return &Program{text: text, form: form, uses: c.uses}, nil
 }
+
+// Reads reports whether the program may read a key of its input.
+func (p *Program) Reads(key string) bool { return p.uses == nil || p.uses.Key(key) }
 
 // start starts the process.
 func (p *Program) start() error {
@@ -53,7 +68,7 @@ func (p *Program) start() error {
 		p.cmd = nil
 		return fmt.Errorf("starting a process for a jq program: %w", err)
 	}
-	return json.NewEncoder(p.in).Encode(question{Program: p.text})
+	return json.NewEncoder(p.in).Encode(question{Program: p.text, Form: p.form})
 }
 
 // Ask runs the program over one JSON value. The error is ErrTime, ErrMemory, that of the context or of
@@ -84,7 +99,7 @@ func (p *Program) Ask(ctx context.Context, input []byte, one bool, most time.Dur
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	default:
-		err = ErrMemory
+		err = fmt.Errorf("%w: more than %d MiB", ErrMemory, p.form.Memory>>20)
 	}
 	p.Close()
 	return Answer{}, err

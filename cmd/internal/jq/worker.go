@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/big"
 	"os"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -20,12 +21,14 @@ import (
 // all memory. The process is this executable under another name.
 const workerName = "runner-jq-program"
 
-// Bounds of the process, in bytes.
+// Bounds, in bytes.
 const (
-	maxMemory  = 128 << 20 // of its heap
-	softMemory = 80 << 20  // from where on it collects harder
-	maxMessage = 1 << 10
+	defaultMemory = 128 << 20 // of the heap of the process
+	maxMessage    = 1 << 10
 )
+
+// soft is from where on the process collects harder.
+func soft(memory uint64) uint64 { return memory / 8 * 5 }
 
 // exitMemory is how the process ends that needs more memory, if the system does not end it.
 const exitMemory = 9
@@ -39,6 +42,7 @@ func init() {
 // question is one line to the process. The first has only the program.
 type question struct {
 	Program string          `json:"program,omitempty"`
+	Form    Form            `json:"form,omitzero"`
 	Input   json.RawMessage `json:"input,omitempty"`
 	One     bool            `json:"one,omitempty"` // one answer is expected
 }
@@ -47,26 +51,27 @@ type question struct {
 type Answer struct {
 	Count int    // results; counting ends at a result that decides
 	Kind  string // jq type of the last result looked at
-	True  bool   // that result is true, or anything but null and false
+	True  bool   // that result is true
 	Fault string // why the program failed, or ""
 }
 
-// Holds reports whether there was a result and none was null or false.
+// Holds reports whether there was a result and each was true.
 func (a *Answer) Holds() bool { return a.Fault == "" && a.Count > 0 && a.True }
 
 // serve answers questions until the input ends.
 func serve(in io.Reader, out io.Writer) int {
-	debug.SetMemoryLimit(softMemory)
-	bound()
-	go watchMemory()
 	questions := make(chan question)
 	go ask(in, questions)
 	e := json.NewEncoder(out)
-	var code *gojq.Code
+	var code *compiled
 	for q := range questions {
 		if code == nil {
+			memory := q.Form.Memory
+			debug.SetMemoryLimit(int64(soft(memory)))
+			bound(memory)
+			go watchMemory(memory)
 			var err error
-			if code, err = Compile(q.Program); err != nil {
+			if code, err = compile(q.Program, q.Form.Keys); err != nil {
 				return 2
 			}
 			continue
@@ -92,20 +97,29 @@ func ask(in io.Reader, questions chan<- question) {
 }
 
 // watchMemory ends the process where the system has no bound for its memory.
-func watchMemory() {
+func watchMemory(memory uint64) {
 	var m runtime.MemStats
 	for range time.Tick(20 * time.Millisecond) {
-		if runtime.ReadMemStats(&m); m.HeapSys-m.HeapReleased > maxMemory+softMemory {
+		if runtime.ReadMemStats(&m); m.HeapSys-m.HeapReleased > memory+soft(memory) {
 			os.Exit(exitMemory)
 		}
 	}
 }
 
-func answer(code *gojq.Code, q question) (a Answer) {
+func answer(code *compiled, q question) (a Answer) {
 	input, err := decode(q.Input)
 	if err != nil {
 		return Answer{Fault: err.Error()}
 	}
+	code.lacks = ""
+	if m, is := input.(map[string]any); is {
+		code.input = reflect.ValueOf(m).Pointer()
+	}
+	defer func() {
+		if code.lacks != "" { // also where the program caught the error
+			a.Fault = unknownKey(code.lacks, code.known)
+		}
+	}()
 	it := code.Run(input)
 	for {
 		v, ok := it.Next()
@@ -117,8 +131,7 @@ func answer(code *gojq.Code, q question) (a Answer) {
 			return a
 		}
 		a.Count++
-		b, is := v.(bool)
-		a.Kind, a.True = gojq.TypeOf(v), v != nil && (b || !is)
+		a.Kind, a.True = gojq.TypeOf(v), v == true
 		if q.One && a.Count > 1 || !q.One && !a.True {
 			return a
 		}

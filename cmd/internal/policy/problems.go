@@ -63,41 +63,6 @@ func (r *reader) problems() *Problems {
 	return p
 }
 
-// nearest is the candidate that was probably meant, or "".
-func nearest(word string, candidates []string) string {
-	best, at := "", len(word)/3+2
-	for _, c := range candidates {
-		if d := distance(strings.ToLower(word), c); d < at {
-			best, at = c, d
-		}
-	}
-	return best
-}
-
-// distance is the number of letters to add, drop or change; words over 64 bytes are
-// not misspelt keys.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := diagonal
-			if a[i] != b[j] {
-				d = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], d
-		}
-	}
-	return row[len(b)]
-}
-
 // quote shows a text of the file, in one short line.
 func quote(s string) string {
 	if r := []rune(s); len(r) > 60 {

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/runner-evidence/runner/cmd/internal/nearest"
 )
 
 // maxNesting is how deep a policy file may nest; the deepest useful value
@@ -260,7 +262,7 @@ func (r *reader) object(n *yaml.Node, what string, known ...string) map[string]f
 		case !contains(known, k.Value):
 			typed := ""
 			if len(r.list) <= maxProblems {
-				typed = nearest(k.Value, known)
+				typed = nearest.Word(k.Value, known)
 			}
 			if typed != "" {
 				typed += ":"
@@ -303,7 +305,7 @@ func (r *reader) text(n *yaml.Node, what string) (string, bool) {
 func (r *reader) word(n *yaml.Node, what string, words ...string) (string, bool) {
 	s, ok := r.text(n, what)
 	if ok && !contains(words, s) {
-		r.bad(n, what+" is "+quote(s), "one of "+strings.Join(words, ", "), nearest(s, words))
+		r.bad(n, what+" is "+quote(s), "one of "+strings.Join(words, ", "), nearest.Word(s, words))
 		return "", false
 	}
 	return s, ok
