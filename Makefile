@@ -16,7 +16,7 @@ export BPF2GO_CC     := clang-19
 export BPF2GO_STRIP  := llvm-strip-19
 export BPF2GO_CFLAGS := -O2 -g -mcpu=v3 -Wall -Werror
 
-.PHONY: all build demo test attack test-kernels check generate golden fuzz bench install clean help
+.PHONY: all build demo test test-more test-bare attack test-kernels check generate golden fuzz bench install clean help
 
 all: build
 
@@ -26,8 +26,14 @@ build: ## build the tools into bin/ (no clang needed)
 demo: build ## measure a run (root) or replay a recorded one, verify it and explain it
 	@sh scripts/demo.sh
 
-test: build ## vet and all tests; as root the privileged ones too, where a skip is a failure
+test: build ## the tests, in minutes; as root the privileged ones too, where a skip is a failure
 	@sh scripts/test.sh
+
+test-more: build ## vet, the longer tests (scripts/lib/more-tests), other kernels if they are here
+	@sh scripts/test.sh --more
+
+test-bare: ## as root: make demo and make test in a bare Debian root (debootstrap)
+	@sh scripts/bare.sh
 
 attack: ## as root, try to get false records (testdata/attacks); writes the table of results
 	@sh scripts/attack.sh $(ATTACK)

@@ -4,7 +4,6 @@ package cmd_test
 
 import (
 	"encoding/json"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -39,9 +38,7 @@ func TestAttacks(t *testing.T) {
 // differences that a rule explains.
 func TestDiffer(t *testing.T) {
 	requireBPF(t)
-	if _, err := exec.LookPath("strace"); err != nil {
-		testkit.Missing(t, "an independent witness of random programs", err)
-	}
+	testkit.Programs(t, "an independent witness of random programs", "strace")
 	testkit.Must(t, goBuild(bin, nil, "./testdata/attacks"))
 	if o := call(t, command(t, "attacks", "differ", bin, "6000")); o.code != 0 {
 		t.Error(o)

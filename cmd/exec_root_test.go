@@ -105,6 +105,7 @@ func unprivileged(t *testing.T) (own, work string, as func(name string, args ...
 			t.Fatal(err)
 		}
 	}
+	testkit.Programs(t, "file capabilities", "setcap")
 	const capabilities = "cap_bpf,cap_perfmon,cap_net_admin=ep"
 	if out, err := exec.Command("setcap", capabilities, filepath.Join(own, "runner-capture")).CombinedOutput(); err != nil {
 		testkit.Missing(t, "file capabilities", fmt.Errorf("setcap: %w: %s", err, out))

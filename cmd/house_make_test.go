@@ -71,7 +71,7 @@ func TestHouseCorpora(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, table, _ := bytes.Cut(readme, []byte("## Data outside of the repository"))
-	outside := regexp.MustCompile(`"\.\./[^"]*shared/[c]orpora|"shared", "[c]orpora"`) // [c]: not this file
+	outside := regexp.MustCompile(`testkit\.[C]orpora\(`) // [C]: not this file
 	found := 0
 	sources(t, func(file string, b []byte) {
 		if strings.HasSuffix(file, "_test.go") && outside.Match(b) {
@@ -83,6 +83,29 @@ func TestHouseCorpora(t *testing.T) {
 	})
 	if found == 0 {
 		t.Error("no test reads data outside of the repository: correct testdata/README.md and this test")
+	}
+}
+
+// TestHouseMoreTests: the tests that make test leaves to make test-more are tests of today.
+func TestHouseMoreTests(t *testing.T) {
+	list, err := os.ReadFile("../scripts/lib/more-tests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests []byte
+	sources(t, func(file string, b []byte) {
+		if strings.HasSuffix(file, "_test.go") {
+			tests = append(tests, b...)
+		}
+	})
+	named := regexp.MustCompile(`(?m)^(Test\w+) +\S.*$`).FindAllSubmatch(list, -1)
+	for _, name := range named {
+		if !bytes.Contains(tests, []byte("\nfunc "+string(name[1])+"(t *testing.T)")) {
+			t.Errorf("scripts/lib/more-tests has %s, which is no test", name[1])
+		}
+	}
+	if lines := bytes.Count(list, []byte("\n")); len(named) == 0 || len(named)+2 != lines {
+		t.Errorf("scripts/lib/more-tests has %d lines, %d of them name a test and say why it is there, 2 are the comment", lines, len(named))
 	}
 }
 

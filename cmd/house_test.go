@@ -303,9 +303,7 @@ func TestHouseShell(t *testing.T) {
 			t.Errorf("%s is not POSIX sh", path)
 		}
 	})
-	if _, err := exec.LookPath("shellcheck"); err != nil {
-		testkit.Missing(t, "the shell scripts", err)
-	}
+	testkit.Programs(t, "the shell scripts", "shellcheck")
 	c := exec.Command("shellcheck", append([]string{"-x", ".ci/run"}, scripts...)...)
 	c.Dir = ".."
 	if out, err := c.CombinedOutput(); err != nil {

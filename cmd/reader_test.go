@@ -18,8 +18,6 @@ import (
 // specification only. It must agree with the tools on every vector, on real archives
 // and streams, and on mutants of them.
 
-const otherCorpora = "../../shared/corpora/assay"
-
 // verdict is what a checker says of one file.
 type verdict struct {
 	File     string   `json:"file"`
@@ -223,11 +221,9 @@ func TestReaderCorpora(t *testing.T) {
 // otherArchives are the archives outside of the repository whose name matches.
 func otherArchives(t *testing.T, pattern string) []string {
 	t.Helper()
-	if _, err := os.Stat(otherCorpora); err != nil {
-		testkit.Skip(t, "archives of another implementation", "they are not at ", otherCorpora)
-	}
+	root := testkit.Corpora(t, "assay")
 	var files []string
-	err := filepath.WalkDir(otherCorpora, func(path string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if ok, _ := filepath.Match(pattern, filepath.Base(path)); ok {
 			files = append(files, path)
 		}

@@ -21,11 +21,7 @@ const nobody = 65534
 // tree, and expects the output in the block.
 func TestReadmeCommands(t *testing.T) {
 	requireBPF(t)
-	for _, need := range []string{"make", "setcap", "setpriv"} {
-		if _, err := exec.LookPath(need); err != nil {
-			testkit.Missing(t, "the README's commands", err)
-		}
-	}
+	testkit.Programs(t, "the README's commands", "make", "setcap", "setpriv")
 	tree, shims := copyOfTree(t), shortDir(t)
 	write(t, filepath.Join(tree, "agent.sh"), "#!/bin/sh\ncat README.md >/dev/null\n")
 	write(t, filepath.Join(shims, "sudo"), "#!/bin/sh\nexec \"$@\"\n")

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"sort"
@@ -29,9 +28,7 @@ var traced = regexp.MustCompile(`^(\d+) +(openat2?|open|creat)\((.*)\) += (-?\d+
 // and path, and the processes that strace watched have no other.
 func TestStraceAgrees(t *testing.T) {
 	requireBPF(t)
-	if _, err := exec.LookPath("strace"); err != nil {
-		testkit.Missing(t, "an independent witness", err)
-	}
+	testkit.Programs(t, "an independent witness", "strace")
 	dir := shortDir(t)
 	script := `cd ` + dir + ` && mkdir -p a/b && for i in 1 2 3 4 5 6 7; do echo $i >a/b/$i; ln -s b/$i a/l$i; done
 		cat a/l* >all; grep -r 3 . >found; ls -la a >/dev/null; cp -r a c; sort all | uniq | wc -l >n; cat nothing 2>/dev/null; true`

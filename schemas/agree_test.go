@@ -277,12 +277,9 @@ func TestKernelParserTakesTheCorpus(t *testing.T) {
 // The kernel lines that the runner writes also pass the line schema that the other
 // implementation publishes, except for what CHANGES.md adds to them: lines in doubt.
 func TestKernelLinesPassThePublishedSchema(t *testing.T) {
-	const path = "../../shared/corpora/assay/docs/reference/runner/schema/kernel-event-v0.schema.json"
-	c := jsonschema.NewCompiler()
-	s, err := c.Compile(path)
-	if err != nil {
-		testkit.Skip(t, "the published line schema", "no "+path)
-	}
+	path := testkit.Corpora(t, "assay/docs/reference/runner/schema/kernel-event-v0.schema.json")
+	s, err := jsonschema.NewCompiler().Compile(path)
+	testkit.Must(t, err)
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 1000 {
 		e := randomKernel(r)

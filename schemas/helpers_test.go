@@ -75,10 +75,7 @@ func schemaTakes(s *jsonschema.Schema, b []byte) bool {
 // packed or unpacked, whose content names schema.
 func corpus(t *testing.T, schema string, fn func(name string, b []byte)) {
 	t.Helper()
-	root := filepath.Join("..", "..", "shared", "corpora")
-	if _, err := os.Stat(root); err != nil {
-		testkit.Skip(t, "archives of another implementation", "no "+root)
-	}
+	root := testkit.Corpora(t)
 	form, _ := FormOf(schema)
 	n := 0
 	use := func(name string, b []byte) {

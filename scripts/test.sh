@@ -1,14 +1,25 @@
 #!/bin/sh
-# make test: go vet, then all tests. As root on a kernel that can be observed, the privileged
-# tests run too, and a skip of one is a failure. The skipped tests are listed last, so that
-# nobody overlooks them. RUNNER_REQUIRE_BPF=1 requires the privileged tests even if the
-# probe says that this kernel cannot be observed.
+# make test: all tests except those in scripts/lib/more-tests, which make test-more runs
+# (--more), with go vet and the tools on other kernels. As root on a kernel that can be observed,
+# the privileged tests run too, and a skip of one is a failure. The skipped tests are listed
+# last, so that nobody overlooks them. RUNNER_REQUIRE_BPF=1 requires the privileged tests even
+# if the probe says that this kernel cannot be observed.
+#   scripts/test.sh [--more] [GO-TEST-FLAG…]
 set -u
 cd "$(dirname "$0")/.." || exit 1
 log=$(mktemp) && status=$(mktemp) || exit 1
 trap 'rm -f "$log"* "$status"*' EXIT
-
-go vet ./... ./testdata/workload/... ./testdata/kernels/... ./testdata/bench ./testdata/hostile ./testdata/attacks || exit 1
+packages="./... ./testdata/bench ./testdata/hostile ./testdata/attacks ./testdata/kernels/..."
+names="^($(sed -n 's/^\(Test[A-Za-z0-9]*\) .*/\1/p' scripts/lib/more-tests | paste -sd '|' -))\$"
+choice=-skip
+sh scripts/needs.sh test
+if [ "${1:-}" = --more ]; then
+	shift
+	choice=-run
+	sh scripts/needs.sh more
+	# shellcheck disable=SC2086 # a list
+	go vet $packages ./testdata/workload/... || exit 1
+fi
 
 if [ "$(id -u)" = 0 ]; then
 	if reason=$(bin/runner-capture --probe 2>&1); then
@@ -21,37 +32,22 @@ if [ "$(id -u)" = 0 ]; then
 else
 	echo "privileged tests: NOT RUN, they need root: sudo make test"
 fi
+echo "building the tests; each is named when it has ended"
 
 # -count=1: the test cache does not know the kernel, which is an input. A test that passed
 # shows only its t.Log lines, any other test shows everything.
 {
-	go test -v -count=1 -timeout 40m "$@" ./... ./testdata/bench ./testdata/hostile ./testdata/attacks ./testdata/kernels/... 2>&1
+	# shellcheck disable=SC2086 # a list
+	go test -v -count=1 -timeout 40m "$choice" "$names" "$@" $packages 2>&1
 	echo $? >"$status"
-} | tee "$log" | awk '
-	function all(  i) { for (i = 0; i < n; i++) print held[i]; n = 0 }
-	/^=== / || /^ +--- PASS/ || /^PASS$/ { next }
-	/^--- PASS/ {
-		for (i = 0; i < n; i++) if (held[i] ~ /^ +[a-z0-9_]+_test\.go:[0-9]+: /) print held[i]
-		n = 0; print; fflush(); next
-	}
-	/^[^ ]/ || /^ +--- / { all(); print; fflush(); next }
-	{ held[n++] = $0 }
-	END { all() }'
+} | tee "$log" | awk -f scripts/lib/progress.awk
 
-# Other kernels, if they are here. RUNNER_REQUIRE_KERNELS=1 fetches them, and fails without.
-cached=-cached
-[ "${RUNNER_REQUIRE_KERNELS:-}" = 1 ] && cached=
-{
-	sh scripts/kernels.sh $cached ci 2>&1
-	echo $? >"$status.kernels"
-} | tee "$log.kernels"
-case $(cat "$status.kernels"):$cached in
-0:*) ;;
-4:-cached) echo "SKIPPED, NOT TESTED: the tools on other kernels: $(grep '^kernels: error' "$log.kernels"); make test-kernels fetches and boots them" >>"$log" ;;
-*) echo 1 >"$status" ;;
-esac
+if [ "$choice" = -run ]; then # RUNNER_REQUIRE_KERNELS=1 fetches other kernels, and fails without
+	sh scripts/lib/other-kernels.sh "$log" || echo 1 >"$status"
+fi
 
 echo
 echo "passed: $(grep -c '^ *--- PASS' "$log")  failed: $(grep -c '^ *--- FAIL' "$log")  skipped: $(grep -c '^ *--- SKIP' "$log")"
 grep -v '^ *> ' "$log" | grep -o 'SKIPPED, NOT TESTED: .*' | sort | uniq -c
+[ "$choice" = -run ] || echo "left to make test-more: $(grep -c '^Test' scripts/lib/more-tests) longer tests (scripts/lib/more-tests says why), and other kernels"
 exit "$(cat "$status")"

@@ -17,14 +17,6 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-const corpora = "../../../shared/corpora/assay"
-
-func needCorpora(t *testing.T) {
-	if _, err := os.Stat(corpora); err != nil {
-		testkit.Skip(t, "runs of another implementation", "they are not at ", corpora)
-	}
-}
-
 // members are the files of an archive.
 func members(t *testing.T, path string) map[string][]byte {
 	t.Helper()
@@ -103,8 +95,7 @@ type oracleInput struct {
 
 // TestOracle runs this implementation on the inputs of another one, and compares.
 func TestOracle(t *testing.T) {
-	needCorpora(t)
-	dirs, err := filepath.Glob(filepath.Join(corpora, "_oracle/runner-core/*/archive.tar.gz"))
+	dirs, err := filepath.Glob(filepath.Join(testkit.Corpora(t, "assay"), "_oracle/runner-core/*/archive.tar.gz"))
 	testkit.Must(t, err)
 	compared := 0
 	for _, archive := range dirs {
@@ -235,7 +226,6 @@ func compareHealth(t *testing.T, got *threeLayers, files map[string][]byte) {
 // TestOracleErrors: an input for which the other implementation writes no archive ends
 // the layer here, and gives a code.
 func TestOracleErrors(t *testing.T) {
-	needCorpora(t)
 	want := map[string]string{
 		"70-policy-error-array": "policy_log_invalid:1:bad_type", "70-policy-error-bad-json": "policy_log_invalid:1:bad_json",
 		"70-policy-error-blank": "policy_log_empty", "70-policy-error-blank-id": "policy_log_invalid:1:bad_field",
@@ -253,7 +243,7 @@ func TestOracleErrors(t *testing.T) {
 		"71-sdk-error-started-no-tool": "sdk_log_invalid:1:bad_field", "71-sdk-error-wrong-run": "sdk_log_invalid:1:bad_run_id",
 		"71-sdk-error-wrong-schema": "sdk_log_invalid:1:bad_schema",
 	}
-	dirs, err := filepath.Glob(filepath.Join(corpora, "_oracle/runner-core/7[01]-*"))
+	dirs, err := filepath.Glob(filepath.Join(testkit.Corpora(t, "assay"), "_oracle/runner-core/7[01]-*"))
 	testkit.Must(t, err)
 	if len(dirs) != len(want) {
 		t.Errorf("%d inputs, expected %d", len(dirs), len(want))
@@ -295,8 +285,7 @@ func reseal(t *testing.T, rows []byte, runID string) []byte {
 // TestRecordedSDKLogs makes the SDK layers of recorded runs of other machines from
 // the logs that are stored with them.
 func TestRecordedSDKLogs(t *testing.T) {
-	needCorpora(t)
-	logs, err := filepath.Glob(filepath.Join(corpora, "docs/experiments/cross-runtime-drift-2026-05/runs/*/*/sdk-events.ndjson"))
+	logs, err := filepath.Glob(filepath.Join(testkit.Corpora(t, "assay"), "docs/experiments/cross-runtime-drift-2026-05/runs/*/*/sdk-events.ndjson"))
 	testkit.Must(t, err)
 	if len(logs) < 3 {
 		t.Fatalf("%d logs, expected 3 at least", len(logs))

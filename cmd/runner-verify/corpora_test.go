@@ -12,14 +12,6 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-const corpora = "../../../shared/corpora/assay"
-
-func needCorpora(t *testing.T) {
-	if _, err := os.Stat(corpora); err != nil {
-		testkit.Skip(t, "archives of another implementation", "they are not at ", corpora)
-	}
-}
-
 // unpacked packs a directory that holds an archive's members.
 func unpacked(t *testing.T, dir string) []byte {
 	a := content{}
@@ -41,9 +33,8 @@ func unpacked(t *testing.T, dir string) []byte {
 // Recorded archives of another implementation are valid where intact. Three
 // documents of the damaged ones have a stray line feed.
 func TestRecordedArchives(t *testing.T) {
-	needCorpora(t)
 	intact, damaged := 0, 0
-	err := filepath.WalkDir(filepath.Join(corpora, "docs"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(testkit.Corpora(t, "assay/docs"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -90,12 +81,11 @@ func TestRecordedArchives(t *testing.T) {
 // Its writer checks no layer against another, so some inputs give archives that
 // contradict themselves; every other one is valid.
 func TestOracleArchives(t *testing.T) {
-	needCorpora(t)
 	refused := map[string]struct{ rule, why string }{
 		"52-coverage-datagram-only": {ruleHealthNetwork, "the counters given say no connect was seen, the lines given have one"},
 		"72-run-id-ok-long":         {archive.RuleEventsPair, "the events given are empty: nothing says that the run started or ended"},
 	}
-	files, err := filepath.Glob(filepath.Join(corpora, "_oracle/runner-core/*/archive.tar.gz"))
+	files, err := filepath.Glob(filepath.Join(testkit.Corpora(t, "assay"), "_oracle/runner-core/*/archive.tar.gz"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d archives, %v", len(files), err)
 	}

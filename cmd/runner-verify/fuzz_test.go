@@ -25,7 +25,7 @@ func FuzzVerify(f *testing.F) {
 	damaged := sample()
 	damaged[bundle.HealthName] += "\n"
 	f.Add(damaged.digest(f).tar(f))
-	more, _ := filepath.Glob(filepath.Join(corpora, "_oracle/runner-core/*/archive.tar.gz"))
+	more, _ := filepath.Glob(filepath.Join(os.Getenv("RUNNER_CORPORA"), "assay/_oracle/runner-core/*/archive.tar.gz"))
 	for _, path := range more {
 		if b, err := os.ReadFile(path); err == nil {
 			f.Add(b)

@@ -48,10 +48,7 @@ func read(b []byte, lim Limits) (names []string, content map[string][]byte, iden
 }
 
 func TestRealArchives(t *testing.T) {
-	root := "../../../shared/corpora/assay"
-	if _, err := os.Stat(root); err != nil {
-		testkit.Skip(t, "archives of another implementation", root, " is absent")
-	}
+	root := testkit.Corpora(t, "assay")
 	n := 0
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.Name() != "archive.tar.gz" {

@@ -3,6 +3,8 @@ package testkit
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -44,6 +46,34 @@ func SkipUnless(t testing.TB, variable, what string, why ...any) {
 		t.Fatalf("%s=1: %s must be tested here: %s", variable, what, fmt.Sprint(why...))
 	}
 	Skip(t, what, why...)
+}
+
+// Programs ends a test that calls programs which are not installed. RUNNER_REQUIRE_PROGRAMS=1
+// makes this a failure: scripts/needs.sh installs them where it may.
+func Programs(t testing.TB, what string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil {
+			SkipUnless(t, "RUNNER_REQUIRE_PROGRAMS", what, name, " is not installed")
+		}
+	}
+}
+
+// corpora names the folder of data that others wrote, which is not in the repository.
+const corpora = "RUNNER_CORPORA"
+
+// Corpora is a path in that folder. Without it the test is skipped; where it is, all of it must be.
+func Corpora(t testing.TB, elem ...string) string {
+	t.Helper()
+	root := os.Getenv(corpora)
+	if root == "" {
+		Skip(t, "data of another implementation", corpora, " names no folder with it")
+	}
+	path := filepath.Join(append([]string{root}, elem...)...)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(corpora, "=", root, ": ", err)
+	}
+	return path
 }
 
 func reason(what string, why []any) string {
