@@ -24,6 +24,7 @@ type Stats struct {
 	CoveredMisses          uint64            // likewise, of probes with copies
 	Lost                   uint64            // events of probes with copies that no copy saw
 	Foreign                uint64            // network calls of tasks outside, on sockets of the scope
+	SharedArguments        uint64            // calls whose structure or address in memory others could change and change back
 	Missed                 map[string]uint64 // the parts of RecursionMisses and Lost, by probe
 	// SkippedByAll is, of probes with copies, how many runs were skipped of the copy that
 	// lost the fewest: no more events than that were missed, anywhere on the machine.
@@ -51,6 +52,7 @@ func (s *Session) Stats() (Stats, error) {
 			out.missed(copiedSlots[slot], c.Missed)
 			out.rings += c.Rings
 			out.Foreign += c.Foreign
+			out.SharedArguments += c.SharedArguments
 		}
 	}
 	out.IOUringUnmapped += s.unfinished()

@@ -31,6 +31,7 @@ const (
 	BlindScripts   = "scripts that are interpreters of other scripts"
 	BlindLoaders   = "loaders of programs"
 	BlindCores     = "where the kernel put core dumps"
+	BlindArguments = "what another thread made of the structure of openat2 or of an address during the call"
 )
 
 // BlindSpots are the blind spots of every run, in the order of the note.

@@ -62,6 +62,7 @@ const (
 	CounterFileUnresolved  = "file_unresolved"
 	CounterForeign         = "foreign"
 	CounterForeignSockets  = "foreign_sockets"
+	CounterSharedArguments = "shared_arguments"
 	CounterInheritedFDs    = "inherited_fds"
 	CounterIOUringUnmapped = "io_uring_unmapped"
 	CounterLexical         = "lexical"
@@ -152,6 +153,7 @@ var Counters = [...]Counter{
 	{Name: CounterUserFault, Stage: StageCapture, Role: RoleQuality, Why: "records whose path or socket address in the program's memory could not be read"},
 	{Name: CounterUserTruncated, Stage: StageCapture, Role: RoleQuality, Why: "records whose path text is longer than a record holds"},
 	{Name: CounterForeignSockets, Stage: StageCapture, Role: RoleBlind, When: WhenSome, Why: "connects and sends of tasks outside of the scope, kernel threads too, on sockets that were made in it; not written out"},
+	{Name: CounterSharedArguments, Stage: StageCapture, Role: RoleBlind, When: WhenSome, Why: "openat2, and socket calls whose address neither the socket nor an address hook tells, with their structure or address in memory that other tasks have, too: these could change it before the kernel took it, and change it back. Where it was another one at the end of the call than at its beginning, or the opened file says otherwise, the record is counted as `changed` as well"},
 	{Name: CounterChanged, Stage: StageCapture, Role: RoleQuality, When: WhenSome, Why: "records of calls whose objects or arguments could have changed under the call: their lines have the key `doubt`"},
 	{Name: CounterUnproven, Stage: StageCapture, Role: RoleQuality, When: WhenSome, Why: "records of calls that nothing shows to have run: their lines have the status `unproven`"},
 	{Name: CounterCoveredMisses, Stage: StageCapture, Role: RoleNone, When: WhenOptional, Why: "the skipped runs of probes that have copies, which are then not in `recursion_misses`; the fact `redundant` says what they cost. Otherwise 0"},

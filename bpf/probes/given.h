@@ -20,6 +20,8 @@ enum {
 	GIVEN_TEXT = 1 << 6,   /* a name's text */
 	GIVEN_PLACE = 1 << 8,  /* where a name starts, or the file is, as a path */
 	GIVEN_FILES = 1 << 10, /* nothing: but others have the descriptors, too */
+	GIVEN_ADDRESS = 1 << 11,    /* the address of a socket call, in place of the first text */
+	GIVEN_NO_ADDRESS = 1 << 12, /* it has none */
 };
 
 struct given {

@@ -5,20 +5,24 @@
  * without it. */
 #include "table.h"
 #include "walk.h"
-#include "addr.h"
+#include "socketcalls.h"
 #include "tasks.h"
 #include "marks.h"
 #include "entry.h"
 #include "pathobj.h"
 #include "special.h"
 
-/* What openat2 was asked for. */
+/* What openat2 was asked for. Where others have the memory, that is counted: they can change it before the kernel takes it,
+ * and change it back. */
 INLINE void put_how(struct scratch *s, u64 ptr)
 {
 	struct rec *r = &s->r;
 	u64 how[3] = {};
 	bool fault = bpf_probe_read_user(how, sizeof(how), (void *)ptr);
+	struct counters *c = counters_of(SLOT_EXIT);
 
+	if (c && s->given.kept & GIVEN_SHARED)
+		__sync_fetch_and_add(&c->shared_arguments, 1);
 	if (s->given.kept & GIVEN_HOW) {
 		if (fault || how[0] != s->given.how[0] || how[1] != s->given.how[1] || how[2] != s->given.how[2])
 			r->marks |= MARK_CHANGED;
@@ -32,6 +36,19 @@ INLINE void put_how(struct scratch *s, u64 ptr)
 	r->flags = how[0];
 	r->mode = how[1];
 	r->resolve = how[2];
+}
+
+/* Was this file opened with these flags? Those that say how to find it are gone. */
+INLINE bool opened_with(u64 file, u64 flags)
+{
+	u32 f_mode = 0;
+
+	READ_FIELD(f_mode, file, file, f_mode);
+	if (f_mode & FMODE_CREATED && !(flags & (O_CREAT | O_TMPFILE_ONLY)))
+		return false;
+	if (flags & O_SYNC_ONLY)
+		flags |= O_DSYNC;
+	return !((file_flags(file) ^ flags) & OPEN_FLAGS & ~(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_ASYNC | O_CLOEXEC | O_LARGEFILE));
 }
 
 INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
@@ -51,6 +68,8 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 		/* the program can change what it asked for, but not what it got */
 		if (file && file_flags(file) & O_ACCMODE)
 			guard_file(file);
+		if (r->op == OP_OPENAT2 && file && !opened_with(file, r->flags))
+			r->marks |= MARK_CHANGED;
 		if (just_opened(file, r->flags)) {
 			u32 marks = r->marks;
 
@@ -205,7 +224,7 @@ GLOBAL u32 end_sock(u32 key)
 	struct counters *c = counters_of(SLOT_EXIT);
 
 	if (s && c)
-		on_sock(s, key, s->args, c);
+		on_sock(s, key, c);
 	return 0;
 }
 
@@ -360,7 +379,7 @@ int on_sys_enter(u64 *ctx)
 	e->call = call;
 	e->check = d && only_asks(d, (struct pt_regs *)ctx[0], compat32);
 	e->given.kept = 0;
-	if (!d || (d->class != CLASS_OPEN && d->class != CLASS_EXEC && d->class != CLASS_PATH))
+	if (!d || (d->class != CLASS_OPEN && d->class != CLASS_EXEC && d->class != CLASS_PATH && d->class != CLASS_SOCK))
 		return 0;
 	shared = shares();
 	if (!shared && !always_kept(d->op))
@@ -371,7 +390,10 @@ int on_sys_enter(u64 *ctx)
 		return 0;
 	read_args((struct pt_regs *)ctx[0], compat32, s->args);
 	s->given.kept = 0;
-	keep_given(key, nr, compat32, shared);
+	if (d->class == CLASS_SOCK)
+		keep_socket(key, d->op, shared);
+	else
+		keep_given(key, nr, compat32, shared);
 	e->given = s->given;
 	return 0;
 }

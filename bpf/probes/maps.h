@@ -25,16 +25,19 @@ struct walk {
 	u32 pad;
 };
 
-/* What a send is given (addr.h). */
+/* What a socket call is given (socketcalls.h). */
 struct send {
 	u64 name, packet, len;
 	u32 namelen, flags;
+	u32 later; /* not the call's first message */
+	u32 pad;
 };
 
 /* The socket of a call (sockets.h). */
 struct kind {
 	u64 sk;
-	u16 family, type, protocol, pad;
+	u16 family, type, protocol;
+	u16 changed; /* another thread changed the descriptor under the call: then sk is none */
 };
 
 struct scratch {

@@ -11,6 +11,8 @@ enum { FAMILY_UNSPEC = 0, FAMILY_SMC = 43 };
 enum { TYPE_STREAM = 1, TYPE_DGRAM = 2, TYPE_RAW = 3, TYPE_SEQPACKET = 5, TYPE_DCCP = 6 };
 enum { PROTOCOL_IP_ICMP = 1, PROTOCOL_IP_UDP = 17, PROTOCOL_IP_ICMP6 = 58, PROTOCOL_IP_SCTP = 132, PROTOCOL_IP_UDPLITE = 136, PROTOCOL_IP_MPTCP = 262 };
 
+enum { STATE_CLOSE = 7 };
+
 #define INET_FLAGS_HDRINCL 12
 
 /* The socket of a file; sk is 0 if it has none. */
@@ -108,11 +110,12 @@ INLINE u64 put_unix(struct scratch *s, u32 key, u64 sk)
 	return n;
 }
 
-/* The same of IPv4 and IPv6: the address and port of the socket itself, or of its peer. */
+/* The same of IPv4 and IPv6: the address and port of the socket itself, or of its peer, if it has one. */
 GLOBAL u64 put_inet(u32 key, u64 sk, u32 peer)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u16 family = 0, port = 0;
+	u8 state = 0;
 	u32 ip = 0;
 
 	if (!s || !sk)
@@ -120,29 +123,32 @@ GLOBAL u64 put_inet(u32 key, u64 sk, u32 peer)
 	READ_FIELD(family, sock, sk, __sk_common.skc_family);
 	if (family != FAMILY_INET && family != FAMILY_INET6)
 		return 0;
-	s->r.marks |= MARK_SOCKET;
-	__builtin_memset(&s->blob[0], 0, ADDR_MAX);
-	*(u16 *)&s->blob[0] = family;
 	if (peer) {
 		READ_FIELD(port, sock, sk, __sk_common.skc_dport);
 		READ_FIELD(ip, sock, sk, __sk_common.skc_daddr);
+		READ_FIELD(state, sock, sk, __sk_common.skc_state);
+		if (!port && state == STATE_CLOSE)
+			return 0; /* it has no peer any more. The address can still be there */
 	} else {
 		READ_FIELD(port, sock, sk, __sk_common.skc_num);
 		port = port << 8 | port >> 8;
 		READ_FIELD(ip, sock, sk, __sk_common.skc_rcv_saddr);
 	}
+	s->r.marks |= MARK_SOCKET;
+	__builtin_memset(&s->blob[0], 0, ADDR_MAX);
+	*(u16 *)&s->blob[0] = family;
 	*(u16 *)&s->blob[2] = port;
 	if (family == FAMILY_INET) {
 		*(u32 *)&s->blob[4] = ip;
-		return !peer || port || ip ? 16 : 2; /* or it has no peer any more */
+		return 16;
 	}
 	bpf_probe_read_kernel(&s->blob[8], 16, (void *)(sk + (peer ? OFFSET(struct sock, __sk_common.skc_v6_daddr) :
 									 OFFSET(struct sock, __sk_common.skc_v6_rcv_saddr))));
-	return !peer || port || *(u64 *)&s->blob[8] || *(u64 *)&s->blob[16] ? 28 : 2;
+	return 28;
 }
 
 /* The address of a socket at blob offset 0, as getsockname gives it, or that of its peer, as
- * getpeername does. Returns its length, 0 if it is of a family that is not known here. */
+ * getpeername does. Returns its length, 0 if it is of a family that is not known here or has no peer. */
 GLOBAL u64 put_socket(u32 key, u64 sk, u32 peer)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);

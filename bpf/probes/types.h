@@ -254,6 +254,7 @@ struct sock_common {
 	u32 skc_daddr, skc_rcv_saddr;
 	u16 skc_dport, skc_num;
 	u16 skc_family;
+	u8 skc_state;
 	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
 	struct counter64 skc_cookie;
 };
@@ -333,6 +334,22 @@ enum {
 	AT_REMOVEDIR = 0x200,
 	AT_EMPTY_PATH = 0x1000,
 	O_ACCMODE = 3,
+	O_CREAT = 0100,
+	O_EXCL = 0200,
+	O_NOCTTY = 0400,
+	O_TRUNC = 01000,
+	O_DSYNC = 010000,
+	O_ASYNC = 020000,
+	O_CLOEXEC = 02000000,
+	O_SYNC_ONLY = 04000000,
+	O_TMPFILE_ONLY = 020000000,
+	OPEN_FLAGS = 037777777,
+#if defined(__TARGET_ARCH_x86)
+	O_LARGEFILE = 0100000,
+#else
+	O_LARGEFILE = 0400000,
+#endif
+	FMODE_CREATED = 0x100000,
 	O_PATH = 0x200000,
 	CREAT_FLAGS = 0x241, /* O_CREAT | O_WRONLY | O_TRUNC: the flags that creat implies */
 	ENAMETOOLONG = 36,

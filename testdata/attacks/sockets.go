@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -296,8 +297,8 @@ func init() {
 }
 
 func init() {
-	add(attack{name: "a socket that lets go of its peer", class: "B3", user: true, open: "an IPv6 socket still has its old peer's address",
-		what: "connect of an IPv6 socket to a peer, then without a family: it has no peer any more",
+	add(attack{name: "a socket that lets go of its peer", class: "B3", user: true,
+		what: "connect of IPv4 and IPv6 sockets, of datagrams and of a stream, to a peer, then without a family: they have no peer any more",
 		run: func(w *world) error {
 			fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM, 0)
 			if err != nil {
@@ -306,7 +307,21 @@ func init() {
 			if err := unix.Connect(fd, &unix.SockaddrInet6{Port: 9, Addr: [16]byte{15: 1}}); err != nil {
 				return notHere("no IPv6 here")
 			}
+			_, port, err := served(unix.SOCK_STREAM)
+			if err != nil {
+				return err
+			}
 			name := make([]byte, unix.SizeofSockaddrInet6)
+			for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_STREAM} {
+				other := made(unix.AF_INET, kind, 0)
+				if err := unix.Connect(other, &unix.SockaddrInet4{Port: port, Addr: loopback}); err != nil {
+					return err
+				}
+				if r := raw(unix.SYS_CONNECT, uintptr(other), addr(&name[0]), uintptr(len(name))); r != 0 {
+					return unix.Errno(-r)
+				}
+			}
+			w.say("port", port)
 			w.say("ret", raw(unix.SYS_CONNECT, uintptr(fd), addr(&name[0]), uintptr(len(name))))
 			_, err = unix.Getpeername(fd)
 			w.say("peer", err)
@@ -316,10 +331,22 @@ func init() {
 			if e.said("ret") != "0" || e.said("peer") != unix.ENOTCONN.Error() {
 				return failed("connect %s, getpeername %s", e.said("ret"), e.said("peer"))
 			}
+			peers, none := []string{"[::1]:9", "127.0.0.1:" + e.said("port"), "127.0.0.1:" + e.said("port")}, 0
 			for i := range e.own {
-				if l := &e.own[i]; l.Type == schemas.EventConnect && l.text() != "[::1]:9" && l.Value != nil {
+				l := &e.own[i]
+				if l.Type != schemas.EventConnect {
+					continue
+				}
+				if l.Value == nil && l.Doubt == "" {
+					none++
+				} else if at := slices.Index(peers, l.text()); at >= 0 {
+					peers = slices.Delete(peers, at, at+1)
+				} else {
 					return lie("false: %s", e.show(l))
 				}
+			}
+			if none != 3 || len(peers) > 0 {
+				return lie("absent: %v, and %d of 3 connects without a peer", peers, 3-none)
 			}
 			return exact()
 		}})

@@ -77,7 +77,7 @@ func init() {
 			return exact()
 		}})
 
-	add(attack{name: "a thread changes open_how", class: "B7", user: true, chance: true, open: "read at another time than the kernel did",
+	add(attack{name: "a thread changes open_how", class: "B7", user: true, chance: true,
 		what: "openat2 while another thread changes the flags in memory; F_GETFL says which the kernel took",
 		run: func(w *world) error {
 			if err := os.WriteFile("file", nil, 0o600); err != nil {

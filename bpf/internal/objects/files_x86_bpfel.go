@@ -24,6 +24,7 @@ type FilesCounters struct {
 	Missed          uint64
 	Rings           uint64
 	Foreign         uint64
+	SharedArguments uint64
 }
 
 type FilesFileAnchor struct {
@@ -132,6 +133,8 @@ type FilesScratch struct {
 		Len     uint64
 		Namelen uint32
 		Flags   uint32
+		Later   uint32
+		Pad     uint32
 	}
 	Kind struct {
 		_        structs.HostLayout
@@ -139,7 +142,7 @@ type FilesScratch struct {
 		Family   uint16
 		Type     uint16
 		Protocol uint16
-		Pad      uint16
+		Changed  uint16
 	}
 }
 

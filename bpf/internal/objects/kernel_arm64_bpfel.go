@@ -51,6 +51,7 @@ type KernelCounters struct {
 	Missed          uint64
 	Rings           uint64
 	Foreign         uint64
+	SharedArguments uint64
 }
 
 type KernelEntry struct {
@@ -201,6 +202,8 @@ type KernelScratch struct {
 		Len     uint64
 		Namelen uint32
 		Flags   uint32
+		Later   uint32
+		Pad     uint32
 	}
 	Kind struct {
 		_        structs.HostLayout
@@ -208,7 +211,7 @@ type KernelScratch struct {
 		Family   uint16
 		Type     uint16
 		Protocol uint16
-		Pad      uint16
+		Changed  uint16
 	}
 }
 

@@ -24,6 +24,7 @@ type LsmCounters struct {
 	Missed          uint64
 	Rings           uint64
 	Foreign         uint64
+	SharedArguments uint64
 }
 
 type LsmLearned struct {
@@ -107,6 +108,8 @@ type LsmScratch struct {
 		Len     uint64
 		Namelen uint32
 		Flags   uint32
+		Later   uint32
+		Pad     uint32
 	}
 	Kind struct {
 		_        structs.HostLayout
@@ -114,7 +117,7 @@ type LsmScratch struct {
 		Family   uint16
 		Type     uint16
 		Protocol uint16
-		Pad      uint16
+		Changed  uint16
 	}
 }
 

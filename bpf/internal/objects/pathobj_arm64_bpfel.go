@@ -51,6 +51,7 @@ type PathObjCounters struct {
 	Missed          uint64
 	Rings           uint64
 	Foreign         uint64
+	SharedArguments uint64
 }
 
 type PathObjKernelFile struct {
@@ -170,6 +171,8 @@ type PathObjScratch struct {
 		Len     uint64
 		Namelen uint32
 		Flags   uint32
+		Later   uint32
+		Pad     uint32
 	}
 	Kind struct {
 		_        structs.HostLayout
@@ -177,7 +180,7 @@ type PathObjScratch struct {
 		Family   uint16
 		Type     uint16
 		Protocol uint16
-		Pad      uint16
+		Changed  uint16
 	}
 }
 

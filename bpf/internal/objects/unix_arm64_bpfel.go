@@ -24,6 +24,7 @@ type UnixCounters struct {
 	Missed          uint64
 	Rings           uint64
 	Foreign         uint64
+	SharedArguments uint64
 }
 
 type UnixScratch struct {
@@ -101,6 +102,8 @@ type UnixScratch struct {
 		Len     uint64
 		Namelen uint32
 		Flags   uint32
+		Later   uint32
+		Pad     uint32
 	}
 	Kind struct {
 		_        structs.HostLayout
@@ -108,7 +111,7 @@ type UnixScratch struct {
 		Family   uint16
 		Type     uint16
 		Protocol uint16
-		Pad      uint16
+		Changed  uint16
 	}
 }
 

@@ -123,6 +123,9 @@ func (c *Capture) blind() []any {
 	if n := c.n(schemas.CounterCoreDumps); n > 0 {
 		list = append(list, fmt.Sprintf("%s (%d)", schemas.BlindCores, n))
 	}
+	if n := c.n(schemas.CounterSharedArguments); n > 0 {
+		list = append(list, fmt.Sprintf("%s (%d)", schemas.BlindArguments, n))
+	}
 	for i := range schemas.Enforcements {
 		switch e := &schemas.Enforcements[i]; {
 		case !c.Enforced(e):

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Socket calls at their exit. The address of a call that succeeded is the one that the kernel
+ * used: of connect, bind and listen the socket has it. Of a send it is what the program gave,
+ * unless the kernel ignores that. What other threads can change under the call is kept when it is entered. */
+#ifndef RUNNER_SOCKETCALLS_H
+#define RUNNER_SOCKETCALLS_H
+
+#include "addr.h"
+#include "keep.h"
+
+/* Reads a user sockaddr to blob offset 0; returns the bytes there. */
+INLINE u64 put_addr(struct scratch *s, u64 ptr, u64 len)
+{
+	if (len > ADDR_MAX)
+		len = ADDR_MAX;
+	BARRIER(len);
+	len &= 255;
+	if (!ptr || len > ADDR_MAX || bpf_probe_read_user(&s->blob[0], len, (void *)ptr)) {
+		s->r.marks |= MARK_AFAULT;
+		return 0;
+	}
+	return len;
+}
+
+/* The destination in the IP header that the program made itself. Its first piece must hold it. */
+INLINE u64 put_header(struct scratch *s)
+{
+	bool six = s->kind.family == FAMILY_INET6;
+	u64 packet = s->send.packet, len = s->send.len;
+	u64 at = six ? 24 : 16, n = six ? 16 : 4;
+
+	*(u16 *)&s->blob[0] = s->kind.family;
+	if (!packet || len < at + n ||
+	    (six ? bpf_probe_read_user(&s->blob[8], 16, (void *)(packet + at)) :
+		   bpf_probe_read_user(&s->blob[4], 4, (void *)(packet + at)))) {
+		s->r.marks |= MARK_AFAULT;
+		return 2;
+	}
+	return six ? 28 : 16;
+}
+
+/* Takes what a message is given from its header, which is at an address. If that cannot be read,
+ * nor can the name: this address is none. */
+#define NOWHERE ~0ULL
+
+GLOBAL u32 read_message(u32 key, u64 at)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct user_msghdr h;
+	struct user_iovec v = {};
+
+	if (!s)
+		return 1;
+	if (bpf_probe_read_user(&h, sizeof(h), (void *)at)) {
+		s->send.name = NOWHERE;
+		s->send.namelen = 1;
+		s->send.len = 0;
+		return 0;
+	}
+	if (h.iovlen)
+		bpf_probe_read_user(&v, sizeof(v), (void *)h.iov);
+	s->send.name = h.name;
+	s->send.namelen = h.namelen;
+	s->send.packet = v.base;
+	s->send.len = v.len;
+	return 0;
+}
+
+/* Takes what a call is given; of several messages, the first one's. */
+INLINE void read_given(struct scratch *s, u32 key, u32 op)
+{
+	const u64 *a = s->args;
+
+	s->send.later = 0;
+	switch (op) {
+	case OP_SENDTO:
+		s->send = (struct send){ .name = a[4], .namelen = a[5], .packet = a[1], .len = a[2], .flags = a[3] };
+		break;
+	case OP_SENDMSG:
+	case OP_SENDMMSG:
+		s->send.flags = op == OP_SENDMSG ? a[2] : a[3];
+		read_message(key, a[1]);
+		break;
+	default:
+		s->send = (struct send){ .name = a[1], .namelen = a[2] };
+	}
+}
+
+/* Puts the address that a call is given or, of a send, its packet has. Returns the bytes there; without an address none. */
+GLOBAL u64 put_given(u32 key, u32 header)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+
+	if (!s)
+		return 0;
+	__builtin_memset(&s->blob[0], 0, ADDR_MAX);
+	if (header)
+		return put_header(s);
+	return s->send.name && s->send.namelen ? put_addr(s, s->send.name, s->send.namelen) : 0;
+}
+
+INLINE bool sends(u32 op)
+{
+	return op == OP_SENDTO || op == OP_SENDMSG || op == OP_SENDMMSG;
+}
+
+/* Keeps what a socket call is given by a task that shares it with others. s->args has its arguments. */
+GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct given *g;
+	struct names *n;
+	bool header;
+	u64 len;
+
+	if (!s)
+		return 0;
+	g = &s->given;
+	g->since = bpf_ktime_get_ns();
+	kind_of_fd(s->args[0], &s->kind);
+	if (shared & SHARES_FILES) {
+		g->file = fd_file(s->args[0]);
+		g->kept |= GIVEN_FILES | GIVEN_FILE;
+	}
+	if (!(shared & SHARES_MEMORY) || op == OP_LISTEN)
+		return 0;
+	g->kept |= GIVEN_SHARED;
+	s->r.marks = 0;
+	header = sends(op) && own_header(&s->kind);
+	read_given(s, key, op);
+	len = put_given(key, header);
+	if (!len && !s->r.marks) {
+		g->kept |= GIVEN_NO_ADDRESS;
+		return 0;
+	}
+	n = names_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!n)
+		return 0;
+	n->text_len[0] = len;
+	n->marks[0] = s->r.marks;
+	__builtin_memcpy(n->text[0], s->blob, ADDR_MAX);
+	g->kept |= GIVEN_ADDRESS;
+	return 0;
+}
+
+/* Does the kernel show the address of this call to a hook before it uses it? */
+INLINE bool shown(struct scratch *s)
+{
+	return (s->r.op == OP_CONNECT ? is_inet(&s->kind) : sends(s->r.op) && is_udp(&s->kind)) && hooked(&s->kind);
+}
+
+/* Puts the address that a call is given, as it was when the call was entered. Where it is another one now, or could be,
+ * nobody knows which of them the kernel took. */
+GLOBAL u64 put_taken(u32 key, u32 header)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct counters *c = counters_of(SLOT_EXIT);
+	u64 differs = 0, len = put_given(key, header);
+	struct names *n;
+
+	if (!s || !c)
+		return 0;
+	if (len && s->given.kept & GIVEN_SHARED && !shown(s))
+		__sync_fetch_and_add(&c->shared_arguments, 1);
+	if (s->send.later || !(s->given.kept & GIVEN_ADDRESS)) {
+		if (len && s->given.kept & (s->send.later ? GIVEN_SHARED : GIVEN_NO_ADDRESS))
+			s->r.marks |= MARK_CHANGED;
+		return len;
+	}
+	n = names_of_task(0);
+	if (!n)
+		return len;
+	for (u32 i = 0; i < ADDR_MAX; i += 8)
+		differs |= *(u64 *)&s->blob[i] ^ *(u64 *)&n->text[0][i];
+	if (!differs && len == n->text_len[0])
+		return len;
+	__builtin_memcpy(s->blob, n->text[0], ADDR_MAX);
+	s->r.marks = (s->r.marks & ~(u32)MARK_AFAULT) | n->marks[0] | MARK_CHANGED;
+	return n->text_len[0];
+}
+
+/* The socket of a call; none if the descriptor was changed meanwhile, since then nobody knows which it was. */
+INLINE void take_socket(struct scratch *s, s32 fd)
+{
+	struct given *g = &s->given;
+	u64 file = fd_file(fd);
+
+	kind_of_file(file, &s->kind);
+	if (!(g->kept & GIVEN_FILE) || (file == g->file && !descriptor_changed(g, fd)))
+		return;
+	s->kind.sk = 0;
+	s->kind.changed = 1;
+	s->r.marks |= MARK_CHANGED;
+}
+
+/* Emits the address that a send goes to, if it is given one or its packet has one. */
+GLOBAL u32 put_destination(u32 key)
+{
+	struct counters *c = counters_of(SLOT_EXIT);
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	bool done, header;
+	u64 alen = 0;
+
+	if (!c || !s)
+		return 1;
+	done = s->r.ret >= 0 && s->kind.sk && !(s->r.marks & MARK_UNPROVEN);
+	s->r.marks &= ~(u32)(MARK_AFAULT | MARK_HAS_PATH | MARK_SOCKET | MARK_HOOKED | MARK_CHANGED);
+	if (s->kind.changed)
+		s->r.marks |= MARK_CHANGED;
+	header = own_header(&s->kind);
+	if (!done && header)
+		s->given.kept &= ~(u32)(GIVEN_ADDRESS | GIVEN_NO_ADDRESS); /* what was kept is the header's */
+	if (done && !header) {
+		if (ignored(&s->kind, s->send.flags))
+			return 0;
+		if (s->send.flags & MSG_FASTOPEN && s->kind.type == TYPE_STREAM)
+			alen = put_inet(key, s->kind.sk, 1);
+	}
+	if (!alen) {
+		alen = put_taken(key, done && header);
+		if (!alen && !(s->r.marks & MARK_AFAULT))
+			return 0;
+		if (done && !header) {
+			as_used(s, alen);
+			if (is_udp(&s->kind)) {
+				if (hooked(&s->kind))
+					s->r.marks = (s->r.marks & ~(u32)MARK_CHANGED) | MARK_HOOKED;
+				else if (sent_pieces(&s->kind))
+					s->r.marks |= MARK_CHANGED;
+			}
+		}
+	}
+	emit_addr(s, key, alen, c);
+	return 0;
+}
+
+#define MESSAGES 1024 /* as many as one sendmmsg sends */
+
+struct mmsg {
+	u64 vec;
+	u64 sent;
+	u32 key;
+	u32 pad;
+};
+
+static long mmsg_step(u32 i, struct mmsg *m)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &m->key);
+
+	if (!s || i >= m->sent)
+		return 1;
+	s->send.later = i;
+	read_message(m->key, m->vec + i * MMSGHDR_SIZE);
+	put_destination(m->key);
+	return 0;
+}
+
+INLINE void put_messages(struct mmsg *m)
+{
+	if (no_loop) {
+		for (u32 i = 0; i < MESSAGES; i++)
+			if (mmsg_step(i, m))
+				break;
+	} else {
+		bpf_loop(MESSAGES, mmsg_step, m, 0);
+	}
+}
+
+/* The address that a connect or bind used. A socket that was connected to an address without a family has no peer. One that
+ * has none after any other connect was let go by another thread, or that changed the address. */
+INLINE u64 put_own(struct scratch *s, u32 key)
+{
+	bool connects = s->r.op == OP_CONNECT;
+	u64 alen = 0;
+
+	if (s->r.marks & MARK_UNPROVEN)
+		s->kind.sk = 0;
+	if (!s->r.ret || (connects && s->r.ret == -EINPROGRESS))
+		alen = put_socket(key, s->kind.sk, connects);
+	if (alen)
+		return alen;
+	alen = put_taken(key, 0);
+	if (!alen && !s->send.name)
+		s->r.marks |= MARK_AFAULT;
+	if (!connects || s->r.ret || !s->kind.sk || !is_inet(&s->kind) || s->kind.protocol == PROTOCOL_IP_SCTP)
+		return alen;
+	if (*(u16 *)&s->blob[0] != FAMILY_UNSPEC) {
+		s->r.marks |= MARK_CHANGED;
+		return alen;
+	}
+	s->r.marks |= MARK_SOCKET;
+	*(u16 *)&s->blob[0] = s->kind.family;
+	return 2;
+}
+
+/* A send without a name goes to the connected peer. Its connect was recorded, or the
+ * socket was inherited, which is a declared blind spot. */
+INLINE void on_sock(struct scratch *s, u32 key, struct counters *c)
+{
+	struct rec *r = &s->r;
+	struct mmsg m;
+
+	r->source = SOURCE_SYSCALL;
+	take_socket(s, s->args[0]);
+	r->aux2 = cookie_of(&s->kind);
+	switch (r->op) {
+	case OP_LISTEN:
+		emit_addr(s, key, put_socket(key, s->kind.sk, 0), c);
+		return;
+	case OP_SENDMMSG:
+		s->send.flags = s->args[3];
+		m = (struct mmsg){ .vec = s->args[1], .sent = r->ret < 0 ? 1 : r->ret, .key = key };
+		put_messages(&m);
+		return;
+	}
+	read_given(s, key, r->op);
+	if (sends(r->op))
+		put_destination(key);
+	else
+		emit_addr(s, key, put_own(s, key), c);
+}
+
+#endif
