@@ -23,8 +23,8 @@ Flags:
   --keep DIR, --policy-log FILE, --sdk-log FILE   keep all streams, or one log
   --policy FILE       collect the policy log (for tool rules), enforce its network, file, exec rules
   --agent-shim openai-agents   collect the SDK log; none (default): no SDK layer
-  --run-id ID         name of the run, of A-Z a-z 0-9 _ - (default random)
-  --no-kernel         no capture: the archive has kernel_layer=absent
+  --run-id ID, --no-kernel   name of the run, of A-Z a-z 0-9 _ -; no capture, kernel_layer=absent
+  --user USER         run as NAME, UID or UID:GID (default: who called sudo, else the caller)
   --times, --canonical-pids   add the layer times; number processes by the fork tree
   --no-new-privs, --harden   exec gives no rights; and refuse what attacks the observer
   --drop EXPR         drop kernel lines for which the jq program gives true
@@ -72,6 +72,7 @@ type Options struct {
 	CgroupParent  string              // "" is the caller's own cgroup
 	FileMechanism string              // what enforces file rules, or auto
 	Confine       confine.Confinement // what the command is started without
+	User          *identity           // who the command is started as; nil is our own user
 	Command       []string
 }
 
@@ -84,7 +85,7 @@ func options(env *tool.Env) (Options, error) {
 		Policy: f.String("policy"), LogFiles: map[string]string{},
 		Named: f.IsSet("run-id"), Command: env.Args,
 	}
-	names := []string{"archive", "stream", "keep", "cgroup-parent", "policy"}
+	names := []string{"archive", "stream", "keep", "cgroup-parent", "policy", "user"}
 	for _, l := range schemas.LogLayers() {
 		o.LogFiles[l.Name] = f.String(l.Name + "-log")
 		names = append(names, l.Name+"-log")
@@ -103,6 +104,10 @@ func options(env *tool.Env) (Options, error) {
 	}
 	o.Confine = confine.Confinement{NoNewPrivs: f.Bool("no-new-privs"), Harden: f.Bool("harden"), Cloned: o.Kernel}
 	if err := o.Confine.Check(); err != nil {
+		return o, err
+	}
+	var err error
+	if o.User, err = commandUser(env); err != nil {
 		return o, err
 	}
 	if o.RunID == "" {

@@ -67,6 +67,9 @@ func (out *outputs) open(o Options) (err error) {
 	}
 	if err := os.Mkdir(o.Keep, 0o777); err == nil {
 		out.madeDir = true
+		if err := tool.GiveDirToInvoker(o.Keep); err != nil {
+			return fmt.Errorf("giving the directory of --keep to the user of sudo: %w", err)
+		}
 	} else if !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("creating the directory of --keep: %w", err)
 	}

@@ -122,7 +122,8 @@ func (s *supervisor) startCommand() error {
 	}
 	files := []*os.File{stdinOf(s.env), stdout, stderrOf(s.env)}
 	o := child.Options{Name: s.opt.Command[0], Program: s.program, Args: s.opt.Command,
-		Env: s.logs.environment(child.Environ()), Files: files}
+		Env: s.opt.User.environment(s.logs.environment(child.Environ())), Files: files,
+		User: s.opt.User.credential()}
 	if s.scope != nil {
 		o.Cgroup = s.scope.at
 	}

@@ -17,6 +17,7 @@ type Options struct {
 	Env     []string   // the whole environment
 	Files   []*os.File // standard input, output, error, and what follows
 	Cgroup  string     // a cgroup v2 directory to start in, or "" (Linux)
+	User    *User      // who the program is started as; nil is who we are (not on Windows)
 	// OwnGroup gives the program a process group of its own; Terminate and Kill then
 	// reach all of the group, and no signal of the terminal reaches it.
 	OwnGroup bool
@@ -27,6 +28,12 @@ type Options struct {
 	// Around calls what it is given, which starts the program, on a thread that it has
 	// prepared; the program inherits from that thread. nil starts it as it is.
 	Around func(start func() error) error
+}
+
+// User is who a program runs as. Groups are the groups other than GID.
+type User struct {
+	UID, GID uint32
+	Groups   []uint32
 }
 
 // Process is a started program.

@@ -17,7 +17,7 @@ import (
 // is never outside, and no helper process has to wait in the cgroup. Between clone and
 // execve the child opens nothing, so the first event in the cgroup is the program's own.
 func start(o Options) (*os.Process, error) {
-	attr := &os.ProcAttr{Files: o.Files, Env: o.Env, Sys: &syscall.SysProcAttr{Setpgid: o.OwnGroup}}
+	attr := &os.ProcAttr{Files: o.Files, Env: o.Env, Sys: &syscall.SysProcAttr{Setpgid: o.OwnGroup, Credential: o.User.credential()}}
 	if o.DieWithUs {
 		runtime.LockOSThread()
 		attr.Sys.Pdeathsig = syscall.SIGKILL

@@ -20,6 +20,13 @@ func startOrShell(o Options, attr *os.ProcAttr) (*os.Process, error) {
 	return p, err
 }
 
+func (u *User) credential() *syscall.Credential {
+	if u == nil {
+		return nil
+	}
+	return &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
+}
+
 // OwnGroup gives a command that is not started yet a process group of its own.
 func OwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 

@@ -94,6 +94,9 @@ func (a *AtomicFile) Commit() error {
 	if err := a.Chmod(fileMode()); err != nil {
 		return err
 	}
+	if err := GiveToInvoker(a.File); err != nil {
+		return err
+	}
 	if err := a.Sync(); err != nil {
 		return err
 	}
