@@ -144,7 +144,7 @@ func archiveExample(t *testing.T, dir string) string {
 }
 
 // TestSpecificationRules: what a reader MUST refuse names every rule id of
-// runner-verify, and no other.
+// runner-verify, and no other, and each of its points has one.
 func TestSpecificationRules(t *testing.T) {
 	o := call(t, command(t, "runner-verify", "--rules"))
 	if o.code != 0 {
@@ -164,6 +164,17 @@ func TestSpecificationRules(t *testing.T) {
 		section, _, _ = strings.Cut(section, "\n## ")
 		if base := filepath.Base(name); !ok && base != "README.md" && base != "CHANGES.md" {
 			t.Errorf("%s does not say what a reader must refuse", name)
+		}
+		if filepath.Base(name) != "STREAMS.md" {
+			refusals, _, _ := strings.Cut(section, "\nThe details of rule ") // they are of rules that have ids
+			if _, layers, there := strings.Cut(refusals, "\n*Policy layers.*"); there {
+				refusals = layers // others refuse what is before
+			}
+			for _, rule := range regexp.MustCompile(`(?m)^[0-9]+\. .*$`).FindAllString(refusals, -1) {
+				if id.FindString(rule) == "" {
+					t.Errorf("%s: no id of runner-verify in %.60q", name, rule)
+				}
+			}
 		}
 		for _, m := range id.FindAllStringSubmatch(section, -1) {
 			if filepath.Base(name) != "STREAMS.md" { // there they are classes of refusals

@@ -13,6 +13,7 @@ type condition struct {
 	line   func(*verifier, *archive.Line)
 	run    func(*verifier)
 	needs  needs
+	notes  bool // it finds nothing, and takes notes for a later check
 }
 
 // needs says what a check after the last member compares. It does not run where
@@ -34,6 +35,13 @@ func lines[E any](member string, f func(*verifier, *archive.Line, E)) condition 
 			f(v, l, e)
 		}
 	}}
+}
+
+// noting is a function of the lines that takes notes for a later check.
+func noting[E any](member string, f func(*verifier, *archive.Line, E)) condition {
+	c := lines(member, f)
+	c.notes = true
+	return c
 }
 
 // anyLine is a check of every line of every member.

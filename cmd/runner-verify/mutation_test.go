@@ -224,6 +224,10 @@ func TestManifestMutations(t *testing.T) {
 		{"member edited", edit(bundle.KernelName, "/tmp/out", "/tmp/oxt"), "member.digest surface.derived"},
 		{"member longer", func(_ *testing.T, a content) { a[bundle.HealthName] += " " }, "document.form member.size"},
 		{"digest edited", edit(m, `"sha256:`, `"sha256:0000`), "document.schema"},
+		{"digest of something else", func(_ *testing.T, a content) {
+			at := strings.Index(a[m], `"sha256:`) + len(`"sha256:`)
+			a[m] = a[m][:at] + strings.Repeat("0", 64) + a[m][at+64:]
+		}, "member.digest"},
 		{"digest algorithm", edit(m, `"sha256":"sha256:`, `"sha256":"SHA256:`), "document.schema"},
 		{"size edited", edit(m, `"bytes":`, `"bytes":1`), "member.size"},
 		{"path edited", edit(m, `"path":"events.ndjson"`, `"path":"event.ndjson"`), "document.schema"},

@@ -89,7 +89,7 @@ var ruleTable = []rule{
 		contract: []condition{lines(kernelLayerName, (*verifier).contractOperations)},
 		profile:  []condition{lines(kernelLayerName, (*verifier).profileKernel), lines(kernelLayerName, (*verifier).kernelCan)}},
 	{id: ruleKernelOrder, checks: "lines of one operation follow each other with one outcome; canonical numbers of processes do not fall; names that are missing were counted",
-		profile: []condition{lines(kernelLayerName, (*verifier).kernelNeighbours), ofHealth((*verifier).kernelOrder)}},
+		profile: []condition{noting(kernelLayerName, (*verifier).kernelNeighbours), ofHealth((*verifier).kernelOrder)}},
 	{id: ruleKernelText, checks: "a name written by this runner is the escape of some byte string",
 		profile: []condition{lines(kernelLayerName, (*verifier).kernelText)}},
 	{id: rulePolicyDecision, checks: "outcome, reason, rule and digest of a decision of this runner go together",

@@ -36,6 +36,9 @@ func TestForeignMutations(t *testing.T) {
 		{"outcome", edit(policy, `"decision":"allow"`, `"decision":"allow","outcome":"completed"`), "line.schema"},
 		{"sdk raised", edit(health, `"self_reported"`, `"present"`), "health.layer"},
 		{"policy count", edit(health, `policy_events=1`, `policy_events=2`), "health.note"},
+		{"coverage", both(edit(health, `coverage":"connect_only"`, `coverage":"datagram_peer_observed"`), edit(health, `coverage=connect_only`, `coverage=datagram_peer_observed`)), "health.network"},
+		{"operations", edit(bundle.KernelName, `["create","truncate"]`, `["create"]`), "kernel.derived"},
+		{"drops in a complete layer", both(edit(health, `"ringbuf_drops":0`, `"ringbuf_drops":1`), edit(health, `ringbuf_drops=0`, `ringbuf_drops=1`)), "health.drops"},
 		{"policy layer emptied", func(_ *testing.T, a content) { a[policy] = "" }, "health.layer health.note report.ambiguities report.bindings surface.derived"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
