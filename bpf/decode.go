@@ -15,6 +15,7 @@ const (
 	offLen   = 0
 	offOp    = 4
 	offSrc   = 6
+	offProbe = 7
 	offKtime = 8
 	offCgid  = 16
 	offTgid  = 24
@@ -160,7 +161,7 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 		Op: opNames[op], Source: sourceNames[src],
 		KtimeNS: le.Uint64(b[offKtime:]), CgroupID: le.Uint64(b[offCgid:]),
 		PID: le.Uint32(b[offTgid:]), TID: le.Uint32(b[offTid:]),
-		CPU: le.Uint32(b[offCPU:]), CPUSeq: le.Uint64(b[offSeq:]),
+		CPU: le.Uint32(b[offCPU:]), CPUSeq: le.Uint64(b[offSeq:]), Probe: b[offProbe], Has: schemas.HasProbe,
 		Marks: publicMarks(marks),
 	}
 	if e.Source == schemas.SourceIOUring && (op < opConnect || op > opListen) && op != opUringOther {

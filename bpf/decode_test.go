@@ -143,7 +143,7 @@ func TestDecode(t *testing.T) {
 			continue
 		}
 		line := e.AppendJSON(nil, "r")
-		_, got, _ := bytes.Cut(line, []byte(`"cpu_seq":0`))
+		_, got, _ := bytes.Cut(line, []byte(`"cpu_seq":0,"probe":0`))
 		if string(got) != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
 		}

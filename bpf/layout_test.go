@@ -17,7 +17,7 @@ import (
 // offsets must be the compiler's, and the decoder must read every field.
 func TestRecordLayout(t *testing.T) {
 	read := map[string]int{
-		"Len": offLen, "Op": offOp, "Source": offSrc, "Ktime": offKtime, "Cgid": offCgid, "Tgid": offTgid, "Tid": offTid,
+		"Len": offLen, "Op": offOp, "Source": offSrc, "Probe": offProbe, "Ktime": offKtime, "Cgid": offCgid, "Tgid": offTgid, "Tid": offTid,
 		"Cpu": offCPU, "Seq": offSeq, "Ret": offRet, "Flags": offFlags, "Resolve": offResol, "Mode": offMode, "Marks": offMarks,
 		"I_mode": offIMode, "Ulen1": offULen1, "Ulen2": offULen2, "Alen": offALen, "Clen1": offCLen1, "Clen2": offCLen2,
 		"Aux1": offAux1, "Aux2": offAux2,

@@ -23,6 +23,7 @@ type rawJSON struct {
 	TID       uint32   `json:"tid"`
 	CPU       uint32   `json:"cpu"`
 	CPUSeq    uint64   `json:"cpu_seq"`
+	Probe     *uint8   `json:"probe"`
 	Ret       *int64   `json:"ret"`
 	Flags     *uint64  `json:"flags"`
 	Mode      *uint64  `json:"mode"`
@@ -81,6 +82,7 @@ func (j *rawJSON) event() (e RawEvent) {
 	e.DstCgroupID = opt(&e.Has, HasDstCgroup, j.DstCgroup)
 	e.Rule = opt(&e.Has, HasRule, j.Rule)
 	e.Socket = opt(&e.Has, HasSocket, j.Socket)
+	e.Probe = opt(&e.Has, HasProbe, j.Probe)
 	for _, m := range j.Marks {
 		e.Marks |= rawMarks[m]
 	}

@@ -206,6 +206,9 @@ func randomRaw(r *rand.Rand) RawEvent {
 	if number(HasSocket) {
 		e.Socket = randomUint(r)
 	}
+	if number(HasProbe) {
+		e.Probe = uint8(r.IntN(256))
+	}
 	return e
 }
 

@@ -14,6 +14,7 @@ type RawEvent struct {
 	PID, TID uint32
 	CPU      uint32
 	CPUSeq   uint64
+	Probe    uint8 // HasProbe: whose records CPUSeq counts
 
 	Has     RawHas
 	Ret     int64  // HasRet
@@ -55,6 +56,7 @@ const (
 	HasDstCgroup
 	HasRule
 	HasSocket
+	HasProbe
 )
 
 // Marks are the truth flags of a raw event.
@@ -134,6 +136,7 @@ func (e *RawEvent) AppendJSON(dst []byte, runID string) []byte {
 	dst = strconv.AppendUint(dst, uint64(e.CPU), 10)
 	dst = append(dst, `,"cpu_seq":`...)
 	dst = strconv.AppendUint(dst, e.CPUSeq, 10)
+	dst = appendUint(dst, e.Has&HasProbe != 0, `,"probe":`, uint64(e.Probe))
 	if e.Has&HasRet != 0 {
 		dst = append(dst, `,"ret":`...)
 		dst = strconv.AppendInt(dst, e.Ret, 10)

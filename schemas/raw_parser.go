@@ -91,6 +91,12 @@ type rawKey struct {
 
 // rawOptional are the optional keys of a raw event, in canonical order.
 var rawOptional = [...]rawKey{
+	{"probe", func(s *scanner, e *RawEvent) bool {
+		n, ok := s.uint(math.MaxUint8)
+		e.Has |= HasProbe
+		e.Probe = uint8(n)
+		return ok
+	}},
 	{"ret", func(s *scanner, e *RawEvent) (ok bool) {
 		e.Has |= HasRet
 		e.Ret, ok = s.int(math.MinInt64, math.MaxInt64)

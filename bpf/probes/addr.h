@@ -10,7 +10,7 @@ enum { MSG_FASTOPEN = 0x20000000 };
 /* Emits the record, with alen bytes of address at blob offset 0. After it comes the path of a
  * unix socket that put_unix has written or, of a path as the program gave it, the directory that
  * it starts from: the working directory, or the process root, which a chroot changes. */
-INLINE void emit_addr(struct scratch *s, u32 key, u64 alen, struct counters *c)
+INLINE void emit_addr(struct scratch *s, u32 key, u64 alen, struct counters *c, u8 slot)
 {
 	struct path_pair base;
 	u64 off = alen;
@@ -30,7 +30,7 @@ INLINE void emit_addr(struct scratch *s, u32 key, u64 alen, struct counters *c)
 	BARRIER(off);
 	if (off > BLOB_LAST)
 		off = BLOB_LAST;
-	emit(&s->r, REC_SIZE + off, c);
+	emit(&s->r, REC_SIZE + off, c, slot);
 }
 
 /* Whether a send that succeeded ignored the address that it was given. */

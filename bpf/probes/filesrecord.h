@@ -144,7 +144,7 @@ GLOBAL u32 refuse_file(u64 mnt, u64 dentry, u32 hook, u32 verdict)
 	BARRIER(off);
 	if (off > BLOB_LAST)
 		off = BLOB_LAST;
-	emit(&s->r, REC_SIZE + off, c);
+	emit(&s->r, REC_SIZE + off, c, SLOT_FILES);
 	n = bpf_map_lookup_elem(&file_pool, &claim.key);
 	if (n)
 		__sync_lock_test_and_set(n, 0);

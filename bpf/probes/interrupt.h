@@ -54,7 +54,7 @@ int on_deliver(u64 *ctx)
 	if (code == ERESTARTNOINTR || (code == ERESTARTSYS && flags & SA_RESTART))
 		return 0;
 	r.marks = MARK_EINTR;
-	emit(&r, sizeof(r), c);
+	emit(&r, sizeof(r), c, SLOT_DELIVER);
 	return 0;
 }
 

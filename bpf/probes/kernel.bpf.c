@@ -300,7 +300,7 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 		BARRIER(off);
 		if (off > BLOB_LAST)
 			off = BLOB_LAST;
-		emit(&s->r, REC_SIZE + off, c);
+		emit(&s->r, REC_SIZE + off, c, SLOT_EXIT);
 	}
 	if (entered && restarts(ret) && s->r.len)
 		keep_interrupted(task, s->r.op, ret, c);

@@ -88,7 +88,7 @@ INLINE void tell_loader(struct scratch *s, u32 key, u64 program, struct counters
 	BARRIER(n);
 	if (n > BLOB_LAST)
 		n = BLOB_LAST;
-	emit(&s->r, REC_SIZE + n, c);
+	emit(&s->r, REC_SIZE + n, c, SLOT_EXEC);
 }
 
 #endif

@@ -131,12 +131,14 @@ INLINE void begin(struct rec *r, u16 op, s64 ret)
 /* All records are sent here, so that seen == emitted + dropped always holds. Waking the
  * reader for each record would cost more than all other work, so only every 256th record
  * wakes it, and the reader also polls every few milliseconds. The increments are atomic
- * because some programs can be preempted. */
-INLINE void emit(struct rec *r, u64 size, struct counters *c)
+ * because some programs can be preempted. A program stays on its CPU: no other record has
+ * the same slot, cpu and seq. */
+INLINE void emit(struct rec *r, u64 size, struct counters *c, u8 slot)
 {
 	u64 n, flags = BPF_RB_NO_WAKEUP;
 
 	r->len = size;
+	r->probe = slot;
 	n = __sync_fetch_and_add(&c->seen, 1);
 	r->seq = n;
 	if ((n & 255) == 255)

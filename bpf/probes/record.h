@@ -124,7 +124,7 @@ struct rec {
 	u32 len;
 	u16 op;
 	u8 source;
-	u8 pad;
+	u8 probe; /* enum slot: whose records seq counts */
 	u64 ktime;
 	u64 cgid;
 	u32 tgid;

@@ -80,7 +80,7 @@ INLINE int refuse(struct rec *rec, u32 hook, u32 entry, u16 alen, u64 size)
 	rec->marks = MARK_NORET;
 	rec->alen = alen;
 	rec->aux1 = (u64)hook << 32 | (r ? r->number : 0);
-	emit(rec, size, c);
+	emit(rec, size, c, SLOT_RULES);
 	return 0;
 }
 

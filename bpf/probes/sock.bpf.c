@@ -38,7 +38,7 @@ INLINE int inet4(struct bpf_sock_addr *ctx, u16 op)
 	*(u16 *)&e.addr[2] = ctx->user_port;
 	*(u32 *)&e.addr[4] = ip;
 	e.r.alen = 16;
-	emit(&e.r, REC_SIZE + 16, c);
+	emit(&e.r, REC_SIZE + 16, c, SLOT_SOCK);
 	return 1;
 }
 
@@ -61,7 +61,7 @@ INLINE int inet6(struct bpf_sock_addr *ctx, u16 op)
 	*(u32 *)&e.addr[16] = w2;
 	*(u32 *)&e.addr[20] = w3;
 	e.r.alen = 28;
-	emit(&e.r, REC_SIZE + 32, c);
+	emit(&e.r, REC_SIZE + 32, c, SLOT_SOCK);
 	return 1;
 }
 

@@ -230,7 +230,7 @@ GLOBAL u32 put_destination(u32 key)
 			}
 		}
 	}
-	emit_addr(s, key, alen, c);
+	emit_addr(s, key, alen, c, SLOT_EXIT);
 	return 0;
 }
 
@@ -305,7 +305,7 @@ INLINE void on_sock(struct scratch *s, u32 key, struct counters *c)
 	r->aux2 = cookie_of(&s->kind);
 	switch (r->op) {
 	case OP_LISTEN:
-		emit_addr(s, key, put_socket(key, s->kind.sk, 0), c);
+		emit_addr(s, key, put_socket(key, s->kind.sk, 0), c, SLOT_EXIT);
 		return;
 	case OP_SENDMMSG:
 		s->send.flags = s->args[3];
@@ -317,7 +317,7 @@ INLINE void on_sock(struct scratch *s, u32 key, struct counters *c)
 	if (sends(r->op))
 		put_destination(key);
 	else
-		emit_addr(s, key, put_own(s, key), c);
+		emit_addr(s, key, put_own(s, key), c, SLOT_EXIT);
 }
 
 #endif

@@ -101,7 +101,7 @@ INLINE int exec(u64 *ctx)
 	BARRIER(off);
 	if (off > BLOB_LAST)
 		off = BLOB_LAST;
-	emit(&s->r, REC_SIZE + off, c);
+	emit(&s->r, REC_SIZE + off, c, SLOT_EXEC);
 	if (!no_loop) /* the helper that it needs is as old */
 		tell_loader(s, key, file, c);
 	return 0;
@@ -175,7 +175,7 @@ int on_fork(u64 *ctx)
 	r.aux2 = cgroup_id_of(to);
 	if (to != cgroup_of(address(ctx, 0)) && !in_scope(to))
 		r.marks |= MARK_ESCAPE;
-	emit(&r, sizeof(r), c);
+	emit(&r, sizeof(r), c, SLOT_FORK);
 	return 0;
 }
 
@@ -191,7 +191,7 @@ int on_task_exit(u64 *ctx)
 	forget_objects(); /* of a call whose end no copy saw */
 	begin(&r, OP_EXIT, 0);
 	r.aux2 = (u32)task->exit_code;
-	emit(&r, sizeof(r), c);
+	emit(&r, sizeof(r), c, SLOT_TASK_EXIT);
 	return 0;
 }
 
@@ -216,7 +216,7 @@ int on_move(u64 *ctx)
 	r.aux1 = (u64)(u32)task->tgid << 32 | (u32)task->pid;
 	r.aux2 = cgroup_id_of(dst);
 	r.marks = MARK_ESCAPE;
-	emit(&r, sizeof(r), c);
+	emit(&r, sizeof(r), c, SLOT_MOVE);
 	return 0;
 }
 

@@ -36,7 +36,7 @@ INLINE int unix_hook(void *ctx, u16 op)
 		len = 0;
 	}
 	e.r.alen = len;
-	emit(&e.r, sizeof(e), c);
+	emit(&e.r, sizeof(e), c, SLOT_SOCK);
 	return 1;
 }
 

@@ -62,7 +62,7 @@ INLINE u64 put_text(struct scratch *s, u64 off, const u8 *from, u64 n)
 	return off + n;
 }
 
-INLINE void tell_socket(struct request *q, struct scratch *s, u32 key, u64 file, u32 how, struct counters *c)
+INLINE void tell_socket(struct request *q, struct scratch *s, u32 key, u64 file, u32 how, struct counters *c, u8 slot)
 {
 	bool path = q->marks & MARK_HAS_BASE1, done = s->r.ret >= 0 && !(how & NO_RESULT);
 	u64 n = q->ulen, off;
@@ -71,7 +71,7 @@ INLINE void tell_socket(struct request *q, struct scratch *s, u32 key, u64 file,
 	s->r.aux2 = cookie_of(&s->kind);
 	if (q->op == OP_LISTEN || (q->op == OP_BIND && done && s->kind.sk)) {
 		s->r.marks &= ~(u32)MARK_HAS_BASE1;
-		emit_addr(s, key, put_socket(key, s->kind.sk, 0), c);
+		emit_addr(s, key, put_socket(key, s->kind.sk, 0), c, slot);
 		return;
 	}
 	if (n > ADDR_MAX)
@@ -91,7 +91,7 @@ INLINE void tell_socket(struct request *q, struct scratch *s, u32 key, u64 file,
 	BARRIER(off);
 	if (off > BLOB_LAST)
 		off = BLOB_LAST;
-	emit(&s->r, REC_SIZE + off, c);
+	emit(&s->r, REC_SIZE + off, c, slot);
 }
 
 /* The file that an operation on a descriptor is for. A request that completes holds it. */
@@ -106,7 +106,8 @@ INLINE u64 file_of(u64 req, struct request *q, bool done)
 GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 {
 	u32 key = scratch_of(at, of_copy), place = blank_of(at, of_copy);
-	struct counters *c = counters_of(slot_of(at));
+	u32 slot = slot_of(at);
+	struct counters *c = counters_of(slot);
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	bool from_blank = how & NO_RESULT || at == AT_FAILED;
 	struct request *q = from_blank ? bpf_map_lookup_elem(&blank, &place) : bpf_map_lookup_elem(&requests, &req);
@@ -137,7 +138,7 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 	if (how & NO_RESULT && file)
 		s->r.marks |= MARK_CHANGED; /* by the time that it is carried out */
 	if (is_socket(q->op)) {
-		tell_socket(q, s, key, file, how, c);
+		tell_socket(q, s, key, file, how, c, slot);
 		return 0;
 	}
 	if (is_open(q->op) && !(how & NO_RESULT) && res >= 0 && !q->file_slot) {
@@ -170,7 +171,7 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 	BARRIER(off);
 	if (off > BLOB_LAST)
 		off = BLOB_LAST;
-	emit(&s->r, REC_SIZE + off, c);
+	emit(&s->r, REC_SIZE + off, c, slot);
 	return 0;
 }
 

@@ -98,7 +98,10 @@ func rawStream(t testing.TB, events []schemas.RawEvent, change func(*schemas.Sta
 	var line []byte
 	for i := range events {
 		e := events[i]
-		e.Seq, e.KtimeNS, e.CPUSeq = uint64(i), uint64(1000+i), uint64(i)
+		e.Seq, e.KtimeNS = uint64(i), uint64(1000+i)
+		if e.Has&schemas.HasProbe == 0 {
+			e.CPUSeq = uint64(i)
+		}
 		line = e.AppendJSON(line[:0], testRun)
 		check(w.WriteRaw(line))
 	}

@@ -34,6 +34,7 @@ type normalizer struct {
 	mapper mapper
 	shapes *shapes
 	clock  clock
+	seqs   sequences
 
 	events     uint64
 	byRule     []uint64 // filtered, by place in rules
@@ -186,6 +187,9 @@ func (n *normalizer) readRaw(line []byte) error {
 	if e.Seq != n.events {
 		return tool.StreamError(n.in.Errorf("seq %d, expected %d", e.Seq, n.events))
 	}
+	if err := n.seqs.add(e); err != nil {
+		return tool.StreamError(n.in.Errorf("%v", err))
+	}
 	n.events++
 	if err := n.event(e); err != nil {
 		return err
@@ -229,6 +233,9 @@ func (n *normalizer) readHealth(rec stream.Record) error {
 	}
 	if h.Out != n.events {
 		return tool.StreamError(n.in.Errorf("the capture wrote %d events, read %d", h.Out, n.events))
+	}
+	if err := n.seqs.check(&h); err != nil {
+		return tool.StreamError(n.in.Errorf("%v", err))
 	}
 	n.health = append([]byte{}, rec.Bytes...)
 	return nil

@@ -68,6 +68,8 @@ def check(stream, header, rows, trailer, found):
                "surface_entries": len(kinds.get(ENTRY, ())), "times": len(kinds.get(TIME, ())), "process_records": len(kinds.get(PROCESS, ()))}
     for fault in stages.faults(stream, given, counts.get(data, 0), numbers, (kinds.get(OBSERVED) or [None])[0]):
         found.add("stream.health", fault)
+    if stream == "kernel.raw":
+        _sequences(kinds.get(RAW, ()), given[0]["counters"], found)
     if stream == "kernel.normalized":
         _tree([value for _, _, value in rows], found)
     if stream == "run.joined":
@@ -101,6 +103,22 @@ def _raw(v):
     if not all(text.is_text(v[k]) for k in NAMES if k in v):
         return "a name is not the escape of a byte string"
     return None
+
+
+def _sequences(events, counters, found):
+    """Each probe numbers its ring records on each CPU: none is there twice, and no more were begun than were seen."""
+    numbered = [(e["cpu"], e["probe"], e["cpu_seq"]) for e in events if "probe" in e]
+    if not numbered:
+        return
+    if len(set(numbered)) != len(numbered):
+        found.add("stream.seq", "a cpu_seq is there twice")
+    if len(events) - len(numbered) != counters.get("file_inserted", 0):
+        found.add("stream.health", "file_inserted is not the number of events without a probe")
+    highest = {}
+    for cpu, probe, n in numbered:
+        highest[cpu, probe] = max(n, highest.get((cpu, probe), 0))
+    if sum(n + 1 for n in highest.values()) > counters.get("seen", 0):
+        found.add("stream.health", "events are missing")
 
 
 def _tree(values, found):

@@ -34,7 +34,7 @@ type UringCountScratch struct {
 		Len     uint32
 		Op      uint16
 		Source  uint8
-		Pad     uint8
+		Probe   uint8
 		Ktime   uint64
 		Cgid    uint64
 		Tgid    uint32
