@@ -101,6 +101,7 @@ const (
 	CounterSDKEvents      = "sdk_events"
 	CounterSurfaceEntries = "surface_entries"
 	CounterTimes          = "times"
+	CounterFiltered       = "filtered"
 )
 
 // Counters of a collected log.
@@ -127,6 +128,7 @@ const (
 	WhenSDKLog    = "only with `--sdk`"
 	WhenPolicy    = "only of the policy log, under `--policy`"
 	WhenTimes     = "only with `--times`"
+	WhenFiltered  = "only if there are some"
 )
 
 // Counters are all counters, by stage and name.
@@ -184,6 +186,7 @@ var Counters = [...]Counter{
 	{Name: CounterProcesses, Stage: StageNormalize, Role: RoleNone, Why: "processes of the tree"},
 	{Name: CounterTasks, Stage: StageNormalize, Role: RoleNone, Why: "tasks of the tree"},
 
+	{Name: CounterFiltered, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer filtered"},
 	{Name: CounterPolicyEvents, Stage: StageCorrelate, Role: RoleBalance, When: WhenPolicyLog, Why: "lines of the policy layer"},
 	{Name: CounterSDKEvents, Stage: StageCorrelate, Role: RoleBalance, When: WhenSDKLog, Why: "lines of the SDK layer"},
 	{Name: CounterSurfaceEntries, Stage: StageCorrelate, Role: RoleBalance, Why: "entries of the capability surface"},

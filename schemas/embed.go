@@ -27,6 +27,7 @@ const (
 	MemberSurface  = "capability-surface.json"
 	MemberReport   = "correlation-report.json"
 	MemberEvents   = "events.ndjson"
+	MemberFiltered = "layers/filtered.ndjson"
 	MemberKernel   = "layers/kernel.ndjson"
 	MemberPolicy   = "layers/policy.ndjson"
 	MemberSDK      = "layers/sdk.ndjson"

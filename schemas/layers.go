@@ -34,6 +34,9 @@ type Layer struct {
 	Present string
 
 	Log *LayerLog // what the layer is made from; nil: not from a log
+	// Normalized layers are made by runner-normalize: their lines come before the kernel
+	// lines of a kernel.normalized stream, and the note is one of its own.
+	Normalized bool
 }
 
 // LayerLog is a log that the measured command writes and runner-exec collects. Its
@@ -61,10 +64,11 @@ type LayerLine struct {
 
 // Names of layers.
 const (
-	LayerKernel = "kernel"
-	LayerPolicy = "policy"
-	LayerSDK    = "sdk"
-	LayerTimes  = "times"
+	LayerFiltered = "filtered"
+	LayerKernel   = "kernel"
+	LayerPolicy   = "policy"
+	LayerSDK      = "sdk"
+	LayerTimes    = "times"
 )
 
 // MaxLogLayer bounds a layer that is made from a log, in bytes.
@@ -72,6 +76,8 @@ const MaxLogLayer = MaxLogBytes
 
 // Layers is the layer table, in the order of the layers in a run.joined stream.
 var Layers = []Layer{
+	{Name: LayerFiltered, Member: MemberFiltered, Schema: SchemaFiltered, File: "filtered-v0.schema.json", Optional: true, MaxBytes: MaxFilteredLayer, Normalized: true,
+		Parse: layerParser(ParseFiltered, func(f *FilteredEvent) (string, uint64) { return f.RunID, f.Seq }), Counter: CounterFiltered, Note: NoteNoise},
 	{Name: LayerKernel, Member: MemberKernel, Schema: SchemaKernelEvent, File: "kernel-event-v0.schema.json",
 		Note: NoteKernel, Field: func(h *Health) *string { return &h.KernelLayer }},
 	{Name: LayerPolicy, Member: MemberPolicy, Schema: SchemaPolicyEvent, File: "policy-event-v0.schema.json", MaxBytes: MaxLogLayer,

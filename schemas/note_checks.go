@@ -124,3 +124,15 @@ func checkDrop(v NoteValues) error {
 	}
 	return nil
 }
+
+func checkNoise(v NoteValues) error {
+	table, _ := v.Get(KeyTable)
+	if !slices.Contains(NoiseTables[:], table) {
+		return fmt.Errorf("says table=%.100s, expected one of %s", table, strings.Join(NoiseTables[:], ", "))
+	}
+	values, _ := v.Count(KeyValues)
+	if omitted, _ := v.Count(KeyOmitted); table == NoiseNone && values+omitted > 0 || values == 0 && omitted > 0 {
+		return fmt.Errorf("says table=%s values=%d omitted=%d, which cannot be", table, values, omitted)
+	}
+	return nil
+}

@@ -20,6 +20,9 @@ const (
 	KeyProgram         = "program"
 	KeySHA256          = "sha256"
 	KeyDropped         = CounterDropped
+	KeyTable           = "table"
+	KeyValues          = "values"
+	KeyOmitted         = "omitted"
 )
 
 // Classes of kernel lines, which are also keys of the note about windows.
@@ -99,6 +102,10 @@ var (
 		Says: "`runner-exec --times`: how many lines of other layers have a time in the layer times"}
 	NotePIDs = &Note{Code: "canonical_pids", By: StageNormalize, Tail: "pid is the process's number in the fork tree, not the kernel's",
 		Says: "`--canonical-pids`"}
+	NoteNoise = &Note{Code: "normalize_noise", By: StageNormalize, Fields: []NoteField{
+		{Key: KeyTable, Form: ValueWord}, {Key: KeyValues}, {Key: KeyOmitted}},
+		Check: checkNoise,
+		Says:  "`--noise`: by which table of rules noise was left out, how many distinct values of it the layer filtered holds, and for how many more it had no room"}
 	NoteDrop = &Note{Code: "normalize_drop", By: StageNormalize, Fields: []NoteField{
 		{Key: KeyProgram, Form: ValueQuoted}, {Key: KeySHA256, Form: ValueHex}, {Key: KeyDropped}},
 		Check: checkDrop,
@@ -108,5 +115,5 @@ var (
 // Notes are all notes, in the order in which they come.
 var Notes = [...]*Note{
 	NoteContractOnly, NoteKernel, NoteLoss, NoteDrops, NoteMissed, NoteEscape, NoteQuality, NoteSurvivors, NoteEnd, NoteBlind,
-	NoteConfined, NoteNetwork, NoteFiles, NotePolicy, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteDrop,
+	NoteConfined, NoteNetwork, NoteFiles, NotePolicy, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteNoise, NoteDrop,
 }

@@ -11,11 +11,17 @@ type StreamForm struct {
 // are rows of the layer table.
 var Streams = func() []StreamForm {
 	health := "`" + SchemaStageHealth + "`"
+	normalized := []string{"`" + SchemaEvent + "`"}
+	for _, l := range Layers {
+		if l.Normalized {
+			normalized = append(normalized, "`"+l.Schema+"` (optional)")
+		}
+	}
+	normalized = append(normalized, "`"+SchemaKernelEvent+"` in canonical order (with `--windows` and `"+SchemaProcess+"` between them)", "2 "+health)
 	list := []StreamForm{
 		{StreamRaw, "runner-capture (runner-exec with `--no-kernel`)", []string{
 			"`" + SchemaEvent + "` and `" + SchemaRawEvent + "` as they happen", "1 " + health}},
-		{StreamNormalized, StageNormalize, []string{
-			"`" + SchemaEvent + "`", "`" + SchemaKernelEvent + "` in canonical order (with `--windows` and `" + SchemaProcess + "` between them)", "2 " + health}},
+		{StreamNormalized, StageNormalize, normalized},
 	}
 	joined := []string{"`" + SchemaEvent + "`"}
 	for _, l := range Layers {

@@ -24,6 +24,7 @@ const (
 	SchemaPolicyEvent = "assay.runner.policy_event.v0"
 	SchemaSDKEvent    = "assay.runner.sdk_event.v0"
 	SchemaTime        = "assay.runner.time.v0"
+	SchemaFiltered    = "assay.runner.filtered.v0"
 	SchemaHealth      = "assay.runner.observation_health.v0"
 	SchemaSurface     = "assay.runner.capability_surface.v0"
 	SchemaReport      = "assay.runner.correlation_report.v0"

@@ -27,7 +27,7 @@ type attribution struct {
 }
 
 func newAttribution(runID string, p *policyLog) (*attribution, error) {
-	table, err := noise.New()
+	table, err := noise.New(schemas.NoiseV0)
 	if err != nil {
 		return nil, err
 	}

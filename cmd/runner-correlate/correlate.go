@@ -41,6 +41,7 @@ type joiner struct {
 	tree        *tree        // nil before the first process
 	times       times        // whether the lines have times
 	timing      *timing      // nil without --times
+	filtered    filtered
 }
 
 func run(env *tool.Env, opt Options) error {
@@ -120,6 +121,10 @@ func (j *joiner) forward() error {
 		switch rec.Schema {
 		case schemas.SchemaKernelEvent:
 			if line, end, err = j.kernelLine(line, &e); err != nil {
+				return err
+			}
+		case schemas.SchemaFiltered:
+			if err := j.filteredLine(line); err != nil {
 				return err
 			}
 		case schemas.SchemaProcess:
@@ -244,6 +249,9 @@ func (j *joiner) balance() error {
 		return err
 	}
 	if err := j.readStart(); err != nil {
+		return err
+	}
+	if err := j.balanceFiltered(); err != nil {
 		return err
 	}
 	if err := health.Flow(j.capture(), j.stages[1], j.lines); err != nil {

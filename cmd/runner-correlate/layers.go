@@ -63,6 +63,9 @@ func (j *joiner) addCounters(counters map[string]uint64) {
 	for _, l := range j.logs {
 		counters[l.Counter] = l.count()
 	}
+	if j.filtered.lines > 0 {
+		counters[schemas.CounterFiltered] = j.filtered.lines
+	}
 	if j.timing != nil {
 		counters[schemas.CounterTimes] = j.timing.n
 	}

@@ -31,6 +31,8 @@ func fakeNormalize() {
 	f := flag.NewFlagSet("runner-normalize", flag.ExitOnError)
 	f.Bool("background", false, "")
 	f.Bool("canonical-pids", false, "")
+	f.Bool("filtered", false, "")
+	f.String("noise", "", "")
 	f.String("drop", "", "")
 	f.Bool("windows", false, "")
 	f.Parse(os.Args[1:])

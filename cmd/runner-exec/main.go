@@ -50,6 +50,8 @@ func app() tool.App {
 		&cli.BoolFlag{Name: "harden"},
 		&cli.BoolFlag{Name: "canonical-pids"},
 		&cli.StringFlag{Name: "drop"},
+		&cli.StringFlag{Name: "noise", Value: schemas.NoiseV0},
+		&cli.BoolFlag{Name: "no-filtered"},
 		&cli.StringFlag{Name: "ring-size", Value: "16M"},
 		&cli.StringFlag{Name: "spool-size"},
 		&cli.DurationFlag{Name: "timeout"},

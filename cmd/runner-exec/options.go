@@ -28,6 +28,8 @@ Flags:
   --times, --canonical-pids   add the layer times; number processes by the fork tree
   --no-new-privs, --harden   exec gives no rights; and refuse what attacks the observer
   --drop EXPR         drop kernel lines for which the jq program gives true
+  --noise TABLE       what is noise: v0 (default), loader (packages are none), none;
+                      the layer filtered lists what was left out: --no-filtered, without it
   --timeout D, --grace D   TERM after D, kill after another grace; which survivors get (10s)
   --ring-size N, --spool-size N, --redundant WHEN, --without PARTS, --file-mechanism M
                       as in runner-capture
@@ -63,6 +65,8 @@ type Options struct {
 	CanonicalPids bool
 	Times         bool          // add the layer times
 	Drop          string        // gojq program for runner-normalize, or ""
+	Noise         string        // table of noise rules
+	NoFiltered    bool          // leave out the layer filtered
 	RingSize      uint64        // bytes
 	SpoolSize     uint64        // bytes; 0 leaves runner-capture's own default
 	Timeout       time.Duration // 0: none
@@ -81,7 +85,7 @@ func options(env *tool.Env) (Options, error) {
 	o := Options{
 		Archive: f.String("archive"), Stream: f.String("stream"), Keep: f.String("keep"),
 		Kernel:        !f.Bool("no-kernel") && runtime.GOOS == schemas.PlatformLinux,
-		CanonicalPids: f.Bool("canonical-pids"), Times: f.Bool("times"), Drop: f.String("drop"), CgroupParent: f.String("cgroup-parent"),
+		CanonicalPids: f.Bool("canonical-pids"), Times: f.Bool("times"), Drop: f.String("drop"), NoFiltered: f.Bool("no-filtered"), CgroupParent: f.String("cgroup-parent"),
 		Policy: f.String("policy"), LogFiles: map[string]string{},
 		Named: f.IsSet("run-id"), Command: env.Args,
 	}
@@ -140,6 +144,9 @@ func (o *Options) values(env *tool.Env) (err error) {
 	if o.FileMechanism, err = env.Word("file-mechanism", schemas.FileMechanismWords()...); err != nil {
 		return err
 	}
+	if o.Noise, err = env.Word("noise", schemas.NoiseTables[:]...); err != nil {
+		return err
+	}
 	if o.Timeout, err = env.Duration("timeout"); err != nil {
 		return err
 	}
@@ -164,6 +171,10 @@ func (o *Options) check() error {
 		return tool.Usagef("--stream runs no other stages, so there is nothing for --keep")
 	case o.Stream != "" && (o.CanonicalPids || o.Drop != ""):
 		return tool.Usagef("--canonical-pids and --drop belong to runner-normalize when --stream is used")
+	case o.Stream != "" && (o.NoFiltered || o.Noise != schemas.NoiseV0):
+		return tool.Usagef("--noise belongs to runner-normalize when --stream is used, and --no-filtered has nothing to do")
+	case o.NoFiltered && o.Noise != schemas.NoiseV0:
+		return tool.Usagef("--noise %s has the layer filtered always: its note says which rules were used", o.Noise)
 	case len(o.Command) == 0:
 		return tool.Missing("COMMAND", "runner-exec -- COMMAND [ARG…]")
 	}

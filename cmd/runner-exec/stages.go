@@ -80,6 +80,9 @@ func stageArgs(o Options, name string) []string {
 		if o.Drop != "" {
 			args = append(args, "--drop", o.Drop)
 		}
+		if o.Kernel && !o.NoFiltered {
+			args = append(args, "--filtered", "--noise", o.Noise)
+		}
 		if o.Collect[schemas.LayerPolicy] || o.Times {
 			args = append(args, "--windows")
 		}

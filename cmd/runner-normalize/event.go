@@ -125,7 +125,7 @@ func (n *normalizer) open(task uint32, op operation, e *schemas.RawEvent) error 
 			if n.show != nil {
 				n.show.filtered(n.noise.ID(i), n.noise.Reason(i), path)
 			}
-			return nil
+			return n.left.add(i, path)
 		}
 	}
 	return n.emit(task, op.first, e, path, lexical)
@@ -144,13 +144,13 @@ func (n *normalizer) exec(task uint32, op operation, e *schemas.RawEvent) error 
 	return n.emit(task, op.second, e, script, true)
 }
 
-// loader is a line unless the loader is one of the system.
+// loader is a line unless the loader is one of the system, and there is noise at all.
 func (n *normalizer) loader(task uint32, op operation, e *schemas.RawEvent) error {
-	if e.Marks&doubtful == 0 {
+	if e.Marks&doubtful == 0 && n.noise.Len() > 0 {
 		for _, dir := range schemas.SystemLoaders {
 			if bytes.HasPrefix(e.Path, []byte(dir)) {
 				n.filter(schemas.FilterLoad, e.Path)
-				return nil
+				return n.left.add(loaderRule, e.Path)
 			}
 		}
 	}

@@ -33,6 +33,9 @@ func (n *normalizer) stageHealth(runID string) *schemas.StageHealth {
 	if n.opt.CanonicalPIDs {
 		h.Notes = append(h.Notes, schemas.NotePIDs.Format())
 	}
+	if n.left != nil {
+		h.Notes = append(h.Notes, schemas.NoteNoise.Format(n.opt.Noise, n.left.written, n.left.omitted))
+	}
 	if n.drop != nil {
 		h.Out -= n.drop.n
 		if n.drop.n > 0 {

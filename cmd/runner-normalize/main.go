@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 const usage = `
@@ -23,6 +24,9 @@ kernel.normalized stream to standard output, in the order of the fork tree.
 Noise is dropped and counted; a refused operation, a write or a creation never is.
 
 Flags:
+  --noise TABLE      which rules say what is noise: v0 (default); loader, for which
+                     what lies in folders of packages is none; or none
+  --filtered         write what was dropped as noise, too: the layer filtered
   --drop EXPR        also drop lines for which this jq program says true
   --canonical-pids   write the process's number in the fork tree as pid
   --windows          add times and the process tree, for runner-correlate
@@ -47,6 +51,7 @@ func app() tool.App {
 	return tool.App{
 		Name: "runner-normalize", Usage: usage,
 		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "noise", Value: schemas.NoiseV0}, &cli.BoolFlag{Name: "filtered"},
 			&cli.StringFlag{Name: "drop"}, &cli.BoolFlag{Name: "canonical-pids"}, &cli.BoolFlag{Name: "windows"},
 			&cli.BoolFlag{Name: "show-filtered"}, &cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"},
 		},
@@ -59,15 +64,31 @@ func run(ctx context.Context, env *tool.Env) error {
 	if f.Bool("background") {
 		tool.Background()
 	}
+	table, err := env.Word("noise", schemas.NoiseTables[:]...)
+	if err != nil {
+		return err
+	}
+	filtered := f.Bool("filtered") || table != schemas.NoiseV0
+	if filtered {
+		debug.SetMemoryLimit(memoryLimit + setMemory)
+	}
 	return open(ctx, env, Options{
+		Noise: table, Filtered: filtered,
 		Drop: f.String("drop"), HasDrop: f.IsSet("drop"), CanonicalPIDs: f.Bool("canonical-pids"),
 		Windows: f.Bool("windows"), ShowFiltered: f.Bool("show-filtered"),
 	})
 }
 
+// What the collector is told: most memory, and how much more the values of the layer filtered
+// may take, which for the most part is never touched.
+const (
+	memoryLimit = 48 << 20
+	setMemory   = 26 << 20
+)
+
 func main() {
 	// Almost all memory is one arena, so the collector can be kept on a short lead.
 	debug.SetGCPercent(50)
-	debug.SetMemoryLimit(48 << 20)
+	debug.SetMemoryLimit(memoryLimit)
 	tool.Main(app())
 }

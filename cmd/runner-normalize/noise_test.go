@@ -8,7 +8,7 @@ import (
 )
 
 func TestRuleIDs(t *testing.T) {
-	table, err := noise.New()
+	table, err := noise.New(schemas.NoiseV0)
 	if err != nil {
 		t.Fatal(err)
 	}

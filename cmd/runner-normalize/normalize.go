@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,6 +19,8 @@ type Options struct {
 	CanonicalPIDs bool
 	Windows       bool // write times and the process tree
 	ShowFiltered  bool
+	Noise         string // table of noise rules
+	Filtered      bool   // write the layer filtered
 }
 
 // normalizer is one pass over one raw stream.
@@ -28,6 +31,7 @@ type normalizer struct {
 	noise  *noise.Table
 	drop   *dropper
 	show   *shower
+	left   *leftOut // nil without the layer filtered
 	tree   tree
 	hooks  pendingHooks
 	store  *store
@@ -76,6 +80,7 @@ func normalize(ctx context.Context, env *tool.Env, r io.Reader, name string, opt
 		return err
 	}
 	defer n.show.flush()
+	defer n.left.close()
 	if n.drop != nil {
 		defer n.drop.program.Close()
 	}
@@ -117,11 +122,16 @@ func newNormalizer(env *tool.Env, opt Options) (*normalizer, error) {
 	n := &normalizer{
 		opt: opt, shapes: newShapes(), filtered: map[string]uint64{},
 	}
-	table, err := noise.New()
+	table, err := noise.New(cmp.Or(opt.Noise, schemas.NoiseV0))
 	if err != nil {
 		return nil, err
 	}
 	n.noise, n.byRule = table, make([]uint64, table.Len())
+	if opt.Filtered {
+		if n.left, err = newLeftOut(table); err != nil {
+			return nil, err
+		}
+	}
 	if opt.HasDrop {
 		if n.drop, err = compileDrop(opt.Drop); err != nil {
 			return nil, err
@@ -247,6 +257,9 @@ func (n *normalizer) writeAll(ctx context.Context, w *stream.Writer) error {
 		if err := w.WriteRaw(line); err != nil {
 			return writeError(err)
 		}
+	}
+	if err := n.left.write(w, n.in.Header().RunID); err != nil {
+		return writeError(err)
 	}
 	n.tree.stopGrowing()
 	order := n.tree.rank()

@@ -62,7 +62,7 @@ func (r *router) checkHealth(capture *health.Capture, normalize *schemas.StageHe
 func aboutLogs(note string) bool {
 	code, _, _ := schemas.CutNote(note)
 	for i := range schemas.Layers {
-		if l := &schemas.Layers[i]; l.Name != schemas.LayerKernel && l.Note != nil && l.Note.Code == code {
+		if l := &schemas.Layers[i]; l.Name != schemas.LayerKernel && l.Note != nil && l.Note.Code == code && l.Note.By == schemas.StageCorrelate {
 			return true
 		}
 	}

@@ -45,6 +45,8 @@ type verifier struct {
 	times   timesLayer
 	reduced reduction
 
+	filtered filteredLayer
+
 	words    map[string]string                // that many lines have
 	codes    *codeSet                         // of the report, made when first needed
 	noteSets map[string]*noteSet              // of the health, made when first needed

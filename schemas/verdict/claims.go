@@ -52,6 +52,7 @@ func Claims(rec *Record, bindings []schemas.Binding) []string {
 	default:
 		out = append(out, "nothing about the kernel: the layer is absent, its lines carry no claim")
 	}
+	out = append(out, leftOut(rec.Notes)...)
 	if claim := AllowedClaim(rec.KernelLayer, len(bindings)); claim != "" {
 		out = append(out, "of each tool call that the policy decided: "+claim)
 	}
@@ -64,6 +65,33 @@ func Claims(rec *Record, bindings []schemas.Binding) []string {
 	}
 	if rec.SDKEvents > 0 {
 		out = append(out, fmt.Sprintf("the agent's SDK reported %s about itself", counted(rec.SDKEvents, "event")))
+	}
+	return out
+}
+
+// leftOut says what runner-normalize left out of the kernel layer, where its notes say so.
+func leftOut(notes []string) (out []string) {
+	for _, note := range notes {
+		if v, err := schemas.NoteNoise.Parse(note); err == nil {
+			values, _ := v.Count(schemas.KeyValues)
+			omitted, _ := v.Count(schemas.KeyOmitted)
+			table, _ := v.Get(schemas.KeyTable)
+			text := fmt.Sprintf("plain reads of %s were left out as noise (rules %s)", counted(values+omitted, "path"), table)
+			switch {
+			case table == schemas.NoiseNone:
+				text = "no read was left out as noise"
+			case omitted > 0:
+				text += fmt.Sprintf(": %d of them are in the layer filtered, which had no room for the others", values)
+			case values > 0:
+				text += ": the layer filtered has all of them"
+			}
+			out = append(out, text)
+		}
+		if v, err := schemas.NoteDrop.Parse(note); err == nil {
+			if n, _ := v.Count(schemas.KeyDropped); n > 0 {
+				out = append(out, counted(n, "kernel line")+was(n)+" left out by the program of --drop, which a note has")
+			}
+		}
 	}
 	return out
 }

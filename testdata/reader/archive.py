@@ -6,6 +6,7 @@ modules that are called here.
 
 import container
 import documents
+import filtered
 import health
 import kernel
 import lines
@@ -15,6 +16,7 @@ import times
 from findings import Findings
 
 KNOWN = set(documents.DOCUMENTS) | set(lines.LAYERS)
+OPTIONAL = {filtered.FILTERED, times.TIMES}
 
 
 class Archive:
@@ -82,6 +84,7 @@ def _lines(a, found):
         if value and a.run_id is not None and value["run_id"] != a.run_id:
             found.add("run_id", "another run_id", name)
     kernel.check_lines(a.kernel or (), a.own, found)
+    filtered.check(a, found)
     if a.own:
         policy.check_policy(a.policy or (), a.report["ambiguities"] if a.report else (), found)
         policy.check_sdk(a.sdk or (), found)
@@ -89,14 +92,14 @@ def _lines(a, found):
 
 def _whole(a, found):
     """The rules that need the whole archive."""
-    for name in sorted(KNOWN - {times.TIMES} - set(a.members)):
+    for name in sorted(KNOWN - OPTIONAL - set(a.members)):
         found.add("member.missing", "the member is missing", name)
     if "events.ndjson" in a.layers:
         policy.check_events(a.events, a.counts["events.ndjson"], a.own, found)
     broken = {f[1] for f in found.list}
     if a.manifest:
         documents.check_manifest(a.manifest, a.members, KNOWN, found)
-    needed = set(lines.LAYERS) - {times.TIMES}
+    needed = set(lines.LAYERS) - OPTIONAL
     if broken & needed or not needed <= set(a.layers):
         return
     if times.TIMES not in broken:
@@ -106,6 +109,7 @@ def _whole(a, found):
     if a.health:
         a.notes = health.Notes(a.health["notes"])
         times.check_note(a, found)
+        filtered.check_note(a, found)
         health.check(a, found)
         if a.report:
             if times.TIMES not in {f[1] for f in found.list}:

@@ -16,6 +16,7 @@ KERNEL = "layers/kernel.ndjson"
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]+\Z")
 LAYERS = {
     "events.ndjson": "event-v0",
+    "layers/filtered.ndjson": "filtered-v0",
     "layers/kernel.ndjson": "kernel-event-v0",
     "layers/policy.ndjson": "policy-event-v0",
     "layers/sdk.ndjson": "sdk-event-v0",

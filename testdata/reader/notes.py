@@ -11,7 +11,7 @@ import tables
 
 CAPTURE, ONLY, LOSS, DROPS, BLIND = ("s2_kernel_capture", "contract_only_mode", "s2_kernel_loss", "s2_drops",
                                      "s2_blind_spots")
-MISSED, ESCAPE, DROP = "s2_missed", "s2_cgroup_escape", "normalize_drop"
+MISSED, ESCAPE, DROP, NOISE = "s2_missed", "s2_cgroup_escape", "normalize_drop", "normalize_noise"
 CONFINED = "s3_confinement"
 NETWORK, FILES, POLICY, SDK, WINDOWS = ("s4_network_policy", "s4_file_policy", "s4_policy_capture", "s5_sdk_capture",
                                         "s6_windows")
@@ -52,6 +52,7 @@ _FORMS = {
     WINDOWS: r"call=%s setup=%s idle=%s agent=%s" % (_N, _N, _N, _N),
     "s7_times": r"lines=%s" % _N,
     "canonical_pids": r"pid is the process's number in the fork tree, not the kernel's",
+    NOISE: r"table=(?:(?:v0|loader) values=(?:0 omitted=0|%s omitted=%s)|none values=0 omitted=0)" % (_P, _N),
     DROP: r'program=(?P<program>".*") sha256=(?P<digest>[0-9a-f]{64}) dropped=%s' % _N,
 }
 ORDER = tuple(_FORMS)

@@ -5,6 +5,7 @@ the streams document.
 """
 
 import archive
+import filtered
 import jsontext
 import lines
 import schema
@@ -13,21 +14,21 @@ import text
 
 EVENT, RAW, KERNEL = "assay.runner.event.v0", "runner.raw_event.v0", "assay.runner.kernel_event.v0"
 POLICY, SDK, LOG = "assay.runner.policy_event.v0", "assay.runner.sdk_event.v0", "runner.log_line.v0"
-TIME = "assay.runner.time.v0"
+TIME, FILTERED = "assay.runner.time.v0", "assay.runner.filtered.v0"
 PROCESS, HEALTH = "runner.process.v0", "runner.stage_health.v0"
 ENTRY, BINDING, AMBIGUITY = "runner.surface_entry.v0", "runner.binding.v0", "runner.ambiguity.v0"
 REPORT, OBSERVED = "assay.runner.correlation_report.v0", "assay.runner.observation_health.v0"
 # Stream: the kinds of records in order, those in one group may mix; how many stage healths.
 STREAMS = {
     "kernel.raw": ([{EVENT, RAW}], 1),
-    "kernel.normalized": ([{EVENT}, {KERNEL, PROCESS}], 2),
+    "kernel.normalized": ([{EVENT}, {FILTERED}, {KERNEL, PROCESS}], 2),
     "policy.log": ([{LOG}], 1),
     "sdk.log": ([{LOG}], 1),
-    "run.joined": ([{EVENT}, {KERNEL}, {POLICY}, {SDK}, {TIME}, {ENTRY}, {BINDING}, {AMBIGUITY}, {REPORT}, {OBSERVED}], 3),
+    "run.joined": ([{EVENT}, {FILTERED}, {KERNEL}, {POLICY}, {SDK}, {TIME}, {ENTRY}, {BINDING}, {AMBIGUITY}, {REPORT}, {OBSERVED}], 3),
 }
 NAMES = ("path", "user_path", "base", "path2", "user_path2", "base2", "interp", "addr")
 MAX_TASK = 1 << 22
-_NUMBERED = {EVENT, RAW, KERNEL, POLICY, SDK, TIME, LOG}
+_NUMBERED = {EVENT, RAW, FILTERED, KERNEL, POLICY, SDK, TIME, LOG}
 STAGES = {1: ({"runner-capture", "runner-exec"},),
           2: ({"runner-capture", "runner-exec"}, {"runner-normalize"}),
           3: ({"runner-capture", "runner-exec"}, {"runner-normalize"}, {"runner-correlate"})}
@@ -65,11 +66,13 @@ def check(stream, header, rows, trailer, found):
         return
     data = {"kernel.raw": RAW, "kernel.normalized": KERNEL, "run.joined": KERNEL}.get(stream, LOG)
     numbers = {"policy_events": len(kinds.get(POLICY, ())), "sdk_events": len(kinds.get(SDK, ())),
-               "surface_entries": len(kinds.get(ENTRY, ())), "times": len(kinds.get(TIME, ())), "process_records": len(kinds.get(PROCESS, ()))}
+               "filtered": len(kinds.get(FILTERED, ())), "surface_entries": len(kinds.get(ENTRY, ())), "times": len(kinds.get(TIME, ())), "process_records": len(kinds.get(PROCESS, ()))}
     for fault in stages.faults(stream, given, counts.get(data, 0), numbers, (kinds.get(OBSERVED) or [None])[0]):
         found.add("stream.health", fault)
     if stream == "kernel.raw":
         _sequences(kinds.get(RAW, ()), given[0]["counters"], found)
+    if stream == "kernel.normalized" and not filtered.in_order(kinds.get(FILTERED, ())):
+        found.add("stream.order", "filtered values are not sorted and unique")
     if stream == "kernel.normalized":
         _tree([value for _, _, value in rows], found)
     if stream == "run.joined":

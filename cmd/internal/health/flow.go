@@ -39,13 +39,13 @@ func Flow(c *Capture, normalize *schemas.StageHealth, lines uint64) error {
 
 // knownFilters checks that every filter is a rule of this release.
 func knownFilters(normalize *schemas.StageHealth) error {
-	table, err := noise.New()
+	ids, err := noise.IDs()
 	if err != nil {
 		return err
 	}
 	known := map[string]bool{}
-	for i := range table.Len() {
-		known[table.ID(i)] = true
+	for _, id := range ids {
+		known[id] = true
 	}
 	for _, f := range schemas.Filters {
 		known[f.ID] = true

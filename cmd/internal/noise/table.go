@@ -5,18 +5,55 @@ package noise
 import (
 	_ "embed"
 	"fmt"
+	"slices"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 //go:embed noise.txt
 var text string
 
-// New returns the table of noise.txt.
-func New() (*Table, error) {
-	rules, err := parseRules(text)
-	if err != nil {
-		return nil, fmt.Errorf("noise.txt: %w", err)
+//go:embed packages.txt
+var packages string
+
+// New returns one of the tables of schemas.NoiseTables: v0 is that of noise.txt, loader has
+// the rules of packages.txt before it.
+func New(name string) (*Table, error) {
+	var rules []rule
+	for _, part := range []struct {
+		file, text string
+		of         []string
+	}{
+		{"packages.txt", packages, []string{schemas.NoiseLoader}},
+		{"noise.txt", text, []string{schemas.NoiseLoader, schemas.NoiseV0}},
+	} {
+		if !slices.Contains(part.of, name) {
+			continue
+		}
+		more, err := parseRules(part.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", part.file, err)
+		}
+		rules = append(rules, more...)
 	}
 	return newTable(rules), nil
+}
+
+// IDs are the ids of all rules that leave something out by its path, sorted and unique.
+// schemas.FilterLoad is one of them: its rule is not in a table.
+func IDs() ([]string, error) {
+	t, err := New(schemas.NoiseV0)
+	if err != nil {
+		return nil, err
+	}
+	ids := []string{schemas.FilterLoad}
+	for _, r := range t.rules {
+		if r.drop {
+			ids = append(ids, r.id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
 }
 
 // Len is the number of rules.
