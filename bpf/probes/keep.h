@@ -138,8 +138,9 @@ INLINE u64 owner_of_table(void)
 }
 
 /* A call that opened a file ends, and nothing says that its descriptor has another one by now. Was it taken away in the
- * meantime? From here on, a thread that closes it closes what it was told of. */
-INLINE bool still_opened(struct given *g, s32 fd, u64 file)
+ * meantime? From here on, a thread that closes it closes what it was told of. Whatever was closed can have been a file
+ * without O_LARGEFILE, if that is what the call opened. */
+INLINE bool still_opened(struct given *g, s32 fd, u64 file, bool largefile)
 {
 	u64 files = descriptors();
 	struct change *c;
@@ -152,23 +153,22 @@ INLINE bool still_opened(struct given *g, s32 fd, u64 file)
 	c->owner = owner_of_table();
 	c->opened = bpf_ktime_get_ns();
 	__sync_lock_test_and_set(&c->file, file);
-	if (c->taken < g->since && !table_changed(files, CHANGES_ALL, g->since))
+	if ((largefile ? c->taken : c->at) < g->since && !table_changed(files, CHANGES_ALL, g->since))
 		return true;
 	c->file = 0;
 	return false;
 }
 
-/* Is what a descriptor has known not to be from a call in progress? A socket and what has no kind cannot be opened. A file
- * is known if the call that opened it has ended; of several threads that close it, only one closes a known one. */
+/* Is what a descriptor has known not to be from a call in progress? Files that are opened by a name have O_LARGEFILE, or O_PATH:
+ * the kernel adds it, but for 32-bit programs. Pipes, sockets and what else has no name have neither. Another file is known if
+ * the call that opened it has ended; of several threads that close it, only one closes a known one. */
 INLINE bool is_settled(struct change *c, u64 files, s32 fd)
 {
 	u64 file = fd_file(fd);
-	u16 kind;
 
 	if (!file)
 		return false;
-	kind = file_mode(file) & S_IFMT;
-	if (kind == S_IFSOCK || !kind)
+	if (!(file_flags(file) & (O_LARGEFILE | O_PATH)))
 		return true;
 	return c->owner == owner_of_table() && !table_changed(files, CHANGES_ALL, c->opened) &&
 	       __sync_val_compare_and_swap(&c->file, file, 0) == file;

@@ -74,7 +74,7 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 			u32 marks = r->marks;
 
 			r->clen1 = put_file(key, 0, file);
-			if (still_opened(&s->given, r->ret, file))
+			if (still_opened(&s->given, r->ret, file, !(r->marks & MARK_COMPAT) || r->flags & O_LARGEFILE))
 				return r->clen1;
 			r->marks = marks;
 			r->clen1 = r->i_mode = 0;

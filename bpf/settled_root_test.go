@@ -1,0 +1,114 @@
+//go:build linux && (amd64 || arm64)
+
+package bpf
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
+)
+
+// include/uapi/linux/userfaultfd.h
+const (
+	uffdioAPI      = 0xc018aa3f
+	uffdioRegister = 0xc020aa00
+	uffdioCopy     = 0xc028aa03
+	uffdVersion    = 0xaa
+	uffdMissing    = 1
+)
+
+// lateFlags are those of no other open.
+const lateFlags = unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NOCTTY | unix.O_NONBLOCK
+
+// lateText is memory that a call waits for, until it gets its text.
+type lateText struct {
+	fd   int
+	page []byte
+}
+
+func newLateText(t *testing.T) *lateText {
+	t.Helper()
+	fd, _, no := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC, 0, 0)
+	if no != 0 {
+		testkit.Missing(t, "userfaultfd", no)
+	}
+	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	testkit.Must(t, err)
+	l := &lateText{int(fd), page}
+	t.Cleanup(func() { testkit.Must(t, errors.Join(unix.Close(l.fd), unix.Munmap(l.page))) })
+	l.control(t, uffdioAPI, &[3]uint64{uffdVersion})
+	l.control(t, uffdioRegister, &[4]uint64{l.address(), uint64(len(page)), uffdMissing})
+	return l
+}
+
+func (l *lateText) address() uint64 { return uint64(uintptr(unsafe.Pointer(&l.page[0]))) }
+
+func (l *lateText) control(t *testing.T, what uintptr, arg any) {
+	t.Helper()
+	var p unsafe.Pointer
+	switch a := arg.(type) {
+	case *[3]uint64:
+		p = unsafe.Pointer(a)
+	case *[4]uint64:
+		p = unsafe.Pointer(a)
+	case *[5]uint64:
+		p = unsafe.Pointer(a)
+	}
+	if _, _, no := unix.Syscall(unix.SYS_IOCTL, uintptr(l.fd), what, uintptr(p)); no != 0 {
+		t.Fatalf("userfaultfd %#x: %v", what, no)
+	}
+}
+
+// open opens the name that the memory gets while the call waits for it, after what happens then.
+func (l *lateText) open(t *testing.T, name string, then func()) int {
+	t.Helper()
+	got := make(chan int)
+	go func() {
+		fd, _, no := unix.Syscall6(unix.SYS_OPENAT, ^uintptr(99), uintptr(unsafe.Pointer(&l.page[0])), lateFlags, 0, 0, 0)
+		if no != 0 {
+			fd = ^uintptr(0)
+		}
+		got <- int(fd)
+	}()
+	time.Sleep(50 * time.Millisecond) // it waits: its number is not chosen yet
+	then()
+	text := make([]byte, len(l.page))
+	copy(text, name)
+	l.control(t, uffdioCopy, &[5]uint64{l.address(), uint64(uintptr(unsafe.Pointer(&text[0]))), uint64(len(text))})
+	return <-got
+}
+
+// A call that opens a file gets the number of a pipe that another thread closed under it: nothing of the call was taken away.
+func TestNumberOfAPipe(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	testkit.Must(t, err)
+	testkit.Must(t, os.WriteFile(dir+"/file", nil, 0o600))
+	s, text := attachOwn(t, false), newLateText(t)
+	var p [2]int
+	testkit.Must(t, unix.Pipe2(p[:], unix.O_CLOEXEC))
+	fd := text.open(t, dir+"/file", func() { testkit.Must(t, errors.Join(unix.Close(p[0]), unix.Close(p[1]))) })
+	if fd != p[0] {
+		t.Fatalf("descriptor %d, expected %d", fd, p[0])
+	}
+	defer unix.Close(fd)
+	told := 0
+	for _, e := range eventsOf(t, s, schemas.OpOpenat) {
+		if e.Flags != lateFlags {
+			continue
+		}
+		if told++; string(e.Path) != dir+"/file" || e.Marks != 0 {
+			t.Errorf("told %q, %q with marks %#x", e.Path, e.UserPath, e.Marks)
+		}
+	}
+	if told != 1 {
+		t.Errorf("%d records of the call", told)
+	}
+}
