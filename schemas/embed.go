@@ -52,6 +52,7 @@ var forms = [...]Form{
 	{Schema: SchemaFileRules, File: "file-rules-v0.schema.json"},
 	{Schema: SchemaPolicyFile, File: "policy-file-v0.schema.json"},
 	{Schema: SchemaVerifyReport, File: "verify-report-v0.schema.json"},
+	{Schema: SchemaAct, File: "act-v0.schema.json", Lines: true},
 	{Schema: SchemaManifest, File: "archive-manifest-v0.schema.json", Member: MemberManifest, MaxBytes: 64 << 10},
 	{Schema: SchemaSurface, File: "capability-surface-v0.schema.json", Member: MemberSurface},
 	{Schema: SchemaReport, File: "correlation-report-v0.schema.json", Member: MemberReport, MaxBytes: MaxReportBytes},

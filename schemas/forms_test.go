@@ -71,6 +71,7 @@ func parseForm(schema string, b []byte) (err error) {
 	case SchemaHeader, SchemaTrailer: // package stream parses these
 	case SchemaPolicyFile: // package cmd/internal/policy parses these
 	case SchemaVerifyReport: // package verdict parses these
+	case SchemaAct: // package cmd/internal/acts writes these, and no tool reads them
 	case SchemaRawEvent:
 		err = NewRawParser(testRun).Parse(b, new(RawEvent))
 	case SchemaKernelEvent:

@@ -11,6 +11,7 @@ const (
 	SchemaControl      = "runner.control.v0"
 	SchemaReady        = "runner.ready.v0"
 	SchemaVerifyReport = "runner.verify_report.v0"
+	SchemaAct          = "runner.act.v0"
 	SchemaProcess      = "runner.process.v0"
 	SchemaLogLine      = "runner.log_line.v0"
 	SchemaBinding      = "runner.binding.v0"

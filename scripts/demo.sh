@@ -40,9 +40,10 @@ else
 	echo "A recorded stream goes through the same stages. For a real run: sudo make demo"
 	show "bin/runner-normalize $recorded | bin/runner-correlate | bin/runner-pack -o demo-run.tar.gz"
 fi
-echo "2. CHECK THE RECORD, AND SAY WHAT IT HOLDS"
+echo "2. CHECK THE RECORD, AND SEE WHAT THE COMMAND DID"
 echo
-show "bin/runner-verify --explain --require kernel=complete,drops=0,cgroup=clean demo-run.tar.gz"
+show "bin/runner-verify --require kernel=complete,drops=0,cgroup=clean demo-run.tar.gz"
+show "bin/runner-show demo-run.tar.gz"
 echo "3. A TOOL CALL: a policy denied it, and the agent did the same by itself"
 echo
 run=testdata/runs/tool-denied-but-done
@@ -50,7 +51,8 @@ show "bin/runner-correlate --policy $run/policy.log.ndjson $run/2-kernel.ndjson 
 show "bin/runner-verify --explain demo-call.tar.gz"
 cat <<EOT
 What to look at next:
-  bin/runner-verify demo-run.tar.gz         its claims, and what it never says
+  bin/runner-show --tree demo-run.tar.gz    every process; --list every operation
+  bin/runner-verify -v demo-run.tar.gz      its claims, and what it never says
   bin/runner-verify --json demo-run.tar.gz  the same for a program
   tar -tzf demo-run.tar.gz                  the members of the archive
   tar -xzOf demo-run.tar.gz layers/kernel.ndjson   a line for each kernel event

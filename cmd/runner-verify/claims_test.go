@@ -93,7 +93,7 @@ func TestAllowedClaim(t *testing.T) {
 					t.Errorf("no claim %q among\n%s", want, strings.Join(r.Claims, "\n"))
 				}
 			}
-			_, summary, _ := call(in)
+			_, summary, _ := call(in, "-v")
 			_, explained, _ := call(in, "--explain")
 			for _, out := range []string{summary, explained} {
 				if !strings.Contains(out, verdict.ForbiddenClaim+"\n") {

@@ -19,8 +19,8 @@ Usage:
 
 It reads an archive, .tar.gz or .tar, from FILE or standard input. It checks form
 and digests, derives surface, counts and correlation again from the layers, and
-compares. A valid archive is summarised on standard output; findings go to
-standard error, one a line.
+compares. Of a valid archive it prints the verdict and the surface; findings go
+to standard error, one a line. runner-show shows the rest.
 
 Flags:
   --require K=V,…  demand more: kernel=complete drops=0 cgroup=clean policy=present
@@ -30,6 +30,7 @@ Flags:
   --explain        explain each tool call by SDK, policy and kernel; list surface and refusals
   --json           write one JSON document instead of text
   --rules          list the rules and exit
+  -v               print what the record claims and never claims, and all its notes
   -h, --help       print this help; --version prints the version
 
 Exit codes:
@@ -47,10 +48,10 @@ func app() tool.App {
 	return tool.App{
 		Name: "runner-verify", Usage: usage,
 		Flags: []cli.Flag{&cli.StringSliceFlag{Name: "require"}, &cli.StringSliceFlag{Name: "assert"},
-			&cli.BoolFlag{Name: "json"}, &cli.BoolFlag{Name: "explain"}, &cli.BoolFlag{Name: "rules"}},
+			&cli.BoolFlag{Name: "json"}, &cli.BoolFlag{Name: "explain"}, &cli.BoolFlag{Name: "rules"}, &cli.BoolFlag{Name: "v"}},
 		Run: func(ctx context.Context, env *tool.Env) error {
 			return run(ctx, env, Options{Require: env.Flag.StringSlice("require"),
-				Assert: env.Flag.StringSlice("assert"), JSON: env.Flag.Bool("json"), Explain: env.Flag.Bool("explain"), Rules: env.Flag.Bool("rules")})
+				Assert: env.Flag.StringSlice("assert"), JSON: env.Flag.Bool("json"), Explain: env.Flag.Bool("explain"), Rules: env.Flag.Bool("rules"), Details: env.Flag.Bool("v")})
 		},
 	}
 }

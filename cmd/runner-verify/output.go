@@ -12,7 +12,6 @@ import (
 
 // Lengths of what the summary shows, in characters. --json has everything.
 const (
-	maxShownName  = 200
 	maxShownNote  = 600
 	maxShownNotes = 30
 )
@@ -28,7 +27,7 @@ func (v *verifier) print(env *tool.Env, opt Options) error {
 		_, err = env.Stdout.Write(append(b, '\n'))
 		return err
 	}
-	if err := v.printFindings(env); err != nil {
+	if err := verdict.WriteFindings(env.Stderr, env.Name, &v.res); err != nil {
 		return err
 	}
 	if v.total > 0 {
@@ -39,32 +38,24 @@ func (v *verifier) print(env *tool.Env, opt Options) error {
 	if v.res.Explanation != nil {
 		verdict.WriteExplanation(w, &v.res)
 	} else {
-		v.printSummary(w)
+		v.printSummary(w, opt.Details)
 	}
 	return w.Flush()
 }
 
-func (v *verifier) printFindings(env *tool.Env) error {
-	w := bufio.NewWriter(env.Stderr)
-	name := verdict.Printable(v.res.Archive, maxShownName)
-	for _, f := range v.list {
-		f.Member = verdict.Printable(f.Member, maxMessage)
-		fmt.Fprintf(w, "%s: %s: %s\n", env.Name, name, f)
+// printSummary starts with what the command did. What every record says of itself comes on request.
+func (v *verifier) printSummary(w io.Writer, details bool) {
+	verdict.WriteSurface(w, &v.res, v.surface.explain())
+	section(w, "Ambiguities:", v.report.Ambiguities)
+	notes := v.res.Record.Notes
+	if !details {
+		section(w, "Notes of this run:", verdict.Remarkable(notes))
+		fmt.Fprintln(w, "What it claims, what it never claims and what was not seen: runner-verify -v. What each process did: runner-show")
+		return
 	}
-	if more := v.total - len(v.list); more > 0 {
-		fmt.Fprintf(w, "%s: %s: %d more findings of these kinds\n", env.Name, name, more)
-	}
-	if v.total > 0 && v.res.Valid {
-		fmt.Fprintf(w, "%s: %s: valid, but not as demanded\n", env.Name, name)
-	}
-	return w.Flush()
-}
-
-func (v *verifier) printSummary(w io.Writer) {
 	section(w, "This record claims:", v.res.Claims)
 	section(w, "It never claims:", v.res.NonClaims)
-	section(w, "Ambiguities:", v.report.Ambiguities)
-	section(w, "Notes of the observation (losses, blind spots, limits):", v.res.Record.Notes)
+	section(w, "Notes of the observation (losses, blind spots, limits):", notes)
 }
 
 func section(w io.Writer, title string, items []string) {

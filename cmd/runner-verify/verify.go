@@ -21,6 +21,7 @@ type Options struct {
 	JSON    bool
 	Rules   bool // print the rules and nothing else
 	Explain bool // say of each tool call what the layers say
+	Details bool // print claims and all notes
 }
 
 // verifier checks one archive. Members arrive in archive order, so what comes

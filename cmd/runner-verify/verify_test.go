@@ -19,6 +19,11 @@ import (
 
 func TestSummary(t *testing.T) {
 	code, out, errs := call(sample().digest(t).tar(t))
+	if code != 0 || errs != "" || strings.Contains(out, "claim") != strings.Contains(out, "What it claims, what it never claims") || strings.Contains(out, "s2_blind_spots") {
+		t.Fatalf("exit %d, stderr %s\n%s", code, errs, out)
+	}
+	testkit.Golden(t, filepath.Join("testdata", "summary.txt"), []byte(out))
+	code, out, errs = call(sample().digest(t).tar(t), "-v")
 	if code != 0 || errs != "" {
 		t.Fatalf("exit %d, stderr %s", code, errs)
 	}

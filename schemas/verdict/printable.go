@@ -9,7 +9,8 @@ import (
 )
 
 // Printable shortens s to limit characters and escapes characters that a terminal would
-// interpret or hide: control and format characters, unusual spaces, invalid UTF-8.
+// interpret or hide: control and format characters, unusual spaces, letters without a shape,
+// invalid UTF-8. Different names in text form stay different, if they are not shortened.
 func Printable(s string, limit int) string {
 	var b strings.Builder
 	for n := 0; len(s) > 0; n++ {
@@ -21,7 +22,7 @@ func Printable(s string, limit int) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case unicode.IsPrint(r):
+		case unicode.IsPrint(r) && !unseen(r):
 			b.WriteRune(r)
 		default:
 			q := strconv.QuoteRuneToASCII(r)
@@ -30,4 +31,12 @@ func Printable(s string, limit int) string {
 		s = s[size:]
 	}
 	return b.String()
+}
+
+// brailleBlank is a symbol that looks like a space.
+const brailleBlank = '\u2800'
+
+// unseen reports whether a printable character has no shape: fillers, variation selectors.
+func unseen(r rune) bool {
+	return r > unicode.MaxLatin1 && (r == brailleBlank || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))
 }

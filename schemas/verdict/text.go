@@ -26,7 +26,7 @@ func WriteRecord(w io.Writer, r *Report) {
 		fmt.Fprintf(w, "          %s without times\n", r.IdentityWithoutTimes)
 	}
 	fmt.Fprintf(w, "origin    %s\n", originWords[rec.Origin])
-	fmt.Fprintf(w, "run       %s: %s\n", r.RunID, ending(rec))
+	fmt.Fprintf(w, "run       %s: %s\n", r.RunID, Ending(rec))
 	fmt.Fprintf(w, "record    kernel=%s drops=%d cgroup=%s policy=%s sdk=%s correlation=%s\n", rec.KernelLayer,
 		rec.RingbufDrops, rec.CgroupCorrelation, rec.PolicyLayer, rec.SDKLayer, rec.Correlation)
 	var sizes []string
@@ -43,8 +43,8 @@ var originWords = map[string]string{
 	schemas.OriginContract: schemas.OriginContract + ": another implementation's marks, so only the rules of the v0 contract hold",
 }
 
-// ending says in a few words what was run and how it ended.
-func ending(rec *Record) string {
+// Ending says in a few words what was run and how it ended.
+func Ending(rec *Record) string {
 	what := "an existing cgroup"
 	if len(rec.Command) > 0 {
 		what = Printable(strings.Join(rec.Command, " "), maxShownCommand)

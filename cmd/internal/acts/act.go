@@ -1,0 +1,137 @@
+// Package acts turns the kernel lines of an archive into acts: what people and programs ask
+// for. An act is one operation. It has a name, both paths of a rename, an outcome in words,
+// and the process that did it. It says nothing that the lines do not say.
+package acts
+
+import (
+	"strings"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// Process is the process of an act, as far as the record knows it.
+type Process struct {
+	PID uint32 `json:"pid"`
+	// Executable is the program that the process had executed last. It is "" before its first
+	// exec: then it ran the program of its parent.
+	Executable string `json:"executable,omitempty"`
+	Script     string `json:"script,omitempty"` // that the executable was started for
+}
+
+// Act is one operation: runner.act.v0. Names are in text form.
+type Act struct {
+	Schema      string   `json:"schema"`
+	RunID       string   `json:"run_id"`
+	Seq         uint64   `json:"seq"` // of its first kernel line
+	Op          string   `json:"op"`
+	EventType   uint32   `json:"event_type"`
+	Path        string   `json:"path,omitempty"`
+	NewPath     string   `json:"new_path,omitempty"`
+	OldPath     string   `json:"old_path,omitempty"`
+	Script      string   `json:"script,omitempty"`
+	Source      string   `json:"source,omitempty"`
+	Attribute   string   `json:"attribute,omitempty"`
+	Name        string   `json:"name,omitempty"`
+	Endpoint    string   `json:"endpoint,omitempty"`
+	Family      string   `json:"family,omitempty"`
+	Direction   string   `json:"direction,omitempty"`
+	Transport   string   `json:"transport,omitempty"`
+	Read        bool     `json:"read"`
+	Write       bool     `json:"write"`
+	Flags       []string `json:"flags,omitempty"`
+	Outcome     string   `json:"outcome"`
+	Error       string   `json:"error,omitempty"`
+	ReturnValue *int64   `json:"return_value,omitempty"`
+	Rule        *uint32  `json:"rule,omitempty"`
+	InDoubt     bool     `json:"in_doubt,omitzero"`
+	Process     Process  `json:"process"`
+	ToolCalls   []string `json:"tool_calls,omitempty"`
+
+	Group Group `json:"-"`
+}
+
+// Value is what the act is about: a path, an endpoint or a name; of a rename, the old one.
+func (a *Act) Value() string {
+	for _, v := range []string{a.Path, a.Endpoint, a.Name} {
+		if v != "" {
+			return v
+		}
+	}
+	return a.NewPath + a.OldPath + a.Script + a.Source + a.Attribute
+}
+
+// Net reports whether the act is about an endpoint.
+func (a *Act) Net() bool { return a.Group == Reached || a.Group == Listened }
+
+// set stores a value under the name that the table has for it.
+func (a *Act) set(key string, value []byte) {
+	to := map[string]*string{keyPath: &a.Path, keyNew: &a.NewPath, keyOld: &a.OldPath, keyScript: &a.Script,
+		keySource: &a.Source, keyAttr: &a.Attribute, keyName: &a.Name, keyEndpoint: &a.Endpoint}[key]
+	*to = string(value)
+}
+
+// outcome says in words how a line's call ended.
+func outcome(e *schemas.KernelEvent) string {
+	switch {
+	case schemas.Refused(e.EventType):
+		return schemas.ActRefused
+	case e.Status == schemas.StatusUnproven:
+		return schemas.ActUnproven
+	case e.EventType == schemas.EventConnect && e.Has&schemas.KernelHasReturn != 0 && schemas.ErrnoName(e.ReturnValue) == "EINPROGRESS":
+		return schemas.ActPending
+	case e.Status == schemas.StatusError:
+		return schemas.ActFailed
+	case e.Status == schemas.StatusSuccess:
+		return schemas.ActDone
+	}
+	return schemas.ActUnknown
+}
+
+// network fills in what an endpoint says.
+func (a *Act) network() {
+	switch {
+	case a.Endpoint == "":
+	case strings.HasPrefix(a.Endpoint, "unix:"):
+		a.Family = schemas.EndpointUnix
+	case strings.HasPrefix(a.Endpoint, "["):
+		a.Family = schemas.EndpointIPv6
+	default:
+		a.Family = schemas.EndpointIPv4
+	}
+	a.Direction = schemas.DirectionOut
+	if a.Group == Listened {
+		a.Direction = schemas.DirectionLocal
+	}
+	switch a.EventType {
+	case schemas.EventSendto, schemas.EventSendmsg, schemas.EventSendmmsg:
+		a.Transport = schemas.TransportDatagram
+	case schemas.EventListen:
+		a.Transport = schemas.TransportStream
+	}
+}
+
+// open fills in what the flags of an open say. That it created a file is only known of an
+// exclusive one.
+func (a *Act) open(e *schemas.KernelEvent) {
+	a.Read = e.AccessMode == schemas.AccessModes[0] || e.AccessMode == schemas.AccessModes[2]
+	a.Write = e.AccessMode == schemas.AccessModes[1] || e.AccessMode == schemas.AccessModes[2] || e.Operations != 0 && e.Operations != schemas.OperationExclusive
+	const exclusive = schemas.OperationCreate | schemas.OperationExclusive
+	switch {
+	case e.Operations&exclusive == exclusive:
+		a.Group = Created
+	case a.Write:
+		a.Group = Wrote
+	case !a.Read:
+		a.Group = Other
+	}
+	for _, f := range operationFlags {
+		if e.Operations&f.flag != 0 {
+			a.Flags = append(a.Flags, f.name)
+		}
+	}
+}
+
+var operationFlags = []struct {
+	flag schemas.OperationFlags
+	name string
+}{{schemas.OperationCreate, "create"}, {schemas.OperationTruncate, "truncate"}, {schemas.OperationAppend, "append"}, {schemas.OperationExclusive, "exclusive"}}

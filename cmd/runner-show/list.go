@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/runner-evidence/runner/cmd/internal/acts"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/verdict"
+)
+
+// unlimited is a length that no line has.
+const unlimited = 1 << 30
+
+// listLine is one act for people: process, program, operation, names and, unless it was done,
+// how it ended.
+func (p *printer) listLine(a *acts.Act) {
+	program := a.Process.Script
+	if program == "" {
+		program = a.Process.Executable
+	}
+	if program != "" {
+		program = path.Base(program)
+	}
+	p.line("%7d %-12s %-10s %s%s", a.Process.PID, verdict.Printable(program, unlimited), opWord(a), names(a), p.ending(a))
+}
+
+// opWord is the name of an operation; of an open, what it was for.
+func opWord(a *acts.Act) string {
+	if a.Op != schemas.OpOpen {
+		return a.Op
+	}
+	var words []string
+	if a.Read {
+		words = append(words, "read")
+	}
+	if a.Write {
+		words = append(words, "write")
+	}
+	if len(words) == 0 {
+		return a.Op
+	}
+	return strings.Join(words, "+")
+}
+
+// names are the names of an act, each in its place.
+func names(a *acts.Act) string {
+	var b strings.Builder
+	for _, v := range []string{a.Path, a.Endpoint, a.Name} {
+		if v != "" {
+			b.WriteString(verdict.Printable(v, unlimited))
+		}
+	}
+	for _, x := range []struct{ before, v string }{{" → ", a.NewPath}, {", old root at ", a.OldPath}, {", for ", a.Script}, {", from ", a.Source}, {", ", a.Attribute}} {
+		if x.v != "" {
+			b.WriteString(x.before + verdict.Printable(x.v, unlimited))
+		}
+	}
+	return b.String()
+}
+
+// ending is how an act ended, unless it was done.
+func (p *printer) ending(a *acts.Act) string {
+	words := ""
+	switch a.Outcome {
+	case schemas.ActDone:
+	case schemas.ActFailed:
+		words = p.paint(amber, "failed "+a.Error)
+	case schemas.ActRefused:
+		words = "refused"
+		if a.Rule != nil {
+			words += fmt.Sprintf(" by rule %d", *a.Rule)
+		}
+		words = p.paint(red, words)
+	default:
+		words = p.paint(amber, a.Outcome)
+	}
+	if words != "" {
+		words = "  [" + words + "]"
+	}
+	if a.InDoubt {
+		words += "  [" + p.paint(amber, "in doubt") + "]"
+	}
+	for _, id := range a.ToolCalls {
+		words += "  call " + verdict.Printable(id, unlimited)
+	}
+	return words
+}

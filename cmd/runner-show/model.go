@@ -1,0 +1,193 @@
+package main
+
+import (
+	"github.com/runner-evidence/runner/cmd/internal/acts"
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// Bounds of what is kept. What is beyond them is counted.
+const (
+	maxNames     = 1 << 19  // distinct names
+	maxNameBytes = 48 << 20 // of all names
+	maxEntries   = 1 << 20  // names of groups of processes
+	maxProcesses = 1 << 16
+	maxShownExec = 8 // programs of one process, in order
+)
+
+// model is the run as the screens show it: the whole, and process by process. Every view that
+// folds is made from it.
+type model struct {
+	names     map[string]uint32
+	list      []string
+	bytes     int
+	entries   int
+	together  bool
+	all       summary
+	processes []*process
+	byPID     map[uint32]*process
+	rest      *process // those beyond maxProcesses
+	left      int      // how many these are
+}
+
+// process is one process, with what it did.
+type process struct {
+	summary
+	pid      uint32
+	programs []string // that it executed, in order
+	more     int      // programs beyond these
+}
+
+// summary is what acts add up to.
+type summary struct {
+	acts    uint64
+	groups  [acts.Groups]fold // what was done, or whose outcome is not known
+	refused fold
+	failed  map[string]*fold // by the name of the error
+	doubts  uint64
+	pending uint64
+	unsure  uint64 // acts that are unproven
+}
+
+// fold is a set of names with the number of acts on each.
+type fold struct {
+	times map[uint32]uint32
+	acts  uint64
+	lost  uint64 // acts on names beyond the bounds
+}
+
+func newModel(together bool) *model {
+	return &model{names: map[string]uint32{}, together: together, byPID: map[uint32]*process{}}
+}
+
+// name gives a name its number; false is beyond the bounds.
+func (m *model) name(s string) (uint32, bool) {
+	n, ok := m.names[s]
+	if ok {
+		return n, true
+	}
+	if len(m.list) >= maxNames || m.bytes+len(s) > maxNameBytes {
+		return 0, false
+	}
+	n = uint32(len(m.list))
+	m.names[s], m.list, m.bytes = n, append(m.list, s), m.bytes+len(s)
+	return n, true
+}
+
+func (m *model) add(f *fold, name string) {
+	f.acts++
+	n, ok := m.name(name)
+	if ok {
+		if f.times == nil {
+			f.times = map[uint32]uint32{}
+		}
+		if f.times[n] == 0 {
+			if m.entries >= maxEntries {
+				f.lost++
+				return
+			}
+			m.entries++
+		}
+		f.times[n]++
+		return
+	}
+	f.lost++
+}
+
+// take adds an act.
+func (m *model) take(a *acts.Act) {
+	p := m.process(a.Process.PID)
+	if a.EventType != 0 && a.Group == acts.Executed && a.Outcome == schemas.ActDone && a.Op != schemas.OpLoader {
+		name := a.Path
+		if a.Script != "" {
+			name = a.Script
+		}
+		if len(p.programs) < maxShownExec {
+			p.programs = append(p.programs, name)
+		} else {
+			p.more++
+		}
+	}
+	m.sum(&m.all, a)
+	m.sum(&p.summary, a)
+}
+
+func (m *model) sum(s *summary, a *acts.Act) {
+	s.acts++
+	if a.InDoubt {
+		s.doubts++
+	}
+	switch a.Outcome {
+	case schemas.ActRefused:
+		m.add(&s.refused, a.Value())
+		return
+	case schemas.ActFailed:
+		name := a.Error
+		if name == "" {
+			name = "unnamed error"
+		}
+		if s.failed == nil {
+			s.failed = map[string]*fold{}
+		}
+		if s.failed[name] == nil {
+			s.failed[name] = new(fold)
+		}
+		m.add(s.failed[name], a.Value())
+		return
+	case schemas.ActUnproven:
+		s.unsure++
+		return
+	case schemas.ActPending:
+		s.pending++
+	}
+	m.add(&s.groups[a.Group], shownValue(a))
+}
+
+// shownValue is the name under which an act is folded: the one that it made, if it made one.
+func shownValue(a *acts.Act) string {
+	switch {
+	case a.Op == schemas.OpRename || a.Op == schemas.OpLink:
+		if a.NewPath != "" {
+			return a.NewPath
+		}
+	case a.Group == acts.Executed && a.Script != "":
+		return a.Script
+	case a.Net() && a.Endpoint == "":
+		return "an address of another family (" + a.Op + ")"
+	case a.Transport != "":
+		return a.Endpoint + " (" + a.Transport + ")"
+	case a.Outcome == schemas.ActPending:
+		return a.Endpoint + " (" + schemas.ActPending + ")"
+	case a.Value() == "":
+		return a.Op
+	case a.Group == acts.Other:
+		return a.Op + " " + a.Value()
+	}
+	return a.Value()
+}
+
+// process finds the process of an act. Where the lines of a process are together, another
+// number is another process.
+func (m *model) process(pid uint32) *process {
+	if n := len(m.processes); m.together && n > 0 && m.processes[n-1].pid == pid && m.rest == nil {
+		return m.processes[n-1]
+	}
+	if p := m.byPID[pid]; !m.together && p != nil {
+		return p
+	}
+	if len(m.processes) == maxProcesses {
+		if m.rest == nil {
+			m.rest = new(process)
+		}
+		if !m.together || m.rest.pid != pid {
+			m.left++
+		}
+		m.rest.pid = pid
+		return m.rest
+	}
+	p := &process{pid: pid}
+	m.processes = append(m.processes, p)
+	if !m.together {
+		m.byPID[pid] = p
+	}
+	return p
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+
+	"github.com/runner-evidence/runner/cmd/internal/acts"
+	"github.com/runner-evidence/runner/cmd/internal/evidence"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
+)
+
+func run(ctx context.Context, env *tool.Env, opt Options) error {
+	e, err := evidence.Open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	w := bufio.NewWriterSize(env.Stdout, 64<<10)
+	p := printer{w: w, color: opt.Color, width: opt.Width}
+	switch opt.View {
+	case viewJSON, viewList:
+		err = stream(ctx, env, e, opt, w, &p)
+	default:
+		m := newModel(together(e))
+		if err = each(ctx, e, opt.Filter.takes, func(a *acts.Act) error {
+			m.take(a)
+			return nil
+		}); err == nil {
+			s := screen{printer: p, m: m, opt: opt, rep: e.Report}
+			s.print()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return tool.CannotWrite("standard output", err)
+	}
+	return nil
+}
+
+// together reports whether the lines of each process are together in the record.
+func together(e *evidence.Evidence) bool { return e.Report.Record.Origin == schemas.OriginRunner }
+
+// each calls take for the acts that the filter takes.
+func each(ctx context.Context, e *evidence.Evidence, takes func(*acts.Act) bool, take func(*acts.Act) error) error {
+	r := acts.Reader{Together: together(e), Take: func(a *acts.Act) error {
+		if !takes(a) {
+			return nil
+		}
+		return take(a)
+	}}
+	err := e.Read(ctx, archive.Visitor{Document: r.Document, Line: r.Line, End: func(m archive.Member) error {
+		if m.Name == schemas.MemberKernel {
+			return r.Flush()
+		}
+		return nil
+	}})
+	return err
+}
+
+// errEnough ends the reading.
+var errEnough = errors.New("enough")
+
+// stream writes a line for each act, while it reads. With --top it ends after so many.
+func stream(ctx context.Context, env *tool.Env, e *evidence.Evidence, opt Options, w *bufio.Writer, p *printer) error {
+	shown, limited := 0, env.Flag.IsSet("top")
+	err := each(ctx, e, opt.Filter.takes, func(a *acts.Act) error {
+		if limited && shown == opt.Top {
+			return errEnough
+		}
+		shown++
+		if opt.View == viewList {
+			p.listLine(a)
+			return nil
+		}
+		b, err := schemas.Marshal(a)
+		if err != nil {
+			return err
+		}
+		w.Write(b)
+		if err := w.WriteByte('\n'); err != nil {
+			return tool.CannotWrite("standard output", err)
+		}
+		return nil
+	})
+	switch {
+	case err == errEnough:
+		env.Sayf("the first %d operations; there are more", shown)
+		return nil
+	case err == nil && shown == 0:
+		env.Sayf("no operation of this record fits")
+	}
+	return err
+}
