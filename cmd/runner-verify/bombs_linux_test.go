@@ -105,7 +105,9 @@ func bombs() []bomb {
 	big.large = true
 	long := one("3 GiB of lines", bundle.KernelName, numbered(`{"schema":"assay.runner.kernel_event.v0","run_id":"run_test","seq":%d,"pid":1,"event_type":211,"kind":"event_211","value":null,"return_value":%[1]d,"status":"success"}`+"\n", 20_000_000))
 	long.large = true
-	return append(list, big, long)
+	times := numbered(`{"run_id":"run_test","schema":"assay.runner.time.v0","seq":%d,"type":"line","layer":"kernel","line":%d,"source":"kernel","ns":1}`+"\n", 1_000_000)
+	slow := bomb{name: "times in another order of keys", code: 1, members: map[string][]part{schemas.MemberTimes: {times}, bundle.EventsName: {text(foreign()[bundle.EventsName], 1)}}}
+	return append(list, slow, big, long)
 }
 
 // mostCalls is a valid archive with as many calls as one may have.
@@ -132,7 +134,13 @@ func mostCalls() bomb {
 func (b *bomb) pack(t testing.TB, path string) {
 	a, sizes := sample(), map[string]int64{}
 	man := schemas.Manifest{Schema: schemas.SchemaManifest, RunID: runID, Files: map[string]schemas.ManifestFile{}}
-	for name := range a {
+	for name := range b.members {
+		a[name] += "" // the optional ones too
+	}
+	for _, name := range a.names() {
+		if name == bundle.ManifestName {
+			continue
+		}
 		sum := sha256.New()
 		w := &counted{w: sum}
 		b.member(a, name, w)

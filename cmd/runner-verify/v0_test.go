@@ -39,6 +39,9 @@ func TestForeignMutations(t *testing.T) {
 		{"coverage", both(edit(health, `coverage":"connect_only"`, `coverage":"datagram_peer_observed"`), edit(health, `coverage=connect_only`, `coverage=datagram_peer_observed`)), "health.network"},
 		{"operations", edit(bundle.KernelName, `["create","truncate"]`, `["create"]`), "kernel.derived"},
 		{"drops in a complete layer", both(edit(health, `"ringbuf_drops":0`, `"ringbuf_drops":1`), edit(health, `ringbuf_drops=0`, `ringbuf_drops=1`)), "health.drops"},
+		{"times in another order of keys", func(_ *testing.T, a content) {
+			a["layers/times.ndjson"] = `{"schema":"assay.runner.time.v0","seq":0,"run_id":"run_test","type":"anchor","clock":"CLOCK_MONOTONIC","wall_clock":"CLOCK_REALTIME","wall_ns":1700000000000000000,"finished_ns":900}` + "\n"
+		}, "line.form times.note"},
 		{"policy layer emptied", func(_ *testing.T, a content) { a[policy] = "" }, "health.layer health.note report.ambiguities report.bindings surface.derived"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
