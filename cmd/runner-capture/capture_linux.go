@@ -232,6 +232,9 @@ func (r *captureRun) ready() error {
 		if err := r.lines.value(startedLine(r.opt.runID, &schemas.Control{AgentShim: schemas.ShimNone})); err != nil {
 			return output(err)
 		}
+		if some, err := cgroup.Populated(r.opt.cgroup); err == nil && !some {
+			r.env.Sayf("%s is empty: waiting for its first process", schemas.Text(r.opt.cgroup))
+		}
 		go r.awaitEmpty(true)
 	}
 	return nil
@@ -301,11 +304,24 @@ func (r *captureRun) controlled(c *schemas.Control) error {
 		go r.awaitEmpty(false)
 		if grace := r.opt.grace; grace >= 0 {
 			time.AfterFunc(grace, func() { r.post(message{grace: true}) })
+			if grace > tellAfter {
+				time.AfterFunc(tellAfter, func() { r.post(message{waiting: true}) })
+			}
 		}
 	default:
 		return tool.Failf(tool.ExitIO, "control operation %q is not known", c.Op)
 	}
 	return nil
+}
+
+// tellAfter is how long a wait for survivors may last without a word.
+const tellAfter = time.Second
+
+// tellWaiting says what the run waits for.
+func (r *captureRun) tellWaiting() {
+	if pids, err := cgroup.Processes(r.opt.cgroup); err == nil && len(pids) > 0 {
+		r.env.Sayf("the command has ended: waiting up to %v for %d of its processes (--grace), then killing them", r.opt.grace, len(pids))
+	}
 }
 
 // killSurvivors ends what outlived the command by more than the grace time. It is
@@ -318,6 +334,7 @@ func (r *captureRun) killSurvivors() error {
 	if len(pids) == 0 {
 		return nil // the message that it is empty is on its way
 	}
+	r.env.Sayf("killing %d processes that still ran %v after the command's end (--grace)", len(pids), r.opt.grace)
 	r.ev.n.survivorsKilled += uint64(len(pids))
 	r.facts[schemas.FactEnd] = schemas.EndKilled
 	go func() {

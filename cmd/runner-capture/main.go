@@ -48,7 +48,7 @@ Flags:
   --probe            only say whether capture would work here
   --supervised, --grace D, --make-cgroup, --remove-cgroup, --ready-fd N
                      for runner-exec
-  -v                 say more; -h, --help and --version say what they do
+  -v, -q             say more; say nothing but errors; -h, --help and --version
 
 Exit codes:
   0  sealed stream                    2  wrong call
@@ -76,6 +76,7 @@ func app() tool.App {
 		&cli.BoolFlag{Name: "make-cgroup"},
 		&cli.BoolFlag{Name: "remove-cgroup"},
 		&cli.IntFlag{Name: "ready-fd", Value: -1},
+		&cli.BoolFlag{Name: "q"},
 		&cli.BoolFlag{Name: "v"},
 	}}
 }

@@ -14,6 +14,7 @@ type message struct {
 	fail    error // the run cannot go on
 	empty   bool  // no process is left in the cgroup
 	grace   bool  // the survivors' time is over
+	waiting bool  // the wait for survivors is long enough to be told
 	signal  os.Signal
 }
 
@@ -75,6 +76,8 @@ func (r *captureRun) act(m message) error {
 		return r.controlled(m.control)
 	case m.empty && r.phase == running:
 		return r.close(schemas.EndEmpty)
+	case m.waiting && r.phase == running:
+		r.tellWaiting()
 	case m.grace && r.phase == running:
 		return r.killSurvivors()
 	case m.signal != nil && r.phase == running:

@@ -95,8 +95,22 @@ func (r *captureRun) seal(st bpf.Stats) error {
 	if err := r.sw.Seal(status); err != nil {
 		return output(err)
 	}
+	r.tellLosses(st)
 	r.env.Infof("%d events, %d dropped, status %s", h.Out, st.Dropped, status)
 	return nil
+}
+
+// tellLosses says what is missing, and what helps.
+func (r *captureRun) tellLosses(st bpf.Stats) {
+	if n := st.Dropped; n > 0 {
+		r.env.Sayf("%d events were lost, and the record says so; a larger ring helps: --ring-size %dM", n, max(32, 2*r.opt.ringSize>>20))
+	}
+	if n := r.ev.n.escapes; n > 0 {
+		r.env.Sayf("%d tasks left the cgroup, or may have: what they did after that is not in the record", n)
+	}
+	if r.ev.n.out == 0 {
+		r.env.Sayf("nothing was observed; to refuse such a record: runner-verify --require events>0")
+	}
 }
 
 // possibleEscapes are the moves out of the scope that drops and misses leave in doubt. A

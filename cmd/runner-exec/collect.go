@@ -118,13 +118,16 @@ func newLogs(o Options) (*logs, error) {
 // route decides where the logs' streams go: to the files of out and, with joined, to
 // runner-correlate. It returns the ends of the pipes that runner-correlate reads, in the
 // order of the logs.
-func (l *logs) route(out *outputs, joined bool) (ends []*os.File, err error) {
+func (l *logs) route(out *outputs, stdout io.Writer, joined bool) (ends []*os.File, err error) {
 	if l == nil {
 		return nil, nil
 	}
 	for _, c := range l.all {
 		for _, f := range out.logs[c.Name] {
 			c.sinks = append(c.sinks, f)
+		}
+		if l.opt.LogFiles[c.Name] == "-" {
+			c.sinks = append(c.sinks, stdout)
 		}
 		if !joined {
 			continue

@@ -25,6 +25,12 @@ func Run(o Options, env *tool.Env) error {
 		return err
 	}
 	defer outputs.discard()
+	if err := o.room(env); err != nil {
+		return err
+	}
+	if o.Stdouts() > 0 && tool.IsTerminal(env.Stdout) {
+		return tool.Fail(tool.ExitUsage, tool.ErrTerminal, "redirect it, or name a file")
+	}
 	if outputs.archive != "" {
 		o.Archive = outputs.archive // the resolved path: in runner-pack, /dev/stdout would be another file
 	}

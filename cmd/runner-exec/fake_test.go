@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
@@ -109,9 +110,9 @@ func fakePack() {
 		die(3, "runner-pack: error: %v", err)
 	}
 	var path string
-	for i, a := range os.Args {
-		if a == "-o" {
-			path = os.Args[i+1]
+	for _, a := range os.Args {
+		if name, is := strings.CutPrefix(a, "-o="); is {
+			path = name
 		}
 	}
 	f, err := tool.CreateAtomic(path)

@@ -12,7 +12,7 @@ func stageNames(o Options) []string {
 		names = append(names, "runner-capture")
 	}
 	if o.Stream == "" {
-		names = append(names, "runner-normalize", "runner-correlate", "runner-pack")
+		names = append(names, filters...)
 	}
 	return names
 }

@@ -60,6 +60,10 @@ func app() tool.App {
 		&cli.StringFlag{Name: "without", Value: schemas.LoadNone},
 		&cli.StringFlag{Name: "cgroup-parent"},
 		&cli.StringFlag{Name: "file-mechanism", Value: schemas.FileMechanismAuto},
+		&cli.StringFlag{Name: "spool-dir"},
+		&cli.StringFlag{Name: "resume"},
+		&cli.BoolFlag{Name: "force"},
+		&cli.BoolFlag{Name: "q"},
 		&cli.BoolFlag{Name: "v"},
 	}
 	for _, l := range schemas.LogLayers() {
@@ -69,6 +73,12 @@ func app() tool.App {
 		o, err := options(env)
 		if err != nil {
 			return err
+		}
+		switch {
+		case o.Resume != "":
+			return ownFailure(resume(o, env))
+		case o.SpoolDir != "":
+			return ownFailure(runSpooled(o, env))
 		}
 		return ownFailure(Run(o, env))
 	}}

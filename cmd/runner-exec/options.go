@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"runtime"
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/confine"
+	"github.com/runner-evidence/runner/cmd/internal/jq"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
@@ -18,8 +20,9 @@ Usage:
   runner-exec [flags] -- COMMAND [ARG…]
 
 Flags:
-  --archive FILE      write the archive here (default assay-runner-spike-RUN_ID.tar.gz)
+  --archive FILE, --force   (assay-runner-spike-RUN_ID.tar.gz in $RUNNER_ARCHIVE_DIR); over any file
   --stream FILE       write only the raw stream; - is stdout, the command's goes to stderr
+  --spool-dir DIR     keep what is recorded in DIR until the archive is there; --resume DIR finishes it
   --keep DIR, --policy-log FILE, --sdk-log FILE   keep all streams, or one log
   --policy FILE       collect the policy log (for tool rules), enforce its network, file, exec rules
   --agent-shim openai-agents   collect the SDK log; none (default): no SDK layer
@@ -28,19 +31,16 @@ Flags:
   --times, --canonical-pids   add the layer times; number processes by the fork tree
   --no-new-privs, --harden   exec gives no rights; and refuse what attacks the observer
   --drop EXPR         drop kernel lines for which the jq program gives true
-  --noise TABLE       what is noise: v0 (default), loader (packages are none), none;
-                      the layer filtered lists what was left out: --no-filtered, without it
+  --noise v0|loader|none, --no-filtered   what is noise; no layer of what was left out
   --timeout D, --grace D   TERM after D, kill after another grace; which survivors get (10s)
-  --ring-size N, --spool-size N, --redundant WHEN, --without PARTS, --file-mechanism M
-                      as in runner-capture
   --cgroup-parent DIR make the cgroup below DIR, not below the caller's own
-  -v                  print progress; -h, --help: this help; --version
+  --ring-size, --spool-size, --redundant, --without, --file-mechanism   as in runner-capture
+  -v, -q              print progress; print nothing but errors; -h, --help; --version
 
 Exit codes: the command's own; 128+N signal N; 127 not found; 126 cannot be run;
 125 own failure. Before: 2 wrong call, 3, 5 bad policy file, 4 cannot observe
 
 Examples:
-  sudo runner-exec -- ./agent.sh
   sudo runner-exec --policy policy.yaml --agent-shim openai-agents -- node agent.mjs
   runner-exec --stream - -- make | runner-normalize | runner-correlate | runner-pack
 `
@@ -50,10 +50,14 @@ const defaultGrace = 10 * time.Second
 // Options is one call of runner-exec.
 type Options struct {
 	RunID         string
-	Named         bool   // --run-id was given
-	Archive       string // file to write unless Stream is set
-	Stream        string // "", "-" or a file for the raw stream
-	Keep          string // directory for the intermediate streams, or ""
+	Named         bool              // --run-id was given
+	Archive       string            // file to write unless Stream is set
+	Stream        string            // "", "-" or a file for the raw stream
+	Keep          string            // directory for the intermediate streams, or ""
+	SpoolDir      string            // directory that keeps the recording until the archive is there, or ""
+	Resume        string            // directory of such a recording to finish, or ""
+	spooled       map[string]string // layer → file of its log in the SpoolDir
+	Force         bool              // replace files that are not what this writes
 	AgentShim     string
 	Policy        string                // policy file, or ""
 	Network       *schemas.NetworkRules // network rules of the policy file, enforced in the kernel, or nil
@@ -87,9 +91,9 @@ func options(env *tool.Env) (Options, error) {
 		Kernel:        !f.Bool("no-kernel") && runtime.GOOS == schemas.PlatformLinux,
 		CanonicalPids: f.Bool("canonical-pids"), Times: f.Bool("times"), Drop: f.String("drop"), NoFiltered: f.Bool("no-filtered"), CgroupParent: f.String("cgroup-parent"),
 		Policy: f.String("policy"), LogFiles: map[string]string{},
-		Named: f.IsSet("run-id"), Command: env.Args,
+		Named: f.IsSet("run-id"), Command: env.Args, SpoolDir: f.String("spool-dir"), Resume: f.String("resume"), Force: f.Bool("force"),
 	}
-	names := []string{"archive", "stream", "keep", "cgroup-parent", "policy", "user"}
+	names := []string{"archive", "stream", "keep", "cgroup-parent", "policy", "user", "spool-dir", "resume"}
 	for _, l := range schemas.LogLayers() {
 		o.LogFiles[l.Name] = f.String(l.Name + "-log")
 		names = append(names, l.Name+"-log")
@@ -106,9 +110,17 @@ func options(env *tool.Env) (Options, error) {
 	if err := o.layers(); err != nil {
 		return o, err
 	}
+	if o.Drop != "" {
+		if _, err := jq.CheckDrop(o.Drop); err != nil {
+			return o, tool.Usagef("--drop: %v in %s", err, schemas.Text(o.Drop))
+		}
+	}
 	o.Confine = confine.Confinement{NoNewPrivs: f.Bool("no-new-privs"), Harden: f.Bool("harden"), Cloned: o.Kernel}
 	if err := o.Confine.Check(); err != nil {
 		return o, err
+	}
+	if o.Resume != "" {
+		return o, nil // the run has a name already
 	}
 	var err error
 	if o.User, err = commandUser(env); err != nil {
@@ -117,8 +129,8 @@ func options(env *tool.Env) (Options, error) {
 	if o.RunID == "" {
 		o.RunID = tool.NewRunID()
 	}
-	if o.Archive == "" {
-		o.Archive = "assay-runner-spike-" + o.RunID + ".tar.gz"
+	if err := o.nameArchive(); err != nil {
+		return o, err
 	}
 	return o, o.checkCommand()
 }
@@ -175,10 +187,43 @@ func (o *Options) check() error {
 		return tool.Usagef("--noise belongs to runner-normalize when --stream is used, and --no-filtered has nothing to do")
 	case o.NoFiltered && o.Noise != schemas.NoiseV0:
 		return tool.Usagef("--noise %s has the layer filtered always: its note says which rules were used", o.Noise)
+	case o.Stdouts() > 1:
+		return tool.Usagef("standard output is one place: give - to one flag only")
+	case o.Keep == "-" || o.SpoolDir == "-" || o.Resume == "-":
+		return tool.Usagef("--keep, --spool-dir and --resume take a directory; for one with this name write ./-")
+	case o.SpoolDir != "" && (o.Stream != "" || o.Keep != ""):
+		return tool.Usagef("--spool-dir is for an archive, without --stream and --keep")
+	case o.Resume != "" && (o.Stream != "" || o.Keep != "" || o.SpoolDir != "" || len(o.Command) > 0 || o.Named):
+		return tool.Fail(tool.ExitUsage, errors.New("--resume finishes a recording: it takes neither COMMAND nor --run-id, --stream, --keep, --spool-dir"),
+			"runner-exec --resume "+o.Resume+" --archive run.tar.gz")
+	case o.Resume != "":
 	case len(o.Command) == 0:
 		return tool.Missing("COMMAND", "runner-exec -- COMMAND [ARG…]")
 	}
 	return nil
+}
+
+// Stdouts is how many outputs are standard output.
+func (o *Options) Stdouts() (n int) {
+	for _, f := range o.LogFiles {
+		if f == "-" {
+			n++
+		}
+	}
+	for _, f := range []string{o.Archive, o.Stream} {
+		if f == "-" {
+			n++
+		}
+	}
+	return n
+}
+
+// nameArchive gives the archive its default name.
+func (o *Options) nameArchive() (err error) {
+	if o.Archive == "" {
+		o.Archive, err = tool.DefaultArchive(o.RunID)
+	}
+	return err
 }
 
 // checkCommand refuses a command whose run_started line would not fit into a

@@ -39,10 +39,18 @@ func openOutputs(o Options) (*outputs, error) {
 func (out *outputs) open(o Options) (err error) {
 	out.logs = map[string][]*tool.AtomicFile{}
 	for layer, path := range o.LogFiles {
-		if path != "" {
+		if path != "" && path != "-" {
+			if err := out.openStream(o, path); err != nil {
+				return err
+			}
 			if err := out.openLog(layer, path); err != nil {
 				return err
 			}
+		}
+	}
+	for layer, path := range o.spooled {
+		if err := out.openLog(layer, path); err != nil {
+			return err
 		}
 	}
 	switch o.Stream {
@@ -50,18 +58,20 @@ func (out *outputs) open(o Options) (err error) {
 		return nil
 	case "":
 	default:
+		if err := out.openStream(o, o.Stream); err != nil {
+			return err
+		}
 		if out.stream, err = tool.CreateAtomic(o.Stream); err != nil {
-			return fmt.Errorf("creating the stream file: %w", err)
+			return fmt.Errorf("creating the stream file %s: %w", o.Stream, err)
 		}
 		return nil
 	}
-	probe, err := tool.CreateAtomic(o.Archive)
+	place, err := o.archivePlace()
 	if err != nil {
-		return fmt.Errorf("creating the archive: %w", err)
+		return err
 	}
-	probe.Abort()
-	out.archive = probe.Path()
-	out.before, _ = os.Lstat(out.archive)
+	out.before, _ = os.Lstat(place)
+	out.archive = place // not before: what is there is not ours to remove
 	if o.Keep == "" {
 		return nil
 	}
@@ -76,21 +86,61 @@ func (out *outputs) open(o Options) (err error) {
 	out.keepDir = o.Keep
 	for i, name := range keepNames {
 		if out.keep[i], err = tool.CreateAtomic(filepath.Join(o.Keep, name)); err != nil {
-			return fmt.Errorf("creating a stream file: %w", err)
+			return fmt.Errorf("creating the stream file %s: %w", filepath.Join(o.Keep, name), err)
 		}
 	}
 	for _, l := range o.collects() {
-		if err := out.openLog(l.Name, filepath.Join(o.Keep, l.Name+".log.ndjson")); err != nil {
+		if err := out.openLog(l.Name, filepath.Join(o.Keep, logName(l.Name))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// openStream refuses to replace a file that is no stream.
+func (out *outputs) openStream(o Options, path string) error {
+	if o.Force {
+		return nil
+	}
+	return tool.Replaceable(path, "a stream of runner", tool.IsStream)
+}
+
+// archivePlace checks that the archive can be created, and returns where: what a symlink leads to.
+// It is "" for standard output.
+func (o *Options) archivePlace() (string, error) {
+	if o.Archive == "-" {
+		return "", nil
+	}
+	probe, err := tool.CreateAtomic(o.Archive)
+	if err != nil {
+		return "", fmt.Errorf("creating the archive %s: %w", o.Archive, err)
+	}
+	probe.Abort()
+	if !o.Force {
+		if err := tool.Replaceable(o.Archive, "the archive of a run", tool.IsArchive); err != nil {
+			return "", err
+		}
+	}
+	return probe.Path(), nil
+}
+
+// room looks at the free space where the run will write.
+func (o *Options) room(env *tool.Env) error {
+	if o.Stream != "" {
+		return nil
+	}
+	if o.Archive != "-" {
+		if err := env.Room(filepath.Dir(o.Archive), "the archive"); err != nil {
+			return err
+		}
+	}
+	return env.Room(os.TempDir(), "the scratch files")
+}
+
 func (out *outputs) openLog(layer, path string) error {
 	f, err := tool.CreateAtomic(path)
 	if err != nil {
-		return fmt.Errorf("creating the file of the %s log: %w", layer, err)
+		return fmt.Errorf("creating the file of the %s log, %s: %w", layer, path, err)
 	}
 	out.logs[layer] = append(out.logs[layer], f)
 	return nil

@@ -36,6 +36,10 @@ func newScope(parent, runID string, env *tool.Env) (*scope, error) {
 		// The kernel requires write access to the common ancestor of our cgroup and the
 		// command's. A check here gives a clearer message than a failed start.
 		err = unix.Faccessat(unix.AT_FDCWD, filepath.Join(own, "cgroup.procs"), unix.W_OK, unix.AT_EACCESS)
+		if err != nil && os.Geteuid() != 0 {
+			return nil, tool.Fail(tool.ExitCannot, fmt.Errorf("this shell is in the cgroup %s, where this user may start nothing: %w", own, err),
+				cause.OwnCgroup, "or as root: sudo runner-exec -- COMMAND")
+		}
 		if err != nil {
 			return nil, cannotObserve(fmt.Errorf("starting a command in a cgroup below %s: %w", own, err))
 		}
@@ -45,11 +49,8 @@ func newScope(parent, runID string, env *tool.Env) (*scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	if st, err := os.Stat(parent); err != nil {
-		return nil, cannotObserve(fmt.Errorf("reading the parent cgroup: %w", err))
-	} else if !st.IsDir() || !cgroup.IsV2(parent) {
-		return nil, tool.Fail(tool.ExitCannot, fmt.Errorf("%s is not a directory of a cgroup v2 hierarchy", parent),
-			"list the mounts: grep cgroup2 /proc/self/mounts")
+	if err := checkParent(parent); err != nil {
+		return nil, err
 	}
 	clearLeftovers(parent, env)
 	path := filepath.Join(parent, "runner-"+runID)
@@ -65,6 +66,26 @@ func newScope(parent, runID string, env *tool.Env) (*scope, error) {
 		return nil, cannotObserve(err)
 	}
 	return &scope{path: path, at: at, parent: held}, nil
+}
+
+// checkParent refuses what is no cgroup that a run can be made in. The hint says where there are some.
+func checkParent(parent string) error {
+	st, err := os.Stat(parent)
+	if err == nil && st.IsDir() && cgroup.IsV2(parent) {
+		return nil
+	}
+	hint := "list the mounts: grep cgroup2 /proc/self/mounts"
+	for above := filepath.Dir(parent); above != filepath.Dir(above); above = filepath.Dir(above) {
+		if cgroup.IsV2(above) {
+			hint = "list the cgroups that there are: ls -d " + shellWord(above) + "/*/"
+			break
+		}
+	}
+	what := fmt.Errorf("--cgroup-parent %s is not a directory of a cgroup v2 hierarchy", parent)
+	if err != nil {
+		what = fmt.Errorf("--cgroup-parent %s: %w", parent, errors.Unwrap(err))
+	}
+	return tool.Fail(tool.ExitCannot, what, hint)
 }
 
 // clearLeftovers ends what is left of runs that were killed together with all that watched

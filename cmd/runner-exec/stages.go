@@ -70,7 +70,7 @@ func captureArgs(o Options, cgroup string) []string {
 	return args
 }
 
-func stageArgs(o Options, name string) []string {
+func stageArgs(o Options, name string, env *tool.Env) []string {
 	args := []string{"--background"}
 	switch name {
 	case "runner-normalize":
@@ -78,7 +78,7 @@ func stageArgs(o Options, name string) []string {
 			args = append(args, "--canonical-pids")
 		}
 		if o.Drop != "" {
-			args = append(args, "--drop", o.Drop)
+			args = append(args, "--drop="+o.Drop)
 		}
 		if o.Kernel && !o.NoFiltered {
 			args = append(args, "--filtered", "--noise", o.Noise)
@@ -94,7 +94,12 @@ func stageArgs(o Options, name string) []string {
 			args = append(args, "--"+l.Name, tool.DescriptorPath(3+i))
 		}
 	case "runner-pack":
-		args = append(args, "-o", o.Archive)
+		args = append(args, "-o="+o.Archive, "--force") // runner-exec has looked at what is there
+		for _, f := range []string{"q", "v"} {
+			if env.Flag.Bool(f) {
+				args = append(args, "-"+f)
+			}
+		}
 	}
 	return args
 }
@@ -129,8 +134,10 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 			mine = append(mine, first)
 		}
 		args := captureArgs(o, sc.path)
-		if env.Flag.Bool("v") {
-			args = append(args, "-v")
+		for _, f := range []string{"q", "v"} {
+			if env.Flag.Bool(f) {
+				args = append(args, "-"+f)
+			}
 		}
 		if err := p.startCapture(tools["runner-capture"], args, o.ruleSets(), first, env); err != nil {
 			return p, err
@@ -140,7 +147,7 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 		p.rec = rec
 		p.ready <- nil
 	}
-	logEnds, err := l.route(out, o.Stream == "")
+	logEnds, err := l.route(out, stdoutOf(env), o.Stream == "")
 	mine = append(mine, logEnds...)
 	if err != nil {
 		return p, err
@@ -148,25 +155,44 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 	if o.Stream != "" {
 		return p, p.rec.open()
 	}
-	for i, name := range []string{"runner-normalize", "runner-correlate", "runner-pack"} {
-		cmd := exec.Command(tools[name], stageArgs(o, name)...)
+	ends, err := p.startFilters(o, tools, out.keep, input, logEnds, env)
+	mine = append(mine, ends...)
+	if err != nil {
+		return p, err
+	}
+	return p, p.rec.open()
+}
+
+// filters are the stages after the raw stream.
+var filters = []string{"runner-normalize", "runner-correlate", "runner-pack"}
+
+// startFilters starts them. It returns the ends of connections that only they may keep open.
+func (p *pipeline) startFilters(o Options, tools map[string]string, keep [len(keepNames)]*tool.AtomicFile, input *os.File, logs []*os.File, env *tool.Env) (mine []*os.File, err error) {
+	for i, name := range filters {
+		cmd := exec.Command(tools[name], stageArgs(o, name, env)...)
 		cmd.Stdin = input
-		if name == "runner-correlate" {
-			cmd.ExtraFiles = logEnds
+		if dir := o.SpoolDir; dir != "" {
+			cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+		}
+		switch name {
+		case "runner-correlate":
+			cmd.ExtraFiles = logs
+		case "runner-pack":
+			cmd.Stdout = stdoutOf(env)
 		}
 		if name != "runner-pack" {
-			w, next, err := p.link(out.keep[i+1])
+			w, next, err := p.link(keep[i+1])
 			if err != nil {
-				return p, err
+				return mine, err
 			}
 			mine = append(mine, w, next)
 			cmd.Stdout, input = w, next
 		}
 		if err := p.start(name, cmd, nil); err != nil {
-			return p, err
+			return mine, err
 		}
 	}
-	return p, p.rec.open()
+	return mine, nil
 }
 
 func (p *pipeline) startCapture(path string, args []string, sets []ruleSet, out *os.File, env *tool.Env) error {

@@ -117,8 +117,8 @@ func (s *supervisor) awaitReady() error {
 
 func (s *supervisor) startCommand() error {
 	stdout := stdoutOf(s.env)
-	if s.opt.Stream == "-" {
-		stdout = stderrOf(s.env) // the raw stream goes to stdout
+	if s.opt.Stdouts() > 0 {
+		stdout = stderrOf(s.env) // the record goes to stdout
 	}
 	files := []*os.File{stdinOf(s.env), stdout, stderrOf(s.env)}
 	o := child.Options{Name: s.opt.Command[0], Program: s.program, Args: s.opt.Command,
@@ -281,8 +281,12 @@ func (s *supervisor) explain(cause error, running bool) error {
 	if s.cmd == nil && st.name == "runner-capture" && st.end.Status() == tool.ExitCannot {
 		return tool.Status(tool.ExitCannot) // it has printed what is missing
 	}
-	return tool.Failf(tool.ExitOwn, "%s %s before the record was complete; %s",
-		st.name, st.end, s.aftermath(running))
+	var hints []string
+	if st.end.Status() == tool.ExitIO && st.name != "runner-capture" {
+		hints = append(hints, "with --spool-dir DIR the recording outlives such a failure")
+	}
+	return tool.Fail(tool.ExitOwn, fmt.Errorf("%s %s before the record was complete; %s",
+		st.name, st.end, s.aftermath(running)), hints...)
 }
 
 func (s *supervisor) aftermath(running bool) string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/runner-evidence/runner/cmd/internal/jq"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
@@ -14,8 +13,6 @@ import (
 
 // dropTime bounds how long the program may think about one line. Its memory has a bound, too.
 const dropTime = 2 * time.Second
-
-const maxProgram = 64 << 10
 
 // dropper asks the user's program about every line. Lines never pass through it:
 // it only answers yes or no.
@@ -26,10 +23,7 @@ type dropper struct {
 }
 
 func compileDrop(text string) (*dropper, error) {
-	if !utf8.ValidString(text) || len(text) > maxProgram {
-		return nil, tool.Usagef("--drop: expected a program in UTF-8 of at most %d bytes", maxProgram)
-	}
-	program, err := jq.NewProgram(text, jq.Form{})
+	program, err := jq.CheckDrop(text)
 	if err != nil {
 		return nil, tool.Usagef("--drop: %v in %s", err, safe([]byte(text)))
 	}

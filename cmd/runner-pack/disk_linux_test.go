@@ -85,7 +85,7 @@ func TestFullDisk(t *testing.T) {
 	testkit.Must(t, unix.Mount("none", dir, "tmpfs", 0, "size=16k"))
 	defer unix.Unmount(dir, unix.MNT_DETACH)
 	testkit.Must(t, os.WriteFile(path, []byte("older"), 0o600))
-	code, stderr := asTool(t, large(t), nil, "-o", path)
+	code, stderr := asTool(t, large(t), nil, "--force", "-o", path)
 	if code != 5 || !strings.Contains(stderr, "no space left on device") {
 		t.Errorf("full target: exit %d: %s", code, stderr)
 	}

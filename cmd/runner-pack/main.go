@@ -22,9 +22,12 @@ checked, and replaces an older one in one step. One summary line goes to stderr.
 
 Flags:
   -o, --output FILE   write to FILE, "-" is standard output
-                 (default: assay-runner-spike-<run_id>.tar.gz)
+                 (default: assay-runner-spike-RUN_ID.tar.gz, in $RUNNER_ARCHIVE_DIR)
+  --force        replace an existing FILE that is not an archive
   --run-id ID    refuse the stream of any other run
   --background   yield the processor to the measured program
+  -v             also say what the record claims, and its identity
+  -q             print nothing but errors
   -h, --help     print this help
   --version      print the version
 
@@ -43,13 +46,14 @@ func app() tool.App {
 	return tool.App{
 		Name: "runner-pack", Usage: usage,
 		Flags: []cli.Flag{&cli.StringFlag{Name: "o", Aliases: []string{"output"}},
-			&cli.StringFlag{Name: "run-id"}, &cli.BoolFlag{Name: "background"}},
+			&cli.StringFlag{Name: "run-id"}, &cli.BoolFlag{Name: "background"},
+			&cli.BoolFlag{Name: "force"}, &cli.BoolFlag{Name: "q"}, &cli.BoolFlag{Name: "v"}},
 		Run: func(_ context.Context, env *tool.Env) error {
 			id, err := env.RunID()
 			if err != nil {
 				return err
 			}
-			return run(env, Options{Output: env.Flag.String("o"), RunID: id, Background: env.Flag.Bool("background")})
+			return run(env, Options{Output: env.Flag.String("o"), RunID: id, Background: env.Flag.Bool("background"), Force: env.Flag.Bool("force")})
 		},
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -19,6 +18,7 @@ type Options struct {
 	Output     string // file, "-" for standard output, "" for the default name
 	RunID      string // refuse the stream of any other run, unless ""
 	Background bool   // yield the processor to other processes
+	Force      bool   // replace a file that is not an archive
 }
 
 func run(env *tool.Env, opt Options) error {
@@ -26,7 +26,7 @@ func run(env *tool.Env, opt Options) error {
 		tool.Background()
 	}
 	if opt.Output == "-" && tool.IsTerminal(env.Stdout) {
-		return tool.Fail(tool.ExitUsage, errors.New("standard output is a terminal, an archive does not belong there"), "runner-pack -o run.tar.gz")
+		return tool.Fail(tool.ExitUsage, tool.ErrTerminal, "runner-pack -o run.tar.gz")
 	}
 	f, name, err := tool.OpenInput(env)
 	if err != nil {
@@ -35,7 +35,7 @@ func run(env *tool.Env, opt Options) error {
 	defer f.Close()
 	var place *tool.AtomicFile
 	if opt.Output != "" && opt.Output != "-" { // now, before a header comes: it comes when the run has ended
-		if place, err = checkPlace(opt.Output); err != nil {
+		if place, err = checkPlace(opt.Output, opt.Force); err != nil {
 			return err
 		}
 	}
@@ -49,8 +49,10 @@ func run(env *tool.Env, opt Options) error {
 	}
 	path := opt.Output
 	if path == "" {
-		path = "assay-runner-spike-" + id + ".tar.gz"
-		if place, err = checkPlace(path); err != nil {
+		if path, err = tool.DefaultArchive(id); err != nil {
+			return err
+		}
+		if place, err = checkPlace(path, opt.Force); err != nil {
 			return err
 		}
 	}
@@ -72,20 +74,27 @@ func run(env *tool.Env, opt Options) error {
 		return tool.CannotWrite(filepath.ToSlash(path), err)
 	}
 	h := r.health
-	env.Sayf("%s: kernel=%s drops=%d policy=%s sdk=%s cgroup=%s correlation=%s events=%d identity=sha256:%s%s %s",
+	env.Infof("%s: kernel=%s drops=%d policy=%s sdk=%s cgroup=%s correlation=%s events=%d identity=sha256:%s%s %s",
 		id, h.KernelLayer, h.RingbufDrops, h.PolicyLayer, h.SDKLayer, h.CgroupCorrelation, r.report.Status, r.layerLines(schemas.LayerKernel), identity, reduced, path)
+	if path == "-" {
+		path = "standard output"
+	}
+	env.Sayf("%s: %s", schemas.Text(path), r.summary())
 	return nil
 }
 
 // checkPlace reports now, not at the end, when the archive cannot be written there. Where a
 // symlink leads is decided now, too.
-func checkPlace(path string) (*tool.AtomicFile, error) {
+func checkPlace(path string, force bool) (*tool.AtomicFile, error) {
 	probe, err := tool.CreateAtomic(path)
 	if err != nil {
 		return nil, tool.CannotWrite(path, err)
 	}
 	probe.Abort()
-	return probe, nil
+	if force {
+		return probe, nil
+	}
+	return probe, tool.Replaceable(path, "the archive of a run", tool.IsArchive)
 }
 
 // write packs the members into the file that place stands for, or without one into out.

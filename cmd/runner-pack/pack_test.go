@@ -142,14 +142,14 @@ func unpack(t testing.TB, archive []byte) (names []string, content map[string][]
 
 func TestArchive(t *testing.T) {
 	path, tmp := scratch(t)
-	code, out, stderr := call(whole().build(t), "-o", path)
+	code, out, stderr := call(whole().build(t), "-v", "-o", path)
 	if code != 0 || len(out) > 0 {
 		t.Fatalf("exit %d, stdout %q, stderr %s", code, out, stderr)
 	}
 	archive, err := os.ReadFile(path)
 	testkit.Must(t, err)
 	names, content, identity := unpack(t, archive)
-	want := "runner-pack: run_01: kernel=partial_ringbuf_drops drops=3 policy=absent sdk=absent cgroup=clean correlation=clean events=2 identity=sha256:" + identity + " " + path + "\n"
+	want := "runner-pack: run_01: kernel=partial_ringbuf_drops drops=3 policy=absent sdk=absent cgroup=clean correlation=clean events=2 identity=sha256:" + identity + " " + path + "\nrunner-pack: " + path + ": 2 events, 1 process, 0 peers, not complete: 3 lost\n"
 	if stderr != want {
 		t.Errorf("summary %q, expected %q", stderr, want)
 	}
@@ -302,13 +302,16 @@ func TestExistingFile(t *testing.T) {
 	path, _ := scratch(t)
 	testkit.Must(t, os.WriteFile(path, []byte("older"), 0o600))
 	in := whole().build(t)
-	if code, _, _ := call(in[:len(in)-1], "-o", path); code != 3 {
+	if code, _, stderr := call(in, "-o", path); code != 2 || !strings.Contains(stderr, "is not the archive of a run: it is kept") || !strings.Contains(stderr, "--force") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if code, _, _ := call(in[:len(in)-1], "--force", "-o", path); code != 3 {
 		t.Fatalf("exit %d", code)
 	}
 	if b, _ := os.ReadFile(path); string(b) != "older" {
 		t.Errorf("a failed run changed the file to %q", b)
 	}
-	if code, _, stderr := call(in, "-o", path); code != 0 {
+	if code, _, stderr := call(in, "--force", "-o", path); code != 0 {
 		t.Fatal(stderr)
 	}
 	b, err := os.ReadFile(path)

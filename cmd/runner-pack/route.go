@@ -40,14 +40,15 @@ func newRoutes() []route {
 // router sends every record to its member, and checks that the stream has everything
 // that an archive needs.
 type router struct {
-	in      *stream.Reader
-	id      string
-	routes  []route
-	members []*member // parallel to routes; nil: the row has no member, or none yet
-	lines   []uint64  // records of each row, parallel to routes
-	at      int       // row of the last record
-	surface *surfaceWriter
-	parts   *reportWriter
+	in        *stream.Reader
+	id        string
+	routes    []route
+	members   []*member // parallel to routes; nil: the row has no member, or none yet
+	lines     []uint64  // records of each row, parallel to routes
+	at        int       // row of the last record
+	surface   *surfaceWriter
+	processes pids // of the kernel lines
+	parts     *reportWriter
 
 	report *schemas.Report
 	health *schemas.Health
@@ -183,6 +184,7 @@ func (r *router) line(line []byte) error {
 func (r *router) layerLine(line []byte) error {
 	l, n := r.routes[r.at].layer, r.lines[r.at]
 	if l.Parse == nil {
+		r.processes.add(line)
 		return r.line(line)
 	}
 	e, err := parse(line, l.Parse)

@@ -12,8 +12,9 @@ import (
 // surfaceWriter assembles the capability surface from its entries, one at a time.
 type surfaceWriter struct {
 	*archive.SurfaceWriter
-	set    int                              // of the last entry
-	prefix [len(schemas.SurfaceSets)][]byte // the text of an entry of each set before its value
+	entries [len(schemas.SurfaceSets)]uint64
+	set     int                              // of the last entry
+	prefix  [len(schemas.SurfaceSets)][]byte // the text of an entry of each set before its value
 }
 
 func newSurfaceWriter(out *member, runID string) *surfaceWriter {
@@ -39,6 +40,7 @@ func (w *surfaceWriter) entry(line []byte) error {
 	if w.set == len(w.prefix) {
 		return formf("surface entry of an unknown set, of one that was finished before, or not in canonical form: %.120q", line)
 	}
+	w.entries[w.set]++
 	err := w.AddQuoted(w.set, line[len(w.prefix[w.set]):len(line)-1])
 	if fault := (*archive.FormError)(nil); errors.As(err, &fault) {
 		return formf("%s", fault.Message)

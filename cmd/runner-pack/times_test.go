@@ -38,7 +38,7 @@ func TestTimes(t *testing.T) {
 	_, _, identity := unpack(t, []byte(plain))
 	j := layered().with(times...).counted("times", 2)
 	j.health = []string{strings.Replace(j.health[0], `"]}`, `","s7_times: lines=1"]}`, 1)}
-	code, out, stderr := call(j.build(t), "-o", "-")
+	code, out, stderr := call(j.build(t), "-v", "-o", "-")
 	if code != 0 {
 		t.Fatal(stderr)
 	}

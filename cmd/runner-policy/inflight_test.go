@@ -146,7 +146,7 @@ func TestWrongCalls(t *testing.T) {
 		say  string
 	}{
 		{"--log " + log + " -- true", 2, "--policy FILE is missing"},
-		{"--policy " + good + " -- true", 2, "--log FILE is missing"},
+		{"--policy " + good + " --log= -- true", 2, "--log FILE is missing"},
 		{"--policy " + good + " --log " + log, 2, "SERVER is missing"},
 		{"--policy " + good + " --log fd:1 -- true", 2, "descriptor above 1"},
 		{"--policy " + good + " --log - -- true", 2, "for a file with this name write ./-"},
@@ -162,11 +162,11 @@ func TestWrongCalls(t *testing.T) {
 		{"--policy " + good + " --log " + dir + " -- true", 125, "is a directory"},
 		{"--policy " + good + " --log " + cut + " -- true", 125, "its last line is incomplete"},
 		{"--policy " + bad + " --log " + log + " -- true", 3, "bad.yaml:2:"},
-		{"--policy " + dir + "/none --log " + log + " -- true", 5, "no such file"},
+		{"--policy " + dir + "/none --log " + log + " -- true", 5, "there is no policy file"},
 		{"--policy " + good + " --log " + log + " -- no-such-server-" + "here", 127, "command not found; nothing was run"},
 		{"--policy " + good + " --log " + log + " -- " + good, 126, ": cannot run: "},
 		{"--check " + bad, 3, "bad.yaml:2:"},
-		{"--check " + dir + "/none", 5, "no such file"},
+		{"--check " + dir + "/none", 5, "there is no policy file"},
 		{"--check " + good + " x", 2, "--check takes one file"},
 	} {
 		cmd := exec.Command(os.Args[0], strings.Fields(c.args)...)

@@ -15,6 +15,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -22,6 +23,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/policy"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 const usage = `
@@ -37,14 +39,15 @@ call is forwarded. stdout carries only the protocol.
 
 Flags:
   --policy FILE      the policy, YAML or JSON
-  --log FILE|fd:N    the decision log (default $ASSAY_RUNNER_POLICY_DECISION_LOG)
+  --log FILE|fd:N    the decision log (default $ASSAY_RUNNER_POLICY_DECISION_LOG, which a
+                     run sets, or beside the policy: POLICY.NAME.log.ndjson)
   --name NAME        name of the server in the log (default from its command)
   --deny-as result   deny with a tool result (isError); or error: a JSON-RPC error
   --call-id-key KEY  another key of params._meta that names the tool call
   --max-line 16M     longer lines of the client are refused
   --grace D          wait this long for the server's end, then kill it (default 5s)
   --check FILE       print what the policy means, or what is wrong with it
-  -v                 print progress; -h, --help: this help; --version
+  -v, -q             print progress; nothing but errors; -h, --help; --version
 
 Exit codes: the server's own; 128+N killed by signal N; 127 not found; 126
 cannot be run; 125 own failure. Before the server starts: 2 wrong call, 3 the
@@ -66,6 +69,7 @@ func app() tool.App {
 		&cli.StringSliceFlag{Name: "call-id-key"},
 		&cli.StringFlag{Name: "max-line", Value: "16M"},
 		&cli.DurationFlag{Name: "grace", Value: defaultGrace},
+		&cli.BoolFlag{Name: "q"},
 		&cli.BoolFlag{Name: "v"},
 	}, Run: run}
 }
@@ -91,9 +95,16 @@ func run(ctx context.Context, env *tool.Env) error {
 	}
 	to, err := openLog(o.LogFile, o.LogFD)
 	if err != nil {
-		return tool.Failf(tool.ExitOwn, "%s: opening the decision log: %w", o.LogName, err)
+		return tool.Fail(tool.ExitOwn, fmt.Errorf("%s: opening the decision log: %w", o.LogName, err),
+			"a session without a log is refused; name one that can be written: --log FILE, or set "+logVariable)
 	}
 	defer to.Close()
+	if o.LogDefault {
+		env.Sayf("decisions go to %s", schemas.Text(o.LogName))
+	}
+	if tool.IsTerminal(env.Stdin) {
+		env.Sayf("waiting for an MCP client's messages on standard input, which is a terminal; ^D ends the session")
+	}
 	return newSession(o, p, p.Digest, dir, to).run(ctx, env)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type Options struct {
 	LogName     string // the value of --log, for messages
 	LogFile     string // file of the log; "" if it is the descriptor LogFD
 	LogFD       int
+	LogDefault  bool // nothing named the log
 	Name        string
 	DenyAsError bool
 	CallIDKeys  []string
@@ -62,22 +64,27 @@ func options(env *tool.Env) (o Options, err error) {
 		return o, err
 	}
 	o.MaxLine = int(longest)
-	if err := o.logTarget(f.IsSet("log")); err != nil {
-		return o, err
-	}
 	if f.IsSet("name") && !validName(o.Name) {
 		return o, tool.BadValue("name", o.Name, fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -", maxServerName))
 	}
 	if o.Name == "" {
 		o.Name = nameOf(o.Command[0])
 	}
-	return o, nil
+	return o, o.logTarget(f.IsSet("log"))
+}
+
+// defaultLog is the log of a session outside of a run: beside the policy, one for each server.
+func (o *Options) defaultLog() string {
+	return strings.TrimSuffix(o.Policy, filepath.Ext(o.Policy)) + "." + o.Name + ".log.ndjson"
 }
 
 // logTarget reads FILE or fd:N. A session needs a log.
 func (o *Options) logTarget(given bool) error {
 	if !given {
 		o.LogName = os.Getenv(logVariable)
+	}
+	if o.LogName == "" && !given {
+		o.LogName, o.LogDefault = o.defaultLog(), true
 	}
 	if o.LogName == "" {
 		return tool.Missing("--log FILE", "--log FILE or --log fd:N, or set "+logVariable)

@@ -32,7 +32,7 @@ var blindLayers = []struct {
 	{func(r *verdict.Record) bool { return r.KernelLayer == schemas.LayerAbsent }, blindLayer{name: schemas.LayerKernel,
 		typed: "record on Linux, as root and without --no-kernel: sudo runner-exec --archive run.tar.gz -- COMMAND",
 		empty: map[string][]string{"surface": schemas.SurfaceSets[schemas.SetFilesystemPaths : schemas.SetProcessExecs+1], "health": {schemas.KeyRingbufDrops, schemas.KeyNetworkCoverage}, "kernel": nil, "processes": nil},
-		keys:  []string{"drops", "network"}}},
+		keys:  []string{"drops", "network", "events"}}},
 	{func(r *verdict.Record) bool { return r.PolicyLayer == schemas.LayerAbsent }, blindLayer{name: schemas.LayerPolicy,
 		typed: "start the tool servers through runner-policy, and record with runner-exec --policy FILE or --policy-log",
 		empty: map[string][]string{"surface": schemas.SurfaceSets[schemas.SetMCPTools : schemas.SetPolicyDecisions+1], "policy": nil}}},

@@ -28,7 +28,7 @@ func TestNotObserved(t *testing.T) {
 	const kernel, policy = "the record has no kernel layer", "the record has no policy layer"
 	for _, c := range []struct{ flag, value, says string }{
 		{"--require", "kernel=absent,policy=absent,cgroup=partial,success=true,correlation=clean", ""},
-		{"--require", "drops=0", kernel}, {"--require", "network=absent", kernel}, {"--require", "drops=5", "sudo runner-exec"},
+		{"--require", "drops=0", kernel}, {"--require", "events>0", kernel}, {"--require", "network=absent", kernel}, {"--require", "drops=5", "sudo runner-exec"},
 		{"--assert", ".surface.network_endpoints == []", kernel}, {"--assert", ".surface.process_execs | length == 0", kernel},
 		{"--assert", "all(.surface.filesystem_paths[]; startswith(\"/tmp\"))", kernel}, {"--assert", ".health.ringbuf_drops == 0", kernel},
 		{"--assert", ".surface.mcp_tools == []", policy}, {"--assert", `[.surface[] | arrays[]] | length == 0`, ""},

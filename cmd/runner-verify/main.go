@@ -23,8 +23,8 @@ compares. Of a valid archive it prints the verdict and the surface; findings go
 to standard error, one a line. runner-show shows the rest.
 
 Flags:
-  --require K=V,…  demand more: kernel=complete drops=0 cgroup=clean policy=present
-                   correlation=clean origin=runner … (a wrong key or value lists them all)
+  --require K=V,…  demand more: kernel=complete drops=0 cgroup=clean events>0
+                   policy=present correlation=clean origin=runner … (a wrong key lists them all)
   --assert EXPR    demand that a jq program gives true over {run, kernel, processes, policy,
                    sdk, surface, health, report, manifest}; the layers are arrays of lines
   --explain        explain each tool call by SDK, policy and kernel; list surface and refusals

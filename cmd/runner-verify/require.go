@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/verdict"
@@ -14,7 +15,10 @@ import (
 // requirement is one demand on a valid record.
 type requirement struct{ key, value string }
 
-func (r requirement) String() string { return r.key + "=" + r.value }
+func (r requirement) String() string {
+	d, _ := lookupDemand(r.key)
+	return r.key + d.sign() + r.value
+}
 
 // demand is one key of --require: its values, or a pattern and what it means.
 type demand struct {
@@ -22,6 +26,7 @@ type demand struct {
 	values  []string
 	pattern *regexp.Regexp
 	form    string
+	above   bool // KEY>N: the record has more
 	is      func(r *verdict.Report) string
 }
 
@@ -29,6 +34,7 @@ var demands = []demand{
 	{key: "origin", values: schemas.Origins[:], is: func(r *verdict.Report) string { return r.Record.Origin }},
 	{key: "kernel", values: []string{schemas.LayerComplete, schemas.LayerPartial, schemas.LayerAbsent}, is: func(r *verdict.Report) string { return r.Record.KernelLayer }},
 	{key: "drops", pattern: regexp.MustCompile(`^(0|[1-9][0-9]{0,18})$`), form: "N (at most that many)", is: func(r *verdict.Report) string { return strconv.FormatUint(r.Record.RingbufDrops, 10) }},
+	{key: "events", above: true, pattern: regexp.MustCompile(`^(0|[1-9][0-9]{0,18})$`), form: "N", is: func(r *verdict.Report) string { return strconv.FormatUint(r.Record.KernelEvents, 10) }},
 	{key: "cgroup", values: []string{schemas.CorrelationClean, schemas.CorrelationPartial}, is: func(r *verdict.Report) string { return r.Record.CgroupCorrelation }},
 	{key: "correlation", values: []string{schemas.CorrelationClean, schemas.CorrelationPartial, schemas.CorrelationFailed}, is: func(r *verdict.Report) string { return r.Record.Correlation }},
 	{key: "policy", values: []string{schemas.LayerPresent, schemas.LayerAbsent}, is: func(r *verdict.Report) string { return r.Record.PolicyLayer }},
@@ -48,9 +54,17 @@ func withoutTimes(r *verdict.Report) string {
 	return r.Identity
 }
 
+// sign is what is between the key and the value.
+func (d demand) sign() string {
+	if d.above {
+		return ">"
+	}
+	return "="
+}
+
 func (d demand) allowed() string {
 	if d.form != "" {
-		return d.key + "=" + d.form
+		return d.key + d.sign() + d.form
 	}
 	return d.key + "=" + strings.Join(d.values, "|")
 }
@@ -70,16 +84,16 @@ func parseRequirements(lists []string) ([]requirement, error) {
 	seen := map[string]string{}
 	for _, list := range lists {
 		for item := range strings.SplitSeq(list, ",") {
-			key, value, _ := strings.Cut(item, "=")
+			key, value := item, ""
+			at := strings.IndexAny(item, "=>")
+			if at >= 0 {
+				key, value = item[:at], item[at+1:]
+			}
 			d, ok := lookupDemand(key)
 			if !ok {
-				var all []string
-				for _, d := range demands {
-					all = append(all, d.allowed())
-				}
-				return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("--require %q: unknown key %q", item, key), "known are: "+strings.Join(all, " "))
+				return nil, unknownDemand(item, key)
 			}
-			if !d.takes(value) {
+			if at < 0 || !d.takes(value) || item[at:at+1] != d.sign() {
 				return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("--require %q: unknown value %q", item, value), "allowed is: "+d.allowed())
 			}
 			if old, twice := seen[key]; twice && old != value {
@@ -92,6 +106,19 @@ func parseRequirements(lists []string) ([]requirement, error) {
 		}
 	}
 	return out, nil
+}
+
+// unknownDemand is the error for a key that there is not.
+func unknownDemand(item, key string) error {
+	var all, keys []string
+	for _, d := range demands {
+		all, keys = append(all, d.allowed()), append(keys, d.key)
+	}
+	near := ""
+	if k := nearest.Word(key, keys); k != "" {
+		near = "did you mean " + k + "? "
+	}
+	return tool.Fail(tool.ExitUsage, fmt.Errorf("--require %q: unknown key %q", item, key), near+"Known are: "+strings.Join(all, " "))
 }
 
 func lookupDemand(key string) (demand, bool) {
@@ -109,6 +136,9 @@ func (r requirement) met(res *verdict.Report) (bool, string) {
 	is := d.is(res)
 	if r.key == "drops" {
 		return res.Record.RingbufDrops <= mustUint(r.value), is
+	}
+	if d.above {
+		return mustUint(is) > mustUint(r.value), is
 	}
 	return is == r.value, is
 }

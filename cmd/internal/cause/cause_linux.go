@@ -40,6 +40,9 @@ const (
 	noKernel    = "without the kernel layer (the archive then says so): runner-exec --no-kernel -- COMMAND"
 )
 
+// OwnCgroup is what to type in a shell whose cgroup belongs to somebody else.
+const OwnCgroup = "start it in a cgroup that is yours: systemd-run --user --scope -p Delegate=yes runner-exec -- COMMAND"
+
 // Of returns the cause behind an error that observing failed with, and the hints. What is
 // known of the machine comes first: whatever fails then, and however the loader words it,
 // that is the reason.

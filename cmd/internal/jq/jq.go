@@ -5,6 +5,7 @@ package jq
 import (
 	"fmt"
 	"reflect"
+	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
 )
@@ -26,6 +27,17 @@ func Compile(text string) (*gojq.Code, error) {
 	}
 	return gojq.Compile(q)
 }
+
+// CheckDrop compiles a program of --drop. The error says what is wrong with it.
+func CheckDrop(text string) (*Program, error) {
+	if !utf8.ValidString(text) || len(text) > maxDrop {
+		return nil, fmt.Errorf("expected a program in UTF-8 of at most %d bytes", maxDrop)
+	}
+	return NewProgram(text, Form{})
+}
+
+// maxDrop bounds a program of --drop, in bytes: it is written to the record.
+const maxDrop = 64 << 10
 
 func parse(text string) (*gojq.Query, error) {
 	q, err := gojq.Parse(text)

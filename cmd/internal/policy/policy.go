@@ -9,11 +9,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -64,10 +68,27 @@ func Open(file string) (*Policy, error) {
 	switch {
 	case errors.As(err, &bad):
 		return nil, tool.Fail(tool.ExitInput, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, tool.Fail(tool.ExitIO, fmt.Errorf("there is no policy file %s", file), missingHint(file))
 	case err != nil:
 		return nil, tool.CannotRead(file, err)
 	}
 	return p, nil
+}
+
+// missingHint says what to type for a policy file that there is not: the one that was meant, or a first one.
+func missingHint(file string) string {
+	var names []string
+	entries, _ := os.ReadDir(filepath.Dir(file))
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); ext == ".yaml" || ext == ".yml" || ext == ".json" {
+			names = append(names, e.Name())
+		}
+	}
+	if near := nearest.Word(filepath.Base(file), names); near != "" {
+		return "did you mean " + schemas.Text(filepath.Join(filepath.Dir(file), near)) + "?"
+	}
+	return "a first one: printf 'schema: runner.policy.v0\\nnetwork: {default: deny}\\n' >policy.yaml; what it means: runner-policy --check policy.yaml"
 }
 
 // load reads and checks a policy file. The error is *Problems unless the file cannot be

@@ -74,9 +74,18 @@ func createIn(path string) (*AtomicFile, error) {
 	}
 	f, err := os.CreateTemp(dir, ".runner-*")
 	if err != nil {
-		return nil, err
+		return nil, cause(err) // it has the name of the temporary file
 	}
 	return &AtomicFile{File: f, path: path, temp: f.Name()}, nil
+}
+
+// Write writes to the file. Its error names no file: the one that there is has another name, or none.
+func (a *AtomicFile) Write(b []byte) (int, error) {
+	n, err := a.File.Write(b)
+	if err != nil {
+		err = cause(err)
+	}
+	return n, err
 }
 
 // Again opens another file for the same path, as it was when a was opened: a symlink that was
@@ -90,7 +99,9 @@ func (a *AtomicFile) Path() string { return a.path }
 
 // Commit makes the content durable and gives the file its name, replacing an
 // older file of that name in one step.
-func (a *AtomicFile) Commit() error {
+func (a *AtomicFile) Commit() error { return cause(a.commit()) }
+
+func (a *AtomicFile) commit() error {
 	if err := a.Chmod(fileMode()); err != nil {
 		return err
 	}

@@ -45,8 +45,12 @@ func (e *Env) Infof(format string, a ...any) {
 	}
 }
 
-// Sayf prints one line for people.
-func (e *Env) Sayf(format string, a ...any) { e.say("", format, a...) }
+// Sayf prints one line for people, unless -q is given.
+func (e *Env) Sayf(format string, a ...any) {
+	if e.Flag == nil || !e.Flag.Bool("q") {
+		e.say("", format, a...)
+	}
+}
 
 func (e *Env) say(kind, format string, a ...any) {
 	fmt.Fprintf(e.Stderr, "%s: %s%s\n", e.Name, kind, fmt.Sprintf(format, a...))
@@ -112,7 +116,7 @@ func (a App) call(ctx context.Context, env *Env, args []string) error {
 			return a.Run(ctx, env)
 		},
 	}
-	if err := repeated(a.Flags, args); err != nil {
+	if err := checkFlags(a.Name, a.Flags, args); err != nil {
 		return err
 	}
 	return app.RunContext(ctx, append([]string{a.Name}, args...))
@@ -126,44 +130,6 @@ func usageError(flags []cli.Flag, err error) error {
 		}
 	}
 	return Usagef("%v", err)
-}
-
-// repeated refuses a scalar flag given twice: the library silently keeps the last.
-func repeated(flags []cli.Flag, args []string) error {
-	takes := map[string]bool{} // flag name → takes a value
-	list := map[string]bool{}
-	canon := map[string]string{}
-	for _, f := range flags {
-		names := f.Names()
-		d, ok := f.(cli.DocGenerationFlag)
-		for _, n := range names {
-			canon[n] = names[0]
-			takes[n] = ok && d.TakesValue()
-		}
-		if s, ok := f.(cli.DocGenerationSliceFlag); ok && s.IsSliceFlag() {
-			list[names[0]] = true
-		}
-	}
-	seen := map[string]bool{}
-	for i := 0; i < len(args); i++ {
-		s := args[i]
-		if s == "--" || !strings.HasPrefix(s, "-") || s == "-" {
-			return nil
-		}
-		name, _, hasValue := strings.Cut(strings.TrimLeft(s, "-"), "=")
-		c, known := canon[name]
-		if !known {
-			continue
-		}
-		if seen[c] && !list[c] {
-			return Usagef("flag --%s is given twice", c)
-		}
-		seen[c] = true
-		if takes[name] && !hasValue {
-			i++
-		}
-	}
-	return nil
 }
 
 // StreamError turns an error of a stream reader into the right exit code: 5 when

@@ -44,13 +44,13 @@ func TestUsageErrorsStayOffStdout(t *testing.T) {
 		args []string
 		say  string
 	}{
-		{[]string{"--colour"}, "flag provided but not defined: -colour"},
+		{[]string{"--colour"}, "there is no flag --colour"},
 		{[]string{"--size", "many"}, `invalid value "many" for flag -size`},
-		{[]string{"--size"}, "flag needs an argument: -size"},
+		{[]string{"--size"}, "flag --size needs a value"},
 		{[]string{"--name", "a", "--name", "b"}, "flag --name is given twice"},
 		{[]string{"--name=a", "-n", "b"}, "flag --name is given twice"},
 		{[]string{"-v", "-v"}, "flag --v is given twice"},
-		{[]string{"--name", "--name", "--name", "x"}, "flag --name is given twice"},
+		{[]string{"--name=--name", "--name", "x"}, "flag --name is given twice"},
 	} {
 		code, out, errw := call(never, c.args...)
 		if code != ExitUsage || out != "" || !strings.HasPrefix(errw, "runner-test: error: "+c.say) ||
@@ -121,7 +121,7 @@ func TestOperands(t *testing.T) {
 func TestListFlags(t *testing.T) {
 	var got []string
 	code, _, errw := call(func(_ context.Context, env *Env) error { got = env.Flag.StringSlice("drop"); return nil },
-		"--drop", "/a,b", "--name", "x", "--drop=c", "--drop", "--drop")
+		"--drop", "/a,b", "--name", "x", "--drop=c", "--drop=--drop")
 	if want := []string{"/a,b", "c", "--drop"}; code != 0 || !slices.Equal(got, want) {
 		t.Errorf("exit %d, %q, got %q, want %q", code, errw, got, want)
 	}
@@ -177,5 +177,28 @@ func TestRequiredFlagsPolluteStdout(t *testing.T) {
 	var out bytes.Buffer
 	if code := a.Call(context.Background(), nil, &out, io.Discard, nil); code == 0 || out.Len() == 0 {
 		t.Errorf("exit %d, stdout %q: the library's fault is gone", code, out.String())
+	}
+}
+
+// TestNearMisses: a misspelt flag is refused with the one that was meant, and a value that is another flag
+// with the way to write it if it is meant.
+func TestNearMisses(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		hint string
+	}{
+		{[]string{"--nmae", "x"}, "did you mean --name? All flags: runner-test --help"}, {[]string{"--Size=1"}, "did you mean --size?"},
+		{[]string{"--verison"}, "did you mean --version?"}, {[]string{"-z"}, "runner-test --help"},
+		{[]string{"--name", "-v"}, "if it is the value: --name=-v"}, {[]string{"-n", "--size"}, "if it is the value: -n=--size"},
+	} {
+		code, out, errw := call(nothing, c.args...)
+		if code != ExitUsage || out != "" || !strings.Contains(errw, "hint: "+c.hint) || strings.Count(errw, "\n") != 2 {
+			t.Errorf("%q: exit %d, %q", c.args, code, errw)
+		}
+	}
+	for _, args := range [][]string{{"--name", "-"}, {"--name", "-1"}, {"--name=-v"}, {"--", "-x"}, {"x", "-x"}} {
+		if code, _, errw := call(nothing, args...); code != 0 {
+			t.Errorf("%q: exit %d, %q", args, code, errw)
+		}
 	}
 }

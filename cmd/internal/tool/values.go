@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/bits"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,10 @@ func cause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return path.Err
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return link.Err
 	}
 	return err
 }

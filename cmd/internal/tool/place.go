@@ -1,0 +1,102 @@
+package tool
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
+)
+
+// EnvArchiveDir names the directory of archives that were given no name.
+const EnvArchiveDir = "RUNNER_ARCHIVE_DIR"
+
+// DefaultArchive is the name of the archive of a run that was given none. It makes the directory.
+func DefaultArchive(runID string) (string, error) {
+	name := "assay-runner-spike-" + runID + ".tar.gz"
+	dir := os.Getenv(EnvArchiveDir)
+	if dir == "" {
+		return name, nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", Fail(ExitIO, fmt.Errorf("making the directory of $%s, %s: %w", EnvArchiveDir, dir, cause(err)))
+	}
+	return filepath.Join(dir, name), nil
+}
+
+// Replaceable refuses to replace a file that is not what the tool writes: it is most likely a mistyped
+// name. An empty file can be replaced.
+func Replaceable(path, what string, ours func(io.Reader) bool) error {
+	st, err := os.Stat(path)
+	if err != nil || !st.Mode().IsRegular() || st.Size() == 0 {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		if ours(f) {
+			return nil
+		}
+	}
+	return Fail(ExitUsage, fmt.Errorf("%s exists and is not %s: it is kept", path, what), "give another name, or --force to replace it")
+}
+
+// IsArchive reports whether something begins as the archive of a run.
+func IsArchive(r io.Reader) bool {
+	b := bufio.NewReader(r)
+	if head, _ := b.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return false
+		}
+		b = bufio.NewReader(z)
+	}
+	name := append([]byte(bundle.ManifestName), 0)
+	head, _ := b.Peek(len(name))
+	return bytes.Equal(head, name)
+}
+
+// IsStream reports whether something begins as a stream of a stage.
+func IsStream(r io.Reader) bool {
+	head := []byte(`{"schema":"` + schemas.SchemaHeader + `"`)
+	got := make([]byte, len(head))
+	_, err := io.ReadFull(r, got)
+	return err == nil && bytes.Equal(got, head)
+}
+
+// Bounds of free space, in bytes: below the first nothing is begun, below the second there is a warning.
+const (
+	leastSpace = 4 << 20
+	fewSpace   = 64 << 20
+)
+
+// Room looks at the free space of a directory where a run is about to write.
+func (e *Env) Room(dir, what string) error {
+	free, err := freeSpace(dir)
+	switch {
+	case err != nil:
+		return nil // what cannot be told does not stop a run
+	case free < leastSpace:
+		return Fail(ExitOwn, fmt.Errorf("%s is full: %s is free, %s needs at least %s", dir, sizeRound(free), what, sizeText(leastSpace)),
+			"free some space, or choose another place with --archive, "+EnvArchiveDir+" or TMPDIR")
+	case free < fewSpace:
+		e.Warnf("%s has only %s of free space for %s", dir, sizeRound(free), what)
+	}
+	return nil
+}
+
+func sizeRound(n uint64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
+}
+
+// ErrTerminal is about an archive or a stream that would go to a terminal.
+var ErrTerminal = errors.New("standard output is a terminal, an archive does not belong there")

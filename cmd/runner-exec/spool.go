@@ -1,0 +1,239 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
+)
+
+// With --spool-dir a run has two steps: the raw stream and the logs are recorded to files, and the other
+// stages read these when the run is over. If that fails, because a disk is full for example, the files
+// stay, and --resume does the second step again.
+
+// logName is the file of a collected log, in the directories of --keep and --spool-dir.
+func logName(layer string) string { return layer + ".log.ndjson" }
+
+// runSpooled runs a command with a recording on disk.
+func runSpooled(o Options, env *tool.Env) error {
+	dir, tools, err := prepareSpool(o, env)
+	if err != nil {
+		return err
+	}
+	record := o
+	record.SpoolDir, record.Stream = "", filepath.Join(dir, keepNames[0])
+	record.spooled = map[string]string{}
+	for _, l := range o.collects() {
+		record.spooled[l.Name] = filepath.Join(dir, logName(l.Name))
+	}
+	ending := Run(record, env)
+	var coded *tool.Error
+	if ending != nil && (!errors.As(ending, &coded) || coded.Err != nil) {
+		os.Remove(dir) // fails if something is in it
+		return ending
+	}
+	if _, err := os.Stat(record.Stream); err != nil {
+		os.Remove(dir)
+		return ending // a signal came before the command was started
+	}
+	second := o
+	second.SpoolDir = dir
+	if second.Archive, err = o.place(); err == nil {
+		err = finish(second, tools, dir, env)
+	}
+	if err != nil {
+		return tool.Fail(tool.ExitOwn, fmt.Errorf("%w; the recording is kept in %s", err, dir), "free some space, then: "+o.resumeCall(dir))
+	}
+	for _, path := range append([]string{record.Stream}, values(record.spooled)...) {
+		os.Remove(path)
+	}
+	os.Remove(dir)
+	return ending
+}
+
+func values(m map[string]string) (list []string) {
+	for _, v := range m {
+		list = append(list, v)
+	}
+	return list
+}
+
+// prepareSpool checks what the second step needs, before the first one.
+func prepareSpool(o Options, env *tool.Env) (dir string, tools map[string]string, err error) {
+	if dir, err = filepath.Abs(o.SpoolDir); err != nil {
+		return "", nil, err
+	}
+	if tools, err = findStages(o); err != nil {
+		return "", nil, err
+	}
+	if _, err := o.archivePlace(); err != nil {
+		return "", nil, err
+	}
+	if o.Archive == "-" && tool.IsTerminal(env.Stdout) {
+		return "", nil, tool.Fail(tool.ExitUsage, tool.ErrTerminal, "redirect it, or name a file")
+	}
+	if _, err := os.Lstat(filepath.Join(dir, keepNames[0])); err == nil {
+		return "", nil, tool.Fail(tool.ExitUsage, fmt.Errorf("%s has the recording of another run", o.SpoolDir), "finish it: "+o.resumeCall(dir), "or name another directory")
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", nil, fmt.Errorf("making the directory of --spool-dir: %w", err)
+	}
+	if err := env.Room(dir, "the recording"); err != nil {
+		return "", nil, err
+	}
+	return dir, tools, nil
+}
+
+// resumeCall is what to type to finish a recording.
+func (o *Options) resumeCall(dir string) string {
+	words := []string{"runner-exec", "--resume", shellWord(dir), "--archive", shellWord(o.Archive)}
+	if o.CanonicalPids {
+		words = append(words, "--canonical-pids")
+	}
+	if o.Times {
+		words = append(words, "--times")
+	}
+	if !o.Kernel {
+		words = append(words, "--no-kernel")
+	}
+	if o.NoFiltered {
+		words = append(words, "--no-filtered")
+	}
+	if o.Noise != schemas.NoiseV0 {
+		words = append(words, "--noise", o.Noise)
+	}
+	if o.Drop != "" {
+		words = append(words, "--drop="+shellWord(o.Drop))
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord is a word as a shell reads it, without raw control characters.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-=+,:@%", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	if strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) >= 0 {
+		return strconv.QuoteToASCII(s)
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// resume finishes a recording.
+func resume(o Options, env *tool.Env) error {
+	dir, err := filepath.Abs(o.Resume)
+	if err != nil {
+		return err
+	}
+	raw := filepath.Join(dir, keepNames[0])
+	f, err := os.Open(raw)
+	if err != nil {
+		return tool.Fail(tool.ExitUsage, fmt.Errorf("%s has no recording to finish: %w", o.Resume, err), "name the directory of --spool-dir")
+	}
+	defer f.Close()
+	in, err := stream.NewReader(f, raw, schemas.StreamRaw)
+	if err != nil {
+		return tool.StreamError(err)
+	}
+	o.RunID, o.Collect, o.SpoolDir = in.Header().RunID, map[string]bool{}, dir
+	if err := o.nameArchive(); err != nil {
+		return err
+	}
+	for _, l := range schemas.LogLayers() {
+		_, err := os.Stat(filepath.Join(dir, logName(l.Name)))
+		o.Collect[l.Name] = err == nil
+	}
+	if o.Archive == "-" && tool.IsTerminal(env.Stdout) {
+		return tool.Fail(tool.ExitUsage, tool.ErrTerminal, "redirect it, or name a file")
+	}
+	later := o
+	later.Kernel = false // runner-capture has done its part
+	tools, err := findStages(later)
+	if err != nil {
+		return err
+	}
+	if o.Archive, err = o.place(); err != nil {
+		return err
+	}
+	if err := o.room(env); err != nil {
+		return err
+	}
+	if err := finish(o, tools, dir, env); err != nil {
+		return fmt.Errorf("%w; the recording is kept in %s", err, dir)
+	}
+	env.Sayf("the recording is not needed any more: rm -r %s", shellWord(o.Resume))
+	return nil
+}
+
+// place is where the archive goes, or - for standard output.
+func (o *Options) place() (string, error) {
+	if o.Archive == "-" {
+		return "-", nil
+	}
+	return o.archivePlace()
+}
+
+// finish runs the stages after the raw stream over the files of a recording.
+func finish(o Options, tools map[string]string, dir string, env *tool.Env) error {
+	p := &pipeline{ended: make(chan *stage, 8)}
+	raw, err := os.Open(filepath.Join(dir, keepNames[0]))
+	if err != nil {
+		return err
+	}
+	mine := []*os.File{raw}
+	closeAll := func() {
+		for _, f := range mine {
+			f.Close()
+		}
+		mine = nil
+	}
+	defer closeAll()
+	var logs []*os.File
+	for _, l := range o.collects() {
+		f, err := os.Open(filepath.Join(dir, logName(l.Name)))
+		if err != nil {
+			return err
+		}
+		mine, logs = append(mine, f), append(logs, f)
+	}
+	signals := child.WatchEnding()
+	defer signals.Stop()
+	ends, err := p.startFilters(o, tools, [len(keepNames)]*tool.AtomicFile{}, raw, logs, env)
+	mine = append(mine, ends...)
+	closeAll()
+	for err == nil && p.running() > 0 {
+		select {
+		case st := <-p.ended:
+			if p.note(st); st.end.Status() != 0 {
+				err = errStage
+			}
+		case sig := <-signals.C:
+			err = fmt.Errorf("%v: the archive was not written", sig)
+		}
+	}
+	if err == nil {
+		p.printMessages(env.Stderr)
+		return nil
+	}
+	if !errors.Is(err, errStage) {
+		for _, st := range p.stages {
+			p.kill(st)
+		}
+	}
+	p.stop(patience)
+	if st := p.culprit(); st != nil && errors.Is(err, errStage) {
+		env.Stderr.Write(st.said.Bytes())
+		err = fmt.Errorf("%s %s before the record was complete", st.name, st.end)
+	}
+	return err
+}

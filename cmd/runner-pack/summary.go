@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// pids is a set of process numbers, in pages of bits: its size is bounded however many there are.
+type pids struct {
+	pages map[uint32]*[64]uint64
+	n     uint64
+	last  []byte // the digits of the line before
+}
+
+var pidKey = []byte(`,"pid":`)
+
+// add takes in the process of a kernel line. The key comes early, and nothing before it can hold its text.
+func (p *pids) add(line []byte) {
+	at := bytes.Index(line, pidKey)
+	if at < 0 {
+		return
+	}
+	digits := line[at+len(pidKey):]
+	end := bytes.IndexAny(digits, ",}")
+	if end < 0 || bytes.Equal(digits[:end], p.last) {
+		return
+	}
+	digits = digits[:end]
+	p.last = append(p.last[:0], digits...)
+	pid, err := strconv.ParseUint(string(digits), 10, 32)
+	if err != nil {
+		return
+	}
+	if p.pages == nil {
+		p.pages = map[uint32]*[64]uint64{}
+	}
+	page := p.pages[uint32(pid>>12)]
+	if page == nil {
+		page = &[64]uint64{}
+		p.pages[uint32(pid>>12)] = page
+	}
+	word, bit := &page[pid>>6&63], uint64(1)<<(pid&63)
+	if *word&bit == 0 {
+		*word |= bit
+		p.n++
+	}
+}
+
+// summary is the one line about an archive for people.
+func (r *router) summary() string {
+	n := func(n uint64, one, many string) string {
+		if n == 1 {
+			return "1 " + one
+		}
+		return strconv.FormatUint(n, 10) + " " + many
+	}
+	parts := []string{n(r.layerLines(schemas.LayerKernel), "event", "events"), n(r.processes.n, "process", "processes"),
+		n(r.surface.entries[schemas.SetNetworkEndpoints], "peer", "peers")}
+	if calls := r.layerLines(schemas.LayerPolicy); calls > 0 {
+		parts = append(parts, n(calls, "tool call", "tool calls"))
+	}
+	return strings.Join(append(parts, r.state()), ", ")
+}
+
+// state says whether the record is whole.
+func (r *router) state() string {
+	h := r.health
+	switch {
+	case h.CgroupCorrelation == schemas.CorrelationFailed:
+		return "not complete: a task left the cgroup"
+	case h.KernelLayer == schemas.LayerAbsent:
+		return "without a kernel layer"
+	case h.KernelLayer != schemas.LayerComplete && h.RingbufDrops > 0:
+		return fmt.Sprintf("not complete: %d lost", h.RingbufDrops)
+	case h.KernelLayer != schemas.LayerComplete || h.CgroupCorrelation != schemas.CorrelationClean:
+		return "not complete"
+	case r.layerLines(schemas.LayerKernel) == 0:
+		return "nothing was observed"
+	}
+	return "complete"
+}
