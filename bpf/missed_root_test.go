@@ -5,10 +5,10 @@ package bpf
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
@@ -20,34 +20,74 @@ const script = `for i in 1 2 3 4 5 6 7; do /bin/true; (: </no/such/file); : >/de
 // the script.
 func scripted(t *testing.T, without string) Stats {
 	t.Helper()
-	dir := filepath.Join(ownCgroup(t), t.Name())
-	testkit.Must(t, os.Mkdir(dir, 0o755))
-	defer os.Remove(dir)
-	s, err := Attach(Options{Cgroup: dir, RingSize: 1 << 20, Copies: CopiesOn})
+	s, run := inOwnCgroup(t)
+	s.closeAll(t, without)
+	testkit.Must(t, run(exec.Command("/bin/sh", "-c", script)))
+	return whole(t, s)
+}
+
+// inOwnCgroup attaches the probes with copies to a cgroup in which run runs a command.
+func inOwnCgroup(t *testing.T) (s *Session, run func(*exec.Cmd) error) {
+	t.Helper()
+	dir, err := os.MkdirTemp(ownCgroup(t), t.Name())
+	testkit.Must(t, err)
+	t.Cleanup(func() { os.Remove(dir) })
+	s, err = Attach(Options{Cgroup: dir, RingSize: 1 << 20, Copies: CopiesOn})
 	if err != nil {
 		testkit.Missing(t, "the probes", err)
 	}
-	defer s.Close()
+	t.Cleanup(s.Close)
+	return s, func(cmd *exec.Cmd) error {
+		f, err := os.Open(dir)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd())}
+		return cmd.Run()
+	}
+}
+
+// closeAll takes away all copies of a probe.
+func (s *Session) closeAll(t *testing.T, probe string) {
+	t.Helper()
 	names := s.programNames()
 	for i, p := range s.progs {
-		if Probe(names[p]) == without {
+		if Probe(names[p]) == probe {
 			testkit.Must(t, s.links[i].Close())
 		}
 	}
-	f, err := os.Open(dir)
-	testkit.Must(t, err)
-	defer f.Close()
-	cmd := exec.Command("/bin/sh", "-c", script)
-	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd())}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+}
+
+// whole are the statistics of a session that lost no record.
+func whole(t *testing.T, s *Session) Stats {
+	t.Helper()
 	st, err := s.Stats()
 	testkit.Must(t, err)
 	if st.Seen != st.Emitted || st.ScratchMissing != 0 || st.CoveredMisses != 0 {
 		t.Errorf("%+v", st)
 	}
 	return st
+}
+
+// A capture that ends while its processes go on closes the entries of calls before all others. What is
+// then created was not missed.
+func TestEndsWithoutEntries(t *testing.T) {
+	s, run := inOwnCgroup(t)
+	r, w, err := os.Pipe()
+	testkit.Must(t, err)
+	defer r.Close()
+	cmd := exec.Command("/bin/sh", "-c", "read line; (:); (:)")
+	cmd.Stdin = r
+	done := make(chan error)
+	go func() { done <- run(cmd) }()
+	time.Sleep(500 * time.Millisecond) // it waits in a call of which there is an entry, and no end
+	s.closeAll(t, "sys_enter")
+	w.Close()
+	testkit.Must(t, <-done)
+	if st := whole(t, s); len(st.Missed) != 0 {
+		t.Errorf("missed %v", st.Missed)
+	}
 }
 
 // If no copy of a probe runs, the others know how many of its events were missed. An exec

@@ -47,7 +47,7 @@ func attachOwn(t *testing.T, redundant bool) *Session {
 
 func attachWith(t *testing.T, opt Options) *Session {
 	t.Helper()
-	opt.Cgroup, opt.RingSize = ownCgroup(t), 1<<20
+	opt.Cgroup, opt.RingSize = ownCgroup(t), 1<<24 // other processes of the cgroup fill it too
 	s, err := Attach(opt)
 	if err != nil {
 		testkit.Missing(t, "the probes", err)

@@ -118,11 +118,12 @@ INLINE void missed_pending(struct mark_state *m)
 			missed_one(SLOT_EXEC);
 		else if (d->class != CLASS_FORK)
 			missed_one(SLOT_EXIT);
-		else if (!m->forked)
+		else if (m->forked)
+			m->forked = 0;
+		else
 			missed_one(SLOT_FORK);
 	}
 	m->pending = 0;
-	m->forked = 0;
 }
 
 INLINE struct mark_state *mark_of(struct task_struct *task)
@@ -177,6 +178,7 @@ INLINE bool first_at_entry(struct task_struct *task, u32 call)
 		return false;
 	}
 	missed_pending(m);
+	m->forked = 0;
 	m->pending = call;
 	m->calls++;
 	m->entered = 1 << copy;

@@ -309,8 +309,13 @@ func opened(dir, path, flags, mode int) shape {
 				mo = num(c.args[mode])
 			}
 		}
-		if name, ok := str(c.args[path]); ok && resolve&unix.RESOLVE_IN_ROOT != 0 && dirOf(c.args[max(dir, 0)]) != "" {
-			e.value = (&process{root: dirOf(c.args[dir])}).join("", "/"+name)
+		if name, ok := str(c.args[path]); ok && dirOf(c.args[max(dir, 0)]) != "" && (!known || resolve&unix.RESOLVE_IN_ROOT != 0) {
+			inside := (&process{root: dirOf(c.args[dir])}).join("", "/"+name)
+			if known {
+				e.value = inside
+			} else { // strace does not show a structure that is too small: it may ask for this
+				e.others = append(e.others, inside)
+			}
 		}
 		if f&(unix.O_CREAT|tmpfile) == 0 {
 			mo = 0
