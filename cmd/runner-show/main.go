@@ -16,12 +16,13 @@ runner-show shows what the command of an archive did.
 Usage:
   runner-show [flags] [FILE]
 
-It reads an archive from FILE or standard input, and refuses what runner-verify refuses.
-It shows one screen: the whole run, its tool calls, then process by process.
+It reads an archive and refuses what runner-verify refuses. It shows one screen: the
+whole run, its tool calls, then process by process.
 
 Flags:
   --tree           all processes          --list  one line for each operation
   --json           one JSON object for each operation (schemas/SHOW.md)
+  --filtered       what was left out as noise, with the rule
  each filter narrows the others; of those on one line, one must fit:
   --writes --reads --execs --net   changes of files, reads, programs, endpoints
   --refused --failed               refused by a rule of the policy; failed with an error
@@ -45,7 +46,7 @@ Examples:
 func app() tool.App {
 	return tool.App{
 		Name: "runner-show", Usage: usage,
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "tree"}, &cli.BoolFlag{Name: "list"}, &cli.BoolFlag{Name: "json"},
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "tree"}, &cli.BoolFlag{Name: "list"}, &cli.BoolFlag{Name: "json"}, &cli.BoolFlag{Name: "filtered"},
 			&cli.BoolFlag{Name: "writes"}, &cli.BoolFlag{Name: "reads"}, &cli.BoolFlag{Name: "execs"}, &cli.BoolFlag{Name: "net"},
 			&cli.BoolFlag{Name: "refused"}, &cli.BoolFlag{Name: "failed"},
 			&cli.StringFlag{Name: "who"}, &cli.StringFlag{Name: "process"}, &cli.StringFlag{Name: "tool-call"},

@@ -27,6 +27,7 @@ type model struct {
 	byPID     map[uint32]*process
 	rest      *process // those beyond maxProcesses
 	left      int      // how many these are
+	filtered  uint64   // values that were left out as noise
 }
 
 // process is one process, with what it did.

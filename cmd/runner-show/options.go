@@ -33,14 +33,15 @@ type Options struct {
 
 // Views.
 const (
-	viewTree = "tree"
-	viewList = "list"
-	viewJSON = "json"
+	viewTree     = "tree"
+	viewList     = "list"
+	viewJSON     = "json"
+	viewFiltered = "filtered"
 )
 
 func options(env *tool.Env) (Options, error) {
 	o := Options{Top: env.Flag.Int("top"), Width: width(env)}
-	for _, v := range []string{viewTree, viewList, viewJSON} {
+	for _, v := range []string{viewTree, viewList, viewJSON, viewFiltered} {
 		if !env.Flag.Bool(v) {
 			continue
 		}
@@ -63,7 +64,9 @@ func options(env *tool.Env) (Options, error) {
 		return o, err
 	}
 	o.Color = color == colorAlways || color == colorAuto && tool.IsTerminal(env.Stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	o.Filter, err = newFilter(env)
+	if o.Filter, err = newFilter(env); err == nil && o.View == viewFiltered && !o.Filter.empty() {
+		err = tool.Usagef("--%s with %s: what was left out has no operation, process or outcome", viewFiltered, o.Filter.words[0])
+	}
 	return o, err
 }
 

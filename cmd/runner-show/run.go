@@ -10,6 +10,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 func run(ctx context.Context, env *tool.Env, opt Options) error {
@@ -21,11 +22,13 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 	w := bufio.NewWriterSize(env.Stdout, 64<<10)
 	p := printer{w: w, color: opt.Color, width: opt.Width}
 	switch opt.View {
+	case viewFiltered:
+		err = listFiltered(ctx, env, e, opt, &p)
 	case viewJSON, viewList:
 		err = stream(ctx, env, e, opt, w, &p)
 	default:
 		m := newModel(together(e))
-		if err = each(ctx, e, opt.Filter.takes, func(a *acts.Act) error {
+		if err = each(ctx, e, &m.filtered, opt.Filter.takes, func(a *acts.Act) error {
 			m.take(a)
 			return nil
 		}); err == nil {
@@ -45,8 +48,8 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 // together reports whether the lines of each process are together in the record.
 func together(e *evidence.Evidence) bool { return e.Report.Record.Origin == schemas.OriginRunner }
 
-// each calls take for the acts that the filter takes.
-func each(ctx context.Context, e *evidence.Evidence, takes func(*acts.Act) bool, take func(*acts.Act) error) error {
+// each calls take for the acts that the filter takes, and counts the values that were left out as noise.
+func each(ctx context.Context, e *evidence.Evidence, filtered *uint64, takes func(*acts.Act) bool, take func(*acts.Act) error) error {
 	r := acts.Reader{Together: together(e), Take: func(a *acts.Act) error {
 		if !takes(a) {
 			return nil
@@ -54,7 +57,10 @@ func each(ctx context.Context, e *evidence.Evidence, takes func(*acts.Act) bool,
 		return take(a)
 	}}
 	err := e.Read(ctx, archive.Visitor{Document: r.Document, Line: r.Line, End: func(m archive.Member) error {
-		if m.Name == schemas.MemberKernel {
+		switch m.Name {
+		case schemas.MemberFiltered:
+			*filtered = m.Lines
+		case schemas.MemberKernel:
 			return r.Flush()
 		}
 		return nil
@@ -68,7 +74,7 @@ var errEnough = errors.New("enough")
 // stream writes a line for each act, while it reads. With --top it ends after so many.
 func stream(ctx context.Context, env *tool.Env, e *evidence.Evidence, opt Options, w *bufio.Writer, p *printer) error {
 	shown, limited := 0, env.Flag.IsSet("top")
-	err := each(ctx, e, opt.Filter.takes, func(a *acts.Act) error {
+	err := each(ctx, e, new(uint64), opt.Filter.takes, func(a *acts.Act) error {
 		if limited && shown == opt.Top {
 			return errEnough
 		}
@@ -89,10 +95,35 @@ func stream(ctx context.Context, env *tool.Env, e *evidence.Evidence, opt Option
 	})
 	switch {
 	case err == errEnough:
-		env.Sayf("the first %d operations; there are more", shown)
+		env.Sayf("the first %s; there are more", counted(uint64(shown), "operation"))
 		return nil
 	case err == nil && shown == 0:
 		env.Sayf("no operation of this record fits")
+	}
+	return err
+}
+
+// listFiltered writes a line for each value that a rule left out as noise.
+func listFiltered(ctx context.Context, env *tool.Env, e *evidence.Evidence, opt Options, p *printer) error {
+	shown, limited := 0, env.Flag.IsSet("top")
+	err := e.Read(ctx, archive.Visitor{Line: func(l *archive.Line) error {
+		f, ok := l.Event.(*schemas.FilteredEvent)
+		switch {
+		case !ok:
+			return nil
+		case limited && shown == opt.Top:
+			return errEnough
+		}
+		shown++
+		p.line("%-20s %s", verdict.Printable(f.Rule, unlimited), verdict.Printable(f.Value, unlimited))
+		return nil
+	}})
+	switch {
+	case err == errEnough:
+		env.Sayf("the first %s; there are more", counted(uint64(shown), "value"))
+		return nil
+	case err == nil && shown == 0:
+		env.Sayf("this record has no values that were left out as noise")
 	}
 	return err
 }

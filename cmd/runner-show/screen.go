@@ -52,6 +52,9 @@ func (s *screen) head() {
 	s.line("%s: %s, %s", s.paint(bold, verdict.Printable(s.rep.Archive, 200)), s.paint(green, "valid"), s.paint(style, how))
 	s.prose("command    ", dim, verdict.Ending(rec))
 	s.line("%s%s in %s", s.paint(dim, "record     "), counted(rec.KernelEvents, "kernel event"), s.processCount())
+	if s.m.filtered > 0 {
+		s.prose("left out   ", dim, counted(s.m.filtered, "value")+" as noise of loaders and runtimes: runner-show --filtered")
+	}
 	for _, note := range verdict.Remarkable(rec.Notes) {
 		s.prose("note       ", amber, verdict.Printable(note, maxShownName))
 	}
