@@ -28,6 +28,7 @@ type demand struct {
 	form    string
 	above   bool // KEY>N: the record has more
 	is      func(r *verdict.Report) string
+	holds   func(value, is string) bool // nil: the record has that value
 }
 
 var demands = []demand{
@@ -40,6 +41,8 @@ var demands = []demand{
 	{key: "policy", values: []string{schemas.LayerPresent, schemas.LayerAbsent}, is: func(r *verdict.Report) string { return r.Record.PolicyLayer }},
 	{key: "sdk", values: []string{schemas.LayerSelfReported, schemas.LayerAbsent}, is: func(r *verdict.Report) string { return r.Record.SDKLayer }},
 	{key: "network", values: []string{schemas.CoverageAbsent, schemas.CoverageConnect, schemas.CoverageDatagram, schemas.CoverageBoth, schemas.CoverageUnknown}, is: func(r *verdict.Report) string { return r.Record.NetworkCoverage }},
+	policyDemand(schemas.EnforcedNetwork),
+	policyDemand(schemas.EnforcedFiles),
 	{key: "success", values: []string{"true", "false"}, is: func(r *verdict.Report) string { return strconv.FormatBool(r.Record.Success) }},
 	{key: "run_id", pattern: regexp.MustCompile(`^[A-Za-z0-9_-]+$`), form: "ID", is: func(r *verdict.Report) string { return r.RunID }},
 	{key: "identity", pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`), form: "sha256:HEX", is: func(r *verdict.Report) string { return r.Identity }},
@@ -134,6 +137,9 @@ func lookupDemand(key string) (demand, bool) {
 func (r requirement) met(res *verdict.Report) (bool, string) {
 	d, _ := lookupDemand(r.key)
 	is := d.is(res)
+	if d.holds != nil {
+		return d.holds(r.value, is), is
+	}
 	if r.key == "drops" {
 		return res.Record.RingbufDrops <= mustUint(r.value), is
 	}
