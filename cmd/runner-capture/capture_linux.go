@@ -334,7 +334,7 @@ func (r *captureRun) killSurvivors() error {
 	if len(pids) == 0 {
 		return nil // the message that it is empty is on its way
 	}
-	r.env.Sayf("killing %d processes that still ran %v after the command's end (--grace)", len(pids), r.opt.grace)
+	r.env.Sayf("killing %d of the command's processes, which still ran %v after its end (--grace)", len(pids), r.opt.grace)
 	r.ev.n.survivorsKilled += uint64(len(pids))
 	r.facts[schemas.FactEnd] = schemas.EndKilled
 	go func() {
