@@ -193,6 +193,16 @@ var Counters = [...]Counter{
 	{Name: CounterTimes, Stage: StageCorrelate, Role: RoleBalance, When: WhenTimes, Why: "lines of the layer times"},
 }
 
+// KnownCounter reports whether a stage has a counter, or a family of counters, of that name.
+func KnownCounter(stage, name string) bool {
+	for i := range Counters {
+		if c := &Counters[i]; c.Stage == stage && (c.Name == name || c.Each != "" && len(name) > len(c.Name) && strings.HasPrefix(name, c.Name)) {
+			return true
+		}
+	}
+	return false
+}
+
 // CountersOf are the names of the counters that a stage reports in every run (when is ""),
 // or in the runs that when names. Families of counters are left out.
 func CountersOf(stage, when string) (names []string) {

@@ -42,6 +42,7 @@ func TestRefusals(t *testing.T) {
 		{"drops of some operations", input{counters: map[string]uint64{"dropped": 7, "dropped.openat": 6}}, "by operation 6"},
 		{"drops that wrap", input{counters: map[string]uint64{"dropped.openat": 1 << 63, "dropped.unlink": 1 << 63}}, "room"},
 		{"a dropped move", input{counters: map[string]uint64{"dropped": 1, "dropped.move": 1}}, "0 escapes, but 1 moves"},
+		{"a counter that nobody knows", input{counters: map[string]uint64{"nonsense": 1}}, "reports a counter \"nonsense\", which this release does not know"},
 		{"a dropped fork and foreign moves", input{counters: map[string]uint64{"dropped": 1, "dropped.fork": 1, "foreign": 2, "read": 4, "emitted": 4, "seen": 5}}, "0 escapes, but 2 moves"},
 		{"emitted that wraps", input{counters: map[string]uint64{"emitted": 1<<64 - 1, "dropped": 2}}, "room"},
 		{"a foreign note", input{notes: []string{"s2_survivors_killed: 1"}}, "no note of it"},

@@ -77,6 +77,11 @@ def _capture(h):
     if h["stage"] == "runner-capture":
         if n["read"] + n.get("file_inserted", 0) != n["canary"] + n["foreign"] + n["decode_errors"] + n.get("outcomes", 0) + h["out"]:
             yield "read + file_inserted is not canary + foreign + decode_errors + outcomes + out"
+        known = [r[0] for r in tables.rows("STREAMS.md", "counters")]
+        family = tuple(name[:name.rindex(".") + 1] for name in known if "." in name)
+        unknown = [name for name in n if name not in known and not name.startswith(family)]
+        if unknown:
+            yield "counters that nobody knows: %s" % unknown
     elif any(n.values()):
         yield "counters without a capture"
     missed = sum(v for k, v in n.items() if k.startswith("missed."))

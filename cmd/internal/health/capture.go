@@ -5,6 +5,8 @@ package health
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -29,7 +31,7 @@ func (c *Capture) Enforced(e *schemas.Enforcement) bool {
 }
 
 // Check refuses a stage health with a missing counter, which must not count as zero,
-// and one whose counters do not add up.
+// or with an unknown one, which could be a loss, and one whose counters do not add up.
 func (c *Capture) Check() error {
 	if fact, there := c.Health.Facts[schemas.FactConfined]; there {
 		if _, err := schemas.SplitConfined(fact); err != nil {
@@ -42,6 +44,11 @@ func (c *Capture) Check() error {
 	for _, name := range schemas.CountersOf(schemas.StageCapture, "") {
 		if _, ok := c.Health.Counters[name]; !ok {
 			return fmt.Errorf("%s reports no counter %q", c.Health.Stage, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Health.Counters)) {
+		if !schemas.KnownCounter(schemas.StageCapture, name) {
+			return fmt.Errorf("%s reports a counter %.80q, which this release does not know: it could be a loss", c.Health.Stage, name)
 		}
 	}
 	for _, f := range schemas.FactsOf(schemas.StageCapture, "") {
