@@ -14,7 +14,7 @@ type filtered struct {
 // filteredLine checks a line of the layer filtered.
 func (j *joiner) filteredLine(line []byte) error {
 	f := &j.filtered
-	if j.events != 2 || j.lines > 0 || j.tree != nil || len(j.stages) > 0 {
+	if j.events != 2 || j.lines > 0 || j.tree != nil && j.tree.records > 0 || len(j.stages) > 0 {
 		return j.refuse("a line of the layer %s is not between the run events and the kernel lines", schemas.LayerFiltered)
 	}
 	e, err := schemas.ParseFiltered(line)
