@@ -34,8 +34,14 @@ INLINE void emit_addr(struct scratch *s, u32 key, u64 alen, struct counters *c, 
 }
 
 /* Whether a send that succeeded ignored the address that it was given. */
-INLINE bool ignored(struct kind *k, u32 flags)
+GLOBAL u32 ignored(u32 key, u32 flags)
 {
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct kind *k;
+
+	if (!s)
+		return 0;
+	k = &s->kind;
 	if (k->family == FAMILY_UNIX)
 		return k->type == TYPE_SEQPACKET;
 	if (k->type == TYPE_DCCP)
@@ -46,13 +52,18 @@ INLINE bool ignored(struct kind *k, u32 flags)
 }
 
 /* Makes of the address that a send was given the one that the kernel used. */
-INLINE void as_used(struct scratch *s, u64 alen)
+GLOBAL u32 as_used(u32 key, u64 alen)
 {
-	struct kind *k = &s->kind;
-	u16 *family = (u16 *)&s->blob[0];
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct kind *k;
+	u16 *family;
 
+	if (!s)
+		return 0;
+	k = &s->kind;
+	family = (u16 *)&s->blob[0];
 	if (!is_inet(k) || alen < 16)
-		return;
+		return 0;
 	if (*family == FAMILY_UNSPEC && (k->family == FAMILY_INET || k->type == TYPE_RAW))
 		*family = k->family;
 	if (k->type == TYPE_RAW || (k->type == TYPE_DGRAM && (k->protocol == PROTOCOL_IP_ICMP || k->protocol == PROTOCOL_IP_ICMP6)))
@@ -66,6 +77,7 @@ INLINE void as_used(struct scratch *s, u64 alen)
 	}
 	if (*family == FAMILY_INET6 && alen >= 24 && !*(u64 *)&s->blob[8] && !*(u64 *)&s->blob[16])
 		s->blob[23] = 1;
+	return 0;
 }
 
 #endif

@@ -11,7 +11,8 @@
 //	loader.h            which loader the kernel mapped for a program
 //	interrupt.h         how a call that a signal interrupted ended
 //	entry.h             that a call was entered
-//	given.h, keep.h     what it was given then, and whether that is another at its end
+//	given.h, keep.h     what it was given then
+//	taken.h             what of it the kernel took: whether it is another at its end
 //	marks.h             what several copies of a probe share, and how misses are counted
 //	walk.h              from a file or directory to its path
 //	guard.h             what a program of the scope does to the measurement itself
@@ -23,6 +24,7 @@
 //	pathobj.bpf.c       the lookups, where the kernel lets programs see them
 //	uringtypes.h        the fields of io_uring's types
 //	uringrequest.h      what a request asks for, kept from its submission to its completion
+//	uringtell.h         the record of a request
 //	uring.bpf.c         requests of io_uring: the tracepoints, and when each request is told
 //	guard.bpf.c         signals to the runner's processes
 //	uringcount.bpf.c    only counts the use of io_uring, where uring.bpf.c does not load

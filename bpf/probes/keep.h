@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Keeps what a call was given when it is entered, and compares it when it ends. The kernel takes it soon after the
+/* Keeps what a call was given when it is entered (taken.h compares it when it ends). The kernel takes it soon after the
  * entry, and can sleep long after that. Between the two another thread can change a text, a descriptor or the working
  * directory, and the call itself can move the directory that its name starts from. */
 #ifndef RUNNER_KEEP_H
@@ -240,23 +240,33 @@ INLINE u32 keep_place(struct names *n, struct scratch *s, u64 len, u32 second)
 	return GIVEN_PLACE << second;
 }
 
+/* How a name is kept. */
+enum {
+	KEEP_SECOND = 1 << 0, /* it is the call's second one */
+	KEEP_TEXT = 1 << 1,
+	KEEP_DIR = 1 << 2,   /* the directory of its descriptor */
+	KEEP_PLACE = 1 << 3, /* where it starts, as a path */
+};
+
 /* Keeps what one name of a call is given. */
-INLINE u32 keep_name(struct names *n, struct given *g, u32 key, u32 op, u64 ptr, s32 dfd, bool has_dir, u32 shared, u32 second)
+GLOBAL u32 keep_name(u32 key, u64 ptr, s32 dfd, u32 how)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	u32 second = how & KEEP_SECOND, kept = 0;
 	struct path_pair start;
-	u32 kept = 0;
+	struct names *n;
 
 	if (!s)
 		return 0;
-	if (has_dir && dfd != AT_FDCWD && shared & SHARES_FILES) {
-		file_path(fd_file(dfd), &g->dir[second]);
+	if (how & KEEP_DIR && dfd != AT_FDCWD) {
+		file_path(fd_file(dfd), &s->given.dir[second]);
 		kept |= GIVEN_DIR << second;
 	}
+	n = how & KEEP_TEXT ? names_of_task(0) : NULL;
 	if (!n)
 		return kept;
 	kept |= keep_text(n, ptr, second);
-	if (!has_dir || !moves_places(op))
+	if (!(how & KEEP_PLACE))
 		return kept;
 	n->absolute[second] = kept & GIVEN_TEXT << second && n->text_len[second] && n->text[second][0] == '/';
 	base_path(n->absolute[second], dfd, &start);
@@ -264,14 +274,30 @@ INLINE u32 keep_name(struct names *n, struct given *g, u32 key, u32 op, u64 ptr,
 	return kept | keep_place(n, s, put_path(key, 0, start.mnt, start.dentry), second);
 }
 
+/* Keeps the file of the descriptor that a call is about. */
+GLOBAL u32 keep_descriptor(u32 key, s32 fd)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct names *n = names_of_task(0);
+	u32 kept;
+
+	if (!s || !n)
+		return 0;
+	s->given.file = fd_file(fd);
+	file_path(s->given.file, &s->given.dir[0]);
+	s->r.marks = 0;
+	kept = GIVEN_FILE | keep_place(n, s, put_file(key, 0, s->given.file), 0);
+	n->i_mode = s->r.i_mode;
+	return kept;
+}
+
 /* Keeps what the present call is given. s->args has its arguments. */
 GLOBAL u32 keep_given(u32 key, u32 nr, u32 compat32, u32 shared)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct names *n = NULL;
+	u32 kept = 0, dir = shared & SHARES_FILES ? KEEP_DIR : 0, how = 0;
 	const struct desc *d;
 	struct given *g;
-	u32 kept = 0;
 	u64 fs;
 
 	if (!s)
@@ -294,194 +320,19 @@ GLOBAL u32 keep_given(u32 key, u32 nr, u32 compat32, u32 shared)
 		if (d->op == OP_OPENAT2 && !bpf_probe_read_user(g->how, sizeof(g->how), (void *)s->args[2]))
 			kept |= GIVEN_HOW;
 	}
-	if (shared & SHARES_MEMORY || always_kept(d->op) || d->path1 == NO)
-		n = names_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (d->path1 != NO) {
-		kept |= keep_name(n, g, key, d->op, s->args[d->path1 & 7], s->args[d->dfd1 & 7], true, shared, 0);
-	} else if (d->dfd1 != NO && shared & SHARES_FILES && n) {
-		g->file = fd_file(s->args[d->dfd1 & 7]);
-		file_path(g->file, &g->dir[0]);
-		s->r.marks = 0;
-		kept |= GIVEN_FILE | keep_place(n, s, put_file(key, 0, g->file), 0);
-		n->i_mode = s->r.i_mode;
+	if ((shared & SHARES_MEMORY || always_kept(d->op) || d->path1 == NO) && names_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE))
+		how = KEEP_TEXT | (moves_places(d->op) ? KEEP_PLACE : 0);
+	if (d->path1 != NO)
+		kept |= keep_name(key, s->args[d->path1 & 7], s->args[d->dfd1 & 7], how | dir);
+	else if (d->dfd1 != NO && dir)
+		kept |= keep_descriptor(key, s->args[d->dfd1 & 7]);
+	if (d->path2 != NO) {
+		if (d->dfd2 == NO)
+			how &= ~(u32)KEEP_PLACE;
+		kept |= keep_name(key, s->args[d->path2 & 7], s->args[d->dfd2 & 7], how | (d->dfd2 != NO ? dir : 0) | KEEP_SECOND);
 	}
-	if (d->path2 != NO)
-		kept |= keep_name(n, g, key, d->op, s->args[d->path2 & 7], s->args[d->dfd2 & 7], d->dfd2 != NO, shared, 1);
 	g->kept = kept;
 	return 0;
-}
-
-INLINE bool same_place(struct path_pair *a, struct path_pair *b)
-{
-	return a->mnt == b->mnt && a->dentry == b->dentry;
-}
-
-/* Is the text in the scratch record the one that was kept? */
-GLOBAL u32 same_text(u32 key, u64 off, u32 len, u32 second)
-{
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct names *n = names_of_task(0);
-	u8 *now, *then;
-
-	BARRIER(off);
-	if (!s || !n || off > BLOB_LAST || n->text_len[second & 1] != len)
-		return 0;
-	now = &s->blob[off];
-	then = n->text[second & 1];
-	BARRIER(now); /* the bound of the offset is lost if it is added again for each word */
-	BARRIER(then);
-	for (u32 i = 0; i < TEXT_MAX; i += 8) {
-		u64 differs;
-
-		if (i >= len)
-			return 1;
-		differs = *(u64 *)(now + i) ^ *(u64 *)(then + i);
-		if (len - i < 8) /* it ends here: a verifier that goes on from here at each word follows ten times as much */
-			return !(differs & ((1ULL << (len - i) * 8) - 1));
-		if (differs)
-			return 0;
-	}
-	return 1;
-}
-
-/* Appends a name's text: the one that was kept, where it is another one now. Returns its length. */
-GLOBAL u64 put_text(u32 key, u64 off, u64 ptr, u32 second)
-{
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct names *n;
-	u32 faults, len;
-	u64 got;
-
-	BARRIER(off);
-	if (!s || off > BLOB_LAST)
-		return 0;
-	faults = s->r.marks & MARK_UFAULT;
-	got = put_user_str(key, off, ptr);
-	if (!(s->given.kept & GIVEN_TEXT << second) || same_text(key, off, got, second))
-		return got;
-	n = names_of_task(0);
-	if (!n)
-		return got;
-	len = n->text_len[second & 1];
-	BARRIER(len);
-	if (len >= TEXT_MAX || bpf_probe_read_kernel(&s->blob[off], len, n->text[second & 1]))
-		return got;
-	s->r.marks = (s->r.marks & ~(u32)MARK_UFAULT) | faults;
-	if (s->given.kept & GIVEN_SHARED)
-		s->r.marks |= MARK_CHANGED;
-	return len;
-}
-
-/* Appends a place that was kept. Returns the bytes written. */
-GLOBAL u64 put_place(u32 key, u64 off, u32 second)
-{
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct names *n = names_of_task(0);
-	u32 len;
-
-	BARRIER(off);
-	if (!s || !n || off > BLOB_LAST)
-		return 0;
-	len = n->place_len[second & 1];
-	BARRIER(len);
-	if (len > PLACE_MAX || bpf_probe_read_kernel(&s->blob[off], len, n->place[second & 1]))
-		return 0;
-	s->r.marks |= n->marks[second & 1];
-	s->r.i_mode = n->i_mode;
-	return len;
-}
-
-/* Appends the place that a name starts from. Returns the bytes written and one; 0 if it is another one now than when the call
- * was entered: then nobody knows which of them the kernel took. */
-GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
-{
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct path_pair now, *then = NULL;
-	bool changed = false;
-	struct names *n;
-
-	if (!s)
-		return 0;
-	if (s->given.kept & GIVEN_PLACE << second) {
-		n = names_of_task(0);
-		if (n && n->absolute[second & 1] == absolute)
-			return put_place(key, off, second) + 1;
-		s->r.marks |= MARK_CHANGED;
-		return 0;
-	}
-	base_path(absolute, dfd, &now);
-	if (!absolute && dfd != AT_FDCWD) {
-		if (s->given.kept & GIVEN_DIR << second)
-			then = &s->given.dir[second & 1];
-		changed = descriptor_changed(&s->given, dfd);
-	} else if (s->given.kept & GIVEN_START) {
-		then = absolute ? &s->given.root : &s->given.pwd;
-		changed = table_changed(POINTER(task_struct, bpf_get_current_task(), fs), CHANGES_START, s->given.since);
-	}
-	if (changed || (then && !same_place(then, &now))) {
-		s->r.marks |= MARK_CHANGED;
-		return 0;
-	}
-	return put_path(key, off, now.mnt, now.dentry) + 1;
-}
-
-/* Puts a user path and the directory it starts from, as the record's first or
- * second name. Returns the new offset. */
-GLOBAL u64 put_user_path(u32 key, u64 off, u64 ptr, s32 dfd, u32 second)
-{
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	u32 absolute;
-	u64 n, c;
-
-	if (!s)
-		return off;
-	n = put_text(key, off, ptr, second);
-	BARRIER(off);
-	if (off > BLOB_LAST)
-		return off;
-	absolute = n && s->blob[off] == '/' && !(s->r.resolve & RESOLVE_IN_ROOT);
-	mark_chroot(s, key, off, n);
-	c = put_start(key, off + n, dfd, absolute, second);
-	if (second) {
-		s->r.ulen2 = n;
-		s->r.marks |= MARK_HAS_U2;
-		if (c) {
-			s->r.clen2 = c - 1;
-			s->r.marks |= MARK_HAS_BASE2;
-		}
-	} else {
-		s->r.ulen1 = n;
-		s->r.marks |= MARK_HAS_U1;
-		if (c) {
-			s->r.clen1 = c - 1;
-			s->r.marks |= MARK_HAS_BASE1;
-		}
-	}
-	return off + n + (c ? c - 1 : 0);
-}
-
-/* Puts the file of a descriptor that a call is about. */
-INLINE u64 put_descriptor(struct scratch *s, u32 key, s32 fd)
-{
-	struct given *g = &s->given;
-	u64 file = fd_file(fd);
-	struct path_pair now;
-	bool changed = false;
-
-	if (g->kept & (GIVEN_FILE | GIVEN_DIR)) {
-		file_path(file, &now);
-		changed = (g->kept & GIVEN_FILE && file != g->file) || !same_place(&now, &g->dir[0]) ||
-			  descriptor_changed(g, fd);
-	}
-	if (changed)
-		s->r.marks |= MARK_CHANGED;
-	if (g->kept & GIVEN_PLACE && (changed || !(g->kept & GIVEN_FILE))) {
-		s->r.clen1 = put_place(key, 0, 0);
-		s->r.marks |= MARK_HAS_PATH;
-	} else if (file && !changed) {
-		s->r.clen1 = put_file(key, 0, file);
-	}
-	return s->r.clen1;
 }
 
 #endif

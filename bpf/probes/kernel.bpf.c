@@ -6,6 +6,7 @@
 #include "table.h"
 #include "walk.h"
 #include "socketcalls.h"
+#include "taken.h"
 #include "tasks.h"
 #include "marks.h"
 #include "entry.h"
@@ -106,7 +107,7 @@ INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d)
 	if (r->op == OP_OPEN_TREE && d->mode != NO) /* open_tree_attr: what it sets can be nothing */
 		set_attributes(r, s->args[d->mode & 7]);
 	if (d->path1 == NO || by_descriptor(r, s->args[d->path1 & 7])) { /* the file itself says where it is */
-		off = put_descriptor(s, key, s->args[d->dfd1 & 7]);
+		off = put_descriptor(key, s->args[d->dfd1 & 7]);
 	} else {
 		off = put_operand(key, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
 	}
@@ -209,8 +210,21 @@ INLINE bool only_asks(const struct desc *d, struct pt_regs *regs, bool compat32)
 }
 
 /* The ends of some classes of calls. A verifier checks each once, and not once for each way that leads there.
- * s->args has the call's arguments. Those with paths are not among them: on Linux 6.1 their calls
- * would need more stack than there is. */
+ * s->args has the call's arguments. */
+GLOBAL u64 end_open(u32 key, u32 nr, u32 compat32)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+
+	return s ? on_open(s, key, desc_of(nr, compat32)) : 0;
+}
+
+GLOBAL u64 end_paths(u32 key, u32 nr, u32 compat32)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+
+	return s ? on_paths(s, key, desc_of(nr, compat32)) : 0;
+}
+
 GLOBAL u64 end_special(u32 key)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
@@ -288,10 +302,10 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 		end_sock(key);
 	} else {
 		if (d->class == CLASS_OPEN)
-			off = on_open(s, key, d);
+			off = end_open(key, nr, compat32);
 		else if (d->class == CLASS_PATH) {
 			s->call = call_of(nr, compat32);
-			off = on_paths(s, key, d);
+			off = end_paths(key, nr, compat32);
 			forget_objects();
 		} else if (d->class == CLASS_SPECIAL)
 			off = end_special(key);

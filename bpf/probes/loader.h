@@ -7,25 +7,25 @@
 #include "marks.h"
 #include "walk.h"
 
-/* An entry of the auxiliary vector that the kernel made for the new program; 0 without it. */
+/* A word of the auxiliary vector that the kernel made for the new program. */
+GLOBAL u64 aux_word(u32 i, u32 compat32)
+{
+	u64 at = POINTER(task_struct, bpf_get_current_task(), mm) + OFFSET(struct mm_struct, saved_auxv), two;
+
+	if (!compat32)
+		return word(at + 8 * (u64)i);
+	two = word(at + 4 * (u64)(i & ~1U));
+	return i & 1 ? two >> 32 : (u32)two;
+}
+
+/* The value of an entry there; 0 without it. */
 GLOBAL u64 aux_value(u32 wanted, u32 compat32)
 {
-	u64 at = POINTER(task_struct, bpf_get_current_task(), mm) + OFFSET(struct mm_struct, saved_auxv);
+	for (u32 i = 0; i < 64; i += 2) {
+		u64 key = aux_word(i, compat32);
 
-	for (int i = 0; i < 32; i++) {
-		u64 key, value;
-
-		if (compat32) {
-			u64 both = word(at + 8 * i);
-
-			key = (u32)both;
-			value = both >> 32;
-		} else {
-			key = word(at + 16 * i);
-			value = word(at + 16 * i + 8);
-		}
 		if (key == wanted)
-			return value;
+			return aux_word(i + 1, compat32);
 		if (!key)
 			break;
 	}

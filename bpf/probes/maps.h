@@ -33,6 +33,14 @@ struct send {
 	u32 pad;
 };
 
+/* The request of io_uring that is told (uring.bpf.c). */
+struct told {
+	u64 req;
+	u32 place; /* among the requests that are being built */
+	u32 how;
+	bool kept; /* it is among those that are kept, and not in that place */
+};
+
 /* The socket of a call (sockets.h). */
 struct kind {
 	u64 sk;
@@ -43,13 +51,14 @@ struct kind {
 struct scratch {
 	struct rec r;
 	u8 blob[BLOB_SIZE];
-	struct walk walk; /* not in the record: where the state cannot be on the stack */
+	struct walk walk; /* not in the record */
 	u64 args[8];	  /* nor this: of the call that the record is about, its arguments */
 	u32 call;	  /* its number (pathobj.h) */
 	u32 pad;
 	struct given given; /* and what is kept of them */
 	struct send send;
 	struct kind kind;
+	struct told told;
 };
 
 struct {

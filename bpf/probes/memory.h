@@ -5,8 +5,9 @@
 
 #include "types.h"
 
-/* Set by the loader: read by helper calls. Kernels before 6.2 must. */
-const volatile bool no_cast;
+/* Set by the loader: read by helper calls. Kernels before 6.2 must, which do not have the kfunc
+ * below. It is a byte and is asked for nothing more, because a verifier follows this at each read. */
+const volatile u8 no_cast;
 
 /* Reads a field by a helper call. */
 #define READ(dst, ptr, field) bpf_probe_read_kernel(&(dst), sizeof(dst), __builtin_preserve_access_index(&(ptr)->field))
@@ -17,7 +18,7 @@ const volatile bool no_cast;
  * instructions that the kernel guards, and not by one helper call each. A bad
  * address reads as 0. Only fields that are numbers are read so. */
 extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __attribute__((weak)) SEC(".ksyms");
-#define CAN_CAST (!no_cast && bpf_rdonly_cast != NULL)
+#define CAN_CAST (!no_cast)
 #define CAST(type, addr) ((struct type *)bpf_rdonly_cast((void *)(addr), __builtin_btf_type_id(*(struct type *)0, 1)))
 
 /* Any kernel type that begins with a plain 64-bit number. */

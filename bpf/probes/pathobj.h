@@ -5,7 +5,7 @@
 #ifndef RUNNER_PATHOBJ_H
 #define RUNNER_PATHOBJ_H
 
-#include "keep.h"
+#include "taken.h"
 
 /* Components of a path, as a record has them. A longer one is told by its text. */
 #define OBJECT_MAX 4096

@@ -18,23 +18,29 @@ INLINE u64 cgroup_of(u64 task)
 #define LEVELS 32
 #define SCOPE_FOUND 1ULL /* no address is so small */
 
+/* Is a cgroup's state that of the scope? Returns SCOPE_FOUND, or its parent, or 0 at the top. */
+GLOBAL u64 scope_or_parent(u64 css)
+{
+	struct cgroup_subsys_state *at = (void *)css;
+	struct cgroup *c = NULL;
+	struct kernfs_node *kn = NULL;
+	u64 id = 0;
+
+	if (READ(c, at, cgroup) || READ(kn, c, kn) || READ(id, kn, id))
+		return 0;
+	if (id == scope_cgroup_id)
+		return SCOPE_FOUND;
+	if (READ(css, at, parent))
+		return 0;
+	return css;
+}
+
 /* Looks for the scope among a cgroup's state and its parents. Returns SCOPE_FOUND, or where to go on,
  * or 0 at the top. */
 GLOBAL u64 look_up_scope(u64 css)
 {
-	for (int i = 0; i < LEVELS && css; i++) {
-		struct cgroup_subsys_state *at = (void *)css;
-		struct cgroup *c = NULL;
-		struct kernfs_node *kn = NULL;
-		u64 id = 0;
-
-		if (READ(c, at, cgroup) || READ(kn, c, kn) || READ(id, kn, id))
-			return 0;
-		if (id == scope_cgroup_id)
-			return SCOPE_FOUND;
-		if (READ(css, at, parent))
-			return 0;
-	}
+	for (int i = 0; i < LEVELS && css > SCOPE_FOUND; i++)
+		css = scope_or_parent(css);
 	return css;
 }
 

@@ -117,7 +117,7 @@ GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
 		return 0;
 	g = &s->given;
 	g->since = bpf_ktime_get_ns();
-	kind_of_fd(s->args[0], &s->kind);
+	set_kind(key, fd_file(s->args[0]));
 	if (shared & SHARES_FILES) {
 		g->file = fd_file(s->args[0]);
 		g->kept |= GIVEN_FILES | GIVEN_FILE;
@@ -143,15 +143,15 @@ GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
 	return 0;
 }
 
-/* Does the kernel show the address of this call to a hook before it uses it? */
-INLINE bool shown(struct scratch *s)
+/* Can others change the address of this call before the kernel takes it, and does it not show to a hook what it takes? */
+INLINE bool unseen(struct scratch *s)
 {
-	return (s->r.op == OP_CONNECT ? is_inet(&s->kind) : sends(s->r.op) && is_udp(&s->kind)) && hooked(&s->kind);
+	return s->given.kept & GIVEN_SHARED && !((s->r.op == OP_CONNECT ? is_inet(&s->kind) : sends(s->r.op) && is_udp(&s->kind)) && hooked(&s->kind));
 }
 
 /* Puts the address that a call is given, as it was when the call was entered. Where it is another one now, or could be,
  * nobody knows which of them the kernel took. */
-GLOBAL u64 put_taken(u32 key, u32 header)
+GLOBAL u64 put_taken(u32 key, u32 header, u32 is_unseen)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct counters *c = counters_of(SLOT_EXIT);
@@ -160,7 +160,7 @@ GLOBAL u64 put_taken(u32 key, u32 header)
 
 	if (!s || !c)
 		return 0;
-	if (len && s->given.kept & GIVEN_SHARED && !shown(s))
+	if (len && is_unseen)
 		__sync_fetch_and_add(&c->shared_arguments, 1);
 	if (s->send.later || !(s->given.kept & GIVEN_ADDRESS)) {
 		if (len && s->given.kept & (s->send.later ? GIVEN_SHARED : GIVEN_NO_ADDRESS))
@@ -180,12 +180,12 @@ GLOBAL u64 put_taken(u32 key, u32 header)
 }
 
 /* The socket of a call; none if the descriptor was changed meanwhile, since then nobody knows which it was. */
-INLINE void take_socket(struct scratch *s, s32 fd)
+INLINE void take_socket(struct scratch *s, u32 key, s32 fd)
 {
 	struct given *g = &s->given;
 	u64 file = fd_file(fd);
 
-	kind_of_file(file, &s->kind);
+	set_kind(key, file);
 	if (!(g->kept & GIVEN_FILE) || (file == g->file && !descriptor_changed(g, fd)))
 		return;
 	s->kind.sk = 0;
@@ -211,17 +211,17 @@ GLOBAL u32 put_destination(u32 key)
 	if (!done && header)
 		s->given.kept &= ~(u32)(GIVEN_ADDRESS | GIVEN_NO_ADDRESS); /* what was kept is the header's */
 	if (done && !header) {
-		if (ignored(&s->kind, s->send.flags))
+		if (ignored(key, s->send.flags))
 			return 0;
 		if (s->send.flags & MSG_FASTOPEN && s->kind.type == TYPE_STREAM)
 			alen = put_inet(key, s->kind.sk, 1);
 	}
 	if (!alen) {
-		alen = put_taken(key, done && header);
+		alen = put_taken(key, done && header, unseen(s));
 		if (!alen && !(s->r.marks & MARK_AFAULT))
 			return 0;
 		if (done && !header) {
-			as_used(s, alen);
+			as_used(key, alen);
 			if (is_udp(&s->kind)) {
 				if (hooked(&s->kind))
 					s->r.marks = (s->r.marks & ~(u32)MARK_CHANGED) | MARK_HOOKED;
@@ -279,7 +279,7 @@ INLINE u64 put_own(struct scratch *s, u32 key)
 		alen = put_socket(key, s->kind.sk, connects);
 	if (alen)
 		return alen;
-	alen = put_taken(key, 0);
+	alen = put_taken(key, 0, unseen(s));
 	if (!alen && !s->send.name)
 		s->r.marks |= MARK_AFAULT;
 	if (!connects || s->r.ret || !s->kind.sk || !is_inet(&s->kind) || s->kind.protocol == PROTOCOL_IP_SCTP)
@@ -301,7 +301,7 @@ INLINE void on_sock(struct scratch *s, u32 key, struct counters *c)
 	struct mmsg m;
 
 	r->source = SOURCE_SYSCALL;
-	take_socket(s, s->args[0]);
+	take_socket(s, key, s->args[0]);
 	r->aux2 = cookie_of(&s->kind);
 	switch (r->op) {
 	case OP_LISTEN:

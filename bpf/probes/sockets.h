@@ -30,9 +30,14 @@ INLINE void kind_of_file(u64 file, struct kind *k)
 	k->sk = sk;
 }
 
-INLINE void kind_of_fd(s32 fd, struct kind *k)
+/* The socket that a record is about. */
+GLOBAL u32 set_kind(u32 key, u64 file)
 {
-	kind_of_file(fd_file(fd), k);
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+
+	if (s)
+		kind_of_file(file, &s->kind);
+	return 0;
 }
 
 INLINE bool is_inet(struct kind *k)

@@ -51,12 +51,18 @@ INLINE bool nowhere(u64 ns)
 	return inum == 0 || inum == 0xeffffff7;
 }
 
-static long walk_step(u32 i, struct walk *w)
+/* A step of a walk. Its state is in the scratch record, of which a verifier knows nothing: on the stack it
+ * would follow each way that a step can end as one of its own. */
+INLINE long step(u32 *key)
 {
-	struct scratch *s;
+	struct scratch *s = bpf_map_lookup_elem(&scratch, key);
+	struct walk *w;
 	struct links l;
 	u64 off, n;
 
+	if (!s)
+		return 1;
+	w = &s->walk;
 	if (w->dentry == w->root) {
 		u64 at = w->mnt - OFFSET(struct mount, mnt);
 		struct mount_links m;
@@ -65,13 +71,11 @@ static long walk_step(u32 i, struct walk *w)
 		if (!m.parent || !m.point)
 			goto fault;
 		if (m.parent == at) {
-			if (nowhere(m.ns)) { /* then the place in the file system says more */
-				w->marks |= MARK_DETACHED;
-				w->root = 0;
-				return 0;
-			}
-			w->done = 1;
-			return 1;
+			if (!nowhere(m.ns))
+				goto done;
+			w->marks |= MARK_DETACHED; /* then the place in the file system says more */
+			w->root = 0;
+			return 0;
 		}
 		w->dentry = m.point;
 		w->mnt = m.parent + OFFSET(struct mount, mnt);
@@ -83,53 +87,54 @@ static long walk_step(u32 i, struct walk *w)
 	read_links(&l, w->dentry);
 	if (!l.parent || !l.name || l.len > NAME_MAX) /* only FUSE has longer names: the record has no room for them */
 		goto fault;
-	s = bpf_map_lookup_elem(&scratch, &w->key);
-	if (!s)
-		return 1;
 	off = w->off;
 	n = l.len & 255;
+	BARRIER(off);
 	if (off + n >= w->end || off > BLOB_LAST) {
 		w->marks |= MARK_PTRUNC;
-		w->done = 1;
-		return 1;
+		goto done;
 	}
-	BARRIER(off);
-	if (off > BLOB_LAST)
-		return 1;
 	s->blob[off] = n;
 	if (bpf_probe_read_kernel(&s->blob[off + 1], n & 255, (void *)l.name))
 		goto fault;
 	w->off = off + 1 + n;
-	if (l.parent == w->dentry) {
-		if (w->marks & MARK_DETACHED) { /* an empty component ends the path */
-			s->blob[off] = 0;
-			w->off = off + 1;
-		} else {
-			w->marks |= MARK_DISCONN;
-		}
-		w->done = 1;
-		return 1;
+	if (l.parent != w->dentry) {
+		w->dentry = l.parent;
+		return 0;
 	}
-	w->dentry = l.parent;
-	return 0;
+	if (w->marks & MARK_DETACHED) { /* an empty component ends the path */
+		s->blob[off] = 0;
+		w->off = off + 1;
+	} else {
+		w->marks |= MARK_DISCONN;
+	}
+	goto done;
 fault:
 	w->marks |= MARK_PFAULT;
+done:
 	w->done = 1;
 	return 1;
 }
 
-#define WALK_STEPS 4200 /* pass every path that fits */
-#define PIECE 24
+static long walk_step(u32 i, u32 *key)
+{
+	return step(key);
+}
 
-/* A piece of a walk whose state is in the scratch record. Returns 0 if there is more. */
+#define WALK_STEPS 4200 /* pass every path that fits */
+#define PIECE 64
+
+/* One step, for kernels that have no bpf_loop. */
+GLOBAL u32 walk_once(u32 key)
+{
+	return step(&key);
+}
+
+/* A piece of a walk. Returns 0 if there is more. */
 GLOBAL u32 walk_piece(u32 key)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-
-	if (!s)
-		return 1;
 	for (int i = 0; i < PIECE; i++)
-		if (walk_step(i, &s->walk))
+		if (walk_once(key))
 			return 1;
 	return 0;
 }
@@ -138,35 +143,31 @@ GLOBAL u32 walk_piece(u32 key)
  * Returns the bytes written; what went wrong is added to the record's marks. */
 GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 {
-	struct walk w = { .dentry = dentry, .mnt = mnt, .off = off, .end = off + COMP_MAX, .key = key };
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct walk *w;
 
 	if (!s)
 		return 0;
-	if (dentry && mnt)
-		w.root = mount_root(mnt);
-	if (!w.root) {
+	w = &s->walk;
+	w->root = dentry && mnt ? mount_root(mnt) : 0;
+	if (!w->root) {
 		s->r.marks |= MARK_PFAULT;
 		return 0;
 	}
+	w->dentry = dentry;
+	w->mnt = mnt;
+	w->off = off;
+	w->end = off + COMP_MAX;
+	w->marks = w->done = 0;
 	if (no_loop) {
-		s->walk = w;
-		for (int i = 0; i < WALK_STEPS / PIECE; i++)
+		for (int i = 0; i < WALK_STEPS / PIECE + 1; i++)
 			if (walk_piece(key))
 				break;
-		w = s->walk;
 	} else {
-		/* Verifiers before Linux 6.7 follow one step only. They would take a mark that a
-		 * step sets for never set, and remove what a later step does about it: so the marks
-		 * begin with a value from memory, of which a verifier knows nothing. */
-		*(volatile u32 *)&s->walk.marks = 0;
-		w.marks = *(volatile u32 *)&s->walk.marks;
-		bpf_loop(WALK_STEPS, walk_step, &w, 0);
+		bpf_loop(WALK_STEPS, walk_step, &key, 0);
 	}
-	if (!w.done)
-		w.marks |= MARK_PTRUNC;
-	s->r.marks |= w.marks;
-	return w.off - off;
+	s->r.marks |= w->marks | (w->done ? 0 : MARK_PTRUNC);
+	return w->off - off;
 }
 
 GLOBAL u64 fd_file(s32 fd)
@@ -292,25 +293,44 @@ GLOBAL u64 put_file(u32 key, u64 off, u64 file)
 	return n;
 }
 
+/* Is the place in the scratch record's walk the top of its mount tree? Returns 1 then, 0 if it is below, and
+ * goes on to where its mount is, which 2 says. */
+GLOBAL u32 is_top(u32 key)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct mount_links m;
+	struct walk *w;
+	u64 at;
+
+	if (!s)
+		return 0;
+	w = &s->walk;
+	at = w->mnt - OFFSET(struct mount, mnt);
+	if (!w->mnt || w->dentry != mount_root(w->mnt))
+		return 0;
+	read_mount(&m, at);
+	if (m.parent == at)
+		return 1;
+	w->dentry = m.point;
+	w->mnt = m.parent + OFFSET(struct mount, mnt);
+	return 2;
+}
+
 /* Whether the process root lies below the top of its mount tree. */
 GLOBAL u32 in_chroot(u32 key)
 {
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct path_pair p;
+	u32 top = 2;
 
+	if (!s)
+		return 1;
 	base_path(true, 0, &p);
-	for (int i = 0; i < 8; i++) {
-		u64 at = p.mnt - OFFSET(struct mount, mnt);
-		struct mount_links m;
-
-		if (!p.mnt || p.dentry != mount_root(p.mnt))
-			break;
-		read_mount(&m, at);
-		if (m.parent == at)
-			return 0;
-		p.dentry = m.point;
-		p.mnt = m.parent + OFFSET(struct mount, mnt);
-	}
-	return key + 1;
+	s->walk.mnt = p.mnt;
+	s->walk.dentry = p.dentry;
+	for (int i = 0; i < 8 && top == 2; i++)
+		top = is_top(key);
+	return top != 1;
 }
 
 /* A path that begins with .. can be stopped by the process root. */

@@ -113,6 +113,14 @@ type SockScratch struct {
 		Protocol uint16
 		Changed  uint16
 	}
+	Told struct {
+		_     structs.HostLayout
+		Req   uint64
+		Place uint32
+		How   uint32
+		Kept  bool
+		_     [7]byte
+	}
 }
 
 // Names of all BPF objects in the ELF.

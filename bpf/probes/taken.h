@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What the kernel took for a call, told at its end: what was kept (keep.h) where another thread changed it, or the call itself. */
+#ifndef RUNNER_TAKEN_H
+#define RUNNER_TAKEN_H
+
+#include "keep.h"
+
+INLINE bool same_place(struct path_pair *a, struct path_pair *b)
+{
+	return a->mnt == b->mnt && a->dentry == b->dentry;
+}
+
+/* Is a piece of the text in the scratch record the one of the text that was kept? */
+#define TEXT_PIECE 64
+
+GLOBAL u32 same_piece(u32 key, u64 off, u32 at, u32 len, u32 second)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct names *n = names_of_task(0);
+	u64 from = at;
+	u8 *now, *then;
+
+	BARRIER(off);
+	BARRIER(from);
+	if (!s || !n || off > BLOB_LAST || from > TEXT_MAX - TEXT_PIECE)
+		return 0;
+	now = &s->blob[off];
+	then = n->text[second & 1] + from;
+	now += from;
+	BARRIER(now); /* the bound of the offset is lost if it is added again for each word */
+	BARRIER(then);
+	for (u32 i = 0; i < TEXT_PIECE; i += 8) {
+		u64 differs;
+
+		if (at + i >= len)
+			return 1;
+		differs = *(u64 *)(now + i) ^ *(u64 *)(then + i);
+		if (len - at - i < 8) /* it ends here: a verifier that goes on from here at each word follows ten times as much */
+			return !(differs & ((1ULL << (len - at - i) * 8) - 1));
+		if (differs)
+			return 0;
+	}
+	return 1;
+}
+
+/* Is the text in the scratch record the one that was kept? */
+GLOBAL u32 same_text(u32 key, u64 off, u32 len, u32 second)
+{
+	struct names *n = names_of_task(0);
+
+	if (!n || n->text_len[second & 1] != len)
+		return 0;
+	for (u32 at = 0; at < TEXT_MAX && at < len; at += TEXT_PIECE)
+		if (!same_piece(key, off, at, len, second))
+			return 0;
+	return 1;
+}
+
+/* Appends a name's text: the one that was kept, where it is another one now. Returns its length. */
+GLOBAL u64 put_text(u32 key, u64 off, u64 ptr, u32 second)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct names *n;
+	u32 faults, len;
+	u64 got;
+
+	BARRIER(off);
+	if (!s || off > BLOB_LAST)
+		return 0;
+	faults = s->r.marks & MARK_UFAULT;
+	got = put_user_str(key, off, ptr);
+	if (!(s->given.kept & GIVEN_TEXT << second) || same_text(key, off, got, second))
+		return got;
+	n = names_of_task(0);
+	if (!n)
+		return got;
+	len = n->text_len[second & 1];
+	BARRIER(len);
+	if (len >= TEXT_MAX || bpf_probe_read_kernel(&s->blob[off], len, n->text[second & 1]))
+		return got;
+	s->r.marks = (s->r.marks & ~(u32)MARK_UFAULT) | faults;
+	if (s->given.kept & GIVEN_SHARED)
+		s->r.marks |= MARK_CHANGED;
+	return len;
+}
+
+/* Appends a place that was kept. Returns the bytes written. */
+GLOBAL u64 put_place(u32 key, u64 off, u32 second)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct names *n = names_of_task(0);
+	u32 len;
+
+	BARRIER(off);
+	if (!s || !n || off > BLOB_LAST)
+		return 0;
+	len = n->place_len[second & 1];
+	BARRIER(len);
+	if (len > PLACE_MAX || bpf_probe_read_kernel(&s->blob[off], len, n->place[second & 1]))
+		return 0;
+	s->r.marks |= n->marks[second & 1];
+	s->r.i_mode = n->i_mode;
+	return len;
+}
+
+/* Appends the place that a name starts from. Returns the bytes written and one; 0 if it is another one now than when the call
+ * was entered: then nobody knows which of them the kernel took. */
+GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct path_pair now, *then = NULL;
+	bool changed = false;
+	struct names *n;
+
+	if (!s)
+		return 0;
+	if (s->given.kept & GIVEN_PLACE << second) {
+		n = names_of_task(0);
+		if (n && n->absolute[second & 1] == absolute)
+			return put_place(key, off, second) + 1;
+		s->r.marks |= MARK_CHANGED;
+		return 0;
+	}
+	base_path(absolute, dfd, &now);
+	if (!absolute && dfd != AT_FDCWD) {
+		if (s->given.kept & GIVEN_DIR << second)
+			then = &s->given.dir[second & 1];
+		changed = descriptor_changed(&s->given, dfd);
+	} else if (s->given.kept & GIVEN_START) {
+		then = absolute ? &s->given.root : &s->given.pwd;
+		changed = table_changed(POINTER(task_struct, bpf_get_current_task(), fs), CHANGES_START, s->given.since);
+	}
+	if (changed || (then && !same_place(then, &now))) {
+		s->r.marks |= MARK_CHANGED;
+		return 0;
+	}
+	return put_path(key, off, now.mnt, now.dentry) + 1;
+}
+
+/* Puts a user path and the directory it starts from, as the record's first or
+ * second name. Returns the new offset. */
+GLOBAL u64 put_user_path(u32 key, u64 off, u64 ptr, s32 dfd, u32 second)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	u32 absolute;
+	u64 n, c;
+
+	if (!s)
+		return off;
+	n = put_text(key, off, ptr, second);
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		return off;
+	absolute = n && s->blob[off] == '/' && !(s->r.resolve & RESOLVE_IN_ROOT);
+	mark_chroot(s, key, off, n);
+	c = put_start(key, off + n, dfd, absolute, second);
+	if (second) {
+		s->r.ulen2 = n;
+		s->r.marks |= MARK_HAS_U2;
+		if (c) {
+			s->r.clen2 = c - 1;
+			s->r.marks |= MARK_HAS_BASE2;
+		}
+	} else {
+		s->r.ulen1 = n;
+		s->r.marks |= MARK_HAS_U1;
+		if (c) {
+			s->r.clen1 = c - 1;
+			s->r.marks |= MARK_HAS_BASE1;
+		}
+	}
+	return off + n + (c ? c - 1 : 0);
+}
+
+/* Puts the file of a descriptor that a call is about. */
+GLOBAL u64 put_descriptor(u32 key, s32 fd)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	u64 file = fd_file(fd);
+	struct path_pair now;
+	bool changed = false;
+	struct given *g;
+
+	if (!s)
+		return 0;
+	g = &s->given;
+	if (g->kept & (GIVEN_FILE | GIVEN_DIR)) {
+		file_path(file, &now);
+		changed = (g->kept & GIVEN_FILE && file != g->file) || !same_place(&now, &g->dir[0]) ||
+			  descriptor_changed(g, fd);
+	}
+	if (changed)
+		s->r.marks |= MARK_CHANGED;
+	if (g->kept & GIVEN_PLACE && (changed || !(g->kept & GIVEN_FILE))) {
+		s->r.clen1 = put_place(key, 0, 0);
+		s->r.marks |= MARK_HAS_PATH;
+	} else if (file && !changed) {
+		s->r.clen1 = put_file(key, 0, file);
+	}
+	return s->r.clen1;
+}
+
+#endif
