@@ -106,8 +106,14 @@ func readmeBlocks(t *testing.T) []block {
 		t.Fatal(err)
 	}
 	var blocks []block
-	inside := false
+	inside, fenced := false, false
 	for i, l := range strings.Split(string(b), "\n") {
+		if strings.HasPrefix(l, "```") {
+			fenced = !fenced
+		}
+		if fenced {
+			continue
+		}
 		text, indented := strings.CutPrefix(l, "    ")
 		if !indented {
 			inside = false
