@@ -2,6 +2,7 @@
 # make attack: tries to get false records (testdata/attacks), compares the record of random
 # programs with strace, and writes the results and the table. As root.
 #   scripts/attack.sh [NAME…]   with names or classes, prints the results of these attacks
+#   scripts/attack.sh --marks   prints how many lines of ordinary programs are in doubt
 #   CALLS=N SEED=N              how many random calls (1,000,000; 0: none), and from which seed
 set -eu
 cd "$(dirname "$0")/.."
@@ -13,6 +14,10 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 chmod 755 "$dir"
 CGO_ENABLED=0 go build -trimpath -o "$dir/" ./cmd/... ./testdata/attacks
+if [ "${1:-}" = --marks ]; then
+	"$dir/attacks" marks "$dir"
+	exit
+fi
 if [ $# -gt 0 ]; then
 	"$dir/attacks" check "$dir" "$@"
 	exit

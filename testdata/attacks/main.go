@@ -14,6 +14,7 @@
 //	attacks differ BIN CALLS [SEED]
 //	                      compares the record of random programs that make so many calls with what strace saw of them
 //	attacks merge FILE    puts lines from stdin into a file of results
+//	attacks marks BIN     runs ordinary programs with many threads, and prints how many lines of their records are in doubt
 //	attacks list          prints the attacks
 package main
 
@@ -34,6 +35,8 @@ func main() {
 		}
 	case len(args) >= 3 && args[0] == "differ":
 		os.Exit(differ(args[1], args[2:]))
+	case len(args) == 2 && args[0] == "marks":
+		os.Exit(marks(args[1]))
 	case len(args) == 1 && args[0] == "list":
 		for _, a := range attacks() {
 			fmt.Printf("%s\t%s\t%s\n", a.name, a.class, a.what)
@@ -45,7 +48,7 @@ func main() {
 	case len(args) >= 1 && helpers[args[0]] != nil:
 		helpers[args[0]](args[1:])
 	default:
-		fmt.Fprintln(os.Stderr, "usage: attacks check BIN [--sure] [--rounds N] [NAME…] | differ BIN CALLS [SEED] | merge FILE | list")
+		fmt.Fprintln(os.Stderr, "usage: attacks check BIN [--sure] [--rounds N] [NAME…] | differ BIN CALLS [SEED] | merge FILE | marks BIN | list")
 		os.Exit(2)
 	}
 }
