@@ -124,9 +124,10 @@ func (v *events) usualCanary() bool {
 }
 
 // The Go runtime reads about its own process, and limits of the processor in its cgroup, whose
-// files the command may have changed.
+// files the command may have changed. In a chroot, or in a root with mounts of its own, the
+// kernel names these files from the root above.
 var (
-	ownProcess = regexp.MustCompile("^/proc/[0-9]+/")
+	ownProcess = regexp.MustCompile("^(.*)/proc/[0-9]+/")
 	ownLimits  = regexp.MustCompile("^.*/cpu[.][a-z_]+$")
 )
 
@@ -139,6 +140,6 @@ func (v *events) canaryAct(e *schemas.RawEvent) string {
 	if name == v.marker {
 		name = canaryVerb
 	}
-	name = ownLimits.ReplaceAllString(ownProcess.ReplaceAllString(name, "/proc/self/"), "cpu")
+	name = ownLimits.ReplaceAllString(ownProcess.ReplaceAllString(name, "$1/proc/self/"), "cpu")
 	return fmt.Sprintf("%s %x %q %q", e.Op, e.Flags, name, e.Interp)
 }
