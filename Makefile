@@ -8,6 +8,9 @@ KERNELS  ?=
 LANE     ?=
 ATTACK   ?=
 
+COMMIT    := $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
+COMMIT_IN := github.com/runner-evidence/runner/cmd/internal/tool.commit
+
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
@@ -16,12 +19,12 @@ export BPF2GO_CC     := clang-19
 export BPF2GO_STRIP  := llvm-strip-19
 export BPF2GO_CFLAGS := -O2 -g -mcpu=v3 -Wall -Werror
 
-.PHONY: all build demo test test-more test-bare attack test-kernels check generate golden fuzz bench install clean help
+.PHONY: all build demo test test-more test-bare attack test-kernels check generate golden fuzz bench install deb clean help
 
 all: build
 
 build: ## build the tools into bin/ (no clang needed)
-	CGO_ENABLED=0 go build -trimpath -o bin/ $(TOOLS:%=./cmd/%)
+	CGO_ENABLED=0 go build -trimpath -ldflags "-X $(COMMIT_IN)=$(COMMIT)" -o bin/ $(TOOLS:%=./cmd/%)
 
 demo: build ## measure a run (root) or replay a recorded one, verify it and explain it
 	@sh scripts/demo.sh
@@ -56,9 +59,13 @@ fuzz: ## run every fuzz target for FUZZTIME each
 bench: build ## print the table of ratios (root); BENCH=short is quick, BENCH=-rss adds memory
 	@go run ./testdata/bench $(BENCH)
 
-install: build ## into DESTDIR/PREFIX/bin
+install: build ## into DESTDIR/PREFIX: the tools, manual pages, completions for bash, zsh and fish
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(TOOLS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
+	@sh scripts/manual.sh $(DESTDIR)$(PREFIX)/share
+
+deb: ## build bin/runner-evidence_VERSION_ARCH.deb; GROUP=NAME lets this group run runner-capture without root
+	@sh scripts/deb.sh $(GROUP)
 
 clean: ## remove bin/ and what make demo left
 	rm -rf bin demo-run.tar.gz demo-call.tar.gz

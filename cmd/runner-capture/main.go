@@ -22,6 +22,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/runner-evidence/runner/bpf"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -60,7 +61,7 @@ Examples:
 `
 
 func app() tool.App {
-	return tool.App{Name: "runner-capture", Usage: usage, Run: run, Flags: []cli.Flag{
+	return tool.App{Name: "runner-capture", Usage: usage, Run: run, Build: []string{"BPF objects sha256:" + bpf.ObjectsDigest()}, Flags: []cli.Flag{
 		&cli.StringFlag{Name: "cgroup"},
 		&cli.StringFlag{Name: "run-id"},
 		&cli.StringFlag{Name: "ring-size", Value: "16M"},

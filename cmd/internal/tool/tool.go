@@ -23,6 +23,7 @@ type App struct {
 	Name  string
 	Usage string
 	Flags []cli.Flag
+	Build []string // what --version says beside version and commit
 	Run   func(ctx context.Context, env *Env) error
 }
 
@@ -64,6 +65,25 @@ func Version() string {
 	return "(devel)"
 }
 
+// commit is the commit that make build built, or "".
+var commit string
+
+// build is what --version prints: the module's version, the commit, and what the tool adds.
+func (a App) build() string {
+	parts := []string{Version()}
+	if bi, ok := debug.ReadBuildInfo(); ok && commit == "" {
+		for _, s := range bi.Settings {
+			if s.Key == "vcs.revision" {
+				commit = s.Value
+			}
+		}
+	}
+	if commit != "" {
+		parts = append(parts, "commit "+commit)
+	}
+	return strings.Join(append(parts, a.Build...), ", ")
+}
+
 // Main runs the app over the process's own streams and exits.
 func Main(a App) {
 	os.Exit(a.Call(context.Background(), os.Stdin, os.Stdout, os.Stderr, os.Args[1:]))
@@ -102,7 +122,7 @@ func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args [
 
 func (a App) call(ctx context.Context, env *Env, args []string) error {
 	app := &cli.App{
-		Name: a.Name, HelpName: a.Name, Version: Version(), Flags: a.Flags,
+		Name: a.Name, HelpName: a.Name, Version: a.build(), Flags: a.Flags,
 		Reader: env.Stdin, Writer: env.Stdout, ErrWriter: env.Stderr,
 		HideHelpCommand:           true,
 		DisableSliceFlagSeparator: true,
