@@ -32,9 +32,7 @@ Flags:
   --windows          add times and the process tree, for runner-correlate
   --show-filtered    print what was dropped, and why, on standard error
   --background       yield the processor to the measured program
-  -v                 say what was done
-  -h, --help         print this help
-  --version          print the version
+  -v                 say what was done; -h, --help: this help; --version
 
 Exit codes:
   0  normalized, on the full length of the input

@@ -14,7 +14,7 @@ type flag struct {
 // In a help text a flag is one that the tool takes, except behind the name of another tool. A value
 // follows after one space; a text about the flag after more, or after a value.
 var (
-	inHelp  = regexp.MustCompile(`(^|[\s(,;])--?([a-z][a-z0-9-]*)( [A-Za-z0-9$…|:=,-]+)?`)
+	inHelp  = regexp.MustCompile(`(^|[\s(,;])--?([a-z][a-z0-9-]*)( [A-Za-z0-9$…|:=][A-Za-z0-9$…|:=,-]*)?`)
 	ofOther = regexp.MustCompile(`(?:runner-)?(?:exec|capture|normalize|correlate|pack|verify|policy|show) --?[a-z][a-z0-9-]*`)
 	short   = regexp.MustCompile(`^  -([a-z]), --[a-z][a-z0-9-]* ([A-Z]+) `)
 	alone   = regexp.MustCompile(`^  (?:-[a-z], )?--?[a-z][a-z0-9-]*(?: [A-Z][A-Za-z0-9…|:=,]*)? +([^ ].*)$`)
