@@ -77,7 +77,7 @@ func TestCompletionValues(t *testing.T) {
 					continue
 				}
 				line := regexp.MustCompile(`(?m)^  '` + dashes + name + `\[.*\](:.*)?' \\$`).FindStringSubmatch(made)
-				if line != nil && line[1] == "" && strings.Contains(help, "--"+name+",") {
+				if line != nil && line[1] == "" && regexp.MustCompile("--"+name+"(,|   )").MatchString(help) {
 					continue // the help lists it without its value
 				}
 				if line == nil || (line[1] != "") != (kind != "Bool") {
