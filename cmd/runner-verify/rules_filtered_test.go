@@ -32,7 +32,7 @@ func withFiltered(note string, lines []string) content {
 // wrong with it has its rule.
 func TestFiltered(t *testing.T) {
 	good := filteredOf("loader.cache /etc/ld.so.cache", "loader.usr_lib /usr/lib/a.so", "tree.loader /lib/ld.so")
-	code, out, errs := call(withFiltered("normalize_noise: table=v0 values=3 omitted=4", good).digest(t).tar(t))
+	code, out, errs := call(withFiltered("normalize_noise: table=v0 values=3 omitted=4", good).digest(t).tar(t), "-v")
 	if code != 0 || !strings.Contains(out, "plain reads of 7 paths were left out as noise (rules v0): 3 of them are in the layer filtered") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
