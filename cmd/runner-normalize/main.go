@@ -24,9 +24,8 @@ kernel.normalized stream to standard output, in the order of the fork tree.
 Noise is dropped and counted; a refused operation, a write or a creation never is.
 
 Flags:
-  --noise TABLE      which rules say what is noise: v0 (default); loader, for which
-                     what lies in folders of packages is none; or none
-  --filtered         write what was dropped as noise, too: the layer filtered
+  --noise TABLE      what is noise: v0 (default), loader (packages are none), or none
+  --filtered         write the layer filtered: what was dropped as noise
   --drop EXPR        also drop lines for which this jq program says true
   --canonical-pids   write the process's number in the fork tree as pid
   --windows          add times and the process tree, for runner-correlate
