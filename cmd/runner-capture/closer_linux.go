@@ -149,7 +149,8 @@ func closeDown(in io.Reader) error {
 	return err
 }
 
-// keepCapabilities gives up all capabilities but these, in all threads.
+// keepCapabilities gives up all capabilities but these, in all threads. A program that was built with cgo
+// cannot do that: it keeps them all.
 func keepCapabilities(keep ...int) error {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var has [2]unix.CapUserData
@@ -162,7 +163,7 @@ func keepCapabilities(keep ...int) error {
 		want[c/32].Effective |= bit
 		want[c/32].Permitted |= bit
 	}
-	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&want[0])), 0); errno != 0 {
+	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&want[0])), 0); errno != 0 && errno != unix.ENOTSUP {
 		return fmt.Errorf("giving up capabilities: %w", errno)
 	}
 	return nil
