@@ -102,8 +102,12 @@ func observe(ctx context.Context, env *tool.Env, opt options) (reason error) {
 	tool.Foreground()
 	copies := map[string]bpf.Copies{"auto": bpf.CopiesAuto, "off": bpf.CopiesOff, "on": bpf.CopiesOn}[opt.redundant]
 	t0 := time.Now()
+	noLSM, err := lookAtFiles(opt)
+	if err != nil {
+		return err
+	}
 	ses, noLSM, err := attachWithFiles(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Supervised: opt.supervised, Copies: copies,
-		Without: bpf.ParseParts(opt.without), Rules: opt.rules}, opt)
+		Without: bpf.ParseParts(opt.without), Rules: opt.rules}, opt, noLSM)
 	if err != nil {
 		return cannot(err)
 	}

@@ -29,7 +29,8 @@ type fileGuard struct {
 }
 
 // chooseFiles chooses the first mechanism that works here and can enforce every rule,
-// or takes the one that was asked for. noLSM is nil if LSM programs enforce them already.
+// or takes the one that was asked for. noLSM is nil if LSM programs enforce them already. Without
+// failed, it only looks.
 func chooseFiles(opt options, noLSM error, failed func(error)) (*fileGuard, error) {
 	g := &fileGuard{rules: opt.files, counts: map[uint32]uint64{}}
 	regions, err := confine.Regions(opt.files, confine.Look)
@@ -64,13 +65,26 @@ func (o *options) mayUse(mechanism string) bool {
 	return o.fileMechanism == schemas.FileMechanismAuto || o.fileMechanism == mechanism
 }
 
-// attachWithFiles attaches the probes, with LSM programs for the file rules where these
-// work; noLSM says why they do not.
-func attachWithFiles(o bpf.Options, opt options) (ses *bpf.Session, noLSM, err error) {
-	if opt.files != nil && opt.mayUse(schemas.SourceLSM) {
+// lookAtFiles looks whether the file rules can be enforced, before the probes are attached: that takes a
+// while. noLSM says why LSM programs do not; they are asked first.
+func lookAtFiles(opt options) (noLSM, err error) {
+	if opt.files == nil {
+		return nil, nil
+	}
+	if opt.mayUse(schemas.SourceLSM) {
 		if noLSM = bpf.ProbeLSM(); noLSM == nil {
-			o.Files = opt.files
+			return nil, nil
 		}
+	}
+	_, err = chooseFiles(opt, noLSM, nil)
+	return noLSM, err
+}
+
+// attachWithFiles attaches the probes, with LSM programs for the file rules where these
+// work; why says why they do not.
+func attachWithFiles(o bpf.Options, opt options, noLSM error) (ses *bpf.Session, why, err error) {
+	if opt.mayUse(schemas.SourceLSM) && noLSM == nil {
+		o.Files = opt.files
 	}
 	ses, err = bpf.Attach(o)
 	if refused := new(bpf.RulesError); errors.As(err, &refused) && refused.Files {
@@ -126,7 +140,7 @@ func (g *fileGuard) fanotify(opt options, regions []*confine.Region, failed func
 		return err
 	}
 	plan, err := confine.Mounts(g.rules, regions)
-	if err != nil {
+	if err != nil || failed == nil {
 		return err
 	}
 	l, err := newListener(opt, regions, failed)
