@@ -102,7 +102,7 @@ func TestCompletes(t *testing.T) {
 	}
 	c := command(t, "fish", "--no-config", "-c", "source "+share+"/fish/vendor_completions.d/runner-exec.fish; complete -C 'runner-exec --arch'")
 	c.Env = append(c.Env, "HOME="+t.TempDir())
-	if o := call(t, c); !strings.HasPrefix(o.stdout, "--archive\t") {
+	if o := call(t, c); !strings.HasPrefix(o.stdout, "--archive") {
 		t.Errorf("fish: %v", o)
 	}
 }

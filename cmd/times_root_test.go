@@ -20,7 +20,7 @@ func TestTimesOnTheKernel(t *testing.T) {
 	var identity string
 	for i, times := range []bool{false, true, true, true} {
 		path := filepath.Join(dir, "run.tar.gz")
-		args := []string{"--run-id", "times", "--canonical-pids", "--archive", path}
+		args := []string{"-v", "--run-id", "times", "--canonical-pids", "--archive", path}
 		if times {
 			args = append(args, "--times")
 		}

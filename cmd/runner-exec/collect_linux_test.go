@@ -123,11 +123,11 @@ func TestCollectNoSpace(t *testing.T) {
 		testkit.Skip(t, "a full file system needs a mount namespace", err, ": ", string(out))
 	}
 	for _, script := range []string{
-		`yes | head -c 2000000 >>"$L"; touch ran; sleep 20`,         // while it runs
-		`head -c 200000 /dev/zero | tr '\0' '\n' >>"$L"; sleep 0.2`, // noticed when it is read back, or earlier
+		`base64 /dev/urandom | head -c 20000000 >>"$L"; touch ran; sleep 20`, // while it runs
+		`base64 /dev/urandom | head -c 20000000 >>"$L"; sleep 0.2`,           // noticed when it is read back, or earlier
 	} {
 		c := command(t)
-		c.Args = []string{"unshare", "-m", "sh", "-c", `mkdir small && mount -t tmpfs -o size=64k none small && TMPDIR=$PWD/small exec "$@"`, "sh",
+		c.Args = []string{"unshare", "-m", "sh", "-c", `mkdir small && mount -t tmpfs -o size=5m none small && TMPDIR=$PWD/small exec "$@"`, "sh",
 			filepath.Join(bin, "runner-exec"), "--no-kernel", "--archive", "a", "--policy-log", "p", "--", "sh", "-c", "L=$" + schemas.EnvPolicyLog + "; " + script}
 		path, err := exec.LookPath("unshare")
 		if err != nil {

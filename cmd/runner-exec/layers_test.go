@@ -25,7 +25,7 @@ func TestLayers(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{[]string{"--policy", "no/such/file"}, 5, "cannot read no/such/file: "},
+		{[]string{"--policy", "no/such/file"}, 5, "there is no policy file no/such/file"},
 		{[]string{"--policy", ""}, 2, "--policy \"\": expected a name"},
 		{[]string{"--policy", broken}, 3, "error: " + broken + ":2:8: "},
 		{[]string{"--policy", network}, 4, "network rules, but without a kernel layer nothing enforces them"},

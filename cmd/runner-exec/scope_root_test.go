@@ -255,8 +255,8 @@ func TestUnprivileged(t *testing.T) {
 	}
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	r := outcome(t, c, c.Run())
-	if r.code != 4 || !strings.Contains(r.stderr, "hint:") || !strings.Contains(r.stderr, "setcap cap_bpf") ||
-		!strings.Contains(r.stderr, "Delegate=yes") || !strings.Contains(r.stderr, "--no-kernel") {
+	if r.code != 4 || !strings.Contains(r.stderr, "hint: start it in a cgroup that is yours") ||
+		!strings.Contains(r.stderr, "Delegate=yes") || !strings.Contains(r.stderr, "sudo runner-exec") {
 		t.Errorf("%v", r)
 	}
 	if rest := leftovers(t, r.dir); len(rest) > 0 {

@@ -237,8 +237,8 @@ func TestOpen(t *testing.T) {
 	if _, err := Open("testdata/form/schema.yaml"); !errors.As(err, &problems) || !errors.As(err, &coded) || coded.Code != tool.ExitInput {
 		t.Errorf("Open gives %v", err)
 	}
-	for _, name := range []string{"testdata/none.yaml", "testdata"} {
-		if _, err := Open(name); err == nil || errors.As(err, &problems) || !errors.As(err, &coded) || coded.Code != tool.ExitIO || !strings.HasPrefix(err.Error(), "cannot read "+name+": ") {
+	for name, want := range map[string]string{"testdata/none.yaml": "there is no policy file testdata/none.yaml", "testdata": "cannot read testdata: "} {
+		if _, err := Open(name); err == nil || errors.As(err, &problems) || !errors.As(err, &coded) || coded.Code != tool.ExitIO || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("Open of %s gives %v", name, err)
 		}
 	}
