@@ -86,29 +86,65 @@ func (l *lateText) open(t *testing.T, name string, then func()) int {
 	return <-got
 }
 
-// A call that opens a file gets the number of a pipe that another thread closed under it: nothing of the call was taken away.
-func TestNumberOfAPipe(t *testing.T) {
+// numberOf opens a file by a call under which another thread takes away what has its number, and returns the call's record.
+func (l *lateText) numberOf(t *testing.T, s *Session, fd int, file string, taken func()) schemas.RawEvent {
+	t.Helper()
+	got := l.open(t, file, taken)
+	defer unix.Close(got)
+	if got != fd {
+		t.Fatalf("descriptor %d, expected %d", got, fd)
+	}
+	var told []schemas.RawEvent
+	for _, e := range eventsOf(t, s, schemas.OpOpenat) {
+		if e.Flags == lateFlags {
+			told = append(told, e)
+		}
+	}
+	if len(told) != 1 {
+		t.Fatalf("%d records of the call", len(told))
+	}
+	return told[0]
+}
+
+func emptyFile(t *testing.T) string {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	testkit.Must(t, err)
 	testkit.Must(t, os.WriteFile(dir+"/file", nil, 0o600))
-	s, text := attachOwn(t, false), newLateText(t)
+	return dir + "/file"
+}
+
+// A call that opens a file gets the number of a pipe that another thread closed under it: nothing of the call was taken away.
+func TestNumberOfAPipe(t *testing.T) {
+	file, s := emptyFile(t), attachOwn(t, false)
+	l := newLateText(t)
 	var p [2]int
 	testkit.Must(t, unix.Pipe2(p[:], unix.O_CLOEXEC))
-	fd := text.open(t, dir+"/file", func() { testkit.Must(t, errors.Join(unix.Close(p[0]), unix.Close(p[1]))) })
-	if fd != p[0] {
-		t.Fatalf("descriptor %d, expected %d", fd, p[0])
+	e := l.numberOf(t, s, p[0], file, func() { testkit.Must(t, errors.Join(unix.Close(p[0]), unix.Close(p[1]))) })
+	if string(e.Path) != file || e.Marks != 0 {
+		t.Errorf("told %q, %q with marks %#x", e.Path, e.UserPath, e.Marks)
 	}
-	defer unix.Close(fd)
-	told := 0
-	for _, e := range eventsOf(t, s, schemas.OpOpenat) {
-		if e.Flags != lateFlags {
-			continue
+}
+
+// What io_uring closes under a call can be what the call had opened.
+func TestNumberThatARingClosed(t *testing.T) {
+	for _, flags := range []uint8{0, 1 << 4} { // IOSQE_ASYNC
+		file, s := emptyFile(t), attachOwn(t, false)
+		if s.IOUringForm == "" {
+			testkit.Missing(t, "the tracepoints of io_uring")
 		}
-		if told++; string(e.Path) != dir+"/file" || e.Marks != 0 {
-			t.Errorf("told %q, %q with marks %#x", e.Path, e.UserPath, e.Marks)
+		u, err := newUring()
+		if err != nil {
+			testkit.Missing(t, "io_uring", err)
 		}
-	}
-	if told != 1 {
-		t.Errorf("%d records of the call", told)
+		l := newLateText(t)
+		fd, err := unix.Open(file, unix.O_RDWR|unix.O_CLOEXEC, 0)
+		testkit.Must(t, err)
+		e := l.numberOf(t, s, fd, file, func() { testkit.Must(t, u.do(uringEntry{opcode: 19, flags: flags, fd: int32(fd)})) })
+		if string(e.UserPath) != file || e.Marks&schemas.MarkChanged == 0 {
+			t.Errorf("flags %#x: told %q, %q with marks %#x", flags, e.Path, e.UserPath, e.Marks)
+		}
+		u.close()
+		s.Close()
 	}
 }

@@ -11,6 +11,7 @@
 //	loader.h            which loader the kernel mapped for a program
 //	interrupt.h         how a call that a signal interrupted ended
 //	entry.h             that a call was entered
+//	changes.h           what threads do to descriptors and directories that they share
 //	given.h, keep.h     what it was given then
 //	taken.h             what of it the kernel took: whether it is another at its end
 //	marks.h             what several copies of a probe share, and how misses are counted

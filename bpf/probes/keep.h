@@ -5,8 +5,8 @@
 #ifndef RUNNER_KEEP_H
 #define RUNNER_KEEP_H
 
+#include "changes.h"
 #include "marks.h"
-#include "walk.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -66,143 +66,6 @@ INLINE u32 shares(void)
 	READ_FIELD(files, files_struct, POINTER(task_struct, task, files), count.counter);
 	READ_FIELD(memory, mm_struct, POINTER(task_struct, task, mm), mm_users.counter);
 	return (fs > 1 ? SHARES_FS : 0) | (files > 1 ? SHARES_FILES : 0) | (memory > 1 ? SHARES_MEMORY : 0);
-}
-
-/* What threads that share a table of descriptors did to it. Two can have the same entry: then a call can be in doubt without
- * reason. An entry of the first part is for one descriptor, one of the second for all descriptors of a table, one of the third
- * for the place where names start. */
-#define CHANGES 8192
-#define CHANGES_OF_TABLES 1024
-
-struct change {
-	u64 at;	    /* when it was last changed */
-	u64 taken;  /* when that last took away what a call in progress could have put there */
-	u64 file;   /* what a call that has ended put there */
-	u64 opened; /* when */
-	u64 owner;  /* for which process: when it was started */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, CHANGES + 2 * CHANGES_OF_TABLES);
-	__type(key, u32);
-	__type(value, struct change);
-} changes SEC(".maps");
-
-INLINE u64 hash_of(u64 table)
-{
-	return ((table >> 6) * 0x9e3779b97f4a7c15) >> 40;
-}
-
-INLINE struct change *change_of(u64 table, u32 fd)
-{
-	u32 key = (hash_of(table) + fd) & (CHANGES - 1);
-
-	return bpf_map_lookup_elem(&changes, &key);
-}
-
-INLINE struct change *change_of_table(u64 table, u32 what)
-{
-	u32 key = CHANGES + (what == CHANGES_START ? CHANGES_OF_TABLES : 0) + (hash_of(table) & (CHANGES_OF_TABLES - 1));
-
-	return bpf_map_lookup_elem(&changes, &key);
-}
-
-INLINE u64 descriptors(void)
-{
-	return POINTER(task_struct, bpf_get_current_task(), files);
-}
-
-INLINE bool table_changed(u64 table, u32 what, u64 since)
-{
-	struct change *c = change_of_table(table, what);
-
-	return c && c->at >= since;
-}
-
-INLINE bool descriptor_changed(struct given *g, s32 fd)
-{
-	u64 files = descriptors();
-	struct change *c;
-
-	if (!(g->kept & GIVEN_FILES))
-		return false;
-	c = change_of(files, fd);
-	return (c && c->at >= g->since) || table_changed(files, CHANGES_ALL, g->since);
-}
-
-/* When the process was started: no other one has this number and the same table. */
-INLINE u64 owner_of_table(void)
-{
-	return bpf_get_current_task_btf()->group_leader->start_boottime;
-}
-
-/* A call that opened a file ends, and nothing says that its descriptor has another one by now. Was it taken away in the
- * meantime? From here on, a thread that closes it closes what it was told of. Whatever was closed can have been a file
- * without O_LARGEFILE, if that is what the call opened. */
-INLINE bool still_opened(struct given *g, s32 fd, u64 file, bool largefile)
-{
-	u64 files = descriptors();
-	struct change *c;
-
-	if (!(g->kept & GIVEN_FILES))
-		return true;
-	c = change_of(files, fd);
-	if (!c)
-		return true;
-	c->owner = owner_of_table();
-	c->opened = bpf_ktime_get_ns();
-	__sync_lock_test_and_set(&c->file, file);
-	if ((largefile ? c->taken : c->at) < g->since && !table_changed(files, CHANGES_ALL, g->since))
-		return true;
-	c->file = 0;
-	return false;
-}
-
-/* Is what a descriptor has known not to be from a call in progress? Files that are opened by a name have O_LARGEFILE, or O_PATH:
- * the kernel adds it, but for 32-bit programs. Pipes, sockets and what else has no name have neither. Another file is known if
- * the call that opened it has ended; of several threads that close it, only one closes a known one. */
-INLINE bool is_settled(struct change *c, u64 files, s32 fd)
-{
-	u64 file = fd_file(fd);
-
-	if (!file)
-		return false;
-	if (!(file_flags(file) & (O_LARGEFILE | O_PATH)))
-		return true;
-	return c->owner == owner_of_table() && !table_changed(files, CHANGES_ALL, c->opened) &&
-	       __sync_val_compare_and_swap(&c->file, file, 0) == file;
-}
-
-/* A call that changes what other threads' calls are given. It is told when it begins. */
-INLINE void note_change(u32 what, u64 first, u64 second)
-{
-	s32 users = 0, fd = what == CHANGES_FIRST ? first : second;
-	struct change *c;
-	u64 table, now;
-
-	if (what == CHANGES_START) {
-		table = POINTER(task_struct, bpf_get_current_task(), fs);
-		READ_FIELD(users, fs_struct, table, users);
-	} else {
-		table = descriptors();
-		READ_FIELD(users, files_struct, table, count.counter);
-	}
-	if (users < 2)
-		return;
-	now = bpf_ktime_get_ns();
-	if (what == CHANGES_START || what == CHANGES_ALL) {
-		c = change_of_table(table, what);
-		if (c)
-			c->at = now;
-		return;
-	}
-	c = change_of(table, fd);
-	if (!c)
-		return;
-	c->at = now;
-	if (!is_settled(c, table, fd))
-		c->taken = now;
 }
 
 /* Calls that can move the places that their own names start from. */

@@ -17,7 +17,7 @@ enum class {
 	CLASS_FORK,	 /* recorded by on_fork; its end only shows whether that ran */
 	CLASS_UNMAPPED,	 /* recorded natively, not decoded for 32-bit callers: counted */
 	CLASS_SPECIAL,	 /* special.h */
-	CLASS_CHANGE,	 /* not recorded: changes what other threads' calls are given (keep.h) */
+	CLASS_CHANGE,	 /* not recorded: changes what other threads' calls are given (changes.h) */
 };
 
 /* Argument numbers 0 to 5; CWD is the constant AT_FDCWD, NO is absent. */

@@ -9,6 +9,7 @@
  * tracepoint; the loader (../uring_linux.go) compares the kernel's with them, and loads those
  * that fit. */
 #include "addr.h"
+#include "changes.h"
 #include "guard.h"
 #include "marks.h"
 #include "uringrequest.h"
@@ -61,6 +62,29 @@ static long drop_told(void *map, u64 *key, struct request *q, void *unused)
 	return 0;
 }
 
+/* A request that closes a descriptor takes away what another thread's call could have put there. */
+INLINE void note_close(u64 req, bool done)
+{
+	u64 table = shared_table();
+	u32 slot = 0;
+	s32 fd = -1;
+
+	READ(slot, (struct io_close *)req, file_slot);
+	READ(fd, (struct io_close *)req, fd);
+	if (table && !slot)
+		note_descriptor(table, fd, done);
+}
+
+/* Since it can be carried out long after its submission, it is told a second time. */
+INLINE void note_closed(u64 req, s64 res)
+{
+	u8 opcode = 0;
+
+	READ(opcode, (struct io_kiocb *)req, opcode);
+	if (opcode == OPCODE_CLOSE && res >= 0 && bpf_current_task_under_cgroup(&scope, 0) == 1)
+		note_close(req, true);
+}
+
 INLINE void submitted(u64 req)
 {
 	u32 of_copy = copied_tasks ? COPY_OF(submit) : 0, flags = 0;
@@ -78,6 +102,8 @@ INLINE void submitted(u64 req)
 		forget(req, q, c);
 	READ(opcode, (struct io_kiocb *)req, opcode);
 	READ(flags, (struct io_kiocb *)req, flags);
+	if (opcode == OPCODE_CLOSE)
+		note_close(req, false);
 	q = begin_request(AT_SUBMIT, of_copy, &a, c);
 	if (!q || !ask(q, &a, req, opcode))
 		return;
@@ -263,6 +289,7 @@ BODY(complete_body);
 	SEC("tp_btf/io_uring_complete")                                  \
 	int on_##form(u64 *ctx)                                          \
 	{                                                                \
+		note_closed(ctx[1], result(ctx));                        \
 		if (!copied_tasks)                                       \
 			completed(ctx[1], result(ctx));                  \
 		else if (first_at_completion(ctx[1]))                    \

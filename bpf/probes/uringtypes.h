@@ -16,6 +16,11 @@ struct io_open {
 	struct open_how how;
 };
 
+struct io_close {
+	s32 fd;
+	u32 file_slot;
+};
+
 struct io_unlink {
 	s32 dfd;
 	s32 flags;

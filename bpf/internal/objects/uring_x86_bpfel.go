@@ -13,6 +13,15 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type UringChange struct {
+	_      structs.HostLayout
+	At     uint64
+	Taken  uint64
+	File   uint64
+	Opened uint64
+	Owner  uint64
+}
+
 type UringCounters struct {
 	_               structs.HostLayout
 	Seen            uint64
@@ -197,6 +206,7 @@ type UringScratch struct {
 const (
 	UringMapAlarms           = "alarms"
 	UringMapBlank            = "blank"
+	UringMapChanges          = "changes"
 	UringMapCompleteBody     = "complete_body"
 	UringMapCounters         = "counters"
 	UringMapDrops            = "drops"
@@ -296,6 +306,7 @@ type UringProgramSpecs struct {
 type UringMapSpecs struct {
 	Alarms       *ebpf.MapSpec `ebpf:"alarms"`
 	Blank        *ebpf.MapSpec `ebpf:"blank"`
+	Changes      *ebpf.MapSpec `ebpf:"changes"`
 	CompleteBody *ebpf.MapSpec `ebpf:"complete_body"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Drops        *ebpf.MapSpec `ebpf:"drops"`
@@ -349,6 +360,7 @@ func (o *UringObjects) Close() error {
 type UringMaps struct {
 	Alarms       *ebpf.Map `ebpf:"alarms"`
 	Blank        *ebpf.Map `ebpf:"blank"`
+	Changes      *ebpf.Map `ebpf:"changes"`
 	CompleteBody *ebpf.Map `ebpf:"complete_body"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Drops        *ebpf.Map `ebpf:"drops"`
@@ -369,6 +381,7 @@ func (m *UringMaps) Close() error {
 	return _UringClose(
 		m.Alarms,
 		m.Blank,
+		m.Changes,
 		m.CompleteBody,
 		m.Counters,
 		m.Drops,
