@@ -36,7 +36,7 @@ var CallTable = [...]CallCoverage{
 	{Op: OpUmount, Calls: "umount umount2"},
 	{Op: OpMoveMount, Calls: OpMoveMount},
 	{Op: OpPivotRoot, Calls: OpPivotRoot},
-	{Op: OpSetxattr, Calls: "setxattr lsetxattr fsetxattr setxattrat"},
+	{Op: OpSetxattr, Calls: "setxattr lsetxattr fsetxattr setxattrat", Opcodes: "SETXATTR FSETXATTR"},
 	{Op: OpRemovexattr, Calls: "removexattr lremovexattr fremovexattr removexattrat"},
 	{Op: OpOpenTree, Calls: "open_tree open_tree_attr"},
 	{Op: OpMountSetattr, Calls: "mount_setattr open_tree_attr"},
@@ -49,7 +49,6 @@ var CallTable = [...]CallCoverage{
 	{Op: OpBPFObjGet, Calls: "bpf", Ioctls: "BPF_OBJ_GET"},
 	{Op: OpTiocgptpeer, Calls: "ioctl", Ioctls: "TIOCGPTPEER"},
 	{Op: OpKernelFile, Calls: "acct swapon swapoff"},
-	{Op: OpIOUringOther, Opcodes: "SETXATTR FSETXATTR"},
 	{Op: OpFork, Calls: "fork vfork clone clone3"},
 	{Op: OpExit, Calls: "exit exit_group"},
 

@@ -114,7 +114,7 @@ var Operations = [...]Operation{
 	{OpBPFObjPin, "bpf with BPF_OBJ_PIN", EventBPFObjPin, 0},
 	{OpBPFObjGet, "bpf with BPF_OBJ_GET", EventBPFObjGet, 0},
 	{OpKernelFile, "acct with a path, swapon, swapoff", EventKernelFile, 0},
-	{OpIOUringOther, "an io_uring operation on a path or address that is not decoded; `flags` is its opcode", EventIOUringOther, 0},
+	{OpIOUringOther, "an io_uring operation that these probes do not know; `flags` is its opcode", EventIOUringOther, 0},
 	{OpFork, "sched_process_fork", 0, 0},
 	{OpExit, "sched_process_exit", 0, 0},
 	{OpMove, "cgroup_attach_task", 0, 0},

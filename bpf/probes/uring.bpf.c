@@ -28,6 +28,11 @@ INLINE void forget(u64 req, struct request *q, struct counters *c)
 	bpf_map_delete_elem(&requests, &req);
 }
 
+INLINE u64 user_data_of(u64 req)
+{
+	return POINTER(io_kiocb, req, cqe.user_data);
+}
+
 INLINE bool same_request(struct request *q, u64 req)
 {
 	return q->ring == POINTER(io_kiocb, req, ctx) && q->user_data == user_data_of(req);

@@ -29,7 +29,7 @@ struct request {
 	u32 marks;
 	u32 state;
 	u32 complete_copy; /* the copy that goes on in the body when it completes */
-	u32 pad;
+	u32 on_file;	   /* it is about the file of a descriptor, and has no path */
 	u8 upath[UPATH_MAX];
 	u8 upath2[UPATH_MAX];
 	u8 base[BASE_MAX];
@@ -173,10 +173,10 @@ INLINE bool ask_address(struct request *q, struct asked *a, u64 req)
 	return a->addr && a->len;
 }
 
-/* Is an operation known to be one that changes something, or not known at all? */
+/* Is an operation not known at all? */
 INLINE bool not_decoded(u8 opcode)
 {
-	return opcode > OPCODE_LAST || opcode == OPCODE_SETXATTR || opcode == OPCODE_FSETXATTR;
+	return opcode > OPCODE_LAST;
 }
 
 /* An operation that is not decoded, of a kernel that is newer than these probes, or of none. */
@@ -194,6 +194,8 @@ INLINE u32 op_on_file(u8 opcode)
 	switch (opcode) {
 	case OPCODE_FTRUNCATE:
 		return OP_FTRUNCATE;
+	case OPCODE_FSETXATTR:
+		return OP_SETXATTR;
 	case OPCODE_LISTEN:
 		return OP_LISTEN;
 	case OPCODE_CONNECT:
@@ -210,6 +212,14 @@ INLINE u32 op_on_file(u8 opcode)
 	return OP_NONE;
 }
 
+INLINE void ask_attribute(struct request *q, struct asked *a, u64 req)
+{
+	q->op = OP_SETXATTR;
+	q->marks = MARK_HAS_U2;
+	if (EXISTS(struct io_xattr, ctx))
+		a->name2 = POINTER(io_xattr, req, ctx.kname) + OFFSET(struct xattr_name, name);
+}
+
 INLINE bool ask_file(struct request *q, struct asked *a, u64 req, u8 opcode)
 {
 	u32 flags = 0;
@@ -220,7 +230,10 @@ INLINE bool ask_file(struct request *q, struct asked *a, u64 req, u8 opcode)
 	READ(flags, (struct io_kiocb *)req, flags);
 	READ(q->dfd, (struct io_kiocb *)req, cqe.fd);
 	q->file_slot = flags & ENTRY_FIXED_FILE;
-	return q->op == OP_FTRUNCATE || q->op == OP_LISTEN || ask_address(q, a, req);
+	q->on_file = q->op == OP_FTRUNCATE || q->op == OP_SETXATTR;
+	if (q->op == OP_SETXATTR)
+		ask_attribute(q, a, req);
+	return q->on_file || q->op == OP_LISTEN || ask_address(q, a, req);
 }
 
 /* What a request asks for; false for an operation that is not decoded. The command area is
@@ -295,6 +308,12 @@ INLINE bool ask(struct request *q, struct asked *a, u64 req, u8 opcode)
 		a->name = NAME(io_link, req, newpath);
 		return true;
 	}
+	case OPCODE_SETXATTR:
+		ask_attribute(q, a, req);
+		q->dfd = AT_FDCWD;
+		if (EXISTS(struct io_xattr, ctx))
+			a->name = NAME(io_xattr, req, filename);
+		return true;
 	}
 	return ask_file(q, a, req, opcode);
 }
@@ -342,10 +361,22 @@ INLINE bool ask_entry(struct request *q, struct asked *a, struct user_entry *e)
 		q->op = OP_SYMLINK;
 		a->name = e->addr2;
 		return true;
+	case OPCODE_SETXATTR:
+		q->op = OP_SETXATTR;
+		q->marks = MARK_HAS_U2;
+		q->dfd = AT_FDCWD;
+		a->name = e->addr3;
+		a->name2 = e->addr;
+		return true;
 	}
 	q->op = op_on_file(e->opcode);
 	q->file_slot = e->flags & ENTRY_FIXED_FILE;
+	q->on_file = q->op == OP_FTRUNCATE || q->op == OP_SETXATTR;
 	switch (q->op) {
+	case OP_SETXATTR:
+		q->marks = MARK_HAS_U2;
+		a->name2 = e->addr;
+		return true;
 	case OP_CONNECT:
 	case OP_BIND:
 		a->addr = e->addr;
@@ -406,9 +437,7 @@ INLINE void keep_address(struct request *q, struct asked *a, u32 key)
 		len = ADDR_MAX;
 	BARRIER(len);
 	len &= 255;
-	if (len > ADDR_MAX)
-		return;
-	if (!len)
+	if (!len || len > ADDR_MAX)
 		return;
 	bad = a->user ? bpf_probe_read_user(q->upath, len, (void *)a->addr) : bpf_probe_read_kernel(q->upath, len, (void *)a->addr);
 	if (bad) {
@@ -431,7 +460,9 @@ INLINE void keep_names(struct request *q, struct asked *a, u32 key)
 			keep_address(q, a, key);
 		return;
 	}
-	if (q->op == OP_FTRUNCATE || q->op == OP_IO_URING_OTHER)
+	if (q->op == OP_SETXATTR)
+		q->ulen2 = keep_name(q->upath2, a->name2, a->user, &q->marks);
+	if (q->on_file || q->op == OP_IO_URING_OTHER)
 		return;
 	q->marks |= MARK_HAS_U1 | MARK_HAS_BASE1;
 	q->ulen = keep_name(q->upath, a->name, a->user, &q->marks);
@@ -463,11 +494,6 @@ INLINE struct request *begin_request(u32 at, u32 of_copy, struct asked *a, struc
 	q->tid = (u32)id;
 	q->cgid = bpf_get_current_cgroup_id();
 	return q;
-}
-
-INLINE u64 user_data_of(u64 req)
-{
-	return POINTER(io_kiocb, req, cqe.user_data);
 }
 
 #endif

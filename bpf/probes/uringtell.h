@@ -55,6 +55,32 @@ GLOBAL u64 put_base(u32 key, u64 off, u32 absolute, s32 dfd, u32 second)
 	return n;
 }
 
+/* Puts a text that was kept. Returns its length. */
+INLINE u64 put_kept(struct scratch *s, u64 off, u8 *text, u64 n)
+{
+	if (n > UPATH_MAX - 1)
+		n = UPATH_MAX - 1;
+	BARRIER(n);
+	n &= UPATH_MAX - 1;
+	return bpf_probe_read_kernel(&s->blob[off], n, text) ? 0 : n;
+}
+
+/* Puts the name of an attribute, which is no path. Returns the new offset. */
+GLOBAL u64 put_attribute(u32 key, u64 off)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct request *q;
+
+	BARRIER(off);
+	if (!s || off > BLOB_LAST)
+		return off;
+	q = told(s);
+	if (!q)
+		return off;
+	s->r.ulen2 = put_kept(s, off, q->upath2, q->ulen2);
+	return off + s->r.ulen2;
+}
+
 /* Puts a name and the directory that it starts from. Returns the new offset. */
 GLOBAL u64 put_name(u32 key, u64 off, u32 second)
 {
@@ -70,13 +96,7 @@ GLOBAL u64 put_name(u32 key, u64 off, u32 second)
 	if (!q)
 		return off;
 	text = second ? q->upath2 : q->upath;
-	n = second ? q->ulen2 : q->ulen;
-	if (n > UPATH_MAX - 1)
-		n = UPATH_MAX - 1;
-	BARRIER(n);
-	n &= UPATH_MAX - 1;
-	if (bpf_probe_read_kernel(&s->blob[off], n, text))
-		n = 0;
+	n = put_kept(s, off, text, second ? q->ulen2 : q->ulen);
 	c = put_base(key, off + n, text[0] == '/', second ? q->dfd2 : q->dfd, second);
 	if (second) {
 		s->r.ulen2 = n;
@@ -197,7 +217,7 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 		s->r.marks |= MARK_NORET;
 	if (how & (NO_RESULT | WAS_SILENT))
 		s->r.marks |= MARK_SILENT;
-	if (q->op == OP_FTRUNCATE || is_socket(q->op))
+	if (q->on_file || is_socket(q->op))
 		file = file_of(req, q, s->told.kept);
 	if (how & NO_RESULT && file)
 		s->r.marks |= MARK_CHANGED; /* by the time that it is carried out */
@@ -210,11 +230,13 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 	if (file) {
 		s->r.marks &= ~(u32)(MARK_HAS_U1 | MARK_HAS_BASE1);
 		off = s->r.clen1 = put_file(key, 0, file);
-	} else if (q->op != OP_FTRUNCATE && q->op != OP_IO_URING_OTHER) {
+	} else if (!q->on_file && q->op != OP_IO_URING_OTHER) {
 		off = put_name(key, 0, 0);
 		if (q->marks & MARK_HAS_BASE2)
 			off = put_name(key, off, 1);
 	}
+	if (q->op == OP_SETXATTR)
+		off = put_attribute(key, off);
 	BARRIER(off);
 	if (off > BLOB_LAST)
 		off = BLOB_LAST;

@@ -54,6 +54,7 @@ struct delayed_filename {
 ONE_NAME(io_open);
 ONE_NAME(io_unlink);
 ONE_NAME(io_mkdir);
+ONE_NAME(io_xattr);
 
 #define TWO_NAMES(type)                                   \
 	struct type##___pointer {                         \
@@ -64,6 +65,18 @@ ONE_NAME(io_mkdir);
 	}
 TWO_NAMES(io_rename);
 TWO_NAMES(io_link);
+
+struct xattr_name {
+	char name[256];
+};
+
+struct kernel_xattr_ctx {
+	struct xattr_name *kname;
+};
+
+struct io_xattr { /* Linux 5.19 */
+	struct kernel_xattr_ctx ctx;
+};
 
 struct io_connect {
 	void *addr;
@@ -174,6 +187,7 @@ struct user_entry {
 	u64 user_data;
 	u16 buf_index, personality;
 	u16 addr_len, pad;
+	u64 addr3;
 };
 
 #endif

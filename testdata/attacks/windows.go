@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -18,65 +17,6 @@ import (
 )
 
 func init() {
-	add(attack{name: "another file on the descriptor that an open got", class: "A10", user: true, chance: true,
-		what: "a thread closes what the other has just opened and opens another file, which gets the same descriptor",
-		run: func(w *world) error {
-			if err := errors.Join(os.WriteFile("a", nil, 0o600), os.WriteFile("b", nil, 0o600)); err != nil {
-				return err
-			}
-			a, b := text("a"), text("b")
-			lowest := uintptr(raw(unix.SYS_OPENAT, cwd, addr(a), unix.O_RDONLY)) // the number that the next open gets
-			raw(unix.SYS_CLOSE, lowest)
-			var others atomic.Int64
-			stop := meanwhile(func(int) {
-				if raw(unix.SYS_CLOSE, lowest) == 0 {
-					if raw(unix.SYS_OPENAT, cwd, addr(b), unix.O_RDONLY) >= 0 {
-						others.Add(1)
-					}
-				}
-			})
-			n := 2 // that of lowest, and that of os.WriteFile
-			for range manyTimes {
-				if fd := raw(unix.SYS_OPENAT, cwd, addr(a), unix.O_RDONLY); fd >= 0 {
-					n++
-					raw(unix.SYS_CLOSE, uintptr(fd))
-				}
-			}
-			stop()
-			w.say("a", n)
-			w.say("b", others.Load()+1)
-			return nil
-		},
-		judge: func(e *evidence) verdict {
-			if e.said("b") == "" {
-				return failed("it did not come to its end: %s", e.end)
-			}
-			var a, b, marked int64
-			for i := range e.own {
-				switch l := &e.own[i]; {
-				case l.Type != schemas.EventOpenat || l.Status != schemas.StatusSuccess:
-				case l.marked() != "":
-					marked++
-				case l.text() == e.path("a"):
-					a++
-				case l.text() == e.path("b"):
-					b++
-				}
-			}
-			var wantA, wantB int64
-			fmt.Sscan(e.said("a"), &wantA)
-			fmt.Sscan(e.said("b"), &wantB)
-			switch {
-			case a > wantA || b > wantB:
-				return lie("false: %d opens of a and %d of b, there were %d and %d", a, b, wantA, wantB)
-			case a+b+marked != wantA+wantB:
-				return lie("absent: %d of %d opens", wantA+wantB-a-b-marked, wantA+wantB)
-			case marked > 0:
-				return declared("doubt changed")
-			}
-			return exact()
-		}})
-
 	add(attack{name: "a thread changes open_how", class: "B7", user: true, chance: true,
 		what: "openat2 while another thread changes the flags in memory; F_GETFL says which the kernel took",
 		run: func(w *world) error {

@@ -97,7 +97,7 @@ type UringRequest struct {
 	Marks        uint32
 	State        uint32
 	CompleteCopy uint32
-	Pad          uint32
+	OnFile       uint32
 	Upath        [4096]uint8
 	Upath2       [4096]uint8
 	Base         [4096]uint8

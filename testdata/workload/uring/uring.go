@@ -24,7 +24,8 @@ type Entry struct {
 	BufIndex     uint16
 	Personality  uint16
 	Slot         int32
-	_            [2]uint64
+	Addr3        uint64
+	_            uint64
 }
 
 type cqe struct {
@@ -60,6 +61,8 @@ const (
 	Mkdirat   = 37
 	Symlinkat = 38
 	Linkat    = 39
+	Fsetxattr = 41
+	Setxattr  = 42
 	Ftruncate = 55
 	Bind      = 56
 	Listen    = 57
