@@ -122,6 +122,9 @@ func (r *run) judge(i int) verdict {
 	if why := e.said(errorKey); why != "" {
 		return failed("%s", why)
 	}
+	if e.end == tooLong {
+		return failed("%s", e.end)
+	}
 	v := a.judge(e)
 	switch {
 	case a.ordinary && v.result != isFailed && !e.passes:

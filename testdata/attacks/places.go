@@ -186,7 +186,9 @@ func init() {
 			}
 			name := text("script")
 			argv := []*byte{name, nil}
-			return w.forked(func() { raw(unix.SYS_EXECVEAT, uintptr(dir), addr(name), addr(&argv[0]), addr(&argv[1]), 0) })
+			return started(func() int64 {
+				return raw(unix.SYS_EXECVEAT, uintptr(dir), addr(name), addr(&argv[0]), addr(&argv[1]), 0)
+			})
 		},
 		judge: func(e *evidence) verdict { return e.compare(done(schemas.EventScript, "script")) }})
 
@@ -213,13 +215,32 @@ func init() {
 		}})
 }
 
-// forked runs f in a child process, which ends after it, and waits.
-func (w *world) forked(f func()) error {
-	pid, err := child(f)
+// started runs f, which is to start a program, in a child process, and waits. It fails if no program was started.
+func started(f func() int64) error {
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+		return err
+	}
+	result := make([]byte, 1)
+	pid, err := child(func() { // what starts a program does not return
+		result[0] = byte(-f())
+		raw(unix.SYS_WRITE, uintptr(p[1]), addr(&result[0]), 1)
+	})
 	if err != nil {
 		return err
 	}
+	unix.Close(p[1])
+	defer unix.Close(p[0])
+	n, err := unix.Read(p[0], result)
 	var status unix.WaitStatus
-	_, err = unix.Wait4(pid, &status, 0, nil)
-	return err
+	if _, waited := unix.Wait4(pid, &status, 0, nil); err != nil || waited != nil {
+		return errors.Join(err, waited)
+	}
+	switch {
+	case n > 0:
+		return fmt.Errorf("no program was started: %w", unix.Errno(result[0]))
+	case status.Signaled():
+		return fmt.Errorf("the child was ended: %v", status.Signal())
+	}
+	return nil
 }
