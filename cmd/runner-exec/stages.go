@@ -340,9 +340,9 @@ func (p *pipeline) stop(patience time.Duration) {
 
 // awaitCause waits a moment if only consequences of a failure were seen so far. The
 // kernel closes the pipes of a process that ends before it notifies the parent, so the
-// stage that failed first can be reported last.
+// stage that failed first can be reported last: to take the probes away takes a while.
 func (p *pipeline) awaitCause() {
-	late := time.After(200 * time.Millisecond)
+	late := time.After(2 * time.Second)
 	for p.ranks > 0 && p.running() > 0 {
 		if st := p.culprit(); st != nil && severity(st.end) < 3 {
 			return
