@@ -111,6 +111,20 @@ func (c copySet) programs(copy uint32) (names []string) {
 	return names
 }
 
+// spec is what the copies are made from: to read the object once more takes longer.
+func (c copySet) spec(object *ebpf.CollectionSpec) *ebpf.CollectionSpec {
+	if !c.any() {
+		return nil
+	}
+	spec := object.Copy()
+	for name := range spec.Programs {
+		if !c.has(name) {
+			delete(spec.Programs, name)
+		}
+	}
+	return spec
+}
+
 // body is the program that does the work for the copies of another (probes/marks.h), and the
 // map through which they go on there.
 type body struct{ program, array string }
@@ -183,10 +197,7 @@ func (s *Session) attachCopies(colls [probeCopies]*ebpf.Collection) error {
 var loadCopy = (*Session).loadCopy
 
 func (s *Session) loadCopy(copy uint32, shared map[string]*ebpf.Map, names []string) (*ebpf.Collection, error) {
-	spec, err := objects.LoadKernel()
-	if err != nil {
-		return nil, err
-	}
+	spec := s.copySpec.Copy()
 	if err := spec.Variables["copy"].Set(copy); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -53,11 +54,12 @@ type Session struct {
 	Ring       *ringbuf.Reader
 	Hooks      Period // in which the address hooks are attached
 
-	types *btf.Cache // the kernel's types, decoded once for all objects
-	mu    sync.Mutex // guards what follows while objects load at the same time
-	progs []*ebpf.Program
-	links []link.Link
-	coll  []*ebpf.Collection
+	types    *btf.Cache           // the kernel's types, decoded once for all objects
+	copySpec *ebpf.CollectionSpec // what copies are made from
+	mu       sync.Mutex           // guards what follows while objects load at the same time
+	progs    []*ebpf.Program
+	links    []link.Link
+	coll     []*ebpf.Collection
 
 	table    *ruleTable // of the network rules, nil without
 	blocked  *ebpf.Map
@@ -86,6 +88,7 @@ var required = []string{objects.KernelProgOnMove, objects.KernelProgOnFork, obje
 // copies do not load, the session runs without them and Redundant says why. The events
 // lost for that reason are counted as recursion misses.
 func Attach(opt Options) (*Session, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // much memory for a moment: to look for what is free takes a fifth of the time
 	types := btf.NewCache()
 	go types.Kernel() // decoding takes a while: start it now, alongside the rest
 	s, err := attach(opt, types)
@@ -97,7 +100,7 @@ func Attach(opt Options) (*Session, error) {
 		}
 	}
 	if s != nil {
-		s.types = nil // only needed to load, and tens of megabytes
+		s.types, s.copySpec = nil, nil // only needed to load, and tens of megabytes
 	}
 	return s, err
 }
@@ -139,6 +142,7 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	if err != nil {
 		return nil, err
 	}
+	s.copySpec = s.copies.spec(probes)
 	shared, err := s.loadMaps(probes.Copy(), opt, dir)
 	if err != nil {
 		return nil, err

@@ -90,6 +90,22 @@ func (m *machine) normalized(r *record, raw string, err error) (*record, error) 
 	return r, r.readLines(strings.NewReader(o.stdout))
 }
 
+// archive makes the archive of a raw stream.
+func (m *machine) archive(raw string) (path string, err error) {
+	path = m.dir() + "/run.tar.gz"
+	lines := ""
+	for _, argv := range [][]string{{"runner-normalize", raw}, {"runner-correlate"}, {"runner-pack", "-o", path}} {
+		c := m.command(argv[0], argv[1:]...)
+		c.Stdin = strings.NewReader(lines)
+		o, err := call(c)
+		if err != nil || o.code != 0 {
+			return "", fmt.Errorf("%s: %v %v", argv[0], o, err)
+		}
+		lines = o.stdout
+	}
+	return path, nil
+}
+
 // outline runs a command and counts the raw events that have a mark in them.
 func (m *machine) outline(mark string, flags []string, argv ...string) (*record, error) {
 	r, raw, err := m.capture(mark, flags, argv)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/testdata/workload/expect"
 )
 
@@ -21,6 +20,9 @@ type ordinary struct {
 	places  []string
 	without string // what this machine does not have
 	skips   []expect.Skip
+
+	archive  string
+	unpacked error // why there is none
 }
 
 func (m *machine) ordinary() (*ordinary, error) {
@@ -35,8 +37,8 @@ func (m *machine) makeOrdinary() (*ordinary, error) {
 	}
 	r := &ordinary{places: places}
 	kinds := append([]string{m.tool("kinds"), m.dir()}, groups...)
-	if strings.Contains(said, schemas.FactIOUring+": "+schemas.CaptureAttached) {
-		kinds = append(kinds, "ring")
+	if withRing(said) {
+		kinds = append(kinds, "ring", "ring-other")
 	}
 	if err := needFilesystem("overlay"); err != nil {
 		r.without = "; " + err.Error()
@@ -45,7 +47,12 @@ func (m *machine) makeOrdinary() (*ordinary, error) {
 	}
 	self, shapes := m.tool("check"), m.tool("shapes")
 	argv := slices.Concat([]string{self, eachStage}, kinds, []string{"--", shapes, strings.Join(r.places, ","), m.dir()})
-	if r.record, err = m.measure([]string{"--grace", "5s"}, argv...); err != nil {
+	captured, raw, err := m.capture("", []string{"--grace", "5s"}, argv)
+	if err == nil {
+		r.archive, r.unpacked = m.archive(raw)
+	}
+	if r.record, err = m.normalized(captured, raw, err); err != nil {
+		r.unpacked = err
 		return r, err
 	}
 	made, skips, err := expect.Parse(r.stdout)
