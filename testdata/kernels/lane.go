@@ -110,12 +110,12 @@ func (l *lane) all(ctx context.Context, chosen []kernel) ([]report, error) {
 	return reports, ctx.Err()
 }
 
-// longestFirst is the order in which kernels boot: those with the most checks first, so that
-// no guest runs alone at the end.
+// longestFirst is the order in which kernels boot: those with the most checks first, and newer ones before
+// older ones, since their probes have copies. So no guest runs alone at the end.
 func longestFirst(chosen []kernel) []int {
 	order := make([]int, len(chosen))
 	for i := range order {
-		order[i] = i
+		order[i] = len(order) - 1 - i
 	}
 	weight := func(i int) int {
 		switch {
