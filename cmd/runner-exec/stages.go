@@ -342,6 +342,14 @@ func (p *pipeline) stop(patience time.Duration) {
 // kernel closes the pipes of a process that ends before it notifies the parent, so the
 // stage that failed first can be reported last: to take the probes away takes a while.
 func (p *pipeline) awaitCause() {
+	if p.ranks == 0 && p.running() > 0 { // a stage that is about to end was perhaps seen in another way
+		select {
+		case st := <-p.ended:
+			p.note(st)
+		case <-time.After(300 * time.Millisecond):
+			return
+		}
+	}
 	late := time.After(2 * time.Second)
 	for p.ranks > 0 && p.running() > 0 {
 		if st := p.culprit(); st != nil && severity(st.end) < 3 {
