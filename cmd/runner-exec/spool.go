@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
@@ -113,20 +112,6 @@ func (o *Options) resumeCall(dir string) string {
 		words = append(words, "--drop="+shellWord(o.Drop))
 	}
 	return strings.Join(words, " ")
-}
-
-// shellWord is a word as a shell reads it, without raw control characters.
-func shellWord(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-=+,:@%", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		return s
-	}
-	if strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) >= 0 {
-		return strconv.QuoteToASCII(s)
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // resume finishes a recording.
