@@ -37,8 +37,10 @@ GLOBAL u64 put_base(u32 key, u64 off, u32 absolute, s32 dfd, u32 second)
 	if (!s)
 		return 0;
 	q = told(s);
-	if (!q)
+	if (!q) {
+		s->r.marks |= MARK_PFAULT;
 		return 0;
+	}
 	base_path(absolute, dfd, &now);
 	from = second ? &q->from2 : &q->from;
 	if (now.mnt != from->mnt || now.dentry != from->dentry || (s->told.how & LATE && !absolute))
@@ -50,8 +52,10 @@ GLOBAL u64 put_base(u32 key, u64 off, u32 absolute, s32 dfd, u32 second)
 	if (n > BASE_MAX)
 		return put_path(key, off, now.mnt, now.dentry);
 	BARRIER(n);
-	if (n > BASE_MAX || bpf_probe_read_kernel(&s->blob[off], n, second ? q->base2 : q->base))
+	if (n > BASE_MAX || bpf_probe_read_kernel(&s->blob[off], n, second ? q->base2 : q->base)) {
+		s->r.marks |= MARK_PFAULT;
 		return 0;
+	}
 	return n;
 }
 
@@ -75,8 +79,10 @@ GLOBAL u64 put_attribute(u32 key, u64 off)
 	if (!s || off > BLOB_LAST)
 		return off;
 	q = told(s);
-	if (!q)
+	if (!q) {
+		s->r.marks |= MARK_UFAULT;
 		return off;
+	}
 	s->r.ulen2 = put_kept(s, off, q->upath2, q->ulen2);
 	return off + s->r.ulen2;
 }
@@ -93,8 +99,10 @@ GLOBAL u64 put_name(u32 key, u64 off, u32 second)
 	if (!s || off > BLOB_LAST)
 		return off;
 	q = told(s);
-	if (!q)
+	if (!q) { /* taken out meanwhile: nobody knows the name any more */
+		s->r.marks |= MARK_UFAULT;
 		return off;
+	}
 	text = second ? q->upath2 : q->upath;
 	n = put_kept(s, off, text, second ? q->ulen2 : q->ulen);
 	c = put_base(key, off + n, text[0] == '/', second ? q->dfd2 : q->dfd, second);
@@ -201,7 +209,7 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 	s->told.kept = !(how & NO_RESULT) && at != AT_FAILED;
 	s->told.how = how;
 	q = told(s);
-	if (!q)
+	if (!q) /* what took it out has counted it */
 		return 1;
 	begin(&s->r, q->op, res);
 	/* a kernel worker may complete it: the request's own task is the actor */

@@ -1,9 +1,12 @@
 package tool
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
+	"syscall"
 )
 
 // Invoker is the user who called this program with sudo. Without sudo, and if that user is
@@ -18,13 +21,18 @@ func Invoker() (uid, gid uint32, ok bool) {
 }
 
 // GiveToInvoker makes a file that root made belong to the user who called sudo. It takes
-// an open file: a name could be another file's by now.
+// an open file: a name could be another file's by now. A file system that takes no owner, or
+// a container that does not know the user, is no reason to lose a record: the file stays root's.
 func GiveToInvoker(f *os.File) error {
 	uid, gid, ok := Invoker()
 	if !ok {
 		return nil
 	}
-	return f.Chown(int(uid), int(gid))
+	err := f.Chown(int(uid), int(gid))
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		return nil
+	}
+	return err
 }
 
 // GiveDirToInvoker does the same for a directory that was just made. The name must still be
