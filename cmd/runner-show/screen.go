@@ -132,7 +132,7 @@ func (s *screen) fold(indent int, group, count, style string, f *fold) {
 	}
 	var items []string
 	for _, r := range rows {
-		item := r.name
+		item := single(r.name)
 		if r.names > 1 {
 			item = fmt.Sprintf("%s %d", r.name, r.names)
 		}
@@ -202,6 +202,7 @@ func busiest(all []*process, n int) []*process {
 func (s *screen) process(p *process) {
 	var names []string
 	for i, name := range p.programs {
+		name = single(name)
 		if i > 0 {
 			name = "→ " + name
 		}

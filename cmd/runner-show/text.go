@@ -54,6 +54,15 @@ func shorten(name string, limit int) string {
 	return string(r[:head]) + "…" + string(r[n-(limit-head-1):])
 }
 
+// single is the name of a row that stands for one name. A number after a space would read as a count of names.
+func single(name string) string {
+	digits := strings.TrimRight(name, "0123456789")
+	if before, ok := strings.CutSuffix(digits, " "); ok && digits != name {
+		return before + `\x20` + name[len(digits):]
+	}
+	return name
+}
+
 // items writes a title and items after it, as many on a line as fit. Lines after the first are
 // indented to the first item.
 func (p *printer) items(indent int, title, style string, items []string) {
@@ -71,9 +80,7 @@ func (p *printer) wrap(indent int, title, style, between string, items []string)
 	b.WriteString(strings.Repeat(" ", indent) + p.paint(style, title))
 	used := at
 	for i, item := range items {
-		if p.width > 0 {
-			item = shorten(item, p.width-at)
-		}
+		item = shorten(item, max(0, p.width-at))
 		switch n := len(between) + columns(item); {
 		case i == 0:
 		case p.width > 0 && used+n > p.width:

@@ -10,9 +10,12 @@ import (
 
 // Printable shortens s to limit characters and escapes characters that a terminal would
 // interpret or hide: control and format characters, unusual spaces, letters without a shape,
-// invalid UTF-8. Different names in text form stay different, if they are not shortened.
+// invalid UTF-8. So that what is next to a name cannot be part of it, a space that begins or ends
+// the text or comes after a space is escaped too. Different names in text form stay different,
+// if they are not shortened. What was made printable stays as it is.
 func Printable(s string, limit int) string {
 	var b strings.Builder
+	before := ' '
 	for n := 0; len(s) > 0; n++ {
 		if n == limit {
 			b.WriteString("…")
@@ -20,7 +23,7 @@ func Printable(s string, limit int) string {
 		}
 		r, size := utf8.DecodeRuneInString(s)
 		switch {
-		case r == utf8.RuneError && size == 1:
+		case r == utf8.RuneError && size == 1 || r == ' ' && (before == ' ' || len(s) == 1):
 			fmt.Fprintf(&b, `\x%02x`, s[0])
 		case unicode.IsPrint(r) && !unseen(r):
 			b.WriteRune(r)
@@ -28,7 +31,7 @@ func Printable(s string, limit int) string {
 			q := strconv.QuoteRuneToASCII(r)
 			b.WriteString(q[1 : len(q)-1])
 		}
-		s = s[size:]
+		before, s = r, s[size:]
 	}
 	return b.String()
 }
