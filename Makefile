@@ -7,6 +7,8 @@ BENCH    ?=
 KERNELS  ?=
 LANE     ?=
 ATTACK   ?=
+TO       := bin/
+LINK     :=
 
 COMMIT    := $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
 COMMIT_IN := github.com/runner-evidence/runner/cmd/internal/tool.commit
@@ -24,7 +26,7 @@ export BPF2GO_CFLAGS := -O2 -g -mcpu=v3 -Wall -Werror
 all: build
 
 build: ## build the tools into bin/ (no clang needed)
-	CGO_ENABLED=0 go build -trimpath -ldflags "-X $(COMMIT_IN)=$(COMMIT)" -o bin/ $(TOOLS:%=./cmd/%)
+	CGO_ENABLED=0 go build -trimpath -ldflags "-X $(COMMIT_IN)=$(COMMIT) $(LINK)" -o $(TO) $(TOOLS:%=./cmd/%)
 
 demo: build ## measure a run (root) or replay a recorded one, verify it and explain it
 	@sh scripts/demo.sh
@@ -35,7 +37,7 @@ test: build ## the tests, in minutes; as root the privileged ones too, where a s
 test-more: build ## vet, the longer tests (scripts/lib/more-tests), other kernels if they are here
 	@sh scripts/test.sh --more
 
-test-bare: ## as root: make demo and make test in a bare Debian root (debootstrap)
+test-bare: ## as root: make demo, test, install and deb in a bare Debian root (debootstrap)
 	@sh scripts/bare.sh
 
 attack: ## as root, try to get false records (testdata/attacks); writes the table of results

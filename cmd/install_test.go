@@ -139,7 +139,7 @@ func TestDebianPackage(t *testing.T) {
 		if group != "" {
 			c.Args = append(c.Args, group)
 		}
-		c.Env = append(c.Env, "OUT="+out, "BIN="+bin)
+		c.Env = append(c.Env, "OUT="+out, "BIN="+bin, "COMPRESS=none")
 		if o := call(t, c); o.code != 0 {
 			t.Fatal(o)
 		}

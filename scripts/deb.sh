@@ -1,6 +1,6 @@
 #!/bin/sh
 # make deb: a Debian package with the tools, manual pages and completions, in bin/.
-# OUT=DIR is another place, BIN=DIR has tools that are built already.
+# OUT=DIR is another place, BIN=DIR has tools that are built already, COMPRESS=none|gzip|xz.
 #   scripts/deb.sh [GROUP]   with GROUP, its members may run runner-capture, which then has the
 #                            capabilities that it needs, and nobody else may; else it needs root
 set -eu
@@ -16,10 +16,13 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 chmod 755 "$dir"
 umask 022
-[ -n "${BIN:-}" ] || make -s build
 install -d "$dir/usr/bin"
-for folder in cmd/runner-*; do install -m 755 "${BIN:-bin}/$(basename "$folder")" "$dir/usr/bin"; done
-sh scripts/manual.sh "$dir/usr/share"
+if [ -n "${BIN:-}" ]; then
+	for folder in cmd/runner-*; do install -m 755 "$BIN/$(basename "$folder")" "$dir/usr/bin"; done
+else
+	make -s build TO="$dir/usr/bin/" LINK="-s -w" # without what only a debugger reads
+fi
+BIN=$dir/usr/bin sh scripts/manual.sh "$dir/usr/share"
 # Debian's place for zsh functions of packages
 mkdir -p "$dir/usr/share/zsh/vendor-completions" "$dir/usr/share/doc/runner-evidence" "$dir/DEBIAN"
 mv "$dir"/usr/share/zsh/site-functions/* "$dir/usr/share/zsh/vendor-completions/" && rmdir "$dir/usr/share/zsh/site-functions"
@@ -52,4 +55,4 @@ setcap cap_bpf,cap_perfmon,cap_net_admin=ep "\$DPKG_ROOT/usr/bin/runner-capture"
 EOT
 	chmod 755 "$dir/DEBIAN/postinst"
 fi
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) dpkg-deb --root-owner-group --build "$dir" "${OUT:-bin}/runner-evidence_${version}_$arch.deb"
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) dpkg-deb --root-owner-group -Z"${COMPRESS:-xz}" -z1 --build "$dir" "${OUT:-bin}/runner-evidence_${version}_$arch.deb"

@@ -47,7 +47,7 @@ if [ "$choice" = -run ]; then # RUNNER_REQUIRE_KERNELS=1 fetches other kernels, 
 fi
 
 echo
-echo "passed: $(grep -c '^ *--- PASS' "$log")  failed: $(grep -c '^ *--- FAIL' "$log")  skipped: $(grep -c '^ *--- SKIP' "$log")"
-grep -v '^ *> ' "$log" | grep -o 'SKIPPED, NOT TESTED: .*' | sort | uniq -c
+echo "passed: $(grep -ac '^ *--- PASS' "$log")  failed: $(grep -ac '^ *--- FAIL' "$log")  skipped: $(grep -ac '^ *--- SKIP' "$log")"
+grep -av '^ *> ' "$log" | grep -ao 'SKIPPED, NOT TESTED: .*' | sort | uniq -c
 [ "$choice" = -run ] || echo "left to make test-more: $(grep -c '^Test' scripts/lib/more-tests) longer tests (scripts/lib/more-tests says why), and other kernels"
 exit "$(cat "$status")"

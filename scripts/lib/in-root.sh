@@ -1,6 +1,6 @@
 #!/bin/sh
 # Called by scripts/bare.sh in a mount namespace of its own, which ends with it: mounts what a
-# machine has, this Go, its modules and its build cache below ROOT, and runs the two commands there.
+# machine has, this Go, its modules and its build cache below ROOT, and runs the commands there.
 #   in-root.sh ROOT TREE GOROOT MODULES CACHE   CACHE may be empty: then the build begins with none
 set -eu
 root=$1 tree=$2 goroot=$3 modules=$4 cache=$5
@@ -13,16 +13,6 @@ if [ -n "$cache" ]; then mount --bind "$cache" "$root/cache"; else mount -t tmpf
 cd "$root"
 pivot_root . old
 umount -l old
-# shellcheck disable=SC2016 # for the shell in the root
 exec chroot . env -i HOME=/root TERM=dumb LANG=C.UTF-8 ${http_proxy:+"http_proxy=$http_proxy"} \
 	PATH="$goroot/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
-	GOCACHE=/cache GOPROXY=file:///modules/cache/download GOTOOLCHAIN=local sh -euc '
-cd "$1"
-for program in strace shellcheck python3 node; do ! command -v $program || echo "NOT BARE: $program"; done
-make demo
-began=$(date +%s)
-make test
-times
-echo "make test took $(($(date +%s) - began)) seconds"
-git status --porcelain | sed "s/^/LEFT BEHIND: /"
-echo "both commands passed"' sh "$tree"
+	GOCACHE=/cache GOPROXY=file:///modules/cache/download GOTOOLCHAIN=local sh "$tree/scripts/lib/first-commands.sh"
