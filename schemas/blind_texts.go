@@ -58,7 +58,7 @@ func BlindTexts() []BlindText {
 		list = append(list, BlindText{h.What + " (WHY)", "when `" + h.Fact + "` says so"})
 	}
 	list = append(list, BlindText{BlindLoaders, "when `" + FactLoaded + "` says that the probes do without " + LoadLoop},
-		BlindText{BlindCores + " (N)", "if there were some"}, BlindText{BlindArguments + " (N)", "if there were some: calls of tasks that share their memory"})
+		BlindText{BlindCores + " (N)", "if there were some"}, BlindText{BlindRoots + " (N)", "if there were some: pivot_root, as container engines do. A path in such a namespace begins at its root"}, BlindText{BlindArguments + " (N)", "if there were some: calls of tasks that share their memory"})
 	list = append(list, BlindText{BlindNetworkRules, "under network rules"}, BlindText{BlindFileRules, "under file rules"},
 		BlindText{BlindLogs + " (N)", "under file rules, if there were some"})
 	for _, mechanism := range FileMechanisms {

@@ -31,6 +31,7 @@ const (
 	BlindScripts   = "scripts that are interpreters of other scripts"
 	BlindLoaders   = "loaders of programs"
 	BlindCores     = "where the kernel put core dumps"
+	BlindRoots     = "where paths lead outside of their mount namespace, whose root programs changed"
 	BlindArguments = "what another thread made of the structure of openat2 or of an address during the call"
 )
 

@@ -61,6 +61,7 @@ const (
 	CounterFileRulesAuto   = "file_rules_automatic"
 	CounterFileUnresolved  = "file_unresolved"
 	CounterForeign         = "foreign"
+	CounterRoots           = "roots"
 	CounterForeignSockets  = "foreign_sockets"
 	CounterSharedArguments = "shared_arguments"
 	CounterInheritedFDs    = "inherited_fds"
@@ -141,6 +142,7 @@ var Counters = [...]Counter{
 	{Name: CounterEscapes, Stage: StageCapture, Role: RoleEscape, Why: "tasks that left the measured cgroup, by a move or by a fork into another; with drops and misses also moves that cannot be ruled out: dropped and missed moves, and with dropped or missed forks or execs the moves of unknown tasks"},
 	{Name: CounterForeign, Stage: StageCapture, Role: RoleBalance, Why: "moves of tasks outside the scope; not written out"},
 	{Name: CounterCoreDumps, Stage: StageCapture, Role: RoleBlind, When: WhenSome, Why: "core dumps of processes, by their exit status. The kernel wrote each to a file or gave it to a program outside of the cgroup, by its core_pattern: which one is not known"},
+	{Name: CounterRoots, Stage: StageCapture, Role: RoleBlind, When: WhenSome, Why: "roots of mount namespaces that programs changed, as container engines do"},
 	{Name: CounterInheritedFDs, Stage: StageCapture, Role: RoleBlind, Why: "descriptors above 2 that the command was started with"},
 	{Name: CounterIOUringUnmapped, Stage: StageCapture, Role: RoleLoss, Why: "io_uring requests that are not decoded, had no room or were not seen to complete; where io_uring cannot be observed, the rings that were made"},
 	{Name: CounterLexical, Stage: StageCapture, Role: RoleQuality, Why: "records whose path is known only as text, not as the kernel resolved it; runner-normalize counts the same over its lines, and then the note has that number"},
@@ -226,6 +228,7 @@ type Cause struct {
 const (
 	CauseCanaryAfter   = FactCanaryAfter
 	CauseCanaryBefore  = FactCanaryBefore
+	CauseEngines       = FactEngines
 	CauseHooksMissing  = FactHooksMissing
 	CauseInterference  = FactInterference
 	CauseRedundantLost = "redundant_lost"
@@ -237,6 +240,7 @@ const (
 var Causes = [...]Cause{
 	{CauseCanaryAfter, "`missed` or `not_run`", notSeen, "the test open at the end was not reported"},
 	{CauseCanaryBefore, "`missed` or `not_run`", notSeen, "the test open at the start was not reported"},
+	{CauseEngines, "names, comma separated", isEngines, "[container engines](STREAMS.md#container-engines) started something outside of the cgroup, or could"},
 	{CauseHooksMissing, "names, comma separated", isList, "required hooks did not attach"},
 	{CauseInterference, "kinds, comma separated", isKinds, "programs of the scope interfered with the measurement itself"},
 	{CauseRedundantLost, "count", nil, "events of probes with copies that no copy saw"},

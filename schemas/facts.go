@@ -22,6 +22,7 @@ const (
 	FactCanaryAfter   = "canary_after"
 	FactCanaryBefore  = "canary_before"
 	FactConfined      = "confined"
+	FactEngines       = "engines"
 	FactEnd           = "end"
 	FactFileMechanism = "file_mechanism"
 	FactFilePolicy    = "file_policy"
@@ -143,6 +144,7 @@ var Facts = [...]Fact{
 	{Name: FactIOUring, Stage: StageCapture, Form: "`attached`, `unavailable: WHY`", Why: "whether io_uring is observed"},
 	{Name: FactKernelCapture, Stage: StageCapture, Values: []string{CaptureAttached, CaptureNotRequested, CaptureUnsupported}, Why: "whether there was a kernel capture"},
 	{Name: FactInterference, Stage: StageCapture, Form: "`KIND=N` words, space separated", When: WhenSome, Why: "what programs of the scope did to the measurement itself, by [kind](#interference)"},
+	{Name: FactEngines, Stage: StageCapture, Form: "names, space separated", When: WhenSome, Why: "[container engines](#container-engines) that started something outside of the cgroup, or could"},
 	{Name: FactPlatform, Stage: StageCapture, Form: "`linux`, `macos`, `windows` …", Why: "the operating system"},
 	{Name: FactRedundant, Stage: StageCapture, Form: "`off`, `on: lost=N`, `unavailable: WHY`", Why: "whether probes ran in several copies, and how many events no copy saw"},
 	{Name: FactSupervisor, Stage: StageCapture, Values: []string{SupervisorExec, SupervisorNone}, Why: "whether runner-exec started the command"},

@@ -159,6 +159,8 @@ func TestNotesOfOtherForms(t *testing.T) {
 		{NoteLoss, "s2_kernel_loss: canary_after=seen"},
 		{NoteLoss, "s2_kernel_loss: hooks_missing=a,,b"},
 		{NoteLoss, "s2_kernel_loss: interference=move,bpf"},
+		{NoteLoss, "s2_kernel_loss: engines=podman,crun"},
+		{NoteLoss, "s2_kernel_loss: engines=rocket"},
 		{NoteDrops, "s2_drops: opened=1"},
 		{NoteQuality, "s2_path_quality: dropped=1"},
 		{NoteBlind, "s2_blind_spots: none"},

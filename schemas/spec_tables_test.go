@@ -31,6 +31,7 @@ var specTables = map[string]func() table{
 	"counters-log":       func() table { return counters(schemas.StageExec) },
 	"counters-normalize": func() table { return counters(schemas.StageNormalize) },
 	"calls":              calls,
+	"engines":            engines,
 	"environment":        environment,
 	"event-types":        eventTypes,
 	"facts":              func() table { return facts(schemas.StageCapture) },
@@ -171,6 +172,14 @@ func interference() table {
 	t := table{{"kind", "a task of the scope"}}
 	for _, i := range schemas.Interferences {
 		t = append(t, []string{code(i.Kind), i.Why})
+	}
+	return t
+}
+
+func engines() table {
+	t := table{{"engine", "sockets of its daemon end in", "programs"}}
+	for _, e := range schemas.Engines {
+		t = append(t, []string{code(e.Name), codes(e.Sockets), codes(e.Programs)})
 	}
 	return t
 }

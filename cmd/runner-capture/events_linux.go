@@ -15,7 +15,7 @@ type counts struct {
 	escapes, survivorsKilled, inheritedFD uint64
 	changed, unproven                     uint64
 	outcomes                              uint64 // records that only complete another one
-	coreDumps                             uint64
+	coreDumps, roots                      uint64
 	out                                   uint64
 }
 
@@ -30,6 +30,7 @@ type events struct {
 	seq   uint64
 
 	tasks       scopeTasks
+	engines     engines
 	interrupted interrupted
 	lastTID     uint32
 	first       chan struct{} // closed by the first event that is not the canary's
@@ -51,7 +52,7 @@ type heldEvent struct {
 }
 
 func newEvents(runID string, out *lines) *events {
-	return &events{runID: runID, out: out, tasks: newScopeTasks(), first: make(chan struct{})}
+	return &events{runID: runID, out: out, tasks: newScopeTasks(), engines: newEngines(), first: make(chan struct{})}
 }
 
 // record takes one ring record.
@@ -168,6 +169,13 @@ func (v *events) one(e *schemas.RawEvent, dec bpf.Decoded) error {
 	case schemas.OpExec: // of another thread than the first: it has taken over the first one's number
 		if e.OldTID != e.TID {
 			v.tasks.remove(e.OldTID)
+		}
+		v.engines.executed(e)
+	case schemas.OpConnect, schemas.OpBind:
+		v.engines.endpoint(e)
+	case schemas.OpPivotRoot:
+		if e.Has&schemas.HasRet != 0 && e.Ret == 0 {
+			v.n.roots++
 		}
 	}
 	if dec.Lexical {

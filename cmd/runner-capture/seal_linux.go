@@ -84,6 +84,9 @@ func (r *captureRun) seal(st bpf.Stats) error {
 		r.facts[schemas.FactInterference] = found
 	}
 	r.ev.n.escapes += possibleEscapes(st, r.ev.n.foreign)
+	if found := r.ev.engines.fact(r.ev.n.escapes > 0); found != "" {
+		r.facts[schemas.FactEngines] = found
+	}
 	h, err := r.captureHealth(st)
 	if err != nil {
 		return tool.Fail(tool.ExitIO, err)
@@ -105,9 +108,7 @@ func (r *captureRun) tellLosses(st bpf.Stats) {
 	if n := st.Dropped; n > 0 {
 		r.env.Sayf("%d events were lost, and the record says so; a larger ring helps: --ring-size %dM", n, max(32, 2*r.opt.ringSize>>20))
 	}
-	if n := r.ev.n.escapes; n > 0 {
-		r.env.Sayf("%d tasks left the cgroup, or may have: what they did after that is not in the record", n)
-	}
+	r.ev.engines.tell(r.env, r.ev.n.escapes)
 	if r.ev.n.out == 0 {
 		r.env.Sayf("nothing was observed; to refuse such a record: runner-verify --require events>0")
 	}
@@ -152,7 +153,7 @@ func (r *captureRun) captureHealth(st bpf.Stats) (*schemas.StageHealth, error) {
 		},
 	}
 	for name, n := range map[string]uint64{schemas.CounterOutcomes: n.outcomes, schemas.CounterChanged: n.changed, schemas.CounterUnproven: n.unproven,
-		schemas.CounterForeignSockets: st.Foreign, schemas.CounterCoreDumps: n.coreDumps, schemas.CounterSharedArguments: st.SharedArguments} {
+		schemas.CounterForeignSockets: st.Foreign, schemas.CounterCoreDumps: n.coreDumps, schemas.CounterRoots: n.roots, schemas.CounterSharedArguments: st.SharedArguments} {
 		if n > 0 {
 			h.Counters[name] = n
 		}
@@ -190,7 +191,7 @@ func (r *captureRun) status(st bpf.Stats) schemas.Status {
 	n := &r.ev.n
 	if st.Dropped+st.ScratchMissing+st.RecursionMisses+st.CompatUnmapped+st.IOUringUnmapped+st.Lost+n.decodeErrors+n.escapes > 0 ||
 		st.Seen != st.Emitted+st.Dropped || st.Emitted != n.read ||
-		r.facts[schemas.FactInterference] != "" ||
+		r.facts[schemas.FactInterference]+r.facts[schemas.FactEngines] != "" ||
 		r.facts[schemas.FactCanaryBefore] != schemas.CanarySeen || r.facts[schemas.FactCanaryAfter] != schemas.CanarySeen {
 		return schemas.StatusPartial
 	}

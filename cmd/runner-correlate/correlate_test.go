@@ -278,6 +278,7 @@ func TestEveryLossMakesTheLayerPartial(t *testing.T) {
 	for cause, in := range map[string]input{
 		"canary_before=missed": {facts: map[string]string{"canary_before": "missed"}},
 		"canary_after=not_run": {facts: map[string]string{"canary_after": "not_run"}},
+		"engines=crun,docker":  {facts: map[string]string{"engines": "crun docker"}},
 		"hooks_missing=a,b":    {facts: map[string]string{"hooks_missing": "a b"}},
 		"redundant_lost=2":     {facts: map[string]string{"redundant": "on: lost=2"}},
 		"unaccounted=5":        {counters: map[string]uint64{"seen": 7}},

@@ -20,6 +20,7 @@ func Run(o Options, env *tool.Env) error {
 	if err != nil {
 		return child.Refusal(err, nothingDone)
 	}
+	o.tellEngine(program, env)
 	outputs, err := openOutputs(o)
 	if err != nil {
 		return err

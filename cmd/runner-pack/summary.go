@@ -66,6 +66,17 @@ func (r *router) summary() string {
 	return strings.Join(append(parts, r.state()), ", ")
 }
 
+// engines are the container engines that the causes of an incomplete layer name.
+func (r *router) engines() string {
+	for _, note := range r.health.Notes {
+		if values, err := schemas.NoteLoss.Parse(note); err == nil {
+			names, _ := values.Get(schemas.CauseEngines)
+			return strings.ReplaceAll(names, ",", " and ")
+		}
+	}
+	return ""
+}
+
 // state says whether the record is whole.
 func (r *router) state() string {
 	h := r.health
@@ -76,6 +87,8 @@ func (r *router) state() string {
 		return "without a kernel layer"
 	case h.KernelLayer != schemas.LayerComplete && h.RingbufDrops > 0:
 		return fmt.Sprintf("not complete: %d lost", h.RingbufDrops)
+	case h.KernelLayer != schemas.LayerComplete && r.engines() != "":
+		return "not complete: " + r.engines() + " worked outside of the cgroup"
 	case h.KernelLayer != schemas.LayerComplete || h.CgroupCorrelation != schemas.CorrelationClean:
 		return "not complete"
 	case r.layerLines(schemas.LayerKernel) == 0:

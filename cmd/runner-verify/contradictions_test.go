@@ -78,6 +78,8 @@ func TestLossContradictions(t *testing.T) {
 		{"an unknown cause", dropping, drops(`canary_after=missed`, `bad_luck=1`), "health.loss health.note"},
 		{"a canary that was seen", dropping, drops(`canary_after=missed`, `canary_after=seen`), "health.loss health.note"},
 		{"kinds out of order", dropping, drops(`dropped=7`, `dropped=7 interference=trace,bpf`), "health.loss health.note"},
+		{"engines out of order", dropping, drops(`dropped=7`, `dropped=7 engines=docker,crun`), "health.loss health.note"},
+		{"engines in order", dropping, drops(`dropped=7`, `dropped=7 engines=crun,docker`), ""},
 		{"kinds in order", dropping, drops(`dropped=7`, `dropped=7 interference=bpf,trace`), ""},
 		{"missed events that wrap", dropping, both(drops(`dropped=7`, `dropped=7 recursion_misses=1`), drops(`"s2_blind`, `"s2_missed: a=18446744073709551615 b=2","s2_blind`)), "health.loss"},
 	})

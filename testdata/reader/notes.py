@@ -22,6 +22,7 @@ CAUSES = tuple(r[0] for r in tables.rows("STREAMS.md", "counters") if r[1] in ("
 QUALITY = tuple(r[0] for r in tables.rows("STREAMS.md", "counters") if r[1] == "quality")
 OPERATIONS = tuple(r[0] for r in tables.rows("STREAMS.md", "operations"))
 INTERFERENCE = tuple(r[0] for r in tables.rows("STREAMS.md", "interference"))
+ENGINES = tuple(r[0] for r in tables.rows("STREAMS.md", "engines"))
 BLIND_SPOTS = {r[0] for r in tables.rows("ARCHIVE.md", "blind-spots")}
 REASON, UNSUPPORTED = "kernel capture was not requested", "kernel capture is not supported on "
 _N, _P, _D = r"(?:0|[1-9]\d{0,19})", r"[1-9]\d{0,19}", r"policy=sha256:[0-9a-f]{64}"
@@ -139,6 +140,8 @@ def _cause(name, value):
         return "" not in value.split(",")
     if name == "interference":
         return value.split(",") == [k for k in INTERFERENCE if k in value.split(",")]
+    if name == "engines":
+        return value.split(",") == [e for e in ENGINES if e in value.split(",")]
     return name in CAUSES and re.match(_P + r"\Z", value, re.ASCII) is not None
 
 

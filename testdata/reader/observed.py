@@ -39,6 +39,8 @@ def _causes(n, facts):
             out[canary] = facts.get(canary)
     if facts.get("hooks_missing"):
         out["hooks_missing"] = ",".join(facts["hooks_missing"].split())
+    if facts.get("engines"):
+        out["engines"] = ",".join(facts["engines"].split())
     if facts.get("interference"):
         out["interference"] = ",".join(w.partition("=")[0] for w in facts["interference"].split())
     lost = facts.get("redundant", "").partition("on: lost=")[2]

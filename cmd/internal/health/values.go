@@ -35,8 +35,8 @@ func (c *Capture) condition(cause string) string {
 		if v := c.Fact(cause); v != schemas.CanarySeen {
 			return v
 		}
-	case schemas.CauseHooksMissing:
-		return strings.Join(strings.Fields(c.Fact(schemas.FactHooksMissing)), ",")
+	case schemas.CauseHooksMissing, schemas.CauseEngines:
+		return strings.Join(strings.Fields(c.Fact(cause)), ",")
 	case schemas.CauseInterference:
 		return schemas.InterferenceKinds(c.Fact(schemas.FactInterference))
 	case schemas.CauseRedundantLost:
@@ -122,6 +122,9 @@ func (c *Capture) blind() []any {
 	}
 	if n := c.n(schemas.CounterCoreDumps); n > 0 {
 		list = append(list, fmt.Sprintf("%s (%d)", schemas.BlindCores, n))
+	}
+	if n := c.n(schemas.CounterRoots); n > 0 {
+		list = append(list, fmt.Sprintf("%s (%d)", schemas.BlindRoots, n))
 	}
 	if n := c.n(schemas.CounterSharedArguments); n > 0 {
 		list = append(list, fmt.Sprintf("%s (%d)", schemas.BlindArguments, n))
