@@ -44,28 +44,36 @@ var blindFormer = [...]string{
 }
 
 // BlindText is a text of the note about blind spots, and when it is there.
-type BlindText struct{ Text, When string }
+type BlindText struct {
+	Text, When string
+	Under      *Note  // the note without which it is not there; nil: it needs none
+	Mechanism  string // the one that this note names; "" is any
+}
 
 // BlindTexts are all texts, for the specification. Where one has a part of its own, it is (N),
 // a number, or (WHY), a text.
 func BlindTexts() []BlindText {
-	list := []BlindText{{BlindInherited + " (N)", "of every capture, first: descriptors above 2 that the command was started with"}}
+	list := []BlindText{{Text: BlindInherited + " (N)", When: "of every capture, first: descriptors above 2 that the command was started with"}}
+	add := func(text, when string) { list = append(list, BlindText{Text: text, When: when}) }
 	for _, text := range BlindSpots {
-		list = append(list, BlindText{text, "of every capture"})
+		add(text, "of every capture")
 	}
-	list = append(list, BlindText{BlindScripts, "of every capture"}, BlindText{BlindForeign + " (N)", "if there was some"})
+	add(BlindScripts, "of every capture")
+	add(BlindForeign+" (N)", "if there was some")
 	for _, h := range BlindHooks {
-		list = append(list, BlindText{h.What + " (WHY)", "when `" + h.Fact + "` says so"})
+		add(h.What+" (WHY)", "when `"+h.Fact+"` says so")
 	}
-	list = append(list, BlindText{BlindLoaders, "when `" + FactLoaded + "` says that the probes do without " + LoadLoop},
-		BlindText{BlindCores + " (N)", "if there were some"}, BlindText{BlindRoots + " (N)", "if there were some: pivot_root, as container engines do. A path in such a namespace begins at its root"}, BlindText{BlindArguments + " (N)", "if there were some: calls of tasks that share their memory"})
-	list = append(list, BlindText{BlindNetworkRules, "under network rules"}, BlindText{BlindFileRules, "under file rules"},
-		BlindText{BlindLogs + " (N)", "under file rules, if there were some"})
+	add(BlindLoaders, "when `"+FactLoaded+"` says that the probes do without "+LoadLoop)
+	add(BlindCores+" (N)", "if there were some")
+	add(BlindRoots+" (N)", "if there were some: pivot_root, as container engines do. A path in such a namespace begins at its root")
+	add(BlindArguments+" (N)", "if there were some: calls of tasks that share their memory")
+	list = append(list, BlindText{BlindNetworkRules, "under network rules", NoteNetwork, ""}, BlindText{BlindFileRules, "under file rules", NoteFiles, ""},
+		BlindText{BlindLogs + " (N)", "under file rules, if there were some", NoteFiles, ""})
 	for _, mechanism := range FileMechanisms {
-		list = append(list, BlindText{BlindMechanism[mechanism], "under file rules by `" + mechanism + "`"})
+		list = append(list, BlindText{BlindMechanism[mechanism], "under file rules by `" + mechanism + "`", NoteFiles, mechanism})
 	}
 	for _, text := range blindFormer {
-		list = append(list, BlindText{text, "in archives of earlier releases"})
+		add(text, "in archives of earlier releases")
 	}
 	return list
 }
@@ -75,7 +83,7 @@ func knownBlindSpot(text string) bool {
 	name, rest, _ := strings.Cut(text, " (")
 	part, closed := strings.CutSuffix(rest, ")")
 	n, err := strconv.ParseUint(part, 10, 64)
-	number := err == nil && part == strconv.FormatUint(n, 10)
+	number := err == nil && part == strconv.FormatUint(n, 10) && (n > 0 || name == BlindInherited)
 	return slices.ContainsFunc(BlindTexts(), func(b BlindText) bool {
 		return b.Text == text || b.Text == name+" (N)" && closed && number || b.Text == name+" (WHY)" && closed && !Covers(part)
 	})

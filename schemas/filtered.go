@@ -15,6 +15,7 @@ const (
 	MaxFilteredValues = 1 << 14
 	MaxFilteredBytes  = 2 << 20
 	MaxFilteredLayer  = 256 << 20
+	MaxFilteredValue  = 64 << 10 // no value is longer: two paths joined, each byte an escape of four
 )
 
 // Tables of noise rules, as --noise names them.

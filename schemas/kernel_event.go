@@ -1,5 +1,8 @@
 package schemas
 
+// MaxPID is one more than the largest number of a task that Linux gives (PID_MAX_LIMIT, 64 bit).
+const MaxPID = 1 << 22
+
 // KernelEvent is one line of layers/kernel.ndjson: assay.runner.kernel_event.v0.
 //
 // Value is the text as it is in the document (nil is null). Has says which optional

@@ -1,9 +1,13 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
 
-// maxID is one more than the largest pid that Linux gives (PID_MAX_LIMIT, 64 bit).
-const maxID = 1 << 22
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// maxID is one more than the largest id of a task.
+const maxID = schemas.MaxPID
 
 const (
 	idPage    = 1 << 10

@@ -38,6 +38,11 @@ func note(texts ...string) func(*testing.T, content) {
 	return edit(bundle.HealthName, `"s2_blind_spots`, `"`+strings.Join(texts, `","`)+`","s2_blind_spots`)
 }
 
+// blindTo adds a text to the note about blind spots.
+func blindTo(text string) func(*testing.T, content) {
+	return edit(bundle.HealthName, "shared memory", "shared memory; "+text)
+}
+
 // dropping is layered as a run with drops.
 func dropping() content {
 	a := layered()
@@ -99,6 +104,17 @@ func TestNoteContradictions(t *testing.T) {
 		{"end of an earlier release", sample, note("s2_capture_end: stopped by a signal while the cgroup still had tasks"), ""},
 		{"another end", sample, note("s2_capture_end: all is well"), "health.note"},
 		{"survivors", sample, note("s2_survivors_killed: 0"), "health.note"},
+		{"more joined texts than lines", sample, note("s2_path_quality: lexical=5"), "health.note"},
+		{"unresolved files without file rules", sample, note("s2_path_quality: file_unresolved=1"), "health.note"},
+		{"more unresolved files than were refused", layered, note("s2_path_quality: file_unresolved=2"), "health.note"},
+		{"unresolved files", layered, note("s2_path_quality: file_unresolved=1"), ""},
+		{"what network rules cannot see, without them", sample, blindTo(schemas.BlindNetworkRules), "health.note"},
+		{"what file rules cannot see, without them", sample, blindTo(schemas.BlindFileRules), "health.note"},
+		{"logs of file rules without them", sample, blindTo(schemas.BlindLogs + " (1)"), "health.note"},
+		{"what the mechanism cannot see", layered, blindTo(schemas.BlindMechanism[schemas.SourceLSM]), ""},
+		{"what another mechanism cannot see", layered, blindTo(schemas.BlindMechanism[schemas.SourceLandlock]), "health.note"},
+		{"no core dumps", sample, blindTo(schemas.BlindCores + " (0)"), "health.note"},
+		{"core dumps", sample, blindTo(schemas.BlindCores + " (1)"), ""},
 		{"twice", sample, note("s2_survivors_killed: 1", "s2_survivors_killed: 1"), "health.note"},
 		{"--drop", layered, last(`normalize_drop: program=\"\" sha256=` + empty + ` dropped=0`), ""},
 		{"--drop with words", layered, last("normalize_drop: x"), "health.note"},
@@ -204,6 +220,14 @@ func TestKernelContradictions(t *testing.T) {
 	fewer := both(edit(health, "monitor_events=5", "monitor_events=4"), edit(bundle.ReportName, `"kernel_event_count":5`, `"kernel_event_count":4`), func(_ *testing.T, a content) {
 		a[kernel] = a[kernel][:strings.Index(a[kernel], `{"schema":"assay.runner.kernel_event.v0","run_id":"run_test","seq":4`)]
 	})
+	const oldDone, outDone, doubt = `"/tmp/old","return_value":0,"status":"success"`, `"/tmp/out","return_value":0,"status":"success"`, `,"doubt":"changed"`
+	unproven := edit(kernel, `"value":"/tmp/old","return_value":-2,"status":"error"`, `"value":"/tmp/old","status":"unproven"`)
+	named := func(to string) func(*testing.T, content) {
+		return both(edit(kernel, `"value":"/tmp/old"`, `"value":"`+to+`"`), edit(bundle.SurfaceName, `"/tmp/old"`, `"`+to+`"`))
+	}
+	undecoded := func(value string) func(*testing.T, content) {
+		return edit(kernel, `"event_type":211,"kind":"event_211","value":"/tmp/old","return_value":-2,"status":"error"`, `"event_type":240,"kind":"event_240","value":`+value+`,"return_value":-2,"status":"error"`)
+	}
 	checkContradictions(t, []contradiction{
 		{"a rename", renaming, func(*testing.T, content) {}, ""},
 		{"a rename with another outcome", renaming, edit(kernel, `"/tmp/out","return_value":0`, `"/tmp/out","return_value":-2`), "kernel.derived"},
@@ -229,6 +253,29 @@ func TestKernelContradictions(t *testing.T) {
 		{"a NUL in a path", sample, both(edit(kernel, "/tmp/old", `/tmp/o\u0000d`), edit(bundle.SurfaceName, "/tmp/old", `/tmp/o\u0000d`)), "kernel.derived"},
 		{"an exit code that there is not", sample, both(edit(events, `"exit_code":0`, `"exit_code":1099511627776`), edit(events, `"success":true`, `"success":false`)), "events.result"},
 		{"a signal that there is not", sample, both(edit(events, `"exit_code":0,"signal":null`, `"exit_code":null,"signal":-9`), edit(events, `"success":true`, `"success":false`)), "events.result"},
+		{"a number that no process has", sample, edit(kernel, `"pid":100`, `"pid":4194304`), "kernel.order"},
+		{"a canonical number that no process has", sample, both(last("canonical_pids: pid is the process's number in the fork tree, not the kernel's"), func(_ *testing.T, a content) {
+			a[kernel] = strings.ReplaceAll(a[kernel], `"pid":100`, `"pid":4194304`)
+		}), ""},
+		{"a doubt that was not counted", renaming, both(edit(kernel, oldDone, oldDone+doubt), edit(kernel, outDone, outDone+doubt)), "health.note"},
+		{"a doubt of two lines", renaming, both(edit(kernel, oldDone, oldDone+doubt), edit(kernel, outDone, outDone+doubt), note("s2_path_quality: changed=1")), ""},
+		{"a call without a proof that was not counted", sample, unproven, "health.note"},
+		{"a call without a proof", sample, both(unproven, note("s2_path_quality: unproven=1")), ""},
+		{"a program that did not start", sample, edit(kernel, `"/usr/bin/env","return_value":0,"status":"success"`, `"/usr/bin/env","return_value":-2,"status":"error"`), "kernel.derived"},
+		{"a script without a program", sample, both(edit(kernel, `"event_type":211,"kind":"event_211","value":"/tmp/old","return_value":-2,"status":"error"`, `"event_type":200,"kind":"event_200","value":"/tmp/old","return_value":0,"status":"success"`),
+			edit(bundle.SurfaceName, `"/tmp/old",`, ``), edit(bundle.SurfaceName, `"/usr/bin/env"`, `"/tmp/old","/usr/bin/env"`)), "kernel.order"},
+		{"success without a program", sample, both(edit(kernel, `"event_type":4,"kind":"exec"`, `"event_type":206,"kind":"event_206"`)), "events.result"},
+		{"a result without a command", sample, edit(events, `"command":["./agent.sh","a b"]`, `"command":[]`), "events.result"},
+		{"a mount that returns a number", renaming, both(edit(kernel, `"event_type":213,"kind":"event_213","value":"/tmp/old","return_value":0`, `"event_type":227,"kind":"event_227","value":"/tmp/old","return_value":7`),
+			edit(kernel, `"event_type":214,"kind":"event_214","value":"/tmp/out","return_value":0`, `"event_type":228,"kind":"event_228","value":"/tmp/out","return_value":7`)), "kernel.derived"},
+		{"a component without a name", sample, named("/tmp//old"), "kernel.derived"},
+		{"a component that is a dot", sample, named("/tmp/./old"), "kernel.derived"},
+		{"a last component that is a dot", sample, named("/tmp/."), "kernel.derived"},
+		{"a last component without a name", sample, named("/tmp/old/"), "kernel.derived"},
+		{"a way back, of a text", sample, named("/tmp/../old"), ""},
+		{"a path without a beginning", sample, both(edit(kernel, `"value":"/tmp/old"`, `"value":"tmp//old"`), edit(bundle.SurfaceName, `"/tmp/old","/tmp/out"`, `"/tmp/out","tmp//old"`)), ""},
+		{"an operation that is not decoded", sample, both(undecoded("null"), edit(bundle.SurfaceName, `"/tmp/old",`, ``)), "health.loss"},
+		{"a value of what is not decoded", sample, both(undecoded(`"/tmp/old"`), edit(bundle.SurfaceName, `"/tmp/old",`, ``)), "kernel.derived"},
 		{"one session with two policies", layered, edit(bundle.PolicyName, testDigest, "sha256:"+empty), "policy.decision report.ambiguities"},
 		{"an overlap of one call", layered, both(edit(bundle.ReportName, `"tool_call_targets_unknown:tc_4"`, `"tool_call_targets_unknown:tc_4","tool_calls_overlap:tc_3"`)), "report.ambiguities"},
 	})

@@ -70,7 +70,7 @@ func TestMutations(t *testing.T) {
 		{"kernel endpoint", edit(kernel, "127.0.0.1:80", "127.0.0.1:81"), "surface.derived"},
 		{"kernel exec", edit(kernel, "/usr/bin/env", "/usr/bin/envy"), "surface.derived"},
 		{"kernel kind", edit(kernel, `"kind":"exec"`, `"kind":"openat"`), "line.schema"},
-		{"kernel type", edit(kernel, `"event_type":4,"kind":"exec"`, `"event_type":211,"kind":"event_211"`), "surface.derived"},
+		{"kernel type", edit(kernel, `"event_type":4,"kind":"exec"`, `"event_type":211,"kind":"event_211"`), "events.result surface.derived"},
 		{"kernel line removed", func(_ *testing.T, a content) { a[kernel] = strings.SplitAfterN(a[kernel], "\n", 2)[1] }, "seq"},
 		{"kernel last line removed", func(_ *testing.T, a content) {
 			l := strings.SplitAfter(a[kernel], "\n")

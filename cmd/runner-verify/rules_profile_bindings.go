@@ -272,3 +272,17 @@ func (v *verifier) wholeCounts() {
 		}
 	})
 }
+
+// sessionsDiffer checks that decisions have no more policies than there are sessions, each of
+// which has one, and that a call that overlaps is not alone.
+func (v *verifier) sessionsDiffer() {
+	if n := uint64(len(v.policy.policies)); n > v.sessions() {
+		v.add(rulePolicyDecision, bundle.PolicyName, 0, "decisions have %d different policy_digests, note %s says sessions=%d", n, schemas.NotePolicy.Code, v.sessions())
+	}
+	overlaps := v.ambiguities().of[schemas.AmbiguityCallsOverlap]
+	for id := range overlaps {
+		if timed := v.policy.byID[id]; len(overlaps) == 1 && len(timed) < 2 {
+			v.faultCode("%s:%.200q is alone, but two calls overlap each other", schemas.AmbiguityCallsOverlap, id)
+		}
+	}
+}

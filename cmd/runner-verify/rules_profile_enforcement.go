@@ -78,3 +78,20 @@ func (v *verifier) confinementNote() {
 		}
 	}
 }
+
+// blindSpots checks that what rules and their mechanism cannot see is said only where there
+// were such rules.
+func (v *verifier) blindSpots() {
+	if !v.noted(schemas.NoteBlind) {
+		return
+	}
+	mechanism, texts := v.noteFields(schemas.NoteFiles)[schemas.KeyMechanism], schemas.BlindTexts()
+	for text := range strings.SplitSeq(strings.TrimPrefix(v.noteTexts(schemas.NoteBlind)[0], " "), "; ") {
+		name, _, _ := strings.Cut(text, " (")
+		for _, b := range texts {
+			if b.Under != nil && (b.Text == text || b.Text == name+" (N)") && (!v.noted(b.Under) || b.Mechanism != "" && b.Mechanism != mechanism) {
+				v.faultNote("%s says %.100q, which does not go with the rules that were enforced", schemas.NoteBlind.Code, text)
+			}
+		}
+	}
+}

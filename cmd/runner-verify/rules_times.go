@@ -24,6 +24,7 @@ type timesLayer struct {
 	last     uint64 // time of the line before it in a layer that is in the order of its log
 	lost     bool   // the order was broken; what follows would only repeat it
 	windows  windowTimes
+	calls    callTimes
 }
 
 // due is the layer whose line is due, nil after the last line of all.
@@ -64,6 +65,7 @@ func (v *verifier) timeLine(l *archive.Line, e *schemas.TimeEvent) {
 	}
 	v.timeValues(l, e)
 	v.windowTime(e)
+	v.callTime(e)
 	t.line++
 }
 

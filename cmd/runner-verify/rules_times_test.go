@@ -21,8 +21,8 @@ func timesOf() (lines []string) {
 	for i, ns := range []int{500, 499, 20, 30, 496, 99, 494, 493, 492, 491} { // two lines in the window of tc_1, one at the end of tc_4
 		add(fmt.Sprintf(`"type":"line","layer":"kernel","line":%d,"source":"kernel","ns":%d}`, i, ns))
 	}
-	for i, end := range []string{`,"end_ns":30`, `,"end_ns":20`, "", `,"end_ns":35`, `,"end_ns":99`} {
-		add(fmt.Sprintf(`"type":"line","layer":"policy","line":%d,"source":"proxy","ns":20%s}`, i, end))
+	for i, at := range []string{`20,"end_ns":30`, `31,"end_ns":31`, "100", `40,"end_ns":45`, `50,"end_ns":99`} {
+		add(fmt.Sprintf(`"type":"line","layer":"policy","line":%d,"source":"proxy","ns":%s}`, i, at))
 	}
 	for i := range 6 {
 		add(fmt.Sprintf(`"type":"line","layer":"sdk","line":%d,"source":"received","ns":%d}`, i, 10*i))
@@ -69,6 +69,9 @@ func TestTimesMutations(t *testing.T) {
 			return lines
 		}
 	}
+	twice := func(f, g func([]string) []string) func([]string) []string {
+		return func(lines []string) []string { return g(f(lines)) }
+	}
 	for _, c := range []struct {
 		name string
 		edit func([]string) []string
@@ -90,10 +93,13 @@ func TestTimesMutations(t *testing.T) {
 		{"an SDK time by the proxy", edit(17, `"source":"received"`, `"source":"proxy"`), ruleTimesLines},
 		{"SDK lines that go back", edit(17, `"ns":10`, `"ns":99`), ruleTimesLines},
 		{"an end before its start", edit(11, `"end_ns":30`, `"end_ns":3`), ruleTimesLines},
-		{"an end of a call without end", edit(13, `"ns":20`, `"ns":20,"end_ns":21`), ruleTimesLines},
+		{"an end of a call without end", edit(13, `"ns":100`, `"ns":100,"end_ns":121`), ruleTimesLines},
 		{"no end of a call with end", edit(11, `,"end_ns":30`, ``), ruleTimesLines},
 		{"a line of a call before its start", edit(3, `"ns":20`, `"ns":19`), ruleTimesWindows},
 		{"a line of a call after its end", edit(4, `"ns":30`, `"ns":31`), ruleTimesWindows},
+		{"calls at the same time", edit(12, `"ns":31`, `"ns":30`), ruleTimesCalls},
+		{"a call that did not end before another", edit(13, `"ns":100`, `"ns":99`), ruleTimesCalls},
+		{"attempts in another order", twice(edit(14, `"ns":40,"end_ns":45`, `"ns":110,"end_ns":111`), edit(13, `"ns":100`, `"ns":120`)), ruleTimesCalls},
 		{"a time that no sum can hold", edit(4, `"ns":30`, `"ns":4611686018427387904`), "line.schema"},
 		{"a wall clock that no sum can hold", edit(0, `"wall_ns":1700000000000000000`, `"wall_ns":18446744073709551615`), "line.schema"},
 		{"another clock", edit(0, "CLOCK_MONOTONIC", "CLOCK_BOOTTIME"), "line.schema"},

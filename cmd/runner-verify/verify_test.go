@@ -265,11 +265,12 @@ func TestLargeSurface(t *testing.T) {
 	}
 }
 
-// large is a valid archive of n kernel lines over the given number of paths.
+// large is a valid archive of n kernel lines over the given number of paths, of a cgroup that was
+// there already: nothing in it was executed.
 func large(n, paths int) content {
 	a := sample()
 	a[bundle.PolicyName], a[bundle.SDKName] = "", ""
-	a[bundle.EventsName] = strings.NewReplacer("openai-agents", "none", `"ASSAY_RUNNER_RUN_ID","ASSAY_RUNNER_SDK_EVENT_LOG","ASSAY_RUNNER_SDK_EVENT_SCHEMA"`, "").Replace(a[bundle.EventsName])
+	a[bundle.EventsName] = strings.NewReplacer(`"command":["./agent.sh","a b"]`, `"command":[]`, `"exit_code":0,"signal":null,"success":true`, `"exit_code":null,"signal":null,"success":false`, "openai-agents", "none", `"ASSAY_RUNNER_RUN_ID","ASSAY_RUNNER_SDK_EVENT_LOG","ASSAY_RUNNER_SDK_EVENT_SCHEMA"`, "").Replace(a[bundle.EventsName])
 	var k, s strings.Builder
 	for i := range n {
 		k.WriteString(openLine(i, path(i%paths)))

@@ -114,6 +114,8 @@ def _whole(a, found):
         if a.report:
             if times.TIMES not in {f[1] for f in found.list}:
                 times.check_windows(a, found)
+                if a.own and times.TIMES in a.layers:
+                    times.check_calls(a, found)
             correlation.check(a, found)
 
 

@@ -7,7 +7,7 @@ Implements rules 1 to 7 of "What a reader MUST refuse" of the derivation documen
 import effects
 import kernel
 import policy
-from notes import (BLIND, CAPTURE, CONFINED, CONFINEMENTS, DROP, DROPS, ESCAPE, FILES, LOSS, MISSED, NETWORK, ONLY,
+from notes import (BLIND, BLIND_UNDER, CAPTURE, CONFINED, CONFINEMENTS, DROP, DROPS, ESCAPE, FILES, LOSS, MISSED, NETWORK, ONLY,
                    ORDER, POLICY, SDK, SHARED, WINDOWS, Notes, reasons, well_formed)
 
 HEALTH = "observation-health.json"
@@ -43,6 +43,8 @@ def check(a, report):
             report.add("kernel.order", fault, kernel.LAYER)
         if not policy.possible(a.events[1].value, h["platform"]):
             report.add("events.result", "a code or signal that there is not", policy.EVENTS, 2)
+        _result(a, report)
+        _counted(a, say)
         _own_notes(a, say)
         _own_loss(a, say)
         _own_policy(a, say)
@@ -53,6 +55,37 @@ def check(a, report):
             say("origin.marks", "notes of this runner with the mark of another implementation")
         _other_notes(a, say)
     kernel.check_network(h, a.kernel, a.own, report)
+
+
+def _result(a, report):
+    """The result of the command against what was run."""
+    command, end = a.events[0].value["command"], a.events[1].value
+    if not command and (end["exit_code"] is not None or end["signal"] is not None):
+        report.add("events.result", "a result without a command", policy.EVENTS, 2)
+    if command and end["success"] and a.health["kernel_layer"] == "complete" and not a.notes.number(DROP, "dropped") \
+            and not any(x.value["event_type"] == kernel.EXEC for x in a.kernel):
+        report.add("events.result", "success, and no program was executed", policy.EVENTS, 2)
+
+
+def _counted(a, say):
+    """What notes count at least, and at most."""
+    notes = a.notes
+    for rule, note, key, shows in (
+            ("health.note", "s2_path_quality", "changed", lambda v: "doubt" in v),
+            ("health.note", "s2_path_quality", "unproven", lambda v: v.get("status") == "unproven"),
+            ("health.loss", LOSS, "io_uring_unmapped", lambda v: v["event_type"] == kernel.UNDECODED)):
+        if notes.number(note, key) < kernel.calls(a.kernel, shows):
+            say(rule, "%s counts fewer %s than there are" % (note, key))
+    if notes.number("s2_path_quality", "lexical") > len(a.kernel) + notes.number(DROP, "dropped"):
+        say("health.note", "more lexical values than lines")
+    if notes.number("s2_path_quality", "file_unresolved") > notes.number(FILES, "blocked"):
+        say("health.note", "more unresolved files than were refused")
+    mechanism = notes.values(FILES).get("mechanism")
+    for text in "; ".join(notes.texts(BLIND)).split("; "):
+        under = BLIND_UNDER.get(text, BLIND_UNDER.get(text.partition(" (")[0] + " (N)", ""))
+        if "network rules" in under and not notes.has(NETWORK) or "file rules" in under and not notes.has(FILES) \
+                or " by " in under and under.rpartition(" by ")[2].strip("`") != mechanism:
+            say("health.note", "%s, without such rules" % text)
 
 
 def _marks(a, say):

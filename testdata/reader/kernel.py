@@ -11,7 +11,7 @@ import tables
 import text
 
 LAYER = "layers/kernel.ndjson"
-OPEN, CONNECT, EXEC, FILE_BLOCKED, BLOCKED = 1, 2, 4, 10, 20
+OPEN, CONNECT, EXEC, FILE_BLOCKED, BLOCKED, SCRIPT, UNDECODED = 1, 2, 4, 10, 20, 200, 240
 EINPROGRESS = -115
 O_TMPFILE = 0o20000000
 FILES = {1, 10, 201, 205} | set(range(211, 218)) | set(range(219, 225)) | {226, 227, 228, 229, 230, 231, 233, 234, 235, 236, 242, 243, 244}
@@ -120,7 +120,10 @@ OPENING = {"flags", "mode", "resolve", "access_mode", "operation_flags"}
 REFUSING, DESTINATION = {"cgroup_id", "rule_id"}, {"network_destination", "network_port"}
 _PAIRS = [tuple(map(int, re.findall(r"(?:^|; |, )(\d+) \(", r[2]))) for r in tables.rows("STREAMS.md", "operations")]
 SECOND = {p[0]: p[1] for p in _PAIRS if len(p) == 2 and p[1] != 200}
-ZERO = {2, 4, 200, 203, 204, 211, 212, 213, 214, 215, 216, 217, 219, 220, 221, 222, 223, 226, 229, 230}
+ZERO = {2, 4, 200, 203, 204, 205, 206, 211, 212, 213, 214, 215, 216, 217, 219, 220, 221, 222, 223, 224, 225, 226, 227, 228, 229, 230,
+        241, 242, 244}
+OPENED = {1, 234, 235, 236, 238, 239, 243}  # the calls return a descriptor
+LIMIT = 1 << 22  # of the numbers of tasks
 OUTCOME = ("pid", "return_value", "status", "doubt")
 
 
@@ -133,11 +136,18 @@ def _can(v):
     if kind != OPEN and opening & set(v) or kind not in (BLOCKED, FILE_BLOCKED) and REFUSING & set(v) \
             or kind != BLOCKED and DESTINATION & set(v):
         return "keys of lines of another type"
-    if result is not None and (result < -4095 or kind == OPEN and result >= 1 << 31 or kind in ZERO and result > 0):
+    if result is not None and (result < -4095 or kind in OPENED and result >= 1 << 31 or kind in ZERO and result > 0):
         return "a result that the call never has"
     if kind == 201 and v.get("status") == "success" or kind == CONNECT and result == EINPROGRESS and "status" in v:
         return "an outcome that the call never has"
+    if kind in EXECS and v.get("status", "success") != "success":
+        return "a program that was started, and was not"
     value = v["value"] or ""
+    if kind == UNDECODED and v["value"] is not None:
+        return "a value of what was not decoded"
+    if (kind in FILES or kind in EXECS and kind != EXEC) and value[:1] == "/" and value != "/" \
+            and {"", "."} & set(value[1:].split("/")):
+        return "a path with a component that is no name"
     if kind in ENDPOINTS:
         if value and not value.startswith("unix:") and not _spelled(value):
             return "a value that is no endpoint"
@@ -168,14 +178,31 @@ def order_fault(lines, notes):
             alone += 1
         if b and b["event_type"] in SECOND.values() and not pair:
             alone += 1
+        if b and b["event_type"] == SCRIPT and not (a and a["event_type"] == EXEC and all(
+                a.get(k) == b.get(k) for k in ("pid", "return_value", "doubt"))):
+            alone += 1
     if alone > notes.number("normalize_drop", "dropped"):
         return "%d lines lack their other line" % alone
     if not notes.has("s2_path_quality") and any(
             not v["value"] and (v["event_type"] == EXEC or v["event_type"] == OPEN and v.get("status") == "success") for v in values):
         return "a name is missing, and nothing counted it"
+    if not notes.has("canonical_pids") and any(v["pid"] >= LIMIT for v in values):
+        return "a number that no process has"
     if notes.has("canonical_pids") and any(a["pid"] > b["pid"] for a, b in zip(values, values[1:])):
         return "numbers of processes fall"
     return None
+
+
+def calls(lines, shows):
+    """The number of calls, those with two lines once, whose lines show something."""
+    count, last = 0, None
+    for v in (x.value for x in lines):
+        second = last and (SECOND.get(last["event_type"]) == v["event_type"] and all(last.get(k) == v.get(k) for k in OUTCOME)
+                           or (last["event_type"], v["event_type"]) == (EXEC, SCRIPT) and all(
+                               last.get(k) == v.get(k) for k in ("pid", "return_value", "doubt")))
+        count += not second and bool(shows(v))
+        last = None if second and v["event_type"] != SCRIPT else v
+    return count
 
 
 def check_network(health, lines, own, report):

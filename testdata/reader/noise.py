@@ -2,21 +2,22 @@
 
 import os
 
-TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cmd/internal/noise/noise.txt")
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cmd/internal/noise")
 REFUSED = (-1, -13, -18, -30, -38, -40)
 CHANGING = 0o100 | 0o1000 | 0o2000 | 0o20000000
 DOUBTFUL = {"user_fault", "path_fault", "path_truncated", "detached", "disconnected", "deleted", "fd_race", "changed", "unproven"}
 
 
-def _table():
-    with open(TABLE, encoding="utf-8") as f:
+def _table(name):
+    with open(os.path.join(FOLDER, name), encoding="utf-8") as f:
         for line in f:
             if line.strip() and not line.startswith("#"):
                 verdict, rule, _, form, pattern, _ = line.split(None, 5)
                 yield verdict, rule, form, pattern
 
 
-RULES = list(_table())
+RULES = list(_table("noise.txt"))
+PACKAGES = [pattern for _, _, _, pattern in _table("packages.txt")]  # the table loader keeps what holds one of these
 
 
 def leaves_out(e, value, lexical):

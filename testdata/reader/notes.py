@@ -24,6 +24,7 @@ OPERATIONS = tuple(r[0] for r in tables.rows("STREAMS.md", "operations"))
 INTERFERENCE = tuple(r[0] for r in tables.rows("STREAMS.md", "interference"))
 ENGINES = tuple(r[0] for r in tables.rows("STREAMS.md", "engines"))
 BLIND_SPOTS = {r[0] for r in tables.rows("ARCHIVE.md", "blind-spots")}
+BLIND_UNDER = {r[0]: r[1] for r in tables.rows("ARCHIVE.md", "blind-spots") if r[1].startswith("under ")}
 REASON, UNSUPPORTED = "kernel capture was not requested", "kernel capture is not supported on "
 _N, _P, _D = r"(?:0|[1-9]\d{0,19})", r"[1-9]\d{0,19}", r"policy=sha256:[0-9a-f]{64}"
 
@@ -128,7 +129,7 @@ def _spot(text):
     if text in BLIND_SPOTS:
         return True
     if name + " (N)" in BLIND_SPOTS:
-        return re.match(_N + r"\)\Z", rest, re.ASCII) is not None and int(rest[:-1]) < 1 << 64
+        return re.match((_N if name == "inherited descriptors" else _P) + r"\)\Z", rest, re.ASCII) is not None and int(rest[:-1]) < 1 << 64
     return name + " (WHY)" in BLIND_SPOTS and rest.endswith(")") \
         and not (rest in ("attached)", "off)") or rest.startswith("on: lost="))
 

@@ -35,6 +35,26 @@ def check_windows(a, report):
                            % (b["kernel_event_count"], b["tool_call_id"], n), "correlation-report.json")
 
 
+def check_calls(a, report):
+    """The order of the decisions of one id, and the calls at the same time, of one session."""
+    calls = [(x.value["tool_call_id"], v) for x, v in zip(a.policy, (v.value for v in a.layers[TIMES] if v.value.get("layer") == "policy"))
+             if policy.has_session(x.value)]
+    for (one, v), (other, w) in zip(calls, calls[1:]):
+        if one == other and v["source"] == w["source"] == "proxy" and w["line"] == v["line"] + 1 and w["ns"] < v["ns"]:
+            report.add("times.calls", "%s starts before the decision that precedes it" % one, TIMES)
+    if a.notes.number("s4_policy_capture", "sessions") != 1 or any(v["source"] != "proxy" for _, v in calls):
+        return
+    want, ahead = set(), None  # the call before that ends last
+    for one, v in sorted(calls, key=lambda c: c[1]["ns"]):
+        if ahead and v["ns"] <= ahead[1]:
+            want |= {one, ahead[0]}
+        if not ahead or v.get("end_ns", 1 << 64) > ahead[1]:
+            ahead = one, v.get("end_ns", 1 << 64)
+    has = {code.partition(":")[2] for code in a.report["ambiguities"] if code.startswith("tool_calls_overlap:")}
+    if want != has:
+        report.add("times.calls", "by their times %s overlap, the report says %s" % (sorted(want), sorted(has)), "correlation-report.json")
+
+
 def check_note(a, report):
     """The note and the member are both there or both absent."""
     texts, there = a.notes.texts(NOTE), TIMES in a.members
