@@ -67,13 +67,8 @@ func word(b []byte, at uint32) *uint32 { return (*uint32)(unsafe.Pointer(&b[at])
 
 // do makes one call and waits for its result.
 func (u *uringQueue) do(e uringEntry) error {
-	tail := atomic.LoadUint32(word(u.sq, u.p.sq.tail))
-	i := tail & *word(u.sq, u.p.sq.mask)
-	*(*uringEntry)(unsafe.Pointer(&u.entries[64*i])) = e
-	*word(u.sq, u.p.sq.array+4*i) = i
-	atomic.StoreUint32(word(u.sq, u.p.sq.tail), tail+1)
-	if _, _, no := syscall.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(u.fd), 1, 1, 1, 0, 0); no != 0 {
-		return fmt.Errorf("io_uring_enter: %w", no)
+	if err := u.submit(e, 1); err != nil {
+		return err
 	}
 	head := atomic.LoadUint32(word(u.cq, u.p.cq.head))
 	for atomic.LoadUint32(word(u.cq, u.p.cq.tail)) == head {
@@ -84,6 +79,19 @@ func (u *uringQueue) do(e uringEntry) error {
 	atomic.StoreUint32(word(u.cq, u.p.cq.head), head+1)
 	if res < 0 {
 		return syscall.Errno(-res)
+	}
+	return nil
+}
+
+// submit makes one call, and waits for so many results.
+func (u *uringQueue) submit(e uringEntry, wait uintptr) error {
+	tail := atomic.LoadUint32(word(u.sq, u.p.sq.tail))
+	i := tail & *word(u.sq, u.p.sq.mask)
+	*(*uringEntry)(unsafe.Pointer(&u.entries[64*i])) = e
+	*word(u.sq, u.p.sq.array+4*i) = i
+	atomic.StoreUint32(word(u.sq, u.p.sq.tail), tail+1)
+	if _, _, no := syscall.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(u.fd), 1, wait, wait, 0, 0); no != 0 {
+		return fmt.Errorf("io_uring_enter: %w", no)
 	}
 	return nil
 }

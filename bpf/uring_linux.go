@@ -57,7 +57,7 @@ func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm
 	all := []*ebpf.Collection{coll}
 	if s.copies.tasks {
 		shared = maps.Clone(shared)
-		for _, name := range []string{objects.UringMapRequests, objects.UringMapSubmitBody, objects.UringMapCompleteBody, objects.UringMapFailedBody} {
+		for _, name := range []string{objects.UringMapRequests, objects.UringMapCloses, objects.UringMapSubmitBody, objects.UringMapCompleteBody, objects.UringMapFailedBody} {
 			shared[name] = coll.Maps[name]
 		}
 		for i := uint32(1); i < ringCopies; i++ {

@@ -18,6 +18,10 @@ struct change {
 	u64 file;   /* what a call that has ended put there */
 	u64 opened; /* when */
 	u64 owner;  /* for which process: when it was started */
+	u64 asked;  /* when a ring was last asked to close it, and does so some time later */
+	u64 closer; /* that request, if it is the only one and closes what a call that has ended put there */
+	u64 closed; /* what was asked until then is done */
+	u64 closers; /* how many such requests are not known to be done */
 };
 
 struct {
@@ -66,7 +70,24 @@ INLINE bool descriptor_changed(struct given *g, s32 fd)
 	if (!(g->kept & GIVEN_FILES))
 		return false;
 	c = change_of(files, fd);
-	return (c && c->at >= g->since) || table_changed(files, CHANGES_ALL, g->since);
+	return (c && (c->at >= g->since || c->closers)) || table_changed(files, CHANGES_ALL, g->since);
+}
+
+/* Can a ring close it, or have closed it, at a time that is not known? If only one was asked to close a file that was known
+ * to be there, and nothing else closed that, then it has done so: the descriptor was free. */
+INLINE bool is_closing(struct change *c, u64 files)
+{
+	u64 closer = c->closer, asked = c->asked;
+
+	if (!c->closers)
+		return false;
+	if (!closer || c->at != asked || table_changed(files, CHANGES_ALL, asked))
+		return true;
+	c->closed = asked;
+	if (__sync_val_compare_and_swap(&c->closer, closer, 0) != closer)
+		return true;
+	__sync_fetch_and_add(&c->closers, -1);
+	return false;
 }
 
 /* When the process was started: no other one has this number and the same table. */
@@ -91,15 +112,21 @@ INLINE bool still_opened(struct given *g, s32 fd, u64 file, bool largefile)
 	c->owner = owner_of_table();
 	c->opened = bpf_ktime_get_ns();
 	__sync_lock_test_and_set(&c->file, file);
-	if ((largefile ? c->taken : c->at) < g->since && !table_changed(files, CHANGES_ALL, g->since))
+	if ((largefile ? c->taken : c->at) < g->since && !table_changed(files, CHANGES_ALL, g->since) && !is_closing(c, files))
 		return true;
 	c->file = 0;
 	return false;
 }
 
+/* Did a call that has ended put there what a descriptor has? Of several that close it, only one is told so. */
+INLINE bool take_known(struct change *c, u64 files, u64 file)
+{
+	return c->owner == owner_of_table() && !table_changed(files, CHANGES_ALL, c->opened) &&
+	       __sync_val_compare_and_swap(&c->file, file, 0) == file;
+}
+
 /* Is what a descriptor has known not to be from a call in progress? Files that are opened by a name have O_LARGEFILE, or O_PATH:
- * the kernel adds it, but for 32-bit programs. Pipes, sockets and what else has no name have neither. Another file is known if
- * the call that opened it has ended; of several threads that close it, only one closes a known one. */
+ * the kernel adds it, but for 32-bit programs. Pipes, sockets and what else has no name have neither. */
 INLINE bool is_settled(struct change *c, u64 files, s32 fd)
 {
 	u64 file = fd_file(fd);
@@ -108,12 +135,11 @@ INLINE bool is_settled(struct change *c, u64 files, s32 fd)
 		return false;
 	if (!(file_flags(file) & (O_LARGEFILE | O_PATH)))
 		return true;
-	return c->owner == owner_of_table() && !table_changed(files, CHANGES_ALL, c->opened) &&
-	       __sync_val_compare_and_swap(&c->file, file, 0) == file;
+	return take_known(c, files, file);
 }
 
-/* What was done to a descriptor, or is about to be: then what it has is perhaps settled. */
-INLINE void note_descriptor(u64 table, s32 fd, bool done)
+/* What is about to be done to a descriptor. */
+INLINE void note_descriptor(u64 table, s32 fd)
 {
 	u64 now = bpf_ktime_get_ns();
 	struct change *c = change_of(table, fd);
@@ -121,8 +147,16 @@ INLINE void note_descriptor(u64 table, s32 fd, bool done)
 	if (!c)
 		return;
 	c->at = now;
-	if (done || !is_settled(c, table, fd))
+	if (!is_settled(c, table, fd))
 		c->taken = now;
+}
+
+/* Has the task rings? Their workers share its descriptors and directories, also those that do not live any more or not yet. */
+INLINE bool has_rings(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return EXISTS(struct task_struct___rings, io_uring) && POINTER(task_struct___rings, (u64)task, io_uring);
 }
 
 /* The task's table of descriptors, if it shares that; 0 if not. */
@@ -132,7 +166,7 @@ INLINE u64 shared_table(void)
 	s32 users = 0;
 
 	READ_FIELD(users, files_struct, table, count.counter);
-	return users < 2 ? 0 : table;
+	return users < 2 && !has_rings() ? 0 : table;
 }
 
 /* A call that changes what other threads' calls are given. It is told when it begins. */
@@ -145,7 +179,7 @@ INLINE void note_change(u32 what, u64 first, u64 second)
 	if (what == CHANGES_START) {
 		table = POINTER(task_struct, bpf_get_current_task(), fs);
 		READ_FIELD(users, fs_struct, table, users);
-		if (users < 2)
+		if (users < 2 && !has_rings())
 			return;
 	} else {
 		table = shared_table();
@@ -153,7 +187,7 @@ INLINE void note_change(u32 what, u64 first, u64 second)
 			return;
 	}
 	if (what != CHANGES_START && what != CHANGES_ALL) {
-		note_descriptor(table, what == CHANGES_FIRST ? first : second, false);
+		note_descriptor(table, what == CHANGES_FIRST ? first : second);
 		return;
 	}
 	c = change_of_table(table, what);

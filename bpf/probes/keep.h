@@ -65,7 +65,7 @@ INLINE u32 shares(void)
 	READ_FIELD(fs, fs_struct, POINTER(task_struct, task, fs), users);
 	READ_FIELD(files, files_struct, POINTER(task_struct, task, files), count.counter);
 	READ_FIELD(memory, mm_struct, POINTER(task_struct, task, mm), mm_users.counter);
-	return (fs > 1 ? SHARES_FS : 0) | (files > 1 ? SHARES_FILES : 0) | (memory > 1 ? SHARES_MEMORY : 0);
+	return (fs > 1 ? SHARES_FS : 0) | (files > 1 || has_rings() ? SHARES_FILES : 0) | (memory > 1 ? SHARES_MEMORY : 0);
 }
 
 /* Calls that can move the places that their own names start from. */

@@ -239,6 +239,10 @@ struct task_struct {
 	struct css_set *cgroups;
 };
 
+struct task_struct___rings { /* not of kernels without io_uring */
+	void *io_uring;
+};
+
 struct linux_binprm {
 	struct file *file;
 	const char *filename;

@@ -12,13 +12,11 @@
 #include "changes.h"
 #include "guard.h"
 #include "marks.h"
+#include "uringcloses.h"
 #include "uringrequest.h"
 #include "uringtell.h"
 
-enum {
-	PF_IO_WORKER = 0x10,
-	MAP_FULL = -7, /* E2BIG */
-};
+enum { MAP_FULL = -7 /* E2BIG */ };
 
 /* Takes out a request at this address that is known to be another one. */
 INLINE void forget(u64 req, struct request *q, struct counters *c)
@@ -67,29 +65,6 @@ static long drop_told(void *map, u64 *key, struct request *q, void *unused)
 	return 0;
 }
 
-/* A request that closes a descriptor takes away what another thread's call could have put there. */
-INLINE void note_close(u64 req, bool done)
-{
-	u64 table = shared_table();
-	u32 slot = 0;
-	s32 fd = -1;
-
-	READ(slot, (struct io_close *)req, file_slot);
-	READ(fd, (struct io_close *)req, fd);
-	if (table && !slot)
-		note_descriptor(table, fd, done);
-}
-
-/* Since it can be carried out long after its submission, it is told a second time. */
-INLINE void note_closed(u64 req, s64 res)
-{
-	u8 opcode = 0;
-
-	READ(opcode, (struct io_kiocb *)req, opcode);
-	if (opcode == OPCODE_CLOSE && res >= 0 && bpf_current_task_under_cgroup(&scope, 0) == 1)
-		note_close(req, true);
-}
-
 INLINE void submitted(u64 req)
 {
 	u32 of_copy = copied_tasks ? COPY_OF(submit) : 0, flags = 0;
@@ -97,6 +72,7 @@ INLINE void submitted(u64 req)
 	struct request *q;
 	struct asked a;
 	u8 opcode = 0;
+	bool later;
 	long err;
 
 	if (!c)
@@ -105,10 +81,12 @@ INLINE void submitted(u64 req)
 	q = bpf_map_lookup_elem(&requests, &req);
 	if (q)
 		forget(req, q, c);
+	note_closed(req);
 	READ(opcode, (struct io_kiocb *)req, opcode);
 	READ(flags, (struct io_kiocb *)req, flags);
+	later = is_later(req, flags);
 	if (opcode == OPCODE_CLOSE)
-		note_close(req, false);
+		note_close(req, later);
 	q = begin_request(AT_SUBMIT, of_copy, &a, c);
 	if (!q || !ask(q, &a, req, opcode))
 		return;
@@ -117,6 +95,8 @@ INLINE void submitted(u64 req)
 	keep_names(q, &a, scratch_of(AT_SUBMIT, of_copy));
 	q->ring = POINTER(io_kiocb, req, ctx);
 	q->user_data = user_data_of(req);
+	if (later)
+		q->state |= STATE_LATER;
 	if (flags & ENTRY_SILENT) {
 		tell(req, 0, AT_SUBMIT, NO_RESULT, of_copy);
 		q->state |= STATE_TOLD;
@@ -159,37 +139,10 @@ INLINE void failed(u64 entry, u64 req, s64 err)
 	tell(req, err, AT_FAILED, 0, of_copy);
 }
 
-/* Is there, among the requests that this task has done but not yet told its program, a close
- * after this one? */
-INLINE bool closed_later(u64 req)
+/* Has the task other descriptors and directories than the one that submitted it? */
+INLINE bool elsewhere(struct request *q)
 {
-	u64 node = req + OFFSET(struct io_kiocb, comp_list);
-
-	for (int i = 0; i < 32; i++) {
-		u8 opcode = OPCODE_CLOSE;
-
-		node = POINTER(io_wq_work_node, node, next);
-		if (!node)
-			return false;
-		READ(opcode, (struct io_kiocb *)(node - OFFSET(struct io_kiocb, comp_list)), opcode);
-		if (opcode == OPCODE_CLOSE)
-			return true;
-	}
-	return true;
-}
-
-/* Could the task's descriptors and directories be others than when the request was carried out? A
- * worker that completes a request has just done so. */
-INLINE bool settled_late(struct request *q, u64 req)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	u64 id = bpf_get_current_pid_tgid();
-
-	if (id >> 32 != q->tgid)
-		return true;
-	if ((u32)id != q->tid)
-		return !(task->flags & PF_IO_WORKER);
-	return q->state & STATE_QUEUED;
+	return descriptors() != q->files || POINTER(task_struct, bpf_get_current_task(), fs) != q->fs;
 }
 
 INLINE void completed(u64 req, s64 res)
@@ -207,10 +160,8 @@ INLINE void completed(u64 req, s64 res)
 	if (!(q->state & STATE_TOLD) || res < 0) {
 		if (q->state & STATE_TOLD)
 			how |= WAS_SILENT;
-		if (settled_late(q, req))
-			how |= LATE;
-		else if (is_open(q->op) && q->tid == (u32)bpf_get_current_pid_tgid() && closed_later(req))
-			how |= CLOSED_LATER;
+		if (elsewhere(q))
+			how |= ELSEWHERE;
 		tell(req, res, AT_COMPLETE, how, q->complete_copy);
 	}
 	bpf_map_delete_elem(&requests, &req);
@@ -252,6 +203,7 @@ INLINE bool in_scope_now(u64 req)
 
 	if (bpf_current_task_under_cgroup(&scope, 0) == 1)
 		return true;
+	note_closed(req);
 	q = bpf_map_lookup_elem(&requests, &req);
 	c = q ? counters_of(SLOT_URING_SUBMIT) : NULL;
 	if (c)
@@ -294,7 +246,7 @@ BODY(complete_body);
 	SEC("tp_btf/io_uring_complete")                                  \
 	int on_##form(u64 *ctx)                                          \
 	{                                                                \
-		note_closed(ctx[1], result(ctx));                        \
+		note_closed(ctx[1]);                                     \
 		if (!copied_tasks)                                       \
 			completed(ctx[1], result(ctx));                  \
 		else if (first_at_completion(ctx[1]))                    \
@@ -343,7 +295,8 @@ int on_req_failed(u64 *ctx)
 SEC("tp_btf/io_uring_queue_async_work")
 int on_queue_async(u64 *ctx)
 {
-	add_state(address(ctx, 0), STATE_QUEUED);
+	add_state(address(ctx, 0), STATE_LATER);
+	note_queued(address(ctx, 0));
 	return 0;
 }
 

@@ -6,12 +6,13 @@
 
 #include "uringtypes.h"
 #include "addr.h"
+#include "changes.h"
 
 #define BASE_MAX 4096 /* a longer one is looked up again at the completion */
 
 enum state {
-	STATE_QUEUED = 1 << 0, /* a worker carries it out */
-	STATE_TOLD = 1 << 1,   /* its program wants no completion on success: it has its record already */
+	STATE_LATER = 1 << 0, /* it is carried out some time after its submission */
+	STATE_TOLD = 1 << 1,  /* its program wants no completion on success: it has its record already */
 	STATE_CANCELLED = 1 << 2, /* it is not carried out */
 };
 
@@ -19,6 +20,8 @@ struct request {
 	u64 ring, user_data; /* with its address, these tell it from others */
 	u64 flags, mode, resolve;
 	u64 cgid;
+	u64 since;     /* when it was submitted */
+	u64 files, fs; /* of the task that did so */
 	struct path_pair from, from2; /* where its names start from */
 	s32 dfd, dfd2;
 	u32 file_slot;
@@ -493,6 +496,9 @@ INLINE struct request *begin_request(u32 at, u32 of_copy, struct asked *a, struc
 	q->tgid = id >> 32;
 	q->tid = (u32)id;
 	q->cgid = bpf_get_current_cgroup_id();
+	q->since = bpf_ktime_get_ns();
+	q->files = descriptors();
+	q->fs = POINTER(task_struct, bpf_get_current_task(), fs);
 	return q;
 }
 

@@ -9,10 +9,9 @@
 
 /* How a request is recorded. */
 enum how {
-	NO_RESULT = 1 << 0,    /* it has none yet, and perhaps never will */
-	LATE = 1 << 1,	       /* some time after it was carried out */
-	CLOSED_LATER = 1 << 2, /* after another one that closed a descriptor */
-	WAS_SILENT = 1 << 3,   /* for the second time: it had its record already */
+	NO_RESULT = 1 << 0,  /* it has none yet, and perhaps never will */
+	ELSEWHERE = 1 << 1,  /* by a task with other descriptors or another working directory */
+	WAS_SILENT = 1 << 2, /* for the second time: it had its record already */
 };
 
 /* The request that a scratch record is about. */
@@ -24,9 +23,19 @@ INLINE struct request *told(struct scratch *s)
 	return s->told.kept ? bpf_map_lookup_elem(&requests, &req) : bpf_map_lookup_elem(&blank, &place);
 }
 
+/* Was the place that a name starts from changed after the submission? */
+INLINE bool start_changed(struct scratch *s, bool absolute, s32 dfd)
+{
+	if (!absolute && s->told.how & ELSEWHERE)
+		return true;
+	if (!absolute && dfd != AT_FDCWD)
+		return descriptor_changed(&s->given, dfd);
+	return table_changed(POINTER(task_struct, bpf_get_current_task(), fs), CHANGES_START, s->given.since);
+}
+
 /* Puts the directory that a name starts from, as it was kept. If the task now has another one
- * there, or had the time to change it and take that back, then nobody can say which of them the
- * kernel used. Returns the bytes written. */
+ * there, or changed it and took that back, then nobody can say which of them the kernel used.
+ * Returns the bytes written. */
 GLOBAL u64 put_base(u32 key, u64 off, u32 absolute, s32 dfd, u32 second)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
@@ -43,7 +52,7 @@ GLOBAL u64 put_base(u32 key, u64 off, u32 absolute, s32 dfd, u32 second)
 	}
 	base_path(absolute, dfd, &now);
 	from = second ? &q->from2 : &q->from;
-	if (now.mnt != from->mnt || now.dentry != from->dentry || (s->told.how & LATE && !absolute))
+	if (now.mnt != from->mnt || now.dentry != from->dentry || start_changed(s, absolute, dfd))
 		s->r.marks |= MARK_CHANGED;
 	BARRIER(off);
 	if (off > BLOB_LAST)
@@ -171,22 +180,23 @@ INLINE u64 file_of(u64 req, struct request *q, bool done)
 	return q->file_slot ? 0 : fd_file(q->dfd);
 }
 
-/* The file that a request opened, and 0 if the descriptor need not be that any more. */
-INLINE u64 opened(struct scratch *s, s32 fd)
+/* Puts the path of the file that a request opened; false if the descriptor need not be that any more. */
+INLINE bool put_opened(struct scratch *s, u32 key, s32 fd)
 {
+	u32 marks = s->r.marks;
 	u64 file = fd_file(fd);
 
 	if (file && file_flags(file) & O_ACCMODE)
 		guard_file(file);
-	if (s->told.how & (LATE | CLOSED_LATER)) {
-		s->r.marks |= MARK_FDRACE | MARK_CHANGED;
-		return 0;
+	if (just_opened(file, s->r.flags) && !(s->told.how & ELSEWHERE)) {
+		s->r.marks &= ~(u32)(MARK_HAS_U1 | MARK_HAS_BASE1);
+		s->r.clen1 = put_file(key, 0, file);
+		if (still_opened(&s->given, fd, file, s->r.flags & (O_LARGEFILE | O_PATH)))
+			return true;
+		s->r.clen1 = s->r.i_mode = 0;
 	}
-	if (!just_opened(file, s->r.flags)) {
-		s->r.marks |= MARK_FDRACE;
-		return 0;
-	}
-	return file;
+	s->r.marks = marks | MARK_FDRACE | MARK_CHANGED;
+	return false;
 }
 
 /* Sends the record of a request. */
@@ -211,6 +221,8 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 	q = told(s);
 	if (!q) /* what took it out has counted it */
 		return 1;
+	s->given.kept = GIVEN_FILES;
+	s->given.since = q->since;
 	begin(&s->r, q->op, res);
 	/* a kernel worker may complete it: the request's own task is the actor */
 	s->r.tgid = q->tgid;
@@ -233,9 +245,9 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 		tell_socket(key, file, slot);
 		return 0;
 	}
-	if (is_open(q->op) && !(how & NO_RESULT) && res >= 0 && !q->file_slot)
-		file = opened(s, res);
-	if (file) {
+	if (is_open(q->op) && !(how & NO_RESULT) && res >= 0 && !q->file_slot && put_opened(s, key, res)) {
+		off = s->r.clen1;
+	} else if (file) {
 		s->r.marks &= ~(u32)(MARK_HAS_U1 | MARK_HAS_BASE1);
 		off = s->r.clen1 = put_file(key, 0, file);
 	} else if (!q->on_file && q->op != OP_IO_URING_OTHER) {

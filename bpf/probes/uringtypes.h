@@ -119,8 +119,13 @@ struct io_wq_work_list {
 	struct io_wq_work_node *last;
 };
 
+struct io_submit_link {
+	struct io_kiocb *head;
+};
+
 struct io_submit_state {
 	struct io_wq_work_list compl_reqs; /* done, but not yet told to the program */
+	struct io_submit_link link;	   /* requests that each are carried out after the one before */
 };
 
 struct io_ring_ctx {
@@ -173,6 +178,8 @@ enum {
 	OPCODE_LAST = 64, /* Linux 7.3 has none above */
 
 	ENTRY_FIXED_FILE = 1 << 0,
+	ENTRY_LINKS = 1 << 2 | 1 << 3,
+	ENTRY_ASYNC = 1 << 4, /* also of one that waits for those before it */
 	ENTRY_SILENT = 1 << 6, /* no completion on success */
 };
 

@@ -15,11 +15,13 @@ import (
 	"time"
 )
 
-// ordinary are programs with many threads, or rings, that do nothing odd: lines in doubt must be rare in their records.
-var ordinary = []struct {
+type program struct {
 	name, needs string
 	command     func(dir string) []string
-}{
+}
+
+// ordinary are programs with many threads, or rings, that do nothing odd: lines in doubt must be rare in their records.
+var ordinary = []program{
 	{"go build in an empty cache", "go", func(dir string) []string {
 		return []string{"env", "GOCACHE=" + dir, "go", "build", "-trimpath", "-o", dir + "/built", "./cmd/runner-verify"}
 	}},
@@ -31,6 +33,16 @@ var ordinary = []struct {
 const fs = require('fs'), http = require('http');
 http.createServer((q, r) => fs.readFile(process.argv[1] + q.url, (e, b) => { r.statusCode = e ? 404 : 200; r.end(b); }))
 	.listen(0, '127.0.0.1', function () { fs.writeFileSync(process.argv[1] + '/port', String(this.address().port)); });`, dir}
+	}},
+	{"Node with rings (UV_USE_IO_URING=1), 16 files at once", "node", func(dir string) []string {
+		return []string{"env", "UV_USE_IO_URING=1", "node", "-e", `
+const fs = require('fs').promises;
+const one = async (name) => {
+	const h = await fs.open(name, 'w'); await h.write('x'); await h.close();
+	await (await fs.open(name, 'r')).close();
+	await fs.rename(name, name + 'b'); await fs.unlink(name + 'b');
+};
+(async () => { for (let r = 0; r < 100; r++) await Promise.all([...Array(16).keys()].map((i) => one(process.argv[1] + '/' + r + '-' + i))); })();`, dir}
 	}},
 	{"Python, 8 threads that write, rename and remove files", "python3", func(dir string) []string {
 		return []string{"python3", "-c", `

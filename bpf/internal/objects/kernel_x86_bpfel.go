@@ -32,12 +32,16 @@ type KernelCallObjects struct {
 }
 
 type KernelChange struct {
-	_      structs.HostLayout
-	At     uint64
-	Taken  uint64
-	File   uint64
-	Opened uint64
-	Owner  uint64
+	_       structs.HostLayout
+	At      uint64
+	Taken   uint64
+	File    uint64
+	Opened  uint64
+	Owner   uint64
+	Asked   uint64
+	Closer  uint64
+	Closed  uint64
+	Closers uint64
 }
 
 type KernelCounters struct {

@@ -14,12 +14,24 @@ import (
 )
 
 type UringChange struct {
-	_      structs.HostLayout
-	At     uint64
-	Taken  uint64
-	File   uint64
-	Opened uint64
-	Owner  uint64
+	_       structs.HostLayout
+	At      uint64
+	Taken   uint64
+	File    uint64
+	Opened  uint64
+	Owner   uint64
+	Asked   uint64
+	Closer  uint64
+	Closed  uint64
+	Closers uint64
+}
+
+type UringClose struct {
+	_     structs.HostLayout
+	Table uint64
+	Asked uint64
+	Fd    int32
+	Known uint32
 }
 
 type UringCounters struct {
@@ -74,6 +86,9 @@ type UringRequest struct {
 	Mode     uint64
 	Resolve  uint64
 	Cgid     uint64
+	Since    uint64
+	Files    uint64
+	Fs       uint64
 	From     struct {
 		_      structs.HostLayout
 		Mnt    uint64
@@ -207,6 +222,7 @@ const (
 	UringMapAlarms           = "alarms"
 	UringMapBlank            = "blank"
 	UringMapChanges          = "changes"
+	UringMapCloses           = "closes"
 	UringMapCompleteBody     = "complete_body"
 	UringMapCounters         = "counters"
 	UringMapDrops            = "drops"
@@ -307,6 +323,7 @@ type UringMapSpecs struct {
 	Alarms       *ebpf.MapSpec `ebpf:"alarms"`
 	Blank        *ebpf.MapSpec `ebpf:"blank"`
 	Changes      *ebpf.MapSpec `ebpf:"changes"`
+	Closes       *ebpf.MapSpec `ebpf:"closes"`
 	CompleteBody *ebpf.MapSpec `ebpf:"complete_body"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Drops        *ebpf.MapSpec `ebpf:"drops"`
@@ -361,6 +378,7 @@ type UringMaps struct {
 	Alarms       *ebpf.Map `ebpf:"alarms"`
 	Blank        *ebpf.Map `ebpf:"blank"`
 	Changes      *ebpf.Map `ebpf:"changes"`
+	Closes       *ebpf.Map `ebpf:"closes"`
 	CompleteBody *ebpf.Map `ebpf:"complete_body"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Drops        *ebpf.Map `ebpf:"drops"`
@@ -382,6 +400,7 @@ func (m *UringMaps) Close() error {
 		m.Alarms,
 		m.Blank,
 		m.Changes,
+		m.Closes,
 		m.CompleteBody,
 		m.Counters,
 		m.Drops,

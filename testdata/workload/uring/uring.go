@@ -54,6 +54,7 @@ const (
 	Connect   = 16
 	Openat    = 18
 	Close     = 19
+	Read      = 22
 	Send      = 26
 	Openat2   = 28
 	Renameat  = 35
@@ -75,12 +76,13 @@ const (
 	Silent = 1 << 6 // no completion on success
 )
 
-// Flags of a ring: a kernel thread submits; a bad entry does not end a submission; completions
-// come only when they are waited for.
+// Flags of a ring: a kernel thread submits; a bad entry does not end a submission; only one task
+// submits; completions come only when they are waited for.
 const (
 	Thread   = 1 << 1
 	All      = 1 << 7
-	Deferred = 1<<12 | 1<<13 // needs one submitter
+	Single   = 1 << 12
+	Deferred = Single | 1<<13
 )
 
 // Ring is an io_uring.
