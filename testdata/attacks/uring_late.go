@@ -110,7 +110,7 @@ func exchangedLater(had bool) func(w *world) error {
 }
 
 func init() {
-	add(attack{name: "ring completes late, another closes", class: "A5", user: true, judge: bothOpened("benign"),
+	add(attack{name: "ring completes late and another closes", class: "A5", user: true, judge: bothOpened("benign"),
 		what: "a worker creates a file; before its completion is waited for, a worker of another ring closes it without a completion, and a call opens another",
 		run: func(w *world) error {
 			u, err := newRing(4, 0)
