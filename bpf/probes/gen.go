@@ -25,7 +25,8 @@
 //	pathobj.bpf.c       the lookups, where the kernel lets programs see them
 //	uringtypes.h        the fields of io_uring's types
 //	uringcloses.h       requests that close descriptors, until it is known that they are done
-//	uringrequest.h      what a request asks for, kept from its submission to its completion
+//	uringrequest.h      what a request asks for
+//	uringkeep.h         that, kept from its submission to its completion
 //	uringtell.h         the record of a request
 //	uring.bpf.c         requests of io_uring: the tracepoints, and when each request is told
 //	guard.bpf.c         signals to the runner's processes

@@ -13,7 +13,7 @@
 #include "guard.h"
 #include "marks.h"
 #include "uringcloses.h"
-#include "uringrequest.h"
+#include "uringkeep.h"
 #include "uringtell.h"
 
 enum { MAP_FULL = -7 /* E2BIG */ };

@@ -4,6 +4,7 @@
 #define RUNNER_URINGTELL_H
 
 #include "addr.h"
+#include "changes.h"
 #include "guard.h"
 #include "uringrequest.h"
 
