@@ -19,3 +19,12 @@ func Unmarshal(b []byte, v any) error {
 	}
 	return nil
 }
+
+// UnmarshalOpen decodes like Unmarshal but for keys that v does not have, which it passes over: for
+// documents of others, whose specification demands that.
+func UnmarshalOpen(b []byte, v any) error {
+	if err := json.Unmarshal(b, v); err != nil {
+		return jsonError(err)
+	}
+	return nil
+}

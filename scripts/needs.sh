@@ -9,6 +9,8 @@ test strace              strace           an independent witness of system calls
 test setcap              libcap2-bin      file capabilities
 test setpriv             util-linux       runs without rights
 test python3             python3          a second reader of archives
+test openssl             openssl          signatures
+test jq                  jq               signatures checked by hand
 more shellcheck          shellcheck       the shell scripts
 more clang-19            clang-19         building the BPF objects
 more llvm-strip-19       llvm-19          building the BPF objects

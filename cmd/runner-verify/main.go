@@ -19,14 +19,15 @@ Usage:
 
 It reads an archive, .tar.gz or .tar, from FILE or standard input. It checks form
 and digests, derives surface, counts and correlation again from the layers, and
-compares. Of a valid archive it prints the verdict and the surface; findings go
-to standard error, one a line. runner-show shows the rest.
+compares. Of a valid archive it prints verdict and surface; findings go to stderr.
 
 Flags:
   --require K=V,…  demand more: kernel=complete drops=0 cgroup=clean events>0
                    policy=present correlation=clean origin=runner … (a wrong key lists them all)
   --assert EXPR    demand that a jq program gives true over {run, kernel, processes, policy,
                    sdk, surface, health, report, manifest}; the layers are arrays of lines
+  --attestation F  demand that F has true statements, signed by each (or --threshold N)
+                   --public-key FILE
   --explain        explain each tool call by SDK, policy and kernel; list surface and refusals
   --json           write one JSON document instead of text
   --rules          list the rules and exit
@@ -40,7 +41,6 @@ Exit codes:
 Examples:
   runner-verify run.tar.gz
   runner-verify --require kernel=complete,drops=0,cgroup=clean run.tar.gz
-  runner-verify --explain run.tar.gz
   runner-verify --assert 'all(.kernel[]; .value | tostring | contains("/.ssh/") | not)' run.tar.gz
 `
 
@@ -48,9 +48,14 @@ func app() tool.App {
 	return tool.App{
 		Name: "runner-verify", Usage: usage,
 		Flags: []cli.Flag{&cli.StringSliceFlag{Name: "require"}, &cli.StringSliceFlag{Name: "assert"},
+			&cli.StringFlag{Name: "attestation"}, &cli.StringSliceFlag{Name: "public-key"}, &cli.IntFlag{Name: "threshold"},
 			&cli.BoolFlag{Name: "json"}, &cli.BoolFlag{Name: "explain"}, &cli.BoolFlag{Name: "rules"}, &cli.BoolFlag{Name: "v"}},
 		Run: func(ctx context.Context, env *tool.Env) error {
-			return run(ctx, env, Options{Require: env.Flag.StringSlice("require"),
+			attested, err := parseAttestation(env)
+			if err != nil {
+				return err
+			}
+			return run(ctx, env, Options{Attested: attested, Require: env.Flag.StringSlice("require"),
 				Assert: env.Flag.StringSlice("assert"), JSON: env.Flag.Bool("json"), Explain: env.Flag.Bool("explain"), Rules: env.Flag.Bool("rules"), Details: env.Flag.Bool("v")})
 		},
 	}

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/cmd/internal/attestation"
 	"github.com/runner-evidence/runner/schemas/bundle"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // Archives that one rule alone refuses, of rules that are seldom broken alone.
@@ -18,6 +22,12 @@ func TestOneRule(t *testing.T) {
 		{"decisions out of order", layered, swapped, "policy.order"},
 		{"sessions that were not counted", layered, edit(bundle.HealthName, " sessions=1", ""), "health.note policy.decision report.bindings"},
 	})
+	t.Run(ruleAttestation, func(t *testing.T) {
+		file, pub := foreignStatement(t)
+		if _, r := check(t, sample().digest(t).tar(t), "--attestation="+file, "--public-key="+pub); strings.Join(rules(r), " ") != ruleAttestation {
+			t.Errorf("rules %v", rules(r))
+		}
+	})
 	for demand, rule := range map[string]string{"--require=kernel=absent": ruleRequire, "--assert=false": ruleAssert} {
 		t.Run(rule, func(t *testing.T) {
 			if _, r := check(t, sample().digest(t).tar(t), demand); strings.Join(rules(r), " ") != rule {
@@ -25,6 +35,26 @@ func TestOneRule(t *testing.T) {
 			}
 		})
 	}
+}
+
+// foreignStatement is a signed statement about something else, and its key.
+func foreignStatement(t *testing.T) (file, pub string) {
+	t.Helper()
+	k, err := attestation.Generate(attestation.Ed25519)
+	testkit.Must(t, err)
+	p, err := k.Public()
+	testkit.Must(t, err)
+	b, err := p.PEM()
+	testkit.Must(t, err)
+	e := attestation.Seal([]byte(`{"_type":"https://in-toto.io/Statement/v1","subject":[],"predicateType":"","predicate":{}}`))
+	testkit.Must(t, e.Sign(k))
+	line, err := e.Line(false)
+	testkit.Must(t, err)
+	dir := t.TempDir()
+	file, pub = filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "a.pub")
+	testkit.Must(t, os.WriteFile(file, line, 0o600))
+	testkit.Must(t, os.WriteFile(pub, b, 0o600))
+	return file, pub
 }
 
 // swapped exchanges the first two decisions, and their bindings.

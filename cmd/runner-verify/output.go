@@ -35,6 +35,11 @@ func (v *verifier) print(env *tool.Env, opt Options) error {
 	}
 	w := bufio.NewWriter(env.Stdout)
 	verdict.WriteRecord(w, &v.res)
+	if v.attested != nil {
+		for _, line := range v.attested.says {
+			fmt.Fprintln(w, line)
+		}
+	}
 	if v.res.Explanation != nil {
 		verdict.WriteExplanation(w, &v.res)
 	} else {

@@ -71,6 +71,9 @@ func (v *verifier) demand(ctx context.Context, require []requirement, assert []a
 			r.Demands = append(r.Demands, verdict.Demand{Demand: strings.ToValidUTF8(a.text, "\ufffd"), Met: fault == "" && r.Valid})
 		}
 	}
+	if v.attested != nil {
+		r.Demands = append(r.Demands, verdict.Demand{Demand: v.attested.String(), Met: v.attested.met && r.Valid})
+	}
 	r.Met = v.total == 0
 	r.FindingCount = v.total
 	if v.list != nil {

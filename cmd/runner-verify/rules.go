@@ -34,6 +34,7 @@ const (
 	ruleReportStatus    = "report.status"
 	ruleRequire         = "require"
 	ruleAssert          = "assert"
+	ruleAttestation     = "attestation"
 )
 
 // rule is one row of the table. Its checks are of three kinds: those of every
@@ -152,6 +153,7 @@ var ruleTable = []rule{
 		profile:  []condition{ofReport((*verifier).profileStatus)}},
 	{id: ruleRequire, checks: "the record has what --require demands"},
 	{id: ruleAssert, checks: "the expression of --assert holds"},
+	{id: ruleAttestation, checks: "the statement of --attestation is signed by the keys, is about this archive and says what it says"},
 }
 
 // ofArchive is the row of a rule that package archive checks.

@@ -22,6 +22,8 @@ type Options struct {
 	Rules   bool // print the rules and nothing else
 	Explain bool // say of each tool call what the layers say
 	Details bool // print claims and all notes
+
+	Attested *attested // nil without --attestation
 }
 
 // verifier checks one archive. Members arrive in archive order, so what comes
@@ -47,6 +49,7 @@ type verifier struct {
 	reduced reduction
 
 	filtered filteredLayer
+	attested *attested // nil if no attestation is demanded
 
 	words    map[string]string                // that many lines have
 	codes    *codeSet                         // of the report, made when first needed
@@ -96,7 +99,7 @@ func (v *verifier) visitor() archive.Visitor {
 		Finding:      func(f archive.Finding) { v.add(f.Rule, f.Member, f.Line, "%s", f.Message) },
 		Schema:       schemaProblems,
 		Document:     v.document,
-		SurfaceValue: v.surface.add,
+		SurfaceValue: v.surfaceValue,
 		Line:         v.line,
 		End:          v.end,
 		Bytes:        v.reduced.member,
@@ -107,6 +110,7 @@ func (v *verifier) document(d archive.Document) error {
 	if v.assert {
 		v.whole[d.Member] = d.Bytes
 	}
+	v.attested.document(d)
 	switch value := d.Value.(type) {
 	case *schemas.Manifest:
 		v.reduced.expect(value)
@@ -196,15 +200,19 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 	defer f.Close()
 	v := newVerifier()
 	defer v.close()
+	v.attested = opt.Attested
 	v.assert = len(assert) > 0
 	v.kept.keep(assert)
 	v.res.Schema, v.res.Archive = schemas.SchemaVerifyReport, schemas.Text(name)
-	if err := v.verify(ctx, f); err != nil {
+	if err := v.verify(ctx, v.attested.digested(f)); err != nil {
 		return tool.Fail(tool.ExitIO, readingError(name, err))
 	}
 	v.summarise()
 	if opt.Explain && v.res.Valid {
 		v.res.Explanation = v.explain()
+	}
+	if err := v.attest(f); err != nil {
+		return tool.Fail(tool.ExitIO, readingError(name, err))
 	}
 	v.demand(ctx, require, assert)
 	if err := v.print(env, opt); err != nil {

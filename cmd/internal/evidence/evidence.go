@@ -16,6 +16,8 @@ package evidence
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -30,6 +32,7 @@ import (
 type Evidence struct {
 	Name   string          // as the user named it
 	Report *verdict.Report // of runner-verify, with the explanation of the tool calls
+	Digest string          // of the archive's bytes, "sha256:" and 64 hexadecimal digits
 	file   *os.File
 }
 
@@ -79,13 +82,15 @@ func (e *Evidence) fill(ctx context.Context, env *tool.Env, in io.Reader) error 
 // copy takes the whole input. What is larger than any archive is cut after the limit, and
 // runner-verify then says so.
 func (e *Evidence) copy(ctx context.Context, in io.Reader) error {
+	sum := sha256.New()
 	w := &scratch{ctx: ctx, file: e.file}
-	if _, err := io.Copy(w, io.LimitReader(in, maxInput)); err != nil {
+	if _, err := io.Copy(w, io.TeeReader(io.LimitReader(in, maxInput), sum)); err != nil {
 		if w.err != nil {
 			return tool.CannotWrite("a scratch file", w.err)
 		}
 		return tool.CannotRead(e.Name, err)
 	}
+	e.Digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
 	return nil
 }
 

@@ -182,3 +182,20 @@ func Nameless() (*os.File, error) {
 	removeOpen(f)
 	return f, nil
 }
+
+// ReadFile reads a small file: of more than most bytes it is not what the tool expects.
+func ReadFile(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, CannotRead(name, err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, CannotRead(name, err)
+	}
+	if int64(len(b)) > most {
+		return nil, Failf(ExitInput, "%s has more than %d bytes", name, most)
+	}
+	return b, nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+
+	"github.com/runner-evidence/runner/cmd/internal/attestation"
+	"github.com/runner-evidence/runner/cmd/internal/evidence"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
+)
+
+func run(ctx context.Context, env *tool.Env, opt Options) error {
+	e, err := evidence.Open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	r, err := collect(ctx, e, opt.Predicate == attestation.RuntimeTrace)
+	if err != nil {
+		return err
+	}
+	if len(env.Args) == 0 || env.Args[0] == "-" {
+		r.Name = "archive.tar.gz"
+	}
+	statement, err := attestation.New(r, opt.Predicate)
+	if err != nil {
+		return tool.Fail(tool.ExitIO, err)
+	}
+	b, err := schemas.Marshal(statement)
+	if err != nil {
+		return tool.Fail(tool.ExitIO, err)
+	}
+	sealed := attestation.Seal(b)
+	if opt.Add != nil {
+		if err := joins(opt.Add, r); err != nil {
+			return tool.Failf(tool.ExitInput, "--add %s: %w", env.Flag.String("add"), err)
+		}
+		sealed = opt.Add
+	}
+	if err := sign(sealed, opt.Keys); err != nil {
+		return tool.Fail(tool.ExitIO, err)
+	}
+	line, err := sealed.Line(opt.Sigstore)
+	if err == nil && len(line) > attestation.MaxFile {
+		err = fmt.Errorf("the attestation has %d bytes, at most %d are read again: leave the files out with --predicate %s", len(line), attestation.MaxFile, predicateRun)
+	}
+	if err != nil {
+		return tool.Fail(tool.ExitIO, err)
+	}
+	return write(env, opt.Output, line)
+}
+
+// sign adds the signatures that the envelope does not have yet.
+func sign(e *attestation.Envelope, keys []*attestation.PrivateKey) error {
+	for _, k := range keys {
+		p, err := k.Public()
+		if err != nil {
+			return err
+		}
+		if len(e.Signers([]*attestation.PublicKey{p})) == 1 {
+			continue
+		}
+		if err := e.Sign(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joins reports why a signature may not be added to an envelope: who signs must mean what it says.
+func joins(add *attestation.Envelope, r *attestation.Run) error {
+	s, err := attestation.ParseStatement(add)
+	if err != nil {
+		return err
+	}
+	return s.Check(r)
+}
+
+// collect reads what a statement says of an archive.
+func collect(ctx context.Context, e *evidence.Evidence, surface bool) (*attestation.Run, error) {
+	r := &attestation.Run{Name: schemas.Text(filepath.Base(e.Name)), Bytes: e.Digest, Identity: e.Report.Identity, RunID: e.Report.RunID,
+		Record: e.Report.Record, Surface: map[string][]string{}}
+	v := archive.Visitor{Document: func(d archive.Document) error {
+		switch value := d.Value.(type) {
+		case *schemas.Manifest:
+			sum := sha256.Sum256(d.Bytes)
+			r.Files, r.Manifest = value.Files, "sha256:"+hex.EncodeToString(sum[:])
+		case *schemas.Health:
+			r.Health = value
+		}
+		return nil
+	}}
+	if surface {
+		v.SurfaceValue = func(set int, value []byte) error {
+			name := schemas.SurfaceSets[set]
+			r.Surface[name] = append(r.Surface[name], string(value))
+			return nil
+		}
+	}
+	return r, e.Read(ctx, v)
+}
+
+func write(env *tool.Env, output string, line []byte) error {
+	if output == "-" {
+		if _, err := env.Stdout.Write(line); err != nil {
+			return tool.CannotWrite("standard output", err)
+		}
+		return nil
+	}
+	f, err := tool.CreateAtomic(output)
+	if err != nil {
+		return tool.CannotWrite(output, err)
+	}
+	defer f.Abort()
+	if _, err := bytes.NewReader(line).WriteTo(f); err != nil {
+		return tool.CannotWrite(output, err)
+	}
+	if err := f.Commit(); err != nil {
+		return tool.CannotWrite(output, err)
+	}
+	return nil
+}
