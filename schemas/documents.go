@@ -307,6 +307,12 @@ func ParsePolicyEvent(line []byte) (*PolicyEvent, error) {
 	if err == nil && e.Attempt == 1 {
 		err = errors.New("attempt is 1, which is left out")
 	}
+	if err == nil && len(e.Targets) > MaxTargets {
+		err = fmt.Errorf("%d targets, at most %d", len(e.Targets), MaxTargets)
+	}
+	if err == nil && slices.Contains(e.Targets, "") {
+		err = errors.New("a target is empty")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("policy event: %w", err)
 	}

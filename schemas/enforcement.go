@@ -7,19 +7,21 @@ type Enforcement struct {
 	When   string // the runs in which its counters and facts are reported
 	State  string // fact: off or enforced
 	Policy string // fact: the policy digest
+	IDs    string // fact: the ids of the rules, by number
 
 	Rules, Blocked, ByRule string // counters: rules, refusals, and the refusals of one rule
 
-	Event uint32 // the line of a refusal
-	Note  *Note
+	Event   uint32 // the line of a refusal
+	Note    *Note
+	IDsNote *Note // the ids of the rules, by number
 }
 
 // Enforcements are all kinds, in the order of their notes.
 var Enforcements = [...]Enforcement{
-	{"network rules", WhenEnforced, FactNetworkRules, FactNetworkPolicy,
-		CounterNetworkRules, CounterBlocked, CounterBlockedByRule, EventConnectBlocked, NoteNetwork},
-	{"file rules", WhenFileRules, FactFileRules, FactFilePolicy,
-		CounterFileRules, CounterFileBlocked, CounterFileBlockedByRule, EventFileBlocked, NoteFiles},
+	{"network rules", WhenEnforced, FactNetworkRules, FactNetworkPolicy, FactNetworkIDs,
+		CounterNetworkRules, CounterBlocked, CounterBlockedByRule, EventConnectBlocked, NoteNetwork, NoteNetworkIDs},
+	{"file rules", WhenFileRules, FactFileRules, FactFilePolicy, FactFileRuleIDs,
+		CounterFileRules, CounterFileBlocked, CounterFileBlockedByRule, EventFileBlocked, NoteFiles, NoteFileIDs},
 }
 
 // The kinds, by what they are about.

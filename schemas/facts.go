@@ -26,6 +26,7 @@ const (
 	FactEnd           = "end"
 	FactFileMechanism = "file_mechanism"
 	FactFilePolicy    = "file_policy"
+	FactFileRuleIDs   = "file_rule_ids"
 	FactFileRules     = "file_rules"
 	FactHooksMissing  = "hooks_missing"
 	FactInterference  = "interference"
@@ -34,6 +35,7 @@ const (
 	FactKernelCapture = "kernel_capture"
 	FactLoaded        = "loaded"
 	FactNetworkPolicy = "network_policy"
+	FactNetworkIDs    = "network_rule_ids"
 	FactNetworkRules  = "network_rules"
 	FactPathObjects   = "path_objects"
 	FactPlatform      = "platform"
@@ -155,8 +157,10 @@ var Facts = [...]Fact{
 	{Name: FactPreemption, Stage: StageCapture, Form: "`none`, `tasks`, `calls`, `tasks calls`, `unknown: WHY`", When: WhenCaptured, Why: "what a test at the start found: at which hooks the kernel can preempt a task inside a probe, and then skips that probe for the other tasks of the CPU. `tasks` are exec, fork, exit, moves and io_uring, `calls` the system calls. The probes of exec, fork, exit and of system calls then have copies, unless `--redundant` says otherwise; if it is not known, all of these have"},
 	{Name: FactNetworkRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether network rules were enforced"},
 	{Name: FactNetworkPolicy, Stage: StageCapture, Form: "`sha256:HEX`", When: WhenEnforced, Why: "the policy digest of the enforced rules"},
+	{Name: FactNetworkIDs, Stage: StageCapture, Form: "`NUMBER=ID` words, space separated, or empty", When: WhenOptional, Why: "under network rules, of each rule the number that events name and its id in the policy file. Streams of before do not have it"},
 	{Name: FactFileRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether file rules were enforced"},
 	{Name: FactFilePolicy, Stage: StageCapture, Form: "`sha256:HEX`", When: WhenFileRules, Why: "the policy digest of the enforced file rules"},
+	{Name: FactFileRuleIDs, Stage: StageCapture, Form: "`NUMBER=ID` words, space separated, or empty", When: WhenOptional, Why: "the same under file rules"},
 	{Name: FactFileMechanism, Stage: StageCapture, Values: FileMechanisms[:], When: WhenFileRules, Why: "what enforced them"},
 	{Name: FactConfined, Stage: StageCapture, Form: "names of [Confinement](#confinement), comma separated", When: WhenConfined, Why: "what the command was started without"},
 	{Name: FactRunClock, Stage: StageCapture, Form: "`monotonic_ns=N realtime_ns=N finished_ns=N`", When: WhenTimes, Why: "the clocks CLOCK_MONOTONIC and CLOCK_REALTIME at run_started, and how long after it the command had ended"},

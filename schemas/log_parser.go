@@ -19,8 +19,38 @@ type DecisionLine struct {
 	Ended    *SessionFinished
 }
 
-// MaxTargets is how many targets a decision names.
-const MaxTargets = 64
+// Bounds of the targets of a decision (POLICY.md, "Targets").
+const (
+	MaxTargets     = 64
+	MaxTargetBytes = 16 << 10
+)
+
+// CheckTargets says why a list cannot be the targets of a decision.
+func CheckTargets(targets []string) error {
+	size := 0
+	for i, t := range targets {
+		size += len(t)
+		switch {
+		case i == MaxTargets:
+			return fmt.Errorf("%d targets, at most %d", len(targets), MaxTargets)
+		case size > MaxTargetBytes:
+			return fmt.Errorf("targets have more than %d bytes", MaxTargetBytes)
+		case t == "" || i > 0 && targets[i-1] >= t:
+			return fmt.Errorf("target %.100q is empty, repeated or not in byte order", t)
+		}
+	}
+	return nil
+}
+
+// checkTargets is CheckTargets for a line of the log, whose targets are names.
+func (d *ToolDecision) checkTargets() error {
+	for _, t := range d.Targets {
+		if _, err := Untext(t); err != nil {
+			return fmt.Errorf("target %.100q: %w", t, err)
+		}
+	}
+	return CheckTargets(d.Targets)
+}
 
 // Codes of refusals, looked up for each refused message.
 var refuseReasons = ReasonsOf(ReasonRefuses)
@@ -118,8 +148,8 @@ func (d *ToolDecision) check() error {
 		err = errors.New("a denial without end_ns and the outcome denied")
 	case !denied && (d.EndNS != 0 || d.Outcome != ""):
 		err = errors.New("end_ns or outcome of a call that is only about to begin")
-	case len(d.Targets) > MaxTargets:
-		err = fmt.Errorf("%d targets, at most %d", len(d.Targets), MaxTargets)
+	default:
+		err = d.checkTargets()
 	}
 	return err
 }

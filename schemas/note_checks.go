@@ -111,6 +111,15 @@ func checkFileNote(v NoteValues) error {
 	return nil
 }
 
+// checkToolPolicy demands the digest exactly of one policy.
+func checkToolPolicy(v NoteValues) error {
+	n, _ := v.Count(KeyPolicies)
+	if _, there := v.Get(KeyPolicy); n == 0 || there != (n == 1) {
+		return fmt.Errorf("says %s=%d, expected 1 with the digest, or more without", KeyPolicies, n)
+	}
+	return nil
+}
+
 // DropDigest is the digest of a program of --drop, as the note says it.
 func DropDigest(program string) string {
 	sum := sha256.Sum256([]byte(program))

@@ -9,6 +9,7 @@ const (
 	KeyRules           = "rules"
 	KeyBlocked         = "blocked"
 	KeyPolicy          = "policy"
+	KeyPolicies        = "policies"
 	KeyMechanism       = "mechanism"
 	KeyEvidence        = "evidence"
 	KeyDecisionEvents  = "decision_events"
@@ -86,13 +87,23 @@ var (
 	NoteNetwork = &Note{Code: "s4_network_policy", By: StageCorrelate, Fields: []NoteField{
 		{Key: KeyRules}, {Key: KeyBlocked}, {Key: KeyPolicy, Form: ValueDigest}},
 		Says: "network rules were enforced: how many, how many operations they refused, and the policy digest"}
+	NoteNetworkIDs = &Note{Code: "s4_network_rules", By: StageCorrelate, Shape: NoteOfTexts,
+		Check: checkRuleIDs,
+		Says:  "the network rules, each as NUMBER=ID, in order: `rule_id` of a line 20 is the number, ID the rule's id in the policy file"}
 	NoteFiles = &Note{Code: "s4_file_policy", By: StageCorrelate, Fields: []NoteField{
 		{Key: KeyRules}, {Key: KeyBlocked}, {Key: KeyMechanism, Form: ValueWord}, {Key: KeyEvidence, Form: ValueWord}, {Key: KeyPolicy, Form: ValueDigest}},
 		Check: checkFileNote,
 		Says:  "file and exec rules were enforced: how many, how many operations they refused, by `lsm`, `fanotify` or `landlock`, whether the refusals were `observed`, are `inferred` (of Landlock), or `mixed` (of fanotify: opens and executions observed, changes inferred), and the policy digest"}
+	NoteFileIDs = &Note{Code: "s4_file_rules", By: StageCorrelate, Shape: NoteOfTexts,
+		Check: checkRuleIDs,
+		Says:  "the same of the file and exec rules, for lines 10"}
 	NotePolicy = &Note{Code: "s4_policy_capture", By: StageCorrelate, Shared: true, Fields: []NoteField{
 		{Key: KeyDecisionEvents}, {Key: KeySessions, Optional: true}, {Key: KeyRefused, Optional: true}},
 		Says: "lines of the policy layer; with sessions also their number, and that of refused messages. Other implementations write it too, with counts of their own"}
+	NoteToolPolicy = &Note{Code: "s4_tool_policy", By: StageCorrelate, Fields: []NoteField{
+		{Key: KeyPolicies}, {Key: KeyPolicy, Form: ValueDigest, Optional: true}},
+		Check: checkToolPolicy,
+		Says:  "there were sessions of runner-policy: how many different policy files they decided by, and the policy digest if it was one. Decisions have their targets"}
 	NoteSDK = &Note{Code: "s5_sdk_capture", By: StageCorrelate, Shared: true, Fields: []NoteField{{Key: KeySDKEvents}, {Key: KeySDKToolCalls}},
 		Says: "lines of the SDK layer, and tool calls in them. Other implementations write it too"}
 	NoteWindows = &Note{Code: "s6_windows", By: StageCorrelate, Fields: []NoteField{
@@ -115,5 +126,5 @@ var (
 // Notes are all notes, in the order in which they come.
 var Notes = [...]*Note{
 	NoteContractOnly, NoteKernel, NoteLoss, NoteDrops, NoteMissed, NoteEscape, NoteQuality, NoteSurvivors, NoteEnd, NoteBlind,
-	NoteConfined, NoteNetwork, NoteFiles, NotePolicy, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteNoise, NoteDrop,
+	NoteConfined, NoteNetwork, NoteNetworkIDs, NoteFiles, NoteFileIDs, NotePolicy, NoteToolPolicy, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteNoise, NoteDrop,
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -77,7 +78,12 @@ func TestDecisionLineMessages(t *testing.T) {
 		{allow, `"call":0,`, ``, "key data.call is missing"},
 		{allow, `"seq":1,`, ``, "key data.seq is missing"},
 		{allow, `sha256:0`, `sha256:G`, "policy_digest is"},
-		{allow, `"targets":[]`, `"targets":[` + strings.Repeat(`"/a",`, 64) + `"/a"]`, "65 targets, at most 64"},
+		{allow, `"targets":[]`, `"targets":[` + manyTargets(65, 2) + `]`, "65 targets, at most 64"},
+		{allow, `"targets":[]`, `"targets":[` + manyTargets(64, 257) + `]`, "more than 16384 bytes"},
+		{allow, `"targets":[]`, `"targets":["/b","/a"]`, "not in byte order"},
+		{allow, `"targets":[]`, `"targets":["/a","/a"]`, "repeated"},
+		{allow, `"targets":[]`, `"targets":[""]`, "is empty"},
+		{allow, `"targets":[]`, `"targets":["/\\x"]`, "escaped byte string"},
 		{allow, `assay.tool.decision`, `runner.policy.call_started`, "type is"},
 		{deny, `"end_ns":6,`, ``, "a denial without end_ns"},
 		{deny, `"outcome":"denied"`, `"outcome":"completed"`, "a denial without"},
@@ -182,4 +188,13 @@ func TestLargeReport(t *testing.T) {
 			t.Errorf("%q for %q is accepted", edit[1], edit[0])
 		}
 	}
+}
+
+// manyTargets are n targets of so many bytes, as JSON.
+func manyTargets(n, size int) string {
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf(`"%c%s"`, 0x100+i, strings.Repeat("x", size-2)))
+	}
+	return strings.Join(list, ",")
 }

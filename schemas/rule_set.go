@@ -36,8 +36,10 @@ func (r ruleHead) check() error {
 	switch {
 	case r.number == 0:
 		return errors.New("number is 0, expected the rule's place in the policy file, from 1")
-	case r.id == "" || len(r.id) > 64:
-		return fmt.Errorf("id has %d bytes, expected 1 to 64", len(r.id))
+	case r.number > MaxRuleNumber:
+		return fmt.Errorf("number is %d, at most %d", r.number, MaxRuleNumber)
+	case !ValidRuleID(r.id):
+		return fmt.Errorf("id is %.100q, expected 1 to %d of A-Z a-z 0-9 _ . -", r.id, MaxRuleID)
 	}
 	return oneOf("action", r.action, DecisionAllow, DecisionDeny)
 }

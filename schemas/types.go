@@ -310,6 +310,9 @@ type PolicyEvent struct {
 	RuleID           string `json:"rule_id,omitempty"`
 	PolicyDigest     string `json:"policy_digest,omitempty"`
 	Attempt          uint64 `json:"attempt,omitzero"` // 2 and up
+	// What the call names, as runner-policy extracted it (POLICY.md, "Targets").
+	Targets    []string `json:"targets,omitempty"`
+	TargetsCut bool     `json:"targets_cut,omitzero"` // there were more
 }
 
 // SurfaceValue is the value of a decision in the set policy_decisions.

@@ -14,6 +14,7 @@ type ruleSet interface {
 	*schemas.NetworkRules | *schemas.FileRules
 	Numbers() uint64
 	Policy() string
+	IDs() schemas.RuleIDs
 }
 
 // readRules reads what is to be enforced, nothing without a file. With any fault in it,
@@ -55,6 +56,6 @@ func refusals[T ruleSet](counters map[string]uint64, e *schemas.Enforcement, rul
 func enforcing[T ruleSet](facts map[string]string, e *schemas.Enforcement, rules T) {
 	facts[e.State] = schemas.RulesOff
 	if rules != nil {
-		facts[e.State], facts[e.Policy] = schemas.RulesEnforced, rules.Policy()
+		facts[e.State], facts[e.Policy], facts[e.IDs] = schemas.RulesEnforced, rules.Policy(), rules.IDs().Fact()
 	}
 }

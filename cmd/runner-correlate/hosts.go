@@ -3,7 +3,6 @@ package main
 import (
 	"net/netip"
 	"strconv"
-	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -15,33 +14,12 @@ import (
 // byte does not occur in the text of a log or in the value of a kernel line.
 const anyAddress = "\xff:"
 
-// hostPort returns the port of a target that names a host.
-func hostPort(target string) (port uint16, ok bool) {
-	i := strings.LastIndexByte(target, ':')
-	if i <= 0 || target[0] == '/' || strings.HasPrefix(target, "unix:") {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(target[i+1:], 10, 16)
-	if _, notAddress := netip.ParseAddrPort(target); notAddress == nil || err != nil {
-		return 0, false
-	}
-	return uint16(n), true
-}
-
-// endpoint returns the text by which a target is compared: an IPv4-mapped address
-// becomes the IPv4 one.
-func endpoint(target string) string {
-	if a, err := netip.ParseAddrPort(target); err == nil && a.Addr().Is4In6() {
-		return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()).String()
-	}
-	return target
-}
-
 // name numbers a target of a decision. If it names a host, the target that represents
 // the host's port is numbered too.
 func (x *targetIndex) name(d *decision, target string) {
-	d.targets = append(d.targets, x.number(endpoint(target)))
-	if port, ok := hostPort(target); ok {
+	d.named = append(d.named, x.number(target))
+	d.targets = append(d.targets, x.number(schemas.TargetEndpoint(target)))
+	if port, ok := schemas.TargetHost(target); ok {
 		n := x.number(anyAddress + strconv.Itoa(int(port)))
 		x.ports[port] = n
 		d.hosts = append(d.hosts, n)

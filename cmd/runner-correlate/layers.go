@@ -17,6 +17,9 @@ func (j *joiner) addLayers(h *schemas.Health) {
 			*l.Field(h) = l.Present
 		}
 		notes = append(notes, l.Note.Format(l.note()...))
+		if l.Name == schemas.LayerPolicy {
+			notes = append(notes, j.policy.filesNote()...)
+		}
 	}
 	if p := j.policy; p != nil && len(p.sessions) > 0 && j.hasTimes() {
 		a := j.attribution

@@ -47,8 +47,9 @@ type decision struct {
 	session    *session            // nil for a decision of another proxy
 	number     uint64              // of the call in its session
 	start, end uint64
-	timed      bool // start is known
-	ended      bool // end is known
+	timed      bool     // start is known
+	ended      bool     // end is known
+	named      []uint32 // the targets as the log has them, in its order
 	targets    []uint32
 	hosts      []uint32 // the targets that represent the hosts among them
 	cut        bool     // there were more targets
@@ -90,9 +91,26 @@ func (p *policyLog) note() []any {
 	return []any{p.count(), uint64(len(p.sessions)), p.refused}
 }
 
+// filesNote is the note about the policy files of the sessions.
+func (p *policyLog) filesNote() []string {
+	digests := map[string]bool{}
+	for _, s := range p.sessions {
+		digests[s.policy] = true
+	}
+	switch n := uint64(len(digests)); n {
+	case 0:
+		return nil
+	case 1:
+		return []string{schemas.NoteToolPolicy.Format(n, p.sessions[0].policy)}
+	default:
+		return []string{schemas.NoteToolPolicy.Format(n)}
+	}
+}
+
 func (p *policyLog) each(f func(line []byte) error) error {
 	for i, d := range p.decisions {
 		e := d.event
+		e.Targets, e.TargetsCut = p.index.texts(d.named), d.cut
 		e.Schema, e.RunID, e.Seq, e.SourceEventType = schemas.SchemaPolicyEvent, p.room.runID, uint64(i), schemas.LogDecision
 		line, err := schemas.Marshal(e)
 		if err == nil {
@@ -168,7 +186,9 @@ func (p *policyLog) foreign(v map[string]any, received uint64) (why string) {
 
 // add puts a decision into the layer, if it has room for one more.
 func (p *policyLog) add(d *decision) {
-	if p.room.take(d.event) {
+	e := d.event
+	e.Targets, e.TargetsCut = p.index.texts(d.named), d.cut
+	if p.room.take(e) {
 		p.decisions = append(p.decisions, d)
 	}
 }
@@ -285,7 +305,8 @@ func (p *policyLog) sort() {
 				cmp.Compare(a.end, b.end), cmp.Compare(a.event.Tool, b.event.Tool), cmp.Compare(a.event.Decision, b.event.Decision),
 				cmp.Compare(a.event.Outcome, b.event.Outcome), cmp.Compare(a.event.ReasonCode, b.event.ReasonCode),
 				cmp.Compare(a.event.RuleID, b.event.RuleID), cmp.Compare(a.event.PolicyDigest, b.event.PolicyDigest),
-				cmp.Compare(a.event.Attempt, b.event.Attempt), cmp.Compare(a.session.name, b.session.name), cmp.Compare(a.session.server, b.session.server))
+				cmp.Compare(a.event.Attempt, b.event.Attempt), cmp.Compare(a.session.name, b.session.name), cmp.Compare(a.session.server, b.session.server),
+				slices.Compare(p.index.texts(a.named), p.index.texts(b.named)), cmp.Compare(boolInt(a.cut), boolInt(b.cut)))
 		}
 	})
 	p.byCall, p.last, p.interned = nil, nil, nil

@@ -319,7 +319,7 @@ func TestAttempts(t *testing.T) {
 	j.want(t, `
 		tc_1 allow 1 tool_server own [read /work/a]
 		tc_1 allow 2 tool_server own [failed-read /work/missing, unlink /work/b]`, ``)
-	if !strings.HasSuffix(j.policy[1], `"attempt":2}`) || strings.Contains(j.policy[0], "attempt") {
+	if !strings.HasSuffix(j.policy[1], `"attempt":2,"targets":["/work"]}`) || strings.Contains(j.policy[0], "attempt") {
 		t.Errorf("%q", j.policy)
 	}
 	// The same id in another session is another call.

@@ -53,6 +53,14 @@ func (x *targetIndex) number(text string) uint32 {
 	return n
 }
 
+// texts are the targets with some numbers, nil for none.
+func (x *targetIndex) texts(numbers []uint32) (list []string) {
+	for _, n := range numbers {
+		list = append(list, x.targets[n].text)
+	}
+	return list
+}
+
 // seal is called when all targets have their numbers.
 func (x *targetIndex) seal() {
 	size := 64
@@ -134,20 +142,11 @@ func (x *targetIndex) matches(targets []uint32, value []byte) bool {
 		return false
 	}
 	for _, n := range targets {
-		if t := x.targets[n].text; below(value, t) {
+		if t := x.targets[n].text; schemas.TargetHolds(t, value) {
 			return true
 		}
 	}
 	return false
-}
-
-// below reports whether a value is the target or a path below it.
-func below(value []byte, target string) bool {
-	n := len(target)
-	if n > len(value) || string(value[:n]) != target {
-		return false
-	}
-	return n == len(value) || (value[n] == '/' || target == "/") && !schemas.HasDotDot(value)
 }
 
 // deniedTargetOf returns the entry of a target, which it makes if there is none.

@@ -231,6 +231,7 @@ func decisionLog(t testing.TB, text string) []byte {
 					d.Targets = append(d.Targets, s)
 				}
 			}
+			slices.Sort(d.Targets)
 			made[f[1]]++
 			put(schemas.LogDecision, h, d)
 			if outcome != "" {

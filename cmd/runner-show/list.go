@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"path"
 	"strings"
 
@@ -70,7 +69,7 @@ func (p *printer) ending(a *acts.Act) string {
 	case schemas.ActRefused:
 		words = "refused"
 		if a.Rule != nil {
-			words += fmt.Sprintf(" by rule %d", *a.Rule)
+			words += " " + verdict.RuleWords(*a.Rule, a.RuleID)
 		}
 		words = p.paint(red, words)
 	default:

@@ -50,7 +50,7 @@ func together(e *evidence.Evidence) bool { return e.Report.Record.Origin == sche
 
 // each calls take for the acts that the filter takes, and counts the values that were left out as noise.
 func each(ctx context.Context, e *evidence.Evidence, filtered *uint64, takes func(*acts.Act) bool, take func(*acts.Act) error) error {
-	r := acts.Reader{Together: together(e), Take: func(a *acts.Act) error {
+	r := acts.Reader{Together: together(e), Notes: e.Report.Record.Notes, Take: func(a *acts.Act) error {
 		if !takes(a) {
 			return nil
 		}

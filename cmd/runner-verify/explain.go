@@ -11,7 +11,7 @@ import (
 func (v *verifier) explain() *verdict.Explanation {
 	x := &verdict.Explanation{AllowedClaim: verdict.AllowedClaim(v.health.KernelLayer, len(v.report.Bindings)),
 		ForbiddenClaim: verdict.ForbiddenClaim, Calls: []verdict.Call{}, Ambiguities: []string{}, KernelClasses: v.kernelClasses(), Surface: v.surface.explain(),
-		Refusals: v.kernel.explainRefusals()}
+		Refusals: v.explainRefusals()}
 	codes := map[string][]string{}
 	for _, entry := range v.report.Ambiguities {
 		a, err := schemas.ParseCode(entry)
@@ -37,7 +37,7 @@ func (v *verifier) explainDecision(i int, codes map[string][]string) verdict.Cal
 	d, b := &v.policy.list[i], &v.report.Bindings[i]
 	c := verdict.Call{ToolCallID: d.id, SDK: v.sdkSaid(d.id), Ambiguities: about(codes, d.id),
 		Policy: &verdict.CallPolicy{Tool: d.tool, Decision: d.verdict, ReasonCode: d.reason, RuleID: d.rule,
-			Outcome: d.outcome, IDSource: d.key, Attempt: d.attempt}}
+			Outcome: d.outcome, IDSource: d.key, Attempt: d.attempt, Targets: d.targets, TargetsCut: d.cut || d.unkept}}
 	if v.health.KernelLayer == schemas.LayerAbsent {
 		c.Window = &b.Window
 	} else {
@@ -57,9 +57,15 @@ func (v *verifier) kernelClasses() *verdict.KernelClasses {
 }
 
 // explainRefusals are the refusals of each kind of rules that refused something.
-func (k *kernelLayer) explainRefusals() (list []verdict.Refusals) {
-	for i := range k.refused {
-		if r := &k.refused[i]; r.lines > 0 {
+func (v *verifier) explainRefusals() (list []verdict.Refusals) {
+	for i := range v.kernel.refused {
+		if r := &v.kernel.refused[i]; r.lines > 0 {
+			ids := schemas.Enforcements[i].IDsIn(v.health.Notes)
+			for n := range r.first {
+				if rule := r.first[n].Rule; rule != nil {
+					r.first[n].RuleID = ids.Of(*rule)
+				}
+			}
 			list = append(list, verdict.Refusals{Rules: schemas.Enforcements[i].What, Lines: r.lines, First: r.first})
 		}
 	}

@@ -108,7 +108,7 @@ func TestExplainFromJSON(t *testing.T) {
 
 // What rules refused is named once with its rule, and counted to the end.
 func TestExplainRefusals(t *testing.T) {
-	a, want := layered(), "Refused by the file rules, 27 times (runner-policy --check prints the numbers):\n  /etc/shadow, by rule 1, 3 times\n  /etc/shadow, by default\n"
+	a, want := layered(), "Refused by the file rules, 27 times (runner-policy --check prints the rules):\n  /etc/shadow, by rule 1, 3 times\n  /etc/shadow, by default\n"
 	add := func(value string, rule int) {
 		line := strings.Count(a[bundle.KernelName], "\n")
 		a[bundle.KernelName] += kernelLine(line, fmt.Sprintf(`"event_type":10,"kind":"file_blocked","value":%q,"cgroup_id":9,"rule_id":%d`, value, rule))

@@ -51,13 +51,26 @@ type kernelLayer struct {
 type refusals struct {
 	lines uint64
 	rule  uint32            // the highest number of a rule that refused something
+	rules ruleNumbers       // all of them
 	first []verdict.Refused // the first things that were refused, for --explain
 }
+
+// ruleNumbers is a set of numbers of rules. Numbers beyond the highest that there can be are left out.
+type ruleNumbers [(schemas.MaxRuleNumber + 1) / 64]uint64
+
+func (r *ruleNumbers) add(n uint32) {
+	if n <= schemas.MaxRuleNumber {
+		r[n/64] |= 1 << (n % 64)
+	}
+}
+
+func (r *ruleNumbers) has(n uint32) bool { return r[n/64]&(1<<(n%64)) != 0 }
 
 // add takes in a line.
 func (r *refusals) add(e *schemas.KernelEvent) {
 	r.lines++
 	r.rule = max(r.rule, e.RuleID)
+	r.rules.add(e.RuleID)
 	x := verdict.Refused{Value: string(e.Value), Lines: 1}
 	if rule := e.RuleID; e.Has&schemas.KernelHasRuleID != 0 {
 		x.Rule = &rule
@@ -104,6 +117,9 @@ type decision struct {
 	outcome, reason, rule, key string // key: where the id was found
 	attempt                    uint64 // 1 for the first
 	timed                      bool   // runner-policy wrote it, so the call had a start and a session
+	targets                    []string
+	cut                        bool // it named more
+	unkept                     bool // there was no room for all targets
 }
 
 // ended reports whether the log says when the call was over.
@@ -117,12 +133,14 @@ type policyLayer struct {
 	byID  map[string][]int // places in list
 	tools map[[2]string]bool
 	room  schemas.CallRoom
+	used  int    // of the room for targets
 	last  string // id of the last decision with a session
 	other bool   // a decision without a session was there
 
 	policies map[string]bool // digests, of decisions with a session
 	digest   string          // of the policy, in the last line that has one
 	digests  bool            // there are others
+	targets  bool            // some decision has targets, or more than it names
 }
 
 // addPolicy keeps a decision, and reports whether it did.
@@ -133,12 +151,15 @@ func (v *verifier) addPolicy(l *archive.Line, e *schemas.PolicyEvent) (bool, err
 		return false, nil
 	}
 	d := decision{id: e.ToolCallID, tool: v.word(e.Tool), verdict: v.word(e.Decision), outcome: v.word(e.Outcome), reason: v.word(e.ReasonCode), rule: v.word(e.RuleID),
-		key: v.word(e.ToolCallIDSource), attempt: max(1, e.Attempt), timed: e.ToolCallIDSource != ""}
+		key: v.word(e.ToolCallIDSource), attempt: max(1, e.Attempt), timed: e.ToolCallIDSource != "", cut: e.TargetsCut}
+	d.targets = p.keep(e.Targets)
+	d.unkept = len(d.targets) < len(e.Targets)
 	if e.PolicyDigest != "" {
 		p.digests = p.digests || p.digest != "" && p.digest != e.PolicyDigest
 		p.digest = e.PolicyDigest
 		p.policies[e.PolicyDigest] = true
 	}
+	p.targets = p.targets || len(e.Targets) > 0 || e.TargetsCut
 	p.byID[d.id] = append(p.byID[d.id], len(p.list))
 	p.tools[[2]string{d.id, d.tool}] = true
 	p.list = append(p.list, d)
@@ -146,6 +167,19 @@ func (v *verifier) addPolicy(l *archive.Line, e *schemas.PolicyEvent) (bool, err
 		return false, err
 	}
 	return true, v.surface.expect(schemas.SetPolicyDecisions, []byte(e.SurfaceValue()))
+}
+
+// Room for the targets of all decisions: their bytes, and what each costs on top of them.
+const maxTargetRoom, targetCost = 8 << 20, 32
+
+// keep is as many of the targets as there is room for.
+func (p *policyLayer) keep(targets []string) []string {
+	for i, t := range targets {
+		if p.used += len(t) + targetCost; p.used > maxTargetRoom {
+			return targets[:i:i]
+		}
+	}
+	return targets
 }
 
 // word is a text that many lines have, kept once.

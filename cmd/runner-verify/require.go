@@ -38,7 +38,7 @@ var demands = []demand{
 	{key: "events", above: true, pattern: regexp.MustCompile(`^(0|[1-9][0-9]{0,18})$`), form: "N", is: func(r *verdict.Report) string { return strconv.FormatUint(r.Record.KernelEvents, 10) }},
 	{key: "cgroup", values: []string{schemas.CorrelationClean, schemas.CorrelationPartial}, is: func(r *verdict.Report) string { return r.Record.CgroupCorrelation }},
 	{key: "correlation", values: []string{schemas.CorrelationClean, schemas.CorrelationPartial, schemas.CorrelationFailed}, is: func(r *verdict.Report) string { return r.Record.Correlation }},
-	{key: "policy", values: []string{schemas.LayerPresent, schemas.LayerAbsent}, is: func(r *verdict.Report) string { return r.Record.PolicyLayer }},
+	toolPolicyDemand(),
 	{key: "sdk", values: []string{schemas.LayerSelfReported, schemas.LayerAbsent}, is: func(r *verdict.Report) string { return r.Record.SDKLayer }},
 	{key: "network", values: []string{schemas.CoverageAbsent, schemas.CoverageConnect, schemas.CoverageDatagram, schemas.CoverageBoth, schemas.CoverageUnknown}, is: func(r *verdict.Report) string { return r.Record.NetworkCoverage }},
 	policyDemand(schemas.EnforcedNetwork),

@@ -23,7 +23,7 @@ func (v *verifier) summarise() {
 		NetworkCoverage: h.NetworkCoverage, EndpointScope: h.EndpointScope, Correlation: v.report.Status,
 		Command: e.started.Command, ExitCode: e.finished.ExitCode, Signal: e.finished.Signal, Success: e.finished.Success,
 		KernelEvents: v.kernelLines(), PolicyEvents: v.policyLines(), SDKEvents: v.sdkLines(),
-		Surface: map[string]uint64{}, Notes: h.Notes}
+		Surface: map[string]uint64{}, Notes: h.Notes, ToolPolicy: v.toolPolicy()}
 	// What an archive leaves out reads unknown.
 	if h.NetworkCoverage == "" {
 		r.Record.NetworkCoverage = schemas.CoverageUnknown

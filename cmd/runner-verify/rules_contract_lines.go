@@ -100,7 +100,7 @@ func foreignOperations(flags uint64) schemas.OperationFlags {
 
 // contractKeys refuses keys that the v0 contract does not know.
 func (v *verifier) contractKeys(l *archive.Line, e *schemas.PolicyEvent) {
-	if e.ToolCallIDSource != "" || e.Outcome != "" || e.ReasonCode != "" || e.RuleID != "" || e.PolicyDigest != "" || e.Attempt > 0 {
+	if e.ToolCallIDSource != "" || e.Outcome != "" || e.ReasonCode != "" || e.RuleID != "" || e.PolicyDigest != "" || e.Attempt > 0 || len(e.Targets) > 0 || e.TargetsCut {
 		v.add(archive.RuleLineSchema, l.Member, l.Number, "keys that only lines of this runner have")
 	}
 }

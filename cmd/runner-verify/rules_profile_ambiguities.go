@@ -246,9 +246,19 @@ func (v *verifier) policyAmbiguities() {
 		if others == 0 && p.digest != "" && (p.digests || p.digest != run) {
 			v.faultCode("no entry %s, but a policy line has another policy_digest than the note %s", code, note.Code)
 		}
+		v.sessionPolicies(others, run, note)
 	}
 	if others > 0 && run == "" && !slices.Contains(v.events.started.EnvKeys, schemas.EnvPolicyLog) {
 		v.faultCode("%d entries %s, but nothing says which policy the run had", others, code)
+	}
+}
+
+// sessionPolicies compares the policies of the sessions with the one of the run.
+func (v *verifier) sessionPolicies(others int, run string, note *schemas.Note) {
+	const code = schemas.AmbiguitySessionOtherPolicy
+	_, there := v.noteCount(schemas.NoteToolPolicy, schemas.KeyPolicies)
+	if there && others == 0 && v.noteFields(schemas.NoteToolPolicy)[schemas.KeyPolicy] != run {
+		v.faultCode("no entry %s, but %s and %s do not name one policy", code, schemas.NoteToolPolicy.Code, note.Code)
 	}
 }
 

@@ -25,6 +25,9 @@ func (v *verifier) enforcementNote(e *schemas.Enforcement, k *refusals, left uin
 		if k.lines > 0 {
 			v.faultNote("no note %s, but %d kernel lines say that %s refused something", e.Note.Code, k.lines, e.What)
 		}
+		if v.noted(e.IDsNote) {
+			v.faultNote("note %s without %s", e.IDsNote.Code, e.Note.Code)
+		}
 		return 0
 	}
 	if !v.noted(schemas.NoteKernel) {
@@ -34,6 +37,7 @@ func (v *verifier) enforcementNote(e *schemas.Enforcement, k *refusals, left uin
 	rules, _ := v.noteCount(e.Note, schemas.KeyRules)
 	dropped, _ := v.noteCount(schemas.NoteDrops, schemas.KindOf(e.Event))
 	want := k.lines + dropped
+	v.ruleIDs(e, k, rules)
 	switch {
 	case want < dropped || blocked < want || blocked-want > left:
 		v.faultNote("%s says blocked=%d, there are %d kernel lines and dropped=%d of them, and --drop left out %d lines at most", e.Note.Code, blocked, k.lines, dropped, left)
@@ -42,6 +46,48 @@ func (v *verifier) enforcementNote(e *schemas.Enforcement, k *refusals, left uin
 		v.faultNote("%s says rules=%d, a kernel line names rule %d", e.Note.Code, rules, k.rule)
 	}
 	return blocked - want
+}
+
+// ruleIDs compares the note about the ids of rules with the numbers in the kernel lines. Archives of
+// before do not have it.
+func (v *verifier) ruleIDs(e *schemas.Enforcement, k *refusals, rules uint64) {
+	ids := e.IDsIn(v.health.Notes)
+	if len(ids) == 0 {
+		return
+	}
+	if last := ids[len(ids)-1].Number; uint64(last) > rules {
+		v.faultNote("%s names rule %d, %s says rules=%d", e.IDsNote.Code, last, e.Note.Code, rules)
+	}
+	for _, x := range ids {
+		k.rules[x.Number/64] &^= 1 << (x.Number % 64)
+	}
+	for n := uint32(1); n <= schemas.MaxRuleNumber; n++ {
+		if k.rules.has(n) {
+			v.faultNote("a kernel line names rule %d, which %s does not have", n, e.IDsNote.Code)
+			return
+		}
+	}
+	if k.rule > schemas.MaxRuleNumber {
+		v.faultNote("a kernel line names rule %d, which %s does not have", k.rule, e.IDsNote.Code)
+	}
+}
+
+// toolPolicyNote compares the note about the policy files of the sessions with the policy layer.
+// Archives of before do not have it, and no targets.
+func (v *verifier) toolPolicyNote() {
+	note, p := schemas.NoteToolPolicy, &v.policy
+	n, there := v.noteCount(note, schemas.KeyPolicies)
+	switch only := v.noteFields(note)[schemas.KeyPolicy]; {
+	case !v.noted(note) && p.targets:
+		v.faultNote("no note %s, but decisions have targets", note.Code)
+	case !there:
+	case n > v.sessions():
+		v.faultNote("%s says policies=%d, %s says sessions=%d", note.Code, n, schemas.NotePolicy.Code, v.sessions())
+	case uint64(len(p.policies)) > n:
+		v.faultNote("%s says policies=%d, the decisions have %d", note.Code, n, len(p.policies))
+	case only != "" && p.digest != "" && p.digest != only:
+		v.faultNote("%s says policy=%s, the decisions have another one", note.Code, only)
+	}
 }
 
 // captureNotes checks that a run without a capture says why, and has no notes of one.

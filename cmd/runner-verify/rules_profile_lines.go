@@ -124,9 +124,16 @@ func isText(b []byte) bool {
 
 func (v *verifier) policyText(l *archive.Line, e *schemas.PolicyEvent) {
 	for _, s := range []string{e.Source, e.ToolCallID, e.Tool, e.Decision, e.ToolCallIDSource, e.Outcome, e.ReasonCode, e.RuleID} {
-		if !isText([]byte(s)) {
-			v.add(rulePolicyText, l.Member, l.Number, "%.100q is not the escape of any byte string", s)
-		}
+		v.policyName(l, s)
+	}
+	for _, s := range e.Targets {
+		v.policyName(l, s)
+	}
+}
+
+func (v *verifier) policyName(l *archive.Line, s string) {
+	if !isText([]byte(s)) {
+		v.add(rulePolicyText, l.Member, l.Number, "%.100q is not the escape of any byte string", s)
 	}
 }
 
@@ -152,8 +159,11 @@ func contradicts(e *schemas.PolicyEvent) string {
 		return "tool_call_id_source and policy_digest are there together or not at all"
 	}
 	if e.ToolCallIDSource == "" {
-		if e.Attempt > 0 {
+		switch {
+		case e.Attempt > 0:
 			return "attempt in a decision of another proxy"
+		case len(e.Targets) > 0 || e.TargetsCut:
+			return "targets in a decision of another proxy"
 		}
 		return ""
 	}
@@ -172,6 +182,9 @@ func contradicts(e *schemas.PolicyEvent) string {
 		return "reason_code " + e.ReasonCode + " without a rule_id"
 	case reason.Rule == schemas.RuleNever && e.RuleID != "":
 		return "reason_code " + e.ReasonCode + " with a rule_id"
+	}
+	if err := schemas.CheckTargets(e.Targets); err != nil {
+		return err.Error()
 	}
 	return ""
 }

@@ -74,6 +74,8 @@ type Record struct {
 	SDKEvents         uint64            `json:"sdk_events"`
 	Surface           map[string]uint64 `json:"surface"` // set → number of values
 	Notes             []string          `json:"notes"`
+	// ToolPolicy is the digest of the policy file by which all decisions were made, where that is known.
+	ToolPolicy string `json:"tool_policy,omitempty"`
 }
 
 // MaxSurfaceValues is how many values of a set of the surface an explanation has.
@@ -109,7 +111,9 @@ type Refusals struct {
 type Refused struct {
 	Value string  `json:"value"`
 	Rule  *uint32 `json:"rule,omitempty"` // its number, 0 for the default; absent where the lines have none
-	Lines uint64  `json:"lines"`
+	// RuleID is the rule's id in the policy file; absent for the default, and in archives of before.
+	RuleID string `json:"rule_id,omitempty"`
+	Lines  uint64 `json:"lines"`
 }
 
 // Same reports whether both are about one thing and one rule.
@@ -152,6 +156,9 @@ type CallPolicy struct {
 	Outcome    string `json:"outcome,omitempty"`
 	IDSource   string `json:"tool_call_id_source,omitempty"`
 	Attempt    uint64 `json:"attempt"`
+	// Targets are what the call named, and TargetsCut says that it named more.
+	Targets    []string `json:"targets,omitempty"`
+	TargetsCut bool     `json:"targets_cut,omitzero"`
 }
 
 // CallKernel is what the kernel layer shows for the call's window.

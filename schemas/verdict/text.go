@@ -120,17 +120,14 @@ func writeSurface(w io.Writer, r *Report) {
 // writeRefusals writes what the rules of one kind refused. These names are in the surface,
 // too: they were asked for.
 func writeRefusals(w io.Writer, r *Refusals) {
-	fmt.Fprintf(w, "Refused by the %s, %s (runner-policy --check prints the numbers):\n", Printable(r.Rules, maxShownName), counted(r.Lines, "time"))
+	fmt.Fprintf(w, "Refused by the %s, %s (runner-policy --check prints the rules):\n", Printable(r.Rules, maxShownName), counted(r.Lines, "time"))
 	left := r.Lines
 	for i := range r.First {
 		x := &r.First[i]
 		left -= min(left, x.Lines)
 		words := Printable(x.Value, maxShownEffect)
-		switch {
-		case x.Rule != nil && *x.Rule == 0:
-			words += ", by default"
-		case x.Rule != nil:
-			words += fmt.Sprintf(", by rule %d", *x.Rule)
+		if x.Rule != nil {
+			words += ", " + RuleWords(*x.Rule, x.RuleID)
 		}
 		if x.Lines > 1 {
 			words += ", " + counted(x.Lines, "time")
@@ -140,6 +137,17 @@ func writeRefusals(w io.Writer, r *Refusals) {
 	if left > 0 {
 		fmt.Fprintf(w, "  … and other things, %s\n", counted(left, "time"))
 	}
+}
+
+// RuleWords say which rule refused something: its id, or its number where that is all that the record has.
+func RuleWords(number uint32, id string) string {
+	switch {
+	case id != "":
+		return "by rule " + Printable(id, maxShownName)
+	case number == 0:
+		return "by default"
+	}
+	return fmt.Sprintf("by rule %d", number)
 }
 
 // setWords names one value of a set.
@@ -179,11 +187,12 @@ func writeCall(w io.Writer, n, of int, c *Call, rec *Record) {
 	}
 	fmt.Fprintf(w, "Tool call %d of %d: %s, %s\n", n, of, Printable(fmt.Sprintf("%q", c.ToolCallID), maxShownName), Printable(tool, maxShownName))
 	fmt.Fprintf(w, "  SDK     %s\n", sdkWords(c, rec))
+	writeAsked(w, c)
 	fmt.Fprintf(w, "  policy  %s\n", policyWords(c.Policy, rec))
 	fmt.Fprintf(w, "  kernel  %s\n", kernelWords(c, rec))
 	if c.Kernel != nil {
 		for _, e := range c.Kernel.Effects {
-			fmt.Fprintf(w, "            %s\n", Printable(e, maxShownEffect))
+			fmt.Fprintf(w, "%s%s\n", effectMargin(c, e), Printable(e, maxShownEffect))
 		}
 		if c.Kernel.Cut {
 			fmt.Fprintln(w, "            … and others, which the record does not name")

@@ -53,6 +53,7 @@ def faults(a):
         name, _, rest = c.partition(":")
         by_name[name].append(rest)
     yield from _calls(a, by_name)
+    yield from _targets(a, by_name)
     yield from _run(a, by_name)
     yield from _logs(a, by_name)
 
@@ -165,6 +166,35 @@ def _calls(a, names):
             yield "%s:%s is about a call that nobody decided" % (IDLE, i)
 
 
+def _target_code(b, d):
+    """The code that the effects in an allowed call's own window ask for, and whether that is known."""
+    if d["decision"] == "deny" or not policy.has_session(d) or not effects.own_window(b) or b.get("kernel_scope") != "tool_server":
+        return None, True
+    targets, cut = d.get("targets", []), "targets_cut" in d
+    asked = {effects.asked(e, targets) for e in b.get("kernel_effects", ())} - {None}
+    if "text" in asked or "kernel_effects_cut" in b and "no" not in asked and (targets or not asked):
+        return None, False
+    if asked and not targets or "no" in asked and cut or "host" in asked and "no" not in asked:
+        return TARGETS, True
+    return (OUTSIDE if "no" in asked else None), True
+
+
+def _targets(a, names):
+    """Codes about what calls named, where the decisions have their targets."""
+    if not a.notes.has(health.TOOL_POLICY):
+        return
+    by_id = collections.defaultdict(list)
+    for b, x in zip(a.report["bindings"], a.policy):
+        by_id[x.value["tool_call_id"]].append((b, x.value))
+    for i, calls in by_id.items():
+        codes = [_target_code(b, d) for b, d in calls]
+        denied = any(d["decision"] == "deny" and policy.has_session(d) for _, d in calls)
+        for name in (OUTSIDE, TARGETS):
+            want, given = name in [c for c, _ in codes], i in names[name]
+            if want and not given or given and not want and all(k for _, k in codes) and not (denied and name == TARGETS):
+                yield "%s:%s does not follow from targets and effects" % (name, i)
+
+
 def _run(a, names):
     """Codes about the run's processes and sessions."""
     notes, codes = a.notes, names[IDLE]
@@ -188,6 +218,8 @@ def _run(a, names):
     digests = {x.value["policy_digest"] for x in a.policy if "policy_digest" in x.value}
     if any(digests - {one} for one in enforced) and not names[NAMED[2]]:
         yield "%s is missing" % NAMED[2]
+    if any(notes.has(health.TOOL_POLICY) and notes.values(health.TOOL_POLICY).get("policy") != one for one in enforced) and not names[NAMED[2]]:
+        yield "%s is missing: the sessions had another policy" % NAMED[2]
     if names[NAMED[2]] and not enforced and policy.LOG not in _variables(a):
         yield "%s without a policy of the run" % NAMED[2]
 

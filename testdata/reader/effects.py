@@ -3,6 +3,9 @@
 Implements the verbs of "Bindings" of the derivation document.
 """
 
+import ipaddress
+import re
+
 import kernel
 
 _VERBS = {
@@ -13,6 +16,8 @@ _VERBS = {
     231: "setxattr", 232: "xattr", 233: "removexattr", 234: "mount_setattr", 235: "open_tree", 236: "fspick", 237: "fsconfig",
     238: "fsmount", 239: "mq_open", 241: "mq_unlink", 242: "bpf_obj_pin", 243: "bpf_obj_get", 244: "kernel_file",
 }
+
+_NAMES = {"read", "write", "read_write", "open"} | set(_VERBS.values()) - {"xattr", "fsconfig", "fsmount", "mq_open", "mq_unlink"}
 
 
 def of(v):
@@ -43,3 +48,43 @@ def own_window(b):
     """Whether the window of a binding is that of its call."""
     return (b["window"]["start"], b["window"]["end"]) == (
         "tool_call_started:" + b["tool_call_id"], "tool_call_finished:" + b["tool_call_id"])
+
+
+def _endpoint(value):
+    """The text by which an endpoint is compared: an IPv4-mapped address is the IPv4 one. None of what is none."""
+    host, colon, port = value.rpartition(":")
+    bare = host[1:-1] if host[:1] == "[" and host[-1:] == "]" else host
+    try:
+        ip = ipaddress.ip_address(bare)
+    except ValueError:
+        return None
+    if not colon or not re.match(r"\d+\Z", port, re.ASCII) or int(port) >= 1 << 16 or (bare == host) != (ip.version == 4):
+        return None
+    mapped = getattr(ip, "ipv4_mapped", None)
+    return "%s:%d" % (mapped, int(port)) if mapped else value
+
+
+def _is_host(target):
+    """Whether a target names a host, of which nobody knows the addresses."""
+    host, colon, port = target.rpartition(":")
+    return bool(host and colon and re.match(r"\d+\Z", port, re.ASCII)) and int(port) < 1 << 16 \
+        and not target.startswith(("/", "unix:")) and _endpoint(target) is None
+
+
+def _holds(target, value):
+    if (_endpoint(value) or value) == (_endpoint(target) or target):
+        return True
+    return value.startswith(target if target == "/" else target + "/") and ".." not in value.split("/")
+
+
+def asked(text, targets):
+    """How an effect goes with the targets of a call: None is no effect, "yes", "host", "no", or "text" if it
+    need not be about a name."""
+    verb, _, value = text.partition(" ")
+    if not done(text) or verb not in _NAMES:
+        return None
+    if any(_holds(t, value) for t in targets):
+        return "yes"
+    if verb in ("connect", "send") and _endpoint(value) and any(map(_is_host, targets)):
+        return "host"
+    return "text" if verb == "mount" else "no"

@@ -7,11 +7,12 @@ Implements rules 1 to 7 of "What a reader MUST refuse" of the derivation documen
 import effects
 import kernel
 import policy
-from notes import (BLIND, BLIND_UNDER, CAPTURE, CONFINED, CONFINEMENTS, DROP, DROPS, ESCAPE, FILES, LOSS, MISSED, NETWORK, ONLY,
-                   ORDER, POLICY, SDK, SHARED, WINDOWS, Notes, reasons, well_formed)
+from notes import (BLIND, BLIND_UNDER, CAPTURE, CONFINED, CONFINEMENTS, DROP, DROPS, ESCAPE, FILE_IDS, FILES, LOSS, MISSED,
+                   NETWORK, NETWORK_IDS, ONLY, ORDER, POLICY, SDK, SHARED, TOOL_POLICY, WINDOWS, Notes, reasons, rule_numbers, well_formed)
 
 HEALTH = "observation-health.json"
 ENFORCED = {NETWORK: (kernel.BLOCKED, "connect_blocked"), FILES: (kernel.FILE_BLOCKED, "file_blocked")}
+IDS = {NETWORK: NETWORK_IDS, FILES: FILE_IDS}
 CONFINED_BY = {"mount_namespace": "fanotify", "landlock": "landlock"}
 
 
@@ -196,9 +197,23 @@ def _own_policy(a, say):
         sessions = notes.values(POLICY).get("sessions")
         if sessions == "0" or sessions is None and any(policy.has_session(x.value) for x in a.policy):
             say("health.note", "sessions=%s" % sessions)
+    _tool_policy(a, say)
     if notes.has(SDK) and (notes.number(SDK, "sdk_events"), notes.number(SDK, "sdk_tool_calls")) != (
             len(a.sdk), len(sdk_calls(a))):
         say("health.note", "the counts of %s are not those of the layer" % SDK)
+
+
+def _tool_policy(a, say):
+    """The policies of the sessions, which an archive that has targets names."""
+    notes = a.notes
+    if not notes.has(TOOL_POLICY):
+        if any({"targets", "targets_cut"} & set(x.value) for x in a.policy):
+            say("health.note", "targets without %s" % TOOL_POLICY)
+        return
+    policies, given = notes.number(TOOL_POLICY, "policies"), {x.value.get("policy_digest") for x in a.policy} - {None}
+    only = notes.values(TOOL_POLICY).get("policy")
+    if policies > notes.number(POLICY, "sessions") or len(given) > policies or only and given - {only}:
+        say("health.note", "%s does not go with the sessions and decisions" % TOOL_POLICY)
 
 
 def _windows(a, say):
@@ -236,6 +251,8 @@ def _enforcement(a, say):
         if not a.notes.has(note):
             if lines:
                 say("health.note", "blocked lines without %s" % note)
+            if a.notes.has(IDS[note]):
+                say("health.note", "%s without %s" % (IDS[note], note))
             continue
         least, blocked = len(lines) + a.notes.number(DROPS, kind), a.notes.number(note, "blocked")
         if not least <= blocked <= least + left:
@@ -244,6 +261,10 @@ def _enforcement(a, say):
             left -= blocked - least
         if any(v["rule_id"] > a.notes.number(note, "rules") for v in lines):
             say("health.note", "a rule that the policy does not have")
+        for text in a.notes.texts(IDS[note])[:1]:
+            numbers = rule_numbers(text) if well_formed(IDS[note], text) else []
+            if numbers and (numbers[-1] > a.notes.number(note, "rules") or {v["rule_id"] for v in lines} - {0} - set(numbers)):
+                say("health.note", "%s has other rules" % IDS[note])
     names = [n for text in a.notes.texts(CONFINED) for n in text.split("; ")]
     if names != [n for n in CONFINEMENTS if n in names]:
         say("health.note", "%s has other names, or in another order" % CONFINED)

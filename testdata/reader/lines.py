@@ -11,7 +11,7 @@ import kernel
 import schema
 
 MAX_LINE = 1 << 20
-OWN_KEYS = {"tool_call_id_source", "outcome", "reason_code", "rule_id", "policy_digest", "attempt"}
+OWN_KEYS = {"tool_call_id_source", "outcome", "reason_code", "rule_id", "policy_digest", "attempt", "targets", "targets_cut"}
 KERNEL = "layers/kernel.ndjson"
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]+\Z")
 LAYERS = {

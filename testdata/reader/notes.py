@@ -13,6 +13,7 @@ CAPTURE, ONLY, LOSS, DROPS, BLIND = ("s2_kernel_capture", "contract_only_mode", 
                                      "s2_blind_spots")
 MISSED, ESCAPE, DROP, NOISE = "s2_missed", "s2_cgroup_escape", "normalize_drop", "normalize_noise"
 CONFINED = "s3_confinement"
+NETWORK_IDS, FILE_IDS, TOOL_POLICY = "s4_network_rules", "s4_file_rules", "s4_tool_policy"
 NETWORK, FILES, POLICY, SDK, WINDOWS = ("s4_network_policy", "s4_file_policy", "s4_policy_capture", "s5_sdk_capture",
                                         "s6_windows")
 SHARED = {CAPTURE, ONLY, POLICY, SDK}  # other implementations write them too
@@ -27,6 +28,8 @@ BLIND_SPOTS = {r[0] for r in tables.rows("ARCHIVE.md", "blind-spots")}
 BLIND_UNDER = {r[0]: r[1] for r in tables.rows("ARCHIVE.md", "blind-spots") if r[1].startswith("under ")}
 REASON, UNSUPPORTED = "kernel capture was not requested", "kernel capture is not supported on "
 _N, _P, _D = r"(?:0|[1-9]\d{0,19})", r"[1-9]\d{0,19}", r"policy=sha256:[0-9a-f]{64}"
+
+_IDS = r"[1-9]\d{0,4}=[A-Za-z0-9_.-]{1,64}(?:; [1-9]\d{0,4}=[A-Za-z0-9_.-]{1,64})*"
 
 
 def _words(names, value=_P):
@@ -47,9 +50,12 @@ _FORMS = {
     BLIND: r"inherited descriptors \(%s\)(?:; (?:(?!; ).)+)*" % _N,
     CONFINED: "(?:%s)" % "|".join(CONFINEMENTS) + "(?:; (?:%s))*" % "|".join(CONFINEMENTS),
     NETWORK: r"rules=%s blocked=%s %s" % (_N, _N, _D),
+    NETWORK_IDS: _IDS,
     FILES: r"rules=%s blocked=%s mechanism=(?:lsm evidence=observed|fanotify evidence=mixed|landlock evidence=inferred)"
            r" %s" % (_N, _N, _D),
+    FILE_IDS: _IDS,
     POLICY: r"decision_events=%s(?: sessions=%s refused=%s)?" % (_N, _N, _N),
+    TOOL_POLICY: r"policies=(?:1 %s|(?!1\Z)%s)" % (_D, _P),
     SDK: r"sdk_events=%s sdk_tool_calls=%s" % (_N, _N),
     WINDOWS: r"call=%s setup=%s idle=%s agent=%s" % (_N, _N, _N, _N),
     "s7_times": r"lines=%s" % _N,
@@ -110,7 +116,15 @@ def well_formed(name, text):
         return False
     if name == BLIND:
         return _blind(text)
+    if name in (NETWORK_IDS, FILE_IDS):
+        numbers = rule_numbers(text)
+        return numbers == sorted(set(numbers)) and numbers[-1] < 1 << 16
     return name != LOSS or all(_cause(k, v) for k, v in words)
+
+
+def rule_numbers(text):
+    """The numbers of the rules that a note has ids of."""
+    return [int(w.partition("=")[0]) for w in text.split("; ")]
 
 
 def _blind(text):

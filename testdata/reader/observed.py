@@ -8,7 +8,7 @@ import tables
 
 LOSSES = [r[0] for r in tables.rows("STREAMS.md", "counters") if r[1] in ("loss", "escape")]
 QUALITY = [r[0] for r in tables.rows("STREAMS.md", "counters") if r[1] == "quality"]
-OF_LOGS = (notes.POLICY, notes.SDK, notes.WINDOWS, "s7_times")
+OF_LOGS = (notes.POLICY, notes.TOOL_POLICY, notes.SDK, notes.WINDOWS, "s7_times")
 EVIDENCE = {"lsm": "observed", "fanotify": "mixed", "landlock": "inferred"}
 
 
@@ -82,7 +82,15 @@ def _notes(h, capture, normalize, causes, captured):
         yield "%s: %s" % (notes.CONFINED, facts["confined"].replace(",", "; "))
     if facts.get("network_rules") == "enforced":
         yield "%s: rules=%d blocked=%d policy=%s" % (notes.NETWORK, n["network_rules"], n["blocked"], facts["network_policy"])
+        yield from _ids(notes.NETWORK_IDS, facts.get("network_rule_ids"))
     if facts.get("file_rules") == "enforced":
         by = facts["file_mechanism"]
         yield "%s: rules=%d blocked=%d mechanism=%s evidence=%s policy=%s" % (
             notes.FILES, n["file_rules"], n["file_blocked"], by, EVIDENCE.get(by), facts["file_policy"])
+        yield from _ids(notes.FILE_IDS, facts.get("file_rule_ids"))
+
+
+def _ids(note, fact):
+    """The ids of rules, where there are some."""
+    if fact:
+        yield "%s: %s" % (note, fact.replace(" ", "; "))

@@ -10,6 +10,7 @@ import text
 POLICY, SDK, EVENTS = "layers/policy.ndjson", "layers/sdk.ndjson", "events.ndjson"
 LOG, RUN, SDK_LOG, SDK_SCHEMA = ("ASSAY_RUNNER_POLICY_DECISION_LOG", "ASSAY_RUNNER_RUN_ID",
                                  "ASSAY_RUNNER_SDK_EVENT_LOG", "ASSAY_RUNNER_SDK_EVENT_SCHEMA")
+MAX_TARGETS = 16 << 10  # bytes
 OUTCOMES = {"completed", "tool_error", "error", "input_required", "server_gone", "client_gone"}
 ALLOW_REASONS, DENY_REASONS = {"P_ALLOW_RULE", "P_ALLOW_DEFAULT"}, {
     "P_DENY_RULE", "P_DENY_DEFAULT", "P_EVAL_ERROR", "P_EVAL_TIMEOUT"}
@@ -66,7 +67,7 @@ def check_policy(lines, codes, report):
         fault = _decision(v) or previous and _again(previous, v, codes)
         if fault:
             report.add("policy.decision", fault, POLICY, line.number)
-        if not all(text.is_text(s) for s in v.values() if isinstance(s, str)):
+        if not all(text.is_text(s) for s in list(v.values()) + v.get("targets", []) if isinstance(s, str)):
             report.add("policy.text", "a name is not the escape of a byte string", POLICY, line.number)
         if has_session(v):
             if others or previous and v["tool_call_id"].encode() < previous["tool_call_id"].encode():
@@ -93,7 +94,7 @@ def _decision(v):
     if has_session(v) != ("policy_digest" in v):
         return "tool_call_id_source and policy_digest go together"
     if not has_session(v):
-        return "an attempt without a session" if "attempt" in v else None
+        return "an attempt or targets without a session" if {"attempt", "targets", "targets_cut"} & set(v) else None
     if v["source"] != "runner-policy":
         return "a decision with a session is runner-policy's"
     reason, rule = v.get("reason_code", ""), "rule_id" in v
@@ -107,6 +108,9 @@ def _decision(v):
         return "reason or outcome does not fit the decision"
     if reason.endswith("_RULE") and not rule or reason.endswith("_DEFAULT") and rule:
         return "rule_id does not fit the reason"
+    targets = [t.encode() for t in v.get("targets", ())]
+    if targets != sorted(set(targets)) or sum(map(len, targets)) > MAX_TARGETS:
+        return "targets are not sorted and unique, or too many bytes"
     return None
 
 

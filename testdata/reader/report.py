@@ -33,7 +33,7 @@ def check(a, report):
         if (b["tool_call_id"], b["policy_decision"]) != (v["tool_call_id"], v["decision"]):
             say("report.bindings", "%s: not the decision of its place" % b["tool_call_id"])
             continue
-        fault = (_window(a, b, v) or _count(a, b) or _effects(b, v, known, total)) if a.own else _other(a, b)
+        fault = (_window(a, b, v) or _count(a, b) or _effects(b, v, known, total, a.notes.has(health.TOOL_POLICY) and policy.has_session(v))) if a.own else _other(a, b)
         if fault:
             say("report.bindings", "%s: %s" % (b["tool_call_id"], fault))
     if a.own and _differ(a):
@@ -122,7 +122,7 @@ def _bytes(b):
     return sum(len(e.encode()) for e in b.get("kernel_effects", ()))
 
 
-def _effects(b, v, known, total):
+def _effects(b, v, known, total, named):
     given, cut, count = b.get("kernel_effects", []), "kernel_effects_cut" in b, b["kernel_event_count"]
     allowed = v["decision"] != "deny" and effects.own_window(b)
     most = known[None] + sum(known[e] for e in set(given))
@@ -139,6 +139,8 @@ def _effects(b, v, known, total):
     if "kernel_scope" not in b:
         return "effects without a scope"
     if v["decision"] == "deny":
+        if named and not all(effects.asked(e, v.get("targets", [])) in ("yes", "text") for e in given):
+            return "an effect that the denied call did not name"
         return None if all(map(effects.done, given)) else "an effect of a denied call that was not done"
     if not allowed or not count or len(given) > count or cut and len(given) == count and b["kernel_scope"] == "tool_server":
         return "effects that the window cannot have"

@@ -14,6 +14,7 @@ COUNTERS = ("canary", "compat_unmapped", "decode_errors", "dropped", "emitted", 
             "io_uring_unmapped", "lexical", "path_fault", "path_truncated", "read", "recursion_misses",
             "scratch_missing", "seen", "spooled_bytes", "survivors_killed", "user_fault", "user_truncated")
 _CANARY = r"seen|missed|not_run"
+_IDS = r"(?:\d+=[A-Za-z0-9_.-]{1,64}(?: (?!\Z)|\Z))*"
 _UNAVAILABLE = r"unavailable: [^\n]+"
 FACTS = {
     "canary_after": _CANARY, "canary_before": _CANARY, "end": r"empty|killed|signal", "hooks_missing": r"[^\n]*",
@@ -23,7 +24,7 @@ FACTS = {
 }
 CLOCK = {"run_clock": r"monotonic_ns=[1-9]\d* realtime_ns=\d+ finished_ns=\d+"}
 ENFORCED = {"network_rules": r"off|enforced", "network_policy": r"sha256:[0-9a-f]{64}", "file_rules": r"off|enforced",
-            "file_policy": r"sha256:[0-9a-f]{64}", "file_mechanism": r"lsm|fanotify|landlock"}
+            "file_policy": r"sha256:[0-9a-f]{64}", "file_mechanism": r"lsm|fanotify|landlock", "network_rule_ids": _IDS, "file_rule_ids": _IDS}
 
 
 def faults(stream, healths, records, numbers, document=None):

@@ -43,6 +43,7 @@ type Act struct {
 	Error       string   `json:"error,omitempty"`
 	ReturnValue *int64   `json:"return_value,omitempty"`
 	Rule        *uint32  `json:"rule,omitempty"`
+	RuleID      string   `json:"rule_id,omitempty"`
 	InDoubt     bool     `json:"in_doubt,omitzero"`
 	Process     Process  `json:"process"`
 	ToolCalls   []string `json:"tool_calls,omitempty"`

@@ -15,6 +15,9 @@ type Reader struct {
 	// A number that comes again is then another process.
 	Together bool
 	Take     func(*Act) error // takes each act; it is valid during the call
+	Notes    []string         // of the record: they have the ids of rules
+
+	rules map[uint32]schemas.RuleIDs // by the event type of what they refuse
 
 	waiting bool // act is of a first line that can have a second
 	form    *form
@@ -117,9 +120,21 @@ func (r *Reader) begin(runID string, e *schemas.KernelEvent) {
 	}
 	if e.Has&schemas.KernelHasRuleID != 0 {
 		rule := e.RuleID
-		a.Rule = &rule
+		a.Rule, a.RuleID = &rule, r.ruleIDs(e.EventType).Of(rule)
 	}
 	r.addCalls(e)
+}
+
+// ruleIDs are the ids of the rules that make lines of an event type.
+func (r *Reader) ruleIDs(eventType uint32) schemas.RuleIDs {
+	if r.rules == nil {
+		r.rules = map[uint32]schemas.RuleIDs{}
+		for i := range schemas.Enforcements {
+			e := &schemas.Enforcements[i]
+			r.rules[e.Event] = e.IDsIn(r.Notes)
+		}
+	}
+	return r.rules[eventType]
 }
 
 // enter finds the process of a line.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -163,12 +164,37 @@ func (c *Capture) checkEnforcement(e *schemas.Enforcement) error {
 	if digest := c.Fact(e.Policy); !schemas.ValidDigest(digest) {
 		return fmt.Errorf("%s reports %s=%.100q, expected sha256: and 64 lower-case hex digits", c.Health.Stage, e.Policy, digest)
 	}
+	if err := c.checkRuleIDs(e); err != nil {
+		return err
+	}
 	sum, _, err := c.family(e.ByRule)
 	if err != nil {
 		return err
 	}
 	if blocked := c.n(e.Blocked); sum != blocked {
 		return fmt.Errorf("%s counts %d operations that %s refused, by rule %d", c.Health.Stage, blocked, e.What, sum)
+	}
+	return nil
+}
+
+// checkRuleIDs checks that every rule that refused something has an id, where ids are reported.
+func (c *Capture) checkRuleIDs(e *schemas.Enforcement) error {
+	fact, there := c.Health.Facts[e.IDs]
+	if !there {
+		return nil
+	}
+	ids, err := schemas.ParseRuleIDs(fact)
+	if err != nil {
+		return fmt.Errorf("%s reports %s, which %w", c.Health.Stage, e.IDs, err)
+	}
+	if n := len(ids); n > 0 && uint64(ids[n-1].Number) > c.n(e.Rules) {
+		return fmt.Errorf("%s reports %s of rule %d, and %s=%d", c.Health.Stage, e.IDs, ids[n-1].Number, e.Rules, c.n(e.Rules))
+	}
+	for name := range c.Health.Counters {
+		digits, is := strings.CutPrefix(name, e.ByRule)
+		if n, err := strconv.ParseUint(digits, 10, 32); is && err == nil && n > 0 && ids.Of(uint32(n)) == "" {
+			return fmt.Errorf("%s counts refusals of rule %d, which is not in %s", c.Health.Stage, n, e.IDs)
+		}
 	}
 	return nil
 }

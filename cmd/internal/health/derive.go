@@ -68,6 +68,9 @@ func (c *Capture) enforcement() (notes []string) {
 	for i := range schemas.Enforcements {
 		if e := &schemas.Enforcements[i]; c.Enforced(e) {
 			notes = append(notes, e.Note.Format(c.enforcementFields(e)...))
+			if ids, _ := schemas.ParseRuleIDs(c.Fact(e.IDs)); len(ids) > 0 { // check has read it before
+				notes = append(notes, e.IDsNote.Format(ids.Texts()...))
+			}
 		}
 	}
 	return notes

@@ -53,7 +53,7 @@ func checkDecision(t testing.TB, p *Policy, d Decision) {
 		n += len(s)
 	}
 	if d.Targets == nil || !slices.IsSorted(d.Targets) || len(slices.Compact(slices.Clone(d.Targets))) != len(d.Targets) ||
-		len(d.Targets) > maxTargets || n > maxTargetBytes {
+		len(d.Targets) > schemas.MaxTargets || n > schemas.MaxTargetBytes {
 		t.Errorf("targets: %q", d.Targets)
 	}
 }

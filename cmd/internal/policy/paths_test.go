@@ -181,7 +181,7 @@ func TestTargetsCut(t *testing.T) {
 		many = append(many, `"/a/`+strings.Repeat("b", len(many))+`"`)
 	}
 	d := decide(t, p, "x", `{"a":[`+strings.Join(many, ",")+`],"z":"/secret/x"}`, "/")
-	if !d.TargetsCut || len(d.Targets) != maxTargets || !slices.Contains(d.Targets, "/secret/x") {
+	if !d.TargetsCut || len(d.Targets) != schemas.MaxTargets || !slices.Contains(d.Targets, "/secret/x") {
 		t.Errorf("%+v", d)
 	}
 	long := strings.Repeat("/"+strings.Repeat("c", 200), 15)

@@ -9,12 +9,6 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Bounds of a decision's targets (schemas/POLICY.md, "Targets").
-const (
-	maxTargets     = 64
-	maxTargetBytes = 16 << 10
-)
-
 // targetSet collects the paths and endpoints in a call that a kernel line can show.
 type targetSet struct {
 	list  []string
@@ -27,7 +21,7 @@ func (t *targetSet) add(s string) {
 	if slices.Contains(t.list, s) {
 		return
 	}
-	if len(t.list) == maxTargets || t.bytes+len(s) > maxTargetBytes {
+	if len(t.list) == schemas.MaxTargets || t.bytes+len(s) > schemas.MaxTargetBytes {
 		t.cut = true
 		return
 	}

@@ -1,0 +1,95 @@
+package schemas
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What a call names, compared with what kernel lines show (DERIVATION.md, "Effects and targets").
+
+// TargetHolds reports whether a value is the target or a path below it. Of a value with a ".."
+// component the directories above it are not known.
+func TargetHolds(target string, value []byte) bool {
+	n := len(target)
+	if n > len(value) || string(value[:n]) != target {
+		return false
+	}
+	return n == len(value) || (value[n] == '/' || target == "/") && !HasDotDot(value)
+}
+
+// TargetEndpoint is the text by which a target or a value is compared: an IPv4-mapped address
+// becomes the IPv4 one.
+func TargetEndpoint(target string) string {
+	if a, err := netip.ParseAddrPort(target); err == nil && a.Addr().Is4In6() {
+		return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()).String()
+	}
+	return target
+}
+
+// TargetHost returns the port of a target that names a host. The kernel sees addresses, and which
+// ones are the host's is not known.
+func TargetHost(target string) (port uint16, ok bool) {
+	i := strings.LastIndexByte(target, ':')
+	if i <= 0 || target[0] == '/' || strings.HasPrefix(target, EndpointUnix+":") {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(target[i+1:], 10, 16)
+	if _, notAddress := netip.ParseAddrPort(target); notAddress == nil || err != nil {
+		return 0, false
+	}
+	return uint16(n), true
+}
+
+// Asked is how an effect goes with the targets of a call.
+type Asked int
+
+// How an effect goes with targets.
+const (
+	NoEffect   Asked = iota // it was not done, or is not about a name
+	AskedFor                // it matches a target
+	MaybeHost               // it is about an address, and the call names a host
+	Unasked                 // it matches none
+	MaybeAsked              // the same, if the verb is about a name, which it need not be
+)
+
+// AskedOf compares an effect, in the words of kernel_effects, with the targets of a call.
+func AskedOf(effect string, targets []string) Asked {
+	verb, value, _ := strings.Cut(effect, " ")
+	set, known := setOfVerb[verb]
+	if !known || set == SetNone || !EffectDone(effect) {
+		return NoEffect
+	}
+	text, network := []byte(value), set == SetNetworkEndpoints
+	if network {
+		text = []byte(TargetEndpoint(value))
+	}
+	if slices.ContainsFunc(targets, func(t string) bool { return TargetHolds(TargetEndpoint(t), text) }) {
+		return AskedFor
+	}
+	_, err := netip.ParseAddrPort(value)
+	if network && err == nil && verb != effectVerbs[EventBind] && verb != effectVerbs[EventListen] &&
+		slices.ContainsFunc(targets, func(t string) bool { _, host := TargetHost(t); return host }) {
+		return MaybeHost
+	}
+	if mixedVerbs[verb] {
+		return MaybeAsked
+	}
+	return Unasked
+}
+
+// setOfVerb is the surface set that the value of an effect is in. The verbs of mixedVerbs are also
+// of lines whose value is a text.
+var setOfVerb, mixedVerbs = func() (map[string]int, map[string]bool) {
+	verbs, of := EffectVerbs()
+	sets, mixed := map[string]int{}, map[string]bool{}
+	for _, verb := range verbs {
+		sets[verb] = SetNone
+		for _, id := range of[verb] {
+			mixed[verb] = mixed[verb] || SetOf(id) != SetOf(of[verb][0])
+			sets[verb] = max(sets[verb], SetOf(id))
+		}
+	}
+	return sets, mixed
+}()
