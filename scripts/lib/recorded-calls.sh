@@ -12,6 +12,9 @@ EOT
 printf '%s\n' "schema: runner.policy.v0" "network: {default: allow, rules: [{id: no-documentation, deny: [203.0.113.0/24]}]}" >"$work/network.yaml"
 { cat "$policy" && echo "files: {rules: [{id: no-secret, deny: $work/work/input.txt}]}"; } >"$work/files.yaml"
 cp testdata/fixtures/mcp-policy-agent.sh testdata/fixtures/sdk-event-wrapper.sh "$work/tools/"
+mkdir -p "$work/home/.ssh" && echo "no key" >"$work/home/.ssh/id_ed25519"
+{ cat "$work/network.yaml" && echo "files: {rules: [{id: no-keys, deny: $work/home/.ssh}]}"; } >"$work/install.yaml"
+cp testdata/fixtures/install-hook.sh "$work/tools/install.sh"
 agent="$work/tools/mcp-policy-agent.sh $work/tools $policy" sdk="--agent-shim openai-agents" wrapper=$work/tools/sdk-event-wrapper.sh
 proxy="$work/tools/runner-policy --policy $policy -- $work/tools/mcp-server"
 # shellcheck disable=SC2016,SC2086 # for the measured shell; lists
@@ -30,6 +33,7 @@ proxy="$work/tools/runner-policy --policy $policy -- $work/tools/mcp-server"
 	record sdk-forged-id --policy "$policy" $sdk -- "$wrapper" tc_forged read_file $agent read_file "$file"
 	record sdk-flood $sdk -- sh -c "awk 'BEGIN { while (n++ < 70000) printf \"x\"; print \"\" }' >>\"\$ASSAY_RUNNER_SDK_EVENT_LOG\""
 	record network-blocked --policy "$work/network.yaml" -- sh -c '"$0" dial "$1" && ! "$0" dial 203.0.113.7:443' "$work/tools/listener" "$(cat "$work/address")"
+	record install-hook --policy "$work/install.yaml" -- "$work/tools/install.sh" "$work/work" "$work/home" "$work/tools/listener"
 	record file-blocked --policy "$work/files.yaml" -- "$work/tools/mcp-policy-agent.sh" "$work/tools" "$work/files.yaml" read_file "$file"
 	record sdk-truncated $sdk -- sh -c 'printf "{\"schema\":\"assay.runner.sdk_ev" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"'
 }
