@@ -73,7 +73,7 @@ func outcomes(t *testing.T, s *Session, name string) (list []string) {
 	var rec ringbuf.Record
 	var d Decoder
 	var e schemas.RawEvent
-	s.Ring.SetDeadline(time.Now().Add(5 * time.Second))
+	s.Ring.SetDeadline(time.Now().Add(time.Minute)) // what all others of the cgroup did comes before
 	for {
 		err := s.Ring.ReadInto(&rec)
 		if errors.Is(err, ringbuf.ErrFlushed) || errors.Is(err, os.ErrDeadlineExceeded) {

@@ -61,7 +61,7 @@ func objectsIn(t *testing.T, s *Session, prefix string) map[string]string {
 	var rec ringbuf.Record
 	var d Decoder
 	var e schemas.RawEvent
-	s.Ring.SetDeadline(time.Now().Add(5 * time.Second))
+	s.Ring.SetDeadline(time.Now().Add(time.Minute)) // what all others of the cgroup did comes before
 	for {
 		if err := s.Ring.ReadInto(&rec); errors.Is(err, ringbuf.ErrFlushed) || errors.Is(err, os.ErrDeadlineExceeded) {
 			return found

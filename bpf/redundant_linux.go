@@ -17,7 +17,7 @@ import (
 // copy at a time. So as many copies as a CPU has tasks that take turns miss nothing. With
 // fewer, an event is missed if every copy has a preempted task inside. The marks count that.
 // A mark cannot tell a call from the next one of the same number if no copy at the entry ran
-// in between, and the copies that ran at the two ends do not overlap. README's limits name it.
+// in between, and the copies that ran at the two ends do not overlap. schemas/LIMITS.md names it.
 const (
 	probeCopies = 4
 	ringCopies  = 3 // of the programs of io_uring

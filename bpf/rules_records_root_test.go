@@ -77,7 +77,7 @@ func records(t *testing.T, s *Session, dir string) (out []string) {
 	var rec ringbuf.Record
 	var d Decoder
 	var e schemas.RawEvent
-	s.Ring.SetDeadline(time.Now().Add(5 * time.Second))
+	s.Ring.SetDeadline(time.Now().Add(time.Minute)) // what all others of the cgroup did comes before
 	for {
 		if err := s.Ring.ReadInto(&rec); err != nil {
 			return out

@@ -69,7 +69,7 @@ func opens(t *testing.T, s *Session, n int) (seen int) {
 	var rec ringbuf.Record
 	var d Decoder
 	var e schemas.RawEvent
-	s.Ring.SetDeadline(time.Now().Add(5 * time.Second))
+	s.Ring.SetDeadline(time.Now().Add(time.Minute)) // what all others of the cgroup did comes before
 	for {
 		err := s.Ring.ReadInto(&rec)
 		if errors.Is(err, ringbuf.ErrFlushed) || errors.Is(err, os.ErrDeadlineExceeded) {
@@ -191,7 +191,7 @@ func resolved(t *testing.T, s *Session, dir string) (path string) {
 	var rec ringbuf.Record
 	var d Decoder
 	var e schemas.RawEvent
-	s.Ring.SetDeadline(time.Now().Add(5 * time.Second))
+	s.Ring.SetDeadline(time.Now().Add(time.Minute)) // what all others of the cgroup did comes before
 	for {
 		if err := s.Ring.ReadInto(&rec); err != nil {
 			return path

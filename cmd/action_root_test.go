@@ -69,6 +69,9 @@ func runSteps(t *testing.T, values map[string]string) (codes, dir string) {
 	write(t, filepath.Join(dir, "shims/sudo"), "#!/bin/sh\n[ \"$1\" = -E ] && shift\nexec \"$@\"\n")
 	write(t, filepath.Join(dir, "shims/gh"), "#!/bin/sh\necho \"$@\" >>'"+dir+"/gh'\n")
 	for _, s := range action.Runs.Steps {
+		if s.Uses != "" && !regexp.MustCompile(`@[0-9a-f]{40}$`).MatchString(s.Uses) {
+			t.Errorf("step %s: %s is not pinned by a commit: a tag can be moved", s.ID, s.Uses)
+		}
 		if s.Uses != "" || s.ID == "build" && values["inputs.bin"] != "" {
 			continue
 		}

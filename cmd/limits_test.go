@@ -11,19 +11,19 @@ import (
 	"github.com/runner-evidence/runner/testdata/kernels/limits"
 )
 
-// TestLimits: README's table of what file rules cannot stop is that of the file which the
+// TestLimits: the table in LIMITS.md of what file rules cannot stop is that of the file which the
 // checks compare with.
 func TestLimits(t *testing.T) {
-	const begin, end = "<!-- table: file-limits -->\n", "<!-- end -->"
+	const begin, end = "<!-- made of testdata/kernels/limits/limits.json -->\n", "<!-- end -->"
 	table, err := limits.Read()
 	testkit.Must(t, err)
-	readme := testkit.Read(t, "../README.md")
-	head, rest, found := bytes.Cut(readme, []byte(begin))
+	text := testkit.Read(t, "../schemas/LIMITS.md")
+	head, rest, found := bytes.Cut(text, []byte(begin))
 	_, tail, closed := bytes.Cut(rest, []byte(end))
 	if !found || !closed {
-		t.Fatalf("README.md has no %s", begin)
+		t.Fatalf("LIMITS.md has no %s", begin)
 	}
-	testkit.Golden(t, "../README.md", fmt.Appendf(nil, "%s%s%s%s%s", head, begin, table.Markdown(), end, tail))
+	testkit.Golden(t, "../schemas/LIMITS.md", fmt.Appendf(nil, "%s%s%s%s%s", head, begin, table.Markdown(), end, tail))
 }
 
 // TestLimitsAttempts: the workload makes exactly the attempts of that file.

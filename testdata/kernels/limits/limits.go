@@ -1,5 +1,5 @@
 // Package limits has the table of what each mechanism for file rules cannot stop. It is
-// data in one file: the checks compare with it, and the table of README.md is made of it.
+// data in one file: the checks compare with it, and the table of schemas/LIMITS.md is made of it.
 package limits
 
 import (
@@ -102,7 +102,7 @@ func (t Table) Silent(attempt, mechanism string) bool {
 	return slices.ContainsFunc(t.Attempts, func(a Attempt) bool { return a.Name == attempt && slices.Contains(a.Silent, mechanism) })
 }
 
-// Markdown is the table of README.md.
+// Markdown is the table of schemas/LIMITS.md.
 func (t Table) Markdown() string {
 	var b strings.Builder
 	row := func(what string, cell func(m Mechanism) string) {
