@@ -21,6 +21,7 @@ const (
 	offTgid  = 24
 	offTid   = 28
 	offCPU   = 32
+	offArgs  = 36
 	offSeq   = 40
 	offRet   = 48
 	offFlags = 56
@@ -69,6 +70,8 @@ const (
 	markRing     = 1 << 27
 	markSocket   = 1 << 28
 	markHooked   = 1 << 29
+	markContext  = 1 << 30
+	markRoot     = 1 << 31
 )
 
 // opNames is indexed by enum op of record.h.
@@ -79,7 +82,7 @@ var opNames = [...]string{"", schemas.OpOpen, schemas.OpCreat, schemas.OpOpenat,
 	schemas.OpChmod, schemas.OpChown, schemas.OpMknod, schemas.OpMount, schemas.OpUmount, schemas.OpMoveMount, schemas.OpPivotRoot,
 	schemas.OpSetxattr, schemas.OpRemovexattr, schemas.OpMountSetattr, schemas.OpOpenTree, schemas.OpFspick, schemas.OpFsconfig, schemas.OpFsmount,
 	schemas.OpMqOpen, schemas.OpMqUnlink, schemas.OpBPFObjPin, schemas.OpBPFObjGet, schemas.OpKernelFile,
-	schemas.OpIOUringOther, schemas.OpFork, schemas.OpExit, schemas.OpMove, schemas.OpConnectBlocked, schemas.OpFileBlocked, schemas.OpExecCheck, schemas.OpLoader}
+	schemas.OpIOUringOther, schemas.OpFork, schemas.OpExit, schemas.OpMove, schemas.OpConnectBlocked, schemas.OpFileBlocked, schemas.OpExecCheck, schemas.OpLoader, schemas.OpContext}
 
 var sourceNames = append([]string{""}, schemas.RawSources[:]...)
 
@@ -98,6 +101,7 @@ const (
 	opFile       = 50
 	opExecCheck  = 51
 	opLoader     = 52
+	opContext    = 53
 )
 
 // The kernel's own codes for calls that start over, which no program sees.
@@ -142,6 +146,10 @@ type Decoded struct {
 	Interrupted bool
 	// EINTR: not an event, but how the task's last call, if it was interrupted, ended.
 	EINTR bool
+	// Arguments are the bytes of an exec's arguments, each with a 0 byte after it, as far as they were read;
+	// ArgumentBytes is how many there are, 0 if nobody asked for them.
+	Arguments     []byte
+	ArgumentBytes uint32
 }
 
 // Decode fills e from one record.
@@ -153,7 +161,7 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	le := binary.LittleEndian
 	op := int(le.Uint16(b[offOp:]))
 	src := int(b[offSrc])
-	if op == 0 || op >= len(opNames) || src >= len(sourceNames) || int(le.Uint32(b[offLen:])) > len(b) {
+	if op == 0 || op >= len(opNames) || src >= len(sourceNames) || int(le.Uint32(b[offLen:])) > len(b) || le.Uint32(b[offLen:]) < recSize {
 		return out, ErrRecord
 	}
 	marks := le.Uint32(b[offMarks:])
@@ -177,6 +185,10 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	case marks&(markNoRet|markUnproven) != 0 || op >= opFork && op < opExecCheck:
 	case ret <= restartFirst && ret >= restartLast:
 		out.Interrupted = e.Source != schemas.SourceIOUring && e.Marks&schemas.MarkIOUring == 0
+	case marks&(markContext|markRoot) != 0: // of these three the call has succeeded
+		if op == opExec {
+			e.Has |= schemas.HasRet
+		}
 	default:
 		e.Ret = ret
 		e.Has |= schemas.HasRet
@@ -187,6 +199,8 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 		if op <= opLastOpen {
 			d.openArgs(b, e)
 		}
+	} else if marks&markContext != 0 {
+		d.context(b, e)
 	} else if e.Flags = le.Uint64(b[offFlags:]); op == opRename && e.Flags != 0 {
 		e.Has |= schemas.HasFlags
 	} else if e.Flags = 0; marks&markMode != 0 {
@@ -202,7 +216,11 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 			e.Has |= schemas.HasDstCgroup
 			e.DstCgroupID = le.Uint64(b[offAux2:])
 		}
-		return out, nil
+		_, err := d.root(b[recSize:le.Uint32(b[offLen:])], b, marks, e)
+		return out, err
+	case op == opContext:
+		_, err := d.root(b[recSize:le.Uint32(b[offLen:])], b, marks, e)
+		return out, err
 	case op == opExit:
 		e.Has |= schemas.HasExitCode
 		e.ExitCode = int64(le.Uint64(b[offAux2:]))
@@ -215,8 +233,15 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	case op >= opConnect && op <= opListen:
 		return out, d.sock(b, e, marks)
 	}
-	if err := d.paths(b, e, op, marks); err != nil {
+	rest, err := d.paths(b, e, op, marks)
+	if err != nil {
 		return out, err
+	}
+	if op == opExec {
+		out.Arguments, out.ArgumentBytes = rest, le.Uint32(b[offArgs:])
+		if len(rest) != int(le.Uint16(b[offALen:])) {
+			return out, ErrRecord
+		}
 	}
 	if op <= opLastOpen && e.Path != nil {
 		e.FileType = FileType(binary.LittleEndian.Uint16(b[offIMode:]))
@@ -270,10 +295,10 @@ func publicMarks(m uint32) schemas.Marks {
 	return out
 }
 
-// paths slices the names after the header: upath1, comp1, upath2, comp2.
-func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) error {
+// paths slices the names after the header: upath1, comp1, upath2, comp2, and of an exec the root. It returns what follows.
+func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) ([]byte, error) {
 	le := binary.LittleEndian
-	rest := b[recSize:]
+	rest := b[recSize:le.Uint32(b[offLen:])]
 	cut := func(n int) []byte {
 		if n > len(rest) {
 			return nil
@@ -285,7 +310,7 @@ func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) err
 	n := [4]int{int(le.Uint16(b[offULen1:])), int(le.Uint32(b[offCLen1:])), int(le.Uint16(b[offULen2:])), int(le.Uint32(b[offCLen2:]))}
 	u1, c1, u2, c2 := cut(n[0]), cut(n[1]), cut(n[2]), cut(n[3])
 	if len(u1) != n[0] || len(c1) != n[1] || len(u2) != n[2] || len(c2) != n[3] {
-		return ErrRecord
+		return nil, ErrRecord
 	}
 	fault := marks&markPFault != 0
 	unread := marks&markUFault != 0 // a text of no bytes may be the one that could not be read
@@ -295,7 +320,7 @@ func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) err
 	if marks&markHasPath != 0 {
 		var err error
 		if e.Path, err = d.path(c1, b, marks, e.Flags); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	base1 := c1
@@ -305,7 +330,7 @@ func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) err
 	if marks&markHasBase1 != 0 && !fault {
 		var err error
 		if e.Base, err = d.dir(base1, marks); err != nil {
-			return err
+			return nil, err
 		}
 		if op != opExec && e.Path == nil && len(e.Base) > 1 && len(u1) > 0 && u1[0] == '/' && e.Resolve&schemas.ResolveInRoot == 0 {
 			e.Marks |= schemas.MarkChroot
@@ -319,7 +344,7 @@ func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) err
 		if marks&markHasU2 != 0 && string(u1) != string(u2) {
 			e.Interp = d.text(u2)
 		}
-		return nil
+		return d.root(rest, b, marks, e)
 	}
 	if marks&markHasU2 != 0 && (len(u2) > 0 || !unread) {
 		e.UserPath2 = d.text(u2)
@@ -327,16 +352,36 @@ func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) err
 	if marks&markHasPath2 != 0 {
 		var err error
 		if e.Path2, err = d.path(c2, b, marks, e.Flags); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if marks&markHasBase2 != 0 && !fault {
 		var err error
 		if e.Base2, err = d.dir(c2, marks); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return rest, nil
+}
+
+// context sets who and where the task is, or of a fork its child.
+func (d *Decoder) context(b []byte, e *schemas.RawEvent) {
+	ids := binary.LittleEndian.Uint64(b[offFlags:])
+	e.UID, e.GID, e.MountNS = uint32(ids>>32), uint32(ids), uint32(binary.LittleEndian.Uint64(b[offResol:]))
+	e.Has |= schemas.HasContext
+}
+
+// root sets the root directory of a context, which is the first of these names, and returns those after it.
+func (d *Decoder) root(names, b []byte, marks uint32, e *schemas.RawEvent) (rest []byte, err error) {
+	if marks&markRoot == 0 {
+		return names, nil
+	}
+	n := binary.LittleEndian.Uint64(b[offRet:])
+	if n > uint64(len(names)) {
+		return nil, ErrRecord
+	}
+	e.Root, err = d.dir(names[:n], 0)
+	return names[n:], err
 }
 
 // text appends the text form of raw bytes to the buffer and returns it.

@@ -20,7 +20,7 @@ func TestRecordLayout(t *testing.T) {
 		"Len": offLen, "Op": offOp, "Source": offSrc, "Probe": offProbe, "Ktime": offKtime, "Cgid": offCgid, "Tgid": offTgid, "Tid": offTid,
 		"Cpu": offCPU, "Seq": offSeq, "Ret": offRet, "Flags": offFlags, "Resolve": offResol, "Mode": offMode, "Marks": offMarks,
 		"I_mode": offIMode, "Ulen1": offULen1, "Ulen2": offULen2, "Alen": offALen, "Clen1": offCLen1, "Clen2": offCLen2,
-		"Aux1": offAux1, "Aux2": offAux2,
+		"Aux1": offAux1, "Aux2": offAux2, "Args": offArgs,
 	}
 	record := reflect.TypeOf(objects.KernelScratch{}.R)
 	if record.Size() != recSize {

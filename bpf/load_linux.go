@@ -167,6 +167,7 @@ func (s *Session) prepare(spec *ebpf.CollectionSpec, keep ...string) error {
 	values := map[string]any{
 		"scope_cgroup_id": s.CgroupID, "ncpus": uint32(n), "copied_tasks": s.copies.tasks, "copied_calls": s.copies.calls,
 		objects.KernelVarCaptureTgid: s.captureTGID, objects.KernelVarSupervisorTgid: s.supervisorTGID,
+		objects.KernelVarReadArguments: s.arguments,
 	}
 	for _, p := range parts {
 		values[p.variable] = s.without&p.Part != 0
@@ -192,4 +193,4 @@ func (s *Session) prepare(spec *ebpf.CollectionSpec, keep ...string) error {
 }
 
 // scratches is SCRATCHES of record.h.
-const scratches = 6
+const scratches = 7

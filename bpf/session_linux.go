@@ -30,6 +30,7 @@ type Options struct {
 	Without    Part   // load as on a kernel that lacks these, see load_linux.go
 	Supervised bool   // the parent of this process is runner-exec
 	Copies     Copies // which probes have several copies, see redundant_linux.go
+	Arguments  bool   // read what programs are started with
 	// Rules are enforced for the sockets of the cgroup's processes. With nil, only the
 	// probes are loaded. An error about the rules is a *RulesError.
 	Rules *schemas.NetworkRules
@@ -72,6 +73,7 @@ type Session struct {
 	required  chan struct{} // closed when the required programs are attached, or failed
 	observing bool          // they are attached; valid after that
 
+	arguments                   bool
 	captureTGID, supervisorTGID uint32
 	guard                       guard
 }
@@ -110,6 +112,7 @@ type errCopies struct{ error }
 
 func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	s := &Session{types: types, Redundant: schemas.RedundantOff, Preemption: DetectPreemption(types), required: make(chan struct{})}
+	s.arguments = opt.Arguments
 	s.copies = chooseCopies(opt.Copies, s.Preemption)
 	var table *ruleTable
 	if opt.Rules != nil {

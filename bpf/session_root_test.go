@@ -42,7 +42,7 @@ func ownCgroup(t *testing.T) string {
 
 func attachOwn(t *testing.T, redundant bool) *Session {
 	t.Helper()
-	return attachWith(t, Options{Copies: map[bool]Copies{false: CopiesOff, true: CopiesOn}[redundant]})
+	return attachWith(t, Options{Arguments: true, Copies: map[bool]Copies{false: CopiesOff, true: CopiesOn}[redundant]})
 }
 
 func attachWith(t *testing.T, opt Options) *Session {

@@ -32,8 +32,9 @@ func TestReaderDerives(t *testing.T) {
 		windows = append(windows, randomRaw(t, rand.New(rand.NewPCG(seed, 7))))
 	}
 	derivesAlike(t, plain)
+	derivesAlike(t, plain, "--processes")
 	derivesAlike(t, windows, "--windows")
-	derivesAlike(t, windows, "--windows", "--canonical-pids")
+	derivesAlike(t, windows, "--windows", "--canonical-pids", "--processes")
 }
 
 func derivesAlike(t *testing.T, files []string, flags ...string) {
@@ -50,7 +51,7 @@ func derivesAlike(t *testing.T, files []string, flags ...string) {
 		}
 		var want strings.Builder
 		for line := range strings.Lines(o.stdout) {
-			if strings.HasPrefix(line, `{"schema":"`+schemas.SchemaKernelEvent) || strings.HasPrefix(line, `{"schema":"`+schemas.SchemaProcess) {
+			if strings.HasPrefix(line, `{"schema":"`+schemas.SchemaKernelEvent) || strings.HasPrefix(line, `{"schema":"`+schemas.SchemaProcess) || strings.HasPrefix(line, `{"schema":"`+schemas.SchemaProcessEvent) {
 				want.WriteString(line)
 			}
 		}
@@ -97,7 +98,7 @@ func randomRaw(t *testing.T, r *rand.Rand) string {
 }
 
 var (
-	randomOps   = []string{"fork", "fork", "exit", "move", "exec", "execve", "openat", "openat2", "creat", "unlink", "rename", "mount", "io_uring_other", "file_blocked"}
+	randomOps   = []string{"fork", "fork", "exit", "move", "exec", "execve", "openat", "openat2", "creat", "unlink", "rename", "mount", "io_uring_other", "file_blocked", "context", "context"}
 	randomCalls = []string{"connect", "connect", "sendto", "sendmsg", "sendmmsg", "bind", "listen", "connect_blocked"}
 	randomAddrs = []string{"", "1.2.3.4:80", "[::ffff:1.2.3.4]:80", "[::1]:53", "unix:/run/a.sock", "unix:a.sock", "unix:./a.sock", "unix:/x/run/a.sock", "unix:@name"}
 	randomNames = []string{"", "a", ".", "../b", "/c/./d", "./e/../f", "//", "..", "../../x", "/../y", `\\z`, "lib/x.so"}
@@ -137,7 +138,7 @@ func randomEvent(r *rand.Rand, process map[uint32]uint32) schemas.RawEvent {
 		e.Has, e.ChildTID = schemas.HasChild, uint32(10+r.IntN(6))
 		e.ChildPID = one(r, []uint32{e.PID, e.ChildTID})
 		process[e.ChildTID] = e.ChildPID
-	case "exit", "move":
+	case "exit", "move", "context":
 		e.Has = 0
 	case "connect_blocked":
 		e.Source, e.Hook, e.Has, e.Rule = "cgroup", one(r, schemas.RawHooks[:]), schemas.HasRule, uint32(r.IntN(4))
@@ -153,7 +154,11 @@ func randomEvent(r *rand.Rand, process map[uint32]uint32) schemas.RawEvent {
 			e.Has, e.OldTID = e.Has|schemas.HasOldTID, uint32(10+r.IntN(6))
 		}
 	}
-	if e.Source == "" && e.Op != "fork" && e.Op != "exit" && e.Op != "move" {
+	if (e.Op == "fork" || e.Op == "exec" || e.Op == "context") && r.IntN(6) > 0 {
+		e.Has |= schemas.HasContext
+		e.UID, e.GID, e.MountNS, e.Root = uint32(r.IntN(2)), uint32(r.IntN(2)*1000), uint32(1+r.IntN(4)), named(r, []string{"/", "/", "/srv/jail"}, false)
+	}
+	if e.Source == "" && e.Op != "fork" && e.Op != "exit" && e.Op != "move" && e.Op != "context" {
 		e.Path, e.UserPath, e.Base = named(r, randomPaths, false), named(r, randomNames, true), named(r, randomBases, false)
 		e.UserPath2, e.Base2 = named(r, randomNames, true), named(r, randomBases, false)
 		e.Path2 = named(r, randomPaths, false)

@@ -143,7 +143,7 @@ func rawOracle(t testing.TB, s *jsonschema.Schema) oracle {
 	for _, m := range members(t, doc.Properties) {
 		order = append(order, m.key)
 	}
-	texts := []string{"path", "user_path", "base", "path2", "user_path2", "base2", "interp", "addr"}
+	texts := []string{"path", "user_path", "base", "path2", "user_path2", "base2", "interp", "addr", "root"}
 	return func(t testing.TB, line []byte) bool {
 		if !schemaTakes(s, line) {
 			return false
@@ -302,9 +302,12 @@ func TestRawKeysHaveOneOrder(t *testing.T) {
 		if k.name == "child_pid" {
 			table = append(table, "child_tid")
 		}
+		if k.name == "uid" {
+			table = append(table, "gid", "mount_ns")
+		}
 	}
 	name := []byte("x")
-	e := RawEvent{Op: OpOpen, Has: 1<<12 - 1, Path: name, UserPath: name, Base: name, Path2: name, UserPath2: name, Base2: name, Interp: name, Addr: name,
+	e := RawEvent{Op: OpOpen, Has: 1<<13 - 1, Root: name, Path: name, UserPath: name, Base: name, Path2: name, UserPath2: name, Base2: name, Interp: name, Addr: name,
 		Source: RawSources[0], Hook: RawHooks[0], FileType: RawFileTypes[0], Marks: 1}
 	f, _ := FormOf(SchemaRawEvent)
 	var doc struct{ Properties json.RawMessage }

@@ -51,6 +51,7 @@ var CallTable = [...]CallCoverage{
 	{Op: OpKernelFile, Calls: "acct swapon swapoff"},
 	{Op: OpFork, Calls: "fork vfork clone clone3"},
 	{Op: OpExit, Calls: "exit exit_group"},
+	{Op: OpContext, Calls: "chroot unshare setns setuid setgid setreuid setregid setresuid setresgid"},
 
 	{Blind: BlindReceived, Why: "by SCM_RIGHTS, pidfd_getfd, a seccomp listener, the events of fanotify, from ring to ring",
 		Calls:   "recvmsg recvmmsg pidfd_getfd fanotify_init",
@@ -69,7 +70,7 @@ var CallTable = [...]CallCoverage{
 		Calls:  "utime utimes futimesat utimensat file_setattr",
 		Ioctls: "FS_IOC_SETFLAGS FS_IOC_FSSETXATTR FS_IOC_SETVERSION FS_IOC_ENABLE_VERITY FAT_IOCTL_SET_ATTRIBUTES"},
 	{Blind: BlindLooks, Why: "whether they are there, what they are, where a process begins to look; without an open",
-		Calls: "access faccessat faccessat2 stat lstat fstat newfstatat fstatat64 statx statfs fstatfs ustat readlink readlinkat getcwd chdir fchdir chroot fchroot " +
+		Calls: "access faccessat faccessat2 stat lstat fstat newfstatat fstatat64 statx statfs fstatfs ustat readlink readlinkat getcwd chdir fchdir fchroot " +
 			"getxattr lgetxattr fgetxattr getxattrat listxattr llistxattr flistxattr listxattrat file_getattr name_to_handle_at inotify_add_watch fanotify_mark " +
 			"statmount listmount listns landlock_add_rule",
 		Opcodes: "STATX GETXATTR FGETXATTR"},
@@ -105,10 +106,10 @@ var CallTable = [...]CallCoverage{
 			"process_madvise process_mrelease pselect6 readahead reboot restart_syscall rseq rseq_slice_yield rt_sigaction rt_sigpending rt_sigprocmask " +
 			"rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr " +
 			"sched_getparam sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setattr sched_setparam sched_setscheduler sched_yield seccomp select " +
-			"set_mempolicy set_mempolicy_home_node set_robust_list set_thread_area set_tid_address setdomainname setfsgid setfsuid setgid setgroups sethostname setitimer setns " +
-			"setpgid setpriority setregid setresgid setresuid setreuid setrlimit setsid settimeofday setuid sgetmask shutdown sigaction sigaltstack signal sigpending sigprocmask " +
+			"set_mempolicy set_mempolicy_home_node set_robust_list set_thread_area set_tid_address setdomainname setfsgid setfsuid setgroups sethostname setitimer " +
+			"setpgid setpriority setrlimit setsid settimeofday sgetmask shutdown sigaction sigaltstack signal sigpending sigprocmask " +
 			"sigreturn sigsuspend ssetmask stime sync sync_file_range sync_file_range2 syncfs sysinfo syslog tgkill time timer_create timer_delete timer_getoverrun " +
-			"timer_gettime timer_settime timerfd_gettime timerfd_settime times tkill ugetrlimit umask uname unshare uprobe uretprobe vhangup vm86 vm86old wait4 waitid waitpid",
+			"timer_gettime timer_settime timerfd_gettime timerfd_settime times tkill ugetrlimit umask uname uprobe uretprobe vhangup vm86 vm86old wait4 waitid waitpid",
 		Opcodes: "NOP FSYNC POLL_ADD POLL_REMOVE SYNC_FILE_RANGE TIMEOUT TIMEOUT_REMOVE ASYNC_CANCEL LINK_TIMEOUT CLOSE FILES_UPDATE FADVISE MADVISE EPOLL_CTL EPOLL_WAIT " +
 			"PROVIDE_BUFFERS REMOVE_BUFFERS SHUTDOWN WAITID FUTEX_WAIT FUTEX_WAKE FUTEX_WAITV NOP128"},
 }

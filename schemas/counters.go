@@ -103,6 +103,7 @@ const (
 	CounterSurfaceEntries = "surface_entries"
 	CounterTimes          = "times"
 	CounterFiltered       = "filtered"
+	CounterProcessLines   = "process_lines"
 )
 
 // Counters of a collected log.
@@ -189,6 +190,7 @@ var Counters = [...]Counter{
 	{Name: CounterTasks, Stage: StageNormalize, Role: RoleNone, Why: "tasks of the tree"},
 
 	{Name: CounterFiltered, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer filtered"},
+	{Name: CounterProcessLines, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer process"},
 	{Name: CounterPolicyEvents, Stage: StageCorrelate, Role: RoleBalance, When: WhenPolicyLog, Why: "lines of the policy layer"},
 	{Name: CounterSDKEvents, Stage: StageCorrelate, Role: RoleBalance, When: WhenSDKLog, Why: "lines of the SDK layer"},
 	{Name: CounterSurfaceEntries, Stage: StageCorrelate, Role: RoleBalance, Why: "entries of the capability surface"},

@@ -30,6 +30,7 @@ const (
 	MemberFiltered = "layers/filtered.ndjson"
 	MemberKernel   = "layers/kernel.ndjson"
 	MemberPolicy   = "layers/policy.ndjson"
+	MemberProcess  = "layers/process.ndjson"
 	MemberSDK      = "layers/sdk.ndjson"
 	MemberTimes    = "layers/times.ndjson"
 	MemberHealth   = "observation-health.json"

@@ -18,7 +18,7 @@ func closedSets() map[string][]string {
 		"reasons of calls": append(ReasonsOf(ReasonAllows), ReasonsOf(ReasonDenies)...), "reasons of allowed calls": ReasonsOf(ReasonAllows),
 		"reasons of denied calls": ReasonsOf(ReasonDenies), "reasons of refusals": ReasonsOf(ReasonRefuses),
 		"outcomes of calls": CallOutcomes, "directions": {FromClient, FromServer},
-		"operations": RawOps[:], "sources": RawSources[:], "hooks of events": RawHooks[:], "file types": RawFileTypes[:], "marks": markNames[:],
+		"operations": RawOps[:], "states": StateKinds[:], "sources": RawSources[:], "hooks of events": RawHooks[:], "file types": RawFileTypes[:], "marks": markNames[:],
 		"origins": Origins[:], "access modes": AccessModes[:], "operation flags": operationNames[:], "outcomes of events": {StatusSuccess, StatusError}, "statuses of events": {StatusSuccess, StatusError, StatusUnproven}, "doubts": {DoubtChanged},
 		"surface sets": SurfaceSets[:], "SDK events": SDKEventTypes[:], "scopes": {ScopeToolServer, ScopeRun},
 		"kernel layers": {LayerComplete, LayerPartial, LayerAbsent}, "policy layers": {LayerPresent, LayerAbsent}, "SDK layers": {LayerPresent, LayerSelfReported, LayerAbsent},

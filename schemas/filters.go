@@ -12,14 +12,15 @@ type Filter struct {
 
 // Ids of filters.
 const (
-	FilterTwin = "twin.sock_hook"
-	FilterOver = "twin.started_over"
-	FilterPeer = "send.ignored_address"
-	FilterFork = "tree.fork"
-	FilterExit = "tree.exit"
-	FilterMove = "tree.move"
-	FilterLoad = "tree.loader"
-	FilterDrop = "user.drop"
+	FilterTwin    = "twin.sock_hook"
+	FilterOver    = "twin.started_over"
+	FilterPeer    = "send.ignored_address"
+	FilterFork    = "tree.fork"
+	FilterExit    = "tree.exit"
+	FilterMove    = "tree.move"
+	FilterContext = "tree.context"
+	FilterLoad    = "tree.loader"
+	FilterDrop    = "user.drop"
 )
 
 // Filters are the rules that are not about paths.
@@ -33,6 +34,7 @@ var Filters = [...]Filter{
 	{FilterFork, "process tree, shown by the order of the lines", "forks; the order of the lines shows the tree"},
 	{FilterExit, "process tree, shown by the order of the lines", "exits of tasks"},
 	{FilterMove, "process tree, counted by runner-capture", "moves of tasks to another cgroup"},
+	{FilterContext, "process tree, in the layer process", "changes of who and where a task is; the layer process has them"},
 	{FilterLoad, "loader of the system", "loaders of programs below " + strings.Join(SystemLoaders[:], ", ")},
 	{FilterDrop, "--drop says so", "lines for which the program of `--drop` said yes"},
 }

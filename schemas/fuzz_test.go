@@ -47,6 +47,10 @@ type rawJSON struct {
 	ExitCode  *int64   `json:"exit_code"`
 	DstCgroup *uint64  `json:"dst_cgroup_id"`
 	FileType  string   `json:"file_type"`
+	UID       *uint32  `json:"uid"`
+	GID       *uint32  `json:"gid"`
+	MountNS   *uint32  `json:"mount_ns"`
+	Root      *string  `json:"root"`
 	Marks     []string `json:"marks"`
 }
 
@@ -69,7 +73,7 @@ func text(v *string) []byte {
 func (j *rawJSON) event() (e RawEvent) {
 	e = RawEvent{Seq: j.Seq, Op: j.Op, KtimeNS: j.KtimeNS, CgroupID: j.CgroupID, PID: j.PID, TID: j.TID, CPU: j.CPU, CPUSeq: j.CPUSeq,
 		Path: text(j.Path), UserPath: text(j.UserPath), Base: text(j.Base), UserPath2: text(j.UserPath2), Base2: text(j.Base2),
-		Interp: text(j.Interp), Addr: text(j.Addr), Source: j.Source, Hook: j.Hook, FileType: j.FileType}
+		Interp: text(j.Interp), Addr: text(j.Addr), Root: text(j.Root), Source: j.Source, Hook: j.Hook, FileType: j.FileType}
 	e.Ret = opt(&e.Has, HasRet, j.Ret)
 	e.Flags = opt(&e.Has, HasFlags, j.Flags)
 	e.Mode = opt(&e.Has, HasMode, j.Mode)
@@ -83,6 +87,7 @@ func (j *rawJSON) event() (e RawEvent) {
 	e.Rule = opt(&e.Has, HasRule, j.Rule)
 	e.Socket = opt(&e.Has, HasSocket, j.Socket)
 	e.Probe = opt(&e.Has, HasProbe, j.Probe)
+	e.UID, e.GID, e.MountNS = opt(&e.Has, HasContext, j.UID), opt(&e.Has, HasContext, j.GID), opt(&e.Has, HasContext, j.MountNS)
 	for _, m := range j.Marks {
 		e.Marks |= rawMarks[m]
 	}

@@ -161,7 +161,7 @@ func randomRaw(r *rand.Rand) RawEvent {
 		Seq: randomUint(r), Op: pick(r, RawOps[:]...), KtimeNS: randomUint(r), CgroupID: randomUint(r),
 		PID: uint32(randomUint(r)), TID: uint32(randomUint(r)), CPU: uint32(r.IntN(64)), CPUSeq: randomUint(r),
 		Path: randomName(r), UserPath: randomName(r), Base: randomName(r), UserPath2: randomName(r),
-		Base2: randomName(r), Interp: randomName(r), Addr: randomName(r),
+		Base2: randomName(r), Interp: randomName(r), Addr: randomName(r), Root: randomName(r),
 		Source: pick(r, append(RawSources[:], "")...), FileType: pick(r, append(RawFileTypes[:], "")...),
 		Hook:  pick(r, append(RawHooks[:], "")...),
 		Marks: Marks(r.IntN(1 << len(markNames))),
@@ -208,6 +208,9 @@ func randomRaw(r *rand.Rand) RawEvent {
 	}
 	if number(HasProbe) {
 		e.Probe = uint8(r.IntN(256))
+	}
+	if number(HasContext) {
+		e.UID, e.GID, e.MountNS = uint32(randomUint(r)), uint32(randomUint(r)), uint32(randomUint(r))
 	}
 	return e
 }

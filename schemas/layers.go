@@ -34,8 +34,8 @@ type Layer struct {
 	Present string
 
 	Log *LayerLog // what the layer is made from; nil: not from a log
-	// Normalized layers are made by runner-normalize: their lines come before the kernel
-	// lines of a kernel.normalized stream, and the note is one of its own.
+	// Normalized layers are made by runner-normalize: their lines are in a kernel.normalized
+	// stream, in the order of this table, and the note is one of its own.
 	Normalized bool
 }
 
@@ -67,6 +67,7 @@ const (
 	LayerFiltered = "filtered"
 	LayerKernel   = "kernel"
 	LayerPolicy   = "policy"
+	LayerProcess  = "process"
 	LayerSDK      = "sdk"
 	LayerTimes    = "times"
 )
@@ -86,6 +87,8 @@ var Layers = []Layer{
 		Log: &LayerLog{Stream: StreamPolicyLog, Env: EnvPolicyLog,
 			Title: "decision log", Nothing: "neither decision nor session", GapStatus: CorrelationFailed, Missing: "decisions may be missing",
 			Whys: []string{WhyJSON, WhyType, WhyField, WhySeq, WhyConflict}}},
+	{Name: LayerProcess, Member: MemberProcess, Schema: SchemaProcessEvent, File: "process-event-v0.schema.json", Optional: true, MaxBytes: MaxProcessLayer, Normalized: true,
+		Parse: layerParser(ParseProcessEvent, func(p *ProcessEvent) (string, uint64) { return p.RunID, p.Seq }), Counter: CounterProcessLines, Note: NoteProcesses},
 	{Name: LayerSDK, Member: MemberSDK, Schema: SchemaSDKEvent, File: "sdk-event-v0.schema.json", MaxBytes: MaxLogLayer,
 		Parse: layerParser(ParseSDKEvent, func(e *SDKEvent) (string, uint64) { return e.RunID, e.Seq }), Counter: CounterSDKEvents,
 		Note: NoteSDK, Field: func(h *Health) *string { return &h.SDKLayer }, Present: LayerSelfReported,

@@ -145,3 +145,11 @@ func checkNoise(v NoteValues) error {
 	}
 	return nil
 }
+
+func checkProcesses(v NoteValues) error {
+	n, _ := v.Count(KeyProcesses)
+	if omitted, _ := v.Count(KeyOmitted); n > MaxProcesses || n == 0 && omitted > 0 {
+		return fmt.Errorf("says processes=%d omitted=%d, which cannot be", n, omitted)
+	}
+	return nil
+}

@@ -24,6 +24,9 @@ const (
 	KeyTable           = "table"
 	KeyValues          = "values"
 	KeyOmitted         = "omitted"
+	KeyProcesses       = CounterProcesses
+	KeyStatesOmitted   = "states_omitted"
+	KeyUnknown         = "unknown"
 )
 
 // Classes of kernel lines, which are also keys of the note about windows.
@@ -117,6 +120,10 @@ var (
 		{Key: KeyTable, Form: ValueWord}, {Key: KeyValues}, {Key: KeyOmitted}},
 		Check: checkNoise,
 		Says:  "`--noise`: by which table of rules noise was left out, how many distinct values of it the layer filtered holds, and for how many more it had no room"}
+	NoteProcesses = &Note{Code: "normalize_processes", By: StageNormalize, Fields: []NoteField{
+		{Key: KeyProcesses}, {Key: KeyOmitted}, {Key: KeyStatesOmitted}, {Key: KeyUnknown}},
+		Check: checkProcesses,
+		Says:  "`--processes`: how many lines the layer process has, for how many more processes and states it had no room, and of how many states that it has nobody knows who and where the process was"}
 	NoteDrop = &Note{Code: "normalize_drop", By: StageNormalize, Fields: []NoteField{
 		{Key: KeyProgram, Form: ValueQuoted}, {Key: KeySHA256, Form: ValueHex}, {Key: KeyDropped}},
 		Check: checkDrop,
@@ -126,5 +133,5 @@ var (
 // Notes are all notes, in the order in which they come.
 var Notes = [...]*Note{
 	NoteContractOnly, NoteKernel, NoteLoss, NoteDrops, NoteMissed, NoteEscape, NoteQuality, NoteSurvivors, NoteEnd, NoteBlind,
-	NoteConfined, NoteNetwork, NoteNetworkIDs, NoteFiles, NoteFileIDs, NotePolicy, NoteToolPolicy, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteNoise, NoteDrop,
+	NoteConfined, NoteNetwork, NoteNetworkIDs, NoteFiles, NoteFileIDs, NotePolicy, NoteToolPolicy, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteNoise, NoteProcesses, NoteDrop,
 }

@@ -62,6 +62,7 @@ const (
 	OpFork           = "fork"
 	OpExit           = "exit"
 	OpMove           = "move"
+	OpContext        = "context"
 )
 
 // Operations are all operations, in the order of the specification.
@@ -118,6 +119,7 @@ var Operations = [...]Operation{
 	{OpFork, "sched_process_fork", 0, 0},
 	{OpExit, "sched_process_exit", 0, 0},
 	{OpMove, "cgroup_attach_task", 0, 0},
+	{OpContext, "chroot, unshare, setns, setuid, setgid, setreuid, setregid, setresuid, setresgid, if they succeed: the context after the call", 0, 0},
 }
 
 // RawOps are the names of all operations.

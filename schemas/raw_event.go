@@ -38,6 +38,11 @@ type RawEvent struct {
 	DstCgroupID        uint64 // HasDstCgroup
 	FileType           string // "" is absent
 	Marks              Marks
+
+	// The context of the task, of a fork that of its child.
+	UID, GID uint32 // HasContext: effective, in the initial user namespace
+	MountNS  uint32 // HasContext: inode number of the mount namespace
+	Root     []byte // the root directory, in that namespace
 }
 
 // RawHas says which optional numbers a raw event carries.
@@ -57,6 +62,7 @@ const (
 	HasRule
 	HasSocket
 	HasProbe
+	HasContext
 )
 
 // Marks are the truth flags of a raw event.
@@ -166,6 +172,12 @@ func (e *RawEvent) AppendJSON(dst []byte, runID string) []byte {
 	}
 	dst = appendUint(dst, e.Has&HasDstCgroup != 0, `,"dst_cgroup_id":`, e.DstCgroupID)
 	dst = appendWord(dst, `,"file_type":"`, e.FileType)
+	if e.Has&HasContext != 0 {
+		dst = strconv.AppendUint(append(dst, `,"uid":`...), uint64(e.UID), 10)
+		dst = strconv.AppendUint(append(dst, `,"gid":`...), uint64(e.GID), 10)
+		dst = strconv.AppendUint(append(dst, `,"mount_ns":`...), uint64(e.MountNS), 10)
+	}
+	dst = appendName(dst, `,"root":`, e.Root)
 	if e.Marks != 0 {
 		dst = append(dst, `,"marks":[`...)
 		sep := `"`

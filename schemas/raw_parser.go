@@ -133,6 +133,17 @@ var rawOptional = [...]rawKey{
 	}},
 	{"dst_cgroup_id", func(s *scanner, e *RawEvent) bool { return s.has(&e.Has, HasDstCgroup, &e.DstCgroupID) }},
 	{"file_type", func(s *scanner, e *RawEvent) (ok bool) { e.FileType, ok = s.word(rawFileTypes); return ok }},
+	{"uid", func(s *scanner, e *RawEvent) (ok bool) {
+		if !s.has32(&e.Has, HasContext, &e.UID) || !s.lit(`,"gid":`) {
+			return false
+		}
+		if e.GID, ok = s.uint32(); !ok || !s.lit(`,"mount_ns":`) {
+			return false
+		}
+		e.MountNS, ok = s.uint32()
+		return ok
+	}},
+	{"root", func(s *scanner, e *RawEvent) bool { return s.name(&e.Root) }},
 	{"marks", func(s *scanner, e *RawEvent) (ok bool) { e.Marks, ok = s.marks(); return ok }},
 }
 

@@ -13,11 +13,14 @@ var Streams = func() []StreamForm {
 	health := "`" + SchemaStageHealth + "`"
 	normalized := []string{"`" + SchemaEvent + "`"}
 	for _, l := range Layers {
-		if l.Normalized {
+		switch {
+		case l.Name == LayerKernel:
+			normalized = append(normalized, "`"+SchemaKernelEvent+"` in canonical order (with `--windows` and `"+SchemaProcess+"` between them)")
+		case l.Normalized:
 			normalized = append(normalized, "`"+l.Schema+"` (optional)")
 		}
 	}
-	normalized = append(normalized, "`"+SchemaKernelEvent+"` in canonical order (with `--windows` and `"+SchemaProcess+"` between them)", "2 "+health)
+	normalized = append(normalized, "2 "+health)
 	list := []StreamForm{
 		{StreamRaw, "runner-capture (runner-exec with `--no-kernel`)", []string{
 			"`" + SchemaEvent + "` and `" + SchemaRawEvent + "` as they happen", "1 " + health}},

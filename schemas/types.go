@@ -20,16 +20,17 @@ const (
 	SchemaNetworkRules = "runner.network_rules.v0"
 	SchemaFileRules    = "runner.file_rules.v0"
 
-	SchemaEvent       = "assay.runner.event.v0"
-	SchemaKernelEvent = "assay.runner.kernel_event.v0"
-	SchemaPolicyEvent = "assay.runner.policy_event.v0"
-	SchemaSDKEvent    = "assay.runner.sdk_event.v0"
-	SchemaTime        = "assay.runner.time.v0"
-	SchemaFiltered    = "assay.runner.filtered.v0"
-	SchemaHealth      = "assay.runner.observation_health.v0"
-	SchemaSurface     = "assay.runner.capability_surface.v0"
-	SchemaReport      = "assay.runner.correlation_report.v0"
-	SchemaManifest    = "assay.runner.archive_manifest.v0"
+	SchemaEvent        = "assay.runner.event.v0"
+	SchemaKernelEvent  = "assay.runner.kernel_event.v0"
+	SchemaPolicyEvent  = "assay.runner.policy_event.v0"
+	SchemaSDKEvent     = "assay.runner.sdk_event.v0"
+	SchemaTime         = "assay.runner.time.v0"
+	SchemaFiltered     = "assay.runner.filtered.v0"
+	SchemaProcessEvent = "assay.runner.process_event.v0"
+	SchemaHealth       = "assay.runner.observation_health.v0"
+	SchemaSurface      = "assay.runner.capability_surface.v0"
+	SchemaReport       = "assay.runner.correlation_report.v0"
+	SchemaManifest     = "assay.runner.archive_manifest.v0"
 )
 
 // Stream names, as headers and trailers have them.

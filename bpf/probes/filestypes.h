@@ -23,10 +23,6 @@ struct mount___group {
 	s32 mnt_group_id;
 };
 
-struct nsproxy {
-	struct mnt_namespace *mnt_ns;
-};
-
 struct task_struct___files {
 	struct task_struct *real_parent;
 	struct nsproxy *nsproxy;

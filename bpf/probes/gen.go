@@ -7,6 +7,7 @@
 //	table.h, sysnum.h   which system calls are recorded, and where their arguments are
 //	kernel.bpf.c        the required tracepoints; the system calls at their end
 //	tasks.h             the life of tasks: exec, fork, exit, moves to another cgroup
+//	context.h           who and where a task is
 //	special.h           calls that mount, label and attach: what they name
 //	loader.h            which loader the kernel mapped for a program
 //	interrupt.h         how a call that a signal interrupted ended

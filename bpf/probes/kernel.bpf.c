@@ -3,6 +3,7 @@
 /* The base object: five raw tracepoints with BTF. They need no tracefs, no
  * kprobes and no trampolines. ../doc.go lists what each hook gives and what is lost
  * without it. */
+#include "context.h"
 #include "table.h"
 #include "walk.h"
 #include "socketcalls.h"
@@ -288,6 +289,11 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 		end_guard(key, d->op, ret);
 		return 0;
 	}
+	if (d->class == CLASS_CONTEXT) {
+		if (ret >= 0)
+			tell_context(key);
+		return 0;
+	}
 	if (d->class == CLASS_SPECIAL && !special_end(d->op, s->args, ret))
 		return 0;
 	begin(&s->r, d->op, ret);
@@ -386,6 +392,8 @@ int on_sys_enter(u64 *ctx)
 			change((struct pt_regs *)ctx[0], compat32, d->op);
 			return 0;
 		}
+		if (d->class == CLASS_CONTEXT)
+			note_change(CHANGES_START, 0, 0);
 	}
 	e = entry_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!e)

@@ -10,7 +10,7 @@
 
 /* The last offset at which a write may begin, and room for the longest write. */
 #define BLOB_LAST (2 * (UPATH_MAX + COMP_MAX) + ADDR_MAX)
-#define BLOB_SIZE (BLOB_LAST + UPATH_MAX + 256)
+#define BLOB_SIZE (BLOB_LAST + ARGS_MAX + 256)
 
 /* The state of a path walk (walk.h). */
 struct walk {

@@ -60,6 +60,7 @@ enum op {
 	OP_FILE_BLOCKED,
 	OP_EXEC_CHECK,
 	OP_LOADER,
+	OP_CONTEXT,
 	OPS = 64,
 };
 
@@ -94,6 +95,8 @@ enum mark {
 	MARK_RING = 1 << 27,	  /* the address hook ran for io_uring, not in a system call of the task */
 	MARK_SOCKET = 1 << 28,	  /* the address is the socket's own word after the call */
 	MARK_HOOKED = 1 << 29,	  /* the kernel shows the address to the hook before it uses it */
+	MARK_CONTEXT = 1 << 30,	  /* flags and resolve are the context of the task (context.h) */
+	MARK_ROOT = 1U << 31,	  /* after the other names there are ret bytes of its root directory */
 };
 
 enum source { SOURCE_NONE, SOURCE_SYSCALL, SOURCE_CGROUP, SOURCE_IO_URING, SOURCE_LSM };
@@ -116,9 +119,10 @@ enum {
 #define UPATH_MAX 4096
 #define COMP_MAX 16384
 #define ADDR_MAX 128
+#define ARGS_MAX 8192
 
 /* Little endian, 8-byte aligned. After it, without gaps: the socket address, upath1,
- * comp1, upath2, comp2. Each comp is a list of components, leaf first, each after a
+ * comp1, upath2, comp2; of an exec then the root and alen bytes of arguments. Each comp is a list of components, leaf first, each after a
  * byte with its length; a detached tree has an empty one at its top. */
 struct rec {
 	u32 len;
@@ -130,7 +134,7 @@ struct rec {
 	u32 tgid;
 	u32 tid;
 	u32 cpu;
-	u32 pad2;
+	u32 args; /* exec: bytes of all arguments, if they were to be read */
 	u64 seq;
 	s64 ret;
 	u64 flags;
@@ -164,7 +168,7 @@ struct counters {
 };
 
 /* Scratch records per CPU and copy of a probe. */
-enum scratch_index { SCRATCH_EXIT, SCRATCH_EXEC, SCRATCH_SUBMIT, SCRATCH_COMPLETE, SCRATCH_FAILED, SCRATCH_ENTER, SCRATCHES };
+enum scratch_index { SCRATCH_EXIT, SCRATCH_EXEC, SCRATCH_SUBMIT, SCRATCH_COMPLETE, SCRATCH_FAILED, SCRATCH_ENTER, SCRATCH_FORK, SCRATCHES };
 
 enum slot { SLOT_EXIT, SLOT_EXEC, SLOT_FORK, SLOT_TASK_EXIT, SLOT_MOVE, SLOT_SOCK, SLOT_URING_SUBMIT, SLOT_URING_COMPLETE, SLOT_ENTER, SLOT_RULES, SLOT_FILES, SLOT_DELIVER, SLOT_URING_FAILED, SLOTS = 16 };
 

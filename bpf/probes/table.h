@@ -18,6 +18,7 @@ enum class {
 	CLASS_UNMAPPED,	 /* recorded natively, not decoded for 32-bit callers: counted */
 	CLASS_SPECIAL,	 /* special.h */
 	CLASS_CHANGE,	 /* not recorded: changes what other threads' calls are given (changes.h) */
+	CLASS_CONTEXT,	 /* changes who and where the task is (context.h) */
 };
 
 /* Argument numbers 0 to 5; CWD is the constant AT_FDCWD, NO is absent. */
@@ -34,6 +35,7 @@ struct desc {
  * directory. */
 enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
 #define C(what) { CHANGES_##what, CLASS_CHANGE, NO, NO, NO, NO, NO, NO }
+#define X D(CONTEXT, CONTEXT, NO, NO, NO, NO, NO, NO)
 #define NCALLS 512
 
 /* The calls that every architecture has. */
@@ -93,7 +95,15 @@ enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
 	[A##_CLOSE_RANGE] = C(ALL),                                          \
 	[A##_CHDIR] = C(START),                                              \
 	[A##_FCHDIR] = C(START),                                             \
-	[A##_CHROOT] = C(START),                                             \
+	[A##_CHROOT] = X,                                                    \
+	[A##_UNSHARE] = X,                                                   \
+	[A##_SETNS] = X,                                                     \
+	[A##_SETUID] = X,                                                    \
+	[A##_SETGID] = X,                                                    \
+	[A##_SETREUID] = X,                                                  \
+	[A##_SETREGID] = X,                                                  \
+	[A##_SETRESUID] = X,                                                 \
+	[A##_SETRESGID] = X,                                                 \
 	[A##_IO_URING_SETUP] = G(RING),                                      \
 	[A##_IO_URING_ENTER] = G(RING),                                      \
 	[A##_PTRACE] = G(PTRACE),                                            \
@@ -124,6 +134,12 @@ enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
 /* Further calls of 32-bit programs. Their structures of sendmsg and sendmmsg differ. */
 #define CALLS_OF_32_BITS(A)                                                  \
 	[A##_CHOWN32] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),              \
+	[A##_SETUID32] = X,                                                  \
+	[A##_SETGID32] = X,                                                  \
+	[A##_SETREUID32] = X,                                                \
+	[A##_SETREGID32] = X,                                                \
+	[A##_SETRESUID32] = X,                                               \
+	[A##_SETRESGID32] = X,                                               \
 	[A##_LCHOWN32] = D(CHOWN, PATH, CWD, 0, NO, NO, NO, NO),             \
 	[A##_FCHOWN32] = D(CHOWN, PATH, 0, NO, NO, NO, NO, NO),              \
 	[A##_TRUNCATE64] = D(TRUNCATE, PATH, CWD, 0, NO, NO, NO, NO),        \

@@ -3,6 +3,7 @@
 #ifndef RUNNER_TASKS_H
 #define RUNNER_TASKS_H
 
+#include "context.h"
 #include "guard.h"
 #include "entry.h"
 #include "loader.h"
@@ -75,6 +76,7 @@ INLINE int exec(u64 *ctx)
 	begin(&s->r, OP_EXEC, 0);
 	s->r.aux1 = old_tid;
 	s->r.marks = MARK_HAS_U1 | MARK_HAS_BASE1;
+	put_context(&s->r, bpf_get_current_task());
 	/* the kernel's own copies: no race with the program */
 	n = bpf_probe_read_kernel_str(&s->blob[0], UPATH_MAX, (void *)program_name(bprm, &base, &by_fd));
 	if (n > 0)
@@ -98,8 +100,10 @@ INLINE int exec(u64 *ctx)
 	/* where a relative script name starts */
 	s->r.clen2 = put_path(key, off, base.mnt, base.dentry);
 	off += s->r.clen2;
+	off += put_root(key, off);
+	off += put_arguments(key, off);
 	BARRIER(off);
-	if (off > BLOB_LAST)
+	if (off > BLOB_LAST + ARGS_MAX)
 		off = BLOB_LAST;
 	emit(&s->r, REC_SIZE + off, c, SLOT_EXEC);
 	if (!no_loop) /* the helper that it needs is as old */
@@ -163,19 +167,32 @@ int on_fork(u64 *ctx)
 {
 	struct task_struct *child = (struct task_struct *)ctx[1];
 	struct counters *c = counters_of(SLOT_FORK);
-	struct rec r;
-	u64 to;
+	u32 key = scratch_key(copy, SCRATCH_FORK);
+	struct scratch *s;
+	u64 to, off = 0;
 
 	note_own_child(child);
 	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c || !first_at_fork(child))
 		return 0;
-	begin(&r, OP_FORK, 0);
-	r.aux1 = (u64)(u32)child->tgid << 32 | (u32)child->pid;
+	s = bpf_map_lookup_elem(&scratch, &key);
+	if (!s) {
+		__sync_fetch_and_add(&c->scratch_missing, 1);
+		return 0;
+	}
+	begin(&s->r, OP_FORK, 0);
+	s->r.aux1 = (u64)(u32)child->tgid << 32 | (u32)child->pid;
+	if (child->tgid == child->pid) { /* a process: it begins with the root of the one that makes it */
+		put_context(&s->r, address(ctx, 1));
+		off = put_root(key, 0);
+	}
 	to = cgroup_of(address(ctx, 1));
-	r.aux2 = cgroup_id_of(to);
+	s->r.aux2 = cgroup_id_of(to);
 	if (to != cgroup_of(address(ctx, 0)) && !in_scope(to))
-		r.marks |= MARK_ESCAPE;
-	emit(&r, sizeof(r), c, SLOT_FORK);
+		s->r.marks |= MARK_ESCAPE;
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		off = BLOB_LAST;
+	emit(&s->r, REC_SIZE + off, c, SLOT_FORK);
 	return 0;
 }
 

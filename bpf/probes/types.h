@@ -187,6 +187,18 @@ struct proc_inode {
 	struct inode vfs_inode;
 };
 
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+};
+
+struct kernel_id {
+	u32 val;
+};
+
+struct cred {
+	struct kernel_id euid, egid;
+};
+
 struct bpf_prog_aux {
 	u32 id;
 };
@@ -208,6 +220,7 @@ struct bpf_link {
 
 struct mm_struct {
 	struct counter32 mm_users;
+	unsigned long arg_start, arg_end;
 	unsigned long saved_auxv[1];
 };
 
@@ -236,6 +249,8 @@ struct task_struct {
 	u64 self_exec_id;
 	struct fs_struct *fs;
 	struct files_struct *files;
+	struct nsproxy *nsproxy;
+	const struct cred *cred;
 	struct css_set *cgroups;
 };
 

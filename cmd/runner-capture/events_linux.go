@@ -77,7 +77,7 @@ func (v *events) record(b []byte) error {
 // keepEvent copies an event out of the decoder's buffers.
 func keepEvent(e *schemas.RawEvent, dec bpf.Decoded) heldEvent {
 	h := heldEvent{*e, dec}
-	for _, p := range []*[]byte{&h.e.Path, &h.e.UserPath, &h.e.Base, &h.e.Path2, &h.e.UserPath2, &h.e.Base2, &h.e.Interp, &h.e.Addr} {
+	for _, p := range []*[]byte{&h.e.Path, &h.e.UserPath, &h.e.Base, &h.e.Path2, &h.e.UserPath2, &h.e.Base2, &h.e.Interp, &h.e.Addr, &h.e.Root} {
 		if *p != nil {
 			*p = append([]byte{}, *p...)
 		}

@@ -3,7 +3,10 @@ package main
 import (
 	"errors"
 	"math"
+	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/bpf"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
@@ -32,6 +35,10 @@ func baseFacts(ses *bpf.Session, opt options) map[string]string {
 		schemas.FactPathObjects: ses.PathObjects,
 		schemas.FactRedundant:   ses.Redundant, schemas.FactSupervisor: schemas.SupervisorNone, schemas.FactEnd: "",
 		schemas.FactPreemption: ses.Preemption.String(),
+	}
+	var own unix.Stat_t
+	if unix.Stat("/proc/self/ns/mnt", &own) == nil {
+		f[schemas.FactMountNS] = strconv.FormatUint(own.Ino, 10)
 	}
 	enforcing(f, schemas.EnforcedNetwork, opt.rules)
 	enforcing(f, schemas.EnforcedFiles, opt.files)

@@ -42,6 +42,8 @@ type joiner struct {
 	times       times        // whether the lines have times
 	timing      *timing      // nil without --times
 	filtered    filtered
+	processes   processes
+	wrote       int // how many of logs have written their lines
 }
 
 func run(env *tool.Env, opt Options) error {
@@ -127,6 +129,10 @@ func (j *joiner) forward() error {
 			if err := j.filteredLine(line); err != nil {
 				return err
 			}
+		case schemas.SchemaProcessEvent:
+			if err := j.processLine(line); err != nil {
+				return err
+			}
 		case schemas.SchemaProcess:
 			if err := j.process(line); err != nil {
 				return err
@@ -189,8 +195,8 @@ func (j *joiner) refuse(format string, a ...any) error {
 // kernelLine takes in one kernel line. It returns the line as it is forwarded, without
 // its time, in two parts.
 func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) (start []byte, end string, err error) {
-	if len(j.stages) > 0 {
-		return nil, "", j.refuse("a kernel line follows the health records")
+	if len(j.stages) > 0 || j.processes.written > 0 {
+		return nil, "", j.refuse("a kernel line follows the health records, or the layer %s", schemas.LayerProcess)
 	}
 	when, err := j.parser.ParseTimed(line, e)
 	if err != nil {
@@ -254,6 +260,9 @@ func (j *joiner) balance() error {
 	if err := j.balanceFiltered(); err != nil {
 		return err
 	}
+	if err := j.balanceProcesses(); err != nil {
+		return err
+	}
 	if err := health.Flow(j.capture(), j.stages[1], j.lines); err != nil {
 		return j.refuse("%v", err)
 	}
@@ -270,7 +279,7 @@ func (j *joiner) derive() (*schemas.Health, error) {
 	h := health.Derive(id, j.capture(), j.stages[1], j.lines, j.net.Fields)
 	report := j.report(h.KernelLayer, h.CgroupCorrelation)
 	j.addLayers(&h)
-	if err := errors.Join(j.writeLayers(), j.writeTimes(), j.writeSurface(), j.writeReport(report), j.out.Write(h)); err != nil {
+	if err := errors.Join(j.writeLayers(""), j.writeTimes(), j.writeSurface(), j.writeReport(report), j.out.Write(h)); err != nil {
 		return nil, failWrite(err)
 	}
 	return &h, nil

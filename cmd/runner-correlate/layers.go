@@ -33,12 +33,20 @@ func (j *joiner) addLayers(h *schemas.Health) {
 	h.Notes = slices.Insert(h.Notes, last, notes...)
 }
 
-// writeLayers writes the lines of the layers that are made from logs.
-func (j *joiner) writeLayers() error {
-	for _, l := range j.logs {
-		if err := l.each(j.out.WriteRaw); err != nil {
+// writeLayers writes the lines of the layers that are made from logs, each once: those before a layer of the
+// table, or all.
+func (j *joiner) writeLayers(before string) error {
+	for _, l := range schemas.Layers {
+		switch {
+		case l.Name == before:
+			return nil
+		case j.wrote == len(j.logs) || j.logs[j.wrote].Name != l.Name:
+			continue
+		}
+		if err := j.logs[j.wrote].each(j.out.WriteRaw); err != nil {
 			return err
 		}
+		j.wrote++
 	}
 	return nil
 }
@@ -68,6 +76,9 @@ func (j *joiner) addCounters(counters map[string]uint64) {
 	}
 	if j.filtered.lines > 0 {
 		counters[schemas.CounterFiltered] = j.filtered.lines
+	}
+	if j.processes.written > 0 {
+		counters[schemas.CounterProcessLines] = j.processes.written
 	}
 	if j.timing != nil {
 		counters[schemas.CounterTimes] = j.timing.n

@@ -29,8 +29,8 @@ func (j *joiner) sameTimes(when schemas.KernelTime) error {
 // process takes in the record of a process. It is not written to the output.
 func (j *joiner) process(line []byte) error {
 	switch {
-	case len(j.stages) > 0:
-		return j.refuse("a process record follows the health records")
+	case len(j.stages) > 0 || j.processes.written > 0:
+		return j.refuse("a process record follows the health records, or the layer %s", schemas.LayerProcess)
 	case j.times == untimed:
 		return j.refuse("a process record follows kernel lines without a ktime_ns")
 	case j.tree == nil:

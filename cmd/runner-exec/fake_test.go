@@ -33,6 +33,7 @@ func fakeNormalize() {
 	f.Bool("background", false, "")
 	f.Bool("canonical-pids", false, "")
 	f.Bool("filtered", false, "")
+	f.Bool("processes", false, "")
 	f.String("noise", "", "")
 	f.String("drop", "", "")
 	f.Bool("windows", false, "")

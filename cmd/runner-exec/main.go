@@ -52,6 +52,7 @@ func app() tool.App {
 		&cli.StringFlag{Name: "drop"},
 		&cli.StringFlag{Name: "noise", Value: schemas.NoiseV0},
 		&cli.BoolFlag{Name: "no-filtered"},
+		&cli.BoolFlag{Name: "no-processes"},
 		&cli.StringFlag{Name: "ring-size", Value: "16M"},
 		&cli.StringFlag{Name: "spool-size"},
 		&cli.DurationFlag{Name: "timeout"},

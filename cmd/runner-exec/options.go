@@ -31,7 +31,7 @@ Flags:
   --times, --canonical-pids   add the layer times; number processes by the fork tree
   --no-new-privs, --harden   exec gives no rights; and refuse what attacks the observer
   --drop EXPR         drop kernel lines for which the jq program gives true
-  --noise v0|loader|none, --no-filtered   what is noise; no layer of what was left out
+  --noise v0|loader|none   what is noise; --no-filtered, --no-processes: not these layers
   --timeout D, --grace D   TERM after D, kill after another grace; which survivors get (10s)
   --cgroup-parent DIR make the cgroup below DIR, not below the caller's own
   --ring-size, --spool-size, --redundant, --without, --file-mechanism   as in runner-capture
@@ -71,6 +71,7 @@ type Options struct {
 	Drop          string        // gojq program for runner-normalize, or ""
 	Noise         string        // table of noise rules
 	NoFiltered    bool          // leave out the layer filtered
+	NoProcesses   bool          // leave out the layer process
 	RingSize      uint64        // bytes
 	SpoolSize     uint64        // bytes; 0 leaves runner-capture's own default
 	Timeout       time.Duration // 0: none
@@ -89,7 +90,7 @@ func options(env *tool.Env) (Options, error) {
 	o := Options{
 		Archive: f.String("archive"), Stream: f.String("stream"), Keep: f.String("keep"),
 		Kernel:        !f.Bool("no-kernel") && runtime.GOOS == schemas.PlatformLinux,
-		CanonicalPids: f.Bool("canonical-pids"), Times: f.Bool("times"), Drop: f.String("drop"), NoFiltered: f.Bool("no-filtered"), CgroupParent: f.String("cgroup-parent"),
+		CanonicalPids: f.Bool("canonical-pids"), Times: f.Bool("times"), Drop: f.String("drop"), NoFiltered: f.Bool("no-filtered"), NoProcesses: f.Bool("no-processes"), CgroupParent: f.String("cgroup-parent"),
 		Policy: f.String("policy"), LogFiles: map[string]string{},
 		Named: f.IsSet("run-id"), Command: env.Args, SpoolDir: f.String("spool-dir"), Resume: f.String("resume"), Force: f.Bool("force"),
 	}
@@ -183,8 +184,8 @@ func (o *Options) check() error {
 		return tool.Usagef("--stream runs no other stages, so there is nothing for --keep")
 	case o.Stream != "" && (o.CanonicalPids || o.Drop != ""):
 		return tool.Usagef("--canonical-pids and --drop belong to runner-normalize when --stream is used")
-	case o.Stream != "" && (o.NoFiltered || o.Noise != schemas.NoiseV0):
-		return tool.Usagef("--noise belongs to runner-normalize when --stream is used, and --no-filtered has nothing to do")
+	case o.Stream != "" && (o.NoFiltered || o.NoProcesses || o.Noise != schemas.NoiseV0):
+		return tool.Usagef("--noise belongs to runner-normalize when --stream is used, and --no-filtered and --no-processes have nothing to do")
 	case o.NoFiltered && o.Noise != schemas.NoiseV0:
 		return tool.Usagef("--noise %s has the layer filtered always: its note says which rules were used", o.Noise)
 	case o.Stdouts() > 1:

@@ -105,6 +105,9 @@ func (o *Options) resumeCall(dir string) string {
 	if o.NoFiltered {
 		words = append(words, "--no-filtered")
 	}
+	if o.NoProcesses {
+		words = append(words, "--no-processes")
+	}
 	if o.Noise != schemas.NoiseV0 {
 		words = append(words, "--noise", o.Noise)
 	}

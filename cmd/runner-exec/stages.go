@@ -83,6 +83,9 @@ func stageArgs(o Options, name string, env *tool.Env) []string {
 		if o.Kernel && !o.NoFiltered {
 			args = append(args, "--filtered", "--noise", o.Noise)
 		}
+		if o.Kernel && !o.NoProcesses {
+			args = append(args, "--processes")
+		}
 		if o.Collect[schemas.LayerPolicy] || o.Times {
 			args = append(args, "--windows")
 		}

@@ -105,12 +105,20 @@ func (n *normalizer) treeEvent(task uint32, e *schemas.RawEvent) error {
 			return n.invalid(err)
 		}
 		n.filter(schemas.FilterFork, n.number(uint64(e.ChildTID)))
+		if child := n.tree.n; n.procs != nil && n.tree.tasks.at(child).head == child {
+			return n.procs.add(child, stateStart, e, nil, nil)
+		}
 	case schemas.OpExit:
 		if err := n.settle(task); err != nil {
 			return err
 		}
 		n.tree.exit(e.TID, e.KtimeNS)
 		n.filter(schemas.FilterExit, n.number(uint64(e.TID)))
+	case schemas.OpContext:
+		n.filter(schemas.FilterContext, n.number(uint64(e.TID)))
+		if n.procs != nil {
+			return n.procs.add(n.tree.tasks.at(task).head, stateCall, e, nil, nil)
+		}
 	default:
 		n.filter(schemas.FilterMove, n.number(e.DstCgroupID))
 	}
@@ -137,6 +145,11 @@ func (n *normalizer) exec(task uint32, op operation, e *schemas.RawEvent) error 
 		return err
 	}
 	script := n.mapper.script(e)
+	if n.procs != nil {
+		if err := n.procs.add(n.tree.tasks.at(task).head, stateExec, e, path, script); err != nil {
+			return err
+		}
+	}
 	if script == nil {
 		return nil
 	}

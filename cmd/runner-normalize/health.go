@@ -36,6 +36,9 @@ func (n *normalizer) stageHealth(runID string) *schemas.StageHealth {
 	if n.left != nil {
 		h.Notes = append(h.Notes, schemas.NoteNoise.Format(n.opt.Noise, n.left.written, n.left.omitted))
 	}
+	if p := n.procs; p != nil {
+		h.Notes = append(h.Notes, schemas.NoteProcesses.Format(p.written, p.omitted, p.cut, p.unknown))
+	}
 	if n.drop != nil {
 		h.Out -= n.drop.n
 		if n.drop.n > 0 {

@@ -26,6 +26,7 @@ Noise is dropped and counted; a refused operation, a write or a creation never i
 Flags:
   --noise TABLE      what is noise: v0 (default), loader (packages are none), or none
   --filtered         write the layer filtered: what was dropped as noise
+  --processes        write the layer process: each process, and what it was
   --drop EXPR        also drop lines for which this jq program says true
   --canonical-pids   write the process's number in the fork tree as pid
   --windows          add times and the process tree, for runner-correlate
@@ -48,7 +49,7 @@ func app() tool.App {
 	return tool.App{
 		Name: "runner-normalize", Usage: usage,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "noise", Value: schemas.NoiseV0}, &cli.BoolFlag{Name: "filtered"},
+			&cli.StringFlag{Name: "noise", Value: schemas.NoiseV0}, &cli.BoolFlag{Name: "filtered"}, &cli.BoolFlag{Name: "processes"},
 			&cli.StringFlag{Name: "drop"}, &cli.BoolFlag{Name: "canonical-pids"}, &cli.BoolFlag{Name: "windows"},
 			&cli.BoolFlag{Name: "show-filtered"}, &cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"},
 		},
@@ -70,7 +71,7 @@ func run(ctx context.Context, env *tool.Env) error {
 		debug.SetMemoryLimit(memoryLimit + setMemory)
 	}
 	return open(ctx, env, Options{
-		Noise: table, Filtered: filtered,
+		Noise: table, Filtered: filtered, Processes: f.Bool("processes"),
 		Drop: f.String("drop"), HasDrop: f.IsSet("drop"), CanonicalPIDs: f.Bool("canonical-pids"),
 		Windows: f.Bool("windows"), ShowFiltered: f.Bool("show-filtered"),
 	})

@@ -11,7 +11,7 @@ import (
 type class uint8
 
 const (
-	classTree    class = iota // fork, exit, move: no line
+	classTree    class = iota // fork, exit, move, context: no line
 	classOpen                 // path, with flags
 	classExec                 // binary, and the script if there is one
 	classLoader               // path, of a loader

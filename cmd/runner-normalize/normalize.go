@@ -21,6 +21,7 @@ type Options struct {
 	ShowFiltered  bool
 	Noise         string // table of noise rules
 	Filtered      bool   // write the layer filtered
+	Processes     bool   // write the layer process
 }
 
 // normalizer is one pass over one raw stream.
@@ -31,7 +32,8 @@ type normalizer struct {
 	noise  *noise.Table
 	drop   *dropper
 	show   *shower
-	left   *leftOut // nil without the layer filtered
+	left   *leftOut   // nil without the layer filtered
+	procs  *processes // nil without the layer process
 	tree   tree
 	hooks  pendingHooks
 	store  *store
@@ -81,6 +83,7 @@ func normalize(ctx context.Context, env *tool.Env, r io.Reader, name string, opt
 	}
 	defer n.show.flush()
 	defer n.left.close()
+	defer n.procs.close()
 	if n.drop != nil {
 		defer n.drop.program.Close()
 	}
@@ -131,6 +134,9 @@ func newNormalizer(env *tool.Env, opt Options) (*normalizer, error) {
 		if n.left, err = newLeftOut(table); err != nil {
 			return nil, err
 		}
+	}
+	if opt.Processes {
+		n.procs = newProcesses()
 	}
 	if opt.HasDrop {
 		if n.drop, err = compileDrop(opt.Drop); err != nil {
@@ -247,6 +253,11 @@ func (n *normalizer) readHealth(rec stream.Record) error {
 	if err := n.seqs.check(&h); err != nil {
 		return tool.StreamError(n.in.Errorf("%v", err))
 	}
+	if n.procs != nil {
+		if err := n.procs.settle(&h); err != nil {
+			return err
+		}
+	}
 	n.health = append([]byte{}, rec.Bytes...)
 	return nil
 }
@@ -266,11 +277,17 @@ func (n *normalizer) writeAll(ctx context.Context, w *stream.Writer) error {
 	if n.lifeErr != nil {
 		return n.lifeErr
 	}
+	if err := n.procs.ordered(order); err != nil {
+		return err
+	}
 	if err := n.rekey(order); err != nil {
 		return err
 	}
 	if err := n.writeLines(ctx, n.newLineWriter(w, order)); err != nil {
 		return err
+	}
+	if err := n.procs.write(w, n.in.Header().RunID, order); err != nil {
+		return writeError(err)
 	}
 	if err := w.WriteRaw(n.health); err != nil {
 		return writeError(err)
@@ -294,7 +311,7 @@ func (n *normalizer) rekey(order *order) error {
 func (n *normalizer) newLineWriter(w *stream.Writer, order *order) *lineWriter {
 	out := &lineWriter{
 		w: w, shapes: n.shapes, drop: n.drop, show: n.show, runID: n.in.Header().RunID,
-		canonical: n.opt.CanonicalPIDs, order: order, block: make([]byte, 0, blockSize+blockSize/4),
+		canonical: n.opt.CanonicalPIDs, order: order, procs: n.procs, block: make([]byte, 0, blockSize+blockSize/4),
 	}
 	if n.opt.Windows {
 		out.times = &n.clock

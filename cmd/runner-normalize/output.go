@@ -22,6 +22,7 @@ type lineWriter struct {
 	order     *order
 	times     *clock      // nil without --windows
 	tree      *treeWriter // nil without --windows
+	procs     *processes  // nil without --processes
 
 	number uint32 // of the process whose lines are being written
 	seq    uint64
@@ -64,6 +65,7 @@ func (o *lineWriter) write(ctx context.Context, place uint32, lines []byte) erro
 		}
 		o.block = append(o.block, schemas.KernelEnd+"\n"...)
 		o.seq++
+		o.procs.counted(o.number)
 		if err := o.added(); err != nil {
 			return err
 		}

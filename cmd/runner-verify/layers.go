@@ -45,6 +45,7 @@ type kernelLayer struct {
 	effects effectSet
 	refused [len(schemas.Enforcements)]refusals
 	near    neighbours
+	lines   uint64 // that were read so far
 }
 
 // refusals are what the lines say about rules of one kind.
@@ -89,6 +90,10 @@ func (r *refusals) add(e *schemas.KernelEvent) {
 func (v *verifier) addKernel(e *schemas.KernelEvent) error {
 	k := &v.kernel
 	k.effects.see(e)
+	if err := v.process.kernel.see(k.lines, e); err != nil {
+		return err
+	}
+	k.lines++
 	if schemas.Refused(e.EventType) {
 		k.addRefusal(e)
 	}

@@ -49,6 +49,7 @@ type verifier struct {
 	reduced reduction
 
 	filtered filteredLayer
+	process  processLayer
 	attested *attested // nil if no attestation is demanded
 
 	words    map[string]string                // that many lines have
@@ -71,6 +72,7 @@ func (v *verifier) close() {
 	v.surface.close()
 	v.reduced.close()
 	v.times.windows.close()
+	v.process.kernel.close()
 }
 
 // verify reads the archive and fills in findings and result. Its error is about

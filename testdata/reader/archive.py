@@ -11,12 +11,13 @@ import health
 import kernel
 import lines
 import policy
+import processes
 import report as correlation
 import times
 from findings import Findings
 
 KNOWN = set(documents.DOCUMENTS) | set(lines.LAYERS)
-OPTIONAL = {filtered.FILTERED, times.TIMES}
+OPTIONAL = {filtered.FILTERED, processes.PROCESSES, times.TIMES}
 
 
 class Archive:
@@ -85,6 +86,7 @@ def _lines(a, found):
             found.add("run_id", "another run_id", name)
     kernel.check_lines(a.kernel or (), a.own, found)
     filtered.check(a, found)
+    processes.check(a, found)
     if a.own:
         policy.check_policy(a.policy or (), a.report["ambiguities"] if a.report else (), found)
         policy.check_sdk(a.sdk or (), found)
@@ -110,6 +112,9 @@ def _whole(a, found):
         a.notes = health.Notes(a.health["notes"])
         times.check_note(a, found)
         filtered.check_note(a, found)
+        processes.check_note(a, found)
+        if not {f[1] for f in found.list} & {lines.KERNEL, processes.PROCESSES}:
+            processes.check_kernel(a, found)
         health.check(a, found)
         if a.report:
             if times.TIMES not in {f[1] for f in found.list}:

@@ -15,7 +15,7 @@ MAX_MEMBERS, MAX_MEMBER, MAX_TOTAL = 64, 8 << 30, 32 << 30
 RATIOS = ((256 * MIB, 600), (3 << 30, 48))  # above so many bytes, at most so many times the input
 SIZES = {
     MANIFEST: 64 << 10, "observation-health.json": MIB, "events.ndjson": 4 * MIB,
-    "layers/filtered.ndjson": 256 * MIB,
+    "layers/filtered.ndjson": 256 * MIB, "layers/process.ndjson": 256 * MIB,
     "correlation-report.json": 32 * MIB, "layers/policy.ndjson": 32 * MIB, "layers/sdk.ndjson": 32 * MIB,
 }
 _ZERO = bytes(BLOCK)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes the kernel lines of a raw stream as DERIVATION.md says: values, noise, pairing, order.
 
-Usage: derive.py [--windows] [--canonical-pids] FILE...    for each file a line `= FILE`, then kernel lines and process records
+Usage: derive.py [--windows] [--canonical-pids] [--processes] FILE...    for each file a line `= FILE`, then kernel lines and
+process records, and the lines of the layer process
 """
 
 import ipaddress
@@ -59,6 +60,7 @@ class Task:
         self.pid, self.head = pid, head or self
         self.made, self.lines, self.held, self.unfinished = [], [], [], []
         self.live, self.lost, self.start, self.ends = 0, False, None, []
+        self.states, self.context = [], None
 
 
 class Tree:
@@ -66,6 +68,7 @@ class Tree:
 
     def __init__(self):
         self.by_tid, self.newest, self.roots, self.tasks = {}, {}, [], []
+        self.run = None  # mount namespace and root of the run
 
     def end(self, tid):
         task = self.by_tid.pop(tid, None)
@@ -105,6 +108,16 @@ class Tree:
         child = self.make(e["child_pid"], e["child_tid"], task.head if task.pid == e["child_pid"] else None, task.made)
         if child.head is child:
             child.start = e["ktime_ns"]
+            self.state(child, "start", e)
+
+    def state(self, head, by, e, **texts):
+        """Keeps a state of a process ("Processes and their context")."""
+        context = (e["uid"], e["gid"], e["mount_ns"], e.get("root", "?")) if "uid" in e else None
+        if context and by == "exec" and not self.run:
+            self.run = context[2:]
+        if by != "call" or context != head.context:
+            head.context = context
+            head.states.append(({"by": by, **{k: v for k, v in texts.items() if v}}, context))
 
     def exit(self, e):
         self.end(e["tid"]).head.ends.append(e["ktime_ns"])
@@ -208,7 +221,7 @@ def kernels_copy(e, held):
 
 def of_call(e):
     """Whether an event is the end of a system call, an exec, or a silent request."""
-    return e["op"] not in ("fork", "exit", "move", "connect_blocked", "file_blocked", "io_uring_other", "loader") and (silent(e) or e.get("source") not in ("cgroup", "io_uring") and "io_uring" not in e.get("marks", ()))
+    return e["op"] not in ("fork", "exit", "move", "connect_blocked", "file_blocked", "io_uring_other", "loader", "context") and (silent(e) or e.get("source") not in ("cgroup", "io_uring") and "io_uring" not in e.get("marks", ()))
 
 
 def silent(e):
@@ -261,6 +274,8 @@ class Derivation:
             self.resolve(task, e)
         if op == "fork":
             self.tree.fork(task, e)
+        elif op == "context":
+            self.tree.state(task.head, "call", e)
         elif op == "exit":
             self.settle(task)
             self.tree.exit(e)
@@ -326,9 +341,11 @@ class Derivation:
             if not noise.leaves_out(e, value, joined):
                 self.line(task, 1, e, value)
         elif op == "exec":
+            script = lexical(e, "user_path", "base") if "interp" in e else None
             self.line(task, 4, e, e["interp"] if joined and "interp" in e else value)
-            if "interp" in e and "user_path" in e:
-                self.line(task, 200, e, lexical(e, "user_path", "base"))
+            self.tree.state(task.head, "exec", e, file=e["interp"] if joined and "interp" in e else value, script=script)
+            if script is not None:
+                self.line(task, 200, e, script)
         elif op == "loader":
             if "path" not in e or noise.DOUBTFUL & set(e.get("marks", ())) or not e["path"].startswith(SYSTEM):
                 self.line(task, 206, e, e.get("path"))
@@ -397,7 +414,26 @@ class Derivation:
                 seq += 1
 
 
-def derive(path, windows, canonical):
+    def processes(self, run_id):
+        """The lines of the layer process, without its bounds."""
+        numbers, spaces, run = {}, {}, self.tree.run or (0, "")
+        for number, (head, depth, threads) in enumerate(self.tree.walk(), 1):
+            numbers[depth] = number
+            states = []
+            for state, context in head.states:
+                if context:
+                    uid, gid, space, root = context
+                    state = {**state, "uid": uid, "gid": gid}
+                    if space != run[0]:
+                        state["mount_namespace"] = spaces.setdefault(space, len(spaces) + 1)
+                    if root != (run[1] if space == run[0] else "/"):
+                        state["root"] = root
+                states.append(state)
+            yield {"schema": "assay.runner.process_event.v0", "run_id": run_id, "seq": number - 1, "process": number,
+                   **({"parent": numbers[depth - 1]} if depth else {}), "lines": sum(len(t.lines) for t in threads), "states": states}
+
+
+def derive(path, windows, canonical, processes):
     d, run_id = Derivation(), None
     with open(path, encoding="utf-8") as stream:
         for text in stream:
@@ -405,11 +441,13 @@ def derive(path, windows, canonical):
             if e["schema"] == "runner.raw_event.v0":
                 run_id = e["run_id"]
                 d.event(e)
-    for record in d.records(run_id, windows, canonical):
+            elif "capture_mount_ns" in e.get("facts", ()) and e["facts"]["supervisor"] != "exec":
+                d.tree.run = (int(e["facts"]["capture_mount_ns"]), "/")
+    for record in list(d.records(run_id, windows, canonical)) + (list(d.processes(run_id)) if processes else []):
         print(json.dumps(record, ensure_ascii=False, separators=(",", ":")))
 
 
 if __name__ == "__main__":
     for name in [a for a in sys.argv[1:] if not a.startswith("--")]:
         print("=", name)
-        derive(name, "--windows" in sys.argv, "--canonical-pids" in sys.argv)
+        derive(name, "--windows" in sys.argv, "--canonical-pids" in sys.argv, "--processes" in sys.argv)

@@ -19,6 +19,7 @@ LAYERS = {
     "layers/filtered.ndjson": "filtered-v0",
     "layers/kernel.ndjson": "kernel-event-v0",
     "layers/policy.ndjson": "policy-event-v0",
+    "layers/process.ndjson": "process-event-v0",
     "layers/sdk.ndjson": "sdk-event-v0",
     "layers/times.ndjson": "time-v0",
 }

@@ -11,7 +11,7 @@ import tables
 
 CAPTURE, ONLY, LOSS, DROPS, BLIND = ("s2_kernel_capture", "contract_only_mode", "s2_kernel_loss", "s2_drops",
                                      "s2_blind_spots")
-MISSED, ESCAPE, DROP, NOISE = "s2_missed", "s2_cgroup_escape", "normalize_drop", "normalize_noise"
+MISSED, ESCAPE, DROP, NOISE, PROCESSES = "s2_missed", "s2_cgroup_escape", "normalize_drop", "normalize_noise", "normalize_processes"
 CONFINED = "s3_confinement"
 NETWORK_IDS, FILE_IDS, TOOL_POLICY = "s4_network_rules", "s4_file_rules", "s4_tool_policy"
 NETWORK, FILES, POLICY, SDK, WINDOWS = ("s4_network_policy", "s4_file_policy", "s4_policy_capture", "s5_sdk_capture",
@@ -61,6 +61,7 @@ _FORMS = {
     "s7_times": r"lines=%s" % _N,
     "canonical_pids": r"pid is the process's number in the fork tree, not the kernel's",
     NOISE: r"table=(?:(?:v0|loader) values=(?:0 omitted=0|%s omitted=%s)|none values=0 omitted=0)" % (_P, _N),
+    PROCESSES: r"processes=(?:0 omitted=0|%s omitted=%s) states_omitted=%s unknown=%s" % (_P, _N, _N, _N),
     DROP: r'program=(?P<program>".*") sha256=(?P<digest>[0-9a-f]{64}) dropped=%s' % _N,
 }
 ORDER = tuple(_FORMS)
@@ -113,6 +114,8 @@ def well_formed(name, text):
     if any(v.isdigit() and int(v) >= 1 << 64 for _, v in words):
         return False
     if name in SORTED and (text.split(" ") != sorted(text.split(" "), key=str.encode) or len(dict(words)) != len(words)):
+        return False
+    if name == PROCESSES and int(words[0][1]) > 1 << 20:
         return False
     if name == BLIND:
         return _blind(text)

@@ -8,27 +8,28 @@ import archive
 import filtered
 import jsontext
 import lines
+import processes
 import schema
 import stages
 import text
 
 EVENT, RAW, KERNEL = "assay.runner.event.v0", "runner.raw_event.v0", "assay.runner.kernel_event.v0"
 POLICY, SDK, LOG = "assay.runner.policy_event.v0", "assay.runner.sdk_event.v0", "runner.log_line.v0"
-TIME, FILTERED = "assay.runner.time.v0", "assay.runner.filtered.v0"
+TIME, FILTERED, PROCESSES = "assay.runner.time.v0", "assay.runner.filtered.v0", "assay.runner.process_event.v0"
 PROCESS, HEALTH = "runner.process.v0", "runner.stage_health.v0"
 ENTRY, BINDING, AMBIGUITY = "runner.surface_entry.v0", "runner.binding.v0", "runner.ambiguity.v0"
 REPORT, OBSERVED = "assay.runner.correlation_report.v0", "assay.runner.observation_health.v0"
 # Stream: the kinds of records in order, those in one group may mix; how many stage healths.
 STREAMS = {
     "kernel.raw": ([{EVENT, RAW}], 1),
-    "kernel.normalized": ([{EVENT}, {FILTERED}, {KERNEL, PROCESS}], 2),
+    "kernel.normalized": ([{EVENT}, {FILTERED}, {KERNEL, PROCESS}, {PROCESSES}], 2),
     "policy.log": ([{LOG}], 1),
     "sdk.log": ([{LOG}], 1),
-    "run.joined": ([{EVENT}, {FILTERED}, {KERNEL}, {POLICY}, {SDK}, {TIME}, {ENTRY}, {BINDING}, {AMBIGUITY}, {REPORT}, {OBSERVED}], 3),
+    "run.joined": ([{EVENT}, {FILTERED}, {KERNEL}, {POLICY}, {PROCESSES}, {SDK}, {TIME}, {ENTRY}, {BINDING}, {AMBIGUITY}, {REPORT}, {OBSERVED}], 3),
 }
-NAMES = ("path", "user_path", "base", "path2", "user_path2", "base2", "interp", "addr")
+NAMES = ("path", "user_path", "base", "path2", "user_path2", "base2", "interp", "addr", "root")
 MAX_TASK = 1 << 22
-_NUMBERED = {EVENT, RAW, FILTERED, KERNEL, POLICY, SDK, TIME, LOG}
+_NUMBERED = {EVENT, RAW, FILTERED, KERNEL, POLICY, PROCESSES, SDK, TIME, LOG}
 STAGES = {1: ({"runner-capture", "runner-exec"},),
           2: ({"runner-capture", "runner-exec"}, {"runner-normalize"}),
           3: ({"runner-capture", "runner-exec"}, {"runner-normalize"}, {"runner-correlate"})}
@@ -66,7 +67,7 @@ def check(stream, header, rows, trailer, found):
         return
     data = {"kernel.raw": RAW, "kernel.normalized": KERNEL, "run.joined": KERNEL}.get(stream, LOG)
     numbers = {"policy_events": len(kinds.get(POLICY, ())), "sdk_events": len(kinds.get(SDK, ())),
-               "filtered": len(kinds.get(FILTERED, ())), "surface_entries": len(kinds.get(ENTRY, ())), "times": len(kinds.get(TIME, ())), "process_records": len(kinds.get(PROCESS, ()))}
+               "filtered": len(kinds.get(FILTERED, ())), "process_lines": len(kinds.get(PROCESSES, ())), "surface_entries": len(kinds.get(ENTRY, ())), "times": len(kinds.get(TIME, ())), "process_records": len(kinds.get(PROCESS, ()))}
     for fault in stages.faults(stream, given, counts.get(data, 0), numbers, (kinds.get(OBSERVED) or [None])[0]):
         found.add("stream.health", fault)
     if stream == "kernel.raw":
@@ -94,6 +95,8 @@ def _one(kind, raw, value, stream):
         return "a key is missing, which this runner writes as null"
     if [k for k in order if k in value] != list(value) or jsontext.canonical(value) != raw:
         return "not in canonical form"
+    if kind == PROCESSES and not processes.in_order(value):
+        return "the keys of a state are not in order"
     if kind == HEALTH and any(list(value[k]) != sorted(value[k]) for k in ("filtered", "counters", "facts")):
         return "the names of a stage health are not sorted"
     return None

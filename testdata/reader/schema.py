@@ -20,7 +20,7 @@ _TYPES = {
     "array": lambda v: isinstance(v, list),
     "object": lambda v: isinstance(v, dict),
 }
-_cache = {}
+_cache, _files = {}, {}
 
 
 def load(name):
@@ -31,10 +31,17 @@ def load(name):
     return _cache[name]
 
 
+def raw(name):
+    """The schema file itself."""
+    if name not in _files:
+        with open(os.path.join(ROOT, name + ".schema.json"), "rb") as f:
+            _files[name] = jsontext.parse_any(f.read())
+    return _files[name]
+
+
 def keys(name):
     """The keys of a schema file's object in the order of the tables, one list a variant."""
-    with open(os.path.join(ROOT, name + ".schema.json"), "rb") as f:
-        s = jsontext.parse_any(f.read())
+    s = raw(name)
     return [list(v["properties"]) for v in s.get("oneOf", [s])]
 
 

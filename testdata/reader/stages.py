@@ -42,6 +42,8 @@ def faults(stream, healths, records, numbers, document=None):
         yield from _normalize(capture, healths[1], numbers["process_records"] if stream == "kernel.normalized" else None)
         if notes.Notes(healths[1]["notes"]).number(notes.NOISE, "values") != numbers["filtered"]:
             yield "values of normalize_noise is not the number of lines of the layer filtered"
+        if notes.Notes(healths[1]["notes"]).number(notes.PROCESSES, "processes") != numbers["process_lines"]:
+            yield "processes of normalize_processes is not the number of lines of the layer process"
     if len(healths) > 2:
         if last["in"] != healths[1]["out"]:
             yield "runner-correlate read another number of records"
@@ -49,7 +51,7 @@ def faults(stream, healths, records, numbers, document=None):
             yield "runner-correlate filters nothing and says nothing"
         if document:
             yield from observed.faults(document, capture, healths[1])
-        for name in ("filtered", "policy_events", "sdk_events", "surface_entries", "times"):
+        for name in ("filtered", "policy_events", "process_lines", "sdk_events", "surface_entries", "times"):
             if last["counters"].get(name, 0) != numbers[name]:
                 yield "%s is not the number of records" % name
 
@@ -110,7 +112,7 @@ def _normalize(capture, h, processes):
     if unknown:
         yield "filters that are no rules: %s" % sorted(unknown)
     given = notes.Notes(h["notes"])
-    if any(name not in ("canonical_pids", notes.NOISE, notes.DROP) or not notes.well_formed(name, text) for name, text in given.list) \
+    if any(name not in ("canonical_pids", notes.NOISE, notes.PROCESSES, notes.DROP) or not notes.well_formed(name, text) for name, text in given.list) \
             or not given.formed or given.number(notes.DROP, "dropped") != h["filtered"].get("user.drop", 0):
         yield "notes that runner-normalize does not have"
     if processes is not None and n.get("process_records", 0) != processes:

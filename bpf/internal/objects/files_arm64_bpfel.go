@@ -71,7 +71,7 @@ type FilesScratch struct {
 		Tgid    uint32
 		Tid     uint32
 		Cpu     uint32
-		Pad2    uint32
+		Args    uint32
 		Seq     uint64
 		Ret     int64
 		Flags   uint64
@@ -87,7 +87,7 @@ type FilesScratch struct {
 		Aux1    uint64
 		Aux2    uint64
 	}
-	Blob [45440]uint8
+	Blob [49536]uint8
 	Walk struct {
 		_      structs.HostLayout
 		Dentry uint64

@@ -144,7 +144,7 @@ type KernelScratch struct {
 		Tgid    uint32
 		Tid     uint32
 		Cpu     uint32
-		Pad2    uint32
+		Args    uint32
 		Seq     uint64
 		Ret     int64
 		Flags   uint64
@@ -160,7 +160,7 @@ type KernelScratch struct {
 		Aux1    uint64
 		Aux2    uint64
 	}
-	Blob [45440]uint8
+	Blob [49536]uint8
 	Walk struct {
 		_      structs.HostLayout
 		Dentry uint64
@@ -264,6 +264,7 @@ const (
 	KernelVarNcpus          = "ncpus"
 	KernelVarNoCast         = "no_cast"
 	KernelVarNoLoop         = "no_loop"
+	KernelVarReadArguments  = "read_arguments"
 	KernelVarScopeCgroupId  = "scope_cgroup_id"
 	KernelVarSupervisorTgid = "supervisor_tgid"
 )
@@ -355,6 +356,7 @@ type KernelVariableSpecs struct {
 	Ncpus          *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast         *ebpf.VariableSpec `ebpf:"no_cast"`
 	NoLoop         *ebpf.VariableSpec `ebpf:"no_loop"`
+	ReadArguments  *ebpf.VariableSpec `ebpf:"read_arguments"`
 	ScopeCgroupId  *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 	SupervisorTgid *ebpf.VariableSpec `ebpf:"supervisor_tgid"`
 }
@@ -431,6 +433,7 @@ type KernelVariables struct {
 	Ncpus          *ebpf.Variable `ebpf:"ncpus"`
 	NoCast         *ebpf.Variable `ebpf:"no_cast"`
 	NoLoop         *ebpf.Variable `ebpf:"no_loop"`
+	ReadArguments  *ebpf.Variable `ebpf:"read_arguments"`
 	ScopeCgroupId  *ebpf.Variable `ebpf:"scope_cgroup_id"`
 	SupervisorTgid *ebpf.Variable `ebpf:"supervisor_tgid"`
 }

@@ -62,7 +62,7 @@ type RulesScratch struct {
 		Tgid    uint32
 		Tid     uint32
 		Cpu     uint32
-		Pad2    uint32
+		Args    uint32
 		Seq     uint64
 		Ret     int64
 		Flags   uint64
@@ -78,7 +78,7 @@ type RulesScratch struct {
 		Aux1    uint64
 		Aux2    uint64
 	}
-	Blob [45440]uint8
+	Blob [49536]uint8
 	Walk struct {
 		_      structs.HostLayout
 		Dentry uint64

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The context of a task: who it is, and where its names lead. Told where it begins and where it can change: of a new
+ * task, at an exec, and at the end of a call that sets it. */
+#ifndef RUNNER_CONTEXT_H
+#define RUNNER_CONTEXT_H
+
+#include "walk.h"
+
+/* The effective ids, as the initial user namespace has them, and the mount namespace. */
+INLINE void put_context(struct rec *r, u64 task)
+{
+	u64 cred = POINTER(task_struct, task, cred);
+	u64 ns = POINTER(nsproxy, POINTER(task_struct, task, nsproxy), mnt_ns);
+	u32 uid = 0, gid = 0, inum = 0;
+
+	if (!cred || !ns)
+		return;
+	READ_FIELD(uid, cred, cred, euid.val);
+	READ_FIELD(gid, cred, cred, egid.val);
+	READ_FIELD(inum, mnt_namespace, ns, ns.inum);
+	r->flags = (u64)uid << 32 | gid;
+	r->resolve = inum;
+	r->marks |= MARK_CONTEXT;
+}
+
+/* Appends the root directory of the current task, and says of how many bytes it is. What is wrong with that path is
+ * not wrong with the others of the record: then there is none. */
+GLOBAL u64 put_root(u32 key, u64 off)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct path_pair p;
+	u32 marks;
+	u64 n;
+
+	if (!s || off > BLOB_LAST - COMP_MAX)
+		return 0;
+	marks = s->r.marks;
+	s->r.marks = 0;
+	base_path(true, 0, &p);
+	n = put_path(key, off, p.mnt, p.dentry);
+	if (s->r.marks & (MARK_PTRUNC | MARK_PFAULT | MARK_DISCONN))
+		n = 0;
+	else
+		marks |= MARK_ROOT;
+	s->r.marks = marks;
+	s->r.ret = n;
+	return n;
+}
+
+/* Set by the loader: whether arguments are read. */
+const volatile bool read_arguments;
+
+/* Appends what the current program was started with, as the kernel put it into its memory: the program itself has not run
+ * yet. What it cannot read has length 0. */
+GLOBAL u64 put_arguments(u32 key, u64 off)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	u64 mm, from, n;
+
+	BARRIER(off);
+	if (!s || !read_arguments || off > BLOB_LAST)
+		return 0;
+	mm = POINTER(task_struct, bpf_get_current_task(), mm);
+	from = POINTER(mm_struct, mm, arg_start);
+	n = POINTER(mm_struct, mm, arg_end) - from;
+	s->r.args = n >> 32 ? ~0U : n;
+	BARRIER(n);
+	if (n > ARGS_MAX)
+		n = ARGS_MAX;
+	if (bpf_probe_read_user(&s->blob[off], n, (void *)from))
+		return 0;
+	s->r.alen = n;
+	return n;
+}
+
+/* The end of a call that sets the context. What it was given does not matter, nor whether it was answered: this is
+ * what it led to. */
+GLOBAL u32 tell_context(u32 key)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct counters *c = counters_of(SLOT_EXIT);
+	u64 off;
+
+	if (!s || !c)
+		return 0;
+	begin(&s->r, OP_CONTEXT, 0);
+	put_context(&s->r, bpf_get_current_task());
+	off = put_root(key, 0);
+	BARRIER(off);
+	if (off > BLOB_LAST)
+		off = BLOB_LAST;
+	emit(&s->r, REC_SIZE + off, c, SLOT_EXIT);
+	return 0;
+}
+
+#endif
