@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,6 +53,9 @@ func newScope(parent, runID string, env *tool.Env) (*scope, error) {
 	if err := checkParent(parent); err != nil {
 		return nil, err
 	}
+	if err := checkShell(parent); err != nil {
+		return nil, err
+	}
 	clearLeftovers(parent, env)
 	path := filepath.Join(parent, "runner-"+runID)
 	if _, err := os.Lstat(path); err == nil {
@@ -86,6 +90,28 @@ func checkParent(parent string) error {
 		what = fmt.Errorf("--cgroup-parent %s: %w", parent, errors.Unwrap(err))
 	}
 	return tool.Fail(tool.ExitCannot, what, hint)
+}
+
+// checkShell refuses a parent into which this user can start nothing from here: the kernel requires write
+// access to the cgroup above both. Where that one cannot be told, starting the command says what is wrong.
+func checkShell(parent string) error {
+	own, err := cgroup.Own()
+	if err != nil || os.Geteuid() == 0 {
+		return nil
+	}
+	both := parent
+	for both != own && both != filepath.Dir(both) && !strings.HasPrefix(own, both+"/") {
+		both = filepath.Dir(both)
+	}
+	if !cgroup.IsV2(both) {
+		return nil // the paths are of different mounts
+	}
+	err = unix.Faccessat(unix.AT_FDCWD, filepath.Join(both, "cgroup.procs"), unix.W_OK, unix.AT_EACCESS)
+	if err == nil {
+		return nil
+	}
+	return tool.Fail(tool.ExitCannot, fmt.Errorf("this shell is in the cgroup %s, from where this user may start nothing in %s: %s is not theirs: %w", own, parent, both, err),
+		cause.OwnCgroup, "or move this shell there first: echo $$ | sudo tee "+shellWord(filepath.Join(parent, "cgroup.procs")))
 }
 
 // clearLeftovers ends what is left of runs that were killed together with all that watched
