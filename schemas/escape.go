@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"errors"
 	"unicode/utf8"
 )
@@ -48,11 +49,61 @@ var ErrText = errors.New("text is not an escaped byte string")
 // Untext is the inverse of Text. It refuses every text that Text cannot have
 // produced, so that a name has exactly one spelling.
 func Untext(s string) ([]byte, error) {
-	out, ok := appendUntext(make([]byte, 0, len(s)), []byte(s))
-	if !ok || string(AppendText(nil, out)) != s {
+	if !IsText([]byte(s)) {
 		return nil, ErrText
 	}
+	out, _ := appendUntext(make([]byte, 0, len(s)), []byte(s))
 	return out, nil
+}
+
+// IsText reports whether s is the text form of some byte string: valid UTF-8, of which a backslash
+// is doubled, or begins the escape of a byte that is not part of valid UTF-8 there.
+func IsText(s []byte) bool {
+	if !utf8.Valid(s) {
+		return false
+	}
+	for i := 0; i < len(s); {
+		if s[i] != '\\' {
+			next := bytes.IndexByte(s[i:], '\\')
+			if next < 0 {
+				return true
+			}
+			i += next
+		}
+		if i+1 < len(s) && s[i+1] == '\\' {
+			i += 2
+			continue
+		}
+		if !escapeNeeded(s[i:]) {
+			return false
+		}
+		i += escapeLength
+	}
+	return true
+}
+
+const escapeLength = len(`\xff`)
+
+// escapeNeeded reports whether s begins with the escape of a byte that is not part of valid UTF-8.
+// Only escapes can follow it as the rest of a character: what is not escaped is whole.
+func escapeNeeded(s []byte) bool {
+	var raw [utf8.UTFMax]byte
+	n := 0
+	for ; n < len(raw) && len(s) >= escapeLength && s[0] == '\\' && s[1] == 'x'; n++ {
+		high, low := unhex(s[2]), unhex(s[3])
+		if high < 0 || low < 0 {
+			break
+		}
+		raw[n], s = byte(high<<4|low), s[escapeLength:]
+		if c := raw[0]; c >= 0x80 && c < 0xc2 || c > 0xf4 {
+			return true // it begins no character
+		}
+	}
+	if n == 0 || raw[0] < utf8.RuneSelf {
+		return false
+	}
+	_, size := utf8.DecodeRune(raw[:n])
+	return size == 1
 }
 
 // appendUntext undoes the escapes of s, including those that AppendText does not write. It

@@ -37,7 +37,8 @@ func TestUntextRefuses(t *testing.T) {
 		`\`, `a\`, `\x`, `\x4`, `\n`, `\xFF`, `\xgg`,
 		`\x41`,     // a letter needs no escape
 		`\xc3\xa9`, // these two bytes are a letter
-		"\xff",     // not UTF-8 at all
+		`\xff\xc3\xa9`, `\xc3\xc3\xa9`, `\\\x`, `\\\xf`, `\xef\xbf\xbd`,
+		"\xff", // not UTF-8 at all
 	} {
 		if b, err := Untext(s); err == nil {
 			t.Errorf("Untext(%q) = %q, want an error", s, b)
@@ -65,6 +66,10 @@ func checkText(t *testing.T, raw []byte) {
 	}
 	if viaJSON, err := Marshal(string(text)); err != nil || !bytes.Equal(viaJSON, quoted) {
 		t.Fatalf("Marshal writes %s, AppendQuote %s, %v", viaJSON, quoted, err)
+	}
+	out, ok := appendUntext(nil, raw)
+	if want := ok && bytes.Equal(AppendText(nil, out), raw); IsText(raw) != want {
+		t.Fatalf("IsText(%q) = %t", raw, !want)
 	}
 	// Any text that Untext takes is the one spelling of its bytes.
 	if b, err := Untext(string(raw)); err == nil && Text(string(b)) != string(raw) {

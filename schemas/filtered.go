@@ -3,6 +3,7 @@ package schemas
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -35,6 +36,15 @@ type FilteredEvent struct {
 	Seq    uint64 `json:"seq"`
 	Rule   string `json:"rule"`
 	Value  string `json:"value"`
+}
+
+// AppendJSON appends the line's canonical form, without LF.
+func (f *FilteredEvent) AppendJSON(dst []byte) []byte {
+	dst = append(append(dst, `{"schema":"`+SchemaFiltered+`","run_id":"`...), f.RunID...)
+	dst = strconv.AppendUint(append(dst, `","seq":`...), f.Seq, 10)
+	dst = AppendQuote(append(dst, `,"rule":`...), []byte(f.Rule))
+	dst = AppendQuote(append(dst, `,"value":`...), []byte(f.Value))
+	return append(dst, '}')
 }
 
 // After reports whether the line comes after another in the order of the layer: by rule,

@@ -181,6 +181,9 @@ func FuzzKernelParser(f *testing.F) {
 		f.Add(e.AppendJSON(nil, testRun))
 	}
 	f.Add([]byte(kernelStart + `,"operation_flags":[],"network_destination":"\u00e9\ud83d\ude00\/\\"}`))
+	for _, value := range []string{`/a\u0001`, `/a\u001F`, `/a\u001f`, `/a\u0009`, `/a\t`, `/a\/`, `/a\u0041`, `\u002f`, `\"`, `\u0022`, `\ud83d\ude00`, `\u007f`} {
+		f.Add([]byte(`{"schema":"assay.runner.kernel_event.v0","run_id":"` + testRun + `","seq":0,"pid":1,"event_type":211,"kind":"event_211","value":"` + value + `"}`))
+	}
 	for _, line := range timedLines {
 		f.Add([]byte(line))
 	}
@@ -188,7 +191,11 @@ func FuzzKernelParser(f *testing.F) {
 		bothWays(t, line)
 		before := bytes.Clone(line)
 		var e KernelEvent
-		err := NewKernelParser(testRun).Parse(line, &e)
+		p := NewKernelParser(testRun)
+		err := p.Parse(line, &e)
+		if again := e.AppendJSON(nil, testRun); err == nil && p.Canonical() && !bytes.Equal(again, line) {
+			t.Fatalf("called canonical is\n%s, expected\n%s", line, again)
+		}
 		if !bytes.Equal(line, before) {
 			t.Fatal("Parse changed the line")
 		}

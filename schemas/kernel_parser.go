@@ -16,6 +16,8 @@ type KernelParser struct {
 	kind   string // the last one that had to be copied
 	timed  bool   // whether the last key may be ktime_ns
 	time   KernelTime
+
+	canonical bool // the last line has the one form
 }
 
 // KernelTime is when the event of a line of kernel.normalized happened.
@@ -61,6 +63,10 @@ const (
 // requiredKeys are the keys of every kernel line, by the place of their bit.
 var requiredKeys = [...]string{"schema", "run_id", "seq", "pid", "event_type", "kind", "value"}
 
+// Canonical reports whether the last line that Parse read has the one form that AppendJSON writes.
+// If it does not report it, the line may have that form, too.
+func (p *KernelParser) Canonical() bool { return p.canonical }
+
 // Parse reads one line, given without LF, into e. Names alias the line or the
 // parser's buffer: they are valid until the line changes or the next Parse.
 // After an error e is not to be used. The error is a *LineError.
@@ -78,9 +84,10 @@ func (p *KernelParser) ParseTimed(line []byte, e *KernelEvent) (KernelTime, erro
 
 func (p *KernelParser) read(line []byte, e *KernelEvent) error {
 	*e = KernelEvent{}
-	p.time = KernelTime{}
+	p.time, p.canonical = KernelTime{}, false
 	p.s.reset(line)
 	if p.fast(e) {
+		p.canonical = !p.s.odd && !p.timed
 		return nil
 	}
 	return p.strict(line, e)

@@ -31,11 +31,12 @@ type scanner struct {
 	i   int
 	buf []byte
 	err *LineError
+	odd bool // a string had an escape that AppendQuote does not write
 
 	scratch []byte // of validText
 }
 
-func (s *scanner) reset(line []byte) { s.b, s.i, s.buf, s.err = line, 0, s.buf[:0], nil }
+func (s *scanner) reset(line []byte) { s.b, s.i, s.buf, s.err, s.odd = line, 0, s.buf[:0], nil, false }
 
 // fail keeps the first error and returns false, so that callers can return its result.
 func (s *scanner) fail(format string, a ...any) bool {
@@ -236,6 +237,7 @@ func (s *scanner) escape(e []byte) int {
 	}
 	switch e[1] {
 	case '"', '\\', '/':
+		s.odd = s.odd || e[1] == '/'
 		s.buf = append(s.buf, e[1])
 	case 'b':
 		s.buf = append(s.buf, '\b')
@@ -249,6 +251,7 @@ func (s *scanner) escape(e []byte) int {
 		s.buf = append(s.buf, '\r')
 	case 'u':
 		r := hex4(e)
+		s.odd = s.odd || r < 0 || r >= 0x20 || string(appendEscape(nil, byte(r))) != string(e[:6])
 		switch {
 		case r < 0:
 			return 0

@@ -76,7 +76,7 @@ func (v *verifier) filteredLine(l *archive.Line, e *schemas.FilteredEvent) {
 func (v *verifier) filteredValue(l *archive.Line, e *schemas.FilteredEvent) {
 	value, tables := []byte(e.Value), noiseTables()
 	switch {
-	case !noise.IsStable(e.Value) || !isText(value):
+	case !noise.IsStable(e.Value) || !schemas.IsText(value):
 		v.faultFiltered(l, "%.200q is not the text form of an absolute path without numbers of processes", e.Value)
 	case !tables[schemas.NoiseV0].LeftOut(e.Rule, value):
 		v.faultFiltered(l, "%.200q is not what %s leaves out", e.Value, e.Rule)

@@ -69,7 +69,7 @@ func (v *verifier) processLine(l *archive.Line, e *schemas.ProcessEvent) {
 func (v *verifier) processState(l *archive.Line, s *schemas.ProcessState) {
 	p := &v.process
 	for _, text := range [...]string{s.File, s.Script, s.Root} {
-		if !isText([]byte(text)) {
+		if !schemas.IsText([]byte(text)) {
 			v.faultProcess(l, "%.200q is not the escape of any byte string", text)
 		}
 	}

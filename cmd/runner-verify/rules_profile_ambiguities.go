@@ -61,7 +61,7 @@ func (v *verifier) ambiguityForms() {
 		}
 		if _, err := schemas.ParseCode(text); err != nil {
 			v.faultCode("%v", err)
-		} else if !isText([]byte(text)) {
+		} else if !schemas.IsText([]byte(text)) {
 			v.faultCode("%.200q is not the escape of any byte string", text)
 		}
 	}

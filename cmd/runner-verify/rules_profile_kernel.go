@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"net/netip"
-	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
@@ -97,14 +96,17 @@ func (v *verifier) kernelCan(l *archive.Line, e *schemas.KernelEvent) {
 	}
 }
 
+// maxEndpoint is the length of the longest endpoint.
+const maxEndpoint = len("[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535")
+
 // isEndpoint reports whether a value is written as this runner writes endpoints.
 func isEndpoint(value []byte) bool {
-	text := string(value)
-	if text == "" || strings.HasPrefix(text, "unix:") {
+	if len(value) == 0 || bytes.HasPrefix(value, []byte("unix:")) {
 		return true
 	}
-	a, err := netip.ParseAddrPort(text)
-	return err == nil && a.Addr().Zone() == "" && a.String() == text
+	var again [maxEndpoint]byte
+	a, err := netip.ParseAddrPort(string(value))
+	return err == nil && a.Addr().Zone() == "" && bytes.Equal(a.AppendTo(again[:0]), value)
 }
 
 // isPath reports whether no component of an absolute path is empty or a dot. What is not absolute

@@ -13,9 +13,15 @@ import (
 
 // lineForm checks that a line is the one way to write its event.
 func (v *verifier) lineForm(l *archive.Line) {
-	if e, ok := l.Event.(*schemas.KernelEvent); ok {
+	switch e := l.Event.(type) {
+	case *schemas.KernelEvent:
+		if l.Canonical {
+			return
+		}
 		v.again = e.AppendJSON(v.again[:0], l.RunID)
-	} else {
+	case interface{ AppendJSON([]byte) []byte }:
+		v.again = e.AppendJSON(v.again[:0])
+	default:
 		v.again, _ = schemas.Marshal(l.Event) // what cannot be written differs too
 	}
 	if !bytes.Equal(v.again, l.Bytes) {
@@ -107,19 +113,9 @@ func (v *verifier) blockedComplete(l *archive.Line, e *schemas.KernelEvent) {
 }
 
 func (v *verifier) kernelText(l *archive.Line, e *schemas.KernelEvent) {
-	if !isText(e.Value) {
+	if !schemas.IsText(e.Value) {
 		v.add(ruleKernelText, l.Member, l.Number, "value %.100q is not the escape of any byte string", e.Value)
 	}
-}
-
-// isText reports whether b is the escape of some byte string. Only a backslash can
-// make it something else.
-func isText(b []byte) bool {
-	if bytes.IndexByte(b, '\\') < 0 {
-		return true
-	}
-	_, err := schemas.Untext(string(b))
-	return err == nil
 }
 
 func (v *verifier) policyText(l *archive.Line, e *schemas.PolicyEvent) {
@@ -132,14 +128,14 @@ func (v *verifier) policyText(l *archive.Line, e *schemas.PolicyEvent) {
 }
 
 func (v *verifier) policyName(l *archive.Line, s string) {
-	if !isText([]byte(s)) {
+	if !schemas.IsText([]byte(s)) {
 		v.add(rulePolicyText, l.Member, l.Number, "%.100q is not the escape of any byte string", s)
 	}
 }
 
 func (v *verifier) sdkText(l *archive.Line, e *schemas.SDKEvent) {
 	for _, s := range []*string{&e.Source, e.SDKName, e.SDKVersion, e.ToolCallID, e.Tool} {
-		if s != nil && !isText([]byte(*s)) {
+		if s != nil && !schemas.IsText([]byte(*s)) {
 			v.add(ruleSDKText, l.Member, l.Number, "%.100q is not the escape of any byte string", *s)
 		}
 	}

@@ -87,6 +87,8 @@ type Line struct {
 	// Event is a *schemas.RunStarted or *schemas.RunFinished, a *schemas.KernelEvent,
 	// which is valid during the call, or what the parser of another layer gives.
 	Event any
+	// Canonical: it is known that the kernel line is in canonical form. Without it, it may be.
+	Canonical bool
 }
 
 // Member is what was measured of a member.

@@ -21,11 +21,12 @@ func (s *reader) lines(form schemas.Form, r io.Reader) (uint64, error) {
 	l := &Line{Member: form.Member}
 	err := s.eachLine(form.Member, r, func(line []byte, n int) error {
 		count++
+		s.exact = false
 		event := parse(line, n)
 		if event == nil || s.visit.Line == nil {
 			return nil
 		}
-		l.Number, l.Bytes, l.RunID, l.Event = n, line, s.sum.RunID, event
+		l.Number, l.Bytes, l.RunID, l.Event, l.Canonical = n, line, s.sum.RunID, event, s.exact
 		return visited(s.visit.Line(l))
 	})
 	return count, err
@@ -85,6 +86,7 @@ func (s *reader) kernelParser(member string) lineParser {
 			s.find(RuleSeq, member, n, "seq is %d, expected %d", e.Seq, next)
 		}
 		next = e.Seq + 1
+		s.exact = parser.Canonical()
 		return &e
 	}
 }

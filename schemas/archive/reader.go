@@ -22,6 +22,8 @@ type reader struct {
 	seen     map[string]Member
 	tooLarge map[string]bool // members over their limit, which are not looked at
 	buf      *bufio.Reader   // for lines, made when first needed
+
+	exact bool // the line just parsed is a kernel line in canonical form
 }
 
 func newReader(v Visitor) *reader {
