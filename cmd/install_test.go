@@ -88,22 +88,33 @@ func TestCompletionValues(t *testing.T) {
 	}
 }
 
-// TestCompletes: bash and fish offer the flags, and after -- what the command line begins with.
+// TestCompletes: each shell that reads the files completes a flag from its beginning.
 func TestCompletes(t *testing.T) {
 	share := manuals(t)
-	testkit.Programs(t, "completion in bash", "bash")
-	script := `. "$1"; COMP_WORDS=(runner-exec ${2}); COMP_CWORD=1; _runner_exec; echo "${COMPREPLY[@]}"`
-	o := call(t, command(t, "bash", "-c", script, "bash", filepath.Join(share, "bash-completion/completions/runner-exec"), "--arch"))
-	if o.stdout != "--archive\n" || o.code != 0 {
-		t.Errorf("bash: %v", o)
-	}
-	if _, err := exec.LookPath("fish"); err != nil {
-		testkit.Skip(t, "completion in fish", err)
-	}
-	c := command(t, "fish", "--no-config", "-c", "source "+share+"/fish/vendor_completions.d/runner-exec.fish; complete -C 'runner-exec --arch'")
-	c.Env = append(c.Env, "HOME="+t.TempDir())
-	if o := call(t, c); !strings.HasPrefix(o.stdout, "--archive") {
-		t.Errorf("fish: %v", o)
+	for shell, script := range map[string]string{
+		"bash": `. "$1/bash-completion/completions/runner-exec"; COMP_WORDS=(runner-exec --arch); COMP_CWORD=1; _runner_exec; echo "${COMPREPLY[@]}"`,
+		"fish": `source $argv[2]/fish/vendor_completions.d/runner-exec.fish; complete -C 'runner-exec --arch'`,
+		// zsh completes only in its line editor, which needs a terminal.
+		"zsh": `zmodload zsh/zpty; zpty z zsh -f -i
+zpty -w z "PS1=; fpath=($1/zsh/site-functions \$fpath); autoload -Uz compinit; compinit -u -D"
+zpty -w -n z $'runner-exec --arch\t'
+for i in {1..300}; do
+	while zpty -r -t z part; do out+=$part; done
+	[[ $out == *'runner-exec --archive'* ]] && break
+	sleep 0.1
+done
+print -r -- --${out##*runner-exec --}`,
+	} {
+		t.Run(shell, func(t *testing.T) {
+			if _, err := exec.LookPath(shell); err != nil {
+				testkit.Skip(t, "completion in "+shell, err)
+			}
+			c := command(t, shell, "-c", script, shell, share)
+			c.Env = append(c.Env, "HOME="+t.TempDir(), "TERM=dumb")
+			if o := call(t, c); o.code != 0 || !strings.HasPrefix(o.stdout, "--archive") {
+				t.Errorf("%v", o)
+			}
+		})
 	}
 }
 
