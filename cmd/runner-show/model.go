@@ -36,6 +36,7 @@ type process struct {
 	pid      uint32
 	programs []string // that it executed, in order
 	more     int      // programs beyond these
+	executed bool     // an exec was taken: the programs are those
 }
 
 // summary is what acts add up to.
@@ -102,14 +103,22 @@ func (m *model) take(a *acts.Act) {
 		if a.Script != "" {
 			name = a.Script
 		}
-		if len(p.programs) < maxShownExec {
-			p.programs = append(p.programs, name)
-		} else {
-			p.more++
-		}
+		p.ran(name)
+		p.executed = true
+	} else if name := a.Process.Executable; !p.executed && name != "" && (len(p.programs) == 0 || p.programs[len(p.programs)-1] != name) {
+		p.ran(name) // the filter took no exec: the program is the one that acted
 	}
 	m.sum(&m.all, a)
 	m.sum(&p.summary, a)
+}
+
+// ran notes a program of the process.
+func (p *process) ran(name string) {
+	if len(p.programs) == maxShownExec {
+		p.more++
+		return
+	}
+	p.programs = append(p.programs, name)
 }
 
 func (m *model) sum(s *summary, a *acts.Act) {

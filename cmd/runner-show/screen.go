@@ -211,7 +211,7 @@ func (s *screen) process(p *process) {
 	switch {
 	case p.more > 0:
 		names = append(names, fmt.Sprintf("→ … %d more", p.more))
-	case len(names) == 0 && s.opt.Filter.empty():
+	case len(names) == 0:
 		names = []string{"(no exec: it ran its parent's program)"}
 	}
 	s.items(2, fmt.Sprintf("%-8d ", p.pid), bold, names)
