@@ -47,7 +47,7 @@ type router struct {
 	lines     []uint64  // records of each row, parallel to routes
 	at        int       // row of the last record
 	surface   *surfaceWriter
-	processes pids // of the kernel lines
+	processes processes // of the kernel lines
 	parts     *reportWriter
 
 	report *schemas.Report

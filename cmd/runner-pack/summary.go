@@ -9,45 +9,28 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// pids is a set of process numbers, in pages of bits: its size is bounded however many there are.
-type pids struct {
-	pages map[uint32]*[64]uint64
-	n     uint64
-	last  []byte // the digits of the line before
+// processes counts the processes of kernel lines. In run.joined those of one process are
+// together, so another number is another process, also where the kernel gave a number twice.
+type processes struct {
+	n    uint64
+	last []byte // the digits of the line before
 }
 
 var pidKey = []byte(`,"pid":`)
 
 // add takes in the process of a kernel line. The key comes early, and nothing before it can hold its text.
-func (p *pids) add(line []byte) {
+func (p *processes) add(line []byte) {
 	at := bytes.Index(line, pidKey)
 	if at < 0 {
 		return
 	}
 	digits := line[at+len(pidKey):]
 	end := bytes.IndexAny(digits, ",}")
-	if end < 0 || bytes.Equal(digits[:end], p.last) {
+	if end < 0 || p.n > 0 && bytes.Equal(digits[:end], p.last) {
 		return
 	}
-	digits = digits[:end]
-	p.last = append(p.last[:0], digits...)
-	pid, err := strconv.ParseUint(string(digits), 10, 32)
-	if err != nil {
-		return
-	}
-	if p.pages == nil {
-		p.pages = map[uint32]*[64]uint64{}
-	}
-	page := p.pages[uint32(pid>>12)]
-	if page == nil {
-		page = &[64]uint64{}
-		p.pages[uint32(pid>>12)] = page
-	}
-	word, bit := &page[pid>>6&63], uint64(1)<<(pid&63)
-	if *word&bit == 0 {
-		*word |= bit
-		p.n++
-	}
+	p.last = append(p.last[:0], digits[:end]...)
+	p.n++
 }
 
 // summary is the one line about an archive for people.
