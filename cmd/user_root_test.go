@@ -83,6 +83,35 @@ func TestUserLogs(t *testing.T) {
 	a.complete(t)
 }
 
+// TestUserPlaces: directories that root makes for the user who called sudo belong to this user.
+func TestUserPlaces(t *testing.T) {
+	if os.Geteuid() != 0 {
+		testkit.Missing(t, "what sudo makes for its caller", "needs root")
+	}
+	dir := shortDir(t)
+	testkit.Must(t, os.Chown(dir, nobody, nobody))
+	sudo := func(argv ...string) outcome {
+		c := command(t, "runner-exec", append([]string{"--no-kernel", "--spool-dir", "spool/run", "--"}, argv...)...)
+		c.Dir, c.Env = dir, append(c.Env, "SUDO_UID=65534", "SUDO_GID=65534", "RUNNER_ARCHIVE_DIR=archives/mine")
+		return call(t, c)
+	}
+	if o := sudo("rm", "-r", "archives"); o.code != 125 {
+		t.Fatal(o)
+	}
+	for _, path := range []string{"spool", "spool/run", "spool/run/1-raw.ndjson"} {
+		st, err := os.Stat(filepath.Join(dir, path))
+		testkit.Must(t, err)
+		if have := st.Sys().(*syscall.Stat_t).Uid; have != nobody {
+			t.Errorf("%s belongs to %d", path, have)
+		}
+	}
+	c := command(t, "runner-exec", "--resume", "spool/run", "--no-kernel", "--archive", "run.tar.gz")
+	c.Dir, c.SysProcAttr = dir, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if o := call(t, c); o.code != 0 {
+		t.Errorf("the user who called sudo cannot finish the recording: %v", o)
+	}
+}
+
 // TestUserRefused: what --user cannot mean is refused before anything runs.
 func TestUserRefused(t *testing.T) {
 	for value, code := range map[string]int{

@@ -224,7 +224,10 @@ func (o *Options) nameArchive() (err error) {
 	if o.Archive == "" {
 		o.Archive, err = tool.DefaultArchive(o.RunID)
 	}
-	return err
+	if err != nil {
+		return tool.Fail(tool.ExitOwn, err)
+	}
+	return nil
 }
 
 // checkCommand refuses a command whose run_started line would not fit into a

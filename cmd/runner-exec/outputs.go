@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -113,7 +114,7 @@ func (o *Options) archivePlace() (string, error) {
 	}
 	probe, err := tool.CreateAtomic(o.Archive)
 	if err != nil {
-		return "", fmt.Errorf("creating the archive %s: %w", o.Archive, err)
+		return "", o.noPlace(err)
 	}
 	probe.Abort()
 	if !o.Force {
@@ -124,17 +125,27 @@ func (o *Options) archivePlace() (string, error) {
 	return probe.Path(), nil
 }
 
+// noPlace says why the archive cannot be created, and what to type if its directory is missing.
+func (o *Options) noPlace(err error) error {
+	err = fmt.Errorf("creating the archive %s: %w", o.Archive, err)
+	dir := filepath.Dir(o.Archive)
+	if _, missing := os.Stat(dir); errors.Is(missing, fs.ErrNotExist) {
+		return tool.Fail(tool.ExitOwn, err, "make its directory: mkdir -p "+shellWord(dir))
+	}
+	return err
+}
+
 // room looks at the free space where the run will write.
 func (o *Options) room(env *tool.Env) error {
 	if o.Stream != "" {
 		return nil
 	}
 	if o.Archive != "-" {
-		if err := env.Room(filepath.Dir(o.Archive), "the archive"); err != nil {
+		if err := env.Room(filepath.Dir(o.Archive), "the archive", "--archive or "+tool.EnvArchiveDir); err != nil {
 			return err
 		}
 	}
-	return env.Room(os.TempDir(), "the scratch files")
+	return env.Room(os.TempDir(), "scratch files", "TMPDIR")
 }
 
 func (out *outputs) openLog(layer, path string) error {

@@ -81,10 +81,14 @@ func prepareSpool(o Options, env *tool.Env) (dir string, tools map[string]string
 	if _, err := os.Lstat(filepath.Join(dir, keepNames[0])); err == nil {
 		return "", nil, tool.Fail(tool.ExitUsage, fmt.Errorf("%s has the recording of another run", o.SpoolDir), "finish it: "+o.resumeCall(dir), "or name another directory")
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	_, missing := os.Stat(dir)
+	if err := tool.MakeDirs(dir); err != nil {
 		return "", nil, fmt.Errorf("making the directory of --spool-dir: %w", err)
 	}
-	if err := env.Room(dir, "the recording"); err != nil {
+	if err := env.Room(dir, "the recording", "--spool-dir"); err != nil {
+		if missing != nil {
+			os.Remove(dir)
+		}
 		return "", nil, err
 	}
 	return dir, tools, nil

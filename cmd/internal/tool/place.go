@@ -24,10 +24,31 @@ func DefaultArchive(runID string) (string, error) {
 	if dir == "" {
 		return name, nil
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := MakeDirs(dir); err != nil {
 		return "", Fail(ExitIO, fmt.Errorf("making the directory of $%s, %s: %w", EnvArchiveDir, dir, cause(err)))
 	}
 	return filepath.Join(dir, name), nil
+}
+
+// MakeDirs makes a directory and those above it. What it makes belongs to the user who called
+// sudo, so that this user can write there later.
+func MakeDirs(path string) error {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return nil
+	}
+	if above := filepath.Dir(path); above != path {
+		if err := MakeDirs(above); err != nil {
+			return err
+		}
+	}
+	err := os.Mkdir(path, 0o777)
+	if err != nil {
+		if st, statErr := os.Stat(path); statErr == nil && st.IsDir() {
+			return nil // somebody else made it meanwhile
+		}
+		return err
+	}
+	return GiveDirToInvoker(path)
 }
 
 // Replaceable refuses to replace a file that is not what the tool writes: it is most likely a mistyped
@@ -76,15 +97,16 @@ const (
 	fewSpace   = 64 << 20
 )
 
-// Room looks at the free space of a directory where a run is about to write.
-func (e *Env) Room(dir, what string) error {
+// Room looks at the free space of a directory where a run is about to write. by is what chooses
+// another place.
+func (e *Env) Room(dir, what, by string) error {
 	free, err := freeSpace(dir)
 	switch {
 	case err != nil:
 		return nil // what cannot be told does not stop a run
 	case free < leastSpace:
-		return Fail(ExitOwn, fmt.Errorf("%s is full: %s is free, %s needs at least %s", dir, sizeRound(free), what, sizeText(leastSpace)),
-			"free some space, or choose another place with --archive, "+EnvArchiveDir+" or TMPDIR")
+		return Fail(ExitOwn, fmt.Errorf("%s is full: %s is free, expected at least %s for %s", dir, sizeRound(free), sizeText(leastSpace), what),
+			"free some space, or choose another place with "+by)
 	case free < fewSpace:
 		e.Warnf("%s has only %s of free space for %s", dir, sizeRound(free), what)
 	}
