@@ -9,10 +9,10 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// TestReadmeShown: what README.md shows of a recorded run is what runner-show prints of its
+// TestGoldenReadme: what README.md shows of a recorded run is what runner-show prints of its
 // archive. A marker names the run, and the word with which the part begins that is shown, up to
 // the next empty line; … is for what is left out. -update rewrites it.
-func TestReadmeShown(t *testing.T) {
+func TestGoldenReadme(t *testing.T) {
 	const path = "../README.md"
 	text := string(testkit.Read(t, path))
 	marked := regexp.MustCompile(`(?s)(<!-- shown: (\S+) (\S+) -->\n).*?(<!-- end -->\n)`)
