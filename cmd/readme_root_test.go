@@ -17,8 +17,8 @@ import (
 
 const nobody = 65534
 
-// TestReadmeCommands runs every $ block of the README, in order, in a copy of the
-// tree, and expects the output in the block.
+// TestReadmeCommands runs every $ block of the README and of CONTRIBUTING, in order, in a copy
+// of the tree, and expects the output in the block.
 func TestReadmeCommands(t *testing.T) {
 	requireBPF(t)
 	testkit.Programs(t, "the README's commands", "make", "setcap", "setpriv")
@@ -32,8 +32,8 @@ shift 4
 echo $$ >`+delegated(t)+`/cgroup.procs || exit 9
 exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
 `)
-	for _, b := range readmeBlocks(t) {
-		t.Run(fmt.Sprintf("line %d", b.line), func(t *testing.T) {
+	for _, b := range append(blocksOf(t, "../README.md"), blocksOf(t, "../.github/CONTRIBUTING.md")...) {
+		t.Run(fmt.Sprintf("%s line %d", filepath.Base(b.file), b.line), func(t *testing.T) {
 			script := "set -e\n" + strings.Join(b.commands, "\n") + "\n"
 			// This is make test: it must not start again.
 			script = strings.ReplaceAll(script, "make test ", "make -n test ")
@@ -54,7 +54,7 @@ exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
 			for _, want := range b.output {
 				_, after, ok := strings.Cut(rest, want+"\n")
 				if !ok {
-					t.Errorf("the README shows %q: %v", want, o)
+					t.Errorf("%s shows %q: %v", b.file, want, o)
 				}
 				rest = after
 			}
@@ -93,15 +93,16 @@ func TestDemoReplay(t *testing.T) {
 	}
 }
 
-// block is one indented block of the README that begins with a command.
+// block is one indented block of a document that begins with a command.
 type block struct {
+	file             string
 	line             int
 	commands, output []string
 }
 
-func readmeBlocks(t *testing.T) []block {
+func blocksOf(t *testing.T, file string) []block {
 	t.Helper()
-	b, err := os.ReadFile("../README.md")
+	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func readmeBlocks(t *testing.T) []block {
 			continue
 		}
 		if !inside {
-			blocks = append(blocks, block{line: i + 1})
+			blocks = append(blocks, block{file: file, line: i + 1})
 		}
 		inside = true
 		last := &blocks[len(blocks)-1]
@@ -131,7 +132,7 @@ func readmeBlocks(t *testing.T) []block {
 		}
 	}
 	if len(blocks) == 0 {
-		t.Fatal("the README shows no command")
+		t.Fatalf("%s shows no command", file)
 	}
 	return blocks
 }
