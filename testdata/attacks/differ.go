@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -154,8 +153,6 @@ func pair(want []expected, have []told, agree func(e *expected, l *told) bool) (
 		index[have[i].Type] = append(index[have[i].Type], i)
 	}
 	used := make([]bool, len(have))
-	want = slices.Clone(want)
-	slices.SortStableFunc(want, func(a, b expected) int { return cmp.Compare(a.vague(), b.vague()) })
 	for i := range want {
 		e := &want[i]
 		queue := index[e.kind]
@@ -175,13 +172,18 @@ func pair(want []expected, have []told, agree func(e *expected, l *told) bool) (
 	return missing, more
 }
 
-// vague is 1 for lines that agree with more than others do: they come last.
-func (e *expected) vague() int {
-	if e.flags == "" || e.others != nil {
-		return 1
+// vague is how much more lines an expected one agrees with than others do: those with other values, or with any flags.
+func (e *expected) vague() (n int) {
+	if e.others != nil {
+		n = 1
 	}
-	return 0
+	if e.flags == "" {
+		n += 2
+	}
+	return n
 }
+
+const vaguest = 3
 
 // plain is agreement of a call that ran, or was answered with an error, and a line that is exact.
 func (e *expected) plain(l *told) bool {

@@ -120,8 +120,20 @@ func inOrder(p *process, want []expected, have []told, used map[string]int) (mis
 	return missing, more
 }
 
-func inAnyOrder(p *process, want []expected, have []told, used map[string]int) ([]expected, []told) {
-	want, have = pair(want, have, (*expected).plain)
+// inAnyOrder pairs those whose numbers strace shows first, by every rule: one of which it does not show them can agree with any
+// of their lines.
+func inAnyOrder(p *process, want []expected, have []told, used map[string]int) (missing []expected, more []told) {
+	more = have
+	for vague := range vaguest + 1 {
+		part := slices.DeleteFunc(slices.Clone(want), func(e expected) bool { return e.vague() != vague })
+		part, more = pair(part, more, (*expected).plain)
+		part, more = byRules(p, part, more, used)
+		missing = append(missing, part...)
+	}
+	return missing, more
+}
+
+func byRules(p *process, want []expected, have []told, used map[string]int) ([]expected, []told) {
 	for _, r := range rules {
 		if r.pair == nil || len(want) == 0 || len(have) == 0 {
 			continue
