@@ -211,6 +211,8 @@ func (s *screen) process(p *process) {
 	switch {
 	case p.more > 0:
 		names = append(names, fmt.Sprintf("→ … %d more", p.more))
+	case len(names) == 0 && !s.opt.Filter.empty():
+		names = []string{"(its parent's program)"}
 	case len(names) == 0:
 		names = []string{"(no exec: it ran its parent's program)"}
 	}
