@@ -30,6 +30,7 @@ type input struct {
 	raw      func(w *stream.Writer) // writes extra records before the healths
 	shim     string
 	envKeys  []string
+	failed   bool // the command ended with 1
 }
 
 func ev(event uint32, value string) schemas.KernelEvent {
@@ -46,7 +47,10 @@ func (in input) build(t testing.TB) []byte {
 	}
 	testkit.Must(t, w.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: testRun, Type: "run_started", AgentShim: in.shim, Command: []string{"./agent.sh"}, EnvKeys: in.envKeys}))
 	code := 0
-	testkit.Must(t, w.Write(schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: testRun, Seq: 1, Type: "run_finished", ExitCode: &code, Success: true}))
+	if in.failed {
+		code = 1
+	}
+	testkit.Must(t, w.Write(schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: testRun, Seq: 1, Type: "run_finished", ExitCode: &code, Success: code == 0}))
 	var line []byte
 	for i := range in.events {
 		e := in.events[i]

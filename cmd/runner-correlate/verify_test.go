@@ -53,6 +53,7 @@ func TestVerified(t *testing.T) {
 // asked is the world of a run for which the logs that it has were requested.
 func asked(w world) world {
 	w.capture.shim, w.capture.envKeys = schemas.ShimNone, []string{}
+	w.capture.failed = !strings.Contains(w.kernel, " exec ") // a command that did not start cannot succeed
 	if w.policy != "" || w.policyLog != nil {
 		w.capture.envKeys = append(w.capture.envKeys, schemas.EnvPolicyLog)
 	}
@@ -67,13 +68,36 @@ func asked(w world) world {
 	return w
 }
 
+// possible changes what no kernel would say: a program that was started did start, and a script starts a
+// program. It returns how many calls were not decoded.
+func (m *model) possible() (undecoded uint64) {
+	var lines []modelLine
+	for _, l := range m.lines {
+		switch l.verb {
+		case "uring":
+			undecoded++
+		case "exec":
+			l.fail = false
+		case "script":
+			l.fail = false
+			program := l
+			program.verb, program.value = "exec", "/bin/t"
+			lines = append(lines, program)
+		}
+		lines = append(lines, l)
+	}
+	m.lines = lines
+	return undecoded
+}
+
 // randomWorld is the world of a random model, with an SDK log, and sometimes with
 // faults.
 func randomWorld(rnd *rand.Rand) world {
 	m := randomModel(rnd)
+	undecoded := m.possible()
 	w := m.world(rnd)
 	w.capture.facts = map[string]string{"file_mechanism": schemas.SourceLandlock, "confined": schemas.ConfinedLandlock}
-	w.capture.counters = map[string]uint64{"file_inserted": 0}
+	w.capture.counters = map[string]uint64{"file_inserted": 0, schemas.CounterIOUringUnmapped: undecoded}
 	for _, e := range schemas.Enforcements {
 		n := uint64(strings.Count(w.kernel, schemas.KindOf(e.Event)))
 		w.capture.facts[e.State], w.capture.facts[e.Policy] = "enforced", digestA

@@ -104,6 +104,22 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// A refusal has the id of its rule where the notes of the record have it; the default has none.
+func TestRuleIDs(t *testing.T) {
+	var got []string
+	r := Reader{Together: true, Notes: []string{"s4_network_rules: 1=a; 3=no-net", "s4_file_rules: 3=no-file"},
+		Take: func(a *Act) error { got = append(got, a.RuleID); return nil }}
+	for i, x := range []struct{ event, rule uint32 }{{schemas.EventConnectBlocked, 3}, {schemas.EventFileBlocked, 3}, {schemas.EventFileBlocked, 1}, {schemas.EventConnectBlocked, 0}} {
+		e := kernel(uint64(i), 7, x.event, "/x", -1)
+		e.Has, e.RuleID = e.Has|schemas.KernelHasRuleID, x.rule
+		testkit.Must(t, r.Line(&archive.Line{Member: schemas.MemberKernel, RunID: "run_01", Event: e}))
+	}
+	testkit.Must(t, r.Flush())
+	if want := []string{"no-net", "no-file", "", ""}; !slices.Equal(got, want) {
+		t.Errorf("%q, expected %q", got, want)
+	}
+}
+
 // The lines of a process are together in a record of this runner: a number that comes again is
 // another process, and nothing is known of its program.
 func TestProgramsOfNumbers(t *testing.T) {
