@@ -392,8 +392,8 @@ func (s *Session) Close() {
 	}
 }
 
-// Wait is how long a read may sleep: the probes wake the reader only for every 256th
-// record of a CPU. Each poll slows the measured program a little. A large ring has room
+// Wait is how long a read may sleep: the probes wake the reader only when an eighth of the
+// ring waits. Each poll slows the measured program a little. A large ring has room
 // for the records in between and is polled rarely, a small one often.
 func Wait(ringSize int) time.Duration {
 	if ringSize >= 4<<20 {

@@ -169,23 +169,30 @@ INLINE u64 shared_table(void)
 	return users < 2 && !has_rings() ? 0 : table;
 }
 
+/* The places where names start, if the task shares them; 0 if not. */
+INLINE u64 shared_start(void)
+{
+	u64 fs = POINTER(task_struct, bpf_get_current_task(), fs);
+	s32 users = 0;
+
+	READ_FIELD(users, fs_struct, fs, users);
+	return users < 2 && !has_rings() ? 0 : fs;
+}
+
+/* What a call of CLASS_CHANGE changes, if others have it too; 0 if nobody has. */
+INLINE u64 changed_by(u32 what)
+{
+	return what == CHANGES_START ? shared_start() : shared_table();
+}
+
 /* A call that changes what other threads' calls are given. It is told when it begins. */
 INLINE void note_change(u32 what, u64 first, u64 second)
 {
-	s32 users = 0;
+	u64 table = changed_by(what);
 	struct change *c;
-	u64 table;
 
-	if (what == CHANGES_START) {
-		table = POINTER(task_struct, bpf_get_current_task(), fs);
-		READ_FIELD(users, fs_struct, table, users);
-		if (users < 2 && !has_rings())
-			return;
-	} else {
-		table = shared_table();
-		if (!table)
-			return;
-	}
+	if (!table)
+		return;
 	if (what != CHANGES_START && what != CHANGES_ALL) {
 		note_descriptor(table, what == CHANGES_FIRST ? first : second);
 		return;

@@ -65,7 +65,7 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 		r->mode = (u16)s->args[d->mode & 7];
 	}
 	if (r->ret >= 0 && !(r->marks & MARK_UNPROVEN)) {
-		u64 file = fd_file(r->ret);
+		u64 file = file_of_fd(r->ret);
 
 		/* the program can change what it asked for, but not what it got */
 		if (file && file_flags(file) & O_ACCMODE)
@@ -75,7 +75,7 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 		if (just_opened(file, r->flags)) {
 			u32 marks = r->marks;
 
-			r->clen1 = put_file(key, 0, file);
+			r->clen1 = put_open_file(s, key, 0, file);
 			if (still_opened(&s->given, r->ret, file, !(r->marks & MARK_COMPAT) || r->flags & O_LARGEFILE))
 				return r->clen1;
 			r->marks = marks;
@@ -167,10 +167,26 @@ INLINE u32 marked_as(u64 nr, bool compat32, bool passed)
 	return call_of(passed ? NCALLS - 1 : nr, compat32);
 }
 
-/* Does this program record the end of this call? With copies, only the first one that runs. */
-INLINE bool records(struct task_struct *task, struct pt_regs *regs, bool compat32, long ret)
+/* Is a call with this number of no interest, in whichever way it is called? Most are, and each of them comes here. Marks
+ * are kept of all calls that a table has at the end, and of all calls at the entry. */
+INLINE bool enters_unseen(u64 nr)
 {
-	u64 nr = call_number(regs);
+	return !copied_calls && !native[nr & (NCALLS - 1)].op && !compat[nr & (NCALLS - 1)].op;
+}
+
+INLINE bool has_no_end(const struct desc *d)
+{
+	return !d->op || d->class == CLASS_CHANGE;
+}
+
+INLINE bool ends_unseen(u64 nr)
+{
+	return has_no_end(&native[nr & (NCALLS - 1)]) && has_no_end(&compat[nr & (NCALLS - 1)]);
+}
+
+/* Does this program record the end of this call? With copies, only the first one that runs. */
+INLINE bool records(struct task_struct *task, u64 nr, struct pt_regs *regs, bool compat32, long ret)
+{
 	const struct desc *d;
 	bool elsewhere; /* another probe records this event */
 	bool passed;
@@ -180,8 +196,6 @@ INLINE bool records(struct task_struct *task, struct pt_regs *regs, bool compat3
 			unmapped(take_entry(task, x32_of(nr)), ret);
 		return false;
 	}
-	if (nr >= NCALLS)
-		return false;
 	d = desc_of(nr, compat32);
 	if (!d->op || d->class == CLASS_CHANGE || (d->class == CLASS_FORK && !copied_tasks))
 		return false;
@@ -252,9 +266,8 @@ GLOBAL u32 end_guard(u32 key, u32 op, s64 ret)
 	return 0;
 }
 
-INLINE int sys_exit(struct pt_regs *regs, long ret)
+INLINE int sys_exit(struct task_struct *task, struct pt_regs *regs, long ret)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	bool compat32 = is_compat(task);
 	u64 nr = call_number(regs);
 	const struct desc *d;
@@ -320,7 +333,7 @@ INLINE int sys_exit(struct pt_regs *regs, long ret)
 		BARRIER(off);
 		if (off > BLOB_LAST)
 			off = BLOB_LAST;
-		emit(&s->r, REC_SIZE + off, c, SLOT_EXIT);
+		emit_as(&s->r, REC_SIZE + off, c, SLOT_EXIT, !copied_calls);
 	}
 	if (entered && restarts(ret) && s->r.len)
 		keep_interrupted(task, s->r.op, ret, c);
@@ -333,19 +346,23 @@ SEC("tp_btf/sys_exit")
 int body_sys_exit(u64 *ctx)
 {
 	STACK_OF_TASK(ctx, sys_exit_body);
-	return sys_exit((struct pt_regs *)ctx[0], ctx[1]);
+	return sys_exit(bpf_get_current_task_btf(), (struct pt_regs *)ctx[0], ctx[1]);
 }
 
 SEC("tp_btf/sys_exit")
 int on_sys_exit(u64 *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *regs = (struct pt_regs *)ctx[0];
+	u64 nr = call_number(regs);
+	struct task_struct *task;
 
-	if (!records(task, regs, is_compat(task), ctx[1]))
+	if (nr >= NCALLS ? !is_x32(nr) : ends_unseen(nr))
+		return 0;
+	task = bpf_get_current_task_btf();
+	if (!records(task, nr, regs, is_compat(task), ctx[1]))
 		return 0;
 	if (!copied_calls)
-		return sys_exit(regs, ctx[1]);
+		return sys_exit(task, regs, ctx[1]);
 	go_on(ctx, &sys_exit_body, SLOT_EXIT);
 	return 0;
 }
@@ -363,23 +380,26 @@ INLINE void change(struct pt_regs *regs, bool compat32, u32 what)
 SEC("tp_btf/sys_enter")
 int on_sys_enter(u64 *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	bool compat32 = is_compat(task);
+	struct task_struct *task;
 	u64 nr = (u32)ctx[1];
 	const struct desc *d = NULL;
 	struct scratch *s;
 	struct entry *e;
-	bool passed;
+	bool compat32, passed;
 	u32 call, key, shared;
 
+	if (nr >= NCALLS ? !is_x32(nr) : enters_unseen(nr))
+		return 0;
+	task = bpf_get_current_task_btf();
+	compat32 = is_compat(task);
 	if (nr >= NCALLS) {
-		if (!is_x32(nr) || bpf_current_task_under_cgroup(&scope, 0) != 1)
+		if (bpf_current_task_under_cgroup(&scope, 0) != 1)
 			return 0;
 		call = x32_of(nr);
 	} else {
 		d = desc_of(nr, compat32);
 		passed = passes(d, (struct pt_regs *)ctx[0], compat32);
-		if ((!d->op || d->class == CLASS_FORK || passed) && !copied_calls)
+		if (!copied_calls && (!d->op || d->class == CLASS_FORK || passed || (d->class == CLASS_CHANGE && !changed_by(d->op))))
 			return 0;
 		if (bpf_current_task_under_cgroup(&scope, 0) != 1)
 			return 0;

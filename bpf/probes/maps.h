@@ -137,31 +137,50 @@ INLINE void begin(struct rec *r, u16 op, s64 ret)
 	r->cpu = bpf_get_smp_processor_id();
 }
 
-/* All records are sent here, so that seen == emitted + dropped always holds. Waking the
- * reader for each record would cost more than all other work, so only every 256th record
- * wakes it, and the reader also polls every few milliseconds. The increments are atomic
- * because some programs can be preempted. A program stays on its CPU: no other record has
- * the same slot, cpu and seq. */
-INLINE void emit(struct rec *r, u64 size, struct counters *c, u8 slot)
+/* Adds one and returns what was there before. Alone: nobody else counts there. */
+INLINE u64 count_one(u64 *n, bool alone)
+{
+	if (!alone)
+		return __sync_fetch_and_add(n, 1);
+	return (*(volatile u64 *)n)++;
+}
+
+/* Is it time to wake the reader? To do that for each record would cost more than all other work, and a reader that is woken
+ * early takes a processor from the measured program for little. So it polls, and every 256th record of a CPU wakes it
+ * if an eighth of the ring waits. */
+INLINE bool wakes(u64 n)
+{
+	return (n & 255) == 255 && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 8;
+}
+
+/* All records are sent here, so that seen == emitted + dropped always holds. The increments are atomic
+ * because some programs can be preempted. Alone: this is the only program of its slot, which the kernel lets run
+ * once at a time on a CPU. A program stays on its CPU: no other record has the same slot, cpu and seq. */
+INLINE void emit_as(struct rec *r, u64 size, struct counters *c, u8 slot, bool alone)
 {
 	u64 n, flags = BPF_RB_NO_WAKEUP;
 
 	r->len = size;
 	r->probe = slot;
-	n = __sync_fetch_and_add(&c->seen, 1);
+	n = count_one(&c->seen, alone);
 	r->seq = n;
-	if ((n & 255) == 255)
+	if (wakes(n))
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&events, r, size, flags) == 0) {
-		__sync_fetch_and_add(&c->emitted, 1);
+		count_one(&c->emitted, alone);
 	} else {
 		u32 op = r->op;
 		u64 *by_op = bpf_map_lookup_elem(&drops, &op);
 
-		__sync_fetch_and_add(&c->dropped, 1);
+		count_one(&c->dropped, alone);
 		if (by_op)
 			__sync_fetch_and_add(by_op, 1);
 	}
+}
+
+INLINE void emit(struct rec *r, u64 size, struct counters *c, u8 slot)
+{
+	emit_as(r, size, c, slot, false);
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -121,6 +121,67 @@ static long walk_step(u32 i, u32 *key)
 	return step(key);
 }
 
+/* Most names are short: they are in the dentry itself, and can be read by words, which costs a fraction of a helper. */
+#define SHORT_NAME 39
+#define SHORT_WORDS 5
+#define SHORT_OFFSET 128 /* a name there is in the dentry, and the words are, too */
+#define NAMES_AT_ONCE 2
+
+/* What a walk keeps in memory here is nothing that a verifier has to follow through each way of each step. */
+INLINE bool put_short(struct scratch *s, volatile struct walk *w)
+{
+	u64 at = w->dentry, off = w->off;
+	struct links l;
+	u8 *to;
+
+	read_links(&l, at);
+	BARRIER(off);
+	if (at == w->root || !l.parent || l.parent == at || l.name - at >= SHORT_OFFSET || l.len > SHORT_NAME ||
+	    off + l.len >= w->end || off > BLOB_LAST)
+		return false;
+	to = &s->blob[off];
+	*to++ = l.len;
+	for (int i = 0; i < 2; i++) /* what is beyond the name is overwritten by the next one, or not sent */
+		((u64 *)to)[i] = word(l.name + 8 * i);
+	if (l.len > 16)
+		for (int i = 2; i < SHORT_WORDS; i++)
+			((u64 *)to)[i] = word(l.name + 8 * i);
+	w->off = off + 1 + l.len;
+	w->dentry = l.parent;
+	return true;
+}
+
+/* A walk's next steps, if they are plain ones. Returns 0 if the next one is for step. */
+GLOBAL u32 put_short_names(u32 key)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct mount_links m;
+	struct walk *w;
+	u64 at;
+
+	if (!s || !CAN_CAST) /* by helpers, more of them cost more than those of step */
+		return 0;
+	w = &s->walk;
+	for (int i = 0; i < NAMES_AT_ONCE; i++) {
+		if (put_short(s, w))
+			continue;
+		if (w->dentry != w->root)
+			return 0;
+		at = w->mnt - OFFSET(struct mount, mnt);
+		read_mount(&m, at);
+		if (m.parent == at)
+			return w->done = m.point && !nowhere(m.ns);
+		at = m.parent && m.point ? mount_root(m.parent + OFFSET(struct mount, mnt)) : 0;
+		if (!at)
+			return 0;
+		w->dentry = m.point;
+		w->mnt = m.parent + OFFSET(struct mount, mnt);
+		w->root = at;
+		return 1;
+	}
+	return 1;
+}
+
 #define WALK_STEPS 4200 /* pass every path that fits */
 #define PIECE 64
 
@@ -159,7 +220,13 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	w->off = off;
 	w->end = off + COMP_MAX;
 	w->marks = w->done = 0;
-	if (no_loop) {
+	if (CAN_CAST)
+		for (int i = 0; i < 6 && !w->done; i++)
+			if (!put_short_names(key))
+				walk_once(key);
+	if (w->done) {
+		/* most paths are not longer */
+	} else if (no_loop) {
 		for (int i = 0; i < WALK_STEPS / PIECE + 1; i++)
 			if (walk_piece(key))
 				break;
@@ -170,17 +237,21 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	return w->off - off;
 }
 
-GLOBAL u64 fd_file(s32 fd)
+INLINE u64 file_of_fd(s32 fd)
 {
 	u64 fdt = POINTER(files_struct, POINTER(task_struct, bpf_get_current_task(), files), fdt);
-	u64 slots = POINTER(fdtable, fdt, fd), file = 0;
+	u64 slots = POINTER(fdtable, fdt, fd);
 	u32 n = 0;
 
 	READ_FIELD(n, fdtable, fdt, max_fds);
 	if (fd < 0 || (u32)fd >= n || !slots)
 		return 0;
-	bpf_probe_read_kernel(&file, 8, (void *)(slots + 8 * (u64)(u32)fd));
-	return file;
+	return word(slots + 8 * (u64)(u32)fd);
+}
+
+GLOBAL u64 fd_file(s32 fd)
+{
+	return file_of_fd(fd);
 }
 
 /* Type and permissions of the file's inode. */
@@ -238,7 +309,9 @@ INLINE void base_path(bool absolute, s32 dfd, struct path_pair *p)
 		return;
 	}
 	fs = POINTER(task_struct, bpf_get_current_task(), fs);
-	bpf_probe_read_kernel(p, sizeof(*p), (void *)(fs + (absolute ? OFFSET(struct fs_struct, root) : OFFSET(struct fs_struct, pwd))));
+	fs += absolute ? OFFSET(struct fs_struct, root) : OFFSET(struct fs_struct, pwd);
+	p->mnt = POINTER(path, fs, mnt);
+	p->dentry = POINTER(path, fs, dentry);
 }
 
 /* MARK_DELETED if the leaf of a resolved path no longer has its name. */
@@ -272,18 +345,11 @@ GLOBAL u64 put_user_str(u32 key, u64 off, u64 ptr)
 
 /* Appends the path of an open file and sets type and marks.
  * Returns the bytes written. */
-GLOBAL u64 put_file(u32 key, u64 off, u64 file)
+INLINE u64 put_open_file(struct scratch *s, u32 key, u64 off, u64 file)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct path_pair p;
 	u64 n;
 
-	if (!s)
-		return 0;
-	if (!file) {
-		s->r.marks |= MARK_HAS_PATH | MARK_PFAULT;
-		return 0;
-	}
 	file_path(file, &p);
 	s->r.i_mode = file_mode(file);
 	n = put_path(key, off, p.mnt, p.dentry);
@@ -291,6 +357,19 @@ GLOBAL u64 put_file(u32 key, u64 off, u64 file)
 	if (s->r.marks & MARK_DISCONN)
 		s->r.marks |= MARK_UNNAMED;
 	return n;
+}
+
+/* The same, also if there is none. */
+GLOBAL u64 put_file(u32 key, u64 off, u64 file)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+
+	if (!s)
+		return 0;
+	if (file)
+		return put_open_file(s, key, off, file);
+	s->r.marks |= MARK_HAS_PATH | MARK_PFAULT;
+	return 0;
 }
 
 /* Is the place in the scratch record's walk the top of its mount tree? Returns 1 then, 0 if it is below, and
