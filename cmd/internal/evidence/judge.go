@@ -47,26 +47,31 @@ func judge(ctx context.Context, file *os.File) (*verdict.Report, error) {
 	case !errors.As(err, &ended):
 		return nil, err
 	case ended.ExitCode() != tool.ExitNo && ended.ExitCode() != tool.ExitInput:
-		return nil, fmt.Errorf("%w: %s", err, verdict.Printable(strings.TrimSpace(words.String()), maxWords))
+		return nil, fmt.Errorf("%w: %s", err, verdict.Printable(strings.TrimSpace(words.kept.String()), maxWords))
 	}
-	r, parseErr := verdict.Parse(report.Bytes())
-	if parseErr == nil && r.Valid != (err == nil) {
+	r, parseErr := verdict.Parse(report.kept.Bytes())
+	switch {
+	case parseErr != nil:
+	case r.Valid != (err == nil):
 		parseErr = fmt.Errorf("its report says valid=%t, its exit code %d", r.Valid, c.ProcessState.ExitCode())
+	case r.Valid && r.Explanation == nil:
+		parseErr = errors.New("its report says nothing of the tool calls: is it of another release?")
 	}
 	return r, parseErr
 }
 
-// limited keeps the beginning of what is written.
+// limited keeps the beginning of what is written. The buffer is not embedded: its ReadFrom would be
+// called in place of Write, and keeps everything.
 type limited struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	most int
 	cut  bool
 	full func() // called when there is more
 }
 
 func (l *limited) Write(p []byte) (int, error) {
-	n := min(len(p), l.most-l.Len())
-	l.Buffer.Write(p[:n])
+	n := min(len(p), l.most-l.kept.Len())
+	l.kept.Write(p[:n])
 	if n < len(p) && !l.cut {
 		l.cut = true
 		l.full()
