@@ -67,8 +67,17 @@ func app() tool.App {
 	}
 }
 
-func main() {
-	// Only the decisions are kept in memory as a run grows; the rest is streamed.
+// softLimit is where the collector works harder: before what is kept is twice that.
+const softLimit = 88 << 20 // bytes
+
+// boundMemory keeps the process below 128 MiB. Only the decisions are kept in memory as a run grows, and they
+// are bounded; the rest is streamed, or waits on disk.
+func boundMemory() {
 	debug.SetGCPercent(50)
+	debug.SetMemoryLimit(softLimit)
+}
+
+func main() {
+	boundMemory()
 	tool.Main(app())
 }

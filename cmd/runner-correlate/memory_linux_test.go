@@ -19,6 +19,7 @@ import (
 // process.
 func TestMain(m *testing.M) {
 	if os.Getenv("RUNNER_TEST_AS_TOOL") == "1" {
+		boundMemory()
 		tool.Main(app())
 	}
 	os.Exit(m.Run())
@@ -35,12 +36,12 @@ func TestMemory(t *testing.T) {
 }
 
 // TestMemoryOfCalls joins many kernel lines with many calls: those of one busy
-// agent, and as many as a decision log holds.
+// agent, and as many as a decision log holds, and as an archive may.
 func TestMemoryOfCalls(t *testing.T) {
 	for _, c := range []struct {
 		lines, calls int
 		limit        int64
-	}{{1_000_000, 1_000, 128 << 20}, {200_000, 40_000, 256 << 20}} {
+	}{{1_000_000, 1_000, 128 << 20}, {200_000, 40_000, 128 << 20}, {100_000, 46_000, 128 << 20}} {
 		t.Run(fmt.Sprintf("%d lines, %d calls", c.lines, c.calls), func(t *testing.T) {
 			policy, sdk := manyCalls(t, c.lines, c.calls)
 			seen := peak(t, c.limit, logArgs(t, policy, sdk), func(w io.Writer) { busyAgent(t, w, c.lines) })

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -88,22 +91,27 @@ func (j *joiner) readLogs(opt Options) error {
 	return j.addDeclared()
 }
 
-// layerText holds the lines of a layer, in the form in which they will be written.
+// layerText holds the lines of a layer, in the form in which they will be written. They wait on
+// disk: memory is for what is compared.
 type layerText struct {
-	text []byte
+	file *os.File // made for the first line
+	w    *bufio.Writer
+	size int64
 	n    uint64
-	full bool // there is no room for more
+	full bool  // there is no room for more
+	err  error // of the file
 
 	received []uint64 // of each line, where that is known
 }
 
 // add appends a line. It sets full and returns false when there is no room for it.
 func (t *layerText) add(line []byte, received uint64, limit int64) bool {
-	if int64(len(t.text)+len(line)+len("\n")) > limit {
+	if t.size+int64(len(line)+len("\n")) > limit {
 		t.full = true
 		return false
 	}
-	t.text = append(append(t.text, line...), '\n')
+	t.size += int64(len(line) + len("\n"))
+	t.write(line)
 	t.n++
 	if received > 0 {
 		t.received = append(t.received, received)
@@ -111,17 +119,54 @@ func (t *layerText) add(line []byte, received uint64, limit int64) bool {
 	return true
 }
 
+// write keeps the first error, which each returns.
+func (t *layerText) write(line []byte) {
+	if t.err == nil && t.file == nil {
+		if t.file, t.err = tool.Spool(); t.err == nil {
+			t.w = bufio.NewWriterSize(t.file, 64<<10)
+		}
+	}
+	if t.err == nil {
+		t.w.Write(line)
+		t.err = t.w.WriteByte('\n')
+	}
+}
+
 func (t *layerText) stamp(line uint64) stamp { return stamp{received: t.received[line]} }
 
 func (t *layerText) count() uint64 { return t.n }
 
+// each calls f for every line, once: then the file is gone.
 func (t *layerText) each(f func(line []byte) error) error {
-	for rest := t.text; len(rest) > 0; {
-		n := bytes.IndexByte(rest, '\n')
-		if err := f(rest[:n]); err != nil {
+	if t.file == nil && t.err == nil {
+		return nil
+	}
+	if t.file != nil {
+		defer t.file.Close()
+	}
+	if t.err == nil {
+		t.err = t.w.Flush()
+	}
+	if t.err != nil {
+		return tool.CannotWrite("a scratch file", t.err)
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(t.file, 0, t.size), 64<<10)
+	var line []byte
+	for left := t.n; left > 0; left-- {
+		line = line[:0]
+		for {
+			part, err := r.ReadSlice('\n')
+			line = append(line, part...)
+			if err == nil {
+				break
+			}
+			if err != bufio.ErrBufferFull {
+				return tool.CannotRead("a scratch file", err)
+			}
+		}
+		if err := f(line[:len(line)-1]); err != nil {
 			return err
 		}
-		rest = rest[n+1:]
 	}
 	return nil
 }
