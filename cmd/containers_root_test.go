@@ -3,6 +3,7 @@
 package cmd_test
 
 import (
+	"debug/elf"
 	"encoding/json"
 	"net"
 	"os"
@@ -35,6 +36,12 @@ func newContainers(t *testing.T, programs ...string) *containers {
 	}
 	busybox, err := exec.LookPath("busybox")
 	testkit.Must(t, err)
+	program, err := elf.Open(busybox)
+	testkit.Must(t, err)
+	defer program.Close()
+	if libraries, _ := program.ImportedLibraries(); len(libraries) > 0 {
+		testkit.SkipUnless(t, "RUNNER_REQUIRE_PROGRAMS", "containers", busybox, " needs libraries: busybox-static does not")
+	}
 	b, err := os.ReadFile(busybox)
 	testkit.Must(t, err)
 	testkit.Must(t, os.WriteFile(filepath.Join(c.dir, "rootfs/bin/busybox"), b, 0o755))

@@ -22,6 +22,7 @@ more lz4                 lz4              other kernels
 more debootstrap         debootstrap      the first two commands on a bare machine
 more crun                crun             containers
 more podman             podman           containers
+more busybox            busybox-static   containers
 more man                 man-db           manual pages
 more zsh                 zsh              completions
 more fish                fish             completions
