@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -15,14 +16,16 @@ const unlimited = 1 << 30
 // listLine is one act for people: process, program, operation, names and, unless it was done,
 // how it ended.
 func (p *printer) listLine(a *acts.Act) {
-	program := a.Process.Script
-	if program == "" {
-		program = a.Process.Executable
+	p.line("%7d %-12s %-10s %s%s", a.Process.PID, verdict.Printable(program(a), unlimited), opWord(a), names(a), p.ending(a))
+}
+
+// program is the name of the program that did an act, without its folders.
+func program(a *acts.Act) string {
+	name := cmp.Or(a.Process.Script, a.Process.Executable)
+	if name == "" {
+		return ""
 	}
-	if program != "" {
-		program = path.Base(program)
-	}
-	p.line("%7d %-12s %-10s %s%s", a.Process.PID, verdict.Printable(program, unlimited), opWord(a), names(a), p.ending(a))
+	return path.Base(name)
 }
 
 // opWord is the name of an operation; of an open, what it was for.
@@ -62,21 +65,9 @@ func names(a *acts.Act) string {
 // ending is how an act ended, unless it was done.
 func (p *printer) ending(a *acts.Act) string {
 	words := ""
-	switch a.Outcome {
-	case schemas.ActDone:
-	case schemas.ActFailed:
-		words = p.paint(amber, "failed "+a.Error)
-	case schemas.ActRefused:
-		words = "refused"
-		if a.Rule != nil {
-			words += " " + verdict.RuleWords(*a.Rule, a.RuleID)
-		}
-		words = p.paint(red, words)
-	default:
-		words = p.paint(amber, a.Outcome)
-	}
-	if words != "" {
-		words = "  [" + words + "]"
+	if a.Outcome != schemas.ActDone {
+		end, style := endWords(a)
+		words = "  [" + p.paint(style, end) + "]"
 	}
 	if a.InDoubt {
 		words += "  [" + p.paint(amber, "in doubt") + "]"
@@ -85,4 +76,21 @@ func (p *printer) ending(a *acts.Act) string {
 		words += "  call " + verdict.Printable(id, unlimited)
 	}
 	return words
+}
+
+// endWords say how an act ended, and with which style.
+func endWords(a *acts.Act) (words, style string) {
+	switch a.Outcome {
+	case schemas.ActDone:
+		return a.Outcome, green
+	case schemas.ActFailed:
+		return strings.TrimSpace(a.Outcome + " " + a.Error), amber
+	case schemas.ActRefused:
+		words = a.Outcome
+		if a.Rule != nil {
+			words += " " + verdict.RuleWords(*a.Rule, a.RuleID)
+		}
+		return words, red
+	}
+	return a.Outcome, amber
 }

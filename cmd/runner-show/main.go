@@ -23,6 +23,7 @@ Flags:
   --tree           all processes          --list  one line for each operation
   --json           one JSON object for each operation (schemas/SHOW.md)
   --filtered       what was left out as noise, with the rule
+  --html FILE      all in one page for a browser; --force replaces what is not a page
  each filter narrows the others; of those on one line, one must fit:
   --writes --reads --execs --net   changes of files, reads, programs, endpoints
   --refused --failed               refused by a rule of the policy; failed with an error
@@ -46,7 +47,7 @@ Examples:
 func app() tool.App {
 	return tool.App{
 		Name: "runner-show", Usage: usage,
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "tree"}, &cli.BoolFlag{Name: "list"}, &cli.BoolFlag{Name: "json"}, &cli.BoolFlag{Name: "filtered"},
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "tree"}, &cli.BoolFlag{Name: "list"}, &cli.BoolFlag{Name: "json"}, &cli.BoolFlag{Name: "filtered"}, &cli.StringFlag{Name: "html"}, &cli.BoolFlag{Name: "force"},
 			&cli.BoolFlag{Name: "writes"}, &cli.BoolFlag{Name: "reads"}, &cli.BoolFlag{Name: "execs"}, &cli.BoolFlag{Name: "net"},
 			&cli.BoolFlag{Name: "refused"}, &cli.BoolFlag{Name: "failed"},
 			&cli.StringFlag{Name: "who"}, &cli.StringFlag{Name: "process"}, &cli.StringFlag{Name: "tool-call"},

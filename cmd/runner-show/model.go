@@ -33,6 +33,7 @@ type model struct {
 // process is one process, with what it did.
 type process struct {
 	summary
+	index    int // in the order of the record
 	pid      uint32
 	programs []string // that it executed, in order
 	more     int      // programs beyond these
@@ -191,13 +192,24 @@ func (m *model) process(pid uint32) *process {
 		if !m.together || m.rest.pid != pid {
 			m.left++
 		}
-		m.rest.pid = pid
+		m.rest.pid, m.rest.index = pid, maxProcesses+m.left-1
 		return m.rest
 	}
-	p := &process{pid: pid}
+	p := &process{pid: pid, index: len(m.processes)}
 	m.processes = append(m.processes, p)
 	if !m.together {
 		m.byPID[pid] = p
 	}
 	return p
+}
+
+// index is the place of a process in the record. It is asked right after take.
+func (m *model) index(pid uint32) int {
+	if m.rest != nil && m.rest.pid == pid {
+		return m.rest.index
+	}
+	if p := m.byPID[pid]; !m.together && p != nil {
+		return p.index
+	}
+	return len(m.processes) - 1
 }

@@ -25,6 +25,8 @@ const (
 // Options are the command line's choices.
 type Options struct {
 	View   string // "" or one of the views
+	HTML   string // the file of --html; - is standard output
+	Force  bool   // replace a file that is not a page
 	Filter filter
 	Top    int
 	Color  bool
@@ -37,18 +39,28 @@ const (
 	viewList     = "list"
 	viewJSON     = "json"
 	viewFiltered = "filtered"
+	viewHTML     = "html"
 )
 
 func options(env *tool.Env) (Options, error) {
-	o := Options{Top: env.Flag.Int("top"), Width: width(env)}
-	for _, v := range []string{viewTree, viewList, viewJSON, viewFiltered} {
-		if !env.Flag.Bool(v) {
+	o := Options{Top: env.Flag.Int("top"), Width: width(env), HTML: env.Flag.String(viewHTML), Force: env.Flag.Bool("force")}
+	if err := env.NotEmpty(viewHTML); err != nil {
+		return o, err
+	}
+	for _, v := range []string{viewTree, viewList, viewJSON, viewFiltered, viewHTML} {
+		if !env.Flag.Bool(v) && (v != viewHTML || o.HTML == "") {
 			continue
 		}
 		if o.View != "" {
 			return o, tool.Usagef("--%s and --%s: expected one view", o.View, v)
 		}
 		o.View = v
+	}
+	switch {
+	case o.Force && o.View != viewHTML:
+		return o, tool.Usagef("--force without --%s: there is no file to replace", viewHTML)
+	case o.View == viewHTML && (env.Flag.IsSet("top") || env.Flag.Bool("all")):
+		return o, tool.Usagef("--top and --all choose what the screen shows: the tables of a page have every operation")
 	}
 	if o.Top < 1 {
 		return o, tool.BadValue("top", strconv.Itoa(o.Top), "a number of 1 or more")

@@ -14,6 +14,9 @@ import (
 )
 
 func run(ctx context.Context, env *tool.Env, opt Options) error {
+	if opt.View == viewHTML {
+		return writePage(ctx, env, opt)
+	}
 	e, err := evidence.Open(ctx, env)
 	if err != nil {
 		return err

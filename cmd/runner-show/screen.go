@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -39,16 +38,7 @@ func (s *screen) print() {
 // head says whether the record can be believed, and what was run.
 func (s *screen) head() {
 	rec := s.rep.Record
-	how, style := "complete", green
-	switch rec.KernelLayer {
-	case schemas.LayerAbsent:
-		how, style = "the kernel layer is absent", amber
-	case schemas.LayerPartial:
-		how, style = "partial: events were lost", red
-	}
-	if rec.CgroupCorrelation != schemas.CorrelationClean {
-		how, style = how+", cgroup "+rec.CgroupCorrelation, red
-	}
+	how, style := state(rec)
 	s.line("%s: %s, %s", s.paint(bold, verdict.Printable(s.rep.Archive, 200)), s.paint(green, "valid"), s.paint(style, how))
 	s.prose("command    ", dim, verdict.Ending(rec))
 	s.line("%s%s in %s", s.paint(dim, "record     "), counted(rec.KernelEvents, "kernel event"), s.processCount())
@@ -62,6 +52,21 @@ func (s *screen) head() {
 		s.items(0, "filter     ", dim, []string{strings.Join(s.opt.Filter.words, " ")})
 	}
 	s.line("")
+}
+
+// state says whether a record can be believed, and with which style.
+func state(rec *verdict.Record) (how, style string) {
+	how, style = "complete", green
+	switch rec.KernelLayer {
+	case schemas.LayerAbsent:
+		how, style = "the kernel layer is absent", amber
+	case schemas.LayerPartial:
+		how, style = "partial: events were lost", red
+	}
+	if rec.CgroupCorrelation != schemas.CorrelationClean {
+		how, style = how+", cgroup "+rec.CgroupCorrelation, red
+	}
+	return how, style
 }
 
 func (s *screen) processCount() string {
@@ -99,9 +104,7 @@ func (s *screen) summary(sum *summary, indent int) {
 		}
 		s.fold(indent, acts.Words[g].Group, count, bold, f)
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(sum.failed), func(a, b string) int {
-		return cmp.Or(cmp.Compare(sum.failed[b].acts, sum.failed[a].acts), strings.Compare(a, b))
-	}) {
+	for _, name := range errorsByNumber(sum) {
 		s.fold(indent, "failed", fmt.Sprintf("%d %s", sum.failed[name].acts, name), amber, sum.failed[name])
 	}
 	if sum.unsure > 0 {

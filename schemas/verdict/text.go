@@ -203,6 +203,11 @@ func writeCall(w io.Writer, n, of int, c *Call, rec *Record) {
 	}
 }
 
+// CallWords say in words what each layer has of a tool call.
+func CallWords(c *Call, rec *Record) (sdk, policy, kernel string) {
+	return sdkWords(c, rec), policyWords(c.Policy, rec), kernelWords(c, rec)
+}
+
 func sdkWords(c *Call, rec *Record) string {
 	switch s := c.SDK; {
 	case rec.SDKEvents == 0:
