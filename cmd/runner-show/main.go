@@ -31,8 +31,7 @@ Flags:
   --process PID    operations of this process
   --tool-call ID   operations that the record lists for this tool call
  output:
-  --top N          names in a group, and processes on the screen (default 6)
-  --all            no limit
+  --top N, --all   names in a group, and processes on the screen (default 6); no limit
   --color WHEN     auto, always or never; auto honours NO_COLOR
   -h, --help       print this help; --version prints the version
 
