@@ -98,7 +98,7 @@ func newCollector(together bool, opt Options) *collector {
 }
 
 func (c *collector) read(ctx context.Context, e *evidence.Evidence) error {
-	r := acts.Reader{Together: c.model.together, Take: c.act}
+	r := acts.Reader{Together: c.model.together, Notes: e.Report.Record.Notes, Take: c.act}
 	return e.Read(ctx, archive.Visitor{
 		Document: r.Document,
 		SurfaceValue: func(set int, value []byte) error {

@@ -18,11 +18,12 @@ import (
 const (
 	pageProcesses = 2000
 	pageNames     = 24     // of a group
+	pageFirst     = 5      // of a group, before the others are unfolded
+	pageAlerts    = 6      // contradictions at the head
 	pageFewNames  = 2      // of a group, once the page has so many:
 	pageAllNames  = 20_000 // of the tree
 	pageCalls     = 500
 	pageEffects   = 50
-	pageRefused   = 50
 )
 
 // Kinds of facts.
@@ -38,10 +39,10 @@ func (c *collector) page(rep *verdict.Report) *page.Page {
 	how, style := state(rec)
 	notes := verdict.Remarkable(rec.Notes)
 	p := &page.Page{
-		Title: rep.Archive, Good: style == green && len(notes) == 0, Verdict: "valid, " + how,
-		Command: verdict.Ending(rec), Facts: recordFacts(rep), Notes: notes, AllNotes: rec.Notes,
+		Title: rep.Archive, Kind: map[string]string{green: kindGood, amber: kindWarn, red: kindBad}[style], Verdict: "valid, " + how,
+		Command: verdict.Ending(rec), Size: c.size(rec), Health: healthFacts(rec), Facts: recordFacts(rep), Notes: notes, AllNotes: rec.Notes,
 		Claims: rep.Claims, NonClaim: rep.NonClaims, Filter: strings.Join(c.opt.Filter.words, " "),
-		Refused: c.refused(), Summary: c.groups(&c.model.all, pageNames, true), Data: c.data,
+		Summary: c.groups(&c.model.all, pageNames), Data: c.data,
 		Order: "Who started whom is not in this record.",
 		Foot:  "runner-verify checks the archive; this page is a view of it and proves nothing. Identity of the archive: " + rep.Identity,
 	}
@@ -57,9 +58,17 @@ func (c *collector) page(rep *verdict.Report) *page.Page {
 	return p
 }
 
-// recordFacts are the record and its health.
-func recordFacts(rep *verdict.Report) []page.Fact {
-	rec := rep.Record
+// size says how much the record and the page have.
+func (c *collector) size(rec *verdict.Record) string {
+	words := counted(rec.KernelEvents, "kernel event") + " in " + counted(uint64(len(c.model.processes)+c.model.left), "process")
+	if n := rec.PolicyEvents; n > 0 {
+		words += ", " + counted(n, "policy decision")
+	}
+	return words
+}
+
+// healthFacts say how well the run was observed.
+func healthFacts(rec *verdict.Record) []page.Fact {
 	kernel := map[string]string{schemas.LayerComplete: kindGood, schemas.LayerPartial: kindBad, schemas.LayerAbsent: kindWarn}[rec.KernelLayer]
 	cgroup, drops := kindGood, ""
 	if rec.CgroupCorrelation != schemas.CorrelationClean {
@@ -68,13 +77,20 @@ func recordFacts(rep *verdict.Report) []page.Fact {
 	if rec.RingbufDrops > 0 {
 		drops = kindBad
 	}
-	facts := []page.Fact{
+	return []page.Fact{
 		{Key: "Kernel layer", Value: rec.KernelLayer, Kind: kernel},
 		{Key: "Lost events", Value: fmt.Sprint(rec.RingbufDrops), Kind: drops},
 		{Key: "Cgroup", Value: rec.CgroupCorrelation, Kind: cgroup},
 		{Key: "Policy layer", Value: rec.PolicyLayer},
 		{Key: "SDK layer", Value: rec.SDKLayer},
 		{Key: "Correlation", Value: rec.Correlation},
+	}
+}
+
+// recordFacts say which record this is.
+func recordFacts(rep *verdict.Report) []page.Fact {
+	rec := rep.Record
+	facts := []page.Fact{
 		{Key: "Network", Value: "coverage " + rec.NetworkCoverage + ", claim scope " + rec.EndpointScope},
 		{Key: "Lines", Value: fmt.Sprintf("%d kernel, %d policy, %d SDK", rec.KernelEvents, rec.PolicyEvents, rec.SDKEvents)},
 		{Key: "Run", Value: rep.RunID},
@@ -88,29 +104,25 @@ func recordFacts(rep *verdict.Report) []page.Fact {
 	return facts
 }
 
-// refused is what rules of the policy refused, each thing once.
-func (c *collector) refused() (list []page.Fact) {
-	f := &c.model.all.refused
-	for _, r := range c.model.rows(f, pageRefused) {
-		fact := page.Fact{Key: r.name}
-		if r.names > 1 {
-			fact.Value = counted(uint64(r.names), "name")
-		}
-		list = append(list, fact)
-	}
-	return list
-}
+// pageOrder is the order of the groups on the page: first what changed or left the machine.
+var pageOrder = [acts.Groups]acts.Group{acts.Reached, acts.Wrote, acts.Created, acts.Removed, acts.Renamed, acts.Changed,
+	acts.Listened, acts.Executed, acts.Read, acts.Other}
 
-// groups are the folds of a summary, what was refused first. The page's head has its own list of that.
-func (c *collector) groups(sum *summary, most int, whole bool) (list []page.Group) {
+// groups are the folds of a summary, what was refused first.
+func (c *collector) groups(sum *summary, most int) (list []page.Group) {
 	add := func(name, count, kind string, f *fold) {
 		g := page.Group{Name: name, Count: count, Kind: kind}
 		shown := 0
 		for _, r := range c.model.rows(f, most) {
-			if len(g.Rows) == most {
+			if len(g.Rows)+len(g.Rest) == most {
 				break
 			}
-			g.Rows, shown = append(g.Rows, page.Row{Name: r.name, Names: r.names}), shown+r.names
+			row := page.Row{Name: r.name, Names: r.names}
+			if shown += r.names; len(g.Rows) < pageFirst {
+				g.Rows = append(g.Rows, row)
+			} else {
+				g.Rest = append(g.Rest, row)
+			}
 		}
 		if more := len(f.times) - shown; more > 0 {
 			g.More = fmt.Sprintf("… and %d more", more)
@@ -120,10 +132,10 @@ func (c *collector) groups(sum *summary, most int, whole bool) (list []page.Grou
 		}
 		list = append(list, g)
 	}
-	if sum.refused.acts > 0 && !whole {
+	if sum.refused.acts > 0 {
 		add("refused", counted(sum.refused.acts, "time"), kindBad, &sum.refused)
 	}
-	for g := range acts.Groups {
+	for _, g := range pageOrder {
 		if f := &sum.groups[g]; f.acts > 0 {
 			add(acts.Words[g].Group, counted(uint64(len(f.times)), acts.Words[g].Thing), "", f)
 		}
@@ -161,7 +173,7 @@ func (c *collector) tree(p *page.Page) {
 			most = pageFewNames
 		}
 		x := page.Process{Index: i, PID: proc.pid, Programs: proc.programs, More: proc.more, Count: counted(proc.acts, "operation"),
-			Refused: proc.refused.acts, Groups: c.groups(&proc.summary, most, false)}
+			Refused: proc.refused.acts, Groups: c.groups(&proc.summary, most)}
 		if len(x.Programs) == 0 && c.opt.Filter.empty() {
 			x.Programs = []string{"(no exec: it ran its parent's program)"}
 		}
@@ -169,7 +181,7 @@ func (c *collector) tree(p *page.Page) {
 			x.Failed += f.acts
 		}
 		for _, g := range x.Groups {
-			names += len(g.Rows)
+			names += len(g.Rows) + len(g.Rest)
 		}
 		p.Tree = append(p.Tree, x)
 	}
@@ -204,7 +216,12 @@ func (c *collector) calls(p *page.Page, rep *verdict.Report) {
 			}
 		}
 		for _, entry := range call.Ambiguities {
-			x.But = append(x.But, verdict.InWords(entry))
+			words := verdict.InWords(entry)
+			if x.But = append(x.But, words); len(p.Alerts) < pageAlerts {
+				p.Alerts = append(p.Alerts, page.Alert{Call: x.Number, ID: x.ID, Words: words})
+			} else {
+				p.MoreAlerts++
+			}
 		}
 		p.Calls = append(p.Calls, x)
 	}

@@ -44,26 +44,36 @@ var bodyTemplate = template.Must(template.New("body").Funcs(template.FuncMap{
 
 // Page is what a page says. Its texts may hold anything.
 type Page struct {
-	Title    string
-	Good     bool   // the record is complete and nothing remarkable is in it
-	Verdict  string // in a few words
-	Command  string
-	Facts    []Fact   // of the record and its health
-	Notes    []string // that an ordinary run does not have
-	AllNotes []string
-	Claims   []string
-	NonClaim []string
-	Filter   string // the flags that chose the operations; "" is all
-	Refused  []Fact
-	Summary  []Group
-	Calls    []Call
-	MoreCall int
-	Order    string // what the order of the processes is
-	Tree     []Process
-	MoreTree int // processes that have no place in the tree
-	Timeline *Timeline
-	Data     *Data
-	Foot     string
+	Title      string
+	Kind       string // of the verdict: good, warn or bad
+	Verdict    string // in a few words
+	Command    string
+	Size       string
+	Alerts     []Alert // contradictions about tool calls
+	MoreAlerts int
+	Health     []Fact   // how well the run was observed
+	Facts      []Fact   // which record this is
+	Notes      []string // that an ordinary run does not have
+	AllNotes   []string
+	Claims     []string
+	NonClaim   []string
+	Filter     string // the flags that chose the operations; "" is all
+	Summary    []Group
+	Calls      []Call
+	MoreCall   int
+	Order      string // what the order of the processes is
+	Tree       []Process
+	MoreTree   int // processes that have no place in the tree
+	Timeline   *Timeline
+	Data       *Data
+	Foot       string
+}
+
+// Alert is a contradiction about a tool call.
+type Alert struct {
+	Call  int // the number of the call on the page
+	ID    string
+	Words string
 }
 
 // Fact is a line of a table of two columns.
@@ -89,6 +99,7 @@ type Group struct {
 	Name, Count string
 	Kind        string // as of a Fact
 	Rows        []Row
+	Rest        []Row // shown when they are unfolded
 	More        string
 }
 
