@@ -100,6 +100,7 @@ func bombs() []bomb {
 		one("calls with long ids", bundle.PolicyName, numbered(`{"schema":"assay.runner.policy_event.v0","run_id":"run_test","seq":%d,"source_event_type":"assay.tool.decision","source":"p","tool_call_id":"`+strings.Repeat("x", 300)+`%d","tool":"t","decision":"allow"}`+"\n", 60_000)),
 		one("SDK calls", bundle.SDKName, numbered(`{"schema":"assay.runner.sdk_event.v0","run_id":"run_test","seq":%d,"event_type":"tool_call_started","source":"x","sdk_name":null,"sdk_version":null,"tool_call_id":"call_%d","tool":"t"}`+"\n", 150_000)),
 		mostCalls(),
+		longNames(), escapedNames(),
 	}
 	big := one("1 GiB of blank lines", bundle.KernelName, text("\n", 1<<30))
 	big.large = true
@@ -108,6 +109,32 @@ func bombs() []bomb {
 	times := numbered(`{"run_id":"run_test","schema":"assay.runner.time.v0","seq":%d,"type":"line","layer":"kernel","line":%d,"source":"kernel","ns":1}`+"\n", 1_000_000)
 	slow := bomb{name: "times in another order of keys", code: 1, members: map[string][]part{schemas.MemberTimes: {times}, bundle.EventsName: {text(foreign()[bundle.EventsName], 1)}}}
 	return append(list, slow, big, long)
+}
+
+// refusedNames is a valid archive of n refused files, with the names that name gives in their order.
+func refusedNames(title string, n int, name func(i int) string) bomb {
+	a := large(1, 1)
+	comma := func(i int) string { return map[bool]string{true: "", false: ","}[i == 0] }
+	health := strings.NewReplacer("monitor_events=1", fmt.Sprint("monitor_events=", n), `shared memory"`, fmt.Sprintf(`shared memory","s4_file_policy: rules=1 blocked=%d mechanism=lsm evidence=observed policy=%s"`, n, testDigest)).Replace(a[bundle.HealthName])
+	return bomb{name: title, args: []string{"--json", "--explain"}, members: map[string][]part{
+		bundle.KernelName: {{func(i int) string {
+			return kernelLine(i, `"event_type":10,"kind":"file_blocked","value":"`+name(i)+`","cgroup_id":9,"rule_id":1`)
+		}, n}},
+		bundle.SurfaceName: {text(`{"schema":"assay.runner.capability_surface.v0","run_id":"run_test","filesystem_paths":[`, 1),
+			{func(i int) string { return comma(i) + `"` + name(i) + `"` }, n}, text(`],"network_endpoints":[],"process_execs":[],"mcp_tools":[],"policy_decisions":[]}`, 1)},
+		bundle.HealthName: {text(health, 1)}, bundle.PolicyName: {text("", 1)}, bundle.SDKName: {text("", 1)},
+		bundle.EventsName: {text(a[bundle.EventsName], 1)}, bundle.ReportName: {text(a[bundle.ReportName], 1)},
+	}}
+}
+
+// longNames has names as long as a line can be, and an explanation that could have forty of them.
+func longNames() bomb {
+	return refusedNames("long names, explained", 110, func(i int) string { return fmt.Sprintf("/%03d", i) + strings.Repeat("x", 1_000_000) })
+}
+
+// escapedNames has names that are nothing but escapes, in JSON and in text form.
+func escapedNames() bomb {
+	return refusedNames("names of escapes", 300_000, func(i int) string { return fmt.Sprintf("/%06d", i) + strings.Repeat(`\\\\\\xff\u0001`, 20) })
 }
 
 // mostCalls is a valid archive with as many calls as one may have.

@@ -54,6 +54,7 @@ type refusals struct {
 	rule  uint32            // the highest number of a rule that refused something
 	rules ruleNumbers       // all of them
 	first []verdict.Refused // the first things that were refused, for --explain
+	room  verdict.ListRoom
 }
 
 // ruleNumbers is a set of numbers of rules. Numbers beyond the highest that there can be are left out.
@@ -72,6 +73,9 @@ func (r *refusals) add(e *schemas.KernelEvent) {
 	r.lines++
 	r.rule = max(r.rule, e.RuleID)
 	r.rules.add(e.RuleID)
+	if len(e.Value) > verdict.MaxListBytes {
+		return // there is no list that it could be in
+	}
 	x := verdict.Refused{Value: string(e.Value), Lines: 1}
 	if rule := e.RuleID; e.Has&schemas.KernelHasRuleID != 0 {
 		x.Rule = &rule
@@ -82,7 +86,7 @@ func (r *refusals) add(e *schemas.KernelEvent) {
 			return
 		}
 	}
-	if len(r.first) < verdict.MaxRefused {
+	if r.room.Take(len(e.Value), verdict.MaxRefused) {
 		r.first = append(r.first, x)
 	}
 }

@@ -18,6 +18,7 @@ type surfaceValues struct {
 	whole    bool // the document was walked to its end
 	counted  [len(schemas.SurfaceSets)]uint64
 	first    [len(schemas.SurfaceSets)][]string // the first values of the document, for --explain
+	room     [len(schemas.SurfaceSets)]verdict.ListRoom
 }
 
 func (s *surfaceValues) init() { s.layers = valueset.New() }
@@ -30,7 +31,7 @@ func (s *surfaceValues) close() {
 // add takes a value of the document.
 func (s *surfaceValues) add(set int, value []byte) error {
 	s.counted[set]++
-	if len(s.first[set]) < verdict.MaxSurfaceValues {
+	if s.room[set].Take(len(value), verdict.MaxSurfaceValues) {
 		s.first[set] = append(s.first[set], string(value))
 	}
 	return s.document.Add(set, value)

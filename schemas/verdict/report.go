@@ -81,6 +81,25 @@ type Record struct {
 // MaxSurfaceValues is how many values of a set of the surface an explanation has.
 const MaxSurfaceValues = 20
 
+// MaxListBytes bounds the values of a set of the surface, or of what was refused, that an explanation has:
+// one value may be as long as a line. The list ends before the first value that has no room.
+const MaxListBytes = 256 << 10
+
+// ListRoom is what is left for a list of an explanation.
+type ListRoom struct {
+	values, bytes int
+	full          bool
+}
+
+// Take reports whether there is room for one more value, of at most so many values.
+func (r *ListRoom) Take(value, most int) bool {
+	if r.full = r.full || r.values == most || r.bytes+value > MaxListBytes; r.full {
+		return false
+	}
+	r.values, r.bytes = r.values+1, r.bytes+value
+	return true
+}
+
 // Explanation is what --explain adds: the tool calls, what each layer says, and the
 // surface.
 type Explanation struct {
