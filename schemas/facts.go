@@ -19,6 +19,8 @@ type Fact struct {
 
 // Facts of runner-capture.
 const (
+	FactArguments     = "arguments"
+	FactArgumentsKey  = "arguments_key"
 	FactCanaryAfter   = "canary_after"
 	FactCanaryBefore  = "canary_before"
 	FactConfined      = "confined"
@@ -156,6 +158,8 @@ var Facts = [...]Fact{
 	{Name: FactLoaded, Stage: StageCapture, Form: "`" + LoadedWhole + "`, `without PART: WHY; …`", When: WhenCaptured, Why: "what the probes do without on this kernel (`cast`, reads by single instructions; `loop`, the helper bpf_loop; `objects`, the objects of path operations), and why: its types, the verifier's words, or as asked. Without `cast` or `loop` they record the same, except that loaders of programs are not known without `loop`"},
 	{Name: FactPathObjects, Stage: StageCapture, Form: "names of functions, space separated, or `unavailable: WHY`", When: WhenCaptured, Why: "the functions of the kernel from which the objects of path operations come. Where they are unavailable, all paths of such operations are lexical"},
 	{Name: FactPreemption, Stage: StageCapture, Form: "`none`, `tasks`, `calls`, `tasks calls`, `unknown: WHY`", When: WhenCaptured, Why: "what a test at the start found: at which hooks the kernel can preempt a task inside a probe, and then skips that probe for the other tasks of the CPU. `tasks` are exec, fork, exit, moves and io_uring, `calls` the system calls. The probes of exec, fork, exit and of system calls then have copies, unless `--redundant` says otherwise; if it is not known, all of these have"},
+	{Name: FactArguments, Stage: StageCapture, Values: ArgvModes[:], When: WhenCaptured, Why: "how arguments of programs were recorded: `--argv`"},
+	{Name: FactArgumentsKey, Stage: StageCapture, Form: "`none`, `sha256:HEX`", When: WhenCaptured, Why: "the SHA-256 of the key of their digests: `--argv-key`"},
 	{Name: FactMountNS, Stage: StageCapture, Form: "`N`", When: WhenCaptured, Why: "inode number of the mount namespace of runner-capture: that of the run, where runner-exec did not start the command ([DERIVATION.md](DERIVATION.md#processes-and-their-context))"},
 	{Name: FactNetworkRules, Stage: StageCapture, Values: []string{RulesOff, RulesEnforced}, When: WhenCaptured, Why: "whether network rules were enforced"},
 	{Name: FactNetworkPolicy, Stage: StageCapture, Form: "`sha256:HEX`", When: WhenEnforced, Why: "the policy digest of the enforced rules"},

@@ -13,45 +13,46 @@ import (
 
 // rawJSON and kernelJSON are the lines as general decoders see them.
 type rawJSON struct {
-	Schema    string   `json:"schema"`
-	RunID     string   `json:"run_id"`
-	Seq       uint64   `json:"seq"`
-	Op        string   `json:"op"`
-	KtimeNS   uint64   `json:"ktime_ns"`
-	CgroupID  uint64   `json:"cgroup_id"`
-	PID       uint32   `json:"pid"`
-	TID       uint32   `json:"tid"`
-	CPU       uint32   `json:"cpu"`
-	CPUSeq    uint64   `json:"cpu_seq"`
-	Probe     *uint8   `json:"probe"`
-	Ret       *int64   `json:"ret"`
-	Flags     *uint64  `json:"flags"`
-	Mode      *uint64  `json:"mode"`
-	Resolve   *uint64  `json:"resolve"`
-	Path      *string  `json:"path"`
-	UserPath  *string  `json:"user_path"`
-	Base      *string  `json:"base"`
-	Path2     *string  `json:"path2"`
-	UserPath2 *string  `json:"user_path2"`
-	Base2     *string  `json:"base2"`
-	Interp    *string  `json:"interp"`
-	OldTID    *uint32  `json:"old_tid"`
-	ChildPID  *uint32  `json:"child_pid"`
-	ChildTID  *uint32  `json:"child_tid"`
-	Family    *uint32  `json:"family"`
-	Addr      *string  `json:"addr"`
-	Socket    *uint64  `json:"socket"`
-	Source    string   `json:"source"`
-	Rule      *uint32  `json:"rule"`
-	Hook      string   `json:"hook"`
-	ExitCode  *int64   `json:"exit_code"`
-	DstCgroup *uint64  `json:"dst_cgroup_id"`
-	FileType  string   `json:"file_type"`
-	UID       *uint32  `json:"uid"`
-	GID       *uint32  `json:"gid"`
-	MountNS   *uint32  `json:"mount_ns"`
-	Root      *string  `json:"root"`
-	Marks     []string `json:"marks"`
+	Schema    string     `json:"schema"`
+	RunID     string     `json:"run_id"`
+	Seq       uint64     `json:"seq"`
+	Op        string     `json:"op"`
+	KtimeNS   uint64     `json:"ktime_ns"`
+	CgroupID  uint64     `json:"cgroup_id"`
+	PID       uint32     `json:"pid"`
+	TID       uint32     `json:"tid"`
+	CPU       uint32     `json:"cpu"`
+	CPUSeq    uint64     `json:"cpu_seq"`
+	Probe     *uint8     `json:"probe"`
+	Ret       *int64     `json:"ret"`
+	Flags     *uint64    `json:"flags"`
+	Mode      *uint64    `json:"mode"`
+	Resolve   *uint64    `json:"resolve"`
+	Path      *string    `json:"path"`
+	UserPath  *string    `json:"user_path"`
+	Base      *string    `json:"base"`
+	Path2     *string    `json:"path2"`
+	UserPath2 *string    `json:"user_path2"`
+	Base2     *string    `json:"base2"`
+	Interp    *string    `json:"interp"`
+	OldTID    *uint32    `json:"old_tid"`
+	ChildPID  *uint32    `json:"child_pid"`
+	ChildTID  *uint32    `json:"child_tid"`
+	Family    *uint32    `json:"family"`
+	Addr      *string    `json:"addr"`
+	Socket    *uint64    `json:"socket"`
+	Source    string     `json:"source"`
+	Rule      *uint32    `json:"rule"`
+	Hook      string     `json:"hook"`
+	ExitCode  *int64     `json:"exit_code"`
+	DstCgroup *uint64    `json:"dst_cgroup_id"`
+	FileType  string     `json:"file_type"`
+	UID       *uint32    `json:"uid"`
+	GID       *uint32    `json:"gid"`
+	MountNS   *uint32    `json:"mount_ns"`
+	Root      *string    `json:"root"`
+	Arguments *Arguments `json:"arguments"`
+	Marks     []string   `json:"marks"`
 }
 
 // opt unpacks an optional number and notes its presence.
@@ -73,7 +74,7 @@ func text(v *string) []byte {
 func (j *rawJSON) event() (e RawEvent) {
 	e = RawEvent{Seq: j.Seq, Op: j.Op, KtimeNS: j.KtimeNS, CgroupID: j.CgroupID, PID: j.PID, TID: j.TID, CPU: j.CPU, CPUSeq: j.CPUSeq,
 		Path: text(j.Path), UserPath: text(j.UserPath), Base: text(j.Base), UserPath2: text(j.UserPath2), Base2: text(j.Base2),
-		Interp: text(j.Interp), Addr: text(j.Addr), Root: text(j.Root), Source: j.Source, Hook: j.Hook, FileType: j.FileType}
+		Interp: text(j.Interp), Addr: text(j.Addr), Root: text(j.Root), Arguments: j.Arguments, Source: j.Source, Hook: j.Hook, FileType: j.FileType}
 	e.Ret = opt(&e.Has, HasRet, j.Ret)
 	e.Flags = opt(&e.Has, HasFlags, j.Flags)
 	e.Mode = opt(&e.Has, HasMode, j.Mode)

@@ -151,5 +151,14 @@ func checkProcesses(v NoteValues) error {
 	if omitted, _ := v.Count(KeyOmitted); n > MaxProcesses || n == 0 && omitted > 0 {
 		return fmt.Errorf("says processes=%d omitted=%d, which cannot be", n, omitted)
 	}
+	argv, _ := v.Get(KeyArgv)
+	key, _ := v.Get(KeyKey)
+	hex, digest := strings.CutPrefix(key, "sha256:")
+	switch {
+	case !slices.Contains(ArgvModes[:], argv):
+		return fmt.Errorf("says argv=%.100s, expected one of %s", argv, strings.Join(ArgvModes[:], ", "))
+	case key != NoKey && (argv == ArgvNone || !digest || !isDigest(hex)):
+		return fmt.Errorf("says argv=%s key=%.100s, expected key=%s or sha256: and 64 hex digits", argv, key, NoKey)
+	}
 	return nil
 }

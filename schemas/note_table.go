@@ -27,6 +27,8 @@ const (
 	KeyProcesses       = CounterProcesses
 	KeyStatesOmitted   = "states_omitted"
 	KeyUnknown         = "unknown"
+	KeyArgv            = "argv"
+	KeyKey             = "key"
 )
 
 // Classes of kernel lines, which are also keys of the note about windows.
@@ -121,9 +123,9 @@ var (
 		Check: checkNoise,
 		Says:  "`--noise`: by which table of rules noise was left out, how many distinct values of it the layer filtered holds, and for how many more it had no room"}
 	NoteProcesses = &Note{Code: "normalize_processes", By: StageNormalize, Fields: []NoteField{
-		{Key: KeyProcesses}, {Key: KeyOmitted}, {Key: KeyStatesOmitted}, {Key: KeyUnknown}},
+		{Key: KeyProcesses}, {Key: KeyOmitted}, {Key: KeyStatesOmitted}, {Key: KeyUnknown}, {Key: KeyArgv, Form: ValueWord}, {Key: KeyKey, Form: ValueWord}},
 		Check: checkProcesses,
-		Says:  "`--processes`: how many lines the layer process has, for how many more processes and states it had no room, and of how many states that it has nobody knows who and where the process was"}
+		Says:  "`--processes`: how many lines the layer process has, for how many more processes and states it had no room, of how many states that it has nobody knows who and where the process was, how arguments were recorded, and the SHA-256 of the key of their digests"}
 	NoteDrop = &Note{Code: "normalize_drop", By: StageNormalize, Fields: []NoteField{
 		{Key: KeyProgram, Form: ValueQuoted}, {Key: KeySHA256, Form: ValueHex}, {Key: KeyDropped}},
 		Check: checkDrop,

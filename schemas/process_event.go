@@ -51,6 +51,8 @@ type ProcessState struct {
 	GID            *uint32 `json:"gid,omitempty"`
 	MountNamespace uint32  `json:"mount_namespace,omitzero"` // its number; 0: the run's
 	Root           string  `json:"root,omitempty"`           // root directory, if it is another
+
+	Arguments *Arguments `json:"arguments,omitempty"` // of an exec, if they were asked for
 }
 
 // ParseProcessEvent parses one line of layers/process.ndjson.
@@ -79,14 +81,34 @@ func (p *ProcessEvent) check() error {
 	return nil
 }
 
+// Size is how many bytes of text a state has, of which a line has at most MaxProcessBytes.
+func (s *ProcessState) Size() int {
+	n := len(s.File) + len(s.Script) + len(s.Root)
+	if a := s.Arguments; a != nil {
+		n += len(a.Name)
+		for _, text := range a.Argv {
+			n += len(text) + 1
+		}
+		for _, text := range a.Digests {
+			n += len(text) + 1
+		}
+	}
+	return n
+}
+
 func (s *ProcessState) check() error {
 	switch {
 	case (s.UID == nil) != (s.GID == nil):
 		return errors.New("one of uid and gid is missing")
 	case s.UID == nil && (s.MountNamespace > 0 || s.Root != ""):
 		return errors.New("mount_namespace or root without uid and gid")
-	case s.By != StateExec && (s.File != "" || s.Script != ""):
+	case s.By != StateExec && (s.File != "" || s.Script != "" || s.Arguments != nil):
 		return fmt.Errorf("a file without an exec: by is %.100q", s.By)
+	}
+	if s.Arguments != nil {
+		if err := s.Arguments.Check(); err != nil {
+			return fmt.Errorf("arguments: %w", err)
+		}
 	}
 	return oneOf("by", s.By, StateKinds[:]...)
 }

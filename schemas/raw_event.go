@@ -43,6 +43,8 @@ type RawEvent struct {
 	UID, GID uint32 // HasContext: effective, in the initial user namespace
 	MountNS  uint32 // HasContext: inode number of the mount namespace
 	Root     []byte // the root directory, in that namespace
+
+	Arguments *Arguments // of an exec, if they were asked for
 }
 
 // RawHas says which optional numbers a raw event carries.
@@ -178,6 +180,13 @@ func (e *RawEvent) AppendJSON(dst []byte, runID string) []byte {
 		dst = strconv.AppendUint(append(dst, `,"mount_ns":`...), uint64(e.MountNS), 10)
 	}
 	dst = appendName(dst, `,"root":`, e.Root)
+	if e.Arguments != nil {
+		b, err := Marshal(e.Arguments)
+		if err != nil {
+			panic("schemas: " + err.Error()) // texts are valid UTF-8
+		}
+		dst = append(append(dst, `,"arguments":`...), b...)
+	}
 	if e.Marks != 0 {
 		dst = append(dst, `,"marks":[`...)
 		sep := `"`

@@ -144,6 +144,7 @@ var rawOptional = [...]rawKey{
 		return ok
 	}},
 	{"root", func(s *scanner, e *RawEvent) bool { return s.name(&e.Root) }},
+	{"arguments", func(s *scanner, e *RawEvent) (ok bool) { e.Arguments, ok = s.arguments(); return ok }},
 	{"marks", func(s *scanner, e *RawEvent) (ok bool) { e.Marks, ok = s.marks(); return ok }},
 }
 

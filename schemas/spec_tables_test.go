@@ -37,6 +37,7 @@ var specTables = map[string]func() table{
 	"facts":              func() table { return facts(schemas.StageCapture) },
 	"facts-log":          func() table { return facts(schemas.StageExec) },
 	"filters":            filters,
+	"redactions":         redactions,
 	"forms":              forms,
 	"interference":       interference,
 	"limits":             limits,
@@ -309,6 +310,14 @@ func shims() table {
 	t := table{{"agent_shim", "means"}}
 	for _, s := range schemas.Shims {
 		t = append(t, []string{code(s.Name), s.Why})
+	}
+	return t
+}
+
+func redactions() table {
+	t := table{{"rule", "takes out"}}
+	for _, r := range schemas.Redactions {
+		t = append(t, []string{code(r.ID), r.What})
 	}
 	return t
 }

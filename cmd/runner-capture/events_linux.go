@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/bpf"
+	"github.com/runner-evidence/runner/cmd/internal/arguments"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -26,8 +28,10 @@ type events struct {
 	dec   bpf.Decoder
 	out   *lines
 	guard *fileGuard // nil without file rules
-	n     counts
-	seq   uint64
+
+	arguments arguments.Describer
+	n         counts
+	seq       uint64
 
 	tasks       scopeTasks
 	engines     engines
@@ -82,6 +86,7 @@ func keepEvent(e *schemas.RawEvent, dec bpf.Decoded) heldEvent {
 			*p = append([]byte{}, *p...)
 		}
 	}
+	h.dec.Arguments = bytes.Clone(dec.Arguments)
 	return h
 }
 
@@ -166,7 +171,9 @@ func (v *events) one(e *schemas.RawEvent, dec bpf.Decoded) error {
 		if unix.WaitStatus(e.ExitCode).CoreDump() { // of the thread that made it only
 			v.n.coreDumps++
 		}
-	case schemas.OpExec: // of another thread than the first: it has taken over the first one's number
+	case schemas.OpExec:
+		e.Arguments = v.arguments.Describe(dec.Arguments, dec.ArgumentBytes)
+		// of another thread than the first: it has taken over the first one's number
 		if e.OldTID != e.TID {
 			v.tasks.remove(e.OldTID)
 		}

@@ -46,6 +46,8 @@ Flags:
   --without PARTS    load as kernels without these must: cast, loop, or objects (none)
   --network-rules FILE, --file-rules FILE   refuse what these deny (runner.network_rules.v0,
                      runner.file_rules.v0), files by --file-mechanism auto, lsm, fanotify, landlock
+  --argv full|hash|none, --argv-key FILE   what programs are started with: all but secrets;
+                     the program's name (default), and with a key digests; or nothing
   --probe            only say whether capture would work here
   --supervised, --grace D, --make-cgroup, --remove-cgroup, --ready-fd N
                      for runner-exec
@@ -67,6 +69,8 @@ func app() tool.App {
 		&cli.StringFlag{Name: "ring-size", Value: "16M"},
 		&cli.StringFlag{Name: "spool-size", Value: "4G"},
 		&cli.StringFlag{Name: "redundant", Value: "auto"},
+		&cli.StringFlag{Name: "argv", Value: schemas.ArgvHash},
+		&cli.StringFlag{Name: "argv-key"},
 		&cli.StringFlag{Name: "without", Value: schemas.LoadNone},
 		&cli.StringFlag{Name: "network-rules"},
 		&cli.StringFlag{Name: "file-rules"},

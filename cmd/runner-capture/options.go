@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/arguments"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -27,6 +28,7 @@ type options struct {
 	filesFile     string
 	files         *schemas.FileRules // the same for files and programs
 	fileMechanism string
+	arguments     arguments.Describer
 }
 
 // parse checks the flags.
@@ -63,6 +65,12 @@ func parse(env *tool.Env) (options, error) {
 	}
 	if o.fileMechanism, err = env.Word("file-mechanism", schemas.FileMechanismWords()...); err != nil {
 		return o, err
+	}
+	if o.arguments.Mode, err = env.Word("argv", schemas.ArgvModes[:]...); err != nil {
+		return o, err
+	}
+	if o.arguments.Key, err = arguments.ReadKey(f.String("argv-key")); err != nil {
+		return o, tool.Usagef("--argv-key: %v", err)
 	}
 	switch {
 	case o.cgroup == "":

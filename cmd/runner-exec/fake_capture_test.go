@@ -32,6 +32,8 @@ func fakeCapture() {
 	f.String("ring-size", "", "")
 	f.String("spool-size", "", "")
 	f.String("redundant", "", "")
+	f.String("argv", "", "")
+	f.String("argv-key", "", "")
 	f.String("without", "", "")
 	f.String("file-mechanism", "", "")
 	sets := []*string{f.String("network-rules", "", ""), f.String("file-rules", "", "")}

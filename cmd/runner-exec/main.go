@@ -53,6 +53,8 @@ func app() tool.App {
 		&cli.StringFlag{Name: "noise", Value: schemas.NoiseV0},
 		&cli.BoolFlag{Name: "no-filtered"},
 		&cli.BoolFlag{Name: "no-processes"},
+		&cli.StringFlag{Name: "argv", Value: schemas.ArgvHash},
+		&cli.StringFlag{Name: "argv-key"},
 		&cli.StringFlag{Name: "ring-size", Value: "16M"},
 		&cli.StringFlag{Name: "spool-size"},
 		&cli.DurationFlag{Name: "timeout"},

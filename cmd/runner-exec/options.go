@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/arguments"
 	"github.com/runner-evidence/runner/cmd/internal/confine"
 	"github.com/runner-evidence/runner/cmd/internal/jq"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
@@ -32,9 +33,10 @@ Flags:
   --no-new-privs, --harden   exec gives no rights; and refuse what attacks the observer
   --drop EXPR         drop kernel lines for which the jq program gives true
   --noise v0|loader|none   what is noise; --no-filtered, --no-processes: not these layers
+  --argv full|hash|none, --argv-key FILE   what programs are started with, as in runner-capture
   --timeout D, --grace D   TERM after D, kill after another grace; which survivors get (10s)
   --cgroup-parent DIR make the cgroup below DIR, not below the caller's own
-  --ring-size, --spool-size, --redundant, --without, --file-mechanism   as in runner-capture
+  --ring-size, --spool-size, --redundant, --without, --file-mechanism   as there
   -v, -q              print progress; print nothing but errors; -h, --help; --version
 
 Exit codes: the command's own; 128+N signal N; 127 not found; 126 cannot be run;
@@ -72,6 +74,9 @@ type Options struct {
 	Noise         string        // table of noise rules
 	NoFiltered    bool          // leave out the layer filtered
 	NoProcesses   bool          // leave out the layer process
+	Argv          string        // how arguments are recorded
+	ArgvKey       string        // file with the key of digests, or ""
+	key           arguments.Key // its content
 	RingSize      uint64        // bytes
 	SpoolSize     uint64        // bytes; 0 leaves runner-capture's own default
 	Timeout       time.Duration // 0: none
@@ -156,6 +161,13 @@ func (o *Options) values(env *tool.Env) (err error) {
 	}
 	if o.FileMechanism, err = env.Word("file-mechanism", schemas.FileMechanismWords()...); err != nil {
 		return err
+	}
+	if o.Argv, err = env.Word("argv", schemas.ArgvModes[:]...); err != nil {
+		return err
+	}
+	o.ArgvKey = env.Flag.String("argv-key")
+	if o.key, err = arguments.ReadKey(o.ArgvKey); err != nil {
+		return tool.Usagef("--argv-key: %v", err)
 	}
 	if o.Noise, err = env.Word("noise", schemas.NoiseTables[:]...); err != nil {
 		return err
@@ -245,12 +257,13 @@ func (o *Options) checkCommand() error {
 	return nil
 }
 
+// commandText is the command as it is recorded: in text form, without secrets.
 func (o *Options) commandText() []string {
-	text := make([]string, len(o.Command))
+	argv := make([][]byte, len(o.Command))
 	for i, a := range o.Command {
-		text[i] = schemas.Text(a)
+		argv[i] = []byte(a)
 	}
-	return text
+	return arguments.Redact(argv, o.key)
 }
 
 func (o *Options) runStarted() schemas.RunStarted {

@@ -63,7 +63,10 @@ func captureArgs(o Options, cgroup string) []string {
 	if o.Files != nil {
 		args = append(args, "--file-mechanism", o.FileMechanism)
 	}
-	args = append(args, "--redundant", o.Redundant, "--without", o.Without, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
+	if o.ArgvKey != "" {
+		args = append(args, "--argv-key", o.ArgvKey)
+	}
+	args = append(args, "--argv", o.Argv, "--redundant", o.Redundant, "--without", o.Without, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
 	for i, set := range o.ruleSets() {
 		args = append(args, set.flag, tool.DescriptorPath(4+i))
 	}

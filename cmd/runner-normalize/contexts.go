@@ -61,9 +61,9 @@ func (c *contexts) number(e *schemas.RawEvent) uint32 {
 	return no
 }
 
-// settle decides which context is that of the run: of a command that runner-exec started, that of its first
+// settleRun decides which context is that of the run: of a command that runner-exec started, that of its first
 // program; of a cgroup that was there before, that of runner-capture.
-func (c *contexts) settle(h *schemas.StageHealth) error {
+func (c *contexts) settleRun(h *schemas.StageHealth) error {
 	if h.Facts[schemas.FactSupervisor] == schemas.SupervisorExec {
 		return nil
 	}

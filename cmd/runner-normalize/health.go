@@ -37,7 +37,7 @@ func (n *normalizer) stageHealth(runID string) *schemas.StageHealth {
 		h.Notes = append(h.Notes, schemas.NoteNoise.Format(n.opt.Noise, n.left.written, n.left.omitted))
 	}
 	if p := n.procs; p != nil {
-		h.Notes = append(h.Notes, schemas.NoteProcesses.Format(p.written, p.omitted, p.cut, p.unknown))
+		h.Notes = append(h.Notes, schemas.NoteProcesses.Format(p.written, p.omitted, p.cut, p.unknown, p.argv, p.key))
 	}
 	if n.drop != nil {
 		h.Out -= n.drop.n

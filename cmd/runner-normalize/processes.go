@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
@@ -18,6 +19,8 @@ type processes struct {
 	current chunked[uint32] // by head: number of its present context
 	packed  []byte
 	lines   []uint32 // kernel lines that were written, by number of the process, once the order is known
+
+	argv, key string // how arguments were recorded
 
 	written, omitted, cut, unknown uint64
 }
@@ -47,7 +50,14 @@ func (p *processes) add(head uint32, kind byte, e *schemas.RawEvent, file, scrip
 	}
 	*now = no
 	b := binary.AppendUvarint(append(p.packed[:0], kind), uint64(no))
-	for _, text := range [...][]byte{file, script} {
+	var arguments []byte
+	if e.Arguments != nil {
+		var err error
+		if arguments, err = schemas.Marshal(e.Arguments); err != nil {
+			return err
+		}
+	}
+	for _, text := range [...][]byte{file, script, arguments} {
 		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 	}
 	p.packed = b
@@ -60,12 +70,28 @@ func (p *processes) state(packed []byte) (s schemas.ProcessState, size int, rest
 	no, n := binary.Uvarint(packed[1:])
 	packed = packed[1+n:]
 	p.describe(&s, uint32(no))
-	for _, text := range [...]*string{&s.File, &s.Script} {
+	var arguments string
+	for _, text := range [...]*string{&s.File, &s.Script, &arguments} {
 		length, n := binary.Uvarint(packed)
 		*text = string(packed[n : n+int(length)])
 		packed = packed[n+int(length):]
 	}
-	return s, len(s.File) + len(s.Script) + len(s.Root), packed
+	if arguments != "" {
+		s.Arguments, _ = schemas.ParseArguments([]byte(arguments)) // it came from there
+	}
+	return s, s.Size(), packed
+}
+
+// settle takes from the capture's health what the layer as a whole says.
+func (p *processes) settle(h *schemas.StageHealth) error {
+	p.argv, p.key = h.Facts[schemas.FactArguments], h.Facts[schemas.FactArgumentsKey]
+	if !slices.Contains(schemas.ArgvModes[:], p.argv) { // a stream of before, or without a capture
+		p.argv = schemas.ArgvNone
+	}
+	if p.argv == schemas.ArgvNone || p.key == "" {
+		p.key = schemas.NoKey
+	}
+	return p.settleRun(h)
 }
 
 // counted notes a kernel line of a process.

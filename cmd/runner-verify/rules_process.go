@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
 )
@@ -21,6 +23,9 @@ type processLayer struct {
 	spaces  uint32   // the highest number of a mount namespace
 	cut     uint64   // states that were left out
 	unknown uint64   // states of which it is not known who or where the process was
+
+	arguments, argv, digests uint64 // states with each of these
+	marks                    schemas.RedactionMarks
 
 	kernel   kernelTrail
 	missing  uint64 // execs that the layer kernel lacks
@@ -45,7 +50,7 @@ func (v *verifier) processLine(l *archive.Line, e *schemas.ProcessEvent) {
 	size := 0
 	for i := range e.States {
 		s := &e.States[i]
-		size += len(s.File) + len(s.Script) + len(s.Root)
+		size += s.Size()
 		v.processState(l, s)
 		if first := i == 0 && e.Parent > 0; (s.By == schemas.StateStart) != first {
 			v.faultProcess(l, "states[%d] is by %s: the first of a process with a parent is its start, and no other one", i, s.By)
@@ -73,10 +78,36 @@ func (v *verifier) processState(l *archive.Line, s *schemas.ProcessState) {
 			v.faultProcess(l, "%.200q is not the escape of any byte string", text)
 		}
 	}
+	if a := s.Arguments; a != nil {
+		v.processArguments(l, a)
+	}
 	if s.MountNamespace > min(p.spaces+1, schemas.MaxNamespaces) {
 		v.faultProcess(l, "mount_namespace %d, the highest before it is %d, and there are at most %d", s.MountNamespace, p.spaces, schemas.MaxNamespaces)
 	}
 	p.spaces = max(p.spaces, s.MountNamespace)
+}
+
+// processArguments checks what a program was started with.
+func (v *verifier) processArguments(l *archive.Line, a *schemas.Arguments) {
+	p := &v.process
+	if a.Count > 0 {
+		p.arguments++
+		p.argv += min(uint64(len(a.Argv)), 1)
+		p.digests += min(uint64(len(a.Digests)), 1)
+	}
+	for _, text := range a.Texts() {
+		if !isText([]byte(text)) {
+			v.faultProcess(l, "%.200q is not the escape of any byte string", text)
+		}
+		if err := p.marks.Add(text); err != nil {
+			v.faultProcess(l, "%v", err)
+		}
+	}
+	if len(a.Argv) > 0 && !strings.Contains(a.Argv[0], schemas.RedactionMark) {
+		if name := a.Argv[0][strings.LastIndexByte(a.Argv[0], '/')+1:]; a.Name != name && len(name) <= schemas.MaxProgramName && !strings.Contains(a.Name, schemas.RedactionMark) {
+			v.faultProcess(l, "name is %.100q, the first argument ends with %.100q", a.Name, name)
+		}
+	}
 }
 
 func (v *verifier) faultProcess(l *archive.Line, format string, a ...any) {
@@ -99,5 +130,23 @@ func (v *verifier) processNote() {
 	case noted && (count(schemas.KeyProcesses) != lines || count(schemas.KeyStatesOmitted) != p.cut || count(schemas.KeyUnknown) != p.unknown):
 		v.faultHealth(ruleProcessNote, "%s says processes=%d states_omitted=%d unknown=%d, the layer has %d, %d and %d", schemas.NoteProcesses.Code,
 			count(schemas.KeyProcesses), count(schemas.KeyStatesOmitted), count(schemas.KeyUnknown), lines, p.cut, p.unknown)
+	case noted:
+		v.argumentsNote(v.noteFields(schemas.NoteProcesses))
+	}
+}
+
+// argumentsNote checks that arguments are recorded in the way that the note says.
+func (v *verifier) argumentsNote(note map[string]string) {
+	p, mode, key := &v.process, note[schemas.KeyArgv], note[schemas.KeyKey] != schemas.NoKey
+	var argv, digests uint64
+	switch {
+	case mode == schemas.ArgvFull:
+		argv = p.arguments
+	case mode == schemas.ArgvHash && key:
+		digests = p.arguments
+	}
+	if mode == schemas.ArgvNone && p.arguments > 0 || p.argv != argv || p.digests != digests || key && p.marks.Plain > 0 || !key && p.marks.Keyed > 0 {
+		v.faultHealth(ruleProcessNote, "%s says argv=%s key=%.100s, the layer has arguments in %d states, %d times as texts and %d times as digests, and %d marks with and %d without a digest",
+			schemas.NoteProcesses.Code, mode, note[schemas.KeyKey], p.arguments, p.argv, p.digests, p.marks.Keyed, p.marks.Plain)
 	}
 }

@@ -24,7 +24,7 @@ const (
 	secondStart   = `"process":2,"parent":1,"lines":9,"states":[{"by":"start","uid":0,"gid":0},`
 	secondExec    = `{"by":"exec","file":"/usr/bin/files","uid":1000,"gid":1000,"mount_namespace":1,"root":"/srv/jail"}`
 	secondProcess = secondStart + secondExec + `]`
-	processNote   = "normalize_processes: processes=2 omitted=0 states_omitted=0 unknown=0"
+	processNote   = "normalize_processes: processes=2 omitted=0 states_omitted=0 unknown=0 argv=none key=none"
 )
 
 // withProcesses is layered with the layer process and notes.
@@ -40,9 +40,17 @@ func withProcesses(lines []string, notes ...string) content {
 // TestProcesses: a tree that shares out the kernel lines is valid; what is wrong with it has its rule.
 func TestProcesses(t *testing.T) {
 	note := func(n, omitted, cut, unknown int) string {
-		return fmt.Sprintf("normalize_processes: processes=%d omitted=%d states_omitted=%d unknown=%d", n, omitted, cut, unknown)
+		return fmt.Sprintf("normalize_processes: processes=%d omitted=%d states_omitted=%d unknown=%d argv=none key=none", n, omitted, cut, unknown)
 	}
 	dropped := `normalize_drop: program=\".\" sha256=cdb4ee2aea69cc6a83331bbe96dc2caa9a299d21329efb0336fc02a82e1839a8 dropped=1`
+	key := "sha256:" + strings.Repeat("0a", 32)
+	argv := func(mode, key string) []string {
+		return []string{strings.Replace(processNote, "argv=none key=none", "argv="+mode+" key="+key, 1)}
+	}
+	with := func(arguments string) []string {
+		return processesOf(strings.Replace(firstProcess, `"gid":0}`, `"gid":0,"arguments":{`+arguments+`}}`, 1), secondProcess)
+	}
+	const full = `"name":"sh","count":2,"bytes":9,"argv":["/bin/sh","x"]`
 	exec := func(file string) string { return `{"by":"exec","file":"` + file + `","uid":0,"gid":0}` }
 	for _, c := range []struct {
 		name  string
@@ -56,6 +64,21 @@ func TestProcesses(t *testing.T) {
 		{"states without room", []string{note(1, 0, 7, 0)}, processesOf(`"process":1,"lines":10,"states":[` + exec("/usr/bin/sh") + `],"states_omitted":7`), ""},
 		{"processes without room", []string{note(1, 3, 0, 0)}, processesOf(firstProcess), ""},
 		{"a line that --drop left out", []string{processNote, dropped}, processesOf(firstProcess, secondStart+exec("/usr/bin/x")+`,`+secondExec+`]`), ""},
+		{"a name", argv("hash", "none"), with(`"name":"sh","count":2,"bytes":9`), ""},
+		{"texts", argv("full", "none"), with(full), ""},
+		{"a mark", argv("full", "none"), with(strings.Replace(full, `"x"`, `"[redacted token]"`, 1)), ""},
+		{"a mark with a digest", argv("full", key), with(strings.Replace(full, `"x"`, `"[redacted token hmac-`+key+`]"`, 1)), ""},
+		{"digests", argv("hash", key), with(`"count":1,"bytes":9,"digests":["` + key[7:] + `"]`), ""},
+		{"not read", argv("full", "none"), with(`"count":0,"bytes":9000,"unread":9000`), ""},
+		{"a mark of no rule", argv("full", "none"), with(strings.Replace(full, `"x"`, `"[redacted x]"`, 1)), ruleProcessLines},
+		{"another name", argv("full", "none"), with(strings.Replace(full, `"sh"`, `"ls"`, 1)), ruleProcessLines},
+		{"an argument in no text form", argv("full", "none"), with(strings.Replace(full, `"x"`, `"\\q"`, 1)), ruleProcessLines},
+		{"arguments nobody asked for", argv("none", "none"), with(`"name":"sh","count":2,"bytes":9`), ruleProcessNote},
+		{"texts nobody asked for", argv("hash", "none"), with(full), ruleProcessNote},
+		{"no digests", argv("hash", key), with(`"name":"sh","count":2,"bytes":9`), ruleProcessNote},
+		{"a mark without a digest", argv("full", key), with(strings.Replace(full, `"x"`, `"[redacted token]"`, 1)), ruleProcessNote},
+		{"no mode", argv("some", "none"), with(full), ruleHealthNote},
+		{"no key", argv("hash", "sha256:0a"), with(full), ruleHealthNote},
 		{"number", []string{processNote}, processesOf(firstProcess, strings.Replace(secondProcess, `"process":2`, `"process":3`, 1)), ruleProcessLines},
 		{"parent", []string{note(3, 0, 0, 0)}, processesOf(firstProcess, `"process":2,"parent":1,"lines":9,"states":[{"by":"start","uid":0,"gid":0},`+secondExec+`]`, `"process":3,"parent":3,"lines":0,"states":[{"by":"start","uid":0,"gid":0}]`), ruleProcessLines},
 		{"no walk", []string{note(4, 0, 0, 0)}, processesOf(firstProcess, secondProcess, `"process":3,"parent":1,"lines":0,"states":[{"by":"start","uid":0,"gid":0}]`, `"process":4,"parent":2,"lines":0,"states":[{"by":"start","uid":0,"gid":0}]`), ruleProcessLines},
@@ -105,7 +128,7 @@ func TestProcessIDs(t *testing.T) {
 	if code, r := check(t, good.digest(t).tar(t)); code != 0 {
 		t.Errorf("exit %d, %v", code, r.Findings)
 	}
-	one := withProcesses(processesOf(strings.Replace(firstProcess, `"lines":1,"states":[`, `"lines":10,"states":[`, 1)[:len(firstProcess)]+`,`+secondExec+`]`), "normalize_processes: processes=1 omitted=0 states_omitted=0 unknown=0")
+	one := withProcesses(processesOf(strings.Replace(firstProcess, `"lines":1,"states":[`, `"lines":10,"states":[`, 1)[:len(firstProcess)]+`,`+secondExec+`]`), "normalize_processes: processes=1 omitted=0 states_omitted=0 unknown=0 argv=none key=none")
 	second(one, "4711")
 	if code, r := check(t, one.digest(t).tar(t)); code != 1 || !slices.Contains(rules(r), ruleProcessKernel) {
 		t.Errorf("two ids: exit %d, %v", code, r.Findings)

@@ -110,14 +110,14 @@ class Tree:
             child.start = e["ktime_ns"]
             self.state(child, "start", e)
 
-    def state(self, head, by, e, **texts):
+    def state(self, head, by, e, **more):
         """Keeps a state of a process ("Processes and their context")."""
         context = (e["uid"], e["gid"], e["mount_ns"], e.get("root", "?")) if "uid" in e else None
         if context and by == "exec" and not self.run:
             self.run = context[2:]
         if by != "call" or context != head.context:
             head.context = context
-            head.states.append(({"by": by, **{k: v for k, v in texts.items() if v}}, context))
+            head.states.append(({"by": by, **{k: v for k, v in more.items() if v}}, context))
 
     def exit(self, e):
         self.end(e["tid"]).head.ends.append(e["ktime_ns"])
@@ -343,7 +343,7 @@ class Derivation:
         elif op == "exec":
             script = lexical(e, "user_path", "base") if "interp" in e else None
             self.line(task, 4, e, e["interp"] if joined and "interp" in e else value)
-            self.tree.state(task.head, "exec", e, file=e["interp"] if joined and "interp" in e else value, script=script)
+            self.tree.state(task.head, "exec", e, file=e["interp"] if joined and "interp" in e else value, script=script, arguments=e.get("arguments"))
             if script is not None:
                 self.line(task, 200, e, script)
         elif op == "loader":
@@ -428,6 +428,8 @@ class Derivation:
                         state["mount_namespace"] = spaces.setdefault(space, len(spaces) + 1)
                     if root != (run[1] if space == run[0] else "/"):
                         state["root"] = root
+                if "arguments" in state:
+                    state["arguments"] = state.pop("arguments")  # the last key
                 states.append(state)
             yield {"schema": "assay.runner.process_event.v0", "run_id": run_id, "seq": number - 1, "process": number,
                    **({"parent": numbers[depth - 1]} if depth else {}), "lines": sum(len(t.lines) for t in threads), "states": states}

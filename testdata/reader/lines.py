@@ -8,6 +8,7 @@ import re
 
 import jsontext
 import kernel
+import processes
 import schema
 
 MAX_LINE = 1 << 20
@@ -66,7 +67,8 @@ def read(member, data, run_id, report):
         except jsontext.BadJSON as e:
             report.add("line.schema", str(e), member, number)
             continue
-        fault = check(_with_run(value, run_id, member, number, report)) or kind_fault(value)
+        fault = check(_with_run(value, run_id, member, number, report)) or kind_fault(value) \
+            or member == "layers/process.ndjson" and processes.line_form(value)
         if fault:
             report.add("line.schema", fault, member, number)
             continue

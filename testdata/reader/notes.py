@@ -61,7 +61,7 @@ _FORMS = {
     "s7_times": r"lines=%s" % _N,
     "canonical_pids": r"pid is the process's number in the fork tree, not the kernel's",
     NOISE: r"table=(?:(?:v0|loader) values=(?:0 omitted=0|%s omitted=%s)|none values=0 omitted=0)" % (_P, _N),
-    PROCESSES: r"processes=(?:0 omitted=0|%s omitted=%s) states_omitted=%s unknown=%s" % (_P, _N, _N, _N),
+    PROCESSES: r"processes=(?:0 omitted=0|%s omitted=%s) states_omitted=%s unknown=%s argv=(?:none key=none|(?:hash|full) key=(?:none|sha256:[0-9a-f]{64}))" % (_P, _N, _N, _N),
     DROP: r'program=(?P<program>".*") sha256=(?P<digest>[0-9a-f]{64}) dropped=%s' % _N,
 }
 ORDER = tuple(_FORMS)

@@ -95,6 +95,8 @@ def _one(kind, raw, value, stream):
         return "a key is missing, which this runner writes as null"
     if [k for k in order if k in value] != list(value) or jsontext.canonical(value) != raw:
         return "not in canonical form"
+    if kind == PROCESSES and processes.line_form(value) or kind == RAW and "arguments" in value and processes.argument_form(value["arguments"]):
+        return "arguments that cannot be"
     if kind == PROCESSES and not processes.in_order(value):
         return "the keys of a state are not in order"
     if kind == HEALTH and any(list(value[k]) != sorted(value[k]) for k in ("filtered", "counters", "facts")):

@@ -1,0 +1,105 @@
+// Package arguments makes of what a program was started with what a record says of it.
+package arguments
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// Key is the key of digests; nil is none.
+type Key []byte
+
+// digest is the HMAC-SHA256 of text, in hex.
+func (k Key) digest(text []byte) string {
+	h := hmac.New(sha256.New, k)
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// mark stands for a text that a rule took out.
+func (k Key) mark(id string, text []byte) []byte {
+	b := append([]byte(schemas.RedactionMark), id...)
+	if k != nil {
+		b = append(append(b, schemas.RedactionDigest...), k.digest(text)...)
+	}
+	return append(b, schemas.RedactionEnd...)
+}
+
+// secretName is how the name of an option or variable ends whose value is a secret.
+const secretName = `(?:[A-Za-z0-9_.-]*(?:password|passwd|passphrase|token|secret|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|credentials?)|pass|auth|bearer)`
+
+// value is a value in a word: quoted, or up to a blank or a quote.
+const value = `("[^"]*"?|'[^']*'?|[^\s"'&;|]+)`
+
+// redaction is one rule with the pattern whose first group is what it takes out.
+type redaction struct {
+	id      string
+	pattern *regexp.Regexp
+}
+
+// redactions are the rules of schemas.Redactions, in their order.
+var redactions = []redaction{
+	{schemas.RedactMarker, regexp.MustCompile(`(?s)(` + regexp.QuoteMeta(schemas.RedactionMark) + `.*)`)},
+	{schemas.RedactKey, regexp.MustCompile(`(?s)(-----BEGIN.*)`)},
+	{schemas.RedactHeader, regexp.MustCompile(`(?is)(?:^|[^A-Za-z0-9-])(?:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key|x-auth-token|private-token)\s*:\s*(.+)`)},
+	{schemas.RedactUserinfo, regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s"']*)@`)},
+	{schemas.RedactOption, regexp.MustCompile(`(?is)^--?` + secretName + `=(.+)$`)},
+	{schemas.RedactOption, regexp.MustCompile(`(?i)(?:^|[\s"'=(])--?` + secretName + `(?:=|\s+)` + value)},
+	{schemas.RedactVariable, regexp.MustCompile(`(?is)^` + secretName + `=([^"'&;|]+)$`)},
+	{schemas.RedactVariable, regexp.MustCompile(`(?i)(?:^|[^A-Za-z0-9_.-])` + secretName + `=` + value)},
+	{schemas.RedactToken, regexp.MustCompile(`(?:^|[^A-Za-z0-9_])((?:gh[pousr]_|github_pat_|glpat-|sk-|sk_live_|rk_live_|xox[abprs]-|AKIA|ASIA|AIza|eyJ|npm_|pypi-|hf_|SG\.)[A-Za-z0-9_.-]{12,})`)},
+}
+
+// before is an option, as a whole argument, whose value is the next one.
+var before = regexp.MustCompile(`(?i)^--?` + secretName + `$`)
+
+// Redact returns the arguments as texts, without secrets.
+func Redact(argv [][]byte, k Key) []string {
+	list := make([]string, len(argv))
+	for i, a := range argv {
+		if i > 0 && before.Match(argv[i-1]) {
+			list[i] = schemas.Text(string(k.mark(schemas.RedactOption, a)))
+			continue
+		}
+		list[i] = k.text(a)
+	}
+	return list
+}
+
+// text is one argument without secrets. What a rule has taken out, and its mark, no later rule looks at.
+func (k Key) text(a []byte) string {
+	type part struct {
+		text []byte
+		done bool
+	}
+	parts := []part{{text: a}}
+	for _, r := range redactions {
+		var next []part
+		for _, p := range parts {
+			if p.done {
+				next = append(next, p)
+				continue
+			}
+			at := 0
+			for _, m := range r.pattern.FindAllSubmatchIndex(p.text, -1) {
+				if m[2] == m[3] {
+					continue
+				}
+				next = append(next, part{text: p.text[at:m[2]]}, part{k.mark(r.id, p.text[m[2]:m[3]]), true})
+				at = m[3]
+			}
+			next = append(next, part{text: p.text[at:]})
+		}
+		parts = next
+	}
+	var b bytes.Buffer
+	for _, p := range parts {
+		b.Write(p.text)
+	}
+	return schemas.Text(b.String())
+}
