@@ -96,7 +96,7 @@ func (v *verifier) processArguments(l *archive.Line, a *schemas.Arguments) {
 		p.digests += min(uint64(len(a.Digests)), 1)
 	}
 	for _, text := range a.Texts() {
-		if !isText([]byte(text)) {
+		if !schemas.IsText([]byte(text)) {
 			v.faultProcess(l, "%.200q is not the escape of any byte string", text)
 		}
 		if err := p.marks.Add(text); err != nil {
