@@ -68,7 +68,7 @@ func TestRedact(t *testing.T) {
 		"TOKEN='" + secret + "' run":                                         "TOKEN=[redacted variable] run",
 		"say [redacted option] and " + schemas.RedactionMark:                 "say [redacted marker]",
 		"a\xff--token=" + secret:                                             `a\xff--token=[redacted variable]`,
-		"cat <<E\n-----BEGIN RSA PRIVATE KEY-----\n" + secret + "\n-----END": "cat <<E\n[redacted key]",
+		"cat <<E\n-----BEGIN ANY KEY-----\n" + secret + "\n-----END": "cat <<E\n[redacted key]",
 	} {
 		got := Redact([][]byte{[]byte("sh"), []byte("-c"), []byte(script)}, nil)[2]
 		if strings.Contains(got, secret) {
