@@ -61,13 +61,13 @@ func TestRedact(t *testing.T) {
 		}
 	}
 	for script, want := range map[string]string{
-		`curl -H "Authorization: Bearer ` + secret + `" x`:                   `curl -H "Authorization: [redacted header]`,
-		"mysql --password " + secret + " db":                                 "mysql --password [redacted option] db",
-		"--db-password=two words " + secret:                                  "--db-password=[redacted option]",
-		"TOKEN=two words " + secret:                                          "TOKEN=[redacted variable]",
-		"TOKEN='" + secret + "' run":                                         "TOKEN=[redacted variable] run",
-		"say [redacted option] and " + schemas.RedactionMark:                 "say [redacted marker]",
-		"a\xff--token=" + secret:                                             `a\xff--token=[redacted variable]`,
+		`curl -H "Authorization: Bearer ` + secret + `" x`:           `curl -H "Authorization: [redacted header]`,
+		"mysql --password " + secret + " db":                         "mysql --password [redacted option] db",
+		"--db-password=two words " + secret:                          "--db-password=[redacted option]",
+		"TOKEN=two words " + secret:                                  "TOKEN=[redacted variable]",
+		"TOKEN='" + secret + "' run":                                 "TOKEN=[redacted variable] run",
+		"say [redacted option] and " + schemas.RedactionMark:         "say [redacted marker]",
+		"a\xff--token=" + secret:                                     `a\xff--token=[redacted variable]`,
 		"cat <<E\n-----BEGIN ANY KEY-----\n" + secret + "\n-----END": "cat <<E\n[redacted key]",
 	} {
 		got := Redact([][]byte{[]byte("sh"), []byte("-c"), []byte(script)}, nil)[2]
