@@ -89,6 +89,7 @@ type collector struct {
 	model    *model
 	data     *page.Data
 	timeline page.Timeline
+	forks    forks
 	opt      Options
 	listed   map[string]bool // tool calls that operations of the page are listed for
 }
@@ -127,7 +128,9 @@ func (c *collector) act(a *acts.Act) error {
 	if a.InDoubt {
 		result += ", in doubt"
 	}
-	c.data.Add(a, c.model.index(a.Process.PID), page.Words{Program: program(a), Op: opWord(a), Names: names(a), Result: result})
+	index := c.model.index(a.Process.PID)
+	c.forks.meet(index, a.Seq)
+	c.data.Add(a, index, page.Words{Program: program(a), Op: opWord(a), Names: names(a), Result: result})
 	for _, id := range a.ToolCalls {
 		c.listed[id] = true
 	}
@@ -149,6 +152,8 @@ func (c *collector) line(event any) {
 			}
 		}
 		c.timeline.Name(schemas.LayerSDK, e.Seq, words)
+	case *schemas.ProcessEvent:
+		c.forks.add(e)
 	case *schemas.TimeEvent:
 		c.timeline.Take(e, c.data)
 	}

@@ -46,7 +46,10 @@ func (c *collector) page(rep *verdict.Report) *page.Page {
 		Order: "Who started whom is not in this record.",
 		Foot:  "runner-verify checks the archive; this page is a view of it and proves nothing. Identity of the archive: " + rep.Identity,
 	}
-	if c.model.together {
+	switch {
+	case c.forks.known():
+		p.Order = "In the order of the fork tree: each process is below the one that started it, or that started one in between, which did nothing that is on this page."
+	case c.model.together:
 		p.Order = "In the order of the fork tree. " + p.Order
 	}
 	c.calls(p, rep)
@@ -164,6 +167,7 @@ func errorsByNumber(sum *summary) []string {
 // tree adds the processes.
 func (c *collector) tree(p *page.Page) {
 	names := 0
+	depths, above := c.forks.tree()
 	for i, proc := range c.model.processes {
 		if i == pageProcesses {
 			break
@@ -176,6 +180,12 @@ func (c *collector) tree(p *page.Page) {
 			Refused: proc.refused.acts, Groups: c.groups(&proc.summary, most)}
 		if len(x.Programs) == 0 && c.opt.Filter.empty() {
 			x.Programs = []string{"(no exec: it ran its parent's program)"}
+		}
+		if i < len(above) {
+			x.Depth = min(depths[i], page.MaxDepth)
+			if above[i] >= 0 {
+				x.Below = c.model.processes[above[i]].pid
+			}
 		}
 		for _, f := range proc.failed {
 			x.Failed += f.acts

@@ -233,6 +233,9 @@ func (s *screen) foot() {
 	}
 	s.line("")
 	what := "Who started whom is not in this record."
+	if slices.ContainsFunc(s.rep.Record.Notes, func(n string) bool { return strings.HasPrefix(n, schemas.NoteProcesses.Code+":") }) {
+		what = "Who started whom is in the layer process: runner-show --html shows it."
+	}
 	if s.m.all.pending > 0 {
 		what += " Of a pending connect it has no end."
 	}

@@ -82,10 +82,15 @@ type Fact struct {
 	Kind       string // "", good, warn or bad
 }
 
+// MaxDepth is how far the tree is indented.
+const MaxDepth = 6
+
 // Process is one process of the tree.
 type Process struct {
 	Index    int // in the data
 	PID      uint32
+	Depth    int    // in the fork tree, at most MaxDepth
+	Below    uint32 // the nearest process above that is on the page; 0 is none, or not known
 	Programs []string
 	More     int    // programs beyond these
 	Count    string // operations
