@@ -45,7 +45,9 @@ type kernelLayer struct {
 	effects effectSet
 	refused [len(schemas.Enforcements)]refusals
 	near    neighbours
-	lines   uint64 // that were read so far
+
+	endpoints endpointSet
+	lines     uint64 // that were read so far
 }
 
 // refusals are what the lines say about rules of one kind.
