@@ -42,12 +42,10 @@ Flags:
   --run-id ID        name of the run (default random)
   --ring-size SIZE   ring between kernel and capture, a power of two (default 16M)
   --spool-size SIZE  what may wait on disk for a slow reader (default 4G)
-  --redundant WHEN   several copies of probes: auto, on, off
-  --without PARTS    load as kernels without these must: cast, loop, or objects (none)
+  --redundant auto|on|off, --without PARTS   copies of probes; load without cast, loop, objects
   --network-rules FILE, --file-rules FILE   refuse what these deny (runner.network_rules.v0,
                      runner.file_rules.v0), files by --file-mechanism auto, lsm, fanotify, landlock
-  --argv full|hash|none, --argv-key FILE   what programs are started with: all but secrets;
-                     the program's name (default), and with a key digests; or nothing
+  --argv full|hash|none, --argv-key FILE   arguments but secrets; names (default), digests; nothing
   --probe            only say whether capture would work here
   --supervised, --grace D, --make-cgroup, --remove-cgroup, --ready-fd N
                      for runner-exec

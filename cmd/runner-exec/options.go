@@ -29,10 +29,9 @@ Flags:
   --agent-shim openai-agents   collect the SDK log; none (default): no SDK layer
   --run-id ID, --no-kernel   name of the run, of A-Z a-z 0-9 _ -; no capture, kernel_layer=absent
   --user USER         run as NAME, UID or UID:GID (default: who called sudo, else the caller)
-  --times, --canonical-pids   add the layer times; number processes by the fork tree
+  --times, --no-filtered, --no-processes, --canonical-pids   layers; number processes by the fork tree
   --no-new-privs, --harden   exec gives no rights; and refuse what attacks the observer
-  --drop EXPR         drop kernel lines for which the jq program gives true
-  --noise v0|loader|none   what is noise; --no-filtered, --no-processes: not these layers
+  --drop EXPR, --noise v0|loader|none   drop lines for which the jq program gives true; what is noise
   --argv full|hash|none, --argv-key FILE   what programs are started with, as in runner-capture
   --timeout D, --grace D   TERM after D, kill after another grace; which survivors get (10s)
   --cgroup-parent DIR make the cgroup below DIR, not below the caller's own
