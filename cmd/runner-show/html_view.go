@@ -207,7 +207,7 @@ func (c *collector) calls(p *page.Page, rep *verdict.Report) {
 	for i := range all[:min(len(all), pageCalls)] {
 		call := &all[i]
 		x := page.Call{Number: i + 1, ID: call.ToolCallID, Listed: c.listed[call.ToolCallID]}
-		x.SDK, x.Policy, x.Kernel = verdict.CallWords(call, rep.Record)
+		x.Asked, x.SDK, x.Policy, x.Kernel = verdict.CallWords(call, rep.Record)
 		switch {
 		case call.Policy != nil:
 			x.Tool = call.Policy.Tool

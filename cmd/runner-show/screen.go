@@ -234,10 +234,10 @@ func (s *screen) foot() {
 	s.line("")
 	what := "Who started whom is not in this record."
 	if slices.ContainsFunc(s.rep.Record.Notes, func(n string) bool { return strings.HasPrefix(n, schemas.NoteProcesses.Code+":") }) {
-		what = "Who started whom is in the layer process: runner-show --html shows it."
+		what = "Who started whom is not on this screen: runner-show --html FILE shows it."
 	}
 	if s.m.all.pending > 0 {
-		what += " Of a pending connect it has no end."
+		what += " Of a pending connect the record has no end."
 	}
 	s.prose("", dim, what+" Nor is all that happens seen: runner-verify -v "+verdict.Printable(s.rep.Archive, 200))
 }

@@ -203,9 +203,9 @@ func writeCall(w io.Writer, n, of int, c *Call, rec *Record) {
 	}
 }
 
-// CallWords say in words what each layer has of a tool call.
-func CallWords(c *Call, rec *Record) (sdk, policy, kernel string) {
-	return sdkWords(c, rec), policyWords(c.Policy, rec), kernelWords(c, rec)
+// CallWords say in words what a tool call named, and what each layer has of it.
+func CallWords(c *Call, rec *Record) (asked []string, sdk, policy, kernel string) {
+	return askedWords(c), sdkWords(c, rec), policyWords(c.Policy, rec), kernelWords(c, rec)
 }
 
 func sdkWords(c *Call, rec *Record) string {

@@ -118,6 +118,7 @@ type Row struct {
 type Call struct {
 	Number              int
 	ID, Tool            string
+	Asked               []string // what it named
 	SDK, Policy, Kernel string
 	Kind                string // of the policy's decision, as of a Fact
 	Effects             []string

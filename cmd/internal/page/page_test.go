@@ -42,7 +42,7 @@ func hostile() *Page {
 		Notes: all, AllNotes: all, Claims: all, NonClaim: all, Filter: all[5], Summary: group, Order: all[4], Foot: all[7], Data: d}
 	for i, s := range all {
 		p.Alerts = append(p.Alerts, Alert{i, s, s})
-		p.Calls = append(p.Calls, Call{Number: i, ID: s, Tool: s, SDK: s, Policy: s, Kernel: s, Effects: all[i : i+1], MoreEffects: s, But: all[:2], Listed: true})
+		p.Calls = append(p.Calls, Call{Number: i, ID: s, Tool: s, Asked: all[i : i+1], SDK: s, Policy: s, Kernel: s, Effects: all[i : i+1], MoreEffects: s, But: all[:2], Listed: true})
 		p.Tree = append(p.Tree, Process{Index: i, PID: uint32(i + 1), Depth: min(i, MaxDepth), Below: uint32(i), Programs: []string{s, s}, Count: s, Groups: group[:min(1, max(0, 1-i))]})
 	}
 	t := &Timeline{}
