@@ -33,7 +33,7 @@ func TestMemory(t *testing.T) {
 	for _, c := range []struct {
 		shuffled bool
 		args     []string
-	}{{false, nil}, {true, nil}, {true, []string{"--windows"}}, {true, []string{"--filtered", "--windows"}}} {
+	}{{false, nil}, {true, nil}, {true, []string{"--windows"}}, {true, []string{"--filtered", "--windows", "--processes"}}} {
 		t.Run(fmt.Sprintf("%d events, %d processes, shuffled %v %v", events, processes, c.shuffled, c.args), func(t *testing.T) {
 			cmd := exec.Command(bin, c.args...)
 			in, err := cmd.StdinPipe()
