@@ -111,6 +111,7 @@ GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
 	struct path_pair now, *then = NULL;
 	bool changed = false;
 	struct names *n;
+	u64 len;
 
 	if (!s)
 		return 0;
@@ -134,7 +135,8 @@ GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
 		s->r.marks |= MARK_CHANGED;
 		return 0;
 	}
-	return put_path(key, off, now.mnt, now.dentry) + 1;
+	len = put_short_path(key, off, now.mnt, now.dentry);
+	return (len ? len : put_path(key, off, now.mnt, now.dentry)) + 1;
 }
 
 /* Puts a user path and the directory it starts from, as the record's first or

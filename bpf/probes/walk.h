@@ -220,13 +220,7 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	w->off = off;
 	w->end = off + COMP_MAX;
 	w->marks = w->done = 0;
-	if (CAN_CAST)
-		for (int i = 0; i < 6 && !w->done; i++)
-			if (!put_short_names(key))
-				walk_once(key);
-	if (w->done) {
-		/* most paths are not longer */
-	} else if (no_loop) {
+	if (no_loop) {
 		for (int i = 0; i < WALK_STEPS / PIECE + 1; i++)
 			if (walk_piece(key))
 				break;
@@ -235,6 +229,28 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	}
 	s->r.marks |= w->marks | (w->done ? 0 : MARK_PTRUNC);
 	return w->off - off;
+}
+
+/* The same for a path that is not long and has only short names, as most have; 0 for others, which put_path is for. Only
+ * programs that run often have it: each start waits until the verifier has followed it in each program. */
+GLOBAL u64 put_short_path(u32 key, u64 off, u64 mnt, u64 dentry)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct walk *w;
+
+	if (!s || !CAN_CAST || !mnt || !dentry)
+		return 0;
+	w = &s->walk;
+	w->root = mount_root(mnt);
+	w->dentry = dentry;
+	w->mnt = mnt;
+	w->off = off;
+	w->end = off + COMP_MAX;
+	w->marks = w->done = 0;
+	for (int i = 0; i < 8 && w->root && !w->done; i++)
+		if (!put_short_names(key))
+			break;
+	return w->done ? w->off - off : 0;
 }
 
 INLINE u64 file_of_fd(s32 fd)
@@ -345,14 +361,16 @@ GLOBAL u64 put_user_str(u32 key, u64 off, u64 ptr)
 
 /* Appends the path of an open file and sets type and marks.
  * Returns the bytes written. */
-INLINE u64 put_open_file(struct scratch *s, u32 key, u64 off, u64 file)
+INLINE u64 put_open_file(struct scratch *s, u32 key, u64 off, u64 file, bool often)
 {
 	struct path_pair p;
 	u64 n;
 
 	file_path(file, &p);
 	s->r.i_mode = file_mode(file);
-	n = put_path(key, off, p.mnt, p.dentry);
+	n = often ? put_short_path(key, off, p.mnt, p.dentry) : 0;
+	if (!n)
+		n = put_path(key, off, p.mnt, p.dentry);
 	s->r.marks |= MARK_HAS_PATH | leaf_marks(p.dentry);
 	if (s->r.marks & MARK_DISCONN)
 		s->r.marks |= MARK_UNNAMED;
@@ -367,7 +385,7 @@ GLOBAL u64 put_file(u32 key, u64 off, u64 file)
 	if (!s)
 		return 0;
 	if (file)
-		return put_open_file(s, key, off, file);
+		return put_open_file(s, key, off, file, false);
 	s->r.marks |= MARK_HAS_PATH | MARK_PFAULT;
 	return 0;
 }
