@@ -47,6 +47,11 @@ func (r *randomRun) place() string { return pickOne(r, r.path(), r.path(), r.pat
 // operation is one of a process, with one kernel line or two.
 func (r *randomRun) operation() []schemas.KernelEvent {
 	second := r.line()
+	if second.EventType == schemas.EventExec && r.yes(2) {
+		script := second
+		script.EventType, script.Value = schemas.EventScript, []byte(r.path())
+		return []schemas.KernelEvent{second, script}
+	}
 	if of, ok := map[uint32]uint32{schemas.EventRenameTo: schemas.EventRenameFrom, schemas.EventMountSource: schemas.EventMount}[second.EventType]; ok {
 		first := second
 		first.EventType, first.Value = of, []byte(r.path())
@@ -63,7 +68,7 @@ func (r *randomRun) line() schemas.KernelEvent {
 	}
 	switch r.IntN(8) {
 	case 0:
-		e.EventType = pickOne(r, uint32(schemas.EventExec), schemas.EventScript)
+		e.EventType = schemas.EventExec
 		e.ReturnValue, e.Status = 0, schemas.StatusSuccess
 	case 1:
 		e.EventType = pickOne(r, uint32(schemas.EventUnlink), schemas.EventRenameTo, schemas.EventMountSource, schemas.EventIOUringOther)
@@ -108,11 +113,24 @@ func (r *randomRun) kernel(t *testing.T) []byte {
 	if slices.Contains(r.args, "--sdk") {
 		shim, keys = "openai-agents", slices.Compact(append(keys, schemas.EnvRunID, schemas.EnvSDKLog, schemas.EnvSDKSchema))
 	}
+	lines, blocked, processes, kernel := r.kernelLines(t)
 	code := 0
+	if r.captured && blocked[schemas.EventExec] == 0 {
+		code = 1 // a command that did not start cannot succeed
+	}
 	check(t, w.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: randomID, Type: "run_started", AgentShim: shim, Command: []string{"a"}, EnvKeys: keys}))
-	check(t, w.Write(schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: randomID, Seq: 1, Type: "run_finished", ExitCode: &code, Success: true}))
-	lines, processes, depth := uint64(0), uint64(0), uint32(0)
-	blocked := map[uint32]uint64{}
+	check(t, w.Write(schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: randomID, Seq: 1, Type: "run_finished", ExitCode: &code, Success: code == 0}))
+	for _, text := range kernel {
+		check(t, w.WriteRaw(text))
+	}
+	r.healths(t, w, lines, blocked, processes)
+	return b.Bytes()
+}
+
+// kernelLines are the records of processes and their kernel lines, and how many there are of what.
+func (r *randomRun) kernelLines(t *testing.T) (lines uint64, blocked map[uint32]uint64, processes uint64, list [][]byte) {
+	depth := uint32(0)
+	blocked = map[uint32]uint64{}
 	sessions := r.Perm(r.sessions)
 	server := -1 // of this session comes next
 	for r.captured && (len(sessions) > 0 || server >= 0 || !r.yes(4)) {
@@ -131,7 +149,9 @@ func (r *randomRun) kernel(t *testing.T) []byte {
 		}
 		processes++
 		if r.timed {
-			check(t, w.Write(p))
+			text, err := schemas.Marshal(p)
+			check(t, err)
+			list = append(list, text)
 		}
 		for range r.IntN(6) {
 			at := 20 + r.IntN(200)
@@ -141,7 +161,7 @@ func (r *randomRun) kernel(t *testing.T) []byte {
 				if r.timed {
 					text = fmt.Appendf(text[:len(text)-1], `,"ktime_ns":%d}`, at)
 				}
-				check(t, w.WriteRaw(text))
+				list = append(list, text)
 				lines++
 				blocked[e.EventType]++
 			}
@@ -150,8 +170,7 @@ func (r *randomRun) kernel(t *testing.T) []byte {
 			depth = uint32(r.IntN(int(p.Depth) + 2))
 		}
 	}
-	r.healths(t, w, lines, blocked, processes)
-	return b.Bytes()
+	return lines, blocked, processes, list
 }
 
 func (r *randomRun) healths(t *testing.T, w *stream.Writer, lines uint64, blocked map[uint32]uint64, processes uint64) {
@@ -170,6 +189,9 @@ func (r *randomRun) healths(t *testing.T, w *stream.Writer, lines uint64, blocke
 		stage, facts["kernel_capture"], facts["canary_before"], facts["canary_after"] = "runner-exec", "not_requested", "not_run", "not_run"
 	case r.yes(4):
 		counters["dropped"], counters["seen"], status = 3, lines+3, schemas.StatusPartial
+	}
+	if n := blocked[schemas.EventIOUringOther]; n > 0 {
+		counters[schemas.CounterIOUringUnmapped], status = n, schemas.StatusPartial
 	}
 	if r.enforced {
 		mechanism := pickOne(r, schemas.FileMechanisms[:]...)

@@ -23,7 +23,7 @@ Flags:
   --tree           all processes          --list  one line for each operation
   --json           one JSON object for each operation (schemas/SHOW.md)
   --filtered       what was left out as noise, with the rule
-  --html FILE      all in one page for a browser; --force replaces what is not a page
+  --html FILE      all in one page for a browser (--force: even over a file that is no page)
  each filter narrows the others; of those on one line, one must fit:
   --writes --reads --execs --net   changes of files, reads, programs, endpoints
   --refused --failed               refused by a rule of the policy; failed with an error
