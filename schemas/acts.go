@@ -31,3 +31,15 @@ const (
 	EndpointIPv6 = "ipv6"
 	EndpointUnix = "unix"
 )
+
+// What the layer process says of an act's process, where the record tells it at that line.
+const (
+	ActUID       = "uid"
+	ActGID       = "gid"
+	ActNamespace = "mount_namespace"
+	ActRoot      = "root"
+	ActArgs      = "args"
+)
+
+// ActUnsure are all that can be unsure.
+var ActUnsure = [...]string{ActUID, ActGID, ActNamespace, ActRoot, ActArgs}

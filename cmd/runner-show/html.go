@@ -89,7 +89,6 @@ type collector struct {
 	model    *model
 	data     *page.Data
 	timeline page.Timeline
-	forks    forks
 	opt      Options
 	listed   map[string]bool // tool calls that operations of the page are listed for
 }
@@ -99,7 +98,8 @@ func newCollector(together bool, opt Options) *collector {
 }
 
 func (c *collector) read(ctx context.Context, e *evidence.Evidence) error {
-	r := acts.Reader{Together: c.model.together, Notes: e.Report.Record.Notes, Take: c.act}
+	r, done := newReader(ctx, e, c.act)
+	defer done()
 	return e.Read(ctx, archive.Visitor{
 		Document: r.Document,
 		SurfaceValue: func(set int, value []byte) error {
@@ -128,9 +128,7 @@ func (c *collector) act(a *acts.Act) error {
 	if a.InDoubt {
 		result += ", in doubt"
 	}
-	index := c.model.index(a.Process.PID)
-	c.forks.meet(index, a.Seq)
-	c.data.Add(a, index, page.Words{Program: program(a), Op: opWord(a), Names: names(a), Result: result})
+	c.data.Add(a, c.model.last.index, page.Words{Program: program(a), Op: opWord(a), Names: names(a), Result: result})
 	for _, id := range a.ToolCalls {
 		c.listed[id] = true
 	}
@@ -152,8 +150,6 @@ func (c *collector) line(event any) {
 			}
 		}
 		c.timeline.Name(schemas.LayerSDK, e.Seq, words)
-	case *schemas.ProcessEvent:
-		c.forks.add(e)
 	case *schemas.TimeEvent:
 		c.timeline.Take(e, c.data)
 	}

@@ -47,7 +47,7 @@ func (c *collector) page(rep *verdict.Report) *page.Page {
 		Foot:  "runner-verify checks the archive; this page is a view of it and proves nothing. Identity of the archive: " + rep.Identity,
 	}
 	switch {
-	case c.forks.known():
+	case c.model.layered:
 		p.Order = "In the order of the fork tree: each process is below the one that started it, or that started one in between, which did nothing that is on this page."
 	case c.model.together:
 		p.Order = "In the order of the fork tree. " + p.Order
@@ -167,7 +167,6 @@ func errorsByNumber(sum *summary) []string {
 // tree adds the processes.
 func (c *collector) tree(p *page.Page) {
 	names := 0
-	depths, above := c.forks.tree()
 	for i, proc := range c.model.processes {
 		if i == pageProcesses {
 			break
@@ -178,14 +177,11 @@ func (c *collector) tree(p *page.Page) {
 		}
 		x := page.Process{Index: i, PID: proc.pid, Programs: proc.programs, More: proc.more, Count: counted(proc.acts, "operation"),
 			Refused: proc.refused.acts, Groups: c.groups(&proc.summary, most)}
-		if len(x.Programs) == 0 && c.opt.Filter.empty() {
-			x.Programs = []string{"(no exec: it ran its parent's program)"}
+		if words := noExec(proc, c.opt.Filter.empty()); words != "" {
+			x.Programs = append([]string{words}, x.Programs...)
 		}
-		if i < len(above) {
-			x.Depth = min(depths[i], page.MaxDepth)
-			if above[i] >= 0 {
-				x.Below = c.model.processes[above[i]].pid
-			}
+		if x.Depth = min(proc.depth, page.MaxDepth); proc.above >= 0 {
+			x.Below = c.model.processes[proc.above].pid
 		}
 		for _, f := range proc.failed {
 			x.Failed += f.acts
@@ -242,6 +238,9 @@ func (c *collector) calls(p *page.Page, rep *verdict.Report) {
 func (m *model) program(index int) string {
 	if index >= len(m.processes) || len(m.processes[index].programs) == 0 {
 		return ""
+	}
+	if p := m.processes[index]; p.number > 0 {
+		return p.first
 	}
 	return path.Base(m.processes[index].programs[0])
 }

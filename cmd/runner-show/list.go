@@ -16,7 +16,15 @@ const unlimited = 1 << 30
 // listLine is one act for people: process, program, operation, names and, unless it was done,
 // how it ended.
 func (p *printer) listLine(a *acts.Act) {
-	p.line("%7d %-12s %-10s %s%s", a.Process.PID, verdict.Printable(program(a), unlimited), opWord(a), names(a), p.ending(a))
+	p.line("%7d %-12s %-10s %s%s%s", a.Process.PID, verdict.Printable(program(a), unlimited), opWord(a), names(a), p.ending(a), p.whereOf(a))
+}
+
+// whereOf is who did an act, and where its names lead, if that is not as at the start of the run.
+func (p *printer) whereOf(a *acts.Act) string {
+	if mark := contextOf(a).mark(a.Layer); mark != "" {
+		return "  " + p.paint(amber, "("+mark+")")
+	}
+	return ""
 }
 
 // program is the name of the program that did an act, without its folders.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"cmp"
+	"path"
+
 	"github.com/runner-evidence/runner/cmd/internal/acts"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -28,6 +31,8 @@ type model struct {
 	rest      *process // those beyond maxProcesses
 	left      int      // how many these are
 	filtered  uint64   // values that were left out as noise
+	last      *process // of the last act
+	layered   bool     // processes are of the layer process
 }
 
 // process is one process, with what it did.
@@ -38,6 +43,11 @@ type process struct {
 	programs []string // that it executed, in order
 	more     int      // programs beyond these
 	executed bool     // an exec was taken: the programs are those
+
+	number uint32 // in the layer process; its programs are then of the layer, ready to be shown
+	first  string // program, without its folders
+	depth  int    // below the first one
+	above  int    // the nearest process above that is in the model; -1 is none, or not known
 }
 
 // summary is what acts add up to.
@@ -98,15 +108,18 @@ func (m *model) add(f *fold, name string) {
 
 // take adds an act.
 func (m *model) take(a *acts.Act) {
-	p := m.process(a.Process.PID)
-	if a.EventType != 0 && a.Group == acts.Executed && a.Outcome == schemas.ActDone && a.Op != schemas.OpLoader {
-		name := a.Path
+	p := m.process(a)
+	m.last = p
+	switch name := a.Process.Executable; {
+	case p.number > 0: // the layer has its programs
+	case a.EventType != 0 && a.Group == acts.Executed && a.Outcome == schemas.ActDone && a.Op != schemas.OpLoader:
+		name = a.Path
 		if a.Script != "" {
 			name = a.Script
 		}
 		p.ran(name)
 		p.executed = true
-	} else if name := a.Process.Executable; !p.executed && name != "" && (len(p.programs) == 0 || p.programs[len(p.programs)-1] != name) {
+	case !p.executed && name != "" && (len(p.programs) == 0 || p.programs[len(p.programs)-1] != name):
 		p.ran(name) // the filter took no exec: the program is the one that acted
 	}
 	m.sum(&m.all, a)
@@ -178,38 +191,54 @@ func shownValue(a *acts.Act) string {
 
 // process finds the process of an act. Where the lines of a process are together, another
 // number is another process.
-func (m *model) process(pid uint32) *process {
-	if n := len(m.processes); m.together && n > 0 && m.processes[n-1].pid == pid && m.rest == nil {
+func (m *model) process(a *acts.Act) *process {
+	pid, number := a.Process.PID, a.Process.Number
+	together := m.together || number > 0
+	if n := len(m.processes); together && n > 0 && m.processes[n-1].pid == pid && m.processes[n-1].number == number && m.rest == nil {
 		return m.processes[n-1]
 	}
-	if p := m.byPID[pid]; !m.together && p != nil {
+	if p := m.byPID[pid]; !together && p != nil {
 		return p
 	}
 	if len(m.processes) == maxProcesses {
 		if m.rest == nil {
 			m.rest = new(process)
 		}
-		if !m.together || m.rest.pid != pid {
+		if !together || m.rest.pid != pid || m.rest.number != number {
 			m.left++
 		}
-		m.rest.pid, m.rest.index = pid, maxProcesses+m.left-1
+		m.rest.pid, m.rest.number, m.rest.index = pid, number, maxProcesses+m.left-1
 		return m.rest
 	}
-	p := &process{pid: pid, index: len(m.processes)}
+	p := &process{pid: pid, number: number, index: len(m.processes), above: -1}
 	m.processes = append(m.processes, p)
-	if !m.together {
+	switch {
+	case number > 0:
+		m.place(p, a.Layer)
+	case !together:
 		m.byPID[pid] = p
 	}
 	return p
 }
 
-// index is the place of a process in the record. It is asked right after take.
-func (m *model) index(pid uint32) int {
-	if m.rest != nil && m.rest.pid == pid {
-		return m.rest.index
+// place takes what the layer process has of a process: what is above it, and its states.
+func (m *model) place(p *process, layer *acts.Processes) {
+	m.layered = true
+	if p.above = layer.Above(); p.above >= 0 {
+		p.depth = m.processes[p.above].depth + 1
 	}
-	if p := m.byPID[pid]; !m.together && p != nil {
-		return p.index
+	layer.Show(p.index)
+	for _, item := range history(layer) {
+		if n, ok := m.name(item); ok && len(p.programs) < maxShownExec {
+			p.programs = append(p.programs, m.list[n])
+		} else {
+			p.more++
+		}
 	}
-	return len(m.processes) - 1
+	for i := range layer.Now.States {
+		if s := &layer.Now.States[i]; s.By == schemas.StateExec {
+			p.first = path.Base(cmp.Or(s.Script, s.File, schemas.UnknownRoot))
+			return
+		}
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/acts"
 	"github.com/runner-evidence/runner/cmd/internal/evidence"
@@ -53,13 +55,14 @@ func together(e *evidence.Evidence) bool { return e.Report.Record.Origin == sche
 
 // each calls take for the acts that the filter takes, and counts the values that were left out as noise.
 func each(ctx context.Context, e *evidence.Evidence, filtered *uint64, takes func(*acts.Act) bool, take func(*acts.Act) error) error {
-	r := acts.Reader{Together: together(e), Notes: e.Report.Record.Notes, Take: func(a *acts.Act) error {
+	r, done := newReader(ctx, e, func(a *acts.Act) error {
 		if !takes(a) {
 			return nil
 		}
 		return take(a)
-	}}
-	err := e.Read(ctx, archive.Visitor{Document: r.Document, Line: r.Line, End: func(m archive.Member) error {
+	})
+	defer done()
+	return e.Read(ctx, archive.Visitor{Document: r.Document, Line: r.Line, End: func(m archive.Member) error {
 		switch m.Name {
 		case schemas.MemberFiltered:
 			*filtered = m.Lines
@@ -68,7 +71,27 @@ func each(ctx context.Context, e *evidence.Evidence, filtered *uint64, takes fun
 		}
 		return nil
 	}})
-	return err
+}
+
+// newReader makes acts of the archive. The layer process comes after the kernel's in it, so a second reading
+// goes along with the first one.
+func newReader(ctx context.Context, e *evidence.Evidence, take func(*acts.Act) error) (r *acts.Reader, done func()) {
+	r = &acts.Reader{Together: together(e), Notes: e.Report.Record.Notes, Take: take}
+	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, schemas.NoteProcesses.Code+":") }) {
+		return r, func() {}
+	}
+	r.Processes = acts.NewProcesses(func(yield func(*schemas.ProcessEvent, error) bool) {
+		err := e.Read(ctx, archive.Visitor{Line: func(l *archive.Line) error {
+			if p, ok := l.Event.(*schemas.ProcessEvent); ok && !yield(p, nil) {
+				return errEnough
+			}
+			return nil
+		}})
+		if err != nil && err != errEnough {
+			yield(nil, err)
+		}
+	}, r.Notes)
+	return r, r.Processes.Close
 }
 
 // errEnough ends the reading.

@@ -173,7 +173,10 @@ func (s *screen) tree() {
 		if len(shown) < len(s.m.processes) {
 			title = fmt.Sprintf("The %d busiest processes", len(shown))
 		}
-		if s.m.together {
+		switch {
+		case s.m.layered && s.opt.View == viewTree:
+			title += ", each below its parent or the nearest one above that is shown"
+		case s.m.together || s.m.layered:
 			title += ", in the order of the fork tree"
 		}
 		s.line("%s", s.paint(bold, title))
@@ -202,28 +205,35 @@ func busiest(all []*process, n int) []*process {
 	return list
 }
 
+// maxDepth is how far the tree is indented.
+const maxDepth = 10
+
 func (s *screen) process(p *process) {
 	var names []string
-	for i, name := range p.programs {
-		name = single(name)
-		if i > 0 {
+	if words := noExec(p, s.opt.Filter.empty()); words != "" {
+		names = append(names, words)
+	}
+	for _, name := range p.programs {
+		if p.number == 0 {
+			name = single(name)
+		}
+		if len(names) > 0 {
 			name = "→ " + name
 		}
 		names = append(names, name)
 	}
-	switch {
-	case p.more > 0:
+	if p.more > 0 {
 		names = append(names, fmt.Sprintf("→ … %d more", p.more))
-	case len(names) == 0 && !s.opt.Filter.empty():
-		names = []string{"(its parent's program)"}
-	case len(names) == 0:
-		names = []string{"(no exec: it ran its parent's program)"}
 	}
-	s.items(2, fmt.Sprintf("%-8d ", p.pid), bold, names)
+	indent := 2
+	if s.opt.View == viewTree {
+		indent += 2 * min(p.depth, maxDepth)
+	}
+	s.items(indent, fmt.Sprintf("%-8d ", p.pid), bold, names)
 	if s.opt.View == "" && len(s.m.processes) == 1 {
 		return // the whole run is above
 	}
-	s.summary(&p.summary, 4)
+	s.summary(&p.summary, indent+2)
 }
 
 // foot says what this screen does not say.
@@ -232,14 +242,18 @@ func (s *screen) foot() {
 		return
 	}
 	s.line("")
-	what := "Who started whom is not in this record."
-	if slices.ContainsFunc(s.rep.Record.Notes, func(n string) bool { return strings.HasPrefix(n, schemas.NoteProcesses.Code+":") }) {
-		what = "Who started whom is not on this screen: runner-show --html FILE shows it."
+	var words []string
+	if !s.m.layered {
+		words = append(words, "Who started whom is not in this record.")
 	}
 	if s.m.all.pending > 0 {
-		what += " Of a pending connect the record has no end."
+		words = append(words, "Of a pending connect the record has no end.")
 	}
-	s.prose("", dim, what+" Nor is all that happens seen: runner-verify -v "+verdict.Printable(s.rep.Archive, 200))
+	seen := "Not all that happens is seen:"
+	if len(words) > 0 {
+		seen = "Nor is all that happens seen:"
+	}
+	s.prose("", dim, strings.Join(append(words, seen, "runner-verify -v", verdict.Printable(s.rep.Archive, 200)), " "))
 }
 
 // calls writes what each layer says of the first tool calls.

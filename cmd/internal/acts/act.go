@@ -16,6 +16,26 @@ type Process struct {
 	// exec: then it ran the program of its parent.
 	Executable string `json:"executable,omitempty"`
 	Script     string `json:"script,omitempty"` // that the executable was started for
+
+	// The rest is of the layer process.
+	Number         uint32             `json:"number,omitzero"` // in the walk of the fork tree, from 1; 0: not in the layer
+	Parent         *Parent            `json:"parent,omitempty"`
+	UID            *uint32            `json:"uid,omitempty"`
+	GID            *uint32            `json:"gid,omitempty"`
+	MountNamespace uint32             `json:"mount_namespace,omitzero"`
+	Root           string             `json:"root,omitempty"`
+	Args           *schemas.Arguments `json:"args,omitempty"`
+	Unsure         []string           `json:"unsure,omitempty"` // which of these the record does not tell at this line
+}
+
+// Parent is the process that created another one.
+type Parent struct {
+	Number uint32 `json:"number"`
+	PID    uint32 `json:"pid,omitzero"` // 0: it has no kernel line
+	// Executable is the program that it executed, and Script what that was started for, if it executed
+	// one program.
+	Executable string `json:"executable,omitempty"`
+	Script     string `json:"script,omitempty"`
 }
 
 // Act is one operation: runner.act.v0. Names are in text form.
@@ -48,7 +68,8 @@ type Act struct {
 	Process     Process  `json:"process"`
 	ToolCalls   []string `json:"tool_calls,omitempty"`
 
-	Group Group `json:"-"`
+	Group Group      `json:"-"`
+	Layer *Processes `json:"-"` // where the layer process is; nil if the record has none
 }
 
 // Value is what the act is about: a path, an endpoint or a name; of a rename, the old one.

@@ -17,6 +17,8 @@ type Reader struct {
 	Take     func(*Act) error // takes each act; it is valid during the call
 	Notes    []string         // of the record: they have the ids of rules
 
+	Processes *Processes // the layer process, if the record has it
+
 	rules map[uint32]schemas.RuleIDs // by the event type of what they refuse
 
 	waiting bool // act is of a first line that can have a second
@@ -50,13 +52,20 @@ func (r *Reader) Line(l *archive.Line) error {
 	if !ok {
 		return nil
 	}
-	if r.waiting && e.EventType == r.form.second && e.PID == r.act.Process.PID && e.Seq == r.act.Seq+1 && sameEnd(&r.act, e) {
+	if r.waiting && e.EventType == r.form.second && e.PID == r.act.Process.PID && e.Seq == r.act.Seq+1 && sameEnd(&r.act, e) && (r.Processes == nil || r.Processes.owns(e.Seq)) {
+		r.describe(e)
+		r.act.Process = r.process
 		r.act.set(r.form.key2, e.Value)
 		r.addCalls(e)
 		return r.Flush()
 	}
 	if err := r.Flush(); err != nil {
 		return err
+	}
+	if r.Processes != nil {
+		if err := r.Processes.enter(e.Seq); err != nil {
+			return err
+		}
 	}
 	r.begin(l.RunID, e)
 	if r.form.second != 0 && e.EventType == r.form.first {
@@ -89,6 +98,7 @@ func (r *Reader) give() error {
 // begin makes an act of a line.
 func (r *Reader) begin(runID string, e *schemas.KernelEvent) {
 	r.enter(e.PID)
+	r.describe(e)
 	alone := false
 	f := firsts[e.EventType]
 	if f == nil {
@@ -100,7 +110,7 @@ func (r *Reader) begin(runID string, e *schemas.KernelEvent) {
 	}
 	r.form = f
 	r.act = Act{Schema: schemas.SchemaAct, RunID: runID, Seq: e.Seq, Op: f.op, EventType: e.EventType, Group: f.group,
-		Write: f.write, Outcome: outcome(e), InDoubt: e.Doubt != "", Process: r.process}
+		Write: f.write, Outcome: outcome(e), InDoubt: e.Doubt != "", Process: r.process, Layer: r.Processes}
 	a := &r.act
 	if alone {
 		a.set(f.key2, e.Value)
@@ -139,11 +149,15 @@ func (r *Reader) ruleIDs(eventType uint32) schemas.RuleIDs {
 
 // enter finds the process of a line.
 func (r *Reader) enter(pid uint32) {
-	if pid == r.process.PID && r.process.PID != 0 {
+	number := uint32(0)
+	if r.Processes != nil && r.Processes.Now != nil {
+		number = r.Processes.Now.Process
+	}
+	if pid == r.process.PID && number == r.process.Number && r.process.PID != 0 {
 		return
 	}
-	r.process = Process{PID: pid}
-	if r.Together {
+	r.process = Process{PID: pid, Number: number}
+	if r.Together || number > 0 {
 		return
 	}
 	if r.programs == nil {
@@ -151,6 +165,13 @@ func (r *Reader) enter(pid uint32) {
 	}
 	if p, ok := r.programs[pid]; ok {
 		r.process = p
+	}
+}
+
+// describe says of the process of a line what the layer process has.
+func (r *Reader) describe(e *schemas.KernelEvent) {
+	if r.Processes != nil && r.Processes.see(e) {
+		r.Processes.describe(&r.process)
 	}
 }
 
