@@ -225,8 +225,8 @@ func TestKernelContradictions(t *testing.T) {
 	named := func(to string) func(*testing.T, content) {
 		return both(edit(kernel, `"value":"/tmp/old"`, `"value":"`+to+`"`), edit(bundle.SurfaceName, `"/tmp/old"`, `"`+to+`"`))
 	}
-	undecoded := func(value string) func(*testing.T, content) {
-		return edit(kernel, `"event_type":211,"kind":"event_211","value":"/tmp/old","return_value":-2,"status":"error"`, `"event_type":240,"kind":"event_240","value":`+value+`,"return_value":-2,"status":"error"`)
+	undecoded := func(value, end string) func(*testing.T, content) {
+		return edit(kernel, `"event_type":211,"kind":"event_211","value":"/tmp/old","return_value":-2,"status":"error"`, `"event_type":240,"kind":"event_240","value":`+value+`,`+end)
 	}
 	checkContradictions(t, []contradiction{
 		{"a rename", renaming, func(*testing.T, content) {}, ""},
@@ -274,8 +274,9 @@ func TestKernelContradictions(t *testing.T) {
 		{"a last component without a name", sample, named("/tmp/old/"), "kernel.derived"},
 		{"a way back, of a text", sample, named("/tmp/../old"), ""},
 		{"a path without a beginning", sample, both(edit(kernel, `"value":"/tmp/old"`, `"value":"tmp//old"`), edit(bundle.SurfaceName, `"/tmp/old","/tmp/out"`, `"/tmp/out","tmp//old"`)), ""},
-		{"an operation that is not decoded", sample, both(undecoded("null"), edit(bundle.SurfaceName, `"/tmp/old",`, ``)), "health.loss"},
-		{"a value of what is not decoded", sample, both(undecoded(`"/tmp/old"`), edit(bundle.SurfaceName, `"/tmp/old",`, ``)), "kernel.derived"},
+		{"an operation that is not decoded", sample, both(undecoded("null", `"return_value":0,"status":"success"`), edit(bundle.SurfaceName, `"/tmp/old",`, ``)), "health.loss"},
+		{"an operation that is not decoded, and that the kernel refused", sample, both(undecoded("null", `"return_value":-22,"status":"error"`), edit(bundle.SurfaceName, `"/tmp/old",`, ``)), ""},
+		{"a value of what is not decoded", sample, both(undecoded(`"/tmp/old"`, `"return_value":-2,"status":"error"`), edit(bundle.SurfaceName, `"/tmp/old",`, ``)), "kernel.derived"},
 		{"one session with two policies", layered, edit(bundle.PolicyName, testDigest, "sha256:"+empty), "policy.decision report.ambiguities"},
 		{"an overlap of one call", layered, both(edit(bundle.ReportName, `"tool_call_targets_unknown:tc_4"`, `"tool_call_targets_unknown:tc_4","tool_calls_overlap:tc_3"`)), "report.ambiguities"},
 	})

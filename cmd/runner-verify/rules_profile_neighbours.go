@@ -111,7 +111,9 @@ func (r *lineRecords) add(e *schemas.KernelEvent) {
 	}
 	switch e.EventType {
 	case schemas.EventIOUringOther:
-		r.undecoded++
+		if e.Status != schemas.StatusError { // of what the kernel refused, nothing is missing
+			r.undecoded++
+		}
 	case schemas.EventExec:
 		r.programs++
 	}

@@ -74,7 +74,7 @@ def _counted(a, say):
     for rule, note, key, shows in (
             ("health.note", "s2_path_quality", "changed", lambda v: "doubt" in v),
             ("health.note", "s2_path_quality", "unproven", lambda v: v.get("status") == "unproven"),
-            ("health.loss", LOSS, "io_uring_unmapped", lambda v: v["event_type"] == kernel.UNDECODED)):
+            ("health.loss", LOSS, "io_uring_unmapped", lambda v: v["event_type"] == kernel.UNDECODED and v.get("status") != "error")):
         if notes.number(note, key) < kernel.calls(a.kernel, shows):
             say(rule, "%s counts fewer %s than there are" % (note, key))
     if notes.number("s2_path_quality", "lexical") > len(a.kernel) + notes.number(DROP, "dropped"):
