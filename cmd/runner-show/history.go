@@ -14,6 +14,12 @@ import (
 // maxShownItem is the length of a program with its arguments, in characters. --json has all of it.
 const maxShownItem = 1000
 
+// maxShownRoot is the length of a root directory in the mark of a process: it must not push the rest out. --list has all of it.
+const maxShownRoot = 24
+
+// beforeMark is between a program and its mark, each of which is shortened alone. No printable text has it.
+const beforeMark = "\n"
+
 // where is who a process is and where its names lead.
 type where struct {
 	uid, gid  *uint32
@@ -67,7 +73,7 @@ var allUnsure = []string{schemas.ActUID, schemas.ActGID, schemas.ActNamespace, s
 
 // contextAt is that of a state.
 func contextAt(s *schemas.ProcessState) where {
-	w := where{uid: s.UID, gid: s.GID, namespace: s.MountNamespace, root: s.Root}
+	w := where{uid: s.UID, gid: s.GID, namespace: s.MountNamespace, root: shorten(s.Root, maxShownRoot)}
 	if s.UID == nil {
 		w.unsure = allUnsure
 	}
@@ -87,7 +93,7 @@ func history(layer *acts.Processes) (items []string) {
 		case s.By == schemas.StateExec:
 			item = started(s)
 			if mark != "" {
-				item += " "
+				item += beforeMark
 			}
 		case mark == last, i+1 < len(states) && states[i+1].By == schemas.StateExec && contextAt(&states[i+1]).mark(layer) == mark:
 			continue // the program before or after it says so

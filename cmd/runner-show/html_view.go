@@ -175,8 +175,11 @@ func (c *collector) tree(p *page.Page) {
 		if names > pageAllNames {
 			most = pageFewNames
 		}
-		x := page.Process{Index: i, PID: proc.pid, Programs: proc.programs, More: proc.more, Count: counted(proc.acts, "operation"),
+		x := page.Process{Index: i, PID: proc.pid, Programs: slices.Clone(proc.programs), More: proc.more, Count: counted(proc.acts, "operation"),
 			Refused: proc.refused.acts, Groups: c.groups(&proc.summary, most)}
+		for j := range x.Programs {
+			x.Programs[j] = strings.Replace(x.Programs[j], beforeMark, " ", 1)
+		}
 		if words := noExec(proc, c.opt.Filter.empty()); words != "" {
 			x.Programs = append([]string{words}, x.Programs...)
 		}

@@ -220,7 +220,7 @@ func (s *screen) process(p *process) {
 		if len(names) > 0 {
 			name = "→ " + name
 		}
-		names = append(names, name)
+		names = append(names, strings.Split(name, beforeMark)...)
 	}
 	if p.more > 0 {
 		names = append(names, fmt.Sprintf("→ … %d more", p.more))
