@@ -82,7 +82,7 @@ var opNames = [...]string{"", schemas.OpOpen, schemas.OpCreat, schemas.OpOpenat,
 	schemas.OpChmod, schemas.OpChown, schemas.OpMknod, schemas.OpMount, schemas.OpUmount, schemas.OpMoveMount, schemas.OpPivotRoot,
 	schemas.OpSetxattr, schemas.OpRemovexattr, schemas.OpMountSetattr, schemas.OpOpenTree, schemas.OpFspick, schemas.OpFsconfig, schemas.OpFsmount,
 	schemas.OpMqOpen, schemas.OpMqUnlink, schemas.OpBPFObjPin, schemas.OpBPFObjGet, schemas.OpKernelFile,
-	schemas.OpIOUringOther, schemas.OpFork, schemas.OpExit, schemas.OpMove, schemas.OpConnectBlocked, schemas.OpFileBlocked, schemas.OpExecCheck, schemas.OpLoader, schemas.OpContext}
+	schemas.OpIOUringOther, schemas.OpFork, schemas.OpExit, schemas.OpMove, schemas.OpConnectBlocked, schemas.OpFileBlocked, schemas.OpExecCheck, schemas.OpLoader, schemas.OpContext, schemas.OpConnectEnd}
 
 var sourceNames = append([]string{""}, schemas.RawSources[:]...)
 
@@ -102,6 +102,7 @@ const (
 	opExecCheck  = 51
 	opLoader     = 52
 	opContext    = 53
+	opResult     = 54
 )
 
 // The kernel's own codes for calls that start over, which no program sees.
@@ -224,6 +225,10 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	case op == opExit:
 		e.Has |= schemas.HasExitCode
 		e.ExitCode = int64(le.Uint64(b[offAux2:]))
+		return out, nil
+	case op == opResult:
+		e.Socket = le.Uint64(b[offAux2:])
+		e.Has |= schemas.HasSocket
 		return out, nil
 	case op == opBlocked:
 		refused(b, e)

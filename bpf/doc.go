@@ -36,6 +36,8 @@
 //	                           that was made outside and handed in.
 //	cgroup/connect_unix and    the same for unix sockets (Linux 6.7). Optional: without them unix
 //	cgroup/sendmsg_unix        connections made through io_uring are not seen.
+//	cgroup sock_ops            the result of a TCP connect that was pending at the end of its call. Optional: without
+//	                           it, such a connect stays pending. For sockets made in the scope, as above.
 //	tp_btf/io_uring_submit_req paths of io_uring operations at submission (io_uring_submit_sqe before
 //	and io_uring_complete,     Linux 6.3), results at completion; requests that the kernel refuses to
 //	io_uring_req_failed,       prepare; and which of them a worker carries out, or nobody, because one

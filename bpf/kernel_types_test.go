@@ -51,7 +51,7 @@ func TestKernelTypes(t *testing.T) {
 				arch = runtime.GOARCH
 			}
 			arch = map[string]string{"amd64": "x86", "arm64": "arm64"}[arch]
-			for _, object := range []string{"kernel", "sock", "rules", "uringcount", "guard", "files", "lsm"} {
+			for _, object := range []string{"kernel", "sock", "result", "rules", "uringcount", "guard", "files", "lsm"} {
 				relocate(t, kernel, object, arch)
 			}
 			if enumHas(kernel, "bpf_attach_type", "BPF_CGROUP_UNIX_CONNECT") {

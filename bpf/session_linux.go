@@ -46,6 +46,7 @@ type Session struct {
 	// IOUringForm is how this kernel reports io_uring's requests, "" where IOUring is not attached.
 	IOUringForm string
 	Unix        string // likewise, for the unix address hooks
+	Results     string // likewise, for the results of pending connects
 	// PathObjects are the functions that the objects of path operations come from, or
 	// "unavailable: why".
 	PathObjects string
@@ -166,6 +167,7 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 		wg.Go(func() { files = s.attachFiles(shared, opt.Files) })
 	}
 	wg.Go(func() { watch = s.attachGuard(shared) })
+	wg.Go(func() { s.Results = state(s.attachResults(dir, shared)) })
 	wg.Go(func() { s.IOUring = state(s.attachUring(shared)) })
 	wg.Go(func() {
 		names, err := s.attachObjects(shared)
@@ -358,6 +360,19 @@ func (s *Session) attachUnix(dir *os.File, shared map[string]*ebpf.Map) error {
 		return err
 	}
 	return s.hook(dir, coll.Programs[objects.UnixProgOnSendmsgUnix], ebpf.AttachCgroupUnixSendmsg)
+}
+
+// attachResults attaches what sees pending connects end.
+func (s *Session) attachResults(dir *os.File, shared map[string]*ebpf.Map) error {
+	spec, err := objects.LoadResult()
+	if err != nil {
+		return err
+	}
+	coll, err := s.load(spec, shared)
+	if err != nil {
+		return err
+	}
+	return s.hook(dir, coll.Programs[objects.ResultProgOnConnectEnd], ebpf.AttachCGroupSockOps)
 }
 
 // Quiet detaches everything, hooks first and system calls last, and flushes the ring: the

@@ -99,14 +99,14 @@ func randomRaw(t *testing.T, r *rand.Rand) string {
 
 var (
 	randomOps   = []string{"fork", "fork", "exit", "move", "exec", "execve", "openat", "openat2", "creat", "unlink", "rename", "mount", "io_uring_other", "file_blocked", "context", "context"}
-	randomCalls = []string{"connect", "connect", "sendto", "sendmsg", "sendmmsg", "bind", "listen", "connect_blocked"}
+	randomCalls = []string{"connect", "connect", "connect", "connect_end", "connect_end", "sendto", "sendmsg", "sendmmsg", "bind", "listen", "connect_blocked"}
 	randomAddrs = []string{"", "1.2.3.4:80", "[::ffff:1.2.3.4]:80", "[::1]:53", "unix:/run/a.sock", "unix:a.sock", "unix:./a.sock", "unix:/x/run/a.sock", "unix:@name"}
 	randomNames = []string{"", "a", ".", "../b", "/c/./d", "./e/../f", "//", "..", "../../x", "/../y", `\\z`, "lib/x.so"}
 	randomBases = []string{"", "/", "/w", "/w/v", "detached:/q"}
 	randomPaths = []string{"", "/", "/w/f", "/lib/x", "/etc/ld.so.cache", "/proc/10/environ", "/proc/12/task/3/mem", "/proc/self/maps", "/dev/shm/a",
 		"/dev/null", "/a/node_modules/b", "/a/target/debug/x.so.1", "memfd:q"}
 	randomFlags = []uint64{0, 0, 0, 1, 2, 3, 577, 0o2000000, 0o20000002, 0o400}
-	randomRets  = []int64{0, 3, -2, -13, -1, -40, -115}
+	randomRets  = []int64{0, 3, -2, -13, -1, -40, -115, -115, -115}
 )
 
 // one is one of several values.
@@ -129,9 +129,12 @@ func randomEvent(r *rand.Rand, process map[uint32]uint32) schemas.RawEvent {
 	if r.IntN(2) == 0 {
 		e.Op, e.Addr = one(r, randomCalls), named(r, randomAddrs, false)
 		e.Source = one(r, schemas.RawSources[:])
+		if r.IntN(4) > 0 {
+			e.Socket, e.Has = uint64(1+r.IntN(3)), schemas.HasSocket
+		}
 	}
 	if r.IntN(8) > 0 {
-		e.Has, e.Ret = schemas.HasRet, one(r, randomRets)
+		e.Has, e.Ret = e.Has|schemas.HasRet, one(r, randomRets)
 	}
 	switch e.Op {
 	case "fork":

@@ -78,7 +78,10 @@ func (r *randomRun) line() schemas.KernelEvent {
 	case 2:
 		e.EventType, e.Value = schemas.EventConnect, []byte(r.peer())
 		if r.yes(2) {
-			e.ReturnValue, e.Status = -115, ""
+			e.ReturnValue, e.Status = schemas.ConnectInProgress, ""
+			if r.yes(2) {
+				e.Has, e.ConnectResult = e.Has|schemas.KernelHasConnectResult, pickOne(r, int64(0), -111)
+			}
 		}
 	case 3:
 		if r.enforced {

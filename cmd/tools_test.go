@@ -57,7 +57,7 @@ func build(dir string) error {
 	if err := goBuild(dir, nil, "./testdata/workload/listener", "./testdata/workload/mcp-client", "./testdata/workload/mcp-server"); err != nil || runtime.GOOS != "linux" {
 		return err
 	}
-	if err := goBuild(dir, nil, "./testdata/workload/kinds", "./testdata/workload/shapes"); err != nil {
+	if err := goBuild(dir, nil, "./testdata/workload/dials", "./testdata/workload/kinds", "./testdata/workload/shapes"); err != nil {
 		return err
 	}
 	if runtime.GOARCH != "amd64" {

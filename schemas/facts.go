@@ -46,6 +46,7 @@ const (
 	FactRedundant     = "redundant"
 	FactRunClock      = "run_clock"
 	FactSupervisor    = "supervisor"
+	FactResults       = "connect_results"
 	FactUnixHooks     = "unix_hooks"
 )
 
@@ -156,6 +157,7 @@ var Facts = [...]Fact{
 	{Name: FactUnixHooks, Stage: StageCapture, Form: "`attached`, `unavailable: WHY`", Why: "whether the address hooks of unix sockets are there"},
 	{Name: FactIOUringForm, Stage: StageCapture, Form: "`SUBMIT COMPLETE NAMES`, or empty", When: WhenCaptured, Why: "the forms in which the kernel reports io_uring's requests, by which the probes were chosen: the tracepoint at submission, what the one at completion gives, and the type of the names"},
 	{Name: FactLoaded, Stage: StageCapture, Form: "`" + LoadedWhole + "`, `without PART: WHY; …`", When: WhenCaptured, Why: "what the probes do without on this kernel (`cast`, reads by single instructions; `loop`, the helper bpf_loop; `objects`, the objects of path operations), and why: its types, the verifier's words, or as asked. Without `cast` or `loop` they record the same, except that loaders of programs are not known without `loop`"},
+	{Name: FactResults, Stage: StageCapture, Form: "`attached`, `unavailable: WHY`", When: WhenCaptured, Why: "whether the kernel reports the results of connects that were pending at the end of their calls. Where it does not, they stay pending"},
 	{Name: FactPathObjects, Stage: StageCapture, Form: "names of functions, space separated, or `unavailable: WHY`", When: WhenCaptured, Why: "the functions of the kernel from which the objects of path operations come. Where they are unavailable, all paths of such operations are lexical"},
 	{Name: FactPreemption, Stage: StageCapture, Form: "`none`, `tasks`, `calls`, `tasks calls`, `unknown: WHY`", When: WhenCaptured, Why: "what a test at the start found: at which hooks the kernel can preempt a task inside a probe, and then skips that probe for the other tasks of the CPU. `tasks` are exec, fork, exit, moves and io_uring, `calls` the system calls. The probes of exec, fork, exit and of system calls then have copies, unless `--redundant` says otherwise; if it is not known, all of these have"},
 	{Name: FactArguments, Stage: StageCapture, Values: ArgvModes[:], When: WhenCaptured, Why: "how arguments of programs were recorded: `--argv`"},

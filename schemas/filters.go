@@ -20,6 +20,7 @@ const (
 	FilterMove    = "tree.move"
 	FilterContext = "tree.context"
 	FilterLoad    = "tree.loader"
+	FilterResult  = "connect.result"
 	FilterDrop    = "user.drop"
 )
 
@@ -36,6 +37,8 @@ var Filters = [...]Filter{
 	{FilterMove, "process tree, counted by runner-capture", "moves of tasks to another cgroup"},
 	{FilterContext, "process tree, in the layer process", "changes of who and where a task is; the layer process has them"},
 	{FilterLoad, "loader of the system", "loaders of programs below " + strings.Join(SystemLoaders[:], ", ")},
+	{FilterResult, "the line of the connect has it",
+		"the end of a TCP connect: `connect_result` of the line, if the connect was pending ([DERIVATION.md](DERIVATION.md#results-of-pending-connects))"},
 	{FilterDrop, "--drop says so", "lines for which the program of `--drop` said yes"},
 }
 

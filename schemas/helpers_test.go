@@ -251,6 +251,10 @@ func randomKernel(r *rand.Rand) KernelEvent {
 		e.Has |= KernelHasReturn
 		e.ReturnValue = randomInt(r)
 		e.Status = pick(r, "", StatusSuccess, StatusError)
+		if e.Pending() && maybe(r) {
+			e.Has |= KernelHasConnectResult
+			e.ConnectResult = int64(-r.IntN(MaxErrno + 1))
+		}
 	} else {
 		e.Status = pick(r, "", StatusUnproven)
 	}

@@ -72,7 +72,16 @@ func (e *KernelEvent) AppendDetails(dst []byte) []byte {
 		dst = AppendOperationFlags(append(dst, `,"operation_flags":`...), e.Operations)
 	}
 	dst = appendWord(dst, `,"status":"`, e.Status)
-	return appendWord(dst, `,"doubt":"`, e.Doubt)
+	dst = appendWord(dst, `,"doubt":"`, e.Doubt)
+	if e.Has&KernelHasConnectResult != 0 {
+		dst = AppendConnectResult(dst, e.ConnectResult)
+	}
+	return dst
+}
+
+// AppendConnectResult appends the last of the optional keys.
+func AppendConnectResult(dst []byte, result int64) []byte {
+	return strconv.AppendInt(append(dst, connectResultKey...), result, 10)
 }
 
 // AppendKernelTime appends the time of a line of kernel.normalized, which is its last key.

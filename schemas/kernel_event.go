@@ -27,6 +27,8 @@ type KernelEvent struct {
 	Operations  OperationFlags
 	Status      string // "" is absent; needs KernelHasReturn, or is StatusUnproven
 	Doubt       string // "" is absent
+	// ConnectResult is how a connect ended that had not when its call did: 0 or the number of an error, below 0.
+	ConnectResult int64 // KernelHasConnectResult
 }
 
 // KernelHas says which optional numbers a kernel line carries.
@@ -41,6 +43,7 @@ const (
 	KernelHasMode
 	KernelHasResolve
 	KernelHasReturn
+	KernelHasConnectResult
 )
 
 // OperationFlags are the hints that operation_flags lists.
@@ -65,6 +68,17 @@ const (
 	StatusError    = "error"
 	StatusUnproven = "unproven"
 )
+
+// MaxErrno is the largest number of an error that a call returns.
+const MaxErrno = 4095
+
+// ConnectInProgress is EINPROGRESS as a connect returns it: neither success nor error yet.
+const ConnectInProgress = -115
+
+// Pending reports whether a line is of a connect that had not ended when its call did.
+func (e *KernelEvent) Pending() bool {
+	return e.EventType == EventConnect && e.Has&KernelHasReturn != 0 && e.ReturnValue == ConnectInProgress
+}
 
 // DoubtChanged says that what the call was given could have changed under it: the value need
 // not be what the kernel used.

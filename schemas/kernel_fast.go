@@ -52,6 +52,8 @@ const (
 	unprovenKey = `,"status":"` + StatusUnproven + `"`
 	doubtKey    = `,"doubt":"` + DoubtChanged + `"`
 	timeKey     = `,"ktime_ns":`
+
+	connectResultKey = `,"connect_result":`
 )
 
 // hasAt reports whether text is at b[i:].
@@ -267,6 +269,9 @@ func (p *KernelParser) fastEnd(e *KernelEvent, i int) bool {
 	if len(b)-i > len(doubtKey) && string(b[i:i+len(doubtKey)]) == doubtKey {
 		e.Doubt = DoubtChanged
 		i += len(doubtKey)
+	}
+	if e.EventType == EventConnect && hasAt(b, i, connectResultKey) {
+		return false // few lines have it
 	}
 	if p.timed {
 		if len(b)-i > len(timeKey) && string(b[i:i+len(timeKey)]) == timeKey {

@@ -182,6 +182,9 @@ func (p *KernelParser) parse(e *KernelEvent) bool {
 		case "doubt":
 			bit = seenDoubt
 			e.Doubt, ok = s.word(doubts)
+		case "connect_result":
+			has = KernelHasConnectResult
+			e.ConnectResult, ok = s.int(-MaxErrno, 0)
 		default:
 			if p.timed && string(key) == "ktime_ns" && at > 1 {
 				p.time.At = at - 1
@@ -213,6 +216,9 @@ func (p *KernelParser) parse(e *KernelEvent) bool {
 	}
 	if e.Status == StatusUnproven && e.Has&KernelHasReturn != 0 {
 		return s.fail("status unproven with return_value")
+	}
+	if e.Has&KernelHasConnectResult != 0 && !e.Pending() {
+		return s.fail("connect_result on a line that is no connect with return_value %d", ConnectInProgress)
 	}
 	return p.setKind(e, kind)
 }

@@ -63,6 +63,7 @@ const (
 	OpExit           = "exit"
 	OpMove           = "move"
 	OpContext        = "context"
+	OpConnectEnd     = "connect_end"
 )
 
 // Operations are all operations, in the order of the specification.
@@ -120,6 +121,7 @@ var Operations = [...]Operation{
 	{OpExit, "sched_process_exit", 0, 0},
 	{OpMove, "cgroup_attach_task", 0, 0},
 	{OpContext, "chroot, unshare, setns, setuid, setgid, setreuid, setregid, setresuid, setresgid, if they succeed: the context after the call", 0, 0},
+	{OpConnectEnd, "none: how a TCP connect ended that had not when its call did, reported by the kernel for the socket, in no task", 0, 0},
 }
 
 // RawOps are the names of all operations.

@@ -367,6 +367,9 @@ func operations() table {
 	t := table{{"op", "reported by", "kernel line"}}
 	for _, o := range schemas.Operations {
 		line := "none: the process tree, counted under `tree." + o.Name + "`"
+		if o.Name == schemas.OpConnectEnd {
+			line = "none: a key of the connect's line, counted under `" + schemas.FilterResult + "`"
+		}
 		if o.First != 0 {
 			line = lineOf(o.First)
 		}

@@ -22,6 +22,7 @@
 //	socketcalls.h       socket calls at their exit, and what they were given when they were entered
 //	sock.bpf.c          IPv4 and IPv6 addresses before the call, as the kernel has them
 //	unix.bpf.c          the same for unix sockets, where the kernel has those hooks
+//	result.bpf.c        how connects ended that had not when their calls did
 //	pathobj.h           the objects of path operations, from the lookup to the call's end
 //	pathobj.bpf.c       the lookups, where the kernel lets programs see them
 //	uringtypes.h        the fields of io_uring's types
@@ -58,6 +59,7 @@ package probes
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Kernel kernel.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Sock sock.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Unix unix.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Result result.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Uring uring.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 UringCount uringcount.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Rules rules.bpf.c

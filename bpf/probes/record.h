@@ -61,6 +61,7 @@ enum op {
 	OP_EXEC_CHECK,
 	OP_LOADER,
 	OP_CONTEXT,
+	OP_CONNECT_END,
 	OPS = 64,
 };
 
@@ -148,7 +149,7 @@ struct rec {
 	u32 clen1;
 	u32 clen2;
 	u64 aux1; /* exec: old tid; fork: child tgid << 32 | child tid; move: moved tgid << 32 | tid; blocked: hook << 32 | rule */
-	u64 aux2; /* fork, move: destination cgroup; exit: wait status; socket calls: the socket's cookie */
+	u64 aux2; /* fork, move: destination cgroup; exit: wait status; socket calls and connect_end: the socket's cookie */
 };
 
 _Static_assert(sizeof(struct rec) == REC_SIZE, "record header size");
@@ -170,6 +171,6 @@ struct counters {
 /* Scratch records per CPU and copy of a probe. */
 enum scratch_index { SCRATCH_EXIT, SCRATCH_EXEC, SCRATCH_SUBMIT, SCRATCH_COMPLETE, SCRATCH_FAILED, SCRATCH_ENTER, SCRATCH_FORK, SCRATCHES };
 
-enum slot { SLOT_EXIT, SLOT_EXEC, SLOT_FORK, SLOT_TASK_EXIT, SLOT_MOVE, SLOT_SOCK, SLOT_URING_SUBMIT, SLOT_URING_COMPLETE, SLOT_ENTER, SLOT_RULES, SLOT_FILES, SLOT_DELIVER, SLOT_URING_FAILED, SLOTS = 16 };
+enum slot { SLOT_EXIT, SLOT_EXEC, SLOT_FORK, SLOT_TASK_EXIT, SLOT_MOVE, SLOT_SOCK, SLOT_URING_SUBMIT, SLOT_URING_COMPLETE, SLOT_ENTER, SLOT_RULES, SLOT_FILES, SLOT_DELIVER, SLOT_URING_FAILED, SLOT_RESULT, SLOTS = 16 };
 
 #endif

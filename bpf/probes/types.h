@@ -285,6 +285,7 @@ struct sock_cgroup_data {
 struct sock {
 	struct sock_common __sk_common;
 	u16 sk_type, sk_protocol;
+	s32 sk_err;
 	struct sock_cgroup_data sk_cgrp_data;
 };
 

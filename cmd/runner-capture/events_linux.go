@@ -142,6 +142,9 @@ func (v *events) insert(list []schemas.RawEvent) error {
 
 // one counts, filters and writes one event of the ring.
 func (v *events) one(e *schemas.RawEvent, dec bpf.Decoded) error {
+	if e.Op == schemas.OpConnectEnd { // of no task
+		return v.write(e)
+	}
 	if err := v.settle(e, dec.EINTR); err != nil {
 		return err
 	}

@@ -55,6 +55,7 @@ func probed(ses *bpf.Session) []result {
 		{"kernel capture", because(schemas.CaptureAttached, ses.Loaded())},
 		{schemas.FactIOUring, because(ses.IOUring, ses.IOUringForm)},
 		{schemas.FactUnixHooks, ses.Unix},
+		{schemas.FactResults, ses.Results},
 		{schemas.FactPathObjects, ses.PathObjects},
 		{schemas.FactRedundant, because(ses.Redundant, schemas.FactPreemption+": "+ses.Preemption.String())},
 	}

@@ -32,8 +32,8 @@ func baseFacts(ses *bpf.Session, opt options) map[string]string {
 		schemas.FactPlatform: schemas.PlatformLinux, schemas.FactKernelCapture: schemas.CaptureAttached, schemas.FactHooksMissing: "",
 		schemas.FactCanaryBefore: schemas.NotRun, schemas.FactCanaryAfter: schemas.NotRun,
 		schemas.FactIOUring: ses.IOUring, schemas.FactIOUringForm: ses.IOUringForm, schemas.FactLoaded: ses.Loaded(), schemas.FactUnixHooks: ses.Unix,
-		schemas.FactPathObjects: ses.PathObjects,
-		schemas.FactRedundant:   ses.Redundant, schemas.FactSupervisor: schemas.SupervisorNone, schemas.FactEnd: "",
+		schemas.FactPathObjects: ses.PathObjects, schemas.FactResults: ses.Results,
+		schemas.FactRedundant: ses.Redundant, schemas.FactSupervisor: schemas.SupervisorNone, schemas.FactEnd: "",
 		schemas.FactPreemption: ses.Preemption.String(),
 	}
 	f[schemas.FactArguments], f[schemas.FactArgumentsKey] = opt.arguments.Mode, opt.arguments.Key.Fact()

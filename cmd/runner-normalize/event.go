@@ -14,6 +14,12 @@ func (n *normalizer) event(e *schemas.RawEvent) error {
 	if err != nil {
 		return n.invalid(err)
 	}
+	if e.Op == schemas.OpConnectEnd { // of no task
+		n.connects.ended(e)
+		n.filter(schemas.FilterResult, n.number(e.Socket))
+		return nil
+	}
+	n.attempt = nil
 	if op.class == classExec && e.Has&schemas.HasOldTID != 0 {
 		if err := n.tree.exec(e.PID, e.TID, e.OldTID); err != nil {
 			return n.invalid(err)
@@ -224,6 +230,12 @@ func (n *normalizer) pack(id uint32, e *schemas.RawEvent, value []byte) []byte {
 	n.packed = n.packed[:0]
 	if n.opt.Windows {
 		n.packed = n.clock.pack(n.packed, e.KtimeNS)
+	}
+	if n.attempt != nil && id == schemas.EventConnect {
+		if at, ok := n.connects.number(n.attempt); ok {
+			n.packed = n.shapes.packPending(n.packed, k, at)
+			return n.packed
+		}
 	}
 	n.packed = n.shapes.pack(n.packed, k)
 	return n.packed

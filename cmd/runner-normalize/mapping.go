@@ -146,7 +146,7 @@ func (m *mapper) binary(e *schemas.RawEvent) (path []byte, lexical bool) {
 
 const (
 	eFault      = -14
-	eInProgress = -115
+	eInProgress = schemas.ConnectInProgress
 )
 
 // outcome fills in what is known about the success of an operation.

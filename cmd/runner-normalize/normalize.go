@@ -26,21 +26,23 @@ type Options struct {
 
 // normalizer is one pass over one raw stream.
 type normalizer struct {
-	opt    Options
-	in     *stream.Reader
-	parser *schemas.RawParser
-	noise  *noise.Table
-	drop   *dropper
-	show   *shower
-	left   *leftOut   // nil without the layer filtered
-	procs  *processes // nil without the layer process
-	tree   tree
-	hooks  pendingHooks
-	store  *store
-	mapper mapper
-	shapes *shapes
-	clock  clock
-	seqs   sequences
+	opt      Options
+	in       *stream.Reader
+	parser   *schemas.RawParser
+	noise    *noise.Table
+	drop     *dropper
+	show     *shower
+	left     *leftOut   // nil without the layer filtered
+	procs    *processes // nil without the layer process
+	tree     tree
+	hooks    pendingHooks
+	connects connects
+	attempt  *attempt // of the event at hand, a connect that has not ended
+	store    *store
+	mapper   mapper
+	shapes   *shapes
+	clock    clock
+	seqs     sequences
 
 	events     uint64
 	byRule     []uint64 // filtered, by place in rules
@@ -311,7 +313,7 @@ func (n *normalizer) rekey(order *order) error {
 func (n *normalizer) newLineWriter(w *stream.Writer, order *order) *lineWriter {
 	out := &lineWriter{
 		w: w, shapes: n.shapes, drop: n.drop, show: n.show, runID: n.in.Header().RunID,
-		canonical: n.opt.CanonicalPIDs, order: order, procs: n.procs, block: make([]byte, 0, blockSize+blockSize/4),
+		canonical: n.opt.CanonicalPIDs, results: n.connects.results, order: order, procs: n.procs, block: make([]byte, 0, blockSize+blockSize/4),
 	}
 	if n.opt.Windows {
 		out.times = &n.clock

@@ -15,6 +15,7 @@ const blockSize = 64 << 10
 type lineWriter struct {
 	w         *stream.Writer
 	shapes    *shapes
+	results   []int16 // of pending connects
 	drop      *dropper
 	show      *shower
 	runID     string
@@ -40,7 +41,7 @@ func (o *lineWriter) write(ctx context.Context, place uint32, lines []byte) erro
 			ktime, lines = o.times.unpack(lines)
 		}
 		var line shortLine
-		line, lines = o.shapes.unpack(lines)
+		line, lines = o.shapes.unpack(lines, o.results)
 		if o.drop != nil {
 			yes, err := o.drops(ctx, line)
 			if err != nil {

@@ -23,13 +23,14 @@ const maxHeldOfTask = 1024
 
 // heldHook is one hook record that waits for its call's record.
 type heldHook struct {
-	pid    uint32
-	op     uint32 // event id
-	socket uint64 // 0 is not known
-	addr   []byte
-	packed []byte // its line, should no call report it
-	ring   bool   // it ran for io_uring, not in a system call of the task
-	denied bool   // a rule stopped it, and the line of that says all that this one would
+	pid     uint32
+	op      uint32 // event id
+	socket  uint64 // 0 is not known
+	addr    []byte
+	packed  []byte   // its line, should no call report it
+	ring    bool     // it ran for io_uring, not in a system call of the task
+	attempt *attempt // of a connect, nil if its end cannot be told
+	denied  bool     // a rule stopped it, and the line of that says all that this one would
 }
 
 // pendingHooks is what is held, by task.
@@ -40,11 +41,11 @@ type pendingHooks struct {
 
 func (p *pendingHooks) empty() bool { return len(p.held) == 0 }
 
-func (p *pendingHooks) hold(task, op uint32, e *schemas.RawEvent, packed []byte) {
+func (p *pendingHooks) hold(task, op uint32, e *schemas.RawEvent, packed []byte, a *attempt) {
 	if p.held == nil {
 		p.held = make(map[uint32][]heldHook)
 	}
-	h := heldHook{pid: e.PID, op: op, socket: e.Socket, addr: bytes.Clone(e.Addr), packed: bytes.Clone(packed), ring: e.Marks&schemas.MarkIOUring != 0}
+	h := heldHook{pid: e.PID, op: op, socket: e.Socket, addr: bytes.Clone(e.Addr), packed: bytes.Clone(packed), ring: e.Marks&schemas.MarkIOUring != 0, attempt: a}
 	p.held[task] = append(p.held[task], h)
 	p.bytes += len(h.addr) + len(h.packed)
 }

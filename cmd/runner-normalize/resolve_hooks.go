@@ -7,7 +7,7 @@ import "github.com/runner-evidence/runner/schemas"
 func (n *normalizer) holdHook(task uint32, op operation, e *schemas.RawEvent) error {
 	// The hook runs before the call has an outcome.
 	e.Has &^= schemas.HasRet
-	n.hooks.hold(task, op.first, e, n.pack(op.first, e, e.Addr))
+	n.hooks.hold(task, op.first, e, n.pack(op.first, e, e.Addr), n.connects.begin(e))
 	if n.hooks.bytes > maxHeld {
 		return n.flushHeld()
 	}
@@ -37,6 +37,7 @@ func (n *normalizer) resolvePending(task uint32, op operation, e *schemas.RawEve
 	}
 	if i := n.hooks.ofCall(task, op, e); i >= 0 && passedHook(op, e) {
 		h := n.hooks.take(task, i)
+		n.attempt = n.connects.returned(e, &h)
 		kernelsCopy(e, h)
 		n.filterReported(h)
 		e.Marks &^= schemas.MarkHooked

@@ -23,7 +23,8 @@ type shape struct {
 type shapeText struct{ operation, details []byte }
 
 // shapes is the dictionary. Number 0 is a line that is kept as text, because
-// there was no more room for its shape, or because it says what a shape does not.
+// there was no more room for its shape, or because it says what a shape does not. Number
+// 1 is that of a pending connect, with the number of its result.
 type shapes struct {
 	numbers map[shape]uint32
 	texts   []shapeText
@@ -33,7 +34,7 @@ type shapes struct {
 }
 
 func newShapes() *shapes {
-	return &shapes{numbers: make(map[shape]uint32), texts: make([]shapeText, 1)}
+	return &shapes{numbers: make(map[shape]uint32), texts: make([]shapeText, 2)}
 }
 
 // pack appends the short form of a line to dst: number of the shape, length of the
@@ -43,13 +44,31 @@ func (s *shapes) pack(dst []byte, k *schemas.KernelEvent) []byte {
 	no := s.number(k)
 	s.text = s.text[:0]
 	if no == 0 {
-		s.text = k.AppendDetails(schemas.AppendValue(k.AppendOperation(s.text), k.Value))
+		s.whole(k)
 	} else {
 		s.text = schemas.AppendValue(s.text, k.Value)
 	}
 	dst = binary.AppendUvarint(dst, uint64(no))
 	dst = binary.AppendUvarint(dst, uint64(len(s.text)))
 	return append(dst, s.text...)
+}
+
+// pendingNo is the number of lines with a result.
+const pendingNo = 1
+
+// packPending is pack for a connect that has not ended: the number of its result is before the text.
+func (s *shapes) packPending(dst []byte, k *schemas.KernelEvent, result int) []byte {
+	s.text = s.text[:0]
+	s.whole(k)
+	dst = binary.AppendUvarint(dst, pendingNo)
+	dst = binary.AppendUvarint(dst, uint64(result))
+	dst = binary.AppendUvarint(dst, uint64(len(s.text)))
+	return append(dst, s.text...)
+}
+
+// whole makes text that of a line after its head.
+func (s *shapes) whole(k *schemas.KernelEvent) {
+	s.text = k.AppendDetails(schemas.AppendValue(k.AppendOperation(s.text), k.Value))
 }
 
 func (s *shapes) number(k *schemas.KernelEvent) uint32 {
@@ -77,20 +96,31 @@ func (s *shapes) number(k *schemas.KernelEvent) uint32 {
 type shortLine struct {
 	shape *shapeText // that of number 0 is empty
 	text  []byte
+
+	result int16 // how a pending connect ended; noResult of all other lines
 }
 
 // appendTo appends the line's text after its head, up to its last key.
 func (l shortLine) appendTo(dst []byte) []byte {
 	dst = append(dst, l.shape.operation...)
 	dst = append(dst, l.text...)
-	return append(dst, l.shape.details...)
+	dst = append(dst, l.shape.details...)
+	if l.result == noResult {
+		return dst
+	}
+	return schemas.AppendConnectResult(dst, int64(l.result))
 }
 
 // unpack returns the first of some packed lines, and the others.
-func (s *shapes) unpack(lines []byte) (line shortLine, rest []byte) {
+func (s *shapes) unpack(lines []byte, results []int16) (line shortLine, rest []byte) {
+	result := int16(noResult)
 	no, n := binary.Uvarint(lines)
 	lines = lines[n:]
+	if no == pendingNo {
+		at, n := binary.Uvarint(lines)
+		result, lines = results[at], lines[n:]
+	}
 	size, n := binary.Uvarint(lines)
 	lines = lines[n:]
-	return shortLine{&s.texts[no], lines[:size]}, lines[size:]
+	return shortLine{&s.texts[no], lines[:size], result}, lines[size:]
 }

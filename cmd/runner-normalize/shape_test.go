@@ -9,6 +9,7 @@ import (
 func TestShapes(t *testing.T) {
 	s := newShapes()
 	var packed, want []byte
+	results := []int16{noResult, 0, -111}
 	add := func(k schemas.KernelEvent) {
 		packed = s.pack(packed, &k)
 		want = append(k.AppendJSON(want, "r"), '\n')
@@ -32,13 +33,21 @@ func TestShapes(t *testing.T) {
 		k.AccessMode, k.Operations = schemas.AccessMode(k.Flags), schemas.OperationsOf(k.Flags)
 		add(k)
 	}
+	for i, result := range results {
+		k := schemas.KernelEvent{EventType: schemas.EventConnect, Value: []byte("1.1.1.1:1"), Has: schemas.KernelHasReturn, ReturnValue: eInProgress}
+		packed = s.packPending(packed, &k, i)
+		if result != noResult {
+			k.Has, k.ConnectResult = k.Has|schemas.KernelHasConnectResult, int64(result)
+		}
+		want = append(k.AppendJSON(want, "r"), '\n')
+	}
 	if len(s.texts) != maxShapes {
 		t.Errorf("%d shapes", len(s.texts))
 	}
 	var got []byte
 	for len(packed) > 0 {
 		var line shortLine
-		line, packed = s.unpack(packed)
+		line, packed = s.unpack(packed, results)
 		got = line.appendTo(schemas.AppendKernelHead(got, "r", 0, 0))
 		got = append(got, schemas.KernelEnd+"\n"...)
 	}

@@ -12,9 +12,6 @@ import (
 
 // The rules for what a kernel line of this runner can say at all, and for its neighbours.
 
-// maxErrno is the largest number of an error that a call returns.
-const maxErrno = 4095
-
 // lineForEvent are what lines of an event type can have; others have nothing of it.
 type lineForEvent struct {
 	known    bool
@@ -77,11 +74,11 @@ func (v *verifier) kernelCan(l *archive.Line, e *schemas.KernelEvent) {
 		v.faultKernel(l, "keys of an open on a %s line", schemas.KindOf(e.EventType))
 	case !schemas.Refused(e.EventType) && has&blocked != 0, e.EventType != schemas.EventConnectBlocked && (e.Destination != nil || has&schemas.KernelHasPort != 0):
 		v.faultKernel(l, "keys of a refused operation on a %s line", schemas.KindOf(e.EventType))
-	case returned && (e.ReturnValue < -maxErrno || f.opens && e.ReturnValue > math.MaxInt32 || f.zero && e.ReturnValue > 0):
+	case returned && (e.ReturnValue < -schemas.MaxErrno || f.opens && e.ReturnValue > math.MaxInt32 || f.zero && e.ReturnValue > 0):
 		v.faultKernel(l, "return_value %d, which a %s never has", e.ReturnValue, schemas.KindOf(e.EventType))
 	case e.EventType == schemas.EventExecFailed && e.Status == schemas.StatusSuccess:
 		v.faultKernel(l, "a failed execution with success")
-	case e.EventType == schemas.EventConnect && returned && e.ReturnValue == inProgress && e.Status != "":
+	case e.Pending() && e.Status != "":
 		v.faultKernel(l, "status is %s of a connect that is pending", e.Status)
 	case f.ran && e.Status != "" && e.Status != schemas.StatusSuccess:
 		v.faultKernel(l, "status is %s of a program that was started", e.Status)

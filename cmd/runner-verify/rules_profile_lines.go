@@ -67,14 +67,10 @@ func (v *verifier) environment(l *archive.Line, e *schemas.RunStarted) {
 	}
 }
 
-// inProgress is EINPROGRESS as connect answers it: neither success nor error yet.
-const inProgress = -115
-
 // profileKernel checks that a kernel line has what this runner always writes.
 func (v *verifier) profileKernel(l *archive.Line, e *schemas.KernelEvent) {
 	v.operations(l, e)
-	pending := e.EventType == schemas.EventConnect && e.ReturnValue == inProgress
-	if e.Has&schemas.KernelHasReturn != 0 && e.Status == "" && !pending {
+	if e.Has&schemas.KernelHasReturn != 0 && e.Status == "" && !e.Pending() {
 		v.faultKernel(l, "status is missing, return_value says %s", statusOf(e))
 	}
 	switch e.EventType {

@@ -248,14 +248,19 @@ class Derivation:
 
     def __init__(self):
         self.tree = Tree()
+        self.awaited = {}  # attempts to connect, by socket
 
     def event(self, e):
         op = e["op"]
+        if op == "connect_end":
+            self.ended(e)
+            return
         if op == "exec" and "old_tid" in e:
             self.tree.exec(e)
         task = self.tree.acting(e)
         if op in NETWORK and e.get("source") == "cgroup":
             task.held.append({k: v for k, v in e.items() if k != "ret"})
+            self.attempt(task.held[-1])
             if len(task.held) > 1024:
                 oldest = task.held[0]
                 alike = [held for held in task.held[1:] if marked(held, "io_uring") == marked(oldest, "io_uring")]
@@ -299,6 +304,7 @@ class Derivation:
         elif e["op"] in NETWORK and task.held:
             i = twin(task, e)
             if i is not None:
+                self.returned(e, task.held[i])
                 kernels_copy(e, task.held[i])
                 e["marks"] = [m for m in e.get("marks", ()) if m != "hooked"]
                 del task.held[i]
@@ -306,6 +312,29 @@ class Derivation:
                 of_calls = [held for held in task.held if not marked(held, "io_uring")]
                 task.held = of_calls + [held for held in task.held if marked(held, "io_uring")]
                 self.release(task, len(of_calls))
+
+    def attempt(self, held):
+        """Begins an attempt of a socket ("Results of pending connects")."""
+        if held["op"] != "connect" or not held.get("socket"):
+            return
+        self.awaited.pop(held["socket"], None)
+        if not marked(held, "io_uring") and len(self.awaited) < 1 << 16:
+            held["tried"] = self.awaited[held["socket"]] = {}
+
+    def returned(self, e, held):
+        """The end of a call: whether the attempt of its twin goes on."""
+        tried = held.get("tried")
+        if tried is None:
+            return
+        if e.get("ret") == -115 and not marked(e, "unproven") and e.get("socket", held["socket"]) in (0, held["socket"]):
+            e["attempt"] = tried
+        elif self.awaited.get(held["socket"]) is tried:
+            del self.awaited[held["socket"]]
+
+    def ended(self, e):
+        tried = self.awaited.pop(e.get("socket", 0), None)
+        if tried is not None and -4095 <= e.get("ret", 1) <= 0:
+            tried["connect_result"] = e["ret"]
 
     def release(self, task, n):
         for held in task.held[:n]:
@@ -389,7 +418,7 @@ class Derivation:
             line["status"] = "success" if e["ret"] >= 0 else "error"
         if "changed" in e.get("marks", ()):
             line["doubt"] = "changed"
-        task.lines.append((line, e["ktime_ns"]))
+        task.lines.append((line, e["ktime_ns"], e["attempt"] if "attempt" in e and event == 2 else {}))
 
     def records(self, run_id, windows, canonical):
         """The kernel lines in canonical order, with windows also the process records."""
@@ -405,7 +434,8 @@ class Derivation:
             if head.ends and not head.lost and not head.live:
                 process["end_ns"] = max(head.ends)
             above[depth:] = [process]
-            for line, ktime in (l for t in threads for l in t.lines):
+            for line, ktime, result in (l for t in threads for l in t.lines):
+                line = {**line, **result}
                 if windows:
                     yield from (p for p in above if p)
                     above = [None] * len(above)

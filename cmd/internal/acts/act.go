@@ -99,14 +99,33 @@ func outcome(e *schemas.KernelEvent) string {
 		return schemas.ActRefused
 	case e.Status == schemas.StatusUnproven:
 		return schemas.ActUnproven
-	case e.EventType == schemas.EventConnect && e.Has&schemas.KernelHasReturn != 0 && schemas.ErrnoName(e.ReturnValue) == "EINPROGRESS":
-		return schemas.ActPending
+	case e.Pending():
+		return pendingOutcome(e)
 	case e.Status == schemas.StatusError:
 		return schemas.ActFailed
 	case e.Status == schemas.StatusSuccess:
 		return schemas.ActDone
 	}
 	return schemas.ActUnknown
+}
+
+// pendingOutcome is how a connect ended that had not when its call did.
+func pendingOutcome(e *schemas.KernelEvent) string {
+	switch {
+	case e.Has&schemas.KernelHasConnectResult == 0:
+		return schemas.ActPending
+	case e.ConnectResult < 0:
+		return schemas.ActFailed
+	}
+	return schemas.ActDone
+}
+
+// errorOf is the return value or, of a connect that ended later, its result.
+func errorOf(e *schemas.KernelEvent) int64 {
+	if e.Has&schemas.KernelHasConnectResult != 0 {
+		return e.ConnectResult
+	}
+	return e.ReturnValue
 }
 
 // network fills in what an endpoint says.

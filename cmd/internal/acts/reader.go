@@ -126,7 +126,7 @@ func (r *Reader) begin(runID string, e *schemas.KernelEvent) {
 	if e.Has&schemas.KernelHasReturn != 0 {
 		v := e.ReturnValue
 		a.ReturnValue = &v
-		a.Error = schemas.ErrnoName(v)
+		a.Error = schemas.ErrnoName(errorOf(e))
 	}
 	if e.Has&schemas.KernelHasRuleID != 0 {
 		rule := e.RuleID
