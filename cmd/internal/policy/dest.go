@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/runner-evidence/runner/cmd/internal/strict"
 )
 
 // dest is where a URL or HOST[:PORT] leads: a name or an address, and a port, 0 when
@@ -41,9 +44,9 @@ func parseDest(s string) (dest, error) {
 		return parseHostPort(s)
 	}
 	if !schemeForm(scheme) {
-		return dest{}, fmt.Errorf("%s is not a scheme", quote(scheme))
+		return dest{}, fmt.Errorf("%s is not a scheme", strict.Quote(scheme))
 	}
-	if scheme = strings.ToLower(scheme); contains(local, scheme) {
+	if scheme = strings.ToLower(scheme); slices.Contains(local, scheme) {
 		return dest{}, fmt.Errorf("a %s URL leads to no host", scheme)
 	}
 	authority := rest
@@ -103,7 +106,7 @@ func parseHostPort(s string) (dest, error) {
 func parsePort(s string) (uint16, error) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n == 0 || s[0] == '0' || s[0] == '+' {
-		return 0, fmt.Errorf("%s is not a port", quote(s))
+		return 0, fmt.Errorf("%s is not a port", strict.Quote(s))
 	}
 	return uint16(n), nil
 }
@@ -114,7 +117,7 @@ func parseHost(s string) (dest, error) {
 	if inner, ok := strings.CutPrefix(s, "["); ok {
 		a, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
 		if err != nil || !a.Is6() || a.Zone() != "" {
-			return dest{}, fmt.Errorf("%s is not an IPv6 address", quote(s))
+			return dest{}, fmt.Errorf("%s is not an IPv6 address", strict.Quote(s))
 		}
 		return dest{addr: a.Unmap()}, nil
 	}
@@ -125,13 +128,13 @@ func parseHost(s string) (dest, error) {
 	}
 	for _, l := range labels {
 		if !label(l) {
-			return dest{}, fmt.Errorf("%s is not a plain host name or address", quote(s))
+			return dest{}, fmt.Errorf("%s is not a plain host name or address", strict.Quote(s))
 		}
 	}
 	if last := labels[len(labels)-1]; numeric(last) {
 		a, err := netip.ParseAddr(s)
 		if err != nil || !a.Is4() {
-			return dest{}, fmt.Errorf("%s is not an address in its plain form", quote(s))
+			return dest{}, fmt.Errorf("%s is not an address in its plain form", strict.Quote(s))
 		}
 		return dest{addr: a}, nil
 	}

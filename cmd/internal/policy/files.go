@@ -7,12 +7,13 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
 )
 
 // fileRules reads the sections files and exec, and compiles them: one entry for each path.
 // The numbers of their rules run over both.
-func (r *reader) fileRules(sections map[string]field, ids map[string]int) *schemas.FileRules {
+func (r *reader) fileRules(sections map[string]strict.Field, ids map[string]int) *schemas.FileRules {
 	files, hasFiles := sections["files"]
 	exec, hasExec := sections["exec"]
 	if !hasFiles && !hasExec {
@@ -29,17 +30,17 @@ func (r *reader) fileRules(sections map[string]field, ids map[string]int) *schem
 		}
 	}
 	if hasFiles {
-		out.FilesDefault = r.section(files.value, "files", out.FilesDefault, add(schemas.FileOps[:], "id", "allow", "deny", "on"))
+		out.FilesDefault = r.section(files.Value, "files", out.FilesDefault, add(schemas.FileOps[:], "id", "allow", "deny", "on"))
 	}
 	if hasExec {
-		out.ExecDefault = r.section(exec.value, "exec", out.ExecDefault, add([]string{schemas.HookExec}, "id", "allow", "deny"))
+		out.ExecDefault = r.section(exec.Value, "exec", out.ExecDefault, add([]string{schemas.HookExec}, "id", "allow", "deny"))
 	}
 	return out
 }
 
 // fileRule reads one rule. It is about all operations of its section if it names none.
 func (r *reader) fileRule(n *yaml.Node, number uint32, ids map[string]int, on, keys []string) []schemas.FileRule {
-	o := r.object(n, "the rule", keys...)
+	o := r.Object(n, "the rule", keys...)
 	if o == nil {
 		return nil
 	}
@@ -49,14 +50,14 @@ func (r *reader) fileRule(n *yaml.Node, number uint32, ids map[string]int, on, k
 		base.Action = schemas.DecisionAllow
 	}
 	if f, ok := o["on"]; ok {
-		base.On = r.words(f.value, "on", on...)
+		base.On = r.words(f.Value, "on", on...)
 	}
 	if !ok {
 		return nil
 	}
 	var out []schemas.FileRule
-	for _, item := range r.items(paths.value, paths.key.Value) {
-		s, ok := r.text(item, "a path")
+	for _, item := range r.Items(paths.Value, paths.Key.Value) {
+		s, ok := r.Text(item, "a path")
 		if !ok {
 			continue
 		}
@@ -66,7 +67,7 @@ func (r *reader) fileRule(n *yaml.Node, number uint32, ids map[string]int, on, k
 		entry := base
 		entry.Path = schemas.Text(s)
 		if err := entry.CheckPath(); err != nil {
-			r.bad(item, err.Error(), "a path that a file can have", "")
+			r.Bad(item, err.Error(), "a path that a file can have", "")
 		}
 		out = append(out, entry)
 	}
@@ -78,10 +79,10 @@ func (r *reader) fileRule(n *yaml.Node, number uint32, ids map[string]int, on, k
 func (r *reader) rulePath(n *yaml.Node, s string, program bool) (string, bool) {
 	switch {
 	case strings.ContainsAny(s, "*?"):
-		r.bad(n, "path "+quote(s)+" has a wildcard", "a path without * and ?: a directory means all below", "")
+		r.Bad(n, "path "+strict.Quote(s)+" has a wildcard", "a path without * and ?: a directory means all below", "")
 		return "", false
 	case program && !strings.Contains(s, "/") && printedBy("command -v", s) != "":
-		r.bad(n, "path "+quote(s)+" is the name of a program", "a path from the root", printedBy("command -v", s))
+		r.Bad(n, "path "+strict.Quote(s)+" is the name of a program", "a path from the root", printedBy("command -v", s))
 		return "", false
 	}
 	return r.absolute(n, s)

@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/testkit"
@@ -42,7 +43,7 @@ func TestMessages(t *testing.T) {
 	for _, folder := range []string{"form", "beyond", "text"} {
 		each(t, folder, func(t *testing.T, name string, b []byte) {
 			p, err := Parse(name, b)
-			var problems *Problems
+			var problems *strict.Problems
 			if !errors.As(err, &problems) || p != nil {
 				t.Fatalf("Parse gives %v, %v", p, err)
 			}
@@ -232,7 +233,7 @@ func TestOpen(t *testing.T) {
 	if n, _ := p.Network(); n.PolicyDigest != p.Digest {
 		t.Error("the rules for the kernel have another digest")
 	}
-	var problems *Problems
+	var problems *strict.Problems
 	var coded *tool.Error
 	if _, err := Open("testdata/form/schema.yaml"); !errors.As(err, &problems) || !errors.As(err, &coded) || coded.Code != tool.ExitInput {
 		t.Errorf("Open gives %v", err)
@@ -242,7 +243,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("Open of %s gives %v", name, err)
 		}
 	}
-	if _, err := Parse("big", make([]byte, maxFile+1)); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
+	if _, err := Parse("big", make([]byte, strict.MaxFile+1)); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
 		t.Errorf("a large file gives %v", err)
 	}
 }
@@ -250,8 +251,8 @@ func TestOpen(t *testing.T) {
 // A file with very many problems names the first of them and says that there are more.
 func TestManyProblems(t *testing.T) {
 	_, err := Parse("p.yaml", []byte("schema: runner.policy.v0\nrules:\n"+strings.Repeat("  - {}\n", 500)))
-	var problems *Problems
-	if !errors.As(err, &problems) || len(problems.List) != maxProblems || !problems.Cut {
+	var problems *strict.Problems
+	if !errors.As(err, &problems) || len(problems.List) != strict.MaxProblems || !problems.Cut {
 		t.Fatalf("have %d problems", len(problems.List))
 	}
 	if !strings.HasSuffix(err.Error(), "p.yaml: more than 100 problems") {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -30,7 +31,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%d bytes took %v", len(b), took)
 		}
 		if err != nil {
-			var problems *Problems
+			var problems *strict.Problems
 			if !errors.As(err, &problems) || len(problems.List) == 0 || p != nil {
 				t.Fatalf("%v, %v", p, err)
 			}

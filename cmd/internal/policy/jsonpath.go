@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/runner-evidence/runner/cmd/internal/strict"
 )
 
 // jsonPath selects places in the arguments.
@@ -63,7 +65,7 @@ func parseStep(s string) (step, int, error) {
 		}
 		var name string
 		if end+1 >= len(s) || s[end+1] != ']' || json.Unmarshal([]byte(s[1:end+1]), &name) != nil {
-			return step{}, 0, fmt.Errorf("%s is not a name in brackets", quote(s))
+			return step{}, 0, fmt.Errorf("%s is not a name in brackets", strict.Quote(s))
 		}
 		return step{name, byName}, end + 2, nil
 	case strings.HasPrefix(s, "["):
@@ -73,7 +75,7 @@ func parseStep(s string) (step, int, error) {
 		}
 		i, err := strconv.Atoi(s[1:end])
 		if err != nil || i < 0 || i > maxIndex || strconv.Itoa(i) != s[1:end] {
-			return step{}, 0, fmt.Errorf("%s is not an index", quote(s[:end+1]))
+			return step{}, 0, fmt.Errorf("%s is not an index", strict.Quote(s[:end+1]))
 		}
 		return step{index: i}, end + 1, nil
 	case strings.HasPrefix(s, "."):
@@ -82,11 +84,11 @@ func parseStep(s string) (step, int, error) {
 			end++
 		}
 		if end == 1 {
-			return step{}, 0, fmt.Errorf("no name follows in %s", quote(s))
+			return step{}, 0, fmt.Errorf("no name follows in %s", strict.Quote(s))
 		}
 		return step{s[1:end], byName}, end, nil
 	}
-	return step{}, 0, fmt.Errorf("%s is not a step", quote(s))
+	return step{}, 0, fmt.Errorf("%s is not a step", strict.Quote(s))
 }
 
 func nameByte(c byte, inside bool) bool {
@@ -112,7 +114,7 @@ func walkPath(steps []step, v any, left *int, f func(any, bool) error) error {
 		case st.index == byName:
 			m, ok := v.(map[string]any)
 			if !ok {
-				return fmt.Errorf("the rule reads the key %s, but the value is %s", quote(st.name), jsonKind(v))
+				return fmt.Errorf("the rule reads the key %s, but the value is %s", strict.Quote(st.name), jsonKind(v))
 			}
 			if v, ok = m[st.name]; !ok {
 				return f(nil, false)

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -29,7 +30,7 @@ func (r *reader) network(n *yaml.Node, ids map[string]int) *schemas.NetworkRules
 
 // networkRule reads one rule.
 func (r *reader) networkRule(n *yaml.Node, number uint32, ids map[string]int) []schemas.NetworkRule {
-	o := r.object(n, "the network rule", "id", "allow", "deny", "ports", "protocols", "on")
+	o := r.Object(n, "the network rule", "id", "allow", "deny", "ports", "protocols", "on")
 	if o == nil {
 		return nil
 	}
@@ -40,20 +41,20 @@ func (r *reader) networkRule(n *yaml.Node, number uint32, ids map[string]int) []
 		base.Action = schemas.DecisionAllow
 	}
 	if f, ok := o["ports"]; ok {
-		for _, item := range r.items(f.value, "ports") {
+		for _, item := range r.Items(f.Value, "ports") {
 			base.Ports = append(base.Ports, r.ports(item))
 		}
 		if len(base.Ports) > schemas.MaxNetworkPorts {
-			r.bad(f.value, fmt.Sprintf("more than %d ports and ranges", schemas.MaxNetworkPorts), "ranges, or a second rule", "")
+			r.Bad(f.Value, fmt.Sprintf("more than %d ports and ranges", schemas.MaxNetworkPorts), "ranges, or a second rule", "")
 		}
 	}
 	if f, ok := o["protocols"]; ok {
-		base.Protocols = r.words(f.value, "a protocol", schemas.NetworkProtocols[:]...)
+		base.Protocols = r.words(f.Value, "a protocol", schemas.NetworkProtocols[:]...)
 	}
 	if f, ok := o["on"]; ok {
-		base.On = r.words(f.value, "on", schemas.NetworkHooks[:]...)
+		base.On = r.words(f.Value, "on", schemas.NetworkHooks[:]...)
 		if slices.Equal(base.On, []string{schemas.HookSend}) && slices.Equal(base.Protocols, []string{schemas.ProtocolTCP}) {
-			r.bad(f.key, "a rule on send only, for tcp only, never applies", "tcp with connect, or udp", "")
+			r.Bad(f.Key, "a rule on send only, for tcp only, never applies", "tcp with connect, or udp", "")
 		}
 	}
 	var out []schemas.NetworkRule
@@ -61,14 +62,14 @@ func (r *reader) networkRule(n *yaml.Node, number uint32, ids map[string]int) []
 		return nil
 	}
 	ipOnly := len(base.Ports)+len(base.Protocols) > 0
-	bind := contains(base.On, schemas.HookBind)
-	for _, item := range r.items(addresses.value, addresses.key.Value) {
-		s, ok := r.text(item, "an address")
+	bind := slices.Contains(base.On, schemas.HookBind)
+	for _, item := range r.Items(addresses.Value, addresses.Key.Value) {
+		s, ok := r.Text(item, "an address")
 		if !ok {
 			continue
 		}
 		if bind && strings.HasPrefix(s, "unix:") {
-			r.bad(item, "a unix socket in a rule on bind", "connect and send: the kernel does not ask for it on bind", "")
+			r.Bad(item, "a unix socket in a rule on bind", "connect and send: the kernel does not ask for it on bind", "")
 			continue
 		}
 		for _, x := range r.address(item, s, ipOnly) {
@@ -83,16 +84,16 @@ func (r *reader) networkRule(n *yaml.Node, number uint32, ids map[string]int) []
 // words reads a list of words, each once, in the order of the known ones.
 func (r *reader) words(n *yaml.Node, what string, known ...string) []string {
 	given := []string{}
-	for _, item := range r.items(n, what) {
-		s, ok := r.word(item, what, known...)
-		if ok && contains(given, s) {
-			r.bad(item, what+" "+s+" is here twice", "each once", "")
+	for _, item := range r.Items(n, what) {
+		s, ok := r.Word(item, what, known...)
+		if ok && slices.Contains(given, s) {
+			r.Bad(item, what+" "+s+" is here twice", "each once", "")
 		}
 		given = append(given, s)
 	}
 	out := []string{}
 	for _, k := range known {
-		if contains(given, k) {
+		if slices.Contains(given, k) {
 			out = append(out, k)
 		}
 	}
@@ -113,7 +114,7 @@ func (r *reader) ports(n *yaml.Node) [2]uint16 {
 		}
 	}
 	if n.Kind != yaml.AliasNode {
-		r.bad(n, "a port is "+kind(n), "a number of 0 to 65535, or a range like 8000-8999", "")
+		r.Bad(n, "a port is "+strict.Kind(n), "a number of 0 to 65535, or a range like 8000-8999", "")
 	}
 	return [2]uint16{}
 }
@@ -136,16 +137,16 @@ func (r *reader) address(n *yaml.Node, s string, ipOnly bool) []schemas.NetworkR
 	if name, ok := strings.CutPrefix(s, "unix:"); ok {
 		switch {
 		case ipOnly:
-			r.bad(n, "a unix socket in a rule with ports or protocols", "a rule of its own: unix sockets have neither", "")
+			r.Bad(n, "a unix socket in a rule with ports or protocols", "a rule of its own: unix sockets have neither", "")
 		case len(name) > maxUnix:
-			r.bad(n, fmt.Sprintf("a unix socket's name of %d bytes", len(name)), fmt.Sprintf("at most %d", maxUnix), "")
+			r.Bad(n, fmt.Sprintf("a unix socket's name of %d bytes", len(name)), fmt.Sprintf("at most %d", maxUnix), "")
 		case strings.HasPrefix(name, "@") && len(name) > 1:
 			return []schemas.NetworkRule{{Family: schemas.FamilyUnix, Path: schemas.Text(name)}}
 		case strings.HasPrefix(name, "/"):
 			p, _ := r.absolute(n, name)
 			return []schemas.NetworkRule{{Family: schemas.FamilyUnix, Path: schemas.Text(p)}}
 		default:
-			r.bad(n, "address "+quote(s), "unix: with an absolute path or @name", nearUnix(name))
+			r.Bad(n, "address "+strict.Quote(s), "unix: with an absolute path or @name", nearUnix(name))
 		}
 		return nil
 	}
@@ -153,18 +154,18 @@ func (r *reader) address(n *yaml.Node, s string, ipOnly bool) []schemas.NetworkR
 	if strings.Contains(s, "/") {
 		x, err := parsePrefix(s)
 		if err != nil {
-			r.bad(n, "address "+quote(s)+": "+err.Error(), form, "")
+			r.Bad(n, "address "+strict.Quote(s)+": "+err.Error(), form, "")
 			return nil
 		}
 		p = x
 	} else {
 		a, err := netip.ParseAddr(s)
 		if err != nil || a.Zone() != "" {
-			what := "address " + quote(s)
+			what := "address " + strict.Quote(s)
 			if d, err := parseDest(s); err == nil && d.name != "" {
 				what += " is a name; the kernel sees addresses"
 			}
-			r.bad(n, what, form, "")
+			r.Bad(n, what, form, "")
 			return nil
 		}
 		a = a.Unmap()

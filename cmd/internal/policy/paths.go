@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode"
@@ -133,10 +134,10 @@ func readings(s string) ([]string, error) {
 	}
 	for i := 0; i < len(all); i++ {
 		x := all[i]
-		if u, err := url.PathUnescape(x); err == nil && !contains(all, u) {
+		if u, err := url.PathUnescape(x); err == nil && !slices.Contains(all, u) {
 			all = append(all, u)
 		}
-		if u := strings.ReplaceAll(x, `\`, "/"); !contains(all, u) {
+		if u := strings.ReplaceAll(x, `\`, "/"); !slices.Contains(all, u) {
 			all = append(all, u)
 		}
 		if len(all) > maxReadings {

@@ -20,10 +20,9 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
-)
 
-// maxFile is the largest policy file.
-const maxFile = 1 << 20
+	"github.com/runner-evidence/runner/cmd/internal/strict"
+)
 
 // Policy is a checked policy file. It never changes, so any number of goroutines
 // may use it.
@@ -64,7 +63,7 @@ type Decision struct {
 // be read.
 func Open(file string) (*Policy, error) {
 	p, err := load(file)
-	var bad *Problems
+	var bad *strict.Problems
 	switch {
 	case errors.As(err, &bad):
 		return nil, tool.Fail(tool.ExitInput, err)
@@ -91,7 +90,7 @@ func missingHint(file string) string {
 	return "a first one: printf 'schema: runner.policy.v0\\nnetwork: {default: deny}\\n' >policy.yaml; what it means: runner-policy --check policy.yaml"
 }
 
-// load reads and checks a policy file. The error is *Problems unless the file cannot be
+// load reads and checks a policy file. The error is *strict.Problems unless the file cannot be
 // read.
 func load(file string) (*Policy, error) {
 	f, err := os.Open(file)
@@ -99,19 +98,27 @@ func load(file string) (*Policy, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	b, err := io.ReadAll(io.LimitReader(f, strict.MaxFile+1))
 	if err != nil {
 		return nil, err
 	}
 	return Parse(file, b)
 }
 
-// Parse checks a policy; name is the file name in problems. The error is *Problems.
+// reader reads a policy file and collects what is wrong with it.
+type reader struct {
+	strict.Reader
+	full  map[string]bool       // what there is too much of, and was reported
+	names nameSet               // names of arguments that the rules read
+	lines map[string]*yaml.Node // where each is read first, by its folded form
+}
+
+// Parse checks a policy; name is the file name in problems. The error is *strict.Problems.
 func Parse(name string, b []byte) (*Policy, error) {
-	r := &reader{file: name, full: map[string]bool{}, names: nameSet{}, lines: map[string]*yaml.Node{}}
+	r := &reader{Reader: strict.Reader{File: name, What: "a policy", First: "schema: " + schemas.SchemaPolicyFile}, full: map[string]bool{}, names: nameSet{}, lines: map[string]*yaml.Node{}}
 	p := r.policy(b)
-	if len(r.list) > 0 {
-		return nil, r.problems()
+	if bad := r.Problems(); bad != nil {
+		return nil, bad
 	}
 	sum := sha256.Sum256(b)
 	p.Digest = "sha256:" + hex.EncodeToString(sum[:])

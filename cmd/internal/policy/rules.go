@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -41,35 +42,35 @@ var idForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // policy reads the whole file.
 func (r *reader) policy(b []byte) *Policy {
-	doc := r.document(b)
+	doc := r.Document(b)
 	if doc == nil {
 		return nil
 	}
 	p := new(Policy)
-	o := r.object(doc, "the policy", "schema", "default", "rules", "network", "files", "exec")
+	o := r.Object(doc, "the policy", "schema", "default", "rules", "network", "files", "exec")
 	if o == nil {
 		return nil
 	}
 	if f, ok := o["schema"]; !ok {
-		r.bad(doc, "no schema", "the key schema", "schema: "+schemas.SchemaPolicyFile)
-	} else if s, ok := r.text(f.value, "schema"); ok && s != schemas.SchemaPolicyFile {
-		r.bad(f.value, "schema is "+quote(s), schemas.SchemaPolicyFile, "schema: "+schemas.SchemaPolicyFile)
+		r.Bad(doc, "no schema", "the key schema", "schema: "+schemas.SchemaPolicyFile)
+	} else if s, ok := r.Text(f.Value, "schema"); ok && s != schemas.SchemaPolicyFile {
+		r.Bad(f.Value, "schema is "+strict.Quote(s), schemas.SchemaPolicyFile, "schema: "+schemas.SchemaPolicyFile)
 	}
 	if f, ok := o["default"]; ok {
 		p.HasToolRules = true
-		p.allow = r.action(f.value)
+		p.allow = r.action(f.Value)
 	}
 	ids := map[string]int{}
 	if f, ok := o["rules"]; ok {
 		p.HasToolRules = true
-		for _, n := range r.ruleList(f.value, "rules") {
+		for _, n := range r.ruleList(f.Value, "rules") {
 			if x, ok := r.rule(n, ids); ok {
 				p.rules = append(p.rules, x)
 			}
 		}
 	}
 	if f, ok := o["network"]; ok {
-		p.network = r.network(f.value, ids)
+		p.network = r.network(f.Value, ids)
 	}
 	p.files = r.fileRules(o, ids)
 	r.mentions(p.rules)
@@ -80,14 +81,14 @@ func (r *reader) policy(b []byte) *Policy {
 // section reads one section of rules for the kernel: its default, which is the given one if
 // the file does not say, and each rule.
 func (r *reader) section(n *yaml.Node, what, action string, rule func(item *yaml.Node)) string {
-	o := r.object(n, what, "default", "rules")
+	o := r.Object(n, what, "default", "rules")
 	if f, ok := o["default"]; ok {
-		if action = schemas.DecisionDeny; r.action(f.value) {
+		if action = schemas.DecisionDeny; r.action(f.Value) {
 			action = schemas.DecisionAllow
 		}
 	}
 	if f, ok := o["rules"]; ok {
-		for _, item := range r.ruleList(f.value, what+" rules") {
+		for _, item := range r.ruleList(f.Value, what+" rules") {
 			rule(item)
 		}
 	}
@@ -98,12 +99,12 @@ func (r *reader) section(n *yaml.Node, what, action string, rule func(item *yaml
 func (r *reader) bound(n *yaml.Node, have, most int, what string) {
 	if have > most && !r.full[what] {
 		r.full[what] = true
-		r.bad(n, fmt.Sprintf("more than %d %s", most, what), "fewer: the kernel asks them one by one", "")
+		r.Bad(n, fmt.Sprintf("more than %d %s", most, what), "fewer: the kernel asks them one by one", "")
 	}
 }
 
 func (r *reader) action(n *yaml.Node) bool {
-	s, _ := r.word(n, "default", "allow", "deny")
+	s, _ := r.Word(n, "default", "allow", "deny")
 	return s == "allow"
 }
 
@@ -111,59 +112,59 @@ func (r *reader) action(n *yaml.Node) bool {
 func (r *reader) ruleList(n *yaml.Node, what string) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		if n.Kind != yaml.AliasNode {
-			r.bad(n, what+" is "+kind(n), "a list of rules", "")
+			r.Bad(n, what+" is "+strict.Kind(n), "a list of rules", "")
 		}
 		return nil
 	}
 	if len(n.Content) > maxRules {
-		r.bad(n.Content[maxRules], fmt.Sprintf("more than %d rules", maxRules), "fewer", "")
+		r.Bad(n.Content[maxRules], fmt.Sprintf("more than %d rules", maxRules), "fewer", "")
 		return n.Content[:maxRules]
 	}
 	return n.Content
 }
 
 // id reads the id of a rule, which is unique over all lists.
-func (r *reader) id(n *yaml.Node, o map[string]field, ids map[string]int) string {
+func (r *reader) id(n *yaml.Node, o map[string]strict.Field, ids map[string]int) string {
 	f, ok := o["id"]
 	if !ok {
-		r.bad(n, "a rule without id", "the key id, which decisions name", "id: a-name")
+		r.Bad(n, "a rule without id", "the key id, which decisions name", "id: a-name")
 		return ""
 	}
-	s, ok := r.text(f.value, "id")
+	s, ok := r.Text(f.Value, "id")
 	if !ok {
 		return ""
 	}
 	if !idForm.MatchString(s) {
-		r.bad(f.value, "id is "+quote(s), "1 to 64 of A-Z a-z 0-9 _ . -", "")
+		r.Bad(f.Value, "id is "+strict.Quote(s), "1 to 64 of A-Z a-z 0-9 _ . -", "")
 	} else if line := ids[s]; line != 0 {
-		r.bad(f.value, fmt.Sprintf("id %s is that of the rule in line %d", s, line), "an id of its own", "")
+		r.Bad(f.Value, fmt.Sprintf("id %s is that of the rule in line %d", s, line), "an id of its own", "")
 	} else {
-		ids[s] = f.value.Line
+		ids[s] = f.Value.Line
 	}
 	return s
 }
 
 // side finds which of allow and deny a rule has; it must be one.
-func (r *reader) side(n *yaml.Node, o map[string]field, of string) (field, bool, bool) {
+func (r *reader) side(n *yaml.Node, o map[string]strict.Field, of string) (strict.Field, bool, bool) {
 	a, allow := o["allow"]
 	d, deny := o["deny"]
 	switch {
 	case allow && deny:
-		r.bad(d.key, "a rule with both allow and deny", "one of them", "")
+		r.Bad(d.Key, "a rule with both allow and deny", "one of them", "")
 	case allow:
 		return a, true, true
 	case deny:
 		return d, false, true
 	default:
-		r.bad(n, "a rule without allow or deny", "allow or deny with "+of, "")
+		r.Bad(n, "a rule without allow or deny", "allow or deny with "+of, "")
 	}
-	return field{}, false, false
+	return strict.Field{}, false, false
 }
 
 // rule reads one rule about tools.
 func (r *reader) rule(n *yaml.Node, ids map[string]int) (rule, bool) {
 	var x rule
-	o := r.object(n, "the rule", "id", "allow", "deny", "args", "when", "expects", "reason")
+	o := r.Object(n, "the rule", "id", "allow", "deny", "args", "when", "expects", "reason")
 	if o == nil {
 		return x, false
 	}
@@ -171,20 +172,20 @@ func (r *reader) rule(n *yaml.Node, ids map[string]int) (rule, bool) {
 	f, allow, ok := r.side(n, o, "the names of tools")
 	x.allow = allow
 	if ok {
-		for _, item := range r.items(f.value, f.key.Value) {
-			if s, ok := r.text(item, "a tool's name"); ok {
+		for _, item := range r.Items(f.Value, f.Key.Value) {
+			if s, ok := r.Text(item, "a tool's name"); ok {
 				if s == "" || len(s) > maxPattern {
-					r.bad(item, "a tool's name of "+fmt.Sprint(len(s))+" bytes", fmt.Sprintf("1 to %d", maxPattern), "")
+					r.Bad(item, "a tool's name of "+fmt.Sprint(len(s))+" bytes", fmt.Sprintf("1 to %d", maxPattern), "")
 				}
 				x.tools = append(x.tools, makeGlob(s))
 			}
 		}
 	}
 	if f, ok := o["args"]; ok {
-		if f.value.Kind != yaml.SequenceNode {
-			r.bad(f.value, "args is "+kind(f.value), "a list of conditions", `- at: $.path`)
+		if f.Value.Kind != yaml.SequenceNode {
+			r.Bad(f.Value, "args is "+strict.Kind(f.Value), "a list of conditions", `- at: $.path`)
 		} else {
-			for _, item := range r.items(f.value, "args") {
+			for _, item := range r.Items(f.Value, "args") {
 				if c, ok := r.condition(item); ok {
 					x.args = append(x.args, c)
 				}
@@ -192,22 +193,22 @@ func (r *reader) rule(n *yaml.Node, ids map[string]int) (rule, bool) {
 		}
 	}
 	if f, ok := o["when"]; ok {
-		x.when = r.when(f.value)
+		x.when = r.when(f.Value)
 	}
 	if f, ok := o["expects"]; ok {
 		if !allow {
-			r.bad(f.key, "expects in a rule that denies", "expects in a rule that allows: a denied call may touch nothing", "")
+			r.Bad(f.Key, "expects in a rule that denies", "expects in a rule that allows: a denied call may touch nothing", "")
 		}
-		for _, item := range r.items(f.value, "expects") {
-			if s, ok := r.text(item, "expects"); ok {
+		for _, item := range r.Items(f.Value, "expects") {
+			if s, ok := r.Text(item, "expects"); ok {
 				x.expects = append(x.expects, r.expected(item, s))
 			}
 		}
 	}
 	if f, ok := o["reason"]; ok {
-		s, ok := r.text(f.value, "reason")
+		s, ok := r.Text(f.Value, "reason")
 		if ok && (strings.TrimSpace(s) == "" || len(s) > maxText) {
-			r.bad(f.value, "reason has no text, or too much", fmt.Sprintf("1 to %d bytes that are said to the client", maxText), "")
+			r.Bad(f.Value, "reason has no text, or too much", fmt.Sprintf("1 to %d bytes that are said to the client", maxText), "")
 		}
 		x.reason = s
 	}
@@ -224,7 +225,7 @@ func (r *reader) expected(n *yaml.Node, s string) string {
 	if e, ok := d.endpoint(); err == nil && ok {
 		return e
 	}
-	r.bad(n, "expects "+quote(s), "an absolute path, or HOST:PORT", "")
+	r.Bad(n, "expects "+strict.Quote(s), "an absolute path, or HOST:PORT", "")
 	return ""
 }
 
@@ -233,11 +234,11 @@ func (r *reader) expected(n *yaml.Node, s string) string {
 func (r *reader) absolute(n *yaml.Node, s string) (string, bool) {
 	switch {
 	case !strings.HasPrefix(s, "/"):
-		r.bad(n, "path "+quote(s)+" is not absolute", "a path from the root", printedBy("realpath -m", s))
+		r.Bad(n, "path "+strict.Quote(s)+" is not absolute", "a path from the root", printedBy("realpath -m", s))
 	case len(s) > maxText:
-		r.bad(n, "a path of "+fmt.Sprint(len(s))+" bytes", fmt.Sprintf("at most %d", maxText), "")
+		r.Bad(n, "a path of "+fmt.Sprint(len(s))+" bytes", fmt.Sprintf("at most %d", maxText), "")
 	case path.Clean(s) != s && path.Clean(s)+"/" != s:
-		r.bad(n, "path "+quote(s)+" is not in its plain form", "no empty, . or .. components", path.Clean(s))
+		r.Bad(n, "path "+strict.Quote(s)+" is not in its plain form", "no empty, . or .. components", path.Clean(s))
 	default:
 		return path.Clean(s), true
 	}
@@ -259,30 +260,30 @@ func printedBy(command, path string) string {
 // condition reads one requirement on an argument.
 func (r *reader) condition(n *yaml.Node) (condition, bool) {
 	var c condition
-	o := r.object(n, "the condition", "at", "under", "in", "to")
+	o := r.Object(n, "the condition", "at", "under", "in", "to")
 	if o == nil {
 		return c, false
 	}
 	if f, ok := o["at"]; !ok {
-		r.bad(n, "a condition without at", "the place of an argument", "at: $.path")
-	} else if s, ok := r.text(f.value, "at"); ok {
+		r.Bad(n, "a condition without at", "the place of an argument", "at: $.path")
+	} else if s, ok := r.Text(f.Value, "at"); ok {
 		var err error
 		if c.at, err = parseJSONPath(s); err != nil {
-			r.bad(f.value, "at "+quote(s)+": "+err.Error(), `$ followed by .name, ["name"], [0] or [*]`, "")
+			r.Bad(f.Value, "at "+strict.Quote(s)+": "+err.Error(), `$ followed by .name, ["name"], [0] or [*]`, "")
 		}
 		for _, st := range c.at.steps {
 			if st.index == byName {
-				r.reads(f.value, st.name)
+				r.reads(f.Value, st.name)
 			}
 		}
 	}
 	if given := len(o) - count(o, "at"); given != 1 {
-		r.bad(n, fmt.Sprintf("a condition with %d of under, in and to", given), "one of them", "")
+		r.Bad(n, fmt.Sprintf("a condition with %d of under, in and to", given), "one of them", "")
 		return c, false
 	}
 	if f, ok := o["under"]; ok {
-		for _, item := range r.items(f.value, "under") {
-			if s, ok := r.text(item, "under"); ok {
+		for _, item := range r.Items(f.Value, "under") {
+			if s, ok := r.Text(item, "under"); ok {
 				if s, ok := r.absolute(item, s); ok {
 					c.under = append(c.under, makeRoot(s))
 				}
@@ -290,20 +291,20 @@ func (r *reader) condition(n *yaml.Node) (condition, bool) {
 		}
 	}
 	if f, ok := o["in"]; ok {
-		if f.value.Kind != yaml.SequenceNode {
-			r.bad(f.value, "in is "+kind(f.value), "a list of values", "")
+		if f.Value.Kind != yaml.SequenceNode {
+			r.Bad(f.Value, "in is "+strict.Kind(f.Value), "a list of values", "")
 		} else {
-			for _, item := range r.items(f.value, "in") {
+			for _, item := range r.Items(f.Value, "in") {
 				c.in = append(c.in, r.value(item))
 			}
 		}
 	}
 	if f, ok := o["to"]; ok {
-		for _, item := range r.items(f.value, "to") {
-			if s, ok := r.text(item, "to"); ok {
+		for _, item := range r.Items(f.Value, "to") {
+			if s, ok := r.Text(item, "to"); ok {
 				d, err := parseDestPattern(s)
 				if err != nil {
-					r.bad(item, "to "+quote(s)+": "+err.Error(), "NAME, *.NAME or ADDRESS, each with :PORT or without, or CIDR", "")
+					r.Bad(item, "to "+strict.Quote(s)+": "+err.Error(), "NAME, *.NAME or ADDRESS, each with :PORT or without, or CIDR", "")
 				}
 				c.to = append(c.to, d)
 			}
@@ -312,7 +313,7 @@ func (r *reader) condition(n *yaml.Node) (condition, bool) {
 	return c, true
 }
 
-func count(o map[string]field, key string) int {
+func count(o map[string]strict.Field, key string) int {
 	if _, ok := o[key]; ok {
 		return 1
 	}

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/runner-evidence/runner/cmd/internal/strict"
 )
 
 // nameSet holds names by their folded form.
@@ -55,7 +57,7 @@ func (r *reader) reads(at *yaml.Node, name string) {
 	if first == nil {
 		r.lines[k] = at
 	} else if known := r.names[k][0]; known != name {
-		r.bad(at, fmt.Sprintf("the name %s differs only by case from %s in line %d", quote(name), quote(known), first.Line),
+		r.Bad(at, fmt.Sprintf("the name %s differs only by case from %s in line %d", strict.Quote(name), strict.Quote(known), first.Line),
 			"one spelling: a server may take the one for the other", "")
 	}
 	r.names.add(name)

@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-json/jsontext"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -45,7 +46,7 @@ func (r *reader) value(n *yaml.Node) any {
 	case yaml.MappingNode:
 		m := map[string]any{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if k, ok := r.text(n.Content[i], "a key"); ok {
+			if k, ok := r.Text(n.Content[i], "a key"); ok {
 				m[k] = r.value(n.Content[i+1])
 			}
 		}
@@ -59,7 +60,7 @@ func (r *reader) value(n *yaml.Node) any {
 		if n.Style&quoted != 0 || !jsonNumber.MatchString(n.Value) {
 			return n.Value
 		}
-		r.bad(n, "the number "+quote(n.Value)+" is too large for most servers", "a number that fits into a 64-bit float",
+		r.Bad(n, "the number "+strict.Quote(n.Value)+" is too large for most servers", "a number that fits into a 64-bit float",
 			strconv.Quote(n.Value)+" if it is a string")
 		return nil
 	case "!!bool":
@@ -77,7 +78,7 @@ func (r *reader) value(n *yaml.Node) any {
 			}
 		}
 	}
-	r.bad(n, "a value is "+kind(n)+", which is written differently in JSON", "a JSON value", strconv.Quote(n.Value)+" if it is a string")
+	r.Bad(n, "a value is "+strict.Kind(n)+", which is written differently in JSON", "a JSON value", strconv.Quote(n.Value)+" if it is a string")
 	return nil
 }
 

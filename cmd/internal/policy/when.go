@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/runner-evidence/runner/cmd/internal/jq"
+	"github.com/runner-evidence/runner/cmd/internal/strict"
 )
 
 // whenTime is how long the programs of one decision may take together.
@@ -27,17 +29,17 @@ type program struct {
 
 // when reads and compiles a program.
 func (r *reader) when(n *yaml.Node) *program {
-	s, ok := r.text(n, "when")
+	s, ok := r.Text(n, "when")
 	if !ok {
 		return nil
 	}
 	if len(s) > maxText {
-		r.bad(n, fmt.Sprintf("a jq program of %d bytes", len(s)), fmt.Sprintf("at most %d", maxText), "")
+		r.Bad(n, fmt.Sprintf("a jq program of %d bytes", len(s)), fmt.Sprintf("at most %d", maxText), "")
 		return nil
 	}
 	code, err := jq.Compile(s)
 	if err != nil {
-		r.bad(n, "when is not a jq program that may run here: "+err.Error(),
+		r.Bad(n, "when is not a jq program that may run here: "+err.Error(),
 			"a program over {tool, arguments, meta} that gives true or false", "")
 		return nil
 	}
@@ -95,7 +97,7 @@ func programError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errTimeout
 	}
-	return errors.New("the jq program failed: " + quote(err.Error()))
+	return errors.New("the jq program failed: " + strict.Quote(err.Error()))
 }
 
 // patterns are functions whose first argument is a regular expression.
@@ -115,7 +117,7 @@ func anyPattern(v reflect.Value) bool {
 			}
 		}
 	case reflect.Struct:
-		if f, ok := v.Interface().(gojq.Func); ok && contains(patterns, f.Name) {
+		if f, ok := v.Interface().(gojq.Func); ok && slices.Contains(patterns, f.Name) {
 			for _, arg := range f.Args {
 				if arg.Term == nil || arg.Term.Str == nil || arg.Term.Str.Queries != nil || arg.Term.SuffixList != nil {
 					return true

@@ -1,4 +1,4 @@
-package policy
+package strict
 
 import (
 	"fmt"
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxProblems are listed; the last line reports that there are more.
-const maxProblems = 100
+// MaxProblems are listed; the last line reports that there are more.
+const MaxProblems = 100
 
-// Problem is one thing that is wrong with a policy file.
+// Problem is one thing that is wrong with a file.
 type Problem struct {
 	File         string
 	Line, Column int    // from 1; columns count characters
@@ -30,7 +30,7 @@ func (p Problem) String() string {
 	return s
 }
 
-// Problems lists everything that is wrong with a policy file, in the order of the file.
+// Problems lists everything that is wrong with a file, in the order of the file.
 type Problems struct {
 	List []Problem
 	Cut  bool // there were more
@@ -43,12 +43,16 @@ func (p *Problems) Error() string {
 		lines = append(lines, x.String())
 	}
 	if p.Cut {
-		lines = append(lines, fmt.Sprintf("%s: more than %d problems", p.List[0].File, maxProblems))
+		lines = append(lines, fmt.Sprintf("%s: more than %d problems", p.List[0].File, MaxProblems))
 	}
 	return strings.Join(lines, "\n")
 }
 
-func (r *reader) problems() *Problems {
+// Problems are those of the file so far, or nil.
+func (r *Reader) Problems() *Problems {
+	if len(r.list) == 0 {
+		return nil
+	}
 	list := slices.Clone(r.list)
 	slices.SortStableFunc(list, func(a, b Problem) int {
 		if a.Line != b.Line {
@@ -57,14 +61,14 @@ func (r *reader) problems() *Problems {
 		return a.Column - b.Column
 	})
 	p := &Problems{List: list}
-	if len(list) > maxProblems {
-		p.List, p.Cut = list[:maxProblems], true
+	if len(list) > MaxProblems {
+		p.List, p.Cut = list[:MaxProblems], true
 	}
 	return p
 }
 
-// quote shows a text of the file, in one short line.
-func quote(s string) string {
+// Quote shows a text of the file, in one short line.
+func Quote(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		s = string(r[:57]) + "..."
 	}

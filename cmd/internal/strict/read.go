@@ -1,4 +1,8 @@
-package policy
+// Package strict reads YAML and JSON files that people write, and reports everything that is wrong with
+// one, with its place, what was expected and what to type. Whatever can be read in more than one way is
+// refused: unknown keys, keys that are there twice, aliases, tags, characters that read differently from
+// how they are shown.
+package strict
 
 import (
 	"bytes"
@@ -7,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,39 +21,41 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
 )
 
-// maxNesting is how deep a policy file may nest; the deepest useful value
-// is a JSON value in a condition.
-const maxNesting = 64
+// Bounds of a file.
+const (
+	MaxFile    = 1 << 20 // bytes
+	maxNesting = 64      // levels: the deepest useful value is a JSON value in a condition
+)
 
-// reader reads a policy file and collects what is wrong with it.
-type reader struct {
-	file  string
+// Reader reads a file and collects what is wrong with it.
+type Reader struct {
+	File  string // its name in problems
+	What  string // what it is: a policy
+	First string // its first line, to type into an empty one
 	list  []Problem
-	full  map[string]bool       // what there is too much of, and was reported
-	names nameSet               // names of arguments that the rules read
-	lines map[string]*yaml.Node // where each is read first, by its folded form
 }
 
-// bad notes a problem at a node.
-func (r *reader) bad(n *yaml.Node, what, expected, typed string) {
-	r.badAt(n.Line, n.Column, what, expected, typed)
+// Bad notes a problem at a node.
+func (r *Reader) Bad(n *yaml.Node, what, expected, typed string) {
+	r.BadAt(n.Line, n.Column, what, expected, typed)
 }
 
-func (r *reader) badAt(line, column int, what, expected, typed string) {
-	if len(r.list) <= maxProblems {
-		r.list = append(r.list, Problem{r.file, max(line, 1), max(column, 1), what, expected, typed})
+// BadAt notes a problem at a line and a column.
+func (r *Reader) BadAt(line, column int, what, expected, typed string) {
+	if len(r.list) <= MaxProblems {
+		r.list = append(r.list, Problem{r.File, max(line, 1), max(column, 1), what, expected, typed})
 	}
 }
 
-// document returns the file's one document, or nil.
-func (r *reader) document(b []byte) *yaml.Node {
-	if len(b) > maxFile {
-		r.badAt(1, 1, "the file is larger than 1 MiB", "a policy of at most 1 MiB", "")
+// Document returns the file's one document, or nil.
+func (r *Reader) Document(b []byte) *yaml.Node {
+	if len(b) > MaxFile {
+		r.BadAt(1, 1, "the file is larger than 1 MiB", r.What+" of at most 1 MiB", "")
 		return nil
 	}
 	if i, what := badByte(b); i >= 0 {
 		line, column := place(b, i)
-		r.badAt(line, column, what, "UTF-8 that reads as it is shown", "")
+		r.BadAt(line, column, what, "UTF-8 that reads as it is shown", "")
 		return nil
 	}
 	text, ok := r.plainJSON(b)
@@ -57,12 +64,12 @@ func (r *reader) document(b []byte) *yaml.Node {
 	}
 	doc, err := parseYAML(text)
 	if err != nil {
-		line, what := yamlError(err)
-		r.badAt(line, 1, what, "YAML or JSON", "")
+		line, what := r.yamlError(err)
+		r.BadAt(line, 1, what, "YAML or JSON", "")
 		return nil
 	}
 	if doc.Kind == 0 || len(doc.Content) != 1 {
-		r.badAt(1, 1, "the file is empty", "a policy", "schema: runner.policy.v0")
+		r.BadAt(1, 1, "the file is empty", r.What, r.First)
 		return nil
 	}
 	r.plain(doc.Content[0], 0)
@@ -98,7 +105,7 @@ func parseYAML(b []byte) (doc *yaml.Node, err error) {
 var lineOf = regexp.MustCompile(`^line ([0-9]{1,9}): `)
 
 // yamlError splits the parser's message into its line and its text.
-func yamlError(err error) (int, string) {
+func (r *Reader) yamlError(err error) (int, string) {
 	s := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1
 	if m := lineOf.FindStringSubmatch(s); m != nil {
@@ -106,7 +113,7 @@ func yamlError(err error) (int, string) {
 		s = s[len(m[0]):]
 	}
 	if errors.Is(err, errSecond) {
-		return line, "a second document begins here: a policy is one document"
+		return line, "a second document begins here: " + r.What + " is one document"
 	}
 	if strings.Contains(s, "expected alphabetic or numeric") {
 		s += ` (quote what begins with * or &: "*")`
@@ -117,7 +124,7 @@ func yamlError(err error) (int, string) {
 	return line, "not readable: " + s
 }
 
-// badByte is the place of the first character that a policy must not contain, or -1, and
+// badByte is the place of the first character that a file must not contain, or -1, and
 // its description. Some characters break a line, or change its direction, only in some
 // editors. People would then see another policy than the one that is read. In quotes such
 // a character can be written as an escape like \u2028.
@@ -147,9 +154,9 @@ func place(b []byte, i int) (line, column int) {
 
 // plainJSON rewrites JSON so that the YAML parser can read it: YAML has no tabs between
 // values, no escaped slash and no surrogate pairs. A file named .json must be JSON.
-func (r *reader) plainJSON(b []byte) ([]byte, bool) {
+func (r *Reader) plainJSON(b []byte) ([]byte, bool) {
 	if !json.Valid(b) {
-		if !strings.HasSuffix(r.file, ".json") {
+		if !strings.HasSuffix(r.File, ".json") {
 			return b, true
 		}
 		var v any
@@ -159,7 +166,7 @@ func (r *reader) plainJSON(b []byte) ([]byte, bool) {
 		if errors.As(err, &syntax) && syntax.Offset > 0 {
 			line, column = place(b, min(int(syntax.Offset)-1, len(b)))
 		}
-		r.badAt(line, column, "not readable: "+err.Error(), "JSON, as the name of the file says", "")
+		r.BadAt(line, column, "not readable: "+err.Error(), "JSON, as the name of the file says", "")
 		return nil, false
 	}
 	out := make([]byte, 0, len(b))
@@ -201,20 +208,20 @@ func halves(b []byte) (int, rune) {
 }
 
 // plain reports YAML features with which a file does not mean what it seems to mean.
-func (r *reader) plain(n *yaml.Node, depth int) {
+func (r *Reader) plain(n *yaml.Node, depth int) {
 	if depth > maxNesting {
-		r.bad(n, "nested too deeply", fmt.Sprintf("at most %d levels", maxNesting), "")
+		r.Bad(n, "nested too deeply", fmt.Sprintf("at most %d levels", maxNesting), "")
 		return
 	}
 	if n.Kind == yaml.AliasNode {
-		r.bad(n, "alias *"+n.Value, "the value itself: aliases are not read", "")
+		r.Bad(n, "alias *"+n.Value, "the value itself: aliases are not read", "")
 		return
 	}
 	if n.Anchor != "" {
-		r.bad(n, "anchor &"+n.Anchor, "only the value: anchors are not read", "")
+		r.Bad(n, "anchor &"+n.Anchor, "only the value: anchors are not read", "")
 	}
 	if n.Style&yaml.TaggedStyle != 0 {
-		r.bad(n, "tag "+n.Tag, "only the value: tags are not read", "")
+		r.Bad(n, "tag "+n.Tag, "only the value: tags are not read", "")
 	}
 	if n.Kind == yaml.MappingNode {
 		seen := map[string]*yaml.Node{}
@@ -224,11 +231,11 @@ func (r *reader) plain(n *yaml.Node, depth int) {
 				continue // reported below or where the key is read
 			}
 			if k.ShortTag() == "!!merge" {
-				r.bad(k, "merge key <<", "the keys themselves: merging is not read", "")
+				r.Bad(k, "merge key <<", "the keys themselves: merging is not read", "")
 				continue
 			}
 			if first := seen[k.Value]; first != nil {
-				r.bad(k, fmt.Sprintf("key %s is here twice, first in line %d", quote(k.Value), first.Line), "each key once", "")
+				r.Bad(k, fmt.Sprintf("key %s is here twice, first in line %d", Quote(k.Value), first.Line), "each key once", "")
 				continue
 			}
 			seen[k.Value] = k
@@ -239,55 +246,46 @@ func (r *reader) plain(n *yaml.Node, depth int) {
 	}
 }
 
-// field is one key of an object, with its value.
-type field struct{ key, value *yaml.Node }
+// Field is one key of an object, with its value.
+type Field struct{ Key, Value *yaml.Node }
 
-// object reads a mapping. Unknown keys are reported, with the key that was probably meant.
-func (r *reader) object(n *yaml.Node, what string, known ...string) map[string]field {
+// Object reads a mapping. Unknown keys are reported, with the key that was probably meant.
+func (r *Reader) Object(n *yaml.Node, what string, known ...string) map[string]Field {
 	if n.Kind == yaml.AliasNode {
 		return nil // already reported
 	}
 	if n.Kind != yaml.MappingNode {
-		r.bad(n, what+" is "+kind(n), "an object with the keys "+strings.Join(known, ", "), "")
+		r.Bad(n, what+" is "+Kind(n), "an object with the keys "+strings.Join(known, ", "), "")
 		return nil
 	}
-	out := map[string]field{}
+	out := map[string]Field{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
 		switch {
 		case k.Kind != yaml.ScalarNode || k.ShortTag() != "!!str":
 			if k.ShortTag() != "!!merge" && k.Kind != yaml.AliasNode {
-				r.bad(k, "a key is "+kind(k), "one of "+strings.Join(known, ", "), "")
+				r.Bad(k, "a key is "+Kind(k), "one of "+strings.Join(known, ", "), "")
 			}
-		case !contains(known, k.Value):
+		case !slices.Contains(known, k.Value):
 			typed := ""
-			if len(r.list) <= maxProblems {
+			if len(r.list) <= MaxProblems {
 				typed = nearest.Word(k.Value, known)
 			}
 			if typed != "" {
 				typed += ":"
 			}
-			r.bad(k, "unknown key "+quote(k.Value)+" in "+what, "one of "+strings.Join(known, ", "), typed)
+			r.Bad(k, "unknown key "+Quote(k.Value)+" in "+what, "one of "+strings.Join(known, ", "), typed)
 		default:
 			if _, twice := out[k.Value]; !twice {
-				out[k.Value] = field{k, v}
+				out[k.Value] = Field{k, v}
 			}
 		}
 	}
 	return out
 }
 
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}
-
-// text reads a string.
-func (r *reader) text(n *yaml.Node, what string) (string, bool) {
+// Text reads a string.
+func (r *Reader) Text(n *yaml.Node, what string) (string, bool) {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
 		return n.Value, true
 	}
@@ -296,34 +294,34 @@ func (r *reader) text(n *yaml.Node, what string) (string, bool) {
 		if n.Kind == yaml.ScalarNode && n.Value != "" {
 			typed = strconv.Quote(n.Value)
 		}
-		r.bad(n, what+" is "+kind(n), "a string", typed)
+		r.Bad(n, what+" is "+Kind(n), "a string", typed)
 	}
 	return "", false
 }
 
-// word reads one of a few words.
-func (r *reader) word(n *yaml.Node, what string, words ...string) (string, bool) {
-	s, ok := r.text(n, what)
-	if ok && !contains(words, s) {
-		r.bad(n, what+" is "+quote(s), "one of "+strings.Join(words, ", "), nearest.Word(s, words))
+// Word reads one of a few words.
+func (r *Reader) Word(n *yaml.Node, what string, words ...string) (string, bool) {
+	s, ok := r.Text(n, what)
+	if ok && !slices.Contains(words, s) {
+		r.Bad(n, what+" is "+Quote(s), "one of "+strings.Join(words, ", "), nearest.Word(s, words))
 		return "", false
 	}
 	return s, ok
 }
 
-// items are the elements of a non-empty list; a single value is a list of one element.
-func (r *reader) items(n *yaml.Node, what string) []*yaml.Node {
+// Items are the elements of a non-empty list; a single value is a list of one element.
+func (r *Reader) Items(n *yaml.Node, what string) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		return []*yaml.Node{n}
 	}
 	if len(n.Content) == 0 {
-		r.bad(n, what+" is empty", "at least one", "")
+		r.Bad(n, what+" is empty", "at least one", "")
 	}
 	return n.Content
 }
 
-// kind names what a node is, for people.
-func kind(n *yaml.Node) string {
+// Kind names what a node is, for people.
+func Kind(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "an object"
@@ -334,16 +332,16 @@ func kind(n *yaml.Node) string {
 	}
 	switch n.ShortTag() {
 	case "!!str":
-		return "the string " + quote(n.Value)
+		return "the string " + Quote(n.Value)
 	case "!!null":
 		if n.Value != "" {
-			return "the null " + quote(n.Value)
+			return "the null " + Quote(n.Value)
 		}
 		return "empty"
 	case "!!bool":
-		return "the boolean " + quote(n.Value)
+		return "the boolean " + Quote(n.Value)
 	case "!!timestamp":
-		return "the date " + quote(n.Value)
+		return "the date " + Quote(n.Value)
 	}
-	return "the number " + quote(n.Value)
+	return "the number " + Quote(n.Value)
 }
