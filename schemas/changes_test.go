@@ -59,6 +59,9 @@ func TestEveryAdditionIsListed(t *testing.T) {
 			need("member", f.Member)
 		}
 	}
+	for _, f := range Reports {
+		need("report", f.Schema)
+	}
 	for v, known := range v0Keys {
 		for i := range v.NumField() {
 			key, _, _ := strings.Cut(v.Field(i).Tag.Get("json"), ",")

@@ -39,6 +39,7 @@ var specTables = map[string]func() table{
 	"filters":            filters,
 	"redactions":         redactions,
 	"forms":              forms,
+	"reports":            reports,
 	"interference":       interference,
 	"limits":             limits,
 	"log-types":          logTypes,
@@ -448,6 +449,14 @@ func forms() table {
 			where = "a document of its own"
 		}
 		t = append(t, []string{code(f.Schema), "[" + f.File + "](" + f.File + ")", where})
+	}
+	return t
+}
+
+func reports() table {
+	t := table{{"schema_version", "JSON Schema"}}
+	for _, f := range schemas.Reports {
+		t = append(t, []string{code(f.Schema), "[" + f.File + "](" + f.File + ")"})
 	}
 	return t
 }

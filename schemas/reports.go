@@ -1,0 +1,14 @@
+package schemas
+
+// Versions of the reports, as their schema_version has them.
+const (
+	VersionSoakReport  = "soak-report-v1"
+	VersionSoakSurface = "soak-surface-v1"
+)
+
+// Reports are the documents that tools write for other programs with --report and flags like it.
+// No stage reads them. They name their form in schema_version, as the formats do that they come from.
+var Reports = [...]Form{
+	{Schema: VersionSoakReport, File: "soak-report-v1.schema.json"},
+	{Schema: VersionSoakSurface, File: "soak-surface-v1.schema.json"},
+}
