@@ -32,10 +32,11 @@ func AppendEffect(dst []byte, e *KernelEvent) []byte {
 	case e.Status == StatusError && !Refused(e.EventType):
 		dst = append(dst, EffectFailed...)
 	}
-	return append(append(append(dst, effectVerb(e)...), ' '), e.Value...)
+	return append(append(append(dst, EffectVerb(e)...), ' '), e.Value...)
 }
 
-func effectVerb(e *KernelEvent) string {
+// EffectVerb is the verb of a kernel line.
+func EffectVerb(e *KernelEvent) string {
 	switch {
 	case e.EventType == EventOpenat && (e.AccessMode == "" || e.AccessMode == AccessModes[OpenAccess]):
 		return verbOpen
@@ -61,6 +62,12 @@ func EffectDone(effect string) bool {
 
 // ExecEffect is the effect of a program that was executed.
 func ExecEffect(path string) string { return effectVerbs[EventExec] + " " + path }
+
+// EffectVerbNames are all verbs.
+func EffectVerbNames() []string {
+	verbs, _ := EffectVerbs()
+	return verbs
+}
 
 // EffectVerbs are all verbs, with the event types that each covers.
 func EffectVerbs() (verbs []string, of map[string][]uint32) {

@@ -52,6 +52,7 @@ var forms = [...]Form{
 	{Schema: SchemaNetworkRules, File: "network-rules-v0.schema.json"},
 	{Schema: SchemaFileRules, File: "file-rules-v0.schema.json"},
 	{Schema: SchemaPolicyFile, File: "policy-file-v0.schema.json"},
+	{Schema: SchemaPack, File: "pack-v0.schema.json"},
 	{Schema: SchemaVerifyReport, File: "verify-report-v0.schema.json"},
 	{Schema: SchemaAct, File: "act-v0.schema.json", Lines: true},
 	{Schema: SchemaManifest, File: "archive-manifest-v0.schema.json", Member: MemberManifest, MaxBytes: 64 << 10},

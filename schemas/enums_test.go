@@ -29,6 +29,7 @@ func closedSets() map[string][]string {
 		"operations of file rules": RuleOps[:], "operations in the section files": FileOps[:],
 		"sources of times": TimeSources[:], "capture origins": {"third_party", "unsupported"}, "containers": {"gzip", "tar", ""},
 	}
+	sets["kinds of packs"], sets["severities"] = PackKinds[:], Severities[:]
 	sets["what is unsure of acts"] = ActUnsure[:]
 	sets["outcomes of acts"], sets["directions of acts"] = ActOutcomes[:], []string{DirectionOut, DirectionLocal}
 	sets["transports"], sets["families of endpoints"] = []string{TransportDatagram, TransportStream}, []string{EndpointIPv4, EndpointIPv6, EndpointUnix}

@@ -72,7 +72,7 @@ func TestFormsAndExamples(t *testing.T) {
 func parseForm(schema string, b []byte) (err error) {
 	switch schema {
 	case SchemaHeader, SchemaTrailer: // package stream parses these
-	case SchemaPolicyFile: // package cmd/internal/policy parses these
+	case SchemaPolicyFile, SchemaPack: // package cmd/internal/policy and cmd/internal/pack parse these
 	case SchemaVerifyReport: // package verdict parses these
 	case SchemaAct: // package cmd/internal/acts writes these, and no tool reads them
 	case SchemaRawEvent:

@@ -51,6 +51,7 @@ var specTables = map[string]func() table{
 	"reasons":            func() table { return reasons(schemas.ReasonAllows, schemas.ReasonDenies) },
 	"refusals":           func() table { return reasons(schemas.ReasonRefuses) },
 	"shims":              shims,
+	"signals":            signals,
 	"streams":            streams,
 	"verbs":              verbs,
 }

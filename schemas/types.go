@@ -196,7 +196,7 @@ type SurfaceEntry struct {
 
 // SurfaceSets are the surface's sets in document order.
 var SurfaceSets = [...]string{
-	"filesystem_paths", "network_endpoints", "process_execs", "mcp_tools", "policy_decisions",
+	"filesystem_paths", SignalNetwork, SignalProcessExecs, "mcp_tools", SignalPolicyDecisions,
 }
 
 // Window is a pair of phase markers on the runner's own clock, never timestamps.

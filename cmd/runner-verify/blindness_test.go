@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/cmd/internal/assertion"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/bundle"
 	"github.com/runner-evidence/runner/schemas/verdict"
@@ -44,7 +45,7 @@ func TestNotObserved(t *testing.T) {
 			t.Errorf("%s %s: %s", c.flag, c.value, r.Findings[0].Message)
 		}
 	}
-	if why, _ := blind(&verdict.Record{KernelLayer: schemas.LayerComplete, PolicyLayer: schemas.LayerPresent}).missing("success"); !strings.Contains(why, "the end of the command") {
+	if why, _ := assertion.Blind(&verdict.Record{KernelLayer: schemas.LayerComplete, PolicyLayer: schemas.LayerPresent}).Missing("success"); !strings.Contains(why, "the end of the command") {
 		t.Error(why)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/cmd/internal/assertion"
 	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
@@ -36,7 +37,7 @@ func manyCalls(n int) content {
 func TestManyCalls(t *testing.T) {
 	const n = 30_000
 	a := manyCalls(n)
-	if len(a[bundle.ReportName]) < 2*archive.MaxSchemaChecked || len(a[bundle.ReportName]) < maxAssertReport {
+	if len(a[bundle.ReportName]) < 2*archive.MaxSchemaChecked || len(a[bundle.ReportName]) < assertion.MaxReport {
 		t.Fatalf("the report has %d bytes, expected a large one", len(a[bundle.ReportName]))
 	}
 	code, r := check(t, a.digest(t).tar(t))

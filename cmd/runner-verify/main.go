@@ -24,8 +24,8 @@ compares. Of a valid archive it prints verdict and surface; findings go to stder
 Flags:
   --require K=V,…  demand more: kernel=complete drops=0 cgroup=clean events>0
                    policy=present correlation=clean origin=runner … (a wrong key lists them all)
-  --assert EXPR    demand that a jq program gives true over {run, kernel, processes, policy,
-                   sdk, surface, health, report, manifest}; the layers are arrays of lines
+  --assert EXPR    demand that a jq program gives true over {run, kernel, effects, counts, policy, sdk,
+                   processes, filtered, surface, health, report, manifest}; layers are arrays
   --attestation F  demand that F has true statements, signed by each (or --threshold N)
                    --public-key FILE
   --explain        explain each tool call by SDK, policy and kernel; list surface and refusals

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/runner-evidence/runner/cmd/internal/assertion"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/verdict"
@@ -41,13 +42,13 @@ func (v *verifier) summarise() {
 
 // demand checks requirements and assertions and completes the result. Nothing is
 // met by an archive that is not valid.
-func (v *verifier) demand(ctx context.Context, require []requirement, assert []assertion) {
+func (v *verifier) demand(ctx context.Context, require []requirement, assert []*assertion.Assertion) {
 	r := &v.res
 	for _, q := range require {
 		met := false
 		if r.Record == nil {
 			v.add(ruleRequire, "", 0, "%s: the archive could not be read so far", q)
-		} else if why, typed := blind(r.Record).missing(q.key); why != "" {
+		} else if why, typed := assertion.Blind(r.Record).Missing(q.key); why != "" {
 			v.add(ruleRequire, "", 0, "%s is required, but %s; %s", q, why, typed)
 		} else {
 			var is string
@@ -58,17 +59,18 @@ func (v *verifier) demand(ctx context.Context, require []requirement, assert []a
 		r.Demands = append(r.Demands, verdict.Demand{Demand: q.String(), Met: met && r.Valid})
 	}
 	if len(assert) > 0 {
-		input := v.assertInput()
-		var hidden *blindness
+		input := v.collected.Documents(r)
+		var hidden *assertion.Blindness
 		if r.Record != nil {
-			hidden = blind(r.Record)
+			hidden = assertion.Blind(r.Record)
 		}
 		for _, a := range assert {
-			fault := a.check(ctx, input, hidden)
+			fault := a.Check(ctx, input, hidden).Fault
+			a.Close()
 			if fault != "" {
-				v.add(ruleAssert, "", 0, "%q does not hold: %s", a.text, fault)
+				v.add(ruleAssert, "", 0, "%q does not hold: %s", a.Text, fault)
 			}
-			r.Demands = append(r.Demands, verdict.Demand{Demand: strings.ToValidUTF8(a.text, "\ufffd"), Met: fault == "" && r.Valid})
+			r.Demands = append(r.Demands, verdict.Demand{Demand: strings.ToValidUTF8(a.Text, "\ufffd"), Met: fault == "" && r.Valid})
 		}
 	}
 	if v.attested != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/runner-evidence/runner/cmd/internal/assertion"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
@@ -33,9 +34,7 @@ type verifier struct {
 	res                  verdict.Report
 	lim                  bundle.Limits
 	members              map[string]archive.Member // those that were read to their end
-	assert               bool                      // there are assertions
-	whole                map[string][]byte         // documents as they are, for assertions
-	kept                 keeper                    // lines for assertions
+	collected            *assertion.Collector      // what assertions see
 	complete, notArchive bool                      // as archive.Summary says
 
 	surface surfaceValues
@@ -62,7 +61,7 @@ type verifier struct {
 }
 
 func newVerifier() *verifier {
-	v := &verifier{lim: bundle.DefaultLimits, members: map[string]archive.Member{}, whole: map[string][]byte{}, words: map[string]string{}}
+	v := &verifier{lim: bundle.DefaultLimits, members: map[string]archive.Member{}, words: map[string]string{}, collected: assertion.Collect(nil)}
 	v.surface.init()
 	v.policy.byID, v.policy.tools, v.policy.policies, v.sdk.calls = map[string][]int{}, map[[2]string]bool{}, map[string]bool{}, map[string]*sdkCall{}
 	return v
@@ -109,9 +108,7 @@ func (v *verifier) visitor() archive.Visitor {
 }
 
 func (v *verifier) document(d archive.Document) error {
-	if v.assert {
-		v.whole[d.Member] = d.Bytes
-	}
+	v.collected.Document(d)
 	v.attested.document(d)
 	switch value := d.Value.(type) {
 	case *schemas.Manifest:
@@ -128,7 +125,7 @@ func (v *verifier) document(d archive.Document) error {
 // The run's events wait: what they say decides by which rules they are checked.
 func (v *verifier) line(l *archive.Line) error {
 	kept := true
-	v.kept.line(l)
+	v.collected.Line(l)
 	var err error
 	switch e := l.Event.(type) {
 	case *schemas.KernelEvent:
@@ -203,8 +200,7 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 	v := newVerifier()
 	defer v.close()
 	v.attested = opt.Attested
-	v.assert = len(assert) > 0
-	v.kept.keep(assert)
+	v.collected = assertion.Collect(assert)
 	v.res.Schema, v.res.Archive = schemas.SchemaVerifyReport, schemas.Text(name)
 	if err := v.verify(ctx, v.attested.digested(f)); err != nil {
 		return tool.Fail(tool.ExitIO, readingError(name, err))

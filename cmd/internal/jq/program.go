@@ -74,9 +74,23 @@ func (p *Program) start() error {
 // Ask runs the program over one JSON value. The error is ErrTime, ErrMemory, that of the context or of
 // the machine; what the program itself gets wrong is in the answer.
 func (p *Program) Ask(ctx context.Context, input []byte, one bool, most time.Duration) (Answer, error) {
+	var a Answer
+	err := p.ask(ctx, question{Input: input, One: one}, most, &a)
+	return a, err
+}
+
+// Show runs the program over one JSON value and returns its results as texts: the first so many, and how
+// many there are. Its error is like that of Ask.
+func (p *Program) Show(ctx context.Context, input []byte, results int, most time.Duration) (Shown, error) {
+	var s Shown
+	err := p.ask(ctx, question{Input: input, Show: results}, most, &s)
+	return s, err
+}
+
+func (p *Program) ask(ctx context.Context, q question, most time.Duration, answer any) error {
 	if p.cmd == nil {
 		if err := p.start(); err != nil {
-			return Answer{}, err
+			return err
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, most, ErrTime)
@@ -84,25 +98,24 @@ func (p *Program) Ask(ctx context.Context, input []byte, one bool, most time.Dur
 	process := p.cmd.Process
 	stop := context.AfterFunc(ctx, func() { process.Kill() })
 	defer stop()
-	var a Answer
-	err := json.NewEncoder(p.in).Encode(question{Input: input, One: one})
 	var line []byte
+	err := json.NewEncoder(p.in).Encode(q)
 	if err == nil {
 		line, err = p.out.ReadBytes('\n')
 	}
 	if err == nil {
-		err = json.Unmarshal(line, &a)
+		err = json.Unmarshal(line, answer)
 	}
 	switch {
 	case err == nil:
-		return a, nil
+		return nil
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	default:
 		err = fmt.Errorf("%w: more than %d MiB", ErrMemory, p.form.Memory>>20)
 	}
 	p.Close()
-	return Answer{}, err
+	return err
 }
 
 // Close ends the process.

@@ -45,6 +45,7 @@ type question struct {
 	Form    Form            `json:"form,omitzero"`
 	Input   json.RawMessage `json:"input,omitempty"`
 	One     bool            `json:"one,omitempty"` // one answer is expected
+	Show    int             `json:"show,omitzero"` // so many results are wanted as texts
 }
 
 // Answer is what a program gives for one input.
@@ -76,7 +77,13 @@ func serve(in io.Reader, out io.Writer) int {
 			}
 			continue
 		}
-		if err := e.Encode(answer(code, q)); err != nil {
+		var err error
+		if q.Show > 0 {
+			err = e.Encode(show(code, q))
+		} else {
+			err = e.Encode(answer(code, q))
+		}
+		if err != nil {
 			return 1
 		}
 	}
@@ -106,21 +113,29 @@ func watchMemory(memory uint64) {
 	}
 }
 
+// run starts the program over an input.
+func (c *compiled) run(text json.RawMessage) (gojq.Iter, error) {
+	input, err := decode(text)
+	if err != nil {
+		return nil, err
+	}
+	c.lacks = ""
+	if m, is := input.(map[string]any); is {
+		c.input = reflect.ValueOf(m).Pointer()
+	}
+	return c.Run(input), nil
+}
+
 func answer(code *compiled, q question) (a Answer) {
-	input, err := decode(q.Input)
+	it, err := code.run(q.Input)
 	if err != nil {
 		return Answer{Fault: err.Error()}
-	}
-	code.lacks = ""
-	if m, is := input.(map[string]any); is {
-		code.input = reflect.ValueOf(m).Pointer()
 	}
 	defer func() {
 		if code.lacks != "" { // also where the program caught the error
 			a.Fault = unknownKey(code.lacks, code.known)
 		}
 	}()
-	it := code.Run(input)
 	for {
 		v, ok := it.Next()
 		if !ok {
@@ -135,6 +150,50 @@ func answer(code *compiled, q question) (a Answer) {
 		if q.One && a.Count > 1 || !q.One && !a.True {
 			return a
 		}
+	}
+}
+
+// Shown are the results of a program for one input, as texts: strings as they are, other values as JSON.
+type Shown struct {
+	Count int
+	Texts []string // the first ones
+	Fault string   // why the program failed, or ""
+}
+
+// maxShown bounds one text of a result, in bytes.
+const maxShown = 4 << 10
+
+func show(code *compiled, q question) (s Shown) {
+	it, err := code.run(q.Input)
+	if err != nil {
+		return Shown{Fault: err.Error()}
+	}
+	defer func() {
+		if code.lacks != "" {
+			s.Fault = unknownKey(code.lacks, code.known)
+		}
+	}()
+	for {
+		v, ok := it.Next()
+		if !ok {
+			return s
+		}
+		if err, ok := v.(error); ok {
+			s.Fault = fmt.Sprintf("%.*s", maxMessage, err)
+			return s
+		}
+		if s.Count++; len(s.Texts) == q.Show {
+			continue
+		}
+		text, is := v.(string)
+		if !is {
+			b, err := gojq.Marshal(v)
+			if err != nil {
+				return Shown{Fault: err.Error()}
+			}
+			text = string(b)
+		}
+		s.Texts = append(s.Texts, text[:min(len(text), maxShown)])
 	}
 }
 

@@ -1,17 +1,19 @@
-package main
+package assertion
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
-// blindness is what a record says nothing about, because nothing observed it: what its documents
+// Blindness is what a record says nothing about, because nothing observed it: what its documents
 // have there is only the empty form.
-type blindness struct {
+type Blindness struct {
 	layers []blindLayer
 	ended  bool // the end of the command is known
 }
@@ -31,7 +33,7 @@ var blindLayers = []struct {
 }{
 	{func(r *verdict.Record) bool { return r.KernelLayer == schemas.LayerAbsent }, blindLayer{name: schemas.LayerKernel,
 		typed: "record on Linux, as root and without --no-kernel: sudo runner-exec --archive run.tar.gz -- COMMAND",
-		empty: map[string][]string{"surface": schemas.SurfaceSets[schemas.SetFilesystemPaths : schemas.SetProcessExecs+1], "health": {schemas.KeyRingbufDrops, schemas.KeyNetworkCoverage}, "kernel": nil, "processes": nil},
+		empty: map[string][]string{"surface": schemas.SurfaceSets[schemas.SetFilesystemPaths : schemas.SetProcessExecs+1], "health": {schemas.KeyRingbufDrops, schemas.KeyNetworkCoverage}, "kernel": nil, "processes": nil, keyEffects: nil, keyCounts: nil, keyFiltered: nil},
 		keys:  []string{"drops", "network", "events"}}},
 	{func(r *verdict.Record) bool { return r.PolicyLayer == schemas.LayerAbsent }, blindLayer{name: schemas.LayerPolicy,
 		typed: "start the tool servers through runner-policy, and record with runner-exec --policy FILE or --policy-log",
@@ -41,9 +43,9 @@ var blindLayers = []struct {
 		empty: map[string][]string{"sdk": nil}}},
 }
 
-// blind is what a record says nothing about.
-func blind(r *verdict.Record) *blindness {
-	b := &blindness{ended: r.ExitCode != nil || r.Signal != nil}
+// Blind is what a record says nothing about.
+func Blind(r *verdict.Record) *Blindness {
+	b := &Blindness{ended: r.ExitCode != nil || r.Signal != nil}
 	for i := range blindLayers {
 		if l := &blindLayers[i]; l.is(r) {
 			b.layers = append(b.layers, l.blindLayer)
@@ -52,8 +54,8 @@ func blind(r *verdict.Record) *blindness {
 	return b
 }
 
-// missing is why a requirement cannot be met by this record, "" if it can.
-func (b *blindness) missing(key string) (why, typed string) {
+// Missing is why a requirement cannot be met by this record, "" if it can.
+func (b *Blindness) Missing(key string) (why, typed string) {
 	for _, l := range b.layers {
 		for _, k := range l.keys {
 			if k == key {
@@ -68,8 +70,8 @@ func (b *blindness) missing(key string) (why, typed string) {
 }
 
 // hide are the documents with false where they say nothing without the layer.
-func (l *blindLayer) hide(input documents) documents {
-	out := documents{}
+func (l *blindLayer) hide(input Documents) Documents {
+	out := Documents{}
 	for key, doc := range input {
 		out[key] = doc
 		hidden, about := l.empty[key]
@@ -78,7 +80,7 @@ func (l *blindLayer) hide(input documents) documents {
 		case !about:
 			continue
 		case hidden == nil:
-			out[key] = document{value: json.RawMessage("false")}
+			out[key] = Document{value: json.RawMessage("false")}
 			continue
 		case json.Unmarshal(doc.value, &keys) != nil:
 			continue
@@ -87,7 +89,7 @@ func (l *blindLayer) hide(input documents) documents {
 			keys[k] = json.RawMessage("false")
 		}
 		if b, err := json.Marshal(keys); err == nil {
-			out[key] = document{value: b}
+			out[key] = Document{value: b}
 		}
 	}
 	return out
@@ -96,7 +98,7 @@ func (l *blindLayer) hide(input documents) documents {
 // why is the sentence about an assertion that holds only where nothing was observed.
 func (l *blindLayer) why() string {
 	var keys []string
-	for _, document := range sortedKeys(l.empty) {
+	for _, document := range slices.Sorted(maps.Keys(l.empty)) {
 		if l.empty[document] == nil {
 			keys = append(keys, "."+document)
 		}

@@ -1,0 +1,152 @@
+package assertion
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// processes keeps what the lines say of each process.
+type processes struct {
+	size  int
+	cut   bool
+	order []uint32
+	execs map[uint32][]string
+	count map[uint32]uint64
+}
+
+func (p *processes) init() {
+	p.order, p.execs, p.count = nil, map[uint32][]string{}, map[uint32]uint64{}
+}
+
+func (p *processes) room(n int) bool {
+	if p.size += n; p.size > maxLayers && !p.cut {
+		p.cut = true
+		p.init()
+	}
+	return !p.cut
+}
+
+// take notes what a line says of its process.
+func (p *processes) take(e *schemas.KernelEvent) {
+	if p.count[e.PID] == 0 {
+		if !p.room(32) {
+			return
+		}
+		p.order = append(p.order, e.PID)
+	}
+	p.count[e.PID]++
+	if schemas.SetOf(e.EventType) != schemas.SetProcessExecs {
+		return
+	}
+	if program := string(e.Value); !slices.Contains(p.execs[e.PID], program) && p.room(len(program)) {
+		p.execs[e.PID] = append(p.execs[e.PID], program)
+	}
+}
+
+func (p *processes) document() Document {
+	if p.cut {
+		return tooMuch()
+	}
+	type process struct {
+		PID    uint32   `json:"pid"`
+		Execs  []string `json:"execs"`
+		Events uint64   `json:"events"`
+	}
+	list := []process{}
+	for _, pid := range p.order {
+		list = append(list, process{pid, append([]string{}, p.execs[pid]...), p.count[pid]})
+	}
+	return shown(list)
+}
+
+// effects are distinct values, by a verb or a rule.
+type effects struct {
+	size   int
+	cut    bool
+	values map[string]map[string]struct{}
+	verb   []byte
+}
+
+func (s *effects) init() { s.values = map[string]map[string]struct{}{} }
+
+// kernel adds what a line shows as done or refused.
+func (s *effects) kernel(e *schemas.KernelEvent) {
+	if s.cut || !schemas.IsEffect(e) && !schemas.Refused(e.EventType) || len(e.Value) == 0 || e.Has&schemas.KernelHasConnectResult != 0 && e.ConnectResult < 0 {
+		return
+	}
+	s.add(schemas.EffectVerb(e), e.Value)
+}
+
+func (s *effects) add(name string, value []byte) {
+	if s.cut {
+		return
+	}
+	of := s.values[name]
+	if of == nil {
+		of = map[string]struct{}{}
+		s.values[name] = of
+	}
+	if _, there := of[string(value)]; there {
+		return
+	}
+	if s.size += len(value) + 16; s.size > maxEffects {
+		s.cut = true
+		s.init()
+		return
+	}
+	of[string(value)] = struct{}{}
+}
+
+// document has each name with its values, sorted, and the given names in any case.
+func (s *effects) document(names []string) Document {
+	if s.cut {
+		return Document{fault: fmt.Sprintf("the record has more distinct names than the %d MiB that assertions can see", maxEffects>>20)}
+	}
+	out := map[string][]string{}
+	for _, name := range names {
+		out[name] = []string{}
+	}
+	for name, values := range s.values {
+		out[name] = append([]string{}, slices.Sorted(maps.Keys(values))...)
+	}
+	return shown(out)
+}
+
+// counts are the numbers of lines.
+type counts struct {
+	lines    map[string]uint64 // by member
+	types    map[uint32]uint64 // kernel lines by event type
+	statuses map[string]uint64 // kernel lines by status
+}
+
+func (c *counts) init() {
+	c.lines, c.types, c.statuses = map[string]uint64{}, map[uint32]uint64{}, map[string]uint64{}
+}
+
+func (c *counts) kernel(e *schemas.KernelEvent) {
+	c.types[e.EventType]++
+	if e.Status != "" {
+		c.statuses[e.Status]++
+	}
+}
+
+func (c *counts) document() Document {
+	members, kinds := map[string]uint64{}, map[string]uint64{}
+	for _, f := range schemas.Members() {
+		if f.Lines {
+			members[f.Member] = c.lines[f.Member]
+		}
+	}
+	for t, n := range c.types {
+		kinds[schemas.KindOf(t)] += n
+	}
+	return shown(struct {
+		Lines    map[string]uint64 `json:"lines"`
+		Kinds    map[string]uint64 `json:"kinds"`
+		Statuses map[string]uint64 `json:"statuses"`
+		Refused  uint64            `json:"refused"`
+	}{members, kinds, c.statuses, c.types[schemas.EventConnectBlocked] + c.types[schemas.EventFileBlocked]})
+}

@@ -1,0 +1,74 @@
+package schemas
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+)
+
+// SchemaPack is the schema string of a pack (PACKS.md).
+const SchemaPack = "runner.pack.v0"
+
+// Severities of rules, from the least on.
+var Severities = [...]string{"info", "warning", "error"}
+
+// PackKinds are the kinds of packs.
+var PackKinds = [...]string{"quality", "security", "compliance", "replay"}
+
+// PackBuiltin is the source of a pack that is part of the program.
+const PackBuiltin = "built-in"
+
+// PackRef says which pack: in reports, and in the manifest of an archive whose run it was applied to.
+type PackRef struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+	Digest  string `json:"digest"`           // of the file's bytes
+	Source  string `json:"source,omitempty"` // PackBuiltin, or the name of the file
+}
+
+// PackMapping says which part of a framework a rule of a pack is about.
+type PackMapping struct {
+	Rule      string `json:"rule"` // NAME@VERSION:ID
+	Framework string `json:"framework"`
+	Ref       string `json:"ref"`
+}
+
+// Forms of the parts of a pack.
+const (
+	packName    = `[a-z0-9][a-z0-9-]{0,63}`
+	packVersion = `(0|[1-9][0-9]{0,5})(\.(0|[1-9][0-9]{0,5})){2}(-[0-9A-Za-z.-]{1,32})?`
+	packWord    = `[A-Za-z0-9][A-Za-z0-9_.-]{0,63}`
+)
+
+// The forms as whole texts.
+var (
+	PackName    = regexp.MustCompile(`^` + packName + `$`)                                          // of packs and rules
+	PackVersion = regexp.MustCompile(`^` + packVersion + `$`)                                       // of packs
+	PackWord    = regexp.MustCompile(`^` + packWord + `$`)                                          // ids of frameworks, and of their parts
+	PackRuleID  = regexp.MustCompile(`^(` + packName + `@` + packVersion + `):(` + packName + `)$`) // of rules outside of their pack
+)
+
+// Check checks what a reference says on its own.
+func (p *PackRef) Check() error {
+	switch {
+	case !PackName.MatchString(p.Name):
+		return fmt.Errorf("name is %.100q, expected a-z, 0-9 and -", p.Name)
+	case !PackVersion.MatchString(p.Version):
+		return fmt.Errorf("version is %.100q, expected MAJOR.MINOR.PATCH", p.Version)
+	case len(p.Digest) != 71 || p.Digest[:7] != "sha256:" || !isDigest(p.Digest[7:]):
+		return fmt.Errorf("digest is %.100q, expected sha256: and 64 hex digits", p.Digest)
+	}
+	return oneOf("kind", p.Kind, PackKinds[:]...)
+}
+
+// Check checks what a mapping says on its own.
+func (m *PackMapping) Check() error {
+	switch {
+	case !PackRuleID.MatchString(m.Rule):
+		return fmt.Errorf("rule is %.100q, expected NAME@VERSION:RULE", m.Rule)
+	case !PackWord.MatchString(m.Framework) || !PackWord.MatchString(m.Ref):
+		return errors.New("framework or ref is not letters, digits, _ . and -")
+	}
+	return nil
+}
