@@ -48,7 +48,28 @@ func TestGoldenRuns(t *testing.T) {
 	}
 }
 
-// logFlags are the flags of the stages of a run with collected logs.
+// TestGoldenShow: what runner-show prints of a recorded run with the layer process, in every view.
+func TestGoldenShow(t *testing.T) {
+	const run = "processes"
+	path := filepath.Join(t.TempDir(), run+".tar.gz")
+	if o := call(t, command(t, "runner-pack", "-o", path, filepath.Join("../testdata/runs", run, "3-joined.ndjson"))); o.code != 0 {
+		t.Fatal(o)
+	}
+	for _, view := range []string{"screen", "tree", "list", "json", "filtered"} {
+		c := command(t, "runner-show", "--"+view, filepath.Base(path))
+		if view == "screen" {
+			c = command(t, "runner-show", filepath.Base(path))
+		}
+		c.Dir = filepath.Dir(path)
+		o := call(t, c)
+		if o.code != 0 || o.stderr != "" {
+			t.Fatal(o)
+		}
+		golden(t, filepath.Join("../testdata/show", run+"."+view), []byte(o.stdout))
+	}
+}
+
+// logFlags are the flags of the stages, by what was collected and recorded of a run.
 func logFlags(dir string) (normalize, correlate []string) {
 	if file := filepath.Join(dir, "policy.log.ndjson"); testkit.Exists(file) {
 		normalize, correlate = []string{"--windows"}, []string{"--policy", file}
@@ -56,8 +77,12 @@ func logFlags(dir string) (normalize, correlate []string) {
 	if file := filepath.Join(dir, "sdk.log.ndjson"); testkit.Exists(file) {
 		correlate = append(correlate, "--sdk", file)
 	}
-	if raw, err := os.ReadFile(filepath.Join(dir, "1-raw.ndjson")); err == nil && bytes.Contains(raw, []byte(`"`+schemas.FactRunClock+`":`)) {
+	raw, err := os.ReadFile(filepath.Join(dir, "1-raw.ndjson"))
+	if err == nil && bytes.Contains(raw, []byte(`"`+schemas.FactRunClock+`":`)) {
 		normalize, correlate = []string{"--windows"}, append(correlate, "--times")
+	}
+	if err == nil && bytes.Contains(raw, []byte(`"`+schemas.FactArguments+`":`)) { // of a capture that reads what processes are
+		normalize = append(normalize, "--processes", "--filtered")
 	}
 	return normalize, correlate
 }

@@ -7,9 +7,9 @@ cd "$(dirname "$0")/.."
 make -s build
 work=/tmp/runner-recording
 trap 'exec 9>&-; rm -rf "$work"' EXIT
-rm -rf "$work" && mkdir -p "$work/tools" "$work/work"
+rm -rf "$work" && mkdir -p "$work/tools" "$work/work" && cp testdata/fixtures/processes.sh "$work/tools/"
 mkfifo "$work/open"
-CGO_ENABLED=0 go build -trimpath -o "$work/tools/" ./testdata/workload/listener ./testdata/workload/shapes \
+CGO_ENABLED=0 go build -trimpath -o "$work/tools/" ./testdata/workload/listener ./testdata/workload/shapes ./testdata/workload/dials \
 	./testdata/workload/mcp-client ./testdata/workload/mcp-server ./cmd/runner-policy
 "$work/tools/listener" <"$work/open" >"$work/address" &
 exec 9>"$work/open"
@@ -33,6 +33,7 @@ shape() { # shape SCENARIO SHAPE [NUMBER…]
 }
 wanted=$*
 record kernel-only -- "$work/tools/agent.sh" "$work/work" "$work/tools/listener" "$(cat "$work/address")"
+record processes --argv full -- "$work/tools/processes.sh" "$work/work" "$work/tools" "$(cat "$work/address")"
 record no-kernel --no-kernel -- true
 record ringbuf-pressure --ring-size 4096 -- "$work/tools/shapes" hammer "$work/work" 20000 2
 shape fork-then-open fork 3

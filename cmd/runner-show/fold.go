@@ -62,10 +62,13 @@ func folders(names []string, n int) []row {
 		case len(f.names) == 1:
 			list = append(list, row{f.names[0], 1})
 		case f.prefix == "" && f.kind == direct:
-			// Names without a common folder: endpoints, texts.
-			for _, name := range f.names {
-				list = append(list, row{name, 1})
+			list = appendEach(list, f.names)
+		case f.prefix == "" && f.kind == whole: // nothing could be opened
+			subs, own := split("", f.names)
+			for _, sub := range subs {
+				list = append(list, row{sub.prefix, len(sub.names)})
 			}
+			list = appendEach(list, own)
 		case f.kind == direct:
 			list = append(list, row{f.prefix + "*", len(f.names)})
 		case f.kind == others:
@@ -73,6 +76,14 @@ func folders(names []string, n int) []row {
 		default:
 			list = append(list, row{f.prefix, len(f.names)})
 		}
+	}
+	return list
+}
+
+// appendEach adds a row for each of the names that have no common folder: endpoints, texts.
+func appendEach(list []row, names []string) []row {
+	for _, name := range names {
+		list = append(list, row{name, 1})
 	}
 	return list
 }

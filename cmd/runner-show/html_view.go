@@ -109,7 +109,7 @@ func recordFacts(rep *verdict.Report) []page.Fact {
 
 // pageOrder is the order of the groups on the page: first what changed or left the machine.
 var pageOrder = [acts.Groups]acts.Group{acts.Reached, acts.Wrote, acts.Created, acts.Removed, acts.Renamed, acts.Changed,
-	acts.Listened, acts.Executed, acts.Read, acts.Other}
+	acts.Listened, acts.Bound, acts.Executed, acts.Read, acts.Other}
 
 // groups are the folds of a summary, what was refused first.
 func (c *collector) groups(sum *summary, most int) (list []page.Group) {
@@ -144,7 +144,7 @@ func (c *collector) groups(sum *summary, most int) (list []page.Group) {
 		}
 	}
 	for _, name := range errorsByNumber(sum) {
-		add("failed "+name, counted(sum.failed[name].acts, "time"), kindWarn, sum.failed[name])
+		add("failed "+name, counted(uint64(len(sum.failed[name].times)), "name"), kindWarn, sum.failed[name])
 	}
 	for _, x := range []struct {
 		n    uint64
@@ -157,10 +157,10 @@ func (c *collector) groups(sum *summary, most int) (list []page.Group) {
 	return list
 }
 
-// errorsByNumber are the names of the errors of a summary, the most frequent first.
+// errorsByNumber are the names of the errors of a summary, that of the most names first.
 func errorsByNumber(sum *summary) []string {
 	return slices.SortedFunc(maps.Keys(sum.failed), func(a, b string) int {
-		return cmp.Or(cmp.Compare(sum.failed[b].acts, sum.failed[a].acts), strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(len(sum.failed[b].times), len(sum.failed[a].times)), strings.Compare(a, b))
 	})
 }
 

@@ -67,6 +67,9 @@ func names(a *acts.Act) string {
 			b.WriteString(x.before + verdict.Printable(x.v, unlimited))
 		}
 	}
+	if b.Len() == 0 {
+		return valueOf(a)
+	}
 	return b.String()
 }
 

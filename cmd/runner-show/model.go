@@ -142,7 +142,7 @@ func (m *model) sum(s *summary, a *acts.Act) {
 	}
 	switch a.Outcome {
 	case schemas.ActRefused:
-		m.add(&s.refused, a.Value())
+		m.add(&s.refused, valueOf(a))
 		return
 	case schemas.ActFailed:
 		name := a.Error
@@ -155,7 +155,7 @@ func (m *model) sum(s *summary, a *acts.Act) {
 		if s.failed[name] == nil {
 			s.failed[name] = new(fold)
 		}
-		m.add(s.failed[name], a.Value())
+		m.add(s.failed[name], valueOf(a))
 		return
 	case schemas.ActUnproven:
 		s.unsure++
@@ -175,18 +175,33 @@ func shownValue(a *acts.Act) string {
 		}
 	case a.Group == acts.Executed && a.Script != "":
 		return a.Script
-	case a.Net() && a.Endpoint == "":
-		return "an address of another family (" + a.Op + ")"
+	case a.Value() == "":
+		return valueOf(a)
 	case a.Transport != "":
 		return a.Endpoint + " (" + a.Transport + ")"
 	case a.Outcome == schemas.ActPending:
 		return a.Endpoint + " (" + schemas.ActPending + ")"
-	case a.Value() == "":
-		return a.Op
 	case a.Group == acts.Other:
 		return a.Op + " " + a.Value()
 	}
 	return a.Value()
+}
+
+// valueOf is what an act is about or, where the record has no name of it, what it can be.
+func valueOf(a *acts.Act) string {
+	v := a.Value()
+	switch {
+	case v != "":
+	case a.Op == schemas.OpConnect:
+		return "(another family, or a disconnect)"
+	case a.Net():
+		return "(another family: netlink, packet …)"
+	case a.Group != acts.Other:
+		return "(" + a.Op + " of a name that was not read)"
+	default:
+		return a.Op
+	}
+	return v
 }
 
 // process finds the process of an act. Where the lines of a process are together, another

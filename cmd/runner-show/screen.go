@@ -105,7 +105,7 @@ func (s *screen) summary(sum *summary, indent int) {
 		s.fold(indent, acts.Words[g].Group, count, bold, f)
 	}
 	for _, name := range errorsByNumber(sum) {
-		s.fold(indent, "failed", fmt.Sprintf("%d %s", sum.failed[name].acts, name), amber, sum.failed[name])
+		s.fold(indent, "failed", fmt.Sprintf("%d %s", len(sum.failed[name].times), name), amber, sum.failed[name])
 	}
 	if sum.unsure > 0 {
 		s.items(indent, "unproven   ", amber, []string{counted(sum.unsure, "operation") + ": nothing shows that they were done"})
@@ -115,7 +115,7 @@ func (s *screen) summary(sum *summary, indent int) {
 	}
 }
 
-// fold writes one group: how many names, and which. Under a process on the first screen it has one line.
+// fold writes one group: how many names, and which. Of what was refused it is how many times. Under a process on the first screen it has one line.
 func (s *screen) fold(indent int, group, count, style string, f *fold) {
 	most := s.opt.Top
 	if group == acts.Words[acts.Executed].Group {

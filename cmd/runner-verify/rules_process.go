@@ -95,6 +95,15 @@ func (v *verifier) processArguments(l *archive.Line, a *schemas.Arguments) {
 		p.argv += min(uint64(len(a.Argv)), 1)
 		p.digests += min(uint64(len(a.Digests)), 1)
 	}
+	read, whole := uint64(0), len(a.Argv) > 0
+	for _, arg := range a.Argv {
+		text, err := schemas.Untext(arg)
+		read += uint64(len(text)) + 1
+		whole = whole && err == nil && !strings.Contains(arg, schemas.RedactionMark)
+	}
+	if whole && read != a.Bytes-a.Unread {
+		v.faultProcess(l, "argv has %d bytes, the numbers say %d", read, a.Bytes-a.Unread)
+	}
 	for _, text := range a.Texts() {
 		if !schemas.IsText([]byte(text)) {
 			v.faultProcess(l, "%.200q is not the escape of any byte string", text)

@@ -50,7 +50,7 @@ func TestProcesses(t *testing.T) {
 	with := func(arguments string) []string {
 		return processesOf(strings.Replace(firstProcess, `"gid":0}`, `"gid":0,"arguments":{`+arguments+`}}`, 1), secondProcess)
 	}
-	const full = `"name":"sh","count":2,"bytes":9,"argv":["/bin/sh","x"]`
+	const full = `"name":"sh","count":2,"bytes":10,"argv":["/bin/sh","x"]`
 	exec := func(file string) string { return `{"by":"exec","file":"` + file + `","uid":0,"gid":0}` }
 	for _, c := range []struct {
 		name  string
@@ -71,6 +71,8 @@ func TestProcesses(t *testing.T) {
 		{"digests", argv("hash", key), with(`"count":1,"bytes":9,"digests":["` + key[7:] + `"]`), ""},
 		{"not read", argv("full", "none"), with(`"count":0,"bytes":9000,"unread":9000`), ""},
 		{"a mark of no rule", argv("full", "none"), with(strings.Replace(full, `"x"`, `"[redacted x]"`, 1)), ruleProcessLines},
+		{"other bytes", argv("full", "none"), with(strings.Replace(full, `"bytes":10`, `"bytes":11`, 1)), ruleProcessLines},
+		{"an unread rest", argv("full", "none"), with(strings.Replace(full, `"bytes":10`, `"bytes":1009,"unread":999`, 1)), ""},
 		{"another name", argv("full", "none"), with(strings.Replace(full, `"sh"`, `"ls"`, 1)), ruleProcessLines},
 		{"an argument in no text form", argv("full", "none"), with(strings.Replace(full, `"x"`, `"\\q"`, 1)), ruleProcessLines},
 		{"arguments nobody asked for", argv("none", "none"), with(`"name":"sh","count":2,"bytes":9`), ruleProcessNote},

@@ -76,6 +76,9 @@ def _argument_fault(a):
     first, name = a.get("argv", [MARK])[0], a.get("name", "")
     if MARK not in first + name and name != first.rpartition("/")[2] and len(first.rpartition("/")[2].encode()) <= 255:
         return "another name"
+    argv = a.get("argv", [])
+    if argv and not any(MARK in w or not text.is_text(w) for w in argv) and sum(len(text.decode(w)) + 1 for w in argv) != a["bytes"] - a.get("unread", 0):
+        return "another number of bytes"
     return None
 
 

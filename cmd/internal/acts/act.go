@@ -83,7 +83,7 @@ func (a *Act) Value() string {
 }
 
 // Net reports whether the act is about an endpoint.
-func (a *Act) Net() bool { return a.Group == Reached || a.Group == Listened }
+func (a *Act) Net() bool { return a.Group == Reached || a.Group == Listened || a.Group == Bound }
 
 // set stores a value under the name that the table has for it.
 func (a *Act) set(key string, value []byte) {
@@ -140,7 +140,7 @@ func (a *Act) network() {
 		a.Family = schemas.EndpointIPv4
 	}
 	a.Direction = schemas.DirectionOut
-	if a.Group == Listened {
+	if a.Group != Reached {
 		a.Direction = schemas.DirectionLocal
 	}
 	switch a.EventType {

@@ -15,6 +15,7 @@ const (
 	Changed
 	Reached
 	Listened
+	Bound
 	Read
 	Other
 	Groups = int(Other) + 1
@@ -31,6 +32,7 @@ var Words = [Groups]struct{ Group, Thing string }{
 	Read:     {"read", "file"},
 	Reached:  {"reached", "peer"},
 	Listened: {"listened", "address"},
+	Bound:    {"bound", "address"},
 	Other:    {"other", "object"},
 }
 
@@ -74,7 +76,7 @@ var table = [...]form{
 	{first: schemas.EventSendto, op: schemas.OpSendto, key: keyEndpoint, group: Reached},
 	{first: schemas.EventSendmsg, op: schemas.OpSendmsg, key: keyEndpoint, group: Reached},
 	{first: schemas.EventSendmmsg, op: schemas.OpSendmmsg, key: keyEndpoint, group: Reached},
-	{first: schemas.EventBind, op: schemas.OpBind, key: keyEndpoint, group: Listened},
+	{first: schemas.EventBind, op: schemas.OpBind, key: keyEndpoint, group: Bound},
 	{first: schemas.EventListen, op: schemas.OpListen, key: keyEndpoint, group: Listened},
 	{first: schemas.EventConnectBlocked, op: schemas.OpConnectBlocked, key: keyEndpoint, group: Reached},
 	{first: schemas.EventFileBlocked, op: schemas.OpFileBlocked, key: keyPath, group: Other},
