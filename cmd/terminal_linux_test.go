@@ -35,7 +35,7 @@ func TestTerminalAsInput(t *testing.T) {
 	dir := t.TempDir()
 	policy := filepath.Join(dir, "policy.yaml")
 	write(t, policy, "schema: runner.policy.v0\ndefault: deny\n")
-	for _, tool := range []string{"runner-verify", "runner-show", "runner-normalize", "runner-correlate", "runner-pack"} {
+	for _, tool := range []string{"runner-verify", "runner-show", "runner-lint", "runner-normalize", "runner-correlate", "runner-pack"} {
 		_, terminal := openTerminal(t)
 		c := command(t, tool)
 		if c.Stdin = terminal; tool == "runner-pack" {

@@ -9,6 +9,8 @@ const (
 // Reports are the documents that tools write for other programs with --report and flags like it.
 // No stage reads them. They name their form in schema_version, as the formats do that they come from.
 var Reports = [...]Form{
+	{Schema: VersionLintReport, File: "lint-report-v1.schema.json"},
+	{Schema: VersionClosure, File: "closure-v1.schema.json"},
 	{Schema: VersionSoakReport, File: "soak-report-v1.schema.json"},
 	{Schema: VersionSoakSurface, File: "soak-surface-v1.schema.json"},
 }

@@ -17,3 +17,11 @@ func signals() table {
 	}
 	return t
 }
+
+func dependencies() table {
+	t := table{{"kind", "what was seen"}}
+	for _, d := range schemas.Dependencies {
+		t = append(t, []string{code(d.Name), d.What})
+	}
+	return t
+}

@@ -52,6 +52,7 @@ var specTables = map[string]func() table{
 	"refusals":           func() table { return reasons(schemas.ReasonRefuses) },
 	"shims":              shims,
 	"signals":            signals,
+	"dependencies":       dependencies,
 	"streams":            streams,
 	"verbs":              verbs,
 }

@@ -111,7 +111,7 @@ func (a *Assertion) once(ctx context.Context, input Documents) Answer {
 	r, err := a.program.Ask(ctx, b, false, maxTime)
 	switch {
 	case errors.Is(err, jq.ErrTime):
-		return Answer{Fault: fmt.Sprintf("it takes longer than %s", maxTime)}
+		return Answer{Fault: tooLong}
 	case err != nil:
 		return Answer{Fault: err.Error()}
 	case r.Fault != "":
@@ -125,3 +125,28 @@ func (a *Assertion) once(ctx context.Context, input Documents) Answer {
 	}
 	return Answer{Decided: true}
 }
+
+// Nothing asks a program that must give no result, and returns what it gives: at most so many texts. The
+// text is why it could not be asked, or that it gives nothing only because nobody looked.
+func (a *Assertion) Nothing(ctx context.Context, all Documents, blind *Blindness, most int) (jq.Shown, string) {
+	shown, err := a.Show(ctx, all, most)
+	switch {
+	case errors.Is(err, jq.ErrTime):
+		return shown, tooLong
+	case err != nil:
+		return shown, err.Error()
+	case shown.Fault != "":
+		return shown, "it fails: " + shown.Fault
+	case shown.Count > 0 || blind == nil:
+		return shown, ""
+	}
+	for i := range blind.layers {
+		l := &blind.layers[i]
+		if again, err := a.Show(ctx, l.hide(all), most); err != nil || again.Fault != "" || again.Count > 0 {
+			return shown, "it holds only because " + l.why()
+		}
+	}
+	return shown, ""
+}
+
+var tooLong = fmt.Sprintf("it takes longer than %s", maxTime)

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
+	"github.com/runner-evidence/runner/schemas/verdict"
+)
+
+// record is what signals and dependencies follow from. It is a part of a visitor.
+type record struct {
+	report  *verdict.Report
+	members map[string]archive.Member
+	health  *schemas.Health
+	joined  *schemas.Report
+	notes   map[*schemas.Note]schemas.NoteValues
+
+	command   marks // of run_started
+	started   *schemas.RunStarted
+	finished  *schemas.RunFinished
+	arguments marks // of the layer process
+	plain     bool  // it has arguments as texts
+	unsaid    bool  // it has an exec without arguments
+
+	tools        map[string]bool // that were called and answered
+	targets      uint64          // decisions by runner-policy, which have the targets of calls
+	dependencies dependencies
+}
+
+func newRecord(report *verdict.Report) *record {
+	r := &record{report: report, members: map[string]archive.Member{}, notes: map[*schemas.Note]schemas.NoteValues{}, tools: map[string]bool{}}
+	r.dependencies.init()
+	return r
+}
+
+func (r *record) document(d archive.Document) error {
+	switch v := d.Value.(type) {
+	case *schemas.Report:
+		r.joined = v
+	case *schemas.Health:
+		r.health = v
+		for _, text := range v.Notes {
+			code, _, _ := schemas.CutNote(text)
+			if n, known := schemas.LookupNote(code); known {
+				if values, err := n.Parse(text); err == nil {
+					r.notes[n] = values
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (r *record) line(l *archive.Line) error {
+	switch e := l.Event.(type) {
+	case *schemas.KernelEvent:
+		r.dependencies.kernel(e)
+	case *schemas.FilteredEvent:
+		r.dependencies.opened([]byte(e.Value))
+	case *schemas.RunStarted:
+		r.started = e
+		for _, text := range e.Command {
+			r.command.add(text)
+		}
+	case *schemas.RunFinished:
+		r.finished = e
+	case *schemas.PolicyEvent:
+		if e.Outcome == schemas.OutcomeCompleted {
+			r.tools[e.Tool] = true
+		}
+	case *schemas.ProcessEvent:
+		r.process(e)
+	}
+	return nil
+}
+
+// process takes in what programs were started with.
+func (r *record) process(p *schemas.ProcessEvent) {
+	for i := range p.States {
+		s := &p.States[i]
+		switch a := s.Arguments; {
+		case s.By != schemas.StateExec:
+		case a == nil || a.Unread > 0 || a.Argv == nil && a.Digests == nil && a.Count > 0 || uint64(len(a.Digests)) < a.Count && a.Argv == nil:
+			r.unsaid = true
+		default:
+			r.plain = r.plain || a.Argv != nil
+			for _, text := range a.Argv {
+				r.arguments.add(text)
+			}
+			for _, digest := range a.Digests {
+				r.arguments.digest(digest)
+			}
+		}
+	}
+}
+
+func (r *record) end(m archive.Member) error {
+	r.members[m.Name] = m
+	return nil
+}
+
+// has reports whether the archive has a member.
+func (r *record) has(member string) bool { _, there := r.members[member]; return there }
+
+// loss is why the kernel layer does not have all, in the words of the notes.
+func (r *record) loss() string {
+	var parts []string
+	for _, text := range r.health.Notes {
+		code, _, _ := schemas.CutNote(text)
+		if slices.Contains([]string{schemas.NoteLoss.Code, schemas.NoteDrops.Code, schemas.NoteMissed.Code, schemas.NoteEscape.Code, schemas.NoteEnd.Code, schemas.NoteContractOnly.Code}, code) {
+			parts = append(parts, text)
+		}
+	}
+	return verdict.Printable(joinOr(parts, "observation-health.json has no note about it"), 500)
+}

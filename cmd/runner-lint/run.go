@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"github.com/runner-evidence/runner/cmd/internal/assertion"
+	"github.com/runner-evidence/runner/cmd/internal/evidence"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
+)
+
+// result is what is known of an archive once it was judged.
+type result struct {
+	opt     Options
+	signals map[string]schemas.SignalDetail
+	report  schemas.LintReport
+	closure schemas.ClosureScore
+}
+
+func run(ctx context.Context, env *tool.Env, opt Options) error {
+	if opt.List != "" {
+		return list(env, opt.List)
+	}
+	e, err := evidence.Open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	r, failing, err := lint(ctx, e, opt)
+	if err != nil {
+		return err
+	}
+	for _, f := range opt.Files {
+		b, err := f.make(r)
+		if err != nil {
+			return tool.Fail(tool.ExitIO, err)
+		}
+		if err := write(f.path, b); err != nil {
+			return err
+		}
+	}
+	if err := r.print(env.Stdout); err != nil {
+		return err
+	}
+	if failing > 0 {
+		return tool.Status(tool.ExitNo)
+	}
+	return nil
+}
+
+// lint reads the archive once and judges it.
+func lint(ctx context.Context, e *evidence.Evidence, opt Options) (r *result, failing int, err error) {
+	var programs []*assertion.Assertion
+	for _, p := range opt.Packs {
+		for i := range p.Rules {
+			programs = append(programs, p.Rules[i].Assert)
+		}
+	}
+	kept := assertion.Collect(programs)
+	rec := newRecord(e.Report)
+	err = e.Read(ctx, archive.Visitor{
+		Document: func(d archive.Document) error {
+			kept.Document(d)
+			return rec.document(d)
+		},
+		Line: func(l *archive.Line) error {
+			kept.Line(l)
+			return rec.line(l)
+		},
+		End: rec.end,
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	r = &result{opt: opt, signals: rec.signals()}
+	r.closure = rec.closure(r.signals)
+	j := judge{documents: kept.Documents(e.Report), blind: assertion.Blind(e.Report.Record), signals: r.signals}
+	results, err := j.all(ctx, opt.Packs)
+	if err != nil {
+		return nil, 0, tool.Fail(tool.ExitIO, err)
+	}
+	r.report = schemas.LintReport{SchemaVersion: schemas.VersionLintReport, GeneratedAt: opt.GeneratedAt, Archive: schemas.Text(e.Name), RunID: e.Report.RunID,
+		Identity: e.Report.Identity, FailOn: opt.FailOn.String(), Results: results, Completeness: completeness(requires(opt.Packs), r.signals), Closure: r.closure.Score}
+	for _, p := range opt.Packs {
+		r.report.Packs = append(r.report.Packs, p.PackRef)
+	}
+	r.report.Findings, failing = count(results, opt.FailOn)
+	r.report.Passed = failing == 0
+	return r, failing, nil
+}
+
+func (r *result) reportJSON() ([]byte, error) { return document(&r.report) }
+
+func (r *result) closureJSON() ([]byte, error) {
+	return document(&schemas.Closure{SchemaVersion: schemas.VersionClosure, GeneratedAt: r.opt.GeneratedAt, BundleDigest: r.report.Identity,
+		PackContext: r.report.Packs, Completeness: r.report.Completeness, Closure: r.closure})
+}
+
+// document is a JSON document with a final LF.
+func document(v any) ([]byte, error) {
+	b, err := schemas.Marshal(v)
+	return append(b, '\n'), err
+}
+
+func write(path string, b []byte) error {
+	f, err := tool.CreateAtomic(path)
+	if err != nil {
+		return tool.CannotWrite(path, err)
+	}
+	defer f.Abort()
+	if _, err := bytes.NewReader(b).WriteTo(f); err != nil {
+		return tool.CannotWrite(path, err)
+	}
+	if err := f.Commit(); err != nil {
+		return tool.CannotWrite(path, err)
+	}
+	return nil
+}
+
+// print writes the answer to standard output.
+func (r *result) print(w io.Writer) error {
+	b, err := []byte(nil), error(nil)
+	switch {
+	case r.opt.JSON:
+		b, err = r.reportJSON()
+	case r.opt.Explain != "":
+		b = r.explain(r.opt.Explain)
+	default:
+		b = r.text()
+	}
+	if err != nil {
+		return tool.Fail(tool.ExitIO, err)
+	}
+	if _, err := w.Write(b); err != nil {
+		return tool.CannotWrite("standard output", err)
+	}
+	return nil
+}
