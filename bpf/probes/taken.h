@@ -104,7 +104,7 @@ GLOBAL u64 put_place(u32 key, u64 off, u32 second)
 }
 
 /* Appends the place that a name starts from. Returns the bytes written and one; 0 if it is another one now than when the call
- * was entered: then nobody knows which of them the kernel took. */
+ * was entered, for then nobody knows which of them the kernel took, and if there is none. */
 GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
@@ -135,6 +135,8 @@ GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
 		s->r.marks |= MARK_CHANGED;
 		return 0;
 	}
+	if (starts_nowhere(&now, absolute, dfd))
+		return 0;
 	len = put_short_path(key, off, now.mnt, now.dentry);
 	return (len ? len : put_path(key, off, now.mnt, now.dentry)) + 1;
 }

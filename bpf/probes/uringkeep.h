@@ -25,7 +25,7 @@ INLINE u32 keep_base(u8 *to, bool absolute, s32 dfd, struct path_pair *from, u32
 	u64 n;
 
 	base_path(absolute, dfd, from);
-	if (!s)
+	if (!s || starts_nowhere(from, absolute, dfd))
 		return 0;
 	s->r.marks = 0;
 	n = put_path(key, 0, from->mnt, from->dentry);

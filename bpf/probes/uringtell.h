@@ -55,6 +55,10 @@ GLOBAL u64 put_base(u32 key, u64 off, u32 absolute, s32 dfd, u32 second)
 	from = second ? &q->from2 : &q->from;
 	if (now.mnt != from->mnt || now.dentry != from->dentry || start_changed(s, absolute, dfd))
 		s->r.marks |= MARK_CHANGED;
+	if (starts_nowhere(from, absolute, dfd)) {
+		s->r.marks &= ~(u32)(second ? MARK_HAS_BASE2 : MARK_HAS_BASE1);
+		return 0;
+	}
 	BARRIER(off);
 	if (off > BLOB_LAST)
 		return 0;

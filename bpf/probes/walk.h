@@ -330,6 +330,12 @@ INLINE void base_path(bool absolute, s32 dfd, struct path_pair *p)
 	p->dentry = POINTER(path, fs, dentry);
 }
 
+/* Is there no such descriptor? Nothing is unreadable then: a call's other name keeps the directory that it starts from. */
+INLINE bool starts_nowhere(struct path_pair *p, bool absolute, s32 dfd)
+{
+	return !absolute && dfd != AT_FDCWD && !p->dentry;
+}
+
 /* MARK_DELETED if the leaf of a resolved path no longer has its name. */
 INLINE u32 leaf_marks(u64 dentry)
 {

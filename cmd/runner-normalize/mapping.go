@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
 
@@ -106,10 +107,13 @@ func (m *mapper) firstPath(e *schemas.RawEvent) (path []byte, lexical bool) {
 }
 
 // fromBase is the text of the first path, as what it means from its base. An open whose caller
-// made the base the root of the lookup is like an absolute one there.
+// made the base the root of the lookup is like an absolute one there, and without a base it is a path of no root.
 func (m *mapper) fromBase(e *schemas.RawEvent) []byte {
-	if e.Resolve&schemas.ResolveInRoot == 0 || e.Base == nil {
+	if e.Resolve&schemas.ResolveInRoot == 0 {
 		return e.UserPath
+	}
+	if e.Base == nil {
+		return bytes.TrimLeft(e.UserPath, "/")
 	}
 	m.second = append(append(m.second[:0], '/'), e.UserPath...)
 	return m.second

@@ -24,6 +24,7 @@ func TestEveryOperationIsMapped(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	interp := func(e *schemas.RawEvent) { e.Interp = []byte("/bin/sh") }
+	inRoot := func(e *schemas.RawEvent) { e.Resolve, e.Has = schemas.ResolveInRoot, e.Has|schemas.HasResolve }
 	resolve := func(e *schemas.RawEvent) { e.Resolve, e.Has = 8, e.Has|schemas.HasResolve }
 	for _, c := range []struct {
 		name, op string
@@ -34,6 +35,8 @@ func TestLines(t *testing.T) {
 		{"failed open", "open", []edit{user("/w", "b"), flags(0), ret(-2)}, []string{"1 /w/b -2 error"}},
 		{"creat", "creat", []edit{path("/w/c"), flags(577), ret(4)}, []string{"1 /w/c 4 success"}},
 		{"openat2", "openat2", []edit{user("/w", "../x"), flags(0), resolve, ret(-18)}, []string{"1 /x -18 error"}},
+		{"openat2 in a root", "openat2", []edit{user("/w", "/../x"), flags(0), inRoot, ret(-2)}, []string{"1 /w/x -2 error"}},
+		{"openat2 in no root", "openat2", []edit{user("", "//x"), flags(0), inRoot, ret(-9)}, []string{"1 x -9 error"}},
 		{"handle", "open_by_handle_at", []edit{opened("/w/h")}, []string{"1 /w/h 3 success"}},
 		{"io_uring", "io_uring_openat", []edit{opened("/w/u"), marks(schemas.MarkIOUring)}, []string{"1 /w/u 3 success"}},
 		{"fault", "openat", []edit{flags(0), ret(-14), marks(schemas.MarkUserFault)}, []string{"1 null -14 error"}},

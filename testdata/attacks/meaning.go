@@ -23,6 +23,7 @@ type expected struct {
 	stream  bool   // sent by a stream socket, or without a family
 	unrun   bool   // a seccomp filter answered the call
 	call    string // for messages
+	tid     int    // the thread that made it
 }
 
 // process is what is known of one process of a trace.
@@ -80,7 +81,7 @@ func (m *meaning) add(c traced) {
 	m.calls++
 	lines := s(m, p, &c)
 	for i := range lines {
-		lines[i].ret, lines[i].call = c.ret, c.name
+		lines[i].ret, lines[i].call, lines[i].tid = c.ret, c.name, c.tid
 		lines[i].unrun = p.answers[c.name]
 	}
 	p.lines = append(p.lines, lines...)
@@ -109,6 +110,13 @@ func (m *meaning) told(c traced) {
 		p.threads++
 	case "stream", "datagram":
 		m.stream[c.tid] = word == "stream"
+	case "bound": // its own last bind: symlinks in the name are followed now
+		for i := len(p.lines) - 1; i >= 0; i-- {
+			if e := &p.lines[i]; e.kind == schemas.EventBind && e.tid == c.tid {
+				e.value, e.others = "unix:"+p.join(dir, rest), nil
+				break
+			}
+		}
 	case "root":
 		if rest == "0" {
 			p.root = dir
@@ -309,8 +317,11 @@ func opened(dir, path, flags, mode int) shape {
 				mo = num(c.args[mode])
 			}
 		}
-		if name, ok := str(c.args[path]); ok && dirOf(c.args[max(dir, 0)]) != "" && (!known || resolve&unix.RESOLVE_IN_ROOT != 0) {
-			inside := (&process{root: dirOf(c.args[dir])}).join("", "/"+name)
+		if name, ok := str(c.args[path]); ok && flags == -2 && (!known || resolve&unix.RESOLVE_IN_ROOT != 0) {
+			inside := p.join("", strings.TrimLeft(name, "/")) // no root: there is no such descriptor
+			if root := dirOf(c.args[dir]); root != "" {
+				inside = (&process{root: root}).join("", "/"+name)
+			}
 			if known {
 				e.value = inside
 			} else { // strace does not show a structure that is too small: it may ask for this

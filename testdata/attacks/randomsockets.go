@@ -4,6 +4,8 @@ package main
 
 import (
 	"encoding/binary"
+	"path"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,8 +39,11 @@ func (a *actor) onSocket(fd uintptr) {
 		raw(unix.SYS_CONNECT, fd, name, size)
 		a.names(fd)
 	case 2, 3:
-		raw(unix.SYS_BIND, fd, name, size)
+		bound, address := raw(unix.SYS_BIND, fd, name, size), a.keep[a.kept%len(a.keep)]
 		a.names(fd)
+		if bound == 0 {
+			a.boundIn(address[:size])
+		}
 	case 4:
 		raw(unix.SYS_LISTEN, fd, 5)
 		a.names(fd)
@@ -53,6 +58,23 @@ func (a *actor) onSocket(fd uintptr) {
 		}
 		raw(unix.SYS_SENDMSG, fd, addr(&m), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
 	}
+}
+
+// boundIn tells in which directory a unix socket is that was bound now: symlinks may have led there.
+func (a *actor) boundIn(address []byte) {
+	if len(address) < 2 || binary.NativeEndian.Uint16(address) != unix.AF_UNIX {
+		return
+	}
+	name, _, _ := strings.Cut(string(address[2:]), "\x00")
+	if !strings.Contains(name, "/") {
+		return
+	}
+	fd := raw(unix.SYS_OPENAT, cwd, a.bytes([]byte(path.Dir(name)+"\x00")), unix.O_PATH|unix.O_DIRECTORY)
+	if fd < 0 {
+		return
+	}
+	a.tell(int(fd), "bound:"+path.Base(name))
+	raw(unix.SYS_CLOSE, uintptr(fd))
 }
 
 // names asks for the socket's names, so that strace shows them.

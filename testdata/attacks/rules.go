@@ -34,10 +34,6 @@ var rules = []rule{
 			place := strings.Replace(l.text(), "detached:", "", 1)
 			return e.sameCall(l) && place != l.text() && (place == e.value || place == "" && e.value == "/")
 		}},
-	{name: "text: of a failed call with a descriptor that is no directory the record has only the text",
-		pair: func(p *process, e *expected, l *told) bool {
-			return e.ret < 0 && e.sameCall(l) && (l.text() == e.bare || (p.ring || p.threads > 1) && strings.HasSuffix(e.value, "/"+l.text()))
-		}},
 	{name: "refused: of an address that is too short, or of a socket that cannot take it, the record has what there is",
 		pair: func(_ *process, e *expected, l *told) bool {
 			return e.address && e.sameCall(l) && (e.ret == -int64(unix.EINVAL) || e.ret < 0 && e.ret != -int64(unix.EAFNOSUPPORT) && e.value == "null")

@@ -49,7 +49,9 @@ def lexical(e, name, base):
     """The second way to a path: text joined to a directory, or None."""
     if name not in e:
         return None
-    text = "/" + e[name] if base in e and name == "user_path" and e.get("resolve", 0) & 0x10 else e[name]
+    text = e[name]
+    if name == "user_path" and e.get("resolve", 0) & 0x10:
+        text = "/" + text if base in e else text.lstrip("/")
     return join(e.get(base), text, "chroot" in e.get("marks", ()))
 
 
