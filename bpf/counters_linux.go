@@ -25,6 +25,7 @@ type Stats struct {
 	Lost                   uint64            // events of probes with copies that no copy saw
 	Foreign                uint64            // network calls of tasks outside, on sockets of the scope
 	SharedArguments        uint64            // calls whose structure or address in memory others could change and change back
+	Received               uint64            // descriptors that came from other processes
 	Missed                 map[string]uint64 // the parts of RecursionMisses and Lost, by probe
 	// SkippedByAll is, of probes with copies, how many runs were skipped of the copy that
 	// lost the fewest: no more events than that were missed, anywhere on the machine.
@@ -53,6 +54,7 @@ func (s *Session) Stats() (Stats, error) {
 			out.rings += c.Rings
 			out.Foreign += c.Foreign
 			out.SharedArguments += c.SharedArguments
+			out.Received += c.Received
 		}
 	}
 	out.IOUringUnmapped += s.unfinished()

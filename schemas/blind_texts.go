@@ -58,6 +58,7 @@ func BlindTexts() []BlindText {
 	for _, text := range BlindSpots {
 		add(text, "of every capture")
 	}
+	add(BlindReceived+" (N)", "in the place of the one without a number, if some were seen to come")
 	add(BlindScripts, "of every capture")
 	add(BlindForeign+" (N)", "if there was some")
 	for _, h := range BlindHooks {

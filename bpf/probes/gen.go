@@ -19,6 +19,7 @@
 //	walk.h              from a file or directory to its path
 //	guard.h             what a program of the scope does to the measurement itself
 //	addr.h              records with addresses, and what the kernel makes of those that sends are given
+//	received.h          descriptors that messages bring
 //	socketcalls.h       socket calls at their exit, and what they were given when they were entered
 //	sock.bpf.c          IPv4 and IPv6 addresses before the call, as the kernel has them
 //	unix.bpf.c          the same for unix sockets, where the kernel has those hooks

@@ -193,12 +193,22 @@ INLINE u64 pid_of(u64 file)
 	return POINTER(file, file, private_data);
 }
 
+/* Descriptors that came from other processes. */
+INLINE void note_received(u64 n)
+{
+	struct counters *c = counters_of(SLOT_EXIT);
+
+	if (c && n)
+		__sync_fetch_and_add(&c->received, n);
+}
+
 INLINE void guard_getfd(s32 pidfd, s64 ret)
 {
 	u64 file;
 
 	if (ret < 0)
 		return;
+	note_received(1);
 	file = fd_file(pidfd);
 	if (file && observer(task_of(pid_of(file))))
 		raise(ALARM_TRACE, 0);

@@ -13,6 +13,7 @@
 #include "entry.h"
 #include "pathobj.h"
 #include "special.h"
+#include "received.h"
 
 /* What openat2 was asked for. Where others have the memory, that is counted: they can change it before the kernel takes it,
  * and change it back. */
@@ -199,6 +200,11 @@ INLINE bool records(struct task_struct *task, u64 nr, struct pt_regs *regs, bool
 	d = desc_of(nr, compat32);
 	if (!d->op || d->class == CLASS_CHANGE || (d->class == CLASS_FORK && !copied_tasks))
 		return false;
+	if (d->class == CLASS_RECEIVE) {
+		if (ret >= 0 && !copy && bpf_current_task_under_cgroup(&scope, 0) == 1)
+			count_received(regs);
+		return false;
+	}
 	passed = passes(d, regs, compat32);
 	if (passed && !copied_calls)
 		return false;
@@ -399,14 +405,15 @@ int on_sys_enter(u64 *ctx)
 	} else {
 		d = desc_of(nr, compat32);
 		passed = passes(d, (struct pt_regs *)ctx[0], compat32);
-		if (!copied_calls && (!d->op || d->class == CLASS_FORK || passed || (d->class == CLASS_CHANGE && !changed_by(d->op))))
+		if (!copied_calls && (!d->op || d->class == CLASS_FORK || d->class == CLASS_RECEIVE || passed ||
+				      (d->class == CLASS_CHANGE && !changed_by(d->op))))
 			return 0;
 		if (bpf_current_task_under_cgroup(&scope, 0) != 1)
 			return 0;
 		call = marked_as(nr, compat32, passed);
 		if (copied_calls && !first_at_entry(task, call))
 			return 0;
-		if (!d->op || passed)
+		if (!d->op || d->class == CLASS_RECEIVE || passed)
 			return 0;
 		if (d->class == CLASS_CHANGE) {
 			change((struct pt_regs *)ctx[0], compat32, d->op);

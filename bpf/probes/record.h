@@ -166,6 +166,7 @@ struct counters {
 	u64 rings;  /* calls that make and use io_uring */
 	u64 foreign; /* network calls of tasks outside, on sockets of the scope */
 	u64 shared_arguments; /* calls whose structure or address in memory others could change and change back */
+	u64 received;	      /* descriptors that came from other processes */
 };
 
 /* Scratch records per CPU and copy of a probe. */

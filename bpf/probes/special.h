@@ -79,7 +79,7 @@ INLINE u64 put_terminal(struct scratch *s, u32 key, u64 flags)
 /* A call without a path that did what it was asked for did it to its descriptor. */
 INLINE bool by_descriptor(struct rec *r, u64 path)
 {
-	return !path && r->ret >= 0 && r->flags & AT_EMPTY_PATH;
+	return !path && r->ret >= 0 && !(r->marks & MARK_UNPROVEN) && r->flags & AT_EMPTY_PATH;
 }
 
 INLINE void set_attributes(struct rec *r, u64 attributes)

@@ -17,6 +17,7 @@ enum class {
 	CLASS_FORK,	 /* recorded by on_fork; its end only shows whether that ran */
 	CLASS_UNMAPPED,	 /* recorded natively, not decoded for 32-bit callers: counted */
 	CLASS_SPECIAL,	 /* special.h */
+	CLASS_RECEIVE,	 /* not recorded: counts the descriptors that messages bring (received.h) */
 	CLASS_CHANGE,	 /* not recorded: changes what other threads' calls are given (changes.h) */
 	CLASS_CONTEXT,	 /* changes who and where the task is (context.h) */
 };
@@ -36,6 +37,7 @@ struct desc {
 enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
 #define C(what) { CHANGES_##what, CLASS_CHANGE, NO, NO, NO, NO, NO, NO }
 #define X D(CONTEXT, CONTEXT, NO, NO, NO, NO, NO, NO)
+#define R { 1, CLASS_RECEIVE, NO, NO, NO, NO, NO, NO }
 #define NCALLS 512
 
 /* The calls that every architecture has. */
@@ -150,6 +152,8 @@ enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
 #define CALLS_OF_64_BITS(A)                                                  \
 	[A##_SENDMSG] = D(SENDMSG, SOCK, NO, NO, NO, NO, NO, NO),            \
 	[A##_SENDMMSG] = D(SENDMMSG, SOCK, NO, NO, NO, NO, NO, NO),          \
+	[A##_RECVMSG] = R,                                                   \
+	[A##_RECVMMSG] = R,                                                  \
 	[A##_KEXEC_FILE_LOAD] = G(KERNEL)
 
 #if defined(__TARGET_ARCH_x86)

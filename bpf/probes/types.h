@@ -394,6 +394,12 @@ struct user_msghdr {
 	u64 name;
 	u32 namelen, pad;
 	u64 iov, iovlen;
+	u64 control, controllen;
+};
+
+struct user_cmsghdr {
+	u64 len;
+	s32 level, type;
 };
 
 struct user_iovec {

@@ -56,6 +56,7 @@ type KernelCounters struct {
 	Rings           uint64
 	Foreign         uint64
 	SharedArguments uint64
+	Received        uint64
 }
 
 type KernelEntry struct {

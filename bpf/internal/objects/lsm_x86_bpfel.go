@@ -25,6 +25,7 @@ type LsmCounters struct {
 	Rings           uint64
 	Foreign         uint64
 	SharedArguments uint64
+	Received        uint64
 }
 
 type LsmLearned struct {

@@ -56,6 +56,7 @@ type PathObjCounters struct {
 	Rings           uint64
 	Foreign         uint64
 	SharedArguments uint64
+	Received        uint64
 }
 
 type PathObjKernelFile struct {

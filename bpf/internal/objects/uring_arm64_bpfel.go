@@ -46,6 +46,7 @@ type UringCounters struct {
 	Rings           uint64
 	Foreign         uint64
 	SharedArguments uint64
+	Received        uint64
 }
 
 type UringKernelFile struct {

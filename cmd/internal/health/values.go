@@ -106,6 +106,9 @@ func (c *Capture) quality(normalize *schemas.StageHealth) (list []any) {
 func (c *Capture) blind() []any {
 	list := []any{fmt.Sprintf("%s (%d)", schemas.BlindInherited, c.n(schemas.CounterInheritedFDs))}
 	for _, s := range schemas.BlindSpots {
+		if n := c.n(schemas.CounterReceived); n > 0 && s == schemas.BlindReceived {
+			s = fmt.Sprintf("%s (%d)", s, n)
+		}
 		list = append(list, s)
 	}
 	list = append(list, schemas.BlindScripts)
