@@ -44,6 +44,17 @@ func Open(ctx context.Context, env *tool.Env) (*Evidence, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openInput(ctx, env, in, name)
+}
+
+// OpenFile is Open for one of several archives that the command line names.
+func OpenFile(ctx context.Context, env *tool.Env, name string) (*Evidence, error) {
+	one := *env
+	one.Args = []string{name}
+	return Open(ctx, &one)
+}
+
+func openInput(ctx context.Context, env *tool.Env, in io.ReadCloser, name string) (*Evidence, error) {
 	defer in.Close()
 	file, err := tool.Spool()
 	if err != nil {
