@@ -78,3 +78,32 @@ func TestTerminalAsInput(t *testing.T) {
 		t.Error("an archive of nothing was made")
 	}
 }
+
+// TestTerminalProgress: runner-soak says on a terminal how far it is, and takes the line away. -q and a
+// pipe get nothing.
+func TestTerminalProgress(t *testing.T) {
+	archive := packed(t, "kernel-only", filepath.Join(t.TempDir(), "run.tar.gz"))
+	for _, quiet := range []bool{false, true} {
+		person, terminal := openTerminal(t)
+		args := []string{"--target", archive, archive}
+		if quiet {
+			args = append([]string{"-q"}, args...)
+		}
+		c := command(t, "runner-soak", args...)
+		c.Stderr = terminal
+		if o := call(t, c); !strings.Contains(o.stdout, "2 runs: 2 passed") {
+			t.Error(o)
+		}
+		_, err := terminal.WriteString("the end")
+		testkit.Must(t, err)
+		var seen strings.Builder
+		for b := make([]byte, 4096); !strings.Contains(seen.String(), "the end"); {
+			n, err := person.Read(b)
+			testkit.Must(t, err)
+			seen.Write(b[:n])
+		}
+		if text := seen.String(); quiet != (text == "the end") || !quiet && (!strings.Contains(text, "1 of 2 runs: 1 passed, 0 failed, about ") || !strings.HasSuffix(text, "\r\x1b[Kthe end")) {
+			t.Errorf("quiet %t: %q", quiet, text)
+		}
+	}
+}

@@ -17,7 +17,7 @@ type section struct {
 
 var sections = []section{
 	{"start", true, (*bench).start}, {"open", true, (*bench).open}, {"spawn", true, (*bench).spawn},
-	{"grep", true, (*bench).grep}, {"build", true, (*bench).build},
+	{"grep", true, (*bench).grep}, {"build", true, (*bench).build}, {"soak", true, (*bench).soak},
 	{"normalize", false, (*bench).normalize}, {"verify", false, (*bench).verify},
 	{"correlate", false, (*bench).correlate}, {"policy", false, (*bench).policy}, {"rss", false, (*bench).memory},
 }
