@@ -10,6 +10,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 // result is what is known of an archive once it was judged.
@@ -29,7 +30,7 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 		return err
 	}
 	defer e.Close()
-	r, failing, err := lint(ctx, e, opt)
+	r, failing, err := lint(ctx, schemas.Text(e.Name), e.Report, opt, func(v archive.Visitor) error { return e.Read(ctx, v) })
 	if err != nil {
 		return err
 	}
@@ -51,8 +52,8 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 	return nil
 }
 
-// lint reads the archive once and judges it.
-func lint(ctx context.Context, e *evidence.Evidence, opt Options) (r *result, failing int, err error) {
+// lint reads an archive once and judges it. The report is that of runner-verify.
+func lint(ctx context.Context, name string, report *verdict.Report, opt Options, read func(archive.Visitor) error) (r *result, failing int, err error) {
 	var programs []*assertion.Assertion
 	for _, p := range opt.Packs {
 		for i := range p.Rules {
@@ -60,8 +61,8 @@ func lint(ctx context.Context, e *evidence.Evidence, opt Options) (r *result, fa
 		}
 	}
 	kept := assertion.Collect(programs)
-	rec := newRecord(e.Report)
-	err = e.Read(ctx, archive.Visitor{
+	rec := newRecord(report)
+	err = read(archive.Visitor{
 		Document: func(d archive.Document) error {
 			kept.Document(d)
 			return rec.document(d)
@@ -77,13 +78,13 @@ func lint(ctx context.Context, e *evidence.Evidence, opt Options) (r *result, fa
 	}
 	r = &result{opt: opt, signals: rec.signals()}
 	r.closure = rec.closure(r.signals)
-	j := judge{documents: kept.Documents(e.Report), blind: assertion.Blind(e.Report.Record), signals: r.signals}
+	j := judge{documents: kept.Documents(report), blind: assertion.Blind(report.Record), signals: r.signals}
 	results, err := j.all(ctx, opt.Packs)
 	if err != nil {
 		return nil, 0, tool.Fail(tool.ExitIO, err)
 	}
-	r.report = schemas.LintReport{SchemaVersion: schemas.VersionLintReport, GeneratedAt: opt.GeneratedAt, Archive: schemas.Text(e.Name), RunID: e.Report.RunID,
-		Identity: e.Report.Identity, FailOn: opt.FailOn.String(), Results: results, Completeness: completeness(requires(opt.Packs), r.signals), Closure: r.closure.Score}
+	r.report = schemas.LintReport{SchemaVersion: schemas.VersionLintReport, GeneratedAt: opt.GeneratedAt, Archive: name, RunID: report.RunID,
+		Identity: report.Identity, FailOn: opt.FailOn.String(), Results: results, Completeness: completeness(requires(opt.Packs), r.signals), Closure: r.closure.Score}
 	for _, p := range opt.Packs {
 		r.report.Packs = append(r.report.Packs, p.PackRef)
 	}
