@@ -133,7 +133,7 @@ func callTable(t *testing.T, object, table string) []string {
 			bytes := m.Contents[0].Value.([]byte)[v.Offset : v.Offset+v.Size]
 			ops := make([]string, len(bytes)/size)
 			for i := range ops {
-				if d := bytes[i*size:]; d[1] != classGuard && d[1] != classUnmapped && d[1] != classChange {
+				if d := bytes[i*size:]; d[1] != classGuard && d[1] != classUnmapped && d[1] != classReceive && d[1] != classChange {
 					ops[i] = opNames[d[0]]
 				}
 			}
@@ -148,5 +148,6 @@ func callTable(t *testing.T, object, table string) []string {
 const (
 	classGuard    = 5
 	classUnmapped = 7
-	classChange   = 9
+	classReceive  = 9
+	classChange   = 10
 )
