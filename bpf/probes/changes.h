@@ -152,43 +152,41 @@ INLINE void note_descriptor(u64 table, s32 fd)
 }
 
 /* Has the task rings? Their workers share its descriptors and directories, also those that do not live any more or not yet. */
-INLINE bool has_rings(void)
+INLINE bool has_rings(u64 task)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	return EXISTS(struct task_struct___rings, io_uring) && POINTER(task_struct___rings, (u64)task, io_uring);
+	return EXISTS(struct task_struct___rings, io_uring) && POINTER(task_struct___rings, task, io_uring);
 }
 
 /* The task's table of descriptors, if it shares that; 0 if not. */
-INLINE u64 shared_table(void)
+INLINE u64 shared_table(u64 task)
 {
-	u64 table = descriptors();
+	u64 table = POINTER(task_struct, task, files);
 	s32 users = 0;
 
 	READ_FIELD(users, files_struct, table, count.counter);
-	return users < 2 && !has_rings() ? 0 : table;
+	return users < 2 && !has_rings(task) ? 0 : table;
 }
 
 /* The places where names start, if the task shares them; 0 if not. */
-INLINE u64 shared_start(void)
+INLINE u64 shared_start(u64 task)
 {
-	u64 fs = POINTER(task_struct, bpf_get_current_task(), fs);
+	u64 fs = POINTER(task_struct, task, fs);
 	s32 users = 0;
 
 	READ_FIELD(users, fs_struct, fs, users);
-	return users < 2 && !has_rings() ? 0 : fs;
+	return users < 2 && !has_rings(task) ? 0 : fs;
 }
 
 /* What a call of CLASS_CHANGE changes, if others have it too; 0 if nobody has. */
-INLINE u64 changed_by(u32 what)
+INLINE u64 changed_by(u64 task, u32 what)
 {
-	return what == CHANGES_START ? shared_start() : shared_table();
+	return what == CHANGES_START ? shared_start(task) : shared_table(task);
 }
 
 /* A call that changes what other threads' calls are given. It is told when it begins. */
-INLINE void note_change(u32 what, u64 first, u64 second)
+INLINE void note_change(u64 task, u32 what, u64 first, u64 second)
 {
-	u64 table = changed_by(what);
+	u64 table = changed_by(task, what);
 	struct change *c;
 
 	if (!table)

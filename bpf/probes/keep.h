@@ -57,15 +57,14 @@ INLINE void read_args(struct pt_regs *regs, bool compat32, u64 *a)
 /* What a task shares with others. */
 enum { SHARES_FS = 1 << 0, SHARES_FILES = 1 << 1, SHARES_MEMORY = 1 << 2 };
 
-INLINE u32 shares(void)
+INLINE u32 shares(u64 task)
 {
-	u64 task = bpf_get_current_task();
 	s32 fs = 0, files = 0, memory = 0;
 
 	READ_FIELD(fs, fs_struct, POINTER(task_struct, task, fs), users);
 	READ_FIELD(files, files_struct, POINTER(task_struct, task, files), count.counter);
 	READ_FIELD(memory, mm_struct, POINTER(task_struct, task, mm), mm_users.counter);
-	return (fs > 1 ? SHARES_FS : 0) | (files > 1 || has_rings() ? SHARES_FILES : 0) | (memory > 1 ? SHARES_MEMORY : 0);
+	return (fs > 1 ? SHARES_FS : 0) | (files > 1 || has_rings(task) ? SHARES_FILES : 0) | (memory > 1 ? SHARES_MEMORY : 0);
 }
 
 /* Calls that can move the places that their own names start from. */

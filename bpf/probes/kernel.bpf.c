@@ -66,7 +66,7 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 		r->mode = (u16)s->args[d->mode & 7];
 	}
 	if (r->ret >= 0 && !(r->marks & MARK_UNPROVEN)) {
-		u64 file = file_of_fd(r->ret);
+		u64 file = file_of_fd(s->task, r->ret);
 
 		/* the program can change what it asked for, but not what it got */
 		if (file && file_flags(file) & O_ACCMODE)
@@ -186,14 +186,14 @@ INLINE bool ends_unseen(u64 nr)
 }
 
 /* Does this program record the end of this call? With copies, only the first one that runs. */
-INLINE bool records(struct task_struct *task, u64 nr, struct pt_regs *regs, bool compat32, long ret)
+INLINE bool records(struct task_struct *task, u64 cgid, u64 nr, struct pt_regs *regs, bool compat32, long ret)
 {
 	const struct desc *d;
 	bool elsewhere; /* another probe records this event */
 	bool passed;
 
 	if (is_x32(nr)) {
-		if (bpf_current_task_under_cgroup(&scope, 0) == 1)
+		if (is_in_scope(cgid))
 			unmapped(take_entry(task, x32_of(nr)), ret);
 		return false;
 	}
@@ -201,14 +201,14 @@ INLINE bool records(struct task_struct *task, u64 nr, struct pt_regs *regs, bool
 	if (!d->op || d->class == CLASS_CHANGE || (d->class == CLASS_FORK && !copied_tasks))
 		return false;
 	if (d->class == CLASS_RECEIVE) {
-		if (ret >= 0 && !copy && bpf_current_task_under_cgroup(&scope, 0) == 1)
+		if (ret >= 0 && !copy && is_in_scope(cgid))
 			count_received(regs);
 		return false;
 	}
 	passed = passes(d, regs, compat32);
 	if (passed && !copied_calls)
 		return false;
-	if (bpf_current_task_under_cgroup(&scope, 0) != 1)
+	if (!is_in_scope(cgid))
 		return false;
 	if (copied_calls && !first_at_exit(task, marked_as(nr, compat32, passed)))
 		return false;
@@ -272,7 +272,7 @@ GLOBAL u32 end_guard(u32 key, u32 op, s64 ret)
 	return 0;
 }
 
-INLINE int sys_exit(struct task_struct *task, struct pt_regs *regs, long ret)
+INLINE int sys_exit(struct task_struct *task, u64 cgid, struct pt_regs *regs, long ret)
 {
 	bool compat32 = is_compat(task);
 	u64 nr = call_number(regs);
@@ -300,6 +300,7 @@ INLINE int sys_exit(struct task_struct *task, struct pt_regs *regs, long ret)
 		__sync_fetch_and_add(&c->scratch_missing, 1);
 		return 0;
 	}
+	s->task = (u64)task;
 	read_args(regs, compat32, s->args);
 	s->given.kept = 0;
 	if (entered && entered->given.kept)
@@ -315,7 +316,7 @@ INLINE int sys_exit(struct task_struct *task, struct pt_regs *regs, long ret)
 	}
 	if (d->class == CLASS_SPECIAL && !special_end(d->op, s->args, ret))
 		return 0;
-	begin(&s->r, d->op, ret);
+	begin_of(&s->r, d->op, ret, task->tgid, task->pid, cgid);
 	if (compat32)
 		s->r.marks |= MARK_COMPAT;
 	if (!entered && claims(d, ret))
@@ -351,34 +352,38 @@ BODY(sys_exit_body);
 SEC("tp_btf/sys_exit")
 int body_sys_exit(u64 *ctx)
 {
+	struct task_struct *task;
+
 	STACK_OF_TASK(ctx, sys_exit_body);
-	return sys_exit(bpf_get_current_task_btf(), (struct pt_regs *)ctx[0], ctx[1]);
+	task = bpf_get_current_task_btf();
+	return sys_exit(task, present_cgroup((u64)task), (struct pt_regs *)ctx[0], ctx[1]);
 }
 
 SEC("tp_btf/sys_exit")
 int on_sys_exit(u64 *ctx)
 {
 	struct pt_regs *regs = (struct pt_regs *)ctx[0];
-	u64 nr = call_number(regs);
+	u64 nr = call_number(regs), cgid;
 	struct task_struct *task;
 
 	if (nr >= NCALLS ? !is_x32(nr) : ends_unseen(nr))
 		return 0;
 	task = bpf_get_current_task_btf();
-	if (!records(task, nr, regs, is_compat(task), ctx[1]))
+	cgid = present_cgroup((u64)task);
+	if (!records(task, cgid, nr, regs, is_compat(task), ctx[1]))
 		return 0;
 	if (!copied_calls)
-		return sys_exit(task, regs, ctx[1]);
+		return sys_exit(task, cgid, regs, ctx[1]);
 	go_on(ctx, &sys_exit_body, SLOT_EXIT);
 	return 0;
 }
 
-INLINE void change(struct pt_regs *regs, bool compat32, u32 what)
+INLINE void change(u64 task, struct pt_regs *regs, bool compat32, u32 what)
 {
 #if defined(__TARGET_ARCH_x86)
-	note_change(what, compat32 ? regs->bx : regs->di, compat32 ? regs->cx : regs->si);
+	note_change(task, what, compat32 ? regs->bx : regs->di, compat32 ? regs->cx : regs->si);
 #else
-	note_change(what, regs->regs[0], regs->regs[1]);
+	note_change(task, what, regs->regs[0], regs->regs[1]);
 #endif
 }
 
@@ -399,16 +404,16 @@ int on_sys_enter(u64 *ctx)
 	task = bpf_get_current_task_btf();
 	compat32 = is_compat(task);
 	if (nr >= NCALLS) {
-		if (bpf_current_task_under_cgroup(&scope, 0) != 1)
+		if (!is_in_scope(present_cgroup((u64)task)))
 			return 0;
 		call = x32_of(nr);
 	} else {
 		d = desc_of(nr, compat32);
 		passed = passes(d, (struct pt_regs *)ctx[0], compat32);
 		if (!copied_calls && (!d->op || d->class == CLASS_FORK || d->class == CLASS_RECEIVE || passed ||
-				      (d->class == CLASS_CHANGE && !changed_by(d->op))))
+				      (d->class == CLASS_CHANGE && !changed_by((u64)task, d->op))))
 			return 0;
-		if (bpf_current_task_under_cgroup(&scope, 0) != 1)
+		if (!is_in_scope(present_cgroup((u64)task)))
 			return 0;
 		call = marked_as(nr, compat32, passed);
 		if (copied_calls && !first_at_entry(task, call))
@@ -416,11 +421,11 @@ int on_sys_enter(u64 *ctx)
 		if (!d->op || d->class == CLASS_RECEIVE || passed)
 			return 0;
 		if (d->class == CLASS_CHANGE) {
-			change((struct pt_regs *)ctx[0], compat32, d->op);
+			change((u64)task, (struct pt_regs *)ctx[0], compat32, d->op);
 			return 0;
 		}
 		if (d->class == CLASS_CONTEXT)
-			note_change(CHANGES_START, 0, 0);
+			note_change((u64)task, CHANGES_START, 0, 0);
 	}
 	e = entry_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!e)
@@ -430,7 +435,7 @@ int on_sys_enter(u64 *ctx)
 	e->given.kept = 0;
 	if (!d || (d->class != CLASS_OPEN && d->class != CLASS_EXEC && d->class != CLASS_PATH && d->class != CLASS_SOCK))
 		return 0;
-	shared = shares();
+	shared = shares((u64)task);
 	if (!shared && !always_kept(d->op))
 		return 0;
 	key = scratch_key(copy, SCRATCH_ENTER);

@@ -52,7 +52,8 @@ struct scratch {
 	struct rec r;
 	u8 blob[BLOB_SIZE];
 	struct walk walk; /* not in the record */
-	u64 args[8];	  /* nor this: of the call that the record is about, its arguments */
+	u64 task;	  /* nor this: the task, for programs at calls (kernel.bpf.c) */
+	u64 args[8];	  /* of the call that the record is about, its arguments */
 	u32 call;	  /* its number (pathobj.h) */
 	u32 pad;
 	struct given given; /* and what is kept of them */
@@ -123,18 +124,24 @@ INLINE u32 scratch_key(u32 of_copy, u32 index)
 	return (of_copy * SCRATCHES + index) * ncpus + bpf_get_smp_processor_id();
 }
 
-INLINE void begin(struct rec *r, u16 op, s64 ret)
+/* Begins a record of a task of which these are known: a helper call for each costs more than to read them. */
+INLINE void begin_of(struct rec *r, u16 op, s64 ret, u32 tgid, u32 tid, u64 cgid)
 {
-	u64 id = bpf_get_current_pid_tgid();
-
 	__builtin_memset(r, 0, sizeof(*r));
 	r->op = op;
 	r->ret = ret;
 	r->ktime = bpf_ktime_get_ns();
-	r->cgid = bpf_get_current_cgroup_id();
-	r->tgid = id >> 32;
-	r->tid = (u32)id;
+	r->cgid = cgid;
+	r->tgid = tgid;
+	r->tid = tid;
 	r->cpu = bpf_get_smp_processor_id();
+}
+
+INLINE void begin(struct rec *r, u16 op, s64 ret)
+{
+	u64 id = bpf_get_current_pid_tgid();
+
+	begin_of(r, op, ret, id >> 32, id, bpf_get_current_cgroup_id());
 }
 
 /* Adds one and returns what was there before. Alone: nobody else counts there. */

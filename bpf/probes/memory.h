@@ -32,10 +32,11 @@ struct timespec64 {
  * search all kernel types by name, at every start. */
 INLINE u64 word(u64 addr)
 {
-	u64 v = 0;
+	u64 v;
 
 	if (CAN_CAST)
 		return CAST(timespec64, addr)->tv_sec;
+	v = 0;
 	bpf_probe_read_kernel(&v, sizeof(v), (void *)addr);
 	return v;
 }

@@ -13,6 +13,20 @@ INLINE u64 cgroup_of(u64 task)
 	return POINTER(css_set, POINTER(task_struct, task, cgroups), dfl_cgrp);
 }
 
+/* The id of the present task's v2 cgroup. */
+INLINE u64 present_cgroup(u64 task)
+{
+	if (!CAN_CAST)
+		return bpf_get_current_cgroup_id();
+	return POINTER(kernfs_node, POINTER(cgroup, cgroup_of(task), kn), id);
+}
+
+/* Is the present task in the scope? Most are in the cgroup itself, and to see that costs less than to ask the kernel. */
+INLINE bool is_in_scope(u64 cgid)
+{
+	return cgid == scope_cgroup_id || bpf_current_task_under_cgroup(&scope, 0) == 1;
+}
+
 /* How far up in_scope looks: 32,768 levels. Each level costs the kernel 8 bytes for each one above
  * it, so nobody makes as many. The product is what a verifier follows if it is not in pieces. */
 #define LEVELS 32

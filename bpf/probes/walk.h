@@ -125,7 +125,7 @@ static long walk_step(u32 i, u32 *key)
 #define SHORT_NAME 39
 #define SHORT_WORDS 5
 #define SHORT_OFFSET 128 /* a name there is in the dentry, and the words are, too */
-#define NAMES_AT_ONCE 2
+#define NAMES_AT_ONCE 4
 
 /* What a walk keeps in memory here is nothing that a verifier has to follow through each way of each step. */
 INLINE bool put_short(struct scratch *s, volatile struct walk *w)
@@ -253,9 +253,9 @@ GLOBAL u64 put_short_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	return w->done ? w->off - off : 0;
 }
 
-INLINE u64 file_of_fd(s32 fd)
+INLINE u64 file_of_fd(u64 task, s32 fd)
 {
-	u64 fdt = POINTER(files_struct, POINTER(task_struct, bpf_get_current_task(), files), fdt);
+	u64 fdt = POINTER(files_struct, POINTER(task_struct, task, files), fdt);
 	u64 slots = POINTER(fdtable, fdt, fd);
 	u32 n = 0;
 
@@ -267,7 +267,7 @@ INLINE u64 file_of_fd(s32 fd)
 
 GLOBAL u64 fd_file(s32 fd)
 {
-	return file_of_fd(fd);
+	return file_of_fd(bpf_get_current_task(), fd);
 }
 
 /* Type and permissions of the file's inode. */

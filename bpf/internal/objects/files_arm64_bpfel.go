@@ -101,6 +101,7 @@ type FilesScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Task  uint64
 	Args  [8]uint64
 	Call  uint32
 	Pad   uint32

@@ -174,6 +174,7 @@ type KernelScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Task  uint64
 	Args  [8]uint64
 	Call  uint32
 	Pad   uint32

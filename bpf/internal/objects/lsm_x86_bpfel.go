@@ -76,6 +76,7 @@ type LsmScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Task  uint64
 	Args  [8]uint64
 	Call  uint32
 	Pad   uint32

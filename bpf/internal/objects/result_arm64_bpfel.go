@@ -70,6 +70,7 @@ type ResultScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Task  uint64
 	Args  [8]uint64
 	Call  uint32
 	Pad   uint32

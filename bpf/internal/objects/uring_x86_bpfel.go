@@ -162,6 +162,7 @@ type UringScratch struct {
 		Done   uint32
 		Pad    uint32
 	}
+	Task  uint64
 	Args  [8]uint64
 	Call  uint32
 	Pad   uint32
