@@ -4,7 +4,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -102,7 +104,16 @@ func cstring[T int8 | uint8](c []T) string {
 
 // execute runs a program to its end, which must be a success.
 func (b *bench) execute(env []string, argv ...string) (sample, error) {
-	c := exec.Command(argv[0], argv[1:]...)
+	return b.executeIn(context.Background(), env, argv...)
+}
+
+// executeIn does that as long as ctx lasts. Then the program is killed with what it started.
+func (b *bench) executeIn(ctx context.Context, env []string, argv ...string) (sample, error) {
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	if ctx.Done() != nil {
+		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	}
 	c.Env = append(os.Environ(), env...)
 	c.Dir = b.dir
 	var out, errw bytes.Buffer
@@ -110,6 +121,9 @@ func (b *bench) execute(env []string, argv ...string) (sample, error) {
 	begin := time.Now()
 	err := c.Run()
 	wall := time.Since(begin)
+	if ctx.Err() != nil {
+		return sample{}, errTooLong
+	}
 	if err != nil {
 		return sample{}, fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, clip(errw.String()))
 	}
@@ -152,16 +166,27 @@ func (b *bench) measuredBefore(argv ...string) (sample, error) {
 	return b.timed([]string{filepath.Join(b.before, "runner-exec"), "-v", "--run-id", "bench", "--archive", archive, "--"}, argv)
 }
 
+// longestStrace is how long a run under strace is waited for: the table says then that it takes longer.
+const longestStrace = 90 * time.Second
+
+var errTooLong = errors.New("not waited for any longer")
+
 // straced runs a workload under strace, which writes to a file.
 func (b *bench) straced(calls string, argv ...string) (sample, error) {
 	out := filepath.Join(b.dir, "strace.out")
 	defer os.Remove(out)
-	return b.timed([]string{b.strace, "-f", "-e", "trace=" + calls, "-o", out}, argv)
+	ctx, stop := context.WithTimeout(context.Background(), longestStrace)
+	defer stop()
+	return b.timedIn(ctx, []string{b.strace, "-f", "-e", "trace=" + calls, "-o", out}, argv)
 }
 
 // timed runs this program as a workload, below the given command.
 func (b *bench) timed(front, argv []string) (sample, error) {
-	s, err := b.execute(nil, append(append(front, b.self, workloadArg), argv...)...)
+	return b.timedIn(context.Background(), front, argv)
+}
+
+func (b *bench) timedIn(ctx context.Context, front, argv []string) (sample, error) {
+	s, err := b.executeIn(ctx, nil, append(append(front, b.self, workloadArg), argv...)...)
 	if err != nil {
 		return s, err
 	}
