@@ -167,7 +167,7 @@ func TestSoakInterrupted(t *testing.T) {
 		t.Error(o)
 	}
 	o := call(t, soakIn(t, dir, args...))
-	if r := readSoak(t, filepath.Join(dir, "r.json")); o.code != 0 || r.Results.Passes != 3 || !strings.Contains(o.stderr, "1 runs were in d already, 2 were made") {
+	if r := readSoak(t, filepath.Join(dir, "r.json")); o.code != 0 || r.Results.Passes != 3 || !strings.Contains(o.stderr, "d had 1 run already, the others were made now: 2") {
 		t.Errorf("%+v: %v", r, o)
 	}
 }

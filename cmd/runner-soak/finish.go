@@ -17,7 +17,7 @@ import (
 func (s *session) finish() error {
 	if s.fatal != nil || s.signal != 0 {
 		if s.folder != nil {
-			useful := s.signal != 0 && s.any()
+			useful := s.signal != 0 && s.folder.had+s.folder.made > 0
 			s.folder.close(useful)
 			if useful {
 				s.env.Sayf("no report was written. The same call with --dir %s goes on where this one was", schemas.Text(s.folder.path))
@@ -59,21 +59,16 @@ func orNone(runs []Run) []Run {
 	return runs
 }
 
-// any reports whether a run was concluded.
-func (s *session) any() bool {
-	return slices.ContainsFunc(s.faults, func(f *series) bool { return len(f.runs) > 0 })
-}
-
 // tellFolder says what is in the folder, where that is not plain.
 func (s *session) tellFolder(code, left int) {
 	if left > 0 {
-		s.env.Sayf("%d runs had begun when the soak stopped. They are kept in %s and counted nowhere", left, schemas.Text(s.folder.path))
+		s.env.Sayf("%s had begun when the soak stopped: kept in %s, and counted nowhere", runs(left), schemas.Text(s.folder.path))
 	}
 	switch {
 	case s.begun == 0:
-		s.env.Sayf("all of it was in %s already: nothing was run. For new runs give another --dir", schemas.Text(s.folder.path))
+		s.env.Sayf("%s had all runs already: nothing was run. For new ones give another --dir", schemas.Text(s.folder.path))
 	case s.folder.had > 0:
-		s.env.Sayf("%d runs were in %s already, %d were made", s.folder.had, schemas.Text(s.folder.path), s.begun)
+		s.env.Sayf("%s had %s already, the others were made now: %d", schemas.Text(s.folder.path), runs(s.folder.had), s.begun)
 	}
 	if s.folder.fresh && code != tool.ExitOK {
 		s.env.Sayf("archives and output are in %s; --dir chooses the place", schemas.Text(s.folder.path))
@@ -143,6 +138,11 @@ func (w *whole) write(env *tool.Env, opt *Options, reasons map[string]map[int]st
 	}
 	if opt.Report != "" {
 		if err := writeWhole(opt.Report, b); err != nil {
+			return 0, err
+		}
+	}
+	if opt.JUnit != "" {
+		if err := writeWhole(opt.JUnit, w.junit(reasons)); err != nil {
 			return 0, err
 		}
 	}

@@ -32,7 +32,8 @@ type folder struct {
 	path  string
 	lock  *os.File
 	fresh bool // made for this call, which names no folder
-	had   int  // runs that are there already
+	had   int  // runs that were there already
+	made  int  // runs that this call added
 }
 
 // planned is soak.json. The time budget is not part of it: a soak may go on with another one.
@@ -76,6 +77,9 @@ func openFolder(o *Options) (f *folder, err error) {
 		return nil, tool.CannotWrite("the folder "+schemas.Text(f.path), err)
 	}
 	if f.lock, err = os.OpenFile(filepath.Join(f.path, lockFile), os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		return nil, tool.CannotWrite(schemas.Text(f.path), err)
+	}
+	if err := tool.GiveToInvoker(f.lock); err != nil {
 		return nil, tool.CannotWrite(schemas.Text(f.path), err)
 	}
 	if !lockWhole(f.lock) {

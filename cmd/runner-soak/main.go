@@ -28,7 +28,7 @@ Flags:
   --target, --merge   judge archives that exist; join the reports (or surfaces) of all shards
   --pack NAME|FILE, --fail-on SEVERITY   what runner-lint checks; repeat (cicd-starter); error
   --stop-on-first-failure, --max-failures N, --time-budget D   when it ends early (24h)
-  --report FILE, --surface FILE   JSON: soak-report-v1; soak-surface-v1, for all faults
+  --report FILE, --surface FILE, --junit FILE   soak-report-v1; soak-surface-v1: all faults
   --dir DIR          keep archives and output there; the same call again goes on where it was
   --fault NAME=WRAPPER   repeat all with these words before the command; repeat
   --jobs J           so many runs at once (1); --shard i/n: only iterations i, i+n, i+2n, …
@@ -51,7 +51,7 @@ func app() tool.App {
 		Flags: []cli.Flag{&cli.IntFlag{Name: "iterations"}, &cli.StringFlag{Name: "seed", Value: "0"},
 			&cli.StringSliceFlag{Name: "pack"}, &cli.StringFlag{Name: "fail-on", Value: "error"},
 			&cli.BoolFlag{Name: "stop-on-first-failure"}, &cli.IntFlag{Name: "max-failures"}, &cli.DurationFlag{Name: "time-budget", Value: defaultBudget},
-			&cli.StringFlag{Name: "report"}, &cli.StringFlag{Name: "surface"}, &cli.StringFlag{Name: "dir"},
+			&cli.StringFlag{Name: "report"}, &cli.StringFlag{Name: "surface"}, &cli.StringFlag{Name: "junit"}, &cli.StringFlag{Name: "dir"},
 			&cli.StringSliceFlag{Name: "fault"}, &cli.IntFlag{Name: "jobs", Value: 1}, &cli.StringFlag{Name: "shard"},
 			&cli.DurationFlag{Name: "timeout"}, &cli.StringFlag{Name: "exec"}, &cli.StringFlag{Name: "suite"},
 			&cli.StringFlag{Name: "generated-at"}, &cli.BoolFlag{Name: "force"}, &cli.BoolFlag{Name: "json"},

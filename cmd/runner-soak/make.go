@@ -58,7 +58,11 @@ func (s *session) make(j job) made {
 	}
 	if err := s.folder.keep(j.series.Name, rec); err != nil {
 		s.fail(err)
+		return m
 	}
+	s.mu.Lock()
+	s.folder.made++
+	s.mu.Unlock()
 	return m
 }
 

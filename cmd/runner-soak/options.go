@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/xml"
 	"fmt"
 	"io"
 	"regexp"
@@ -34,8 +35,8 @@ type Options struct {
 	Exec    []string      // flags for runner-exec
 	Dir     string        // or ""
 
-	Report, Surface, GeneratedAt string
-	JSON                         bool
+	Report, Surface, JUnit, GeneratedAt string
+	JSON                                bool
 }
 
 // Fault is what is put before the command.
@@ -49,8 +50,8 @@ const noFault = "none"
 
 func options(env *tool.Env) (o Options, err error) {
 	f := env.Flag
-	o = Options{Jobs: f.Int("jobs"), Dir: f.String("dir"), Report: f.String("report"), Surface: f.String("surface"), JSON: f.Bool("json")}
-	if err := env.NotEmpty("report", "surface", "dir", "suite", "shard", "exec", "generated-at"); err != nil {
+	o = Options{Jobs: f.Int("jobs"), Dir: f.String("dir"), Report: f.String("report"), Surface: f.String("surface"), JUnit: f.String("junit"), JSON: f.Bool("json")}
+	if err := env.NotEmpty("report", "surface", "junit", "dir", "suite", "shard", "exec", "generated-at"); err != nil {
 		return o, err
 	}
 	if o.GeneratedAt, err = env.GeneratedAt("generated-at"); err != nil {
@@ -213,21 +214,25 @@ func execFlags(line string) ([]string, error) {
 
 // outputs refuses what would be replaced by mistake, before anything is run.
 func (o *Options) outputs(env *tool.Env) error {
-	if o.Report != "" && o.Report == o.Surface {
-		return tool.Usagef("--report and --surface name the same file")
-	}
-	if env.Flag.Bool("force") {
-		return nil
-	}
-	for path, version := range map[string]string{o.Report: schemas.VersionSoakReport, o.Surface: schemas.VersionSoakSurface} {
-		if path == "" {
+	begins := func(version string) string { return `{"schema_version":"` + version + `"` }
+	files := []struct{ path, what, begins string }{{o.Report, "a " + schemas.VersionSoakReport, begins(schemas.VersionSoakReport)},
+		{o.Surface, "a " + schemas.VersionSoakSurface, begins(schemas.VersionSoakSurface)}, {o.JUnit, "a report of JUnit", xml.Header + "<testsuites>"}}
+	for i, f := range files {
+		if f.path == "" {
 			continue
 		}
-		begins := `{"schema_version":"` + version + `"`
-		if err := tool.Replaceable(path, "a "+version, func(r io.Reader) bool {
-			head := make([]byte, len(begins))
+		for _, other := range files[:i] {
+			if f.path == other.path {
+				return tool.Usagef("%s cannot be both %s and %s", schemas.Text(f.path), other.what, f.what)
+			}
+		}
+		if env.Flag.Bool("force") {
+			continue
+		}
+		if err := tool.Replaceable(f.path, f.what, func(r io.Reader) bool {
+			head := make([]byte, len(f.begins))
 			_, err := io.ReadFull(r, head)
-			return err == nil && string(head) == begins
+			return err == nil && string(head) == f.begins
 		}); err != nil {
 			return err
 		}

@@ -213,7 +213,7 @@ func (s *session) started(p *child.Process) {
 	defer s.mu.Unlock()
 	s.begun++
 	s.running[p] = true
-	if s.signal != 0 {
+	if s.signal != 0 || s.fatal != nil {
 		p.Signal(terminate)
 	}
 	if s.killed {
@@ -225,14 +225,18 @@ func (s *session) ended(p *child.Process) (interrupted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.running, p)
-	return s.signal != 0
+	return s.signal != 0 || s.fatal != nil
 }
 
 // fail ends the soak without a report.
 func (s *session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fatal == nil && s.signal == 0 {
-		s.fatal = err
+	if s.fatal != nil || s.signal != 0 {
+		return
+	}
+	s.fatal = err
+	for p := range s.running {
+		p.Signal(terminate)
 	}
 }

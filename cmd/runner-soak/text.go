@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/runner-evidence/runner/schemas/verdict"
@@ -29,7 +30,7 @@ func (w *whole) text(out io.Writer, reasons map[string]map[int]string) {
 		fmt.Fprintln(out)
 		fmt.Fprintln(out, sentence(base, w.plan.share()))
 	} else {
-		fmt.Fprintf(out, "%s under each of %d faults and without one%s\n", runs(w.plan.share()), len(w.faults)-1, of)
+		fmt.Fprintf(out, "%s without a fault%s, and as many under each of these: %d\n", runs(w.plan.share()), of, len(w.faults)-1)
 		for i := range w.faults {
 			fmt.Fprintf(out, "%s: %s\n", w.faults[i].Name, sentence(&w.faults[i].Results, w.plan.share()))
 		}
@@ -121,15 +122,7 @@ func (w *whole) reasons(out io.Writer, why map[string]map[int]string) {
 			if shown > maxReasons {
 				continue
 			}
-			text := why[f.Name][run.Index]
-			if text == "" {
-				text = run.Status
-			}
-			name := fmt.Sprintf("run %d", run.Index)
-			if f.Name != noFault {
-				name += " under " + f.Name
-			}
-			fmt.Fprintf(out, "%s: %s\n", name, verdict.Printable(text, 2*maxMessage))
+			fmt.Fprintf(out, "%s: %s\n", f.title(run), verdict.Printable(reason(run, why[f.Name]), 2*maxMessage))
 		}
 	}
 	if shown > maxReasons {
@@ -137,7 +130,28 @@ func (w *whole) reasons(out io.Writer, why map[string]map[int]string) {
 	}
 }
 
-// rules lists the violated rules.
+// title names a run.
+func (f *FaultResult) title(run *Run) string {
+	if f.Name == noFault {
+		return fmt.Sprintf("run %d", run.Index)
+	}
+	return fmt.Sprintf("run %d under %s", run.Index, f.Name)
+}
+
+// reason says why a run did not pass: what is known here, or what its report has.
+func reason(run *Run, why map[int]string) string {
+	switch text := why[run.Index]; {
+	case text != "":
+		return text
+	case run.Status == statusInfra:
+		return run.Kind + ": " + run.Message
+	case len(run.ViolatedRules) > 0:
+		return "it failed; rules that do not hold: " + strings.Join(run.ViolatedRules, ", ")
+	}
+	return "it failed"
+}
+
+// rules lists the rules that do not hold.
 func (w *whole) rules(out io.Writer) {
 	all := map[string]int{}
 	for i := range w.faults {
@@ -149,7 +163,7 @@ func (w *whole) rules(out io.Writer) {
 		return
 	}
 	fmt.Fprintln(out)
-	g := grid{{"rule, of any severity", "violated in"}}
+	g := grid{{"rule, of any severity", "does not hold in"}}
 	for _, rule := range slices.Sorted(maps.Keys(all)) {
 		g = append(g, []string{verdict.Printable(rule, maxMessage), runs(all[rule])})
 	}
