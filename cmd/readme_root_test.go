@@ -86,7 +86,7 @@ func TestDemoReplay(t *testing.T) {
 	if o.code != 0 {
 		t.Error(o)
 	}
-	for _, want := range []string{"A REPLAY, NOT A REAL RUN", "demo-run.tar.gz: valid", "\nexecuted  /usr/bin/env\n", "demo-run.tar.gz: valid, complete\ncommand ", "policy  denied it"} {
+	for _, want := range []string{"A REPLAY, NOT A REAL RUN", "demo-run.tar.gz: valid", "\nexecuted  /usr/bin/env\n", "demo-run.tar.gz: valid, complete\ncommand    ", "\nexecuted   ", "policy  denied it"} {
 		if !strings.Contains(o.stdout, want) {
 			t.Errorf("make demo does not print %q: %v", want, o)
 		}

@@ -28,6 +28,33 @@ func TestGoldenReadme(t *testing.T) {
 	testkit.Golden(t, path, []byte(fresh))
 }
 
+// TestReadmePolicies: each policy file that the README shows is one, as printed; the first decides what the README says
+// of it. A first guess of a new user is answered with one that is as small.
+func TestReadmePolicies(t *testing.T) {
+	text, dir := string(testkit.Read(t, "../README.md")), t.TempDir()
+	check := func(policy string) outcome {
+		testkit.Write(t, filepath.Join(dir, "policy.yaml"), []byte(policy))
+		c := command(t, "runner-policy", "--check", "policy.yaml")
+		c.Dir = dir
+		return call(t, c)
+	}
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(text, -1)
+	if len(blocks) != 2 {
+		t.Fatalf("README.md shows %d policies", len(blocks))
+	}
+	for i, b := range blocks {
+		if o := check(b[1]); o.code != 0 || i == 0 && !strings.Contains(o.stdout, "without one a call is denied\n  1. read: allow read_*\n") {
+			t.Errorf("%s%v", b[1], o)
+		}
+	}
+	o := check("schema: runner.policy.v0\ntools:\n  read_file: allow\n")
+	_, rest, _ := strings.Cut(o.stderr, "printf '")
+	hint, _, _ := strings.Cut(rest, "'")
+	if o.code != 3 || !strings.Contains(o.stderr, "; type rules:") || strings.ReplaceAll(hint, `\n`, "\n") != blocks[0][1] {
+		t.Error(o)
+	}
+}
+
 func shown(t *testing.T, run, word string) string {
 	t.Helper()
 	dir := t.TempDir()

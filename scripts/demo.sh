@@ -4,8 +4,12 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-wrap() { # wrap: to 80 columns; the rest of a line is indented under its first word
-	awk '{
+wrap() { # wrap: lines over 80 columns; the rest of one is indented under its first word
+	awk 'length($0) <= 80 {
+		print
+		next
+	}
+	{
 		match($0, /^ *([A-Za-z]+  +)?/)
 		indent = sprintf("%" (RLENGTH + (RLENGTH == 0 ? 2 : 0)) "s", "")
 		line = substr($0, 1, RLENGTH)

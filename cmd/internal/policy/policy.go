@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -66,13 +67,27 @@ func Open(file string) (*Policy, error) {
 	var bad *strict.Problems
 	switch {
 	case errors.As(err, &bad):
-		return nil, tool.Fail(tool.ExitInput, err)
+		return nil, tool.Fail(tool.ExitInput, err, formHint(bad)...)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, tool.Fail(tool.ExitIO, fmt.Errorf("there is no policy file %s", file), missingHint(file))
 	case err != nil:
 		return nil, tool.CannotRead(file, err)
 	}
 	return p, nil
+}
+
+// meant are keys that people who know other policies type.
+var meant = map[string]string{"tools": "rules", "tool": "rules", "tool_rules": "rules", "allow": "rules", "deny": "rules",
+	"net": "network", "filesystem": "files", "paths": "files", "programs": "exec", "process": "exec", "version": "schema", "apiVersion": "schema"}
+
+// formHint shows a smallest policy where a key of the file is no key, or the schema is missing.
+func formHint(bad *strict.Problems) []string {
+	for _, p := range bad.List {
+		if strings.HasPrefix(p.What, "unknown key ") && strings.Contains(p.What, " in the policy") || p.What == noSchema {
+			return []string{`a smallest policy for tools: printf 'schema: ` + schemas.SchemaPolicyFile + `\ndefault: deny\nrules: [{id: read, allow: "read_*"}]\n' >policy.yaml`}
+		}
+	}
+	return nil
 }
 
 // missingHint says what to type for a policy file that there is not: the one that was meant, or a first one.
@@ -115,7 +130,7 @@ type reader struct {
 
 // Parse checks a policy; name is the file name in problems. The error is *strict.Problems.
 func Parse(name string, b []byte) (*Policy, error) {
-	r := &reader{Reader: strict.Reader{File: name, What: "a policy", First: "schema: " + schemas.SchemaPolicyFile}, full: map[string]bool{}, names: nameSet{}, lines: map[string]*yaml.Node{}}
+	r := &reader{Reader: strict.Reader{File: name, What: "a policy", First: "schema: " + schemas.SchemaPolicyFile, Meant: meant}, full: map[string]bool{}, names: nameSet{}, lines: map[string]*yaml.Node{}}
 	p := r.policy(b)
 	if bad := r.Problems(); bad != nil {
 		return nil, bad

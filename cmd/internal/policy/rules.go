@@ -40,6 +40,9 @@ type condition struct {
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
+// noSchema is what is wrong with a file that does not say that it is a policy.
+const noSchema = "no schema"
+
 // policy reads the whole file.
 func (r *reader) policy(b []byte) *Policy {
 	doc := r.Document(b)
@@ -52,7 +55,7 @@ func (r *reader) policy(b []byte) *Policy {
 		return nil
 	}
 	if f, ok := o["schema"]; !ok {
-		r.Bad(doc, "no schema", "the key schema", "schema: "+schemas.SchemaPolicyFile)
+		r.Bad(doc, noSchema, "the key schema", "schema: "+schemas.SchemaPolicyFile)
 	} else if s, ok := r.Text(f.Value, "schema"); ok && s != schemas.SchemaPolicyFile {
 		r.Bad(f.Value, "schema is "+strict.Quote(s), schemas.SchemaPolicyFile, "schema: "+schemas.SchemaPolicyFile)
 	}

@@ -6,6 +6,7 @@ package strict
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type Reader struct {
 	What  string // what it is: a policy
 	First string // its first line, to type into an empty one
 	list  []Problem
+	Meant map[string]string // keys that are often typed for others
 }
 
 // Bad notes a problem at a node.
@@ -269,7 +271,10 @@ func (r *Reader) Object(n *yaml.Node, what string, known ...string) map[string]F
 		case !slices.Contains(known, k.Value):
 			typed := ""
 			if len(r.list) <= MaxProblems {
-				typed = nearest.Word(k.Value, known)
+				typed = cmp.Or(r.Meant[k.Value], nearest.Word(k.Value, known))
+			}
+			if !slices.Contains(known, typed) {
+				typed = ""
 			}
 			if typed != "" {
 				typed += ":"
