@@ -111,7 +111,7 @@ func recipes(t *testing.T) map[string]string {
 
 // TestContainerRecipes: with each recipe the container is in the record, which is complete.
 func TestContainerRecipes(t *testing.T) {
-	c := newContainers(t, "crun", "podman")
+	c := newContainers(t, "crun", "podman", "runc")
 	for name, line := range recipes(t) {
 		t.Run(name, func(t *testing.T) {
 			o := c.follow(t, name, line)
@@ -165,13 +165,14 @@ func (c *containers) follow(t *testing.T, name, line string) outcome {
 // TestContainersOutside: a container that is not in the record makes it incomplete, and the
 // command that works is said before the start and at the end.
 func TestContainersOutside(t *testing.T) {
-	c := newContainers(t, "crun", "podman", "python3")
+	c := newContainers(t, "crun", "podman", "runc", "python3")
 	daemon, err := net.Listen("unix", filepath.Join(c.dir, "docker.sock"))
 	testkit.Must(t, err)
 	defer daemon.Close()
 	const connect = `python3 -c 'import socket,sys; socket.socket(socket.AF_UNIX).connect("docker.sock")'`
 	for _, k := range []struct{ name, line, engines, before, after string }{
 		{"crun", "crun --cgroup-manager=cgroupfs run --bundle bundle c3", "crun", "crun --cgroup-manager=disabled run", "crun --cgroup-manager=disabled run"},
+		{"runc", "runc run --bundle bundle c6", "runc", "exec runc run ID", "exec runc run ID"},
 		{"podman", "podman --cgroup-manager=cgroupfs run --rm --rootfs $PWD/rootfs cat /etc/passwd", "crun,podman", "podman run --cgroups=disabled", "podman run --cgroups=disabled"},
 		{"in a shell", "sh -c 'crun --cgroup-manager=cgroupfs run --bundle bundle c4'", "crun", "", "crun --cgroup-manager=disabled run"},
 		{"docker's daemon", connect, "docker", "", "runner-capture --cgroup DIR"},

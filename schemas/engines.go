@@ -20,6 +20,7 @@ type Engine struct {
 // What to type for containers that a daemon starts, and for runtimes that know no other way.
 const (
 	engineBeside = "measure the container's own cgroup: runner-capture --cgroup DIR, with a container made by --cgroup-parent"
+	engineRunc   = "runc makes the container's cgroup beside its own: give it one inside of this: sh -c 'c=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); mkdir $c/runc; echo $$ >$c/runc/cgroup.procs; exec runc run ID'"
 	engineCrun   = "keep the container in this one: crun --cgroup-manager=disabled run ID"
 )
 
@@ -37,7 +38,7 @@ var Engines = [...]Engine{
 		Starts: []string{"run", "start", "exec", "build", "create", "play", "kube", "restart"},
 		Stays:  []string{"--cgroups=disabled", "--cgroups=split"},
 		Do:     "keep the container in this one: podman run --cgroups=disabled, or --cgroups=split for limits"},
-	{Name: "runc", Programs: []string{"runc"}, Starts: []string{"run", "create", "exec", "restore"}, Do: engineCrun},
+	{Name: "runc", Programs: []string{"runc"}, Starts: []string{"run", "create", "exec", "restore"}, Do: engineRunc},
 }
 
 // EngineOfProgram is the engine that a program belongs to, by the last part of its name, or nil.

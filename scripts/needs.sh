@@ -22,6 +22,7 @@ more lz4                 lz4              other kernels
 more debootstrap         debootstrap      the first two commands on a bare machine
 more crun                crun             containers
 more chromium            chromium         pages of runner-show in a browser
+more runc             runc             containers
 more podman             podman           containers
 more busybox            busybox-static   containers
 more man                 man-db           manual pages
