@@ -29,21 +29,40 @@ func TestAction(t *testing.T) {
 	testkit.Programs(t, "the steps of the action", "bash")
 	for _, c := range []struct {
 		name, command, require, codes string
-		told                          []string
+		told                          []string // by the summary
 	}{
-		{"accepted", "echo hello; touch made", "kernel=complete,drops=0,cgroup=clean", "run=0 verify=0 comment=0", []string{"runner: verified"}},
+		{"accepted", "echo hello; touch made", "kernel=complete,drops=0,cgroup=clean", "run=0 verify=0 comment=0", []string{"before\n### runner: verified\n"}},
+		{"no record", "true", "no-policy", "run=5", nil},
+		{"a line that fails", "false\ntrue", "kernel=complete", "run=1 verify=0 comment=0", nil},
+		{"a long report", "true", "long-report", "run=0 verify=0 comment=0", []string{"\n… the rest is in the log of this step"}},
 		{"the command fails", "exit 7", "kernel=complete", "run=7 verify=0 comment=0", []string{"runner: verified"}},
 		{"not as demanded", "true", "kernel=absent", "run=0 verify=1 comment=0", []string{"not as demanded", "kernel=absent is required"}},
 		{"quotes and dollars", `x='$(exit 9)"'; test "$x" = '$(exit 9)"'`, "kernel=complete", "run=0 verify=0 comment=0", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			codes, dir := runSteps(t, map[string]string{"inputs.run": c.command, "inputs.require": c.require, "inputs.policy": "",
-				"inputs.archive": "run.tar.gz", "inputs.bin": bin, "inputs.comment": "true", "github.token": "none", "github.event.pull_request.number": "12"})
+			policy, tools := "", bin
+			if c.require == "long-report" { // one that says more than a comment can have
+				tools = shortDir(t)
+				testkit.Must(t, os.CopyFS(tools, os.DirFS(bin)))
+				testkit.Must(t, os.Rename(filepath.Join(tools, "runner-verify"), filepath.Join(tools, "verify")))
+				write(t, filepath.Join(tools, "runner-verify"), "#!/bin/sh\n[ \"$1\" != --json ] || exec "+tools+"/verify \"$@\"\nseq 20000\n")
+			}
+			if c.require == "no-policy" {
+				policy = "no-such.yaml"
+			}
+			codes, dir := runSteps(t, map[string]string{"inputs.run": c.command, "inputs.require": c.require, "inputs.policy": policy,
+				"inputs.archive": "run.tar.gz", "inputs.bin": tools, "inputs.comment": "true", "github.token": "none", "github.event.pull_request.number": "12"})
 			if codes != c.codes {
 				t.Errorf("%s, expected %s", codes, c.codes)
 			}
+			if policy != "" {
+				return
+			}
 			openArchive(t, filepath.Join(dir, "run.tar.gz"))
-			summary := string(testkit.Read(t, filepath.Join(dir, "summary")))
+			summary := string(testkit.Read(t, filepath.Join(dir, "summary-verify")))
+			if len(summary) > 65536 { // characters of a comment
+				t.Errorf("the comment has %d bytes", len(summary))
+			}
 			for _, text := range c.told {
 				if !strings.Contains(summary, text) {
 					t.Errorf("the summary does not say %q:\n%s", text, summary)
@@ -72,7 +91,7 @@ func runSteps(t *testing.T, values map[string]string) (codes, dir string) {
 		if s.Uses != "" && !regexp.MustCompile(`@[0-9a-f]{40}$`).MatchString(s.Uses) {
 			t.Errorf("step %s: %s is not pinned by a commit: a tag can be moved", s.ID, s.Uses)
 		}
-		if s.Uses != "" || s.ID == "build" && values["inputs.bin"] != "" {
+		if !holds(t, s.If, values, codes) || s.Uses != "" {
 			continue
 		}
 		if s.Shell != "bash" || strings.Contains(s.Run, "${{") {
@@ -80,10 +99,13 @@ func runSteps(t *testing.T, values map[string]string) (codes, dir string) {
 		}
 		output := filepath.Join(dir, "output-"+s.ID)
 		testkit.Write(t, output, nil)
-		c := command(t, "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", s.Run)
+		testkit.Write(t, filepath.Join(dir, "summary-"+s.ID), []byte("before\n"))
+		testkit.Write(t, filepath.Join(dir, s.ID+".sh"), []byte(s.Run+"\n"))
+		c := command(t, "bash", "--noprofile", "--norc", "-e", "-o", "pipefail", filepath.Join(dir, s.ID+".sh"))
 		c.Dir = dir
 		c.Env = append(c.Env, "PATH="+dir+"/shims:"+os.Getenv("PATH"), "TMPDIR="+dir, "GITHUB_ACTION_PATH="+path,
-			"GITHUB_OUTPUT="+output, "GITHUB_STEP_SUMMARY="+dir+"/summary")
+			"GITHUB_OUTPUT="+output, "GITHUB_STEP_SUMMARY="+dir+"/summary-"+s.ID,
+			"CI=true", "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+dir, "RUNNER_TEMP="+dir, "RUNNER_OS=Linux", "RUNNER_NAME=test", "RUNNER_ARCH=X64")
 		for name, value := range s.Env {
 			c.Env = append(c.Env, name+"="+expression.ReplaceAllStringFunc(value, func(e string) string {
 				v, ok := values[expression.FindStringSubmatch(e)[1]]
@@ -102,9 +124,32 @@ func runSteps(t *testing.T, values map[string]string) (codes, dir string) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 			values["steps."+s.ID+".outputs."+name] = value
 		}
+		if lines := strings.Split(strings.TrimSpace(o.stdout), "\n"); s.ID == "verify" && (len(lines) < 3 || len(lines[0]) != len("::stop-commands::")+32 || lines[len(lines)-1] != "::"+strings.TrimPrefix(lines[0], "::stop-commands::")+"::") {
+			t.Errorf("names can be commands of the job's log: %v", o)
+		}
 		if s.ID == "verify" && len(values["steps.verify.outputs.identity"]) < 64 {
 			t.Errorf("no identity: %v", o)
 		}
 	}
 	return codes, dir
+}
+
+// holds evaluates the condition of a step, after steps with these exit codes.
+func holds(t *testing.T, condition string, values map[string]string, codes string) bool {
+	t.Helper()
+	failed := strings.Trim(regexp.MustCompile(`[a-z]+=0`).ReplaceAllString(codes, ""), " ") != ""
+	if !strings.Contains(condition, "always()") && failed {
+		return false
+	}
+	for part := range strings.SplitSeq(condition, " && ") {
+		m := regexp.MustCompile(`^([a-z_.]+) (==|!=) '([a-z]*)'$`).FindStringSubmatch(part)
+		switch {
+		case part == "" || part == "always()":
+		case m == nil:
+			t.Errorf("the condition %q is not one that this test knows", condition)
+		case (values[m[1]] == m[3]) != (m[2] == "=="):
+			return false
+		}
+	}
+	return true
 }

@@ -19,7 +19,9 @@ type Engine struct {
 
 // What to type for containers that a daemon starts, and for runtimes that know no other way.
 const (
-	engineBeside = "measure the container's own cgroup: runner-capture --cgroup DIR, with a container made by --cgroup-parent"
+	engineBeside = "measure the container's own cgroup: runner-capture --cgroup DIR, with a container whose cgroup is made below DIR"
+	engineDocker = "measure the container's own cgroup: runner-capture --cgroup DIR, with a container made by --cgroup-parent"
+	engineCtr    = "measure the container's own cgroup: runner-capture --cgroup DIR, with a container made by ctr run --cgroup or nerdctl run --cgroup-parent"
 	engineRunc   = "runc makes the container's cgroup beside its own: give it one inside of this: sh -c 'c=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); mkdir $c/runc; echo $$ >$c/runc/cgroup.procs; exec runc run ID'"
 	engineCrun   = "keep the container in this one: crun --cgroup-manager=disabled run ID"
 )
@@ -27,11 +29,11 @@ const (
 // Engines are all that are known, by name.
 var Engines = [...]Engine{
 	{Name: "buildkit", Sockets: []string{"buildkitd.sock"}, Programs: []string{"buildctl"}, Do: engineBeside},
-	{Name: "containerd", Sockets: []string{"containerd.sock"}, Programs: []string{"ctr", "nerdctl"}, Do: engineBeside},
+	{Name: "containerd", Sockets: []string{"containerd.sock"}, Programs: []string{"ctr", "nerdctl"}, Do: engineCtr},
 	{Name: "crio", Sockets: []string{"crio.sock"}, Programs: []string{"crictl"}, Do: engineBeside},
 	{Name: "crun", Programs: []string{"crun"}, Starts: []string{"run", "create", "exec", "restore"},
 		Stays: []string{"--cgroup-manager=disabled"}, Do: engineCrun},
-	{Name: "docker", Sockets: []string{"docker.sock"}, Programs: []string{"docker", "docker-compose"}, Do: engineBeside},
+	{Name: "docker", Sockets: []string{"docker.sock"}, Programs: []string{"docker", "docker-compose"}, Do: engineDocker},
 	{Name: "incus", Sockets: []string{"incus/unix.socket"}, Programs: []string{"incus"}, Do: engineBeside},
 	{Name: "lxd", Sockets: []string{"lxd/unix.socket"}, Programs: []string{"lxc"}, Do: engineBeside},
 	{Name: "podman", Sockets: []string{"podman.sock"}, Programs: []string{"podman"},

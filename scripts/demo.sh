@@ -5,10 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 wrap() { # wrap: lines over 80 columns; the rest of one is indented under its first word
-	awk 'length($0) <= 80 {
-		print
-		next
-	}
+	awk 'length($0) <= 80 { print; next }
 	{
 		match($0, /^ *([A-Za-z]+  +)?/)
 		indent = sprintf("%" (RLENGTH + (RLENGTH == 0 ? 2 : 0)) "s", "")

@@ -9,6 +9,6 @@ set -- --archive "$RUNNER_ARCHIVE"
 [ -z "${RUNNER_POLICY:-}" ] || set -- "$@" --policy "$RUNNER_POLICY"
 code=0
 # sudo resets the environment; the command gets the job's.
-sudo -E env "PATH=$PATH" "$bin/runner-exec" "$@" -- sh -c "$RUNNER_COMMAND" || code=$?
+sudo -E env "PATH=$PATH" "$bin/runner-exec" "$@" -- sh -ec "$RUNNER_COMMAND" || code=$?
 [ ! -e "$RUNNER_ARCHIVE" ] || echo "archive=$RUNNER_ARCHIVE" >>"$GITHUB_OUTPUT"
 exit $code
