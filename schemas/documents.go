@@ -164,6 +164,9 @@ func ParseManifest(b []byte) (*Manifest, error) {
 	if err == nil {
 		err = head(m.Schema, SchemaManifest, m.RunID)
 	}
+	if err == nil && m.Packs != nil {
+		err = m.Packs.check()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}

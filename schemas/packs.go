@@ -1,9 +1,11 @@
 package schemas
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // SchemaPack is the schema string of a pack (PACKS.md).
@@ -71,4 +73,69 @@ func (m *PackMapping) Check() error {
 		return errors.New("framework or ref is not letters, digits, _ . and -")
 	}
 	return nil
+}
+
+// ManifestPacks are the packs that whoever wrote an archive says to have applied to the run.
+type ManifestPacks struct {
+	Applied  []ManifestPack `json:"packs_applied"`
+	Mappings []PackMapping  `json:"mappings,omitempty"`
+}
+
+// ManifestPack is one pack in a manifest.
+type ManifestPack struct {
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Digest    string `json:"digest"`
+	Kind      string `json:"kind"`
+	SourceURL string `json:"source_url,omitempty"` // written only by other implementations
+}
+
+// MaxManifestPacks bounds what a manifest has of packs, in bytes: the rest of it must have room, too.
+const MaxManifestPacks = 48 << 10
+
+// check checks the form of each part.
+func (m *ManifestPacks) check() error {
+	if len(m.Applied) == 0 {
+		return errors.New("x-assay: packs_applied is empty")
+	}
+	for i := range m.Applied {
+		p := &m.Applied[i]
+		if err := (&PackRef{Name: p.Name, Version: p.Version, Kind: p.Kind, Digest: p.Digest}).Check(); err != nil {
+			return fmt.Errorf("x-assay: packs_applied[%d]: %w", i, err)
+		}
+	}
+	for i := range m.Mappings {
+		if err := m.Mappings[i].Check(); err != nil {
+			return fmt.Errorf("x-assay: mappings[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Agree reports what is wrong between the parts: packs are sorted by name, each is there once, and mappings
+// are sorted, each there once, and of rules of these packs.
+func (m *ManifestPacks) Agree() error {
+	packs := map[string]bool{}
+	for i := range m.Applied {
+		p := &m.Applied[i]
+		if i > 0 && m.Applied[i-1].Name >= p.Name {
+			return fmt.Errorf("packs_applied[%d] is %s after %s, expected names sorted and each once", i, p.Name, m.Applied[i-1].Name)
+		}
+		packs[p.Name+"@"+p.Version] = true
+	}
+	for i := range m.Mappings {
+		x := &m.Mappings[i]
+		if i > 0 && !m.Mappings[i-1].Before(x) {
+			return fmt.Errorf("mappings[%d] is not after the one before it, expected them sorted by rule, framework and ref, and each once", i)
+		}
+		if pack, _, _ := strings.Cut(x.Rule, ":"); !packs[pack] {
+			return fmt.Errorf("mappings[%d] is of the pack %s, which is not in packs_applied", i, pack)
+		}
+	}
+	return nil
+}
+
+// Before reports whether a mapping comes before another one.
+func (m *PackMapping) Before(o *PackMapping) bool {
+	return cmp.Or(strings.Compare(m.Rule, o.Rule), strings.Compare(m.Framework, o.Framework), strings.Compare(m.Ref, o.Ref)) < 0
 }

@@ -291,6 +291,7 @@ type Manifest struct {
 	Schema string                  `json:"schema"`
 	RunID  string                  `json:"run_id"`
 	Files  map[string]ManifestFile `json:"files"` // key: the path
+	Packs  *ManifestPacks          `json:"x-assay,omitempty"`
 }
 
 // PolicyEvent is one line of layers/policy.ndjson: a decision about a tool call.

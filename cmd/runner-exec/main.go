@@ -39,6 +39,7 @@ func app() tool.App {
 	flags := []cli.Flag{
 		&cli.StringFlag{Name: "run-id"},
 		&cli.StringFlag{Name: "archive"},
+		&cli.StringSliceFlag{Name: "pack"},
 		&cli.StringFlag{Name: "stream"},
 		&cli.StringFlag{Name: "keep"},
 		&cli.StringFlag{Name: "policy"},

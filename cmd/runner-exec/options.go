@@ -8,6 +8,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/arguments"
 	"github.com/runner-evidence/runner/cmd/internal/confine"
 	"github.com/runner-evidence/runner/cmd/internal/jq"
+	"github.com/runner-evidence/runner/cmd/internal/pack"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
@@ -27,7 +28,7 @@ Flags:
   --keep DIR, --policy-log FILE, --sdk-log FILE   keep all streams, or one log
   --policy FILE       collect the policy log (for tool rules), enforce its network, file, exec rules
   --agent-shim openai-agents   collect the SDK log; none (default): no SDK layer
-  --run-id ID, --no-kernel   name of the run, of A-Z a-z 0-9 _ -; no capture, kernel_layer=absent
+  --run-id ID, --no-kernel, --pack NAME   name of the run; no capture; a pack for the manifest
   --user USER         run as NAME, UID or UID:GID (default: who called sudo, else the caller)
   --times, --no-filtered, --no-processes, --canonical-pids   layers; number processes by the fork tree
   --no-new-privs, --harden   exec gives no rights; and refuse what attacks the observer
@@ -73,6 +74,7 @@ type Options struct {
 	Noise         string        // table of noise rules
 	NoFiltered    bool          // leave out the layer filtered
 	NoProcesses   bool          // leave out the layer process
+	Packs         []pack.Given  // that the manifest names
 	Argv          string        // how arguments are recorded
 	ArgvKey       string        // file with the key of digests, or ""
 	key           arguments.Key // its content
@@ -109,6 +111,10 @@ func options(env *tool.Env) (Options, error) {
 	if err := o.values(env); err != nil {
 		return o, err
 	}
+	packs, err := pack.Apply(f.StringSlice("pack")) // the command could change a file later
+	if o.Packs = packs.Packs; err != nil {
+		return o, err
+	}
 	if err := o.check(); err != nil {
 		return o, err
 	}
@@ -127,7 +133,6 @@ func options(env *tool.Env) (Options, error) {
 	if o.Resume != "" {
 		return o, nil // the run has a name already
 	}
-	var err error
 	if o.User, err = commandUser(env); err != nil {
 		return o, err
 	}
@@ -195,6 +200,8 @@ func (o *Options) check() error {
 		return tool.Usagef("--stream runs no other stages, so there is nothing for --keep")
 	case o.Stream != "" && (o.CanonicalPids || o.Drop != ""):
 		return tool.Usagef("--canonical-pids and --drop belong to runner-normalize when --stream is used")
+	case o.Stream != "" && len(o.Packs) > 0:
+		return tool.Usagef("--stream writes no archive, so there is no manifest for --pack")
 	case o.Stream != "" && (o.NoFiltered || o.NoProcesses || o.Noise != schemas.NoiseV0):
 		return tool.Usagef("--noise belongs to runner-normalize when --stream is used, and --no-filtered and --no-processes have nothing to do")
 	case o.NoFiltered && o.Noise != schemas.NoiseV0:

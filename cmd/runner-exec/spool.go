@@ -118,6 +118,9 @@ func (o *Options) resumeCall(dir string) string {
 	if o.Drop != "" {
 		words = append(words, "--drop="+shellWord(o.Drop))
 	}
+	for _, p := range o.Packs {
+		words = append(words, "--pack="+shellWord(p.Flag(p.Name)))
+	}
 	return strings.Join(words, " ")
 }
 

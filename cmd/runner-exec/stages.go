@@ -101,6 +101,13 @@ func stageArgs(o Options, name string, env *tool.Env) []string {
 		}
 	case "runner-pack":
 		args = append(args, "-o="+o.Archive, "--force") // runner-exec has looked at what is there
+		files := 0
+		for _, p := range o.Packs {
+			args = append(args, "--pack="+p.Flag(tool.DescriptorPath(3+files)))
+			if p.Text != nil {
+				files++
+			}
+		}
 		for _, f := range []string{"q", "v"} {
 			if env.Flag.Bool(f) {
 				args = append(args, "-"+f)
@@ -185,6 +192,10 @@ func (p *pipeline) startFilters(o Options, tools map[string]string, keep [len(ke
 			cmd.ExtraFiles = logs
 		case "runner-pack":
 			cmd.Stdout = stdoutOf(env)
+			if cmd.ExtraFiles, err = o.packFiles(); err != nil {
+				return mine, err
+			}
+			mine = append(mine, cmd.ExtraFiles...)
 		}
 		if name != "runner-pack" {
 			w, next, err := p.link(keep[i+1])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/runner-evidence/runner/cmd/internal/pack"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
@@ -24,6 +25,7 @@ Flags:
   -o, --output FILE   write to FILE, "-" is standard output
                  (default: assay-runner-spike-RUN_ID.tar.gz, in $RUNNER_ARCHIVE_DIR)
   --force        replace an existing FILE that is not an archive
+  --pack NAME    name this pack in the manifest: it is applied to the run; repeat for several
   --run-id ID    refuse the stream of any other run
   --background   yield the processor to the measured program
   -v             also say what the record claims, and its identity
@@ -46,14 +48,18 @@ func app() tool.App {
 	return tool.App{
 		Name: "runner-pack", Usage: usage,
 		Flags: []cli.Flag{&cli.StringFlag{Name: "o", Aliases: []string{"output"}},
-			&cli.StringFlag{Name: "run-id"}, &cli.BoolFlag{Name: "background"},
+			&cli.StringSliceFlag{Name: "pack"}, &cli.StringFlag{Name: "run-id"}, &cli.BoolFlag{Name: "background"},
 			&cli.BoolFlag{Name: "force"}, &cli.BoolFlag{Name: "q"}, &cli.BoolFlag{Name: "v"}},
 		Run: func(_ context.Context, env *tool.Env) error {
 			id, err := env.RunID()
 			if err != nil {
 				return err
 			}
-			return run(env, Options{Output: env.Flag.String("o"), RunID: id, Background: env.Flag.Bool("background"), Force: env.Flag.Bool("force")})
+			packs, err := pack.Apply(env.Flag.StringSlice("pack"))
+			if err != nil {
+				return err
+			}
+			return run(env, Options{Packs: packs.Manifest, Output: env.Flag.String("o"), RunID: id, Background: env.Flag.Bool("background"), Force: env.Flag.Bool("force")})
 		},
 	}
 }

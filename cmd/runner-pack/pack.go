@@ -15,10 +15,11 @@ import (
 
 // Options are the settings of the command line.
 type Options struct {
-	Output     string // file, "-" for standard output, "" for the default name
-	RunID      string // refuse the stream of any other run, unless ""
-	Background bool   // yield the processor to other processes
-	Force      bool   // replace a file that is not an archive
+	Output     string                 // file, "-" for standard output, "" for the default name
+	RunID      string                 // refuse the stream of any other run, unless ""
+	Background bool                   // yield the processor to other processes
+	Force      bool                   // replace a file that is not an archive
+	Packs      *schemas.ManifestPacks // that the manifest names, or nil
 }
 
 func run(env *tool.Env, opt Options) error {
@@ -61,6 +62,7 @@ func run(env *tool.Env, opt Options) error {
 		return tool.Fail(tool.ExitIO, err)
 	}
 	defer r.close()
+	r.packs = opt.Packs
 	if err := r.read(); err != nil {
 		return err
 	}
@@ -104,14 +106,14 @@ func (r *router) write(out io.Writer, place *tool.AtomicFile) (identity string, 
 		return "", err
 	}
 	if place == nil {
-		return pack(out, r.id, sources)
+		return writeArchive(out, r.id, r.packs, sources)
 	}
 	f, err := place.Again()
 	if err != nil {
 		return "", err
 	}
 	defer f.Abort()
-	if identity, err = pack(f, r.id, sources); err != nil {
+	if identity, err = writeArchive(f, r.id, r.packs, sources); err != nil {
 		return "", err
 	}
 	if err := f.Commit(); err != nil {
@@ -142,14 +144,14 @@ func (r *router) reduced() (string, error) {
 	if err != nil || !slices.ContainsFunc(sources, func(s bundle.Source) bool { return bundle.HasVolatile(s.Path) }) {
 		return "", err
 	}
-	identity, err := bundle.ReducedIdentity(r.id, sources)
+	identity, err := bundle.ReducedIdentity(r.id, r.packs, sources)
 	return " identity_without_times=sha256:" + identity, err
 }
 
-// pack writes the archive of the members.
-func pack(w io.Writer, id string, sources []bundle.Source) (string, error) {
+// writeArchive writes the archive of the members.
+func writeArchive(w io.Writer, id string, packs *schemas.ManifestPacks, sources []bundle.Source) (string, error) {
 	buf := bufio.NewWriterSize(w, 256<<10)
-	identity, err := bundle.Write(buf, id, sources)
+	identity, err := bundle.Write(buf, id, packs, sources)
 	if err != nil {
 		return "", err
 	}

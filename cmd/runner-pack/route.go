@@ -42,6 +42,7 @@ func newRoutes() []route {
 type router struct {
 	in        *stream.Reader
 	id        string
+	packs     *schemas.ManifestPacks // for the manifest, or nil
 	routes    []route
 	members   []*member // parallel to routes; nil: the row has no member, or none yet
 	lines     []uint64  // records of each row, parallel to routes

@@ -213,6 +213,19 @@ func TestMutations(t *testing.T) {
 	}
 }
 
+// Packs and mappings of a manifest.
+var (
+	packB    = `{"name":"b","version":"1.0.0","digest":"sha256:` + strings.Repeat("b", 64) + `","kind":"quality"}`
+	packC    = `{"name":"c","version":"1.0.0","digest":"sha256:` + strings.Repeat("c", 64) + `","kind":"replay"}`
+	mappingB = `{"rule":"b@1.0.0:x","framework":"F","ref":"1"}`
+	mappingC = `{"rule":"c@1.0.0:x","framework":"F","ref":"1"}`
+)
+
+// withPacks gives the manifest two packs and two mappings.
+func withPacks(p1, p2, m1, m2 string) func(*testing.T, content) {
+	return edit(bundle.ManifestName, `}}}`, `}},"x-assay":{"packs_applied":[`+p1+`,`+p2+`],"mappings":[`+m1+`,`+m2+`]}}`)
+}
+
 // The same edits to the manifest, or without a new digest, are found as well.
 func TestManifestMutations(t *testing.T) {
 	const m = bundle.ManifestName
@@ -237,6 +250,16 @@ func TestManifestMutations(t *testing.T) {
 			a[m] = b[:i] + b[j:]
 		}, "manifest.files"},
 		{"lists itself", edit(m, `"files":{`, `"files":{"a.json":{"path":"a.json","sha256":"sha256:`+strings.Repeat("0", 64)+`","bytes":0},`), "manifest.files"},
+
+		{"packs not sorted", withPacks(packC, packB, mappingB, mappingC), "manifest.packs"},
+		{"pack twice", withPacks(packB, packB, mappingB, mappingB), "manifest.packs"},
+		{"mapping of no pack", withPacks(packB, packC, mappingB, strings.Replace(mappingC, "1.0.0", "1.0.1", 1)), "manifest.packs"},
+		{"mappings unsorted", withPacks(packB, packC, mappingC, mappingB), "manifest.packs"},
+		{"mapping twice", withPacks(packB, packC, mappingB, mappingB), "manifest.packs"},
+		{"no packs", edit(m, `}}}`, `}},"x-assay":{"packs_applied":[]}}`), "document.schema"},
+		{"pack without a digest", withPacks(packB, strings.Replace(packC, `"digest":"sha256:`, `"digest":"md5:`, 1), mappingB, mappingC), "document.schema"},
+		{"pack of another kind", withPacks(packB, strings.Replace(packC, "replay", "magic", 1), mappingB, mappingC), "document.schema"},
+		{"keys of a pack", withPacks(packB, strings.Replace(packC, `"name":"c","version":"1.0.0"`, `"version":"1.0.0","name":"c"`, 1), mappingB, mappingC), "document.form"},
 		{"newline", func(_ *testing.T, a content) { a[m] += "\n" }, "document.form"},
 		{"key order", edit(m, `"schema":"assay.runner.archive_manifest.v0","run_id":"run_test"`, `"run_id":"run_test","schema":"assay.runner.archive_manifest.v0"`), "document.form"},
 		{"run_id", edit(m, runID, elsewise), "run_id"},

@@ -18,11 +18,13 @@ type reduction struct {
 	file    *os.File // nil: the archive has no volatile layer
 	at      int64
 	members []bundle.Source
+	packs   *schemas.ManifestPacks
 	err     error
 }
 
 // expect looks in the manifest for volatile layers.
 func (r *reduction) expect(m *schemas.Manifest) {
+	r.packs = m.Packs
 	for name := range m.Files {
 		if bundle.HasVolatile(name) && r.file == nil && r.err == nil {
 			if r.file, r.err = tool.Spool(); r.err != nil {
@@ -66,7 +68,7 @@ func (r *reduction) identity(runID string) (string, error) {
 	if r.file == nil || r.err != nil {
 		return "", r.err
 	}
-	id, err := bundle.ReducedIdentity(runID, r.members)
+	id, err := bundle.ReducedIdentity(runID, r.packs, r.members)
 	if err != nil {
 		return "", fmt.Errorf("identity without times: %w", err)
 	}

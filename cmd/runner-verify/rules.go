@@ -65,6 +65,7 @@ var ruleTable = []rule{
 	ofArchive(archive.RuleMissing),
 	ofArchive(archive.RuleUnknown),
 	ofArchive(archive.RuleManifestFiles),
+	ofArchive(archive.RuleManifestPacks),
 	ofArchive(archive.RuleSize),
 	ofArchive(archive.RuleDigest),
 	ofArchive(archive.RuleDocumentForm),

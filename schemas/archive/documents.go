@@ -33,6 +33,11 @@ func (s *reader) document(form schemas.Form, r io.Reader) (parsed bool, err erro
 	}
 	if m, ok := value.(*schemas.Manifest); ok {
 		s.manifest = m
+		if m.Packs != nil {
+			if err := m.Packs.Agree(); err != nil {
+				s.find(RuleManifestPacks, form.Member, 0, "x-assay: %v", err)
+			}
+		}
 	}
 	s.sameRun(form.Member, 0, id)
 	s.canonical(form.Member, b, value)

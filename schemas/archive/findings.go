@@ -35,6 +35,7 @@ const (
 	RuleMissing        = "member.missing"
 	RuleUnknown        = "member.unknown"
 	RuleManifestFiles  = "manifest.files"
+	RuleManifestPacks  = "manifest.packs"
 	RuleSize           = "member.size"
 	RuleDigest         = "member.digest"
 	RuleDocumentForm   = "document.form"
@@ -60,6 +61,7 @@ var Rules = [...]Rule{
 	{RuleMissing, "every member that is not optional is there, empty layers too"},
 	{RuleUnknown, "there is no other member"},
 	{RuleManifestFiles, "the manifest lists every other member under its own path, and nothing else"},
+	{RuleManifestPacks, "packs and mappings of the manifest are sorted, each is there once, and a mapping is of a rule of such a pack"},
 	{RuleSize, "a member is as long as the manifest says"},
 	{RuleDigest, "a member has the SHA-256 that the manifest says"},
 	{RuleDocumentForm, "a document is one compact JSON object in canonical form, without a final newline"},

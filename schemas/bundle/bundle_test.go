@@ -100,7 +100,7 @@ func sources(n int) (list []Source) {
 func write(t testing.TB, n int) (archive []byte, identity string) {
 	t.Helper()
 	var b bytes.Buffer
-	id, err := Write(&b, "run_01", sources(n))
+	id, err := Write(&b, "run_01", nil, sources(n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestOrderOfSources(t *testing.T) {
 	list := sources(100)
 	slices.Reverse(list)
 	var b bytes.Buffer
-	if _, err := Write(&b, "run_01", list); err != nil || !bytes.Equal(b.Bytes(), want) {
+	if _, err := Write(&b, "run_01", nil, list); err != nil || !bytes.Equal(b.Bytes(), want) {
 		t.Errorf("another order gives other bytes: %v", err)
 	}
 }
@@ -207,7 +207,7 @@ func TestWriteRefusals(t *testing.T) {
 		"too long":     {doc("a", 1, "xy")},
 		"beyond USTAR": {doc("a", MaxMember+1, "x")},
 	} {
-		if _, err := Write(io.Discard, "run_01", list); err == nil {
+		if _, err := Write(io.Discard, "run_01", nil, list); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

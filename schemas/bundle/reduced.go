@@ -14,7 +14,7 @@ import (
 // without their members and their notes in the observation health, and with a manifest
 // that fits. A command that always does the same has the same reduced identity in every
 // run, with or without such layers.
-func ReducedIdentity(runID string, members []Source) (identity string, err error) {
+func ReducedIdentity(runID string, packs *schemas.ManifestPacks, members []Source) (identity string, err error) {
 	var rest []Source
 	for _, m := range members {
 		if volatile(m.Path) {
@@ -27,7 +27,7 @@ func ReducedIdentity(runID string, members []Source) (identity string, err error
 		}
 		rest = append(rest, m)
 	}
-	return writeTar(io.Discard, runID, rest)
+	return writeTar(io.Discard, runID, packs, rest)
 }
 
 // HasVolatile reports whether one of the names is the member of a volatile layer.

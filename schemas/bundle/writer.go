@@ -22,25 +22,25 @@ type Source struct {
 
 // Write writes the archive of the given members, the manifest first and
 // the others in byte order, as gzip to w. It returns the archive's identity,
-// the hex SHA-256 of the uncompressed tar stream. Same members, same bytes.
-func Write(w io.Writer, runID string, members []Source) (identity string, err error) {
+// the hex SHA-256 of the uncompressed tar stream. Same members and packs (nil: none), same bytes.
+func Write(w io.Writer, runID string, packs *schemas.ManifestPacks, members []Source) (identity string, err error) {
 	zw, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
 		return "", err
 	}
 	// The library writes the zero time.Time as a date; this is 0 in the field.
 	zw.ModTime = time.Unix(0, 0)
-	if identity, err = writeTar(zw, runID, members); err != nil {
+	if identity, err = writeTar(zw, runID, packs, members); err != nil {
 		return "", err
 	}
 	return identity, zw.Close()
 }
 
 // writeTar writes the tar stream, and returns its hex SHA-256.
-func writeTar(w io.Writer, runID string, members []Source) (identity string, err error) {
+func writeTar(w io.Writer, runID string, packs *schemas.ManifestPacks, members []Source) (identity string, err error) {
 	members = append([]Source(nil), members...)
 	sort.Slice(members, func(i, j int) bool { return members[i].Path < members[j].Path })
-	m := schemas.Manifest{Schema: schemas.SchemaManifest, RunID: runID, Files: map[string]schemas.ManifestFile{}}
+	m := schemas.Manifest{Schema: schemas.SchemaManifest, RunID: runID, Files: map[string]schemas.ManifestFile{}, Packs: packs}
 	for _, s := range members {
 		if _, twice := m.Files[s.Path]; twice || s.Path == ManifestName || !validName(s.Path) {
 			return "", fmt.Errorf("member %q: a name given twice, reserved, or not a plain relative path", s.Path)

@@ -18,6 +18,9 @@ _NESTED = {
     "files": ["path", "sha256", "bytes"],
     "bindings": ["tool_call_id", "policy_decision", "cgroup_id", "kernel_event_count", "window",
                  "kernel_scope", "kernel_effects", "kernel_effects_cut"],
+    "x-assay": ["packs_applied", "mappings"],
+    "packs_applied": ["name", "version", "digest", "kind", "source_url"],
+    "mappings": ["rule", "framework", "ref"],
 }
 
 
@@ -53,6 +56,10 @@ def _in_order(name, value):
     files = value.get("files", {})
     if list(files) != sorted(files) or not all(_sorted_as(f, _NESTED["files"]) for f in files.values()):
         return False
+    packs = value.get("x-assay", {})
+    if not _sorted_as(packs, _NESTED["x-assay"]) or not all(
+            _sorted_as(x, _NESTED[key]) for key in packs for x in packs[key]):
+        return False
     return all(_sorted_as(b, _NESTED["bindings"]) and list(b["window"]) == ["start", "end"]
                for b in value.get("bindings", ()))
 
@@ -63,6 +70,8 @@ def _sorted_as(value, order):
 
 def check_manifest(manifest, members, known, report):
     """The manifest lists every other member with its length and digest, and nothing else."""
+    if not _packs_agree(manifest.get("x-assay", {})):
+        report.add("manifest.packs", "not sorted, there twice, or a mapping of no pack", "manifest.json")
     files = manifest["files"]
     for name in files:
         if name not in known or name == "manifest.json":
@@ -77,3 +86,13 @@ def check_manifest(manifest, members, known, report):
             report.add("member.size", "%d bytes" % member.size, name)
         elif files[name]["sha256"] != member.digest:
             report.add("member.digest", "another digest", name)
+
+
+def _packs_agree(packs):
+    """Packs are sorted by name and mappings as a whole, each once; a mapping is of a rule of such a pack."""
+    applied, mappings = packs.get("packs_applied", []), packs.get("mappings", [])
+    names = [p["name"] for p in applied]
+    ordered = [(m["rule"], m["framework"], m["ref"]) for m in mappings]
+    known = {"%s@%s" % (p["name"], p["version"]) for p in applied}
+    return (names == sorted(set(names)) and ordered == sorted(set(ordered))
+            and all(m["rule"].split(":")[0] in known for m in mappings))

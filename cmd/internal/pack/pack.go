@@ -35,6 +35,8 @@ type Pack struct {
 	Frameworks  []Framework
 	Requires    []string // names of signals, in the order of the file
 	Rules       []Rule
+	opened      string // by which name
+	text        []byte // of a file; nil for a pack of the program
 }
 
 // Framework is what mappings of rules refer to.
@@ -87,8 +89,18 @@ func Text(name string) ([]byte, error) { return embedded.ReadFile("packs/" + nam
 
 // Open reads a pack by its name, or from a file. A name has neither a slash nor an ending. The error is
 // one of a wrong call for a name that there is not, of input for a file that is not valid (it lists all
-// problems), and of reading.
+// problems), and of reading. After @sha256: and 64 hex digits it must have that digest.
 func Open(name string) (*Pack, error) {
+	name, digest := pinned(name)
+	p, err := open(name)
+	if err != nil {
+		return nil, err
+	}
+	p.opened = name
+	return p, p.is(digest)
+}
+
+func open(name string) (*Pack, error) {
 	if isName(name) {
 		b, err := Text(name)
 		if err != nil {
@@ -150,7 +162,9 @@ func opened(name, source string, b []byte) (*Pack, error) {
 	if err != nil {
 		return nil, tool.Fail(tool.ExitInput, err)
 	}
-	p.Source = source
+	if p.Source = source; source != schemas.PackBuiltin {
+		p.text = b
+	}
 	return p, nil
 }
 
