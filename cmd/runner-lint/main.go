@@ -24,7 +24,8 @@ much of what a replay needs (closure).
 
 Flags:
   --pack NAME      a pack of the program, or a YAML file; repeat for several
-                   (default cicd-starter; --packs lists them, --signals the signals)
+                   (default cicd-starter)
+  --packs, --signals  list the packs of the program; the signals of the registry
   --fail-on LEVEL  exit 1 at a finding of error (default), warning or info, or above
   --explain WHAT   closure.score, or a rule: PACK:RULE
   --json           write the report as JSON instead of text

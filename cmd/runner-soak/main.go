@@ -32,7 +32,7 @@ Flags:
   --dir DIR          keep archives and output there; the same call again goes on where it was
   --fault NAME=WRAPPER   repeat all with these words before the command; repeat
   --jobs J           so many runs at once (1); --shard i/n: only iterations i, i+n, i+2n, …
-  --timeout D, --exec=FLAGS   ends each run after D; flags for runner-exec, as one word
+  --timeout D, --exec FLAGS   ends each run after D; flags for runner-exec, as one word
   --suite NAME, --generated-at TIME, --force   for the report; replace files that are none
   --json             print the report and not the text; -q: no progress
   -h, --help         print this help; --version prints the version
