@@ -28,6 +28,7 @@ var tools = []string{
 var bin string
 
 func TestMain(m *testing.M) {
+	testkit.Heed()
 	code := 1
 	defer func() { os.Exit(code) }()
 	dir, err := os.MkdirTemp("", "runner-bin-")

@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 		workload(os.Args[2], os.Args[3])
 		return
 	}
+	testkit.Heed()
 	os.Exit(m.Run())
 }
 

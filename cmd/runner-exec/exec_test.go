@@ -275,6 +275,19 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestIgnoredSignals: the command inherits what was ignored when runner-exec was started, as by nohup, and the signal ends
+// neither of them.
+func TestIgnoredSignals(t *testing.T) {
+	c := command(t, "--no-kernel", "--archive", "a", "--", "sh", "-c", `kill -HUP $$ $PPID && kill -INT $$ $PPID && echo alive`)
+	c.Args = append([]string{"sh", "-c", `trap "" HUP INT; exec "$@"`, "sh", c.Path}, c.Args[1:]...)
+	c.Path = "/bin/sh"
+	var out bytes.Buffer
+	c.Stdout = &out
+	if r := outcome(t, c, c.Run()); r.code != 0 || out.String() != "alive\n" || !exists(filepath.Join(r.dir, "a")) {
+		t.Errorf("%v: %q", r, out.String())
+	}
+}
+
 func TestTimeout(t *testing.T) {
 	r := call(t, "--no-kernel", "--archive", "a", "--timeout", "50ms", "--", "sleep", "30")
 	if r.code != 143 || !strings.Contains(r.stderr, "sending it SIGTERM") || !exists(filepath.Join(r.dir, "a")) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // bin is a directory with copies of the test binary under the names of the
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 		act()
 		os.Exit(0)
 	}
+	testkit.Heed()
 	dir, err := os.MkdirTemp("", "runner-exec-test-")
 	if err == nil {
 		err = install(dir)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // The test binary is also the proxy and its server.
@@ -33,6 +34,7 @@ func TestMain(m *testing.M) {
 	case "client":
 		fakeClient()
 	default:
+		testkit.Heed()
 		os.Exit(m.Run())
 	}
 }

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		p.Wait()
 		os.Exit(0)
 	}
+	testkit.Heed()
 	os.Exit(m.Run())
 }
 
