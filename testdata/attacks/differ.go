@@ -146,32 +146,6 @@ func (d *difference) compare(seed uint64, dir string, lines []told, m *meaning) 
 	return nil
 }
 
-// pair takes out what agrees, one by one and in order.
-func pair(want []expected, have []told, agree func(e *expected, l *told) bool) (missing []expected, more []told) {
-	index := map[uint32][]int{}
-	for i := range have {
-		index[have[i].Type] = append(index[have[i].Type], i)
-	}
-	used := make([]bool, len(have))
-	for i := range want {
-		e := &want[i]
-		queue := index[e.kind]
-		at := slices.IndexFunc(queue, func(n int) bool { return agree(e, &have[n]) })
-		if at < 0 {
-			missing = append(missing, *e)
-			continue
-		}
-		used[queue[at]] = true
-		index[e.kind] = slices.Delete(queue, at, at+1)
-	}
-	for i, u := range used {
-		if !u {
-			more = append(more, have[i])
-		}
-	}
-	return missing, more
-}
-
 // vague is how much more lines an expected one agrees with than others do: those with other values, or with any flags.
 func (e *expected) vague() (n int) {
 	if e.others != nil {

@@ -13,6 +13,7 @@ import (
 var (
 	inet4 = regexp.MustCompile(`sin_port="([^"]*)", sin_addr="([^"]*)"`)
 	inet6 = regexp.MustCompile(`sin6_port="([^"]*)".*sin6_addr="([^"]*)"`)
+	short = regexp.MustCompile(`sa_family=0x2, sa_data="([^"]*)"`)
 	local = regexp.MustCompile(`sun_path=(@?)"([^"]*)"`)
 )
 
@@ -42,6 +43,16 @@ func endpoint(arg string, path func(name string) string) string {
 	return "null"
 }
 
+// shortened is the text of an IPv4 address that has fewer than its 16 bytes, but port and address; strace does not decode it.
+func shortened(arg string) []string {
+	m := short.FindStringSubmatch(arg)
+	if m == nil || len(unhex(m[1])) < 6 {
+		return nil
+	}
+	b := []byte(unhex(m[1]))
+	return []string{netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[2:6])), uint16(b[0])<<8|uint16(b[1])).String()}
+}
+
 // onSocket are the calls on sockets. addr is the argument with the address; those that name none make no line,
 // except listen.
 func onSocket(kind uint32, address int) shape {
@@ -67,6 +78,7 @@ func onSocket(kind uint32, address int) shape {
 		e.stream = (m.stream[c.tid] || strings.Contains(arg, "sa_family=0,")) && (kind == schemas.EventSendto || kind == schemas.EventSendmsg)
 		e.bare = endpoint(arg, func(name string) string { return new(process).join("", name) })
 		e.value = endpoint(arg, func(name string) string { return p.join(m.cwd[c.tid], name) })
+		e.others = shortened(arg)
 		return []expected{e}
 	}
 }

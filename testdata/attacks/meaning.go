@@ -61,6 +61,16 @@ func (m *meaning) process(tid int) *process {
 	return p
 }
 
+// last is the last line of a thread, of a type if that is not 0.
+func (p *process) last(tid int, kind uint32) *expected {
+	for i := len(p.lines) - 1; i >= 0; i-- {
+		if e := &p.lines[i]; e.tid == tid && (kind == 0 || e.kind == kind) {
+			return e
+		}
+	}
+	return nil
+}
+
 // add takes one call.
 func (m *meaning) add(c traced) {
 	if c.name == "faccessat" {
@@ -68,9 +78,9 @@ func (m *meaning) add(c traced) {
 		return
 	}
 	p := m.process(c.tid)
-	if n := len(p.lines); (c.name == "getsockname" || c.name == "getpeername") && n > 0 {
-		if c.ret == 0 {
-			p.lines[n-1].others = append(p.lines[n-1].others, endpoint(c.args[1], func(name string) string { return p.join(m.cwd[c.tid], name) }))
+	if c.name == "getsockname" || c.name == "getpeername" {
+		if e := p.last(c.tid, 0); e != nil && c.ret == 0 {
+			e.others = append(e.others, endpoint(c.args[1], func(name string) string { return p.join(m.cwd[c.tid], name) }))
 		}
 		return
 	}
@@ -111,11 +121,8 @@ func (m *meaning) told(c traced) {
 	case "stream", "datagram":
 		m.stream[c.tid] = word == "stream"
 	case "bound": // its own last bind: symlinks in the name are followed now
-		for i := len(p.lines) - 1; i >= 0; i-- {
-			if e := &p.lines[i]; e.kind == schemas.EventBind && e.tid == c.tid {
-				e.value, e.others = "unix:"+p.join(dir, rest), nil
-				break
-			}
+		if e := p.last(c.tid, schemas.EventBind); e != nil {
+			e.value, e.others = "unix:"+p.join(dir, rest), nil
 		}
 	case "root":
 		if rest == "0" {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -23,8 +24,8 @@ func TestStructureThatIsNotShown(t *testing.T) {
 	}
 	want[1].others = []string{"null"}
 	for _, have := range [][]told{
-		{line("x", unix.O_CREAT), line("/e/y", unix.O_EXCL)},
-		{line("/e/y", unix.O_EXCL), line("/e/x", unix.O_CREAT)},
+		{line("/e/x", unix.O_CREAT), line("/f/x", unix.O_EXCL)},
+		{line("/f/x", unix.O_EXCL), line("/e/x", unix.O_CREAT)},
 		{line("/d/x", unix.O_EXCL), line("/e/x", unix.O_CREAT)},
 		{line("/r/x", unix.O_CREAT), line("/e/x", unix.O_EXCL)},
 	} {
@@ -40,10 +41,10 @@ func TestPlacesThatAreTold(t *testing.T) {
 	ret := int64(0)
 	m := newMeaning()
 	m.add(traced{tid: 1, name: "faccessat", args: []string{"-1", `"?process:1"`}})
-	m.add(traced{tid: 1, name: "faccessat", args: []string{"-100</w>", `"?cwd"`}})
+	m.add(traced{tid: 1, name: "faccessat", args: []string{"-100</tmp/attacks-1/w>", `"?cwd"`}})
 	m.add(traced{tid: 1, name: "bind", args: []string{"3", `{sa_family=0x1, sun_path="d1/s2"}`, "8"}})
-	m.add(traced{tid: 1, name: "faccessat", args: []string{"4</w/e>", `"?bound:s2"`}})
-	for value, want := range map[string]int{"unix:/w/e/s2": 0, "unix:/w/d1/s2": 2, "unix:d1/s2": 2, "unix:/e/s2": 2} {
+	m.add(traced{tid: 1, name: "faccessat", args: []string{"4</tmp/attacks-1/w/e>", `"?bound:s2"`}})
+	for value, want := range map[string]int{"unix:/tmp/attacks-1/w/e/s2": 0, "unix:/tmp/attacks-1/w/d1/s2": 2, "unix:d1/s2": 2, "unix:/e/s2": 2} {
 		missing, more := explain(m.processes[1], m.processes[1].lines, []told{{Type: schemas.EventBind, Value: &value, Return: &ret}}, map[string]int{})
 		if len(missing)+len(more) != want {
 			t.Errorf("bind of %s: missing %v, more %v", value, missing, more)
@@ -61,6 +62,61 @@ func TestPlacesThatAreTold(t *testing.T) {
 		missing, more := explain(p, lines, []told{{Type: schemas.EventOpenat, Value: &value, Return: &ret}}, map[string]int{})
 		if len(missing)+len(more) != want {
 			t.Errorf("open of %s: missing %v, more %v", value, missing, more)
+		}
+	}
+}
+
+// One that agrees with several lines takes none from another that agrees with one of them only: a bind without a family, whose
+// address the kernel chose, and one of a socket without a name.
+func TestLinesForAll(t *testing.T) {
+	ret := int64(0)
+	line := func(value string) told { return told{Type: schemas.EventBind, Value: &value, Return: &ret} }
+	want := []expected{
+		{kind: schemas.EventBind, value: "null", others: []string{"0.0.0.0:9"}, address: true},
+		{kind: schemas.EventBind, value: "null", others: []string{"null"}, address: true},
+	}
+	unnamed := line("")
+	unnamed.Value = nil
+	missing, more := explain(&process{threads: 4}, want, []told{unnamed, line("0.0.0.0:9")}, map[string]int{})
+	if len(missing)+len(more) > 0 {
+		t.Errorf("missing %v, more %v", missing, more)
+	}
+	if missing, _ = explain(&process{threads: 4}, want, []told{unnamed, line("0.0.0.0:8")}, map[string]int{}); len(missing) != 1 {
+		t.Errorf("an address that no socket had: missing %v", missing)
+	}
+	name := "/w/other"
+	other := []expected{{kind: schemas.EventUnlink, value: "/w/a", bare: "a"}}
+	if missing, _ = explain(&process{threads: 4}, other, []told{{Type: schemas.EventUnlink, Value: &name, Return: &ret}}, map[string]int{}); len(missing) != 1 {
+		t.Errorf("another name in a process of threads: missing %v", missing)
+	}
+	name = "/w/d/a"
+	if missing, _ = explain(&process{threads: 4}, other, []told{{Type: schemas.EventUnlink, Value: &name, Return: &ret}}, map[string]int{}); len(missing) != 0 {
+		t.Errorf("the name from another directory: missing %v", missing)
+	}
+}
+
+// A unix socket has only the text of its address where it starts in an unmounted tree, and nowhere else.
+func TestAddressInAnUnmountedTree(t *testing.T) {
+	ret := -int64(unix.ECONNREFUSED)
+	name := "unix:s1"
+	line := told{Type: schemas.EventConnect, Value: &name, Return: &ret, Status: schemas.StatusError}
+	for value, want := range map[string]int{"unix:/s1": 0, "unix:/d1/s1": 0, "unix:/tmp/attacks-1/p/1/w/s1": 1} {
+		e := expected{kind: schemas.EventConnect, value: value, bare: name, address: true, ret: ret}
+		if missing, _ := explain(&process{threads: 1}, []expected{e}, []told{line}, map[string]int{}); len(missing) != want {
+			t.Errorf("%s: missing %v", value, missing)
+		}
+	}
+}
+
+// strace does not decode an IPv4 address that is cut after the address itself.
+func TestShortAddress(t *testing.T) {
+	for arg, want := range map[string]string{
+		`{sa_family=0x2, sa_data="\x00\x09\x7f\x00\x00\x01\x00"}`: "127.0.0.1:9",
+		`{sa_family=0x2, sa_data="\x00\x09\x7f\x00\x00"}`:         "",
+		`{sa_family=0xa, sa_data="\x00\x09\x7f\x00\x00\x01\x00"}`: "",
+	} {
+		if got := strings.Join(shortened(arg), " "); got != want {
+			t.Errorf("%s: %q", arg, got)
 		}
 	}
 }
