@@ -4,6 +4,10 @@ package schemas
 const (
 	VersionSoakReport  = "soak-report-v1"
 	VersionSoakSurface = "soak-surface-v1"
+
+	VersionCapabilityDiff   = "capability-diff-v1"
+	VersionCapabilityLock   = "capability-lock-v1"
+	VersionCapabilityIgnore = "capability-ignore-v1"
 )
 
 // Reports are the documents that tools write for other programs with --report and flags like it.
@@ -13,4 +17,7 @@ var Reports = [...]Form{
 	{Schema: VersionClosure, File: "closure-v1.schema.json"},
 	{Schema: VersionSoakReport, File: "soak-report-v1.schema.json"},
 	{Schema: VersionSoakSurface, File: "soak-surface-v1.schema.json"},
+	{Schema: VersionCapabilityDiff, File: "capability-diff-v1.schema.json"},
+	{Schema: VersionCapabilityLock, File: "capability-lock-v1.schema.json"},
+	{Schema: VersionCapabilityIgnore, File: "capability-ignore-v1.schema.json"},
 }

@@ -27,22 +27,18 @@ func Code(s string, limit int) string {
 func Block(language, s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
-		b.WriteString(verdict.Printable(line[:len(line)-ending(line)], maxLine))
-		b.WriteByte('\n')
+		words := strings.Split(strings.TrimSuffix(line, "\n"), " ") // the blanks of a block are its layout
+		for i := range words {
+			words[i] = verdict.Printable(words[i], maxLine)
+		}
+		b.WriteString(strings.Join(words, " ") + "\n")
 	}
 	fence := strings.Repeat("`", max(3, row(b.String())+1))
 	return fence + language + "\n" + b.String() + fence + "\n"
 }
 
-// maxLine is the length of a line of a block, in characters.
+// maxLine is the length of a word of a block, in characters.
 const maxLine = 8 << 10
-
-func ending(line string) int {
-	if strings.HasSuffix(line, "\n") {
-		return 1
-	}
-	return 0
-}
 
 // row is the length of the longest row of backticks.
 func row(s string) (longest int) {

@@ -22,8 +22,8 @@ func TestCode(t *testing.T) {
 }
 
 func TestBlock(t *testing.T) {
-	got := Block("yaml", "a: 1\n```\n@all\u202e\nend")
-	want := "````yaml\na: 1\n```\n@all\\u202e\nend\n````\n"
+	got := Block("yaml", "a:  1\n  ```\n@all\u202e\nend")
+	want := "````yaml\na:  1\n  ```\n@all\\u202e\nend\n````\n"
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
