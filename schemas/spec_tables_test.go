@@ -40,6 +40,7 @@ var specTables = map[string]func() table{
 	"redactions":         redactions,
 	"forms":              forms,
 	"reports":            reports,
+	"capability_kinds":   capabilityKinds,
 	"interference":       interference,
 	"limits":             limits,
 	"log-types":          logTypes,
@@ -451,6 +452,14 @@ func forms() table {
 			where = "a document of its own"
 		}
 		t = append(t, []string{code(f.Schema), "[" + f.File + "](" + f.File + ")", where})
+	}
+	return t
+}
+
+func capabilityKinds() table {
+	t := table{{"kind", "group", "what"}}
+	for _, k := range schemas.CapabilityKinds {
+		t = append(t, []string{code(k.Name), code(k.Group), k.Says})
 	}
 	return t
 }

@@ -13,30 +13,31 @@ const usage = `
 runner-diff says what a run did that others did not.
 
 Usage:
-  runner-diff [flags] BASE NEW            runner-diff --base BASE... [flags] NEW
-  runner-diff --lock FILE [flags] NEW     runner-diff --write-lock FILE RUN...
-  runner-diff --update-lock FILE NEW      runner-diff --exact BASE NEW
+  runner-diff [flags] [BASE] NEW
+  runner-diff --write-lock FILE RUN...
 
 It reads archives and refuses what runner-verify refuses.
 
 Flags:
   --base FILE         a baseline; repeat for several: an item carries in how many it is
-  --lock FILE         compare with a lock file, a text file to commit and review
-  --write-lock FILE   write one; --update-lock FILE adds what is new (--force: replace others)
-  --fold RULE         names that differ in each run: a rule of --folds, NAME=FOLDER
-                      (home=$HOME, workspace=$PWD), or none; default: all rules
-  --ignore FILE       rules for what is ignored, in YAML or JSON (schemas/DIFF.md)
-  --fail-on GROUPS    exit 1 only for these, with commas (default all): exec network tool
-                      write-outside decision blocked write other read removed; or none
+  --lock FILE         compare with a lock file: text to commit and review
+  --write-lock FILE   write one (--force: even over a file that is none)
+  --update-lock FILE  add to it what is new in NEW
+  --fold RULE         for names that differ in each run: a rule of --folds, or none, or
+                      NAME=FOLDER (home=$HOME, workspace=$PWD); repeat; default: all rules
+  --ignore FILE       rules about what to ignore, in YAML or JSON (schemas/DIFF.md)
+  --fail-on GROUPS    exit 1 only for these, with commas: exec network write-outside tool
+                      decision blocked write other read removed; none; default: all
   --format NAME       text (default), markdown, sarif, junit or json
   --report FILE       also write the comparison as JSON; - is standard output
-  --generated-at T    the time of the report (RFC 3339); expiry of rules is judged by it
+  --generated-at TIME for the report, and for rules that expire (2026-01-31T00:00:00Z)
   --exact             compare the bytes, member by member
-  -h, --help          print this help; --folds lists the rules; --version
+  -h, --help          print this help; --folds the rules; --version the version
 
-Exit codes:
-  0 unchanged   1 changed   2 wrong call   3 not a valid archive, lock or rules
-  4 inconclusive: not complete, or not the same was observed   5 reading or writing failed
+Exit codes: 0 unchanged   1 changed   2 wrong call   3 not a valid archive or file
+  4 inconclusive: not completely, or not equally observed   5 reading or writing failed
+Examples:
+  runner-diff --lock capabilities.lock.json --fold workspace=$PWD run.tar.gz
 `
 
 func app() tool.App {

@@ -18,7 +18,7 @@ const (
 // writeText writes the comparison for people.
 func writeText(w io.Writer, c *comparison, opt *Options) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-10s %s\n", c.verdict+":", c.sentence())
+	fmt.Fprintf(&b, "%s: %s\n", c.verdict, c.sentence())
 	for _, d := range c.doubts {
 		fmt.Fprintf(&b, "%-10s %s: %s\n", "doubt", d.Side, verdict.Printable(d.What, maxShownName))
 	}
@@ -129,7 +129,7 @@ func (w *who) words() string {
 		s = strings.TrimLeft(s+" in tool call "+verdict.Printable(w.ToolCall, maxShownName), " ")
 	}
 	if s == "" {
-		s = "by a process before its first exec"
+		s = "by its parent's program"
 	}
 	return s
 }
