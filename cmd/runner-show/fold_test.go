@@ -118,3 +118,17 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 }
+
+// Names that are too long stay different where they can: those of files that only their middle tells apart.
+func TestShortNames(t *testing.T) {
+	long := func(name string) string {
+		return "/root/.config/go/telemetry/local/" + name + "@go1.26.8-go1.26.8-linux-amd64-2026-11-22.v1.count"
+	}
+	got := shortenAll([]string{"/short", long("link"), long("compile"), "/" + strings.Repeat("x", 100)}, 40)
+	want := []string{"/short", "…/link@go1.26.…amd64-2026-11-22.v1.count", "…/compile@go1.…amd64-2026-11-22.v1.count", "/xxxxxxxxxxxx…" + strings.Repeat("x", 26)}
+	for i := range want {
+		if got[i] != want[i] || columns(got[i]) > 40 {
+			t.Errorf("%q, expected %q", got[i], want[i])
+		}
+	}
+}

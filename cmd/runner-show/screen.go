@@ -135,14 +135,14 @@ func (s *screen) fold(indent int, group, count, style string, f *fold) {
 	}
 	var items []string
 	for _, r := range rows {
-		item := single(r.name)
 		if r.names > 1 {
-			item = fmt.Sprintf("%s %d", r.name, r.names)
+			items = append(items, fmt.Sprintf("%s %d", r.name, r.names))
+		} else {
+			items = append(items, single(r.name))
 		}
-		if s.width > 0 {
-			item = shorten(item, room)
-		}
-		items = append(items, item)
+	}
+	if s.width > 0 {
+		items = shortenAll(items, room)
 	}
 	show := min(len(items), most)
 	if short {

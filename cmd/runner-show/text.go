@@ -54,6 +54,21 @@ func shorten(name string, limit int) string {
 	return string(r[:head]) + "…" + string(r[n-(limit-head-1):])
 }
 
+// shortenAll makes each name short. Names that would look the same begin at their last part.
+func shortenAll(names []string, limit int) []string {
+	short, seen := make([]string, len(names)), map[string]int{}
+	for i, name := range names {
+		short[i] = shorten(name, limit)
+		seen[short[i]]++
+	}
+	for i, name := range names {
+		if cut := strings.LastIndexByte(strings.TrimRight(name, "/"), '/'); seen[short[i]] > 1 && cut > 0 && limit > 1 {
+			short[i] = "…" + shorten(name[cut:], limit-1)
+		}
+	}
+	return short
+}
+
 // single is the name of a row that stands for one name. A number after a space would read as a count of names.
 func single(name string) string {
 	digits := strings.TrimRight(name, "0123456789")

@@ -5,7 +5,7 @@ import "strings"
 
 // Word is the candidate that is most like word, or "" if none is much like it.
 func Word(word string, candidates []string) string {
-	best, at := "", len(word)/3+2
+	best, at := "", (len(word)+1)/4+2
 	for _, c := range candidates {
 		if d := distance(strings.ToLower(word), c); d < at {
 			best, at = c, d
