@@ -39,7 +39,7 @@ refusal() { # refusal NUMBER ADDRESS: its line, and after it the line of the cal
 }
 refusal 1 203.0.113.7:443
 refusal 2 "$closed"
-must "the allowed connection has no refusal" "$(grep -c '"kind":"connect","value":"'"$open"'","return_value":\(0,"status":"success"\|-115\)}' "$tmp/lines")" 1
+must "the allowed connection has no refusal" "$(grep -c '"kind":"connect","value":"'"$open"'","return_value":\(0,"status":"success"\|-115\|-115,"connect_result":0\)}' "$tmp/lines")" 1
 
 nothing() { # nothing CODE WHY [FLAG…]: the run ends with this code, for this reason, before its command starts
 	code=0 want=$1 why=$2
