@@ -31,6 +31,7 @@ Flags:
   --json           write the report as JSON instead of text
   --report FILE    write it to FILE too: lint-report-v1 (schemas/PACKS.md)
   --closure FILE   write completeness and closure: closure-v1
+  --sarif FILE, --junit FILE   write the findings for GitHub, or for a CI system
   --force          replace an existing FILE that is no such report
   -h, --help       print this help; --version prints the version
 
@@ -48,7 +49,7 @@ func app() tool.App {
 		Name: "runner-lint", Usage: usage,
 		Flags: []cli.Flag{&cli.StringSliceFlag{Name: "pack"}, &cli.BoolFlag{Name: "packs"}, &cli.BoolFlag{Name: "signals"},
 			&cli.StringFlag{Name: "fail-on", Value: schemas.Severities[len(schemas.Severities)-1]}, &cli.StringFlag{Name: "explain"},
-			&cli.BoolFlag{Name: "json"}, &cli.StringFlag{Name: "report"}, &cli.StringFlag{Name: "closure"}, &cli.BoolFlag{Name: "force"}},
+			&cli.BoolFlag{Name: "json"}, &cli.StringFlag{Name: "report"}, &cli.StringFlag{Name: "closure"}, &cli.StringFlag{Name: "sarif"}, &cli.StringFlag{Name: "junit"}, &cli.BoolFlag{Name: "force"}},
 		Run: func(ctx context.Context, env *tool.Env) error {
 			opt, err := options(env)
 			if err != nil {

@@ -39,6 +39,8 @@ var outputs = []struct {
 }{
 	{"report", "a lint report", (*result).reportJSON, hasVersion(schemas.VersionLintReport)},
 	{"closure", "a closure report", (*result).closureJSON, hasVersion(schemas.VersionClosure)},
+	{"sarif", "a SARIF file", (*result).sarif, begins(`{"$schema":"https://json.schemastore.org/sarif`)},
+	{"junit", "a JUnit file", (*result).junit, begins("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>")},
 }
 
 // hasVersion reports of a file whether it is a report of that version.
@@ -52,6 +54,15 @@ func hasVersion(version string) func(io.Reader) bool {
 	}
 }
 
+// begins reports of a file whether it begins with a text.
+func begins(text string) func(io.Reader) bool {
+	return func(r io.Reader) bool {
+		b := make([]byte, len(text))
+		_, err := io.ReadFull(r, b)
+		return err == nil && string(b) == text
+	}
+}
+
 // maxReport bounds what is read of a file that may be a report.
 const maxReport = 64 << 20
 
@@ -62,7 +73,7 @@ func options(env *tool.Env) (opt Options, err error) {
 			return opt, env.NoOperands()
 		}
 	}
-	if err := env.NotEmpty("report", "closure", "explain"); err != nil {
+	if err := env.NotEmpty("report", "closure", "sarif", "junit", "explain"); err != nil {
 		return opt, err
 	}
 	failOn, err := env.Word("fail-on", schemas.Severities[:]...)

@@ -61,6 +61,10 @@ func typical(i int) schemas.RawEvent {
 		e.ChildPID, e.ChildTID = 17405+uint32(i), 17405+uint32(i)
 		return e
 	}
+	if i == processes {
+		e.Op, e.PID, e.TID, e.Path, e.Has = "exec", 17405, 17405, []byte("/usr/bin/make"), 0
+		return e
+	}
 	e.Op, e.PID = "openat", 17405+uint32(i/7%processes)
 	e.TID, e.Has, e.Flags = e.PID, e.Has|schemas.HasFlags|schemas.HasMode, 0o2000000
 	switch i % 10 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -64,55 +65,66 @@ func (p *processes) document() Document {
 
 // effects are distinct values, by a verb or a rule.
 type effects struct {
-	size   int
-	cut    bool
-	values map[string]map[string]struct{}
-	verb   []byte
+	size   map[string]int // bytes of the values of each name
+	sum    int
+	values map[string]map[string]struct{} // nil: the name has too many
 }
 
-func (s *effects) init() { s.values = map[string]map[string]struct{}{} }
+func (s *effects) init() { s.size, s.values = map[string]int{}, map[string]map[string]struct{}{} }
 
 // kernel adds what a line shows as done or refused.
 func (s *effects) kernel(e *schemas.KernelEvent) {
-	if s.cut || !schemas.IsEffect(e) && !schemas.Refused(e.EventType) || len(e.Value) == 0 || e.Has&schemas.KernelHasConnectResult != 0 && e.ConnectResult < 0 {
+	if !schemas.IsEffect(e) && !schemas.Refused(e.EventType) || len(e.Value) == 0 || e.Has&schemas.KernelHasConnectResult != 0 && e.ConnectResult < 0 {
 		return
 	}
 	s.add(schemas.EffectVerb(e), e.Value)
 }
 
+// add adds a value. Without room for it the name that has most gives all of its values up.
 func (s *effects) add(name string, value []byte) {
-	if s.cut {
-		return
-	}
-	of := s.values[name]
-	if of == nil {
+	of, known := s.values[name]
+	if !known {
 		of = map[string]struct{}{}
 		s.values[name] = of
 	}
-	if _, there := of[string(value)]; there {
-		return
-	}
-	if s.size += len(value) + 16; s.size > maxEffects {
-		s.cut = true
-		s.init()
+	if _, there := of[string(value)]; there || of == nil {
 		return
 	}
 	of[string(value)] = struct{}{}
+	s.size[name] += len(value) + 16
+	for s.sum += len(value) + 16; s.sum > maxEffects; {
+		most := name
+		for _, other := range slices.Sorted(maps.Keys(s.size)) {
+			if s.size[other] > s.size[most] {
+				most = other
+			}
+		}
+		s.sum -= s.size[most]
+		delete(s.size, most)
+		s.values[most] = nil
+	}
 }
 
-// document has each name with its values, sorted, and the given names in any case.
+// document has each name with its values, sorted, and the given names in any case. A name with too many
+// values is false, on which nearly every operation fails.
 func (s *effects) document(names []string) Document {
-	if s.cut {
-		return Document{fault: fmt.Sprintf("the record has more distinct names than the %d MiB that assertions can see", maxEffects>>20)}
-	}
-	out := map[string][]string{}
+	out := map[string]any{}
 	for _, name := range names {
 		out[name] = []string{}
 	}
-	for name, values := range s.values {
-		out[name] = append([]string{}, slices.Sorted(maps.Keys(values))...)
+	var cut []string
+	for _, name := range slices.Sorted(maps.Keys(s.values)) {
+		if values := s.values[name]; values == nil {
+			out[name], cut = false, append(cut, name)
+		} else {
+			out[name] = slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(values))))
+		}
 	}
-	return shown(out)
+	d := shown(out)
+	if len(cut) > 0 {
+		d.lacks = fmt.Sprintf("the record has more distinct names than the %d MiB that can be seen of them, so that these are false: %s", maxEffects>>20, strings.Join(cut, " "))
+	}
+	return d
 }
 
 // counts are the numbers of lines.

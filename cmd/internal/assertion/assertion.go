@@ -115,7 +115,7 @@ func (a *Assertion) once(ctx context.Context, input Documents) Answer {
 	case err != nil:
 		return Answer{Fault: err.Error()}
 	case r.Fault != "":
-		return Answer{Fault: "it fails: " + r.Fault}
+		return Answer{Fault: "it fails: " + r.Fault + input.lacks()}
 	case r.Count == 0:
 		return Answer{Fault: "it gives no result"}
 	case r.Kind != "boolean":
@@ -136,7 +136,7 @@ func (a *Assertion) Nothing(ctx context.Context, all Documents, blind *Blindness
 	case err != nil:
 		return shown, err.Error()
 	case shown.Fault != "":
-		return shown, "it fails: " + shown.Fault
+		return shown, "it fails: " + shown.Fault + all.lacksOf(a)
 	case shown.Count > 0 || blind == nil:
 		return shown, ""
 	}
@@ -150,3 +150,19 @@ func (a *Assertion) Nothing(ctx context.Context, all Documents, blind *Blindness
 }
 
 var tooLong = fmt.Sprintf("it takes longer than %s", maxTime)
+
+// lacks is what is not in the documents.
+func (d Documents) lacks() string {
+	for _, key := range Keys() {
+		if text := d[key].lacks; text != "" {
+			return "; ." + key + ": " + text
+		}
+	}
+	return ""
+}
+
+// lacksOf is what is not in the documents that a program reads.
+func (d Documents) lacksOf(a *Assertion) string {
+	input, _ := a.input(d)
+	return input.lacks()
+}

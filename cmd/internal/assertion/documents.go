@@ -22,6 +22,7 @@ const (
 type Document struct {
 	value json.RawMessage
 	fault string
+	lacks string // what is not in it, for the message of a program that fails on it
 }
 
 // Documents are what programs see, by their key.

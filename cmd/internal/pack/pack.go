@@ -60,6 +60,14 @@ type Mapping struct{ Framework, Ref string }
 // FullID is the rule's id everywhere outside of its pack: NAME@VERSION:ID.
 func (p *Pack) FullID(rule string) string { return p.Name + "@" + p.Version + ":" + rule }
 
+// File is the path of the pack's file, with slashes, "" for a pack of the program.
+func (p *Pack) File() string {
+	if p.text == nil {
+		return ""
+	}
+	return filepath.ToSlash(p.opened)
+}
+
 // Mappings are those of all rules, for a manifest.
 func (p *Pack) Mappings() []schemas.PackMapping {
 	var list []schemas.PackMapping

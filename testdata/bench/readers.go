@@ -1,0 +1,60 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// readers are the tools that read an archive, as they are measured.
+var readers = []struct {
+	name string
+	args func(dir, archive string) []string
+}{
+	{"runner-lint", func(dir, archive string) []string {
+		return []string{"--fail-on", "error", "--report", filepath.Join(dir, "lint.json"), "--force", archive}
+	}},
+}
+
+const readerMemory = 128 << 20
+
+// readers compares each with runner-verify on an archive of a million kernel lines. The memory is that of
+// all processes that a reader starts.
+func (b *bench) readers() error {
+	raw, err := b.generated()
+	if err != nil {
+		return err
+	}
+	archive, err := b.packed(raw)
+	if err != nil {
+		return err
+	}
+	for _, r := range readers {
+		var wall, cpu series
+		var tool, verify sample
+		var peak int64
+		err := interleave(b.n(5, 3), func() (err error) {
+			verify, err = b.execute(nil, b.tool("runner-verify"), archive)
+			return err
+		}, func() (err error) {
+			script := `"$@" >/dev/null; test $? -le 1` // 1 is an answer
+			tool, err = b.execute([]string{"PATH=" + b.bin + ":" + os.Getenv("PATH")}, append([]string{"/bin/sh", "-c", script, "sh", b.tool(r.name)}, r.args(b.dir, archive)...)...)
+			wall.add(verify.wall, tool.wall)
+			cpu.add(verify.cpu, tool.cpu)
+			peak = max(peak, tool.rss)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		l := limit{bound: 2, text: "<= 2"}
+		ratio := median(wall.ratios())
+		b.table.add(row{what: r.name + ", 1,000,000 kernel lines", plain: seconds(median(wall.plain)), measured: seconds(median(wall.measured)),
+			ratio: times(ratio), spread: span(wall.ratios(), "%.2f"), cpu: times(median(cpu.ratios())), target: l.text, verdict: l.verdict(ratio, true), note: "runner-verify = 1"})
+		m := limit{bound: readerMemory, text: "< 128 MiB"}
+		b.table.add(row{what: "RSS of " + r.name, measured: fmt.Sprintf("%.1f MiB", float64(peak)/(1<<20)), target: m.text, verdict: m.verdict(float64(peak+1), true), note: "the same archive"})
+	}
+	return nil
+}
