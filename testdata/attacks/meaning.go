@@ -118,6 +118,8 @@ func (m *meaning) told(c traced) {
 		m.group[c.tid], _ = strconv.Atoi(rest)
 		p = m.process(c.tid)
 		p.threads++
+	case "member":
+		m.group[c.tid], _ = strconv.Atoi(rest)
 	case "stream", "datagram":
 		m.stream[c.tid] = word == "stream"
 	case "bound": // its own last bind: symlinks in the name are followed now

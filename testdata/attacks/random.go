@@ -64,6 +64,7 @@ func (a *actor) tell(dirfd int, what string) {
 // results are the same.
 func randomProgram(seed uint64, calls int, dir string) {
 	runtime.LockOSThread()
+	new(actor).tell(-1, "member:"+strconv.Itoa(os.Getpid())) // this need not be the main thread
 	unix.Umask(0)
 	os.MkdirAll(dir, 0o777)
 	os.Chmod(dir, 0o777)

@@ -40,6 +40,12 @@ func TestStructureThatIsNotShown(t *testing.T) {
 func TestPlacesThatAreTold(t *testing.T) {
 	ret := int64(0)
 	m := newMeaning()
+	m.add(traced{tid: 7, name: "faccessat", args: []string{"-1", `"?member:1"`}})
+	m.add(traced{tid: 7, name: "unlink", args: []string{`"/x"`}})
+	if p := m.processes[1]; p == nil || len(p.lines) != 1 || p.threads != 0 {
+		t.Fatalf("a thread that is no main thread: %+v", p)
+	}
+	m.processes[1].lines = nil
 	m.add(traced{tid: 1, name: "faccessat", args: []string{"-1", `"?process:1"`}})
 	m.add(traced{tid: 1, name: "faccessat", args: []string{"-100</tmp/attacks-1/w>", `"?cwd"`}})
 	m.add(traced{tid: 1, name: "bind", args: []string{"3", `{sa_family=0x1, sun_path="d1/s2"}`, "8"}})
