@@ -45,9 +45,6 @@ const (
 
 // see takes in a kernel line.
 func (t *kernelTrail) see(line uint64, e *schemas.KernelEvent) error {
-	if line == 0 {
-		t.seed = maphash.MakeSeed()
-	}
 	if e.PID != t.pid || line == 0 {
 		t.pid = e.PID
 		if err := t.keep(trailMark{line, uint64(e.PID), false}); err != nil {
@@ -62,6 +59,9 @@ func (t *kernelTrail) see(line uint64, e *schemas.KernelEvent) error {
 
 // hash is that of a line of an exec. One without a value is like one with an empty value.
 func (t *kernelTrail) hash(event uint32, value []byte) uint64 {
+	if t.seed == (maphash.Seed{}) { // the first one; the layer kernel may have no line
+		t.seed = maphash.MakeSeed()
+	}
 	return maphash.Bytes(t.seed, value)*2 + uint64(event)
 }
 

@@ -114,6 +114,17 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+// TestProcessesAlone: a layer process beside a layer kernel without a line is compared with it like any other.
+func TestProcessesAlone(t *testing.T) {
+	a := sample()
+	a[bundle.KernelName] = ""
+	a[schemas.MemberProcess] = strings.Join(processesOf(`"process":1,"lines":0,"states":[{"by":"exec","file":"/usr/bin/sh","uid":0,"gid":0}]`), "") + "\n"
+	code, r := check(t, a.digest(t).tar(t))
+	if code != 1 || !slices.Contains(rules(r), ruleProcessKernel) {
+		t.Errorf("exit %d, %v", code, r.Findings)
+	}
+}
+
 // TestProcessIDs: the kernel lines of one process have one process id, and its number with canonical ones.
 func TestProcessIDs(t *testing.T) {
 	second := func(a content, pid string) {
