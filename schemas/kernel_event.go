@@ -112,3 +112,13 @@ func AppendOperationFlags(dst []byte, o OperationFlags) []byte {
 	}
 	return append(dst, ']')
 }
+
+// Names are the hints as operation_flags lists them.
+func (o OperationFlags) Names() (list []string) {
+	for i, name := range operationNames {
+		if o&(1<<i) != 0 {
+			list = append(list, name)
+		}
+	}
+	return list
+}

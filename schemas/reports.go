@@ -2,6 +2,8 @@ package schemas
 
 // Versions of the reports, as their schema_version has them.
 const (
+	VersionOTelMapping = "otel-mapping-v1"
+	VersionOTelState   = "otel-state-v1"
 	VersionSoakReport  = "soak-report-v1"
 	VersionSoakSurface = "soak-surface-v1"
 
@@ -15,6 +17,8 @@ const (
 var Reports = [...]Form{
 	{Schema: VersionLintReport, File: "lint-report-v1.schema.json"},
 	{Schema: VersionClosure, File: "closure-v1.schema.json"},
+	{Schema: VersionOTelMapping, File: "otel-mapping-v1.schema.json"},
+	{Schema: VersionOTelState, File: "otel-state-v1.schema.json"},
 	{Schema: VersionSoakReport, File: "soak-report-v1.schema.json"},
 	{Schema: VersionSoakSurface, File: "soak-surface-v1.schema.json"},
 	{Schema: VersionCapabilityDiff, File: "capability-diff-v1.schema.json"},

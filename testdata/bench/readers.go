@@ -16,6 +16,10 @@ var readers = []struct {
 	{"runner-lint", func(dir, archive string) []string {
 		return []string{"--fail-on", "error", "--report", filepath.Join(dir, "lint.json"), "--force", archive}
 	}},
+	{"runner-otel", func(dir, archive string) []string {
+		at := func(name string) string { return filepath.Join(dir, name) }
+		return []string{"--traces", at("traces.jsonl"), "--logs", at("logs.jsonl"), "--mapping-report", at("mapping.json"), "--force", archive}
+	}},
 }
 
 const readerMemory = 128 << 20

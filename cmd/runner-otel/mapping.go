@@ -1,0 +1,162 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// The conventions that the names of attributes are of. Those of tool calls are in development: they have no
+// release and no schema URL, so a commit says which ones are meant.
+const (
+	semconvRepository = "open-telemetry/semantic-conventions-genai"
+	semconvCommit     = "0393513c908bf895e7b3ec480a2c1eb073c584af"
+	semconvStatus     = "Development"
+	otlpVersion       = "1.9.0"
+)
+
+// Reasons why a field of the archive is not in the export.
+const (
+	reasonDerived   = "derived"          // what it says follows from fields that are mapped
+	reasonSensitive = "sensitive_opt_in" // --sensitive maps it
+	reasonNull      = "null"             // the record has no value there
+)
+
+// Fields of the record that are no attribute of OTLP, but something else there.
+const (
+	toEventName = "eventName"
+	toTime      = "timeUnixNano"
+	toScope     = "scope name"
+	toRun       = "resource " + attrRun
+)
+
+// Attributes of our own that more than one place names.
+const (
+	attrRun       = "runner.run.id"
+	attrOperation = "runner.operation"
+	attrTimeOf    = "runner.time.source"
+	attrError     = "error.type"
+	attrCall      = "gen_ai.tool.call.id"
+	attrTool      = "gen_ai.tool.name"
+	attrFile      = "file.path"
+	attrProgram   = "process.executable.path"
+	attrAddress   = "network.peer.address"
+	attrPort      = "network.peer.port"
+	attrValue     = "runner.value"
+	attrPID       = "process.pid"
+)
+
+// toValue stands for the attributes that the value of a kernel line is mapped to, by its event type.
+const toValue = attrFile + ", " + attrProgram + ", " + attrAddress + " and " + attrPort + ", or " + attrValue
+
+// rule says what becomes of one field of a member.
+type rule struct {
+	field string // its keys with dots; key[] is each object of a list, * any key
+	to    string // the attribute, or one of the places above
+	why   string // the reason why it is not mapped
+}
+
+// source is one member of the archive.
+type source struct {
+	member string
+	event  string // beginning of the event's name; "" is a member without records of its own
+	rules  []rule
+}
+
+// frame are the fields that every member has.
+func frame(rules ...rule) []rule {
+	return append([]rule{{field: "schema", to: toScope}, {field: "run_id", to: toRun}}, rules...)
+}
+
+// lines are those that every line has, too.
+func lines(rules ...rule) []rule {
+	return frame(append([]rule{{field: "seq", to: "runner.seq"}}, rules...)...)
+}
+
+// own makes rules for fields that become attributes of our own, with a prefix.
+func own(prefix, fields string) (list []rule) {
+	for _, f := range strings.Fields(fields) {
+		list = append(list, rule{field: f, to: prefix + f})
+	}
+	return list
+}
+
+// sources is the whole mapping: each field of each member is in it. A test compares it with the schemas.
+var sources = []source{
+	{schemas.MemberManifest, "", frame(rule{field: "files.*.path", why: reasonDerived}, rule{field: "files.*.sha256", why: reasonDerived}, rule{field: "files.*.bytes", why: reasonDerived})},
+	{schemas.MemberSurface, "", frame(because(reasonDerived, schemas.SurfaceSets[:]...)...)},
+	{schemas.MemberReport, "runner.correlation", frame(append(own("runner.correlation.", "status ambiguities"), append(
+		[]rule{{field: "bindings[].tool_call_id", to: attrCall}, {field: "bindings[].policy_decision", to: "runner.policy.decision"}},
+		own("runner.correlation.", "bindings[].cgroup_id bindings[].kernel_event_count bindings[].window.start bindings[].window.end bindings[].kernel_scope bindings[].kernel_effects bindings[].kernel_effects_cut")...)...)...)},
+	{schemas.MemberEvents, "runner.", lines(append([]rule{{field: "type", to: toEventName}, {field: "command", to: "process.command_args"}, {field: "exit_code", to: "process.exit.code"}},
+		own("runner.", "agent_shim env_keys signal success window_elapsed_ms")...)...)},
+	{schemas.MemberFiltered, "runner.filtered", lines(own("runner.", "rule value")...)},
+	{schemas.MemberKernel, "runner.kernel.", lines(append([]rule{{field: "kind", to: toEventName}, {field: "pid", to: attrPID}, {field: "value", to: toValue}},
+		own("runner.", "event_type cgroup_id network_destination network_port rule_id flags mode resolve return_value access_mode operation_flags status doubt connect_result")...)...)},
+	{schemas.MemberPolicy, "runner.policy.decision", lines(append([]rule{{field: "tool_call_id", to: attrCall}, {field: "tool", to: attrTool}},
+		own("runner.policy.", "source_event_type source decision tool_call_id_source outcome reason_code rule_id policy_digest attempt targets targets_cut")...)...)},
+	{schemas.MemberProcess, "runner.process", lines(append(own("runner.process.", "process parent lines states[].by states[].file states[].script states[].uid states[].gid states[].mount_namespace states[].root states[].arguments.name states[].arguments.count states[].arguments.bytes states[].arguments.unread states_omitted"),
+		because(reasonSensitive, "states[].arguments.argv", "states[].arguments.digests")...)...)},
+	{schemas.MemberSDK, "runner.sdk.", lines(append([]rule{{field: "event_type", to: toEventName}, {field: "tool_call_id", to: attrCall}, {field: "tool", to: attrTool}},
+		own("runner.sdk.", "source sdk_name sdk_version")...)...)},
+	{schemas.MemberTimes, "", frame(append(because(reasonDerived, "seq", "type", "clock", "wall_clock"), rule{field: "source", to: attrTimeOf},
+		rule{field: "layer", to: toTime}, rule{field: "line", to: toTime}, rule{field: "wall_ns", to: toTime}, rule{field: "finished_ns", to: toTime},
+		rule{field: "ns", to: toTime}, rule{field: "end_ns", to: "endTimeUnixNano"})...)},
+	{schemas.MemberHealth, "runner.observation_health", frame(own("runner.health.", "platform kernel_layer capture_origin ringbuf_drops policy_layer sdk_layer cgroup_correlation network_protocol_coverage network_endpoint_claim_scope redaction notes")...)},
+}
+
+func because(why string, fields ...string) (list []rule) {
+	for _, f := range fields {
+		list = append(list, rule{field: f, why: why})
+	}
+	return list
+}
+
+// count is what became of a field.
+type count struct{ mapped, dropped, null uint64 }
+
+// member is a source with what became of its fields.
+type member struct {
+	source
+	counts []count        // of each rule
+	index  map[string]int // from the field to its rule
+}
+
+func newMember(name string) *member {
+	i := slices.IndexFunc(sources, func(s source) bool { return s.member == name })
+	m := &member{source: sources[i], counts: make([]count, len(sources[i].rules)), index: map[string]int{}}
+	for i, r := range m.rules {
+		m.index[r.field] = i
+	}
+	return m
+}
+
+// take counts a field, and says where it goes; "" is nowhere. dropped counts it for the record that lacks it.
+func (m *member) take(field string, null, sensitive bool, dropped *int) string {
+	i, ok := m.index[field]
+	if !ok {
+		panic("runner-otel: " + m.member + " has a field without a rule: " + field) // a test compares the table with the schemas
+	}
+	c, r := &m.counts[i], &m.rules[i]
+	switch {
+	case null:
+		c.null++
+	case r.to != "":
+		c.mapped++
+		return r.to
+	case r.why == reasonSensitive && sensitive:
+		c.mapped++
+		return sensitiveName(r.field)
+	default:
+		c.dropped++
+		*dropped++
+	}
+	return ""
+}
+
+// sensitiveName is where --sensitive puts a field.
+func sensitiveName(field string) string { return "runner.process." + field }
+
+// leaf is the last key of a field.
+func leaf(field string) string { return field[strings.LastIndexByte(field, '.')+1:] }
