@@ -32,7 +32,8 @@ type process struct {
 	threads int
 	ring    bool // it uses io_uring, whose workers have lines of their own
 	root    string
-	answers map[string]bool // calls that its filter answers
+	answers map[string]bool   // calls that its filter answers
+	bound   map[string]string // where the unix sockets are that have these names
 }
 
 // meaning turns a trace into the lines of each process, by process id.
@@ -55,7 +56,7 @@ func (m *meaning) process(tid int) *process {
 	}
 	p := m.processes[pid]
 	if p == nil {
-		p = &process{answers: map[string]bool{}, root: "/"}
+		p = &process{answers: map[string]bool{}, bound: map[string]string{}, root: "/"}
 		m.processes[pid] = p
 	}
 	return p
@@ -80,7 +81,11 @@ func (m *meaning) add(c traced) {
 	p := m.process(c.tid)
 	if c.name == "getsockname" || c.name == "getpeername" {
 		if e := p.last(c.tid, 0); e != nil && c.ret == 0 {
-			e.others = append(e.others, endpoint(c.args[1], func(name string) string { return p.join(m.cwd[c.tid], name) }))
+			name := endpoint(c.args[1], func(name string) string { return p.join(m.cwd[c.tid], name) })
+			e.others = append(e.others, name)
+			if place := p.bound[name]; place != "" && e.kind == schemas.EventListen {
+				e.others = append(e.others, place)
+			}
 		}
 		return
 	}
@@ -124,7 +129,9 @@ func (m *meaning) told(c traced) {
 		m.stream[c.tid] = word == "stream"
 	case "bound": // its own last bind: symlinks in the name are followed now
 		if e := p.last(c.tid, schemas.EventBind); e != nil {
+			name := e.value
 			e.value, e.others = "unix:"+p.join(dir, rest), nil
+			p.bound[name] = e.value
 		}
 	case "root":
 		if rest == "0" {

@@ -56,6 +56,15 @@ func TestPlacesThatAreTold(t *testing.T) {
 			t.Errorf("bind of %s: missing %v, more %v", value, missing, more)
 		}
 	}
+	m.processes[1].lines = nil
+	m.add(traced{tid: 1, name: "listen", args: []string{"3", "5"}})
+	m.add(traced{tid: 1, name: "getsockname", args: []string{"3", `{sa_family=0x1, sun_path="d1/s2"}`, "[8]"}})
+	for value, want := range map[string]int{"unix:/tmp/attacks-1/w/e/s2": 0, "unix:/tmp/attacks-1/w/f/s2": 2} {
+		missing, more := explain(m.processes[1], m.processes[1].lines, []told{{Type: schemas.EventListen, Value: &value, Return: &ret}}, map[string]int{})
+		if len(missing)+len(more) != want {
+			t.Errorf("listen on %s: missing %v, more %v", value, missing, more)
+		}
+	}
 
 	p := &process{root: "/r"}
 	how := []string{"-1", `"/x"`, "{flags=0, mode=0, resolve=0x10}", "24"}
