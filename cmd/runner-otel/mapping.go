@@ -21,6 +21,7 @@ const (
 	reasonDerived   = "derived"          // what it says follows from fields that are mapped
 	reasonSensitive = "sensitive_opt_in" // --sensitive maps it
 	reasonNull      = "null"             // the record has no value there
+	reasonDeclared  = "declared"         // who wrote the archive says it: it is no observation of the run
 )
 
 // Fields of the record that are no attribute of OTLP, but something else there.
@@ -84,7 +85,9 @@ func own(prefix, fields string) (list []rule) {
 
 // sources is the whole mapping: each field of each member is in it. A test compares it with the schemas.
 var sources = []source{
-	{schemas.MemberManifest, "", frame(rule{field: "files.*.path", why: reasonDerived}, rule{field: "files.*.sha256", why: reasonDerived}, rule{field: "files.*.bytes", why: reasonDerived})},
+	{schemas.MemberManifest, "", frame(append(because(reasonDerived, "files.*.path", "files.*.sha256", "files.*.bytes"),
+		because(reasonDeclared, "x-assay.packs_applied[].name", "x-assay.packs_applied[].version", "x-assay.packs_applied[].digest", "x-assay.packs_applied[].kind", "x-assay.packs_applied[].source_url",
+			"x-assay.mappings[].rule", "x-assay.mappings[].framework", "x-assay.mappings[].ref")...)...)},
 	{schemas.MemberSurface, "", frame(because(reasonDerived, schemas.SurfaceSets[:]...)...)},
 	{schemas.MemberReport, "runner.correlation", frame(append(own("runner.correlation.", "status ambiguities"), append(
 		[]rule{{field: "bindings[].tool_call_id", to: attrCall}, {field: "bindings[].policy_decision", to: "runner.policy.decision"}},

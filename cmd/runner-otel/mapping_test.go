@@ -160,6 +160,42 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// TestManifestExamples: each value of a manifest is one field, with packs and without them.
+func TestManifestExamples(t *testing.T) {
+	form, _ := schemas.FormOf(schemas.SchemaManifest)
+	var doc struct {
+		Examples []map[string]any `json:"examples"`
+	}
+	testkit.Must(t, json.Unmarshal(form.JSONSchema(), &doc))
+	for _, ex := range doc.Examples {
+		m := newMember(schemas.MemberManifest)
+		countManifest(&fields{m: m}, "", ex)
+		if want := values(ex); want == 0 || countOf(m) != want {
+			t.Errorf("%d values, %d counted: %v", want, countOf(m), ex)
+		}
+	}
+	if len(doc.Examples) < 2 {
+		t.Error("no example with packs")
+	}
+}
+
+// values counts what is neither object nor list.
+func values(v any) (n int) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			n += values(e)
+		}
+	case []any:
+		for _, e := range v {
+			n += values(e)
+		}
+	default:
+		n = 1
+	}
+	return n
+}
+
 // leaves counts the fields of an object.
 func leaves(m *member, path string, tree map[string]any) (n int) {
 	for key, v := range tree {

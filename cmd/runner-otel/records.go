@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/otlp"
 	"github.com/runner-evidence/runner/schemas"
@@ -192,7 +193,7 @@ func (x *exporter) document(d archive.Document) error {
 		tree, err := object(d.Bytes)
 		if err == nil {
 			f := fields{m: m, moved: map[string]string{}}
-			countManifest(&f, tree)
+			countManifest(&f, "", tree)
 		}
 		return err
 	case *schemas.Report:
@@ -203,18 +204,25 @@ func (x *exporter) document(d archive.Document) error {
 }
 
 // countManifest counts the fields of the manifest: it makes no record.
-func countManifest(f *fields, tree map[string]any) {
-	for key, v := range tree {
-		files, ok := v.(map[string]any)
-		if !ok {
-			f.m.take(key, v == nil, false, &f.dropped)
-			continue
-		}
-		for _, file := range files {
-			for name := range file.(map[string]any) {
-				f.m.take(key+".*."+name, false, false, &f.dropped)
+func countManifest(f *fields, path string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, sub := range v {
+			at := path + key
+			if path == "files." {
+				at = path + "*"
 			}
+			if _, whole := f.m.index[at]; !whole && container(sub) {
+				at += "."
+			}
+			countManifest(f, at, sub)
 		}
+	case []any:
+		for _, e := range v {
+			countManifest(f, strings.TrimSuffix(path, ".")+"[].", e)
+		}
+	default:
+		f.m.take(path, v == nil, false, &f.dropped)
 	}
 }
 

@@ -103,7 +103,7 @@ func TestTypical(t *testing.T) {
 		}
 		ops[back.Op]++
 	}
-	if ops["fork"] != processes || ops["openat"] != 1000-processes {
+	if ops["fork"] != processes || ops["exec"] != 1 || ops["openat"] != 1000-processes-1 {
 		t.Errorf("%v", ops)
 	}
 }
