@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,6 +22,7 @@ const (
 // swap opens dir/hidden again and again on one descriptor while another thread puts
 // dir/decoy over it as fast as it can.
 func swap(dir string) {
+	time.Sleep(time.Nanosecond) // the runtime makes its poller with its first timer, which must not be on the slot
 	decoy, err := unix.Open(filepath.Join(dir, "decoy"), unix.O_RDONLY, 0)
 	if err != nil {
 		os.Exit(1)
@@ -77,8 +79,8 @@ func TestSwappedDescriptor(t *testing.T) {
 		}
 	}
 	s.ready(func() {
-		if err := inCgroup(t, cgroup, "swap", dir).Run(); err != nil {
-			t.Fatal(err)
+		if out, err := inCgroup(t, cgroup, "swap", dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
 		}
 	})
 	_, h, _ := s.result()
