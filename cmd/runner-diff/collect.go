@@ -7,6 +7,7 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/acts"
 	"github.com/runner-evidence/runner/cmd/internal/evidence"
+	"github.com/runner-evidence/runner/cmd/internal/fold"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
@@ -42,12 +43,18 @@ type side struct {
 	doubts   []doubt
 }
 
+// folding is what a fold is asked for.
+type folding struct {
+	kind  uint8
+	value string
+}
+
 // collector reads one run into a side.
 type collector struct {
-	folds  *folds
+	folds  *fold.Set
 	to     *side
 	run    run
-	folded map[string]string
+	folded map[folding]string
 
 	pid     uint32 // of the last act
 	program string // of that process
@@ -57,13 +64,13 @@ type collector struct {
 func newSide() *side { return &side{items: map[key]*item{}, covered: map[string]int{}} }
 
 // read opens an archive and adds it to the side.
-func (s *side) read(ctx context.Context, env *tool.Env, name string, f *folds) error {
+func (s *side) read(ctx context.Context, env *tool.Env, name string, f *fold.Set) error {
 	e, err := evidence.OpenFile(ctx, env, name)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	c := &collector{folds: f, to: s, folded: map[string]string{},
+	c := &collector{folds: f, to: s, folded: map[folding]string{},
 		run: run{Archive: e.Report.Archive, Digest: e.Digest, Identity: e.Report.Identity, RunID: e.Report.RunID}}
 	s.observe(e.Report)
 	r := &acts.Reader{Together: e.Report.Record.Origin == schemas.OriginRunner, Notes: e.Report.Record.Notes, Take: c.take}
@@ -236,7 +243,7 @@ func (c *collector) act(a *acts.Act, kind uint8, value, how string) {
 // add counts operations on an item.
 func (c *collector) add(kind uint8, value, how string, w who, count uint64) {
 	if kind != kindTool && kind != kindDecision {
-		value = c.fold(value)
+		value = c.fold(kind, value)
 	}
 	s := c.to
 	k := key{kind, value, how}
@@ -258,15 +265,16 @@ func (c *collector) add(kind uint8, value, how string, w who, count uint64) {
 	}
 }
 
-func (c *collector) fold(value string) string {
-	v, ok := c.folded[value]
+func (c *collector) fold(kind uint8, value string) string {
+	f := folding{kind, value}
+	v, ok := c.folded[f]
 	if ok {
 		return v
 	}
-	if v = c.folds.value(value); len(c.folded) == maxFolded {
+	if v = c.folds.Value(schemas.CapabilityKinds[kind].Name, value); len(c.folded) == maxFolded {
 		clear(c.folded)
 	}
-	c.folded[value] = v
+	c.folded[f] = v
 	return v
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runner-evidence/runner/cmd/internal/fold"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -42,7 +43,7 @@ const maxWho = 4
 func (k *key) name() string { return schemas.CapabilityKinds[k.kind].Name }
 
 // insideWorkspace is what the value of an item in the folder of the fold workspace begins with.
-const insideWorkspace = "<" + foldWorkspace + ">"
+const insideWorkspace = "<" + fold.Workspace + ">"
 
 // group is the group of an item that was added.
 func (k *key) group() string {

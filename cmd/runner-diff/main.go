@@ -24,7 +24,7 @@ Flags:
   --write-lock FILE   write one (--force: even over a file that is none)
   --update-lock FILE  add to it what is new in NEW
   --fold RULE         for names that differ in each run: a rule of --folds, or none, or
-                      NAME=FOLDER (home=$HOME, workspace=$PWD); repeat; default: all rules
+                      NAME=FOLDER (workspace=$PWD, job=/tmp/job.*); repeat; default: all rules
   --ignore FILE       rules about what to ignore, in YAML or JSON (schemas/DIFF.md)
   --fail-on GROUPS    exit 1 only for these, with commas: exec network write-outside tool
                       decision blocked write other read removed; none; default: all

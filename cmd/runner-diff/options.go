@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/fold"
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -37,7 +38,7 @@ type Options struct {
 	Lock        string // the file of a mode with a lock
 	Bases       []string
 	New         string
-	Folds       *folds
+	Folds       *fold.Set
 	Ignore      *ignore // or nil
 	FailOn      []string
 	Format      string
@@ -74,7 +75,7 @@ func options(env *tool.Env) (opt *Options, err error) {
 	if opt.Format, err = env.Word("format", formatText, formatMarkdown, formatSARIF, formatJUnit, formatJSON); err != nil {
 		return nil, err
 	}
-	if opt.Folds, err = newFolds(env.Flag.StringSlice("fold")); err != nil {
+	if opt.Folds, err = fold.New(env.Flag.StringSlice("fold")); err != nil {
 		return nil, err
 	}
 	if opt.FailOn, err = groups(env); err != nil {

@@ -82,7 +82,7 @@ func entries(list []change) []entry {
 // newReport is the comparison as a document.
 func newReport(c *comparison, opt *Options) *report {
 	return &report{Version: schemas.VersionCapabilityDiff, GeneratedAt: opt.GeneratedAt, Verdict: c.verdict, Blocking: c.blocking,
-		Base: sideOf(c.base), New: sideOf(c.fresh), Doubts: c.doubts, Folds: opt.Folds.names(), FailOn: opt.FailOn, Ignore: opt.Ignore.report(),
+		Base: sideOf(c.base), New: sideOf(c.fresh), Doubts: c.doubts, Folds: opt.Folds.Names(), FailOn: opt.FailOn, Ignore: opt.Ignore.report(),
 		Counts: counts{c.same, uint64(len(c.added)), uint64(len(c.removed)), c.flaky, c.ignored}, Flips: c.flips,
 		Added: entries(c.added), Removed: entries(c.removed)}
 }

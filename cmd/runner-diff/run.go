@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runner-evidence/runner/cmd/internal/fold"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/verdict"
@@ -15,7 +16,7 @@ import (
 func diff(ctx context.Context, env *tool.Env, opt *Options) error {
 	switch opt.Mode {
 	case modeFolds:
-		return listFolds(env.Stdout)
+		return fold.List(env.Stdout)
 	case modeExact:
 		return exact(ctx, env, opt)
 	case modeWrite:
@@ -86,21 +87,16 @@ func baseline(ctx context.Context, env *tool.Env, opt *Options) (*side, error) {
 // each machine, so the call has them.
 func (opt *Options) foldsOf(env *tool.Env, l *lockFile) error {
 	given := opt.Folds
-	opt.Folds = &folds{folders: given.folders}
-	for i := range rules {
-		if slices.Contains(l.folds, rules[i].name) {
-			opt.Folds.rules = append(opt.Folds.rules, &rules[i])
-		}
-	}
-	if rulesGiven(env) && !slices.Equal(opt.Folds.names(), given.names()) {
+	opt.Folds = given.WithRules(l.folds)
+	if rulesGiven(env) && !slices.Equal(opt.Folds.Names(), given.Names()) {
 		return tool.Fail(tool.ExitUsage, fmt.Errorf("--fold: %s was made with the folds %s", opt.Lock, strings.Join(l.folds, ", ")), "give folders only, or write the lock again")
 	}
 	for _, name := range l.folds {
-		if !slices.Contains(opt.Folds.names(), name) {
+		if !slices.Contains(opt.Folds.Names(), name) {
 			return tool.Fail(tool.ExitUsage, fmt.Errorf("%s was made with the fold %s, which this call lacks", opt.Lock, verdict.Printable(name, 100)), "--fold "+verdict.Printable(name, 100)+"=FOLDER")
 		}
 	}
-	for _, name := range opt.Folds.names() {
+	for _, name := range opt.Folds.Names() {
 		if !slices.Contains(l.folds, name) {
 			return tool.Fail(tool.ExitUsage, fmt.Errorf("%s was made without the fold %s", opt.Lock, name), "leave it out, or write the lock again")
 		}
@@ -113,7 +109,7 @@ func rulesGiven(env *tool.Env) bool {
 	return slices.ContainsFunc(env.Flag.StringSlice("fold"), func(v string) bool { return !strings.Contains(v, "=") })
 }
 
-func readRuns(ctx context.Context, env *tool.Env, names []string, f *folds) (*side, error) {
+func readRuns(ctx context.Context, env *tool.Env, names []string, f *fold.Set) (*side, error) {
 	s := newSide()
 	for _, name := range names {
 		if err := s.read(ctx, env, name, f); err != nil {
@@ -138,7 +134,7 @@ func writeLock(ctx context.Context, env *tool.Env, opt *Options) error {
 	if err := s.sound(env, doubtful(newSideLike(s), s)); err != nil {
 		return err
 	}
-	if err := s.save(opt.Lock, opt.Folds.names()); err != nil {
+	if err := s.save(opt.Lock, opt.Folds.Names()); err != nil {
 		return err
 	}
 	env.Sayf("%s has %d items of %d runs", opt.Lock, len(s.items), len(s.runs))
@@ -169,7 +165,7 @@ func updateLock(ctx context.Context, env *tool.Env, opt *Options) error {
 			added++
 		}
 	}
-	if err := s.save(opt.Lock, opt.Folds.names()); err != nil {
+	if err := s.save(opt.Lock, opt.Folds.Names()); err != nil {
 		return err
 	}
 	env.Sayf("%s: %d items added, %d in all", opt.Lock, added, len(s.items))

@@ -32,7 +32,7 @@ func (a entry) compare(b entry) int {
 	return strings.Compare(a.value, b.value)
 }
 
-// add takes a value of a run.
+// add takes a value of a run. All values of a run come together: one can come twice.
 func (s *seen) add(run, set int, value string) {
 	e := entry{set, value}
 	if s.last != nil && e.compare(*s.last) > 0 {
@@ -41,7 +41,9 @@ func (s *seen) add(run, set int, value string) {
 	if s.runs == nil {
 		s.runs = map[entry][]int{}
 	}
-	s.runs[e] = append(s.runs[e], run)
+	if have := s.runs[e]; len(have) == 0 || have[len(have)-1] != run {
+		s.runs[e] = append(have, run)
+	}
 	if len(s.runs) >= 2*maxValues {
 		s.prune()
 	}

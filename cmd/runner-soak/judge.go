@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/evidence"
+	"github.com/runner-evidence/runner/cmd/internal/fold"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
@@ -17,13 +18,14 @@ import (
 
 // judge says of an archive whether its run passed.
 type judge struct {
-	env  *tool.Env
-	lint *linter
+	env   *tool.Env
+	lint  *linter
+	folds *fold.Set
 }
 
 func newJudge(env *tool.Env, opt *Options) (*judge, error) {
 	l, err := newLinter(opt)
-	return &judge{env, l}, err
+	return &judge{env, l, fold.Builtin()}, err
 }
 
 // judgement is what an archive says of its run.
@@ -34,7 +36,7 @@ type judgement struct {
 	ending   string
 	failing  bool     // lint found something at or above the threshold
 	violated []string // rules
-	values   []entry  // of the capability surface
+	values   []entry  // of the capability surface, folded and sorted
 }
 
 // refusal is why an archive gave no judgement.
@@ -105,16 +107,11 @@ func (j *judge) read(ctx context.Context, path string) (*judgement, *refusal) {
 	case rec.ExitCode != nil:
 		v.ending = fmt.Sprintf("ended with exit status %d", *rec.ExitCode)
 	}
-	// More values than are ever listed are not kept: each set comes in its order.
-	err = e.Read(ctx, archive.Visitor{SurfaceValue: func(set int, value []byte) error {
-		if len(v.values) <= 2*maxValues {
-			v.values = append(v.values, entry{set, string(value)})
-		}
-		return nil
-	}})
-	if err != nil {
+	values := surface{folds: j.folds}
+	if err = e.Read(ctx, archive.Visitor{SurfaceValue: values.take}); err != nil {
 		return nil, refused(err)
 	}
+	v.values = values.sorted()
 	return v, nil
 }
 

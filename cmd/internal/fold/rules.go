@@ -1,0 +1,66 @@
+package fold
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// rule is a declared fold: what it matches in a value has another name in each run.
+type rule struct {
+	name    string
+	part    string // in every value that the pattern matches: most values need no more than this look
+	pattern *regexp.Regexp
+	to      string
+	says    string
+	kinds   []string // of items; nil: all
+}
+
+const (
+	atEnd     = `(/|$)`
+	inTemp    = `^((?:/var)?/tmp/(?:.*/)?)`
+	ephemeral = `(?:3276[89]|327[7-9][0-9]|32[89][0-9]{2}|3[3-9][0-9]{3}|[45][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])`
+)
+
+// rules are the built-in folds, in the order in which they are applied.
+var rules = []rule{
+	{"proc-pid", "/proc/", regexp.MustCompile(`^/proc/[0-9]+` + atEnd), "/proc/<pid>$1", "process ids in /proc", nil},
+	{"proc-task", "/task/", regexp.MustCompile(`^(/proc/[^/]+)/task/[0-9]+` + atEnd), "$1/task/<pid>$2", "thread ids in /proc", nil},
+	{"pts", "/dev/pts/", regexp.MustCompile(`^/dev/pts/[0-9]+$`), "/dev/pts/<number>", "numbers of terminals", nil},
+	{"mktemp", "/tmp.", regexp.MustCompile(`/tmp\.[A-Za-z0-9]{6,12}(\.[a-z0-9]+)?` + atEnd), "/tmp.<temp>$1$2", "names that mktemp makes", nil},
+	{"python-temp", "/tmp", regexp.MustCompile(inTemp + `tmp[a-z0-9_]{8}([._-][A-Za-z0-9._-]*)?` + atEnd), "${1}tmp<temp>$2$3", "names that Python's tempfile makes in /tmp and /var/tmp", nil},
+	{"python-probe", "/tmp/", regexp.MustCompile(`^((?:/var)?/tmp/)[a-z0-9_]{8}$`), "$1<temp>", "files that Python's tempfile makes and removes to see whether it can write; only of created and removed names", []string{schemas.ItemCreate, schemas.ItemDelete}},
+	{"compiler-temp", "/cc", regexp.MustCompile(inTemp + `cc[A-Za-z0-9]{6}(\.[a-z.]+)?$`), "${1}cc<temp>$2", "files that gcc makes in /tmp and /var/tmp", nil},
+	{"sort-temp", "/sort", regexp.MustCompile(inTemp + `sort[A-Za-z0-9]{6}$`), "${1}sort<temp>", "files that sort makes in /tmp and /var/tmp", nil},
+	{"sed-temp", "/sed", regexp.MustCompile(`/sed[A-Za-z0-9]{6}$`), "/sed<temp>", "files that sed -i makes", nil},
+	{"go-temp", "/", regexp.MustCompile(`/(go-build|go-link|go-run|go-tool|cgo-gcc-input)-?[0-9]+(\.[a-z]+)?` + atEnd), "/$1<temp>$2$3", "folders and files that go build, go run, cgo and the linker make", nil},
+	{"go-cache", "/", regexp.MustCompile(`/[0-9a-f]{2}/[0-9a-f]{64}-[ad]` + atEnd), "/<entry>$1", "entries of Go's build cache", nil},
+	{"go-cache-folders", "/go-build/", regexp.MustCompile(`/go-build/[0-9a-f]{2}$`), "/go-build/<entry>", "folders of Go's build cache", nil},
+	{"pip-temp", "/pip-", regexp.MustCompile(`/pip-([a-z-]+)-[a-z0-9_]{8}` + atEnd), "/pip-$1-<temp>$2", "folders that pip makes", nil},
+	{"pip-cache", "/pip/", regexp.MustCompile(`/pip/(http|http-v2|wheels|selfcheck)/.+$`), "/pip/$1/<entry>", "entries of pip's cache", nil},
+	{"pycache", "/__pycache__/", regexp.MustCompile(`(/__pycache__/[^/]+\.pyc)\.[0-9]+$`), "$1.<number>", "files that Python renames to .pyc files", nil},
+	{"npm-temp", "/node_modules/", regexp.MustCompile(`(/node_modules/(?:@[^/]+/)?\.[^/]+)-[A-Za-z0-9]{8}` + atEnd), "$1-<temp>$2", "folders that npm renames", nil},
+	{"npm-cache", "/_cacache/", regexp.MustCompile(`/_cacache/(content-v2|index-v5|tmp)/.+$`), "/_cacache/$1/<entry>", "entries of npm's cache", nil},
+	{"npm-log", "/_logs/", regexp.MustCompile(`/_logs/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}_[0-9]{2}_[0-9]{2}_[0-9]{3}Z-`), "/_logs/<time>-", "logs of npm, which have the time in their names", nil},
+	{"git-temp", "/objects/", regexp.MustCompile(`(/objects/(?:[0-9a-f]{2}/|pack/)?tmp_(?:objdir-)?[a-z]+[_-])[A-Za-z0-9]{6}` + atEnd), "$1<temp>$2", "files and folders that git makes below objects", nil},
+	{"git-probe", ".git/t", regexp.MustCompile(`(\.git/)t[A-Za-z0-9]{6}$`), "${1}t<temp>", "files that git makes in a new repository to see what the file system can do", nil},
+	{"git-objects", "/objects/", regexp.MustCompile(`/objects/[0-9a-f]{2}(?:/(?:[0-9a-f]{38}|[0-9a-f]{62}))?$`), "/objects/<object>", "objects of git", nil},
+	{"loopback-port", ":", regexp.MustCompile(`^(127\.0\.0\.1|\[::1\]|0\.0\.0\.0|\[::\]):` + ephemeral + `$`), "$1:<port>", "ports of this machine from 32768 on, which the kernel chooses", nil},
+	{"unix-autobind", "unix:@", regexp.MustCompile(`^unix:@[0-9a-f]{5}$`), "unix:@<number>", "names that the kernel gives to unix sockets without one", nil},
+}
+
+// applies reports whether a rule can match a value of this kind of items.
+func (r *rule) applies(kind, value string) bool {
+	return strings.Contains(value, r.part) && (r.kinds == nil || slices.Contains(r.kinds, kind))
+}
+
+func ruleOf(name string) *rule {
+	for i := range rules {
+		if rules[i].name == name {
+			return &rules[i]
+		}
+	}
+	return nil
+}
