@@ -37,7 +37,7 @@ func TestSignatureByHand(t *testing.T) {
 	}
 	joined, err := filepath.Abs("../testdata/runs/kernel-only/3-joined.ndjson")
 	testkit.Must(t, err)
-	do("runner-pack -o run.tar.gz \"$1\"; runner-attest --generate-key ci.pem; runner-attest --key ci.pem run.tar.gz >run.intoto.jsonl", joined)
+	do("runner-pack --pack cicd-starter -o run.tar.gz \"$1\"; runner-attest --generate-key ci.pem; runner-attest --key ci.pem run.tar.gz >run.intoto.jsonl", joined)
 	if out := do(commands); !strings.Contains(out, "Verified Successfully") {
 		t.Errorf("%s", out)
 	}
@@ -49,4 +49,33 @@ func TestSignatureByHand(t *testing.T) {
 			t.Errorf("no subject has %s", line)
 		}
 	}
+	// Who has the key can sign what is not so; it is refused all the same. The digest of the closure is that of
+	// what runner-lint writes.
+	for value, lie := range map[string]string{
+		"predicate.closure.digest":                 `.predicate.closure.digest="sha256:" + "0" * 64`,
+		"predicate.closure.score":                  `.predicate.closure.score=1`,
+		"predicate.signals.file_contents":          `.predicate.signals.file_contents="captured"`,
+		"predicate.packs has 2 values":             `.predicate.packs+=.predicate.packs`,
+		"predicate.packs[0].version":               `.predicate.packs[0].version="9.0.0"`,
+		"predicate.observation_health.notes has 0": `.predicate.observation_health.notes=[]`,
+		"predicate.exit_code":                      `.predicate.exit_code=3`,
+		"about something else":                     `.subject[].digest.sha256="0" * 64`,
+		"of which nothing can be compared":         `.predicateType="https://slsa.dev/provenance/v1"`,
+	} {
+		if out := do(signLie, lie); !strings.Contains(out, value) || !strings.Contains(out, "exit 1") {
+			t.Errorf("%s: %s", lie, out)
+		}
+	}
+	if out := do(`runner-lint --closure c.json run.tar.gz >/dev/null; jq -cj .closure c.json | sha256sum`); !strings.Contains(statement, `"digest":"sha256:`+strings.Fields(out)[0]+`"`) {
+		t.Errorf("runner-lint gives the closure %s", out)
+	}
 }
+
+// signLie changes the body of the statement, signs it with openssl, and lets runner-verify judge it.
+const signLie = `
+jq -cj "$1" body >lie
+{ printf 'DSSEv1 %d %s %d ' 28 application/vnd.in-toto+json "$(wc -c <lie)"; cat lie; } >signed
+openssl pkeyutl -sign -inkey ci.pem -rawin -in signed -out sig
+printf '{"payloadType":"application/vnd.in-toto+json","payload":"%s","signatures":[{"sig":"%s"}]}\n' "$(base64 -w0 lie)" "$(base64 -w0 sig)" >lie.jsonl
+runner-verify --attestation lie.jsonl --public-key ci.pem.pub run.tar.gz 2>&1 || echo "exit $?"
+`

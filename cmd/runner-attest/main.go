@@ -26,7 +26,7 @@ Flags:
   --key FILE        sign with this private key, in PEM: ed25519 or P-256; repeat for several
   -o, --output FILE write to FILE; "-", the default, is standard output
   --add FILE        add the signature to this envelope, if it says the same of the archive
-  --predicate NAME  measured-run: digests, health, counts (default)
+  --predicate NAME  measured-run: digests, health, packs, closure (default)
                     runtime-trace: what in-toto defines: programs, endpoints, files
   --format NAME     dsse (default) or sigstore-bundle
   --force           replace an existing FILE that is not an attestation

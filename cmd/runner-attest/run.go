@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 
@@ -84,26 +82,11 @@ func joins(add *attestation.Envelope, r *attestation.Run) error {
 
 // collect reads what a statement says of an archive.
 func collect(ctx context.Context, e *evidence.Evidence, surface bool) (*attestation.Run, error) {
-	r := &attestation.Run{Name: schemas.Text(filepath.Base(e.Name)), Bytes: e.Digest, Identity: e.Report.Identity, RunID: e.Report.RunID,
-		Record: e.Report.Record, Surface: map[string][]string{}}
-	v := archive.Visitor{Document: func(d archive.Document) error {
-		switch value := d.Value.(type) {
-		case *schemas.Manifest:
-			sum := sha256.Sum256(d.Bytes)
-			r.Files, r.Manifest = value.Files, "sha256:"+hex.EncodeToString(sum[:])
-		case *schemas.Health:
-			r.Health = value
-		}
-		return nil
-	}}
-	if surface {
-		v.SurfaceValue = func(set int, value []byte) error {
-			name := schemas.SurfaceSets[set]
-			r.Surface[name] = append(r.Surface[name], string(value))
-			return nil
-		}
+	r := attestation.NewReader(surface)
+	if err := e.Read(ctx, archive.Visitor{Document: r.Document, SurfaceValue: r.SurfaceValue, Line: r.Line, End: r.End}); err != nil {
+		return nil, err
 	}
-	return r, e.Read(ctx, v)
+	return r.Run(schemas.Text(filepath.Base(e.Name)), e.Digest, e.Report), nil
 }
 
 func write(env *tool.Env, output string, line []byte) error {

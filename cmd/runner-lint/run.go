@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/runner-evidence/runner/cmd/internal/assertion"
+	"github.com/runner-evidence/runner/cmd/internal/closure"
 	"github.com/runner-evidence/runner/cmd/internal/evidence"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -61,30 +62,30 @@ func lint(ctx context.Context, name string, report *verdict.Report, opt Options,
 		}
 	}
 	kept := assertion.Collect(programs)
-	rec := newRecord(report)
+	rec := closure.New()
 	err = read(archive.Visitor{
 		Document: func(d archive.Document) error {
 			kept.Document(d)
-			return rec.document(d)
+			return rec.Document(d)
 		},
 		Line: func(l *archive.Line) error {
 			kept.Line(l)
-			return rec.line(l)
+			return rec.Line(l)
 		},
-		End: rec.end,
+		End: rec.End,
 	})
 	if err != nil {
 		return nil, 0, err
 	}
-	r = &result{opt: opt, signals: rec.signals()}
-	r.closure = rec.closure(r.signals)
+	r = &result{opt: opt, signals: rec.Signals()}
+	r.closure = rec.Score(r.signals)
 	j := judge{documents: kept.Documents(report), blind: assertion.Blind(report.Record), signals: r.signals}
 	results, err := j.all(ctx, opt.Packs)
 	if err != nil {
 		return nil, 0, tool.Fail(tool.ExitIO, err)
 	}
 	r.report = schemas.LintReport{SchemaVersion: schemas.VersionLintReport, GeneratedAt: opt.GeneratedAt, Archive: name, RunID: report.RunID,
-		Identity: report.Identity, FailOn: opt.FailOn.String(), Results: results, Completeness: completeness(requires(opt.Packs), r.signals), Closure: r.closure.Score}
+		Identity: report.Identity, FailOn: opt.FailOn.String(), Results: results, Completeness: closure.Complete(requires(opt.Packs), r.signals), Closure: r.closure.Score}
 	for _, p := range opt.Packs {
 		r.report.Packs = append(r.report.Packs, p.PackRef)
 	}

@@ -21,9 +21,9 @@ type attested struct {
 	envelopes []*attestation.Envelope
 	keys      []*attestation.PublicKey
 	threshold int
-	run       attestation.Run
-	sum       hash.Hash // of the archive's bytes
-	trace     bool      // a statement may list the surface
+	reader    *attestation.Reader
+	run       *attestation.Run // once all was read
+	sum       hash.Hash        // of the archive's bytes
 	met       bool
 	says      []string // for people, of each statement that holds
 }
@@ -64,11 +64,12 @@ func parseAttestation(env *tool.Env) (*attested, error) {
 	if a.envelopes, err = attestation.Parse(b); err != nil {
 		return nil, tool.Failf(tool.ExitInput, "--attestation %s: %w", a.file, err)
 	}
+	surface := false
 	for _, e := range a.envelopes {
-		if s, err := attestation.ParseStatement(e); err == nil && s.PredicateType == attestation.RuntimeTrace {
-			a.trace, a.run.Surface = true, map[string][]string{}
-		}
+		s, err := attestation.ParseStatement(e)
+		surface = surface || err == nil && s.PredicateType == attestation.RuntimeTrace
 	}
+	a.reader = attestation.NewReader(surface)
 	return a, nil
 }
 
@@ -100,23 +101,26 @@ func (a *attested) digested(r io.Reader) io.Reader {
 	return io.TeeReader(r, a.sum)
 }
 
-// document keeps what a statement has of a document.
-func (a *attested) document(d archive.Document) {
+// visitor lets the reader of the attestation see what the verifier sees.
+func (a *attested) visitor(v archive.Visitor) archive.Visitor {
 	if a == nil {
-		return
+		return v
 	}
-	if m, is := d.Value.(*schemas.Manifest); is {
-		sum := sha256.Sum256(d.Bytes)
-		a.run.Files, a.run.Manifest = m.Files, "sha256:"+hex.EncodeToString(sum[:])
+	own := v
+	v.Document = func(d archive.Document) error { return either(a.reader.Document(d), own.Document(d)) }
+	v.SurfaceValue = func(set int, value []byte) error {
+		return either(a.reader.SurfaceValue(set, value), own.SurfaceValue(set, value))
 	}
+	v.Line = func(l *archive.Line) error { return either(a.reader.Line(l), own.Line(l)) }
+	v.End = func(m archive.Member) error { return either(a.reader.End(m), own.End(m)) }
+	return v
 }
 
-func (v *verifier) surfaceValue(set int, value []byte) error {
-	if a := v.attested; a != nil && a.trace {
-		name := schemas.SurfaceSets[set]
-		a.run.Surface[name] = append(a.run.Surface[name], string(value))
+func either(err, other error) error {
+	if err != nil {
+		return err
 	}
-	return v.surface.add(set, value)
+	return other
 }
 
 // attest checks the demanded attestation. Each statement of the file must hold.
@@ -132,8 +136,7 @@ func (v *verifier) attest(archive io.Reader) error {
 		v.add(ruleAttestation, "", 0, "%s: nothing is compared with an archive that is not valid", schemas.Text(a.file))
 		return nil
 	}
-	a.run.Bytes, a.run.Identity, a.run.Health = "sha256:"+hex.EncodeToString(a.sum.Sum(nil)), v.res.Identity, v.health
-	a.run.Name, a.run.RunID, a.run.Record = schemas.Text(filepath.Base(v.res.Archive)), v.res.RunID, v.res.Record
+	a.run = a.reader.Run(schemas.Text(filepath.Base(v.res.Archive)), "sha256:"+hex.EncodeToString(a.sum.Sum(nil)), &v.res)
 	a.met = true
 	for i, e := range a.envelopes {
 		if err := a.holds(e); err != nil {
@@ -151,7 +154,7 @@ func (a *attested) holds(e *attestation.Envelope) error {
 	}
 	s, err := attestation.ParseStatement(e)
 	if err == nil {
-		err = s.Check(&a.run)
+		err = s.Check(a.run)
 	}
 	if err != nil {
 		return err

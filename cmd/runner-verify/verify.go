@@ -96,20 +96,19 @@ func (v *verifier) conclude(sum archive.Summary, err error) error {
 }
 
 func (v *verifier) visitor() archive.Visitor {
-	return archive.Visitor{
+	return v.attested.visitor(archive.Visitor{
 		Finding:      func(f archive.Finding) { v.add(f.Rule, f.Member, f.Line, "%s", f.Message) },
 		Schema:       schemaProblems,
 		Document:     v.document,
-		SurfaceValue: v.surfaceValue,
+		SurfaceValue: v.surface.add,
 		Line:         v.line,
 		End:          v.end,
 		Bytes:        v.reduced.member,
-	}
+	})
 }
 
 func (v *verifier) document(d archive.Document) error {
 	v.collected.Document(d)
-	v.attested.document(d)
 	switch value := d.Value.(type) {
 	case *schemas.Manifest:
 		v.reduced.expect(value)

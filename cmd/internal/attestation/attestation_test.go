@@ -20,6 +20,9 @@ func sample() *Run {
 		Files:   map[string]schemas.ManifestFile{"events.ndjson": {Path: "events.ndjson", SHA256: digest("d"), Bytes: 3}},
 		Health:  &schemas.Health{Schema: schemas.SchemaHealth, RunID: "run_01", KernelLayer: schemas.LayerComplete, RingbufDrops: 1<<53 + 1, Notes: []string{"a"}},
 		Record:  &verdict.Record{Origin: schemas.OriginRunner, Correlation: schemas.CorrelationClean, Surface: map[string]uint64{"process_execs": 1}},
+		Packs:   &schemas.ManifestPacks{Applied: []schemas.ManifestPack{{Name: "mine", Version: "1.0.0", Digest: digest("f"), Kind: schemas.PackKinds[0]}}},
+		Signals: map[string]schemas.SignalDetail{schemas.SignalClock: {Status: schemas.SignalMissing}, schemas.SignalKernelEvents: {Status: schemas.SignalCaptured}},
+		Closure: schemas.ClosureScore{Score: 0.0909, Confidence: schemas.ConfidenceHigh, Dependencies: []string{"random: /dev/urandom"}},
 		Surface: map[string][]string{schemas.SurfaceSets[schemas.SetFilesystemPaths]: {"/a", "/b"}}}
 }
 
@@ -95,6 +98,15 @@ func TestLies(t *testing.T) {
 		"success":      func(r *Run) { r.Record.Success = true },
 		"exit code":    func(r *Run) { r.Record.ExitCode = new(int) },
 		"run":          func(r *Run) { r.RunID = "run_02" },
+		"packs":        func(r *Run) { r.Packs = nil },
+		"pack":         func(r *Run) { r.Packs.Applied[0].Digest = "sha256:" + strings.Repeat("e", 64) },
+		"signals":      func(r *Run) { r.Signals[schemas.SignalClock] = schemas.SignalDetail{Status: schemas.SignalCaptured} },
+		"signal": func(r *Run) {
+			r.Signals[schemas.SignalKernelEvents] = schemas.SignalDetail{Status: schemas.SignalUnknown}
+		},
+		"score":        func(r *Run) { r.Closure.Score = 0.1 },
+		"confidence":   func(r *Run) { r.Closure.Confidence = schemas.ConfidenceLow },
+		"dependencies": func(r *Run) { r.Closure.Dependencies = []string{} },
 		"identity":     func(r *Run) { r.Identity = "sha256:" + strings.Repeat("e", 64) },
 		"surface":      func(r *Run) { r.Record.Surface = map[string]uint64{"process_execs": 1, "x": 2} },
 	} {

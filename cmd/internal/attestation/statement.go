@@ -43,6 +43,9 @@ type Run struct {
 	Identity string // digest of the tar
 	Manifest string // digest of manifest.json
 	Files    map[string]schemas.ManifestFile
+	Packs    *schemas.ManifestPacks // nil without packs
+	Signals  map[string]schemas.SignalDetail
+	Closure  schemas.ClosureScore
 	Health   *schemas.Health
 	RunID    string
 	Record   *verdict.Record
@@ -62,6 +65,24 @@ type measuredRun struct {
 	Signal      *int              `json:"signal"`
 	Events      events            `json:"events"`
 	Surface     map[string]uint64 `json:"surface"` // set → number of values
+	Packs       []appliedPack     `json:"packs"`
+	Signals     map[string]string `json:"signals"` // signal → status, of those that are not missing
+	Closure     closed            `json:"closure"`
+}
+
+// appliedPack is a pack that the manifest names. Its digest stands for its rules and their mappings.
+type appliedPack struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Digest  string `json:"digest"`
+}
+
+// closed is how much of what a replay needs is in the archive.
+type closed struct {
+	Score      float64 `json:"score"`
+	Method     string  `json:"method"`
+	Confidence string  `json:"confidence"`
+	Digest     string  `json:"digest"` // of the value of "closure" in closure-v1, which has the reasons
 }
 
 // events are the numbers of lines.
@@ -77,13 +98,10 @@ func New(r *Run, predicateType string) (*Statement, error) {
 	var predicate any
 	switch predicateType {
 	case MeasuredRun:
-		members := map[string]string{}
-		for name, f := range r.Files {
-			members[name] = f.SHA256
+		var err error
+		if predicate, err = r.measured(); err != nil {
+			return nil, err
 		}
-		c := r.Record
-		predicate = &measuredRun{r.RunID, c.Origin, r.Identity, members, r.Health, c.Correlation, c.Success, c.ExitCode, c.Signal,
-			events{c.KernelEvents, c.PolicyEvents, c.SDKEvents}, c.Surface}
 	case RuntimeTrace:
 		predicate = r.trace()
 	default:
@@ -92,6 +110,30 @@ func New(r *Run, predicateType string) (*Statement, error) {
 	b, err := schemas.Marshal(predicate)
 	s.Predicate = b
 	return s, err
+}
+
+// measured makes the predicate MeasuredRun.
+func (r *Run) measured() (*measuredRun, error) {
+	c := r.Record
+	m := &measuredRun{RunID: r.RunID, Origin: c.Origin, Identity: r.Identity, Members: map[string]string{}, Health: r.Health,
+		Correlation: c.Correlation, Success: c.Success, ExitCode: c.ExitCode, Signal: c.Signal,
+		Events: events{c.KernelEvents, c.PolicyEvents, c.SDKEvents}, Surface: c.Surface, Packs: []appliedPack{}, Signals: map[string]string{}}
+	for name, f := range r.Files {
+		m.Members[name] = f.SHA256
+	}
+	if r.Packs != nil {
+		for _, p := range r.Packs.Applied {
+			m.Packs = append(m.Packs, appliedPack{p.Name, p.Version, p.Digest})
+		}
+	}
+	for name, d := range r.Signals {
+		if d.Status != schemas.SignalMissing {
+			m.Signals[name] = d.Status
+		}
+	}
+	b, err := schemas.Marshal(&r.Closure)
+	m.Closure = closed{r.Closure.Score, r.Closure.Scoring.Method, r.Closure.Confidence, digest(b)}
+	return m, err
 }
 
 // subjects are the archive as it is, its tar and its manifest: who compresses the archive again

@@ -1,4 +1,6 @@
-package main
+// Package closure says of an archive which signals it has, and how much of what a replay of the run
+// needs. Both follow from the archive alone (schemas/PACKS.md, "Signals" and "Closure").
+package closure
 
 import (
 	"slices"
@@ -17,8 +19,8 @@ func weights() map[string]uint64 {
 	return out
 }
 
-// closure is how much of what a replay needs is in the archive. It follows from the archive alone.
-func (r *record) closure(all map[string]schemas.SignalDetail) schemas.ClosureScore {
+// Score is how much of what a replay needs is in the archive. It follows from the archive alone.
+func (r *Record) Score(all map[string]schemas.SignalDetail) schemas.ClosureScore {
 	c := schemas.ClosureScore{Captured: []string{}, Missing: []string{}, Confidence: r.confidence(), Dependencies: r.uncontrolled(),
 		Scoring: schemas.Scoring{Method: schemas.MethodWeighted, Weights: weights()}}
 	for name := range c.Scoring.Weights {
@@ -35,7 +37,7 @@ func (r *record) closure(all map[string]schemas.SignalDetail) schemas.ClosureSco
 }
 
 // confidence says how far the lists of a closure can be relied on: how well the run was observed.
-func (r *record) confidence() string {
+func (r *Record) confidence() string {
 	h := r.health
 	switch {
 	case h.KernelLayer == schemas.LayerAbsent || h.CgroupCorrelation == schemas.CorrelationFailed:

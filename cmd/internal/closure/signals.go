@@ -1,4 +1,4 @@
-package main
+package closure
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// signals says of each signal of the registry what the archive has.
-func (r *record) signals() map[string]schemas.SignalDetail {
+// Signals says of each signal of the registry what the archive has.
+func (r *Record) Signals() map[string]schemas.SignalDetail {
 	out := map[string]schemas.SignalDetail{}
 	for _, s := range schemas.Signals {
 		d := r.signal(s.Name)
@@ -33,7 +33,7 @@ func unknown(format string, a ...any) schemas.SignalDetail {
 	return schemas.SignalDetail{Status: schemas.SignalUnknown, Reason: fmt.Sprintf(format, a...)}
 }
 
-func (r *record) signal(name string) schemas.SignalDetail {
+func (r *Record) signal(name string) schemas.SignalDetail {
 	switch name {
 	case schemas.SignalHealth, schemas.SignalPlatform:
 		return captured()
@@ -73,7 +73,7 @@ func (r *record) signal(name string) schemas.SignalDetail {
 }
 
 // toolSignal is about tool calls; everything else is in no archive.
-func (r *record) toolSignal(name string) schemas.SignalDetail {
+func (r *Record) toolSignal(name string) schemas.SignalDetail {
 	const typed = "start the tool servers through runner-policy, and record with runner-exec --policy FILE"
 	policy, sdk := r.health.PolicyLayer != schemas.LayerAbsent, r.health.SDKLayer != schemas.LayerAbsent
 	own, ownPolicy := r.notes[schemas.NoteToolPolicy]
@@ -113,7 +113,7 @@ func (r *record) toolSignal(name string) schemas.SignalDetail {
 	return missing("no layer of this contract records it")
 }
 
-func (r *record) effectsSignal() schemas.SignalDetail {
+func (r *Record) effectsSignal() schemas.SignalDetail {
 	kernel := r.kernelSignal()
 	switch {
 	case kernel.Status != schemas.SignalCaptured:
@@ -124,7 +124,7 @@ func (r *record) effectsSignal() schemas.SignalDetail {
 	return captured()
 }
 
-func (r *record) commandSignal() schemas.SignalDetail {
+func (r *Record) commandSignal() schemas.SignalDetail {
 	switch {
 	case r.started == nil || len(r.started.Command) == 0:
 		return missing("the command is not known: record it with runner-exec, which starts it")
@@ -136,7 +136,7 @@ func (r *record) commandSignal() schemas.SignalDetail {
 	return captured()
 }
 
-func (r *record) kernelSignal() schemas.SignalDetail {
+func (r *Record) kernelSignal() schemas.SignalDetail {
 	switch r.health.KernelLayer {
 	case schemas.LayerComplete:
 		return captured()
@@ -147,7 +147,7 @@ func (r *record) kernelSignal() schemas.SignalDetail {
 }
 
 // layerSignal is about an optional layer whose note counts what it had no room for.
-func (r *record) layerSignal(member string, note *schemas.Note, typed string) schemas.SignalDetail {
+func (r *Record) layerSignal(member string, note *schemas.Note, typed string) schemas.SignalDetail {
 	if !r.has(member) {
 		return missing("the archive has no %s: %s", member, typed)
 	}
@@ -157,7 +157,7 @@ func (r *record) layerSignal(member string, note *schemas.Note, typed string) sc
 	return captured()
 }
 
-func (r *record) argumentsSignal() schemas.SignalDetail {
+func (r *Record) argumentsSignal() schemas.SignalDetail {
 	switch tree := r.layerSignal(schemas.MemberProcess, schemas.NoteProcesses, "record without --no-processes"); {
 	case tree.Status != schemas.SignalCaptured:
 		return tree
@@ -173,8 +173,8 @@ func (r *record) argumentsSignal() schemas.SignalDetail {
 	return captured()
 }
 
-// completeness is what the archive has of the required signals.
-func completeness(required []string, all map[string]schemas.SignalDetail) schemas.Completeness {
+// Complete is what the archive has of the required signals.
+func Complete(required []string, all map[string]schemas.SignalDetail) schemas.Completeness {
 	c := schemas.Completeness{Required: slices.Sorted(slices.Values(required)), Captured: []string{}, Redacted: []string{}, Unknown: []string{}, BySignal: map[string]schemas.SignalDetail{}}
 	c.Required = append([]string{}, slices.Compact(c.Required)...)
 	for _, name := range c.Required {

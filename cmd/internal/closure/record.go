@@ -1,4 +1,4 @@
-package main
+package closure
 
 import (
 	"slices"
@@ -8,9 +8,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
-// record is what signals and dependencies follow from. It is a part of a visitor.
-type record struct {
-	report  *verdict.Report
+// Record is what is known of an archive. Its methods Document, Line and End are those of a visitor.
+type Record struct {
 	members map[string]archive.Member
 	health  *schemas.Health
 	joined  *schemas.Report
@@ -23,18 +22,18 @@ type record struct {
 	plain     bool  // it has arguments as texts
 	unsaid    bool  // it has an exec without arguments
 
-	tools        map[string]bool // that were called and answered
-	targets      uint64          // decisions by runner-policy, which have the targets of calls
 	dependencies dependencies
 }
 
-func newRecord(report *verdict.Report) *record {
-	r := &record{report: report, members: map[string]archive.Member{}, notes: map[*schemas.Note]schemas.NoteValues{}, tools: map[string]bool{}}
+// New returns a record of which nothing is known yet.
+func New() *Record {
+	r := &Record{members: map[string]archive.Member{}, notes: map[*schemas.Note]schemas.NoteValues{}}
 	r.dependencies.init()
 	return r
 }
 
-func (r *record) document(d archive.Document) error {
+// Document takes in a document.
+func (r *Record) Document(d archive.Document) error {
 	switch v := d.Value.(type) {
 	case *schemas.Report:
 		r.joined = v
@@ -52,7 +51,8 @@ func (r *record) document(d archive.Document) error {
 	return nil
 }
 
-func (r *record) line(l *archive.Line) error {
+// Line takes in a line, and keeps nothing of its bytes.
+func (r *Record) Line(l *archive.Line) error {
 	switch e := l.Event.(type) {
 	case *schemas.KernelEvent:
 		r.dependencies.kernel(e)
@@ -67,7 +67,7 @@ func (r *record) line(l *archive.Line) error {
 		r.finished = e
 	case *schemas.PolicyEvent:
 		if e.Outcome == schemas.OutcomeCompleted {
-			r.tools[e.Tool] = true
+			r.dependencies.add(schemas.DependencyTool, []byte(e.Tool))
 		}
 	case *schemas.ProcessEvent:
 		r.process(e)
@@ -76,7 +76,7 @@ func (r *record) line(l *archive.Line) error {
 }
 
 // process takes in what programs were started with.
-func (r *record) process(p *schemas.ProcessEvent) {
+func (r *Record) process(p *schemas.ProcessEvent) {
 	for i := range p.States {
 		s := &p.States[i]
 		switch a := s.Arguments; {
@@ -95,16 +95,17 @@ func (r *record) process(p *schemas.ProcessEvent) {
 	}
 }
 
-func (r *record) end(m archive.Member) error {
+// End takes in that a member was read to its end.
+func (r *Record) End(m archive.Member) error {
 	r.members[m.Name] = m
 	return nil
 }
 
 // has reports whether the archive has a member.
-func (r *record) has(member string) bool { _, there := r.members[member]; return there }
+func (r *Record) has(member string) bool { _, there := r.members[member]; return there }
 
 // loss is why the kernel layer does not have all, in the words of the notes.
-func (r *record) loss() string {
+func (r *Record) loss() string {
 	var parts []string
 	for _, text := range r.health.Notes {
 		code, _, _ := schemas.CutNote(text)

@@ -1,4 +1,4 @@
-package main
+package closure
 
 import (
 	"crypto/sha256"

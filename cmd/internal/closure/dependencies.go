@@ -1,4 +1,4 @@
-package main
+package closure
 
 import (
 	"bytes"
@@ -12,18 +12,22 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// maxDistinct bounds the distinct values of one kind that are told apart. What is above is "more".
-const maxDistinct = 1 << 14
+// Bounds of the distinct values of one kind that are told apart: their number, and their bytes. What is
+// above is "more".
+const maxDistinct, maxDistinctBytes = 1 << 14, 8 << 20
 
 // dependencies are the inputs of a run that nothing held fixed, as the record shows them.
 type dependencies struct {
 	values map[string]map[string]struct{} // by kind
 	more   map[string]bool                // kinds with more values than are told apart
+	bytes  map[string]int                 // by kind
 	bound  map[string]struct{}            // endpoints that the run itself bound
+
+	boundBytes int
 }
 
 func (d *dependencies) init() {
-	d.values, d.more, d.bound = map[string]map[string]struct{}{}, map[string]bool{}, map[string]struct{}{}
+	d.values, d.more, d.bytes, d.bound = map[string]map[string]struct{}{}, map[string]bool{}, map[string]int{}, map[string]struct{}{}
 }
 
 func (d *dependencies) add(kind string, value []byte) {
@@ -35,11 +39,12 @@ func (d *dependencies) add(kind string, value []byte) {
 	if _, there := of[string(value)]; there {
 		return
 	}
-	if len(of) == maxDistinct {
+	if len(of) == maxDistinct || len(value) > maxDistinctBytes-d.bytes[kind] {
 		d.more[kind] = true
 		return
 	}
 	of[string(value)] = struct{}{}
+	d.bytes[kind] += len(value)
 }
 
 // kernel takes in a kernel line.
@@ -57,8 +62,9 @@ func (d *dependencies) kernel(e *schemas.KernelEvent) {
 			d.add(schemas.DependencyNetwork, e.Value)
 		}
 	case schemas.EventBind, schemas.EventListen:
-		if len(d.bound) < maxDistinct {
+		if _, there := d.bound[string(e.Value)]; !there && len(d.bound) < maxDistinct && len(e.Value) <= maxDistinctBytes-d.boundBytes {
 			d.bound[string(e.Value)] = struct{}{}
+			d.boundBytes += len(e.Value)
 		}
 	}
 }
@@ -119,16 +125,13 @@ func (d *dependencies) own(endpoint string, everywhere map[uint16]bool) bool {
 }
 
 // uncontrolled are the entries of a report: by kind, each kind sorted and bounded.
-func (r *record) uncontrolled() []string {
+func (r *Record) uncontrolled() []string {
 	d := &r.dependencies
 	everywhere := d.everywhere()
 	for kind := range d.values {
 		maps.DeleteFunc(d.values[kind], func(v string, _ struct{}) bool {
 			return (kind == schemas.DependencyNetwork || kind == schemas.DependencyUnixSocket) && d.own(v, everywhere)
 		})
-	}
-	for name := range r.tools {
-		d.add(schemas.DependencyTool, []byte(name))
 	}
 	if n := r.inherited(); n > 0 {
 		d.add(schemas.DependencyDescriptors, strconv.AppendUint(nil, n, 10))
@@ -150,7 +153,7 @@ func (r *record) uncontrolled() []string {
 }
 
 // inherited is how many descriptors the command was started with.
-func (r *record) inherited() uint64 {
+func (r *Record) inherited() uint64 {
 	for _, v := range r.notes[schemas.NoteBlind] {
 		if rest, is := strings.CutPrefix(v.Value, schemas.BlindInherited+" ("); is {
 			n, _ := strconv.ParseUint(strings.TrimSuffix(rest, ")"), 10, 64)
