@@ -83,6 +83,9 @@ func (m *meaning) add(c traced) {
 		if e := p.last(c.tid, 0); e != nil && c.ret == 0 {
 			name := endpoint(c.args[1], func(name string) string { return p.join(m.cwd[c.tid], name) })
 			e.others = append(e.others, name)
+			if e.kind == schemas.EventListen { // its own name, of which the directory is that of a bind some calls ago
+				e.bare = endpoint(c.args[1], func(name string) string { return new(process).join("", name) })
+			}
 			if place := p.bound[name]; place != "" && e.kind == schemas.EventListen {
 				e.others = append(e.others, place)
 			}

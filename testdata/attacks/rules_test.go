@@ -65,6 +65,13 @@ func TestPlacesThatAreTold(t *testing.T) {
 			t.Errorf("listen on %s: missing %v, more %v", value, missing, more)
 		}
 	}
+	m.processes[1].threads = 2 // another one can have changed the directory that the bind started from, not the name
+	for value, want := range map[string]int{"unix:/tmp/attacks-1/w/f/s2": 0, "unix:/tmp/attacks-1/w/f/s1": 2, "unix:@s2": 2} {
+		missing, more := explain(m.processes[1], m.processes[1].lines, []told{{Type: schemas.EventListen, Value: &value, Return: &ret}}, map[string]int{})
+		if len(missing)+len(more) != want {
+			t.Errorf("listen of one of two threads on %s: missing %v, more %v", value, missing, more)
+		}
+	}
 
 	p := &process{root: "/r"}
 	how := []string{"-1", `"/x"`, "{flags=0, mode=0, resolve=0x10}", "24"}
