@@ -21,7 +21,7 @@ export BPF2GO_CC     := clang-19
 export BPF2GO_STRIP  := llvm-strip-19
 export BPF2GO_CFLAGS := -O2 -g -mcpu=v3 -Wall -Werror
 
-.PHONY: all build demo test test-more test-bare attack test-kernels check generate golden fuzz bench install deb clean help
+.PHONY: all build demo test test-more test-bare attack test-kernels interop check generate golden fuzz bench install deb clean help
 
 all: build
 
@@ -45,6 +45,9 @@ attack: ## as root, try to get false records (testdata/attacks); writes the tabl
 
 test-kernels: ## boot other kernels in QEMU and check the tools there; KERNELS="6.1 6.12" chooses, LANE=-update rewrites the results
 	@sh scripts/kernels.sh $(LANE) $(KERNELS)
+
+interop: build ## cosign and an OpenTelemetry Collector (built once, in many minutes) read what the tools write
+	@go run ./testdata/interop
 
 check: ## formatting, vet, staticcheck, known vulnerabilities, module files, shell scripts
 	@sh scripts/check.sh $(STATICCHECK) $(GOVULNCHECK)

@@ -13,7 +13,7 @@ must() { # must WHAT COMMAND…
 formatted() { test -z "$(gofmt -l bpf cmd schemas testdata | tee /dev/stderr)"; }
 
 must gofmt formatted
-must "go vet" go vet ./... ./testdata/workload/... ./testdata/kernels/... ./testdata/bench ./testdata/hostile ./testdata/attacks
+must "go vet" go vet ./... ./testdata/workload/... ./testdata/kernels/... ./testdata/bench ./testdata/interop ./testdata/hostile ./testdata/attacks
 must "go mod tidy" go mod tidy -diff
 must "go mod verify" go mod verify
 must staticcheck go run "$1" ./...
