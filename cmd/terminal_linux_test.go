@@ -35,13 +35,19 @@ func TestTerminalAsInput(t *testing.T) {
 	dir := t.TempDir()
 	policy := filepath.Join(dir, "policy.yaml")
 	write(t, policy, "schema: runner.policy.v0\ndefault: deny\n")
-	for _, tool := range []string{"runner-verify", "runner-show", "runner-lint", "runner-normalize", "runner-correlate", "runner-pack"} {
+	good := packed(t, "kernel-only", filepath.Join(dir, "good.tar.gz"))
+	for _, tool := range []string{"runner-verify", "runner-show", "runner-lint", "runner-otel", "runner-diff", "runner-normalize", "runner-correlate", "runner-pack"} {
 		_, terminal := openTerminal(t)
 		c := command(t, tool)
-		if c.Stdin = terminal; tool == "runner-pack" {
+		switch tool {
+		case "runner-pack":
 			c = command(t, tool, "--output", filepath.Join(dir, "x.tar.gz"))
-			c.Stdin = terminal
+		case "runner-otel":
+			c = command(t, tool, "--traces", filepath.Join(dir, "x.jsonl"))
+		case "runner-diff":
+			c = command(t, tool, "-", good)
 		}
+		c.Stdin = terminal
 		if o := call(t, c); o.code != 2 || !strings.Contains(o.stderr, "standard input is a terminal") || !strings.Contains(o.stderr, "hint: ") {
 			t.Errorf("%s: %v", tool, o)
 		}

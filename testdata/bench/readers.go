@@ -16,11 +16,17 @@ var readers = []struct {
 	{"runner-lint", func(dir, archive string) []string {
 		return []string{"--fail-on", "error", "--report", filepath.Join(dir, "lint.json"), "--force", archive}
 	}},
+	{"runner-diff", func(dir, archive string) []string {
+		return []string{"--report", filepath.Join(dir, "diff.json"), "--lock", lockOf(dir), archive}
+	}},
 	{"runner-otel", func(dir, archive string) []string {
 		at := func(name string) string { return filepath.Join(dir, name) }
 		return []string{"--traces", at("traces.jsonl"), "--logs", at("logs.jsonl"), "--mapping-report", at("mapping.json"), "--force", archive}
 	}},
 }
+
+// lockOf is the lock file that runner-diff compares with.
+func lockOf(dir string) string { return filepath.Join(dir, "capabilities.lock.json") }
 
 const readerMemory = 128 << 20
 
@@ -35,6 +41,10 @@ func (b *bench) readers() error {
 	if err != nil {
 		return err
 	}
+	path := []string{"PATH=" + b.bin + ":" + os.Getenv("PATH")}
+	if _, err := b.execute(path, b.tool("runner-diff"), "--write-lock", lockOf(b.dir), "--force", archive); err != nil {
+		return err
+	}
 	for _, r := range readers {
 		var wall, cpu series
 		var tool, verify sample
@@ -44,7 +54,7 @@ func (b *bench) readers() error {
 			return err
 		}, func() (err error) {
 			script := `"$@" >/dev/null; test $? -le 1` // 1 is an answer
-			tool, err = b.execute([]string{"PATH=" + b.bin + ":" + os.Getenv("PATH")}, append([]string{"/bin/sh", "-c", script, "sh", b.tool(r.name)}, r.args(b.dir, archive)...)...)
+			tool, err = b.execute(path, append([]string{"/bin/sh", "-c", script, "sh", b.tool(r.name)}, r.args(b.dir, archive)...)...)
 			wall.add(verify.wall, tool.wall)
 			cpu.add(verify.cpu, tool.cpu)
 			peak = max(peak, tool.rss)
