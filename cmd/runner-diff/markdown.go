@@ -91,10 +91,11 @@ func markGroup(c *comparison, group string, room int) string {
 }
 
 func markLine(x *change) string {
-	s := "- " + x.name() + " " + markdown.Code(x.value, maxMarkName)
+	s := "- " + x.name()
 	if x.how != "" {
-		s += " " + markdown.Code(x.how, 60)
+		s += " (" + markdown.Code(x.how, 60) + ")"
 	}
+	s += " " + markdown.Code(x.value, maxMarkName)
 	if x.count > 0 {
 		s += fmt.Sprintf(", %d×", x.count)
 	}

@@ -46,7 +46,7 @@ func (c *comparison) sentence() string {
 	}
 	switch {
 	case c.verdict == schemas.VerdictInconclusive:
-		what = "the records cannot be compared; " + what
+		what += "; the records cannot be compared"
 	case c.verdict == schemas.VerdictChanged && c.blocking == 0:
 		what += "; nothing in the groups of --fail-on"
 	}

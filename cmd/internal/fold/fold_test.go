@@ -30,6 +30,7 @@ func TestFolds(t *testing.T) {
 		"/c/objects/pack/tmp_idx_Ab12Cd": "/c/objects/pack/tmp_idx_<temp>", "/c/.git/info/refs_hHSkfX": "/c/.git/info/refs_<temp>", "/c/.git/info/refs": "/c/.git/info/refs",
 		"/dev/shm/sem.AQpU8i": "/dev/shm/sem.<temp>", "/dev/shm/sem.mp-0jyqt7af": "/dev/shm/sem.<temp>", "/dev/shm/sem.ninechars": "/dev/shm/sem.ninechars", "/dev/shm/sem.mine": "/dev/shm/sem.mine", "/tmp/pymp-abcd_123/l": "/tmp/pymp-<temp>/l",
 		"/tmp/go-build12/b134/_cgo_4.o": "/tmp/go-build<temp>/b134/_cgo_<number>.o", "/tmp/tmp.CeAAlqwlG3.tar.gz": "/tmp/tmp.<temp>.tar.gz",
+		"/tmp/runner-run_6448bf666515cab20af40355ff86dd90/policy-6VHQI74TXGT7Y72MWLRKVNJDKM.ndjson": "/tmp/runner-<run>/policy-<temp>.ndjson", "/tmp/runner-run_mine/x": "/tmp/runner-run_mine/x",
 		"/w/sedeDUVMD": "/w/sed<temp>", "/w/sediment": "/w/sediment", "/tmp/sort1hChpe": "/tmp/sort<temp>", "/w/sort1hChpe": "/w/sort1hChpe",
 		"[::]:43945": "[::]:<port>", "0.0.0.0:60001": "0.0.0.0:<port>", "0.0.0.0:443": "0.0.0.0:443", "unix:@00a1f": "unix:@<number>", "unix:@dbus": "unix:@dbus",
 		"/tmp/0p_m7akh": "/tmp/0p_m7akh",

@@ -29,6 +29,8 @@ var rules = []rule{
 	{"proc-pid", "/proc/", regexp.MustCompile(`^/proc/[0-9]+` + atEnd), "/proc/<pid>$1", "process ids in /proc", nil},
 	{"proc-task", "/task/", regexp.MustCompile(`^(/proc/[^/]+)/task/[0-9]+` + atEnd), "$1/task/<pid>$2", "thread ids in /proc", nil},
 	{"pts", "/dev/pts/", regexp.MustCompile(`^/dev/pts/[0-9]+$`), "/dev/pts/<number>", "numbers of terminals", nil},
+	{"runner-run", "/runner-run_", regexp.MustCompile(`/runner-run_[0-9a-f]{32}` + atEnd), "/runner-<run>$1", "the folder for the logs of a run of runner-exec", nil},
+	{"runner-log", "/runner-<run>/", regexp.MustCompile(`(/runner-<run>/[a-z]+)-[A-Z2-7]{26}\.ndjson$`), "$1-<temp>.ndjson", "the logs in that folder", nil},
 	{"mktemp", "/tmp.", regexp.MustCompile(`/tmp\.[A-Za-z0-9]{6,12}(\.[a-z0-9.]+)?` + atEnd), "/tmp.<temp>$1$2", "names that mktemp makes", nil},
 	{"python-temp", "/tmp", regexp.MustCompile(inTemp + `tmp[a-z0-9_]{8}([._-][A-Za-z0-9._-]*)?` + atEnd), "${1}tmp<temp>$2$3", "names that Python's tempfile makes in /tmp and /var/tmp", nil},
 	{"python-probe", "/tmp/", regexp.MustCompile(`^((?:/var)?/tmp/)[a-z0-9_]{8}$`), "$1<temp>", "files that Python's tempfile makes and removes to see whether it can write; only of created and removed names", []string{schemas.ItemCreate, schemas.ItemDelete}},
