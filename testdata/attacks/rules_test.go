@@ -142,3 +142,21 @@ func TestShortAddress(t *testing.T) {
 		}
 	}
 }
+
+// What a filter answered has the value that strace has; of one of several threads, that name from another directory.
+func TestAnsweredByAFilter(t *testing.T) {
+	e := expected{kind: schemas.EventTruncate, value: "/a/l/x", bare: "x", ret: -38, unrun: true}
+	for _, c := range []struct {
+		value, status string
+		threads, want int
+	}{
+		{"/a/l/x", statusUnproven, 1, 0}, {"/a/d/x", statusUnproven, 1, 2}, {"/a/d/x", statusUnproven, 2, 0},
+		{"/a/d/y", statusUnproven, 2, 2}, {"/a/d/x", schemas.StatusSuccess, 2, 2},
+	} {
+		l := told{Type: schemas.EventTruncate, Value: &c.value, Status: c.status}
+		missing, more := explain(&process{threads: c.threads}, []expected{e}, []told{l}, map[string]int{})
+		if len(missing)+len(more) != c.want {
+			t.Errorf("%+v: missing %v, more %v", c, missing, more)
+		}
+	}
+}
