@@ -18,7 +18,7 @@ type section struct {
 var sections = []section{
 	{"start", true, (*bench).start}, {"open", true, (*bench).open}, {"spawn", true, (*bench).spawn},
 	{"grep", true, (*bench).grep}, {"build", true, (*bench).build}, {"soak", true, (*bench).soak},
-	{"normalize", false, (*bench).normalize}, {"verify", false, (*bench).verify}, {"readers", false, (*bench).readers},
+	{"normalize", false, (*bench).normalize}, {"verify", false, (*bench).verify}, {"readers", false, (*bench).readers}, {"attest", false, (*bench).attest},
 	{"correlate", false, (*bench).correlate}, {"policy", false, (*bench).policy}, {"rss", false, (*bench).memory},
 }
 
