@@ -159,4 +159,11 @@ func TestAnsweredByAFilter(t *testing.T) {
 			t.Errorf("%+v: missing %v, more %v", c, missing, more)
 		}
 	}
+	for bare, want := range map[string]int{"": 0, "x": 2} {
+		e.bare = bare
+		missing, more := explain(&process{threads: 1}, []expected{e}, []told{{Type: schemas.EventTruncate, Status: statusUnproven}}, map[string]int{})
+		if len(missing)+len(more) != want {
+			t.Errorf("no value of a call with the name %q: missing %v, more %v", bare, missing, more)
+		}
+	}
 }
