@@ -28,6 +28,19 @@ var readers = []struct {
 // lockOf is the lock file that runner-diff compares with.
 func lockOf(dir string) string { return filepath.Join(dir, "capabilities.lock.json") }
 
+// writeLock makes that lock file, from a tenth of the lines.
+func (b *bench) writeLock(path []string) error {
+	raw := filepath.Join(b.dir, "tenth.ndjson")
+	if err := rawStream(raw, million/10); err != nil {
+		return err
+	}
+	archive, err := b.packed(raw)
+	if err == nil {
+		_, err = b.execute(path, b.tool("runner-diff"), "--write-lock", lockOf(b.dir), archive)
+	}
+	return err
+}
+
 const readerMemory = 128 << 20
 
 // readers compares each with runner-verify on an archive of a million kernel lines. The memory is that of
@@ -42,7 +55,7 @@ func (b *bench) readers() error {
 		return err
 	}
 	path := []string{"PATH=" + b.bin + ":" + os.Getenv("PATH")}
-	if _, err := b.execute(path, b.tool("runner-diff"), "--write-lock", lockOf(b.dir), "--force", archive); err != nil {
+	if err := b.writeLock(path); err != nil {
 		return err
 	}
 	for _, r := range readers {
@@ -53,7 +66,7 @@ func (b *bench) readers() error {
 			verify, err = b.execute(nil, b.tool("runner-verify"), archive)
 			return err
 		}, func() (err error) {
-			script := `"$@" >/dev/null; test $? -le 1` // 1 is an answer
+			script := `"$@" >/dev/null; case $? in 0|1|4) ;; *) exit 1; esac` // answers; 4 of runner-diff: a million lines are more items than it keeps
 			tool, err = b.execute(path, append([]string{"/bin/sh", "-c", script, "sh", b.tool(r.name)}, r.args(b.dir, archive)...)...)
 			wall.add(verify.wall, tool.wall)
 			cpu.add(verify.cpu, tool.cpu)
