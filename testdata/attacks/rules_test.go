@@ -151,7 +151,7 @@ func TestAnsweredByAFilter(t *testing.T) {
 		threads, want int
 	}{
 		{"/a/l/x", statusUnproven, 1, 0}, {"/a/d/x", statusUnproven, 1, 2}, {"/a/d/x", statusUnproven, 2, 0},
-		{"/a/d/y", statusUnproven, 2, 2}, {"/a/d/x", schemas.StatusSuccess, 2, 2},
+		{"detached:/a/l/x", statusUnproven, 1, 0}, {"detached:/a/d/x", statusUnproven, 1, 2}, {"/a/d/y", statusUnproven, 2, 2}, {"/a/d/x", schemas.StatusSuccess, 2, 2},
 	} {
 		l := told{Type: schemas.EventTruncate, Value: &c.value, Status: c.status}
 		missing, more := explain(&process{threads: c.threads}, []expected{e}, []told{l}, map[string]int{})
