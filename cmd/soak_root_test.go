@@ -141,7 +141,7 @@ func TestSoakFailsToRecord(t *testing.T) {
 	requireBPF(t)
 	dir := shortDir(t)
 	// What the run does to its own stages: the record is lost, not the command's end.
-	kill := `[ -e ` + dir + `/once ] || { touch ` + dir + `/once; kill -9 $(ps -o ppid= -p $$); sleep 5; }`
+	kill := `[ -e ` + dir + `/once ] || { touch ` + dir + `/once; kill -9 $PPID; sleep 5; }`
 	o := call(t, soakIn(t, dir, "--iterations", "2", "--report", "r.json", "--dir", "d", "--exec=--user root", "--", "sh", "-c", kill))
 	r := readSoak(t, filepath.Join(dir, "r.json"))
 	if o.code != 4 || r.Results.Passes != 1 || r.Results.InfraErrors != 1 || r.Results.PassAll || r.Runs[0].Kind != "subprocess_failed" || !strings.Contains(r.Runs[0].Message, "wrote no archive") {
