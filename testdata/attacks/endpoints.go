@@ -75,10 +75,15 @@ func onSocket(kind uint32, address int) shape {
 		if kind != schemas.EventConnect && kind != schemas.EventBind && (arg == "NULL" || arg == "") {
 			return nil
 		}
-		e.stream = (m.stream[c.tid] || strings.Contains(arg, "sa_family=0,")) && (kind == schemas.EventSendto || kind == schemas.EventSendmsg)
+		e.stream = (m.stream[c.tid] || withoutFamily(arg)) && (kind == schemas.EventSendto || kind == schemas.EventSendmsg)
 		e.bare = endpoint(arg, func(name string) string { return new(process).join("", name) })
 		e.value = endpoint(arg, func(name string) string { return p.join(m.cwd[c.tid], name) })
 		e.others = shortened(arg)
 		return []expected{e}
 	}
+}
+
+// withoutFamily reports whether an address that strace shows has no family: with other bytes, or cut after it.
+func withoutFamily(arg string) bool {
+	return strings.Contains(arg, "sa_family=0,") || strings.Contains(arg, "sa_family=0}")
 }

@@ -167,3 +167,18 @@ func TestAnsweredByAFilter(t *testing.T) {
 		}
 	}
 }
+
+// An address without a family names no peer, also one that ends behind it.
+func TestAddressWithoutAFamily(t *testing.T) {
+	for arg, want := range map[string]int{`{sa_family=0}`: 0, `{sa_family=0, sa_data="\x00"}`: 0, `{sa_family=0x10}`: 1} {
+		p := &process{threads: 1}
+		c := traced{tid: 1, name: "sendmsg", ret: 1, args: []string{"5", "{msg_name=" + arg + ", msg_namelen=2, msg_iovlen=1}", "0x4040"}}
+		lines := shapes["sendmsg"](newMeaning(), p, &c)
+		for i := range lines {
+			lines[i].ret = c.ret
+		}
+		if missing, more := explain(p, lines, nil, map[string]int{}); len(missing)+len(more) != want {
+			t.Errorf("%s: missing %v, more %v", arg, missing, more)
+		}
+	}
+}
