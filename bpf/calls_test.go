@@ -46,6 +46,9 @@ func TestMain(m *testing.M) {
 	case filesCaller:
 		filesCallerMain()
 		return
+	case numbersCaller:
+		numbersCallerMain()
+		return
 	default:
 		callerMain()
 		return

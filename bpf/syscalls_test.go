@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -118,9 +119,22 @@ func TestProbedCalls(t *testing.T) {
 
 // callTable is the operation by number of a call in an object's table.
 func callTable(t *testing.T, object, table string) []string {
+	rows := callRows(t, object, table)
+	ops := make([]string, len(rows))
+	for i, d := range rows {
+		if d[1] != classGuard && d[1] != classUnmapped && d[1] != classReceive && d[1] != classChange {
+			ops[i] = opNames[d[0]]
+		}
+	}
+	return ops
+}
+
+// callRows are the rows of an object's table by number of the call: each a struct desc, which is the operation, the class,
+// and six arguments.
+func callRows(t *testing.T, object, table string) (rows [][8]byte) {
+	t.Helper()
 	spec, err := ebpf.LoadCollectionSpec("internal/objects/kernel_" + object + "_bpfel.o")
 	testkit.Must(t, err)
-	const size = 8 // of struct desc: the operation, the class, and six arguments
 	for _, m := range spec.Maps {
 		section, ok := m.Value.(*btf.Datasec)
 		if !ok {
@@ -130,14 +144,10 @@ func callTable(t *testing.T, object, table string) []string {
 			if v.Type.TypeName() != table {
 				continue
 			}
-			bytes := m.Contents[0].Value.([]byte)[v.Offset : v.Offset+v.Size]
-			ops := make([]string, len(bytes)/size)
-			for i := range ops {
-				if d := bytes[i*size:]; d[1] != classGuard && d[1] != classUnmapped && d[1] != classReceive && d[1] != classChange {
-					ops[i] = opNames[d[0]]
-				}
+			for row := range slices.Chunk(m.Contents[0].Value.([]byte)[v.Offset:v.Offset+v.Size], 8) {
+				rows = append(rows, [8]byte(row))
 			}
-			return ops
+			return rows
 		}
 	}
 	t.Fatalf("the object has no table %s", table)

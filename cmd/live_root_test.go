@@ -21,7 +21,7 @@ import (
 func TestKinds(t *testing.T) {
 	requireBPF(t)
 	for _, group := range []string{"opens", "failures", "special", "names", "long", "deep", "ring",
-		"execs", "inet", "unix", "interrupts", "tree", "attrs", "attributes", "others", "mounts"} {
+		"execs", "inet", "unix", "interrupts", "tree", "attrs", "attributes", "others", "mounts", "silent"} {
 		t.Run(group, func(t *testing.T) {
 			workload(t, nil, "kinds", shortDir(t), group)
 		})

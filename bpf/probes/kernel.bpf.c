@@ -200,18 +200,18 @@ INLINE bool records(struct task_struct *task, u64 cgid, u64 nr, struct pt_regs *
 	d = desc_of(nr, compat32);
 	if (!d->op || d->class == CLASS_CHANGE || (d->class == CLASS_FORK && !copied_tasks))
 		return false;
-	if (d->class == CLASS_RECEIVE) {
-		if (ret >= 0 && !copy && is_in_scope(cgid))
-			count_received(regs);
-		return false;
-	}
 	passed = passes(d, regs, compat32);
-	if (passed && !copied_calls)
+	if (!copied_calls && (passed || (d->class == CLASS_RECEIVE && ret < 0)))
 		return false;
 	if (!is_in_scope(cgid))
 		return false;
 	if (copied_calls && !first_at_exit(task, marked_as(nr, compat32, passed)))
 		return false;
+	if (d->class == CLASS_RECEIVE) {
+		if (ret >= 0)
+			count_received(regs);
+		return false;
+	}
 	elsewhere = d->class == CLASS_FORK || (d->class == CLASS_EXEC && ret >= 0 && has_started(task, call_of(nr, compat32)));
 	if (elsewhere && copied_tasks && (d->class == CLASS_EXEC || ret > 0))
 		check_other_probe(task, d->class);

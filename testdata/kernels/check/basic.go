@@ -75,7 +75,7 @@ func gate(m *machine) (string, error) {
 }
 
 // groups are the kinds of events that the workload makes, but for those of io_uring.
-var groups = []string{"opens", "failures", "special", "names", "long", "deep", "execs", "inet", "unix", "interrupts", "tree", "attrs", "attributes", "others", "mounts"}
+var groups = []string{"opens", "failures", "special", "names", "long", "deep", "execs", "inet", "unix", "interrupts", "tree", "attrs", "attributes", "others", "mounts", "silent"}
 
 // kinds makes one marked event of every kind, those of io_uring too where it is observed.
 func kinds(m *machine) (string, error) {

@@ -26,7 +26,7 @@ type group struct {
 var groups = []group{
 	{"opens", opens}, {"failures", failures}, {"special", special}, {"names", names},
 	{"long", long}, {"deep", deep}, {"ring", ring}, {"ring-other", ringOther}, {"execs", execs}, {"inet", inet},
-	{"unix", unixSockets}, {"interrupts", interrupts}, {"tree", tree}, {"attrs", attrs}, {"attributes", attributes}, {"others", others}, {"mounts", mounts},
+	{"unix", unixSockets}, {"interrupts", interrupts}, {"tree", tree}, {"attrs", attrs}, {"attributes", attributes}, {"others", others}, {"mounts", mounts}, {"silent", silent},
 }
 
 // The record is ordered by thread. So one goroutine uses one thread; otherwise the order
