@@ -45,4 +45,9 @@ func TestDiffer(t *testing.T) {
 	} else {
 		t.Log(strings.TrimSpace(o.stdout))
 	}
+	for _, bad := range [][]string{{"1e6"}, {"0"}, {"1", "x"}} { // which would compare nothing
+		if o := call(t, command(t, "attacks", append([]string{"differ", bin}, bad...)...)); o.code != 2 || o.stdout != "" {
+			t.Errorf("%q: %v", bad, o)
+		}
+	}
 }

@@ -55,10 +55,14 @@ const (
 // compares what it saw with the record. The same execution is seen by both, so that programs need not
 // be deterministic.
 func differ(bin string, args []string) int {
-	calls, _ := strconv.Atoi(args[0])
 	d := difference{Check: differCheck, Result: "ok", Rules: map[string]int{}, Seed: 1}
-	if len(args) > 1 {
-		d.Seed, _ = strconv.ParseUint(args[1], 10, 64)
+	calls, err := strconv.Atoi(args[0])
+	if err == nil && len(args) > 1 {
+		d.Seed, err = strconv.ParseUint(args[1], 10, 64)
+	}
+	if err != nil || calls < 1 {
+		fmt.Fprintf(os.Stderr, "attacks: error: %q, expected a number of calls from 1 on, and a seed\n", args)
+		return 2
 	}
 	if _, err := exec.LookPath("strace"); err != nil {
 		fmt.Fprintln(os.Stderr, "attacks: error: no witness:", err)
