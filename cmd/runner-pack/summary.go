@@ -42,7 +42,7 @@ func (r *router) summary() string {
 		return strconv.FormatUint(n, 10) + " " + many
 	}
 	parts := []string{n(r.layerLines(schemas.LayerKernel), "event", "events"), n(r.processes.n, "process", "processes"),
-		n(r.surface.entries[schemas.SetNetworkEndpoints], "peer", "peers")}
+		n(r.surface.entries[schemas.SetNetworkEndpoints], "endpoint", "endpoints")}
 	if calls := r.layerLines(schemas.LayerPolicy); calls > 0 {
 		parts = append(parts, n(calls, "tool call", "tool calls"))
 	}
