@@ -48,7 +48,7 @@ var CapabilityKinds = [...]CapabilityKind{
 	{ItemExec, GroupExec, "a program that was executed; `how`: `loader`, `script`"},
 	{ItemEndpointOut, GroupNetwork, "a peer that was reached; `how`: its family, and `datagram` where the call says so"},
 	{ItemEndpointTried, GroupNetwork, "a peer that was tried without success"},
-	{ItemEndpointLocal, GroupNetwork, "a local address that was bound"},
+	{ItemEndpointLocal, GroupNetwork, "a local address that was bound or listened on"},
 	{ItemWrite, GroupOutside, "a file that was opened to be written, or was cut"},
 	{ItemCreate, GroupOutside, "a file, folder or other name that was made"},
 	{ItemDelete, GroupOutside, "a name that was removed"},

@@ -1,5 +1,7 @@
 package schemas
 
+import "slices"
+
 // The decision log of runner-policy (POLICY.md, "Decision log"): each line is a LogEntry
 // whose Data is one of the structs below. Times are CLOCK_MONOTONIC in ns.
 
@@ -9,10 +11,13 @@ const (
 	LogDecision        = "assay.tool.decision"
 	LogCallFinished    = "runner.policy.call_finished"
 	LogMessageRefused  = "runner.policy.message_refused"
+	LogRequestDecided  = "runner.policy.request_decided"
+	LogRequestFinished = "runner.policy.request_finished"
+	LogRootsDecided    = "runner.policy.roots_decided"
 	LogSessionFinished = "runner.policy.session_finished"
 )
 
-// Who sent a message that was refused.
+// Who sent a message that was refused, or a request.
 const (
 	FromClient = "client"
 	FromServer = "server"
@@ -76,7 +81,13 @@ type LogType struct {
 // LogTypes are all types of lines that runner-policy writes.
 var LogTypes = [...]LogType{
 	{LogSessionStarted, SessionStarted{}}, {LogDecision, ToolDecision{}}, {LogCallFinished, CallFinished{}},
+	{LogRequestDecided, RequestDecision{}}, {LogRequestFinished, RequestFinished{}}, {LogRootsDecided, RootsDecision{}},
 	{LogMessageRefused, MessageRefused{}}, {LogSessionFinished, SessionFinished{}},
+}
+
+// IsLogType reports whether runner-policy writes lines of this type.
+func IsLogType(kind string) bool {
+	return slices.ContainsFunc(LogTypes[:], func(t LogType) bool { return t.Type == kind })
 }
 
 // LogEntry is one line.
@@ -102,6 +113,7 @@ type SessionStarted struct {
 	PolicyDigest string `json:"policy_digest"`
 	ProxyPID     uint32 `json:"proxy_pid"`
 	ServerPID    uint32 `json:"server_pid"`
+	Cwd          string `json:"cwd,omitempty" spec:"directory of the proxy and of its server, text form"`
 }
 
 // ToolDecision is the data of a decision, written before the call is forwarded.
@@ -121,6 +133,50 @@ type ToolDecision struct {
 	Outcome          string   `json:"outcome,omitempty" spec:"with deny"`
 	Targets          []string `json:"targets"`
 	TargetsCut       bool     `json:"targets_cut"`
+	Checked          []string `json:"checked,omitzero"` // targets that the rule that decided looked at or expects
+	ArgumentsDigest  string   `json:"arguments_digest,omitempty" spec:"sha256:HEX"`
+	WouldDeny        string   `json:"would_deny,omitempty" spec:"a reason code, with P_ALLOW_AUDIT"`
+}
+
+// RequestDecision is the data of a request that is no tool call, of the client or of the
+// server, written before it is forwarded.
+type RequestDecision struct {
+	LogHead
+	Request      uint64   `json:"request" spec:"(0, 1, … in the session)"`
+	Direction    string   `json:"direction" spec:"(client, server: who sent it)"`
+	Method       string   `json:"method"`
+	Target       string   `json:"target,omitempty" spec:"URI or name that it is about, text form"`
+	Decision     string   `json:"decision" spec:"(allow, deny)"`
+	ReasonCode   string   `json:"reason_code"`
+	RuleID       string   `json:"rule_id,omitempty"`
+	PolicyDigest string   `json:"policy_digest"`
+	StartNS      uint64   `json:"start_ns"`
+	EndNS        uint64   `json:"end_ns,omitzero" spec:"with deny"`
+	Targets      []string `json:"targets"`
+	TargetsCut   bool     `json:"targets_cut"`
+	WouldDeny    string   `json:"would_deny,omitempty" spec:"a reason code, with P_ALLOW_AUDIT"`
+}
+
+// RequestFinished is the data of the line that follows the answer to such a request.
+type RequestFinished struct {
+	LogHead
+	Request uint64 `json:"request"`
+	StartNS uint64 `json:"start_ns"`
+	EndNS   uint64 `json:"end_ns"`
+	Outcome string `json:"outcome"`
+}
+
+// RootsDecision is the data of a client's answer to roots/list.
+type RootsDecision struct {
+	LogHead
+	Request      uint64   `json:"request" spec:"(that it answers)"`
+	KtimeNS      uint64   `json:"ktime_ns"`
+	Decision     string   `json:"decision" spec:"(allow, deny)"`
+	ReasonCode   string   `json:"reason_code"`
+	PolicyDigest string   `json:"policy_digest"`
+	Roots        []string `json:"roots"` // the URIs, in text form and in the client's order
+	RootsCut     bool     `json:"roots_cut"`
+	WouldDeny    string   `json:"would_deny,omitempty" spec:"a reason code, with P_ALLOW_AUDIT"`
 }
 
 // CallFinished is the data of the line that follows a call's answer.

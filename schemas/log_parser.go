@@ -17,6 +17,10 @@ type DecisionLine struct {
 	Finished *CallFinished
 	Refused  *MessageRefused
 	Ended    *SessionFinished
+
+	Request         *RequestDecision
+	RequestFinished *RequestFinished
+	Roots           *RootsDecision
 }
 
 // Bounds of the targets of a decision (POLICY.md, "Targets").
@@ -40,16 +44,6 @@ func CheckTargets(targets []string) error {
 		}
 	}
 	return nil
-}
-
-// checkTargets is CheckTargets for a line of the log, whose targets are names.
-func (d *ToolDecision) checkTargets() error {
-	for _, t := range d.Targets {
-		if _, err := Untext(t); err != nil {
-			return fmt.Errorf("target %.100q: %w", t, err)
-		}
-	}
-	return CheckTargets(d.Targets)
 }
 
 // Codes of refusals, looked up for each refused message.
@@ -89,6 +83,21 @@ func parseDecisionLine(line []byte) (d *DecisionLine, err error) {
 			d.LogHead = d.Finished.LogHead
 			err = first(notEmpty("tool_call_id", d.Finished.ToolCallID), oneOf("outcome", d.Finished.Outcome, CallOutcomes...))
 		}
+	case LogRequestDecided:
+		d.Request, err = entryData[RequestDecision](line)
+		if err == nil {
+			d.LogHead, err = d.Request.LogHead, d.Request.check()
+		}
+	case LogRequestFinished:
+		d.RequestFinished, err = entryData[RequestFinished](line)
+		if err == nil {
+			d.LogHead, err = d.RequestFinished.LogHead, oneOf("outcome", d.RequestFinished.Outcome, CallOutcomes...)
+		}
+	case LogRootsDecided:
+		d.Roots, err = entryData[RootsDecision](line)
+		if err == nil {
+			d.LogHead, err = d.Roots.LogHead, d.Roots.check()
+		}
 	case LogMessageRefused:
 		d.Refused, err = entryData[MessageRefused](line)
 		if err == nil {
@@ -101,7 +110,7 @@ func parseDecisionLine(line []byte) (d *DecisionLine, err error) {
 			d.LogHead = d.Ended.LogHead
 		}
 	default:
-		err = oneOf("type", kind, LogSessionStarted, LogDecision, LogCallFinished, LogMessageRefused, LogSessionFinished)
+		err = oneOf("type", kind, LogSessionStarted, LogDecision, LogCallFinished, LogRequestDecided, LogRequestFinished, LogRootsDecided, LogMessageRefused, LogSessionFinished)
 	}
 	if err == nil {
 		err = d.LogHead.check(tree["id"].(string))
@@ -149,14 +158,7 @@ func (d *ToolDecision) check() error {
 	case !denied && (d.EndNS != 0 || d.Outcome != ""):
 		err = errors.New("end_ns or outcome of a call that is only about to begin")
 	default:
-		err = d.checkTargets()
+		err = first(checkLogTargets(d.Targets), d.checkChecked(), optionalDigest("arguments_digest", d.ArgumentsDigest), checkWouldDeny(d.ReasonCode, d.WouldDeny))
 	}
 	return err
-}
-
-func digest(s string) error {
-	if !ValidDigest(s) {
-		return fmt.Errorf("policy_digest is %.100q, expected sha256: and 64 lower-case hex digits", s)
-	}
-	return nil
 }

@@ -9,6 +9,8 @@ const (
 	ReasonAllows  ReasonUse = iota // of a call that is forwarded
 	ReasonDenies                   // of a call that is denied
 	ReasonRefuses                  // of a message that is not forwarded
+	ReasonPasses                   // of another request, or of roots, that are forwarded
+	ReasonStops                    // of roots that are not forwarded
 )
 
 // ReasonRule says whether a reason names a rule of the policy file.
@@ -38,6 +40,14 @@ const (
 	ReasonEvalError    = "P_EVAL_ERROR"
 	ReasonEvalTimeout  = "P_EVAL_TIMEOUT"
 
+	ReasonAllowAudit    = "P_ALLOW_AUDIT"
+	ReasonDenyArguments = "P_DENY_ARGUMENTS"
+	ReasonDenyRate      = "P_DENY_RATE"
+
+	ReasonAllowProtocol = "P_ALLOW_PROTOCOL"
+	ReasonAllowRoots    = "P_ALLOW_ROOTS"
+	ReasonDenyRoots     = "P_DENY_ROOTS"
+
 	ReasonBadJSON      = "M_BAD_JSON"
 	ReasonBadUTF8      = "M_BAD_UTF8"
 	ReasonDuplicateKey = "M_DUPLICATE_KEY"
@@ -62,6 +72,13 @@ var Reasons = [...]Reason{
 	{ReasonDenyDefault, ReasonDenies, RuleNever, "no rule matches, and the default denies"},
 	{ReasonEvalError, ReasonDenies, RuleMaybe, "a rule could not be evaluated"},
 	{ReasonEvalTimeout, ReasonDenies, RuleMaybe, "a rule could not be evaluated in time"},
+	{ReasonAllowAudit, ReasonAllows, RuleMaybe, "the policy denies, and `--audit` forwards; `would_deny` has the reason"},
+	{ReasonDenyArguments, ReasonDenies, RuleMaybe, "an argument that neither a condition of the rule that would allow nor its `also` names, or that the tool's input schema does not know"},
+	{ReasonDenyRate, ReasonDenies, RuleAlways, "more calls in the time than the `rate` of the rule that would allow"},
+
+	{ReasonAllowProtocol, ReasonPasses, RuleNever, "a request of the protocol itself, about which no rule is asked"},
+	{ReasonAllowRoots, ReasonPasses, RuleNever, "each root is one that the policy file names"},
+	{ReasonDenyRoots, ReasonStops, RuleNever, "a root that the policy file does not name, or that cannot be read"},
 
 	{ReasonBadJSON, ReasonRefuses, RuleNever, "not one JSON value as RFC 8259 says; a carriage return other than before the LF; a blank line (not answered); bytes after the last LF"},
 	{ReasonBadUTF8, ReasonRefuses, RuleNever, "not UTF-8; an escape of half a surrogate pair (allowed in texts of the server)"},
@@ -78,9 +95,15 @@ var Reasons = [...]Reason{
 	{ReasonTooManyCalls, ReasonRefuses, RuleNever, "a request when 4,096 are not answered yet"},
 }
 
-// Decision is the decision that a reason of a call goes with; "" of a refusal.
+// Decision is the decision about a call that a reason goes with; "" of one that is not of calls.
 func (r *Reason) Decision() string {
-	return [...]string{ReasonAllows: DecisionAllow, ReasonDenies: DecisionDeny, ReasonRefuses: ""}[r.Use]
+	switch r.Use {
+	case ReasonAllows:
+		return DecisionAllow
+	case ReasonDenies:
+		return DecisionDeny
+	}
+	return ""
 }
 
 // Outcomes are the outcomes that a call with this reason can have. A call whose end was

@@ -12,6 +12,9 @@ const (
 	VersionCapabilityIgnore = "capability-ignore-v1"
 )
 
+// ReportBegins is how each report of a version begins.
+func ReportBegins(version string) string { return `{"schema_version":"` + version + `"` }
+
 // Reports are the documents that tools write for other programs with --report and flags like it.
 // No stage reads them. They name their form in schema_version, as the formats do that they come from.
 var Reports = [...]Form{

@@ -50,6 +50,7 @@ var specTables = map[string]func() table{
 	"operations":         operations,
 	"outcomes":           outcomes,
 	"reasons":            func() table { return reasons(schemas.ReasonAllows, schemas.ReasonDenies) },
+	"reasons-requests":   func() table { return reasons(schemas.ReasonPasses, schemas.ReasonStops) },
 	"refusals":           func() table { return reasons(schemas.ReasonRefuses) },
 	"shims":              shims,
 	"signals":            signals,
@@ -232,28 +233,6 @@ func ambiguities() table {
 			says += ". WHY: " + codes(k.Whys)
 		}
 		t = append(t, []string{code(k.Code + arg), k.Status, says})
-	}
-	return t
-}
-
-func reasons(uses ...schemas.ReasonUse) table {
-	t := table{{"reason code", "decision", "outcome", "`rule_id`", "means"}}
-	if uses[0] == schemas.ReasonRefuses {
-		t = table{{"reason code", "refused"}}
-	}
-	for i := range schemas.Reasons {
-		r := &schemas.Reasons[i]
-		switch {
-		case !slices.Contains(uses, r.Use):
-		case r.Use == schemas.ReasonRefuses:
-			t = append(t, []string{code(r.Code), r.Why})
-		default:
-			outcome := "any other than " + code(schemas.OutcomeDenied)
-			if r.Use == schemas.ReasonDenies {
-				outcome = codes(r.Outcomes())
-			}
-			t = append(t, []string{code(r.Code), code(r.Decision()), outcome, [...]string{"never", "always", "if a rule was at fault"}[r.Rule], r.Why})
-		}
 	}
 	return t
 }

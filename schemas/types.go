@@ -315,6 +315,7 @@ type PolicyEvent struct {
 	// What the call names, as runner-policy extracted it (POLICY.md, "Targets").
 	Targets    []string `json:"targets,omitempty"`
 	TargetsCut bool     `json:"targets_cut,omitzero"` // there were more
+	WouldDeny  string   `json:"would_deny,omitempty"` // why the policy denies a call that --audit forwarded
 }
 
 // SurfaceValue is the value of a decision in the set policy_decisions.

@@ -108,8 +108,8 @@ func TestFacts(t *testing.T) {
 func TestReasons(t *testing.T) {
 	for _, r := range Reasons {
 		family := r.Code[:2]
-		decides := family == "P_"
-		if !slices.Contains([]string{"P_", "M_", "S_"}, family) || decides != (r.Use != ReasonRefuses) || decides != (r.Decision() != "") || decides != (r.Outcomes() != nil) {
+		decides := r.Use == ReasonAllows || r.Use == ReasonDenies
+		if !slices.Contains([]string{"P_", "M_", "S_"}, family) || (family == "P_") != (r.Use != ReasonRefuses) || decides != (r.Decision() != "") || decides != (r.Outcomes() != nil) {
 			t.Errorf("reason %+v: decision %q, outcomes %q", r, r.Decision(), r.Outcomes())
 		}
 		if found, ok := LookupReason(r.Code); !ok || *found != r {

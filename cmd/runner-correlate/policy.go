@@ -146,8 +146,7 @@ func (p *policyLog) take(l logLine) (why string) {
 		return schemas.WhyJSON
 	case v["source"] != schemas.LogSource:
 		return p.foreign(v, l.received)
-	case kind != schemas.LogSessionStarted && kind != schemas.LogDecision && kind != schemas.LogCallFinished &&
-		kind != schemas.LogMessageRefused && kind != schemas.LogSessionFinished:
+	case !schemas.IsLogType(kind):
 		return schemas.WhyType
 	}
 	return schemas.WhyField
@@ -215,7 +214,7 @@ func (p *policyLog) proxyLine(d *schemas.DecisionLine, received uint64) (why str
 		if s.finished = true; d.Ended.Decisions != s.made {
 			return schemas.WhyConflict
 		}
-	default:
+	case d.Refused != nil:
 		p.refused++
 	}
 	return ""
@@ -247,7 +246,7 @@ func (p *policyLog) decided(s *session, d *schemas.ToolDecision, received uint64
 		ended: d.Decision == schemas.DecisionDeny, cut: d.TargetsCut, received: received, endReceived: received}
 	n.event = schemas.PolicyEvent{Source: schemas.LogSource, ToolCallID: schemas.Text(d.ToolCallID), Tool: p.intern(schemas.Text(d.Tool)),
 		Decision: p.intern(d.Decision), ToolCallIDSource: p.intern(schemas.Text(d.ToolCallIDSource)), Outcome: p.intern(d.Outcome),
-		ReasonCode: p.intern(d.ReasonCode), RuleID: p.intern(d.RuleID), PolicyDigest: p.intern(d.PolicyDigest)}
+		ReasonCode: p.intern(d.ReasonCode), RuleID: p.intern(d.RuleID), PolicyDigest: p.intern(d.PolicyDigest), WouldDeny: p.intern(d.WouldDeny)}
 	if d.Attempt > 1 {
 		n.event.Attempt = d.Attempt
 	}

@@ -156,6 +156,8 @@ func contradicts(e *schemas.PolicyEvent) string {
 			return "attempt in a decision of another proxy"
 		case len(e.Targets) > 0 || e.TargetsCut:
 			return "targets in a decision of another proxy"
+		case e.WouldDeny != "":
+			return "would_deny in a decision of another proxy"
 		}
 		return ""
 	}
@@ -174,6 +176,9 @@ func contradicts(e *schemas.PolicyEvent) string {
 		return "reason_code " + e.ReasonCode + " without a rule_id"
 	case reason.Rule == schemas.RuleNever && e.RuleID != "":
 		return "reason_code " + e.ReasonCode + " with a rule_id"
+	}
+	if err := schemas.CheckWouldDeny(e.ReasonCode, e.WouldDeny); err != nil {
+		return err.Error()
 	}
 	if err := schemas.CheckTargets(e.Targets); err != nil {
 		return err.Error()

@@ -12,8 +12,9 @@ LOG, RUN, SDK_LOG, SDK_SCHEMA = ("ASSAY_RUNNER_POLICY_DECISION_LOG", "ASSAY_RUNN
                                  "ASSAY_RUNNER_SDK_EVENT_LOG", "ASSAY_RUNNER_SDK_EVENT_SCHEMA")
 MAX_TARGETS = 16 << 10  # bytes
 OUTCOMES = {"completed", "tool_error", "error", "input_required", "server_gone", "client_gone"}
-ALLOW_REASONS, DENY_REASONS = {"P_ALLOW_RULE", "P_ALLOW_DEFAULT"}, {
-    "P_DENY_RULE", "P_DENY_DEFAULT", "P_EVAL_ERROR", "P_EVAL_TIMEOUT"}
+AUDIT = "P_ALLOW_AUDIT"
+ALLOW_REASONS, DENY_REASONS = {"P_ALLOW_RULE", "P_ALLOW_DEFAULT", AUDIT}, {
+    "P_DENY_RULE", "P_DENY_DEFAULT", "P_EVAL_ERROR", "P_EVAL_TIMEOUT", "P_DENY_ARGUMENTS", "P_DENY_RATE"}
 
 
 def check_events(lines, count, own, report):
@@ -94,7 +95,7 @@ def _decision(v):
     if has_session(v) != ("policy_digest" in v):
         return "tool_call_id_source and policy_digest go together"
     if not has_session(v):
-        return "an attempt or targets without a session" if {"attempt", "targets", "targets_cut"} & set(v) else None
+        return "a key of runner-policy without a session" if {"attempt", "targets", "targets_cut", "would_deny"} & set(v) else None
     if v["source"] != "runner-policy":
         return "a decision with a session is runner-policy's"
     reason, rule = v.get("reason_code", ""), "rule_id" in v
@@ -106,7 +107,9 @@ def _decision(v):
         return "runner-policy allows or denies"
     if not good:
         return "reason or outcome does not fit the decision"
-    if reason.endswith("_RULE") and not rule or reason.endswith("_DEFAULT") and rule:
+    if (reason == AUDIT) != ("would_deny" in v) or v.get("would_deny", "P_DENY_ROOTS") not in DENY_REASONS | {"P_DENY_ROOTS"}:
+        return "would_deny does not fit the reason"
+    if reason.endswith(("_RULE", "_RATE")) and not rule or reason.endswith("_DEFAULT") and rule:
         return "rule_id does not fit the reason"
     targets = [t.encode() for t in v.get("targets", ())]
     if targets != sorted(set(targets)) or sum(map(len, targets)) > MAX_TARGETS:
