@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -113,7 +114,7 @@ func generate(env *tool.Env) error {
 			return tool.Usagef("--generate-key and --%s: expected one of them", other)
 		}
 	}
-	if err := first(env.NotEmpty("generate-key"), env.NoOperands()); err != nil {
+	if err := cmp.Or(env.NotEmpty("generate-key"), env.NoOperands()); err != nil {
 		return err
 	}
 	algorithm, err := env.Word("algorithm", attestation.Ed25519, attestation.P256)
@@ -136,7 +137,7 @@ func generate(env *tool.Env) error {
 	}
 	private, err := k.PEM()
 	public, err2 := p.PEM()
-	if err := first(err, err2); err != nil {
+	if err := cmp.Or(err, err2); err != nil {
 		return tool.Fail(tool.ExitIO, err)
 	}
 	if err := create(name, private, 0o600); err != nil {
@@ -157,18 +158,9 @@ func create(name string, b []byte, mode os.FileMode) error {
 		return tool.CannotWrite(name, err)
 	}
 	_, err = io.Copy(f, bytes.NewReader(b))
-	if err = first(err, tool.GiveToInvoker(f), f.Sync(), f.Close()); err != nil {
+	if err = cmp.Or(err, tool.GiveToInvoker(f), f.Sync(), f.Close()); err != nil {
 		os.Remove(name)
 		return tool.CannotWrite(name, err)
-	}
-	return nil
-}
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

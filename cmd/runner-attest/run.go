@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -51,7 +50,7 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 	if err != nil {
 		return tool.Fail(tool.ExitIO, err)
 	}
-	return write(env, opt.Output, line)
+	return env.WriteOutput(opt.Output, tool.Bytes(line))
 }
 
 // sign adds the signatures that the envelope does not have yet.
@@ -87,25 +86,4 @@ func collect(ctx context.Context, e *evidence.Evidence, surface bool) (*attestat
 		return nil, err
 	}
 	return r.Run(schemas.Text(filepath.Base(e.Name)), e.Digest, e.Report), nil
-}
-
-func write(env *tool.Env, output string, line []byte) error {
-	if output == "-" {
-		if _, err := env.Stdout.Write(line); err != nil {
-			return tool.CannotWrite("standard output", err)
-		}
-		return nil
-	}
-	f, err := tool.CreateAtomic(output)
-	if err != nil {
-		return tool.CannotWrite(output, err)
-	}
-	defer f.Abort()
-	if _, err := bytes.NewReader(line).WriteTo(f); err != nil {
-		return tool.CannotWrite(output, err)
-	}
-	if err := f.Commit(); err != nil {
-		return tool.CannotWrite(output, err)
-	}
-	return nil
 }

@@ -167,7 +167,7 @@ func (c *collector) done(a *acts.Act) {
 		}
 	case acts.Reached:
 		c.act(a, kindOut, a.Endpoint, protocol(a))
-	case acts.Listened:
+	case acts.Bound, acts.Listened:
 		c.act(a, kindLocal, a.Endpoint, protocol(a))
 	case acts.Wrote:
 		c.act(a, kindWrite, a.Path, "")
@@ -200,7 +200,7 @@ func (c *collector) created(a *acts.Act) {
 }
 
 func (c *collector) other(a *acts.Act) {
-	c.act(a, kindOther, cmp.Or(a.Path, a.Name), a.Op)
+	c.act(a, kindOther, cmp.Or(a.Path, a.Endpoint, a.Name), a.Op)
 	for _, second := range []struct{ value, word string }{{a.NewPath, howTo}, {a.OldPath, howFrom}, {a.Source, howFrom}} {
 		if second.value != "" {
 			c.act(a, kindOther, second.value, a.Op+" "+second.word)

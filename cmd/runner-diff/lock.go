@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -16,10 +14,12 @@ import (
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
+// lockHead is the first line of a lock file.
+var lockHead = schemas.ReportBegins(schemas.VersionCapabilityLock) + ","
+
 // A lock file is a JSON document of lines that merge: one text or item in each, with a comma after it. A
 // null ends each list, so that the line before the end is like the others.
 const (
-	lockHead     = `{"schema_version":"` + schemas.VersionCapabilityLock + `",`
 	lockFolds    = `"folds":[`
 	lockCoverage = `"coverage":[`
 	lockItems    = `"items":[`
@@ -53,8 +53,7 @@ func readLock(name string) (*side, error) {
 		return nil, err
 	}
 	s := newSide()
-	sum := sha256.Sum256(b)
-	s.lock = &lockFile{name: schemas.Text(name), digest: "sha256:" + hex.EncodeToString(sum[:])}
+	s.lock = &lockFile{name: schemas.Text(name), digest: digestOf(b)}
 	p := &lockParser{side: s, lines: bytes.Split(bytes.TrimSuffix(b, []byte("\n")), []byte("\n"))}
 	if err := p.read(); err != nil {
 		return nil, tool.Fail(tool.ExitInput, fmt.Errorf("%s:%d: %w", name, p.at, err), "runner-diff --write-lock FILE RUN.tar.gz… makes a new one")
@@ -214,27 +213,9 @@ func (s *side) of(i *item) uint32 {
 	return uint32(len(s.runs))
 }
 
-// isLock reports whether a file begins as a lock file.
-func isLock(r io.Reader) bool {
-	head := make([]byte, len(lockHead))
-	_, err := io.ReadFull(r, head)
-	return err == nil && string(head) == lockHead
-}
-
 // save writes a lock file, whole or not at all.
 func (s *side) save(name string, folds []string) error {
-	f, err := tool.CreateAtomic(name)
-	if err != nil {
-		return tool.CannotWrite(name, err)
-	}
-	defer f.Abort()
-	if err := s.write(f, folds); err != nil {
-		return tool.CannotWrite(name, err)
-	}
-	if err := f.Commit(); err != nil {
-		return tool.CannotWrite(name, err)
-	}
-	return nil
+	return tool.WriteFile(name, func(w io.Writer) error { return s.write(w, folds) })
 }
 
 // inert writes characters of a JSON text that nobody sees, or that turn the text round, as their escapes.

@@ -13,7 +13,7 @@ import (
 )
 
 // small is a lock of two folds, two blind spots and items of many kinds.
-const small = lockHead + "\n" + lockFolds + "\n\"pts\",\n\"workspace\",\n" + lockNext + "\n" + lockCoverage + "\n\"a\",\n\"b\",\n" + lockNext + "\n" + lockItems + "\n" +
+var small = lockHead + "\n" + lockFolds + "\n\"pts\",\n\"workspace\",\n" + lockNext + "\n" + lockCoverage + "\n\"a\",\n\"b\",\n" + lockNext + "\n" + lockItems + "\n" +
 	"{\"kind\":\"exec\",\"value\":\"/bin/sh\"},\n{\"kind\":\"endpoint_out\",\"value\":\"[::1]:1\",\"how\":\"ipv6\",\"seen\":[1,3]},\n{\"kind\":\"file_read\",\"value\":\"/\\u202e`@x\"},\n" + lockEnd + "\n"
 
 // FuzzLock: whatever text is taken as a lock gives, written again, the same lock; of what is refused the line

@@ -21,7 +21,7 @@ It reads archives and refuses what runner-verify refuses.
 Flags:
   --base FILE         a baseline; repeat for several: an item carries in how many it is
   --lock FILE         compare with a lock file: text to commit and review
-  --write-lock FILE   write one (--force: even over a file that is none)
+  --write-lock FILE   write one
   --update-lock FILE  add to it what is new in NEW
   --fold RULE         for names that differ in each run: a rule of --folds, or none, or
                       NAME=FOLDER (workspace=$PWD, job=/tmp/job.*); repeat; default: all rules
@@ -30,6 +30,7 @@ Flags:
                       decision blocked write other read removed; none; default: all
   --format NAME       text (default), markdown, sarif, junit or json
   --report FILE       also write the comparison as JSON; - is standard output
+  --force             replace an existing FILE that is no lock or report
   --generated-at TIME for the report, and for rules that expire (2026-01-31T00:00:00Z)
   --exact             compare the bytes, member by member
   -h, --help          print this help; --folds the rules; --version the version

@@ -1,10 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -32,6 +31,9 @@ const (
 	modeFolds  = "folds"
 )
 
+// maxBases is how many archives a baseline can have.
+const maxBases = 1 << 12
+
 // Options are the command line's choices.
 type Options struct {
 	Mode        string
@@ -50,14 +52,14 @@ type Options struct {
 
 // Where the time is from by which rules expire.
 const (
-	timeFlag  = "--generated-at"
-	timeEpoch = "SOURCE_DATE_EPOCH"
+	timeFlag  = "--" + tool.FlagGeneratedAt
+	timeEpoch = tool.EnvEpoch
 	timeClock = "clock"
 )
 
 func options(env *tool.Env) (opt *Options, err error) {
 	opt = &Options{Report: env.Flag.String("report")}
-	if err := env.NotEmpty("lock", "write-lock", "update-lock", "ignore", "fail-on", "report", "generated-at"); err != nil {
+	if err := env.NotEmpty("lock", "write-lock", "update-lock", "ignore", "fail-on", "report", tool.FlagGeneratedAt); err != nil {
 		return nil, err
 	}
 	for _, mode := range []string{modeLock, modeWrite, modeUpdate, modeExact, modeFolds} {
@@ -69,7 +71,7 @@ func options(env *tool.Env) (opt *Options, err error) {
 		}
 		opt.Mode, opt.Lock = mode, env.Flag.String(mode)
 	}
-	if err := opt.alone(env); err != nil {
+	if err := cmp.Or(opt.alone(env), opt.outputs(env)); err != nil {
 		return nil, err
 	}
 	if opt.Format, err = env.Word("format", formatText, formatMarkdown, formatSARIF, formatJUnit, formatJSON); err != nil {
@@ -94,19 +96,30 @@ func options(env *tool.Env) (opt *Options, err error) {
 
 // alone refuses flags that have no meaning in a mode.
 func (opt *Options) alone(env *tool.Env) error {
-	compares := []string{"base", "ignore", "fail-on", "format", "report", "generated-at"}
-	refused := map[string][]string{modeLock: {"base", "force"}, modeWrite: compares, modeUpdate: append(compares, "force"),
-		modeExact: append(compares, "fold", "force"), modeFolds: append(compares, "fold", "force"), "": {"force"}}[opt.Mode]
+	compares := []string{"base", "ignore", "fail-on", "format", "report", tool.FlagGeneratedAt}
+	refused := map[string][]string{modeLock: {"base"}, modeWrite: compares, modeUpdate: append(compares, "force"),
+		modeExact: append(compares, "fold", "force"), modeFolds: append(compares, "fold", "force")}[opt.Mode]
 	for _, flag := range refused {
-		if !env.Flag.IsSet(flag) {
-			continue
+		if env.Flag.IsSet(flag) {
+			return tool.Usagef("--%s with --%s: expected one of them", flag, opt.Mode)
 		}
-		if opt.Mode == "" {
-			return tool.Usagef("--%s without --%s: there is no file to replace", flag, modeWrite)
-		}
-		return tool.Usagef("--%s with --%s: expected one of them", flag, opt.Mode)
+	}
+	switch {
+	case env.Flag.Bool("force") && opt.Mode != modeWrite && (opt.Report == "" || opt.Report == "-"):
+		return tool.Usagef("--force without --%s or --report: there is no file to replace", modeWrite)
+	case opt.Report == "-" && env.Flag.IsSet("format"):
+		return tool.Usagef("--report - and --format: both are for standard output, expected one of them")
 	}
 	return nil
+}
+
+// outputs refuses what would be replaced by mistake, before anything is read.
+func (opt *Options) outputs(env *tool.Env) error {
+	lock := tool.Output{Flag: modeWrite, What: "a lock file", Ours: tool.Begins(lockHead)}
+	if opt.Report == "-" {
+		return env.Outputs(lock)
+	}
+	return env.Outputs(lock, tool.Output{Flag: "report", What: "a report of runner-diff", Ours: tool.Begins(schemas.ReportBegins(schemas.VersionCapabilityDiff))})
 }
 
 // groups reads --fail-on.
@@ -137,25 +150,18 @@ func groups(env *tool.Env) ([]string, error) {
 
 // time reads what time it is: what the call says, or else the clock, which no report shows.
 func (opt *Options) time(env *tool.Env) (err error) {
-	epoch := os.Getenv(timeEpoch)
-	switch text := env.Flag.String("generated-at"); {
-	case text != "":
-		opt.nowFrom = timeFlag
-		if opt.now, err = time.Parse(time.RFC3339, text); err != nil {
-			return tool.BadValue("generated-at", text, "a time such as 2026-11-22T00:00:00Z")
-		}
-	case epoch != "":
-		seconds, err := strconv.ParseInt(epoch, 10, 64)
-		if err != nil || seconds < 0 || seconds > 1<<37 {
-			return tool.Usagef("SOURCE_DATE_EPOCH is %q, expected seconds since 1970", epoch)
-		}
-		opt.now, opt.nowFrom = time.Unix(seconds, 0), timeEpoch
-	default:
+	if opt.GeneratedAt, err = env.GeneratedAt(); err != nil {
+		return err
+	}
+	if opt.GeneratedAt == "" {
 		opt.now, opt.nowFrom = time.Now(), timeClock
 		return nil
 	}
-	opt.GeneratedAt = opt.now.UTC().Format(time.RFC3339)
-	return nil
+	if opt.nowFrom = timeEpoch; env.Flag.IsSet(tool.FlagGeneratedAt) {
+		opt.nowFrom = timeFlag
+	}
+	opt.now, err = time.Parse(time.RFC3339, opt.GeneratedAt)
+	return err
 }
 
 // operands finds the archives.
@@ -189,8 +195,8 @@ func (opt *Options) operands(env *tool.Env) error {
 	default:
 		opt.New = env.Args[0]
 	}
-	if len(opt.Bases) > 1<<12 {
-		return tool.Usagef("%d baselines: at most %d are read", len(opt.Bases), 1<<12)
+	if len(opt.Bases) > maxBases {
+		return tool.Usagef("%d baselines: at most %d are read", len(opt.Bases), maxBases)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 
-	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -94,26 +93,4 @@ func (r *report) write(w io.Writer) error {
 	}
 	_, err = w.Write(append(inert(b), '\n'))
 	return err
-}
-
-// writeFile writes a file, whole or not at all; - is standard output.
-func writeFile(env *tool.Env, name string, write func(io.Writer) error) error {
-	if name == "-" {
-		if err := write(env.Stdout); err != nil {
-			return tool.CannotWrite("standard output", err)
-		}
-		return nil
-	}
-	f, err := tool.CreateAtomic(name)
-	if err != nil {
-		return tool.CannotWrite(name, err)
-	}
-	defer f.Abort()
-	if err := write(f); err != nil {
-		return tool.CannotWrite(name, err)
-	}
-	if err := f.Commit(); err != nil {
-		return tool.CannotWrite(name, err)
-	}
-	return nil
 }

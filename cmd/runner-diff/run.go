@@ -38,12 +38,12 @@ func diff(ctx context.Context, env *tool.Env, opt *Options) error {
 		return err
 	}
 	if opt.Report != "" {
-		if err := writeFile(env, opt.Report, newReport(c, opt).write); err != nil {
+		if err := env.WriteOutput(opt.Report, newReport(c, opt).write); err != nil {
 			return err
 		}
 	}
 	if opt.Report != "-" {
-		if err := writeFile(env, "-", func(w io.Writer) error { return form(w, c, opt) }); err != nil {
+		if err := env.WriteOutput("-", func(w io.Writer) error { return form(w, c, opt) }); err != nil {
 			return err
 		}
 	}
@@ -122,11 +122,6 @@ func readRuns(ctx context.Context, env *tool.Env, names []string, f *fold.Set) (
 
 // writeLock makes a lock file of runs.
 func writeLock(ctx context.Context, env *tool.Env, opt *Options) error {
-	if !env.Flag.Bool("force") {
-		if err := tool.Replaceable(opt.Lock, "a lock file", isLock); err != nil {
-			return err
-		}
-	}
 	s, err := readRuns(ctx, env, opt.Bases, opt.Folds)
 	if err != nil {
 		return err

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/junit"
@@ -20,7 +20,7 @@ var levels = map[string]string{
 
 // sarif has one result for each thing found, so that each is the same one in the next run. The file to show
 // it at is the pack, if that is a file: nothing else in a repository says what is allowed.
-func (r *result) sarif() ([]byte, error) {
+func (r *result) sarif(w io.Writer) error {
 	out := sarif.Report{Tool: "runner-lint", Version: tool.Version()}
 	files := map[string]string{}
 	for _, p := range r.opt.Packs {
@@ -43,9 +43,7 @@ func (r *result) sarif() ([]byte, error) {
 				File: files[of], Logical: value, Fingerprint: hex.EncodeToString(sum[:])})
 		}
 	}
-	var b bytes.Buffer
-	err := out.Write(&b)
-	return b.Bytes(), err
+	return out.Write(w)
 }
 
 // sentence is what a finding says. What a rule warns of was not seen where it could not be decided.
@@ -61,7 +59,7 @@ func sentence(x *schemas.LintResult, value string) string {
 
 // junit has one case for each rule. A rule that could not be decided is an error, or skipped below the
 // severity that fails: nothing reads as passed that was not looked at.
-func (r *result) junit() ([]byte, error) {
+func (r *result) junit(w io.Writer) error {
 	s := junit.Suite{Name: "runner-lint"}
 	for i := range r.report.Results {
 		x := &r.report.Results[i]
@@ -82,7 +80,5 @@ func (r *result) junit() ([]byte, error) {
 		}
 		s.Cases = append(s.Cases, c)
 	}
-	var b bytes.Buffer
-	err := s.Write(&b)
-	return b.Bytes(), err
+	return s.Write(w)
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"unicode"
@@ -25,15 +27,13 @@ func TestHostileNames(t *testing.T) {
 			}
 		}
 	}
-	b, err := r.reportJSON()
-	testkit.Must(t, err)
+	b := written(t, r.reportJSON)
 	again, err := schemas.ParseLintReport(b[:len(b)-1])
 	testkit.Must(t, err)
 	if c, failing := count(again.Results, pack.Error); c != r.report.Findings || failing == 0 {
 		t.Errorf("%+v", c)
 	}
-	b, err = r.closureJSON()
-	testkit.Must(t, err)
+	b = written(t, r.closureJSON)
 	c, err := schemas.ParseClosure(b[:len(b)-1])
 	testkit.Must(t, err)
 	if c.Closure.Score != r.closure.Score || len(c.Closure.Dependencies) != 5 {
@@ -43,4 +43,12 @@ func TestHostileNames(t *testing.T) {
 	if _, err := schemas.ParseClosure(b[:len(b)-1]); err == nil || !strings.Contains(err.Error(), "score is") {
 		t.Error(err)
 	}
+}
+
+// written is what an output gets.
+func written(t *testing.T, write func(io.Writer) error) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	testkit.Must(t, write(&b))
+	return b.Bytes()
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/runner-evidence/runner/cmd/internal/pack"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
-	"github.com/runner-evidence/runner/schemas"
 )
 
 const usage = `
@@ -32,7 +32,7 @@ Flags:
   --report FILE    write it to FILE too: lint-report-v1 (schemas/PACKS.md)
   --closure FILE   write completeness and closure: closure-v1
   --sarif FILE, --junit FILE   write the findings for GitHub, or for a CI system
-  --force          replace an existing FILE that is no such report
+  --force, --generated-at TIME  replace a FILE that is no such report; for the reports
   -h, --help       print this help; --version prints the version
 
 Exit codes:
@@ -48,8 +48,9 @@ func app() tool.App {
 	return tool.App{
 		Name: "runner-lint", Usage: usage,
 		Flags: []cli.Flag{&cli.StringSliceFlag{Name: "pack"}, &cli.BoolFlag{Name: "packs"}, &cli.BoolFlag{Name: "signals"},
-			&cli.StringFlag{Name: "fail-on", Value: schemas.Severities[len(schemas.Severities)-1]}, &cli.StringFlag{Name: "explain"},
-			&cli.BoolFlag{Name: "json"}, &cli.StringFlag{Name: "report"}, &cli.StringFlag{Name: "closure"}, &cli.StringFlag{Name: "sarif"}, &cli.StringFlag{Name: "junit"}, &cli.BoolFlag{Name: "force"}},
+			&cli.StringFlag{Name: "fail-on", Value: pack.Error.String()}, &cli.StringFlag{Name: "explain"},
+			&cli.BoolFlag{Name: "json"}, &cli.StringFlag{Name: "report"}, &cli.StringFlag{Name: "closure"}, &cli.StringFlag{Name: "sarif"}, &cli.StringFlag{Name: "junit"}, &cli.BoolFlag{Name: "force"},
+			&cli.StringFlag{Name: "generated-at"}},
 		Run: func(ctx context.Context, env *tool.Env) error {
 			opt, err := options(env)
 			if err != nil {

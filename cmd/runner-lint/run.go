@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 
@@ -36,15 +35,11 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 		return err
 	}
 	for _, f := range opt.Files {
-		b, err := f.make(r)
-		if err != nil {
-			return tool.Fail(tool.ExitIO, err)
-		}
-		if err := write(f.path, b); err != nil {
+		if err := tool.WriteFile(f.path, func(w io.Writer) error { return f.write(r, w) }); err != nil {
 			return err
 		}
 	}
-	if err := r.print(env.Stdout); err != nil {
+	if err := env.WriteOutput("-", r.print); err != nil {
 		return err
 	}
 	if failing > 0 {
@@ -94,50 +89,29 @@ func lint(ctx context.Context, name string, report *verdict.Report, opt Options,
 	return r, failing, nil
 }
 
-func (r *result) reportJSON() ([]byte, error) { return document(&r.report) }
+func (r *result) reportJSON(w io.Writer) error { return document(w, &r.report) }
 
-func (r *result) closureJSON() ([]byte, error) {
-	return document(&schemas.Closure{SchemaVersion: schemas.VersionClosure, GeneratedAt: r.opt.GeneratedAt, BundleDigest: r.report.Identity,
+func (r *result) closureJSON(w io.Writer) error {
+	return document(w, &schemas.Closure{SchemaVersion: schemas.VersionClosure, GeneratedAt: r.opt.GeneratedAt, BundleDigest: r.report.Identity,
 		PackContext: r.report.Packs, Completeness: r.report.Completeness, Closure: r.closure})
 }
 
-// document is a JSON document with a final LF.
-func document(v any) ([]byte, error) {
+// document writes a JSON document with a final LF.
+func document(w io.Writer, v any) error {
 	b, err := schemas.Marshal(v)
-	return append(b, '\n'), err
+	if err == nil {
+		_, err = w.Write(append(b, '\n'))
+	}
+	return err
 }
 
-func write(path string, b []byte) error {
-	f, err := tool.CreateAtomic(path)
-	if err != nil {
-		return tool.CannotWrite(path, err)
-	}
-	defer f.Abort()
-	if _, err := bytes.NewReader(b).WriteTo(f); err != nil {
-		return tool.CannotWrite(path, err)
-	}
-	if err := f.Commit(); err != nil {
-		return tool.CannotWrite(path, err)
-	}
-	return nil
-}
-
-// print writes the answer to standard output.
+// print writes the answer.
 func (r *result) print(w io.Writer) error {
-	b, err := []byte(nil), error(nil)
-	switch {
-	case r.opt.JSON:
-		b, err = r.reportJSON()
-	case r.opt.Explain != "":
-		b = r.explain(r.opt.Explain)
-	default:
-		b = r.text()
+	if r.opt.JSON {
+		return r.reportJSON(w)
 	}
-	if err != nil {
-		return tool.Fail(tool.ExitIO, err)
+	if r.opt.Explain != "" {
+		return tool.Bytes(r.explain(r.opt.Explain))(w)
 	}
-	if _, err := w.Write(b); err != nil {
-		return tool.CannotWrite("standard output", err)
-	}
-	return nil
+	return tool.Bytes(r.text())(w)
 }

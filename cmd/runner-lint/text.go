@@ -136,10 +136,7 @@ func list(env *tool.Env, what string) error {
 			fmt.Fprintf(&b, "%-20s %s\n", s.Name, s.What)
 		}
 	}
-	if _, err := env.Stdout.Write(b.Bytes()); err != nil {
-		return tool.CannotWrite("standard output", err)
-	}
-	return nil
+	return env.WriteOutput("-", tool.Bytes(b.Bytes()))
 }
 
 // explainable reports why there is nothing of that name to explain.

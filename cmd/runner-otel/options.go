@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"io"
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/otlp"
@@ -23,7 +21,7 @@ type Options struct {
 const example = "runner-otel --traces traces.jsonl --logs logs.jsonl --mapping-report mapping.json run.tar.gz"
 
 func options(env *tool.Env) (opt Options, err error) {
-	if err := env.NotEmpty("traces", "logs", "mapping-report", "endpoint", "ca", "state", "traceparent", "generated-at"); err != nil {
+	if err := env.NotEmpty("traces", "logs", "mapping-report", "endpoint", "ca", "state", "traceparent", tool.FlagGeneratedAt); err != nil {
 		return opt, err
 	}
 	opt = Options{Traces: env.Flag.String("traces"), Logs: env.Flag.String("logs"), Report: env.Flag.String("mapping-report"),
@@ -31,7 +29,7 @@ func options(env *tool.Env) (opt Options, err error) {
 	if opt.Traces+opt.Logs+opt.Report+env.Flag.String("endpoint") == "" {
 		return opt, tool.Missing("--traces, --logs, --mapping-report or --endpoint", example)
 	}
-	if err := opt.files(env); err != nil {
+	if err := files(env); err != nil {
 		return opt, err
 	}
 	if s := env.Flag.String("traceparent"); s != "" {
@@ -39,14 +37,14 @@ func options(env *tool.Env) (opt Options, err error) {
 			return opt, tool.Usagef("--traceparent: %w", err)
 		}
 	}
-	at, err := env.GeneratedAt("generated-at")
+	at, err := env.GeneratedAt()
 	if err != nil {
 		return opt, err
 	}
 	if at != "" {
 		t, err := time.Parse(time.RFC3339, at)
-		if err != nil || t.Unix() < 0 || t.Year() > 2200 {
-			return opt, tool.BadValue("generated-at", at, "a time from 1970 to 2200")
+		if err != nil || t.Year() > 2200 {
+			return opt, tool.BadValue(tool.FlagGeneratedAt, at, "a time from 1970 to 2200")
 		}
 		opt.Generated = uint64(t.UnixNano())
 	}
@@ -55,40 +53,9 @@ func options(env *tool.Env) (opt Options, err error) {
 }
 
 // files checks the names of the files.
-func (o *Options) files(env *tool.Env) error {
-	names := map[string]string{}
-	for _, f := range []struct {
-		flag, name, what string
-		ours             func(io.Reader) bool
-	}{
-		{"traces", o.Traces, "a file of traces", begins(otlp.Traces.Begins())},
-		{"logs", o.Logs, "a file of logs", begins(otlp.Logs.Begins())},
-		{"mapping-report", o.Report, "a report of runner-otel", begins(`{"schema_version":"` + schemas.VersionOTelMapping + `"`)},
-		{"state", o.State, "a state of runner-otel", begins(`{"schema_version":"` + schemas.VersionOTelState + `"`)},
-	} {
-		if f.name == "" {
-			continue
-		}
-		if f.name == "-" {
-			return tool.BadValue(f.flag, f.name, "the name of a file")
-		}
-		if other := names[f.name]; other != "" {
-			return tool.Usagef("--%s and --%s name one file: expected a file for each", other, f.flag)
-		}
-		names[f.name] = f.flag
-		if !env.Flag.Bool("force") {
-			if err := tool.Replaceable(f.name, f.what, f.ours); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// begins recognizes a file by its first bytes. An empty file has nothing to keep.
-func begins(head string) func(io.Reader) bool {
-	return func(r io.Reader) bool {
-		b, err := io.ReadAll(io.LimitReader(r, int64(len(head))))
-		return err == nil && (len(b) == 0 || bytes.Equal(b, []byte(head)))
-	}
+func files(env *tool.Env) error {
+	return env.Outputs(tool.Output{Flag: "traces", What: "a file of traces", Ours: tool.Begins(otlp.Traces.Begins())},
+		tool.Output{Flag: "logs", What: "a file of logs", Ours: tool.Begins(otlp.Logs.Begins())},
+		tool.Output{Flag: "mapping-report", What: "a report of runner-otel", Ours: tool.Begins(schemas.ReportBegins(schemas.VersionOTelMapping))},
+		tool.Output{Flag: "state", What: "a state of runner-otel", Ours: tool.Begins(schemas.ReportBegins(schemas.VersionOTelState))})
 }

@@ -36,7 +36,13 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 	for _, r := range t.reasons() {
 		lost += fmt.Sprintf(", %d %s", t.dropped[r], r)
 	}
-	fmt.Fprintf(env.Stdout, "%d spans, %d log records; %d fields: %d mapped%s\n", x.traces.Records, x.logs.Records, t.in, t.mapped, lost)
+	answer := fmt.Sprintf("%d spans, %d log records; %d fields: %d mapped%s\n", x.traces.Records, x.logs.Records, t.in, t.mapped, lost)
+	if out.sent != nil {
+		answer += out.sent.answer()
+	}
+	if err := env.WriteOutput("-", tool.Bytes([]byte(answer))); err != nil {
+		return err
+	}
 	return out.verdict(env)
 }
 

@@ -105,23 +105,16 @@ func (s *sent) save() error {
 	if err != nil {
 		return tool.Fail(tool.ExitIO, err)
 	}
-	f, err := tool.CreateAtomic(s.file)
-	if err != nil {
-		return tool.CannotWrite(s.file, err)
-	}
-	defer f.Abort()
-	if _, err := f.Write(append(b, '\n')); err != nil {
-		return tool.CannotWrite(s.file, err)
-	}
-	if err := f.Commit(); err != nil {
-		return tool.CannotWrite(s.file, err)
-	}
-	return nil
+	return tool.WriteFile(s.file, tool.Bytes(append(b, '\n')))
 }
 
-// verdict says what the endpoint took.
+// answer says what the endpoint took.
+func (s *sent) answer() string {
+	return fmt.Sprintf("%s took %d requests; %d were sent before, %d tries failed\n", s.client.URL, s.seen["logs"]+s.seen["traces"]-s.skipped, s.skipped, s.client.Retries)
+}
+
+// verdict says what the endpoint did not take.
 func (s *sent) verdict(env *tool.Env) error {
-	fmt.Fprintf(env.Stdout, "%s took %d requests; %d were sent before, %d tries failed\n", s.client.URL, s.seen["logs"]+s.seen["traces"]-s.skipped, s.skipped, s.client.Retries)
 	if s.message != "" {
 		env.Warnf("the endpoint says: %s", s.message)
 	}

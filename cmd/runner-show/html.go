@@ -28,7 +28,7 @@ func openTarget(env *tool.Env, path string, force bool) (*target, error) {
 		return &target{Writer: env.Stdout, name: "standard output"}, nil
 	}
 	if !force {
-		if err := tool.Replaceable(path, "a page of runner-show", page.Is); err != nil {
+		if err := tool.Replaceable(path, "a page of runner-show", tool.Begins(page.Head)); err != nil {
 			return nil, err
 		}
 	}

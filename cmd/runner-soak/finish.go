@@ -1,8 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"fmt"
+	"bytes"
 	"io"
 	"maps"
 	"os"
@@ -142,20 +141,17 @@ func (w *whole) write(env *tool.Env, opt *Options, reasons map[string]map[int]st
 		}
 	}
 	if opt.JUnit != "" {
-		if err := writeWhole(opt.JUnit, w.junit(reasons)); err != nil {
+		if err := tool.WriteFile(opt.JUnit, func(out io.Writer) error { return w.junit(out, reasons) }); err != nil {
 			return 0, err
 		}
 	}
-	out := bufio.NewWriter(env.Stdout)
-	if opt.JSON {
-		fmt.Fprintf(out, "%s\n", b)
-	} else {
-		w.text(out, reasons)
+	answer := tool.Bytes(append(b, '\n'))
+	if !opt.JSON {
+		var text bytes.Buffer
+		w.text(&text, reasons)
+		answer = tool.Bytes(text.Bytes())
 	}
-	if err := out.Flush(); err != nil {
-		return 0, tool.CannotWrite("standard output", err)
-	}
-	return w.code(), nil
+	return w.code(), env.WriteOutput("-", answer)
 }
 
 // code is the exit code: what any fault shows counts.

@@ -197,20 +197,9 @@ func (f *folder) close(useful bool) {
 	}
 }
 
-// writeWhole writes a file with all of its content, or none.
+// writeWhole writes a document with its LF, whole or not at all.
 func writeWhole(path string, b []byte) error {
-	a, err := tool.CreateAtomic(path)
-	if err != nil {
-		return tool.CannotWrite(schemas.Text(path), err)
-	}
-	defer a.Abort()
-	if _, err := a.Write(append(b, '\n')); err != nil {
-		return tool.CannotWrite(schemas.Text(path), err)
-	}
-	if err := a.Commit(); err != nil {
-		return tool.CannotWrite(schemas.Text(path), err)
-	}
-	return nil
+	return tool.WriteFile(path, tool.Bytes(append(b, '\n')))
 }
 
 // digestOf is the digest of a file, and "" if there is none.

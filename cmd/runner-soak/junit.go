@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
+	"io"
 
 	"github.com/runner-evidence/runner/cmd/internal/junit"
 )
 
 // junit is one case for each run: one that failed is a failure, one that could not be judged an error.
-func (w *whole) junit(why map[string]map[int]string) []byte {
+func (w *whole) junit(out io.Writer, why map[string]map[int]string) error {
 	s := junit.Suite{Name: "runner-soak"}
 	for i := range w.faults {
 		f := &w.faults[i]
@@ -26,7 +26,5 @@ func (w *whole) junit(why map[string]map[int]string) []byte {
 			s.Cases = append(s.Cases, c)
 		}
 	}
-	var b bytes.Buffer
-	s.Write(&b) // into memory: it cannot fail
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return s.Write(out)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/runner-evidence/runner/cmd/internal/pack"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
@@ -49,7 +50,7 @@ func app() tool.App {
 	return tool.App{
 		Name: "runner-soak", Usage: usage,
 		Flags: []cli.Flag{&cli.IntFlag{Name: "iterations"}, &cli.StringFlag{Name: "seed", Value: "0"},
-			&cli.StringSliceFlag{Name: "pack"}, &cli.StringFlag{Name: "fail-on", Value: "error"},
+			&cli.StringSliceFlag{Name: "pack"}, &cli.StringFlag{Name: "fail-on", Value: pack.Error.String()},
 			&cli.BoolFlag{Name: "stop-on-first-failure"}, &cli.IntFlag{Name: "max-failures"}, &cli.DurationFlag{Name: "time-budget", Value: defaultBudget},
 			&cli.StringFlag{Name: "report"}, &cli.StringFlag{Name: "surface"}, &cli.StringFlag{Name: "junit"}, &cli.StringFlag{Name: "dir"},
 			&cli.StringSliceFlag{Name: "fault"}, &cli.IntFlag{Name: "jobs", Value: 1}, &cli.StringFlag{Name: "shard"},

@@ -1,15 +1,14 @@
 package main
 
 import (
-	"encoding/xml"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/junit"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -51,10 +50,10 @@ const noFault = "none"
 func options(env *tool.Env) (o Options, err error) {
 	f := env.Flag
 	o = Options{Jobs: f.Int("jobs"), Dir: f.String("dir"), Report: f.String("report"), Surface: f.String("surface"), JUnit: f.String("junit"), JSON: f.Bool("json")}
-	if err := env.NotEmpty("report", "surface", "junit", "dir", "suite", "shard", "exec", "generated-at"); err != nil {
+	if err := env.NotEmpty("report", "surface", "junit", "dir", "suite", "shard", "exec", tool.FlagGeneratedAt); err != nil {
 		return o, err
 	}
-	if o.GeneratedAt, err = env.GeneratedAt("generated-at"); err != nil {
+	if o.GeneratedAt, err = env.GeneratedAt(); err != nil {
 		return o, err
 	}
 	if err := o.mode(env); err != nil {
@@ -65,7 +64,7 @@ func options(env *tool.Env) (o Options, err error) {
 			return o, err
 		}
 	}
-	return o, o.outputs(env)
+	return o, outputs(env)
 }
 
 // mode finds out what is to be done, and refuses flags that are for something else.
@@ -213,29 +212,10 @@ func execFlags(line string) ([]string, error) {
 }
 
 // outputs refuses what would be replaced by mistake, before anything is run.
-func (o *Options) outputs(env *tool.Env) error {
-	begins := func(version string) string { return `{"schema_version":"` + version + `"` }
-	files := []struct{ path, what, begins string }{{o.Report, "a " + schemas.VersionSoakReport, begins(schemas.VersionSoakReport)},
-		{o.Surface, "a " + schemas.VersionSoakSurface, begins(schemas.VersionSoakSurface)}, {o.JUnit, "a report of JUnit", xml.Header + "<testsuites>"}}
-	for i, f := range files {
-		if f.path == "" {
-			continue
-		}
-		for _, other := range files[:i] {
-			if f.path == other.path {
-				return tool.Usagef("%s cannot be both %s and %s", schemas.Text(f.path), other.what, f.what)
-			}
-		}
-		if env.Flag.Bool("force") {
-			continue
-		}
-		if err := tool.Replaceable(f.path, f.what, func(r io.Reader) bool {
-			head := make([]byte, len(f.begins))
-			_, err := io.ReadFull(r, head)
-			return err == nil && string(head) == f.begins
-		}); err != nil {
-			return err
-		}
+func outputs(env *tool.Env) error {
+	report := func(flag, version string) tool.Output {
+		return tool.Output{Flag: flag, What: "a " + version, Ours: tool.Begins(schemas.ReportBegins(version))}
 	}
-	return nil
+	return env.Outputs(report("report", schemas.VersionSoakReport), report("surface", schemas.VersionSoakSurface),
+		tool.Output{Flag: "junit", What: "a report of JUnit", Ours: tool.Begins(junit.Begins)})
 }

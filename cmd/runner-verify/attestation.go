@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -107,20 +108,13 @@ func (a *attested) visitor(v archive.Visitor) archive.Visitor {
 		return v
 	}
 	own := v
-	v.Document = func(d archive.Document) error { return either(a.reader.Document(d), own.Document(d)) }
+	v.Document = func(d archive.Document) error { return cmp.Or(a.reader.Document(d), own.Document(d)) }
 	v.SurfaceValue = func(set int, value []byte) error {
-		return either(a.reader.SurfaceValue(set, value), own.SurfaceValue(set, value))
+		return cmp.Or(a.reader.SurfaceValue(set, value), own.SurfaceValue(set, value))
 	}
-	v.Line = func(l *archive.Line) error { return either(a.reader.Line(l), own.Line(l)) }
-	v.End = func(m archive.Member) error { return either(a.reader.End(m), own.End(m)) }
+	v.Line = func(l *archive.Line) error { return cmp.Or(a.reader.Line(l), own.Line(l)) }
+	v.End = func(m archive.Member) error { return cmp.Or(a.reader.End(m), own.End(m)) }
 	return v
-}
-
-func either(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 // attest checks the demanded attestation. Each statement of the file must hold.

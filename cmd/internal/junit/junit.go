@@ -11,6 +11,9 @@ import (
 // maxText is the length of one text, in characters.
 const maxText = 4000
 
+// Begins is how each file that Write writes begins.
+const Begins = xml.Header + "<testsuites>"
+
 // Outcomes of a case.
 const (
 	Passed  = ""

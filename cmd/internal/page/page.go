@@ -156,13 +156,6 @@ func digest(s string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Is reports whether something begins as a page.
-func Is(r io.Reader) bool {
-	got := make([]byte, len(Head))
-	_, err := io.ReadFull(r, got)
-	return err == nil && string(got) == Head
-}
-
 // writer keeps the first error.
 type writer struct {
 	w   io.Writer

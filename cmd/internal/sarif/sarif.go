@@ -29,6 +29,9 @@ const maxText = 1000
 // schemaURI names the schema of the format. Nothing fetches it.
 const schemaURI = "https://json.schemastore.org/sarif-2.1.0.json"
 
+// Begins is how each file that Write writes begins.
+const Begins = `{"$schema":"` + schemaURI + `"`
+
 // FingerprintKey names the fingerprint of this runner's findings.
 const FingerprintKey = "runnerFinding/v1"
 

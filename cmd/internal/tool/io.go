@@ -17,7 +17,7 @@ import (
 func OpenInput(env *Env) (io.ReadCloser, string, error) {
 	if len(env.Args) > 1 {
 		if strings.HasPrefix(env.Args[1], "-") && env.Args[1] != "-" {
-			return nil, "", Fail(ExitUsage, fmt.Errorf("flag %s comes after the file", env.Args[1]), "put flags before the file: "+env.Name+" "+env.Args[1]+" … "+env.Args[0])
+			return nil, "", Fail(ExitUsage, fmt.Errorf("flag %s comes after the file", shown(env.Args[1])), "put flags before the file: "+env.Name+" "+shown(env.Args[1])+" … "+shown(env.Args[0]))
 		}
 		return nil, "", Usagef("unexpected operand %q: at most one FILE is read", env.Args[1])
 	}
@@ -28,7 +28,7 @@ func OpenInput(env *Env) (io.ReadCloser, string, error) {
 		}
 		if st, err := f.Stat(); err == nil && st.IsDir() {
 			f.Close()
-			return nil, "", Fail(ExitInput, fmt.Errorf("%s is a directory, expected a file", env.Args[0]), "name the file as the stage before it wrote it; what was unpacked from it is not the same")
+			return nil, "", Fail(ExitInput, fmt.Errorf("%s is a directory, expected a file", shown(env.Args[0])), "name the file as the stage before it wrote it; what was unpacked from it is not the same")
 		}
 		return f, env.Args[0], nil
 	}
@@ -57,7 +57,7 @@ type AtomicFile struct {
 // followed, so that "-o /dev/stdout" into a file replaces that file and not the link.
 func CreateAtomic(path string) (*AtomicFile, error) {
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s exists and is not a regular file", path)
+		return nil, fmt.Errorf("%s exists and is not a regular file", shown(path))
 	}
 	if st, err := os.Lstat(path); err == nil && st.Mode()&fs.ModeSymlink != 0 {
 		if path, err = filepath.EvalSymlinks(path); err != nil {
@@ -195,7 +195,7 @@ func ReadFile(name string, most int64) ([]byte, error) {
 		return nil, CannotRead(name, err)
 	}
 	if int64(len(b)) > most {
-		return nil, Failf(ExitInput, "%s has more than %d bytes", name, most)
+		return nil, Failf(ExitInput, "%s has more than %d bytes", shown(name), most)
 	}
 	return b, nil
 }

@@ -65,7 +65,7 @@ func Replaceable(path, what string, ours func(io.Reader) bool) error {
 			return nil
 		}
 	}
-	return Fail(ExitUsage, fmt.Errorf("%s exists and is not %s: it is kept", path, what), "give another name, or --force to replace it")
+	return Fail(ExitUsage, fmt.Errorf("%s exists and is not %s: it is kept", shown(path), what), "give another name, or --force to replace it")
 }
 
 // IsArchive reports whether something begins as the archive of a run.
@@ -84,12 +84,7 @@ func IsArchive(r io.Reader) bool {
 }
 
 // IsStream reports whether something begins as a stream of a stage.
-func IsStream(r io.Reader) bool {
-	head := []byte(`{"schema":"` + schemas.SchemaHeader + `"`)
-	got := make([]byte, len(head))
-	_, err := io.ReadFull(r, got)
-	return err == nil && bytes.Equal(got, head)
-}
+func IsStream(r io.Reader) bool { return Begins(`{"schema":"` + schemas.SchemaHeader + `"`)(r) }
 
 // Bounds of free space, in bytes: below the first nothing is begun, below the second there is a warning.
 const (

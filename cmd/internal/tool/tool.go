@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/runner-evidence/runner/schemas/stream"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 // App describes one command. Usage is the whole help text, written by hand.
@@ -54,7 +55,20 @@ func (e *Env) Sayf(format string, a ...any) {
 }
 
 func (e *Env) say(kind, format string, a ...any) {
-	fmt.Fprintf(e.Stderr, "%s: %s%s\n", e.Name, kind, fmt.Sprintf(format, a...))
+	fmt.Fprintf(e.Stderr, "%s: %s%s\n", e.Name, kind, inert(fmt.Sprintf(format, a...)))
+}
+
+// inert is a message in which no name does something to a terminal. Its lines and blanks stay.
+func inert(message string) string {
+	lines := strings.Split(message, "\n")
+	for i := range lines {
+		words := strings.Split(lines[i], " ")
+		for j := range words {
+			words[j] = verdict.Printable(words[j], len(words[j]))
+		}
+		lines[i] = strings.Join(words, " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Version is the module version that the Go toolchain stamped, or devel.
@@ -106,11 +120,11 @@ func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args [
 	}
 	code, e := codeOf(err)
 	if e == nil || e.Err != nil {
-		fmt.Fprintf(errw, "%s: error: %v\n", a.Name, err)
+		fmt.Fprintf(errw, "%s: error: %s\n", a.Name, inert(err.Error()))
 	}
 	if e != nil {
 		for _, h := range e.Hints {
-			fmt.Fprintf(errw, "%s: hint: %s\n", a.Name, h)
+			fmt.Fprintf(errw, "%s: hint: %s\n", a.Name, inert(h))
 		}
 		// A status without an error comes from another program, which has printed the reason.
 		if code == ExitUsage && e.Err != nil && len(e.Hints) == 0 {

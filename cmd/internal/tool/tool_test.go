@@ -202,3 +202,25 @@ func TestNearMisses(t *testing.T) {
 		}
 	}
 }
+
+// A name in a message does nothing to a terminal, and cannot begin a line that looks like a message of a tool.
+func TestMessagesAreInert(t *testing.T) {
+	const hostile = "a\x1b[31m\u202eb\nrunner-test: valid"
+	for what, run := range map[string]func(context.Context, *Env) error{
+		"reading": func(context.Context, *Env) error { _, err := ReadFile(hostile, 1); return err },
+		"input":   func(_ context.Context, env *Env) error { _, _, err := OpenInput(env); return err },
+		"writing": func(context.Context, *Env) error { return CannotWrite(hostile, io.ErrShortWrite) },
+	} {
+		_, _, errw := call(run, hostile)
+		if want := `a\x1b[31m\u202eb\nrunner-test: valid: `; !strings.Contains(errw, want) || strings.Count(errw, "\n") != 1 {
+			t.Errorf("%s: %q", what, errw)
+		}
+	}
+	_, _, errw := call(func(_ context.Context, env *Env) error {
+		env.Warnf("%s", hostile)
+		return Fail(ExitNo, errors.New("one  \x1b\n  two"), hostile)
+	})
+	if want := "runner-test: warning: a\\x1b[31m\\u202eb\nrunner-test: valid\nrunner-test: error: one  \\x1b\n  two\nrunner-test: hint: a\\x1b[31m\\u202eb\nrunner-test: valid\n"; errw != want {
+		t.Errorf("%q, expected %q", errw, want)
+	}
+}

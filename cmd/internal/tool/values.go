@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 // The errors that several tools have in common, each with one wording.
@@ -31,13 +32,19 @@ func Missing(what, hint string) error {
 
 // CannotRead is the error for an input that could not be read.
 func CannotRead(name string, err error) error {
-	return Failf(ExitIO, "cannot read %s: %w", name, cause(err))
+	return Failf(ExitIO, "cannot read %s: %w", shown(name), cause(err))
 }
 
 // CannotWrite is the error for an output that could not be written.
 func CannotWrite(name string, err error) error {
-	return Failf(ExitIO, "cannot write %s: %w", name, cause(err))
+	return Failf(ExitIO, "cannot write %s: %w", shown(name), cause(err))
 }
+
+// maxShown is how many characters of a name a message has.
+const maxShown = 4096
+
+// shown is a name in a message: it is on one line, whatever it is made of.
+func shown(name string) string { return verdict.Printable(name, maxShown) }
 
 // cause is the reason of a file error, without the operation and the name.
 func cause(err error) error {
