@@ -98,7 +98,7 @@ var sources = []source{
 	{schemas.MemberKernel, "runner.kernel.", lines(append([]rule{{field: "kind", to: toEventName}, {field: "pid", to: attrPID}, {field: "value", to: toValue}},
 		own("runner.", "event_type cgroup_id network_destination network_port rule_id flags mode resolve return_value access_mode operation_flags status doubt connect_result")...)...)},
 	{schemas.MemberPolicy, "runner.policy.decision", lines(append([]rule{{field: "tool_call_id", to: attrCall}, {field: "tool", to: attrTool}},
-		own("runner.policy.", "source_event_type source decision tool_call_id_source outcome reason_code rule_id policy_digest attempt targets targets_cut")...)...)},
+		own("runner.policy.", "source_event_type source decision tool_call_id_source outcome reason_code rule_id policy_digest would_deny attempt targets targets_cut")...)...)},
 	{schemas.MemberProcess, "runner.process", lines(append(own("runner.process.", "process parent lines states[].by states[].file states[].script states[].uid states[].gid states[].mount_namespace states[].root states[].arguments.name states[].arguments.count states[].arguments.bytes states[].arguments.unread states_omitted"),
 		because(reasonSensitive, "states[].arguments.argv", "states[].arguments.digests")...)...)},
 	{schemas.MemberSDK, "runner.sdk.", lines(append([]rule{{field: "event_type", to: toEventName}, {field: "tool_call_id", to: attrCall}, {field: "tool", to: attrTool}},
