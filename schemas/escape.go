@@ -138,7 +138,7 @@ func unhex(c byte) int {
 
 // AppendQuote appends s as a JSON string in the contract's byte form: only the
 // quote, the backslash and control characters are escaped. s must be valid UTF-8.
-func AppendQuote(dst, s []byte) []byte {
+func AppendQuote[T []byte | string](dst []byte, s T) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); i++ {

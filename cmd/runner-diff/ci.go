@@ -60,13 +60,13 @@ func (c *comparison) lines() (file string, of func(*key) int) {
 	if l == nil {
 		return "", func(*key) int { return 0 }
 	}
-	list := c.base.sorted()
+	list := c.base.items.sorted()
 	return l.name, func(k *key) int {
 		at := sort.Search(len(list), func(i int) bool { return compareKeys(&list[i].key, k) >= 0 })
 		if at == len(list) {
 			return l.end
 		}
-		return list[at].line
+		return int(list[at].line)
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/runner-evidence/runner/cmd/internal/acts"
 	"github.com/runner-evidence/runner/cmd/internal/evidence"
@@ -17,7 +16,6 @@ import (
 const (
 	maxItems     = 1 << 18
 	maxItemBytes = 24 << 20
-	maxFolded    = 1 << 15 // values whose fold is remembered
 )
 
 // run is one archive of a side.
@@ -33,8 +31,9 @@ type run struct {
 
 // side is one side of the comparison: the items of its runs together.
 type side struct {
-	items    map[key]*item
-	bytes    int
+	items    items
+	bytes    int // of the names in items and actors
+	actors   map[actor]*actor
 	lost     uint64 // operations on items beyond the bounds
 	runs     []run
 	lock     *lockFile      // or nil
@@ -43,25 +42,18 @@ type side struct {
 	doubts   []doubt
 }
 
-// folding is what a fold is asked for.
-type folding struct {
-	kind  uint8
-	value string
-}
-
 // collector reads one run into a side.
 type collector struct {
-	folds  *fold.Set
-	to     *side
-	run    run
-	folded map[folding]string
+	folds *fold.Set
+	to    *side
+	run   run
 
 	pid     uint32 // of the last act
 	program string // of that process
 	began   string // its program before the act
 }
 
-func newSide() *side { return &side{items: map[key]*item{}, covered: map[string]int{}} }
+func newSide() *side { return &side{actors: map[actor]*actor{}, covered: map[string]int{}} }
 
 // read opens an archive and adds it to the side.
 func (s *side) read(ctx context.Context, env *tool.Env, name string, f *fold.Set) error {
@@ -70,7 +62,7 @@ func (s *side) read(ctx context.Context, env *tool.Env, name string, f *fold.Set
 		return err
 	}
 	defer e.Close()
-	c := &collector{folds: f, to: s, folded: map[folding]string{},
+	c := &collector{folds: f, to: s,
 		run: run{Archive: e.Report.Archive, Digest: e.Digest, Identity: e.Report.Identity, RunID: e.Report.RunID}}
 	s.observe(e.Report)
 	r := &acts.Reader{Together: e.Report.Record.Origin == schemas.OriginRunner, Notes: e.Report.Record.Notes, Take: c.take}
@@ -96,14 +88,14 @@ func (s *side) read(ctx context.Context, env *tool.Env, name string, f *fold.Set
 
 func (c *collector) surface(set int, value []byte) error {
 	if set == schemas.SetMCPTools {
-		c.add(kindTool, string(value), "", who{}, 0)
+		c.add(kindTool, string(value), "", actor{}, 0, 0)
 	}
 	return nil
 }
 
 func (c *collector) decision(p *schemas.PolicyEvent) {
-	c.add(kindTool, p.Tool, "", who{ToolCall: p.ToolCallID, Count: 1}, 1)
-	c.add(kindDecision, p.Tool, p.Decision, who{ToolCall: p.ToolCallID, Count: 1}, 1)
+	c.add(kindTool, p.Tool, "", actor{ToolCall: p.ToolCallID}, 1, 1)
+	c.add(kindDecision, p.Tool, p.Decision, actor{ToolCall: p.ToolCallID}, 1, 1)
 }
 
 // Kinds that this file makes.
@@ -224,66 +216,71 @@ func (c *collector) act(a *acts.Act, kind uint8, value, how string) {
 	if value == "" {
 		value = schemas.UnknownRoot
 	}
-	w := who{Executable: c.program, Count: 1}
+	w := actor{Executable: c.program}
 	if a.EventType == schemas.EventExec {
 		w.Executable = c.began // who executes a program is the one before it
 	}
 	if len(a.ToolCalls) == 0 {
-		c.add(kind, value, how, w, 1)
+		c.add(kind, value, how, w, 1, 1)
 		return
 	}
 	count := uint64(1)
 	for _, id := range a.ToolCalls {
 		w.ToolCall = id
-		c.add(kind, value, how, w, count)
+		c.add(kind, value, how, w, count, 1)
 		count = 0 // one operation, of several calls
 	}
 }
 
-// add counts operations on an item.
-func (c *collector) add(kind uint8, value, how string, w who, count uint64) {
+// add counts operations on an item, and how many of them an actor did.
+func (c *collector) add(kind uint8, value, how string, w actor, count, own uint64) {
 	if kind != kindTool && kind != kindDecision {
-		value = c.fold(kind, value)
+		value = c.folds.Value(schemas.CapabilityKinds[kind].Name, value)
 	}
 	s := c.to
 	k := key{kind, value, how}
-	i := s.items[k]
+	i := s.items.get(k)
 	if i == nil {
-		if len(s.items) >= maxItems || s.bytes+len(value) > maxItemBytes {
+		if s.items.count >= maxItems || !s.room(len(value)+len(how)) {
 			s.lost++
 			return
 		}
-		i = &item{key: k}
-		s.items[k], s.bytes = i, s.bytes+len(value)
+		i = s.items.add(k)
 	}
 	if n := uint32(len(s.runs)) + 1; i.last != n {
 		i.in, i.last = i.in+1, n
 	}
 	i.count += count
-	if w.Count > 0 {
-		i.by(w)
+	if own == 0 {
+		return
 	}
+	by := s.actor(w)
+	if by == nil {
+		s.lost++
+		return
+	}
+	if i.who == nil {
+		s.items.first(i)
+	}
+	i.by(tally{by, own})
 }
 
-func (c *collector) fold(kind uint8, value string) string {
-	f := folding{kind, value}
-	v, ok := c.folded[f]
-	if ok {
-		return v
+// room takes room for a name; false if there is none left.
+func (s *side) room(size int) bool {
+	if s.bytes+size > maxItemBytes {
+		return false
 	}
-	if v = c.folds.Value(schemas.CapabilityKinds[kind].Name, value); len(c.folded) == maxFolded {
-		clear(c.folded)
-	}
-	c.folded[f] = v
-	return v
+	s.bytes += size
+	return true
 }
 
-// sorted are the items in their order.
-func (s *side) sorted() []*item {
-	list := make([]*item, 0, len(s.items))
-	for _, i := range s.items {
-		list = append(list, i)
+// actor is the one of this side that is equal; nil if there is no room for it.
+func (s *side) actor(w actor) *actor {
+	a := s.actors[w]
+	if a == nil && s.room(len(w.Executable)+len(w.ToolCall)) {
+		own := w // so that w itself stays off the heap
+		a = &own
+		s.actors[w] = a
 	}
-	slices.SortFunc(list, func(a, b *item) int { return compareKeys(&a.key, &b.key) })
-	return list
+	return a
 }

@@ -15,11 +15,11 @@ func TestEveryGroup(t *testing.T) {
 		if a.Net() {
 			a.Path, a.NewPath, a.Endpoint = "", "", "/named"
 		}
-		c := &collector{folds: fold.Builtin(), to: newSide(), folded: map[folding]string{}}
-		if err := c.take(a); err != nil || len(c.to.items) == 0 {
-			t.Fatalf("group %s: %d items, %v", acts.Words[g].Group, len(c.to.items), err)
+		c := &collector{folds: fold.Builtin(), to: newSide()}
+		if err := c.take(a); err != nil || c.to.items.count == 0 {
+			t.Fatalf("group %s: %d items, %v", acts.Words[g].Group, c.to.items.count, err)
 		}
-		for k := range c.to.items {
+		for k := range c.to.items.all() {
 			if k.value != "/named" || (k.kind == kindOther) != (g == acts.Other) {
 				t.Errorf("group %s makes an item %s %s", acts.Words[g].Group, k.name(), k.value)
 			}

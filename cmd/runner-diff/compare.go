@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -9,10 +10,9 @@ import (
 // change is an item that only one side has.
 type change struct {
 	*item
-	group   string
-	of      uint32 // runs of its side
-	blocks  bool   // its group is one of --fail-on
-	ignored string // the id of the rule that ignores it
+	group  string
+	of     uint32 // runs of its side
+	blocks bool   // its group is one of --fail-on
 }
 
 // flip is a tool of which the policy decided otherwise.
@@ -38,24 +38,17 @@ type comparison struct {
 // compare compares two sides. failOn are the groups that block, ignore says which rule ignores an item.
 func compare(base, fresh *side, failOn []string, ignore func(*key, string) (string, error)) (*comparison, error) {
 	c := &comparison{base: base, fresh: fresh, doubts: doubtful(base, fresh), flips: []flip{}}
-	for _, i := range fresh.sorted() {
-		if base.items[i.key] != nil {
-			c.same++
-			continue
-		}
+	added, removed := c.apart(base.items.sorted(), fresh.items.sorted())
+	for _, i := range added {
 		if err := c.change(&c.added, i, i.group(), fresh, failOn, ignore); err != nil {
 			return nil, err
 		}
 	}
-	for _, i := range base.sorted() {
-		switch {
-		case fresh.items[i.key] != nil:
-		case i.in < base.of(i):
+	for _, i := range removed {
+		if i.in < base.of(i) {
 			c.flaky++
-		default:
-			if err := c.change(&c.removed, i, schemas.GroupRemoved, base, failOn, ignore); err != nil {
-				return nil, err
-			}
+		} else if err := c.change(&c.removed, i, schemas.GroupRemoved, base, failOn, ignore); err != nil {
+			return nil, err
 		}
 	}
 	c.flip()
@@ -68,6 +61,30 @@ func compare(base, fresh *side, failOn []string, ignore func(*key, string) (stri
 		c.verdict = schemas.VerdictUnchanged
 	}
 	return c, nil
+}
+
+// apart are the items that only one of two sorted lists has. It counts the others.
+func (c *comparison) apart(base, fresh []*item) (added, removed []*item) {
+	added = fresh[:0] // what was read makes room for what is kept
+	for len(base) > 0 || len(fresh) > 0 {
+		order := -1
+		switch {
+		case len(base) == 0:
+			order = 1
+		case len(fresh) > 0:
+			order = compareKeys(&base[0].key, &fresh[0].key)
+		}
+		switch {
+		case order < 0:
+			removed, base = append(removed, base[0]), base[1:]
+		case order > 0:
+			added, fresh = append(added, fresh[0]), fresh[1:]
+		default:
+			c.same++
+			base, fresh = base[1:], fresh[1:]
+		}
+	}
+	return added, removed
 }
 
 func (c *comparison) change(to *[]change, i *item, group string, s *side, failOn []string, ignore func(*key, string) (string, error)) error {
@@ -90,20 +107,19 @@ func (c *comparison) change(to *[]change, i *item, group string, s *side, failOn
 // flip finds the tools of which both sides have decisions, and not the same ones.
 func (c *comparison) flip() {
 	base, fresh := decisions(c.base), decisions(c.fresh)
-	for _, i := range c.fresh.sorted() {
-		if i.kind != kindTool || len(base[i.value]) == 0 || len(fresh[i.value]) == 0 || slices.Equal(base[i.value], fresh[i.value]) {
-			continue
+	for _, tool := range slices.Sorted(maps.Keys(fresh)) {
+		if len(base[tool]) > 0 && !slices.Equal(base[tool], fresh[tool]) {
+			c.flips = append(c.flips, flip{tool, base[tool], fresh[tool]})
 		}
-		c.flips = append(c.flips, flip{i.value, base[i.value], fresh[i.value]})
 	}
 }
 
 // decisions are those of each tool, sorted.
 func decisions(s *side) map[string][]string {
 	m := map[string][]string{}
-	for k := range s.items {
-		if k.kind == kindDecision {
-			m[k.value] = append(m[k.value], k.how)
+	for i := range s.items.all() {
+		if i.kind == kindDecision {
+			m[i.value] = append(m[i.value], i.how)
 		}
 	}
 	for _, list := range m {

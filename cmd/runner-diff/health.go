@@ -111,7 +111,7 @@ func doubtful(base, fresh *side) []doubt {
 			list = append(list, d)
 		}
 		if x.side.lost > 0 {
-			list = append(list, doubt{x.name, doubtItems, fmt.Sprintf("%d operations are on items beyond the %d that are kept", x.side.lost, len(x.side.items))})
+			list = append(list, doubt{x.name, doubtItems, fmt.Sprintf("%d operations are on items beyond the %d that are kept", x.side.lost, x.side.items.count)})
 		}
 	}
 	for _, d := range difference(base.coverage, fresh.coverage) {

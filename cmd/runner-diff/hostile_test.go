@@ -28,12 +28,12 @@ func hostileComparison(t *testing.T, more int) (*comparison, *Options) {
 	testkit.Must(t, err)
 	fill := func(names []string) *side {
 		s := newSide()
-		c := &collector{folds: f, to: s, folded: map[folding]string{}}
+		c := &collector{folds: f, to: s}
 		for _, name := range names {
 			text := schemas.Text(name)
-			c.add(kindWrite, text, text, who{Executable: text, ToolCall: text, Count: 1}, 1)
-			c.add(kindTool, text, "", who{}, 0)
-			c.add(kindDecision, text, text, who{}, 1)
+			c.add(kindWrite, text, text, actor{text, text}, 1, 1)
+			c.add(kindTool, text, "", actor{}, 0, 0)
+			c.add(kindDecision, text, text, actor{}, 1, 0)
 		}
 		s.runs = []run{{Archive: schemas.Text(strings.Join(names, " "))}}
 		s.finish()
@@ -147,11 +147,11 @@ func TestLockOfHostileNames(t *testing.T) {
 	testkit.Must(t, c.fresh.save(name, opt.Folds.Names()))
 	s, err := readLock(name)
 	testkit.Must(t, err)
-	if b := testkit.Read(t, name); !json.Valid(b) || bytes.ContainsAny(b, "\x1b\u202e\r") || len(s.items) != len(c.fresh.items) {
-		t.Errorf("%d items of %d in %s", len(s.items), len(c.fresh.items), b)
+	if b := testkit.Read(t, name); !json.Valid(b) || bytes.ContainsAny(b, "\x1b\u202e\r") || s.items.count != c.fresh.items.count {
+		t.Errorf("%d items of %d in %s", s.items.count, c.fresh.items.count, b)
 	}
-	for k := range c.fresh.items {
-		if s.items[k] == nil {
+	for k := range c.fresh.items.all() {
+		if s.items.get(k.key) == nil {
 			t.Errorf("%q is lost", k.value)
 		}
 	}

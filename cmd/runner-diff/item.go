@@ -24,17 +24,22 @@ type item struct {
 	in    uint32 // in how many of the runs of its side
 	of    uint32 // of a lock file: how many runs these were
 	last  uint32 // the last run that had it
+	line  uint32 // of the lock file
 	count uint64
-	who   []who  // sorted, the first ones
-	more  uint64 // operations of others
-	line  int    // of the lock file
+	more  uint64  // operations of others
+	who   []tally // sorted, the first ones
 }
 
-// who did it.
-type who struct {
-	Executable string `json:"executable"` // "" is a process before its first exec
-	ToolCall   string `json:"tool_call,omitempty"`
-	Count      uint64 `json:"count"`
+// actor is who did something.
+type actor struct {
+	Executable string // "" is a process before its first exec
+	ToolCall   string
+}
+
+// tally is how often an actor did it.
+type tally struct {
+	*actor
+	Count uint64
 }
 
 // maxWho of an item are kept: the first ones in their order, so that the order of operations does not matter.
@@ -55,22 +60,29 @@ func (k *key) group() string {
 }
 
 // fingerprint is the same for the same item in another comparison.
-func (k *key) fingerprint() string {
-	sum := sha256.Sum256([]byte(k.name() + "\x00" + k.value + "\x00" + k.how))
-	return hex.EncodeToString(sum[:16])
+func (k *key) fingerprint() string { return string(k.appendFingerprint(nil)) }
+
+func (k *key) appendFingerprint(dst []byte) []byte {
+	var room [256]byte
+	b := append(append(append(room[:0], k.name()...), 0), k.value...)
+	sum := sha256.Sum256(append(append(b, 0), k.how...))
+	return hex.AppendEncode(dst, sum[:16])
 }
 
 func compareKeys(a, b *key) int {
 	return cmp.Or(cmp.Compare(a.kind, b.kind), strings.Compare(a.value, b.value), strings.Compare(a.how, b.how))
 }
 
-func compareWho(a, b who) int {
+func compareTallies(a, b tally) int {
+	if a.actor == b.actor {
+		return 0
+	}
 	return cmp.Or(strings.Compare(a.Executable, b.Executable), strings.Compare(a.ToolCall, b.ToolCall))
 }
 
-// by counts operations of one who did it.
-func (i *item) by(w who) {
-	at, found := slices.BinarySearchFunc(i.who, w, compareWho)
+// by counts operations of one actor.
+func (i *item) by(w tally) {
+	at, found := slices.BinarySearchFunc(i.who, w, compareTallies)
 	switch {
 	case found:
 		i.who[at].Count += w.Count

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func readLock(name string) (*side, error) {
 	}
 	s := newSide()
 	s.lock = &lockFile{name: schemas.Text(name), digest: digestOf(b)}
-	p := &lockParser{side: s, lines: bytes.Split(bytes.TrimSuffix(b, []byte("\n")), []byte("\n"))}
+	p := &lockParser{side: s, rest: bytes.TrimSuffix(b, []byte("\n")), more: true}
 	if err := p.read(); err != nil {
 		return nil, tool.Fail(tool.ExitInput, fmt.Errorf("%s:%d: %w", name, p.at, err), "runner-diff --write-lock FILE RUN.tar.gz… makes a new one")
 	}
@@ -62,16 +63,20 @@ func readLock(name string) (*side, error) {
 }
 
 type lockParser struct {
-	side  *side
-	lines [][]byte
-	at    int // the line that was read last, from 1
+	side *side
+	rest []byte // after that line
+	more bool   // there is one more
+	at   int    // the line that was read last, from 1
 }
 
 func (p *lockParser) next() ([]byte, error) {
-	if p.at++; p.at > len(p.lines) {
+	p.at++
+	if !p.more {
 		return nil, errors.New("the file ends before the lock does")
 	}
-	line := bytes.TrimSuffix(p.lines[p.at-1], []byte("\r"))
+	var line []byte
+	line, p.rest, p.more = bytes.Cut(p.rest, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
 	for _, mark := range []string{"<<<<<<< ", "=======", ">>>>>>> ", "||||||| "} {
 		if bytes.HasPrefix(line, []byte(mark)) {
 			return nil, errors.New("a merge was not finished: keep the lines of both sides, and take the marks out")
@@ -133,7 +138,7 @@ func (p *lockParser) read() error {
 		return err
 	}
 	s.lock.end = p.at
-	if p.at < len(p.lines) {
+	if p.more {
 		p.at++
 		return errors.New("there is more after the end of the lock")
 	}
@@ -154,24 +159,28 @@ func (p *lockParser) item(b []byte) error {
 		return errors.New("an item without a value")
 	case v.Seen != [2]uint32{} && (v.Seen[0] == 0 || v.Seen[0] >= v.Seen[1]):
 		return fmt.Errorf("seen is %d of %d", v.Seen[0], v.Seen[1])
-	case len(p.side.items) >= maxItems:
+	case p.side.items.count >= maxItems:
 		return fmt.Errorf("more than %d items", maxItems)
 	}
 	k := key{kind, v.Value, v.How}
-	i := &item{key: k, in: 1, of: 1, line: p.at}
+	in, of := uint32(1), uint32(1)
 	if v.Seen[1] > 0 {
-		i.in, i.of = v.Seen[0], v.Seen[1]
+		in, of = v.Seen[0], v.Seen[1]
 	}
-	if old := p.side.items[k]; old != nil && uint64(old.in)*uint64(i.of) <= uint64(i.in)*uint64(old.of) {
+	i := p.side.items.get(k)
+	switch {
+	case i == nil:
+		i = p.side.items.add(k)
+	case uint64(i.in)*uint64(of) <= uint64(in)*uint64(i.of):
 		return nil // the one that is seen less often holds
 	}
-	p.side.items[k] = i
+	i.in, i.of, i.line = in, of, uint32(p.at)
 	return nil
 }
 
 // write writes the side as a lock file.
 func (s *side) write(w io.Writer, folds []string) error {
-	var b bytes.Buffer
+	b := bufio.NewWriterSize(w, 64<<10) // it keeps the error of any write
 	line := func(v any) error {
 		text, err := schemas.Marshal(v)
 		b.Write(inert(text))
@@ -191,7 +200,7 @@ func (s *side) write(w io.Writer, folds []string) error {
 		}
 	}
 	b.WriteString(lockNext + "\n" + lockItems + "\n")
-	for _, i := range s.sorted() {
+	for _, i := range s.items.sorted() {
 		v := lockItem{Kind: i.name(), Value: i.value, How: i.how}
 		if of := s.of(i); i.in < of {
 			v.Seen = [2]uint32{i.in, of}
@@ -201,8 +210,7 @@ func (s *side) write(w io.Writer, folds []string) error {
 		}
 	}
 	b.WriteString(lockEnd + "\n")
-	_, err := b.WriteTo(w)
-	return err
+	return b.Flush()
 }
 
 // of is of how many runs an item could have been in.

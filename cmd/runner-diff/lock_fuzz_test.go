@@ -50,7 +50,7 @@ func FuzzLock(f *testing.F) {
 
 func named(s *side) map[string]bool {
 	set := map[string]bool{}
-	for k := range s.items {
+	for k := range s.items.all() {
 		set[schemas.CapabilityKinds[k.kind].Name+"\x00"+k.value+"\x00"+k.how] = true
 	}
 	return set

@@ -79,7 +79,7 @@ func markGroup(c *comparison, group string, room int) string {
 	b.WriteString(head)
 	room -= utf8.RuneCountInString(head+tail) + len(more)
 	for i := range list {
-		line := markLine(&list[i])
+		line := markLine(list[i])
 		if room -= utf8.RuneCountInString(line); room < 0 {
 			fmt.Fprintf(&b, "- and %d more, see the report\n", len(list)-i)
 			break

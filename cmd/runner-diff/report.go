@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"io"
+	"strconv"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -23,6 +27,8 @@ type (
 		Flips       []flip        `json:"flips"`
 		Added       []entry       `json:"added"`
 		Removed     []entry       `json:"removed"`
+
+		added, removed []change // from which the last two are written, one by one
 	}
 	reportSide struct {
 		Runs []run       `json:"runs"`
@@ -52,6 +58,11 @@ type (
 		Others      uint64 `json:"others,omitzero"`
 		Fingerprint string `json:"fingerprint"`
 	}
+	who struct {
+		Executable string `json:"executable"` // "" is a process before its first exec
+		ToolCall   string `json:"tool_call,omitempty"`
+		Count      uint64 `json:"count"`
+	}
 )
 
 func sideOf(s *side) reportSide {
@@ -65,32 +76,77 @@ func sideOf(s *side) reportSide {
 	return r
 }
 
-func entries(list []change) []entry {
-	out := []entry{}
-	for i := range list {
-		c := &list[i]
-		e := entry{c.name(), c.group, c.value, c.how, c.blocks, c.in, c.of, c.count, c.who, c.more, c.fingerprint()}
-		if e.Who == nil {
-			e.Who = []who{}
-		}
-		out = append(out, e)
-	}
-	return out
-}
-
 // newReport is the comparison as a document.
 func newReport(c *comparison, opt *Options) *report {
 	return &report{Version: schemas.VersionCapabilityDiff, GeneratedAt: opt.GeneratedAt, Verdict: c.verdict, Blocking: c.blocking,
 		Base: sideOf(c.base), New: sideOf(c.fresh), Doubts: c.doubts, Folds: opt.Folds.Names(), FailOn: opt.FailOn, Ignore: opt.Ignore.report(),
 		Counts: counts{c.same, uint64(len(c.added)), uint64(len(c.removed)), c.flaky, c.ignored}, Flips: c.flips,
-		Added: entries(c.added), Removed: entries(c.removed)}
+		Added: []entry{}, Removed: []entry{}, added: c.added, removed: c.removed}
 }
 
+// Where a report without entries has none.
+const noAdded, noRemoved = `"added":[`, `],"removed":[`
+
+// write writes the report in little memory: there can be many entries.
 func (r *report) write(w io.Writer) error {
 	b, err := schemas.Marshal(r)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(inert(b), '\n'))
-	return err
+	head, tail, ok := bytes.Cut(b, []byte(noAdded+noRemoved))
+	if !ok {
+		return errors.New("a report that does not end with its entries")
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	out.Write(append(inert(head), noAdded...))
+	writeEntries(out, r.added)
+	out.WriteString(noRemoved)
+	writeEntries(out, r.removed)
+	out.Write(append(tail, '\n'))
+	return out.Flush() // it has the error of any write
+}
+
+func writeEntries(out *bufio.Writer, list []change) {
+	var b []byte
+	for i := range list {
+		if b = b[:0]; i > 0 {
+			b = append(b, ',')
+		}
+		b = list[i].appendEntry(b)
+		out.Write(inert(b))
+	}
+}
+
+// appendEntry appends the JSON of an entry.
+func (c *change) appendEntry(b []byte) []byte {
+	text := func(key, value string) { b = schemas.AppendQuote(append(b, key...), value) }
+	number := func(key string, n uint64) { b = strconv.AppendUint(append(b, key...), n, 10) }
+	text(`{"kind":`, c.name())
+	text(`,"group":`, c.group)
+	text(`,"value":`, c.value)
+	if c.how != "" {
+		text(`,"how":`, c.how)
+	}
+	b = strconv.AppendBool(append(b, `,"blocks":`...), c.blocks)
+	number(`,"in":`, uint64(c.in))
+	number(`,"of":`, uint64(c.of))
+	number(`,"count":`, c.count)
+	b = append(b, `,"who":[`...)
+	for i, w := range c.who {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		text(`{"executable":`, w.Executable)
+		if w.ToolCall != "" {
+			text(`,"tool_call":`, w.ToolCall)
+		}
+		number(`,"count":`, w.Count)
+		b = append(b, '}')
+	}
+	b = append(b, ']')
+	if c.more > 0 {
+		number(`,"others":`, c.more)
+	}
+	b = c.appendFingerprint(append(b, `,"fingerprint":"`...))
+	return append(b, `"}`...)
 }

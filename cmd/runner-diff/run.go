@@ -132,7 +132,7 @@ func writeLock(ctx context.Context, env *tool.Env, opt *Options) error {
 	if err := s.save(opt.Lock, opt.Folds.Names()); err != nil {
 		return err
 	}
-	env.Sayf("%s has %d items of %d runs", opt.Lock, len(s.items), len(s.runs))
+	env.Sayf("%s has %d items of %d runs", opt.Lock, s.items.count, len(s.runs))
 	return nil
 }
 
@@ -153,17 +153,17 @@ func updateLock(ctx context.Context, env *tool.Env, opt *Options) error {
 		return err
 	}
 	added := 0
-	for k, i := range fresh.items {
-		if s.items[k] == nil {
-			i.of = 1
-			s.items[k] = i
+	for i := range fresh.items.all() {
+		if s.items.get(i.key) == nil {
+			own := s.items.add(i.key)
+			own.in, own.of = i.in, 1
 			added++
 		}
 	}
 	if err := s.save(opt.Lock, opt.Folds.Names()); err != nil {
 		return err
 	}
-	env.Sayf("%s: %d items added, %d in all", opt.Lock, added, len(s.items))
+	env.Sayf("%s: %d items added, %d in all", opt.Lock, added, s.items.count)
 	return nil
 }
 

@@ -53,15 +53,15 @@ func (c *comparison) sentence() string {
 	return what
 }
 
-func (c *comparison) ofGroup(group string) []change {
+func (c *comparison) ofGroup(group string) []*change {
 	from := c.added
 	if group == schemas.GroupRemoved {
-		return c.removed
+		from = c.removed
 	}
-	var list []change
-	for _, x := range from {
-		if x.group == group {
-			list = append(list, x)
+	var list []*change
+	for i := range from {
+		if from[i].group == group {
+			list = append(list, &from[i])
 		}
 	}
 	return list
@@ -82,7 +82,7 @@ func writeGroup(b *strings.Builder, c *comparison, group string) {
 		sign = "-"
 	}
 	for i := range list[:min(len(list), maxShown)] {
-		x := &list[i]
+		x := list[i]
 		fmt.Fprintf(b, "  %s %s  %s%s\n", sign, x.label(), verdict.Printable(x.value, maxShownName), by(x))
 	}
 	if n := len(list) - maxShown; n > 0 {
@@ -120,7 +120,7 @@ func by(x *change) string {
 }
 
 // words is who did it.
-func (w *who) words() string {
+func (w *tally) words() string {
 	s := ""
 	if w.Executable != "" {
 		s = "by " + verdict.Printable(w.Executable, maxShownName)

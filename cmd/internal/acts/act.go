@@ -87,8 +87,23 @@ func (a *Act) Net() bool { return a.Group == Reached || a.Group == Listened || a
 
 // set stores a value under the name that the table has for it.
 func (a *Act) set(key string, value []byte) {
-	to := map[string]*string{keyPath: &a.Path, keyNew: &a.NewPath, keyOld: &a.OldPath, keyScript: &a.Script,
-		keySource: &a.Source, keyAttr: &a.Attribute, keyName: &a.Name, keyEndpoint: &a.Endpoint}[key]
+	to := &a.Name
+	switch key {
+	case keyPath:
+		to = &a.Path
+	case keyNew:
+		to = &a.NewPath
+	case keyOld:
+		to = &a.OldPath
+	case keyScript:
+		to = &a.Script
+	case keySource:
+		to = &a.Source
+	case keyAttr:
+		to = &a.Attribute
+	case keyEndpoint:
+		to = &a.Endpoint
+	}
 	*to = string(value)
 }
 

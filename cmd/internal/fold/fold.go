@@ -28,6 +28,7 @@ type folder struct {
 // Set is the folds that apply. The zero value changes no name but the < in it.
 type Set struct {
 	rules   []*rule
+	parts   finder   // of the parts of these rules
 	folders []folder // the longest first
 }
 
@@ -60,6 +61,7 @@ func New(values []string) (*Set, error) {
 			f.rules = append(f.rules, &rules[i])
 		}
 	}
+	f.parts = finderOf(f.rules)
 	return f, nil
 }
 
@@ -125,9 +127,11 @@ func (f *Set) Value(kind, s string) string {
 			break
 		}
 	}
-	for _, r := range f.rules {
-		if r.applies(kind, path) {
+	possible := f.parts.find(path)
+	for i := 0; possible>>i != 0; i++ {
+		if r := f.rules[i]; possible>>i&1 == 1 && r.takes(kind) && r.pattern.MatchString(path) {
 			path = r.pattern.ReplaceAllString(path, r.to)
+			possible = f.parts.find(path) // a rule can make what a later one folds
 		}
 	}
 	return before + path
@@ -168,6 +172,7 @@ func (f *Set) WithRules(names []string) *Set {
 			s.rules = append(s.rules, &rules[i])
 		}
 	}
+	s.parts = finderOf(s.rules)
 	return s
 }
 

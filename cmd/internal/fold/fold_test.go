@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -38,9 +39,10 @@ func TestFolds(t *testing.T) {
 		if got := f.Value(schemas.ItemRead, in); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
-		for i := range rules { // the part is a shorter look, and never hides a match
-			if r := &rules[i]; r.pattern.MatchString(in) && !strings.Contains(in, r.part) {
-				t.Errorf("%s: %s is folded without %s", r.name, in, r.part)
+		found := f.parts.find(in)
+		for i := range rules { // the parts are a shorter look, and never hide a match
+			if r := &rules[i]; r.pattern.MatchString(in) && found>>i&1 == 0 {
+				t.Errorf("%s: %s is folded without %s", r.name, in, r.parts)
 			}
 		}
 	}
@@ -81,5 +83,40 @@ func TestValuesOfFold(t *testing.T) {
 	}
 	if f, err = New([]string{none}); err != nil || len(f.Names()) != 0 || f.Value(schemas.ItemRead, "/dev/pts/1<") != `/dev/pts/1\x3c` {
 		t.Error(f, err)
+	}
+}
+
+// TestParts: each part has two bytes or more, there is a bit for each rule, and the look for the parts never hides a match.
+func TestParts(t *testing.T) {
+	if len(rules) > 64 {
+		t.Fatalf("%d rules, expected at most 64", len(rules))
+	}
+	f := finderOf(Builtin().rules)
+	for i := range rules {
+		r := &rules[i]
+		for _, p := range r.parts {
+			if len(p) < 2 {
+				t.Errorf("rule %s: the part %q", r.name, p)
+			}
+			for _, v := range []string{p, "/a" + p, p + "b", "/" + p + "/"} {
+				if f.find(v)>>i&1 == 0 {
+					t.Errorf("rule %s: %q is not found in %q", r.name, p, v)
+				}
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20000 {
+		v := ""
+		for range 1 + random.IntN(4) {
+			r := &rules[random.IntN(len(rules))]
+			v += r.parts[random.IntN(len(r.parts))] + []string{"", "1", "tmp", "/", "-a", "go-build12", "aaaaaa", ".o", "ab/"}[random.IntN(9)]
+		}
+		found := f.find(v)
+		for i := range rules {
+			if rules[i].pattern.MatchString(v) && found>>i&1 == 0 {
+				t.Errorf("rule %s matches %q, which has none of its parts", rules[i].name, v)
+			}
+		}
 	}
 }
