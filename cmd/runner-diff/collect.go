@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/runner-evidence/runner/cmd/internal/acts"
 	"github.com/runner-evidence/runner/cmd/internal/evidence"
@@ -55,17 +56,24 @@ type collector struct {
 
 func newSide() *side { return &side{actors: map[actor]*actor{}, covered: map[string]int{}} }
 
-// read opens an archive and adds it to the side.
-func (s *side) read(ctx context.Context, env *tool.Env, name string, f *fold.Set) error {
-	e, err := evidence.OpenFile(ctx, env, name)
+// errContract says that an archive was read as this runner's, and is of another implementation.
+var errContract = errors.New("not this runner's archive")
+
+// read opens an archive and adds it to the side. Ahead, it reads while runner-verify judges, as if the archive were
+// this runner's.
+func (s *side) read(ctx context.Context, env *tool.Env, name string, f *fold.Set, ahead bool) error {
+	e, err := evidence.BeginFile(ctx, env, name)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	c := &collector{folds: f, to: s,
-		run: run{Archive: e.Report.Archive, Digest: e.Digest, Identity: e.Report.Identity, RunID: e.Report.RunID}}
-	s.observe(e.Report)
-	r := &acts.Reader{Together: e.Report.Record.Origin == schemas.OriginRunner, Notes: e.Report.Record.Notes, Take: c.take}
+	if !ahead {
+		if err := e.Judged(); err != nil {
+			return err
+		}
+	}
+	c := &collector{folds: f, to: s}
+	r := &acts.Reader{Together: ahead || e.Report.Record.Origin == schemas.OriginRunner, Take: c.take}
 	err = e.Read(ctx, archive.Visitor{Document: r.Document, SurfaceValue: c.surface,
 		Line: func(l *archive.Line) error {
 			if p, ok := l.Event.(*schemas.PolicyEvent); ok {
@@ -82,6 +90,11 @@ func (s *side) read(ctx context.Context, env *tool.Env, name string, f *fold.Set
 	if err != nil {
 		return err
 	}
+	if r.Together && e.Report.Record.Origin != schemas.OriginRunner {
+		return errContract
+	}
+	c.run.Archive, c.run.Digest, c.run.Identity, c.run.RunID = e.Report.Archive, e.Digest, e.Report.Identity, e.Report.RunID
+	s.observe(e.Report)
 	s.runs = append(s.runs, c.run)
 	return nil
 }

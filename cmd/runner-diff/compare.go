@@ -39,6 +39,7 @@ type comparison struct {
 func compare(base, fresh *side, failOn []string, ignore func(*key, string) (string, error)) (*comparison, error) {
 	c := &comparison{base: base, fresh: fresh, doubts: doubtful(base, fresh), flips: []flip{}}
 	added, removed := c.apart(base.items.sorted(), fresh.items.sorted())
+	c.added = make([]change, 0, len(added))
 	for _, i := range added {
 		if err := c.change(&c.added, i, i.group(), fresh, failOn, ignore); err != nil {
 			return nil, err

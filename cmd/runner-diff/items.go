@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // items is a set of items in little memory: they are in blocks, found by a table of their places, and their texts
@@ -113,9 +114,27 @@ func (t *items) sorted() []*item {
 		list = append(list, i)
 	}
 	if !inOrder {
-		slices.SortFunc(list, func(a, b *item) int { return compareKeys(&a.key, &b.key) })
+		sortItems(list)
 	}
 	return list
+}
+
+func compareItems(a, b *item) int { return compareKeys(&a.key, &b.key) }
+
+// sortItems sorts two halves at the same time.
+func sortItems(list []*item) {
+	low, high := list[:len(list)/2], slices.Clone(list[len(list)/2:])
+	var wait sync.WaitGroup
+	wait.Go(func() { slices.SortFunc(high, compareItems) })
+	slices.SortFunc(low, compareItems)
+	wait.Wait()
+	for to := len(list) - 1; len(high) > 0; to-- { // from the end, so that nothing is in the way
+		if n := len(low) - 1; n >= 0 && compareItems(low[n], high[len(high)-1]) > 0 {
+			list[to], low = low[n], low[:n]
+		} else {
+			list[to], high = high[len(high)-1], high[:len(high)-1]
+		}
+	}
 }
 
 // texts keeps texts in blocks.

@@ -57,4 +57,7 @@ func app() tool.App {
 	}
 }
 
-func main() { tool.Main(app()) }
+func main() {
+	boundMemory()
+	tool.Main(app())
+}

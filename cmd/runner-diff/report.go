@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"runtime"
 	"strconv"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -106,15 +107,35 @@ func (r *report) write(w io.Writer) error {
 	return out.Flush() // it has the error of any write
 }
 
+// partEntries are encoded together.
+const partEntries = 1 << 10
+
+// writeEntries encodes parts of the list at the same time, and writes them in their order.
 func writeEntries(out *bufio.Writer, list []change) {
-	var b []byte
+	parts := make(chan chan []byte, runtime.GOMAXPROCS(0))
+	go func() {
+		defer close(parts)
+		for from := 0; from < len(list); from += partEntries {
+			part := make(chan []byte, 1)
+			parts <- part
+			go func() { part <- encode(list[from:min(from+partEntries, len(list))], from > 0) }()
+		}
+	}()
+	for part := range parts {
+		out.Write(<-part)
+	}
+}
+
+// encode is the JSON of entries; more of a list that others are before.
+func encode(list []change, more bool) []byte {
+	b := make([]byte, 0, 384*len(list))
 	for i := range list {
-		if b = b[:0]; i > 0 {
+		if i > 0 || more {
 			b = append(b, ',')
 		}
 		b = list[i].appendEntry(b)
-		out.Write(inert(b))
 	}
+	return inert(b)
 }
 
 // appendEntry appends the JSON of an entry.

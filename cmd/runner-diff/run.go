@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -110,9 +111,17 @@ func rulesGiven(env *tool.Env) bool {
 }
 
 func readRuns(ctx context.Context, env *tool.Env, names []string, f *fold.Set) (*side, error) {
+	s, err := readAll(ctx, env, names, f, true)
+	if errors.Is(err, errContract) {
+		s, err = readAll(ctx, env, names, f, false)
+	}
+	return s, err
+}
+
+func readAll(ctx context.Context, env *tool.Env, names []string, f *fold.Set, ahead bool) (*side, error) {
 	s := newSide()
 	for _, name := range names {
-		if err := s.read(ctx, env, name, f); err != nil {
+		if err := s.read(ctx, env, name, f, ahead); err != nil {
 			return nil, err
 		}
 	}

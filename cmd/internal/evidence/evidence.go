@@ -12,6 +12,9 @@
 //	}
 //	defer e.Close()
 //	err = e.Read(ctx, archive.Visitor{…}) // as often as needed
+//
+// A tool for which the time matters calls BeginFile instead and reads while runner-verify still judges. It must
+// let nothing out before Read or Judged has returned without an error.
 package evidence
 
 import (
@@ -21,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -34,48 +38,87 @@ type Evidence struct {
 	Report *verdict.Report // of runner-verify, with the explanation of the tool calls
 	Digest string          // of the archive's bytes, "sha256:" and 64 hexadecimal digits
 	file   *os.File
+	size   int64
+	judged func() error // waits for the verdict and takes it in
+	cancel context.CancelFunc
 }
 
 // Open copies and checks the archive that the operand names, or standard input. Its error is
 // ready to be returned by the tool: an archive that does not verify is tool.ExitInput, and
 // its findings were printed.
 func Open(ctx context.Context, env *tool.Env) (*Evidence, error) {
-	in, name, err := tool.OpenInput(env)
+	e, err := begin(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	return openInput(ctx, env, in, name)
-}
-
-// OpenFile is Open for one of several archives that the command line names.
-func OpenFile(ctx context.Context, env *tool.Env, name string) (*Evidence, error) {
-	one := *env
-	one.Args = []string{name}
-	return Open(ctx, &one)
-}
-
-func openInput(ctx context.Context, env *tool.Env, in io.ReadCloser, name string) (*Evidence, error) {
-	defer in.Close()
-	file, err := tool.Spool()
-	if err != nil {
-		return nil, tool.CannotWrite("a scratch file", err)
-	}
-	e := &Evidence{Name: name, file: file}
-	if err := e.fill(ctx, env, in); err != nil {
+	if err := e.Judged(); err != nil {
 		e.Close()
 		return nil, err
 	}
 	return e, nil
 }
 
-// Close gives the copy up.
-func (e *Evidence) Close() { e.file.Close() }
+// OpenFile is Open for one of several archives that the command line names.
+func OpenFile(ctx context.Context, env *tool.Env, name string) (*Evidence, error) {
+	return Open(ctx, only(env, name))
+}
 
-func (e *Evidence) fill(ctx context.Context, env *tool.Env, in io.Reader) error {
-	if err := e.copy(ctx, in); err != nil {
-		return err
+// BeginFile is OpenFile that does not wait for the verdict: the archive has no Report before Read or Judged returns.
+func BeginFile(ctx context.Context, env *tool.Env, name string) (*Evidence, error) {
+	return begin(ctx, only(env, name))
+}
+
+// only is an environment with one operand.
+func only(env *tool.Env, name string) *tool.Env {
+	one := *env
+	one.Args = []string{name}
+	return &one
+}
+
+// begin copies the archive and lets runner-verify begin.
+func begin(ctx context.Context, env *tool.Env) (*Evidence, error) {
+	in, name, err := tool.OpenInput(env)
+	if err != nil {
+		return nil, err
 	}
-	report, err := judge(ctx, e.file)
+	defer in.Close()
+	file, err := tool.Spool()
+	if err != nil {
+		return nil, tool.CannotWrite("a scratch file", err)
+	}
+	e := &Evidence{Name: name, file: file, cancel: func() {}}
+	if err := e.copy(ctx, in); err != nil {
+		e.Close()
+		return nil, err
+	}
+	ctx, e.cancel = context.WithCancel(ctx)
+	type verdictOf struct {
+		report *verdict.Report
+		err    error
+	}
+	done := make(chan verdictOf, 1)
+	go func() {
+		report, err := judge(ctx, file)
+		done <- verdictOf{report, err}
+	}()
+	e.judged = sync.OnceValue(func() error {
+		v := <-done
+		return e.take(env, v.report, v.err)
+	})
+	return e, nil
+}
+
+// Judged waits for the verdict. Its error is that of Open.
+func (e *Evidence) Judged() error { return e.judged() }
+
+// Close gives the copy up. It ends a runner-verify that still runs.
+func (e *Evidence) Close() {
+	e.cancel()
+	e.file.Close()
+}
+
+// take takes the verdict in.
+func (e *Evidence) take(env *tool.Env, report *verdict.Report, err error) error {
 	if err != nil {
 		return tool.Failf(tool.ExitIO, "%s: runner-verify did not judge it: %w", e.Name, err)
 	}
@@ -95,7 +138,8 @@ func (e *Evidence) fill(ctx context.Context, env *tool.Env, in io.Reader) error 
 func (e *Evidence) copy(ctx context.Context, in io.Reader) error {
 	sum := sha256.New()
 	w := &scratch{ctx: ctx, file: e.file}
-	if _, err := io.Copy(w, io.TeeReader(io.LimitReader(in, maxInput), sum)); err != nil {
+	n, err := io.Copy(w, io.TeeReader(io.LimitReader(in, maxInput), sum))
+	if e.size = n; err != nil {
 		if w.err != nil {
 			return tool.CannotWrite("a scratch file", w.err)
 		}
@@ -119,13 +163,13 @@ func (s *scratch) Write(p []byte) (n int, err error) {
 	return n, s.err
 }
 
-// Read visits the archive. A tool may act on what it sees at once: all of it was judged.
+// Read visits the archive. After Open a tool may act on what it sees at once: all of it was judged. After
+// BeginFile it may not; the verdict is there when Read returns.
 func (e *Evidence) Read(ctx context.Context, v archive.Visitor) error {
-	size, err := e.file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return tool.Fail(tool.ExitIO, err)
+	sum, err := archive.Read(ctx, io.NewSectionReader(e.file, 0, e.size), v)
+	if judged := e.Judged(); judged != nil {
+		return judged // why it cannot be read, if it cannot
 	}
-	sum, err := archive.Read(ctx, io.NewSectionReader(e.file, 0, size), v)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type folder struct {
 // Set is the folds that apply. The zero value changes no name but the < in it.
 type Set struct {
 	rules   []*rule
-	parts   finder   // of the parts of these rules
+	parts   *finder  // of the parts of these rules; nil if there are none
 	folders []folder // the longest first
 }
 
