@@ -63,6 +63,11 @@ type Visitor struct {
 	// are written before the End of the member.
 	Bytes func(member string) io.Writer
 
+	// Judged says that these bytes were read and found valid before, and that the caller compares the Identity with
+	// the one that they had then. The digests of members follow from it, and are not made again: a Member has none.
+	// Surface values that nobody visits are not looked at again.
+	Judged bool
+
 	// Schema checks a document of up to MaxSchemaChecked bytes against its JSON
 	// Schema, for callers that link a validator. What it returns are findings, and
 	// a document with such findings is not parsed.

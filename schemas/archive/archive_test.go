@@ -96,6 +96,18 @@ func TestVisit(t *testing.T) {
 	if err != nil || none.Identity != sum.Identity || none.Err() != nil {
 		t.Errorf("%+v, %v", none, err)
 	}
+	// One who reads what was judged sees the same. Only the identity tells what is not the same.
+	again := &seen{}
+	v := again.visitor()
+	v.Judged = true
+	judged, err := archive.Read(t.Context(), bytes.NewReader(plain), v)
+	if err != nil || judged.Identity != sum.Identity || judged.Err() != nil || !slices.Equal(again.log, want) {
+		t.Errorf("%+v, %v", judged, err)
+	}
+	other, err := archive.Read(t.Context(), bytes.NewReader(bytes.Replace(plain, []byte("/tmp/old"), []byte("/tmp/odd"), 1)), v)
+	if err != nil || other.Identity == "" || other.Identity == sum.Identity {
+		t.Errorf("%+v, %v", other, err)
+	}
 	unpacked := &seen{}
 	got, err := archive.ReadMembers(t.Context(), archivetest.Sample().Digest(t).Members(), unpacked.visitor())
 	if err != nil || got.Err() != nil || got.Container != "" || got.Identity != "" || !slices.Equal(unpacked.log, want) {

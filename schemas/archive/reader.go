@@ -54,13 +54,15 @@ func (s *reader) members(ctx context.Context, members Members) error {
 // measured passes a member on and digests it.
 type measured struct {
 	r   io.Reader
-	sum hash.Hash
+	sum hash.Hash // or nil
 	n   int64
 }
 
 func (m *measured) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
-	m.sum.Write(p[:n])
+	if m.sum != nil {
+		m.sum.Write(p[:n])
+	}
 	m.n += int64(n)
 	return n, err
 }
@@ -96,7 +98,10 @@ func (s *reader) member(m bundle.Member, r io.Reader) error {
 			r = &copied{r, w}
 		}
 	}
-	d := &measured{r: r, sum: sha256.New()}
+	d := &measured{r: r}
+	if !s.visit.Judged {
+		d.sum = sha256.New()
+	}
 	got := Member{Name: m.Name}
 	if err := s.content(form, d, &got); err != nil {
 		return err
@@ -105,7 +110,9 @@ func (s *reader) member(m bundle.Member, r io.Reader) error {
 	if _, err := io.Copy(io.Discard, d); err != nil {
 		return err
 	}
-	got.Size, got.SHA256 = d.n, "sha256:"+hex.EncodeToString(d.sum.Sum(nil))
+	if got.Size = d.n; d.sum != nil {
+		got.SHA256 = "sha256:" + hex.EncodeToString(d.sum.Sum(nil))
+	}
 	s.seen[m.Name] = got
 	if s.visit.End != nil {
 		return visited(s.visit.End(got))
@@ -176,7 +183,7 @@ func (s *reader) compare(got Member) {
 		s.find(RuleManifestFiles, schemas.MemberManifest, 0, "%s is not listed", got.Name)
 	case want.Bytes != got.Size:
 		s.find(RuleSize, got.Name, 0, "%d bytes, the manifest says %d", got.Size, want.Bytes)
-	case want.SHA256 != got.SHA256:
+	case want.SHA256 != got.SHA256 && !s.visit.Judged:
 		s.find(RuleDigest, got.Name, 0, "%s, the manifest says %s", got.SHA256, want.SHA256)
 	}
 }

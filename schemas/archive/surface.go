@@ -28,6 +28,9 @@ func (s *reader) surface(form schemas.Form, r io.Reader) (whole bool, err error)
 			}
 		}
 	}
+	if s.visit.Judged && s.visit.SurfaceValue == nil {
+		return true, nil // nobody wants the values
+	}
 	err = s.surfaceValues(form.Member, io.MultiReader(bytes.NewReader(head), r))
 	var fault *FormError
 	if !errors.As(err, &fault) {

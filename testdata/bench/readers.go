@@ -11,17 +11,16 @@ import (
 // readers are the tools that read an archive, as they are measured.
 var readers = []struct {
 	name string
-	args func(dir, archive string) []string
+	args func(at func(string) string, archive string) []string // at is where an output of this name goes
 }{
-	{"runner-lint", func(dir, archive string) []string {
-		return []string{"--fail-on", "error", "--report", filepath.Join(dir, "lint.json"), "--force", archive}
+	{"runner-lint", func(at func(string) string, archive string) []string {
+		return []string{"--fail-on", "error", "--report", at("lint.json"), archive}
 	}},
-	{"runner-diff", func(dir, archive string) []string {
-		return []string{"--report", filepath.Join(dir, "diff.json"), "--lock", lockOf(dir), archive}
+	{"runner-diff", func(at func(string) string, archive string) []string {
+		return []string{"--report", at("diff.json"), "--lock", lockOf(filepath.Dir(archive)), archive}
 	}},
-	{"runner-otel", func(dir, archive string) []string {
-		at := func(name string) string { return filepath.Join(dir, name) }
-		return []string{"--traces", at("traces.jsonl"), "--logs", at("logs.jsonl"), "--mapping-report", at("mapping.json"), "--force", archive}
+	{"runner-otel", func(at func(string) string, archive string) []string {
+		return []string{"--traces", at("traces.jsonl"), "--logs", at("logs.jsonl"), "--mapping-report", at("mapping.json"), archive}
 	}},
 }
 
@@ -66,8 +65,14 @@ func (b *bench) readers() error {
 			verify, err = b.execute(nil, b.tool("runner-verify"), archive)
 			return err
 		}, func() (err error) {
+			out, err := os.MkdirTemp(b.dir, "outputs") // which no run has to free for the next one
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(out)
+			at := func(name string) string { return filepath.Join(out, name) }
 			script := `"$@" >/dev/null; case $? in 0|1|4) ;; *) exit 1; esac` // answers; 4 of runner-diff: a million lines are more items than it keeps
-			tool, err = b.execute(path, append([]string{"/bin/sh", "-c", script, "sh", b.tool(r.name)}, r.args(b.dir, archive)...)...)
+			tool, err = b.execute(path, append([]string{"/bin/sh", "-c", script, "sh", b.tool(r.name)}, r.args(at, archive)...)...)
 			wall.add(verify.wall, tool.wall)
 			cpu.add(verify.cpu, tool.cpu)
 			peak = max(peak, tool.rss)

@@ -166,6 +166,7 @@ func (s *scratch) Write(p []byte) (n int, err error) {
 // Read visits the archive. After Open a tool may act on what it sees at once: all of it was judged. After
 // BeginFile it may not; the verdict is there when Read returns.
 func (e *Evidence) Read(ctx context.Context, v archive.Visitor) error {
+	v.Judged = true
 	sum, err := archive.Read(ctx, io.NewSectionReader(e.file, 0, e.size), v)
 	if judged := e.Judged(); judged != nil {
 		return judged // why it cannot be read, if it cannot
