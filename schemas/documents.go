@@ -189,7 +189,7 @@ func ParseManifest(b []byte) (*Manifest, error) {
 
 // ValidDigest reports whether s is sha256: and 64 lower-case hex digits.
 func ValidDigest(s string) bool {
-	hex, ok := strings.CutPrefix(s, "sha256:")
+	hex, ok := strings.CutPrefix(s, digestPrefix)
 	for i := range len(hex) {
 		if unhex(hex[i]) < 0 {
 			return false

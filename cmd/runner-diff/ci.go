@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"sort"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/runner-evidence/runner/cmd/internal/junit"
 	"github.com/runner-evidence/runner/cmd/internal/sarif"
@@ -70,6 +72,20 @@ func (c *comparison) lines() (file string, of func(*key) int) {
 	}
 }
 
+// listed are changes in a text that junit does not cut; it says how many more there are.
+func listed(list []*change) string {
+	const room = junit.MaxText - 100
+	text, used := list[0].words(), 0
+	for i, x := range list[1:] {
+		one := "; " + x.words()
+		if used = utf8.RuneCountInString(text + one); used > room {
+			return text + fmt.Sprintf("; and %d more, see the report", len(list)-1-i)
+		}
+		text += one
+	}
+	return text
+}
+
 // writeJUnit writes one case for each group: what blocks is a failure, what the record cannot tell an error.
 func writeJUnit(w io.Writer, c *comparison, opt *Options) error {
 	s := junit.Suite{Name: "runner-diff"}
@@ -85,16 +101,11 @@ func writeJUnit(w io.Writer, c *comparison, opt *Options) error {
 	for _, g := range schemas.CapabilityGroups {
 		one := junit.Case{Name: g, Class: s.Name}
 		list := c.ofGroup(g)
-		for i := range list {
-			if i > 0 {
-				one.Text += "; "
-			}
-			if one.Text += list[i].words(); len(one.Text) > maxShownName {
-				break
-			}
-		}
 		if len(list) > 0 {
-			one.Message = list[0].words()
+			one.Message, one.Text = list[0].words(), listed(list)
+			if len(list) > 1 {
+				one.Message = fmt.Sprintf("%d changes, the first: %s", len(list), one.Message)
+			}
 			if one.Outcome = junit.Failed; !list[0].blocks {
 				one.Outcome = junit.Skipped
 			}

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/runner-evidence/runner/cmd/internal/fold"
+	"github.com/runner-evidence/runner/cmd/internal/junit"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
@@ -133,10 +135,31 @@ func TestHostileNames(t *testing.T) {
 
 // A comment is never longer than GitHub takes; what does not fit is counted.
 func TestLongComment(t *testing.T) {
+	for n := 200; n < 3000; n += 97 { // the lists end at other places
+		c, opt := hostileComparison(t, n)
+		text := formOf(t, c, opt, formatMarkdown)
+		if n := utf8.RuneCountInString(text); n > maxComment || !strings.Contains(text, " more, see the report") || !strings.Contains(text, "The records") {
+			t.Errorf("%d characters", n)
+		}
+	}
+}
+
+// What JUnit leaves out is counted.
+func TestLongCase(t *testing.T) {
 	c, opt := hostileComparison(t, 3000)
-	text := formOf(t, c, opt, formatMarkdown)
-	if n := utf8.RuneCountInString(text); n > maxComment || !strings.Contains(text, " more, see the report") || !strings.Contains(text, "The records") {
-		t.Errorf("%d characters", n)
+	for _, group := range []string{schemas.GroupOutside, schemas.GroupTool} {
+		list := c.ofGroup(group)
+		text := listed(list)
+		m := regexp.MustCompile(`; and ([0-9]+) more, see the report$`).FindStringSubmatch(text)
+		if m == nil || utf8.RuneCountInString(text) > junit.MaxText {
+			t.Fatalf("%s: %d characters, which end with %.100q", group, utf8.RuneCountInString(text), text[max(0, len(text)-100):])
+		}
+		if said, _ := strconv.Atoi(m[1]); said+strings.Count(text, "new: ") != len(list) {
+			t.Errorf("%s: %d changes are shown, and %d are said to be more, of %d", group, strings.Count(text, "new: "), said, len(list))
+		}
+		if out := formOf(t, c, opt, formatJUnit); !strings.Contains(out, fmt.Sprintf("%d changes, the first: ", len(list))) {
+			t.Errorf("%s: no count of %d changes", group, len(list))
+		}
 	}
 }
 

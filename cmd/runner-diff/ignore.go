@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
@@ -220,11 +218,6 @@ func globPattern(glob string) *regexp.Regexp {
 		}
 	}
 	return regexp.MustCompile(b.String() + `$`)
-}
-
-func digestOf(b []byte) string {
-	sum := sha256.Sum256(b)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // kindNames are the kinds that a rule can have.

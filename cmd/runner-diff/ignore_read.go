@@ -36,7 +36,7 @@ func readIgnore(name string, opt *Options) (*ignore, error) {
 		return nil, err
 	}
 	r := &ignoreReader{Reader: strict.Reader{File: name, What: "a file of ignore rules", First: "schema_version: " + schemas.VersionCapabilityIgnore}, now: opt.now.UTC()}
-	g := &ignore{file: schemas.Text(name), digest: digestOf(b), from: opt.nowFrom, day: r.now.Format(day)}
+	g := &ignore{file: schemas.Text(name), digest: schemas.DigestOf(b), from: opt.nowFrom, day: r.now.Format(day)}
 	if doc := r.Document(b); doc != nil {
 		r.file(g, doc)
 	}

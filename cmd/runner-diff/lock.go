@@ -54,7 +54,7 @@ func readLock(name string) (*side, error) {
 		return nil, err
 	}
 	s := newSide()
-	s.lock = &lockFile{name: schemas.Text(name), digest: digestOf(b)}
+	s.lock = &lockFile{name: schemas.Text(name), digest: schemas.DigestOf(b)}
 	p := &lockParser{side: s, rest: bytes.TrimSuffix(b, []byte("\n")), more: true}
 	if err := p.read(); err != nil {
 		return nil, tool.Fail(tool.ExitInput, fmt.Errorf("%s:%d: %w", name, p.at, err), "runner-diff --write-lock FILE RUN.tar.gz… makes a new one")

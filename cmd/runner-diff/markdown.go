@@ -17,7 +17,7 @@ const marker = "<!-- runner:capability-diff -->"
 const (
 	maxComment  = 65536
 	maxMarkName = 300
-	maxEndings  = 6000 // for what comes after the lists
+	maxHead     = 200 // of a group without its lines
 )
 
 // writeMarkdown writes the comparison as a comment of a pull request: whether it can be believed first.
@@ -46,13 +46,14 @@ func writeMarkdown(w io.Writer, c *comparison, opt *Options) error {
 			fmt.Fprintf(&b, "- %s: %s before, %s now\n", markdown.Code(f.Tool, maxMarkName), markdown.Code(strings.Join(f.Base, ", "), 100), markdown.Code(strings.Join(f.New, ", "), 100))
 		}
 	}
-	used := utf8.RuneCountInString(b.String())
-	for _, group := range schemas.CapabilityGroups {
-		part := markGroup(c, group, maxComment-maxEndings-used)
+	end := markEnd(c, opt)
+	room := maxComment - utf8.RuneCountInString(b.String()) - utf8.RuneCountInString(end)
+	for i, group := range schemas.CapabilityGroups {
+		part := markGroup(c, group, room-maxHead*(len(schemas.CapabilityGroups)-1-i)) // each group says at least how many
 		b.WriteString(part)
-		used += utf8.RuneCountInString(part)
+		room -= utf8.RuneCountInString(part)
 	}
-	b.WriteString(markEnd(c, opt))
+	b.WriteString(end)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

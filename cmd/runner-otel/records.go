@@ -155,7 +155,9 @@ const maxKinds = 1 << 10
 func (x *exporter) unnamed(eventType uint32) {
 	if _, ok := x.unknown[eventType]; ok || len(x.unknown) < maxKinds {
 		x.unknown[eventType]++
+		return
 	}
+	x.unknownMore++
 }
 
 // timeLine counts a time, which is in the record of its line.

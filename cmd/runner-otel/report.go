@@ -19,6 +19,7 @@ type report struct {
 	Mapped   []mapped  `json:"mapped"`
 	Dropped  []dropped `json:"dropped"`
 	Unknown  []unknown `json:"unknown_events"`
+	More     uint64    `json:"unknown_events_more,omitzero"`
 	Sent     *delivery `json:"sent,omitempty"`
 }
 
@@ -88,6 +89,7 @@ func (x *exporter) report(s *sent) *report {
 			}
 		}
 	}
+	r.More = x.unknownMore
 	for _, n := range slices.Sorted(maps.Keys(x.unknown)) {
 		r.Unknown = append(r.Unknown, unknown{n, x.unknown[n]})
 	}

@@ -62,6 +62,8 @@ type exporter struct {
 	traces  otlp.Batcher
 	logs    otlp.Batcher
 	unknown map[uint32]uint64 // kernel lines of event types that have no name here
+
+	unknownMore uint64 // those of types beyond maxKinds
 }
 
 // export reads the archive and sends its records.

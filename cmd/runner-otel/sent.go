@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -40,9 +38,9 @@ type sent struct {
 }
 
 func newSent(ctx context.Context, e *evidence.Evidence, opt Options) (*sent, error) {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %d %t %q", opt.Client.URL, e.Report.RunID, e.Report.Identity, opt.Trace, opt.Generated, opt.Sensitive, tool.Version()))
+	export := schemas.DigestOf(fmt.Appendf(nil, "%q %q %q %q %d %t %q", opt.Client.URL, e.Report.RunID, e.Report.Identity, opt.Trace, opt.Generated, opt.Sensitive, tool.Version()))
 	s := &sent{ctx: ctx, client: opt.Client, file: opt.State, seen: map[string]uint64{},
-		state: state{Version: schemas.VersionOTelState, Export: "sha256:" + hex.EncodeToString(sum[:]), Requests: map[string]uint64{}, Rejected: map[string]uint64{}}}
+		state: state{Version: schemas.VersionOTelState, Export: export, Requests: map[string]uint64{}, Rejected: map[string]uint64{}}}
 	if s.file == "" {
 		return s, nil
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
@@ -60,7 +59,7 @@ func (m *member) source() (bundle.Source, error) {
 		return bundle.Source{}, err
 	}
 	return bundle.Source{
-		ManifestFile: schemas.ManifestFile{Path: m.name, SHA256: "sha256:" + hex.EncodeToString(m.sum.Sum(nil)), Bytes: m.size},
+		ManifestFile: schemas.ManifestFile{Path: m.name, SHA256: schemas.DigestFrom(m.sum), Bytes: m.size},
 		Content:      content,
 	}, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
@@ -130,7 +129,7 @@ func (v *verifier) attest(archive io.Reader) error {
 		v.add(ruleAttestation, "", 0, "%s: nothing is compared with an archive that is not valid", schemas.Text(a.file))
 		return nil
 	}
-	a.run = a.reader.Run(schemas.Text(filepath.Base(v.res.Archive)), "sha256:"+hex.EncodeToString(a.sum.Sum(nil)), &v.res)
+	a.run = a.reader.Run(schemas.Text(filepath.Base(v.res.Archive)), schemas.DigestFrom(a.sum), &v.res)
 	a.met = true
 	for i, e := range a.envelopes {
 		if err := a.holds(e); err != nil {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"hash"
 	"io"
 	"maps"
@@ -111,7 +110,7 @@ func (s *reader) member(m bundle.Member, r io.Reader) error {
 		return err
 	}
 	if got.Size = d.n; d.sum != nil {
-		got.SHA256 = "sha256:" + hex.EncodeToString(d.sum.Sum(nil))
+		got.SHA256 = schemas.DigestFrom(d.sum)
 	}
 	s.seen[m.Name] = got
 	if s.visit.End != nil {

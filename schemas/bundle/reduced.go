@@ -2,8 +2,6 @@ package bundle
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 
@@ -68,8 +66,7 @@ func reducedHealth(m Source) (Source, error) {
 	if b, err = schemas.Marshal(h); err != nil {
 		return m, fmt.Errorf("%s without the notes of volatile layers: %w", HealthName, err)
 	}
-	sum := sha256.Sum256(b)
-	return Source{schemas.ManifestFile{Path: HealthName, SHA256: "sha256:" + hex.EncodeToString(sum[:]), Bytes: int64(len(b))}, bytes.NewReader(b)}, nil
+	return Source{schemas.ManifestFile{Path: HealthName, SHA256: schemas.DigestOf(b), Bytes: int64(len(b))}, bytes.NewReader(b)}, nil
 }
 
 func volatileNote(code string) bool {

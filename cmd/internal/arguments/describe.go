@@ -2,7 +2,6 @@ package arguments
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -76,6 +75,5 @@ func (k Key) Fact() string {
 	if k == nil {
 		return schemas.NoKey
 	}
-	sum := sha256.Sum256(k)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return schemas.DigestOf([]byte(k))
 }

@@ -1,9 +1,6 @@
 package attestation
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	"github.com/runner-evidence/runner/cmd/internal/closure"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
@@ -30,7 +27,7 @@ func NewReader(surface bool) *Reader {
 func (r *Reader) Document(d archive.Document) error {
 	switch value := d.Value.(type) {
 	case *schemas.Manifest:
-		r.run.Files, r.run.Manifest, r.run.Packs = value.Files, digest(d.Bytes), value.Packs
+		r.run.Files, r.run.Manifest, r.run.Packs = value.Files, schemas.DigestOf(d.Bytes), value.Packs
 	case *schemas.Health:
 		r.run.Health = value
 	}
@@ -60,9 +57,4 @@ func (r *Reader) Run(name, sum string, report *verdict.Report) *Run {
 	run.Signals = r.record.Signals()
 	run.Closure = r.record.Score(run.Signals)
 	return &run
-}
-
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -132,7 +132,7 @@ func (r *Run) measured() (*measuredRun, error) {
 		}
 	}
 	b, err := schemas.Marshal(&r.Closure)
-	m.Closure = closed{r.Closure.Score, r.Closure.Scoring.Method, r.Closure.Confidence, digest(b)}
+	m.Closure = closed{r.Closure.Score, r.Closure.Scoring.Method, r.Closure.Confidence, schemas.DigestOf(b)}
 	return m, err
 }
 

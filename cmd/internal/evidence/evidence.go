@@ -20,7 +20,6 @@ package evidence
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -145,7 +144,7 @@ func (e *Evidence) copy(ctx context.Context, in io.Reader) error {
 		}
 		return tool.CannotRead(e.Name, err)
 	}
-	e.Digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	e.Digest = schemas.DigestFrom(sum)
 	return nil
 }
 

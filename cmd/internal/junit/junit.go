@@ -8,8 +8,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
-// maxText is the length of one text, in characters.
-const maxText = 4000
+// MaxText is the length of one text, in characters. What is longer is cut, with … at its end.
+const MaxText = 4000
 
 // Begins is how each file that Write writes begins.
 const Begins = xml.Header + "<testsuites>"
@@ -65,11 +65,11 @@ type (
 
 // Write writes the suite. The same suite gives the same bytes.
 func (s *Suite) Write(w io.Writer) error {
-	out := suite{Name: verdict.Printable(s.Name, maxText), Tests: len(s.Cases)}
+	out := suite{Name: verdict.Printable(s.Name, MaxText), Tests: len(s.Cases)}
 	for i := range s.Cases {
 		c := &s.Cases[i]
-		one := testcase{Class: verdict.Printable(c.Class, maxText), Name: verdict.Printable(c.Name, maxText)}
-		d := &detail{verdict.Printable(c.Message, maxText), verdict.Printable(c.Text, maxText)}
+		one := testcase{Class: verdict.Printable(c.Class, MaxText), Name: verdict.Printable(c.Name, MaxText)}
+		d := &detail{verdict.Printable(c.Message, MaxText), verdict.Printable(c.Text, MaxText)}
 		switch c.Outcome {
 		case Failed:
 			one.Failure, out.Failures = d, out.Failures+1

@@ -3,9 +3,7 @@
 package pack
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -183,7 +181,6 @@ func Parse(name string, b []byte) (*Pack, error) {
 	if bad := r.Problems(); bad != nil {
 		return nil, bad
 	}
-	sum := sha256.Sum256(b)
-	p.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	p.Digest = schemas.DigestOf(b)
 	return p, nil
 }

@@ -6,8 +6,6 @@
 package policy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -135,8 +133,7 @@ func Parse(name string, b []byte) (*Policy, error) {
 	if bad := r.Problems(); bad != nil {
 		return nil, bad
 	}
-	sum := sha256.Sum256(b)
-	p.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	p.Digest = schemas.DigestOf(b)
 	if p.network != nil {
 		p.network.PolicyDigest = p.Digest
 	}
