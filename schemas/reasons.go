@@ -88,7 +88,7 @@ var Reasons = [...]Reason{
 	{ReasonTooLong, ReasonRefuses, RuleNever, "a client's line over `--max-line`; an answer to `tools/list` over 8 MiB"},
 	{ReasonTooDeep, ReasonRefuses, RuleNever, "nested more than 512 deep"},
 	{ReasonNotJSONRPC, ReasonRefuses, RuleNever, "anything else that is not a request, notification or answer of JSON-RPC 2.0, or has params that are not an object, a method with control characters, or (of the client) anywhere a key `__proto__`"},
-	{ReasonBadID, ReasonRefuses, RuleNever, "neither a whole number nor a string of at most 256 bytes without control characters; of the server an answer to no request"},
+	{ReasonBadID, ReasonRefuses, RuleNever, "neither a whole number nor a string of at most 256 bytes without control characters; an answer to no request"},
 	{ReasonIDInUse, ReasonRefuses, RuleNever, "the id of a request that is not answered yet"},
 	{ReasonBadCall, ReasonRefuses, RuleNever, "a `tools/call` without a name (1 to 1,024 bytes without control characters), with arguments or `_meta` that are not objects; a method that differs from it in case or blanks only"},
 	{ReasonLogFailed, ReasonRefuses, RuleNever, "anything of the client, when the log cannot be written"},

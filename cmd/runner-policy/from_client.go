@@ -79,8 +79,9 @@ func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []by
 	case m.Method == jsonrpc.MethodCall:
 		s.decide(ctx, sc, m, line)
 	case m.Kind == jsonrpc.Request:
-		s.inFlight.add(&entry{id: m.ID, method: m.Method})
-		s.toServer(line)
+		s.request(ctx, sc, m, line)
+	case m.Kind == jsonrpc.Response && m.ID.Key != "":
+		s.clientAnswers(sc, m, line)
 	case m.Method == jsonrpc.MethodCancelled && s.cancelsDenied(sc, body):
 		// that call never reached the server
 	default:
@@ -124,7 +125,8 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 	e := schemas.ToolDecision{
 		Call: c.number, Attempt: c.attempt, Tool: c.tool, Decision: schemas.DecisionAllow, ReasonCode: d.Reason, RuleID: d.RuleID,
 		ToolCallID: c.id.id, ToolCallIDSource: c.id.source, PolicyDigest: s.digest,
-		StartNS: start, Targets: d.Targets, TargetsCut: d.TargetsCut,
+		StartNS: start, Targets: d.Targets, TargetsCut: d.TargetsCut, Checked: d.Checked,
+		ArgumentsDigest: policy.Digest(rawValue(line, sc.Value(jsonrpc.FieldArguments))),
 	}
 	if !d.Allow {
 		e.Decision, e.Outcome, e.EndNS = schemas.DecisionDeny, schemas.OutcomeDenied, now()
@@ -147,12 +149,20 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 	s.toClient(deniedAnswer(m.ID, d.Say, denial{d.Reason, d.RuleID, c.id.id, s.digest}, isModern(meta), s.o.DenyAsError))
 }
 
-// decode decodes an object in the line. The result for an absent one is nil.
+// rawValue is a value as the line has it; nil for an absent one.
+func rawValue(line []byte, v *jsonrpc.Value) []byte {
+	if v.Kind == 0 {
+		return nil
+	}
+	return line[v.Start:v.End]
+}
+
+// decode decodes a value in the line. The result for an absent one is nil.
 func decode(line []byte, v *jsonrpc.Value) (any, bool) {
 	if v.Kind == 0 {
 		return nil, true
 	}
-	out, err := policy.Decode(line[v.Start:v.End])
+	out, err := policy.Decode(rawValue(line, v))
 	return out, err == nil
 }
 

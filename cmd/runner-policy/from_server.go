@@ -97,7 +97,7 @@ func (v *serverReader) line(line []byte) {
 	}
 	if code == "" && m.Kind == jsonrpc.Response && m.ID.Key != "" {
 		code = v.answer(m, line)
-	} else if code == "" {
+	} else if code == "" && (m.Kind != jsonrpc.Request || v.ask(m, line)) {
 		v.toClient(line)
 	}
 	if code != "" {
@@ -137,14 +137,11 @@ func (v *serverReader) resumable(e *entry) {
 
 // finished records the end of a call whose answer was scanned.
 func (v *serverReader) finished(e *entry, end uint64) {
-	if e.call == nil {
-		return
-	}
 	outcome := outcomeOf(v.sc)
 	if v.notReading.Load() {
 		outcome = schemas.OutcomeClientGone
 	}
-	v.finish(e.call, end, outcome)
+	v.finish(e, end, outcome)
 }
 
 // outcomeOf is the outcome of the call whose answer was scanned.
@@ -175,7 +172,7 @@ func (v *serverReader) refuseServer(code string, body []byte) {
 	}
 	end := now()
 	v.toClient(goneAnswer(e.id, "the server's answer was refused: "+code))
-	v.finish(e.call, end, schemas.OutcomeError)
+	v.finish(e, end, schemas.OutcomeError)
 }
 
 // filter removes hidden tools from an answer to tools/list. All other bytes stay. The

@@ -19,7 +19,8 @@ const (
 type entry struct {
 	id        jsonrpc.ID
 	method    string
-	call      *call // nil: not a tool call
+	call      *call    // nil: not a tool call
+	request   *request // of any other request; nil for one whose decision was not recorded
 	cancelled bool
 	order     uint64
 }
@@ -33,6 +34,9 @@ type call struct {
 	startNS uint64
 	round   *multiRoundCall
 }
+
+// request is a request, other than a tool call, that was forwarded.
+type request struct{ number, startNS uint64 }
 
 // multiRoundCall is one logical call that consists of several requests.
 type multiRoundCall struct {

@@ -19,7 +19,7 @@ type decisionLog struct {
 	seq     uint64
 	err     error
 
-	decisions, denied, finished, refused uint64
+	decisions, denied, finished, refused, requests uint64
 }
 
 // logFile is the destination of the lines. Each call makes one write.
@@ -71,10 +71,10 @@ func (l *decisionLog) failure() error {
 	return l.err
 }
 
-func (l *decisionLog) started(name, digest string, proxy, server int) bool {
+func (l *decisionLog) started(name, digest, cwd string, proxy, server int) bool {
 	return put(l, schemas.LogSessionStarted, func(h schemas.LogHead) schemas.SessionStarted {
 		return schemas.SessionStarted{LogHead: h, KtimeNS: now(), Name: name, PolicyDigest: digest,
-			ProxyPID: uint32(proxy), ServerPID: uint32(server)}
+			ProxyPID: uint32(proxy), ServerPID: uint32(server), Cwd: schemas.Text(cwd)}
 	})
 }
 
@@ -90,6 +90,30 @@ func (l *decisionLog) decided(d schemas.ToolDecision) bool {
 			l.denied++
 		}
 		d.LogHead = h
+		return d
+	})
+}
+
+// requestDecided gives the request its number.
+func (l *decisionLog) requestDecided(d schemas.RequestDecision) (number uint64, ok bool) {
+	ok = put(l, schemas.LogRequestDecided, func(h schemas.LogHead) schemas.RequestDecision {
+		d.LogHead, d.Request = h, l.requests
+		number = l.requests
+		l.requests++
+		return d
+	})
+	return number, ok
+}
+
+func (l *decisionLog) requestFinished(r *request, end uint64, outcome string) bool {
+	return put(l, schemas.LogRequestFinished, func(h schemas.LogHead) schemas.RequestFinished {
+		return schemas.RequestFinished{LogHead: h, Request: r.number, StartNS: r.startNS, EndNS: end, Outcome: outcome}
+	})
+}
+
+func (l *decisionLog) rootsDecided(d schemas.RootsDecision) bool {
+	return put(l, schemas.LogRootsDecided, func(h schemas.LogHead) schemas.RootsDecision {
+		d.LogHead, d.KtimeNS = h, now()
 		return d
 	})
 }

@@ -22,7 +22,7 @@ func (s *session) run(ctx context.Context, env *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	if !s.log.started(s.o.Name, s.digest, os.Getpid(), srv.PID()) {
+	if !s.log.started(s.o.Name, s.digest, s.dir, os.Getpid(), srv.PID()) {
 		srv.Reap()
 		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", s.o.LogName, s.log.failure())
 	}
@@ -128,7 +128,7 @@ func (s *session) end(e child.Ending, stuck bool) error {
 		stuck = true // a write is blocked because nobody reads
 	}
 	outcome, end := s.whoEnded(), now()
-	left := s.inFlight.drain()
+	left, asked := s.inFlight.drain(), s.asked.drain()
 	within := func(f func()) bool {
 		done := make(chan struct{})
 		go func() { f(); close(done) }()
@@ -147,8 +147,8 @@ func (s *session) end(e child.Ending, stuck bool) error {
 		}
 	})
 	written := within(func() {
-		for _, p := range left {
-			s.finish(p.call, end, outcome)
+		for _, p := range append(left, asked...) {
+			s.finish(p, end, outcome)
 		}
 		s.log.ended(e)
 	})

@@ -13,6 +13,8 @@ import (
 // engine decides tool calls.
 type engine interface {
 	Decide(context.Context, *policy.Call) policy.Decision
+	DecideRequest(context.Context, *policy.Request) policy.Decision
+	DecideRoots(result any) policy.RootsDecision
 	Hides(tool string) bool
 	CaseSmuggled(arguments any) (key string, bad bool)
 }
@@ -26,7 +28,8 @@ type session struct {
 	digest   string
 	dir      string
 	log      *decisionLog
-	inFlight *inFlight
+	inFlight *inFlight // requests of the client
+	asked    *inFlight // requests of the server
 
 	clientMu sync.Mutex // held while a whole line is written
 	client   io.Writer
@@ -116,14 +119,17 @@ func (s *session) closeLocked() {
 	}
 }
 
-// finish records the end of a call. The caller took the time before the client got the
-// answer. Otherwise the client could begin the next call in the window of this one.
-func (s *session) finish(c *call, end uint64, outcome string) {
-	if c != nil {
-		s.log.callFinished(c, end, outcome)
+// finish records the end of a request. The caller took the time before the other side got
+// the answer. Otherwise the client could begin the next call in the window of this one.
+func (s *session) finish(e *entry, end uint64, outcome string) {
+	switch {
+	case e.call != nil:
+		s.log.callFinished(e.call, end, outcome)
+	case e.request != nil:
+		s.log.requestFinished(e.request, end, outcome)
 	}
 }
 
 func newSession(o Options, e engine, digest, dir string, to logFile) *session {
-	return &session{o: o, engine: e, digest: digest, dir: dir, log: newLog(to), inFlight: newInFlight(), stoppedReading: make(chan struct{})}
+	return &session{o: o, engine: e, digest: digest, dir: dir, log: newLog(to), inFlight: newInFlight(), asked: newInFlight(), stoppedReading: make(chan struct{})}
 }

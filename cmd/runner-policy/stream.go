@@ -84,6 +84,13 @@ func (v *serverReader) endStream(tail []byte, discard, passed bool) error {
 		v.inFlight.answered(m.ID.Key)
 		v.resumable(e)
 	}
+	if m.Kind == jsonrpc.Request && code == "" && !v.ask(m, nil) {
+		if !passed {
+			return nil
+		}
+		v.session.cut.Store(true)
+		return errCut
+	}
 	end := now()
 	v.writeClient(tail)
 	if e != nil {

@@ -100,13 +100,13 @@ func (e *evaluation) decide(ctx context.Context) (d Decision) {
 		}
 		if x := recover(); x != nil {
 			d = e.denial(r, errors.New("the evaluation failed with an internal error"))
-			d.Targets, d.TargetsCut = []string{}, true
+			d.Targets, d.Checked, d.TargetsCut = []string{}, nil, true
 		}
 	}()
 	p, c := e.policy, &e.call
 	if err := e.sound(); err != nil {
 		d = e.denial(nil, err)
-		d.Targets, d.TargetsCut = e.targets(nil)
+		e.targets(&d, nil)
 		return d
 	}
 	for i := range p.rules {
@@ -131,7 +131,7 @@ func (e *evaluation) decide(ctx context.Context) (d Decision) {
 				d.Say += ": " + r.reason
 			}
 		}
-		d.Targets, d.TargetsCut = e.targets(r)
+		e.targets(&d, r)
 		return d
 	}
 	if r = nil; p.allow {
@@ -139,7 +139,7 @@ func (e *evaluation) decide(ctx context.Context) (d Decision) {
 	} else {
 		d = Decision{Reason: schemas.ReasonDenyDefault, Say: "no policy rule allows this call"}
 	}
-	d.Targets, d.TargetsCut = e.targets(nil)
+	e.targets(&d, nil)
 	return d
 }
 

@@ -55,6 +55,7 @@ type Decision struct {
 	Say        string   // text for the client; empty when allowed
 	Targets    []string // what the call names that a kernel line can show
 	TargetsCut bool     // there were more targets
+	Checked    []string // those of the targets that the rule that decided read or expects
 }
 
 // Open reads and checks a policy file. Its error has the same exit code in every tool: 3

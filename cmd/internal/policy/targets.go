@@ -28,25 +28,14 @@ func (t *targetSet) add(s string) {
 	t.list, t.bytes = append(t.list, s), t.bytes+len(s)
 }
 
-// targets are first the values that the rules' conditions read, then those that the rule
-// expects, then all other strings, so that many other strings do not displace the first.
-func (e *evaluation) targets(r *rule) ([]string, bool) {
+// targets gives a decision its targets: first the values that the conditions of the rule
+// that decided read, and what it expects, which are those that were checked; then the
+// values that other rules' conditions read, then all other strings, so that many other
+// strings do not displace the first.
+func (e *evaluation) targets(d *Decision, r *rule) {
 	var t targetSet
-	for i := range e.policy.rules {
-		x := &e.policy.rules[i]
-		if len(x.args) == 0 || !x.speaksOf(e.call.Tool) {
-			continue
-		}
-		for _, c := range x.args {
-			_ = c.at.each(arguments(&e.call), func(v any, _ bool) error {
-				if s, ok := v.(string); ok && !t.cut {
-					e.target(&t, s, c.under != nil)
-				}
-				return nil
-			})
-		}
-	}
 	if r != nil {
+		e.read(&t, r)
 		for _, s := range r.expects {
 			if strings.HasPrefix(s, "/") {
 				e.path(&t, s)
@@ -55,12 +44,32 @@ func (e *evaluation) targets(r *rule) ([]string, bool) {
 			}
 		}
 	}
-	e.strings(&t, e.call.Arguments, maxDepth)
-	slices.Sort(t.list)
-	if t.list == nil {
-		t.list = []string{}
+	d.Checked = slices.Clone(t.list)
+	slices.Sort(d.Checked)
+	for i := range e.policy.rules {
+		if x := &e.policy.rules[i]; x != r && x.speaksOf(e.call.Tool) {
+			e.read(&t, x)
+		}
 	}
-	return t.list, t.cut
+	e.strings(&t, e.call.Arguments, maxDepth)
+	d.Targets, d.TargetsCut = t.sorted()
+}
+
+func (t *targetSet) sorted() ([]string, bool) {
+	slices.Sort(t.list)
+	return append([]string{}, t.list...), t.cut
+}
+
+// read adds the values that a rule's conditions read.
+func (e *evaluation) read(t *targetSet, r *rule) {
+	for _, c := range r.args {
+		_ = c.at.each(arguments(&e.call), func(v any, _ bool) error {
+			if s, ok := v.(string); ok && !t.cut {
+				e.target(t, s, c.under != nil)
+			}
+			return nil
+		})
+	}
 }
 
 func (e *evaluation) strings(t *targetSet, v any, left int) {

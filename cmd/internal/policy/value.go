@@ -2,6 +2,8 @@ package policy
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +32,20 @@ func Decode(b []byte) (any, error) {
 	d.UseNumber()
 	err := d.Decode(&v)
 	return v, err
+}
+
+// Digest is the SHA-256 of arguments in the form of RFC 8785, as sha256:HEX; "" if they
+// have no such form. raw is one JSON object, or nothing for a call without arguments.
+func Digest(raw []byte) string {
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = []byte("{}")
+	}
+	v := jsontext.Value(bytes.Clone(raw))
+	if v.Canonicalize() != nil {
+		return ""
+	}
+	sum := sha256.Sum256(v)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+
+	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
+	"github.com/runner-evidence/runner/cmd/internal/policy"
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// methodRoots is the request of a server for the directories that it may work in.
+const methodRoots = "roots/list"
+
+// judge decides a request that is no tool call and records the decision. The result is
+// nil if it must not be forwarded; code is then the reason of a message that is refused,
+// or "" for a request that the policy denies.
+func (s *session) judge(ctx context.Context, direction string, m jsonrpc.Message, params any) (r *request, d policy.Decision, code string) {
+	start := now()
+	q := &policy.Request{Method: m.Method, Params: params, Dir: s.dir}
+	d = s.engine.DecideRequest(ctx, q)
+	target := q.Target()
+	e := schemas.RequestDecision{Direction: direction, Method: m.Method, Target: schemas.Text(target[:min(len(target), maxTargetName)]),
+		Decision: schemas.DecisionAllow, ReasonCode: d.Reason, RuleID: d.RuleID, PolicyDigest: s.digest, StartNS: start,
+		Targets: d.Targets, TargetsCut: d.TargetsCut}
+	if !d.Allow {
+		e.Decision, e.EndNS = schemas.DecisionDeny, now()
+	}
+	number, ok := s.log.requestDecided(e)
+	switch {
+	case !ok:
+		return nil, d, schemas.ReasonLogFailed
+	case !d.Allow:
+		return nil, d, ""
+	}
+	return &request{number, start}, d, ""
+}
+
+// maxTargetName is how many bytes of a request's target are recorded.
+const maxTargetName = 4096
+
+// request handles a request of the client that is no tool call.
+func (s *session) request(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Message, line []byte) {
+	params, ok := decode(line, sc.Value(jsonrpc.FieldParams))
+	if !ok {
+		s.refuse(m.ID, schemas.ReasonNotJSONRPC, true)
+		return
+	}
+	r, d, code := s.judge(ctx, fromClientSide, m, params)
+	switch {
+	case code != "":
+		s.refuse(m.ID, code, true)
+	case r == nil:
+		s.toClient(s.deniedRequest(m.ID, d))
+	default:
+		s.inFlight.add(&entry{id: m.ID, method: m.Method, request: r})
+		s.toServer(line)
+	}
+}
+
+// ask decides a request of the server; line is nil for one that is too long to be read.
+// If it must not be forwarded, the server is told and the result is false.
+func (v *serverReader) ask(m jsonrpc.Message, line []byte) bool {
+	if m.ID.Raw == "" {
+		text, _ := m.ID.Text()
+		raw, _ := schemas.Marshal(text)
+		m.ID.Raw = string(raw)
+	}
+	code := v.asked.room(m)
+	var params any
+	if code == "" && line != nil {
+		params, _ = decode(line, v.sc.Value(jsonrpc.FieldParams)) // texts of the server can have no form in UTF-8
+	}
+	if code == "" {
+		var r *request
+		var d policy.Decision
+		if r, d, code = v.judge(context.Background(), fromServerSide, m, params); r != nil {
+			v.asked.add(&entry{id: m.ID, method: m.Method, request: r})
+			return true
+		} else if code == "" {
+			v.toServer(v.deniedRequest(m.ID, d))
+			return false
+		}
+	}
+	v.log.messageRefused(fromServerSide, code)
+	v.toServer(refusedAnswer(m.ID, code))
+	return false
+}
+
+// clientAnswers forwards an answer of the client to a request of the server. Answers to no
+// request are refused: a server could take the id for another one.
+func (s *session) clientAnswers(sc *jsonrpc.Scanner, m jsonrpc.Message, line []byte) {
+	e := s.asked.find(m.ID.Key)
+	if e == nil {
+		s.refuse(m.ID, schemas.ReasonBadID, false)
+		return
+	}
+	end, outcome := now(), outcomeOf(sc)
+	if e.method == methodRoots && sc.Has(jsonrpc.FieldResult) {
+		result, _ := decode(line, sc.Value(jsonrpc.FieldResult))
+		d := s.engine.DecideRoots(result)
+		if !s.rootsDecided(e.request, d) {
+			line, outcome = refusedAnswer(e.id, schemas.ReasonLogFailed), schemas.OutcomeError
+		} else if !d.Allow {
+			line, outcome = deniedRoots(e.id, d, s.digest), schemas.OutcomeError
+		}
+	}
+	s.asked.answered(m.ID.Key)
+	s.finish(e, end, outcome)
+	s.toServer(line)
+}
+
+// rootsDecided records the decision about roots.
+func (s *session) rootsDecided(r *request, d policy.RootsDecision) bool {
+	e := schemas.RootsDecision{Request: r.number, Decision: schemas.DecisionAllow, ReasonCode: d.Reason,
+		PolicyDigest: s.digest, Roots: d.Roots, RootsCut: d.Cut}
+	if !d.Allow {
+		e.Decision = schemas.DecisionDeny
+	}
+	return s.log.rootsDecided(e)
+}
+
+// deniedRequest is the line that answers a denied request.
+func (s *session) deniedRequest(to jsonrpc.ID, d policy.Decision) []byte {
+	return errorLine(to, rpcError{errDenied, d.Reason + ": " + d.Say, &errorData{ReasonCode: d.Reason, RuleID: d.RuleID, PolicyDigest: s.digest}})
+}
+
+// deniedRoots is the line that the server gets instead of roots that it must not have.
+func deniedRoots(to jsonrpc.ID, d policy.RootsDecision, digest string) []byte {
+	return errorLine(to, rpcError{errDenied, d.Reason + ": " + d.Say, &errorData{ReasonCode: d.Reason, PolicyDigest: digest}})
+}

@@ -1,0 +1,113 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// checkLog reads every line of the log as the correlator does.
+func checkLog(t *testing.T, p *proxy) {
+	t.Helper()
+	for line := range strings.Lines(p.log()) {
+		if _, err := schemas.ParseDecisionLine([]byte(strings.TrimSuffix(line, "\n"))); err != nil {
+			t.Errorf("%v: %s", err, line)
+		}
+	}
+}
+
+// TestDecisionsSayWhatWasChecked: only what a condition of the rule read was looked at.
+func TestDecisionsSayWhatWasChecked(t *testing.T) {
+	p := startProxy(t, "schema: runner.policy.v0\nrules:\n  - {id: a, allow: read_a, args: [{at: $.path, under: /srv}], expects: /var/x}\n  - {id: b, allow: echo}\n")
+	p.send(callLine("1", "read_a", `{"path":"/srv/../srv/a"}`), callLine("2", "echo", `{"message":"/etc/shadow"}`), callLine("3", "no", `{"z":1e2,"b":[true]}`))
+	for range 3 {
+		p.receive()
+	}
+	p.end()
+	checkLog(t, p)
+	got := fmt.Sprint(func() (out []string) {
+		for _, d := range p.entries(schemas.LogDecision) {
+			out = append(out, fmt.Sprint(d["targets"], " ", d["checked"]))
+		}
+		return out
+	}())
+	if want := "[[/srv/a /var/x] [/srv/a /var/x] [/etc/shadow] <nil> [] <nil>]"; got != want {
+		t.Errorf("targets and checked are %s, expected %s", got, want)
+	}
+	// printf '{"b":[true],"z":100}' | sha256sum
+	if got := p.entries(schemas.LogDecision)[2]["arguments_digest"]; got != "sha256:9110d8040b59f54ed74efde86099076c8193b731e60ea25c33221c54fe4afc24" {
+		t.Errorf("the digest is %v", got)
+	}
+	if got := p.entries(schemas.LogSessionStarted)[0]["cwd"]; got == "" || got == nil {
+		t.Error("the session does not say where it began")
+	}
+}
+
+// TestRequestsAreRecorded: requests of both sides that are no tool calls have a decision
+// and an end.
+func TestRequestsAreRecorded(t *testing.T) {
+	p := startProxy(t, allowAll, withEnv(`FAKE_FIRST={"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"?"}}`+"\n"))
+	p.receive()
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///etc/shadow"}}`)
+	p.receive()
+	p.send(`{"jsonrpc":"2.0","id":"7","result":{}}`, `{"jsonrpc":"2.0","id":7,"result":{}}`, `{"jsonrpc":"2.0","id":8,"method":"ping"}`)
+	p.receive()
+	p.end()
+	checkLog(t, p)
+	got := map[string]int{} // the lines of two directions have no order
+	for _, d := range p.entries(schemas.LogRequestDecided) {
+		got[fmt.Sprintln(d["request"], d["direction"], d["method"], d["target"], d["decision"], d["targets"])]++
+	}
+	for _, d := range p.entries(schemas.LogRequestFinished) {
+		got[fmt.Sprintln(d["request"], d["outcome"])]++
+	}
+	for _, d := range p.entries(schemas.LogMessageRefused) {
+		got[fmt.Sprintln(d["direction"], d["reason_code"])]++
+	}
+	for _, want := range []string{
+		"0 server elicitation/create <nil> allow []\n", "1 client resources/read file:///etc/shadow allow [/etc/shadow]\n", "2 client ping <nil> allow []\n",
+		"0 completed\n", "1 completed\n", "2 completed\n", "client M_BAD_ID\n",
+	} {
+		if got[want] != 1 {
+			t.Errorf("%d of %s in %v", got[want], want, got)
+		}
+	}
+	if strings.Contains(p.seen(), `"7"`) {
+		t.Error("the server saw an answer to no request")
+	}
+}
+
+// TestRootsAreDecided: the server gets only roots that the policy names.
+func TestRootsAreDecided(t *testing.T) {
+	const file = "schema: runner.policy.v0\nrules:\n  - {id: a, allow: read_a, args: [{at: $.path, under: /srv/a}]}\n"
+	for _, c := range []struct{ policy, result, want string }{
+		{file, `{"roots":[{"uri":"file:///srv/a/x"}]}`, "allow P_ALLOW_ROOTS [file:///srv/a/x]"},
+		{file, `{"roots":[{"uri":"file:///srv/a"},{"uri":"file:///etc"}]}`, "deny P_DENY_ROOTS [file:///srv/a file:///etc]"},
+		{file, `{"roots":[{"uri":"file:///srv/a/../../etc"}]}`, "deny P_DENY_ROOTS [file:///srv/a/../../etc]"},
+		{file, `{"roots":[{"uri":"file:///srv/a/%2e%2e/%2e%2e/etc"}]}`, "deny P_DENY_ROOTS [file:///srv/a/%2e%2e/%2e%2e/etc]"},
+		{file, `{"Roots":[{"uri":"file:///etc"}]}`, "deny P_DENY_ROOTS []"},
+		{file, `{"roots":[{"URI":"file:///etc"}]}`, "deny P_DENY_ROOTS []"},
+		{file, `{"roots":[]}`, "allow P_ALLOW_ROOTS []"},
+		{allowAll, `{"roots":[{"uri":"file:///etc"}]}`, "allow P_ALLOW_ROOTS [file:///etc]"},
+	} {
+		p := startProxy(t, c.policy, withEnv(`FAKE_FIRST={"jsonrpc":"2.0","id":"r","method":"roots/list"}`+"\n"))
+		p.receive()
+		p.send(`{"jsonrpc":"2.0","id":"r","result":` + c.result + `}`)
+		p.end()
+		checkLog(t, p)
+		d := p.entries(schemas.LogRootsDecided)
+		if len(d) != 1 {
+			t.Fatalf("%s: %d decisions", c.result, len(d))
+		}
+		if got := fmt.Sprint(d[0]["decision"], " ", d[0]["reason_code"], " ", d[0]["roots"]); got != c.want {
+			t.Errorf("%s: %s, expected %s", c.result, got, c.want)
+		}
+		if forwarded := strings.Contains(p.seen(), `"roots"`); forwarded != strings.HasPrefix(c.want, "allow") || !strings.Contains(p.seen(), `"id":"r"`) {
+			t.Errorf("%s: the server saw %s", c.result, p.seen())
+		}
+	}
+}
