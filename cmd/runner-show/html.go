@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 
 	"github.com/runner-evidence/runner/cmd/internal/acts"
@@ -72,7 +71,10 @@ func writePage(ctx context.Context, env *tool.Env, opt Options) error {
 		return err
 	}
 	w := bufio.NewWriterSize(to, 64<<10)
-	if err := errors.Join(c.page(e.Report).Write(w), w.Flush()); err != nil {
+	if err := c.page(e.Report).Write(w); err != nil {
+		return tool.CannotWrite(to.name, err)
+	}
+	if err := w.Flush(); err != nil {
 		return tool.CannotWrite(to.name, err)
 	}
 	if err := to.commit(); err != nil {
