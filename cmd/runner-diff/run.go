@@ -141,7 +141,11 @@ func writeLock(ctx context.Context, env *tool.Env, opt *Options) error {
 	if err := s.save(opt.Lock, opt.Folds.Names()); err != nil {
 		return err
 	}
-	env.Sayf("%s has %d items of %d runs", opt.Lock, s.items.count, len(s.runs))
+	runs := "1 run"
+	if len(s.runs) > 1 {
+		runs = fmt.Sprintf("%d runs", len(s.runs))
+	}
+	env.Sayf("%s has %d items of %s", opt.Lock, s.items.count, runs)
 	return nil
 }
 

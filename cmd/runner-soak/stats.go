@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/big"
 )
 
@@ -80,6 +81,9 @@ func supports(c, n int) string {
 	if n == 0 {
 		return "No run could be judged: this supports nothing."
 	}
-	least := 100 * wilson(c, n)[0]
-	return fmt.Sprintf("%d of %d passes support at least %d %% per run (95 %% interval after Wilson).", c, n, int(least))
+	ends := wilson(c, n)
+	if c == 0 {
+		return fmt.Sprintf("0 of %d passes support at most %d %% per run (95 %% interval after Wilson).", n, int(math.Ceil(100*ends[1])))
+	}
+	return fmt.Sprintf("%d of %d passes support at least %d %% per run (95 %% interval after Wilson).", c, n, int(100*ends[0]))
 }

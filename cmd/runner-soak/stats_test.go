@@ -45,6 +45,9 @@ func TestGoldenNumbers(t *testing.T) {
 			t.Errorf("%s: %s", name, s)
 		}
 	}
+	if s := supports(0, 3); !strings.HasPrefix(s, "0 of 3 passes support at most 57 % per run") { // [0, 0.5615]
+		t.Error(s)
+	}
 	if s := supports(0, 0); !strings.Contains(s, "nothing") {
 		t.Error(s)
 	}
