@@ -20,6 +20,7 @@ more qemu-system-x86_64  qemu-system-x86  other kernels
 more xz                  xz-utils         other kernels
 more lz4                 lz4              other kernels
 more debootstrap         debootstrap      the first two commands on a bare machine
+more parallel            parallel         shards of a soak
 more crun                crun             containers
 more chromium            chromium         pages of runner-show in a browser
 more runc             runc             containers

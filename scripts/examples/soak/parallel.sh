@@ -8,6 +8,7 @@ out=${OUT:-soak}
 shards=$1 iterations=$2
 shift 2
 mkdir -p "$out"
+rm -f "$out"/shard-*.json # of an earlier call: a shard that fails to write its own is then missing
 # A shard with a failing run ends with 1; what that means is said by the merged report.
 seq "$shards" | parallel --will-cite -q -I @SHARD@ "$bin/runner-soak" -q --iterations "$iterations" --seed 1 \
 	--shard "@SHARD@/$shards" --dir "$out/@SHARD@" --report "$out/shard-@SHARD@.json" -- "$@" >/dev/null || true
