@@ -93,7 +93,7 @@ func fakeServer() {
 func fakeRequest(m fakeMessage) {
 	switch m.Method {
 	case "tools/list":
-		fmt.Fprintf(os.Stdout, `{"result":{"tools":[ {"name":"read_a","x":[1,{"name":"no"}]} , {"name":"write_a"},{"x":2,"name":"\u0072ead_b"}, {"name":"write_b"} ],"nextCursor":"n"},"jsonrpc":"2.0","id":%s}`+"\n", m.ID)
+		fmt.Fprintf(os.Stdout, `{"result":{"tools":[ {"name":"read_a","x":[1,{"name":"no"}]} , {"name":"write_a"},{"x":2,"name":"\u0072ead_b"}, {"name":"write_b"},{"name":"read_s","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}} ],"nextCursor":"n"},"jsonrpc":"2.0","id":%s}`+"\n", m.ID)
 	case "tools/raw":
 		fmt.Fprintln(os.Stdout, m.Params.Arguments["line"])
 	default:

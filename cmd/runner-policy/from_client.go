@@ -109,6 +109,9 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 		s.refuse(m.ID, schemas.ReasonCaseKey, m.Kind == jsonrpc.Request)
 		return
 	}
+	if !s.roundRoots(sc, m, line) {
+		return
+	}
 	c := &call{number: s.calls, attempt: 1, tool: string(sc.Value(jsonrpc.FieldName).Text), startNS: start}
 	if state := sc.Value(jsonrpc.FieldParamsState); state.Kind == '"' && !state.Cut {
 		c.round, c.attempt = s.inFlight.resumed(state.Text, c.tool)
@@ -121,7 +124,7 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 			c.id = declaredID(s.o.Name, m.ID, c.number)
 		}
 	}
-	d := s.engine.Decide(ctx, &policy.Call{Tool: c.tool, Arguments: arguments, Meta: meta, Dir: s.dir})
+	d := s.engine.Decide(ctx, &policy.Call{Tool: c.tool, Arguments: arguments, Meta: meta, Dir: s.dir, Schema: s.schemas.of(c.tool)})
 	e := schemas.ToolDecision{
 		Call: c.number, Attempt: c.attempt, Tool: c.tool, Decision: schemas.DecisionAllow, ReasonCode: d.Reason, RuleID: d.RuleID,
 		ToolCallID: c.id.id, ToolCallIDSource: c.id.source, PolicyDigest: s.digest,

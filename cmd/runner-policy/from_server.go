@@ -188,6 +188,7 @@ func (v *serverReader) filter(line []byte) ([]byte, string) {
 		if !t.OK {
 			return nil, schemas.ReasonNotJSONRPC
 		}
+		v.schemas.learn(t.Name, line[t.Start:t.End])
 		if !v.engine.Hides(t.Name) {
 			kept = true
 			continue

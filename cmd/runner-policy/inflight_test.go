@@ -198,6 +198,13 @@ func TestCheck(t *testing.T) {
 	if code := app().Call(t.Context(), strings.NewReader(""), &out, &errs, []string{"--check", file}); code != tool.ExitOK || errs.Len() > 0 || !strings.Contains(out.String(), "no-writes") {
 		t.Errorf("exit %d, %s %s", code, out.String(), errs.String())
 	}
+	const open = "schema: runner.policy.v0\nrules:\n  - {id: o, allow: read_x, args: [{at: $.path, under: /}], only: false}\n"
+	if err := os.WriteFile(file, []byte(open), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := app().Call(t.Context(), strings.NewReader(""), &out, &errs, []string{"--check", file}); code != tool.ExitOK || !strings.Contains(errs.String(), "p.yaml:3: rule o: only: false") {
+		t.Errorf("exit %d, %s", code, errs.String())
+	}
 }
 
 // TestEnvironment: the log's name may come from the environment, and is not passed on.

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -93,12 +94,21 @@ func run(ctx context.Context, env *tool.Env) error {
 	if o.Program, err = child.Look(o.Command[0]); err != nil {
 		return child.Refusal(err, nothingDone)
 	}
+	if !filepath.IsAbs(o.Program) {
+		o.Program = filepath.Join(dir, o.Program)
+	}
 	to, err := openLog(o.LogFile, o.LogFD)
 	if err != nil {
 		return tool.Fail(tool.ExitOwn, fmt.Errorf("%s: opening the decision log: %w", o.LogName, err),
 			"a session without a log is refused; name one that can be written: --log FILE, or set "+logVariable)
 	}
 	defer to.Close()
+	if p.RelativeTo != "" {
+		if err := os.Chdir(p.RelativeTo); err != nil {
+			return tool.Fail(tool.ExitOwn, fmt.Errorf("the directory of relative_to: %w", err), "relative paths of calls are taken to start there, so the server must be started there")
+		}
+		dir = p.RelativeTo
+	}
 	if o.LogDefault {
 		env.Sayf("decisions go to %s", schemas.Text(o.LogName))
 	}
@@ -118,6 +128,9 @@ func check(env *tool.Env) error {
 		return err
 	}
 	p.Explain(env.Stdout)
+	for _, w := range p.Warnings() {
+		env.Warnf("%s", schemas.Text(w))
+	}
 	return nil
 }
 

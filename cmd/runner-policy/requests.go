@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
 	"github.com/runner-evidence/runner/cmd/internal/policy"
@@ -43,6 +46,9 @@ func (s *session) request(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Me
 	params, ok := decode(line, sc.Value(jsonrpc.FieldParams))
 	if !ok {
 		s.refuse(m.ID, schemas.ReasonNotJSONRPC, true)
+		return
+	}
+	if !s.roundRoots(sc, m, line) {
 		return
 	}
 	r, d, code := s.judge(ctx, fromClientSide, m, params)
@@ -127,4 +133,40 @@ func (s *session) deniedRequest(to jsonrpc.ID, d policy.Decision) []byte {
 // deniedRoots is the line that the server gets instead of roots that it must not have.
 func deniedRoots(to jsonrpc.ID, d policy.RootsDecision, digest string) []byte {
 	return errorLine(to, rpcError{errDenied, d.Reason + ": " + d.Say, &errorData{ReasonCode: d.Reason, PolicyDigest: digest}})
+}
+
+// roundRoots decides roots that a client gives in the request with which a call goes on
+// (modern protocol). If they are denied, the request is answered and must not be forwarded.
+func (s *session) roundRoots(sc *jsonrpc.Scanner, m jsonrpc.Message, line []byte) bool {
+	answers, _ := decode(line, sc.Value(jsonrpc.FieldInputResponses))
+	list, _ := answers.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		if !policy.HasRoots(list[name]) {
+			continue
+		}
+		ask := jsonrpc.Message{Kind: jsonrpc.Request, Method: methodRoots}
+		r, _, code := s.judge(context.Background(), fromServerSide, ask, nil)
+		if r == nil {
+			s.refuse(m.ID, cmp.Or(code, schemas.ReasonBadCall), m.Kind == jsonrpc.Request)
+			return false
+		}
+		d := s.engine.DecideRoots(list[name])
+		ok := s.rootsDecided(r, d)
+		outcome := schemas.OutcomeCompleted
+		if !ok || !d.Allow {
+			outcome = schemas.OutcomeError
+		}
+		s.log.requestFinished(r, now(), outcome)
+		switch {
+		case !ok:
+			s.refuse(m.ID, schemas.ReasonLogFailed, m.Kind == jsonrpc.Request)
+			return false
+		case !d.Allow:
+			if m.Kind == jsonrpc.Request {
+				s.toClient(deniedRoots(m.ID, d, s.digest))
+			}
+			return false
+		}
+	}
+	return true
 }

@@ -111,3 +111,51 @@ func TestRootsAreDecided(t *testing.T) {
 		}
 	}
 }
+
+// TestRootsOfTheModernProtocol: there the client gives its roots in the next request.
+func TestRootsOfTheModernProtocol(t *testing.T) {
+	p := startProxy(t, "schema: runner.policy.v0\nrules:\n  - {id: a, allow: read_a, args: [{at: $.path, under: /srv/a}]}\n  - {id: b, allow: read_x}\n")
+	for _, roots := range []string{"file:///etc", "file:///srv/a"} {
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_x","inputResponses":{"x":{"roots":[{"uri":"` + roots + `"}]}},"requestState":"s"}}`)
+		if got := p.receive(); strings.Contains(got, "P_DENY_ROOTS") != (roots == "file:///etc") {
+			t.Errorf("%s: %s", roots, got)
+		}
+	}
+	p.end()
+	checkLog(t, p)
+	if strings.Contains(p.seen(), "file:///etc") || len(p.entries(schemas.LogRootsDecided)) != 2 {
+		t.Errorf("the server saw %s", p.seen())
+	}
+}
+
+// TestSchemasOfTheServer: what tools/list says about arguments counts in decisions.
+func TestSchemasOfTheServer(t *testing.T) {
+	p := startProxy(t, "schema: runner.policy.v0\nrules:\n  - {id: a, allow: read_s, args: [{at: $.path, under: /srv/a}], also: [$.more]}\n")
+	p.send(callLine("1", "read_s", `{"path":"/srv/a/x","more":1}`), `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	p.receive()
+	p.receive()
+	p.send(callLine("3", "read_s", `{"path":"/srv/a/x","more":1}`))
+	if got := p.receive(); !strings.Contains(got, "P_DENY_ARGUMENTS") {
+		t.Error(got)
+	}
+	p.end()
+	checkLog(t, p)
+}
+
+// TestRelativeTo: the server is started where relative paths are taken to start.
+func TestRelativeTo(t *testing.T) {
+	dir := t.TempDir()
+	p := startProxy(t, "schema: runner.policy.v0\nrelative_to: "+dir+"\nrules:\n  - {id: a, allow: read_a, args: [{at: $.path, under: "+dir+"}]}\n", withEnv(`FAKE_FIRST={"jsonrpc":"2.0","id":"r","method":"roots/list"}`+"\n"))
+	p.receive()
+	p.send(callLine("1", "read_a", `{"path":"f"}`), `{"jsonrpc":"2.0","id":"r","result":{"roots":[{"uri":"file://`+dir+`/below"}]}}`)
+	if got := p.receive(); strings.Contains(got, "isError") {
+		t.Error(got)
+	}
+	p.end()
+	if cwd := p.entries(schemas.LogSessionStarted)[0]["cwd"]; cwd != dir {
+		t.Errorf("it began in %v", cwd)
+	}
+	if d := p.entries(schemas.LogRootsDecided); len(d) != 1 || d[0]["decision"] != "deny" {
+		t.Errorf("roots %v: the server would take relative paths for others", d)
+	}
+}

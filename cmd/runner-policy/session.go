@@ -31,6 +31,8 @@ type session struct {
 	inFlight *inFlight // requests of the client
 	asked    *inFlight // requests of the server
 
+	schemas inputSchemas // of the server's tools
+
 	clientMu sync.Mutex // held while a whole line is written
 	client   io.Writer
 	cut      atomic.Bool // part of a line was written to the client and the rest will not be

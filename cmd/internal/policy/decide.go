@@ -123,6 +123,8 @@ func (e *evaluation) decide(ctx context.Context) (d Decision) {
 			d = e.denial(r, err)
 		case !ok:
 			continue
+		case r.allow && e.whole(r) != nil:
+			d = Decision{Reason: schemas.ReasonDenyArguments, RuleID: r.id, Say: "policy rule " + r.id + " does not allow this call: " + e.whole(r).Error()}
 		case r.allow:
 			d = Decision{Allow: true, Reason: schemas.ReasonAllowRule, RuleID: r.id}
 		default:
@@ -296,7 +298,11 @@ func (e *evaluation) places(s string) ([]string, error) {
 	if x, ok := e.known[s]; ok {
 		return x.places, x.err
 	}
-	all, err := places(e.call.Dir, s)
+	dir := ""
+	if e.policy.RelativeTo == e.call.Dir {
+		dir = e.call.Dir
+	}
+	all, err := places(dir, s)
 	if e.known == nil {
 		e.known = map[string]lookedUp{}
 	}

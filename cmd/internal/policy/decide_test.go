@@ -33,7 +33,9 @@ func args(t testing.TB, text string) any {
 
 func decide(t testing.TB, p *Policy, tool, arguments, dir string) Decision {
 	t.Helper()
-	d := p.Decide(context.Background(), &Call{Tool: tool, Arguments: args(t, arguments), Dir: dir})
+	held := *p // the tests say where relative paths start, as relative_to does
+	held.RelativeTo = dir
+	d := held.Decide(context.Background(), &Call{Tool: tool, Arguments: args(t, arguments), Dir: dir})
 	checkDecision(t, p, d)
 	return d
 }
@@ -45,7 +47,7 @@ func checkDecision(t testing.TB, p *Policy, d Decision) {
 		t.Errorf("contradiction: %+v", d)
 	}
 	if (d.Reason == schemas.ReasonAllowRule || d.Reason == schemas.ReasonDenyRule) == (d.RuleID == "") &&
-		d.Reason != schemas.ReasonEvalError && d.Reason != schemas.ReasonEvalTimeout {
+		d.Reason != schemas.ReasonEvalError && d.Reason != schemas.ReasonEvalTimeout && d.Reason != schemas.ReasonDenyArguments {
 		t.Errorf("rule id %q with %s", d.RuleID, d.Reason)
 	}
 	n := 0
@@ -159,7 +161,7 @@ func TestConditions(t *testing.T) {
 	} {
 		for verb, want := range map[string]string{"allow": x.allow, "deny": x.deny} {
 			p := rules(t, "default: "+map[string]string{"allow": "deny", "deny": "allow"}[verb]+
-				"\nrules: [{id: r, "+verb+": x, args: [{at: '"+x.at+"', in: [1]}]}]")
+				"\nrules: [{id: r, "+verb+": x, args: [{at: '"+x.at+"', in: [1]}]"+map[string]string{"allow": ", only: false"}[verb]+"}]")
 			d := decide(t, p, "x", x.args, "/")
 			have := map[string]string{schemas.ReasonAllowRule: "yes", schemas.ReasonDenyRule: "yes", schemas.ReasonEvalError: "error",
 				schemas.ReasonAllowDefault: "no", schemas.ReasonDenyDefault: "no"}[d.Reason]
@@ -226,7 +228,7 @@ func TestWhen(t *testing.T) {
 		{`[range(1e9)] | length > 0`, `{}`, schemas.ReasonEvalTimeout},
 		{`"x" * 1e12 | length > 0`, `{}`, schemas.ReasonEvalError},
 	} {
-		p := rules(t, "rules:\n  - id: r\n    allow: x\n    when: '"+x.when+"'\n")
+		p := rules(t, "rules:\n  - id: r\n    allow: x\n    only: false\n    when: '"+x.when+"'\n")
 		begin := time.Now()
 		d := p.Decide(context.Background(), &Call{Tool: "x", Arguments: args(t, x.args), Meta: args(t, `{"k":"v"}`)})
 		checkDecision(t, p, d)
@@ -297,7 +299,7 @@ func TestWhenPatterns(t *testing.T) {
 			t.Errorf("%s: compiled for each call: %v", when, have)
 		}
 	}
-	p := rules(t, `rules: [{id: r, allow: x, when: '. as $c | .tool | test($c.arguments.p)'}]`)
+	p := rules(t, `rules: [{id: r, allow: x, only: false, when: '. as $c | .tool | test($c.arguments.p)'}]`)
 	for pattern, want := range map[string]string{"^x$": schemas.ReasonAllowRule, "y": schemas.ReasonDenyDefault, "(": schemas.ReasonEvalError} {
 		if d := decide(t, p, "x", `{"p":"`+pattern+`"}`, "/"); d.Reason != want {
 			t.Errorf("%s: %+v", pattern, d)
@@ -318,7 +320,7 @@ func TestWhenPanic(t *testing.T) {
 func TestWhenMemory(t *testing.T) {
 	p := rules(t, `rules: [{id: r, allow: x, when: '[range(1e9) | "x" * 100000 | ltrimstr("x") + "y"] | length > 0'}]`)
 	d := decide(t, p, "x", `{}`, "/")
-	if d.Reason != schemas.ReasonEvalError && d.Reason != schemas.ReasonEvalTimeout {
+	if d.Reason != schemas.ReasonEvalError && d.Reason != schemas.ReasonEvalTimeout && d.Reason != schemas.ReasonDenyArguments {
 		t.Error(d)
 	}
 }
@@ -371,7 +373,7 @@ rules:
 // Many calls at once, some of them slow: each gets its own answer.
 func TestConcurrent(t *testing.T) {
 	dir := t.TempDir()
-	p := rules(t, "rules:\n  - {id: a, allow: x, args: [{at: $.path, under: "+dir+"}], when: '.arguments.n < 5'}\n")
+	p := rules(t, "relative_to: "+dir+"\nrules:\n  - {id: a, allow: x, args: [{at: $.path, under: "+dir+"}], when: '.arguments.n < 5'}\n")
 	done := make(chan string, 40)
 	for i := range 40 {
 		go func() {

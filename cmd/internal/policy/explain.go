@@ -36,6 +36,9 @@ func (p *Policy) Explain(w io.Writer) {
 	} else {
 		fmt.Fprintf(w, "tools: the first rule that matches decides; without one a call is %s\n", past(p.allow))
 	}
+	if p.RelativeTo != "" {
+		fmt.Fprintf(w, "relative paths start at %s, where the server is started\n", plainQuote(p.RelativeTo))
+	}
 	for i := range p.rules {
 		p.rules[i].explain(w, i+1)
 	}
@@ -81,6 +84,18 @@ func (r *rule) explain(w io.Writer, number int) {
 	}
 	if r.when != nil {
 		fmt.Fprintf(w, "     if the jq program %s gives true\n", plainQuote(r.when.text))
+	}
+	switch {
+	case r.covers() && len(r.also) > 0:
+		var list []string
+		for _, p := range r.also {
+			list = append(list, p.text)
+		}
+		fmt.Fprintf(w, "     with no other argument than these and %s\n", quoteAll(list))
+	case r.covers():
+		fmt.Fprintln(w, "     with no other argument than these")
+	case r.open:
+		fmt.Fprintln(w, "     with any other arguments")
 	}
 	if len(r.expects) > 0 {
 		fmt.Fprintf(w, "     the call may also touch %s\n", quoteAll(r.expects))

@@ -75,13 +75,15 @@ func trimmed(s string) string {
 	})
 }
 
+var errRelative = errors.New("it is relative, and the policy does not say to what (relative_to)")
+
 // join makes a path absolute without cleaning it.
 func join(dir, s string) (string, error) {
 	if strings.HasPrefix(s, "/") {
 		return s, nil
 	}
 	if !strings.HasPrefix(dir, "/") {
-		return "", errors.New("it is relative, and the working directory is not known")
+		return "", errRelative
 	}
 	return dir + "/" + s, nil
 }

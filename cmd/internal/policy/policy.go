@@ -28,9 +28,11 @@ import (
 type Policy struct {
 	Digest       string // sha256: and the hex SHA-256 of the file's bytes
 	HasToolRules bool   // the file has rules for tools: default or rules
+	RelativeTo   string // directory in which the server must begin; "" if relative paths are not clear
 	allow        bool   // default for tools that no rule matches
 	rules        []rule
 	network      *schemas.NetworkRules // nil without a network section
+	warnings     []string              // what is allowed in a file, but was hardly meant
 	files        *schemas.FileRules    // nil without the sections files and exec
 	names        nameSet               // names of arguments that the rules read
 }
@@ -44,7 +46,8 @@ type Call struct {
 	// even after the answer: an evaluation that was given up may still read them.
 	Arguments any
 	Meta      any
-	Dir       string // absolute directory at which relative paths start
+	Dir       string       // absolute directory in which the server began; "" if it is not known
+	Schema    *InputSchema // of the tool, if the server told it
 }
 
 // Decision is the answer to a call.
@@ -134,6 +137,7 @@ func Parse(name string, b []byte) (*Policy, error) {
 	if bad := r.Problems(); bad != nil {
 		return nil, bad
 	}
+	p.warnings = p.doubts(name)
 	p.Digest = schemas.DigestOf(b)
 	if p.network != nil {
 		p.network.PolicyDigest = p.Digest
@@ -143,6 +147,9 @@ func Parse(name string, b []byte) (*Policy, error) {
 	}
 	return p, nil
 }
+
+// Warnings are what the file says that it hardly means, each with its place.
+func (p *Policy) Warnings() []string { return p.warnings }
 
 // Network returns the compiled network rules; false when the file has no network
 // section. The caller must not change them.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"path"
 	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -86,6 +87,13 @@ func (p *Policy) DecideRoots(result any) RootsDecision {
 	return d
 }
 
+// HasRoots reports whether a server could take a value for a list of roots.
+func HasRoots(result any) bool {
+	r, _ := result.(map[string]any)
+	_, ok := r["roots"]
+	return ok || other(r, "roots")
+}
+
 // rootList is the URIs of a list of roots; false if a server could read others.
 func rootList(result any) (uris []string, ok bool) {
 	r, isObject := result.(map[string]any)
@@ -119,6 +127,10 @@ func other(m map[string]any, name string) bool {
 
 // covers reports whether a root is one that the policy names.
 func (p *Policy) covers(uri string) bool {
+	if p.RelativeTo != "" { // with another root, relative paths would start elsewhere
+		file, ok := fileURI(uri)
+		return ok && path.Clean(file) == p.RelativeTo && !strings.Contains(file, "%")
+	}
 	var allowed, denied []root
 	for i := range p.rules {
 		for _, c := range p.rules[i].args {

@@ -26,6 +26,9 @@ type rule struct {
 	tools   []glob
 	args    []condition
 	when    *program
+	also    []jsonPath // places in the arguments that need no condition
+	open    bool       // arguments that nothing names are no reason to deny
+	line    int
 	expects []string // cleaned paths and endpoints
 	reason  string
 }
@@ -50,7 +53,7 @@ func (r *reader) policy(b []byte) *Policy {
 		return nil
 	}
 	p := new(Policy)
-	o := r.Object(doc, "the policy", "schema", "default", "rules", "network", "files", "exec")
+	o := r.Object(doc, "the policy", "schema", "default", "relative_to", "rules", "network", "files", "exec")
 	if o == nil {
 		return nil
 	}
@@ -62,6 +65,11 @@ func (r *reader) policy(b []byte) *Policy {
 	if f, ok := o["default"]; ok {
 		p.HasToolRules = true
 		p.allow = r.action(f.Value)
+	}
+	if f, ok := o["relative_to"]; ok {
+		if s, ok := r.Text(f.Value, "relative_to"); ok {
+			p.RelativeTo, _ = r.absolute(f.Value, s)
+		}
 	}
 	ids := map[string]int{}
 	if f, ok := o["rules"]; ok {
@@ -167,11 +175,11 @@ func (r *reader) side(n *yaml.Node, o map[string]strict.Field, of string) (stric
 // rule reads one rule about tools.
 func (r *reader) rule(n *yaml.Node, ids map[string]int) (rule, bool) {
 	var x rule
-	o := r.Object(n, "the rule", "id", "allow", "deny", "args", "when", "expects", "reason")
+	o := r.Object(n, "the rule", "id", "allow", "deny", "args", "also", "only", "when", "expects", "reason")
 	if o == nil {
 		return x, false
 	}
-	x.id = r.id(n, o, ids)
+	x.id, x.line = r.id(n, o, ids), n.Line
 	f, allow, ok := r.side(n, o, "the names of tools")
 	x.allow = allow
 	if ok {
@@ -198,6 +206,7 @@ func (r *reader) rule(n *yaml.Node, ids map[string]int) (rule, bool) {
 	if f, ok := o["when"]; ok {
 		x.when = r.when(f.Value)
 	}
+	r.scope(o, &x)
 	if f, ok := o["expects"]; ok {
 		if !allow {
 			r.Bad(f.Key, "expects in a rule that denies", "expects in a rule that allows: a denied call may touch nothing", "")

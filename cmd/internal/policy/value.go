@@ -2,8 +2,6 @@ package policy
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,8 +42,7 @@ func Digest(raw []byte) string {
 	if v.Canonicalize() != nil {
 		return ""
 	}
-	sum := sha256.Sum256(v)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return schemas.DigestOf([]byte(v))
 }
 
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)

@@ -25,6 +25,8 @@ type program struct {
 	code  *gojq.Code
 	fresh bool     // compiled for each call
 	texts []string // texts in it
+
+	arguments []string // that it reads by name
 }
 
 // when reads and compiles a program.
@@ -46,6 +48,7 @@ func (r *reader) when(n *yaml.Node) *program {
 	p := &program{text: s, code: code}
 	if q, err := gojq.Parse(s); err == nil {
 		p.fresh = anyPattern(reflect.ValueOf(q))
+		readArguments(reflect.ValueOf(q), func(name string) { p.arguments = append(p.arguments, name) })
 		words(reflect.ValueOf(q), func(key string) { r.reads(n, key) }, func(text string) { p.texts = append(p.texts, text) })
 	}
 	return p
