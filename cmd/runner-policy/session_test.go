@@ -106,7 +106,7 @@ func TestUntouched(t *testing.T) {
 		` {"params":{"_meta":{"progressToken":0,"x":1e400}},"method":"initialize" , "id":0,"jsonrpc":"2.0"}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\r",
 		`{"jsonrpc":"2.0","id":"a\u0062","method":"tools/list"}`,
-		`{"jsonrpc":"2.0","id":12345678901234567890,"method":"tools/call","params":{"name":"read_x","arguments":{"n":1.0,"s":"\u00e9é\/"},"_meta":{"z":{},"a":[]}}}`,
+		`{"jsonrpc":"2.0","id":9007199254740991,"method":"tools/call","params":{"name":"read_x","arguments":{"n":1.0,"s":"\u00e9é\/"},"_meta":{"z":{},"a":[]}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":0,"progress":0.5}}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"never there"}}`,
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}`,

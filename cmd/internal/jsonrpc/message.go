@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -16,6 +17,9 @@ const (
 
 // maxID is the length of an id, in bytes of its text.
 const maxID = 256
+
+// maxSafe is the largest whole number that floating point tells from the next.
+const maxSafe = 1<<53 - 1
 
 // Kind is what a JSON-RPC message is.
 type Kind uint8
@@ -66,6 +70,9 @@ func (s *Scanner) Identify(f Field, line []byte) (id ID, reason string) {
 		if bytes.ContainsAny(v.Text, ".eE") || string(v.Text) == "-0" {
 			return NullID, schemas.ReasonBadID
 		}
+		if n, err := strconv.ParseInt(id.Raw, 10, 64); err != nil || n > maxSafe || n < -maxSafe {
+			return NullID, schemas.ReasonBadID // JavaScript takes it for another number
+		}
 		id.Key = "n" + id.Raw
 	case '"':
 		if hasControl(v.Text) {
@@ -90,6 +97,12 @@ func hasControl(b []byte) bool {
 		}
 	}
 	return false
+}
+
+// isASCII reports whether text has only characters that no reader trims or folds in its
+// own way, as U+FEFF.
+func isASCII(b []byte) bool {
+	return bytes.IndexFunc(b, func(r rune) bool { return r >= 0x80 }) < 0
 }
 
 // Message is what the line is that was scanned to its end, or the reason why it is
@@ -118,7 +131,7 @@ func (s *Scanner) Message(line []byte) (m Message, reason string) {
 		if v[FieldID].Kind == 'n' && v[FieldError].Kind == 0 {
 			return m, schemas.ReasonBadID
 		}
-	case answers || v[FieldMethod].Kind != '"' || v[FieldMethod].Cut || hasControl(v[FieldMethod].Text):
+	case answers || v[FieldMethod].Kind != '"' || v[FieldMethod].Cut || hasControl(v[FieldMethod].Text) || !isASCII(v[FieldMethod].Text):
 		return m, schemas.ReasonNotJSONRPC
 	default:
 		m.Kind, m.Method = Request, string(v[FieldMethod].Text)

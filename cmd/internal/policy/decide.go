@@ -317,6 +317,9 @@ func (e *evaluation) value(c *condition, v any, allow bool) (bool, error) {
 	if c.in != nil {
 		return isIn(v, c.in)
 	}
+	if c.typed != nil {
+		return c.typed.holds(v)
+	}
 	s, ok := v.(string)
 	if !ok {
 		return false, fmt.Errorf("it is %s, not a string", jsonKind(v))

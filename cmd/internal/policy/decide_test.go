@@ -103,11 +103,12 @@ func TestGlob(t *testing.T) {
 	}{
 		{"a", "a", true}, {"a", "ab", false}, {"*", "", true}, {"?", "", false}, {"?", "é", true}, {"a*b*c", "aXbYbZc", true},
 		{"a*b*c", "aXbYbZ", false}, {"**", "x", true}, {"*?", "x", true}, {"*a?", "aab", true}, {"a**", "a", true},
-		{"[a]", "a", false}, {"[a]", "[a]", true}, {"read_*", "read_", true}, {"read_*", "Read_x", false}, {`\*`, `\x`, true},
+		{`\[a\]`, "a", false}, {`\[a\]`, "[a]", true}, {"read_*", "read_", true}, {"read_*", "Read_x", false}, {`\*`, `\x`, false}, {`\*`, "*", true}, {`\\`, `\`, true},
 		{strings.Repeat("*a", 100), strings.Repeat("a", 99) + "b", false},
 	} {
-		if have := makeGlob(x.glob).match(x.name); have != x.want {
-			t.Errorf("%q matches %q: %v", x.glob, x.name, have)
+		g, err := parseGlob(x.glob)
+		if have := g.match(x.name); err != nil || have != x.want {
+			t.Errorf("%q matches %q: %v, %v", x.glob, x.name, have, err)
 		}
 	}
 }

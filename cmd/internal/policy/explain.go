@@ -128,6 +128,8 @@ func (c *condition) explain(allow bool) string {
 			list = append(list, x.text)
 		}
 		return what + " leads to " + strings.Join(list, " or ")
+	case c.typed != nil:
+		return what + " is " + c.typed.explain()
 	}
 	for _, x := range c.in {
 		b, _ := json.Marshal(x)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -57,6 +58,10 @@ func clearPath(s string) error {
 		return fmt.Errorf("it is longer than %d bytes", maxPath-1)
 	case strings.IndexByte(s, 0) >= 0:
 		return errors.New("it holds a NUL byte")
+	case strings.IndexFunc(s, unicode.IsControl) >= 0:
+		return errors.New("it holds a control character")
+	case shellList.MatchString(s):
+		return errors.New("it holds {…,…} or {…..…}, of which some servers make several paths")
 	case trimmed(s) != s:
 		return errors.New("it begins or ends with a blank or a quote")
 	case s[0] == '~' || s[0] == '$':
@@ -67,6 +72,8 @@ func clearPath(s string) error {
 	}
 	return nil
 }
+
+var shellList = regexp.MustCompile(`\{[^}]*(,|\.\.)[^}]*\}`)
 
 // trimmed is a text without the characters that servers trim.
 func trimmed(s string) string {

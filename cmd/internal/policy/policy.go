@@ -32,7 +32,7 @@ type Policy struct {
 	allow        bool   // default for tools that no rule matches
 	rules        []rule
 	network      *schemas.NetworkRules // nil without a network section
-	warnings     []string              // what is allowed in a file, but was hardly meant
+	file         string                // its name in warnings
 	files        *schemas.FileRules    // nil without the sections files and exec
 	names        nameSet               // names of arguments that the rules read
 }
@@ -137,7 +137,7 @@ func Parse(name string, b []byte) (*Policy, error) {
 	if bad := r.Problems(); bad != nil {
 		return nil, bad
 	}
-	p.warnings = p.doubts(name)
+	p.file = name
 	p.Digest = schemas.DigestOf(b)
 	if p.network != nil {
 		p.network.PolicyDigest = p.Digest
@@ -149,7 +149,7 @@ func Parse(name string, b []byte) (*Policy, error) {
 }
 
 // Warnings are what the file says that it hardly means, each with its place.
-func (p *Policy) Warnings() []string { return p.warnings }
+func (p *Policy) Warnings() []string { return p.doubts(p.file) }
 
 // Network returns the compiled network rules; false when the file has no network
 // section. The caller must not change them.

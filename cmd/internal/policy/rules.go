@@ -33,12 +33,13 @@ type rule struct {
 	reason  string
 }
 
-// condition is one requirement on an argument: exactly one of under, in and to is set.
+// condition is one requirement on an argument: exactly one of under, in, to and typed is set.
 type condition struct {
 	at    jsonPath
 	under []root
 	in    []any
 	to    []destPattern
+	typed *typed
 }
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
@@ -188,7 +189,11 @@ func (r *reader) rule(n *yaml.Node, ids map[string]int) (rule, bool) {
 				if s == "" || len(s) > maxPattern {
 					r.Bad(item, "a tool's name of "+fmt.Sprint(len(s))+" bytes", fmt.Sprintf("1 to %d", maxPattern), "")
 				}
-				x.tools = append(x.tools, makeGlob(s))
+				g, err := parseGlob(s)
+				if err != nil {
+					r.Bad(item, "a tool's name "+strict.Quote(s)+": "+err.Error(), `a name, a pattern of * and ?, or a list of them; a backslash before a character that is part of the name`, "")
+				}
+				x.tools = append(x.tools, g)
 			}
 		}
 	}
@@ -272,7 +277,7 @@ func printedBy(command, path string) string {
 // condition reads one requirement on an argument.
 func (r *reader) condition(n *yaml.Node) (condition, bool) {
 	var c condition
-	o := r.Object(n, "the condition", "at", "under", "in", "to")
+	o := r.Object(n, "the condition", append([]string{"at", "under", "in", "to"}, typedKinds...)...)
 	if o == nil {
 		return c, false
 	}
@@ -290,7 +295,7 @@ func (r *reader) condition(n *yaml.Node) (condition, bool) {
 		}
 	}
 	if given := len(o) - count(o, "at"); given != 1 {
-		r.Bad(n, fmt.Sprintf("a condition with %d of under, in and to", given), "one of them", "")
+		r.Bad(n, fmt.Sprintf("a condition with %d of under, in, to and a type", given), "one of them", "")
 		return c, false
 	}
 	if f, ok := o["under"]; ok {
@@ -311,18 +316,33 @@ func (r *reader) condition(n *yaml.Node) (condition, bool) {
 			}
 		}
 	}
+	for _, kind := range typedKinds {
+		if f, ok := o[kind]; ok {
+			c.typed = r.typed(kind, f.Value)
+		}
+	}
 	if f, ok := o["to"]; ok {
 		for _, item := range r.Items(f.Value, "to") {
 			if s, ok := r.Text(item, "to"); ok {
 				d, err := parseDestPattern(s)
 				if err != nil {
-					r.Bad(item, "to "+strict.Quote(s)+": "+err.Error(), "NAME, *.NAME or ADDRESS, each with :PORT or without, or CIDR", "")
+					r.Bad(item, "to "+strict.Quote(s)+": "+err.Error(), "NAME, *.NAME or ADDRESS, each with :PORT or without, or CIDR", destOf(s))
 				}
 				c.to = append(c.to, d)
 			}
 		}
 	}
 	return c, true
+}
+
+// destOf is what to type instead of a URL: where it leads.
+func destOf(s string) string {
+	if d, err := parseDest(s); err == nil && strings.Contains(s, "://") {
+		if e, ok := d.endpoint(); ok {
+			return e
+		}
+	}
+	return ""
 }
 
 func count(o map[string]strict.Field, key string) int {
