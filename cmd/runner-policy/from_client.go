@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
 	"github.com/runner-evidence/runner/cmd/internal/policy"
@@ -67,7 +68,7 @@ func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []by
 	if code == "" && s.log.failure() != nil {
 		code = schemas.ReasonLogFailed
 	}
-	if code == "" && m.Kind != jsonrpc.Response && (m.Kind == jsonrpc.Request || m.Method == jsonrpc.MethodCall) {
+	if code == "" && m.Kind != jsonrpc.Response && (m.Kind == jsonrpc.Request || !isNotice(m.Method)) {
 		code = s.inFlight.room(m)
 	}
 	if code != "" {
@@ -78,7 +79,7 @@ func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []by
 	switch {
 	case m.Method == jsonrpc.MethodCall:
 		s.decide(ctx, sc, m, line)
-	case m.Kind == jsonrpc.Request:
+	case m.Kind == jsonrpc.Request, m.Kind == jsonrpc.Notification && !isNotice(m.Method):
 		s.request(ctx, sc, m, line)
 	case m.Kind == jsonrpc.Response && m.ID.Key != "":
 		s.clientAnswers(sc, m, line)
@@ -88,6 +89,10 @@ func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []by
 		s.toServer(line)
 	}
 }
+
+// isNotice reports whether a method is one that asks for nothing. Others are decided without
+// an id too, because some servers do what they ask for.
+func isNotice(method string) bool { return strings.HasPrefix(method, "notifications/") }
 
 // cancelsDenied reports whether a cancellation is for a denied call.
 func (s *session) cancelsDenied(sc *jsonrpc.Scanner, body []byte) bool {

@@ -19,7 +19,7 @@ import (
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, readOnly)
-	p.send(callLine("1", "read_hang", `{}`), callLine(`"1"`, "read_hang", `{}`), `{"jsonrpc":"2.0","id":0,"method":"x/hang"}`)
+	p.send(callLine("1", "read_hang", `{}`), callLine(`"1"`, "read_hang", `{}`), `{"jsonrpc":"2.0","id":0,"method":"ping"}`)
 	p.receive()
 	for _, line := range []string{callLine("1", "read_x", `{}`), callLine(`"\u0031"`, "write_x", `{}`), `{"jsonrpc":"2.0","id":1,"method":"ping"}`} {
 		p.send(line)

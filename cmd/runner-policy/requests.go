@@ -45,7 +45,7 @@ const maxTargetName = 4096
 func (s *session) request(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Message, line []byte) {
 	params, ok := decode(line, sc.Value(jsonrpc.FieldParams))
 	if !ok {
-		s.refuse(m.ID, schemas.ReasonNotJSONRPC, true)
+		s.refuse(m.ID, schemas.ReasonNotJSONRPC, m.Kind == jsonrpc.Request)
 		return
 	}
 	if !s.roundRoots(sc, m, line) {
@@ -54,9 +54,11 @@ func (s *session) request(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Me
 	r, d, code := s.judge(ctx, fromClientSide, m, params)
 	switch {
 	case code != "":
-		s.refuse(m.ID, code, true)
-	case r == nil:
+		s.refuse(m.ID, code, m.Kind == jsonrpc.Request)
+	case r == nil && m.Kind == jsonrpc.Request:
 		s.toClient(s.deniedRequest(m.ID, d))
+	case r == nil:
+		// nobody waits for an answer
 	default:
 		s.inFlight.add(&entry{id: m.ID, method: m.Method, request: r})
 		s.toServer(line)

@@ -159,3 +159,25 @@ func TestRelativeTo(t *testing.T) {
 		t.Errorf("roots %v: the server would take relative paths for others", d)
 	}
 }
+
+// TestOtherRequestsAreDecided: the default deny reaches what is no tool call, in both
+// directions, with and without an id.
+func TestOtherRequestsAreDecided(t *testing.T) {
+	p := startProxy(t, readOnly, withEnv(`FAKE_FIRST={"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{}}`+"\n"))
+	for _, line := range []string{`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///etc/shadow"}}`, `{"jsonrpc":"2.0","id":2,"method":"prompts/get","params":{"name":"x"}}`} {
+		p.send(line)
+		if got := p.receive(); !strings.Contains(got, `"code":403`) || !strings.Contains(got, "P_DENY_DEFAULT") {
+			t.Error(got)
+		}
+	}
+	p.send(`{"jsonrpc":"2.0","method":"resources/read","params":{"uri":"file:///etc/shadow"}}`, `{"jsonrpc":"2.0","id":3,"method":"ping"}`)
+	p.receive()
+	p.end()
+	checkLog(t, p)
+	if seen := p.seen(); strings.Contains(seen, "shadow") || strings.Contains(seen, "prompts") || !strings.Contains(seen, `"id":7,"error":{"code":403`) {
+		t.Errorf("the server saw %s", seen)
+	}
+	if n := strings.Count(fmt.Sprint(p.entries(schemas.LogRequestDecided)), "decision:deny"); n != 4 {
+		t.Errorf("%d denials", n)
+	}
+}

@@ -42,6 +42,8 @@ func (p *Policy) Explain(w io.Writer) {
 	for i := range p.rules {
 		p.rules[i].explain(w, i+1)
 	}
+	explainRequests(w, "resources", p.resources, p.allow)
+	explainRequests(w, "methods", p.methods, p.allow)
 	if p.network == nil {
 		fmt.Fprintln(w, "network: no rules: nothing is enforced")
 	} else {
@@ -59,6 +61,15 @@ func (p *Policy) Explain(w io.Writer) {
 	for _, r := range p.files.Rules {
 		path, _ := schemas.Untext(r.Path)
 		fmt.Fprintf(w, "  %d. %s: %s %s and below, on %s\n", r.Number, r.ID, r.Action, plainQuote(string(path)), strings.Join(r.On, " or "))
+	}
+}
+
+func explainRequests(w io.Writer, what string, list []requestRule, allow bool) {
+	if list != nil {
+		fmt.Fprintf(w, "%s: the first rule that matches decides; without one a request is %s\n", what, past(allow))
+	}
+	for i := range list {
+		list[i].explain(w, i+1)
 	}
 }
 

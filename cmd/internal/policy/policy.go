@@ -31,6 +31,8 @@ type Policy struct {
 	RelativeTo   string // directory in which the server must begin; "" if relative paths are not clear
 	allow        bool   // default for tools that no rule matches
 	rules        []rule
+	resources    []requestRule         // about URIs
+	methods      []requestRule         // about other requests
 	network      *schemas.NetworkRules // nil without a network section
 	file         string                // its name in warnings
 	files        *schemas.FileRules    // nil without the sections files and exec

@@ -2,9 +2,16 @@ package policy
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"path"
+	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -33,9 +40,14 @@ func (r *Request) Target() string {
 	return ""
 }
 
+// protocol are the requests without which there is no session, or that only list what there
+// is: no rule is asked about them.
+var protocol = []string{"initialize", "ping", "logging/setLevel", "server/discover", "subscriptions/listen", "tools/list", "prompts/list",
+	"resources/list", "resources/templates/list", "resources/unsubscribe", "roots/list", "tasks/list", "tasks/get", "tasks/result", "tasks/cancel"}
+
 // DecideRequest decides a request that is no tool call.
 func (p *Policy) DecideRequest(_ context.Context, r *Request) Decision {
-	d := Decision{Allow: true, Reason: schemas.ReasonAllowProtocol}
+	d := p.requestRule(r)
 	e := &evaluation{policy: p, call: Call{Dir: r.Dir}}
 	var t targetSet
 	if s := r.Target(); len(s) <= maxTarget {
@@ -49,6 +61,165 @@ func (p *Policy) DecideRequest(_ context.Context, r *Request) Decision {
 	}
 	d.Targets, d.TargetsCut = t.sorted()
 	return d
+}
+
+// requestRule asks the rules: those of resources about what reads one, those of methods
+// about everything else that is not of the protocol itself.
+func (p *Policy) requestRule(r *Request) Decision {
+	if slices.Contains(protocol, r.Method) {
+		return Decision{Allow: true, Reason: schemas.ReasonAllowProtocol}
+	}
+	rules, what := p.methods, r.Method
+	if strings.HasPrefix(r.Method, "resources/") {
+		rules, what = p.resources, r.Target()
+	}
+	for i := range rules {
+		x := &rules[i]
+		ok, err := x.about(what)
+		switch {
+		case err != nil:
+			return Decision{Reason: schemas.ReasonEvalError, RuleID: x.id, Say: "policy rule " + x.id + " cannot be evaluated for this request: " + err.Error()}
+		case !ok:
+			continue
+		case x.allow:
+			return Decision{Allow: true, Reason: schemas.ReasonAllowRule, RuleID: x.id}
+		}
+		d := Decision{Reason: schemas.ReasonDenyRule, RuleID: x.id, Say: "policy rule " + x.id + " denies this request"}
+		if x.reason != "" {
+			d.Say += ": " + x.reason
+		}
+		return d
+	}
+	if p.allow {
+		return Decision{Allow: true, Reason: schemas.ReasonAllowDefault}
+	}
+	return Decision{Reason: schemas.ReasonDenyDefault, Say: "no policy rule allows this request"}
+}
+
+// requestRule is one rule about methods, or about the URIs of resources.
+type requestRule struct {
+	id       string
+	allow    bool
+	byURI    bool
+	patterns []glob
+	under    []root // of file: URIs
+	reason   string
+}
+
+var errURI = errors.New("its URI is not clear")
+
+// about reports whether a rule is about a method or a URI.
+func (r *requestRule) about(s string) (bool, error) {
+	if r.byURI {
+		file, isFile, err := clearURI(s)
+		switch {
+		case err != nil:
+			return false, err
+		case isFile:
+			all, err := places("", file)
+			if err != nil {
+				return false, err
+			}
+			for _, place := range all {
+				if within(place, r.under) != r.allow {
+					return !r.allow, nil
+				}
+			}
+			return r.allow, nil
+		}
+	}
+	return slices.ContainsFunc(r.patterns, func(g glob) bool { return g.match(s) }), nil
+}
+
+// clearURI refuses a URI that servers may read as another one. file is the path of a file:
+// URI.
+func clearURI(s string) (file string, isFile bool, err error) {
+	scheme, rest, ok := strings.Cut(s, ":")
+	if !ok || !schemeForm(scheme) || strings.ToLower(scheme) != scheme || len(s) > maxTarget ||
+		strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }) {
+		return "", false, errURI
+	}
+	if scheme == "file" {
+		if file, ok := fileURI(s); ok {
+			return file, true, nil
+		}
+		return "", false, errURI
+	}
+	all, err := readings(rest)
+	if err != nil {
+		return "", false, err
+	}
+	for _, reading := range all {
+		for part := range strings.FieldsFuncSeq(reading, func(r rune) bool { return strings.ContainsRune("/?#;&", r) }) {
+			if part == ".." || part == "." {
+				return "", false, errURI
+			}
+		}
+	}
+	return "", false, nil
+}
+
+// requestRules reads a list of rules about methods or resources.
+func (r *reader) requestRules(n *yaml.Node, what string, ids map[string]int) (list []requestRule) {
+	byURI := what == "resources"
+	for _, item := range r.ruleList(n, what) {
+		o := r.Object(item, "the rule", "id", "allow", "deny", "reason")
+		if o == nil {
+			continue
+		}
+		x := requestRule{id: r.id(item, o, ids), byURI: byURI}
+		f, allow, ok := r.side(item, o, map[bool]string{true: "paths and URIs", false: "methods"}[byURI])
+		x.allow = allow
+		if ok {
+			for _, entry := range r.Items(f.Value, f.Key.Value) {
+				r.requestPattern(entry, &x)
+			}
+		}
+		if f, ok := o["reason"]; ok {
+			x.reason, _ = r.Text(f.Value, "reason")
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+func (r *reader) requestPattern(n *yaml.Node, x *requestRule) {
+	s, ok := r.Text(n, "a pattern")
+	if !ok {
+		return
+	}
+	if x.byURI && strings.HasPrefix(s, "/") {
+		if p, ok := r.absolute(n, s); ok {
+			x.under = append(x.under, makeRoot(p))
+		}
+		return
+	}
+	if _, isFile := cutFold(s, "file:"); isFile && x.byURI {
+		r.Bad(n, "the URI "+strict.Quote(s), "for files a path, which means it and all below", strings.TrimSuffix(strings.TrimPrefix(s, "file://"), "/*"))
+		return
+	}
+	g, err := parseGlob(s)
+	switch {
+	case err != nil || s == "" || len(s) > maxText:
+		r.Bad(n, "the pattern "+strict.Quote(s)+" is not one of * and ?", "a method, a URI, or a pattern; a path for files", "")
+	case !x.byURI && slices.ContainsFunc(protocol, func(m string) bool { return g.text == m }), !x.byURI && (g.text == "tools/call" || strings.HasPrefix(g.text, "resources/")):
+		r.Bad(n, "no rule of methods is asked about "+strict.Quote(s), "prompts/get, completion/complete, sampling/createMessage, elicitation/create or another method; rules for tools, resources for resources", "")
+	}
+	x.patterns = append(x.patterns, g)
+}
+
+func (x *requestRule) explain(w io.Writer, number int) {
+	var list []string
+	for _, g := range x.patterns {
+		list = append(list, plainQuote(g.text))
+	}
+	for _, d := range x.under {
+		list = append(list, plainQuote(d.text)+" and below")
+	}
+	fmt.Fprintf(w, "  %d. %s: %s %s\n", number, x.id, map[bool]string{true: "allow", false: "deny"}[x.allow], strings.Join(list, " or "))
+	if x.reason != "" {
+		fmt.Fprintf(w, "     message to the client: %s\n", plainQuote(x.reason))
+	}
 }
 
 // RootsDecision is the answer to roots that a client offers.

@@ -54,7 +54,7 @@ func (r *reader) policy(b []byte) *Policy {
 		return nil
 	}
 	p := new(Policy)
-	o := r.Object(doc, "the policy", "schema", "default", "relative_to", "rules", "network", "files", "exec")
+	o := r.Object(doc, "the policy", "schema", "default", "relative_to", "rules", "resources", "methods", "network", "files", "exec")
 	if o == nil {
 		return nil
 	}
@@ -80,6 +80,12 @@ func (r *reader) policy(b []byte) *Policy {
 				p.rules = append(p.rules, x)
 			}
 		}
+	}
+	if f, ok := o["resources"]; ok {
+		p.HasToolRules, p.resources = true, r.requestRules(f.Value, "resources", ids)
+	}
+	if f, ok := o["methods"]; ok {
+		p.HasToolRules, p.methods = true, r.requestRules(f.Value, "methods", ids)
 	}
 	if f, ok := o["network"]; ok {
 		p.network = r.network(f.Value, ids)
