@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -32,6 +33,15 @@ func canaryPath(runID, which string) string {
 	return "/runner-canary/" + runID + "/" + which
 }
 
+// canaryEnd is how the canary ended. Earlier ones, which a signal ended, were in cgroups with these ids.
+type canaryEnd struct {
+	err  error
+	dead []uint64
+}
+
+// maxCanaries are started, one after the other, if signals end them.
+const maxCanaries = 5
+
 // runCanary starts the canary inside the cgroup, at clone time, and waits for its
 // end: from then on all its records are in the ring.
 //
@@ -39,41 +49,70 @@ func canaryPath(runID, which string) string {
 // cannot always be started: Linux 6.18, for one, kills it at once if cgroup.kill was
 // used there before, and a cgroup whose controllers are enabled for its children
 // accepts no process.
-func runCanary(ctx context.Context, dir, path string) error {
+//
+// Until it has a process group of its own, what a terminal or timeout sends to the group of
+// this process ends it as well. Then there is another one.
+func runCanary(ctx context.Context, dir, path string) (end canaryEnd) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	for {
+		home, err := tryCanary(ctx, dir, path)
+		if end.err = err; home == 0 || !signalled(err) || len(end.dead) == maxCanaries-1 {
+			return end
+		}
+		end.dead = append(end.dead, home)
+	}
+}
+
+// tryCanary runs one canary. home is the id of its own cgroup, or 0.
+func tryCanary(ctx context.Context, dir, path string) (home uint64, err error) {
 	var errs []error
-	if home, err := cgroup.MakeBelow(dir, "canary-"); err == nil {
-		defer cgroup.Remove(home)
-		cmd, err := launchCanary(ctx, home, path)
+	if below, err := cgroup.MakeBelow(dir, "canary-"); err == nil {
+		defer cgroup.Remove(below)
+		cmd, id, err := launchCanary(ctx, below, path)
 		if err == nil {
-			return waitCanary(cmd, home)
+			return id, waitCanary(cmd, below)
 		}
 		errs = append(errs, err)
 	}
-	cmd, err := launchCanary(ctx, dir, path)
+	cmd, _, err := launchCanary(ctx, dir, path)
 	if err != nil {
-		return errors.Join(append(errs, err)...)
+		return 0, errors.Join(append(errs, err)...)
 	}
-	return waitCanary(cmd, dir)
+	return 0, waitCanary(cmd, dir)
 }
 
-func launchCanary(ctx context.Context, dir, path string) (*exec.Cmd, error) {
+// signalled reports whether a signal that groups of processes get ended a canary.
+func signalled(err error) bool {
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) {
+		return false
+	}
+	status, _ := ended.Sys().(syscall.WaitStatus)
+	return status.Signaled() && slices.Contains([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}, status.Signal())
+}
+
+// launchCanary starts one. id is that of the cgroup.
+func launchCanary(ctx context.Context, dir, path string) (cmd *exec.Cmd, id uint64, err error) {
 	f, err := cgroup.Open(dir)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer f.Close()
-	if err := enterOwnProc(); err != nil {
-		return nil, fmt.Errorf("starting the canary: %w", err)
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return nil, 0, os.NewSyscallError("fstat", err)
 	}
-	cmd := exec.CommandContext(ctx, "self/exe", canaryVerb, path)
+	if err := enterOwnProc(); err != nil {
+		return nil, 0, fmt.Errorf("starting the canary: %w", err)
+	}
+	cmd = exec.CommandContext(ctx, "self/exe", canaryVerb, path)
 	cmd.Env = []string{"GOMAXPROCS=1"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd()), Setpgid: true}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting the canary in %s: %w", dir, err)
+		return nil, 0, fmt.Errorf("starting the canary in %s: %w", dir, err)
 	}
-	return cmd, nil
+	return cmd, st.Ino, nil // the inode number of a cgroup's folder is its id
 }
 
 // ownProc is /proc, opened before the command starts. The canary finds its program by its
@@ -101,6 +140,13 @@ func waitCanary(cmd *exec.Cmd, dir string) error {
 		return fmt.Errorf("the canary in %s: %w", dir, err)
 	}
 	return nil
+}
+
+// deadCanary reports whether an event is of a canary that a signal ended: of a process that was not in the run before,
+// in that canary's cgroup, and nothing that the canary that was seen did not do.
+func (v *events) deadCanary(e *schemas.RawEvent) bool {
+	return slices.Contains(v.dead, e.CgroupID) && !v.tasks.has(e.TID, e.PID) &&
+		(e.Op == schemas.OpFork || e.Op == schemas.OpExit || v.usual[v.canaryAct(e)])
 }
 
 // usualCanary reports whether the canary did nothing that the first one did not do. Something

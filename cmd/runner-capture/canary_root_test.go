@@ -6,8 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -46,5 +51,38 @@ func TestCanaryAfterKill(t *testing.T) {
 					h.Facts["canary_after"], h.Counters["survivors_killed"], status, s.errs.String())
 			}
 		})
+	}
+}
+
+// groupCanary makes a test its own process group's victim: see TestCanaryAmongSignals.
+const groupCanary = "RUNNER_TEST_GROUP_CANARY"
+
+// A signal for the whole process group, as timeout and a terminal send it, ends the capture, but not the canary that
+// the capture starts then: a record in which nothing is missing would read as partial.
+func TestCanaryAmongSignals(t *testing.T) {
+	if dir := os.Getenv(groupCanary); dir != "" {
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
+		go func() {
+			for { // a canary that is started at any time meets some of them
+				for _, s := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT} {
+					unix.Kill(0, s)
+				}
+				time.Sleep(2 * time.Millisecond)
+			}
+		}()
+		for i := range 100 {
+			if end := runCanary(t.Context(), dir, canaryPath("test", "again")); end.err != nil {
+				t.Fatalf("canary %d: %v", i, end.err)
+			}
+		}
+		return
+	}
+	dir := needKernel(t)
+	c := exec.Command(os.Args[0], "-test.run=^TestCanaryAmongSignals$", "-test.v")
+	c.Env = append(os.Environ(), groupCanary+"="+dir)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -171,13 +171,14 @@ func (r *captureRun) startCanary(which string) {
 	marker := canaryPath(r.opt.runID, which)
 	r.ev.hold(marker)
 	go func() {
-		err := runCanary(r.ctx, r.opt.cgroup, marker)
-		r.post(message{canary: &err})
+		end := runCanary(r.ctx, r.opt.cgroup, marker)
+		r.post(message{canary: &end})
 	}()
 }
 
-func (r *captureRun) canaryEnded(err error) error {
-	if err != nil {
+func (r *captureRun) canaryEnded(end *canaryEnd) error {
+	r.ev.dead = end.dead
+	if err := end.err; err != nil {
 		if r.phase == opening {
 			return cannot(err)
 		}

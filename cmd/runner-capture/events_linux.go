@@ -46,6 +46,7 @@ type events struct {
 	canaryPID uint32
 	sawCanary bool
 	usual     map[string]bool // what the first canary did
+	dead      []uint64        // ids of the cgroups of canaries that a signal ended
 	held      []heldEvent
 }
 
@@ -102,7 +103,7 @@ func (v *events) release() (bool, error) {
 	ours := v.sawCanary && v.usualCanary()
 	for i := range v.held {
 		p := &v.held[i]
-		if ours && p.e.PID == v.canaryPID {
+		if ours && (p.e.PID == v.canaryPID || v.deadCanary(&p.e)) {
 			v.n.canary++
 			continue
 		}
@@ -110,7 +111,7 @@ func (v *events) release() (bool, error) {
 			return false, err
 		}
 	}
-	v.held = nil
+	v.held, v.dead = nil, nil
 	return ours, nil
 }
 

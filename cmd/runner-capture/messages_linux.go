@@ -9,7 +9,7 @@ import (
 
 // message is what the goroutines around the ring loop post to it. One field is set.
 type message struct {
-	canary  *error // the canary process ended
+	canary  *canaryEnd // the canary process ended
 	control *schemas.Control
 	fail    error // the run cannot go on
 	empty   bool  // no process is left in the cgroup
@@ -71,7 +71,7 @@ func (r *captureRun) act(m message) error {
 	case m.fail != nil:
 		return tool.Fail(tool.ExitIO, m.fail)
 	case m.canary != nil:
-		return r.canaryEnded(*m.canary)
+		return r.canaryEnded(m.canary)
 	case m.control != nil:
 		return r.controlled(m.control)
 	case m.empty && r.phase == running:

@@ -20,8 +20,7 @@ func (r *captureRun) loop() error {
 		return err
 	}
 	sigs := make(chan os.Signal, 4)
-	signal.Notify(sigs, syscall.SIGTERM, syscall.SIGINT)
-	defer signal.Stop(sigs)
+	signal.Notify(sigs, syscall.SIGTERM, syscall.SIGINT) // to the end: one that comes after the seal changes nothing
 	go func() {
 		for {
 			select {

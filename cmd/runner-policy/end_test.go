@@ -134,13 +134,15 @@ func TestServerCloses(t *testing.T) {
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, allowAll, withFlags("--grace", "100ms"), withEnv("FAKE_DEAF=1"))
+	p.send(callLine("0", "read_x", `{}`))
+	p.receive() // so the server is deaf by now
 	p.send(callLine("1", "read_hang", `{}`))
 	pid := p.serverPID()
 	if code, rest := p.end(); code != 137 || rest != "" {
 		t.Errorf("exit %d, %q", code, rest)
 	}
 	gone(t, pid)
-	if got := p.outcomes(); got != "client_gone" {
+	if got := p.outcomes(); got != "completed client_gone" {
 		t.Error(got)
 	}
 	if f := p.finished(); f["server_signal"] != 9. {
@@ -223,8 +225,10 @@ func TestSignals(t *testing.T) {
 	t.Run("twice", func(t *testing.T) {
 		t.Parallel()
 		p := startProxy(t, allowAll, withEnv("FAKE_DEAF=1"), withFlags("--grace", "1m"))
+		p.send(callLine("0", "read_x", `{}`))
+		p.receive() // so the server is deaf by now
 		p.send(callLine("1", "read_hang", `{}`))
-		p.await(1)
+		p.await(2)
 		pid := p.serverPID()
 		p.cmd.Process.Signal(syscall.SIGTERM)
 		time.Sleep(100 * time.Millisecond)
