@@ -130,10 +130,11 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 		}
 	}
 	d := s.engine.Decide(ctx, &policy.Call{Tool: c.tool, Arguments: arguments, Meta: meta, Dir: s.dir, Schema: s.schemas.of(c.tool)})
+	d, would := s.audited(d)
 	e := schemas.ToolDecision{
 		Call: c.number, Attempt: c.attempt, Tool: c.tool, Decision: schemas.DecisionAllow, ReasonCode: d.Reason, RuleID: d.RuleID,
 		ToolCallID: c.id.id, ToolCallIDSource: c.id.source, PolicyDigest: s.digest,
-		StartNS: start, Targets: d.Targets, TargetsCut: d.TargetsCut, Checked: d.Checked,
+		StartNS: start, Targets: d.Targets, TargetsCut: d.TargetsCut, Checked: d.Checked, WouldDeny: would,
 		ArgumentsDigest: policy.Digest(rawValue(line, sc.Value(jsonrpc.FieldArguments))),
 	}
 	if !d.Allow {

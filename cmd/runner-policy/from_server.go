@@ -148,7 +148,7 @@ func (v *serverReader) finished(e *entry, end uint64) {
 func outcomeOf(sc *jsonrpc.Scanner) string {
 	kind := sc.Value(jsonrpc.FieldResultType)
 	switch k := sc.Value(jsonrpc.FieldIsError).Kind; {
-	case sc.Has(jsonrpc.FieldError):
+	case sc.Failed():
 		return schemas.OutcomeError
 	case k != 0 && k != 'f' && k != 'n':
 		return schemas.OutcomeToolError
@@ -189,7 +189,7 @@ func (v *serverReader) filter(line []byte) ([]byte, string) {
 			return nil, schemas.ReasonNotJSONRPC
 		}
 		v.schemas.learn(t.Name, line[t.Start:t.End])
-		if !v.engine.Hides(t.Name) {
+		if v.o.Audit || !v.engine.Hides(t.Name) {
 			kept = true
 			continue
 		}

@@ -44,6 +44,7 @@ Flags:
                      run sets, or beside the policy: POLICY.NAME.log.ndjson)
   --name NAME        name of the server in the log (default from its command)
   --deny-as result   deny with a tool result (isError); or error: a JSON-RPC error
+  --audit            decide and record, but forward what the policy denies
   --call-id-key KEY  another key of params._meta that names the tool call
   --max-line 16M     longer lines of the client are refused
   --grace D          wait this long for the server's end, then kill it (default 5s)
@@ -67,6 +68,7 @@ func app() tool.App {
 		&cli.StringFlag{Name: "log"},
 		&cli.StringFlag{Name: "name"},
 		&cli.StringFlag{Name: "deny-as", Value: "result"},
+		&cli.BoolFlag{Name: "audit"},
 		&cli.StringSliceFlag{Name: "call-id-key"},
 		&cli.StringFlag{Name: "max-line", Value: "16M"},
 		&cli.DurationFlag{Name: "grace", Value: defaultGrace},

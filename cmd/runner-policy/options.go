@@ -27,6 +27,7 @@ type Options struct {
 	LogDefault  bool // nothing named the log
 	Name        string
 	DenyAsError bool
+	Audit       bool // decide and record, forward all
 	CallIDKeys  []string
 	MaxLine     int
 	Grace       time.Duration
@@ -38,7 +39,7 @@ func options(env *tool.Env) (o Options, err error) {
 	f := env.Flag
 	o = Options{
 		Policy: f.String("policy"), LogName: f.String("log"), Name: f.String("name"),
-		CallIDKeys: f.StringSlice("call-id-key"), Command: env.Args,
+		Audit: f.Bool("audit"), CallIDKeys: f.StringSlice("call-id-key"), Command: env.Args,
 	}
 	switch {
 	case o.Policy == "":

@@ -20,11 +20,11 @@ const methodRoots = "roots/list"
 func (s *session) judge(ctx context.Context, direction string, m jsonrpc.Message, params any) (r *request, d policy.Decision, code string) {
 	start := now()
 	q := &policy.Request{Method: m.Method, Params: params, Dir: s.dir}
-	d = s.engine.DecideRequest(ctx, q)
+	d, would := s.audited(s.engine.DecideRequest(ctx, q))
 	target := q.Target()
 	e := schemas.RequestDecision{Direction: direction, Method: m.Method, Target: schemas.Text(target[:min(len(target), maxTargetName)]),
 		Decision: schemas.DecisionAllow, ReasonCode: d.Reason, RuleID: d.RuleID, PolicyDigest: s.digest, StartNS: start,
-		Targets: d.Targets, TargetsCut: d.TargetsCut}
+		Targets: d.Targets, TargetsCut: d.TargetsCut, WouldDeny: would}
 	if !d.Allow {
 		e.Decision, e.EndNS = schemas.DecisionDeny, now()
 	}
@@ -36,6 +36,16 @@ func (s *session) judge(ctx context.Context, direction string, m jsonrpc.Message
 		return nil, d, ""
 	}
 	return &request{number, start}, d, ""
+}
+
+// audited turns a denial into a decision that only says what the policy would have denied,
+// if the session only watches.
+func (s *session) audited(d policy.Decision) (_ policy.Decision, would string) {
+	if d.Allow || !s.o.Audit {
+		return d, ""
+	}
+	would, d.Allow, d.Reason = d.Reason, true, schemas.ReasonAllowAudit
+	return d, would
 }
 
 // maxTargetName is how many bytes of a request's target are recorded.
@@ -105,7 +115,7 @@ func (s *session) clientAnswers(sc *jsonrpc.Scanner, m jsonrpc.Message, line []b
 	end, outcome := now(), outcomeOf(sc)
 	if e.method == methodRoots && sc.Has(jsonrpc.FieldResult) {
 		result, _ := decode(line, sc.Value(jsonrpc.FieldResult))
-		d := s.engine.DecideRoots(result)
+		d := s.roots(result)
 		if !s.rootsDecided(e.request, d) {
 			line, outcome = refusedAnswer(e.id, schemas.ReasonLogFailed), schemas.OutcomeError
 		} else if !d.Allow {
@@ -117,12 +127,24 @@ func (s *session) clientAnswers(sc *jsonrpc.Scanner, m jsonrpc.Message, line []b
 	s.toServer(line)
 }
 
+// roots decides roots.
+func (s *session) roots(result any) policy.RootsDecision {
+	d := s.engine.DecideRoots(result)
+	if s.o.Audit {
+		d.Allow = true
+	}
+	return d
+}
+
 // rootsDecided records the decision about roots.
 func (s *session) rootsDecided(r *request, d policy.RootsDecision) bool {
 	e := schemas.RootsDecision{Request: r.number, Decision: schemas.DecisionAllow, ReasonCode: d.Reason,
 		PolicyDigest: s.digest, Roots: d.Roots, RootsCut: d.Cut}
-	if !d.Allow {
+	switch {
+	case !d.Allow:
 		e.Decision = schemas.DecisionDeny
+	case d.Reason == schemas.ReasonDenyRoots: // audited
+		e.ReasonCode, e.WouldDeny = schemas.ReasonAllowAudit, d.Reason
 	}
 	return s.log.rootsDecided(e)
 }
@@ -152,7 +174,7 @@ func (s *session) roundRoots(sc *jsonrpc.Scanner, m jsonrpc.Message, line []byte
 			s.refuse(m.ID, cmp.Or(code, schemas.ReasonBadCall), m.Kind == jsonrpc.Request)
 			return false
 		}
-		d := s.engine.DecideRoots(list[name])
+		d := s.roots(list[name])
 		ok := s.rootsDecided(r, d)
 		outcome := schemas.OutcomeCompleted
 		if !ok || !d.Allow {

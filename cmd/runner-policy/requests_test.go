@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -179,5 +180,32 @@ func TestOtherRequestsAreDecided(t *testing.T) {
 	}
 	if n := strings.Count(fmt.Sprint(p.entries(schemas.LogRequestDecided)), "decision:deny"); n != 4 {
 		t.Errorf("%d denials", n)
+	}
+}
+
+// TestAudit: everything is forwarded, and the log says what the policy denies.
+func TestAudit(t *testing.T) {
+	p := startProxy(t, readOnly, withFlags("--audit"), withEnv(`FAKE_FIRST={"jsonrpc":"2.0","id":"r","method":"roots/list"}`+"\n"))
+	p.receive()
+	p.send(callLine("1", "write_x", `{}`), callLine("2", "other", `{}`), callLine("3", "read_x", `{}`),
+		`{"jsonrpc":"2.0","id":4,"method":"prompts/get"}`, `{"jsonrpc":"2.0","id":5,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":"r","result":{"roots":[{"uri":"file:///etc"}]}}`)
+	for range 5 {
+		if got := p.receive(); strings.Contains(got, "P_DENY") {
+			t.Error(got)
+		}
+	}
+	p.end()
+	checkLog(t, p)
+	var got []string
+	for _, kind := range []string{schemas.LogDecision, schemas.LogRequestDecided, schemas.LogRootsDecided} {
+		for _, d := range p.entries(kind) {
+			got = append(got, fmt.Sprintln(d["decision"], d["reason_code"], d["would_deny"]))
+		}
+	}
+	slices.Sort(got)
+	want := "allow P_ALLOW_AUDIT P_DENY_DEFAULT\nallow P_ALLOW_AUDIT P_DENY_DEFAULT\nallow P_ALLOW_AUDIT P_DENY_ROOTS\nallow P_ALLOW_AUDIT P_DENY_RULE\n" +
+		"allow P_ALLOW_PROTOCOL <nil>\nallow P_ALLOW_PROTOCOL <nil>\nallow P_ALLOW_RULE <nil>\n"
+	if strings.Join(got, "") != want || !strings.Contains(p.seen(), "file:///etc") || !strings.Contains(p.seen(), "write_x") {
+		t.Errorf("%s", got)
 	}
 }

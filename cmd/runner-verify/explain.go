@@ -37,7 +37,7 @@ func (v *verifier) explainDecision(i int, codes map[string][]string) verdict.Cal
 	d, b := &v.policy.list[i], &v.report.Bindings[i]
 	c := verdict.Call{ToolCallID: d.id, SDK: v.sdkSaid(d.id), Ambiguities: about(codes, d.id),
 		Policy: &verdict.CallPolicy{Tool: d.tool, Decision: d.verdict, ReasonCode: d.reason, RuleID: d.rule,
-			Outcome: d.outcome, IDSource: d.key, Attempt: d.attempt, Targets: d.targets, TargetsCut: d.cut || d.unkept}}
+			Outcome: d.outcome, IDSource: d.key, Attempt: d.attempt, WouldDeny: d.would, Targets: d.targets, TargetsCut: d.cut || d.unkept}}
 	if v.health.KernelLayer == schemas.LayerAbsent {
 		c.Window = &b.Window
 	} else {

@@ -125,6 +125,7 @@ func (v *verifier) sdkLines() uint64    { return v.lineCount(bundle.SDKName) }
 // decision is what is kept of one line of the policy layer.
 type decision struct {
 	id, tool, verdict          string
+	would                      string // why the policy denies a call that was only audited
 	outcome, reason, rule, key string // key: where the id was found
 	attempt                    uint64 // 1 for the first
 	timed                      bool   // runner-policy wrote it, so the call had a start and a session
@@ -161,7 +162,7 @@ func (v *verifier) addPolicy(l *archive.Line, e *schemas.PolicyEvent) (bool, err
 		v.tooManyCalls(l)
 		return false, nil
 	}
-	d := decision{id: e.ToolCallID, tool: v.word(e.Tool), verdict: v.word(e.Decision), outcome: v.word(e.Outcome), reason: v.word(e.ReasonCode), rule: v.word(e.RuleID),
+	d := decision{id: e.ToolCallID, tool: v.word(e.Tool), verdict: v.word(e.Decision), outcome: v.word(e.Outcome), reason: v.word(e.ReasonCode), would: v.word(e.WouldDeny), rule: v.word(e.RuleID),
 		key: v.word(e.ToolCallIDSource), attempt: max(1, e.Attempt), timed: e.ToolCallIDSource != "", cut: e.TargetsCut}
 	d.targets = p.keep(e.Targets)
 	d.unkept = len(d.targets) < len(e.Targets)

@@ -175,6 +175,7 @@ type CallPolicy struct {
 	Outcome    string `json:"outcome,omitempty"`
 	IDSource   string `json:"tool_call_id_source,omitempty"`
 	Attempt    uint64 `json:"attempt"`
+	WouldDeny  string `json:"would_deny,omitempty"` // why the policy denies a call that was only audited
 	// Targets are what the call named, and TargetsCut says that it named more.
 	Targets    []string `json:"targets,omitempty"`
 	TargetsCut bool     `json:"targets_cut,omitzero"`

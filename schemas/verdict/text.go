@@ -252,6 +252,9 @@ func policyWords(p *CallPolicy, rec *Record) string {
 	if p.ReasonCode != "" {
 		words += " (" + Printable(p.ReasonCode, maxShownName) + ")"
 	}
+	if p.WouldDeny != "" {
+		words += ", though it would deny it: " + Printable(p.WouldDeny, maxShownName)
+	}
 	if p.Attempt > 1 {
 		words += fmt.Sprintf(", attempt %d", p.Attempt)
 	}

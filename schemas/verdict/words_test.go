@@ -85,3 +85,11 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// TestAuditedCall: a call that was only audited is not shown as one that the policy wants.
+func TestAuditedCall(t *testing.T) {
+	got := policyWords(&CallPolicy{Decision: schemas.DecisionAllow, ReasonCode: schemas.ReasonAllowAudit, WouldDeny: schemas.ReasonDenyRule, Outcome: "completed"}, &Record{})
+	if got != "allowed it (P_ALLOW_AUDIT), though it would deny it: P_DENY_RULE, outcome completed" {
+		t.Error(got)
+	}
+}

@@ -116,6 +116,7 @@ func (s *Scanner) Message(line []byte) (m Message, reason string) {
 	if p := v[FieldParams].Kind; p != 0 && p != '{' && p != 'n' { // null counts as absent
 		return m, schemas.ReasonNotJSONRPC
 	}
+	failed := s.Failed()
 	answers := v[FieldResult].Kind != 0 || v[FieldError].Kind != 0
 	if v[FieldID].Kind != 0 && (v[FieldID].Kind != 'n' || !answers) {
 		if m.ID, reason = s.Identify(FieldID, line); reason != "" {
@@ -125,10 +126,10 @@ func (s *Scanner) Message(line []byte) (m Message, reason string) {
 	switch {
 	case v[FieldMethod].Kind == 0:
 		m.Kind = Response
-		if v[FieldID].Kind == 0 || answers == (v[FieldResult].Kind != 0 && v[FieldError].Kind != 0) {
+		if v[FieldID].Kind == 0 || !answers || failed && v[FieldResult].Kind != 0 {
 			return m, schemas.ReasonNotJSONRPC
 		}
-		if v[FieldID].Kind == 'n' && v[FieldError].Kind == 0 {
+		if v[FieldID].Kind == 'n' && !failed {
 			return m, schemas.ReasonBadID
 		}
 	case answers || v[FieldMethod].Kind != '"' || v[FieldMethod].Cut || hasControl(v[FieldMethod].Text) || !isASCII(v[FieldMethod].Text):
@@ -140,6 +141,13 @@ func (s *Scanner) Message(line []byte) (m Message, reason string) {
 		}
 	}
 	return m, ""
+}
+
+// Failed reports whether an answer has an error. A null error beside a result is none: some
+// servers always write both.
+func (s *Scanner) Failed() bool {
+	k := s.vals[FieldError].Kind
+	return k != 0 && (k != 'n' || s.vals[FieldResult].Kind == 0)
 }
 
 // CheckCall is the reason why a message is refused that is not a well-formed tools/call,

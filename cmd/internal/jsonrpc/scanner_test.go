@@ -309,3 +309,25 @@ func benchmarkBy(b *testing.B, name string, line []byte, s *Scanner) {
 		}
 	})
 }
+
+// TestNullError: a null error beside a result is no error.
+func TestNullError(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"result":{},"error":null}`:   "false",
+		`{"jsonrpc":"2.0","id":1,"error":null,"result":{}}`:   "false",
+		`{"jsonrpc":"2.0","id":1,"error":{"code":1}}`:         "true",
+		`{"jsonrpc":"2.0","id":1,"error":{},"result":{}}`:     schemas.ReasonNotJSONRPC,
+		`{"jsonrpc":"2.0","id":null,"error":null,"result":1}`: schemas.ReasonBadID,
+	} {
+		s := NewServer()
+		got := s.Line([]byte(line))
+		if got == "" {
+			if _, got = s.Message([]byte(line)); got == "" {
+				got = fmt.Sprint(s.Failed())
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+}
