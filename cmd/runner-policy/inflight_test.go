@@ -255,3 +255,28 @@ func TestSharedLog(t *testing.T) {
 		t.Error(len(d), len(f))
 	}
 }
+
+// TestCheckCall: --call shows rule by rule how one call is decided.
+func TestCheckCall(t *testing.T) {
+	file := t.TempDir() + "/p.yaml"
+	const text = "schema: runner.policy.v0\nrules:\n  - {id: w, deny: write_*}\n  - {id: a, allow: read_*, args: [{at: $.path, under: /srv/a}]}\n  - {id: b, allow: read_*, args: [{at: $.path, under: /srv/b}]}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for call, want := range map[string]string{
+		`{"name":"read_x","arguments":{"path":"/srv/b/x"}}`: "  1. w: not about this tool\n  2. a: does not match: not $.path is, or lies below, /srv/a\n  3. b: matches, and allows\n" +
+			"decision: allow (P_ALLOW_RULE, rule b)\ntargets: /srv/b/x\nlooked at: /srv/b/x\n",
+		`{"method":"tools/call","params":{"name":"read_x","arguments":{"path":"/srv/a/x","paths":[]}}}`: "  2. a: matches, but denies: it does not name the argument \"$.paths\"\ndecision: deny (P_DENY_ARGUMENTS, rule a)\n",
+		`{"name":"read_x","arguments":{"path":"x"}}`:                                                    "cannot be evaluated: the argument at $.path: it is relative",
+		`{"method":"sampling/createMessage"}`:                                                           "decision: deny (P_DENY_DEFAULT)\n",
+	} {
+		var out, errs strings.Builder
+		if code := app().Call(t.Context(), strings.NewReader(""), &out, &errs, []string{"--check", file, "--call", call}); code != tool.ExitOK || !strings.Contains(out.String(), want) {
+			t.Errorf("exit %d, %s\n%s%s", code, call, out.String(), errs.String())
+		}
+	}
+	var out, errs strings.Builder
+	if code := app().Call(t.Context(), strings.NewReader(""), &out, &errs, []string{"--check", file, "--call", `[]`}); code != tool.ExitUsage {
+		t.Errorf("exit %d", code)
+	}
+}

@@ -49,6 +49,7 @@ Flags:
   --max-line 16M     longer lines of the client are refused
   --grace D          wait this long for the server's end, then kill it (default 5s)
   --check FILE       print what the policy means, or what is wrong with it
+  --call JSON        with --check: how it decides {"name":…,"arguments":{…}}
   -v, -q             print progress; nothing but errors; -h, --help; --version
 
 Exit codes: the server's own; 128+N killed by signal N; 127 not found; 126
@@ -65,6 +66,7 @@ func app() tool.App {
 	return tool.App{Name: "runner-policy", Usage: usage, Flags: []cli.Flag{
 		&cli.StringFlag{Name: "policy"},
 		&cli.StringFlag{Name: "check"},
+		&cli.StringFlag{Name: "call"},
 		&cli.StringFlag{Name: "log"},
 		&cli.StringFlag{Name: "name"},
 		&cli.StringFlag{Name: "deny-as", Value: "result"},
@@ -78,8 +80,11 @@ func app() tool.App {
 }
 
 func run(ctx context.Context, env *tool.Env) error {
-	if env.Flag.IsSet("check") {
+	switch {
+	case env.Flag.IsSet("check"):
 		return check(env)
+	case env.Flag.IsSet("call"):
+		return tool.Missing("--check FILE", `runner-policy --check policy.yaml --call '{"name":"read_file","arguments":{"path":"/work/a"}}'`)
 	}
 	o, err := options(env)
 	if err != nil {
@@ -120,7 +125,7 @@ func run(ctx context.Context, env *tool.Env) error {
 	return newSession(o, p, p.Digest, dir, to).run(ctx, env)
 }
 
-// check prints an explanation of a policy to standard output.
+// check prints an explanation of a policy to standard output, or of one call under it.
 func check(env *tool.Env) error {
 	if len(env.Args) > 0 || env.Flag.IsSet("policy") {
 		return tool.Fail(tool.ExitUsage, errCheckOnly, "runner-policy --check FILE")
@@ -128,6 +133,9 @@ func check(env *tool.Env) error {
 	p, err := policy.Open(env.Flag.String("check"))
 	if err != nil {
 		return err
+	}
+	if env.Flag.IsSet("call") {
+		return checkCall(p, env)
 	}
 	p.Explain(env.Stdout)
 	for _, w := range p.Warnings() {
