@@ -31,7 +31,8 @@ func (s *session) readClient(ctx context.Context, r io.Reader) {
 		}
 		switch {
 		case long:
-			s.refuse(jsonrpc.NullID, schemas.ReasonTooLong, true)
+			to := s.own(l.ids())
+			s.refuse(to[0], schemas.ReasonTooLong, true)
 		case err == io.ErrUnexpectedEOF:
 			s.refuse(jsonrpc.NullID, schemas.ReasonBadJSON, false) // a message without its LF is not complete
 		case err == nil && blank(line):
@@ -54,6 +55,16 @@ func (s *session) refuse(to jsonrpc.ID, code string, answer bool) {
 	}
 }
 
+// own are the ids under which the client can be told that its message was refused: none of
+// a request that it waits for.
+func (s *session) own(ids []jsonrpc.ID) []jsonrpc.ID {
+	ids = slices.DeleteFunc(ids, func(id jsonrpc.ID) bool { return s.inFlight.find(id.Key) != nil })
+	if len(ids) == 0 {
+		return []jsonrpc.ID{jsonrpc.NullID}
+	}
+	return ids
+}
+
 // fromClient handles one line.
 func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []byte) {
 	body := line[:len(line)-1]
@@ -73,7 +84,16 @@ func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []by
 	}
 	if code != "" {
 		to, answer := sc.Addressee(body)
-		s.refuse(to, code, answer)
+		ids := []jsonrpc.ID{to}
+		if to.Key == "" && answer {
+			ids = s.own(jsonrpc.Salvage(body, false))
+		}
+		s.log.messageRefused(fromClientSide, code)
+		for _, id := range ids {
+			if answer {
+				s.toClient(refusedAnswer(id, code))
+			}
+		}
 		return
 	}
 	switch {

@@ -162,17 +162,22 @@ func outcomeOf(sc *jsonrpc.Scanner) string {
 // answers a request, the client gets an error instead.
 func (v *serverReader) refuseServer(code string, body []byte) {
 	v.log.messageRefused(fromServerSide, code)
-	to, ok := v.sc.AnswerOf(body)
-	if !ok {
-		return
+	ids := jsonrpc.Salvage(body, true)
+	if to, ok := v.sc.AnswerOf(body); ok {
+		ids = []jsonrpc.ID{to}
 	}
-	e := v.inFlight.answered(to.Key)
-	if e == nil {
-		return
+	for _, id := range ids {
+		e := v.inFlight.answered(id.Key)
+		if e == nil {
+			e = v.inFlight.answered(id.Twin().Key) // 1 for "1", or the other way round
+		}
+		if e == nil {
+			continue
+		}
+		end := now()
+		v.toClient(goneAnswer(e.id, "the server's answer was refused: "+code))
+		v.finish(e, end, schemas.OutcomeError)
 	}
-	end := now()
-	v.toClient(goneAnswer(e.id, "the server's answer was refused: "+code))
-	v.finish(e, end, schemas.OutcomeError)
 }
 
 // filter removes hidden tools from an answer to tools/list. All other bytes stay. The

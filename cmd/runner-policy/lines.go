@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"io"
+
+	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
 )
 
 const firstBuffer = 64 << 10
@@ -15,6 +17,7 @@ type lineReader struct {
 	start, end int
 	looked     int // there is no LF between start and looked
 	err        error
+	dropped    *jsonrpc.Scanner // of lines over the limit
 }
 
 // next returns the next line with its LF, valid until the next call. A line over the
@@ -27,12 +30,15 @@ func (l *lineReader) next() (line []byte, tooLong bool, err error) {
 			l.start = l.looked + i + 1
 			l.looked = l.start
 			if len(line)-1 > l.max {
+				l.scan(line[:len(line)-1], true)
 				return nil, true, nil
 			}
 			return line, false, nil
 		}
 		l.looked = l.end
 		if l.end-l.start > l.max {
+			l.scan(l.buf[l.start:l.end], true)
+			l.start = l.end
 			return nil, true, l.skip()
 		}
 		if l.err == nil {
@@ -69,14 +75,39 @@ func (l *lineReader) fill() {
 	l.end += n
 }
 
+// scan reads a part of a line that is dropped, to find its id.
+func (l *lineReader) scan(part []byte, first bool) {
+	if l.dropped == nil {
+		l.dropped = jsonrpc.NewServer()
+	}
+	if first {
+		l.dropped.Begin()
+	}
+	l.dropped.Feed(part)
+}
+
+// ids is the id of the request that was dropped, if there is one.
+func (l *lineReader) ids() []jsonrpc.ID {
+	if l.dropped.Finish() != "" || !l.dropped.Has(jsonrpc.FieldMethod) || !l.dropped.Has(jsonrpc.FieldID) {
+		return nil
+	}
+	id, reason := l.dropped.Identify(jsonrpc.FieldID, nil)
+	if reason != "" {
+		return nil
+	}
+	return []jsonrpc.ID{id.Written()}
+}
+
 // skip drops bytes up to the next LF.
 func (l *lineReader) skip() error {
 	for {
 		if i := bytes.IndexByte(l.buf[l.looked:l.end], '\n'); i >= 0 {
+			l.scan(l.buf[l.start:l.looked+i], false)
 			l.start = l.looked + i + 1
 			l.looked = l.start
 			return nil
 		}
+		l.scan(l.buf[l.start:l.end], false)
 		l.start, l.end, l.looked = 0, 0, 0
 		if l.err != nil {
 			return io.ErrUnexpectedEOF

@@ -78,11 +78,7 @@ func (s *session) request(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Me
 // ask decides a request of the server; line is nil for one that is too long to be read.
 // If it must not be forwarded, the server is told and the result is false.
 func (v *serverReader) ask(m jsonrpc.Message, line []byte) bool {
-	if m.ID.Raw == "" {
-		text, _ := m.ID.Text()
-		raw, _ := schemas.Marshal(text)
-		m.ID.Raw = string(raw)
-	}
+	m.ID = m.ID.Written()
 	code := v.asked.room(m)
 	var params any
 	if code == "" && line != nil {

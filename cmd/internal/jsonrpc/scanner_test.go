@@ -331,3 +331,28 @@ func TestNullError(t *testing.T) {
 		}
 	}
 }
+
+// TestSalvage: the ids of lines that programs wrote wrongly, and of no others.
+func TestSalvage(t *testing.T) {
+	for line, want := range map[string]string{
+		"{\"id\":1,\"result\":\"\xff\"}":              "n1",
+		`{"id":"a","result":{"x":NaN}}`:               "sa",
+		`{"id":"NaN","result":-Infinity}`:             "sNaN",
+		`[{"id":1,"result":1},{"id":2,"method":"x"}]`: "n1",
+		`[{"id":1,"result":1},{"id":"2","error":{}}]`: "n1 s2",
+		`{"id":1,"id":2,"result":1}`:                  "",
+		`{"id":1,"ID":2,"result":1}`:                  "",
+		`{"id":1,"result":1} x`:                       "",
+		`{"id":1.0,"result":NaN}`:                     "",
+		`{"result":NaN}`:                              "",
+		`[`:                                           "",
+	} {
+		var got []string
+		for _, id := range Salvage([]byte(line), true) {
+			got = append(got, id.Key)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
