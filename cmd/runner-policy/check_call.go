@@ -36,6 +36,7 @@ func checkCall(p *policy.Policy, env *tool.Env) error {
 	if key, smuggled := p.CaseSmuggled(m["arguments"]); smuggled {
 		return tool.Failf(tool.ExitInput, "the key %s differs from another only in case: such a call is refused (%s)", schemas.Text(key), schemas.ReasonCaseKey)
 	}
-	p.Trace(context.Background(), env.Stdout, &policy.Call{Tool: name, Arguments: m["arguments"], Meta: m["_meta"], Dir: dir})
+	raw, _ := schemas.Marshal(m["arguments"])
+	p.Trace(context.Background(), env.Stdout, &policy.Call{Tool: name, Arguments: m["arguments"], Meta: m["_meta"], Dir: dir, Digest: policy.Digest(raw)})
 	return nil
 }

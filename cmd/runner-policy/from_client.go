@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
 	"github.com/runner-evidence/runner/cmd/internal/policy"
@@ -149,13 +150,14 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 			c.id = declaredID(s.o.Name, m.ID, c.number)
 		}
 	}
-	d := s.engine.Decide(ctx, &policy.Call{Tool: c.tool, Arguments: arguments, Meta: meta, Dir: s.dir, Schema: s.schemas.of(c.tool)})
-	d, would := s.audited(d)
+	digest := policy.Digest(rawValue(line, sc.Value(jsonrpc.FieldArguments)))
+	d := s.engine.Decide(ctx, &policy.Call{Digest: digest, Tool: c.tool, Arguments: arguments, Meta: meta, Dir: s.dir, Schema: s.schemas.of(c.tool)})
+	d, would := s.audited(s.rates.limit(d, c.tool, time.Now()))
 	e := schemas.ToolDecision{
 		Call: c.number, Attempt: c.attempt, Tool: c.tool, Decision: schemas.DecisionAllow, ReasonCode: d.Reason, RuleID: d.RuleID,
 		ToolCallID: c.id.id, ToolCallIDSource: c.id.source, PolicyDigest: s.digest,
 		StartNS: start, Targets: d.Targets, TargetsCut: d.TargetsCut, Checked: d.Checked, WouldDeny: would,
-		ArgumentsDigest: policy.Digest(rawValue(line, sc.Value(jsonrpc.FieldArguments))),
+		ArgumentsDigest: digest,
 	}
 	if !d.Allow {
 		e.Decision, e.Outcome, e.EndNS = schemas.DecisionDeny, schemas.OutcomeDenied, now()

@@ -34,9 +34,8 @@ Usage:
   runner-policy --policy FILE [flags] -- SERVER [ARG…]
   runner-policy --check FILE
 
-It starts SERVER and forwards messages, byte for byte. It answers tool calls
-that the policy denies itself. Each decision is written to the log before the
-call is forwarded. stdout carries only the protocol.
+It forwards messages byte for byte, answers what the policy denies itself, and
+writes each decision to the log first. stdout carries only the protocol.
 
 Flags:
   --policy FILE      the policy, YAML or JSON
@@ -50,6 +49,7 @@ Flags:
   --grace D          wait this long for the server's end, then kill it (default 5s)
   --check FILE       print what the policy means, or what is wrong with it
   --call JSON        with --check: how it decides {"name":…,"arguments":{…}}
+  --suggest LOG      print a policy that allows what the sessions of a log did
   -v, -q             print progress; nothing but errors; -h, --help; --version
 
 Exit codes: the server's own; 128+N killed by signal N; 127 not found; 126
@@ -67,6 +67,7 @@ func app() tool.App {
 		&cli.StringFlag{Name: "policy"},
 		&cli.StringFlag{Name: "check"},
 		&cli.StringFlag{Name: "call"},
+		&cli.StringFlag{Name: "suggest"},
 		&cli.StringFlag{Name: "log"},
 		&cli.StringFlag{Name: "name"},
 		&cli.StringFlag{Name: "deny-as", Value: "result"},
@@ -81,6 +82,8 @@ func app() tool.App {
 
 func run(ctx context.Context, env *tool.Env) error {
 	switch {
+	case env.Flag.IsSet("suggest"):
+		return suggest(env)
 	case env.Flag.IsSet("check"):
 		return check(env)
 	case env.Flag.IsSet("call"):

@@ -209,3 +209,45 @@ func TestAudit(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestSuggest: the policy for what an audited session did allows exactly those calls.
+func TestSuggest(t *testing.T) {
+	did := []string{callLine("1", "write_x", `{"path":"/srv/a","n":1}`), callLine("2", "write_x", `{"n":1.0,"path":"/srv/b"}`), callLine("3", `other\u007bx`, `{}`),
+		`{"jsonrpc":"2.0","id":4,"method":"prompts/get","params":{"name":"x"}}`, `{"jsonrpc":"2.0","id":5,"method":"resources/read","params":{"uri":"docs://x*"}}`,
+		`{"jsonrpc":"2.0","id":6,"method":"resources/read","params":{"uri":"file:///srv/c"}}`}
+	others := []string{callLine("1", "write_x", `{"path":"/srv/c","n":1}`), callLine("2", "write_x", `{}`), callLine("3", "other", `{}`), callLine("4", `other\u007bx`, `{"a":1}`),
+		`{"jsonrpc":"2.0","id":5,"method":"sampling/createMessage","params":{}}`, `{"jsonrpc":"2.0","id":6,"method":"resources/read","params":{"uri":"docs://xy"}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"file:///srv/d"}}`}
+	p := startProxy(t, readOnly, withFlags("--audit"))
+	for _, line := range did {
+		p.send(line)
+		p.receive()
+	}
+	p.end()
+	var out, errs strings.Builder
+	if code := app().Call(t.Context(), strings.NewReader(""), &out, &errs, []string{"--suggest", p.logFile}); code != 0 {
+		t.Fatalf("exit %d, %s", code, errs.String())
+	}
+	q := startProxy(t, out.String())
+	for i, line := range append(did, others...) {
+		q.send(line)
+		if got := q.receive(); strings.Contains(got, "P_DENY") != (i >= len(did)) {
+			t.Errorf("%s: %s\n%s", line, got, out.String())
+		}
+	}
+	q.end()
+	checkLog(t, q)
+}
+
+// TestRate: calls above the rate of the rule are denied, for each tool.
+func TestRate(t *testing.T) {
+	p := startProxy(t, "schema: runner.policy.v0\nrules:\n  - {id: few, allow: read_*, rate: 2/hour}\n")
+	for i, tool := range []string{"read_a", "read_a", "read_b", "read_a", "read_b", "read_b"} {
+		p.send(callLine(fmt.Sprint(i), tool, `{}`))
+		if got := p.receive(); strings.Contains(got, "P_DENY_RATE") != (i == 3 || i == 5) {
+			t.Errorf("%d: %s", i, got)
+		}
+	}
+	p.end()
+	checkLog(t, p)
+}

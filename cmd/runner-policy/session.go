@@ -32,6 +32,7 @@ type session struct {
 	asked    *inFlight // requests of the server
 
 	schemas inputSchemas // of the server's tools
+	rates   rates
 
 	clientMu sync.Mutex // held while a whole line is written
 	client   io.Writer

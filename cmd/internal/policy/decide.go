@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -126,7 +127,7 @@ func (e *evaluation) decide(ctx context.Context) (d Decision) {
 		case r.allow && e.whole(r) != nil:
 			d = Decision{Reason: schemas.ReasonDenyArguments, RuleID: r.id, Say: "policy rule " + r.id + " does not allow this call: " + e.whole(r).Error()}
 		case r.allow:
-			d = Decision{Allow: true, Reason: schemas.ReasonAllowRule, RuleID: r.id}
+			d = Decision{Allow: true, Reason: schemas.ReasonAllowRule, RuleID: r.id, Rate: r.rate}
 		default:
 			d = Decision{Reason: schemas.ReasonDenyRule, RuleID: r.id, Say: "policy rule " + r.id + " denies this call"}
 			if r.reason != "" {
@@ -226,6 +227,9 @@ func (r *rule) speaksOf(tool string) bool {
 
 // holds reports whether all conditions of a rule hold.
 func (e *evaluation) holds(ctx context.Context, r *rule) (bool, error) {
+	if r.digests != nil && !slices.Contains(r.digests, e.call.Digest) {
+		return false, nil
+	}
 	for i := range r.args {
 		ok, err := e.condition(&r.args[i], r.allow)
 		if err != nil {

@@ -67,7 +67,7 @@ func missing(dir string) bool {
 func (p *Policy) hiddenBy(i int) *rule {
 	for j := range i {
 		r := &p.rules[j]
-		if len(r.args) > 0 || r.when != nil {
+		if len(r.args) > 0 || r.when != nil || r.digests != nil {
 			continue
 		}
 		if all := len(p.rules[i].tools) > 0; all && !slices.ContainsFunc(p.rules[i].tools, func(g glob) bool {

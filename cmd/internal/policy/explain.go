@@ -21,7 +21,7 @@ func (p *Policy) Hides(tool string) bool {
 		case !r.speaksOf(tool):
 		case r.allow:
 			return false
-		case len(r.args) == 0 && r.when == nil:
+		case len(r.args) == 0 && r.when == nil && r.digests == nil:
 			return true
 		}
 	}
@@ -95,6 +95,12 @@ func (r *rule) explain(w io.Writer, number int) {
 	}
 	if r.when != nil {
 		fmt.Fprintf(w, "     if the jq program %s gives true\n", plainQuote(r.when.text))
+	}
+	if r.digests != nil {
+		fmt.Fprintf(w, "     if the digest of the arguments is one of %d\n", len(r.digests))
+	}
+	if r.rate.Calls > 0 {
+		fmt.Fprintf(w, "     each tool at most %s\n", r.rate)
 	}
 	switch {
 	case r.covers() && len(r.also) > 0:

@@ -50,11 +50,13 @@ type Call struct {
 	Meta      any
 	Dir       string       // absolute directory in which the server began; "" if it is not known
 	Schema    *InputSchema // of the tool, if the server told it
+	Digest    string       // of the arguments (Digest); "" if they have none
 }
 
 // Decision is the answer to a call.
 type Decision struct {
 	Allow      bool
+	Rate       Rate     // of the rule that allows; zero without one
 	Reason     string   // P_… (schemas/POLICY.md, "Reason codes")
 	RuleID     string   // rule that decided; empty for the default
 	Say        string   // text for the client; empty when allowed

@@ -28,6 +28,8 @@ type rule struct {
 	when    *program
 	also    []jsonPath // places in the arguments that need no condition
 	open    bool       // arguments that nothing names are no reason to deny
+	rate    Rate
+	digests []string // of arguments; nil: any
 	line    int
 	expects []string // cleaned paths and endpoints
 	reason  string
@@ -182,7 +184,7 @@ func (r *reader) side(n *yaml.Node, o map[string]strict.Field, of string) (stric
 // rule reads one rule about tools.
 func (r *reader) rule(n *yaml.Node, ids map[string]int) (rule, bool) {
 	var x rule
-	o := r.Object(n, "the rule", "id", "allow", "deny", "args", "also", "only", "when", "expects", "reason")
+	o := r.Object(n, "the rule", "id", "allow", "deny", "args", "also", "only", "digests", "when", "rate", "expects", "reason")
 	if o == nil {
 		return x, false
 	}
@@ -218,6 +220,21 @@ func (r *reader) rule(n *yaml.Node, ids map[string]int) (rule, bool) {
 		x.when = r.when(f.Value)
 	}
 	r.scope(o, &x)
+	if f, ok := o["rate"]; ok {
+		if x.rate = r.rate(f.Value); !allow {
+			r.Bad(f.Key, "rate in a rule that denies", "rate in a rule that allows", "")
+		}
+	}
+	if f, ok := o["digests"]; ok {
+		for _, item := range r.Items(f.Value, "digests") {
+			if s, ok := r.Text(item, "a digest"); ok {
+				if !schemas.ValidDigest(s) {
+					r.Bad(item, "the digest "+strict.Quote(s), "sha256: and 64 hex digits, as arguments_digest in the decision log", "")
+				}
+				x.digests = append(x.digests, s)
+			}
+		}
+	}
 	if f, ok := o["expects"]; ok {
 		if !allow {
 			r.Bad(f.Key, "expects in a rule that denies", "expects in a rule that allows: a denied call may touch nothing", "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -33,6 +34,9 @@ func (p *Policy) Trace(ctx context.Context, w io.Writer, c *Call) Decision {
 func (e *evaluation) step(ctx context.Context, r *rule) string {
 	if !r.speaksOf(e.call.Tool) {
 		return "not about this tool"
+	}
+	if r.digests != nil && !slices.Contains(r.digests, e.call.Digest) {
+		return "does not match: the digest of the arguments is " + e.call.Digest
 	}
 	for i := range r.args {
 		c := &r.args[i]
