@@ -32,6 +32,7 @@ runner-policy decides the tool calls between an MCP client and its server.
 
 Usage:
   runner-policy --policy FILE [flags] -- SERVER [ARG…]
+  runner-policy --policy FILE --http LISTEN --upstream URL [flags]
   runner-policy --check FILE
 
 It forwards messages byte for byte, answers what the policy denies itself, and
@@ -41,6 +42,7 @@ Flags:
   --policy FILE      the policy, YAML or JSON
   --log FILE|fd:N    the decision log (default $ASSAY_RUNNER_POLICY_DECISION_LOG, which a
                      run sets, or beside the policy: POLICY.NAME.log.ndjson)
+  --http HOST:PORT   serve the one at --upstream URL; beyond this machine: --http-any
   --name NAME        name of the server in the log (default from its command)
   --deny-as result   deny with a tool result (isError); or error: a JSON-RPC error
   --audit            decide and record, but forward what the policy denies
@@ -69,6 +71,9 @@ func app() tool.App {
 		&cli.StringFlag{Name: "call"},
 		&cli.StringFlag{Name: "suggest"},
 		&cli.StringFlag{Name: "log"},
+		&cli.StringFlag{Name: "http"},
+		&cli.StringFlag{Name: "upstream"},
+		&cli.BoolFlag{Name: "http-any"},
 		&cli.StringFlag{Name: "name"},
 		&cli.StringFlag{Name: "deny-as", Value: "result"},
 		&cli.BoolFlag{Name: "audit"},
@@ -101,10 +106,11 @@ func run(ctx context.Context, env *tool.Env) error {
 	if err != nil {
 		return tool.Fail(tool.ExitOwn, err)
 	}
-	if o.Program, err = child.Look(o.Command[0]); err != nil {
+	if o.HTTP != nil {
+		// there is no program to start
+	} else if o.Program, err = child.Look(o.Command[0]); err != nil {
 		return child.Refusal(err, nothingDone)
-	}
-	if !filepath.IsAbs(o.Program) {
+	} else if !filepath.IsAbs(o.Program) {
 		o.Program = filepath.Join(dir, o.Program)
 	}
 	to, err := openLog(o.LogFile, o.LogFD)
@@ -121,6 +127,9 @@ func run(ctx context.Context, env *tool.Env) error {
 	}
 	if o.LogDefault {
 		env.Sayf("decisions go to %s", schemas.Text(o.LogName))
+	}
+	if o.HTTP != nil {
+		return runHTTP(ctx, env, o, p, p.Digest, dir, &sharedLog{logFile: to})
 	}
 	if tool.IsTerminal(env.Stdin) {
 		env.Sayf("waiting for an MCP client's messages on standard input, which is a terminal; ^D ends the session")

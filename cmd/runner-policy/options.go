@@ -32,7 +32,8 @@ type Options struct {
 	MaxLine     int
 	Grace       time.Duration
 	Command     []string
-	Program     string // the path at which Command[0] was found
+	Program     string       // the path at which Command[0] was found
+	HTTP        *httpOptions // nil: the server is a program
 }
 
 func options(env *tool.Env) (o Options, err error) {
@@ -41,9 +42,14 @@ func options(env *tool.Env) (o Options, err error) {
 		Policy: f.String("policy"), LogName: f.String("log"), Name: f.String("name"),
 		Audit: f.Bool("audit"), CallIDKeys: f.StringSlice("call-id-key"), Command: env.Args,
 	}
+	over, err := o.readHTTP(env)
 	switch {
 	case o.Policy == "":
 		return o, tool.Missing("--policy FILE", "runner-policy --policy policy.yaml --log FILE -- SERVER [ARG…]")
+	case err != nil:
+		return o, err
+	case over:
+		// the server is not a program
 	case len(o.Command) == 0 || o.Command[0] == "":
 		return o, tool.Missing("SERVER", "runner-policy --policy "+o.Policy+" --log FILE -- SERVER [ARG…]")
 	}

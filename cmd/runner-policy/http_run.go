@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// runHTTP serves clients until a signal ends it.
+func runHTTP(ctx context.Context, env *tool.Env, o Options, e engine, digest, dir string, to logFile) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	hide()
+	l, err := net.Listen("tcp", o.HTTP.Listen)
+	if err != nil {
+		return tool.Fail(tool.ExitOwn, err)
+	}
+	host, _, _ := net.SplitHostPort(o.HTTP.Listen)
+	if !loopback(host) {
+		env.Warnf("%s can be reached from other machines: everyone who can connect uses the server", l.Addr())
+	}
+	p := newHTTPProxy(o, host, l.Addr(), func() *session {
+		return newSession(o, e, digest, dir, to)
+	})
+	env.Sayf("listening on http://%s%s for %s", l.Addr(), p.upstream.Path, schemas.Text(p.upstream.String()))
+	srv := &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaderBytes}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	select {
+	case <-ctx.Done():
+	case err = <-done:
+	}
+	p.stop()
+	last, cancel := context.WithTimeout(context.Background(), o.Grace)
+	defer cancel()
+	if srv.Shutdown(last) != nil {
+		srv.Close()
+	}
+	p.endAll()
+	if why := p.logError(); why != nil {
+		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", o.LogName, why)
+	}
+	if err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return tool.Fail(tool.ExitOwn, err)
+	}
+	return nil
+}
+
+// upstreamClient speaks with the upstream only: it follows no redirect, and no variable of
+// the environment leads it elsewhere.
+func upstreamClient() *http.Client {
+	return &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+			TLSHandshakeTimeout:    10 * time.Second,
+			DisableCompression:     true,
+			MaxResponseHeaderBytes: maxHeaderBytes,
+			MaxIdleConnsPerHost:    16,
+			IdleConnTimeout:        30 * time.Second,
+		},
+	}
+}
+
+// endpointURL is where an older server wants messages; nil if that is not on its origin.
+func endpointURL(base *url.URL, data []byte) *url.URL {
+	u, err := base.Parse(string(data))
+	if err != nil || len(data) > 4096 || u.User != nil || !sameOrigin(u, base) {
+		return nil
+	}
+	return u
+}
