@@ -244,7 +244,6 @@ func TestOTelFlags(t *testing.T) {
 	if !bytes.Equal(traces, again) || !bytes.Equal(logs, logsAgain) {
 		t.Error("two exports differ")
 	}
-	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	traces, logs, _ = otel(t, archive, "--traceparent", parent, "--generated-at", "2026-11-22T12:00:00Z")
 	if !bytes.Contains(traces, []byte(`"traceId":"4bf92f3577b34da6a3ce929d0e0e4736"`)) || !bytes.Contains(traces, []byte(`"parentSpanId":"00f067aa0ba902b7"`)) ||
 		bytes.Contains(traces, []byte(`"startTimeUnixNano":"0"`)) || bytes.Count(logs, []byte(`"observedTimeUnixNano":"1795348800000000000"`)) < 20 {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/runner-evidence/runner/cmd/internal/evidence"
@@ -116,12 +119,13 @@ func (s *sent) verdict(env *tool.Env) error {
 	if s.message != "" {
 		env.Warnf("the endpoint says: %s", s.message)
 	}
-	n := uint64(0)
-	for _, r := range s.state.Rejected {
-		n += r
+	n, which := uint64(0), []string{}
+	for _, signal := range slices.Sorted(maps.Keys(s.state.Rejected)) {
+		n += s.state.Rejected[signal]
+		which = append(which, fmt.Sprintf("%d of the %s", s.state.Rejected[signal], signal))
 	}
 	if n > 0 {
-		return tool.Fail(tool.ExitNo, fmt.Errorf("the endpoint refused %d records", n))
+		return tool.Fail(tool.ExitNo, fmt.Errorf("the endpoint refused %d records: %s", n, strings.Join(which, ", ")))
 	}
 	return nil
 }

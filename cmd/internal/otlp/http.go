@@ -3,6 +3,7 @@ package otlp
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,6 +96,9 @@ func (c *Client) try(ctx context.Context, signal Signal, request []byte) (a Answ
 	}
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := c.HTTP.Do(r)
+	if stranger := (*tls.CertificateVerificationError)(nil); errors.As(err, &stranger) || errors.Is(err, http.ErrSchemeMismatch) {
+		return a, 0, err // the next try would meet the same endpoint
+	}
 	if err != nil {
 		return a, 0, &retryable{err}
 	}
@@ -123,9 +127,9 @@ func (r *Refused) Unwrap() error { return r.error }
 func success(body []byte) (a Answer) {
 	var r struct {
 		PartialSuccess struct {
-			Spans   any    `json:"rejectedSpans"`
-			Logs    any    `json:"rejectedLogRecords"`
-			Message string `json:"errorMessage"`
+			Spans   any `json:"rejectedSpans"`
+			Logs    any `json:"rejectedLogRecords"`
+			Message any `json:"errorMessage"`
 		} `json:"partialSuccess"`
 	}
 	if json.Unmarshal(body, &r) != nil {
@@ -136,7 +140,9 @@ func success(body []byte) (a Answer) {
 			a.Rejected += n
 		}
 	}
-	a.Message = short([]byte(r.PartialSuccess.Message))
+	if text, ok := r.PartialSuccess.Message.(string); ok { // what is no text does not hide the numbers
+		a.Message = short([]byte(text))
+	}
 	return a
 }
 
