@@ -84,7 +84,7 @@ const (
 var ambiguities = [...]AmbiguityKind{
 	{Code: AmbiguityCgroupFailed, Status: CorrelationFailed, Arg: ArgNone, Says: "tasks left the cgroup, and there are decisions"},
 	{Code: AmbiguityDecisionNoEvents, Status: CorrelationPartial, Arg: ArgID, Says: "an allowed call has a window, a kernel layer is there, and no line is in the window"},
-	{Code: AmbiguityDeniedEffects, Status: CorrelationPartial, Arg: ArgID, Says: "effects of any process that match a denied call, later than its end, and not from the tree of an allowed call, during it, that names them as closely (the same path, or one further down)"},
+	{Code: AmbiguityDeniedEffects, Status: CorrelationPartial, Arg: ArgID, Says: "effects of any process that match a denied call, later than its end, and not from the tree of an allowed call, during it, that names them as closely (the same path, or one further down) in what its rule looked at: `checked`, or all targets where the log is of before"},
 	{Code: AmbiguityExecWithoutCall, Status: CorrelationPartial, Arg: ArgPath, Says: "a program was executed by a process that is not a proxy, in no tree and not an ancestor of a proxy, in a run with sessions and times; once for each value, at most 64, then `exec_without_tool_call:…`"},
 	{Code: AmbiguityKernelLost, Status: CorrelationPartial, Arg: ArgNone, Says: "there are decisions and the kernel layer is `partial_ringbuf_drops`: counts are lower bounds"},
 	{Code: AmbiguityOutsideWindows, Status: CorrelationPartial, Arg: ArgID, Says: "lines of class `idle`; ID is the call of that tree that had ended last before them"},

@@ -34,6 +34,7 @@ type session struct {
 	seq           uint64 // of the next line
 	made          uint64 // decisions
 	finished      bool
+	cwd           bool // its first line names a directory, as in logs that say what a rule looked at
 	windows       *windows
 	known         bool   // its server is in the process tree
 	root          int    // sessions of one tree have the same root
@@ -52,6 +53,7 @@ type decision struct {
 	named      []uint32 // the targets as the log has them, in its order
 	targets    []uint32
 	hosts      []uint32 // the targets that represent the hosts among them
+	excuses    []uint32 // the targets, and hosts among them, that its rule looked at: a mention excuses nothing
 	cut        bool     // there were more targets
 	repeated   bool     // its id names another call too
 
@@ -227,7 +229,7 @@ func (p *policyLog) started(s *session, d *schemas.SessionStarted) string {
 	case d.Seq != 0:
 		return schemas.WhySeq
 	}
-	s = &session{number: len(p.sessions), name: schemas.Text(d.Name), policy: p.intern(d.PolicyDigest), ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1}
+	s = &session{number: len(p.sessions), name: schemas.Text(d.Name), policy: p.intern(d.PolicyDigest), ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1, cwd: d.Cwd != ""}
 	s.root = s.number
 	p.sessions = append(p.sessions, s)
 	p.byHex[d.Session] = s
@@ -254,6 +256,13 @@ func (p *policyLog) decided(s *session, d *schemas.ToolDecision, received uint64
 		p.index.name(n, target)
 	}
 	slices.Sort(n.targets)
+	if n.excuses = slices.Concat(n.targets, n.hosts); d.Checked != nil || d.ArgumentsDigest != "" || s.cwd { // older logs do not say it
+		var looked decision
+		for _, target := range d.Checked {
+			p.index.name(&looked, target)
+		}
+		n.excuses = slices.Concat(looked.targets, looked.hosts)
+	}
 	p.byCall[at], p.last[attempts] = n, d.Attempt
 	p.add(n)
 	s.made++

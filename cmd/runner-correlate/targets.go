@@ -175,7 +175,7 @@ func (x *targetIndex) cover(p *policyLog) (anyDenied bool) {
 	}
 	for _, d := range p.decisions {
 		if d.timed && d.allowed() {
-			for _, n := range slices.Concat(d.targets, d.hosts) {
+			for _, n := range d.excuses {
 				w := x.deniedTargetOf(n)
 				w.calls = append(w.calls, coveringCall{d.session, d.start, d.until()})
 			}

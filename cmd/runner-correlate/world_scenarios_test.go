@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 // agent is a run in which the agent started one proxy with one server.
 const agent = `
@@ -39,6 +43,29 @@ func TestAllowed(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("no note %q in %q", w, j.health.Notes)
+		}
+	}
+}
+
+// TestMentionExcusesNothing: an allowed call excuses an effect on what a denied call named only if its rule looked at
+// the argument that names it. A log that does not say what was looked at is read as before.
+func TestMentionExcusesNothing(t *testing.T) {
+	for second, bad := range map[string]string{
+		"read_file 100-200 completed /work":           "denied_call_with_kernel_effects:tc_1", // names it less closely
+		"read_file 100-200 completed /work/a":         "",
+		"read_file 100-200 completed /work/a ~/other": "",
+		"echo 100-200 completed ~/work/a":             "denied_call_with_kernel_effects:tc_1",
+		"echo 100-200 completed ~/work/a /other":      "denied_call_with_kernel_effects:tc_1",
+	} {
+		j := world{kernel: agent, policy: "session S 20 30 25\ndeny S 0 tc_1 read_file 40-50 /work/a\nallow S 1 tc_2 " + second + "\nallow S 2 tc_3 delete 205-220 completed /work/b\nend S"}.run(t)
+		got := ""
+		for _, code := range j.report.Ambiguities {
+			if strings.HasPrefix(code, "denied_call_with_kernel_effects") {
+				got = code
+			}
+		}
+		if got != bad || slices.ContainsFunc(j.report.Ambiguities, func(c string) bool { return strings.HasPrefix(c, "policy_log") }) {
+			t.Errorf("%s: %q, expected %q, of %q", second, got, bad, j.report.Ambiguities)
 		}
 	}
 }

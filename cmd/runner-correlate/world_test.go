@@ -219,19 +219,30 @@ func decisionLog(t testing.TB, text string) []byte {
 			attempts[key]++
 			d.Attempt = attempts[key]
 			targets, outcome := f[6:], ""
+			var looked []string
 			if f[0] == "deny" {
 				d.Decision, d.ReasonCode, d.EndNS, d.Outcome = "deny", "P_DENY_RULE", end, "denied"
 			} else if end != 0 {
 				outcome, targets = f[6], f[7:]
 			}
 			for _, s := range targets {
-				if s == "…" {
+				name, mentioned := strings.CutPrefix(s, "~")
+				switch {
+				case s == "…":
 					d.TargetsCut = true
-				} else {
+				case mentioned: // and the rule did not look at it
+					d.Targets = append(d.Targets, name)
+					d.ArgumentsDigest = digestB // which only logs have that say what a rule looked at
+				default:
 					d.Targets = append(d.Targets, s)
+					looked = append(looked, s)
 				}
 			}
 			slices.Sort(d.Targets)
+			if d.ArgumentsDigest != "" {
+				slices.Sort(looked)
+				d.Checked = looked
+			}
 			made[f[1]]++
 			put(schemas.LogDecision, h, d)
 			if outcome != "" {
