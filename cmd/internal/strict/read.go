@@ -67,6 +67,9 @@ func (r *Reader) Document(b []byte) *yaml.Node {
 	doc, err := parseYAML(text)
 	if err != nil {
 		line, what := r.yamlError(err)
+		if !errors.Is(err, errSecond) {
+			line = faultLine(text, line, strings.Contains(what, "expected ':'"))
+		}
 		r.BadAt(line, 1, what, "YAML or JSON", "")
 		return nil
 	}
@@ -102,6 +105,26 @@ func parseYAML(b []byte) (doc *yaml.Node, err error) {
 		return nil, err
 	}
 	return doc, nil
+}
+
+// faultLine is the line with the fault of a text that is not YAML: the one after the
+// longest part of the text that is. The parser itself names the line where the construct
+// began, or none; certain says that it names the right one.
+func faultLine(b []byte, named int, certain bool) int {
+	const work = 32 << 20 // bytes that are parsed for it
+	lines := bytes.SplitAfter(b, []byte("\n"))
+	if certain || len(lines)*len(b) > work {
+		return named
+	}
+	for n, end := len(lines), len(b); n > 0; n-- {
+		if end -= len(lines[n-1]); len(lines[n-1]) == 0 {
+			continue
+		}
+		if _, err := parseYAML(b[:end]); err == nil || errors.Is(err, errSecond) {
+			return n
+		}
+	}
+	return named
 }
 
 var lineOf = regexp.MustCompile(`^line ([0-9]{1,9}): `)
