@@ -85,7 +85,7 @@ var Reasons = [...]Reason{
 	{ReasonDuplicateKey, ReasonRefuses, RuleNever, "a key twice: of the client in any object, of the server in the message, its params, result and tools"},
 	{ReasonCaseKey, ReasonRefuses, RuleNever, "in the message, its params, result and tools a key that equals a known one, or of the client any other, only by case: in Unicode's simple case folding, with the Turkish letters `ı` and `İ` taken for an `i`, as some libraries do; in arguments as under [Names](#names)"},
 	{ReasonBatch, ReasonRefuses, RuleNever, "an array"},
-	{ReasonTooLong, ReasonRefuses, RuleNever, "a client's line over `--max-line`; an answer to `tools/list` over 8 MiB"},
+	{ReasonTooLong, ReasonRefuses, RuleNever, "a client's line over `--max-line`; an answer to `tools/list` over 8 MiB; an answer that asks for input over 256 KiB, where the policy does not allow all that a server may ask"},
 	{ReasonTooDeep, ReasonRefuses, RuleNever, "nested more than 512 deep"},
 	{ReasonNotJSONRPC, ReasonRefuses, RuleNever, "anything else that is not a request, notification or answer of JSON-RPC 2.0, or has params that are not an object, a method with characters other than printable ASCII, or (of the client) anywhere a key `__proto__`"},
 	{ReasonBadID, ReasonRefuses, RuleNever, "neither a whole number of at most 2^53−1 in either direction (JavaScript takes larger ones for others) nor a string of at most 256 bytes without control characters; an answer to no request"},

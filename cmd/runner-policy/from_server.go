@@ -118,6 +118,13 @@ func (v *serverReader) answer(m jsonrpc.Message, line []byte) string {
 			return code
 		}
 	}
+	if denied := v.inputRequests(e, line); denied != nil {
+		v.inFlight.answered(m.ID.Key)
+		end := now()
+		v.toClient(denied)
+		v.finish(e, end, schemas.OutcomeError)
+		return ""
+	}
 	v.inFlight.answered(m.ID.Key)
 	v.resumable(e)
 	end := now()

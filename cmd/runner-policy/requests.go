@@ -190,3 +190,40 @@ func (s *session) roundRoots(sc *jsonrpc.Scanner, m jsonrpc.Message, line []byte
 	}
 	return true
 }
+
+// inputRequests decides what a server asks of the client in an answer (modern protocol).
+// The result is the line that the client gets instead if one of them is denied. Roots are
+// decided when the client gives them.
+func (v *serverReader) inputRequests(e *entry, line []byte) []byte {
+	if outcomeOf(v.sc) != schemas.OutcomeInputRequired {
+		return nil
+	}
+	result, ok := decode(line, v.sc.Value(jsonrpc.FieldResult))
+	m, _ := result.(map[string]any)
+	list, isMap := m["inputRequests"].(map[string]any)
+	if !ok || m["inputRequests"] != nil && !isMap {
+		return goneAnswer(e.id, "the server asks for input in a form that cannot be read")
+	}
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		q, _ := list[name].(map[string]any)
+		method, _ := q["method"].(string)
+		if method == methodRoots {
+			continue
+		}
+		r, d, code := v.judge(context.Background(), fromServerSide, jsonrpc.Message{Kind: jsonrpc.Request, Method: cmp.Or(method, "unknown")}, q["params"])
+		switch {
+		case code != "":
+			return refusedAnswer(e.id, code)
+		case r == nil:
+			return v.deniedRequest(e.id, d)
+		}
+		v.log.requestFinished(r, now(), schemas.OutcomeCompleted)
+	}
+	return nil
+}
+
+// asksFreely reports whether a server may ask for anything: then an answer that is too long
+// to be read can pass.
+func (v *serverReader) asksFreely() bool {
+	return v.o.Audit || v.engine.DecideRequest(context.Background(), &policy.Request{Method: "sampling/createMessage"}).Allow
+}

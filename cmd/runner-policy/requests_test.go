@@ -251,3 +251,19 @@ func TestRate(t *testing.T) {
 	p.end()
 	checkLog(t, p)
 }
+
+// TestInputRequests: in the modern protocol a server asks in its answer.
+func TestInputRequests(t *testing.T) {
+	ask := func(method string) string {
+		return `{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"resultType\":\"input_required\",\"requestState\":\"s\",\"inputRequests\":{\"x\":{\"method\":\"` + method + `\"}}}}`
+	}
+	p := startProxy(t, readOnly+"methods: [{id: e, allow: elicitation/create}]\n")
+	for method, allowed := range map[string]bool{"sampling/createMessage": false, "elicitation/create": true, "roots/list": true} {
+		p.send(callLine("1", "read_lines", `{"lines":["`+ask(method)+`"]}`))
+		if got := p.receive(); strings.Contains(got, method) != allowed || strings.Contains(got, "P_DENY_DEFAULT") == allowed {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+	p.end()
+	checkLog(t, p)
+}

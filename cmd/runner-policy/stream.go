@@ -77,6 +77,9 @@ func (v *serverReader) endStream(tail []byte, discard, passed bool) error {
 	if code == "" && discard {
 		code = schemas.ReasonTooLong
 	}
+	if code == "" && e != nil && outcomeOf(v.sc) == schemas.OutcomeInputRequired && !v.asksFreely() {
+		code = schemas.ReasonTooLong // what it asks for cannot be decided
+	}
 	if code != "" {
 		return v.refuseStream(code, passed)
 	}
