@@ -280,3 +280,16 @@ func TestCheckCall(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 }
+
+// TestHeld: over HTTP no server is held to a directory, so relative paths cannot be clear.
+func TestHeld(t *testing.T) {
+	dir := t.TempDir()
+	file := dir + "/p.yaml"
+	if err := os.WriteFile(file, []byte("schema: runner.policy.v0\nrelative_to: "+dir+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs strings.Builder
+	if code := app().Call(t.Context(), strings.NewReader(""), &out, &errs, []string{"--policy", file, "--log", dir + "/log", "--http", "127.0.0.1:0", "--upstream", "http://127.0.0.1:9/mcp"}); code != tool.ExitUsage || !strings.Contains(errs.String(), "relative_to") {
+		t.Errorf("exit %d, %s", code, errs.String())
+	}
+}

@@ -106,6 +106,9 @@ func run(ctx context.Context, env *tool.Env) error {
 	if err != nil {
 		return tool.Fail(tool.ExitOwn, err)
 	}
+	if o.HTTP != nil && p.RelativeTo != "" {
+		return tool.Fail(tool.ExitUsage, errHeld, "leave relative_to out: relative paths are not clear then, and denied where a rule looks at them")
+	}
 	if o.HTTP != nil {
 		// there is no program to start
 	} else if o.Program, err = child.Look(o.Command[0]); err != nil {
@@ -155,5 +158,8 @@ func check(env *tool.Env) error {
 	}
 	return nil
 }
+
+// errHeld means that nothing keeps a server to the directory that the policy takes it to be in.
+var errHeld = errors.New("the policy has relative_to, and a server over HTTP is not started by the proxy, so it may start relative paths elsewhere")
 
 var errCheckOnly = errors.New("--check takes one file and no server")
