@@ -13,5 +13,6 @@ rules:
   - id: read-work
     allow: [read_*, barrier]
     args: [{at: \$.path, under: $tmp/work}]
+    also: [\$.n] # how many calls barrier waits for
 EOT
 input="{\"path\":\"$tmp/work/input.txt\"}" output="{\"path\":\"$tmp/work/output.txt\",\"content\":\"x\"}" id=tc_runner_policy_001
