@@ -98,7 +98,7 @@ func (r *result) closureJSON(w io.Writer) error {
 
 // document writes a JSON document with a final LF.
 func document(w io.Writer, v any) error {
-	b, err := schemas.Marshal(v)
+	b, err := schemas.MarshalShown(v)
 	if err == nil {
 		_, err = w.Write(append(b, '\n'))
 	}

@@ -109,7 +109,7 @@ func stream(ctx context.Context, env *tool.Env, e *evidence.Evidence, opt Option
 			p.listLine(a)
 			return nil
 		}
-		b, err := schemas.Marshal(a)
+		b, err := schemas.MarshalShown(a)
 		if err != nil {
 			return err
 		}

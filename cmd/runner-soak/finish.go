@@ -122,12 +122,12 @@ type whole struct {
 func (w *whole) write(env *tool.Env, opt *Options, reasons map[string]map[int]string) (int, error) {
 	base := &w.faults[0]
 	report := Report{Version: schemas.VersionSoakReport, Mode: modeSoak, GeneratedAt: w.generated, Plan: w.plan, Results: base.Results, Runs: base.Runs}
-	b, err := schemas.Marshal(report)
+	b, err := schemas.MarshalShown(report)
 	if err != nil {
 		return 0, tool.Fail(tool.ExitIO, err)
 	}
 	if opt.Surface != "" {
-		surface, err := schemas.Marshal(Surface{Version: schemas.VersionSoakSurface, GeneratedAt: w.generated, Plan: w.plan, Faults: w.faults})
+		surface, err := schemas.MarshalShown(Surface{Version: schemas.VersionSoakSurface, GeneratedAt: w.generated, Plan: w.plan, Faults: w.faults})
 		if err != nil {
 			return 0, tool.Fail(tool.ExitIO, err)
 		}

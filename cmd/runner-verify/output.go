@@ -20,7 +20,7 @@ const (
 // findings to standard error.
 func (v *verifier) print(env *tool.Env, opt Options) error {
 	if opt.JSON {
-		b, err := schemas.Marshal(v.res)
+		b, err := schemas.MarshalShown(v.res)
 		if err != nil {
 			return err
 		}
