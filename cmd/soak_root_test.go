@@ -207,6 +207,15 @@ func TestSoakRecipes(t *testing.T) {
 		}
 		run(t, dir, "runner-soak --report soak.json --merge shard-*.json")
 		merged(t, dir)
+		// A shard that cannot run does not pass with the report of an earlier Job.
+		broken := filepath.Join(dir, "runner-soak")
+		write(t, broken, "#!/bin/sh\nexit 5\n")
+		testkit.Must(t, os.Chmod(broken, 0o755))
+		c := command(t, "sh", "-ec", job.Spec.Template.Spec.Containers[0].Args[0])
+		c.Dir, c.Env = dir, append(c.Env, "PATH="+dir+":/usr/bin:/bin", "SHARDS=4", "OUT="+dir, "JOB_COMPLETION_INDEX=0")
+		if o := call(t, c); o.code == 0 {
+			t.Errorf("a shard that could not run: %v", o)
+		}
 	})
 	t.Run("github", func(t *testing.T) {
 		var flow struct {
