@@ -47,16 +47,14 @@ Flags:
   --deny-as result   deny with a tool result (isError); or error: a JSON-RPC error
   --audit            decide and record, but forward what the policy denies
   --call-id-key KEY  another key of params._meta that names the tool call
-  --max-line 16M     longer lines of the client are refused
-  --grace D          wait this long for the server's end, then kill it (default 5s)
-  --check FILE       print what the policy means, or what is wrong with it
-  --call JSON        with --check: how it decides {"name":…,"arguments":{…}}
+  --max-line 16M, --grace 5s  refuse longer lines; wait for the server's end, then kill it
+  --check FILE       print what the policy means, or what is wrong with it; with
+                     --call JSON how it decides {"name":…,"arguments":{…}}
   --suggest LOG      print a policy that allows what the sessions of a log did
   -v, -q             print progress; nothing but errors; -h, --help; --version
 
-Exit codes: the server's own; 128+N killed by signal N; 127 not found; 126
-cannot be run; 125 own failure. Before the server starts: 2 wrong call, 3 the
-policy file is not valid, 5 cannot read the policy file
+Exit codes: the server's own; 128+N killed by signal N; 127 not found; 126 cannot be run; 125
+own failure. Before it starts: 2 wrong call, 3 policy file not valid, 5 cannot read it
 
 Examples:
   runner-policy --policy p.yaml --log decisions.ndjson -- mcp-server-files /work
