@@ -41,6 +41,7 @@ const (
 	OutcomeToolError     = "tool_error"
 	OutcomeError         = "error"
 	OutcomeInputRequired = "input_required"
+	OutcomeCancelled     = "cancelled"
 	OutcomeServerGone    = "server_gone"
 	OutcomeClientGone    = "client_gone"
 	OutcomeDenied        = "denied"
@@ -56,6 +57,7 @@ var Outcomes = [...]Outcome{
 	{OutcomeToolError, "a result with `isError` true"},
 	{OutcomeError, "a JSON-RPC error"},
 	{OutcomeInputRequired, "modern protocol: the call goes on in another request"},
+	{OutcomeCancelled, "the client cancelled it before it was answered"},
 	{OutcomeServerGone, "never answered: the server left first"},
 	{OutcomeClientGone, "never answered: the client left first"},
 	{OutcomeDenied, "the policy denied it"},
@@ -114,6 +116,9 @@ type SessionStarted struct {
 	ProxyPID     uint32 `json:"proxy_pid"`
 	ServerPID    uint32 `json:"server_pid"`
 	Cwd          string `json:"cwd,omitempty" spec:"directory of the proxy and of its server, text form"`
+	// What rules that deny name by path or destination, as targets.
+	Denies    []string `json:"denies,omitzero" spec:"what rules that deny name, as targets"`
+	DeniesCut bool     `json:"denies_cut,omitzero"`
 }
 
 // ToolDecision is the data of a decision, written before the call is forwarded.

@@ -20,6 +20,10 @@ func checkNames(what string, names []string) error {
 	return nil
 }
 
+func (d *SessionStarted) check() error {
+	return first(notEmpty("name", d.Name), digest(d.PolicyDigest), checkLogTargets(d.Denies))
+}
+
 // checkChecked reports whether checked has some of the targets, in their order.
 func (d *ToolDecision) checkChecked() error {
 	for i, t := range d.Checked {

@@ -70,7 +70,7 @@ func parseDecisionLine(line []byte) (d *DecisionLine, err error) {
 	case LogSessionStarted:
 		d.Started, err = entryData[SessionStarted](line)
 		if err == nil {
-			d.LogHead, err = d.Started.LogHead, first(notEmpty("name", d.Started.Name), digest(d.Started.PolicyDigest))
+			d.LogHead, err = d.Started.LogHead, d.Started.check()
 		}
 	case LogDecision:
 		d.Decision, err = entryData[ToolDecision](line)

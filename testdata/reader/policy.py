@@ -11,7 +11,7 @@ POLICY, SDK, EVENTS = "layers/policy.ndjson", "layers/sdk.ndjson", "events.ndjso
 LOG, RUN, SDK_LOG, SDK_SCHEMA = ("ASSAY_RUNNER_POLICY_DECISION_LOG", "ASSAY_RUNNER_RUN_ID",
                                  "ASSAY_RUNNER_SDK_EVENT_LOG", "ASSAY_RUNNER_SDK_EVENT_SCHEMA")
 MAX_TARGETS = 16 << 10  # bytes
-OUTCOMES = {"completed", "tool_error", "error", "input_required", "server_gone", "client_gone"}
+OUTCOMES = {"completed", "tool_error", "error", "input_required", "cancelled", "server_gone", "client_gone"}
 AUDIT = "P_ALLOW_AUDIT"
 ALLOW_REASONS, DENY_REASONS = {"P_ALLOW_RULE", "P_ALLOW_DEFAULT", AUDIT}, {
     "P_DENY_RULE", "P_DENY_DEFAULT", "P_EVAL_ERROR", "P_EVAL_TIMEOUT", "P_DENY_ARGUMENTS", "P_DENY_RATE"}
