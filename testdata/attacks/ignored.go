@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -173,11 +172,15 @@ func init() {
 				return err
 			}
 			ret := make(chan error)
+			var caller waiter
 			go func() {
 				runtime.LockOSThread()
+				caller.calls()
 				ret <- unix.Connect(fd, &unix.SockaddrUnix{Name: w.dir + "/wanted"})
 			}()
-			time.Sleep(200 * time.Millisecond)
+			if err := caller.asleep(); err != nil {
+				return err
+			}
 			if err := unix.Dup3(decoy, fd, 0); err != nil {
 				return err
 			}

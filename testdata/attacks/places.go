@@ -123,11 +123,16 @@ func init() {
 				return err
 			}
 			opened := make(chan error)
+			var caller waiter
 			go func() {
+				runtime.LockOSThread()
+				caller.calls()
 				_, err := unix.Open("d1/fifo", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 				opened <- err
 			}()
-			time.Sleep(200 * time.Millisecond)
+			if err := caller.asleep(); err != nil {
+				return err
+			}
 			if err := unix.Rename("d1", "d2"); err != nil {
 				return err
 			}

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -172,12 +171,16 @@ func init() {
 			binary.NativeEndian.PutUint16(name, unix.AF_UNIX)
 			copy(name[2:], real)
 			ret := make(chan int64)
+			var caller waiter
 			go func() {
 				runtime.LockOSThread()
 				fd, _ := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+				caller.calls()
 				ret <- raw(unix.SYS_CONNECT, uintptr(fd), addr(&name[0]), uintptr(len(name)))
 			}()
-			time.Sleep(200 * time.Millisecond)
+			if err := caller.asleep(); err != nil {
+				return err
+			}
 			copy(name[2+len(w.dir)+1:], "fake")
 			for range 2 {
 				if _, _, err := unix.Accept(server); err != nil {
