@@ -11,17 +11,19 @@ import (
 type AmbiguityArg int
 
 const (
-	ArgNone AmbiguityArg = iota
-	ArgID                // a tool call id
-	ArgPath              // a path in text form
-	ArgName              // the name of a tool server
-	ArgLine              // LINE:WHY, a line of a log, counted from 1, and one word of Whys
+	ArgNone   AmbiguityArg = iota
+	ArgID                  // a tool call id
+	ArgPath                // a path in text form
+	ArgName                // the name of a tool server
+	ArgEffect              // a verb, a blank, a value, as in kernel_effects
+	ArgLine                // LINE:WHY, a line of a log, counted from 1, and one word of Whys
 )
 
-// AmbiguityKind is one kind of ambiguity of a correlation report.
+// AmbiguityKind is one kind of code of a correlation report. An ambiguity says that
+// something is in doubt; a note says what is worth knowing and leaves the report clean.
 type AmbiguityKind struct {
 	Code   string // without the argument and its colon
-	Status string // what it makes of the report: partial or failed
+	Status string // what it makes of the report: clean (a note), partial or failed
 	Arg    AmbiguityArg
 	Whys   []string // of ArgLine
 	Says   string   // what it means
@@ -59,6 +61,23 @@ const (
 	AmbiguityTargetsUnknown     = "tool_call_targets_unknown"
 	AmbiguityCallsOverlap       = "tool_calls_overlap"
 	AmbiguityServerUnknown      = "tool_server_unknown"
+	AmbiguityDeniedTarget       = "effect_on_denied_target"
+	AmbiguityEffectsLate        = "tool_call_effects_late"
+	AmbiguityRequestEffects     = "request_effects_outside_request"
+)
+
+// Codes of notes.
+const (
+	NoteNotWatched    = "denied_call_not_watched"
+	NoteExecBefore    = "exec_before_sessions"
+	NoteSDKFailed     = "sdk_tool_call_failed"
+	NoteSDKPrefixed   = "sdk_tool_name_prefixed"
+	NoteServerBefore  = "server_effect_before_calls"
+	NoteServerBetween = "server_effect_between_calls"
+	NoteServerRequest = "server_effect_in_requests"
+	NoteCallCancelled = "tool_call_cancelled"
+	NoteEffectsShared = "tool_call_effects_shared"
+	NoteNamesNothing  = "tool_call_names_nothing"
 )
 
 // Why a line of a log is bad.
@@ -73,19 +92,19 @@ const (
 	WhyEventType = "bad_event_type"
 )
 
-// Programs that were executed without a tool call: at most so many are named one by one.
-// One more entry with this argument is for the rest.
+// Codes about paths and effects: of each at most so many are there one by one. One more
+// entry with this argument is for the rest.
 const (
-	MaxExecWithoutCall  = 64
-	ExecWithoutCallMore = "…"
+	MaxCodesOfKind = 64
+	MoreCodes      = "…"
 )
 
 // ambiguities are the kinds that do not follow from a row of the layer table.
 var ambiguities = [...]AmbiguityKind{
 	{Code: AmbiguityCgroupFailed, Status: CorrelationFailed, Arg: ArgNone, Says: "tasks left the cgroup, and there are decisions"},
-	{Code: AmbiguityDecisionNoEvents, Status: CorrelationPartial, Arg: ArgID, Says: "an allowed call has a window, a kernel layer is there, and no line is in the window"},
+	{Code: AmbiguityDecisionNoEvents, Status: CorrelationClean, Arg: ArgID, Says: "an allowed call has a window, a kernel layer is there, and no line is in the window: many tools touch nothing"},
 	{Code: AmbiguityDeniedEffects, Status: CorrelationPartial, Arg: ArgID, Says: "effects of any process that match a denied call, later than its end, and not from the tree of an allowed call, during it, that names them as closely (the same path, or one further down) in what its rule looked at: `checked`, or all targets where the log is of before"},
-	{Code: AmbiguityExecWithoutCall, Status: CorrelationPartial, Arg: ArgPath, Says: "a program was executed by a process that is not a proxy, in no tree and not an ancestor of a proxy, in a run with sessions and times; once for each value, at most 64, then `exec_without_tool_call:…`"},
+	{Code: AmbiguityExecWithoutCall, Status: CorrelationPartial, Arg: ArgPath, Says: "a program was executed by a process that is not a proxy, in no tree, in a run with sessions and times, after the first session had started; not up to the start of the last session with decisions whose proxy is below the process"},
 	{Code: AmbiguityKernelLost, Status: CorrelationPartial, Arg: ArgNone, Says: "there are decisions and the kernel layer is `partial_ringbuf_drops`: counts are lower bounds"},
 	{Code: AmbiguityOutsideWindows, Status: CorrelationPartial, Arg: ArgID, Says: "lines of class `idle`; ID is the call of that tree that had ended last before them"},
 	{Code: AmbiguityTimesUnknown, Status: CorrelationPartial, Arg: ArgNone, Says: "there are calls with times, but the kernel stream has none (`runner-normalize --windows`)"},
@@ -95,18 +114,31 @@ var ambiguities = [...]AmbiguityKind{
 	{Code: AmbiguitySessionOtherPolicy, Status: CorrelationPartial, Arg: ArgName, Says: "the proxy decided by another policy file than the one of `runner-exec --policy`"},
 	{Code: AmbiguitySDKCompletedDenied, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK reports as completed what the policy denied"},
 	{Code: AmbiguitySDKRunNotFinished, Status: CorrelationPartial, Arg: ArgNone, Says: "the SDK layer has neither `run_finished` nor `run_failed`"},
-	{Code: AmbiguitySDKNotCompleted, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK reports the call as started, and not as completed"},
+	{Code: AmbiguitySDKNotCompleted, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK reports the call as started, and not as completed, and no decision says why (`sdk_tool_call_failed`)"},
 	{Code: AmbiguitySDKNotStarted, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK reports the call as completed, and not as started"},
 	{Code: AmbiguitySDKRepeated, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK reports the call as started or completed more than once"},
 	{Code: AmbiguitySDKUnbound, Status: CorrelationPartial, Arg: ArgID, Says: "the policy layer is there and has no decision of that id"},
-	{Code: AmbiguitySDKNameDiffers, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK names another tool than the decision"},
+	{Code: AmbiguitySDKNameDiffers, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK names another tool than the decision, and not with a prefix of the session (`sdk_tool_name_prefixed`)"},
 	{Code: AmbiguityManyDecisions, Status: CorrelationPartial, Arg: ArgNone, Says: "several decisions, a kernel capture, and a decision without a time"},
-	{Code: AmbiguityEffectsOutside, Status: CorrelationPartial, Arg: ArgID, Says: "effects in an allowed call's own window, in a known tree, that match none of its targets and cannot be on its host"},
+	{Code: AmbiguityEffectsOutside, Status: CorrelationPartial, Arg: ArgID, Says: "effects in an allowed call's window, in a known tree, that match none of its targets, are not beside them, and cannot be on its host; of calls at the same time: that match none of all of them"},
 	{Code: AmbiguityCallIDRepeated, Status: CorrelationPartial, Arg: ArgID, Says: "several decisions have it, and they are not attempts of one call"},
 	{Code: AmbiguityCallNotFinished, Status: CorrelationPartial, Arg: ArgID, Says: "an allowed call without `call_finished`, or with outcome `server_gone` or `client_gone`"},
-	{Code: AmbiguityTargetsUnknown, Status: CorrelationPartial, Arg: ArgID, Says: "effects in an allowed call's own window, in a known tree, and its arguments name nothing to compare them with, or they match no target and `targets_cut`, or all that match no target may be on its host. Of a denied call: the plain read of one of its targets is noise, which is not a line, or effects of any process that may be on its host, later than the denial, and in no window of an allowed call that they match too or on whose host they may be at that port"},
-	{Code: AmbiguityCallsOverlap, Status: CorrelationPartial, Arg: ArgID, Says: "another call of the same tree overlaps it"},
+	{Code: AmbiguityTargetsUnknown, Status: CorrelationPartial, Arg: ArgID, Says: "effects in an allowed call's own window, in a known tree, and they match no target and `targets_cut`, or all that match no target may be on its host. Of a denied call: the plain read of one of its targets is noise, which is not a line, or effects of any process that may be on its host, later than the denial, and in no window of an allowed call that they match too or on whose host they may be at that port"},
+	{Code: AmbiguityCallsOverlap, Status: CorrelationClean, Arg: ArgID, Says: "another call of the same tree overlaps it, and some line of that time cannot be told to be of one of them"},
 	{Code: AmbiguityServerUnknown, Status: CorrelationPartial, Arg: ArgName, Says: "the session's server is not in the process tree as the log says"},
+	{Code: AmbiguityDeniedTarget, Status: CorrelationPartial, Arg: ArgPath, Says: "an effect of a tool server, at any time, that matches what a rule that denies names (`denies`), or what a denied request named, later than its end; and not from the tree of an allowed call, during it, that names it as closely in what its rule looked at. The argument is what was named"},
+	{Code: AmbiguityEffectsLate, Status: CorrelationPartial, Arg: ArgID, Says: "an effect in an allowed call's own window that matches none of its targets, and one of a call of that session that had ended before it began. Both calls have the code, and the effect is nobody's own"},
+	{Code: AmbiguityRequestEffects, Status: CorrelationPartial, Arg: ArgName, Says: "an effect of a tool server while a request that is no tool call ran, and no call, that matches none of what the requests of that time named, where one named something. The argument is the method of the first of them"},
+	{Code: NoteNotWatched, Status: CorrelationClean, Arg: ArgID, Says: "a denied call named nothing that a kernel line can show: nothing is watched"},
+	{Code: NoteExecBefore, Status: CorrelationClean, Arg: ArgPath, Says: "a program was executed before the first session had started, by a process in no tree that is neither a proxy nor an ancestor of the proxy of a session with decisions"},
+	{Code: NoteSDKFailed, Status: CorrelationClean, Arg: ArgID, Says: "the SDK reports the call as started and not as completed, and all its decisions ended as `denied`, `tool_error`, `error` or `cancelled`"},
+	{Code: NoteSDKPrefixed, Status: CorrelationClean, Arg: ArgID, Says: "the SDK names the tool of the decision with a prefix that ends in none of A-Z, a-z, 0-9, and all names of that session have that prefix"},
+	{Code: NoteServerBefore, Status: CorrelationClean, Arg: ArgEffect, Says: "an effect of class `setup` of a tool server"},
+	{Code: NoteServerBetween, Status: CorrelationClean, Arg: ArgEffect, Says: "an effect of class `idle`"},
+	{Code: NoteServerRequest, Status: CorrelationClean, Arg: ArgEffect, Says: "an effect of class `request`"},
+	{Code: NoteCallCancelled, Status: CorrelationClean, Arg: ArgID, Says: "the client cancelled an allowed call: its window ends there, and later effects that match its targets, and none of the call that runs, are not held against any call"},
+	{Code: NoteEffectsShared, Status: CorrelationClean, Arg: ArgID, Says: "an effect in an allowed call's own window that matches its targets, and more closely one of a call of that session that had ended before it began. Both calls have the code"},
+	{Code: NoteNamesNothing, Status: CorrelationClean, Arg: ArgID, Says: "effects in an allowed call's own window, in a known tree, and its arguments name nothing to compare them with"},
 }
 
 var ambiguityKinds = func() map[string]*AmbiguityKind {
@@ -175,15 +207,26 @@ func LineCode(code string, line uint64, why string) string {
 	return code + ":" + strconv.FormatUint(line, 10) + ":" + why
 }
 
-// WorstOf is the status of a report with these codes. An unknown code is partial.
+// IsNote reports whether an entry's place is among the notes of a report. An unknown code
+// is an ambiguity.
+func IsNote(entry string) bool {
+	code, _, _ := strings.Cut(entry, ":")
+	k := kindOf(code)
+	return k != nil && k.Status == CorrelationClean
+}
+
+// WorstOf is the status of a report with these codes. An unknown code is partial, a note
+// is clean.
 func WorstOf(codes []string) string {
 	status := CorrelationClean
 	for _, s := range codes {
 		code, _, _ := strings.Cut(s, ":")
-		if k := kindOf(code); k != nil && k.Status == CorrelationFailed {
+		switch k := kindOf(code); {
+		case k == nil || k.Status == CorrelationPartial:
+			status = CorrelationPartial
+		case k.Status == CorrelationFailed:
 			return CorrelationFailed
 		}
-		status = CorrelationPartial
 	}
 	return status
 }

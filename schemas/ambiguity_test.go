@@ -14,12 +14,12 @@ import (
 func specified(t *testing.T) (kinds []AmbiguityKind) {
 	text, err := os.ReadFile("DERIVATION.md")
 	testkit.Must(t, err)
-	_, table, ok := strings.Cut(string(text), "\n| ambiguity | status | stands for |\n|---|---|---|\n")
+	_, table, ok := strings.Cut(string(text), "\n| code | status | stands for |\n|---|---|---|\n")
 	if !ok {
 		t.Fatal("the specification has no table of ambiguities")
 	}
 	quoted := regexp.MustCompile("`([^`]*)`")
-	args := map[string]AmbiguityArg{"": ArgNone, "ID": ArgID, "PATH": ArgPath, "NAME": ArgName, "LINE:WHY": ArgLine}
+	args := map[string]AmbiguityArg{"": ArgNone, "ID": ArgID, "PATH": ArgPath, "NAME": ArgName, "EFFECT": ArgEffect, "LINE:WHY": ArgLine}
 	for row := range strings.Lines(table) {
 		if !strings.HasPrefix(row, "| ") {
 			break
@@ -40,6 +40,9 @@ func specified(t *testing.T) (kinds []AmbiguityKind) {
 				t.Fatalf("unknown argument %q: %s", arg, row)
 			}
 			k := AmbiguityKind{Code: code, Status: strings.TrimSpace(cells[1]), Arg: a}
+			if k.Status == "note" {
+				k.Status = CorrelationClean
+			}
 			if a == ArgLine {
 				k.Whys = whys
 			}

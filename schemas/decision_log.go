@@ -73,6 +73,9 @@ var CallOutcomes = func() (names []string) {
 	return names
 }()
 
+// FailedOutcomes are those of calls that did not do what they were asked for.
+var FailedOutcomes = []string{OutcomeDenied, OutcomeToolError, OutcomeError, OutcomeCancelled}
+
 // LogType is one type of line: what follows session and seq in its data. The tag spec
 // says what the specification says of a key.
 type LogType struct {

@@ -37,10 +37,12 @@ const (
 	ClassSetup = "setup"
 	ClassIdle  = "idle"
 	ClassAgent = "agent"
+	// ClassRequest is in the note only where requests that are no tool calls ran.
+	ClassRequest = "request"
 )
 
 // LineClasses are all classes, in the order of the note.
-var LineClasses = [...]string{ClassCall, ClassSetup, ClassIdle, ClassAgent}
+var LineClasses = [...]string{ClassCall, ClassSetup, ClassIdle, ClassAgent, ClassRequest}
 
 // Reasons of the note about a run without a capture; the last ends in the platform.
 const (
@@ -112,7 +114,7 @@ var (
 	NoteSDK = &Note{Code: "s5_sdk_capture", By: StageCorrelate, Shared: true, Fields: []NoteField{{Key: KeySDKEvents}, {Key: KeySDKToolCalls}},
 		Says: "lines of the SDK layer, and tool calls in them. Other implementations write it too"}
 	NoteWindows = &Note{Code: "s6_windows", By: StageCorrelate, Fields: []NoteField{
-		{Key: ClassCall}, {Key: ClassSetup}, {Key: ClassIdle}, {Key: ClassAgent}},
+		{Key: ClassCall}, {Key: ClassSetup}, {Key: ClassIdle}, {Key: ClassAgent}, {Key: ClassRequest, Optional: true}},
 		Says: "kernel lines by class; there were sessions and times"}
 	NoteTimes = &Note{Code: "s7_times", By: StageCorrelate, Fields: []NoteField{{Key: KeyLines}},
 		Says: "`runner-exec --times`: how many lines of other layers have a time in the layer times"}

@@ -65,14 +65,12 @@ func (s *reportReader) report(r *Report) error {
 		return b.check()
 	})
 	if err == nil {
-		err = s.list(`,"ambiguities":[`, "ambiguities", MaxAmbiguities, func(int) error {
-			var code string
-			if err := s.element(&code); err != nil {
-				return err
-			}
-			r.Ambiguities = append(r.Ambiguities, code)
-			return nil
-		})
+		err = s.codes(`,"ambiguities":[`, "ambiguities", &r.Ambiguities)
+	}
+	if c, at := s.peek(); err == nil && at == nil && c == ',' {
+		if err = s.codes(`,"notes":[`, "notes", &r.Notes); err == nil && len(r.Notes) == 0 {
+			err = errors.New("notes is empty, expected no such key")
+		}
 	}
 	if err == nil {
 		err = s.lit("}")
@@ -87,6 +85,16 @@ func (s *reportReader) report(r *Report) error {
 		return err
 	}
 	return first(head(r.Schema, SchemaReport, r.RunID), oneOf("status", r.Status, CorrelationClean, CorrelationPartial, CorrelationFailed))
+}
+
+// codes reads an array of codes.
+func (s *reportReader) codes(open, name string, to *[]string) error {
+	return s.list(open, name, MaxAmbiguities, func(int) error {
+		var code string
+		err := s.element(&code)
+		*to = append(*to, code)
+		return err
+	})
 }
 
 // share makes bindings share the texts that many of them have.

@@ -225,14 +225,18 @@ func notes() table {
 }
 
 func ambiguities() table {
-	t := table{{"ambiguity", "status", "stands for"}}
+	t := table{{"code", "status", "stands for"}}
 	for _, k := range schemas.Ambiguities() {
-		arg := map[schemas.AmbiguityArg]string{schemas.ArgID: ":ID", schemas.ArgPath: ":PATH", schemas.ArgName: ":NAME", schemas.ArgLine: ":LINE:WHY"}[k.Arg]
+		arg := map[schemas.AmbiguityArg]string{schemas.ArgID: ":ID", schemas.ArgPath: ":PATH", schemas.ArgName: ":NAME", schemas.ArgEffect: ":EFFECT", schemas.ArgLine: ":LINE:WHY"}[k.Arg]
 		says := k.Says
 		if len(k.Whys) > 0 {
 			says += ". WHY: " + codes(k.Whys)
 		}
-		t = append(t, []string{code(k.Code + arg), k.Status, says})
+		status := k.Status
+		if status == schemas.CorrelationClean {
+			status = "note"
+		}
+		t = append(t, []string{code(k.Code + arg), status, says})
 	}
 	return t
 }

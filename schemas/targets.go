@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -18,6 +19,36 @@ func TargetHolds(target string, value []byte) bool {
 	}
 	return n == len(value) || (value[n] == '/' || target == "/") && !HasDotDot(value)
 }
+
+// TargetBeside reports whether what was done goes with an operation on the target, although it is about
+// another name: its directory was read, a directory above it was made, or a file beside it was changed whose
+// name says that it is a draft of it (NAME.*, .NAME.*), which programs rename over it. Verbs are those of
+// effects.
+func TargetBeside(target, verb string, value []byte) bool {
+	at := strings.LastIndexByte(target, '/')
+	if at < 0 || target[0] != '/' || HasDotDot(value) {
+		return false
+	}
+	dir, name := target[:max(at, 1)], target[at+1:]
+	switch {
+	case verb == AccessModes[0]:
+		return string(value) == dir
+	case verb == effectVerbs[EventMkdir]:
+		return len(value) > 1 && TargetHolds(string(value), []byte(dir))
+	case name == "" || !draftVerbs[verb]:
+		return false
+	}
+	i := bytes.LastIndexByte(value, '/')
+	if i < 0 || string(value[:max(i, 1)]) != dir {
+		return false
+	}
+	base := string(value[i+1:])
+	return strings.HasPrefix(base, name+".") || strings.HasPrefix(base, "."+name+".")
+}
+
+// draftVerbs are the verbs of what programs do to a draft.
+var draftVerbs = map[string]bool{AccessModes[1]: true, AccessModes[2]: true, effectVerbs[EventRenameFrom]: true, effectVerbs[EventUnlink]: true,
+	effectVerbs[EventLinkFrom]: true, effectVerbs[EventChmod]: true, effectVerbs[EventChown]: true, effectVerbs[EventTruncate]: true}
 
 // TargetEndpoint is the text by which a target or a value is compared: an IPv4-mapped address
 // becomes the IPv4 one.
@@ -54,8 +85,13 @@ const (
 	MaybeAsked              // the same, if the verb is about a name, which it need not be
 )
 
-// AskedOf compares an effect, in the words of kernel_effects, with the targets of a call.
-func AskedOf(effect string, targets []string) Asked {
+// AskedOf compares an effect, in the words of kernel_effects, with the targets of an allowed call.
+func AskedOf(effect string, targets []string) Asked { return askedOf(effect, targets, true) }
+
+// DeniedOf is AskedOf for a denied call, of which nothing beside a target is held against anybody.
+func DeniedOf(effect string, targets []string) Asked { return askedOf(effect, targets, false) }
+
+func askedOf(effect string, targets []string, beside bool) Asked {
 	verb, value, _ := strings.Cut(effect, " ")
 	set, known := setOfVerb[verb]
 	if !known || set == SetNone || !EffectDone(effect) {
@@ -66,6 +102,9 @@ func AskedOf(effect string, targets []string) Asked {
 		text = []byte(TargetEndpoint(value))
 	}
 	if slices.ContainsFunc(targets, func(t string) bool { return TargetHolds(TargetEndpoint(t), text) }) {
+		return AskedFor
+	}
+	if beside && !network && slices.ContainsFunc(targets, func(t string) bool { return TargetBeside(t, verb, text) }) {
 		return AskedFor
 	}
 	_, err := netip.ParseAddrPort(value)

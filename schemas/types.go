@@ -225,7 +225,7 @@ type BindingEntry struct {
 	Binding Binding `json:"binding"`
 }
 
-// AmbiguityEntry is one ambiguity of the report, in transit.
+// AmbiguityEntry is one ambiguity or note of the report, in transit.
 type AmbiguityEntry struct {
 	Schema string `json:"schema"`
 	RunID  string `json:"run_id"`
@@ -261,6 +261,8 @@ type Report struct {
 	Status      string    `json:"status"`
 	Bindings    []Binding `json:"bindings"`
 	Ambiguities []string  `json:"ambiguities"`
+	// Notes are codes that leave the report clean. Reports of before have none.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Surface is capability-surface.json: byte-sorted sets without duplicates.

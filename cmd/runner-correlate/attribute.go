@@ -1,10 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"math"
-	"slices"
-
 	"github.com/runner-evidence/runner/cmd/internal/noise"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -18,9 +14,13 @@ type attribution struct {
 	budget     budget
 	unassigned segments // counts of the lines in no known tree
 	denied     bool     // there are denied calls with targets
+	ruled      bool     // rules that deny name something, or a denied request did
+	calls      *callIndex
 
-	inCall, setup, idle, agent uint64 // lines by class
-	hitBytes                   int    // bytes of hits
+	inCall, setup, idle, agent, inRequest   uint64 // lines by class
+	codes                                   codes  // found so far
+	before, between, requested, deniedNamed firstValues
+	hitBytes                                int // bytes of hits
 
 	text    []byte
 	subject subject
@@ -32,10 +32,11 @@ func newAttribution(runID string, p *policyLog) (*attribution, error) {
 		return nil, err
 	}
 	index := p.index
-	a := &attribution{policy: p, index: index, noise: table, budget: budget{order: p.decisions}}
+	a := &attribution{policy: p, index: index, noise: table, budget: budget{order: p.decisions}, codes: codes{}}
 	index.seal()
-	a.unassigned = newSegments(p.decisions)
-	a.denied = index.cover(p)
+	a.unassigned = newSegments(p.decisions, func(d *decision) bool { return d.exclusiveInSession })
+	a.denied, a.ruled = index.cover(p)
+	a.calls = newCallIndex(p)
 	a.tree = newTree(runID, p.sessions, a.matched)
 	return a, nil
 }
@@ -56,7 +57,7 @@ func (a *attribution) line(e *schemas.KernelEvent, ktime uint64) {
 	effect := schemas.IsEffect(e)
 	a.text = a.text[:0]
 	a.index.next()
-	if effect {
+	if a.subject = (subject{}); effect || p.trees != nil {
 		a.subject = a.index.subject(e)
 	}
 	if p.trees != nil {
@@ -79,45 +80,95 @@ func (a *attribution) effect(e *schemas.KernelEvent) []byte {
 
 // inTrees assigns a line to the sessions of the trees that its process is in.
 func (a *attribution) inTrees(in *membership, e *schemas.KernelEvent, ktime uint64, effect bool) {
-	called, after := false, false
+	called, requested, after := false, false, false
 	for m := in; m != nil; m = m.outer {
 		s := m.session
 		s.lines++
 		window, before := s.windows.at(ktime)
 		if window != nil {
 			called = true
-			if d := window.call; d != nil {
-				a.inWindow(d, e, effect)
-			}
+			a.inWindow(window, e, ktime, effect)
 		}
+		requested = requested || len(s.busy) > 0 && s.running(ktime) != nil
 		after = after || before != nil
 	}
 	switch {
 	case called:
 		a.inCall++
+	case requested:
+		a.inRequest++
+		for m := in; m != nil && effect; m = m.outer {
+			if list := m.session.running(ktime); list != nil {
+				a.ofRequests(m.session, list, e, ktime)
+			}
+		}
 	case after:
 		a.idle++
 		for m := in; m != nil; m = m.outer {
-			if _, before := m.session.windows.at(ktime); before != nil {
+			if _, before := m.session.windows.at(ktime); before != nil && !a.ofCancelled(m.session, e, ktime) {
 				before.idle = true
 			}
 		}
+		a.note(&a.between, e, effect)
 	default:
 		a.setup++
+		a.note(&a.before, e, effect)
+	}
+	if effect && a.ruled {
+		a.onDenied(in, ktime)
 	}
 }
 
-// inWindow assigns a line to the only call that ran at its time.
-func (a *attribution) inWindow(d *decision, e *schemas.KernelEvent, effect bool) {
+// note keeps an effect for the notes.
+func (a *attribution) note(to *firstValues, e *schemas.KernelEvent, effect bool) {
+	if effect {
+		to.add(a.effect(e))
+	}
+}
+
+// inWindow assigns a line to a call of a window.
+func (a *attribution) inWindow(w *window, e *schemas.KernelEvent, ktime uint64, effect bool) {
+	if w.call != nil {
+		a.inCallOf(w.call, e, effect)
+		return
+	}
+	calls := w.active(ktime) // none if its only call shares its id with another
+	if d := a.only(calls, e); d != nil {
+		a.inCallOf(d, e, effect)
+		return
+	}
+	a.inNone(calls, e, effect)
+}
+
+// inCallOf assigns a line to a call.
+func (a *attribution) inCallOf(d *decision, e *schemas.KernelEvent, effect bool) {
 	d.lines++
-	if effect && !d.outside && d.allowed() {
+	if effect && d.allowed() {
+		own := a.depth(d, e)
+		if prior, deeper := a.prior(d, own); prior != nil && own < 0 {
+			if !prior.cancelled() {
+				a.codes.addFor(schemas.AmbiguityEffectsLate, d.event.ToolCallID)
+				a.codes.addFor(schemas.AmbiguityEffectsLate, prior.event.ToolCallID)
+			}
+			return
+		} else if prior != nil && deeper && !prior.cancelled() {
+			a.codes.addFor(schemas.NoteEffectsShared, d.event.ToolCallID)
+			a.codes.addFor(schemas.NoteEffectsShared, prior.event.ToolCallID)
+		}
 		d.hasEffects = true
-		if !a.index.matches(d.targets, a.subject.name) {
-			maybeHost := a.subject.address && len(d.hosts) > 0
-			d.maybeHost, d.outside = d.maybeHost || maybeHost, !maybeHost
+		if own < 0 {
+			a.outside(d)
 		}
 	}
 	a.list(d, e)
+}
+
+// outside records an effect of a call that matches none of its targets.
+func (a *attribution) outside(d *decision) {
+	if !d.outside {
+		maybeHost := a.subject.address && len(d.hosts) > 0
+		d.maybeHost, d.outside = d.maybeHost || maybeHost, !maybeHost
+	}
 }
 
 // list adds the effect of a line to those of a call.
@@ -144,105 +195,6 @@ func (a *attribution) inNoTree(p *process, e *schemas.KernelEvent, ktime uint64,
 	}
 	a.agent++
 	if effect && schemas.SetOf(e.EventType) == schemas.SetProcessExecs {
-		a.tree.execs.add(len(a.tree.path)-1, e.Value)
+		a.tree.executed(e.Value, ktime)
 	}
-}
-
-// segments are the times between the starts and ends of calls. Which of them form
-// one window is known only after all servers were found.
-type segments struct {
-	list []segment
-	last int
-}
-
-type segment struct {
-	start uint64
-	lines uint64      // lines in this segment; after sum, in this and all earlier segments
-	calls []*decision // calls whose window includes it, at most maxTogether
-	more  bool        // there are more such calls
-}
-
-// maxTogether is how many calls of different sessions are followed at one time.
-const maxTogether = 4
-
-// newSegments divides time at the starts and ends of the calls that have a window of
-// their own, considering only their session.
-func newSegments(all []*decision) segments {
-	type edge struct {
-		at    uint64
-		call  *decision
-		begin bool
-	}
-	var edges []edge
-	for _, d := range all {
-		if d.exclusiveInSession {
-			edges = append(edges, edge{d.start, d, true})
-			if d.end < math.MaxUint64 {
-				edges = append(edges, edge{d.end + 1, d, false})
-			}
-		}
-	}
-	slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
-	s := segments{list: []segment{{}}}
-	var inFlight []*decision
-	for i, e := range edges {
-		if e.begin {
-			inFlight = append(inFlight, e.call)
-		} else {
-			inFlight = slices.DeleteFunc(inFlight, func(d *decision) bool { return d == e.call })
-		}
-		if i+1 < len(edges) && edges[i+1].at == e.at {
-			continue
-		}
-		n := min(len(inFlight), maxTogether)
-		s.list = append(s.list, segment{start: e.at, calls: slices.Clone(inFlight[:n]), more: n < len(inFlight)})
-	}
-	return s
-}
-
-// find returns the index of the segment that contains a time.
-func (s *segments) find(ktime uint64) int {
-	i, ok := slices.BinarySearchFunc(s.list, ktime, func(a segment, t uint64) int { return cmp.Compare(a.start, t) })
-	if !ok {
-		i--
-	}
-	// A cut at time 0 makes two segments with the same start; take the later one.
-	for i+1 < len(s.list) && s.list[i+1].start == ktime {
-		i++
-	}
-	return i
-}
-
-// at returns the segment that contains a time.
-func (s *segments) at(ktime uint64) *segment {
-	i := s.last
-	if s.list[i].start > ktime || i+1 < len(s.list) && s.list[i+1].start <= ktime {
-		i = s.find(ktime)
-		s.last = i
-	}
-	return &s.list[i]
-}
-
-// sum makes the counts cumulative.
-func (s *segments) sum() {
-	for i := 1; i < len(s.list); i++ {
-		s.list[i].lines += s.list[i-1].lines
-	}
-}
-
-func (s *segments) total() uint64 { return s.list[len(s.list)-1].lines }
-
-// window counts the lines in a call's window, and reports whether all its effects
-// were examined.
-func (s *segments) window(d *decision) (lines uint64, all bool) {
-	from, to := s.find(d.start), s.find(d.end)
-	lines = s.list[to].lines
-	if from > 0 {
-		lines -= s.list[from-1].lines
-	}
-	all = true
-	for _, g := range s.list[from : to+1] {
-		all = all && (!g.more || slices.Contains(g.calls, d))
-	}
-	return lines, all
 }

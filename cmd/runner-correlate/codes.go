@@ -7,7 +7,7 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// codes are the ambiguities found so far. schemas.Ambiguities has the table.
+// codes are the ambiguities and notes found so far. schemas.Ambiguities has the table.
 type codes map[string]struct{}
 
 // add adds a whole code.

@@ -92,8 +92,21 @@ var codeCases = []codeCase{
 	{code: "tool_call_effects_outside_request:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "/work", "/other", 1)}},
 	{code: "tool_call_id_repeated:tc_1", world: world{kernel: agent, policy: strings.TrimSuffix(one, "end S") + "allow S 1 tc_1 read_file 300-400 completed /work"}},
 	{code: "tool_call_not_finished:tc_1", world: world{kernel: agent, policy: "session S 20 30 25\nallow S 0 tc_1 read_file 100- /work"}},
-	{code: "tool_call_targets_unknown:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "/work", "", 1)}},
-	{code: "tool_calls_overlap:tc_2", world: world{kernel: agent, policy: strings.TrimSuffix(one, "end S") + "allow S 1 tc_2 read_file 200-300 completed /work"}},
+	{code: "tool_call_targets_unknown:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "/work", "/other …", 1)}},
+	{code: "tool_calls_overlap:tc_2", world: world{kernel: agent, policy: strings.TrimSuffix(one, "end S") + "allow S 1 tc_2 read_file 150-300 completed /work"}},
+	{code: "tool_call_names_nothing:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "/work", "", 1)}},
+	{code: "tool_call_cancelled:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "completed", "cancelled", 1)}},
+	{code: "tool_call_effects_late:tc_1", world: world{kernel: agent, policy: strings.TrimSuffix(one, "end S") + "allow S 1 tc_2 read_file 205-300 completed /other"}},
+	{code: "tool_call_effects_shared:tc_2", world: world{kernel: agent, policy: strings.TrimSuffix(one, "end S") + "allow S 1 tc_2 read_file 205-300 completed /"}},
+	{code: "denied_call_not_watched:tc_1", world: world{kernel: agent, policy: "session S 20 30 25\ndeny S 0 tc_1 echo 100-105\nend S"}},
+	{code: "effect_on_denied_target:/srv", world: world{kernel: agent, policy: strings.Replace(one, "30 25", "30 25 /srv", 1)}},
+	{code: "exec_before_sessions:/bin/env", world: world{kernel: agent + "1 40 3-4\n 4 exec /bin/env", policy: one}},
+	{code: "request_effects_outside_request:resources/read", world: world{kernel: agent, policy: strings.Replace(one[:len(one)-len("end S")], "/work", "/work/a", 1) + "request S 0 resources/read 205-300 /other\nend S"}},
+	{code: "server_effect_in_requests:unlink /work/b", world: world{kernel: agent, policy: one[:len(one)-len("end S")] + "request S 0 ping 205-300\nend S"}},
+	{code: "server_effect_before_calls:read /srv/config", world: world{kernel: agent, policy: one}},
+	{code: "server_effect_between_calls:unlink /work/b", world: world{kernel: agent, policy: one}},
+	{code: "sdk_tool_call_failed:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "completed", "tool_error", 1), sdk: "started tc_1 read_file"}},
+	{code: "sdk_tool_name_prefixed:tc_1", world: world{kernel: agent, policy: one, sdk: "started tc_1 fs_read_file"}},
 	{code: "tool_server_unknown:srv-S", world: world{kernel: agent, policy: strings.Replace(one, "20 30 25", "20 31 25", 1)}},
 }
 
@@ -104,8 +117,8 @@ func TestEveryCode(t *testing.T) {
 	for _, c := range slices.Concat(codeCases, logCodeCases()) {
 		t.Run(c.code, func(t *testing.T) {
 			j := c.run(t)
-			if !slices.Contains(j.report.Ambiguities, c.code) {
-				t.Fatalf("codes %q", j.report.Ambiguities)
+			if !slices.Contains(j.all(), c.code) {
+				t.Fatalf("codes %q", j.all())
 			}
 			if want := schemas.WorstOf(j.report.Ambiguities); j.report.Status != want {
 				t.Errorf("status %s, expected %s", j.report.Status, want)
@@ -138,7 +151,7 @@ func TestNoCodeWithoutCause(t *testing.T) {
 		"all three":            {kernel: quiet, policy: one, sdk: oneSDK},
 		"all, collected":       {kernel: quiet, policy: one, sdk: oneSDK, policyLog: &logHealth{}, sdkLog: &logHealth{}},
 		"the run's own policy": {kernel: quiet, policy: one, policyLog: &logHealth{facts: map[string]string{"policy_digest": digestA}}},
-		"a session without calls": {kernel: strings.ReplaceAll(quiet, "110", "111"), policy: `
+		"a session without calls": {kernel: strings.ReplaceAll(quiet, " 6 exec", " 600 read"), policy: `
 			session S 20 30 25
 			end S`},
 		"one decision of another proxy": {kernel: quiet, policy: "foreign a t allow"},

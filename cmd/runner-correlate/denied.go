@@ -60,6 +60,28 @@ func (a *attribution) hitOn(p *process, e *schemas.KernelEvent, ktime uint64, co
 	}
 }
 
+// onDenied records an effect of a tool server on what a rule that denies names, or a request that was denied
+// before. A call that excuses it is one as in covered.
+func (a *attribution) onDenied(in *membership, ktime uint64) {
+	found := a.index.match(a.subject.name)
+	for i, n := range found {
+		w := a.index.targets[n].deniedTarget
+		if w == nil || !slices.ContainsFunc(w.rules, func(r ruled) bool { return r.since <= ktime && in.has(r.session) }) {
+			continue
+		}
+		excused := false
+		for _, closer := range found[i:] {
+			for m := in; m != nil && !excused; m = m.outer {
+				c := a.index.targets[closer].deniedTarget
+				excused = c != nil && c.coveredBy(m.session, ktime)
+			}
+		}
+		if !excused {
+			a.deniedNamed.add([]byte(a.index.targets[n].text))
+		}
+	}
+}
+
 // covered looks for an allowed call that covers an effect. A line in no known tree may
 // belong to a session whose server is not found yet, or never: it returns those
 // sessions.
@@ -146,13 +168,17 @@ func (a *attribution) hitsOn(d *decision, targets []uint32) (texts []string, ove
 }
 
 // addUnobservable adds the denied calls with targets that are noise. The kernel layer
-// has no line for a plain read of noise, so it is not known whether one happened.
+// has no line for a plain read of noise, so it is not known whether one happened. A call
+// without targets has nothing that could be seen.
 func (a *attribution) addUnobservable(c codes) {
 	for _, d := range a.policy.decisions {
 		if d.timed && d.denied() && slices.ContainsFunc(d.targets, func(n uint32) bool {
 			return a.noise.Find([]byte(a.index.targets[n].text), 0) >= 0
 		}) {
 			c.addFor(schemas.AmbiguityTargetsUnknown, d.event.ToolCallID)
+		}
+		if d.timed && d.denied() && len(d.targets) == 0 && !d.cut {
+			c.addFor(schemas.NoteNotWatched, d.event.ToolCallID)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -11,84 +10,82 @@ import (
 // proxy.
 const maxPending = 1024
 
-// execs are the programs that were executed without a tool call. A program of a
-// process on the path is pending, because a proxy may still follow below that process.
+// execs are the programs that processes in no tree executed, other than proxies. What a process
+// executed is pending while it is on the path: a proxy may still follow below it. Its program is
+// forgiven up to the start of the last session with decisions below it: it had to start that session. Before the
+// first session of all, launchers run: their programs are only noted.
 type execs struct {
-	found   []string // sorted, the first MaxExecWithoutCall of all
-	more    bool
-	pending map[string]int // program → deepest place on the path
-	deepest int            // of the pending programs
-	over    int            // depth of the deepest program for which pending had no room, plus 1
-	clean   int            // this many processes of the path are known to have a proxy below
+	first   uint64 // start of the first session
+	outside firstValues
+	before  firstValues
+	pending []pendingExec // by depth
+	over    int           // depth of the deepest program for which pending had no room, plus 1
 }
 
-// add records a program that the process at a depth executed.
-func (x *execs) add(depth int, program []byte) {
-	if depth < x.clean {
-		return
-	}
-	if _, ok := slices.BinarySearchFunc(x.found, program, func(a string, b []byte) int { return strings.Compare(a, string(b)) }); ok {
-		return
-	}
-	if d, ok := x.pending[string(program)]; ok && d >= depth {
-		return
-	} else if !ok && len(x.pending) == maxPending {
-		x.over = max(x.over, depth+1)
-		return
-	}
-	if x.pending == nil {
-		x.pending = map[string]int{}
-	}
-	x.pending[string(program)] = depth
-	x.deepest = max(x.deepest, depth)
+// pendingExec is a program of a process on the path.
+type pendingExec struct {
+	depth   int
+	program string
+	late    uint64 // the last time after the start of the first session; 0 is never
+	early   bool   // it was executed before that
 }
 
-// leave ends the processes from a depth on. There was no proxy below them.
-func (x *execs) leave(depth int) {
-	x.clean = min(x.clean, depth)
-	if x.over > depth {
-		x.more, x.over = true, 0
-	}
-	if len(x.pending) == 0 || x.deepest < depth {
-		return
-	}
-	x.deepest = 0
-	for program, at := range x.pending {
-		if at < depth {
-			x.deepest = max(x.deepest, at)
-			continue
+// executed records a program that the current process executed.
+func (t *tree) executed(program []byte, ktime uint64) {
+	x, depth := &t.execs, len(t.path)-1
+	p := -1
+	for i := len(x.pending) - 1; i >= 0 && x.pending[i].depth == depth; i-- {
+		if x.pending[i].program == string(program) {
+			p = i
+			break
 		}
-		delete(x.pending, program)
-		x.commit(program)
+	}
+	if p < 0 {
+		if len(x.pending) == maxPending {
+			x.over = max(x.over, depth+1)
+			return
+		}
+		p = len(x.pending)
+		x.pending = append(x.pending, pendingExec{depth: depth, program: string(program)})
+	}
+	if e := &x.pending[p]; ktime < x.first {
+		e.early = true
+	} else {
+		e.late = max(e.late, ktime)
 	}
 }
 
-// commit adds a program to those found.
-func (x *execs) commit(program string) {
-	i, ok := slices.BinarySearch(x.found, program)
-	if ok {
-		return
+// leave ends the processes of the path from a depth on: no further proxy is below them.
+func (t *tree) leave(depth int) {
+	x := &t.execs
+	if x.over > depth {
+		x.outside.more, x.over = true, 0
 	}
-	x.found = slices.Insert(x.found, i, program)
-	if len(x.found) > schemas.MaxExecWithoutCall {
-		x.found, x.more = x.found[:schemas.MaxExecWithoutCall], true
+	n := len(x.pending)
+	for ; n > 0 && x.pending[n-1].depth >= depth; n-- {
+		e := &x.pending[n-1]
+		launched := t.path[e.depth].launched
+		if e.late > launched {
+			x.outside.add([]byte(e.program))
+		}
+		if e.early && launched == 0 {
+			x.before.add([]byte(e.program))
+		}
 	}
+	x.pending = slices.Delete(x.pending, n, len(x.pending))
 }
 
-// dropPending drops the pending programs: all processes of the path are ancestors of a
-// proxy.
-func (x *execs) dropPending(depth int) {
-	clear(x.pending)
-	x.over, x.clean = 0, depth
+// launch records that the processes of the path are ancestors of the proxy of a session with
+// decisions.
+func (t *tree) launch(s *session) {
+	for i := range t.path {
+		t.path[i].launched = max(t.path[i].launched, s.ktime)
+	}
 }
 
 // addCodes adds what was found, at the end of the stream.
-func (x *execs) addCodes(c codes) {
-	x.leave(0)
-	for _, program := range x.found {
-		c.addFor(schemas.AmbiguityExecWithoutCall, program)
-	}
-	if x.more {
-		c.addFor(schemas.AmbiguityExecWithoutCall, schemas.ExecWithoutCallMore)
-	}
+func (t *tree) addCodes(c codes) {
+	t.leave(0)
+	t.execs.outside.addCodes(c, schemas.AmbiguityExecWithoutCall)
+	t.execs.before.addCodes(c, schemas.NoteExecBefore)
 }

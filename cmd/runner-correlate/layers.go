@@ -23,7 +23,11 @@ func (j *joiner) addLayers(h *schemas.Health) {
 	}
 	if p := j.policy; p != nil && len(p.sessions) > 0 && j.hasTimes() {
 		a := j.attribution
-		notes = append(notes, schemas.NoteWindows.Format(a.inCall, a.setup, a.idle, a.agent))
+		counts := []any{a.inCall, a.setup, a.idle, a.agent}
+		if a.inRequest > 0 {
+			counts = append(counts, a.inRequest)
+		}
+		notes = append(notes, schemas.NoteWindows.Format(counts...))
 	}
 	if j.timing != nil {
 		notes = append(notes, schemas.NoteTimes.Format(j.timedLines()))
@@ -60,12 +64,12 @@ func (j *joiner) writeReport(r *schemas.Report) error {
 			}
 		}
 	}
-	for _, code := range r.Ambiguities {
+	for _, code := range slices.Concat(r.Ambiguities, r.Notes) {
 		if err := j.out.Write(schemas.AmbiguityEntry{Schema: schemas.SchemaAmbiguity, RunID: r.RunID, Code: code}); err != nil {
 			return err
 		}
 	}
-	r.Bindings, r.Ambiguities = []schemas.Binding{}, []string{}
+	r.Bindings, r.Ambiguities, r.Notes = []schemas.Binding{}, []string{}, nil
 	return j.out.Write(r)
 }
 

@@ -29,7 +29,7 @@ func randomModel(rnd *rand.Rand) *model {
 		}
 		m.procs = append(m.procs, p)
 	}
-	paths := []string{"/", "/w", "/w/a", "/w/a/b", "/w/ab", "/x", "/w/l/../a", "/x/..", "/bin/t"}
+	paths := []string{"/", "/w", "/w/a", "/w/a/b", "/w/ab", "/w/a.t", "/x", "/w/l/../a", "/x/..", "/bin/t"}
 	peers := []string{"1.2.3.4:5", "[::ffff:1.2.3.4]:5", "9.9.9.9:6"}
 	names := slices.Concat(paths, peers, []string{"host:5", "host:6"}) // what an argument can be
 	verbs := []string{"read", "write", "exec", "script", "connect", "unlink", "connect_blocked", "file_blocked", "mount_source", "uring"}
@@ -48,9 +48,20 @@ func randomModel(rnd *rand.Rand) *model {
 		m.lines = append(m.lines, l)
 	}
 	for range 1 + rnd.IntN(3) {
-		s := modelSession{pid(), pid(), uint64(1 + rnd.IntN(40))}
+		s := modelSession{proxy: pid(), server: pid(), at: uint64(1 + rnd.IntN(40))}
 		if p := &m.procs[rnd.IntN(n)]; p.parent >= 0 && rnd.IntN(4) > 0 {
 			s.proxy, s.server = m.procs[p.parent].pid, p.pid
+		}
+		for range rnd.IntN(3) / 2 {
+			s.denies = append(s.denies, paths[rnd.IntN(len(paths))])
+		}
+		for range rnd.IntN(4) - 1 {
+			r := modelRequest{start: uint64(10 + rnd.IntN(80)), denied: rnd.IntN(4) == 0}
+			r.end = r.start + uint64(rnd.IntN(15))
+			if rnd.IntN(2) == 0 {
+				r.targets = []string{names[rnd.IntN(len(names))]}
+			}
+			s.requests = append(s.requests, r)
 		}
 		m.sessions = append(m.sessions, s)
 	}
@@ -69,11 +80,13 @@ func randomModel(rnd *rand.Rand) *model {
 			}
 		}
 		c.cut = rnd.IntN(8) == 0
+		c.cancelled = c.allow && c.end != 0 && rnd.IntN(6) == 0
 		m.calls = append(m.calls, c)
 	}
 	// The layer's order; ends of equal ids and starts make a difference too.
 	slices.SortStableFunc(m.calls, func(a, b modelCall) int {
-		return cmp.Or(strings.Compare(a.id, b.id), cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end), strings.Compare(verdictOf(a), verdictOf(b)))
+		return cmp.Or(strings.Compare(a.id, b.id), cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end), strings.Compare(verdictOf(a), verdictOf(b)),
+			boolInt(b.cancelled)-boolInt(a.cancelled), cmp.Compare(a.session, b.session))
 	})
 	return m
 }

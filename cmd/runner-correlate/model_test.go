@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -36,11 +35,21 @@ type modelCall struct {
 	start, end uint64 // end 0: not finished
 	targets    []string
 	cut        bool
+	cancelled  bool
 }
 
 type modelSession struct {
 	proxy, server uint32
 	at            uint64
+	denies        []string
+	requests      []modelRequest
+}
+
+// modelRequest is a request of the client; a denied one has no window.
+type modelRequest struct {
+	start, end uint64
+	denied     bool
+	targets    []string
 }
 
 type model struct {
@@ -130,10 +139,6 @@ func (m *model) repeated(i int) bool {
 	return false
 }
 
-func (m *model) own(i int) bool {
-	return m.calls[i].end != 0 && !m.overlaps(i) && !m.repeated(i)
-}
-
 func within(c *modelCall, until, at uint64) bool { return c.start <= at && at <= until }
 
 func (l *modelLine) effect() bool {
@@ -183,162 +188,9 @@ func modelDepth(c *modelCall, l *modelLine) int {
 	return depth
 }
 
-// say returns the expected bindings and codes in short form.
-func (m *model) say() (bindings, codes string) {
-	all := map[string]bool{}
-	class := map[string]int{}
-	for i := range m.lines {
-		class[m.class(&m.lines[i], all)]++
-	}
-	all[fmt.Sprintf("note call=%d setup=%d idle=%d agent=%d", class["call"], class["setup"], class["idle"], class["agent"])] = true
-	for s := range m.sessions {
-		if !m.known(s) {
-			all["tool_server_unknown:srv-"+string(rune('A'+s))] = true
-		}
-	}
-	var out []string
-	for i := range m.calls {
-		out = append(out, m.bind(i, all))
-	}
-	m.execs(all)
-	var list []string
-	for code := range all {
-		list = append(list, code)
-	}
-	slices.Sort(list)
-	return strings.Join(out, "\n"), strings.Join(list, "\n")
-}
-
-func (m *model) class(l *modelLine, codes map[string]bool) string {
-	call, idle, tree := false, false, false
-	for s := range m.sessions {
-		if !m.in(l.proc, s) {
-			continue
-		}
-		tree = true
-		inside, last := false, -1
-		for i := range m.calls {
-			c := &m.calls[i]
-			if c.session != s {
-				continue
-			}
-			inside = inside || within(c, m.until(c), l.at)
-			if m.until(c) < l.at && (last < 0 || cmp.Or(cmp.Compare(m.calls[last].end, c.end), -strings.Compare(m.calls[last].id, c.id)) < 0) {
-				last = i
-			}
-		}
-		call = call || inside
-		idle = idle || last >= 0
-	}
-	switch {
-	case call:
-		return "call"
-	case idle:
-		for s := range m.sessions {
-			var ended []*modelCall
-			for i := range m.calls {
-				if c := &m.calls[i]; c.session == s && m.in(l.proc, s) && m.until(c) < l.at {
-					ended = append(ended, c)
-				}
-			}
-			if len(ended) > 0 {
-				last := slices.MaxFunc(ended, func(a, b *modelCall) int { return cmp.Or(cmp.Compare(a.end, b.end), strings.Compare(b.id, a.id)) })
-				codes["kernel_events_outside_tool_windows:"+last.id] = true
-			}
-		}
-		return "idle"
-	case tree, m.proxy(l.proc):
-		return "setup"
-	}
-	return "agent"
-}
-
 func (m *model) proxy(proc int) bool {
 	p := &m.procs[proc]
 	return slices.ContainsFunc(m.sessions, func(s modelSession) bool { return s.proxy == p.pid && m.lived(p, s.at) })
-}
-
-func (m *model) execs(codes map[string]bool) {
-	for i := range m.lines {
-		l := &m.lines[i]
-		if l.verb != "exec" && l.verb != "script" || l.fail || m.inAny(l.proc) || m.proxy(l.proc) {
-			continue
-		}
-		ancestor := false
-		for p := range m.procs {
-			ancestor = ancestor || m.proxy(p) && slices.Contains(m.above(p), l.proc)
-		}
-		if !ancestor {
-			codes["exec_without_tool_call:"+l.value] = true
-		}
-	}
-}
-
-func (m *model) bind(i int, codes map[string]bool) string {
-	c := &m.calls[i]
-	own, n := m.own(i), 0
-	effects := map[string]bool{}
-	matched, unmatched, unsure := false, false, false
-	for k := range m.lines {
-		l := &m.lines[k]
-		if own && !within(c, c.end, l.at) || !m.ofTree(l, c.session) {
-			continue
-		}
-		n++
-		if own && c.allow && l.value != "" {
-			effects[l.text()] = true
-			matched = matched || l.effect()
-			if l.effect() && !modelMatches(c, l) {
-				_, address := l.address()
-				maybe := address && slices.ContainsFunc(c.targets, func(t string) bool { return strings.HasPrefix(t, "host") })
-				unsure, unmatched = unsure || maybe, unmatched || !maybe
-			}
-		}
-	}
-	if !c.allow {
-		if m.denied(c, effects) {
-			codes["tool_call_targets_unknown:"+c.id] = true
-		}
-		if len(effects) > 0 {
-			codes["denied_call_with_kernel_effects:"+c.id] = true
-		}
-	}
-	if m.overlaps(i) {
-		codes["tool_calls_overlap:"+c.id] = true
-	}
-	if m.repeated(i) {
-		codes["tool_call_id_repeated:"+c.id] = true
-	}
-	if c.end == 0 {
-		codes["tool_call_not_finished:"+c.id] = true
-	}
-	if own && c.allow && n == 0 {
-		codes["decision_without_kernel_events:"+c.id] = true
-	}
-	if own && c.allow && m.known(c.session) {
-		switch {
-		case matched && len(c.targets) == 0, unmatched && c.cut, unsure && !unmatched:
-			codes["tool_call_targets_unknown:"+c.id] = true
-		case unmatched:
-			codes["tool_call_effects_outside_request:"+c.id] = true
-		}
-	}
-	scope, window, verdict := "run", "run", "deny"
-	if m.known(c.session) {
-		scope = "tool_server"
-	}
-	if own {
-		window = "own"
-	}
-	if c.allow {
-		verdict = "allow"
-	}
-	var list []string
-	for e := range effects {
-		list = append(list, e)
-	}
-	slices.Sort(list)
-	return fmt.Sprintf("%s %s %d %s %s [%s]", c.id, verdict, n, scope, window, strings.Join(list, ", "))
 }
 
 func (m *model) denied(d *modelCall, effects map[string]bool) (unsure bool) {
@@ -392,10 +244,20 @@ func (m *model) world(rnd *rand.Rand) world {
 	// The lines of the proxies interleave in any order; each proxy keeps its own order.
 	queues := make([][]string, len(m.sessions))
 	for s, of := range m.sessions {
-		queues[s] = append(queues[s], fmt.Sprintf("session %c %d %d %d", 'A'+s, of.proxy, of.server, of.at))
+		queues[s] = append(queues[s], fmt.Sprintf("session %c %d %d %d %s", 'A'+s, of.proxy, of.server, of.at, strings.Join(of.denies, " ")))
+		for i, r := range of.requests {
+			verb := "request"
+			if r.denied {
+				verb = "refuse-request"
+			}
+			queues[s] = append(queues[s], fmt.Sprintf("%s %c %d m%d %d-%d %s", verb, 'A'+s, i, i, r.start, r.end, strings.Join(r.targets, " ")))
+		}
 	}
 	for i, c := range m.calls {
 		verb, outcome, targets := "allow", " completed", strings.Join(c.targets, " ")
+		if c.cancelled {
+			outcome = " cancelled"
+		}
 		if c.end == 0 {
 			outcome = ""
 		}
@@ -427,7 +289,7 @@ func (m *model) world(rnd *rand.Rand) world {
 }
 
 func TestAgainstTheModel(t *testing.T) {
-	n := 500
+	n := 1000
 	if testing.Short() {
 		n = 100
 	}
@@ -440,7 +302,7 @@ func TestAgainstTheModel(t *testing.T) {
 		bindings, codes := m.say()
 		w := m.world(rnd)
 		j := w.run(t)
-		list := slices.Clone(j.report.Ambiguities)
+		list := j.all()
 		list = slices.DeleteFunc(list, func(c string) bool {
 			return c == schemas.AmbiguityNoKernelEvents
 		})

@@ -20,6 +20,7 @@ type policyLog struct {
 
 	byHex    map[string]*session
 	byCall   map[callKey]*decision
+	requests map[callKey]*request  // allowed ones without an end
 	last     map[attemptKey]uint64 // attempt
 	interned map[string]string     // strings that many lines share
 }
@@ -36,9 +37,12 @@ type session struct {
 	finished      bool
 	cwd           bool // its first line names a directory, as in logs that say what a rule looked at
 	windows       *windows
-	known         bool   // its server is in the process tree
-	root          int    // sessions of one tree have the same root
-	lines         uint64 // kernel lines of its tree
+	denies        []uint32   // targets that rules that deny name
+	requests      []*request // of the client, that are no tool calls
+	busy          []busy     // when they ran, in order
+	known         bool       // its server is in the process tree
+	root          int        // sessions of one tree have the same root
+	lines         uint64     // kernel lines of its tree
 }
 
 // decision is one decision, and what became of the call.
@@ -64,6 +68,9 @@ type decision struct {
 func (d *decision) allowed() bool { return d.event.Decision == schemas.DecisionAllow }
 func (d *decision) denied() bool  { return d.event.Decision == schemas.DecisionDeny }
 
+// cancelled reports whether the client cancelled the call: its server may go on.
+func (d *decision) cancelled() bool { return d.event.Outcome == schemas.OutcomeCancelled }
+
 type callKey struct {
 	session     *session
 	call, start uint64
@@ -75,7 +82,7 @@ type attemptKey struct {
 }
 
 func newPolicyLog(runID string) *policyLog {
-	return &policyLog{room: layerRoom{runID: runID}, index: newTargetIndex(), byHex: map[string]*session{}, byCall: map[callKey]*decision{}, last: map[attemptKey]uint64{}, interned: map[string]string{}}
+	return &policyLog{room: layerRoom{runID: runID}, index: newTargetIndex(), byHex: map[string]*session{}, byCall: map[callKey]*decision{}, requests: map[callKey]*request{}, last: map[attemptKey]uint64{}, interned: map[string]string{}}
 }
 
 func (p *policyLog) present() bool { return len(p.sessions)+len(p.decisions) > 0 }
@@ -218,6 +225,10 @@ func (p *policyLog) proxyLine(d *schemas.DecisionLine, received uint64) (why str
 		}
 	case d.Refused != nil:
 		p.refused++
+	case d.Request != nil:
+		return p.requested(s, d.Request)
+	case d.RequestFinished != nil:
+		return p.requestEnded(s, d.RequestFinished)
 	}
 	return ""
 }
@@ -231,6 +242,9 @@ func (p *policyLog) started(s *session, d *schemas.SessionStarted) string {
 	}
 	s = &session{number: len(p.sessions), name: schemas.Text(d.Name), policy: p.intern(d.PolicyDigest), ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1, cwd: d.Cwd != ""}
 	s.root = s.number
+	for _, target := range d.Denies {
+		s.denies = append(s.denies, p.index.number(schemas.TargetEndpoint(target)))
+	}
 	p.sessions = append(p.sessions, s)
 	p.byHex[d.Session] = s
 	return ""
@@ -317,7 +331,7 @@ func (p *policyLog) sort() {
 				slices.Compare(p.index.texts(a.named), p.index.texts(b.named)), cmp.Compare(boolInt(a.cut), boolInt(b.cut)))
 		}
 	})
-	p.byCall, p.last, p.interned = nil, nil, nil
+	p.byCall, p.requests, p.last, p.interned = nil, nil, nil, nil
 }
 
 func boolInt(b bool) int {

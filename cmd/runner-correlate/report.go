@@ -29,6 +29,9 @@ func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 		c.addLog(l.Layer, l.end(), !l.present())
 	}
 	if p := j.policy; p != nil {
+		for _, s := range p.sessions {
+			s.windows.addCrowded()
+		}
 		p.resolveOverlaps()
 		p.addCodes(c)
 		j.otherPolicies(c)
@@ -43,7 +46,13 @@ func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 	if s := j.sdk; s != nil {
 		s.compare(c, j.policy)
 	}
-	r.Ambiguities = c.sorted()
+	for _, code := range c.sorted() {
+		if schemas.IsNote(code) {
+			r.Notes = append(r.Notes, code)
+		} else {
+			r.Ambiguities = append(r.Ambiguities, code)
+		}
+	}
 	r.Status = schemas.WorstOf(r.Ambiguities)
 	return r
 }
@@ -139,27 +148,32 @@ func (j *joiner) kernelCodes(c codes, kernelLayer, cgroup string) {
 		}
 	}
 	if len(p.sessions) > 0 {
-		j.tree.execs.addCodes(c)
+		j.tree.addCodes(c)
 	}
 	j.attribution.addUnobservable(c)
+	j.attribution.addPhases(c)
 }
 
-// callCodes adds the codes about the window of one allowed call.
+// callCodes adds the codes about what an allowed call did.
 func (j *joiner) callCodes(c codes, d *decision, kernelLayer string) {
-	if !d.timed || !d.exclusiveWindow() || !d.allowed() || !j.hasTimes() {
+	if !d.timed || !d.allowed() || !j.hasTimes() {
 		return
 	}
 	id := d.event.ToolCallID
-	lines, all := j.counted(d)
-	d.effects.cut = d.effects.cut || !all && lines > 0
-	if kernelLayer != schemas.LayerAbsent && lines == 0 {
-		c.addFor(schemas.AmbiguityDecisionNoEvents, id)
+	if d.exclusiveWindow() {
+		lines, all := j.counted(d)
+		d.effects.cut = d.effects.cut || !all && lines > 0
+		if kernelLayer != schemas.LayerAbsent && lines == 0 {
+			c.addFor(schemas.AmbiguityDecisionNoEvents, id)
+		}
 	}
-	if !d.session.known {
+	if !d.session.known || d.repeated || !d.exclusiveWindow() && !d.together() {
 		return
 	}
 	switch {
-	case d.hasEffects && len(d.targets) == 0, d.outside && d.cut, d.maybeHost && !d.outside:
+	case d.hasEffects && len(d.targets) == 0 && !d.cut:
+		c.addFor(schemas.NoteNamesNothing, id)
+	case d.outside && d.cut, d.maybeHost && !d.outside:
 		c.addFor(schemas.AmbiguityTargetsUnknown, id)
 	case d.outside:
 		c.addFor(schemas.AmbiguityEffectsOutside, id)

@@ -62,7 +62,7 @@ func TestDeniedButDone(t *testing.T) {
 			end S`,
 			`tc_1 deny 0 run own []
 			tc_2 allow 3 run own [failed-read /work/missing, read /work/a, unlink /work/b]`,
-			`exec_without_tool_call:/bin/server
+			`exec_before_sessions:/bin/server
 			tool_server_unknown:srv-S`},
 		"while an allowed call of a server in another tree runs": {"0 10 -5000\n 100 write /work/a\n" + strings.TrimPrefix(agent, "\n0 10 -5000\n"), `
 			session S 20 30 25
@@ -151,8 +151,8 @@ func TestTwoServers(t *testing.T) {
 	world{kernel: kernel, policy: strings.NewReplacer("50 60", "50 61", "20 30", "20 31").Replace(policy)}.run(t).want(t, `
 		tc_1 allow 13 run run []
 		tc_2 allow 13 run run []`, `
+		exec_before_sessions:/bin/server
 		exec_without_tool_call:/bin/other
-		exec_without_tool_call:/bin/server
 		tool_calls_overlap:tc_1
 		tool_calls_overlap:tc_2
 		tool_server_unknown:srv-S
@@ -227,7 +227,7 @@ func TestBypass(t *testing.T) {
 3 30 20-
 	21 exec /bin/server
 	110 read /work/a
-`, policy: one}.run(t).want(t, `tc_1 allow 1 tool_server own [read /work/a]`, `exec_without_tool_call:/bin/uname`)
+`, policy: one}.run(t).want(t, `tc_1 allow 1 tool_server own [read /work/a]`, `exec_before_sessions:/bin/uname`)
 	// Of very many programs only the first ones are named.
 	var b strings.Builder
 	b.WriteString(kernel + "1 40 300-400\n")
@@ -235,7 +235,7 @@ func TestBypass(t *testing.T) {
 		b.WriteString(" 301 exec /bin/" + strings.Repeat("x", i+1) + "\n")
 	}
 	j := world{kernel: b.String(), policy: one}.run(t)
-	if n := len(j.report.Ambiguities); n != schemas.MaxExecWithoutCall+1 || j.report.Ambiguities[n-1] != "exec_without_tool_call:…" || j.report.Ambiguities[63] != "exec_without_tool_call:/bin/"+strings.Repeat("x", 64) {
+	if n := len(j.report.Ambiguities); n != schemas.MaxCodesOfKind+1 || j.report.Ambiguities[n-1] != "exec_without_tool_call:…" || j.report.Ambiguities[63] != "exec_without_tool_call:/bin/"+strings.Repeat("x", 64) {
 		t.Errorf("%d codes %q", n, j.report.Ambiguities)
 	}
 }
@@ -256,8 +256,8 @@ func TestLies(t *testing.T) {
 			sdk_tool_name_differs:tc_1`, nil},
 		"forged id":        {"started tc_666 read_file\ncompleted tc_666 read_file\nfinished", "policy_call_not_in_sdk:tc_1\npolicy_call_not_in_sdk:tc_9\nsdk_tool_call_without_policy_binding:tc_666", nil},
 		"flood":            {strings.Repeat("started tc_1 read_file\n", 1000), "policy_call_not_in_sdk:tc_9\nsdk_log_flooded\nsdk_run_not_finished\nsdk_tool_call_not_completed:tc_1\nsdk_tool_call_repeated:tc_1", &logHealth{facts: map[string]string{"stopped": "too_many_lines"}, counters: map[string]uint64{"dropped_bytes": 5}}},
-		"truncation":       {"started tc_1 read_file\nstarted tc_9 rm\n{\"schema\":\"assay.run", "sdk_log_truncated\nsdk_run_not_finished\nsdk_tool_call_not_completed:tc_1\nsdk_tool_call_not_completed:tc_9", &logHealth{facts: map[string]string{"unterminated": "yes"}}},
-		"truncated, plain": {"started tc_1 read_file\nstarted tc_9 rm\n{\"schema\":\"assay.run", "sdk_log_invalid:3:bad_json\nsdk_run_not_finished\nsdk_tool_call_not_completed:tc_1\nsdk_tool_call_not_completed:tc_9", nil},
+		"truncation":       {"started tc_1 read_file\nstarted tc_9 rm\n{\"schema\":\"assay.run", "sdk_log_truncated\nsdk_run_not_finished\nsdk_tool_call_not_completed:tc_1", &logHealth{facts: map[string]string{"unterminated": "yes"}}},
+		"truncated, plain": {"started tc_1 read_file\nstarted tc_9 rm\n{\"schema\":\"assay.run", "sdk_log_invalid:3:bad_json\nsdk_run_not_finished\nsdk_tool_call_not_completed:tc_1", nil},
 		"replaced":         {"\n", "sdk_log_empty\nsdk_log_replaced", &logHealth{facts: map[string]string{"replaced": "yes"}}},
 		"another schema":   {`{"schema":"assay.runner.policy_event.v0"}` + "\n", "sdk_log_empty\nsdk_log_invalid:1:bad_schema", nil},
 	} {
@@ -361,8 +361,8 @@ func TestPidsUsedAgain(t *testing.T) {
 2 30 900-
 	901 exec /bin/late
 `, policy: one}.run(t).want(t, `tc_1 allow 1 tool_server own [read /work/a]`, `
-		exec_without_tool_call:/bin/late
-		exec_without_tool_call:/bin/true`)
+		exec_before_sessions:/bin/true
+		exec_without_tool_call:/bin/late`)
 }
 
 func TestEffectsAreBounded(t *testing.T) {

@@ -143,10 +143,16 @@ func (s *sdkLog) compare(c codes, p *policyLog) {
 	if s.n > 0 && !s.finished {
 		c.add(schemas.AmbiguitySDKRunNotFinished)
 	}
-	for id, call := range s.calls {
-		id := schemas.Text(id)
+	decided := map[string][]*decision{}
+	if p != nil {
+		for _, d := range p.decisions {
+			decided[d.rawID] = append(decided[d.rawID], d)
+		}
+	}
+	for rawID, call := range s.calls {
+		id := schemas.Text(rawID)
 		if call.completed == 0 {
-			c.addFor(schemas.AmbiguitySDKNotCompleted, id)
+			c.addFor(notCompleted(decided[rawID]), id)
 		}
 		if call.started == 0 {
 			c.addFor(schemas.AmbiguitySDKNotStarted, id)
@@ -158,19 +164,14 @@ func (s *sdkLog) compare(c codes, p *policyLog) {
 	if s.n == 0 || p == nil || !p.present() {
 		return
 	}
-	byID := map[string][]*decision{}
-	named := map[[2]string]bool{} // id and tool
-	for _, d := range p.decisions {
-		byID[d.rawID] = append(byID[d.rawID], d)
-		named[[2]string{d.rawID, d.event.Tool}] = true
-	}
-	for id, decisions := range byID {
+	for id, decisions := range decided {
 		if s.calls[id] == nil {
 			c.addFor(schemas.AmbiguityNotInSDK, decisions[0].event.ToolCallID)
 		}
 	}
+	names := s.names(decided)
 	for id, call := range s.calls {
-		decisions, name := byID[id], schemas.Text(id)
+		decisions, name := decided[id], schemas.Text(id)
 		if len(decisions) == 0 {
 			c.addFor(schemas.AmbiguitySDKUnbound, name)
 			continue
@@ -178,12 +179,21 @@ func (s *sdkLog) compare(c codes, p *policyLog) {
 		if call.completed > 0 && !slices.ContainsFunc(decisions, func(d *decision) bool { return !d.denied() }) {
 			c.addFor(schemas.AmbiguitySDKCompletedDenied, name)
 		}
-		differs := !named[[2]string{id, call.tool}]
-		for tool := range call.others {
-			differs = differs || !named[[2]string{id, tool}]
-		}
-		if differs {
-			c.addFor(schemas.AmbiguitySDKNameDiffers, name)
+		if code := names.compare(call, decisions); code != "" {
+			c.addFor(code, name)
 		}
 	}
+}
+
+// notCompleted is the code of a call that started and did not complete: the decisions may say why.
+func notCompleted(decisions []*decision) string {
+	for _, d := range decisions {
+		if !slices.Contains(schemas.FailedOutcomes, d.event.Outcome) {
+			return schemas.AmbiguitySDKNotCompleted
+		}
+	}
+	if len(decisions) == 0 {
+		return schemas.AmbiguitySDKNotCompleted
+	}
+	return schemas.NoteSDKFailed
 }

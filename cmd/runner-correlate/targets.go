@@ -31,6 +31,14 @@ type deniedTarget struct {
 	calls       []coveringCall
 	hits        []deniedHit
 	lastDropped uint64 // time of the last effect for which hits had no room
+	rules       []ruled
+}
+
+// ruled is a session that may not touch a target after a time: a rule that denies names it, or a
+// request that was denied then.
+type ruled struct {
+	session *session
+	since   uint64
 }
 
 // coveringCall is a time in which effects on a target belong to an allowed call.
@@ -159,8 +167,22 @@ func (x *targetIndex) deniedTargetOf(n uint32) *deniedTarget {
 }
 
 // cover records the windows of allowed calls and the denials at their targets. It
-// reports whether there are denials.
-func (x *targetIndex) cover(p *policyLog) (anyDenied bool) {
+// reports whether calls were denied, and whether rules or denied requests name something.
+func (x *targetIndex) cover(p *policyLog) (anyDenied, anyRuled bool) {
+	for _, s := range p.sessions {
+		for _, n := range s.denies {
+			w := x.deniedTargetOf(n)
+			w.rules, anyRuled = append(w.rules, ruled{session: s}), true
+		}
+		for _, r := range s.requests {
+			for _, n := range r.targets {
+				if r.denied {
+					w := x.deniedTargetOf(n)
+					w.rules, anyRuled = append(w.rules, ruled{s, r.end}), true
+				}
+			}
+		}
+	}
 	for _, d := range p.decisions {
 		if d.timed && d.denied() {
 			anyDenied = true
@@ -170,8 +192,8 @@ func (x *targetIndex) cover(p *policyLog) (anyDenied bool) {
 			}
 		}
 	}
-	if !anyDenied {
-		return false
+	if !anyDenied && !anyRuled {
+		return false, false
 	}
 	for _, d := range p.decisions {
 		if d.timed && d.allowed() {
@@ -191,7 +213,7 @@ func (x *targetIndex) cover(p *policyLog) (anyDenied bool) {
 		})
 		t.calls = slices.Clip(mergeCoveringCalls(t.calls))
 	}
-	return true
+	return anyDenied, anyRuled
 }
 
 // mergeCoveringCalls merges the calls of a session that overlap.

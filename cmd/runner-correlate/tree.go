@@ -26,6 +26,7 @@ type process struct {
 	start, end     uint64
 	trees          *membership // nil if it is in none
 	proxy          bool
+	launched       uint64 // start of the last session with decisions whose proxy is below it; 0 for none
 }
 
 // membership lists the trees that a process is in, the innermost first. There may be
@@ -56,6 +57,11 @@ func newTree(runID string, sessions []*session, matched func(*session)) *tree {
 		t.byServer[s.server] = append(t.byServer[s.server], s)
 		t.byProxy[s.proxy] = append(t.byProxy[s.proxy], s)
 	}
+	for i, s := range sessions {
+		if i == 0 || s.ktime < t.execs.first {
+			t.execs.first = s.ktime
+		}
+	}
 	return t
 }
 
@@ -78,7 +84,7 @@ func (t *tree) enter(line []byte) error {
 		return fmt.Errorf("process of depth %d below one of depth %d", depth, len(t.path)-1)
 	}
 	t.records++
-	t.execs.leave(depth)
+	t.leave(depth)
 	t.path = t.path[:depth]
 	p := process{pid: r.PID, kernelPID: r.KernelPID, start: r.StartNS, end: r.EndNS}
 	if depth > 0 {
@@ -87,10 +93,12 @@ func (t *tree) enter(line []byte) error {
 		t.server(&p, above)
 	}
 	for _, s := range t.byProxy[p.kernelPID] {
-		p.proxy = p.proxy || p.lived(s.ktime)
-	}
-	if p.proxy {
-		t.execs.dropPending(depth)
+		if !p.lived(s.ktime) {
+			continue
+		}
+		if p.proxy = true; s.made > 0 {
+			t.launch(s)
+		}
 	}
 	t.path = append(t.path, p)
 	return nil

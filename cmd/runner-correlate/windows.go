@@ -10,13 +10,30 @@ import (
 
 // observed is what the kernel lines say about a decision's call.
 type observed struct {
-	overlaps           bool // another call of its tree ran at the same time
+	overlaps           bool // another call of its session ran at the same time
+	across             bool // another call of its tree, but of another session, ran at the same time
+	mixed              bool // a line of that time cannot be told to be of one of the calls
 	exclusiveInSession bool // it has a window of its own, considering only its session
 	lines              uint64
 	effects            effectSet
 	outside            bool // an effect matched no target
 	maybeHost          bool // an effect may be on a host among the targets
 	hasEffects         bool
+}
+
+// maxTogether is how many calls of one window are compared with its lines.
+const maxTogether = 512
+
+// active returns the calls of a window that ran at a time. If the window has too many to look at, it
+// returns the first of them, and all its calls are mixed.
+func (w *window) active(ktime uint64) (list []*decision) {
+	w.crowded = w.crowded || len(w.calls) > maxTogether
+	for _, d := range w.calls[:min(len(w.calls), maxTogether)] {
+		if d.start <= ktime && ktime <= d.until() {
+			list = append(list, d)
+		}
+	}
+	return list
 }
 
 // until is the end of a call. A call without a recorded end never ends.
@@ -36,9 +53,11 @@ type windows struct {
 // window is a time in which one call ran, or several that overlap.
 type window struct {
 	start, end uint64
-	call       *decision // the only call in it; nil if there are several
-	ending     string    // id of the call that ended last
-	idle       bool      // there were lines between its end and the next window
+	call       *decision   // the only call in it; nil if there are several
+	calls      []*decision // if there are several
+	crowded    bool        // there was a line when too many of them ran
+	ending     string      // id of the call that ended last
+	idle       bool        // there were lines between its end and the next window
 }
 
 // at returns the window that contains a time, and otherwise the window that ended
@@ -75,7 +94,8 @@ func (p *policyLog) plan() {
 		}
 	}
 	for i, s := range p.sessions {
-		s.windows = newWindows(calls[i])
+		s.planRequests()
+		s.windows = newWindows(calls[i], func(d *decision) { d.overlaps = true })
 		for _, d := range calls[i] {
 			d.exclusiveInSession = d.ended && !d.overlaps && !d.repeated
 		}
@@ -106,9 +126,9 @@ func (p *policyLog) markRepeated() {
 	}
 }
 
-// newWindows merges the times of calls that share a tree, and marks the calls that
+// newWindows merges the times of calls that share a tree, and calls mark for those that
 // overlap. A window includes its start and its end.
-func newWindows(calls []*decision) *windows {
+func newWindows(calls []*decision, mark func(*decision)) *windows {
 	slices.SortStableFunc(calls, func(a, b *decision) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.until(), b.until()))
 	})
@@ -122,7 +142,12 @@ func newWindows(calls []*decision) *windows {
 			continue
 		}
 		l := &w.list[n-1]
-		l.call, d.overlaps, first.overlaps = nil, true, true
+		if l.call != nil {
+			l.call, l.calls = nil, []*decision{first}
+			mark(first)
+		}
+		l.calls = append(l.calls, d)
+		mark(d)
 		switch until := d.until(); {
 		case until > l.end:
 			l.end, l.ending = until, id
@@ -155,13 +180,35 @@ func (p *policyLog) resolveOverlaps() {
 	}
 	for tree, calls := range trees {
 		if several[tree] {
-			newWindows(calls)
+			newWindows(calls, func(d *decision) { d.across = true })
 		}
 	}
 }
 
+// together reports whether the call ran beside others, and what happened then cannot all be told
+// apart. It is known after the kernel stream.
+func (d *decision) together() bool {
+	if d.session.known {
+		return d.mixed || d.across
+	}
+	return d.overlaps || d.across
+}
+
 // exclusiveWindow reports whether a call has a window of its own.
-func (d *decision) exclusiveWindow() bool { return d.exclusiveInSession && !d.overlaps }
+func (d *decision) exclusiveWindow() bool {
+	return d.timed && d.ended && !d.repeated && !d.together()
+}
+
+// addCrowded marks the calls of windows in which too many ran to tell lines apart.
+func (w *windows) addCrowded() {
+	for i := range w.list {
+		if w.list[i].crowded {
+			for _, d := range w.list[i].calls {
+				d.mixed = true
+			}
+		}
+	}
+}
 
 // mergeTrees records that two sessions have the same server, and so the same tree.
 func mergeTrees(sessions []*session, a, b *session) {
@@ -185,8 +232,11 @@ func (p *policyLog) addCodes(c codes) {
 		if d.repeated {
 			c.addFor(schemas.AmbiguityCallIDRepeated, id)
 		}
-		if d.timed && d.overlaps {
+		if d.timed && d.together() {
 			c.addFor(schemas.AmbiguityCallsOverlap, id)
+		}
+		if d.timed && d.allowed() && d.cancelled() {
+			c.addFor(schemas.NoteCallCancelled, id)
 		}
 		gone := d.event.Outcome == schemas.OutcomeServerGone || d.event.Outcome == schemas.OutcomeClientGone
 		if d.timed && d.allowed() && (!d.ended || gone) {

@@ -23,7 +23,8 @@ import (
 // tree, and indented below it its lines, TIME VERB VALUE: a "!" before the
 // verb means that it failed. Without times in the stream the numbers are not used.
 //
-// policy has lines: "session S PROXY SERVER TIME", "allow S CALL ID TOOL START-END
+// policy has lines: "session S PROXY SERVER TIME [DENIED…]", "request S N METHOD START-END
+// [TARGET…]", "refuse-request" likewise, "allow S CALL ID TOOL START-END
 // OUTCOME [TARGET…]", "deny S CALL ID TOOL START-END [TARGET…]", "refuse S TIME",
 // "end S", "foreign ID TOOL DECISION"; END may be missing: the call did not finish.
 // "again S CALL ID TOOL …" is a second attempt. TARGET "…" means that targets were
@@ -187,6 +188,10 @@ func decisionLog(t testing.TB, text string) []byte {
 			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.ToolDecision]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
 		case schemas.CallFinished:
 			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.CallFinished]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
+		case schemas.RequestDecision:
+			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.RequestDecision]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
+		case schemas.RequestFinished:
+			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.RequestFinished]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
 		case schemas.MessageRefused:
 			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.MessageRefused]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
 		case schemas.SessionFinished:
@@ -209,7 +214,20 @@ func decisionLog(t testing.TB, text string) []byte {
 		case "session":
 			h := head(f[1])
 			put(schemas.LogSessionStarted, h, schemas.SessionStarted{LogHead: h, Name: "srv-" + f[1], PolicyDigest: digestA,
-				ProxyPID: uint32(number(2)), ServerPID: uint32(number(3)), KtimeNS: number(4)})
+				ProxyPID: uint32(number(2)), ServerPID: uint32(number(3)), KtimeNS: number(4), Denies: slices.Sorted(slices.Values(f[5:]))})
+		case "request", "refuse-request":
+			h := head(f[1])
+			start, end := times2(t, f[4])
+			d := schemas.RequestDecision{LogHead: h, Request: number(2), Direction: "client", Method: f[3], Decision: "allow", ReasonCode: "P_ALLOW_DEFAULT",
+				PolicyDigest: digestA, StartNS: start, Targets: append([]string{}, slices.Sorted(slices.Values(f[5:]))...)}
+			if f[0] != "request" {
+				d.Decision, d.ReasonCode, d.EndNS = "deny", "P_DENY_DEFAULT", end
+			}
+			put(schemas.LogRequestDecided, h, d)
+			if f[0] == "request" && end != 0 {
+				h = head(f[1])
+				put(schemas.LogRequestFinished, h, schemas.RequestFinished{LogHead: h, Request: d.Request, StartNS: start, EndNS: end, Outcome: "completed"})
+			}
 		case "allow", "again", "deny":
 			h := head(f[1])
 			start, end := times2(t, f[5])
@@ -409,7 +427,13 @@ func takeApart(t testing.TB, out []byte) *threeLayers {
 			var e *schemas.AmbiguityEntry
 			e, err = schemas.ParseAmbiguity(rec.Bytes)
 			testkit.Must(t, err)
-			j.report.Ambiguities = append(j.report.Ambiguities, e.Code)
+			to := &j.report.Ambiguities
+			if schemas.IsNote(e.Code) {
+				to = &j.report.Notes
+			} else if len(j.report.Notes) > 0 {
+				t.Errorf("%s comes after notes", e.Code)
+			}
+			*to = append(*to, e.Code)
 		case schemas.SchemaReport:
 			var r *schemas.Report
 			r, err = schemas.ParseReport(rec.Bytes)
@@ -427,8 +451,10 @@ func takeApart(t testing.TB, out []byte) *threeLayers {
 		testkit.Must(t, err)
 	}
 	j.status = in.Trailer().Status
-	if !slices.IsSorted(j.report.Ambiguities) || len(slices.Compact(slices.Clone(j.report.Ambiguities))) != len(j.report.Ambiguities) {
-		t.Errorf("ambiguities not sorted and unique: %q", j.report.Ambiguities)
+	for _, list := range [][]string{j.report.Ambiguities, j.report.Notes} {
+		if !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != len(list) {
+			t.Errorf("codes not sorted and unique: %q", list)
+		}
 	}
 	if len(j.report.Bindings) != len(j.policy) {
 		t.Errorf("%d bindings of %d decisions", len(j.report.Bindings), len(j.policy))
@@ -459,7 +485,15 @@ func (j *threeLayers) bindings() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func (j *threeLayers) codes() string { return strings.Join(j.report.Ambiguities, "\n") }
+// all are the ambiguities and notes.
+func (j *threeLayers) all() []string {
+	return slices.Sorted(slices.Values(slices.Concat(j.report.Ambiguities, j.report.Notes)))
+}
+
+// codes are all but those that only list what servers did outside of calls.
+func (j *threeLayers) codes() string {
+	return strings.Join(slices.DeleteFunc(j.all(), func(c string) bool { return strings.HasPrefix(c, "server_effect_") }), "\n")
+}
 
 // want compares bindings and codes, one a line.
 func (j *threeLayers) want(t *testing.T, bindings, codes string) {

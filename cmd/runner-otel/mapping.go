@@ -89,7 +89,7 @@ var sources = []source{
 		because(reasonDeclared, "x-assay.packs_applied[].name", "x-assay.packs_applied[].version", "x-assay.packs_applied[].digest", "x-assay.packs_applied[].kind", "x-assay.packs_applied[].source_url",
 			"x-assay.mappings[].rule", "x-assay.mappings[].framework", "x-assay.mappings[].ref")...)...)},
 	{schemas.MemberSurface, "", frame(because(reasonDerived, schemas.SurfaceSets[:]...)...)},
-	{schemas.MemberReport, "runner.correlation", frame(append(own("runner.correlation.", "status ambiguities"), append(
+	{schemas.MemberReport, "runner.correlation", frame(append(own("runner.correlation.", "status ambiguities notes"), append(
 		[]rule{{field: "bindings[].tool_call_id", to: attrCall}, {field: "bindings[].policy_decision", to: "runner.policy.decision"}},
 		own("runner.correlation.", "bindings[].cgroup_id bindings[].kernel_event_count bindings[].window.start bindings[].window.end bindings[].kernel_scope bindings[].kernel_effects bindings[].kernel_effects_cut")...)...)...)},
 	{schemas.MemberEvents, "runner.", lines(append([]rule{{field: "type", to: toEventName}, {field: "command", to: "process.command_args"}, {field: "exit_code", to: "process.exit.code"}},

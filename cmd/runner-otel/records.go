@@ -228,12 +228,15 @@ func countManifest(f *fields, path string, v any) {
 	}
 }
 
-// correlation makes a record of the report's status, of each binding and of each ambiguity.
+// correlation makes a record of the report's status, of each binding, of each ambiguity and of each note.
 func (x *exporter) correlation(m *member, v *schemas.Report) error {
 	head := schemas.Report{Schema: v.Schema, RunID: v.RunID, Status: v.Status, Bindings: nil, Ambiguities: nil}
 	f := fields{m: m, moved: map[string]string{}}
 	f.append(nil, "", map[string]any{"schema": head.Schema, "run_id": head.RunID, "ambiguities": nil})
 	m.counts[m.index["ambiguities"]] = count{mapped: 1}
+	if len(v.Notes) > 0 {
+		m.counts[m.index["notes"]] = count{mapped: 1}
+	}
 	r := record{severity: severityInfo, event: m.event}
 	dst := f.append(x.open(x.logs.Record(), &r), "", map[string]any{"status": v.Status})
 	dst = otlp.Int(otlp.Int(dst, "runner.correlation.bindings.count", int64(len(v.Bindings))), "runner.correlation.ambiguities.count", int64(len(v.Ambiguities)))
@@ -260,6 +263,13 @@ func (x *exporter) correlation(m *member, v *schemas.Report) error {
 	for _, code := range v.Ambiguities {
 		r := record{severity: severityWarn, event: m.event + ".ambiguity"}
 		dst := otlp.Text(x.open(x.logs.Record(), &r), "runner.correlation.ambiguities", code)
+		if err := x.logs.Done(x.shut(dst, &r)); err != nil {
+			return err
+		}
+	}
+	for _, code := range v.Notes {
+		r := record{severity: severityInfo, event: m.event + ".note"}
+		dst := otlp.Text(x.open(x.logs.Record(), &r), "runner.correlation.notes", code)
 		if err := x.logs.Done(x.shut(dst, &r)); err != nil {
 			return err
 		}

@@ -175,5 +175,8 @@ func appendPart(dst []byte, p *verdict.Call, i int, failed string) ([]byte, stri
 	if len(p.Ambiguities) > 0 {
 		dst = otlp.Texts(dst, own+"ambiguities", p.Ambiguities)
 	}
+	if len(p.Notes) > 0 {
+		dst = otlp.Texts(dst, own+"notes", p.Notes)
+	}
 	return dst, failed
 }

@@ -13,12 +13,13 @@ import (
 // reportWriter assembles the correlation report. Its parts come before the line with
 // its status. There may be many parts, so they are kept on disk until then.
 type reportWriter struct {
-	parts       *member // the part of `"bindings":[…],"ambiguities":[…]}` that is written
+	parts       *member // the part of `"bindings":[…],"ambiguities":[…],"notes":[…]}` that is written
 	policy      *member
 	decisions   *bufio.Reader // the policy layer, read again alongside the bindings
 	bindings    uint64
 	ambiguities uint64
-	last        string // the previous ambiguity
+	notes       uint64
+	last        string // the previous code
 }
 
 func newReportWriter(policy *member) (*reportWriter, error) {
@@ -75,7 +76,7 @@ func (w *reportWriter) decision() (*schemas.PolicyEvent, error) {
 	return schemas.ParsePolicyEvent(line[:len(line)-1])
 }
 
-// ambiguity adds one code. Codes must be sorted and not repeated.
+// ambiguity adds one code. Codes must be sorted and not repeated, those of notes after the others.
 func (w *reportWriter) ambiguity(line []byte) error {
 	e, err := parse(line, schemas.ParseAmbiguity)
 	if err != nil {
@@ -84,14 +85,23 @@ func (w *reportWriter) ambiguity(line []byte) error {
 	if err := canonical(line, e); err != nil {
 		return err
 	}
-	if e.Code <= w.last {
-		return formf("ambiguity %.100q is a repetition or not in byte order", e.Code)
+	note := schemas.IsNote(e.Code)
+	if was := w.notes > 0; note == was && e.Code <= w.last || was && !note {
+		return formf("ambiguity %.100q is a repetition or not in byte order, ambiguities before notes", e.Code)
 	}
 	w.last = e.Code
-	if err := w.endBindings(w.ambiguities == 0); err != nil {
+	if err := w.endBindings(w.ambiguities+w.notes == 0); err != nil {
 		return err
 	}
-	return w.add(&w.ambiguities, schemas.AppendQuote(nil, []byte(e.Code)))
+	if !note {
+		return w.add(&w.ambiguities, schemas.AppendQuote(nil, []byte(e.Code)))
+	}
+	if w.notes == 0 {
+		if _, err := w.parts.Write([]byte(`],"notes":[`)); err != nil {
+			return err
+		}
+	}
+	return w.add(&w.notes, schemas.AppendQuote(nil, []byte(e.Code)))
 }
 
 // endBindings ends the array of bindings before the first ambiguity.
@@ -117,10 +127,10 @@ func (w *reportWriter) add(n *uint64, element []byte) error {
 
 // finish writes the whole report to out. r is the report line, without its parts.
 func (w *reportWriter) finish(r *schemas.Report, out *member) error {
-	if len(r.Bindings) > 0 || len(r.Ambiguities) > 0 {
-		return formf("the correlation report holds bindings or ambiguities itself, expected them before it, one a line")
+	if len(r.Bindings) > 0 || len(r.Ambiguities) > 0 || len(r.Notes) > 0 {
+		return formf("the correlation report holds bindings, ambiguities or notes itself, expected them before it, one a line")
 	}
-	if err := w.endBindings(w.ambiguities == 0); err != nil {
+	if err := w.endBindings(w.ambiguities+w.notes == 0); err != nil {
 		return err
 	}
 	empty, err := schemas.Marshal(r)

@@ -20,6 +20,7 @@ const (
 	pageNames     = 24     // of a group
 	pageFirst     = 5      // of a group, before the others are unfolded
 	pageAlerts    = 6      // contradictions at the head
+	pageCodes     = 20     // of each level, that are about no single call
 	pageFewNames  = 2      // of a group, once the page has so many:
 	pageAllNames  = 20_000 // of the tree
 	pageCalls     = 500
@@ -224,6 +225,7 @@ func (c *collector) calls(p *page.Page, rep *verdict.Report) {
 				x.MoreEffects = fmt.Sprintf("… and %d more", more)
 			}
 		}
+		x.Notes = noteWords(call.Notes)
 		for _, entry := range call.Ambiguities {
 			words := verdict.InWords(entry)
 			if x.But = append(x.But, words); len(p.Alerts) < pageAlerts {
@@ -235,6 +237,10 @@ func (c *collector) calls(p *page.Page, rep *verdict.Report) {
 		p.Calls = append(p.Calls, x)
 	}
 	p.MoreCall = len(all) - len(p.Calls)
+	for _, entry := range rep.Explanation.Ambiguities[:min(len(rep.Explanation.Ambiguities), pageCodes)] {
+		p.InDoubt = append(p.InDoubt, plainWords(entry))
+	}
+	p.Noted = noteWords(rep.Explanation.Notes[:min(len(rep.Explanation.Notes), pageCodes)])
 }
 
 // program is the name of the first program that a process executed, without its folders.

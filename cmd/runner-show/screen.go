@@ -30,6 +30,7 @@ func (s *screen) print() {
 	}
 	if s.opt.Filter.empty() && s.opt.View == "" {
 		s.calls()
+		s.aboutNoCall()
 	}
 	s.tree()
 	s.foot()

@@ -26,7 +26,7 @@ func manyCalls(n int) content {
 		codes.WriteString(`"decision_without_kernel_events:` + id + `"`)
 	}
 	a[bundle.PolicyName] = policy.String()
-	a[bundle.ReportName] = `{"schema":"assay.runner.correlation_report.v0","run_id":"run_test","status":"partial","bindings":[` + bindings.String() + `],"ambiguities":[` + codes.String() + `]}`
+	a[bundle.ReportName] = `{"schema":"assay.runner.correlation_report.v0","run_id":"run_test","status":"clean","bindings":[` + bindings.String() + `],"ambiguities":[],"notes":[` + codes.String() + `]}`
 	a[bundle.SurfaceName] = strings.Replace(a[bundle.SurfaceName], `"mcp_tools":[],"policy_decisions":[]`, `"mcp_tools":["read_file"],"policy_decisions":["allow:read_file"]`, 1)
 	a[bundle.HealthName] = strings.NewReplacer(`"policy_layer":"absent"`, `"policy_layer":"present"`, `shared memory"`,
 		fmt.Sprintf(`shared memory","s4_policy_capture: decision_events=%d sessions=1 refused=0","s6_windows: call=0 setup=1 idle=0 agent=0"`, n)).Replace(a[bundle.HealthName])

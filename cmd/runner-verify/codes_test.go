@@ -18,7 +18,14 @@ func withCodes(t *testing.T, codes []string) content {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Ambiguities, r.Status = slices.Sorted(slices.Values(codes)), schemas.WorstOf(codes)
+	r.Ambiguities, r.Notes, r.Status = []string{}, nil, schemas.WorstOf(codes)
+	for _, code := range slices.Sorted(slices.Values(codes)) {
+		if schemas.IsNote(code) {
+			r.Notes = append(r.Notes, code)
+		} else {
+			r.Ambiguities = append(r.Ambiguities, code)
+		}
+	}
 	b, err := schemas.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -30,6 +37,8 @@ func withCodes(t *testing.T, codes []string) content {
 // believed are the entries that could be added to the archive of three layers
 // without a contradiction: nothing else in it is about what they say.
 var believed = []string{
+	"effect_on_denied_target:/usr/bin/files", "exec_before_sessions:/usr/bin/files", "server_effect_between_calls:exec /usr/bin/files",
+	"tool_call_effects_late:tc_4", "tool_call_effects_shared:tc_4", "tool_call_names_nothing:tc_4",
 	"exec_without_tool_call:/usr/bin/files", "exec_without_tool_call:…",
 	"policy_log_flooded", "policy_log_invalid:1:bad_json", "policy_log_invalid:7:bad_seq",
 	"policy_session_not_finished:files", "policy_session_not_finished:tc_1",
@@ -47,6 +56,7 @@ func TestEveryFalseCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all := slices.Concat(r.Ambiguities, r.Notes)
 	ids := []string{"tc_1", "tc_2", "tc_3", "tc_4", "tc_9", "tc_none"}
 	var taken []string
 	for _, k := range schemas.Ambiguities() {
@@ -57,7 +67,9 @@ func TestEveryFalseCode(t *testing.T) {
 		case schemas.ArgLine:
 			entries = []string{schemas.LineCode(k.Code, 1, "bad_json"), schemas.LineCode(k.Code, 7, "bad_seq"), schemas.LineCode(k.Code, 7, "bad_luck")}
 		case schemas.ArgPath:
-			entries = []string{k.Code + ":/usr/bin/files", k.Code + ":/usr/bin/nowhere", k.Code + ":" + schemas.ExecWithoutCallMore, k.Code + ":"}
+			entries = []string{k.Code + ":/usr/bin/files", k.Code + ":/usr/bin/nowhere", k.Code + ":" + schemas.MoreCodes, k.Code + ":"}
+		case schemas.ArgEffect:
+			entries = []string{k.Code + ":exec /usr/bin/files", k.Code + ":read /usr/bin/nowhere", k.Code + ":failed-read /work/b", k.Code + ":" + schemas.MoreCodes, k.Code}
 		case schemas.ArgName:
 			entries = []string{k.Code + ":files", k.Code + ":tc_1", k.Code + `:a\q`, k.Code}
 		case schemas.ArgID:
@@ -67,10 +79,10 @@ func TestEveryFalseCode(t *testing.T) {
 			entries = append(entries, k.Code)
 		}
 		for _, entry := range entries {
-			if slices.Contains(r.Ambiguities, entry) {
+			if slices.Contains(all, entry) {
 				continue
 			}
-			code, res := check(t, withCodes(t, append(slices.Clone(r.Ambiguities), entry)).digest(t).tar(t))
+			code, res := check(t, withCodes(t, append(slices.Clone(all), entry)).digest(t).tar(t))
 			if code == 0 {
 				taken = append(taken, entry)
 			} else if got := rules(res); !slices.Contains(got, ruleReportAmbiguity) && !slices.Contains(got, ruleReportBindings) {
@@ -87,7 +99,7 @@ func TestEveryFalseCode(t *testing.T) {
 // A decision log with holes makes a report that failed, in an archive that is valid.
 func TestFailedReport(t *testing.T) {
 	r, _ := schemas.ParseReport([]byte(layered()[bundle.ReportName]))
-	in := withCodes(t, append(r.Ambiguities, "policy_log_flooded")).digest(t).tar(t)
+	in := withCodes(t, append(slices.Concat(r.Ambiguities, r.Notes), "policy_log_flooded")).digest(t).tar(t)
 	if code, res := check(t, in, "--require", "correlation=failed"); code != 0 || res.Record.Correlation != "failed" {
 		t.Errorf("exit %d, %+v", code, res.Findings)
 	}

@@ -12,30 +12,36 @@ func (v *verifier) explain() *verdict.Explanation {
 	x := &verdict.Explanation{AllowedClaim: verdict.AllowedClaim(v.health.KernelLayer, len(v.report.Bindings)),
 		ForbiddenClaim: verdict.ForbiddenClaim, Calls: []verdict.Call{}, Ambiguities: []string{}, KernelClasses: v.kernelClasses(), Surface: v.surface.explain(),
 		Refusals: v.explainRefusals()}
-	codes := map[string][]string{}
-	for _, entry := range v.report.Ambiguities {
-		a, err := schemas.ParseCode(entry)
-		if err == nil && a.Arg == schemas.ArgID && (v.policy.byID[a.Value] != nil || v.sdk.calls[a.Value] != nil) {
-			codes[a.Value] = append(codes[a.Value], entry)
-		} else {
-			x.Ambiguities = append(x.Ambiguities, entry)
+	codes, notes := map[string][]string{}, map[string][]string{}
+	for _, of := range []struct {
+		entries []string
+		calls   map[string][]string
+		rest    *[]string
+	}{{v.report.Ambiguities, codes, &x.Ambiguities}, {v.report.Notes, notes, &x.Notes}} {
+		for _, entry := range of.entries {
+			a, err := schemas.ParseCode(entry)
+			if err == nil && a.Arg == schemas.ArgID && (v.policy.byID[a.Value] != nil || v.sdk.calls[a.Value] != nil) {
+				of.calls[a.Value] = append(of.calls[a.Value], entry)
+			} else {
+				*of.rest = append(*of.rest, entry)
+			}
 		}
 	}
 	for i := range v.policy.list {
-		x.Calls = append(x.Calls, v.explainDecision(i, codes))
+		x.Calls = append(x.Calls, v.explainDecision(i, codes, notes))
 	}
 	for _, id := range sortedKeys(v.sdk.calls) {
 		if v.policy.byID[id] == nil {
-			x.Calls = append(x.Calls, verdict.Call{ToolCallID: id, SDK: v.sdkSaid(id), Ambiguities: about(codes, id)})
+			x.Calls = append(x.Calls, verdict.Call{ToolCallID: id, SDK: v.sdkSaid(id), Ambiguities: about(codes, id), Notes: notes[id]})
 		}
 	}
 	return x
 }
 
 // explainDecision is the call of the decision in a place.
-func (v *verifier) explainDecision(i int, codes map[string][]string) verdict.Call {
+func (v *verifier) explainDecision(i int, codes, notes map[string][]string) verdict.Call {
 	d, b := &v.policy.list[i], &v.report.Bindings[i]
-	c := verdict.Call{ToolCallID: d.id, SDK: v.sdkSaid(d.id), Ambiguities: about(codes, d.id),
+	c := verdict.Call{ToolCallID: d.id, SDK: v.sdkSaid(d.id), Ambiguities: about(codes, d.id), Notes: notes[d.id],
 		Policy: &verdict.CallPolicy{Tool: d.tool, Decision: d.verdict, ReasonCode: d.reason, RuleID: d.rule,
 			Outcome: d.outcome, IDSource: d.key, Attempt: d.attempt, WouldDeny: d.would, Targets: d.targets, TargetsCut: d.cut || d.unkept}}
 	if v.health.KernelLayer == schemas.LayerAbsent {
@@ -53,7 +59,7 @@ func (v *verifier) kernelClasses() *verdict.KernelClasses {
 		return nil
 	}
 	return &verdict.KernelClasses{Call: v.class(schemas.ClassCall), Setup: v.class(schemas.ClassSetup),
-		Idle: v.class(schemas.ClassIdle), Agent: v.class(schemas.ClassAgent)}
+		Idle: v.class(schemas.ClassIdle), Agent: v.class(schemas.ClassAgent), Request: v.class(schemas.ClassRequest)}
 }
 
 // explainRefusals are the refusals of each kind of rules that refused something.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,11 +28,14 @@ func TestExplainJSON(t *testing.T) {
 		t.Fatalf("exit %d, %+v", code, x)
 	}
 	denied, onlySDK := x.Calls[1], x.Calls[5]
-	if denied.SDK.Started != 1 || denied.Policy.Decision != "deny" || len(denied.Kernel.Effects) != 1 || len(denied.Ambiguities) != 2 {
+	if denied.SDK.Started != 1 || denied.Policy.Decision != "deny" || len(denied.Kernel.Effects) != 1 || len(denied.Ambiguities) != 1 || len(denied.Notes) != 1 {
 		t.Errorf("%+v", denied)
 	}
 	if onlySDK.Policy != nil || onlySDK.Kernel != nil || onlySDK.ToolCallID != "tc_9" || onlySDK.Ambiguities[0] != "sdk_tool_call_without_policy_binding:tc_9" {
 		t.Errorf("%+v", onlySDK)
+	}
+	if !slices.Equal(x.Notes, []string{"server_effect_before_calls:exec /usr/bin/files"}) {
+		t.Errorf("%q", x.Notes)
 	}
 	if len(x.Ambiguities) != 1 || !strings.HasPrefix(x.Ambiguities[0], "exec_without") {
 		t.Errorf("%q", x.Ambiguities)

@@ -58,10 +58,11 @@ func layered() content {
 		bindingOf("tc_2", "deny", 0, `,"kernel_effects":["write /work/secret"]`),
 		`{"tool_call_id":"tc_3","policy_decision":"allow","kernel_event_count":6,"window":{"start":"run_started","end":"run_finished"},"kernel_scope":"tool_server"}`,
 		bindingOf("tc_4", "allow", 0, ""), bindingOf("tc_4", "allow", 1, `,"kernel_effects":["connect 127.0.0.1:80"]`)}, ",") +
-		`],"ambiguities":["` + strings.Join([]string{"decision_without_kernel_events:tc_4", "denied_call_with_kernel_effects:tc_2",
+		`],"ambiguities":["` + strings.Join([]string{"denied_call_with_kernel_effects:tc_2",
 		"exec_without_tool_call:/usr/bin/sh", "kernel_events_outside_tool_windows:tc_4", "policy_call_not_in_sdk:tc_3", "policy_call_not_in_sdk:tc_4",
-		"sdk_tool_call_not_completed:tc_2", "sdk_tool_call_without_policy_binding:tc_9", "tool_call_effects_outside_request:tc_1",
-		"tool_call_not_finished:tc_3", "tool_call_targets_unknown:tc_4"}, `","`) + `"]}`
+		"sdk_tool_call_without_policy_binding:tc_9", "tool_call_effects_outside_request:tc_1",
+		"tool_call_not_finished:tc_3", "tool_call_targets_unknown:tc_4"}, `","`) + `"],"notes":["` +
+		strings.Join([]string{"decision_without_kernel_events:tc_4", "sdk_tool_call_failed:tc_2", "server_effect_before_calls:exec /usr/bin/files"}, `","`) + `"]}`
 	a[bundle.HealthName] = `{"schema":"assay.runner.observation_health.v0","run_id":"run_test","platform":"linux","kernel_layer":"complete","ringbuf_drops":0,"policy_layer":"present","sdk_layer":"self_reported","cgroup_correlation":"clean","network_protocol_coverage":"connect_only","network_endpoint_claim_scope":"diagnostic_only","notes":[` +
 		`"s2_kernel_capture: monitor_events=10 ringbuf_drops=0 network_protocol_coverage=connect_only network_endpoint_claim_scope=diagnostic_only","s2_blind_spots: inherited descriptors (0); shared memory",` +
 		`"s4_network_policy: rules=2 blocked=1 policy=` + testDigest + `","s4_file_policy: rules=1 blocked=1 mechanism=lsm evidence=observed policy=` + testDigest + `","s4_policy_capture: decision_events=5 sessions=1 refused=1","s5_sdk_capture: sdk_events=6 sdk_tool_calls=3","s6_windows: call=4 setup=1 idle=1 agent=4"]}`

@@ -210,9 +210,19 @@ func (v *verifier) tooManyCalls(l *archive.Line) {
 	v.add(archive.RuleLimit, l.Member, l.Number, "more than %d tool calls, or than %d bytes of their ids and tools", schemas.MaxToolCalls, schemas.MaxToolCallBytes)
 }
 
-// names reports whether some decision of the id, if there is any, is about the tool.
-func (p *policyLayer) names(id, tool string) bool {
-	return p.byID[id] == nil || p.tools[[2]string{id, tool}]
+// prefix returns what a name has before that of the tool of some decision of the id; nothing if there is no
+// decision.
+func (p *policyLayer) prefix(id, tool string) (prefix string, ok bool) {
+	places := p.byID[id]
+	if places == nil || p.tools[[2]string{id, tool}] {
+		return "", true
+	}
+	for _, i := range places {
+		if x, is := schemas.ToolPrefix(tool, p.list[i].tool); is && (!ok || x == "") {
+			prefix, ok = x, true
+		}
+	}
+	return prefix, ok
 }
 
 // attempts reports whether the decisions of one id can be attempts of one call:
@@ -231,6 +241,9 @@ func (p *policyLayer) attempts(places []int) bool {
 type sdkCall struct {
 	tool               string // as in the first event
 	differs            bool   // some event names a tool that no decision of the id names
+	prefix             string // of an event's name of the tool, before that of a decision; "" for none
+	prefixes           bool   // there is more than one, the empty one included
+	plain              bool   // some event names the tool as a decision does
 	started, completed uint32
 }
 
@@ -275,6 +288,21 @@ func (v *verifier) addSDK(l *archive.Line, e *schemas.SDKEvent) {
 		if c.tool == "" {
 			c.tool = v.word(tool)
 		}
-		c.differs = c.differs || !v.policy.names(id, tool)
+		c.named(v.policy.prefix(id, tool))
 	}
+}
+
+// named takes in how an event names the tool.
+func (c *sdkCall) named(prefix string, ok bool) {
+	switch {
+	case !ok:
+		c.differs = true
+	case prefix == "":
+		c.plain = true
+	case c.prefix == "":
+		c.prefix = strings.Clone(prefix)
+	default:
+		c.prefixes = c.prefixes || c.prefix != prefix
+	}
+	c.prefixes = c.prefixes || c.plain && c.prefix != ""
 }

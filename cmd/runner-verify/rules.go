@@ -154,7 +154,7 @@ var ruleTable = []rule{
 	{id: ruleReportAmbiguity, checks: "the ambiguities are known, sorted, and those that follow from the layers",
 		contract: []condition{ofReport((*verifier).contractAmbiguities)},
 		profile: []condition{ofReport((*verifier).ambiguityForms), ofReport((*verifier).derivedAmbiguities), ofReport((*verifier).observedAmbiguities),
-			ofReport((*verifier).logAmbiguities), ofReport((*verifier).idleAmbiguities), ofReport((*verifier).policyAmbiguities), ofReport((*verifier).execAmbiguities), ofReport((*verifier).targetAmbiguities)}},
+			ofReport((*verifier).logAmbiguities), ofReport((*verifier).idleAmbiguities), ofReport((*verifier).policyAmbiguities), ofReport((*verifier).boundedAmbiguities), ofReport((*verifier).nameAmbiguities), ofReport((*verifier).targetAmbiguities)}},
 	{id: ruleReportStatus, checks: "the report is clean exactly when nothing in it is ambiguous, and failed exactly when a code says so",
 		contract: []condition{ofReport((*verifier).contractStatus)},
 		profile:  []condition{ofReport((*verifier).profileStatus)}},

@@ -90,6 +90,9 @@ func (v *verifier) contractStatus() {
 // contractAmbiguities compares the list with the one that follows from the layers.
 // Its order is that of the rules or of the bytes.
 func (v *verifier) contractAmbiguities() {
+	if len(v.report.Notes) > 0 {
+		v.faultCode("has notes, which only reports of this runner have")
+	}
 	has, want := v.report.Ambiguities, v.expectedAmbiguities()
 	if slices.Equal(has, want) || slices.Equal(has, slices.Sorted(slices.Values(want))) {
 		return

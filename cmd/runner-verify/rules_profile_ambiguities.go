@@ -8,7 +8,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
-// The ambiguities of this runner's reports. Most kinds follow from the layers: of
+// The ambiguities and notes of this runner's reports. Most kinds follow from the layers: of
 // these the list must have exactly the entries that expectedCodes gives. The others
 // say what the archive does not hold (times, targets, the process tree, how the
 // logs were collected): of these the list can only contradict the layers.
@@ -19,8 +19,8 @@ var derivedKinds = map[string]bool{
 	schemas.AmbiguityKernelLost: true, schemas.AmbiguityTimesUnknown: true, schemas.AmbiguityNotInSDK: true,
 	schemas.AmbiguityNoKernelEvents: true, schemas.AmbiguitySDKCompletedDenied: true, schemas.AmbiguitySDKRunNotFinished: true,
 	schemas.AmbiguitySDKNotCompleted: true, schemas.AmbiguitySDKNotStarted: true, schemas.AmbiguitySDKRepeated: true,
-	schemas.AmbiguitySDKUnbound: true, schemas.AmbiguitySDKNameDiffers: true, schemas.AmbiguityManyDecisions: true,
-	schemas.AmbiguityCallNotFinished: true,
+	schemas.AmbiguitySDKUnbound: true, schemas.AmbiguityManyDecisions: true,
+	schemas.AmbiguityCallNotFinished: true, schemas.NoteSDKFailed: true, schemas.NoteCallCancelled: true, schemas.NoteNotWatched: true,
 }
 
 // codeSet is the report's list, taken apart. Entries that are not known are left out.
@@ -38,7 +38,7 @@ func (v *verifier) ambiguities() *codeSet {
 		return v.codes
 	}
 	v.codes = &codeSet{kinds: map[string]int{}, of: map[string]map[string]bool{}, texts: map[string]bool{}}
-	for _, text := range v.report.Ambiguities {
+	for _, text := range v.entries() {
 		a, err := schemas.ParseCode(text)
 		if err != nil {
 			continue
@@ -52,12 +52,23 @@ func (v *verifier) ambiguities() *codeSet {
 	return v.codes
 }
 
-// ambiguityForms checks the entries of the list and their order.
+// entries are the report's ambiguities and notes.
+func (v *verifier) entries() []string { return slices.Concat(v.report.Ambiguities, v.report.Notes) }
+
+// ambiguityForms checks the entries of the lists, their order, and that each is in the list of its
+// level.
 func (v *verifier) ambiguityForms() {
-	list := v.report.Ambiguities
+	v.formsOf(v.report.Ambiguities, "ambiguities", false)
+	v.formsOf(v.report.Notes, "notes", true)
+}
+
+func (v *verifier) formsOf(list []string, name string, notes bool) {
 	for i, text := range list {
 		if i > 0 && list[i-1] >= text {
 			v.faultCode("%.200q is repeated or not in byte order", text)
+		}
+		if schemas.IsNote(text) != notes {
+			v.faultCode("%.200q is among the %s, where it does not belong", text, name)
 		}
 		if _, err := schemas.ParseCode(text); err != nil {
 			v.faultCode("%v", err)
@@ -81,7 +92,7 @@ func (v *verifier) derivedAmbiguities() {
 			v.faultCode("%.200q is missing, it follows from the layers", text)
 		}
 	}
-	for _, text := range v.report.Ambiguities {
+	for _, text := range v.entries() {
 		if code, _, _ := strings.Cut(text, ":"); derivedKinds[code] && c.texts[text] && !want[text] {
 			v.faultCode("%.200q does not follow from the layers", text)
 		}
@@ -109,13 +120,23 @@ func (v *verifier) expectedCodes() map[string]bool {
 		when(!p.attempts(places), schemas.AmbiguityCallIDRepeated+":"+id)
 	}
 	for id, s := range v.sdk.calls {
-		when(s.started > 0 && s.completed == 0, schemas.AmbiguitySDKNotCompleted+":"+id)
+		failed := v.decidedAsFailed(id)
+		when(s.started > 0 && s.completed == 0 && !failed, schemas.AmbiguitySDKNotCompleted+":"+id)
+		when(s.started > 0 && s.completed == 0 && failed, schemas.NoteSDKFailed+":"+id)
 		when(s.started == 0 && s.completed > 0, schemas.AmbiguitySDKNotStarted+":"+id)
 		when(s.started > 1 || s.completed > 1, schemas.AmbiguitySDKRepeated+":"+id)
 		when(sdk && h.PolicyLayer == schemas.LayerPresent && p.byID[id] == nil, schemas.AmbiguitySDKUnbound+":"+id)
-		when(s.differs, schemas.AmbiguitySDKNameDiffers+":"+id)
 	}
 	return want
+}
+
+// decidedAsFailed reports whether there are decisions of an id and all ended without doing what was
+// asked for.
+func (v *verifier) decidedAsFailed(id string) bool {
+	places := v.policy.byID[id]
+	return len(places) > 0 && !slices.ContainsFunc(places, func(i int) bool {
+		return !slices.Contains(schemas.FailedOutcomes, v.policy.list[i].outcome)
+	})
 }
 
 // codesOfCall gives the expected entries about one id of the policy layer.
@@ -128,6 +149,8 @@ func (v *verifier) codesOfCall(id string, places []int, when func(bool, string))
 		denied = denied && d.denied()
 		open := d.outcome == "" || d.outcome == schemas.OutcomeServerGone || d.outcome == schemas.OutcomeClientGone
 		when(!d.denied() && d.timed && open, schemas.AmbiguityCallNotFinished+":"+id)
+		when(!d.denied() && d.timed && d.outcome == schemas.OutcomeCancelled, schemas.NoteCallCancelled+":"+id)
+		when(d.denied() && d.timed && len(d.targets) == 0 && !d.cut && !d.unkept && v.targetsNamed() && v.captured() && v.noted(schemas.NoteWindows), schemas.NoteNotWatched+":"+id)
 		if i >= len(v.report.Bindings) {
 			continue
 		}
@@ -162,6 +185,15 @@ var observed = map[string]func(v *verifier, code, value string){
 	schemas.AmbiguityServerUnknown:      (*verifier).sessionNamed,
 	schemas.AmbiguitySessionNotFinished: (*verifier).sessionNamed,
 	schemas.AmbiguitySessionOtherPolicy: (*verifier).sessionNamed,
+	schemas.AmbiguityDeniedTarget:       (*verifier).targetTouched,
+	schemas.AmbiguityRequestEffects:     (*verifier).ofRequests,
+	schemas.AmbiguityEffectsLate:        (*verifier).laterEffects,
+	schemas.NoteEffectsShared:           (*verifier).laterEffects,
+	schemas.NoteNamesNothing:            (*verifier).effectsTargeted,
+	schemas.NoteExecBefore:              (*verifier).programExecuted,
+	schemas.NoteServerBefore:            (*verifier).effectOutside,
+	schemas.NoteServerBetween:           (*verifier).effectOutside,
+	schemas.NoteServerRequest:           (*verifier).effectOutside,
 }
 
 func (v *verifier) idRepeated(code, id string) {
@@ -188,12 +220,16 @@ func (v *verifier) callOverlaps(code, id string) {
 func (v *verifier) effectsTargeted(code, id string) {
 	c, places := v.ambiguities(), v.policy.byID[id]
 	denied := code == schemas.AmbiguityTargetsUnknown && slices.ContainsFunc(places, func(i int) bool { return v.policy.list[i].timed && v.policy.list[i].denied() })
-	if !denied && !slices.ContainsFunc(places, v.touched) {
+	together := c.has(schemas.AmbiguityCallsOverlap, id) // such a call has no effects of its own
+	if !denied && !together && !slices.ContainsFunc(places, v.touched) {
 		v.faultCode("%s:%.200q, but no allowed call of that id has effects in a window of its own", code, id)
-	} else if len(places) == 1 && c.has(schemas.AmbiguityEffectsOutside, id) && c.has(schemas.AmbiguityTargetsUnknown, id) {
-		v.faultCode("%s:%.200q, but of one call only one of the two can be", code, id)
+	} else if len(places) == 1 && slices.ContainsFunc(aboutTargets, func(other string) bool { return other != code && c.has(other, id) }) {
+		v.faultCode("%s:%.200q, but of one call only one of %s can be", code, id, strings.Join(aboutTargets, ", "))
 	}
 }
+
+// aboutTargets are the kinds about effects and what a call named.
+var aboutTargets = []string{schemas.AmbiguityEffectsOutside, schemas.AmbiguityTargetsUnknown, schemas.NoteNamesNothing}
 
 // touched reports whether the decision in a place is of an allowed call with a
 // window in a known tree and effects in it.
@@ -207,7 +243,7 @@ func (v *verifier) touched(i int) bool {
 }
 
 func (v *verifier) programExecuted(code, path string) {
-	if path != schemas.ExecWithoutCallMore && !v.kernel.effects.seen(schemas.ExecEffect(path)) {
+	if path != schemas.MoreCodes && !v.kernel.effects.seen(schemas.ExecEffect(path)) {
 		v.faultCode("%s:%.200q, but the kernel layer does not say that it was executed", code, path)
 	}
 }
@@ -223,10 +259,12 @@ func (v *verifier) sessionNamed(code, name string) {
 }
 
 // idleAmbiguities: a line can lie between the calls of several sessions, whose
-// servers are in each other's trees.
+// servers are in each other's trees. Lines on what a cancelled call named have no code.
 func (v *verifier) idleAmbiguities() {
-	idle, n := v.class(schemas.ClassIdle), v.ambiguities().kinds[schemas.AmbiguityOutsideWindows]
-	if (idle > 0) != (n > 0) || uint64(n) > idle && uint64(n) > v.sessions()*idle {
+	c := v.ambiguities()
+	idle, n := v.class(schemas.ClassIdle), c.kinds[schemas.AmbiguityOutsideWindows]
+	missing := idle > 0 && n == 0 && c.kinds[schemas.NoteCallCancelled] == 0
+	if missing || idle == 0 && n > 0 || uint64(n) > idle && uint64(n) > v.sessions()*idle {
 		v.faultCode("%d entries %s, but note %s says idle=%d", n, schemas.AmbiguityOutsideWindows, schemas.NoteWindows.Code, idle)
 	}
 }
@@ -259,19 +297,6 @@ func (v *verifier) sessionPolicies(others int, run string, note *schemas.Note) {
 	_, there := v.noteCount(schemas.NoteToolPolicy, schemas.KeyPolicies)
 	if there && others == 0 && v.noteFields(schemas.NoteToolPolicy)[schemas.KeyPolicy] != run {
 		v.faultCode("no entry %s, but %s and %s do not name one policy", code, schemas.NoteToolPolicy.Code, note.Code)
-	}
-}
-
-// execAmbiguities counts the programs that were executed without a tool call.
-func (v *verifier) execAmbiguities() {
-	const code, most = schemas.AmbiguityExecWithoutCall, schemas.MaxExecWithoutCall
-	c := v.ambiguities()
-	n, more := c.kinds[code], c.has(code, schemas.ExecWithoutCallMore)
-	if n > most && !more || n > most+1 {
-		v.faultCode("%d entries %s, expected at most %d and one for the rest", n, code, most)
-	}
-	if agent := v.class(schemas.ClassAgent); uint64(n) > agent {
-		v.faultCode("%d entries %s, but note %s says agent=%d", n, code, schemas.NoteWindows.Code, agent)
 	}
 }
 

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/bundle"
@@ -18,6 +18,7 @@ type effectSet struct {
 	silent  uint64            // lines without an effect
 	longest int               // bytes of the longest effect of a line
 	bytes   int               // of all effects of the report
+	targets map[string]bool   // of denied targets in the report → some line is an effect on them
 	buf     []byte
 }
 
@@ -34,17 +35,42 @@ func (s *effectSet) expect(r *schemas.Report) {
 			s.lines[e] = 0
 		}
 	}
-	for _, code := range r.Ambiguities {
-		if path, ok := strings.CutPrefix(code, schemas.AmbiguityExecWithoutCall+":"); ok && path != schemas.ExecWithoutCallMore {
-			s.lines[schemas.ExecEffect(path)] = 0
+	s.targets = map[string]bool{}
+	for _, code := range slices.Concat(r.Ambiguities, r.Notes) {
+		if a, err := schemas.ParseCode(code); err == nil && a.Code == schemas.AmbiguityDeniedTarget {
+			s.targets[a.Value] = false
+		}
+		if effect := effectOf(code); effect != "" {
+			s.lines[effect] = 0
 		}
 	}
+}
+
+// effectOf is the effect that an entry says that a kernel line has, "" for none.
+func effectOf(entry string) string {
+	a, err := schemas.ParseCode(entry)
+	switch {
+	case err != nil || a.Value == schemas.MoreCodes:
+		return ""
+	case a.Code == schemas.AmbiguityExecWithoutCall || a.Code == schemas.NoteExecBefore:
+		return schemas.ExecEffect(a.Value)
+	case a.Arg == schemas.ArgEffect:
+		return a.Value
+	}
+	return ""
 }
 
 // see takes one kernel line.
 func (s *effectSet) see(e *schemas.KernelEvent) {
 	if s.lines == nil {
 		return
+	}
+	if len(s.targets) > 0 && schemas.IsEffect(e) {
+		for target, seen := range s.targets {
+			if !seen && schemas.TargetHolds(target, []byte(schemas.TargetEndpoint(string(e.Value)))) {
+				s.targets[target] = true
+			}
+		}
 	}
 	s.buf = schemas.AppendEffect(s.buf[:0], e)
 	s.longest = max(s.longest, len(s.buf))
@@ -154,8 +180,11 @@ func (v *verifier) effectsFit(i int, b *schemas.Binding, d *decision) {
 }
 
 // effectsWhole checks that the lines which a binding counts can all be among those that say
-// its effects, or nothing: what is not cut is all.
+// its effects, or nothing: what is not cut is all. What an earlier call named is not the call's own.
 func (v *verifier) effectsWhole(i int, b *schemas.Binding) {
+	if c := v.ambiguities(); c.has(schemas.AmbiguityEffectsLate, b.ToolCallID) || c.kinds[schemas.NoteCallCancelled] > 0 {
+		return
+	}
 	if most := v.kernel.effects.most(b.KernelEffects); !b.EffectsCut && b.KernelEventCount > most {
 		v.faultBinding(i, "kernel_event_count is %d, but only %d kernel lines say one of its kernel_effects, or have no value", b.KernelEventCount, most)
 	}
@@ -240,7 +269,7 @@ func (v *verifier) profileCounts() {
 	}
 	call, between := v.class(schemas.ClassCall), v.class(schemas.ClassCall)+v.class(schemas.ClassIdle)
 	v.eachTimed(func(i int, b *schemas.Binding, d *decision) {
-		own, limit := b.Window == schemas.CallWindow(d.id), between+v.class(schemas.ClassSetup)
+		own, limit := b.Window == schemas.CallWindow(d.id), between+v.class(schemas.ClassSetup)+v.class(schemas.ClassRequest)
 		switch {
 		case b.KernelScope == schemas.ScopeRun:
 			limit = v.class(schemas.ClassSetup) + v.class(schemas.ClassAgent)

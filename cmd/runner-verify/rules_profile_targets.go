@@ -19,7 +19,7 @@ func (v *verifier) profileTargets() {
 	}
 	v.eachBinding(func(i int, b *schemas.Binding, d *decision) {
 		for _, e := range b.KernelEffects {
-			if asked := schemas.AskedOf(e, d.targets); d.timed && d.denied() && !d.unkept && asked != schemas.AskedFor && asked != schemas.MaybeAsked {
+			if asked := schemas.DeniedOf(e, d.targets); d.timed && d.denied() && !d.unkept && asked != schemas.AskedFor && asked != schemas.MaybeAsked {
 				v.faultBinding(i, "kernel_effects has %.200q, which is on no target of the denied call", e)
 			}
 		}
@@ -44,7 +44,9 @@ func (v *verifier) targetCode(i int) (code string, known bool) {
 	switch outside := asked[schemas.Unasked]; {
 	case d.unkept || asked[schemas.MaybeAsked] || b.EffectsCut && !outside && (len(d.targets) > 0 || len(asked) == 0):
 		return "", false
-	case len(asked) > 0 && len(d.targets) == 0, outside && d.cut, asked[schemas.MaybeHost] && !outside:
+	case len(asked) > 0 && len(d.targets) == 0 && !d.cut:
+		return schemas.NoteNamesNothing, true
+	case outside && d.cut, asked[schemas.MaybeHost] && !outside:
 		return schemas.AmbiguityTargetsUnknown, true
 	case outside:
 		return schemas.AmbiguityEffectsOutside, true
@@ -64,8 +66,9 @@ func (v *verifier) targetAmbiguities() {
 			code, known := v.targetCode(i)
 			want[code], all = true, all && known
 		}
+		all = all && !c.has(schemas.AmbiguityCallsOverlap, id)
 		denied := slices.ContainsFunc(places, func(i int) bool { return v.policy.list[i].timed && v.policy.list[i].denied() })
-		for _, code := range []string{schemas.AmbiguityEffectsOutside, schemas.AmbiguityTargetsUnknown} {
+		for _, code := range aboutTargets {
 			switch has := c.has(code, id); {
 			case want[code] && !has:
 				v.faultCode("%s:%.200q is missing, it follows from the targets and effects of the call", code, id)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -89,10 +90,30 @@ func (v *verifier) timesWindows() {
 	if before, v.err = t.count(); v.err != nil {
 		return
 	}
+	v.timesTogether(before)
 	for _, w := range t.windows {
 		b := &v.report.Bindings[w.binding]
 		if n := before(w.end+1) - min(before(w.start), before(w.end+1)); b.KernelEventCount > n {
 			v.add(ruleTimesWindows, bundle.ReportName, 0, "binding %d: kernel_event_count is %d, but %d kernel lines happened between the start and the end of the call", w.binding, b.KernelEventCount, n)
+		}
+	}
+}
+
+// timesTogether compares calls at the same time with all lines of that time: of one session, no line is of
+// two calls.
+func (v *verifier) timesTogether(before func(ns uint64) uint64) {
+	if v.sessions() != 1 || v.ambiguities().kinds[schemas.AmbiguityServerUnknown] > 0 {
+		return
+	}
+	list := slices.Clone(v.times.windows.windows)
+	slices.SortFunc(list, func(a, b timeWindow) int { return cmp.Compare(a.start, b.start) })
+	for i := 0; i < len(list); {
+		end, sum, first := list[i].end, uint64(0), i
+		for ; i < len(list) && list[i].start <= end; i++ {
+			end, sum = max(end, list[i].end), sum+v.report.Bindings[list[i].binding].KernelEventCount
+		}
+		if n := before(end+1) - min(before(list[first].start), before(end+1)); sum > n {
+			v.add(ruleTimesWindows, bundle.ReportName, 0, "binding %d and those at the same time: their kernel_event_count add up to %d, but %d kernel lines happened in that time", list[first].binding, sum, n)
 		}
 	}
 }

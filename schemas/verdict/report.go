@@ -105,8 +105,9 @@ func (r *ListRoom) Take(value, most int) bool {
 type Explanation struct {
 	AllowedClaim   string   `json:"allowed_claim,omitempty"` // absent when the policy decided no call
 	ForbiddenClaim string   `json:"forbidden_claim"`
-	Calls          []Call   `json:"calls"`       // decisions in order, then what only the SDK reported
-	Ambiguities    []string `json:"ambiguities"` // that are about no call
+	Calls          []Call   `json:"calls"`           // decisions in order, then what only the SDK reported
+	Ambiguities    []string `json:"ambiguities"`     // that are about no call
+	Notes          []string `json:"notes,omitempty"` // the same, of what leaves the report clean
 	// KernelClasses is absent where the classes of kernel events are not known.
 	KernelClasses *KernelClasses `json:"kernel_classes,omitempty"`
 	// Surface has the first values of each set, at most MaxSurfaceValues. Record.Surface
@@ -146,6 +147,8 @@ type KernelClasses struct {
 	Setup uint64 `json:"setup"` // before a tool server's first call, or of a proxy
 	Idle  uint64 `json:"idle"`  // of tool servers between calls
 	Agent uint64 `json:"agent"` // of all other processes
+	// Request counts those of tool servers during requests that are no tool calls.
+	Request uint64 `json:"request,omitzero"`
 }
 
 // Call is one tool call in the three layers.
@@ -157,6 +160,7 @@ type Call struct {
 	// Window is the window of a decision's call when there is no kernel layer.
 	Window      *schemas.Window `json:"window,omitempty"`
 	Ambiguities []string        `json:"ambiguities"`
+	Notes       []string        `json:"notes,omitempty"`
 }
 
 // CallSDK is what the SDK reported about itself.

@@ -76,6 +76,11 @@ func WriteExplanation(w io.Writer, r *Report) {
 		rest = append(rest, InWords(entry))
 	}
 	list(w, "About no tool call:", rest)
+	rest = nil
+	for _, entry := range x.Notes {
+		rest = append(rest, InWords(entry))
+	}
+	list(w, "Worth knowing, and nothing in doubt:", rest)
 	if x.AllowedClaim != "" {
 		list(w, "This is claimed about each tool call that the policy decided:", []string{x.AllowedClaim})
 	}
@@ -160,8 +165,12 @@ func classWords(c *KernelClasses) []string {
 	if c == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s in windows of calls, %d before a tool server's first call or of a proxy, %d of tool servers between calls, %d of all other processes",
-		counted(c.Call, "kernel event"), c.Setup, c.Idle, c.Agent)}
+	words := fmt.Sprintf("%s in windows of calls, %d before a tool server's first call or of a proxy, %d of tool servers between calls, %d of all other processes",
+		counted(c.Call, "kernel event"), c.Setup, c.Idle, c.Agent)
+	if c.Request > 0 {
+		words += fmt.Sprintf(", %d during requests that are no tool calls", c.Request)
+	}
+	return []string{words}
 }
 
 // list writes a list with a title and without a limit: an explanation has all calls,
@@ -200,6 +209,9 @@ func writeCall(w io.Writer, n, of int, c *Call, rec *Record) {
 	}
 	for _, entry := range c.Ambiguities {
 		fmt.Fprintf(w, "  but     %s\n", Printable(InWords(entry), maxShownNote))
+	}
+	for _, entry := range c.Notes {
+		fmt.Fprintf(w, "  note    %s\n", Printable(InWords(entry), maxShownNote))
 	}
 }
 

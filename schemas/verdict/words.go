@@ -32,8 +32,21 @@ var codeWords = map[string]string{
 	schemas.AmbiguityCallIDRepeated:     "several calls have this id",
 	schemas.AmbiguityCallNotFinished:    "the end of the call was not seen",
 	schemas.AmbiguityTargetsUnknown:     "it is not known which effects are on what it named",
-	schemas.AmbiguityCallsOverlap:       "another call of the same tool server ran at the same time",
+	schemas.AmbiguityCallsOverlap:       "another call of the same tool server ran at the same time, and not every event can be told apart",
 	schemas.AmbiguityServerUnknown:      "the tool server %s is not at its logged place in the process tree",
+	schemas.AmbiguityDeniedTarget:       "a tool server touched %s, which the policy denies by name",
+	schemas.AmbiguityEffectsLate:        "an effect on what an ended call had named was seen in a later call or request that did not name it",
+	schemas.AmbiguityRequestEffects:     "a tool server did something during %s that the request did not name",
+	schemas.NoteNotWatched:              "the denied call named nothing that could be watched",
+	schemas.NoteExecBefore:              "%s was executed before the first tool server started",
+	schemas.NoteSDKFailed:               "the SDK reported no completion: the call was denied, failed or was cancelled",
+	schemas.NoteSDKPrefixed:             "the SDK names the tool with its server's prefix",
+	schemas.NoteServerBefore:            "a tool server did %s before its first call",
+	schemas.NoteServerBetween:           "a tool server did %s after a call had ended",
+	schemas.NoteServerRequest:           "a tool server did %s during a request that is no tool call",
+	schemas.NoteCallCancelled:           "the client cancelled the call: its server may have gone on",
+	schemas.NoteEffectsShared:           "an effect is on what both this call and an earlier one named",
+	schemas.NoteNamesNothing:            "the call named nothing, so its effects are not compared with anything",
 }
 
 // faultWords say in words what is wrong with a log. %s is the log.
@@ -70,9 +83,9 @@ func InWords(entry string) string {
 	switch {
 	case a.Layer != nil:
 		words = logWords(&a)
-	case a.Arg == schemas.ArgPath || a.Arg == schemas.ArgName:
+	case a.Arg == schemas.ArgPath || a.Arg == schemas.ArgName || a.Arg == schemas.ArgEffect:
 		value := fmt.Sprintf("%q", a.Value)
-		if a.Code == schemas.AmbiguityExecWithoutCall && a.Value == schemas.ExecWithoutCallMore {
+		if a.Arg != schemas.ArgName && a.Value == schemas.MoreCodes {
 			value = "something else"
 		}
 		words = fmt.Sprintf(words, value)

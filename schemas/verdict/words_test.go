@@ -35,7 +35,7 @@ func TestClaimNumbers(t *testing.T) {
 func TestEveryCodeHasWords(t *testing.T) {
 	said := 0
 	for _, k := range schemas.Ambiguities() {
-		w, args := codeWords[k.Code], map[schemas.AmbiguityArg]int{schemas.ArgPath: 1, schemas.ArgName: 1}[k.Arg]
+		w, args := codeWords[k.Code], map[schemas.AmbiguityArg]int{schemas.ArgPath: 1, schemas.ArgName: 1, schemas.ArgEffect: 1}[k.Arg]
 		if k.Layer != nil {
 			w, args = faultWords[k.Fault], 1
 		} else {

@@ -15,11 +15,29 @@ import text
 FAILED = {"cgroup_correlation_failed", "policy_log_flooded", "policy_log_replaced"}
 EMPTY, MULTIPLE = "policy_events_without_kernel_events", "session_cgroup_ambiguous_for_multiple_policy_events"
 UNBOUND, REPEATED, OVERLAP = "sdk_tool_call_without_policy_binding", "tool_call_id_repeated", "tool_calls_overlap"
+NOTHING, LATE, SHARED, CANCELLED = ("tool_call_names_nothing", "tool_call_effects_late", "tool_call_effects_shared",
+                                   "tool_call_cancelled")
+DIFFERS, PREFIXED, DENIED_TARGET, OF_REQUEST = ("sdk_tool_name_differs", "sdk_tool_name_prefixed", "effect_on_denied_target",
+                                                "request_effects_outside_request")
+CLASS = {"exec_without_tool_call": "agent", "exec_before_sessions": "agent", "server_effect_before_calls": "setup",
+         "server_effect_between_calls": "idle", "server_effect_in_requests": "request", DENIED_TARGET: None}
+NOTES = {"decision_without_kernel_events", "denied_call_not_watched", "exec_before_sessions", "sdk_tool_call_failed", PREFIXED,
+         "server_effect_before_calls", "server_effect_between_calls", "server_effect_in_requests", CANCELLED, SHARED, NOTHING, OVERLAP}
+BROKEN = ("denied", "tool_error", "error", "cancelled")
 OUTSIDE, TARGETS, IDLE = ("tool_call_effects_outside_request", "tool_call_targets_unknown",
                           "kernel_events_outside_tool_windows")
 PROGRAM, REST = "exec_without_tool_call", "…"
 NAMED = ("tool_server_unknown", "policy_session_not_finished", "policy_session_of_other_policy")
 COLLECTED = ("_truncated", "_replaced", "_writer_open_at_end", "_written_after_end")
+
+
+def is_note(code):
+    return code.partition(":")[0] in NOTES
+
+
+def entries(a):
+    """All codes of a report."""
+    return a.report["ambiguities"] + a.report.get("notes", [])
 
 
 def status(codes, own):
@@ -33,12 +51,18 @@ def faults(a):
     """What is wrong with the codes of a report."""
     codes = a.report["ambiguities"]
     if not a.own:
+        if "notes" in a.report:
+            yield "notes, which only reports of this runner have"
         want = _other(a)
         if codes not in (want, sorted(want, key=str.encode)):
             yield "expected %s" % want
         return
-    if codes != sorted(set(codes), key=str.encode):
-        yield "not sorted, or one is there twice"
+    for part, notes in (codes, False), (a.report.get("notes", []), True):
+        if part != sorted(set(part), key=str.encode):
+            yield "not sorted, or one is there twice"
+        if any(is_note(c) != notes for c in part):
+            yield "a note among the ambiguities, or the other way round"
+    codes = entries(a)
     known = schema.load("ambiguity-v0")
     for c in codes:
         if known({"schema": "runner.ambiguity.v0", "run_id": "x", "code": c}) or not text.is_text(c):
@@ -55,6 +79,8 @@ def faults(a):
     yield from _calls(a, by_name)
     yield from _targets(a, by_name)
     yield from _run(a, by_name)
+    yield from _phases(a, by_name)
+    yield from _names(a, by_name)
     yield from _logs(a, by_name)
 
 
@@ -115,11 +141,17 @@ def _follow(a):
                                      and d.get("outcome") in (None, "server_gone", "client_gone")})
     about("sdk_completed_denied_call", {i for i, ds in by_id.items()
                                         if completed[i] and all(d["decision"] == "deny" for d in ds)})
-    about("sdk_tool_call_not_completed", {i for i in started if i not in completed})
+    broken = {i for i, ds in by_id.items() if all(d.get("outcome") in BROKEN for d in ds)}
+    about("sdk_tool_call_not_completed", {i for i in started if i not in completed and i not in broken})
+    about("sdk_tool_call_failed", {i for i in started if i not in completed and i in broken})
+    about(CANCELLED, {d["tool_call_id"] for d in decisions if d["decision"] == "allow" and policy.has_session(d)
+                      and d.get("outcome") == "cancelled"})
+    about("denied_call_not_watched", {
+        d["tool_call_id"] for d in decisions if d["decision"] == "deny" and policy.has_session(d) and "targets" not in d
+        and "targets_cut" not in d and all(map(notes.has, (health.TOOL_POLICY, health.CAPTURE, health.WINDOWS)))})
     about("sdk_tool_call_not_started", {i for i in completed if i not in started})
     about("sdk_tool_call_repeated", {i for c in (started, completed) for i, n in c.items() if n > 1})
     about(UNBOUND, set(tools) - set(by_id) if a.health["policy_layer"] == "present" else ())
-    about("sdk_tool_name_differs", {i for i, ds in by_id.items() if tools[i] - {d["tool"] for d in ds}})
     bound = list(zip(a.report["bindings"], decisions))
     about("denied_call_with_kernel_effects", {
         d["tool_call_id"] for b, d in bound
@@ -149,13 +181,16 @@ def _calls(a, names):
     for i in names[REPEATED]:
         if len(by_id.get(i, ())) < 2:
             yield "%s:%s without two decisions" % (REPEATED, i)
-    for i in names[OUTSIDE]:
-        if i not in acted:
-            yield "%s:%s without effects" % (OUTSIDE, i)
+    for name in OUTSIDE, NOTHING:
+        for i in names[name]:
+            if i not in acted and i not in names[OVERLAP]:
+                yield "%s:%s without effects" % (name, i)
+            if len(by_id.get(i, ())) == 1 and sum(i in names[n] for n in (OUTSIDE, TARGETS, NOTHING)) > 1:
+                yield "%s:%s with another code of this kind" % (name, i)
     for i in names[TARGETS]:
         denied = any(d["decision"] == "deny" and policy.has_session(d) for d in by_id.get(i, ()))
-        if i not in acted and not denied or i in names[OUTSIDE] and len(by_id[i]) == 1:
-            yield "%s:%s without effects, or with %s" % (TARGETS, i, OUTSIDE)
+        if i not in acted and not denied and i not in names[OVERLAP]:
+            yield "%s:%s without effects" % (TARGETS, i)
     for i in names[OVERLAP]:
         if len(a.policy) < 2 or not any(map(policy.has_session, by_id.get(i, ()))):
             yield "%s:%s without another call" % (OVERLAP, i)
@@ -174,7 +209,9 @@ def _target_code(b, d):
     asked = {effects.asked(e, targets) for e in b.get("kernel_effects", ())} - {None}
     if "text" in asked or "kernel_effects_cut" in b and "no" not in asked and (targets or not asked):
         return None, False
-    if asked and not targets or "no" in asked and cut or "host" in asked and "no" not in asked:
+    if asked and not targets and not cut:
+        return NOTHING, True
+    if "no" in asked and cut or "host" in asked and "no" not in asked:
         return TARGETS, True
     return (OUTSIDE if "no" in asked else None), True
 
@@ -189,9 +226,9 @@ def _targets(a, names):
     for i, calls in by_id.items():
         codes = [_target_code(b, d) for b, d in calls]
         denied = any(d["decision"] == "deny" and policy.has_session(d) for _, d in calls)
-        for name in (OUTSIDE, TARGETS):
+        for name in (OUTSIDE, TARGETS, NOTHING):
             want, given = name in [c for c, _ in codes], i in names[name]
-            if want and not given or given and not want and all(k for _, k in codes) and not (denied and name == TARGETS):
+            if want and not given or given and not want and all(k for _, k in codes) and i not in names[OVERLAP] and not (denied and name == TARGETS):
                 yield "%s:%s does not follow from targets and effects" % (name, i)
 
 
@@ -199,17 +236,11 @@ def _run(a, names):
     """Codes about the run's processes and sessions."""
     notes, codes = a.notes, names[IDLE]
     windows, sessions = notes.has(health.WINDOWS), notes.number(health.POLICY, "sessions")
-    idle, agent = (notes.number(health.WINDOWS, k) for k in ("idle", "agent"))
-    if windows and bool(codes) != bool(idle) or codes and not windows:
+    idle = notes.number(health.WINDOWS, "idle")
+    if windows and (codes and not idle or idle and not codes and not names[CANCELLED]) or codes and not windows:
         yield "%s does not go with the idle lines" % IDLE
     if len(codes) > idle * max(sessions, 1):
         yield "more of %s than idle lines" % IDLE
-    said = {effects.of(x.value) for x in a.kernel}
-    programs = names[PROGRAM]
-    if any(p != REST and "exec " + p not in said for p in programs):
-        yield "%s is about a program that nobody ran" % PROGRAM
-    if len(programs) > 65 or len(programs) > 64 and REST not in programs or len(programs) > agent:
-        yield "more of %s than lines of the agent" % PROGRAM
     if names[NAMED[0]] and not (windows and notes.has(health.CAPTURE)):
         yield "%s without windows and capture" % NAMED[0]
     if any(len(names[n]) > sessions for n in NAMED):
@@ -222,6 +253,82 @@ def _run(a, names):
         yield "%s is missing: the sessions had another policy" % NAMED[2]
     if names[NAMED[2]] and not enforced and policy.LOG not in _variables(a):
         yield "%s without a policy of the run" % NAMED[2]
+
+
+def _phases(a, names):
+    """Codes about what was done outside of calls' own windows."""
+    notes, said = a.notes, {effects.of(x.value) for x in a.kernel}
+    count = {k: notes.number(health.WINDOWS, k) for k in ("setup", "idle", "agent", "request")}
+    for name, where in CLASS.items():
+        rest = [v for v in names[name] if v != REST]
+        if len(rest) > 64 or REST in names[name] and len(rest) < 64 and name != PROGRAM:
+            yield "%s: %d, and the rest" % (name, len(rest))
+        if where and len(names[name]) > count[where]:
+            yield "more of %s than lines of their class" % name
+        for v in rest:
+            if name == DENIED_TARGET:
+                there = any(effects.on(v, x.value) for x in a.kernel)
+            else:
+                there = "exec " + v in said if name.startswith("exec_") else v in said and effects.done(v)
+            if not there:
+                yield "%s:%s, which no line says" % (name, v)
+    if names[OF_REQUEST] and not count["request"]:
+        yield "%s without lines of requests" % OF_REQUEST
+    by_id, sessions = _decisions(a), notes.number(health.POLICY, "sessions")
+    for name in LATE, SHARED:
+        for i in names[name]:
+            ended = any(d["decision"] != "deny" and policy.has_session(d) and "outcome" in d for d in by_id.get(i, ()))
+            if not ended or len(names[name]) == 1 and len(by_id[i]) < 2 and not (name == LATE and count["request"]):
+                yield "%s:%s without another call" % (name, i)
+    if any(names[n] for n in (LATE, SHARED, DENIED_TARGET, OF_REQUEST)) and (
+            not notes.has(health.WINDOWS) or not notes.has(health.CAPTURE) or len(names[NAMED[0]]) >= sessions):
+        yield "codes about tool servers, of which none is known"
+
+
+def _plain(c):
+    return c.isascii() and c.isalnum()
+
+
+def _folded(name):
+    return "".join(c if _plain(c) else "_" for c in name)
+
+
+def _prefix(name, tool):
+    """What a name has before that of a tool, or None if it is another name."""
+    if name == tool:
+        return ""
+    raw, end = name.encode(), tool.encode()
+    cut = len(raw) - len(end)
+    if cut < 0 or not end or cut and _plain(chr(raw[cut - 1])):
+        return None
+    tail = raw[cut:].decode("utf-8", "replace")
+    return raw[:cut].decode("utf-8", "replace") if _folded(tail) == _folded(tool) else None
+
+
+def _names(a, names):
+    """How the SDK names the tools of decisions."""
+    by_id, prefixes = _decisions(a), set()
+    tools = _sdk(a)[2]
+    untimed = any(not policy.has_session(x.value) for x in a.policy)
+    most = a.notes.number(health.POLICY, "sessions") + untimed
+    for i in set(names[DIFFERS] + names[PREFIXED]) - (set(by_id) & set(tools)):
+        yield "%s or %s of %s, which not both layers have" % (DIFFERS, PREFIXED, i)
+    for i in set(by_id) & set(tools):
+        found = set()
+        for name in tools[i]:
+            of = {_prefix(name, d["tool"]) for d in by_id[i]} - {None}
+            found.add("" if "" in of else min(of, default=None))
+        differs, noted = i in names[DIFFERS], i in names[PREFIXED]
+        if None in found or len(found) > 1:
+            if not differs or noted:
+                yield "%s:%s is missing" % (DIFFERS, i)
+            continue
+        if found == {""} and (differs or noted) or found != {""} and differs == noted:
+            yield "%s or %s of %s does not follow" % (DIFFERS, PREFIXED, i)
+        if noted or most <= 1 and found == {""}:
+            prefixes |= found
+    if names[PREFIXED] and len(prefixes) > most:
+        yield "%d prefixes, and %d sessions" % (len(prefixes), most)
 
 
 def _variables(a):

@@ -38,6 +38,13 @@ def of(v):
     return "%s %s" % (verb, v["value"])
 
 
+def on(target, v):
+    """Whether a kernel line is an effect on a target."""
+    text = of(v)
+    return bool(text) and v.get("status") not in ("error", "unproven") and done(text) \
+        and (text.split(" ", 1)[0] in _NAMES) and _holds(target, v["value"])
+
+
 def done(text):
     """Whether an effect was done: it neither failed nor was blocked."""
     verb = text.split(" ", 1)[0]
@@ -77,13 +84,34 @@ def _holds(target, value):
     return value.startswith(target if target == "/" else target + "/") and ".." not in value.split("/")
 
 
-def asked(text, targets):
+_DRAFT = {"write", "read_write", "rename", "unlink", "link", "chmod", "chown", "truncate"}
+
+
+def _beside(target, verb, value):
+    """Whether an effect is beside a target: its directory is read, one above it made, or a draft of it changed."""
+    at = target.rfind("/")
+    if target[:1] != "/" or ".." in value.split("/"):
+        return False
+    where, name = target[:max(at, 1)], target[at + 1:]
+    if verb == "read":
+        return value == where
+    if verb == "mkdir":
+        return len(value) > 1 and _holds(value, where)
+    if not name or verb not in _DRAFT or "/" not in value:
+        return False
+    at = value.rfind("/")
+    return value[:max(at, 1)] == where and value[at + 1:].startswith((name + ".", "." + name + "."))
+
+
+def asked(text, targets, beside=True):
     """How an effect goes with the targets of a call: None is no effect, "yes", "host", "no", or "text" if it
     need not be about a name."""
     verb, _, value = text.partition(" ")
     if not done(text) or verb not in _NAMES:
         return None
     if any(_holds(t, value) for t in targets):
+        return "yes"
+    if beside and verb not in ("connect", "send", "bind", "listen") and any(_beside(t, verb, value) for t in targets):
         return "yes"
     if verb in ("connect", "send") and _endpoint(value) and any(map(_is_host, targets)):
         return "host"

@@ -216,13 +216,18 @@ def _tool_policy(a, say):
         say("health.note", "%s does not go with the sessions and decisions" % TOOL_POLICY)
 
 
+def classes(notes):
+    """The counts of s6_windows: call, setup, idle, agent, request."""
+    return [notes.number(WINDOWS, k) for k in ("call", "setup", "idle", "agent", "request")]
+
+
 def _windows(a, say):
     """s6_windows against the lines, the sessions and the bindings."""
     notes = a.notes
     if not notes.has(WINDOWS):
         return
-    call, setup, idle, agent = (notes.number(WINDOWS, k) for k in ("call", "setup", "idle", "agent"))
-    if call + setup + idle + agent != len(a.kernel):
+    call, _, idle = classes(notes)[:3]
+    if sum(classes(notes)) != len(a.kernel):
         say("health.note", "the counts of %s are not the number of kernel lines" % WINDOWS)
     sessions = notes.number(POLICY, "sessions")
     timed = {x.value["tool_call_id"] for x in a.policy if policy.has_session(x.value)}

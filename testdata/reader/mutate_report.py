@@ -8,6 +8,7 @@ so that many of them are archives that a run could have left.
 import copy
 import re
 
+import ambiguities
 import jsontext
 
 REPORT, HEALTH, POLICY, SDK, EVENTS = ("correlation-report.json", "observation-health.json", "layers/policy.ndjson",
@@ -19,12 +20,14 @@ PLAIN = ("cgroup_correlation_failed kernel_events_lost kernel_times_unknown poli
          "session_cgroup_ambiguous_for_multiple_policy_events policy_log_invalid:1:bad_json policy_log_invalid:2:bad_seq "
          "policy_log_invalid:0:bad_seq sdk_log_invalid:1:bad_json sdk_log_invalid:9:bad_run_id sdk_log_invalid:9:bad_type "
          "exec_without_tool_call:… exec_without_tool_call:/no tool_server_unknown:x policy_session_not_finished:x "
-         "policy_session_of_other_policy:x tool_server_unknown:\\x unknown_code").split(" ")
+         "policy_session_of_other_policy:x tool_server_unknown:\\x unknown_code effect_on_denied_target:/ effect_on_denied_target:/no "
+         "server_effect_before_calls:… exec_before_sessions:/no request_effects_outside_request:x").split(" ")
 ABOUT = ("decision_without_kernel_events denied_call_with_kernel_effects kernel_events_outside_tool_windows "
          "policy_call_not_in_sdk sdk_completed_denied_call sdk_tool_call_not_completed sdk_tool_call_not_started "
          "sdk_tool_call_repeated sdk_tool_call_without_policy_binding sdk_tool_name_differs "
          "tool_call_effects_outside_request tool_call_id_repeated tool_call_not_finished tool_call_targets_unknown "
-         "tool_calls_overlap").split(" ")
+         "tool_calls_overlap denied_call_not_watched sdk_tool_call_failed sdk_tool_name_prefixed tool_call_cancelled "
+         "tool_call_effects_late tool_call_effects_shared tool_call_names_nothing").split(" ")
 KEYS = ("schema", "run_id", "seq", "source_event_type", "source", "tool_call_id", "tool", "decision",
         "tool_call_id_source", "outcome", "reason_code", "rule_id", "policy_digest", "attempt")
 _FAILED = re.compile("cgroup_correlation_failed|policy_log_(flooded|replaced|invalid:)")
@@ -40,8 +43,11 @@ class Draft:
                                               for m in (POLICY, SDK, EVENTS))
 
     def code(self, code, there=True):
-        codes = set(self.report["ambiguities"]) - {code} | ({code} if there else set())
-        self.report["ambiguities"] = sorted(codes, key=str.encode)
+        codes = set(ambiguities.entries(self)) - {code} | ({code} if there else set())
+        for key in "ambiguities", "notes":
+            self.report[key] = sorted((c for c in codes if ambiguities.is_note(c) == (key == "notes")), key=str.encode)
+        if not self.report["notes"]:
+            del self.report["notes"]
 
     def packed(self):
         codes = self.report["ambiguities"]
@@ -72,8 +78,8 @@ def mutants(members):
             return draft.packed()
         return make
 
-    for code in sorted(set(codes) | set(first.report["ambiguities"])):
-        there = code in first.report["ambiguities"]
+    for code in sorted(set(codes) | set(ambiguities.entries(first))):
+        there = code in ambiguities.entries(first)
         yield "code %s" % code, changed(lambda d, c=code, t=there: d.code(c, not t))
     for name, count in re.findall(r"(\w+)=(\d+)", " ".join(n for n in first.health["notes"] if n[:3] in ("s2_", "s4_", "s5_", "s6_"))):
         for other in (0, int(count) + 1, int(count) - 1, int(count) + 7):

@@ -4,6 +4,7 @@ Implements "The streams", "Stage health", "Process records" and "Lines of run.jo
 the streams document.
 """
 
+import ambiguities
 import archive
 import filtered
 import jsontext
@@ -151,13 +152,13 @@ def _joined(kinds, found):
     entries = [(archive.SETS.index(e["set"]), e["value"].encode()) for e in kinds.get(ENTRY, ())]
     if entries != sorted(set(entries)):
         found.add("stream.order", "surface entries are not sorted and unique")
-    codes = [a["code"].encode() for a in kinds.get(AMBIGUITY, ())]
+    codes = [(ambiguities.is_note(a["code"]), a["code"].encode()) for a in kinds.get(AMBIGUITY, ())]
     if codes != sorted(set(codes)):
         found.add("stream.order", "ambiguities are not sorted and unique")
     reports = kinds.get(REPORT, [])
     if len(reports) != 1 or len(kinds.get(OBSERVED, ())) != 1:
         found.add("stream.order", "not one report and one observation health")
-    elif reports[0]["bindings"] or reports[0]["ambiguities"]:
+    elif reports[0]["bindings"] or reports[0]["ambiguities"] or "notes" in reports[0]:
         found.add("stream.record", "the arrays of the report are not empty")
     bound = [(b["binding"]["tool_call_id"], b["binding"]["policy_decision"]) for b in kinds.get(BINDING, ())]
     if bound != [(v["tool_call_id"], v["decision"]) for v in kinds.get(POLICY, ())]:

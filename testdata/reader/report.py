@@ -33,7 +33,8 @@ def check(a, report):
         if (b["tool_call_id"], b["policy_decision"]) != (v["tool_call_id"], v["decision"]):
             say("report.bindings", "%s: not the decision of its place" % b["tool_call_id"])
             continue
-        fault = (_window(a, b, v) or _count(a, b) or _effects(b, v, known, total, a.notes.has(health.TOOL_POLICY) and policy.has_session(v))) if a.own else _other(a, b)
+        fault = (_window(a, b, v) or _count(a, b) or _effects(
+                b, v, known, total, a.notes.has(health.TOOL_POLICY) and policy.has_session(v), _loose(a, b))) if a.own else _other(a, b)
         if fault:
             say("report.bindings", "%s: %s" % (b["tool_call_id"], fault))
     if a.own and _differ(a):
@@ -63,7 +64,7 @@ def _other(a, b):
 
 def _window(a, b, v):
     """Window and scope of a binding of this runner."""
-    own, codes = effects.own_window(b), a.report["ambiguities"]
+    own, codes = effects.own_window(b), ambiguities.entries(a)
     timed, ended = policy.has_session(v) and a.notes.has(health.WINDOWS), "outcome" in v
     repeated = "tool_call_id_repeated:" + v["tool_call_id"] in codes
     overlaps = "tool_calls_overlap:" + v["tool_call_id"] in codes
@@ -92,13 +93,13 @@ def _count(a, b):
     count, scope, all_lines = b["kernel_event_count"], b.get("kernel_scope"), len(a.kernel)
     if count > all_lines or scope is None and count != all_lines:
         return "the count is not what the layer has"
-    call, setup, idle, agent = (a.notes.number(health.WINDOWS, k) for k in ("call", "setup", "idle", "agent"))
-    if scope is None or call + setup + idle + agent != all_lines:
+    call, setup, idle, agent, request = health.classes(a.notes)
+    if scope is None or call + setup + idle + agent + request != all_lines:
         return None  # health.note reports counts that do not add up
     if scope == "run":
         most = setup + agent
     else:
-        most = call if effects.own_window(b) else call + setup + idle
+        most = call if effects.own_window(b) else call + setup + idle + request
     if count > most:
         return "more lines than the classes leave"
     if a.notes.number(health.POLICY, "sessions") == 1 and scope == "tool_server" and not effects.own_window(b) \
@@ -113,8 +114,7 @@ def _differ(a):
     for b, line in zip(a.report["bindings"], a.policy):
         if policy.has_session(line.value) and not effects.own_window(b):
             counts[b.get("kernel_scope")].add(b["kernel_event_count"])
-    call, setup, idle, agent = (a.notes.number(health.WINDOWS, k) for k in ("call", "setup", "idle", "agent"))
-    sound = a.notes.has(health.WINDOWS) and call + setup + idle + agent == len(a.kernel)
+    sound = a.notes.has(health.WINDOWS) and sum(health.classes(a.notes)) == len(a.kernel)
     return sound and (len(counts["run"]) > 1 or len(counts["tool_server"]) > a.notes.number(health.POLICY, "sessions"))
 
 
@@ -122,11 +122,17 @@ def _bytes(b):
     return sum(len(e.encode()) for e in b.get("kernel_effects", ()))
 
 
-def _effects(b, v, known, total, named):
+def _loose(a, b):
+    """Whether lines of a call's window may be nobody's own: of what an earlier call named."""
+    codes = ambiguities.entries(a)
+    return "tool_call_effects_late:" + b["tool_call_id"] in codes or any(c.startswith("tool_call_cancelled:") for c in codes)
+
+
+def _effects(b, v, known, total, named, loose):
     given, cut, count = b.get("kernel_effects", []), "kernel_effects_cut" in b, b["kernel_event_count"]
     allowed = v["decision"] != "deny" and effects.own_window(b)
     most = known[None] + sum(known[e] for e in set(given))
-    if allowed and not cut and count > most:
+    if allowed and not cut and count > most and not loose:
         return "more lines than say its effects"
     if not given and not cut:
         return None
@@ -139,7 +145,7 @@ def _effects(b, v, known, total, named):
     if "kernel_scope" not in b:
         return "effects without a scope"
     if v["decision"] == "deny":
-        if named and not all(effects.asked(e, v.get("targets", [])) in ("yes", "text") for e in given):
+        if named and not all(effects.asked(e, v.get("targets", []), False) in ("yes", "text") for e in given):
             return "an effect that the denied call did not name"
         return None if all(map(effects.done, given)) else "an effect of a denied call that was not done"
     if not allowed or not count or len(given) > count or cut and len(given) == count and b["kernel_scope"] == "tool_server":

@@ -61,6 +61,8 @@ type Page struct {
 	Summary    []Group
 	Calls      []Call
 	MoreCall   int
+	InDoubt    []string // what the report says of no single call: ambiguities, and notes
+	Noted      []string
 	Order      string // what the order of the processes is
 	Tree       []Process
 	MoreTree   int // processes that have no place in the tree
@@ -123,7 +125,7 @@ type Call struct {
 	Kind                string // of the policy's decision, as of a Fact
 	Effects             []string
 	MoreEffects         string
-	But                 []string
+	But, Notes          []string
 	Listed              bool // operations of the data are listed for it
 }
 
