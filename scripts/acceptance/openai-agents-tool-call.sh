@@ -25,7 +25,7 @@ done
 
 sed -i 's/read_\*/nothing/' "$policy" # from here reading is denied
 agent denied >/dev/null
-require cgroup=clean,policy=present,sdk=self_reported,correlation=partial
-ambiguous "sdk_tool_call_not_completed:$id"
+require cgroup=clean,policy=present,sdk=self_reported,correlation=clean
+noted "sdk_tool_call_failed:$id"
 agent swallowed --swallow >/dev/null
 ambiguous "sdk_completed_denied_call:$id"

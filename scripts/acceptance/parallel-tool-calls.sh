@@ -1,6 +1,6 @@
 #!/bin/sh
-# Twenty concurrent calls, which the server answers only when it has all of them: no window
-# separates them, and the report names each. In sequence, each call has its own window.
+# Twenty concurrent calls on one file, which the server answers only when it has all of them: nothing
+# tells them apart, and a note names each. On files of their own, and in sequence, each has its own window.
 #   exit 0 accepted, 1 not, 40 could not be tested here
 set -eu
 # shellcheck source=scripts/lib/calls.sh
@@ -14,12 +14,23 @@ for n in 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16 17 18 19 20; do
 done
 measure parallel --policy "$policy" -- "$parts/mcp-client" -at-once "$@" -- "$parts/runner-policy" --policy "$policy" -- "$parts/mcp-server" >"$tmp/said"
 [ "$(grep -c ' completed known input$' "$tmp/said")" = 20 ] || { cat "$tmp/said" && exit 1; }
-require cgroup=clean,policy=present,correlation=partial
+require cgroup=clean,policy=present,correlation=clean
 # shellcheck disable=SC2086 # a list
-ambiguous $codes
+noted $codes
 check "twenty bindings in the order of their ids, none with its own window" '.report.bindings
 	| map(.tool_call_id) == ([range(1; 21)] | map("tc_\(. / 10 | floor)\(. % 10)"))
 	and all(.window == {start: "run_started", end: "run_finished"} and .kernel_scope == "tool_server")'
+
+set --
+for n in 01 02 03 04 05 06 07 08 09 10; do
+	echo "$n" >"$tmp/work/$n.txt"
+	set -- "$@" "tc_$n=barrier={\"n\":10,\"path\":\"$tmp/work/$n.txt\"}"
+done
+measure apart --policy "$policy" -- "$parts/mcp-client" -at-once "$@" -- "$parts/runner-policy" --policy "$policy" -- "$parts/mcp-server" >/dev/null
+require cgroup=clean,policy=present,correlation=clean
+noted
+check "ten windows, each with the read of its own file" '.report.bindings | length == 10
+	and all(.kernel_event_count == 1 and (.tool_call_id[3:] as $n | .kernel_effects[0] | endswith("/\($n).txt")))'
 
 set --
 for n in 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16 17 18 19 20; do

@@ -51,4 +51,6 @@ same() { # same WHAT EXPRESSION VALUE…: these values and no others, in any ord
 	check "$what" "$expression == ([$values] | sort)"
 }
 ambiguous() { same "the report's ambiguities: $*" .report.ambiguities "$@"; } # ambiguous CODE…: these and no others
+# noted CODE…: these notes and no others, apart from those that list what servers did outside of calls
+noted() { same "the report's notes: $*" '(.report.notes // [] | map(select(startswith("server_effect_") | not)))' "$@"; }
 unambiguous() { same "no ambiguity" .report.ambiguities; }
