@@ -142,7 +142,7 @@ func TestManyClaims(t *testing.T) {
 // layeredOnce is a valid archive of one call with one kernel event and no other.
 func layeredOnce() content {
 	a := manyCalls(1)
-	a[bundle.ReportName] = strings.NewReplacer(`"kernel_event_count":0`, `"kernel_event_count":1`, `"kernel_scope":"tool_server"`, `"kernel_scope":"tool_server","kernel_effects":["write `+path(0)+`"]`, 
+	a[bundle.ReportName] = strings.NewReplacer(`"kernel_event_count":0`, `"kernel_event_count":1`, `"kernel_scope":"tool_server"`, `"kernel_scope":"tool_server","kernel_effects":["write `+path(0)+`"]`,
 		`,"notes":["decision_without_kernel_events:call_000000000"]`, ``).Replace(a[bundle.ReportName])
 	a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], "call=0 setup=1", "call=1 setup=0", 1)
 	return a
