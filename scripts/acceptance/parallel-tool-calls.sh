@@ -29,6 +29,7 @@ done
 measure apart --policy "$policy" -- "$parts/mcp-client" -at-once "$@" -- "$parts/runner-policy" --policy "$policy" -- "$parts/mcp-server" >/dev/null
 require cgroup=clean,policy=present,correlation=clean
 noted
+# shellcheck disable=SC2016 # of jq
 check "ten windows, each with the read of its own file" '.report.bindings | length == 10
 	and all(.kernel_event_count == 1 and (.tool_call_id[3:] as $n | .kernel_effects[0] | endswith("/\($n).txt")))'
 
