@@ -104,7 +104,7 @@ func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []by
 		s.request(ctx, sc, m, line)
 	case m.Kind == jsonrpc.Response && m.ID.Key != "":
 		s.clientAnswers(sc, m, line)
-	case m.Method == jsonrpc.MethodCancelled && s.cancelsDenied(sc, body):
+	case m.Method == jsonrpc.MethodCancelled && s.cancels(sc, body):
 		// that call never reached the server
 	default:
 		s.toServer(line)
@@ -115,10 +115,18 @@ func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []by
 // an id too, because some servers do what they ask for.
 func isNotice(method string) bool { return strings.HasPrefix(method, "notifications/") }
 
-// cancelsDenied reports whether a cancellation is for a denied call.
-func (s *session) cancelsDenied(sc *jsonrpc.Scanner, body []byte) bool {
+// cancels ends the request that a cancellation is for: its answer may never come, and what the server
+// does from then on is not asked for any more. It reports whether that was a denied call.
+func (s *session) cancels(sc *jsonrpc.Scanner, body []byte) (denied bool) {
 	of, code := sc.Identify(jsonrpc.FieldRequestID, body)
-	return code == "" && !s.inFlight.cancel(of.Key) && slices.Contains(s.deniedIDs, of.Key)
+	if code != "" {
+		return false
+	}
+	if e := s.inFlight.cancel(of.Key); e != nil {
+		s.finish(e, now(), schemas.OutcomeCancelled)
+		return false
+	}
+	return slices.Contains(s.deniedIDs, of.Key)
 }
 
 // decide asks the policy about a tool call, records the decision, and forwards the

@@ -24,3 +24,5 @@ func (h hider) DecideRoots(any) policy.RootsDecision {
 }
 func (h hider) Hides(tool string) bool          { return bool(h) && strings.HasPrefix(tool, "hidden") }
 func (h hider) CaseSmuggled(any) (string, bool) { return "", false }
+
+func (hider) Denies() ([]string, bool) { return nil, false }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
 	"github.com/runner-evidence/runner/schemas"
@@ -22,6 +23,7 @@ type entry struct {
 	call      *call    // nil: not a tool call
 	request   *request // of any other request; nil for one whose decision was not recorded
 	cancelled bool
+	ended     atomic.Bool // its end is in the log
 	order     uint64
 }
 
@@ -92,23 +94,23 @@ func (t *inFlight) add(e *entry) {
 }
 
 // cancel notes that a request was cancelled, so its answer may never come. It returns
-// false if no request with this key is in flight.
-func (t *inFlight) cancel(key string) bool {
+// nil if no request with this key is in flight.
+func (t *inFlight) cancel(key string) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.byID[key]
 	if e == nil {
-		return false
+		return nil
 	}
 	if e.cancelled {
-		return true
+		return e
 	}
 	e.cancelled = true
 	t.cancelled = append(t.cancelled, key)
 	if len(t.cancelled) > maxForgotten {
 		t.remove(t.byID[t.cancelled[0]])
 	}
-	return true
+	return e
 }
 
 // answered removes and returns the request that an answer belongs to.

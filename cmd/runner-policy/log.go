@@ -71,10 +71,10 @@ func (l *decisionLog) failure() error {
 	return l.err
 }
 
-func (l *decisionLog) started(name, digest, cwd string, proxy, server int) bool {
+func (l *decisionLog) started(name, digest, cwd string, denies []string, cut bool, proxy, server int) bool {
 	return put(l, schemas.LogSessionStarted, func(h schemas.LogHead) schemas.SessionStarted {
 		return schemas.SessionStarted{LogHead: h, KtimeNS: now(), Name: name, PolicyDigest: digest,
-			ProxyPID: uint32(proxy), ServerPID: uint32(server), Cwd: schemas.Text(cwd)}
+			ProxyPID: uint32(proxy), ServerPID: uint32(server), Cwd: schemas.Text(cwd), Denies: denies, DeniesCut: cut}
 	})
 }
 

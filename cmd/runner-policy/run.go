@@ -22,7 +22,8 @@ func (s *session) run(ctx context.Context, env *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	if !s.log.started(s.o.Name, s.digest, s.dir, os.Getpid(), srv.PID()) {
+	denies, cut := s.engine.Denies()
+	if !s.log.started(s.o.Name, s.digest, s.dir, denies, cut, os.Getpid(), srv.PID()) {
 		srv.Reap()
 		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", s.o.LogName, s.log.failure())
 	}

@@ -16,6 +16,7 @@ type engine interface {
 	DecideRequest(context.Context, *policy.Request) policy.Decision
 	DecideRoots(result any) policy.RootsDecision
 	Hides(tool string) bool
+	Denies() (names []string, cut bool)
 	CaseSmuggled(arguments any) (key string, bad bool)
 }
 
@@ -122,9 +123,12 @@ func (s *session) closeLocked() {
 	}
 }
 
-// finish records the end of a request. The caller took the time before the other side got
+// finish records the end of a request, once: one that was cancelled may still be answered. The caller took the time before the other side got
 // the answer. Otherwise the client could begin the next call in the window of this one.
 func (s *session) finish(e *entry, end uint64, outcome string) {
+	if e.ended.Swap(true) {
+		return
+	}
 	switch {
 	case e.call != nil:
 		s.log.callFinished(e.call, end, outcome)

@@ -155,7 +155,7 @@ rules:
 		want       []string
 	}{
 		{"x", `{"path":"a/../b"}`, []string{"/cache", top + "/b", "example.com:1"}},
-		{"x", `{"path":"work/in/f","to":"rel/x"}`, []string{"/cache", top + "/work/dir/f", top + "/work/in/f", "example.com:1"}},
+		{"x", `{"path":"work/in/f","to":"rel/x"}`, []string{"/cache", top + "/rel/x", top + "/work/dir/f", top + "/work/in/f", "example.com:1"}}, // denied: all that it may name
 		{"y", `{"path":"rel"}`, []string{}},
 		{"z", `{"path":"rel","deep":[{"k":"/a/./b/"},["https://h/x","h:1","10.0.0.1:5","http://[::ffff:1.2.3.4]","[::1]:9","h"]]}`,
 			[]string{"/a/b", "1.2.3.4:80", "10.0.0.1:5", "[::1]:9", "h:1", "h:443"}},

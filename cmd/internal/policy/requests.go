@@ -58,6 +58,9 @@ func (p *Policy) DecideRequest(_ context.Context, r *Request) Decision {
 	if m, ok := r.Params.(map[string]any); ok {
 		e.strings(&t, m["arguments"], maxDepth)
 		e.strings(&t, m["argument"], maxDepth)
+		if left := maxTokens; !d.Allow {
+			eachString(m, maxDepth, func(s string) { e.tokens(&t, s, &left) })
+		}
 	}
 	d.Targets, d.TargetsCut = t.sorted()
 	return d

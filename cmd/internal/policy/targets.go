@@ -31,7 +31,7 @@ func (t *targetSet) add(s string) {
 // targets gives a decision its targets: first the values that the conditions of the rule
 // that decided read, and what it expects, which are those that were checked; then the
 // values that other rules' conditions read, then all other strings, so that many other
-// strings do not displace the first.
+// strings do not displace the first; of a call that is denied, then what parts of the strings name.
 func (e *evaluation) targets(d *Decision, r *rule) {
 	var t targetSet
 	if r != nil {
@@ -52,6 +52,10 @@ func (e *evaluation) targets(d *Decision, r *rule) {
 		}
 	}
 	e.strings(&t, e.call.Arguments, maxDepth)
+	if !d.Allow {
+		left := maxTokens
+		eachString(e.call.Arguments, maxDepth, func(s string) { e.tokens(&t, s, &left) })
+	}
 	d.Targets, d.TargetsCut = t.sorted()
 }
 
