@@ -157,7 +157,7 @@ func (r *randomRun) kernelLines(t *testing.T) (lines uint64, blocked map[uint32]
 			list = append(list, text)
 		}
 		for range r.IntN(6) {
-			at := 20 + r.IntN(200)
+			at := 10 + r.IntN(210)
 			for _, e := range r.operation() {
 				e.Seq, e.PID = lines, p.PID
 				text := e.AppendJSON(nil, randomID)
@@ -255,7 +255,7 @@ func (r *randomRun) session(t *testing.T, n int) (out []said) {
 		seq++
 	}
 	head := func() schemas.LogHead { return schemas.LogHead{Session: session, Seq: seq} }
-	say(schemas.LogSessionStarted, schemas.SessionStarted{LogHead: head(), KtimeNS: now, Name: fmt.Sprintf("server%d", n), PolicyDigest: digest, ProxyPID: uint32(100 + 10*n), ServerPID: uint32(101 + 10*n)})
+	say(schemas.LogSessionStarted, schemas.SessionStarted{LogHead: head(), KtimeNS: now, Name: fmt.Sprintf("server%d", n), PolicyDigest: digest, ProxyPID: uint32(100 + 10*n), ServerPID: uint32(101 + 10*n), Denies: r.denies()})
 	type open struct {
 		call, start uint64
 		id          string
@@ -270,8 +270,15 @@ func (r *randomRun) session(t *testing.T, n int) (out []said) {
 	decide := func(call, attempt uint64, id, tool string) {
 		d := schemas.ToolDecision{LogHead: head(), Call: call, Attempt: attempt, Tool: tool, Decision: schemas.DecisionAllow, ReasonCode: "P_ALLOW_DEFAULT",
 			ToolCallID: id, ToolCallIDSource: "callId", PolicyDigest: digest, StartNS: now, TargetsCut: r.yes(6)}
+		if r.yes(2) { // often one below the other
+			d.Targets = []string{pickOne(r, "/w", "/w/b", "/w/b/c", "/w/a")}
+		}
 		for range r.IntN(3) {
 			d.Targets = append(d.Targets, r.place())
+		}
+		if !r.yes(16) { // otherwise the line may be bad
+			slices.Sort(d.Targets)
+			d.Targets = slices.Compact(d.Targets)
 		}
 		if r.yes(3) {
 			d.Decision, d.ReasonCode, d.RuleID, d.Outcome, d.EndNS = schemas.DecisionDeny, "P_DENY_RULE", "r", schemas.OutcomeDenied, now+1
@@ -282,7 +289,22 @@ func (r *randomRun) session(t *testing.T, n int) (out []said) {
 		say(schemas.LogDecision, d)
 		now += 2
 	}
+	request := func(number uint64) {
+		d := schemas.RequestDecision{LogHead: head(), Request: number, Direction: "client", Method: "resources/read", Decision: schemas.DecisionAllow, ReasonCode: "P_ALLOW_DEFAULT",
+			PolicyDigest: digest, StartNS: now, Targets: append([]string{}, r.denies()...)}
+		if r.yes(3) {
+			d.Decision, d.ReasonCode, d.EndNS = schemas.DecisionDeny, "P_DENY_DEFAULT", now+1
+		}
+		start := now
+		say(schemas.LogRequestDecided, d)
+		if now += 2 + uint64(r.IntN(20)); d.EndNS == 0 {
+			say(schemas.LogRequestFinished, schemas.RequestFinished{LogHead: head(), Request: number, StartNS: start, EndNS: now, Outcome: schemas.OutcomeCompleted})
+		}
+	}
 	for call := range uint64(r.IntN(5)) {
+		if r.yes(3) {
+			request(call)
+		}
 		id, tool := r.id(), r.tool()
 		decide(call, 1, id, tool)
 		now += uint64(r.IntN(20))
@@ -292,7 +314,7 @@ func (r *randomRun) session(t *testing.T, n int) (out []said) {
 			decide(call, 2, id, tool)
 		}
 		for len(running) > 0 && !r.yes(4) {
-			finish(r.IntN(len(running)), pickOne(r, schemas.OutcomeCompleted, schemas.OutcomeToolError, schemas.OutcomeServerGone))
+			finish(r.IntN(len(running)), pickOne(r, schemas.OutcomeCompleted, schemas.OutcomeToolError, schemas.OutcomeCancelled, schemas.OutcomeServerGone))
 			now += uint64(r.IntN(3))
 		}
 	}
@@ -305,10 +327,19 @@ func (r *randomRun) session(t *testing.T, n int) (out []said) {
 	return out
 }
 
+// denies are paths that a rule may name.
+func (r *randomRun) denies() (list []string) {
+	if r.yes(3) {
+		list = append(list, r.path())
+	}
+	return list
+}
+
 func (r *randomRun) sdkLog() (lines []string) {
+	prefix := pickOne(r, "", "", "fs_")
 	for range r.IntN(10) {
 		lines = append(lines, fmt.Sprintf(`{"schema":"assay.runner.sdk_event.v0","run_id":"random","seq":%d,"event_type":%q,"source":"s","tool_call_id":%q,"tool":%q,"ts":1}`,
-			len(lines), pickOne(r, "tool_call_started", "tool_call_completed"), r.id(), r.tool()))
+			len(lines), pickOne(r, "tool_call_started", "tool_call_completed"), r.id(), prefix+r.tool()))
 	}
 	if !r.yes(4) {
 		lines = append(lines, fmt.Sprintf(`{"schema":"assay.runner.sdk_event.v0","run_id":"random","seq":%d,"event_type":%q,"source":"s"}`, len(lines), pickOne(r, "run_finished", "run_failed")))

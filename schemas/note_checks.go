@@ -162,3 +162,11 @@ func checkProcesses(v NoteValues) error {
 	}
 	return nil
 }
+
+// checkWindows refuses a count of requests that is 0: it would be left out.
+func checkWindows(v NoteValues) error {
+	if n, there := v.Count(ClassRequest); there && n == 0 {
+		return fmt.Errorf("says %s=0, expected a number above 0", ClassRequest)
+	}
+	return nil
+}

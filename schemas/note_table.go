@@ -115,7 +115,8 @@ var (
 		Says: "lines of the SDK layer, and tool calls in them. Other implementations write it too"}
 	NoteWindows = &Note{Code: "s6_windows", By: StageCorrelate, Fields: []NoteField{
 		{Key: ClassCall}, {Key: ClassSetup}, {Key: ClassIdle}, {Key: ClassAgent}, {Key: ClassRequest, Optional: true}},
-		Says: "kernel lines by class; there were sessions and times"}
+		Check: checkWindows,
+		Says:  "kernel lines by class; there were sessions and times"}
 	NoteTimes = &Note{Code: "s7_times", By: StageCorrelate, Fields: []NoteField{{Key: KeyLines}},
 		Says: "`runner-exec --times`: how many lines of other layers have a time in the layer times"}
 	NotePIDs = &Note{Code: "canonical_pids", By: StageNormalize, Tail: "pid is the process's number in the fork tree, not the kernel's",

@@ -168,6 +168,9 @@ func (a *attribution) closest(s *session, ktime uint64) (*decision, int) {
 // prior returns a call that had ended before a call began and names the subject of the current line, if
 // the call does not, or not as closely.
 func (a *attribution) prior(d *decision, own int) (of *decision, deeper bool) {
+	if !d.ended { // it has no window of its own
+		return nil, false
+	}
 	of, depth := a.closest(d.session, d.start)
 	if of == nil || own >= 0 && depth <= own {
 		return nil, false

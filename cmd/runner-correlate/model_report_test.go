@@ -256,7 +256,7 @@ func (m *model) ofCall(l *modelLine, i int, w *modelSeen, codes map[string]bool)
 	}
 	if l.effect() {
 		own, prior := modelNear(c, l), m.closest(l, c.session, c.start)
-		if prior >= 0 {
+		if prior >= 0 && c.end != 0 {
 			p := &m.calls[prior]
 			deeper := modelDepth(p, l) > own
 			switch {

@@ -14,7 +14,8 @@ measure starts --policy "$policy" -- "$parts/mcp-client" "$id=read_file=$input" 
 	sh -c 'read -r line <"$0/key" && exec "$1/mcp-server"' "$tmp/secret" "$parts" >/dev/null
 require cgroup=clean,policy=present,correlation=partial
 ambiguous "effect_on_denied_target:$secret"
-check "what the server did before its first call is listed" '.report.notes | any(. == "server_effect_before_calls:read '"$secret"'/key")'
+# The client may have asked for initialize already.
+check "what the server did before its first call is listed" '.report.notes | any(test("^server_effect_(before_calls|in_requests):read '"$secret"'/key$"))'
 
 ln -s "$tmp/secret/key" "$tmp/work/link" # which the policy looks up: the call is denied, and nothing reads it
 measure denied --policy "$policy" -- "$parts/mcp-client" "$id=read_file={\"path\":\"$tmp/work/link\"}" -- "$parts/runner-policy" --policy "$policy" -- "$parts/mcp-server" >/dev/null

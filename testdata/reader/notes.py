@@ -57,7 +57,7 @@ _FORMS = {
     POLICY: r"decision_events=%s(?: sessions=%s refused=%s)?" % (_N, _N, _N),
     TOOL_POLICY: r"policies=(?:1 %s|(?!1\Z)%s)" % (_D, _P),
     SDK: r"sdk_events=%s sdk_tool_calls=%s" % (_N, _N),
-    WINDOWS: r"call=%s setup=%s idle=%s agent=%s" % (_N, _N, _N, _N),
+    WINDOWS: r"call=%s setup=%s idle=%s agent=%s(?: request=%s)?" % (_N, _N, _N, _N, _P),
     "s7_times": r"lines=%s" % _N,
     "canonical_pids": r"pid is the process's number in the fork tree, not the kernel's",
     NOISE: r"table=(?:(?:v0|loader) values=(?:0 omitted=0|%s omitted=%s)|none values=0 omitted=0)" % (_P, _N),
