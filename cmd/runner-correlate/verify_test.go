@@ -43,6 +43,9 @@ func TestVerified(t *testing.T) {
 	for seed := range uint64(60) {
 		verify(fmt.Sprint("seed ", seed), randomWorld(rand.New(rand.NewPCG(seed, 77))))
 	}
+	for _, r := range append(statusRuns(t, "ordinary.txt"), statusRuns(t, "dishonest.txt")...) {
+		verify(r.name, asked(r.world))
+	}
 	for _, c := range append(logCodeCases(), codeCases...) {
 		if c.code != schemas.AmbiguityCgroupFailed { // runner-verify refuses such a record
 			verify(c.code, asked(c.world))

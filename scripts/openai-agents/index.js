@@ -29,6 +29,7 @@ export function sdkEvents({ sdk, env = process.env } = {}) {
 
 const inactive = {
   tool: (options) => options,
+  mcpTools: (server, options) => mcpTools(server, options),
   watch: (runner) => runner,
   run: (runner, ...args) => runner.run(...args),
 };
@@ -65,6 +66,11 @@ function active(write, sdk) {
   }
 
   return {
+    /** mcpTools: see below; the ends of these tools are reported. */
+    async mcpTools(server, options) {
+      return (await mcpTools(server, options)).map((tool) => this.tool(tool));
+    },
+
     /** tool takes and returns the options of the SDK's tool(). */
     tool(options) {
       const name = options.name ?? options.execute.name;
@@ -114,6 +120,38 @@ function active(write, sdk) {
       return result;
     },
   };
+}
+
+/**
+ * mcpTools returns the options of a function tool for each tool of one of the SDK's MCP servers (MCPServerStdio and
+ * the like), connected before. The SDK's own tools for them cannot send the id of the model's call; these do,
+ * so that a policy proxy between SDK and server knows which call it decides.
+ * @param {{listTools: Function, callToolResult: Function}} server
+ * @param {{prefix?: string}} [options] prefix: of the names that the model gets
+ */
+async function mcpTools(server, { prefix = '' } = {}) {
+  if (typeof server?.callToolResult !== 'function') {
+    throw new TypeError('runner-openai-agents: this MCP server has no callToolResult(); @openai/agents has it from 0.13 on');
+  }
+  return (await server.listTools()).map(({ name, description, inputSchema }) => ({
+    name: prefix + name,
+    description: description ?? '',
+    parameters: { properties: {}, required: [], ...inputSchema, type: 'object', additionalProperties: true },
+    strict: false,
+    errorFunction: (_context, error) => error.message, // the SDK's own says only that there was an error
+    async execute(input, _context, details) {
+      const id = details?.toolCall?.callId;
+      const result = await server.callToolResult(name, input ?? {}, typeof id === 'string' ? { tool_call_id: id } : undefined);
+      const text = said(result);
+      if (result.isError) throw new Error(text); // a denial too: the call is not completed
+      return text;
+    },
+  }));
+}
+
+// said is what the model reads of a result: its text, or its content if it is not only text.
+function said({ content = [] }) {
+  return content.every((part) => part.type === 'text') ? content.map((part) => part.text).join('\n') : JSON.stringify(content);
 }
 
 // installed reads name and version from the package.json above the SDK's entry.
