@@ -46,6 +46,7 @@ type fakeMessage struct {
 		Name         string         `json:"name"`
 		Arguments    map[string]any `json:"arguments"`
 		RequestState string         `json:"requestState"`
+		Status       string         `json:"status"` // that the fake gives the task
 	} `json:"params"`
 }
 
@@ -94,6 +95,9 @@ func fakeRequest(m fakeMessage) {
 	switch m.Method {
 	case "tools/list":
 		fmt.Fprintf(os.Stdout, `{"result":{"tools":[ {"name":"read_a","x":[1,{"name":"no"}]} , {"name":"write_a"},{"x":2,"name":"\u0072ead_b"}, {"name":"write_b"},{"name":"read_s","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}} ],"nextCursor":"n"},"jsonrpc":"2.0","id":%s}`+"\n", m.ID)
+	case "tasks/get", "tasks/cancel", "tasks/result":
+		result := map[string]string{"tasks/get": `{"taskId":"T","status":"%s"}`, "tasks/cancel": `{"taskId":"T","status":"cancelled"}`, "tasks/result": `{"content":[],"isError":true}`}[m.Method]
+		fmt.Fprintf(os.Stdout, `{"result":%s,"jsonrpc":"2.0","id":%s}`+"\n", strings.Replace(result, "%s", m.Params.Status, 1), m.ID)
 	case "tools/raw":
 		fmt.Fprintln(os.Stdout, m.Params.Arguments["line"])
 	default:
@@ -134,6 +138,8 @@ func fakeCall(m fakeMessage) {
 		} else {
 			result = `{"resultType":"complete","content":[]}`
 		}
+	case "read_task":
+		result = `{"task":{"taskId":"T","status":"working","ttl":60000}}`
 	case "read_big":
 		fakeBig(m)
 		return

@@ -175,7 +175,7 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 		return
 	}
 	if d.Allow {
-		s.inFlight.add(&entry{id: m.ID, method: m.Method, call: c})
+		s.inFlight.add(&entry{id: m.ID, method: m.Method, call: c, mayBeTask: asksForTask(sc, line)})
 		s.toServer(line)
 		return
 	}

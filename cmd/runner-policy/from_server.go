@@ -98,6 +98,7 @@ func (v *serverReader) line(line []byte) {
 	if code == "" && m.Kind == jsonrpc.Response && m.ID.Key != "" {
 		code = v.answer(m, line)
 	} else if code == "" && (m.Kind != jsonrpc.Request || v.ask(m, line)) {
+		v.taskNotified(m, line)
 		v.toClient(line)
 	}
 	if code != "" {
@@ -127,9 +128,12 @@ func (v *serverReader) answer(m jsonrpc.Message, line []byte) string {
 	}
 	v.inFlight.answered(m.ID.Key)
 	v.resumable(e)
+	goesOn := v.taskBegins(e, line)
 	end := now()
 	v.toClient(line)
-	v.finished(e, end)
+	if !goesOn {
+		v.finished(e, line, end)
+	}
 	return ""
 }
 
@@ -142,8 +146,9 @@ func (v *serverReader) resumable(e *entry) {
 	}
 }
 
-// finished records the end of a call whose answer was scanned.
-func (v *serverReader) finished(e *entry, end uint64) {
+// finished records the end of a call whose answer was scanned; line is nil for one that is too long to be read.
+func (v *serverReader) finished(e *entry, line []byte, end uint64) {
+	v.taskAnswered(e, line, end)
 	outcome := outcomeOf(v.sc)
 	if v.notReading.Load() {
 		outcome = schemas.OutcomeClientGone

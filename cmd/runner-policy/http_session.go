@@ -141,6 +141,11 @@ func (h *httpSession) close(x *waiting, outcome string) {
 // end writes the last lines of the log.
 func (h *httpSession) end(outcome string) {
 	h.close(h.shared, outcome)
+	h.handle(h.shared, func() {
+		for _, e := range h.core.tasks.drain() {
+			h.core.finish(e, now(), outcome)
+		}
+	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended {

@@ -22,6 +22,8 @@ type entry struct {
 	method    string
 	call      *call    // nil: not a tool call
 	request   *request // of any other request; nil for one whose decision was not recorded
+	mayBeTask bool     // a call that asks to go on as a task
+	task      string   // of a request about a task: its id
 	cancelled bool
 	ended     atomic.Bool // its end is in the log
 	order     uint64

@@ -70,7 +70,7 @@ func (s *session) request(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Me
 	case r == nil:
 		// nobody waits for an answer
 	default:
-		s.inFlight.add(&entry{id: m.ID, method: m.Method, request: r})
+		s.inFlight.add(&entry{id: m.ID, method: m.Method, request: r, task: taskOf(m.Method, params)})
 		s.toServer(line)
 	}
 }

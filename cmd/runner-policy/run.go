@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
@@ -148,7 +149,7 @@ func (s *session) end(e child.Ending, stuck bool) error {
 		}
 	})
 	written := within(func() {
-		for _, p := range append(left, asked...) {
+		for _, p := range slices.Concat(left, asked, s.tasks.drain()) {
 			s.finish(p, end, outcome)
 		}
 		s.log.ended(e)

@@ -31,6 +31,7 @@ type session struct {
 	log      *decisionLog
 	inFlight *inFlight // requests of the client
 	asked    *inFlight // requests of the server
+	tasks    tasks     // calls that go on after their answer
 
 	schemas inputSchemas // of the server's tools
 	rates   rates

@@ -97,7 +97,7 @@ func (v *serverReader) endStream(tail []byte, discard, passed bool) error {
 	end := now()
 	v.writeClient(tail)
 	if e != nil {
-		v.finished(e, end)
+		v.finished(e, nil, end)
 	}
 	return nil
 }
