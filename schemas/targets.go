@@ -26,20 +26,20 @@ func TargetHolds(target string, value []byte) bool {
 // effects.
 func TargetBeside(target, verb string, value []byte) bool {
 	at := strings.LastIndexByte(target, '/')
-	if at < 0 || target[0] != '/' || HasDotDot(value) {
+	if at < 0 || target[0] != '/' {
 		return false
 	}
 	dir, name := target[:max(at, 1)], target[at+1:]
 	switch {
 	case verb == AccessModes[0]:
-		return string(value) == dir
+		return string(value) == dir && !HasDotDot(value)
 	case verb == effectVerbs[EventMkdir]:
-		return len(value) > 1 && TargetHolds(string(value), []byte(dir))
-	case name == "" || !draftVerbs[verb]:
+		return len(value) > 1 && TargetHolds(string(value), []byte(dir)) && !HasDotDot(value)
+	case name == "" || len(value) <= len(dir) || string(value[:len(dir)]) != dir || !draftVerbs[verb]:
 		return false
 	}
 	i := bytes.LastIndexByte(value, '/')
-	if i < 0 || string(value[:max(i, 1)]) != dir {
+	if string(value[:max(i, 1)]) != dir || HasDotDot(value) {
 		return false
 	}
 	base := string(value[i+1:])

@@ -14,14 +14,16 @@ type firstValues struct {
 }
 
 func (f *firstValues) add(value []byte) {
+	if n := len(f.found); n == schemas.MaxCodesOfKind && string(value) > f.found[n-1] {
+		f.more = true // of very many values most are here
+		return
+	}
 	i, ok := slices.BinarySearchFunc(f.found, value, func(a string, b []byte) int { return strings.Compare(a, string(b)) })
 	if ok {
 		return
 	}
 	if len(f.found) == schemas.MaxCodesOfKind {
-		if f.more = true; i == len(f.found) {
-			return
-		}
+		f.more = true
 		f.found = f.found[:len(f.found)-1]
 	}
 	f.found = slices.Insert(f.found, i, string(value))

@@ -65,10 +65,10 @@ function active(write, sdk) {
     return result;
   }
 
-  return {
+  const reported = {
     /** mcpTools: see below; the ends of these tools are reported. */
     async mcpTools(server, options) {
-      return (await mcpTools(server, options)).map((tool) => this.tool(tool));
+      return (await mcpTools(server, options)).map(reported.tool);
     },
 
     /** tool takes and returns the options of the SDK's tool(). */
@@ -120,6 +120,7 @@ function active(write, sdk) {
       return result;
     },
   };
+  return reported;
 }
 
 /**
@@ -136,7 +137,7 @@ async function mcpTools(server, { prefix = '' } = {}) {
   return (await server.listTools()).map(({ name, description, inputSchema }) => ({
     name: prefix + name,
     description: description ?? '',
-    parameters: { properties: {}, required: [], ...inputSchema, type: 'object', additionalProperties: true },
+    parameters: { type: 'object', properties: {}, required: [], additionalProperties: true, ...inputSchema },
     strict: false,
     errorFunction: (_context, error) => error.message, // the SDK's own says only that there was an error
     async execute(input, _context, details) {
