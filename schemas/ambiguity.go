@@ -108,7 +108,7 @@ var ambiguities = [...]AmbiguityKind{
 	{Code: AmbiguityKernelLost, Status: CorrelationPartial, Arg: ArgNone, Says: "there are decisions and the kernel layer is `partial_ringbuf_drops`: counts are lower bounds"},
 	{Code: AmbiguityOutsideWindows, Status: CorrelationPartial, Arg: ArgID, Says: "lines of class `idle`; ID is the call of that tree that had ended last before them"},
 	{Code: AmbiguityTimesUnknown, Status: CorrelationPartial, Arg: ArgNone, Says: "there are calls with times, but the kernel stream has none (`runner-normalize --windows`)"},
-	{Code: AmbiguityNotInSDK, Status: CorrelationPartial, Arg: ArgID, Says: "both layers are there and no SDK event names the decision's id"},
+	{Code: AmbiguityNotInSDK, Status: CorrelationPartial, Arg: ArgID, Says: "both layers are there, no SDK event names the decision's id, and the call was not found by its arguments"},
 	{Code: AmbiguityNoKernelEvents, Status: CorrelationPartial, Arg: ArgNone, Says: "decisions, and not one kernel line"},
 	{Code: AmbiguitySessionNotFinished, Status: CorrelationPartial, Arg: ArgName, Says: "the proxy was cut off"},
 	{Code: AmbiguitySessionOtherPolicy, Status: CorrelationPartial, Arg: ArgName, Says: "the proxy decided by another policy file than the one of `runner-exec --policy`"},

@@ -316,6 +316,9 @@ func ParsePolicyEvent(line []byte) (*PolicyEvent, error) {
 	if err == nil && slices.Contains(e.Targets, "") {
 		err = errors.New("a target is empty")
 	}
+	if err == nil {
+		err = optionalDigest("arguments_digest", e.ArgumentsDigest)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("policy event: %w", err)
 	}
@@ -334,6 +337,12 @@ func ParseSDKEvent(line []byte) (*SDKEvent, error) {
 	if err == nil && strings.HasPrefix(e.EventType, "tool_call_") &&
 		(e.ToolCallID == nil || *e.ToolCallID == "" || e.Tool == nil || *e.Tool == "") {
 		err = fmt.Errorf("%s without tool_call_id and tool", e.EventType)
+	}
+	if err == nil {
+		err = optionalDigest("arguments_digest", e.ArgumentsDigest)
+	}
+	if err == nil && e.ArgumentsDigest != "" && !strings.HasPrefix(e.EventType, "tool_call_") {
+		err = fmt.Errorf("%s with arguments_digest", e.EventType)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("sdk event: %w", err)

@@ -114,5 +114,8 @@ func (b *Binding) check() error {
 			return fmt.Errorf("kernel_effects is not sorted and unique at %.100q", e)
 		}
 	}
+	if (b.Join == "") != (b.SDKCallID == "") || b.Join != "" && b.Join != JoinDigest {
+		return fmt.Errorf("join is %.100q, expected %s together with sdk_tool_call_id, or neither", b.Join, JoinDigest)
+	}
 	return nil
 }

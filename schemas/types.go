@@ -216,7 +216,17 @@ type Binding struct {
 	KernelScope      string   `json:"kernel_scope,omitempty"`      // tool_server, run: whose lines were counted
 	KernelEffects    []string `json:"kernel_effects,omitempty"`    // "verb value", sorted, unique
 	EffectsCut       bool     `json:"kernel_effects_cut,omitzero"` // there were more
+	// How the call was found in the SDK layer, if not by its id, and its id there.
+	Join      string `json:"join,omitempty"` // argument_digest
+	SDKCallID string `json:"sdk_tool_call_id,omitempty"`
 }
+
+// JoinDigest is the join of a call by its tool and the digest of its arguments. At most MaxSameArguments
+// decisions may have a digest by which one of them is found.
+const (
+	JoinDigest       = "argument_digest"
+	MaxSameArguments = 64
+)
 
 // BindingEntry is one binding of the report, in transit.
 type BindingEntry struct {
@@ -318,6 +328,8 @@ type PolicyEvent struct {
 	Targets    []string `json:"targets,omitempty"`
 	TargetsCut bool     `json:"targets_cut,omitzero"` // there were more
 	WouldDeny  string   `json:"would_deny,omitempty"` // why the policy denies a call that --audit forwarded
+	// Only of a call that was found in the SDK layer by it: a digest of few arguments can be guessed.
+	ArgumentsDigest string `json:"arguments_digest,omitempty"`
 }
 
 // SurfaceValue is the value of a decision in the set policy_decisions.
@@ -335,6 +347,8 @@ type SDKEvent struct {
 	SDKVersion *string `json:"sdk_version" contract:"optional"`
 	ToolCallID *string `json:"tool_call_id" contract:"optional"`
 	Tool       *string `json:"tool" contract:"optional"`
+	// SHA-256 of the arguments of a tool call in the form of RFC 8785, by which a call without an id of the SDK is found.
+	ArgumentsDigest string `json:"arguments_digest,omitempty"`
 }
 
 // ValidRunID reports whether s may name a run: 1 to 128 of [A-Za-z0-9_-].

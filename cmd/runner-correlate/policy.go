@@ -49,6 +49,8 @@ type session struct {
 type decision struct {
 	event      schemas.PolicyEvent // without its seq
 	rawID      string              // as the client wrote it
+	digest     string              // of its arguments, "" if it is not known
+	sdkID      string              // of the SDK's call that was found by it
 	session    *session            // nil for a decision of another proxy
 	number     uint64              // of the call in its session
 	start, end uint64
@@ -121,6 +123,9 @@ func (p *policyLog) each(f func(line []byte) error) error {
 		e := d.event
 		e.Targets, e.TargetsCut = p.index.texts(d.named), d.cut
 		e.Schema, e.RunID, e.Seq, e.SourceEventType = schemas.SchemaPolicyEvent, p.room.runID, uint64(i), schemas.LogDecision
+		if d.sdkID != "" {
+			e.ArgumentsDigest = d.digest
+		}
 		line, err := schemas.Marshal(e)
 		if err == nil {
 			err = f(line)
@@ -195,7 +200,7 @@ func (p *policyLog) foreign(v map[string]any, received uint64) (why string) {
 // add puts a decision into the layer, if it has room for one more.
 func (p *policyLog) add(d *decision) {
 	e := d.event
-	e.Targets, e.TargetsCut = p.index.texts(d.named), d.cut
+	e.Targets, e.TargetsCut, e.ArgumentsDigest = p.index.texts(d.named), d.cut, d.digest // which it may have
 	if p.room.take(e) {
 		p.decisions = append(p.decisions, d)
 	}
@@ -260,6 +265,7 @@ func (p *policyLog) decided(s *session, d *schemas.ToolDecision, received uint64
 	}
 	n := &decision{rawID: d.ToolCallID, session: s, number: d.Call, start: d.StartNS, end: d.EndNS, timed: true,
 		ended: d.Decision == schemas.DecisionDeny, cut: d.TargetsCut, received: received, endReceived: received}
+	n.digest = d.ArgumentsDigest
 	n.event = schemas.PolicyEvent{Source: schemas.LogSource, ToolCallID: schemas.Text(d.ToolCallID), Tool: p.intern(schemas.Text(d.Tool)),
 		Decision: p.intern(d.Decision), ToolCallIDSource: p.intern(schemas.Text(d.ToolCallIDSource)), Outcome: p.intern(d.Outcome),
 		ReasonCode: p.intern(d.ReasonCode), RuleID: p.intern(d.RuleID), PolicyDigest: p.intern(d.PolicyDigest), WouldDeny: p.intern(d.WouldDeny)}

@@ -61,6 +61,9 @@ func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 // the call has a window of its own.
 func (j *joiner) bind(d *decision) schemas.Binding {
 	b := schemas.Binding{ToolCallID: d.event.ToolCallID, PolicyDecision: &d.event.Decision, KernelEventCount: j.lines, Window: schemas.RunWindow}
+	if d.sdkID != "" {
+		b.Join, b.SDKCallID = schemas.JoinDigest, schemas.Text(d.sdkID)
+	}
 	if !d.timed || !j.hasTimes() {
 		return b
 	}

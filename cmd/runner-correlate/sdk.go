@@ -25,6 +25,8 @@ type sdkLog struct {
 type sdkCall struct {
 	started, completed int
 	tool               string              // in text form, from the first event
+	digest             string              // of its arguments, from the first event that has one
+	joined             *decision           // found by it
 	others             map[string]struct{} // other names, from later events
 }
 
@@ -86,6 +88,9 @@ func (s *sdkLog) take(line []byte, received uint64) (why string) {
 		return schemas.WhyField
 	}
 	e.Source = schemas.Text(*source)
+	if digest := field("arguments_digest"); aboutCall && digest != nil && schemas.ValidDigest(*digest) {
+		e.ArgumentsDigest = *digest
+	}
 	b, err := schemas.Marshal(e)
 	if err != nil {
 		return schemas.WhyField
@@ -104,6 +109,9 @@ func (s *sdkLog) take(line []byte, received uint64) (why string) {
 	if c == nil {
 		c = &sdkCall{tool: schemas.Text(*tool)}
 		s.calls[*id] = c
+	}
+	if c.digest == "" {
+		c.digest = e.ArgumentsDigest
 	}
 	if kind == schemas.SDKCallStarted {
 		c.started++
@@ -143,12 +151,7 @@ func (s *sdkLog) compare(c codes, p *policyLog) {
 	if s.n > 0 && !s.finished {
 		c.add(schemas.AmbiguitySDKRunNotFinished)
 	}
-	decided := map[string][]*decision{}
-	if p != nil {
-		for _, d := range p.decisions {
-			decided[d.rawID] = append(decided[d.rawID], d)
-		}
-	}
+	decided := s.decided(p)
 	for rawID, call := range s.calls {
 		id := schemas.Text(rawID)
 		if call.completed == 0 {
@@ -164,9 +167,9 @@ func (s *sdkLog) compare(c codes, p *policyLog) {
 	if s.n == 0 || p == nil || !p.present() {
 		return
 	}
-	for id, decisions := range decided {
-		if s.calls[id] == nil {
-			c.addFor(schemas.AmbiguityNotInSDK, decisions[0].event.ToolCallID)
+	for _, d := range p.decisions {
+		if s.calls[d.rawID] == nil && d.sdkID == "" {
+			c.addFor(schemas.AmbiguityNotInSDK, d.event.ToolCallID)
 		}
 	}
 	names := s.names(decided)

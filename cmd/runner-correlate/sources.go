@@ -80,6 +80,7 @@ func (j *joiner) readLogs(opt Options) error {
 		s.close(facts)
 		j.logs = append(j.logs, logLayer{l, s})
 	}
+	j.sdk.join(j.policy)
 	if j.policy == nil {
 		return nil
 	}

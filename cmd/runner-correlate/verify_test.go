@@ -46,6 +46,9 @@ func TestVerified(t *testing.T) {
 	for _, r := range append(statusRuns(t, "ordinary.txt"), statusRuns(t, "dishonest.txt")...) {
 		verify(r.name, asked(r.world))
 	}
+	for name, c := range joinCases {
+		verify(name, asked(joinWorld(c.policy, c.sdk)))
+	}
 	for _, c := range append(logCodeCases(), codeCases...) {
 		if c.code != schemas.AmbiguityCgroupFailed { // runner-verify refuses such a record
 			verify(c.code, asked(c.world))

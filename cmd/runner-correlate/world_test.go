@@ -30,7 +30,8 @@ import (
 // "again S CALL ID TOOL …" is a second attempt. TARGET "…" means that targets were
 // cut. Anything else is written as it is.
 //
-// sdk has lines "started ID TOOL", "completed ID TOOL", "finished", "failed".
+// sdk has lines "started ID TOOL", "completed ID TOOL", "finished", "failed". A word "#a" at the end of a call is
+// the digest of its arguments, with the digit a.
 type world struct {
 	kernel, policy, sdk string
 
@@ -246,6 +247,8 @@ func decisionLog(t testing.TB, text string) []byte {
 			for _, s := range targets {
 				name, mentioned := strings.CutPrefix(s, "~")
 				switch {
+				case strings.HasPrefix(s, "#"): // the digest of its arguments
+					d.ArgumentsDigest = "sha256:" + strings.Repeat(s[1:], 64)
 				case s == "…":
 					d.TargetsCut = true
 				case mentioned: // and the rule did not look at it
@@ -295,8 +298,11 @@ func sdkEvents(text string) []byte {
 		case kind == "":
 			b.WriteString(l + "\n")
 			continue
-		case len(f) == 3:
+		case len(f) >= 3:
 			rest = fmt.Sprintf(`,"tool_call_id":%q,"tool":%q`, f[1], f[2])
+			if len(f) > 3 { // the digest of its arguments
+				rest += fmt.Sprintf(`,"arguments_digest":"sha256:%s"`, strings.Repeat(f[3][1:], 64))
+			}
 		}
 		fmt.Fprintf(&b, `{"schema":"assay.runner.sdk_event.v0","run_id":%q,"seq":%d,"event_type":%q,"source":"openai-agents","sdk_name":"@openai/agents","sdk_version":"1"%s}`+"\n", testRun, n, kind, rest)
 		n++

@@ -56,6 +56,8 @@ type rule struct {
 	field string // its keys with dots; key[] is each object of a list, * any key
 	to    string // the attribute, or one of the places above
 	why   string // the reason why it is not mapped
+	// sensitive is where --sensitive puts it, if not below the name of its member's attributes.
+	sensitive string
 }
 
 // source is one member of the archive.
@@ -91,18 +93,19 @@ var sources = []source{
 	{schemas.MemberSurface, "", frame(because(reasonDerived, schemas.SurfaceSets[:]...)...)},
 	{schemas.MemberReport, "runner.correlation", frame(append(own("runner.correlation.", "status ambiguities notes"), append(
 		[]rule{{field: "bindings[].tool_call_id", to: attrCall}, {field: "bindings[].policy_decision", to: "runner.policy.decision"}},
-		own("runner.correlation.", "bindings[].cgroup_id bindings[].kernel_event_count bindings[].window.start bindings[].window.end bindings[].kernel_scope bindings[].kernel_effects bindings[].kernel_effects_cut")...)...)...)},
+		own("runner.correlation.", "bindings[].cgroup_id bindings[].kernel_event_count bindings[].window.start bindings[].window.end bindings[].kernel_scope bindings[].kernel_effects bindings[].kernel_effects_cut bindings[].join bindings[].sdk_tool_call_id")...)...)...)},
 	{schemas.MemberEvents, "runner.", lines(append([]rule{{field: "type", to: toEventName}, {field: "command", to: "process.command_args"}, {field: "exit_code", to: "process.exit.code"}},
 		own("runner.", "agent_shim env_keys signal success window_elapsed_ms")...)...)},
 	{schemas.MemberFiltered, "runner.filtered", lines(own("runner.", "rule value")...)},
 	{schemas.MemberKernel, "runner.kernel.", lines(append([]rule{{field: "kind", to: toEventName}, {field: "pid", to: attrPID}, {field: "value", to: toValue}},
 		own("runner.", "event_type cgroup_id network_destination network_port rule_id flags mode resolve return_value access_mode operation_flags status doubt connect_result")...)...)},
 	{schemas.MemberPolicy, "runner.policy.decision", lines(append([]rule{{field: "tool_call_id", to: attrCall}, {field: "tool", to: attrTool}},
-		own("runner.policy.", "source_event_type source decision tool_call_id_source outcome reason_code rule_id policy_digest would_deny attempt targets targets_cut")...)...)},
+		append(own("runner.policy.", "source_event_type source decision tool_call_id_source outcome reason_code rule_id policy_digest would_deny attempt targets targets_cut"),
+			rule{field: "arguments_digest", why: reasonSensitive, sensitive: "runner.policy.arguments_digest"})...)...)},
 	{schemas.MemberProcess, "runner.process", lines(append(own("runner.process.", "process parent lines states[].by states[].file states[].script states[].uid states[].gid states[].mount_namespace states[].root states[].arguments.name states[].arguments.count states[].arguments.bytes states[].arguments.unread states_omitted"),
 		because(reasonSensitive, "states[].arguments.argv", "states[].arguments.digests")...)...)},
 	{schemas.MemberSDK, "runner.sdk.", lines(append([]rule{{field: "event_type", to: toEventName}, {field: "tool_call_id", to: attrCall}, {field: "tool", to: attrTool}},
-		own("runner.sdk.", "source sdk_name sdk_version")...)...)},
+		append(own("runner.sdk.", "source sdk_name sdk_version"), rule{field: "arguments_digest", why: reasonSensitive, sensitive: "runner.sdk.arguments_digest"})...)...)},
 	{schemas.MemberTimes, "", frame(append(because(reasonDerived, "seq", "type", "clock", "wall_clock"), rule{field: "source", to: attrTimeOf},
 		rule{field: "layer", to: toTime}, rule{field: "line", to: toTime}, rule{field: "wall_ns", to: toTime}, rule{field: "finished_ns", to: toTime},
 		rule{field: "ns", to: toTime}, rule{field: "end_ns", to: "endTimeUnixNano"})...)},
@@ -150,6 +153,9 @@ func (m *member) take(field string, null, sensitive bool, dropped *int) string {
 		return r.to
 	case r.why == reasonSensitive && sensitive:
 		c.mapped++
+		if r.sensitive != "" {
+			return r.sensitive
+		}
 		return sensitiveName(r.field)
 	default:
 		c.dropped++

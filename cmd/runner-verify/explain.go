@@ -31,7 +31,7 @@ func (v *verifier) explain() *verdict.Explanation {
 		x.Calls = append(x.Calls, v.explainDecision(i, codes, notes))
 	}
 	for _, id := range sortedKeys(v.sdk.calls) {
-		if v.policy.byID[id] == nil {
+		if v.placesOf(id) == nil {
 			x.Calls = append(x.Calls, verdict.Call{ToolCallID: id, SDK: v.sdkSaid(id), Ambiguities: about(codes, id), Notes: notes[id]})
 		}
 	}
@@ -41,7 +41,12 @@ func (v *verifier) explain() *verdict.Explanation {
 // explainDecision is the call of the decision in a place.
 func (v *verifier) explainDecision(i int, codes, notes map[string][]string) verdict.Call {
 	d, b := &v.policy.list[i], &v.report.Bindings[i]
-	c := verdict.Call{ToolCallID: d.id, SDK: v.sdkSaid(d.id), Ambiguities: about(codes, d.id), Notes: notes[d.id],
+	sdkID := d.id
+	if found := v.joinOf(i); found != "" {
+		sdkID = found
+		codes[d.id], notes[d.id] = append(codes[d.id], codes[found]...), append(notes[d.id], notes[found]...)
+	}
+	c := verdict.Call{ToolCallID: d.id, SDK: v.sdkSaid(sdkID), Ambiguities: about(codes, d.id), Notes: notes[d.id], Join: b.Join, SDKCallID: b.SDKCallID,
 		Policy: &verdict.CallPolicy{Tool: d.tool, Decision: d.verdict, ReasonCode: d.reason, RuleID: d.rule,
 			Outcome: d.outcome, IDSource: d.key, Attempt: d.attempt, WouldDeny: d.would, Targets: d.targets, TargetsCut: d.cut || d.unkept}}
 	if v.health.KernelLayer == schemas.LayerAbsent {

@@ -130,8 +130,9 @@ type decision struct {
 	attempt                    uint64 // 1 for the first
 	timed                      bool   // runner-policy wrote it, so the call had a start and a session
 	targets                    []string
-	cut                        bool // it named more
-	unkept                     bool // there was no room for all targets
+	cut                        bool   // it named more
+	unkept                     bool   // there was no room for all targets
+	arguments                  string // digest, of a call that was found in the SDK layer by it
 }
 
 // ended reports whether the log says when the call was over.
@@ -163,7 +164,7 @@ func (v *verifier) addPolicy(l *archive.Line, e *schemas.PolicyEvent) (bool, err
 		return false, nil
 	}
 	d := decision{id: e.ToolCallID, tool: v.word(e.Tool), verdict: v.word(e.Decision), outcome: v.word(e.Outcome), reason: v.word(e.ReasonCode), would: v.word(e.WouldDeny), rule: v.word(e.RuleID),
-		key: v.word(e.ToolCallIDSource), attempt: max(1, e.Attempt), timed: e.ToolCallIDSource != "", cut: e.TargetsCut}
+		key: v.word(e.ToolCallIDSource), attempt: max(1, e.Attempt), timed: e.ToolCallIDSource != "", cut: e.TargetsCut, arguments: e.ArgumentsDigest}
 	d.targets = p.keep(e.Targets)
 	d.unkept = len(d.targets) < len(e.Targets)
 	if e.PolicyDigest != "" {
@@ -210,11 +211,10 @@ func (v *verifier) tooManyCalls(l *archive.Line) {
 	v.add(archive.RuleLimit, l.Member, l.Number, "more than %d tool calls, or than %d bytes of their ids and tools", schemas.MaxToolCalls, schemas.MaxToolCallBytes)
 }
 
-// prefix returns what a name has before that of the tool of some decision of the id; nothing if there is no
+// prefix returns what a name has before that of the tool of some decision in these places; nothing if there is no
 // decision.
-func (p *policyLayer) prefix(id, tool string) (prefix string, ok bool) {
-	places := p.byID[id]
-	if places == nil || p.tools[[2]string{id, tool}] {
+func (p *policyLayer) prefix(places []int, tool string) (prefix string, ok bool) {
+	if places == nil || p.tools[[2]string{p.list[places[0]].id, tool}] {
 		return "", true
 	}
 	for _, i := range places {
@@ -244,6 +244,7 @@ type sdkCall struct {
 	prefix             string // of an event's name of the tool, before that of a decision; "" for none
 	prefixes           bool   // there is more than one, the empty one included
 	plain              bool   // some event names the tool as a decision does
+	arguments          string // digest, of the first event that has one
 	started, completed uint32
 }
 
@@ -288,7 +289,10 @@ func (v *verifier) addSDK(l *archive.Line, e *schemas.SDKEvent) {
 		if c.tool == "" {
 			c.tool = v.word(tool)
 		}
-		c.named(v.policy.prefix(id, tool))
+		c.named(v.policy.prefix(v.placesOf(id), tool))
+	}
+	if c.arguments == "" {
+		c.arguments = e.ArgumentsDigest
 	}
 }
 

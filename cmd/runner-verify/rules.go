@@ -150,7 +150,7 @@ var ruleTable = []rule{
 		every:    []condition{after(policyLayerName, (*verifier).bindings), ofReport((*verifier).bindingCount)},
 		contract: []condition{after(policyLayerName, (*verifier).contractBindings), ofReport((*verifier).contractCgroups)},
 		profile: []condition{after(policyLayerName, (*verifier).profileBindings), after(policyLayerName, (*verifier).profileEffects),
-			ofReport((*verifier).profileWindows), ofReport((*verifier).profileCounts), ofReport((*verifier).wholeCounts), ofReport((*verifier).profileTargets)}},
+			ofReport((*verifier).profileWindows), ofReport((*verifier).profileJoins), ofReport((*verifier).profileCounts), ofReport((*verifier).wholeCounts), ofReport((*verifier).profileTargets)}},
 	{id: ruleReportAmbiguity, checks: "the ambiguities are known, sorted, and those that follow from the layers",
 		contract: []condition{ofReport((*verifier).contractAmbiguities)},
 		profile: []condition{ofReport((*verifier).ambiguityForms), ofReport((*verifier).derivedAmbiguities), ofReport((*verifier).observedAmbiguities),

@@ -58,7 +58,7 @@ func (v *verifier) contractBindings() {
 		if b.Window != schemas.RunWindow {
 			v.faultBinding(i, "window is %q to %q, expected %q to %q", b.Window.Start, b.Window.End, schemas.WindowRunStarted, schemas.WindowRunFinished)
 		}
-		if b.KernelScope != "" || b.KernelEffects != nil || b.EffectsCut {
+		if b.KernelScope != "" || b.KernelEffects != nil || b.EffectsCut || b.Join != "" {
 			v.faultBinding(i, "has keys that only reports of this runner have")
 		}
 	})

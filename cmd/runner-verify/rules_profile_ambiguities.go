@@ -125,7 +125,10 @@ func (v *verifier) expectedCodes() map[string]bool {
 		when(s.started > 0 && s.completed == 0 && failed, schemas.NoteSDKFailed+":"+id)
 		when(s.started == 0 && s.completed > 0, schemas.AmbiguitySDKNotStarted+":"+id)
 		when(s.started > 1 || s.completed > 1, schemas.AmbiguitySDKRepeated+":"+id)
-		when(sdk && h.PolicyLayer == schemas.LayerPresent && p.byID[id] == nil, schemas.AmbiguitySDKUnbound+":"+id)
+		places := v.placesOf(id)
+		when(sdk && h.PolicyLayer == schemas.LayerPresent && places == nil, schemas.AmbiguitySDKUnbound+":"+id)
+		denied := len(places) > 0 && !slices.ContainsFunc(places, func(i int) bool { return !p.list[i].denied() })
+		when(denied && s.completed > 0, schemas.AmbiguitySDKCompletedDenied+":"+id)
 	}
 	return want
 }
@@ -133,7 +136,7 @@ func (v *verifier) expectedCodes() map[string]bool {
 // decidedAsFailed reports whether there are decisions of an id and all ended without doing what was
 // asked for.
 func (v *verifier) decidedAsFailed(id string) bool {
-	places := v.policy.byID[id]
+	places := v.placesOf(id)
 	return len(places) > 0 && !slices.ContainsFunc(places, func(i int) bool {
 		return !slices.Contains(schemas.FailedOutcomes, v.policy.list[i].outcome)
 	})
@@ -141,12 +144,9 @@ func (v *verifier) decidedAsFailed(id string) bool {
 
 // codesOfCall gives the expected entries about one id of the policy layer.
 func (v *verifier) codesOfCall(id string, places []int, when func(bool, string)) {
-	s := v.sdk.calls[id]
-	when(v.sdkLines() > 0 && s == nil, schemas.AmbiguityNotInSDK+":"+id)
-	denied := true
 	for _, i := range places {
 		d := &v.policy.list[i]
-		denied = denied && d.denied()
+		when(v.sdkLines() > 0 && v.sdk.calls[id] == nil && v.joinOf(i) == "", schemas.AmbiguityNotInSDK+":"+id)
 		open := d.outcome == "" || d.outcome == schemas.OutcomeServerGone || d.outcome == schemas.OutcomeClientGone
 		when(!d.denied() && d.timed && open, schemas.AmbiguityCallNotFinished+":"+id)
 		when(!d.denied() && d.timed && d.outcome == schemas.OutcomeCancelled, schemas.NoteCallCancelled+":"+id)
@@ -159,7 +159,6 @@ func (v *verifier) codesOfCall(id string, places []int, when func(bool, string))
 		when(!d.denied() && b.Window == schemas.CallWindow(id) && b.KernelEventCount == 0 && v.health.KernelLayer != schemas.LayerAbsent,
 			schemas.AmbiguityDecisionNoEvents+":"+id)
 	}
-	when(denied && s != nil && s.completed > 0, schemas.AmbiguitySDKCompletedDenied+":"+id)
 }
 
 // observedAmbiguities checks the entries that do not follow from the layers.

@@ -158,6 +158,8 @@ func contradicts(e *schemas.PolicyEvent) string {
 			return "targets in a decision of another proxy"
 		case e.WouldDeny != "":
 			return "would_deny in a decision of another proxy"
+		case e.ArgumentsDigest != "":
+			return "arguments_digest in a decision of another proxy"
 		}
 		return ""
 	}

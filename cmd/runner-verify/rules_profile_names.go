@@ -16,7 +16,7 @@ func (v *verifier) nameAmbiguities() {
 	}
 	for _, id := range sortedKeys(v.sdk.calls) {
 		s := v.sdk.calls[id]
-		has, noted, decided := c.has(differs, id), c.has(prefixed, id), v.policy.byID[id] != nil
+		has, noted, decided := c.has(differs, id), c.has(prefixed, id), v.placesOf(id) != nil
 		switch {
 		case s.differs || s.prefixes:
 			if !has || noted {
@@ -35,7 +35,7 @@ func (v *verifier) nameAmbiguities() {
 	}
 	for _, code := range []string{differs, prefixed} {
 		for id := range c.of[code] {
-			if v.sdk.calls[id] == nil || v.policy.byID[id] == nil {
+			if v.sdk.calls[id] == nil || v.placesOf(id) == nil {
 				v.faultCode("%s:%.200q, but not both the SDK and a decision name its tool", code, id)
 			}
 		}

@@ -52,6 +52,7 @@ type verifier struct {
 	attested *attested // nil if no attestation is demanded
 
 	words    map[string]string                // that many lines have
+	joined   map[string]int                   // of the report, made when first needed: the SDK's id → the place of the binding
 	codes    *codeSet                         // of the report, made when first needed
 	noteSets map[string]*noteSet              // of the health, made when first needed
 	err      error                            // of the machine, met by a check

@@ -161,6 +161,9 @@ type Call struct {
 	Window      *schemas.Window `json:"window,omitempty"`
 	Ambiguities []string        `json:"ambiguities"`
 	Notes       []string        `json:"notes,omitempty"`
+	// Join says how the call was found in the SDK layer, where not by its id, and SDKCallID is its id there.
+	Join      string `json:"join,omitempty"`
+	SDKCallID string `json:"sdk_tool_call_id,omitempty"`
 }
 
 // CallSDK is what the SDK reported about itself.

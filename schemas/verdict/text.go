@@ -243,6 +243,9 @@ func sdkWords(c *Call, rec *Record) string {
 		if c.Policy != nil && s.Tool != c.Policy.Tool {
 			words += " (as " + Printable(s.Tool, maxShownName) + ")"
 		}
+		if c.Join != "" {
+			words += "; found by its arguments, as " + Printable(c.SDKCallID, maxShownName)
+		}
 		return words
 	}
 }

@@ -20,6 +20,14 @@ for sdk in @openai/agents openai-agents-older; do
 	agent parallel --sdk "$sdk" --native --calls 3 >/dev/null
 	require cgroup=clean,policy=present,sdk=self_reported,correlation=clean
 	check "three calls, each joined with its decision" '.report.bindings | map(.tool_call_id) == ["'"$id-1"'", "'"$id-2"'", "'"$id-3"'"]'
+	# Without mcpTools no id is sent: the calls are found by their arguments, if these are unique. The SDK does not tell
+	# the shim whether such a tool did its work.
+	agent plain --sdk "$sdk" --native --plain >/dev/null
+	require cgroup=clean,policy=present,sdk=self_reported,correlation=partial
+	ambiguous "sdk_tool_call_not_completed:$id"
+	check "the call was found by its arguments" '.report.bindings | length == 1 and .[0].join == "argument_digest" and .[0].sdk_tool_call_id == "'"$id"'"'
+	agent same --sdk "$sdk" --native --plain --calls 2 >/dev/null
+	check "two calls with the same arguments are not joined" '.report.bindings | length == 2 and all(.join == null)'
 done
 sed -i 's|under: .*}]|under: /nowhere}]|' "$policy" # from here what is read is denied
 agent denied --native >/dev/null

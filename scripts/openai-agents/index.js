@@ -3,6 +3,7 @@
 // runner's hooks and the promise of a run.
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { digestOf } from './digest.js';
 import { openLog } from './log.js';
 
 const SCHEMA = 'assay.runner.sdk_event.v0';
@@ -38,14 +39,15 @@ function active(write, sdk) {
   const calls = new Map(); // id: what is known of a call that has started
   const quiet = new Set(); // names of tools that need no message
 
-  const event = (event_type, tool_call_id, tool) =>
-    write({ event_type, source: SOURCE, ...sdk, ...(tool_call_id !== undefined && { tool_call_id, tool }) });
+  const event = (event_type, tool_call_id, tool, more) =>
+    write({ event_type, source: SOURCE, ...sdk, ...(tool_call_id !== undefined && { tool_call_id, tool, ...more }) });
 
   function started(_context, _agent, tool, details) {
     const id = details?.toolCall?.callId;
     if (typeof id !== 'string') return;
     calls.set(id, { returned: false });
-    event('tool_call_started', id, tool.name);
+    const arguments_digest = digestOf(details.toolCall.arguments);
+    event('tool_call_started', id, tool.name, arguments_digest && { arguments_digest });
     if (!quiet.has(tool.name)) {
       quiet.add(tool.name);
       process.stderr.write(`runner-openai-agents: the end of ${JSON.stringify(tool.name)} is not reported: its options did not pass events.tool()\n`);

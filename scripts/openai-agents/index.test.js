@@ -2,12 +2,14 @@
 // testdata/fixtures/openai-agents tests the same against two versions of the SDK.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { digestOf } from './digest.js';
 import { sdkEvents } from './index.js';
 
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'sdk-events-'));
@@ -41,7 +43,7 @@ test('one call and one run, in a file', async () => {
   const head = { schema: 'assay.runner.sdk_event.v0', run_id: 'run_1' };
   const who = { source: 'openai-agents', sdk_name: '@openai/agents', sdk_version: '9.8.7' };
   assert.deepEqual(lines(log), [
-    { ...head, seq: 0, event_type: 'tool_call_started', ...who, tool_call_id: 'tc_1', tool: 'read_file' },
+    { ...head, seq: 0, event_type: 'tool_call_started', ...who, tool_call_id: 'tc_1', tool: 'read_file', arguments_digest: digestOf() },
     { ...head, seq: 1, event_type: 'tool_call_completed', ...who, tool_call_id: 'tc_1', tool: 'read_file' },
     { ...head, seq: 2, event_type: 'run_finished', ...who },
   ]);
@@ -148,4 +150,14 @@ test('the package has the licence of the repository, and carries it', () => {
   const { files, license } = JSON.parse(fs.readFileSync(new URL('package.json', import.meta.url)));
   assert.ok(license === 'Apache-2.0' && files.includes('LICENSE'));
   assert.equal(fs.readFileSync(new URL('LICENSE', import.meta.url), 'utf8'), fs.readFileSync(new URL('../../LICENSE', import.meta.url), 'utf8'));
+});
+
+test('arguments have the digest of RFC 8785', () => {
+  const of = (text) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
+  for (const [text, canonical] of [
+    ['', '{}'], ['{}', '{}'], [undefined, '{}'],
+    ['{ "b": [1.0, 1e2, -0, 1E-7, 123456789012345680000], "a": {"\\u20ac": "\\u20ac\\u0007\\n/"} }', '{"a":{"\u20ac":"\u20ac\\u0007\\n/"},"b":[1,100,0,1e-7,123456789012345680000]}'],
+    ['{"\u{1f600}":1,"\ufb33":2,"1":3,"10":4,"2":5}', '{"1":3,"10":4,"2":5,"\u{1f600}":1,"\ufb33":2}'], // in the order of UTF-16 units
+  ]) assert.equal(digestOf(text), of(canonical), text);
+  for (const text of ['[]', 'null', '1', '{', '{"a":"\\ud800"}']) assert.equal(digestOf(text), undefined, text);
 });

@@ -115,6 +115,15 @@ def _decisions(a):
     return out
 
 
+def _of_sdk(a):
+    """The decisions about each call of the SDK: those of its id, or the one that was joined."""
+    out = _decisions(a)
+    for b, x in zip(a.report["bindings"], a.policy):
+        if "join" in b and b["sdk_tool_call_id"] not in out:
+            out[b["sdk_tool_call_id"]] = [x.value]
+    return out
+
+
 def _follow(a):
     """The codes that follow from layers and bindings: name to the set of whole codes."""
     want = {}
@@ -125,7 +134,8 @@ def _follow(a):
     def plain(name, holds):
         want[name] = {name} if holds else set()
 
-    decisions, by_id = [x.value for x in a.policy], _decisions(a)
+    decisions, by_id, of_sdk = [x.value for x in a.policy], _decisions(a), _of_sdk(a)
+    joined = {b["tool_call_id"] for b in a.report["bindings"] if "join" in b}
     layer, notes = a.health["kernel_layer"], a.notes
     sessions = [policy.has_session(d) for d in decisions]
     started, completed, tools = _sdk(a)
@@ -135,13 +145,14 @@ def _follow(a):
     plain(MULTIPLE, len(decisions) > 1 and notes.has(health.CAPTURE) and not all(sessions))
     plain("kernel_times_unknown", any(sessions) and a.kernel and not notes.has(health.WINDOWS))
     plain("sdk_run_not_finished", a.sdk and not any(x.value["event_type"].startswith("run_") for x in a.sdk))
-    about("policy_call_not_in_sdk", set(by_id) - set(tools) if a.sdk else ())
+    alone = collections.Counter(b["tool_call_id"] for b in a.report["bindings"] if "join" not in b)
+    about("policy_call_not_in_sdk", {i for i in by_id if i not in tools and (alone[i] or i not in joined)} if a.sdk else ())
     about("tool_call_not_finished", {d["tool_call_id"] for d in decisions if d["decision"] == "allow"
                                      and policy.has_session(d)
                                      and d.get("outcome") in (None, "server_gone", "client_gone")})
-    about("sdk_completed_denied_call", {i for i, ds in by_id.items()
+    about("sdk_completed_denied_call", {i for i, ds in of_sdk.items()
                                         if completed[i] and all(d["decision"] == "deny" for d in ds)})
-    broken = {i for i, ds in by_id.items() if all(d.get("outcome") in BROKEN for d in ds)}
+    broken = {i for i, ds in of_sdk.items() if all(d.get("outcome") in BROKEN for d in ds)}
     about("sdk_tool_call_not_completed", {i for i in started if i not in completed and i not in broken})
     about("sdk_tool_call_failed", {i for i in started if i not in completed and i in broken})
     about(CANCELLED, {d["tool_call_id"] for d in decisions if d["decision"] == "allow" and policy.has_session(d)
@@ -151,7 +162,7 @@ def _follow(a):
         and "targets_cut" not in d and all(map(notes.has, (health.TOOL_POLICY, health.CAPTURE, health.WINDOWS)))})
     about("sdk_tool_call_not_started", {i for i in completed if i not in started})
     about("sdk_tool_call_repeated", {i for c in (started, completed) for i, n in c.items() if n > 1})
-    about(UNBOUND, set(tools) - set(by_id) if a.health["policy_layer"] == "present" else ())
+    about(UNBOUND, set(tools) - set(of_sdk) if a.health["policy_layer"] == "present" else ())
     bound = list(zip(a.report["bindings"], decisions))
     about("denied_call_with_kernel_effects", {
         d["tool_call_id"] for b, d in bound
@@ -293,7 +304,7 @@ def _folded(name):
     return "".join(c if _plain(c) else "_" for c in name)
 
 
-def _prefix(name, tool):
+def prefix(name, tool):
     """What a name has before that of a tool, or None if it is another name."""
     if name == tool:
         return ""
@@ -307,7 +318,7 @@ def _prefix(name, tool):
 
 def _names(a, names):
     """How the SDK names the tools of decisions."""
-    by_id, prefixes = _decisions(a), set()
+    by_id, prefixes = _of_sdk(a), set()
     tools = _sdk(a)[2]
     untimed = any(not policy.has_session(x.value) for x in a.policy)
     most = a.notes.number(health.POLICY, "sessions") + untimed
@@ -316,7 +327,7 @@ def _names(a, names):
     for i in set(by_id) & set(tools):
         found = set()
         for name in tools[i]:
-            of = {_prefix(name, d["tool"]) for d in by_id[i]} - {None}
+            of = {prefix(name, d["tool"]) for d in by_id[i]} - {None}
             found.add("" if "" in of else min(of, default=None))
         differs, noted = i in names[DIFFERS], i in names[PREFIXED]
         if None in found or len(found) > 1:

@@ -95,7 +95,7 @@ def _decision(v):
     if has_session(v) != ("policy_digest" in v):
         return "tool_call_id_source and policy_digest go together"
     if not has_session(v):
-        return "a key of runner-policy without a session" if {"attempt", "targets", "targets_cut", "would_deny"} & set(v) else None
+        return "a key of runner-policy without a session" if {"attempt", "targets", "targets_cut", "would_deny", "arguments_digest"} & set(v) else None
     if v["source"] != "runner-policy":
         return "a decision with a session is runner-policy's"
     reason, rule = v.get("reason_code", ""), "rule_id" in v

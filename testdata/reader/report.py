@@ -13,7 +13,7 @@ import policy
 
 REPORT = "correlation-report.json"
 RUN = ("run_started", "run_finished")
-OWN_KEYS = ("kernel_scope", "kernel_effects", "kernel_effects_cut")
+OWN_KEYS = ("kernel_scope", "kernel_effects", "kernel_effects_cut", "join", "sdk_tool_call_id")
 MAX_EFFECTS, MAX_BYTES, MAX_ALL = 32, 4096, 1 << 20
 
 
@@ -37,6 +37,9 @@ def check(a, report):
                 b, v, known, total, a.notes.has(health.TOOL_POLICY) and policy.has_session(v), _loose(a, b))) if a.own else _other(a, b)
         if fault:
             say("report.bindings", "%s: %s" % (b["tool_call_id"], fault))
+    fault = _joins(a) if a.own else None
+    if fault:
+        say("report.bindings", "%s: %s" % (fault[0]["tool_call_id"], fault[1]))
     if a.own and _differ(a):
         say("report.bindings", "bindings over the same lines count differently")
     if a.own and total > MAX_ALL:
@@ -120,6 +123,34 @@ def _differ(a):
 
 def _bytes(b):
     return sum(len(e.encode()) for e in b.get("kernel_effects", ()))
+
+
+def _joins(a):
+    """The first fault of calls that were joined by the digest of their arguments, with its binding."""
+    calls, ids = {}, {x.value["tool_call_id"] for x in a.policy}
+    for x in a.sdk:
+        v = x.value
+        if v["event_type"].startswith("tool_call_"):
+            call = calls.setdefault(v["tool_call_id"], {"tool": v["tool"], "digest": None})
+            call["digest"] = call["digest"] or v.get("arguments_digest")
+    lines = [x.value for x in a.policy]
+    digests = collections.Counter(v.get("arguments_digest") for v in lines)
+    seen = collections.Counter(b.get("sdk_tool_call_id") for b in a.report["bindings"])
+    for b, v in zip(a.report["bindings"], lines):
+        digest = v.get("arguments_digest")
+        if ("join" in b) != (digest is not None):
+            return b, "join and arguments_digest do not go together"
+        if "join" not in b:
+            continue
+        call = calls.get(b["sdk_tool_call_id"])
+        if not policy.has_session(v) or call is None or call["digest"] != digest or b["tool_call_id"] in calls or b["sdk_tool_call_id"] in ids:
+            return b, "a join that the layers do not allow"
+        if seen[b["sdk_tool_call_id"]] > 1 or digests[digest] > 64 or ambiguities.prefix(call["tool"], v["tool"]) is None:
+            return b, "a join with a call of another binding, tool, or of too many"
+        others = [c for c in calls.values() if c is not call and c["digest"] == digest and ambiguities.prefix(c["tool"], v["tool"]) is not None]
+        if others or any(w is not v and w.get("arguments_digest") == digest and ambiguities.prefix(call["tool"], w["tool"]) is not None for w in lines):
+            return b, "a join by a digest that others have too"
+    return None
 
 
 def _loose(a, b):
