@@ -71,7 +71,7 @@ var ruleTable = []rule{
 	ofArchive(archive.RuleDocumentForm),
 	ofArchive(archive.RuleDocumentSchema),
 	ofArchive(archive.RuleLinesForm),
-	ofArchive(archive.RuleLineSchema).others(lines(policyLayerName, (*verifier).contractKeys)),
+	ofArchive(archive.RuleLineSchema).others(lines(policyLayerName, (*verifier).contractKeys), lines(sdkLayerName, (*verifier).contractSDKKeys)),
 	{id: ruleLineForm, checks: "a line of this runner, and every time, is in canonical form: order of keys, escapes, no blanks",
 		contract: []condition{lines(timesLayerName, (*verifier).timeForm)},
 		profile:  []condition{anyLine((*verifier).lineForm)}},
@@ -174,8 +174,8 @@ func ofArchive(id string) rule {
 }
 
 // others adds a check of archives of other implementations.
-func (r rule) others(c condition) rule {
-	r.contract = append(r.contract, c)
+func (r rule) others(c ...condition) rule {
+	r.contract = append(r.contract, c...)
 	return r
 }
 

@@ -100,7 +100,14 @@ func foreignOperations(flags uint64) schemas.OperationFlags {
 
 // contractKeys refuses keys that the v0 contract does not know.
 func (v *verifier) contractKeys(l *archive.Line, e *schemas.PolicyEvent) {
-	if e.ToolCallIDSource != "" || e.Outcome != "" || e.ReasonCode != "" || e.RuleID != "" || e.PolicyDigest != "" || e.Attempt > 0 || len(e.Targets) > 0 || e.TargetsCut {
+	if e.ToolCallIDSource != "" || e.Outcome != "" || e.ReasonCode != "" || e.RuleID != "" || e.PolicyDigest != "" || e.Attempt > 0 || len(e.Targets) > 0 || e.TargetsCut || e.WouldDeny != "" || e.ArgumentsDigest != "" {
+		v.add(archive.RuleLineSchema, l.Member, l.Number, "keys that only lines of this runner have")
+	}
+}
+
+// contractSDKKeys does the same for the SDK layer.
+func (v *verifier) contractSDKKeys(l *archive.Line, e *schemas.SDKEvent) {
+	if e.ArgumentsDigest != "" {
 		v.add(archive.RuleLineSchema, l.Member, l.Number, "keys that only lines of this runner have")
 	}
 }

@@ -15,7 +15,8 @@ func (v *verifier) joins() map[string]int {
 		v.joined = map[string]int{}
 		if v.report != nil {
 			for i := range v.report.Bindings {
-				if b := &v.report.Bindings[i]; b.Join != "" {
+				b := &v.report.Bindings[i]
+				if _, there := v.joined[b.SDKCallID]; b.Join != "" && !there {
 					v.joined[b.SDKCallID] = i
 				}
 			}

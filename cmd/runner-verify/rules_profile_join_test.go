@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
@@ -82,6 +83,12 @@ func TestJoins(t *testing.T) {
 				t.Errorf("exit %d, %v", code, r.Findings)
 			}
 		})
+	}
+	// Other implementations have no such digests.
+	v0 := foreign()
+	v0[bundle.SDKName] = strings.Replace(v0[bundle.SDKName], "}\n", `,"arguments_digest":"`+testDigest+`"}`+"\n", 1)
+	if code, r := check(t, v0.digest(t).tar(t)); code != 1 || !slices.Contains(rules(r), archive.RuleLineSchema) {
+		t.Errorf("exit %d, %v", code, r.Findings)
 	}
 	// Another call of another tool may have the same arguments.
 	a := plain()

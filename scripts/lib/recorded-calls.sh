@@ -20,6 +20,9 @@ proxy="$work/tools/runner-policy --policy $policy -- $work/tools/mcp-server"
 # shellcheck disable=SC2016,SC2086 # for the measured shell; lists
 {
 	record tool-allowed --policy "$policy" $sdk -- "$wrapper" $id read_file $agent read_file "$file"
+	ARGUMENTS=$file && export ARGUMENTS # an SDK whose id the proxy does not get
+	record tool-joined --policy "$policy" $sdk -- "$wrapper" call_1 read_file $agent read_file "$file"
+	unset ARGUMENTS
 	record tool-times --times --policy "$policy" $sdk -- "$wrapper" $id read_file $agent read_file "$file"
 	record tool-denied --policy "$policy" -- $agent write_file "$out"
 	record tool-denied-but-done --policy "$policy" -- sh -c '"$@" && echo x >"$0"' "$work/work/output.txt" $agent write_file "$out"

@@ -113,7 +113,7 @@ def _whole(a, found):
         times.check_note(a, found)
         filtered.check_note(a, found)
         processes.check_note(a, found)
-        if not {f[1] for f in found.list} & {lines.KERNEL, processes.PROCESSES}:
+        if not {f[1] for f in found.list} & {lines.KERNEL, processes.PROCESSES} and not (a.own and kernel.order_fault(a.kernel, a.notes)):
             processes.check_kernel(a, found)
         health.check(a, found)
         if a.report:

@@ -17,7 +17,7 @@ DOCUMENTS = {
 _NESTED = {
     "files": ["path", "sha256", "bytes"],
     "bindings": ["tool_call_id", "policy_decision", "cgroup_id", "kernel_event_count", "window",
-                 "kernel_scope", "kernel_effects", "kernel_effects_cut"],
+                 "kernel_scope", "kernel_effects", "kernel_effects_cut", "join", "sdk_tool_call_id"],
     "x-assay": ["packs_applied", "mappings"],
     "packs_applied": ["name", "version", "digest", "kind", "source_url"],
     "mappings": ["rule", "framework", "ref"],

@@ -12,7 +12,7 @@ import processes
 import schema
 
 MAX_LINE = 1 << 20
-OWN_KEYS = {"tool_call_id_source", "outcome", "reason_code", "rule_id", "policy_digest", "attempt", "targets", "targets_cut"}
+OWN_KEYS = {"tool_call_id_source", "outcome", "reason_code", "rule_id", "policy_digest", "attempt", "targets", "targets_cut", "would_deny", "arguments_digest"}
 KERNEL = "layers/kernel.ndjson"
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]+\Z")
 LAYERS = {
@@ -103,7 +103,7 @@ def check_seq(member, lines, report):
 def check_keys(member, lines, report):
     """Lines of other implementations have no keys that only this runner writes."""
     for line in lines:
-        if member == "layers/policy.ndjson" and OWN_KEYS & set(line.value):
+        if member in ("layers/policy.ndjson", "layers/sdk.ndjson") and OWN_KEYS & set(line.value):
             report.add("line.schema", "keys that only this runner writes", member, line.number)
 
 
@@ -115,5 +115,5 @@ def check_canonical(member, lines, report):
         order = next(o for o in orders if set(value) <= set(o))
         hints = value.get("operation_flags")
         bad = hints is not None and (not hints or sorted(hints, key=kernel.HINT_ORDER.index) != hints)
-        if bad or member == "layers/sdk.ndjson" and len(value) != len(order) or [k for k in order if k in value] != list(value) or jsontext.canonical(value) != line.raw:
+        if bad or member == "layers/sdk.ndjson" and set(order) - set(value) - {"arguments_digest"} or [k for k in order if k in value] != list(value) or jsontext.canonical(value) != line.raw:
             report.add("line.form", "not in canonical form", member, line.number)

@@ -103,7 +103,7 @@ def _bindings(first, changed):
             def change(draft):
                 old = {k: v for k, v in dict(draft.report["bindings"][i], **keys).items() if k not in without}
                 order = ("tool_call_id", "policy_decision", "cgroup_id", "kernel_event_count", "window", "kernel_scope",
-                         "kernel_effects", "kernel_effects_cut")
+                         "kernel_effects", "kernel_effects_cut", "join", "sdk_tool_call_id")
                 draft.report["bindings"][i] = {k: old[k] for k in order if k in old}
                 for code in codes:
                     draft.code(code)
@@ -120,6 +120,8 @@ def _bindings(first, changed):
         yield "binding %d no scope" % i, put(without=("kernel_scope",))
         yield "binding %d cgroup" % i, put(cgroup_id=7)
         yield "binding %d cut" % i, put(kernel_effects_cut=True)
+        yield "binding %d joined" % i, put(join="argument_digest", sdk_tool_call_id="nobody")
+        yield "binding %d not joined" % i, put(without=("join", "sdk_tool_call_id"))
         yield "binding %d no effects" % i, put(without=("kernel_effects",))
         effects = b.get("kernel_effects", [])
         yield "binding %d failed effect" % i, put(kernel_effects=sorted(effects + ["failed-read /no"]))

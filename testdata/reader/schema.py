@@ -11,7 +11,7 @@ import re
 import jsontext
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "schemas")
-_IGNORED = {"$schema", "$id", "title", "description", "examples", "then"}
+_IGNORED = {"$schema", "$id", "title", "description", "examples", "then", "else"}
 _TYPES = {
     "string": lambda v: isinstance(v, str),
     "integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
@@ -176,7 +176,7 @@ def compile_schema(s):
             if want is not True:
                 parts.append(_additional(want, set(s.get("properties", ()))))
         elif word == "if":
-            parts.append(_conditional(compile_schema(want), compile_schema(s["then"])))
+            parts.append(_conditional(compile_schema(want), compile_schema(s["then"]), compile_schema(s.get("else", True))))
         elif word in _KEYWORDS:
             parts.append(_KEYWORDS[word](want))
         else:
@@ -184,5 +184,5 @@ def compile_schema(s):
     return lambda v: next((f for f in (p(v) for p in parts) if f), None)
 
 
-def _conditional(condition, then):
-    return lambda v: then(v) if condition(v) is None else None
+def _conditional(condition, then, otherwise):
+    return lambda v: (then if condition(v) is None else otherwise)(v)
