@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # Sourced by record.sh: runs with tool calls through the policy proxy, with agents that evade it
 # or lie about it, and with network and file rules. Their folders also hold the collected logs.
-# shellcheck disable=SC2154 # record.sh
+# shellcheck disable=SC2154,SC2089,SC2090 # record.sh; quotes in a JSON document are meant
 policy=$work/policy.yaml id=tc_runner_policy_001 file='{"path":"'$work/work/input.txt'"}' out='{"path":"'$work/work/output.txt'","content":"x"}'
 cat >"$policy" <<EOT
 schema: runner.policy.v0
