@@ -21,8 +21,9 @@ import (
 // same report as runner-correlate.
 type randomRun struct {
 	*rand.Rand
-	dir  string
-	args []string // of runner-correlate
+	again *rand.Rand // of what is read again: it leaves the others as they are
+	dir   string
+	args  []string // of runner-correlate
 
 	timed, captured, enforced bool
 	sessions                  int
@@ -305,6 +306,11 @@ func (r *randomRun) session(t *testing.T, n int) (out []said) {
 		if r.yes(3) {
 			request(call)
 		}
+		if r.again.IntN(12) == 0 {
+			digest = "sha256:" + strings.Repeat([]string{"b", "c"}[r.again.IntN(2)], 64)
+			denies := []string{"/w/b", "/w/z"}[:r.again.IntN(3)]
+			say(schemas.LogPolicyReloaded, schemas.PolicyReloaded{LogHead: head(), KtimeNS: now, PolicyDigest: digest, Denies: denies})
+		}
 		id, tool := r.id(), r.tool()
 		decide(call, 1, id, tool)
 		now += uint64(r.IntN(20))
@@ -393,13 +399,13 @@ func check(t testing.TB, err error) {
 // TestRandomRuns: runner-pack takes every output of runner-correlate, and runner-verify
 // derives the same.
 func TestRandomRunsAreVerified(t *testing.T) {
-	runs := 400
+	runs := 500
 	if testing.Short() {
 		runs = 40
 	}
 	seen := map[string]int{}
 	for seed := range uint64(runs) {
-		r := &randomRun{Rand: rand.New(rand.NewPCG(seed, 17)), dir: t.TempDir()}
+		r := &randomRun{Rand: rand.New(rand.NewPCG(seed, 17)), again: rand.New(rand.NewPCG(seed, 18)), dir: t.TempDir()}
 		r.timed, r.captured, r.enforced = !r.yes(6), !r.yes(8), r.yes(4)
 		r.enforced = r.enforced && r.captured
 		r.sessions = r.IntN(4)

@@ -70,6 +70,7 @@ const (
 const (
 	NoteNotWatched    = "denied_call_not_watched"
 	NoteExecBefore    = "exec_before_sessions"
+	NoteReloaded      = "policy_session_reloaded"
 	NoteSDKFailed     = "sdk_tool_call_failed"
 	NoteSDKPrefixed   = "sdk_tool_name_prefixed"
 	NoteServerBefore  = "server_effect_before_calls"
@@ -131,6 +132,7 @@ var ambiguities = [...]AmbiguityKind{
 	{Code: AmbiguityRequestEffects, Status: CorrelationPartial, Arg: ArgName, Says: "an effect of a tool server while a request that is no tool call ran, and no call, that matches none of what the requests of that time named, where one named something. The argument is the method of the first of them"},
 	{Code: NoteNotWatched, Status: CorrelationClean, Arg: ArgID, Says: "a denied call named nothing that a kernel line can show: nothing is watched"},
 	{Code: NoteExecBefore, Status: CorrelationClean, Arg: ArgPath, Says: "a program was executed before the first session had started, by a process in no tree that is neither a proxy nor an ancestor of the proxy of a session with decisions"},
+	{Code: NoteReloaded, Status: CorrelationClean, Arg: ArgName, Says: "the proxy read its policy file again during the session: earlier calls were decided by what it said before"},
 	{Code: NoteSDKFailed, Status: CorrelationClean, Arg: ArgID, Says: "the SDK reports the call as started and not as completed, and all its decisions ended as `denied`, `tool_error`, `error` or `cancelled`"},
 	{Code: NoteSDKPrefixed, Status: CorrelationClean, Arg: ArgID, Says: "the SDK names the tool of the decision with a prefix that ends in none of A-Z, a-z, 0-9, and all names of that session have that prefix"},
 	{Code: NoteServerBefore, Status: CorrelationClean, Arg: ArgEffect, Says: "an effect of class `setup` of a tool server"},

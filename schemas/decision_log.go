@@ -14,6 +14,7 @@ const (
 	LogRequestDecided  = "runner.policy.request_decided"
 	LogRequestFinished = "runner.policy.request_finished"
 	LogRootsDecided    = "runner.policy.roots_decided"
+	LogPolicyReloaded  = "runner.policy.policy_reloaded"
 	LogSessionFinished = "runner.policy.session_finished"
 )
 
@@ -87,7 +88,7 @@ type LogType struct {
 var LogTypes = [...]LogType{
 	{LogSessionStarted, SessionStarted{}}, {LogDecision, ToolDecision{}}, {LogCallFinished, CallFinished{}},
 	{LogRequestDecided, RequestDecision{}}, {LogRequestFinished, RequestFinished{}}, {LogRootsDecided, RootsDecision{}},
-	{LogMessageRefused, MessageRefused{}}, {LogSessionFinished, SessionFinished{}},
+	{LogMessageRefused, MessageRefused{}}, {LogPolicyReloaded, PolicyReloaded{}}, {LogSessionFinished, SessionFinished{}},
 }
 
 // IsLogType reports whether runner-policy writes lines of this type.
@@ -204,6 +205,16 @@ type MessageRefused struct {
 	KtimeNS    uint64 `json:"ktime_ns"`
 	Direction  string `json:"direction" spec:"(client, server: who sent it)"`
 	ReasonCode string `json:"reason_code"`
+}
+
+// PolicyReloaded is the data of the line after which a session decides by what its policy
+// file says now.
+type PolicyReloaded struct {
+	LogHead
+	KtimeNS      uint64   `json:"ktime_ns"`
+	PolicyDigest string   `json:"policy_digest"`
+	Denies       []string `json:"denies,omitzero" spec:"as in session_started"`
+	DeniesCut    bool     `json:"denies_cut,omitzero"`
 }
 
 // SessionFinished is the data of a proxy's last line.

@@ -24,6 +24,10 @@ func (d *SessionStarted) check() error {
 	return first(notEmpty("name", d.Name), digest(d.PolicyDigest), checkLogTargets(d.Denies))
 }
 
+func (d *PolicyReloaded) check() error {
+	return first(digest(d.PolicyDigest), checkLogTargets(d.Denies))
+}
+
 // checkChecked reports whether checked has some of the targets, in their order.
 func (d *ToolDecision) checkChecked() error {
 	for i, t := range d.Checked {

@@ -21,6 +21,7 @@ type DecisionLine struct {
 	Request         *RequestDecision
 	RequestFinished *RequestFinished
 	Roots           *RootsDecision
+	Reloaded        *PolicyReloaded
 }
 
 // Bounds of the targets of a decision (POLICY.md, "Targets").
@@ -104,13 +105,18 @@ func parseDecisionLine(line []byte) (d *DecisionLine, err error) {
 			d.LogHead = d.Refused.LogHead
 			err = first(oneOf("direction", d.Refused.Direction, FromClient, FromServer), oneOf("reason_code", d.Refused.ReasonCode, refuseReasons...))
 		}
+	case LogPolicyReloaded:
+		d.Reloaded, err = entryData[PolicyReloaded](line)
+		if err == nil {
+			d.LogHead, err = d.Reloaded.LogHead, d.Reloaded.check()
+		}
 	case LogSessionFinished:
 		d.Ended, err = entryData[SessionFinished](line)
 		if err == nil {
 			d.LogHead = d.Ended.LogHead
 		}
 	default:
-		err = oneOf("type", kind, LogSessionStarted, LogDecision, LogCallFinished, LogRequestDecided, LogRequestFinished, LogRootsDecided, LogMessageRefused, LogSessionFinished)
+		err = oneOf("type", kind, LogSessionStarted, LogDecision, LogCallFinished, LogRequestDecided, LogRequestFinished, LogRootsDecided, LogMessageRefused, LogPolicyReloaded, LogSessionFinished)
 	}
 	if err == nil {
 		err = d.LogHead.check(tree["id"].(string))

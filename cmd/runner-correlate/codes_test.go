@@ -78,6 +78,9 @@ var codeCases = []codeCase{
 	{code: "policy_log_empty", world: world{kernel: agent, policy: "\n \n"}},
 	{code: "policy_session_not_finished:srv-S", world: world{kernel: agent, policy: strings.TrimSuffix(one, "end S")}},
 	{code: "policy_session_of_other_policy:srv-S", world: world{kernel: agent, policy: one, policyLog: &logHealth{facts: map[string]string{"policy_digest": digestB}}}},
+	{code: "policy_session_of_other_policy:srv-S", world: world{kernel: agent, policy: strings.Replace(one, "end S", "reload S\nend S", 1), policyLog: &logHealth{facts: map[string]string{"policy_digest": digestA}}}},
+	{code: "policy_session_reloaded:srv-S", world: world{kernel: agent, policy: strings.Replace(one, "allow S", "reload S\nallow S", 1)}},
+	{code: "effect_on_denied_target:/srv", world: world{kernel: agent, policy: strings.Replace(one, "end S", "reload S /srv\nend S", 1)}},
 	{code: "sdk_completed_denied_call:tc_1", world: world{kernel: agent, sdk: oneSDK, policy: `
 		session S 20 30 25
 		deny S 0 tc_1 read_file 100-105 /work/z`}},

@@ -55,6 +55,9 @@ func randomModel(rnd *rand.Rand) *model {
 		for range rnd.IntN(3) / 2 {
 			s.denies = append(s.denies, paths[rnd.IntN(len(paths))])
 		}
+		if rnd.IntN(6) == 0 {
+			s.reload = append([]string{}, paths[rnd.IntN(len(paths))])
+		}
 		for range rnd.IntN(4) - 1 {
 			r := modelRequest{start: uint64(10 + rnd.IntN(80)), denied: rnd.IntN(4) == 0}
 			r.end = r.start + uint64(rnd.IntN(15))

@@ -23,6 +23,9 @@ func (m *model) say() (bindings, codes string) {
 	}
 	all[note] = true
 	for s := range m.sessions {
+		if m.sessions[s].reload != nil {
+			all["policy_session_reloaded:srv-"+string(rune('A'+s))] = true
+		}
 		if !m.known(s) {
 			all["tool_server_unknown:srv-"+string(rune('A'+s))] = true
 		}
@@ -336,7 +339,7 @@ func (m *model) onDenied(l *modelLine, s int, in []int, codes map[string]bool) {
 		}
 		codes["effect_on_denied_target:"+strings.Replace(target, "[::ffff:1.2.3.4]", "1.2.3.4", 1)] = true
 	}
-	for _, t := range of.denies {
+	for _, t := range slices.Concat(of.denies, of.reload) {
 		check(t, 0)
 	}
 	for _, r := range of.requests {

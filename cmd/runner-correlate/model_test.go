@@ -42,6 +42,7 @@ type modelSession struct {
 	proxy, server uint32
 	at            uint64
 	denies        []string
+	reload        []string // what the file denies when it is read again; nil: it is not
 	requests      []modelRequest
 }
 
@@ -245,6 +246,9 @@ func (m *model) world(rnd *rand.Rand) world {
 	queues := make([][]string, len(m.sessions))
 	for s, of := range m.sessions {
 		queues[s] = append(queues[s], fmt.Sprintf("session %c %d %d %d %s", 'A'+s, of.proxy, of.server, of.at, strings.Join(of.denies, " ")))
+		if of.reload != nil {
+			queues[s] = append(queues[s], fmt.Sprintf("reload %c %s", 'A'+s, strings.Join(of.reload, " ")))
+		}
 		for i, r := range of.requests {
 			verb := "request"
 			if r.denied {

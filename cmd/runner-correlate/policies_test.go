@@ -42,3 +42,19 @@ func TestToolPolicy(t *testing.T) {
 		}
 	}
 }
+
+// TestDecidedByAnother: a decision by another policy than the one that its session has by then contradicts the log.
+func TestDecidedByAnother(t *testing.T) {
+	for _, kind := range []string{schemas.LogDecision, schemas.LogRequestDecided} {
+		lines := strings.SplitAfter(string(decisionLog(t, strings.Replace(one, "end S", "request S 0 ping 205-300\nend S", 1))), "\n")
+		for i, l := range lines {
+			if strings.Contains(l, kind) {
+				lines[i] = strings.Replace(l, digestA, digestB, 1)
+			}
+		}
+		codes := world{kernel: agent, policy: strings.Join(lines, "")}.run(t).report.Ambiguities
+		if !slices.ContainsFunc(codes, func(c string) bool { return strings.HasSuffix(c, ":conflict") }) {
+			t.Errorf("%s: %q", kind, codes)
+		}
+	}
+}

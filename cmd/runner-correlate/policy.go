@@ -28,8 +28,8 @@ type policyLog struct {
 // session is one run of a policy proxy.
 type session struct {
 	number        int
-	name          string // in text form
-	policy        string // digest
+	name          string   // in text form
+	policies      []string // digests: the first, and what it read again; the last decides
 	ktime         uint64
 	proxy, server uint32 // kernel pids
 	seq           uint64 // of the next line
@@ -37,12 +37,13 @@ type session struct {
 	finished      bool
 	cwd           bool // its first line names a directory, as in logs that say what a rule looked at
 	windows       *windows
-	denies        []uint32   // targets that rules that deny name
-	requests      []*request // of the client, that are no tool calls
-	busy          []busy     // when they ran, in order
-	known         bool       // its server is in the process tree
-	root          int        // sessions of one tree have the same root
-	lines         uint64     // kernel lines of its tree
+	denies        []uint32        // targets that rules that deny name, each once
+	named         map[uint32]bool // those
+	requests      []*request      // of the client, that are no tool calls
+	busy          []busy          // when they ran, in order
+	known         bool            // its server is in the process tree
+	root          int             // sessions of one tree have the same root
+	lines         uint64          // kernel lines of its tree
 }
 
 // decision is one decision, and what became of the call.
@@ -106,13 +107,15 @@ func (p *policyLog) note() []any {
 func (p *policyLog) filesNote() []string {
 	digests := map[string]bool{}
 	for _, s := range p.sessions {
-		digests[s.policy] = true
+		for _, digest := range s.policies {
+			digests[digest] = true
+		}
 	}
 	switch n := uint64(len(digests)); n {
 	case 0:
 		return nil
 	case 1:
-		return []string{schemas.NoteToolPolicy.Format(n, p.sessions[0].policy)}
+		return []string{schemas.NoteToolPolicy.Format(n, p.sessions[0].policies[0])}
 	default:
 		return []string{schemas.NoteToolPolicy.Format(n)}
 	}
@@ -230,6 +233,11 @@ func (p *policyLog) proxyLine(d *schemas.DecisionLine, received uint64) (why str
 		}
 	case d.Refused != nil:
 		p.refused++
+	case d.Reloaded != nil:
+		s.policies = append(s.policies, p.intern(d.Reloaded.PolicyDigest))
+		s.deny(p.index, d.Reloaded.Denies)
+	case d.Request != nil && !s.decides(d.Request.PolicyDigest), d.Roots != nil && !s.decides(d.Roots.PolicyDigest):
+		return schemas.WhyConflict
 	case d.Request != nil:
 		return p.requested(s, d.Request)
 	case d.RequestFinished != nil:
@@ -245,22 +253,33 @@ func (p *policyLog) started(s *session, d *schemas.SessionStarted) string {
 	case d.Seq != 0:
 		return schemas.WhySeq
 	}
-	s = &session{number: len(p.sessions), name: schemas.Text(d.Name), policy: p.intern(d.PolicyDigest), ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1, cwd: d.Cwd != ""}
+	s = &session{number: len(p.sessions), name: schemas.Text(d.Name), policies: []string{p.intern(d.PolicyDigest)}, ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1, cwd: d.Cwd != "", named: map[uint32]bool{}}
 	s.root = s.number
-	for _, target := range d.Denies {
-		s.denies = append(s.denies, p.index.number(schemas.TargetEndpoint(target)))
-	}
+	s.deny(p.index, d.Denies)
 	p.sessions = append(p.sessions, s)
 	p.byHex[d.Session] = s
 	return ""
 }
+
+// deny takes in what rules that deny name. What a file named before it was read again stays:
+// an effect on it has no time within the session at which the rule surely no longer held.
+func (s *session) deny(index *targetIndex, list []string) {
+	for _, target := range list {
+		if n := index.number(schemas.TargetEndpoint(target)); !s.named[n] {
+			s.named[n], s.denies = true, append(s.denies, n)
+		}
+	}
+}
+
+// decides reports whether the session decides by the file with this digest.
+func (s *session) decides(digest string) bool { return s.policies[len(s.policies)-1] == digest }
 
 func (p *policyLog) decided(s *session, d *schemas.ToolDecision, received uint64) string {
 	at, attempts := callKey{s, d.Call, d.StartNS}, attemptKey{s, d.Call}
 	switch {
 	case d.Decision == schemas.DecisionDeny && d.EndNS < d.StartNS:
 		return schemas.WhyField
-	case p.byCall[at] != nil || p.last[attempts] >= d.Attempt:
+	case p.byCall[at] != nil || p.last[attempts] >= d.Attempt || !s.decides(d.PolicyDigest):
 		return schemas.WhyConflict
 	}
 	n := &decision{rawID: d.ToolCallID, session: s, number: d.Call, start: d.StartNS, end: d.EndNS, timed: true,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -105,7 +106,7 @@ func (j *joiner) otherPolicies(c codes) {
 	}
 	for _, digest := range digests {
 		for _, s := range j.policy.sessions {
-			if digest != "" && s.policy != digest {
+			if digest != "" && slices.ContainsFunc(s.policies, func(d string) bool { return d != digest }) {
 				c.addFor(schemas.AmbiguitySessionOtherPolicy, s.name)
 			}
 		}

@@ -226,6 +226,9 @@ func (p *policyLog) addCodes(c codes) {
 		if !s.finished {
 			c.addFor(schemas.AmbiguitySessionNotFinished, s.name)
 		}
+		if len(s.policies) > 1 {
+			c.addFor(schemas.NoteReloaded, s.name)
+		}
 	}
 	for _, d := range p.decisions {
 		id := d.event.ToolCallID

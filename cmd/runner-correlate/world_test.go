@@ -182,24 +182,9 @@ func decisionLog(t testing.TB, text string) []byte {
 		return schemas.LogHead{Session: hexOf(s), Seq: seq[s] - 1}
 	}
 	put := func(kind string, h schemas.LogHead, data any) {
-		switch d := data.(type) {
-		case schemas.SessionStarted:
-			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.SessionStarted]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
-		case schemas.ToolDecision:
-			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.ToolDecision]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
-		case schemas.CallFinished:
-			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.CallFinished]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
-		case schemas.RequestDecision:
-			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.RequestDecision]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
-		case schemas.RequestFinished:
-			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.RequestFinished]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
-		case schemas.MessageRefused:
-			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.MessageRefused]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
-		case schemas.SessionFinished:
-			b.WriteString(marshalLine(t, schemas.LogEntry[schemas.SessionFinished]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: d}))
-		}
-		b.WriteByte('\n')
+		b.WriteString(marshalLine(t, schemas.LogEntry[any]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: data}) + "\n")
 	}
+	by := map[string]string{}
 	for _, l := range strings.Split(text, "\n") {
 		f := strings.Fields(l)
 		if len(f) == 0 {
@@ -214,13 +199,14 @@ func decisionLog(t testing.TB, text string) []byte {
 		switch f[0] {
 		case "session":
 			h := head(f[1])
+			by[f[1]] = digestA
 			put(schemas.LogSessionStarted, h, schemas.SessionStarted{LogHead: h, Name: "srv-" + f[1], PolicyDigest: digestA,
 				ProxyPID: uint32(number(2)), ServerPID: uint32(number(3)), KtimeNS: number(4), Denies: slices.Sorted(slices.Values(f[5:]))})
 		case "request", "refuse-request":
 			h := head(f[1])
 			start, end := times2(t, f[4])
 			d := schemas.RequestDecision{LogHead: h, Request: number(2), Direction: "client", Method: f[3], Decision: "allow", ReasonCode: "P_ALLOW_DEFAULT",
-				PolicyDigest: digestA, StartNS: start, Targets: append([]string{}, slices.Sorted(slices.Values(f[5:]))...)}
+				PolicyDigest: by[f[1]], StartNS: start, Targets: append([]string{}, slices.Sorted(slices.Values(f[5:]))...)}
 			if f[0] != "request" {
 				d.Decision, d.ReasonCode, d.EndNS = "deny", "P_DENY_DEFAULT", end
 			}
@@ -233,7 +219,7 @@ func decisionLog(t testing.TB, text string) []byte {
 			h := head(f[1])
 			start, end := times2(t, f[5])
 			d := schemas.ToolDecision{LogHead: h, Call: number(2), ToolCallID: f[3], Tool: f[4], StartNS: start, Attempt: 1,
-				Decision: "allow", ReasonCode: "P_ALLOW_RULE", RuleID: "r1", ToolCallIDSource: "params._meta:tool_call_id", PolicyDigest: digestA, Targets: []string{}}
+				Decision: "allow", ReasonCode: "P_ALLOW_RULE", RuleID: "r1", ToolCallIDSource: "params._meta:tool_call_id", PolicyDigest: by[f[1]], Targets: []string{}}
 			key := f[1] + " " + f[2]
 			attempts[key]++
 			d.Attempt = attempts[key]
@@ -270,6 +256,10 @@ func decisionLog(t testing.TB, text string) []byte {
 				h = head(f[1])
 				put(schemas.LogCallFinished, h, schemas.CallFinished{LogHead: h, Call: d.Call, ToolCallID: d.ToolCallID, StartNS: start, EndNS: end, Outcome: outcome})
 			}
+		case "reload": // to the other policy
+			h := head(f[1])
+			by[f[1]] = map[string]string{digestA: digestB, digestB: digestA}[by[f[1]]]
+			put(schemas.LogPolicyReloaded, h, schemas.PolicyReloaded{LogHead: h, KtimeNS: 1, PolicyDigest: by[f[1]], Denies: slices.Sorted(slices.Values(f[2:]))})
 		case "refuse":
 			h := head(f[1])
 			put(schemas.LogMessageRefused, h, schemas.MessageRefused{LogHead: h, KtimeNS: number(2), Direction: "client", ReasonCode: "M_BATCH"})

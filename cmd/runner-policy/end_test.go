@@ -204,7 +204,7 @@ func TestClientStalls(t *testing.T) {
 }
 
 func TestSignals(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			p := startProxy(t, allowAll)

@@ -139,11 +139,14 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 		s.refuse(m.ID, schemas.ReasonBadCall, m.Kind == jsonrpc.Request)
 		return
 	}
-	if _, bad := s.engine.CaseSmuggled(arguments); bad {
-		s.refuse(m.ID, schemas.ReasonCaseKey, m.Kind == jsonrpc.Request)
+	if !s.roundRoots(sc, m, line) {
 		return
 	}
-	if !s.roundRoots(sc, m, line) {
+	by, release := s.hold()
+	defer release()
+	if _, bad := by.engine.CaseSmuggled(arguments); bad {
+		release()
+		s.refuse(m.ID, schemas.ReasonCaseKey, m.Kind == jsonrpc.Request)
 		return
 	}
 	c := &call{number: s.calls, attempt: 1, tool: string(sc.Value(jsonrpc.FieldName).Text), startNS: start}
@@ -159,18 +162,20 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 		}
 	}
 	digest := policy.Digest(rawValue(line, sc.Value(jsonrpc.FieldArguments)))
-	d := s.engine.Decide(ctx, &policy.Call{Digest: digest, Tool: c.tool, Arguments: arguments, Meta: meta, Dir: s.dir, Schema: s.schemas.of(c.tool)})
+	d := by.engine.Decide(ctx, &policy.Call{Digest: digest, Tool: c.tool, Arguments: arguments, Meta: meta, Dir: s.dir, Schema: s.schemas.of(c.tool)})
 	d, would := s.audited(s.rates.limit(d, c.tool, time.Now()))
 	e := schemas.ToolDecision{
 		Call: c.number, Attempt: c.attempt, Tool: c.tool, Decision: schemas.DecisionAllow, ReasonCode: d.Reason, RuleID: d.RuleID,
-		ToolCallID: c.id.id, ToolCallIDSource: c.id.source, PolicyDigest: s.digest,
+		ToolCallID: c.id.id, ToolCallIDSource: c.id.source, PolicyDigest: by.digest,
 		StartNS: start, Targets: d.Targets, TargetsCut: d.TargetsCut, Checked: d.Checked, WouldDeny: would,
 		ArgumentsDigest: digest,
 	}
 	if !d.Allow {
 		e.Decision, e.Outcome, e.EndNS = schemas.DecisionDeny, schemas.OutcomeDenied, now()
 	}
-	if !s.log.decided(e) {
+	written := s.log.decided(e)
+	release()
+	if !written {
 		s.refuse(m.ID, schemas.ReasonLogFailed, m.Kind == jsonrpc.Request)
 		return
 	}
@@ -185,7 +190,7 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 	if s.deniedIDs = append(s.deniedIDs, m.ID.Key); len(s.deniedIDs) > maxDeniedIDs {
 		s.deniedIDs = slices.Delete(s.deniedIDs, 0, 1)
 	}
-	s.toClient(deniedAnswer(m.ID, d.Say, denial{d.Reason, d.RuleID, c.id.id, s.digest}, isModern(meta), s.o.DenyAsError))
+	s.toClient(deniedAnswer(m.ID, d.Say, denial{d.Reason, d.RuleID, c.id.id, by.digest}, isModern(meta), s.o.DenyAsError))
 }
 
 // rawValue is a value as the line has it; nil for an absent one.

@@ -206,7 +206,7 @@ func (v *serverReader) filter(line []byte) ([]byte, string) {
 			return nil, schemas.ReasonNotJSONRPC
 		}
 		v.schemas.learn(t.Name, line[t.Start:t.End])
-		if v.o.Audit || !v.engine.Hides(t.Name) {
+		if v.o.Audit || !v.rules.Load().engine.Hides(t.Name) {
 			kept = true
 			continue
 		}

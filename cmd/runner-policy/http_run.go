@@ -6,18 +6,17 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os/signal"
-	"syscall"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
 
 // runHTTP serves clients until a signal ends it.
-func runHTTP(ctx context.Context, env *tool.Env, o Options, e engine, digest, dir string, to logFile) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
+func runHTTP(ctx context.Context, env *tool.Env, o Options, rules *rulings, again reloader, dir string, to logFile) error {
+	signals := child.WatchEnding()
+	defer signals.Stop()
 	hide()
 	l, err := net.Listen("tcp", o.HTTP.Listen)
 	if err != nil {
@@ -28,15 +27,22 @@ func runHTTP(ctx context.Context, env *tool.Env, o Options, e engine, digest, di
 		env.Warnf("%s can be reached from other machines: everyone who can connect uses the server", l.Addr())
 	}
 	p := newHTTPProxy(o, host, l.Addr(), func() *session {
-		return newSession(o, e, digest, dir, to)
+		return newSession(o, rules, dir, to)
 	})
 	env.Sayf("listening on http://%s%s for %s", l.Addr(), p.upstream.Path, schemas.Text(p.upstream.String()))
 	srv := &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaderBytes}
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
-	select {
-	case <-ctx.Done():
-	case err = <-done:
+	for again := again.on(rules); ; {
+		select {
+		case sig := <-signals.C:
+			if again(sig) {
+				continue
+			}
+		case <-ctx.Done():
+		case err = <-done:
+		}
+		break
 	}
 	p.stop()
 	last, cancel := context.WithTimeout(context.Background(), o.Grace)

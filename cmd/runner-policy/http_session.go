@@ -58,8 +58,8 @@ func newHTTPSession(core *session) *httpSession {
 // start writes the first line of the log. There is no process of a server.
 func (h *httpSession) start() bool {
 	c := h.core
-	denies, cut := c.engine.Denies()
-	return c.log.started(c.o.Name, c.digest, c.dir, denies, cut, os.Getpid(), 0)
+	denies, cut := c.by.engine.Denies()
+	return c.log.started(c.o.Name, c.by.digest, c.dir, denies, cut, os.Getpid(), 0)
 }
 
 // begin is where the requests of one HTTP exchange wait.

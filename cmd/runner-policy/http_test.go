@@ -51,8 +51,8 @@ func behind(t *testing.T, handler func(f *httpFixture, w http.ResponseWriter, r 
 	testkit.Must(t, err)
 	u, _ := url.Parse(up.URL + "/mcp")
 	o := Options{Name: "srv", MaxLine: 1 << 20, HTTP: &httpOptions{Upstream: u}}
-	shared := &sharedLog{logFile: to}
-	f.p = newHTTPProxy(o, "127.0.0.1", l.Addr(), func() *session { return newSession(o, p, p.Digest, "/", shared) })
+	shared, rules := &sharedLog{logFile: to}, newRulings(ruling{p, p.Digest})
+	f.p = newHTTPProxy(o, "127.0.0.1", l.Addr(), func() *session { return newSession(o, rules, "/", shared) })
 	srv := &http.Server{Handler: f.p}
 	go srv.Serve(l)
 	f.url = "http://" + l.Addr().String() + "/mcp"

@@ -78,6 +78,12 @@ func (l *decisionLog) started(name, digest, cwd string, denies []string, cut boo
 	})
 }
 
+func (l *decisionLog) reloaded(digest string, denies []string, cut bool) bool {
+	return put(l, schemas.LogPolicyReloaded, func(h schemas.LogHead) schemas.PolicyReloaded {
+		return schemas.PolicyReloaded{LogHead: h, KtimeNS: now(), PolicyDigest: digest, Denies: denies, DeniesCut: cut}
+	})
+}
+
 func (l *decisionLog) messageRefused(direction, code string) bool {
 	return put(l, schemas.LogMessageRefused, func(h schemas.LogHead) schemas.MessageRefused {
 		return schemas.MessageRefused{LogHead: h, KtimeNS: now(), Direction: direction, ReasonCode: code}

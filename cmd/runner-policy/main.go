@@ -39,7 +39,7 @@ It forwards messages byte for byte, answers what the policy denies itself, and
 writes each decision to the log first. stdout carries only the protocol.
 
 Flags:
-  --policy FILE      the policy, YAML or JSON
+  --policy FILE      the policy, YAML or JSON; SIGHUP reads it again
   --log FILE|fd:N    the decision log (default $ASSAY_RUNNER_POLICY_DECISION_LOG, which a
                      run sets, or beside the policy: POLICY.NAME.log.ndjson)
   --http HOST:PORT   serve the one at --upstream URL; beyond this machine: --http-any
@@ -104,6 +104,9 @@ func run(ctx context.Context, env *tool.Env) error {
 	if err != nil {
 		return tool.Fail(tool.ExitOwn, err)
 	}
+	if o.PolicyPath = o.Policy; !filepath.IsAbs(o.Policy) {
+		o.PolicyPath = filepath.Join(dir, o.Policy)
+	}
 	if o.HTTP != nil && p.RelativeTo != "" {
 		return tool.Fail(tool.ExitUsage, errHeld, "leave relative_to out: relative paths are not clear then, and denied where a rule looks at them")
 	}
@@ -129,13 +132,14 @@ func run(ctx context.Context, env *tool.Env) error {
 	if o.LogDefault {
 		env.Sayf("decisions go to %s", schemas.Text(o.LogName))
 	}
+	rules, again := newRulings(ruling{p, p.Digest}), reloader{env: env, file: o.PolicyPath, held: p.RelativeTo}
 	if o.HTTP != nil {
-		return runHTTP(ctx, env, o, p, p.Digest, dir, &sharedLog{logFile: to})
+		return runHTTP(ctx, env, o, rules, again, dir, &sharedLog{logFile: to})
 	}
 	if tool.IsTerminal(env.Stdin) {
 		env.Sayf("waiting for an MCP client's messages on standard input, which is a terminal; ^D ends the session")
 	}
-	return newSession(o, p, p.Digest, dir, to).run(ctx, env)
+	return newSession(o, rules, dir, to).run(ctx, env, again)
 }
 
 // check prints an explanation of a policy to standard output, or of one call under it.

@@ -25,7 +25,7 @@ func (q *quick) Write(b []byte) (int, error) {
 func TestRoundIsKnownInTime(t *testing.T) {
 	for _, size := range []int{1, 8 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			s := newSession(Options{}, hider(false), "sha256:0", "/", &discardLog{})
+			s := newSession(Options{}, newRulings(ruling{hider(false), "sha256:0"}), "/", &discardLog{})
 			client := &quick{inFlight: s.inFlight}
 			s.client = client
 			e := otherRequest("1")

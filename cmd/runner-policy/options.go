@@ -21,6 +21,7 @@ const (
 // Options is one call of runner-policy.
 type Options struct {
 	Policy      string
+	PolicyPath  string // absolute
 	LogName     string // the value of --log, for messages
 	LogFile     string // file of the log; "" if it is the descriptor LogFD
 	LogFD       int

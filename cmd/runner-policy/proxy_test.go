@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,11 +31,29 @@ type proxy struct {
 	in       io.WriteCloser
 	out      *bufio.Reader
 	outFile  *os.File
-	stderr   bytes.Buffer
+	stderr   sharedBuffer
 	dir      string
 	seenFile string
 	logFile  string
 	waited   bool
+}
+
+// sharedBuffer can be read while a program writes to it.
+type sharedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *sharedBuffer) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *sharedBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
 }
 
 type proxyOption func(*exec.Cmd)

@@ -19,11 +19,14 @@ const methodRoots = "roots/list"
 // or "" for a request that the policy denies.
 func (s *session) judge(ctx context.Context, direction string, m jsonrpc.Message, params any) (r *request, d policy.Decision, code string) {
 	start := now()
+	by, release := s.hold()
+	defer release()
 	q := &policy.Request{Method: m.Method, Params: params, Dir: s.dir}
-	d, would := s.audited(s.engine.DecideRequest(ctx, q))
+	d, would := s.audited(by.engine.DecideRequest(ctx, q))
+	d.By = by.digest
 	target := q.Target()
 	e := schemas.RequestDecision{Direction: direction, Method: m.Method, Target: schemas.Text(target[:min(len(target), maxTargetName)]),
-		Decision: schemas.DecisionAllow, ReasonCode: d.Reason, RuleID: d.RuleID, PolicyDigest: s.digest, StartNS: start,
+		Decision: schemas.DecisionAllow, ReasonCode: d.Reason, RuleID: d.RuleID, PolicyDigest: by.digest, StartNS: start,
 		Targets: d.Targets, TargetsCut: d.TargetsCut, WouldDeny: would}
 	if !d.Allow {
 		e.Decision, e.EndNS = schemas.DecisionDeny, now()
@@ -111,11 +114,11 @@ func (s *session) clientAnswers(sc *jsonrpc.Scanner, m jsonrpc.Message, line []b
 	end, outcome := now(), outcomeOf(sc)
 	if e.method == methodRoots && sc.Has(jsonrpc.FieldResult) {
 		result, _ := decode(line, sc.Value(jsonrpc.FieldResult))
-		d := s.roots(result)
-		if !s.rootsDecided(e.request, d) {
+		d, written := s.roots(e.request, result)
+		if !written {
 			line, outcome = refusedAnswer(e.id, schemas.ReasonLogFailed), schemas.OutcomeError
 		} else if !d.Allow {
-			line, outcome = deniedRoots(e.id, d, s.digest), schemas.OutcomeError
+			line, outcome = deniedRoots(e.id, d), schemas.OutcomeError
 		}
 	}
 	s.asked.answered(m.ID.Key)
@@ -123,36 +126,34 @@ func (s *session) clientAnswers(sc *jsonrpc.Scanner, m jsonrpc.Message, line []b
 	s.toServer(line)
 }
 
-// roots decides roots.
-func (s *session) roots(result any) policy.RootsDecision {
-	d := s.engine.DecideRoots(result)
+// roots decides roots and records the decision. The result is false if that is not in the log.
+func (s *session) roots(r *request, result any) (d policy.RootsDecision, written bool) {
+	by, release := s.hold()
+	defer release()
+	d = by.engine.DecideRoots(result)
+	d.By = by.digest
 	if s.o.Audit {
 		d.Allow = true
 	}
-	return d
-}
-
-// rootsDecided records the decision about roots.
-func (s *session) rootsDecided(r *request, d policy.RootsDecision) bool {
 	e := schemas.RootsDecision{Request: r.number, Decision: schemas.DecisionAllow, ReasonCode: d.Reason,
-		PolicyDigest: s.digest, Roots: d.Roots, RootsCut: d.Cut}
+		PolicyDigest: by.digest, Roots: d.Roots, RootsCut: d.Cut}
 	switch {
 	case !d.Allow:
 		e.Decision = schemas.DecisionDeny
 	case d.Reason == schemas.ReasonDenyRoots: // audited
 		e.ReasonCode, e.WouldDeny = schemas.ReasonAllowAudit, d.Reason
 	}
-	return s.log.rootsDecided(e)
+	return d, s.log.rootsDecided(e)
 }
 
 // deniedRequest is the line that answers a denied request.
 func (s *session) deniedRequest(to jsonrpc.ID, d policy.Decision) []byte {
-	return errorLine(to, rpcError{errDenied, d.Reason + ": " + d.Say, &errorData{ReasonCode: d.Reason, RuleID: d.RuleID, PolicyDigest: s.digest}})
+	return errorLine(to, rpcError{errDenied, d.Reason + ": " + d.Say, &errorData{ReasonCode: d.Reason, RuleID: d.RuleID, PolicyDigest: d.By}})
 }
 
 // deniedRoots is the line that the server gets instead of roots that it must not have.
-func deniedRoots(to jsonrpc.ID, d policy.RootsDecision, digest string) []byte {
-	return errorLine(to, rpcError{errDenied, d.Reason + ": " + d.Say, &errorData{ReasonCode: d.Reason, PolicyDigest: digest}})
+func deniedRoots(to jsonrpc.ID, d policy.RootsDecision) []byte {
+	return errorLine(to, rpcError{errDenied, d.Reason + ": " + d.Say, &errorData{ReasonCode: d.Reason, PolicyDigest: d.By}})
 }
 
 // roundRoots decides roots that a client gives in the request with which a call goes on
@@ -170,8 +171,7 @@ func (s *session) roundRoots(sc *jsonrpc.Scanner, m jsonrpc.Message, line []byte
 			s.refuse(m.ID, cmp.Or(code, schemas.ReasonBadCall), m.Kind == jsonrpc.Request)
 			return false
 		}
-		d := s.roots(list[name])
-		ok := s.rootsDecided(r, d)
+		d, ok := s.roots(r, list[name])
 		outcome := schemas.OutcomeCompleted
 		if !ok || !d.Allow {
 			outcome = schemas.OutcomeError
@@ -183,7 +183,7 @@ func (s *session) roundRoots(sc *jsonrpc.Scanner, m jsonrpc.Message, line []byte
 			return false
 		case !d.Allow:
 			if m.Kind == jsonrpc.Request {
-				s.toClient(deniedRoots(m.ID, d, s.digest))
+				s.toClient(deniedRoots(m.ID, d))
 			}
 			return false
 		}
@@ -225,5 +225,5 @@ func (v *serverReader) inputRequests(e *entry, line []byte) []byte {
 // asksFreely reports whether a server may ask for anything: then an answer that is too long
 // to be read can pass.
 func (v *serverReader) asksFreely() bool {
-	return v.o.Audit || v.engine.DecideRequest(context.Background(), &policy.Request{Method: "sampling/createMessage"}).Allow
+	return v.o.Audit || v.rules.Load().engine.DecideRequest(context.Background(), &policy.Request{Method: "sampling/createMessage"}).Allow
 }

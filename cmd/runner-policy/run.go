@@ -14,7 +14,7 @@ import (
 
 // run starts the server and forwards messages until both sides have ended. Its error
 // carries the server's exit status.
-func (s *session) run(ctx context.Context, env *tool.Env) error {
+func (s *session) run(ctx context.Context, env *tool.Env, again reloader) error {
 	environment := serverEnvironment() // before hide: after it, we could not read all of it
 	hide()
 	signals := child.WatchEnding()
@@ -23,8 +23,8 @@ func (s *session) run(ctx context.Context, env *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	denies, cut := s.engine.Denies()
-	if !s.log.started(s.o.Name, s.digest, s.dir, denies, cut, os.Getpid(), srv.PID()) {
+	denies, cut := s.by.engine.Denies()
+	if !s.log.started(s.o.Name, s.by.digest, s.dir, denies, cut, os.Getpid(), srv.PID()) {
 		srv.Reap()
 		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", s.o.LogName, s.log.failure())
 	}
@@ -36,7 +36,7 @@ func (s *session) run(ctx context.Context, env *tool.Env) error {
 	go func() { s.readClient(ctx, readerOf(env.Stdin)); close(clientDone) }()
 	go func() { serverDone <- s.readServer(readerOf(srv.out)) }()
 	go func() { srv.AwaitExit(); close(exited) }()
-	err = s.watch(srv, watched{clientDone, exited, s.stoppedReading, serverDone, signals.C})
+	err = s.watch(srv, watched{clientDone, exited, s.stoppedReading, serverDone, signals.C, again.on(s.rules)})
 	e := srv.Reap()
 	if end := s.end(e, errors.Is(err, errStuck)); end != nil {
 		return tool.Failf(tool.ExitOwn, "%s: %w", s.o.LogName, end)
@@ -50,6 +50,7 @@ type watched struct {
 	clientDone, exited, stoppedReading <-chan struct{}
 	serverDone                         <-chan error
 	signals                            <-chan os.Signal
+	again                              func(os.Signal) bool
 }
 
 // errStuck means that the client no longer reads.
@@ -104,7 +105,10 @@ func (s *session) watch(srv *server, w watched) (result error) {
 			w.exited = nil
 			s.endedBy(schemas.OutcomeServerGone)
 			advance(inputClosed)
-		case <-w.signals:
+		case sig := <-w.signals:
+			if w.again(sig) {
+				break
+			}
 			s.endedBy(schemas.OutcomeClientGone)
 			advance(min(max(stage+1, terminated), killed))
 		case <-timer:

@@ -25,8 +25,9 @@ type engine interface {
 // can write to the client.
 type session struct {
 	o        Options
-	engine   engine
-	digest   string
+	rules    *rulings
+	deciding sync.Mutex // held while a decision is made and recorded
+	by       *ruling    // of the last decision; protected by deciding
 	dir      string
 	log      *decisionLog
 	inFlight *inFlight // requests of the client
@@ -138,6 +139,6 @@ func (s *session) finish(e *entry, end uint64, outcome string) {
 	}
 }
 
-func newSession(o Options, e engine, digest, dir string, to logFile) *session {
-	return &session{o: o, engine: e, digest: digest, dir: dir, log: newLog(to), inFlight: newInFlight(), asked: newInFlight(), stoppedReading: make(chan struct{})}
+func newSession(o Options, rules *rulings, dir string, to logFile) *session {
+	return &session{o: o, rules: rules, by: rules.Load(), dir: dir, log: newLog(to), inFlight: newInFlight(), asked: newInFlight(), stoppedReading: make(chan struct{})}
 }

@@ -133,7 +133,7 @@ func (l *discardLog) Close() error { return nil }
 // serverSays runs the server's half of a session with text as the server's output.
 func serverSays(hide bool, pending []*entry, text []byte) (client []byte, log string, err error) {
 	l := &discardLog{}
-	s := newSession(Options{}, hider(hide), "sha256:0", "/", l)
+	s := newSession(Options{}, newRulings(ruling{hider(hide), "sha256:0"}), "/", l)
 	var out bytes.Buffer
 	s.client = &out
 	for _, e := range pending {

@@ -43,6 +43,7 @@ var believed = []string{
 	"policy_log_flooded", "policy_log_invalid:1:bad_json", "policy_log_invalid:7:bad_seq",
 	"policy_session_not_finished:files", "policy_session_not_finished:tc_1",
 	"policy_session_of_other_policy:files", "policy_session_of_other_policy:tc_1",
+	"policy_session_reloaded:files", "policy_session_reloaded:tc_1",
 	"sdk_log_flooded", "sdk_log_invalid:7:bad_seq", "sdk_log_replaced", "sdk_log_truncated", "sdk_log_writer_open_at_end", "sdk_log_written_after_end",
 	"tool_call_effects_outside_request:tc_4",
 	"tool_call_targets_unknown:tc_2",

@@ -184,6 +184,7 @@ var observed = map[string]func(v *verifier, code, value string){
 	schemas.AmbiguityServerUnknown:      (*verifier).sessionNamed,
 	schemas.AmbiguitySessionNotFinished: (*verifier).sessionNamed,
 	schemas.AmbiguitySessionOtherPolicy: (*verifier).sessionNamed,
+	schemas.NoteReloaded:                (*verifier).sessionNamed,
 	schemas.AmbiguityDeniedTarget:       (*verifier).targetTouched,
 	schemas.AmbiguityRequestEffects:     (*verifier).ofRequests,
 	schemas.AmbiguityEffectsLate:        (*verifier).laterEffects,

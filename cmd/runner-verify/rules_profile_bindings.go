@@ -303,9 +303,9 @@ func (v *verifier) wholeCounts() {
 }
 
 // sessionsDiffer checks that decisions have no more policies than there are sessions, each of
-// which has one, and that a call that overlaps is not alone.
+// which has one if it did not read its file again, and that a call that overlaps is not alone.
 func (v *verifier) sessionsDiffer() {
-	if n := uint64(len(v.policy.policies)); n > v.sessions() {
+	if n := uint64(len(v.policy.policies)); n > v.mostPolicies() {
 		v.add(rulePolicyDecision, bundle.PolicyName, 0, "decisions have %d different policy_digests, note %s says sessions=%d", n, schemas.NotePolicy.Code, v.sessions())
 	}
 	overlaps := v.ambiguities().of[schemas.AmbiguityCallsOverlap]

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -81,13 +82,22 @@ func (v *verifier) toolPolicyNote() {
 	case !v.noted(note) && p.targets:
 		v.faultNote("no note %s, but decisions have targets", note.Code)
 	case !there:
-	case n > v.sessions():
+	case n > v.mostPolicies():
 		v.faultNote("%s says policies=%d, %s says sessions=%d", note.Code, n, schemas.NotePolicy.Code, v.sessions())
 	case uint64(len(p.policies)) > n:
 		v.faultNote("%s says policies=%d, the decisions have %d", note.Code, n, len(p.policies))
 	case only != "" && p.digest != "" && p.digest != only:
 		v.faultNote("%s says policy=%s, the decisions have another one", note.Code, only)
 	}
+}
+
+// mostPolicies is how many policy files there can be: one for each session, or any number if one
+// read its file again.
+func (v *verifier) mostPolicies() uint64 {
+	if v.report != nil && v.ambiguities().kinds[schemas.NoteReloaded] > 0 {
+		return math.MaxUint64
+	}
+	return v.sessions()
 }
 
 // captureNotes checks that a run without a capture says why, and has no notes of one.

@@ -22,12 +22,13 @@ DIFFERS, PREFIXED, DENIED_TARGET, OF_REQUEST = ("sdk_tool_name_differs", "sdk_to
 CLASS = {"exec_without_tool_call": "agent", "exec_before_sessions": "agent", "server_effect_before_calls": "setup",
          "server_effect_between_calls": "idle", "server_effect_in_requests": "request", DENIED_TARGET: None}
 NOTES = {"decision_without_kernel_events", "denied_call_not_watched", "exec_before_sessions", "sdk_tool_call_failed", PREFIXED,
-         "server_effect_before_calls", "server_effect_between_calls", "server_effect_in_requests", CANCELLED, SHARED, NOTHING, OVERLAP}
+         "server_effect_before_calls", "server_effect_between_calls", "server_effect_in_requests", CANCELLED, SHARED, NOTHING, OVERLAP,
+         "policy_session_reloaded"}
 BROKEN = ("denied", "tool_error", "error", "cancelled")
 OUTSIDE, TARGETS, IDLE = ("tool_call_effects_outside_request", "tool_call_targets_unknown",
                           "kernel_events_outside_tool_windows")
 PROGRAM, REST = "exec_without_tool_call", "…"
-NAMED = ("tool_server_unknown", "policy_session_not_finished", "policy_session_of_other_policy")
+NAMED = ("tool_server_unknown", "policy_session_not_finished", "policy_session_of_other_policy", "policy_session_reloaded")
 COLLECTED = ("_truncated", "_replaced", "_writer_open_at_end", "_written_after_end")
 
 

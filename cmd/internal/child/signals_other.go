@@ -28,6 +28,9 @@ func WatchEnding() *Signals {
 // Stop restores the default handling of the signals.
 func (s *Signals) Stop() { signal.Stop(s.c) }
 
+// IsHangup reports false: there is no such signal.
+func IsHangup(os.Signal) bool { return false }
+
 // FromTerminal reports whether the console sent the signal to the program as well.
 func FromTerminal(sig os.Signal) bool { return sig == os.Interrupt }
 

@@ -52,6 +52,10 @@ func (s *Signals) Stop() {
 	signal.Stop(s.pipe)
 }
 
+// IsHangup reports whether a signal is the one that asks a program without a terminal to
+// read its files again.
+func IsHangup(sig os.Signal) bool { return sig == syscall.SIGHUP }
+
 // FromTerminal reports whether a signal was most likely sent by the terminal to the
 // whole foreground process group. A program in our group has it already then.
 func FromTerminal(sig os.Signal) bool {

@@ -62,6 +62,7 @@ type Decision struct {
 	Say        string   // text for the client; empty when allowed
 	Targets    []string // what the call names that a kernel line can show
 	TargetsCut bool     // there were more targets
+	By         string   // digest of the policy that decided, if the caller says so
 	Checked    []string // those of the targets that the rule that decided read or expects
 }
 

@@ -232,6 +232,7 @@ type RootsDecision struct {
 	Say    string   // what is said to the server; empty when allowed
 	Roots  []string // the URIs, in text form
 	Cut    bool     // there were more, or longer ones
+	By     string   // digest of the policy that decided, if the caller says so
 }
 
 // DecideRoots decides the result of roots/list: each root must be, or lie below, a
