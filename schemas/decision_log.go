@@ -145,7 +145,21 @@ type ToolDecision struct {
 	Checked          []string `json:"checked,omitzero"` // targets that the rule that decided looked at or expects
 	ArgumentsDigest  string   `json:"arguments_digest,omitempty" spec:"sha256:HEX"`
 	WouldDeny        string   `json:"would_deny,omitempty" spec:"a reason code, with P_ALLOW_AUDIT"`
+
+	Redacted []RedactedArgument `json:"redacted,omitzero" spec:"what the policy file redacts: objects with at and, with a key, commitment"`
 }
+
+// RedactedArgument is an argument whose value the log does not have.
+type RedactedArgument struct {
+	At         string `json:"at"`                   // its place, as in the policy file, in text form
+	Commitment string `json:"commitment,omitempty"` // hmac-sha256:HEX of the value in the form of RFC 8785
+}
+
+// MaxRedacted is how many places a policy file may redact.
+const MaxRedacted = 64
+
+// CommitmentPrefix begins a commitment; 64 hex digits follow.
+const CommitmentPrefix = "hmac-sha256:"
 
 // RequestDecision is the data of a request that is no tool call, of the client or of the
 // server, written before it is forwarded.

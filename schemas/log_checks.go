@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // checkLogTargets is CheckTargets for a line of the log, whose targets are names.
@@ -33,6 +34,25 @@ func (d *ToolDecision) checkChecked() error {
 	for i, t := range d.Checked {
 		if _, ok := slices.BinarySearch(d.Targets, t); !ok || i > 0 && d.Checked[i-1] >= t {
 			return fmt.Errorf("checked has %.100q, which is no target, repeated or not in byte order", t)
+		}
+	}
+	return nil
+}
+
+func (d *ToolDecision) checkRedacted() error {
+	switch {
+	case len(d.Redacted) > MaxRedacted:
+		return fmt.Errorf("%d redacted arguments, at most %d", len(d.Redacted), MaxRedacted)
+	case len(d.Redacted) > 0 && d.ArgumentsDigest != "":
+		return errors.New("arguments_digest of arguments that are redacted")
+	}
+	for _, r := range d.Redacted {
+		hex, given := strings.CutPrefix(r.Commitment, CommitmentPrefix)
+		if err := first(notEmpty("at", r.At), checkNames("at", []string{r.At})); err != nil {
+			return err
+		}
+		if r.Commitment != "" && (!given || !ValidDigest(digestPrefix+hex)) {
+			return fmt.Errorf("commitment is %.100q, expected %sHEX", r.Commitment, CommitmentPrefix)
 		}
 	}
 	return nil

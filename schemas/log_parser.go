@@ -164,7 +164,7 @@ func (d *ToolDecision) check() error {
 	case !denied && (d.EndNS != 0 || d.Outcome != ""):
 		err = errors.New("end_ns or outcome of a call that is only about to begin")
 	default:
-		err = first(checkLogTargets(d.Targets), d.checkChecked(), optionalDigest("arguments_digest", d.ArgumentsDigest), checkWouldDeny(d.ReasonCode, d.WouldDeny))
+		err = first(checkLogTargets(d.Targets), d.checkChecked(), optionalDigest("arguments_digest", d.ArgumentsDigest), d.checkRedacted(), checkWouldDeny(d.ReasonCode, d.WouldDeny))
 	}
 	return err
 }

@@ -96,6 +96,7 @@ var codeCases = []codeCase{
 	{code: "tool_call_id_repeated:tc_1", world: world{kernel: agent, policy: strings.TrimSuffix(one, "end S") + "allow S 1 tc_1 read_file 300-400 completed /work"}},
 	{code: "tool_call_not_finished:tc_1", world: world{kernel: agent, policy: "session S 20 30 25\nallow S 0 tc_1 read_file 100- /work"}},
 	{code: "tool_call_targets_unknown:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "/work", "/other …", 1)}},
+	{code: "tool_call_targets_unknown:tc_1", world: world{kernel: agent, policy: "session S 20 30 25\ndeny S 0 tc_1 echo 100-105 /other …\nend S"}},
 	{code: "tool_calls_overlap:tc_2", world: world{kernel: agent, policy: strings.TrimSuffix(one, "end S") + "allow S 1 tc_2 read_file 150-300 completed /work"}},
 	{code: "tool_call_names_nothing:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "/work", "", 1)}},
 	{code: "tool_call_cancelled:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "completed", "cancelled", 1)}},

@@ -167,14 +167,14 @@ func (a *attribution) hitsOn(d *decision, targets []uint32) (texts []string, ove
 	return texts, over
 }
 
-// addUnobservable adds the denied calls with targets that are noise. The kernel layer
+// addUnobservable adds the denied calls that named more than the log has, and those with targets that are noise. The kernel layer
 // has no line for a plain read of noise, so it is not known whether one happened. A call
 // without targets has nothing that could be seen.
 func (a *attribution) addUnobservable(c codes) {
 	for _, d := range a.policy.decisions {
-		if d.timed && d.denied() && slices.ContainsFunc(d.targets, func(n uint32) bool {
+		if d.timed && d.denied() && (d.cut || slices.ContainsFunc(d.targets, func(n uint32) bool {
 			return a.noise.Find([]byte(a.index.targets[n].text), 0) >= 0
-		}) {
+		})) {
 			c.addFor(schemas.AmbiguityTargetsUnknown, d.event.ToolCallID)
 		}
 		if d.timed && d.denied() && len(d.targets) == 0 && !d.cut {

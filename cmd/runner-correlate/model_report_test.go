@@ -416,7 +416,7 @@ func (m *model) bind(i int, w *modelSeen, codes map[string]bool) string {
 	}
 	if !c.allow {
 		effects = map[string]bool{}
-		if m.denied(c, effects) {
+		if m.denied(c, effects) || c.cut {
 			codes["tool_call_targets_unknown:"+c.id] = true
 		}
 		if len(effects) > 0 {

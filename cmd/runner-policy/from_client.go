@@ -170,6 +170,9 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 		StartNS: start, Targets: d.Targets, TargetsCut: d.TargetsCut, Checked: d.Checked, WouldDeny: would,
 		ArgumentsDigest: digest,
 	}
+	if _, out := by.engine.Redact(arguments); out != nil {
+		e.ArgumentsDigest, e.Redacted = "", commitments(out, s.o.RedactKey) // the digest of a short value can be found by guessing
+	}
 	if !d.Allow {
 		e.Decision, e.Outcome, e.EndNS = schemas.DecisionDeny, schemas.OutcomeDenied, now()
 	}

@@ -25,4 +25,6 @@ func (h hider) DecideRoots(any) policy.RootsDecision {
 func (h hider) Hides(tool string) bool          { return bool(h) && strings.HasPrefix(tool, "hidden") }
 func (h hider) CaseSmuggled(any) (string, bool) { return "", false }
 
+func (hider) Redact(arguments any) (any, []policy.Redacted) { return arguments, nil }
+
 func (hider) Denies() ([]string, bool) { return nil, false }

@@ -47,6 +47,7 @@ Flags:
   --deny-as result   deny with a tool result (isError); or error: a JSON-RPC error
   --audit            decide and record, but forward what the policy denies
   --call-id-key KEY  another key of params._meta that names the tool call
+  --redact-key FILE  hex key of the commitments to arguments that the policy redacts
   --max-line 16M, --grace 5s  refuse longer lines; wait for the server's end, then kill it
   --check FILE       print what the policy means, or what is wrong with it; with
                      --call JSON how it decides {"name":…,"arguments":{…}}
@@ -75,6 +76,7 @@ func app() tool.App {
 		&cli.StringFlag{Name: "name"},
 		&cli.StringFlag{Name: "deny-as", Value: "result"},
 		&cli.BoolFlag{Name: "audit"},
+		&cli.StringFlag{Name: "redact-key"},
 		&cli.StringSliceFlag{Name: "call-id-key"},
 		&cli.StringFlag{Name: "max-line", Value: "16M"},
 		&cli.DurationFlag{Name: "grace", Value: defaultGrace},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/arguments"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -29,6 +30,7 @@ type Options struct {
 	Name        string
 	DenyAsError bool
 	Audit       bool // decide and record, forward all
+	RedactKey   arguments.Key
 	CallIDKeys  []string
 	MaxLine     int
 	Grace       time.Duration
@@ -66,6 +68,9 @@ func options(env *tool.Env) (o Options, err error) {
 		if key == "" {
 			return o, tool.BadValue("call-id-key", "", "a name")
 		}
+	}
+	if o.RedactKey, err = arguments.ReadKey(f.String("redact-key")); err != nil {
+		return o, tool.Usagef("--redact-key: %v", err)
 	}
 	longest, err := env.Size("max-line", 1<<10, 1<<30)
 	if err != nil {

@@ -16,6 +16,7 @@ type engine interface {
 	DecideRequest(context.Context, *policy.Request) policy.Decision
 	DecideRoots(result any) policy.RootsDecision
 	Hides(tool string) bool
+	Redact(arguments any) (rest any, out []policy.Redacted)
 	Denies() (names []string, cut bool)
 	CaseSmuggled(arguments any) (key string, bad bool)
 }

@@ -45,7 +45,7 @@ func (d *Describer) Describe(read []byte, all uint32) *schemas.Arguments {
 		a.Argv = Redact(argv, d.Key)
 	case d.Key != nil:
 		for _, one := range argv[:min(len(argv), schemas.MaxDigests)] {
-			a.Digests = append(a.Digests, d.Key.digest(one))
+			a.Digests = append(a.Digests, d.Key.Digest(one))
 		}
 	}
 	return a

@@ -14,8 +14,8 @@ import (
 // Key is the key of digests; nil is none.
 type Key []byte
 
-// digest is the HMAC-SHA256 of text, in hex.
-func (k Key) digest(text []byte) string {
+// Digest is the HMAC-SHA256 of text, in hex.
+func (k Key) Digest(text []byte) string {
 	h := hmac.New(sha256.New, k)
 	h.Write(text)
 	return hex.EncodeToString(h.Sum(nil))
@@ -25,7 +25,7 @@ func (k Key) digest(text []byte) string {
 func (k Key) mark(id string, text []byte) []byte {
 	b := append([]byte(schemas.RedactionMark), id...)
 	if k != nil {
-		b = append(append(b, schemas.RedactionDigest...), k.digest(text)...)
+		b = append(append(b, schemas.RedactionDigest...), k.Digest(text)...)
 	}
 	return append(b, schemas.RedactionEnd...)
 }

@@ -39,6 +39,9 @@ func (p *Policy) Explain(w io.Writer) {
 	if p.RelativeTo != "" {
 		fmt.Fprintf(w, "relative paths start at %s, where the server is started\n", plainQuote(p.RelativeTo))
 	}
+	for _, place := range p.redact {
+		fmt.Fprintf(w, "no log has the value of the argument at %s\n", plainQuote(place.text))
+	}
 	for i := range p.rules {
 		p.rules[i].explain(w, i+1)
 	}

@@ -36,6 +36,7 @@ type Policy struct {
 	network      *schemas.NetworkRules // nil without a network section
 	file         string                // its name in warnings
 	files        *schemas.FileRules    // nil without the sections files and exec
+	redact       []jsonPath            // arguments that no log may have
 	names        nameSet               // names of arguments that the rules read
 }
 

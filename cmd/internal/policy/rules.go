@@ -56,7 +56,7 @@ func (r *reader) policy(b []byte) *Policy {
 		return nil
 	}
 	p := new(Policy)
-	o := r.Object(doc, "the policy", "schema", "default", "relative_to", "rules", "resources", "methods", "network", "files", "exec")
+	o := r.Object(doc, "the policy", "schema", "default", "relative_to", "redact", "rules", "resources", "methods", "network", "files", "exec")
 	if o == nil {
 		return nil
 	}
@@ -73,6 +73,9 @@ func (r *reader) policy(b []byte) *Policy {
 		if s, ok := r.Text(f.Value, "relative_to"); ok {
 			p.RelativeTo, _ = r.absolute(f.Value, s)
 		}
+	}
+	if f, ok := o["redact"]; ok {
+		p.redact = r.redact(f.Value)
 	}
 	ids := map[string]int{}
 	if f, ok := o["rules"]; ok {

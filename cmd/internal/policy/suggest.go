@@ -16,7 +16,7 @@ import (
 func Suggest(w io.Writer, calls []*schemas.ToolDecision, requests []*schemas.RequestDecision) {
 	type used struct {
 		digests, targets []string
-		any              bool
+		any, redacted    bool
 	}
 	tools, resources, methods := map[string]*used{}, map[string]bool{}, map[string]bool{}
 	for _, d := range calls {
@@ -30,6 +30,7 @@ func Suggest(w io.Writer, calls []*schemas.ToolDecision, requests []*schemas.Req
 		}
 		u.digests, u.targets = append(u.digests, d.ArgumentsDigest), append(u.targets, d.Targets...)
 		u.any = u.any || d.ArgumentsDigest == ""
+		u.redacted = u.redacted || d.Redacted != nil
 	}
 	for _, d := range requests {
 		switch {
@@ -46,6 +47,9 @@ func Suggest(w io.Writer, calls []*schemas.ToolDecision, requests []*schemas.Req
 		slices.Sort(u.targets)
 		if u.targets = slices.Compact(u.targets); len(u.targets) > 0 {
 			fmt.Fprintf(w, "  # it named %s\n", yamlText(strings.Join(u.targets[:min(len(u.targets), 8)], " ")))
+		}
+		if u.redacted {
+			fmt.Fprintln(w, "  # the log does not have all arguments, so it may have any")
 		}
 		fmt.Fprintf(w, "  - id: tool-%d\n    allow: %s\n", i+1, yamlText(escapeGlob(name)))
 		slices.Sort(u.digests)

@@ -28,14 +28,27 @@ func (t *targetSet) add(s string) {
 	t.list, t.bytes = append(t.list, s), t.bytes+len(s)
 }
 
-// targets gives a decision its targets: first the values that the conditions of the rule
+// targets gives a decision its targets. What the file redacts is left out, and only that it
+// named something is told.
+func (e *evaluation) targets(d *Decision, r *rule) {
+	shown, out := e.policy.Redact(e.call.Arguments)
+	t, checked := e.collect(r, shown, !d.Allow)
+	if out != nil {
+		all, _ := e.collect(r, e.call.Arguments, !d.Allow)
+		t.cut = t.cut || len(all.list) > len(t.list)
+	}
+	slices.Sort(checked)
+	d.Checked = checked
+	d.Targets, d.TargetsCut = t.sorted()
+}
+
+// collect finds the targets in arguments: first the values that the conditions of the rule
 // that decided read, and what it expects, which are those that were checked; then the
 // values that other rules' conditions read, then all other strings, so that many other
 // strings do not displace the first; of a call that is denied, then what parts of the strings name.
-func (e *evaluation) targets(d *Decision, r *rule) {
-	var t targetSet
+func (e *evaluation) collect(r *rule, arguments any, denied bool) (t targetSet, checked []string) {
 	if r != nil {
-		e.read(&t, r)
+		e.read(&t, r, arguments)
 		for _, s := range r.expects {
 			if strings.HasPrefix(s, "/") {
 				e.path(&t, s)
@@ -44,19 +57,18 @@ func (e *evaluation) targets(d *Decision, r *rule) {
 			}
 		}
 	}
-	d.Checked = slices.Clone(t.list)
-	slices.Sort(d.Checked)
+	checked = slices.Clone(t.list)
 	for i := range e.policy.rules {
 		if x := &e.policy.rules[i]; x != r && x.speaksOf(e.call.Tool) {
-			e.read(&t, x)
+			e.read(&t, x, arguments)
 		}
 	}
-	e.strings(&t, e.call.Arguments, maxDepth)
-	if !d.Allow {
+	e.strings(&t, arguments, maxDepth)
+	if denied {
 		left := maxTokens
-		eachString(e.call.Arguments, maxDepth, func(s string) { e.tokens(&t, s, &left) })
+		eachString(arguments, maxDepth, func(s string) { e.tokens(&t, s, &left) })
 	}
-	d.Targets, d.TargetsCut = t.sorted()
+	return t, checked
 }
 
 func (t *targetSet) sorted() ([]string, bool) {
@@ -64,10 +76,10 @@ func (t *targetSet) sorted() ([]string, bool) {
 	return append([]string{}, t.list...), t.cut
 }
 
-// read adds the values that a rule's conditions read.
-func (e *evaluation) read(t *targetSet, r *rule) {
+// read adds the values that a rule's conditions read in arguments.
+func (e *evaluation) read(t *targetSet, r *rule, arguments any) {
 	for _, c := range r.args {
-		_ = c.at.each(arguments(&e.call), func(v any, _ bool) error {
+		_ = c.at.each(arguments, func(v any, _ bool) error {
 			if s, ok := v.(string); ok && !t.cut {
 				e.target(t, s, c.under != nil)
 			}
