@@ -16,21 +16,29 @@ import (
 // sends a request during the call. In the modern one the call continues in a second
 // request with another id, and both are attempts of one call.
 func TestAsk(t *testing.T) {
-	for version, want := range map[string]string{legacy: "accept", modern: "accept state-1"} {
-		t.Run(version, func(t *testing.T) {
+	for name, want := range map[string]string{legacy: "accept", modern: "accept state-1", "http " + legacy: "accept", "http " + modern: "accept state-1"} {
+		t.Run(name, func(t *testing.T) {
+			version, web := strings.CutPrefix(name, "http ")
 			dir := t.TempDir()
 			policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "log")
 			if err := os.WriteFile(policy, []byte(allowAll), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			c := exec.CommandContext(t.Context(), proxy, "--policy", policy, "--log", log, "--", os.Args[0], "serve")
-			c.Stderr = os.Stderr
+			var to mcp.Transport
+			if web {
+				upstream := overHTTP(t, nil, os.Args[0], "serve", "http")
+				to = &mcp.StreamableClientTransport{Endpoint: overHTTP(t, nil, proxy, "--policy", policy, "--log", log, "--http", "127.0.0.1:0", "--upstream", upstream)}
+			} else {
+				c := exec.CommandContext(t.Context(), proxy, "--policy", policy, "--log", log, "--", os.Args[0], "serve")
+				c.Stderr = os.Stderr
+				to = &mcp.CommandTransport{Command: c}
+			}
 			client := mcp.NewClient(&mcp.Implementation{Name: "party", Version: "1"}, &mcp.ClientOptions{
 				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					return &mcp.ElicitResult{Action: "accept"}, nil
 				},
 			})
-			session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: c}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+			session, err := client.Connect(t.Context(), to, &mcp.ClientSessionOptions{ProtocolVersion: version})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -42,7 +41,7 @@ func exists(file string) bool {
 
 // talk does with the Go SDK's client what mcp-client.js does with the other client.
 // Each line says what the client saw.
-func talk(ctx context.Context, version, cancelled string, c *exec.Cmd) ([]string, error) {
+func talk(ctx context.Context, version, cancelled string, to mcp.Transport) ([]string, error) {
 	var progress atomic.Int64
 	client := mcp.NewClient(&mcp.Implementation{Name: "party", Version: "1"}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { progress.Add(1) },
@@ -50,7 +49,7 @@ func talk(ctx context.Context, version, cancelled string, c *exec.Cmd) ([]string
 			return &mcp.ElicitResult{Action: "accept"}, nil
 		},
 	})
-	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: c}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	session, err := client.Connect(ctx, to, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		return nil, err
 	}

@@ -122,6 +122,12 @@ func passed(t *testing.T, client, server []byte) (out []byte) {
 // decided: the log has each call once, with the id of its _meta, and its end.
 func decided(t *testing.T, log []byte) {
 	t.Helper()
+	decidedAs(t, log, "deny")
+}
+
+// decidedAs is decided with what was decided about the tool secret.
+func decidedAs(t *testing.T, log []byte, secret string) {
+	t.Helper()
 	decisions, ends := map[string]string{}, map[string]string{}
 	for line := range strings.Lines(string(log)) {
 		var e struct {
@@ -146,7 +152,7 @@ func decided(t *testing.T, log []byte) {
 			ends[id] += e.Data.Outcome
 		}
 	}
-	for id, want := range map[string]string{"tc_echo": "allow", "tc_secret": "deny", "tc_slow": "allow", "tc_cut": "allow", "tc_after": "allow"} {
+	for id, want := range map[string]string{"tc_echo": "allow", "tc_secret": secret, "tc_slow": "allow", "tc_cut": "allow", "tc_after": "allow"} {
 		if decisions[id] != want {
 			t.Errorf("decision of %s: %q, not %q", id, decisions[id], want)
 		}

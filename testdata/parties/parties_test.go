@@ -1,6 +1,6 @@
 // Package parties tests the policy proxy between clients and servers that others wrote:
 // those of the official Go SDK and of the TypeScript SDK, and the file server from npm,
-// in both eras of the protocol. It is a separate module, so that the tools do not
+// in both eras of the protocol, over pipes and over HTTP. It is a separate module, so that the tools do not
 // depend on them.
 package parties
 
@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const fixture = "../fixtures/openai-agents/"
@@ -24,7 +26,7 @@ func TestMain(m *testing.M) {
 	var err error
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "serve":
-		err = serve()
+		err = serve(len(os.Args) > 2)
 	case len(os.Args) > 3 && os.Args[1] == "tap":
 		err = tap(os.Args[2], os.Args[3:])
 	default:
@@ -73,7 +75,7 @@ func pairs() (all []party) {
 	}
 	clients := map[string]func(*testing.T, string, string, *exec.Cmd) ([]string, error){
 		"go": func(t *testing.T, version, cancelled string, c *exec.Cmd) ([]string, error) {
-			return talk(t.Context(), version, cancelled, c)
+			return talk(t.Context(), version, cancelled, &mcp.CommandTransport{Command: c})
 		},
 		"js": jsTalk,
 	}

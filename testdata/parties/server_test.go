@@ -2,6 +2,9 @@ package parties
 
 import (
 	"context"
+	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"time"
 
@@ -19,9 +22,31 @@ type slowIn struct {
 
 type nothing struct{}
 
-// serve is the Go SDK's server on standard input and output, both protocol eras.
-// Its tools are those of mcp-server.js, and ask, which needs an answer of the client.
-func serve() error {
+// serve is the Go SDK's server, both protocol eras: on standard input and output, or over HTTP at
+// an address that it prints.
+func serve(overHTTP bool) error {
+	if !overHTTP {
+		return server().Run(context.Background(), &mcp.StdioTransport{})
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("http://%s/mcp\n", l.Addr())
+	one := func(*http.Request) *mcp.Server { return server() }
+	sessions := mcp.NewStreamableHTTPHandler(one, &mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)})
+	stateless := mcp.NewStreamableHTTPHandler(one, &mcp.StreamableHTTPOptions{Stateless: true})
+	return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") >= modern {
+			stateless.ServeHTTP(w, r)
+		} else {
+			sessions.ServeHTTP(w, r)
+		}
+	}))
+}
+
+// server has the tools of party.js, and ask, which needs an answer of the client.
+func server() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "party", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in textIn) (*mcp.CallToolResult, any, error) {
 		return text(in.Text), nil, nil
@@ -31,7 +56,7 @@ func serve() error {
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "slow"}, slow)
 	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, ask)
-	return s.Run(context.Background(), &mcp.StdioTransport{})
+	return s
 }
 
 func text(s string) *mcp.CallToolResult {
