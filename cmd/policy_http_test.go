@@ -18,6 +18,17 @@ import (
 // TestPolicyHTTP: the log of a proxy over HTTP joins a run like that of one over pipes: its decisions are in the
 // archive, which verifies, and that its server is not known is said.
 func TestPolicyHTTP(t *testing.T) {
+	archive := overHTTP(t, "--no-kernel")
+	o := call(t, command(t, "runner-verify", "--assert", `.report.ambiguities | any(startswith("policy_log_")) | not`,
+		"--assert", `[.policy[].decision] | sort == ["allow", "deny"]`, archive))
+	if o.code != 0 {
+		t.Error(o)
+	}
+}
+
+// overHTTP measures a proxy over HTTP with an allowed and a denied call, and returns the archive.
+func overHTTP(t *testing.T, flags ...string) string {
+	t.Helper()
 	dir := shortDir(t)
 	asked := 0
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,8 +51,8 @@ func TestPolicyHTTP(t *testing.T) {
 	defer upstream.Close()
 	policy, archive := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "run.tar.gz")
 	write(t, policy, "schema: runner.policy.v0\ndefault: deny\nrules: [{id: read, allow: \"read_*\", args: [{at: $.path, under: /srv}]}]\n")
-	c := command(t, "runner-exec", "--no-kernel", "--policy", policy, "--archive", archive, "--",
-		tool("runner-policy"), "--policy", policy, "--name", "web", "--http", "127.0.0.1:0", "--upstream", upstream.URL+"/mcp")
+	c := command(t, "runner-exec", append(flags, "--policy", policy, "--archive", archive, "--",
+		tool("runner-policy"), "--policy", policy, "--name", "web", "--http", "127.0.0.1:0", "--upstream", upstream.URL+"/mcp")...)
 	r, w := io.Pipe()
 	c.Stderr = w
 	wait := start(t, c)
@@ -68,8 +79,12 @@ func TestPolicyHTTP(t *testing.T) {
 		return res.Header.Get("Mcp-Session-Id"), string(b)
 	}
 	session, _ := post("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
-	for path, want := range map[string]string{"/srv/a": `"text":"x"`, "/etc/shadow": "P_DENY_DEFAULT"} {
-		if _, got := post(session, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"`+path+`"}}}`); !strings.Contains(got, want) {
+	for id, path := range []string{2: "/srv/a", 3: "/etc/shadow"} {
+		if path == "" {
+			continue
+		}
+		want := map[string]string{"/srv/a": `"text":"x"`, "/etc/shadow": "P_DENY_DEFAULT"}[path]
+		if _, got := post(session, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"read_file","arguments":{"path":%q}}}`, id, path)); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
@@ -85,9 +100,5 @@ func TestPolicyHTTP(t *testing.T) {
 			t.Fatalf("no %s: %v", want, o)
 		}
 	}
-	o = call(t, command(t, "runner-verify", "--assert", `.report.ambiguities | any(startswith("policy_log_")) | not`,
-		"--assert", `[.policy[].decision] | sort == ["allow", "deny"]`, archive))
-	if o.code != 0 {
-		t.Error(o)
-	}
+	return archive
 }

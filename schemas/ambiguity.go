@@ -79,6 +79,7 @@ const (
 	NoteCallCancelled = "tool_call_cancelled"
 	NoteEffectsShared = "tool_call_effects_shared"
 	NoteNamesNothing  = "tool_call_names_nothing"
+	NoteElsewhere     = "tool_server_elsewhere"
 )
 
 // Why a line of a log is bad.
@@ -140,6 +141,7 @@ var ambiguities = [...]AmbiguityKind{
 	{Code: NoteServerRequest, Status: CorrelationClean, Arg: ArgEffect, Says: "an effect of class `request`"},
 	{Code: NoteCallCancelled, Status: CorrelationClean, Arg: ArgID, Says: "the client cancelled an allowed call: its window ends there, and later effects that match its targets, and none of the call that runs, are not held against any call"},
 	{Code: NoteEffectsShared, Status: CorrelationClean, Arg: ArgID, Says: "an effect in an allowed call's own window that matches its targets, and more closely one of a call of that session that had ended before it began. Both calls have the code"},
+	{Code: NoteElsewhere, Status: CorrelationClean, Arg: ArgName, Says: "the session's proxy started no server (`server_pid` 0: one over HTTP): what that server did is not told apart from what others did, or is not in the record"},
 	{Code: NoteNamesNothing, Status: CorrelationClean, Arg: ArgID, Says: "effects in an allowed call's own window, in a known tree, and its arguments name nothing to compare them with"},
 }
 

@@ -111,6 +111,7 @@ var codeCases = []codeCase{
 	{code: "server_effect_between_calls:unlink /work/b", world: world{kernel: agent, policy: one}},
 	{code: "sdk_tool_call_failed:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "completed", "tool_error", 1), sdk: "started tc_1 read_file"}},
 	{code: "sdk_tool_name_prefixed:tc_1", world: world{kernel: agent, policy: one, sdk: "started tc_1 fs_read_file"}},
+	{code: "tool_server_elsewhere:srv-S", world: world{kernel: agent, policy: strings.Replace(one, "20 30 25", "20 0 25", 1)}},
 	{code: "tool_server_unknown:srv-S", world: world{kernel: agent, policy: strings.Replace(one, "20 30 25", "20 31 25", 1)}},
 }
 

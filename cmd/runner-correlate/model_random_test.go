@@ -52,6 +52,9 @@ func randomModel(rnd *rand.Rand) *model {
 		if p := &m.procs[rnd.IntN(n)]; p.parent >= 0 && rnd.IntN(4) > 0 {
 			s.proxy, s.server = m.procs[p.parent].pid, p.pid
 		}
+		if rnd.IntN(10) == 0 {
+			s.server = 0
+		}
 		for range rnd.IntN(3) / 2 {
 			s.denies = append(s.denies, paths[rnd.IntN(len(paths))])
 		}

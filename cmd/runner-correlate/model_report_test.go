@@ -27,7 +27,7 @@ func (m *model) say() (bindings, codes string) {
 			all["policy_session_reloaded:srv-"+string(rune('A'+s))] = true
 		}
 		if !m.known(s) {
-			all["tool_server_unknown:srv-"+string(rune('A'+s))] = true
+			all[map[bool]string{true: "tool_server_elsewhere", false: "tool_server_unknown"}[m.sessions[s].server == 0]+":srv-"+string(rune('A'+s))] = true
 		}
 	}
 	var out []string

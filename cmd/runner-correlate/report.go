@@ -142,7 +142,11 @@ func (j *joiner) kernelCodes(c codes, kernelLayer, cgroup string) {
 		return
 	}
 	for _, s := range p.sessions {
-		if !s.known {
+		switch {
+		case s.known:
+		case s.server == 0:
+			c.addFor(schemas.NoteElsewhere, s.name)
+		default:
 			c.addFor(schemas.AmbiguityServerUnknown, s.name)
 		}
 		for i := range s.windows.list {

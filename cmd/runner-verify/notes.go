@@ -76,6 +76,12 @@ func (v *verifier) sessions() uint64 {
 	return n
 }
 
+// unknownServers is the number of codes that say that a session's tree is not known.
+func (v *verifier) unknownServers() uint64 {
+	kinds := v.ambiguities().kinds
+	return uint64(kinds[schemas.AmbiguityServerUnknown] + kinds[schemas.NoteElsewhere])
+}
+
 // class is the number of kernel lines of a class, as the note about windows counts.
 func (v *verifier) class(name string) uint64 {
 	n, _ := v.noteCount(schemas.NoteWindows, name)

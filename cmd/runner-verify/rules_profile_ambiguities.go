@@ -182,6 +182,7 @@ var observed = map[string]func(v *verifier, code, value string){
 	schemas.AmbiguityOutsideWindows:     (*verifier).callDecided,
 	schemas.AmbiguityExecWithoutCall:    (*verifier).programExecuted,
 	schemas.AmbiguityServerUnknown:      (*verifier).sessionNamed,
+	schemas.NoteElsewhere:               (*verifier).sessionNamed,
 	schemas.AmbiguitySessionNotFinished: (*verifier).sessionNamed,
 	schemas.AmbiguitySessionOtherPolicy: (*verifier).sessionNamed,
 	schemas.NoteReloaded:                (*verifier).sessionNamed,
@@ -250,7 +251,7 @@ func (v *verifier) programExecuted(code, path string) {
 
 // sessionNamed checks an entry about a tool server or its proxy.
 func (v *verifier) sessionNamed(code, name string) {
-	if code == schemas.AmbiguityServerUnknown && (!v.noted(schemas.NoteWindows) || !v.noted(schemas.NoteKernel)) {
+	if (code == schemas.AmbiguityServerUnknown || code == schemas.NoteElsewhere) && (!v.noted(schemas.NoteWindows) || !v.noted(schemas.NoteKernel)) {
 		v.faultCode("%s:%.200q, but nothing says that the process tree was known", code, name)
 	}
 	if n := v.ambiguities().kinds[code]; uint64(n) > v.sessions() {

@@ -224,7 +224,7 @@ func (v *verifier) attemptsFollow() {
 func (v *verifier) profileWindows() {
 	c := v.ambiguities()
 	times := v.noted(schemas.NoteWindows)
-	unknown := uint64(c.kinds[schemas.AmbiguityServerUnknown])
+	unknown := v.unknownServers()
 	known, nowhere := v.captured() && unknown == 0, unknown > 0 && unknown >= v.sessions()
 	v.eachBinding(func(i int, b *schemas.Binding, d *decision) {
 		repeated := c.has(schemas.AmbiguityCallIDRepeated, d.id)

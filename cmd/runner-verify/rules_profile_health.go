@@ -130,7 +130,7 @@ func (v *verifier) windowsNoteCalls() {
 		}
 		all = all && own
 	})
-	if unknown := v.ambiguities().kinds[schemas.AmbiguityServerUnknown]; uint64(unknown) >= v.sessions() && call+v.class(schemas.ClassIdle) > 0 {
+	if v.unknownServers() >= v.sessions() && call+v.class(schemas.ClassIdle) > 0 {
 		v.faultNote("%s says call=%d idle=%d, but no tool server was known", schemas.NoteWindows.Code, call, v.class(schemas.ClassIdle))
 	}
 	if all && call > sum || v.sessions() == 1 && sum > call {

@@ -46,7 +46,7 @@ func (v *verifier) effectOutside(code, effect string) {
 
 // ofServers checks an entry that is about tool servers: some server must be known.
 func (v *verifier) ofServers(code, value string) {
-	if unknown := v.ambiguities().kinds[schemas.AmbiguityServerUnknown]; !v.noted(schemas.NoteWindows) || !v.captured() || uint64(unknown) >= v.sessions() {
+	if !v.noted(schemas.NoteWindows) || !v.captured() || v.unknownServers() >= v.sessions() {
 		v.faultCode("%s:%.200q, but no tool server was known", code, value)
 	}
 }

@@ -102,7 +102,7 @@ func (v *verifier) timesWindows() {
 // timesTogether compares calls at the same time with all lines of that time: of one session, no line is of
 // two calls.
 func (v *verifier) timesTogether(before func(ns uint64) uint64) {
-	if v.sessions() != 1 || v.ambiguities().kinds[schemas.AmbiguityServerUnknown] > 0 {
+	if v.sessions() != 1 || v.unknownServers() > 0 {
 		return
 	}
 	list := slices.Clone(v.times.windows.windows)

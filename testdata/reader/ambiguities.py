@@ -23,12 +23,13 @@ CLASS = {"exec_without_tool_call": "agent", "exec_before_sessions": "agent", "se
          "server_effect_between_calls": "idle", "server_effect_in_requests": "request", DENIED_TARGET: None}
 NOTES = {"decision_without_kernel_events", "denied_call_not_watched", "exec_before_sessions", "sdk_tool_call_failed", PREFIXED,
          "server_effect_before_calls", "server_effect_between_calls", "server_effect_in_requests", CANCELLED, SHARED, NOTHING, OVERLAP,
-         "policy_session_reloaded"}
+         "policy_session_reloaded", "tool_server_elsewhere"}
 BROKEN = ("denied", "tool_error", "error", "cancelled")
 OUTSIDE, TARGETS, IDLE = ("tool_call_effects_outside_request", "tool_call_targets_unknown",
                           "kernel_events_outside_tool_windows")
 PROGRAM, REST = "exec_without_tool_call", "…"
-NAMED = ("tool_server_unknown", "policy_session_not_finished", "policy_session_of_other_policy", "policy_session_reloaded")
+NAMED = ("tool_server_unknown", "policy_session_not_finished", "policy_session_of_other_policy", "policy_session_reloaded",
+         "tool_server_elsewhere")
 COLLECTED = ("_truncated", "_replaced", "_writer_open_at_end", "_written_after_end")
 
 
@@ -253,7 +254,7 @@ def _run(a, names):
         yield "%s does not go with the idle lines" % IDLE
     if len(codes) > idle * max(sessions, 1):
         yield "more of %s than idle lines" % IDLE
-    if names[NAMED[0]] and not (windows and notes.has(health.CAPTURE)):
+    if (names[NAMED[0]] or names[NAMED[4]]) and not (windows and notes.has(health.CAPTURE)):
         yield "%s without windows and capture" % NAMED[0]
     if any(len(names[n]) > sessions for n in NAMED):
         yield "more sessions in the codes than in the note"

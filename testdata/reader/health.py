@@ -11,6 +11,7 @@ from notes import (BLIND, BLIND_UNDER, CAPTURE, CONFINED, CONFINEMENTS, DROP, DR
                    NETWORK, NETWORK_IDS, ONLY, ORDER, POLICY, SDK, SHARED, TOOL_POLICY, WINDOWS, Notes, reasons, rule_numbers, well_formed)
 
 HEALTH = "observation-health.json"
+UNPLACED = ("tool_server_unknown:", "tool_server_elsewhere:")  # the tree of a session is not known
 ENFORCED = {NETWORK: (kernel.BLOCKED, "connect_blocked"), FILES: (kernel.FILE_BLOCKED, "file_blocked")}
 IDS = {NETWORK: NETWORK_IDS, FILES: FILE_IDS}
 CONFINED_BY = {"mount_namespace": "fanotify", "landlock": "landlock"}
@@ -238,7 +239,7 @@ def _windows(a, say):
         return
     bindings = a.report["bindings"]
     bound = [b for b, x in zip(bindings, a.policy) if policy.has_session(x.value)]
-    unknown = sum(c.startswith("tool_server_unknown:") for c in a.report["ambiguities"])
+    unknown = sum(c.startswith(UNPLACED) for c in a.report["ambiguities"] + a.report.get("notes", []))
     if unknown >= sessions and call + idle:
         say("health.note", "lines of calls or between them, but no tool server is known")
     own = [b for b in bound if effects.own_window(b)]

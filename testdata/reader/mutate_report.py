@@ -20,7 +20,7 @@ PLAIN = ("cgroup_correlation_failed kernel_events_lost kernel_times_unknown poli
          "session_cgroup_ambiguous_for_multiple_policy_events policy_log_invalid:1:bad_json policy_log_invalid:2:bad_seq "
          "policy_log_invalid:0:bad_seq sdk_log_invalid:1:bad_json sdk_log_invalid:9:bad_run_id sdk_log_invalid:9:bad_type "
          "exec_without_tool_call:… exec_without_tool_call:/no tool_server_unknown:x policy_session_not_finished:x "
-         "policy_session_of_other_policy:x policy_session_reloaded:x tool_server_unknown:\\x unknown_code effect_on_denied_target:/ effect_on_denied_target:/no "
+         "policy_session_of_other_policy:x policy_session_reloaded:x tool_server_elsewhere:x tool_server_unknown:\\x unknown_code effect_on_denied_target:/ effect_on_denied_target:/no "
          "server_effect_before_calls:… exec_before_sessions:/no request_effects_outside_request:x").split(" ")
 ABOUT = ("decision_without_kernel_events denied_call_with_kernel_effects kernel_events_outside_tool_windows "
          "policy_call_not_in_sdk sdk_completed_denied_call sdk_tool_call_not_completed sdk_tool_call_not_started "

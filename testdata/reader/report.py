@@ -82,7 +82,7 @@ def _window(a, b, v):
         return "no window of its own, although nothing is in its way"
     if timed != ("kernel_scope" in b):
         return "kernel_scope is there exactly where a session and times are"
-    unknown = sum(c.startswith("tool_server_unknown:") for c in codes)
+    unknown = sum(c.startswith(health.UNPLACED) for c in codes)
     if timed and b["kernel_scope"] == "run" and a.notes.has(health.CAPTURE) and not unknown:
         return "scope run, but no tool server is unknown"
     sessions = a.notes.number(health.POLICY, "sessions")

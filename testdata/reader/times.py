@@ -38,7 +38,7 @@ def check_windows(a, report):
 
 def _together(a, report, kernel, calls):
     """Calls at the same time, of one session: together they have no more lines than that time."""
-    if a.notes.number("s4_policy_capture", "sessions") != 1 or any(c.startswith("tool_server_unknown:") for c in a.report["ambiguities"]):
+    if a.notes.number("s4_policy_capture", "sessions") != 1 or any(c.startswith(health.UNPLACED) for c in a.report["ambiguities"] + a.report.get("notes", [])):
         return
     own = sorted((v["ns"], v["end_ns"], b["kernel_event_count"]) for b, v in zip(a.report["bindings"], calls)
                  if effects.own_window(b) and v["source"] == "proxy" and "end_ns" in v)
