@@ -256,7 +256,11 @@ func (r *randomRun) session(t *testing.T, n int) (out []said) {
 		seq++
 	}
 	head := func() schemas.LogHead { return schemas.LogHead{Session: session, Seq: seq} }
-	say(schemas.LogSessionStarted, schemas.SessionStarted{LogHead: head(), KtimeNS: now, Name: fmt.Sprintf("server%d", n), PolicyDigest: digest, ProxyPID: uint32(100 + 10*n), ServerPID: uint32(101 + 10*n), Denies: r.denies()})
+	server := uint32(101 + 10*n)
+	if r.again.IntN(16) == 0 {
+		server = 0
+	}
+	say(schemas.LogSessionStarted, schemas.SessionStarted{LogHead: head(), KtimeNS: now, Name: fmt.Sprintf("server%d", n), PolicyDigest: digest, ProxyPID: uint32(100 + 10*n), ServerPID: server, Denies: r.denies()})
 	type open struct {
 		call, start uint64
 		id          string
