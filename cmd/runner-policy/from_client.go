@@ -162,7 +162,7 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 		}
 	}
 	digest := policy.Digest(rawValue(line, sc.Value(jsonrpc.FieldArguments)))
-	d := by.engine.Decide(ctx, &policy.Call{Digest: digest, Tool: c.tool, Arguments: arguments, Meta: meta, Dir: s.dir, Schema: s.schemas.of(c.tool)})
+	d := by.engine.Decide(ctx, &policy.Call{Digest: digest, Tool: c.tool, Arguments: arguments, Meta: meta, Dir: s.dir, Roots: s.rootDirs, Schema: s.schemas.of(c.tool)})
 	d, would := s.audited(s.rates.limit(d, c.tool, time.Now()))
 	e := schemas.ToolDecision{
 		Call: c.number, Attempt: c.attempt, Tool: c.tool, Decision: schemas.DecisionAllow, ReasonCode: d.Reason, RuleID: d.RuleID,

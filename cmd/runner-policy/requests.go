@@ -135,6 +135,9 @@ func (s *session) roots(r *request, result any) (d policy.RootsDecision, written
 	if s.o.Audit {
 		d.Allow = true
 	}
+	if d.Allow {
+		s.rootDirs = d.Dirs
+	}
 	e := schemas.RootsDecision{Request: r.number, Decision: schemas.DecisionAllow, ReasonCode: d.Reason,
 		PolicyDigest: by.digest, Roots: d.Roots, RootsCut: d.Cut}
 	switch {

@@ -98,8 +98,13 @@ func TestRootsAreDecided(t *testing.T) {
 		p := startProxy(t, c.policy, withEnv(`FAKE_FIRST={"jsonrpc":"2.0","id":"r","method":"roots/list"}`+"\n"))
 		p.receive()
 		p.send(`{"jsonrpc":"2.0","id":"r","result":` + c.result + `}`)
+		p.send(callLine("9", "read_z", `{"path":"sub/x"}`)) // denied by the first of the policies
+		p.receive()
 		p.end()
 		checkLog(t, p)
+		if below := slices.Contains(p.entries(schemas.LogDecision)[0]["targets"].([]any), "/srv/a/x/sub/x"); below != strings.Contains(c.want, "allow P_ALLOW_ROOTS [file:///srv/a/x]") {
+			t.Errorf("%s: the targets of a denied call are %v", c.result, p.entries(schemas.LogDecision)[0]["targets"])
+		}
 		d := p.entries(schemas.LogRootsDecided)
 		if len(d) != 1 {
 			t.Fatalf("%s: %d decisions", c.result, len(d))

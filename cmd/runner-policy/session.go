@@ -54,6 +54,7 @@ type session struct {
 	stoppedOnce    sync.Once
 	handling       sync.Mutex // held while a message of the client is handled
 	over           bool       // protected by handling: no more messages are handled
+	rootDirs       []string   // directories that the client offered as roots; protected by handling
 	calls          uint64
 	deniedIDs      []string // of the last denied calls
 }

@@ -50,6 +50,7 @@ type Call struct {
 	Arguments any
 	Meta      any
 	Dir       string       // absolute directory in which the server began; "" if it is not known
+	Roots     []string     // directories that the client has offered as roots
 	Schema    *InputSchema // of the tool, if the server told it
 	Digest    string       // of the arguments (Digest); "" if they have none
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -231,6 +232,7 @@ type RootsDecision struct {
 	Reason string
 	Say    string   // what is said to the server; empty when allowed
 	Roots  []string // the URIs, in text form
+	Dirs   []string // the directories that they are, of those in Roots
 	Cut    bool     // there were more, or longer ones
 	By     string   // digest of the policy that decided, if the caller says so
 }
@@ -251,6 +253,11 @@ func (p *Policy) DecideRoots(result any) RootsDecision {
 			d.Cut = true
 		} else {
 			d.Roots = append(d.Roots, schemas.Text(uri))
+			if file, ok := fileURI(uri); ok {
+				if dir, err := url.PathUnescape(file); err == nil {
+					d.Dirs = append(d.Dirs, dir)
+				}
+			}
 		}
 		if !p.covers(uri) {
 			deny("a root is not one that the policy names")

@@ -3,6 +3,7 @@ package policy
 import (
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -51,7 +52,7 @@ func quoted(s string) (list []string) {
 	return list
 }
 
-// token adds a token that may name a file, below the working directory or below a directory that the
+// token adds a token that may name a file, below the working directory, a root, or a directory that the
 // string named before. It returns the directory that the token may be.
 func (e *evaluation) token(t *targetSet, s string, dirs []string) (dir string) {
 	if rest, ok := strings.CutPrefix(s, "~/"); ok {
@@ -66,11 +67,13 @@ func (e *evaluation) token(t *targetSet, s string, dirs []string) (dir string) {
 			e.path(t, s)
 			return s
 		}
-	case e.call.Dir == "":
 	default:
-		for _, above := range append([]string{e.call.Dir}, dirs...) {
+		for i, above := range slices.Concat([]string{e.call.Dir}, e.call.Roots, dirs) {
+			if above == "" {
+				continue
+			}
 			name := above + "/" + s
-			if _, err := os.Lstat(name); err == nil || strings.Contains(s, "/") && above == e.call.Dir {
+			if _, err := os.Lstat(name); err == nil || strings.Contains(s, "/") && i <= len(e.call.Roots) {
 				e.path(t, name)
 			}
 		}

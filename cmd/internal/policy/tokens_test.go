@@ -50,6 +50,15 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: %+v", command, d)
 		}
 	}
+	// Relative names may start at each root of the client too.
+	for _, at := range []string{"", "/nowhere"} {
+		d := p.Decide(context.Background(), &Call{Tool: "read", Arguments: map[string]any{"path": "sub/x", "name": "notes.txt"}, Dir: at, Roots: []string{"/other", dir}})
+		for _, w := range []string{"/other/sub/x", dir + "/sub/x", dir + "/notes.txt"} {
+			if !slices.Contains(d.Targets, schemas.Text(w)) {
+				t.Errorf("at %q: targets %q, expected %q", at, d.Targets, w)
+			}
+		}
+	}
 	// An allowed call names only what its strings are.
 	all := parsed(t, "schema: runner.policy.v0\ndefault: allow\n")
 	if d := all.Decide(context.Background(), &Call{Tool: "shell", Arguments: map[string]any{"command": "cat /etc/shadow"}, Dir: dir}); !d.Allow || len(d.Targets) > 0 {
