@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -92,26 +93,35 @@ func (l *logFD) check() error {
 	case unix.S_IFIFO:
 		l.fifo = true
 	case unix.S_IFREG:
-		if st.Size > 0 {
-			return l.checkEnd(st.Size)
-		}
+		return l.checkEnd()
 	}
 	return nil
 }
 
+// errIncomplete is an end that was cut off.
+var errIncomplete = errors.New("its last line is incomplete, because a writer was interrupted; move the file away")
+
 // checkEnd checks that the last line ends with an LF. Otherwise our first line would
-// become part of it.
-func (l *logFD) checkEnd(size int64) error {
+// become part of it. Another proxy may write a line at this moment, and the file grows page by
+// page, so one that is incomplete is looked at again.
+func (l *logFD) checkEnd() (err error) {
 	f, err := os.Open(tool.DescriptorPath(l.fd))
 	if err != nil {
 		return nil // we may write the file but not read it
 	}
 	defer f.Close()
-	var last [1]byte
-	if _, err := f.ReadAt(last[:], size-1); err == nil && last[0] != '\n' {
-		return errors.New("its last line is incomplete, because a writer was interrupted; move the file away")
+	for range 50 {
+		st, err := f.Stat()
+		if err != nil || st.Size() == 0 {
+			return nil
+		}
+		var last [1]byte
+		if _, err := f.ReadAt(last[:], st.Size()-1); err != nil || last[0] == '\n' {
+			return nil
+		}
+		time.Sleep(2 * time.Millisecond)
 	}
-	return nil
+	return errIncomplete
 }
 
 // writeLine writes b with one system call. Several proxies may share a FIFO. The kernel

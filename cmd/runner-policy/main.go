@@ -40,8 +40,7 @@ writes each decision to the log first. stdout carries only the protocol.
 
 Flags:
   --policy FILE      the policy, YAML or JSON; SIGHUP reads it again
-  --log FILE|fd:N    the decision log (default $ASSAY_RUNNER_POLICY_DECISION_LOG, which a
-                     run sets, or beside the policy: POLICY.NAME.log.ndjson)
+  --log FILE|fd:N    the decision log (default that of the run, or POLICY.NAME.log.ndjson)
   --http HOST:PORT   serve the one at --upstream URL; beyond this machine: --http-any
   --name NAME        name of the server in the log (default from its command)
   --deny-as result   deny with a tool result (isError); or error: a JSON-RPC error
