@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -96,11 +97,21 @@ func TestTinyRing(t *testing.T) {
 	const processes, each = 4, 50_000
 	dir := shortDir(t)
 	keep := dir + "/keep"
-	m := measure(t, []string{"--ring-size", "4096", "--keep", keep}, tool("shapes"), "hammer", dir, fmt.Sprint(each), fmt.Sprint(processes))
-	if m.code != 0 {
-		t.Fatal(m.outcome)
+	var m *measured
+	var n map[string]int
+	var health schemas.Health
+	for range 4 {
+		os.RemoveAll(keep)
+		m = measure(t, []string{"--ring-size", "4096", "--keep", keep}, tool("shapes"), "hammer", dir, fmt.Sprint(each), fmt.Sprint(processes))
+		if m.code != 0 {
+			t.Fatal(m.outcome)
+		}
+		if n, health = tally(t, m.path, dir+"/M-hammer-"); health.CgroupCorrelation != schemas.CorrelationFailed {
+			break
+		}
+		// Another program moved a task while records of forks were lost: it cannot be ruled out that it was one of ours.
+		t.Logf("again: %q", health.Notes)
 	}
-	n, health := tally(t, m.path, dir+"/M-hammer-")
 	recorded := 0
 	for _, c := range n {
 		recorded += c
