@@ -18,6 +18,9 @@ const (
 	LogSessionFinished = "runner.policy.session_finished"
 )
 
+// CallIDDeclared is the source of an id that the proxy made, because the client gave none.
+const CallIDDeclared = "jsonrpc_id"
+
 // Who sent a message that was refused, or a request.
 const (
 	FromClient = "client"

@@ -32,7 +32,7 @@ func (s *sdkLog) join(p *policyLog) {
 	byID, byDigest := map[string]bool{}, map[string][]*decision{}
 	for _, d := range p.decisions {
 		byID[d.rawID] = true
-		if d.digest != "" {
+		if d.digest != "" && d.event.ToolCallIDSource == schemas.CallIDDeclared { // an id of the client says which call it is
 			byDigest[d.digest] = append(byDigest[d.digest], d)
 		}
 	}

@@ -220,6 +220,9 @@ func decisionLog(t testing.TB, text string) []byte {
 			start, end := times2(t, f[5])
 			d := schemas.ToolDecision{LogHead: h, Call: number(2), ToolCallID: f[3], Tool: f[4], StartNS: start, Attempt: 1,
 				Decision: "allow", ReasonCode: "P_ALLOW_RULE", RuleID: "r1", ToolCallIDSource: "params._meta:tool_call_id", PolicyDigest: by[f[1]], Targets: []string{}}
+			if strings.HasPrefix(f[3], "mcp:") {
+				d.ToolCallIDSource = schemas.CallIDDeclared
+			}
 			key := f[1] + " " + f[2]
 			attempts[key]++
 			d.Attempt = attempts[key]

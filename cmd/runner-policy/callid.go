@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // maxCallID is the longest id of a tool call, in bytes.
@@ -62,5 +63,5 @@ func declaredID(name string, of jsonrpc.ID, call uint64) callID {
 	if of.Key == "" {
 		text, form = strconv.FormatUint(call, 10), "notification"
 	}
-	return callID{"mcp:" + name + ":" + form + ":" + text, "jsonrpc_id"}
+	return callID{"mcp:" + name + ":" + form + ":" + text, schemas.CallIDDeclared}
 }

@@ -64,6 +64,8 @@ func (v *verifier) profileJoins() {
 			return
 		case !d.timed:
 			v.faultBinding(i, "has a join, but no session of runner-policy decided it")
+		case d.key != schemas.CallIDDeclared:
+			v.faultBinding(i, "has a join, but the client gave the call an id")
 		case s == nil || s.arguments != d.arguments:
 			v.faultBinding(i, "is joined with the SDK's call %.200q, which has not its arguments_digest", b.SDKCallID)
 		case v.sdk.calls[d.id] != nil || v.policy.byID[b.SDKCallID] != nil:

@@ -23,7 +23,7 @@ func joined() content {
 	a := layered()
 	a[bundle.SDKName] += sdkCallLine(6, "tool_call_started", "c3", "fs_read_file", testDigest) + sdkCallLine(7, "tool_call_completed", "c3", "fs_read_file", "")
 	lines := strings.SplitAfter(a[bundle.PolicyName], "\n")
-	lines[2] = strings.Replace(lines[2], "}\n", `,"arguments_digest":"`+testDigest+`"}`+"\n", 1)
+	lines[2] = strings.Replace(strings.Replace(lines[2], `"callId"`, `"jsonrpc_id"`, 1), "}\n", `,"arguments_digest":"`+testDigest+`"}`+"\n", 1)
 	a[bundle.PolicyName] = strings.Join(lines, "")
 	a[bundle.ReportName] = strings.NewReplacer(`"kernel_event_count":6,"window":{"start":"run_started","end":"run_finished"},"kernel_scope":"tool_server"}`,
 		`"kernel_event_count":6,"window":{"start":"run_started","end":"run_finished"},"kernel_scope":"tool_server","join":"argument_digest","sdk_tool_call_id":"c3"}`,
@@ -69,6 +69,7 @@ func TestJoins(t *testing.T) {
 	for name, change := range map[string]func(content){
 		"another digest in the policy layer": swap(bundle.PolicyName, `"arguments_digest":"`+testDigest, `"arguments_digest":"`+other),
 		"no digest in the policy layer":      swap(bundle.PolicyName, `,"arguments_digest":"`+testDigest+`"`, ``),
+		"an id of the client":                swap(bundle.PolicyName, `"jsonrpc_id"`, `"callId"`),
 		"no join":                            swap(bundle.ReportName, `,"join":"argument_digest","sdk_tool_call_id":"c3"`, ``),
 		"an unknown call":                    swap(bundle.ReportName, `"sdk_tool_call_id":"c3"`, `"sdk_tool_call_id":"c5"`),
 		"a call of another decision":         swap(bundle.ReportName, `"sdk_tool_call_id":"c3"`, `"sdk_tool_call_id":"tc_1"`),

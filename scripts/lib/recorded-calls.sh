@@ -21,7 +21,7 @@ proxy="$work/tools/runner-policy --policy $policy -- $work/tools/mcp-server"
 {
 	record tool-allowed --policy "$policy" $sdk -- "$wrapper" $id read_file $agent read_file "$file"
 	ARGUMENTS=$file && export ARGUMENTS # an SDK whose id the proxy does not get
-	record tool-joined --policy "$policy" $sdk -- "$wrapper" call_1 read_file $agent read_file "$file"
+	record tool-joined --policy "$policy" $sdk -- "$wrapper" call_1 read_file "$work/tools/mcp-client" -no-id "1=read_file=$file" -- $proxy
 	unset ARGUMENTS
 	record tool-times --times --policy "$policy" $sdk -- "$wrapper" $id read_file $agent read_file "$file"
 	record tool-denied --policy "$policy" -- $agent write_file "$out"

@@ -143,7 +143,7 @@ def _joins(a):
         if "join" not in b:
             continue
         call = calls.get(b["sdk_tool_call_id"])
-        if not policy.has_session(v) or call is None or call["digest"] != digest or b["tool_call_id"] in calls or b["sdk_tool_call_id"] in ids:
+        if v.get("tool_call_id_source") != "jsonrpc_id" or call is None or call["digest"] != digest or b["tool_call_id"] in calls or b["sdk_tool_call_id"] in ids:
             return b, "a join that the layers do not allow"
         if seen[b["sdk_tool_call_id"]] > 1 or digests[digest] > 64 or ambiguities.prefix(call["tool"], v["tool"]) is None:
             return b, "a join with a call of another binding, tool, or of too many"
