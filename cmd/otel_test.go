@@ -313,8 +313,13 @@ func untar(t *testing.T, name string) map[string][]byte {
 // validate checks a report against its schema.
 func validate(t *testing.T, version string, b []byte) {
 	t.Helper()
-	i := slices.IndexFunc(schemas.Reports[:], func(f schemas.Form) bool { return f.Schema == version })
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemas.Reports[i].JSONSchema()))
+	form, ok := schemas.FormOf(version)
+	if i := slices.IndexFunc(schemas.Reports[:], func(f schemas.Form) bool { return f.Schema == version }); i >= 0 {
+		form = schemas.Reports[i]
+	} else if !ok {
+		t.Fatalf("%s has no form", version)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(form.JSONSchema()))
 	testkit.Must(t, err)
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()

@@ -22,6 +22,7 @@ import (
 var tools = []string{
 	"runner-exec", "runner-capture", "runner-normalize", "runner-correlate", "runner-pack", "runner-verify",
 	"runner-policy", "runner-show", "runner-attest", "runner-lint", "runner-diff", "runner-soak", "runner-otel",
+	"runner-proc", "runner-suite",
 }
 
 // bin holds the tools and the workloads, built once for all tests of this package.

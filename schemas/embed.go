@@ -55,6 +55,7 @@ var forms = [...]Form{
 	{Schema: SchemaPack, File: "pack-v0.schema.json"},
 	{Schema: SchemaVerifyReport, File: "verify-report-v0.schema.json"},
 	{Schema: SchemaAct, File: "act-v0.schema.json", Lines: true},
+	{Schema: SchemaSuiteCase, File: "suite-case-v0.schema.json", Lines: true},
 	{Schema: SchemaManifest, File: "archive-manifest-v0.schema.json", Member: MemberManifest, MaxBytes: 64 << 10},
 	{Schema: SchemaSurface, File: "capability-surface-v0.schema.json", Member: MemberSurface},
 	{Schema: SchemaReport, File: "correlation-report-v0.schema.json", Member: MemberReport, MaxBytes: MaxReportBytes},

@@ -74,7 +74,7 @@ func parseForm(schema string, b []byte) (err error) {
 	case SchemaHeader, SchemaTrailer: // package stream parses these
 	case SchemaPolicyFile, SchemaPack: // package cmd/internal/policy and cmd/internal/pack parse these
 	case SchemaVerifyReport: // package verdict parses these
-	case SchemaAct: // package cmd/internal/acts writes these, and no tool reads them
+	case SchemaAct, SchemaSuiteCase: // package cmd/internal/acts writes these, and no tool reads them
 	case SchemaRawEvent:
 		err = NewRawParser(testRun).Parse(b, new(RawEvent))
 	case SchemaKernelEvent:

@@ -12,6 +12,7 @@ const (
 	SchemaReady        = "runner.ready.v0"
 	SchemaVerifyReport = "runner.verify_report.v0"
 	SchemaAct          = "runner.act.v0"
+	SchemaSuiteCase    = "runner.suite_case.v0"
 	SchemaProcess      = "runner.process.v0"
 	SchemaLogLine      = "runner.log_line.v0"
 	SchemaBinding      = "runner.binding.v0"

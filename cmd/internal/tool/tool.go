@@ -4,17 +4,20 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/schemas/stream"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
@@ -23,6 +26,7 @@ import (
 type App struct {
 	Name  string
 	Usage string
+	Words []string // what the tool can do, if it does several things: one of them is the first argument
 	Flags []cli.Flag
 	Build []string // what --version says beside version and commit
 	Run   func(ctx context.Context, env *Env) error
@@ -35,6 +39,7 @@ type Env struct {
 	Args           []string // operands
 	Flag           *cli.Context
 	Name           string
+	Command        string // the one of App.Words that was given
 }
 
 // Warnf prints one warning line for people.
@@ -134,7 +139,7 @@ func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args [
 	return code
 }
 
-func (a App) call(ctx context.Context, env *Env, args []string) error {
+func (a App) call(ctx context.Context, env *Env, args []string) (err error) {
 	app := &cli.App{
 		Name: a.Name, HelpName: a.Name, Version: a.build(), Flags: a.Flags,
 		Reader: env.Stdin, Writer: env.Stdout, ErrWriter: env.Stderr,
@@ -150,10 +155,33 @@ func (a App) call(ctx context.Context, env *Env, args []string) error {
 			return a.Run(ctx, env)
 		},
 	}
+	if args, err = a.word(env, args); err != nil {
+		return err
+	}
 	if err := checkFlags(a.Name, a.Flags, args); err != nil {
 		return err
 	}
 	return app.RunContext(ctx, append([]string{a.Name}, args...))
+}
+
+// word takes the word away that says what to do. Flags without one ask about the tool.
+func (a App) word(env *Env, args []string) ([]string, error) {
+	if len(a.Words) == 0 || len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		return args, nil
+	}
+	if len(args) == 0 || !slices.Contains(a.Words, args[0]) {
+		given := "nothing"
+		if len(args) > 0 {
+			given = fmt.Sprintf("%q", args[0])
+		}
+		near := ""
+		if len(args) > 0 {
+			near = nearest.Word(args[0], a.Words)
+		}
+		return nil, Fail(ExitUsage, fmt.Errorf("%s is to do what? expected one of %s, not %s", a.Name, strings.Join(a.Words, ", "), given), a.Name+" "+cmp.Or(near, a.Words[0]))
+	}
+	env.Command = args[0]
+	return args[1:], nil
 }
 
 // usageError adds what a duration looks like: the library only says "parse error".

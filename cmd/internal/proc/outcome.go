@@ -1,0 +1,37 @@
+package proc
+
+// Outcome is what became of a request.
+type Outcome struct {
+	Result
+	Request *Request // nil if it is not valid
+	Verdict Verdict
+	Why     string // for people, of a result without a response
+	PID     int    // of the process; 0 if none was started
+}
+
+func (o *Outcome) fail(c Code, why string) *Outcome {
+	o.Code, o.Why = c, why
+	return o
+}
+
+// Decide parses a request and its limits and asks the policy. It looks at no file. The result has a code if there
+// is nothing to run.
+func (r *Runner) Decide(request, caps []byte) (*Outcome, *Caps) {
+	o := &Outcome{}
+	q, err := ParseRequest(request)
+	if err != nil {
+		return o.fail(InvalidRequest, err.Error()), nil
+	}
+	c, err := ParseCaps(caps)
+	if err != nil {
+		return o.fail(InvalidRequest, err.Error()), nil
+	}
+	o.Request = q
+	o.Verdict = Verdict{Allow: true, Program: string(q.Argv[0]), TimeoutMS: c.TimeoutMS}
+	if r.Policy != nil {
+		if o.Verdict = r.Policy.Decide(q, c); !o.Verdict.Allow {
+			return o.fail(PolicyDenied, o.Verdict.Why), nil
+		}
+	}
+	return o, c
+}

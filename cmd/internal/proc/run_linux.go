@@ -1,0 +1,110 @@
+package proc
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Run runs what Decide allowed, and waits for its end.
+func (r *Runner) Run(o *Outcome, c *Caps) *Outcome {
+	x, err := r.Start(o.Request, &o.Verdict)
+	switch {
+	case errors.Is(err, errDenied):
+		return o.fail(PolicyDenied, "the file is not the one that the policy allows")
+	case err != nil:
+		return o.fail(SpawnFailed, err.Error())
+	}
+	o.PID, o.Verdict = x.PID, *x.Verdict
+	g := &capture{x: x, left: int64(c.Total())}
+	if o.Verdict.TimeoutMS > 0 {
+		timer := time.AfterFunc(time.Duration(o.Verdict.TimeoutMS)*time.Millisecond, func() { g.stop(Timeout) })
+		defer timer.Stop()
+	}
+	var writes, reads sync.WaitGroup
+	writes.Go(func() { g.feed(o.Request.Stdin) })
+	reads.Go(func() { o.Stdout = g.read(x.Stdout, uint64(c.MaxStdout)) })
+	reads.Go(func() { o.Stderr = g.read(x.Stderr, uint64(c.MaxStderr)) })
+	<-x.Done()
+	x.Stdin.SetWriteDeadline(time.Now())
+	x.Stdout.SetReadDeadline(time.Now())
+	x.Stderr.SetReadDeadline(time.Now())
+	reads.Wait()
+	writes.Wait()
+	x.Stdout.Close()
+	x.Stderr.Close()
+	if code := Code(g.code.Load()); code != 0 {
+		o.Stdout, o.Stderr = nil, nil
+		return o.fail(code, code.String())
+	}
+	o.ExitCode = x.ExitCode()
+	return o
+}
+
+// capture is what is read of one process, within its limits.
+type capture struct {
+	x    *Process
+	left int64         // bytes of both outputs that there may still be; changed atomically
+	code atomic.Uint32 // why it was stopped
+}
+
+// stop ends the process, for the first reason that there is.
+func (g *capture) stop(c Code) {
+	if g.code.CompareAndSwap(0, uint32(c)) {
+		g.x.Signal(unix.SIGKILL)
+	}
+}
+
+// feed writes standard input. A process that does not read it all is no failure.
+func (g *capture) feed(b []byte) {
+	if len(b) > 64<<10 {
+		widen(g.x.Stdin)
+	}
+	g.x.Stdin.Write(b)
+	g.x.Stdin.Close()
+}
+
+// take counts what was read, and reports whether it is within the limits.
+func (g *capture) take(n int, all []byte, most uint64) bool {
+	if uint64(len(all)) > most || atomic.AddInt64(&g.left, -int64(n)) < 0 {
+		g.stop(OutputLimit)
+		return false
+	}
+	return true
+}
+
+// read reads one output to its end. When the process has ended, what the pipe holds then is its end.
+func (g *capture) read(f *os.File, most uint64) (all []byte) {
+	if most > 64<<10 {
+		widen(f)
+	}
+	buf := make([]byte, 0, min(most, 1<<20)+1)
+	for {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := f.Read(buf[len(buf):min(cap(buf), int(most)+1)])
+		buf = buf[:len(buf)+n]
+		if !g.take(n, buf, most) {
+			return nil
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			rest := readLeft(f, most+1-uint64(len(buf)))
+			if buf = append(buf, rest...); !g.take(len(rest), buf, most) {
+				return nil
+			}
+			return buf
+		case errors.Is(err, io.EOF):
+			return buf
+		default:
+			return buf
+		}
+	}
+}

@@ -1,0 +1,151 @@
+// Command runner-proc runs processes by the process API: a request with its limits goes in,
+// a result comes out, byte for byte as schemas/PROC.md says.
+//
+// A policy decides before anything is looked at: a request that is denied opens, lists and
+// executes nothing, so that its result says nothing about what exists.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/runner-evidence/runner/cmd/internal/proc"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+)
+
+const usage = `
+runner-proc runs processes by the process API, as a policy allows.
+
+Usage:
+  runner-proc run [flags] <request.bin >result.bin
+  runner-proc encode <request.json >request.bin
+  runner-proc decode [--as KIND] <request.bin|result.bin
+
+run reads one frame: u32 length, request, u32 length, limits. It writes one result: what
+the program did, or a code: 1 denied, 2 not valid, 3 not started, 4 time is over, 5 too
+much output. The program gets exactly the arguments, variables and input of the request:
+no shell, no PATH, nothing inherited. When it has ended, its descendants are killed.
+
+Flags:
+  --policy FILE     decide by it: x07.os.process.policy@0.1.0 or x07.run-os-policy@0.1.0
+  --world run-os    or run-os-sandboxed, which denies everything without a policy
+  --err-width 9     bytes of a result that is a code; or 5, without its reserved word
+  --as KIND         what decode reads: frame, request, caps or result (default: what it is)
+  -v                say why there is a code
+  -h, --help        print this help; --version prints the version
+
+Exit codes: 0 a result was written, whatever it says   2 wrong call   3 not a frame, or a
+policy that is not valid   5 reading or writing failed
+
+Examples:
+  echo '{"argv":["/bin/echo","hi"],"caps":{"max_stdout_bytes":100}}' | runner-proc encode >r
+  runner-proc run --policy policy.json <r | runner-proc decode
+`
+
+// maxFrame is the most that is read: more than the largest standard input that a policy can allow.
+const maxFrame = 512 << 20
+
+func main() { tool.Main(app()) }
+
+func app() tool.App {
+	return tool.App{Name: "runner-proc", Usage: usage, Words: []string{"run", "encode", "decode"}, Flags: []cli.Flag{
+		&cli.StringFlag{Name: "policy"},
+		&cli.StringFlag{Name: "world", Value: worldOpen},
+		&cli.StringFlag{Name: "err-width", Value: "9"},
+		&cli.StringFlag{Name: "as"},
+		&cli.BoolFlag{Name: "v"},
+	}, Run: run}
+}
+
+// Worlds.
+const (
+	worldOpen      = "run-os"
+	worldSandboxed = "run-os-sandboxed"
+)
+
+func run(_ context.Context, env *tool.Env) error {
+	if err := env.NoOperands(); err != nil {
+		return err
+	}
+	switch env.Command {
+	case "encode":
+		return encode(env)
+	case "decode":
+		return decode(env)
+	case "run":
+		return runOne(env)
+	}
+	return tool.Missing("run, encode or decode", "runner-proc run --help")
+}
+
+// read reads all of standard input.
+func read(env *tool.Env) ([]byte, error) {
+	if tool.IsTerminal(env.Stdin) {
+		return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("standard input is a terminal"), "runner-proc "+env.Command+" <FILE")
+	}
+	b, err := io.ReadAll(io.LimitReader(env.Stdin, maxFrame+1))
+	switch {
+	case err != nil:
+		return nil, tool.CannotRead("standard input", err)
+	case len(b) > maxFrame:
+		return nil, tool.Failf(tool.ExitInput, "standard input has more than %d bytes", maxFrame)
+	}
+	return b, nil
+}
+
+func write(env *tool.Env, b []byte) error {
+	if _, err := env.Stdout.Write(b); err != nil {
+		return tool.CannotWrite("standard output", err)
+	}
+	return nil
+}
+
+// options are those of run.
+func options(env *tool.Env) (p *proc.Policy, width int, err error) {
+	world, err := env.Word("world", worldOpen, worldSandboxed)
+	if err != nil {
+		return nil, 0, err
+	}
+	text, err := env.Word("err-width", "9", "5")
+	if err != nil {
+		return nil, 0, err
+	}
+	if width = proc.WideErr; text == "5" {
+		width = proc.NarrowErr
+	}
+	if file := env.Flag.String("policy"); file != "" || env.Flag.IsSet("policy") {
+		p, err = proc.OpenPolicy(file)
+		return p, width, err
+	}
+	if world == worldSandboxed {
+		p = proc.DenyAll()
+	}
+	return p, width, nil
+}
+
+func runOne(env *tool.Env) error {
+	p, width, err := options(env)
+	if err != nil {
+		return err
+	}
+	b, err := read(env)
+	if err != nil {
+		return err
+	}
+	request, caps, err := proc.ParseFrame(b)
+	if err != nil {
+		return tool.Fail(tool.ExitInput, fmt.Errorf("standard input: %w", err), "runner-proc encode makes one from JSON")
+	}
+	r := proc.NewRunner(p)
+	o, limits := r.Decide(request, caps)
+	if o.Code == 0 {
+		r.Run(o, limits)
+	}
+	if o.Code != 0 {
+		env.Infof("%s: %s", o.Code, o.Why)
+	}
+	return write(env, o.Result.Append(nil, width))
+}
