@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -33,12 +34,14 @@ Flags:
   --policy FILE     decide by it: x07.os.process.policy@0.1.0 or x07.run-os-policy@0.1.0
   --world run-os    or run-os-sandboxed, which denies everything without a policy
   --err-width 9     bytes of a result that is a code; or 5, without its reserved word
+  --fixtures DIR    with --record keep each result there, with --replay answer from there and
+                    run nothing: a request that was not recorded is an error (exit 1)
   --as KIND         what decode reads: frame, request, caps or result (default: what it is)
   -v                say why there is a code
   -h, --help        print this help; --version prints the version
 
-Exit codes: 0 a result was written, whatever it says   2 wrong call   3 not a frame, or a
-policy that is not valid   5 reading or writing failed
+Exit codes: 0 a result was written, whatever it says   1 not recorded   2 wrong call
+3 not a frame, or a policy that is not valid   5 reading or writing failed
 
 Examples:
   echo '{"argv":["/bin/echo","hi"],"caps":{"max_stdout_bytes":100}}' | runner-proc encode >r
@@ -55,6 +58,9 @@ func app() tool.App {
 		&cli.StringFlag{Name: "policy"},
 		&cli.StringFlag{Name: "world", Value: worldOpen},
 		&cli.StringFlag{Name: "err-width", Value: "9"},
+		&cli.StringFlag{Name: "fixtures"},
+		&cli.BoolFlag{Name: "record"},
+		&cli.BoolFlag{Name: "replay"},
 		&cli.StringFlag{Name: "as"},
 		&cli.BoolFlag{Name: "v"},
 	}, Run: run}
@@ -126,8 +132,28 @@ func options(env *tool.Env) (p *proc.Policy, width int, err error) {
 	return p, width, nil
 }
 
+// fixturesOf is the folder of recordings, "" for none.
+func fixturesOf(env *tool.Env) (f proc.Fixtures, replay bool, err error) {
+	f, replay = proc.Fixtures(env.Flag.String("fixtures")), env.Flag.Bool("replay")
+	switch given := env.Flag.IsSet("fixtures"); {
+	case replay && env.Flag.Bool("record"):
+		return f, replay, tool.Usagef("--record and --replay exclude each other")
+	case given != (replay || env.Flag.Bool("record")):
+		return f, replay, tool.Fail(tool.ExitUsage, errors.New("--fixtures goes with --record or --replay"), "runner-proc run --fixtures DIR --record")
+	case given:
+		if err := f.Check(); err != nil {
+			return f, replay, tool.Fail(tool.ExitUsage, fmt.Errorf("--fixtures: %w", err), "mkdir -p "+string(f))
+		}
+	}
+	return f, replay, nil
+}
+
 func runOne(env *tool.Env) error {
 	p, width, err := options(env)
+	if err != nil {
+		return err
+	}
+	fixtures, replay, err := fixturesOf(env)
 	if err != nil {
 		return err
 	}
@@ -141,8 +167,23 @@ func runOne(env *tool.Env) error {
 	}
 	r := proc.NewRunner(p)
 	o, limits := r.Decide(request, caps)
-	if o.Code == 0 {
+	switch {
+	case o.Code != 0: // nothing to run
+	case replay:
+		s, err := fixtures.Replay(request, caps)
+		if errors.Is(err, proc.ErrMiss) {
+			return tool.Fail(tool.ExitNo, err, "record it: runner-proc run --fixtures "+string(fixtures)+" --record")
+		} else if err != nil {
+			return tool.Fail(tool.ExitInput, err)
+		}
+		o.Result = *s
+	default:
 		r.Run(o, limits)
+	}
+	if fixtures != "" && !replay {
+		if err := fixtures.Record(request, caps, &o.Result); err != nil {
+			return err
+		}
 	}
 	if o.Code != 0 {
 		env.Infof("%s: %s", o.Code, o.Why)
