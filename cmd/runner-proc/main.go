@@ -34,8 +34,9 @@ Flags:
   --policy FILE     decide by it: x07.os.process.policy@0.1.0 or x07.run-os-policy@0.1.0
   --world run-os    or run-os-sandboxed, which denies everything without a policy
   --err-width 9     bytes of a result that is a code; or 5, without its reserved word
-  --fixtures DIR    with --record keep each result there, with --replay answer from there and
-                    run nothing: a request that was not recorded is an error (exit 1)
+  --fixtures DIR    a folder of recorded results
+  --record          keep each result there
+  --replay          answer from there and run nothing
   --as KIND         what decode reads: frame, request, caps or result (default: what it is)
   -v                say why there is a code
   -h, --help        print this help; --version prints the version

@@ -35,7 +35,8 @@ Flags:
   --root DIR       where the paths of the suite and the program start (default .)
   --timeout 1m     for one case
   --json           NDJSON also on a terminal: a line for each case, and a report last
-  --junit FILE     write the results for a CI system; --force replaces another file
+  --junit FILE     write the results for a CI system
+  --force          replace a FILE that is none of them
   -h, --help       print this help; --version prints the version
 
 Exit codes: 0 all cases passed   1 one failed, or could not run   2 wrong call

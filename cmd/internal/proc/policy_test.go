@@ -169,8 +169,8 @@ func TestCorporaPolicies(t *testing.T) {
 		}
 		return nil
 	}))
-	if n != 21 {
-		t.Errorf("%d policies, expected 21", n)
+	if n < 21 {
+		t.Errorf("%d policies, expected 21 or more", n)
 	}
 }
 
