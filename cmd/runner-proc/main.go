@@ -22,10 +22,12 @@ runner-proc runs processes by the process API, as a policy allows.
 
 Usage:
   runner-proc run [flags] <request.bin >result.bin
+  runner-proc serve [flags] <requests.ndjson >answers.ndjson
   runner-proc encode <request.json >request.bin
   runner-proc decode [--as KIND] <request.bin|result.bin
 
-run reads one frame: u32 length, request, u32 length, limits. It writes one result: what
+serve answers lines of JSON (schemas/PROC.md): run, spawn, join, wait, read, write, close,
+kill, drop. run reads one frame: u32 length, request, u32 length, limits. It writes one result: what
 the program did, or a code: 1 denied, 2 not valid, 3 not started, 4 time is over, 5 too
 much output. The program gets exactly the arguments, variables and input of the request:
 no shell, no PATH, nothing inherited. When it has ended, its descendants are killed.
@@ -38,8 +40,7 @@ Flags:
   --record          keep each result there
   --replay          answer from there and run nothing
   --as KIND         what decode reads: frame, request, caps or result (default: what it is)
-  -v                say why there is a code
-  -h, --help        print this help; --version prints the version
+  -v                say why there is a code; -h, --help; --version
 
 Exit codes: 0 a result was written, whatever it says   1 not recorded   2 wrong call
 3 not a frame, or a policy that is not valid   5 reading or writing failed
@@ -55,7 +56,7 @@ const maxFrame = 512 << 20
 func main() { tool.Main(app()) }
 
 func app() tool.App {
-	return tool.App{Name: "runner-proc", Usage: usage, Words: []string{"run", "encode", "decode"}, Flags: []cli.Flag{
+	return tool.App{Name: "runner-proc", Usage: usage, Words: []string{"run", "serve", "encode", "decode"}, Flags: []cli.Flag{
 		&cli.StringFlag{Name: "policy"},
 		&cli.StringFlag{Name: "world", Value: worldOpen},
 		&cli.StringFlag{Name: "err-width", Value: "9"},
@@ -73,7 +74,7 @@ const (
 	worldSandboxed = "run-os-sandboxed"
 )
 
-func run(_ context.Context, env *tool.Env) error {
+func run(ctx context.Context, env *tool.Env) error {
 	if err := env.NoOperands(); err != nil {
 		return err
 	}
@@ -82,10 +83,12 @@ func run(_ context.Context, env *tool.Env) error {
 		return encode(env)
 	case "decode":
 		return decode(env)
+	case "serve":
+		return serve(ctx, env)
 	case "run":
 		return runOne(env)
 	}
-	return tool.Missing("run, encode or decode", "runner-proc run --help")
+	return tool.Missing("run, serve, encode or decode", "runner-proc run --help")
 }
 
 // read reads all of standard input.

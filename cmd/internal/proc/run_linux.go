@@ -13,14 +13,29 @@ import (
 
 // Run runs what Decide allowed, and waits for its end.
 func (r *Runner) Run(o *Outcome, c *Caps) *Outcome {
+	if x := r.start(o); x != nil {
+		r.collect(x, o, c)
+	}
+	return o
+}
+
+// start starts what Decide allowed. If it returns nil, the outcome has a code.
+func (r *Runner) start(o *Outcome) *Process {
 	x, err := r.Start(o.Request, &o.Verdict)
 	switch {
 	case errors.Is(err, errDenied):
-		return o.fail(PolicyDenied, "the file is not the one that the policy allows")
+		o.fail(PolicyDenied, "the file is not the one that the policy allows")
+		return nil
 	case err != nil:
-		return o.fail(SpawnFailed, err.Error())
+		o.fail(SpawnFailed, err.Error())
+		return nil
 	}
 	o.PID, o.Verdict = x.PID, *x.Verdict
+	return x
+}
+
+// collect gives a process its input, reads its outputs and waits for its end.
+func (r *Runner) collect(x *Process, o *Outcome, c *Caps) {
 	g := &capture{x: x, left: int64(c.Total())}
 	if o.Verdict.TimeoutMS > 0 {
 		timer := time.AfterFunc(time.Duration(o.Verdict.TimeoutMS)*time.Millisecond, func() { g.stop(Timeout) })
@@ -40,10 +55,10 @@ func (r *Runner) Run(o *Outcome, c *Caps) *Outcome {
 	x.Stderr.Close()
 	if code := Code(g.code.Load()); code != 0 {
 		o.Stdout, o.Stderr = nil, nil
-		return o.fail(code, code.String())
+		o.fail(code, code.String())
+		return
 	}
 	o.ExitCode = x.ExitCode()
-	return o
 }
 
 // capture is what is read of one process, within its limits.
