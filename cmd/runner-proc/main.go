@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/proc"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
@@ -152,6 +154,34 @@ func fixturesOf(env *tool.Env) (f proc.Fixtures, replay bool, err error) {
 	return f, replay, nil
 }
 
+// ending is whether a signal asked this program to end.
+type ending struct {
+	asked  chan struct{} // closed then
+	number atomic.Int32
+}
+
+// endsWith lets a signal that ends this program end what it started too.
+func endsWith(r *proc.Runner) *ending {
+	signals, e := child.WatchEnding(), &ending{asked: make(chan struct{})}
+	go func() {
+		for sig := range signals.C {
+			if n := child.AsksToEnd(sig); n != 0 && e.number.CompareAndSwap(0, int32(n)) {
+				r.Stop()
+				close(e.asked)
+			}
+		}
+	}()
+	return e
+}
+
+// status is the exit status after a signal, nil without one.
+func (e *ending) status() error {
+	if n := e.number.Load(); n != 0 {
+		return tool.Status(128 + int(n))
+	}
+	return nil
+}
+
 func runOne(env *tool.Env) error {
 	p, width, err := options(env)
 	if err != nil {
@@ -170,6 +200,7 @@ func runOne(env *tool.Env) error {
 		return tool.Fail(tool.ExitInput, fmt.Errorf("standard input: %w", err), "runner-proc encode makes one from JSON")
 	}
 	r := proc.NewRunner(p)
+	asked := endsWith(r)
 	o, limits := r.Decide(request, caps)
 	switch {
 	case o.Code != 0: // nothing to run
@@ -183,6 +214,9 @@ func runOne(env *tool.Env) error {
 		o.Result = *s
 	default:
 		r.Run(o, limits)
+	}
+	if status := asked.status(); status != nil {
+		return status
 	}
 	if fixtures != "" && !replay {
 		if err := fixtures.Record(request, caps, &o.Result); err != nil {

@@ -68,15 +68,34 @@ func serve(ctx context.Context, env *tool.Env) error {
 		return err
 	}
 	s := &server{pool: &proc.Pool{Runner: proc.NewRunner(p)}, width: width, out: bufio.NewWriterSize(env.Stdout, 64<<10), busy: make(chan struct{}, maxBusy)}
+	asked := endsWith(s.pool.Runner)
 	in := bufio.NewReaderSize(env.Stdin, 64<<10)
+	type read struct {
+		line []byte
+		err  error
+	}
+	reads := make(chan read)
+	go func() {
+		for r := (read{}); r.err == nil; {
+			r.line, r.err = readLine(in)
+			reads <- r
+		}
+	}()
 	for err == nil {
-		var line []byte
-		if line, err = readLine(in); err == nil || err == io.ErrUnexpectedEOF && len(line) > 0 {
-			s.line(line)
+		select {
+		case r := <-reads:
+			if err = r.err; err == nil || err == io.ErrUnexpectedEOF {
+				s.line(r.line)
+			}
+		case <-asked.asked:
+			err = io.EOF
 		}
 	}
 	s.pool.Close()
 	s.all.Wait()
+	if status := asked.status(); status != nil {
+		return status
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -3,7 +3,10 @@ package proc
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -22,15 +25,25 @@ type Runner struct {
 
 	groups string // cgroup in which each process gets one of its own; "" if that is not possible here
 
-	mu   sync.Mutex
-	live int
+	spawn chan func() // served by one thread, which lives as long as the program
+
+	mu      sync.Mutex
+	live    map[*Process]bool
+	stopped bool // nothing more is started
 }
 
 // NewRunner returns a runner. Processes whose parents have ended become children of the caller, so that it can end
 // them (prctl(2), PR_SET_CHILD_SUBREAPER).
 func NewRunner(p *Policy) *Runner {
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	r := &Runner{Policy: p}
+	r := &Runner{Policy: p, spawn: make(chan func()), live: map[*Process]bool{}}
+	go func() {
+		// A process is killed when the thread that started it ends (prctl(2), PR_SET_PDEATHSIG).
+		runtime.LockOSThread()
+		for f := range r.spawn {
+			f()
+		}
+	}()
 	if own, err := cgroup.Own(); err == nil {
 		if dir, err := cgroup.MakeBelow(own, "proc-"); err == nil {
 			r.groups = own
@@ -38,6 +51,20 @@ func NewRunner(p *Policy) *Runner {
 		}
 	}
 	return r
+}
+
+// errStopped means that the runner starts nothing more.
+var errStopped = errors.New("it is ending")
+
+// Stop kills all processes. Nothing is started after it.
+func (r *Runner) Stop() {
+	r.mu.Lock()
+	r.stopped = true
+	list := slices.Collect(maps.Keys(r.live))
+	r.mu.Unlock()
+	for _, x := range list {
+		x.Signal(unix.SIGKILL)
+	}
 }
 
 // Process is one process with its pipes.
@@ -73,7 +100,7 @@ func (r *Runner) Start(q *Request, v *Verdict) (_ *Process, err error) {
 		return nil, err
 	}
 	defer pipes.closeTheirs()
-	attr := &os.ProcAttr{Dir: string(q.Cwd), Env: []string{}, Files: pipes.theirs(), Sys: &unix.SysProcAttr{Setpgid: true}}
+	attr := &os.ProcAttr{Dir: string(q.Cwd), Env: []string{}, Files: pipes.theirs(), Sys: &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}}
 	for _, e := range q.Env {
 		attr.Env = append(attr.Env, string(e.Key)+"="+string(e.Value))
 	}
@@ -94,18 +121,25 @@ func (r *Runner) Start(q *Request, v *Verdict) (_ *Process, err error) {
 	for i, a := range q.Argv {
 		argv[i] = string(a)
 	}
-	r.mu.Lock()
-	x.p, err = os.StartProcess(prog.path, argv, attr)
-	if err == nil {
-		r.live++
+	started := make(chan struct{})
+	r.spawn <- func() {
+		defer close(started)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if err = errStopped; !r.stopped {
+			x.p, err = os.StartProcess(prog.path, argv, attr)
+		}
+		if err == nil {
+			x.PID, r.live[x] = x.p.Pid, true
+		}
 	}
-	r.mu.Unlock()
+	<-started
 	if err != nil {
 		pipes.closeOurs()
 		x.removeGroup()
 		return nil, err
 	}
-	x.Stdin, x.Stdout, x.Stderr, x.PID = pipes.in, pipes.out, pipes.err, x.p.Pid
+	x.Stdin, x.Stdout, x.Stderr = pipes.in, pipes.out, pipes.err
 	go x.wait()
 	return x, nil
 }
@@ -127,7 +161,7 @@ func (x *Process) wait() {
 	}
 	x.removeGroup()
 	x.r.mu.Lock()
-	if x.r.live--; x.r.live == 0 {
+	if delete(x.r.live, x); len(x.r.live) == 0 {
 		sweep()
 	}
 	x.r.mu.Unlock()
