@@ -45,10 +45,12 @@ type serveAnswer struct {
 	Error  string         `json:"error,omitempty"`
 }
 
-// maxLine is the longest request of serve, in bytes; maxBusy how many are served at one time.
+// maxLine is the longest request of serve, in bytes; maxRuns how many runs wait for their turn before no more lines are
+// read; maxWaits how many other requests wait at one time: further ones are an error.
 const (
-	maxLine = 512 << 20
-	maxBusy = 1024
+	maxLine  = 512 << 20
+	maxRuns  = 1024
+	maxWaits = 4096
 )
 
 // server serves requests until its input ends.
@@ -58,7 +60,8 @@ type server struct {
 	mu    sync.Mutex // held while a line is written
 	out   *bufio.Writer
 	err   error
-	busy  chan struct{}
+	runs  chan struct{}
+	waits chan struct{}
 	all   sync.WaitGroup
 }
 
@@ -67,7 +70,7 @@ func serve(ctx context.Context, env *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	s := &server{pool: &proc.Pool{Runner: proc.NewRunner(p)}, width: width, out: bufio.NewWriterSize(env.Stdout, 64<<10), busy: make(chan struct{}, maxBusy)}
+	s := &server{pool: &proc.Pool{Runner: proc.NewRunner(p)}, width: width, out: bufio.NewWriterSize(env.Stdout, 64<<10), runs: make(chan struct{}, maxRuns), waits: make(chan struct{}, maxWaits)}
 	asked := endsWith(s.pool.Runner)
 	in := bufio.NewReaderSize(env.Stdin, 64<<10)
 	type read struct {
@@ -156,24 +159,35 @@ func (s *server) line(line []byte) {
 	if len(q.ID) == 0 {
 		q.ID = jsontext.Value("null")
 	}
-	a := serveAnswer{ID: q.ID}
-	later, err := s.begin(&q, &a)
-	switch {
-	case err != nil:
-		a.Error = schemas.Text(err.Error())
-		s.answer(a)
-	case later == nil:
-		s.answer(a)
-	default:
-		s.busy <- struct{}{}
-		s.all.Go(func() {
-			if err := later(); err != nil {
-				a.Error = schemas.Text(err.Error())
-			}
-			<-s.busy
+	a, room := serveAnswer{ID: q.ID}, s.waits
+	if q.Op == "run" {
+		room = s.runs
+		room <- struct{}{}
+	} else {
+		select {
+		case room <- struct{}{}:
+		default:
+			a.Error = "too many requests wait at one time"
 			s.answer(a)
-		})
+			return
+		}
 	}
+	later, err := s.begin(&q, &a)
+	if err != nil {
+		a.Error = schemas.Text(err.Error())
+	}
+	if later == nil {
+		<-room
+		s.answer(a)
+		return
+	}
+	s.all.Go(func() {
+		if err := later(); err != nil {
+			a.Error = schemas.Text(err.Error())
+		}
+		<-room
+		s.answer(a)
+	})
 }
 
 // begin does what is to be done in the order of the lines. What it returns does the rest.
@@ -196,11 +210,7 @@ func (s *server) begin(q *serveRequest, a *serveAnswer) (later func() error, err
 			return nil, nil
 		}
 		return func() error {
-			o, limits := s.pool.Runner.Decide(request, caps)
-			if o.Code == 0 {
-				s.pool.Runner.Run(o, limits)
-			}
-			b := o.Result.Append(nil, s.width)
+			b := s.pool.Run(request, caps).Result.Append(nil, s.width)
 			a.Result = &b
 			return nil
 		}, nil

@@ -3,6 +3,7 @@ package proc
 import (
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,8 @@ type Pool struct {
 	mu      sync.Mutex
 	places  []place
 	spawned uint64
+	running uint32     // runs without a handle
+	freed   *sync.Cond // there may be room for one more; nil: nobody has waited
 }
 
 type place struct {
@@ -58,21 +61,11 @@ func (p *Pool) Spawn(request, caps []byte, piped bool) (Handle, *Outcome) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	live, most, spawns, at := uint32(0), uint32(MaxHandles), uint64(NoLimit), -1
-	if q := p.Runner.Policy; q != nil {
-		most, spawns = min(most, q.MaxLive), q.MaxSpawns
-	}
-	for i := range p.places {
-		if p.places[i].p != nil {
-			live++
-		} else if at < 0 {
-			at = i
-		}
-	}
-	if p.spawned++; p.spawned > spawns || live >= most {
+	if p.spawned++; p.spawned > p.spawns() || p.live() >= p.most() {
 		o.fail(PolicyDenied, "there are too many processes")
 		return noHandle(o.Code), o
 	}
+	at := slices.IndexFunc(p.places, func(x place) bool { return x.p == nil })
 	x := p.Runner.start(o)
 	if x == nil {
 		return noHandle(o.Code), o
@@ -89,6 +82,59 @@ func (p *Pool) Spawn(request, caps []byte, piped bool) (Handle, *Outcome) {
 		go func() { p.Runner.collect(x, o, c); close(k.settled) }()
 	}
 	return Handle(uint32(p.places[at].used)<<16 | uint32(at+1)), o
+}
+
+// live is how many processes there are. The pool must be locked.
+func (p *Pool) live() uint32 {
+	n := p.running
+	for i := range p.places {
+		if p.places[i].p != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// most is how many processes there may be at one time, spawns how many in all.
+func (p *Pool) most() uint32 {
+	if q := p.Runner.Policy; q != nil {
+		return min(MaxHandles, q.MaxLive)
+	}
+	return MaxHandles
+}
+
+func (p *Pool) spawns() uint64 {
+	if q := p.Runner.Policy; q != nil {
+		return q.MaxSpawns
+	}
+	return NoLimit
+}
+
+// Run runs a process to its end, when there is room for one more.
+func (p *Pool) Run(request, caps []byte) *Outcome {
+	o, c := p.Runner.Decide(request, caps)
+	if o.Code != 0 {
+		return o
+	}
+	p.mu.Lock()
+	if p.spawned++; p.spawned > p.spawns() {
+		p.mu.Unlock()
+		return o.fail(PolicyDenied, "there are too many processes")
+	}
+	if p.freed == nil {
+		p.freed = sync.NewCond(&p.mu)
+	}
+	for p.live() >= p.most() {
+		p.freed.Wait()
+	}
+	p.running++
+	p.mu.Unlock()
+	p.Runner.Run(o, c)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running--
+	p.freed.Broadcast()
+	return o
 }
 
 func (p *Pool) find(h Handle) (*pooled, error) {
@@ -173,14 +219,27 @@ func (p *Pool) Drop(h Handle) (bool, error) {
 	if at := int(h&0xffff) - 1; p.places[at].p == k {
 		p.places[at].p = nil
 	}
+	if p.freed != nil {
+		p.freed.Broadcast()
+	}
 	return true, nil
 }
 
-// Close kills all processes and waits until they have ended.
+// Close kills all processes with handles and waits until they have ended. Runs that waited for their places go on.
 func (p *Pool) Close() {
 	p.mu.Lock()
-	list := p.places
+	list := slices.Clone(p.places)
 	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for i := range p.places {
+			p.places[i].p = nil
+		}
+		if p.freed != nil {
+			p.freed.Broadcast()
+		}
+	}()
 	for _, x := range list {
 		if x.p != nil {
 			x.p.x.Signal(unix.SIGKILL)

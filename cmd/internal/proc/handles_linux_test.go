@@ -133,9 +133,16 @@ func TestHandles(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	last := spawned(t, p, "sleep 300", Caps{}, false)
+	exit := make(chan uint32)
+	k, err := p.find(last)
+	testkit.Must(t, err)
+	go func() { <-k.settled; exit <- k.x.ExitCode() }()
 	p.Close()
-	if exit, _, ended, err := p.Wait(last, false); exit != 137 || !ended || err != nil {
-		t.Error(exit, ended, err)
+	if n := <-exit; n != 137 {
+		t.Errorf("exit %d", n)
+	}
+	if _, _, _, err := p.Wait(last, false); !errors.Is(err, ErrHandle) {
+		t.Errorf("a handle after the end: %v", err)
 	}
 	if left := children(); len(left) > 0 {
 		t.Errorf("children are left: %v", left)
@@ -163,5 +170,34 @@ func TestPoolLimits(t *testing.T) {
 	}
 	if _, code := spawn(); code != PolicyDenied {
 		t.Errorf("a fourth one: %v", code)
+	}
+	// A run waits for room, and is counted too.
+	q, err = ParsePolicy("p.json", []byte(runOSFile(`"/bin/true"`, `"/bin/sleep"`, `["-[a]*", "a.*b", "\\.x*"]`, `[]`, `"max_live": 2`, `"max_live": 1`)))
+	testkit.Must(t, err)
+	p = &Pool{Runner: NewRunner(q)}
+	defer p.Close()
+	h, code := spawn()
+	if code != 0 {
+		t.Fatal(code)
+	}
+	done := make(chan Code)
+	go func() {
+		done <- p.Run(request("/bin/sleep", "0").Append(nil), (&Caps{10, 10, 900, 0}).Append(nil)).Code
+	}()
+	select {
+	case code := <-done:
+		t.Errorf("it did not wait: %v", code)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if _, err := p.Drop(h); err != nil {
+		t.Error(err)
+	}
+	if code := <-done; code != 0 {
+		t.Error(code)
+	}
+	for _, want := range []Code{0, PolicyDenied} {
+		if code := p.Run(request("/bin/sleep", "0").Append(nil), (&Caps{10, 10, 900, 0}).Append(nil)).Code; code != want {
+			t.Errorf("%v, expected %v", code, want)
+		}
 	}
 }
