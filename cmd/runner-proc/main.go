@@ -20,32 +20,32 @@ import (
 )
 
 const usage = `
-runner-proc runs processes by the process API, as a policy allows.
+runner-proc runs processes by the process API, as a policy allows (schemas/PROC.md).
 
 Usage:
   runner-proc run [flags] <request.bin >result.bin
   runner-proc serve [flags] <requests.ndjson >answers.ndjson
+  runner-proc map --worker request.bin [flags] <items.bin >results.bin
   runner-proc encode <request.json >request.bin
   runner-proc decode [--as KIND] <request.bin|result.bin
 
-serve answers lines of JSON (schemas/PROC.md): run, spawn, join, wait, read, write, close,
-kill, drop. run reads one frame: u32 length, request, u32 length, limits. It writes one result: what
-the program did, or a code: 1 denied, 2 not valid, 3 not started, 4 time is over, 5 too
-much output. The program gets exactly the arguments, variables and input of the request:
-no shell, no PATH, nothing inherited. When it has ended, its descendants are killed.
+run answers one request: with what the program did, or a code: 1 denied, 2 not valid, 3 not
+started, 4 time is over, 5 too much output. serve answers lines of JSON, map gives jobs to
+workers. No shell, no PATH, nothing inherited; descendants are killed.
 
 Flags:
-  --policy FILE     decide by it: x07.os.process.policy@0.1.0 or x07.run-os-policy@0.1.0
-  --world run-os    or run-os-sandboxed, which denies everything without a policy
-  --err-width 9     bytes of a result that is a code; or 5, without its reserved word
-  --fixtures DIR    a folder of recorded results
-  --record          keep each result there
-  --replay          answer from there and run nothing
-  --as KIND         what decode reads: frame, request, caps or result (default: what it is)
-  -v                say why there is a code; -h, --help; --version
+  --policy FILE   x07.os.process.policy@0.1.0 or x07.run-os-policy@0.1.0
+  --world run-os  or run-os-sandboxed, which denies everything without a policy
+  --err-width 9   bytes of a result that is a code; or 5, without its reserved word
+  --fixtures DIR  a folder of recorded results
+  --record        keep each result of run there
+  --replay        answer from there and run nothing
+  --worker FILE   the request of map's workers; -n N: how many of them (default 1)
+  --as KIND       what decode reads: frame, request, caps or result (default: what it is)
+  -v              say why there is a code; -h, --help; --version
 
-Exit codes: 0 a result was written, whatever it says   1 not recorded   2 wrong call
-3 not a frame, or a policy that is not valid   5 reading or writing failed
+Exit codes: 0 a result was written, whatever it says   1 not recorded, or a worker failed
+2 wrong call   3 not a frame, or a policy that is not valid   5 reading or writing failed
 
 Examples:
   echo '{"argv":["/bin/echo","hi"],"caps":{"max_stdout_bytes":100}}' | runner-proc encode >r
@@ -58,13 +58,15 @@ const maxFrame = 512 << 20
 func main() { tool.Main(app()) }
 
 func app() tool.App {
-	return tool.App{Name: "runner-proc", Usage: usage, Words: []string{"run", "serve", "encode", "decode"}, Flags: []cli.Flag{
+	return tool.App{Name: "runner-proc", Usage: usage, Words: []string{"run", "serve", "map", "encode", "decode"}, Flags: []cli.Flag{
 		&cli.StringFlag{Name: "policy"},
 		&cli.StringFlag{Name: "world", Value: worldOpen},
 		&cli.StringFlag{Name: "err-width", Value: "9"},
 		&cli.StringFlag{Name: "fixtures"},
 		&cli.BoolFlag{Name: "record"},
 		&cli.BoolFlag{Name: "replay"},
+		&cli.StringFlag{Name: "worker"},
+		&cli.IntFlag{Name: "n", Value: 1},
 		&cli.StringFlag{Name: "as"},
 		&cli.BoolFlag{Name: "v"},
 	}, Run: run}
@@ -87,10 +89,12 @@ func run(ctx context.Context, env *tool.Env) error {
 		return decode(env)
 	case "serve":
 		return serve(ctx, env)
+	case "map":
+		return mapJobs(env)
 	case "run":
 		return runOne(env)
 	}
-	return tool.Missing("run, serve, encode or decode", "runner-proc run --help")
+	return tool.Missing("run, serve, map, encode or decode", "runner-proc run --help")
 }
 
 // read reads all of standard input.

@@ -11,3 +11,7 @@ import (
 func serve(context.Context, *tool.Env) error {
 	return tool.Failf(tool.ExitCannot, "processes are started on Linux only")
 }
+
+func mapJobs(*tool.Env) error {
+	return tool.Failf(tool.ExitCannot, "processes are started on Linux only")
+}
