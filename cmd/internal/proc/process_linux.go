@@ -265,8 +265,11 @@ func readLeft(f *os.File, most uint64) []byte {
 	buf := make([]byte, 64<<10)
 	for uint64(len(all)) < most {
 		n := 0
-		if e := c.Read(func(fd uintptr) bool { n, err = unix.Read(int(fd), buf); return true }); e != nil || errors.Is(err, unix.EINTR) && n < 0 {
+		if c.Read(func(fd uintptr) bool { n, err = unix.Read(int(fd), buf); return true }) != nil {
 			break
+		}
+		if err == unix.EINTR {
+			continue
 		}
 		if err != nil || n <= 0 {
 			break

@@ -98,7 +98,7 @@ func (g *capture) read(f *os.File, most uint64) (all []byte) {
 	if most > 64<<10 {
 		widen(f)
 	}
-	buf := make([]byte, 0, min(most, 1<<20)+1)
+	buf := make([]byte, 0, min(most, 4<<10)+1)
 	for {
 		if len(buf) == cap(buf) {
 			buf = append(buf, 0)[:len(buf)]
