@@ -77,7 +77,7 @@ func (s *session) fromClient(ctx context.Context, sc *jsonrpc.Scanner, line []by
 	if code == "" {
 		code = sc.CheckCall(m)
 	}
-	if code == "" && s.log.failure() != nil {
+	if code == "" && s.log.Err() != nil {
 		code = schemas.ReasonLogFailed
 	}
 	if code == "" && m.Kind != jsonrpc.Response && (m.Kind == jsonrpc.Request || !isNotice(m.Method)) {
@@ -176,7 +176,7 @@ func (s *session) decide(ctx context.Context, sc *jsonrpc.Scanner, m jsonrpc.Mes
 	if !d.Allow {
 		e.Decision, e.Outcome, e.EndNS = schemas.DecisionDeny, schemas.OutcomeDenied, now()
 	}
-	written := s.log.decided(e)
+	written := s.log.Decided(e)
 	release()
 	if !written {
 		s.refuse(m.ID, schemas.ReasonLogFailed, m.Kind == jsonrpc.Request)

@@ -81,7 +81,7 @@ func (c *exchanging) finish() {
 	case c.h.loneOnly:
 		c.h.close(c.x, outcome)
 	}
-	if c.h.core.log.failure() != nil {
+	if c.h.core.log.Err() != nil {
 		c.failed(c.h)
 	}
 }

@@ -132,7 +132,7 @@ func (p *httpProxy) failed(h *httpSession) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err == nil {
-		p.err = h.core.log.failure()
+		p.err = h.core.log.Err()
 	}
 }
 
@@ -208,7 +208,7 @@ func (p *httpProxy) forget(h *httpSession, outcome string) {
 
 func (p *httpProxy) end(h *httpSession, outcome string) {
 	h.end(outcome)
-	if h.core.log.failure() != nil {
+	if h.core.log.Err() != nil {
 		p.failed(h)
 	}
 }

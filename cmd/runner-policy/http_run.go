@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/decisions"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
 
 // runHTTP serves clients until a signal ends it.
-func runHTTP(ctx context.Context, env *tool.Env, o Options, rules *rulings, again reloader, dir string, to logFile) error {
+func runHTTP(ctx context.Context, env *tool.Env, o Options, rules *rulings, again reloader, dir string, to decisions.File) error {
 	signals := child.WatchEnding()
 	defer signals.Stop()
 	hide()
@@ -52,7 +53,7 @@ func runHTTP(ctx context.Context, env *tool.Env, o Options, rules *rulings, agai
 	}
 	p.endAll()
 	if why := p.logError(); why != nil {
-		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", o.LogName, why)
+		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", o.Log.Name, why)
 	}
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return tool.Fail(tool.ExitOwn, err)

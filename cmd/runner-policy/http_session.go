@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/decisions"
 	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -77,7 +78,7 @@ func (h *httpSession) handle(x *waiting, f func()) (t turn) {
 	if h.ended {
 		return turn{refused: true}
 	}
-	c, refused := h.core, h.core.log.refused
+	c, refused := h.core, h.core.log.Counts().Refused
 	c.inFlight, c.asked = x.inFlight, x.asked
 	if h.loneOnly {
 		c.deniedIDs = nil
@@ -88,7 +89,7 @@ func (h *httpSession) handle(x *waiting, f func()) (t turn) {
 	if h.loneOnly {
 		h.shared.inFlight.states = x.inFlight.states
 	}
-	t.refused = c.log.refused != refused || c.log.err != nil
+	t.refused = c.log.Counts().Refused != refused || c.log.Err() != nil
 	return t
 }
 
@@ -152,23 +153,19 @@ func (h *httpSession) end(outcome string) {
 		return
 	}
 	h.ended = true
-	l := h.core.log
-	put(l, schemas.LogSessionFinished, func(head schemas.LogHead) schemas.SessionFinished {
-		return schemas.SessionFinished{LogHead: head, KtimeNS: now(), Decisions: l.decisions, Finished: l.finished,
-			Unfinished: l.decisions - l.denied - l.finished, Refused: l.refused}
-	})
+	h.core.log.Ended(now(), nil, nil)
 }
 
 // sharedLog is a log file that several sessions of one process write.
 type sharedLog struct {
 	mu sync.Mutex
-	logFile
+	decisions.File
 }
 
-func (l *sharedLog) writeLine(b []byte) (int, error) {
+func (l *sharedLog) WriteLine(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.logFile.writeLine(b)
+	return l.File.WriteLine(b)
 }
 
 // asLine is a message as one line: line breaks between the parts of JSON become blanks. A

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/decisions"
 	"github.com/runner-evidence/runner/cmd/internal/policy"
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
@@ -45,13 +46,13 @@ func behind(t *testing.T, handler func(f *httpFixture, w http.ResponseWriter, r 
 	testkit.Must(t, os.WriteFile(file, []byte("schema: runner.policy.v0\ndefault: deny\nrules:\n  - {id: echo, allow: echo}\n"), 0o600))
 	p, err := policy.Open(file)
 	testkit.Must(t, err)
-	to, err := openLog(f.log, 0)
+	to, err := decisions.Open(f.log, 0)
 	testkit.Must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	testkit.Must(t, err)
 	u, _ := url.Parse(up.URL + "/mcp")
 	o := Options{Name: "srv", MaxLine: 1 << 20, HTTP: &httpOptions{Upstream: u}}
-	shared, rules := &sharedLog{logFile: to}, newRulings(ruling{p, p.Digest})
+	shared, rules := &sharedLog{File: to}, newRulings(ruling{p, p.Digest})
 	f.p = newHTTPProxy(o, "127.0.0.1", l.Addr(), func() *session { return newSession(o, rules, "/", shared) })
 	srv := &http.Server{Handler: f.p}
 	go srv.Serve(l)

@@ -118,9 +118,9 @@ func run(ctx context.Context, env *tool.Env) error {
 	} else if !filepath.IsAbs(o.Program) {
 		o.Program = filepath.Join(dir, o.Program)
 	}
-	to, err := openLog(o.LogFile, o.LogFD)
+	to, err := o.Log.Open()
 	if err != nil {
-		return tool.Fail(tool.ExitOwn, fmt.Errorf("%s: opening the decision log: %w", o.LogName, err),
+		return tool.Fail(tool.ExitOwn, fmt.Errorf("%s: opening the decision log: %w", o.Log.Name, err),
 			"a session without a log is refused; name one that can be written: --log FILE, or set "+logVariable)
 	}
 	defer to.Close()
@@ -131,11 +131,11 @@ func run(ctx context.Context, env *tool.Env) error {
 		dir = p.RelativeTo
 	}
 	if o.LogDefault {
-		env.Sayf("decisions go to %s", schemas.Text(o.LogName))
+		env.Sayf("decisions go to %s", schemas.Text(o.Log.Name))
 	}
 	rules, again := newRulings(ruling{p, p.Digest}), reloader{env: env, file: o.PolicyPath, held: p.RelativeTo}
 	if o.HTTP != nil {
-		return runHTTP(ctx, env, o, rules, again, dir, &sharedLog{logFile: to})
+		return runHTTP(ctx, env, o, rules, again, dir, &sharedLog{File: to})
 	}
 	if tool.IsTerminal(env.Stdin) {
 		env.Sayf("waiting for an MCP client's messages on standard input, which is a terminal; ^D ends the session")

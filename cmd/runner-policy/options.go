@@ -2,19 +2,17 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/arguments"
+	"github.com/runner-evidence/runner/cmd/internal/decisions"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
-	"github.com/runner-evidence/runner/schemas"
 )
 
 const (
-	logVariable   = schemas.EnvPolicyLog
+	logVariable   = decisions.Variable
 	maxServerName = 64
 	defaultGrace  = 5 * time.Second
 )
@@ -23,9 +21,7 @@ const (
 type Options struct {
 	Policy      string
 	PolicyPath  string // absolute
-	LogName     string // the value of --log, for messages
-	LogFile     string // file of the log; "" if it is the descriptor LogFD
-	LogFD       int
+	Log         decisions.Target
 	LogDefault  bool // nothing named the log
 	Name        string
 	DenyAsError bool
@@ -42,7 +38,7 @@ type Options struct {
 func options(env *tool.Env) (o Options, err error) {
 	f := env.Flag
 	o = Options{
-		Policy: f.String("policy"), LogName: f.String("log"), Name: f.String("name"),
+		Policy: f.String("policy"), Name: f.String("name"),
 		Audit: f.Bool("audit"), CallIDKeys: f.StringSlice("call-id-key"), Command: env.Args,
 	}
 	over, err := o.readHTTP(env)
@@ -83,7 +79,7 @@ func options(env *tool.Env) (o Options, err error) {
 	if o.Name == "" {
 		o.Name = nameOf(o.Command[0])
 	}
-	return o, o.logTarget(f.IsSet("log"))
+	return o, o.logTarget(f.String("log"), f.IsSet("log"))
 }
 
 // defaultLog is the log of a session outside of a run: beside the policy, one for each server.
@@ -92,28 +88,11 @@ func (o *Options) defaultLog() string {
 }
 
 // logTarget reads FILE or fd:N. A session needs a log.
-func (o *Options) logTarget(given bool) error {
-	if !given {
-		o.LogName = os.Getenv(logVariable)
+func (o *Options) logTarget(value string, given bool) (err error) {
+	if o.Log, err = decisions.ParseTarget(value, given); err == nil && o.Log.Name == "" {
+		o.Log, o.LogDefault = decisions.FileTarget(o.defaultLog()), true
 	}
-	if o.LogName == "" && !given {
-		o.LogName, o.LogDefault = o.defaultLog(), true
-	}
-	if o.LogName == "" {
-		return tool.Missing("--log FILE", "--log FILE or --log fd:N, or set "+logVariable)
-	}
-	if o.LogName == "-" {
-		return tool.BadValue("log", "-", "a file: standard output carries the protocol; for a file with this name write ./-")
-	}
-	o.LogFile = o.LogName
-	if n, ok := strings.CutPrefix(o.LogName, "fd:"); ok {
-		fd, err := strconv.ParseUint(n, 10, 20)
-		if err != nil || fd <= 1 {
-			return tool.BadValue("log", o.LogName, "the number of a descriptor above 1; for a file with this name write ./"+o.LogName)
-		}
-		o.LogFile, o.LogFD = "", int(fd)
-	}
-	return nil
+	return err
 }
 
 func validName(s string) bool {
@@ -124,5 +103,3 @@ func validName(s string) bool {
 	}
 	return s != "" && len(s) <= maxServerName
 }
-
-func utoa(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -37,7 +37,7 @@ func (s *session) hold() (by ruling, release func()) {
 	if last := s.rules.Load(); last != s.by {
 		s.by = last
 		denies, cut := last.engine.Denies()
-		s.log.reloaded(last.digest, denies, cut)
+		s.log.Reloaded(schemas.PolicyReloaded{KtimeNS: now(), PolicyDigest: last.digest, Denies: denies, DeniesCut: cut})
 	}
 	return *s.by, sync.OnceFunc(s.deciding.Unlock)
 }

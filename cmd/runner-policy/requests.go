@@ -31,7 +31,7 @@ func (s *session) judge(ctx context.Context, direction string, m jsonrpc.Message
 	if !d.Allow {
 		e.Decision, e.EndNS = schemas.DecisionDeny, now()
 	}
-	number, ok := s.log.requestDecided(e)
+	number, ok := s.log.RequestDecided(e)
 	switch {
 	case !ok:
 		return nil, d, schemas.ReasonLogFailed
@@ -138,7 +138,7 @@ func (s *session) roots(r *request, result any) (d policy.RootsDecision, written
 	if d.Allow {
 		s.rootDirs = d.Dirs
 	}
-	e := schemas.RootsDecision{Request: r.number, Decision: schemas.DecisionAllow, ReasonCode: d.Reason,
+	e := schemas.RootsDecision{Request: r.number, KtimeNS: now(), Decision: schemas.DecisionAllow, ReasonCode: d.Reason,
 		PolicyDigest: by.digest, Roots: d.Roots, RootsCut: d.Cut}
 	switch {
 	case !d.Allow:
@@ -146,7 +146,7 @@ func (s *session) roots(r *request, result any) (d policy.RootsDecision, written
 	case d.Reason == schemas.ReasonDenyRoots: // audited
 		e.ReasonCode, e.WouldDeny = schemas.ReasonAllowAudit, d.Reason
 	}
-	return d, s.log.rootsDecided(e)
+	return d, s.log.RootsDecided(e)
 }
 
 // deniedRequest is the line that answers a denied request.

@@ -26,7 +26,7 @@ func (s *session) run(ctx context.Context, env *tool.Env, again reloader) error 
 	denies, cut := s.by.engine.Denies()
 	if !s.log.started(s.o.Name, s.by.digest, s.dir, denies, cut, os.Getpid(), srv.PID()) {
 		srv.Reap()
-		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", s.o.LogName, s.log.failure())
+		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", s.o.Log.Name, s.log.Err())
 	}
 	s.client, s.server, s.serverEnd = writerOf(env.Stdout), writerOf(srv.in), srv.in
 	if f, ok := env.Stdout.(*os.File); ok {
@@ -39,7 +39,7 @@ func (s *session) run(ctx context.Context, env *tool.Env, again reloader) error 
 	err = s.watch(srv, watched{clientDone, exited, s.stoppedReading, serverDone, signals.C, again.on(s.rules)})
 	e := srv.Reap()
 	if end := s.end(e, errors.Is(err, errStuck)); end != nil {
-		return tool.Failf(tool.ExitOwn, "%s: %w", s.o.LogName, end)
+		return tool.Failf(tool.ExitOwn, "%s: %w", s.o.Log.Name, end)
 	}
 	srv.out.Close()
 	return s.verdict(env, e, err)
@@ -180,13 +180,14 @@ func (s *session) stop() bool {
 
 // verdict is the exit status: the server's own, unless the proxy failed.
 func (s *session) verdict(env *tool.Env, e child.Ending, err error) error {
-	if why := s.log.failure(); why != nil {
-		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", s.o.LogName, why)
+	if why := s.log.Err(); why != nil {
+		return tool.Failf(tool.ExitOwn, "%s: writing the decision log: %w", s.o.Log.Name, why)
 	}
 	if errors.Is(err, errCut) {
 		return tool.Fail(tool.ExitOwn, err)
 	}
-	env.Infof("%d decisions, %d calls finished, %d messages refused", s.log.decisions, s.log.finished, s.log.refused)
+	n := s.log.Counts()
+	env.Infof("%d decisions, %d calls finished, %d messages refused", n.Decisions, n.Finished, n.Refused)
 	if e.Status() == 0 {
 		return nil
 	}

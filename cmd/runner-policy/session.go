@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/runner-evidence/runner/cmd/internal/decisions"
 	"github.com/runner-evidence/runner/cmd/internal/policy"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -141,6 +142,6 @@ func (s *session) finish(e *entry, end uint64, outcome string) {
 	}
 }
 
-func newSession(o Options, rules *rulings, dir string, to logFile) *session {
+func newSession(o Options, rules *rulings, dir string, to decisions.File) *session {
 	return &session{o: o, rules: rules, by: rules.Load(), dir: dir, log: newLog(to), inFlight: newInFlight(), asked: newInFlight(), stoppedReading: make(chan struct{})}
 }

@@ -124,7 +124,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 type discardLog struct{ lines [][]byte }
 
-func (l *discardLog) writeLine(b []byte) (int, error) {
+func (l *discardLog) WriteLine(b []byte) (int, error) {
 	l.lines = append(l.lines, append([]byte(nil), b...))
 	return len(b), nil
 }

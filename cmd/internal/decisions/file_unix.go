@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package decisions
 
 import (
 	"errors"
@@ -20,8 +20,8 @@ type logFD struct {
 	fifo bool
 }
 
-// openLog opens FILE for appending, or takes over descriptor N.
-func openLog(file string, fd int) (logFile, error) {
+// Open opens FILE for appending, or takes over descriptor N.
+func Open(file string, fd int) (File, error) {
 	if file == "" {
 		return takeLog(fd)
 	}
@@ -58,7 +58,7 @@ func openNamed(file string) (*logFD, error) {
 }
 
 // takeLog takes over an inherited descriptor.
-func takeLog(fd int) (logFile, error) {
+func takeLog(fd int) (File, error) {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil {
 		return nil, fmt.Errorf("descriptor %d is not open", fd)
@@ -102,7 +102,7 @@ func (l *logFD) check() error {
 var errIncomplete = errors.New("its last line is incomplete, because a writer was interrupted; move the file away")
 
 // checkEnd checks that the last line ends with an LF. Otherwise our first line would
-// become part of it. Another proxy may write a line at this moment, and the file grows page by
+// become part of it. Another writer may write a line at this moment, and the file grows page by
 // page, so one that is incomplete is looked at again.
 func (l *logFD) checkEnd() (err error) {
 	f, err := os.Open(tool.DescriptorPath(l.fd))
@@ -124,9 +124,9 @@ func (l *logFD) checkEnd() (err error) {
 	return errIncomplete
 }
 
-// writeLine writes b with one system call. Several proxies may share a FIFO. The kernel
+// WriteLine writes b with one system call. Several proxies may share a FIFO. The kernel
 // keeps only short writes to a FIFO together, so the proxies lock it.
-func (l *logFD) writeLine(b []byte) (int, error) {
+func (l *logFD) WriteLine(b []byte) (int, error) {
 	if l.fifo {
 		if err := retry(func() error { return unix.Flock(l.fd, unix.LOCK_EX) }); err == nil {
 			defer unix.Flock(l.fd, unix.LOCK_UN)

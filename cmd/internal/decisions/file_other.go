@@ -1,6 +1,6 @@
 //go:build !unix
 
-package main
+package decisions
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 
 type logOS struct{ *os.File }
 
-func openLog(file string, _ int) (logFile, error) {
+func Open(file string, _ int) (File, error) {
 	if file == "" {
 		return nil, errors.New("this system does not support --log fd:N: name a file")
 	}
@@ -17,4 +17,4 @@ func openLog(file string, _ int) (logFile, error) {
 	return logOS{f}, err
 }
 
-func (l logOS) writeLine(b []byte) (int, error) { return l.Write(b) }
+func (l logOS) WriteLine(b []byte) (int, error) { return l.Write(b) }
