@@ -113,7 +113,7 @@ var ambiguities = [...]AmbiguityKind{
 	{Code: AmbiguityNotInSDK, Status: CorrelationPartial, Arg: ArgID, Says: "both layers are there, no SDK event names the decision's id, and the call was not found by its arguments"},
 	{Code: AmbiguityNoKernelEvents, Status: CorrelationPartial, Arg: ArgNone, Says: "decisions, and not one kernel line"},
 	{Code: AmbiguitySessionNotFinished, Status: CorrelationPartial, Arg: ArgName, Says: "the proxy was cut off"},
-	{Code: AmbiguitySessionOtherPolicy, Status: CorrelationPartial, Arg: ArgName, Says: "the proxy decided by another policy file than the one of `runner-exec --policy`"},
+	{Code: AmbiguitySessionOtherPolicy, Status: CorrelationPartial, Arg: ArgName, Says: "a session of runner-policy decided by another policy file than the one of `runner-exec --policy`"},
 	{Code: AmbiguitySDKCompletedDenied, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK reports as completed what the policy denied"},
 	{Code: AmbiguitySDKRunNotFinished, Status: CorrelationPartial, Arg: ArgNone, Says: "the SDK layer has neither `run_finished` nor `run_failed`"},
 	{Code: AmbiguitySDKNotCompleted, Status: CorrelationPartial, Arg: ArgID, Says: "the SDK reports the call as started, and not as completed, and no decision says why (`sdk_tool_call_failed`)"},

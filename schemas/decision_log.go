@@ -1,6 +1,9 @@
 package schemas
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // The decision log of runner-policy (POLICY.md, "Decision log"): each line is a LogEntry
 // whose Data is one of the structs below. Times are CLOCK_MONOTONIC in ns.
@@ -21,6 +24,14 @@ const (
 // CallIDDeclared is the source of an id that the proxy made, because the client gave none.
 const CallIDDeclared = "jsonrpc_id"
 
+// CallIDProcess is the source of an id that runner-proc made.
+const CallIDProcess = "process_api"
+
+// ProcessCallID is the id of a call of runner-proc: session is its random name in a log, and its number in an archive.
+func ProcessCallID(session string, call uint64) string {
+	return "proc:" + session + ":" + strconv.FormatUint(call, 10)
+}
+
 // Who sent a message that was refused, or a request.
 const (
 	FromClient = "client"
@@ -30,8 +41,17 @@ const (
 // LogSpecVersion is the version of CloudEvents that the lines have.
 const LogSpecVersion = "1.0"
 
-// LogSource is the source of every line that runner-policy writes.
-const LogSource = "runner-policy"
+// Sources of lines: the tool that wrote them.
+const (
+	LogSource     = "runner-policy"
+	LogSourceProc = "runner-proc" // its policy files are not the run's (PROC.md, "Decision log")
+)
+
+// LogSources are all sources.
+var LogSources = [...]string{LogSource, LogSourceProc}
+
+// IsLogSource reports whether one of our tools writes lines with this source.
+func IsLogSource(source string) bool { return slices.Contains(LogSources[:], source) }
 
 // Decisions.
 const (

@@ -33,6 +33,7 @@ func closedSets() map[string][]string {
 		"sources of times": TimeSources[:], "capture origins": {"third_party", "unsupported"}, "containers": {"gzip", "tar", ""},
 	}
 	sets["kinds of packs"], sets["severities"] = PackKinds[:], Severities[:]
+	sets["sources of decision logs"] = LogSources[:]
 	sets["what is unsure of acts"] = ActUnsure[:]
 	sets["outcomes of acts"], sets["directions of acts"] = ActOutcomes[:], []string{DirectionOut, DirectionLocal}
 	sets["transports"], sets["families of endpoints"] = []string{TransportDatagram, TransportStream}, []string{EndpointIPv4, EndpointIPv6, EndpointUnix}

@@ -7,11 +7,12 @@ import (
 	"strconv"
 )
 
-// DecisionLine is one line of runner-policy's decision log: Type says which of
+// DecisionLine is one line of a decision log of ours: Type says which of
 // the pointers is set.
 type DecisionLine struct {
 	LogHead
 	Type     string
+	Source   string
 	Started  *SessionStarted
 	Decision *ToolDecision
 	Finished *CallFinished
@@ -50,7 +51,7 @@ func CheckTargets(targets []string) error {
 // Codes of refusals, looked up for each refused message.
 var refuseReasons = ReasonsOf(ReasonRefuses)
 
-// ParseDecisionLine parses one line that runner-policy wrote. Lines of other proxies have
+// ParseDecisionLine parses one line that runner-policy or runner-proc wrote. Lines of other proxies have
 // other forms, which are not specified here.
 func ParseDecisionLine(line []byte) (*DecisionLine, error) {
 	d, err := parseDecisionLine(line)
@@ -66,7 +67,8 @@ func parseDecisionLine(line []byte) (d *DecisionLine, err error) {
 		return nil, err
 	}
 	kind, _ := tree["type"].(string)
-	d = &DecisionLine{Type: kind}
+	source, _ := tree["source"].(string)
+	d = &DecisionLine{Type: kind, Source: source}
 	switch kind {
 	case LogSessionStarted:
 		d.Started, err = entryData[SessionStarted](line)
@@ -129,7 +131,7 @@ func entryData[D any](line []byte) (*D, error) {
 	if err := decode(line, e); err != nil {
 		return nil, err
 	}
-	return &e.Data, first(oneOf("specversion", e.SpecVersion, LogSpecVersion), oneOf("source", e.Source, LogSource))
+	return &e.Data, first(oneOf("specversion", e.SpecVersion, LogSpecVersion), oneOf("source", e.Source, LogSources[:]...))
 }
 
 func (h LogHead) check(id string) error {

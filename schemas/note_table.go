@@ -110,7 +110,10 @@ var (
 	NoteToolPolicy = &Note{Code: "s4_tool_policy", By: StageCorrelate, Fields: []NoteField{
 		{Key: KeyPolicies}, {Key: KeyPolicy, Form: ValueDigest, Optional: true}},
 		Check: checkToolPolicy,
-		Says:  "there were sessions of runner-policy: how many different policy files they decided by, and the policy digest if it was one. Decisions have their targets"}
+		Says:  "there were sessions: how many different policy files they decided by, and the policy digest if it was one. Decisions have their targets"}
+	NoteProcessAPI = &Note{Code: "s4_process_api", By: StageCorrelate, Fields: []NoteField{{Key: KeySessions}},
+		Check: positive,
+		Says:  "so many of the sessions are of runner-proc. Its policy files are its own, and are no `policy_session_of_other_policy`"}
 	NoteSDK = &Note{Code: "s5_sdk_capture", By: StageCorrelate, Shared: true, Fields: []NoteField{{Key: KeySDKEvents}, {Key: KeySDKToolCalls}},
 		Says: "lines of the SDK layer, and tool calls in them. Other implementations write it too"}
 	NoteWindows = &Note{Code: "s6_windows", By: StageCorrelate, Fields: []NoteField{
@@ -138,5 +141,5 @@ var (
 // Notes are all notes, in the order in which they come.
 var Notes = [...]*Note{
 	NoteContractOnly, NoteKernel, NoteLoss, NoteDrops, NoteMissed, NoteEscape, NoteQuality, NoteSurvivors, NoteEnd, NoteBlind,
-	NoteConfined, NoteNetwork, NoteNetworkIDs, NoteFiles, NoteFileIDs, NotePolicy, NoteToolPolicy, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteNoise, NoteProcesses, NoteDrop,
+	NoteConfined, NoteNetwork, NoteNetworkIDs, NoteFiles, NoteFileIDs, NotePolicy, NoteToolPolicy, NoteProcessAPI, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteNoise, NoteProcesses, NoteDrop,
 }

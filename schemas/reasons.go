@@ -43,6 +43,7 @@ const (
 	ReasonAllowAudit    = "P_ALLOW_AUDIT"
 	ReasonDenyArguments = "P_DENY_ARGUMENTS"
 	ReasonDenyRate      = "P_DENY_RATE"
+	ReasonDenyLimit     = "P_DENY_LIMIT"
 
 	ReasonAllowProtocol = "P_ALLOW_PROTOCOL"
 	ReasonAllowRoots    = "P_ALLOW_ROOTS"
@@ -59,6 +60,7 @@ const (
 	ReasonBadID        = "M_BAD_ID"
 	ReasonIDInUse      = "M_ID_IN_USE"
 	ReasonBadCall      = "M_BAD_CALL"
+	ReasonBadProcess   = "M_BAD_PROCESS"
 
 	ReasonLogFailed    = "S_LOG_FAILED"
 	ReasonTooManyCalls = "S_TOO_MANY_CALLS"
@@ -75,6 +77,7 @@ var Reasons = [...]Reason{
 	{ReasonAllowAudit, ReasonAllows, RuleMaybe, "the policy denies, and `--audit` forwards; `would_deny` has the reason"},
 	{ReasonDenyArguments, ReasonDenies, RuleMaybe, "an argument that neither a condition of the rule that would allow nor its `also` names, or that the tool's input schema does not know"},
 	{ReasonDenyRate, ReasonDenies, RuleAlways, "more calls in the time than the `rate` of the rule that would allow"},
+	{ReasonDenyLimit, ReasonDenies, RuleNever, "of runner-proc: more than a bound of the policy, or too many processes"},
 
 	{ReasonAllowProtocol, ReasonPasses, RuleNever, "a request of the protocol itself, about which no rule is asked"},
 	{ReasonAllowRoots, ReasonPasses, RuleNever, "each root is one that the policy file names"},
@@ -91,6 +94,7 @@ var Reasons = [...]Reason{
 	{ReasonBadID, ReasonRefuses, RuleNever, "neither a whole number of at most 2^53−1 in either direction (JavaScript takes larger ones for others) nor a string of at most 256 bytes without control characters; an answer to no request"},
 	{ReasonIDInUse, ReasonRefuses, RuleNever, "the id of a request that is not answered yet"},
 	{ReasonBadCall, ReasonRefuses, RuleNever, "a `tools/call` without a name (1 to 1,024 bytes without control characters), with arguments or `_meta` that are not objects; a method that differs from it in case or blanks only"},
+	{ReasonBadProcess, ReasonRefuses, RuleNever, "of runner-proc: a request of the process API, or its limits, that are not valid"},
 	{ReasonLogFailed, ReasonRefuses, RuleNever, "anything of the client, when the log cannot be written"},
 	{ReasonTooManyCalls, ReasonRefuses, RuleNever, "a request when 4,096 are not answered yet"},
 }

@@ -10,7 +10,7 @@ trap 'exec 9>&-; rm -rf "$work"' EXIT
 rm -rf "$work" && mkdir -p "$work/tools" "$work/work" && cp testdata/fixtures/processes.sh "$work/tools/"
 mkfifo "$work/open"
 CGO_ENABLED=0 go build -trimpath -o "$work/tools/" ./testdata/workload/listener ./testdata/workload/shapes ./testdata/workload/dials \
-	./testdata/workload/mcp-client ./testdata/workload/mcp-server ./cmd/runner-policy
+	./testdata/workload/mcp-client ./testdata/workload/mcp-server ./cmd/runner-policy ./cmd/runner-proc
 "$work/tools/listener" <"$work/open" >"$work/address" &
 exec 9>"$work/open"
 cp testdata/fixtures/kernel-only-agent.sh "$work/tools/agent.sh"

@@ -18,7 +18,7 @@ func (j *joiner) addLayers(h *schemas.Health) {
 		}
 		notes = append(notes, l.Note.Format(l.note()...))
 		if l.Name == schemas.LayerPolicy {
-			notes = append(notes, j.policy.filesNote()...)
+			notes = append(notes, j.policy.filesNotes()...)
 		}
 	}
 	if p := j.policy; p != nil && len(p.sessions) > 0 && j.hasTimes() {

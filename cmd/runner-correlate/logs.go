@@ -23,7 +23,7 @@ type layerRoom struct {
 
 func (r *layerRoom) take(e schemas.PolicyEvent) bool {
 	e.Schema, e.RunID, e.Seq, e.SourceEventType = schemas.SchemaPolicyEvent, r.runID, schemas.MaxLogLines, schemas.LogDecision
-	if e.Outcome == "" && e.Source == schemas.LogSource {
+	if e.Outcome == "" && schemas.IsLogSource(e.Source) {
 		e.Outcome = schemas.OutcomeInputRequired // the longest
 	}
 	b, err := schemas.Marshal(e)

@@ -28,6 +28,7 @@ type policyLog struct {
 // session is one run of a policy proxy.
 type session struct {
 	number        int
+	source, hex   string   // the tool whose session it is, and its random name
 	name          string   // in text form
 	policies      []string // digests: the first, and what it read again; the last decides
 	ktime         uint64
@@ -103,8 +104,8 @@ func (p *policyLog) note() []any {
 	return []any{p.count(), uint64(len(p.sessions)), p.refused}
 }
 
-// filesNote is the note about the policy files of the sessions.
-func (p *policyLog) filesNote() []string {
+// filesNotes are the notes about the policy files of the sessions.
+func (p *policyLog) filesNotes() (list []string) {
 	digests := map[string]bool{}
 	for _, s := range p.sessions {
 		for _, digest := range s.policies {
@@ -113,12 +114,15 @@ func (p *policyLog) filesNote() []string {
 	}
 	switch n := uint64(len(digests)); n {
 	case 0:
-		return nil
 	case 1:
-		return []string{schemas.NoteToolPolicy.Format(n, p.sessions[0].policies[0])}
+		list = append(list, schemas.NoteToolPolicy.Format(n, p.sessions[0].policies[0]))
 	default:
-		return []string{schemas.NoteToolPolicy.Format(n)}
+		list = append(list, schemas.NoteToolPolicy.Format(n))
 	}
+	if n := uint64(len(p.ofProcesses())); n > 0 {
+		list = append(list, schemas.NoteProcessAPI.Format(n))
+	}
+	return list
 }
 
 func (p *policyLog) each(f func(line []byte) error) error {
@@ -152,22 +156,26 @@ func (p *policyLog) line(l logLine) {
 
 func (p *policyLog) take(l logLine) (why string) {
 	line := l.text
-	if bytes.Contains(line, []byte(`"`+schemas.LogSource+`"`)) {
+	if slices.ContainsFunc(sourceMarks[:], func(mark []byte) bool { return bytes.Contains(line, mark) }) {
 		if d, err := schemas.ParseDecisionLine(line); err == nil {
 			return p.proxyLine(d, l.received)
 		}
 	}
 	v, ok := object(line)
+	source, _ := v["source"].(string)
 	switch kind, _ := v["type"].(string); {
 	case !ok:
 		return schemas.WhyJSON
-	case v["source"] != schemas.LogSource:
+	case !schemas.IsLogSource(source):
 		return p.foreign(v, l.received)
 	case !schemas.IsLogType(kind):
 		return schemas.WhyType
 	}
 	return schemas.WhyField
 }
+
+// sourceMarks are what a line of ours contains.
+var sourceMarks = [...][]byte{[]byte(`"` + schemas.LogSource + `"`), []byte(`"` + schemas.LogSourceProc + `"`)}
 
 // object decodes a JSON object. It returns no keys for any other JSON value.
 func object(line []byte) (map[string]any, bool) {
@@ -209,16 +217,16 @@ func (p *policyLog) add(d *decision) {
 	}
 }
 
-// proxyLine takes in a line of runner-policy.
+// proxyLine takes in a line of runner-policy or runner-proc.
 func (p *policyLog) proxyLine(d *schemas.DecisionLine, received uint64) (why string) {
 	s := p.byHex[d.Session]
 	if d.Started != nil {
-		return p.started(s, d.Started)
+		return p.started(s, d.Started, d.Source)
 	}
 	switch {
 	case s == nil || d.Seq != s.seq:
 		return schemas.WhySeq
-	case s.finished:
+	case s.finished, s.source != d.Source:
 		return schemas.WhyConflict
 	}
 	s.seq++
@@ -246,14 +254,14 @@ func (p *policyLog) proxyLine(d *schemas.DecisionLine, received uint64) (why str
 	return ""
 }
 
-func (p *policyLog) started(s *session, d *schemas.SessionStarted) string {
+func (p *policyLog) started(s *session, d *schemas.SessionStarted, source string) string {
 	switch {
 	case s != nil:
 		return schemas.WhyConflict
 	case d.Seq != 0:
 		return schemas.WhySeq
 	}
-	s = &session{number: len(p.sessions), name: schemas.Text(d.Name), policies: []string{p.intern(d.PolicyDigest)}, ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1, cwd: d.Cwd != "", named: map[uint32]bool{}}
+	s = &session{number: len(p.sessions), source: p.intern(source), hex: d.Session, name: schemas.Text(d.Name), policies: []string{p.intern(d.PolicyDigest)}, ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1, cwd: d.Cwd != "", named: map[uint32]bool{}}
 	s.root = s.number
 	s.deny(p.index, d.Denies)
 	p.sessions = append(p.sessions, s)
@@ -285,7 +293,7 @@ func (p *policyLog) decided(s *session, d *schemas.ToolDecision, received uint64
 	n := &decision{rawID: d.ToolCallID, session: s, number: d.Call, start: d.StartNS, end: d.EndNS, timed: true,
 		ended: d.Decision == schemas.DecisionDeny, cut: d.TargetsCut, received: received, endReceived: received}
 	n.digest = d.ArgumentsDigest
-	n.event = schemas.PolicyEvent{Source: schemas.LogSource, ToolCallID: schemas.Text(d.ToolCallID), Tool: p.intern(schemas.Text(d.Tool)),
+	n.event = schemas.PolicyEvent{Source: s.source, ToolCallID: schemas.Text(d.ToolCallID), Tool: p.intern(schemas.Text(d.Tool)),
 		Decision: p.intern(d.Decision), ToolCallIDSource: p.intern(schemas.Text(d.ToolCallIDSource)), Outcome: p.intern(d.Outcome),
 		ReasonCode: p.intern(d.ReasonCode), RuleID: p.intern(d.RuleID), PolicyDigest: p.intern(d.PolicyDigest), WouldDeny: p.intern(d.WouldDeny)}
 	if d.Attempt > 1 {
@@ -334,6 +342,7 @@ func (p *policyLog) intern(s string) string {
 
 func (p *policyLog) close(f logFacts) {
 	p.facts, p.bad = f, p.bad.unlessCut(f)
+	p.nameProcesses()
 	p.facts.stopped = p.facts.stopped || p.room.full
 	p.sort()
 	p.plan()

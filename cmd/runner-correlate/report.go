@@ -106,7 +106,7 @@ func (j *joiner) otherPolicies(c codes) {
 	}
 	for _, digest := range digests {
 		for _, s := range j.policy.sessions {
-			if digest != "" && slices.ContainsFunc(s.policies, func(d string) bool { return d != digest }) {
+			if digest != "" && !s.ofProcesses() && slices.ContainsFunc(s.policies, func(d string) bool { return d != digest }) {
 				c.addFor(schemas.AmbiguitySessionOtherPolicy, s.name)
 			}
 		}

@@ -170,7 +170,15 @@ func marshalLine(t testing.TB, v any) string {
 
 func hexOf(session string) string { return fmt.Sprintf("%016x", []byte(session)[0]) }
 
-// decisionLog is the log of the proxies.
+// sourceOf is the tool whose session it is: those of P and Q are runner-proc's.
+func sourceOf(hex string) string {
+	if hex == hexOf("P") || hex == hexOf("Q") {
+		return schemas.LogSourceProc
+	}
+	return schemas.LogSource
+}
+
+// decisionLog is the log of the proxies. A call with the id "proc" has the one that runner-proc makes.
 func decisionLog(t testing.TB, text string) []byte {
 	t.Helper()
 	var b strings.Builder
@@ -182,7 +190,7 @@ func decisionLog(t testing.TB, text string) []byte {
 		return schemas.LogHead{Session: hexOf(s), Seq: seq[s] - 1}
 	}
 	put := func(kind string, h schemas.LogHead, data any) {
-		b.WriteString(marshalLine(t, schemas.LogEntry[any]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: schemas.LogSource, Data: data}) + "\n")
+		b.WriteString(marshalLine(t, schemas.LogEntry[any]{SpecVersion: "1.0", ID: fmt.Sprintf("%s-%d", h.Session, h.Seq), Type: kind, Source: sourceOf(h.Session), Data: data}) + "\n")
 	}
 	by := map[string]string{}
 	for _, l := range strings.Split(text, "\n") {
@@ -218,6 +226,9 @@ func decisionLog(t testing.TB, text string) []byte {
 		case "allow", "again", "deny":
 			h := head(f[1])
 			start, end := times2(t, f[5])
+			if f[3] == "proc" {
+				f[3] = schemas.ProcessCallID(h.Session, number(2))
+			}
 			d := schemas.ToolDecision{LogHead: h, Call: number(2), ToolCallID: f[3], Tool: f[4], StartNS: start, Attempt: 1,
 				Decision: "allow", ReasonCode: "P_ALLOW_RULE", RuleID: "r1", ToolCallIDSource: "params._meta:tool_call_id", PolicyDigest: by[f[1]], Targets: []string{}}
 			if strings.HasPrefix(f[3], "mcp:") {

@@ -117,7 +117,7 @@ func checkShell(parent string) error {
 // clearLeftovers ends what is left of runs that were killed together with all that watched
 // over them.
 func clearLeftovers(parent string, env *tool.Env) {
-	for _, l := range cgroup.ClearLeftovers(parent) {
+	for _, l := range cgroup.ClearLeftovers(parent, "") {
 		if l.Err != nil {
 			env.Warnf("the run %s is not observed any more, and its cgroup %s cannot be cleared: %v", schemas.Text(l.RunID), l.Dir, l.Err)
 		} else {

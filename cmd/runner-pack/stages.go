@@ -66,5 +66,5 @@ func aboutLogs(note string) bool {
 			return true
 		}
 	}
-	return code == schemas.NoteWindows.Code || code == schemas.NoteToolPolicy.Code
+	return code == schemas.NoteWindows.Code || code == schemas.NoteToolPolicy.Code || code == schemas.NoteProcessAPI.Code
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runner-evidence/runner/cmd/internal/decisions"
 	"github.com/runner-evidence/runner/cmd/internal/jsonrpc"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -154,18 +153,6 @@ func (h *httpSession) end(outcome string) {
 	}
 	h.ended = true
 	h.core.log.Ended(now(), nil, nil)
-}
-
-// sharedLog is a log file that several sessions of one process write.
-type sharedLog struct {
-	mu sync.Mutex
-	decisions.File
-}
-
-func (l *sharedLog) WriteLine(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.File.WriteLine(b)
 }
 
 // asLine is a message as one line: line breaks between the parts of JSON become blanks. A

@@ -52,7 +52,7 @@ func behind(t *testing.T, handler func(f *httpFixture, w http.ResponseWriter, r 
 	testkit.Must(t, err)
 	u, _ := url.Parse(up.URL + "/mcp")
 	o := Options{Name: "srv", MaxLine: 1 << 20, HTTP: &httpOptions{Upstream: u}}
-	shared, rules := &sharedLog{File: to}, newRulings(ruling{p, p.Digest})
+	shared, rules := decisions.Shared(to), newRulings(ruling{p, p.Digest})
 	f.p = newHTTPProxy(o, "127.0.0.1", l.Addr(), func() *session { return newSession(o, rules, "/", shared) })
 	srv := &http.Server{Handler: f.p}
 	go srv.Serve(l)

@@ -22,6 +22,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/decisions"
 	"github.com/runner-evidence/runner/cmd/internal/policy"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -135,7 +136,7 @@ func run(ctx context.Context, env *tool.Env) error {
 	}
 	rules, again := newRulings(ruling{p, p.Digest}), reloader{env: env, file: o.PolicyPath, held: p.RelativeTo}
 	if o.HTTP != nil {
-		return runHTTP(ctx, env, o, rules, again, dir, &sharedLog{File: to})
+		return runHTTP(ctx, env, o, rules, again, dir, decisions.Shared(to))
 	}
 	if tool.IsTerminal(env.Stdin) {
 		env.Sayf("waiting for an MCP client's messages on standard input, which is a terminal; ^D ends the session")

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/decisions"
 	"github.com/runner-evidence/runner/cmd/internal/proc"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
@@ -38,8 +39,8 @@ Flags:
   --world run-os  or run-os-sandboxed, which denies everything without a policy
   --err-width 9   bytes of a result that is a code; or 5, without its reserved word
   --fixtures DIR  a folder of recorded results
-  --record        keep each result of run there
-  --replay        answer from there and run nothing
+  --record        keep each result of run there; or --replay: answer from there, run nothing
+  --log FILE|fd:N  a decision for each request (default that of the run, if there is one)
   --worker FILE   the request of map's workers; -n N: how many of them (default 1)
   --as KIND       what decode reads: frame, request, caps or result (default: what it is)
   -v              say why there is a code; -h, --help; --version
@@ -55,7 +56,13 @@ Examples:
 // maxFrame is the most that is read: more than the largest standard input that a policy can allow.
 const maxFrame = 512 << 20
 
-func main() { tool.Main(app()) }
+func main() {
+	if proc.IsHelper() {
+		proc.Help()
+		return
+	}
+	tool.Main(app())
+}
 
 func app() tool.App {
 	return tool.App{Name: "runner-proc", Usage: usage, Words: []string{"run", "serve", "map", "encode", "decode"}, Flags: []cli.Flag{
@@ -65,6 +72,7 @@ func app() tool.App {
 		&cli.StringFlag{Name: "fixtures"},
 		&cli.BoolFlag{Name: "record"},
 		&cli.BoolFlag{Name: "replay"},
+		&cli.StringFlag{Name: "log"},
 		&cli.StringFlag{Name: "worker"},
 		&cli.IntFlag{Name: "n", Value: 1},
 		&cli.StringFlag{Name: "as"},
@@ -148,6 +156,8 @@ func fixturesOf(env *tool.Env) (f proc.Fixtures, replay bool, err error) {
 	switch given := env.Flag.IsSet("fixtures"); {
 	case replay && env.Flag.Bool("record"):
 		return f, replay, tool.Usagef("--record and --replay exclude each other")
+	case replay && env.Flag.IsSet("log"):
+		return f, replay, tool.Usagef("--replay runs nothing, so that there is no decision for --log")
 	case given != (replay || env.Flag.Bool("record")):
 		return f, replay, tool.Fail(tool.ExitUsage, errors.New("--fixtures goes with --record or --replay"), "runner-proc run --fixtures DIR --record")
 	case given:
@@ -186,6 +196,30 @@ func (e *ending) status() error {
 	return nil
 }
 
+// record makes a runner write its decisions to --log, or to the log of a run.
+func record(env *tool.Env, r *proc.Runner) error {
+	t, err := decisions.ParseTarget(env.Flag.String("log"), env.Flag.IsSet("log"))
+	if err != nil || t.Name == "" {
+		return err
+	}
+	to, err := t.Open()
+	if err != nil {
+		return tool.Fail(tool.ExitIO, fmt.Errorf("%s: opening the decision log: %w", t.Name, err), "name one that can be written: --log FILE, or take "+decisions.Variable+" away")
+	}
+	if err := r.Record(to); err != nil {
+		return tool.Failf(tool.ExitIO, "%s: %w", t.Name, err)
+	}
+	return nil
+}
+
+// recorded fails if a decision or the end of a session is missing in the log. It ends the runner.
+func recorded(r *proc.Runner) error {
+	if r.Close(); r.LogError() != nil {
+		return tool.Fail(tool.ExitIO, r.LogError())
+	}
+	return nil
+}
+
 func runOne(env *tool.Env) error {
 	p, width, err := options(env)
 	if err != nil {
@@ -204,6 +238,12 @@ func runOne(env *tool.Env) error {
 		return tool.Fail(tool.ExitInput, fmt.Errorf("standard input: %w", err), "runner-proc encode makes one from JSON")
 	}
 	r := proc.NewRunner(p)
+	defer r.Close()
+	if !replay {
+		if err := record(env, r); err != nil {
+			return err
+		}
+	}
 	asked := endsWith(r)
 	o, limits := r.Decide(request, caps)
 	switch {
@@ -218,6 +258,9 @@ func runOne(env *tool.Env) error {
 		o.Result = *s
 	default:
 		r.Run(o, limits)
+	}
+	if err := recorded(r); err != nil {
+		return err
 	}
 	if status := asked.status(); status != nil {
 		return status

@@ -39,8 +39,15 @@ func mapJobs(env *tool.Env) error {
 		return tool.Fail(tool.ExitInput, fmt.Errorf("standard input: %w", err), "u32 number, then u32 length and bytes each")
 	}
 	r := proc.NewRunner(p)
+	defer r.Close()
+	if err := record(env, r); err != nil {
+		return err
+	}
 	asked := endsWith(r)
 	results, err := r.Map(request, caps, n, jobs)
+	if err := recorded(r); err != nil {
+		return err
+	}
 	if status := asked.status(); status != nil {
 		return status
 	}

@@ -71,6 +71,10 @@ func serve(ctx context.Context, env *tool.Env) error {
 		return err
 	}
 	s := &server{pool: &proc.Pool{Runner: proc.NewRunner(p)}, width: width, out: bufio.NewWriterSize(env.Stdout, 64<<10), runs: make(chan struct{}, maxRuns), waits: make(chan struct{}, maxWaits)}
+	if err := record(env, s.pool.Runner); err != nil {
+		return err
+	}
+	defer s.pool.Runner.Close()
 	asked := endsWith(s.pool.Runner)
 	in := bufio.NewReaderSize(env.Stdin, 64<<10)
 	type read struct {
@@ -96,6 +100,9 @@ func serve(ctx context.Context, env *tool.Env) error {
 	}
 	s.pool.Close()
 	s.all.Wait()
+	if err := recorded(s.pool.Runner); err != nil {
+		return err
+	}
 	if status := asked.status(); status != nil {
 		return status
 	}

@@ -150,10 +150,11 @@ type policyLayer struct {
 	last  string // id of the last decision with a session
 	other bool   // a decision without a session was there
 
-	policies map[string]bool // digests, of decisions with a session
-	digest   string          // of the policy, in the last line that has one
-	digests  bool            // there are others
-	targets  bool            // some decision has targets, or more than it names
+	policies  map[string]bool // digests, of decisions with a session
+	digest    string          // of the policy, in the last line that has one
+	digests   bool            // there are others
+	processes bool            // there are decisions of runner-proc
+	targets   bool            // some decision has targets, or more than it names
 }
 
 // addPolicy keeps a decision, and reports whether it did.
@@ -168,8 +169,12 @@ func (v *verifier) addPolicy(l *archive.Line, e *schemas.PolicyEvent) (bool, err
 	d.targets = p.keep(e.Targets)
 	d.unkept = len(d.targets) < len(e.Targets)
 	if e.PolicyDigest != "" {
-		p.digests = p.digests || p.digest != "" && p.digest != e.PolicyDigest
-		p.digest = e.PolicyDigest
+		if e.Source == schemas.LogSourceProc {
+			p.processes = true
+		} else {
+			p.digests = p.digests || p.digest != "" && p.digest != e.PolicyDigest
+			p.digest = e.PolicyDigest
+		}
 		p.policies[e.PolicyDigest] = true
 	}
 	p.targets = p.targets || len(e.Targets) > 0 || e.TargetsCut

@@ -296,7 +296,7 @@ func (v *verifier) policyAmbiguities() {
 func (v *verifier) sessionPolicies(others int, run string, note *schemas.Note) {
 	const code = schemas.AmbiguitySessionOtherPolicy
 	_, there := v.noteCount(schemas.NoteToolPolicy, schemas.KeyPolicies)
-	if there && others == 0 && v.noteFields(schemas.NoteToolPolicy)[schemas.KeyPolicy] != run {
+	if there && others == 0 && !v.noted(schemas.NoteProcessAPI) && v.noteFields(schemas.NoteToolPolicy)[schemas.KeyPolicy] != run {
 		v.faultCode("no entry %s, but %s and %s do not name one policy", code, schemas.NoteToolPolicy.Code, note.Code)
 	}
 }

@@ -86,8 +86,22 @@ func (v *verifier) toolPolicyNote() {
 		v.faultNote("%s says policies=%d, %s says sessions=%d", note.Code, n, schemas.NotePolicy.Code, v.sessions())
 	case uint64(len(p.policies)) > n:
 		v.faultNote("%s says policies=%d, the decisions have %d", note.Code, n, len(p.policies))
-	case only != "" && p.digest != "" && p.digest != only:
+	case only != "" && len(p.policies) > 0 && !p.policies[only]:
 		v.faultNote("%s says policy=%s, the decisions have another one", note.Code, only)
+	}
+	v.processAPINote()
+}
+
+// processAPINote compares the note about sessions of runner-proc with the policy layer.
+func (v *verifier) processAPINote() {
+	note := schemas.NoteProcessAPI
+	switch n, there := v.noteCount(note, schemas.KeySessions); {
+	case there && n > v.sessions():
+		v.faultNote("%s says sessions=%d, %s says sessions=%d", note.Code, n, schemas.NotePolicy.Code, v.sessions())
+	case !there && v.policy.processes:
+		v.faultNote("no note %s, but decisions of %s", note.Code, schemas.LogSourceProc)
+	case there && n == v.sessions() && v.policy.digest != "":
+		v.faultNote("%s says that all sessions are of %s, but there are decisions of %s", note.Code, schemas.LogSourceProc, schemas.LogSource)
 	}
 }
 

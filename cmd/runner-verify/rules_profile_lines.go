@@ -164,12 +164,12 @@ func contradicts(e *schemas.PolicyEvent) string {
 		return ""
 	}
 	if e.Decision != schemas.DecisionAllow && e.Decision != schemas.DecisionDeny {
-		return "decision is " + e.Decision + ", runner-policy knows allow and deny"
+		return "decision is " + e.Decision + ", expected allow or deny"
 	}
 	reason, known := schemas.LookupReason(e.ReasonCode)
 	switch {
-	case e.Source != schemas.LogSource:
-		return "source is " + e.Source + ", but tool_call_id_source and policy_digest are runner-policy's"
+	case !schemas.IsLogSource(e.Source):
+		return "source is " + e.Source + ", but tool_call_id_source and policy_digest are those of runner-policy and runner-proc"
 	case !known || reason.Decision() != e.Decision:
 		return "reason_code " + e.ReasonCode + " does not go with decision " + e.Decision
 	case !slices.Contains(reason.Outcomes(), e.Outcome) && (e.Outcome != "" || e.Decision == schemas.DecisionDeny):

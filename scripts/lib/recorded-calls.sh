@@ -14,6 +14,7 @@ printf '%s\n' "schema: runner.policy.v0" "network: {default: allow, rules: [{id:
 cp testdata/fixtures/mcp-policy-agent.sh testdata/fixtures/sdk-event-wrapper.sh "$work/tools/"
 mkdir -p "$work/home/.ssh" && echo "no key" >"$work/home/.ssh/id_ed25519"
 { cat "$work/network.yaml" && echo "files: {rules: [{id: no-keys, deny: $work/home/.ssh}]}"; } >"$work/install.yaml"
+cp testdata/fixtures/process-policy.json "$work/process.json"
 cp testdata/fixtures/install-hook.sh "$work/tools/install.sh"
 agent="$work/tools/mcp-policy-agent.sh $work/tools $policy" sdk="--agent-shim openai-agents" wrapper=$work/tools/sdk-event-wrapper.sh
 proxy="$work/tools/runner-policy --policy $policy -- $work/tools/mcp-server"
@@ -38,5 +39,9 @@ proxy="$work/tools/runner-policy --policy $policy -- $work/tools/mcp-server"
 	record network-blocked --policy "$work/network.yaml" -- sh -c '"$0" dial "$1" && ! "$0" dial 203.0.113.7:443' "$work/tools/listener" "$(cat "$work/address")"
 	record install-hook --policy "$work/install.yaml" -- "$work/tools/install.sh" "$work/work" "$work/home" "$work/tools/listener"
 	record file-blocked --policy "$work/files.yaml" -- "$work/tools/mcp-policy-agent.sh" "$work/tools" "$work/files.yaml" read_file "$file"
+	printf '{"argv":["/bin/cat","%s"],"caps":{"max_stdout_bytes":100}}' "$work/work/input.txt" | bin/runner-proc encode >"$work/cat.bin"
+	printf '{"argv":["/bin/sh","-c","cat %s"],"caps":{"max_stdout_bytes":100}}' "$work/work/input.txt" | bin/runner-proc encode >"$work/sh.bin"
+	record process-api --policy-log "$work/policy.log" -- sh -c '"$0" run --policy "$1/process.json" <"$1/cat.bin" && "$0" run --policy "$1/process.json" <"$1/sh.bin"' \
+		"$work/tools/runner-proc" "$work"
 	record sdk-truncated $sdk -- sh -c 'printf "{\"schema\":\"assay.runner.sdk_ev" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"'
 }

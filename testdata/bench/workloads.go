@@ -53,6 +53,8 @@ func prepare(name string, args []string) (func() error, error) {
 		return mcpWorkload, nil
 	case name == "read" && len(args) == 1:
 		return func() error { return readStream(args[0]) }, nil
+	case name == "pinned" && len(args) > 0:
+		return nil, pinned(args)
 	case name == "command" && len(args) > 0:
 		return func() error { return runCommand(args) }, nil
 	}

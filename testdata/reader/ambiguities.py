@@ -259,10 +259,10 @@ def _run(a, names):
     if any(len(names[n]) > sessions for n in NAMED):
         yield "more sessions in the codes than in the note"
     enforced = [notes.values(note)["policy"] for note in health.ENFORCED if "policy" in notes.values(note)]
-    digests = {x.value["policy_digest"] for x in a.policy if "policy_digest" in x.value}
+    digests = {x.value["policy_digest"] for x in a.policy if "policy_digest" in x.value and x.value["source"] != policy.PROC}
     if any(digests - {one} for one in enforced) and not names[NAMED[2]]:
         yield "%s is missing" % NAMED[2]
-    if any(notes.has(health.TOOL_POLICY) and notes.values(health.TOOL_POLICY).get("policy") != one for one in enforced) and not names[NAMED[2]]:
+    if not notes.has(health.PROCESS_API) and any(notes.has(health.TOOL_POLICY) and notes.values(health.TOOL_POLICY).get("policy") != one for one in enforced) and not names[NAMED[2]]:
         yield "%s is missing: the sessions had another policy" % NAMED[2]
     if names[NAMED[2]] and not enforced and policy.LOG not in _variables(a):
         yield "%s without a policy of the run" % NAMED[2]

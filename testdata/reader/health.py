@@ -8,7 +8,7 @@ import effects
 import kernel
 import policy
 from notes import (BLIND, BLIND_UNDER, CAPTURE, CONFINED, CONFINEMENTS, DROP, DROPS, ESCAPE, FILE_IDS, FILES, LOSS, MISSED,
-                   NETWORK, NETWORK_IDS, ONLY, ORDER, POLICY, SDK, SHARED, TOOL_POLICY, WINDOWS, Notes, reasons, rule_numbers, well_formed)
+                   NETWORK, NETWORK_IDS, ONLY, ORDER, POLICY, PROCESS_API, SDK, SHARED, TOOL_POLICY, WINDOWS, Notes, reasons, rule_numbers, well_formed)
 
 HEALTH = "observation-health.json"
 UNPLACED = ("tool_server_unknown:", "tool_server_elsewhere:")  # the tree of a session is not known
@@ -216,6 +216,10 @@ def _tool_policy(a, say):
     again = any(c.startswith("policy_session_reloaded:") for c in (a.report or {}).get("notes", ()))
     if policies > notes.number(POLICY, "sessions") and not again or len(given) > policies or only and given - {only}:
         say("health.note", "%s does not go with the sessions and decisions" % TOOL_POLICY)
+    of = [x.value["source"] for x in a.policy if policy.has_session(x.value)]
+    sessions, count = notes.number(POLICY, "sessions"), notes.number(PROCESS_API, "sessions") if notes.has(PROCESS_API) else 0
+    if count > sessions or policy.PROC in of and not count or count and count == sessions and set(of) - {policy.PROC}:
+        say("health.note", "%s does not go with the sessions and decisions" % PROCESS_API)
 
 
 def classes(notes):

@@ -14,6 +14,7 @@ CAPTURE, ONLY, LOSS, DROPS, BLIND = ("s2_kernel_capture", "contract_only_mode", 
 MISSED, ESCAPE, DROP, NOISE, PROCESSES = "s2_missed", "s2_cgroup_escape", "normalize_drop", "normalize_noise", "normalize_processes"
 CONFINED = "s3_confinement"
 NETWORK_IDS, FILE_IDS, TOOL_POLICY = "s4_network_rules", "s4_file_rules", "s4_tool_policy"
+PROCESS_API = "s4_process_api"
 NETWORK, FILES, POLICY, SDK, WINDOWS = ("s4_network_policy", "s4_file_policy", "s4_policy_capture", "s5_sdk_capture",
                                         "s6_windows")
 SHARED = {CAPTURE, ONLY, POLICY, SDK}  # other implementations write them too
@@ -56,6 +57,7 @@ _FORMS = {
     FILE_IDS: _IDS,
     POLICY: r"decision_events=%s(?: sessions=%s refused=%s)?" % (_N, _N, _N),
     TOOL_POLICY: r"policies=(?:1 %s|(?!1\Z)%s)" % (_D, _P),
+    PROCESS_API: r"sessions=%s" % _P,
     SDK: r"sdk_events=%s sdk_tool_calls=%s" % (_N, _N),
     WINDOWS: r"call=%s setup=%s idle=%s agent=%s(?: request=%s)?" % (_N, _N, _N, _N, _P),
     "s7_times": r"lines=%s" % _N,

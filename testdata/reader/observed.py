@@ -8,7 +8,7 @@ import tables
 
 LOSSES = [r[0] for r in tables.rows("STREAMS.md", "counters") if r[1] in ("loss", "escape")]
 QUALITY = [r[0] for r in tables.rows("STREAMS.md", "counters") if r[1] == "quality"]
-OF_LOGS = (notes.POLICY, notes.TOOL_POLICY, notes.SDK, notes.WINDOWS, "s7_times")
+OF_LOGS = (notes.POLICY, notes.TOOL_POLICY, notes.PROCESS_API, notes.SDK, notes.WINDOWS, "s7_times")
 EVIDENCE = {"lsm": "observed", "fanotify": "mixed", "landlock": "inferred"}
 
 

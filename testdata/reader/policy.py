@@ -14,7 +14,8 @@ MAX_TARGETS = 16 << 10  # bytes
 OUTCOMES = {"completed", "tool_error", "error", "input_required", "cancelled", "server_gone", "client_gone"}
 AUDIT = "P_ALLOW_AUDIT"
 ALLOW_REASONS, DENY_REASONS = {"P_ALLOW_RULE", "P_ALLOW_DEFAULT", AUDIT}, {
-    "P_DENY_RULE", "P_DENY_DEFAULT", "P_EVAL_ERROR", "P_EVAL_TIMEOUT", "P_DENY_ARGUMENTS", "P_DENY_RATE"}
+    "P_DENY_RULE", "P_DENY_DEFAULT", "P_EVAL_ERROR", "P_EVAL_TIMEOUT", "P_DENY_ARGUMENTS", "P_DENY_RATE", "P_DENY_LIMIT"}
+SOURCES, PROC = ("runner-policy", "runner-proc"), "runner-proc"
 
 
 def check_events(lines, count, own, report):
@@ -96,20 +97,20 @@ def _decision(v):
         return "tool_call_id_source and policy_digest go together"
     if not has_session(v):
         return "a key of runner-policy without a session" if {"attempt", "targets", "targets_cut", "would_deny", "arguments_digest"} & set(v) else None
-    if v["source"] != "runner-policy":
-        return "a decision with a session is runner-policy's"
+    if v["source"] not in SOURCES:
+        return "a decision with a session is runner-policy's or runner-proc's"
     reason, rule = v.get("reason_code", ""), "rule_id" in v
     if v["decision"] == "allow":
         good = reason in ALLOW_REASONS and v.get("outcome", "completed") in OUTCOMES
     elif v["decision"] == "deny":
         good = reason in DENY_REASONS and v.get("outcome") == "denied"
     else:
-        return "runner-policy allows or denies"
+        return "neither allow nor deny"
     if not good:
         return "reason or outcome does not fit the decision"
     if (reason == AUDIT) != ("would_deny" in v) or v.get("would_deny", "P_DENY_ROOTS") not in DENY_REASONS | {"P_DENY_ROOTS"}:
         return "would_deny does not fit the reason"
-    if reason.endswith(("_RULE", "_RATE")) and not rule or reason.endswith("_DEFAULT") and rule:
+    if reason.endswith(("_RULE", "_RATE")) and not rule or reason.endswith(("_DEFAULT", "_LIMIT")) and rule:
         return "rule_id does not fit the reason"
     targets = [t.encode() for t in v.get("targets", ())]
     if targets != sorted(set(targets)) or sum(map(len, targets)) > MAX_TARGETS:

@@ -40,8 +40,8 @@ type Leftover struct {
 }
 
 // ClearLeftovers kills what runs in the cgroups of runs that were left in a parent cgroup, and
-// removes them: those with the mark and without the lock.
-func ClearLeftovers(parent string) (list []Leftover) {
+// removes them: those with the mark and without the lock. With an id, only those of it.
+func ClearLeftovers(parent, id string) (list []Leftover) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return nil
@@ -50,17 +50,17 @@ func ClearLeftovers(parent string) (list []Leftover) {
 		if !e.IsDir() {
 			continue
 		}
-		if l, is := clearLeftover(filepath.Join(parent, e.Name())); is {
+		if l, is := clearLeftover(filepath.Join(parent, e.Name()), id); is {
 			list = append(list, l)
 		}
 	}
 	return list
 }
 
-func clearLeftover(dir string) (l Leftover, is bool) {
+func clearLeftover(dir, only string) (l Leftover, is bool) {
 	id := make([]byte, 256)
 	n, err := unix.Lgetxattr(dir, claimed, id)
-	if err != nil {
+	if err != nil || only != "" && string(id[:n]) != only {
 		return l, false
 	}
 	d, err := Open(dir)

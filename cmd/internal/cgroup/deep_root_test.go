@@ -59,11 +59,11 @@ func TestDeepTree(t *testing.T) {
 	}
 	claim, err := Claim(dir, "run-7")
 	testkit.Must(t, err)
-	if list := ClearLeftovers(parent); len(list) > 0 {
+	if list := ClearLeftovers(parent, ""); len(list) > 0 {
 		t.Errorf("a run that is observed was cleared: %v", list)
 	}
 	testkit.Must(t, claim.Close())
-	list := ClearLeftovers(parent)
+	list := ClearLeftovers(parent, "")
 	if len(list) != 1 || list[0].RunID != "run-7" || list[0].Killed != 1 || list[0].Err != nil {
 		t.Errorf("expected the run and its process: %+v", list)
 	}

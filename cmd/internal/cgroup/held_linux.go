@@ -89,18 +89,26 @@ func Open(dir string) (*os.File, error) { return open(dir, ".", unix.O_RDONLY|un
 
 // MakeBelow makes a cgroup in dir whose name begins with prefix, and returns its path.
 func MakeBelow(dir, prefix string) (string, error) {
+	return makeBelow(dir, fmt.Sprintf("%s%d-", prefix, os.Getpid()), 1000)
+}
+
+// MakeFirst is MakeBelow with a name that depends on nothing but the cgroups that are there: the prefix and the first
+// number that is free.
+func MakeFirst(dir, prefix string) (string, error) { return makeBelow(dir, prefix, 10000) }
+
+func makeBelow(dir, prefix string, most int) (string, error) {
 	parent, err := Open(dir)
 	if err != nil {
 		return "", err
 	}
 	defer parent.Close()
 	for n := 0; ; n++ {
-		name := fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), n)
+		name := fmt.Sprint(prefix, n)
 		err := unix.Mkdirat(int(parent.Fd()), name, 0o700)
 		if err == nil {
 			return filepath.Join(dir, name), nil
 		}
-		if !errors.Is(err, unix.EEXIST) || n == 1000 {
+		if !errors.Is(err, unix.EEXIST) || n == most {
 			return "", &os.PathError{Op: "mkdir", Path: filepath.Join(dir, name), Err: err}
 		}
 	}

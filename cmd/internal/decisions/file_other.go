@@ -9,6 +9,7 @@ import (
 
 type logOS struct{ *os.File }
 
+// Open opens FILE for appending.
 func Open(file string, _ int) (File, error) {
 	if file == "" {
 		return nil, errors.New("this system does not support --log fd:N: name a file")
@@ -17,4 +18,5 @@ func Open(file string, _ int) (File, error) {
 	return logOS{f}, err
 }
 
+// WriteLine writes one line.
 func (l logOS) WriteLine(b []byte) (int, error) { return l.Write(b) }

@@ -31,6 +31,21 @@ type File interface {
 	Close() error
 }
 
+// Shared is a file that several sessions of one process write.
+func Shared(f File) File { return &shared{File: f} }
+
+type shared struct {
+	mu sync.Mutex
+	File
+}
+
+// WriteLine writes one line, alone.
+func (l *shared) WriteLine(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.File.WriteLine(b)
+}
+
 // New returns the log of a new session. The source is one of schemas.LogSources.
 func New(to File, source string) *Log {
 	var b [8]byte

@@ -89,6 +89,7 @@ type evaluation struct {
 	known  map[string]lookedUp // paths that were looked up
 	timed  context.Context     // of all programs together
 	cancel context.CancelFunc
+	blind  bool // looks at no file
 }
 
 // decide goes through the rules. A panic in it would be a bug in this package; the call

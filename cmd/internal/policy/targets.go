@@ -71,6 +71,19 @@ func (e *evaluation) collect(r *rule, arguments any, denied bool) (t targetSet, 
 	return t, checked
 }
 
+// Names are the targets of texts, found without looking at any file: what each names as a whole, and what parts of
+// it name. Relative paths start at dir, if that is not empty.
+func Names(texts []string, dir string) (targets []string, cut bool) {
+	e, t, left := &evaluation{policy: &Policy{}, call: Call{Dir: dir}, blind: true}, targetSet{}, maxTokens
+	for _, s := range texts {
+		e.target(&t, s, false)
+	}
+	for _, s := range texts {
+		e.tokens(&t, s, &left)
+	}
+	return t.sorted()
+}
+
 func (t *targetSet) sorted() ([]string, bool) {
 	slices.Sort(t.list)
 	return append([]string{}, t.list...), t.cut
@@ -188,6 +201,9 @@ func (e *evaluation) path(t *targetSet, s string) {
 	}
 	cleaned := path.Clean(whole)
 	t.add(schemas.Text(cleaned))
+	if e.blind {
+		return
+	}
 	for _, p := range []string{cleaned, whole} {
 		if place, err := resolve(p); err == nil {
 			t.add(schemas.Text(place))

@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// MaxHandles is how many processes a pool holds at one time where no policy says less.
-const MaxHandles = 64
+	"github.com/runner-evidence/runner/schemas"
+)
 
 // Handle names a process of a pool: the low half is its place and one more, the high half how often the place was used
 // before. A low half of 0 is no process, and the high half a code.
@@ -55,18 +54,17 @@ type pooled struct {
 
 // Spawn starts a process. Without one, the handle has the code, and the outcome says why.
 func (p *Pool) Spawn(request, caps []byte, piped bool) (Handle, *Outcome) {
-	o, c := p.Runner.Decide(request, caps)
+	o, c := p.Runner.decide(toolOf(piped), request, caps)
 	if o.Code != 0 {
 		return noHandle(o.Code), o
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.spawned++; p.spawned > p.spawns() || p.live() >= p.most() {
-		o.fail(PolicyDenied, "there are too many processes")
-		return noHandle(o.Code), o
+		return noHandle(PolicyDenied), p.Runner.tooMany(o)
 	}
 	at := slices.IndexFunc(p.places, func(x place) bool { return x.p == nil })
-	x := p.Runner.start(o)
+	x := p.Runner.launch(o)
 	if x == nil {
 		return noHandle(o.Code), o
 	}
@@ -82,6 +80,19 @@ func (p *Pool) Spawn(request, caps []byte, piped bool) (Handle, *Outcome) {
 		go func() { p.Runner.collect(x, o, c); close(k.settled) }()
 	}
 	return Handle(uint32(p.places[at].used)<<16 | uint32(at+1)), o
+}
+
+func toolOf(piped bool) string {
+	if piped {
+		return ToolPiped
+	}
+	return ToolCapture
+}
+
+// tooMany denies what there is no room for.
+func (r *Runner) tooMany(o *Outcome) *Outcome {
+	o.Verdict = denyLimit("there are too many processes")
+	return r.refused(o.fail(PolicyDenied, o.Verdict.Why))
 }
 
 // live is how many processes there are. The pool must be locked.
@@ -119,7 +130,7 @@ func (p *Pool) Run(request, caps []byte) *Outcome {
 	p.mu.Lock()
 	if p.spawned++; p.spawned > p.spawns() {
 		p.mu.Unlock()
-		return o.fail(PolicyDenied, "there are too many processes")
+		return p.Runner.tooMany(o)
 	}
 	if p.freed == nil {
 		p.freed = sync.NewCond(&p.mu)
@@ -211,6 +222,7 @@ func (p *Pool) Drop(h Handle) (bool, error) {
 		if q := p.Runner.Policy; q != nil && !q.KillOnDrop {
 			return false, nil
 		}
+		k.x.endsAs(schemas.OutcomeCancelled)
 		k.x.Signal(unix.SIGKILL)
 		<-k.settled
 	}
@@ -242,6 +254,7 @@ func (p *Pool) Close() {
 	}()
 	for _, x := range list {
 		if x.p != nil {
+			x.p.x.endsAs(schemas.OutcomeClientGone)
 			x.p.x.Signal(unix.SIGKILL)
 		}
 	}
@@ -369,5 +382,6 @@ func (k *pooled) serve(c *Caps, first chan struct{}) {
 	k.x.Stdin.Close()
 	k.x.Stdout.Close()
 	k.x.Stderr.Close()
+	k.x.finish(Code(k.code.Load()))
 	close(k.settled)
 }

@@ -38,7 +38,7 @@ func all(t *testing.T, p *Pool, h Handle, which int) string {
 
 // TestPiped: what is written arrives in its order, and what a process writes can be taken in parts.
 func TestPiped(t *testing.T) {
-	p := &Pool{Runner: NewRunner(nil)}
+	p := &Pool{Runner: newRunner(t, nil)}
 	defer p.Close()
 	h := spawned(t, p, "cat; echo end >&2; exit 5", enough, true)
 	var turns []func([]byte) bool
@@ -69,7 +69,7 @@ func TestPiped(t *testing.T) {
 
 // TestPipedLimits: limits are of what was not taken.
 func TestPipedLimits(t *testing.T) {
-	p := &Pool{Runner: NewRunner(nil)}
+	p := &Pool{Runner: newRunner(t, nil)}
 	defer p.Close()
 	h := spawned(t, p, "printf aaa; read x; printf bbb", Caps{3, 0, 20000, 0}, true)
 	for got := ""; got != "aaa"; time.Sleep(time.Millisecond) {
@@ -96,7 +96,7 @@ func TestPipedLimits(t *testing.T) {
 
 // TestHandles: a handle that was dropped names nothing, also when its place is used again; a process ends with its handle.
 func TestHandles(t *testing.T) {
-	p := &Pool{Runner: NewRunner(nil)}
+	p := &Pool{Runner: newRunner(t, nil)}
 	first := spawned(t, p, "sleep 300", Caps{}, false)
 	if _, _, ended, err := p.Wait(first, false); ended || err != nil {
 		t.Error(ended, err)
@@ -153,7 +153,7 @@ func TestHandles(t *testing.T) {
 func TestPoolLimits(t *testing.T) {
 	q, err := ParsePolicy("p.json", []byte(runOSFile(`"/bin/true"`, `"/bin/sleep"`, `["-[a]*", "a.*b", "\\.x*"]`, `[]`)))
 	testkit.Must(t, err)
-	p := &Pool{Runner: NewRunner(q)} // 2 at one time, 3 in all
+	p := &Pool{Runner: newRunner(t, q)} // 2 at one time, 3 in all
 	defer p.Close()
 	spawn := func() (Handle, Code) {
 		h, o := p.Spawn(request("/bin/sleep", "300").Append(nil), (&Caps{10, 10, 900, 0}).Append(nil), false)
@@ -174,7 +174,7 @@ func TestPoolLimits(t *testing.T) {
 	// A run waits for room, and is counted too.
 	q, err = ParsePolicy("p.json", []byte(runOSFile(`"/bin/true"`, `"/bin/sleep"`, `["-[a]*", "a.*b", "\\.x*"]`, `[]`, `"max_live": 2`, `"max_live": 1`)))
 	testkit.Must(t, err)
-	p = &Pool{Runner: NewRunner(q)}
+	p = &Pool{Runner: newRunner(t, q)}
 	defer p.Close()
 	h, code := spawn()
 	if code != 0 {

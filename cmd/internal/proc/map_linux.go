@@ -32,10 +32,10 @@ func (r *Runner) Map(request, caps []byte, workers int, jobs [][]byte) ([][]byte
 		}
 	}
 	for n := range workers {
-		o, c := r.Decide(request, caps)
+		o, c := r.decide(ToolPool, request, caps)
 		var x *Process
 		if o.Code == 0 {
-			x = r.start(o)
+			x = r.launch(o)
 		}
 		if x == nil {
 			fail(fmt.Errorf("%s: %s", o.Code, o.Why))
@@ -82,6 +82,11 @@ func (r *Runner) worker(x *Process, o *Outcome, c *Caps, n, workers int, jobs, r
 	writes.Wait()
 	x.Stdout.Close()
 	x.Stderr.Close()
+	code := Code(why.Load())
+	if err != nil && code == 0 {
+		code = Timeout // any: it did not do its work
+	}
+	x.finish(code)
 	switch {
 	case err != nil && why.Load() != 0:
 		return fmt.Errorf("worker %d: %s", n+1, Code(why.Load()))

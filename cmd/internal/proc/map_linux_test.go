@@ -18,6 +18,10 @@ func TestMain(m *testing.M) {
 		work(how)
 		return
 	}
+	if IsHelper() {
+		Help()
+		return
+	}
 	testkit.Heed()
 	os.Exit(m.Run())
 }
@@ -61,12 +65,12 @@ func TestMap(t *testing.T) {
 	}
 	caps := Caps{1 << 20, 3, 20000, 0}
 	for _, n := range []int{1, 3, 50, 64} {
-		got, err := NewRunner(nil).Map(worker(t, "good").Append(nil), caps.Append(nil), n, jobs)
+		got, err := newRunner(t, nil).Map(worker(t, "good").Append(nil), caps.Append(nil), n, jobs)
 		if err != nil || !slices.EqualFunc(got, want, bytes.Equal) {
 			t.Errorf("%d workers: %v", n, err)
 		}
 	}
-	if got, err := NewRunner(nil).Map(worker(t, "good").Append(nil), caps.Append(nil), 3, nil); err != nil || len(got) != 0 {
+	if got, err := newRunner(t, nil).Map(worker(t, "good").Append(nil), caps.Append(nil), 3, nil); err != nil || len(got) != 0 {
 		t.Error(got, err)
 	}
 	for how, words := range map[string]string{"ends": "it ended before its answers", "another": "not one of a job that it has", "says": "OUTPUT_LIMIT", "hangs": "TIMEOUT"} {
@@ -74,14 +78,14 @@ func TestMap(t *testing.T) {
 		if how == "hangs" {
 			c.TimeoutMS = 200
 		}
-		if _, err := NewRunner(nil).Map(worker(t, how).Append(nil), c.Append(nil), 3, jobs); err == nil || !strings.Contains(err.Error(), words) {
+		if _, err := newRunner(t, nil).Map(worker(t, how).Append(nil), c.Append(nil), 3, jobs); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", how, err)
 		}
 	}
-	if _, err := NewRunner(nil).Map(request("/none").Append(nil), caps.Append(nil), 2, jobs); err == nil || !strings.Contains(err.Error(), "SPAWN_FAILED") {
+	if _, err := newRunner(t, nil).Map(request("/none").Append(nil), caps.Append(nil), 2, jobs); err == nil || !strings.Contains(err.Error(), "SPAWN_FAILED") {
 		t.Error(err)
 	}
-	if _, err := NewRunner(DenyAll()).Map(worker(t, "good").Append(nil), caps.Append(nil), 2, jobs); err == nil || !strings.Contains(err.Error(), "POLICY_DENIED") {
+	if _, err := newRunner(t, DenyAll()).Map(worker(t, "good").Append(nil), caps.Append(nil), 2, jobs); err == nil || !strings.Contains(err.Error(), "POLICY_DENIED") {
 		t.Error(err)
 	}
 	if left := children(); len(left) > 0 {

@@ -1,5 +1,7 @@
 package proc
 
+import "github.com/runner-evidence/runner/cmd/internal/clock"
+
 // Outcome is what became of a request.
 type Outcome struct {
 	Result
@@ -7,7 +9,18 @@ type Outcome struct {
 	Verdict Verdict
 	Why     string // for people, of a result without a response
 	PID     int    // of the process; 0 if none was started
+	Tool    string // as which the request is recorded
+
+	start uint64 // when it came, CLOCK_MONOTONIC in ns
 }
+
+// Tools, as the decision log names them.
+const (
+	ToolRun     = "os.process.run_capture"
+	ToolCapture = "os.process.spawn_capture"
+	ToolPiped   = "os.process.spawn_piped"
+	ToolPool    = "os.process.pool"
+)
 
 func (o *Outcome) fail(c Code, why string) *Outcome {
 	o.Code, o.Why = c, why
@@ -17,7 +30,16 @@ func (o *Outcome) fail(c Code, why string) *Outcome {
 // Decide parses a request and its limits and asks the policy. It looks at no file. The result has a code if there
 // is nothing to run.
 func (r *Runner) Decide(request, caps []byte) (*Outcome, *Caps) {
-	o := &Outcome{}
+	return r.decide(ToolRun, request, caps)
+}
+
+// decide decides a request that is recorded as that of a tool.
+func (r *Runner) decide(tool string, request, caps []byte) (*Outcome, *Caps) {
+	o, c := r.judge(&Outcome{Tool: tool, start: clock.Monotonic()}, request, caps)
+	return r.refused(o), c
+}
+
+func (r *Runner) judge(o *Outcome, request, caps []byte) (*Outcome, *Caps) {
 	q, err := ParseRequest(request)
 	if err != nil {
 		return o.fail(InvalidRequest, err.Error()), nil

@@ -32,6 +32,9 @@ type Policy struct {
 	decider
 }
 
+// MaxHandles is how many processes a pool holds at one time where no policy says less.
+const MaxHandles = 64
+
 // NoLimit is a number without a bound.
 const NoLimit = 1<<64 - 1
 
@@ -46,6 +49,7 @@ type Verdict struct {
 	Allow   bool
 	RuleID  string // of the rule that allows; "" for a default
 	Why     string // for people, of a denial
+	Limit   bool   // it is above a bound
 	Program string // what to execute: the path of the request without . and ..
 	Below   string // the program must be in this directory when its links are followed; "" is anywhere
 	SHA256  string // the program must have this digest, in hex; "" is any
@@ -59,13 +63,25 @@ type Verdict struct {
 // Decide decides a request. It looks at no file.
 func (p *Policy) Decide(q *Request, c *Caps) Verdict {
 	if p.MaxLive == 0 || p.MaxSpawns == 0 {
-		return deny("no process may be started")
+		return denyLimit("no process may be started")
 	}
 	return p.decide(q, c)
 }
 
 // DenyAll is the policy of a world that must have one and was given none.
-func DenyAll() *Policy { return &Policy{decider: &ruleList{}} }
+func DenyAll() *Policy {
+	return &Policy{Digest: noPolicy, MaxLive: MaxHandles, MaxSpawns: NoLimit, KillOnDrop: true, KillTree: true, decider: denyAll{}}
+}
+
+// noPolicy is the digest where there is no policy file: that of an empty one.
+var noPolicy = schemas.DigestOf("")
+
+type denyAll struct{}
+
+func (denyAll) decide(*Request, *Caps) Verdict { return deny("there is no policy") }
+
+// denyLimit denies what is above a bound.
+func denyLimit(why string) Verdict { return Verdict{Why: why, Limit: true} }
 
 func deny(format string, a ...any) Verdict { return Verdict{Why: fmt.Sprintf(format, a...)} }
 

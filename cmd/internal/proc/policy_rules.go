@@ -172,7 +172,7 @@ func notEmpty(s string) string {
 func (l *ruleList) decide(q *Request, c *Caps) Verdict {
 	timeout, why := l.limits.fit(q, c)
 	if why != "" {
-		return deny("%s", why)
+		return denyLimit(why)
 	}
 	program := cleaned(q.Argv[0])
 	var all []Verdict

@@ -133,7 +133,7 @@ func (x *runOS) decide(q *Request, c *Caps) Verdict {
 	}
 	timeout, why := x.limits.fit(q, c)
 	if why != "" {
-		return deny("%s", why)
+		return denyLimit(why)
 	}
 	if why := x.fits(q); why != "" {
 		return deny("%s", why)

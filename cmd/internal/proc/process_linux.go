@@ -8,24 +8,21 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/runner-evidence/runner/cmd/internal/cgroup"
+	"github.com/runner-evidence/runner/schemas"
 )
-
-// pipeSize is what is asked for, so that large inputs and outputs take few switches between processes.
-const pipeSize = 1 << 20
 
 // Runner starts processes.
 type Runner struct {
 	Policy *Policy // nil: everything is allowed
 
-	groups string // cgroup in which each process gets one of its own; "" if that is not possible here
-
-	spawn chan func() // served by one thread, which lives as long as the program
+	calls  *calls // records decisions; nil: nobody does
+	groups *groups
+	spawn  chan func() // served by one thread, which lives as long as the program
 
 	mu      sync.Mutex
 	live    map[*Process]bool
@@ -44,13 +41,21 @@ func NewRunner(p *Policy) *Runner {
 			f()
 		}
 	}()
-	if own, err := cgroup.Own(); err == nil {
-		if dir, err := cgroup.MakeBelow(own, "proc-"); err == nil {
-			r.groups = own
-			cgroup.Remove(dir)
-		}
-	}
+	r.groups = &groups{off: !r.killTree()}
 	return r
+}
+
+// killTree reports whether descendants end with a process.
+func (r *Runner) killTree() bool { return r.Policy == nil || r.Policy.KillTree }
+
+// inThread runs f in the thread that starts processes.
+func (r *Runner) inThread(f func()) {
+	done := make(chan struct{})
+	r.spawn <- func() {
+		defer close(done)
+		f()
+	}
+	<-done
 }
 
 // errStopped means that the runner starts nothing more.
@@ -67,6 +72,12 @@ func (r *Runner) Stop() {
 	}
 }
 
+func (r *Runner) isStopped() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopped
+}
+
 // Process is one process with its pipes.
 type Process struct {
 	Stdin          *os.File // nil after it was closed
@@ -75,9 +86,12 @@ type Process struct {
 	PID            int
 
 	r     *Runner
-	p     *os.Process
-	group string // its cgroup, or ""
+	p     started
+	call  *call  // its record; nil is none
+	group *group // its cgroup
 	tree  bool   // its descendants end with it
+
+	outcome atomic.Value // a string; "" if it follows from the result
 
 	mu    sync.Mutex
 	ended bool
@@ -85,83 +99,156 @@ type Process struct {
 	exit  uint32 // valid after done
 }
 
-// Start starts what a verdict allows. Its error is errDenied, or why nothing runs.
-func (r *Runner) Start(q *Request, v *Verdict) (_ *Process, err error) {
-	prog, held := &program{path: string(q.Argv[0])}, v
+// started is a process that was started, here or by a helper.
+type started interface {
+	wait() (exit uint32)     // for its end, once
+	signal(unix.Signal) bool // also to its group where descendants end with it
+	sweep()                  // ends what became of its descendants; after its end
+}
+
+// launch is what is started.
+type launch struct {
+	program *program
+	argv    []string
+	env     []string
+	dir     string
+	pipes   *pipes
+	group   *group
+	tree    bool
+}
+
+// newProcess starts what a verdict allows. Its error is errDenied, or why nothing runs.
+func (r *Runner) newProcess(o *Outcome) (_ *Process, err error) {
+	q, v := o.Request, &o.Verdict
+	l := &launch{program: &program{path: string(q.Argv[0])}, dir: string(q.Cwd), tree: r.killTree()}
 	if r.Policy != nil {
-		if prog, held, err = open(string(q.Cwd), v); err != nil {
+		if l.program, v, err = open(l.dir, v); err != nil {
 			return nil, err
 		}
 	}
-	defer prog.close()
-	x := &Process{r: r, Verdict: held, done: make(chan struct{}), tree: r.Policy == nil || r.Policy.KillTree}
-	pipes, err := newPipes()
-	if err != nil {
-		return nil, err
+	defer l.program.close()
+	for _, a := range q.Argv {
+		l.argv = append(l.argv, string(a))
 	}
-	defer pipes.closeTheirs()
-	attr := &os.ProcAttr{Dir: string(q.Cwd), Env: []string{}, Files: pipes.theirs(), Sys: &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}}
 	for _, e := range q.Env {
-		attr.Env = append(attr.Env, string(e.Key)+"="+string(e.Value))
+		l.env = append(l.env, string(e.Key)+"="+string(e.Value))
 	}
-	if prog.script { // its interpreter opens it by this number
-		attr.Files = append(attr.Files, prog.file)
-		prog.path = fmt.Sprintf("/proc/self/fd/%d", len(attr.Files)-1)
-	}
-	var group *os.File
-	if r.groups != "" {
-		if x.group, err = cgroup.MakeBelow(r.groups, "proc-"); err == nil {
-			if group, err = cgroup.Open(x.group); err == nil {
-				defer group.Close()
-				attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(group.Fd())
-			}
-		}
-	}
-	argv := make([]string, len(q.Argv))
-	for i, a := range q.Argv {
-		argv[i] = string(a)
-	}
-	started := make(chan struct{})
-	r.spawn <- func() {
-		defer close(started)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if err = errStopped; !r.stopped {
-			x.p, err = os.StartProcess(prog.path, argv, attr)
-		}
-		if err == nil {
-			x.PID, r.live[x] = x.p.Pid, true
-		}
-	}
-	<-started
-	if err != nil {
-		pipes.closeOurs()
-		x.removeGroup()
+	if l.pipes, err = newPipes(); err != nil {
 		return nil, err
 	}
-	x.Stdin, x.Stdout, x.Stderr = pipes.in, pipes.out, pipes.err
-	go x.wait()
+	defer l.pipes.closeTheirs()
+	x := &Process{r: r, Verdict: v, done: make(chan struct{}), tree: l.tree, group: r.groups.take()}
+	x.outcome.Store("")
+	l.group = x.group
+	if err = r.start(x, l, o); err != nil {
+		l.pipes.closeOurs()
+		x.group.release()
+		return nil, err
+	}
+	x.Stdin, x.Stdout, x.Stderr = l.pipes.in, l.pipes.out, l.pipes.err
+	go x.await()
 	return x, nil
 }
 
-// wait waits for the end, and ends what the process leaves behind.
-func (x *Process) wait() {
-	state, err := x.p.Wait()
-	x.mu.Lock()
-	x.ended = true
-	x.mu.Unlock()
-	if err == nil {
-		ws := state.Sys().(syscall.WaitStatus)
-		if x.exit = uint32(ws.ExitStatus()); ws.Signaled() {
-			x.exit = 128 + uint32(ws.Signal())
+// start starts a process here, or records the decision and has a helper start it.
+func (r *Runner) start(x *Process, l *launch, o *Outcome) (err error) {
+	if r.calls != nil {
+		if x.call, err = r.calls.allow(o, x.Verdict); err != nil {
+			return err
 		}
 	}
-	if x.tree {
-		x.killTree()
+	if x.call != nil {
+		if x.p, x.PID, err = x.call.start(l); err != nil {
+			x.finish(SpawnFailed)
+		} else if !r.add(x) {
+			x.p.signal(unix.SIGKILL) // its end is waited for as that of others
+		}
+		return err
 	}
-	x.removeGroup()
+	r.inThread(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if err = errStopped; !r.stopped {
+			x.p, x.PID, err = startHere(l)
+		}
+		if err == nil {
+			r.live[x] = true
+		}
+	})
+	return err
+}
+
+// add keeps a process that was started. It returns false if all are to end.
+func (r *Runner) add(x *Process) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.live[x] = true
+	return !r.stopped
+}
+
+// here is a child of this process.
+type here struct {
+	p    *os.Process
+	tree bool
+}
+
+// startHere starts a child, with its arguments as they are.
+func startHere(l *launch) (started, int, error) {
+	a := &os.ProcAttr{Dir: l.dir, Env: append([]string{}, l.env...), Files: l.pipes.theirs(), Sys: &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}}
+	path := l.program.path
+	if l.program.file != nil {
+		path = fmt.Sprintf("/proc/self/fd/%d", l.program.file.Fd())
+	}
+	if l.program.script { // its interpreter opens it by this number
+		a.Files = append(a.Files, l.program.file)
+		path = fmt.Sprintf("/proc/self/fd/%d", len(a.Files)-1)
+	}
+	l.group.join(a.Sys)
+	p, err := os.StartProcess(path, l.argv, a)
+	if err != nil {
+		return nil, 0, err
+	}
+	return &here{p, l.tree}, p.Pid, nil
+}
+
+func (h *here) wait() uint32 {
+	state, err := h.p.Wait()
+	if err != nil {
+		return 0
+	}
+	if h.tree {
+		unix.Kill(-h.p.Pid, unix.SIGKILL)
+	}
+	ws := state.Sys().(syscall.WaitStatus)
+	if ws.Signaled() {
+		return 128 + uint32(ws.Signal())
+	}
+	return uint32(ws.ExitStatus())
+}
+
+func (h *here) signal(sig unix.Signal) bool {
+	if h.tree {
+		return unix.Kill(-h.p.Pid, sig) == nil
+	}
+	return h.p.Signal(sig) == nil
+}
+
+// sweep is the runner's: others may be waited for.
+func (h *here) sweep() {}
+
+// await waits for the end, and ends what the process leaves behind.
+func (x *Process) await() {
+	exit := x.p.wait()
+	x.mu.Lock()
+	x.ended, x.exit = true, exit
+	x.mu.Unlock()
+	x.group.kill()
+	x.group.release()
+	if x.tree {
+		x.p.sweep()
+	}
 	x.r.mu.Lock()
-	if delete(x.r.live, x); len(x.r.live) == 0 {
+	if delete(x.r.live, x); len(x.r.live) == 0 && x.tree && x.r.calls == nil {
 		sweep()
 	}
 	x.r.mu.Unlock()
@@ -182,99 +269,24 @@ func (x *Process) Signal(sig unix.Signal) bool {
 	if x.ended { // its number may be another's
 		return false
 	}
-	if x.tree && sig == unix.SIGKILL {
-		x.killTree()
-	} else if x.tree {
-		return unix.Kill(-x.PID, sig) == nil
+	ok := x.p.signal(sig)
+	if sig == unix.SIGKILL {
+		x.group.kill()
 	}
-	return x.p.Signal(sig) == nil
+	return ok
 }
 
-// killTree kills the group and the cgroup of the process.
-func (x *Process) killTree() {
-	unix.Kill(-x.PID, unix.SIGKILL)
-	if x.group != "" {
-		cgroup.Kill(x.group, 2*time.Second)
-	}
-}
+// endsAs is the outcome that is recorded if nobody waits for the result of a process any more. The first one counts.
+func (x *Process) endsAs(outcome string) { x.outcome.CompareAndSwap("", outcome) }
 
-func (x *Process) removeGroup() {
-	if x.group != "" {
-		cgroup.Remove(x.group)
+// finish records the end of a process, whose result has a code or not.
+func (x *Process) finish(c Code) {
+	if x.call == nil {
+		return
 	}
-}
-
-// pipes are the three pipes of a process: our ends do not block.
-type pipes struct {
-	in, out, err                *os.File
-	childIn, childOut, childErr *os.File
-}
-
-func newPipes() (*pipes, error) {
-	p := &pipes{}
-	for _, x := range []struct {
-		ours, theirs **os.File
-		read         bool
-	}{{&p.in, &p.childIn, false}, {&p.out, &p.childOut, true}, {&p.err, &p.childErr, true}} {
-		r, w, err := os.Pipe()
-		if err != nil {
-			p.closeOurs()
-			p.closeTheirs()
-			return nil, err
-		}
-		if *x.ours, *x.theirs = w, r; x.read {
-			*x.ours, *x.theirs = r, w
-		}
+	if x.r.isStopped() {
+		x.endsAs(schemas.OutcomeClientGone)
 	}
-	return p, nil
-}
-
-// widen asks for larger pipes; the system may have none to give.
-func widen(f *os.File) {
-	if c, err := f.SyscallConn(); err == nil {
-		c.Control(func(fd uintptr) { unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
-	}
-}
-
-func (p *pipes) theirs() []*os.File { return []*os.File{p.childIn, p.childOut, p.childErr} }
-
-func (p *pipes) closeTheirs() {
-	for _, f := range p.theirs() {
-		if f != nil {
-			f.Close()
-		}
-	}
-}
-
-func (p *pipes) closeOurs() {
-	for _, f := range []*os.File{p.in, p.out, p.err} {
-		if f != nil {
-			f.Close()
-		}
-	}
-}
-
-// readLeft reads what a pipe holds at this moment, also if a process keeps it open. It returns at most most bytes.
-func readLeft(f *os.File, most uint64) []byte {
-	f.SetReadDeadline(time.Time{})
-	c, err := f.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	var all []byte
-	buf := make([]byte, 64<<10)
-	for uint64(len(all)) < most {
-		n := 0
-		if c.Read(func(fd uintptr) bool { n, err = unix.Read(int(fd), buf); return true }) != nil {
-			break
-		}
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || n <= 0 {
-			break
-		}
-		all = append(all, buf[:min(uint64(n), most-uint64(len(all)))]...)
-	}
-	return all
+	outcome, _ := x.outcome.Load().(string)
+	x.call.finish(c, outcome)
 }

@@ -13,18 +13,18 @@ import (
 
 // Run runs what Decide allowed, and waits for its end.
 func (r *Runner) Run(o *Outcome, c *Caps) *Outcome {
-	if x := r.start(o); x != nil {
+	if x := r.launch(o); x != nil {
 		r.collect(x, o, c)
 	}
 	return o
 }
 
-// start starts what Decide allowed. If it returns nil, the outcome has a code.
-func (r *Runner) start(o *Outcome) *Process {
-	x, err := r.Start(o.Request, &o.Verdict)
+// launch starts what Decide allowed. If it returns nil, the outcome has a code.
+func (r *Runner) launch(o *Outcome) *Process {
+	x, err := r.newProcess(o)
 	switch {
 	case errors.Is(err, errDenied):
-		o.fail(PolicyDenied, "the file is not the one that the policy allows")
+		r.refused(o.fail(PolicyDenied, "the file is not the one that the policy allows"))
 		return nil
 	case err != nil:
 		o.fail(SpawnFailed, err.Error())
@@ -56,9 +56,11 @@ func (r *Runner) collect(x *Process, o *Outcome, c *Caps) {
 	if code := Code(g.code.Load()); code != 0 {
 		o.Stdout, o.Stderr = nil, nil
 		o.fail(code, code.String())
+		x.finish(code)
 		return
 	}
 	o.ExitCode = x.ExitCode()
+	x.finish(0)
 }
 
 // capture is what is read of one process, within its limits.

@@ -15,13 +15,22 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/runner-evidence/runner/cmd/internal/cgroup"
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
+// newRunner returns a runner that ends with the test.
+func newRunner(t testing.TB, p *Policy) *Runner {
+	r := NewRunner(p)
+	t.Cleanup(r.Close)
+	return r
+}
+
 func run(t testing.TB, p *Policy, q *Request, c Caps) *Outcome {
 	t.Helper()
-	r := NewRunner(p)
+	r := newRunner(t, p)
 	o, caps := r.Decide(q.Append(nil), c.Append(nil))
+	defer r.Close()
 	if o.Code == 0 {
 		r.Run(o, caps)
 	}
@@ -93,9 +102,9 @@ func TestDescendants(t *testing.T) {
 	} {
 		for _, grouped := range []bool{true, false} {
 			os.Remove(dir + "/pid")
-			r := NewRunner(nil)
+			r := newRunner(t, nil)
 			if !grouped {
-				r.groups = ""
+				r.groups.off = true
 			}
 			c := enough
 			if name == "when it is killed" {
@@ -170,18 +179,25 @@ func TestLinks(t *testing.T) {
 // TestNothingIsLeft: after a thousand processes that were ended at any moment there is no process, no descriptor and no
 // cgroup more than before.
 func TestNothingIsLeft(t *testing.T) {
-	r := NewRunner(nil)
+	r := newRunner(t, nil)
 	open := func() int {
 		list, err := os.ReadDir("/proc/self/fd")
 		testkit.Must(t, err)
 		return len(list)
 	}
-	groups := func() (n int) {
-		if r.groups == "" {
-			return 0
+	left := func() int { return 0 }
+	if g := r.groups.take(); g != nil { // groups of this test alone
+		g.release()
+		dir, err := cgroup.MakeBelow(r.groups.in, "test-")
+		testkit.Must(t, err)
+		defer cgroup.Remove(dir)
+		r.groups.close()
+		r.groups = &groups{}
+		r.groups.once.Do(func() { r.groups.start(dir) })
+		left = func() int {
+			list, _ := filepath.Glob(dir + "/proc-*")
+			return len(list)
 		}
-		list, _ := filepath.Glob(r.groups + "/proc-" + fmt.Sprint(os.Getpid()) + "-*")
-		return len(list)
 	}
 	one := func(i int) {
 		q := shell("echo a; (sleep 100 & sleep 100) & sleep 0.00" + fmt.Sprint(i%10))
@@ -190,8 +206,8 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Errorf("%v: %s", o.Code, o.Why)
 		}
 	}
-	one(0)
 	before := open()
+	one(0)
 	all := make(chan int)
 	var workers sync.WaitGroup
 	for range 8 {
@@ -206,7 +222,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	close(all)
 	workers.Wait()
-	if left := children(); len(left) > 0 || open() != before || groups() > 0 {
-		t.Errorf("children %v; %d descriptors, before %d; %d cgroups", left, open(), before, groups())
+	r.Close()
+	if c := children(); len(c) > 0 || open() > before || left() > 0 {
+		t.Errorf("children %v; %d descriptors, before %d; %d cgroups", c, open(), before, left())
 	}
 }

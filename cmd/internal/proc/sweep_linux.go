@@ -27,6 +27,23 @@ func sweep() {
 	}
 }
 
+// sweepBut is sweep, with processes of ours that stay.
+func sweepBut(stays func(pid int) bool) {
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		left := false
+		for _, pid := range children() {
+			if !stays(pid) {
+				left = true
+				unix.Kill(pid, unix.SIGKILL)
+				unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
+			}
+		}
+		if !left {
+			return
+		}
+	}
+}
+
 // children are the processes whose parent is this one.
 func children() (pids []int) {
 	tasks, _ := os.ReadDir("/proc/self/task")
