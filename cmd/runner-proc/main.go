@@ -6,10 +6,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/urfave/cli/v2"
@@ -110,7 +113,7 @@ func read(env *tool.Env) ([]byte, error) {
 	if tool.IsTerminal(env.Stdin) {
 		return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("standard input is a terminal"), "runner-proc "+env.Command+" <FILE")
 	}
-	b, err := io.ReadAll(io.LimitReader(env.Stdin, maxFrame+1))
+	b, err := readAll(io.LimitReader(env.Stdin, maxFrame+1), sizeOf(env.Stdin))
 	switch {
 	case err != nil:
 		return nil, tool.CannotRead("standard input", err)
@@ -118,6 +121,32 @@ func read(env *tool.Env) ([]byte, error) {
 		return nil, tool.Failf(tool.ExitInput, "standard input has more than %d bytes", maxFrame)
 	}
 	return b, nil
+}
+
+// sizeOf is how much a file has from here on, 0 if it is not known.
+func sizeOf(r io.Reader) int64 {
+	f, ok := r.(*os.File)
+	if !ok {
+		return 0
+	}
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return 0
+	}
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0
+	}
+	return min(max(st.Size()-at, 0), maxFrame)
+}
+
+// readAll is io.ReadAll for a size that is known, about.
+func readAll(r io.Reader, size int64) ([]byte, error) {
+	room := make([]byte, 0, size+bytes.MinRead)
+	proc.Huge(room)
+	b := bytes.NewBuffer(room)
+	_, err := b.ReadFrom(r)
+	return b.Bytes(), err
 }
 
 func write(env *tool.Env, b []byte) error {
@@ -221,6 +250,10 @@ func recorded(r *proc.Runner) error {
 }
 
 func runOne(env *tool.Env) error {
+	// One request is soon over, and most of what it takes is needed to the end.
+	if sizeOf(env.Stdin) < 64<<20 {
+		debug.SetGCPercent(400)
+	}
 	p, width, err := options(env)
 	if err != nil {
 		return err
@@ -273,5 +306,13 @@ func runOne(env *tool.Env) error {
 	if o.Code != 0 {
 		env.Infof("%s: %s", o.Code, o.Why)
 	}
-	return write(env, o.Result.Append(nil, width))
+	if len(o.Stdout)+len(o.Stderr) < 64<<10 {
+		return write(env, o.Result.Append(nil, width))
+	}
+	for _, part := range o.Result.Parts(width) {
+		if err := write(env, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -24,6 +24,7 @@ type groups struct {
 	in   string // cgroup in which they are made; "" if it is not known
 
 	mu    sync.Mutex
+	kept  bool
 	watch int          // inotify(7); below 0 there is none
 	used  map[int]bool // watches that told something
 	idle  []*group
@@ -44,6 +45,7 @@ type group struct {
 
 // find finds the cgroup of this program. What a runner that was killed left there is removed.
 func (g *groups) find() {
+	g.start("")
 	own, err := cgroup.Own()
 	if err != nil {
 		return
@@ -53,11 +55,19 @@ func (g *groups) find() {
 }
 
 // start makes groups in a cgroup.
-func (g *groups) start(in string) {
-	g.in, g.used = in, map[int]bool{}
-	var err error
-	if g.watch, err = unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err != nil {
-		g.watch = -1
+func (g *groups) start(in string) { g.in, g.watch, g.used = in, -1, map[int]bool{} }
+
+// keep keeps groups for further processes from here on. That is not for a single one: to end the watch takes some 15 ms.
+func (g *groups) keep() {
+	g.once.Do(g.find)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.kept || g.done {
+		return
+	}
+	g.kept = true
+	if fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err == nil {
+		g.watch = fd
 	}
 }
 

@@ -58,6 +58,7 @@ func (p *Pool) Spawn(request, caps []byte, piped bool) (Handle, *Outcome) {
 	if o.Code != 0 {
 		return noHandle(o.Code), o
 	}
+	p.Runner.groups.keep()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.spawned++; p.spawned > p.spawns() || p.live() >= p.most() {
@@ -127,6 +128,7 @@ func (p *Pool) Run(request, caps []byte) *Outcome {
 	if o.Code != 0 {
 		return o
 	}
+	p.Runner.groups.keep()
 	p.mu.Lock()
 	if p.spawned++; p.spawned > p.spawns() {
 		p.mu.Unlock()

@@ -71,7 +71,7 @@ func readLeft(f *os.File, most uint64) []byte {
 		return nil
 	}
 	var all []byte
-	buf := make([]byte, 64<<10)
+	buf := make([]byte, min(most, 64<<10)+1)
 	for uint64(len(all)) < most {
 		n := 0
 		if c.Read(func(fd uintptr) bool { n, err = unix.Read(int(fd), buf); return true }) != nil {

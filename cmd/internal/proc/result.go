@@ -1,6 +1,9 @@
 package proc
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Code says why there is no response.
 type Code uint32
@@ -90,12 +93,24 @@ func ParseResult(b []byte) (*Result, error) {
 
 // Append adds the encoding of a result. width is that of one without a response.
 func (s *Result) Append(b []byte, width int) []byte {
+	b = slices.Grow(b, 32+len(s.Stdout)+len(s.Stderr))
 	if s.Code != 0 {
 		if b = u32s(append(b, tagErr), uint32(s.Code)); width == WideErr {
 			b = u32s(b, s.Flags)
 		}
 		return b
 	}
-	b = u32s(append(b, tagOK, version), s.ExitCode, s.RespFlags)
-	return text(text(b, s.Stdout), s.Stderr)
+	for _, part := range s.Parts(width) {
+		b = append(b, part...)
+	}
+	return b
+}
+
+// Parts are the encoding in pieces, of which the large ones are not copied.
+func (s *Result) Parts(width int) [][]byte {
+	if s.Code != 0 {
+		return [][]byte{s.Append(nil, width)}
+	}
+	head := u32s([]byte{tagOK, version}, s.ExitCode, s.RespFlags, uint32(len(s.Stdout)))
+	return [][]byte{head, s.Stdout, u32s(nil, uint32(len(s.Stderr))), s.Stderr}
 }

@@ -42,11 +42,17 @@ func (r *Runner) collect(x *Process, o *Outcome, c *Caps) {
 		defer timer.Stop()
 	}
 	var writes, reads sync.WaitGroup
-	writes.Go(func() { g.feed(o.Request.Stdin) })
+	if len(o.Request.Stdin) == 0 {
+		x.Stdin.Close()
+	} else {
+		writes.Go(func() { g.feed(o.Request.Stdin) })
+	}
 	reads.Go(func() { o.Stdout = g.read(x.Stdout, uint64(c.MaxStdout)) })
 	reads.Go(func() { o.Stderr = g.read(x.Stderr, uint64(c.MaxStderr)) })
 	<-x.Done()
-	x.Stdin.SetWriteDeadline(time.Now())
+	if len(o.Request.Stdin) > 0 {
+		x.Stdin.SetWriteDeadline(time.Now())
+	}
 	x.Stdout.SetReadDeadline(time.Now())
 	x.Stderr.SetReadDeadline(time.Now())
 	reads.Wait()
@@ -95,6 +101,17 @@ func (g *capture) take(n int, all []byte, most uint64) bool {
 	return true
 }
 
+// larger is a buffer with more room for up to most bytes and one more. It grows fast, since what was read is copied.
+func larger(buf []byte, most uint64) []byte {
+	size := 64 << 10
+	if len(buf) >= size {
+		size = max(4*len(buf), 16<<20+1)
+	}
+	b := make([]byte, 0, min(uint64(size), most+1))
+	Huge(b)
+	return append(b, buf...)
+}
+
 // read reads one output to its end. When the process has ended, what the pipe holds then is its end.
 func (g *capture) read(f *os.File, most uint64) (all []byte) {
 	if most > 64<<10 {
@@ -103,7 +120,7 @@ func (g *capture) read(f *os.File, most uint64) (all []byte) {
 	buf := make([]byte, 0, min(most, 4<<10)+1)
 	for {
 		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
+			buf = larger(buf, most)
 		}
 		n, err := f.Read(buf[len(buf):min(cap(buf), int(most)+1)])
 		buf = buf[:len(buf)+n]

@@ -194,6 +194,7 @@ func TestNothingIsLeft(t *testing.T) {
 		r.groups.close()
 		r.groups = &groups{}
 		r.groups.once.Do(func() { r.groups.start(dir) })
+		r.groups.keep()
 		left = func() int {
 			list, _ := filepath.Glob(dir + "/proc-*")
 			return len(list)
