@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -29,7 +31,9 @@ type calls struct {
 	all  []*helper
 	idle []*helper    // the last one is used first
 	pids map[int]bool // of the helpers
-	err  error        // the first one
+
+	patience time.Duration // for the start of a program
+	err      error         // the first one
 }
 
 // ErrLog means that a decision could not be recorded. Nothing runs then.
@@ -38,7 +42,7 @@ var ErrLog = errors.New("writing the decision log")
 // Record makes the runner write its decisions. It starts the first helper.
 func (r *Runner) Record(to decisions.File) error {
 	dir, _ := os.Getwd()
-	c := &calls{r: r, pids: map[int]bool{}, to: decisions.Shared(to), digest: noPolicy, dir: dir}
+	c := &calls{r: r, patience: 30 * time.Second, pids: map[int]bool{}, to: decisions.Shared(to), digest: noPolicy, dir: dir}
 	if r.Policy != nil {
 		c.digest = r.Policy.Digest
 	}
@@ -265,6 +269,8 @@ type call struct {
 	tree bool // descendants end with the program
 	d    schemas.ToolDecision
 	done sync.Once
+
+	ended atomic.Bool // the program has ended
 }
 
 // allow records that a request is allowed, before anything of it happens.
@@ -297,13 +303,17 @@ func (c *calls) allow(o *Outcome, v *Verdict) (*call, error) {
 func (c *call) start(l *launch) (started, int, error) {
 	o, files := l.order()
 	var r report
+	stuck := time.AfterFunc(c.h.calls.patience, func() { c.h.p.Kill() }) // the program may have stopped it already
 	err := c.h.ask(o, files...)
 	if err == nil {
 		_, err = receive(c.h.conn, &r)
 	}
-	switch {
+	switch late := !stuck.Stop(); {
 	case err != nil:
 		c.h.gone = true
+		if late {
+			err = errStuck
+		}
 		return nil, 0, fmt.Errorf("the helper has ended: %w", err)
 	case r.Err != "":
 		return nil, 0, errors.New(r.Err)
@@ -321,6 +331,7 @@ func (h *helper) ask(o order, files ...int) error {
 const exitLost = 128 + uint32(unix.SIGKILL)
 
 func (c *call) wait() uint32 {
+	defer c.ended.Store(true)
 	var r report
 	if _, err := receive(c.h.conn, &r); err != nil {
 		c.h.gone = true
@@ -329,7 +340,20 @@ func (c *call) wait() uint32 {
 	return r.Exit
 }
 
+// errStuck means that a helper did not say whether it started a program. It may have run.
+var errStuck = errors.New("it did not answer")
+
+// helperStuck is how long a helper may take to tell of the end of a program that was killed. A program can stop it.
+const helperStuck = 5 * time.Second
+
 func (c *call) signal(sig unix.Signal) bool {
+	if sig == unix.SIGKILL {
+		time.AfterFunc(helperStuck, func() {
+			if !c.ended.Load() {
+				c.h.p.Kill()
+			}
+		})
+	}
 	return c.h.ask(order{Op: orderSignal, Signal: int(sig)}) == nil
 }
 
@@ -337,7 +361,9 @@ func (c *call) sweep() {
 	if !c.h.gone && c.h.ask(order{Op: orderSweep}) == nil {
 		receive(c.h.conn, &report{})
 	}
-	if c.h.gone { // what it would have ended is ours now
+	if c.h.gone { // what it would have ended is ours as soon as it is dead
+		for unix.Waitid(unix.P_PID, c.h.p.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+		}
 		c.h.calls.r.inThread(func() { sweepBut(c.h.calls.isHelper) })
 	}
 }

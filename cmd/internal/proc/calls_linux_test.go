@@ -247,3 +247,23 @@ func TestDescendantsStay(t *testing.T) {
 		}
 	}
 }
+
+// TestHelperStopped: a program that stops its helper is killed when its time is over, and the record says what is not known:
+// also if it does so before the helper has told of its start.
+func TestHelperStopped(t *testing.T) {
+	for _, wait := range []string{"sleep 0.2; ", ""} {
+		p, l := recording(t, nil)
+		p.Runner.calls.patience = time.Second
+		o := p.Run(shell(wait+"kill -STOP $PPID; sleep 300").Append(nil), (&Caps{10, 10, 500, 0}).Append(nil))
+		if o.Code != Timeout {
+			t.Error(o.Code, o.Why)
+		}
+		p.Runner.Close()
+		if got, want := l.said(), []string{"run_capture allow P_ALLOW_DEFAULT server_gone"}; !slices.Equal(got, want) {
+			t.Errorf("%q, expected %q", got, want)
+		}
+		if left := children(); len(left) > 0 {
+			t.Errorf("children are left: %v", left)
+		}
+	}
+}

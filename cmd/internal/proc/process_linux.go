@@ -159,6 +159,10 @@ func (r *Runner) start(x *Process, l *launch, o *Outcome) (err error) {
 	}
 	if x.call != nil {
 		if x.p, x.PID, err = x.call.start(l); err != nil {
+			if x.call.h.gone { // it may have started it
+				x.group.kill()
+				x.call.sweep()
+			}
 			x.finish(SpawnFailed)
 		} else if !r.add(x) {
 			x.p.signal(unix.SIGKILL) // its end is waited for as that of others

@@ -26,6 +26,9 @@ func (r *Runner) launch(o *Outcome) *Process {
 	case errors.Is(err, errDenied):
 		r.refused(o.fail(PolicyDenied, "the file is not the one that the policy allows"))
 		return nil
+	case errors.Is(err, errStuck):
+		o.fail(Timeout, err.Error())
+		return nil
 	case err != nil:
 		o.fail(SpawnFailed, err.Error())
 		return nil

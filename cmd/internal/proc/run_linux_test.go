@@ -179,6 +179,11 @@ func TestLinks(t *testing.T) {
 // TestNothingIsLeft: after a thousand processes that were ended at any moment there is no process, no descriptor and no
 // cgroup more than before.
 func TestNothingIsLeft(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { nothingIsLeft(t, 1000, false) })
+	t.Run("recorded", func(t *testing.T) { nothingIsLeft(t, 300, true) })
+}
+
+func nothingIsLeft(t *testing.T, n int, recorded bool) {
 	r := newRunner(t, nil)
 	open := func() int {
 		list, err := os.ReadDir("/proc/self/fd")
@@ -208,6 +213,9 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 	}
 	before := open()
+	if recorded {
+		testkit.Must(t, r.Record(&memoryLog{left: -1, t: t}))
+	}
 	one(0)
 	all := make(chan int)
 	var workers sync.WaitGroup
@@ -218,7 +226,7 @@ func TestNothingIsLeft(t *testing.T) {
 			}
 		})
 	}
-	for i := range 1000 {
+	for i := range n {
 		all <- i
 	}
 	close(all)
