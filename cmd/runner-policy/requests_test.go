@@ -4,11 +4,14 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // checkLog reads every line of the log as the correlator does.
@@ -271,4 +274,22 @@ func TestInputRequests(t *testing.T) {
 	}
 	p.end()
 	checkLog(t, p)
+}
+
+// TestSuggestForProcesses: what runner-proc decided is no tool of a server.
+func TestSuggestForProcesses(t *testing.T) {
+	var out, errs strings.Builder
+	log := "../../testdata/runs/process-api/policy.log.ndjson"
+	file := filepath.Join(t.TempDir(), "log")
+	var lines []string
+	for line := range strings.Lines(string(testkit.Read(t, log))) {
+		var l schemas.LogLine
+		if schemas.Unmarshal([]byte(line), &l) == nil && l.Line != "" {
+			lines = append(lines, l.Line+"\n")
+		}
+	}
+	testkit.Must(t, os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600))
+	if code := app().Call(t.Context(), strings.NewReader(""), &out, &errs, []string{"--suggest", file}); code != 3 || out.Len() > 0 || !strings.Contains(errs.String(), "runner-proc") {
+		t.Errorf("%d lines, exit %d, %q, %q", len(lines), code, out.String(), errs.String())
+	}
 }

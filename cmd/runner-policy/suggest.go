@@ -27,6 +27,7 @@ func suggest(env *tool.Env) error {
 	defer f.Close()
 	var calls []*schemas.ToolDecision
 	var requests []*schemas.RequestDecision
+	ours, others := 0, 0
 	lines := bufio.NewScanner(io.LimitReader(f, schemas.MaxLogBytes))
 	lines.Buffer(nil, schemas.MaxLogLine+1)
 	for n := 1; lines.Scan(); n++ {
@@ -34,6 +35,11 @@ func suggest(env *tool.Env) error {
 		if err != nil {
 			return tool.Fail(tool.ExitInput, fmt.Errorf("%s:%d: %w", name, n, err), "the log of runner-policy, as --log names it")
 		}
+		if d.Source != schemas.LogSource { // its policies are of another schema
+			others++
+			continue
+		}
+		ours++
 		if d.Decision != nil {
 			calls = append(calls, d.Decision)
 		}
@@ -43,6 +49,9 @@ func suggest(env *tool.Env) error {
 	}
 	if err := lines.Err(); err != nil {
 		return tool.CannotRead(name, err)
+	}
+	if ours == 0 && others > 0 {
+		return tool.Fail(tool.ExitInput, fmt.Errorf("%s: all of its lines are of %s, whose policies have another schema", name, schemas.LogSourceProc), "schemas/PROC.md says what such a policy is")
 	}
 	policy.Suggest(env.Stdout, calls, requests)
 	return nil
