@@ -70,6 +70,17 @@ func settled(t *testing.T, v conversation, way string) (out []string) {
 	return slices.DeleteFunc(lines, answer.MatchString)
 }
 
+// sawDenied checks what a client says where the policy denies the tool secret.
+func sawDenied(t *testing.T, p party, said []string) {
+	t.Helper()
+	want := saw(p)
+	want[0] = strings.Replace(want[0], " secret", "", 1)
+	want[2] = "secret error P_DENY_RULE"
+	if !slices.Equal(said, want) {
+		t.Errorf("the client saw\n%q, not\n%q", said, want)
+	}
+}
+
 // TestDenied: the client does not see the tool and gets the reason of a denial, and the
 // server gets nothing of the call. Everything else passes unchanged.
 func TestDenied(t *testing.T) {
@@ -77,12 +88,7 @@ func TestDenied(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			v := p.converse(t, noSecret)
-			want := saw(p)
-			want[0] = strings.Replace(want[0], " secret", "", 1)
-			want[2] = "secret error P_DENY_RULE"
-			if !slices.Equal(v.said, want) {
-				t.Errorf("the client saw\n%q, not\n%q", v.said, want)
-			}
+			sawDenied(t, p, v.said)
 			at := func(name string) []byte { return heard(t, filepath.Join(v.dir, name)) }
 			if left := without(t, at("client.in"), at("server.in")); len(left) != 1 || !strings.Contains(left[0], `"name":"secret"`) {
 				t.Errorf("not forwarded: %q", left)
