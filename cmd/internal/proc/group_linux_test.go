@@ -72,3 +72,31 @@ func TestGroupsOfTheDead(t *testing.T) {
 		t.Errorf("the dead one is there: %v, the living one: %v", cgroup.Exists(dead.dir) == nil, cgroup.Exists(lives.dir) == nil)
 	}
 }
+
+// TestGroupRefuses: where nothing can be started in a cgroup, programs run without one, and their descendants end all the same.
+func TestGroupRefuses(t *testing.T) {
+	r := newRunner(t, nil)
+	r.groups.keep()
+	g := r.groups.take()
+	if g == nil {
+		testkit.Skip(t, "cgroups cannot be made here")
+	}
+	if err := os.WriteFile(g.dir+"/cgroup.type", []byte("threaded"), 0); err != nil {
+		testkit.Skip(t, "no threaded cgroups", err)
+	}
+	r.groups.mu.Lock()
+	r.groups.idle = append(r.groups.idle, g)
+	r.groups.mu.Unlock()
+	p := &Pool{Runner: r}
+	if o := p.Run(shell("(setsid sleep 300 &); echo ran").Append(nil), enough.Append(nil)); string(o.Stdout) != "ran\n" {
+		t.Errorf("%v %s %q", o.Code, o.Why, o.Stdout)
+	}
+	if left := children(); len(left) > 0 {
+		t.Errorf("children are left: %v", left)
+	}
+	if next := r.groups.take(); next == g {
+		t.Error("it is used again")
+	} else {
+		next.release()
+	}
+}

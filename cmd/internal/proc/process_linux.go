@@ -209,10 +209,20 @@ func startHere(l *launch) (started, int, error) {
 	}
 	l.group.join(a.Sys)
 	p, err := os.StartProcess(path, l.argv, a)
+	if l.group != nil && noClone(err) { // its group and its parents are what is left to find its descendants by
+		a.Sys.UseCgroupFD = false
+		p, err = os.StartProcess(path, l.argv, a)
+	}
 	if err != nil {
 		return nil, 0, err
 	}
 	return &here{p, l.tree}, p.Pid, nil
+}
+
+// noClone reports whether nothing can be started in a cgroup here: seccomp filters of containers know no clone3, and a
+// cgroup can be of a kind that takes no processes (clone(2), CLONE_INTO_CGROUP).
+func noClone(err error) bool {
+	return errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EBUSY)
 }
 
 func (h *here) wait() uint32 {
