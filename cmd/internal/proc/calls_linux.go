@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -146,16 +147,17 @@ func (c *calls) newHelper() (*helper, error) {
 // end ends a helper and its session.
 func (h *helper) end() error {
 	h.conn.Close()
-	exit := 0
+	var exit, signal *int // as far as they are known
 	if state, err := h.p.Wait(); err == nil {
-		exit = state.ExitCode()
+		code := state.ExitCode()
+		if ws := state.Sys().(syscall.WaitStatus); ws.Signaled() {
+			code = int(ws.Signal())
+			signal = &code
+		} else {
+			exit = &code
+		}
 	}
-	if exit < 0 { // by a signal
-		kill := int(unix.SIGKILL)
-		h.log.Ended(clock.Monotonic(), nil, &kill)
-	} else {
-		h.log.Ended(clock.Monotonic(), &exit, nil)
-	}
+	h.log.Ended(clock.Monotonic(), exit, signal)
 	if err := h.log.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrLog, err)
 	}
@@ -212,11 +214,12 @@ func (r *Runner) refused(o *Outcome) *Outcome {
 	}
 	c.mu.Unlock()
 	if h == nil {
-		h, _ = c.newHelper() // the last one has retired
-	}
-	if h == nil {
-		c.failed(errStopped)
-		return o
+		var err error
+		if h, err = c.newHelper(); err != nil { // the last one has retired
+			c.failed(err)
+			return o
+		}
+		defer c.free(h)
 	}
 	if o.Code == InvalidRequest {
 		h.log.Refused(schemas.MessageRefused{KtimeNS: clock.Monotonic(), Direction: schemas.FromClient, ReasonCode: schemas.ReasonBadProcess})
