@@ -39,8 +39,8 @@ type canaryEnd struct {
 	dead []uint64
 }
 
-// maxCanaries are started, one after the other, if signals end them.
-const maxCanaries = 5
+// maxCanaries are started, one after the other, if signals end them. On a busy machine, several of them meet one.
+const maxCanaries = 20
 
 // runCanary starts the canary inside the cgroup, at clone time, and waits for its
 // end: from then on all its records are in the ring.
