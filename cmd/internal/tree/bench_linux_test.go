@@ -18,7 +18,7 @@ func BenchmarkScan(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		list, err := Scan(dir)
+		list, err := Scan(dir, Options{})
 		if err != nil || len(list) != 10_010 {
 			b.Fatal(len(list), err)
 		}

@@ -14,12 +14,12 @@ import (
 // Scan describes what is below a directory, sorted by the bytes of the paths, without following any link. Nobody may
 // change the tree meanwhile: that is an error where it is noticed. It has one directory open at a time, and takes names of
 // any length and depth.
-func Scan(root string) ([]Entry, error) {
+func Scan(root string, o Options) ([]Entry, error) {
 	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: root, Err: err}
 	}
-	s := &scan{dir: fd, root: root, inodes: map[inode][]int{}, buf: make([]byte, 256<<10)}
+	s := &scan{opt: o, dir: fd, root: root, inodes: map[inode][]int{}, buf: make([]byte, 256<<10)}
 	defer func() { unix.Close(s.dir) }()
 	if err := s.run(); err != nil {
 		return nil, err
@@ -38,6 +38,7 @@ type level struct {
 }
 
 type scan struct {
+	opt    Options
 	dir    int // the directory that is open
 	root   string
 	levels []level
@@ -80,6 +81,23 @@ func (s *scan) failed(op, path string, err error) error {
 }
 
 func idOf(st *unix.Stat_t) inode { return inode{st.Dev, st.Ino} }
+
+// set takes what stat(2) says of any kind.
+func (e *Entry) set(st *unix.Stat_t) {
+	e.Mode, e.UID, e.GID = st.Mode&0o7777, st.Uid, st.Gid
+	e.Modified, e.Changed = st.Mtim.Nano(), st.Ctim.Nano()
+}
+
+// Root describes the directory itself that a Scan describes what is below of. Its path is ".".
+func Root(root string) (Entry, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(root, &st); err != nil {
+		return Entry{}, &os.PathError{Op: "stat", Path: root, Err: err}
+	}
+	e := Entry{Path: ".", Kind: Dir}
+	e.set(&st)
+	return e, nil
+}
 
 // enter reads the names of the directory that is open.
 func (s *scan) enter(id inode, path string) error {
@@ -126,7 +144,7 @@ func (s *scan) name(name, above string, dev uint64) error {
 	if err := unix.Fstatat(s.dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return s.failed("stat", e.Path, changed(err))
 	}
-	e.Mode, e.UID, e.GID = st.Mode&0o7777, st.Uid, st.Gid
+	e.set(&st)
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		e.Kind, e.Size = File, uint64(st.Size)
@@ -218,6 +236,13 @@ func (s *scan) file(e *Entry, name string, st *unix.Stat_t) error {
 			return nil
 		}
 	}
+	if s.opt.Known != nil {
+		if sum, ok := s.opt.Known(e); ok {
+			e.SHA256 = sum
+			s.list = append(s.list, *e)
+			return nil
+		}
+	}
 	fd, err := s.open(name, st, 0)
 	if err == ErrChanged {
 		return s.failed("open", e.Path, err)
@@ -229,18 +254,59 @@ func (s *scan) file(e *Entry, name string, st *unix.Stat_t) error {
 	}
 	f := os.NewFile(uintptr(fd), e.Path)
 	defer f.Close()
-	h := sha256.New()
-	n, err := io.CopyBuffer(h, struct{ io.Reader }{io.LimitReader(f, st.Size+1)}, s.buf)
-	switch {
-	case err != nil:
-		e.Unread = err.Error()
-	case uint64(n) != e.Size:
-		return s.failed("read", e.Path, ErrChanged)
-	default:
-		h.Sum(e.SHA256[:0])
+	if err := s.read(e, f); err != nil {
+		return err
 	}
 	s.list = append(s.list, *e)
 	return nil
+}
+
+// read digests the bytes of a file, and keeps them where Options say so.
+func (s *scan) read(e *Entry, f *os.File) error {
+	h := sha256.New()
+	var to io.Writer = h
+	var kept Kept
+	if s.opt.Keep != nil {
+		var err error
+		if kept, err = s.opt.Keep(); err != nil {
+			return err
+		}
+		to = io.MultiWriter(h, kept)
+	}
+	from := &source{r: io.LimitReader(f, int64(e.Size)+1)}
+	n, err := io.CopyBuffer(to, from, s.buf)
+	switch {
+	case from.err != nil:
+		e.Unread, err = from.err.Error(), nil
+	case err == nil && uint64(n) != e.Size:
+		err = s.failed("read", e.Path, ErrChanged)
+	case err == nil:
+		h.Sum(e.SHA256[:0])
+		if kept != nil {
+			return kept.Done(&e.SHA256)
+		}
+		return nil
+	}
+	if kept != nil {
+		if done := kept.Done(nil); err == nil {
+			err = done
+		}
+	}
+	return err
+}
+
+// source remembers an error of reading, which is not one of writing.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.r.Read(b)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
 }
 
 // link tells which names are one file. The first in byte order has the digest.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 )
 
@@ -36,6 +37,23 @@ type Entry struct {
 	Link   string   // of a file: the first path, in byte order, of the same file; "" if this is it
 	Unread string   // why the bytes of a file, or the names in a directory, are not known; "" if they are
 	Mount  bool     // another file system is mounted here: what is in it is not described
+
+	Modified int64 // time of the last change of the content, in ns since 1970; no part of a Diff
+	Changed  int64 // time of the last change of anything, in ns since 1970; no part of a Diff
+}
+
+// Options of a Scan. The zero value reads every file, and keeps none.
+type Options struct {
+	// Known is asked before the bytes of a file are read. It gives their digest if it is known otherwise.
+	Known func(e *Entry) ([32]byte, bool)
+	// Keep opens a place for the bytes of a file that is read.
+	Keep func() (Kept, error)
+}
+
+// Kept is where the bytes of one file go. Done ends it: with their digest, or with nil if they are not whole.
+type Kept interface {
+	io.Writer
+	Done(sum *[32]byte) error
 }
 
 // MaxEntries is how many names a tree may have.

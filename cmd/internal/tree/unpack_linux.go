@@ -15,14 +15,14 @@ import (
 
 // Unpack writes what a tar holds below a directory, which must be empty. Nothing outside of it can be reached: a name that
 // is absolute or has .., one below something that is no directory, one that is there already, a link to what is not
-// there, and a device are errors. Owners are set only by root. most is how many bytes the files may have in all. After an
-// error the directory holds a part.
-func Unpack(r io.Reader, dir string, most int64) error {
+// there, and a device are errors. All of it belongs to owner, and if that is nil to the caller; whose it was where the tar was
+// made says nothing here. most is how many bytes the files may have in all. After an error the directory holds a part.
+func Unpack(r io.Reader, dir string, most int64, owner *Owner) error {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &os.PathError{Op: "open", Path: dir, Err: err}
 	}
-	u := &unpack{root: fd, left: most, owners: os.Geteuid() == 0, at: -1}
+	u := &unpack{root: fd, left: most, owner: owner, at: -1}
 	defer u.close()
 	read := &counted{r: r}
 	t, ends := tar.NewReader(read), int64(0)
@@ -63,10 +63,13 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Owner of files, by numbers.
+type Owner struct{ UID, GID int }
+
 type unpack struct {
-	root   int
-	left   int64
-	owners bool
+	root  int
+	left  int64
+	owner *Owner
 
 	in   string // the directory that at is open for
 	at   int    // below 0: none
@@ -130,7 +133,7 @@ func (u *unpack) open(dir string) (int, error) {
 		}
 		next, err := unix.Openat(fd, part, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err == unix.ENOENT {
-			if err = unix.Mkdirat(fd, part, 0o755); err == nil {
+			if err = u.make(fd, part); err == nil {
 				next, err = unix.Openat(fd, part, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 			}
 		}
@@ -148,6 +151,15 @@ func (u *unpack) open(dir string) (int, error) {
 	}
 	u.in, u.at = dir, fd
 	return fd, nil
+}
+
+// make makes a directory that the tar did not name yet.
+func (u *unpack) make(fd int, name string) error {
+	err := unix.Mkdirat(fd, name, 0o755)
+	if err == nil && u.owner != nil {
+		err = unix.Fchownat(fd, name, u.owner.UID, u.owner.GID, unix.AT_SYMLINK_NOFOLLOW)
+	}
+	return err
 }
 
 // lookup finds something of the tree that is no directory. The result is the directory that it is in and its name there.
@@ -236,8 +248,8 @@ func twice(err error) error {
 
 // attributes sets the owner, then the mode, which a change of the owner would cut, then the time.
 func (u *unpack) attributes(dir int, base string, h *tar.Header, mode uint32) error {
-	if u.owners {
-		if err := unix.Fchownat(dir, base, h.Uid, h.Gid, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if u.owner != nil {
+		if err := unix.Fchownat(dir, base, u.owner.UID, u.owner.GID, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			return err
 		}
 	}

@@ -30,10 +30,10 @@ func TestUnpack(t *testing.T) {
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("tar: %v %s", err, out)
 		}
-		testkit.Must(t, Unpack(bytes.NewReader(packed), ours, 1<<20))
-		a, err := Scan(theirs)
+		testkit.Must(t, Unpack(bytes.NewReader(packed), ours, 1<<20, nil))
+		a, err := Scan(theirs, Options{})
 		testkit.Must(t, err)
-		b, err := Scan(ours)
+		b, err := Scan(ours, Options{})
 		testkit.Must(t, err)
 		if d := Diff(a, b); len(d) > 0 || len(a) == 0 {
 			t.Errorf("seed %d, %s: %d names, %d differ, the first: %+v %+v", seed, form, len(a), len(d), d[0].Before, d[0].After)
@@ -97,14 +97,14 @@ func TestUnpackRefuses(t *testing.T) {
 		dir := t.TempDir()
 		testkit.Must(t, os.WriteFile(dir+"/secret", []byte("s"), 0o600))
 		testkit.Must(t, os.Mkdir(dir+"/in", 0o755))
-		err := Unpack(bytes.NewReader(packed(t, x.list...)), dir+"/in", 100)
+		err := Unpack(bytes.NewReader(packed(t, x.list...)), dir+"/in", 100, nil)
 		if err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, expected %q", name, err, x.want)
 		}
 	}
 	whole := packed(t, entry{"f", "", tar.TypeReg, "content"})
 	for _, n := range []int{0, 1, 511, 512, 513, 519, 520, 1023, 1024, 1535, 1536, 2047} {
-		if err := Unpack(bytes.NewReader(whole[:n]), t.TempDir(), 100); err == nil {
+		if err := Unpack(bytes.NewReader(whole[:n]), t.TempDir(), 100, nil); err == nil {
 			t.Errorf("%d of %d bytes are taken", n, len(whole))
 		}
 	}
@@ -121,10 +121,10 @@ func FuzzUnpack(f *testing.F) {
 		defer os.RemoveAll(dir)
 		testkit.Must(t, os.WriteFile(dir+"/out", []byte("s"), 0o600))
 		testkit.Must(t, os.MkdirAll(dir+"/above/in", 0o755))
-		before, err := Scan(dir)
+		before, err := Scan(dir, Options{})
 		testkit.Must(t, err)
-		Unpack(bytes.NewReader(b), dir+"/above/in", 1<<16)
-		after, err := Scan(dir)
+		Unpack(bytes.NewReader(b), dir+"/above/in", 1<<16, nil)
+		after, err := Scan(dir, Options{})
 		testkit.Must(t, err)
 		after = slices.DeleteFunc(after, func(e Entry) bool { return strings.HasPrefix(e.Path, "above/in/") })
 		if d := Diff(before, after); len(d) > 0 {
