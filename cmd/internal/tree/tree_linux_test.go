@@ -256,15 +256,15 @@ func TestDiff(t *testing.T) {
 			t.Errorf("seed %d: %d names, expected %d", seed, len(now), len(after))
 		}
 		for _, e := range after {
-			if was := now[e.Path]; same(was) != same(e) {
+			if was := now[e.Path]; timeless(was) != timeless(e) {
 				t.Errorf("seed %d: %q is %+v, expected %+v", seed, e.Path, now[e.Path], e)
 			}
 		}
 	}
 }
 
-// same is an entry without its times.
-func same(e Entry) Entry {
+// timeless is an entry without its times.
+func timeless(e Entry) Entry {
 	e.Modified, e.Changed = 0, 0
 	return e
 }
