@@ -12,6 +12,7 @@ const (
 	StageNormalize = "runner-normalize"
 	StageCorrelate = "runner-correlate"
 	StagePack      = "runner-pack"
+	StageBox       = "runner-box"
 )
 
 // Role says what a counter means for the record.

@@ -32,6 +32,9 @@ func closedSets() map[string][]string {
 		"operations of file rules": RuleOps[:], "operations in the section files": FileOps[:],
 		"sources of times": TimeSources[:], "capture origins": {"third_party", "unsupported"}, "containers": {"gzip", "tar", ""},
 	}
+	sets["kinds of files"], sets["changes of files"], sets["kinds of bases"] = FileKinds[:], FileChanges[:], BaseKinds[:]
+	sets["workspaces"], sets["namespaces of boxes"] = Workspaces[:], BoxNamespaces[:]
+	sets["files without more"], sets["devices"] = []string{KindFIFO, KindSocket}, []string{KindChar, KindBlock}
 	sets["kinds of packs"], sets["severities"] = PackKinds[:], Severities[:]
 	sets["sources of decision logs"] = LogSources[:]
 	sets["what is unsure of acts"] = ActUnsure[:]

@@ -101,6 +101,12 @@ func parseForm(schema string, b []byte) (err error) {
 		_, err = ParseControl(b)
 	case SchemaReady:
 		_, err = ParseReady(b)
+	case SchemaBaseEntry:
+		_, err = ParseBaseEntry(b)
+	case SchemaFileChange:
+		_, err = ParseFileChange(b)
+	case SchemaBox:
+		_, err = ParseBox(b)
 	case SchemaManifest:
 		_, err = ParseManifest(b)
 	case SchemaSurface:

@@ -21,6 +21,8 @@ const (
 	SchemaNetworkRules = "runner.network_rules.v0"
 	SchemaFileRules    = "runner.file_rules.v0"
 
+	SchemaBaseEntry = "runner.base_entry.v0"
+
 	SchemaEvent        = "assay.runner.event.v0"
 	SchemaKernelEvent  = "assay.runner.kernel_event.v0"
 	SchemaPolicyEvent  = "assay.runner.policy_event.v0"
@@ -28,6 +30,8 @@ const (
 	SchemaTime         = "assay.runner.time.v0"
 	SchemaFiltered     = "assay.runner.filtered.v0"
 	SchemaProcessEvent = "assay.runner.process_event.v0"
+	SchemaFileChange   = "assay.runner.file_change.v0"
+	SchemaBox          = "assay.runner.box.v0"
 	SchemaHealth       = "assay.runner.observation_health.v0"
 	SchemaSurface      = "assay.runner.capability_surface.v0"
 	SchemaReport       = "assay.runner.correlation_report.v0"
@@ -41,6 +45,7 @@ const (
 	StreamJoined     = "run.joined"
 	StreamPolicyLog  = "policy.log"
 	StreamSDKLog     = "sdk.log"
+	StreamBox        = "box"
 )
 
 // Status is the seal of a stream: complete, or partial if the observation is known to have

@@ -7,6 +7,7 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/arguments"
 	"github.com/runner-evidence/runner/cmd/internal/confine"
+	"github.com/runner-evidence/runner/cmd/internal/identity"
 	"github.com/runner-evidence/runner/cmd/internal/jq"
 	"github.com/runner-evidence/runner/cmd/internal/pack"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
@@ -87,7 +88,7 @@ type Options struct {
 	CgroupParent  string              // "" is the caller's own cgroup
 	FileMechanism string              // what enforces file rules, or auto
 	Confine       confine.Confinement // what the command is started without
-	User          *identity           // who the command is started as; nil is our own user
+	User          *identity.Identity  // who the command is started as; nil is our own user
 	Command       []string
 }
 
@@ -133,7 +134,7 @@ func options(env *tool.Env) (Options, error) {
 	if o.Resume != "" {
 		return o, nil // the run has a name already
 	}
-	if o.User, err = commandUser(env); err != nil {
+	if o.User, err = identity.Of(env); err != nil {
 		return o, err
 	}
 	if o.RunID == "" {

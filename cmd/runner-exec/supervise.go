@@ -122,8 +122,8 @@ func (s *supervisor) startCommand() error {
 	}
 	files := []*os.File{stdinOf(s.env), stdout, stderrOf(s.env)}
 	o := child.Options{Name: s.opt.Command[0], Program: s.program, Args: s.opt.Command,
-		Env: s.opt.User.environment(s.logs.environment(child.Environ())), Files: files,
-		User: s.opt.User.credential()}
+		Env: s.opt.User.Environment(s.logs.environment(child.Environ())), Files: files,
+		User: s.opt.User.Credential()}
 	if s.scope != nil {
 		o.Cgroup = s.scope.at
 	}

@@ -56,6 +56,27 @@ var observing = []call{
 	{-1, 25, -1, -1},     // stime
 }
 
+// boxing are calls that a program in a box has no use for, and with which it could reach the kernel around it.
+var boxing = []call{
+	{321, 357, 280, 386}, // bpf
+	{425, 425, 425, 425}, // io_uring_setup
+	{426, 426, 426, 426}, // io_uring_enter
+	{427, 427, 427, 427}, // io_uring_register
+	{248, 286, 217, 309}, // add_key
+	{249, 287, 218, 310}, // request_key
+	{250, 288, 219, 311}, // keyctl
+}
+
+// signalling are calls whose first argument is the process that they signal.
+var signalling = []call{
+	{62, 37, 129, 37},    // kill
+	{200, 238, 130, 238}, // tkill
+	{234, 270, 131, 268}, // tgkill
+	{129, 178, 138, 178}, // rt_sigqueueinfo
+	{297, 335, 240, 363}, // rt_tgsigqueueinfo
+	{434, 434, 434, 434}, // pidfd_open
+}
+
 // placing are calls that give files other names or places: mounts, namespaces, and opens
 // past all names.
 var placing = []call{
@@ -91,5 +112,6 @@ const newNames = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWCGROUP
 type callSet struct {
 	calls  []call
 	limits bool // prlimit64 of other processes, with which their descriptors or time can be taken
+	init   bool // signals to process 1
 	typing bool // ioctls that type into a terminal, whose shell then runs it outside
 }

@@ -35,8 +35,9 @@ func drop(away []int) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("clearing the ambient capabilities: %w", err)
 	}
+	bounds := may(&data, unix.CAP_SETPCAP)
 	for _, c := range away {
-		if may(&data, unix.CAP_SETPCAP) {
+		if bounds {
 			if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil && err != unix.EINVAL { // a later kernel's
 				return fmt.Errorf("dropping capability %d: %w", c, err)
 			}
@@ -50,6 +51,28 @@ func drop(away []int) error {
 		return fmt.Errorf("giving up capabilities: %w", err)
 	}
 	return nil
+}
+
+// lastCap is above all capabilities that there are or will be: the sets have 64 bits.
+const lastCap = 63
+
+// dropAll takes all capabilities away from the calling thread and what it starts. With switches it keeps, until it
+// becomes another user than root, those two with which it can.
+func dropAll(switches bool) error {
+	var all []int
+	for c := range lastCap + 1 {
+		if !switches || c != unix.CAP_SETUID && c != unix.CAP_SETGID {
+			all = append(all, c)
+		}
+	}
+	if switches { // these two are no more in the bounding set either
+		for _, c := range []uintptr{unix.CAP_SETUID, unix.CAP_SETGID} {
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+				return fmt.Errorf("dropping capability %d: %w", c, err)
+			}
+		}
+	}
+	return drop(all)
 }
 
 // may reports whether a capability is effective.

@@ -21,6 +21,13 @@ type Confinement struct {
 	// read-only. Where Landlock is there, it also closes the way to processes outside:
 	// ptrace, /proc/PID/mem, signals.
 	Harden bool
+	// Boxed is for a program in a box whose process 1 is ours: it loses all capabilities, and the
+	// calls are refused with which it could leave the box or end that process (calls_linux.go).
+	// It sets NoNewPrivs.
+	Boxed bool
+	// Switches says that a Boxed program is started as another user, which needs two
+	// capabilities until then.
+	Switches bool
 	// Cloned says that the program is started by clone3, as one in a cgroup is.
 	Cloned bool
 
@@ -32,7 +39,7 @@ type Confinement struct {
 
 // Any reports whether anything is taken away.
 func (c *Confinement) Any() bool {
-	return c.NoNewPrivs || c.Harden || c.layer != nil || c.namespace != nil
+	return c.NoNewPrivs || c.Harden || c.Boxed || c.layer != nil || c.namespace != nil
 }
 
 // InForce names what is taken away on this system, in the order of schemas.Confinements.

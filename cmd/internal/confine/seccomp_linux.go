@@ -94,6 +94,12 @@ func calls(set callSet, goarch string, native bool, clone3 uint32) []unix.SockFi
 		p = append(p, jump(unix.BPF_JEQ, uint32(number(callIoctl)), 0, 5),
 			load(atArgs+8), jump(unix.BPF_JEQ, unix.TIOCSTI, 1, 0), jump(unix.BPF_JEQ, tioclinux, 0, 1), ret(refuse), ret(permit))
 	}
+	if set.init {
+		for _, c := range signalling {
+			p = append(p, jump(unix.BPF_JEQ, uint32(number(c)), 0, 4),
+				load(atArgs), jump(unix.BPF_JEQ, 1, 0, 1), ret(refuse), ret(permit))
+		}
+	}
 	p = append(p, jump(unix.BPF_JEQ, uint32(number(callClone3)), 0, 1), ret(clone3))
 	for _, c := range set.calls {
 		if n := number(c); n >= 0 {

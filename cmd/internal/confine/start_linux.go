@@ -25,7 +25,7 @@ func (c *Confinement) check() error {
 	if c.mounts {
 		names = append(names, schemas.ConfinedKernelFiles)
 	}
-	if c.Harden {
+	if c.Harden || c.Boxed {
 		names = append(names, schemas.ConfinedCapabilities)
 	}
 	if _, filtered := c.refused(); filtered {
@@ -33,6 +33,8 @@ func (c *Confinement) check() error {
 			return fmt.Errorf("seccomp filters: %w", err)
 		}
 		names = append(names, schemas.ConfinedSeccomp)
+	}
+	if c.domain() {
 		abi := LandlockABI()
 		if abi >= abiRefer {
 			names = append(names, schemas.ConfinedDomain)
@@ -62,19 +64,26 @@ func HasDomain() error {
 // gainsNothing reports whether no_new_privs is set: because it was asked for, or because
 // a process without CAP_SYS_ADMIN may not restrict itself otherwise.
 func (c *Confinement) gainsNothing() bool {
-	return c.NoNewPrivs || c.Harden || c.layer != nil && !mayAdminister()
+	return c.NoNewPrivs || c.Harden || c.Boxed || c.layer != nil && !mayAdminister()
 }
 
 // refused is what the filter refuses, if there is one.
-func (c *Confinement) refused() (callSet, bool) {
-	switch {
-	case c.Harden:
-		return callSet{calls: append(append([]call{}, observing...), placing...), limits: true, typing: true}, true
-	case c.namespace != nil:
-		return callSet{calls: placing}, true
+func (c *Confinement) refused() (set callSet, any bool) {
+	set = callSet{limits: c.Harden, typing: c.Harden || c.Boxed, init: c.Boxed}
+	if c.Harden {
+		set.calls = append(set.calls, observing...)
+	} else if c.Boxed {
+		set.calls = append(set.calls, boxing...)
 	}
-	return callSet{}, false
+	if any = c.Harden || c.Boxed || c.namespace != nil; any {
+		set.calls = append(set.calls, placing...)
+	}
+	return set, any
 }
+
+// domain reports whether the program is put into a Landlock domain of its own, which closes the way
+// to processes outside and keeps the mounts.
+func (c *Confinement) domain() bool { return c.Harden || c.namespace != nil }
 
 // tryProtect reports whether the files of the kernel can be made read-only here. It is
 // tried on a thread that ends then.
@@ -138,12 +147,17 @@ func (c *Confinement) apply() (*cloneListener, error) {
 		return nil, nil
 	}
 	abi := LandlockABI()
-	if abi >= abiRefer {
+	if c.domain() && abi >= abiRefer {
 		if err := restrict(domain(abi, c.Harden)); err != nil {
 			return nil, err
 		}
 	}
-	if c.Harden {
+	switch {
+	case c.Boxed:
+		if err := dropAll(c.Switches); err != nil {
+			return nil, err
+		}
+	case c.Harden:
 		if err := drop(taken(abi)); err != nil {
 			return nil, err
 		}

@@ -29,6 +29,8 @@ type App struct {
 	Words []string // what the tool can do, if it does several things: one of them is the first argument
 	Flags []cli.Flag
 	Build []string // what --version says beside version and commit
+	// A tool that wraps a command leaves all exit codes but 125 to 127 to the command.
+	Wraps bool
 	Run   func(ctx context.Context, env *Env) error
 }
 
@@ -135,6 +137,9 @@ func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args [
 		if code == ExitUsage && e.Err != nil && len(e.Hints) == 0 {
 			fmt.Fprintf(errw, "%s: hint: %s --help\n", a.Name, a.Name)
 		}
+	}
+	if a.Wraps && code < ExitOwn && (e == nil || e.Err != nil) {
+		return ExitOwn
 	}
 	return code
 }

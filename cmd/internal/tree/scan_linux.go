@@ -228,8 +228,13 @@ func (s *scan) below(e *Entry, name string, st *unix.Stat_t) error {
 
 // file adds a file with its digest. One with several names is read once.
 func (s *scan) file(e *Entry, name string, st *unix.Stat_t) error {
-	id := idOf(st)
-	if st.Nlink > 1 {
+	id, links := idOf(st), uint64(st.Nlink)
+	if s.opt.Inode != nil {
+		if dev, ino, n, ok := s.opt.Inode(e.Path); ok {
+			id, links = inode{dev, ino}, n
+		}
+	}
+	if links > 1 {
 		s.inodes[id] = append(s.inodes[id], len(s.list))
 		if len(s.inodes[id]) > 1 {
 			s.list = append(s.list, *e)

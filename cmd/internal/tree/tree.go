@@ -46,6 +46,9 @@ type Entry struct {
 type Options struct {
 	// Known is asked before the bytes of a file are read. It gives their digest if it is known otherwise.
 	Known func(e *Entry) ([32]byte, bool)
+	// Inode says which names are one file, where the numbers of stat(2) do not: in an overlay. Names with the same
+	// numbers are one file of so many names.
+	Inode func(path string) (dev, ino, links uint64, ok bool)
 	// Keep opens a place for the bytes of a file that is read.
 	Keep func() (Kept, error)
 }

@@ -38,6 +38,9 @@ func Unpack(r io.Reader, dir string, most int64, owner *Owner) error {
 		case n == MaxEntries:
 			return ErrTooMany
 		}
+		if h.Typeflag == typeSocket {
+			return fmt.Errorf("the tar's entry %.200q: type %q is not known", h.Name, h.Typeflag)
+		}
 		if err := u.entry(h, t); err != nil {
 			return fmt.Errorf("the tar's entry %.200q: %w", h.Name, err)
 		}
@@ -78,8 +81,9 @@ type unpack struct {
 
 // later is a directory whose mode and time are set when all is in it.
 type later struct {
-	path string
-	h    *tar.Header
+	path  string
+	h     *tar.Header
+	owner *Owner
 }
 
 // Errors of entries.
@@ -209,7 +213,7 @@ func (u *unpack) entry(h *tar.Header, content io.Reader) error {
 	case tar.TypeReg, tar.TypeGNUSparse:
 		err = u.file(dir, base, h, content)
 	case tar.TypeDir:
-		u.dirs = append(u.dirs, later{strings.TrimPrefix(in+"/"+base, "/"), h})
+		u.dirs = append(u.dirs, later{strings.TrimPrefix(in+"/"+base, "/"), h, u.owner})
 		if err = unix.Mkdirat(dir, base, 0o700); err == unix.EEXIST { // made for something in it, or said twice
 			var st unix.Stat_t
 			if e := unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW); e == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
@@ -228,6 +232,8 @@ func (u *unpack) entry(h *tar.Header, content io.Reader) error {
 		return twice(unix.Linkat(from, name, dir, base, 0))
 	case tar.TypeFifo:
 		err = unix.Mknodat(dir, base, unix.S_IFIFO|0o600, 0)
+	case typeSocket:
+		err = unix.Mknodat(dir, base, unix.S_IFSOCK|0o600, 0)
 	case tar.TypeChar, tar.TypeBlock:
 		return errDevice
 	default:
@@ -284,6 +290,7 @@ func (u *unpack) finish() error {
 	for _, d := range u.dirs {
 		dir, base, err := u.lookup(d.path)
 		if err == nil {
+			u.owner = d.owner
 			err = u.attributes(dir, base, d.h, uint32(d.h.Mode)&0o7777)
 			unix.Close(dir)
 		}

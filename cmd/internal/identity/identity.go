@@ -1,4 +1,5 @@
-package main
+// Package identity says who a tool starts its command as: the user of --user, or who called sudo.
+package identity
 
 import (
 	"errors"
@@ -12,8 +13,8 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
-// identity is the user that the command is started as.
-type identity struct {
+// Identity is the user that the command is started as.
+type Identity struct {
 	child.User
 	name, home string // empty if the user has no entry in the user database
 }
@@ -21,9 +22,9 @@ type identity struct {
 // hintUser says what --user takes.
 const hintUser = "--user NAME, --user UID or --user UID:GID; a UID without an entry in the user database needs the GID"
 
-// commandUser is the user of --user. Without it, it is the user who called sudo; nil is the
-// user of runner-exec itself.
-func commandUser(env *tool.Env) (*identity, error) {
+// Of is the user of --user. Without it, it is the user who called sudo; nil is the
+// user of the tool itself.
+func Of(env *tool.Env) (*Identity, error) {
 	if !env.Flag.IsSet("user") {
 		uid, gid, ok := tool.Invoker()
 		if !ok {
@@ -31,7 +32,7 @@ func commandUser(env *tool.Env) (*identity, error) {
 		}
 		id := lookUp(strconv.FormatUint(uint64(uid), 10))
 		if id == nil {
-			id = &identity{User: child.User{UID: uid, GID: gid}}
+			id = &Identity{User: child.User{UID: uid, GID: gid}}
 		}
 		return id, nil
 	}
@@ -46,14 +47,14 @@ func commandUser(env *tool.Env) (*identity, error) {
 	case own < 0:
 		return nil, tool.Failf(tool.ExitCannot, "--user needs a system with user ids")
 	case own != 0:
-		return nil, tool.Fail(tool.ExitCannot, errors.New("--user needs root"), "sudo runner-exec --user USER -- COMMAND")
+		return nil, tool.Fail(tool.ExitCannot, errors.New("--user needs root"), "sudo "+env.Name+" --user USER -- COMMAND")
 	}
 	return id, nil
 }
 
 // parseUser reads NAME, UID, or either with :GID. With a GID the user's other groups are
 // left out.
-func parseUser(text string) (*identity, error) {
+func parseUser(text string) (*Identity, error) {
 	who, group, grouped := strings.Cut(text, ":")
 	id := lookUp(who)
 	if id == nil {
@@ -66,7 +67,7 @@ func parseUser(text string) (*identity, error) {
 		case uid == noID:
 			return nil, errors.New("this number means no user")
 		}
-		id = &identity{User: child.User{UID: uint32(uid)}}
+		id = &Identity{User: child.User{UID: uint32(uid)}}
 	}
 	if grouped {
 		gid, err := strconv.ParseUint(group, 10, 32)
@@ -82,7 +83,7 @@ func parseUser(text string) (*identity, error) {
 const noID = 1<<32 - 1
 
 // lookUp finds a name or a number in the user database, with the user's groups.
-func lookUp(who string) *identity {
+func lookUp(who string) *Identity {
 	u, err := user.Lookup(who)
 	if err != nil {
 		u, err = user.LookupId(who)
@@ -95,7 +96,7 @@ func lookUp(who string) *identity {
 	if errUID != nil || errGID != nil {
 		return nil
 	}
-	id := &identity{User: child.User{UID: uint32(uid), GID: uint32(gid)}, name: u.Username, home: u.HomeDir}
+	id := &Identity{User: child.User{UID: uint32(uid), GID: uint32(gid)}, name: u.Username, home: u.HomeDir}
 	groups, err := u.GroupIds()
 	if err != nil {
 		return id // only the group of the user's own entry
@@ -108,8 +109,8 @@ func lookUp(who string) *identity {
 	return id
 }
 
-// environment is env with the variables that name the user, as after su.
-func (id *identity) environment(env []string) []string {
+// Environment is env with the variables that name the user, as after su.
+func (id *Identity) Environment(env []string) []string {
 	if id == nil || id.name == "" {
 		return env
 	}
@@ -128,8 +129,8 @@ func (id *identity) environment(env []string) []string {
 	return out
 }
 
-// credential is what the command is started with; nil changes nothing.
-func (id *identity) credential() *child.User {
+// Credential is what the command is started with; nil changes nothing.
+func (id *Identity) Credential() *child.User {
 	if id == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package child
 
 import (
 	"os"
@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inheritedFDs counts the descriptors above 2 that the command inherits. They were
+// Inherited counts the descriptors above 2 that a program inherits from us. They were
 // opened before the record began, so the record reports them as a blind spot. The
-// descriptors that runner-exec opened itself are closed on exec.
-func inheritedFDs() (n uint64) {
+// descriptors that a tool opened itself are closed on exec.
+func Inherited() (n uint64) {
 	dir, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return 0

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package child
+
+// Inherited is used only by the kernel layer.
+func Inherited() uint64 { return 0 }
