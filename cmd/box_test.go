@@ -335,7 +335,7 @@ func TestBoxHolds(t *testing.T) {
 		if b := readBox(t, out+"/refused"); !slices.Equal(b.said(), []string{"add made"}) {
 			t.Errorf("%q", b.said())
 		}
-		leftovers, err := filepath.Glob(out + "/.runner-box-*")
+		leftovers, err := filepath.Glob(out + "/.runner-record-*")
 		testkit.Must(t, err)
 		if len(leftovers) > 0 {
 			t.Error(leftovers)

@@ -13,6 +13,7 @@ const (
 	StageCorrelate = "runner-correlate"
 	StagePack      = "runner-pack"
 	StageBox       = "runner-box"
+	StageNet       = "runner-net"
 )
 
 // Role says what a counter means for the record.
@@ -116,6 +117,18 @@ const (
 	CounterLines         = "lines"
 )
 
+// Counters of runner-net.
+const (
+	CounterNetAllowed  = "allowed"
+	CounterNetDenied   = "denied"
+	CounterNetReplayed = "replayed"
+	CounterNetMissed   = "misses"
+	CounterNetUnused   = "unused"
+	CounterNetFailed   = "failed"
+	CounterNetRedacted = "redacted"
+	CounterNetNames    = "names"
+)
+
 // The runs in which a counter or a fact is reported, if not in all.
 const (
 	WhenEnforced  = "only under network rules"
@@ -191,6 +204,15 @@ var Counters = [...]Counter{
 	{Name: CounterProcessRecords, Stage: StageNormalize, Role: RoleBalance, When: WhenWindows, Why: "`runner.process.v0` records written. It also says that the stream has times"},
 	{Name: CounterProcesses, Stage: StageNormalize, Role: RoleNone, Why: "processes of the tree"},
 	{Name: CounterTasks, Stage: StageNormalize, Role: RoleNone, Why: "tasks of the tree"},
+
+	{Name: CounterNetAllowed, Stage: StageNet, Role: RoleNone, Why: "exchanges that were passed on"},
+	{Name: CounterNetDenied, Stage: StageNet, Role: RoleNone, Why: "exchanges that no rule allows"},
+	{Name: CounterNetFailed, Stage: StageNet, Role: RoleNone, Why: "exchanges with a failure"},
+	{Name: CounterNetMissed, Stage: StageNet, Role: RoleNone, Why: "exchanges that no recording answers"},
+	{Name: CounterNetNames, Stage: StageNet, Role: RoleNone, Why: "names that were asked for, by name and type"},
+	{Name: CounterNetRedacted, Stage: StageNet, Role: RoleNone, Why: "values of headers and queries that were taken out"},
+	{Name: CounterNetReplayed, Stage: StageNet, Role: RoleNone, Why: "exchanges that were answered from a recording"},
+	{Name: CounterNetUnused, Stage: StageNet, Role: RoleNone, Why: "exchanges of the recording that nothing asked for"},
 
 	{Name: CounterFiltered, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer filtered"},
 	{Name: CounterProcessLines, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer process"},

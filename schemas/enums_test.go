@@ -33,6 +33,7 @@ func closedSets() map[string][]string {
 		"sources of times": TimeSources[:], "capture origins": {"third_party", "unsupported"}, "containers": {"gzip", "tar", ""},
 	}
 	sets["kinds of files"], sets["changes of files"], sets["kinds of bases"] = FileKinds[:], FileChanges[:], BaseKinds[:]
+	sets["schemes"], sets["decisions about exchanges"], sets["failures of exchanges"] = NetSchemes[:], NetDecisions[:], NetFailures[:]
 	sets["workspaces"], sets["namespaces of boxes"] = Workspaces[:], BoxNamespaces[:]
 	sets["files without more"], sets["devices"] = []string{KindFIFO, KindSocket}, []string{KindChar, KindBlock}
 	sets["kinds of packs"], sets["severities"] = PackKinds[:], Severities[:]

@@ -72,7 +72,7 @@ func TestFormsAndExamples(t *testing.T) {
 func parseForm(schema string, b []byte) (err error) {
 	switch schema {
 	case SchemaHeader, SchemaTrailer: // package stream parses these
-	case SchemaPolicyFile, SchemaPack: // package cmd/internal/policy and cmd/internal/pack parse these
+	case SchemaPolicyFile, SchemaPack, SchemaNetAllow: // packages of cmd/internal parse these
 	case SchemaVerifyReport: // package verdict parses these
 	case SchemaAct, SchemaSuiteCase: // package cmd/internal/acts writes these, and no tool reads them
 	case SchemaRawEvent:
@@ -107,6 +107,10 @@ func parseForm(schema string, b []byte) (err error) {
 		_, err = ParseFileChange(b)
 	case SchemaBox:
 		_, err = ParseBox(b)
+	case SchemaNetExchange:
+		_, err = ParseNetExchange(b)
+	case SchemaNetName:
+		_, err = ParseNetName(b)
 	case SchemaManifest:
 		_, err = ParseManifest(b)
 	case SchemaSurface:

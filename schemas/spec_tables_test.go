@@ -29,6 +29,7 @@ var specTables = map[string]func() table{
 	"counters":           func() table { return counters(schemas.StageCapture) },
 	"counters-correlate": func() table { return counters(schemas.StageCorrelate) },
 	"counters-log":       func() table { return counters(schemas.StageExec) },
+	"counters-net":       func() table { return counters(schemas.StageNet) },
 	"counters-normalize": func() table { return counters(schemas.StageNormalize) },
 	"calls":              calls,
 	"engines":            engines,

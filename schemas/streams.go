@@ -38,6 +38,7 @@ var Streams = func() []StreamForm {
 		joined = append(joined, record)
 	}
 	list = append(list, StreamForm{StreamBox, StageBox, []string{"`" + SchemaFileChange + "` sorted", "1 `" + SchemaBox + "`"}})
+	list = append(list, StreamForm{StreamNet, StageNet, []string{"`" + SchemaNetExchange + "` sorted", "`" + SchemaNetName + "` sorted", "1 " + health}})
 	return append(list, StreamForm{StreamJoined, StageCorrelate, append(joined, "`"+SchemaSurfaceEntry+"` sorted",
 		"`"+SchemaBinding+"`", "`"+SchemaAmbiguity+"`", "`"+SchemaReport+"`", "`"+SchemaHealth+"`", "3 "+health)})
 }()

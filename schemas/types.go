@@ -22,6 +22,7 @@ const (
 	SchemaFileRules    = "runner.file_rules.v0"
 
 	SchemaBaseEntry = "runner.base_entry.v0"
+	SchemaNetAllow  = "runner.net_allow.v0"
 
 	SchemaEvent        = "assay.runner.event.v0"
 	SchemaKernelEvent  = "assay.runner.kernel_event.v0"
@@ -31,6 +32,8 @@ const (
 	SchemaFiltered     = "assay.runner.filtered.v0"
 	SchemaProcessEvent = "assay.runner.process_event.v0"
 	SchemaFileChange   = "assay.runner.file_change.v0"
+	SchemaNetExchange  = "assay.runner.network_exchange.v0"
+	SchemaNetName      = "assay.runner.dns_name.v0"
 	SchemaBox          = "assay.runner.box.v0"
 	SchemaHealth       = "assay.runner.observation_health.v0"
 	SchemaSurface      = "assay.runner.capability_surface.v0"
@@ -46,6 +49,7 @@ const (
 	StreamPolicyLog  = "policy.log"
 	StreamSDKLog     = "sdk.log"
 	StreamBox        = "box"
+	StreamNet        = "net"
 )
 
 // Status is the seal of a stream: complete, or partial if the observation is known to have

@@ -2,18 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/cmd/internal/box"
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/confine"
+	"github.com/runner-evidence/runner/cmd/internal/record"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/wrap"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -29,20 +29,20 @@ func run(_ context.Context, env *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	r, err := newRecord(o.Output)
+	r, err := record.New(o.Output)
 	if err != nil {
 		return err
 	}
-	defer r.discard()
+	defer r.Discard()
 	signals := child.WatchAll()
 	defer signals.Stop()
 	files := []*os.File{file(env.Stdin, os.Stdin), file(env.Stdout, os.Stdout), file(env.Stderr, os.Stderr)}
-	result, err := box.Run(c, files, r.dir(), signals.C)
+	result, err := box.Run(c, files, r.File(), signals.C)
 	if err != nil {
 		return err
 	}
-	if err := r.commit(); err != nil {
-		return tool.CannotWrite(o.Output, err)
+	if err := r.Commit(); err != nil {
+		return err
 	}
 	env.Infof("the command %s; %d names of the workspace differ", result.End, result.Changes)
 	if code := result.End.Status(); code != 0 {
@@ -60,8 +60,12 @@ func file(v any, fallback *os.File) *os.File {
 
 // config completes what the box is to be.
 func (o *Options) config() (box.Config, error) {
+	state, environ := wrap.Take(child.Environ())
+	if u := o.User.Credential(); u != nil {
+		state.User = u
+	}
 	c := box.Config{RunID: o.RunID, Base: o.Base, Kind: box.BaseNone, Workdir: o.Workdir, Fallback: o.Fallback, CPU: o.CPU, Grace: o.Grace,
-		User: o.User.Credential(), Rootless: !confine.MayAdminister(0), Pack: !o.ByDigest, Command: o.Command, Env: o.User.Environment(child.Environ())}
+		State: state, Rootless: !confine.MayAdminister(0), Pack: !o.ByDigest, Command: o.Command, Env: o.User.Environment(environ)}
 	if o.CPU != nil {
 		var set unix.CPUSet
 		if err := unix.SchedGetaffinity(0, &set); err != nil || *o.CPU < 0 || !set.IsSet(*o.CPU) {
@@ -100,91 +104,4 @@ func processors(set *unix.CPUSet) string {
 		}
 	}
 	return fmt.Sprint(list)
-}
-
-// record is the directory for the record. It gets its name when it is whole.
-type record struct {
-	path, temp string
-	fd         *os.File
-}
-
-// newRecord makes the directory next to the place where it comes. nil is no record.
-func newRecord(path string) (*record, error) {
-	if path == "" {
-		return nil, nil
-	}
-	if list, err := os.ReadDir(path); err == nil && len(list) > 0 {
-		return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("the directory %s is not empty", schemas.Text(path)), "name a new one, or remove what is in it")
-	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, tool.CannotWrite(path, err)
-	}
-	temp, err := os.MkdirTemp(filepath.Dir(filepath.Clean(path)), ".runner-box-")
-	if err != nil {
-		return nil, tool.CannotWrite(path, err)
-	}
-	r := &record{path: path, temp: temp}
-	err = os.MkdirAll(filepath.Join(temp, box.BlobDir), 0o755)
-	if err == nil {
-		err = os.Chmod(temp, 0o755)
-	}
-	if err == nil {
-		r.fd, err = os.Open(temp)
-	}
-	if err != nil {
-		r.discard()
-		return nil, tool.CannotWrite(path, err)
-	}
-	return r, nil
-}
-
-// dir is the directory, nil for none.
-func (r *record) dir() *os.File {
-	if r == nil {
-		return nil
-	}
-	return r.fd
-}
-
-// commit gives the record its name. An empty directory of that name is replaced.
-func (r *record) commit() error {
-	if r == nil {
-		return nil
-	}
-	if err := giveAll(r.temp); err != nil {
-		return err
-	}
-	if err := os.Rename(r.temp, r.path); err != nil {
-		return err
-	}
-	r.temp = ""
-	return nil
-}
-
-// giveAll gives the record to the user who called sudo.
-func giveAll(dir string) error {
-	var all []string
-	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-		all = append(all, path)
-		return err
-	})
-	slices.Reverse(all)
-	for _, path := range all {
-		if err == nil {
-			var f *os.File
-			if f, err = os.Open(path); err == nil {
-				err = errors.Join(tool.GiveToInvoker(f), f.Close())
-			}
-		}
-	}
-	return err
-}
-
-func (r *record) discard() {
-	if r == nil || r.temp == "" {
-		return
-	}
-	if r.fd != nil {
-		r.fd.Close()
-	}
-	os.RemoveAll(r.temp)
 }

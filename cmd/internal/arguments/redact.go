@@ -21,8 +21,8 @@ func (k Key) Digest(text []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// mark stands for a text that a rule took out.
-func (k Key) mark(id string, text []byte) []byte {
+// Mark stands for a text that a rule took out.
+func (k Key) Mark(id string, text []byte) []byte {
 	b := append([]byte(schemas.RedactionMark), id...)
 	if k != nil {
 		b = append(append(b, schemas.RedactionDigest...), k.Digest(text)...)
@@ -63,7 +63,7 @@ func Redact(argv [][]byte, k Key) []string {
 	list := make([]string, len(argv))
 	for i, a := range argv {
 		if i > 0 && before.Match(argv[i-1]) {
-			list[i] = schemas.Text(string(k.mark(schemas.RedactOption, a)))
+			list[i] = schemas.Text(string(k.Mark(schemas.RedactOption, a)))
 			continue
 		}
 		list[i] = k.text(a)
@@ -90,7 +90,7 @@ func (k Key) text(a []byte) string {
 				if m[2] == m[3] {
 					continue
 				}
-				next = append(next, part{text: p.text[at:m[2]]}, part{k.mark(r.id, p.text[m[2]:m[3]]), true})
+				next = append(next, part{text: p.text[at:m[2]]}, part{k.Mark(r.id, p.text[m[2]:m[3]]), true})
 				at = m[3]
 			}
 			next = append(next, part{text: p.text[at:]})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/wrap"
 )
 
 // Workdir is where the workspace is unless another place is asked for.
@@ -43,8 +44,10 @@ type Config struct {
 	Fallback string        `json:"fallback"`
 	CPU      *int          `json:"cpu"` // the one that everything in the box runs on; nil: all that we have
 	Grace    time.Duration `json:"grace"`
-	User     *child.User   `json:"user"`     // who the program runs as; nil is who we are
+	State    wrap.State    `json:"state"`    // of wrappers further out, and the program's user
+	Tools    string        `json:"tools"`    // directory of our own programs
 	Rootless bool          `json:"rootless"` // the box has a user namespace of its own
+	Narrow   bool          `json:"narrow"`   // it is in a user namespace, its own or one around, which has one user only
 	Record   bool          `json:"record"`   // descriptor 4 is the directory for the record
 	Pack     bool          `json:"pack"`     // the bytes of the base are part of it
 	Command  []string      `json:"command"`

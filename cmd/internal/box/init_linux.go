@@ -16,6 +16,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/confine"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/wrap"
 )
 
 // IsInit reports whether this program was started as process 1 of a box.
@@ -106,19 +107,30 @@ func (i *inside) start() (int, error) {
 	if err != nil {
 		return 0, child.Refusal(err, nothingDone)
 	}
-	c := confine.Confinement{Boxed: true, Switches: i.conf.User != nil && i.conf.User.UID != 0}
-	if err := c.Check(); err != nil {
-		return 0, err
+	state := i.conf.State
+	state.Boxed = true
+	o := child.Options{Name: command[0], Program: program, Args: command, Env: i.environment(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}
+	around := func(start func() error) error { return confine.OnThread(start) }
+	if wrap.Is(program, i.conf.Tools) {
+		if o.Env, err = state.Environ(o.Env); err != nil {
+			return 0, err
+		}
+	} else {
+		c := state.Confinement()
+		if err := c.Check(); err != nil {
+			return 0, err
+		}
+		o.User, around = state.User, c.Start
 	}
-	p, err := child.Start(child.Options{Name: command[0], Program: program, Args: command, Env: i.environment(), User: i.conf.User,
-		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Around: func(start func() error) error {
-			return c.Start(func() error {
-				if err := i.pin(); err != nil {
-					return err
-				}
-				return start()
-			})
-		}})
+	o.Around = func(start func() error) error {
+		return around(func() error {
+			if err := i.pin(); err != nil {
+				return err
+			}
+			return start()
+		})
+	}
+	p, err := child.Start(o)
 	if err != nil {
 		return 0, child.Refusal(err, nothingDone)
 	}

@@ -14,17 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/cmd/internal/confine"
+	"github.com/runner-evidence/runner/cmd/internal/record"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/cmd/internal/tree"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
-// Names in the directory for the record.
-const (
-	StreamFile = "box.ndjson"
-	BlobDir    = "blobs/sha256"
-)
+// StreamFile is the name of the stream in the record.
+const StreamFile = "box.ndjson"
 
 // described is what is known of the base before the program starts.
 type described struct {
@@ -40,8 +38,7 @@ func (i *inside) describeBase() (*described, error) {
 	d := new(described)
 	o := tree.Options{}
 	if i.record >= 0 && i.conf.Pack {
-		b := &blobs{dir: i.record}
-		o.Keep = b.open
+		o.Keep = keep(i.record)
 	}
 	at := i.workspace()
 	if i.place.upper >= 0 {
@@ -104,15 +101,13 @@ func (i *inside) listBase(list []tree.Entry) (*schemas.BoxBase, error) {
 		return b, nil
 	}
 	b.List = schemas.DigestOf(text.Bytes())
-	to, err := (&blobs{dir: i.record}).open()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := to.Write(text.Bytes()); err != nil {
-		return nil, errors.Join(err, to.Done(nil))
-	}
-	sum := sha256.Sum256(text.Bytes())
-	return b, to.Done(&sum)
+	return b, record.NewBlobs(i.record).Put(text.Bytes(), sha256.Sum256(text.Bytes()))
+}
+
+// keep keeps the bytes of files as blobs of a record.
+func keep(dir int) func() (tree.Kept, error) {
+	b := record.NewBlobs(dir)
+	return func() (tree.Kept, error) { return b.Open() }
 }
 
 // state is an entry as the record has it. Owners are told where they are not the program's: its numbers say nothing on
@@ -120,7 +115,7 @@ func (i *inside) listBase(list []tree.Entry) (*schemas.BoxBase, error) {
 func (i *inside) state(e *tree.Entry) *schemas.FileState {
 	s := &schemas.FileState{Kind: string(e.Kind), Mode: e.Mode, Mount: e.Mount, Target: schemas.Text(e.Target), Link: schemas.Text(e.Link), Unread: schemas.Text(e.Unread)}
 	uid, gid := uint32(os.Geteuid()), uint32(os.Getegid())
-	if u := i.conf.User; u != nil {
+	if u := i.conf.State.User; u != nil {
 		uid, gid = u.UID, u.GID
 	}
 	if e.UID != uid || e.GID != gid {
@@ -141,9 +136,8 @@ func (i *inside) state(e *tree.Entry) *schemas.FileState {
 // describeEnd describes the workspace after the program, and writes the record.
 func (i *inside) describeEnd() (changes int, err error) {
 	o := tree.Options{Known: i.untouched(), Inode: i.inode()}
-	b := &blobs{dir: i.record}
 	if i.record >= 0 {
-		o.Keep = b.open
+		o.Keep = keep(i.record)
 	}
 	at := descriptor(i.place.work) // its name could be another directory's now
 	list, err := scan(at, at, o)
@@ -247,9 +241,9 @@ func (i *inside) write(diff []tree.Change, list []tree.Entry) error {
 
 // document says what box it was.
 func (i *inside) document(list []tree.Entry) *schemas.Box {
-	x := &schemas.Box{Schema: schemas.SchemaBox, RunID: i.conf.RunID, Workdir: schemas.Text(i.conf.Workdir), Workspace: i.place.workspace, Base: i.before.base, Rootless: i.conf.Rootless,
+	x := &schemas.Box{Schema: schemas.SchemaBox, RunID: i.conf.RunID, Workdir: schemas.Text(i.conf.Workdir), Workspace: i.place.workspace, Base: i.before.base, Rootless: i.conf.Narrow,
 		Namespaces: []string{"mount", "pid", "ipc", "uts"}, Fresh: []string{"/dev/shm"}, Changes: map[string]uint64{}, SurvivorsKilled: uint64(i.killed), InheritedFDs: i.inherited}
-	if i.conf.Rootless {
+	if i.conf.Narrow {
 		x.Namespaces = append(x.Namespaces, "user")
 	}
 	for _, f := range fresh {

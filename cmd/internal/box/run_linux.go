@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +14,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/cmd/internal/tree"
+	"github.com/runner-evidence/runner/cmd/internal/wrap"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -26,12 +28,6 @@ const aside = 200
 // namespaces that every box has.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 
-// private is what process 1 may do in a user namespace of its own, until it starts the program.
-var private = []uintptr{
-	unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_FSETID,
-	unix.CAP_KILL, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_NET_ADMIN, unix.CAP_MKNOD,
-}
-
 // box is a started box, seen from outside.
 type box struct {
 	process *os.Process
@@ -44,7 +40,8 @@ type box struct {
 // error; record is the directory for the record, or nil. Each signal that arrives is passed on.
 func Run(c Config, files []*os.File, record *os.File, signals <-chan os.Signal) (Result, error) {
 	c.Record = record != nil
-	if c.Rootless && c.Kind == schemas.BaseDir {
+	c.Narrow, c.Tools = c.Rootless || !initialUsers(), wrap.Dir()
+	if c.Narrow && c.Kind == schemas.BaseDir {
 		var err error
 		if c.Foreign, err = foreign(c.Base); err != nil {
 			return Result{}, err
@@ -62,6 +59,13 @@ func Run(c Config, files []*os.File, record *os.File, signals <-chan os.Signal) 
 		err = fmt.Errorf("process 1 of the box ended early: %s", ending(state, waited))
 	}
 	return r, err
+}
+
+// initialUsers reports whether we are in the initial user namespace, or one that has all users too.
+func initialUsers() bool {
+	b, err := os.ReadFile("/proc/self/uid_map")
+	f := strings.Fields(string(b))
+	return err == nil && len(f) == 3 && f[0] == "0" && f[1] == "0" && f[2] == "4294967295"
 }
 
 // foreign looks for a file of others in a base. A user namespace without their owners lets nobody change it, and says
@@ -111,7 +115,7 @@ func start(c Config, files []*os.File, record *os.File) (*box, error) {
 		attr.Sys.Cloneflags |= unix.CLONE_NEWUSER
 		attr.Sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
 		attr.Sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
-		attr.Sys.AmbientCaps = private
+		attr.Sys.AmbientCaps = wrap.Private
 	}
 	p, err := os.StartProcess("/proc/self/exe", []string{initName, strconv.Itoa(conn), strconv.Itoa(dir)}, attr)
 	if err != nil {

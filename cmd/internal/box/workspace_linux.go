@@ -66,7 +66,7 @@ func (p *place) like(base *os.File, dir string) error {
 		if err := unix.Fstat(int(base.Fd()), &st); err != nil {
 			return err
 		}
-		if !p.conf.Rootless { // else it is our own, as all that we may change
+		if !p.conf.Narrow { // else it is our own, as all that we may change
 			if err := os.Lchown(dir, int(st.Uid), int(st.Gid)); err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func (p *place) like(base *os.File, dir string) error {
 
 // owner is the program's user where it is not our own.
 func (p *place) owner() *tree.Owner {
-	if u := p.conf.User; u != nil {
+	if u := p.conf.State.User; u != nil {
 		return &tree.Owner{UID: int(u.UID), GID: int(u.GID)}
 	}
 	return nil
@@ -92,7 +92,7 @@ func (p *place) owner() *tree.Owner {
 
 // self is our own user in a user namespace, which has no other.
 func (p *place) self() *tree.Owner {
-	if p.conf.Rootless {
+	if p.conf.Narrow {
 		return &tree.Owner{UID: os.Geteuid(), GID: os.Getegid()}
 	}
 	return nil
@@ -109,7 +109,7 @@ func (p *place) overlay(base *os.File, files, work string) error {
 		return err
 	}
 	options := "lowerdir=" + descriptor(p.base) + ",upperdir=" + files + ",workdir=" + work
-	if p.conf.Rootless {
+	if p.conf.Narrow {
 		if at := p.conf.Foreign; at != "" {
 			return fmt.Errorf("%s belongs to another user or group, which a box without root does not have", schemas.Text(at))
 		}

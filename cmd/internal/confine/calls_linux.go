@@ -92,12 +92,13 @@ var placing = []call{
 	{432, 432, 432, 432}, // fsmount
 	{433, 433, 433, 433}, // fspick
 	{442, 442, 442, 442}, // mount_setattr
-	{308, 346, 268, 375}, // setns
+	callEnter,
 	{304, 342, 265, 371}, // open_by_handle_at
 }
 
 // The calls that are refused by their arguments.
 var (
+	callEnter  = call{308, 346, 268, 375} // setns
 	callClone  = call{56, 120, 220, 120}  // clone
 	callClone3 = call{435, 435, 435, 435} // clone3
 	callShare  = call{272, 310, 97, 337}  // unshare

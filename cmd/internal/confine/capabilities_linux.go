@@ -14,6 +14,11 @@ var reaching = []int{
 	unix.CAP_MAC_ADMIN, unix.CAP_MAC_OVERRIDE,
 }
 
+// leaving are capabilities with which root reaches another network namespace, or changes its own.
+var leaving = []int{
+	unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_NET_ADMIN, unix.CAP_MKNOD,
+}
+
 // taken are the capabilities that a hardened program does not have. Without a domain it
 // also loses the right to trace: then the kernel lets it reach only processes that have
 // no more rights than itself.

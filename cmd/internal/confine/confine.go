@@ -25,7 +25,10 @@ type Confinement struct {
 	// calls are refused with which it could leave the box or end that process (calls_linux.go).
 	// It sets NoNewPrivs.
 	Boxed bool
-	// Switches says that a Boxed program is started as another user, which needs two
+	// Netted is for a program in a network namespace of its own: it loses the capabilities with
+	// which it could leave that, and setns is refused. It sets NoNewPrivs.
+	Netted bool
+	// Switches says that a Boxed or Netted program is started as another user, which needs two
 	// capabilities until then.
 	Switches bool
 	// Cloned says that the program is started by clone3, as one in a cgroup is.
@@ -39,7 +42,7 @@ type Confinement struct {
 
 // Any reports whether anything is taken away.
 func (c *Confinement) Any() bool {
-	return c.NoNewPrivs || c.Harden || c.Boxed || c.layer != nil || c.namespace != nil
+	return c.NoNewPrivs || c.Harden || c.Boxed || c.Netted || c.layer != nil || c.namespace != nil
 }
 
 // InForce names what is taken away on this system, in the order of schemas.Confinements.

@@ -25,7 +25,7 @@ func (c *Confinement) check() error {
 	if c.mounts {
 		names = append(names, schemas.ConfinedKernelFiles)
 	}
-	if c.Harden || c.Boxed {
+	if c.Harden || c.Boxed || c.Netted {
 		names = append(names, schemas.ConfinedCapabilities)
 	}
 	if _, filtered := c.refused(); filtered {
@@ -64,7 +64,7 @@ func HasDomain() error {
 // gainsNothing reports whether no_new_privs is set: because it was asked for, or because
 // a process without CAP_SYS_ADMIN may not restrict itself otherwise.
 func (c *Confinement) gainsNothing() bool {
-	return c.NoNewPrivs || c.Harden || c.Boxed || c.layer != nil && !mayAdminister()
+	return c.NoNewPrivs || c.Harden || c.Boxed || c.Netted || c.layer != nil && !mayAdminister()
 }
 
 // refused is what the filter refuses, if there is one.
@@ -77,6 +77,8 @@ func (c *Confinement) refused() (set callSet, any bool) {
 	}
 	if any = c.Harden || c.Boxed || c.namespace != nil; any {
 		set.calls = append(set.calls, placing...)
+	} else if c.Netted {
+		set.calls, any = []call{callEnter}, true
 	}
 	return set, any
 }
@@ -155,6 +157,10 @@ func (c *Confinement) apply() (*cloneListener, error) {
 	switch {
 	case c.Boxed:
 		if err := dropAll(c.Switches); err != nil {
+			return nil, err
+		}
+	case c.Netted:
+		if err := drop(leaving); err != nil {
 			return nil, err
 		}
 	case c.Harden:

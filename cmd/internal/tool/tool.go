@@ -30,8 +30,9 @@ type App struct {
 	Flags []cli.Flag
 	Build []string // what --version says beside version and commit
 	// A tool that wraps a command leaves all exit codes but 125 to 127 to the command.
-	Wraps bool
-	Run   func(ctx context.Context, env *Env) error
+	Wraps   bool
+	Filters []string // Words of such a tool that run no command
+	Run     func(ctx context.Context, env *Env) error
 }
 
 // Env is what a running tool gets from outside.
@@ -138,7 +139,7 @@ func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args [
 			fmt.Fprintf(errw, "%s: hint: %s --help\n", a.Name, a.Name)
 		}
 	}
-	if a.Wraps && code < ExitOwn && (e == nil || e.Err != nil) {
+	if a.Wraps && !slices.Contains(a.Filters, env.Command) && code < ExitOwn && (e == nil || e.Err != nil) {
 		return ExitOwn
 	}
 	return code

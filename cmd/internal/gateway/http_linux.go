@@ -1,0 +1,303 @@
+package gateway
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/runner-evidence/runner/cmd/internal/allow"
+	"github.com/runner-evidence/runner/cmd/internal/exchange"
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// Header that the gateway's own answers have. Its value is the decision, or the failure.
+const ownHeader = "X-Runner-Net"
+
+// entry is an exchange that goes on.
+type entry struct {
+	line    *schemas.NetExchange
+	arrival int
+}
+
+// begin begins an exchange.
+func (g *Gateway) begin(scheme string, o *origin) *entry {
+	e := &entry{line: &schemas.NetExchange{Schema: schemas.SchemaNetExchange, RunID: g.c.RunID, Scheme: scheme, Host: schemas.Text(o.host), Port: o.to.Port()}}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e.arrival = len(g.exchanges)
+	g.exchanges = append(g.exchanges, nil) // equal requests keep the order in which they began
+	return e
+}
+
+// end adds an exchange to the record.
+func (g *Gateway) end(e *entry) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.exchanges[e.arrival] = e.line
+}
+
+// request is a request that the server got.
+type request struct {
+	g    *Gateway
+	w    http.ResponseWriter
+	r    *http.Request
+	o    *origin
+	e    *entry
+	sent *body
+	host string // where it goes
+}
+
+// serve handles one request.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
+	q := &request{g: g, w: w, r: r, o: r.Context().Value(originKey{}).(*origin), sent: g.body()}
+	scheme := schemas.NetHTTP
+	if q.o.tls {
+		scheme = schemas.NetHTTPS
+	}
+	q.host = hostOf(r, q.o)
+	q.e = g.begin(scheme, &origin{to: q.o.to, host: q.host})
+	defer g.end(q.e)
+	line := q.e.line
+	line.Method, line.Path, line.Query = schemas.Text(r.Method), schemas.Text(r.URL.EscapedPath()), g.query(r.URL.RawQuery)
+	if line.Path == "" {
+		line.Path = "*" // of OPTIONS
+	}
+	line.Request.Headers = g.requestHeaders(r.Header)
+	rule := g.c.Rules.Decide(allow.Request{Host: q.host, Port: q.o.to.Port(), Method: r.Method, Path: r.URL.EscapedPath()})
+	switch {
+	case g.c.Replay != nil:
+		q.replay()
+	case upgrades(r):
+		line.Failure = schemas.NetUpgrade
+		q.own(http.StatusNotImplemented)
+	case rule == nil:
+		q.own(http.StatusForbidden)
+	default:
+		line.Decision, line.Rule = schemas.NetAllow, rule.ID
+		q.forward()
+	}
+}
+
+// hostOf is the host that a request is for: what it says itself, and else where its connection went.
+func hostOf(r *http.Request, o *origin) string {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().String()
+	}
+	if host == "" {
+		return o.host
+	}
+	return host
+}
+
+// upgrades reports whether a request asks for another protocol.
+func upgrades(r *http.Request) bool {
+	if r.Method == http.MethodConnect {
+		return true
+	}
+	for _, v := range r.Header.Values("Connection") {
+		for word := range strings.SplitSeq(v, ",") {
+			if strings.EqualFold(strings.TrimSpace(word), "upgrade") {
+				return !strings.EqualFold(r.Header.Get("Upgrade"), "h2c") // which is only offered
+			}
+		}
+	}
+	return false
+}
+
+// own answers in place of the server. All that the client has to send is read, and recorded.
+func (q *request) own(status int) {
+	line := q.e.line
+	line.Decision = schemas.NetDeny
+	if _, err := io.Copy(q.sent, q.r.Body); err != nil && line.Failure == "" {
+		line.Failure = schemas.NetClientCut
+	}
+	line.Request = q.sentMessage()
+	line.Status = uint16(status)
+	header, text := ownAnswer(line)
+	q.say(status, header, text)
+}
+
+// ownAnswer is what the gateway itself answers to an exchange: the header that says so, and a text.
+func ownAnswer(e *schemas.NetExchange) (header, text string) {
+	switch {
+	case e.Failure == schemas.NetUpgrade:
+		return e.Failure, "runner-net: no other protocol is passed on"
+	case e.Failure != "":
+		return e.Failure, "runner-net: the server did not answer: " + e.Failure
+	}
+	return schemas.NetDeny, fmt.Sprintf("runner-net: no rule allows %s %s", e.Method, exchange.URL(e))
+}
+
+// say writes an answer of the gateway's own. It has no date: it is the same each time.
+func (q *request) say(status int, header, text string) {
+	h := q.w.Header()
+	h.Set(ownHeader, header)
+	h["Date"] = nil
+	http.Error(q.w, text, status)
+}
+
+// hop are headers of one connection only.
+var hop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings"}
+
+// ends returns a header without what is about one connection.
+func ends(h http.Header) http.Header {
+	out := h.Clone()
+	for _, v := range h.Values("Connection") {
+		for word := range strings.SplitSeq(v, ",") {
+			out.Del(strings.TrimSpace(word))
+		}
+	}
+	for _, name := range hop {
+		out.Del(name)
+	}
+	return out
+}
+
+// forward passes a request on, and its answer back.
+func (q *request) forward() {
+	line := q.e.line
+	r := q.r.Clone(q.r.Context())
+	r.RequestURI, r.Header = "", ends(q.r.Header)
+	r.URL.Scheme, r.URL.Host, r.Host = line.Scheme, at(q.host, q.o.to.Port()), q.r.Host
+	if strings.EqualFold(q.r.Header.Get("Te"), "trailers") {
+		r.Header.Set("Te", "trailers")
+	}
+	if _, there := r.Header["User-Agent"]; !there {
+		r.Header["User-Agent"] = nil // without one of Go's own
+	}
+	upload := &teed{r: q.r.Body, to: q.sent}
+	if r.Body = upload; q.r.ContentLength == 0 {
+		r.Body = http.NoBody
+	}
+	answer, err := q.g.transport.RoundTrip(r)
+	if err != nil {
+		line.Request = q.sentMessage()
+		q.broken(err, upload.err)
+		return
+	}
+	defer answer.Body.Close()
+	got := q.g.body()
+	q.answer(answer, got)
+	line.Request = q.sentMessage()
+	m := got.message()
+	m.Headers, m.Trailers = q.g.responseHeaders(answer.Header), q.g.trailers(answer.Trailer)
+	if line.Response = &m; line.Failure == schemas.NetServerCut {
+		http.NewResponseController(q.w).Flush()
+		panic(http.ErrAbortHandler) // the client must not take the answer for a whole one
+	}
+}
+
+func (q *request) sentMessage() schemas.NetMessage {
+	m := q.sent.message()
+	m.Headers, m.Trailers = q.g.requestHeaders(q.r.Header), q.g.trailers(q.r.Trailer)
+	return m
+}
+
+// broken answers where the server did not.
+func (q *request) broken(err, upload error) {
+	line := q.e.line
+	var unknown x509.UnknownAuthorityError
+	var verify *tls.CertificateVerificationError
+	switch {
+	case upload != nil || q.r.Context().Err() != nil:
+		line.Failure = schemas.NetClientCut
+	case errors.As(err, &unknown), errors.As(err, &verify):
+		line.Failure = schemas.NetUntrusted
+	case isDial(err):
+		line.Failure = schemas.NetUnreachable
+	default:
+		line.Failure = schemas.NetServerCut
+	}
+	line.Status = http.StatusBadGateway
+	header, text := ownAnswer(line)
+	q.say(http.StatusBadGateway, header, text)
+}
+
+func isDial(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	var addr *url.Error
+	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &dns) || errors.As(err, &addr)
+}
+
+// answer passes an answer back as it comes.
+func (q *request) answer(answer *http.Response, got *body) {
+	line := q.e.line
+	line.Status = uint16(answer.StatusCode)
+	h := q.w.Header()
+	for name, values := range ends(answer.Header) {
+		h[name] = values
+	}
+	if _, there := answer.Header["Date"]; !there {
+		h["Date"] = nil
+	}
+	if _, there := answer.Header["Content-Type"]; !there {
+		h["Content-Type"] = nil // without a guess
+	}
+	for name := range answer.Trailer {
+		h.Add("Trailer", name)
+	}
+	q.w.WriteHeader(answer.StatusCode)
+	flush := http.NewResponseController(q.w)
+	streams := answer.ContentLength < 0
+	if streams {
+		flush.Flush()
+	}
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := answer.Body.Read(buf)
+		got.Write(buf[:n])
+		if n > 0 {
+			if _, werr := q.w.Write(buf[:n]); werr != nil {
+				line.Failure = schemas.NetClientCut
+				return
+			}
+			if streams {
+				flush.Flush()
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			line.Failure = schemas.NetServerCut
+			if q.r.Context().Err() != nil {
+				line.Failure = schemas.NetClientCut
+			}
+			return
+		}
+	}
+	for name, values := range answer.Trailer {
+		h[name] = values
+	}
+}
+
+// teed is a body that is recorded while it is sent.
+type teed struct {
+	r   io.ReadCloser
+	to  io.Writer
+	err error
+}
+
+func (t *teed) Read(b []byte) (int, error) {
+	n, err := t.r.Read(b)
+	t.to.Write(b[:n])
+	if err != nil && err != io.EOF {
+		t.err = err
+	}
+	return n, err
+}
+
+func (t *teed) Close() error { return t.r.Close() }

@@ -1,0 +1,73 @@
+// Package wrap lets wrappers know of each other. Each sets something up and runs the rest of its command line; only the last one
+// starts the program. What takes rights away has to wait for that: a wrapper needs the rights that the program must not have.
+package wrap
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/confine"
+)
+
+// Names are the wrappers.
+var Names = [...]string{"runner-box", "runner-net"}
+
+// variable has the State, from one wrapper to the next. The program does not get it.
+const variable = "RUNNER_WRAPPERS"
+
+// State is what wrappers further out leave to the last one.
+type State struct {
+	Boxed  bool        `json:"boxed,omitempty"`  // the program is in a box
+	Netted bool        `json:"netted,omitempty"` // it has a network of its own
+	User   *child.User `json:"user,omitempty"`   // who it runs as; nil is who we are
+}
+
+// Take returns the state that came with an environment, and the environment without it.
+func Take(env []string) (s State, rest []string) {
+	for _, e := range env {
+		if text, ok := strings.CutPrefix(e, variable+"="); ok {
+			json.Unmarshal([]byte(text), &s) // what is none says nothing
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	return s, rest
+}
+
+// Environ adds the state to the environment of the next wrapper.
+func (s State) Environ(env []string) ([]string, error) {
+	b, err := json.Marshal(s)
+	return append(slices.Clone(env), variable+"="+string(b)), err
+}
+
+// Confinement is what the program is started without.
+func (s State) Confinement() confine.Confinement {
+	return confine.Confinement{Boxed: s.Boxed, Netted: s.Netted && !s.Boxed, Switches: s.Boxed && s.User != nil && s.User.UID != 0}
+}
+
+// Dir is the directory of our own programs, "" if it is not known.
+func Dir() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(exe)
+}
+
+// Is reports whether a program is a wrapper: the file of that name in dir, and no other one of the same name.
+func Is(program, dir string) bool {
+	name := filepath.Base(program)
+	if dir == "" || !slices.Contains(Names[:], name) {
+		return false
+	}
+	ours, err := os.Stat(filepath.Join(dir, name))
+	if err != nil {
+		return false
+	}
+	given, err := os.Stat(program)
+	return err == nil && os.SameFile(ours, given)
+}

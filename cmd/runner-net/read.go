@@ -1,0 +1,37 @@
+package main
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/runner-evidence/runner/cmd/internal/exchange"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+)
+
+// har prints a record as HAR.
+func har(env *tool.Env) error { return project(env, (*exchange.Recording).HAR) }
+
+// prompts prints the calls of language models in a record.
+func prompts(env *tool.Env) error { return project(env, (*exchange.Recording).Prompts) }
+
+// project reads a record, checks its bodies, and prints what is made of it.
+func project(env *tool.Env, print func(*exchange.Recording, io.Writer) error) error {
+	if len(env.Args) != 1 {
+		return tool.Missing("the record, one directory,", "runner-net "+env.Command+" DIR")
+	}
+	r, err := exchange.Read(env.Args[0])
+	if err != nil {
+		return err
+	}
+	if err := r.Check(); err != nil {
+		return err
+	}
+	w := bufio.NewWriter(env.Stdout)
+	if err := print(r, w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return tool.CannotWrite("standard output", err)
+	}
+	return nil
+}
