@@ -22,11 +22,11 @@ import (
 var tools = []string{
 	"runner-exec", "runner-capture", "runner-normalize", "runner-correlate", "runner-pack", "runner-verify",
 	"runner-policy", "runner-show", "runner-attest", "runner-lint", "runner-diff", "runner-soak", "runner-otel",
-	"runner-proc", "runner-suite", "runner-box", "runner-net",
+	"runner-proc", "runner-suite", "runner-box", "runner-net", "runner-clock",
 }
 
 // wrappers are the tools that leave all exit codes but 125 to 127 to the command that they run.
-var wrappers = []string{"runner-box", "runner-net"}
+var wrappers = []string{"runner-box", "runner-net", "runner-clock"}
 
 // bin holds the tools and the workloads, built once for all tests of this package.
 var bin string

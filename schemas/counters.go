@@ -14,6 +14,7 @@ const (
 	StagePack      = "runner-pack"
 	StageBox       = "runner-box"
 	StageNet       = "runner-net"
+	StageClock     = "runner-clock"
 )
 
 // Role says what a counter means for the record.

@@ -61,6 +61,8 @@ var forms = [...]Form{
 	{Schema: SchemaFileChange, File: "file-change-v0.schema.json", Lines: true},
 	{Schema: SchemaNetExchange, File: "network-exchange-v0.schema.json", Lines: true},
 	{Schema: SchemaNetName, File: "dns-name-v0.schema.json", Lines: true},
+	{Schema: SchemaClock, File: "clock-v0.schema.json", Lines: true},
+	{Schema: SchemaClockTick, File: "clock-tick-v0.schema.json", Lines: true},
 	{Schema: SchemaBox, File: "box-v0.schema.json", Lines: true},
 	{Schema: SchemaManifest, File: "archive-manifest-v0.schema.json", Member: MemberManifest, MaxBytes: 64 << 10},
 	{Schema: SchemaSurface, File: "capability-surface-v0.schema.json", Member: MemberSurface},

@@ -111,6 +111,10 @@ func parseForm(schema string, b []byte) (err error) {
 		_, err = ParseNetExchange(b)
 	case SchemaNetName:
 		_, err = ParseNetName(b)
+	case SchemaClock:
+		_, err = ParseClock(b)
+	case SchemaClockTick:
+		_, err = ParseClockTick(b)
 	case SchemaManifest:
 		_, err = ParseManifest(b)
 	case SchemaSurface:

@@ -39,6 +39,7 @@ var Streams = func() []StreamForm {
 	}
 	list = append(list, StreamForm{StreamBox, StageBox, []string{"`" + SchemaFileChange + "` sorted", "1 `" + SchemaBox + "`"}})
 	list = append(list, StreamForm{StreamNet, StageNet, []string{"`" + SchemaNetExchange + "` sorted", "`" + SchemaNetName + "` sorted", "1 " + health}})
+	list = append(list, StreamForm{StreamClock, StageClock, []string{"1 `" + SchemaClock + "`", "`" + SchemaClockTick + "` sorted"}})
 	return append(list, StreamForm{StreamJoined, StageCorrelate, append(joined, "`"+SchemaSurfaceEntry+"` sorted",
 		"`"+SchemaBinding+"`", "`"+SchemaAmbiguity+"`", "`"+SchemaReport+"`", "`"+SchemaHealth+"`", "3 "+health)})
 }()

@@ -33,6 +33,8 @@ const (
 	SchemaProcessEvent = "assay.runner.process_event.v0"
 	SchemaFileChange   = "assay.runner.file_change.v0"
 	SchemaNetExchange  = "assay.runner.network_exchange.v0"
+	SchemaClock        = "assay.runner.clock.v0"
+	SchemaClockTick    = "assay.runner.clock_tick.v0"
 	SchemaNetName      = "assay.runner.dns_name.v0"
 	SchemaBox          = "assay.runner.box.v0"
 	SchemaHealth       = "assay.runner.observation_health.v0"
@@ -50,6 +52,7 @@ const (
 	StreamSDKLog     = "sdk.log"
 	StreamBox        = "box"
 	StreamNet        = "net"
+	StreamClock      = "clock"
 )
 
 // Status is the seal of a stream: complete, or partial if the observation is known to have

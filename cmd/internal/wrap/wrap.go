@@ -14,7 +14,7 @@ import (
 )
 
 // Names are the wrappers.
-var Names = [...]string{"runner-box", "runner-net"}
+var Names = [...]string{"runner-box", "runner-net", "runner-clock"}
 
 // variable has the State, from one wrapper to the next. The program does not get it.
 const variable = "RUNNER_WRAPPERS"

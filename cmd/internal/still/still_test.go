@@ -1,0 +1,71 @@
+package still
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
+)
+
+const good = `{"process":"python:0123456789abcdef.1","seq":1,"op":"sleep","for_ns":5,"at_ns":[10]}
+{"process":"python:0123456789abcdef.1","seq":0,"op":"read","at_ns":[10]}
+{"process":"node:0123456789abcdef.0","seq":0,"op":"read","at_ns":[10,20]}
+`
+
+// TestTicks: ticks are sorted, and what is none is counted and left out.
+func TestTicks(t *testing.T) {
+	list, bad, err := read(strings.NewReader("x\n"+good+`{"process":"node:0","seq":0,"op":"read","at_ns":[1]}`+"\n"+strings.Repeat("y", 1<<20)+"\n"+good[:20]), "r")
+	testkit.Must(t, err)
+	if bad != 4 || len(list) != 3 || list[0].Process != "node:0123456789abcdef.0" || list[1].Op != schemas.TickRead || list[2].Seq != 2 {
+		t.Errorf("%d %+v", bad, list)
+	}
+	if Differ(list, list) != -1 || Differ(list, list[:2]) != 2 {
+		t.Error("Differ")
+	}
+}
+
+func whole(t testing.TB) []byte {
+	t.Helper()
+	list, _, err := read(strings.NewReader(good), "r")
+	testkit.Must(t, err)
+	r := Record{schemas.Clock{Schema: schemas.SchemaClock, RunID: "r", Seed: "1", Start: "2026-01-01T00:00:00.000Z", Runtimes: []string{"node"}, Crypto: schemas.CryptoSeed}, list}
+	var b bytes.Buffer
+	testkit.Must(t, r.Write(&b))
+	return b.Bytes()
+}
+
+// TestEveryPrefix: no prefix of a record is a record.
+func TestEveryPrefix(t *testing.T) {
+	b := whole(t)
+	for n := range len(b) + 1 {
+		if _, err := parse(bytes.NewReader(b[:n]), "clock"); (err == nil) != (n == len(b)) {
+			t.Fatalf("%d of %d bytes: %v", n, len(b), err)
+		}
+	}
+}
+
+// FuzzTicks: whatever the program writes, what is read of it is a record that can be read again.
+func FuzzTicks(f *testing.F) {
+	f.Add([]byte(good))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		list, bad, err := read(bytes.NewReader(text), "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		r := Record{schemas.Clock{Schema: schemas.SchemaClock, RunID: "r", Seed: "1", Start: "2026-01-01T00:00:00Z", Crypto: schemas.CryptoSeed, Bad: bad}, list}
+		testkit.Must(t, r.Write(&b))
+		again, err := parse(&b, "clock")
+		if err != nil || Differ(again.Ticks, list) >= 0 {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// FuzzRecord: nothing makes the reader of records panic.
+func FuzzRecord(f *testing.F) {
+	f.Add(whole(f))
+	f.Fuzz(func(_ *testing.T, b []byte) { parse(bytes.NewReader(b), "clock") })
+}

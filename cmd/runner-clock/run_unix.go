@@ -1,0 +1,191 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/still"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/wrap"
+	"github.com/runner-evidence/runner/schemas"
+)
+
+func run(_ context.Context, env *tool.Env) error {
+	if env.Flag.Bool("probe") {
+		return probe(env)
+	}
+	o, err := options(env)
+	if err != nil {
+		return err
+	}
+	program, err := child.Look(o.Command[0])
+	if err != nil {
+		return child.Refusal(err, nothingDone)
+	}
+	state, environ := wrap.Take(child.Environ())
+	if u := o.User.Credential(); u != nil {
+		state.User = u
+	}
+	next := wrap.Is(program, wrap.Dir())
+	if next && filepath.Base(program) == schemas.StageBox {
+		return tool.Fail(tool.ExitUsage, errors.New("runner-box after runner-clock: the box has a /tmp of its own, and not what runner-clock puts there"), "runner-box -- runner-clock -- COMMAND")
+	}
+	p, err := newPlace(o, state)
+	if err != nil {
+		return tool.Fail(tool.ExitIO, err)
+	}
+	defer p.remove()
+	end, err := start(env, o, program, state, p.settings.Environ(o.User.Environment(environ), p.shims), next)
+	if err != nil {
+		return child.Refusal(err, nothingDone)
+	}
+	r := still.Record{Clock: o.Clock}
+	if r.Ticks, r.Clock.Bad, err = still.Ticks(p.settings.File, o.Clock.RunID); err != nil {
+		return tool.CannotRead("the ticks of the clock", err)
+	}
+	if o.Output != "" {
+		if err := tool.WriteFile(o.Output, r.Write); err != nil {
+			return err
+		}
+	}
+	tell(env, o, &r)
+	if code := end.Status(); code != 0 {
+		return tool.Status(code)
+	}
+	return nil
+}
+
+// nothingDone completes the error of a program that was not started.
+const nothingDone = "nothing was run, nothing was written"
+
+// place is the directory of one run.
+type place struct {
+	shims    string
+	run      string
+	settings still.Settings
+}
+
+// newPlace makes the directories. Their names are the same each time in a box, whose /tmp is its own.
+func newPlace(o Options, state wrap.State) (*place, error) {
+	uid := os.Geteuid()
+	base := filepath.Join("/tmp", "runner-clock-"+strconv.Itoa(uid))
+	if err := still.Ours(base); err != nil {
+		return nil, err
+	}
+	p := &place{shims: base, run: filepath.Join(base, o.Clock.RunID)}
+	if state.Boxed {
+		p.run = filepath.Join(base, "run")
+	}
+	if err := still.Install(base); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(p.run, 0o755); err != nil {
+		return nil, fmt.Errorf("%w: another run has this id", err)
+	}
+	file := filepath.Join(p.run, "clock")
+	err := os.Mkdir(file+".d", 0o755)
+	if u := state.User; u != nil && err == nil {
+		err = errors.Join(os.Chown(p.run, int(u.UID), int(u.GID)), os.Chown(file+".d", int(u.UID), int(u.GID)))
+	}
+	p.settings = still.Settings{Seed: o.Clock.Seed, Start: o.Clock.Start, File: file, Crypto: o.Clock.Crypto == schemas.CryptoSystem, Only: o.Clock.Runtimes}
+	if err == nil && o.Replay {
+		p.settings.Record = filepath.Join(p.run, "record")
+		err = still.Plain(p.settings.Record, o.Ticks)
+	}
+	if err != nil {
+		p.remove()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *place) remove() { os.RemoveAll(p.run) }
+
+// start runs the command, and passes signals on until it has ended.
+func start(env *tool.Env, o Options, program string, state wrap.State, environ []string, next bool) (child.Ending, error) {
+	c := child.Options{Name: o.Command[0], Program: program, Args: o.Command, Env: environ, Files: []*os.File{file(env.Stdin, os.Stdin), file(env.Stdout, os.Stdout), file(env.Stderr, os.Stderr)}}
+	if next {
+		var err error
+		if c.Env, err = state.Environ(environ); err != nil {
+			return child.Ending{}, err
+		}
+	} else {
+		confinement := state.Confinement()
+		if err := confinement.Check(); err != nil {
+			return child.Ending{}, err
+		}
+		c.User = state.User
+		if confinement.Any() {
+			c.Around = confinement.Start
+		}
+	}
+	signals := child.WatchAll()
+	defer signals.Stop()
+	p, err := child.Start(c)
+	if err != nil {
+		return child.Ending{}, err
+	}
+	ended := make(chan child.Ending, 1)
+	go func() { ended <- p.Wait() }()
+	for {
+		select {
+		case end := <-ended:
+			return end, nil
+		case sig := <-signals.C:
+			if !child.FromTerminal(sig) {
+				p.Signal(sig)
+			}
+		}
+	}
+}
+
+func file(v any, fallback *os.File) *os.File {
+	if f, ok := v.(*os.File); ok {
+		return f
+	}
+	return fallback
+}
+
+// tell says what was not as it should be.
+func tell(env *tool.Env, o Options, r *still.Record) {
+	if r.Clock.Bad > 0 {
+		env.Warnf("%d lines of the file of ticks are none: somebody else wrote them, or there were too many", r.Clock.Bad)
+	}
+	if o.Replay {
+		if n := still.Differ(o.Ticks, r.Ticks); n >= 0 {
+			env.Warnf("the clock was used in another way than in the record, from tick %d", n)
+		}
+	}
+	env.Infof("seed %s, start %s, %d ticks", r.Clock.Seed, r.Clock.Start, len(r.Ticks))
+}
+
+// probe says which runtimes there are.
+func probe(env *tool.Env) error {
+	for _, name := range schemas.Runtimes {
+		program := map[string]string{"node": "node", "python": "python3"}[name]
+		_, err := child.Look(program)
+		f := struct {
+			Feature string `json:"feature"`
+			Works   bool   `json:"works"`
+			Why     string `json:"why,omitempty"`
+		}{name, err == nil, ""}
+		if err != nil {
+			f.Why = err.Error()
+		}
+		line, err := schemas.Marshal(f)
+		if err != nil {
+			return err
+		}
+		if _, err := env.Stdout.Write(append(line, '\n')); err != nil {
+			return tool.CannotWrite("standard output", err)
+		}
+	}
+	return nil
+}
