@@ -172,6 +172,9 @@ func kill(dir string) error {
 		}
 		return killEach(dir)
 	}
+	if errors.Is(err, unix.EOPNOTSUPP) { // somebody made it threaded: it has threads, of which each ends its process
+		return killEach(dir)
+	}
 	return err
 }
 
