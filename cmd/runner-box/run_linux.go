@@ -66,6 +66,9 @@ func (o *Options) config() (box.Config, error) {
 	}
 	c := box.Config{RunID: o.RunID, Base: o.Base, Kind: box.BaseNone, Workdir: o.Workdir, Fallback: o.Fallback, CPU: o.CPU, Grace: o.Grace,
 		State: state, Rootless: !confine.MayAdminister(0), Pack: !o.ByDigest, Command: o.Command, Env: o.User.Environment(environ)}
+	if state.Control > 0 { // the run's own grace time
+		c.Grace = state.Grace
+	}
 	if o.CPU != nil {
 		var set unix.CPUSet
 		if err := unix.SchedGetaffinity(0, &set); err != nil || *o.CPU < 0 || !set.IsSet(*o.CPU) {

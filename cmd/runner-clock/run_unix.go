@@ -111,24 +111,9 @@ func (p *place) remove() { os.RemoveAll(p.run) }
 // start runs the command, and passes signals on until it has ended.
 func start(env *tool.Env, o Options, program string, state wrap.State, environ []string, next bool) (child.Ending, error) {
 	c := child.Options{Name: o.Command[0], Program: program, Args: o.Command, Env: environ, Files: []*os.File{file(env.Stdin, os.Stdin), file(env.Stdout, os.Stdout), file(env.Stderr, os.Stderr)}}
-	if next {
-		var err error
-		if c.Env, err = state.Environ(environ); err != nil {
-			return child.Ending{}, err
-		}
-	} else {
-		confinement := state.Confinement()
-		if err := confinement.Check(); err != nil {
-			return child.Ending{}, err
-		}
-		c.User = state.User
-		if confinement.Any() {
-			c.Around = confinement.Start
-		}
-	}
 	signals := child.WatchAll()
 	defer signals.Stop()
-	p, err := child.Start(c)
+	p, err := state.Begin(c, wrap.Dir(), nil)
 	if err != nil {
 		return child.Ending{}, err
 	}
@@ -137,6 +122,9 @@ func start(env *tool.Env, o Options, program string, state wrap.State, environ [
 	for {
 		select {
 		case end := <-ended:
+			if !next {
+				state.Report(end)
+			}
 			return end, nil
 		case sig := <-signals.C:
 			if !child.FromTerminal(sig) {

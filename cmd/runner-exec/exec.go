@@ -7,6 +7,7 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/wrap"
 )
 
 // Run runs one command and its record. Its error carries the exit code; nil is
@@ -40,7 +41,10 @@ func Run(o Options, env *tool.Env) error {
 	signals := child.WatchAll()
 	defer signals.Stop()
 
-	s := &supervisor{opt: o, env: env, program: program, out: outputs, signals: signals}
+	s := &supervisor{opt: o, env: env, program: program, out: outputs, signals: signals, wrapped: wrap.Is(program, wrap.Dir())}
+	if s.wrapped && o.Confine.Any() {
+		return errWrappedConfined()
+	}
 	if o.Kernel {
 		if s.scope, err = newScope(o.CgroupParent, o.RunID, env); err != nil {
 			return err
@@ -59,6 +63,12 @@ func Run(o Options, env *tool.Env) error {
 		return s.giveUp(err)
 	}
 	return s.run()
+}
+
+// errWrappedConfined: what runner-exec takes away, the wrappers need until they start the command.
+func errWrappedConfined() error {
+	return tool.Fail(tool.ExitUsage, errors.New("--no-new-privs, --harden and file rules without LSM are not possible before a wrapper, which needs the rights that they take away"),
+		"leave them out: runner-box and runner-net take more rights away than --no-new-privs", "enforce file rules by --file-mechanism lsm")
 }
 
 // nothingDone completes the error of a command that was not started.

@@ -26,6 +26,8 @@ type supervisor struct {
 	cmd     *child.Process
 	cmdEnd  chan child.Ending
 	end     *child.Ending // once the command has ended
+	wrapped bool          // the command begins with a wrapper
+	report  *os.File      // where the last wrapper reports the command's end
 }
 
 func (s *supervisor) run() error {
@@ -36,6 +38,9 @@ func (s *supervisor) run() error {
 	defer s.opt.Confine.Close() // all have ended that may wait for runner-capture's answer
 	if err := s.opt.Confine.Require(&s.pipe.needs); err != nil {
 		return s.giveUp(err)
+	}
+	if s.wrapped && s.opt.Confine.Any() {
+		return s.giveUp(errWrappedConfined())
 	}
 	if s.scope != nil {
 		s.scope.taken()
@@ -130,7 +135,11 @@ func (s *supervisor) startCommand() error {
 	if s.opt.Confine.Any() {
 		o.Around = s.opt.Confine.Start
 	}
-	p, err := child.Start(o)
+	start := child.Start
+	if s.wrapped {
+		start = s.startWrapped
+	}
+	p, err := start(o)
 	if err != nil {
 		return s.opt.notStarted(err, s.program)
 	}
@@ -149,7 +158,12 @@ func (s *supervisor) watchCommand() error {
 		select {
 		case e := <-s.cmdEnd:
 			s.end = &e
-			return nil
+			if !s.wrapped {
+				return nil
+			}
+			var err error
+			*s.end, err = s.wrappedEnd(e)
+			return err
 		case st := <-s.pipe.ended:
 			s.pipe.note(st)
 			st.early = true

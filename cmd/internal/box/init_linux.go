@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
-	"github.com/runner-evidence/runner/cmd/internal/confine"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/cmd/internal/wrap"
 )
@@ -31,8 +30,10 @@ type inside struct {
 	record    int // descriptor of the directory, or -1
 	place     *place
 	before    *described
-	killed    int    // processes that outlived the grace
-	inherited uint64 // descriptors that the program was given beside the standard ones
+	killed    int        // processes that outlived the grace
+	inherited uint64     // descriptors that the program was given beside the standard ones
+	next      wrap.State // of the next wrapper or the program
+	last      bool       // the program is started here
 }
 
 // Init is all that process 1 does. When it returns, the box ends.
@@ -80,13 +81,16 @@ func (i *inside) run() error {
 	if len(i.conf.Command) == 0 { // only whether it can be done was asked
 		return i.out.Encode(report{Done: true})
 	}
-	i.inherited = child.Inherited()
+	i.inherited = child.Inherited() - i.conf.State.Descriptors()
 	pid, err := i.start()
 	if err != nil {
 		return err
 	}
 	i.out.Encode(report{Started: true})
 	end := i.attend(pid)
+	if i.last {
+		i.next.Report(end)
+	}
 	i.out.Encode(report{Ended: true, Exit: end.Code, Signal: end.Signal})
 	changes, err := i.describeEnd()
 	if err != nil {
@@ -107,30 +111,10 @@ func (i *inside) start() (int, error) {
 	if err != nil {
 		return 0, child.Refusal(err, nothingDone)
 	}
-	state := i.conf.State
-	state.Boxed = true
+	i.next, i.last = i.conf.State, !wrap.Is(program, i.conf.Tools)
+	i.next.Boxed = true
 	o := child.Options{Name: command[0], Program: program, Args: command, Env: i.environment(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}
-	around := func(start func() error) error { return confine.OnThread(start) }
-	if wrap.Is(program, i.conf.Tools) {
-		if o.Env, err = state.Environ(o.Env); err != nil {
-			return 0, err
-		}
-	} else {
-		c := state.Confinement()
-		if err := c.Check(); err != nil {
-			return 0, err
-		}
-		o.User, around = state.User, c.Start
-	}
-	o.Around = func(start func() error) error {
-		return around(func() error {
-			if err := i.pin(); err != nil {
-				return err
-			}
-			return start()
-		})
-	}
-	p, err := child.Start(o)
+	p, err := i.next.Begin(o, i.conf.Tools, i.pin)
 	if err != nil {
 		return 0, child.Refusal(err, nothingDone)
 	}

@@ -80,7 +80,9 @@ type inside struct {
 	conn  *os.File
 	in    *json.Decoder
 	out   *json.Encoder
-	trust string // path of the file with the authority, or ""
+	state wrap.State // of the next wrapper or the program
+	last  bool       // the program is started here
+	trust string     // path of the file with the authority, or ""
 }
 
 func (i *inside) run() error {
@@ -130,6 +132,9 @@ func (i *inside) run() error {
 	go func() { ended <- p.Wait() }()
 	select {
 	case e := <-ended:
+		if i.last {
+			i.state.Report(e)
+		}
 		return i.out.Encode(report{Ended: true, Exit: e.Code, Signal: e.Signal})
 	case <-gone:
 		p.Kill()
@@ -148,21 +153,9 @@ func (i *inside) start() (*child.Process, error) {
 	if err != nil {
 		return nil, child.Refusal(err, nothingDone)
 	}
-	state := i.conf.State
-	state.Netted = true
-	o := child.Options{Name: command[0], Program: program, Args: command, Env: i.environment(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}
-	if wrap.Is(program, i.conf.Tools) {
-		if o.Env, err = state.Environ(o.Env); err != nil {
-			return nil, err
-		}
-	} else {
-		c := state.Confinement()
-		if err := c.Check(); err != nil {
-			return nil, err
-		}
-		o.User, o.Around = state.User, c.Start
-	}
-	p, err := child.Start(o)
+	i.state, i.last = i.conf.State, !wrap.Is(program, i.conf.Tools)
+	i.state.Netted = true
+	p, err := i.state.Begin(child.Options{Name: command[0], Program: program, Args: command, Env: i.environment(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}, i.conf.Tools, nil)
 	if err != nil {
 		return nil, child.Refusal(err, nothingDone)
 	}

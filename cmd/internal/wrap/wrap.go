@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/confine"
@@ -24,6 +25,12 @@ type State struct {
 	Boxed  bool        `json:"boxed,omitempty"`  // the program is in a box
 	Netted bool        `json:"netted,omitempty"` // it has a network of its own
 	User   *child.User `json:"user,omitempty"`   // who it runs as; nil is who we are
+
+	// In a measured run: descriptors of the cgroup that the program is started in, and of the pipe on which its end is
+	// reported. The wrappers and their own processes are outside of that cgroup.
+	Cgroup  int           `json:"cgroup,omitempty"`
+	Control int           `json:"control,omitempty"`
+	Grace   time.Duration `json:"grace,omitempty"` // how long what outlives the program may go on
 }
 
 // Take returns the state that came with an environment, and the environment without it.
@@ -46,7 +53,17 @@ func (s State) Environ(env []string) ([]string, error) {
 
 // Confinement is what the program is started without.
 func (s State) Confinement() confine.Confinement {
-	return confine.Confinement{Boxed: s.Boxed, Netted: s.Netted && !s.Boxed, Switches: s.Boxed && s.User != nil && s.User.UID != 0}
+	return confine.Confinement{Boxed: s.Boxed, Netted: s.Netted && !s.Boxed, Switches: s.Boxed && s.User != nil && s.User.UID != 0, Cloned: s.Cgroup > 0}
+}
+
+// Descriptors is how many descriptors of ours there are that the program does not get.
+func (s State) Descriptors() (n uint64) {
+	for _, fd := range []int{s.Cgroup, s.Control} {
+		if fd > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Dir is the directory of our own programs, "" if it is not known.

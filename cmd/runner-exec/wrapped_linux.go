@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/wrap"
+)
+
+// startWrapped starts a wrapper. It and its own processes are outside of the scope: the last wrapper starts the command in it, and
+// reports how that ended.
+func (s *supervisor) startWrapped(o child.Options) (*child.Process, error) {
+	state := wrap.State{User: o.User, Grace: s.opt.Grace}
+	o.User = nil
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	defer w.Close()
+	s.report = r
+	if state.Control, err = wrap.Hand(int(w.Fd())); err != nil {
+		return nil, fmt.Errorf("copying a descriptor: %w", err)
+	}
+	defer unix.Close(state.Control)
+	if o.Cgroup != "" {
+		dir, err := os.Open(o.Cgroup)
+		if err != nil {
+			return nil, fmt.Errorf("opening the cgroup: %w", err)
+		}
+		defer dir.Close()
+		if state.Cgroup, err = wrap.Hand(int(dir.Fd())); err != nil {
+			return nil, fmt.Errorf("copying a descriptor: %w", err)
+		}
+		defer unix.Close(state.Cgroup)
+		o.Cgroup = ""
+	}
+	if o.Env, err = state.Environ(o.Env); err != nil {
+		return nil, err
+	}
+	return child.Start(o)
+}
+
+// errWrapper: the wrapper has printed why.
+var errWrapper = errors.New("a wrapper failed")
+
+// wrappedEnd is how the command ended, of which the wrapper's own end says less.
+func (s *supervisor) wrappedEnd(wrapper child.Ending) (child.Ending, error) {
+	defer s.report.Close()
+	s.report.SetReadDeadline(time.Now().Add(time.Second)) // it was written before the wrapper ended; others may hold the pipe open
+	e, ok := wrap.Reported(s.report)
+	switch {
+	case !ok:
+		return e, tool.Status(wrapper.Status())
+	case wrapper.Status() != e.Status():
+		return e, tool.Failf(tool.ExitOwn, "%w after the command %s; nothing was written", errWrapper, e)
+	}
+	return e, nil
+}
