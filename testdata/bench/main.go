@@ -16,7 +16,8 @@ import (
 const usage = `usage: bench [-short] [-pairs N] [-only SECTION] [-rss] [-before DIR] [short]
 
 Runs from the root of the repository, after make build. Sections: start, open,
-spawn, grep, build, soak, normalize, verify, readers, attest, correlate, policy, proc, rss. The first six need root.
+spawn, grep, build, soak, normalize, verify, readers, attest, correlate, policy, proc,
+box, net, rss. The first six need root.
 
   -short      fewer pairs and a smaller build (also: short, or BENCH_QUICK=1)
   -pairs N    pairs of a plain and a measured run (default 5; the build takes 3)

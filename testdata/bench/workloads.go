@@ -53,6 +53,9 @@ func prepare(name string, args []string) (func() error, error) {
 		return mcpWorkload, nil
 	case name == "read" && len(args) == 1:
 		return func() error { return readStream(args[0]) }, nil
+	case name == "get" && len(args) == 2:
+		n, err := strconv.Atoi(args[0])
+		return func() error { return getLoop(n, args[1]) }, err
 	case name == "pinned" && len(args) > 0:
 		return nil, pinned(args)
 	case name == "command" && len(args) > 0:
