@@ -6,10 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // TestChains: wrappers work in any order, and the program has what each of them gives and loses what each of them takes.
 func TestChains(t *testing.T) {
+	testkit.Programs(t, "chains of wrappers", "curl")
 	for _, c := range callers(t) {
 		s := serve(t, c)
 		box := []string{tool("runner-box"), "--"}

@@ -222,6 +222,7 @@ func same(t *testing.T, a, b string) {
 
 // TestNetTells: what is refused, fails or is not HTTP is in the record by its name, and secrets are not.
 func TestNetTells(t *testing.T) {
+	testkit.Programs(t, "requests that are refused", "curl", "bash", "getent")
 	for _, c := range callers(t) {
 		s := serve(t, c)
 		out := c.dir(t)
@@ -262,6 +263,7 @@ func TestNetTells(t *testing.T) {
 
 // TestNetReplayTells: a request that was not recorded never gets an answer of another one, and what was not asked for is told.
 func TestNetReplayTells(t *testing.T) {
+	testkit.Programs(t, "requests that were not recorded", "curl")
 	c := callers(t)[0]
 	s := serve(t, c)
 	out := c.dir(t)
@@ -367,5 +369,20 @@ func TestNetGit(t *testing.T) {
 		if b := call(t, c.net(t, "replay", "-o", out+"/b", out+"/a", "--", "sh", "-c", script)); b.code != 0 || b.stdout != a.stdout || b.stderr != "" {
 			t.Errorf("%v\nexpected %v", b, a)
 		}
+	}
+}
+
+// TestNetNoBundle: where the system has no file with authorities, the program is told of one all the same.
+func TestNetNoBundle(t *testing.T) {
+	c := callers(t)[0]
+	if c.uid != 0 {
+		testkit.Missing(t, "a system without authorities", "needs root")
+	}
+	testkit.Must(t, goBuild(bin, nil, "./testdata/workload/fetch"))
+	s := serve(t, c)
+	args := slices.Concat([]string{"--mount", "sh", "-c", `for d in /etc/ssl /etc/pki /mnt; do [ ! -d $d ] || mount -t tmpfs none $d; done; exec "$@"`, "sh", tool("runner-net"), "record"}, s.flags,
+		[]string{"--", tool("fetch"), "https://secure.test/count", "https://x.test/"})
+	if o := call(t, command(t, "unshare", args...)); o.code != 0 || !strings.Contains(o.stdout, "HTTP/2.0 200") || !strings.Contains(o.stdout, "HTTP/2.0 403") {
+		t.Error(o)
 	}
 }
