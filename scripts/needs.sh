@@ -5,6 +5,7 @@
 #   scripts/needs.sh test|more   what make test calls, or what make test-more calls besides
 set -eu
 table='
+test curl                curl             requests through runner-net
 test strace              strace           an independent witness of system calls
 test setcap              libcap2-bin      file capabilities
 test setpriv             util-linux       runs without rights
