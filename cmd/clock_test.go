@@ -93,7 +93,7 @@ func TestClock(t *testing.T) {
 				testkit.Must(t, err)
 				b, err := still.Read(dir + "/4")
 				testkit.Must(t, err)
-				if n := still.Differ(a.Ticks, b.Ticks); n >= 0 || len(a.Ticks) == 0 || a.Clock.Seed != b.Clock.Seed {
+				if n := still.Differ(a.Ticks, b.Ticks); n >= 0 || len(a.Ticks) == 0 || a.Clock.Seed != b.Clock.Seed || a.Clock.Unended != 0 || a.Clock.Lost != 0 {
 					t.Errorf("the ticks differ from %d on", n)
 				}
 				boxed := c.box(t, "--base", dir, "--fallback", "copy", "--", tool("runner-clock"), "--seed", "42", "--start", "2026-01-01T00:00:00Z", "--", p.needs, p.name)

@@ -91,6 +91,10 @@ func serve(t *testing.T, c caller) *services {
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	}))
+	mux.HandleFunc("/early", count(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	}))
 	mux.HandleFunc("/v1/chat/completions", count(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"choices":[{"message":{"content":"hello"}}]}`)
@@ -239,7 +243,7 @@ func TestNetTells(t *testing.T) {
 			t.Fatal(o)
 		}
 		want := []string{
-			"deny GET http://198.51.100.7/ 403", "deny GET http://[2001:db8::1]/ 403", "allow  tcp://bytes.test:7000 0", "allow GET http://gone.test/ 502 unreachable",
+			"deny  tcp://127.0.0.1:80 0 nobody", "deny GET http://198.51.100.7/ 403", "deny GET http://[2001:db8::1]/ 403", "allow  tcp://bytes.test:7000 0", "allow GET http://gone.test/ 502 unreachable",
 			"deny GET http://other.test/x 403", "deny GET https://other.test/y 403", "deny GET http://plain.test/ 501 upgrade", "allow GET http://plain.test/cut 200 server_cut",
 			"allow POST http://plain.test/echo?api_key=[redacted variable] 200", "deny  https://secure.test 0 client_tls", "deny  tcp://secure.test:443 0 not_http", "allow GET https://stranger.test/ 502 untrusted",
 		}

@@ -15,10 +15,11 @@ const (
 	TickSleep    = "sleep"    // the program slept
 	TickTimer    = "timer"    // it set a timer
 	TickInterval = "interval" // it set one that fires again and again
+	TickEnd      = "end"      // the process ended, by itself
 )
 
 // Ticks are all kinds of ticks.
-var Ticks = [...]string{TickRead, TickSleep, TickTimer, TickInterval}
+var Ticks = [...]string{TickRead, TickSleep, TickTimer, TickInterval, TickEnd}
 
 // Runtimes are those that runner-clock has a shim for.
 var Runtimes = [...]string{"node", "python"}
@@ -35,6 +36,8 @@ type Clock struct {
 	Runtimes []string `json:"runtimes"` // that have a shim
 	Crypto   string   `json:"crypto"`   // where random numbers for cryptography come from: seed or system
 	Bad      uint64   `json:"bad_lines"`
+	Lost     uint64   `json:"lost"`    // ticks of which only the number is known
+	Unended  uint64   `json:"unended"` // processes whose last tick is not their end: what they did after it is not known
 }
 
 // Where random numbers for cryptography come from.
@@ -54,7 +57,7 @@ type ClockTick struct {
 	Process string   `json:"process"` // RUNTIME:HASH.N: what it was started with, and the how manyth it was
 	Tick    uint64   `json:"tick"`    // its number in the process, from 0
 	Op      string   `json:"op"`
-	ForNS   uint64   `json:"for_ns,omitzero"` // of all but reads: how long, in ns
+	ForNS   uint64   `json:"for_ns,omitzero"` // of sleep, timer and interval: how long, in ns
 	AtNS    []uint64 `json:"at_ns"`           // what the clock said, in ns since the start; of a read up to 256 of them
 }
 
@@ -67,8 +70,8 @@ func (t *ClockTick) Check() error {
 		return fmt.Errorf("process is %.100q, expected RUNTIME:HASH.N", t.Process)
 	case len(t.AtNS) == 0 || len(t.AtNS) > MaxTickReads:
 		return fmt.Errorf("at_ns has %d values, expected 1 to %d", len(t.AtNS), MaxTickReads)
-	case t.Op == TickRead && t.ForNS != 0, t.Op != TickRead && len(t.AtNS) != 1:
-		return errors.New("a read has no for_ns, and all others one at_ns")
+	case (t.Op == TickRead || t.Op == TickEnd) && t.ForNS != 0, t.Op != TickRead && len(t.AtNS) != 1:
+		return errors.New("a read and an end have no for_ns, and all but reads have one at_ns")
 	}
 	return oneOf("op", t.Op, Ticks[:]...)
 }

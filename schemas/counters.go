@@ -120,14 +120,15 @@ const (
 
 // Counters of runner-net.
 const (
-	CounterNetAllowed  = "allowed"
-	CounterNetDenied   = "denied"
-	CounterNetReplayed = "replayed"
-	CounterNetMissed   = "misses"
-	CounterNetUnused   = "unused"
-	CounterNetFailed   = "failed"
-	CounterNetRedacted = "redacted"
-	CounterNetNames    = "names"
+	CounterNetAllowed   = "allowed"
+	CounterNetDenied    = "denied"
+	CounterNetReplayed  = "replayed"
+	CounterNetMissed    = "misses"
+	CounterNetUnused    = "unused"
+	CounterNetFailed    = "failed"
+	CounterNetRedacted  = "redacted"
+	CounterNetNames     = "names"
+	CounterNetNamesLost = "names_lost"
 )
 
 // The runs in which a counter or a fact is reported, if not in all.
@@ -211,6 +212,7 @@ var Counters = [...]Counter{
 	{Name: CounterNetFailed, Stage: StageNet, Role: RoleNone, Why: "exchanges with a failure"},
 	{Name: CounterNetMissed, Stage: StageNet, Role: RoleNone, Why: "exchanges that no recording answers"},
 	{Name: CounterNetNames, Stage: StageNet, Role: RoleNone, Why: "names that were asked for, by name and type"},
+	{Name: CounterNetNamesLost, Stage: StageNet, Role: RoleNone, Why: "questions about names beyond the first 65,536 names"},
 	{Name: CounterNetRedacted, Stage: StageNet, Role: RoleNone, Why: "values of headers and queries that were taken out"},
 	{Name: CounterNetReplayed, Stage: StageNet, Role: RoleNone, Why: "exchanges that were answered from a recording"},
 	{Name: CounterNetUnused, Stage: StageNet, Role: RoleNone, Why: "exchanges of the recording that nothing asked for"},

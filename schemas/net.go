@@ -38,10 +38,12 @@ const (
 	NetNotHTTP     = "not_http"    // neither HTTP nor TLS, and no rule passes bytes on
 	NetUpgrade     = "upgrade"     // the client asked for another protocol, which is not passed on
 	NetSilent      = "silent"      // the client said nothing
+	NetNobody      = "nobody"      // meant for a server of the program's own machine, and there is none
+	NetRequestCut  = "request_cut" // the answer came before the end of the request, and the rest of that was not taken
 )
 
 // NetFailures are all failures of exchanges.
-var NetFailures = [...]string{NetUnreachable, NetUntrusted, NetServerCut, NetClientCut, NetClientTLS, NetNotHTTP, NetUpgrade, NetSilent}
+var NetFailures = [...]string{NetUnreachable, NetUntrusted, NetServerCut, NetClientCut, NetClientTLS, NetNotHTTP, NetUpgrade, NetSilent, NetNobody, NetRequestCut}
 
 // NetExchange is one line of layers/network.ndjson.
 type NetExchange struct {

@@ -7,15 +7,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/box"
 	"github.com/runner-evidence/runner/cmd/internal/confine"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
-	"github.com/runner-evidence/runner/schemas"
 )
-
-// feature is one line of --probe.
-type feature struct {
-	Feature string `json:"feature"`
-	Works   bool   `json:"works"`
-	Why     string `json:"why,omitempty"`
-}
 
 // probe makes boxes that run nothing, and says which could be made. The exit code is 1 if one could not.
 func probe(env *tool.Env) error {
@@ -36,7 +28,7 @@ func probe(env *tool.Env) error {
 			c.Command = nil
 			_, err = box.Run(c, []*os.File{os.Stdin, os.Stdout, os.Stderr}, nil, nil)
 		}
-		if err := say(env, x.name, err); err != nil {
+		if err := env.Feature(x.name, err); err != nil {
 			return err
 		}
 		worked = worked && err == nil
@@ -45,26 +37,11 @@ func probe(env *tool.Env) error {
 	if !confine.MayAdminister(0) {
 		privileged = errors.New("without CAP_SYS_ADMIN boxes have a user namespace of their own")
 	}
-	if err := say(env, "privileged", privileged); err != nil {
+	if err := env.Feature("privileged", privileged); err != nil {
 		return err
 	}
 	if !worked {
 		return tool.Status(tool.ExitNo)
-	}
-	return nil
-}
-
-func say(env *tool.Env, name string, err error) error {
-	f := feature{Feature: name, Works: err == nil}
-	if err != nil {
-		f.Why = err.Error()
-	}
-	line, e := schemas.Marshal(f)
-	if e != nil {
-		return e
-	}
-	if _, e = env.Stdout.Write(append(line, '\n')); e != nil {
-		return tool.CannotWrite("standard output", e)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +35,7 @@ func run(_ context.Context, env *tool.Env) error {
 	defer r.Discard()
 	signals := child.WatchAll()
 	defer signals.Stop()
-	files := []*os.File{file(env.Stdin, os.Stdin), file(env.Stdout, os.Stdout), file(env.Stderr, os.Stderr)}
+	files := env.Files()
 	result, err := box.Run(c, files, r.File(), signals.C)
 	if err != nil {
 		return err
@@ -51,16 +50,12 @@ func run(_ context.Context, env *tool.Env) error {
 	return nil
 }
 
-func file(v any, fallback *os.File) *os.File {
-	if f, ok := v.(*os.File); ok {
-		return f
-	}
-	return fallback
-}
-
 // config completes what the box is to be.
 func (o *Options) config() (box.Config, error) {
-	state, environ := wrap.Take(child.Environ())
+	state, environ, err := wrap.Take(child.Environ())
+	if err != nil {
+		return box.Config{}, err
+	}
 	if u := o.User.Credential(); u != nil {
 		state.User = u
 	}

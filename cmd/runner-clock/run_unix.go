@@ -29,7 +29,10 @@ func run(_ context.Context, env *tool.Env) error {
 	if err != nil {
 		return child.Refusal(err, nothingDone)
 	}
-	state, environ := wrap.Take(child.Environ())
+	state, environ, err := wrap.Take(child.Environ())
+	if err != nil {
+		return err
+	}
 	if u := o.User.Credential(); u != nil {
 		state.User = u
 	}
@@ -47,7 +50,7 @@ func run(_ context.Context, env *tool.Env) error {
 		return child.Refusal(err, nothingDone)
 	}
 	r := still.Record{Clock: o.Clock}
-	if r.Ticks, r.Clock.Bad, err = still.Ticks(p.settings.File, o.Clock.RunID); err != nil {
+	if err := r.Gather(p.settings.File); err != nil {
 		return tool.CannotRead("the ticks of the clock", err)
 	}
 	if o.Output != "" {
@@ -110,7 +113,7 @@ func (p *place) remove() { os.RemoveAll(p.run) }
 
 // start runs the command, and passes signals on until it has ended.
 func start(env *tool.Env, o Options, program string, state wrap.State, environ []string, next bool) (child.Ending, error) {
-	c := child.Options{Name: o.Command[0], Program: program, Args: o.Command, Env: environ, Files: []*os.File{file(env.Stdin, os.Stdin), file(env.Stdout, os.Stdout), file(env.Stderr, os.Stderr)}}
+	c := child.Options{Name: o.Command[0], Program: program, Args: o.Command, Env: environ, Files: env.Files()}
 	signals := child.WatchAll()
 	defer signals.Stop()
 	p, err := state.Begin(c, wrap.Dir(), nil)
@@ -134,17 +137,13 @@ func start(env *tool.Env, o Options, program string, state wrap.State, environ [
 	}
 }
 
-func file(v any, fallback *os.File) *os.File {
-	if f, ok := v.(*os.File); ok {
-		return f
-	}
-	return fallback
-}
-
 // tell says what was not as it should be.
 func tell(env *tool.Env, o Options, r *still.Record) {
 	if r.Clock.Bad > 0 {
 		env.Warnf("%d lines of the file of ticks are none: somebody else wrote them, or there were too many", r.Clock.Bad)
+	}
+	if r.Clock.Lost > 0 {
+		env.Warnf("%d ticks were not written: a process had more than 100,000, or its file could not be written", r.Clock.Lost)
 	}
 	if o.Replay {
 		if n := still.Differ(o.Ticks, r.Ticks); n >= 0 {
@@ -159,20 +158,8 @@ func probe(env *tool.Env) error {
 	for _, name := range schemas.Runtimes {
 		program := map[string]string{"node": "node", "python": "python3"}[name]
 		_, err := child.Look(program)
-		f := struct {
-			Feature string `json:"feature"`
-			Works   bool   `json:"works"`
-			Why     string `json:"why,omitempty"`
-		}{name, err == nil, ""}
-		if err != nil {
-			f.Why = err.Error()
-		}
-		line, err := schemas.Marshal(f)
-		if err != nil {
+		if err := env.Feature(name, err); err != nil {
 			return err
-		}
-		if _, err := env.Stdout.Write(append(line, '\n')); err != nil {
-			return tool.CannotWrite("standard output", err)
 		}
 	}
 	return nil

@@ -86,13 +86,6 @@ func ownFailure(err error) error {
 
 // asFile returns the file of a standard stream. The command gets the real
 // descriptor, never a pipe that runner-exec would have to copy.
-func asFile(v any, fallback *os.File) *os.File {
-	if f, ok := v.(*os.File); ok {
-		return f
-	}
-	return fallback
-}
-
-func stdoutOf(env *tool.Env) *os.File { return asFile(env.Stdout, os.Stdout) }
-func stderrOf(env *tool.Env) *os.File { return asFile(env.Stderr, os.Stderr) }
-func stdinOf(env *tool.Env) *os.File  { return asFile(env.Stdin, os.Stdin) }
+func stdoutOf(env *tool.Env) *os.File { return env.Files()[1] }
+func stderrOf(env *tool.Env) *os.File { return env.Files()[2] }
+func stdinOf(env *tool.Env) *os.File  { return env.Files()[0] }

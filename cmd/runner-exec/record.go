@@ -30,8 +30,12 @@ type controlLines struct {
 func (c *controlLines) open() error { return nil }
 
 func (c *controlLines) started(o Options) error {
+	inherited, err := child.Inherited()
+	if err != nil {
+		return err
+	}
 	line := schemas.Control{Schema: schemas.SchemaControl, Op: schemas.ControlStarted, Command: o.commandText(),
-		AgentShim: o.AgentShim, EnvKeys: o.envKeys(), InheritedFDs: child.Inherited(), Confined: o.Confine.InForce()}
+		AgentShim: o.AgentShim, EnvKeys: o.envKeys(), InheritedFDs: inherited, Confined: o.Confine.InForce()}
 	if c.times = o.Times; c.times {
 		now := clock.Both()
 		line.Clock = &now

@@ -151,6 +151,7 @@ func (s *supervisor) startCommand() error {
 // watchCommand passes signals on until the command has ended.
 func (s *supervisor) watchCommand() error {
 	var timeout, kill <-chan time.Time
+	killed := false
 	if s.opt.Timeout > 0 {
 		timeout = time.After(s.opt.Timeout)
 	}
@@ -181,6 +182,13 @@ func (s *supervisor) watchCommand() error {
 			kill = time.After(s.opt.Grace)
 		case <-kill:
 			s.env.Warnf("the command is still running %v after SIGTERM: killing it", s.opt.Grace)
+			if s.wrapped && s.scope != nil && !killed { // a wrapper that is killed leaves no record
+				killed, kill = true, time.After(patience)
+				if err := s.scope.killAll(); err != nil {
+					s.env.Warnf("%v", err)
+				}
+				continue
+			}
 			s.killAll()
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"crypto/x509"
+	"fmt"
 	"net"
 	"os"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/exchange"
 	"github.com/runner-evidence/runner/cmd/internal/identity"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // Options is one call that runs a command.
@@ -51,6 +53,10 @@ func options(env *tool.Env) (o Options, err error) {
 		}
 		if err := o.Replay.Check(); err != nil {
 			return o, err
+		}
+		if name := o.Replay.Unmatched(o.Match); name != "" {
+			return o, tool.Fail(tool.ExitUsage, fmt.Errorf("--match-header %s: the recording does not have its values, which were taken out without a key", schemas.Text(name)),
+				"record with --keep-header "+schemas.Text(name)+", or with --redact-key FILE here and there")
 		}
 		o.Command = o.Command[2:]
 	}

@@ -61,12 +61,15 @@ func inside(env *tool.Env, o Options, g *gateway.Gateway, signals *child.Signals
 	if o.Replay != nil {
 		ports = recorded(o.Replay)
 	}
-	state, environ := wrap.Take(child.Environ())
+	state, environ, err := wrap.Take(child.Environ())
+	if err != nil {
+		return child.Ending{}, err
+	}
 	if u := o.User.Credential(); u != nil {
 		state.User = u
 	}
 	n := netns.Config{Ports: ports, Certificate: g.Certificate(), State: state, Rootless: !confine.MayAdminister(0), Command: o.Command, Env: o.User.Environment(environ)}
-	files := []*os.File{file(env.Stdin, os.Stdin), file(env.Stdout, os.Stdout), file(env.Stderr, os.Stderr)}
+	files := env.Files()
 	space, err := netns.Start(n, files)
 	if err != nil {
 		return child.Ending{}, err
@@ -78,7 +81,11 @@ func inside(env *tool.Env, o Options, g *gateway.Gateway, signals *child.Signals
 	for _, c := range space.Names {
 		go g.ServeNames(c)
 	}
-	return space.Run(signals.C)
+	end, err := space.Run(signals.C)
+	if err == nil {
+		err = space.Drain()
+	}
+	return end, err
 }
 
 // recorded are the ports of a recording, and those of http and https.
@@ -91,13 +98,6 @@ func recorded(r *exchange.Recording) []uint16 {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-func file(v any, fallback *os.File) *os.File {
-	if f, ok := v.(*os.File); ok {
-		return f
-	}
-	return fallback
 }
 
 // write writes the stream, and gives the record its name.

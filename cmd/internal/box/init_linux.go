@@ -32,6 +32,7 @@ type inside struct {
 	before    *described
 	killed    int        // processes that outlived the grace
 	inherited uint64     // descriptors that the program was given beside the standard ones
+	confined  []string   // what the program is started without
 	next      wrap.State // of the next wrapper or the program
 	last      bool       // the program is started here
 }
@@ -81,13 +82,20 @@ func (i *inside) run() error {
 	if len(i.conf.Command) == 0 { // only whether it can be done was asked
 		return i.out.Encode(report{Done: true})
 	}
-	i.inherited = child.Inherited() - i.conf.State.Descriptors()
+	n, err := child.Inherited()
+	if err != nil {
+		return err
+	}
+	i.inherited = n - i.conf.State.Descriptors()
 	pid, err := i.start()
 	if err != nil {
 		return err
 	}
 	i.out.Encode(report{Started: true})
-	end := i.attend(pid)
+	end, err := i.attend(pid)
+	if err != nil {
+		return err
+	}
 	if i.last {
 		i.next.Report(end)
 	}
@@ -113,6 +121,11 @@ func (i *inside) start() (int, error) {
 	}
 	i.next, i.last = i.conf.State, !wrap.Is(program, i.conf.Tools)
 	i.next.Boxed = true
+	c := i.next.Confinement()
+	if err := c.Check(); err != nil {
+		return 0, err
+	}
+	i.confined = c.InForce()
 	o := child.Options{Name: command[0], Program: program, Args: command, Env: i.environment(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}
 	p, err := i.next.Begin(o, i.conf.Tools, i.pin)
 	if err != nil {
@@ -150,7 +163,7 @@ func (i *inside) pin() error {
 
 // attend passes signals on until the program has ended, and gives what it left running the grace time. When it returns,
 // no process but this one is in the box.
-func (i *inside) attend(pid int) child.Ending {
+func (i *inside) attend(pid int) (child.Ending, error) {
 	var mu sync.Mutex
 	running := true
 	gone := make(chan struct{})
@@ -194,43 +207,47 @@ func (i *inside) attend(pid int) child.Ending {
 	}()
 	select {
 	case end := <-ended:
-		i.clear(empty, gone)
-		return end
+		return end, i.clear(empty, gone)
 	case <-gone:
 		os.Exit(tool.ExitOwn) // and the kernel ends the box
 	}
-	return child.Ending{}
+	return child.Ending{}, nil
 }
 
 // clear waits until the box is empty, and after the grace time makes it so.
-func (i *inside) clear(empty, gone chan struct{}) {
+func (i *inside) clear(empty, gone chan struct{}) (err error) {
 	select {
 	case <-empty:
-		return
+		return nil
 	case <-gone:
 		os.Exit(tool.ExitOwn)
 	case <-time.After(i.conf.Grace):
 	}
-	i.killed = processes()
+	if i.killed, err = processes(); err != nil {
+		return err
+	}
 	for { // one that is just being made can be missed
 		unix.Kill(-1, unix.SIGKILL)
 		select {
 		case <-empty:
-			return
+			return nil
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
 // processes counts those of the box but this one.
-func processes() (n int) {
-	list, _ := os.ReadDir("/proc")
+func processes() (n int, err error) {
+	list, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0, fmt.Errorf("counting the processes that are left: %w", err)
+	}
 	for _, d := range list {
 		if pid, err := strconv.Atoi(d.Name()); err == nil && pid > 1 {
 			n++
 		}
 	}
-	return n
+	return n, nil
 }
 
 func endingOf(ws unix.WaitStatus) child.Ending {

@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/runner-evidence/runner/cmd/internal/confine"
 	"github.com/runner-evidence/runner/cmd/internal/record"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/cmd/internal/tree"
@@ -242,21 +241,15 @@ func (i *inside) write(diff []tree.Change, list []tree.Entry) error {
 // document says what box it was.
 func (i *inside) document(list []tree.Entry) *schemas.Box {
 	x := &schemas.Box{Schema: schemas.SchemaBox, RunID: i.conf.RunID, Workdir: schemas.Text(i.conf.Workdir), Workspace: i.place.workspace, Base: i.before.base, Rootless: i.conf.Narrow,
-		Namespaces: []string{"mount", "pid", "ipc", "uts"}, Fresh: []string{"/dev/shm"}, Changes: map[string]uint64{}, SurvivorsKilled: uint64(i.killed), InheritedFDs: i.inherited}
+		Namespaces: []string{"mount", "pid", "ipc", "uts"}, Fresh: []string{"/dev/shm"}, Confined: i.confined, Changes: map[string]uint64{}, SurvivorsKilled: uint64(i.killed), InheritedFDs: i.inherited}
 	if i.conf.Narrow {
 		x.Namespaces = append(x.Namespaces, "user")
 	}
-	for _, f := range fresh {
-		x.Fresh = append(x.Fresh, f.path)
-	}
+	x.Fresh = append(x.Fresh, i.place.fresh...)
 	slices.Sort(x.Fresh)
 	if i.conf.CPU != nil {
 		n := uint32(*i.conf.CPU)
 		x.CPU = &n
-	}
-	c := confine.Confinement{Boxed: true}
-	if c.Check() == nil {
-		x.Confined = c.InForce()
 	}
 	for n := range list {
 		if list[n].Unread != "" || list[n].Mount {

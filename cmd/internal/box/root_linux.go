@@ -30,11 +30,12 @@ var own = map[string]bool{"tmp": true, "run": true, "proc": true, "dev": true}
 // place is the box's file tree while it is made, and the workspace.
 type place struct {
 	conf      Config
-	stage     string // where the new root is mounted until it is the root
-	workspace string // schemas.WorkspaceOverlay, …
-	base      int    // descriptor of the base's directory, or -1
-	work      int    // descriptor of the workspace, once process 1 is in the box
-	upper     int    // descriptor of what the overlay holds of its own, or -1
+	stage     string   // where the new root is mounted until it is the root
+	workspace string   // schemas.WorkspaceOverlay, …
+	base      int      // descriptor of the base's directory, or -1
+	work      int      // descriptor of the workspace, once process 1 is in the box
+	upper     int      // descriptor of what the overlay holds of its own, or -1
+	fresh     []string // the directories of fresh that there are
 }
 
 // build makes the mounts of the box. Process 1 has a mount namespace of its own.
@@ -154,7 +155,7 @@ func (p *place) copy(d os.DirEntry) error {
 // makeWorkdir makes the directory where the workspace comes. A new one can be made only in the root, and below the
 // fresh directories, which come later.
 func (p *place) makeWorkdir() error {
-	if p.fresh() {
+	if p.inFresh() {
 		return nil
 	}
 	top, rest, _ := strings.Cut(p.conf.Workdir[1:], "/")
@@ -169,8 +170,8 @@ func (p *place) makeWorkdir() error {
 		"name a directory that exists without links, one below /tmp, or a new one in the root, such as "+Workdir)
 }
 
-// fresh reports whether the workspace is below a fresh directory.
-func (p *place) fresh() bool {
+// inFresh reports whether the workspace is below a fresh directory.
+func (p *place) inFresh() bool {
 	for _, f := range fresh {
 		if strings.HasPrefix(p.conf.Workdir, f.path+"/") {
 			return true
@@ -198,8 +199,10 @@ func (p *place) makeReadOnly() error {
 func (p *place) makeFresh() error {
 	for _, f := range fresh {
 		at := p.stage + f.path
-		if _, err := os.Stat(at); err != nil {
+		if _, err := os.Stat(at); errors.Is(err, os.ErrNotExist) {
 			continue // no /var/tmp outside
+		} else if err != nil {
+			return err
 		}
 		if err := mountTmpfs(at, fmt.Sprintf("mode=%o", f.mode)); err != nil {
 			return fmt.Errorf("mounting %s: %w", f.path, err)
@@ -209,8 +212,9 @@ func (p *place) makeFresh() error {
 				return err
 			}
 		}
+		p.fresh = append(p.fresh, f.path)
 	}
-	if p.fresh() {
+	if p.inFresh() {
 		return os.MkdirAll(p.stage+p.conf.Workdir, 0o755)
 	}
 	return nil

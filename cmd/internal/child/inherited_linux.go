@@ -1,6 +1,7 @@
 package child
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 
@@ -10,10 +11,10 @@ import (
 // Inherited counts the descriptors above 2 that a program inherits from us. They were
 // opened before the record began, so the record reports them as a blind spot. The
 // descriptors that a tool opened itself are closed on exec.
-func Inherited() (n uint64) {
+func Inherited() (n uint64, err error) {
 	dir, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		return 0
+		return 0, fmt.Errorf("counting the descriptors that the program inherits: %w", err)
 	}
 	for _, d := range dir {
 		fd, err := strconv.Atoi(d.Name())
@@ -24,5 +25,5 @@ func Inherited() (n uint64) {
 			n++
 		}
 	}
-	return n
+	return n, nil
 }

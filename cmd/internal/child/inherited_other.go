@@ -3,4 +3,4 @@
 package child
 
 // Inherited is used only by the kernel layer.
-func Inherited() uint64 { return 0 }
+func Inherited() (uint64, error) { return 0, nil }

@@ -108,13 +108,13 @@ func (r *Recording) Body(m *schemas.NetMessage) (io.ReadCloser, error) {
 
 // Check digests the blobs that the exchanges name: each must be there with the bytes that its name says.
 func (r *Recording) Check() error {
-	seen := map[string]bool{}
+	seen := map[string]uint64{}
 	for _, e := range r.Exchanges {
 		for _, m := range []*schemas.NetMessage{&e.Request, e.Response} {
-			if m == nil || m.SHA256 == "" || seen[m.SHA256] {
+			if m == nil || m.SHA256 == "" || seen[m.SHA256] == m.Bytes {
 				continue
 			}
-			seen[m.SHA256] = true
+			seen[m.SHA256] = m.Bytes
 			if err := r.checkBody(m); err != nil {
 				return tool.Failf(tool.ExitInput, "%s: exchange %d: %w", schemas.Text(r.dir), e.Seq, err)
 			}
@@ -158,6 +158,18 @@ func Key(e *schemas.NetExchange, headers []string) string {
 		}
 	}
 	return strings.Join(parts, "\n")
+}
+
+// Unmatched is the first of the headers whose values the recording does not have, so that they cannot be compared.
+func (r *Recording) Unmatched(headers []string) string {
+	for _, e := range r.Exchanges {
+		for _, h := range e.Request.Headers {
+			if h.Value == schemas.RedactionMark+schemas.RedactHeader+schemas.RedactionEnd && slices.ContainsFunc(headers, func(s string) bool { return strings.EqualFold(s, h.Name) }) {
+				return h.Name
+			}
+		}
+	}
+	return ""
 }
 
 // Sort puts exchanges into the order of a stream: by what was asked for, and where that is the same, by what was asked for first.

@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,8 +19,12 @@ func (g *Gateway) ServeNames(c *net.UDPConn) {
 	message, control := make([]byte, maxDatagram), make([]byte, 256)
 	for {
 		n, m, _, from, err := c.ReadMsgUDPAddrPort(message, control)
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil { // of an answer that did not arrive, for example
+			time.Sleep(time.Millisecond)
+			continue
 		}
 		if out := g.names.answer(message[:n]); out != nil {
 			c.WriteMsgUDPAddrPort(out, replyFrom(control[:m]), from)

@@ -12,7 +12,7 @@ import (
 
 // Write writes the stream of the record, after Close.
 func (g *Gateway) Write(w *stream.Writer) error {
-	list := slices.DeleteFunc(slices.Clone(g.exchanges), func(e *schemas.NetExchange) bool { return e == nil })
+	list := slices.Clone(g.exchanges)
 	exchange.Sort(list)
 	for _, e := range list {
 		if err := w.Write(e); err != nil {
@@ -56,12 +56,9 @@ func (g *Gateway) Counts() map[string]uint64 {
 
 func (g *Gateway) health(list []*schemas.NetExchange, names int) *schemas.StageHealth {
 	c := map[string]uint64{schemas.CounterNetAllowed: 0, schemas.CounterNetDenied: 0, schemas.CounterNetReplayed: 0, schemas.CounterNetMissed: 0,
-		schemas.CounterNetFailed: 0, schemas.CounterNetRedacted: g.redacted, schemas.CounterNetUnused: g.unused, schemas.CounterNetNames: uint64(names)}
+		schemas.CounterNetFailed: 0, schemas.CounterNetRedacted: g.redacted, schemas.CounterNetUnused: g.unused, schemas.CounterNetNames: uint64(names), schemas.CounterNetNamesLost: g.names.lost}
 	n := uint64(0)
 	for _, e := range list {
-		if e == nil {
-			continue
-		}
 		n++
 		c[map[string]string{schemas.NetAllow: schemas.CounterNetAllowed, schemas.NetDeny: schemas.CounterNetDenied,
 			schemas.NetReplay: schemas.CounterNetReplayed, schemas.NetMiss: schemas.CounterNetMissed}[e.Decision]]++

@@ -2,16 +2,19 @@ package gateway
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,13 +47,16 @@ type Gateway struct {
 	transport *http.Transport
 	server    *http.Server
 	funnel    *funnel
-	open      sync.WaitGroup // connections and accepting loops
+	open      sync.WaitGroup // connections that were not handed to the server yet, and accepting loops
+	handlers  sync.WaitGroup // connections that the server has, and requests that it handles
+	once      sync.Once      // of Close
 	ctx       context.Context
 	stop      context.CancelFunc
 
 	mu        sync.Mutex
 	exchanges []*schemas.NetExchange
 	conns     map[net.Conn]bool
+	closed    bool
 	fault     error // the record cannot be whole
 	redacted  uint64
 	waiting   map[string][]*schemas.NetExchange // in replay: the recorded answers of each key, the next one first
@@ -74,9 +80,11 @@ func New(c Config) (*Gateway, error) {
 	}
 	g.server = &http.Server{
 		Handler: http.HandlerFunc(g.serve), ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: 5 * time.Minute, MaxHeaderBytes: 1 << 20,
+		BaseContext: func(net.Listener) context.Context { return g.ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, originKey{}, originOf(c))
 		},
+		ConnState: g.follow,
 		Protocols: new(http.Protocols),
 	}
 	g.server.Protocols.SetHTTP1(true)
@@ -96,32 +104,6 @@ func (g *Gateway) fail(err error) {
 	if g.fault == nil {
 		g.fault = err
 	}
-}
-
-// origin is where a connection was meant to go.
-type origin struct {
-	to   netip.AddrPort
-	host string // the name that the address was told for, or the name in the handshake, or the address
-	tls  bool
-}
-
-type originKey struct{}
-
-// conn is a connection of which the first bytes were looked at.
-type conn struct {
-	net.Conn
-	r *bufio.Reader
-	o *origin
-}
-
-func (c *conn) Read(b []byte) (int, error) { return c.r.Read(b) }
-
-// originOf finds the origin of a connection that the server got.
-func originOf(c net.Conn) *origin {
-	if t, ok := c.(*tls.Conn); ok {
-		c = t.NetConn()
-	}
-	return c.(*conn).o
 }
 
 // Serve takes connections until the listener is closed.
@@ -150,16 +132,18 @@ const patience = 30 * time.Second
 
 // take finds out what a connection is, and handles it or hands it to the server.
 func (g *Gateway) take(c net.Conn) {
-	if !g.hold(c) {
+	to, err := netip.ParseAddrPort(c.LocalAddr().String())
+	if err != nil {
+		g.fail(fmt.Errorf("a connection without an address: %w", err))
 		c.Close()
 		return
 	}
-	to, err := netip.ParseAddrPort(c.LocalAddr().String())
-	if err != nil {
-		g.release(c)
+	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
+	if !g.hold(c) {
+		g.denied(schemas.NetTCP, &origin{to: to, host: g.names.host(to.Addr())}, schemas.NetClientCut)
+		c.Close()
 		return
 	}
-	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
 	if to.Port() == 53 {
 		g.namesOverTCP(c)
 		g.release(c)
@@ -171,13 +155,14 @@ func (g *Gateway) take(c net.Conn) {
 		g.release(c)
 		return
 	}
-	k := &conn{Conn: c, r: bufio.NewReaderSize(c, 16<<10), o: o}
+	r := bufio.NewReaderSize(c, 16<<10)
+	k := &conn{Conn: c, r: r, o: o}
 	c.SetReadDeadline(time.Now().Add(patience))
-	first, err := k.r.Peek(1)
+	first, err := r.Peek(1)
 	c.SetReadDeadline(time.Time{})
 	switch {
 	case to.Addr().IsLoopback(): // meant for a server of the program's own, and there is none
-		g.refuse(k, "")
+		g.refuse(k, schemas.NetNobody)
 	case err != nil:
 		g.refuse(k, schemas.NetSilent)
 	case first[0] == 0x16:
@@ -191,15 +176,18 @@ func (g *Gateway) take(c net.Conn) {
 
 // refuse ends a connection, and records why.
 func (g *Gateway) refuse(k *conn, failure string) {
-	if failure != "" {
-		e := g.begin(schemas.NetTCP, k.o)
-		e.line.Decision, e.line.Failure = schemas.NetDeny, failure
-		g.end(e)
-	}
+	g.denied(schemas.NetTCP, k.o, failure)
 	if t, ok := k.Conn.(*net.TCPConn); ok {
 		t.SetLinger(0)
 	}
 	g.release(k.Conn)
+}
+
+// denied records a connection that came to nothing.
+func (g *Gateway) denied(scheme string, o *origin, failure string) {
+	e := g.begin(scheme, o)
+	e.line.Decision, e.line.Failure = schemas.NetDeny, failure
+	g.end(e)
 }
 
 // takeTLS makes the handshake as the server that the client wants.
@@ -217,21 +205,25 @@ func (g *Gateway) takeTLS(k *conn) {
 	ctx, cancel := context.WithTimeout(g.ctx, patience)
 	defer cancel()
 	if err := c.HandshakeContext(ctx); err != nil {
-		e := g.begin(schemas.NetHTTPS, k.o)
-		e.line.Decision, e.line.Failure = schemas.NetDeny, schemas.NetClientTLS
-		g.end(e)
+		g.denied(schemas.NetHTTPS, k.o, schemas.NetClientTLS)
 		g.release(k.Conn)
 		return
 	}
-	g.hand(k, c)
+	if c.ConnectionState().NegotiatedProtocol == "h2" {
+		g.hand(k, c) // of this type, or the server does not see that
+	} else {
+		g.hand(k, &conn{Conn: c, r: c, o: k.o})
+	}
 }
 
 // hand gives a connection to the server.
 func (g *Gateway) hand(k *conn, c net.Conn) {
+	g.handlers.Add(1)
 	if !g.funnel.push(c) {
-		c.Close()
+		g.denied(schemas.NetTCP, k.o, schemas.NetClientCut)
+		g.release(k.Conn)
+		g.handlers.Done()
 	}
-	g.forget(k.Conn) // the server closes it
 }
 
 func (g *Gateway) hold(c net.Conn) bool {
@@ -255,24 +247,59 @@ func (g *Gateway) release(c net.Conn) {
 	c.Close()
 }
 
+// linger is how long what the program left under way may go on after its end.
+const linger = 5 * time.Second
+
 // Close ends what is still open, and returns when all is recorded. The listeners must be closed. Its error says that the
 // record is not whole.
 func (g *Gateway) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	g.once.Do(g.close)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if slices.Contains(g.exchanges, nil) && g.fault == nil {
+		g.fault = errors.New("an exchange was not recorded")
+	}
+	return g.fault
+}
+
+func (g *Gateway) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), linger)
 	defer cancel()
+	taken := make(chan struct{})
+	go func() {
+		defer close(taken)
+		g.open.Wait()
+	}()
+	select {
+	case <-taken: // each is with the server now, or ended
+	case <-ctx.Done():
+	}
 	g.server.Shutdown(ctx) // the program has ended: what is under way ends by itself
 	g.stop()
-	g.server.Close()
 	g.mu.Lock()
 	for c := range g.conns {
 		c.Close()
 	}
 	g.mu.Unlock()
-	g.open.Wait()
+	<-taken
+	g.server.Close()
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.handlers.Wait()
 	g.transport.CloseIdleConnections()
+}
+
+// enter begins the handling of a request. Without it the request comes too late for the record.
+func (g *Gateway) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.fault
+	if g.closed {
+		g.fault = cmp.Or(g.fault, errors.New("a request came after the end of the record"))
+		return false
+	}
+	g.handlers.Add(1)
+	return true
 }
 
 // dial opens a connection to a server, or to what stands for it.

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/runner-evidence/runner/cmd/internal/allow"
 	"github.com/runner-evidence/runner/cmd/internal/exchange"
@@ -56,7 +57,14 @@ type request struct {
 
 // serve handles one request.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
+	if !g.enter() {
+		panic(http.ErrAbortHandler)
+	}
+	defer g.handlers.Done()
 	q := &request{g: g, w: w, r: r, o: r.Context().Value(originKey{}).(*origin), sent: g.body()}
+	q.o.read.Add(1)
+	q.o.busy.Store(true)
+	q.o.two.Store(r.ProtoMajor == 2)
 	scheme := schemas.NetHTTP
 	if q.o.tls {
 		scheme = schemas.NetHTTPS
@@ -183,13 +191,17 @@ func (q *request) forward() {
 	}
 	answer, err := q.g.transport.RoundTrip(r)
 	if err != nil {
+		_, failed := upload.stop()
 		line.Request = q.sentMessage()
-		q.broken(err, upload.err)
+		q.broken(err, failed)
 		return
 	}
 	defer answer.Body.Close()
 	got := q.g.body()
 	q.answer(answer, got)
+	if whole, _ := upload.stop(); !whole && q.r.ContentLength != 0 && line.Failure == "" {
+		line.Failure = schemas.NetRequestCut
+	}
 	line.Request = q.sentMessage()
 	m := got.message()
 	m.Headers, m.Trailers = q.g.responseHeaders(answer.Header), q.g.trailers(answer.Trailer)
@@ -284,20 +296,41 @@ func (q *request) answer(answer *http.Response, got *body) {
 	}
 }
 
-// teed is a body that is recorded while it is sent.
+// teed is a body that is recorded while it is sent. The transport can go on reading it after the answer has come.
 type teed struct {
-	r   io.ReadCloser
-	to  io.Writer
-	err error
+	r  io.ReadCloser
+	to io.Writer
+
+	mu    sync.Mutex
+	whole bool  // it was read to its end
+	over  bool  // nothing more is recorded
+	err   error // of reading it
 }
 
+// Read reads the next bytes. None come after stop.
 func (t *teed) Read(b []byte) (int, error) {
 	n, err := t.r.Read(b)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return 0, http.ErrBodyReadAfterClose
+	}
 	t.to.Write(b[:n])
-	if err != nil && err != io.EOF {
+	if err == io.EOF {
+		t.whole = true
+	} else if err != nil {
 		t.err = err
 	}
 	return n, err
 }
 
+// stop ends the recording, and says whether it has all of the body, and why reading it failed.
+func (t *teed) stop() (whole bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	return t.whole, t.err
+}
+
+// Close closes the body.
 func (t *teed) Close() error { return t.r.Close() }

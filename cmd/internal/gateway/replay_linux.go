@@ -15,7 +15,7 @@ import (
 func (g *Gateway) prepare(r *exchange.Recording) {
 	g.waiting = map[string][]*schemas.NetExchange{}
 	for _, e := range r.Exchanges {
-		if e.Scheme == schemas.NetTCP || e.Method == "" {
+		if e.Scheme == schemas.NetTCP || e.Method == "" || e.Decision == schemas.NetMiss {
 			continue
 		}
 		key := exchange.Key(e, g.c.Match)

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"errors"
 	"io"
 	"net"
 	"sync"
@@ -26,24 +25,31 @@ func (g *Gateway) pass(c net.Conn, o *origin, rule *allow.Rule) {
 	}
 	defer g.release(up)
 	sent, got := g.body(), g.body()
+	var upward, downward error
 	var both sync.WaitGroup
-	both.Add(1)
-	go func() {
-		defer both.Done()
-		_, err := io.Copy(io.MultiWriter(up, sent), c)
-		closeWrite(up, err)
-	}()
-	_, err = io.Copy(io.MultiWriter(c, got), up)
-	closeWrite(c, err)
+	both.Go(func() {
+		_, upward = io.Copy(io.MultiWriter(sent, up), c)
+		closeWrite(up, upward)
+	})
+	_, downward = io.Copy(io.MultiWriter(got, c), up)
+	closeWrite(c, downward)
 	both.Wait()
 	e.line.Request = sent.message()
 	response := got.message()
 	e.line.Response = &response
+	switch {
+	case g.ctx.Err() != nil: // the program had ended, and we ended it
+		e.line.Failure = schemas.NetClientCut
+	case downward != nil:
+		e.line.Failure = schemas.NetServerCut
+	case upward != nil:
+		e.line.Failure = schemas.NetClientCut
+	}
 }
 
 // closeWrite says to the other side that no more comes; after an error nothing of the connection goes on.
 func closeWrite(c net.Conn, err error) {
-	if t, ok := c.(interface{ CloseWrite() error }); ok && (err == nil || errors.Is(err, io.EOF)) {
+	if t, ok := c.(interface{ CloseWrite() error }); ok && err == nil {
 		t.CloseWrite()
 		return
 	}

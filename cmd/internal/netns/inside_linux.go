@@ -99,15 +99,8 @@ func (i *inside) run() error {
 	if err := i.mounts(); err != nil {
 		return fmt.Errorf("setting up the files of the program: %w", err)
 	}
-	line, err := json.Marshal(report{Ready: true})
-	if err != nil {
-		return err
-	}
-	if err := unix.Sendmsg(i.fd, append(line, '\n'), unix.UnixRights(sockets...), nil, 0); err != nil {
+	if err := i.handOver(sockets); err != nil {
 		return fmt.Errorf("handing the listeners over: %w", err)
-	}
-	for _, fd := range sockets {
-		unix.Close(fd)
 	}
 	var o order
 	if i.in.Decode(&o) != nil || !o.Go {
@@ -138,6 +131,28 @@ func (i *inside) run() error {
 		return i.out.Encode(report{Ended: true, Exit: e.Code, Signal: e.Signal})
 	case <-gone:
 		p.Kill()
+	}
+	return nil
+}
+
+// batch is how many descriptors are sent at once. The kernel takes 253 (SCM_MAX_FD).
+const batch = 128
+
+// handOver sends the sockets outside. The last message says that it is.
+func (i *inside) handOver(sockets []int) error {
+	for len(sockets) > 0 {
+		n := min(batch, len(sockets))
+		line, err := json.Marshal(report{Ready: n == len(sockets)})
+		if err != nil {
+			return err
+		}
+		if err := unix.Sendmsg(i.fd, append(line, '\n'), unix.UnixRights(sockets[:n]...), nil, 0); err != nil {
+			return err
+		}
+		for _, fd := range sockets[:n] {
+			unix.Close(fd)
+		}
+		sockets = sockets[n:]
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,7 +25,7 @@ const NoNamespaces = "net_no_namespaces"
 
 // Space is a network namespace with a process of ours in it.
 type Space struct {
-	Listeners []net.Listener // of TCP
+	Listeners []*net.TCPListener
 	Names     []*net.UDPConn // of questions about names
 
 	process *os.Process
@@ -64,7 +65,7 @@ func Start(c Config, files []*os.File) (*Space, error) {
 		return nil, tool.Fail(tool.ExitCannot, fmt.Errorf("%s: making a network namespace: %w", NoNamespaces, errno), "as root: sudo runner-net; in a container it needs CAP_SYS_ADMIN")
 	}
 	s := &Space{process: p, conn: ours, out: json.NewEncoder(ours)}
-	if err := s.out.Encode(c); err == nil {
+	if err = s.out.Encode(c); err == nil {
 		err = s.receive()
 	}
 	if err != nil {
@@ -76,19 +77,32 @@ func Start(c Config, files []*os.File) (*Space, error) {
 
 // receive takes the sockets.
 func (s *Space) receive() error {
-	line, control := make([]byte, 64<<10), make([]byte, unix.CmsgSpace(4*1024))
-	n, m, _, _, err := unix.Recvmsg(int(s.conn.Fd()), line, control, unix.MSG_CMSG_CLOEXEC)
-	if err != nil || n == 0 {
-		return errors.New("the process inside the network namespace ended early")
+	s.in = json.NewDecoder(s.conn)
+	line, control := make([]byte, 64<<10), make([]byte, unix.CmsgSpace(4*batch))
+	for {
+		n, m, flags, _, err := unix.Recvmsg(int(s.conn.Fd()), line, control, unix.MSG_CMSG_CLOEXEC)
+		if err != nil || n == 0 {
+			return errors.New("the process inside the network namespace ended early")
+		}
+		var r report
+		if err := json.Unmarshal(line[:n], &r); err != nil {
+			return fmt.Errorf("the process inside the network namespace: %w", err)
+		}
+		if r.Failed != nil {
+			return tool.Fail(r.Failed.Code, errors.New(r.Failed.Text), r.Failed.Hints...)
+		}
+		if flags&unix.MSG_CTRUNC != 0 {
+			return tool.Failf(tool.ExitOwn, "this process may not have as many descriptors as there are ports: raise ulimit -n")
+		}
+		if err := s.takeAll(control[:m]); err != nil || r.Ready {
+			return err
+		}
 	}
-	var r report
-	if err := json.Unmarshal(line[:n], &r); err != nil {
-		return fmt.Errorf("the process inside the network namespace: %w", err)
-	}
-	if r.Failed != nil {
-		return tool.Fail(r.Failed.Code, errors.New(r.Failed.Text), r.Failed.Hints...)
-	}
-	messages, err := unix.ParseSocketControlMessage(control[:m])
+}
+
+// takeAll takes the sockets of one message.
+func (s *Space) takeAll(control []byte) error {
+	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
 		return err
 	}
@@ -103,7 +117,6 @@ func (s *Space) receive() error {
 			}
 		}
 	}
-	s.in = json.NewDecoder(s.conn)
 	return nil
 }
 
@@ -118,7 +131,7 @@ func (s *Space) take(fd int) error {
 	if kind == unix.SOCK_STREAM {
 		l, err := net.FileListener(f)
 		if err == nil {
-			s.Listeners = append(s.Listeners, l)
+			s.Listeners = append(s.Listeners, l.(*net.TCPListener))
 		}
 		return err
 	}
@@ -158,6 +171,58 @@ func (s *Space) Run(signals <-chan os.Signal) (child.Ending, error) {
 			return child.Ending{Code: r.Exit, Signal: r.Signal}, nil
 		}
 	}
+}
+
+// Drain waits until all that the program asked for before it ended was taken: connections that nobody accepted yet, and
+// questions that nobody read yet. Both have to be served meanwhile.
+func (s *Space) Drain() error {
+	for end := time.Now().Add(drained); ; time.Sleep(time.Millisecond) {
+		left, err := s.waiting()
+		if err != nil {
+			return fmt.Errorf("looking for connections that were not taken yet: %w", err)
+		}
+		if left == 0 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%d connections or questions were not taken", left)
+		}
+	}
+}
+
+// drained is how long Drain waits.
+const drained = 10 * time.Second
+
+// waiting counts what was not taken. Of a listener, the kernel tells it as tcpi_unacked (tcp_get_info, Linux 2.6.14).
+func (s *Space) waiting() (n int, err error) {
+	for _, l := range s.Listeners {
+		err = errors.Join(err, control(l, func(fd int) error {
+			info, err := unix.GetsockoptTCPInfo(fd, unix.SOL_TCP, unix.TCP_INFO)
+			if err == nil {
+				n += int(info.Unacked)
+			}
+			return err
+		}))
+	}
+	for _, c := range s.Names {
+		err = errors.Join(err, control(c, func(fd int) error {
+			bytes, err := unix.IoctlGetInt(fd, unix.SIOCINQ)
+			if bytes > 0 {
+				n++
+			}
+			return err
+		}))
+	}
+	return n, err
+}
+
+func control(c syscall.Conn, f func(fd int) error) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	return errors.Join(raw.Control(func(fd uintptr) { inner = f(int(fd)) }), inner)
 }
 
 // Close ends the namespace's process and closes the listeners.

@@ -85,7 +85,7 @@ func (r *Record) Write(w io.Writer) error {
 		}
 	}
 	status := schemas.StatusComplete
-	if r.Clock.Bad > 0 {
+	if r.Clock.Bad+r.Clock.Lost > 0 {
 		status = schemas.StatusPartial
 	}
 	return s.Seal(status)

@@ -121,17 +121,38 @@ type line struct {
 	AtNS    []uint64 `json:"at_ns"`
 }
 
-// Ticks reads the file that the shims wrote: the ticks sorted by process and number, and how many lines were none.
-func Ticks(file, runID string) (list []schemas.ClockTick, bad uint64, err error) {
+// Gather adds the ticks in the file that the shims wrote to a record, sorted by process and number, and counts what is missing.
+func (r *Record) Gather(file string) error {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, 0, nil
+		return nil
 	}
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
 	defer f.Close()
-	return read(f, runID)
+	if r.Ticks, r.Clock.Bad, err = read(f, r.Clock.RunID); err == nil {
+		r.Clock.Lost, r.Clock.Unended = missing(r.Ticks)
+	}
+	return err
+}
+
+// missing counts the numbers of ticks that are not in a sorted list, and the processes that did not end.
+func missing(list []schemas.ClockTick) (lost, unended uint64) {
+	expected := uint64(0)
+	for i, t := range list {
+		if i > 0 && list[i-1].Process != t.Process {
+			expected = 0
+		}
+		if t.Tick > expected {
+			lost += t.Tick - expected
+		}
+		expected = t.Tick + 1
+		if last := i+1 == len(list) || list[i+1].Process != t.Process; last && t.Op != schemas.TickEnd {
+			unended++
+		}
+	}
+	return lost, unended
 }
 
 func read(r io.Reader, runID string) (list []schemas.ClockTick, bad uint64, err error) {

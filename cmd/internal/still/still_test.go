@@ -26,6 +26,26 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// TestMissing: a tick that is not there is counted, and so is a process that did not end.
+func TestMissing(t *testing.T) {
+	tick := func(process string, n uint64, op string) schemas.ClockTick {
+		return schemas.ClockTick{Process: process, Tick: n, Op: op}
+	}
+	for _, x := range []struct {
+		list          []schemas.ClockTick
+		lost, unended uint64
+	}{
+		{nil, 0, 0},
+		{[]schemas.ClockTick{tick("a", 0, schemas.TickRead), tick("a", 1, schemas.TickEnd), tick("b", 0, schemas.TickEnd)}, 0, 0},
+		{[]schemas.ClockTick{tick("a", 0, schemas.TickRead), tick("b", 0, schemas.TickRead), tick("b", 1, schemas.TickEnd)}, 0, 1},
+		{[]schemas.ClockTick{tick("a", 2, schemas.TickRead), tick("a", 7, schemas.TickEnd), tick("b", 3, schemas.TickSleep)}, 9, 1},
+	} {
+		if lost, unended := missing(x.list); lost != x.lost || unended != x.unended {
+			t.Errorf("%v: %d lost, %d unended", x.list, lost, unended)
+		}
+	}
+}
+
 func whole(t testing.TB) []byte {
 	t.Helper()
 	list, _, err := read(strings.NewReader(good), "r")

@@ -118,7 +118,7 @@ func Copy(from int, to string, owner *Owner) error {
 }
 
 // Decompress returns the tar that a file holds, which may be gzipped.
-func Decompress(f *os.File) (io.Reader, error) {
+func Decompress(f io.Reader) (io.Reader, error) {
 	r := bufio.NewReaderSize(f, 64<<10)
 	if head, err := r.Peek(2); err != nil || head[0] != 0x1f || head[1] != 0x8b {
 		if errors.Is(err, io.EOF) {

@@ -32,6 +32,9 @@ func Unpack(r io.Reader, dir string, most int64, owner *Owner) error {
 		case err == io.EOF && read.n-ends < 2*block:
 			return fmt.Errorf("the tar: %w: its end, two blocks of zeros, is missing", io.ErrUnexpectedEOF)
 		case err == io.EOF:
+			if err := rest(r); err != nil {
+				return fmt.Errorf("the tar: %w", err)
+			}
 			return u.finish()
 		case err != nil:
 			return fmt.Errorf("the tar: %w", err)
@@ -49,6 +52,27 @@ func Unpack(r io.Reader, dir string, most int64, owner *Owner) error {
 		}
 		ends = (read.n + block - 1) / block * block
 	}
+}
+
+// maxRest bounds the zeros after the end of a tar. GNU tar fills up to 10 KiB, and what --blocking-factor says.
+const maxRest = 16 << 20
+
+// rest reads what follows the end, so that the check sum of a compressed tar is checked too. Only zeros may.
+func rest(r io.Reader) error {
+	buf := make([]byte, 64<<10)
+	for left := maxRest; left > 0; {
+		n, err := r.Read(buf)
+		if slices.ContainsFunc(buf[:n], func(b byte) bool { return b != 0 }) {
+			return errors.New("something follows its end")
+		}
+		if left -= n; err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("more than %d bytes follow its end", maxRest)
 }
 
 // block is the size of all parts of a tar, in bytes.

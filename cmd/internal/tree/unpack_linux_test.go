@@ -3,6 +3,7 @@ package tree
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -106,6 +107,30 @@ func TestUnpackRefuses(t *testing.T) {
 	for _, n := range []int{0, 1, 511, 512, 513, 519, 520, 1023, 1024, 1535, 1536, 2047} {
 		if err := Unpack(bytes.NewReader(whole[:n]), t.TempDir(), 100, nil); err == nil {
 			t.Errorf("%d of %d bytes are taken", n, len(whole))
+		}
+	}
+}
+
+// TestUnpackEnd: what follows the end is looked at, so that a damaged check sum of a compressed tar is noticed.
+func TestUnpackEnd(t *testing.T) {
+	whole := packed(t, entry{"f", "", tar.TypeReg, "content"})
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	w.Write(whole)
+	testkit.Must(t, w.Close())
+	damaged := bytes.Clone(z.Bytes())
+	damaged[len(damaged)-5] ^= 1 // of its check sum
+	for name, x := range map[string]struct {
+		tar  []byte
+		want string
+	}{
+		"whole": {z.Bytes(), ""}, "filled up": {append(bytes.Clone(whole), make([]byte, 20<<10)...), ""},
+		"checksum": {damaged, "checksum"}, "cut": {z.Bytes()[:z.Len()-4], "EOF"}, "more": {append(bytes.Clone(whole), 0, 1), "follows"}, "zeros": {append(bytes.Clone(whole), make([]byte, maxRest+1)...), "follow"},
+	} {
+		r, err := Decompress(bytes.NewReader(x.tar))
+		testkit.Must(t, err)
+		if err := Unpack(r, t.TempDir(), 100, nil); (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, expected %q", name, err, x.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ package wrap
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/confine"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // Names are the wrappers.
@@ -34,15 +36,18 @@ type State struct {
 }
 
 // Take returns the state that came with an environment, and the environment without it.
-func Take(env []string) (s State, rest []string) {
+func Take(env []string) (s State, rest []string, err error) {
 	for _, e := range env {
-		if text, ok := strings.CutPrefix(e, variable+"="); ok {
-			json.Unmarshal([]byte(text), &s) // what is none says nothing
-		} else {
+		text, ours := strings.CutPrefix(e, variable+"=")
+		if !ours {
 			rest = append(rest, e)
+			continue
+		}
+		if e := json.Unmarshal([]byte(text), &s); e != nil { // without it the program would get rights that wrappers took away
+			err = tool.Fail(tool.ExitOwn, fmt.Errorf("%s: %w", variable, e), "wrappers set this variable for each other: unset "+variable)
 		}
 	}
-	return s, rest
+	return s, rest, err
 }
 
 // Environ adds the state to the environment of the next wrapper.

@@ -37,15 +37,19 @@ if (process.env.AGENT_DETERMINISTIC === '1' && !globalThis[Symbol.for('runner.cl
   let reads = [];
   const write = (tick) => {
     if (!file) return;
-    if (seq >= bound) return;
+    const n = seq++; // also of those that are too many: the number of the end tells how many there were
+    if (n >= bound && tick.op !== 'end') return;
     try {
-      fs.appendFileSync(file, JSON.stringify(Object.assign({ process: name, seq: seq++ }, tick)) + '\n');
+      fs.appendFileSync(file, JSON.stringify(Object.assign({ process: name, seq: n }, tick)) + '\n');
     } catch { /* the file is not there any more: nobody wants ticks */ }
   };
   const flush = () => {
     if (reads.length) write({ op: 'read', at_ns: reads.splice(0) });
   };
-  process.on('exit', flush);
+  process.on('exit', () => {
+    flush();
+    write({ op: 'end', at_ns: [now] });
+  });
 
   const recorded = [];
   if (replays && process.env.AGENT_CLOCK_RECORD) {
@@ -154,7 +158,7 @@ if (process.env.AGENT_DETERMINISTIC === '1' && !globalThis[Symbol.for('runner.cl
     };
     const values = (a) => { bytes(a.byteLength).copy(view(a)); return a; };
     const later = (f, ...a) => process.nextTick(() => f(null, ...a));
-        const randomBytes = (n, f) => (f ? later(f, bytes(n)) : bytes(n));
+    const randomBytes = (n, f) => (f ? later(f, bytes(n)) : bytes(n));
     const randomFillSync = (a, at = 0, n = a.byteLength - at) => { bytes(n).copy(view(a), at); return a; };
     const randomFill = (a, ...r) => { const f = r.pop(); randomFillSync(a, ...r); later(f, a); };
     const randomInt = (low, high, f) => {

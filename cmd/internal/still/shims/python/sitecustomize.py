@@ -41,10 +41,13 @@ def _install():
     bound, step = 100000, 10000
 
     def write(**tick):
-        if not path or state["seq"] >= bound:
+        if not path:
             return
-        line = json.dumps(dict(process=state["name"], seq=state["seq"], **tick), separators=(",", ":")) + "\n"
-        state["seq"] += 1
+        n = state["seq"]
+        state["seq"] += 1  # also of those that are too many: the number of the end tells how many there were
+        if n >= bound and tick["op"] != "end":
+            return
+        line = json.dumps(dict(process=state["name"], seq=n, **tick), separators=(",", ":")) + "\n"
         try:
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
             try:
@@ -217,7 +220,14 @@ def _install():
 
     os.register_at_fork(before=flush, after_in_child=child)
     import atexit
-    atexit.register(flush)
+
+
+    def end():
+        flush()
+        if state["pid"] == os.getpid():
+            write(op="end", at_ns=[state["now"]])
+
+    atexit.register(end)
 
     # asyncio waits by a real clock; a sleep that is over has moved the clock.
     class Finder:
