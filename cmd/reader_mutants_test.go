@@ -67,6 +67,12 @@ func TestReaderContainers(t *testing.T) {
 	t.Fatal("the run tool-allowed is not there")
 }
 
+// TestReaderWrapped: the same of an archive with all that wrappers record.
+func TestReaderWrapped(t *testing.T) {
+	requirePython(t)
+	agree(t, append(mutants(t, 13, []string{wrappedArchive(t)}), wrappedArchive(t)))
+}
+
 func TestReaderMutantsOfCorpora(t *testing.T) {
 	requirePython(t)
 	agree(t, mutants(t, 613, otherArchives(t, "archive.tar.gz")))

@@ -64,6 +64,8 @@ const (
 	AmbiguityDeniedTarget       = "effect_on_denied_target"
 	AmbiguityEffectsLate        = "tool_call_effects_late"
 	AmbiguityRequestEffects     = "request_effects_outside_request"
+	AmbiguityConnect            = "connect_without_exchange"
+	AmbiguityRecordPartial      = "wrapper_record_partial"
 )
 
 // Codes of notes.
@@ -131,6 +133,8 @@ var ambiguities = [...]AmbiguityKind{
 	{Code: AmbiguityDeniedTarget, Status: CorrelationPartial, Arg: ArgPath, Says: "an effect of a tool server, at any time, that matches what a rule that denies names (`denies`), or what a denied request named, later than its end; and not from the tree of an allowed call, during it, that names it as closely in what its rule looked at. The argument is what was named"},
 	{Code: AmbiguityEffectsLate, Status: CorrelationPartial, Arg: ArgID, Says: "an effect in an allowed call's own window that matches none of its targets, and one of a call of that session that had ended before it began. Both calls have the code, and the effect is nobody's own"},
 	{Code: AmbiguityRequestEffects, Status: CorrelationPartial, Arg: ArgName, Says: "an effect of a tool server while a request that is no tool call ran, and no call, that matches none of what the requests of that time named, where one named something. The argument is the method of the first of them"},
+	{Code: AmbiguityConnect, Status: CorrelationPartial, Arg: ArgName, Says: "the kernel saw a connection to this address and port, where runner-net listened, and the layer network has no exchange for it"},
+	{Code: AmbiguityRecordPartial, Status: CorrelationPartial, Arg: ArgName, Says: "the record of this wrapper is not whole: `unread` or `base_changed` of `run/box.json`, `bad_lines` or `lost` of `run/clock.json`, or `names_lost` of `run/net.json` is above 0"},
 	{Code: NoteNotWatched, Status: CorrelationClean, Arg: ArgID, Says: "a denied call named nothing that a kernel line can show: nothing is watched"},
 	{Code: NoteExecBefore, Status: CorrelationClean, Arg: ArgPath, Says: "a program was executed before the first session had started, by a process in no tree that is neither a proxy nor an ancestor of the proxy of a session with decisions"},
 	{Code: NoteReloaded, Status: CorrelationClean, Arg: ArgName, Says: "the proxy read its policy file again during the session: earlier calls were decided by what it said before"},

@@ -106,6 +106,10 @@ const (
 	CounterSDKEvents      = "sdk_events"
 	CounterSurfaceEntries = "surface_entries"
 	CounterTimes          = "times"
+	CounterTicks          = "clock_ticks"
+	CounterNames          = "dns_names"
+	CounterChanges        = "file_changes"
+	CounterExchanges      = "network_exchanges"
 	CounterFiltered       = "filtered"
 	CounterProcessLines   = "process_lines"
 )
@@ -219,6 +223,10 @@ var Counters = [...]Counter{
 
 	{Name: CounterFiltered, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer filtered"},
 	{Name: CounterProcessLines, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer process"},
+	{Name: CounterTicks, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer clock"},
+	{Name: CounterNames, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer dns"},
+	{Name: CounterChanges, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer filesystem"},
+	{Name: CounterExchanges, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer network"},
 	{Name: CounterPolicyEvents, Stage: StageCorrelate, Role: RoleBalance, When: WhenPolicyLog, Why: "lines of the policy layer"},
 	{Name: CounterSDKEvents, Stage: StageCorrelate, Role: RoleBalance, When: WhenSDKLog, Why: "lines of the SDK layer"},
 	{Name: CounterSurfaceEntries, Stage: StageCorrelate, Role: RoleBalance, Why: "entries of the capability surface"},

@@ -17,23 +17,28 @@ type Form struct {
 	Member string // archive member; "" for what is only in pipes
 	Lines  bool   // one object a line; otherwise one object without a final newline
 
+	Raw      bool  // of a member: any bytes
 	Optional bool  // of a member: an archive without it is valid
 	MaxBytes int64 // of a member: the most that a reader accepts; 0 is the bound of the archive format
 }
 
 // Member names.
 const (
-	MemberManifest = "manifest.json"
-	MemberSurface  = "capability-surface.json"
-	MemberReport   = "correlation-report.json"
-	MemberEvents   = "events.ndjson"
-	MemberFiltered = "layers/filtered.ndjson"
-	MemberKernel   = "layers/kernel.ndjson"
-	MemberPolicy   = "layers/policy.ndjson"
-	MemberProcess  = "layers/process.ndjson"
-	MemberSDK      = "layers/sdk.ndjson"
-	MemberTimes    = "layers/times.ndjson"
-	MemberHealth   = "observation-health.json"
+	MemberManifest  = "manifest.json"
+	MemberSurface   = "capability-surface.json"
+	MemberReport    = "correlation-report.json"
+	MemberEvents    = "events.ndjson"
+	MemberClock     = "layers/clock.ndjson"
+	MemberNames     = "layers/dns.ndjson"
+	MemberChanges   = "layers/filesystem.ndjson"
+	MemberExchanges = "layers/network.ndjson"
+	MemberFiltered  = "layers/filtered.ndjson"
+	MemberKernel    = "layers/kernel.ndjson"
+	MemberPolicy    = "layers/policy.ndjson"
+	MemberProcess   = "layers/process.ndjson"
+	MemberSDK       = "layers/sdk.ndjson"
+	MemberTimes     = "layers/times.ndjson"
+	MemberHealth    = "observation-health.json"
 )
 
 // forms are all lines and documents of the contract except the layers.
@@ -58,18 +63,18 @@ var forms = [...]Form{
 	{Schema: SchemaAct, File: "act-v0.schema.json", Lines: true},
 	{Schema: SchemaSuiteCase, File: "suite-case-v0.schema.json", Lines: true},
 	{Schema: SchemaBaseEntry, File: "base-entry-v0.schema.json", Lines: true},
-	{Schema: SchemaFileChange, File: "file-change-v0.schema.json", Lines: true},
-	{Schema: SchemaNetExchange, File: "network-exchange-v0.schema.json", Lines: true},
-	{Schema: SchemaNetName, File: "dns-name-v0.schema.json", Lines: true},
-	{Schema: SchemaClock, File: "clock-v0.schema.json", Lines: true},
-	{Schema: SchemaClockTick, File: "clock-tick-v0.schema.json", Lines: true},
-	{Schema: SchemaBox, File: "box-v0.schema.json", Lines: true},
-	{Schema: SchemaManifest, File: "archive-manifest-v0.schema.json", Member: MemberManifest, MaxBytes: 64 << 10},
+	{Schema: SchemaManifest, File: "archive-manifest-v0.schema.json", Member: MemberManifest, MaxBytes: MaxManifestBytes},
 	{Schema: SchemaSurface, File: "capability-surface-v0.schema.json", Member: MemberSurface},
 	{Schema: SchemaReport, File: "correlation-report-v0.schema.json", Member: MemberReport, MaxBytes: MaxReportBytes},
 	{Schema: SchemaEvent, File: "event-v0.schema.json", Member: MemberEvents, Lines: true, MaxBytes: 4 << 20},
 	{Schema: SchemaHealth, File: "observation-health-v0.schema.json", Member: MemberHealth, MaxBytes: 1 << 20},
 }
+
+// MaxManifestBytes bounds the manifest: an entry for each blob has less than 256 bytes.
+const MaxManifestBytes = MaxBlobs * 256
+
+// rawMembers are members of any bytes, beside blobs.
+var rawMembers = [...]string{MemberStderr, MemberStdout}
 
 // DecisionLogForm is the form of runner-policy's decision log. Its lines are
 // CloudEvents, so they name a type and no schema.
@@ -81,7 +86,14 @@ func Forms() []Form {
 	for i := range Layers {
 		list = append(list, Layers[i].form())
 	}
+	for i := range RunDocuments {
+		list = append(list, RunDocuments[i].form())
+	}
 	return list
+}
+
+func (d *RunDocument) form() Form {
+	return Form{Schema: d.Schema, File: d.File, Member: d.Member, Optional: true, MaxBytes: MaxRunDocument}
 }
 
 // FormOf returns the form of a schema string.
@@ -89,7 +101,7 @@ func FormOf(schema string) (Form, bool) {
 	return formWhere(func(f *Form) bool { return f.Schema == schema })
 }
 
-// Members are the members that an archive can have, in archive order: the manifest,
+// Members are the members that an archive can have beside those of any bytes, in archive order: the manifest,
 // then the others by the bytes of their names.
 func Members() []Form {
 	list := slices.DeleteFunc(slices.Clone(Forms()), func(f Form) bool { return f.Member == "" })
@@ -107,6 +119,9 @@ func Members() []Form {
 
 // MemberOf returns the form of the named member.
 func MemberOf(name string) (Form, bool) {
+	if _, blob := BlobDigest(name); blob || slices.Contains(rawMembers[:], name) {
+		return Form{Member: name, Raw: true, Optional: true}, true
+	}
 	return formWhere(func(f *Form) bool { return name != "" && f.Member == name })
 }
 
@@ -118,6 +133,11 @@ func formWhere(is func(*Form) bool) (Form, bool) {
 	}
 	for i := range Layers {
 		if f := Layers[i].form(); is(&f) {
+			return f, true
+		}
+	}
+	for i := range RunDocuments {
+		if f := RunDocuments[i].form(); is(&f) {
 			return f, true
 		}
 	}

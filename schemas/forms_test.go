@@ -132,6 +132,12 @@ func parseForm(schema string, b []byte) (err error) {
 				return err
 			}
 		}
+		for _, d := range RunDocuments {
+			if d.Schema == schema {
+				_, _, err = d.Parse(b)
+				return err
+			}
+		}
 		panic("no parser for " + schema)
 	}
 	return err

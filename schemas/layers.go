@@ -37,6 +37,8 @@ type Layer struct {
 	// Normalized layers are made by runner-normalize: their lines are in a kernel.normalized
 	// stream, in the order of this table, and the note is one of its own.
 	Normalized bool
+	// Wrapper is the stream of the wrapper that recorded the layer, or "". Such a layer has no times.
+	Wrapper string
 }
 
 // LayerLog is a log that the measured command writes and runner-exec collects. Its
@@ -64,6 +66,11 @@ type LayerLine struct {
 
 // Names of layers.
 const (
+	LayerClock     = "clock"
+	LayerNames     = "dns"
+	LayerChanges   = "filesystem"
+	LayerExchanges = "network"
+
 	LayerFiltered = "filtered"
 	LayerKernel   = "kernel"
 	LayerPolicy   = "policy"
@@ -77,10 +84,18 @@ const MaxLogLayer = MaxLogBytes
 
 // Layers is the layer table, in the order of the layers in a run.joined stream.
 var Layers = []Layer{
+	{Name: LayerClock, Member: MemberClock, Schema: SchemaClockTick, File: "clock-tick-v0.schema.json", Optional: true, Wrapper: StreamClock,
+		Parse: layerParser(ParseClockTick, func(t *ClockTick) (string, uint64) { return t.RunID, t.Seq }), Counter: CounterTicks, Note: NoteClock},
+	{Name: LayerNames, Member: MemberNames, Schema: SchemaNetName, File: "dns-name-v0.schema.json", Optional: true, Wrapper: StreamNet,
+		Parse: layerParser(ParseNetName, func(n *NetName) (string, uint64) { return n.RunID, n.Seq }), Counter: CounterNames, Note: NoteNames},
+	{Name: LayerChanges, Member: MemberChanges, Schema: SchemaFileChange, File: "file-change-v0.schema.json", Optional: true, Wrapper: StreamBox,
+		Parse: layerParser(ParseFileChange, func(c *FileChange) (string, uint64) { return c.RunID, c.Seq }), Counter: CounterChanges, Note: NoteBox},
 	{Name: LayerFiltered, Member: MemberFiltered, Schema: SchemaFiltered, File: "filtered-v0.schema.json", Optional: true, MaxBytes: MaxFilteredLayer, Normalized: true,
 		Parse: layerParser(ParseFiltered, func(f *FilteredEvent) (string, uint64) { return f.RunID, f.Seq }), Counter: CounterFiltered, Note: NoteNoise},
 	{Name: LayerKernel, Member: MemberKernel, Schema: SchemaKernelEvent, File: "kernel-event-v0.schema.json",
 		Note: NoteKernel, Field: func(h *Health) *string { return &h.KernelLayer }},
+	{Name: LayerExchanges, Member: MemberExchanges, Schema: SchemaNetExchange, File: "network-exchange-v0.schema.json", Optional: true, Wrapper: StreamNet,
+		Parse: layerParser(ParseNetExchange, func(e *NetExchange) (string, uint64) { return e.RunID, e.Seq }), Counter: CounterExchanges, Note: NoteExchanges},
 	{Name: LayerPolicy, Member: MemberPolicy, Schema: SchemaPolicyEvent, File: "policy-event-v0.schema.json", MaxBytes: MaxLogLayer,
 		Parse: layerParser(ParsePolicyEvent, func(e *PolicyEvent) (string, uint64) { return e.RunID, e.Seq }), Counter: CounterPolicyEvents,
 		Note: NotePolicy, Field: func(h *Health) *string { return &h.PolicyLayer }, Present: LayerPresent,

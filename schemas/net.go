@@ -55,6 +55,7 @@ type NetExchange struct {
 	Scheme   string      `json:"scheme"`
 	Host     string      `json:"host"` // a name or an address, as the client meant it
 	Port     uint16      `json:"port"`
+	Address  string      `json:"address"`          // that the connection went to: of runner-net, or one that the client named itself
 	Method   string      `json:"method,omitempty"` // of HTTP, as are path and query
 	Path     string      `json:"path,omitempty"`
 	Query    string      `json:"query,omitempty"`
@@ -93,7 +94,7 @@ func ParseNetExchange(line []byte) (*NetExchange, error) {
 	e := new(NetExchange)
 	err := decode(line, e)
 	if err == nil {
-		err = first(head(e.Schema, SchemaNetExchange, e.RunID), oneOf("decision", e.Decision, NetDecisions[:]...), oneOf("scheme", e.Scheme, NetSchemes[:]...), notEmpty("host", e.Host), e.check())
+		err = first(head(e.Schema, SchemaNetExchange, e.RunID), oneOf("decision", e.Decision, NetDecisions[:]...), oneOf("scheme", e.Scheme, NetSchemes[:]...), notEmpty("host", e.Host), notEmpty("address", e.Address), e.check())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("network exchange: %w", err)

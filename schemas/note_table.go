@@ -18,6 +18,18 @@ const (
 	KeySDKEvents       = CounterSDKEvents
 	KeySDKToolCalls    = "sdk_tool_calls"
 	KeyLines           = "lines"
+	KeyChanges         = "changes"
+	KeyUnread          = "unread"
+	KeyBaseChanged     = "base_changed"
+	KeySurvivors       = CounterSurvivorsKilled
+	KeyTicks           = "ticks"
+	KeyBad             = "bad_lines"
+	KeyLost            = "lost"
+	KeyUnended         = "unended"
+	KeyNames           = "names"
+	KeyMode            = "mode"
+	KeyExchanges       = "exchanges"
+	KeyUnused          = "unused"
 	KeyProgram         = "program"
 	KeySHA256          = "sha256"
 	KeyDropped         = CounterDropped
@@ -122,6 +134,14 @@ var (
 		Says:  "kernel lines by class; there were sessions and times"}
 	NoteTimes = &Note{Code: "s7_times", By: StageCorrelate, Fields: []NoteField{{Key: KeyLines}},
 		Says: "`runner-exec --times`: how many lines of other layers have a time in the layer times"}
+	NoteBox = &Note{Code: "s8_box", By: StageCorrelate, Fields: []NoteField{{Key: KeyChanges}, {Key: KeyUnread}, {Key: KeyBaseChanged}, {Key: KeySurvivors}},
+		Says: "the command ran in a box of runner-box: lines of the layer filesystem, names that could not be described, names of the base that others changed, processes that outlived the command and were killed"}
+	NoteClock = &Note{Code: "s8_clock", By: StageCorrelate, Fields: []NoteField{{Key: KeyTicks}, {Key: KeyBad}, {Key: KeyLost}, {Key: KeyUnended}},
+		Says: "the command had the clock of runner-clock: lines of the layer clock, which are self-reported, and `bad_lines`, `lost` and `unended` of `run/clock.json`"}
+	NoteNames = &Note{Code: "s8_dns", By: StageCorrelate, Fields: []NoteField{{Key: KeyNames}, {Key: KeyLost}},
+		Says: "names that the command asked runner-net for, and questions that had no room"}
+	NoteExchanges = &Note{Code: "s8_network", By: StageCorrelate, Fields: []NoteField{{Key: KeyMode, Form: ValueWord}, {Key: KeyExchanges}, {Key: KeyUnused}},
+		Says: "the command had the network of runner-net: in which mode, lines of the layer network, and exchanges of the recording that nothing asked for"}
 	NotePIDs = &Note{Code: "canonical_pids", By: StageNormalize, Tail: "pid is the process's number in the fork tree, not the kernel's",
 		Says: "`--canonical-pids`"}
 	NoteNoise = &Note{Code: "normalize_noise", By: StageNormalize, Fields: []NoteField{
@@ -141,5 +161,5 @@ var (
 // Notes are all notes, in the order in which they come.
 var Notes = [...]*Note{
 	NoteContractOnly, NoteKernel, NoteLoss, NoteDrops, NoteMissed, NoteEscape, NoteQuality, NoteSurvivors, NoteEnd, NoteBlind,
-	NoteConfined, NoteNetwork, NoteNetworkIDs, NoteFiles, NoteFileIDs, NotePolicy, NoteToolPolicy, NoteProcessAPI, NoteSDK, NoteWindows, NoteTimes, NotePIDs, NoteNoise, NoteProcesses, NoteDrop,
+	NoteConfined, NoteNetwork, NoteNetworkIDs, NoteFiles, NoteFileIDs, NotePolicy, NoteToolPolicy, NoteProcessAPI, NoteSDK, NoteWindows, NoteTimes, NoteBox, NoteClock, NoteNames, NoteExchanges, NotePIDs, NoteNoise, NoteProcesses, NoteDrop,
 }

@@ -38,9 +38,9 @@ var Streams = func() []StreamForm {
 		joined = append(joined, record)
 	}
 	list = append(list, StreamForm{StreamBox, StageBox, []string{"`" + SchemaFileChange + "` sorted", "1 `" + SchemaBox + "`"}})
-	list = append(list, StreamForm{StreamNet, StageNet, []string{"`" + SchemaNetExchange + "` sorted", "`" + SchemaNetName + "` sorted", "1 " + health}})
+	list = append(list, StreamForm{StreamNet, StageNet, []string{"`" + SchemaNetExchange + "` sorted", "`" + SchemaNetName + "` sorted", "1 `" + SchemaNet + "`", "1 " + health}})
 	list = append(list, StreamForm{StreamClock, StageClock, []string{"1 `" + SchemaClock + "`", "`" + SchemaClockTick + "` sorted"}})
-	return append(list, StreamForm{StreamJoined, StageCorrelate, append(joined, "`"+SchemaSurfaceEntry+"` sorted",
+	return append(list, StreamForm{StreamJoined, StageCorrelate, append(joined, "`"+SchemaBox+"` (optional)", "`"+SchemaClock+"` (optional)", "`"+SchemaRunEnv+"` (optional)", "`"+SchemaNet+"` (optional)", "`"+SchemaSurfaceEntry+"` sorted",
 		"`"+SchemaBinding+"`", "`"+SchemaAmbiguity+"`", "`"+SchemaReport+"`", "`"+SchemaHealth+"`", "3 "+health)})
 }()
 
@@ -57,6 +57,9 @@ func ReaderOf(name string) string {
 	for _, l := range Layers {
 		if l.Log != nil && l.Log.Stream == name {
 			return StageCorrelate + " --" + l.Name
+		}
+		if l.Wrapper == name {
+			return StageCorrelate + " --record"
 		}
 	}
 	return ""

@@ -37,6 +37,8 @@ const (
 	SchemaClockTick    = "assay.runner.clock_tick.v0"
 	SchemaNetName      = "assay.runner.dns_name.v0"
 	SchemaBox          = "assay.runner.box.v0"
+	SchemaNet          = "assay.runner.net.v0"
+	SchemaRunEnv       = "assay.runner.env.v0"
 	SchemaHealth       = "assay.runner.observation_health.v0"
 	SchemaSurface      = "assay.runner.capability_surface.v0"
 	SchemaReport       = "assay.runner.correlation_report.v0"

@@ -62,8 +62,6 @@ func options(env *tool.Env) (o Options, err error) {
 	switch {
 	case len(o.Command) == 0:
 		return o, tool.Missing("the command", "runner-box -- COMMAND")
-	case o.ByDigest && o.Output == "":
-		return o, tool.Usagef("--base-by-digest is about the record, and there is none: expected -o DIR")
 	case o.Base == "" && (o.ByDigest || f.IsSet("fallback")):
 		return o, tool.Usagef("--base-by-digest and --fallback are about a base: expected --base DIR or --base TAR")
 	}

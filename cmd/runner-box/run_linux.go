@@ -59,6 +59,15 @@ func (o *Options) config() (box.Config, error) {
 	if u := o.User.Credential(); u != nil {
 		state.User = u
 	}
+	if state.Record > 0 {
+		o.RunID = state.RunID
+	}
+	if state, o.Output, err = state.Join(schemas.StageBox, o.Output); err != nil {
+		return box.Config{}, err
+	}
+	if o.ByDigest && o.Output == "" {
+		return box.Config{}, tool.Usagef("--base-by-digest is about the record, and there is none: expected -o DIR")
+	}
 	c := box.Config{RunID: o.RunID, Base: o.Base, Kind: box.BaseNone, Workdir: o.Workdir, Fallback: o.Fallback, CPU: o.CPU, Grace: o.Grace,
 		State: state, Rootless: !confine.MayAdminister(0), Pack: !o.ByDigest, Command: o.Command, Env: o.User.Environment(environ)}
 	if state.Control > 0 { // the run's own grace time

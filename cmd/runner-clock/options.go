@@ -53,6 +53,7 @@ func options(env *tool.Env) (o Options, err error) {
 		return o, err
 	}
 	o.Clock.Schema, o.Clock.RunID, o.Clock.Bad = schemas.SchemaClock, cmp.Or(id, tool.NewRunID()), 0
+	o.Clock.Lost, o.Clock.Unended = 0, 0
 	if err := env.Outputs(tool.Output{Flag: "o", What: "a record of runner-clock", Ours: tool.Begins(`{"schema":"` + schemas.SchemaHeader + `","stream":"` + schemas.StreamClock + `"`)}); err != nil {
 		return o, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/record"
 	"github.com/runner-evidence/runner/cmd/internal/still"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/cmd/internal/wrap"
@@ -36,6 +37,13 @@ func run(_ context.Context, env *tool.Env) error {
 	if u := o.User.Credential(); u != nil {
 		state.User = u
 	}
+	var dir string // of the record in a measured run
+	if state.Record > 0 {
+		o.Clock.RunID = state.RunID
+	}
+	if state, dir, err = state.Join(schemas.StageClock, o.Output); err != nil {
+		return err
+	}
 	next := wrap.Is(program, wrap.Dir())
 	if next && filepath.Base(program) == schemas.StageBox {
 		return tool.Fail(tool.ExitUsage, errors.New("runner-box after runner-clock: the box has a /tmp of its own, and not what runner-clock puts there"), "runner-box -- runner-clock -- COMMAND")
@@ -53,16 +61,37 @@ func run(_ context.Context, env *tool.Env) error {
 	if err := r.Gather(p.settings.File); err != nil {
 		return tool.CannotRead("the ticks of the clock", err)
 	}
-	if o.Output != "" {
-		if err := tool.WriteFile(o.Output, r.Write); err != nil {
-			return err
-		}
+	if err := write(&r, dir, state.Record > 0); err != nil {
+		return err
 	}
 	tell(env, o, &r)
 	if code := end.Status(); code != 0 {
 		return tool.Status(code)
 	}
 	return nil
+}
+
+// write writes the record: a file or, in a measured run, a directory as those of the other wrappers.
+func write(r *still.Record, place string, measured bool) error {
+	if place == "" {
+		return nil
+	}
+	if !measured {
+		return tool.WriteFile(place, r.Write)
+	}
+	dir, err := record.New(place)
+	if err != nil {
+		return err
+	}
+	defer dir.Discard()
+	f, err := os.Create(filepath.Join(fmt.Sprintf("/proc/self/fd/%d", dir.File().Fd()), still.StreamFile))
+	if err == nil {
+		err = errors.Join(r.Write(f), f.Sync(), f.Close())
+	}
+	if err != nil {
+		return tool.CannotWrite(still.StreamFile, err)
+	}
+	return dir.Commit()
 }
 
 // nothingDone completes the error of a program that was not started.
@@ -98,8 +127,8 @@ func newPlace(o Options, state wrap.State) (*place, error) {
 		err = errors.Join(os.Chown(p.run, int(u.UID), int(u.GID)), os.Chown(file+".d", int(u.UID), int(u.GID)))
 	}
 	p.settings = still.Settings{Seed: o.Clock.Seed, Start: o.Clock.Start, File: file, Crypto: o.Clock.Crypto == schemas.CryptoSystem, Only: o.Clock.Runtimes}
-	if err == nil && o.Replay {
-		p.settings.Record = filepath.Join(p.run, "record")
+	p.settings.Record, p.settings.Replay = filepath.Join(p.run, "record"), o.Replay
+	if err == nil { // in a run that is recorded too: both do the same
 		err = still.Plain(p.settings.Record, o.Ticks)
 	}
 	if err != nil {
@@ -126,7 +155,7 @@ func start(env *tool.Env, o Options, program string, state wrap.State, environ [
 		select {
 		case end := <-ended:
 			if !next {
-				state.Report(end)
+				state.Report(end, o.Command)
 			}
 			return end, nil
 		case sig := <-signals.C:

@@ -64,6 +64,9 @@ func logCodeCases() (list []codeCase) {
 
 var codeCases = []codeCase{
 	{code: "cgroup_correlation_failed", world: world{kernel: agent, policy: one, capture: input{counters: map[string]uint64{"escapes": 1}}}},
+	{code: "connect_without_exchange:198.18.0.9:80", world: world{kernel: "0 40 0-100\n 5 connect 198.18.0.9:80", record: map[string][]any{schemas.StreamNet: {testNet(0, 80)}}}},
+	{code: "wrapper_record_partial:runner-net", world: world{kernel: agent, record: map[string][]any{schemas.StreamNet: {testNet(1, 80)}}}},
+	{code: "wrapper_record_partial:runner-clock", world: world{kernel: agent, record: map[string][]any{schemas.StreamClock: {schemas.Clock{Schema: schemas.SchemaClock, RunID: testRun, Seed: "1", Start: "2026-01-01T00:00:00Z", Runtimes: []string{"node"}, Crypto: schemas.CryptoSeed, Bad: 1}}}}},
 	{code: "decision_without_kernel_events:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "100-200", "111-140", 1)}},
 	{code: "denied_call_with_kernel_effects:tc_1", world: world{kernel: agent, policy: `
 		session S 20 30 25
@@ -113,6 +116,11 @@ var codeCases = []codeCase{
 	{code: "sdk_tool_name_prefixed:tc_1", world: world{kernel: agent, policy: one, sdk: "started tc_1 fs_read_file"}},
 	{code: "tool_server_elsewhere:srv-S", world: world{kernel: agent, policy: strings.Replace(one, "20 30 25", "20 0 25", 1)}},
 	{code: "tool_server_unknown:srv-S", world: world{kernel: agent, policy: strings.Replace(one, "20 30 25", "20 31 25", 1)}},
+}
+
+// testNet is the document of a network.
+func testNet(lost uint64, ports ...uint16) *schemas.Net {
+	return &schemas.Net{Schema: schemas.SchemaNet, RunID: testRun, Mode: schemas.NetModeDeny, Ports: ports, Headers: []string{}, NamesLost: lost}
 }
 
 // TestEveryCode: for each kind of the table, and each of its reasons, there is a world

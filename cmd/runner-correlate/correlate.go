@@ -19,6 +19,7 @@ type Options struct {
 	Background bool              // yield the processor to other processes
 	Logs       map[string]string // name of a layer → file of its log
 	Times      bool              // write the layer times
+	Record     string            // directory with the records of wrappers, or ""
 }
 
 // joiner is one run of the tool.
@@ -43,6 +44,7 @@ type joiner struct {
 	timing      *timing      // nil without --times
 	filtered    filtered
 	processes   processes
+	records     records
 	wrote       int // how many of logs have written their lines
 }
 
@@ -69,6 +71,7 @@ func run(env *tool.Env, opt Options) error {
 	defer out.Close()
 	j := &joiner{in: in, out: out, parser: schemas.NewKernelParser(id), surface: valueset.NewAsyncWriter()}
 	defer j.surface.Close()
+	j.records.dir = opt.Record
 	if opt.Times {
 		if j.timing, err = newTiming(); err != nil {
 			return failWrite(err)
@@ -88,6 +91,9 @@ func (j *joiner) readAndDerive(opt Options) (*schemas.Health, error) {
 		return nil, err
 	}
 	if err := j.forward(); err != nil {
+		return nil, err
+	}
+	if err := j.readRecords(); err != nil {
 		return nil, err
 	}
 	return j.derive()
@@ -118,6 +124,11 @@ func (j *joiner) forward() error {
 		}
 		if err != nil {
 			return tool.StreamError(err)
+		}
+		if j.events == 2 && rec.Schema != schemas.SchemaEvent && !j.records.begun {
+			if err := j.writeEarly(); err != nil {
+				return err
+			}
 		}
 		line, end := rec.Bytes, ""
 		switch rec.Schema {
@@ -210,6 +221,9 @@ func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) (start []byte, 
 	}
 	j.lines++
 	j.net.Add(e.EventType, e.Value)
+	if j.records.dir != "" {
+		j.records.connects.Add(e)
+	}
 	if err := j.surface.Add(schemas.SetOf(e.EventType), e.Value); err != nil {
 		return nil, "", failWrite(err)
 	}
@@ -279,7 +293,7 @@ func (j *joiner) derive() (*schemas.Health, error) {
 	h := health.Derive(id, j.capture(), j.stages[1], j.lines, j.net.Fields)
 	report := j.report(h.KernelLayer, h.CgroupCorrelation)
 	j.addLayers(&h)
-	if err := errors.Join(j.writeLayers(""), j.writeTimes(), j.writeSurface(), j.writeReport(report), j.out.Write(h)); err != nil {
+	if err := errors.Join(j.writeLayers(""), j.writeTimes(), j.writeDocuments(), j.writeSurface(), j.writeReport(report), j.out.Write(h)); err != nil {
 		return nil, failWrite(err)
 	}
 	return &h, nil

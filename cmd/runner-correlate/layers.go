@@ -32,6 +32,7 @@ func (j *joiner) addLayers(h *schemas.Health) {
 	if j.timing != nil {
 		notes = append(notes, schemas.NoteTimes.Format(j.timedLines()))
 	}
+	notes = append(notes, j.records.notes()...)
 	// Other stages' notes come last.
 	last := len(h.Notes) - len(j.stages[0].Notes) - len(j.stages[1].Notes)
 	h.Notes = slices.Insert(h.Notes, last, notes...)
@@ -44,6 +45,12 @@ func (j *joiner) writeLayers(before string) error {
 		switch {
 		case l.Name == before:
 			return nil
+		case l.Name == schemas.LayerExchanges && !j.records.exchanged:
+			j.records.exchanged = true
+			if err := j.writeWrapped(l.Name); err != nil {
+				return err
+			}
+			continue
 		case j.wrote == len(j.logs) || j.logs[j.wrote].Name != l.Name:
 			continue
 		}
@@ -84,6 +91,11 @@ func (j *joiner) addCounters(counters map[string]uint64) {
 	if j.processes.written > 0 {
 		counters[schemas.CounterProcessLines] = j.processes.written
 	}
+	for i := range schemas.Layers {
+		if l := &schemas.Layers[i]; j.records.counts[l.Name] > 0 {
+			counters[l.Counter] = j.records.counts[l.Name]
+		}
+	}
 	if j.timing != nil {
 		counters[schemas.CounterTimes] = j.timing.n
 	}
@@ -93,6 +105,9 @@ func (j *joiner) addCounters(counters map[string]uint64) {
 // read has a fault that may hide more than later lines of its layer.
 func (j *joiner) sealStatus() schemas.Status {
 	status := j.in.Trailer().Status
+	if j.records.dir != "" {
+		status = schemas.Worst(status, j.records.status)
+	}
 	c := codes{}
 	for _, l := range j.logs {
 		status = schemas.Worst(status, l.end().facts.seal)

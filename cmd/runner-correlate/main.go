@@ -29,6 +29,7 @@ Flags:
   --policy FILE  the decision log of policy proxies, collected or plain
   --sdk FILE     the log of the agent's SDK, collected or plain
   --times        add the layer times: needs runner-exec --times, normalize --windows
+  --record DIR   what wrappers of the command recorded, as runner-exec keeps it
   --background   yield the processor to the measured program
   -v             print the counts on stderr
   -h, --help     print this help
@@ -41,13 +42,12 @@ Exit codes:
   5  reading or writing failed
 
 Examples:
-  runner-correlate < kernel.ndjson > joined.ndjson
   runner-correlate --policy policy.ndjson --sdk sdk.ndjson kernel.ndjson
   runner-exec --stream - -- ./agent.sh | runner-normalize | runner-correlate | runner-pack
 `
 
 func app() tool.App {
-	flags := []cli.Flag{&cli.BoolFlag{Name: "times"}, &cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"}}
+	flags := []cli.Flag{&cli.BoolFlag{Name: "times"}, &cli.StringFlag{Name: "record"}, &cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"}}
 	for _, l := range schemas.LogLayers() {
 		flags = append(flags, &cli.StringFlag{Name: l.Name})
 	}
@@ -62,7 +62,10 @@ func app() tool.App {
 				}
 				logs[l.Name] = f.String(l.Name)
 			}
-			return run(env, Options{Background: f.Bool("background"), Logs: logs, Times: f.Bool("times")})
+			if err := env.NotEmpty("record"); err != nil {
+				return err
+			}
+			return run(env, Options{Record: f.String("record"), Background: f.Bool("background"), Logs: logs, Times: f.Bool("times")})
 		},
 	}
 }

@@ -47,6 +47,7 @@ func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 	if s := j.sdk; s != nil {
 		s.compare(c, j.policy)
 	}
+	j.records.codes(c)
 	for _, code := range c.sorted() {
 		if schemas.IsNote(code) {
 			r.Notes = append(r.Notes, code)

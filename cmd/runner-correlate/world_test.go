@@ -38,7 +38,8 @@ type world struct {
 	untimed   bool
 	policyLog *logHealth // health of a collected log; nil if it is plain
 	sdkLog    *logHealth
-	capture   input // changes to the capture's health
+	capture   input            // changes to the capture's health
+	record    map[string][]any // lines of the records of wrappers, by the name of their streams
 }
 
 // logHealth is what runner-exec reports about a log.
@@ -338,7 +339,7 @@ func (w world) run(t testing.TB) *threeLayers {
 	if w.sdkLog != nil {
 		sdk = collect(t, schemas.StreamSDKLog, sdk, *w.sdkLog)
 	}
-	return join(t, w.stream(t), policy, sdk)
+	return join(t, w.stream(t), policy, sdk, w.records(t)...)
 }
 
 // logArgs writes the logs that are there and returns the flags for them.
@@ -358,9 +359,9 @@ func logArgs(t testing.TB, policy, sdk []byte) (args []string) {
 	return args
 }
 
-func join(t testing.TB, kernel, policy, sdk []byte) *threeLayers {
+func join(t testing.TB, kernel, policy, sdk []byte, more ...string) *threeLayers {
 	t.Helper()
-	code, out, msg := call(kernel, logArgs(t, policy, sdk)...)
+	code, out, msg := call(kernel, append(logArgs(t, policy, sdk), more...)...)
 	if code != 0 || msg != "" {
 		t.Fatalf("exit %d: %s", code, msg)
 	}
@@ -372,7 +373,7 @@ func takeApart(t testing.TB, out []byte) *threeLayers {
 	j := &threeLayers{out: out}
 	in, err := stream.NewReader(bytes.NewReader(out), "out", schemas.StreamJoined)
 	testkit.Must(t, err)
-	order := []string{schemas.SchemaEvent, schemas.SchemaKernelEvent, schemas.SchemaPolicyEvent, schemas.SchemaSDKEvent, schemas.SchemaSurfaceEntry,
+	order := []string{schemas.SchemaEvent, schemas.SchemaKernelEvent, schemas.SchemaPolicyEvent, schemas.SchemaSDKEvent, schemas.SchemaClock, schemas.SchemaNet, schemas.SchemaSurfaceEntry,
 		schemas.SchemaBinding, schemas.SchemaAmbiguity, schemas.SchemaReport, schemas.SchemaHealth, schemas.SchemaStageHealth}
 	last := 0
 	for {

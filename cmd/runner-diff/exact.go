@@ -2,13 +2,16 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/runner-evidence/runner/cmd/internal/evidence"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
@@ -131,6 +134,13 @@ func (c *compared) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // tell writes the result, in the order of archives.
 func tell(w io.Writer, members map[string]*member, extra []string) (same bool, err error) {
 	same = true
@@ -139,22 +149,23 @@ func tell(w io.Writer, members map[string]*member, extra []string) (same bool, e
 			err = e
 		}
 	}
-	for _, form := range schemas.Members() {
-		m := members[form.Member]
-		if m == nil {
-			continue
-		}
+	names := slices.Collect(maps.Keys(members))
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(b2i(b == schemas.MemberManifest), b2i(a == schemas.MemberManifest)), cmp.Compare(a, b))
+	})
+	for _, name := range names {
+		m := members[name]
 		switch o := m.other; {
 		case o == nil:
 			same = false
-			say("only base   %s\n", form.Member)
+			say("only base   %s\n", name)
 		case o.differs >= 0 || o.at != o.end:
 			if same = false; o.differs < 0 {
 				o.differs = o.size
 			}
-			say("differs     %s at byte %d, line %d\n  base sha256:%s\n  new  sha256:%s\n", form.Member, o.differs+1, o.line+1, m.digest, hex.EncodeToString(o.sum.Sum(nil)))
+			say("differs     %s at byte %d, line %d\n  base sha256:%s\n  new  sha256:%s\n", name, o.differs+1, o.line+1, m.digest, hex.EncodeToString(o.sum.Sum(nil)))
 		default:
-			say("equal       %s sha256:%s\n", form.Member, m.digest)
+			say("equal       %s sha256:%s\n", name, m.digest)
 		}
 	}
 	for _, name := range extra {

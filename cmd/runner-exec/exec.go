@@ -59,6 +59,11 @@ func Run(o Options, env *tool.Env) error {
 	if o.Files, err = s.logs.reachable(o.Files); err != nil {
 		return ownFailure(fmt.Errorf("finding the run's logs: %w", err))
 	}
+	if s.records, err = newRecords(o, s.wrapped, env); err != nil {
+		return err
+	}
+	defer s.records.remove()
+	o.record = s.records.args()
 	if s.pipe, err = startPipeline(o, tools, outputs, s.scope, s.logs, env); err != nil {
 		return s.giveUp(err)
 	}
@@ -84,8 +89,7 @@ func ownFailure(err error) error {
 	return tool.Fail(tool.ExitOwn, err)
 }
 
-// asFile returns the file of a standard stream. The command gets the real
-// descriptor, never a pipe that runner-exec would have to copy.
+// The command gets the real descriptors of the standard streams, unless --replayable asks for copies.
 func stdoutOf(env *tool.Env) *os.File { return env.Files()[1] }
 func stderrOf(env *tool.Env) *os.File { return env.Files()[2] }
 func stdinOf(env *tool.Env) *os.File  { return env.Files()[0] }

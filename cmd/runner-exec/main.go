@@ -46,6 +46,7 @@ func app() tool.App {
 		&cli.StringFlag{Name: "agent-shim", Value: schemas.ShimNone},
 		&cli.BoolFlag{Name: "no-kernel"},
 		&cli.BoolFlag{Name: "times"},
+		&cli.BoolFlag{Name: "replayable"},
 		&cli.StringFlag{Name: "user"},
 		&cli.BoolFlag{Name: "no-new-privs"},
 		&cli.BoolFlag{Name: "harden"},

@@ -26,7 +26,7 @@ Flags:
   --archive FILE, --force   (assay-runner-spike-RUN_ID.tar.gz in $RUNNER_ARCHIVE_DIR); over any file
   --stream FILE       write only the raw stream; - is stdout, the command's goes to stderr
   --spool-dir DIR     keep what is recorded in DIR until the archive is there; --resume DIR finishes it
-  --keep DIR, --policy-log FILE, --sdk-log FILE   keep all streams, or one log
+  --keep DIR, --policy-log FILE, --sdk-log FILE, --replayable   streams; a log; what replay needs
   --policy FILE       collect the policy log (for tool rules), enforce its network, file, exec rules
   --agent-shim openai-agents   collect the SDK log; none (default): no SDK layer
   --run-id ID, --no-kernel, --pack NAME   name of the run; no capture; a pack for the manifest
@@ -60,6 +60,8 @@ type Options struct {
 	SpoolDir      string            // directory that keeps the recording until the archive is there, or ""
 	Resume        string            // directory of such a recording to finish, or ""
 	spooled       map[string]string // layer → file of its log in the SpoolDir
+	Replayable    bool              // keep what a replay needs
+	record        []string          // flag with the directory of records, for runner-correlate and runner-pack
 	Force         bool              // replace files that are not what this writes
 	AgentShim     string
 	Policy        string                // policy file, or ""
@@ -99,7 +101,7 @@ func options(env *tool.Env) (Options, error) {
 		Kernel:        !f.Bool("no-kernel") && runtime.GOOS == schemas.PlatformLinux,
 		CanonicalPids: f.Bool("canonical-pids"), Times: f.Bool("times"), Drop: f.String("drop"), NoFiltered: f.Bool("no-filtered"), NoProcesses: f.Bool("no-processes"), CgroupParent: f.String("cgroup-parent"),
 		Policy: f.String("policy"), LogFiles: map[string]string{},
-		Named: f.IsSet("run-id"), Command: env.Args, SpoolDir: f.String("spool-dir"), Resume: f.String("resume"), Force: f.Bool("force"),
+		Named: f.IsSet("run-id"), Command: env.Args, SpoolDir: f.String("spool-dir"), Resume: f.String("resume"), Force: f.Bool("force"), Replayable: f.Bool("replayable"),
 	}
 	names := []string{"archive", "stream", "keep", "cgroup-parent", "policy", "user", "spool-dir", "resume"}
 	for _, l := range schemas.LogLayers() {

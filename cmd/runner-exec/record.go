@@ -7,6 +7,7 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/clock"
+	"github.com/runner-evidence/runner/cmd/internal/wrap"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -34,6 +35,11 @@ func (c *controlLines) started(o Options) error {
 	if err != nil {
 		return err
 	}
+	given, _, err := wrap.Take(child.Environ()) // of runner-replay
+	if err != nil {
+		return err
+	}
+	inherited -= given.Descriptors()
 	line := schemas.Control{Schema: schemas.SchemaControl, Op: schemas.ControlStarted, Command: o.commandText(),
 		AgentShim: o.AgentShim, EnvKeys: o.envKeys(), InheritedFDs: inherited, Confined: o.Confine.InForce()}
 	if c.times = o.Times; c.times {

@@ -99,8 +99,10 @@ func stageArgs(o Options, name string, env *tool.Env) []string {
 		for i, l := range o.collects() {
 			args = append(args, "--"+l.Name, tool.DescriptorPath(3+i))
 		}
+		args = append(args, o.record...)
 	case "runner-pack":
 		args = append(args, "-o="+o.Archive, "--force") // runner-exec has looked at what is there
+		args = append(args, o.record...)
 		files := 0
 		for _, p := range o.Packs {
 			args = append(args, "--pack="+p.Flag(tool.DescriptorPath(3+files)))

@@ -15,19 +15,22 @@ const patience = 10 * time.Second
 
 // supervisor is one run from the first stage to the sealed archive.
 type supervisor struct {
-	opt     Options
-	env     *tool.Env
-	program string
-	out     *outputs
-	signals *child.Signals
-	scope   *scope // nil without a kernel layer
-	logs    *logs  // nil if no log is collected
-	pipe    *pipeline
-	cmd     *child.Process
-	cmdEnd  chan child.Ending
-	end     *child.Ending // once the command has ended
-	wrapped bool          // the command begins with a wrapper
-	report  *os.File      // where the last wrapper reports the command's end
+	opt      Options
+	env      *tool.Env
+	program  string
+	out      *outputs
+	signals  *child.Signals
+	scope    *scope // nil without a kernel layer
+	logs     *logs  // nil if no log is collected
+	pipe     *pipeline
+	cmd      *child.Process
+	cmdEnd   chan child.Ending
+	end      *child.Ending // once the command has ended
+	wrapped  bool          // the command begins with a wrapper
+	report   *os.File      // where the last wrapper reports the command's end
+	records  *records      // nil if nothing is recorded beside the layers
+	chain    []string      // the wrappers, once the command has ended
+	program0 []string      // the command behind them
 }
 
 func (s *supervisor) run() error {
@@ -59,6 +62,9 @@ func (s *supervisor) run() error {
 	s.env.Infof("command %s", s.end)
 	s.finishLogs()
 	if err := s.pipe.rec.finished(*s.end); err != nil {
+		return s.giveUp(err)
+	}
+	if err := s.records.finish(s); err != nil {
 		return s.giveUp(err)
 	}
 	if err := s.drain(); err != nil {
@@ -139,7 +145,12 @@ func (s *supervisor) startCommand() error {
 	if s.wrapped {
 		start = s.startWrapped
 	}
+	var err error
+	if o.Files, err = s.records.files(files); err != nil {
+		return err
+	}
 	p, err := start(o)
+	s.records.started()
 	if err != nil {
 		return s.opt.notStarted(err, s.program)
 	}

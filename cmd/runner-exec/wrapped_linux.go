@@ -16,7 +16,7 @@ import (
 // startWrapped starts a wrapper. It and its own processes are outside of the scope: the last wrapper starts the command in it, and
 // reports how that ended.
 func (s *supervisor) startWrapped(o child.Options) (*child.Process, error) {
-	state := wrap.State{User: o.User, Grace: s.opt.Grace}
+	state := wrap.State{User: o.User, Grace: s.opt.Grace, RunID: s.opt.RunID}
 	o.User = nil
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -40,6 +40,17 @@ func (s *supervisor) startWrapped(o child.Options) (*child.Process, error) {
 		defer unix.Close(state.Cgroup)
 		o.Cgroup = ""
 	}
+	if s.records != nil {
+		dir, err := os.Open(s.records.dir)
+		if err != nil {
+			return nil, fmt.Errorf("opening the directory for records: %w", err)
+		}
+		defer dir.Close()
+		if state.Record, err = wrap.Hand(int(dir.Fd())); err != nil {
+			return nil, fmt.Errorf("copying a descriptor: %w", err)
+		}
+		defer unix.Close(state.Record)
+	}
 	if o.Env, err = state.Environ(o.Env); err != nil {
 		return nil, err
 	}
@@ -53,12 +64,13 @@ var errWrapper = errors.New("a wrapper failed")
 func (s *supervisor) wrappedEnd(wrapper child.Ending) (child.Ending, error) {
 	defer s.report.Close()
 	s.report.SetReadDeadline(time.Now().Add(time.Second)) // it was written before the wrapper ended; others may hold the pipe open
-	e, ok := wrap.Reported(s.report)
+	x, ok := wrap.ReadReport(s.report)
 	switch {
 	case !ok:
-		return e, tool.Status(wrapper.Status())
-	case wrapper.Status() != e.Status():
-		return e, tool.Failf(tool.ExitOwn, "%w after the command %s; nothing was written", errWrapper, e)
+		return x.End, tool.Status(wrapper.Status())
+	case wrapper.Status() != x.End.Status():
+		return x.End, tool.Failf(tool.ExitOwn, "%w after the command %s; nothing was written", errWrapper, x.End)
 	}
-	return e, nil
+	s.chain, s.program0 = x.Chain, x.Command
+	return x.End, s.records.check(x.Chain)
 }

@@ -21,12 +21,26 @@ import (
 
 // runCommand runs the command.
 func runCommand(env *tool.Env, o Options) error {
+	state, environ, err := wrap.Take(child.Environ())
+	if err != nil {
+		return err
+	}
+	if state.Record > 0 {
+		o.RunID = state.RunID
+	}
+	if state, o.Output, err = state.Join(schemas.StageNet, o.Output); err != nil {
+		return err
+	}
 	dir, err := record.New(o.Output)
 	if err != nil {
 		return err
 	}
 	defer dir.Discard()
-	c := gateway.Config{Rules: o.Rules, Replay: o.Replay, Upstream: o.Upstream, Roots: o.Roots, Match: o.Match, RunID: o.RunID,
+	ports := o.Rules.Ports()
+	if o.Replay != nil {
+		ports = recorded(o.Replay)
+	}
+	c := gateway.Config{Mode: env.Command, Ports: ports, Rules: o.Rules, Replay: o.Replay, Upstream: o.Upstream, Roots: o.Roots, Match: o.Match, RunID: o.RunID,
 		Redact: gateway.Redaction{Keep: o.Keep, Take: o.Take, Key: o.Key}}
 	if dir != nil {
 		c.Blobs = record.NewBlobs(int(dir.File().Fd()))
@@ -38,7 +52,7 @@ func runCommand(env *tool.Env, o Options) error {
 	defer g.Close()
 	signals := child.WatchAll()
 	defer signals.Stop()
-	end, err := inside(env, o, g, signals)
+	end, err := inside(env, o, ports, state, environ, g, signals)
 	if err != nil {
 		return err
 	}
@@ -56,15 +70,7 @@ func runCommand(env *tool.Env, o Options) error {
 }
 
 // inside runs the command in its namespace. When it returns, nothing listens any more.
-func inside(env *tool.Env, o Options, g *gateway.Gateway, signals *child.Signals) (child.Ending, error) {
-	ports := o.Rules.Ports()
-	if o.Replay != nil {
-		ports = recorded(o.Replay)
-	}
-	state, environ, err := wrap.Take(child.Environ())
-	if err != nil {
-		return child.Ending{}, err
-	}
+func inside(env *tool.Env, o Options, ports []uint16, state wrap.State, environ []string, g *gateway.Gateway, signals *child.Signals) (child.Ending, error) {
 	if u := o.User.Credential(); u != nil {
 		state.User = u
 	}

@@ -96,6 +96,13 @@ var sources = []source{
 		own("runner.correlation.", "bindings[].cgroup_id bindings[].kernel_event_count bindings[].window.start bindings[].window.end bindings[].kernel_scope bindings[].kernel_effects bindings[].kernel_effects_cut bindings[].join bindings[].sdk_tool_call_id")...)...)...)},
 	{schemas.MemberEvents, "runner.", lines(append([]rule{{field: "type", to: toEventName}, {field: "command", to: "process.command_args"}, {field: "exit_code", to: "process.exit.code"}},
 		own("runner.", "agent_shim env_keys signal success window_elapsed_ms")...)...)},
+	{schemas.MemberClock, "runner.clock.", lines(append([]rule{{field: "op", to: toEventName}}, own("runner.clock.", "process tick for_ns at_ns")...)...)},
+	{schemas.MemberNames, "runner.dns", lines(append([]rule{{field: "name", to: "dns.question.name"}}, own("runner.dns.", "type answer")...)...)},
+	{schemas.MemberChanges, "runner.filesystem.", lines(append([]rule{{field: "op", to: toEventName}, {field: "path", to: "runner.filesystem.path"}}, append(own("runner.filesystem.", stateFields("before")), own("runner.filesystem.", stateFields("after"))...)...)...)},
+	{schemas.MemberExchanges, "runner.network.", lines(append([]rule{{field: "decision", to: toEventName}, {field: "scheme", to: "url.scheme"}, {field: "host", to: "server.address"}, {field: "port", to: "server.port"}, {field: "address", to: "network.peer.address"},
+		{field: "method", to: "http.request.method"}, {field: "path", to: "url.path"}, {field: "query", to: "url.query"}, {field: "status", to: "http.response.status_code"}, {field: "failure", to: "error.type"}, {field: "rule", to: "runner.network.rule"},
+		{field: "request.bytes", to: "http.request.body.size"}, {field: "response.bytes", to: "http.response.body.size"}, {field: "request.sha256", to: "runner.network.request.sha256"}, {field: "response.sha256", to: "runner.network.response.sha256"}},
+		because(reasonSensitive, "request.headers[].name", "request.headers[].value", "request.trailers[].name", "request.trailers[].value", "response.headers[].name", "response.headers[].value", "response.trailers[].name", "response.trailers[].value")...)...)},
 	{schemas.MemberFiltered, "runner.filtered", lines(own("runner.", "rule value")...)},
 	{schemas.MemberKernel, "runner.kernel.", lines(append([]rule{{field: "kind", to: toEventName}, {field: "pid", to: attrPID}, {field: "value", to: toValue}},
 		own("runner.", "event_type cgroup_id network_destination network_port rule_id flags mode resolve return_value access_mode operation_flags status doubt connect_result")...)...)},
@@ -110,6 +117,20 @@ var sources = []source{
 		rule{field: "layer", to: toTime}, rule{field: "line", to: toTime}, rule{field: "wall_ns", to: toTime}, rule{field: "finished_ns", to: toTime},
 		rule{field: "ns", to: toTime}, rule{field: "end_ns", to: "endTimeUnixNano"})...)},
 	{schemas.MemberHealth, "runner.observation_health", frame(own("runner.health.", "platform kernel_layer capture_origin ringbuf_drops policy_layer sdk_layer cgroup_correlation network_protocol_coverage network_endpoint_claim_scope redaction notes")...)},
+	{schemas.MemberRunBox, "runner.box", frame(own("runner.box.", "workdir workspace rootless cpu namespaces fresh confined changes unread survivors_killed inherited_fds base_changed base.kind base.digest base.entries base.bytes base.list")...)},
+	{schemas.MemberRunClock, "runner.clock", frame(own("runner.clock.", "seed start runtimes crypto bad_lines lost unended")...)},
+	{schemas.MemberRunEnv, "runner.env", frame(append(append(own("runner.env.", "wrappers uid gid stdin.bytes stdin.sha256 stdout.bytes stdout.sha256 stderr.bytes stderr.sha256 env[].name"), rule{field: "command", to: "process.command_args"}, rule{field: "cwd", to: "process.working_directory"}),
+		because(reasonSensitive, "env[].value")...)...)},
+	{schemas.MemberRunNet, "runner.net", frame(own("runner.net.", "mode ports rules match_headers exchanges names names_lost redacted unused")...)},
+}
+
+// stateFields are the fields of a file before or after the run.
+func stateFields(prefix string) string {
+	var list []string
+	for _, f := range strings.Fields("kind mode uid gid size sha256 link target device mount unread") {
+		list = append(list, prefix+"."+f)
+	}
+	return strings.Join(list, " ")
 }
 
 func because(why string, fields ...string) (list []rule) {

@@ -26,7 +26,8 @@ func TestEveryField(t *testing.T) {
 		var doc map[string]any
 		testkit.Must(t, json.Unmarshal(form.JSONSchema(), &doc))
 		want := map[string]bool{}
-		fieldsOf(doc, "", want)
+		definitions, _ := doc["$defs"].(map[string]any)
+		fieldsOf(resolved(doc, definitions), "", want)
 		for _, r := range sources[i].rules {
 			if !want[r.field] {
 				t.Errorf("%s: the schema has no field %s", form.Member, r.field)
@@ -54,7 +55,10 @@ func fieldsOf(s map[string]any, path string, into map[string]bool) {
 	}
 	properties, _ := s["properties"].(map[string]any)
 	for key, v := range properties {
-		sub := v.(map[string]any)
+		sub, ok := v.(map[string]any)
+		if !ok {
+			continue // it says that there is no such key
+		}
 		items, _ := sub["items"].(map[string]any)
 		every, _ := sub["additionalProperties"].(map[string]any)
 		switch {
@@ -68,6 +72,23 @@ func fieldsOf(s map[string]any, path string, into map[string]bool) {
 			into[path+key] = true
 		}
 	}
+}
+
+// resolved is a schema in which what is defined once stands where it is used.
+func resolved(s, definitions map[string]any) map[string]any {
+	if name, ok := s["$ref"].(string); ok {
+		s, _ = definitions[strings.TrimPrefix(name, "#/$defs/")].(map[string]any)
+	}
+	out := map[string]any{}
+	for key, v := range s {
+		switch v := v.(type) {
+		case map[string]any:
+			out[key] = resolved(v, definitions)
+		default:
+			out[key] = v
+		}
+	}
+	return out
 }
 
 // TestKernelAsTable: the attributes of kernel lines are those that the table makes of the same lines.

@@ -26,7 +26,7 @@ Flags:
                  (default: assay-runner-spike-RUN_ID.tar.gz, in $RUNNER_ARCHIVE_DIR)
   --force        replace an existing FILE that is not an archive
   --pack NAME    name this pack in the manifest: it is applied to the run; repeat for several
-  --run-id ID    refuse the stream of any other run
+  --record DIR, --run-id ID   blobs and output of the run; refuse the stream of another one
   --background   yield the processor to the measured program
   -v             also say what the record claims, and its identity
   -q             print nothing but errors
@@ -48,7 +48,7 @@ func app() tool.App {
 	return tool.App{
 		Name: "runner-pack", Usage: usage,
 		Flags: []cli.Flag{&cli.StringFlag{Name: "o", Aliases: []string{"output"}},
-			&cli.StringSliceFlag{Name: "pack"}, &cli.StringFlag{Name: "run-id"}, &cli.BoolFlag{Name: "background"},
+			&cli.StringSliceFlag{Name: "pack"}, &cli.StringFlag{Name: "run-id"}, &cli.StringFlag{Name: "record"}, &cli.BoolFlag{Name: "background"},
 			&cli.BoolFlag{Name: "force"}, &cli.BoolFlag{Name: "q"}, &cli.BoolFlag{Name: "v"}},
 		Run: func(_ context.Context, env *tool.Env) error {
 			id, err := env.RunID()
@@ -59,7 +59,10 @@ func app() tool.App {
 			if err != nil {
 				return err
 			}
-			return run(env, Options{Packs: packs.Manifest, Output: env.Flag.String("o"), RunID: id, Background: env.Flag.Bool("background"), Force: env.Flag.Bool("force")})
+			if err := env.NotEmpty("record"); err != nil {
+				return err
+			}
+			return run(env, Options{Record: env.Flag.String("record"), Packs: packs.Manifest, Output: env.Flag.String("o"), RunID: id, Background: env.Flag.Bool("background"), Force: env.Flag.Bool("force")})
 		},
 	}
 }

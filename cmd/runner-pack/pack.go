@@ -20,6 +20,7 @@ type Options struct {
 	Background bool                   // yield the processor to other processes
 	Force      bool                   // replace a file that is not an archive
 	Packs      *schemas.ManifestPacks // that the manifest names, or nil
+	Record     string                 // directory with blobs and output of the run, or ""
 }
 
 func run(env *tool.Env, opt Options) error {
@@ -64,6 +65,9 @@ func run(env *tool.Env, opt Options) error {
 	defer r.close()
 	r.packs = opt.Packs
 	if err := r.read(); err != nil {
+		return err
+	}
+	if r.files, err = recorded(opt.Record); err != nil {
 		return err
 	}
 	// The archive gets its name last: whoever sees it knows that everything went well.
@@ -133,6 +137,10 @@ func (r *router) sources() (list []bundle.Source, err error) {
 			return nil, err
 		}
 		list = append(list, s)
+	}
+	for _, f := range r.files { // each is read from its beginning
+		f.Content = &fileMember{path: f.Content.(*fileMember).path}
+		list = append(list, f)
 	}
 	return list, nil
 }

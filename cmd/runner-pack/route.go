@@ -8,6 +8,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/health"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
@@ -18,6 +19,8 @@ type route struct {
 	member string // "": its records are not copied to a member
 	layer  *schemas.Layer
 	take   func(r *router, line []byte) error
+	// document is the parser of a document about the run. Its member is optional.
+	document func([]byte) (any, string, error)
 }
 
 // newRoutes makes the table: run events, the layers of the layer table, and then what
@@ -26,7 +29,10 @@ func newRoutes() []route {
 	routes := []route{{schema: schemas.SchemaEvent, member: schemas.MemberEvents, take: (*router).event}}
 	for i := range schemas.Layers {
 		l := &schemas.Layers[i]
-		routes = append(routes, route{l.Schema, l.Member, l, (*router).layerLine})
+		routes = append(routes, route{schema: l.Schema, member: l.Member, layer: l, take: (*router).layerLine})
+	}
+	for _, d := range schemas.RunDocuments {
+		routes = append(routes, route{schema: d.Schema, member: d.Member, take: (*router).runDocument, document: d.Parse})
 	}
 	return append(routes,
 		route{schema: schemas.SchemaSurfaceEntry, member: schemas.MemberSurface, take: (*router).surfaceEntry},
@@ -54,13 +60,14 @@ type router struct {
 	report *schemas.Report
 	health *schemas.Health
 	stages []*schemas.StageHealth
+	files  []bundle.Source // of --record
 }
 
 func newRouter(in *stream.Reader) (*router, error) {
 	r := &router{in: in, id: in.Header().RunID, routes: newRoutes()}
 	r.members, r.lines = make([]*member, len(r.routes)), make([]uint64, len(r.routes))
 	for i, row := range r.routes {
-		if row.member == "" || row.layer != nil && row.layer.Optional {
+		if row.member == "" || row.layer != nil && row.layer.Optional || row.document != nil {
 			continue
 		}
 		if err := r.open(i); err != nil {
@@ -199,6 +206,29 @@ func (r *router) layerLine(line []byte) error {
 		return formf("%s line has seq %d, expected %d", l.Schema, e.Seq, n)
 	}
 	return r.line(line)
+}
+
+// runDocument takes a document about the run.
+func (r *router) runDocument(line []byte) error {
+	row := &r.routes[r.at]
+	if r.lines[r.at] > 0 {
+		return formf("a second record of schema %s", row.schema)
+	}
+	v, id, err := row.document(line)
+	switch {
+	case err != nil:
+		return formf("%v", err)
+	case id != r.id:
+		return formf("%s is of run %q, expected %q", row.member, id, r.id)
+	}
+	if err := canonical(line, v); err != nil {
+		return err
+	}
+	if err := r.open(r.at); err != nil {
+		return err
+	}
+	_, err = r.members[r.at].Write(line)
+	return err
 }
 
 // event checks the run events: run_started, then run_finished.

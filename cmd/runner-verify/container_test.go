@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
@@ -108,7 +109,7 @@ func TestHostileContainers(t *testing.T) {
 		{"first is not the manifest", with(bundle.ManifestName, tar.Header{Typeflag: tar.TypeReg, Name: "a"}, ""), 1, archive.RuleOrder},
 		{"out of order", with(bundle.KernelName, tar.Header{Typeflag: tar.TypeReg, Name: "a"}, ""), 1, archive.RuleOrder},
 		{"unknown member", with(bundle.KernelName, tar.Header{Typeflag: tar.TypeReg, Name: "f"}, "x"), 1, archive.RuleUnknown},
-		{"huge manifest", content{bundle.ManifestName: strings.Repeat(" ", 65<<10)}.tar(t), 1, archive.RuleLimit},
+		{"huge manifest", content{bundle.ManifestName: strings.Repeat(" ", schemas.MaxManifestBytes+1)}.tar(t), 1, archive.RuleLimit},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			code, r := check(t, tc.in)

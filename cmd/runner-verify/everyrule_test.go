@@ -29,7 +29,7 @@ func breaking() []testing.InternalTest {
 		{Name: "TestHostileContainers", F: TestHostileContainers}, {Name: "TestLossContradictions", F: TestLossContradictions},
 		{Name: "TestNoteContradictions", F: TestNoteContradictions}, {Name: "TestOriginContradictions", F: TestOriginContradictions},
 		{Name: "TestReportContradictions", F: TestReportContradictions}, {Name: "TestKernelContradictions", F: TestKernelContradictions},
-		{Name: "TestForeignMutations", F: TestForeignMutations}, {Name: "TestTimesMutations", F: TestTimesMutations}, {Name: "TestTimesNote", F: TestTimesNote}, {Name: "TestFiltered", F: TestFiltered}, {Name: "TestTargets", F: TestTargets}, {Name: "TestRuleIDs", F: TestRuleIDs}, {Name: "TestProcesses", F: TestProcesses}, {Name: "TestProcessIDs", F: TestProcessIDs}, {Name: "TestJoins", F: TestJoins},
+		{Name: "TestForeignMutations", F: TestForeignMutations}, {Name: "TestTimesMutations", F: TestTimesMutations}, {Name: "TestTimesNote", F: TestTimesNote}, {Name: "TestFiltered", F: TestFiltered}, {Name: "TestTargets", F: TestTargets}, {Name: "TestRuleIDs", F: TestRuleIDs}, {Name: "TestProcesses", F: TestProcesses}, {Name: "TestWrapped", F: TestWrapped}, {Name: "TestWrappedConnects", F: TestWrappedConnects}, {Name: "TestProcessIDs", F: TestProcessIDs}, {Name: "TestJoins", F: TestJoins},
 		{Name: "TestConfinementNote", F: TestConfinementNote}, {Name: "TestCaptureNotes", F: TestCaptureNotes},
 		{Name: "TestEveryFalseCode", F: TestEveryFalseCode}, {Name: "TestExecsWithoutCall", F: TestExecsWithoutCall}, {Name: "TestAnyLayer", F: TestAnyLayer}, {Name: "TestTargets", F: TestTargets}, {Name: "TestRuleIDs", F: TestRuleIDs}, {Name: "TestRequireToolPolicy", F: TestRequireToolPolicy}, {Name: "TestOneRule", F: TestOneRule},
 	}

@@ -145,7 +145,9 @@ func (m *mutants) learn(b *base) {
 		}
 		mut := m.forms[form.Member]
 		if !form.Lines {
-			mut.learn(form.Member, parseTree(m.t, b.members[form.Member]))
+			if text, there := b.members[form.Member]; there {
+				mut.learn(form.Member, parseTree(m.t, text))
+			}
 			continue
 		}
 		for line := range strings.Lines(b.members[form.Member]) {

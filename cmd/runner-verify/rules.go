@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
@@ -121,6 +122,12 @@ var ruleTable = []rule{
 		every: []condition{noting(processLayerName, (*verifier).processKernelLines), ofHealth((*verifier).processKernel)}},
 	{id: ruleProcessNote, checks: "the layer process and its note go together, and the note counts its lines and states",
 		every: []condition{ofHealth((*verifier).processNote)}},
+	{id: ruleWrappedLines, checks: "the layers of wrappers are in their order, and a line says what can be",
+		every: []condition{lines(schemas.MemberClock, (*verifier).tickLine), lines(schemas.MemberNames, (*verifier).nameLine), lines(schemas.MemberChanges, (*verifier).changeLine), lines(schemas.MemberExchanges, (*verifier).exchangeLine)}},
+	{id: ruleWrappedDocuments, checks: "the documents below run/ go with the layers of their wrappers, their counts and their notes",
+		every: []condition{ofHealth((*verifier).wrappedDocuments)}},
+	{id: ruleWrappedBlobs, checks: "every blob is named by a layer or a document, and what they need is there; the list of a base has the digest of run/box.json",
+		every: []condition{ofHealth((*verifier).wrappedBlobs)}},
 	{id: ruleHealthDrops, checks: "ringbuf_drops is above 0 only with kernel_layer=partial_ringbuf_drops",
 		every: []condition{ofHealth((*verifier).healthDrops)}},
 	{id: ruleHealthPlatform, checks: "platforms other than linux have kernel_layer=absent",

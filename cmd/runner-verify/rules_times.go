@@ -31,7 +31,7 @@ type timesLayer struct {
 func (v *verifier) due() *schemas.Layer {
 	t := &v.times
 	for ; schemas.Layers[t.layer].Name != schemas.LayerTimes; t.layer, t.line, t.last = t.layer+1, 0, 0 {
-		if l := &schemas.Layers[t.layer]; !l.Normalized && t.line < v.lineCount(l.Member) {
+		if l := &schemas.Layers[t.layer]; !l.Normalized && l.Wrapper == "" && t.line < v.lineCount(l.Member) {
 			return l
 		}
 	}

@@ -47,6 +47,7 @@ type verifier struct {
 	times   timesLayer
 	reduced reduction
 
+	wrapped  wrappedLayers
 	filtered filteredLayer
 	process  processLayer
 	attested *attested // nil if no attestation is demanded
@@ -104,7 +105,7 @@ func (v *verifier) visitor() archive.Visitor {
 		SurfaceValue: v.surface.add,
 		Line:         v.line,
 		End:          v.end,
-		Bytes:        v.reduced.member,
+		Bytes:        v.bytes,
 	})
 }
 
@@ -113,12 +114,27 @@ func (v *verifier) document(d archive.Document) error {
 	switch value := d.Value.(type) {
 	case *schemas.Manifest:
 		v.reduced.expect(value)
+		v.wrapped.expect(value)
 	case *schemas.Report:
 		v.report = value
 	case *schemas.Health:
 		v.health = value
+	default:
+		v.wrapped.document(d.Value)
 	}
 	return nil
+}
+
+// bytes takes the bytes of a member that something needs as they are.
+func (v *verifier) bytes(member string) io.Writer {
+	list, rest := v.wrapped.blob(member), v.reduced.member(member)
+	switch {
+	case list == nil:
+		return rest
+	case rest == nil:
+		return list
+	}
+	return io.MultiWriter(list, rest)
 }
 
 // line takes one line into account and then checks it by the rules for its member.
@@ -130,6 +146,7 @@ func (v *verifier) line(l *archive.Line) error {
 	switch e := l.Event.(type) {
 	case *schemas.KernelEvent:
 		err = v.addKernel(e)
+		v.wrapped.kernel(e)
 	case *schemas.PolicyEvent:
 		kept, err = v.addPolicy(l, e)
 	case *schemas.SDKEvent:

@@ -82,6 +82,11 @@ func parseDocument(member string, b []byte) (value any, runID string, err error)
 		}
 		return r, r.RunID, nil
 	}
+	for i := range schemas.RunDocuments {
+		if d := &schemas.RunDocuments[i]; d.Member == member {
+			return d.Parse(b)
+		}
+	}
 	h, err := schemas.ParseHealth(b)
 	if err != nil {
 		return nil, "", err

@@ -122,6 +122,8 @@ func (s *reader) member(m bundle.Member, r io.Reader) error {
 // content visits what a member holds.
 func (s *reader) content(form schemas.Form, r io.Reader, got *Member) (err error) {
 	switch {
+	case form.Raw:
+		got.Whole = true // whatever it is: its digest is made as it is read to its end
 	case form.Lines:
 		got.Lines, err = s.lines(form, r)
 		got.Whole = true
@@ -152,9 +154,32 @@ func (s *reader) memberSet() {
 	if s.manifest == nil {
 		return
 	}
+	s.raw()
 	for _, name := range slices.Sorted(maps.Keys(s.manifest.Files)) {
 		if _, known := schemas.MemberOf(name); !known || name == schemas.MemberManifest {
 			s.find(RuleManifestFiles, schemas.MemberManifest, 0, "%q is listed, but it is not a member other than the manifest", name)
+		}
+	}
+}
+
+// raw compares the members of any bytes that were there with the manifest, and blobs with their names.
+func (s *reader) raw() {
+	for _, name := range slices.Sorted(maps.Keys(s.seen)) {
+		if form, _ := schemas.MemberOf(name); !form.Raw {
+			continue
+		}
+		s.compare(s.seen[name])
+		digest, blob := schemas.BlobDigest(name)
+		if got := s.seen[name].SHA256; blob && got != digest && !s.visit.Judged {
+			s.find(RuleDigest, name, 0, "%s, its name says %s", got, digest)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.manifest.Files)) {
+		if form, _ := schemas.MemberOf(name); !form.Raw {
+			continue
+		}
+		if _, there := s.seen[name]; !there {
+			s.find(RuleMissing, name, 0, "the member is missing, but the manifest lists it")
 		}
 	}
 }

@@ -51,7 +51,7 @@ type Limits struct {
 // DefaultLimits are large enough for real records and too small for compression bombs. The
 // most repetitive record, one path of 4,093 bytes opened again and again, has a ratio of
 // about 350; a bomb has 1,030.
-var DefaultLimits = Limits{Total: 32 << 30, Member: MaxMember, Members: 64, Ratio: 600, Free: 256 << 20, LargeRatio: 48, Large: 3 << 30}
+var DefaultLimits = Limits{Total: 32 << 30, Member: MaxMember, Members: 64 + schemas.MaxBlobs, Ratio: 600, Free: 256 << 20, LargeRatio: 48, Large: 3 << 30}
 
 // MaxMember is the largest member a USTAR header can declare, in bytes.
 const MaxMember = 8<<30 - 1

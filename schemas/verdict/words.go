@@ -35,6 +35,8 @@ var codeWords = map[string]string{
 	schemas.AmbiguityTargetsUnknown:     "it is not known which effects are on what it named",
 	schemas.AmbiguityCallsOverlap:       "another call of the same tool server ran at the same time, and not every event can be told apart",
 	schemas.NoteElsewhere:               "the tool server %s is one over HTTP: what it did is not told apart, or not in the record",
+	schemas.AmbiguityConnect:            "the kernel saw a connection to %s, and runner-net has no exchange for it",
+	schemas.AmbiguityRecordPartial:      "the record of %s is not whole",
 	schemas.AmbiguityServerUnknown:      "the tool server %s is not at its logged place in the process tree",
 	schemas.AmbiguityDeniedTarget:       "a tool server touched %s, which the policy denies by name",
 	schemas.AmbiguityEffectsLate:        "an effect on what an ended call had named was seen in a later call or request that did not name it",

@@ -11,6 +11,7 @@ import health
 import policy
 import schema
 import text
+import wrapped
 
 FAILED = {"cgroup_correlation_failed", "policy_log_flooded", "policy_log_replaced"}
 EMPTY, MULTIPLE = "policy_events_without_kernel_events", "session_cgroup_ambiguous_for_multiple_policy_events"
@@ -136,6 +137,7 @@ def _follow(a):
     def plain(name, holds):
         want[name] = {name} if holds else set()
 
+    want.update(wrapped.codes(a))
     decisions, by_id, of_sdk = [x.value for x in a.policy], _decisions(a), _of_sdk(a)
     joined = {b["tool_call_id"] for b in a.report["bindings"] if "join" in b}
     layer, notes = a.health["kernel_layer"], a.notes

@@ -14,10 +14,11 @@ import policy
 import processes
 import report as correlation
 import times
+import wrapped
 from findings import Findings
 
 KNOWN = set(documents.DOCUMENTS) | set(lines.LAYERS)
-OPTIONAL = {filtered.FILTERED, processes.PROCESSES, times.TIMES}
+OPTIONAL = {filtered.FILTERED, processes.PROCESSES, times.TIMES} | set(wrapped.LAYERS) | set(wrapped.DOCUMENTS)
 
 
 class Archive:
@@ -60,7 +61,11 @@ def _read(a, m, found):
     a.members[m.name] = m
     if m.data is None:
         return
-    if m.name not in KNOWN:
+    if wrapped.raw(m.name):
+        digest = wrapped.digest_of(m.name)
+        if digest and digest != m.digest:
+            found.add("member.digest", "another digest than its name", m.name)
+    elif m.name not in KNOWN:
         found.add("member.unknown", "not a member of an archive", m.name)
     if m.name in documents.DOCUMENTS:
         a.documents[m.name] = documents.read(m.name, m.data, found)
@@ -87,6 +92,7 @@ def _lines(a, found):
     kernel.check_lines(a.kernel or (), a.own, found)
     filtered.check(a, found)
     processes.check(a, found)
+    wrapped.check(a, found)
     if a.own:
         policy.check_policy(a.policy or (), a.report["ambiguities"] if a.report else (), found)
         policy.check_sdk(a.sdk or (), found)
@@ -96,6 +102,9 @@ def _whole(a, found):
     """The rules that need the whole archive."""
     for name in sorted(KNOWN - OPTIONAL - set(a.members)):
         found.add("member.missing", "the member is missing", name)
+    for name in (a.manifest or {"files": ()})["files"]:
+        if name not in a.members and (name in OPTIONAL or wrapped.raw(name)):
+            found.add("member.missing", "the manifest lists it", name)
     if "events.ndjson" in a.layers:
         policy.check_events(a.events, a.counts["events.ndjson"], a.own, found)
     broken = {f[1] for f in found.list}
@@ -113,6 +122,8 @@ def _whole(a, found):
         times.check_note(a, found)
         filtered.check_note(a, found)
         processes.check_note(a, found)
+        wrapped.check_documents(a, found)
+        wrapped.check_blobs(a, found)
         if not {f[1] for f in found.list} & {lines.KERNEL, processes.PROCESSES} and not (a.own and kernel.order_fault(a.kernel, a.notes)):
             processes.check_kernel(a, found)
         health.check(a, found)

@@ -11,10 +11,10 @@ import zlib
 BLOCK, RECORD = 512, 10240
 MIB = 1 << 20
 MANIFEST = "manifest.json"
-MAX_MEMBERS, MAX_MEMBER, MAX_TOTAL = 64, 8 << 30, 32 << 30
+MAX_MEMBERS, MAX_MEMBER, MAX_TOTAL = 64 + (1 << 15), 8 << 30, 32 << 30
 RATIOS = ((256 * MIB, 600), (3 << 30, 48))  # above so many bytes, at most so many times the input
 SIZES = {
-    MANIFEST: 64 << 10, "observation-health.json": MIB, "events.ndjson": 4 * MIB,
+    MANIFEST: 8 * MIB, "run/box.json": 4 * MIB, "run/clock.json": 4 * MIB, "run/env.json": 4 * MIB, "run/net.json": 4 * MIB, "observation-health.json": MIB, "events.ndjson": 4 * MIB,
     "layers/filtered.ndjson": 256 * MIB, "layers/process.ndjson": 256 * MIB,
     "correlation-report.json": 32 * MIB, "layers/policy.ndjson": 32 * MIB, "layers/sdk.ndjson": 32 * MIB,
 }

@@ -6,12 +6,14 @@ correlation report: one compact canonical object without a final newline.
 
 import jsontext
 import schema
+import wrapped
 
 DOCUMENTS = {
     "manifest.json": "archive-manifest-v0",
     "capability-surface.json": "capability-surface-v0",
     "correlation-report.json": "correlation-report-v0",
     "observation-health.json": "observation-health-v0",
+    **wrapped.DOCUMENTS,
 }
 # The order of the tables, where a document nests objects.
 _NESTED = {
@@ -51,6 +53,8 @@ def read(member, data, report):
 
 
 def _in_order(name, value):
+    if name in wrapped.DOCUMENTS.values():
+        return schema.in_order(name, value)
     if not _sorted_as(value, schema.keys(name)[0]):
         return False
     files = value.get("files", {})
@@ -74,7 +78,7 @@ def check_manifest(manifest, members, known, report):
         report.add("manifest.packs", "not sorted, there twice, or a mapping of no pack", "manifest.json")
     files = manifest["files"]
     for name in files:
-        if name not in known or name == "manifest.json":
+        if name not in known and not wrapped.raw(name) or name == "manifest.json":
             report.add("manifest.files", "%s is listed and no member" % name, "manifest.json")
     for name, member in members.items():
         if name == "manifest.json":

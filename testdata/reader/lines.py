@@ -10,6 +10,7 @@ import jsontext
 import kernel
 import processes
 import schema
+import wrapped
 
 MAX_LINE = 1 << 20
 OWN_KEYS = {"tool_call_id_source", "outcome", "reason_code", "rule_id", "policy_digest", "attempt", "targets", "targets_cut", "would_deny", "arguments_digest"}
@@ -23,6 +24,7 @@ LAYERS = {
     "layers/process.ndjson": "process-event-v0",
     "layers/sdk.ndjson": "sdk-event-v0",
     "layers/times.ndjson": "time-v0",
+    **wrapped.LAYERS,
 }
 
 
@@ -115,5 +117,6 @@ def check_canonical(member, lines, report):
         order = next(o for o in orders if set(value) <= set(o))
         hints = value.get("operation_flags")
         bad = hints is not None and (not hints or sorted(hints, key=kernel.HINT_ORDER.index) != hints)
+        bad = bad or member in wrapped.LAYERS and not schema.in_order(LAYERS[member], value)
         if bad or member == "layers/sdk.ndjson" and set(order) - set(value) - {"arguments_digest"} or [k for k in order if k in value] != list(value) or jsontext.canonical(value) != line.raw:
             report.add("line.form", "not in canonical form", member, line.number)

@@ -19,6 +19,7 @@ import container
 import jsontext
 import mutate_container
 import mutate_report
+import wrapped
 
 
 def variants(value):
@@ -90,6 +91,12 @@ def replaced(value, path, new):
     value = copy.copy(value)
     value[path[0]] = replaced(value[path[0]], path[1:], new)
     return value
+
+
+def bytes_mutants(raw):
+    """One byte more, or none."""
+    yield "longer", lambda: raw + b"x"
+    yield "empty", lambda: b""
 
 
 def object_mutants(raw):
@@ -187,7 +194,8 @@ def archive_mutants(data):
             for what, new in object_mutants(old):
                 yield "%s %s" % (name, what), lambda new=new: tar([("manifest.json", new())] + rest)
             continue
-        for what, new in (line_mutants if name.endswith(".ndjson") else object_mutants)(old):
+        kinds = bytes_mutants if wrapped.raw(name) else line_mutants if name.endswith(".ndjson") else object_mutants
+        for what, new in kinds(old):
             yield "%s %s" % (name, what), lambda name=name, new=new: changed(name, new())
         yield "%s gone" % name, lambda name=name: sealed({n: d for n, d in members.items() if n != name})
         yield "%s final line feed" % name, lambda name=name, old=old: changed(name, old + b"\n")

@@ -18,6 +18,9 @@ EVENT, RAW, KERNEL = "assay.runner.event.v0", "runner.raw_event.v0", "assay.runn
 POLICY, SDK, LOG = "assay.runner.policy_event.v0", "assay.runner.sdk_event.v0", "runner.log_line.v0"
 TIME, FILTERED, PROCESSES = "assay.runner.time.v0", "assay.runner.filtered.v0", "assay.runner.process_event.v0"
 PROCESS, HEALTH = "runner.process.v0", "runner.stage_health.v0"
+TICK, NAME, CHANGE = "assay.runner.clock_tick.v0", "assay.runner.dns_name.v0", "assay.runner.file_change.v0"
+EXCHANGE, BOX, CLOCK = "assay.runner.network_exchange.v0", "assay.runner.box.v0", "assay.runner.clock.v0"
+ENV, NET = "assay.runner.env.v0", "assay.runner.net.v0"
 ENTRY, BINDING, AMBIGUITY = "runner.surface_entry.v0", "runner.binding.v0", "runner.ambiguity.v0"
 REPORT, OBSERVED = "assay.runner.correlation_report.v0", "assay.runner.observation_health.v0"
 # Stream: the kinds of records in order, those in one group may mix; how many stage healths.
@@ -26,11 +29,11 @@ STREAMS = {
     "kernel.normalized": ([{EVENT}, {FILTERED}, {KERNEL, PROCESS}, {PROCESSES}], 2),
     "policy.log": ([{LOG}], 1),
     "sdk.log": ([{LOG}], 1),
-    "run.joined": ([{EVENT}, {FILTERED}, {KERNEL}, {POLICY}, {PROCESSES}, {SDK}, {TIME}, {ENTRY}, {BINDING}, {AMBIGUITY}, {REPORT}, {OBSERVED}], 3),
+    "run.joined": ([{EVENT}, {TICK}, {NAME}, {CHANGE}, {FILTERED}, {KERNEL}, {EXCHANGE}, {POLICY}, {PROCESSES}, {SDK}, {TIME}, {BOX}, {CLOCK}, {ENV}, {NET}, {ENTRY}, {BINDING}, {AMBIGUITY}, {REPORT}, {OBSERVED}], 3),
 }
 NAMES = ("path", "user_path", "base", "path2", "user_path2", "base2", "interp", "addr", "root")
 MAX_TASK = 1 << 22
-_NUMBERED = {EVENT, RAW, FILTERED, KERNEL, POLICY, PROCESSES, SDK, TIME, LOG}
+_NUMBERED = {EVENT, RAW, FILTERED, KERNEL, POLICY, PROCESSES, SDK, TIME, LOG, TICK, NAME, CHANGE, EXCHANGE}
 STAGES = {1: ({"runner-capture", "runner-exec"},),
           2: ({"runner-capture", "runner-exec"}, {"runner-normalize"}),
           3: ({"runner-capture", "runner-exec"}, {"runner-normalize"}, {"runner-correlate"})}

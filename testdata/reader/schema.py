@@ -27,8 +27,28 @@ def load(name):
     """The compiled schema of schemas/NAME.schema.json."""
     if name not in _cache:
         with open(os.path.join(ROOT, name + ".schema.json"), "rb") as f:
-            _cache[name] = compile_schema(jsontext.parse_any(f.read()))
+            whole = jsontext.parse_any(f.read())
+        _cache[name] = compile_schema(_inline(whole, whole.get("$defs", {})))
     return _cache[name]
+
+
+def _inline(s, defs):
+    """A schema with what it defines once in each place that refers to it."""
+    if isinstance(s, list):
+        return [_inline(x, defs) for x in s]
+    if not isinstance(s, dict):
+        return s
+    if isinstance(s.get("$ref"), str):
+        s = dict(defs[s["$ref"].rpartition("/")[2]], **{k: v for k, v in s.items() if k != "$ref"})
+    return {k: _inline(v, defs) for k, v in s.items() if k != "$defs"}
+
+
+def _names_in(s):
+    """All keys that a schema knows, in any of its variants."""
+    found = set(s.get("properties", ()))
+    for part in s.get("oneOf", []) + s.get("allOf", []):
+        found |= _names_in(part)
+    return found
 
 
 def raw(name):
@@ -43,6 +63,22 @@ def keys(name):
     """The keys of a schema file's object in the order of the tables, one list a variant."""
     s = raw(name)
     return [list(v["properties"]) for v in s.get("oneOf", [s])]
+
+
+def in_order(name, value):
+    """Whether all objects in a value have their keys in the order of the tables, and those of any keys in the order of bytes."""
+    whole = raw(name)
+    return _ordered(_inline(whole, whole.get("$defs", {})), value)
+
+
+def _ordered(s, value):
+    if isinstance(value, list):
+        return all(_ordered(s.get("items", {}), v) for v in value)
+    if not isinstance(value, dict):
+        return True
+    known = s.get("properties")
+    order = list(known) if known else sorted(value, key=str.encode)
+    return [k for k in order if k in value] == list(value) and all(_ordered((known or {}).get(k, {}), v) for k, v in value.items())
 
 
 def same(a, b):
@@ -175,8 +211,10 @@ def compile_schema(s):
         if word == "additionalProperties":
             if want is not True:
                 parts.append(_additional(want, set(s.get("properties", ()))))
+        elif word == "unevaluatedProperties":
+            parts.append(_additional(want, _names_in(s)))
         elif word == "if":
-            parts.append(_conditional(compile_schema(want), compile_schema(s["then"]), compile_schema(s.get("else", True))))
+            parts.append(_conditional(compile_schema(want), compile_schema(s.get("then", True)), compile_schema(s.get("else", True))))
         elif word in _KEYWORDS:
             parts.append(_KEYWORDS[word](want))
         else:

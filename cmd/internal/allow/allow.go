@@ -30,7 +30,18 @@ type Rule struct {
 }
 
 // Rules are those of a file, in order. Nil allows nothing.
-type Rules struct{ List []Rule }
+type Rules struct {
+	List   []Rule
+	digest string // of the file
+}
+
+// Digest is that of the file, "" without rules.
+func (r *Rules) Digest() string {
+	if r == nil {
+		return ""
+	}
+	return r.digest
+}
 
 // Request is what is decided about.
 type Request struct {
@@ -57,6 +68,7 @@ func Parse(file string, b []byte) (*Rules, error) {
 	if p := r.Problems(); p != nil {
 		return nil, tool.Fail(tool.ExitInput, p)
 	}
+	rules.digest = schemas.DigestOf(b)
 	return rules, nil
 }
 

@@ -97,7 +97,7 @@ func (i *inside) run() error {
 		return err
 	}
 	if i.last {
-		i.next.Report(end)
+		i.next.Report(end, i.conf.Command)
 	}
 	i.out.Encode(report{Ended: true, Exit: end.Code, Signal: end.Signal})
 	changes, err := i.describeEnd()

@@ -99,8 +99,22 @@ func (i *inside) listBase(list []tree.Entry) (*schemas.BoxBase, error) {
 	if !i.conf.Pack {
 		return b, nil
 	}
+	if n := files(list); i.conf.State.Record > 0 && n > schemas.MaxBlobs/2 {
+		return nil, tool.Fail(tool.ExitOwn, fmt.Errorf("the base has %d different files, and half of the %d blobs of an archive are for it", n, schemas.MaxBlobs), "--base-by-digest leaves their bytes out")
+	}
 	b.List = schemas.DigestOf(text.Bytes())
 	return b, record.NewBlobs(i.record).Put(text.Bytes(), sha256.Sum256(text.Bytes()))
+}
+
+// files counts the different contents of a list.
+func files(list []tree.Entry) int {
+	seen := map[[32]byte]bool{}
+	for n := range list {
+		if e := &list[n]; e.Kind == tree.File && e.Link == "" && e.Unread == "" {
+			seen[e.SHA256] = true
+		}
+	}
+	return len(seen)
 }
 
 // keep keeps the bytes of files as blobs of a record.

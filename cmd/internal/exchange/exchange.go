@@ -25,6 +25,7 @@ type Recording struct {
 	RunID     string
 	Exchanges []*schemas.NetExchange // in the order of the stream
 	Names     []*schemas.NetName
+	Net       *schemas.Net
 	Health    *schemas.StageHealth
 	dir       string
 }
@@ -72,7 +73,7 @@ func (r *Recording) line(rec stream.Record) (err error) {
 	switch {
 	case r.Health != nil:
 		return errors.New("a record after the stage health")
-	case rec.Schema == schemas.SchemaNetExchange && r.Names == nil:
+	case rec.Schema == schemas.SchemaNetExchange && r.Names == nil && r.Net == nil:
 		e, err := schemas.ParseNetExchange(rec.Bytes)
 		if err != nil {
 			return err
@@ -81,7 +82,7 @@ func (r *Recording) line(rec stream.Record) (err error) {
 			return fmt.Errorf("seq is %d, expected %d", e.Seq, n)
 		}
 		r.Exchanges = append(r.Exchanges, e)
-	case rec.Schema == schemas.SchemaNetName:
+	case rec.Schema == schemas.SchemaNetName && r.Net == nil:
 		n, err := schemas.ParseNetName(rec.Bytes)
 		if err != nil {
 			return err
@@ -90,7 +91,9 @@ func (r *Recording) line(rec stream.Record) (err error) {
 			return fmt.Errorf("seq is %d, expected %d", n.Seq, want)
 		}
 		r.Names = append(r.Names, n)
-	case rec.Schema == schemas.SchemaStageHealth:
+	case rec.Schema == schemas.SchemaNet && r.Net == nil:
+		r.Net, err = schemas.ParseNet(rec.Bytes)
+	case rec.Schema == schemas.SchemaStageHealth && r.Net != nil:
 		r.Health, err = schemas.ParseStageHealth(rec.Bytes)
 	default:
 		return fmt.Errorf("a record of schema %.100q is not expected here", rec.Schema)
@@ -175,13 +178,16 @@ func (r *Recording) Unmatched(headers []string) string {
 // Sort puts exchanges into the order of a stream: by what was asked for, and where that is the same, by what was asked for first.
 // Which of two different requests came first can differ from run to run.
 func Sort(list []*schemas.NetExchange) {
-	slices.SortStableFunc(list, func(a, b *schemas.NetExchange) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method),
-			cmp.Compare(SortedQuery(a.Query), SortedQuery(b.Query)), cmp.Compare(a.Request.SHA256, b.Request.SHA256))
-	})
+	slices.SortStableFunc(list, Compare)
 	for n, e := range list {
 		e.Seq = uint64(n)
 	}
+}
+
+// Compare says which of two exchanges comes first in a stream. 0 is of equal requests.
+func Compare(a, b *schemas.NetExchange) int {
+	return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method),
+		cmp.Compare(SortedQuery(a.Query), SortedQuery(b.Query)), cmp.Compare(a.Request.SHA256, b.Request.SHA256))
 }
 
 // Distance says how much two requests differ: 0 is not at all.

@@ -15,7 +15,7 @@ import (
 func lines() []*schemas.NetExchange {
 	var list []*schemas.NetExchange
 	for i, x := range []struct{ host, method, path, query string }{{"a", "GET", "/x", ""}, {"a", "GET", "/x", "b=1&a=2"}, {"a", "GET", "/x", "a=2&b=1"}, {"b", "POST", "/x", ""}, {"a", "GET", "/y", ""}} {
-		list = append(list, &schemas.NetExchange{Schema: schemas.SchemaNetExchange, RunID: "r", Seq: uint64(i), Decision: schemas.NetAllow, Scheme: schemas.NetHTTP, Host: x.host, Port: 80, Method: x.method, Path: x.path, Query: x.query, Status: 200, Response: &schemas.NetMessage{}})
+		list = append(list, &schemas.NetExchange{Schema: schemas.SchemaNetExchange, RunID: "r", Seq: uint64(i), Decision: schemas.NetAllow, Scheme: schemas.NetHTTP, Host: x.host, Port: 80, Address: "198.18.0.1", Method: x.method, Path: x.path, Query: x.query, Status: 200, Response: &schemas.NetMessage{}})
 	}
 	return list
 }
@@ -28,6 +28,7 @@ func whole(t testing.TB, list []*schemas.NetExchange) []byte {
 	for _, e := range list {
 		testkit.Must(t, w.Write(e))
 	}
+	testkit.Must(t, w.Write(&schemas.Net{Schema: schemas.SchemaNet, RunID: "r", Mode: schemas.NetModeRecord, Ports: []uint16{80}, Headers: []string{}}))
 	testkit.Must(t, w.Write(&schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: "r", Stage: schemas.StageNet, Filtered: map[string]uint64{}, Counters: map[string]uint64{}, Facts: map[string]string{}, Notes: []string{}}))
 	testkit.Must(t, w.Seal(schemas.StatusComplete))
 	return b.Bytes()

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/exchange"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
@@ -25,7 +27,7 @@ func (g *Gateway) Write(w *stream.Writer) error {
 			return err
 		}
 	}
-	if err := w.Write(g.health(list, len(names))); err != nil {
+	if err := errors.Join(w.Write(g.document(len(list), len(names))), w.Write(g.health(list, len(names)))); err != nil {
 		return err
 	}
 	status := schemas.StatusComplete
@@ -33,6 +35,19 @@ func (g *Gateway) Write(w *stream.Writer) error {
 		status = schemas.StatusPartial
 	}
 	return w.Seal(status)
+}
+
+// document says what network it was.
+func (g *Gateway) document(exchanges, names int) *schemas.Net {
+	ports := slices.Clone(g.c.Ports)
+	slices.Sort(ports)
+	headers := make([]string, len(g.c.Match))
+	for i, name := range g.c.Match {
+		headers[i] = schemas.Text(strings.ToLower(name))
+	}
+	slices.Sort(headers)
+	return &schemas.Net{Schema: schemas.SchemaNet, RunID: g.c.RunID, Mode: g.c.Mode, Ports: append([]uint16{}, slices.Compact(ports)...), Rules: g.c.Rules.Digest(), Headers: slices.Compact(headers),
+		Exchanges: uint64(exchanges), Names: uint64(names), NamesLost: g.names.lost, Redacted: g.redacted, Unused: g.unused}
 }
 
 // nameLines are the names that were asked for, sorted.

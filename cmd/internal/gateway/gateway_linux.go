@@ -37,6 +37,8 @@ type Config struct {
 	Match    []string // names of headers that are part of the key of a request
 	Blobs    *record.Blobs
 	RunID    string
+	Mode     string   // one of schemas.NetModes
+	Ports    []uint16 // that are listened on
 }
 
 // Gateway takes the connections of one program.

@@ -29,7 +29,7 @@ type entry struct {
 
 // begin begins an exchange.
 func (g *Gateway) begin(scheme string, o *origin) *entry {
-	e := &entry{line: &schemas.NetExchange{Schema: schemas.SchemaNetExchange, RunID: g.c.RunID, Scheme: scheme, Host: schemas.Text(o.host), Port: o.to.Port()}}
+	e := &entry{line: &schemas.NetExchange{Schema: schemas.SchemaNetExchange, RunID: g.c.RunID, Scheme: scheme, Host: schemas.Text(o.host), Port: o.to.Port(), Address: o.to.Addr().Unmap().String()}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e.arrival = len(g.exchanges)

@@ -126,7 +126,7 @@ func (i *inside) run() error {
 	select {
 	case e := <-ended:
 		if i.last {
-			i.state.Report(e)
+			i.state.Report(e, i.conf.Command)
 		}
 		return i.out.Encode(report{Ended: true, Exit: e.Code, Signal: e.Signal})
 	case <-gone:

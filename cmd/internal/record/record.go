@@ -16,6 +16,13 @@ import (
 // BlobDir is where the blobs are in a record, each under the 64 hexadecimal digits of its SHA-256.
 const BlobDir = "blobs/sha256"
 
+// Files of the directory of a measured run, beside the directories of wrappers.
+const (
+	EnvFile    = "env.json"
+	StdoutFile = "stdout"
+	StderrFile = "stderr"
+)
+
 // Dir is the directory while it is written. A nil Dir is no record.
 type Dir struct {
 	path, temp string

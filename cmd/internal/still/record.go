@@ -11,6 +11,9 @@ import (
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
+// StreamFile is the name of the stream in the record of a measured run.
+const StreamFile = "clock.ndjson"
+
 // Record is a record of runner-clock.
 type Record struct {
 	Clock schemas.Clock

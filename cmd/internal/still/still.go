@@ -58,7 +58,8 @@ type Settings struct {
 	Seed   string
 	Start  string // RFC 3339, UTC
 	File   string // where ticks go
-	Record string // ticks of the recorded run, or ""
+	Record string // file with the ticks of the recorded run; empty if there is none
+	Replay bool   // there is one
 	Crypto bool   // random numbers for cryptography are those of the system
 	Only   []string
 }
@@ -66,7 +67,7 @@ type Settings struct {
 // Environ is the program's environment.
 func (s Settings) Environ(env []string, dir string) []string {
 	mode := "record"
-	if s.Record != "" {
+	if s.Replay {
 		mode = "replay"
 	}
 	hash := "0"
@@ -139,20 +140,43 @@ func (r *Record) Gather(file string) error {
 
 // missing counts the numbers of ticks that are not in a sorted list, and the processes that did not end.
 func missing(list []schemas.ClockTick) (lost, unended uint64) {
-	expected := uint64(0)
-	for i, t := range list {
-		if i > 0 && list[i-1].Process != t.Process {
-			expected = 0
-		}
-		if t.Tick > expected {
-			lost += t.Tick - expected
-		}
-		expected = t.Tick + 1
-		if last := i+1 == len(list) || list[i+1].Process != t.Process; last && t.Op != schemas.TickEnd {
-			unended++
-		}
+	var g Gaps
+	for i := range list {
+		g.Add(&list[i])
 	}
-	return lost, unended
+	return g.Sum()
+}
+
+// Gaps counts what is missing in ticks that come sorted.
+type Gaps struct {
+	lost, unended, next uint64
+	process             string
+	open                bool // the last tick of the process is not its end
+}
+
+// Add takes in the next tick.
+func (g *Gaps) Add(t *schemas.ClockTick) {
+	if t.Process != g.process {
+		g.close()
+		g.process, g.next = t.Process, 0
+	}
+	if t.Tick > g.next {
+		g.lost += t.Tick - g.next
+	}
+	g.next, g.open = t.Tick+1, t.Op != schemas.TickEnd
+}
+
+func (g *Gaps) close() {
+	if g.open {
+		g.unended++
+	}
+	g.open = false
+}
+
+// Sum ends the last process.
+func (g *Gaps) Sum() (lost, unended uint64) {
+	g.close()
+	return g.lost, g.unended
 }
 
 func read(r io.Reader, runID string) (list []schemas.ClockTick, bad uint64, err error) {

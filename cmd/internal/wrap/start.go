@@ -24,7 +24,10 @@ func (s State) Begin(o child.Options, dir string, on func() error) (*child.Proce
 			return nil, err
 		}
 		s.close()
-		if o.User = s.User; s.Cgroup > 0 {
+		if o.User = s.User; o.User != nil && int(o.User.UID) == os.Geteuid() && int(o.User.GID) == os.Getegid() {
+			o.User = nil // we are that user, and may have no right left to become anybody
+		}
+		if s.Cgroup > 0 {
 			o.Cgroup = fmt.Sprintf("/proc/self/fd/%d", s.Cgroup)
 		}
 		if c.Any() {
@@ -46,26 +49,43 @@ func (s State) Begin(o child.Options, dir string, on func() error) (*child.Proce
 
 // ended is the report of the last wrapper about the program.
 type ended struct {
-	Exit   int `json:"exit"`
-	Signal int `json:"signal"`
+	Exit    int      `json:"exit"`
+	Signal  int      `json:"signal"`
+	Chain   []string `json:"chain"`
+	Command [][]byte `json:"command"`
+}
+
+// Reported is what the last wrapper says: how the command ended, behind which wrappers, and its words.
+type Reported struct {
+	End     child.Ending
+	Chain   []string
+	Command []string
 }
 
 // Report reports how the program ended to runner-exec, if this is the last wrapper of a measured run. An exit code could be that of a
 // signal.
-func (s State) Report(e child.Ending) {
+func (s State) Report(e child.Ending, command []string) {
 	if s.Control <= 0 {
 		return
 	}
 	f := os.NewFile(uintptr(s.Control), "control")
 	defer f.Close()
-	json.NewEncoder(f).Encode(ended{e.Code, e.Signal}) // without runner-exec there is nobody to tell
+	words := make([][]byte, len(command)) // as bytes: they may be no text
+	for i, w := range command {
+		words[i] = []byte(w)
+	}
+	json.NewEncoder(f).Encode(ended{e.Code, e.Signal, s.Chain, words}) // without runner-exec there is nobody to tell
 }
 
-// Reported reads the report. ok is false if there is none: the program was not started, or a wrapper failed.
-func Reported(f *os.File) (e child.Ending, ok bool) {
+// ReadReport reads the report. ok is false if there is none: the program was not started, or a wrapper failed.
+func ReadReport(f *os.File) (x Reported, ok bool) {
 	var r ended
 	if json.NewDecoder(f).Decode(&r) != nil {
-		return e, false
+		return x, false
 	}
-	return child.Ending{Code: r.Exit, Signal: r.Signal}, true
+	x = Reported{End: child.Ending{Code: r.Exit, Signal: r.Signal}, Chain: r.Chain}
+	for _, w := range r.Command {
+		x.Command = append(x.Command, string(w))
+	}
+	return x, true
 }

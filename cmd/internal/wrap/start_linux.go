@@ -14,7 +14,7 @@ func Hand(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_DUPFD,
 
 // close keeps our own descriptors from the program.
 func (s State) close() {
-	for _, fd := range []int{s.Cgroup, s.Control} {
+	for _, fd := range s.descriptors() {
 		if fd > 0 {
 			unix.CloseOnExec(fd)
 		}

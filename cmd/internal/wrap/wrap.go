@@ -33,6 +33,14 @@ type State struct {
 	Cgroup  int           `json:"cgroup,omitempty"`
 	Control int           `json:"control,omitempty"`
 	Grace   time.Duration `json:"grace,omitempty"` // how long what outlives the program may go on
+	// Record is a descriptor of the directory that takes the records of all wrappers, and RunID the run's.
+	Record int    `json:"record,omitempty"`
+	RunID  string `json:"run_id,omitempty"`
+	// Ticks is a descriptor of the record that runner-clock is to replay, which a box would not show: its flag is --replay with
+	// the path of this descriptor.
+	Ticks int `json:"ticks,omitempty"`
+	// Chain is the wrappers up to this one, from the outermost.
+	Chain []string `json:"chain,omitempty"`
 }
 
 // Take returns the state that came with an environment, and the environment without it.
@@ -63,12 +71,30 @@ func (s State) Confinement() confine.Confinement {
 
 // Descriptors is how many descriptors of ours there are that the program does not get.
 func (s State) Descriptors() (n uint64) {
-	for _, fd := range []int{s.Cgroup, s.Control} {
+	for _, fd := range s.descriptors() {
 		if fd > 0 {
 			n++
 		}
 	}
 	return n
+}
+
+func (s State) descriptors() []int { return []int{s.Cgroup, s.Control, s.Record, s.Ticks} }
+
+// Join is the state behind one more wrapper, and where that puts its record: the place that was asked for or, in a measured run, the
+// directory of runner-exec.
+func (s State) Join(wrapper, output string) (State, string, error) {
+	if slices.Contains(s.Chain, wrapper) && s.Record > 0 {
+		return s, "", tool.Fail(tool.ExitUsage, fmt.Errorf("%s twice: a run has one record of each wrapper", wrapper), "leave one out, or run without runner-exec")
+	}
+	s.Chain = append(slices.Clone(s.Chain), wrapper)
+	if s.Record <= 0 {
+		return s, output, nil
+	}
+	if output != "" {
+		return s, "", tool.Fail(tool.ExitUsage, fmt.Errorf("-o of %s in a measured run: its record goes into the archive", wrapper), "leave -o out")
+	}
+	return s, fmt.Sprintf("/proc/self/fd/%d/%s", s.Record, wrapper), nil
 }
 
 // Dir is the directory of our own programs, "" if it is not known.

@@ -13,7 +13,6 @@ if (process.env.AGENT_DETERMINISTIC === '1' && !globalThis[Symbol.for('runner.cl
   const worker = require('node:worker_threads');
   const real = { Date, setTimeout, setInterval, setImmediate, hash: crypto.createHash };
   const file = process.env.AGENT_CLOCK_FILE || '';
-  const replays = process.env.AGENT_EXECUTION_MODE === 'replay';
 
   // The process is named after what it was started with, and counted among those of the same name.
   const args = [process.argv.slice(1), process.execArgv, worker.threadId];
@@ -52,7 +51,7 @@ if (process.env.AGENT_DETERMINISTIC === '1' && !globalThis[Symbol.for('runner.cl
   });
 
   const recorded = [];
-  if (replays && process.env.AGENT_CLOCK_RECORD) {
+  if (process.env.AGENT_CLOCK_RECORD) {
     try {
       for (const line of fs.readFileSync(process.env.AGENT_CLOCK_RECORD, 'utf8').split('\n')) {
         if (!line) continue;

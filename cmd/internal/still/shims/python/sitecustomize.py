@@ -67,7 +67,7 @@ def _install():
 
     def load():
         del recorded[:]
-        if env.get("AGENT_EXECUTION_MODE") == "replay" and env.get("AGENT_CLOCK_RECORD"):
+        if env.get("AGENT_CLOCK_RECORD"):
             try:
                 with open(env["AGENT_CLOCK_RECORD"], encoding="utf-8") as f:
                     for line in f:

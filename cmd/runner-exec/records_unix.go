@@ -1,0 +1,252 @@
+//go:build unix
+
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/runner-evidence/runner/cmd/internal/arguments"
+	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/record"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/wrap"
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// records is the directory that takes the records of wrappers and, with --replayable, what else a replay needs. runner-correlate and
+// runner-pack read it when the run has ended. The document about the environment is a FIFO: runner-correlate waits there for the end of
+// standard output and error.
+type records struct {
+	dir  string
+	keep bool // --replayable
+
+	in   *os.File // what the command reads
+	size uint64
+	sum  string
+	taps []*tap
+}
+
+// newRecords makes the directory, nil if the run needs none.
+func newRecords(o Options, wrapped bool, env *tool.Env) (r *records, err error) {
+	if !wrapped && !o.Replayable || o.Stream != "" {
+		return nil, nil
+	}
+	if o.SpoolDir != "" || o.Resume != "" {
+		return nil, tool.Fail(tool.ExitUsage, errors.New("--spool-dir does not keep the records of wrappers, or what --replayable records"), "leave --spool-dir out")
+	}
+	r = &records{keep: o.Replayable}
+	if r.dir, err = os.MkdirTemp("", "runner-exec-record-"); err != nil {
+		return nil, tool.CannotWrite("the records of the run", err)
+	}
+	if err = os.MkdirAll(filepath.Join(r.dir, record.OwnDir, record.BlobDir), 0o700); err == nil && r.keep {
+		err = errors.Join(syscall.Mkfifo(filepath.Join(r.dir, record.EnvFile), 0o600), r.input(env.Files()[0]))
+	}
+	if err != nil {
+		r.remove()
+		return nil, tool.CannotWrite("the records of the run", err)
+	}
+	return r, nil
+}
+
+// input reads all of standard input. A terminal is empty.
+func (r *records) input(from *os.File) (err error) {
+	at := filepath.Join(r.dir, record.OwnDir, "stdin")
+	to, err := os.OpenFile(at, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	r.in = to
+	h, n := sha256.New(), int64(0)
+	if !tool.IsTerminal(from) {
+		if n, err = io.Copy(io.MultiWriter(to, h), from); err != nil {
+			return fmt.Errorf("reading standard input: %w", err)
+		}
+	}
+	r.size, r.sum = uint64(n), schemas.DigestFrom(h)
+	if _, err = to.Seek(0, io.SeekStart); err == nil && n > 0 {
+		err = os.Link(at, filepath.Join(r.dir, record.OwnDir, record.BlobDir, strings.TrimPrefix(r.sum, "sha256:")))
+	}
+	return err
+}
+
+// tap passes on what the command writes, and keeps it.
+type tap struct {
+	w    *os.File // the command's
+	done chan error
+	h    hash.Hash
+	n    uint64
+}
+
+func (r *records) tap(to *os.File, name string) (*tap, error) {
+	kept, err := os.OpenFile(filepath.Join(r.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	from, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	t := &tap{w: w, done: make(chan error, 1), h: sha256.New()}
+	r.taps = append(r.taps, t)
+	go func() {
+		defer from.Close()
+		gone := &willing{w: to}
+		n, err := io.Copy(io.MultiWriter(kept, t.h, gone), from)
+		t.n = uint64(n)
+		t.done <- errors.Join(err, kept.Close())
+	}()
+	return t, nil
+}
+
+// willing is a reader of the command's output that may go: the record is made all the same.
+type willing struct {
+	w   io.Writer
+	err error
+}
+
+func (c *willing) Write(b []byte) (int, error) {
+	if c.err == nil {
+		_, c.err = c.w.Write(b)
+	}
+	return len(b), nil
+}
+
+// files are the command's standard streams.
+func (r *records) files(given []*os.File) ([]*os.File, error) {
+	if r == nil || !r.keep {
+		return given, nil
+	}
+	files := []*os.File{r.in}
+	for i, name := range []string{record.StdoutFile, record.StderrFile} {
+		t, err := r.tap(given[i+1], name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, t.w)
+	}
+	return files, nil
+}
+
+// started closes what only the command may have open.
+func (r *records) started() {
+	if r == nil {
+		return
+	}
+	for _, t := range r.taps {
+		t.w.Close()
+	}
+}
+
+// check looks for the record of each wrapper.
+func (r *records) check(chain []string) error {
+	if r == nil {
+		return nil
+	}
+	for _, w := range chain {
+		if _, err := os.Stat(filepath.Join(r.dir, w)); err != nil {
+			return tool.Failf(tool.ExitOwn, "%s left no record: %w", w, err)
+		}
+	}
+	return nil
+}
+
+// finish writes the document about the environment when the command's output has ended, and returns then.
+func (r *records) finish(s *supervisor) error {
+	if r == nil || !r.keep {
+		return nil
+	}
+	for _, t := range r.taps {
+		select {
+		case err := <-t.done:
+			if err != nil {
+				return tool.Failf(tool.ExitIO, "keeping the command's output: %w", err)
+			}
+		case <-time.After(s.opt.Grace + patience):
+			return tool.Failf(tool.ExitOwn, "a process that outlived the command still has its standard output open")
+		}
+	}
+	x := schemas.RunEnv{Schema: schemas.SchemaRunEnv, RunID: s.opt.RunID, Wrappers: append([]string{}, s.chain...), Env: []schemas.EnvVar{},
+		Stdin: schemas.RunBytes{Bytes: r.size, SHA256: r.sum}, Stdout: r.taps[0].bytes(), Stderr: r.taps[1].bytes()}
+	command := s.opt.Command
+	if len(s.chain) > 0 {
+		command = s.program0
+	}
+	for _, word := range command {
+		x.Command = append(x.Command, schemas.Text(word))
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	x.Cwd = schemas.Text(cwd)
+	x.UID, x.GID = uint32(os.Geteuid()), uint32(os.Getegid())
+	if u := s.opt.User.Credential(); u != nil {
+		x.UID, x.GID = u.UID, u.GID
+	}
+	_, environ, err := wrap.Take(child.Environ())
+	if err != nil {
+		return err
+	}
+	for _, e := range s.opt.User.Environment(environ) {
+		name, _, ok := strings.Cut(e, "=")
+		if text := arguments.Redact([][]byte{[]byte(e)}, nil)[0]; ok && name != "" {
+			x.Env = append(x.Env, schemas.EnvVar{Name: schemas.Text(name), Value: strings.TrimPrefix(text, schemas.Text(name)+"=")})
+		}
+	}
+	slices.SortStableFunc(x.Env, func(a, b schemas.EnvVar) int { return strings.Compare(a.Name, b.Name) })
+	line, err := schemas.Marshal(x)
+	if err != nil {
+		return err
+	}
+	return s.tell(filepath.Join(r.dir, record.EnvFile), line)
+}
+
+func (t *tap) bytes() schemas.RunBytes {
+	return schemas.RunBytes{Bytes: t.n, SHA256: schemas.DigestFrom(t.h)}
+}
+
+// tell writes to a FIFO that a stage opens, or that none opens because it has failed.
+func (s *supervisor) tell(fifo string, text []byte) error {
+	for end := time.Now().Add(patience * 6); ; time.Sleep(5 * time.Millisecond) {
+		f, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if err == nil {
+			_, err = f.Write(text)
+			return errors.Join(err, f.Close())
+		}
+		if !errors.Is(err, syscall.ENXIO) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case st := <-s.pipe.ended:
+			s.pipe.note(st)
+			if st.end.Status() != 0 {
+				return errStage
+			}
+		default:
+		}
+	}
+}
+
+func (r *records) remove() {
+	if r != nil {
+		os.RemoveAll(r.dir)
+	}
+}
+
+// args are the flags of runner-correlate and runner-pack.
+func (r *records) args() []string {
+	if r == nil {
+		return nil
+	}
+	return []string{"--record=" + r.dir}
+}

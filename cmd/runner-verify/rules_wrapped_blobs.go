@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"hash"
+	"io"
+
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
+)
+
+// blobs is what is known of the blobs, which come before what names them.
+type blobs struct {
+	named map[string]bool // digest → it has to be there
+	lists map[string]*baseList
+	left  int // how many more digests of base lists are kept
+}
+
+// names notes that something names a blob. needed: it has to be there.
+func (b *blobs) names(digest string, needed bool) {
+	if b.named == nil {
+		b.named = map[string]bool{}
+	}
+	b.named[digest] = b.named[digest] || needed
+}
+
+// baseList is a blob that looks like the list of a base.
+type baseList struct {
+	owner   *blobs
+	line    []byte
+	h       hash.Hash
+	entries uint64
+	bytes   uint64
+	files   []string
+	first   bool
+	is      bool // so far
+}
+
+var baseHead = []byte(`{"schema":"` + schemas.SchemaBaseEntry + `"`)
+
+// maxListed bounds the digests of files in lists of bases.
+const maxListed = 4 * schemas.MaxBlobs
+
+// blob returns what looks at the bytes of a blob, nil for other members.
+func (b *blobs) blob(member string) io.Writer {
+	digest, ok := schemas.BlobDigest(member)
+	if !ok {
+		return nil
+	}
+	if b.lists == nil {
+		b.lists, b.left = map[string]*baseList{}, maxListed
+	}
+	l := &baseList{owner: b, h: sha256.New(), is: true}
+	b.lists[digest] = l
+	return l
+}
+
+// Write takes the next bytes. What is no list is forgotten at once.
+func (l *baseList) Write(b []byte) (int, error) {
+	n := len(b)
+	for l.is && len(b) > 0 {
+		end := bytes.IndexByte(b, '\n')
+		if end < 0 {
+			l.line = append(l.line, b...)
+			l.is = len(l.line) <= maxEntryLine && (len(l.line) < len(baseHead) || bytes.HasPrefix(l.line, baseHead))
+			break
+		}
+		l.entry(append(l.line, b[:end]...))
+		l.line, b = l.line[:0], b[end+1:]
+	}
+	if !l.is {
+		l.line, l.files, l.h = nil, nil, nil
+	}
+	return n, nil
+}
+
+// maxEntryLine bounds a line of a list, in bytes.
+const maxEntryLine = 64 << 10
+
+func (l *baseList) entry(line []byte) {
+	e, err := schemas.ParseBaseEntry(line)
+	if l.is = err == nil && bytes.HasPrefix(line, baseHead); !l.is {
+		return
+	}
+	l.entries++
+	e.Modified = 0
+	again, err := schemas.Marshal(e)
+	if err != nil {
+		l.is = false
+		return
+	}
+	l.h.Write(append(again, '\n'))
+	if e.Kind == schemas.KindFile && e.Link == "" {
+		l.bytes += *e.Size
+	}
+	if e.SHA256 == "" {
+		return
+	}
+	if l.owner.left--; l.owner.left < 0 {
+		l.is = false
+		return
+	}
+	l.files = append(l.files, e.SHA256)
+}
+
+// wrappedBlobs checks that blobs and what names them go together.
+func (v *verifier) wrappedBlobs() {
+	b := &v.wrapped.blobs
+	if x := documentOf[schemas.Box](&v.wrapped); x != nil && x.Base != nil && x.Base.List != "" {
+		v.base(b, x.Base)
+	}
+	for _, digest := range sortedKeys(b.named) {
+		if _, there := v.members[schemas.BlobMember(digest)]; !there && b.named[digest] {
+			v.add(ruleWrappedBlobs, bundle.ManifestName, 0, "the blob %s is not there, and a layer or a document needs it", digest)
+		}
+	}
+	for _, digest := range sortedKeys(b.lists) {
+		if _, named := b.named[digest]; !named {
+			v.add(ruleWrappedBlobs, schemas.BlobMember(digest), 0, "nothing names this blob")
+		}
+	}
+}
+
+// base compares the list of a base with the document of the box.
+func (v *verifier) base(b *blobs, base *schemas.BoxBase) {
+	b.names(base.List, true)
+	fault := func(format string, a ...any) { v.add(ruleWrappedBlobs, schemas.MemberRunBox, 0, format, a...) }
+	l := b.lists[base.List]
+	switch {
+	case l == nil: // which is told as a blob that is missing
+		return
+	case !l.is || len(l.line) > 0 || l.entries == 0:
+		fault("base.list names a blob that is no list of a base")
+		return
+	}
+	if digest := schemas.DigestFrom(l.h); digest != base.Digest || l.entries != base.Entries || l.bytes != base.Bytes {
+		fault("base has %d entries, %d bytes and %s, its list says %d, %d and %s", base.Entries, base.Bytes, base.Digest, l.entries, l.bytes, digest)
+	}
+	for _, digest := range l.files {
+		b.names(digest, true)
+	}
+}

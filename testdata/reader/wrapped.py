@@ -1,0 +1,232 @@
+"""What wrappers recorded: layers, documents below run/, and blobs.
+
+Implements "Wrappers" of the archive contract, its rules 36 to 38, and the codes that follow.
+"""
+
+import hashlib
+import ipaddress
+import posixpath
+import re
+
+import health
+import jsontext
+import text
+
+CLOCK, NAMES, CHANGES, EXCHANGES = ("layers/clock.ndjson", "layers/dns.ndjson", "layers/filesystem.ndjson", "layers/network.ndjson")
+BOX, TICKING, ENV, NET = "run/box.json", "run/clock.json", "run/env.json", "run/net.json"
+LAYERS = {CLOCK: "clock-tick-v0", NAMES: "dns-name-v0", CHANGES: "file-change-v0", EXCHANGES: "network-exchange-v0"}
+DOCUMENTS = {BOX: "box-v0", TICKING: "clock-v0", ENV: "env-v0", NET: "net-v0"}
+OUTPUT = {"logs/stdout": "stdout", "logs/stderr": "stderr"}
+OF = {CLOCK: TICKING, NAMES: NET, CHANGES: BOX, EXCHANGES: NET}
+WRAPPERS = {"runner-box": BOX, "runner-clock": TICKING, "runner-net": NET}
+NOTES = {"s8_box": BOX, "s8_clock": TICKING, "s8_dns": NET, "s8_network": NET}
+MODES = {"record": {"allow", "deny"}, "deny": {"deny"}, "replay": {"replay", "miss", "deny"}}
+MAX_BLOBS = 1 << 15
+_BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})\Z")
+CONNECT, PARTIAL, REST, MOST = "connect_without_exchange", "wrapper_record_partial", "…", 64
+
+
+def digest_of(member):
+    """The digest in the name of a blob, or None."""
+    m = _BLOB.match(member)
+    return "sha256:" + m.group(1) if m else None
+
+
+def raw(member):
+    """Whether a member may hold any bytes."""
+    return member in OUTPUT or digest_of(member) is not None
+
+
+def _values(a, member):
+    return [x.value for x in a.layers.get(member) or ()]
+
+
+def _query(q):
+    return "&".join(sorted(q.split("&"), key=str.encode))
+
+
+def _of_exchange(v):
+    return (v["host"].encode(), v["port"], v["scheme"], v.get("path", "").encode(), v.get("method", "").encode(),
+            _query(v.get("query", "")).encode(), v["request"].get("sha256", ""))
+
+
+KEYS = {CLOCK: lambda v: (v["process"], v["tick"]), NAMES: lambda v: (v["name"].encode(), v["type"].encode()),
+        CHANGES: lambda v: v["path"].encode(), EXCHANGES: _of_exchange}
+
+
+def check(a, report):
+    """The lines, where the members were read without a fault."""
+    for member, key in KEYS.items():
+        values = _values(a, member)
+        keys = [key(v) for v in values]
+        ordered = all(x <= y if member == EXCHANGES else x < y for x, y in zip(keys, keys[1:]))
+        fault = None if ordered else "not in order"
+        for v in values:
+            fault = fault or _fault(member, v)
+        if fault:
+            report.add("wrapped.lines", fault, member)
+
+
+def _fault(member, v):
+    names = [v.get(k, "") for k in ("name", "path", "host", "query") if member != CLOCK]
+    if member == CHANGES:
+        states = [v[k] for k in ("before", "after") if k in v]
+        names += [s.get(k, "") for s in states for k in ("target", "link", "unread")]
+        path = v["path"]
+        if posixpath.normpath(path) != path or path.startswith("/") or path == ".." or path.startswith("../"):
+            return "no path below the workspace"
+        if len(states) == 2 and states[0] == states[1]:
+            return "no difference"
+    if member == EXCHANGES:
+        for m in (v["request"], v.get("response", {})):
+            names += [h[k] for h in m.get("headers", ()) for k in ("name", "value")]
+        if ("rule" in v) != (v["decision"] == "allow") and v["decision"] in ("allow", "deny") or "response" in v and v["decision"] in ("deny", "miss"):
+            return "a rule or a response that the decision cannot have"
+    return None if all(text.is_text(n) for n in names) else "not in text form"
+
+
+def check_documents(a, report):
+    """The documents, the layers, their counts and their notes."""
+    for fault, member in _documents(a):
+        report.add("wrapped.documents", fault, member)
+    for note, member in NOTES.items():
+        want = [_note(a, note, a.documents[member])] if a.documents.get(member) else []
+        if a.notes.texts(note) != want:
+            report.add("wrapped.documents", "%s is %s, expected %s" % (note, a.notes.texts(note), want), health.HEALTH)
+
+
+def _note(a, note, d):
+    if note == "s8_box":
+        return "changes=%d unread=%d base_changed=%d survivors_killed=%d" % (sum(d["changes"].values()), d["unread"], d["base_changed"], d["survivors_killed"])
+    if note == "s8_clock":
+        return "ticks=%d bad_lines=%d lost=%d unended=%d" % (a.counts.get(CLOCK, 0), d["bad_lines"], d["lost"], d["unended"])
+    if note == "s8_dns":
+        return "names=%d lost=%d" % (d["names"], d["names_lost"])
+    return "mode=%s exchanges=%d unused=%d" % (d["mode"], d["exchanges"], d["unused"])
+
+
+def _documents(a):
+    for member, document in OF.items():
+        if member in a.members and not a.documents.get(document):
+            yield "the layer without its document", member
+        elif member in a.members and not a.counts.get(member):
+            yield "no line", member
+    box, clock, env, net = (a.documents.get(m) for m in (BOX, TICKING, ENV, NET))
+    if box:
+        ops = [v["op"] for v in _values(a, CHANGES)]
+        if box["changes"] != {op: ops.count(op) for op in ops}:
+            yield "the changes are not those of the layer", BOX
+    if clock and (clock["lost"], clock["unended"]) != _missing(_values(a, CLOCK)):
+        yield "lost and unended are not those of the layer", TICKING
+    if net:
+        values = _values(a, EXCHANGES)
+        if (net["exchanges"], net["names"]) != (len(values), len(_values(a, NAMES))):
+            yield "the counts are not those of the layers", NET
+        if not {v["decision"] for v in values} <= MODES[net["mode"]] or not {v["port"] for v in values} <= set(net["ports"]):
+            yield "an exchange that there cannot be", NET
+        if net["ports"] != sorted(net["ports"]) or net["match_headers"] != sorted(net["match_headers"], key=str.encode):
+            yield "not sorted", NET
+    if env:
+        for member, key in OUTPUT.items():
+            m = a.members.get(member)
+            if not m or (m.size, m.digest) != (env[key]["bytes"], env[key]["sha256"]):
+                yield "not what %s says" % ENV, member
+        if [e["name"] for e in env["env"]] != sorted((e["name"] for e in env["env"]), key=str.encode):
+            yield "env is not sorted", ENV
+        if {w for w, d in WRAPPERS.items() if a.documents.get(d)} != set(env["wrappers"]):
+            yield "other wrappers than documents", ENV
+
+
+def _missing(ticks):
+    lost = unended = 0
+    for process in {t["process"] for t in ticks}:
+        of = [t for t in ticks if t["process"] == process]
+        lost += of[-1]["tick"] + 1 - len(of)
+        unended += of[-1]["op"] != "end"
+    return lost, unended
+
+
+def check_blobs(a, report):
+    """Each blob is named, and what is needed is there."""
+    there = {digest_of(m) for m in a.members} - {None}
+    named, needed = _named(a)
+    box = a.documents.get(BOX)
+    listed = box and box.get("base", {}).get("list")
+    if listed:
+        needed.add(listed)
+        if listed in there:
+            entries = _entries(a.members["blobs/sha256/" + listed[7:]].data)
+            if entries is None or not _same_base(box["base"], entries):
+                report.add("wrapped.blobs", "another base than its list", BOX)
+            else:
+                needed |= {e["sha256"] for e in entries if "sha256" in e}
+    for digest in sorted(needed - there):
+        report.add("wrapped.blobs", "%s is not there" % digest, "manifest.json")
+    for digest in sorted(there - named - needed):
+        report.add("wrapped.blobs", "nothing names it", "blobs/sha256/" + digest[7:])
+
+
+def _named(a):
+    named, needed = set(), set()
+    for v in _values(a, EXCHANGES):
+        needed |= {m["sha256"] for m in (v["request"], v.get("response", {})) if "sha256" in m}
+    for v in _values(a, CHANGES):
+        named |= {v[k]["sha256"] for k in ("before", "after") if "sha256" in v.get(k, {})}
+        if v["op"] in ("add", "modify", "replace") and "sha256" in v["after"]:
+            needed.add(v["after"]["sha256"])
+    env = a.documents.get(ENV)
+    if env and env["stdin"]["bytes"]:
+        needed.add(env["stdin"]["sha256"])
+    return named, needed
+
+
+def _entries(data):
+    out = []
+    if not data or not data.endswith(b"\n"):
+        return None
+    for line in data[:-1].split(b"\n"):
+        try:
+            value = jsontext.parse(line)
+        except jsontext.BadJSON:
+            return None
+        if not isinstance(value, dict) or value.get("schema") != "runner.base_entry.v0":
+            return None
+        out.append(value)
+    return out
+
+
+def _same_base(base, entries):
+    h = hashlib.sha256()
+    for e in entries:
+        h.update(jsontext.canonical({k: v for k, v in e.items() if k != "modified_ns"}) + b"\n")
+    size = sum(e["size"] for e in entries if e["kind"] == "file" and "link" not in e)
+    return (base["digest"], base["entries"], base["bytes"]) == ("sha256:" + h.hexdigest(), len(entries), size)
+
+
+def codes(a):
+    """The codes that follow: of each kind the whole set."""
+    box, clock, net = (a.documents.get(m) for m in (BOX, TICKING, NET))
+    bad = {"runner-box": box and (box["unread"] or box["base_changed"]), "runner-clock": clock and (clock["bad_lines"] or clock["lost"]),
+           "runner-net": net and net["names_lost"]}
+    return {PARTIAL: {"%s:%s" % (PARTIAL, w) for w, is_ in bad.items() if is_}, CONNECT: _connects(a, net) if net else set()}
+
+
+def _address(value):
+    host, _, port = value.rpartition(":")
+    try:
+        ip = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return None
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    return (str(ip), int(port)) if port.isdigit() else None
+
+
+def _connects(a, net):
+    seen = set()
+    for x in a.kernel:
+        v = x.value
+        if v["event_type"] == 2 and 0 in (v.get("return_value"), v.get("connect_result")) and v["value"]:
+            seen.add(_address(v["value"]))
+    seen -= {(_address(v["address"] + ":1") or ("", 0))[:1] + (v["port"],) for v in _values(a, EXCHANGES)} | {None}
+    found = sorted(("%s:%s:%d" % (CONNECT, "[%s]" % ip if ":" in ip else ip, port) for ip, port in seen if port in net["ports"] and port != 53), key=str.encode)
+    return set(found[:MOST]) | ({"%s:%s" % (CONNECT, REST)} if len(found) > MOST else set())
