@@ -10,6 +10,8 @@ const (
 	VersionCapabilityDiff   = "capability-diff-v1"
 	VersionCapabilityLock   = "capability-lock-v1"
 	VersionCapabilityIgnore = "capability-ignore-v1"
+	VersionReplayResult     = "replay-result-v1"
+	VersionReplayMetrics    = "replay-metrics-v1"
 )
 
 // ReportBegins is how each report of a version begins.
@@ -27,4 +29,6 @@ var Reports = [...]Form{
 	{Schema: VersionCapabilityDiff, File: "capability-diff-v1.schema.json"},
 	{Schema: VersionCapabilityLock, File: "capability-lock-v1.schema.json"},
 	{Schema: VersionCapabilityIgnore, File: "capability-ignore-v1.schema.json"},
+	{Schema: VersionReplayResult, File: "replay-result-v1.schema.json"},
+	{Schema: VersionReplayMetrics, File: "replay-metrics-v1.schema.json"},
 }

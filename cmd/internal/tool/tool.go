@@ -33,6 +33,8 @@ type App struct {
 	Wraps   bool
 	Filters []string // Words of such a tool that run no command
 	Run     func(ctx context.Context, env *Env) error
+	// Mixed: flags may follow operands.
+	Mixed bool
 }
 
 // Env is what a running tool gets from outside.
@@ -163,6 +165,9 @@ func (a App) call(ctx context.Context, env *Env, args []string) (err error) {
 	}
 	if args, err = a.word(env, args); err != nil {
 		return err
+	}
+	if a.Mixed {
+		args = sorted(a.Flags, args)
 	}
 	if err := checkFlags(a.Name, a.Flags, args); err != nil {
 		return err

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// missing lists what went into the run and cannot be given again. Without it the replay would be another run.
+func (r *recorded) missing(o *Options) (list []string) {
+	say := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
+	if r.env == nil {
+		say("the command and its environment (record with runner-exec --replayable)")
+		return list
+	}
+	for _, v := range r.env.Env {
+		if strings.Contains(v.Value, schemas.RedactionMark) && !contains(o.Env, v.Name) {
+			say("the variable %s, which is a secret (--env %s)", v.Name, v.Name)
+		}
+	}
+	for _, w := range r.env.Command {
+		if strings.Contains(w, schemas.RedactionMark) {
+			say("a word of the command, which is a secret")
+		}
+	}
+	if r.box == nil {
+		say("the files of the workspace (record behind runner-box)")
+	} else if b := r.box.Base; b != nil && b.List == "" && o.Base == "" {
+		say("the base %s, of which the archive has only the digest (--base DIR)", b.Digest)
+	}
+	if r.net == nil {
+		say("the network (record behind runner-net)")
+	}
+	for _, e := range r.exchanges {
+		if e.Scheme == schemas.NetTCP && e.Decision == schemas.NetAllow {
+			say("the connection to %s port %d, whose bytes cannot be given again", e.Host, e.Port)
+		}
+	}
+	if r.has(schemas.MemberPolicy) && r.sizes[schemas.MemberPolicy] > 0 || r.has(schemas.MemberSDK) && r.sizes[schemas.MemberSDK] > 0 {
+		say("tool calls and what decided about them")
+	}
+	return list
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// uncovered are the inputs that nothing controls, of a run that is replayed all the same.
+func (r *recorded) uncovered() (list []string) {
+	if r.clock == nil {
+		list = append(list, "clock and random numbers (record behind runner-clock)")
+	}
+	return append(list, "programs and files outside of the workspace are those of this machine")
+}

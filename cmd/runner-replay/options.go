@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// Options is one call.
+type Options struct {
+	Archive      string
+	Output       string // of the last replay, or ""
+	Base         string // directory that stands for a base that was not packed, or ""
+	Env          []string
+	Uncontrolled bool // run also if something is missing
+	Runs         uint
+	Metrics      string
+	JSON         bool
+	Timeout      time.Duration
+	Show         bool
+}
+
+// maxRuns bounds --runs.
+const maxRuns = 100_000
+
+func options(env *tool.Env) (o Options, err error) {
+	f := env.Flag
+	if err := env.NotEmpty("o", "base", "metrics", "env"); err != nil {
+		return o, err
+	}
+	if len(env.Args) != 1 {
+		return o, tool.Missing("the archive", "runner-replay run.tar.gz")
+	}
+	o = Options{Archive: env.Args[0], Output: f.String("o"), Base: f.String("base"), Env: f.StringSlice("env"), Uncontrolled: f.Bool("allow-uncontrolled"), Runs: f.Uint("runs"),
+		Metrics: f.String("metrics"), JSON: f.Bool("json"), Show: f.Bool("v")}
+	if o.Runs < 1 || o.Runs > maxRuns {
+		return o, tool.BadValue("runs", fmt.Sprint(o.Runs), fmt.Sprintf("1 to %d", maxRuns))
+	}
+	for _, name := range o.Env {
+		if strings.Contains(name, "=") {
+			return o, tool.BadValue("env", name, "the name of a variable")
+		}
+	}
+	if f.IsSet("timeout") {
+		if o.Timeout, err = env.Duration("timeout"); err != nil {
+			return o, err
+		}
+	}
+	if o.Base != "" {
+		if o.Base, err = filepath.Abs(o.Base); err != nil {
+			return o, err
+		}
+	}
+	return o, env.Outputs(tool.Output{Flag: "o", What: "the archive of a run", Ours: tool.IsArchive}, tool.Output{Flag: "metrics", What: "the metrics of runner-replay", Ours: tool.Begins(`{"schema_version":"` + schemas.VersionReplayMetrics)})
+}

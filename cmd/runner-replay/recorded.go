@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/runner-evidence/runner/cmd/internal/evidence"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
+)
+
+// recorded is what an archive says, with its members as files.
+type recorded struct {
+	dir       string
+	runID     string
+	identity  string
+	started   *schemas.RunStarted
+	finished  *schemas.RunFinished
+	env       *schemas.RunEnv
+	box       *schemas.Box
+	net       *schemas.Net
+	clock     *schemas.Clock
+	health    *schemas.Health
+	exchanges []*schemas.NetExchange
+	names     []*schemas.NetName
+	ticks     []schemas.ClockTick
+	programs  programs
+	sizes     map[string]int64 // of the members that are there
+}
+
+// unpack takes an archive apart into a directory. Member names are of a closed set, or digests.
+func unpack(ctx context.Context, env *tool.Env, name, dir string) (*recorded, error) {
+	e, err := evidence.OpenFile(ctx, env, name)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	r := &recorded{dir: dir, runID: e.Report.RunID, identity: e.Report.Identity, sizes: map[string]int64{}}
+	var f *os.File
+	var failed error
+	finish := func() {
+		if f != nil {
+			if err := f.Close(); failed == nil {
+				failed = err
+			}
+			f = nil
+		}
+	}
+	err = e.Read(ctx, archive.Visitor{
+		Bytes: func(member string) io.Writer {
+			finish()
+			at := r.path(member)
+			err := os.MkdirAll(filepath.Dir(at), 0o700)
+			if err == nil {
+				f, err = os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			}
+			if err != nil {
+				failed = err
+				return io.Discard
+			}
+			return f
+		},
+		End:      func(m archive.Member) error { r.sizes[m.Name] = m.Size; return nil },
+		Document: func(d archive.Document) error { r.document(d.Value); return nil },
+		Line:     func(l *archive.Line) error { r.line(l.Event); return nil },
+	})
+	finish()
+	if err == nil && failed != nil {
+		err = tool.CannotWrite("a scratch file", failed)
+	}
+	return r, err
+}
+
+func (r *recorded) path(member string) string {
+	return filepath.Join(r.dir, filepath.FromSlash(member))
+}
+
+func (r *recorded) document(v any) {
+	switch v := v.(type) {
+	case *schemas.Box:
+		r.box = v
+	case *schemas.Net:
+		r.net = v
+	case *schemas.Clock:
+		r.clock = v
+	case *schemas.RunEnv:
+		r.env = v
+	case *schemas.Health:
+		r.health = v
+	}
+}
+
+func (r *recorded) line(v any) {
+	switch v := v.(type) {
+	case *schemas.RunStarted:
+		r.started = v
+	case *schemas.RunFinished:
+		r.finished = v
+	case *schemas.NetExchange:
+		r.exchanges = append(r.exchanges, v)
+	case *schemas.NetName:
+		r.names = append(r.names, v)
+	case *schemas.ClockTick:
+		r.ticks = append(r.ticks, *v)
+	case *schemas.KernelEvent:
+		r.programs.add(v)
+	case *schemas.FilteredEvent:
+		if random(v.Value) {
+			r.programs.noise = v.Value
+		}
+	}
+}
+
+// has reports whether a member is there.
+func (r *recorded) has(member string) bool {
+	_, there := r.sizes[member]
+	return there
+}
+
+// kernel reports whether the run was observed.
+func (r *recorded) kernel() bool {
+	return r.health != nil && r.health.KernelLayer != schemas.LayerAbsent
+}
+
+// wrapped reports whether a wrapper was in force.
+func (r *recorded) wrapped(name string) bool {
+	return r.env != nil && slices.Contains(r.env.Wrappers, name)
+}
+
+// programs are those that were executed, with what only the kernel layer shows of them.
+type programs struct {
+	of   map[uint32]string          // process → what it executed last
+	seen map[string]map[string]bool // program → why it is not controlled
+	// noise is the device for random numbers that something opened; by the rules for noise such opens are not lines.
+	noise string
+}
+
+// random reports whether a file gives random numbers.
+func random(path string) bool { return path == "/dev/urandom" || path == "/dev/random" }
+
+// add takes in a kernel line.
+func (p *programs) add(e *schemas.KernelEvent) {
+	if p.of == nil {
+		p.of, p.seen = map[uint32]string{}, map[string]map[string]bool{}
+	}
+	done := e.Has&schemas.KernelHasReturn != 0 && e.ReturnValue >= 0
+	switch {
+	case e.EventType == schemas.EventExec && done && len(e.Value) > 0:
+		name := string(e.Value)
+		p.of[e.PID] = name
+		if p.seen[name] == nil {
+			p.seen[name] = map[string]bool{}
+		}
+		if !shimmed(name) {
+			p.seen[name]["its clock and random numbers are its own"] = true
+		}
+	case e.EventType == schemas.EventOpenat && done && random(string(e.Value)):
+		if name := p.of[e.PID]; name != "" {
+			p.seen[name]["it reads "+string(e.Value)] = true
+		}
+	}
+}
+
+// shimmed reports whether runner-clock has a shim for a program.
+func shimmed(program string) bool {
+	base := filepath.Base(program)
+	return base == "node" || base == "nodejs" || base == "python" || strings.HasPrefix(base, "python3") || strings.HasPrefix(base, "python2")
+}
+
+// Uncontrolled is a program whose inputs are not all given again.
+type Uncontrolled struct {
+	Program string   `json:"program"`
+	Why     []string `json:"why"`
+}
+
+// uncontrolled lists the programs, sorted.
+func (p *programs) uncontrolled() (list []Uncontrolled) {
+	for name, why := range p.seen {
+		if len(why) == 0 {
+			continue
+		}
+		u := Uncontrolled{Program: name}
+		if p.noise != "" && !shimmed(name) {
+			u.Why = append(u.Why, "it, or another program of the run, read "+p.noise)
+		}
+		for w := range why {
+			u.Why = append(u.Why, w)
+		}
+		slices.Sort(u.Why)
+		list = append(list, u)
+	}
+	slices.SortFunc(list, func(a, b Uncontrolled) int { return strings.Compare(a.Program, b.Program) })
+	return list
+}
