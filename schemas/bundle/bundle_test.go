@@ -147,6 +147,43 @@ func TestOrderOfSources(t *testing.T) {
 	}
 }
 
+// TestRegularBytes: an archive of bytes that compress well is no bomb for its own reader.
+func TestRegularBytes(t *testing.T) {
+	const size = 300 << 20
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.LimitReader(zeros{}, size)); err != nil {
+		t.Fatal(err)
+	}
+	out := Source{schemas.ManifestFile{Path: schemas.MemberStdout, SHA256: schemas.DigestFrom(sum), Bytes: size}, io.LimitReader(zeros{}, size)}
+	var b bytes.Buffer
+	id, err := Write(&b, "run_01", nil, append(sources(10), out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(&b, DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	for err == nil {
+		var r io.Reader
+		if _, r, err = a.Next(); err == nil {
+			_, err = io.Copy(io.Discard, r)
+		}
+	}
+	if err != io.EOF || a.Identity() != id {
+		t.Errorf("%v", err)
+	}
+}
+
+// zeros reads as zeros, without an end.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
 func TestHeaderBytes(t *testing.T) {
 	archive, _ := write(t, 1)
 	zr, err := gzip.NewReader(bytes.NewReader(archive))

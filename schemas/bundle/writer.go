@@ -24,7 +24,7 @@ type Source struct {
 // the others in byte order, as gzip to w. It returns the archive's identity,
 // the hex SHA-256 of the uncompressed tar stream. Same members and packs (nil: none), same bytes.
 func Write(w io.Writer, runID string, packs *schemas.ManifestPacks, members []Source) (identity string, err error) {
-	zw, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	zw, err := gzip.NewWriterLevel(w, level(members))
 	if err != nil {
 		return "", err
 	}
@@ -34,6 +34,24 @@ func Write(w io.Writer, runID string, packs *schemas.ManifestPacks, members []So
 		return "", err
 	}
 	return identity, zw.Close()
+}
+
+// maxDense is how many bytes members of any bytes may have, and be compressed as well as the others.
+const maxDense = 64 << 20
+
+// level is how the archive is compressed. What a command wrote or received can be so regular that its archive would be taken
+// for a bomb (Limits): codes alone, without repetitions, make at most 8 bytes out of one.
+func level(members []Source) int {
+	var raw int64
+	for _, m := range members {
+		if form, known := schemas.MemberOf(m.Path); known && form.Raw {
+			raw += m.Bytes
+		}
+	}
+	if raw > maxDense {
+		return gzip.HuffmanOnly
+	}
+	return gzip.BestSpeed
 }
 
 // writeTar writes the tar stream, and returns its hex SHA-256.
