@@ -19,7 +19,7 @@ const (
 
 // Dependencies are all kinds, in the order of a report.
 var Dependencies = [...]Dependency{
-	{DependencyNetwork, "an endpoint that was connected or sent to, other than a local one that the run itself bound with its port"},
+	{DependencyNetwork, "an endpoint that was connected or sent to, other than a local one that the run itself bound with its port; none behind runner-net"},
 	{DependencyUnixSocket, "a unix socket that was connected or sent to and that the run did not bind"},
 	{DependencyRandom, "`/dev/random`, `/dev/urandom` or `/dev/hwrng` was opened"},
 	{DependencyMachine, "a file below `/proc` or `/sys` was opened that is not about a process"},

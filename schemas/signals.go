@@ -72,14 +72,14 @@ var Signals = [...]Signal{
 	{SignalToolEffects, "what the kernel saw during calls", MemberReport + "#/bindings/*/kernel_effects", "calls are bound to kernel lines, and the report is clean", 0},
 	{SignalSDKEvents, "what an SDK said about itself", MemberSDK, "the SDK layer has lines", 0},
 
-	{SignalEnvironmentValues, "values of environment variables", "", notRecorded, 1},
-	{SignalFileContents, "contents of the files that were read", "", notRecorded, 3},
-	{SignalNetworkContents, "what came over the network", "", notRecorded, 2},
+	{SignalEnvironmentValues, "values of environment variables", MemberRunEnv + "#/env", "`runner-exec --replayable`, and no secret was taken out", 1},
+	{SignalFileContents, "contents of the files that were read", "", "never: of a run behind runner-box those of the workspace are there, and no others", 3},
+	{SignalNetworkContents, "what came over the network", MemberExchanges, "behind runner-net, and nothing of headers and queries was taken out", 2},
 	{SignalToolBodies, "arguments and results of tool calls", "", notRecorded, 3},
 	{SignalModelIdentity, "which model answered", "", notRecorded, 2},
 	{SignalPromptLineage, "the prompts, and what they were made from", "", notRecorded, 2},
-	{SignalRandomSeeds, "seeds of random numbers", "", notRecorded, 1},
-	{SignalClock, "what the clocks said", "", notRecorded, 1},
+	{SignalRandomSeeds, "seeds of random numbers", MemberRunClock + "#/seed", "behind runner-clock: those of Node and Python", 1},
+	{SignalClock, "what the clocks said", MemberClock, "behind runner-clock, with all ticks: as Node and Python say", 1},
 	{SignalHumanApprovals, "who approved what", "", notRecorded, 0},
 }
 

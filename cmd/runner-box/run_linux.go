@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -72,6 +73,11 @@ func (o *Options) config() (box.Config, error) {
 		State: state, Rootless: !confine.MayAdminister(0), Pack: !o.ByDigest, Command: o.Command, Env: o.User.Environment(environ)}
 	if state.Control > 0 { // the run's own grace time
 		c.Grace = state.Grace
+	}
+	if len(c.Command) > 0 && strings.Contains(c.Command[0], "/") && !filepath.IsAbs(c.Command[0]) {
+		if at, err := filepath.Abs(c.Command[0]); err == nil && wrap.Is(at, wrap.Dir()) { // one of ours, which is not in the workspace
+			c.Command = append([]string{at}, c.Command[1:]...)
+		}
 	}
 	if o.CPU != nil {
 		var set unix.CPUSet

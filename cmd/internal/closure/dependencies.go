@@ -128,6 +128,10 @@ func (d *dependencies) own(endpoint string, everywhere map[uint16]bool) bool {
 func (r *Record) uncontrolled() []string {
 	d := &r.dependencies
 	everywhere := d.everywhere()
+	if r.net != nil { // all of them led to runner-net, which answers the same in a replay
+		delete(d.values, schemas.DependencyNetwork)
+		delete(d.more, schemas.DependencyNetwork)
+	}
 	for kind := range d.values {
 		maps.DeleteFunc(d.values[kind], func(v string, _ struct{}) bool {
 			return (kind == schemas.DependencyNetwork || kind == schemas.DependencyUnixSocket) && d.own(v, everywhere)

@@ -1,6 +1,8 @@
 package closure
 
 import (
+	"strings"
+
 	"slices"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -23,6 +25,9 @@ type Record struct {
 	unsaid    bool  // it has an exec without arguments
 
 	dependencies dependencies
+	net          *schemas.Net
+	clock        *schemas.Clock
+	secrets      int // variables that were taken out of the environment
 }
 
 // New returns a record of which nothing is known yet.
@@ -37,6 +42,16 @@ func (r *Record) Document(d archive.Document) error {
 	switch v := d.Value.(type) {
 	case *schemas.Report:
 		r.joined = v
+	case *schemas.Net:
+		r.net = v
+	case *schemas.Clock:
+		r.clock = v
+	case *schemas.RunEnv:
+		for _, e := range v.Env {
+			if strings.Contains(e.Value, schemas.RedactionMark) {
+				r.secrets++
+			}
+		}
 	case *schemas.Health:
 		r.health = v
 		for _, text := range v.Notes {

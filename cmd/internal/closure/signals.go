@@ -69,7 +69,46 @@ func (r *Record) signal(name string) schemas.SignalDetail {
 		}
 		return missing("no such rules were enforced: record with runner-exec --policy FILE")
 	}
+	if d, is := r.wrapped(name); is {
+		return d
+	}
 	return r.toolSignal(name)
+}
+
+// wrapped is about what wrappers, and runner-exec --replayable, record.
+func (r *Record) wrapped(name string) (d schemas.SignalDetail, is bool) {
+	switch name {
+	case schemas.SignalEnvironmentValues:
+		switch {
+		case !r.has(schemas.MemberRunEnv):
+			return missing("the archive has no environment: record with runner-exec --replayable"), true
+		case r.secrets > 0:
+			return unknown("%d variables are secrets, and were taken out", r.secrets), true
+		}
+	case schemas.SignalNetworkContents:
+		switch {
+		case r.net == nil:
+			return missing("nothing recorded it: record behind runner-net"), true
+		case r.net.Redacted > 0:
+			return unknown("%d values of headers and queries were taken out", r.net.Redacted), true
+		}
+	case schemas.SignalRandomSeeds:
+		if r.clock == nil {
+			return missing("nothing gave a seed: record behind runner-clock"), true
+		}
+	case schemas.SignalClock:
+		switch {
+		case r.clock == nil:
+			return missing("nothing recorded it: record behind runner-clock"), true
+		case r.clock.Bad+r.clock.Lost > 0:
+			return unknown("%d ticks are missing, and %d lines are none", r.clock.Lost, r.clock.Bad), true
+		}
+	case schemas.SignalFileContents:
+		return missing("no layer records those outside of a workspace of runner-box"), true
+	default:
+		return d, false
+	}
+	return captured(), true
 }
 
 // toolSignal is about tool calls; everything else is in no archive.
