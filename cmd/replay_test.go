@@ -133,6 +133,11 @@ func replay(t *testing.T, args ...string) (replayed, outcome) {
 	return r, o
 }
 
+// Where an earlier design of record and replay was blind, these tests look: programs that ignore proxy variables (TestNetClients),
+// deletions and replaced directories (TestBoxChanges), a replay that begins with the base and not with what was made of it, clocks and
+// random numbers in the replay too, a command that fails, requests that are equal (TestReplayAgent), layers that are there and empty
+// (TestReplayCoverage).
+
 // TestReplayAgent: a recorded agent is replayed from base without its model, as often as one likes, and each time is the same.
 func TestReplayAgent(t *testing.T) {
 	requireBPF(t)
@@ -165,6 +170,38 @@ func TestReplayAgent(t *testing.T) {
 	// The replay of a replay is the same too.
 	if r, o := replay(t, again); o.code != 0 || r.Verdict != "equal" {
 		t.Error(o)
+	}
+}
+
+// TestReplayCoverage: a boundary is covered by a record that is whole, not by a file that is there.
+func TestReplayCoverage(t *testing.T) {
+	if err := boxWorks(); err != nil {
+		testkit.Missing(t, "boxes", err)
+	}
+	dir := t.TempDir()
+	file, metrics := filepath.Join(dir, "run.tar.gz"), filepath.Join(dir, "metrics.json")
+	spoil := `echo nothing >>$AGENT_CLOCK_FILE`
+	if o := call(t, command(t, "runner-exec", "--no-kernel", "--replayable", "--archive", file, "--", tool("runner-net"), "deny", "--", tool("runner-box"), "--", tool("runner-clock"), "--", "sh", "-c", spoil)); o.code != 0 {
+		t.Fatal(o)
+	}
+	if r, o := replay(t, file, "--metrics", metrics); o.code != 0 || r.Verdict != "equal" {
+		t.Fatal(o)
+	}
+	var m struct {
+		Coverage   float64 `json:"boundary_coverage"`
+		Boundaries []struct {
+			Name    string
+			Covered bool
+			Why     string
+		}
+	}
+	testkit.Must(t, json.Unmarshal(testkit.Read(t, metrics), &m))
+	why := map[string]string{}
+	for _, b := range m.Boundaries {
+		why[b.Name] = b.Why
+	}
+	if m.Coverage != 0.6 || why["clock"] != "the record is not whole" || why["kernel"] != "not recorded" || why["network"] != "" {
+		t.Errorf("%+v", m)
 	}
 }
 

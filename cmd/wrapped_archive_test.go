@@ -47,6 +47,11 @@ func TestWrappedArchive(t *testing.T) {
 	if o.code != 0 {
 		t.Fatal(o)
 	}
+	for _, claim := range []string{"4 names of its workspace differ at the end", "network was runner-net (deny): the layer network has 2 exchanges", "they reported 3 ticks about themselves"} {
+		if !strings.Contains(o.stdout, claim) {
+			t.Errorf("no %q: %s", claim, o.stdout)
+		}
+	}
 	a := openArchive(t, file)
 	for member, want := range map[string]string{
 		"logs/stdout": "typed in\nsaid\n", "logs/stderr": "x\n", "layers/filesystem.ndjson": `"op":"delete","path":"a"`, "layers/network.ndjson": `"decision":"deny","scheme":"http","host":"x.test","port":80`,

@@ -169,7 +169,7 @@ func (c *chain) box() ([]string, error) {
 	if b == nil {
 		return nil, nil
 	}
-	flags := []string{"--fallback", "copy", "--workdir", text(b.Workdir)}
+	flags := []string{"--workdir", text(b.Workdir)}
 	if b.CPU != nil {
 		flags = append(flags, "--cpu", fmt.Sprint(*b.CPU))
 	}
@@ -177,12 +177,12 @@ func (c *chain) box() ([]string, error) {
 	case b.Base == nil:
 		return flags, nil
 	case c.o.Base != "":
-		return append(flags, "--base", c.o.Base), nil
+		return append(flags, "--fallback", "copy", "--base", c.o.Base), nil
 	case b.Base.List == "":
 		return flags, nil // which was said to be missing
 	}
 	dir := filepath.Join(c.dir, "base")
-	return append(flags, "--base", dir), c.base(dir, b.Base.List)
+	return append(flags, "--fallback", "copy", "--base", dir), c.base(dir, b.Base.List)
 }
 
 func text(s string) string {

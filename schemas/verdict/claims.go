@@ -52,7 +52,7 @@ func Claims(rec *Record, bindings []schemas.Binding) []string {
 	default:
 		out = append(out, "nothing about the kernel: the layer is absent, its lines carry no claim")
 	}
-	out = append(out, leftOut(rec.Notes)...)
+	out = append(append(out, leftOut(rec.Notes)...), wrapped(rec.Notes)...)
 	if claim := AllowedClaim(rec.KernelLayer, len(bindings)); claim != "" {
 		out = append(out, "of each tool call that the policy decided: "+claim)
 	}

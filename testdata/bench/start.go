@@ -19,7 +19,7 @@ var sections = []section{
 	{"start", true, (*bench).start}, {"open", true, (*bench).open}, {"spawn", true, (*bench).spawn},
 	{"grep", true, (*bench).grep}, {"build", true, (*bench).build}, {"soak", true, (*bench).soak},
 	{"normalize", false, (*bench).normalize}, {"verify", false, (*bench).verify}, {"readers", false, (*bench).readers}, {"attest", false, (*bench).attest},
-	{"correlate", false, (*bench).correlate}, {"policy", false, (*bench).policy}, {"proc", false, (*bench).proc}, {"box", false, (*bench).box}, {"net", false, (*bench).network}, {"rss", false, (*bench).memory},
+	{"correlate", false, (*bench).correlate}, {"policy", false, (*bench).policy}, {"proc", false, (*bench).proc}, {"box", false, (*bench).box}, {"net", false, (*bench).network}, {"replay", true, (*bench).replay}, {"rss", false, (*bench).memory},
 }
 
 func (b *bench) known(name string) bool {
