@@ -49,7 +49,7 @@ func newRecords(o Options, wrapped bool, env *tool.Env) (r *records, err error) 
 		return nil, tool.CannotWrite("the records of the run", err)
 	}
 	if err = os.MkdirAll(filepath.Join(r.dir, record.OwnDir, record.BlobDir), 0o700); err == nil && r.keep {
-		err = errors.Join(syscall.Mkfifo(filepath.Join(r.dir, record.EnvFile), 0o600), r.input(env.Files()[0]))
+		err = errors.Join(syscall.Mkfifo(filepath.Join(r.dir, record.EnvFile), 0o600), r.input(env))
 	}
 	if err != nil {
 		r.remove()
@@ -59,7 +59,8 @@ func newRecords(o Options, wrapped bool, env *tool.Env) (r *records, err error) 
 }
 
 // input reads all of standard input. A terminal is empty.
-func (r *records) input(from *os.File) (err error) {
+func (r *records) input(env *tool.Env) (err error) {
+	from := env.Files()[0]
 	at := filepath.Join(r.dir, record.OwnDir, "stdin")
 	to, err := os.OpenFile(at, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -68,6 +69,10 @@ func (r *records) input(from *os.File) (err error) {
 	r.in = to
 	h, n := sha256.New(), int64(0)
 	if !tool.IsTerminal(from) {
+		waits := time.AfterFunc(2*time.Second, func() {
+			env.Sayf("--replayable reads standard input to its end before the command starts: end it, or give </dev/null")
+		})
+		defer waits.Stop()
 		if n, err = io.Copy(io.MultiWriter(to, h), from); err != nil {
 			return fmt.Errorf("reading standard input: %w", err)
 		}

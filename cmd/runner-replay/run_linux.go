@@ -8,8 +8,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
@@ -17,6 +20,8 @@ import (
 )
 
 func run(ctx context.Context, env *tool.Env, o Options) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
+	defer stop()
 	dir, err := os.MkdirTemp("", "runner-replay-")
 	if err != nil {
 		return tool.CannotWrite("scratch files", err)
@@ -147,6 +152,8 @@ func (c *chain) exec(ctx context.Context, env *tool.Env, file string) error {
 		args = append(args, "--timeout", c.o.Timeout.String())
 	}
 	cmd := exec.CommandContext(ctx, program, append(append(args, "--"), c.args...)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) } // it takes its cgroup away
+	cmd.WaitDelay = 30 * time.Second
 	if cmd.Env, err = c.environment(); err != nil {
 		return tool.Fail(tool.ExitIO, err)
 	}
@@ -165,6 +172,9 @@ func (c *chain) exec(ctx context.Context, env *tool.Env, file string) error {
 		cmd.Stdin = in
 	}
 	err = cmd.Run()
+	if ctx.Err() != nil {
+		return tool.Failf(tool.ExitIO, "a signal ended the replay")
+	}
 	if _, missing := os.Stat(file); missing != nil {
 		return tool.Failf(tool.ExitIO, "the replay left no archive: %w: %s", errors.Join(err, ctx.Err()), schemas.Text(tail(said.Bytes())))
 	}
