@@ -182,12 +182,10 @@ func (r *records) finish(s *supervisor) error {
 	}
 	x := schemas.RunEnv{Schema: schemas.SchemaRunEnv, RunID: s.opt.RunID, Wrappers: append([]string{}, s.chain...), Env: []schemas.EnvVar{},
 		Stdin: schemas.RunBytes{Bytes: r.size, SHA256: r.sum}, Stdout: r.taps[0].bytes(), Stderr: r.taps[1].bytes()}
-	command := s.opt.Command
-	if len(s.chain) > 0 {
-		command = s.program0
-	}
-	for _, word := range command {
-		x.Command = append(x.Command, schemas.Text(word))
+	// What is behind the wrappers is the end of the whole, which they pass on as it is. Secrets are taken out of both alike.
+	x.Command = s.opt.commandText()
+	if n := len(s.program0); len(s.chain) > 0 && n > 0 && n <= len(x.Command) {
+		x.Command = x.Command[len(x.Command)-n:]
 	}
 	cwd, err := os.Getwd()
 	if err != nil {

@@ -43,7 +43,7 @@ func bases(t *testing.T) []base {
 		}
 		return out
 	}
-	list := []base{{"layered", layered().digest(t)}, {"sample", sample().digest(t)}, {"other", foreign().digest(t)}}
+	list := []base{{"layered", layered().digest(t)}, {"sample", sample().digest(t)}, {"other", foreign().digest(t)}, {"wrapped", wrappedRun(t).digest(t)}}
 	for _, name := range testkit.Names(t, runs) {
 		if name == "escape" { // tasks left the cgroup, so its archive is refused
 			continue

@@ -228,7 +228,7 @@ func placeOf(form schemas.Form, o *object) string { return form.Member + "/" + c
 
 // ordinary are the archives of an ordinary run. Of the manifest only that of the first is changed:
 // they differ in nothing else.
-var ordinary = []string{"layered", "tool-times", "processes", "file-blocked", "losses", "dropped-by-program", "no-kernel", "sdk-flood", "tool-proxy-killed", "other"}
+var ordinary = []string{"layered", "tool-times", "processes", "file-blocked", "losses", "dropped-by-program", "no-kernel", "sdk-flood", "tool-proxy-killed", "other", "wrapped"}
 
 // mutate makes the mutants of an archive.
 func (m *mutants) mutate(b *base) {

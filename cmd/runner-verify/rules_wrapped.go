@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"net/netip"
 	slash "path"
 	"slices"
 	"strings"
@@ -98,8 +99,18 @@ func (v *verifier) nameLine(l *archive.Line, n *schemas.NetName) {
 		v.faultWrapped(l, "%.200q of type %.20q is a repetition, or not in byte order", n.Name, n.Type)
 	}
 	v.texts(l, n.Name)
+	a, err := netip.ParseAddr(n.Answer)
+	if n.Answer != "" && (n.Type != "A" || err != nil || a.String() != n.Answer || !told.Contains(a) && a != localhost) {
+		v.faultWrapped(l, "the answer %.100q is none that runner-net gives", n.Answer)
+	}
 	w.name = n
 }
+
+// told has the addresses that names get, and localhost that of names below it.
+var (
+	told      = netip.MustParsePrefix("198.18.0.0/15")
+	localhost = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+)
 
 // changeLine checks a line of the layer filesystem.
 func (v *verifier) changeLine(l *archive.Line, c *schemas.FileChange) {
@@ -121,7 +132,7 @@ func (v *verifier) changeLine(l *archive.Line, c *schemas.FileChange) {
 		}
 		v.texts(l, s.Target, s.Link, s.Unread)
 		if s.SHA256 != "" {
-			w.names(s.SHA256, i == 1 && (c.Op == schemas.ChangeAdd || c.Op == schemas.ChangeModify || c.Op == schemas.ChangeReplace))
+			w.names(s.SHA256, *s.Size, i == 1 && (c.Op == schemas.ChangeAdd || c.Op == schemas.ChangeModify || c.Op == schemas.ChangeReplace))
 		}
 	}
 	if c.Before != nil && c.After != nil && sameState(c.Before, c.After) {
@@ -152,11 +163,17 @@ func (v *verifier) exchangeLine(l *archive.Line, e *schemas.NetExchange) {
 			continue
 		}
 		if m.SHA256 != "" {
-			w.names(m.SHA256, true)
+			w.names(m.SHA256, m.Bytes, true)
 		}
 		for _, h := range m.Headers {
 			v.texts(l, h.Name, h.Value)
 		}
+	}
+	if a, err := netip.ParseAddr(e.Address); err != nil || a.String() != e.Address {
+		v.faultWrapped(l, "address is %.100q, expected an IP address", e.Address)
+	}
+	if http := e.Scheme != schemas.NetTCP; http && (e.Response != nil || e.Status != 0) && (e.Method == "" || e.Path == "" || e.Status == 0) {
+		v.faultWrapped(l, "an answer without method, path or status")
 	}
 	switch {
 	case e.Rule != "" && e.Decision == schemas.NetDeny:
@@ -183,6 +200,7 @@ func (v *verifier) wrappedDocuments() {
 	}
 	if box != nil {
 		note(schemas.NoteBox, wrapped.Notes(box))
+		boxDocument(box, fault)
 		for _, op := range schemas.FileChanges {
 			if box.Changes[op] != w.ops[op] {
 				fault(schemas.MemberRunBox, "changes.%s is %d, the layer has %d", op, box.Changes[op], w.ops[op])
@@ -190,6 +208,9 @@ func (v *verifier) wrappedDocuments() {
 		}
 	}
 	if clock != nil {
+		if !slices.IsSorted(clock.Runtimes) || len(slices.Compact(slices.Clone(clock.Runtimes))) != len(clock.Runtimes) {
+			fault(schemas.MemberRunClock, "runtimes are not sorted, or one is there twice")
+		}
 		note(schemas.NoteClock, []string{wrapped.ClockNote(clock, v.lineCount(schemas.MemberClock))})
 		if lost, unended := w.gaps.Sum(); lost != clock.Lost || unended != clock.Unended {
 			fault(schemas.MemberRunClock, "lost is %d and unended %d, the layer says %d and %d", clock.Lost, clock.Unended, lost, unended)
@@ -224,6 +245,42 @@ func (v *verifier) wrappedDocuments() {
 		case !needed && len(got) > 0:
 			v.faultHealth(ruleWrappedDocuments, "note %s without its document below run/", n.Code)
 		}
+	}
+}
+
+// behind reports whether a command line ends with a command, and names these wrappers before it, in their order.
+func behind(whole, wrappers, command []string) bool {
+	n := len(whole) - len(command)
+	if n < 0 || !slices.Equal(whole[n:], command) {
+		return false
+	}
+	before := whole[:n]
+	for _, w := range wrappers {
+		i := slices.IndexFunc(before, func(word string) bool { return slash.Base(word) == w })
+		if i < 0 {
+			return false
+		}
+		before = before[i+1:]
+	}
+	return true
+}
+
+// boxDocument checks what a box is always.
+func boxDocument(b *schemas.Box, fault func(string, string, ...any)) {
+	want := []string{"mount", "pid", "ipc", "uts"}
+	if b.Rootless {
+		want = append(want, "user")
+	}
+	if !slices.Equal(b.Namespaces, want) {
+		fault(schemas.MemberRunBox, "namespaces are %q, expected %q", b.Namespaces, want)
+	}
+	for i, dir := range b.Fresh {
+		if !slash.IsAbs(dir) || slash.Clean(dir) != dir || i > 0 && b.Fresh[i-1] >= dir {
+			fault(schemas.MemberRunBox, "fresh has %.100q, expected absolute paths in byte order, each once", dir)
+		}
+	}
+	if b.Base != nil && (b.Base.Kind == schemas.BaseTar) != (b.Workspace == schemas.WorkspaceUnpacked) {
+		fault(schemas.MemberRunBox, "workspace is %s, which is not what is made of a base of kind %s", b.Workspace, b.Base.Kind)
 	}
 }
 
@@ -265,7 +322,13 @@ func (v *verifier) environmentDocument(e *schemas.RunEnv, fault func(string, str
 			fault(schemas.MemberRunEnv, "wrappers are %q, and the document of %s is there: %v", e.Wrappers, wrapper, there)
 		}
 	}
-	if e.Stdin.Bytes > 0 {
-		v.wrapped.names(e.Stdin.SHA256, true)
+	if s := v.events.started; s != nil && !behind(s.Command, e.Wrappers, e.Command) {
+		fault(schemas.MemberRunEnv, "command is not the end of what was started, behind %q", e.Wrappers)
+	}
+	switch empty := schemas.DigestOf(""); {
+	case e.Stdin.Bytes > 0:
+		v.wrapped.names(e.Stdin.SHA256, e.Stdin.Bytes, true)
+	case e.Stdin.SHA256 != empty:
+		fault(schemas.MemberRunEnv, "stdin is empty, and its digest is not %s", empty)
 	}
 }

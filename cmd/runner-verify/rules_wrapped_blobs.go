@@ -12,17 +12,22 @@ import (
 
 // blobs is what is known of the blobs, which come before what names them.
 type blobs struct {
-	named map[string]bool // digest → it has to be there
+	named map[string]bool   // digest → it has to be there
+	sizes map[string]uint64 // digest → its length, as the first that names it says
+	other map[string]bool   // digests that somebody says have another length
 	lists map[string]*baseList
 	left  int // how many more digests of base lists are kept
 }
 
-// names notes that something names a blob. needed: it has to be there.
-func (b *blobs) names(digest string, needed bool) {
+// names notes that something names a blob, and how long it says that it is. needed: it has to be there.
+func (b *blobs) names(digest string, size uint64, needed bool) {
 	if b.named == nil {
-		b.named = map[string]bool{}
+		b.named, b.sizes, b.other = map[string]bool{}, map[string]uint64{}, map[string]bool{}
 	}
-	b.named[digest] = b.named[digest] || needed
+	if was, known := b.sizes[digest]; known && was != size {
+		b.other[digest] = true
+	}
+	b.named[digest], b.sizes[digest] = b.named[digest] || needed, size
 }
 
 // baseList is a blob that looks like the list of a base.
@@ -32,9 +37,15 @@ type baseList struct {
 	h       hash.Hash
 	entries uint64
 	bytes   uint64
-	files   []string
+	files   []listed
 	first   bool
 	is      bool // so far
+}
+
+// listed is a file of a list.
+type listed struct {
+	digest string
+	size   uint64
 }
 
 var baseHead = []byte(`{"schema":"` + schemas.SchemaBaseEntry + `"`)
@@ -101,7 +112,7 @@ func (l *baseList) entry(line []byte) {
 		l.is = false
 		return
 	}
-	l.files = append(l.files, e.SHA256)
+	l.files = append(l.files, listed{e.SHA256, *e.Size})
 }
 
 // wrappedBlobs checks that blobs and what names them go together.
@@ -111,7 +122,11 @@ func (v *verifier) wrappedBlobs() {
 		v.base(b, x.Base)
 	}
 	for _, digest := range sortedKeys(b.named) {
-		if _, there := v.members[schemas.BlobMember(digest)]; !there && b.named[digest] {
+		m, there := v.members[schemas.BlobMember(digest)]
+		if there && uint64(m.Size) != b.sizes[digest] || b.other[digest] {
+			v.add(ruleWrappedBlobs, bundle.ManifestName, 0, "something says that the blob %s has another length than it has", digest)
+		}
+		if !there && b.named[digest] {
 			v.add(ruleWrappedBlobs, bundle.ManifestName, 0, "the blob %s is not there, and a layer or a document needs it", digest)
 		}
 	}
@@ -124,9 +139,9 @@ func (v *verifier) wrappedBlobs() {
 
 // base compares the list of a base with the document of the box.
 func (v *verifier) base(b *blobs, base *schemas.BoxBase) {
-	b.names(base.List, true)
 	fault := func(format string, a ...any) { v.add(ruleWrappedBlobs, schemas.MemberRunBox, 0, format, a...) }
 	l := b.lists[base.List]
+	b.names(base.List, uint64(v.members[schemas.BlobMember(base.List)].Size), true)
 	switch {
 	case l == nil: // which is told as a blob that is missing
 		return
@@ -137,7 +152,7 @@ func (v *verifier) base(b *blobs, base *schemas.BoxBase) {
 	if digest := schemas.DigestFrom(l.h); digest != base.Digest || l.entries != base.Entries || l.bytes != base.Bytes {
 		fault("base has %d entries, %d bytes and %s, its list says %d, %d and %s", base.Entries, base.Bytes, base.Digest, l.entries, l.bytes, digest)
 	}
-	for _, digest := range l.files {
-		b.names(digest, true)
+	for _, f := range l.files {
+		b.names(f.digest, f.size, true)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -57,9 +58,10 @@ func wrappedRun(t testing.TB) content {
 		return fmt.Sprintf(`{"bytes":%d,"sha256":"%s"}`, len(text), schemas.DigestOf([]byte(text)))
 	}
 	blob(wrappedInput)
-	a[schemas.MemberRunEnv] = wrappedHead("env") + `,"wrappers":["runner-net","runner-box","runner-clock"],"command":["true"],"uid":0,"gid":0,"cwd":"/","env":[{"name":"A","value":"1"},{"name":"B","value":"2"}],"stdin":` + bytes(wrappedInput) + `,"stdout":` + bytes("said") + `,"stderr":` + bytes("") + `}`
+	a[schemas.MemberRunEnv] = wrappedHead("env") + `,"wrappers":["runner-net","runner-box","runner-clock"],"command":["true","x"],"uid":0,"gid":0,"cwd":"/","env":[{"name":"A","value":"1"},{"name":"B","value":"2"}],"stdin":` + bytes(wrappedInput) + `,"stdout":` + bytes("said") + `,"stderr":` + bytes("") + `}`
 	a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], `agent=4"]`,
 		`agent=4","s8_box: changes=2 unread=0 base_changed=0 survivors_killed=0","s8_clock: ticks=2 bad_lines=0 lost=0 unended=0","s8_dns: names=2 lost=0","s8_network: mode=record exchanges=2 unused=0"]`, 1)
+	a[bundle.EventsName] = regexp.MustCompile(`"command":\[.*?\],`).ReplaceAllString(a[bundle.EventsName], `"command":["/bin/runner-net","record","--","runner-box","--","runner-clock","--","true","x"],`)
 	return a
 }
 
@@ -103,6 +105,8 @@ func TestWrapped(t *testing.T) {
 		{"ports not in order", schemas.MemberRunNet, `[80,443]`, `[443,80]`, ruleWrappedDocuments},
 		{"headers not in order", schemas.MemberRunNet, `["accept","etag"]`, `["etag","accept"]`, ruleWrappedDocuments},
 		{"variables not in order", schemas.MemberRunEnv, `{"name":"A","value":"1"}`, `{"name":"C","value":"1"}`, ruleWrappedDocuments},
+		{"another command", schemas.MemberRunEnv, `["true","x"]`, `["true"]`, ruleWrappedDocuments},
+		{"another order", schemas.MemberRunEnv, `"runner-net","runner-box"`, `"runner-box","runner-net"`, ruleWrappedDocuments},
 		{"another wrapper", schemas.MemberRunEnv, `"runner-net",`, ``, ruleWrappedDocuments},
 		{"other output", schemas.MemberStdout, "said", "sang", ruleWrappedDocuments},
 		{"another note", bundle.HealthName, "exchanges=2", "exchanges=4", ruleWrappedDocuments},

@@ -77,12 +77,29 @@ def _fault(member, v):
             return "no path below the workspace"
         if len(states) == 2 and states[0] == states[1]:
             return "no difference"
+    if member == NAMES and "answer" in v and (v["type"] != "A" or not _told(v["answer"])):
+        return "an answer that there cannot be"
     if member == EXCHANGES:
+        if _ip(v["address"]) != v["address"]:
+            return "no address"
+        if v["scheme"] != "tcp" and ("response" in v or "status" in v) and not (v.get("method") and v.get("path") and "status" in v):
+            return "an answer without method, path or status"
         for m in (v["request"], v.get("response", {})):
             names += [h[k] for h in m.get("headers", ()) for k in ("name", "value")]
         if ("rule" in v) != (v["decision"] == "allow") and v["decision"] in ("allow", "deny") or "response" in v and v["decision"] in ("deny", "miss"):
             return "a rule or a response that the decision cannot have"
     return None if all(text.is_text(n) for n in names) else "not in text form"
+
+
+def _ip(value):
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError:
+        return None
+
+
+def _told(value):
+    return _ip(value) == value and (value == "127.0.0.1" or ipaddress.ip_address(value) in ipaddress.ip_network("198.18.0.0/15"))
 
 
 def check_documents(a, report):
@@ -116,6 +133,14 @@ def _documents(a):
         ops = [v["op"] for v in _values(a, CHANGES)]
         if box["changes"] != {op: ops.count(op) for op in ops}:
             yield "the changes are not those of the layer", BOX
+        if box["namespaces"] != ["mount", "pid", "ipc", "uts"] + ["user"] * box["rootless"]:
+            yield "other namespaces", BOX
+        if box["fresh"] != sorted(set(box["fresh"]), key=str.encode) or any(not d.startswith("/") or posixpath.normpath(d) != d for d in box["fresh"]):
+            yield "fresh has no absolute paths, in order", BOX
+        if "base" in box and (box["base"]["kind"] == "tar") != (box["workspace"] == "unpacked"):
+            yield "another workspace than of such a base", BOX
+    if clock and clock["runtimes"] != sorted(set(clock["runtimes"])):
+        yield "runtimes", TICKING
     if clock and (clock["lost"], clock["unended"]) != _missing(_values(a, CLOCK)):
         yield "lost and unended are not those of the layer", TICKING
     if net:
@@ -135,6 +160,24 @@ def _documents(a):
             yield "env is not sorted", ENV
         if {w for w, d in WRAPPERS.items() if a.documents.get(d)} != set(env["wrappers"]):
             yield "other wrappers than documents", ENV
+        started = next((x.value for x in a.events or () if x.value["type"] == "run_started"), None)
+        if started and not _behind(started["command"], env["wrappers"], env["command"]):
+            yield "not the end of the command", ENV
+        if not env["stdin"]["bytes"] and env["stdin"]["sha256"] != "sha256:" + hashlib.sha256(b"").hexdigest():
+            yield "stdin is empty, and has another digest", ENV
+
+
+def _behind(whole, wrappers, command):
+    n = len(whole) - len(command)
+    if n < 0 or whole[n:] != command:
+        return False
+    before = whole[:n]
+    for w in wrappers:
+        at = next((i for i, word in enumerate(before) if word.rstrip("/").rpartition("/")[2] == w), None)
+        if at is None:
+            return False
+        before = before[at + 1:]
+    return True
 
 
 def _missing(ticks):
@@ -147,37 +190,54 @@ def _missing(ticks):
 
 
 def check_blobs(a, report):
-    """Each blob is named, and what is needed is there."""
-    there = {digest_of(m) for m in a.members} - {None}
-    named, needed = _named(a)
+    """Each blob is named, and what is needed is there, as long as whoever names it says."""
+    there = {digest_of(m): a.members[m].size for m in a.members if digest_of(m)}
+    named = _Named()
+    named.all(a)
     box = a.documents.get(BOX)
     listed = box and box.get("base", {}).get("list")
     if listed:
-        needed.add(listed)
+        named.add(listed, there.get(listed, 0), True)
         if listed in there:
             entries = _entries(a.members["blobs/sha256/" + listed[7:]].data)
             if entries is None or not _same_base(box["base"], entries):
                 report.add("wrapped.blobs", "another base than its list", BOX)
             else:
-                needed |= {e["sha256"] for e in entries if "sha256" in e}
-    for digest in sorted(needed - there):
+                for e in entries:
+                    if "sha256" in e:
+                        named.add(e["sha256"], e["size"], True)
+    for digest, sizes in sorted(named.sizes.items()):
+        if len(sizes) > 1 or digest in there and sizes != {there[digest]}:
+            report.add("wrapped.blobs", "%s has another length" % digest, "manifest.json")
+    for digest in sorted(named.needed - set(there)):
         report.add("wrapped.blobs", "%s is not there" % digest, "manifest.json")
-    for digest in sorted(there - named - needed):
+    for digest in sorted(set(there) - set(named.sizes)):
         report.add("wrapped.blobs", "nothing names it", "blobs/sha256/" + digest[7:])
 
 
-def _named(a):
-    named, needed = set(), set()
-    for v in _values(a, EXCHANGES):
-        needed |= {m["sha256"] for m in (v["request"], v.get("response", {})) if "sha256" in m}
-    for v in _values(a, CHANGES):
-        named |= {v[k]["sha256"] for k in ("before", "after") if "sha256" in v.get(k, {})}
-        if v["op"] in ("add", "modify", "replace") and "sha256" in v["after"]:
-            needed.add(v["after"]["sha256"])
-    env = a.documents.get(ENV)
-    if env and env["stdin"]["bytes"]:
-        needed.add(env["stdin"]["sha256"])
-    return named, needed
+class _Named:
+    """The digests that something names, with the lengths that are said of them."""
+
+    def __init__(self):
+        self.sizes, self.needed = {}, set()
+
+    def add(self, digest, size, needed):
+        self.sizes.setdefault(digest, set()).add(size)
+        if needed:
+            self.needed.add(digest)
+
+    def all(self, a):
+        for v in _values(a, EXCHANGES):
+            for m in (v["request"], v.get("response", {})):
+                if "sha256" in m:
+                    self.add(m["sha256"], m["bytes"], True)
+        for v in _values(a, CHANGES):
+            for k in ("before", "after"):
+                if "sha256" in v.get(k, {}):
+                    self.add(v[k]["sha256"], v[k]["size"], k == "after" and v["op"] in ("add", "modify", "replace"))
+        env = a.documents.get(ENV)
+        if env and env["stdin"]["bytes"]:
+            self.add(env["stdin"]["sha256"], env["stdin"]["bytes"], True)
 
 
 def _entries(data):
