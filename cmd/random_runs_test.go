@@ -22,6 +22,7 @@ import (
 type randomRun struct {
 	*rand.Rand
 	again *rand.Rand // of what is read again: it leaves the others as they are
+	more  *rand.Rand // of what wrappers recorded
 	dir   string
 	args  []string // of runner-correlate
 
@@ -409,7 +410,7 @@ func TestRandomRunsAreVerified(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for seed := range uint64(runs) {
-		r := &randomRun{Rand: rand.New(rand.NewPCG(seed, 17)), again: rand.New(rand.NewPCG(seed, 18)), dir: t.TempDir()}
+		r := &randomRun{Rand: rand.New(rand.NewPCG(seed, 17)), again: rand.New(rand.NewPCG(seed, 18)), more: rand.New(rand.NewPCG(seed, 19)), dir: t.TempDir()}
 		r.timed, r.captured, r.enforced = !r.yes(6), !r.yes(8), r.yes(4)
 		r.enforced = r.enforced && r.captured
 		r.sessions = r.IntN(4)
@@ -418,6 +419,9 @@ func TestRandomRunsAreVerified(t *testing.T) {
 		}
 		if !r.yes(3) {
 			r.log(t, "--sdk", schemas.StreamSDKLog, r.sdkLog())
+		}
+		if r.more.IntN(3) > 0 {
+			r.records(t)
 		}
 		in := filepath.Join(r.dir, "kernel.ndjson")
 		check(t, os.WriteFile(in, r.kernel(t), 0o600))
