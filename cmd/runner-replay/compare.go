@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 
+	"github.com/runner-evidence/runner/cmd/internal/noise"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -143,6 +145,16 @@ func asAsked(line []byte) ([]byte, error) {
 	return schemas.Marshal(e)
 }
 
+// stable is a set without numbers of processes, which differ from run to run.
+func stable(set []string) []string {
+	out := make([]string, len(set))
+	for i, value := range set {
+		out[i] = string(noise.Stable([]byte(value)))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // compareSurface compares the sets of the capability surface: what was done at all.
 func compareSurface(then, now *recorded) (l Layer, err error) {
 	if !then.kernel() || !now.kernel() {
@@ -163,6 +175,7 @@ func compareSurface(then, now *recorded) (l Layer, err error) {
 		if json.Unmarshal(sets[0][name], &a) != nil || json.Unmarshal(sets[1][name], &b) != nil {
 			return l, fmt.Errorf("the set %s cannot be read", name)
 		}
+		a, b = stable(a), stable(b)
 		for i := range max(len(a), len(b)) {
 			switch {
 			case i < len(a) && i < len(b) && a[i] == b[i]:
