@@ -62,6 +62,12 @@ func TestWrappedArchive(t *testing.T) {
 			t.Errorf("%s has no %s:\n%s", member, want, a.members[member])
 		}
 	}
+	if o := call(t, command(t, "runner-net", "har", file)); o.code != 0 || strings.Count(o.stdout, `"startedDateTime"`) != 2 || !strings.Contains(o.stdout, `"text":"body"`) {
+		t.Errorf("HAR: %v", o)
+	}
+	if o := call(t, command(t, "runner-net", "replay", file, "--", "curl", "-s", "http://x.test/b")); o.code != 0 || o.stdout != "runner-net: no rule allows GET http://x.test/b\n" {
+		t.Errorf("replay: %v", o)
+	}
 	again := openArchive(t, wrappedArchive(t))
 	for member, b := range a.members {
 		if strings.HasPrefix(member, "run/env") || member == "manifest.json" || member == "events.ndjson" || strings.HasPrefix(member, "blobs/") { // with the names of directories and times of files

@@ -16,14 +16,14 @@ runner-net records what a command asks of the network, refuses it, or answers fr
 
 Usage:
   runner-net record [flags] -- COMMAND [ARG…]
-  runner-net replay [flags] DIR -- COMMAND [ARG…]
+  runner-net replay [flags] RECORD -- COMMAND [ARG…]
   runner-net deny [flags] -- COMMAND [ARG…]
-  runner-net har|prompts DIR
+  runner-net har|prompts RECORD
 
 Every name and address leads to runner-net, with proxy variables or without: HTTP/1.1, HTTP/2,
-with TLS and a CA made for this run, DNS. record passes on what --allow allows; replay answers
-equal requests in recorded order, and never from the network; deny answers 403. har prints a
-record as HAR 1.2, prompts the calls of language models in it, as NDJSON.
+TLS with a CA made for this run, DNS. record passes on what --allow allows; replay answers equal
+requests in recorded order, never from the network; deny answers 403. har prints HAR 1.2, prompts
+the calls of language models. A RECORD is the directory of -o, or the archive of a measured run.
 
 Flags:
   --allow FILE         which requests may leave (schemas/NET.md); without it, none
@@ -69,16 +69,19 @@ func app() tool.App {
 	}, Run: run}
 }
 
-func run(_ context.Context, env *tool.Env) error {
+func run(ctx context.Context, env *tool.Env) error {
 	switch {
 	case env.Command == "har":
-		return har(env)
+		return har(ctx, env)
 	case env.Command == "prompts":
-		return prompts(env)
+		return prompts(ctx, env)
 	case env.Flag.Bool("probe"):
 		return probe(env)
 	}
-	o, err := options(env)
+	o, err := options(ctx, env)
+	if o.done != nil {
+		defer o.done()
+	}
 	if err != nil {
 		return err
 	}

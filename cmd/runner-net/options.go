@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/x509"
 	"fmt"
 	"net"
@@ -31,9 +32,11 @@ type Options struct {
 	User     *identity.Identity
 	RunID    string
 	Command  []string
+
+	done func() // after the replay, or nil
 }
 
-func options(env *tool.Env) (o Options, err error) {
+func options(ctx context.Context, env *tool.Env) (o Options, err error) {
 	f := env.Flag
 	o = Options{Output: f.String("o"), Keep: f.StringSlice("keep-header"), Take: f.StringSlice("redact-header"), Match: f.StringSlice("match-header"), Command: env.Args}
 	if err := env.NotEmpty("allow", "o", "redact-key", "live-ca", "user", "run-id"); err != nil {
@@ -46,12 +49,9 @@ func options(env *tool.Env) (o Options, err error) {
 	}
 	if env.Command == "replay" {
 		if len(o.Command) < 2 || o.Command[1] != "--" {
-			return o, tool.Missing("the recording", "runner-net replay DIR -- COMMAND")
+			return o, tool.Missing("the recording", "runner-net replay RECORD -- COMMAND")
 		}
-		if o.Replay, err = exchange.Read(o.Command[0]); err != nil {
-			return o, err
-		}
-		if err := o.Replay.Check(); err != nil {
+		if o.Replay, o.done, err = recording(ctx, env, o.Command[0]); err != nil {
 			return o, err
 		}
 		if name := o.Replay.Unmatched(o.Match); name != "" {

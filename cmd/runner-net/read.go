@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"io"
 
 	"github.com/runner-evidence/runner/cmd/internal/exchange"
@@ -9,23 +10,25 @@ import (
 )
 
 // har prints a record as HAR.
-func har(env *tool.Env) error { return project(env, (*exchange.Recording).HAR) }
+func har(ctx context.Context, env *tool.Env) error {
+	return project(ctx, env, (*exchange.Recording).HAR)
+}
 
 // prompts prints the calls of language models in a record.
-func prompts(env *tool.Env) error { return project(env, (*exchange.Recording).Prompts) }
+func prompts(ctx context.Context, env *tool.Env) error {
+	return project(ctx, env, (*exchange.Recording).Prompts)
+}
 
 // project reads a record, checks its bodies, and prints what is made of it.
-func project(env *tool.Env, print func(*exchange.Recording, io.Writer) error) error {
+func project(ctx context.Context, env *tool.Env, print func(*exchange.Recording, io.Writer) error) error {
 	if len(env.Args) != 1 {
-		return tool.Missing("the record, one directory,", "runner-net "+env.Command+" DIR")
+		return tool.Missing("the record, one directory or archive,", "runner-net "+env.Command+" RECORD")
 	}
-	r, err := exchange.Read(env.Args[0])
+	r, done, err := recording(ctx, env, env.Args[0])
 	if err != nil {
 		return err
 	}
-	if err := r.Check(); err != nil {
-		return err
-	}
+	defer done()
 	w := bufio.NewWriter(env.Stdout)
 	if err := print(r, w); err != nil {
 		return err

@@ -30,6 +30,9 @@ type Recording struct {
 	dir       string
 }
 
+// In is an empty recording whose bodies are in a directory.
+func In(dir string) *Recording { return &Recording{dir: dir} }
+
 // Read reads the record in a directory. It must be whole.
 func Read(dir string) (*Recording, error) {
 	name := filepath.Join(dir, StreamFile)
