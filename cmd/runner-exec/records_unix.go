@@ -105,25 +105,12 @@ func (r *records) tap(to *os.File, name string) (*tap, error) {
 	r.taps = append(r.taps, t)
 	go func() {
 		defer from.Close()
-		gone := &willing{w: to}
+		gone := &tool.Willing{W: to}
 		n, err := io.Copy(io.MultiWriter(kept, t.h, gone), from)
 		t.n = uint64(n)
 		t.done <- errors.Join(err, kept.Close())
 	}()
 	return t, nil
-}
-
-// willing is a reader of the command's output that may go: the record is made all the same.
-type willing struct {
-	w   io.Writer
-	err error
-}
-
-func (c *willing) Write(b []byte) (int, error) {
-	if c.err == nil {
-		_, c.err = c.w.Write(b)
-	}
-	return len(b), nil
 }
 
 // files are the command's standard streams.

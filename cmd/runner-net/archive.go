@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/runner-evidence/runner/cmd/internal/evidence"
 	"github.com/runner-evidence/runner/cmd/internal/exchange"
-	"github.com/runner-evidence/runner/cmd/internal/record"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
@@ -49,30 +46,9 @@ func unpack(ctx context.Context, env *tool.Env, path, dir string) (*exchange.Rec
 	defer e.Close()
 	r := exchange.In(dir)
 	r.RunID = e.Report.RunID
-	var f *os.File
-	var failed error
-	shut := func() {
-		if f != nil {
-			failed = errors.Join(failed, f.Close())
-			f = nil
-		}
-	}
-	if err := os.MkdirAll(filepath.Join(dir, record.BlobDir), 0o700); err != nil {
-		return nil, tool.CannotWrite("a scratch directory", err)
-	}
+	files := evidence.Files{Dir: dir, Want: func(member string) bool { _, blob := schemas.BlobDigest(member); return blob }}
 	err = e.Read(ctx, archive.Visitor{
-		Bytes: func(member string) io.Writer {
-			shut()
-			if _, blob := schemas.BlobDigest(member); !blob {
-				return nil
-			}
-			var err error
-			if f, err = os.OpenFile(filepath.Join(dir, filepath.FromSlash(member)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
-				f, failed = nil, errors.Join(failed, err)
-				return io.Discard
-			}
-			return f
-		},
+		Bytes: files.Bytes,
 		Document: func(d archive.Document) error {
 			if n, ok := d.Value.(*schemas.Net); ok {
 				r.Net = n
@@ -89,7 +65,7 @@ func unpack(ctx context.Context, env *tool.Env, path, dir string) (*exchange.Rec
 			return nil
 		},
 	})
-	shut()
+	failed := files.Done()
 	switch {
 	case err != nil:
 		return nil, err

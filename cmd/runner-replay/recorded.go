@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,36 +39,14 @@ func unpack(ctx context.Context, env *tool.Env, name, dir string) (*recorded, er
 	}
 	defer e.Close()
 	r := &recorded{dir: dir, runID: e.Report.RunID, identity: e.Report.Identity, sizes: map[string]int64{}}
-	var f *os.File
-	var failed error
-	finish := func() {
-		if f != nil {
-			if err := f.Close(); failed == nil {
-				failed = err
-			}
-			f = nil
-		}
-	}
+	files := evidence.Files{Dir: dir}
 	err = e.Read(ctx, archive.Visitor{
-		Bytes: func(member string) io.Writer {
-			finish()
-			at := r.path(member)
-			err := os.MkdirAll(filepath.Dir(at), 0o700)
-			if err == nil {
-				f, err = os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-			}
-			if err != nil {
-				failed = err
-				return io.Discard
-			}
-			return f
-		},
+		Bytes:    files.Bytes,
 		End:      func(m archive.Member) error { r.sizes[m.Name] = m.Size; return nil },
 		Document: func(d archive.Document) error { r.document(d.Value); return nil },
 		Line:     func(l *archive.Line) error { r.line(l.Event); return nil },
 	})
-	finish()
-	if err == nil && failed != nil {
+	if failed := files.Done(); err == nil && failed != nil {
 		err = tool.CannotWrite("a scratch file", failed)
 	}
 	return r, err

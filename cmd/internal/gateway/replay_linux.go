@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/exchange"
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -109,12 +110,12 @@ func (q *request) play(e *schemas.NetExchange) {
 		}
 	}
 	q.w.WriteHeader(int(e.Status))
-	got, client := q.g.body(), &willing{w: q.w}
+	got, client := q.g.body(), &tool.Willing{W: q.w}
 	if _, err := io.Copy(io.MultiWriter(client, got), body); err != nil {
 		q.g.fail(fmt.Errorf("reading the recording: %w", err))
 	}
 	got.message()
-	if client.err != nil && e.Failure == "" {
+	if client.Err != nil && e.Failure == "" {
 		q.e.line.Failure = schemas.NetClientCut
 	}
 	for _, x := range m.Trailers {
@@ -124,19 +125,6 @@ func (q *request) play(e *schemas.NetExchange) {
 		http.NewResponseController(q.w).Flush()
 		panic(http.ErrAbortHandler)
 	}
-}
-
-// willing is a client that may go: the answer is part of the record all the same.
-type willing struct {
-	w   io.Writer
-	err error
-}
-
-func (c *willing) Write(b []byte) (int, error) {
-	if c.err == nil {
-		_, c.err = c.w.Write(b)
-	}
-	return len(b), nil
 }
 
 // bytesOf is the bytes of a text.
