@@ -20,8 +20,9 @@ var clockPrograms = map[string]struct{ needs, name, text string }{
 const { randomUUID, randomBytes, randomInt } = require('crypto');
 console.log(new Date().toISOString(), Date.now(), Date(), performance.now(), process.hrtime(), process.hrtime.bigint());
 console.log(Math.random(), randomUUID(), randomBytes(4).toString('hex'), randomInt(1000000), crypto.getRandomValues(new Uint32Array(2)), crypto.randomUUID());
-setTimeout(() => console.log('second', Date.now()), 30); setTimeout(() => console.log('first', Date.now()), 5);
-let n = 0; const i = setInterval(() => { console.log('each', Date.now()); if (++n === 3) clearInterval(i); }, 10);
+setTimeout(() => console.log('first', Date.now()), 5);
+const second = () => setTimeout(() => console.log('second', Date.now()), 30);
+let n = 0; const i = setInterval(() => { console.log('each', Date.now()); if (++n === 3) { clearInterval(i); second(); } }, 10);
 console.log(new Date() instanceof Date, new Date(5).getTime(), new (class extends Date {})(7).getTime(), Object.prototype.toString.call(new Date()), Date.UTC(2020, 1));
 `},
 	"Node, module": {"node", "b.mjs", `
@@ -93,7 +94,8 @@ func TestClock(t *testing.T) {
 				testkit.Must(t, err)
 				b, err := still.Read(dir + "/4")
 				testkit.Must(t, err)
-				if n := still.Differ(a.Ticks, b.Ticks); n >= 0 || len(a.Ticks) == 0 || a.Clock.Seed != b.Clock.Seed || a.Clock.Unended != 0 || a.Clock.Lost != 0 {
+				if n := still.Differ(a.Ticks, b.Ticks); n >= 0 || len(a.Ticks) == 0 || a.Clock.Seed != b.Clock.Seed || a.Clock.Unended != map[string]uint64{"Python": 1}[name] || // the child that ends by os._exit
+					a.Clock.Lost != 0 {
 					t.Errorf("the ticks differ from %d on", n)
 				}
 				boxed := c.box(t, "--base", dir, "--fallback", "copy", "--", tool("runner-clock"), "--seed", "42", "--start", "2026-01-01T00:00:00Z", "--", p.needs, p.name)

@@ -62,6 +62,9 @@ func TestWrappedArchive(t *testing.T) {
 			t.Errorf("%s has no %s:\n%s", member, want, a.members[member])
 		}
 	}
+	if o := call(t, command(t, "runner-show", file)); o.code != 0 || !strings.Contains(o.stdout, "workspace  2 added  b  c\nworkspace  1 removed  a\nworkspace  1 modes of  d\nnetwork    2 refused  POST http://x.test/a 403  GET http://x.test/b 403\n") {
+		t.Errorf("runner-show: %v", o)
+	}
 	if o := call(t, command(t, "runner-net", "har", file)); o.code != 0 || strings.Count(o.stdout, `"startedDateTime"`) != 2 || !strings.Contains(o.stdout, `"text":"body"`) {
 		t.Errorf("HAR: %v", o)
 	}

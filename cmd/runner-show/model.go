@@ -31,6 +31,7 @@ type model struct {
 	rest      *process // those beyond maxProcesses
 	left      int      // how many these are
 	filtered  uint64   // values that were left out as noise
+	wrapped   wrapped
 	last      *process // of the last act
 	layered   bool     // processes are of the layer process
 }

@@ -36,7 +36,7 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 		if err = each(ctx, e, &m.filtered, opt.Filter.takes, func(a *acts.Act) error {
 			m.take(a)
 			return nil
-		}); err == nil {
+		}, m.wrapped.line); err == nil {
 			s := screen{printer: p, m: m, opt: opt, rep: e.Report}
 			s.print()
 		}
@@ -54,7 +54,7 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 func together(e *evidence.Evidence) bool { return e.Report.Record.Origin == schemas.OriginRunner }
 
 // each calls take for the acts that the filter takes, and counts the values that were left out as noise.
-func each(ctx context.Context, e *evidence.Evidence, filtered *uint64, takes func(*acts.Act) bool, take func(*acts.Act) error) error {
+func each(ctx context.Context, e *evidence.Evidence, filtered *uint64, takes func(*acts.Act) bool, take func(*acts.Act) error, also ...func(*archive.Line)) error {
 	r, done := newReader(ctx, e, func(a *acts.Act) error {
 		if !takes(a) {
 			return nil
@@ -62,7 +62,13 @@ func each(ctx context.Context, e *evidence.Evidence, filtered *uint64, takes fun
 		return take(a)
 	})
 	defer done()
-	return e.Read(ctx, archive.Visitor{Document: r.Document, Line: r.Line, End: func(m archive.Member) error {
+	line := func(l *archive.Line) error {
+		for _, f := range also {
+			f(l)
+		}
+		return r.Line(l)
+	}
+	return e.Read(ctx, archive.Visitor{Document: r.Document, Line: line, End: func(m archive.Member) error {
 		switch m.Name {
 		case schemas.MemberFiltered:
 			*filtered = m.Lines

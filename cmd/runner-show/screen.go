@@ -29,6 +29,7 @@ func (s *screen) print() {
 		s.line("")
 	}
 	if s.opt.Filter.empty() && s.opt.View == "" {
+		s.behind()
 		s.calls()
 		s.aboutNoCall()
 	}

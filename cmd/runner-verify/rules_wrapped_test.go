@@ -94,7 +94,7 @@ func TestWrapped(t *testing.T) {
 		{"denied by a rule", schemas.MemberExchanges, `"decision":"allow"`, `"decision":"deny"`, ruleWrappedLines},
 		{"passed on without a rule", schemas.MemberExchanges, `"rule":"r",`, ``, ruleWrappedLines},
 		{"a miss with an answer", schemas.MemberExchanges, `"decision":"allow","rule":"r"`, `"decision":"miss"`, ""},
-		{"ticks not counted", schemas.MemberRunClock, `"unended":0`, `"unended":1`, ruleWrappedDocuments},
+		{"an end not counted", schemas.MemberClock, `"op":"end"`, `"op":"sleep"`, ruleWrappedDocuments},
 		{"ticks lost", schemas.MemberRunClock, `"lost":0`, `"lost":1`, ""},
 		{"changes not counted", schemas.MemberRunBox, `"add":1`, `"add":2`, ruleWrappedDocuments},
 		{"exchanges not counted", schemas.MemberRunNet, `"exchanges":2`, `"exchanges":3`, ruleWrappedDocuments},

@@ -126,7 +126,7 @@ type line struct {
 func (r *Record) Gather(file string) error {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return r.silent(file + ".d")
 	}
 	if err != nil {
 		return err
@@ -134,8 +134,30 @@ func (r *Record) Gather(file string) error {
 	defer f.Close()
 	if r.Ticks, r.Clock.Bad, err = read(f, r.Clock.RunID); err == nil {
 		r.Clock.Lost, r.Clock.Unended = missing(r.Ticks)
+		err = r.silent(file + ".d")
 	}
 	return err
+}
+
+// silent adds the processes that claimed a name and have no tick at all to those that did not end.
+func (r *Record) silent(dir string) error {
+	list, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	with := map[string]bool{}
+	for i := range r.Ticks {
+		with[r.Ticks[i].Process] = true
+	}
+	for _, d := range list {
+		if t := (schemas.ClockTick{Process: d.Name(), Op: schemas.TickEnd, AtNS: []uint64{0}}); t.Check() == nil && !with[d.Name()] {
+			r.Clock.Unended++
+		}
+	}
+	return nil
 }
 
 // missing counts the numbers of ticks that are not in a sorted list, and the processes that did not end.

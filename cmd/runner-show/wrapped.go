@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/runner-evidence/runner/cmd/internal/exchange"
+	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
+	"github.com/runner-evidence/runner/schemas/verdict"
+)
+
+// wrapped is what wrappers recorded, as the first screen has it: how the workspace differs, and what was asked of the network.
+type wrapped struct {
+	changes   map[string]*told // by what became of the names
+	exchanges map[string]*told // by what became of them
+}
+
+// told is how many there are of one kind, and the first of them.
+type told struct {
+	n     uint64
+	first []string
+}
+
+// maxTold bounds what is kept of one kind.
+const maxTold = 64
+
+func (w *wrapped) add(to *map[string]*told, kind, text string) {
+	if *to == nil {
+		*to = map[string]*told{}
+	}
+	t := (*to)[kind]
+	if t == nil {
+		t = new(told)
+		(*to)[kind] = t
+	}
+	if t.n++; len(t.first) < maxTold {
+		t.first = append(t.first, verdict.Printable(text, maxShownName))
+	}
+}
+
+// line takes in a line of the archive.
+func (w *wrapped) line(l *archive.Line) {
+	switch e := l.Event.(type) {
+	case *schemas.FileChange:
+		w.add(&w.changes, e.Op, e.Path)
+	case *schemas.NetExchange:
+		text := e.Method + " " + exchange.URL(e)
+		if e.Method == "" {
+			text = exchange.URL(e)
+		}
+		if e.Status != 0 {
+			text += " " + strconv.Itoa(int(e.Status))
+		}
+		if e.Failure != "" {
+			text += " " + e.Failure
+		}
+		w.add(&w.exchanges, e.Decision, text)
+	}
+}
+
+// Words for what wrappers recorded.
+var (
+	changeWords   = map[string]string{schemas.ChangeAdd: "added", schemas.ChangeDelete: "removed", schemas.ChangeModify: "changed", schemas.ChangeReplace: "replaced", schemas.ChangeLink: "linked", schemas.ChangeMode: "modes of"}
+	exchangeWords = map[string]string{schemas.NetAllow: "passed on", schemas.NetDeny: "refused", schemas.NetReplay: "answered from a recording", schemas.NetMiss: "not in the recording"}
+)
+
+// behind writes what is different in the workspace, and what went by, each kind on a line.
+func (s *screen) behind() {
+	w := &s.m.wrapped
+	for _, op := range schemas.FileChanges {
+		s.told("workspace  ", changeWords[op], w.changes[op])
+	}
+	for _, d := range schemas.NetDecisions {
+		style := ""
+		if d == schemas.NetDeny || d == schemas.NetMiss {
+			style = red
+		}
+		s.toldIn("network    ", exchangeWords[d], w.exchanges[d], style)
+	}
+	if len(w.changes)+len(w.exchanges) > 0 {
+		s.line("")
+	}
+}
+
+func (s *screen) told(title, word string, t *told) { s.toldIn(title, word, t, "") }
+
+func (s *screen) toldIn(title, word string, t *told, style string) {
+	if t == nil {
+		return
+	}
+	if style == "" {
+		style = bold
+	}
+	items := []string{fmt.Sprintf("%d %s", t.n, word)}
+	for i, text := range t.first {
+		if i == s.opt.Top {
+			break
+		}
+		items = append(items, text)
+	}
+	if more := t.n - uint64(len(items)-1); more > 0 {
+		items = append(items, fmt.Sprintf("… and %d more", more))
+	}
+	s.items(0, title, style, items)
+}
