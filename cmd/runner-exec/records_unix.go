@@ -38,6 +38,9 @@ type records struct {
 
 // newRecords makes the directory, nil if the run needs none.
 func newRecords(o Options, wrapped bool, env *tool.Env) (r *records, err error) {
+	if o.Replayable && o.Stream != "" {
+		return nil, tool.Usagef("--replayable is about the archive, and --stream makes none: leave one out")
+	}
 	if !wrapped && !o.Replayable || o.Stream != "" {
 		return nil, nil
 	}
