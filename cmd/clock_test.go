@@ -25,6 +25,16 @@ const second = () => setTimeout(() => console.log('second', Date.now()), 30);
 let n = 0; const i = setInterval(() => { console.log('each', Date.now()); if (++n === 3) { clearInterval(i); second(); } }, 10);
 console.log(new Date() instanceof Date, new Date(5).getTime(), new (class extends Date {})(7).getTime(), Object.prototype.toString.call(new Date()), Date.UTC(2020, 1));
 `},
+	"Node, timers side by side": {"node", "t.cjs", `
+setTimeout(() => console.log('second', Date.now()), 30); setTimeout(() => console.log('first', Date.now()), 5);
+let n = 0; const i = setInterval(() => { console.log('each', Date.now()); if (++n === 4) clearInterval(i); }, 10);
+const t = setTimeout(() => console.log('never'), 20); setTimeout(() => clearTimeout(t), 15);
+const r = setTimeout(() => console.log('refreshed', Date.now()), 12); setTimeout(() => r.refresh(), 11);
+const u = setTimeout(() => console.log('closed'), 25); setTimeout(() => u.close(), 24);
+for (let k = 0; k < 20; k++) setTimeout((k) => process.stdout.write(k + ' '), 18 - (k % 7), k);
+let busy = setInterval(() => { const e = process.hrtime(); for (let q = 0; q < 2e6 * Math.random(); q++); }, 3); setTimeout(() => clearInterval(busy), 50);
+require('timers/promises').setTimeout(17, 'promised').then((v) => console.log(v, Date.now()));
+`},
 	"Node, module": {"node", "b.mjs", `
 import { randomUUID } from 'node:crypto'; import { setTimeout as sleep } from 'node:timers/promises'; import { promisify } from 'node:util'; import { spawnSync } from 'node:child_process';
 console.log(Date.now(), randomUUID()); await sleep(20); console.log(Date.now()); await promisify(setTimeout)(20); console.log(Date.now());

@@ -11,7 +11,7 @@ if (process.env.AGENT_DETERMINISTIC === '1' && !globalThis[Symbol.for('runner.cl
   const { performance } = require('node:perf_hooks');
   const module_ = require('node:module');
   const worker = require('node:worker_threads');
-  const real = { Date, setTimeout, setInterval, setImmediate, hash: crypto.createHash };
+  const real = { Date, setTimeout, setInterval, setImmediate, clearTimeout, hash: crypto.createHash };
   const file = process.env.AGENT_CLOCK_FILE || '';
 
   // The process is named after what it was started with, and counted among those of the same name.
@@ -103,22 +103,89 @@ if (process.env.AGENT_DETERMINISTIC === '1' && !globalThis[Symbol.for('runner.cl
   hrtime.bigint = () => BigInt(read());
   process.hrtime = hrtime;
 
-  // Timers wait as long as they did. When one fires, the clock is where it was set to.
+  // Timers wait as long as they did. When one fires, the clock is where it was set to, and those that are due before it by this
+  // clock have fired: which of two is late on a busy machine makes no difference.
+  let set = 0;
+  const queue = []; // of timers, the next one first
+  const before = (a, b) => a.due < b.due || (a.due === b.due && a.n < b.n);
+  const enter = (t, due) => {
+    t.due = due;
+    t.n = set++;
+    t.queued = true;
+    let i = queue.length;
+    while (i > 0 && before(t, queue[i - 1])) i--;
+    queue.splice(i, 0, t);
+  };
+  const leave = (t) => {
+    const was = t.queued;
+    if (was) queue.splice(queue[0] === t ? 0 : queue.indexOf(t), 1);
+    t.queued = false;
+    return was;
+  };
+  const fire = (t) => { // of a timer whose time has come
+    if (!t.queued) return; // cleared
+    const first = queue[0];
+    if (first !== t) {
+      first.early++; // when its time comes, it has fired
+      real.setImmediate(() => fire(t)); // after what follows from the other
+    }
+    run(first);
+  };
+  const run = (t) => {
+    leave(t);
+    reach(t.due);
+    if (t.each) enter(t, t.due + t.each);
+    t.call();
+  };
+  const came = (t) => {
+    if (t.early > 0) {
+      t.early--;
+      return;
+    }
+    fire(t);
+  };
+  const of = new WeakMap(); // of what Node gives for a timer
+  const clear = (h) => { // Node takes the number of a timer too
+    const t = h !== null && typeof h === 'object' ? of.get(h) : queue.find((q) => String(q.handle[Symbol.toPrimitive]()) === String(h));
+    if (t) leave(t);
+    return real.clearTimeout(h);
+  };
+  globalThis.clearTimeout = timers.clearTimeout = clear;
+  globalThis.clearInterval = timers.clearInterval = (h) => clear(h);
+  // kept is a timer of this clock for one of Node's, which start makes.
+  const kept = (f, d, each, a, start) => {
+    const t = { each, early: 0, call: () => f.apply(t.handle, a) };
+    enter(t, now + ms(d) * 1e6);
+    t.handle = start(() => came(t));
+    of.set(t.handle, t);
+    const { refresh, close } = t.handle;
+    t.handle.close = () => {
+      leave(t);
+      return close.call(t.handle);
+    };
+    t.handle.refresh = () => {
+      if (leave(t)) enter(t, now + ms(d) * 1e6);
+      return refresh.call(t.handle);
+    };
+    return t.handle;
+  };
   const ms = (d) => (d >= 1 && d <= 0x7fffffff ? Math.trunc(d) : 1);
   const once = (f, d, ...a) => {
-    const due = now + ms(d) * 1e6;
     if (typeof f !== 'function') return real.setTimeout(f, d, ...a);
     wait('timer', ms(d) * 1e6);
-    return real.setTimeout(function (...b) { reach(due); return f.apply(this, b); }, d, ...a);
+    return kept(f, d, 0, a, (g) => real.setTimeout(g, d));
   };
   const again = (f, d, ...a) => {
-    let due = now;
     if (typeof f !== 'function') return real.setInterval(f, d, ...a);
     wait('interval', ms(d) * 1e6);
-    return real.setInterval(function (...b) { due += ms(d) * 1e6; reach(due); return f.apply(this, b); }, d, ...a);
+    return kept(f, d, ms(d) * 1e6, a, (g) => real.setInterval(g, d));
   };
   const slow = promises.setTimeout;
   promises.setTimeout = (d, v, o) => {
+    if (!o || (!o.signal && o.ref !== false)) {
+      wait('timer', ms(d) * 1e6);
+      return new Promise((done) => kept(() => done(v), d, 0, [], (g) => real.setTimeout(g, d)));
+    }
     const due = now + ms(d) * 1e6;
     wait('timer', ms(d) * 1e6);
     return slow(d, v, o).then((x) => { reach(due); return x; });
