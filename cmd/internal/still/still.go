@@ -73,6 +73,9 @@ func (s Settings) Environ(env []string, dir string) []string {
 	hash := "0"
 	set := map[string]string{"AGENT_SEED": s.Seed, "AGENT_START_TIME": s.Start, "AGENT_CLOCK_FILE": s.File, "AGENT_CLOCK_RECORD": s.Record, "AGENT_DETERMINISTIC": "1",
 		"AGENT_EXECUTION_MODE": mode, "PYTHONHASHSEED": hash, "UV_THREADPOOL_SIZE": "1", "GOMAXPROCS": "1", "TZ": "UTC"}
+	if slices.Contains(s.Only, "python") {
+		set["PYTHONDONTWRITEBYTECODE"] = "1" // such files have times in them, and names of another number each time while they are written
+	}
 	if s.Crypto {
 		set["AGENT_CRYPTO_RANDOM"] = "real"
 	}
