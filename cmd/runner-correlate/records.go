@@ -53,7 +53,7 @@ func (j *joiner) readRecords() error {
 			return err
 		}
 	}
-	if err := r.environment(found); err != nil {
+	if err := r.environment(found, j.in.Header().RunID); err != nil {
 		return err
 	}
 	for i := range schemas.RunDocuments {
@@ -70,7 +70,7 @@ func (j *joiner) readRecords() error {
 }
 
 // environment reads the document about the environment, where the run has one. It waits for it.
-func (r *records) environment(found map[string]document) error {
+func (r *records) environment(found map[string]document, runID string) error {
 	path := filepath.Join(r.dir, record.EnvFile)
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -84,7 +84,13 @@ func (r *records) environment(found map[string]document) error {
 	if err != nil {
 		return tool.CannotRead(path, err)
 	}
+	if len(b) > schemas.MaxRunDocument {
+		return tool.Failf(tool.ExitInput, "%s has more than %d bytes", path, schemas.MaxRunDocument)
+	}
 	e, err := schemas.ParseRunEnv(b)
+	if err == nil && e.RunID != runID {
+		err = fmt.Errorf("it is of run %q, expected %q", e.RunID, runID)
+	}
 	if err != nil {
 		return tool.Fail(tool.ExitInput, fmt.Errorf("%s: %w", path, err))
 	}
@@ -149,7 +155,10 @@ func (j *joiner) recorded(rec stream.Record, p record.Place, next map[string]uin
 		if _, twice := found[d.Schema]; twice {
 			return fmt.Errorf("a second record of schema %s", d.Schema)
 		}
-		v, _, err := d.Parse(rec.Bytes)
+		v, id, err := d.Parse(rec.Bytes)
+		if err == nil && id != j.in.Header().RunID {
+			err = fmt.Errorf("%s is of run %q, expected %q", d.Schema, id, j.in.Header().RunID)
+		}
 		if err != nil {
 			return err
 		}
@@ -169,6 +178,9 @@ func (j *joiner) writeEarly() error {
 	r.begun = true
 	if r.dir == "" {
 		return nil
+	}
+	if err := record.Check(r.dir); err != nil {
+		return err
 	}
 	for _, p := range record.Places {
 		if _, err := os.Lstat(filepath.Join(r.dir, p.Dir)); err == nil {

@@ -102,6 +102,7 @@ func (r *records) tap(to *os.File, name string) (*tap, error) {
 	}
 	from, w, err := os.Pipe()
 	if err != nil {
+		kept.Close()
 		return nil, err
 	}
 	t := &tap{w: w, done: make(chan error, 1), h: sha256.New()}
@@ -137,6 +138,7 @@ func (r *records) started() {
 	if r == nil {
 		return
 	}
+	r.in.Close()
 	for _, t := range r.taps {
 		t.w.Close()
 	}
@@ -174,7 +176,7 @@ func (r *records) finish(s *supervisor) error {
 		Stdin: schemas.RunBytes{Bytes: r.size, SHA256: r.sum}, Stdout: r.taps[0].bytes(), Stderr: r.taps[1].bytes()}
 	// What is behind the wrappers is the end of the whole, which they pass on as it is. Secrets are taken out of both alike.
 	x.Command = s.opt.commandText()
-	if n := len(s.program0); len(s.chain) > 0 && n > 0 && n <= len(x.Command) {
+	if n := len(s.behind); len(s.chain) > 0 && n > 0 && n <= len(x.Command) {
 		x.Command = x.Command[len(x.Command)-n:]
 	}
 	cwd, err := os.Getwd()
@@ -216,8 +218,11 @@ func (s *supervisor) tell(fifo string, text []byte) error {
 			_, err = f.Write(text)
 			return errors.Join(err, f.Close())
 		}
-		if !errors.Is(err, syscall.ENXIO) || time.Now().After(end) {
-			return err
+		if !errors.Is(err, syscall.ENXIO) {
+			return tool.CannotWrite("the document about the environment", err)
+		}
+		if time.Now().After(end) {
+			return tool.Failf(tool.ExitOwn, "%s did not ask for the document about the environment", schemas.StageCorrelate)
 		}
 		select {
 		case st := <-s.pipe.ended:

@@ -15,22 +15,22 @@ const patience = 10 * time.Second
 
 // supervisor is one run from the first stage to the sealed archive.
 type supervisor struct {
-	opt      Options
-	env      *tool.Env
-	program  string
-	out      *outputs
-	signals  *child.Signals
-	scope    *scope // nil without a kernel layer
-	logs     *logs  // nil if no log is collected
-	pipe     *pipeline
-	cmd      *child.Process
-	cmdEnd   chan child.Ending
-	end      *child.Ending // once the command has ended
-	wrapped  bool          // the command begins with a wrapper
-	report   *os.File      // where the last wrapper reports the command's end
-	records  *records      // nil if nothing is recorded beside the layers
-	chain    []string      // the wrappers, once the command has ended
-	program0 []string      // the command behind them
+	opt     Options
+	env     *tool.Env
+	program string
+	out     *outputs
+	signals *child.Signals
+	scope   *scope // nil without a kernel layer
+	logs    *logs  // nil if no log is collected
+	pipe    *pipeline
+	cmd     *child.Process
+	cmdEnd  chan child.Ending
+	end     *child.Ending // once the command has ended
+	wrapped bool          // the command begins with a wrapper
+	report  *os.File      // where the last wrapper reports the command's end
+	records *records      // nil if nothing is recorded beside the layers
+	chain   []string      // the wrappers, once the command has ended
+	behind  []string      // the command behind them
 }
 
 func (s *supervisor) run() error {

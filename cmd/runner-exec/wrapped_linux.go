@@ -71,6 +71,6 @@ func (s *supervisor) wrappedEnd(wrapper child.Ending) (child.Ending, error) {
 	case wrapper.Status() != x.End.Status():
 		return x.End, tool.Failf(tool.ExitOwn, "%w after the command %s; nothing was written", errWrapper, x.End)
 	}
-	s.chain, s.program0 = x.Chain, x.Command
+	s.chain, s.behind = x.Chain, x.Command
 	return x.End, s.records.check(x.Chain)
 }

@@ -39,6 +39,9 @@ func recorded(dir string) (list []bundle.Source, err error) {
 	if dir == "" {
 		return nil, nil
 	}
+	if err := record.Check(dir); err != nil {
+		return nil, err
+	}
 	for member, name := range map[string]string{schemas.MemberStdout: record.StdoutFile, schemas.MemberStderr: record.StderrFile} {
 		s, err := source(member, filepath.Join(dir, name))
 		if err == nil {

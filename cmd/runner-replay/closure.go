@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -15,12 +16,12 @@ func (r *recorded) missing(o *Options) (list []string) {
 		return list
 	}
 	for _, v := range r.env.Env {
-		if strings.Contains(v.Value, schemas.RedactionMark) && !contains(o.Env, v.Name) {
+		if secret(v.Value) && !slices.Contains(o.Env, v.Name) {
 			say("the variable %s, which is a secret (--env %s)", v.Name, v.Name)
 		}
 	}
 	for _, w := range r.env.Command {
-		if strings.Contains(w, schemas.RedactionMark) {
+		if secret(w) {
 			say("a word of the command, which is a secret")
 		}
 	}
@@ -33,7 +34,7 @@ func (r *recorded) missing(o *Options) (list []string) {
 		say("the network (record behind runner-net)")
 	}
 	for _, e := range r.exchanges {
-		if e.Scheme == schemas.NetTCP && e.Decision == schemas.NetAllow {
+		if tunnel(e) {
 			say("the connection to %s port %d, whose bytes cannot be given again", e.Host, e.Port)
 		}
 	}
@@ -43,14 +44,21 @@ func (r *recorded) missing(o *Options) (list []string) {
 	return list
 }
 
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
+// secret reports whether a value was taken out, all or in part.
+func secret(value string) bool { return strings.Contains(value, schemas.RedactionMark) }
+
+// redacted reports whether the record of the environment lacks a secret.
+func (r *recorded) redacted() bool {
+	return r.env != nil && (slices.ContainsFunc(r.env.Command, secret) || slices.ContainsFunc(r.env.Env, func(v schemas.EnvVar) bool { return secret(v.Value) }))
 }
+
+// tunnel reports whether the bytes of a connection are not kept.
+func tunnel(e *schemas.NetExchange) bool {
+	return e.Scheme == schemas.NetTCP && e.Decision == schemas.NetAllow
+}
+
+// tunneled reports whether the record of the network lacks the bytes of a connection.
+func (r *recorded) tunneled() bool { return slices.ContainsFunc(r.exchanges, tunnel) }
 
 // uncovered are the inputs that nothing controls, of a run that is replayed all the same.
 func (r *recorded) uncovered() (list []string) {

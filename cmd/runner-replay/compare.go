@@ -11,27 +11,34 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// layers are compared in this order. The first that differs is the most telling.
+// layers are compared in this order. The first that differs is the most telling. One of which neither run has a record is not equal:
+// it is left out.
 var layers = []struct {
-	name    string
-	compare func(then, now *recorded) (Layer, error)
+	name     string
+	recorded func(*recorded) bool
+	compare  func(then, now *recorded) (Layer, error)
 }{
-	{"exit", compareExit},
-	{"stdout", sameBytes(schemas.MemberStdout)},
-	{"stderr", sameBytes(schemas.MemberStderr)},
-	{"files", sameLines(schemas.MemberChanges, nil)},
-	{"network", sameLines(schemas.MemberExchanges, asAsked)},
-	{"names", sameLines(schemas.MemberNames, nil)},
-	{"clock", sameLines(schemas.MemberClock, nil)},
-	{"tool calls", sameLines(schemas.MemberPolicy, nil)},
-	{"agent", sameLines(schemas.MemberSDK, nil)},
-	{"capabilities", compareSurface},
+	{"exit", always, compareExit},
+	{"stdout", always, sameLines(schemas.MemberStdout, nil)},
+	{"stderr", always, sameLines(schemas.MemberStderr, nil)},
+	{"files", func(r *recorded) bool { return r.box != nil }, sameLines(schemas.MemberChanges, nil)},
+	{"network", func(r *recorded) bool { return r.net != nil }, sameLines(schemas.MemberExchanges, asAsked)},
+	{"names", func(r *recorded) bool { return r.net != nil }, sameLines(schemas.MemberNames, nil)},
+	{"clock", func(r *recorded) bool { return r.clock != nil }, sameLines(schemas.MemberClock, nil)},
+	{"tool calls", func(r *recorded) bool { return r.sizes[schemas.MemberPolicy] > 0 }, sameLines(schemas.MemberPolicy, nil)},
+	{"agent", func(r *recorded) bool { return r.sizes[schemas.MemberSDK] > 0 }, sameLines(schemas.MemberSDK, nil)},
+	{"capabilities", (*recorded).kernel, compareSurface},
 }
+
+func always(*recorded) bool { return true }
 
 // compareRuns compares all layers.
 func compareRuns(then, now *recorded) (list []Layer, equal bool, err error) {
 	equal = true
 	for _, l := range layers {
+		if !l.recorded(then) && !l.recorded(now) {
+			continue
+		}
 		x, err := l.compare(then, now)
 		if err != nil {
 			return nil, false, fmt.Errorf("comparing %s: %w", l.name, err)
@@ -46,22 +53,25 @@ func compareRuns(then, now *recorded) (list []Layer, equal bool, err error) {
 // compareExit compares how the commands ended.
 func compareExit(then, now *recorded) (Layer, error) {
 	a, b := ending(then.finished), ending(now.finished)
-	if a == b {
+	if a == b && a != notKnown {
 		return Layer{Equal: true}, nil
 	}
 	return Layer{Then: a, Now: b}, nil
 }
 
+// notKnown is an ending that equals none.
+const notKnown = "not known"
+
 func ending(f *schemas.RunFinished) string {
 	switch {
 	case f == nil:
-		return "not known"
+		return notKnown
 	case f.Signal != nil:
 		return fmt.Sprintf("signal %d", *f.Signal)
 	case f.ExitCode != nil:
 		return fmt.Sprintf("exit code %d", *f.ExitCode)
 	}
-	return "not known"
+	return notKnown
 }
 
 // read is a member, empty if it is not there.
@@ -70,11 +80,6 @@ func (r *recorded) read(member string) ([]byte, error) {
 		return nil, nil
 	}
 	return os.ReadFile(r.path(member))
-}
-
-// sameBytes compares what a command wrote.
-func sameBytes(member string) func(then, now *recorded) (Layer, error) {
-	return sameLines(member, nil)
 }
 
 // maxShown bounds what is shown of a line, in bytes.
@@ -158,7 +163,7 @@ func stable(set []string) []string {
 // compareSurface compares the sets of the capability surface: what was done at all.
 func compareSurface(then, now *recorded) (l Layer, err error) {
 	if !then.kernel() || !now.kernel() {
-		return Layer{Equal: true}, nil
+		return Layer{Then: "kernel layer " + then.kernelLayer(), Now: "kernel layer " + now.kernelLayer()}, nil
 	}
 	var sets [2]map[string]json.RawMessage
 	for i, r := range []*recorded{then, now} {

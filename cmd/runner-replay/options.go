@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -43,6 +44,9 @@ func options(env *tool.Env) (o Options, err error) {
 	for _, name := range o.Env {
 		if strings.Contains(name, "=") {
 			return o, tool.BadValue("env", name, "the name of a variable")
+		}
+		if _, set := os.LookupEnv(name); !set {
+			return o, tool.BadValue("env", name, "a variable that is set here")
 		}
 	}
 	if f.IsSet("timeout") {

@@ -91,9 +91,9 @@ func boundaries(r *recorded) []Bound {
 		return Bound{Name: name, Covered: true}
 	}
 	return []Bound{
-		of("environment", r.env != nil, true),
+		of("environment", r.env != nil, !r.redacted()),
 		of("files", r.box != nil, r.box != nil && r.box.Unread == 0 && r.box.BaseChanged == 0),
-		of("network", r.net != nil, r.net != nil && r.net.NamesLost == 0),
+		of("network", r.net != nil, r.net != nil && r.net.NamesLost == 0 && !r.tunneled()),
 		of("clock", r.clock != nil, r.clock != nil && r.clock.Bad == 0 && r.clock.Lost == 0),
 		of("kernel", r.kernel(), r.health != nil && r.health.KernelLayer == schemas.LayerComplete),
 	}

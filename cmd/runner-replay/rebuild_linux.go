@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -270,8 +271,8 @@ func (c *chain) entry(l *schemas.BaseEntry) (*tree.Entry, error) {
 func (c *chain) environment() (env []string, err error) {
 	for _, v := range c.r.env.Env {
 		name := text(v.Name)
-		if strings.Contains(v.Value, schemas.RedactionMark) {
-			if contains(c.o.Env, v.Name) {
+		if secret(v.Value) {
+			if slices.Contains(c.o.Env, v.Name) {
 				env = append(env, name+"="+os.Getenv(name))
 			}
 			continue

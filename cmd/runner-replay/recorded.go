@@ -103,6 +103,14 @@ func (r *recorded) kernel() bool {
 	return r.health != nil && r.health.KernelLayer != schemas.LayerAbsent
 }
 
+// kernelLayer is the state of the kernel layer.
+func (r *recorded) kernelLayer() string {
+	if r.health == nil {
+		return notKnown
+	}
+	return r.health.KernelLayer
+}
+
 // wrapped reports whether a wrapper was in force.
 func (r *recorded) wrapped(name string) bool {
 	return r.env != nil && slices.Contains(r.env.Wrappers, name)
@@ -138,6 +146,8 @@ func (p *programs) add(e *schemas.KernelEvent) {
 	case e.EventType == schemas.EventOpenat && done && random(string(e.Value)):
 		if name := p.of[e.PID]; name != "" {
 			p.seen[name]["it reads "+string(e.Value)] = true
+		} else { // of a process that executed nothing itself
+			p.noise = string(e.Value)
 		}
 	}
 }
@@ -156,12 +166,17 @@ type Uncontrolled struct {
 
 // uncontrolled lists the programs, sorted.
 func (p *programs) uncontrolled() (list []Uncontrolled) {
+	only := true // all have a shim
+	for name := range p.seen {
+		only = only && shimmed(name)
+	}
 	for name, why := range p.seen {
-		if len(why) == 0 {
+		noisy := p.noise != "" && (only || !shimmed(name))
+		if len(why) == 0 && !noisy {
 			continue
 		}
 		u := Uncontrolled{Program: name}
-		if p.noise != "" && !shimmed(name) {
+		if noisy {
 			u.Why = append(u.Why, "it, or another program of the run, read "+p.noise)
 		}
 		for w := range why {

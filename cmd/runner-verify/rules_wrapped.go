@@ -165,7 +165,7 @@ func (v *verifier) exchangeLine(l *archive.Line, e *schemas.NetExchange) {
 		if m.SHA256 != "" {
 			w.names(m.SHA256, m.Bytes, true)
 		}
-		for _, h := range m.Headers {
+		for _, h := range slices.Concat(m.Headers, m.Trailers) {
 			v.texts(l, h.Name, h.Value)
 		}
 	}

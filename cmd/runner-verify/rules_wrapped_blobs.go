@@ -38,7 +38,6 @@ type baseList struct {
 	entries uint64
 	bytes   uint64
 	files   []listed
-	first   bool
 	is      bool // so far
 }
 

@@ -23,7 +23,7 @@ NOTES = {"s8_box": BOX, "s8_clock": TICKING, "s8_dns": NET, "s8_network": NET}
 MODES = {"record": {"allow", "deny"}, "deny": {"deny"}, "replay": {"replay", "miss", "deny"}}
 MAX_BLOBS = 1 << 15
 _BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})\Z")
-CONNECT, PARTIAL, REST, MOST = "connect_without_exchange", "wrapper_record_partial", "…", 64
+CONNECT, PARTIAL, REST, MOST, SEEN = "connect_without_exchange", "wrapper_record_partial", "…", 64, 1 << 16
 
 
 def digest_of(member):
@@ -85,7 +85,7 @@ def _fault(member, v):
         if v["scheme"] != "tcp" and ("response" in v or "status" in v) and not (v.get("method") and v.get("path") and "status" in v):
             return "an answer without method, path or status"
         for m in (v["request"], v.get("response", {})):
-            names += [h[k] for h in m.get("headers", ()) for k in ("name", "value")]
+            names += [h[k] for h in m.get("headers", []) + m.get("trailers", []) for k in ("name", "value")]
         if ("rule" in v) != (v["decision"] == "allow") and v["decision"] in ("allow", "deny") or "response" in v and v["decision"] in ("deny", "miss"):
             return "a rule or a response that the decision cannot have"
     return None if all(text.is_text(n) for n in names) else "not in text form"
@@ -288,6 +288,9 @@ def _connects(a, net):
         v = x.value
         if v["event_type"] == 2 and 0 in (v.get("return_value"), v.get("connect_result")) and v["value"]:
             seen.add(_address(v["value"]))
-    seen -= {(_address(v["address"] + ":1") or ("", 0))[:1] + (v["port"],) for v in _values(a, EXCHANGES)} | {None}
+    seen.discard(None)
+    if len(seen) > SEEN:
+        return {"%s:%s" % (CONNECT, REST)}
+    seen -= {(_address(v["address"] + ":1") or ("", 0))[:1] + (v["port"],) for v in _values(a, EXCHANGES)}
     found = sorted(("%s:%s:%d" % (CONNECT, "[%s]" % ip if ":" in ip else ip, port) for ip, port in seen if port in net["ports"] and port != 53), key=str.encode)
     return set(found[:MOST]) | ({"%s:%s" % (CONNECT, REST)} if len(found) > MOST else set())

@@ -1,6 +1,11 @@
 package record
 
-import "github.com/runner-evidence/runner/schemas"
+import (
+	"os"
+
+	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas"
+)
 
 // Place is where the stream of a wrapper is in the directory of a measured run.
 type Place struct {
@@ -18,3 +23,11 @@ var Places = [...]Place{
 
 // OwnDir is the part of runner-exec.
 const OwnDir = "own"
+
+// Check looks for the directory of a measured run. Without it there is no record, which is not the same as an empty one.
+func Check(dir string) error {
+	if _, err := os.ReadDir(dir); err != nil {
+		return tool.CannotRead(dir, err)
+	}
+	return nil
+}

@@ -1,5 +1,5 @@
-// Package wrapped says what follows from the records of wrappers: notes, codes, and where the network and the kernel disagree. runner-correlate and
-// runner-verify do it with the same code, and each on its own.
+// Package wrapped says what follows from the records of wrappers: notes, codes, and where the network and the kernel disagree.
+// runner-correlate and runner-verify do it with the same code, and each on its own.
 package wrapped
 
 import (
@@ -9,13 +9,13 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// maxSeen bounds the addresses that are compared. It is a variable for tests.
-var maxSeen = 1 << 16
+// maxSeen bounds the addresses that are compared.
+const maxSeen = 1 << 16
 
 // Set is the addresses and ports that something in the scope was connected to.
 type Set struct {
 	seen map[netip.AddrPort]bool
-	full bool // there were more
+	full bool // there were more, and none is told: which are in seen depends on the order
 }
 
 // Add takes in a kernel line.
@@ -50,13 +50,16 @@ func (s *Set) Recorded(e *schemas.NetExchange) {
 
 // Codes are the codes of a run whose network runner-net was: of connections to its ports for which it has no exchange.
 func (s *Set) Codes(n *schemas.Net) (list []string) {
+	if s.full {
+		return []string{schemas.AmbiguityConnect + ":" + schemas.MoreCodes}
+	}
 	for a := range s.seen {
 		if slices.Contains(n.Ports, a.Port()) && a.Port() != dns {
 			list = append(list, schemas.AmbiguityConnect+":"+a.String())
 		}
 	}
 	slices.Sort(list)
-	if s.full || len(list) > schemas.MaxCodesOfKind {
+	if len(list) > schemas.MaxCodesOfKind {
 		list = append(list[:min(len(list), schemas.MaxCodesOfKind)], schemas.AmbiguityConnect+":"+schemas.MoreCodes)
 	}
 	return list
