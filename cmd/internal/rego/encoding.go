@@ -97,15 +97,32 @@ func parseURI(_ *call, a []any) (any, error) {
 	return newObject(parts...), nil
 }
 
-// marshalled is a value as Go's encoding/json writes it, which escapes <, > and & too.
+// marshalled is a value as Go's encoding/json writes it.
 func marshalled(v any) ([]byte, error) {
-	text, err := toJSON(v)
+	plain, err := plainKeys(v)
 	if err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	json.HTMLEscape(&b, []byte(text))
-	return b.Bytes(), nil
+	return json.Marshal(goValue(plain))
+}
+
+// goValue is a value with maps for objects.
+func goValue(v any) any {
+	switch v := v.(type) {
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = goValue(v[i])
+		}
+		return list
+	case object:
+		all := make(map[string]any, len(v))
+		for _, m := range v {
+			all[m.key.(string)] = goValue(m.value)
+		}
+		return all
+	}
+	return v
 }
 
 func marshalWith(_ *call, a []any) (any, error) {

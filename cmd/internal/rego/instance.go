@@ -74,13 +74,9 @@ func (p *Policy) start(ctx context.Context) (*instance, error) {
 	i := &instance{ctx: ctx, policy: p}
 	p.current = i
 	memory := p.code.ImportedMemories()[0]
-	most := uint32(min(max(p.options.Memory/pageSize, 1), 65536))
+	most := p.pages()
 	if own, has := memory.Max(); has {
 		most = min(most, own)
-	}
-	if memory.Min() > most {
-		i.close()
-		return nil, &Error{Err: fmt.Errorf("the module begins with %d KiB of memory, expected at most %d", memory.Min()*64, most*64)}
 	}
 	var err error
 	if i.env, err = p.runtime.InstantiateWithConfig(ctx, glue(memory.Min(), most), wazero.NewModuleConfig().WithName("env")); err == nil {

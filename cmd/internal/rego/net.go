@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 )
 
 var netBuiltins = []builtin{
@@ -47,11 +48,14 @@ func containsMatches(c *call, a []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(outer) == 0 { // OPA does not look at the others then
+		return newSet(), nil
+	}
+	found := []any{}
 	inner, err := places(a[1])
 	if err != nil {
 		return nil, err
 	}
-	found := []any{}
 	for _, o := range outer {
 		for _, i := range inner {
 			if err := c.ctx.Err(); err != nil {
@@ -113,7 +117,17 @@ func contains(outer, inner string) (bool, error) {
 	if err != nil {
 		return false, errors.New("neither an address nor a network")
 	}
-	ones, bits := network.Mask.Size()
-	otherOnes, otherBits := other.Mask.Size()
-	return bits == otherBits && ones <= otherOnes && network.IP.Equal(other.IP.Mask(network.Mask)), nil
+	if is6(network) && is6(other) {
+		ones, _ := network.Mask.Size()
+		otherOnes, _ := other.Mask.Size()
+		return ones <= otherOnes && network.IP.Equal(other.IP.Mask(network.Mask)), nil
+	}
+	last := slices.Clone(other.IP)
+	for i := range last {
+		last[i] |= ^other.Mask[i]
+	}
+	return network.Contains(other.IP) && network.Contains(last), nil
 }
+
+// is6 tells whether a network is of IPv6, and not one of IPv4 in its form there.
+func is6(n *net.IPNet) bool { return len(n.Mask) == net.IPv6len && n.IP.To4() == nil }

@@ -127,11 +127,17 @@ const features = api.CoreFeaturesV1 | api.CoreFeatureSignExtensionOps | api.Core
 
 const pageSize = 65536
 
+// pages is the most memory that the module may have.
+func (p *Policy) pages() uint32 { return uint32(min(max(p.options.Memory/pageSize, 1), 65536)) }
+
 // load compiles the module, and asks it what it has and what it needs.
 func (p *Policy) load(ctx context.Context, module *scanned) error {
-	pages := uint32(min(max(p.options.Memory/pageSize, 1), 65536))
+	const pageKiB = pageSize >> 10
+	if module.pages > p.pages() {
+		return &Error{Err: fmt.Errorf("the module begins with %d KiB of memory, expected at most %d", module.pages*pageKiB, p.pages()*pageKiB)}
+	}
 	p.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features).
-		WithMemoryLimitPages(pages).WithCloseOnContextDone(true).WithDebugInfoEnabled(false))
+		WithMemoryLimitPages(p.pages()).WithCloseOnContextDone(true).WithDebugInfoEnabled(false))
 	var err error
 	if p.code, err = p.runtime.CompileModule(ctx, module.wasm); err != nil {
 		return &Error{fmt.Errorf("the module is not valid WebAssembly: %s", firstLine(err)), buildHint}

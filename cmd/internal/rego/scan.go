@@ -37,6 +37,7 @@ var kindNames = map[byte]string{kindFunc: "function", kindTable: "table", kindMe
 type scanned struct {
 	wasm    []byte
 	imports []imported
+	pages   uint32 // of memory that it begins with
 }
 
 // scan checks the outline of a module. It does not look at instructions.
@@ -121,7 +122,7 @@ func (m *scanned) imported(r *bin) {
 	case kindTable:
 		r.table()
 	case kindMemory:
-		r.limits()
+		m.pages = r.limits()
 	case kindGlobal:
 		r.bytes(2)
 	default:

@@ -75,14 +75,14 @@ func formatted(v any) any {
 // formattedSize is the most that a format can make of arguments: for each verb its width and precision,
 // and the longest argument with every byte escaped.
 func formattedSize(format string, args []any, longest int) int {
-	const mostWidth, escaped, shortest = 1_000_000, 10, maxDigits
-	size, star := len(format), 0
+	const mostStar, mostWidth = 1_000_000, 10_000_009 // what fmt takes; larger ones it names as bad
+	const escaped = 10                                // bytes that a byte can become
+	size, star, big := len(format), 0, false
 	for _, v := range args {
-		if i, is := v.(int64); is && i > 0 && i <= mostWidth {
-			star = max(star, int(i))
-		} else if is && i < 0 && i >= -mostWidth {
-			star = max(star, int(-i))
+		if i, is := v.(int64); is && i >= -mostStar && i <= mostStar {
+			star = max(star, int(i), int(-i))
 		}
+		big = big || isBig(v)
 	}
 	for _, verb := range strings.Split(format, "%")[1:] {
 		// a verb takes at most what is written; width and precision are its only numbers
@@ -91,15 +91,20 @@ func formattedSize(format string, args []any, longest int) int {
 				size += w
 			}
 		}
-		size += strings.Count(verb, "*")*star + min(longest*escaped, math.MaxInt32) + 64
-		if strings.ContainsAny(verb, "dxXobeEfFgGv") {
-			size += shortest / 4
+		size += strings.Count(verb, "*")*star + min(longest*escaped, math.MaxInt32) + 512 // a float64 has 309 digits before the point
+		if big {                                                                          // in base 2
+			size += 4 * maxDigits
 		}
 		if size > math.MaxInt32 {
 			break
 		}
 	}
 	return size
+}
+
+func isBig(v any) bool {
+	_, is := v.(*big.Int)
+	return is
 }
 
 func indexofN(_ *call, a []any) (any, error) {
