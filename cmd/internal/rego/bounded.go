@@ -32,6 +32,9 @@ func (p *Policy) bounded(ctx context.Context, f func(context.Context) error) err
 	if p.stuck {
 		return &Error{Err: errors.New("an earlier evaluation of this policy still runs")}
 	}
+	if p.closed {
+		return &Error{Err: errors.New("the policy is closed")}
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.options.Time, fmt.Errorf("the policy did not end within %s", p.options.Time))
 	defer cancel()
 	done := make(chan error, 1)

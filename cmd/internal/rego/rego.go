@@ -74,6 +74,7 @@ type Policy struct {
 	running sync.Mutex
 	current *instance // that runs, or nil
 	stuck   bool      // an evaluation did not end, and still runs
+	closed  bool
 }
 
 // Load reads a module and its data document (JSON; nil is an empty object), and finds out that it can be
@@ -132,9 +133,9 @@ func (p *Policy) pages() uint32 { return uint32(min(max(p.options.Memory/pageSiz
 
 // load compiles the module, and asks it what it has and what it needs.
 func (p *Policy) load(ctx context.Context, module *scanned) error {
-	const pageKiB = pageSize >> 10
 	if module.pages > p.pages() {
-		return &Error{Err: fmt.Errorf("the module begins with %d KiB of memory, expected at most %d", module.pages*pageKiB, p.pages()*pageKiB)}
+		const pageKiB uint64 = pageSize >> 10
+		return &Error{Err: fmt.Errorf("the module begins with %d KiB of memory, expected at most %d", uint64(module.pages)*pageKiB, uint64(p.pages())*pageKiB)}
 	}
 	p.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features).
 		WithMemoryLimitPages(p.pages()).WithCloseOnContextDone(true).WithDebugInfoEnabled(false))
@@ -252,12 +253,11 @@ func (p *Policy) Eval(ctx context.Context, input []byte) ([]byte, error) {
 func (p *Policy) Close() error {
 	p.running.Lock()
 	defer p.running.Unlock()
-	if p.runtime == nil || p.stuck {
+	if p.runtime == nil || p.stuck || p.closed {
 		return nil
 	}
-	err := p.runtime.Close(context.Background())
-	p.runtime = nil
-	return err
+	p.closed = true
+	return p.runtime.Close(context.Background())
 }
 
 // document is JSON in one form: sorted keys, no spaces.
