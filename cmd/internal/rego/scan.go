@@ -8,7 +8,7 @@ import (
 // Bounds of a module. A decoder takes memory for what a module announces before it reads it, and code takes
 // many times its size when it is compiled; what OPA compiles is far below each of them.
 const (
-	maxCode    = 4 << 20 // bytes of all functions
+	maxCode    = 2 << 20 // bytes of all functions
 	maxFuncs   = 1 << 16
 	maxLocals  = 10_000 // of a function: each call takes them
 	maxEntries = 1 << 16
