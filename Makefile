@@ -46,7 +46,7 @@ attack: ## as root, try to get false records (testdata/attacks); writes the tabl
 test-kernels: ## boot other kernels in QEMU and check the tools there; KERNELS="6.1 6.12" chooses, LANE=-update rewrites the results
 	@sh scripts/kernels.sh $(LANE) $(KERNELS)
 
-interop: build ## cosign and an OpenTelemetry Collector (built once, in many minutes) read what the tools write
+interop: build ## cosign, an OpenTelemetry Collector and OPA (built once, in many minutes) agree with the tools
 	@go run ./testdata/interop
 
 check: ## formatting, vet, staticcheck, known vulnerabilities, module files, shell scripts

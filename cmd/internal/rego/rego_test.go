@@ -215,6 +215,29 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
+// TestStuck: what does not end after its time is left behind, and the policy is of no more use. What panics
+// is an error.
+func TestStuck(t *testing.T) {
+	p := &Policy{options: Options{Limits: Limits{Time: time.Millisecond}}}
+	err := p.bounded(context.Background(), func(context.Context) error { panic("it broke") })
+	if err == nil || !strings.Contains(err.Error(), "it broke") {
+		t.Error(err)
+	}
+	release := make(chan error)
+	defer close(release)
+	hang := func(context.Context) error { return <-release }
+	for _, want := range []string{"the policy did not end within 1ms", "an earlier evaluation of this policy still runs"} {
+		if err := p.bounded(context.Background(), hang); err == nil || err.Error() != want {
+			t.Error(err)
+		}
+	}
+	closed := all[1].load(t)
+	testkit.Must(t, closed.Close())
+	if _, err := closed.Eval(context.Background(), nil); err == nil || err.Error() != "the policy is closed" {
+		t.Error(err)
+	}
+}
+
 // BenchmarkOnce is what one decision takes: loading and one evaluation.
 func BenchmarkOnce(b *testing.B) {
 	wasm, data := testkit.Read(b, all[0].path(".wasm")), testkit.Read(b, filepath.Join(samples, all[0].data))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
@@ -31,7 +32,7 @@ func (s sample) path(ending string) string { return filepath.Join(samples, s.nam
 // load loads a sample. Options are changed by the functions.
 func (s sample) load(t testing.TB, change ...func(*Options)) *Policy {
 	t.Helper()
-	options := Options{Entrypoint: s.entrypoints[0]}
+	options := Options{Entrypoint: s.entrypoints[0], Limits: Limits{Time: 2 * time.Minute}} // machines can be slow
 	for _, c := range change {
 		c(&options)
 	}
