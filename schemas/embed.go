@@ -33,6 +33,7 @@ const (
 	MemberChanges   = "layers/filesystem.ndjson"
 	MemberExchanges = "layers/network.ndjson"
 	MemberFiltered  = "layers/filtered.ndjson"
+	MemberIntents   = "layers/intents.ndjson"
 	MemberKernel    = "layers/kernel.ndjson"
 	MemberPolicy    = "layers/policy.ndjson"
 	MemberProcess   = "layers/process.ndjson"

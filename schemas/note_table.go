@@ -18,6 +18,7 @@ const (
 	KeySDKEvents       = CounterSDKEvents
 	KeySDKToolCalls    = "sdk_tool_calls"
 	KeyLines           = "lines"
+	KeyIntents         = CounterIntents
 	KeyChanges         = "changes"
 	KeyUnread          = "unread"
 	KeyBaseChanged     = "base_changed"
@@ -132,6 +133,9 @@ var (
 		{Key: ClassCall}, {Key: ClassSetup}, {Key: ClassIdle}, {Key: ClassAgent}, {Key: ClassRequest, Optional: true}},
 		Check: checkWindows,
 		Says:  "kernel lines by class; there were sessions and times"}
+	NoteIntents = &Note{Code: "s6_intents", By: StageCorrelate, Fields: []NoteField{{Key: KeyIntents}}, Tail: "self-reported",
+		Check: positive,
+		Says:  "lines of the layer intents: what the command says that it wants to have done. Nothing of it was done by the run"}
 	NoteTimes = &Note{Code: "s7_times", By: StageCorrelate, Fields: []NoteField{{Key: KeyLines}},
 		Says: "`runner-exec --times`: how many lines of other layers have a time in the layer times"}
 	NoteBox = &Note{Code: "s8_box", By: StageCorrelate, Fields: []NoteField{{Key: KeyChanges}, {Key: KeyUnread}, {Key: KeyBaseChanged}, {Key: KeySurvivors}},
@@ -161,5 +165,5 @@ var (
 // Notes are all notes, in the order in which they come.
 var Notes = [...]*Note{
 	NoteContractOnly, NoteKernel, NoteLoss, NoteDrops, NoteMissed, NoteEscape, NoteQuality, NoteSurvivors, NoteEnd, NoteBlind,
-	NoteConfined, NoteNetwork, NoteNetworkIDs, NoteFiles, NoteFileIDs, NotePolicy, NoteToolPolicy, NoteProcessAPI, NoteSDK, NoteWindows, NoteTimes, NoteBox, NoteClock, NoteNames, NoteExchanges, NotePIDs, NoteNoise, NoteProcesses, NoteDrop,
+	NoteConfined, NoteNetwork, NoteNetworkIDs, NoteFiles, NoteFileIDs, NotePolicy, NoteToolPolicy, NoteProcessAPI, NoteSDK, NoteWindows, NoteIntents, NoteTimes, NoteBox, NoteClock, NoteNames, NoteExchanges, NotePIDs, NoteNoise, NoteProcesses, NoteDrop,
 }
