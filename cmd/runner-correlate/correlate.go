@@ -219,6 +219,11 @@ func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) (start []byte, 
 	if e.Seq != j.lines {
 		return nil, "", j.refuse("kernel line has seq %d, expected %d", e.Seq, j.lines)
 	}
+	if j.lines == 0 {
+		if err := j.writeLayers(schemas.LayerKernel); err != nil {
+			return nil, "", failWrite(err)
+		}
+	}
 	j.lines++
 	j.net.Add(e.EventType, e.Value)
 	if j.records.dir != "" {

@@ -28,12 +28,12 @@ calls need the times that runner-normalize --windows adds.
 Flags:
   --policy FILE  the decision log of policy proxies, collected or plain
   --sdk FILE     the log of the agent's SDK, collected or plain
+  --intents FILE the log of what the command wants to have done, likewise
   --times        add the layer times: needs runner-exec --times, normalize --windows
   --record DIR   what wrappers of the command recorded, as runner-exec keeps it
   --background   yield the processor to the measured program
   -v             print the counts on stderr
-  -h, --help     print this help
-  --version      print the version
+  -h, --help     print this help; --version prints the version
 
 Exit codes:
   0  joined, on the full length of the input

@@ -28,6 +28,7 @@ func (o *Options) layers() error {
 			"runner-exec --agent-shim openai-agents --sdk-log "+sdk+" -- COMMAND")
 	}
 	o.Collect[schemas.LayerSDK] = shim
+	o.Collect[schemas.LayerIntents] = o.Collect[schemas.LayerIntents] || o.Intents
 	if err := o.places(); err != nil {
 		return err
 	}

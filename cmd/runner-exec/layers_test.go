@@ -36,6 +36,7 @@ func TestLayers(t *testing.T) {
 		{[]string{"--agent-shim", "openai_agents"}, 2, "expected none or openai-agents"},
 		{[]string{"--stream", "raw", "--policy", tools}, 2, "--policy-log FILE"},
 		{[]string{"--stream", "raw", "--agent-shim", "openai-agents"}, 2, "--sdk-log FILE"},
+		{[]string{"--stream", "raw", "--intents"}, 2, "--intents-log FILE"},
 		{[]string{"--policy-log", "f", "--agent-shim", "openai-agents", "--sdk-log", "f"}, 2, "name the same file f"},
 		{[]string{"--archive", "f", "--policy-log", "f"}, 2, "name the same file f"},
 		{[]string{"--policy-log", "no/such/dir/log"}, 125, "no/such/dir"},
