@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,7 +26,7 @@ const (
 	MaxIntentKey    = 256 // bytes of idempotency_key
 	MaxIntentLabels = 32
 	MaxIntentLabel  = 64        // bytes of one label
-	MaxIntentDepth  = 32        // objects and arrays in one another, the payload included
+	MaxIntentDepth  = 15        // objects and arrays in one another, the payload included; with the line, as many as an archive may have
 	MaxIntentAmount = 1<<53 - 1 // every reader of JSON has it exactly
 )
 
@@ -140,6 +141,22 @@ func (i *Intent) checkKeys(keys map[string]jsontext.Value) error {
 		return fmt.Errorf("amount is %d, at most %d", *i.Amount, uint64(MaxIntentAmount))
 	}
 	return nil
+}
+
+// IntentKeys are the idempotency keys of a run's intents, of which each is there once. They are kept as digests, because
+// they may be long.
+type IntentKeys map[[16]byte]struct{}
+
+// Add takes in the key of the next intent. It returns false if an intent before has it.
+func (k IntentKeys) Add(i *Intent) bool {
+	if i.IdempotencyKey == "" {
+		return true
+	}
+	sum := sha256.Sum256([]byte(i.IdempotencyKey))
+	key := [16]byte(sum[:16])
+	_, twice := k[key]
+	k[key] = struct{}{}
+	return !twice
 }
 
 // checkPayload checks the payload of a type that is known.

@@ -87,7 +87,7 @@ func TestIntentRefused(t *testing.T) {
 		{WhyField, intentLine("a.b", "{}", `,"amount":1.0`), ""},
 		{WhyField, intentLine("a.b", "{}", `,"amount":9007199254740992`), "amount is"},
 		{WhyField, intentLine("a.b", `{"x":1e400}`, ""), "beyond a 64-bit float"},
-		{WhyField, intentLine("a.b", strings.Repeat(`{"a":`, 32)+"[]"+strings.Repeat("}", 32), ""), "too many objects"},
+		{WhyField, intentLine("a.b", strings.Repeat(`{"a":`, 15)+"[]"+strings.Repeat("}", 15), ""), "too many objects"},
 		{WhyField, intentLine("a.b", `{"x":"`+strings.Repeat("a", MaxLogLine)+`"}`, ""), "at most 65536"},
 
 		{WhyField, intentLine(IntentFilesWrite, at(file, `"text":""`, `"text":"","base64":""`), ""), "both text and base64"},
