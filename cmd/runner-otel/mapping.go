@@ -104,6 +104,8 @@ var sources = []source{
 		{field: "request.bytes", to: "http.request.body.size"}, {field: "response.bytes", to: "http.response.body.size"}, {field: "request.sha256", to: "runner.network.request.sha256"}, {field: "response.sha256", to: "runner.network.response.sha256"}},
 		because(reasonSensitive, "request.headers[].name", "request.headers[].value", "request.trailers[].name", "request.trailers[].value", "response.headers[].name", "response.headers[].value", "response.trailers[].name", "response.trailers[].value")...)...)},
 	{schemas.MemberFiltered, "runner.filtered", lines(own("runner.", "rule value")...)},
+	{schemas.MemberIntents, "runner.intent.", lines(append([]rule{{field: "intent_type", to: toEventName}, {field: "payload", why: reasonSensitive, sensitive: "runner.intent.payload"}},
+		own("runner.intent.", "idempotency_key labels amount")...)...)},
 	{schemas.MemberKernel, "runner.kernel.", lines(append([]rule{{field: "kind", to: toEventName}, {field: "pid", to: attrPID}, {field: "value", to: toValue}},
 		own("runner.", "event_type cgroup_id network_destination network_port rule_id flags mode resolve return_value access_mode operation_flags status doubt connect_result")...)...)},
 	{schemas.MemberPolicy, "runner.policy.decision", lines(append([]rule{{field: "tool_call_id", to: attrCall}, {field: "tool", to: attrTool}},

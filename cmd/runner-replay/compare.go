@@ -27,6 +27,7 @@ var layers = []struct {
 	{"clock", func(r *recorded) bool { return r.clock != nil }, sameLines(schemas.MemberClock, nil)},
 	{"tool calls", func(r *recorded) bool { return r.sizes[schemas.MemberPolicy] > 0 }, sameLines(schemas.MemberPolicy, nil)},
 	{"agent", func(r *recorded) bool { return r.sizes[schemas.MemberSDK] > 0 }, sameLines(schemas.MemberSDK, nil)},
+	{"intents", func(r *recorded) bool { return r.sizes[schemas.MemberIntents] > 0 }, sameLines(schemas.MemberIntents, nil)},
 	{"capabilities", (*recorded).kernel, compareSurface},
 }
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -144,6 +145,9 @@ func (c *chain) exec(ctx context.Context, env *tool.Env, file string) error {
 	args := []string{"--replayable", "--canonical-pids", "-q", "--run-id", c.r.runID, "--archive", file}
 	if !c.r.kernel() {
 		args = append(args, "--no-kernel")
+	}
+	if c.r.started != nil && slices.Contains(c.r.started.EnvKeys, schemas.EnvIntentLog) {
+		args = append(args, "--intents")
 	}
 	if os.Geteuid() == 0 {
 		args = append(args, "--user", fmt.Sprintf("%d:%d", c.r.env.UID, c.r.env.GID))
