@@ -44,15 +44,18 @@ func mutants(t *testing.T, part any, files []string) []string {
 // digests are corrected afterwards.
 func TestReaderMutants(t *testing.T) {
 	requirePython(t)
-	var calls, others []string
+	var calls, others, intents []string
 	for _, file := range packedRuns(t) {
-		if name := filepath.Base(file); strings.HasPrefix(name, "tool-") || strings.HasPrefix(name, "sdk-") {
+		switch name := filepath.Base(file); {
+		case strings.HasPrefix(name, "tool-"), strings.HasPrefix(name, "sdk-"):
 			calls = append(calls, file)
-		} else {
+		case strings.HasPrefix(name, "intents"):
+			intents = append(intents, file)
+		default:
 			others = append(others, file)
 		}
 	}
-	agree(t, append(mutants(t, 127, calls), mutants(t, 331, others)...))
+	agree(t, slices.Concat(mutants(t, 127, calls), mutants(t, 331, others), mutants(t, 11, intents)))
 }
 
 // TestReaderContainers: fields of tar and gzip headers, padding, sizes and limits.
@@ -121,7 +124,7 @@ func refusal(t *testing.T, stream, file string) (string, outcome) {
 func TestReaderMutantStreams(t *testing.T) {
 	requirePython(t)
 	var files []string
-	for _, run := range []string{"tool-allowed", "kernel-only", "network-blocked", "file-blocked"} {
+	for _, run := range []string{"tool-allowed", "kernel-only", "network-blocked", "file-blocked", "intents"} {
 		dir := "../testdata/runs/" + run + "/"
 		files = append(files, "kernel.raw\t"+dir+"1-raw.ndjson", "kernel.normalized\t"+dir+"2-kernel.ndjson", "run.joined\t"+dir+"3-joined.ndjson")
 	}

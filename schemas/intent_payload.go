@@ -28,8 +28,8 @@ const (
 // Forms of texts, as the JSON Schema has them.
 const (
 	intentMethodForm = `^[A-Z]+(-[A-Z]+)*$`
-	intentURLForm    = `^https?://([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?(/([A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*)?(\?([A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?$`
-	intentHeaderForm = "^[!#$%&'*+.^_`|~0-9a-z-]+$"
+	intentURLForm    = `^https?://([a-z0-9_.-]+|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?(/([A-Za-z0-9._~!\x24&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*)?(\?([A-Za-z0-9._~!\x24&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?$`
+	intentHeaderForm = "^[!#\\x24%&'*+.^_`|~0-9a-z-]+$"
 	intentValueForm  = `^([!-~]([\t -~]*[!-~])?)?$`
 	base64Form       = `^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$`
 
@@ -274,7 +274,7 @@ func checkIntentURL(s string) error {
 			return fmt.Errorf("url is not a text of a URL: it has the port %s", port)
 		}
 	}
-	if a, err := netip.ParseAddr(u.Hostname()); strings.HasPrefix(u.Host, "[") && (err != nil || !a.Is6() || a.String() != u.Hostname()) {
+	if a, err := netip.ParseAddr(u.Hostname()); strings.HasPrefix(u.Host, "[") && (err != nil || !a.Is6() || a.Is4In6() || a.String() != u.Hostname()) {
 		return fmt.Errorf("url is not a text of a URL: %.100q is no address of IPv6 in its short form", u.Hostname())
 	}
 	// Servers resolve these, so that the path would be another than the one that a policy saw.

@@ -158,7 +158,7 @@ func TestIntentURLs(t *testing.T) {
 		"": false, "/a": false, "ftp://h/": false, "HTTP://h/": false, "https://H/": false, "https:///a": false, "https://u@h/": false, "https://u:p@h/": false,
 		"https://h/#f": false, "https://h/a b": false, "https://h/\n": false, "https://h:0/": false, "https://h:65536/": false, "https://h:/": false,
 		"https://h/%zz": false, "https://h/é": false, "https://h/a/../b": false, "https://h/.": false, "https://h/%2e%2E/b": false, "https://h\\@g/": false,
-		"http://[::1": false, "http://[0:0::1]/": false, "http://[::ffff:1.2.3.4%25a]/": false, "http://[1.2.3.4]/": false,
+		"http://[::1": false, "http://[::ffff:102:304]/": false, "http://[fe80::1]/": true, "http://[0:0::1]/": false, "http://[::ffff:1.2.3.4%25a]/": false, "http://[1.2.3.4]/": false,
 	} {
 		quoted := AppendQuote(nil, u)
 		_, err := ParseIntent([]byte(intentLine(IntentHTTPRequest, `{"method":"HEAD","url":`+string(quoted)+`}`, "")))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,6 +60,9 @@ func TestIntents(t *testing.T) {
 	}
 	if !slices.Equal(a.kernel, b.kernel) || !slices.Equal(a.policy, b.policy) || !slices.Equal(a.sdk, b.sdk) || !slices.Equal(a.all(), b.all()) || a.health.SDKLayer != b.health.SDKLayer {
 		t.Error("intents change other layers")
+	}
+	if !slices.IsSortedFunc(b.health.Notes, func(a, b string) int { return cmp.Compare(noteRank(a), noteRank(b)) }) {
+		t.Errorf("not in their order: %q", b.health.Notes)
 	}
 	notes := slices.DeleteFunc(slices.Clone(b.health.Notes), func(n string) bool { return n == "s6_intents: intents=2 self-reported" })
 	if !slices.Equal(notes, a.health.Notes) {

@@ -7,13 +7,14 @@ that the vectors name: not_stream, form, truncated, mixed_run, count, digest, tr
 import hashlib
 import re
 
+import intents
 import jsontext
 import records
 import schema
 from findings import Findings
 
 MAX_LINE = 1 << 20
-NAMES = ("kernel.raw", "kernel.normalized", "policy.log", "sdk.log", "run.joined")
+NAMES = ("kernel.raw", "kernel.normalized", "intent.log", "policy.log", "sdk.log", "run.joined")
 HEADER_KEYS = ["schema", "stream", "run_id", "tool", "version"]
 TRAILER_KEYS = ["schema", "stream", "run_id", "records", "sha256", "status"]
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,128}\Z")
@@ -86,7 +87,7 @@ def _object(raw, number):
     if not raw.startswith(_SCHEMA):
         raise Fault("form", "a line that does not begin with its schema", number)
     try:
-        value = jsontext.parse(raw)
+        value = jsontext.parse(raw, free=intents.is_intent(raw))
     except (jsontext.BadJSON, jsontext.TooDeep) as e:
         raise Fault("form", str(e), number) from None
     if not raw.endswith(b"}"):
