@@ -10,6 +10,7 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/junit"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/words"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -175,7 +176,7 @@ func faults(flags []string) ([]Fault, error) {
 		if slices.ContainsFunc(list, func(f Fault) bool { return strings.EqualFold(f.Name, name) }) {
 			return nil, tool.Usagef("--fault %s: the name %s is there already", schemas.Text(s), name)
 		}
-		wrapper, err := words(line)
+		wrapper, err := words.Split(line)
 		if err != nil || len(wrapper) == 0 {
 			return nil, tool.Usagef("--fault %s: expected the words of a command: %w", name, orEmpty(err))
 		}
@@ -198,7 +199,7 @@ func orEmpty(err error) error {
 var owned = []string{"archive", "force", "stream", "spool-dir", "resume", "run-id", "keep", "timeout", "policy-log", "sdk-log", "help", "h", "version"}
 
 func execFlags(line string) ([]string, error) {
-	list, err := words(line)
+	list, err := words.Split(line)
 	if err != nil {
 		return nil, tool.Usagef("--exec: %w", err)
 	}

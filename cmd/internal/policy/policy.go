@@ -16,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -36,7 +37,7 @@ type Policy struct {
 	network      *schemas.NetworkRules // nil without a network section
 	file         string                // its name in warnings
 	files        *schemas.FileRules    // nil without the sections files and exec
-	redact       []jsonPath            // arguments that no log may have
+	redact       []jsonpath.Path       // arguments that no log may have
 	names        nameSet               // names of arguments that the rules read
 }
 
