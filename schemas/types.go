@@ -21,8 +21,9 @@ const (
 	SchemaNetworkRules = "runner.network_rules.v0"
 	SchemaFileRules    = "runner.file_rules.v0"
 
-	SchemaBaseEntry = "runner.base_entry.v0"
-	SchemaNetAllow  = "runner.net_allow.v0"
+	SchemaBaseEntry  = "runner.base_entry.v0"
+	SchemaNetAllow   = "runner.net_allow.v0"
+	SchemaGatePolicy = "runner.gate_policy.v0"
 
 	SchemaEvent        = "assay.runner.event.v0"
 	SchemaKernelEvent  = "assay.runner.kernel_event.v0"

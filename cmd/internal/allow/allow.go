@@ -140,7 +140,7 @@ func (r *reader) rule(n *yaml.Node, i int) Rule {
 	}
 	if f, there := o["paths"]; there {
 		for _, p := range r.Items(f.Value, "paths") {
-			if s, ok := r.Text(p, "paths"); ok && !plainPath(s) {
+			if s, ok := r.Text(p, "paths"); ok && !PlainPath(s) {
 				r.Bad(p, "paths has "+strict.Quote(s), "paths that begin with a slash, as they are sent, without . and .. as parts", "")
 			} else {
 				u.Paths = append(u.Paths, s)
@@ -223,7 +223,7 @@ func (u *Rule) allows(q Request) bool {
 	case !u.names(q.Host):
 		return false
 	}
-	return len(u.Paths) == 0 || plainPath(q.Path) && slices.ContainsFunc(u.Paths, func(p string) bool {
+	return len(u.Paths) == 0 || PlainPath(q.Path) && slices.ContainsFunc(u.Paths, func(p string) bool {
 		return p == q.Path || strings.HasSuffix(p, "/") && strings.HasPrefix(q.Path, p)
 	})
 }
@@ -235,8 +235,8 @@ func (u *Rule) names(host string) bool {
 	return u.Host == host
 }
 
-// plainPath reports whether a path is one thing to everybody: a server could take .. or an escaped slash as another one.
-func plainPath(p string) bool {
+// PlainPath reports whether a path is one thing to everybody: a server could take .. or an escaped slash as another one.
+func PlainPath(p string) bool {
 	if !strings.HasPrefix(p, "/") || strings.ContainsAny(p, "\\?#") {
 		return false
 	}

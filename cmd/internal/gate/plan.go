@@ -93,7 +93,7 @@ type Intent struct {
 	Payload        json.RawMessage `json:"payload"`
 	IdempotencyKey string          `json:"idempotency_key,omitempty"`
 	Labels         []string        `json:"labels"`
-	Amount         json.Number     `json:"amount,omitempty"`
+	Amount         *uint64         `json:"amount,omitempty"` // as in the layer; nil: none
 	Before         string          `json:"before,omitempty"` // of files.write: what is at the path by the evidence: "absent", "unknown", or a digest
 	Rollback       Rollback        `json:"rollback"`
 }
