@@ -58,6 +58,7 @@ var forms = [...]Form{
 	{Schema: SchemaFileRules, File: "file-rules-v0.schema.json"},
 	{Schema: SchemaPolicyFile, File: "policy-file-v0.schema.json"},
 	{Schema: SchemaNetAllow, File: "net-allow-v0.schema.json"},
+	{Schema: SchemaGatePolicy, File: "gate-policy-v0.schema.json"},
 	{Schema: SchemaPack, File: "pack-v0.schema.json"},
 	{Schema: SchemaVerifyReport, File: "verify-report-v0.schema.json"},
 	{Schema: SchemaAct, File: "act-v0.schema.json", Lines: true},

@@ -2,6 +2,7 @@ package gatepolicy
 
 import (
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,10 +30,9 @@ const (
 	labelForm  = `^[a-z0-9_.-]+$`
 	methodForm = `^[A-Z]+(-[A-Z]+)*$`
 	hostForm   = `^(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`
-	hostIPv6   = `^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$`
 )
 
-var typeWord, labelWord, methodWord, hostWord, hostAddress = regexp.MustCompile(typeForm), regexp.MustCompile(labelForm), regexp.MustCompile(methodForm), regexp.MustCompile(hostForm), regexp.MustCompile(hostIPv6)
+var typeWord, labelWord, methodWord, hostWord = regexp.MustCompile(typeForm), regexp.MustCompile(labelForm), regexp.MustCompile(methodForm), regexp.MustCompile(hostForm)
 
 // ruleKeys are the keys that narrow a rule, but for url_path and when, which are asked last.
 var ruleKeys = []ruleKey{
@@ -221,7 +221,8 @@ func (r *reader) hosts(n *yaml.Node) (list []hostPattern) {
 			continue
 		}
 		name, below := strings.CutPrefix(s, "*.")
-		if len(s) > 255 || !hostWord.MatchString(s) && (below || !hostAddress.MatchString(s)) {
+		a, err := netip.ParseAddr(s)
+		if isAddress := err == nil && a.Zone() == ""; len(s) > 255 || !isAddress && !hostWord.MatchString(s) {
 			r.Bad(x, "host is "+strict.Quote(s), "a name, *. and a name, or an address; scheme, port and path are keys of their own", "")
 			continue
 		}

@@ -36,12 +36,10 @@ type Key struct {
 type action string
 
 const (
-	actAllow   action = "allow"
-	actDeny    action = "deny"
-	actApprove action = "require_approval"
+	actAllow   action = schemas.DecisionAllow
+	actDeny    action = schemas.DecisionDeny
+	actApprove action = schemas.GateApprove
 )
-
-var actions = []string{string(actAllow), string(actDeny), string(actApprove)}
 
 // Open reads and checks a policy file. Its error has an exit code: 3 for a file that is not valid, whose message lists all
 // problems, 5 for one that cannot be read.

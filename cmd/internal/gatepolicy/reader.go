@@ -64,7 +64,7 @@ func (r *reader) policy(b []byte) *Policy {
 		p.version, _ = r.formed(f.Value, "version", idForm, idExpected)
 	}
 	if f, ok := o["default"]; ok {
-		s, _ := r.Word(f.Value, "default", actions...)
+		s, _ := r.Word(f.Value, "default", schemas.GateActions[:]...)
 		p.byDefault = action(s)
 	}
 	if f, ok := o["approvals"]; ok {

@@ -11,6 +11,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/gate"
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/cmd/internal/strict"
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // rule says what becomes of the items that all of its keys ask for.
@@ -37,7 +38,7 @@ type requirement struct {
 
 // rule reads one rule.
 func (r *reader) rule(n *yaml.Node, p *Policy) (x rule) {
-	known := append([]string{"id"}, actions...)
+	known := append([]string{"id"}, schemas.GateActions[:]...)
 	for _, k := range ruleKeys {
 		known = append(known, k.name)
 	}
@@ -70,7 +71,7 @@ func (r *reader) rule(n *yaml.Node, p *Policy) (x rule) {
 // action reads which of allow, deny and require_approval a rule has, and its classes.
 func (r *reader) action(n *yaml.Node, o map[string]strict.Field, x *rule) {
 	const form = "file, intent, network or call, a list of them, or any"
-	for _, a := range actions {
+	for _, a := range schemas.GateActions {
 		f, ok := o[a]
 		switch {
 		case !ok:
@@ -80,17 +81,13 @@ func (r *reader) action(n *yaml.Node, o map[string]strict.Field, x *rule) {
 			continue
 		}
 		x.does = action(a)
-		var names []string
-		for _, c := range classes {
-			names = append(names, c.name)
-		}
 		for _, item := range r.items(f.Value, a) {
-			s, _ := r.Word(item, "the class of "+a, append(names, nameAny)...)
-			if s == nameAny && f.Value.Kind == yaml.SequenceNode && len(f.Value.Content) > 1 {
+			s, _ := r.Word(item, "the class of "+a, append(schemas.GateClasses[:], schemas.GateAny)...)
+			if s == schemas.GateAny && f.Value.Kind == yaml.SequenceNode && len(f.Value.Content) > 1 {
 				r.Bad(item, "any in a list", "any alone: it is all classes", a+": any")
 			}
 			for _, c := range classes {
-				if s == c.name || s == nameAny {
+				if s == c.name || s == schemas.GateAny {
 					x.about |= c.class
 				}
 			}

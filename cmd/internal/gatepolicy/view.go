@@ -33,13 +33,11 @@ var classes = []struct {
 	name string
 	keys []string // of an item
 }{
-	{classFile, "file", keysOf[gate.File]()},
-	{classIntent, "intent", keysOf[gate.Intent]()},
-	{classNetwork, "network", keysOf[gate.Exchange]()},
-	{classCall, "call", keysOf[gate.Call]()},
+	{classFile, schemas.GateFile, keysOf[gate.File]()},
+	{classIntent, schemas.GateIntent, keysOf[gate.Intent]()},
+	{classNetwork, schemas.GateNetwork, keysOf[gate.Exchange]()},
+	{classCall, schemas.GateCall, keysOf[gate.Call]()},
 }
-
-const nameAny = "any"
 
 // keysOf are the JSON keys of a struct, in order.
 func keysOf[T any]() (keys []string) {

@@ -28,8 +28,8 @@ func (r *reader) program(n *yaml.Node, what string, keys []string) *program {
 	if !ok {
 		return nil
 	}
-	if len(s) > maxText {
-		r.Bad(n, fmt.Sprintf("a jq program of %d bytes", len(s)), fmt.Sprintf("at most %d", maxText), "")
+	if strings.TrimSpace(s) == "" || len(s) > maxText {
+		r.Bad(n, fmt.Sprintf("%s with %d bytes, or nothing but blanks", what, len(s)), fmt.Sprintf("a jq program of at most %d", maxText), "")
 		return nil
 	}
 	p, err := jq.NewProgram(s, jq.Form{Keys: keys, Memory: programMemory})

@@ -13,24 +13,13 @@ import (
 	"github.com/goccy/go-json/jsontext"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
 )
 
-// Decode reads one JSON value for Call. It is as strict as the contract (no duplicate
-// keys, valid UTF-8, nothing after the value) and keeps numbers as they were written.
-func Decode(b []byte) (any, error) {
-	var strict jsontext.Value
-	if err := schemas.Unmarshal(b, &strict); err != nil {
-		return nil, err
-	}
-	// The strict decoder turns numbers into floats, so a second one reads the values.
-	var v any
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	err := d.Decode(&v)
-	return v, err
-}
+// Decode reads one JSON value for Call.
+func Decode(b []byte) (any, error) { return jsonpath.Decode(b) }
 
 // Digest is the SHA-256 of arguments in the form of RFC 8785, as sha256:HEX; "" if they
 // have no such form. raw is one JSON object, or nothing for a call without arguments.
