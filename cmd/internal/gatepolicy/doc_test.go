@@ -3,6 +3,7 @@ package gatepolicy
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +59,37 @@ func TestDocument(t *testing.T) {
 		if !strings.Contains(text, "`"+reason) {
 			t.Errorf("the document has no reason %s", reason)
 		}
+	}
+}
+
+// TestStarters: the policies to start with say what their comments say.
+func TestStarters(t *testing.T) {
+	read := func(name string) *Policy {
+		return parse(t, string(testkit.Read(t, "../../../scripts/examples/gate/"+name)))
+	}
+	in := all()
+	in.Intents = nil
+	d, needs := decide(t, read("strict.yaml"), in)
+	if !d.Bundle.Allowed || d.Bundle.RequiresApproval || len(needs) != 0 {
+		t.Errorf("%+v", d)
+	}
+	setuid := file(0, "add", "a", "file", 1)
+	setuid.After.Mode = 0o4755
+	for want, f := range map[string]gate.File{
+		"hidden": file(0, "add", ".git/hooks/post-commit", "file", 1), "hidden ": file(0, "modify", "a/b/.npmrc", "file", 1), "hidden  ": file(0, "mode", ".", "dir", 0), "special-modes": setuid, "": file(0, "delete", "a", "file", 1),
+		" ": file(0, "add", "a", "file", 1<<20+1), "  ": file(0, "add", "a", "symlink", 0),
+	} {
+		if d, _ := decide(t, read("strict.yaml"), &gate.Input{Evidence: in.Evidence, Files: []gate.File{f}}); d.Bundle.Allowed || d.Files[0].Rule != strings.TrimSpace(want) {
+			t.Errorf("%s: %+v", want, d)
+		}
+	}
+	in.Evidence.Complete = false
+	if d, _ := decide(t, read("strict.yaml"), in); !slices.Equal(d.Bundle.Reasons, []string{"required:whole-evidence"}) {
+		t.Errorf("%+v", d)
+	}
+	d, needs = decide(t, read("ask.yaml"), all())
+	if !d.Bundle.Allowed || !d.Files[0].RequiresApproval || !d.Intents[0].RequiresApproval || !d.Network[0].RequiresApproval || !d.Calls[0].RequiresApproval || len(needs) != 1 || needs[0].Count != 1 {
+		t.Errorf("%+v %+v", d, needs)
 	}
 }
 

@@ -3,6 +3,7 @@ package gatepolicy
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 
@@ -38,6 +39,16 @@ func (c *Combined) Refs() (list []gate.PolicyRef) {
 		list = append(list, e.Ref())
 	}
 	return list
+}
+
+// Close ends the processes of all policies.
+func (c *Combined) Close() error {
+	for _, e := range c.engines {
+		if p, is := e.(io.Closer); is {
+			p.Close()
+		}
+	}
+	return nil
 }
 
 // Keys are those of all people who may approve by one of the policies, each once.
