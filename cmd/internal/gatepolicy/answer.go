@@ -38,7 +38,7 @@ type itemForm struct{ need, may []string }
 var (
 	bundleForm  = itemForm{need: []string{"allowed", "requiresApproval", "reasons"}}
 	otherForm   = itemForm{need: []string{"index", "type", "allowed", "requiresApproval", "reasons", "approvalReasons"}}
-	networkForm = itemForm{need: []string{"url", "method", "allowed", "reasons"}, may: []string{"index", "requiresApproval"}}
+	networkForm = itemForm{need: []string{"url", "allowed", "reasons"}, may: []string{"index", "method", "requiresApproval"}}
 )
 
 // readAnswer checks a decision strictly. An item that it does not decide is not allowed.
@@ -128,7 +128,7 @@ func (o *outcome) class(c int, views []view, items []answerItem) error {
 			}
 			byIndex[i], about = true, []int{i}
 		} else {
-			about = like[[2]string{*x.URL, *x.Method}]
+			about = like[[2]string{*x.URL, x.method()}]
 		}
 		for _, i := range about {
 			if err := x.about(&views[i]); err != nil {
@@ -162,10 +162,18 @@ func (x *answerItem) check(f itemForm) error {
 	return nil
 }
 
+// method is that of a request; "" where there is none, as of bytes that are not HTTP.
+func (x *answerItem) method() string {
+	if x.Method == nil {
+		return ""
+	}
+	return *x.Method
+}
+
 // about reports a decision that names another item than its index does.
 func (x *answerItem) about(v *view) error {
 	if e, is := v.item.(*gate.Exchange); is {
-		if *x.URL != e.URL || *x.Method != e.Method {
+		if *x.URL != e.URL || x.method() != e.Method {
 			return fmt.Errorf("index %d is another request", v.index)
 		}
 		return nil

@@ -90,6 +90,14 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s: %+v", answer, d)
 		}
 	}
+	tcp := all()
+	tcp.Network = []gate.Exchange{{Scheme: "tcp", Host: "a", Port: 1, URL: "tcp://a:1"}}
+	for method, want := range map[string]bool{"": true, `"method":null,`: true, `"method":"",`: true, `"method":"GET",`: false} {
+		d, _ := decide(t, NewWasm(nil, nil, says(with(`"url":"https://a/","method":"GET",`, `"url":"tcp://a:1",`+method))), tcp)
+		if d.Bundle.Allowed != want {
+			t.Errorf("%s: %+v", method, d)
+		}
+	}
 	d, _ := decide(t, NewWasm(nil, nil, says(with(`{"allowed":true,"requiresApproval":false,"reasons":[]}`, `{"allowed":false,"requiresApproval":false,"reasons":["x"]}`))), all())
 	if d.Files[0].Allowed || d.Calls[0].Allowed || !d.Intents[0].Allowed || d.Files[0].Reasons[0] != reasonBundle {
 		t.Errorf("%+v", d)
