@@ -161,7 +161,7 @@ func (r *reader) who(n *yaml.Node, o map[string]strict.Field, x *rule, p *Policy
 	}
 	if f, ok := o["count"]; ok {
 		x.count = r.count(f.Value, "count", able)
-	} else if x.by != nil && len(x.by) > 0 && p.threshold > len(x.by) {
+	} else if len(x.by) > 0 && p.threshold > len(x.by) {
 		r.Bad(o["by"].Value, fmt.Sprintf("by has %d, and approvals.threshold is %d", len(x.by), p.threshold), "the key count, or more names", "count: "+fmt.Sprint(len(x.by)))
 	}
 }

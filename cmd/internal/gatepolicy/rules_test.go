@@ -45,6 +45,7 @@ func TestKeys(t *testing.T) {
 		{`intent, url_path: "/orders/*"`, []*gate.Input{get("http://a/orders/1"), get("http://a/%6frders/1?x=/y"), get("http://a/orders/a%20b")}, []*gate.Input{get("http://a/orders"), get("http://a/orders/"), get("http://a/orders/1/2"), write}},
 		{`intent, url_path: [/, "/v1/**"]`, []*gate.Input{get("http://a"), get("http://a/?q"), get("http://a/v1/a/b/")}, []*gate.Input{get("http://a/v1"), get("http://a/v2/x")}},
 		{`intent, when: '.amount != null and .amount < 100'`, []*gate.Input{act(gate.Intent{Type: intentFile, Amount: number(99), Payload: []byte(`{"path":"a"}`)})}, []*gate.Input{write, act(gate.Intent{Type: intentFile, Amount: number(100), Payload: []byte(`{"path":"a"}`)})}},
+		{`intent, max_size: 23`, []*gate.Input{act(intent(0, intentFile, `{"path":"a","text":"x"}`))}, []*gate.Input{write}},
 		{`network, decision: [miss, deny]`, []*gate.Input{net(exchange(0, "miss", "GET", "a", "/")), net(exchange(0, "deny", "GET", "a", "/"))}, []*gate.Input{net(exchange(0, "allow", "GET", "a", "/"))}},
 		{`network, scheme: tcp`, []*gate.Input{net(tcp)}, []*gate.Input{net(exchange(0, "allow", "GET", "a", "/"))}},
 		{`network, host: db.example, port: 5432`, []*gate.Input{net(tcp)}, []*gate.Input{net(exchange(0, "allow", "GET", "db.example", "/"))}},

@@ -23,8 +23,6 @@ const (
 	classIntent
 	classNetwork
 	classCall
-
-	classAny = classFile | classIntent | classNetwork | classCall
 )
 
 // classes are all classes, with their names in rules and the form of their items.
