@@ -77,27 +77,13 @@ func (r *run) commit() (*Result, error) {
 		if _, done := r.tx().receipts[e.Key]; done {
 			continue
 		}
-		if err := r.ctx.Err(); err != nil {
-			return r.done(), fmt.Errorf("%w: %w", ErrInterrupted, err)
-		}
-		if err := r.j.append(Record{Tx: r.id, Step: StepPrepare, Key: e.Key}); err != nil {
+		failure, err := r.effect(e)
+		if err != nil {
 			return r.done(), err
 		}
-		at("effect")
-		receipt, err := r.d.Do(r.ctx, e)
-		switch {
-		case err != nil && r.ctx.Err() != nil:
-			return r.done(), fmt.Errorf("%w: %w", ErrInterrupted, err)
-		case err != nil:
-			return r.undone(fmt.Errorf("%s: %w", shown(e.Key), err), r.unsure(e, err)...)
+		if failure != nil {
+			return r.undone(failure, r.unsure(e, failure)...)
 		}
-		if receipt, err = compact(receipt); err == nil {
-			err = r.j.append(Record{Tx: r.id, Step: StepReceipt, Key: e.Key, Receipt: receipt})
-		}
-		if err != nil {
-			return r.done(), fmt.Errorf("%s was done, but its receipt could not be kept; the next commit does it again with the same key: %w", shown(e.Key), err)
-		}
-		r.result.Effects++
 	}
 	if err := r.j.append(Record{Tx: r.id, Step: StepCommitted}); err != nil {
 		return r.done(), err
@@ -225,6 +211,7 @@ func (j *Journal) CannotUndo(id string, d Driver) (list []string, err error) {
 	for _, e := range effects {
 		receipt, done := t.receipts[e.Key]
 		switch {
+		case t.prepared[e.Key] && d != nil && d.CannotUndo(e, nil) == "": // Revert does it again, to undo it
 		case t.prepared[e.Key]:
 			list = append(list, fmt.Sprintf("%s: %v", shown(e.Key), ErrUnsure))
 		case done && d == nil:
@@ -289,9 +276,9 @@ func (r *run) revert(step Step) (*Result, error) {
 		end = StepUndone
 	default:
 		end = StepUndone
-		var left []string
-		for _, key := range slices.Sorted(maps.Keys(r.tx().prepared)) {
-			left = append(left, fmt.Sprintf("%s: %v", shown(key), ErrUnsure))
+		left, err := r.settle()
+		if err != nil {
+			return r.done(), err
 		}
 		if err := r.j.append(Record{Tx: r.id, Step: StepUndoing, Error: "taken back before it was committed", Left: left}); err != nil {
 			return nil, err
@@ -304,6 +291,54 @@ func (r *run) revert(step Step) (*Result, error) {
 	}
 	err := r.goBack(end)
 	return r.done(), err
+}
+
+// settle finds out what became of an effect that was begun, but has no receipt: it is done again with the same key, so that there
+// is a receipt to undo it with. One that cannot be undone is not done again, and named.
+func (r *run) settle() (left []string, err error) {
+	for _, e := range r.effects {
+		if !r.tx().prepared[e.Key] {
+			continue
+		}
+		if r.d == nil || r.d.CannotUndo(e, nil) != "" {
+			left = append(left, fmt.Sprintf("%s: %v", shown(e.Key), ErrUnsure))
+			continue
+		}
+		failure, err := r.effect(e)
+		if err != nil {
+			return nil, err
+		}
+		if failure != nil {
+			left = append(left, r.unsure(e, failure)...)
+		}
+	}
+	return left, nil
+}
+
+// effect does one effect. failure is what its driver says; err means that the transaction stays where it is, and can go on.
+func (r *run) effect(e Effect) (failure, err error) {
+	if err := r.ctx.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInterrupted, err)
+	}
+	if err := r.j.append(Record{Tx: r.id, Step: StepPrepare, Key: e.Key}); err != nil {
+		return nil, err
+	}
+	at("effect")
+	receipt, failure := r.d.Do(r.ctx, e)
+	if failure != nil {
+		if r.ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInterrupted, failure)
+		}
+		return fmt.Errorf("%s: %w", shown(e.Key), failure), nil
+	}
+	if receipt, err = compact(receipt); err == nil {
+		err = r.j.append(Record{Tx: r.id, Step: StepReceipt, Key: e.Key, Receipt: receipt})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s was done, but its receipt could not be kept; the next call does it again with the same key: %w", shown(e.Key), err)
+	}
+	r.result.Effects++
+	return nil, nil
 }
 
 // openSame opens the directory that the transaction was begun in.

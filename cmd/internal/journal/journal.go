@@ -81,7 +81,7 @@ type Driver interface {
 	Do(ctx context.Context, e Effect) (receipt json.RawMessage, err error)
 	// Undo takes back what Do did. After a crash it may be called again with the same key.
 	Undo(ctx context.Context, e Effect, receipt json.RawMessage) error
-	// CannotUndo says why an effect cannot be undone, "" if it can.
+	// CannotUndo says why an effect cannot be undone, "" if it can. The receipt is nil if there is none yet.
 	CannotUndo(e Effect, receipt json.RawMessage) string
 }
 

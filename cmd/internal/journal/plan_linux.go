@@ -356,7 +356,7 @@ func (p *planner) linked(i int) {
 		case s.Mode != it.New.Mode || x.To.UID != -1 && s.UID != it.New.UID || x.To.GID != -1 && s.GID != it.New.GID:
 			p.conflict(x.Path, "it is to be a link to %s, but with another mode or owner", shown(link))
 		default:
-			it.New.UID, it.New.GID, it.New.Xattrs, it.New.AnyXattrs = s.UID, s.GID, s.Xattrs, false
+			it.New.UID, it.New.GID, it.New.Xattrs, it.New.AnyXattrs, it.New.AnyTime = s.UID, s.GID, s.Xattrs, false, true
 		}
 		return
 	}
