@@ -154,7 +154,7 @@ func (a *apply) linked(i int) bool {
 // where says what is at a name: nil if nothing is. An error if it is neither as it was nor as it is to be.
 func (a *apply) where(i int) (*seen, error) {
 	s, err := a.t.look(a.path(i), true)
-	if errors.Is(err, errParent) || errors.Is(err, errSymlink) {
+	if noDir(err) {
 		return nil, nil
 	}
 	start, goal := a.start(i), a.goal(i)
@@ -201,17 +201,17 @@ func (a *apply) differs(s *seen, n, other *node, side func(i int) *node) string 
 }
 
 // passing reports whether a mode is another one, or one on the way to it: without setuid and setgid, which a change of the owner
-// takes away, or with the right to read for the owner who had to read it.
+// takes away, or with rights for the owner who had to read it.
 func passing(now, mode uint32) bool {
-	const special, read = 0o6000, 0o400
-	return now == mode || now == mode&^special || os.Geteuid() != 0 && now == mode|read
+	const special = 0o6000
+	return now == mode || now == mode&^special || os.Geteuid() != 0 && now|ownerRights == mode|ownerRights
 }
 
 // clean removes what an earlier try left on the way.
 func (a *apply) clean() error {
 	return a.each(true, func(i int) bool { return a.path(i) != root }, func(i int) error {
 		dir, err := a.parent(i)
-		if errors.Is(err, errParent) || errors.Is(err, errSymlink) {
+		if noDir(err) {
 			return nil
 		}
 		if err != nil {
@@ -438,6 +438,11 @@ func (a *apply) rename(i, dir int) error {
 	}
 	at("rename")
 	err = unix.Renameat2(dir, a.temp(i), dir, base, flags)
+	if flags != 0 && (err == unix.EINVAL || err == unix.ENOSYS) { // file systems that know no flags
+		if err = unix.Linkat(dir, a.temp(i), dir, base, 0); err == nil {
+			return unix.Unlinkat(dir, a.temp(i), 0)
+		}
+	}
 	if err != nil {
 		unix.Unlinkat(dir, a.temp(i), 0)
 		if err == unix.EEXIST {

@@ -11,6 +11,9 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tree"
 )
 
+// capability is the attribute of the capabilities of a program.
+const capability = "security.capability"
+
 // handle is a path of what a descriptor without rights is open for. A link is not followed through it.
 func handle(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 

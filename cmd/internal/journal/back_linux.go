@@ -61,12 +61,12 @@ func (r *run) changed() (n int) {
 
 // bounded keeps a list within a line of the journal.
 func bounded(list []string) []string {
-	const most = 200
+	const most = 50
 	if len(list) > most {
 		list = append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
 	}
 	for i := range list {
-		list[i] = clip(list[i])
+		list[i] = clip(list[i], 1000)
 	}
 	return list
 }
@@ -119,7 +119,7 @@ func (r *run) undone(cause error, left ...string) (*Result, error) {
 // undo takes everything back: effects, the last one first, and then the directory.
 func (r *run) undo(cause error, left []string) (*UndoneError, error) {
 	if r.tx().back == "" {
-		if err := r.j.append(Record{Tx: r.id, Step: StepUndoing, Error: clip(cause.Error()), Left: bounded(left)}); err != nil {
+		if err := r.j.append(Record{Tx: r.id, Step: StepUndoing, Error: clip(cause.Error(), 4000), Left: bounded(left)}); err != nil {
 			return nil, errors.Join(cause, err)
 		}
 	}
@@ -186,7 +186,7 @@ func (r *run) undoEffects() error {
 			}
 			why = err.Error()
 		}
-		if err := r.j.append(Record{Tx: r.id, Step: StepEffectLeft, Key: e.Key, Error: clip(why)}); err != nil {
+		if err := r.j.append(Record{Tx: r.id, Step: StepEffectLeft, Key: e.Key, Error: clip(why, 4000)}); err != nil {
 			return err
 		}
 		r.left = append(r.left, fmt.Sprintf("%s: %s", shown(e.Key), why))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -117,6 +118,9 @@ func checkEffects(x *Transaction, d Driver) error {
 	if x.ID == "" {
 		return errors.New("the transaction has no id")
 	}
+	if err := checkName(x.ID); err != nil {
+		return fmt.Errorf("the id of the transaction: %w", err)
+	}
 	keys := map[string]bool{}
 	for _, e := range x.Effects {
 		switch {
@@ -128,6 +132,18 @@ func checkEffects(x *Transaction, d Driver) error {
 			return errors.New("there are effects, but no driver for them")
 		}
 		keys[e.Key] = true
+		if err := checkName(e.Key); err != nil {
+			return fmt.Errorf("the key of an effect: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkName checks that a line of the journal can hold a name.
+func checkName(s string) error {
+	const most = 4096
+	if len(s) > most || !utf8.ValidString(s) {
+		return fmt.Errorf("it has %d bytes, expected valid UTF-8 and at most %d", len(s), most)
 	}
 	return nil
 }
@@ -227,7 +243,7 @@ func (r *run) prepare(begin Record, set *set, x *Transaction) (err error) {
 
 // refuse ends a call that changed nothing.
 func (r *run) refuse(step Step, cause error) error {
-	rec := Record{Tx: r.id, Step: step, Error: clip(cause.Error())}
+	rec := Record{Tx: r.id, Step: step, Error: clip(cause.Error(), 4000)}
 	var c *ConflictError
 	if errors.As(cause, &c) {
 		rec.Conflicts, rec.Count = c.Conflicts, c.Count
@@ -243,8 +259,7 @@ func (r *run) refuse(step Step, cause error) error {
 }
 
 // clip bounds what a line says.
-func clip(s string) string {
-	const most = 4000
+func clip(s string, most int) string {
 	if len(s) > most {
 		s = s[:most]
 	}
@@ -264,14 +279,15 @@ func (r *run) openUp(path string, fd int, mode uint32) error {
 
 func chmodUp(fd int, mode uint32) error {
 	at("open up")
-	return unix.Chmod(handle(fd), mode|0o700)
+	return unix.Chmod(handle(fd), mode|ownerRights)
 }
 
 // reopen gives rights again while the directory changes: to what the journal knows the mode of.
 func (r *run) reopen(known map[string]int) func(path string, fd int, mode uint32) error {
 	return func(path string, fd int, mode uint32) error {
 		if _, open := r.t.opened[path]; !open {
-			if i, ok := known[path]; !ok || r.items[i].Implied {
+			_, before := r.tx().opened[path]
+			if i, ok := known[path]; !before && (!ok || r.items[i].Implied) {
 				return unix.EACCES
 			}
 			r.t.opened[path] = mode

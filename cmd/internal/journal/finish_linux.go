@@ -76,8 +76,10 @@ func (a *apply) finish() error {
 			if err = a.directory(i, syncs); err != nil {
 				err = a.failed(i, err)
 			}
-		} else if !ok { // a file of the list has got its mode already
+		} else if !ok {
 			err = a.t.shut(path)
+		} else if a.goal(i) != nil {
+			err = a.shutFile(i)
 		}
 		if err != nil {
 			return err
@@ -139,10 +141,25 @@ func (a *apply) directory(i int, sync bool) error {
 	return err
 }
 
+// shutFile takes the rights away that the owner got to read a file that was in place before.
+func (a *apply) shutFile(i int) error {
+	fd, st, err := a.t.open(a.path(i))
+	if err != nil || fd < 0 {
+		return nil // verify names it
+	}
+	defer unix.Close(fd)
+	mode := a.goal(i).Mode
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o7777 == mode || st.Mode&0o7777 != mode|ownerRights {
+		return nil
+	}
+	at("shut")
+	return unix.Chmod(handle(fd), mode)
+}
+
 // shut gives what was opened for a while its mode back. It may be gone.
 func (t *target) shut(path string) error {
 	fd, _, err := t.open(path)
-	if errors.Is(err, errParent) || errors.Is(err, errSymlink) || err == nil && fd < 0 {
+	if noDir(err) || err == nil && fd < 0 {
 		return nil
 	}
 	if err != nil {
@@ -197,7 +214,7 @@ func (a *apply) verify() ([]receipt, error) {
 func (a *apply) is(i int) (*node, error) {
 	goal := a.goal(i)
 	s, err := a.t.look(a.path(i), goal != nil && goal.SHA256 != "")
-	if goal == nil && (errors.Is(err, errParent) || errors.Is(err, errSymlink)) {
+	if goal == nil && (noDir(err)) {
 		return nil, nil
 	}
 	switch {

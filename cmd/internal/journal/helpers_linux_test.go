@@ -22,7 +22,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// room is a directory on a file system in memory if there is one: the tests sync a lot.
+// room is a directory on a file system in memory if there is one that has attributes of users: the tests sync a lot.
 func room(t testing.TB) string {
 	t.Helper()
 	var st unix.Statfs_t
@@ -31,6 +31,12 @@ func room(t testing.TB) string {
 	}
 	dir, err := os.MkdirTemp("/dev/shm", "journal-")
 	testkit.Must(t, err)
+	testkit.Must(t, os.Chmod(dir, 0o755))
+	if unix.Setxattr(dir, "user.test", nil, 0) != nil { // before Linux 6.6
+		testkit.Must(t, os.Remove(dir))
+		return t.TempDir()
+	}
+	testkit.Must(t, unix.Removexattr(dir, "user.test"))
 	t.Cleanup(func() {
 		exec.Command("chmod", "-R", "u+rwx", dir).Run()
 		os.RemoveAll(dir)
@@ -94,6 +100,9 @@ func contents(t testing.TB, dir string) func(string) (io.ReadCloser, error) {
 func picture(t testing.TB, dir string) (list []string) {
 	t.Helper()
 	inodes := map[uint64]string{}
+	restore := ease(t, dir)
+	defer restore()
+	modes := eased[dir]
 	testkit.Must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -103,6 +112,9 @@ func picture(t testing.TB, dir string) (list []string) {
 			return err
 		}
 		st := info.Sys().(*syscall.Stat_t)
+		if mode, ok := modes[path]; ok {
+			st.Mode = mode
+		}
 		line := fmt.Sprintf("%q %o %d:%d %d.%d", strings.TrimPrefix(path, dir), st.Mode, st.Uid, st.Gid, st.Mtim.Sec, st.Mtim.Nsec)
 		switch {
 		case info.Mode().IsRegular():
@@ -112,11 +124,6 @@ func picture(t testing.TB, dir string) (list []string) {
 			}
 			inodes[st.Ino] = fmt.Sprintf("%q", strings.TrimPrefix(path, dir))
 			b, err := os.ReadFile(path)
-			if err != nil && os.Geteuid() != 0 && st.Mode&0o400 == 0 {
-				testkit.Must(t, os.Chmod(path, 0o400))
-				b, err = os.ReadFile(path)
-				testkit.Must(t, os.Chmod(path, info.Mode().Perm()))
-			}
 			if err != nil {
 				return err
 			}
@@ -140,6 +147,42 @@ func picture(t testing.TB, dir string) (list []string) {
 		return nil
 	}))
 	return list
+}
+
+// eased are the modes of names that ease gave other ones for a while.
+var eased = map[string]map[string]uint32{}
+
+// ease lets the owner, who is not root, read all of a tree until the result is called.
+func ease(t testing.TB, dir string) (restore func()) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		return func() {}
+	}
+	var paths []string
+	modes := map[string]uint32{}
+	var visit func(path string)
+	visit = func(path string) {
+		var st unix.Stat_t
+		testkit.Must(t, unix.Lstat(path, &st))
+		kind := st.Mode & unix.S_IFMT
+		if kind == unix.S_IFDIR && st.Mode&0o500 != 0o500 || kind == unix.S_IFREG && st.Mode&0o400 == 0 {
+			paths, modes[path] = append(paths, path), st.Mode
+			testkit.Must(t, unix.Chmod(path, st.Mode&0o7777|0o500))
+		}
+		if kind == unix.S_IFDIR {
+			for _, name := range testkit.Names(t, path) {
+				visit(path + "/" + name)
+			}
+		}
+	}
+	visit(dir)
+	eased[dir] = modes
+	return func() {
+		delete(eased, dir)
+		for _, path := range slices.Backward(paths) {
+			testkit.Must(t, unix.Chmod(path, modes[path]&0o7777))
+		}
+	}
 }
 
 // equal compares two pictures.
@@ -185,6 +228,35 @@ func grow(t testing.TB, dir string, rnd *rand.Rand, n int) {
 	}
 }
 
+// closed is a mode with which root alone can read: others could not describe the tree.
+func closed() uint32 {
+	if os.Geteuid() == 0 {
+		return 0
+	}
+	return 0o500
+}
+
+// removeAll removes a tree, whatever the modes in it.
+func removeAll(t testing.TB, path string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		exec.Command("chmod", "-R", "u+rwx", path).Run()
+	}
+	testkit.Must(t, os.RemoveAll(path))
+}
+
+// writable lets the owner make names in a directory, until the result is called.
+func writable(t testing.TB, dir string) (restore func()) {
+	t.Helper()
+	info, err := os.Lstat(dir)
+	testkit.Must(t, err)
+	if os.Geteuid() == 0 || info.Mode().Perm()&0o200 != 0 {
+		return func() {}
+	}
+	testkit.Must(t, os.Chmod(dir, 0o700))
+	return func() { testkit.Must(t, os.Chmod(dir, info.Mode())) }
+}
+
 // mutate does one random thing to one name.
 func mutate(t testing.TB, dir, path string, list []tree.Entry, rnd *rand.Rand) {
 	t.Helper()
@@ -197,23 +269,33 @@ func mutate(t testing.TB, dir, path string, list []tree.Entry, rnd *rand.Rand) {
 	if err == nil {
 		switch rnd.IntN(5) {
 		case 0:
-			testkit.Must(t, os.RemoveAll(at))
+			defer writable(t, filepath.Dir(at))()
+			removeAll(t, at)
 			return
 		case 1: // another kind
-			testkit.Must(t, os.RemoveAll(at))
+			defer writable(t, filepath.Dir(at))()
+			removeAll(t, at)
 		case 2:
 			if info.Mode().IsRegular() {
+				testkit.Must(t, os.Chmod(at, 0o600))
 				testkit.Must(t, os.WriteFile(at, bytes.Repeat([]byte{byte(rnd.IntN(256))}, rnd.IntN(200)), 0o600))
 				return
 			}
 			fallthrough
 		case 3:
 			if info.Mode()&os.ModeSymlink == 0 {
-				testkit.Must(t, unix.Chmod(at, []uint32{0, 0o600, 0o644, 0o755, 0o555, 0o4755, 0o2775, 0o1777}[rnd.IntN(8)]))
+				mode := []uint32{closed(), 0o600, 0o644, 0o755, 0o555, 0o4755, 0o2775, 0o1777}[rnd.IntN(8)]
+				if info.IsDir() {
+					mode |= closed()
+				}
+				testkit.Must(t, unix.Chmod(at, mode))
 			}
 			return
 		default:
 			if info.Mode().IsRegular() || info.IsDir() {
+				if os.Geteuid() != 0 {
+					testkit.Must(t, os.Chmod(at, 0o700))
+				}
 				testkit.Must(t, unix.Setxattr(at, "user.test", []byte{byte(rnd.IntN(256))}, 0))
 			}
 			return
@@ -224,6 +306,7 @@ func mutate(t testing.TB, dir, path string, list []tree.Entry, rnd *rand.Rand) {
 
 func create(t testing.TB, dir, at string, list []tree.Entry, rnd *rand.Rand) {
 	t.Helper()
+	defer writable(t, filepath.Dir(at))()
 	switch rnd.IntN(8) {
 	case 0, 1:
 		testkit.Must(t, os.Mkdir(at, []os.FileMode{0o755, 0o700, 0o555, 0o511}[rnd.IntN(4)]))
@@ -240,7 +323,7 @@ func create(t testing.TB, dir, at string, list []tree.Entry, rnd *rand.Rand) {
 		fallthrough
 	default:
 		testkit.Must(t, os.WriteFile(at, bytes.Repeat([]byte{byte(rnd.IntN(4))}, rnd.IntN(5)*100), 0o600))
-		testkit.Must(t, unix.Chmod(at, []uint32{0o600, 0o644, 0, 0o755}[rnd.IntN(4)]))
+		testkit.Must(t, unix.Chmod(at, []uint32{0o600, 0o644, closed(), 0o755}[rnd.IntN(4)]))
 		if rnd.IntN(3) == 0 && os.Geteuid() == 0 {
 			testkit.Must(t, os.Lchown(at, rnd.IntN(3), rnd.IntN(3)))
 		}

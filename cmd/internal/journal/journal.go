@@ -70,8 +70,8 @@ type Transition struct {
 
 // Effect is something outside of the directory that is done once. Its driver does it.
 type Effect struct {
-	Key  string          `json:"key"`            // the same key is never done twice; the driver and its server see to that
-	Data json.RawMessage `json:"data,omitempty"` // all that a driver needs to do it and to undo it; kept in the journal
+	Key  string          `json:"key"`           // the same key is never done twice; the driver and its server see to that
+	Data json.RawMessage `json:"data,omitzero"` // all that a driver needs to do it and to undo it; kept in the journal
 }
 
 // Driver does effects. Its errors are final: it retries by itself.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -121,23 +122,27 @@ func (quiet) Helper()        {}
 func (quiet) Fatal(a ...any) { panic(fmt.Sprint(a...)) }
 
 // scene is one change to be killed in.
-type scene struct{ name, before, after string } // shell commands in the directory; after follows before
+type scene struct {
+	name, before, after string // shell commands in the directory; after follows before
+	closed              string // paths in the directory, which get modes that keep their owner out, before and afterwards
+}
 
 var scenes = []scene{
-	{"add", "mkdir -p a/b", "mkdir -p a/b/c d; echo 1 >a/b/c/f; echo 2 >d/g; ln -s /etc d/l; mkfifo a/p; echo r >r"},
-	{"delete", "mkdir -p a/b/c; echo 1 >a/b/c/f; ln -s x a/l; mkfifo a/p; echo k >keep; chmod 0555 a/b/c", "rm -rf a"},
-	{"modify", "mkdir a; echo one >a/f; echo two >g; ln -s a l; chmod 0640 g", "echo another >a/f; echo x >>g; ln -sfn b l"},
-	{"linked files", "echo one >a; ln a b; mkdir d; ln a d/c; echo k >k", "echo two2 >a; echo again >>a; echo >n"},
-	{"linked, same size", "echo one >b; ln b c; mkdir a; ln b a/z", "echo two >b"},
-	{"join", "echo one >a; echo two >b; echo three >c; ln c d", "rm b c; ln a b; ln d e; ln a f"},
-	{"split", "echo one >a; ln a b; ln a c; ln a d; echo x >x", "rm c; echo one >c; rm a"},
-	{"directory to link", "mkdir -p d/e; echo 1 >d/e/f; echo 2 >d/g", "rm -r d; ln -s /tmp d"},
-	{"link to directory", "ln -s /tmp d; ln -s x e", "rm d e; mkdir -p d/e e; echo 1 >d/e/f; chmod 0500 d/e"},
-	{"file to directory", "echo 1 >a; mkfifo p; mkdir q; echo 3 >q/x; echo 4 >h; ln h i", "rm a p i; mkdir a p i; echo 2 >a/f; rm -r q; echo q >q; ln a/f i/f"},
-	{"kinds", "echo 1 >a; ln -s x b; mkfifo c; echo 4 >d; ln -s y e", "rm *; ln -s z a; echo b >b; echo c >c; mkfifo d; mkfifo e"},
-	{"modes", "mkdir d; echo 1 >f; echo 2 >g; ln g h; chmod 0600 f; mkdir s; chmod 1777 s", "chmod 0511 d; chmod 4755 f; chmod 0640 g; chmod 0700 s; chmod 0750 ."},
-	{"closed directories", "mkdir -p a/b; echo 1 >a/b/f; echo 2 >a/g; chmod 0555 a/b a", "chmod 0755 a a/b; echo 3 >a/b/f; rm a/g; echo 4 >a/b/n; chmod 0511 a/b; chmod 0555 a"},
-	{"moved", "mkdir a; echo content >a/f; touch -d 2001-02-03 a/f; echo k >k", "mkdir b; mv a/f b/g; mv k a/k"},
+	{"add", "mkdir -p a/b", "mkdir -p a/b/c d; echo 1 >a/b/c/f; echo 2 >d/g; ln -s /etc d/l; mkfifo a/p; echo r >r", ""},
+	{"delete", "mkdir -p a/b/c; echo 1 >a/b/c/f; ln -s x a/l; mkfifo a/p; echo k >keep; chmod 0555 a/b/c", "chmod -R u+w a; rm -rf a", ""},
+	{"modify", "mkdir a; echo one >a/f; echo two >g; ln -s a l; chmod 0640 g", "echo another >a/f; echo x >>g; ln -sfn b l", ""},
+	{"linked files", "echo one >a; ln a b; mkdir d; ln a d/c; echo k >k", "echo two2 >a; echo again >>a; echo >n", ""},
+	{"linked, same size", "echo one >b; ln b c; mkdir a; ln b a/z", "echo two >b", ""},
+	{"join", "echo one >a; echo two >b; echo three >c; ln c d", "rm b c; ln a b; ln d e; ln a f", ""},
+	{"split", "echo one >a; ln a b; ln a c; ln a d; echo x >x", "rm c; echo one >c; rm a", ""},
+	{"directory to link", "mkdir -p d/e; echo 1 >d/e/f; echo 2 >d/g", "rm -r d; ln -s /tmp d", ""},
+	{"link to directory", "ln -s /tmp d; ln -s x e", "rm d e; mkdir -p d/e e; echo 1 >d/e/f; chmod 0500 d/e", ""},
+	{"file to directory", "echo 1 >a; mkfifo p; mkdir q; echo 3 >q/x; echo 4 >h; ln h i", "rm a p i; mkdir a p i; echo 2 >a/f; rm -r q; echo q >q; ln a/f i/f", ""},
+	{"kinds", "echo 1 >a; ln -s x b; mkfifo c; echo 4 >d; ln -s y e", "rm *; ln -s z a; echo b >b; echo c >c; mkfifo d; mkfifo e", ""},
+	{"modes", "mkdir d; echo 1 >f; echo 2 >g; ln g h; chmod 0600 f; mkdir s; chmod 1777 s", "chmod 0511 d; chmod 4755 f; chmod 0640 g; chmod 0700 s; chmod 0750 .", ""},
+	{"closed directories", "mkdir -p a/b; echo 1 >a/b/f; echo 2 >a/g; chmod 0555 a/b a", "chmod 0755 a a/b; echo 3 >a/b/f; rm a/g; echo 4 >a/b/n; chmod 0511 a/b; chmod 0555 a", ""},
+	{"kept out", "mkdir -p a/b c d/e; echo 1 >a/b/f; echo 2 >c/f; echo 3 >g; echo 4 >d/e/f", "echo 5 >a/b/f; echo 6 >a/n; rm -r c; mkdir a/m; echo 7 >>g; echo 8 >d/e/n", "a/b/f a/b a c/f c g d/e d"},
+	{"moved", "mkdir a; echo content >a/f; touch -d 2001-02-03 a/f; echo k >k", "mkdir b; mv a/f b/g; mv k a/k", ""},
 }
 
 // TestKillMatrix kills a commit at each step, and a revert at each step, in processes that are really killed; then the transaction
@@ -198,6 +203,8 @@ func killEach(t *testing.T, s scene, stride int) {
 type stage struct {
 	dir    string
 	before []string
+	closed []string
+	modes  []os.FileMode
 }
 
 func set1(t *testing.T, s scene) *stage {
@@ -212,12 +219,43 @@ func set1(t *testing.T, s scene) *stage {
 			t.Fatalf("%v %s", err, out)
 		}
 	}
-	w := wish{change(t, st.dir+"/target", st.dir+"/wanted"), []Effect{{Key: "one", Data: json.RawMessage(`1`)}, {Key: "two", Data: json.RawMessage(`2`)}}}
+	list := change(t, st.dir+"/target", st.dir+"/wanted")
+	st.close(t, s, &list)
+	w := wish{list, []Effect{{Key: "one", Data: json.RawMessage(`1`)}, {Key: "two", Data: json.RawMessage(`2`)}}}
 	b, err := json.Marshal(w)
 	testkit.Must(t, err)
 	testkit.Write(t, st.dir+"/wish", b)
 	st.before = picture(t, st.dir+"/target")
 	return st
+}
+
+// close takes rights away from the owner. What is compared with the wanted tree are then contents, and these modes.
+func (st *stage) close(t *testing.T, s scene, list *[]Transition) {
+	t.Helper()
+	modes := []os.FileMode{0, 0o311, 0o700, 0o444}
+	for i, path := range strings.Fields(s.closed) {
+		before, after := modes[i%len(modes)], modes[(i+1)%len(modes)]
+		at := slices.IndexFunc(*list, func(x Transition) bool { return x.Path == path })
+		if at < 0 && path == "a" {
+			after = before // it is no part of the change
+		} else if at < 0 {
+			info, err := os.Lstat(filepath.Join(st.dir, "target", path))
+			testkit.Must(t, err)
+			*list = append(*list, Transition{path, folder(), folder()})
+			if at = len(*list) - 1; !info.IsDir() {
+				t.Fatal(path)
+			}
+		}
+		testkit.Must(t, os.Chmod(filepath.Join(st.dir, "target", path), before))
+		st.closed, st.modes = append(st.closed, path), append(st.modes, after)
+		if at < 0 {
+			continue
+		}
+		x := &(*list)[at]
+		if x.From.Mode = uint32(before); x.To != nil {
+			x.To.Mode = uint32(after)
+		}
+	}
 }
 
 func (st *stage) drop() {
@@ -297,7 +335,27 @@ func (st *stage) revert(t *testing.T) {
 // wanted checks that all is done.
 func (st *stage) wanted(t *testing.T) {
 	t.Helper()
-	if d := tree.Diff(scan(t, st.dir+"/target"), scan(t, st.dir+"/wanted")); len(d) > 0 {
+	for i, path := range st.closed {
+		if info, err := os.Lstat(filepath.Join(st.dir, "target", path)); os.Geteuid() == 0 && err == nil && info.Mode().Perm() != st.modes[i] {
+			t.Errorf("%s has mode %o, expected %o", path, info.Mode().Perm(), st.modes[i])
+		}
+	}
+	restore := ease(t, st.dir+"/target")
+	defer restore()
+	for i, path := range st.closed {
+		if mode, ok := eased[st.dir+"/target"][filepath.Join(st.dir, "target", path)]; ok && os.FileMode(mode).Perm() != st.modes[i] {
+			t.Errorf("%s has mode %o, expected %o", path, mode, st.modes[i])
+		}
+	}
+	one, two := scan(t, st.dir+"/target"), scan(t, st.dir+"/wanted")
+	for _, list := range [][]tree.Entry{one, two} {
+		for i := range list {
+			if st.closed != nil {
+				list[i].Mode = 0
+			}
+		}
+	}
+	if d := tree.Diff(one, two); len(d) > 0 {
 		t.Errorf("%d names differ, the first: %+v %+v", len(d), d[0].Before, d[0].After)
 	}
 	for _, key := range []string{"one", "two"} {

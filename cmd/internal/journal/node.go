@@ -60,13 +60,6 @@ type receipt struct {
 	Now  *node     `json:"now,omitempty"`
 }
 
-func kindOf(n *node) tree.Kind {
-	if n == nil {
-		return "absent"
-	}
-	return n.Kind
-}
-
 // content says how the contents of two names differ, "" for not at all. Links are compared by others.
 func (n *node) content(want *node) string {
 	switch {

@@ -73,6 +73,9 @@ func (p *planner) observe() error {
 			continue
 		}
 		s, err := p.t.look(x.Path, true)
+		if noDir(err) && p.set.maybe(x.Path) {
+			err = nil
+		}
 		if err != nil {
 			if full(err) || os.IsTimeout(err) {
 				return err
@@ -256,6 +259,9 @@ func (p *planner) made(x *Transition, old *node) *node {
 		n.Xattrs = xattrsOf(to.Xattrs)
 	case old != nil && old.Kind == to.Kind:
 		n.Xattrs = old.Xattrs
+		if n.content(old) != "" { // as the kernel does at each write: other bytes do not get the capabilities
+			n.Xattrs = slices.DeleteFunc(slices.Clone(n.Xattrs), func(x xattr) bool { return x.Name == capability })
+		}
 	default:
 		n.AnyXattrs = true
 	}

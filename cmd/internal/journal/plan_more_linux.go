@@ -120,6 +120,7 @@ func (p *planner) temps(list []item) {
 			continue
 		}
 		switch s, err := p.t.look(name, false); {
+		case noDir(err): // it is made
 		case err != nil:
 			p.conflict(name, "this name is used on the way: %v", err)
 		case s != nil:

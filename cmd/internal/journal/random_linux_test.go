@@ -19,22 +19,46 @@ func TestRandom(t *testing.T) {
 	if testing.Short() {
 		n = 100
 	}
+	kinds := map[string]int{}
 	for seed := range uint64(n) {
-		if !randomOne(t, seed) {
+		if !randomOne(t, seed, kinds) {
 			t.Fatalf("seed %d", seed)
+		}
+	}
+	all := []string{"absent", "file", "linked file", "dir", "symlink", "fifo"}
+	for _, from := range all {
+		for _, to := range all {
+			if kinds[from+" to "+to] == 0 && (from != "absent" || to != "absent") && n == 1000 {
+				t.Errorf("no change from %s to %s", from, to)
+			}
 		}
 	}
 }
 
-func randomOne(t *testing.T, seed uint64) bool {
+// kind counts kinds of changes.
+func kind(s *State) string {
+	switch {
+	case s == nil:
+		return "absent"
+	case s.Link != "":
+		return "linked file"
+	}
+	return string(s.Kind)
+}
+
+func randomOne(t *testing.T, seed uint64, kinds map[string]int) bool {
+	t.Helper()
 	dir := room(t)
-	defer os.RemoveAll(dir)
+	defer removeAll(t, dir)
 	rnd := rand.New(rand.NewPCG(seed, 15))
 	testkit.Must(t, os.Mkdir(dir+"/target", 0o755))
 	grow(t, dir+"/target", rnd, 5+rnd.IntN(40))
 	copyTree(t, dir+"/target", dir+"/wanted")
 	grow(t, dir+"/wanted", rnd, 1+rnd.IntN(30))
 	list := change(t, dir+"/target", dir+"/wanted")
+	for _, x := range list {
+		kinds[kind(x.From)+" to "+kind(x.To)]++
+	}
 	before := picture(t, dir+"/target")
 	j, err := Open(dir + "/journal")
 	testkit.Must(t, err)

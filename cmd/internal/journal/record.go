@@ -65,7 +65,7 @@ type Record struct {
 	Path      string          `json:"path,omitempty"`      // of opened, in text form
 	Mode      *uint32         `json:"mode,omitempty"`      // of opened: the one before
 	Key       string          `json:"key,omitempty"`       // of an effect
-	Receipt   json.RawMessage `json:"receipt,omitempty"`   // of effect_receipt
+	Receipt   json.RawMessage `json:"receipt,omitzero"`    // of effect_receipt
 	Error     string          `json:"error,omitempty"`     // why
 	Conflicts []Conflict      `json:"conflicts,omitempty"` // the first ones
 	Count     int             `json:"count,omitzero"`      // of all conflicts

@@ -14,6 +14,9 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tree"
 )
 
+// ownerRights are the rights that an owner gets for a while.
+const ownerRights = 0o700
+
 // inside is how each name is resolved: never out of the directory, through a link, or into what is mounted there.
 const inside = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV
 
@@ -90,6 +93,9 @@ var errSymlink = errors.New("a directory above it is a symbolic link")
 // errParent means that a directory above is none.
 var errParent = errors.New("a directory above it is not there, or is no directory")
 
+// noDir reports whether a directory above a name is none.
+func noDir(err error) bool { return errors.Is(err, errParent) || errors.Is(err, errSymlink) }
+
 // dir opens a directory below the target, for names in it, and keeps it open until another one is asked for.
 func (t *target) dir(dir string) (int, error) {
 	if t.at >= 0 && t.in == dir {
@@ -150,7 +156,7 @@ func (t *target) grant(path string, fd int, last bool) error {
 	}
 	need := uint32(0o100)
 	if last {
-		need = 0o700
+		need = ownerRights
 	}
 	if st.Mode&need == need || int(st.Uid) != os.Geteuid() {
 		return nil
@@ -196,7 +202,7 @@ func (t *target) look(path string, read bool) (*seen, error) {
 	default:
 		s.Kind = tree.Block
 	}
-	if mode, ok := t.opened[path]; ok {
+	if mode, ok := t.opened[path]; ok && s.Mode == mode|ownerRights {
 		s.Mode = mode
 	}
 	if s.Xattrs, err = xattrs(fd); err != nil {

@@ -212,6 +212,16 @@ func (s *set) fresh(path string) bool {
 	return false
 }
 
+// maybe reports whether no evidence says what a directory above a path is before.
+func (s *set) maybe(path string) bool {
+	for dir, _ := cut(path); dir != root; dir, _ = cut(dir) {
+		if above := s.get(dir); above != nil && unknown(above.From) {
+			return true
+		}
+	}
+	return false
+}
+
 func unknown(s *State) bool { return s != nil && s.Kind == KindUnknown }
 
 // wireState is a State as a list has it.
