@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -326,9 +327,12 @@ func (a *apply) make(i int) error {
 	}
 	goal, temp := a.goal(i), a.temp(i)
 	at("make")
+	var f *os.File
 	switch goal.Kind {
 	case tree.File:
-		err = a.file(dir, temp, goal)
+		if f, err = a.file(dir, temp, goal); f != nil {
+			defer f.Close()
+		}
 	case tree.Symlink:
 		err = unix.Symlinkat(string(goal.Target), dir, temp)
 	case tree.FIFO:
@@ -338,6 +342,10 @@ func (a *apply) make(i int) error {
 	}
 	if err == nil {
 		err = a.dress(i, dir, temp)
+	}
+	if err == nil && f != nil && len(a.items) <= fewSyncs { // with all that it was given
+		at("sync")
+		err = f.Sync()
 	}
 	if err != nil && err != unix.EEXIST {
 		unix.Unlinkat(dir, temp, 0)
@@ -368,27 +376,20 @@ func (a *apply) attribute(i int, fd int) error {
 }
 
 // file makes a file with the content that the journal has.
-func (a *apply) file(dir int, temp string, goal *node) error {
+func (a *apply) file(dir int, temp string, goal *node) (*os.File, error) {
 	from, err := a.j.blob(goal.SHA256)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer from.Close()
 	fd, err := unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), temp)
-	defer f.Close()
 	at("write")
-	if err := copyAll(f, from); err != nil {
-		return err
-	}
-	if len(a.items) <= fewSyncs {
-		at("sync")
-		return f.Sync()
-	}
-	return nil
+	_, err = io.Copy(f, from)
+	return f, err
 }
 
 // fewSyncs is up to how many names are synced one by one. For more, the file system is synced as a whole.

@@ -182,7 +182,7 @@ func TestImmutable(t *testing.T) {
 	}
 }
 
-// TestMany: a change of 10,000 names takes time that is in proportion.
+// TestMany: a change of 10,000 names takes time of the processor that is in proportion.
 func TestMany(t *testing.T) { many(t, 10_000) }
 
 // TestManyNames: and so does one of 100,000, and memory.
@@ -194,6 +194,14 @@ func TestManyNames(t *testing.T) {
 		t.Errorf("%d KiB of memory, at most %d", use.Maxrss, most)
 	}
 	t.Logf("%d KiB of memory", use.Maxrss)
+}
+
+// worked is how long this process had a processor. Unlike a clock, it does not count what others do.
+func worked(t *testing.T) time.Duration {
+	t.Helper()
+	var use unix.Rusage
+	testkit.Must(t, unix.Getrusage(unix.RUSAGE_SELF, &use))
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
 func many(t *testing.T, n int) {
@@ -208,7 +216,7 @@ func many(t *testing.T, n int) {
 		list = append(list, Transition{fmt.Sprintf("d%d/f%d", i/1000, i%1000), nil, file([]string{"new", "x", ""}[i%3])})
 	}
 	rand.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
-	began := time.Now()
+	began, before := time.Now(), worked(t)
 	j := open(t, at+"/journal")
 	res, err := j.Commit(background, &Transaction{ID: "tx", Dir: at + "/target", Transitions: list, Content: texts("new", "x", "")}, nil)
 	if err != nil || res.Names != len(list) {
@@ -222,8 +230,8 @@ func many(t *testing.T, n int) {
 		t.Fatalf("%+v %v", res, err)
 	}
 	t.Logf("%d names: commit %v, revert %v", len(list), committed, time.Since(began)-committed)
-	if took := time.Since(began); took > time.Duration(n)*2*time.Millisecond {
-		t.Errorf("%v for %d names", took, n)
+	if took := worked(t) - before; took > time.Duration(n)*time.Millisecond {
+		t.Errorf("%v of the processors for %d names", took, n)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
@@ -15,12 +14,6 @@ import (
 )
 
 func digestText(s string) string { return schemas.DigestOf(s) }
-
-// copyAll copies, and tells an error of the source from one of the disk by what it says.
-func copyAll(to io.Writer, from io.Reader) error {
-	_, err := io.Copy(to, from)
-	return err
-}
 
 // change sets modes, owners, attributes and times of what keeps its content.
 func (a *apply) change() error {
@@ -68,7 +61,8 @@ func (a *apply) finish() error {
 	slices.SortFunc(paths, func(x, y string) int { // the directory itself is the last one
 		return cmp.Or(cmp.Compare(b2i(x == root), b2i(y == root)), cmp.Compare(y, x))
 	})
-	syncs := len(a.items) <= fewSyncs
+	// What only got another mode has no descriptor that could be synced.
+	syncs := len(a.items) <= fewSyncs && !slices.ContainsFunc(a.items, func(it item) bool { return it.InPlace })
 	for _, path := range paths {
 		i, ok := a.at[path]
 		err := error(nil)
