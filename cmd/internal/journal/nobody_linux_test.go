@@ -39,7 +39,7 @@ func asNobody(t *testing.T, tests ...string) {
 	testkit.Must(t, copied.Close())
 	c := exec.Command(dir+"/test", "-test.short", "-test.v", "-test.run", "^("+strings.Join(tests, "|")+")$")
 	c.Dir = "/"
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := c.CombinedOutput()
 	if passed := strings.Count("\n"+string(out), "\n--- PASS: "); err != nil || passed != len(tests) {
 		t.Errorf("%v, %d passed of %d\n%s", err, passed, len(tests), testkit.Clip(string(out)))
