@@ -67,10 +67,11 @@ func TestReaderContainers(t *testing.T) {
 	t.Fatal("the run tool-allowed is not there")
 }
 
-// TestReaderWrapped: the same of an archive with all that wrappers record.
+// TestReaderWrapped: the same of archives with all that wrappers record, and with the policy file of a run.
 func TestReaderWrapped(t *testing.T) {
 	requirePython(t)
-	agree(t, append(mutants(t, 13, []string{wrappedArchive(t)}), wrappedArchive(t)))
+	calls := callsArchive(t, "--no-kernel", "--policy", filepath.Join(callsBase(t), "policy.yaml"))
+	agree(t, slices.Concat(mutants(t, 13, []string{wrappedArchive(t)}), mutants(t, 29, []string{calls}), []string{wrappedArchive(t), calls}))
 }
 
 func TestReaderMutantsOfCorpora(t *testing.T) {

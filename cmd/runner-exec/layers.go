@@ -94,7 +94,7 @@ func (o *Options) loadPolicy() error {
 		return err
 	}
 	o.Collect[schemas.LayerPolicy] = o.Collect[schemas.LayerPolicy] || p.HasToolRules
-	o.PolicyDigest = p.Digest
+	o.PolicyDigest, o.PolicySource = p.Digest, p.Source
 	o.Network, _ = p.Network()
 	files, ok := p.Files()
 	if !ok {

@@ -68,6 +68,7 @@ type Options struct {
 	Network       *schemas.NetworkRules // network rules of the policy file, enforced in the kernel, or nil
 	Files         *schemas.FileRules    // file and exec rules of the policy file, enforced too, or nil
 	PolicyDigest  string                // of the policy file
+	PolicySource  []byte                // its bytes
 	LogFiles      map[string]string     // layer → file for its collected log, or ""
 	Collect       map[string]bool       // layer → its log is collected
 	Kernel        bool                  // start runner-capture

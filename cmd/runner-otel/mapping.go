@@ -119,7 +119,7 @@ var sources = []source{
 	{schemas.MemberHealth, "runner.observation_health", frame(own("runner.health.", "platform kernel_layer capture_origin ringbuf_drops policy_layer sdk_layer cgroup_correlation network_protocol_coverage network_endpoint_claim_scope redaction notes")...)},
 	{schemas.MemberRunBox, "runner.box", frame(own("runner.box.", "workdir workspace rootless cpu namespaces fresh confined changes unread survivors_killed inherited_fds base_changed base.kind base.digest base.entries base.bytes base.list")...)},
 	{schemas.MemberRunClock, "runner.clock", frame(own("runner.clock.", "seed start runtimes crypto bad_lines lost unended")...)},
-	{schemas.MemberRunEnv, "runner.env", frame(append(append(own("runner.env.", "wrappers uid gid stdin.bytes stdin.sha256 stdout.bytes stdout.sha256 stderr.bytes stderr.sha256 env[].name"), rule{field: "command", to: "process.command_args"}, rule{field: "cwd", to: "process.working_directory"}),
+	{schemas.MemberRunEnv, "runner.env", frame(append(append(own("runner.env.", "wrappers uid gid stdin.bytes stdin.sha256 stdout.bytes stdout.sha256 stderr.bytes stderr.sha256 policy.bytes policy.sha256 env[].name"), rule{field: "command", to: "process.command_args"}, rule{field: "cwd", to: "process.working_directory"}),
 		because(reasonSensitive, "env[].value")...)...)},
 	{schemas.MemberRunNet, "runner.net", frame(own("runner.net.", "mode ports rules match_headers exchanges names names_lost redacted unused")...)},
 }

@@ -148,6 +148,7 @@ func (c *chain) exec(ctx context.Context, env *tool.Env, file string) error {
 	if os.Geteuid() == 0 {
 		args = append(args, "--user", fmt.Sprintf("%d:%d", c.r.env.UID, c.r.env.GID))
 	}
+	args = append(args, c.r.toolCalls(c.dir)...)
 	if c.o.Timeout > 0 {
 		args = append(args, "--timeout", c.o.Timeout.String())
 	}

@@ -331,4 +331,5 @@ func (v *verifier) environmentDocument(e *schemas.RunEnv, fault func(string, str
 	case e.Stdin.SHA256 != empty:
 		fault(schemas.MemberRunEnv, "stdin is empty, and its digest is not %s", empty)
 	}
+	v.policyFile(e.Policy, fault)
 }

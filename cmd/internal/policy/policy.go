@@ -27,6 +27,7 @@ import (
 // may use it.
 type Policy struct {
 	Digest       string // sha256: and the hex SHA-256 of the file's bytes
+	Source       []byte // these bytes
 	HasToolRules bool   // the file has rules for tools: default or rules
 	RelativeTo   string // directory in which the server must begin; "" if relative paths are not clear
 	allow        bool   // default for tools that no rule matches
@@ -145,7 +146,7 @@ func Parse(name string, b []byte) (*Policy, error) {
 		return nil, bad
 	}
 	p.file = name
-	p.Digest = schemas.DigestOf(b)
+	p.Digest, p.Source = schemas.DigestOf(b), b
 	if p.network != nil {
 		p.network.PolicyDigest = p.Digest
 	}
