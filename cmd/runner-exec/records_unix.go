@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,6 +31,10 @@ type records struct {
 	dir  string
 	keep bool // --replayable
 
+	beside string    // with --spool-dir the raw stream, next to which the directory is, else ""
+	keeper *exec.Cmd // removes it if this process is killed
+	hold   *os.File  // its input
+
 	in     *os.File // what the command reads
 	size   uint64
 	sum    string
@@ -39,21 +44,28 @@ type records struct {
 
 // newRecords makes the directory, nil if the run needs none.
 func newRecords(o Options, wrapped bool, env *tool.Env) (r *records, err error) {
-	if o.Replayable && o.Stream != "" {
+	spooled := o.spooled != nil // the other stages come later, and read files
+	if o.Replayable && o.Stream != "" && !spooled {
 		return nil, tool.Usagef("--replayable is about the archive, and --stream makes none: leave one out")
 	}
-	if !wrapped && !o.Replayable || o.Stream != "" {
+	if !wrapped && !o.Replayable || o.Stream != "" && !spooled {
 		return nil, nil
 	}
-	if o.SpoolDir != "" || o.Resume != "" {
-		return nil, tool.Fail(tool.ExitUsage, errors.New("--spool-dir does not keep the records of wrappers, or what --replayable records"), "leave --spool-dir out")
-	}
 	r = &records{keep: o.Replayable}
-	if r.dir, err = os.MkdirTemp("", "runner-exec-record-"); err != nil {
+	if spooled {
+		r.beside = o.Stream
+		err = r.makeAt(recordsOf(filepath.Dir(o.Stream)))
+	} else {
+		err = r.makeTemp()
+	}
+	if err != nil {
 		return nil, tool.CannotWrite("the records of the run", err)
 	}
 	if err = os.MkdirAll(filepath.Join(r.dir, record.OwnDir, record.BlobDir), 0o700); err == nil && r.keep {
-		err = errors.Join(syscall.Mkfifo(filepath.Join(r.dir, record.EnvFile), 0o600), r.input(env), r.keepPolicy(o))
+		err = errors.Join(r.input(env), r.keepPolicy(o))
+		if !spooled {
+			err = errors.Join(err, syscall.Mkfifo(filepath.Join(r.dir, record.EnvFile), 0o600))
+		}
 	}
 	if err != nil {
 		r.remove()
@@ -221,7 +233,11 @@ func (r *records) finish(s *supervisor) error {
 	if err != nil {
 		return err
 	}
-	return s.tell(filepath.Join(r.dir, record.EnvFile), line)
+	if at := filepath.Join(r.dir, record.EnvFile); r.beside != "" {
+		return os.WriteFile(at, line, 0o600)
+	} else {
+		return s.tell(at, line)
+	}
 }
 
 func (t *tap) bytes() schemas.RunBytes {
@@ -250,12 +266,6 @@ func (s *supervisor) tell(fifo string, text []byte) error {
 			}
 		default:
 		}
-	}
-}
-
-func (r *records) remove() {
-	if r != nil {
-		os.RemoveAll(r.dir)
 	}
 }
 
