@@ -28,6 +28,7 @@ const (
 	KeyUnended         = "unended"
 	KeyNames           = "names"
 	KeyMode            = "mode"
+	KeyWorkspace       = "workspace"
 	KeyExchanges       = "exchanges"
 	KeyUnused          = "unused"
 	KeyProgram         = "program"
@@ -134,8 +135,8 @@ var (
 		Says:  "kernel lines by class; there were sessions and times"}
 	NoteTimes = &Note{Code: "s7_times", By: StageCorrelate, Fields: []NoteField{{Key: KeyLines}},
 		Says: "`runner-exec --times`: how many lines of other layers have a time in the layer times"}
-	NoteBox = &Note{Code: "s8_box", By: StageCorrelate, Fields: []NoteField{{Key: KeyChanges}, {Key: KeyUnread}, {Key: KeyBaseChanged}, {Key: KeySurvivors}},
-		Says: "the command ran in a box of runner-box: lines of the layer filesystem, names that could not be described, names of the base that others changed, processes that outlived the command and were killed"}
+	NoteBox = &Note{Code: "s8_box", By: StageCorrelate, Fields: []NoteField{{Key: KeyWorkspace, Form: ValueWord}, {Key: KeyChanges}, {Key: KeyUnread}, {Key: KeyBaseChanged}, {Key: KeySurvivors}},
+		Says: "the command ran in a box of runner-box: what its workspace was (`copy`: of the base, as no overlay could be mounted), lines of the layer filesystem, names that could not be described, names of the base that others changed, processes that outlived the command and were killed"}
 	NoteClock = &Note{Code: "s8_clock", By: StageCorrelate, Fields: []NoteField{{Key: KeyTicks}, {Key: KeyBad}, {Key: KeyLost}, {Key: KeyUnended}},
 		Says: "the command had the clock of runner-clock: lines of the layer clock, which are self-reported, and `bad_lines`, `lost` and `unended` of `run/clock.json`"}
 	NoteNames = &Note{Code: "s8_dns", By: StageCorrelate, Fields: []NoteField{{Key: KeyNames}, {Key: KeyLost}},

@@ -64,7 +64,7 @@ func wrappedRun(t testing.TB) content {
 	blob(wrappedPolicy)
 	a[schemas.MemberRunEnv] = wrappedHead("env") + `,"wrappers":["runner-net","runner-box","runner-clock"],"command":["true","x"],"uid":0,"gid":0,"cwd":"/","env":[{"name":"A","value":"1"},{"name":"B","value":"2"}],"stdin":` + bytes(wrappedInput) + `,"stdout":` + bytes("said") + `,"stderr":` + bytes("") + `,"policy":` + bytes(wrappedPolicy) + `}`
 	a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], `agent=4"]`,
-		`agent=4","s8_box: changes=2 unread=0 base_changed=0 survivors_killed=0","s8_clock: ticks=2 bad_lines=0 lost=0 unended=0","s8_dns: names=2 lost=0","s8_network: mode=record exchanges=2 unused=0"]`, 1)
+		`agent=4","s8_box: workspace=overlay changes=2 unread=0 base_changed=0 survivors_killed=0","s8_clock: ticks=2 bad_lines=0 lost=0 unended=0","s8_dns: names=2 lost=0","s8_network: mode=record exchanges=2 unused=0"]`, 1)
 	a[bundle.EventsName] = regexp.MustCompile(`"command":\[.*?\],`).ReplaceAllString(a[bundle.EventsName], `"command":["/bin/runner-net","record","--","runner-box","--","runner-clock","--","true","x"],`)
 	return a
 }

@@ -61,7 +61,7 @@ _FORMS = {
     SDK: r"sdk_events=%s sdk_tool_calls=%s" % (_N, _N),
     WINDOWS: r"call=%s setup=%s idle=%s agent=%s(?: request=%s)?" % (_N, _N, _N, _N, _P),
     "s7_times": r"lines=%s" % _N,
-    "s8_box": r"changes=%s unread=%s base_changed=%s survivors_killed=%s" % (_N, _N, _N, _N),
+    "s8_box": r"workspace=[^ ]+ changes=%s unread=%s base_changed=%s survivors_killed=%s" % (_N, _N, _N, _N),
     "s8_clock": r"ticks=%s bad_lines=%s lost=%s unended=%s" % (_N, _N, _N, _N),
     "s8_dns": r"names=%s lost=%s" % (_N, _N),
     "s8_network": r"mode=[^ ]+ exchanges=%s unused=%s" % (_N, _N),

@@ -115,7 +115,7 @@ def check_documents(a, report):
 
 def _note(a, note, d):
     if note == "s8_box":
-        return "changes=%d unread=%d base_changed=%d survivors_killed=%d" % (sum(d["changes"].values()), d["unread"], d["base_changed"], d["survivors_killed"])
+        return "workspace=%s changes=%d unread=%d base_changed=%d survivors_killed=%d" % (d["workspace"], sum(d["changes"].values()), d["unread"], d["base_changed"], d["survivors_killed"])
     if note == "s8_clock":
         return "ticks=%d bad_lines=%d lost=%d unended=%d" % (a.counts.get(CLOCK, 0), d["bad_lines"], d["lost"], d["unended"])
     if note == "s8_dns":
