@@ -191,3 +191,24 @@ func TestReplayRules(t *testing.T) {
 		t.Error(o)
 	}
 }
+
+// TestReplayRootless: all of it works without root, by who recorded it.
+func TestReplayRootless(t *testing.T) {
+	for _, c := range callers(t) {
+		base, out := callsBase(t), c.dir(t)
+		as := func(program string, args ...string) outcome {
+			cmd := c.box(t)
+			cmd.Path, cmd.Args = tool(program), append([]string{program}, args...)
+			return call(t, cmd)
+		}
+		testkit.Must(t, os.Chmod(base, 0o755))
+		testkit.Must(t, os.Chmod(filepath.Dir(base), 0o755))
+		o := as("runner-exec", slices.Concat([]string{"--no-kernel", "--replayable", "--agent-shim", "openai-agents", "--policy", filepath.Join(base, "policy.yaml"), "--archive", out + "/run.tar.gz"}, callsChain(base))...)
+		if o.code != 0 || !strings.Contains(o.stdout, "tc_1 completed written") {
+			t.Fatal(c.name, o)
+		}
+		if o := as("runner-replay", "--runs", "2", out+"/run.tar.gz"); o.code != 0 || !strings.HasPrefix(o.stdout, "equal: 2 of 2 replays\n") || !strings.Contains(o.stdout, "tool calls\n") || !strings.Contains(o.stdout, "agent\n") {
+			t.Errorf("%s: %v", c.name, o)
+		}
+	}
+}
