@@ -65,7 +65,7 @@ func (o *Options) ruleSets() (sets []ruleSet) {
 }
 
 // places checks that every collected log has a destination, and that no two outputs
-// name the same file.
+// name the same file. A device can be named by each.
 func (o *Options) places() error {
 	files := map[string]string{}
 	for _, l := range o.collects() {
@@ -74,13 +74,13 @@ func (o *Options) places() error {
 			return tool.Fail(tool.ExitUsage, fmt.Errorf("--stream does not start runner-correlate, so the %s log needs a file", l.Name),
 				"runner-exec --stream "+o.Stream+" "+flag+" FILE … -- COMMAND")
 		}
-		if other := files[file]; file != "" && other != "" {
+		if other := files[file]; file != "" && other != "" && !tool.IsDevice(file) {
 			return tool.Usagef("%s and %s name the same file %s", other, flag, file)
 		}
 		files[file] = flag
 	}
 	for _, f := range [][2]string{{"--archive", o.Archive}, {"--stream", o.Stream}} {
-		if other := files[f[1]]; f[1] != "" && other != "" {
+		if other := files[f[1]]; f[1] != "" && other != "" && !tool.IsDevice(f[1]) {
 			return tool.Usagef("%s and %s name the same file %s", other, f[0], f[1])
 		}
 	}
