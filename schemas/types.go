@@ -57,6 +57,15 @@ const (
 	StreamClock      = "clock"
 )
 
+// Checksums of a stream (STREAMS.md, "Checksums"). A header names none for the first.
+const (
+	ChecksumSHA256 = "sha256"
+	ChecksumCRC32C = "crc32c"
+)
+
+// Checksums are the words of --checksum, the default first.
+var Checksums = [...]string{ChecksumSHA256, ChecksumCRC32C}
+
 // Status is the seal of a stream: complete, or partial if the observation is known to have
 // gaps.
 type Status string

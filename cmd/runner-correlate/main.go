@@ -30,6 +30,7 @@ Flags:
   --sdk FILE     the log of the agent's SDK, collected or plain
   --times        add the layer times: needs runner-exec --times, normalize --windows
   --record DIR   what wrappers of the command recorded, as runner-exec keeps it
+  --checksum crc32c   a cheaper seal, for a stream that stays between processes
   --background   yield the processor to the measured program
   -v             print the counts on stderr
   -h, --help     print this help
@@ -47,7 +48,7 @@ Examples:
 `
 
 func app() tool.App {
-	flags := []cli.Flag{&cli.BoolFlag{Name: "times"}, &cli.StringFlag{Name: "record"}, &cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"}}
+	flags := []cli.Flag{&cli.BoolFlag{Name: "times"}, &cli.StringFlag{Name: "record"}, &cli.StringFlag{Name: "checksum", Value: schemas.ChecksumSHA256}, &cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"}}
 	for _, l := range schemas.LogLayers() {
 		flags = append(flags, &cli.StringFlag{Name: l.Name})
 	}
@@ -65,7 +66,11 @@ func app() tool.App {
 			if err := env.NotEmpty("record"); err != nil {
 				return err
 			}
-			return run(env, Options{Record: f.String("record"), Background: f.Bool("background"), Logs: logs, Times: f.Bool("times")})
+			checksum, err := env.Word("checksum", schemas.Checksums[:]...)
+			if err != nil {
+				return err
+			}
+			return run(env, Options{Checksum: checksum, Record: f.String("record"), Background: f.Bool("background"), Logs: logs, Times: f.Bool("times")})
 		},
 	}
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,6 +122,27 @@ func TestDevices(t *testing.T) {
 	}
 	if r := call(t, "--no-kernel", "--stream", "/dev/full", "--", "true"); r.code != 125 || !strings.Contains(r.stderr, "no space left on device") {
 		t.Errorf("/dev/full: %v", r)
+	}
+}
+
+// TestChecksums: streams that stay between the stages have the cheap seal, those that become files SHA-256.
+func TestChecksums(t *testing.T) {
+	t.Setenv("FAKE_PACK", "checksum")
+	for want, args := range map[string][]string{
+		schemas.ChecksumCRC32C: {"--no-kernel"}, "": {"--no-kernel", "--keep", "kept"},
+	} {
+		r := call(t, append(args, "--archive", "run.tar.gz", "--", "true")...)
+		if r.code != 125 || !strings.Contains(r.stderr, fmt.Sprintf("the checksum is %q", want)) {
+			t.Errorf("%q: expected %q, got %v", args, want, r)
+		}
+	}
+	r := call(t, "--no-kernel", "--stream", "raw", "--", "true")
+	f, err := os.Open(filepath.Join(r.dir, "raw"))
+	testkit.Must(t, err)
+	defer f.Close()
+	in, err := stream.NewReader(f, "raw", schemas.StreamRaw)
+	if err != nil || in.Header().Checksum != "" {
+		t.Errorf("--stream: %v, %v", r, err)
 	}
 }
 

@@ -54,6 +54,14 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// checksum is how the streams between the stages are sealed: those that become files, or leave, by SHA-256.
+func (o *Options) checksum() string {
+	if o.Stream != "" || o.Keep != "" {
+		return schemas.ChecksumSHA256
+	}
+	return schemas.ChecksumCRC32C
+}
+
 func captureArgs(o Options, cgroup string) []string {
 	args := []string{"--supervised", "--cgroup", cgroup, "--run-id", o.RunID,
 		"--grace", o.Grace.String(), "--ring-size", strconv.FormatUint(o.RingSize, 10)}
@@ -66,7 +74,7 @@ func captureArgs(o Options, cgroup string) []string {
 	if o.ArgvKey != "" {
 		args = append(args, "--argv-key", o.ArgvKey)
 	}
-	args = append(args, "--argv", o.Argv, "--redundant", o.Redundant, "--without", o.Without, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
+	args = append(args, "--argv", o.Argv, "--redundant", o.Redundant, "--without", o.Without, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3", "--checksum", o.checksum())
 	for i, set := range o.ruleSets() {
 		args = append(args, set.flag, tool.DescriptorPath(4+i))
 	}
@@ -75,6 +83,9 @@ func captureArgs(o Options, cgroup string) []string {
 
 func stageArgs(o Options, name string, env *tool.Env) []string {
 	args := []string{"--background"}
+	if name != "runner-pack" {
+		args = append(args, "--checksum", o.checksum())
+	}
 	switch name {
 	case "runner-normalize":
 		if o.CanonicalPids {
