@@ -26,7 +26,7 @@ export BPF2GO_CFLAGS := -O2 -g -mcpu=v3 -Wall -Werror
 all: build
 
 build: ## build the tools into bin/ (no clang needed)
-	CGO_ENABLED=0 go build -trimpath -ldflags "-X $(COMMIT_IN)=$(COMMIT) $(LINK)" -o $(TO) $(TOOLS:%=./cmd/%)
+	CGO_ENABLED=0 go build -trimpath -tags urfave_cli_no_docs -ldflags "-X $(COMMIT_IN)=$(COMMIT) $(LINK)" -o $(TO) $(TOOLS:%=./cmd/%)
 
 demo: build ## measure a run (root) or replay a recorded one, verify it and explain it
 	@sh scripts/demo.sh

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/junit"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 const (
@@ -144,7 +144,7 @@ func (o *Options) plan(env *tool.Env) (err error) {
 	return err
 }
 
-var shardForm = regexp.MustCompile(`^([0-9]{1,6})/([0-9]{1,6})$`)
+var shardForm = pattern.New(`^([0-9]{1,6})/([0-9]{1,6})$`)
 
 func shard(s string, iterations int) (*Shard, error) {
 	if s == "" {
@@ -163,7 +163,7 @@ func shard(s string, iterations int) (*Shard, error) {
 	return &Shard{i, n}, nil
 }
 
-var faultName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+var faultName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 func faults(flags []string) ([]Fault, error) {
 	list := []Fault{{Name: noFault, Wrapper: []string{}}}

@@ -111,6 +111,9 @@ func (m *mutants) judge() {
 		if !m.verifies(c) {
 			continue
 		}
+		if err := schemaFault(j.member, []byte(j.text)); err != nil {
+			m.t.Errorf("accepted, but not by its JSON Schema: %s %s of %s: %v", j.at, j.what, j.member, err)
+		}
 		m.lock.Lock()
 		key := [2]string{j.profile + j.at, j.what}
 		if old := m.accepted[key]; !old.ordinary {

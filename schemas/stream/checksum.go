@@ -8,12 +8,10 @@ import (
 	"github.com/runner-evidence/runner/schemas"
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // newHash is the checksum of a stream by its name in the header, where "" is SHA-256.
 func newHash(checksum string) hash.Hash {
 	if checksum == schemas.ChecksumCRC32C {
-		return crc32.New(castagnoli)
+		return crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	}
 	return sha256.New()
 }

@@ -4,7 +4,6 @@ package allow
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // maxRules of a file.
@@ -105,9 +105,9 @@ func (r *reader) file(b []byte) *Rules {
 }
 
 var (
-	idForm     = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-	hostForm   = regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
-	methodForm = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
+	idForm     = pattern.New(`^[A-Za-z0-9._-]{1,64}$`)
+	hostForm   = pattern.New(`^(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
+	methodForm = pattern.New(`^[A-Z][A-Z-]{0,31}$`)
 )
 
 func (r *reader) rule(n *yaml.Node, i int) Rule {
@@ -158,7 +158,7 @@ func (r *reader) rule(n *yaml.Node, i int) Rule {
 	return u
 }
 
-func (r *reader) formed(n *yaml.Node, what string, form *regexp.Regexp, expected string) (string, bool) {
+func (r *reader) formed(n *yaml.Node, what string, form *pattern.Pattern, expected string) (string, bool) {
 	s, ok := r.Text(n, what)
 	if ok && !form.MatchString(s) {
 		r.Bad(n, what+" is "+strict.Quote(s), expected, "")

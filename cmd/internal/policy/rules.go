@@ -3,13 +3,13 @@ package policy
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // Bounds of a rule. They keep decisions fast.
@@ -44,7 +44,7 @@ type condition struct {
 	typed *typed
 }
 
-var idForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+var idForm = pattern.New(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // noSchema is what is wrong with a file that does not say that it is a policy.
 const noSchema = "no schema"
