@@ -61,7 +61,7 @@ golden: ## rewrite every golden file, vector and generated table; read the diffe
 fuzz: ## run every fuzz target for FUZZTIME each
 	@sh scripts/fuzz.sh $(FUZZTIME)
 
-bench: build ## print the table of ratios (root); BENCH=short is quick, BENCH=-rss adds memory
+bench: build ## print the table of costs, targets and peers (root); BENCH=short is quick, BENCH=json for testdata/bench/results
 	@go run ./testdata/bench $(BENCH)
 
 install: build ## into DESTDIR/PREFIX: the tools, manual pages, completions for bash, zsh and fish
