@@ -46,8 +46,7 @@ Flags:
   --network-rules FILE, --file-rules FILE   refuse what these deny (runner.network_rules.v0,
                      runner.file_rules.v0), files by --file-mechanism auto, lsm, fanotify, landlock
   --argv full|hash|none, --argv-key FILE   arguments but secrets; names (default), digests; nothing
-  --checksum crc32c  a cheaper seal, for a stream that stays between processes (default sha256)
-  --probe            only say whether capture would work here
+  --probe, --checksum crc32c   only say whether capture would work here; a cheaper seal, see STREAMS.md
   --supervised, --grace D, --make-cgroup, --remove-cgroup, --ready-fd N
                      for runner-exec
   -v, -q             say more; say nothing but errors; -h, --help and --version

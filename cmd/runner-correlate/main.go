@@ -30,8 +30,7 @@ Flags:
   --sdk FILE     the log of the agent's SDK, collected or plain
   --times        add the layer times: needs runner-exec --times, normalize --windows
   --record DIR   what wrappers of the command recorded, as runner-exec keeps it
-  --checksum crc32c   a cheaper seal, for a stream that stays between processes
-  --background   yield the processor to the measured program
+  --background, --checksum crc32c   yield the processor; a cheaper seal, see STREAMS.md
   -v             print the counts on stderr
   -h, --help     print this help
   --version      print the version
