@@ -15,6 +15,7 @@
 //	rules_linux.go       network rules as the kernel's table
 //	files_linux.go       file rules as the kernel's tables: filetree.go has their paths,
 //	                     filemounts_linux.go what shows them, lsm_linux.go asks the kernel
+//	ring_linux.go        reads the ring, of which it maps a window
 //	decode.go            from a ring record to a raw event
 //	internal/objects     the compiled probes: all generated, nothing to read
 //

@@ -16,7 +16,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/bpf/internal/objects"
@@ -53,7 +52,7 @@ type Session struct {
 	// Redundant is "off", "on" or "unavailable: why".
 	Redundant  string
 	Preemption Preemption
-	Ring       *ringbuf.Reader
+	Ring       *Ring
 	Hooks      Period // in which the address hooks are attached
 
 	types    *btf.Cache           // the kernel's types, decoded once for all objects
@@ -151,7 +150,7 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Ring, err = ringbuf.NewReader(shared["events"]); err != nil {
+	if s.Ring, err = NewRing(shared["events"]); err != nil {
 		return nil, fmt.Errorf("opening the ring: %w", err)
 	}
 	// Most of the time is spent in the kernel's verifier, so everything is loaded in
