@@ -93,7 +93,10 @@ INLINE bool is_closing(struct change *c, u64 files)
 /* When the process was started: no other one has this number and the same table. */
 INLINE u64 owner_of_table(void)
 {
-	return bpf_get_current_task_btf()->group_leader->start_boottime;
+	u64 born = 0;
+
+	READ_FIELD(born, task_struct, POINTER(task_struct, bpf_get_current_task(), group_leader), start_boottime);
+	return born;
 }
 
 /* A call that opened a file ends, and nothing says that its descriptor has another one by now. Was it taken away in the

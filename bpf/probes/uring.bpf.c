@@ -256,9 +256,10 @@ BODY(complete_body);
 
 INLINE s64 result_of_cqe(u64 *ctx)
 {
-	struct io_uring_cqe *cqe = (struct io_uring_cqe *)ctx[2];
+	s32 res = 0;
 
-	return cqe->res;
+	READ_FIELD(res, io_uring_cqe, address(ctx, 2), res);
+	return res;
 }
 
 INLINE s64 result_itself(u64 *ctx)
