@@ -118,7 +118,8 @@ func (s *Session) attachLookup(shared map[string]*ebpf.Map, form lookupForm, tes
 	if err != nil {
 		return err
 	}
-	if err := s.prepare(spec, form.program, objects.PathObjProgOnArmTester); err != nil {
+	spec = pick(spec, form.program, objects.PathObjProgOnArmTester)
+	if err := s.prepare(spec); err != nil {
 		return err
 	}
 	spec.Programs[form.program].AttachTo = form.function
@@ -154,9 +155,7 @@ func (s *Session) attachLookup(shared map[string]*ebpf.Map, form lookupForm, tes
 		coll.Close()
 		return err
 	}
-	s.mu.Lock()
-	s.coll = append(s.coll, coll)
-	s.mu.Unlock()
+	s.add(coll, use)
 	s.keep(l, coll.Programs[form.program])
 	return nil
 }

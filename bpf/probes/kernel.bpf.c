@@ -349,6 +349,7 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, struct pt_regs *regs, lo
 
 BODY(sys_exit_body);
 
+#ifndef USUAL
 SEC("tp_btf/sys_exit")
 int body_sys_exit(u64 *ctx)
 {
@@ -358,6 +359,7 @@ int body_sys_exit(u64 *ctx)
 	task = bpf_get_current_task_btf();
 	return sys_exit(task, present_cgroup((u64)task), (struct pt_regs *)ctx[0], ctx[1]);
 }
+#endif
 
 SEC("tp_btf/sys_exit")
 int on_sys_exit(u64 *ctx)
