@@ -94,7 +94,7 @@ var required = []string{objects.KernelProgOnMove, objects.KernelProgOnFork, obje
 // copies do not load, the session runs without them and Redundant says why. The events
 // lost for that reason are counted as recursion misses.
 func Attach(opt Options) (*Session, error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // much memory for a moment: to look for what is free takes a fifth of the time
+	defer debug.SetGCPercent(debug.SetGCPercent(300)) // much memory for a moment: to look for what is free takes a fifth of the time
 	types := btf.NewCache()
 	go types.Kernel() // decoding takes a while: start it now, alongside the rest
 	s := &Session{types: types, kernel: readEarly(kernelObject), uring: readEarly(uringObject)}
