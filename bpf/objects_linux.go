@@ -6,8 +6,11 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/bpf/internal/objects"
 )
@@ -39,9 +42,12 @@ func (s *Session) read(o twice) (*ebpf.CollectionSpec, error) {
 	return o.general()
 }
 
-// readEarly begins to read the objects for the usual kernel, beside what else a start has to do before it
-// knows that they are wanted.
-func readEarly(o twice) twice {
+// readEarly begins to read an object for the usual kernel, beside what else a start has to do before it
+// knows whether that one is wanted. Where it does not look like it, nothing is read in vain.
+func readEarly(o twice, opt Options) twice {
+	if opt.Copies == CopiesOn || opt.Without&(Cast|Loop) != 0 || (opt.Copies == CopiesAuto && preemptsTasks()) {
+		return o
+	}
 	type result struct {
 		spec *ebpf.CollectionSpec
 		err  error
@@ -55,6 +61,17 @@ func readEarly(o twice) twice {
 		r := <-done
 		return r.spec, r.err
 	}}
+}
+
+// preemptsTasks reports whether the release is one of those that let tasks be preempted in probes. Only DetectPreemption knows it.
+func preemptsTasks() bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	major, _, _ := strings.Cut(unix.ByteSliceToString(u.Release[:]), ".")
+	n, _ := strconv.Atoi(major)
+	return n >= 7
 }
 
 // refusedUsual reports whether the verifier refused an object that the one for every kernel can stand in for.

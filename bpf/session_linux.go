@@ -97,7 +97,7 @@ func Attach(opt Options) (*Session, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(300)) // much memory for a moment: to look for what is free takes a fifth of the time
 	types := btf.NewCache()
 	go types.Kernel() // decoding takes a while: start it now, alongside the rest
-	s := &Session{types: types, kernel: readEarly(kernelObject), uring: readEarly(uringObject)}
+	s := &Session{types: types, kernel: readEarly(kernelObject, opt), uring: readEarly(uringObject, opt)}
 	err := s.attach(opt)
 	if s.refusedUsual(err) {
 		s = &Session{types: types, kernel: kernelObject, uring: uringObject, general: true}
