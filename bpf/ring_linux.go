@@ -163,6 +163,9 @@ func (r *Ring) wait() error {
 // somebody else wrote there, what is read here does not fit what was written (Session.ReadTo).
 func (r *Ring) next(rec *ringbuf.Record) (there bool, err error) {
 	at, end := position(r.cons), position(r.prod)
+	if end-at > uint64(r.size) { // it never holds that much: there is no record here that is known to be one
+		return false, nil
+	}
 	for at != end {
 		if end-at < ringHead {
 			return false, fmt.Errorf("record at %d: %d bytes, expected a header of %d", at, end-at, ringHead)

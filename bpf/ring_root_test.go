@@ -179,9 +179,13 @@ func TestRingMoved(t *testing.T) {
 	for i := range 4 {
 		w.write(i, 200)
 	}
-	binary.NativeEndian.PutUint64(r.cons, 16) // into the first record
 	var rec ringbuf.Record
 	r.SetDeadline(time.Now())
+	binary.NativeEndian.PutUint64(r.cons, position(r.prod)+8) // beyond what was written
+	if err := r.ReadInto(&rec); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("what was not written was read: ", err)
+	}
+	binary.NativeEndian.PutUint64(r.cons, 16) // into the first record
 	if err := r.ReadInto(&rec); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("what is inside of a record was read as one: ", err)
 	}
