@@ -37,6 +37,7 @@ const (
 	ringWindow  = 1 << 20
 	ringBusy    = 1 << 31 // of a length: the record is being written (BPF_RINGBUF_BUSY_BIT)
 	ringDiscard = 1 << 30 // it is none (BPF_RINGBUF_DISCARD_BIT)
+	mostSpins   = 1000
 )
 
 // NewRing maps a ring and waits for its wake-ups from here on.
@@ -166,7 +167,7 @@ func (r *Ring) next(rec *ringbuf.Record) (there bool, err error) {
 	if end-at > uint64(r.size) { // it never holds that much: there is no record here that is known to be one
 		return false, nil
 	}
-	for at != end {
+	for spins := 0; at != end; {
 		if end-at < ringHead {
 			return false, fmt.Errorf("record at %d: %d bytes, expected a header of %d", at, end-at, ringHead)
 		}
@@ -175,7 +176,10 @@ func (r *Ring) next(rec *ringbuf.Record) (there bool, err error) {
 			return false, err
 		}
 		length := atomic.LoadUint32((*uint32)(unsafe.Pointer(&head[0]))) // what the kernel wrote before is seen from here on
-		if length&ringBusy != 0 {
+		if length&ringBusy != 0 {                                        // its writer needs a moment and, if it was preempted, perhaps this processor
+			if spins++; spins > mostSpins {
+				time.Sleep(10 * time.Microsecond)
+			}
 			continue
 		}
 		n := length &^ ringDiscard
