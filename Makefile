@@ -26,7 +26,7 @@ export BPF2GO_CFLAGS := -O2 -g -mcpu=v3 -Wall -Werror
 all: build
 
 build: ## build the tools into bin/ (no clang needed)
-	CGO_ENABLED=0 go build -trimpath -ldflags "-X $(COMMIT_IN)=$(COMMIT) $(LINK)" -o $(TO) $(TOOLS:%=./cmd/%)
+	CGO_ENABLED=0 go build -trimpath -tags urfave_cli_no_docs -ldflags "-X $(COMMIT_IN)=$(COMMIT) $(LINK)" -o $(TO) $(TOOLS:%=./cmd/%)
 
 demo: build ## measure a run (root) or replay a recorded one, verify it and explain it
 	@sh scripts/demo.sh
@@ -46,7 +46,7 @@ attack: ## as root, try to get false records (testdata/attacks); writes the tabl
 test-kernels: ## boot other kernels in QEMU and check the tools there; KERNELS="6.1 6.12" chooses, LANE=-update rewrites the results
 	@sh scripts/kernels.sh $(LANE) $(KERNELS)
 
-interop: build ## cosign and an OpenTelemetry Collector (built once, in many minutes) read what the tools write
+interop: build ## cosign, an OpenTelemetry Collector and OPA (built once, in many minutes) agree with the tools
 	@go run ./testdata/interop
 
 check: ## formatting, vet, staticcheck, known vulnerabilities, module files, shell scripts
@@ -61,7 +61,7 @@ golden: ## rewrite every golden file, vector and generated table; read the diffe
 fuzz: ## run every fuzz target for FUZZTIME each
 	@sh scripts/fuzz.sh $(FUZZTIME)
 
-bench: build ## print the table of ratios (root); BENCH=short is quick, BENCH=-rss adds memory
+bench: build ## print the table of costs, targets and peers (root); BENCH=short is quick, BENCH=json for testdata/bench/results
 	@go run ./testdata/bench $(BENCH)
 
 install: build ## into DESTDIR/PREFIX: the tools, manual pages, completions for bash, zsh and fish

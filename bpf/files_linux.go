@@ -83,7 +83,8 @@ func (s *Session) attachFiles(shared map[string]*ebpf.Map, rules *schemas.FileRu
 	if err != nil {
 		return err
 	}
-	if err := s.prepare(spec, f.needed(hooks)...); err != nil {
+	spec = pick(spec, f.needed(hooks)...)
+	if err := s.prepare(spec); err != nil {
 		return err
 	}
 	return s.loadFiles(f, spec, shared)
@@ -281,9 +282,7 @@ func (s *Session) loadFiles(f *fileSession, spec *ebpf.CollectionSpec, shared ma
 func (s *Session) loadGroup(spec *ebpf.CollectionSpec, use map[string]*ebpf.Map) (*ebpf.Collection, error) {
 	coll, err := s.loadSomehow(spec, use)
 	if err == nil {
-		s.mu.Lock()
-		s.coll = append(s.coll, coll)
-		s.mu.Unlock()
+		s.add(coll, use)
 	}
 	return coll, err
 }

@@ -64,11 +64,7 @@ type guard struct {
 }
 
 // watchProcesses finds out who the runner's processes are, as the kernel numbers them.
-func (s *Session) watchProcesses(supervised bool) error {
-	spec, err := objects.LoadGuard()
-	if err != nil {
-		return err
-	}
+func (s *Session) watchProcesses(spec *ebpf.CollectionSpec, supervised bool) (err error) {
 	if s.captureTGID, err = s.number(spec, objects.GuardProgOwnTgid); err == nil && supervised {
 		s.supervisorTGID, err = s.number(spec, objects.GuardProgParentTgid)
 	}
@@ -80,8 +76,8 @@ func (s *Session) watchProcesses(supervised bool) error {
 
 // number runs a program that returns a number.
 func (s *Session) number(spec *ebpf.CollectionSpec, name string) (uint32, error) {
-	one := spec.Copy()
-	if err := s.prepare(one, name); err != nil {
+	one := pick(spec, name)
+	if err := s.prepare(one); err != nil {
 		return 0, err
 	}
 	one.Maps = map[string]*ebpf.MapSpec{".rodata": one.Maps[".rodata"]}
@@ -95,17 +91,13 @@ func (s *Session) number(spec *ebpf.CollectionSpec, name string) (uint32, error)
 
 // attachGuard attaches what watches signals, in copies where tasks are preempted in probes. On a
 // realtime kernel that is so where a signal is sent.
-func (s *Session) attachGuard(shared map[string]*ebpf.Map) error {
-	spec, err := objects.LoadGuard()
-	if err != nil {
-		return err
-	}
+func (s *Session) attachGuard(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map) error {
 	n := uint32(1)
 	if s.copies.has(objects.GuardProgOnSignal) {
 		n = smallCopies
 	}
 	for i := range n {
-		one := spec.Copy()
+		one := pick(spec)
 		if err := one.Variables["copy"].Set(i); err != nil {
 			return err
 		}
@@ -142,11 +134,15 @@ func (s *Session) closeMaps(shared map[string]*ebpf.Map) error {
 			}
 		}
 	}
-	own, err := s.objects()
+	own, err := s.maps()
 	if err != nil {
 		return err
 	}
-	for _, key := range own {
+	keys, err := s.objects(own)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
 		if err := shared[objects.KernelMapOwnObjects].Put(key, uint32(1)); err != nil {
 			return fmt.Errorf("filling the guard's table of objects: %w", err)
 		}
@@ -155,25 +151,43 @@ func (s *Session) closeMaps(shared map[string]*ebpf.Map) error {
 	if err := s.mapPositions(shared); err != nil {
 		return err
 	}
-	for _, c := range s.coll {
-		for name, m := range c.Maps {
-			if name == objects.KernelMapEvents {
-				continue // its reader writes how far it has read
-			}
-			info, err := m.Info()
-			if err == nil && !info.Frozen() {
-				err = m.Freeze()
-			}
-			if err != nil {
-				return fmt.Errorf("freezing the map %s: %w", name, err)
-			}
+	for _, o := range own {
+		if o.name == objects.KernelMapEvents || o.info.Frozen() {
+			continue // the reader of the events writes how far it has read
+		}
+		if err := o.m.Freeze(); err != nil {
+			return fmt.Errorf("freezing the map %s: %w", o.name, err)
 		}
 	}
 	return nil
 }
 
+// ownMap is a map of the session.
+type ownMap struct {
+	name string
+	m    *ebpf.Map
+	info *ebpf.MapInfo
+}
+
+// maps are the session's maps, each once.
+func (s *Session) maps() (all []ownMap, err error) {
+	for _, c := range s.coll {
+		for name, m := range c.Maps {
+			if s.shares[m] {
+				continue
+			}
+			info, err := m.Info()
+			if err != nil {
+				return nil, fmt.Errorf("asking for the map %s: %w", name, err)
+			}
+			all = append(all, ownMap{name, m, info})
+		}
+	}
+	return all, nil
+}
+
 // objects are the keys of the session's programs, maps and links in own_objects.
-func (s *Session) objects() (keys []uint64, err error) {
+func (s *Session) objects(own []ownMap) (keys []uint64, err error) {
 	seen := map[uint64]bool{}
 	add := func(kind uint64, id uint64, e error) {
 		if key := kind<<32 | id; e != nil {
@@ -188,14 +202,10 @@ func (s *Session) objects() (keys []uint64, err error) {
 			id, e := programID(p)
 			add(1, uint64(id), e)
 		}
-		for _, m := range c.Maps {
-			info, e := m.Info()
-			if e != nil {
-				return nil, e
-			}
-			id, _ := info.ID()
-			add(2, uint64(id), nil)
-		}
+	}
+	for _, o := range own {
+		id, _ := o.info.ID()
+		add(2, uint64(id), nil)
 	}
 	for _, l := range s.links {
 		info, e := l.Info()

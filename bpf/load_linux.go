@@ -101,9 +101,10 @@ func (s *Session) Loaded() string {
 	return strings.Join(slices.Sorted(slices.Values(s.reasons)), "; ")
 }
 
-// load loads an object that shares the maps of the base object, as far as shared has them.
+// load loads an object, or some of its programs, that shares the maps of the base object, as far as shared has them.
 func (s *Session) load(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, keep ...string) (*ebpf.Collection, error) {
-	if err := s.prepare(spec, keep...); err != nil {
+	spec = pick(spec, keep...)
+	if err := s.prepare(spec); err != nil {
 		return nil, err
 	}
 	replace := map[string]*ebpf.Map{}
@@ -117,10 +118,21 @@ func (s *Session) load(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, k
 	if err != nil {
 		return nil, err
 	}
+	s.add(coll, replace)
+	return coll, nil
+}
+
+// add keeps a loaded object. The maps that it was given are those of another one.
+func (s *Session) add(coll *ebpf.Collection, given map[string]*ebpf.Map) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.coll = append(s.coll, coll)
-	return coll, nil
+	if s.shares == nil {
+		s.shares = map[*ebpf.Map]bool{}
+	}
+	for name := range given {
+		s.shares[coll.Maps[name]] = true
+	}
 }
 
 // loadSomehow loads an object. A verifier that refuses it gets it again, without one part more.
@@ -157,9 +169,8 @@ func (s *Session) loadSomehow(spec *ebpf.CollectionSpec, replace map[string]*ebp
 // newCollection is a variable so that a test can see what happens when a verifier refuses.
 var newCollection = ebpf.NewCollectionWithOptions
 
-// prepare sets what every object needs to know and removes the programs that
-// keep does not name (all stay when it is empty).
-func (s *Session) prepare(spec *ebpf.CollectionSpec, keep ...string) error {
+// prepare sets what every object needs to know.
+func (s *Session) prepare(spec *ebpf.CollectionSpec) error {
 	n, err := ebpf.PossibleCPU()
 	if err != nil {
 		return err
@@ -181,13 +192,6 @@ func (s *Session) prepare(spec *ebpf.CollectionSpec, keep ...string) error {
 	}
 	if m := spec.Maps["scratch"]; m != nil {
 		m.MaxEntries = uint32(n) * scratches * s.copies.count()
-	}
-	if len(keep) > 0 {
-		for name := range spec.Programs {
-			if !slices.Contains(keep, name) {
-				delete(spec.Programs, name)
-			}
-		}
 	}
 	return nil
 }

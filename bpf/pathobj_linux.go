@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
@@ -80,7 +81,10 @@ func (s *Session) firstLookup(kernel *btf.Spec, shared map[string]*ebpf.Map, for
 	for _, f := range forms {
 		err := fits(kernel, f)
 		if err == nil {
-			if err = s.attachLookup(shared, f, tests); err == nil {
+			if err = tryLookup(kernel, f.function); err == nil {
+				err = s.attachLookup(shared, f, tests)
+			}
+			if err == nil {
 				return f.function, nil
 			}
 			if errors.Is(err, unix.EPERM) {
@@ -113,12 +117,24 @@ func fits(kernel *btf.Spec, form lookupForm) error {
 	return nil
 }
 
+// tryLookup loads a program that does nothing. A kernel that refuses every program of this kind is asked so in less time than it
+// takes to read the object.
+func tryLookup(kernel *btf.Spec, function string) error {
+	p, err := ebpf.NewProgramWithOptions(&ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceFExit, AttachTo: function,
+		License: "Dual BSD/GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}, ebpf.ProgramOptions{KernelTypes: kernel, LogDisabled: true})
+	if err == nil {
+		err = p.Close()
+	}
+	return err
+}
+
 func (s *Session) attachLookup(shared map[string]*ebpf.Map, form lookupForm, tests []lookupTest) error {
 	spec, err := objects.LoadPathObj()
 	if err != nil {
 		return err
 	}
-	if err := s.prepare(spec, form.program, objects.PathObjProgOnArmTester); err != nil {
+	spec = pick(spec, form.program, objects.PathObjProgOnArmTester)
+	if err := s.prepare(spec); err != nil {
 		return err
 	}
 	spec.Programs[form.program].AttachTo = form.function
@@ -154,9 +170,7 @@ func (s *Session) attachLookup(shared map[string]*ebpf.Map, form lookupForm, tes
 		coll.Close()
 		return err
 	}
-	s.mu.Lock()
-	s.coll = append(s.coll, coll)
-	s.mu.Unlock()
+	s.add(coll, use)
 	s.keep(l, coll.Programs[form.program])
 	return nil
 }

@@ -116,7 +116,7 @@ func (c copySet) spec(object *ebpf.CollectionSpec) *ebpf.CollectionSpec {
 	if !c.any() {
 		return nil
 	}
-	spec := object.Copy()
+	spec := pick(object)
 	for name := range spec.Programs {
 		if !c.has(name) {
 			delete(spec.Programs, name)
@@ -197,7 +197,7 @@ func (s *Session) attachCopies(colls [probeCopies]*ebpf.Collection) error {
 var loadCopy = (*Session).loadCopy
 
 func (s *Session) loadCopy(copy uint32, shared map[string]*ebpf.Map, names []string) (*ebpf.Collection, error) {
-	spec := s.copySpec.Copy()
+	spec := pick(s.copySpec)
 	if err := spec.Variables["copy"].Set(copy); err != nil {
 		return nil, err
 	}

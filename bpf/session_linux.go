@@ -16,7 +16,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/bpf/internal/objects"
@@ -53,15 +52,19 @@ type Session struct {
 	// Redundant is "off", "on" or "unavailable: why".
 	Redundant  string
 	Preemption Preemption
-	Ring       *ringbuf.Reader
+	Ring       *Ring
 	Hooks      Period // in which the address hooks are attached
 
-	types    *btf.Cache           // the kernel's types, decoded once for all objects
+	types    *btf.Cache // the kernel's types, decoded once for all objects
+	kernel   twice      // the objects that are there twice
+	uring    twice
+	general  bool                 // not even a usual kernel loads those for the usual one
 	copySpec *ebpf.CollectionSpec // what copies are made from
 	mu       sync.Mutex           // guards what follows while objects load at the same time
 	progs    []*ebpf.Program
 	links    []link.Link
 	coll     []*ebpf.Collection
+	shares   map[*ebpf.Map]bool // maps of coll that are there once more
 
 	table    *ruleTable // of the network rules, nil without
 	blocked  *ebpf.Map
@@ -91,34 +94,41 @@ var required = []string{objects.KernelProgOnMove, objects.KernelProgOnFork, obje
 // copies do not load, the session runs without them and Redundant says why. The events
 // lost for that reason are counted as recursion misses.
 func Attach(opt Options) (*Session, error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // much memory for a moment: to look for what is free takes a fifth of the time
+	defer debug.SetGCPercent(debug.SetGCPercent(300)) // much memory for a moment: to look for what is free takes a fifth of the time
 	types := btf.NewCache()
 	go types.Kernel() // decoding takes a while: start it now, alongside the rest
-	s, err := attach(opt, types)
+	s := &Session{types: types, kernel: readEarly(kernelObject, opt), uring: readEarly(uringObject, opt)}
+	err := s.attach(opt)
+	if s.refusedUsual(err) {
+		s = &Session{types: types, kernel: kernelObject, uring: uringObject, general: true}
+		err = s.attach(opt)
+	}
 	var copies errCopies
 	if errors.As(err, &copies) {
 		opt.Copies = CopiesOff
-		if s, err = attach(opt, types); err == nil {
+		s = &Session{types: types, kernel: kernelObject, uring: uringObject, general: s.general}
+		if err = s.attach(opt); err == nil {
 			s.Redundant = state(copies.error)
 		}
 	}
-	if s != nil {
-		s.types, s.copySpec = nil, nil // only needed to load, and tens of megabytes
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	s.types, s.copySpec, s.kernel, s.uring = nil, nil, twice{}, twice{} // only needed to load, and tens of megabytes
+	return s, nil
 }
 
 // errCopies is a failure of only the redundant copies.
 type errCopies struct{ error }
 
-func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
-	s := &Session{types: types, Redundant: schemas.RedundantOff, Preemption: DetectPreemption(types), required: make(chan struct{})}
+func (s *Session) attach(opt Options) (err error) {
+	s.Redundant, s.Preemption, s.required = schemas.RedundantOff, DetectPreemption(s.types), make(chan struct{})
 	s.arguments = opt.Arguments
 	s.copies = chooseCopies(opt.Copies, s.Preemption)
 	var table *ruleTable
 	if opt.Rules != nil {
 		if table, err = compileRules(opt.Rules); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	defer func() {
@@ -128,31 +138,35 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	}()
 	dir, err := os.Open(opt.Cgroup)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer dir.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
-		return nil, err
+		return err
 	}
 	s.CgroupID = st.Ino
 	if err := s.lacks(opt.Without); err != nil {
-		return nil, err
+		return err
 	}
-	if err := s.watchProcesses(opt.Supervised); err != nil {
-		return nil, err
-	}
-	probes, err := objects.LoadKernel()
+	guard, err := objects.LoadGuard()
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if err := s.watchProcesses(guard, opt.Supervised); err != nil {
+		return err
+	}
+	probes, err := s.read(s.kernel)
+	if err != nil {
+		return err
 	}
 	s.copySpec = s.copies.spec(probes)
-	shared, err := s.loadMaps(probes.Copy(), opt, dir)
+	shared, err := s.loadMaps(probes, opt, dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if s.Ring, err = ringbuf.NewReader(shared["events"]); err != nil {
-		return nil, fmt.Errorf("opening the ring: %w", err)
+	if s.Ring, err = NewRing(shared["events"]); err != nil {
+		return fmt.Errorf("opening the ring: %w", err)
 	}
 	// Most of the time is spent in the kernel's verifier, so everything is loaded in
 	// parallel. Nothing is attached before the required programs are.
@@ -166,7 +180,7 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	if opt.Files != nil {
 		wg.Go(func() { files = s.attachFiles(shared, opt.Files) })
 	}
-	wg.Go(func() { watch = s.attachGuard(shared) })
+	wg.Go(func() { watch = s.attachGuard(guard, shared) })
 	wg.Go(func() { s.Results = state(s.attachResults(dir, shared)) })
 	wg.Go(func() { s.IOUring = state(s.attachUring(shared)) })
 	wg.Go(func() {
@@ -187,24 +201,24 @@ func attach(opt Options, types *btf.Cache) (_ *Session, err error) {
 	})
 	wg.Wait()
 	if err := cmp.Or(base, hooks, watch); err != nil {
-		return nil, err
+		return err
 	}
 	if files != nil {
-		return nil, &RulesError{Err: files, Files: true}
+		return &RulesError{Err: files, Files: true}
 	}
 	if s.copies.any() {
 		if copies == nil {
 			copies = s.attachCopies(copied)
 		}
 		if copies != nil {
-			return nil, errCopies{copies}
+			return errCopies{copies}
 		}
 		s.Redundant = RedundantOn
 	}
 	if err := s.closeMaps(shared); err != nil {
-		return nil, err
+		return err
 	}
-	return s, nil
+	return nil
 }
 
 func state(err error) string {
@@ -217,8 +231,8 @@ func state(err error) string {
 
 // loadMaps makes the maps that all objects share.
 func (s *Session) loadMaps(spec *ebpf.CollectionSpec, opt Options, dir *os.File) (map[string]*ebpf.Map, error) {
+	spec = onlyMaps(spec)
 	spec.Maps["events"].MaxEntries = uint32(opt.RingSize)
-	clear(spec.Programs)
 	coll, err := s.load(spec, nil)
 	if err != nil {
 		return nil, fmt.Errorf("making the maps: %w", err)
@@ -237,9 +251,8 @@ func (s *Session) attachRequired(spec *ebpf.CollectionSpec, shared map[string]*e
 	var tasks, calls *ebpf.Collection
 	var failed error
 	var wg sync.WaitGroup
-	second := spec.Copy()
 	wg.Go(func() { tasks, failed = s.loadWithBodies(spec, shared, required[:last]...) })
-	calls, err := s.loadWithBodies(second, shared, required[last])
+	calls, err := s.loadWithBodies(spec, shared, required[last])
 	wg.Wait()
 	if err := cmp.Or(err, failed); err != nil {
 		return fmt.Errorf("loading the probes: %w", err)

@@ -161,7 +161,7 @@ func TestVerifierRefuses(t *testing.T) {
 		newCollection = func(spec *ebpf.CollectionSpec, opts ebpf.CollectionOptions) (*ebpf.Collection, error) {
 			for name, value := range c.refused {
 				var now bool
-				if v := spec.Variables[name]; v != nil && v.Get(&now) == nil && now == value && spec.Programs["on_sys_exit"] != nil {
+				if v := spec.Variables[name]; (v == nil || v.Get(&now) == nil) && now == value && spec.Programs["on_sys_exit"] != nil {
 					return nil, fmt.Errorf("program on_sys_exit: %w", &ebpf.VerifierError{Cause: errors.New("not this"), Log: []string{"more"}})
 				}
 			}

@@ -21,7 +21,11 @@ func (s *Session) attachUring(shared map[string]*ebpf.Map) error {
 	}
 	form, err := uringFormOf(kernel)
 	if err == nil {
-		if err = s.attachUringObject(shared, form); err == nil {
+		err = s.attachUringObject(shared, form, s.read)
+		if s.refusedUsual(err) {
+			err = s.attachUringObject(shared, form, func(o twice) (*ebpf.CollectionSpec, error) { return o.general() })
+		}
+		if err == nil {
 			s.IOUringForm = form.String()
 			return nil
 		}
@@ -42,14 +46,13 @@ func (s *Session) attachUring(shared map[string]*ebpf.Map) error {
 
 // attachUringObject attaches the object, and copies of it where tasks are preempted in
 // probes. They share the requests and the bodies.
-func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm) error {
-	first, err := objects.LoadUring()
+func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm, read func(twice) (*ebpf.CollectionSpec, error)) error {
+	spec, err := read(s.uring)
 	if err != nil {
 		return err
 	}
-	spec := first.Copy()
 	programs := form.programs()
-	coll, err := s.loadWithBodies(first, shared, programs...)
+	coll, err := s.loadWithBodies(spec, shared, programs...)
 	if err != nil {
 		return err
 	}
@@ -61,7 +64,7 @@ func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm
 			shared[name] = coll.Maps[name]
 		}
 		for i := uint32(1); i < ringCopies; i++ {
-			next := spec.Copy()
+			next := pick(spec)
 			if err := next.Variables["copy"].Set(i); err != nil {
 				return err
 			}

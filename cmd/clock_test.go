@@ -128,7 +128,7 @@ func TestClockStatus(t *testing.T) {
 		want int
 		args []string
 	}{
-		{0, []string{"--", "true"}}, {7, []string{"--", "sh", "-c", "exit 7"}}, {128 + 9, []string{"--", "sh", "-c", "kill -9 $$"}}, {127, []string{"--", "/none"}}, {126, []string{"--", "/etc"}},
+		{0, []string{"--probe"}}, {0, []string{"--", "true"}}, {7, []string{"--", "sh", "-c", "exit 7"}}, {128 + 9, []string{"--", "sh", "-c", "kill -9 $$"}}, {127, []string{"--", "/none"}}, {126, []string{"--", "/etc"}},
 		{125, []string{"--"}}, {125, []string{"--seed", "a b", "--", "true"}}, {125, []string{"--start", "now", "--", "true"}}, {125, []string{"--only", "ruby", "--", "true"}}, {125, []string{"--crypto", "x", "--", "true"}},
 		{125, []string{"--replay", dir + "/none", "--", "true"}}, {125, []string{"--replay", dir + "/other", "--", "true"}}, {125, []string{"--replay", dir + "/other", "--seed", "1", "--", "true"}},
 		{125, []string{"-o", dir + "/other", "--", "true"}}, {125, []string{"--", tool("runner-box"), "--", "true"}},

@@ -77,6 +77,9 @@ func logFlags(dir string) (normalize, correlate []string) {
 	if file := filepath.Join(dir, "sdk.log.ndjson"); testkit.Exists(file) {
 		correlate = append(correlate, "--sdk", file)
 	}
+	if file := filepath.Join(dir, "intents.log.ndjson"); testkit.Exists(file) {
+		correlate = append(correlate, "--intents", file)
+	}
 	raw, err := os.ReadFile(filepath.Join(dir, "1-raw.ndjson"))
 	if err == nil && bytes.Contains(raw, []byte(`"`+schemas.FactRunClock+`":`)) {
 		normalize, correlate = []string{"--windows"}, append(correlate, "--times")

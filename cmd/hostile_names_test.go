@@ -173,7 +173,7 @@ func statement(t *testing.T, text string) string {
 	return string(b)
 }
 
-// hostileArchive is a recorded run with a tool call, whose file, program, tool and arguments have the name.
+// hostileArchive is a recorded run with a tool call, whose file, program, tool and arguments have the name, and its intents too.
 func hostileArchive(t *testing.T, dir string) string {
 	t.Helper()
 	quoted := func(s string) string {
@@ -192,6 +192,7 @@ func hostileArchive(t *testing.T, dir string) string {
 		seal := regexp.MustCompile(`"sha256":"[0-9a-f]*"`).ReplaceAll(b[end:], fmt.Appendf(nil, `"sha256":"%x"`, sha256.Sum256(b[:end])))
 		write(t, filepath.Join(dir, name), string(b[:end])+string(seal))
 	}
+	hostileIntents(t, filepath.Join(dir, "intents.log.ndjson"), logged)
 	windows, logs := logFlags(dir)
 	in, out := filepath.Join(dir, "1-raw.ndjson"), ""
 	for i, c := range [][]string{append([]string{"runner-normalize"}, windows...), append([]string{"runner-correlate"}, logs...), {"runner-pack", "-o", filepath.Join(dir, "in.tar.gz")}} {

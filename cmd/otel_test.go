@@ -123,6 +123,8 @@ func leaves(v map[string]any) (n int) {
 		o, isObject := e.(map[string]any)
 		objects := key == "bindings" || key == "states"
 		switch {
+		case isObject && key == "payload": // of an intent: it is one text
+			n++
 		case isObject:
 			n += leaves(o)
 		case objects:

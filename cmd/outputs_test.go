@@ -11,8 +11,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// TestOutputs: no tool replaces a file that it did not write, unless --force is given; each replaces its own.
-// No two flags name one file, none is called "-", and a place that cannot be written is found before anything is done.
+// TestOutputs: no tool replaces a file that it did not write, unless --force is given; each replaces its own,
+// and a device is written as it is. No two flags name one file, none is called "-", and a place that cannot be written is found before anything is done.
 func TestOutputs(t *testing.T) {
 	dir := t.TempDir()
 	archive, mine := packed(t, "kernel-only", filepath.Join(dir, "run.tar.gz")), filepath.Join(dir, "mine")
@@ -48,6 +48,9 @@ func TestOutputs(t *testing.T) {
 			}
 			if again, err := os.ReadFile(mine); err != nil || !bytes.Equal(first, again) {
 				t.Errorf("%s --%s: another file of the same archive, %v", tool, flag, err)
+			}
+			if o := run("--"+flag, os.DevNull); o.code > 1 {
+				t.Errorf("%s --%s into a device: %s", tool, flag, o)
 			}
 			if i > 0 {
 				refused("name one file", "--force", "--"+c.flags[0], mine, "--"+flag, dir+"/./mine")

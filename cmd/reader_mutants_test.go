@@ -44,15 +44,18 @@ func mutants(t *testing.T, part any, files []string) []string {
 // digests are corrected afterwards.
 func TestReaderMutants(t *testing.T) {
 	requirePython(t)
-	var calls, others []string
+	var calls, others, intents []string
 	for _, file := range packedRuns(t) {
-		if name := filepath.Base(file); strings.HasPrefix(name, "tool-") || strings.HasPrefix(name, "sdk-") {
+		switch name := filepath.Base(file); {
+		case strings.HasPrefix(name, "tool-"), strings.HasPrefix(name, "sdk-"):
 			calls = append(calls, file)
-		} else {
+		case strings.HasPrefix(name, "intents"):
+			intents = append(intents, file)
+		default:
 			others = append(others, file)
 		}
 	}
-	agree(t, append(mutants(t, 127, calls), mutants(t, 331, others)...))
+	agree(t, slices.Concat(mutants(t, 127, calls), mutants(t, 331, others), mutants(t, 11, intents)))
 }
 
 // TestReaderContainers: fields of tar and gzip headers, padding, sizes and limits.
@@ -67,10 +70,11 @@ func TestReaderContainers(t *testing.T) {
 	t.Fatal("the run tool-allowed is not there")
 }
 
-// TestReaderWrapped: the same of an archive with all that wrappers record.
+// TestReaderWrapped: the same of archives with all that wrappers record, and with the policy file of a run.
 func TestReaderWrapped(t *testing.T) {
 	requirePython(t)
-	agree(t, append(mutants(t, 13, []string{wrappedArchive(t)}), wrappedArchive(t)))
+	calls := callsArchive(t, "--no-kernel", "--policy", filepath.Join(callsBase(t), "policy.yaml"))
+	agree(t, slices.Concat(mutants(t, 13, []string{wrappedArchive(t)}), mutants(t, 29, []string{calls}), []string{wrappedArchive(t), calls}))
 }
 
 func TestReaderMutantsOfCorpora(t *testing.T) {
@@ -121,7 +125,7 @@ func refusal(t *testing.T, stream, file string) (string, outcome) {
 func TestReaderMutantStreams(t *testing.T) {
 	requirePython(t)
 	var files []string
-	for _, run := range []string{"tool-allowed", "kernel-only", "network-blocked", "file-blocked"} {
+	for _, run := range []string{"tool-allowed", "kernel-only", "network-blocked", "file-blocked", "intents"} {
 		dir := "../testdata/runs/" + run + "/"
 		files = append(files, "kernel.raw\t"+dir+"1-raw.ndjson", "kernel.normalized\t"+dir+"2-kernel.ndjson", "run.joined\t"+dir+"3-joined.ndjson")
 	}

@@ -203,7 +203,7 @@ func recordedStreams(t *testing.T) []string {
 	var files []string
 	for _, k := range []struct{ file, stream string }{
 		{"1-raw", "kernel.raw"}, {"2-kernel", "kernel.normalized"}, {"3-joined", "run.joined"},
-		{"policy.log", "policy.log"}, {"sdk.log", "sdk.log"},
+		{"policy.log", "policy.log"}, {"sdk.log", "sdk.log"}, {"intents.log", "intent.log"},
 	} {
 		for _, file := range glob(t, "../testdata/runs/*/"+k.file+".ndjson") {
 			files = append(files, k.stream+"\t"+file)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -124,7 +125,7 @@ func (r replayed) differs(name string) bool {
 func replay(t *testing.T, args ...string) (replayed, outcome) {
 	t.Helper()
 	cmd := command(t, "runner-replay", append(args, "--json")...)
-	cmd.Env = append(os.Environ(), "AGENT_SEED=another", "PYTHONHASHSEED=77", "HOME=/elsewhere")
+	cmd.Env = append(os.Environ(), fmt.Sprint("AGENT_SEED=", rand.Uint64()), fmt.Sprint("PYTHONHASHSEED=", rand.Uint32()), "AGENT_START_TIME=2031-01-01T00:00:00Z", "HOME=/elsewhere")
 	o := call(t, cmd)
 	var r replayed
 	if o.stdout != "" {
@@ -133,30 +134,26 @@ func replay(t *testing.T, args ...string) (replayed, outcome) {
 	return r, o
 }
 
-// Where an earlier design of record and replay was blind, these tests look: programs that ignore proxy variables (TestNetClients),
-// deletions and replaced directories (TestBoxChanges), a replay that begins with the base and not with what was made of it, clocks and
-// random numbers in the replay too, a command that fails, requests that are equal (TestReplayAgent), layers that are there and empty
-// (TestReplayCoverage).
-
-// TestReplayAgent: a recorded agent is replayed from base without its model, as often as one likes, and each time is the same.
+// TestReplayAgent: a recorded agent is replayed from base without its model, fifty times under random seeds, and each time is the same.
 func TestReplayAgent(t *testing.T) {
 	requireBPF(t)
 	file := agentArchive(t)
 	metrics, again := filepath.Join(t.TempDir(), "metrics.json"), filepath.Join(t.TempDir(), "again.tar.gz")
-	r, o := replay(t, file, "--runs", "50", "--metrics", metrics, "-o", again)
-	if o.code != 0 || r.Verdict != "equal" || r.EqualRuns != 50 {
-		t.Fatal(o)
-	}
-	var m struct {
-		Fidelity float64 `json:"replay_fidelity"`
-		Coverage float64 `json:"boundary_coverage"`
-		Time     float64 `json:"mean_revert_time_ms"`
-	}
-	b, err := os.ReadFile(metrics)
-	testkit.Must(t, err)
-	testkit.Must(t, json.Unmarshal(b, &m))
-	if m.Fidelity != 1 || m.Coverage != 1 || m.Time <= 0 {
-		t.Errorf("%s", b)
+	for range 5 { // each with other seeds in the environment
+		r, o := replay(t, file, "--runs", "10", "--metrics", metrics, "-o", again)
+		if o.code != 0 || r.Verdict != "equal" || r.EqualRuns != 10 {
+			t.Fatal(o)
+		}
+		var m struct {
+			Fidelity float64 `json:"replay_fidelity"`
+			Coverage float64 `json:"boundary_coverage"`
+			Time     float64 `json:"mean_revert_time_ms"`
+		}
+		b := testkit.Read(t, metrics)
+		testkit.Must(t, json.Unmarshal(b, &m))
+		if m.Fidelity != 1 || m.Coverage != 1 || m.Time <= 0 {
+			t.Errorf("%s", b)
+		}
 	}
 	then, now := openArchive(t, file), openArchive(t, again)
 	for _, member := range []string{"logs/stdout", "logs/stderr", "layers/filesystem.ndjson", "layers/clock.ndjson", "layers/dns.ndjson", "capability-surface.json"} {
@@ -294,6 +291,23 @@ func TestReplayFindsChanges(t *testing.T) {
 		if _, o := replay(t, at); o.code != 3 || !strings.Contains(o.stderr, name) {
 			t.Errorf("%s: %v", name, o)
 		}
+	}
+}
+
+// TestReplayFindsCapabilities: what was done at all, which only the kernel layer shows, is found too.
+func TestReplayFindsCapabilities(t *testing.T) {
+	requireBPF(t)
+	file := agentArchive(t)
+	r, o := replay(t, changed(t, file, func(c archivetest.Content) {
+		for _, member := range []string{schemas.MemberKernel, schemas.MemberSurface} {
+			if !strings.Contains(c[member], "/workspace/task.txt") {
+				t.Fatalf("%s: %s", member, c[member])
+			}
+			c[member] = strings.ReplaceAll(c[member], "/workspace/task.txt", "/workspace/tasj.txt")
+		}
+	}))
+	if o.code != 1 || r.Verdict != "drifted" || !r.differs("capabilities") || r.differs("stdout") || !strings.Contains(o.stdout, "/workspace/tas") {
+		t.Error(o)
 	}
 }
 

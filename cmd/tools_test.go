@@ -22,7 +22,7 @@ import (
 var tools = []string{
 	"runner-exec", "runner-capture", "runner-normalize", "runner-correlate", "runner-pack", "runner-verify",
 	"runner-policy", "runner-show", "runner-attest", "runner-lint", "runner-diff", "runner-soak", "runner-otel",
-	"runner-proc", "runner-suite", "runner-box", "runner-net", "runner-clock", "runner-replay",
+	"runner-proc", "runner-suite", "runner-box", "runner-net", "runner-clock", "runner-replay", "runner-gate",
 }
 
 // wrappers are the tools that leave all exit codes but 125 to 127 to the command that they run.

@@ -40,6 +40,32 @@ func wrappedArchive(t *testing.T) string {
 	return file
 }
 
+// TestWrappedNames: names are in the order of their bytes, whatever their texts are, and a command cannot spoil its record by names.
+func TestWrappedNames(t *testing.T) {
+	if err := boxWorks(); err != nil {
+		testkit.Missing(t, "boxes", err)
+	}
+	testkit.Programs(t, "names that are no text", "python3")
+	dir := t.TempDir()
+	testkit.Must(t, os.Mkdir(dir+"/base", 0o755))
+	file := filepath.Join(dir, "names.tar")
+	const program = `import os
+for n in [b"\xff", b"\xef\xbb\xbf", b"\\", b"\\x41", b"A", b"]", b"\x80", b"a\\b", b"a]b", b"a\xfeb", b"\xe2\x80\xae", b"z\n", b"z\x7f"]:
+    open(b"/workspace/" + n, "w").close()
+    os.makedirs(b"/workspace/d" + n)
+    open(b"/workspace/d" + n + b"/" + n, "w").close()
+`
+	if o := call(t, command(t, "runner-exec", "--no-kernel", "--archive", file, "--", tool("runner-box"), "--base", dir+"/base", "--fallback", "copy", "--", "python3", "-c", program)); o.code != 0 {
+		t.Fatal(o)
+	}
+	if o := call(t, command(t, "runner-verify", file)); o.code != 0 {
+		t.Error(o)
+	}
+	if says := readerSays(t, []string{file}); len(says) != 1 || says[0].Exit != 0 {
+		t.Errorf("%+v", says)
+	}
+}
+
 // TestWrappedArchive: the archive of such a run has what each wrapper recorded, says the same each time, and is valid.
 func TestWrappedArchive(t *testing.T) {
 	file := wrappedArchive(t)

@@ -94,6 +94,7 @@ const (
 	WhySchema    = "bad_schema"
 	WhyRunID     = "bad_run_id"
 	WhyEventType = "bad_event_type"
+	WhySecret    = "secret" // it has a secret
 )
 
 // Codes about paths and effects: of each at most so many are there one by one. One more
@@ -163,7 +164,9 @@ func Ambiguities() []AmbiguityKind {
 	list := slices.Clone(ambiguities[:])
 	for _, l := range LogLayers() {
 		for i := range logFaults {
-			list = append(list, l.faultKind(&logFaults[i]))
+			if l.canHave(&logFaults[i]) {
+				list = append(list, l.faultKind(&logFaults[i]))
+			}
 		}
 	}
 	slices.SortFunc(list, func(a, b AmbiguityKind) int { return strings.Compare(a.Code, b.Code) })

@@ -3,8 +3,9 @@ package schemas
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
+
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // What runner-clock records. The program itself wrote it down: it is self-reported.
@@ -61,7 +62,7 @@ type ClockTick struct {
 	AtNS    []uint64 `json:"at_ns"`           // what the clock said, in ns since the start; of a read up to 256 of them
 }
 
-var tickProcess = regexp.MustCompile(`^(node|python):[0-9a-f]{16}(\.[0-9]{1,9})?$`)
+var tickProcess = pattern.New(`^(node|python):[0-9a-f]{16}(\.[0-9]{1,9})?$`)
 
 // Check checks what a tick says on its own.
 func (t *ClockTick) Check() error {
@@ -107,7 +108,7 @@ func ParseClock(b []byte) (*Clock, error) {
 	return c, nil
 }
 
-var startForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3})?Z$`)
+var startForm = pattern.New(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3})?Z$`)
 
 func startTime(s string) error {
 	if !startForm.MatchString(s) {

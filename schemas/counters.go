@@ -103,6 +103,7 @@ const (
 	CounterTasks          = "tasks"
 
 	CounterPolicyEvents   = "policy_events"
+	CounterIntents        = "intents"
 	CounterSDKEvents      = "sdk_events"
 	CounterSurfaceEntries = "surface_entries"
 	CounterTimes          = "times"
@@ -149,6 +150,7 @@ const (
 	WhenWindows   = "only with `--windows`"
 	WhenPolicyLog = "only with `--policy`"
 	WhenSDKLog    = "only with `--sdk`"
+	WhenIntentLog = "only with `--intents`"
 	WhenPolicy    = "only of the policy log, under `--policy`"
 	WhenTimes     = "only with `--times`"
 	WhenFiltered  = "only if there are some"
@@ -222,6 +224,7 @@ var Counters = [...]Counter{
 	{Name: CounterNetUnused, Stage: StageNet, Role: RoleNone, Why: "exchanges of the recording that nothing asked for"},
 
 	{Name: CounterFiltered, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer filtered"},
+	{Name: CounterIntents, Stage: StageCorrelate, Role: RoleBalance, When: WhenIntentLog, Why: "lines of the layer intents"},
 	{Name: CounterProcessLines, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer process"},
 	{Name: CounterTicks, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer clock"},
 	{Name: CounterNames, Stage: StageCorrelate, Role: RoleBalance, When: WhenFiltered, Why: "lines of the layer dns"},

@@ -139,13 +139,9 @@ func ParseReport(b []byte) (*Report, error) {
 
 // ParseSurface parses capability-surface.json. Its sets are sorted and unique.
 func ParseSurface(b []byte) (*Surface, error) {
-	s := new(Surface)
-	err := decode(b, s)
-	if err == nil {
-		err = head(s.Schema, SchemaSurface, s.RunID)
-	}
+	s, err := surfaceForm(b)
 	if err != nil {
-		return nil, fmt.Errorf("capability surface: %w", err)
+		return nil, err
 	}
 	for i, set := range s.Sets() {
 		for j := 1; j < len(set); j++ {
@@ -155,6 +151,37 @@ func ParseSurface(b []byte) (*Surface, error) {
 		}
 	}
 	return s, nil
+}
+
+// surfaceForm parses a surface whose values may be in any order.
+func surfaceForm(b []byte) (*Surface, error) {
+	s := new(Surface)
+	err := decode(b, s)
+	if err == nil {
+		err = head(s.Schema, SchemaSurface, s.RunID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("capability surface: %w", err)
+	}
+	return s, nil
+}
+
+// CheckSurface says what in a small surface breaks its JSON Schema, which knows no order: nil if nothing does.
+func CheckSurface(b []byte) error {
+	s, err := surfaceForm(b)
+	if err != nil {
+		return err
+	}
+	for i, set := range s.Sets() {
+		seen := map[string]bool{}
+		for _, v := range set {
+			if seen[v] {
+				return fmt.Errorf("capability surface: %s has %.100q twice", SurfaceSets[i], v)
+			}
+			seen[v] = true
+		}
+	}
+	return nil
 }
 
 // ParseManifest parses manifest.json.

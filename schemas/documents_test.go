@@ -57,7 +57,7 @@ func TestDocumentParsersAgreeWithSchemas(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for _, f := range append(Forms(), DecisionLogForm) {
 		switch f.Schema {
-		case SchemaHeader, SchemaTrailer, SchemaRawEvent, SchemaKernelEvent, SchemaPolicyFile, SchemaPack, SchemaNetAllow, SchemaVerifyReport, SchemaAct, SchemaSuiteCase:
+		case SchemaHeader, SchemaTrailer, SchemaRawEvent, SchemaKernelEvent, SchemaPolicyFile, SchemaPack, SchemaNetAllow, SchemaGatePolicy, SchemaGatePlan, SchemaGateApproval, SchemaGateResult, SchemaGateStatus, SchemaGateJournal, SchemaVerifyReport, SchemaAct, SchemaSuiteCase:
 			continue
 		}
 		s := compileFile(t, f)
@@ -100,7 +100,7 @@ func FuzzDocuments(f *testing.F) {
 	compiled := map[string]*jsonschema.Schema{}
 	for _, form := range Forms() {
 		switch form.Schema {
-		case SchemaHeader, SchemaTrailer, SchemaPolicyFile, SchemaPack, SchemaNetAllow, SchemaVerifyReport, SchemaAct, SchemaSuiteCase: // parsed elsewhere, or never
+		case SchemaHeader, SchemaTrailer, SchemaPolicyFile, SchemaPack, SchemaNetAllow, SchemaGatePolicy, SchemaGatePlan, SchemaGateApproval, SchemaGateResult, SchemaGateStatus, SchemaGateJournal, SchemaVerifyReport, SchemaAct, SchemaSuiteCase: // parsed elsewhere, or never
 			continue
 		}
 		compiled[form.Schema] = compileForm(f, form.Schema)

@@ -33,6 +33,7 @@ const (
 	MemberChanges   = "layers/filesystem.ndjson"
 	MemberExchanges = "layers/network.ndjson"
 	MemberFiltered  = "layers/filtered.ndjson"
+	MemberIntents   = "layers/intents.ndjson"
 	MemberKernel    = "layers/kernel.ndjson"
 	MemberPolicy    = "layers/policy.ndjson"
 	MemberProcess   = "layers/process.ndjson"
@@ -58,6 +59,12 @@ var forms = [...]Form{
 	{Schema: SchemaFileRules, File: "file-rules-v0.schema.json"},
 	{Schema: SchemaPolicyFile, File: "policy-file-v0.schema.json"},
 	{Schema: SchemaNetAllow, File: "net-allow-v0.schema.json"},
+	{Schema: SchemaGatePolicy, File: "gate-policy-v0.schema.json"},
+	{Schema: SchemaGatePlan, File: "gate-plan-v0.schema.json"},
+	{Schema: SchemaGateApproval, File: "gate-approval-v0.schema.json"},
+	{Schema: SchemaGateResult, File: "gate-result-v0.schema.json"},
+	{Schema: SchemaGateStatus, File: "gate-status-v0.schema.json", Lines: true},
+	{Schema: SchemaGateJournal, File: "gate-journal-v0.schema.json", Lines: true},
 	{Schema: SchemaPack, File: "pack-v0.schema.json"},
 	{Schema: SchemaVerifyReport, File: "verify-report-v0.schema.json"},
 	{Schema: SchemaAct, File: "act-v0.schema.json", Lines: true},

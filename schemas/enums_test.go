@@ -35,6 +35,9 @@ func closedSets() map[string][]string {
 	sets["kinds of files"], sets["changes of files"], sets["kinds of bases"] = FileKinds[:], FileChanges[:], BaseKinds[:]
 	sets["schemes"], sets["decisions about exchanges"], sets["failures of exchanges"] = NetSchemes[:], NetDecisions[:], NetFailures[:]
 	sets["ticks"], sets["runtimes"], sets["sources of random numbers"] = Ticks[:], Runtimes[:], CryptoSources[:]
+	sets["kinds of policies"], sets["verdicts of approvals"], sets["statuses of commits"], sets["steps of journals"] = GatePolicyKinds[:], GateVerdicts[:], GateStatuses[:], GateSteps[:]
+	sets["methods that change nothing"] = plainMethods[:]
+	sets["actions of gates"], sets["classes of plans"], sets["classes of rules"], sets["methods of rollbacks"] = GateActions[:], GateClasses[:], append(GateClasses[:], GateAny), RollbackMethods[:]
 	sets["modes of networks"], sets["wrappers"] = NetModes[:], Wrappers[:]
 	sets["workspaces"], sets["namespaces of boxes"] = Workspaces[:], BoxNamespaces[:]
 	sets["files without more"], sets["devices"] = []string{KindFIFO, KindSocket}, []string{KindChar, KindBlock}

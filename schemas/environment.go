@@ -7,10 +7,12 @@ type Variable struct{ Name, Why string }
 
 // Variables by which the measured command reaches its logs.
 const (
-	EnvPolicyLog = "ASSAY_RUNNER_POLICY_DECISION_LOG"
-	EnvRunID     = "ASSAY_RUNNER_RUN_ID"
-	EnvSDKLog    = "ASSAY_RUNNER_SDK_EVENT_LOG"
-	EnvSDKSchema = "ASSAY_RUNNER_SDK_EVENT_SCHEMA"
+	EnvIntentLog    = "ASSAY_RUNNER_INTENT_LOG"
+	EnvIntentSchema = "ASSAY_RUNNER_INTENT_SCHEMA"
+	EnvPolicyLog    = "ASSAY_RUNNER_POLICY_DECISION_LOG"
+	EnvRunID        = "ASSAY_RUNNER_RUN_ID"
+	EnvSDKLog       = "ASSAY_RUNNER_SDK_EVENT_LOG"
+	EnvSDKSchema    = "ASSAY_RUNNER_SDK_EVENT_SCHEMA"
 )
 
 // EnvKeys are all names that env_keys can contain, sorted: the variable of the run id, and
@@ -29,6 +31,8 @@ func EnvKeys() []string {
 
 // Environment describes the variables, in the order of EnvKeys.
 var Environment = [...]Variable{
+	{EnvIntentLog, "path of the log of intents, when one is collected"},
+	{EnvIntentSchema, "schema of the lines of that log, `" + SchemaIntent + "`, when one is collected"},
 	{EnvPolicyLog, "path of the policy log, when one is collected"},
 	{EnvRunID, "the run's id, when a log is collected"},
 	{EnvSDKLog, "path of the SDK log, when one is collected"},

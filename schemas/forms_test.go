@@ -72,7 +72,7 @@ func TestFormsAndExamples(t *testing.T) {
 func parseForm(schema string, b []byte) (err error) {
 	switch schema {
 	case SchemaHeader, SchemaTrailer: // package stream parses these
-	case SchemaPolicyFile, SchemaPack, SchemaNetAllow: // packages of cmd/internal parse these
+	case SchemaPolicyFile, SchemaPack, SchemaNetAllow, SchemaGatePolicy, SchemaGatePlan, SchemaGateApproval, SchemaGateResult, SchemaGateStatus, SchemaGateJournal: // packages of cmd/internal parse these
 	case SchemaVerifyReport: // package verdict parses these
 	case SchemaAct, SchemaSuiteCase: // package cmd/internal/acts writes these, and no tool reads them
 	case SchemaRawEvent:

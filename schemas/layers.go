@@ -50,7 +50,7 @@ type LayerLog struct {
 
 	// The rest makes the ambiguity codes of the log (LogFault).
 	Title     string   // the log in words for people
-	Nothing   string   // what an empty log holds: "no event"
+	Nothing   string   // what an empty log holds: "no event"; "": there need not be anything in it
 	GapStatus string   // status of a report whose log has a gap: partial or failed
 	Missing   string   // what may be missing then; "" is only later lines of the layer
 	Whys      []string // why a line of it can be bad
@@ -72,6 +72,7 @@ const (
 	LayerExchanges = "network"
 
 	LayerFiltered = "filtered"
+	LayerIntents  = "intents"
 	LayerKernel   = "kernel"
 	LayerPolicy   = "policy"
 	LayerProcess  = "process"
@@ -92,6 +93,11 @@ var Layers = []Layer{
 		Parse: layerParser(ParseFileChange, func(c *FileChange) (string, uint64) { return c.RunID, c.Seq }), Counter: CounterChanges, Note: NoteBox},
 	{Name: LayerFiltered, Member: MemberFiltered, Schema: SchemaFiltered, File: "filtered-v0.schema.json", Optional: true, MaxBytes: MaxFilteredLayer, Normalized: true,
 		Parse: layerParser(ParseFiltered, func(f *FilteredEvent) (string, uint64) { return f.RunID, f.Seq }), Counter: CounterFiltered, Note: NoteNoise},
+	{Name: LayerIntents, Member: MemberIntents, Schema: SchemaIntent, File: "intent-v0.schema.json", Optional: true, MaxBytes: MaxLogLayer,
+		Parse: layerParser(ParseIntent, func(i *Intent) (string, uint64) { return i.RunID, i.Seq }), Counter: CounterIntents, Note: NoteIntents,
+		Log: &LayerLog{Stream: StreamIntentLog, Env: EnvIntentLog, SchemaEnv: EnvIntentSchema,
+			Title: "log of intents", GapStatus: CorrelationPartial,
+			Whys: []string{WhyJSON, WhySchema, WhyRunID, WhySeq, WhyType, WhyField, WhyConflict, WhySecret}, OwnLines: true}},
 	{Name: LayerKernel, Member: MemberKernel, Schema: SchemaKernelEvent, File: "kernel-event-v0.schema.json",
 		Note: NoteKernel, Field: func(h *Health) *string { return &h.KernelLayer }},
 	{Name: LayerExchanges, Member: MemberExchanges, Schema: SchemaNetExchange, File: "network-exchange-v0.schema.json", Optional: true, Wrapper: StreamNet,

@@ -41,6 +41,12 @@ const logInfix = "_log_"
 // LogCode is the ambiguity code of a fault of the layer's log, without argument.
 func (l *Layer) LogCode(f LogFault) string { return l.Name + logInfix + string(f) }
 
+// canHave reports whether a fault is one of the layer's log: some may be empty.
+func (l *Layer) canHave(f *logFault) bool { return f.fault != LogEmpty || !l.Log.MayBeEmpty() }
+
+// MayBeEmpty reports whether an empty log is in order.
+func (l *LayerLog) MayBeEmpty() bool { return l.Nothing == "" }
+
 // faultKind is the kind of ambiguity that a fault of the layer's log is.
 func (l *Layer) faultKind(f *logFault) AmbiguityKind {
 	k := AmbiguityKind{Code: l.LogCode(f.fault), Status: CorrelationPartial, Says: f.says, Layer: l, Fault: f.fault, Gap: f.kept != ""}
@@ -73,7 +79,7 @@ func logKind(code string) *AmbiguityKind {
 		return nil
 	}
 	for i := range logFaults {
-		if f := &logFaults[i]; string(f.fault) == fault {
+		if f := &logFaults[i]; string(f.fault) == fault && l.canHave(f) {
 			k := l.faultKind(f)
 			return &k
 		}

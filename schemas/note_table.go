@@ -18,6 +18,7 @@ const (
 	KeySDKEvents       = CounterSDKEvents
 	KeySDKToolCalls    = "sdk_tool_calls"
 	KeyLines           = "lines"
+	KeyIntents         = CounterIntents
 	KeyChanges         = "changes"
 	KeyUnread          = "unread"
 	KeyBaseChanged     = "base_changed"
@@ -28,6 +29,7 @@ const (
 	KeyUnended         = "unended"
 	KeyNames           = "names"
 	KeyMode            = "mode"
+	KeyWorkspace       = "workspace"
 	KeyExchanges       = "exchanges"
 	KeyUnused          = "unused"
 	KeyProgram         = "program"
@@ -132,10 +134,13 @@ var (
 		{Key: ClassCall}, {Key: ClassSetup}, {Key: ClassIdle}, {Key: ClassAgent}, {Key: ClassRequest, Optional: true}},
 		Check: checkWindows,
 		Says:  "kernel lines by class; there were sessions and times"}
+	NoteIntents = &Note{Code: "s6_intents", By: StageCorrelate, Fields: []NoteField{{Key: KeyIntents}}, Tail: "self-reported",
+		Check: positive,
+		Says:  "lines of the layer intents: what the command says that it wants to have done. Nothing of it was done by the run"}
 	NoteTimes = &Note{Code: "s7_times", By: StageCorrelate, Fields: []NoteField{{Key: KeyLines}},
 		Says: "`runner-exec --times`: how many lines of other layers have a time in the layer times"}
-	NoteBox = &Note{Code: "s8_box", By: StageCorrelate, Fields: []NoteField{{Key: KeyChanges}, {Key: KeyUnread}, {Key: KeyBaseChanged}, {Key: KeySurvivors}},
-		Says: "the command ran in a box of runner-box: lines of the layer filesystem, names that could not be described, names of the base that others changed, processes that outlived the command and were killed"}
+	NoteBox = &Note{Code: "s8_box", By: StageCorrelate, Fields: []NoteField{{Key: KeyWorkspace, Form: ValueWord}, {Key: KeyChanges}, {Key: KeyUnread}, {Key: KeyBaseChanged}, {Key: KeySurvivors}},
+		Says: "the command ran in a box of runner-box: what its workspace was (`copy`: of the base, as no overlay could be mounted), lines of the layer filesystem, names that could not be described, names of the base that others changed, processes that outlived the command and were killed"}
 	NoteClock = &Note{Code: "s8_clock", By: StageCorrelate, Fields: []NoteField{{Key: KeyTicks}, {Key: KeyBad}, {Key: KeyLost}, {Key: KeyUnended}},
 		Says: "the command had the clock of runner-clock: lines of the layer clock, which are self-reported, and `bad_lines`, `lost` and `unended` of `run/clock.json`"}
 	NoteNames = &Note{Code: "s8_dns", By: StageCorrelate, Fields: []NoteField{{Key: KeyNames}, {Key: KeyLost}},
@@ -161,5 +166,5 @@ var (
 // Notes are all notes, in the order in which they come.
 var Notes = [...]*Note{
 	NoteContractOnly, NoteKernel, NoteLoss, NoteDrops, NoteMissed, NoteEscape, NoteQuality, NoteSurvivors, NoteEnd, NoteBlind,
-	NoteConfined, NoteNetwork, NoteNetworkIDs, NoteFiles, NoteFileIDs, NotePolicy, NoteToolPolicy, NoteProcessAPI, NoteSDK, NoteWindows, NoteTimes, NoteBox, NoteClock, NoteNames, NoteExchanges, NotePIDs, NoteNoise, NoteProcesses, NoteDrop,
+	NoteConfined, NoteNetwork, NoteNetworkIDs, NoteFiles, NoteFileIDs, NotePolicy, NoteToolPolicy, NoteProcessAPI, NoteSDK, NoteWindows, NoteIntents, NoteTimes, NoteBox, NoteClock, NoteNames, NoteExchanges, NotePIDs, NoteNoise, NoteProcesses, NoteDrop,
 }

@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // SchemaPack is the schema string of a pack (PACKS.md).
@@ -45,10 +46,10 @@ const (
 
 // The forms as whole texts.
 var (
-	PackName    = regexp.MustCompile(`^` + packName + `$`)                                          // of packs and rules
-	PackVersion = regexp.MustCompile(`^` + packVersion + `$`)                                       // of packs
-	PackWord    = regexp.MustCompile(`^` + packWord + `$`)                                          // ids of frameworks, and of their parts
-	PackRuleID  = regexp.MustCompile(`^(` + packName + `@` + packVersion + `):(` + packName + `)$`) // of rules outside of their pack
+	PackName    = pattern.New(`^` + packName + `$`)                                          // of packs and rules
+	PackVersion = pattern.New(`^` + packVersion + `$`)                                       // of packs
+	PackWord    = pattern.New(`^` + packWord + `$`)                                          // ids of frameworks, and of their parts
+	PackRuleID  = pattern.New(`^(` + packName + `@` + packVersion + `):(` + packName + `)$`) // of rules outside of their pack
 )
 
 // Check checks what a reference says on its own.

@@ -109,6 +109,8 @@ type RunEnv struct {
 	Stdin    RunBytes `json:"stdin"`
 	Stdout   RunBytes `json:"stdout"`
 	Stderr   RunBytes `json:"stderr"`
+	// Policy is the policy file of runner-exec --policy, a blob.
+	Policy *RunBytes `json:"policy,omitempty"`
 }
 
 // EnvVar is one variable.
@@ -117,7 +119,7 @@ type EnvVar struct {
 	Value string `json:"value"` // in text form; a secret is redacted
 }
 
-// RunBytes are the bytes of a standard stream.
+// RunBytes are the bytes of a standard stream, or of a file.
 type RunBytes struct {
 	Bytes  uint64 `json:"bytes"`
 	SHA256 string `json:"sha256"`
@@ -159,7 +161,11 @@ func (e *RunEnv) check() error {
 			return err
 		}
 	}
-	for key, s := range map[string]RunBytes{"stdin": e.Stdin, "stdout": e.Stdout, "stderr": e.Stderr} {
+	all := map[string]RunBytes{"stdin": e.Stdin, "stdout": e.Stdout, "stderr": e.Stderr}
+	if e.Policy != nil {
+		all["policy"] = *e.Policy
+	}
+	for key, s := range all {
 		if err := first(notEmpty(key+".sha256", s.SHA256), optionalDigest(key+".sha256", s.SHA256)); err != nil {
 			return err
 		}

@@ -21,8 +21,15 @@ const (
 	SchemaNetworkRules = "runner.network_rules.v0"
 	SchemaFileRules    = "runner.file_rules.v0"
 
-	SchemaBaseEntry = "runner.base_entry.v0"
-	SchemaNetAllow  = "runner.net_allow.v0"
+	SchemaBaseEntry  = "runner.base_entry.v0"
+	SchemaNetAllow   = "runner.net_allow.v0"
+	SchemaGatePolicy = "runner.gate_policy.v0"
+	SchemaGatePlan   = "runner.gate_plan.v0"
+	SchemaGateResult = "runner.gate_result.v0"
+	SchemaGateStatus = "runner.gate_status.v0"
+
+	SchemaGateApproval = "runner.gate_approval.v0"
+	SchemaGateJournal  = "runner.gate_journal.v0"
 
 	SchemaEvent        = "assay.runner.event.v0"
 	SchemaKernelEvent  = "assay.runner.kernel_event.v0"
@@ -31,6 +38,7 @@ const (
 	SchemaTime         = "assay.runner.time.v0"
 	SchemaFiltered     = "assay.runner.filtered.v0"
 	SchemaProcessEvent = "assay.runner.process_event.v0"
+	SchemaIntent       = "assay.runner.intent.v0"
 	SchemaFileChange   = "assay.runner.file_change.v0"
 	SchemaNetExchange  = "assay.runner.network_exchange.v0"
 	SchemaClock        = "assay.runner.clock.v0"
@@ -52,10 +60,20 @@ const (
 	StreamJoined     = "run.joined"
 	StreamPolicyLog  = "policy.log"
 	StreamSDKLog     = "sdk.log"
+	StreamIntentLog  = "intent.log"
 	StreamBox        = "box"
 	StreamNet        = "net"
 	StreamClock      = "clock"
 )
+
+// Checksums of a stream (STREAMS.md, "Checksums"). A header names none for the first.
+const (
+	ChecksumSHA256 = "sha256"
+	ChecksumCRC32C = "crc32c"
+)
+
+// Checksums are the words of --checksum, the default first.
+var Checksums = [...]string{ChecksumSHA256, ChecksumCRC32C}
 
 // Status is the seal of a stream: complete, or partial if the observation is known to have
 // gaps.

@@ -12,6 +12,7 @@ test setpriv             util-linux       runs without rights
 test python3             python3          a second reader of archives
 test openssl             openssl          signatures
 test jq                  jq               signatures checked by hand
+test rsync             rsync             an independent witness of changed directories
 more shellcheck          shellcheck       the shell scripts
 more clang-19            clang-19         building the BPF objects
 more llvm-strip-19       llvm-19          building the BPF objects

@@ -90,10 +90,16 @@ INLINE bool is_closing(struct change *c, u64 files)
 	return false;
 }
 
-/* When the process was started: no other one has this number and the same table. */
+/* When the process was started: no other one has this number and the same table. Not read by helpers, which need memory on the
+ * stack: those of the programs that come here are full. */
 INLINE u64 owner_of_table(void)
 {
-	return bpf_get_current_task_btf()->group_leader->start_boottime;
+	u64 leader;
+
+	if (!CAN_CAST)
+		return bpf_get_current_task_btf()->group_leader->start_boottime;
+	leader = CAST(timespec64, bpf_get_current_task() + OFFSET(struct task_struct, group_leader))->tv_sec;
+	return CAST(task_struct, leader)->start_boottime;
 }
 
 /* A call that opened a file ends, and nothing says that its descriptor has another one by now. Was it taken away in the

@@ -33,6 +33,8 @@
 //	uringtell.h         the record of a request
 //	uring.bpf.c         requests of io_uring: the tracepoints, and when each request is told
 //	guard.bpf.c         signals to the runner's processes
+//	kernelusual.bpf.c   kernel.bpf.c once more, for the usual kernel: settings.h says why
+//	uringusual.bpf.c    uring.bpf.c, likewise
 //	uringcount.bpf.c    only counts the use of io_uring, where uring.bpf.c does not load
 //
 // The programs that enforce network rules:
@@ -50,18 +52,20 @@
 //	lsm.bpf.c           asks whether LSM programs refuse anything here, and where objects are
 //
 // What all of them share: helpers.h (compiler and kernel helpers), types.h (the fields
-// of kernel types), memory.h (how they are read), loop.h (how something is repeated),
-// sockaddr.h (what an address hook is given) and maps.h (the maps, and how a record is sent).
+// of kernel types), settings.h (what the loader tells them), memory.h (how types are read), loop.h (how
+// something is repeated), sockaddr.h (what an address hook is given) and maps.h (the maps, and how a record is sent).
 package probes
 
 // Flags and the pinned compiler come from the Makefile (make generate). The sources are
 // compiled from this folder, so that the objects hold no other path.
 
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Kernel kernel.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 KernelUsual kernelusual.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Sock sock.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Unix unix.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Result result.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Uring uring.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 UringUsual uringusual.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 UringCount uringcount.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Rules rules.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 RulesUnix rulesunix.bpf.c

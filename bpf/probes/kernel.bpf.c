@@ -168,21 +168,45 @@ INLINE u32 marked_as(u64 nr, bool compat32, bool passed)
 	return call_of(passed ? NCALLS - 1 : nr, compat32);
 }
 
-/* Is a call with this number of no interest, in whichever way it is called? Most are, and each of them comes here. Marks
- * are kept of all calls that a table has at the end, and of all calls at the entry. */
-INLINE bool enters_unseen(u64 nr)
+/* Which of 64 calls are of interest, in whichever way they are called? The tables are constants, and so is this: each call of
+ * each task of the machine comes here, and would have to wait for memory of ours. */
+INLINE u64 calls_of_interest(u32 first, bool ends)
 {
-	return !copied_calls && !native[nr & (NCALLS - 1)].op && !compat[nr & (NCALLS - 1)].op;
+	u64 set = 0;
+
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < 64; i++) {
+		const struct desc *n = &native[first + i], *c = &compat[first + i];
+
+		if ((n->op && !(ends && n->class == CLASS_CHANGE)) || (c->op && !(ends && c->class == CLASS_CHANGE)))
+			set |= 1ULL << i;
+	}
+	return set;
 }
 
-INLINE bool has_no_end(const struct desc *d)
+/* Is a call with this number of no interest? Most are. */
+INLINE bool not_of_interest(u64 nr, bool ends)
 {
-	return !d->op || d->class == CLASS_CHANGE;
+	u64 set = 0;
+
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < NCALLS; i += 64)
+		if (nr >> 6 == i >> 6) {
+			set = calls_of_interest(i, ends);
+			BARRIER(set); /* or the compiler makes a table in memory */
+		}
+	return !(set >> (nr & 63) & 1);
+}
+
+/* Marks are kept of all calls that a table has at the end, and of all calls at the entry. */
+INLINE bool enters_unseen(u64 nr)
+{
+	return !copied_calls && not_of_interest(nr, false);
 }
 
 INLINE bool ends_unseen(u64 nr)
 {
-	return has_no_end(&native[nr & (NCALLS - 1)]) && has_no_end(&compat[nr & (NCALLS - 1)]);
+	return not_of_interest(nr, true);
 }
 
 /* Does this program record the end of this call? With copies, only the first one that runs. */
@@ -349,6 +373,7 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, struct pt_regs *regs, lo
 
 BODY(sys_exit_body);
 
+#ifndef USUAL
 SEC("tp_btf/sys_exit")
 int body_sys_exit(u64 *ctx)
 {
@@ -358,6 +383,7 @@ int body_sys_exit(u64 *ctx)
 	task = bpf_get_current_task_btf();
 	return sys_exit(task, present_cgroup((u64)task), (struct pt_regs *)ctx[0], ctx[1]);
 }
+#endif
 
 SEC("tp_btf/sys_exit")
 int on_sys_exit(u64 *ctx)

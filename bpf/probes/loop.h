@@ -5,9 +5,6 @@
 #ifndef RUNNER_LOOP_H
 #define RUNNER_LOOP_H
 
-#include "helpers.h"
-
-/* Set by the loader: in pieces. Kernels before 5.17 must. */
-const volatile bool no_loop;
+#include "settings.h"
 
 #endif

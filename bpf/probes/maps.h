@@ -6,6 +6,7 @@
 
 #include "given.h"
 #include "record.h"
+#include "settings.h"
 #include "types.h"
 
 /* The last offset at which a write may begin, and room for the longest write. */
@@ -111,7 +112,6 @@ struct {
 /* Set by the loader before the load. */
 const volatile u64 scope_cgroup_id;
 const volatile u32 ncpus = 1;
-const volatile u32 copy; /* the number of this copy, of a probe that has several */
 
 INLINE struct counters *counters_of(u32 slot)
 {

@@ -47,10 +47,6 @@ struct {
 	__type(value, struct mark_state);
 } marks SEC(".maps");
 
-/* Set by the loader: which probes have copies. */
-const volatile bool copied_tasks; /* exec, fork, exit */
-const volatile bool copied_calls; /* the entry and the exit of system calls */
-
 INLINE bool is_compat(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -86,6 +82,9 @@ INLINE const struct desc *desc_of(u64 nr, bool compat32)
 
 /* The body of a probe, for its copies. The programs of such an array must all be for one
  * tracepoint, so each has its own. */
+#ifdef USUAL
+#define BODY(name) extern u32 name
+#else
 #define BODY(name)                                       \
 	struct {                                         \
 		__uint(type, BPF_MAP_TYPE_PROG_ARRAY);   \
@@ -93,6 +92,7 @@ INLINE const struct desc *desc_of(u64 nr, bool compat32)
 		__type(key, u32);                        \
 		__type(value, u32);                      \
 	} name SEC(".maps")
+#endif
 
 INLINE void missed_one(u32 slot)
 {

@@ -3,11 +3,8 @@
 #ifndef RUNNER_MEMORY_H
 #define RUNNER_MEMORY_H
 
+#include "settings.h"
 #include "types.h"
-
-/* Set by the loader: read by helper calls. Kernels before 6.2 must, which do not have the kfunc
- * below. It is a byte and is asked for nothing more, because a verifier follows this at each read. */
-const volatile u8 no_cast;
 
 /* Reads a field by a helper call. */
 #define READ(dst, ptr, field) bpf_probe_read_kernel(&(dst), sizeof(dst), __builtin_preserve_access_index(&(ptr)->field))

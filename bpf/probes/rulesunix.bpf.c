@@ -79,13 +79,14 @@ static long unix_step(u32 i, struct unix_ask *a)
 
 INLINE int unix_hook(void *ctx, u32 hook)
 {
-	struct bpf_sock_addr_kern *k = bpf_cast_to_kern_ctx(ctx);
+	u64 k = (u64)bpf_cast_to_kern_ctx(ctx), len;
 	struct unix_ask a;
-	u64 len;
+	u32 size = 0;
 
 	__builtin_memset(&a, 0, sizeof(a));
 	a.hook = hook;
-	len = k->uaddrlen;
+	READ_FIELD(size, bpf_sock_addr_kern, k, uaddrlen);
+	len = size;
 	if (len > 110)
 		len = 110;
 	BARRIER(len);
@@ -93,7 +94,7 @@ INLINE int unix_hook(void *ctx, u32 hook)
 	if (len > 110)
 		len = 110;
 	a.kind = NAME_PATH;
-	if (len < 2 || bpf_probe_read_kernel(a.addr, len, k->uaddr)) {
+	if (len < 2 || bpf_probe_read_kernel(a.addr, len, (void *)POINTER(bpf_sock_addr_kern, k, uaddr))) {
 		a.opaque = 1;
 		len = 2;
 	} else if (!a.addr[2]) {

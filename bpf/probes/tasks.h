@@ -111,12 +111,14 @@ INLINE int exec(u64 *ctx)
 	return 0;
 }
 
+#ifndef USUAL
 SEC("tp_btf/sched_process_exec")
 int body_exec(u64 *ctx)
 {
 	STACK_OF_TASK(ctx, exec_body);
 	return exec(ctx);
 }
+#endif
 
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)

@@ -13,9 +13,9 @@ struct unix_rec {
 INLINE int unix_hook(void *ctx, u16 op)
 {
 	struct counters *c = counters_of(SLOT_SOCK);
-	struct bpf_sock_addr_kern *k = bpf_cast_to_kern_ctx(ctx);
+	u64 k = (u64)bpf_cast_to_kern_ctx(ctx), len;
 	struct unix_rec e;
-	u64 len;
+	u32 size = 0;
 
 	if (!c || foreign(c))
 		return 1;
@@ -24,14 +24,15 @@ INLINE int unix_hook(void *ctx, u16 op)
 	e.r.source = SOURCE_CGROUP;
 	e.r.marks = for_ring() ? MARK_NORET | MARK_RING : MARK_NORET;
 	e.r.aux2 = bpf_get_socket_cookie(ctx);
-	len = k->uaddrlen;
+	READ_FIELD(size, bpf_sock_addr_kern, k, uaddrlen);
+	len = size;
 	if (len > 110)
 		len = 110;
 	BARRIER(len);
 	len &= 127;
 	if (len > 110)
 		len = 110;
-	if (bpf_probe_read_kernel(e.addr, len, k->uaddr)) {
+	if (bpf_probe_read_kernel(e.addr, len, (void *)POINTER(bpf_sock_addr_kern, k, uaddr))) {
 		e.r.marks |= MARK_AFAULT;
 		len = 0;
 	}

@@ -70,7 +70,6 @@ INLINE void submitted(u64 req)
 	u32 of_copy = copied_tasks ? COPY_OF(submit) : 0, flags = 0;
 	struct counters *c = counters_of(SLOT_URING_SUBMIT);
 	struct request *q;
-	struct asked a;
 	u8 opcode = 0;
 	bool later;
 	long err;
@@ -87,12 +86,12 @@ INLINE void submitted(u64 req)
 	later = is_later(req, flags);
 	if (opcode == OPCODE_CLOSE)
 		note_close(req, later);
-	q = begin_request(AT_SUBMIT, of_copy, &a, c);
-	if (!q || !ask(q, &a, req, opcode))
+	q = begin_request(AT_SUBMIT, of_copy, c);
+	if (!q || !ask(q, &q->asked, req, opcode))
 		return;
 	if (q->op == OP_IO_URING_OTHER)
 		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
-	keep_names(q, &a, scratch_of(AT_SUBMIT, of_copy));
+	keep_names(q, &q->asked, scratch_of(AT_SUBMIT, of_copy));
 	q->ring = POINTER(io_kiocb, req, ctx);
 	q->user_data = user_data_of(req);
 	if (later)
@@ -117,7 +116,6 @@ INLINE void failed(u64 entry, u64 req, s64 err)
 	struct counters *c = counters_of(SLOT_URING_FAILED);
 	struct user_entry *e;
 	struct request *q;
-	struct asked a;
 
 	if (!c)
 		return;
@@ -125,7 +123,7 @@ INLINE void failed(u64 entry, u64 req, s64 err)
 	q = bpf_map_lookup_elem(&requests, &req);
 	if (q)
 		forget(req, q, c);
-	q = begin_request(AT_FAILED, of_copy, &a, c);
+	q = begin_request(AT_FAILED, of_copy, c);
 	if (!q)
 		return;
 	e = (void *)q->base2; /* not used yet, and the stack is small */
@@ -133,9 +131,9 @@ INLINE void failed(u64 entry, u64 req, s64 err)
 		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
 		return;
 	}
-	if (!ask_entry(q, &a, e))
+	if (!ask_entry(q, &q->asked, e))
 		return;
-	keep_names(q, &a, scratch_of(AT_FAILED, of_copy));
+	keep_names(q, &q->asked, scratch_of(AT_FAILED, of_copy));
 	tell(req, err, AT_FAILED, 0, of_copy);
 }
 
@@ -215,14 +213,22 @@ BODY(submit_body);
 BODY(failed_body);
 BODY(complete_body);
 
-#define SUBMIT(form, tracepoint)                                         \
+/* A body does what is to be done with a tail call first (STACK_OF_TASK). */
+#ifdef USUAL
+#define BODY_PROGRAM(form, tracepoint, body, work)
+#else
+#define BODY_PROGRAM(form, tracepoint, body, work)                       \
 	SEC("tp_btf/" tracepoint)                                        \
 	int body_##form(u64 *ctx)                                        \
 	{                                                                \
-		STACK_OF_TASK(ctx, submit_body);                         \
-		submitted(address(ctx, 0));                              \
+		STACK_OF_TASK(ctx, body);                                \
+		work;                                                    \
 		return 0;                                                \
-	}                                                                \
+	}
+#endif
+
+#define SUBMIT(form, tracepoint)                                         \
+	BODY_PROGRAM(form, tracepoint, submit_body, submitted(address(ctx, 0))) \
 	SEC("tp_btf/" tracepoint)                                        \
 	int on_##form(u64 *ctx)                                          \
 	{                                                                \
@@ -236,13 +242,7 @@ BODY(complete_body);
 	}
 
 #define COMPLETE(form, result)                                           \
-	SEC("tp_btf/io_uring_complete")                                  \
-	int body_##form(u64 *ctx)                                        \
-	{                                                                \
-		STACK_OF_TASK(ctx, complete_body);                       \
-		completed(ctx[1], result(ctx));                          \
-		return 0;                                                \
-	}                                                                \
+	BODY_PROGRAM(form, "io_uring_complete", complete_body, completed(ctx[1], result(ctx))) \
 	SEC("tp_btf/io_uring_complete")                                  \
 	int on_##form(u64 *ctx)                                          \
 	{                                                                \
@@ -256,9 +256,10 @@ BODY(complete_body);
 
 INLINE s64 result_of_cqe(u64 *ctx)
 {
-	struct io_uring_cqe *cqe = (struct io_uring_cqe *)ctx[2];
+	s32 res = 0;
 
-	return cqe->res;
+	READ_FIELD(res, io_uring_cqe, address(ctx, 2), res);
+	return res;
 }
 
 INLINE s64 result_itself(u64 *ctx)
@@ -271,13 +272,7 @@ SUBMIT(submit_sqe, "io_uring_submit_sqe") /* its name and form before */
 COMPLETE(complete_cqe, result_of_cqe) /* since some release between Linux 6.12 and 6.16 */
 COMPLETE(complete_res, result_itself) /* its form before */
 
-SEC("tp_btf/io_uring_req_failed")
-int body_req_failed(u64 *ctx)
-{
-	STACK_OF_TASK(ctx, failed_body);
-	failed(address(ctx, 0), address(ctx, 1), (s32)ctx[2]);
-	return 0;
-}
+BODY_PROGRAM(req_failed, "io_uring_req_failed", failed_body, failed(address(ctx, 0), address(ctx, 1), (s32)ctx[2]))
 
 SEC("tp_btf/io_uring_req_failed")
 int on_req_failed(u64 *ctx)

@@ -88,7 +88,7 @@ INLINE void keep_names(struct request *q, struct asked *a, u32 key)
 }
 
 /* Begins a request of the present task. Without memory for it, it is lost, and counted. */
-INLINE struct request *begin_request(u32 at, u32 of_copy, struct asked *a, struct counters *c)
+INLINE struct request *begin_request(u32 at, u32 of_copy, struct counters *c)
 {
 	u64 id = bpf_get_current_pid_tgid();
 	u32 place = blank_of(at, of_copy);
@@ -99,7 +99,6 @@ INLINE struct request *begin_request(u32 at, u32 of_copy, struct asked *a, struc
 		return NULL;
 	}
 	__builtin_memset(q, 0, __builtin_offsetof(struct request, upath));
-	__builtin_memset(a, 0, sizeof(*a));
 	q->tgid = id >> 32;
 	q->tid = (u32)id;
 	q->cgid = bpf_get_current_cgroup_id();

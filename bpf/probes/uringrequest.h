@@ -15,6 +15,15 @@ enum state {
 	STATE_CANCELLED = 1 << 2, /* it is not carried out */
 };
 
+/* The texts and the address of a request: in the kernel's memory or, until it has copied
+ * them, in the program's. */
+struct asked {
+	u64 name, name2;
+	u64 addr;
+	s64 len;
+	u64 user; /* a bool */
+};
+
 struct request {
 	u64 ring, user_data; /* with its address, these tell it from others */
 	u64 flags, mode, resolve;
@@ -32,6 +41,7 @@ struct request {
 	u32 state;
 	u32 complete_copy; /* the copy that goes on in the body when it completes */
 	u32 on_file;	   /* it is about the file of a descriptor, and has no path */
+	struct asked asked; /* only until it is kept; on the stack, a verifier would follow each way that it can be set */
 	u8 upath[UPATH_MAX];
 	u8 upath2[UPATH_MAX];
 	u8 base[BASE_MAX];
@@ -84,15 +94,6 @@ INLINE bool is_socket(u32 op)
 {
 	return op >= OP_CONNECT && op <= OP_LISTEN;
 }
-
-/* The texts and the address of a request: in the kernel's memory or, until it has copied
- * them, in the program's. */
-struct asked {
-	u64 name, name2;
-	u64 addr;
-	s64 len;
-	bool user;
-};
 
 /* The name that a field of a request points to. If the kernel has neither form of the
  * field, the object does not load. */

@@ -50,7 +50,7 @@ func options(env *tool.Env) (opt Options, err error) {
 		return opt, tool.Missing("--key", "make a key with runner-attest --generate-key ci.pem, then runner-attest --key ci.pem run.tar.gz")
 	}
 	for _, name := range names {
-		k, err := privateKey(env, name)
+		k, err := attestation.ReadPrivate(env, name)
 		if err != nil {
 			return opt, err
 		}
@@ -62,19 +62,9 @@ func options(env *tool.Env) (opt Options, err error) {
 		}
 	}
 	if opt.Output != "-" && !env.Flag.Bool("force") {
-		err = tool.Replaceable(opt.Output, "an attestation", isAttestation)
+		err = tool.Replaceable(opt.Output, "an attestation", attestation.IsFile)
 	}
 	return opt, err
-}
-
-// isAttestation reports whether a file has envelopes.
-func isAttestation(r io.Reader) bool {
-	b, err := io.ReadAll(io.LimitReader(r, attestation.MaxFile))
-	if err != nil {
-		return false
-	}
-	_, err = attestation.Parse(b)
-	return err == nil
 }
 
 func oneEnvelope(name string) (*attestation.Envelope, error) {
@@ -90,21 +80,6 @@ func oneEnvelope(name string) (*attestation.Envelope, error) {
 		return nil, tool.Failf(tool.ExitInput, "%s: %w", name, err)
 	}
 	return list[0], nil
-}
-
-func privateKey(env *tool.Env, name string) (*attestation.PrivateKey, error) {
-	b, err := tool.ReadFile(name, attestation.MaxKey)
-	if err != nil {
-		return nil, err
-	}
-	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.Mode().Perm()&0o077 != 0 {
-		env.Warnf("others may read %s (mode %04o): chmod 600 %s", name, st.Mode().Perm(), name)
-	}
-	k, err := attestation.ParsePrivate(b)
-	if err != nil {
-		return nil, tool.Failf(tool.ExitInput, "--key %s: %w", name, err)
-	}
-	return k, nil
 }
 
 // generate makes a key. It replaces none: what was signed with a lost key can never be signed again.

@@ -214,7 +214,7 @@ func (r *captureRun) ready() error {
 	}
 	var err error
 	r.sw, err = r.lines.start(r.env.Stdout, stream.Header{Stream: schemas.StreamRaw, RunID: r.opt.runID,
-		Tool: schemas.StageCapture, Version: tool.Version()}, func(err error) { r.post(message{fail: writing(err)}) })
+		Tool: schemas.StageCapture, Version: tool.Version(), Checksum: r.opt.checksum}, func(err error) { r.post(message{fail: writing(err)}) })
 	if err != nil {
 		return output(err)
 	}

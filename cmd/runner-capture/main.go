@@ -46,7 +46,7 @@ Flags:
   --network-rules FILE, --file-rules FILE   refuse what these deny (runner.network_rules.v0,
                      runner.file_rules.v0), files by --file-mechanism auto, lsm, fanotify, landlock
   --argv full|hash|none, --argv-key FILE   arguments but secrets; names (default), digests; nothing
-  --probe            only say whether capture would work here
+  --probe, --checksum crc32c   only say whether capture would work here; a cheaper seal, see STREAMS.md
   --supervised, --grace D, --make-cgroup, --remove-cgroup, --ready-fd N
                      for runner-exec
   -v, -q             say more; say nothing but errors; -h, --help and --version
@@ -73,6 +73,7 @@ func app() tool.App {
 		&cli.StringFlag{Name: "network-rules"},
 		&cli.StringFlag{Name: "file-rules"},
 		&cli.StringFlag{Name: "file-mechanism", Value: schemas.FileMechanismAuto},
+		&cli.StringFlag{Name: "checksum", Value: schemas.ChecksumSHA256},
 		&cli.BoolFlag{Name: "probe"},
 		&cli.BoolFlag{Name: "supervised"},
 		&cli.DurationFlag{Name: "grace", Value: 10 * time.Second},

@@ -29,6 +29,7 @@ type options struct {
 	files         *schemas.FileRules // the same for files and programs
 	fileMechanism string
 	arguments     arguments.Describer
+	checksum      string // of the stream
 }
 
 // parse checks the flags.
@@ -71,6 +72,9 @@ func parse(env *tool.Env) (options, error) {
 	}
 	if o.arguments.Key, err = arguments.ReadKey(f.String("argv-key")); err != nil {
 		return o, tool.Usagef("--argv-key: %v", err)
+	}
+	if o.checksum, err = env.Word("checksum", schemas.Checksums[:]...); err != nil {
+		return o, err
 	}
 	switch {
 	case o.cgroup == "":

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/klauspost/compress/s2"
+
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
@@ -21,15 +23,16 @@ type chunk struct {
 	n int
 }
 
-// queued is a chunk that waits. In the file it has a size and no bytes.
+// queued is a chunk that waits. In the file it has a size there and no bytes.
 type queued struct {
 	chunk
-	size int
+	size   int
+	packed bool // compressed in the file
 }
 
 // spool is a first-in-first-out queue of chunks between the reader of the ring,
 // which must never wait, and the writer, which a slow next stage can stop. What
-// does not fit in memory goes to a nameless file of bounded size; when that is
+// does not fit in memory goes, compressed, to a nameless file of bounded size; when that is
 // full too, put waits, the ring fills, and the kernel counts what is lost.
 type spool struct {
 	mu     sync.Mutex
@@ -42,8 +45,9 @@ type spool struct {
 	closed bool
 	err    error
 	free   chan []byte // buffers for use again
+	packed []byte      // for use again
 
-	// Spooled is how many bytes went through the file.
+	// Spooled is how many bytes of lines went through the file.
 	Spooled uint64
 }
 
@@ -84,11 +88,11 @@ func (s *spool) put(c chunk) error {
 			return s.err
 		}
 		if s.onDisk == 0 && len(s.queue) < memoryChunks {
-			s.add(queued{chunk: c, size: len(c.b)})
+			s.add(queued{chunk: c})
 			return nil
 		}
-		if s.wr+int64(len(c.b)) <= s.limit {
-			if err := s.toFile(c); err == nil {
+		if stored := s.pack(c.b); s.wr+int64(len(stored)) <= s.limit {
+			if err := s.toFile(c, stored); err == nil {
 				return nil
 			}
 			// No room or no file: what is spooled stays, the rest waits its turn, and
@@ -105,7 +109,18 @@ func (s *spool) add(q queued) {
 	s.change.Broadcast()
 }
 
-func (s *spool) toFile(c chunk) error {
+// pack compresses lines, which takes less time than to write them as they are. Bytes that do not get fewer stay.
+func (s *spool) pack(b []byte) []byte {
+	if n := s2.MaxEncodedLen(len(b)); cap(s.packed) < n {
+		s.packed = make([]byte, n)
+	}
+	if p := s2.Encode(s.packed[:cap(s.packed)], b); len(p) < len(b) {
+		return p
+	}
+	return b
+}
+
+func (s *spool) toFile(c chunk, stored []byte) error {
 	if s.file == nil {
 		f, err := tool.Spool()
 		if err != nil {
@@ -113,13 +128,13 @@ func (s *spool) toFile(c chunk) error {
 		}
 		s.file = f
 	}
-	if _, err := s.file.WriteAt(c.b, s.wr); err != nil {
+	if _, err := s.file.WriteAt(stored, s.wr); err != nil {
 		return fmt.Errorf("spooling: %w", err)
 	}
-	s.wr += int64(len(c.b))
+	s.wr += int64(len(stored))
 	s.Spooled += uint64(len(c.b))
 	s.onDisk++
-	s.add(queued{chunk: chunk{n: c.n}, size: len(c.b)})
+	s.add(queued{chunk: chunk{n: c.n}, size: len(stored), packed: len(stored) < len(c.b)})
 	s.release(c.b)
 	return nil
 }
@@ -159,6 +174,13 @@ func (s *spool) fromFile(q *queued) error {
 	q.b = make([]byte, q.size)
 	if _, err := s.file.ReadAt(q.b, s.rd); err != nil {
 		return fmt.Errorf("reading the spool: %w", err)
+	}
+	if q.packed {
+		b, err := s2.Decode(s.buffer(), q.b)
+		if err != nil {
+			return fmt.Errorf("reading the spool: %w", err)
+		}
+		q.b = b
 	}
 	s.rd += int64(q.size)
 	if s.onDisk--; s.onDisk > 0 {

@@ -51,10 +51,10 @@ func TestSpoolOrder(t *testing.T) {
 
 // A stopped reader costs disk up to the limit and never blocks before it.
 func TestSpoolHoldsBackOnDisk(t *testing.T) {
-	s := newSpool(64 << 10)
+	s, rnd := newSpool(64<<10), rand.New(rand.NewPCG(3, 4))
 	put := 0
 	for ; put < memoryChunks+64; put++ { // 16 in memory, 64 KiB on disk
-		if err := s.put(chunk{bytes.Repeat([]byte{'x'}, 1024), 1}); err != nil {
+		if err := s.put(chunk{noise(rnd, 1024), 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,6 +74,41 @@ func TestSpoolHoldsBackOnDisk(t *testing.T) {
 	c, err := s.get()
 	if err != nil || string(c.b) != "one more" {
 		t.Errorf("%q, %v", c.b, err)
+	}
+}
+
+// noise is bytes that do not compress.
+func noise(rnd *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(rnd.Uint32())
+	}
+	return b
+}
+
+// Lines are compressed on disk: much more than the limit fits.
+func TestSpoolPacks(t *testing.T) {
+	s := newSpool(64 << 10)
+	line := bytes.Repeat([]byte(`{"schema":"runner.raw_event.v0"}`+"\n"), chunkSize/34)
+	const chunks = memoryChunks + 50
+	for range chunks {
+		if err := s.put(chunk{append(s.buffer(), line...), 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Spooled != 50*uint64(len(line)) || s.wr > s.limit {
+		t.Errorf("%d bytes of lines are %d on disk, at most %d", s.Spooled, s.wr, s.limit)
+	}
+	s.finish()
+	for i := range chunks {
+		c, err := s.get()
+		if err != nil || !bytes.Equal(c.b, line) {
+			t.Fatalf("chunk %d: %d bytes, %v", i, len(c.b), err)
+		}
+		s.release(c.b)
+	}
+	if _, err := s.get(); err != io.EOF {
+		t.Error(err)
 	}
 }
 

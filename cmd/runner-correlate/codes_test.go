@@ -35,7 +35,8 @@ func logCodeCases() (list []codeCase) {
 	} {
 		list = append(list,
 			codeCase{code: "policy_log_" + c.code, world: world{kernel: agent, policy: one, policyLog: c.h}},
-			codeCase{code: "sdk_log_" + c.code, world: world{kernel: agent, sdk: oneSDK, sdkLog: c.h}})
+			codeCase{code: "sdk_log_" + c.code, world: world{kernel: agent, sdk: oneSDK, sdkLog: c.h}},
+			codeCase{code: "intents_log_" + c.code, world: world{kernel: agent, intents: oneIntent, intentLog: c.h}})
 	}
 	for why, line := range map[string]string{
 		"bad_json":  `{"type"`,
@@ -58,6 +59,9 @@ func logCodeCases() (list []codeCase) {
 		"bad_field":      sdk(`"seq":3,"event_type":"tool_call_started","source":"x","tool":"t"`),
 	} {
 		list = append(list, codeCase{code: "sdk_log_invalid:4:" + why, world: world{kernel: agent, sdk: oneSDK + line}})
+	}
+	for why, line := range badIntents {
+		list = append(list, codeCase{code: "intents_log_invalid:2:" + why, world: world{kernel: agent, intents: oneIntent + line + "\n" + intentLine(1, "a.b", "{}", "")}})
 	}
 	return list
 }
@@ -162,6 +166,8 @@ func TestNoCodeWithoutCause(t *testing.T) {
 		"kernel and policy":    {kernel: quiet, policy: one},
 		"kernel and SDK":       {kernel: quiet, sdk: oneSDK},
 		"all three":            {kernel: quiet, policy: one, sdk: oneSDK},
+		"intents":              {kernel: quiet, intents: oneIntent, intentLog: &logHealth{}},
+		"no intents":           {kernel: quiet, intents: "\n", intentLog: &logHealth{}},
 		"all, collected":       {kernel: quiet, policy: one, sdk: oneSDK, policyLog: &logHealth{}, sdkLog: &logHealth{}},
 		"the run's own policy": {kernel: quiet, policy: one, policyLog: &logHealth{facts: map[string]string{"policy_digest": digestA}}},
 		"a session without calls": {kernel: strings.ReplaceAll(quiet, " 6 exec", " 600 read"), policy: `

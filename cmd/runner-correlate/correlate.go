@@ -19,6 +19,7 @@ type Options struct {
 	Background bool              // yield the processor to other processes
 	Logs       map[string]string // name of a layer → file of its log
 	Times      bool              // write the layer times
+	Checksum   string            // of the written stream
 	Record     string            // directory with the records of wrappers, or ""
 }
 
@@ -64,7 +65,7 @@ func run(env *tool.Env, opt Options) error {
 	defer in.Close()
 	in.Trust(schemas.SchemaKernelEvent) // kernelLine parses these strictly
 	id := in.Header().RunID
-	out, err := stream.NewAsyncWriter(env.Stdout, stream.Header{Stream: schemas.StreamJoined, RunID: id, Tool: env.Name, Version: tool.Version()})
+	out, err := stream.NewAsyncWriter(env.Stdout, stream.Header{Stream: schemas.StreamJoined, RunID: id, Tool: env.Name, Version: tool.Version(), Checksum: opt.Checksum})
 	if err != nil {
 		return failWrite(err)
 	}
@@ -218,6 +219,11 @@ func (j *joiner) kernelLine(line []byte, e *schemas.KernelEvent) (start []byte, 
 	}
 	if e.Seq != j.lines {
 		return nil, "", j.refuse("kernel line has seq %d, expected %d", e.Seq, j.lines)
+	}
+	if j.lines == 0 {
+		if err := j.writeLayers(schemas.LayerKernel); err != nil {
+			return nil, "", failWrite(err)
+		}
 	}
 	j.lines++
 	j.net.Add(e.EventType, e.Value)

@@ -126,18 +126,32 @@ func (j *joiner) writeTimes() error {
 	if err := write(schemas.TimeEvent{Type: schemas.TimeAnchor, WallNS: t.span.RealtimeNS, FinishedNS: t.span.FinishedNS}); err != nil {
 		return err
 	}
-	if err := t.eachKernel(func(n, ktime uint64) error {
-		return write(schemas.TimeEvent{Type: schemas.TimeLine, Layer: schemas.LayerKernel, Line: n, Source: schemas.TimeKernel, NS: t.since(ktime)})
-	}); err != nil {
-		return err
+	logs := j.logs
+	for _, l := range schemas.Layers {
+		var err error
+		switch {
+		case l.Name == schemas.LayerKernel:
+			err = t.eachKernel(func(n, ktime uint64) error {
+				return write(schemas.TimeEvent{Type: schemas.TimeLine, Layer: l.Name, Line: n, Source: schemas.TimeKernel, NS: t.since(ktime)})
+			})
+		case len(logs) > 0 && logs[0].Name == l.Name:
+			err = t.eachLine(logs[0], write)
+			logs = logs[1:]
+		}
+		if err != nil {
+			return err
+		}
 	}
-	for _, l := range j.logs {
-		for n := range l.count() {
-			e := t.line(l.stamp(n))
-			e.Type, e.Layer, e.Line = schemas.TimeLine, l.Name, n
-			if err := write(e); err != nil {
-				return err
-			}
+	return nil
+}
+
+// eachLine writes the times of a layer that is made from a log.
+func (t *timing) eachLine(l logLayer, write func(schemas.TimeEvent) error) error {
+	for n := range l.count() {
+		e := t.line(l.stamp(n))
+		e.Type, e.Layer, e.Line = schemas.TimeLine, l.Name, n
+		if err := write(e); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -33,9 +34,16 @@ func (j *joiner) addLayers(h *schemas.Health) {
 		notes = append(notes, schemas.NoteTimes.Format(j.timedLines()))
 	}
 	notes = append(notes, j.records.notes()...)
+	slices.SortStableFunc(notes, func(a, b string) int { return cmp.Compare(noteRank(a), noteRank(b)) })
 	// Other stages' notes come last.
 	last := len(h.Notes) - len(j.stages[0].Notes) - len(j.stages[1].Notes)
 	h.Notes = slices.Insert(h.Notes, last, notes...)
+}
+
+// noteRank is the place of a note among those of the health.
+func noteRank(note string) int {
+	code, _, _ := schemas.CutNote(note)
+	return schemas.NoteRank(code)
 }
 
 // writeLayers writes the lines of the layers that are made from logs, each once: those before a layer of the

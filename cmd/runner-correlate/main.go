@@ -28,12 +28,12 @@ calls need the times that runner-normalize --windows adds.
 Flags:
   --policy FILE  the decision log of policy proxies, collected or plain
   --sdk FILE     the log of the agent's SDK, collected or plain
+  --intents FILE the log of what the command wants to have done, likewise
   --times        add the layer times: needs runner-exec --times, normalize --windows
   --record DIR   what wrappers of the command recorded, as runner-exec keeps it
-  --background   yield the processor to the measured program
+  --background, --checksum crc32c   yield the processor; a cheaper seal, see STREAMS.md
   -v             print the counts on stderr
-  -h, --help     print this help
-  --version      print the version
+  -h, --help     print this help; --version prints the version
 
 Exit codes:
   0  joined, on the full length of the input
@@ -47,7 +47,7 @@ Examples:
 `
 
 func app() tool.App {
-	flags := []cli.Flag{&cli.BoolFlag{Name: "times"}, &cli.StringFlag{Name: "record"}, &cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"}}
+	flags := []cli.Flag{&cli.BoolFlag{Name: "times"}, &cli.StringFlag{Name: "record"}, &cli.StringFlag{Name: "checksum", Value: schemas.ChecksumSHA256}, &cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"}}
 	for _, l := range schemas.LogLayers() {
 		flags = append(flags, &cli.StringFlag{Name: l.Name})
 	}
@@ -65,7 +65,11 @@ func app() tool.App {
 			if err := env.NotEmpty("record"); err != nil {
 				return err
 			}
-			return run(env, Options{Record: f.String("record"), Background: f.Bool("background"), Logs: logs, Times: f.Bool("times")})
+			checksum, err := env.Word("checksum", schemas.Checksums[:]...)
+			if err != nil {
+				return err
+			}
+			return run(env, Options{Checksum: checksum, Record: f.String("record"), Background: f.Bool("background"), Logs: logs, Times: f.Bool("times")})
 		},
 	}
 }

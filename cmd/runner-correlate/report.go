@@ -27,7 +27,7 @@ func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 	r := &schemas.Report{Schema: schemas.SchemaReport, RunID: j.in.Header().RunID}
 	c := codes{}
 	for _, l := range j.logs {
-		c.addLog(l.Layer, l.end(), !l.present())
+		c.addLog(l.Layer, l.end(), !l.present() && !l.Log.MayBeEmpty())
 	}
 	if p := j.policy; p != nil {
 		for _, s := range p.sessions {

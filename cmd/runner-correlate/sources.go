@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -56,6 +57,8 @@ func (j *joiner) newSource(l *schemas.Layer) source {
 	case schemas.LayerSDK:
 		j.sdk = newSDKLog(id)
 		return j.sdk
+	case schemas.LayerIntents:
+		return &plainLog{layer: l, runID: id, check: intentChecks()}
 	}
 	return &plainLog{layer: l, runID: id}
 }
@@ -178,6 +181,7 @@ type plainLog struct {
 	layerText
 	layer *schemas.Layer
 	runID string
+	check func(value any) (why string) // what a line says that the parser cannot judge; nil: nothing
 }
 
 func (p *plainLog) line(l logLine) {
@@ -194,13 +198,21 @@ func (p *plainLog) take(l logLine) (why string) {
 		return schemas.WhyJSON
 	}
 	e, err := p.layer.Parse(l.text)
+	var fault *schemas.LineFault
 	switch {
+	case errors.As(err, &fault):
+		return fault.Why
 	case err != nil:
 		return schemas.WhyField
 	case e.RunID != p.runID:
 		return schemas.WhyRunID
 	case e.Seq != p.n:
 		return schemas.WhySeq
+	}
+	if p.check != nil {
+		if why := p.check(e.Value); why != "" {
+			return why
+		}
 	}
 	b, err := schemas.Marshal(e.Value)
 	if err != nil {

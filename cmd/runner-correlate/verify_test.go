@@ -40,6 +40,8 @@ func TestVerified(t *testing.T) {
 			t.Errorf("%s: %v\n%s\nkernel\n%s\npolicy\n%s\nsdk\n%s", name, err, out, w.kernel, w.policy, w.sdk)
 		}
 	}
+	verify("intents", asked(world{kernel: agent, policy: one, sdk: oneSDK, intents: oneIntent}))
+	verify("no intents", asked(world{kernel: agent, intents: "\n", intentLog: &logHealth{}}))
 	for seed := range uint64(60) {
 		verify(fmt.Sprint("seed ", seed), randomWorld(rand.New(rand.NewPCG(seed, 77))))
 	}
@@ -66,6 +68,9 @@ func asked(w world) world {
 	if w.sdk != "" || w.sdkLog != nil {
 		w.capture.shim = schemas.ShimOpenAIAgents
 		w.capture.envKeys = append(w.capture.envKeys, schemas.EnvSDKLog, schemas.EnvSDKSchema)
+	}
+	if w.intents != "" {
+		w.capture.envKeys = append(w.capture.envKeys, schemas.EnvIntentLog, schemas.EnvIntentSchema)
 	}
 	if len(w.capture.envKeys) > 0 {
 		w.capture.envKeys = append(w.capture.envKeys, schemas.EnvRunID)

@@ -33,11 +33,12 @@ import (
 // sdk has lines "started ID TOOL", "completed ID TOOL", "finished", "failed". A word "#a" at the end of a call is
 // the digest of its arguments, with the digit a.
 type world struct {
-	kernel, policy, sdk string
+	kernel, policy, sdk, intents string // intents are written as they are
 
 	untimed   bool
 	policyLog *logHealth // health of a collected log; nil if it is plain
-	sdkLog    *logHealth
+	sdkLog    *logHealth // as of the next
+	intentLog *logHealth
 	capture   input            // changes to the capture's health
 	record    map[string][]any // lines of the records of wrappers, by the name of their streams
 }
@@ -339,7 +340,7 @@ func (w world) run(t testing.TB) *threeLayers {
 	if w.sdkLog != nil {
 		sdk = collect(t, schemas.StreamSDKLog, sdk, *w.sdkLog)
 	}
-	return join(t, w.stream(t), policy, sdk, w.records(t)...)
+	return join(t, w.stream(t), policy, sdk, append(w.records(t), w.intentArgs(t)...)...)
 }
 
 // logArgs writes the logs that are there and returns the flags for them.
@@ -373,7 +374,7 @@ func takeApart(t testing.TB, out []byte) *threeLayers {
 	j := &threeLayers{out: out}
 	in, err := stream.NewReader(bytes.NewReader(out), "out", schemas.StreamJoined)
 	testkit.Must(t, err)
-	order := []string{schemas.SchemaEvent, schemas.SchemaKernelEvent, schemas.SchemaPolicyEvent, schemas.SchemaSDKEvent, schemas.SchemaClock, schemas.SchemaNet, schemas.SchemaSurfaceEntry,
+	order := []string{schemas.SchemaEvent, schemas.SchemaIntent, schemas.SchemaKernelEvent, schemas.SchemaPolicyEvent, schemas.SchemaSDKEvent, schemas.SchemaClock, schemas.SchemaNet, schemas.SchemaSurfaceEntry,
 		schemas.SchemaBinding, schemas.SchemaAmbiguity, schemas.SchemaReport, schemas.SchemaHealth, schemas.SchemaStageHealth}
 	last := 0
 	for {

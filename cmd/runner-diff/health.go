@@ -3,11 +3,11 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
@@ -59,7 +59,7 @@ func (s *side) finish() {
 }
 
 // countSuffix is how often something was met that cannot be observed.
-var countSuffix = regexp.MustCompile(` \([0-9]+\)$`)
+var countSuffix = pattern.New(` \([0-9]+\)$`)
 
 // coverageOf is what a run could not observe or left out, and which layers it has.
 func coverageOf(rec *verdict.Record) []string {

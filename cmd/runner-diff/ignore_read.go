@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -11,6 +10,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // Bounds of a file of rules.
@@ -19,7 +19,7 @@ const (
 	maxRuleID = 64
 )
 
-var ruleID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+var ruleID = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
 // day is how a rule's last day is written.
 const day = "2006-01-02"

@@ -251,8 +251,14 @@ func keepLogs(in *bufio.Reader) error {
 	return nil
 }
 
-// keeper acts as the keeper if the process was started as one.
+// keeper acts as the keeper, or the remover, if the process was started as one.
 func keeper() {
+	if os.Args[0] == removerName {
+		if remover() != nil {
+			os.Exit(tool.ExitOwn)
+		}
+		os.Exit(0)
+	}
 	if os.Args[0] == keeperName {
 		if err := keepLogs(bufio.NewReader(os.Stdin)); err != nil {
 			fmt.Println(err)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,12 +103,56 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestDevices: what is written to /dev/null is gone, and that is no failure. /dev/full fails the run.
+func TestDevices(t *testing.T) {
+	for _, args := range [][]string{
+		{"--archive", os.DevNull}, {"--stream", os.DevNull}, {"--archive", os.DevNull, "--policy-log", os.DevNull},
+		{"--stream", os.DevNull, "--policy-log", os.DevNull, "--sdk-log", os.DevNull, "--agent-shim", "openai-agents"},
+	} {
+		r := call(t, append(append([]string{"--no-kernel"}, args...), "--", "true")...)
+		if st, err := os.Stat(os.DevNull); r.code != 0 || err != nil || st.Mode()&os.ModeCharDevice == 0 {
+			t.Errorf("%q: %v, %v, %v", args, r, st, err)
+		}
+		if rest := leftovers(t, r.dir); len(rest) > 0 {
+			t.Errorf("%q: left %q", args, rest)
+		}
+	}
+	if _, err := os.Stat("/dev/full"); err != nil {
+		testkit.Skip(t, "/dev/full", err)
+	}
+	if r := call(t, "--no-kernel", "--stream", "/dev/full", "--", "true"); r.code != 125 || !strings.Contains(r.stderr, "no space left on device") {
+		t.Errorf("/dev/full: %v", r)
+	}
+}
+
+// TestChecksums: streams that stay between the stages have the cheap seal, those that become files SHA-256.
+func TestChecksums(t *testing.T) {
+	t.Setenv("FAKE_PACK", "checksum")
+	for want, args := range map[string][]string{
+		schemas.ChecksumCRC32C: {"--no-kernel"}, "": {"--no-kernel", "--keep", "kept"},
+	} {
+		r := call(t, append(args, "--archive", "run.tar.gz", "--", "true")...)
+		if r.code != 125 || !strings.Contains(r.stderr, fmt.Sprintf("the checksum is %q", want)) {
+			t.Errorf("%q: expected %q, got %v", args, want, r)
+		}
+	}
+	r := call(t, "--no-kernel", "--stream", "raw", "--", "true")
+	f, err := os.Open(filepath.Join(r.dir, "raw"))
+	testkit.Must(t, err)
+	defer f.Close()
+	in, err := stream.NewReader(f, "raw", schemas.StreamRaw)
+	if err != nil || in.Header().Checksum != "" {
+		t.Errorf("--stream: %v, %v", r, err)
+	}
+}
+
 // TestOutputsFirst: an output that cannot be written is reported before the command runs.
 func TestOutputsFirst(t *testing.T) {
-	file := script(t, "file", "", 0o644)
+	file, fifo := script(t, "file", "", 0o644), filepath.Join(t.TempDir(), "fifo")
+	testkit.Must(t, syscall.Mkfifo(fifo, 0o600))
 	for _, args := range [][]string{
 		{"--archive", "no/such/dir/run.tar.gz"}, {"--archive", "."}, {"--keep", "no/such/dir"},
-		{"--keep", file}, {"--stream", "no/such/dir/raw"}, {"--archive", "/dev/null"},
+		{"--keep", file}, {"--stream", "no/such/dir/raw"}, {"--archive", fifo}, {"--stream", fifo},
 	} {
 		r := call(t, append(append([]string{"--no-kernel"}, args...), "--", "touch", "ran")...)
 		if r.code != 125 || strings.Count(r.stderr, "error:") != 1 {

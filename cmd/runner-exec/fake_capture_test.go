@@ -36,6 +36,7 @@ func fakeCapture() {
 	f.String("argv-key", "", "")
 	f.String("without", "", "")
 	f.String("file-mechanism", "", "")
+	checksum := f.String("checksum", "", "")
 	sets := []*string{f.String("network-rules", "", ""), f.String("file-rules", "", "")}
 	f.Bool("v", false, "")
 	f.Parse(os.Args[1:])
@@ -78,7 +79,7 @@ func fakeCapture() {
 		clean()
 		os.Exit(5)
 	}
-	w, err := stream.NewWriter(os.Stdout, stream.Header{Stream: schemas.StreamRaw, RunID: *id, Tool: "runner-capture"})
+	w, err := stream.NewWriter(os.Stdout, stream.Header{Stream: schemas.StreamRaw, RunID: *id, Tool: "runner-capture", Checksum: *checksum})
 	if err != nil {
 		clean()
 		die(5, "runner-capture: error: %v", err)

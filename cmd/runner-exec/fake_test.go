@@ -31,6 +31,7 @@ func fakeHealth(runID, name string) schemas.StageHealth {
 func fakeNormalize() {
 	f := flag.NewFlagSet("runner-normalize", flag.ExitOnError)
 	f.Bool("background", false, "")
+	checksum := f.String("checksum", "", "")
 	f.Bool("canonical-pids", false, "")
 	f.Bool("filtered", false, "")
 	f.Bool("processes", false, "")
@@ -38,7 +39,7 @@ func fakeNormalize() {
 	f.String("drop", "", "")
 	f.Bool("windows", false, "")
 	f.Parse(os.Args[1:])
-	fakeFilter("runner-normalize", "kernel.raw", "kernel.normalized")
+	fakeFilter("runner-normalize", *checksum, "kernel.raw", "kernel.normalized")
 }
 
 // fakeCorrelate reads its logs to their seal before the first kernel line, as the
@@ -46,6 +47,7 @@ func fakeNormalize() {
 func fakeCorrelate() {
 	f := flag.NewFlagSet("runner-correlate", flag.ExitOnError)
 	f.Bool("background", false, "")
+	checksum := f.String("checksum", "", "")
 	policy := f.String("policy", "", "")
 	sdk := f.String("sdk", "", "")
 	f.Parse(os.Args[1:])
@@ -69,16 +71,16 @@ func fakeCorrelate() {
 			die(3, "runner-correlate: error: %v", err)
 		}
 	}
-	fakeFilter("runner-correlate", "kernel.normalized", "run.joined", front...)
+	fakeFilter("runner-correlate", *checksum, "kernel.normalized", "run.joined", front...)
 }
 
 // fakeFilter copies a stream under another name and appends its health.
-func fakeFilter(name, in, out string, front ...[]byte) {
+func fakeFilter(name, checksum, in, out string, front ...[]byte) {
 	r, err := stream.NewReader(os.Stdin, "stdin", in)
 	if err != nil {
 		die(3, "%s: error: %v", name, err)
 	}
-	w, err := stream.NewWriter(os.Stdout, stream.Header{Stream: out, RunID: r.Header().RunID, Tool: name})
+	w, err := stream.NewWriter(os.Stdout, stream.Header{Stream: out, RunID: r.Header().RunID, Tool: name, Checksum: checksum})
 	if err != nil {
 		die(5, "%s: error: %v", name, err)
 	}
@@ -130,6 +132,10 @@ func fakePack() {
 			die(3, "runner-pack: error: %v", err)
 		}
 		fmt.Fprintf(f, "%s\n", rec.Bytes)
+	}
+	if os.Getenv("FAKE_PACK") == "checksum" {
+		f.Abort()
+		die(5, "runner-pack: error: the checksum is %q", r.Header().Checksum)
 	}
 	if os.Getenv("FAKE_PACK") == "fail" {
 		f.Abort()

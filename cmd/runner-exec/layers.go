@@ -28,6 +28,7 @@ func (o *Options) layers() error {
 			"runner-exec --agent-shim openai-agents --sdk-log "+sdk+" -- COMMAND")
 	}
 	o.Collect[schemas.LayerSDK] = shim
+	o.Collect[schemas.LayerIntents] = o.Collect[schemas.LayerIntents] || o.Intents
 	if err := o.places(); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (o *Options) ruleSets() (sets []ruleSet) {
 }
 
 // places checks that every collected log has a destination, and that no two outputs
-// name the same file.
+// name the same file. A device can be named by each.
 func (o *Options) places() error {
 	files := map[string]string{}
 	for _, l := range o.collects() {
@@ -74,13 +75,13 @@ func (o *Options) places() error {
 			return tool.Fail(tool.ExitUsage, fmt.Errorf("--stream does not start runner-correlate, so the %s log needs a file", l.Name),
 				"runner-exec --stream "+o.Stream+" "+flag+" FILE … -- COMMAND")
 		}
-		if other := files[file]; file != "" && other != "" {
+		if other := files[file]; file != "" && other != "" && !tool.IsDevice(file) {
 			return tool.Usagef("%s and %s name the same file %s", other, flag, file)
 		}
 		files[file] = flag
 	}
 	for _, f := range [][2]string{{"--archive", o.Archive}, {"--stream", o.Stream}} {
-		if other := files[f[1]]; f[1] != "" && other != "" {
+		if other := files[f[1]]; f[1] != "" && other != "" && !tool.IsDevice(f[1]) {
 			return tool.Usagef("%s and %s name the same file %s", other, f[0], f[1])
 		}
 	}
@@ -94,7 +95,7 @@ func (o *Options) loadPolicy() error {
 		return err
 	}
 	o.Collect[schemas.LayerPolicy] = o.Collect[schemas.LayerPolicy] || p.HasToolRules
-	o.PolicyDigest = p.Digest
+	o.PolicyDigest, o.PolicySource = p.Digest, p.Source
 	o.Network, _ = p.Network()
 	files, ok := p.Files()
 	if !ok {

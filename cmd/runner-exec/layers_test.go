@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 // TestLayers: a layer that could not be recorded, and a rule that nothing would enforce,
@@ -19,6 +21,8 @@ func TestLayers(t *testing.T) {
 	network := script(t, "network.yaml", "schema: runner.policy.v0\nnetwork:\n  default: deny\n", 0o644)
 	files := script(t, "files.yaml", "schema: runner.policy.v0\nexec: {default: deny}\n", 0o644)
 	magic := script(t, "magic.yaml", "schema: runner.policy.v0\nfiles: {rules: [{id: a, deny: /proc/self/root}]}\n", 0o644)
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	testkit.Must(t, syscall.Mkfifo(fifo, 0o600))
 	broken := script(t, "broken.yaml", "schema: runner.policy.v0\nrules: 7\n", 0o644)
 	for _, c := range []struct {
 		args   []string
@@ -36,10 +40,11 @@ func TestLayers(t *testing.T) {
 		{[]string{"--agent-shim", "openai_agents"}, 2, "expected none or openai-agents"},
 		{[]string{"--stream", "raw", "--policy", tools}, 2, "--policy-log FILE"},
 		{[]string{"--stream", "raw", "--agent-shim", "openai-agents"}, 2, "--sdk-log FILE"},
+		{[]string{"--stream", "raw", "--intents"}, 2, "--intents-log FILE"},
 		{[]string{"--policy-log", "f", "--agent-shim", "openai-agents", "--sdk-log", "f"}, 2, "name the same file f"},
 		{[]string{"--archive", "f", "--policy-log", "f"}, 2, "name the same file f"},
 		{[]string{"--policy-log", "no/such/dir/log"}, 125, "no/such/dir"},
-		{[]string{"--policy-log", "/dev/null"}, 125, "not a regular file"},
+		{[]string{"--policy-log", fifo}, 125, "neither a regular file nor a character device"},
 	} {
 		r := call(t, append(append([]string{"--no-kernel"}, c.args...), "--", "touch", "ran")...)
 		if r.code != c.code || !strings.Contains(r.stderr, c.stderr) || strings.Count(r.stderr, "error:") != 1 || r.stdout != "" {

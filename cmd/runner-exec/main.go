@@ -44,6 +44,7 @@ func app() tool.App {
 		&cli.StringFlag{Name: "keep"},
 		&cli.StringFlag{Name: "policy"},
 		&cli.StringFlag{Name: "agent-shim", Value: schemas.ShimNone},
+		&cli.BoolFlag{Name: "intents"},
 		&cli.BoolFlag{Name: "no-kernel"},
 		&cli.BoolFlag{Name: "times"},
 		&cli.BoolFlag{Name: "replayable"},

@@ -25,7 +25,7 @@ type rawStream struct {
 
 func (r *rawStream) open() (err error) {
 	r.s, err = stream.NewWriter(r.w, stream.Header{Stream: schemas.StreamRaw, RunID: r.opt.RunID,
-		Tool: schemas.StageExec, Version: tool.Version()})
+		Tool: schemas.StageExec, Version: tool.Version(), Checksum: r.opt.checksum()})
 	return r.wrap(err)
 }
 

@@ -26,9 +26,9 @@ Flags:
   --archive FILE, --force   (assay-runner-spike-RUN_ID.tar.gz in $RUNNER_ARCHIVE_DIR); over any file
   --stream FILE       write only the raw stream; - is stdout, the command's goes to stderr
   --spool-dir DIR     keep what is recorded in DIR until the archive is there; --resume DIR finishes it
-  --keep DIR, --policy-log FILE, --sdk-log FILE, --replayable   streams; a log; what replay needs
+  --keep DIR, --policy-log, --sdk-log, --intents-log FILE, --replayable   streams; for replay
   --policy FILE       collect the policy log (for tool rules), enforce its network, file, exec rules
-  --agent-shim openai-agents   collect the SDK log; none (default): no SDK layer
+  --agent-shim openai-agents, --intents   collect the SDK log (default: none); what it wants done
   --run-id ID, --no-kernel, --pack NAME   name of the run; no capture; a pack for the manifest
   --user USER         run as NAME, UID or UID:GID (default: who called sudo, else the caller)
   --times, --no-filtered, --no-processes, --canonical-pids   layers; number processes by the fork tree
@@ -64,10 +64,12 @@ type Options struct {
 	record        []string          // flag with the directory of records, for runner-correlate and runner-pack
 	Force         bool              // replace files that are not what this writes
 	AgentShim     string
+	Intents       bool                  // collect the log of intents
 	Policy        string                // policy file, or ""
 	Network       *schemas.NetworkRules // network rules of the policy file, enforced in the kernel, or nil
 	Files         *schemas.FileRules    // file and exec rules of the policy file, enforced too, or nil
 	PolicyDigest  string                // of the policy file
+	PolicySource  []byte                // its bytes
 	LogFiles      map[string]string     // layer → file for its collected log, or ""
 	Collect       map[string]bool       // layer → its log is collected
 	Kernel        bool                  // start runner-capture
@@ -101,7 +103,7 @@ func options(env *tool.Env) (Options, error) {
 		Kernel:        !f.Bool("no-kernel") && runtime.GOOS == schemas.PlatformLinux,
 		CanonicalPids: f.Bool("canonical-pids"), Times: f.Bool("times"), Drop: f.String("drop"), NoFiltered: f.Bool("no-filtered"), NoProcesses: f.Bool("no-processes"), CgroupParent: f.String("cgroup-parent"),
 		Policy: f.String("policy"), LogFiles: map[string]string{},
-		Named: f.IsSet("run-id"), Command: env.Args, SpoolDir: f.String("spool-dir"), Resume: f.String("resume"), Force: f.Bool("force"), Replayable: f.Bool("replayable"),
+		Intents: f.Bool("intents"), Named: f.IsSet("run-id"), Command: env.Args, SpoolDir: f.String("spool-dir"), Resume: f.String("resume"), Force: f.Bool("force"), Replayable: f.Bool("replayable"),
 	}
 	names := []string{"archive", "stream", "keep", "cgroup-parent", "policy", "user", "spool-dir", "resume"}
 	for _, l := range schemas.LogLayers() {

@@ -140,7 +140,7 @@ func (o *Options) room(env *tool.Env) error {
 	if o.Stream != "" {
 		return nil
 	}
-	if o.Archive != "-" {
+	if o.Archive != "-" && !tool.IsDevice(o.Archive) {
 		if err := env.Room(filepath.Dir(o.Archive), "the archive", "--archive or "+tool.EnvArchiveDir); err != nil {
 			return err
 		}

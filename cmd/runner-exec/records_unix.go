@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,29 +31,41 @@ type records struct {
 	dir  string
 	keep bool // --replayable
 
-	in   *os.File // what the command reads
-	size uint64
-	sum  string
-	taps []*tap
+	beside string    // with --spool-dir the raw stream, next to which the directory is, else ""
+	keeper *exec.Cmd // removes it if this process is killed
+	hold   *os.File  // its input
+
+	in     *os.File // what the command reads
+	size   uint64
+	sum    string
+	policy *schemas.RunBytes // nil without a policy file
+	taps   []*tap
 }
 
 // newRecords makes the directory, nil if the run needs none.
 func newRecords(o Options, wrapped bool, env *tool.Env) (r *records, err error) {
-	if o.Replayable && o.Stream != "" {
+	spooled := o.spooled != nil // the other stages come later, and read files
+	if o.Replayable && o.Stream != "" && !spooled {
 		return nil, tool.Usagef("--replayable is about the archive, and --stream makes none: leave one out")
 	}
-	if !wrapped && !o.Replayable || o.Stream != "" {
+	if !wrapped && !o.Replayable || o.Stream != "" && !spooled {
 		return nil, nil
 	}
-	if o.SpoolDir != "" || o.Resume != "" {
-		return nil, tool.Fail(tool.ExitUsage, errors.New("--spool-dir does not keep the records of wrappers, or what --replayable records"), "leave --spool-dir out")
-	}
 	r = &records{keep: o.Replayable}
-	if r.dir, err = os.MkdirTemp("", "runner-exec-record-"); err != nil {
+	if spooled {
+		r.beside = o.Stream
+		err = r.makeAt(recordsOf(filepath.Dir(o.Stream)))
+	} else {
+		err = r.makeTemp()
+	}
+	if err != nil {
 		return nil, tool.CannotWrite("the records of the run", err)
 	}
 	if err = os.MkdirAll(filepath.Join(r.dir, record.OwnDir, record.BlobDir), 0o700); err == nil && r.keep {
-		err = errors.Join(syscall.Mkfifo(filepath.Join(r.dir, record.EnvFile), 0o600), r.input(env))
+		err = errors.Join(r.input(env), r.keepPolicy(o))
+		if !spooled {
+			err = errors.Join(err, syscall.Mkfifo(filepath.Join(r.dir, record.EnvFile), 0o600))
+		}
 	}
 	if err != nil {
 		r.remove()
@@ -82,9 +95,26 @@ func (r *records) input(env *tool.Env) (err error) {
 	}
 	r.size, r.sum = uint64(n), schemas.DigestFrom(h)
 	if _, err = to.Seek(0, io.SeekStart); err == nil && n > 0 {
-		err = os.Link(at, filepath.Join(r.dir, record.OwnDir, record.BlobDir, strings.TrimPrefix(r.sum, "sha256:")))
+		err = os.Link(at, r.blob(r.sum))
 	}
 	return err
+}
+
+// keepPolicy keeps the policy file as it was read before the run.
+func (r *records) keepPolicy(o Options) error {
+	if o.Policy == "" {
+		return nil
+	}
+	r.policy = &schemas.RunBytes{Bytes: uint64(len(o.PolicySource)), SHA256: o.PolicyDigest}
+	if r.policy.SHA256 == r.sum && r.size > 0 { // standard input was the same
+		return nil
+	}
+	return os.WriteFile(r.blob(o.PolicyDigest), o.PolicySource, 0o600)
+}
+
+// blob is where the bytes with a digest are kept.
+func (r *records) blob(digest string) string {
+	return filepath.Join(r.dir, record.OwnDir, record.BlobDir, strings.TrimPrefix(digest, "sha256:"))
 }
 
 // tap passes on what the command writes, and keeps it.
@@ -173,7 +203,7 @@ func (r *records) finish(s *supervisor) error {
 		}
 	}
 	x := schemas.RunEnv{Schema: schemas.SchemaRunEnv, RunID: s.opt.RunID, Wrappers: append([]string{}, s.chain...), Env: []schemas.EnvVar{},
-		Stdin: schemas.RunBytes{Bytes: r.size, SHA256: r.sum}, Stdout: r.taps[0].bytes(), Stderr: r.taps[1].bytes()}
+		Stdin: schemas.RunBytes{Bytes: r.size, SHA256: r.sum}, Stdout: r.taps[0].bytes(), Stderr: r.taps[1].bytes(), Policy: r.policy}
 	// What is behind the wrappers is the end of the whole, which they pass on as it is. Secrets are taken out of both alike.
 	x.Command = s.opt.commandText()
 	if n := len(s.behind); len(s.chain) > 0 && n > 0 && n <= len(x.Command) {
@@ -203,7 +233,11 @@ func (r *records) finish(s *supervisor) error {
 	if err != nil {
 		return err
 	}
-	return s.tell(filepath.Join(r.dir, record.EnvFile), line)
+	if at := filepath.Join(r.dir, record.EnvFile); r.beside != "" {
+		return os.WriteFile(at, line, 0o600)
+	} else {
+		return s.tell(at, line)
+	}
 }
 
 func (t *tap) bytes() schemas.RunBytes {
@@ -232,12 +266,6 @@ func (s *supervisor) tell(fifo string, text []byte) error {
 			}
 		default:
 		}
-	}
-}
-
-func (r *records) remove() {
-	if r != nil {
-		os.RemoveAll(r.dir)
 	}
 }
 

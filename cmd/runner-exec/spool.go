@@ -43,7 +43,7 @@ func runSpooled(o Options, env *tool.Env) error {
 		return ending // a signal came before the command was started
 	}
 	second := o
-	second.SpoolDir = dir
+	second.SpoolDir, second.record = dir, recordFlag(dir)
 	if second.Archive, err = o.place(); err == nil {
 		err = finish(second, tools, dir, env)
 	}
@@ -53,6 +53,7 @@ func runSpooled(o Options, env *tool.Env) error {
 	for _, path := range append([]string{record.Stream}, values(record.spooled)...) {
 		os.Remove(path)
 	}
+	os.RemoveAll(recordsOf(dir))
 	os.Remove(dir)
 	return ending
 }
@@ -62,6 +63,17 @@ func values(m map[string]string) (list []string) {
 		list = append(list, v)
 	}
 	return list
+}
+
+// recordsOf is the directory of what wrappers record, in that of --spool-dir.
+func recordsOf(dir string) string { return filepath.Join(dir, "records") }
+
+// recordFlag is the flag with the records of a recording, if it has some.
+func recordFlag(dir string) []string {
+	if _, err := os.Stat(recordsOf(dir)); err != nil {
+		return nil
+	}
+	return []string{"--record=" + recordsOf(dir)}
 }
 
 // prepareSpool checks what the second step needs, before the first one.
@@ -140,7 +152,7 @@ func resume(o Options, env *tool.Env) error {
 	if err != nil {
 		return tool.StreamError(err)
 	}
-	o.RunID, o.Collect, o.SpoolDir = in.Header().RunID, map[string]bool{}, dir
+	o.RunID, o.Collect, o.SpoolDir, o.record = in.Header().RunID, map[string]bool{}, dir, recordFlag(dir)
 	if err := o.nameArchive(); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // startWrapped starts a wrapper. It and its own processes are outside of the scope: the last wrapper starts the command in it, and
 // reports how that ended.
 func (s *supervisor) startWrapped(o child.Options) (*child.Process, error) {
-	state := wrap.State{User: o.User, Grace: s.opt.Grace, RunID: s.opt.RunID}
+	state := wrap.State{User: o.User, Grace: s.opt.Grace, RunID: s.opt.RunID, Logs: s.logs.directory()}
 	o.User = nil
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -73,4 +73,12 @@ func (s *supervisor) wrappedEnd(wrapper child.Ending) (child.Ending, error) {
 	}
 	s.chain, s.behind = x.Chain, x.Command
 	return x.End, s.records.check(x.Chain)
+}
+
+// directory is where the logs are, "" if there are none.
+func (l *logs) directory() string {
+	if l == nil {
+		return ""
+	}
+	return l.dir.path
 }

@@ -152,6 +152,21 @@ var violations = []struct {
 	{edit(schemas.MemberProcess, `,"argv":["agent"]`, ""), "hermetic-replay:requires-signals"},
 }
 
+// TestClosedNetworks: behind runner-net no address is another machine, as long as it passes nothing on.
+func TestClosedNetworks(t *testing.T) {
+	for mode, want := range map[string]string{schemas.NetModeDeny: schemas.RuleHolds, schemas.NetModeReplay: schemas.RuleHolds, schemas.NetModeRecord: schemas.RuleViolated} {
+		a := world()
+		more(line(2, "198.18.3.4:443"))(t, a)
+		noted(schemas.NoteExchanges.Format(mode, uint64(1), uint64(0)))(t, a)
+		got, _ := judged(t, a, "cicd-starter", "hermetic-replay")
+		for _, rule := range []string{"cicd-starter:other-machines", "hermetic-replay:no-network"} {
+			if got[rule].Outcome != want {
+				t.Errorf("%s, %s: %s %q, expected %s", mode, rule, got[rule].Outcome, got[rule].Evidence, want)
+			}
+		}
+	}
+}
+
 // TestRulesBothWays: each rule of each pack of the program holds on a record with which nothing is wrong,
 // and is violated by another one. What changes one thing violates no rule of that pack about other things.
 func TestRulesBothWays(t *testing.T) {

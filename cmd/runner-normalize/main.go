@@ -31,6 +31,7 @@ Flags:
   --canonical-pids   write the process's number in the fork tree as pid
   --windows          add times and the process tree, for runner-correlate
   --show-filtered    print what was dropped, and why, on standard error
+  --checksum crc32c  a cheaper seal, for a stream that stays between processes
   --background       yield the processor to the measured program
   -v                 say what was done; -h, --help: this help; --version
 
@@ -51,7 +52,7 @@ func app() tool.App {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "noise", Value: schemas.NoiseV0}, &cli.BoolFlag{Name: "filtered"}, &cli.BoolFlag{Name: "processes"},
 			&cli.StringFlag{Name: "drop"}, &cli.BoolFlag{Name: "canonical-pids"}, &cli.BoolFlag{Name: "windows"},
-			&cli.BoolFlag{Name: "show-filtered"}, &cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"},
+			&cli.BoolFlag{Name: "show-filtered"}, &cli.StringFlag{Name: "checksum", Value: schemas.ChecksumSHA256}, &cli.BoolFlag{Name: "background"}, &cli.BoolFlag{Name: "v"},
 		},
 		Run: run,
 	}
@@ -66,6 +67,10 @@ func run(ctx context.Context, env *tool.Env) error {
 	if err != nil {
 		return err
 	}
+	checksum, err := env.Word("checksum", schemas.Checksums[:]...)
+	if err != nil {
+		return err
+	}
 	filtered := f.Bool("filtered") || table != schemas.NoiseV0
 	if filtered {
 		debug.SetMemoryLimit(memoryLimit + setMemory)
@@ -73,7 +78,7 @@ func run(ctx context.Context, env *tool.Env) error {
 	return open(ctx, env, Options{
 		Noise: table, Filtered: filtered, Processes: f.Bool("processes"),
 		Drop: f.String("drop"), HasDrop: f.IsSet("drop"), CanonicalPIDs: f.Bool("canonical-pids"),
-		Windows: f.Bool("windows"), ShowFiltered: f.Bool("show-filtered"),
+		Windows: f.Bool("windows"), ShowFiltered: f.Bool("show-filtered"), Checksum: checksum,
 	})
 }
 

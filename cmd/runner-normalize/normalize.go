@@ -22,6 +22,7 @@ type Options struct {
 	Noise         string // table of noise rules
 	Filtered      bool   // write the layer filtered
 	Processes     bool   // write the layer process
+	Checksum      string // of the written stream
 }
 
 // normalizer is one pass over one raw stream.
@@ -95,7 +96,7 @@ func normalize(ctx context.Context, env *tool.Env, r io.Reader, name string, opt
 	h := n.in.Header()
 	n.parser = schemas.NewRawParser(h.RunID)
 	w, err := stream.NewWriter(env.Stdout, stream.Header{
-		Stream: schemas.StreamNormalized, RunID: h.RunID, Tool: schemas.StageNormalize, Version: tool.Version(),
+		Stream: schemas.StreamNormalized, RunID: h.RunID, Tool: schemas.StageNormalize, Version: tool.Version(), Checksum: opt.Checksum,
 	})
 	if err != nil {
 		return writeError(err)

@@ -104,6 +104,8 @@ var sources = []source{
 		{field: "request.bytes", to: "http.request.body.size"}, {field: "response.bytes", to: "http.response.body.size"}, {field: "request.sha256", to: "runner.network.request.sha256"}, {field: "response.sha256", to: "runner.network.response.sha256"}},
 		because(reasonSensitive, "request.headers[].name", "request.headers[].value", "request.trailers[].name", "request.trailers[].value", "response.headers[].name", "response.headers[].value", "response.trailers[].name", "response.trailers[].value")...)...)},
 	{schemas.MemberFiltered, "runner.filtered", lines(own("runner.", "rule value")...)},
+	{schemas.MemberIntents, "runner.intent.", lines(append([]rule{{field: "intent_type", to: toEventName}, {field: "payload", why: reasonSensitive, sensitive: "runner.intent.payload"}},
+		own("runner.intent.", "idempotency_key labels amount")...)...)},
 	{schemas.MemberKernel, "runner.kernel.", lines(append([]rule{{field: "kind", to: toEventName}, {field: "pid", to: attrPID}, {field: "value", to: toValue}},
 		own("runner.", "event_type cgroup_id network_destination network_port rule_id flags mode resolve return_value access_mode operation_flags status doubt connect_result")...)...)},
 	{schemas.MemberPolicy, "runner.policy.decision", lines(append([]rule{{field: "tool_call_id", to: attrCall}, {field: "tool", to: attrTool}},
@@ -119,7 +121,7 @@ var sources = []source{
 	{schemas.MemberHealth, "runner.observation_health", frame(own("runner.health.", "platform kernel_layer capture_origin ringbuf_drops policy_layer sdk_layer cgroup_correlation network_protocol_coverage network_endpoint_claim_scope redaction notes")...)},
 	{schemas.MemberRunBox, "runner.box", frame(own("runner.box.", "workdir workspace rootless cpu namespaces fresh confined changes unread survivors_killed inherited_fds base_changed base.kind base.digest base.entries base.bytes base.list")...)},
 	{schemas.MemberRunClock, "runner.clock", frame(own("runner.clock.", "seed start runtimes crypto bad_lines lost unended")...)},
-	{schemas.MemberRunEnv, "runner.env", frame(append(append(own("runner.env.", "wrappers uid gid stdin.bytes stdin.sha256 stdout.bytes stdout.sha256 stderr.bytes stderr.sha256 env[].name"), rule{field: "command", to: "process.command_args"}, rule{field: "cwd", to: "process.working_directory"}),
+	{schemas.MemberRunEnv, "runner.env", frame(append(append(own("runner.env.", "wrappers uid gid stdin.bytes stdin.sha256 stdout.bytes stdout.sha256 stderr.bytes stderr.sha256 policy.bytes policy.sha256 env[].name"), rule{field: "command", to: "process.command_args"}, rule{field: "cwd", to: "process.working_directory"}),
 		because(reasonSensitive, "env[].value")...)...)},
 	{schemas.MemberRunNet, "runner.net", frame(own("runner.net.", "mode ports rules match_headers exchanges names names_lost redacted unused")...)},
 }

@@ -74,10 +74,20 @@ func (x *exporter) line(l *archive.Line) error {
 	if err != nil {
 		return err
 	}
-	r := record{severity: severityInfo}
+	r, line := record{severity: severityInfo}, l.Bytes
 	switch e := l.Event.(type) {
 	case *schemas.KernelEvent:
 		return x.kernelLine(m, e)
+	case *schemas.Intent:
+		if r.time, err = x.clock.of(schemas.LayerIntents, e.Seq); err != nil {
+			return err
+		}
+		// Its payload is one text: a program that reads it has the bytes of the record.
+		text := *e
+		text.Payload = schemas.AppendQuote(nil, []byte(e.Payload))
+		if line, err = schemas.Marshal(&text); err != nil {
+			return err
+		}
 	case *schemas.RunStarted:
 		r.time = moment{at: x.clock.wall}
 	case *schemas.RunFinished:
@@ -100,7 +110,7 @@ func (x *exporter) line(l *archive.Line) error {
 			x.calls[r.call].reported(r.time)
 		}
 	}
-	return x.tree(m, l.Bytes, &r)
+	return x.tree(m, line, &r)
 }
 
 // tree makes a record of a line or document by the table.

@@ -2,66 +2,137 @@ package main
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
-	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
-// member is one file of the archive while it is written, in a scratch file on disk.
+// member is one file of the archive while it is written. Its bytes are digested and compressed by a goroutine as they
+// come, and only the compressed ones are stored, in a scratch file on disk.
 type member struct {
-	name string
-	file *os.File
-	w    *bufio.Writer
-	sum  hash.Hash
-	size int64
+	name   string
+	file   *os.File
+	size   int64
+	buf    []byte
+	packer *bundle.Packer
+	out    *bufio.Writer // to file; only the goroutine uses packer and out, unless it waits
+	given  chan []byte
+	back   chan packedBlock
+	begun  bool // there is a goroutine
+	flying int  // blocks that the goroutine has
+	spare  []byte
+	err    error // the first
 }
+
+// packedBlock is a buffer that comes back, with the result of packing its bytes.
+type packedBlock struct {
+	buf []byte
+	err error
+}
+
+// memberBlock is how many bytes are packed at once.
+const memberBlock = 128 << 10
 
 func newMember(name string) (*member, error) {
 	f, err := tool.Spool()
 	if err != nil {
 		return nil, fmt.Errorf("opening a scratch file for %s: %w", name, err)
 	}
-	return &member{name: name, file: f, w: bufio.NewWriterSize(f, 128<<10), sum: sha256.New()}, nil
+	m := &member{name: name, file: f, out: bufio.NewWriterSize(f, 32<<10), given: make(chan []byte, 1), back: make(chan packedBlock, 2)}
+	m.packer = bundle.NewPacker(m.out)
+	return m, nil
 }
 
-// Write appends b.
+// Write appends b. An error of packing it can come later, but no later than from source.
 func (m *member) Write(b []byte) (int, error) {
-	m.sum.Write(b)
 	m.size += int64(len(b))
 	if m.size > bundle.MaxMember {
 		return 0, fmt.Errorf("%s grows beyond %d bytes, the most that a tar member can hold", m.name, int64(bundle.MaxMember))
 	}
-	n, err := m.w.Write(b)
-	if err != nil {
-		err = fmt.Errorf("writing the scratch file of %s: %w", m.name, err)
+	if m.buf = append(m.buf, b...); len(m.buf) >= memberBlock {
+		m.pass()
 	}
-	return n, err
+	return len(b), m.err
+}
+
+// pass hands what has gathered to the goroutine.
+func (m *member) pass() {
+	if !m.begun {
+		m.begun = true
+		go m.pack()
+	}
+	m.given <- m.buf
+	m.buf, m.spare = m.spare, nil
+	if m.flying++; m.flying == 2 {
+		m.take()
+	}
+}
+
+// pack packs the blocks that it gets. After a failure it only returns the buffers, so that nobody waits forever.
+func (m *member) pack() {
+	var err error
+	for buf := range m.given {
+		if err == nil {
+			_, err = m.packer.Write(buf)
+		}
+		m.back <- packedBlock{buf[:0], err}
+	}
+}
+
+// take waits for one block.
+func (m *member) take() {
+	p := <-m.back
+	m.flying--
+	if m.spare = p.buf; m.buf == nil {
+		m.buf, m.spare = m.spare, nil
+	}
+	m.fail(p.err)
+}
+
+func (m *member) fail(err error) {
+	if m.err == nil && err != nil {
+		m.err = fmt.Errorf("writing the scratch file of %s: %w", m.name, err)
+	}
+}
+
+// finish packs all that was written so far.
+func (m *member) finish() error {
+	for m.flying > 0 {
+		m.take()
+	}
+	if m.err == nil && len(m.buf) > 0 {
+		_, err := m.packer.Write(m.buf)
+		m.buf = m.buf[:0]
+		m.fail(err)
+	}
+	if m.err == nil {
+		m.fail(m.packer.Flush())
+		m.fail(m.out.Flush())
+	}
+	return m.err
 }
 
 // reader returns a reader of what was written so far.
 func (m *member) reader() (io.Reader, error) {
-	if err := m.w.Flush(); err != nil {
-		return nil, fmt.Errorf("writing the scratch file of %s: %w", m.name, err)
-	}
-	return io.NewSectionReader(m.file, 0, m.size), nil
+	s, err := m.source()
+	return s.Content, err
 }
 
 // source returns the member as input of the archive writer.
 func (m *member) source() (bundle.Source, error) {
-	content, err := m.reader()
-	if err != nil {
+	if err := m.finish(); err != nil {
 		return bundle.Source{}, err
 	}
-	return bundle.Source{
-		ManifestFile: schemas.ManifestFile{Path: m.name, SHA256: schemas.DigestFrom(m.sum), Bytes: m.size},
-		Content:      content,
-	}, nil
+	return m.packer.Source(m.name, m.file), nil
 }
 
-func (m *member) close() { m.file.Close() }
+func (m *member) close() {
+	for m.flying > 0 {
+		m.take()
+	}
+	close(m.given)
+	m.file.Close()
+}

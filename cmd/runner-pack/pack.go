@@ -71,22 +71,41 @@ func run(env *tool.Env, opt Options) error {
 		return err
 	}
 	// The archive gets its name last: whoever sees it knows that everything went well.
-	reduced, err := r.reduced()
+	claims, err := r.claims(env, path)
 	if err != nil {
 		return tool.Fail(tool.ExitIO, err)
 	}
-	identity, err := r.write(env.Stdout, place)
-	if err != nil {
+	if err := r.write(env.Stdout, place); err != nil {
 		return tool.CannotWrite(filepath.ToSlash(path), err)
 	}
-	h := r.health
-	env.Infof("%s: kernel=%s drops=%d policy=%s sdk=%s cgroup=%s correlation=%s events=%d identity=sha256:%s%s %s",
-		id, h.KernelLayer, h.RingbufDrops, h.PolicyLayer, h.SDKLayer, h.CgroupCorrelation, r.report.Status, r.layerLines(schemas.LayerKernel), identity, reduced, path)
+	env.Infof("%s", claims)
 	if path == "-" {
 		path = "standard output"
 	}
 	env.Sayf("%s: %s", schemas.Text(path), r.summary())
 	return nil
+}
+
+// claims is what the record claims, for -v. Only this needs the identity, for which all bytes are digested once more.
+func (r *router) claims(env *tool.Env, path string) (string, error) {
+	if !env.Flag.Bool("v") {
+		return "", nil
+	}
+	reduced, err := r.reduced()
+	if err != nil {
+		return "", err
+	}
+	sources, err := r.sources()
+	if err != nil {
+		return "", err
+	}
+	identity, err := bundle.Identity(r.id, r.packs, sources)
+	if err != nil {
+		return "", err
+	}
+	h := r.health
+	return fmt.Sprintf("%s: kernel=%s drops=%d policy=%s sdk=%s cgroup=%s correlation=%s events=%d identity=sha256:%s%s %s",
+		r.id, h.KernelLayer, h.RingbufDrops, h.PolicyLayer, h.SDKLayer, h.CgroupCorrelation, r.report.Status, r.layerLines(schemas.LayerKernel), identity, reduced, path), nil
 }
 
 // checkPlace reports now, not at the end, when the archive cannot be written there. Where a
@@ -104,26 +123,26 @@ func checkPlace(path string, force bool) (*tool.AtomicFile, error) {
 }
 
 // write packs the members into the file that place stands for, or without one into out.
-func (r *router) write(out io.Writer, place *tool.AtomicFile) (identity string, err error) {
+func (r *router) write(out io.Writer, place *tool.AtomicFile) error {
 	sources, err := r.sources()
 	if err != nil {
-		return "", err
+		return err
 	}
 	if place == nil {
 		return writeArchive(out, r.id, r.packs, sources)
 	}
 	f, err := place.Again()
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer f.Abort()
-	if identity, err = writeArchive(f, r.id, r.packs, sources); err != nil {
-		return "", err
+	if err := writeArchive(f, r.id, r.packs, sources); err != nil {
+		return err
 	}
 	if err := f.Commit(); err != nil {
-		return "", fmt.Errorf("giving the archive its name: %w", err)
+		return fmt.Errorf("giving the archive its name: %w", err)
 	}
-	return identity, nil
+	return nil
 }
 
 // sources returns the members as input of the archive writer.
@@ -157,11 +176,10 @@ func (r *router) reduced() (string, error) {
 }
 
 // writeArchive writes the archive of the members.
-func writeArchive(w io.Writer, id string, packs *schemas.ManifestPacks, sources []bundle.Source) (string, error) {
+func writeArchive(w io.Writer, id string, packs *schemas.ManifestPacks, sources []bundle.Source) error {
 	buf := bufio.NewWriterSize(w, 256<<10)
-	identity, err := bundle.Write(buf, id, packs, sources)
-	if err != nil {
-		return "", err
+	if err := bundle.Write(buf, id, packs, sources); err != nil {
+		return err
 	}
-	return identity, buf.Flush()
+	return buf.Flush()
 }

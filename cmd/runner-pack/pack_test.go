@@ -347,7 +347,7 @@ func TestUsageErrors(t *testing.T) {
 func TestOutputErrors(t *testing.T) {
 	in := whole().build(t)
 	path, _ := scratch(t)
-	for _, out := range []string{filepath.Dir(path), filepath.Join(path, "x"), "/dev/null"} {
+	for _, out := range []string{filepath.Dir(path), filepath.Join(path, "x"), fullDevice(t)} {
 		if code, _, stderr := call(in, "-o", out); code != 5 || stderr == "" {
 			t.Errorf("-o %s: exit %d: %s", out, code, stderr)
 		}
@@ -356,6 +356,14 @@ func TestOutputErrors(t *testing.T) {
 	if code := app().Call(context.Background(), bytes.NewReader(in), fullDisk{}, &stderr, []string{"-o", "-"}); code != 5 || strings.Contains(stderr.String(), "identity") {
 		t.Errorf("full standard output: exit %d: %s", code, stderr.String())
 	}
+}
+
+// fullDevice is a device on which there is no room, or where there is none, a name in no directory.
+func fullDevice(t *testing.T) string {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		return filepath.Join(t.TempDir(), "gone", "x")
+	}
+	return "/dev/full"
 }
 
 type fullDisk struct{}

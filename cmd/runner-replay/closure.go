@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,8 +39,13 @@ func (r *recorded) missing(o *Options) (list []string) {
 			say("the connection to %s port %d, whose bytes cannot be given again", e.Host, e.Port)
 		}
 	}
-	if r.has(schemas.MemberPolicy) && r.sizes[schemas.MemberPolicy] > 0 || r.has(schemas.MemberSDK) && r.sizes[schemas.MemberSDK] > 0 {
-		say("tool calls and what decided about them")
+	for _, digest := range slices.Sorted(maps.Keys(r.policies)) {
+		switch {
+		case digest == "":
+			say("the policy that decided about tool calls, which the record does not name (start the tool servers through runner-policy)")
+		case !r.has(schemas.BlobMember(digest)): // it is the run's own, or a file of the workspace
+			say("the policy file %s (record with runner-exec --replayable --policy FILE)", digest)
+		}
 	}
 	return list
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/noise"
 	"github.com/runner-evidence/runner/schemas"
@@ -27,6 +29,7 @@ var layers = []struct {
 	{"clock", func(r *recorded) bool { return r.clock != nil }, sameLines(schemas.MemberClock, nil)},
 	{"tool calls", func(r *recorded) bool { return r.sizes[schemas.MemberPolicy] > 0 }, sameLines(schemas.MemberPolicy, nil)},
 	{"agent", func(r *recorded) bool { return r.sizes[schemas.MemberSDK] > 0 }, sameLines(schemas.MemberSDK, nil)},
+	{"intents", func(r *recorded) bool { return r.sizes[schemas.MemberIntents] > 0 }, sameLines(schemas.MemberIntents, nil)},
 	{"capabilities", (*recorded).kernel, compareSurface},
 }
 
@@ -150,11 +153,20 @@ func asAsked(line []byte) ([]byte, error) {
 	return schemas.Marshal(e)
 }
 
-// stable is a set without numbers of processes, which differ from run to run.
+// secretName is what makes the name of a collected log one that others cannot guess, if the run had no name of its own.
+var secretName = func() *regexp.Regexp {
+	var names []string
+	for _, l := range schemas.LogLayers() {
+		names = append(names, regexp.QuoteMeta(l.Name))
+	}
+	return regexp.MustCompile(`^(.*/runner-[A-Za-z0-9_-]+/(?:` + strings.Join(names, "|") + `))-[A-Z2-7]{26}(\.ndjson)$`)
+}()
+
+// stable is a set without numbers of processes and without secret names of logs, which differ from run to run.
 func stable(set []string) []string {
 	out := make([]string, len(set))
 	for i, value := range set {
-		out[i] = string(noise.Stable([]byte(value)))
+		out[i] = secretName.ReplaceAllString(string(noise.Stable([]byte(value))), "$1$2")
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

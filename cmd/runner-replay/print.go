@@ -66,9 +66,13 @@ func (r *Result) text(w io.Writer) {
 }
 
 // metrics are the numbers of a result.
-func metrics(then *recorded, r *Result, took time.Duration) *Metrics {
+func metrics(then *recorded, r *Result, took time.Duration, back *reverts) *Metrics {
 	m := &Metrics{SchemaVersion: schemas.VersionReplayMetrics, RunID: r.RunID, Runs: r.Runs, Fidelity: float64(r.EqualRuns) / float64(r.Runs), Boundaries: boundaries(then),
-		RevertMS: float64(took.Microseconds()) / 1000 / float64(r.Runs)}
+		ReplayMS: milliseconds(took, r.Runs), Reverts: back.n}
+	if back.n > 0 {
+		mean := milliseconds(back.took, back.n)
+		m.RevertMS = &mean
+	}
 	covered := 0
 	for _, b := range m.Boundaries {
 		if b.Covered {
@@ -77,6 +81,11 @@ func metrics(then *recorded, r *Result, took time.Duration) *Metrics {
 	}
 	m.Coverage = float64(covered) / float64(len(m.Boundaries))
 	return m
+}
+
+// milliseconds is a mean.
+func milliseconds(took time.Duration, n uint) float64 {
+	return float64(took.Microseconds()) / 1000 / float64(n)
 }
 
 // boundaries says which boundaries of a run are covered: a layer must be there, and say that it is whole.
@@ -111,7 +120,11 @@ func writeMetrics(file string, m *Metrics) error {
 		return err
 	}
 	return tool.WriteFile(file+".md", func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "# Replays of %s\n\n| measure | value |\n|---|---|\n| replay_fidelity | %.3f of %d replays |\n| boundary_coverage | %.3f |\n| mean_revert_time_ms | %.1f |\n\n| boundary | covered |\n|---|---|\n", m.RunID, m.Fidelity, m.Runs, m.Coverage, m.RevertMS)
+		revert := "nothing to take back"
+		if m.RevertMS != nil {
+			revert = fmt.Sprintf("%.1f of %d reverts", *m.RevertMS, m.Reverts)
+		}
+		_, err := fmt.Fprintf(w, "# Replays of %s\n\n| measure | value |\n|---|---|\n| replay_fidelity | %.3f of %d replays |\n| boundary_coverage | %.3f |\n| mean_revert_time_ms | %s |\n| mean_replay_time_ms | %.1f |\n\n| boundary | covered |\n|---|---|\n", m.RunID, m.Fidelity, m.Runs, m.Coverage, revert, m.ReplayMS)
 		for _, b := range m.Boundaries {
 			said := "yes"
 			if !b.Covered {

@@ -26,8 +26,10 @@ type recorded struct {
 	health    *schemas.Health
 	exchanges []*schemas.NetExchange
 	names     []*schemas.NetName
+	changes   []*schemas.FileChange
 	ticks     []schemas.ClockTick
 	programs  programs
+	policies  map[string]bool  // digests of the policy files that something was decided by; "" of one that is not named
 	sizes     map[string]int64 // of the members that are there
 }
 
@@ -68,7 +70,35 @@ func (r *recorded) document(v any) {
 		r.env = v
 	case *schemas.Health:
 		r.health = v
+		for _, note := range v.Notes {
+			r.notedPolicy(note)
+		}
 	}
+}
+
+// notedPolicy takes in the policy file that a note names.
+func (r *recorded) notedPolicy(note string) {
+	notes := []*schemas.Note{schemas.NoteToolPolicy}
+	for i := range schemas.Enforcements {
+		notes = append(notes, schemas.Enforcements[i].Note)
+	}
+	for _, n := range notes {
+		if code, _, _ := schemas.CutNote(note); code != n.Code {
+			continue
+		}
+		if values, err := n.Parse(note); err == nil {
+			if digest, named := values.Get(schemas.KeyPolicy); named {
+				r.decidedBy(digest)
+			}
+		}
+	}
+}
+
+func (r *recorded) decidedBy(digest string) {
+	if r.policies == nil {
+		r.policies = map[string]bool{}
+	}
+	r.policies[digest] = true
 }
 
 func (r *recorded) line(v any) {
@@ -81,8 +111,12 @@ func (r *recorded) line(v any) {
 		r.exchanges = append(r.exchanges, v)
 	case *schemas.NetName:
 		r.names = append(r.names, v)
+	case *schemas.FileChange:
+		r.changes = append(r.changes, v)
 	case *schemas.ClockTick:
 		r.ticks = append(r.ticks, *v)
+	case *schemas.PolicyEvent:
+		r.decidedBy(v.PolicyDigest)
 	case *schemas.KernelEvent:
 		r.programs.add(v)
 	case *schemas.FilteredEvent:

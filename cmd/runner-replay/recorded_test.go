@@ -2,9 +2,13 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
 func executed(pid uint32, name string) *schemas.KernelEvent {
@@ -54,6 +58,31 @@ func TestNotCompared(t *testing.T) {
 	list, _, err = compareRuns(observed, &recorded{})
 	if err != nil || len(list) != 4 || list[3].Equal || list[3].Name != "capabilities" {
 		t.Error(list, err)
+	}
+}
+
+// TestIntentsCompared: what a command wants is compared byte for byte, and a run without intents is not equal to one
+// that has some.
+func TestIntentsCompared(t *testing.T) {
+	run := func(intents string) *recorded {
+		r := &recorded{dir: t.TempDir(), sizes: map[string]int64{}}
+		if intents != "" {
+			r.sizes[schemas.MemberIntents] = int64(len(intents))
+			testkit.Must(t, os.MkdirAll(filepath.Dir(r.path(schemas.MemberIntents)), 0o700))
+			testkit.Must(t, os.WriteFile(r.path(schemas.MemberIntents), []byte(intents), 0o600))
+		}
+		return r
+	}
+	for _, c := range []struct {
+		then, now   string
+		there, same bool
+	}{{"", "", false, false}, {"a\nb\n", "a\nb\n", true, true}, {"a\nb\n", "a\nc\n", true, false}, {"a\n", "", true, false}, {"", "a\n", true, false}} {
+		list, _, err := compareRuns(run(c.then), run(c.now))
+		testkit.Must(t, err)
+		at := slices.IndexFunc(list, func(l Layer) bool { return l.Name == schemas.LayerIntents })
+		if (at >= 0) != c.there || c.there && list[at].Equal != c.same {
+			t.Errorf("%q and %q: %+v", c.then, c.now, list)
+		}
 	}
 }
 

@@ -1,5 +1,7 @@
 package main
 
+import "time"
+
 // Verdicts of a replay.
 const (
 	verdictEqual   = "equal"
@@ -38,7 +40,10 @@ type Metrics struct {
 	Fidelity      float64 `json:"replay_fidelity"`
 	Coverage      float64 `json:"boundary_coverage"`
 	Boundaries    []Bound `json:"boundaries"`
-	RevertMS      float64 `json:"mean_revert_time_ms"`
+	// RevertMS is how long it took on average to take back what a replay changed, in a copy of the base; nil: there is nothing to take back.
+	RevertMS *float64 `json:"mean_revert_time_ms"`
+	Reverts  uint     `json:"reverts"` // that were measured
+	ReplayMS float64  `json:"mean_replay_time_ms"`
 }
 
 // Bound is one boundary of a run: it is covered if its layer is there and says that it is whole.
@@ -46,4 +51,11 @@ type Bound struct {
 	Name    string `json:"name"`
 	Covered bool   `json:"covered"`
 	Why     string `json:"why,omitempty"` // not
+}
+
+// reverts are the measured ways back.
+type reverts struct {
+	n    uint
+	took time.Duration
+	last time.Duration // of the last measure, with all that it needed
 }

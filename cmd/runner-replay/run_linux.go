@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -40,13 +41,20 @@ func run(ctx context.Context, env *tool.Env, o Options) error {
 	}
 	res.Verdict = verdictEqual
 	var took time.Duration
+	var back *reverts
+	if o.Metrics != "" {
+		back = new(reverts)
+	}
 	for n := range o.Runs {
 		begin := time.Now()
-		list, equal, err := replay(ctx, env, &o, then, filepath.Join(dir, fmt.Sprint("replay", n)), n+1 == o.Runs)
+		list, equal, err := replay(ctx, env, &o, then, filepath.Join(dir, fmt.Sprint("replay", n)), n+1 == o.Runs, back)
 		if err != nil {
 			return err
 		}
 		took += time.Since(begin)
+		if back != nil {
+			took -= back.last
+		}
 		res.Runs++
 		if equal {
 			res.EqualRuns++
@@ -62,7 +70,7 @@ func run(ctx context.Context, env *tool.Env, o Options) error {
 		return err
 	}
 	if o.Metrics != "" {
-		if err := writeMetrics(o.Metrics, metrics(then, &res, took)); err != nil {
+		if err := writeMetrics(o.Metrics, metrics(then, &res, took, back)); err != nil {
 			return err
 		}
 	}
@@ -84,7 +92,7 @@ func removeAll(dir string) {
 }
 
 // replay runs the command once more, and compares.
-func replay(ctx context.Context, env *tool.Env, o *Options, then *recorded, dir string, last bool) (list []Layer, equal bool, err error) {
+func replay(ctx context.Context, env *tool.Env, o *Options, then *recorded, dir string, last bool, back *reverts) (list []Layer, equal bool, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, false, tool.CannotWrite("scratch files", err)
 	}
@@ -116,6 +124,13 @@ func replay(ctx context.Context, env *tool.Env, o *Options, then *recorded, dir 
 		}
 		list, equal = append([]Layer{{Name: "base", Then: b.Base.Digest, Now: digest}}, list...), false
 	}
+	if back != nil {
+		begin := time.Now()
+		if err := back.measure(ctx, c, now); err != nil {
+			return nil, false, err
+		}
+		back.last = time.Since(begin)
+	}
 	if last && o.Output != "" {
 		return list, equal, keep(file, o.Output)
 	}
@@ -145,9 +160,13 @@ func (c *chain) exec(ctx context.Context, env *tool.Env, file string) error {
 	if !c.r.kernel() {
 		args = append(args, "--no-kernel")
 	}
+	if c.r.started != nil && slices.Contains(c.r.started.EnvKeys, schemas.EnvIntentLog) {
+		args = append(args, "--intents")
+	}
 	if os.Geteuid() == 0 {
 		args = append(args, "--user", fmt.Sprintf("%d:%d", c.r.env.UID, c.r.env.GID))
 	}
+	args = append(args, c.r.toolCalls(c.dir)...)
 	if c.o.Timeout > 0 {
 		args = append(args, "--timeout", c.o.Timeout.String())
 	}

@@ -144,6 +144,8 @@ func (c *collector) line(event any) {
 		c.data.Pair(&c.data.Filtered, e.Rule, e.Value)
 	case *schemas.PolicyEvent:
 		c.timeline.Name(schemas.LayerPolicy, e.Seq, e.Decision+" "+e.Tool+" "+e.ToolCallID)
+	case *schemas.Intent:
+		c.timeline.Name(schemas.LayerIntents, e.Seq, e.IntentType+" "+intentWords(e))
 	case *schemas.SDKEvent:
 		words := e.EventType
 		for _, s := range []*string{e.Tool, e.ToolCallID} {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/runner-evidence/runner/cmd/internal/exchange"
@@ -14,6 +16,7 @@ import (
 type wrapped struct {
 	changes   map[string]*told // by what became of the names
 	exchanges map[string]*told // by what became of them
+	intents   map[string]*told // by their types
 }
 
 // told is how many there are of one kind, and the first of them.
@@ -56,7 +59,27 @@ func (w *wrapped) line(l *archive.Line) {
 			text += " " + e.Failure
 		}
 		w.add(&w.exchanges, e.Decision, text)
+	case *schemas.Intent:
+		kind := e.IntentType
+		if len(w.intents) == maxTold && w.intents[kind] == nil {
+			kind = otherIntents
+		}
+		w.add(&w.intents, kind, intentWords(e))
 	}
+}
+
+// otherIntents stands for the types for which there is no line of their own. No type is such a word.
+const otherIntents = "of other types"
+
+// intentWords says what an intent asks for.
+func intentWords(i *schemas.Intent) string {
+	if f, err := i.FileWrite(); err == nil {
+		return f.Path
+	}
+	if r, err := i.HTTPRequest(); err == nil {
+		return r.Method + " " + r.URL
+	}
+	return string(i.Payload)
 }
 
 // Words for what wrappers recorded.
@@ -65,7 +88,7 @@ var (
 	exchangeWords = map[string]string{schemas.NetAllow: "passed on", schemas.NetDeny: "refused", schemas.NetReplay: "answered from a recording", schemas.NetMiss: "not in the recording"}
 )
 
-// behind writes what is different in the workspace, and what went by, each kind on a line.
+// behind writes what is different in the workspace, what went by, and what the command asks for, each kind on a line.
 func (s *screen) behind() {
 	w := &s.m.wrapped
 	for _, op := range schemas.FileChanges {
@@ -78,7 +101,10 @@ func (s *screen) behind() {
 		}
 		s.toldIn("network    ", exchangeWords[d], w.exchanges[d], style)
 	}
-	if len(w.changes)+len(w.exchanges) > 0 {
+	for _, kind := range slices.Sorted(maps.Keys(w.intents)) {
+		s.told("asks for   ", kind, w.intents[kind])
+	}
+	if len(w.changes)+len(w.exchanges)+len(w.intents) > 0 {
 		s.line("")
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +9,9 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/junit"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/cmd/internal/words"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 const (
@@ -144,7 +145,7 @@ func (o *Options) plan(env *tool.Env) (err error) {
 	return err
 }
 
-var shardForm = regexp.MustCompile(`^([0-9]{1,6})/([0-9]{1,6})$`)
+var shardForm = pattern.New(`^([0-9]{1,6})/([0-9]{1,6})$`)
 
 func shard(s string, iterations int) (*Shard, error) {
 	if s == "" {
@@ -163,7 +164,7 @@ func shard(s string, iterations int) (*Shard, error) {
 	return &Shard{i, n}, nil
 }
 
-var faultName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+var faultName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 func faults(flags []string) ([]Fault, error) {
 	list := []Fault{{Name: noFault, Wrapper: []string{}}}
@@ -175,7 +176,7 @@ func faults(flags []string) ([]Fault, error) {
 		if slices.ContainsFunc(list, func(f Fault) bool { return strings.EqualFold(f.Name, name) }) {
 			return nil, tool.Usagef("--fault %s: the name %s is there already", schemas.Text(s), name)
 		}
-		wrapper, err := words(line)
+		wrapper, err := words.Split(line)
 		if err != nil || len(wrapper) == 0 {
 			return nil, tool.Usagef("--fault %s: expected the words of a command: %w", name, orEmpty(err))
 		}
@@ -198,7 +199,7 @@ func orEmpty(err error) error {
 var owned = []string{"archive", "force", "stream", "spool-dir", "resume", "run-id", "keep", "timeout", "policy-log", "sdk-log", "help", "h", "version"}
 
 func execFlags(line string) ([]string, error) {
-	list, err := words(line)
+	list, err := words.Split(line)
 	if err != nil {
 		return nil, tool.Usagef("--exec: %w", err)
 	}

@@ -48,7 +48,8 @@ func parseAttestation(env *tool.Env) (*attested, error) {
 	case len(names) == 0:
 		return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("--public-key is missing: without a key, an attestation says nothing"), "runner-verify --attestation "+a.file+" --public-key KEY.pub run.tar.gz")
 	}
-	if err := a.readKeys(names); err != nil {
+	var err error
+	if a.keys, err = attestation.ReadPublic(names); err != nil {
 		return nil, err
 	}
 	if !env.Flag.IsSet("threshold") {
@@ -71,26 +72,6 @@ func parseAttestation(env *tool.Env) (*attested, error) {
 	}
 	a.reader = attestation.NewReader(surface)
 	return a, nil
-}
-
-// readKeys reads the keys. One that is given twice counts once.
-func (a *attested) readKeys(names []string) error {
-	seen := map[string]bool{}
-	for _, name := range names {
-		b, err := tool.ReadFile(name, attestation.MaxKey)
-		if err != nil {
-			return err
-		}
-		k, err := attestation.ParsePublic(b)
-		if err != nil {
-			return tool.Failf(tool.ExitInput, "--public-key %s: %w", name, err)
-		}
-		if !seen[k.String()] {
-			a.keys = append(a.keys, k)
-		}
-		seen[k.String()] = true
-	}
-	return nil
 }
 
 // digested reads an archive and digests its bytes.

@@ -40,6 +40,7 @@ var believed = []string{
 	"effect_on_denied_target:/usr/bin/files", "exec_before_sessions:/usr/bin/files", "server_effect_between_calls:exec /usr/bin/files",
 	"tool_call_effects_late:tc_4", "tool_call_effects_shared:tc_4", "tool_call_names_nothing:tc_4",
 	"exec_without_tool_call:/usr/bin/files", "exec_without_tool_call:…",
+	"intents_log_flooded", "intents_log_invalid:1:bad_json", "intents_log_invalid:7:bad_seq", // of a log that somebody gave to runner-correlate
 	"policy_log_flooded", "policy_log_invalid:1:bad_json", "policy_log_invalid:7:bad_seq",
 	"policy_session_not_finished:files", "policy_session_not_finished:tc_1",
 	"policy_session_of_other_policy:files", "policy_session_of_other_policy:tc_1",

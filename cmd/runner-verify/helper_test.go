@@ -55,6 +55,9 @@ func check(t testing.TB, in []byte, args ...string) (int, verdict.Report) {
 	if err := schemas.Unmarshal([]byte(strings.TrimSuffix(out, "\n")), &r); err != nil {
 		t.Fatalf("exit %d, output is not a result: %v\n%s%s", code, err, out, errs)
 	}
+	if r.Valid {
+		fitsSchemas(t, in)
+	}
 	if refused != nil {
 		refused(t.Name(), rules(r))
 	}

@@ -111,6 +111,9 @@ func (m *mutants) judge() {
 		if !m.verifies(c) {
 			continue
 		}
+		if err := schemaFault(j.member, []byte(j.text)); err != nil {
+			m.t.Errorf("accepted, but not by its JSON Schema: %s %s of %s: %v", j.at, j.what, j.member, err)
+		}
 		m.lock.Lock()
 		key := [2]string{j.profile + j.at, j.what}
 		if old := m.accepted[key]; !old.ordinary {
@@ -208,7 +211,7 @@ func (o *object) get(key string) any {
 
 // kindOf is what a line is about.
 func kindOf(o *object) string {
-	for _, key := range []string{"kind", "event_type", "type", "decision"} {
+	for _, key := range []string{"kind", "event_type", "intent_type", "type", "decision"} {
 		if s, ok := o.get(key).(string); ok {
 			return s
 		}
@@ -228,7 +231,7 @@ func placeOf(form schemas.Form, o *object) string { return form.Member + "/" + c
 
 // ordinary are the archives of an ordinary run. Of the manifest only that of the first is changed:
 // they differ in nothing else.
-var ordinary = []string{"layered", "tool-times", "processes", "file-blocked", "losses", "dropped-by-program", "no-kernel", "sdk-flood", "tool-proxy-killed", "other", "wrapped"}
+var ordinary = []string{"layered", "tool-times", "processes", "file-blocked", "losses", "dropped-by-program", "no-kernel", "sdk-flood", "tool-proxy-killed", "intents", "other", "wrapped"}
 
 // mutate makes the mutants of an archive.
 func (m *mutants) mutate(b *base) {

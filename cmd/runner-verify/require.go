@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
@@ -24,7 +24,7 @@ func (r requirement) String() string {
 type demand struct {
 	key     string
 	values  []string
-	pattern *regexp.Regexp
+	pattern *pattern.Pattern
 	form    string
 	above   bool // KEY>N: the record has more
 	is      func(r *verdict.Report) string
@@ -34,8 +34,8 @@ type demand struct {
 var demands = []demand{
 	{key: "origin", values: schemas.Origins[:], is: func(r *verdict.Report) string { return r.Record.Origin }},
 	{key: "kernel", values: []string{schemas.LayerComplete, schemas.LayerPartial, schemas.LayerAbsent}, is: func(r *verdict.Report) string { return r.Record.KernelLayer }},
-	{key: "drops", pattern: regexp.MustCompile(`^(0|[1-9][0-9]{0,18})$`), form: "N (at most that many)", is: func(r *verdict.Report) string { return strconv.FormatUint(r.Record.RingbufDrops, 10) }},
-	{key: "events", above: true, pattern: regexp.MustCompile(`^(0|[1-9][0-9]{0,18})$`), form: "N", is: func(r *verdict.Report) string { return strconv.FormatUint(r.Record.KernelEvents, 10) }},
+	{key: "drops", pattern: pattern.New(`^(0|[1-9][0-9]{0,18})$`), form: "N (at most that many)", is: func(r *verdict.Report) string { return strconv.FormatUint(r.Record.RingbufDrops, 10) }},
+	{key: "events", above: true, pattern: pattern.New(`^(0|[1-9][0-9]{0,18})$`), form: "N", is: func(r *verdict.Report) string { return strconv.FormatUint(r.Record.KernelEvents, 10) }},
 	{key: "cgroup", values: []string{schemas.CorrelationClean, schemas.CorrelationPartial}, is: func(r *verdict.Report) string { return r.Record.CgroupCorrelation }},
 	{key: "correlation", values: []string{schemas.CorrelationClean, schemas.CorrelationPartial, schemas.CorrelationFailed}, is: func(r *verdict.Report) string { return r.Record.Correlation }},
 	toolPolicyDemand(),
@@ -44,9 +44,9 @@ var demands = []demand{
 	policyDemand(schemas.EnforcedNetwork),
 	policyDemand(schemas.EnforcedFiles),
 	{key: "success", values: []string{"true", "false"}, is: func(r *verdict.Report) string { return strconv.FormatBool(r.Record.Success) }},
-	{key: "run_id", pattern: regexp.MustCompile(`^[A-Za-z0-9_-]+$`), form: "ID", is: func(r *verdict.Report) string { return r.RunID }},
-	{key: "identity", pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`), form: "sha256:HEX", is: func(r *verdict.Report) string { return r.Identity }},
-	{key: "identity_without_times", pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`), form: "sha256:HEX", is: withoutTimes},
+	{key: "run_id", pattern: pattern.New(`^[A-Za-z0-9_-]+$`), form: "ID", is: func(r *verdict.Report) string { return r.RunID }},
+	{key: "identity", pattern: pattern.New(`^sha256:[0-9a-f]{64}$`), form: "sha256:HEX", is: func(r *verdict.Report) string { return r.Identity }},
+	{key: "identity_without_times", pattern: pattern.New(`^sha256:[0-9a-f]{64}$`), form: "sha256:HEX", is: withoutTimes},
 }
 
 // withoutTimes is the identity without times: of an archive that has none, its identity.

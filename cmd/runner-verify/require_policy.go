@@ -1,10 +1,10 @@
 package main
 
 import (
-	"regexp"
 	"slices"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
@@ -18,7 +18,7 @@ const (
 // policyDemand is the demand that rules of one kind were enforced, or were not.
 func policyDemand(e *schemas.Enforcement) demand {
 	return demand{
-		key: e.Policy, values: []string{policyEnforced, policyNone}, pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`),
+		key: e.Policy, values: []string{policyEnforced, policyNone}, pattern: pattern.New(`^sha256:[0-9a-f]{64}$`),
 		form:  policyEnforced + "|" + policyNone + "|sha256:HEX",
 		is:    func(r *verdict.Report) string { return enforcedPolicy(r.Record, e.Note) },
 		holds: func(value, is string) bool { return value == is || value == policyEnforced && is != policyNone },
@@ -28,7 +28,7 @@ func policyDemand(e *schemas.Enforcement) demand {
 // toolPolicyDemand is the demand that a proxy decided, and by which policy file.
 func toolPolicyDemand() demand {
 	return demand{
-		key: schemas.LayerPolicy, values: []string{schemas.LayerPresent, schemas.LayerAbsent}, pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`),
+		key: schemas.LayerPolicy, values: []string{schemas.LayerPresent, schemas.LayerAbsent}, pattern: pattern.New(`^sha256:[0-9a-f]{64}$`),
 		form: schemas.LayerPresent + "|" + schemas.LayerAbsent + "|sha256:HEX",
 		is: func(r *verdict.Report) string {
 			if r.Record.ToolPolicy != "" {

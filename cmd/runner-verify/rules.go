@@ -22,6 +22,7 @@ const (
 	rulePolicyText      = "policy.text"
 	rulePolicyOrder     = "policy.order"
 	ruleSDKText         = "sdk.text"
+	ruleIntentsKeys     = "intents.keys"
 	ruleHealthDrops     = "health.drops"
 	ruleHealthPlatform  = "health.platform"
 	ruleHealthCgroup    = "health.cgroup"
@@ -104,6 +105,8 @@ var ruleTable = []rule{
 		profile: []condition{lines(policyLayerName, (*verifier).policyOrder)}},
 	{id: ruleSDKText, checks: "names in the SDK layer of this runner are escapes of byte strings",
 		profile: []condition{lines(sdkLayerName, (*verifier).sdkText)}},
+	{id: ruleIntentsKeys, checks: "no two intents have one idempotency_key",
+		every: []condition{lines(schemas.MemberIntents, (*verifier).intentLine)}},
 	{id: ruleTimesLines, checks: "the layer times is one anchor, then one time for each line of the other layers, in order; ends are not before starts",
 		every: []condition{lines(timesLayerName, (*verifier).timeLine), after(timesLayerName, (*verifier).timesComplete)}},
 	{id: ruleTimesNote, checks: "the layer times and its note are both there or both absent, and the note counts its lines",
@@ -140,7 +143,7 @@ var ruleTable = []rule{
 		contract: []condition{ofHealth((*verifier).contractPolicyLayer)},
 		profile:  []condition{ofHealth((*verifier).profilePolicyLayer), ofHealth((*verifier).profileShim)}},
 	{id: ruleHealthNote, checks: "the capture notes are there once, and their counts and values are those of the layers",
-		every:    []condition{ofHealth((*verifier).kernelNote), ofHealth((*verifier).kernelNoteValues)},
+		every:    []condition{ofHealth((*verifier).kernelNote), ofHealth((*verifier).kernelNoteValues), ofHealth((*verifier).optionalNotes)},
 		contract: []condition{ofHealth((*verifier).contractNotes)},
 		profile: []condition{ofHealth((*verifier).blindSpotsNote), ofHealth((*verifier).noteForms), ofHealth((*verifier).layerNotes),
 			ofHealth((*verifier).sessionsNote), ofHealth((*verifier).windowsNote), ofHealth((*verifier).windowsNoteCalls), ofHealth((*verifier).captureNotes), ofHealth((*verifier).kernelCounted), ofHealth((*verifier).blindSpots), ofHealth((*verifier).enforcementNotes), ofHealth((*verifier).confinementNote), ofHealth((*verifier).toolPolicyNote)}},

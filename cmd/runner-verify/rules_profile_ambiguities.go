@@ -320,6 +320,7 @@ func (v *verifier) logAmbiguities() {
 	for _, l := range schemas.LogLayers() {
 		collected := slices.Contains(v.events.started.EnvKeys, l.Log.Env)
 		switch empty, there := l.LogCode(schemas.LogEmpty), v.layerPresent(&l); {
+		case l.Log.MayBeEmpty():
 		case c.kinds[empty] > 0 && there:
 			v.faultCode("%s, but the %s layer is there", empty, l.Name)
 		case c.kinds[empty] == 0 && !there && collected:

@@ -66,10 +66,20 @@ func (v *verifier) noteForms() {
 func (v *verifier) layerNotes() {
 	v.sameNote(schemas.NotePolicy, v.health.PolicyLayer == schemas.LayerPresent, map[string]uint64{schemas.KeyDecisionEvents: v.policyLines()})
 	v.sameNote(schemas.NoteSDK, v.sdkLines() > 0, map[string]uint64{schemas.KeySDKEvents: v.sdkLines(), schemas.KeySDKToolCalls: uint64(len(v.sdk.calls))})
+}
+
+// optionalNotes compares the notes about optional layers that are made from logs with them. Such a layer has a line,
+// or no member.
+func (v *verifier) optionalNotes() {
 	for _, l := range schemas.LogLayers() {
-		if lines := v.lineCount(l.Member); l.Optional {
-			v.sameNote(l.Note, lines > 0, map[string]uint64{l.Counter: lines})
+		if !l.Optional {
+			continue
 		}
+		lines := v.lineCount(l.Member)
+		if _, there := v.members[l.Member]; there && lines == 0 {
+			v.faultNote("the member %s has no line: then it is left out", l.Member)
+		}
+		v.sameNote(l.Note, lines > 0, map[string]uint64{l.Counter: lines})
 	}
 }
 

@@ -112,12 +112,24 @@ var (
 	localhost = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 )
 
+// untext is the name that a text stands for: names are in the order of their bytes, not of their texts. A text that is none is a
+// fault of its own.
+func untext(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	if b, err := schemas.Untext(s); err == nil {
+		return string(b)
+	}
+	return s
+}
+
 // changeLine checks a line of the layer filesystem.
 func (v *verifier) changeLine(l *archive.Line, c *schemas.FileChange) {
 	w := &v.wrapped
 	if w.ops == nil {
 		w.ops = map[string]uint64{}
-	} else if c.Path <= w.path {
+	} else if untext(c.Path) <= untext(w.path) {
 		v.faultWrapped(l, "%.200q is a repetition, or not in byte order", c.Path)
 	}
 	if clean := slash.Clean(c.Path); clean != c.Path || slash.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
@@ -331,4 +343,5 @@ func (v *verifier) environmentDocument(e *schemas.RunEnv, fault func(string, str
 	case e.Stdin.SHA256 != empty:
 		fault(schemas.MemberRunEnv, "stdin is empty, and its digest is not %s", empty)
 	}
+	v.policyFile(e.Policy, fault)
 }

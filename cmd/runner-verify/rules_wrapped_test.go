@@ -21,14 +21,17 @@ func lineOf(name string, seq int, rest string) string {
 }
 
 const (
-	wrappedBody, wrappedFile, wrappedBase, wrappedInput = "a body", "a new file", "a file of the base", "typed in"
-	wrappedTree                                         = `{"schema":"runner.base_entry.v0","path":".","kind":"dir","mode":493,"modified_ns":7}` + "\n"
+	wrappedBody, wrappedFile, wrappedBase, wrappedInput, wrappedPolicy = "a body", "a new file", "a file of the base", "typed in", "a policy"
+	wrappedTree                                                        = `{"schema":"runner.base_entry.v0","path":".","kind":"dir","mode":493,"modified_ns":7}` + "\n"
 )
 
 // wrappedRun is layered with all that wrappers can add.
 func wrappedRun(t testing.TB) content {
 	t.Helper()
 	a := layered()
+	for member, text := range a { // decided by a policy file that is there
+		a[member] = strings.ReplaceAll(text, testDigest, schemas.DigestOf([]byte(wrappedPolicy)))
+	}
 	blob := func(text string) string {
 		digest := schemas.DigestOf([]byte(text))
 		a[schemas.BlobMember(digest)] = text
@@ -58,9 +61,10 @@ func wrappedRun(t testing.TB) content {
 		return fmt.Sprintf(`{"bytes":%d,"sha256":"%s"}`, len(text), schemas.DigestOf([]byte(text)))
 	}
 	blob(wrappedInput)
-	a[schemas.MemberRunEnv] = wrappedHead("env") + `,"wrappers":["runner-net","runner-box","runner-clock"],"command":["true","x"],"uid":0,"gid":0,"cwd":"/","env":[{"name":"A","value":"1"},{"name":"B","value":"2"}],"stdin":` + bytes(wrappedInput) + `,"stdout":` + bytes("said") + `,"stderr":` + bytes("") + `}`
+	blob(wrappedPolicy)
+	a[schemas.MemberRunEnv] = wrappedHead("env") + `,"wrappers":["runner-net","runner-box","runner-clock"],"command":["true","x"],"uid":0,"gid":0,"cwd":"/","env":[{"name":"A","value":"1"},{"name":"B","value":"2"}],"stdin":` + bytes(wrappedInput) + `,"stdout":` + bytes("said") + `,"stderr":` + bytes("") + `,"policy":` + bytes(wrappedPolicy) + `}`
 	a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], `agent=4"]`,
-		`agent=4","s8_box: changes=2 unread=0 base_changed=0 survivors_killed=0","s8_clock: ticks=2 bad_lines=0 lost=0 unended=0","s8_dns: names=2 lost=0","s8_network: mode=record exchanges=2 unused=0"]`, 1)
+		`agent=4","s8_box: workspace=overlay changes=2 unread=0 base_changed=0 survivors_killed=0","s8_clock: ticks=2 bad_lines=0 lost=0 unended=0","s8_dns: names=2 lost=0","s8_network: mode=record exchanges=2 unused=0"]`, 1)
 	a[bundle.EventsName] = regexp.MustCompile(`"command":\[.*?\],`).ReplaceAllString(a[bundle.EventsName], `"command":["/bin/runner-net","record","--","runner-box","--","runner-clock","--","true","x"],`)
 	return a
 }
@@ -116,6 +120,10 @@ func TestWrapped(t *testing.T) {
 		{"no note", bundle.HealthName, `,"s8_network: mode=record exchanges=2 unused=0"`, ``, ruleWrappedDocuments},
 		{"another list", schemas.MemberRunBox, `"entries":2`, `"entries":3`, ruleWrappedBlobs},
 		{"no list", schemas.MemberRunBox, regexp.MustCompile(`"list":"[^"]*"`).FindString(wrappedRun(t)[schemas.MemberRunBox]), `"list":"` + other + `"`, ruleWrappedBlobs},
+		{"another policy file of decisions", schemas.MemberRunEnv, schemas.DigestOf([]byte(wrappedPolicy)), schemas.DigestOf([]byte(wrappedBody)), ruleWrappedDocuments},
+		{"another policy file of rules", bundle.HealthName, regexp.MustCompile(`s4_network_policy: rules=\d+ blocked=\d+ policy=[^"]*`).FindString(wrappedRun(t)[bundle.HealthName]), "s4_network_policy: rules=2 blocked=1 policy=" + other, ruleWrappedDocuments},
+		{"a policy file of another length", schemas.MemberRunEnv, `"policy":{"bytes":8`, `"policy":{"bytes":9`, ruleWrappedBlobs},
+		{"no policy file", schemas.MemberRunEnv, schemas.DigestOf([]byte(wrappedPolicy)), other, ruleWrappedBlobs},
 		{"another input", schemas.MemberRunEnv, schemas.DigestOf([]byte(wrappedInput)), other, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -133,7 +141,7 @@ func TestWrapped(t *testing.T) {
 			wrappedRefused(t, a, c.rule)
 		})
 	}
-	for _, text := range []string{wrappedBody, wrappedFile, wrappedBase, wrappedInput} {
+	for _, text := range []string{wrappedBody, wrappedFile, wrappedBase, wrappedInput, wrappedPolicy} {
 		t.Run("without "+text, func(t *testing.T) {
 			a := wrappedRun(t)
 			delete(a, blob(text))

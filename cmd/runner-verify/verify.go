@@ -44,6 +44,7 @@ type verifier struct {
 	kernel  kernelLayer
 	policy  policyLayer
 	sdk     sdkLayer
+	intents schemas.IntentKeys
 	times   timesLayer
 	reduced reduction
 
@@ -63,7 +64,7 @@ type verifier struct {
 }
 
 func newVerifier() *verifier {
-	v := &verifier{lim: bundle.DefaultLimits, members: map[string]archive.Member{}, words: map[string]string{}, collected: assertion.Collect(nil)}
+	v := &verifier{lim: bundle.DefaultLimits, members: map[string]archive.Member{}, words: map[string]string{}, intents: schemas.IntentKeys{}, collected: assertion.Collect(nil)}
 	v.surface.init()
 	v.policy.byID, v.policy.tools, v.policy.policies, v.sdk.calls = map[string][]int{}, map[[2]string]bool{}, map[string]bool{}, map[string]*sdkCall{}
 	return v

@@ -3,8 +3,6 @@ package archive
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"hash"
 	"io"
 	"maps"
 	"slices"
@@ -53,14 +51,14 @@ func (s *reader) members(ctx context.Context, members Members) error {
 // measured passes a member on and digests it.
 type measured struct {
 	r   io.Reader
-	sum hash.Hash // or nil
+	sum *beside // or nil
 	n   int64
 }
 
 func (m *measured) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	if m.sum != nil {
-		m.sum.Write(p[:n])
+		m.sum.write(p[:n])
 	}
 	m.n += int64(n)
 	return n, err
@@ -99,7 +97,8 @@ func (s *reader) member(m bundle.Member, r io.Reader) error {
 	}
 	d := &measured{r: r}
 	if !s.visit.Judged {
-		d.sum = sha256.New()
+		d.sum = newBeside()
+		defer d.sum.close()
 	}
 	got := Member{Name: m.Name}
 	if err := s.content(form, d, &got); err != nil {
@@ -110,7 +109,7 @@ func (s *reader) member(m bundle.Member, r io.Reader) error {
 		return err
 	}
 	if got.Size = d.n; d.sum != nil {
-		got.SHA256 = schemas.DigestFrom(d.sum)
+		got.SHA256 = schemas.DigestFrom(d.sum.sum())
 	}
 	s.seen[m.Name] = got
 	if s.visit.End != nil {

@@ -92,7 +92,7 @@ func sources(n int) (list []Source) {
 			data = nil
 		}
 		sum := sha256.Sum256(data)
-		list = append(list, Source{schemas.ManifestFile{Path: m.Member, SHA256: "sha256:" + hex.EncodeToString(sum[:]), Bytes: int64(len(data))}, bytes.NewReader(data)})
+		list = append(list, Source{ManifestFile: schemas.ManifestFile{Path: m.Member, SHA256: "sha256:" + hex.EncodeToString(sum[:]), Bytes: int64(len(data))}, Content: bytes.NewReader(data)})
 	}
 	return list
 }
@@ -100,10 +100,9 @@ func sources(n int) (list []Source) {
 func write(t testing.TB, n int) (archive []byte, identity string) {
 	t.Helper()
 	var b bytes.Buffer
-	id, err := Write(&b, "run_01", nil, sources(n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, Write(&b, "run_01", nil, sources(n)))
+	id, err := Identity("run_01", nil, sources(n))
+	testkit.Must(t, err)
 	return b.Bytes(), id
 }
 
@@ -142,7 +141,7 @@ func TestOrderOfSources(t *testing.T) {
 	list := sources(100)
 	slices.Reverse(list)
 	var b bytes.Buffer
-	if _, err := Write(&b, "run_01", nil, list); err != nil || !bytes.Equal(b.Bytes(), want) {
+	if err := Write(&b, "run_01", nil, list); err != nil || !bytes.Equal(b.Bytes(), want) {
 		t.Errorf("another order gives other bytes: %v", err)
 	}
 }
@@ -154,12 +153,13 @@ func TestRegularBytes(t *testing.T) {
 	if _, err := io.Copy(sum, io.LimitReader(zeros{}, size)); err != nil {
 		t.Fatal(err)
 	}
-	out := Source{schemas.ManifestFile{Path: schemas.MemberStdout, SHA256: schemas.DigestFrom(sum), Bytes: size}, io.LimitReader(zeros{}, size)}
-	var b bytes.Buffer
-	id, err := Write(&b, "run_01", nil, append(sources(10), out))
-	if err != nil {
-		t.Fatal(err)
+	all := func() []Source {
+		return append(sources(10), Source{ManifestFile: schemas.ManifestFile{Path: schemas.MemberStdout, SHA256: schemas.DigestFrom(sum), Bytes: size}, Content: io.LimitReader(zeros{}, size)})
 	}
+	var b bytes.Buffer
+	testkit.Must(t, Write(&b, "run_01", nil, all()))
+	id, err := Identity("run_01", nil, all())
+	testkit.Must(t, err)
 	a, err := Open(&b, DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func TestEveryPrefixRefused(t *testing.T) {
 
 func TestWriteRefusals(t *testing.T) {
 	doc := func(name string, size int64, data string) Source {
-		return Source{schemas.ManifestFile{Path: name, SHA256: "sha256:", Bytes: size}, strings.NewReader(data)}
+		return Source{ManifestFile: schemas.ManifestFile{Path: name, SHA256: "sha256:", Bytes: size}, Content: strings.NewReader(data)}
 	}
 	for name, list := range map[string][]Source{
 		"twice":        {doc("a", 1, "x"), doc("a", 1, "x")},
@@ -244,7 +244,7 @@ func TestWriteRefusals(t *testing.T) {
 		"too long":     {doc("a", 1, "xy")},
 		"beyond USTAR": {doc("a", MaxMember+1, "x")},
 	} {
-		if _, err := Write(io.Discard, "run_01", nil, list); err == nil {
+		if err := Write(io.Discard, "run_01", nil, list); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

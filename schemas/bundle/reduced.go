@@ -25,7 +25,7 @@ func ReducedIdentity(runID string, packs *schemas.ManifestPacks, members []Sourc
 		}
 		rest = append(rest, m)
 	}
-	return writeTar(io.Discard, runID, packs, rest)
+	return Identity(runID, packs, rest)
 }
 
 // HasVolatile reports whether one of the names is the member of a volatile layer.
@@ -66,7 +66,7 @@ func reducedHealth(m Source) (Source, error) {
 	if b, err = schemas.Marshal(h); err != nil {
 		return m, fmt.Errorf("%s without the notes of volatile layers: %w", HealthName, err)
 	}
-	return Source{schemas.ManifestFile{Path: HealthName, SHA256: schemas.DigestOf(b), Bytes: int64(len(b))}, bytes.NewReader(b)}, nil
+	return Source{ManifestFile: schemas.ManifestFile{Path: HealthName, SHA256: schemas.DigestOf(b), Bytes: int64(len(b))}, Content: bytes.NewReader(b)}, nil
 }
 
 func volatileNote(code string) bool {

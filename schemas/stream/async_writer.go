@@ -1,7 +1,7 @@
 package stream
 
 import (
-	"crypto/sha256"
+	"hash"
 	"io"
 )
 
@@ -26,8 +26,8 @@ type flushed struct {
 	err error
 }
 
-func newAsyncWriter(w io.Writer) *asyncWriter {
-	a := &asyncWriter{to: directSink{w: w, h: sha256.New()},
+func newAsyncWriter(w io.Writer, h hash.Hash) *asyncWriter {
+	a := &asyncWriter{to: directSink{w: w, h: h},
 		given: make(chan []byte, asyncBuffers), back: make(chan flushed, asyncBuffers)}
 	go a.work()
 	return a

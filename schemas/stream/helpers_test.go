@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"slices"
 	"strings"
@@ -30,6 +31,24 @@ func trailer(stream, run string, records int, body, status string) string {
 	return fmt.Sprintf(`{"schema":"runner.stream_trailer.v0","stream":"%s","run_id":"%s","records":%d,"sha256":"%x","status":"%s"}`+"\n",
 		stream, run, records, sha256.Sum256([]byte(body)), status)
 }
+
+// cheap makes the header and the trailer of a stream that is sealed by CRC32C.
+func cheap(header, body, trailer string) (string, string) {
+	h := strings.Replace(header, `"v0"}`, `"v0","checksum":"crc32c"}`, 1)
+	start, end, _ := strings.Cut(trailer, `"sha256":"`)
+	sum := crc32.Checksum([]byte(h+body), crc32.MakeTable(crc32.Castagnoli))
+	return h, fmt.Sprintf(`%s"crc32c":"%08x"%s`, start, sum, end[len(`"`)+64:])
+}
+
+// sealCheaply is seal for a stream whose checksum is CRC32C.
+func sealCheaply(lines ...string) string {
+	body := strings.Join(lines, "")
+	h, t := cheap(header(schemas.StreamRaw, run), body, trailer(schemas.StreamRaw, run, len(lines), "", "complete"))
+	return h + body + t
+}
+
+// seals are the streams of records with each checksum.
+var seals = map[string]func(...string) string{schemas.ChecksumSHA256: seal, schemas.ChecksumCRC32C: sealCheaply}
 
 // seal puts header and trailer around record lines.
 func seal(lines ...string) string {
@@ -109,11 +128,11 @@ func classOf(t testing.TB, err error) string {
 }
 
 // written makes a stream with the Writer, and the same with an asynchronous one.
-func written(t testing.TB, records ...string) []byte {
+func written(t testing.TB, checksum string, records ...string) []byte {
 	t.Helper()
 	var out [2]bytes.Buffer
 	for i, create := range []func(io.Writer, Header) (*Writer, error){NewWriter, NewAsyncWriter} {
-		w, err := create(&out[i], Header{Stream: schemas.StreamRaw, RunID: run, Tool: "test", Version: "v0"})
+		w, err := create(&out[i], Header{Stream: schemas.StreamRaw, RunID: run, Tool: "test", Version: "v0", Checksum: checksum})
 		testkit.Must(t, err)
 		for _, r := range records {
 			testkit.Must(t, w.WriteRaw([]byte(r)))

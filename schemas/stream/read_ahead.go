@@ -1,7 +1,7 @@
 package stream
 
 import (
-	"crypto/sha256"
+	"hash"
 	"io"
 	"sync"
 )
@@ -18,10 +18,10 @@ type readAhead struct {
 	full   chan piece
 	parsed chan span // to be digested
 	done   chan struct{}
-	digest chan []byte
-	last   []byte // the buffer of the last block
-	whole  int    // length of the block in it
-	end    error  // what followed the last block
+	result chan []byte // the digest
+	last   []byte      // the buffer of the last block
+	whole  int         // length of the block in it
+	end    error       // what followed the last block
 	once   sync.Once
 }
 
@@ -42,12 +42,11 @@ type span struct {
 // newReadAhead reads at most atOnce bytes at once.
 func newReadAhead(r io.Reader, atOnce int) *readAhead {
 	a := &readAhead{free: make(chan []byte, aheadBuffers), full: make(chan piece, aheadBuffers+1),
-		parsed: make(chan span, aheadBuffers), done: make(chan struct{}), digest: make(chan []byte, 1)}
+		parsed: make(chan span, aheadBuffers), done: make(chan struct{}), result: make(chan []byte, 1)}
 	for range aheadBuffers {
 		a.free <- nil // made when it is needed: a short stream needs only one
 	}
 	go a.read(r, atOnce)
-	go a.hash()
 	return a
 }
 
@@ -84,12 +83,13 @@ func (a *readAhead) buffer(with []byte) (buf []byte, n int, ok bool) {
 	return buf, copy(buf, with), true
 }
 
-func (a *readAhead) hash() {
-	h := sha256.New()
+func (a *readAhead) digest(h hash.Hash) { go a.hash(h) }
+
+func (a *readAhead) hash(h hash.Hash) {
 	for s := range a.parsed {
 		h.Write(s.buf[:s.n])
 		if s.last {
-			a.digest <- h.Sum(nil)
+			a.result <- h.Sum(nil)
 			return
 		}
 		a.free <- s.buf
@@ -111,7 +111,7 @@ func (a *readAhead) next() ([]byte, error) {
 func (a *readAhead) sum(n int) []byte {
 	a.parsed <- span{buf: a.last, n: n, last: true}
 	a.last = nil
-	return <-a.digest
+	return <-a.result
 }
 
 func (a *readAhead) close() {

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -70,6 +71,10 @@ func open(src source, name, stream string) (*Reader, error) {
 	if !schemas.ValidRunID(s.h.RunID) {
 		return nil, s.fail(ErrForm, "run_id %q is not valid", s.h.RunID)
 	}
+	if s.h.Checksum != "" && s.h.Checksum != schemas.ChecksumCRC32C {
+		return nil, s.fail(ErrForm, "unknown checksum %q, expected none or %s", s.h.Checksum, schemas.ChecksumCRC32C)
+	}
+	s.src.digest(newHash(s.h.Checksum))
 	s.prefix = []byte(`","run_id":"` + s.h.RunID + `"`)
 	return s, nil
 }
@@ -227,14 +232,17 @@ func (s *Reader) finish(line []byte) error {
 	if again, err := schemas.Marshal(t); err != nil || !bytes.Equal(again, line) {
 		return s.fail(ErrForm, "the trailer is not in canonical form")
 	}
+	checksum, other := t.carried(s.h.Checksum)
 	switch {
+	case checksum == "" || other != "":
+		return s.fail(ErrForm, "the trailer does not carry the one checksum that the header names: %s", cmp.Or(s.h.Checksum, schemas.ChecksumSHA256))
 	case t.Stream != s.h.Stream:
 		return s.fail(ErrForm, "trailer of a %q stream under a %q header", t.Stream, s.h.Stream)
 	case t.RunID != s.h.RunID:
 		return s.fail(ErrMixedRun, "trailer has run_id %q, header %q", t.RunID, s.h.RunID)
 	case t.Records != s.n:
 		return s.fail(ErrCount, "trailer says %d records, read %d", t.Records, s.n)
-	case t.SHA256 != hex.EncodeToString(s.src.sum(s.at-len(line)-1)):
+	case checksum != hex.EncodeToString(s.src.sum(s.at-len(line)-1)):
 		return s.fail(ErrDigest, "the lines were changed after they were written")
 	case t.Status != schemas.StatusComplete && t.Status != schemas.StatusPartial:
 		return s.fail(ErrForm, "unknown status %q", t.Status)

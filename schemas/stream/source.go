@@ -2,7 +2,6 @@ package stream
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"hash"
 	"io"
 )
@@ -13,6 +12,8 @@ const readSize = 256 << 10
 
 // source gives a Reader its input in blocks of whole lines, and digests them.
 type source interface {
+	// digest names the checksum. It is called once, after the first block has come.
+	digest(h hash.Hash)
 	// next digests the previous block, whose memory it may use again, and returns the next
 	// one: lines, each with its LF. With an error (io.EOF, errLong or a failed read) the
 	// block is the rest of the input, which has no LF.
@@ -64,11 +65,15 @@ type direct struct {
 }
 
 func newDirect(r io.Reader, buf []byte) *direct {
-	return &direct{r: r, h: sha256.New(), buf: buf}
+	return &direct{r: r, buf: buf}
 }
 
+func (d *direct) digest(h hash.Hash) { d.h = h }
+
 func (d *direct) next() ([]byte, error) {
-	d.h.Write(d.buf[:d.whole])
+	if d.whole > 0 {
+		d.h.Write(d.buf[:d.whole])
+	}
 	d.n = copy(d.buf, d.buf[d.whole:d.n])
 	d.whole = 0
 	if d.err == nil {

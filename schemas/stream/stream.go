@@ -19,15 +19,19 @@ type Header struct {
 	RunID   string `json:"run_id"`
 	Tool    string `json:"tool"`
 	Version string `json:"version"`
+	// Checksum is what the trailer carries: "" is SHA-256, and ChecksumCRC32C is for streams that stay
+	// between processes of one run.
+	Checksum string `json:"checksum,omitempty"`
 }
 
-// Trailer is the last line: the seal.
+// Trailer is the last line: the seal. It has the one checksum that the header names.
 type Trailer struct {
 	Schema  string         `json:"schema"`
 	Stream  string         `json:"stream"`
 	RunID   string         `json:"run_id"`
 	Records uint64         `json:"records"`
-	SHA256  string         `json:"sha256"`
+	SHA256  string         `json:"sha256,omitempty"`
+	CRC32C  string         `json:"crc32c,omitempty"`
 	Status  schemas.Status `json:"status"`
 }
 

@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -55,15 +56,31 @@ func TestRoundTrip(t *testing.T) {
 
 // The Writer and the hand-made streams of these tests are the same bytes.
 func TestWriterForm(t *testing.T) {
-	got := written(t, strings.TrimSuffix(record(run, 1), "\n"))
-	if want := seal(record(run, 1)); string(got) != want {
-		t.Errorf("got\n%swant\n%s", got, want)
+	for checksum, seal := range seals {
+		got := written(t, checksum, strings.TrimSuffix(record(run, 1), "\n"))
+		if want := seal(record(run, 1)); string(got) != want {
+			t.Errorf("got\n%swant\n%s", got, want)
+		}
+	}
+}
+
+// The check value of CRC32C, which its definitions give.
+func TestCRC32C(t *testing.T) {
+	h := newHash(schemas.ChecksumCRC32C)
+	h.Write([]byte("123456789"))
+	if got := fmt.Sprintf("%x", h.Sum(nil)); got != "e3069283" {
+		t.Error(got)
 	}
 }
 
 // The end of input is not a seal: the reader notices every truncation.
 func TestEveryPrefixIsRefused(t *testing.T) {
-	whole := seal(record(run, 1), record(run, 2))
+	for _, seal := range seals {
+		everyPrefix(t, seal(record(run, 1), record(run, 2)))
+	}
+}
+
+func everyPrefix(t *testing.T, whole string) {
 	for n := range len(whole) {
 		_, _, err := read(strings.NewReader(whole[:n]))
 		if err == nil {
@@ -79,7 +96,12 @@ func TestEveryPrefixIsRefused(t *testing.T) {
 }
 
 func TestEveryBitFlipIsRefused(t *testing.T) {
-	whole := []byte(seal(record(run, 1), record(run, 2)))
+	for _, seal := range seals {
+		everyBitFlip(t, []byte(seal(record(run, 1), record(run, 2))))
+	}
+}
+
+func everyBitFlip(t *testing.T, whole []byte) {
 	for i := range whole {
 		for bit := range 8 {
 			whole[i] ^= 1 << bit
@@ -95,7 +117,12 @@ func TestEveryBitFlipIsRefused(t *testing.T) {
 }
 
 func TestEveryLineOrderAndRepetition(t *testing.T) {
-	lines := strings.SplitAfter(strings.TrimSuffix(seal(record(run, 1), record(run, 2)), "\n"), "\n")
+	for _, seal := range seals {
+		everyOrder(t, strings.SplitAfter(strings.TrimSuffix(seal(record(run, 1), record(run, 2)), "\n"), "\n"))
+	}
+}
+
+func everyOrder(t *testing.T, lines []string) {
 	lines[len(lines)-1] += "\n"
 	for i := range lines {
 		without := strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "")
@@ -167,23 +194,25 @@ func TestReaderFailure(t *testing.T) {
 
 func TestMessages(t *testing.T) {
 	for want, in := range map[string]string{
-		"in:1: stream is truncated: empty input: no header":                                         "",
-		"in:1: not a runner stream: the first line is not a stream header":                          "hello\n",
-		`in:1: not a runner stream: this is a "run.joined" stream, expected "kernel.raw"`:           header("run.joined", run),
-		"in:2: stream is truncated: no trailer before end of input":                                 header("kernel.raw", run) + record(run, 1),
-		"in:3: stream is truncated: the last line has no newline":                                   header("kernel.raw", run) + record(run, 1) + "{",
-		`in:2: record of another run: expected run_id "run_01" right after schema`:                  header("kernel.raw", run) + record("run_02", 1),
-		"in:4: data after the trailer: nothing may follow the trailer":                              seal(record(run, 1)) + "\n",
-		"in:2: malformed line: a record must be a JSON object whose first key is schema: \"[]\"":    header("kernel.raw", run) + "[]\n",
-		"in:3: record count does not match the trailer: trailer says 7 records, read 1":             header("kernel.raw", run) + record(run, 1) + trailer("kernel.raw", run, 7, "", "complete"),
-		"in:3: digest does not match the trailer: the lines were changed after they were written":   header("kernel.raw", run) + record(run, 1) + trailer("kernel.raw", run, 1, "", "complete"),
-		"in:2: malformed line: invalid UTF-8, or a control character that is not escaped":           header("kernel.raw", run) + strings.Replace(record(run, 1), "é", "\xff", 1),
-		`in:2: malformed line: trailer of a "kernel.normalized" stream under a "kernel.raw" header`: header("kernel.raw", run) + trailer("kernel.normalized", run, 0, "", "complete"),
-		`in:2: record of another run: trailer has run_id "run_02", header "run_01"`:                 header("kernel.raw", run) + trailer("kernel.raw", "run_02", 0, "", "complete"),
-		`in:2: malformed line: unknown status "failed"`:                                             header("kernel.raw", run) + trailer("kernel.raw", run, 0, header("kernel.raw", run), "failed"),
-		"in:2: malformed line: the trailer is not in canonical form":                                header("kernel.raw", run) + strings.Replace(trailer("kernel.raw", run, 0, header("kernel.raw", run), "complete"), `,"status"`, `, "status"`, 1),
-		"in:1: malformed line: the header is not in canonical form":                                 strings.Replace(header("kernel.raw", run), `,"tool"`, `, "tool"`, 1),
-		"in:1: malformed line: run_id \"a b\" is not valid":                                         header("kernel.raw", "a b"),
+		"in:1: stream is truncated: empty input: no header":                                               "",
+		"in:1: not a runner stream: the first line is not a stream header":                                "hello\n",
+		`in:1: not a runner stream: this is a "run.joined" stream, expected "kernel.raw"`:                 header("run.joined", run),
+		"in:2: stream is truncated: no trailer before end of input":                                       header("kernel.raw", run) + record(run, 1),
+		"in:3: stream is truncated: the last line has no newline":                                         header("kernel.raw", run) + record(run, 1) + "{",
+		`in:2: record of another run: expected run_id "run_01" right after schema`:                        header("kernel.raw", run) + record("run_02", 1),
+		"in:4: data after the trailer: nothing may follow the trailer":                                    seal(record(run, 1)) + "\n",
+		"in:2: malformed line: a record must be a JSON object whose first key is schema: \"[]\"":          header("kernel.raw", run) + "[]\n",
+		"in:3: record count does not match the trailer: trailer says 7 records, read 1":                   header("kernel.raw", run) + record(run, 1) + trailer("kernel.raw", run, 7, "", "complete"),
+		"in:3: digest does not match the trailer: the lines were changed after they were written":         header("kernel.raw", run) + record(run, 1) + trailer("kernel.raw", run, 1, "", "complete"),
+		"in:2: malformed line: invalid UTF-8, or a control character that is not escaped":                 header("kernel.raw", run) + strings.Replace(record(run, 1), "é", "\xff", 1),
+		`in:2: malformed line: trailer of a "kernel.normalized" stream under a "kernel.raw" header`:       header("kernel.raw", run) + trailer("kernel.normalized", run, 0, "", "complete"),
+		`in:2: record of another run: trailer has run_id "run_02", header "run_01"`:                       header("kernel.raw", run) + trailer("kernel.raw", "run_02", 0, "", "complete"),
+		"in:2: malformed line: the trailer does not carry the one checksum that the header names: crc32c": strings.Replace(header("kernel.raw", run), `"}`, `","checksum":"crc32c"}`, 1) + trailer("kernel.raw", run, 0, "", "complete"),
+		`in:1: malformed line: unknown checksum "md5", expected none or crc32c`:                           strings.Replace(header("kernel.raw", run), `"}`, `","checksum":"md5"}`, 1),
+		`in:2: malformed line: unknown status "failed"`:                                                   header("kernel.raw", run) + trailer("kernel.raw", run, 0, header("kernel.raw", run), "failed"),
+		"in:2: malformed line: the trailer is not in canonical form":                                      header("kernel.raw", run) + strings.Replace(trailer("kernel.raw", run, 0, header("kernel.raw", run), "complete"), `,"status"`, `, "status"`, 1),
+		"in:1: malformed line: the header is not in canonical form":                                       strings.Replace(header("kernel.raw", run), `,"tool"`, `, "tool"`, 1),
+		"in:1: malformed line: run_id \"a b\" is not valid":                                               header("kernel.raw", "a b"),
 	} {
 		if _, _, err := read(strings.NewReader(in)); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
@@ -357,7 +386,12 @@ func TestLongStreams(t *testing.T) {
 		}
 		records = append(records, strings.TrimSuffix(padded(n), "\n"))
 	}
-	whole := written(t, records...)
+	for checksum := range seals {
+		longStream(t, records, written(t, checksum, records...))
+	}
+}
+
+func longStream(t *testing.T, records []string, whole []byte) {
 	lines, _, err := read(bytes.NewReader(whole))
 	testkit.Must(t, err)
 	if len(lines) != len(records) {

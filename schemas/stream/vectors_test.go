@@ -25,10 +25,24 @@ func vectors() map[string]vector {
 	whole := body + end
 	// with changes a record and seals the stream anew: the change is the only fault.
 	with := func(old, new string) string { return seal(strings.Replace(one, old, new, 1), two) }
+	cheapH, cheapEnd := cheap(h, one+two, end)
+	cheapBody := cheapH + one + two
 	return map[string]vector{
-		"ok":         {"ok", whole},
-		"ok_empty":   {"ok", seal()},
-		"ok_partial": {"ok", body + trailer(raw, run, 2, body, "partial")},
+		"ok_crc32c":           {"ok", cheapBody + cheapEnd},
+		"crc32c":              {"digest", strings.Replace(cheapBody, "s1", "s3", 1) + cheapEnd},
+		"crc32c_of_header":    {"digest", strings.Replace(cheapBody, `"v0"`, `"v1"`, 1) + cheapEnd},
+		"crc32c_upper_hex":    {"digest", cheapBody + upper(cheapEnd, `"crc32c":"`, 8)},
+		"crc32c_not_named":    {"form", body + cheapEnd},
+		"crc32c_named_sha256": {"form", cheapBody + trailer(raw, run, 2, cheapBody, "complete")},
+		"crc32c_and_sha256":   {"form", cheapBody + strings.Replace(cheapEnd, `"crc32c"`, `"sha256":"`+strings.Repeat("0", 64)+`","crc32c"`, 1)},
+		"crc32c_cut":          {"truncated", cheapBody},
+		"trailer_no_checksum": {"form", body + strings.Replace(end, end[strings.Index(end, `,"sha256"`):strings.Index(end, `,"status"`)], "", 1)},
+		"checksum_unknown":    {"form", strings.Replace(cheapBody, `"crc32c"`, `"md5"`, 1) + cheapEnd},
+		"checksum_default":    {"form", strings.Replace(cheapBody, `"crc32c"`, `"sha256"`, 1) + end},
+		"checksum_empty":      {"form", strings.Replace(cheapBody, `"crc32c"`, `""`, 1) + end},
+		"ok":                  {"ok", whole},
+		"ok_empty":            {"ok", seal()},
+		"ok_partial":          {"ok", body + trailer(raw, run, 2, body, "partial")},
 
 		"empty":               {"truncated", ""},
 		"header_only":         {"truncated", h},
@@ -72,7 +86,7 @@ func vectors() map[string]vector {
 		"schema_not_first":    {"form", with(`{"schema":"runner.stage_health.v0","run_id":"run_01"`, `{"run_id":"run_01","schema":"runner.stage_health.v0"`)},
 		"trailer_not_compact": {"form", body + strings.Replace(end, `,"sha256"`, `, "sha256"`, 1)},
 		"trailer_key_order":   {"form", body + strings.Replace(end, `"status":"complete"}`, `"status":"complete","status":"complete"}`, 1)},
-		"trailer_upper_hex":   {"digest", body + upperDigest(end)},
+		"trailer_upper_hex":   {"digest", body + upper(end, `"sha256":"`, 64)},
 		"trailer_bad_status":  {"form", body + trailer(raw, run, 2, body, "failed")},
 		"trailer_no_status":   {"form", body + strings.Replace(end, `,"status":"complete"`, ``, 1)},
 		"trailer_other_name":  {"form", body + trailer(schemas.StreamJoined, run, 2, body, "complete")},
@@ -80,9 +94,10 @@ func vectors() map[string]vector {
 	}
 }
 
-func upperDigest(trailer string) string {
-	start, end, _ := strings.Cut(trailer, `"sha256":"`)
-	return start + `"sha256":"` + strings.ToUpper(end[:64]) + end[64:]
+// upper has the n digits after a key in upper case.
+func upper(trailer, key string, n int) string {
+	start, end, _ := strings.Cut(trailer, key)
+	return start + key + strings.ToUpper(end[:n]) + end[n:]
 }
 
 func TestVectors(t *testing.T) {

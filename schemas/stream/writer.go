@@ -2,7 +2,6 @@ package stream
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -31,7 +30,7 @@ type Writer struct {
 
 // NewWriter writes and flushes the header: from here on the producer is ready.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
-	return create(&directSink{w: w, h: sha256.New()}, h)
+	return create(&directSink{w: w, h: newHash(h.Checksum)}, h)
 }
 
 // NewAsyncWriter is NewWriter for a stage with much other work: a goroutine of the
@@ -39,12 +38,15 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 // later, but no later than by Flush and Seal. A Writer that is not sealed must be
 // closed.
 func NewAsyncWriter(w io.Writer, h Header) (*Writer, error) {
-	return create(newAsyncWriter(w), h)
+	return create(newAsyncWriter(w, newHash(h.Checksum)), h)
 }
 
 func create(to sink, h Header) (*Writer, error) {
 	if !schemas.ValidRunID(h.RunID) {
 		return nil, fmt.Errorf("run id %q: want 1 to 128 of A-Z a-z 0-9 _ -", h.RunID)
+	}
+	if h.Checksum == schemas.ChecksumSHA256 {
+		h.Checksum = "" // it is not named
 	}
 	h.Schema = schemas.SchemaHeader
 	s := &Writer{buf: make([]byte, 0, bufferSize), sink: to, h: h}
@@ -145,8 +147,9 @@ func (s *Writer) Seal(status schemas.Status) error {
 	if err := s.Flush(); err != nil {
 		return err
 	}
-	line, err := schemas.Marshal(Trailer{schemas.SchemaTrailer, s.h.Stream, s.h.RunID, s.n,
-		hex.EncodeToString(s.sink.sum()), status})
+	t := Trailer{Schema: schemas.SchemaTrailer, Stream: s.h.Stream, RunID: s.h.RunID, Records: s.n, Status: status}
+	t.carry(s.h.Checksum, hex.EncodeToString(s.sink.sum()))
+	line, err := schemas.Marshal(t)
 	if err != nil {
 		return err
 	}

@@ -66,6 +66,17 @@ func Claims(rec *Record, bindings []schemas.Binding) []string {
 	if rec.SDKEvents > 0 {
 		out = append(out, fmt.Sprintf("the agent's SDK reported %s about itself", counted(rec.SDKEvents, "event")))
 	}
+	return append(out, intended(rec.Notes)...)
+}
+
+// intended says how many intents there are.
+func intended(notes []string) (out []string) {
+	for _, note := range notes {
+		if v, err := schemas.NoteIntents.Parse(note); err == nil {
+			n, _ := v.Count(schemas.KeyIntents)
+			out = append(out, fmt.Sprintf("the command itself reported %s: what it wants to have done, of which the run did nothing", counted(n, "intent")))
+		}
+	}
 	return out
 }
 

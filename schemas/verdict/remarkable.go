@@ -9,7 +9,7 @@ import (
 
 // routine are the notes that an ordinary run has, too.
 var routine = []*schemas.Note{schemas.NoteKernel, schemas.NoteQuality, schemas.NoteBlind, schemas.NotePolicy, schemas.NoteSDK, schemas.NoteWindows,
-	schemas.NoteTimes, schemas.NotePIDs, schemas.NoteNoise, schemas.NoteProcesses, schemas.NoteConfined, schemas.NoteNetworkIDs, schemas.NoteFileIDs, schemas.NoteToolPolicy, schemas.NoteProcessAPI,
+	schemas.NoteIntents, schemas.NoteTimes, schemas.NotePIDs, schemas.NoteNoise, schemas.NoteProcesses, schemas.NoteConfined, schemas.NoteNetworkIDs, schemas.NoteFileIDs, schemas.NoteToolPolicy, schemas.NoteProcessAPI,
 	schemas.NoteBox, schemas.NoteClock, schemas.NoteNames, schemas.NoteExchanges}
 
 // Remarkable are the notes that an ordinary run does not have: losses, and what else happened.

@@ -12,6 +12,9 @@ func wrapped(notes []string) (out []string) {
 		if v, err := schemas.NoteBox.Parse(note); err == nil {
 			n, _ := v.Count(schemas.KeyChanges)
 			text := "the command ran in a box of runner-box: " + counted(n, "name") + " of its workspace differ" + third(n) + " at the end"
+			if workspace, _ := v.Get(schemas.KeyWorkspace); workspace == schemas.WorkspaceCopy {
+				text += ", which was a copy of the base, as no overlay could be mounted"
+			}
 			if unread, _ := v.Count(schemas.KeyUnread); unread > 0 {
 				text += fmt.Sprintf(", and %d could not be described", unread)
 			}

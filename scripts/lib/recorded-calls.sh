@@ -11,7 +11,7 @@ rules:
 EOT
 printf '%s\n' "schema: runner.policy.v0" "network: {default: allow, rules: [{id: no-documentation, deny: [203.0.113.0/24]}]}" >"$work/network.yaml"
 { cat "$policy" && echo "files: {rules: [{id: no-secret, deny: $work/work/input.txt}]}"; } >"$work/files.yaml"
-cp testdata/fixtures/mcp-policy-agent.sh testdata/fixtures/sdk-event-wrapper.sh "$work/tools/"
+cp testdata/fixtures/mcp-policy-agent.sh testdata/fixtures/sdk-event-wrapper.sh testdata/fixtures/intents.sh "$work/tools/"
 mkdir -p "$work/home/.ssh" && echo "no key" >"$work/home/.ssh/id_ed25519"
 { cat "$work/network.yaml" && echo "files: {rules: [{id: no-keys, deny: $work/home/.ssh}]}"; } >"$work/install.yaml"
 cp testdata/fixtures/process-policy.json "$work/process.json"
@@ -43,5 +43,7 @@ proxy="$work/tools/runner-policy --policy $policy -- $work/tools/mcp-server"
 	printf '{"argv":["/bin/sh","-c","cat %s"],"caps":{"max_stdout_bytes":100}}' "$work/work/input.txt" | bin/runner-proc encode >"$work/sh.bin"
 	record process-api --policy-log "$work/policy.log" -- sh -c '"$0" run --policy "$1/process.json" <"$1/cat.bin" && "$0" run --policy "$1/process.json" <"$1/sh.bin"' \
 		"$work/tools/runner-proc" "$work"
+	record intents --intents -- "$work/tools/intents.sh" https://payments.example/v1/payments
+	record intents-cut --intents -- sh -c '"$0" https://payments.example/v1/payments && "$0" https://payments.example/v1/payments' "$work/tools/intents.sh"
 	record sdk-truncated $sdk -- sh -c 'printf "{\"schema\":\"assay.runner.sdk_ev" >>"$ASSAY_RUNNER_SDK_EVENT_LOG"'
 }

@@ -92,5 +92,5 @@ func (b *bench) build() error {
 		return nil
 	}
 	known := func() (sample, error) { return sample{loop: median(c.loop.plain), loopCPU: median(c.cpu.plain)}, nil }
-	return b.compareStrace("the same", 1, "openat,execve", known, argv)
+	return b.comparePeers("the same", 1, "openat,execve", known, argv)
 }

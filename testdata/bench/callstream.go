@@ -34,13 +34,15 @@ const (
 	forksFirst = 2 + workers
 )
 
-func (c *calls) period() uint64       { return uint64(c.each)*callStep + callGap }
-func (c *calls) start(k int) uint64   { return callsBegin + uint64(k)*c.period() }
-func (c *calls) end(k int) uint64     { return c.start(k) + uint64(c.each)*callStep }
-func (c *calls) events() int          { return c.n * c.each }
-func (c *calls) target(k int) string  { return fmt.Sprintf("/home/user/src/project/module_%d", k%13) }
-func (c *calls) id(k int) string      { return fmt.Sprintf("call_%06d", k) }
-func (c *calls) write(p string) error { return rawEvents(p, c.events(), c.event) }
+func (c *calls) period() uint64      { return uint64(c.each)*callStep + callGap }
+func (c *calls) start(k int) uint64  { return callsBegin + uint64(k)*c.period() }
+func (c *calls) end(k int) uint64    { return c.start(k) + uint64(c.each)*callStep }
+func (c *calls) events() int         { return c.n * c.each }
+func (c *calls) target(k int) string { return fmt.Sprintf("/home/user/src/project/module_%d", k%13) }
+func (c *calls) id(k int) string     { return fmt.Sprintf("call_%06d", k) }
+func (c *calls) write(p string) error {
+	return rawEvents(p, c.events(), schemas.ChecksumSHA256, c.event)
+}
 
 // event is event i: the first ones make the processes, all others are opens.
 func (c *calls) event(i int) schemas.RawEvent {

@@ -120,5 +120,5 @@ func (b *bench) grep() error {
 	}
 	b.table.add(c.row(fmt.Sprintf("grep -rl, %s files and directories", thousands(int64(len(t.there)))), &c.loop, atMost(1.25),
 		fmt.Sprintf("exactly those paths, surface the same bytes in %d runs", t.runs)))
-	return b.withStrace("the same", b.n(3, 1), "openat", argv...)
+	return b.withPeers("the same", b.n(3, 1), "openat", argv...)
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,13 +21,13 @@ func (b *bench) open() error {
 	if err != nil {
 		return err
 	}
-	b.table.add(c.row("open+close, 1,000,000 times", &c.loop, atMost(1.9),
+	b.table.add(c.row("open+close, 1,000,000 times", &c.loop, atMost(1.45),
 		fmt.Sprintf("all recorded, 0 dropped; runner's own CPU %s", seconds(median(c.own)))))
 	// verify uses this archive too: it compresses best.
 	if err := os.Rename(b.archive(), b.loopArchive()); err != nil {
 		return err
 	}
-	return b.withStrace("100,000 times", b.n(3, 1), "openat", "open", file, fmt.Sprint(stracedCount))
+	return b.withPeers("100,000 times", b.n(3, 1), "openat", "open", file, fmt.Sprint(stracedCount))
 }
 
 func (b *bench) loopArchive() string { return filepath.Join(b.dir, "loop.tar.gz") }
@@ -47,39 +46,5 @@ func (b *bench) spawn() error {
 	}
 	b.table.add(c.row("fork+exec /bin/true, 2,000 times", &c.loop, atMost(1.1),
 		fmt.Sprintf("all recorded, 0 dropped; runner's own CPU %s", seconds(median(c.own)))))
-	return b.withStrace("2,000 times", b.n(3, 1), "openat,execve", "spawn", "/bin/true", fmt.Sprint(count))
-}
-
-// withStrace adds the line of strace on a workload. It has no target.
-func (b *bench) withStrace(size string, n int, calls string, argv ...string) error {
-	return b.compareStrace(size, n, calls, func() (sample, error) { return b.plain(argv...) }, argv)
-}
-
-// compareStrace is withStrace with other plain runs. A workload that takes long has some already.
-func (b *bench) compareStrace(size string, n int, calls string, plain func() (sample, error), argv []string) error {
-	what := "  strace -f -e trace=" + calls
-	if b.strace == "" {
-		b.table.add(row{what: what, note: "NOT MEASURED: strace is not installed"})
-		return nil
-	}
-	c := &comparison{}
-	for range n {
-		p, err := plain()
-		if err != nil {
-			return err
-		}
-		m, err := b.straced(calls, argv...)
-		if errors.Is(err, errTooLong) {
-			b.table.add(row{what: what, plain: seconds(p.loop), measured: "> " + seconds(longestStrace.Seconds()),
-				ratio: "> " + times(longestStrace.Seconds()/p.loop), note: size + ", not waited for"})
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		c.loop.add(p.loop, m.loop)
-		c.cpu.add(p.loopCPU, m.loopCPU)
-	}
-	b.table.add(c.row(what, &c.loop, limit{}, size))
-	return nil
+	return b.withPeers("2,000 times", b.n(3, 1), "openat,execve", "spawn", "/bin/true", fmt.Sprint(count))
 }

@@ -13,17 +13,18 @@ import (
 	"path/filepath"
 )
 
-const usage = `usage: bench [-short] [-pairs N] [-only SECTION] [-rss] [-before DIR] [short]
+const usage = `usage: bench [-short] [-pairs N] [-only SECTION] [-rss] [-before DIR] [short|json]
 
-Runs from the root of the repository, after make build. Sections: start, open,
-spawn, grep, build, soak, normalize, verify, readers, attest, correlate, policy, proc,
-box, net, rss. The first six need root.
+Runs from the root of the repository, after make build. Sections: start, version, open,
+many, after, outside, scale, spawn, grep, build, soak, stages, verify, readers, attest,
+correlate, policy, proc, box, net, replay, rss. Those about running commands need root.
 
   -short      fewer pairs and a smaller build (also: short, or BENCH_QUICK=1)
   -pairs N    pairs of a plain and a measured run (default 5; the build takes 3)
   -only NAME  one section
   -before DIR the same rows with the tools in DIR, to compare (column before)
   -rss        also the memory of each stage at 5 million events (slow)
+  json        the table as one JSON document, for testdata/bench/results
 
 exit: 0 measured, also if a target is not met; 2 usage; 5 something could not be run
 `
@@ -46,6 +47,7 @@ func main() {
 		os.Exit(2)
 	}
 	b := &bench{pairs: *pairs, only: *only, rss: *rss, before: *old,
+		json:  f.Arg(0) == "json",
 		short: *short || f.Arg(0) == "short" || os.Getenv("BENCH_QUICK") == "1"}
 	if !b.known(*only) || *pairs < 0 {
 		fmt.Fprint(os.Stderr, usage)
@@ -76,7 +78,9 @@ func (b *bench) run() (err error) {
 	if err := b.find(); err != nil {
 		return err
 	}
-	fmt.Print(b.header())
+	if !b.json {
+		fmt.Print(b.header())
+	}
 	for _, s := range sections {
 		if !b.wants(s.name) {
 			continue
@@ -91,6 +95,9 @@ func (b *bench) run() (err error) {
 			b.table.add(row{what: s.name, note: "COULD NOT BE MEASURED"})
 			err = errors.Join(err, fmt.Errorf("%s: %w", s.name, e))
 		}
+	}
+	if b.json {
+		return errors.Join(err, b.writeJSON(os.Stdout))
 	}
 	fmt.Print(b.table.String())
 	return err

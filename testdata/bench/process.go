@@ -4,9 +4,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,11 +22,11 @@ type bench struct {
 	dir    string // for everything temporary
 	bin    string // the tools
 	self   string // this program, which is also the workloads
-	strace string // "" when it is not installed
 	cannot string // why capture is not possible here, or ""
 	pairs  int
 	only   string
 	short  bool
+	json   bool // print the table for a machine
 	rss    bool
 	before string // other tools, which are measured too
 	table  table
@@ -36,7 +36,9 @@ type bench struct {
 type sample struct {
 	wall, cpu     float64 // of the process and all that it waited for
 	loop, loopCPU float64 // by the workload's own clock
-	rss           int64   // bytes: the largest process of them
+	after         float64 // from the end of the workload to the end of all
+	ended         time.Time
+	rss           int64 // bytes: the largest process of them
 	out, err      string
 }
 
@@ -51,7 +53,6 @@ func (b *bench) find() error {
 	if _, err := os.Stat(b.tool("runner-exec")); err != nil {
 		return fmt.Errorf("the tools are not built here: %w; make build", err)
 	}
-	b.strace, _ = exec.LookPath("strace")
 	if out, err := exec.Command(b.tool("runner-capture"), "--probe").CombinedOutput(); err != nil {
 		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 		b.cannot = first
@@ -81,14 +82,16 @@ func (b *bench) header() string {
 	var u syscall.Utsname
 	syscall.Uname(&u)
 	load, _ := os.ReadFile("/proc/loadavg")
-	strace := "installed"
-	if b.strace == "" {
-		strace = "NOT INSTALLED, no comparison"
+	var there []string
+	for _, p := range b.peers() {
+		if p.path != "" {
+			there = append(there, p.name)
+		}
 	}
-	return fmt.Sprintf("kernel %s %s, %d cores, load average %s, %s, strace %s\n"+
+	return fmt.Sprintf("kernel %s %s, %s, %d cores, load average %s, %s, compared with %s\n"+
 		"plain and measured: medians; ratio: median of the pairs' wall ratios, spread their smallest and largest;\n"+
 		"cpu: the same ratio of the workload's own CPU seconds, which a busy machine disturbs less\n\n",
-		cstring(u.Release[:]), runtime.GOARCH, runtime.NumCPU(), strings.Join(strings.Fields(string(load))[:3], " "), runtime.Version(), strace)
+		cstring(u.Release[:]), runtime.GOARCH, cpuModel(), runtime.NumCPU(), strings.Join(strings.Fields(string(load))[:3], " "), runtime.Version(), cmp.Or(strings.Join(there, ", "), "NOTHING: no other tool is installed"))
 }
 
 func cstring[T int8 | uint8](c []T) string {
@@ -120,7 +123,8 @@ func (b *bench) executeIn(ctx context.Context, env []string, argv ...string) (sa
 	c.Stdout, c.Stderr = &out, &errw
 	begin := time.Now()
 	err := c.Run()
-	wall := time.Since(begin)
+	end := time.Now()
+	wall := end.Sub(begin)
 	if ctx.Err() != nil {
 		return sample{}, errTooLong
 	}
@@ -128,7 +132,7 @@ func (b *bench) executeIn(ctx context.Context, env []string, argv ...string) (sa
 		return sample{}, fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, clip(errw.String()))
 	}
 	s := used(c.ProcessState)
-	s.wall, s.out, s.err = wall.Seconds(), out.String(), errw.String()
+	s.wall, s.ended, s.out, s.err = wall.Seconds(), end, out.String(), errw.String()
 	return s, nil
 }
 
@@ -166,41 +170,28 @@ func (b *bench) measuredBefore(argv ...string) (sample, error) {
 	return b.timed([]string{filepath.Join(b.before, "runner-exec"), "-v", "--run-id", "bench", "--archive", archive, "--"}, argv)
 }
 
-// longestStrace is how long a run under strace is waited for: the table says then that it takes longer.
-const longestStrace = 90 * time.Second
-
-var errTooLong = errors.New("not waited for any longer")
-
-// straced runs a workload under strace, which writes to a file.
-func (b *bench) straced(calls string, argv ...string) (sample, error) {
-	out := filepath.Join(b.dir, "strace.out")
-	defer os.Remove(out)
-	ctx, stop := context.WithTimeout(context.Background(), longestStrace)
-	defer stop()
-	return b.timedIn(ctx, []string{b.strace, "-f", "-e", "trace=" + calls, "-o", out}, argv)
-}
-
 // timed runs this program as a workload, below the given command.
 func (b *bench) timed(front, argv []string) (sample, error) {
-	return b.timedIn(context.Background(), front, argv)
+	return b.timedIn(context.Background(), append(append(front, b.self, workloadArg), argv...))
 }
 
 // afterwards is how long the kernel gets to free what the run before had: maps, programs, a cgroup.
 const afterwards = 100 * time.Millisecond
 
-func (b *bench) timedIn(ctx context.Context, front, argv []string) (sample, error) {
+func (b *bench) timedIn(ctx context.Context, argv []string) (sample, error) {
 	// No run pays for the run before, nor for the look at its record.
 	runtime.GC()
 	time.Sleep(afterwards)
-	s, err := b.executeIn(ctx, nil, append(append(front, b.self, workloadArg), argv...)...)
+	s, err := b.executeIn(ctx, nil, argv...)
 	if err != nil {
 		return s, err
 	}
 	lines := strings.Split(strings.TrimSpace(s.out), "\n")
 	var c clocked
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &c); err != nil {
-		return s, fmt.Errorf("workload %s printed no time: %w", argv[0], err)
+		return s, fmt.Errorf("%s: the workload printed no time: %w", argv[0], err)
 	}
 	s.loop, s.loopCPU = float64(c.WallNS)/1e9, float64(c.CPUNS)/1e9
+	s.after = float64(s.ended.UnixNano()-c.EndNS) / 1e9
 	return s, nil
 }

@@ -10,10 +10,10 @@ import (
 
 // rawStream writes a stream of n events: eight processes take turns, a tenth of the
 // opens fail, a tenth load a library, and nearly all others open different files.
-func rawStream(path string, n int) error { return rawEvents(path, n, typical) }
+func rawStream(path string, n int) error { return rawEvents(path, n, schemas.ChecksumSHA256, typical) }
 
 // rawEvents writes a stream of n events.
-func rawEvents(path string, n int, event func(i int) schemas.RawEvent) (err error) {
+func rawEvents(path string, n int, checksum string, event func(i int) schemas.RawEvent) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func rawEvents(path string, n int, event func(i int) schemas.RawEvent) (err erro
 		}
 	}()
 	const run = "bench"
-	w, err := stream.NewWriter(f, stream.Header{Stream: schemas.StreamRaw, RunID: run, Tool: "bench", Version: "v0"})
+	w, err := stream.NewWriter(f, stream.Header{Stream: schemas.StreamRaw, RunID: run, Tool: "bench", Version: "v0", Checksum: checksum})
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ const workloadArg = "workload"
 type clocked struct {
 	WallNS int64 `json:"wall_ns"`
 	CPUNS  int64 `json:"cpu_ns"` // user and system, of only the work, children included
+	EndNS  int64 `json:"end_ns"` // when it ended, since 1970
 }
 
 func workload(name string, args []string) error {
@@ -38,7 +39,7 @@ func workload(name string, args []string) error {
 		return err
 	}
 	wall := time.Since(begin)
-	return json.NewEncoder(os.Stdout).Encode(clocked{wall.Nanoseconds(), cpuTime() - cpu})
+	return json.NewEncoder(os.Stdout).Encode(clocked{wall.Nanoseconds(), cpuTime() - cpu, time.Now().UnixNano()})
 }
 
 func prepare(name string, args []string) (func() error, error) {
@@ -46,6 +47,16 @@ func prepare(name string, args []string) (func() error, error) {
 	case name == "open" && len(args) == 2:
 		n, err := strconv.Atoi(args[1])
 		return func() error { return openLoop(args[0], n) }, err
+	case name == "opens" && len(args) == 3:
+		return openLoops(args)
+	case name == "names" && len(args) == 2:
+		n, err := strconv.Atoi(args[1])
+		return func() error { return nameLoop(args[0], n) }, err
+	case name == "forks" && len(args) == 1:
+		return func() error { return forkLoop(args[0]) }, nil
+	case name == "getppid" && len(args) == 1:
+		n, err := strconv.Atoi(args[0])
+		return func() error { return callLoop(n) }, err
 	case name == "spawn" && len(args) == 2:
 		n, err := strconv.Atoi(args[1])
 		return func() error { return spawnLoop(args[0], n) }, err

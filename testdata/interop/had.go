@@ -11,6 +11,8 @@ import (
 const (
 	cosignCommand  = "github.com/sigstore/cosign/v3/cmd/cosign"
 	cosignVersion  = "v3.1.3"
+	opaCommand     = "github.com/open-policy-agent/opa"
+	opaVersion     = "v1.22.0"
 	builderCommand = "go.opentelemetry.io/collector/cmd/builder"
 	builderVersion = "v0.155.0"
 

@@ -1,8 +1,11 @@
 // Interop checks with programs of others that what the tools write is what these read, and the other way
-// round: cosign signs and verifies statements, an OpenTelemetry Collector takes what runner-otel sends. It
-// builds them once from the Go module proxy, into the user's cache: that takes many minutes.
+// round: cosign signs and verifies statements, an OpenTelemetry Collector takes what runner-otel sends, OPA
+// compiles and evaluates the policies of testdata/fixtures/rego. It builds them once from the Go module
+// proxy, into the user's cache: that takes many minutes.
 //
 //	make interop
+//	go run ./testdata/interop opa           OPA only
+//	go run ./testdata/interop opa -update   and writes its modules and results again
 package main
 
 import (
@@ -16,7 +19,7 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "interop:", err)
 		os.Exit(1)
 	}
@@ -29,7 +32,7 @@ type check struct {
 	archives          []string // that runner-verify calls valid
 }
 
-func run() error {
+func run(args []string) error {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return err
@@ -44,11 +47,14 @@ func run() error {
 	}
 	defer os.RemoveAll(dir)
 	c := &check{dir: dir, tools: tools, cache: filepath.Join(cache, "runner-interop")}
+	if len(args) > 0 && args[0] == "opa" {
+		return c.opa(args[1:]...)
+	}
 	if err := c.pack(); err != nil {
 		return err
 	}
 	// One that fails, or cannot be had, does not hide the other.
-	return errors.Join(c.cosign(), c.collector())
+	return errors.Join(c.opa(), c.cosign(), c.collector())
 }
 
 // pack makes the archives of the recorded runs.

@@ -357,13 +357,15 @@ def _logs(a, names):
     if "sdk_log_empty" in names and a.sdk:
         yield "sdk_log_empty with SDK lines"
     for log, variable, there in (("policy_log", policy.LOG, a.health["policy_layer"] == "present" or a.policy),
-                                 ("sdk_log", policy.SDK_LOG, a.health["sdk_layer"] == "self_reported" or a.sdk)):
+                                 ("sdk_log", policy.SDK_LOG, a.health["sdk_layer"] == "self_reported" or a.sdk),
+                                 ("intents_log", policy.LOG_OF_INTENTS, True)):  # which may be empty
         if variable in _variables(a) and not there and log + "_empty" not in names:
             yield "%s_empty is missing" % log
         if variable not in _variables(a) and any(log + how in names for how in COLLECTED):
             yield "a code about collecting a log that was not collected"
         if len(names[log + "_invalid"]) > 1:
             yield "two codes %s_invalid" % log
-    for rest in names["sdk_log_invalid"]:
-        if int(rest.split(":")[0]) <= len(a.sdk):
-            yield "sdk_log_invalid within the valid lines"
+    for log, lines in (("sdk_log", a.sdk), ("intents_log", a.layers.get("layers/intents.ndjson") or ())):
+        for rest in names[log + "_invalid"]:
+            if int(rest.split(":")[0]) <= len(lines):
+                yield "%s_invalid within the valid lines" % log

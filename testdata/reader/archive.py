@@ -8,6 +8,7 @@ import container
 import documents
 import filtered
 import health
+import intents
 import kernel
 import lines
 import policy
@@ -18,7 +19,7 @@ import wrapped
 from findings import Findings
 
 KNOWN = set(documents.DOCUMENTS) | set(lines.LAYERS)
-OPTIONAL = {filtered.FILTERED, processes.PROCESSES, times.TIMES} | set(wrapped.LAYERS) | set(wrapped.DOCUMENTS)
+OPTIONAL = {filtered.FILTERED, intents.INTENTS, processes.PROCESSES, times.TIMES} | set(wrapped.LAYERS) | set(wrapped.DOCUMENTS)
 
 
 class Archive:
@@ -92,6 +93,7 @@ def _lines(a, found):
     kernel.check_lines(a.kernel or (), a.own, found)
     filtered.check(a, found)
     processes.check(a, found)
+    intents.check(a, found)
     wrapped.check(a, found)
     if a.own:
         policy.check_policy(a.policy or (), a.report["ambiguities"] if a.report else (), found)
@@ -118,10 +120,11 @@ def _whole(a, found):
     if a.surface and "capability-surface.json" not in broken:
         _surface(a, found)
     if a.health:
-        a.notes = health.Notes(a.health["notes"])
+        a.notes = health.Notes(a.health["notes"], a.own)
         times.check_note(a, found)
         filtered.check_note(a, found)
         processes.check_note(a, found)
+        intents.check_note(a, found)
         wrapped.check_documents(a, found)
         wrapped.check_blobs(a, found)
         if not {f[1] for f in found.list} & {lines.KERNEL, processes.PROCESSES} and not (a.own and kernel.order_fault(a.kernel, a.notes)):

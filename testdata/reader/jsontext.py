@@ -1,7 +1,7 @@
 """JSON as the runner writes it: strict parsing, and the one canonical byte form.
 
 Implements the part of the archive contract that defines the JSON byte form: compact,
-decimal integers from -2^63 to 2^64-1, no floats, no repeated keys, valid UTF-8, and
+decimal integers from -2^63 to 2^64-1, no floats but in intents, no repeated keys, valid UTF-8, and
 of all characters only the quote, the backslash and those below 0x20 escaped.
 """
 
@@ -39,12 +39,29 @@ def _number(text):
     return value
 
 
+class Number(float):
+    """A number that is not a plain integer, with the text that spells it."""
+
+    def __new__(cls, text):
+        self = super().__new__(cls, text)
+        self.text = text
+        if self in (float("inf"), float("-inf")):
+            raise BadJSON("the number %s is beyond a 64-bit float" % text)
+        return self
+
+
+def _free_int(text):
+    number = Number(text)
+    return number if text == "-0" else int(text)
+
+
 def _no_float(text):
     raise BadJSON("the number %s is not a plain integer" % text)
 
 
 _decoder = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=_number,
                             parse_float=_no_float, parse_constant=_no_float)
+_free = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=_free_int, parse_float=Number, parse_constant=_no_float)
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -63,8 +80,8 @@ def depth(data):
     return deepest
 
 
-def parse(data):
-    """The value that the bytes spell. Raises BadJSON or TooDeep."""
+def parse(data, free=False):
+    """The value that the bytes spell. Raises BadJSON or TooDeep. In a free one numbers may have any form."""
     if depth(data) > MAX_NESTING:
         raise TooDeep("nesting deeper than %d" % MAX_NESTING)
     try:
@@ -74,7 +91,7 @@ def parse(data):
     if text.startswith("\ufeff"):
         raise BadJSON("a byte order mark")
     try:
-        value = _decoder.decode(text)
+        value = (_free if free else _decoder).decode(text)
     except (ValueError, RecursionError) as e:
         raise BadJSON(str(e)) from None
     if "\\u" in text and _has_surrogate(value):
@@ -94,7 +111,19 @@ def _has_surrogate(value):
 
 def canonical(value):
     """The canonical bytes of a value, keys in the order that it has them."""
+    if isinstance(value, dict) and "payload" in value:
+        return _spell(value).encode("utf-8")
     return _encoder.encode(value).encode("utf-8")
+
+
+def _spell(value):
+    if isinstance(value, Number):
+        return value.text
+    if isinstance(value, dict):
+        return "{%s}" % ",".join("%s:%s" % (_encoder.encode(k), _spell(v)) for k, v in value.items())
+    if isinstance(value, list):
+        return "[%s]" % ",".join(map(_spell, value))
+    return _encoder.encode(value)
 
 
 def is_compact(data):
@@ -103,5 +132,5 @@ def is_compact(data):
 
 
 def parse_any(data):
-    """A JSON text of our own files, where blanks and nesting are free."""
-    return _decoder.decode(data.decode("utf-8"))
+    """A JSON text of our own files, where blanks, nesting and numbers are free."""
+    return _free.decode(data.decode("utf-8"))

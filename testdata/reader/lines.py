@@ -6,6 +6,7 @@ limits of a line. What a kernel, policy or SDK line means is in kernel.py and po
 
 import re
 
+import intents
 import jsontext
 import kernel
 import processes
@@ -19,6 +20,7 @@ _RUN_ID = re.compile(r"[A-Za-z0-9_-]+\Z")
 LAYERS = {
     "events.ndjson": "event-v0",
     "layers/filtered.ndjson": "filtered-v0",
+    "layers/intents.ndjson": "intent-v0",
     "layers/kernel.ndjson": "kernel-event-v0",
     "layers/policy.ndjson": "policy-event-v0",
     "layers/process.ndjson": "process-event-v0",
@@ -62,7 +64,7 @@ def read(member, data, run_id, report):
             report.add("line.schema", "nested values, or blanks between tokens", member, number)
             continue
         try:
-            value = jsontext.parse(raw)
+            value = intents.parse(member, raw)
         except jsontext.TooDeep as e:
             report.add("archive.limit", str(e), member, number)
             continue
@@ -70,7 +72,7 @@ def read(member, data, run_id, report):
             report.add("line.schema", str(e), member, number)
             continue
         fault = check(_with_run(value, run_id, member, number, report)) or kind_fault(value) \
-            or member == "layers/process.ndjson" and processes.line_form(value)
+            or member == "layers/process.ndjson" and processes.line_form(value) or member == intents.INTENTS and intents.line_form(raw, value)
         if fault:
             report.add("line.schema", fault, member, number)
             continue
@@ -117,6 +119,6 @@ def check_canonical(member, lines, report):
         order = next(o for o in orders if set(value) <= set(o))
         hints = value.get("operation_flags")
         bad = hints is not None and (not hints or sorted(hints, key=kernel.HINT_ORDER.index) != hints)
-        bad = bad or member in wrapped.LAYERS and not schema.in_order(LAYERS[member], value)
+        bad = bad or member == intents.INTENTS and not intents.in_order(value["payload"]) or member in wrapped.LAYERS and not schema.in_order(LAYERS[member], value)
         if bad or member == "layers/sdk.ndjson" and set(order) - set(value) - {"arguments_digest"} or [k for k in order if k in value] != list(value) or jsontext.canonical(value) != line.raw:
             report.add("line.form", "not in canonical form", member, line.number)

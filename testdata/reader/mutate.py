@@ -16,6 +16,7 @@ import sys
 import zlib
 
 import container
+import intents
 import jsontext
 import mutate_container
 import mutate_report
@@ -101,7 +102,7 @@ def bytes_mutants(raw):
 
 def object_mutants(raw):
     """Every mutant of one JSON object: what is changed, and a function that makes it."""
-    value = jsontext.parse(raw)
+    value = jsontext.parse(raw, free=intents.is_intent(raw))
     for path, old in walk(value):
         for what, new in variants(old):
             yield ".".join(map(str, path)) + " " + what, lambda p=path, n=new: jsontext.canonical(replaced(value, p, n))
@@ -124,7 +125,7 @@ def line_mutants(data):
 
     shapes = set()
     for i, row in enumerate(rows):
-        value = jsontext.parse(row)
+        value = jsontext.parse(row, free=intents.is_intent(row))
         shape = (tuple(value), value.get("event_type"), value.get("status"))
         if shape not in shapes:
             shapes.add(shape)
@@ -147,7 +148,7 @@ def numbered(rows):
     """The lines with seq counted anew, each schema on its own."""
     out, next_seq = [], {}
     for row in rows:
-        value = jsontext.parse(row)
+        value = jsontext.parse(row, free=intents.is_intent(row))
         if "seq" in value:
             value["seq"] = next_seq.get(value["schema"], 0)
             next_seq[value["schema"]] = value["seq"] + 1
@@ -233,7 +234,7 @@ def stream_mutants(data):
 
     shapes = set()
     for i, row in enumerate(rows[:-1]):
-        value = jsontext.parse(row)
+        value = jsontext.parse(row, free=intents.is_intent(row))
         shape = (tuple(value), value.get("op"), value.get("event_type"), value.get("stage"))
         if shape in shapes:
             continue

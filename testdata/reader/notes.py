@@ -60,8 +60,9 @@ _FORMS = {
     PROCESS_API: r"sessions=%s" % _P,
     SDK: r"sdk_events=%s sdk_tool_calls=%s" % (_N, _N),
     WINDOWS: r"call=%s setup=%s idle=%s agent=%s(?: request=%s)?" % (_N, _N, _N, _N, _P),
+    "s6_intents": r"intents=%s self-reported" % _P,
     "s7_times": r"lines=%s" % _N,
-    "s8_box": r"changes=%s unread=%s base_changed=%s survivors_killed=%s" % (_N, _N, _N, _N),
+    "s8_box": r"workspace=[^ ]+ changes=%s unread=%s base_changed=%s survivors_killed=%s" % (_N, _N, _N, _N),
     "s8_clock": r"ticks=%s bad_lines=%s lost=%s unended=%s" % (_N, _N, _N, _N),
     "s8_dns": r"names=%s lost=%s" % (_N, _N),
     "s8_network": r"mode=[^ ]+ exchanges=%s unused=%s" % (_N, _N),
@@ -75,9 +76,11 @@ SORTED = (LOSS, DROPS, MISSED, "s2_path_quality")  # words are sorted, and no na
 
 
 class Notes:
-    """The notes of a health document: their names in order, and the `key=value` pairs of each."""
+    """The notes of a health document: their names in order, and the `key=value` pairs of each. A note of this runner
+    that has not its form has no pairs."""
 
-    def __init__(self, notes):
+    def __init__(self, notes, own=False):
+        self.own = own
         parts = [n.partition(": ") for n in notes]
         self.list = [(name if colon else n.partition(":")[0], rest if colon else n.partition(":")[2]) for n, (name, colon, rest) in zip(notes, parts)]
         self.formed = all(colon for _, colon, _ in parts)
@@ -91,6 +94,8 @@ class Notes:
     def values(self, name):
         """The pairs of the first note of the name, as text."""
         for rest in self.texts(name):
+            if self.own and name in _FORMS and not well_formed(name, rest):
+                return {}
             return dict(reversed([p.split("=", 1) for p in rest.split(" ") if "=" in p]))
         return {}
 

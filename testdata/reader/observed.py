@@ -8,7 +8,7 @@ import tables
 
 LOSSES = [r[0] for r in tables.rows("STREAMS.md", "counters") if r[1] in ("loss", "escape")]
 QUALITY = [r[0] for r in tables.rows("STREAMS.md", "counters") if r[1] == "quality"]
-OF_LOGS = (notes.POLICY, notes.TOOL_POLICY, notes.PROCESS_API, notes.SDK, notes.WINDOWS, "s7_times",
+OF_LOGS = (notes.POLICY, notes.TOOL_POLICY, notes.PROCESS_API, notes.SDK, notes.WINDOWS, "s6_intents", "s7_times",
            "s8_box", "s8_clock", "s8_dns", "s8_network")
 EVIDENCE = {"lsm": "observed", "fanotify": "mixed", "landlock": "inferred"}
 

@@ -7,6 +7,7 @@ specification what decisions of runner-policy look like.
 
 import text
 
+LOG_OF_INTENTS, INTENT_SCHEMA = "ASSAY_RUNNER_INTENT_LOG", "ASSAY_RUNNER_INTENT_SCHEMA"
 POLICY, SDK, EVENTS = "layers/policy.ndjson", "layers/sdk.ndjson", "events.ndjson"
 LOG, RUN, SDK_LOG, SDK_SCHEMA = ("ASSAY_RUNNER_POLICY_DECISION_LOG", "ASSAY_RUNNER_RUN_ID",
                                  "ASSAY_RUNNER_SDK_EVENT_LOG", "ASSAY_RUNNER_SDK_EVENT_SCHEMA")
@@ -47,12 +48,14 @@ def possible(finished, platform):
 
 
 def _environment(names, shim):
-    known = [LOG, RUN, SDK_LOG, SDK_SCHEMA]
+    known = [LOG_OF_INTENTS, INTENT_SCHEMA, LOG, RUN, SDK_LOG, SDK_SCHEMA]
     if any(n not in known for n in names) or sorted(set(names)) != names:
         return "env_keys are not known, sorted and unique"
     if (SDK_LOG in names) != (SDK_SCHEMA in names):
         return "SDK log and SDK schema do not go together"
-    if (RUN in names) != (LOG in names or SDK_LOG in names):
+    if (LOG_OF_INTENTS in names) != (INTENT_SCHEMA in names):
+        return "the log of intents and its schema do not go together"
+    if (RUN in names) != any(n in names for n in (LOG, SDK_LOG, LOG_OF_INTENTS)):
         return "the run id and the logs do not go together"
     if shim not in ("none", "openai-agents"):
         return "agent_shim is not known"

@@ -7,6 +7,7 @@ the streams document.
 import ambiguities
 import archive
 import filtered
+import intents
 import jsontext
 import lines
 import processes
@@ -15,6 +16,7 @@ import stages
 import text
 
 EVENT, RAW, KERNEL = "assay.runner.event.v0", "runner.raw_event.v0", "assay.runner.kernel_event.v0"
+INTENT = "assay.runner.intent.v0"
 POLICY, SDK, LOG = "assay.runner.policy_event.v0", "assay.runner.sdk_event.v0", "runner.log_line.v0"
 TIME, FILTERED, PROCESSES = "assay.runner.time.v0", "assay.runner.filtered.v0", "assay.runner.process_event.v0"
 PROCESS, HEALTH = "runner.process.v0", "runner.stage_health.v0"
@@ -27,13 +29,14 @@ REPORT, OBSERVED = "assay.runner.correlation_report.v0", "assay.runner.observati
 STREAMS = {
     "kernel.raw": ([{EVENT, RAW}], 1),
     "kernel.normalized": ([{EVENT}, {FILTERED}, {KERNEL, PROCESS}, {PROCESSES}], 2),
+    "intent.log": ([{LOG}], 1),
     "policy.log": ([{LOG}], 1),
     "sdk.log": ([{LOG}], 1),
-    "run.joined": ([{EVENT}, {TICK}, {NAME}, {CHANGE}, {FILTERED}, {KERNEL}, {EXCHANGE}, {POLICY}, {PROCESSES}, {SDK}, {TIME}, {BOX}, {CLOCK}, {ENV}, {NET}, {ENTRY}, {BINDING}, {AMBIGUITY}, {REPORT}, {OBSERVED}], 3),
+    "run.joined": ([{EVENT}, {TICK}, {NAME}, {CHANGE}, {FILTERED}, {INTENT}, {KERNEL}, {EXCHANGE}, {POLICY}, {PROCESSES}, {SDK}, {TIME}, {BOX}, {CLOCK}, {ENV}, {NET}, {ENTRY}, {BINDING}, {AMBIGUITY}, {REPORT}, {OBSERVED}], 3),
 }
 NAMES = ("path", "user_path", "base", "path2", "user_path2", "base2", "interp", "addr", "root")
 MAX_TASK = 1 << 22
-_NUMBERED = {EVENT, RAW, FILTERED, KERNEL, POLICY, PROCESSES, SDK, TIME, LOG, TICK, NAME, CHANGE, EXCHANGE}
+_NUMBERED = {EVENT, RAW, FILTERED, INTENT, KERNEL, POLICY, PROCESSES, SDK, TIME, LOG, TICK, NAME, CHANGE, EXCHANGE}
 STAGES = {1: ({"runner-capture", "runner-exec"},),
           2: ({"runner-capture", "runner-exec"}, {"runner-normalize"}),
           3: ({"runner-capture", "runner-exec"}, {"runner-normalize"}, {"runner-correlate"})}
@@ -63,14 +66,14 @@ def check(stream, header, rows, trailer, found):
                 found.add("stream.seq", "seq is %d" % value["seq"], "", number)
             counts[kind] = counts.get(kind, 0) + 1
         kinds.setdefault(kind, []).append(value)
-    if stream not in ("policy.log", "sdk.log") and [v["type"] for v in kinds.get(EVENT, ())] != ["run_started", "run_finished"]:
+    if stream not in stages.LOGS and [v["type"] for v in kinds.get(EVENT, ())] != ["run_started", "run_finished"]:
         found.add("stream.events", "not run_started and run_finished")
     given = kinds.get(HEALTH, [])
     if len(given) != healths or any(h["stage"] not in s for h, s in zip(given, STAGES[healths])):
         found.add("stream.health", "the stage healths are not those of the stream")
         return
     data = {"kernel.raw": RAW, "kernel.normalized": KERNEL, "run.joined": KERNEL}.get(stream, LOG)
-    numbers = {"policy_events": len(kinds.get(POLICY, ())), "sdk_events": len(kinds.get(SDK, ())),
+    numbers = {"intents": len(kinds.get(INTENT, ())), "policy_events": len(kinds.get(POLICY, ())), "sdk_events": len(kinds.get(SDK, ())),
                "filtered": len(kinds.get(FILTERED, ())), "process_lines": len(kinds.get(PROCESSES, ())), "surface_entries": len(kinds.get(ENTRY, ())), "times": len(kinds.get(TIME, ())), "process_records": len(kinds.get(PROCESS, ()))}
     for fault in stages.faults(stream, given, counts.get(data, 0), numbers, (kinds.get(OBSERVED) or [None])[0]):
         found.add("stream.health", fault)
@@ -99,6 +102,8 @@ def _one(kind, raw, value, stream):
         return "a key is missing, which this runner writes as null"
     if [k for k in order if k in value] != list(value) or jsontext.canonical(value) != raw:
         return "not in canonical form"
+    if kind == INTENT and (intents.line_form(raw, value) or not intents.in_order(value["payload"])):
+        return "an intent that cannot be"
     if kind == PROCESSES and processes.line_form(value) or kind == RAW and "arguments" in value and processes.argument_form(value["arguments"]):
         return "arguments that cannot be"
     if kind == PROCESSES and not processes.in_order(value):

@@ -196,6 +196,7 @@ _KEYWORDS = {
     "minLength": _bound("string", len, lambda v, n: v >= n, "shorter"),
     "maxLength": _bound("string", len, lambda v, n: v <= n, "longer"),
     "minItems": _bound("array", len, lambda v, n: v >= n, "shorter"),
+    "maxProperties": _bound("object", len, lambda v, n: v <= n, "longer"),
     "maxItems": _bound("array", len, lambda v, n: v <= n, "longer"),
 }
 

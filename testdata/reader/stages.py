@@ -10,6 +10,7 @@ import notes
 import observed
 import tables
 
+LOGS = ("intent.log", "policy.log", "sdk.log")
 COUNTERS = ("canary", "compat_unmapped", "decode_errors", "dropped", "emitted", "escapes", "foreign", "inherited_fds",
             "io_uring_unmapped", "lexical", "path_fault", "path_truncated", "read", "recursion_misses",
             "scratch_missing", "seen", "spooled_bytes", "survivors_killed", "user_fault", "user_truncated")
@@ -33,7 +34,7 @@ def faults(stream, healths, records, numbers, document=None):
     capture, last = healths[0], healths[-1]
     if last["out"] != records:
         yield "%s wrote %d records, the stream has %d" % (last["stage"], last["out"], records)
-    if stream in ("policy.log", "sdk.log"):
+    if stream in LOGS:
         if capture["counters"].get("lines") != records or capture["in"] != capture["out"]:
             yield "lines is not the number of lines"
         return
@@ -51,7 +52,7 @@ def faults(stream, healths, records, numbers, document=None):
             yield "runner-correlate filters nothing and says nothing"
         if document:
             yield from observed.faults(document, capture, healths[1])
-        for name in ("filtered", "policy_events", "process_lines", "sdk_events", "surface_entries", "times"):
+        for name in ("filtered", "intents", "policy_events", "process_lines", "sdk_events", "surface_entries", "times"):
             if last["counters"].get(name, 0) != numbers[name]:
                 yield "%s is not the number of records" % name
 

@@ -84,22 +84,22 @@ def check_note(a, report):
 def _lines(a, values):
     if not values or values[0]["type"] != "anchor":
         return "no anchor"
-    about = [(name, x) for name, lines in (("kernel", a.kernel), ("policy", a.policy), ("sdk", a.sdk)) for x in lines]
+    about = [(name, x) for name, lines in (("intents", a.layers.get("layers/intents.ndjson") or ()), ("kernel", a.kernel), ("policy", a.policy), ("sdk", a.sdk)) for x in lines]
     if len(values) - 1 < len(about):
         missing = "a line without a time"
     else:
         missing = None
-    last = 0
+    last = {"intents": 0, "sdk": 0}
     for i, v in enumerate(values[1:]):
         if v["type"] == "anchor" or i >= len(about) or (v["layer"], v["line"]) != (about[i][0], about[i][1].number - 1):
             return "a time that is not about the next line"
         fault = _one(v, about[i][1].value)
         if fault:
             return fault
-        if v["layer"] == "sdk":
-            if v["ns"] < last:
-                return "an SDK line before the one that precedes it"
-            last = v["ns"]
+        if v["layer"] in last:
+            if v["ns"] < last[v["layer"]]:
+                return "a line before the one that precedes it"
+            last[v["layer"]] = v["ns"]
     return missing
 
 

@@ -16,6 +16,7 @@ CLOCK, NAMES, CHANGES, EXCHANGES = ("layers/clock.ndjson", "layers/dns.ndjson", 
 BOX, TICKING, ENV, NET = "run/box.json", "run/clock.json", "run/env.json", "run/net.json"
 LAYERS = {CLOCK: "clock-tick-v0", NAMES: "dns-name-v0", CHANGES: "file-change-v0", EXCHANGES: "network-exchange-v0"}
 DOCUMENTS = {BOX: "box-v0", TICKING: "clock-v0", ENV: "env-v0", NET: "net-v0"}
+POLICY, OTHER_POLICY = "layers/policy.ndjson", "policy_session_of_other_policy"
 OUTPUT = {"logs/stdout": "stdout", "logs/stderr": "stderr"}
 OF = {CLOCK: TICKING, NAMES: NET, CHANGES: BOX, EXCHANGES: NET}
 WRAPPERS = {"runner-box": BOX, "runner-clock": TICKING, "runner-net": NET}
@@ -50,8 +51,26 @@ def _of_exchange(v):
             _query(v.get("query", "")).encode(), v["request"].get("sha256", ""))
 
 
+def _bytes_of(text):
+    """The name that a text stands for: names are in the order of their bytes, not of their texts."""
+    out, raw, i = bytearray(), text.encode(), 0
+    while i < len(raw):
+        if raw[i:i + 1] != b"\\":
+            out.append(raw[i])
+            i += 1
+        elif raw[i + 1:i + 2] == b"\\":
+            out += b"\\"
+            i += 2
+        elif re.fullmatch(rb"\\x[0-9a-f]{2}", raw[i:i + 4]):
+            out.append(int(raw[i + 2:i + 4], 16))
+            i += 4
+        else:
+            return raw  # no text of a name, which is a fault of its own
+    return bytes(out)
+
+
 KEYS = {CLOCK: lambda v: (v["process"], v["tick"]), NAMES: lambda v: (v["name"].encode(), v["type"].encode()),
-        CHANGES: lambda v: v["path"].encode(), EXCHANGES: _of_exchange}
+        CHANGES: lambda v: _bytes_of(v["path"]), EXCHANGES: _of_exchange}
 
 
 def check(a, report):
@@ -114,7 +133,7 @@ def check_documents(a, report):
 
 def _note(a, note, d):
     if note == "s8_box":
-        return "changes=%d unread=%d base_changed=%d survivors_killed=%d" % (sum(d["changes"].values()), d["unread"], d["base_changed"], d["survivors_killed"])
+        return "workspace=%s changes=%d unread=%d base_changed=%d survivors_killed=%d" % (d["workspace"], sum(d["changes"].values()), d["unread"], d["base_changed"], d["survivors_killed"])
     if note == "s8_clock":
         return "ticks=%d bad_lines=%d lost=%d unended=%d" % (a.counts.get(CLOCK, 0), d["bad_lines"], d["lost"], d["unended"])
     if note == "s8_dns":
@@ -166,6 +185,18 @@ def _documents(a):
             yield "not the end of the command", ENV
         if not env["stdin"]["bytes"] and env["stdin"]["sha256"] != "sha256:" + hashlib.sha256(b"").hexdigest():
             yield "stdin is empty, and has another digest", ENV
+        if "policy" in env and not _policy(a, env["policy"]["sha256"]):
+            yield "another policy file than notes and decisions name", ENV
+
+
+def _policy(a, digest):
+    """Whether notes and decisions name this policy file, or say that sessions had another."""
+    named = {a.notes.values(n).get("policy") for n in ("s4_network_policy", "s4_file_policy") if a.notes.has(n)}
+    if a.report and not any(c.startswith(OTHER_POLICY + ":") for c in a.report["ambiguities"] + a.report.get("notes", [])):
+        named |= {v["policy_digest"] for v in _values(a, POLICY) if "policy_digest" in v and v.get("source") != "runner-proc"}
+        if a.notes.has("s4_tool_policy") and not a.notes.has("s4_process_api"):
+            named.add(a.notes.values("s4_tool_policy").get("policy"))
+    return named <= {digest}
 
 
 def _behind(whole, wrappers, command):
@@ -237,8 +268,9 @@ class _Named:
                 if "sha256" in v.get(k, {}):
                     self.add(v[k]["sha256"], v[k]["size"], k == "after" and v["op"] in ("add", "modify", "replace"))
         env = a.documents.get(ENV)
-        if env and env["stdin"]["bytes"]:
-            self.add(env["stdin"]["sha256"], env["stdin"]["bytes"], True)
+        for m in (env["stdin"], env.get("policy")) if env else ():
+            if m and m["bytes"]:
+                self.add(m["sha256"], m["bytes"], True)
 
 
 def _entries(data):

@@ -199,6 +199,8 @@ const (
 	FilesProgOnSbMount          = "on_sb_mount"
 	FilesProgOnSbPivotroot      = "on_sb_pivotroot"
 	FilesProgOnSbUmount         = "on_sb_umount"
+	FilesVarCopiedCalls         = "copied_calls"
+	FilesVarCopiedTasks         = "copied_tasks"
 	FilesVarCopy                = "copy"
 	FilesVarHostNs              = "host_ns"
 	FilesVarLoader              = "loader"
@@ -304,6 +306,8 @@ type FilesMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type FilesVariableSpecs struct {
+	CopiedCalls   *ebpf.VariableSpec `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	HostNs        *ebpf.VariableSpec `ebpf:"host_ns"`
 	Loader        *ebpf.VariableSpec `ebpf:"loader"`
@@ -375,6 +379,8 @@ func (m *FilesMaps) Close() error {
 //
 // It can be passed to LoadFilesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type FilesVariables struct {
+	CopiedCalls   *ebpf.Variable `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy          *ebpf.Variable `ebpf:"copy"`
 	HostNs        *ebpf.Variable `ebpf:"host_ns"`
 	Loader        *ebpf.Variable `ebpf:"loader"`

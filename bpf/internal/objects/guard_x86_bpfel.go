@@ -149,6 +149,8 @@ const (
 	GuardProgOwnTgid       = "own_tgid"
 	GuardProgParentTgid    = "parent_tgid"
 	GuardVarCaptureTgid    = "capture_tgid"
+	GuardVarCopiedCalls    = "copied_calls"
+	GuardVarCopiedTasks    = "copied_tasks"
 	GuardVarCopy           = "copy"
 	GuardVarNcpus          = "ncpus"
 	GuardVarNoCast         = "no_cast"
@@ -225,6 +227,8 @@ type GuardMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type GuardVariableSpecs struct {
 	CaptureTgid    *ebpf.VariableSpec `ebpf:"capture_tgid"`
+	CopiedCalls    *ebpf.VariableSpec `ebpf:"copied_calls"`
+	CopiedTasks    *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy           *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus          *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast         *ebpf.VariableSpec `ebpf:"no_cast"`
@@ -285,6 +289,8 @@ func (m *GuardMaps) Close() error {
 // It can be passed to LoadGuardObjects or ebpf.CollectionSpec.LoadAndAssign.
 type GuardVariables struct {
 	CaptureTgid    *ebpf.Variable `ebpf:"capture_tgid"`
+	CopiedCalls    *ebpf.Variable `ebpf:"copied_calls"`
+	CopiedTasks    *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy           *ebpf.Variable `ebpf:"copy"`
 	Ncpus          *ebpf.Variable `ebpf:"ncpus"`
 	NoCast         *ebpf.Variable `ebpf:"no_cast"`

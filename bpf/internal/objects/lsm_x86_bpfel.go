@@ -146,6 +146,8 @@ const (
 	LsmProgOnArm        = "on_arm"
 	LsmProgOnCanary     = "on_canary"
 	LsmProgOnLearn      = "on_learn"
+	LsmVarCopiedCalls   = "copied_calls"
+	LsmVarCopiedTasks   = "copied_tasks"
 	LsmVarCopy          = "copy"
 	LsmVarNcpus         = "ncpus"
 	LsmVarNoCast        = "no_cast"
@@ -218,6 +220,8 @@ type LsmMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type LsmVariableSpecs struct {
+	CopiedCalls   *ebpf.VariableSpec `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
@@ -272,6 +276,8 @@ func (m *LsmMaps) Close() error {
 //
 // It can be passed to LoadLsmObjects or ebpf.CollectionSpec.LoadAndAssign.
 type LsmVariables struct {
+	CopiedCalls   *ebpf.Variable `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
 	NoCast        *ebpf.Variable `ebpf:"no_cast"`

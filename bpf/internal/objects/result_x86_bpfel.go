@@ -136,8 +136,12 @@ const (
 	ResultMapScope         = "scope"
 	ResultMapScratch       = "scratch"
 	ResultProgOnConnectEnd = "on_connect_end"
+	ResultVarCopiedCalls   = "copied_calls"
+	ResultVarCopiedTasks   = "copied_tasks"
 	ResultVarCopy          = "copy"
 	ResultVarNcpus         = "ncpus"
+	ResultVarNoCast        = "no_cast"
+	ResultVarNoLoop        = "no_loop"
 	ResultVarScopeCgroupId = "scope_cgroup_id"
 )
 
@@ -202,8 +206,12 @@ type ResultMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type ResultVariableSpecs struct {
+	CopiedCalls   *ebpf.VariableSpec `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
+	NoLoop        *ebpf.VariableSpec `ebpf:"no_loop"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 }
 
@@ -250,8 +258,12 @@ func (m *ResultMaps) Close() error {
 //
 // It can be passed to LoadResultObjects or ebpf.CollectionSpec.LoadAndAssign.
 type ResultVariables struct {
+	CopiedCalls   *ebpf.Variable `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
+	NoCast        *ebpf.Variable `ebpf:"no_cast"`
+	NoLoop        *ebpf.Variable `ebpf:"no_loop"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 }
 

@@ -166,6 +166,8 @@ const (
 	RulesProgRuleSendmsg4 = "rule_sendmsg4"
 	RulesProgRuleSendmsg6 = "rule_sendmsg6"
 	RulesProgRuleSocket   = "rule_socket"
+	RulesVarCopiedCalls   = "copied_calls"
+	RulesVarCopiedTasks   = "copied_tasks"
 	RulesVarCopy          = "copy"
 	RulesVarNcpus         = "ncpus"
 	RulesVarNoCast        = "no_cast"
@@ -244,6 +246,8 @@ type RulesMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type RulesVariableSpecs struct {
+	CopiedCalls   *ebpf.VariableSpec `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
@@ -300,6 +304,8 @@ func (m *RulesMaps) Close() error {
 //
 // It can be passed to LoadRulesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type RulesVariables struct {
+	CopiedCalls   *ebpf.Variable `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
 	NoCast        *ebpf.Variable `ebpf:"no_cast"`

@@ -161,6 +161,8 @@ const (
 	RulesUnixMapScratch          = "scratch"
 	RulesUnixProgRuleConnectUnix = "rule_connect_unix"
 	RulesUnixProgRuleSendmsgUnix = "rule_sendmsg_unix"
+	RulesUnixVarCopiedCalls      = "copied_calls"
+	RulesUnixVarCopiedTasks      = "copied_tasks"
 	RulesUnixVarCopy             = "copy"
 	RulesUnixVarNcpus            = "ncpus"
 	RulesUnixVarNoCast           = "no_cast"
@@ -233,6 +235,8 @@ type RulesUnixMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type RulesUnixVariableSpecs struct {
+	CopiedCalls   *ebpf.VariableSpec `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
@@ -288,6 +292,8 @@ func (m *RulesUnixMaps) Close() error {
 //
 // It can be passed to LoadRulesUnixObjects or ebpf.CollectionSpec.LoadAndAssign.
 type RulesUnixVariables struct {
+	CopiedCalls   *ebpf.Variable `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
 	NoCast        *ebpf.Variable `ebpf:"no_cast"`

@@ -139,9 +139,12 @@ const (
 	SockProgOnConnect6   = "on_connect6"
 	SockProgOnSendmsg4   = "on_sendmsg4"
 	SockProgOnSendmsg6   = "on_sendmsg6"
+	SockVarCopiedCalls   = "copied_calls"
+	SockVarCopiedTasks   = "copied_tasks"
 	SockVarCopy          = "copy"
 	SockVarNcpus         = "ncpus"
 	SockVarNoCast        = "no_cast"
+	SockVarNoLoop        = "no_loop"
 	SockVarScopeCgroupId = "scope_cgroup_id"
 )
 
@@ -209,9 +212,12 @@ type SockMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SockVariableSpecs struct {
+	CopiedCalls   *ebpf.VariableSpec `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
+	NoLoop        *ebpf.VariableSpec `ebpf:"no_loop"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 }
 
@@ -258,9 +264,12 @@ func (m *SockMaps) Close() error {
 //
 // It can be passed to LoadSockObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SockVariables struct {
+	CopiedCalls   *ebpf.Variable `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
 	NoCast        *ebpf.Variable `ebpf:"no_cast"`
+	NoLoop        *ebpf.Variable `ebpf:"no_loop"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 }
 

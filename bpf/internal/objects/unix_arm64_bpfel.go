@@ -137,9 +137,12 @@ const (
 	UnixMapScratch        = "scratch"
 	UnixProgOnConnectUnix = "on_connect_unix"
 	UnixProgOnSendmsgUnix = "on_sendmsg_unix"
+	UnixVarCopiedCalls    = "copied_calls"
+	UnixVarCopiedTasks    = "copied_tasks"
 	UnixVarCopy           = "copy"
 	UnixVarNcpus          = "ncpus"
 	UnixVarNoCast         = "no_cast"
+	UnixVarNoLoop         = "no_loop"
 	UnixVarScopeCgroupId  = "scope_cgroup_id"
 )
 
@@ -205,9 +208,12 @@ type UnixMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type UnixVariableSpecs struct {
+	CopiedCalls   *ebpf.VariableSpec `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
 	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
+	NoLoop        *ebpf.VariableSpec `ebpf:"no_loop"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 }
 
@@ -254,9 +260,12 @@ func (m *UnixMaps) Close() error {
 //
 // It can be passed to LoadUnixObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UnixVariables struct {
+	CopiedCalls   *ebpf.Variable `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
 	NoCast        *ebpf.Variable `ebpf:"no_cast"`
+	NoLoop        *ebpf.Variable `ebpf:"no_loop"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 }
 

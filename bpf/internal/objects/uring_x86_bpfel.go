@@ -114,10 +114,18 @@ type UringRequest struct {
 	State        uint32
 	CompleteCopy uint32
 	OnFile       uint32
-	Upath        [4096]uint8
-	Upath2       [4096]uint8
-	Base         [4096]uint8
-	Base2        [4096]uint8
+	Asked        struct {
+		_     structs.HostLayout
+		Name  uint64
+		Name2 uint64
+		Addr  uint64
+		Len   int64
+		User  uint64
+	}
+	Upath  [4096]uint8
+	Upath2 [4096]uint8
+	Base   [4096]uint8
+	Base2  [4096]uint8
 }
 
 type UringScratch struct {

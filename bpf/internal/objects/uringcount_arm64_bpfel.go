@@ -136,8 +136,12 @@ const (
 	UringCountMapScope         = "scope"
 	UringCountMapScratch       = "scratch"
 	UringCountProgOnCreate     = "on_create"
+	UringCountVarCopiedCalls   = "copied_calls"
+	UringCountVarCopiedTasks   = "copied_tasks"
 	UringCountVarCopy          = "copy"
 	UringCountVarNcpus         = "ncpus"
+	UringCountVarNoCast        = "no_cast"
+	UringCountVarNoLoop        = "no_loop"
 	UringCountVarScopeCgroupId = "scope_cgroup_id"
 )
 
@@ -202,8 +206,12 @@ type UringCountMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type UringCountVariableSpecs struct {
+	CopiedCalls   *ebpf.VariableSpec `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy          *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus         *ebpf.VariableSpec `ebpf:"ncpus"`
+	NoCast        *ebpf.VariableSpec `ebpf:"no_cast"`
+	NoLoop        *ebpf.VariableSpec `ebpf:"no_loop"`
 	ScopeCgroupId *ebpf.VariableSpec `ebpf:"scope_cgroup_id"`
 }
 
@@ -250,8 +258,12 @@ func (m *UringCountMaps) Close() error {
 //
 // It can be passed to LoadUringCountObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UringCountVariables struct {
+	CopiedCalls   *ebpf.Variable `ebpf:"copied_calls"`
+	CopiedTasks   *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy          *ebpf.Variable `ebpf:"copy"`
 	Ncpus         *ebpf.Variable `ebpf:"ncpus"`
+	NoCast        *ebpf.Variable `ebpf:"no_cast"`
+	NoLoop        *ebpf.Variable `ebpf:"no_loop"`
 	ScopeCgroupId *ebpf.Variable `ebpf:"scope_cgroup_id"`
 }
 

@@ -4,7 +4,6 @@ package allow
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // maxRules of a file.
@@ -105,9 +105,9 @@ func (r *reader) file(b []byte) *Rules {
 }
 
 var (
-	idForm     = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-	hostForm   = regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
-	methodForm = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
+	idForm     = pattern.New(`^[A-Za-z0-9._-]{1,64}$`)
+	hostForm   = pattern.New(`^(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
+	methodForm = pattern.New(`^[A-Z][A-Z-]{0,31}$`)
 )
 
 func (r *reader) rule(n *yaml.Node, i int) Rule {
@@ -140,7 +140,7 @@ func (r *reader) rule(n *yaml.Node, i int) Rule {
 	}
 	if f, there := o["paths"]; there {
 		for _, p := range r.Items(f.Value, "paths") {
-			if s, ok := r.Text(p, "paths"); ok && !plainPath(s) {
+			if s, ok := r.Text(p, "paths"); ok && !PlainPath(s) {
 				r.Bad(p, "paths has "+strict.Quote(s), "paths that begin with a slash, as they are sent, without . and .. as parts", "")
 			} else {
 				u.Paths = append(u.Paths, s)
@@ -158,7 +158,7 @@ func (r *reader) rule(n *yaml.Node, i int) Rule {
 	return u
 }
 
-func (r *reader) formed(n *yaml.Node, what string, form *regexp.Regexp, expected string) (string, bool) {
+func (r *reader) formed(n *yaml.Node, what string, form *pattern.Pattern, expected string) (string, bool) {
 	s, ok := r.Text(n, what)
 	if ok && !form.MatchString(s) {
 		r.Bad(n, what+" is "+strict.Quote(s), expected, "")
@@ -223,7 +223,7 @@ func (u *Rule) allows(q Request) bool {
 	case !u.names(q.Host):
 		return false
 	}
-	return len(u.Paths) == 0 || plainPath(q.Path) && slices.ContainsFunc(u.Paths, func(p string) bool {
+	return len(u.Paths) == 0 || PlainPath(q.Path) && slices.ContainsFunc(u.Paths, func(p string) bool {
 		return p == q.Path || strings.HasSuffix(p, "/") && strings.HasPrefix(q.Path, p)
 	})
 }
@@ -235,8 +235,8 @@ func (u *Rule) names(host string) bool {
 	return u.Host == host
 }
 
-// plainPath reports whether a path is one thing to everybody: a server could take .. or an escaped slash as another one.
-func plainPath(p string) bool {
+// PlainPath reports whether a path is one thing to everybody: a server could take .. or an escaped slash as another one.
+func PlainPath(p string) bool {
 	if !strings.HasPrefix(p, "/") || strings.ContainsAny(p, "\\?#") {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // Key is the key of digests; nil is none.
@@ -39,24 +40,24 @@ const value = `("[^"]*"?|'[^']*'?|[^\s"'&;|]+)`
 // redaction is one rule with the pattern whose first group is what it takes out.
 type redaction struct {
 	id      string
-	pattern *regexp.Regexp
+	pattern *pattern.Pattern
 }
 
 // redactions are the rules of schemas.Redactions, in their order.
 var redactions = []redaction{
-	{schemas.RedactMarker, regexp.MustCompile(`(?s)(` + regexp.QuoteMeta(schemas.RedactionMark) + `.*)`)},
-	{schemas.RedactKey, regexp.MustCompile(`(?s)(-----BEGIN.*)`)},
-	{schemas.RedactHeader, regexp.MustCompile(`(?is)(?:^|[^A-Za-z0-9-])(?:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key|x-auth-token|private-token)\s*:\s*(.+)`)},
-	{schemas.RedactUserinfo, regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s"']*)@`)},
-	{schemas.RedactOption, regexp.MustCompile(`(?is)^--?` + secretName + `=(.+)$`)},
-	{schemas.RedactOption, regexp.MustCompile(`(?i)(?:^|[\s"'=(])--?` + secretName + `(?:=|\s+)` + value)},
-	{schemas.RedactVariable, regexp.MustCompile(`(?is)^` + secretName + `=([^"'&;|]+)$`)},
-	{schemas.RedactVariable, regexp.MustCompile(`(?i)(?:^|[^A-Za-z0-9_.-])` + secretName + `=` + value)},
-	{schemas.RedactToken, regexp.MustCompile(`(?:^|[^A-Za-z0-9_])((?:gh[pousr]_|github_pat_|glpat-|sk-|sk_live_|rk_live_|xox[abprs]-|AKIA|ASIA|AIza|eyJ|npm_|pypi-|hf_|SG\.)[A-Za-z0-9_.-]{12,})`)},
+	{schemas.RedactMarker, pattern.New(`(?s)(` + regexp.QuoteMeta(schemas.RedactionMark) + `.*)`)},
+	{schemas.RedactKey, pattern.New(`(?s)(-----BEGIN.*)`)},
+	{schemas.RedactHeader, pattern.New(`(?is)(?:^|[^A-Za-z0-9-])(?:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key|x-auth-token|private-token)\s*:\s*(.+)`)},
+	{schemas.RedactUserinfo, pattern.New(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s"']*)@`)},
+	{schemas.RedactOption, pattern.New(`(?is)^--?` + secretName + `=(.+)$`)},
+	{schemas.RedactOption, pattern.New(`(?i)(?:^|[\s"'=(])--?` + secretName + `(?:=|\s+)` + value)},
+	{schemas.RedactVariable, pattern.New(`(?is)^` + secretName + `=([^"'&;|]+)$`)},
+	{schemas.RedactVariable, pattern.New(`(?i)(?:^|[^A-Za-z0-9_.-])` + secretName + `=` + value)},
+	{schemas.RedactToken, pattern.New(`(?:^|[^A-Za-z0-9_])((?:gh[pousr]_|github_pat_|glpat-|sk-|sk_live_|rk_live_|xox[abprs]-|AKIA|ASIA|AIza|eyJ|npm_|pypi-|hf_|SG\.)[A-Za-z0-9_.-]{12,})`)},
 }
 
 // before is an option, as a whole argument, whose value is the next one.
-var before = regexp.MustCompile(`(?i)^--?` + secretName + `$`)
+var before = pattern.New(`(?i)^--?` + secretName + `$`)
 
 // Redact returns the arguments as texts, without secrets.
 func Redact(argv [][]byte, k Key) []string {
@@ -86,7 +87,7 @@ func (k Key) text(a []byte) string {
 				continue
 			}
 			at := 0
-			for _, m := range r.pattern.FindAllSubmatchIndex(p.text, -1) {
+			for _, m := range r.pattern.Regexp().FindAllSubmatchIndex(p.text, -1) {
 				if m[2] == m[3] {
 					continue
 				}

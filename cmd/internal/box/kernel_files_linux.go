@@ -38,7 +38,7 @@ func (p *place) makeDev() error {
 	if err := unix.MountSetattr(unix.AT_FDCWD, dev, 0, readOnly); err != nil {
 		return fmt.Errorf("making /dev read-only: %w", err)
 	}
-	return mountTmpfs(dev+"/shm", "mode=1777")
+	return mountTmpfs(p.stage+freshShm, "mode=1777")
 }
 
 var readOnly = &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}

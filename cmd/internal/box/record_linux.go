@@ -255,7 +255,7 @@ func (i *inside) write(diff []tree.Change, list []tree.Entry) error {
 // document says what box it was.
 func (i *inside) document(list []tree.Entry) *schemas.Box {
 	x := &schemas.Box{Schema: schemas.SchemaBox, RunID: i.conf.RunID, Workdir: schemas.Text(i.conf.Workdir), Workspace: i.place.workspace, Base: i.before.base, Rootless: i.conf.Narrow,
-		Namespaces: []string{"mount", "pid", "ipc", "uts"}, Fresh: []string{"/dev/shm"}, Confined: i.confined, Changes: map[string]uint64{}, SurvivorsKilled: uint64(i.killed), InheritedFDs: i.inherited}
+		Namespaces: []string{"mount", "pid", "ipc", "uts"}, Fresh: []string{freshShm}, Confined: i.confined, Changes: map[string]uint64{}, SurvivorsKilled: uint64(i.killed), InheritedFDs: i.inherited}
 	if i.conf.Narrow {
 		x.Namespaces = append(x.Namespaces, "user")
 	}

@@ -6,18 +6,19 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
-	"github.com/runner-evidence/runner/cmd/internal/wrap"
 	"github.com/runner-evidence/runner/schemas"
 )
 
 // fresh are the directories that are empty at first, and gone at the end.
 var fresh = [...]freshDir{{"/tmp", 0o1777}, {"/run", 0o755}, {"/var/tmp", 0o1777}}
+
+// freshShm is one too, below a /dev that is made anew.
+const freshShm = "/dev/shm"
 
 type freshDir struct {
 	path string
@@ -52,18 +53,16 @@ func build(c Config) (*place, error) {
 		defer base.Close()
 	}
 	resolver := resolverFile()
-	tools, err := p.tools()
+	ours, err := p.ours()
 	if err != nil {
 		return nil, err
 	}
-	if tools >= 0 {
-		defer unix.Close(tools)
-	}
+	defer ours.close()
 	if err := p.mountStage(); err != nil {
 		return nil, err
 	}
-	steps := []func() error{p.copyRoot, p.makeWorkdir, p.makeReadOnly, p.makeFresh, func() error { return resolver.put(p.stage) }, func() error { return p.showTools(tools) },
-		func() error { return p.makeWorkspace(base) }, p.makeDev, p.makeProc}
+	steps := []func() error{p.copyRoot, p.makeWorkdir, p.makeReadOnly, p.makeFresh, func() error { return resolver.put(p.stage) }, func() error { return ours.show(p.stage, false) },
+		func() error { return p.makeWorkspace(base) }, p.makeDev, p.makeProc, func() error { return ours.show(p.stage, true) }}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return nil, err
@@ -218,34 +217,6 @@ func (p *place) makeFresh() error {
 		return os.MkdirAll(p.stage+p.conf.Workdir, 0o755)
 	}
 	return nil
-}
-
-// tools is a copy of the mount of our own programs, if the command is one of them and they are in a directory that the box has a
-// fresh one of; else -1.
-func (p *place) tools() (int, error) {
-	dir := p.conf.Tools
-	if len(p.conf.Command) == 0 || !slices.Contains(wrap.Names[:], path.Base(p.conf.Command[0])) || !slices.ContainsFunc(fresh[:], func(f freshDir) bool { return strings.HasPrefix(dir, f.path+"/") }) {
-		return -1, nil
-	}
-	fd, err := unix.OpenTree(unix.AT_FDCWD, dir, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-	if err == nil {
-		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOSUID})
-	}
-	if err != nil {
-		return -1, fmt.Errorf("showing %s in the box: %w", schemas.Text(dir), err)
-	}
-	return fd, nil
-}
-
-func (p *place) showTools(fd int) error {
-	if fd < 0 {
-		return nil
-	}
-	at := p.stage + p.conf.Tools
-	if err := os.MkdirAll(at, 0o755); err != nil {
-		return err
-	}
-	return unix.MoveMount(fd, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
 // resolver is the resolver's configuration where it is in a directory that the box has a fresh one of.

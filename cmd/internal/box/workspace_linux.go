@@ -1,6 +1,7 @@
 package box
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -117,7 +118,42 @@ func (p *place) overlay(base *os.File, files, work string) error {
 	} else {
 		options += ",redirect_dir=off,index=off,metacopy=off"
 	}
-	return unix.Mount("overlay", p.stage+p.conf.Workdir, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
+	at := p.stage + p.conf.Workdir
+	if err := unix.Mount("overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		return err
+	}
+	hidden, err := p.hidden(at)
+	if hidden != "" || err != nil {
+		return errors.Join(err, unix.Unmount(at, unix.MNT_DETACH), fmt.Errorf("%s of the base is a mark of overlays, and not shown as it is", schemas.Text(hidden)))
+	}
+	return nil
+}
+
+// hidden is a name of the base that the overlay does not show as it is, "" for none. What marks a deletion in an overlay can be in a base
+// too: a device with the number 0:0, and some attributes. The program would not see it, and the record would say that it had removed it.
+func (p *place) hidden(at string) (string, error) {
+	names := tree.Options{Known: func(*tree.Entry) (none [32]byte, known bool) { return none, true }}
+	base, err := tree.Scan(descriptor(p.base), names)
+	if err != nil {
+		return "", err
+	}
+	shown, err := tree.Scan(at, names)
+	if err != nil {
+		return "", err
+	}
+	kinds := make(map[string]tree.Kind, len(shown))
+	for n := range shown {
+		kinds[shown[n].Path] = shown[n].Kind
+	}
+	for n := range base {
+		if base[n].Mount {
+			return "", nil // which is refused
+		}
+		if kinds[base[n].Path] != base[n].Kind {
+			return base[n].Path, nil
+		}
+	}
+	return "", nil
 }
 
 // descriptor is a path to what a descriptor of ours is open for.

@@ -5,7 +5,12 @@ import (
 	"encoding/json"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/runner-evidence/runner/cmd/internal/record"
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
@@ -75,6 +80,70 @@ func FuzzRead(f *testing.F) {
 		var out bytes.Buffer
 		if r.HAR(&out) == nil && !json.Valid(out.Bytes()) {
 			t.Errorf("%q", out.Bytes())
+		}
+		r.Prompts(io.Discard)
+	})
+}
+
+// sealedLines makes a sealed stream of lines, whatever they are: a digest at the end would keep a fuzzer from all but the seeds.
+func sealedLines(t testing.TB, text []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := stream.NewWriter(&b, stream.Header{Stream: schemas.StreamNet, RunID: "r", Tool: schemas.StageNet, Version: "v"})
+	testkit.Must(t, err)
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSuffix(line, []byte("\n")); len(line) > 0 && w.WriteRaw(line) != nil {
+			return nil
+		}
+	}
+	testkit.Must(t, w.Seal(schemas.StatusComplete))
+	return b.Bytes()
+}
+
+// inner are the lines of a stream without header and trailer.
+func inner(b []byte) []byte {
+	list := bytes.SplitAfter(b, []byte("\n"))
+	return bytes.Join(list[1:len(list)-2], nil)
+}
+
+// FuzzHAR: of whatever lines a recording has, with a body, its HAR is JSON with an entry for each HTTP exchange, and its key is one that
+// does not depend on the order of the query.
+func FuzzHAR(f *testing.F) {
+	f.Add(inner(whole(f, lines())), []byte("body"))
+	f.Add([]byte(`{"schema":"assay.runner.network_exchange.v0","run_id":"r","seq":0,"decision":"miss","scheme":"https","host":"a","port":443,"address":"198.18.0.1","method":"GET","path":"/","query":"a=%ff&b","request":{"headers":[{"name":"Content-Type","value":"\\xff"}],"bytes":0}}`), []byte{0xff, 0})
+	f.Fuzz(func(t *testing.T, text, body []byte) {
+		dir := t.TempDir()
+		digest := schemas.DigestOf(body)
+		testkit.Must(t, os.MkdirAll(filepath.Join(dir, record.BlobDir), 0o755))
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, record.BlobDir, strings.TrimPrefix(digest, "sha256:")), body, 0o644))
+		r := In(dir)
+		if r.read(bytes.NewReader(sealedLines(t, text)), "net") != nil {
+			return
+		}
+		want := 0
+		for _, e := range r.Exchanges {
+			if e.Request.SHA256 != "" || e.Response != nil && e.Response.SHA256 != "" {
+				e.Request.SHA256, e.Request.Bytes = digest, uint64(len(body))
+				if e.Response != nil {
+					e.Response.SHA256, e.Response.Bytes = digest, uint64(len(body))
+				}
+			}
+			if Key(e, nil) != Key(e, nil) || Distance(e, e) != 0 {
+				t.Errorf("%+v is not equal to itself", e)
+			}
+			if e.Scheme != schemas.NetTCP && e.Method != "" {
+				want++
+			}
+		}
+		var out bytes.Buffer
+		if err := r.HAR(&out); err != nil {
+			return
+		}
+		var h struct {
+			Log struct{ Entries []json.RawMessage }
+		}
+		if err := json.Unmarshal(out.Bytes(), &h); err != nil || len(h.Log.Entries) != want {
+			t.Errorf("%d entries, expected %d; %v: %q", len(h.Log.Entries), want, err, out.Bytes())
 		}
 		r.Prompts(io.Discard)
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // Workspace is the fold whose folder is where a run may write.
@@ -32,7 +33,7 @@ type Set struct {
 	folders []folder // the longest first
 }
 
-var foldName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+var foldName = pattern.New(`^[a-z][a-z0-9-]{0,31}$`)
 
 // New reads the values of --fold. Without a rule by name, all built-in ones apply.
 func New(values []string) (*Set, error) {

@@ -1,7 +1,5 @@
 package gate
 
-import "encoding/json"
-
 // Input is what a policy decides about. Keys that other gates have, too, are spelled as they spell them.
 type Input struct {
 	Context  Context    `json:"context"`
@@ -72,6 +70,3 @@ type Requirement struct {
 	Count int      `json:"count"` // from 1
 	Keys  []string `json:"keys"`  // fingerprints of the keys that count, sorted; empty: those that commit is given with --public-key
 }
-
-// Number is an exact decimal number.
-type Number = json.Number

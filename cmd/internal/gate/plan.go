@@ -3,14 +3,16 @@
 package gate
 
 import (
-	"encoding/json"
+	"bytes"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-json/jsontext"
 
 	"github.com/runner-evidence/runner/schemas"
 )
-
-// SchemaPlan is the schema of a plan.
-const SchemaPlan = "runner.gate_plan.v0"
 
 // Bounds of a plan.
 const (
@@ -39,9 +41,9 @@ type Plan struct {
 
 // Kinds of policies.
 const (
-	PolicyYAML = "yaml"
-	PolicyWasm = "wasm"
-	PolicyExec = "exec"
+	PolicyYAML = schemas.GateYAML
+	PolicyWasm = schemas.GateWasm
+	PolicyExec = schemas.GateExec
 )
 
 // PolicyRef names a policy by what it is, not by its version.
@@ -81,21 +83,21 @@ type File struct {
 
 // TextDiff shows how a text changed.
 type TextDiff struct {
-	Text string `json:"text"` // unified, lines in text form, without the two lines of names
+	Text string `json:"text"` // unified, as the contents have it, without the two lines of names
 	Cut  bool   `json:"cut"`  // there is more than the bound allows
 }
 
 // Intent is what the run asks to have done outside.
 type Intent struct {
-	Index          int             `json:"index"`
-	ID             string          `json:"id"` // "intent-" and its seq
-	Type           string          `json:"type"`
-	Payload        json.RawMessage `json:"payload"`
-	IdempotencyKey string          `json:"idempotency_key,omitempty"`
-	Labels         []string        `json:"labels"`
-	Amount         json.Number     `json:"amount,omitempty"`
-	Before         string          `json:"before,omitempty"` // of files.write: what is at the path by the evidence: "absent", "unknown", or a digest
-	Rollback       Rollback        `json:"rollback"`
+	Index          int            `json:"index"`
+	ID             string         `json:"id"` // "intent-" and its seq
+	Type           string         `json:"type"`
+	Payload        jsontext.Value `json:"payload"`
+	IdempotencyKey string         `json:"idempotency_key,omitempty"`
+	Labels         []string       `json:"labels"`
+	Amount         *uint64        `json:"amount,omitempty"`
+	Before         string         `json:"before,omitempty"` // of files.write: what is at the path by the evidence: "absent", "unknown", or a digest
+	Rollback       Rollback       `json:"rollback"`
 }
 
 // Rollback is how a commit of an intent can be undone.
@@ -140,4 +142,86 @@ func (p *Plan) Bytes() ([]byte, error) {
 		err = fmt.Errorf("the plan has %d bytes, at most %d", len(b), MaxPlan)
 	}
 	return append(b, '\n'), err
+}
+
+// ParsePlan reads a plan and the digest of its bytes. A plan has one byte form: another one is refused, so that whoever signs the
+// digest signs what is shown.
+func ParsePlan(b []byte) (*Plan, string, error) {
+	p := new(Plan)
+	if err := schemas.Unmarshal(bytes.TrimSuffix(b, []byte("\n")), p); err != nil {
+		return nil, "", fmt.Errorf("not a plan: %w", err)
+	}
+	if p.Schema != schemas.SchemaGatePlan {
+		return nil, "", fmt.Errorf("schema is %.100q, expected %q", p.Schema, schemas.SchemaGatePlan)
+	}
+	if err := p.check(); err != nil {
+		return nil, "", err
+	}
+	own, err := p.Bytes()
+	if err != nil {
+		return nil, "", err
+	}
+	if !bytes.Equal(own, b) {
+		return nil, "", errors.New("the plan is not in the form in which runner-gate writes it: it was changed or written again")
+	}
+	return p, schemas.DigestOf(b), nil
+}
+
+// check checks that there is a decision about each item, in order, and that nothing is missing that is always there.
+func (p *Plan) check() error {
+	d := &p.Decision
+	for _, x := range []struct {
+		what         string
+		items, about int
+	}{{"files", len(p.Files), len(d.Files)}, {"intents", len(p.Intents), len(d.Intents)}, {"network", len(p.Network), len(d.Network)}, {"calls", len(p.Calls), len(d.Calls)}} {
+		if x.items != x.about || x.items > MaxItems {
+			return fmt.Errorf("%d %s and %d decisions about them, expected one for each, of at most %d", x.items, x.what, x.about, MaxItems)
+		}
+	}
+	for i := range p.Files {
+		f := &p.Files[i]
+		if f.Index != i || d.Files[i].Index != i || f.Before == nil && f.After == nil {
+			return fmt.Errorf("files[%d] is not in its place, or has no state", i)
+		}
+	}
+	for i := range p.Intents {
+		if p.Intents[i].Index != i || d.Intents[i].Index != i || p.Intents[i].Payload.Kind() != '{' {
+			return fmt.Errorf("intents[%d] is not in its place, or its payload is no object", i)
+		}
+	}
+	for i := range p.Network {
+		if p.Network[i].Index != i || d.Network[i].Index != i {
+			return fmt.Errorf("network[%d] is not in its place", i)
+		}
+	}
+	for i := range p.Calls {
+		if p.Calls[i].Index != i || d.Calls[i].Index != i {
+			return fmt.Errorf("calls[%d] is not in its place", i)
+		}
+	}
+	for _, r := range p.Approvals {
+		if r.Count < 1 {
+			return fmt.Errorf("approvals: %.100q demands %d people", r.Why, r.Count)
+		}
+	}
+	return nil
+}
+
+// Refused says why a plan cannot be committed, whoever approves it; nothing if it can.
+func (p *Plan) Refused() []string {
+	list := append([]string{}, p.Blocked...)
+	if !p.Evidence.Complete && !p.AcceptPartial {
+		list = append(list, "the evidence is in doubt: "+strings.Join(p.Evidence.Doubts, ", "))
+	}
+	d := &p.Decision
+	denied := func(x ItemDecision) bool { return !x.Allowed }
+	item := slices.ContainsFunc(d.Files, denied) || slices.ContainsFunc(d.Intents, denied) || slices.ContainsFunc(d.Calls, denied) ||
+		slices.ContainsFunc(d.Network, func(x NetworkDecision) bool { return !x.Allowed })
+	if d.Bundle.Allowed && !item {
+		return list
+	}
+	if len(d.Bundle.Reasons) == 0 {
+		return append(list, "the policies deny it")
+	}
+	return append(list, d.Bundle.Reasons...)
 }

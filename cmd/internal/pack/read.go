@@ -3,7 +3,6 @@ package pack
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -15,6 +14,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
@@ -83,7 +83,7 @@ func (r *reader) needed(n *yaml.Node, o map[string]strict.Field, key, typed stri
 	return f.Value
 }
 
-func (r *reader) formed(n *yaml.Node, o map[string]strict.Field, key, typed string, form *regexp.Regexp, expected string) string {
+func (r *reader) formed(n *yaml.Node, o map[string]strict.Field, key, typed string, form *pattern.Pattern, expected string) string {
 	v := r.needed(n, o, key, typed)
 	if v == nil {
 		return ""

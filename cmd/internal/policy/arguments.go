@@ -10,6 +10,7 @@ import (
 	"github.com/itchyny/gojq"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -40,23 +41,23 @@ func (r *reader) scope(o map[string]strict.Field, x *rule) {
 }
 
 // also reads the key also: places in the arguments that may be there without a condition.
-func (r *reader) also(n *yaml.Node) (list []jsonPath) {
+func (r *reader) also(n *yaml.Node) (list []jsonpath.Path) {
 	for _, item := range r.Items(n, "also") {
 		s, ok := r.Text(item, "also")
 		if !ok {
 			continue
 		}
-		p, err := parseJSONPath(s)
-		if err != nil || len(p.steps) == 0 {
+		p, err := jsonpath.Parse(s)
+		if err != nil || len(p.Steps) == 0 {
 			if err == nil {
 				err = fmt.Errorf("it is all arguments")
 			}
 			r.Bad(item, "also "+strict.Quote(s)+": "+err.Error(), `$ followed by .name, ["name"], [0] or [*]; only: false for all arguments`, "")
 			continue
 		}
-		for _, st := range p.steps {
-			if st.index == byName {
-				r.reads(item, st.name)
+		for _, st := range p.Steps {
+			if st.Index == jsonpath.ByName {
+				r.reads(item, st.Name)
 			}
 		}
 		list = append(list, p)
@@ -65,31 +66,31 @@ func (r *reader) also(n *yaml.Node) (list []jsonPath) {
 }
 
 // named are the places in the arguments that a rule names.
-func (r *rule) named() (list [][]step) {
+func (r *rule) named() (list [][]jsonpath.Step) {
 	for _, c := range r.args {
-		list = append(list, c.at.steps)
+		list = append(list, c.at.Steps)
 	}
 	for _, p := range r.also {
-		list = append(list, p.steps)
+		list = append(list, p.Steps)
 	}
 	if r.when != nil {
 		for _, name := range r.when.arguments {
-			list = append(list, []step{{name, byName}})
+			list = append(list, []jsonpath.Step{{Name: name, Index: jsonpath.ByName}})
 		}
 	}
 	// The id of the call can be there (schemas/POLICY.md, "Tool call ids").
-	return append(list, []step{{"_meta", byName}, {"tool_call_id", byName}})
+	return append(list, []jsonpath.Step{{Name: "_meta", Index: jsonpath.ByName}, {Name: "tool_call_id", Index: jsonpath.ByName}})
 }
 
 // unnamed is a place in the arguments that no rule names; false if there is none. A null
 // says as little as an argument that is not there.
-func unnamed(v any, named [][]step, at string) (string, bool) {
+func unnamed(v any, named [][]jsonpath.Step, at string) (string, bool) {
 	for _, steps := range named {
 		if len(steps) == 0 {
 			return "", false
 		}
 	}
-	below := func(fits func(step) bool) (rest [][]step) {
+	below := func(fits func(jsonpath.Step) bool) (rest [][]jsonpath.Step) {
 		for _, steps := range named {
 			if fits(steps[0]) {
 				rest = append(rest, steps[1:])
@@ -102,7 +103,7 @@ func unnamed(v any, named [][]step, at string) (string, bool) {
 		return "", false
 	case map[string]any:
 		for _, k := range sortedKeys(x) {
-			rest := below(func(s step) bool { return s.index == byName && s.name == k })
+			rest := below(func(s jsonpath.Step) bool { return s.Index == jsonpath.ByName && s.Name == k })
 			if place, found := unnamed(x[k], rest, at+"."+k); found {
 				return place, true
 			}
@@ -110,7 +111,7 @@ func unnamed(v any, named [][]step, at string) (string, bool) {
 		return at, len(named) == 0
 	case []any:
 		for i := range x {
-			rest := below(func(s step) bool { return s.index == i || s.index == everyElement })
+			rest := below(func(s jsonpath.Step) bool { return s.Index == i || s.Index == jsonpath.Every })
 			if place, found := unnamed(x[i], rest, at+"["+strconv.Itoa(i)+"]"); found {
 				return place, true
 			}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -234,7 +235,7 @@ func (e *evaluation) holds(ctx context.Context, r *rule) (bool, error) {
 	for i := range r.args {
 		ok, err := e.condition(&r.args[i], r.allow)
 		if err != nil {
-			return false, fmt.Errorf("the argument at %s: %w", r.args[i].at.text, err)
+			return false, fmt.Errorf("the argument at %s: %w", r.args[i].at.Text, err)
 		}
 		if !ok {
 			return false, nil
@@ -261,7 +262,7 @@ func (e *evaluation) holds(ctx context.Context, r *rule) (bool, error) {
 // that denies, one value in one reading is enough.
 func (e *evaluation) condition(c *condition, allow bool) (bool, error) {
 	found, holds := false, allow
-	err := c.at.each(arguments(&e.call), func(v any, present bool) error {
+	err := c.at.Each(arguments(&e.call), func(v any, present bool) error {
 		if e.ended.Load() == givenUp {
 			return errTimeout
 		}
@@ -327,7 +328,7 @@ func (e *evaluation) value(c *condition, v any, allow bool) (bool, error) {
 	}
 	s, ok := v.(string)
 	if !ok {
-		return false, fmt.Errorf("it is %s, not a string", jsonKind(v))
+		return false, fmt.Errorf("it is %s, not a string", jsonpath.Kind(v))
 	}
 	if c.to != nil {
 		d, err := parseDest(s)

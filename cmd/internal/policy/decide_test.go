@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -158,7 +159,7 @@ func TestConditions(t *testing.T) {
 		{"$.a[*][*]", `{"a":[[1],[]]}`, "no", "yes"},
 		{`$["a b"]["\u00e9"]`, `{"a b":{"é":1}}`, "yes", "yes"},
 		{"$", `{"a":1}`, "no", "no"},
-		{"$.a[*]", `{"a":[` + strings.Repeat("1,", maxElements) + `1]}`, "error", "error"},
+		{"$.a[*]", `{"a":[` + strings.Repeat("1,", jsonpath.MaxElements) + `1]}`, "error", "error"},
 	} {
 		for verb, want := range map[string]string{"allow": x.allow, "deny": x.deny} {
 			p := rules(t, "default: "+map[string]string{"allow": "deny", "deny": "allow"}[verb]+

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -40,7 +41,7 @@ func (p *Policy) Explain(w io.Writer) {
 		fmt.Fprintf(w, "relative paths start at %s, where the server is started\n", plainQuote(p.RelativeTo))
 	}
 	for _, place := range p.redact {
-		fmt.Fprintf(w, "no log has the value of the argument at %s\n", plainQuote(place.text))
+		fmt.Fprintf(w, "no log has the value of the argument at %s\n", plainQuote(place.Text))
 	}
 	for i := range p.rules {
 		p.rules[i].explain(w, i+1)
@@ -109,7 +110,7 @@ func (r *rule) explain(w io.Writer, number int) {
 	case r.covers() && len(r.also) > 0:
 		var list []string
 		for _, p := range r.also {
-			list = append(list, p.text)
+			list = append(list, p.Text)
 		}
 		fmt.Fprintf(w, "     with no other argument than these and %s\n", quoteAll(list))
 	case r.covers():
@@ -126,13 +127,13 @@ func (r *rule) explain(w io.Writer, number int) {
 }
 
 func (c *condition) explain(allow bool) string {
-	what := c.at.text
-	for _, s := range c.at.steps {
-		if s.index != everyElement {
+	what := c.at.Text
+	for _, s := range c.at.Steps {
+		if s.Index != jsonpath.Every {
 			continue
 		}
-		if what = "one of " + c.at.text; allow {
-			what = "every one of " + c.at.text
+		if what = "one of " + c.at.Text; allow {
+			what = "every one of " + c.at.Text
 		}
 		break
 	}

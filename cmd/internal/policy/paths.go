@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // Bounds of the kernel: no file has a longer path.
@@ -73,7 +73,7 @@ func clearPath(s string) error {
 	return nil
 }
 
-var shellList = regexp.MustCompile(`\{[^}]*(,|\.\.)[^}]*\}`)
+var shellList = pattern.New(`\{[^}]*(,|\.\.)[^}]*\}`)
 
 // trimmed is a text without the characters that servers trim.
 func trimmed(s string) string {

@@ -16,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -27,6 +28,7 @@ import (
 // may use it.
 type Policy struct {
 	Digest       string // sha256: and the hex SHA-256 of the file's bytes
+	Source       []byte // these bytes
 	HasToolRules bool   // the file has rules for tools: default or rules
 	RelativeTo   string // directory in which the server must begin; "" if relative paths are not clear
 	allow        bool   // default for tools that no rule matches
@@ -36,7 +38,7 @@ type Policy struct {
 	network      *schemas.NetworkRules // nil without a network section
 	file         string                // its name in warnings
 	files        *schemas.FileRules    // nil without the sections files and exec
-	redact       []jsonPath            // arguments that no log may have
+	redact       []jsonpath.Path       // arguments that no log may have
 	names        nameSet               // names of arguments that the rules read
 }
 
@@ -145,7 +147,7 @@ func Parse(name string, b []byte) (*Policy, error) {
 		return nil, bad
 	}
 	p.file = name
-	p.Digest = schemas.DigestOf(b)
+	p.Digest, p.Source = schemas.DigestOf(b), b
 	if p.network != nil {
 		p.network.PolicyDigest = p.Digest
 	}

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -18,28 +19,28 @@ type Redacted struct {
 }
 
 // redact reads the key redact: places in the arguments of all tools.
-func (r *reader) redact(n *yaml.Node) (list []jsonPath) {
+func (r *reader) redact(n *yaml.Node) (list []jsonpath.Path) {
 	for _, item := range r.Items(n, "redact") {
 		s, ok := r.Text(item, "redact")
 		if !ok {
 			continue
 		}
-		p, err := parseJSONPath(s)
+		p, err := jsonpath.Parse(s)
 		switch {
 		case err != nil:
 		case len(s) > maxPattern:
 			err = fmt.Errorf("it has more than %d bytes", maxPattern)
-		case len(p.steps) == 0:
+		case len(p.Steps) == 0:
 			err = fmt.Errorf("it is all arguments")
-		case slices.ContainsFunc(p.steps, func(st step) bool { return st.index != byName }):
+		case slices.ContainsFunc(p.Steps, func(st jsonpath.Step) bool { return st.Index != jsonpath.ByName }):
 			err = fmt.Errorf("it goes into an array")
 		}
 		if err != nil {
 			r.Bad(item, "redact "+strict.Quote(s)+": "+err.Error(), `$ followed by .name or ["name"]: an argument, whose whole value no log has`, "")
 			continue
 		}
-		for _, st := range p.steps {
-			r.reads(item, st.name)
+		for _, st := range p.Steps {
+			r.reads(item, st.Name)
 		}
 		list = append(list, p)
 	}
@@ -54,8 +55,8 @@ func (p *Policy) Redact(arguments any) (rest any, out []Redacted) {
 	rest = arguments
 	for _, place := range p.redact {
 		var value any
-		if rest, value = without(rest, place.steps); value != nil {
-			out = append(out, Redacted{place.text, value})
+		if rest, value = without(rest, place.Steps); value != nil {
+			out = append(out, Redacted{place.Text, value})
 		}
 	}
 	return rest, out
@@ -63,12 +64,12 @@ func (p *Policy) Redact(arguments any) (rest any, out []Redacted) {
 
 // without is a value without what is at a place; taken is nil if there is nothing. A null is left: it says no more than
 // that nothing is there.
-func without(v any, steps []step) (rest, taken any) {
+func without(v any, steps []jsonpath.Step) (rest, taken any) {
 	m, isObject := v.(map[string]any)
 	if len(steps) == 0 || v != nil && !isObject {
 		return nil, v
 	}
-	below, there := m[steps[0].name]
+	below, there := m[steps[0].Name]
 	if !there {
 		return v, nil
 	}
@@ -77,8 +78,8 @@ func without(v any, steps []step) (rest, taken any) {
 		return v, nil
 	}
 	m = maps.Clone(m)
-	if m[steps[0].name] = left; left == nil {
-		delete(m, steps[0].name)
+	if m[steps[0].Name] = left; left == nil {
+		delete(m, steps[0].Name)
 	}
 	return m, taken
 }

@@ -3,13 +3,14 @@ package policy
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // Bounds of a rule. They keep decisions fast.
@@ -26,8 +27,8 @@ type rule struct {
 	tools   []glob
 	args    []condition
 	when    *program
-	also    []jsonPath // places in the arguments that need no condition
-	open    bool       // arguments that nothing names are no reason to deny
+	also    []jsonpath.Path // places in the arguments that need no condition
+	open    bool            // arguments that nothing names are no reason to deny
 	rate    Rate
 	digests []string // of arguments; nil: any
 	line    int
@@ -37,14 +38,14 @@ type rule struct {
 
 // condition is one requirement on an argument: exactly one of under, in, to and typed is set.
 type condition struct {
-	at    jsonPath
+	at    jsonpath.Path
 	under []root
 	in    []any
 	to    []destPattern
 	typed *typed
 }
 
-var idForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+var idForm = pattern.New(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // noSchema is what is wrong with a file that does not say that it is a policy.
 const noSchema = "no schema"
@@ -311,12 +312,12 @@ func (r *reader) condition(n *yaml.Node) (condition, bool) {
 		r.Bad(n, "a condition without at", "the place of an argument", "at: $.path")
 	} else if s, ok := r.Text(f.Value, "at"); ok {
 		var err error
-		if c.at, err = parseJSONPath(s); err != nil {
+		if c.at, err = jsonpath.Parse(s); err != nil {
 			r.Bad(f.Value, "at "+strict.Quote(s)+": "+err.Error(), `$ followed by .name, ["name"], [0] or [*]`, "")
 		}
-		for _, st := range c.at.steps {
-			if st.index == byName {
-				r.reads(f.Value, st.name)
+		for _, st := range c.at.Steps {
+			if st.Index == jsonpath.ByName {
+				r.reads(f.Value, st.Name)
 			}
 		}
 	}

@@ -92,7 +92,7 @@ func (t *targetSet) sorted() ([]string, bool) {
 // read adds the values that a rule's conditions read in arguments.
 func (e *evaluation) read(t *targetSet, r *rule, arguments any) {
 	for _, c := range r.args {
-		_ = c.at.each(arguments, func(v any, _ bool) error {
+		_ = c.at.Each(arguments, func(v any, _ bool) error {
 			if s, ok := v.(string); ok && !t.cut {
 				e.target(t, s, c.under != nil)
 			}

@@ -43,7 +43,7 @@ func (e *evaluation) step(ctx context.Context, r *rule) string {
 		ok, err := e.condition(c, r.allow)
 		switch {
 		case err != nil:
-			return "cannot be evaluated: the argument at " + c.at.text + ": " + err.Error()
+			return "cannot be evaluated: the argument at " + c.at.Text + ": " + err.Error()
 		case !ok:
 			return "does not match: not " + c.explain(r.allow)
 		}

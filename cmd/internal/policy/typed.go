@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 )
 
@@ -64,7 +65,7 @@ func (r *reader) typed(kind string, n *yaml.Node) *typed {
 // holds reports whether a value fits. One of another type cannot be evaluated, because a
 // server may make one type of another.
 func (t *typed) holds(v any) (bool, error) {
-	wrong := fmt.Errorf("it is %s, not %s", jsonKind(v), map[string]string{"number": "a number", "integer": "an integer", "boolean": "a boolean", "string": "a string"}[t.kind])
+	wrong := fmt.Errorf("it is %s, not %s", jsonpath.Kind(v), map[string]string{"number": "a number", "integer": "an integer", "boolean": "a boolean", "string": "a string"}[t.kind])
 	switch t.kind {
 	case "boolean":
 		if _, ok := v.(bool); !ok {

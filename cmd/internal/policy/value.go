@@ -6,31 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-json/jsontext"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
-// Decode reads one JSON value for Call. It is as strict as the contract (no duplicate
-// keys, valid UTF-8, nothing after the value) and keeps numbers as they were written.
-func Decode(b []byte) (any, error) {
-	var strict jsontext.Value
-	if err := schemas.Unmarshal(b, &strict); err != nil {
-		return nil, err
-	}
-	// The strict decoder turns numbers into floats, so a second one reads the values.
-	var v any
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	err := d.Decode(&v)
-	return v, err
-}
+// Decode reads one JSON value for Call.
+func Decode(b []byte) (any, error) { return jsonpath.Decode(b) }
 
 // Digest is the SHA-256 of arguments in the form of RFC 8785, as sha256:HEX; "" if they
 // have no such form. raw is one JSON object, or nothing for a call without arguments.
@@ -45,7 +34,7 @@ func Digest(raw []byte) string {
 	return schemas.DigestOf([]byte(v))
 }
 
-var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+var jsonNumber = pattern.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 
 // value reads a JSON value of a condition.
 func (r *reader) value(n *yaml.Node) any {

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/runner-evidence/runner/cmd/internal/jq"
+	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 )
 
@@ -81,7 +82,7 @@ func (p *program) holds(ctx context.Context, input any) (ok bool, err error) {
 	}
 	ok, isBool := first.(bool)
 	if !isBool {
-		return false, fmt.Errorf("the jq program gave %s, not true or false", jsonKind(first))
+		return false, fmt.Errorf("the jq program gave %s, not true or false", jsonpath.Kind(first))
 	}
 	if second, more := results.Next(); more {
 		if err, bad := second.(error); bad {

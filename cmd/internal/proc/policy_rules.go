@@ -2,12 +2,12 @@ package proc
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/runner-evidence/runner/cmd/internal/strict"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // The schema x07.os.process.policy@0.1.0: limits, and rules that allow. The first rule that a request fits in all
@@ -41,9 +41,9 @@ type ruleList struct {
 }
 
 var (
-	identForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-	nameForm  = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,63}$`)
-	hexForm   = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	identForm = pattern.New(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+	nameForm  = pattern.New(`^[A-Z_][A-Z0-9_]{0,63}$`)
+	hexForm   = pattern.New(`^[0-9a-f]{64}$`)
 )
 
 func (r *policyReader) rules(doc *yaml.Node, p *Policy) {

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // Bounds of a file.
@@ -127,7 +127,7 @@ func faultLine(b []byte, named int, certain bool) int {
 	return named
 }
 
-var lineOf = regexp.MustCompile(`^line ([0-9]{1,9}): `)
+var lineOf = pattern.New(`^line ([0-9]{1,9}): `)
 
 // yamlError splits the parser's message into its line and its text.
 func (r *Reader) yamlError(err error) (int, string) {

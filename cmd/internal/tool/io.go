@@ -48,21 +48,27 @@ func IsTerminal(w any) bool {
 // the file has no name at all before that, so even SIGKILL leaves nothing.
 type AtomicFile struct {
 	*os.File
-	path string
-	temp string // "" while nameless
-	done bool
+	path   string
+	temp   string // "" while nameless
+	device bool   // written in place
+	done   bool
 }
 
-// CreateAtomic opens a nameless or temporary file in path's directory. A symlink is
-// followed, so that "-o /dev/stdout" into a file replaces that file and not the link.
+// CreateAtomic opens a nameless or temporary file in path's directory, or the character device
+// that is there. A symlink is followed, so that "-o /dev/stdout" into a file replaces that file and not the link.
 func CreateAtomic(path string) (*AtomicFile, error) {
-	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s exists and is not a regular file", shown(path))
+	at, err := os.Stat(path)
+	device := err == nil && isDevice(at)
+	if err == nil && !device && !at.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s exists and is neither a regular file nor a character device", shown(path))
 	}
 	if st, err := os.Lstat(path); err == nil && st.Mode()&fs.ModeSymlink != 0 {
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return nil, fmt.Errorf("following the symlink: %w", err)
 		}
+	}
+	if device {
+		return openDevice(path)
 	}
 	return createIn(path)
 }
@@ -91,6 +97,9 @@ func (a *AtomicFile) Write(b []byte) (int, error) {
 // Again opens another file for the same path, as it was when a was opened: a symlink that was
 // put there since is replaced, not followed.
 func (a *AtomicFile) Again() (*AtomicFile, error) {
+	if a.device {
+		return openDevice(a.path)
+	}
 	return createIn(a.path)
 }
 
@@ -102,6 +111,10 @@ func (a *AtomicFile) Path() string { return a.path }
 func (a *AtomicFile) Commit() error { return cause(a.commit()) }
 
 func (a *AtomicFile) commit() error {
+	if a.device {
+		a.done = true
+		return a.Close()
+	}
 	if err := a.Chmod(fileMode()); err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ type Output struct {
 	Ours func(io.Reader) bool // whether a file that exists is one
 }
 
-// Outputs checks the files that flags name, before anything is done: each flag names a file of its own, one that
-// exists is replaced only if the tool wrote it, or by --force, and a file can be made there. An empty name is no file.
+// Outputs checks the files that flags name, before anything is done: each flag names a file of its own or a
+// device, a file that exists is replaced only if the tool wrote it, or by --force, and a file can be made there. An empty name is no file.
 func (e *Env) Outputs(list ...Output) error {
 	flags := map[string]string{}
 	for _, o := range list {
@@ -24,7 +24,7 @@ func (e *Env) Outputs(list ...Output) error {
 		if name == "-" {
 			return BadValue(o.Flag, name, "the name of a file")
 		}
-		if other := flags[filepath.Clean(name)]; other != "" {
+		if other := flags[filepath.Clean(name)]; other != "" && !IsDevice(name) {
 			return Usagef("--%s and --%s name one file: expected a file for each", other, o.Flag)
 		}
 		flags[filepath.Clean(name)] = o.Flag

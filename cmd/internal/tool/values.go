@@ -100,7 +100,7 @@ func (e *Env) Duration(flag string) (time.Duration, error) {
 // K, M or G for powers of 1024.
 func (e *Env) Size(flag string, least, most uint64) (uint64, error) {
 	s := e.Flag.String(flag)
-	n, ok := parseSize(s)
+	n, ok := ParseSize(s)
 	if !ok || n < least || n > most {
 		return 0, BadValue(flag, s, fmt.Sprintf("a number of bytes from %s to %s, such as 4096, 64K or 16M", sizeText(least), sizeText(most)))
 	}
@@ -111,7 +111,7 @@ func (e *Env) Size(flag string, least, most uint64) (uint64, error) {
 // (bpf_ringbuf_alloc).
 func (e *Env) RingSize(flag string) (uint64, error) {
 	s := e.Flag.String(flag)
-	n, ok := parseSize(s)
+	n, ok := ParseSize(s)
 	if !ok || n < 4<<10 || n > 1<<30 || bits.OnesCount64(n) != 1 {
 		return 0, BadValue(flag, s, "a power of two from 4K to 1G")
 	}
@@ -123,7 +123,8 @@ var units = []struct {
 	shift  uint
 }{{"G", 30}, {"M", 20}, {"K", 10}, {"", 0}}
 
-func parseSize(s string) (uint64, bool) {
+// ParseSize reads a number of bytes as flags take it: digits, and K, M or G for powers of 1024.
+func ParseSize(s string) (uint64, bool) {
 	digits, shift := s, uint(0)
 	for _, u := range units {
 		if d, ok := strings.CutSuffix(strings.ToUpper(s), u.letter); ok {

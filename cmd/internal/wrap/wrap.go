@@ -39,6 +39,8 @@ type State struct {
 	// Ticks is a descriptor of the record that runner-clock is to replay, which a box would not show: its flag is --replay with
 	// the path of this descriptor.
 	Ticks int `json:"ticks,omitempty"`
+	// Logs is the directory that runner-exec collects the logs of tool calls in, which a box shows too; "" if it collects none.
+	Logs string `json:"logs,omitempty"`
 	// Chain is the wrappers up to this one, from the outermost.
 	Chain []string `json:"chain,omitempty"`
 }

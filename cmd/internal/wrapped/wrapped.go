@@ -95,7 +95,7 @@ func Notes(document any) []string {
 		for _, k := range d.Changes {
 			n += k
 		}
-		return []string{schemas.NoteBox.Format(n, d.Unread, d.BaseChanged, d.SurvivorsKilled)}
+		return []string{schemas.NoteBox.Format(d.Workspace, n, d.Unread, d.BaseChanged, d.SurvivorsKilled)}
 	case *schemas.Net:
 		return []string{schemas.NoteNames.Format(d.Names, d.NamesLost), schemas.NoteExchanges.Format(d.Mode, d.Exchanges, d.Unused)}
 	}

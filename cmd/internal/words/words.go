@@ -1,4 +1,5 @@
-package main
+// Package words splits command lines that are the value of a flag.
+package words
 
 import (
 	"errors"
@@ -6,9 +7,9 @@ import (
 	"strings"
 )
 
-// words splits a command line as a shell does: blanks between words, quotes and backslashes. What a
+// Split splits a command line as a shell does: blanks between words, quotes and backslashes. What a
 // shell would act on is refused, so that nobody takes it for a shell.
-func words(s string) (list []string, err error) {
+func Split(s string) (list []string, err error) {
 	var word strings.Builder
 	inside := false
 	for i := 0; i < len(s); i++ {

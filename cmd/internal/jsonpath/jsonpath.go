@@ -1,4 +1,5 @@
-package policy
+// Package jsonpath selects places in JSON values.
+package jsonpath
 
 import (
 	"encoding/json"
@@ -10,29 +11,34 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 )
 
-// jsonPath selects places in the arguments.
-type jsonPath struct {
-	text  string
-	steps []step
+// Path selects places in a value.
+type Path struct {
+	Text  string // as it was written
+	Steps []Step // none: the whole value
 }
 
-// step goes one level down: to a key, an element, or every element.
-type step struct {
-	name  string
-	index int // of an element; all or key for the others
+// Step goes one level down: to a key, an element, or every element.
+type Step struct {
+	Name  string
+	Index int // of an element; Every or ByName for the others
 }
 
+// What the index of a step can be besides that of an element.
 const (
-	everyElement = -1
-	byName       = -2
-	maxSteps     = 32
-	maxIndex     = 1 << 20
-	maxElements  = 4096 // of a [*] that a decision reads
+	Every  = -1 // every element
+	ByName = -2 // the key Name
 )
 
-// parseJSONPath reads $, .name, ["name"], [0], [*].
-func parseJSONPath(s string) (jsonPath, error) {
-	p := jsonPath{text: s}
+// Bounds of a path.
+const (
+	MaxElements = 4096 // of a [*] that is read
+	maxSteps    = 32
+	maxIndex    = 1 << 20
+)
+
+// Parse reads $, .name, ["name"], [0], [*].
+func Parse(s string) (Path, error) {
+	p := Path{Text: s}
 	rest, ok := strings.CutPrefix(s, "$")
 	if !ok {
 		return p, errors.New("it does not begin with $")
@@ -42,19 +48,19 @@ func parseJSONPath(s string) (jsonPath, error) {
 		if err != nil {
 			return p, err
 		}
-		p.steps = append(p.steps, st)
+		p.Steps = append(p.Steps, st)
 		rest = rest[n:]
 	}
-	if len(p.steps) > maxSteps {
+	if len(p.Steps) > maxSteps {
 		return p, fmt.Errorf("more than %d steps", maxSteps)
 	}
 	return p, nil
 }
 
-func parseStep(s string) (step, int, error) {
+func parseStep(s string) (Step, int, error) {
 	switch {
 	case strings.HasPrefix(s, "[*]"):
-		return step{index: everyElement}, 3, nil
+		return Step{Index: Every}, 3, nil
 	case strings.HasPrefix(s, `["`):
 		end := 2
 		for end < len(s) && s[end] != '"' {
@@ -65,30 +71,30 @@ func parseStep(s string) (step, int, error) {
 		}
 		var name string
 		if end+1 >= len(s) || s[end+1] != ']' || json.Unmarshal([]byte(s[1:end+1]), &name) != nil {
-			return step{}, 0, fmt.Errorf("%s is not a name in brackets", strict.Quote(s))
+			return Step{}, 0, fmt.Errorf("%s is not a name in brackets", strict.Quote(s))
 		}
-		return step{name, byName}, end + 2, nil
+		return Step{name, ByName}, end + 2, nil
 	case strings.HasPrefix(s, "["):
 		end := strings.IndexByte(s, ']')
 		if end < 0 {
-			return step{}, 0, errors.New("a bracket is not closed")
+			return Step{}, 0, errors.New("a bracket is not closed")
 		}
 		i, err := strconv.Atoi(s[1:end])
 		if err != nil || i < 0 || i > maxIndex || strconv.Itoa(i) != s[1:end] {
-			return step{}, 0, fmt.Errorf("%s is not an index", strict.Quote(s[:end+1]))
+			return Step{}, 0, fmt.Errorf("%s is not an index", strict.Quote(s[:end+1]))
 		}
-		return step{index: i}, end + 1, nil
+		return Step{Index: i}, end + 1, nil
 	case strings.HasPrefix(s, "."):
 		end := 1
 		for end < len(s) && nameByte(s[end], end > 1) {
 			end++
 		}
 		if end == 1 {
-			return step{}, 0, fmt.Errorf("no name follows in %s", strict.Quote(s))
+			return Step{}, 0, fmt.Errorf("no name follows in %s", strict.Quote(s))
 		}
-		return step{s[1:end], byName}, end, nil
+		return Step{s[1:end], ByName}, end, nil
 	}
-	return step{}, 0, fmt.Errorf("%s is not a step", strict.Quote(s))
+	return Step{}, 0, fmt.Errorf("%s is not a step", strict.Quote(s))
 }
 
 func nameByte(c byte, inside bool) bool {
@@ -96,39 +102,39 @@ func nameByte(c byte, inside bool) bool {
 }
 
 // errTooMany ends a walk that would take too long.
-var errTooMany = fmt.Errorf("more than %d elements", maxElements)
+var errTooMany = fmt.Errorf("more than %d elements", MaxElements)
 
-// each calls f for every value at the path, and with present false for a place without a
+// Each calls f for every value at the path, and with present false for a place without a
 // value. A step that does not fit the type of the value is an error, because a server may
 // read the value in a way that the rule does not see.
-func (p jsonPath) each(v any, f func(v any, present bool) error) error {
-	left := maxElements
-	return walkPath(p.steps, v, &left, f)
+func (p Path) Each(v any, f func(v any, present bool) error) error {
+	left := MaxElements
+	return walkPath(p.Steps, v, &left, f)
 }
 
-func walkPath(steps []step, v any, left *int, f func(any, bool) error) error {
+func walkPath(steps []Step, v any, left *int, f func(any, bool) error) error {
 	for i, st := range steps {
 		switch {
 		case v == nil:
 			return f(nil, false)
-		case st.index == byName:
+		case st.Index == ByName:
 			m, ok := v.(map[string]any)
 			if !ok {
-				return fmt.Errorf("the rule reads the key %s, but the value is %s", strict.Quote(st.name), jsonKind(v))
+				return fmt.Errorf("the rule reads the key %s, but the value is %s", strict.Quote(st.Name), Kind(v))
 			}
-			if v, ok = m[st.name]; !ok {
+			if v, ok = m[st.Name]; !ok {
 				return f(nil, false)
 			}
 		default:
 			list, ok := v.([]any)
 			if !ok {
-				return fmt.Errorf("the rule reads an element, but the value is %s", jsonKind(v))
+				return fmt.Errorf("the rule reads an element, but the value is %s", Kind(v))
 			}
-			if st.index != everyElement {
-				if st.index >= len(list) {
+			if st.Index != Every {
+				if st.Index >= len(list) {
 					return f(nil, false)
 				}
-				v = list[st.index]
+				v = list[st.Index]
 				continue
 			}
 			if len(list) == 0 {
@@ -148,8 +154,8 @@ func walkPath(steps []step, v any, left *int, f func(any, bool) error) error {
 	return f(v, true)
 }
 
-// jsonKind is the type of a value, for people.
-func jsonKind(v any) string {
+// Kind is the type of a value of encoding/json, for people.
+func Kind(v any) string {
 	switch v.(type) {
 	case nil:
 		return "null"
