@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -180,9 +179,6 @@ func TestKilledStage(t *testing.T) {
 	}
 	for _, stage := range []string{"runner-capture", "runner-normalize", "runner-correlate", "runner-pack", "runner-exec"} {
 		for _, m := range moments {
-			if m.how == "slow" && slices.Contains(filters, stage) {
-				continue // they are started when the command runs
-			}
 			if m.how == "linger" && stage == "runner-exec" {
 				continue // the record is complete by then, and no process is left that would remove it
 			}

@@ -40,8 +40,6 @@ type pipeline struct {
 	mu     sync.Mutex
 	fault  error // first failure of a --keep file
 	ranks  int
-	later  func() error // starts the stages after runner-capture; nil without them
-	held   []*os.File   // ends of connections that these get
 }
 
 // bounded keeps the first bytes that a stage writes to stderr. They are printed only
@@ -64,14 +62,6 @@ func (o *Options) checksum() string {
 	return schemas.ChecksumCRC32C
 }
 
-// checksumArgs says so to a stage; SHA-256 is what it does anyway.
-func (o *Options) checksumArgs() []string {
-	if c := o.checksum(); c != schemas.ChecksumSHA256 {
-		return []string{"--checksum", c}
-	}
-	return nil
-}
-
 func captureArgs(o Options, cgroup string) []string {
 	args := []string{"--supervised", "--cgroup", cgroup, "--run-id", o.RunID,
 		"--grace", o.Grace.String(), "--ring-size", strconv.FormatUint(o.RingSize, 10)}
@@ -84,8 +74,7 @@ func captureArgs(o Options, cgroup string) []string {
 	if o.ArgvKey != "" {
 		args = append(args, "--argv-key", o.ArgvKey)
 	}
-	args = append(args, "--argv", o.Argv, "--redundant", o.Redundant, "--without", o.Without, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
-	args = append(args, o.checksumArgs()...)
+	args = append(args, "--argv", o.Argv, "--redundant", o.Redundant, "--without", o.Without, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3", "--checksum", o.checksum())
 	for i, set := range o.ruleSets() {
 		args = append(args, set.flag, tool.DescriptorPath(4+i))
 	}
@@ -95,7 +84,7 @@ func captureArgs(o Options, cgroup string) []string {
 func stageArgs(o Options, name string, env *tool.Env) []string {
 	args := []string{"--background"}
 	if name != "runner-pack" {
-		args = append(args, o.checksumArgs()...)
+		args = append(args, "--checksum", o.checksum())
 	}
 	switch name {
 	case "runner-normalize":
@@ -141,7 +130,7 @@ func stageArgs(o Options, name string, env *tool.Env) []string {
 	return args
 }
 
-// startPipeline starts the first stage, and connects the others, which startLater starts. On an error it returns the part that was
+// startPipeline starts every stage at once. On an error it returns the part that was
 // started, so that the caller can stop it.
 func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, l *logs, env *tool.Env) (*pipeline, error) {
 	p := &pipeline{ended: make(chan *stage, 8), ready: make(chan error, 1)}
@@ -164,7 +153,7 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 		if first, input, err = p.link(out.keep[0]); err != nil {
 			return p, err
 		}
-		p.held = append(p.held, input)
+		mine = append(mine, input)
 	}
 	if o.Kernel {
 		if o.Stream == "" {
@@ -185,36 +174,19 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 		p.ready <- nil
 	}
 	logEnds, err := l.route(out, stdoutOf(env), o.Stream == "")
-	p.held = append(p.held, logEnds...)
+	mine = append(mine, logEnds...)
 	if err != nil {
 		return p, err
 	}
-	if o.Stream == "" {
-		p.later = func() error {
-			ends, err := p.startFilters(o, tools, out.keep, input, logEnds, env)
-			p.held = append(p.held, ends...)
-			return err
-		}
+	if o.Stream != "" {
+		return p, p.rec.open()
+	}
+	ends, err := p.startFilters(o, tools, out.keep, input, logEnds, env)
+	mine = append(mine, ends...)
+	if err != nil {
+		return p, err
 	}
 	return p, p.rec.open()
-}
-
-// startLater starts the stages after the first one. It is called when the command runs: until then they would only take
-// time from runner-capture, which has much to do before.
-func (p *pipeline) startLater() error {
-	if p.later == nil {
-		return nil
-	}
-	defer p.release()
-	return p.later()
-}
-
-// release closes the ends of connections that only the stages may keep open.
-func (p *pipeline) release() {
-	for _, f := range p.held {
-		f.Close()
-	}
-	p.held = nil
 }
 
 // filters are the stages after the raw stream.
@@ -374,7 +346,6 @@ func (p *pipeline) running() int {
 // that ends without a seal and clean up. Stages that have not ended after patience
 // are killed too.
 func (p *pipeline) stop(patience time.Duration) {
-	p.release()
 	p.awaitCause()
 	if len(p.stages) > 0 && p.stages[0].name == "runner-capture" {
 		p.kill(p.stages[0])

@@ -55,9 +55,6 @@ func (s *supervisor) run() error {
 	if err := s.startCommand(); err != nil {
 		return s.giveUp(err)
 	}
-	if err := s.pipe.startLater(); err != nil {
-		return s.giveUp(err)
-	}
 	if err := s.watchCommand(); err != nil {
 		return s.giveUp(err)
 	}
