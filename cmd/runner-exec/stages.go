@@ -62,6 +62,14 @@ func (o *Options) checksum() string {
 	return schemas.ChecksumCRC32C
 }
 
+// checksumArgs says so to a stage; SHA-256 is what it does anyway.
+func (o *Options) checksumArgs() []string {
+	if c := o.checksum(); c != schemas.ChecksumSHA256 {
+		return []string{"--checksum", c}
+	}
+	return nil
+}
+
 func captureArgs(o Options, cgroup string) []string {
 	args := []string{"--supervised", "--cgroup", cgroup, "--run-id", o.RunID,
 		"--grace", o.Grace.String(), "--ring-size", strconv.FormatUint(o.RingSize, 10)}
@@ -74,7 +82,8 @@ func captureArgs(o Options, cgroup string) []string {
 	if o.ArgvKey != "" {
 		args = append(args, "--argv-key", o.ArgvKey)
 	}
-	args = append(args, "--argv", o.Argv, "--redundant", o.Redundant, "--without", o.Without, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3", "--checksum", o.checksum())
+	args = append(args, "--argv", o.Argv, "--redundant", o.Redundant, "--without", o.Without, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
+	args = append(args, o.checksumArgs()...)
 	for i, set := range o.ruleSets() {
 		args = append(args, set.flag, tool.DescriptorPath(4+i))
 	}
@@ -84,7 +93,7 @@ func captureArgs(o Options, cgroup string) []string {
 func stageArgs(o Options, name string, env *tool.Env) []string {
 	args := []string{"--background"}
 	if name != "runner-pack" {
-		args = append(args, "--checksum", o.checksum())
+		args = append(args, o.checksumArgs()...)
 	}
 	switch name {
 	case "runner-normalize":
