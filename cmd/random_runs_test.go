@@ -118,6 +118,11 @@ func (r *randomRun) kernel(t *testing.T) []byte {
 	if slices.Contains(r.args, "--sdk") {
 		shim, keys = "openai-agents", slices.Compact(append(keys, schemas.EnvRunID, schemas.EnvSDKLog, schemas.EnvSDKSchema))
 	}
+	if slices.Contains(r.args, "--intents") {
+		keys = append(keys, schemas.EnvIntentLog, schemas.EnvIntentSchema, schemas.EnvRunID)
+		slices.Sort(keys)
+		keys = slices.Compact(keys)
+	}
 	lines, blocked, processes, kernel := r.kernelLines(t)
 	code := 0
 	if r.captured && blocked[schemas.EventExec] == 0 {
@@ -358,6 +363,15 @@ func (r *randomRun) sdkLog() (lines []string) {
 	return lines
 }
 
+// intentLog is what the command says that it wants to have done.
+func (r *randomRun) intentLog() (lines []string) {
+	for range r.IntN(6) {
+		lines = append(lines, fmt.Sprintf(`{"schema":"assay.runner.intent.v0","run_id":"random","seq":%d,"intent_type":%q,"payload":{"n":%d},"idempotency_key":%q}`,
+			len(lines), pickOne(r, "email.send", "x.y"), r.IntN(9), r.id()))
+	}
+	return lines
+}
+
 // log writes a log, as a file or as runner-exec collects it, with faults.
 func (r *randomRun) log(t *testing.T, flag, name string, lines []string) {
 	if len(lines) > 0 && r.yes(6) {
@@ -422,6 +436,10 @@ func TestRandomRunsAreVerified(t *testing.T) {
 		}
 		if r.more.IntN(3) > 0 {
 			r.records(t)
+		}
+		if wants := (&randomRun{Rand: rand.New(rand.NewPCG(seed, 20)), dir: r.dir}); !wants.yes(2) {
+			wants.log(t, "--intents", schemas.StreamIntentLog, wants.intentLog())
+			r.args = append(r.args, wants.args...)
 		}
 		in := filepath.Join(r.dir, "kernel.ndjson")
 		check(t, os.WriteFile(in, r.kernel(t), 0o600))
