@@ -184,7 +184,7 @@ func checkIntentPath(path string) error {
 	for part := range strings.SplitSeq(string(raw), "/") {
 		switch {
 		case part == "", part == ".", part == "..":
-			return fmt.Errorf("path is %.100q, expected one below the target directory, without the components \"\", . and ..", path)
+			return fmt.Errorf("path is %.100q, expected one below the target directory, in which no component is empty or a dot or two", path)
 		case len(part) > MaxIntentComponent:
 			return fmt.Errorf("path is not a text whose components have at most %d bytes", MaxIntentComponent)
 		}

@@ -99,7 +99,7 @@ func (d *requests) Undo(ctx context.Context, e journal.Effect, b json.RawMessage
 		m.key = o.Key + ".undo"
 	}
 	for _, h := range r.Undo.Headers {
-		m.headers = append(m.headers, schemas.Header{Name: h.Name, Value: h.Value})
+		m.headers = append(m.headers, schemas.Header(h))
 	}
 	a, err := d.send(ctx, m)
 	switch {
