@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -126,9 +127,13 @@ func (s *sender) send(ctx context.Context, m *message) (*answer, error) {
 }
 
 // mayBeDone reports whether a server may have done what was asked for though it did not say so. It has not if there was no connection, or
-// if it says that it was too early, too often or that it cannot serve now.
+// or none that is trusted, or if it says that it was too early, too often or that it cannot serve now.
 func mayBeDone(a *answer, err error) bool {
 	if err != nil {
+		var untrusted *tls.CertificateVerificationError
+		if errors.As(err, &untrusted) { // of the handshake: nothing was sent
+			return false
+		}
 		var op *net.OpError
 		return !errors.As(err, &op) || op.Op != "dial"
 	}
