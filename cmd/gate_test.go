@@ -243,6 +243,14 @@ func TestGate(t *testing.T) {
 		t.Error("two plans of one archive differ")
 	}
 	h.commit(t, plan, "--policy", h.policy).expect(t, 1, "gate_approval_missing")
+	allow := h.dir + "/allow.yaml"
+	testkit.Must(t, os.WriteFile(allow, []byte(gateAllow), 0o644))
+	anyhow, _ := h.plan(t, "--policy", allow)
+	testkit.Must(t, os.Symlink(h.to, h.dir+"/link"))
+	for _, inside := range []string{h.to, h.to + "/j", h.to + "/docs/a/b", h.dir + "/link/j"} {
+		call(t, command(t, "runner-gate", "commit", h.archive, "--plan", anyhow, "--policy", allow, "--to", h.to, "--journal", inside)).expect(t, 2, "is in --to")
+	}
+	sameTree(t, h.to, h.before)
 	alice, bob, eve := h.approve(t, plan, h.alice, "--actor", "Alice"), h.approve(t, plan, h.bob), h.approve(t, plan, h.eve)
 	h.commit(t, plan, "--policy", h.policy, "--approval", alice).expect(t, 1, "gate_approval_missing", "demands 2 of 2")
 	h.commit(t, plan, "--policy", h.policy, "--approval", alice, "--approval", eve).expect(t, 1, "gate_approval_stale")

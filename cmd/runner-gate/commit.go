@@ -119,6 +119,9 @@ func (c *change) commit(ctx context.Context, env *tool.Env) (*journal.Result, er
 	if err != nil {
 		return nil, err
 	}
+	if err := outside("journal", c.journal, c.to); err != nil {
+		return nil, err
+	}
 	j, err := journal.Open(c.journal)
 	if err != nil {
 		return nil, journalError(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -125,6 +125,9 @@ func (s *server) openDirs() error {
 	} else if !info.IsDir() {
 		return tool.BadValue("to", s.to, "a directory")
 	}
+	if err := cmp.Or(outside("dir", s.dir, s.to), outside("journal", s.journal, s.to)); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return tool.CannotWrite(s.dir, err)
 	}
@@ -135,18 +138,11 @@ func (s *server) openDirs() error {
 	if err != nil {
 		return tool.Fail(tool.ExitIO, fmt.Errorf("--dir %s: %w", schemas.Text(s.dir), err), "chmod 700 it, or take another one")
 	}
-	state, err := filepath.EvalSymlinks(s.dir)
-	if err != nil {
-		return tool.CannotRead(s.dir, err)
-	}
 	if s.real, err = filepath.EvalSymlinks(s.to); err == nil {
 		s.real, err = filepath.Abs(s.real)
 	}
 	if err != nil {
 		return tool.CannotRead(s.to, err)
-	}
-	if inside(state, s.real) {
-		return tool.Fail(tool.ExitUsage, fmt.Errorf("--dir %s is in --to %s: what is committed could change it", schemas.Text(s.dir), schemas.Text(s.to)), "take a directory elsewhere")
 	}
 	if s.lock, err = os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return tool.CannotWrite(s.dir, err)
@@ -162,17 +158,6 @@ func (s *server) openDirs() error {
 		return tool.CannotWrite(s.dir, err)
 	}
 	return nil
-}
-
-// inside reports whether a directory is another one, or below it.
-func inside(dir, other string) bool {
-	a, err := filepath.Abs(dir)
-	b, err2 := filepath.Abs(other)
-	if err != nil || err2 != nil {
-		return false
-	}
-	rel, err := filepath.Rel(b, a)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 func (s *server) close() {

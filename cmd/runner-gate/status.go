@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/runner-evidence/runner/cmd/internal/journal"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/verdict"
@@ -21,8 +22,11 @@ type committedPlan struct {
 }
 
 // status prints each plan that the journal knows, and how far it came.
-func status(_ context.Context, env *tool.Env) error {
-	dir, err := journalDir(env, "runner-gate status --journal JDIR")
+func status(_ context.Context, env *tool.Env) error { return ofJournal(env, statuses) }
+
+// ofJournal prints what is in a journal.
+func ofJournal(env *tool.Env, print func(*tool.Env, *journal.Journal, *bufio.Writer) error) error {
+	dir, err := journalDir(env, "runner-gate "+env.Command+" --journal JDIR")
 	if err != nil {
 		return err
 	}
@@ -32,6 +36,16 @@ func status(_ context.Context, env *tool.Env) error {
 	}
 	defer j.Close()
 	w := bufio.NewWriter(env.Stdout)
+	if err := print(env, j, w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return tool.CannotWrite("standard output", err)
+	}
+	return nil
+}
+
+func statuses(env *tool.Env, j *journal.Journal, w *bufio.Writer) error {
 	for _, s := range j.Status() {
 		left, err := j.CannotUndo(s.Tx, &requests{})
 		if err != nil {
@@ -54,24 +68,13 @@ func status(_ context.Context, env *tool.Env) error {
 			fmt.Fprintf(w, "  cannot be taken back: %s\n", verdict.Printable(what, maxShownName))
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return tool.CannotWrite("standard output", err)
-	}
 	return nil
 }
 
 // logJournal prints each step of the journal.
-func logJournal(_ context.Context, env *tool.Env) error {
-	dir, err := journalDir(env, "runner-gate log --journal JDIR")
-	if err != nil {
-		return err
-	}
-	j, err := openJournal(dir)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	w := bufio.NewWriter(env.Stdout)
+func logJournal(_ context.Context, env *tool.Env) error { return ofJournal(env, steps) }
+
+func steps(env *tool.Env, j *journal.Journal, w *bufio.Writer) error {
 	for _, r := range j.Log() {
 		if env.Flag.Bool("json") {
 			b, err := schemas.Marshal(&r)
@@ -91,9 +94,6 @@ func logJournal(_ context.Context, env *tool.Env) error {
 			fmt.Fprintf(w, "\n    %s: %s", verdict.Printable(c.Path, maxShownName), verdict.Printable(c.Why, maxShownName))
 		}
 		fmt.Fprintln(w)
-	}
-	if err := w.Flush(); err != nil {
-		return tool.CannotWrite("standard output", err)
 	}
 	return nil
 }
