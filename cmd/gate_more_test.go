@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -300,4 +301,25 @@ func withChange(t *testing.T, good *archive, change string) string {
 	file := filepath.Join(t.TempDir(), "bad.tar")
 	testkit.Must(t, os.WriteFile(file, a.Digest(t).Tar(t), 0o644))
 	return file
+}
+
+// TestGateReadOnly: on a file system that is mounted read-only nothing is begun, and the commit goes on once it is not.
+func TestGateReadOnly(t *testing.T) {
+	if os.Geteuid() != 0 {
+		testkit.Skip(t, "file systems that are read-only", "mounting needs root")
+	}
+	h := newGateHouse(t)
+	allow := h.dir + "/allow.yaml"
+	testkit.Must(t, os.WriteFile(allow, []byte(gateAllow), 0o644))
+	plan, _ := h.plan(t, "--policy", allow)
+	testkit.Must(t, syscall.Mount(h.to, h.to, "", syscall.MS_BIND, ""))
+	defer syscall.Unmount(h.to, syscall.MNT_DETACH)
+	testkit.Must(t, syscall.Mount("", h.to, "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY, ""))
+	h.commit(t, plan, "--policy", allow).expect(t, 5, "read-only file system")
+	sameTree(t, h.to, h.before)
+	if _, err := os.Stat(h.journal); err == nil {
+		t.Error("there is a journal")
+	}
+	testkit.Must(t, syscall.Mount("", h.to, "", syscall.MS_REMOUNT|syscall.MS_BIND, ""))
+	h.commit(t, plan, "--policy", allow).expect(t, 0, "committed: ")
 }

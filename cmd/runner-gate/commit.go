@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,7 +120,7 @@ func (c *change) commit(ctx context.Context, env *tool.Env) (*journal.Result, er
 	if err != nil {
 		return nil, err
 	}
-	if err := outside("journal", c.journal, c.to); err != nil {
+	if err := cmp.Or(outside("journal", c.journal, c.to), writable(c.to)); err != nil {
 		return nil, err
 	}
 	j, err := journal.Open(c.journal)
