@@ -140,6 +140,16 @@ func unhex(c byte) int {
 // quote, the backslash and control characters are escaped. s must be valid UTF-8.
 func AppendQuote[T []byte | string](dst []byte, s T) []byte {
 	dst = append(dst, '"')
+	from := len(dst)
+	dst = append(dst, s...)
+	if end, _ := unescaped(dst, from); end < len(dst) {
+		dst = appendEscaped(dst[:end], s[end-from:])
+	}
+	return append(dst, '"')
+}
+
+// appendEscaped is AppendQuote without the quotes.
+func appendEscaped[T []byte | string](dst []byte, s T) []byte {
 	start := 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -150,8 +160,7 @@ func AppendQuote[T []byte | string](dst []byte, s T) []byte {
 		dst = appendEscape(dst, c)
 		start = i + 1
 	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
+	return append(dst, s[start:]...)
 }
 
 func appendEscape(dst []byte, c byte) []byte {

@@ -148,11 +148,15 @@ func FuzzRawParser(f *testing.F) {
 		e := randomRaw(r)
 		f.Add(e.AppendJSON(nil, testRun))
 	}
+	usual, strict := NewRawParser(testRun), NewRawParser(testRun)
 	f.Add([]byte(rawStart + `,"path":"\u00e9\ud83d\ude00\/\\\\","marks":["deleted"]}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		before := bytes.Clone(line)
 		var e RawEvent
 		err := NewRawParser(testRun).Parse(line, &e)
+		for range 2 { // the second time it knows the operation
+			strictly(t, usual, strict, line)
+		}
 		if !bytes.Equal(line, before) {
 			t.Fatal("Parse changed the line")
 		}

@@ -2,7 +2,9 @@ package schemas
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
+	"math/bits"
 )
 
 // This file is a fast parser for lines as this runner writes them: keys in the canonical
@@ -64,13 +66,40 @@ func hasAt(b []byte, i int, text string) bool {
 // digits reads a canonical decimal of at most 19 digits at b[i:] and returns where
 // it ends, i itself when there is none.
 func digits(b []byte, i int) (v uint64, end int) {
-	for end = i; end < len(b) && b[end]-'0' <= 9; end++ {
+	end = i
+	if i+8 <= len(b) {
+		if b[i+1]-'0' > 9 {
+			// One digit, or none.
+			if v = uint64(b[i] - '0'); v > 9 {
+				return 0, i
+			}
+			return v, i + 1
+		}
+		x := binary.LittleEndian.Uint64(b[i:]) ^ '0'*everyByte // now a digit is its value
+		other := (x + 0x76*everyByte | x) & highBits           // a sum has a carry only above the first byte that is none
+		if other != 0 {
+			n := bits.TrailingZeros64(other) &^ 7
+			if n == 0 || x&0xff == 0 {
+				return 0, i
+			}
+			return eight(x << (64 - n)), i + n/8
+		}
+		v, end = eight(x), i+8
+	}
+	for ; end < len(b) && b[end]-'0' <= 9; end++ {
 		v = v*10 + uint64(b[end]-'0')
 	}
 	if end-i > 19 || end > i+1 && b[i] == '0' {
 		return 0, i
 	}
 	return v, end
+}
+
+// eight is the number that eight digits are, the first of them in the lowest byte.
+func eight(x uint64) uint64 {
+	const pairs = 0x000000ff000000ff
+	x = x*10 + x>>8
+	return (x&pairs*(100+1000000<<32) + x>>16&pairs*(1+10000<<32)) >> 32
 }
 
 // number skips text and the number after it. If they are not there, it returns false and

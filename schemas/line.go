@@ -95,7 +95,12 @@ func (s *scanner) more() bool {
 
 // uint reads a canonical decimal of at most limit.
 func (s *scanner) uint(limit uint64) (uint64, bool) {
-	b, i := s.b, s.i
+	b := s.b
+	if v, end := digits(b, s.i); end > s.i && v <= limit && (end == len(b) || b[end] != '.' && b[end] != 'e' && b[end] != 'E') {
+		s.i = end
+		return v, true
+	}
+	i := s.i
 	var v uint64
 	for ; i < len(b); i++ {
 		d := uint64(b[i] - '0')
@@ -167,35 +172,37 @@ func (s *scanner) str() ([]byte, bool) {
 		return nil, s.fail("expected a string")
 	}
 	start := s.i + 1
-	i := start
-	var high uint64
-	for i+8 <= len(b) {
-		x := binary.LittleEndian.Uint64(b[i:])
-		if m := special(x); m != 0 {
-			n := bits.TrailingZeros64(m) &^ 7
-			high |= x & (1<<n - 1)
-			i += n / 8
-			goto found
-		}
-		high |= x
-		i += 8
-	}
-	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
-		high |= uint64(b[i])
-		i++
-	}
-found:
+	i, high := unescaped(b, start)
 	if i >= len(b) {
 		return nil, s.fail("string without an end")
 	}
 	if b[i] != '"' {
 		return s.strSlow(start, i)
 	}
-	if high&highBits != 0 && !utf8.Valid(b[start:i]) {
+	if high && !utf8.Valid(b[start:i]) {
 		return nil, s.fail("string is not valid UTF-8")
 	}
 	s.i = i + 1
 	return b[start:i:i], true
+}
+
+// unescaped is where the text at b[i:] ends that a JSON string can hold as it is, and whether a byte of it is not ASCII.
+func unescaped(b []byte, i int) (end int, high bool) {
+	var seen uint64
+	for i+8 <= len(b) {
+		x := binary.LittleEndian.Uint64(b[i:])
+		if m := special(x); m != 0 {
+			n := bits.TrailingZeros64(m) &^ 7
+			return i + n/8, (seen|x&(1<<n-1))&highBits != 0
+		}
+		seen |= x
+		i += 8
+	}
+	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
+		seen |= uint64(b[i])
+		i++
+	}
+	return i, seen&highBits != 0
 }
 
 // strSlow reads the rest of a string that has an escape or an invalid byte at i.

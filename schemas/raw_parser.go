@@ -34,6 +34,11 @@ var (
 // parser's buffer: they are valid until the line changes or the next Parse.
 // After an error e is not to be used. The error is a *LineError.
 func (p *RawParser) Parse(line []byte, e *RawEvent) error {
+	return p.read(line, e, true)
+}
+
+// read is Parse. If usual is false, the strict parser alone reads the line.
+func (p *RawParser) read(line []byte, e *RawEvent, usual bool) error {
 	*e = RawEvent{}
 	s := &p.s
 	s.reset(line)
@@ -41,7 +46,16 @@ func (p *RawParser) Parse(line []byte, e *RawEvent) error {
 		return p.prefixError()
 	}
 	s.i = len(p.prefix)
-	if p.required(e) && p.optional(e) {
+	next := 0
+	if !usual || !p.usualStart(e) {
+		if !p.required(e) {
+			return s.err
+		}
+	}
+	if usual {
+		next = p.usual(e)
+	}
+	if p.optional(e, next) {
 		return nil
 	}
 	return s.err
@@ -148,11 +162,10 @@ var rawOptional = [...]rawKey{
 	{"marks", func(s *scanner, e *RawEvent) (ok bool) { e.Marks, ok = s.marks(); return ok }},
 }
 
-// optional reads the optional keys. Each key is searched only after the previous one in the
-// table, so that repeated and misplaced keys are refused.
-func (p *RawParser) optional(e *RawEvent) bool {
+// optional reads the optional keys, from the one at a place of the table on. Each key is searched only after
+// the previous one in the table, so that repeated and misplaced keys are refused.
+func (p *RawParser) optional(e *RawEvent, next int) bool {
 	s := &p.s
-	next := 0
 	for s.more() {
 		at := s.i
 		key, ok := s.key()

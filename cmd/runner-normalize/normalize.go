@@ -93,6 +93,7 @@ func normalize(ctx context.Context, env *tool.Env, r io.Reader, name string, opt
 	if n.in, err = stream.NewReader(r, name, schemas.StreamRaw); err != nil {
 		return tool.StreamError(err)
 	}
+	n.in.Trust(schemas.SchemaRawEvent) // readRaw parses these strictly
 	h := n.in.Header()
 	n.parser = schemas.NewRawParser(h.RunID)
 	w, err := stream.NewWriter(env.Stdout, stream.Header{

@@ -345,3 +345,23 @@ func TestRandomStreams(t *testing.T) {
 		mustNormalize(t, in, "--canonical-pids", "--drop", ".event_type == 1")
 	}
 }
+
+// The stream leaves it to the parser of raw events to refuse what is neither UTF-8 nor escaped.
+func TestRefusesBytes(t *testing.T) {
+	var r raw
+	r.add(1, 1, "openat", opened("/w/NAME"), path2("NAME"))
+	in := string(r.bytes(t))
+	for _, bad := range []string{"\xff", "\x01", "\xed\xa0\x80", "\t"} {
+		for n := range strings.Count(in, "NAME") {
+			at := 0
+			for range n + 1 {
+				at += strings.Index(in[at:], "NAME") + 1
+			}
+			lines := strings.Split(strings.TrimSuffix(in[:at-1]+bad+in[at:], "\n"), "\n")
+			out, msg, code := call(t, sealed(t, schemas.StreamRaw, lines[1:len(lines)-1]...))
+			if code != 3 || strings.Contains(out, "trailer") || msg == "" {
+				t.Errorf("%q in name %d: exit %d %s", bad, n+1, code, msg)
+			}
+		}
+	}
+}

@@ -28,6 +28,7 @@ type rule struct {
 	drop       bool
 	form       form
 	parts      [][]byte // one, except for contains, library and process
+	needles    []needle // the parts of contains and library
 }
 
 // parseRules reads a table in the form that noise.txt explains.
@@ -114,6 +115,7 @@ func (r *rule) setPattern(p string) error {
 			return fmt.Errorf("pattern %q: %q is not what this form takes", p, part)
 		}
 		r.parts = append(r.parts, []byte(part))
+		r.needles = append(r.needles, newNeedle(part))
 	}
 	return nil
 }
@@ -156,8 +158,8 @@ func (r *rule) matches(path []byte, pid uint32, library bool) bool {
 }
 
 func (r *rule) contains(path []byte) bool {
-	for _, part := range r.parts {
-		if !bytes.Contains(path, part) {
+	for i := range r.needles {
+		if !r.needles[i].in(path) {
 			return false
 		}
 	}
@@ -209,10 +211,10 @@ func cutNumber(path []byte) (n uint64, rest []byte, ok bool) {
 
 // isLibrary reports whether a path names a shared object.
 func isLibrary(path []byte) bool {
-	return bytes.HasSuffix(path, soEnd) || bytes.Contains(path, soMiddle)
+	return bytes.HasSuffix(path, soEnd) || soMiddle.in(path)
 }
 
 var (
 	soEnd    = []byte(".so")
-	soMiddle = []byte(".so.")
+	soMiddle = newNeedle(".so.")
 )
