@@ -205,6 +205,12 @@ func unescaped(b []byte, i int) (end int, high bool) {
 	return i, seen&highBits != 0
 }
 
+// IsPlain reports whether a JSON string can hold a text as it is.
+func IsPlain(text []byte) bool {
+	end, _ := unescaped(text, 0)
+	return end == len(text)
+}
+
 // strSlow reads the rest of a string that has an escape or an invalid byte at i.
 func (s *scanner) strSlow(start, i int) ([]byte, bool) {
 	b, from := s.b, len(s.buf)

@@ -48,14 +48,32 @@ func newMember(name string) (*member, error) {
 
 // Write appends b. An error of packing it can come later, but no later than from source.
 func (m *member) Write(b []byte) (int, error) {
-	m.size += int64(len(b))
-	if m.size > bundle.MaxMember {
-		return 0, fmt.Errorf("%s grows beyond %d bytes, the most that a tar member can hold", m.name, int64(bundle.MaxMember))
+	if err := m.grow(len(b)); err != nil {
+		return 0, err
 	}
 	if m.buf = append(m.buf, b...); len(m.buf) >= memberBlock {
 		m.pass()
 	}
 	return len(b), m.err
+}
+
+// line is Write of a line, given without its LF.
+func (m *member) line(b []byte) error {
+	if err := m.grow(len(b) + 1); err != nil {
+		return err
+	}
+	if m.buf = append(append(m.buf, b...), '\n'); len(m.buf) >= memberBlock {
+		m.pass()
+	}
+	return m.err
+}
+
+// grow makes the member n bytes longer.
+func (m *member) grow(n int) error {
+	if m.size += int64(n); m.size > bundle.MaxMember {
+		return fmt.Errorf("%s grows beyond %d bytes, the most that a tar member can hold", m.name, int64(bundle.MaxMember))
+	}
+	return nil
 }
 
 // pass hands what has gathered to the goroutine.

@@ -65,6 +65,7 @@ type router struct {
 
 func newRouter(in *stream.Reader) (*router, error) {
 	r := &router{in: in, id: in.Header().RunID, routes: newRoutes()}
+	r.processes.start = len(`{"schema":"`+schemas.SchemaKernelEvent+`","run_id":"`) + len(r.id) + len(`"`)
 	r.members, r.lines = make([]*member, len(r.routes)), make([]uint64, len(r.routes))
 	for i, row := range r.routes {
 		if row.member == "" || row.layer != nil && row.layer.Optional || row.document != nil {
@@ -169,8 +170,6 @@ func (r *router) moveTo(schema string) error {
 	return formf("unknown schema %.80q in a %s stream", schema, schemas.StreamJoined)
 }
 
-var newline = []byte{'\n'}
-
 // line appends a line to the current member. The member of an optional layer is created
 // with its first line.
 func (r *router) line(line []byte) error {
@@ -179,12 +178,7 @@ func (r *router) line(line []byte) error {
 			return err
 		}
 	}
-	m := r.members[r.at]
-	if _, err := m.Write(line); err != nil {
-		return err
-	}
-	_, err := m.Write(newline)
-	return err
+	return r.members[r.at].line(line)
 }
 
 // layerLine appends a line of a layer. If the layer table has a parser for it, the line

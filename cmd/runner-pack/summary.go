@@ -12,21 +12,36 @@ import (
 // processes counts the processes of kernel lines. In run.joined those of one process are
 // together, so another number is another process, also where the kernel gave a number twice.
 type processes struct {
-	n    uint64
-	last []byte // the digits of the line before
+	n     uint64
+	last  []byte // the digits of the line before
+	start int    // how much of each line the reader has compared: up to the end of its run_id
 }
 
-var pidKey = []byte(`,"pid":`)
+var (
+	seqKey = []byte(`,"seq":`)
+	pidKey = []byte(`,"pid":`)
+)
 
 // add takes in the process of a kernel line. The key comes early, and nothing before it can hold its text.
 func (p *processes) add(line []byte) {
-	at := bytes.Index(line, pidKey)
-	if at < 0 {
-		return
+	at := min(p.start, len(line))
+	if bytes.HasPrefix(line[at:], seqKey) {
+		at += len(seqKey)
+		for at < len(line) && line[at]-'0' <= 9 {
+			at++
+		}
+	}
+	if !bytes.HasPrefix(line[at:], pidKey) { // not as runner-correlate writes it
+		if at = bytes.Index(line, pidKey); at < 0 {
+			return
+		}
 	}
 	digits := line[at+len(pidKey):]
-	end := bytes.IndexAny(digits, ",}")
-	if end < 0 || p.n > 0 && bytes.Equal(digits[:end], p.last) {
+	end := 0
+	for end < len(digits) && digits[end] != ',' && digits[end] != '}' {
+		end++
+	}
+	if end == len(digits) || p.n > 0 && bytes.Equal(digits[:end], p.last) {
 		return
 	}
 	p.last = append(p.last[:0], digits[:end]...)

@@ -42,6 +42,9 @@ func (w *surfaceWriter) entry(line []byte) error {
 	}
 	w.entries[w.set]++
 	err := w.AddQuoted(w.set, line[len(w.prefix[w.set]):len(line)-1])
+	if err == nil {
+		return nil
+	}
 	if fault := (*archive.FormError)(nil); errors.As(err, &fault) {
 		return formf("%s", fault.Message)
 	}

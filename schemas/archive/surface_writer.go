@@ -110,12 +110,7 @@ func unquote(raw []byte) ([]byte, error) {
 	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
 		return nil, notCanonical(raw)
 	}
-	inner := raw[1 : len(raw)-1]
-	plain := true
-	for _, c := range inner {
-		plain = plain && c >= 0x20 && c != '"' && c != '\\'
-	}
-	if plain {
+	if inner := raw[1 : len(raw)-1]; schemas.IsPlain(inner) {
 		return inner, nil
 	}
 	var s string

@@ -197,31 +197,48 @@ func (s *Reader) begin(line []byte) error {
 // clean reports whether a line holds neither control characters, which JSON
 // escapes, nor invalid UTF-8.
 func clean(line []byte) bool {
-	const each, high = 0x0101010101010101, 0x8080808080808080
+	return printable(line) || !controls(line) && utf8.Valid(line)
+}
+
+// blanks are eight of the first byte that is no control character, high the highest bits of eight bytes.
+const blanks, high = 0x2020202020202020, 0x8080808080808080
+
+// controls reports whether there is a control character.
+func controls(line []byte) bool {
+	for len(line) >= 8 {
+		x := binary.LittleEndian.Uint64(line)
+		if (x-blanks)&^x&high != 0 {
+			return true
+		}
+		line = line[8:]
+	}
+	for _, c := range line {
+		if c < 0x20 {
+			return true
+		}
+	}
+	return false
+}
+
+// printable reports whether all bytes are ASCII, none of them a control character, as in most lines. In such a line no byte
+// minus 0x20 has the highest bit, and none borrows from the next one; otherwise the first one that is something else shows.
+func printable(line []byte) bool {
 	var seen uint64
-	i := 0
-	for ; i+32 <= len(line); i += 32 {
-		a, b := binary.LittleEndian.Uint64(line[i:]), binary.LittleEndian.Uint64(line[i+8:])
-		c, d := binary.LittleEndian.Uint64(line[i+16:]), binary.LittleEndian.Uint64(line[i+24:])
-		if ((a-0x20*each)&^a|(b-0x20*each)&^b|(c-0x20*each)&^c|(d-0x20*each)&^d)&high != 0 {
-			return false
-		}
-		seen |= a | b | c | d
+	for len(line) >= 32 {
+		a, b := binary.LittleEndian.Uint64(line), binary.LittleEndian.Uint64(line[8:])
+		c, d := binary.LittleEndian.Uint64(line[16:]), binary.LittleEndian.Uint64(line[24:])
+		seen |= a | (a - blanks) | b | (b - blanks) | c | (c - blanks) | d | (d - blanks)
+		line = line[32:]
 	}
-	for ; i+8 <= len(line); i += 8 {
-		x := binary.LittleEndian.Uint64(line[i:])
-		if (x-0x20*each)&^x&high != 0 {
-			return false
-		}
-		seen |= x
+	for len(line) >= 8 {
+		x := binary.LittleEndian.Uint64(line)
+		seen |= x | (x - blanks)
+		line = line[8:]
 	}
-	for ; i < len(line); i++ {
-		if line[i] < 0x20 {
-			return false
-		}
-		seen |= uint64(line[i])
+	for _, c := range line {
+		seen |= uint64(c | (c - 0x20))
 	}
-	return seen&high == 0 || utf8.Valid(line)
+	return seen&high == 0
 }
 
 func (s *Reader) finish(line []byte) error {

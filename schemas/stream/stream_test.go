@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode/utf8"
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/testkit"
@@ -231,6 +232,21 @@ func TestTrust(t *testing.T) {
 		s.Trust("x")
 		if _, _, err := rest(s, nil); classOf(t, err) != class {
 			t.Errorf("schema %s: %v, expected %s", schema, err, class)
+		}
+	}
+}
+
+// Whatever a line holds, and at whichever place.
+func TestClean(t *testing.T) {
+	for c := range 256 {
+		for n := range 70 {
+			for _, rest := range []string{" ", "~", "é", "\u007f"} {
+				line := []byte(strings.Repeat(rest, n) + string([]byte{byte(c)}) + strings.Repeat(rest, 70-n))
+				want := utf8.Valid(line) && !bytes.ContainsFunc(line, func(r rune) bool { return r < 0x20 })
+				if clean(line) != want {
+					t.Fatalf("%q: %t", line, !want)
+				}
+			}
 		}
 	}
 }
