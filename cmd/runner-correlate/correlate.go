@@ -166,7 +166,7 @@ func (j *joiner) forward() error {
 		default:
 			return j.refuse("unknown schema %.80q in a %s stream", rec.Schema, schemas.StreamNormalized)
 		}
-		if err := j.out.WriteEnd(line, end); err != nil {
+		if err := j.out.Forward(line, end); err != nil {
 			return failWrite(err)
 		}
 	}

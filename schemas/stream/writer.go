@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -66,10 +65,6 @@ func (s *Writer) put(line []byte, end string) {
 		s.err = fmt.Errorf("%w: line of %d bytes, at most %d", ErrForm, n, MaxLine)
 		return
 	}
-	if bytes.IndexByte(line, '\n') >= 0 || strings.IndexByte(end, '\n') >= 0 {
-		s.err = fmt.Errorf("%w: a record holds a newline", ErrForm)
-		return
-	}
 	s.buf = append(append(append(s.buf, line...), end...), '\n')
 	if len(s.buf) >= writeSize {
 		s.pass()
@@ -97,12 +92,19 @@ func (s *Writer) Write(v any) error {
 }
 
 // WriteRaw writes one record line, given without its LF, as it is.
-func (s *Writer) WriteRaw(line []byte) error { return s.WriteEnd(line, "") }
-
-// WriteEnd is WriteRaw for a line that consists of start and end.
-func (s *Writer) WriteEnd(start []byte, end string) error {
+func (s *Writer) WriteRaw(line []byte) error {
 	s.n++
-	s.put(start, end)
+	if s.err == nil && bytes.IndexByte(line, '\n') >= 0 {
+		s.err = fmt.Errorf("%w: a record holds a newline", ErrForm)
+	}
+	s.put(line, "")
+	return s.err
+}
+
+// Forward is WriteRaw for a line of a Reader, or for the beginning of one and another end: neither has an LF.
+func (s *Writer) Forward(line []byte, end string) error {
+	s.n++
+	s.put(line, end)
 	return s.err
 }
 

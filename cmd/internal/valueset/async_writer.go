@@ -1,11 +1,15 @@
 package valueset
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 const (
 	batchSize    = 128 << 10 // bytes of values handed over at once
 	asyncBatches = 3         // one is filled, one waits, and one is added
 	together     = 32        // values whose memory is fetched at once
+	valueHead    = 5         // bytes before a value in a batch
 )
 
 // AsyncWriter is a Set that a goroutine fills, for a stage with much other work. An
@@ -13,6 +17,7 @@ const (
 type AsyncWriter struct {
 	set      *Set
 	batch    []byte // values: index of the set, length (4 bytes), bytes
+	last     int    // where the last value of batch begins, behind its head
 	given    chan []byte
 	back     chan added
 	inFlight int // batches given and not back yet
@@ -39,6 +44,10 @@ func (w *AsyncWriter) Add(set int, value []byte) error {
 	if set < 0 || len(value) == 0 || w.err != nil {
 		return w.err
 	}
+	if w.last > 0 && bytes.Equal(w.batch[w.last:], value) && w.batch[w.last-valueHead] == byte(set) {
+		return nil // as often as a name is used several times in a row
+	}
+	w.last = len(w.batch) + valueHead
 	w.batch = append(w.batch, byte(set))
 	w.batch = binary.LittleEndian.AppendUint32(w.batch, uint32(len(value)))
 	w.batch = append(w.batch, value...)
@@ -50,7 +59,7 @@ func (w *AsyncWriter) Add(set int, value []byte) error {
 
 func (w *AsyncWriter) pass() {
 	w.given <- w.batch
-	w.batch = nil
+	w.batch, w.last = nil, 0
 	if w.inFlight++; w.inFlight == asyncBatches {
 		w.take()
 	}
@@ -121,8 +130,8 @@ func (s *Set) addBatch(batch []byte) error {
 	for len(batch) > 0 {
 		n := 0
 		for ; n < len(some) && len(batch) > 0; n++ {
-			end := 5 + binary.LittleEndian.Uint32(batch[1:])
-			f := found{set: int(batch[0]), value: batch[5:end]}
+			end := valueHead + binary.LittleEndian.Uint32(batch[1:])
+			f := found{set: int(batch[0]), value: batch[valueHead:end]}
 			f.hash = s.hash(f.set, f.value)
 			some[n], batch = f, batch[end:]
 		}

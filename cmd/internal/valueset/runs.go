@@ -122,7 +122,7 @@ func (c *cursor) next() (bool, error) {
 		if c.walk == len(c.set.entries) {
 			return false, nil
 		}
-		c.key = c.set.key(c.set.entries[c.walk])
+		c.key = c.set.walk(c.walk)
 		c.walk++
 		return true, nil
 	}
@@ -186,26 +186,44 @@ func merge(list []sortedRun, memory *Set, f func(key []byte) error) error {
 	for i := len(heap)/2 - 1; i >= 0; i-- {
 		sink(heap, i)
 	}
-	var last []byte
-	for first := true; len(heap) > 0; {
+	for len(heap) > 0 {
 		top := heap[0]
-		if first || !bytes.Equal(top.key, last) {
-			if err := f(top.key); err != nil {
-				return err
-			}
-			last, first = append(last[:0], top.key...), false
-		}
-		ok, err := top.next()
-		if err != nil {
+		if err := f(top.key); err != nil {
 			return err
 		}
-		if !ok {
-			heap[0] = heap[len(heap)-1]
-			heap = heap[:len(heap)-1]
+		// The same key of another cursor can only be next.
+		for i := 1; i < min(3, len(heap)); {
+			if !bytes.Equal(heap[i].key, top.key) {
+				i++
+				continue
+			}
+			var err error
+			if heap, err = advance(heap, i); err != nil {
+				return err
+			}
+			i = 1
 		}
-		sink(heap, 0)
+		var err error
+		if heap, err = advance(heap, 0); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// advance moves the cursor at place i of a heap to its next key, and takes it out if there is none.
+func advance(heap []*cursor, i int) ([]*cursor, error) {
+	ok, err := heap[i].next()
+	if err != nil {
+		return heap, err
+	}
+	if !ok {
+		last := len(heap) - 1
+		heap[i] = heap[last]
+		heap = heap[:last]
+	}
+	sink(heap, i)
+	return heap, nil
 }
 
 // sink restores the heap order below position i.

@@ -25,15 +25,11 @@ const (
 )
 
 // sortItems sorts entries whose first depth bytes are equal. Keys share long
-// beginnings, because names do: eight bytes at a time, what is equal in all costs
-// one look, and what differs is sorted as a number.
+// beginnings, because names do: these are skipped, and what differs is sorted as numbers
+// of eight bytes.
 func (s *Set) sortItems(items []item, depth int) {
 	for len(items) > fewKeys {
-		for i := range items {
-			x := &items[i]
-			key := s.key(x.entry)
-			x.head, x.rest = head(key, depth), uint32(min(len(key)-depth, goesOn))
-		}
+		depth = s.heads(items, depth)
 		if differ, ends := differences(items); differ != 0 || ends {
 			s.sortHeads(items, depth)
 			return
@@ -43,6 +39,31 @@ func (s *Set) sortItems(items []item, depth int) {
 	slices.SortFunc(items, func(a, b item) int {
 		return bytes.Compare(s.key(a.entry)[depth:], s.key(b.entry)[depth:])
 	})
+}
+
+// heads takes the heads from a depth on up to which all keys are equal, and returns it: depth or more. How much more, three of the
+// keys say; if another one is not like them, it is depth. The keys are far apart in memory, so each is looked at once.
+func (s *Set) heads(items []item, depth int) int {
+	first := s.key(items[0].entry)
+	to := min(common(first, s.key(items[len(items)/2].entry), depth), common(first, s.key(items[len(items)-1].entry), depth))
+	for i := 0; i < len(items); i++ {
+		x := &items[i]
+		key := s.key(x.entry)
+		if to > depth && (len(key) < to || !bytes.Equal(key[depth:to], first[depth:to])) {
+			i, to = -1, depth // once more
+			continue
+		}
+		x.head, x.rest = head(key, to), uint32(min(len(key)-to, goesOn))
+	}
+	return to
+}
+
+// common is up to where two keys are equal that are equal up to a depth.
+func common(a, b []byte, depth int) int {
+	for depth < len(a) && depth < len(b) && a[depth] == b[depth] {
+		depth++
+	}
+	return depth
 }
 
 // differences has the bits in which heads differ, and whether a key ends there.

@@ -62,8 +62,13 @@ func TestAsyncWriter(t *testing.T) {
 		if r.IntN(20_000) == 0 {
 			value = bytes.Repeat([]byte{'x'}, r.IntN(400_000))
 		}
-		if err := errors.Join(s.Add(set, value), b.Add(set, value), b.Add(-1, value), b.Add(set, nil)); err != nil {
-			t.Fatal(err)
+		for range 1 + r.IntN(2) {
+			if err := errors.Join(s.Add(set, value), b.Add(set, value), b.Add(-1, value), b.Add(set, nil)); err != nil {
+				t.Fatal(err)
+			}
+			if r.IntN(4) == 0 { // the same value of another set
+				set = (set + 1) % 5
+			}
 		}
 	}
 	var want, got []string
@@ -95,6 +100,43 @@ func TestAsyncWriterFails(t *testing.T) {
 	}
 	if err == nil || b.Each(func(int, []byte) error { return nil }) == nil || b.Wait() == nil {
 		t.Errorf("values vanish without an error: %v", err)
+	}
+}
+
+// Values with long beginnings in common, of which few are like the others, come in order, with and without scratch files.
+func TestCommonBeginnings(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, limit := range []int{arenaSize, 64 << 10} {
+		s := New()
+		s.limit = limit
+		want := map[string]bool{}
+		for range 20_000 {
+			value := []byte("/some/where/that/is/long")
+			for range r.IntN(4) {
+				value = fmt.Appendf(value, "/more/of/it/%d", r.IntN(30)*r.IntN(2))
+			}
+			if r.IntN(500) == 0 {
+				value = append(value[:r.IntN(len(value))], 0)
+			}
+			if r.IntN(20) == 0 {
+				value = value[:1+r.IntN(len(value))]
+			}
+			set := r.IntN(2)
+			want[string(byte(set))+string(value)] = true
+			for range 2 {
+				if err := s.Add(set, value); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var got []string
+		if err := s.Each(func(set int, value []byte) error {
+			got = append(got, string(byte(set))+string(value))
+			return nil
+		}); err != nil || !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+			t.Errorf("limit %d: %d of %d values, sorted %t, %v", limit, len(got), len(want), slices.IsSorted(got), err)
+		}
+		s.Close()
 	}
 }
 
