@@ -1,6 +1,9 @@
 package schemas
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // CallCoverage is what the record says of some system calls, io_uring operations and ioctls: a
 // kernel line, a blind spot by name, or nothing, because they do nothing that a record is about.
@@ -50,7 +53,7 @@ var (
 // CanonicalCall is the name under which CallTable has a system call or a function that carries
 // one out, and false if it has none.
 func CanonicalCall(name string) (string, bool) {
-	if coverageOfCall[name] != nil {
+	if coverageOfCall()[name] != nil {
 		return name, true
 	}
 	for _, p := range variantPrefixes {
@@ -74,13 +77,17 @@ func CanonicalCall(name string) (string, bool) {
 // that makes several kinds of lines has the coverage of the first.
 func CoverageOfCall(name string) *CallCoverage {
 	canonical, _ := CanonicalCall(name)
-	return coverageOfCall[canonical]
+	return coverageOfCall()[canonical]
 }
 
 // CoverageOfOpcode is what the record says of an io_uring operation, without IORING_OP_.
-func CoverageOfOpcode(name string) *CallCoverage { return coverageOfOpcode[name] }
+func CoverageOfOpcode(name string) *CallCoverage { return coverageOfOpcode()[name] }
 
-var coverageOfCall, coverageOfOpcode = byName(func(c *CallCoverage) string { return c.Calls }), byName(func(c *CallCoverage) string { return c.Opcodes })
+// Both are made when they are first asked: the table is large, and few tools ask.
+var (
+	coverageOfCall   = sync.OnceValue(func() map[string]*CallCoverage { return byName(func(c *CallCoverage) string { return c.Calls }) })
+	coverageOfOpcode = sync.OnceValue(func() map[string]*CallCoverage { return byName(func(c *CallCoverage) string { return c.Opcodes }) })
+)
 
 func byName(names func(*CallCoverage) string) map[string]*CallCoverage {
 	m := map[string]*CallCoverage{}

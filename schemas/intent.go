@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 
 	"github.com/goccy/go-json/jsontext"
+
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // What a command says that it wants to have done outside of its box. Nothing of it is done by the run, and all of it
@@ -50,7 +51,7 @@ const (
 	intentLabelForm = `^[a-z0-9_.-]+$`
 )
 
-var intentType, intentKey, intentLabel = regexp.MustCompile(intentTypeForm), regexp.MustCompile(intentKeyForm), regexp.MustCompile(intentLabelForm)
+var intentType, intentKey, intentLabel = pattern.New(intentTypeForm), pattern.New(intentKeyForm), pattern.New(intentLabelForm)
 
 // LineFault is an error of a parser that says which of the reasons of the layer's log it is.
 type LineFault struct {

@@ -7,12 +7,13 @@ import (
 	"maps"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-json/jsontext"
+
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // Bounds of the payloads that are known.
@@ -41,10 +42,10 @@ const (
 )
 
 var (
-	intentMethod, intentURL    = regexp.MustCompile(intentMethodForm), regexp.MustCompile(intentURLForm)
-	intentHeader, intentValue  = regexp.MustCompile(intentHeaderForm), regexp.MustCompile(intentValueForm)
-	intentRefused, headSecrets = regexp.MustCompile(intentRefusedForm), regexp.MustCompile(intentSecretForm)
-	base64Text                 = regexp.MustCompile(base64Form)
+	intentMethod, intentURL    = pattern.New(intentMethodForm), pattern.New(intentURLForm)
+	intentHeader, intentValue  = pattern.New(intentHeaderForm), pattern.New(intentValueForm)
+	intentRefused, headSecrets = pattern.New(intentRefusedForm), pattern.New(intentSecretForm)
+	base64Text                 = pattern.New(base64Form)
 )
 
 // maxIntentMethod is the most bytes of a method.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // What a call names, compared with what kernel lines show (DERIVATION.md, "Effects and targets").
@@ -93,6 +94,7 @@ func DeniedOf(effect string, targets []string) Asked { return askedOf(effect, ta
 
 func askedOf(effect string, targets []string, beside bool) Asked {
 	verb, value, _ := strings.Cut(effect, " ")
+	setOfVerb, mixedVerbs := verbSets()
 	set, known := setOfVerb[verb]
 	if !known || set == SetNone || !EffectDone(effect) {
 		return NoEffect
@@ -118,9 +120,9 @@ func askedOf(effect string, targets []string, beside bool) Asked {
 	return Unasked
 }
 
-// setOfVerb is the surface set that the value of an effect is in. The verbs of mixedVerbs are also
-// of lines whose value is a text.
-var setOfVerb, mixedVerbs = func() (map[string]int, map[string]bool) {
+// verbSets are the surface set that the value of an effect is in, by its verb, and the verbs that are also of lines whose value
+// is a text. They are made when they are first asked.
+var verbSets = sync.OnceValues(func() (map[string]int, map[string]bool) {
 	verbs, of := EffectVerbs()
 	sets, mixed := map[string]int{}, map[string]bool{}
 	for _, verb := range verbs {
@@ -131,4 +133,4 @@ var setOfVerb, mixedVerbs = func() (map[string]int, map[string]bool) {
 		}
 	}
 	return sets, mixed
-}()
+})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
 	"slices"
 	"sync"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/cgroup"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // canaryVerb makes the binary open one path that does not exist and end. Seeing
@@ -173,8 +173,8 @@ func (v *events) usualCanary() bool {
 // files the command may have changed. In a chroot, or in a root with mounts of its own, the
 // kernel names these files from the root above.
 var (
-	ownProcess = regexp.MustCompile("^(.*)/proc/[0-9]+/")
-	ownLimits  = regexp.MustCompile("^.*/cpu[.][a-z_]+$")
+	ownProcess = pattern.New("^(.*)/proc/[0-9]+/")
+	ownLimits  = pattern.New("^.*/cpu[.][a-z_]+$")
 )
 
 // canaryAct is what one event of a canary does, in words that are the same for each canary.

@@ -3,7 +3,6 @@ package gatepolicy
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // condition reports whether an item is one that a key asks for.
@@ -32,7 +32,7 @@ const (
 	hostForm   = `^(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`
 )
 
-var typeWord, labelWord, methodWord, hostWord = regexp.MustCompile(typeForm), regexp.MustCompile(labelForm), regexp.MustCompile(methodForm), regexp.MustCompile(hostForm)
+var typeWord, labelWord, methodWord, hostWord = pattern.New(typeForm), pattern.New(labelForm), pattern.New(methodForm), pattern.New(hostForm)
 
 // ruleKeys are the keys that narrow a rule, but for url_path and when, which are asked last.
 var ruleKeys = []ruleKey{
@@ -109,7 +109,7 @@ func size(name string, holds func(have, bound uint64) bool) readKey {
 	}
 }
 
-var sizeWord = regexp.MustCompile(`^[0-9]{1,19}([KMG](iB)?)?$`)
+var sizeWord = pattern.New(`^[0-9]{1,19}([KMG](iB)?)?$`)
 
 // parseSize reads a size as the flags of tools have it, with iB or without.
 func parseSize(s string) (uint64, bool) {

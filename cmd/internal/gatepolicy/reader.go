@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/attestation"
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // Bounds of a policy file.
@@ -27,7 +27,7 @@ const (
 	maxList      = 256  // elements of a list in a rule
 )
 
-var idForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+var idForm = pattern.New(`^[A-Za-z0-9_.-]{1,64}$`)
 
 const idExpected = "1 to 64 of A-Z a-z 0-9 _ . -"
 
@@ -216,7 +216,7 @@ func (r *reader) id(n *yaml.Node, o map[string]strict.Field) string {
 	return s
 }
 
-func (r *reader) formed(n *yaml.Node, what string, form *regexp.Regexp, expected string) (string, bool) {
+func (r *reader) formed(n *yaml.Node, what string, form *pattern.Pattern, expected string) (string, bool) {
 	s, ok := r.Text(n, what)
 	if ok && !form.MatchString(s) {
 		r.Bad(n, what+" is "+strict.Quote(s), expected, "")

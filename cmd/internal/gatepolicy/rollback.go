@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/gate"
 	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // Bounds of what a server answers.
@@ -220,7 +220,7 @@ func fromBody(at jsonpath.Path, body []byte) (string, error) {
 	return "", errors.New("it is neither a text nor an integer")
 }
 
-var integer = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
+var integer = pattern.New(`^(0|[1-9][0-9]*)$`)
 
 // lastPart is the last component of the path that a server names, which has to be on the same server.
 func (b *Rollback) lastPart(location string) (string, error) {

@@ -3,7 +3,6 @@ package gatepolicy
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/jsonpath"
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // Forms of texts of rollbacks.
@@ -23,7 +23,7 @@ const (
 	ownHeaderForm = `^(connection|content-length|expect|host|idempotency-key|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$`
 )
 
-var template, headerName, headerValue, ownHeader = regexp.MustCompile(templateForm), regexp.MustCompile(headerNameForm), regexp.MustCompile(headerValueForm), regexp.MustCompile(ownHeaderForm)
+var template, headerName, headerValue, ownHeader = pattern.New(templateForm), pattern.New(headerNameForm), pattern.New(headerValueForm), pattern.New(ownHeaderForm)
 
 // rollback reads one element of rollbacks.
 func (r *reader) rollback(n *yaml.Node) (x rollbackRule) {

@@ -13,6 +13,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"sync"
 
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
@@ -37,10 +38,13 @@ var script string
 //go:embed page.html
 var body string
 
-var bodyTemplate = template.Must(template.New("body").Funcs(template.FuncMap{
-	"t":     func(s string) string { return verdict.Printable(s, maxText) },
-	"short": func(s string) string { return shorten(s, maxShown) },
-}).Parse(body))
+// bodyTemplate is parsed when a page is first written: most calls write none.
+var bodyTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("body").Funcs(template.FuncMap{
+		"t":     func(s string) string { return verdict.Printable(s, maxText) },
+		"short": func(s string) string { return shorten(s, maxShown) },
+	}).Parse(body))
+})
 
 // Page is what a page says. Its texts may hold anything.
 type Page struct {
@@ -136,7 +140,7 @@ func (p *Page) Write(w io.Writer) error {
 	d.text("<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
 	d.text("<meta name=\"color-scheme\" content=\"light dark\">\n<title>", template.HTMLEscapeString(shorten(p.Title, maxShown)), "</title>\n<style>", style, "</style>\n</head>\n<body>\n")
 	if d.err == nil {
-		d.err = bodyTemplate.Execute(w, p)
+		d.err = bodyTemplate().Execute(w, p)
 	}
 	d.text("<script type=\"application/json\" id=\"data\">")
 	if d.err == nil {

@@ -3,9 +3,10 @@ package rego
 import (
 	"cmp"
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 var versionBuiltins = []builtin{
@@ -34,7 +35,7 @@ type version struct {
 }
 
 // semver also takes a v before the version, as OPA does.
-var semver = regexp.MustCompile(`^v?([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$`)
+var semver = pattern.New(`^v?([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$`)
 
 func parseVersion(s string) (v version, err error) {
 	parts := semver.FindStringSubmatch(s)

@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // the zones, for machines without
+
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 var timeBuiltins = []builtin{
@@ -67,8 +68,8 @@ func parseTime(layout, s string) (any, error) {
 
 // longDuration has units of days, weeks and years besides Go's.
 var (
-	longDuration = regexp.MustCompile(`^([-+]?)((?:[0-9.]+(?:ms|us|µs|ns|[a-z]))+)$`)
-	durationPart = regexp.MustCompile(`([0-9.]+)(ms|us|µs|ns|[a-z])`)
+	longDuration = pattern.New(`^([-+]?)((?:[0-9.]+(?:ms|us|µs|ns|[a-z]))+)$`)
+	durationPart = pattern.New(`([0-9.]+)(ms|us|µs|ns|[a-z])`)
 	hoursOf      = map[string]float64{"d": 24, "w": 7 * 24, "y": 365 * 24}
 )
 
@@ -79,7 +80,7 @@ func parseDuration(s string) (any, error) {
 			return nil, errors.New("no duration")
 		}
 		s = parts[1]
-		for _, part := range durationPart.FindAllStringSubmatch(parts[2], -1) {
+		for _, part := range durationPart.Regexp().FindAllStringSubmatch(parts[2], -1) {
 			hours, long := hoursOf[part[2]]
 			if !long {
 				s += part[0]

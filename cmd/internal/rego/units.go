@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"regexp"
 	"strings"
+
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 var unitBuiltins = []builtin{
@@ -15,7 +17,7 @@ var unitBuiltins = []builtin{
 }
 
 // amount is a number with an exponent only where digits or a sign follow the e, and a unit. E is a unit, too.
-var amount = regexp.MustCompile(`(?s)^((?:[0-9.+-]|[eE][+-]?[0-9]+|[eE][+-])*)(.*)$`)
+var amount = pattern.New(`(?s)^((?:[0-9.+-]|[eE][+-]?[0-9]+|[eE][+-])*)(.*)$`)
 
 // split takes a quantity apart. OPA takes quotes out of it.
 func split(s string) (n, unit string, err error) {
