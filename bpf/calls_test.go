@@ -49,6 +49,9 @@ func TestMain(m *testing.M) {
 	case numbersCaller:
 		numbersCallerMain()
 		return
+	case spacesCaller:
+		spacesCallerMain()
+		return
 	default:
 		callerMain()
 		return

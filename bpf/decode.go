@@ -208,6 +208,9 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 		e.Has |= schemas.HasMode
 		e.Mode = uint64(le.Uint32(b[offMode:]))
 	}
+	if op == opFork || op == opExec {
+		ownNumber(b, e)
+	}
 	switch {
 	case op == opFork || op == opMove:
 		ids := le.Uint64(b[offAux1:])
@@ -374,6 +377,14 @@ func (d *Decoder) context(b []byte, e *schemas.RawEvent) {
 	ids := binary.LittleEndian.Uint64(b[offFlags:])
 	e.UID, e.GID, e.MountNS = uint32(ids>>32), uint32(ids), uint32(binary.LittleEndian.Uint64(b[offResol:]))
 	e.Has |= schemas.HasContext
+}
+
+// ownNumber sets the number that the process, of a fork the child, has for itself, unless it is in the initial pid namespace.
+func ownNumber(b []byte, e *schemas.RawEvent) {
+	if n := binary.LittleEndian.Uint32(b[offMode:]); n != 0 {
+		e.NSPID, e.PIDNS = n, uint32(binary.LittleEndian.Uint64(b[offResol:])>>32)
+		e.Has |= schemas.HasNSPID
+	}
 }
 
 // root sets the root directory of a context, which is the first of these names, and returns those after it.

@@ -14,7 +14,7 @@ type rawRecord struct {
 	op, src              int
 	marks                uint32
 	ret                  int64
-	flags                uint64
+	flags, resolve       uint64
 	mode                 uint32
 	imode                uint16
 	u1, c1, u2, c2, addr []byte
@@ -30,6 +30,7 @@ func (r rawRecord) bytes() []byte {
 	le.PutUint32(b[offTid:], 11)
 	le.PutUint64(b[offRet:], uint64(r.ret))
 	le.PutUint64(b[offFlags:], r.flags)
+	le.PutUint64(b[offResol:], r.resolve)
 	le.PutUint32(b[offMode:], r.mode)
 	le.PutUint32(b[offMarks:], r.marks)
 	le.PutUint16(b[offIMode:], r.imode)
@@ -132,6 +133,10 @@ func TestDecode(t *testing.T) {
 		"refused socket": {rawRecord{op: opBlocked, src: 2, marks: markNoRet, aux1: 8<<32 | 1, addr: []byte{10, 0}},
 			`,"family":10,"source":"cgroup","rule":1,"hook":"socket"}`},
 		"fork": {rawRecord{op: opFork, aux1: 20<<32 | 21}, `,"child_pid":20,"child_tid":21}`},
+		"fork into a namespace": {rawRecord{op: opFork, aux1: 20<<32 | 20, marks: markContext, flags: 1<<32 | 2, mode: 1, resolve: 4026532200<<32 | 9},
+			`,"child_pid":20,"child_tid":20,"uid":1,"gid":2,"mount_ns":9,"ns_pid":1,"pid_ns":4026532200}`},
+		"exec in a namespace, of unknown context": {rawRecord{op: opExec, marks: markHasU1 | markHasPath, aux1: 11, mode: 4, resolve: 7 << 32, u1: []byte("/x"), c1: leafFirst("x")},
+			`,"ret":0,"path":"/x","user_path":"/x","ns_pid":4,"pid_ns":7}`},
 		"exit": {rawRecord{op: opExit, aux2: 9}, `,"exit_code":9}`},
 		"io_uring": {rawRecord{op: 6, src: 3, marks: open, ret: 5, imode: 0x8000, c1: leafFirst("x")},
 			`,"ret":5,"flags":0,"mode":0,"path":"/x","marks":["io_uring"]}`},

@@ -29,10 +29,23 @@ func scripted(t *testing.T, without string) Stats {
 // inOwnCgroup attaches the probes with copies to a cgroup in which run runs a command.
 func inOwnCgroup(t *testing.T) (s *Session, run func(*exec.Cmd) error) {
 	t.Helper()
-	dir, err := os.MkdirTemp(ownCgroup(t), t.Name())
+	s, start := inCgroup(t, Options{Copies: CopiesOn})
+	return s, func(cmd *exec.Cmd) error {
+		if err := start(cmd); err != nil {
+			return err
+		}
+		return cmd.Wait()
+	}
+}
+
+// inCgroup attaches the probes to a cgroup in which start starts a command.
+func inCgroup(t *testing.T, opt Options) (s *Session, start func(*exec.Cmd) error) {
+	t.Helper()
+	dir, err := os.MkdirTemp(ownCgroup(t), "runner-test-")
 	testkit.Must(t, err)
 	t.Cleanup(func() { os.Remove(dir) })
-	s, err = Attach(Options{Cgroup: dir, RingSize: 1 << 20, Copies: CopiesOn})
+	opt.Cgroup, opt.RingSize = dir, 1<<20
+	s, err = Attach(opt)
 	if err != nil {
 		testkit.Missing(t, "the probes", err)
 	}
@@ -44,7 +57,7 @@ func inOwnCgroup(t *testing.T) (s *Session, run func(*exec.Cmd) error) {
 		}
 		defer f.Close()
 		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd())}
-		return cmd.Run()
+		return cmd.Start()
 	}
 }
 

@@ -161,6 +161,10 @@ func randomEvent(r *rand.Rand, process map[uint32]uint32) schemas.RawEvent {
 		e.Has |= schemas.HasContext
 		e.UID, e.GID, e.MountNS, e.Root = uint32(r.IntN(2)), uint32(r.IntN(2)*1000), uint32(1+r.IntN(4)), named(r, []string{"/", "/", "/srv/jail"}, false)
 	}
+	if (e.Op == "fork" || e.Op == "exec") && r.IntN(3) == 0 {
+		e.Has |= schemas.HasNSPID
+		e.NSPID, e.PIDNS = uint32(r.IntN(3)), uint32(r.IntN(3))
+	}
 	if e.Source == "" && e.Op != "fork" && e.Op != "exit" && e.Op != "move" && e.Op != "context" {
 		e.Path, e.UserPath, e.Base = named(r, randomPaths, false), named(r, randomNames, true), named(r, randomBases, false)
 		e.UserPath2, e.Base2 = named(r, randomNames, true), named(r, randomBases, false)

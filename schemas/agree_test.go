@@ -307,9 +307,12 @@ func TestRawKeysHaveOneOrder(t *testing.T) {
 		if k.name == "uid" {
 			table = append(table, "gid", "mount_ns")
 		}
+		if k.name == "ns_pid" {
+			table = append(table, "pid_ns")
+		}
 	}
 	name := []byte("x")
-	e := RawEvent{Op: OpOpen, Has: 1<<13 - 1, Root: name, Arguments: &Arguments{}, Path: name, UserPath: name, Base: name, Path2: name, UserPath2: name, Base2: name, Interp: name, Addr: name,
+	e := RawEvent{Op: OpOpen, Has: 1<<14 - 1, Root: name, Arguments: &Arguments{}, Path: name, UserPath: name, Base: name, Path2: name, UserPath2: name, Base2: name, Interp: name, Addr: name,
 		Source: RawSources[0], Hook: RawHooks[0], FileType: RawFileTypes[0], Marks: 1}
 	f, _ := FormOf(SchemaRawEvent)
 	var doc struct{ Properties json.RawMessage }

@@ -134,6 +134,9 @@ type LogHead struct {
 	Seq     uint64 `json:"seq"`     // position among the session's lines
 }
 
+// InitialPIDNamespace is the inode number of the initial pid namespace, on every kernel (PROC_PID_INIT_INO).
+const InitialPIDNamespace = 0xEFFFFFFC
+
 // SessionStarted is the data of a proxy's first line.
 type SessionStarted struct {
 	LogHead

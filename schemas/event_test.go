@@ -100,6 +100,8 @@ func TestRawRefuses(t *testing.T) {
 		{rawStart + `,"path":"a\\x41"}`, "not an escaped byte string"},
 		{rawStart + `,"child_pid":1}`, "child_tid"},
 		{rawStart + `,"child_tid":1}`, "unknown key"},
+		{rawStart + `,"ns_pid":1}`, "pid_ns"},
+		{rawStart + `,"pid_ns":1}`, "unknown key"},
 		{rawStart + `,"marks":[]}`, "expected a string"},
 		{rawStart + `,"marks":["deleted","chroot"]}`, "out of order"},
 		{rawStart + `,"marks":["deleted","deleted"]}`, "out of order"},

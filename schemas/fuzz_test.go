@@ -51,6 +51,8 @@ type rawJSON struct {
 	GID       *uint32    `json:"gid"`
 	MountNS   *uint32    `json:"mount_ns"`
 	Root      *string    `json:"root"`
+	NSPID     *uint32    `json:"ns_pid"`
+	PIDNS     *uint32    `json:"pid_ns"`
 	Arguments *Arguments `json:"arguments"`
 	Marks     []string   `json:"marks"`
 }
@@ -89,6 +91,7 @@ func (j *rawJSON) event() (e RawEvent) {
 	e.Socket = opt(&e.Has, HasSocket, j.Socket)
 	e.Probe = opt(&e.Has, HasProbe, j.Probe)
 	e.UID, e.GID, e.MountNS = opt(&e.Has, HasContext, j.UID), opt(&e.Has, HasContext, j.GID), opt(&e.Has, HasContext, j.MountNS)
+	e.NSPID, e.PIDNS = opt(&e.Has, HasNSPID, j.NSPID), opt(&e.Has, HasNSPID, j.PIDNS)
 	for _, m := range j.Marks {
 		e.Marks |= rawMarks[m]
 	}

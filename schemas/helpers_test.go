@@ -212,6 +212,9 @@ func randomRaw(r *rand.Rand) RawEvent {
 	if number(HasContext) {
 		e.UID, e.GID, e.MountNS = uint32(randomUint(r)), uint32(randomUint(r)), uint32(randomUint(r))
 	}
+	if number(HasNSPID) {
+		e.NSPID, e.PIDNS = uint32(randomUint(r)), uint32(randomUint(r))
+	}
 	return e
 }
 

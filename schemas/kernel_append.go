@@ -103,5 +103,7 @@ func (p *Process) AppendJSON(dst []byte) []byte {
 	dst = strconv.AppendUint(dst, uint64(p.Depth), 10)
 	dst = appendUint(dst, p.StartNS != 0, `,"start_ns":`, p.StartNS)
 	dst = appendUint(dst, p.EndNS != 0, `,"end_ns":`, p.EndNS)
+	dst = appendUint(dst, p.NSPID != 0, `,"ns_pid":`, uint64(p.NSPID))
+	dst = appendUint(dst, p.PIDNS != 0, `,"pid_ns":`, uint64(p.PIDNS))
 	return append(dst, '}')
 }

@@ -1,6 +1,9 @@
 package schemas
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // The parsers in this file are for records that are only in pipes: those with which the
 // stages pass on windows, logs and the report.
@@ -11,6 +14,9 @@ func ParseProcess(line []byte) (*Process, error) {
 	err := decode(line, p)
 	if err == nil {
 		err = pipeHead(p.Schema, SchemaProcess, p.RunID)
+	}
+	if err == nil && (p.NSPID == 0) != (p.PIDNS == 0) {
+		err = errors.New("one of ns_pid and pid_ns is missing")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("process: %w", err)

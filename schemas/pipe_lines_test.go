@@ -45,9 +45,9 @@ func TestPipeLinesAreCanonical(t *testing.T) {
 
 // A process record has two writers: one is fast.
 func TestProcessAppend(t *testing.T) {
-	for i := range 1 << 3 {
+	for i := range 1 << 4 {
 		p := Process{Schema: SchemaProcess, RunID: "run_1", PID: 7, KernelPID: 1<<32 - 1}
-		for bit, set := range []func(){func() { p.Depth = 3 }, func() { p.StartNS = 1<<64 - 1 }, func() { p.EndNS = 5 }} {
+		for bit, set := range []func(){func() { p.Depth = 3 }, func() { p.StartNS = 1<<64 - 1 }, func() { p.EndNS = 5 }, func() { p.NSPID, p.PIDNS = 2, 1<<32-1 }} {
 			if i>>bit&1 == 1 {
 				set()
 			}

@@ -44,6 +44,10 @@ type RawEvent struct {
 	MountNS  uint32 // HasContext: inode number of the mount namespace
 	Root     []byte // the root directory, in that namespace
 
+	// The number that the process, of a fork the child, has in its own pid namespace. Not in the initial one.
+	NSPID uint32 // HasNSPID
+	PIDNS uint32 // HasNSPID: inode number of that namespace
+
 	Arguments *Arguments // of an exec, if they were asked for
 }
 
@@ -65,6 +69,7 @@ const (
 	HasSocket
 	HasProbe
 	HasContext
+	HasNSPID
 )
 
 // Marks are the truth flags of a raw event.
@@ -180,6 +185,8 @@ func (e *RawEvent) AppendJSON(dst []byte, runID string) []byte {
 		dst = strconv.AppendUint(append(dst, `,"mount_ns":`...), uint64(e.MountNS), 10)
 	}
 	dst = appendName(dst, `,"root":`, e.Root)
+	dst = appendUint(dst, e.Has&HasNSPID != 0, `,"ns_pid":`, uint64(e.NSPID))
+	dst = appendUint(dst, e.Has&HasNSPID != 0, `,"pid_ns":`, uint64(e.PIDNS))
 	if e.Arguments != nil {
 		b, err := Marshal(e.Arguments)
 		if err != nil {

@@ -158,6 +158,13 @@ var rawOptional = [...]rawKey{
 		return ok
 	}},
 	{"root", func(s *scanner, e *RawEvent) bool { return s.name(&e.Root) }},
+	{"ns_pid", func(s *scanner, e *RawEvent) (ok bool) {
+		if !s.has32(&e.Has, HasNSPID, &e.NSPID) || !s.lit(`,"pid_ns":`) {
+			return false
+		}
+		e.PIDNS, ok = s.uint32()
+		return ok
+	}},
 	{"arguments", func(s *scanner, e *RawEvent) (ok bool) { e.Arguments, ok = s.arguments(); return ok }},
 	{"marks", func(s *scanner, e *RawEvent) (ok bool) { e.Marks, ok = s.marks(); return ok }},
 }

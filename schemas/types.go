@@ -285,6 +285,10 @@ type Process struct {
 	Depth     uint32 `json:"depth"`
 	StartNS   uint64 `json:"start_ns,omitzero"` // CLOCK_MONOTONIC; 0: the fork was not observed
 	EndNS     uint64 `json:"end_ns,omitzero"`   // 0: the end was not observed
+
+	// The number that the process has in its own pid namespace, and the inode number of that: both 0 in the initial one.
+	NSPID uint32 `json:"ns_pid,omitzero"`
+	PIDNS uint32 `json:"pid_ns,omitzero"`
 }
 
 // LogLine is one line that the measured command wrote to one of its logs.

@@ -23,6 +23,32 @@ INLINE void put_context(struct rec *r, u64 task)
 	r->marks |= MARK_CONTEXT;
 }
 
+/* How deep pid namespaces can be: MAX_PID_NS_LEVEL. */
+enum { MOST_LEVELS = 32 };
+
+/* The number that a process has for itself, if it is in a pid namespace below the initial one: all other numbers of
+ * records are those of the initial one. The task leads its threads. It keeps its namespace as long as it lives; only
+ * children of one that unshares or enters another are in that. */
+INLINE void put_number(struct rec *r, u64 task)
+{
+	u64 ids = POINTER(task_struct, task, thread_pid), at, ns;
+	u32 level = 0, number = 0, inum = 0;
+
+	if (!ids)
+		return;
+	READ_FIELD(level, pid, ids, level);
+	if (!level || level > MOST_LEVELS)
+		return;
+	at = ids + OFFSET(struct pid, numbers) + level * SIZE(struct upid);
+	READ_FIELD(number, upid, at, nr);
+	ns = POINTER(upid, at, ns);
+	READ_FIELD(inum, pid_namespace, ns, ns.inum);
+	if (!number || !inum)
+		return;
+	r->mode = number;
+	r->resolve |= (u64)inum << 32;
+}
+
 /* Appends the root directory of the current task, and says of how many bytes it is. What is wrong with that path is
  * not wrong with the others of the record: then there is none. */
 GLOBAL u64 put_root(u32 key, u64 off)

@@ -9,6 +9,7 @@
 /* Reads a field by a helper call. */
 #define READ(dst, ptr, field) bpf_probe_read_kernel(&(dst), sizeof(dst), __builtin_preserve_access_index(&(ptr)->field))
 #define OFFSET(type, field) __builtin_preserve_field_info(((typeof(type) *)0)->field, 0)
+#define SIZE(type) __builtin_preserve_type_info(*(typeof(type) *)0, 1)
 #define EXISTS(type, field) __builtin_preserve_field_info(((typeof(type) *)0)->field, 2)
 
 /* A typed view of an address (kfunc, Linux 6.2): its fields are then read by single

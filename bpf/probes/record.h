@@ -139,8 +139,8 @@ struct rec {
 	u64 seq;
 	s64 ret;
 	u64 flags;
-	u64 resolve;
-	u32 mode;
+	u64 resolve; /* of a context: the mount namespace; fork, exec: pid namespace << 32 | that */
+	u32 mode;    /* fork, exec: the number in that pid namespace; 0 in the initial one */
 	u32 marks;
 	u16 i_mode;
 	u16 ulen1;

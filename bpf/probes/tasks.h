@@ -77,6 +77,7 @@ INLINE int exec(u64 *ctx)
 	s->r.aux1 = old_tid;
 	s->r.marks = MARK_HAS_U1 | MARK_HAS_BASE1;
 	put_context(&s->r, bpf_get_current_task());
+	put_number(&s->r, bpf_get_current_task());
 	/* the kernel's own copies: no race with the program */
 	n = bpf_probe_read_kernel_str(&s->blob[0], UPATH_MAX, (void *)program_name(bprm, &base, &by_fd));
 	if (n > 0)
@@ -185,6 +186,7 @@ int on_fork(u64 *ctx)
 	s->r.aux1 = (u64)(u32)child->tgid << 32 | (u32)child->pid;
 	if (child->tgid == child->pid) { /* a process: it begins with the root of the one that makes it */
 		put_context(&s->r, address(ctx, 1));
+		put_number(&s->r, address(ctx, 1));
 		off = put_root(key, 0);
 	}
 	to = cgroup_of(address(ctx, 1));

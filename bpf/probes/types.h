@@ -178,8 +178,20 @@ struct hlist_head {
 	struct hlist_node *first;
 };
 
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+/* A number that a task has in a pid namespace. */
+struct upid {
+	s32 nr;
+	struct pid_namespace *ns;
+};
+
 struct pid {
+	u32 level; /* of its own namespace below the initial one, which has level 0 */
 	struct hlist_head tasks[4]; /* the first: by thread */
+	struct upid numbers[1]; /* by level */
 };
 
 struct proc_inode {
@@ -244,6 +256,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct list_head ptraced;
 	struct list_head ptrace_entry;
+	struct pid *thread_pid;
 	struct hlist_node pid_links[4];
 	u64 start_boottime;
 	u64 self_exec_id;

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/cmd/internal/confine"
+	"github.com/runner-evidence/runner/cmd/internal/pidspace"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -91,8 +92,7 @@ func fanotifyGroup() (int, error) {
 // initialPIDs is nil if the kernel tells us process ids of the initial namespace, as the
 // probes do.
 func initialPIDs() error {
-	const initial = "pid:[4026531836]" // PROC_PID_INIT_INO
-	if ns, err := os.Readlink("/proc/self/ns/pid"); err != nil || ns != initial {
+	if pidspace.Own() != schemas.InitialPIDNamespace {
 		return errors.New("in a pid namespace, fanotify names processes otherwise than the probes do")
 	}
 	return nil

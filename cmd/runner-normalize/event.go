@@ -111,7 +111,12 @@ func (n *normalizer) treeEvent(task uint32, e *schemas.RawEvent) error {
 			return n.invalid(err)
 		}
 		n.filter(schemas.FilterFork, n.number(uint64(e.ChildTID)))
-		if child := n.tree.n; n.procs != nil && n.tree.tasks.at(child).head == child {
+		child := n.tree.n
+		if n.tree.tasks.at(child).head != child {
+			return nil
+		}
+		n.noteNumber(child, e)
+		if n.procs != nil {
 			return n.procs.add(child, stateStart, e, nil, nil)
 		}
 	case schemas.OpExit:
@@ -146,6 +151,7 @@ func (n *normalizer) open(task uint32, op operation, e *schemas.RawEvent) error 
 }
 
 func (n *normalizer) exec(task uint32, op operation, e *schemas.RawEvent) error {
+	n.noteNumber(n.tree.tasks.at(task).head, e)
 	path, lexical := n.mapper.binary(e)
 	if err := n.emit(task, op.first, e, path, lexical); err != nil {
 		return err

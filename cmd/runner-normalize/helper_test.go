@@ -69,6 +69,9 @@ func addr(source, v string) edit {
 func child(pid, tid uint32) edit {
 	return func(e *schemas.RawEvent) { e.ChildPID, e.ChildTID, e.Has = pid, tid, e.Has|schemas.HasChild }
 }
+func inSpace(ns, pid uint32) edit {
+	return func(e *schemas.RawEvent) { e.NSPID, e.PIDNS, e.Has = pid, ns, e.Has|schemas.HasNSPID }
+}
 func oldTID(v uint32) edit {
 	return func(e *schemas.RawEvent) { e.OldTID, e.Has = v, e.Has|schemas.HasOldTID }
 }

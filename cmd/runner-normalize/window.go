@@ -40,8 +40,15 @@ func (w *treeWriter) life(number uint32, events []byte) {
 	for len(events) > 0 {
 		var ktime uint64
 		ktime, events = w.times.unpack(events)
-		w.path[len(w.path)-1].life.note(lifeEvent(events[0]), ktime)
+		life, what := &w.path[len(w.path)-1].life, lifeEvent(events[0])
 		events = events[1:]
+		if what == lifeNumber {
+			var own ownNumber
+			events = own.unpack(events)
+			life.number(own)
+			continue
+		}
+		life.note(what, ktime)
 	}
 }
 
@@ -58,6 +65,9 @@ func (w *treeWriter) next() (number uint32, record schemas.Process) {
 	}
 	if !a.life.lost {
 		record.EndNS = a.life.end
+	}
+	if !a.life.doubtful {
+		record.NSPID, record.PIDNS = a.life.own.pid, a.life.own.ns
 	}
 	w.written++
 	w.n++

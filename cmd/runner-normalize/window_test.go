@@ -211,6 +211,30 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// TestWindowsNumbers: the number that a process has for itself is in its record, from its fork, or from an exec where that was not seen. It
+// is not there if the kernel told two.
+func TestWindowsNumbers(t *testing.T) {
+	var r raw
+	r.add(10, 10, "exec", path("/box"), inSpace(7, 2))
+	r.add(10, 10, "fork", child(20, 20), inSpace(7, 3))
+	r.add(20, 20, "openat", opened("/w/a"))
+	r.add(20, 20, "fork", child(20, 21)) // a thread
+	r.add(20, 20, "exec", path("/b"), oldTID(21), inSpace(7, 3))
+	r.add(20, 20, "fork", child(30, 30), inSpace(8, 1))
+	r.add(30, 30, "openat", opened("/w/b"))
+	r.add(30, 30, "exec", path("/c"), inSpace(8, 2)) // another process, whose fork was not seen
+	r.add(30, 30, "exec", path("/c"), inSpace(8, 1))
+	r.add(40, 40, "exec", path("/d"))
+	r.add(50, 50, "exec", path("/e"), inSpace(0, 4))
+	got := ""
+	for _, p := range withWindows(t, r.bytes(t)).procs {
+		got += fmt.Sprintf("%d=%d:%d ", p.KernelPID, p.PIDNS, p.NSPID)
+	}
+	if want := "10=7:2 20=7:3 30=0:0 40=0:0 50=0:0 "; got != want {
+		t.Errorf("got %s, expected %s", got, want)
+	}
+}
+
 // TestWindowsDrop wants records only for what is left, and a program that does not
 // know of times.
 func TestWindowsDrop(t *testing.T) {

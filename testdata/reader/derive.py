@@ -63,6 +63,13 @@ class Task:
         self.made, self.lines, self.held, self.unfinished = [], [], [], []
         self.live, self.lost, self.start, self.ends = 0, False, None, []
         self.states, self.context = [], None
+        self.numbers = set()  # that the process was told to have in its own pid namespace
+
+
+    def number(self, e):
+        """Keeps the number of a process in its own pid namespace ("Canonical order")."""
+        if e.get("ns_pid") and e["pid_ns"]:
+            self.numbers.add((e["ns_pid"], e["pid_ns"]))
 
 
 class Tree:
@@ -110,6 +117,7 @@ class Tree:
         child = self.make(e["child_pid"], e["child_tid"], task.head if task.pid == e["child_pid"] else None, task.made)
         if child.head is child:
             child.start = e["ktime_ns"]
+            child.number(e)
             self.state(child, "start", e)
 
     def state(self, head, by, e, **more):
@@ -374,6 +382,7 @@ class Derivation:
         elif op == "exec":
             script = lexical(e, "user_path", "base") if "interp" in e else None
             self.line(task, 4, e, e["interp"] if joined and "interp" in e else value)
+            task.head.number(e)
             self.tree.state(task.head, "exec", e, file=e["interp"] if joined and "interp" in e else value, script=script, arguments=e.get("arguments"))
             if script is not None:
                 self.line(task, 200, e, script)
@@ -435,6 +444,8 @@ class Derivation:
                 process["start_ns"] = head.start
             if head.ends and not head.lost and not head.live:
                 process["end_ns"] = max(head.ends)
+            if len(head.numbers) == 1:
+                process["ns_pid"], process["pid_ns"] = list(head.numbers)[0]
             above[depth:] = [process]
             for line, ktime, result in (l for t in threads for l in t.lines):
                 line = {**line, **result}
