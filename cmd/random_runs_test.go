@@ -137,6 +137,17 @@ func (r *randomRun) kernel(t *testing.T) []byte {
 	return b.Bytes()
 }
 
+// spaceOf is the pid namespace of a session: every other one is in one of its own.
+func spaceOf(session int) uint32 { return uint32(session % 2 * (500 + session)) }
+
+// placeOf are the numbers of a process of a session, with those in a pid namespace.
+func placeOf(otherwise uint32, session, first int) (pid, space, own uint32) {
+	if space = spaceOf(session); space != 0 {
+		return otherwise, space, uint32(first + 10*session)
+	}
+	return uint32(first + 10*session), 0, 0
+}
+
 // kernelLines are the records of processes and their kernel lines, and how many there are of what.
 func (r *randomRun) kernelLines(t *testing.T) (lines uint64, blocked map[uint32]uint64, processes uint64, list [][]byte) {
 	depth := uint32(0)
@@ -148,10 +159,10 @@ func (r *randomRun) kernelLines(t *testing.T) (lines uint64, blocked map[uint32]
 		p.StartNS, p.EndNS = uint64(r.IntN(20)), uint64(pickOne(r, 0, 300, 300))
 		switch {
 		case server >= 0:
-			p.KernelPID = uint32(101 + 10*server)
+			p.KernelPID, p.PIDNS, p.NSPID = placeOf(p.KernelPID, server, 101)
 			server = -1
 		case len(sessions) > 0 && r.yes(2):
-			p.KernelPID = uint32(100 + 10*sessions[0])
+			p.KernelPID, p.PIDNS, p.NSPID = placeOf(p.KernelPID, sessions[0], 100)
 			if !r.yes(4) {
 				server = sessions[0]
 			}
@@ -266,7 +277,7 @@ func (r *randomRun) session(t *testing.T, n int) (out []said) {
 	if r.again.IntN(16) == 0 {
 		server = 0
 	}
-	say(schemas.LogSessionStarted, schemas.SessionStarted{LogHead: head(), KtimeNS: now, Name: fmt.Sprintf("server%d", n), PolicyDigest: digest, ProxyPID: uint32(100 + 10*n), ServerPID: server, Denies: r.denies()})
+	say(schemas.LogSessionStarted, schemas.SessionStarted{LogHead: head(), KtimeNS: now, Name: fmt.Sprintf("server%d", n), PolicyDigest: digest, ProxyPID: uint32(100 + 10*n), ServerPID: server, PIDNS: spaceOf(n), Denies: r.denies()})
 	type open struct {
 		call, start uint64
 		id          string

@@ -145,6 +145,7 @@ type SessionStarted struct {
 	PolicyDigest string `json:"policy_digest"`
 	ProxyPID     uint32 `json:"proxy_pid"`
 	ServerPID    uint32 `json:"server_pid"`
+	PIDNS        uint32 `json:"pid_ns,omitzero" spec:"inode number of the proxy's pid namespace, in which these two are numbers"`
 	Cwd          string `json:"cwd,omitempty" spec:"directory of the proxy and of its server, text form"`
 	// What rules that deny name by path or destination, as targets.
 	Denies    []string `json:"denies,omitzero" spec:"what rules that deny name, as targets"`

@@ -23,6 +23,13 @@ func randomModel(rnd *rand.Rand) *model {
 		p := modelProc{parent: -1, depth: depth, pid: pid(), start: uint64(1 + rnd.IntN(20))}
 		if depth > 0 {
 			p.parent = path[depth-1]
+			p.space = m.procs[p.parent].space // most children are where their parent is
+		}
+		if rnd.IntN(6) == 0 {
+			p.space = uint32(100 + rnd.IntN(2))
+		}
+		if p.space != 0 {
+			p.own = pid()
 		}
 		if rnd.IntN(3) == 0 {
 			p.end = p.start + uint64(rnd.IntN(60))
@@ -50,7 +57,10 @@ func randomModel(rnd *rand.Rand) *model {
 	for range 1 + rnd.IntN(3) {
 		s := modelSession{proxy: pid(), server: pid(), at: uint64(1 + rnd.IntN(40))}
 		if p := &m.procs[rnd.IntN(n)]; p.parent >= 0 && rnd.IntN(4) > 0 {
-			s.proxy, s.server = m.procs[p.parent].pid, p.pid
+			above := &m.procs[p.parent]
+			if s.proxy, s.server = above.pid, p.pid; p.space != 0 && rnd.IntN(4) > 0 {
+				s.proxy, s.server, s.space = above.own, p.own, p.space
+			}
 		}
 		if rnd.IntN(10) == 0 {
 			s.server = 0

@@ -368,7 +368,7 @@ func (m *model) execs(codes map[string]bool) {
 			}
 			for p := range m.procs {
 				of := &m.procs[p]
-				if of.pid == m.sessions[s].proxy && m.lived(of, m.sessions[s].at) && p != l.proc && slices.Contains(m.above(p), l.proc) {
+				if of.has(m.sessions[s].space, m.sessions[s].proxy) && m.lived(of, m.sessions[s].at) && p != l.proc && slices.Contains(m.above(p), l.proc) {
 					launched = max(launched, m.sessions[s].at)
 				}
 			}

@@ -25,6 +25,7 @@ type modelLine struct {
 type modelProc struct {
 	parent, depth int
 	pid           uint32
+	space, own    uint32 // its number in a pid namespace of its own
 	start, end    uint64
 }
 
@@ -40,10 +41,19 @@ type modelCall struct {
 
 type modelSession struct {
 	proxy, server uint32
+	space         uint32 // in which these are numbers, 0 is the initial one
 	at            uint64
 	denies        []string
 	reload        []string // what the file denies when it is read again; nil: it is not
 	requests      []modelRequest
+}
+
+// spaceSaid is what the log has: of the initial namespace its number, or nothing.
+func (s *modelSession) spaceSaid() uint32 {
+	if s.space == 0 && s.at%2 == 0 {
+		return schemas.InitialPIDNamespace
+	}
+	return s.space
 }
 
 // modelRequest is a request of the client; a denied one has no window.
@@ -71,11 +81,19 @@ func (m *model) lived(p *modelProc, at uint64) bool {
 	return p.start <= at && (p.end == 0 || at <= p.end)
 }
 
+// has reports whether a process has a number in a namespace.
+func (p *modelProc) has(space, pid uint32) bool {
+	if space == 0 {
+		return p.pid == pid
+	}
+	return p.space == space && p.own == pid
+}
+
 // roots returns the processes that are a session's server.
 func (m *model) roots(s int) (list []int) {
 	for i := range m.procs {
 		p, of := &m.procs[i], &m.sessions[s]
-		if p.parent >= 0 && p.pid == of.server && m.procs[p.parent].pid == of.proxy && m.lived(p, of.at) {
+		if p.parent >= 0 && p.has(of.space, of.server) && m.procs[p.parent].has(of.space, of.proxy) && m.lived(p, of.at) {
 			list = append(list, i)
 		}
 	}
@@ -191,7 +209,7 @@ func modelDepth(c *modelCall, l *modelLine) int {
 
 func (m *model) proxy(proc int) bool {
 	p := &m.procs[proc]
-	return slices.ContainsFunc(m.sessions, func(s modelSession) bool { return s.proxy == p.pid && m.lived(p, s.at) })
+	return slices.ContainsFunc(m.sessions, func(s modelSession) bool { return p.has(s.space, s.proxy) && m.lived(p, s.at) })
 }
 
 func (m *model) denied(d *modelCall, effects map[string]bool) (unsure bool) {
@@ -231,7 +249,11 @@ func (m *model) world(rnd *rand.Rand) world {
 		return fmt.Sprint(n)
 	}
 	for i, proc := range m.procs {
-		fmt.Fprintf(&k, "%d %d %d-%s\n", proc.depth, proc.pid, proc.start, number(proc.end))
+		fmt.Fprintf(&k, "%d %d %d-%s", proc.depth, proc.pid, proc.start, number(proc.end))
+		if proc.space != 0 {
+			fmt.Fprintf(&k, " %d:%d", proc.space, proc.own)
+		}
+		k.WriteString("\n")
 		for _, l := range m.lines {
 			if l.proc == i {
 				fail := ""
@@ -245,7 +267,7 @@ func (m *model) world(rnd *rand.Rand) world {
 	// The lines of the proxies interleave in any order; each proxy keeps its own order.
 	queues := make([][]string, len(m.sessions))
 	for s, of := range m.sessions {
-		queues[s] = append(queues[s], fmt.Sprintf("session %c %d %d %d %s", 'A'+s, of.proxy, of.server, of.at, strings.Join(of.denies, " ")))
+		queues[s] = append(queues[s], fmt.Sprintf("session %c %d %d %d @%d %s", 'A'+s, of.proxy, of.server, of.at, of.spaceSaid(), strings.Join(of.denies, " ")))
 		if of.reload != nil {
 			queues[s] = append(queues[s], fmt.Sprintf("reload %c %s", 'A'+s, strings.Join(of.reload, " ")))
 		}

@@ -32,7 +32,8 @@ type session struct {
 	name          string   // in text form
 	policies      []string // digests: the first, and what it read again; the last decides
 	ktime         uint64
-	proxy, server uint32 // kernel pids
+	proxy, server uint32 // process ids
+	space         uint32 // the pid namespace in which they are numbers; 0: the initial one, or nobody said it
 	seq           uint64 // of the next line
 	made          uint64 // decisions
 	finished      bool
@@ -262,6 +263,9 @@ func (p *policyLog) started(s *session, d *schemas.SessionStarted, source string
 		return schemas.WhySeq
 	}
 	s = &session{number: len(p.sessions), source: p.intern(source), hex: d.Session, name: schemas.Text(d.Name), policies: []string{p.intern(d.PolicyDigest)}, ktime: d.KtimeNS, proxy: d.ProxyPID, server: d.ServerPID, seq: 1, cwd: d.Cwd != "", named: map[uint32]bool{}}
+	if d.PIDNS != schemas.InitialPIDNamespace {
+		s.space = d.PIDNS
+	}
 	s.root = s.number
 	s.deny(p.index, d.Denies)
 	p.sessions = append(p.sessions, s)
@@ -361,7 +365,7 @@ func (p *policyLog) sort() {
 				cmp.Compare(a.end, b.end), cmp.Compare(a.event.Tool, b.event.Tool), cmp.Compare(a.event.Decision, b.event.Decision),
 				cmp.Compare(a.event.Outcome, b.event.Outcome), cmp.Compare(a.event.ReasonCode, b.event.ReasonCode),
 				cmp.Compare(a.event.RuleID, b.event.RuleID), cmp.Compare(a.event.PolicyDigest, b.event.PolicyDigest),
-				cmp.Compare(a.event.Attempt, b.event.Attempt), cmp.Compare(a.session.name, b.session.name), cmp.Compare(a.session.server, b.session.server),
+				cmp.Compare(a.event.Attempt, b.event.Attempt), cmp.Compare(a.session.name, b.session.name), cmp.Compare(a.session.server, b.session.server), cmp.Compare(a.session.space, b.session.space),
 				slices.Compare(p.index.texts(a.named), p.index.texts(b.named)), cmp.Compare(boolInt(a.cut), boolInt(b.cut)))
 		}
 	})

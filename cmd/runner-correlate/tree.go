@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -11,8 +12,8 @@ import (
 // current lines belong to.
 type tree struct {
 	runID    string
-	byServer map[uint32][]*session
-	byProxy  map[uint32][]*session
+	byServer map[number][]*session
+	byProxy  map[number][]*session
 	sessions []*session
 	records  uint64
 	path     []process // the current process and its ancestors, by depth
@@ -20,9 +21,13 @@ type tree struct {
 	matched  func(*session) // called when a session's server is found
 }
 
+// number is a process id in a pid namespace; 0 is the initial one.
+type number struct{ space, pid uint32 }
+
 // process is one process of the path.
 type process struct {
 	pid, kernelPID uint32
+	own            number // in its own pid namespace, as the kernel told it; none in the initial one
 	start, end     uint64
 	trees          *membership // nil if it is in none
 	proxy          bool
@@ -52,10 +57,11 @@ func (m *membership) has(s *session) bool {
 const maxLevel = 64
 
 func newTree(runID string, sessions []*session, matched func(*session)) *tree {
-	t := &tree{runID: runID, byServer: map[uint32][]*session{}, byProxy: map[uint32][]*session{}, sessions: sessions, matched: matched}
+	t := &tree{runID: runID, byServer: map[number][]*session{}, byProxy: map[number][]*session{}, sessions: sessions, matched: matched}
 	for _, s := range sessions {
-		t.byServer[s.server] = append(t.byServer[s.server], s)
-		t.byProxy[s.proxy] = append(t.byProxy[s.proxy], s)
+		server, proxy := number{s.space, s.server}, number{s.space, s.proxy}
+		t.byServer[server] = append(t.byServer[server], s)
+		t.byProxy[proxy] = append(t.byProxy[proxy], s)
 	}
 	for i, s := range sessions {
 		if i == 0 || s.ktime < t.execs.first {
@@ -86,18 +92,20 @@ func (t *tree) enter(line []byte) error {
 	t.records++
 	t.leave(depth)
 	t.path = t.path[:depth]
-	p := process{pid: r.PID, kernelPID: r.KernelPID, start: r.StartNS, end: r.EndNS}
+	p := process{pid: r.PID, kernelPID: r.KernelPID, own: number{r.PIDNS, r.NSPID}, start: r.StartNS, end: r.EndNS}
 	if depth > 0 {
 		above := &t.path[depth-1]
 		p.trees = above.trees
 		t.server(&p, above)
 	}
-	for _, s := range t.byProxy[p.kernelPID] {
-		if !p.lived(s.ktime) {
-			continue
-		}
-		if p.proxy = true; s.made > 0 {
-			t.launch(s)
+	for _, n := range p.numbers() {
+		for _, s := range t.byProxy[n] {
+			if !p.lived(s.ktime) {
+				continue
+			}
+			if p.proxy = true; s.made > 0 {
+				t.launch(s)
+			}
 		}
 	}
 	t.path = append(t.path, p)
@@ -107,20 +115,34 @@ func (t *tree) enter(line []byte) error {
 // server checks whether the process is a tool server of any session.
 func (t *tree) server(p, above *process) {
 	var first *session
-	for _, s := range t.byServer[p.kernelPID] {
-		if above.kernelPID != s.proxy || !p.lived(s.ktime) {
-			continue
-		}
-		if !p.trees.has(s) && !t.join(p, s) {
-			continue
-		}
-		if first == nil {
-			first = s
-		} else {
-			mergeTrees(t.sessions, first, s)
+	for _, n := range p.numbers() {
+		for _, s := range t.byServer[n] {
+			if !above.is(number{s.space, s.proxy}) || !p.lived(s.ktime) {
+				continue
+			}
+			if !p.trees.has(s) && !t.join(p, s) {
+				continue
+			}
+			if first == nil {
+				first = s
+			} else {
+				mergeTrees(t.sessions, first, s)
+			}
 		}
 	}
 }
+
+// numbers are those that a process has: in the initial pid namespace, and in its own if that is another.
+func (p *process) numbers() []number {
+	list := [...]number{{pid: p.kernelPID}, p.own}
+	if p.own.space == 0 {
+		return list[:1]
+	}
+	return list[:]
+}
+
+// is reports whether a process has a number.
+func (p *process) is(n number) bool { return slices.Contains(p.numbers(), n) }
 
 // join puts a process into the tree of a session.
 func (t *tree) join(p *process, s *session) bool {
@@ -162,6 +184,12 @@ func (t *tree) parse(line []byte) (*schemas.Process, error) {
 	}
 	if s.has(`,"end_ns":`) {
 		p.EndNS = s.uint(math.MaxUint64)
+	}
+	if s.has(`,"ns_pid":`) {
+		p.NSPID = uint32(s.uint(math.MaxUint32))
+		s.text(`,"pid_ns":`)
+		p.PIDNS = uint32(s.uint(math.MaxUint32))
+		s.bad = s.bad || p.NSPID == 0 || p.PIDNS == 0
 	}
 	s.text(`}`)
 	if !s.bad && len(s.rest) == 0 {

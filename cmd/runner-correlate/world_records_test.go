@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/runner-evidence/runner/cmd/internal/record"
@@ -35,4 +37,29 @@ func (w world) records(t testing.TB) []string {
 		testkit.Must(t, f.Close())
 	}
 	return []string{"--record", dir}
+}
+
+func sdkEvents(text string) []byte {
+	var b strings.Builder
+	n := 0
+	for _, l := range strings.Split(text, "\n") {
+		f := strings.Fields(l)
+		if len(f) == 0 {
+			continue
+		}
+		kind, rest := map[string]string{"started": "tool_call_started", "completed": "tool_call_completed", "finished": "run_finished", "failed": "run_failed"}[f[0]], ""
+		switch {
+		case kind == "":
+			b.WriteString(l + "\n")
+			continue
+		case len(f) >= 3:
+			rest = fmt.Sprintf(`,"tool_call_id":%q,"tool":%q`, f[1], f[2])
+			if len(f) > 3 { // the digest of its arguments
+				rest += fmt.Sprintf(`,"arguments_digest":"sha256:%s"`, strings.Repeat(f[3][1:], 64))
+			}
+		}
+		fmt.Fprintf(&b, `{"schema":"assay.runner.sdk_event.v0","run_id":%q,"seq":%d,"event_type":%q,"source":"openai-agents","sdk_name":"@openai/agents","sdk_version":"1"%s}`+"\n", testRun, n, kind, rest)
+		n++
+	}
+	return []byte(b.String())
 }

@@ -19,11 +19,11 @@ import (
 // world is a run in short form: what the kernel observed, and what the policy proxies
 // and the SDK wrote.
 //
-// kernel has a line for each process, DEPTH PID START-END, in the order of the
-// tree, and indented below it its lines, TIME VERB VALUE: a "!" before the
+// kernel has a line for each process, DEPTH PID START-END [SPACE:PID: its number in
+// its own pid namespace], in the order of the tree, and indented below it its lines, TIME VERB VALUE: a "!" before the
 // verb means that it failed. Without times in the stream the numbers are not used.
 //
-// policy has lines: "session S PROXY SERVER TIME [DENIED…]", "request S N METHOD START-END
+// policy has lines: "session S PROXY SERVER TIME [@SPACE] [DENIED…]", "request S N METHOD START-END
 // [TARGET…]", "refuse-request" likewise, "allow S CALL ID TOOL START-END
 // OUTCOME [TARGET…]", "deny S CALL ID TOOL START-END [TARGET…]", "refuse S TIME",
 // "end S", "foreign ID TOOL DECISION"; END may be missing: the call did not finish.
@@ -83,6 +83,11 @@ func (w world) stream(t testing.TB) []byte {
 					t.Fatal(l, err)
 				}
 				p.StartNS, p.EndNS = times2(t, f[2])
+				if len(f) > 3 {
+					if _, err := fmt.Sscanf(f[3], "%d:%d", &p.PIDNS, &p.NSPID); err != nil {
+						t.Fatal(l, err)
+					}
+				}
 				p.PID = p.KernelPID
 				pid = p.PID
 				if records++; !w.untimed {
@@ -210,8 +215,15 @@ func decisionLog(t testing.TB, text string) []byte {
 		case "session":
 			h := head(f[1])
 			by[f[1]] = digestA
+			var space uint32
+			if len(f) > 5 && f[5][0] == '@' {
+				if _, err := fmt.Sscan(f[5][1:], &space); err != nil {
+					t.Fatal(l, err)
+				}
+				f = slices.Delete(f, 5, 6)
+			}
 			put(schemas.LogSessionStarted, h, schemas.SessionStarted{LogHead: h, Name: "srv-" + f[1], PolicyDigest: digestA,
-				ProxyPID: uint32(number(2)), ServerPID: uint32(number(3)), KtimeNS: number(4), Denies: slices.Sorted(slices.Values(f[5:]))})
+				ProxyPID: uint32(number(2)), ServerPID: uint32(number(3)), PIDNS: space, KtimeNS: number(4), Denies: slices.Sorted(slices.Values(f[5:]))})
 		case "request", "refuse-request":
 			h := head(f[1])
 			start, end := times2(t, f[4])
@@ -287,31 +299,6 @@ func decisionLog(t testing.TB, text string) []byte {
 		default:
 			b.WriteString(l + "\n")
 		}
-	}
-	return []byte(b.String())
-}
-
-func sdkEvents(text string) []byte {
-	var b strings.Builder
-	n := 0
-	for _, l := range strings.Split(text, "\n") {
-		f := strings.Fields(l)
-		if len(f) == 0 {
-			continue
-		}
-		kind, rest := map[string]string{"started": "tool_call_started", "completed": "tool_call_completed", "finished": "run_finished", "failed": "run_failed"}[f[0]], ""
-		switch {
-		case kind == "":
-			b.WriteString(l + "\n")
-			continue
-		case len(f) >= 3:
-			rest = fmt.Sprintf(`,"tool_call_id":%q,"tool":%q`, f[1], f[2])
-			if len(f) > 3 { // the digest of its arguments
-				rest += fmt.Sprintf(`,"arguments_digest":"sha256:%s"`, strings.Repeat(f[3][1:], 64))
-			}
-		}
-		fmt.Fprintf(&b, `{"schema":"assay.runner.sdk_event.v0","run_id":%q,"seq":%d,"event_type":%q,"source":"openai-agents","sdk_name":"@openai/agents","sdk_version":"1"%s}`+"\n", testRun, n, kind, rest)
-		n++
 	}
 	return []byte(b.String())
 }

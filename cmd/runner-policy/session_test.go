@@ -15,11 +15,13 @@ import (
 
 var (
 	maskTimes   = regexp.MustCompile(`"((?:start|end|ktime)_ns|proxy_pid|server_pid)":[0-9]+`)
+	maskSpace   = regexp.MustCompile(`,"pid_ns":[0-9]+`) // only on Linux
 	maskCwd     = regexp.MustCompile(`"cwd":"[^"]*"`)
 	maskSession = regexp.MustCompile(`"(session|id)":"[0-9a-f]{16}`)
 )
 
 func masked(log string) string {
+	log = maskSpace.ReplaceAllString(log, "")
 	log = maskCwd.ReplaceAllString(log, `"cwd":"CWD"`)
 	return maskSession.ReplaceAllString(maskTimes.ReplaceAllString(log, `"$1":0`), `"$1":"SESSION`)
 }

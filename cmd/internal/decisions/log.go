@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/runner-evidence/runner/cmd/internal/pidspace"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -93,8 +94,10 @@ func (l *Log) Counts() Counts {
 	return l.counts
 }
 
-// Started writes the first line. Like all methods below it returns false if the line is not in the log.
+// Started writes the first line, with the pid namespace that we are in. Like all methods below it returns false if the
+// line is not in the log.
 func (l *Log) Started(d schemas.SessionStarted) bool {
+	d.PIDNS = pidspace.Own()
 	return put(l, schemas.LogSessionStarted, func(h schemas.LogHead, _ *Counts) schemas.SessionStarted { d.LogHead = h; return d })
 }
 
