@@ -38,7 +38,7 @@ type sample struct {
 	loop, loopCPU float64 // by the workload's own clock
 	after         float64 // from the end of the workload to the end of all
 	ended         time.Time
-	rss           int64 // bytes: the largest process of them
+	rss           int64 // bytes: the largest resident set of a tool, as far as it was looked at
 	out, err      string
 }
 
@@ -122,7 +122,7 @@ func (b *bench) executeIn(ctx context.Context, env []string, argv ...string) (sa
 	var out, errw bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errw
 	begin := time.Now()
-	err := c.Run()
+	rss, err := runWatched(c)
 	end := time.Now()
 	wall := end.Sub(begin)
 	if ctx.Err() != nil {
@@ -132,16 +132,41 @@ func (b *bench) executeIn(ctx context.Context, env []string, argv ...string) (sa
 		return sample{}, fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, clip(errw.String()))
 	}
 	s := used(c.ProcessState)
+	s.rss = rss
 	s.wall, s.ended, s.out, s.err = wall.Seconds(), end, out.String(), errw.String()
 	return s, nil
 }
 
 func used(p *os.ProcessState) sample {
-	s := sample{cpu: (p.UserTime() + p.SystemTime()).Seconds()}
-	if r, ok := p.SysUsage().(*syscall.Rusage); ok {
-		s.rss = r.Maxrss << 10
+	return sample{cpu: (p.UserTime() + p.SystemTime()).Seconds()}
+}
+
+// runWatched runs a program and looks at the memory of the tools while it runs. The largest set that wait4 reports is no less than that of the process
+// that started it, here of this one.
+func runWatched(c *exec.Cmd) (rss int64, err error) {
+	if err := c.Start(); err != nil {
+		return 0, err
 	}
-	return s
+	done, seen := make(chan bool), make(chan int64)
+	go func() {
+		largest := int64(0)
+		for {
+			select {
+			case <-done:
+				seen <- largest
+				return
+			case <-time.After(5 * time.Millisecond):
+				for _, pid := range append(children(c.Process.Pid), c.Process.Pid) { // a shell can be in between
+					if name, n := highWater(pid); strings.HasPrefix(name, "runner-") {
+						largest = max(largest, n)
+					}
+				}
+			}
+		}
+	}()
+	err = c.Wait()
+	close(done)
+	return <-seen, err
 }
 
 func clip(s string) string {
