@@ -37,9 +37,9 @@ type Stats struct {
 // Stats reads the counters. After Quiet they are final.
 func (s *Session) Stats() (Stats, error) {
 	out := Stats{DroppedByOp: map[string]uint64{}, Missed: map[string]uint64{}, SkippedByAll: map[string]uint64{}}
-	var rows []objects.KernelCounters
 	for slot := range uint32(slots) {
-		if err := s.coll[0].Maps["counters"].Lookup(slot, &rows); err != nil {
+		rows, err := s.counters(slot)
+		if err != nil {
 			return out, fmt.Errorf("reading counters: %w", err)
 		}
 		for _, c := range rows {
@@ -59,8 +59,8 @@ func (s *Session) Stats() (Stats, error) {
 	}
 	out.IOUringUnmapped += s.unfinished()
 	for op := 1; op < len(opNames); op++ {
-		var n uint64
-		if err := s.coll[0].Maps[objects.KernelMapDrops].Lookup(uint32(op), &n); err != nil {
+		n, err := s.dropsOf(uint32(op))
+		if err != nil {
 			return out, fmt.Errorf("reading drops: %w", err)
 		}
 		if n > 0 {
@@ -68,6 +68,24 @@ func (s *Session) Stats() (Stats, error) {
 		}
 	}
 	return out, s.skipped(&out)
+}
+
+// counters are those of a program, by CPU.
+func (s *Session) counters(slot uint32) (rows []objects.KernelCounters, err error) {
+	if s.set != nil {
+		return s.countersOfMember(slot)
+	}
+	err = s.coll[0].Maps["counters"].Lookup(slot, &rows)
+	return rows, err
+}
+
+// dropsOf is how many records of an operation were lost.
+func (s *Session) dropsOf(op uint32) (n uint64, err error) {
+	if s.set != nil {
+		return s.dropsOfMember(op)
+	}
+	err = s.coll[0].Maps[objects.KernelMapDrops].Lookup(op, &n)
+	return n, err
 }
 
 // skipped reads how many runs of each program the kernel skipped.
@@ -78,7 +96,7 @@ func (s *Session) skipped(out *Stats) error {
 		if err != nil {
 			return fmt.Errorf("reading recursion misses: %w", err)
 		}
-		name, n := names[p], st.RecursionMisses
+		name, n := names[p], st.RecursionMisses-s.member.misses[p]
 		if slices.Contains(objectPrograms, name) {
 			continue
 		}
@@ -113,6 +131,11 @@ func (st *Stats) missedUnmarked() {
 
 func (s *Session) programNames() map[*ebpf.Program]string {
 	names := map[*ebpf.Program]string{}
+	if s.set != nil {
+		for name, p := range s.set.progs {
+			names[p] = name
+		}
+	}
 	for _, c := range s.coll {
 		for name, p := range c.Programs {
 			names[p] = name

@@ -129,14 +129,11 @@ type Decoder struct {
 	// Hooks, if it is set, is the time in which the address hooks were attached. A call that ended at
 	// another time did not pass them.
 	Hooks *Period
-	buf   []byte
-	comps []int // offsets of length bytes, leaf first
+	// FirstSeq, if it is set, is what cpu_seq of a probe's records on a CPU begins with.
+	FirstSeq func(probe uint8, cpu uint32) uint64
+	buf      []byte
+	comps    []int // offsets of length bytes, leaf first
 }
-
-// Period is a time by CLOCK_MONOTONIC; without an end it goes on.
-type Period struct{ from, to uint64 }
-
-func (p *Period) holds(ns uint64) bool { return p == nil || ns >= p.from && (p.to == 0 || ns <= p.to) }
 
 // Decoded is what the caller needs to know about a record in addition to the event.
 type Decoded struct {
@@ -172,6 +169,9 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 		PID: le.Uint32(b[offTgid:]), TID: le.Uint32(b[offTid:]),
 		CPU: le.Uint32(b[offCPU:]), CPUSeq: le.Uint64(b[offSeq:]), Probe: b[offProbe], Has: schemas.HasProbe,
 		Marks: publicMarks(marks),
+	}
+	if d.FirstSeq != nil {
+		e.CPUSeq -= d.FirstSeq(e.Probe, e.CPU)
 	}
 	if e.Source == schemas.SourceIOUring && (op < opConnect || op > opListen) && op != opUringOther {
 		e.Marks |= schemas.MarkIOUring

@@ -11,6 +11,10 @@
 //	pathobj_linux.go     the functions of the kernel that look paths up, and whether calls use them
 //	preemption_linux.go  finds out where the kernel skips a probe, because a task is preempted in it
 //	redundant_linux.go   the copies of the probes there
+//	shared_linux.go      probes that several runs share: whether a run does, and where they are
+//	sharedset_linux.go   such a set: loaded once, pinned, opened by each run
+//	sharedrun_linux.go   a run's place in it, from its start to its end
+//	sharedalone_linux.go how a run knows that it is not the only one
 //	counters_linux.go    what was seen, dropped and missed
 //	guard_linux.go       what root inside of the cgroup can do to the probes: prevented, or told
 //	rules_linux.go       network rules as the kernel's table
@@ -33,6 +37,8 @@
 //	tp_btf/sched_process_fork  the task tree. Required: order and canonical pids come from it.
 //	tp_btf/sched_process_exit  the end of a task. Required, for the reuse of ids.
 //	tp_btf/cgroup_attach_task  a move out of the scope. Required.
+//	tp_btf/cgroup_mkdir and    only of shared probes: which cgroups belong to a run. Required there.
+//	cgroup_rmdir
 //	cgroup/connect4,6 and      the kernel's copy of an address before the call is made, io_uring's too.
 //	cgroup/sendmsg4,6          Required. They run for the socket's cgroup, so they do not see a socket
 //	                           that was made outside and handed in.

@@ -33,6 +33,7 @@ const (
 	alarmReach  = 3 // a process number, which may be one of ours
 	alarmKernel = 6
 	alarmHelper = 7
+	alarmCount  = len(alarmKinds)
 	alarmSize   = 16
 	ringHead    = 8 // what the kernel keeps before a record
 )
@@ -98,8 +99,10 @@ func (s *Session) attachGuard(spec *ebpf.CollectionSpec, shared map[string]*ebpf
 	}
 	for i := range n {
 		one := pick(spec)
-		if err := one.Variables["copy"].Set(i); err != nil {
-			return err
+		if v := one.Variables["copy"]; v != nil { // the object for the usual kernel has none
+			if err := v.Set(i); err != nil {
+				return err
+			}
 		}
 		coll, err := s.load(one, shared, objects.GuardProgOnSignal)
 		if err == nil {
@@ -115,24 +118,8 @@ func (s *Session) attachGuard(spec *ebpf.CollectionSpec, shared map[string]*ebpf
 // closeMaps fills the guard's tables and freezes the maps: from here on no process can
 // write them by a system call, and programs only as they do.
 func (s *Session) closeMaps(shared map[string]*ebpf.Map) error {
-	for _, f := range kernelFiles {
-		whole := f.kind
-		if f.names != nil {
-			whole = 0
-		}
-		for _, name := range append([]string{""}, f.names...) {
-			key := objects.KernelKernelFile{Magic: f.magic}
-			for i := range len(name) {
-				key.Name[i] = int8(name[i])
-			}
-			kind := f.kind
-			if name == "" {
-				kind = whole
-			}
-			if err := shared[objects.KernelMapKernelFiles].Put(key, kind); err != nil {
-				return fmt.Errorf("filling the guard's table of files: %w", err)
-			}
-		}
+	if err := fillKernelFiles(shared[objects.KernelMapKernelFiles]); err != nil {
+		return err
 	}
 	own, err := s.maps()
 	if err != nil {
@@ -157,6 +144,30 @@ func (s *Session) closeMaps(shared map[string]*ebpf.Map) error {
 		}
 		if err := o.m.Freeze(); err != nil {
 			return fmt.Errorf("freezing the map %s: %w", o.name, err)
+		}
+	}
+	return nil
+}
+
+// fillKernelFiles fills the guard's table of files.
+func fillKernelFiles(m *ebpf.Map) error {
+	for _, f := range kernelFiles {
+		whole := f.kind
+		if f.names != nil {
+			whole = 0
+		}
+		for _, name := range append([]string{""}, f.names...) {
+			key := objects.KernelKernelFile{Magic: f.magic}
+			for i := range len(name) {
+				key.Name[i] = int8(name[i])
+			}
+			kind := f.kind
+			if name == "" {
+				kind = whole
+			}
+			if err := m.Put(key, kind); err != nil {
+				return fmt.Errorf("filling the guard's table of files: %w", err)
+			}
 		}
 	}
 	return nil
@@ -237,8 +248,9 @@ func (s *Session) mapPositions(shared map[string]*ebpf.Map) (err error) {
 		}
 		return b
 	}
-	alarms := shared[objects.KernelMapAlarms]
-	s.guard.alarms = look(alarms, page, page+int(alarms.MaxEntries()))
+	if alarms := shared[objects.KernelMapAlarms]; alarms != nil {
+		s.guard.alarms = look(alarms, page, page+int(alarms.MaxEntries()))
+	}
 	s.guard.cons = look(shared[objects.KernelMapEvents], 0, page)
 	s.guard.prod = look(shared[objects.KernelMapEvents], page, page)
 	return err
@@ -296,6 +308,10 @@ func (s *Session) Interference(consumed uint64) map[string]uint64 {
 	}
 	if s.ReadTo(consumed); s.guard.moved || position(s.guard.prod) != consumed {
 		out[schemas.InterferenceRing] = 1
+	}
+	if s.set != nil {
+		s.alarmsOfMember(out)
+		return out
 	}
 	data := s.guard.alarms[os.Getpagesize():]
 	written := position(s.guard.alarms)

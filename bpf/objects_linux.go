@@ -30,6 +30,18 @@ var (
 	uringObject  = twice{objects.LoadUringUsual, objects.LoadUring}
 )
 
+// objectSet are the objects that observe, in the form for one run or in that for several.
+type objectSet struct {
+	kernel, uring                      twice
+	guard, sock, unix, result, pathObj specFunc
+}
+
+var (
+	ownObjects    = objectSet{kernelObject, uringObject, objects.LoadGuard, objects.LoadSock, objects.LoadUnix, objects.LoadResult, objects.LoadPathObj}
+	sharedObjects = objectSet{twice{usual: objects.LoadKernelShared}, twice{usual: objects.LoadUringShared}, objects.LoadGuardShared,
+		objects.LoadSockShared, objects.LoadUnixShared, objects.LoadResultShared, objects.LoadPathObjShared}
+)
+
 // usual reports whether this kernel is a usual one.
 func (s *Session) usual() bool {
 	return !s.general && !s.copies.any() && s.without&(Cast|Loop) == 0

@@ -129,7 +129,7 @@ func tryLookup(kernel *btf.Spec, function string) error {
 }
 
 func (s *Session) attachLookup(shared map[string]*ebpf.Map, form lookupForm, tests []lookupTest) error {
-	spec, err := objects.LoadPathObj()
+	spec, err := s.from.pathObj()
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -30,6 +31,7 @@ type Options struct {
 	Supervised bool   // the parent of this process is runner-exec
 	Copies     Copies // which probes have several copies, see redundant_linux.go
 	Arguments  bool   // read what programs are started with
+	Probes     Probes // whose probes are used
 	// Rules are enforced for the sockets of the cgroup's processes. With nil, only the
 	// probes are loaded. An error about the rules is a *RulesError.
 	Rules *schemas.NetworkRules
@@ -40,6 +42,7 @@ type Options struct {
 
 // Session is an attached set of probes. Not safe for concurrent use.
 type Session struct {
+	Cgroup   string // its directory
 	CgroupID uint64
 	IOUring  string // "attached" or "unavailable: why"
 	// IOUringForm is how this kernel reports io_uring's requests, "" where IOUring is not attached.
@@ -55,9 +58,8 @@ type Session struct {
 	Ring       *Ring
 	Hooks      Period // in which the address hooks are attached
 
-	types    *btf.Cache // the kernel's types, decoded once for all objects
-	kernel   twice      // the objects that are there twice
-	uring    twice
+	types    *btf.Cache           // the kernel's types, decoded once for all objects
+	from     objectSet            // what it is loaded from
 	general  bool                 // not even a usual kernel loads those for the usual one
 	copySpec *ebpf.CollectionSpec // what copies are made from
 	mu       sync.Mutex           // guards what follows while objects load at the same time
@@ -72,6 +74,9 @@ type Session struct {
 	without  Part         // what this kernel lacks: what every object is loaded without
 	reasons  []string     // of that, and of what single objects are loaded without
 	requests *ebpf.Map    // of the io_uring object
+	sharing  bool         // what is loaded is for several runs
+	set      *probeSet    // what it shares with other runs, nil with probes of its own
+	member   member       // its place there
 	copies   copySet
 
 	required  chan struct{} // closed when the required programs are attached, or failed
@@ -94,19 +99,23 @@ var required = []string{objects.KernelProgOnMove, objects.KernelProgOnFork, obje
 // copies do not load, the session runs without them and Redundant says why. The events
 // lost for that reason are counted as recursion misses.
 func Attach(opt Options) (*Session, error) {
+	if s, err := attachShared(opt); s != nil || err != nil {
+		return s, err
+	}
 	defer debug.SetGCPercent(debug.SetGCPercent(300)) // much memory for a moment: to look for what is free takes a fifth of the time
 	types := btf.NewCache()
 	go types.Kernel() // decoding takes a while: start it now, alongside the rest
-	s := &Session{types: types, kernel: readEarly(kernelObject, opt), uring: readEarly(uringObject, opt)}
+	s := &Session{types: types, from: ownObjects}
+	s.from.kernel, s.from.uring = readEarly(kernelObject, opt), readEarly(uringObject, opt)
 	err := s.attach(opt)
 	if s.refusedUsual(err) {
-		s = &Session{types: types, kernel: kernelObject, uring: uringObject, general: true}
+		s = &Session{types: types, from: ownObjects, general: true}
 		err = s.attach(opt)
 	}
 	var copies errCopies
 	if errors.As(err, &copies) {
 		opt.Copies = CopiesOff
-		s = &Session{types: types, kernel: kernelObject, uring: uringObject, general: s.general}
+		s = &Session{types: types, from: ownObjects, general: s.general}
 		if err = s.attach(opt); err == nil {
 			s.Redundant = state(copies.error)
 		}
@@ -114,7 +123,7 @@ func Attach(opt Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.types, s.copySpec, s.kernel, s.uring = nil, nil, twice{}, twice{} // only needed to load, and tens of megabytes
+	s.types, s.copySpec, s.from = nil, nil, objectSet{} // only needed to load, and tens of megabytes
 	return s, nil
 }
 
@@ -149,14 +158,14 @@ func (s *Session) attach(opt Options) (err error) {
 	if err := s.lacks(opt.Without); err != nil {
 		return err
 	}
-	guard, err := objects.LoadGuard()
+	guard, err := s.from.guard()
 	if err != nil {
 		return err
 	}
 	if err := s.watchProcesses(guard, opt.Supervised); err != nil {
 		return err
 	}
-	probes, err := s.read(s.kernel)
+	probes, err := s.read(s.from.kernel)
 	if err != nil {
 		return err
 	}
@@ -247,6 +256,7 @@ func (s *Session) loadMaps(spec *ebpf.CollectionSpec, opt Options, dir *os.File)
 // afterRequired lets the others go on then.
 func (s *Session) attachRequired(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map) error {
 	defer close(s.required)
+	required := s.programs()
 	last := len(required) - 1 // it takes the verifier as long as all others
 	var tasks, calls *ebpf.Collection
 	var failed error
@@ -273,11 +283,19 @@ func (s *Session) attachRequired(spec *ebpf.CollectionSpec, shared map[string]*e
 	return nil
 }
 
+// programs are those that this session requires. Those that share probes also need to know which cgroups are made.
+func (s *Session) programs() []string {
+	if s.sharing {
+		return slices.Concat([]string{objects.KernelSharedProgOnCgroupMade, objects.KernelSharedProgOnCgroupRemoved}, required)
+	}
+	return slices.Clone(required)
+}
+
 // attachOrder is the order in which the required programs are attached. An entry proves the call,
 // so it is looked for first. With copies a call that has an entry and no end counts as missed: then
 // it comes last.
 func (s *Session) attachOrder() []string {
-	order := slices.Clone(required)
+	order := s.programs()
 	if n := len(order); s.copies.calls {
 		order[n-2], order[n-1] = order[n-1], order[n-2]
 	}
@@ -327,10 +345,34 @@ func (s *Session) hook(dir *os.File, p *ebpf.Program, at ebpf.AttachType) error 
 	return nil
 }
 
+// addressHooks are the IPv4 and IPv6 address hooks, and where each is attached.
+var addressHooks = map[string]ebpf.AttachType{
+	objects.SockProgOnConnect4: ebpf.AttachCGroupInet4Connect, objects.SockProgOnConnect6: ebpf.AttachCGroupInet6Connect,
+	objects.SockProgOnSendmsg4: ebpf.AttachCGroupUDP4Sendmsg, objects.SockProgOnSendmsg6: ebpf.AttachCGroupUDP6Sendmsg,
+}
+
+// unixAddressHooks are those of unix sockets, and resultHook is what sees pending connects end.
+var (
+	unixAddressHooks = map[string]ebpf.AttachType{
+		objects.UnixProgOnConnectUnix: ebpf.AttachCgroupUnixConnect, objects.UnixProgOnSendmsgUnix: ebpf.AttachCgroupUnixSendmsg,
+	}
+	resultHook = map[string]ebpf.AttachType{objects.ResultProgOnConnectEnd: ebpf.AttachCGroupSockOps}
+)
+
+// attachTo attaches programs to the cgroup.
+func (s *Session) attachTo(dir *os.File, programs map[string]*ebpf.Program, hooks map[string]ebpf.AttachType) error {
+	for _, name := range slices.Sorted(maps.Keys(hooks)) {
+		if err := s.hook(dir, programs[name], hooks[name]); err != nil {
+			return fmt.Errorf("attaching %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // attachHooks attaches the IPv4 and IPv6 address hooks. They are required, because only
 // they see connections through io_uring.
 func (s *Session) attachHooks(dir *os.File, shared map[string]*ebpf.Map) error {
-	spec, err := objects.LoadSock()
+	spec, err := s.from.sock()
 	if err != nil {
 		return err
 	}
@@ -338,13 +380,8 @@ func (s *Session) attachHooks(dir *os.File, shared map[string]*ebpf.Map) error {
 	if err != nil {
 		return fmt.Errorf("loading the address hooks: %w", err)
 	}
-	for name, at := range map[string]ebpf.AttachType{
-		objects.SockProgOnConnect4: ebpf.AttachCGroupInet4Connect, objects.SockProgOnConnect6: ebpf.AttachCGroupInet6Connect,
-		objects.SockProgOnSendmsg4: ebpf.AttachCGroupUDP4Sendmsg, objects.SockProgOnSendmsg6: ebpf.AttachCGroupUDP6Sendmsg,
-	} {
-		if err := s.hook(dir, coll.Programs[name], at); err != nil {
-			return fmt.Errorf("attaching %s: %w", name, err)
-		}
+	if err := s.attachTo(dir, coll.Programs, addressHooks); err != nil {
+		return err
 	}
 	s.Hooks.from = now()
 	return nil
@@ -357,27 +394,28 @@ func now() uint64 {
 	return uint64(ts.Nano())
 }
 
-func (s *Session) attachUnix(dir *os.File, shared map[string]*ebpf.Map) error {
+// hasUnixHooks says why this kernel has no hooks for unix sockets.
+func (s *Session) hasUnixHooks() error {
 	if kernel, err := s.types.Kernel(); err != nil || !enumHas(kernel, "bpf_attach_type", "BPF_CGROUP_UNIX_CONNECT") {
 		return errors.Join(err, errors.New("this kernel has no hooks for addresses of unix sockets (Linux 6.7 has)"))
 	}
-	spec, err := objects.LoadUnix()
-	if err != nil {
+	return nil
+}
+
+func (s *Session) attachUnix(dir *os.File, shared map[string]*ebpf.Map) error {
+	if err := s.hasUnixHooks(); err != nil {
 		return err
 	}
-	coll, err := s.load(spec, shared)
-	if err != nil {
-		return err
-	}
-	if err := s.hook(dir, coll.Programs[objects.UnixProgOnConnectUnix], ebpf.AttachCgroupUnixConnect); err != nil {
-		return err
-	}
-	return s.hook(dir, coll.Programs[objects.UnixProgOnSendmsgUnix], ebpf.AttachCgroupUnixSendmsg)
+	return s.loadAndAttach(dir, shared, s.from.unix, unixAddressHooks)
 }
 
 // attachResults attaches what sees pending connects end.
 func (s *Session) attachResults(dir *os.File, shared map[string]*ebpf.Map) error {
-	spec, err := objects.LoadResult()
+	return s.loadAndAttach(dir, shared, s.from.result, resultHook)
+}
+
+func (s *Session) loadAndAttach(dir *os.File, shared map[string]*ebpf.Map, read specFunc, hooks map[string]ebpf.AttachType) error {
+	spec, err := read()
 	if err != nil {
 		return err
 	}
@@ -385,7 +423,7 @@ func (s *Session) attachResults(dir *os.File, shared map[string]*ebpf.Map) error
 	if err != nil {
 		return err
 	}
-	return s.hook(dir, coll.Programs[objects.ResultProgOnConnectEnd], ebpf.AttachCGroupSockOps)
+	return s.attachTo(dir, coll.Programs, hooks)
 }
 
 // Quiet detaches everything, hooks first and system calls last, and flushes the ring: the
@@ -394,6 +432,9 @@ func (s *Session) Quiet() error {
 	var errs []error
 	s.checkLinks()
 	s.Hooks.to = now()
+	if s.set != nil {
+		errs = append(errs, s.stopMember())
+	}
 	for i := len(s.links) - 1; i >= 0; i-- {
 		errs = append(errs, s.links[i].Close())
 	}
@@ -407,6 +448,10 @@ func (s *Session) Close() {
 		l.Close()
 	}
 	s.links = nil
+	if s.set != nil {
+		s.leaveSet()
+	}
+	notAlone()
 	if s.Ring != nil {
 		s.Ring.Close()
 	}

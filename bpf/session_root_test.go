@@ -48,6 +48,9 @@ func attachOwn(t *testing.T, redundant bool) *Session {
 func attachWith(t *testing.T, opt Options) *Session {
 	t.Helper()
 	opt.Cgroup, opt.RingSize = ownCgroup(t), 1<<24 // other processes of the cgroup fill it too
+	if os.Getenv(testProbes) == schemas.ProbesShared && opt.cannotShare() == nil {
+		opt.Probes = ProbesShared
+	}
 	s, err := Attach(opt)
 	if err != nil {
 		testkit.Missing(t, "the probes", err)
@@ -151,6 +154,7 @@ func TestWithoutParts(t *testing.T) {
 
 // What a verifier refuses is loaded in another way, and the session says why.
 func TestVerifierRefuses(t *testing.T) {
+	t.Setenv(testProbes, schemas.ProbesOwn)
 	for _, c := range []struct {
 		refused map[string]bool // a program with these values of its variables
 		want    string

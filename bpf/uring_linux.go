@@ -47,7 +47,7 @@ func (s *Session) attachUring(shared map[string]*ebpf.Map) error {
 // attachUringObject attaches the object, and copies of it where tasks are preempted in
 // probes. They share the requests and the bodies.
 func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm, read func(twice) (*ebpf.CollectionSpec, error)) error {
-	spec, err := read(s.uring)
+	spec, err := read(s.from.uring)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (s *Session) unfinished() (n uint64) {
 	var key uint64
 	var q objects.UringRequest
 	for it := s.requests.Iterate(); it.Next(&key, &q); {
-		if q.State&(stateTold|stateCancelled) == 0 {
+		if q.State&(stateTold|stateCancelled) == 0 && (s.set == nil || q.Run == s.member.run) {
 			n++
 		}
 	}

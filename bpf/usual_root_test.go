@@ -43,6 +43,7 @@ func TestUsualObjects(t *testing.T) {
 
 // A kernel that refuses what is made for the usual one gets the general objects, and observes as much.
 func TestUsualRefused(t *testing.T) {
+	t.Setenv(testProbes, schemas.ProbesOwn)
 	refused := 0
 	newCollection = func(spec *ebpf.CollectionSpec, opts ebpf.CollectionOptions) (*ebpf.Collection, error) {
 		for _, name := range []string{"on_sys_exit", "on_fail_link"} {

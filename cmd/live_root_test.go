@@ -16,12 +16,15 @@ import (
 	"github.com/runner-evidence/runner/testdata/workload/expect"
 )
 
+// kindGroups are the groups of the workload kinds.
+var kindGroups = []string{"opens", "failures", "special", "names", "long", "deep", "ring",
+	"execs", "inet", "unix", "interrupts", "tree", "attrs", "attributes", "others", "mounts", "silent"}
+
 // TestKinds makes one marked event of every kind. It expects one line for each, with the
 // right value, process, return value and arguments, and no other line.
 func TestKinds(t *testing.T) {
 	requireBPF(t)
-	for _, group := range []string{"opens", "failures", "special", "names", "long", "deep", "ring",
-		"execs", "inet", "unix", "interrupts", "tree", "attrs", "attributes", "others", "mounts", "silent"} {
+	for _, group := range kindGroups {
 		t.Run(group, func(t *testing.T) {
 			workload(t, nil, "kinds", shortDir(t), group)
 		})

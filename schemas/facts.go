@@ -43,6 +43,7 @@ const (
 	FactPathObjects   = "path_objects"
 	FactPlatform      = "platform"
 	FactPreemption    = "preemption"
+	FactProbes        = "probes"
 	FactRedundant     = "redundant"
 	FactRunClock      = "run_clock"
 	FactSupervisor    = "supervisor"
@@ -119,6 +120,16 @@ const (
 	preemptionUnknown    = "unknown: "
 )
 
+// Whose probes a run uses: the flag --probes. The last is also the fact probes.
+const (
+	ProbesAuto   = "auto"
+	ProbesOwn    = "own"
+	ProbesShared = "shared"
+)
+
+// ProbesWords are the values of the flag.
+var ProbesWords = [...]string{ProbesAuto, ProbesOwn, ProbesShared}
+
 // Values of supervisor.
 const (
 	SupervisorExec = "exec"
@@ -160,6 +171,7 @@ var Facts = [...]Fact{
 	{Name: FactResults, Stage: StageCapture, Form: "`attached`, `unavailable: WHY`", When: WhenCaptured, Why: "whether the kernel reports the results of connects that were pending at the end of their calls. Where it does not, they stay pending"},
 	{Name: FactPathObjects, Stage: StageCapture, Form: "names of functions, space separated, or `unavailable: WHY`", When: WhenCaptured, Why: "the functions of the kernel from which the objects of path operations come. Where they are unavailable, all paths of such operations are lexical"},
 	{Name: FactPreemption, Stage: StageCapture, Form: "`none`, `tasks`, `calls`, `tasks calls`, `unknown: WHY`", When: WhenCaptured, Why: "what a test at the start found: at which hooks the kernel can preempt a task inside a probe, and then skips that probe for the other tasks of the CPU. `tasks` are exec, fork, exit, moves and io_uring, `calls` the system calls. The probes of exec, fork, exit and of system calls then have copies, unless `--redundant` says otherwise; if it is not known, all of these have"},
+	{Name: FactProbes, Stage: StageCapture, Values: []string{ProbesShared}, When: WhenOptional, Why: "only if the run used probes that other runs used too: `--probes`"},
 	{Name: FactArguments, Stage: StageCapture, Values: ArgvModes[:], When: WhenCaptured, Why: "how arguments of programs were recorded: `--argv`"},
 	{Name: FactArgumentsKey, Stage: StageCapture, Form: "`none`, `sha256:HEX`", When: WhenCaptured, Why: "the SHA-256 of the key of their digests: `--argv-key`"},
 	{Name: FactMountNS, Stage: StageCapture, Form: "`N`", When: WhenCaptured, Why: "inode number of the mount namespace of runner-capture: that of the run, where runner-exec did not start the command ([DERIVATION.md](DERIVATION.md#processes-and-their-context))"},

@@ -73,8 +73,22 @@ GLOBAL u64 put_root(u32 key, u64 off)
 	return n;
 }
 
-/* Set by the loader: whether arguments are read. */
-const volatile bool read_arguments;
+/* Are arguments read? */
+#ifdef SHARED
+INLINE bool reads_arguments(void)
+{
+	struct run *r = the_run(run_at(SLOT_EXEC));
+
+	return r && r->read_arguments;
+}
+#else
+const volatile bool read_arguments; /* set by the loader */
+
+INLINE bool reads_arguments(void)
+{
+	return read_arguments;
+}
+#endif
 
 /* Appends what the current program was started with, as the kernel put it into its memory: the program itself has not run
  * yet. What it cannot read has length 0. */
@@ -84,7 +98,7 @@ GLOBAL u64 put_arguments(u32 key, u64 off)
 	u64 mm, from, n;
 
 	BARRIER(off);
-	if (!s || !read_arguments || off > BLOB_LAST)
+	if (!s || off > BLOB_LAST || !reads_arguments())
 		return 0;
 	mm = POINTER(task_struct, bpf_get_current_task(), mm);
 	from = POINTER(mm_struct, mm, arg_start);

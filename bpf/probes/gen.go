@@ -35,6 +35,9 @@
 //	guard.bpf.c         signals to the runner's processes
 //	kernelusual.bpf.c   kernel.bpf.c once more, for the usual kernel: settings.h says why
 //	uringusual.bpf.c    uring.bpf.c, likewise
+//	run.h               whose event it is, where several runs share the probes
+//	cgroups.h           which cgroups belong to such a run
+//	*shared.bpf.c       the objects once more, for runs that share probes
 //	uringcount.bpf.c    only counts the use of io_uring, where uring.bpf.c does not load
 //
 // The programs that enforce network rules:
@@ -73,3 +76,10 @@ package probes
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Guard guard.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Files files.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Lsm lsm.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 KernelShared kernelshared.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 UringShared uringshared.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 SockShared sockshared.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 UnixShared unixshared.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 ResultShared resultshared.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 GuardShared guardshared.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 PathObjShared pathobjshared.bpf.c

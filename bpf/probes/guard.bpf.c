@@ -12,10 +12,10 @@ int on_signal(u64 *ctx)
 	u32 sig = ctx[0];
 	u64 task = 0;
 
-	if (sig > 31 || !(HARMFUL >> sig & 1) || bpf_current_task_under_cgroup(&scope, 0) != 1)
+	if (sig > 31 || !(HARMFUL >> sig & 1) || !run_is_known())
 		return 0;
 	bpf_probe_read_kernel(&task, sizeof(task), ctx + 2);
-	if (observer(task))
+	if (observer(task, present_run()))
 		raise(ALARM_SIGNAL, sig);
 	return 0;
 }

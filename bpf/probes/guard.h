@@ -26,6 +26,7 @@ enum alarm_kind {
 	ALARM_MOVE,   /* moved a process of the runner to another cgroup */
 	ALARM_KERNEL, /* reached the kernel: a module, kexec, its memory, ports */
 	ALARM_HELPER, /* named a program that the kernel starts outside of the cgroup */
+	ALARM_KINDS,
 };
 
 struct alarm {
@@ -35,17 +36,41 @@ struct alarm {
 	u32 copy; /* which copy of the probe says it: others can say the same */
 };
 
+#ifdef SHARED
+/* Of each run, how many of each kind, and the last process numbers that were reached. Nobody can write here but the programs: the
+ * map is frozen. A run reads what came since it began. */
+#define REACHED 512
+struct alarms_of_run {
+	u64 of[ALARM_KINDS];
+	s32 reached[REACHED];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RUNS);
+	__type(key, u32);
+	__type(value, struct alarms_of_run);
+} alarms SEC(".maps");
+
+/* How often a program of any run got hold of what all of them share. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} touched SEC(".maps");
+#else
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 16);
 } alarms SEC(".maps");
+#endif
 
 /* The capture's own objects: 1 << 32, 2 << 32 or 3 << 32 for a program, map or link, and
  * its id. The loader fills it and freezes it. */
 enum { OBJECT_PROG = 1, OBJECT_MAP, OBJECT_LINK };
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 512);
+	__uint(max_entries, 512 + 16 * RUNS);
 	__type(key, u64);
 	__type(value, u32);
 } own_objects SEC(".maps");
@@ -65,18 +90,97 @@ struct {
 	__type(value, u32);
 } kernel_files SEC(".maps");
 
-/* Processes whose memory was written by number: one alarm for each. */
+/* Processes whose memory was written by number, and by whom: one alarm for each. */
+struct reach {
+	s32 number;
+	u32 run;
+};
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 512);
-	__type(key, s32);
+	__uint(max_entries, 512 * (RUNS > 1 ? 8 : 1));
+	__type(key, struct reach);
 	__type(value, u32);
 } reached SEC(".maps");
 
 /* The processes of the runner, as the first pid namespace numbers them: the capture, and
- * runner-exec or 0, each with its children. Set by the loader before the load. */
+ * runner-exec or 0, each with its children. */
+#ifdef SHARED
+INLINE u32 capture_of(u32 run)
+{
+	struct run *r = the_run(run);
+
+	return r ? r->capture_tgid : 0;
+}
+
+INLINE u32 supervisor_of(u32 run)
+{
+	struct run *r = the_run(run);
+
+	return r ? r->supervisor_tgid : 0;
+}
+
+/* The run of the present task; 0 if it has none. */
+INLINE u32 present_run(void)
+{
+	return run_of_id(present_cgroup(bpf_get_current_task()));
+}
+
+static long raise_in(u32 i, struct alarm *a)
+{
+	struct run *r = bpf_map_lookup_elem(&runs, &i);
+	struct alarms_of_run *of = bpf_map_lookup_elem(&alarms, &i);
+	u64 n;
+
+	if (!r || !r->cgroup_id || !of || a->kind >= ALARM_KINDS)
+		return 0;
+	n = __sync_fetch_and_add(&of->of[a->kind], 1);
+	if (a->kind == ALARM_REACH)
+		of->reached[n & (REACHED - 1)] = a->number;
+	return 0;
+}
+
+/* Tells the run of the present task. If it has none, it acts for a run that is not known: then it tells all of them. */
+GLOBAL u32 raise(u32 kind, s32 number)
+{
+	struct alarm a = { .kind = kind, .tgid = bpf_get_current_pid_tgid() >> 32, .number = number };
+	u32 run = present_run();
+
+	if (run)
+		raise_in(run - 1, &a);
+	else
+		bpf_loop(RUNS, raise_in, &a, 0);
+	return 0;
+}
+
+/* What all runs share is in the hands of a program: that concerns each of them. */
+INLINE void raise_own_object(u32 id)
+{
+	u32 zero = 0;
+	u64 *n = bpf_map_lookup_elem(&touched, &zero);
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	raise(ALARM_BPF, id);
+}
+#else
+/* Set by the loader before the load. */
 const volatile u32 capture_tgid;
 const volatile u32 supervisor_tgid;
+
+INLINE u32 capture_of(u32 run)
+{
+	return capture_tgid;
+}
+
+INLINE u32 supervisor_of(u32 run)
+{
+	return supervisor_tgid;
+}
+
+INLINE u32 present_run(void)
+{
+	return 1;
+}
 
 INLINE void raise(u32 kind, s32 number)
 {
@@ -84,6 +188,12 @@ INLINE void raise(u32 kind, s32 number)
 
 	bpf_ringbuf_output(&alarms, &a, sizeof(a), 0);
 }
+
+INLINE void raise_own_object(u32 id)
+{
+	raise(ALARM_BPF, id);
+}
+#endif
 
 INLINE u32 tgid_of(u64 task)
 {
@@ -93,22 +203,22 @@ INLINE u32 tgid_of(u64 task)
 	return tgid;
 }
 
-/* Is a task the runner's? */
-GLOBAL u32 observer(u64 task)
+/* Is a task the runner's, of this run? */
+GLOBAL u32 observer(u64 task, u32 run)
 {
-	u32 tgid;
+	u32 tgid, capture = capture_of(run), supervisor = supervisor_of(run);
 
-	if (!task)
+	if (!task || !capture)
 		return 0;
 	tgid = tgid_of(task);
-	if (tgid == capture_tgid || (supervisor_tgid && tgid == supervisor_tgid))
+	if (tgid == capture || (supervisor && tgid == supervisor))
 		return 1;
-	if (!supervisor_tgid)
+	if (!supervisor)
 		return 0;
 	tgid = tgid_of(POINTER(task_struct, task, real_parent));
-	if (tgid != supervisor_tgid && tgid != capture_tgid)
+	if (tgid != supervisor && tgid != capture)
 		return 0;
-	return !in_scope(cgroup_of(task));
+	return !in_scope(cgroup_of(task), run);
 }
 
 /* The task of a struct pid. */
@@ -119,11 +229,23 @@ INLINE u64 task_of(u64 pid)
 	return node ? node - OFFSET(struct task_struct, pid_links) : 0;
 }
 
+/* What a descriptor of a BPF object is of, by the name of its file: bpf-prog, bpf-map, or bpf_link. */
+INLINE u32 kind_of_object(u64 file)
+{
+	u64 dentry = word(file + OFFSET(struct file, f_path) + OFFSET(struct path, dentry));
+	char name[8] = {};
+
+	bpf_probe_read_kernel(name, sizeof(name) - 1, (void *)POINTER(dentry, dentry, d_name.name));
+	if (name[0] != 'b' || name[1] != 'p' || name[2] != 'f')
+		return 0;
+	return name[4] == 'p' ? OBJECT_PROG : name[4] == 'm' ? OBJECT_MAP : name[4] == 'l' ? OBJECT_LINK : 0;
+}
+
 /* A call that returned a descriptor of a BPF object. */
 INLINE void guard_bpf(u32 cmd, s64 fd)
 {
 	u64 object, key = 0, file;
-	u32 id = 0, type = 0;
+	u32 id = 0, type = 0, kind;
 
 	if (fd < 0)
 		return;
@@ -134,28 +256,38 @@ INLINE void guard_bpf(u32 cmd, s64 fd)
 	switch (cmd) {
 	case 5: /* BPF_PROG_LOAD */
 	case 13: /* BPF_PROG_GET_FD_BY_ID */
+		kind = OBJECT_PROG;
+		break;
+	case 14: /* BPF_MAP_GET_FD_BY_ID */
+		kind = OBJECT_MAP;
+		break;
+	case 30: /* BPF_LINK_GET_FD_BY_ID */
+		kind = OBJECT_LINK;
+		break;
+	case 7: /* BPF_OBJ_GET */
+		kind = kind_of_object(file);
+		break;
+	default:
+		return;
+	}
+	if (kind == OBJECT_PROG) {
 		READ_FIELD(type, bpf_prog, object, type);
 		if (type < 64 && (CHANGING_PROGS >> type & 1)) {
 			raise(ALARM_BPF, type);
 			return;
 		}
 		READ_FIELD(id, bpf_prog_aux, POINTER(bpf_prog, object, aux), id);
-		key = OBJECT_PROG;
-		break;
-	case 14: /* BPF_MAP_GET_FD_BY_ID */
+	} else if (kind == OBJECT_MAP) {
 		READ_FIELD(id, bpf_map, object, id);
-		key = OBJECT_MAP;
-		break;
-	case 30: /* BPF_LINK_GET_FD_BY_ID */
+	} else if (kind == OBJECT_LINK) {
 		READ_FIELD(id, bpf_link, object, id);
-		key = OBJECT_LINK;
-		break;
-	default:
+	} else {
 		return;
 	}
+	key = kind;
 	key = key << 32 | id;
 	if (bpf_map_lookup_elem(&own_objects, &key))
-		raise(ALARM_BPF, id);
+		raise_own_object(id);
 }
 
 /* PTRACE_ATTACH and PTRACE_SEIZE put the new tracee first. */
@@ -166,15 +298,16 @@ INLINE void guard_ptrace(u64 request, s64 ret)
 	if (ret || (request != 16 && request != 0x4206))
 		return;
 	first = word(task + OFFSET(struct task_struct, ptraced));
-	if (first && first != task + OFFSET(struct task_struct, ptraced) && observer(first - OFFSET(struct task_struct, ptrace_entry)))
+	if (first && first != task + OFFSET(struct task_struct, ptraced) && observer(first - OFFSET(struct task_struct, ptrace_entry), present_run()))
 		raise(ALARM_TRACE, request);
 }
 
 INLINE void guard_reach(s32 number, s64 ret)
 {
+	struct reach who = { .number = number, .run = present_run() };
 	u32 one = 1;
 
-	if (ret > 0 && bpf_map_update_elem(&reached, &number, &one, 1 /* BPF_NOEXIST */) != -17 /* EEXIST */)
+	if (ret > 0 && bpf_map_update_elem(&reached, &who, &one, 1 /* BPF_NOEXIST */) != -17 /* EEXIST */)
 		raise(ALARM_REACH, number);
 }
 
@@ -210,7 +343,7 @@ INLINE void guard_getfd(s32 pidfd, s64 ret)
 		return;
 	note_received(1);
 	file = fd_file(pidfd);
-	if (file && observer(task_of(pid_of(file))))
+	if (file && observer(task_of(pid_of(file)), present_run()))
 		raise(ALARM_TRACE, 0);
 }
 
@@ -237,7 +370,7 @@ INLINE void guard_call(u32 what, const u64 *v, s64 ret)
 			raise(ALARM_KERNEL, 0);
 		break;
 	case GUARD_RING: /* only whether the scope has rings at all */
-		c = counters_of(SLOT_URING_SUBMIT);
+		c = counters_of(SLOT_EXIT);
 		if (c)
 			__sync_fetch_and_add(&c->rings, 1);
 		break;
@@ -264,7 +397,7 @@ GLOBAL u32 guard_file(u64 file)
 	kind = bpf_map_lookup_elem(&kernel_files, &key);
 	if (!kind)
 		return 0;
-	if (key.magic == PROC_MAGIC && observer(task_of(POINTER(proc_inode, inode - OFFSET(struct proc_inode, vfs_inode), pid)))) {
+	if (key.magic == PROC_MAGIC && observer(task_of(POINTER(proc_inode, inode - OFFSET(struct proc_inode, vfs_inode), pid)), present_run())) {
 		raise(ALARM_TRACE, 0);
 		return 0;
 	}

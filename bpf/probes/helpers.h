@@ -19,6 +19,7 @@ typedef _Bool bool;
 #define INLINE static inline __attribute__((always_inline))
 #define __uint(name, val) int(*name)[val]
 #define __type(name, val) typeof(val) *name
+#define __array(name, val) typeof(val) *name[]
 /* The verifier checks such a function once and not at each call; otherwise the branches
  * of a path walk would multiply. Its arguments are plain numbers. */
 #define GLOBAL __attribute__((noinline))
@@ -31,6 +32,8 @@ enum {
 	BPF_MAP_TYPE_PROG_ARRAY = 3,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_CGROUP_ARRAY = 8,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_CGROUP_STORAGE = 19,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 	BPF_F_NO_PREALLOC = 1,
@@ -51,6 +54,7 @@ static u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
 static u64 (*bpf_get_current_task)(void) = (void *)35;
 static long (*bpf_current_task_under_cgroup)(void *map, u32 index) = (void *)37;
 static u64 (*bpf_get_socket_cookie)(void *ctx) = (void *)46;
+static void *(*bpf_get_local_storage)(void *map, u64 flags) = (void *)81;
 static u64 (*bpf_get_current_cgroup_id)(void) = (void *)80;
 static long (*bpf_probe_read_user)(void *dst, u32 size, const void *src) = (void *)112;
 static long (*bpf_probe_read_kernel)(void *dst, u32 size, const void *src) = (void *)113;

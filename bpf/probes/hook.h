@@ -13,7 +13,7 @@ enum { IO_URING_ENTER = 426, PF_IO_WORKER = 0x10 }; /* the call has this number 
  * thread is foreign too: one makes the further connections of MPTCP. */
 INLINE bool foreign(struct counters *c)
 {
-	if (in_scope(cgroup_of(bpf_get_current_task())))
+	if (in_scope(cgroup_of(bpf_get_current_task()), run_of_counters(c)))
 		return false;
 	__sync_fetch_and_add(&c->foreign, 1);
 	return true;

@@ -24,10 +24,12 @@ INLINE void keep_interrupted(struct task_struct *task, u32 op, s64 ret, struct c
 {
 	struct mark_state *m = mark_of(task);
 
-	if (m)
+	if (m) {
 		m->interrupted = op << 16 | (u32)-ret;
-	else
+		m->interrupted_run = run_of_counters(c);
+	} else {
 		__sync_fetch_and_add(&c->scratch_missing, 1);
+	}
 }
 
 /* Whether an interrupted call starts over is decided once, by the first handler. Without a handler it
@@ -37,12 +39,15 @@ int on_deliver(u64 *ctx)
 {
 	struct mark_state *m = bpf_task_storage_get(&marks, bpf_get_current_task_btf(), 0, 0);
 	struct k_sigaction *action = (struct k_sigaction *)ctx[2];
-	struct counters *c = counters_of(SLOT_DELIVER);
+	struct counters *c;
 	u64 handler = 0, flags = 0;
 	u32 code;
 	struct rec r;
 
-	if (!m || !m->interrupted || !c)
+	if (!m || !m->interrupted)
+		return 0;
+	c = counters_in(m->interrupted_run, SLOT_DELIVER);
+	if (!c)
 		return 0;
 	READ(handler, action, sa.sa_handler);
 	READ(flags, action, sa.sa_flags);

@@ -217,7 +217,7 @@ INLINE bool records(struct task_struct *task, u64 cgid, u64 nr, struct pt_regs *
 	bool passed;
 
 	if (is_x32(nr)) {
-		if (is_in_scope(cgid))
+		if (is_in_scope(cgid, SLOT_EXIT))
 			unmapped(take_entry(task, x32_of(nr)), ret);
 		return false;
 	}
@@ -227,7 +227,7 @@ INLINE bool records(struct task_struct *task, u64 cgid, u64 nr, struct pt_regs *
 	passed = passes(d, regs, compat32);
 	if (!copied_calls && (passed || (d->class == CLASS_RECEIVE && ret < 0)))
 		return false;
-	if (!is_in_scope(cgid))
+	if (!is_in_scope(cgid, SLOT_EXIT))
 		return false;
 	if (copied_calls && !first_at_exit(task, marked_as(nr, compat32, passed)))
 		return false;
@@ -430,7 +430,7 @@ int on_sys_enter(u64 *ctx)
 	task = bpf_get_current_task_btf();
 	compat32 = is_compat(task);
 	if (nr >= NCALLS) {
-		if (!is_in_scope(present_cgroup((u64)task)))
+		if (!is_in_scope(present_cgroup((u64)task), SLOT_ENTER))
 			return 0;
 		call = x32_of(nr);
 	} else {
@@ -439,7 +439,7 @@ int on_sys_enter(u64 *ctx)
 		if (!copied_calls && (!d->op || d->class == CLASS_FORK || d->class == CLASS_RECEIVE || passed ||
 				      (d->class == CLASS_CHANGE && !changed_by((u64)task, d->op))))
 			return 0;
-		if (!is_in_scope(present_cgroup((u64)task)))
+		if (!is_in_scope(present_cgroup((u64)task), SLOT_ENTER))
 			return 0;
 		call = marked_as(nr, compat32, passed);
 		if (copied_calls && !first_at_entry(task, call))

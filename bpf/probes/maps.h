@@ -6,6 +6,7 @@
 
 #include "given.h"
 #include "record.h"
+#include "run.h"
 #include "settings.h"
 #include "types.h"
 
@@ -63,6 +64,7 @@ struct scratch {
 	struct told told;
 };
 
+#ifndef SHARED
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 24);
@@ -74,10 +76,11 @@ struct {
 	__type(key, u32);
 	__type(value, u32);
 } scope SEC(".maps");
+#endif
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SLOTS);
+	__uint(max_entries, RUNS * SLOTS);
 	__type(key, u32);
 	__type(value, struct counters);
 } counters SEC(".maps");
@@ -95,11 +98,12 @@ struct {
 /* Records lost because the ring was full, by operation. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, OPS);
+	__uint(max_entries, RUNS * OPS);
 	__type(key, u32);
 	__type(value, u64);
 } drops SEC(".maps");
 
+#ifndef SHARED
 /* The processes that the capture itself started, by process id, and when: the kernel gives a capture
  * that is the first process of its pid namespace others as children too. */
 struct {
@@ -111,11 +115,70 @@ struct {
 
 /* Set by the loader before the load. */
 const volatile u64 scope_cgroup_id;
+#endif
 const volatile u32 ncpus = 1;
 
-INLINE struct counters *counters_of(u32 slot)
+#ifdef SHARED
+INLINE struct counters *counters_in(u32 run, u32 slot)
+{
+	u32 key = (run - 1) * SLOTS + slot;
+	struct counters *c = run ? bpf_map_lookup_elem(&counters, &key) : NULL;
+
+	if (c)
+		c->run = run;
+	return c;
+}
+
+INLINE void *ring_of(struct counters *c)
+{
+	u32 key = c->run - 1;
+
+	return bpf_map_lookup_elem(&rings, &key);
+}
+
+INLINE u64 *drops_of(struct counters *c, u32 op)
+{
+	u32 key = (c->run - 1) * OPS + op;
+
+	return bpf_map_lookup_elem(&drops, &key);
+}
+
+INLINE u32 run_of_counters(struct counters *c)
+{
+	return c->run;
+}
+
+/* Those of the run that a program is attached for: at a cgroup, where it can be preempted. */
+#define counters_of_hook(slot)                                                     \
+	({                                                                         \
+		u64 *_run = bpf_get_local_storage(&hooked_run, 0);                 \
+		counters_in(*_run, slot);                                          \
+	})
+#else
+INLINE struct counters *counters_in(u32 run, u32 slot)
 {
 	return bpf_map_lookup_elem(&counters, &slot);
+}
+
+INLINE u32 run_of_counters(struct counters *c)
+{
+	return 1;
+}
+
+#define ring_of(c) ((void *)&events)
+
+INLINE u64 *drops_of(struct counters *c, u32 op)
+{
+	return bpf_map_lookup_elem(&drops, &op);
+}
+
+#define counters_of_hook(slot) counters_of(slot)
+#endif
+
+/* The counters of a program, and of the run whose event it is at. */
+INLINE struct counters *counters_of(u32 slot)
+{
+	return counters_in(run_at(slot), slot);
 }
 
 /* Where a program builds its records. Each of its copies has one. */
@@ -155,9 +218,9 @@ INLINE u64 count_one(u64 *n, bool alone)
 /* Is it time to wake the reader? To do that for each record would cost more than all other work, and a reader that is woken
  * early takes a processor from the measured program for little. So it polls, and every 256th record of a CPU wakes it
  * if an eighth of the ring waits. */
-INLINE bool wakes(u64 n)
+INLINE bool wakes(void *ring, u64 n)
 {
-	return (n & 255) == 255 && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 8;
+	return (n & 255) == 255 && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 8;
 }
 
 /* All records are sent here, so that seen == emitted + dropped always holds. The increments are atomic
@@ -166,18 +229,18 @@ INLINE bool wakes(u64 n)
 INLINE void emit_as(struct rec *r, u64 size, struct counters *c, u8 slot, bool alone)
 {
 	u64 n, flags = BPF_RB_NO_WAKEUP;
+	void *ring = ring_of(c);
 
 	r->len = size;
 	r->probe = slot;
 	n = count_one(&c->seen, alone);
 	r->seq = n;
-	if (wakes(n))
+	if (ring && wakes(ring, n))
 		flags = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&events, r, size, flags) == 0) {
+	if (ring && bpf_ringbuf_output(ring, r, size, flags) == 0) {
 		count_one(&c->emitted, alone);
 	} else {
-		u32 op = r->op;
-		u64 *by_op = bpf_map_lookup_elem(&drops, &op);
+		u64 *by_op = drops_of(c, r->op);
 
 		count_one(&c->dropped, alone);
 		if (by_op)

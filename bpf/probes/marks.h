@@ -37,7 +37,7 @@ struct mark_state {
 	u32 exit_copy; /* the copies that go on in the bodies of these probes */
 	u32 exec_copy;
 	u32 submit_copy;
-	u32 pad;
+	u32 interrupted_run; /* whose call that is */
 };
 
 struct {

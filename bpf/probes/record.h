@@ -167,6 +167,9 @@ struct counters {
 	u64 foreign; /* network calls of tasks outside, on sockets of the scope */
 	u64 shared_arguments; /* calls whose structure or address in memory others could change and change back */
 	u64 received;	      /* descriptors that came from other processes */
+#ifdef SHARED
+	u64 run; /* whose counters these are (run.h) */
+#endif
 };
 
 /* Scratch records per CPU and copy of a probe. */

@@ -52,7 +52,7 @@ int on_connect_end(struct bpf_sock_ops *ctx)
 	to = ctx->args[1];
 	if ((from != STATE_SYN_SENT && from != STATE_SYN_RECV) || to == STATE_SYN_RECV)
 		return 1;
-	c = counters_of(SLOT_RESULT);
+	c = counters_of_hook(SLOT_RESULT);
 	if (!c)
 		return 1;
 	__builtin_memset(&r, 0, sizeof(r));

@@ -21,18 +21,52 @@ INLINE u64 present_cgroup(u64 task)
 	return POINTER(kernfs_node, POINTER(cgroup, cgroup_of(task), kn), id);
 }
 
-/* Is the present task in the scope? Most are in the cgroup itself, and to see that costs less than to ask the kernel. */
-INLINE bool is_in_scope(u64 cgid)
+/* Is the present task in the scope? Most are in the cgroup itself, and to see that costs less than to ask the kernel. The
+ * program of the slot asks for itself. */
+INLINE bool is_in_scope(u64 cgid, u32 slot)
 {
+#ifdef SHARED
+	return enter_run(run_of_id(cgid), slot);
+#else
 	return cgid == scope_cgroup_id || bpf_current_task_under_cgroup(&scope, 0) == 1;
+#endif
+}
+
+/* The same for those who do not know its cgroup. */
+INLINE bool present_in_scope(u32 slot)
+{
+#ifdef SHARED
+	return is_in_scope(present_cgroup(bpf_get_current_task()), slot);
+#else
+	return bpf_current_task_under_cgroup(&scope, 0) == 1;
+#endif
+}
+
+/* The same for a program that keeps nothing for a run, and that can be preempted. */
+INLINE bool run_is_known(void)
+{
+#ifdef SHARED
+	return run_of_id(present_cgroup(bpf_get_current_task()));
+#else
+	return bpf_current_task_under_cgroup(&scope, 0) == 1;
+#endif
 }
 
 /* How far up in_scope looks: 32,768 levels. Each level costs the kernel 8 bytes for each one above
  * it, so nobody makes as many. The product is what a verifier follows if it is not in pieces. */
 #define LEVELS 32
-#define SCOPE_FOUND 1ULL /* no address is so small */
 
-/* Is a cgroup's state that of the scope? Returns SCOPE_FOUND, or its parent, or 0 at the top. */
+/* The run that a cgroup is the scope of, as its number; no address is so small. */
+INLINE u64 scope_of(u64 id)
+{
+#ifdef SHARED
+	return run_of_id(id);
+#else
+	return id == scope_cgroup_id;
+#endif
+}
+
+/* Is a cgroup's state that of a scope? Returns the number of its run, or its parent, or 0 at the top. */
 GLOBAL u64 scope_or_parent(u64 css)
 {
 	struct cgroup_subsys_state *at = (void *)css;
@@ -42,18 +76,19 @@ GLOBAL u64 scope_or_parent(u64 css)
 
 	if (READ(c, at, cgroup) || READ(kn, c, kn) || READ(id, kn, id))
 		return 0;
-	if (id == scope_cgroup_id)
-		return SCOPE_FOUND;
+	id = scope_of(id);
+	if (id)
+		return id;
 	if (READ(css, at, parent))
 		return 0;
 	return css;
 }
 
-/* Looks for the scope among a cgroup's state and its parents. Returns SCOPE_FOUND, or where to go on,
+/* Looks for a scope among a cgroup's state and its parents. Returns the number of its run, or where to go on,
  * or 0 at the top. */
 GLOBAL u64 look_up_scope(u64 css)
 {
-	for (int i = 0; i < LEVELS && css > SCOPE_FOUND; i++)
+	for (int i = 0; i < LEVELS && css > RUNS; i++)
 		css = scope_or_parent(css);
 	return css;
 }
@@ -61,19 +96,25 @@ GLOBAL u64 look_up_scope(u64 css)
 /* The same, 32 times as far. */
 GLOBAL u64 look_far_up(u64 css)
 {
-	for (int i = 0; i < LEVELS && css > SCOPE_FOUND; i++)
+	for (int i = 0; i < LEVELS && css > RUNS; i++)
 		css = look_up_scope(css);
 	return css;
 }
 
-/* Is a cgroup of the v2 hierarchy the scope itself or below it? */
-GLOBAL u32 in_scope(u64 cg)
+/* The run that has a cgroup of the v2 hierarchy as its scope, or below it; 0 if none has. */
+GLOBAL u32 run_of(u64 cg)
 {
 	u64 css = cg + OFFSET(struct cgroup, self);
 
-	for (int i = 0; i < LEVELS && css > SCOPE_FOUND; i++)
+	for (int i = 0; i < LEVELS && css > RUNS; i++)
 		css = look_far_up(css);
-	return css == SCOPE_FOUND;
+	return css;
+}
+
+/* Is it the scope of this run, or below it? */
+INLINE bool in_scope(u64 cg, u32 run)
+{
+	return run && run_of(cg) == run;
 }
 
 #endif

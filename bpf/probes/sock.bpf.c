@@ -25,7 +25,7 @@ INLINE void fill(struct bpf_sock_addr *ctx, struct addr_rec *e, u16 op)
  * to an address of another family comes here before the kernel refuses it, and means no IP address. */
 INLINE int inet4(struct bpf_sock_addr *ctx, u16 op)
 {
-	struct counters *c = counters_of(SLOT_SOCK);
+	struct counters *c = counters_of_hook(SLOT_SOCK);
 	u32 ip = ctx->user_ip4;
 	struct addr_rec e;
 
@@ -45,7 +45,7 @@ INLINE int inet4(struct bpf_sock_addr *ctx, u16 op)
 INLINE int inet6(struct bpf_sock_addr *ctx, u16 op)
 {
 	u32 w0 = ctx->user_ip6[0], w1 = ctx->user_ip6[1], w2 = ctx->user_ip6[2], w3 = ctx->user_ip6[3];
-	struct counters *c = counters_of(SLOT_SOCK);
+	struct counters *c = counters_of_hook(SLOT_SOCK);
 	bool any = !w0 && !w1 && !w2 && !w3;
 	struct addr_rec e;
 

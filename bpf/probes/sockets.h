@@ -85,7 +85,7 @@ INLINE bool sent_pieces(struct kind *k)
  * UDP, where the socket was made in the scope. */
 INLINE bool hooked(struct kind *k)
 {
-	return in_scope(POINTER(sock, k->sk, sk_cgrp_data.cgroup));
+	return in_scope(POINTER(sock, k->sk, sk_cgrp_data.cgroup), run_at(SLOT_EXIT));
 }
 
 /* The name of a unix socket: the path of the file that it is bound to, as the kernel has it, or

@@ -124,7 +124,7 @@ int body_exec(u64 *ctx)
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
 {
-	if (bpf_current_task_under_cgroup(&scope, 0) != 1)
+	if (!present_in_scope(SLOT_EXEC))
 		return 0;
 	note_start(bpf_get_current_task_btf());
 	if (!first_at_exec())
@@ -155,27 +155,32 @@ INLINE u64 hierarchy_of(u64 cg)
 	return root;
 }
 
-/* Keeps which processes the capture started itself. */
+/* Keeps which processes the capture started itself. Those who share probes do not ask. */
 INLINE void note_own_child(struct task_struct *child)
 {
+#ifndef SHARED
 	u32 tgid = child->tgid;
 	u64 born = child->start_boottime;
 
 	if (bpf_get_current_pid_tgid() >> 32 == capture_tgid && tgid != capture_tgid)
 		bpf_map_update_elem(&own_children, &tgid, &born, 0);
+#endif
 }
 
 SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)
 {
 	struct task_struct *child = (struct task_struct *)ctx[1];
-	struct counters *c = counters_of(SLOT_FORK);
 	u32 key = scratch_key(copy, SCRATCH_FORK);
+	struct counters *c;
 	struct scratch *s;
 	u64 to, off = 0;
 
 	note_own_child(child);
-	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c || !first_at_fork(child))
+	if (!present_in_scope(SLOT_FORK))
+		return 0;
+	c = counters_of(SLOT_FORK);
+	if (!c || !first_at_fork(child))
 		return 0;
 	s = bpf_map_lookup_elem(&scratch, &key);
 	if (!s) {
@@ -191,7 +196,7 @@ int on_fork(u64 *ctx)
 	}
 	to = cgroup_of(address(ctx, 1));
 	s->r.aux2 = cgroup_id_of(to);
-	if (to != cgroup_of(address(ctx, 0)) && !in_scope(to))
+	if (to != cgroup_of(address(ctx, 0)) && !in_scope(to, run_at(SLOT_FORK)))
 		s->r.marks |= MARK_ESCAPE;
 	BARRIER(off);
 	if (off > BLOB_LAST)
@@ -204,10 +209,13 @@ SEC("tp_btf/sched_process_exit")
 int on_task_exit(u64 *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ctx[0];
-	struct counters *c = counters_of(SLOT_TASK_EXIT);
+	struct counters *c;
 	struct rec r;
 
-	if (bpf_current_task_under_cgroup(&scope, 0) != 1 || !c || !first_at_task_exit())
+	if (!present_in_scope(SLOT_TASK_EXIT))
+		return 0;
+	c = counters_of(SLOT_TASK_EXIT);
+	if (!c || !first_at_task_exit())
 		return 0;
 	forget_objects(); /* of a call whose end no copy saw */
 	begin(&r, OP_EXIT, 0);
@@ -221,23 +229,57 @@ int on_task_exit(u64 *ctx)
  * seen. Only moves to a cgroup outside matter.
  * This program needs no copies: the kernel calls it with a spinlock held, under the one
  * mutex of all cgroups, so no other task can come here while it runs. */
+struct moved {
+	u64 task;
+	u64 to; /* a cgroup */
+	u32 run; /* whose that is */
+	u32 pad;
+};
+
+INLINE void tell_move(u32 run, struct moved *m)
+{
+	struct counters *c = counters_in(run, SLOT_MOVE);
+	u64 task = m->task;
+	u32 tgid = 0, tid = 0;
+	struct rec r;
+
+	if (!c || m->run == run)
+		return;
+	READ_FIELD(tgid, task_struct, task, tgid);
+	READ_FIELD(tid, task_struct, task, pid);
+	begin(&r, OP_MOVE, 0);
+	r.aux1 = (u64)tgid << 32 | tid;
+	r.aux2 = cgroup_id_of(m->to);
+	r.marks = MARK_ESCAPE;
+	emit(&r, sizeof(r), c, SLOT_MOVE);
+}
+
+#ifdef SHARED
+static long tell_run_of_move(u32 i, struct moved *m)
+{
+	struct run *r = bpf_map_lookup_elem(&runs, &i);
+
+	if (r && r->cgroup_id)
+		tell_move(i + 1, m);
+	return 0;
+}
+#endif
+
 SEC("tp_btf/cgroup_attach_task")
 int on_move(u64 *ctx)
 {
-	struct task_struct *task = (struct task_struct *)ctx[2];
-	struct counters *c = counters_of(SLOT_MOVE);
-	u64 dst = address(ctx, 0);
-	struct rec r;
+	struct moved m = { .task = address(ctx, 2), .to = address(ctx, 0) };
 
-	if (bpf_current_task_under_cgroup(&scope, 0) == 1 && observer(address(ctx, 2)))
+	if (present_in_scope(SLOT_MOVE) && observer(m.task, run_at(SLOT_MOVE)))
 		raise(ALARM_MOVE, 0);
-	if (!c || hierarchy_of(dst) != hierarchy_of(cgroup_of(address(ctx, 2))) || in_scope(dst))
-		return 0; /* the first also skips the v1 hierarchies of a hybrid setup */
-	begin(&r, OP_MOVE, 0);
-	r.aux1 = (u64)(u32)task->tgid << 32 | (u32)task->pid;
-	r.aux2 = cgroup_id_of(dst);
-	r.marks = MARK_ESCAPE;
-	emit(&r, sizeof(r), c, SLOT_MOVE);
+	if (hierarchy_of(m.to) != hierarchy_of(cgroup_of(m.task)))
+		return 0; /* this skips the v1 hierarchies of a hybrid setup */
+	m.run = run_of(m.to);
+#ifdef SHARED
+	bpf_loop(RUNS, tell_run_of_move, &m, 0);
+#else
+	tell_move(1, &m);
+#endif
 	return 0;
 }
 

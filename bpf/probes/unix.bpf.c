@@ -12,7 +12,7 @@ struct unix_rec {
 
 INLINE int unix_hook(void *ctx, u16 op)
 {
-	struct counters *c = counters_of(SLOT_SOCK);
+	struct counters *c = counters_of_hook(SLOT_SOCK);
 	u64 k = (u64)bpf_cast_to_kern_ctx(ctx), len;
 	struct unix_rec e;
 	u32 size = 0;

@@ -19,9 +19,11 @@
 enum { MAP_FULL = -7 /* E2BIG */ };
 
 /* Takes out a request at this address that is known to be another one. */
-INLINE void forget(u64 req, struct request *q, struct counters *c)
+INLINE void forget(u64 req, struct request *q)
 {
-	if (!(q->state & (STATE_TOLD | STATE_CANCELLED)))
+	struct counters *c = counters_in(q->run, SLOT_URING_SUBMIT);
+
+	if (c && !(q->state & (STATE_TOLD | STATE_CANCELLED)))
 		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
 	bpf_map_delete_elem(&requests, &req);
 }
@@ -79,7 +81,7 @@ INLINE void submitted(u64 req)
 	settle_last(req, AT_SUBMIT, of_copy);
 	q = bpf_map_lookup_elem(&requests, &req);
 	if (q)
-		forget(req, q, c);
+		forget(req, q);
 	note_closed(req);
 	READ(opcode, (struct io_kiocb *)req, opcode);
 	READ(flags, (struct io_kiocb *)req, flags);
@@ -122,7 +124,7 @@ INLINE void failed(u64 entry, u64 req, s64 err)
 	settle_last(req, AT_FAILED, of_copy);
 	q = bpf_map_lookup_elem(&requests, &req);
 	if (q)
-		forget(req, q, c);
+		forget(req, q);
 	q = begin_request(AT_FAILED, of_copy, c);
 	if (!q)
 		return;
@@ -146,13 +148,12 @@ INLINE bool elsewhere(struct request *q)
 INLINE void completed(u64 req, s64 res)
 {
 	struct request *q = bpf_map_lookup_elem(&requests, &req);
-	struct counters *c = counters_of(SLOT_URING_COMPLETE);
 	u32 how = 0;
 
-	if (!q || !c)
+	if (!q)
 		return;
 	if (!same_request(q, req)) {
-		forget(req, q, c);
+		forget(req, q);
 		return;
 	}
 	if (!(q->state & STATE_TOLD) || res < 0) {
@@ -194,18 +195,16 @@ INLINE bool first_at_completion(u64 key)
 }
 
 /* Memory that another program's request has now is no request of the scope any more. */
-INLINE bool in_scope_now(u64 req)
+INLINE bool in_scope_now(u64 req, u32 slot)
 {
-	struct counters *c;
 	struct request *q;
 
-	if (bpf_current_task_under_cgroup(&scope, 0) == 1)
+	if (present_in_scope(slot))
 		return true;
 	note_closed(req);
 	q = bpf_map_lookup_elem(&requests, &req);
-	c = q ? counters_of(SLOT_URING_SUBMIT) : NULL;
-	if (c)
-		forget(req, q, c);
+	if (q)
+		forget(req, q);
 	return false;
 }
 
@@ -232,7 +231,7 @@ BODY(complete_body);
 	SEC("tp_btf/" tracepoint)                                        \
 	int on_##form(u64 *ctx)                                          \
 	{                                                                \
-		if (!in_scope_now(address(ctx, 0)))                      \
+		if (!in_scope_now(address(ctx, 0), SLOT_URING_SUBMIT))                      \
 			return 0;                                        \
 		if (!copied_tasks)                                       \
 			submitted(address(ctx, 0));                      \
@@ -277,7 +276,7 @@ BODY_PROGRAM(req_failed, "io_uring_req_failed", failed_body, failed(address(ctx,
 SEC("tp_btf/io_uring_req_failed")
 int on_req_failed(u64 *ctx)
 {
-	if (!in_scope_now(address(ctx, 1)))
+	if (!in_scope_now(address(ctx, 1), SLOT_URING_FAILED))
 		return 0;
 	if (!copied_tasks)
 		failed(address(ctx, 0), address(ctx, 1), (s32)ctx[2]);

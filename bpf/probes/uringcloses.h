@@ -81,7 +81,7 @@ INLINE void note_queued(u64 req)
 	s32 fd;
 
 	READ(opcode, (struct io_kiocb *)req, opcode);
-	if (opcode != OPCODE_CLOSE || bpf_current_task_under_cgroup(&scope, 0) != 1)
+	if (opcode != OPCODE_CLOSE || !present_in_scope(SLOT_URING_SUBMIT))
 		return;
 	fd = closes_fd(req);
 	if (fd >= 0)

@@ -101,6 +101,7 @@ INLINE struct request *begin_request(u32 at, u32 of_copy, struct counters *c)
 	__builtin_memset(q, 0, __builtin_offsetof(struct request, upath));
 	q->tgid = id >> 32;
 	q->tid = (u32)id;
+	q->run = run_of_counters(c);
 	q->cgid = bpf_get_current_cgroup_id();
 	q->since = bpf_ktime_get_ns();
 	q->files = descriptors();

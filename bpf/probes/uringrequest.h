@@ -39,6 +39,7 @@ struct request {
 	u32 clen, clen2;
 	u32 marks;
 	u32 state;
+	u32 run;	   /* whose it is */
 	u32 complete_copy; /* the copy that goes on in the body when it completes */
 	u32 on_file;	   /* it is about the file of a descriptor, and has no path */
 	struct asked asked; /* only until it is kept; on the stack, a verifier would follow each way that it can be set */
@@ -51,7 +52,11 @@ struct request {
 /* Requests between submission and completion, by their address. A full map is counted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
+#ifdef SHARED
+	__uint(max_entries, 8192);
+#else
 	__uint(max_entries, 1024);
+#endif
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, u64);
 	__type(value, struct request);

@@ -208,15 +208,15 @@ INLINE bool put_opened(struct scratch *s, u32 key, s32 fd)
 GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 {
 	u32 key = scratch_of(at, of_copy), slot = slot_of(at);
-	struct counters *c = counters_of(slot);
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct counters *c;
 	struct request *q;
 	u64 off = 0, file = 0;
 
-	if (!c)
-		return 1;
 	if (!s) {
-		__sync_fetch_and_add(&c->scratch_missing, 1);
+		c = counters_of(slot);
+		if (c)
+			__sync_fetch_and_add(&c->scratch_missing, 1);
 		return 1;
 	}
 	s->told.req = req;
@@ -225,6 +225,10 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 	s->told.how = how;
 	q = told(s);
 	if (!q) /* what took it out has counted it */
+		return 1;
+	enter_run(q->run, slot); /* another run's program can complete it */
+	c = counters_of(slot);
+	if (!c)
 		return 1;
 	s->given.kept = GIVEN_FILES;
 	s->given.since = q->since;

@@ -107,7 +107,7 @@ func observe(ctx context.Context, env *tool.Env, opt options) (reason error) {
 		return err
 	}
 	ses, noLSM, err := attachWithFiles(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Supervised: opt.supervised, Copies: copies,
-		Without: bpf.ParseParts(opt.without), Rules: opt.rules, Arguments: opt.arguments.Mode != schemas.ArgvNone}, opt, noLSM)
+		Without: bpf.ParseParts(opt.without), Probes: bpf.ParseProbes(opt.probes), Rules: opt.rules, Arguments: opt.arguments.Mode != schemas.ArgvNone}, opt, noLSM)
 	if err != nil {
 		return cannot(err)
 	}
@@ -120,6 +120,7 @@ func observe(ctx context.Context, env *tool.Env, opt options) (reason error) {
 	ls := newLines(opt.runID, sp)
 	r := &captureRun{opt: opt, env: env, ctx: ctx, ses: ses, sp: sp, lines: ls,
 		ev: newEvents(opt.runID, ls), messages: make(chan message, 16), facts: baseFacts(ses, opt)}
+	r.ev.dec.FirstSeq = ses.FirstSeq
 	r.ev.dec.Hooks, r.ev.arguments = &ses.Hooks, opt.arguments
 	if opt.files != nil {
 		guard, err = chooseFiles(opt, noLSM, func(err error) { r.post(message{fail: err}) })

@@ -43,12 +43,12 @@ Flags:
   --ring-size SIZE   ring between kernel and capture, a power of two (default 16M)
   --spool-size SIZE  what may wait on disk for a slow reader (default 4G)
   --redundant auto|on|off, --without PARTS   copies of probes; load without cast, loop, objects
+  --probes auto|own|shared, --unload   shared ones cost other processes once; only remove what is left
   --network-rules FILE, --file-rules FILE   refuse what these deny (runner.network_rules.v0,
                      runner.file_rules.v0), files by --file-mechanism auto, lsm, fanotify, landlock
   --argv full|hash|none, --argv-key FILE   arguments but secrets; names (default), digests; nothing
   --probe, --checksum crc32c   only say whether capture would work here; a cheaper seal, see STREAMS.md
-  --supervised, --grace D, --make-cgroup, --remove-cgroup, --ready-fd N
-                     for runner-exec
+  --supervised, --grace D, --make-cgroup, --remove-cgroup, --ready-fd N   for runner-exec
   -v, -q             say more; say nothing but errors; -h, --help and --version
 
 Exit codes:
@@ -74,7 +74,9 @@ func app() tool.App {
 		&cli.StringFlag{Name: "file-rules"},
 		&cli.StringFlag{Name: "file-mechanism", Value: schemas.FileMechanismAuto},
 		&cli.StringFlag{Name: "checksum", Value: schemas.ChecksumSHA256},
+		&cli.StringFlag{Name: "probes", Value: schemas.ProbesAuto},
 		&cli.BoolFlag{Name: "probe"},
+		&cli.BoolFlag{Name: "unload"},
 		&cli.BoolFlag{Name: "supervised"},
 		&cli.DurationFlag{Name: "grace", Value: 10 * time.Second},
 		&cli.BoolFlag{Name: "make-cgroup"},
@@ -103,6 +105,9 @@ func run(ctx context.Context, env *tool.Env) error {
 	}
 	if env.Flag.Bool("probe") {
 		return probe(env)
+	}
+	if env.Flag.Bool("unload") {
+		return unload(env)
 	}
 	opt, err := parse(env)
 	if err != nil {

@@ -22,6 +22,7 @@ type options struct {
 	remove        bool
 	ready         int // descriptor for the line "ready", or -1
 	redundant     string
+	probes        string // whose
 	without       string // parts of the kernel that the probes must not use
 	rulesFile     string
 	rules         *schemas.NetworkRules // to enforce; nil is none
@@ -62,6 +63,9 @@ func parse(env *tool.Env) (options, error) {
 		return o, err
 	}
 	if o.without, err = env.Word("without", schemas.LoadWithout...); err != nil {
+		return o, err
+	}
+	if o.probes, err = env.Word("probes", schemas.ProbesWords[:]...); err != nil {
 		return o, err
 	}
 	if o.fileMechanism, err = env.Word("file-mechanism", schemas.FileMechanismWords()...); err != nil {

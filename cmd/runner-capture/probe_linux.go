@@ -59,6 +59,11 @@ func probed(ses *bpf.Session) []result {
 		{schemas.FactPathObjects, ses.PathObjects},
 		{schemas.FactRedundant, because(ses.Redundant, schemas.FactPreemption+": "+ses.Preemption.String())},
 	}
+	shared := schemas.CaptureAttached
+	if err := bpf.CanShare(ses); err != nil {
+		shared = schemas.UnavailableBecause + err.Error()
+	}
+	list = append(list, result{"shared probes", shared})
 	for _, m := range schemas.FileMechanisms {
 		state := schemas.CaptureAttached
 		if err := inactive(m); err != nil {

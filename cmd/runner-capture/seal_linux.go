@@ -36,6 +36,9 @@ func baseFacts(ses *bpf.Session, opt options) map[string]string {
 		schemas.FactRedundant: ses.Redundant, schemas.FactSupervisor: schemas.SupervisorNone, schemas.FactEnd: "",
 		schemas.FactPreemption: ses.Preemption.String(),
 	}
+	if ses.Shares() {
+		f[schemas.FactProbes] = schemas.ProbesShared
+	}
 	f[schemas.FactArguments], f[schemas.FactArgumentsKey] = opt.arguments.Mode, opt.arguments.Key.Fact()
 	var own unix.Stat_t
 	if unix.Stat("/proc/self/ns/mnt", &own) == nil {

@@ -32,6 +32,7 @@ func fakeCapture() {
 	f.String("ring-size", "", "")
 	f.String("spool-size", "", "")
 	f.String("redundant", "", "")
+	f.String("probes", "", "")
 	f.String("argv", "", "")
 	f.String("argv-key", "", "")
 	f.String("without", "", "")

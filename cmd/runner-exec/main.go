@@ -63,6 +63,7 @@ func app() tool.App {
 		&cli.DurationFlag{Name: "timeout"},
 		&cli.DurationFlag{Name: "grace", Value: defaultGrace},
 		&cli.StringFlag{Name: "redundant", Value: "auto"},
+		&cli.StringFlag{Name: "probes", Value: schemas.ProbesAuto},
 		&cli.StringFlag{Name: "without", Value: schemas.LoadNone},
 		&cli.StringFlag{Name: "cgroup-parent"},
 		&cli.StringFlag{Name: "file-mechanism", Value: schemas.FileMechanismAuto},

@@ -37,7 +37,7 @@ Flags:
   --argv full|hash|none, --argv-key FILE   what programs are started with, as in runner-capture
   --timeout D, --grace D   TERM after D, kill after another grace; which survivors get (10s)
   --cgroup-parent DIR make the cgroup below DIR, not below the caller's own
-  --ring-size, --spool-size, --redundant, --without, --file-mechanism   as there
+  --ring-size, --spool-size, --probes, --redundant, --without, --file-mechanism   as there
   -v, -q              print progress; print nothing but errors; -h, --help; --version
 
 Exit codes: the command's own; 128+N signal N; 127 not found; 126 cannot be run;
@@ -88,6 +88,7 @@ type Options struct {
 	Timeout       time.Duration // 0: none
 	Grace         time.Duration
 	Redundant     string              // auto, on, off
+	Probes        string              // one of schemas.ProbesWords
 	Without       string              // parts of the kernel that the probes must not use
 	CgroupParent  string              // "" is the caller's own cgroup
 	FileMechanism string              // what enforces file rules, or auto
@@ -166,6 +167,9 @@ func (o *Options) values(env *tool.Env) (err error) {
 		return err
 	}
 	if o.Redundant, err = env.Word("redundant", "auto", "on", "off"); err != nil {
+		return err
+	}
+	if o.Probes, err = env.Word("probes", schemas.ProbesWords[:]...); err != nil {
 		return err
 	}
 	if o.FileMechanism, err = env.Word("file-mechanism", schemas.FileMechanismWords()...); err != nil {

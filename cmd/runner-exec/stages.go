@@ -82,7 +82,7 @@ func captureArgs(o Options, cgroup string) []string {
 	if o.ArgvKey != "" {
 		args = append(args, "--argv-key", o.ArgvKey)
 	}
-	args = append(args, "--argv", o.Argv, "--redundant", o.Redundant, "--without", o.Without, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
+	args = append(args, "--argv", o.Argv, "--redundant", o.Redundant, "--probes", o.Probes, "--without", o.Without, "--make-cgroup", "--remove-cgroup", "--ready-fd", "3")
 	args = append(args, o.checksumArgs()...)
 	for i, set := range o.ruleSets() {
 		args = append(args, set.flag, tool.DescriptorPath(4+i))

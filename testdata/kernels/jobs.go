@@ -41,7 +41,7 @@ var tests = map[string]string{
 
 // ordinary are the checks of an ordinary run on the kernels that .ci/run does not boot: two
 // emulated machines do all kernels in some minutes.
-var ordinary = []string{"probe", "gate", "kinds", "kinds-io_uring", "paths", "path-objects", "opens-4", "execs", "network-rules", "files-lsm", "no-cgroup2"}
+var ordinary = []string{"probe", "gate", "kinds", "kinds-io_uring", "pid-namespaces", "paths", "path-objects", "opens-4", "execs", "network-rules", "files-lsm", "no-cgroup2", "shared-probes"}
 
 // jobs are what a kernel runs, in this order. A whole run has all checks on all kernels,
 // with the whole numbers and the hostile root on those of .ci/run.
@@ -55,7 +55,7 @@ func jobs(k kernel, whole bool) []guest.Job {
 		return []guest.Job{
 			checks,
 			{Name: "hostile", Args: []string{"hostile", "check", guest.Bin, "--short"}, Capture: true, Shell: true, Seconds: 1500},
-			{Name: "bpf", Args: goTest("bpf.test", "Session|RulesRefused|RulesCannotBeAvoided|PathObjects|Lookup"), Test: true, Capture: true, Seconds: 600},
+			{Name: "bpf", Args: goTest("bpf.test", "Session|RulesRefused|RulesCannotBeAvoided|PathObjects|Lookup|Shared"), Test: true, Capture: true, Seconds: 600},
 			{Name: "runner-capture", Args: goTest("runner-capture.test", "Escape|RulesAreEnforced"), Test: true, Capture: true, Seconds: 600},
 		}
 	}

@@ -34,6 +34,12 @@ type GuardKernelFile struct {
 	Name  [28]int8
 }
 
+type GuardReach struct {
+	_      structs.HostLayout
+	Number int32
+	Run    uint32
+}
+
 type GuardScratch struct {
 	_ structs.HostLayout
 	R struct {

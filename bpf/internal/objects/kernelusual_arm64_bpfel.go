@@ -97,27 +97,27 @@ type KernelUsualKernelFile struct {
 }
 
 type KernelUsualMarkState struct {
-	_           structs.HostLayout
-	Pending     uint32
-	Entered     uint32
-	Exited      uint32
-	Seen        uint32
-	Execs       uint64
-	ChildBorn   uint64
-	Child       uint32
-	Forked      uint32
-	Ended       uint32
-	Last        uint32
-	Ring        uint64
-	RingHead    uint32
-	Interrupted uint32
-	Calls       uint64
-	Ending      uint64
-	First       uint64
-	ExitCopy    uint32
-	ExecCopy    uint32
-	SubmitCopy  uint32
-	Pad         uint32
+	_              structs.HostLayout
+	Pending        uint32
+	Entered        uint32
+	Exited         uint32
+	Seen           uint32
+	Execs          uint64
+	ChildBorn      uint64
+	Child          uint32
+	Forked         uint32
+	Ended          uint32
+	Last           uint32
+	Ring           uint64
+	RingHead       uint32
+	Interrupted    uint32
+	Calls          uint64
+	Ending         uint64
+	First          uint64
+	ExitCopy       uint32
+	ExecCopy       uint32
+	SubmitCopy     uint32
+	InterruptedRun uint32
 }
 
 type KernelUsualNames struct {
@@ -130,6 +130,12 @@ type KernelUsualNames struct {
 	Pad      uint32
 	Text     [2][1024]uint8
 	Place    [2][2048]uint8
+}
+
+type KernelUsualReach struct {
+	_      structs.HostLayout
+	Number int32
+	Run    uint32
 }
 
 type KernelUsualScratch struct {

@@ -38,7 +38,7 @@ type check struct {
 
 // checks are all checks. The first says whether this kernel can be observed; where it
 // cannot, only those that need no capture run.
-var checks = slices.Concat(basicChecks, olderChecks, placeChecks, objectChecks, loadChecks, ruleChecks, degradedChecks)
+var checks = slices.Concat(basicChecks, spaceChecks, olderChecks, placeChecks, objectChecks, loadChecks, sharedChecks, ruleChecks, degradedChecks)
 
 // A told error says what is missing in a record that tells it.
 type told string

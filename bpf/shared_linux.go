@@ -1,0 +1,228 @@
+//go:build amd64 || arm64
+
+package bpf
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// Runs can share their probes: what a system call of any process costs is then what one run costs, and a run that finds the
+// probes attached loads nothing. A set of probes is pinned in a directory of its own on the BPF file system, named by the digest
+// of the objects: sharedset_linux.go. Each run is a member of it, with its ring and its counters: sharedrun_linux.go. Who changes
+// anything there holds the lock, which ends with its holder.
+
+// Probes says whose probes a session uses.
+type Probes int
+
+// Values of Probes.
+const (
+	ProbesOwn    Probes = iota
+	ProbesAuto          // those that are there already, or that another run would need too; else its own
+	ProbesShared        // never its own
+)
+
+// ParseProbes reads one of schemas.ProbesWords.
+func ParseProbes(word string) Probes {
+	return map[string]Probes{schemas.ProbesOwn: ProbesOwn, schemas.ProbesAuto: ProbesAuto, schemas.ProbesShared: ProbesShared}[word]
+}
+
+// SharedProbesError says why probes cannot be shared here.
+type SharedProbesError struct{ Err error }
+
+func (e *SharedProbesError) Error() string { return "sharing probes: " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *SharedProbesError) Unwrap() error { return e.Err }
+
+// shareName is the directory on the BPF file system.
+const shareName = "runner"
+
+// CanShare says why runs cannot share probes here, by what a session with its own has found out.
+func CanShare(s *Session) error {
+	if p := s.Preemption; p.Tasks || p.Calls {
+		return errPreempts(p)
+	}
+	if s.without&(Cast|Loop) != 0 {
+		return errors.New(s.Loaded())
+	}
+	_, err := bpfMount()
+	return err
+}
+
+func errPreempts(p Preemption) error {
+	return fmt.Errorf("this kernel preempts tasks in probes (%s): each run has copies of its own", p)
+}
+
+// share is that directory.
+type share struct {
+	path string
+	dir  *os.File
+}
+
+// bpfMount is where the BPF file system is mounted. A variable, so that tests have one of their own.
+var bpfMount = func() (string, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		mount, rest, _ := strings.Cut(lines.Text(), " - ")
+		fields := strings.Fields(mount)
+		if len(fields) < 5 || !strings.HasPrefix(rest, "bpf ") || strings.Contains(fields[4], `\`) {
+			continue
+		}
+		return fields[4], nil
+	}
+	return "", errors.Join(lines.Err(), errors.New("no BPF file system is mounted: mount -t bpf bpf /sys/fs/bpf"))
+}
+
+// openShare opens the directory, and makes it if there is none. Nobody but root may write there: what is pinned there is trusted.
+func openShare() (*share, error) {
+	mount, err := bpfMount()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(mount, shareName)
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	dir, err := os.OpenFile(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	var fs unix.Statfs_t
+	if err = errors.Join(unix.Fstat(int(dir.Fd()), &st), unix.Fstatfs(int(dir.Fd()), &fs)); err == nil {
+		switch {
+		case fs.Type != unix.BPF_FS_MAGIC:
+			err = fmt.Errorf("%s is not on a BPF file system", path)
+		case st.Uid != 0 || st.Mode&0o022 != 0:
+			err = fmt.Errorf("%s is not root's alone: its owner is %d and its mode %#o, expected 0 and 0700", path, st.Uid, st.Mode&0o7777)
+		}
+	}
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return &share{path, dir}, nil
+}
+
+func (sh *share) close() { sh.dir.Close() }
+
+// lock waits for the lock. It is that of the open file: who is killed holds it no longer.
+func (sh *share) lock(patience time.Duration) error {
+	for end := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+		err := unix.Flock(int(sh.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s has been locked by somebody else for %v", sh.path, patience)
+		}
+	}
+}
+
+func (sh *share) unlock() { unix.Flock(int(sh.dir.Fd()), unix.LOCK_UN) }
+
+// sharePatience is how long a start waits for another one, which may be loading the probes.
+const sharePatience = 10 * time.Second
+
+// cannotShare says what of a run needs probes of its own.
+func (opt Options) cannotShare() error {
+	switch {
+	case opt.Rules != nil:
+		return errors.New("a run with network rules has probes of its own")
+	case opt.Files != nil:
+		return errors.New("a run with file rules has probes of its own")
+	case opt.Without != 0:
+		return errors.New("a run without parts of the kernel has probes of its own")
+	case opt.Copies == CopiesOn:
+		return errors.New("copies of probes are a run's own")
+	}
+	return nil
+}
+
+// attachShared attaches a run to probes that it shares. It returns none if the run is to have its own.
+func attachShared(opt Options) (*Session, error) {
+	if opt.Probes == ProbesOwn {
+		return nil, nil
+	}
+	s, err := tryShared(opt)
+	if err == nil || opt.Probes == ProbesAuto {
+		return s, nil // who chose nothing gets what works
+	}
+	return nil, &SharedProbesError{err}
+}
+
+func tryShared(opt Options) (_ *Session, err error) {
+	if err := opt.cannotShare(); err != nil {
+		return nil, err
+	}
+	sh, err := openShare()
+	if err != nil {
+		return nil, err
+	}
+	defer sh.close()
+	if err := sh.lock(sharePatience); err != nil {
+		return nil, err
+	}
+	defer sh.unlock()
+	path := filepath.Join(sh.path, ObjectsDigest())
+	if _, err := os.Stat(path); err != nil && opt.Probes == ProbesAuto && sh.alone() {
+		return nil, errors.New("no other run is there")
+	}
+	set, err := openSet(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if err = makeSet(path); err == nil {
+			set, err = openSet(path)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := set.join(opt)
+	if err != nil {
+		set.close()
+		sh.tidy(path)
+	}
+	return s, err
+}
+
+// Unload removes all shared probes, of every build, and says how many sets there were. Runs that use them keep them to their end.
+func Unload() (sets int, err error) {
+	if _, err := bpfMount(); err != nil {
+		return 0, nil // nothing can be pinned
+	}
+	sh, err := openShare()
+	if err != nil {
+		return 0, err
+	}
+	defer sh.close()
+	if err := sh.lock(sharePatience); err != nil {
+		return 0, err
+	}
+	defer sh.unlock()
+	entries, err := sh.dir.ReadDir(-1)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		if e.Name() != aloneName {
+			sets++
+		}
+		err = errors.Join(err, os.RemoveAll(filepath.Join(sh.path, e.Name())))
+	}
+	return sets, errors.Join(err, os.Remove(sh.path))
+}

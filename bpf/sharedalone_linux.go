@@ -1,0 +1,50 @@
+//go:build amd64 || arm64
+
+package bpf
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// aloneName is the directory by whose lock runs with probes of their own know of each other: the second one makes a set that all
+// later ones share. It says nothing about what they record.
+const aloneName = "alone"
+
+// aloneLock is held as long as the session lives.
+var aloneLock *os.File
+
+// alone reports whether no other run with probes of its own is there, and then says that this one is.
+func (sh *share) alone() bool {
+	path := filepath.Join(sh.path, aloneName)
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return true
+	}
+	f, err := os.OpenFile(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return true
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return false
+	}
+	unix.Flock(int(f.Fd()), unix.LOCK_SH)
+	aloneLock = f
+	return true
+}
+
+// notAlone gives that back, and leaves nothing behind if it was the last.
+func notAlone() {
+	if aloneLock == nil {
+		return
+	}
+	if unix.Flock(int(aloneLock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		os.Remove(aloneLock.Name())
+		os.Remove(filepath.Dir(aloneLock.Name())) // stays if there are sets
+	}
+	aloneLock.Close()
+	aloneLock = nil
+}

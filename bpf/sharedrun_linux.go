@@ -1,0 +1,491 @@
+//go:build amd64 || arm64
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/runner-evidence/runner/bpf/internal/objects"
+	"github.com/runner-evidence/runner/schemas"
+)
+
+// member is a run's place among those that share probes.
+type member struct {
+	run     uint32 // its number there, from 1
+	ring    *ebpf.Map
+	before  [slots][]objects.KernelSharedCounters // what earlier runs counted in its place
+	drops   []uint64
+	misses  map[*ebpf.Program]uint64 // what each program missed before, whosever it was
+	alarms  [alarmCount]uint64       // what was told before, by kind
+	touched uint64
+	entered objects.KernelSharedRun // what it put in its place
+	alive   *ebpf.Map               // that it is there
+	keys    []uint64                // of its objects in own_objects: the ring, then the hooks
+	left    sync.WaitGroup          // what goes on in the background
+}
+
+// Errors of runs that have to have probes of their own.
+var (
+	errNested = errors.New("its cgroup belongs to a run that shares probes: a run inside of another one has its own")
+	errAbove  = errors.New("a run below its cgroup shares probes: a run around another one has its own")
+	errFull   = errors.New("as many runs share probes as can")
+)
+
+// join makes a run a member. The caller holds the lock.
+func (set *probeSet) join(opt Options) (_ *Session, err error) {
+	s := &Session{set: set, sharing: true, Redundant: schemas.RedundantOff, arguments: opt.Arguments, Cgroup: opt.Cgroup}
+	s.IOUring, s.IOUringForm, s.Unix, s.Results, s.PathObjects = set.facts.IOUring, set.facts.IOUringForm, set.facts.Unix, set.facts.Results, set.facts.PathObjects
+	s.reasons = set.facts.Reasons
+	defer func() {
+		if err != nil {
+			s.member.left.Wait()
+			s.set = nil // the caller closes it
+			s.Close()
+			if s.member.run != 0 {
+				set.forget(s.member.run)
+			}
+			s.member.close()
+		}
+	}()
+	dir, err := os.Open(opt.Cgroup)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return nil, err
+	}
+	s.CgroupID = st.Ino
+	if err := set.reap(); err != nil {
+		return nil, err
+	}
+	if s.member.run, err = set.place(s.CgroupID); err != nil {
+		return nil, err
+	}
+	if s.captureTGID, err = set.number(objects.GuardProgOwnTgid); err == nil && opt.Supervised {
+		s.supervisorTGID, err = set.number(objects.GuardProgParentTgid)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finding the runner's processes: %w", err)
+	}
+	if err := s.makeRing(opt.RingSize); err != nil {
+		return nil, err
+	}
+	if err := s.attachHooksOfSet(dir); err != nil {
+		return nil, err
+	}
+	if err := s.remember(); err != nil {
+		return nil, err
+	}
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	s.holdProcesses()
+	return s, s.mapPositions(map[string]*ebpf.Map{objects.KernelMapEvents: s.member.ring})
+}
+
+// number runs a program that returns a number.
+func (set *probeSet) number(name string) (uint32, error) {
+	p := set.progs[name]
+	if p == nil {
+		return 0, fmt.Errorf("there is no program %s", name)
+	}
+	return p.Run(&ebpf.RunOptions{})
+}
+
+// makeRing makes the run's ring and puts it where its number is. The kernel then waits until no program can have the one that was
+// there before, for some milliseconds: nobody else has to.
+func (s *Session) makeRing(size int) (err error) {
+	m := &s.member
+	if m.ring, err = ebpf.NewMap(&ebpf.MapSpec{Name: objects.KernelMapEvents, Type: ebpf.RingBuf, MaxEntries: uint32(size)}); err != nil {
+		return fmt.Errorf("making the ring: %w", err)
+	}
+	if s.Ring, err = NewRing(m.ring); err != nil {
+		return fmt.Errorf("opening the ring: %w", err)
+	}
+	info, err := m.ring.Info()
+	if err != nil {
+		return err
+	}
+	id, _ := info.ID()
+	m.keys = append(m.keys, 2<<32|uint64(id))
+	put := make(chan error, 1)
+	m.left.Go(func() { put <- s.set.maps[objects.KernelSharedMapRings].Put(m.run-1, m.ring) })
+	for end := time.Now().Add(sharePatience); ; time.Sleep(50 * time.Microsecond) {
+		var has uint32
+		err := s.set.maps[objects.KernelSharedMapRings].Lookup(m.run-1, &has)
+		if err == nil && has == uint32(id) {
+			return nil
+		}
+		select {
+		case err := <-put:
+			if err != nil {
+				return fmt.Errorf("giving the run its ring: %w", err)
+			}
+		default:
+		}
+		if time.Now().After(end) {
+			return errors.Join(errors.New("the run's ring is not where it was put"), err)
+		}
+	}
+}
+
+// attachHooksOfSet attaches the programs that are attached to each cgroup. Until the run is a member they do nothing.
+func (s *Session) attachHooksOfSet(dir *os.File) error {
+	set := s.set
+	if err := s.attachTo(dir, set.progs, addressHooks); err != nil {
+		return err
+	}
+	if s.Unix == schemas.CaptureAttached {
+		if err := s.attachTo(dir, set.progs, unixAddressHooks); err != nil {
+			return err
+		}
+	}
+	if s.Results == schemas.CaptureAttached {
+		if err := s.attachTo(dir, set.progs, resultHook); err != nil {
+			return err
+		}
+	}
+	for _, l := range s.links {
+		info, err := l.Info()
+		if err != nil {
+			return err
+		}
+		s.member.keys = append(s.member.keys, 3<<32|uint64(info.ID))
+	}
+	for name, l := range set.links {
+		if set.progs[name] == nil {
+			return fmt.Errorf("there is no program %s", name)
+		}
+		s.keep(l, set.progs[name])
+	}
+	return nil
+}
+
+// remember reads what was counted in this place before. Nobody can write there.
+func (s *Session) remember() error {
+	m := &s.member
+	for slot := range uint32(slots) {
+		if err := s.set.maps[objects.KernelMapCounters].Lookup(s.slotKey(slot), &m.before[slot]); err != nil {
+			return fmt.Errorf("reading counters: %w", err)
+		}
+	}
+	m.drops = make([]uint64, len(opNames))
+	for op := range m.drops {
+		if err := s.set.maps[objects.KernelMapDrops].Lookup(s.dropKey(uint32(op)), &m.drops[op]); err != nil {
+			return fmt.Errorf("reading drops: %w", err)
+		}
+	}
+	var alarms objects.KernelSharedAlarmsOfRun
+	if err := s.set.maps[objects.KernelMapAlarms].Lookup(m.run-1, &alarms); err != nil {
+		return fmt.Errorf("reading alarms: %w", err)
+	}
+	m.alarms = alarms.Of
+	var err error
+	if m.touched, err = s.set.touched(); err != nil {
+		return err
+	}
+	m.misses = map[*ebpf.Program]uint64{}
+	for _, p := range s.progs {
+		st, err := p.Stats()
+		if err != nil {
+			return fmt.Errorf("reading recursion misses: %w", err)
+		}
+		m.misses[p] = st.RecursionMisses
+	}
+	return nil
+}
+
+func (set *probeSet) touched() (n uint64, err error) {
+	if err = set.maps[objects.KernelSharedMapTouched].Lookup(uint32(0), &n); err != nil {
+		err = fmt.Errorf("reading alarms: %w", err)
+	}
+	return n, err
+}
+
+func (s *Session) slotKey(slot uint32) uint32 { return (s.member.run-1)*slots + slot }
+func (s *Session) dropKey(op uint32) uint32   { return (s.member.run-1)*uint32(len(opNames)) + op }
+
+// enter tells the programs of the run. From here on they record it.
+func (s *Session) enter() error {
+	set, run := s.set, s.member.run
+	for _, key := range s.member.keys {
+		if err := set.maps[objects.KernelMapOwnObjects].Put(key, run); err != nil {
+			return fmt.Errorf("filling the guard's table of objects: %w", err)
+		}
+	}
+	alive, err := s.live()
+	if err != nil {
+		return fmt.Errorf("saying that the run is there: %w", err)
+	}
+	r := objects.KernelSharedRun{CgroupId: s.CgroupID, CaptureTgid: s.captureTGID, SupervisorTgid: s.supervisorTGID, Alive: alive}
+	if s.arguments {
+		r.ReadArguments = 1
+	}
+	s.member.entered = r
+	if err := set.maps[objects.KernelSharedMapRuns].Put(run-1, r); err != nil {
+		return fmt.Errorf("entering the run: %w", err)
+	}
+	// Its own cgroup first: what is made below it from then on, the programs add themselves.
+	if err := set.add(s.CgroupID, run, ebpf.UpdateAny); err != nil {
+		return err
+	}
+	if err := s.addBelow(); err != nil {
+		return err
+	}
+	if err := set.maps[objects.SockSharedMapHookedRun].Update(s.CgroupID, uint64(run), ebpf.UpdateExist); err != nil {
+		return fmt.Errorf("entering the run for its address hooks: %w", err)
+	}
+	s.Hooks.from = now()
+	return nil
+}
+
+func (set *probeSet) add(id uint64, run uint32, how ebpf.MapUpdateFlags) error {
+	err := set.maps[objects.KernelSharedMapMembers].Update(id, objects.KernelSharedMember{Id: id, Run: run}, how)
+	if err != nil && !errors.Is(err, ebpf.ErrKeyExist) {
+		return fmt.Errorf("entering a cgroup: %w", err)
+	}
+	return nil
+}
+
+// addBelow enters the cgroups that are below already.
+func (s *Session) addBelow() error {
+	root := s.Cgroup + "/." // it can be a link
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it was removed meanwhile
+		}
+		if err != nil || !d.IsDir() || path == root {
+			return err
+		}
+		var st unix.Stat_t
+		if err := unix.Lstat(path, &st); err != nil {
+			return nil
+		}
+		var m objects.KernelSharedMember
+		if s.set.maps[objects.KernelSharedMapMembers].Lookup(st.Ino, &m) == nil && m.Run != s.member.run {
+			return errAbove
+		}
+		return s.set.add(st.Ino, s.member.run, ebpf.UpdateNoExist)
+	})
+}
+
+// place finds a free place for a run with this cgroup.
+func (set *probeSet) place(cgroup uint64) (uint32, error) {
+	var m objects.KernelSharedMember
+	if err := set.maps[objects.KernelSharedMapMembers].Lookup(cgroup, &m); err == nil {
+		return 0, errNested
+	}
+	runs := set.maps[objects.KernelSharedMapRuns]
+	for i := range runs.MaxEntries() {
+		var r objects.KernelSharedRun
+		if err := runs.Lookup(i, &r); err != nil {
+			return 0, fmt.Errorf("reading the runs: %w", err)
+		}
+		if r.CgroupId == 0 {
+			return i + 1, nil
+		}
+	}
+	return 0, errFull
+}
+
+// reap takes out runs whose capture was killed: the map that it held is gone.
+func (set *probeSet) reap() error {
+	for run, r := range set.runs() {
+		switch alive, err := isAlive(r); {
+		case err != nil:
+			return fmt.Errorf("looking for the run of cgroup %d: %w", r.CgroupId, err)
+		case !alive:
+			set.forget(run)
+		}
+	}
+	return nil
+}
+
+// aliveName is the name of the map that says that a run's capture is there. Its value is the run's cgroup.
+const aliveName = "runner_alive"
+
+// live makes that map. The kernel gives its number to no other one for a long time.
+func (s *Session) live() (id uint32, err error) {
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Name: aliveName, Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+	if err != nil {
+		return 0, err
+	}
+	s.member.alive = m
+	if err := errors.Join(m.Put(uint32(0), s.CgroupID), m.Freeze()); err != nil {
+		return 0, err
+	}
+	info, err := m.Info()
+	if err != nil {
+		return 0, err
+	}
+	n, _ := info.ID()
+	return uint32(n), nil
+}
+
+func isAlive(r objects.KernelSharedRun) (bool, error) {
+	m, err := ebpf.NewMapFromID(ebpf.MapID(r.Alive))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer m.Close()
+	info, err := m.Info()
+	if err != nil || info.Name != aliveName || info.ValueSize != 8 {
+		return false, err
+	}
+	var cgroup uint64
+	err = m.Lookup(uint32(0), &cgroup)
+	return cgroup == r.CgroupId, err
+}
+
+// runs are the members, by their numbers.
+func (set *probeSet) runs() map[uint32]objects.KernelSharedRun {
+	found := map[uint32]objects.KernelSharedRun{}
+	runs := set.maps[objects.KernelSharedMapRuns]
+	for i := range runs.MaxEntries() {
+		var r objects.KernelSharedRun
+		if runs.Lookup(i, &r) == nil && r.CgroupId != 0 {
+			found[i+1] = r
+		}
+	}
+	return found
+}
+
+// members are the cgroups of runs.
+func (set *probeSet) members() map[uint64]uint32 {
+	found := map[uint64]uint32{}
+	var id uint64
+	var m objects.KernelSharedMember
+	for it := set.maps[objects.KernelSharedMapMembers].Iterate(); it.Next(&id, &m); {
+		found[id] = m.Run
+	}
+	return found
+}
+
+// forget takes out a run: first its cgroups, at last its place.
+func (set *probeSet) forget(run uint32) {
+	set.dropCgroups(run)
+	set.maps[objects.KernelSharedMapRings].Delete(run - 1)
+	dropWhere(set.maps[objects.KernelMapOwnObjects], func(_ uint64, of *uint32) bool { return *of == run })
+	dropWhere(set.maps[objects.UringSharedMapRequests], func(_ uint64, q *objects.UringSharedRequest) bool { return q.Run == run })
+	dropWhere(set.maps[objects.KernelSharedMapReached], func(r objects.KernelSharedReach, _ *uint32) bool { return r.Run == run })
+	set.maps[objects.KernelSharedMapRuns].Put(run-1, objects.KernelSharedRun{})
+}
+
+func (set *probeSet) dropCgroups(run uint32) {
+	dropWhere(set.maps[objects.KernelSharedMapMembers], func(_ uint64, m *objects.KernelSharedMember) bool { return m.Run == run })
+}
+
+// dropWhere deletes entries of a table. What the programs delete meanwhile can make a walk begin anew: it is made until it finds
+// nothing, a few times at most.
+func dropWhere[K comparable, V any](m *ebpf.Map, gone func(K, *V) bool) {
+	for range 8 {
+		var keys []K
+		var key K
+		var value V
+		it := m.Iterate()
+		for it.Next(&key, &value) {
+			if gone(key, &value) {
+				keys = append(keys, key)
+			}
+		}
+		for _, k := range keys {
+			m.Delete(k)
+		}
+		if len(keys) == 0 && it.Err() == nil {
+			return
+		}
+	}
+}
+
+// stopMember ends the recording of the run. Programs that are at an event of it go on for a moment: where tasks are left, it waits
+// until there are none.
+func (s *Session) stopMember() error {
+	set, run := s.set, s.member.run
+	s.checkMember()
+	set.dropCgroups(run)
+	events, err := os.ReadFile(filepath.Join(s.Cgroup, "cgroup.events"))
+	if err != nil || !strings.Contains(string(events), "populated 0") {
+		unix.Syscall(unix.SYS_MEMBARRIER, 1 /* MEMBARRIER_CMD_GLOBAL: waits as the kernel does before it frees what programs use */, 0, 0)
+	}
+	// The kernel waits for its programs here, while what is left in the ring is read.
+	s.member.left.Go(func() { set.maps[objects.KernelSharedMapRings].Delete(run - 1) })
+	return nil
+}
+
+// checkMember compares what is there of the run with what it put there. Root can write these tables from outside of every scope.
+func (s *Session) checkMember() {
+	set, run := s.set, s.member.run
+	var r objects.KernelSharedRun
+	var m objects.KernelSharedMember
+	var hooked uint64
+	var ring uint32
+	err := errors.Join(set.maps[objects.KernelSharedMapRuns].Lookup(run-1, &r), set.maps[objects.KernelSharedMapRings].Lookup(run-1, &ring),
+		set.maps[objects.KernelSharedMapMembers].Lookup(s.CgroupID, &m), set.maps[objects.SockSharedMapHookedRun].Lookup(s.CgroupID, &hooked))
+	if err != nil || r != s.member.entered || uint64(ring) != s.member.keys[0]&0xffffffff || m.Run != run || hooked != uint64(run) {
+		s.guard.lost++
+	}
+}
+
+// leaveSet gives the place back. The last one takes the probes away.
+func (s *Session) leaveSet() {
+	set := s.set
+	s.member.left.Wait()
+	sh, err := openShare()
+	if err == nil {
+		defer sh.close()
+		if err = sh.lock(sharePatience); err == nil {
+			defer sh.unlock()
+		}
+	}
+	if err == nil { // else the next run finds that this one has gone
+		var r objects.KernelSharedRun
+		if set.maps[objects.KernelSharedMapRuns].Lookup(s.member.run-1, &r) == nil && r == s.member.entered {
+			set.forget(s.member.run)
+		}
+		sh.tidyAfter(set)
+	}
+	s.member.close()
+	set.close()
+	s.set = nil
+}
+
+func (m *member) close() {
+	for _, m := range []*ebpf.Map{m.alive, m.ring} {
+		if m != nil {
+			m.Close()
+		}
+	}
+}
+
+// tidyAfter removes a set that no run uses any more. One whose capture was killed uses nothing.
+func (sh *share) tidyAfter(set *probeSet) {
+	if set.reap() == nil && len(set.runs()) == 0 && filepath.Dir(set.path) == sh.path {
+		os.RemoveAll(set.path)
+		sh.removeEmpty()
+	}
+}
+
+func (sh *share) tidy(path string) {
+	if set, err := openSet(path); err == nil {
+		sh.tidyAfter(set)
+		set.close()
+	}
+}
+
+// removeEmpty removes the directory if nothing is in it.
+func (sh *share) removeEmpty() { os.Remove(sh.path) }

@@ -1,0 +1,317 @@
+//go:build amd64 || arm64
+
+package bpf
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+
+	"github.com/runner-evidence/runner/bpf/internal/objects"
+)
+
+// probeSet is a set of probes that is attached for several runs. All of it is pinned: it stays when the run that loaded it has
+// ended, and who opens it holds it.
+type probeSet struct {
+	path  string
+	facts setFacts
+	maps  map[string]*ebpf.Map
+	progs map[string]*ebpf.Program // by their names in the sources
+	links map[string]link.Link     // likewise, of those that are attached for all runs
+}
+
+// setFacts are what the run that loaded the probes found out.
+type setFacts struct {
+	IOUring, IOUringForm, Unix, Results, PathObjects string
+	Reasons                                          []string
+}
+
+// The names of pins begin with what they are.
+const (
+	pinMap, pinProgram, pinLink = "map-", "program-", "link-"
+	factsMap                    = "facts"
+	factsSize                   = 8192
+)
+
+// ofAll marks the objects that all runs share in the guard's table; those of a run are marked with its number.
+const ofAll = ^uint32(0)
+
+// setMaps are the maps that a run opens. Those that it writes are not frozen.
+var setMaps = map[string]struct{ written bool }{
+	objects.KernelSharedMapRuns: {true}, objects.KernelSharedMapMembers: {true}, objects.KernelSharedMapRings: {true},
+	objects.SockSharedMapHookedRun: {true}, objects.KernelSharedMapOwnObjects: {true}, objects.KernelSharedMapReached: {true},
+	objects.UringSharedMapRequests: {true},
+	objects.KernelMapCounters:      {}, objects.KernelMapDrops: {}, objects.KernelMapAlarms: {}, objects.KernelSharedMapTouched: {},
+	factsMap: {},
+}
+
+// openSet opens a set. The error is os.ErrNotExist if there is none.
+func openSet(path string) (_ *probeSet, err error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	set := &probeSet{path: path, maps: map[string]*ebpf.Map{}, progs: map[string]*ebpf.Program{}, links: map[string]link.Link{}}
+	defer func() {
+		if err != nil {
+			set.close()
+			err = fmt.Errorf("opening the shared probes in %s: %w", path, err)
+		}
+	}()
+	for _, e := range entries {
+		at := filepath.Join(path, e.Name())
+		kind, name, _ := strings.Cut(e.Name(), "-")
+		switch kind + "-" {
+		case pinMap:
+			set.maps[name], err = ebpf.LoadPinnedMap(at, nil)
+		case pinProgram:
+			set.progs[name], err = ebpf.LoadPinnedProgram(at, nil)
+		case pinLink:
+			set.links[name], err = link.LoadPinnedLink(at, nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for name := range setMaps {
+		if set.maps[name] == nil {
+			return nil, fmt.Errorf("the map %s is missing: runner-capture --unload removes what is there", name)
+		}
+	}
+	facts := make([]byte, factsSize)
+	if err := set.maps[factsMap].Lookup(uint32(0), &facts); err != nil {
+		return nil, err
+	}
+	return set, json.Unmarshal(bytes.TrimRight(facts, "\x00"), &set.facts)
+}
+
+func (set *probeSet) close() {
+	for _, m := range set.maps {
+		m.Close()
+	}
+	for _, p := range set.progs {
+		p.Close()
+	}
+	for _, l := range set.links {
+		l.Close()
+	}
+}
+
+// makeSet loads and attaches the probes, and pins them. They are there as a whole or not at all.
+func makeSet(path string) error {
+	types := btf.NewCache()
+	go types.Kernel()
+	s := &Session{types: types, from: sharedObjects, sharing: true, required: make(chan struct{})}
+	defer s.Close() // what is pinned stays
+	s.Preemption = DetectPreemption(types)
+	if err := s.lacks(0); err != nil {
+		return err
+	}
+	if p := s.Preemption; p.Err != nil || p.Tasks || p.Calls {
+		return errPreempts(p)
+	}
+	if !s.usual() {
+		return fmt.Errorf("%s", s.Loaded())
+	}
+	shared, facts, err := s.loadSet()
+	if err != nil {
+		return err
+	}
+	blank := path + "-new"
+	os.RemoveAll(blank) // of somebody who was killed
+	if err := os.Mkdir(blank, 0o700); err != nil {
+		return err
+	}
+	err = s.closeSet(shared)
+	if err == nil {
+		err = s.pin(blank, shared, facts)
+	}
+	if err == nil {
+		err = os.Rename(blank, path)
+	}
+	if err != nil {
+		os.RemoveAll(blank)
+		return fmt.Errorf("pinning the shared probes: %w", err)
+	}
+	return nil
+}
+
+// loadSet loads everything, side by side, and attaches what is attached for all runs.
+func (s *Session) loadSet() (shared map[string]*ebpf.Map, facts setFacts, err error) {
+	probes, err := s.read(s.from.kernel)
+	if err != nil {
+		return nil, facts, err
+	}
+	coll, err := s.load(onlyMaps(probes), nil)
+	if err != nil {
+		return nil, facts, fmt.Errorf("making the maps: %w", err)
+	}
+	// One map is of the address hooks alone, which are three objects.
+	sock, err := s.from.sock()
+	if err != nil {
+		return nil, facts, err
+	}
+	only := onlyMaps(sock)
+	maps.DeleteFunc(only.Maps, func(name string, _ *ebpf.MapSpec) bool { return name != objects.SockSharedMapHookedRun })
+	only.Variables = nil
+	hooked, err := s.load(only, nil)
+	if err != nil {
+		return nil, facts, fmt.Errorf("making the maps: %w", err)
+	}
+	shared = maps.Clone(coll.Maps)
+	shared[objects.SockSharedMapHookedRun] = hooked.Maps[objects.SockSharedMapHookedRun]
+	guard, err := s.from.guard()
+	if err != nil {
+		return nil, facts, err
+	}
+	var errs [5]error
+	var wg sync.WaitGroup
+	wg.Go(func() { errs[0] = s.attachRequired(probes, shared) })
+	wg.Go(func() { errs[1] = s.attachGuard(guard, shared) })
+	wg.Go(func() { errs[2] = s.loadNumbers(guard) })
+	wg.Go(func() { errs[3] = s.attachRings(shared, &facts) })
+	wg.Go(func() {
+		if facts.PathObjects, err = s.attachObjects(shared); err != nil {
+			facts.PathObjects = state(err)
+		}
+	})
+	wg.Go(func() {
+		_, errs[4] = s.load(sock, shared)
+		facts.Results = state(s.loadHook(s.from.result, shared))
+		e := s.hasUnixHooks()
+		if e == nil {
+			e = s.loadHook(s.from.unix, shared)
+		}
+		facts.Unix = state(e)
+	})
+	wg.Wait()
+	facts.Reasons = s.reasons
+	if s.requests != nil {
+		shared[objects.UringSharedMapRequests] = s.requests
+	}
+	return shared, facts, errors.Join(errs[:]...)
+}
+
+func (s *Session) loadHook(read specFunc, shared map[string]*ebpf.Map) error {
+	spec, err := read()
+	if err == nil {
+		_, err = s.load(spec, shared)
+	}
+	return err
+}
+
+// attachRings attaches what sees io_uring. Where that does not load, its use would have to be counted, for each run: such a run
+// has probes of its own.
+func (s *Session) attachRings(shared map[string]*ebpf.Map, facts *setFacts) error {
+	kernel, err := s.types.Kernel()
+	if err != nil {
+		return err
+	}
+	form, err := uringFormOf(kernel)
+	if err == nil {
+		err = s.attachUringObject(shared, form, s.read)
+	}
+	if err != nil {
+		return err
+	}
+	facts.IOUring, facts.IOUringForm = state(nil), form.String()
+	return nil
+}
+
+// loadNumbers loads the programs that say which number a process has.
+func (s *Session) loadNumbers(guard *ebpf.CollectionSpec) error {
+	spec := pick(guard, objects.GuardProgOwnTgid, objects.GuardProgParentTgid)
+	if err := s.prepare(spec); err != nil {
+		return err
+	}
+	maps.DeleteFunc(spec.Maps, func(name string, _ *ebpf.MapSpec) bool { return !strings.HasPrefix(name, ".") })
+	coll, err := s.loadSomehow(spec, nil)
+	if err == nil {
+		s.add(coll, nil)
+	}
+	return err
+}
+
+// closeSet fills the guard's tables and freezes what only the programs write.
+func (s *Session) closeSet(shared map[string]*ebpf.Map) error {
+	if err := fillKernelFiles(shared[objects.KernelMapKernelFiles]); err != nil {
+		return err
+	}
+	own, err := s.maps()
+	if err != nil {
+		return err
+	}
+	keys, err := s.objects(own)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := shared[objects.KernelMapOwnObjects].Put(key, ofAll); err != nil {
+			return fmt.Errorf("filling the guard's table of objects: %w", err)
+		}
+	}
+	for _, o := range own {
+		if o.info.Frozen() || setMaps[o.name].written {
+			continue
+		}
+		if err := o.m.Freeze(); err != nil {
+			return fmt.Errorf("freezing the map %s: %w", o.name, err)
+		}
+	}
+	return nil
+}
+
+// pin pins what a run needs: programs, links, some maps, and what there is to know of them.
+func (s *Session) pin(dir string, shared map[string]*ebpf.Map, facts setFacts) error {
+	text, err := json.Marshal(facts)
+	if err != nil {
+		return err
+	}
+	if len(text) > factsSize {
+		return fmt.Errorf("%d bytes of facts, expected at most %d", len(text), factsSize)
+	}
+	known, err := ebpf.NewMap(&ebpf.MapSpec{Name: "runner_facts", Type: ebpf.Array, KeySize: 4, ValueSize: factsSize, MaxEntries: 1})
+	if err != nil {
+		return err
+	}
+	defer known.Close()
+	if err := errors.Join(known.Put(uint32(0), append(text, make([]byte, factsSize-len(text))...)), known.Freeze()); err != nil {
+		return err
+	}
+	all := maps.Clone(shared)
+	all[factsMap] = known
+	for _, name := range slices.Sorted(maps.Keys(setMaps)) {
+		if all[name] == nil {
+			return fmt.Errorf("there is no map %s", name)
+		}
+		if err := all[name].Pin(filepath.Join(dir, pinMap+name)); err != nil {
+			return err
+		}
+	}
+	names := s.programNames()
+	for p, name := range names {
+		if name == objects.PathObjProgOnArmTester { // each part of the lookups has one, and only while it is tried
+			continue
+		}
+		if err := p.Pin(filepath.Join(dir, pinProgram+name)); err != nil {
+			return err
+		}
+	}
+	for i, l := range s.links {
+		if err := l.Pin(filepath.Join(dir, pinLink+names[s.progs[i]])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
