@@ -69,13 +69,18 @@ type share struct {
 	dir  *os.File
 }
 
-// bpfMount is where the BPF file system is mounted. A variable, so that tests have one of their own.
+// usualBPF is where systems mount it.
+const usualBPF = "/sys/fs/bpf"
+
+// bpfMount is where the BPF file system is mounted: at its usual place, or else the first one of the process. A variable, so that
+// tests have one of their own.
 var bpfMount = func() (string, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
+	first := ""
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		mount, rest, _ := strings.Cut(lines.Text(), " - ")
@@ -83,9 +88,20 @@ var bpfMount = func() (string, error) {
 		if len(fields) < 5 || !strings.HasPrefix(rest, "bpf ") || strings.Contains(fields[4], `\`) {
 			continue
 		}
-		return fields[4], nil
+		if fields[4] == usualBPF {
+			return usualBPF, nil
+		}
+		if first == "" {
+			first = fields[4]
+		}
 	}
-	return "", errors.Join(lines.Err(), errors.New("no BPF file system is mounted: mount -t bpf bpf /sys/fs/bpf"))
+	if err := lines.Err(); err != nil {
+		return "", err
+	}
+	if first == "" {
+		return "", errors.New("no BPF file system is mounted: mount -t bpf bpf " + usualBPF)
+	}
+	return first, nil
 }
 
 // openShare opens the directory, and makes it if there is none. Nobody but root may write there: what is pinned there is trusted.
