@@ -6,6 +6,7 @@
 //	probes/gen.go        the C sources, which run in the kernel, and what each one does
 //	session_linux.go     loads and attaches them; the end
 //	objects_linux.go     the objects, of which two are there twice
+//	kernelbtf_linux.go   the kernel's types; fewtypes.go makes them few, and so quick to decode
 //	load_linux.go        the ways to load an object, and which one this kernel takes
 //	uring_linux.go       io_uring's probes: uring_form_linux.go chooses them by the kernel's types
 //	pathobj_linux.go     the functions of the kernel that look paths up, and whether calls use them
@@ -22,6 +23,7 @@
 //	                     filemounts_linux.go what shows them, lsm_linux.go asks the kernel
 //	ring_linux.go        reads the ring, of which it maps a window
 //	decode.go            from a ring record to a raw event
+//	internal/fewlines    takes the source lines out of compiled probes (make generate)
 //	internal/objects     the compiled probes: all generated, nothing to read
 //
 // What is hooked, why, and what is lost without it:

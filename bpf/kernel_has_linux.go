@@ -7,7 +7,7 @@ import "github.com/cilium/ebpf/btf"
 // enumHas reports whether a kernel's enum has a value.
 func enumHas(kernel *btf.Spec, enum, value string) bool {
 	var e *btf.Enum
-	if kernel.TypeByName(enum, &e) != nil {
+	if typeByName(kernel, enum, &e) != nil {
 		return false
 	}
 	for _, v := range e.Values {

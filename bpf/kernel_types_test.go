@@ -3,13 +3,16 @@
 package bpf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,17 +49,20 @@ func TestKernelTypes(t *testing.T) {
 				testkit.Missing(t, "this kernel's types", err)
 			}
 			testkit.Must(t, err)
+			few, err := btf.LoadSpecFromReader(bytes.NewReader(reduced(t, testkit.Read(t, file))))
+			testkit.Must(t, err)
+			sameAnswers(t, kernel, few)
 			arch, _, named := strings.Cut(name, "-")
 			if !named {
 				arch = runtime.GOARCH
 			}
 			arch = map[string]string{"amd64": "x86", "arm64": "arm64"}[arch]
 			for _, object := range []string{"kernel", "sock", "result", "rules", "uringcount", "guard", "files", "lsm"} {
-				relocate(t, kernel, object, arch)
+				relocate(t, kernel, few, object, arch)
 			}
 			if enumHas(kernel, "bpf_attach_type", "BPF_CGROUP_UNIX_CONNECT") {
-				relocate(t, kernel, "unix", arch)
-				relocate(t, kernel, "rulesunix", arch)
+				relocate(t, kernel, few, "unix", arch)
+				relocate(t, kernel, few, "rulesunix", arch)
 			} else {
 				t.Log("no unix hooks")
 			}
@@ -66,7 +72,7 @@ func TestKernelTypes(t *testing.T) {
 				return
 			}
 			t.Logf("io_uring: %s", form)
-			relocate(t, kernel, "uring", arch, form.programs()...)
+			relocate(t, kernel, few, "uring", arch, form.programs()...)
 		})
 	}
 }
@@ -76,7 +82,7 @@ var reloType = regexp.MustCompile(`, (?:Struct|Union|Typedef)?:?"([^"]*)"`)
 // relocate fits the programs of an object to a kernel's types (all, if none is named). A
 // type with a form in its name may be absent if another form of it is there, or if the form is
 // "later": older kernels have no such thing.
-func relocate(t *testing.T, kernel *btf.Spec, object, arch string, only ...string) {
+func relocate(t *testing.T, kernel, few *btf.Spec, object, arch string, only ...string) {
 	t.Helper()
 	spec, err := ebpf.LoadCollectionSpec(fmt.Sprintf("internal/objects/%s_%s_bpfel.o", object, arch))
 	testkit.Must(t, err)
@@ -93,7 +99,12 @@ func relocate(t *testing.T, kernel *btf.Spec, object, arch string, only ...strin
 			}
 		}
 		found := map[string]bool{}
-		for relo, ok := range relocations(t, kernel, p.Instructions) {
+		all := relocations(t, kernel, p.Instructions)
+		if f := relocations(t, few, p.Instructions); !maps.Equal(f, all) {
+			t.Errorf("%s %s: with few types %v, with all %v", object, name, f, all)
+		}
+		for relo, is := range all {
+			ok := is.Constant != btf.COREBadRelocationSentinel
 			m := reloType.FindStringSubmatch(relo)
 			if m == nil {
 				t.Fatalf("no type in %s", relo)
@@ -116,8 +127,44 @@ func relocate(t *testing.T, kernel *btf.Spec, object, arch string, only ...strin
 	}
 }
 
-// relocations says for each reference to a kernel type whether the kernel has it.
-func relocations(t *testing.T, kernel *btf.Spec, insns asm.Instructions) map[string]bool {
+// sameAnswers compares what the loader finds out in few types and in all.
+func sameAnswers(t *testing.T, kernel, few *btf.Spec) {
+	t.Helper()
+	answers := func(kernel *btf.Spec) (out []string) {
+		form, err := uringFormOf(kernel)
+		out = append(out, fmt.Sprint(form, err))
+		for _, f := range slices.Concat(lookups...) {
+			out = append(out, fmt.Sprint(f.function, fits(kernel, f)))
+		}
+		for _, p := range parts {
+			out = append(out, fmt.Sprint(p.name, p.there(kernel)))
+		}
+		for _, n := range needs {
+			out = append(out, fmt.Sprint(n.helper, enumHas(kernel, "bpf_func_id", "BPF_FUNC_"+n.helper)))
+		}
+		for _, name := range slices.Sorted(maps.Keys(wantedNames())) {
+			if hook, ok := strings.CutPrefix(name, "bpf_lsm_"); ok {
+				params, err := hookParams(kernel, hook)
+				out = append(out, fmt.Sprint(hook, len(params), pointsTo(params, 0, "dentry"), err))
+			}
+		}
+		count, err := readPreemptCount(kernel)
+		return append(out, fmt.Sprint(count, err))
+	}
+	if f, all := answers(few), answers(kernel); !slices.Equal(f, all) {
+		t.Errorf("with few types %q,\nwith all %q", f, all)
+	}
+}
+
+// relocated is what an instruction has become.
+type relocated struct {
+	asm.OpCode
+	Offset   int16
+	Constant int64
+}
+
+// relocations says what becomes of each reference to a type of the kernel.
+func relocations(t *testing.T, kernel *btf.Spec, insns asm.Instructions) map[string]relocated {
 	t.Helper()
 	var relos []*btf.CORERelocation
 	var at []asm.Instruction
@@ -133,12 +180,12 @@ func relocations(t *testing.T, kernel *btf.Spec, insns asm.Instructions) map[str
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]bool{}
+	out := map[string]relocated{}
 	for i := range fixups {
 		if err := fixups[i].Apply(&at[i]); err != nil {
 			t.Fatal(err)
 		}
-		out[relos[i].String()] = at[i].Constant != btf.COREBadRelocationSentinel
+		out[relos[i].String()] = relocated{at[i].OpCode, at[i].Offset, at[i].Constant}
 	}
 	return out
 }

@@ -37,7 +37,7 @@ type partOf struct {
 // not there, what it is in the kernel, and how the kernel's types show it.
 var parts = []partOf{
 	{Cast, schemas.LoadCast, "no_cast", "kfunc bpf_rdonly_cast", func(kernel *btf.Spec) bool {
-		return kernel.TypeByName("bpf_rdonly_cast", new(*btf.Func)) == nil
+		return typeByName(kernel, "bpf_rdonly_cast", new(*btf.Func)) == nil
 	}},
 	{Loop, schemas.LoadLoop, "no_loop", "helper bpf_loop", func(kernel *btf.Spec) bool {
 		return enumHas(kernel, "bpf_func_id", "BPF_FUNC_loop")
@@ -143,7 +143,7 @@ func (s *Session) loadSomehow(spec *ebpf.CollectionSpec, replace map[string]*ebp
 	}
 	// The objects read types of the kernel itself. Those of its modules cost time, and to
 	// decode them in parallel is a crash: they share the kernel's without its lock.
-	opts := ebpf.CollectionOptions{MapReplacements: replace, Cache: s.types, Programs: ebpf.ProgramOptions{KernelTypes: kernel}}
+	opts := ebpf.CollectionOptions{MapReplacements: replace, Cache: s.types.Cache(), Programs: ebpf.ProgramOptions{KernelTypes: kernel}}
 	coll, err := newCollection(spec, opts)
 	var reasons []string
 	for _, p := range parts {

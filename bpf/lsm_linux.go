@@ -21,7 +21,7 @@ import (
 // program that was loaded and attached proves nothing, since a kernel can accept both and
 // never run it. So an open that a program must refuse is made.
 func ProbeLSM() error {
-	s := &Session{types: btf.NewCache()}
+	s := &Session{types: new(kernelBTF)}
 	if err := s.lacks(0); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (a *asker) learn(fd int) (out objects.LsmLearned, err error) {
 // hookParams are the parameters of an LSM hook, as the kernel has it.
 func hookParams(kernel *btf.Spec, hook string) ([]btf.FuncParam, error) {
 	var f *btf.Func
-	if err := kernel.TypeByName("bpf_lsm_"+hook, &f); err != nil {
+	if err := typeByName(kernel, "bpf_lsm_"+hook, &f); err != nil {
 		return nil, fmt.Errorf("this kernel has no LSM hook %s for programs (CONFIG_BPF_LSM, CONFIG_SECURITY_PATH)", hook)
 	}
 	proto, ok := f.Type.(*btf.FuncProto)

@@ -81,7 +81,7 @@ func (s *Session) firstLookup(kernel *btf.Spec, shared map[string]*ebpf.Map, for
 	for _, f := range forms {
 		err := fits(kernel, f)
 		if err == nil {
-			if err = tryLookup(kernel, f.function); err == nil {
+			if err = s.tryLookup(f.function); err == nil {
 				err = s.attachLookup(shared, f, tests)
 			}
 			if err == nil {
@@ -100,7 +100,7 @@ func (s *Session) firstLookup(kernel *btf.Spec, shared map[string]*ebpf.Map, for
 // fits compares the form of a function.
 func fits(kernel *btf.Spec, form lookupForm) error {
 	var f *btf.Func
-	if err := kernel.TypeByName(form.function, &f); err != nil {
+	if err := typeByName(kernel, form.function, &f); err != nil {
 		return errors.New("not a function of its own here")
 	}
 	proto, ok := f.Type.(*btf.FuncProto)
@@ -119,11 +119,13 @@ func fits(kernel *btf.Spec, form lookupForm) error {
 
 // tryLookup loads a program that does nothing. A kernel that refuses every program of this kind is asked so in less time than it
 // takes to read the object.
-func tryLookup(kernel *btf.Spec, function string) error {
-	p, err := ebpf.NewProgramWithOptions(&ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceFExit, AttachTo: function,
-		License: "Dual BSD/GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}, ebpf.ProgramOptions{KernelTypes: kernel, LogDisabled: true})
+func (s *Session) tryLookup(function string) error {
+	nothing := &ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceFExit, AttachTo: function,
+		License: "Dual BSD/GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}
+	spec := &ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{"nothing": nothing}}
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: s.types.Cache(), Programs: ebpf.ProgramOptions{LogDisabled: true}})
 	if err == nil {
-		err = p.Close()
+		coll.Close()
 	}
 	return err
 }

@@ -105,7 +105,7 @@ func TestLookupThatDoesNotAct(t *testing.T) {
 		t.Logf("the kernel shows no lookups: %s", s.PathObjects)
 		return
 	}
-	s.types = btf.NewCache()
+	s.types = new(kernelBTF)
 	kernel, err := s.types.Kernel()
 	testkit.Must(t, err)
 	shared := map[string]*ebpf.Map{}

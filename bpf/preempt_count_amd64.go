@@ -18,9 +18,9 @@ const pseudoBTFID = 3
 func readPreemptCount(kernel *btf.Spec) (asm.Instructions, error) {
 	var v *btf.Var
 	offset := int16(0)
-	err := kernel.TypeByName("__preempt_count", &v)
+	err := typeByName(kernel, "__preempt_count", &v)
 	if errors.Is(err, btf.ErrNotFound) {
-		if err = kernel.TypeByName("pcpu_hot", &v); err == nil {
+		if err = typeByName(kernel, "pcpu_hot", &v); err == nil {
 			offset, err = memberOffset(v.Type, "preempt_count")
 		}
 	}

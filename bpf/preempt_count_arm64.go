@@ -13,7 +13,7 @@ import (
 // it is kept with the running task.
 func readPreemptCount(kernel *btf.Spec) (asm.Instructions, error) {
 	var task *btf.Struct
-	err := kernel.TypeByName("task_struct", &task)
+	err := typeByName(kernel, "task_struct", &task)
 	offset := int16(0)
 	if err == nil {
 		offset, err = memberOffset(task, "thread_info", "preempt", "count")

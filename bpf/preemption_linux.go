@@ -54,7 +54,7 @@ var tries = [...]string{"sched_process_wait", "sys_exit"}
 // is off. If migration is on, the task cannot be preempted. Otherwise the preemption count
 // decides. What cannot be found out counts as preemptible: a copy of a probe costs a little
 // time, and a missed event makes the record incomplete.
-func DetectPreemption(types *btf.Cache) Preemption {
+func DetectPreemption(types *kernelBTF) Preemption {
 	kernel, err := types.Kernel()
 	if err != nil {
 		return Preemption{true, true, err}
@@ -72,7 +72,7 @@ func DetectPreemption(types *btf.Cache) Preemption {
 }
 
 // tryPreemption tries all hooks, with the instructions that read the preemption count.
-func tryPreemption(kernel *btf.Spec, types *btf.Cache, count asm.Instructions) Preemption {
+func tryPreemption(kernel *btf.Spec, types *kernelBTF, count asm.Instructions) Preemption {
 	found, err := runTries(kernel, types, count)
 	if err != nil {
 		return Preemption{true, true, err}
@@ -80,9 +80,9 @@ func tryPreemption(kernel *btf.Spec, types *btf.Cache, count asm.Instructions) P
 	return Preemption{Tasks: found[0], Calls: found[1]}
 }
 
-func runTries(kernel *btf.Spec, types *btf.Cache, count asm.Instructions) (found [len(tries)]bool, err error) {
+func runTries(kernel *btf.Spec, types *kernelBTF, count asm.Instructions) (found [len(tries)]bool, err error) {
 	var task *btf.Struct
-	if err := kernel.TypeByName("task_struct", &task); err != nil {
+	if err := typeByName(kernel, "task_struct", &task); err != nil {
 		return found, err
 	}
 	pinned, err := memberOffset(task, "migration_disabled")
@@ -97,7 +97,7 @@ func runTries(kernel *btf.Spec, types *btf.Cache, count asm.Instructions) (found
 		spec.Programs[hook] = &ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: hook,
 			License: "Dual BSD/GPL", Instructions: noteRun(int64(i), pinned, count)}
 	}
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: types})
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: types.Cache()})
 	if err != nil {
 		return found, err
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -17,7 +16,7 @@ import (
 
 // What is found is what kernels of each release were seen to do, and it is found quickly.
 func TestDetectPreemption(t *testing.T) {
-	types := btf.NewCache()
+	types := new(kernelBTF)
 	if _, err := types.Kernel(); err != nil {
 		testkit.Missing(t, "this kernel's types", err)
 	}

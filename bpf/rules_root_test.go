@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
 
 	"github.com/runner-evidence/runner/bpf/internal/objects"
 	"github.com/runner-evidence/runner/schemas"
@@ -49,7 +48,7 @@ func ruleSet(def string, rules ...schemas.NetworkRule) *schemas.NetworkRules {
 	return &schemas.NetworkRules{Schema: schemas.SchemaNetworkRules, PolicyDigest: "sha256:" + strings.Repeat("0", 64), Default: def, Rules: rules}
 }
 
-var kernelTypes = btf.NewCache()
+var kernelTypes = new(kernelBTF)
 
 // enforce attaches only the rules, without the probes.
 func enforce(t *testing.T, dir string, rules *schemas.NetworkRules) *Session {

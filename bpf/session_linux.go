@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
@@ -58,7 +57,7 @@ type Session struct {
 	Ring       *Ring
 	Hooks      Period // in which the address hooks are attached
 
-	types    *btf.Cache           // the kernel's types, decoded once for all objects
+	types    *kernelBTF           // the kernel's types, decoded once for all objects
 	from     objectSet            // what it is loaded from
 	general  bool                 // not even a usual kernel loads those for the usual one
 	copySpec *ebpf.CollectionSpec // what copies are made from
@@ -103,7 +102,7 @@ func Attach(opt Options) (*Session, error) {
 		return s, err
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(300)) // much memory for a moment: to look for what is free takes a fifth of the time
-	types := btf.NewCache()
+	types := new(kernelBTF)
 	go types.Kernel() // decoding takes a while: start it now, alongside the rest
 	s := &Session{types: types, from: ownObjects}
 	s.from.kernel, s.from.uring = readEarly(kernelObject, opt), readEarly(uringObject, opt)

@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 
 	"github.com/runner-evidence/runner/bpf/internal/objects"
@@ -110,7 +109,7 @@ func (set *probeSet) close() {
 
 // makeSet loads and attaches the probes, and pins them. They are there as a whole or not at all.
 func makeSet(path string) error {
-	types := btf.NewCache()
+	types := new(kernelBTF)
 	go types.Kernel()
 	s := &Session{types: types, from: sharedObjects, sharing: true, required: make(chan struct{})}
 	defer s.Close() // what is pinned stays

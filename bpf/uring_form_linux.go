@@ -103,7 +103,7 @@ func fittingProgram(kernel *btf.Spec, forms []tracepointForm) (string, error) {
 	var names, other []string
 	for _, f := range forms {
 		var t *btf.Typedef
-		if err := kernel.TypeByName("btf_trace_"+f.name, &t); err != nil {
+		if err := typeByName(kernel, "btf_trace_"+f.name, &t); err != nil {
 			names = append(names, f.name)
 			continue
 		}
@@ -142,7 +142,7 @@ func paramsOf(t *btf.Typedef) (string, error) {
 // memberForm writes the type of a struct's member.
 func memberForm(kernel *btf.Spec, name, member string) (string, error) {
 	var s *btf.Struct
-	if err := kernel.TypeByName(name, &s); err != nil {
+	if err := typeByName(kernel, name, &s); err != nil {
 		return "", fmt.Errorf("no struct %s", name)
 	}
 	for _, m := range s.Members {

@@ -19,12 +19,13 @@ if [ "${1:-}" = --compare ] && [ "$(sed -n 's/^# clang //p' "$digests")" != "$ve
 	exit 0
 fi
 go generate ./probes
+go run ./internal/fewlines internal/objects/*_bpfel.o
 {
 	echo "# clang $version"
 	echo "# flags $BPF2GO_CFLAGS"
 	LC_ALL=C
 	export LC_ALL
-	sha256sum probes/*.c probes/*.h probes/gen.go internal/objects/*_bpfel.go internal/objects/*_bpfel.o
+	sha256sum probes/*.c probes/*.h probes/gen.go internal/fewlines/main.go internal/objects/*_bpfel.go internal/objects/*_bpfel.o
 } >"$digests"
 echo "generate: clang $version, $(grep -c '_bpfel.o$' "$digests") objects"
 if [ "${1:-}" = --compare ]; then

@@ -60,7 +60,8 @@
 package probes
 
 // Flags and the pinned compiler come from the Makefile (make generate). The sources are
-// compiled from this folder, so that the objects hold no other path.
+// compiled from this folder, so that the objects hold no other path. ../internal/fewlines then
+// takes the source lines out of them.
 
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Kernel kernel.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 KernelUsual kernelusual.bpf.c
