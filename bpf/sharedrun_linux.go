@@ -287,14 +287,13 @@ func (set *probeSet) place(cgroup uint64) (uint32, error) {
 	if err := set.maps[objects.KernelSharedMapMembers].Lookup(cgroup, &m); err == nil {
 		return 0, errNested
 	}
-	runs := set.maps[objects.KernelSharedMapRuns]
-	for i := range runs.MaxEntries() {
-		var r objects.KernelSharedRun
-		if err := runs.Lookup(i, &r); err != nil {
-			return 0, fmt.Errorf("reading the runs: %w", err)
-		}
-		if r.CgroupId == 0 {
-			return i + 1, nil
+	taken, err := set.runs()
+	if err != nil {
+		return 0, err
+	}
+	for run := range set.maps[objects.KernelSharedMapRuns].MaxEntries() {
+		if _, is := taken[run+1]; !is {
+			return run + 1, nil
 		}
 	}
 	return 0, errFull
@@ -302,7 +301,11 @@ func (set *probeSet) place(cgroup uint64) (uint32, error) {
 
 // reap takes out runs whose capture was killed: the map that it held is gone.
 func (set *probeSet) reap() error {
-	for run, r := range set.runs() {
+	runs, err := set.runs()
+	if err != nil {
+		return err
+	}
+	for run, r := range runs {
 		switch alive, err := isAlive(r); {
 		case err != nil:
 			return fmt.Errorf("looking for the run of cgroup %d: %w", r.CgroupId, err)
@@ -352,17 +355,24 @@ func isAlive(r objects.KernelSharedRun) (bool, error) {
 	return cgroup == r.CgroupId, err
 }
 
-// runs are the members, by their numbers.
-func (set *probeSet) runs() map[uint32]objects.KernelSharedRun {
-	found := map[uint32]objects.KernelSharedRun{}
+// runs are the members, by their numbers. All places are read at once.
+func (set *probeSet) runs() (map[uint32]objects.KernelSharedRun, error) {
 	runs := set.maps[objects.KernelSharedMapRuns]
-	for i := range runs.MaxEntries() {
-		var r objects.KernelSharedRun
-		if runs.Lookup(i, &r) == nil && r.CgroupId != 0 {
-			found[i+1] = r
+	places, values := make([]uint32, runs.MaxEntries()), make([]objects.KernelSharedRun, runs.MaxEntries())
+	n, err := runs.BatchLookup(new(ebpf.MapBatchCursor), places, values, nil)
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // which says that there is no more
+		return nil, fmt.Errorf("reading the runs: %w", err)
+	}
+	if n != len(places) {
+		return nil, fmt.Errorf("reading the runs: %d places, expected %d", n, len(places))
+	}
+	found := map[uint32]objects.KernelSharedRun{}
+	for i, r := range values {
+		if r.CgroupId != 0 {
+			found[places[i]+1] = r
 		}
 	}
-	return found
+	return found, nil
 }
 
 // members are the cgroups of runs.
@@ -474,7 +484,10 @@ func (m *member) close() {
 
 // tidyAfter removes a set that no run uses any more. One whose capture was killed uses nothing.
 func (sh *share) tidyAfter(set *probeSet) {
-	if set.reap() == nil && len(set.runs()) == 0 && filepath.Dir(set.path) == sh.path {
+	if set.reap() != nil {
+		return
+	}
+	if runs, err := set.runs(); err == nil && len(runs) == 0 && filepath.Dir(set.path) == sh.path {
 		os.RemoveAll(set.path)
 		sh.removeEmpty()
 	}
