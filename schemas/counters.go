@@ -158,7 +158,7 @@ const (
 
 // Counters are all counters, by stage and name.
 var Counters = [...]Counter{
-	{Name: CounterCanary, Stage: StageCapture, Role: RoleBalance, Why: "records of the runner's own test open, which proves that the hooks work; not written out"},
+	{Name: CounterCanary, Stage: StageCapture, Role: RoleBalance, Why: "records of the runner's own test call, which proves that the hooks work; not written out"},
 	{Name: CounterCompatUnmapped, Stage: StageCapture, Role: RoleLoss, Why: "calls through the 32-bit or x32 system call entry that are not decoded"},
 	{Name: CounterDecodeErrors, Stage: StageCapture, Role: RoleLoss, Why: "records that arrived but could not be decoded"},
 	{Name: CounterDropped, Stage: StageCapture, Role: RoleLoss, Why: "records for which the ring had no room"},
@@ -279,8 +279,8 @@ const (
 
 // Causes are all causes that are not counters, by name.
 var Causes = [...]Cause{
-	{CauseCanaryAfter, "`missed` or `not_run`", notSeen, "the test open at the end was not reported"},
-	{CauseCanaryBefore, "`missed` or `not_run`", notSeen, "the test open at the start was not reported"},
+	{CauseCanaryAfter, "`missed` or `not_run`", notSeen, "the test call at the end was not reported"},
+	{CauseCanaryBefore, "`missed` or `not_run`", notSeen, "the test call at the start was not reported"},
 	{CauseEngines, "names, comma separated", isEngines, "[container engines](STREAMS.md#container-engines) started something outside of the cgroup, or could"},
 	{CauseHooksMissing, "names, comma separated", isList, "required hooks did not attach"},
 	{CauseInterference, "kinds, comma separated", isKinds, "programs of the scope interfered with the measurement itself"},

@@ -154,7 +154,7 @@ const PlatformLinux = "linux"
 
 // Facts are all facts, by stage and name.
 var Facts = [...]Fact{
-	{Name: FactCanaryAfter, Stage: StageCapture, Values: []string{CanarySeen, CanaryMissed, NotRun}, Why: "whether the hooks reported the runner's own test open at the end"},
+	{Name: FactCanaryAfter, Stage: StageCapture, Values: []string{CanarySeen, CanaryMissed, NotRun}, Why: "whether the hooks reported the runner's own test call at the end"},
 	{Name: FactCanaryBefore, Stage: StageCapture, Values: []string{CanarySeen, CanaryMissed, NotRun}, Why: "the same at the start"},
 	{Name: FactEnd, Stage: StageCapture, Values: []string{EndEmpty, EndKilled, EndSignal}, Why: "how the capture ended: the cgroup was empty, what was left was killed, or a signal came"},
 	{Name: FactHooksMissing, Stage: StageCapture, Form: "names, space separated, or empty", Why: "required hooks that did not attach"},

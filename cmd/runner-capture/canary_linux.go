@@ -1,36 +1,25 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"runtime"
 	"slices"
-	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/cmd/internal/cgroup"
 	"github.com/runner-evidence/runner/schemas"
-	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
-// canaryVerb makes the binary open one path that does not exist and end. Seeing
-// that open proves attach, scope, ring and decoding at once; order proves that
-// everything before it was read.
-const canaryVerb = "--canary"
+// The canary is a process of the cgroup that executes one path that does not exist, and ends. Seeing that call proves attach,
+// scope, ring and decoding at once; order proves that everything before it was read. Its program would take ten times as long to
+// start as all of this, so it has none.
 
-// canaryMain is the canary process.
-func canaryMain(path string) {
-	unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-}
-
+// canaryPath is what a canary executes. It ends with a slash: nothing that somebody makes there can ever be run.
 func canaryPath(runID, which string) string {
-	return "/runner-canary/" + runID + "/" + which
+	return "/runner-canary/" + runID + "/" + which + "/"
 }
 
 // canaryEnd is how the canary ended. Earlier ones, which a signal ended, were in cgroups with these ids.
@@ -52,11 +41,9 @@ const maxCanaries = 20
 //
 // Until it has a process group of its own, what a terminal or timeout sends to the group of
 // this process ends it as well. Then there is another one.
-func runCanary(ctx context.Context, dir, path string) (end canaryEnd) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
+func runCanary(dir, path string) (end canaryEnd) {
 	for {
-		home, err := tryCanary(ctx, dir, path)
+		home, err := tryCanary(dir, path)
 		if end.err = err; home == 0 || !signalled(err) || len(end.dead) == maxCanaries-1 {
 			return end
 		}
@@ -65,81 +52,69 @@ func runCanary(ctx context.Context, dir, path string) (end canaryEnd) {
 }
 
 // tryCanary runs one canary. home is the id of its own cgroup, or 0.
-func tryCanary(ctx context.Context, dir, path string) (home uint64, err error) {
-	var errs []error
-	if below, err := cgroup.MakeBelow(dir, "canary-"); err == nil {
+func tryCanary(dir, path string) (home uint64, err error) {
+	below, err := cgroup.MakeBelow(dir, "canary-")
+	if err == nil {
 		defer cgroup.Remove(below)
-		cmd, id, err := launchCanary(ctx, below, path)
-		if err == nil {
-			return id, waitCanary(cmd, below)
+		home, err = launchCanary(below, path)
+		if err == nil || errors.As(err, new(*canaryKilled)) {
+			return home, err
 		}
-		errs = append(errs, err)
 	}
-	cmd, _, err := launchCanary(ctx, dir, path)
-	if err != nil {
-		return 0, errors.Join(append(errs, err)...)
+	_, second := launchCanary(dir, path)
+	if second != nil && !errors.As(second, new(*canaryKilled)) {
+		second = errors.Join(err, second)
 	}
-	return 0, waitCanary(cmd, dir)
+	return 0, second
+}
+
+// canaryKilled is a canary that a signal ended.
+type canaryKilled struct {
+	dir    string
+	status unix.WaitStatus
+}
+
+func (e *canaryKilled) Error() string {
+	return fmt.Sprintf("the canary in %s: signal: %v", e.dir, e.status.Signal())
 }
 
 // signalled reports whether a signal that groups of processes get ended a canary.
 func signalled(err error) bool {
-	var ended *exec.ExitError
-	if !errors.As(err, &ended) {
-		return false
-	}
-	status, _ := ended.Sys().(syscall.WaitStatus)
-	return status.Signaled() && slices.Contains([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}, status.Signal())
+	var killed *canaryKilled
+	return errors.As(err, &killed) &&
+		slices.Contains([]unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM}, killed.status.Signal())
 }
 
-// launchCanary starts one. id is that of the cgroup.
-func launchCanary(ctx context.Context, dir, path string) (cmd *exec.Cmd, id uint64, err error) {
+// launchCanary starts one and waits for its end. id is that of the cgroup.
+func launchCanary(dir, path string) (id uint64, err error) {
 	f, err := cgroup.Open(dir)
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	defer f.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return nil, 0, os.NewSyscallError("fstat", err)
+		return 0, os.NewSyscallError("fstat", err)
 	}
-	if err := enterOwnProc(); err != nil {
-		return nil, 0, fmt.Errorf("starting the canary: %w", err)
+	id = st.Ino // the inode number of a cgroup's folder is its id
+	pid, err := syscall.ForkExec(path, []string{path}, &syscall.ProcAttr{Env: []string{},
+		Sys: &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd()), Setpgid: true}})
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) { // as it must be: it made the call, and has ended
+		return id, nil
 	}
-	cmd = exec.CommandContext(ctx, "self/exe", canaryVerb, path)
-	cmd.Env = []string{"GOMAXPROCS=1"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd()), Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		return nil, 0, fmt.Errorf("starting the canary in %s: %w", dir, err)
-	}
-	return cmd, st.Ino, nil // the inode number of a cgroup's folder is its id
-}
-
-// ownProc is /proc, opened before the command starts. The canary finds its program by its
-// own name there: a process with capabilities of its file may not look at its parent's.
-var ownProc = sync.OnceValues(func() (*os.File, error) {
-	return os.OpenFile("/proc", unix.O_PATH|unix.O_DIRECTORY, 0)
-})
-
-// enterOwnProc makes ownProc the working directory of the calling thread, which ends with its
-// goroutine. So the program of this process is found even if the command has mounted over /proc.
-func enterOwnProc() error {
-	dir, err := ownProc()
 	if err != nil {
-		return err
+		return id, fmt.Errorf("starting the canary in %s: %w", dir, err)
 	}
-	runtime.LockOSThread()
-	if err := unix.Unshare(unix.CLONE_FS); err != nil {
-		return os.NewSyscallError("unshare", err)
+	killed := &canaryKilled{dir: dir} // before it came to the call
+	for {
+		if _, err = unix.Wait4(pid, &killed.status, 0, nil); !errors.Is(err, unix.EINTR) {
+			break
+		}
 	}
-	return os.NewSyscallError("fchdir", unix.Fchdir(int(dir.Fd())))
-}
-
-func waitCanary(cmd *exec.Cmd, dir string) error {
-	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("the canary in %s: %w", dir, err)
+	if err != nil || !killed.status.Signaled() {
+		return id, fmt.Errorf("the canary in %s ended with status %#x: %v", dir, uint32(killed.status), err)
 	}
-	return nil
+	return id, killed
 }
 
 // deadCanary reports whether an event is of a canary that a signal ended: of a process that was not in the run before,
@@ -169,14 +144,6 @@ func (v *events) usualCanary() bool {
 	return true
 }
 
-// The Go runtime reads about its own process, and limits of the processor in its cgroup, whose
-// files the command may have changed. In a chroot, or in a root with mounts of its own, the
-// kernel names these files from the root above.
-var (
-	ownProcess = pattern.New("^(.*)/proc/[0-9]+/")
-	ownLimits  = pattern.New("^.*/cpu[.][a-z_]+$")
-)
-
 // canaryAct is what one event of a canary does, in words that are the same for each canary.
 func (v *events) canaryAct(e *schemas.RawEvent) string {
 	name := string(e.Path)
@@ -184,8 +151,7 @@ func (v *events) canaryAct(e *schemas.RawEvent) string {
 		name = string(e.UserPath)
 	}
 	if name == v.marker {
-		name = canaryVerb
+		name = "its path"
 	}
-	name = ownLimits.ReplaceAllString(ownProcess.ReplaceAllString(name, "$1/proc/self/"), "cpu")
 	return fmt.Sprintf("%s %x %q %q", e.Op, e.Flags, name, e.Interp)
 }

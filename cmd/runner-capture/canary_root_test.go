@@ -72,7 +72,7 @@ func TestCanaryAmongSignals(t *testing.T) {
 			}
 		}()
 		for i := range 100 {
-			if end := runCanary(t.Context(), dir, canaryPath("test", "again")); end.err != nil {
+			if end := runCanary(dir, canaryPath("test", "again")); end.err != nil {
 				t.Fatalf("canary %d: %v", i, end.err)
 			}
 		}

@@ -172,7 +172,7 @@ func (r *captureRun) startCanary(which string) {
 	marker := canaryPath(r.opt.runID, which)
 	r.ev.hold(marker)
 	go func() {
-		end := runCanary(r.ctx, r.opt.cgroup, marker)
+		end := runCanary(r.opt.cgroup, marker)
 		r.post(message{canary: &end})
 	}()
 }
@@ -202,7 +202,7 @@ func (r *captureRun) canaryEnded(end *canaryEnd) error {
 	if !seen {
 		st, _ := r.ses.Stats()
 		if st.Dropped == 0 {
-			return tool.Failf(tool.ExitCannot, "the hooks are attached but report nothing: the canary's open did not come through")
+			return tool.Failf(tool.ExitCannot, "the hooks are attached but report nothing: the canary's call did not come through")
 		}
 	}
 	return r.ready()

@@ -8,13 +8,9 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
-const (
-	canaryVerb = "--canary"
-	closerVerb = "--closer"
-)
+const closerVerb = "--closer"
 
-func canaryMain(string) {}
-func closerMain()       {}
+func closerMain() {}
 
 func capture(context.Context, *tool.Env, options) error {
 	return tool.Failf(tool.ExitCannot, "cannot observe here: kernel capture needs Linux")

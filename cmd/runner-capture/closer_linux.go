@@ -10,7 +10,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -79,6 +81,26 @@ func (c *closer) launch(dir string) error {
 	}
 	c.pipe = w
 	return nil
+}
+
+// ownProc is /proc, opened before the command starts. The closer finds its program by its
+// own name there: a process with capabilities of its file may not look at its parent's.
+var ownProc = sync.OnceValues(func() (*os.File, error) {
+	return os.OpenFile("/proc", unix.O_PATH|unix.O_DIRECTORY, 0)
+})
+
+// enterOwnProc makes ownProc the working directory of the calling thread, which ends with its
+// goroutine. So the program of this process is found even if the command has mounted over /proc.
+func enterOwnProc() error {
+	dir, err := ownProc()
+	if err != nil {
+		return err
+	}
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return os.NewSyscallError("unshare", err)
+	}
+	return os.NewSyscallError("fchdir", unix.Fchdir(int(dir.Fd())))
 }
 
 // running waits until the closer is there.

@@ -25,12 +25,8 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// The test binary is the canary and the workload too: both run inside the cgroup.
+// The test binary is the workload too, which runs inside the cgroup.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == canaryVerb {
-		canaryMain(os.Args[2])
-		return
-	}
 	if len(os.Args) == 4 && os.Args[1] == "--workload" {
 		workload(os.Args[2], os.Args[3])
 		return

@@ -3,7 +3,7 @@
 // empty or SIGTERM. It is the only privileged part of the runner.
 //
 // The header line means that every required hook is attached and that a canary,
-// an open made inside the cgroup by a separate process, came through. After the end a
+// a call made inside the cgroup by a separate process, came through. After the end a
 // second canary proves that everything before it was read. The canaries' own events are
 // counted and left out. If the next stage is slow or stopped, no events are lost: lines
 // wait in memory, then in a nameless file of bounded size.
@@ -88,10 +88,6 @@ func app() tool.App {
 }
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == canaryVerb {
-		canaryMain(os.Args[2])
-		return
-	}
 	if len(os.Args) == 2 && os.Args[1] == closerVerb {
 		closerMain()
 		return

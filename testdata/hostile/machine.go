@@ -20,7 +20,7 @@ import (
 var onKernel = []attack{
 	{name: "core_pattern", what: "core_pattern names a program, a child crashes: the program acts outside", do: corePattern, rude: true},
 	{name: "modprobe", what: "the path of modprobe changed, an unknown file executed: the program acts outside", do: modprobe, rude: true},
-	{name: "binfmt_misc", what: "an interpreter for all ELF files registered: it would run in the place of the last test open", do: binfmt, rude: true},
+	{name: "binfmt_misc", what: "an interpreter for all ELF files registered: it would run in the place of the last test call", do: binfmt, rude: true},
 	{name: "release_agent", what: "a v1 hierarchy mounted, release_agent names a program that acts outside", do: releaseAgent, rude: true},
 	{name: "uevent_helper", what: "uevent_helper names a program", do: func(*world) error { return write("/sys/kernel/uevent_helper", "/bin/true") }, rude: true},
 	{name: "kernel module", what: "loads a kernel module", do: module, rude: true},
@@ -124,7 +124,7 @@ func binfmt(w *world) error {
 	return nil
 }
 
-// canary is what this program does when it is run in the place of the runner's test open.
+// canary is what this program does when it is run in the place of the runner's test call.
 func canary(args []string) bool {
 	at := -1
 	for i, a := range args {
