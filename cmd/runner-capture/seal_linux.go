@@ -109,6 +109,9 @@ func (r *captureRun) seal(st bpf.Stats) error {
 	if err := r.sw.Seal(status); err != nil {
 		return output(err)
 	}
+	if err := r.env.Written(); err != nil {
+		return output(err)
+	}
 	r.tellLosses(st)
 	r.env.Infof("%d events, %d dropped, status %s", h.Out, st.Dropped, status)
 	return nil
