@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -101,7 +100,6 @@ func Attach(opt Options) (*Session, error) {
 	if s, err := attachShared(opt); s != nil || err != nil {
 		return s, err
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(300)) // much memory for a moment: to look for what is free takes a fifth of the time
 	types := new(kernelBTF)
 	go types.Kernel() // decoding takes a while: start it now, alongside the rest
 	s := &Session{types: types, from: ownObjects}

@@ -59,6 +59,7 @@ type captureRun struct {
 // reader has gone, and says it.
 func capture(ctx context.Context, env *tool.Env, opt options) error {
 	signal.Ignore(syscall.SIGPIPE) // the clean-up comes first
+	debug.SetGCPercent(unsettled)
 	err := observe(ctx, env, opt)
 	if opt.supervised && errors.As(err, new(*unreadError)) {
 		tool.EndUnread()
@@ -379,6 +380,10 @@ func (e *unreadError) Unwrap() error { return e.error }
 // settled is how long after the start memory is given back. To collect it takes processor time, at the highest priority,
 // while the measured program starts: a program that runs for less than that has none of it.
 const settled = time.Second
+
+// unsettled is how the collector runs until then: attaching takes much memory for a moment, and to look for what is free in it a
+// fifth of the time.
+const unsettled = 300
 
 // settle gives back what attaching left: tens of megabytes of garbage. From here on little is allocated.
 func settle() {

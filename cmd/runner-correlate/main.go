@@ -80,7 +80,7 @@ const softLimit = 88 << 20 // bytes
 // boundMemory keeps the process below 128 MiB. Only the decisions are kept in memory as a run grows, and they
 // are bounded; the rest is streamed, or waits on disk.
 func boundMemory() {
-	debug.SetGCPercent(50)
+	tool.CollectLate(50)
 	debug.SetMemoryLimit(softLimit)
 }
 

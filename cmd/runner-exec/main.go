@@ -32,6 +32,7 @@ import (
 
 func main() {
 	keeper()
+	tool.CollectLate(100)
 	tool.Main(app())
 }
 

@@ -91,7 +91,7 @@ const (
 
 func main() {
 	// Almost all memory is one arena, so the collector can be kept on a short lead.
-	debug.SetGCPercent(50)
+	tool.CollectLate(50)
 	debug.SetMemoryLimit(memoryLimit)
 	tool.Main(app())
 }

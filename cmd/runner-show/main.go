@@ -61,4 +61,7 @@ func app() tool.App {
 	}
 }
 
-func main() { tool.Main(app()) }
+func main() {
+	tool.CollectLate(100)
+	tool.Main(app())
+}

@@ -63,5 +63,6 @@ func app() tool.App {
 
 func main() {
 	boundMemory()
+	tool.CollectLate(100)
 	tool.Main(app())
 }
