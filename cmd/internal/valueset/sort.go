@@ -47,6 +47,9 @@ func (s *Set) heads(items []item, depth int) int {
 	first := s.key(items[0].entry)
 	to := min(common(first, s.key(items[len(items)/2].entry), depth), common(first, s.key(items[len(items)-1].entry), depth))
 	for i := 0; i < len(items); i++ {
+		if i%together == 0 && i+together < len(items) {
+			s.fetch(items[i+together:min(i+2*together, len(items))], depth)
+		}
 		x := &items[i]
 		key := s.key(x.entry)
 		if to > depth && (len(key) < to || !bytes.Equal(key[depth:to], first[depth:to])) {
@@ -56,6 +59,14 @@ func (s *Set) heads(items []item, depth int) int {
 		x.head, x.rest = head(key, to), uint32(min(len(key)-to, goesOn))
 	}
 	return to
+}
+
+// fetch reads a byte of every place that heads will look at.
+func (s *Set) fetch(items []item, depth int) {
+	for i := range items {
+		at := int(items[i].entry * entryAlign)
+		s.touched += s.arena[at] + s.arena[min(at+depth, len(s.arena)-1)]
+	}
 }
 
 // common is up to where two keys are equal that are equal up to a depth.
