@@ -115,31 +115,26 @@ func (w *AsyncWriter) work() {
 	}
 }
 
-// found is a value of a batch, and its hash.
-type found struct {
-	set   int
-	value []byte
-	hash  uint64
-}
-
 // addBatch adds the values of a batch, some at a time: their entries are far apart
 // in memory, so those of the next ones are fetched before they are needed.
 func (s *Set) addBatch(batch []byte) error {
-	s.allocate()
 	var some [together]found
 	for len(batch) > 0 {
-		n := 0
-		for ; n < len(some) && len(batch) > 0; n++ {
+		n, size := 0, 0
+		for ; n < len(some) && size < len(batch); n++ {
+			size += valueHead + int(binary.LittleEndian.Uint32(batch[size+1:]))
+		}
+		if err := s.make(n, size); err != nil {
+			return err
+		}
+		for i := range some[:n] {
 			end := valueHead + binary.LittleEndian.Uint32(batch[1:])
-			f := found{set: int(batch[0]), value: batch[valueHead:end]}
-			f.hash = s.hash(f.set, f.value)
-			some[n], batch = f, batch[end:]
+			some[i] = s.find(int(batch[0]), batch[valueHead:end])
+			batch = batch[end:]
 		}
 		s.touch(some[:n])
 		for _, f := range some[:n] {
-			if err := s.add(f.set, f.value, f.hash); err != nil {
-				return err
-			}
+			s.add(f)
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package valueset
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -18,13 +17,14 @@ const listMemory = 512 << 10
 type List struct {
 	buf  []byte // a sorted run, or what of it is not in the file yet
 	file *os.File
+	key  []byte // the last one
 	walk *cursor
 }
 
 // Add appends a value of the surface set of the given index.
 func (l *List) Add(set int, value []byte) error {
-	l.buf = append(binary.AppendUvarint(l.buf, uint64(1+len(value))), byte(set))
-	l.buf = append(l.buf, value...)
+	l.key = append(append(l.key[:0], byte(set)), value...)
+	l.buf = appendKey(l.buf, l.key, 0)
 	if len(l.buf) < listMemory {
 		return nil
 	}

@@ -15,8 +15,7 @@ const (
 	runBuffer = 32 << 10 // bytes, per run being read or written
 )
 
-// sortedRun is a file of sorted, distinct keys, each after its length as a uvarint.
-// Its level is the number of merges it has been through.
+// sortedRun is a file of sorted, distinct keys, as appendKey writes them. Its level is the number of merges it has been through.
 type sortedRun struct {
 	file  *os.File
 	level int
@@ -30,7 +29,7 @@ type runs struct {
 }
 
 // add writes a new run from what fill puts, which must be sorted and distinct.
-func (r *runs) add(fill func(put func(key []byte) error) error) error {
+func (r *runs) add(fill func(put func(key []byte, like int) error) error) error {
 	f, err := writeRun(fill)
 	if err != nil {
 		return err
@@ -47,7 +46,9 @@ func (r *runs) add(fill func(put func(key []byte) error) error) error {
 // mergeLast replaces the last n runs by one.
 func (r *runs) mergeLast(n int) error {
 	at := len(r.list) - n
-	f, err := writeRun(func(put func([]byte) error) error { return merge(r.list[at:], nil, put) })
+	f, err := writeRun(func(put func([]byte, int) error) error {
+		return merge(r.list[at:], nil, func(key []byte) error { return put(key, 0) })
+	})
 	if err != nil {
 		return err
 	}
@@ -77,14 +78,20 @@ func (r *runs) close() {
 	r.list = nil
 }
 
-func writeRun(fill func(put func(key []byte) error) error) (*os.File, error) {
+// appendKey appends a key: how many of its bytes are those of the key before it and how many follow, as uvarints, and these.
+func appendKey(b, key []byte, like int) []byte {
+	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(like)), uint64(len(key)-like))
+	return append(b, key[like:]...)
+}
+
+func writeRun(fill func(put func(key []byte, like int) error) error) (*os.File, error) {
 	f, err := tool.Spool()
 	if err != nil {
 		return nil, fmt.Errorf("opening a scratch file: %w", err)
 	}
 	buf := make([]byte, 0, 2*runBuffer)
-	err = fill(func(key []byte) error {
-		buf = append(binary.AppendUvarint(buf, uint64(len(key))), key...)
+	err = fill(func(key []byte, like int) error {
+		buf = appendKey(buf, key, like)
 		if len(buf) < runBuffer {
 			return nil
 		}
@@ -109,7 +116,7 @@ type cursor struct {
 	file io.Reader
 	buf  []byte // read and not walked yet
 	room []byte // what buf lies in
-	key  []byte // lies there too
+	key  []byte
 }
 
 func newCursor(f *os.File) *cursor {
@@ -122,46 +129,54 @@ func (c *cursor) next() (bool, error) {
 		if c.walk == len(c.set.entries) {
 			return false, nil
 		}
-		c.key = c.set.walk(c.walk)
+		c.key, _ = c.set.walk(c.walk)
 		c.walk++
 		return true, nil
 	}
-	n, used := binary.Uvarint(c.buf)
-	if used <= 0 || uint64(len(c.buf)-used) < n {
+	like, rest, end := parseKey(c.buf)
+	for end == 0 {
 		if err := c.more(); err == io.EOF && len(c.buf) == 0 {
 			return false, nil
 		} else if err != nil {
 			return false, fmt.Errorf("reading a scratch file: %w", err)
 		}
-		n, used = binary.Uvarint(c.buf)
+		like, rest, end = parseKey(c.buf)
 	}
-	c.key, c.buf = c.buf[used:used+int(n)], c.buf[used+int(n):]
+	c.key = append(c.key[:like], rest...)
+	c.buf = c.buf[end:]
 	return true, nil
 }
 
-// more reads until a whole key is there.
-func (c *cursor) more() error {
-	for {
-		n, used := binary.Uvarint(c.buf)
-		need := used + int(n)
-		if used > 0 && len(c.buf) >= need {
-			return nil
-		}
-		if have := c.buf; need > len(c.room) {
-			c.room = make([]byte, need)
-			c.buf = c.room[:copy(c.room, have)]
-		} else {
-			c.buf = c.room[:copy(c.room, have)]
-		}
-		got, err := c.file.Read(c.room[len(c.buf):])
-		c.buf = c.room[:len(c.buf)+got]
-		if err != nil && got == 0 {
-			if err == io.EOF && len(c.buf) > 0 {
-				err = io.ErrUnexpectedEOF
-			}
-			return err
-		}
+// parseKey is a key that appendKey wrote, and where it ends, 0 if there is not all of it.
+func parseKey(b []byte) (like int, rest []byte, end int) {
+	l, used := binary.Uvarint(b)
+	if used <= 0 {
+		return 0, nil, 0
 	}
+	n, more := binary.Uvarint(b[used:])
+	if more <= 0 || uint64(len(b)-used-more) < n {
+		return 0, nil, 0
+	}
+	end = used + more + int(n)
+	return int(l), b[used+more : end], end
+}
+
+// more reads on, into twice the room if it is full.
+func (c *cursor) more() error {
+	have := c.buf
+	if len(have) >= len(c.room)/2 {
+		c.room = make([]byte, max(runBuffer, 2*len(c.room)))
+	}
+	n := copy(c.room, have)
+	got, err := c.file.Read(c.room[n:])
+	c.buf = c.room[:n+got]
+	if got > 0 {
+		return nil
+	}
+	if err == io.EOF && n > 0 {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // merge calls f with every distinct key of the runs, and of a set unless that is nil,

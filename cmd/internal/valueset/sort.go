@@ -24,7 +24,7 @@ const (
 	fewHeads = 48
 )
 
-// sortItems sorts entries whose first depth bytes are equal. Keys share long
+// sortItems sorts entries of one front whose first depth bytes are equal. Keys, which are bases here, share long
 // beginnings, because names do: these are skipped, and what differs is sorted as numbers
 // of eight bytes.
 func (s *Set) sortItems(items []item, depth int) {
@@ -37,21 +37,21 @@ func (s *Set) sortItems(items []item, depth int) {
 		depth += 8
 	}
 	slices.SortFunc(items, func(a, b item) int {
-		return bytes.Compare(s.key(a.entry)[depth:], s.key(b.entry)[depth:])
+		return bytes.Compare(s.base(a.entry)[depth:], s.base(b.entry)[depth:])
 	})
 }
 
 // heads takes the heads from a depth on up to which all keys are equal, and returns it: depth or more. How much more, three of the
 // keys say; if another one is not like them, it is depth. The keys are far apart in memory, so each is looked at once.
 func (s *Set) heads(items []item, depth int) int {
-	first := s.key(items[0].entry)
-	to := min(common(first, s.key(items[len(items)/2].entry), depth), common(first, s.key(items[len(items)-1].entry), depth))
+	first := s.base(items[0].entry)
+	to := min(common(first, s.base(items[len(items)/2].entry), depth), common(first, s.base(items[len(items)-1].entry), depth))
 	for i := 0; i < len(items); i++ {
 		if i%together == 0 && i+together < len(items) {
 			s.fetch(items[i+together:min(i+2*together, len(items))], depth)
 		}
 		x := &items[i]
-		key := s.key(x.entry)
+		key := s.base(x.entry)
 		if to > depth && (len(key) < to || !bytes.Equal(key[depth:to], first[depth:to])) {
 			i, to = -1, depth // once more
 			continue
@@ -65,7 +65,7 @@ func (s *Set) heads(items []item, depth int) int {
 func (s *Set) fetch(items []item, depth int) {
 	for i := range items {
 		at := int(items[i].entry * entryAlign)
-		s.touched += s.arena[at] + s.arena[min(at+depth, len(s.arena)-1)]
+		s.touched += s.arena[at] + s.arena[min(at+entryHead+depth, len(s.arena)-1)]
 	}
 }
 

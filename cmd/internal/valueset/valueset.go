@@ -1,5 +1,5 @@
 // Package valueset collects the values of the capability surface as sorted,
-// distinct sets, however many there are: what does not fit in some 30 MiB of
+// distinct sets, however many there are: what does not fit in some 20 MiB of
 // memory goes to scratch files.
 package valueset
 
@@ -12,7 +12,7 @@ import (
 
 // Sizes of the part in memory.
 const (
-	arenaSize = 16 << 20 // bytes of keys
+	arenaSize = 12 << 20 // bytes of entries
 	tableSize = 1 << 19  // slots, a power of two
 	tableFull = tableSize / 10 * 7
 )
@@ -20,10 +20,14 @@ const (
 // Set is a set of keys in memory, and sorted runs of keys on disk. A key is the
 // index of a surface set and the value's bytes, so byte order of keys is document
 // order of sets and then of values. Not safe for concurrent use.
+//
+// Most values are names of files, and many are in one directory. So a key in memory is two
+// parts: its front, up to the last slash, which is there once, and its base.
 type Set struct {
-	arena []byte // entries: length of the key (4 bytes), key, up to 3 bytes of nothing
+	arena  []byte // entries: front (4 bytes), length of the base (4 bytes), base, up to 3 bytes of nothing
+	fronts fronts
 	// A slot of table holds the place of an entry in arena, counted in steps of
-	// entryAlign and from 1, and above placeBits a part of the value's hash, so that
+	// entryAlign and from 1, and above placeBits a part of the key's hash, so that
 	// hardly ever another key must be looked at. 0 is free.
 	table   []uint32
 	entries []uint32 // places of all entries, from 0
@@ -31,11 +35,14 @@ type Set struct {
 	limit   int      // bytes of arena to use
 	seed    maphash.Seed
 	runs    runs
-	touched byte // keeps touch from being nothing to the compiler
+	room    []byte // the key that walk gave last
+	walked  uint32 // its front
+	touched byte   // keeps touch from being nothing to the compiler
 }
 
 const (
 	entryAlign = 4
+	entryHead  = 8
 	placeBits  = 24
 	placeMask  = 1<<placeBits - 1
 	cacheLine  = 64
@@ -52,8 +59,25 @@ func (s *Set) Add(set int, value []byte) error {
 	if set < 0 || len(value) == 0 {
 		return nil
 	}
-	s.allocate()
-	return s.add(set, value, s.hash(set, value))
+	if err := s.make(1, len(value)); err != nil {
+		return err
+	}
+	s.add(s.find(set, value))
+	return nil
+}
+
+// found is the key of a value in its two parts, and its hash.
+type found struct {
+	front uint32
+	base  []byte
+	hash  uint64
+}
+
+// find is the key of a value. Its front is there afterwards.
+func (s *Set) find(set int, value []byte) found {
+	slash := bytes.LastIndexByte(value, '/') + 1
+	front, base := s.fronts.add(s.seed, set, value[:slash]), value[slash:]
+	return found{front, base, s.hash(front, base)}
 }
 
 // spare are closed sets, whose memory the next one takes. Their tables are empty.
@@ -64,82 +88,85 @@ var spare sync.Pool
 func (s *Set) allocate() {
 	if s.table == nil {
 		if old, ok := spare.Get().(*Set); ok && cap(old.arena) >= s.limit {
-			s.table, s.arena, s.entries, s.items = old.table, old.arena[:0:s.limit], old.entries[:0], old.items[:tableFull]
+			s.table, s.arena, s.entries, s.items, s.fronts = old.table, old.arena[:0:s.limit], old.entries[:0], old.items[:tableFull], old.fronts
 			return
 		}
 		s.table = make([]uint32, tableSize)
 		s.arena = make([]byte, 0, s.limit)
 		s.entries = make([]uint32, 0, tableFull)
 		s.items = make([]item, tableFull)
+		s.fronts.allocate()
 	}
 }
 
-func (s *Set) hash(set int, value []byte) uint64 {
-	return maphash.Bytes(s.seed, value) + uint64(set)*0x9e3779b97f4a7c15
+// make makes room for n values of so many bytes in all: if there is none, what is in memory goes to disk.
+func (s *Set) make(n, size int) error {
+	s.allocate()
+	more := size + n*(entryHead+entryAlign-1)
+	if len(s.entries) == 0 || len(s.arena)+more <= s.limit && len(s.entries)+n <= tableFull && s.fronts.have(n, size) {
+		return nil
+	}
+	return s.spill()
 }
 
-func (s *Set) add(set int, value []byte, hash uint64) error {
-	slot, tag := hash&(tableSize-1), uint32(hash>>32)&^placeMask
+func (s *Set) hash(front uint32, base []byte) uint64 {
+	return maphash.Bytes(s.seed, base) + uint64(front+1)*0x9e3779b97f4a7c15
+}
+
+func (s *Set) add(f found) {
+	slot, tag := f.hash&(tableSize-1), uint32(f.hash>>32)&^placeMask
 	for s.table[slot] != 0 {
 		if at := s.table[slot]; at&^placeMask == tag {
-			key := s.key(at&placeMask - 1)
-			if int(key[0]) == set && bytes.Equal(key[1:], value) {
-				return nil
+			if front, base := s.entry(at&placeMask - 1); front == f.front && bytes.Equal(base, f.base) {
+				return
 			}
 		}
 		slot = (slot + 1) & (tableSize - 1)
 	}
-	need := 4 + 1 + len(value) + entryAlign - 1
-	if len(s.entries) > 0 && (len(s.arena)+need > s.limit || len(s.entries) == tableFull) {
-		if err := s.spill(); err != nil {
-			return err
-		}
-		return s.add(set, value, hash)
-	}
 	place := uint32(len(s.arena) / entryAlign)
 	s.table[slot] = place + 1 | tag
 	s.entries = append(s.entries, place)
-	s.arena = binary.LittleEndian.AppendUint32(s.arena, uint32(1+len(value)))
-	s.arena = append(s.arena, byte(set))
-	s.arena = append(s.arena, value...)
+	s.arena = binary.LittleEndian.AppendUint32(s.arena, f.front)
+	s.arena = binary.LittleEndian.AppendUint32(s.arena, uint32(len(f.base)))
+	s.arena = append(s.arena, f.base...)
 	for len(s.arena)%entryAlign != 0 {
 		s.arena = append(s.arena, 0)
 	}
-	return nil
 }
 
-func (s *Set) key(place uint32) []byte {
+// entry is the key of an entry in its two parts.
+func (s *Set) entry(place uint32) (front uint32, base []byte) {
 	at := s.arena[place*entryAlign:]
-	return at[4 : 4+binary.LittleEndian.Uint32(at)]
+	return binary.LittleEndian.Uint32(at), at[entryHead : entryHead+binary.LittleEndian.Uint32(at[4:])]
 }
 
-// walk is the key of the entry at a place in their order. Keys that follow each other are far apart in memory, so those of the next
-// entries are fetched before they are needed.
-func (s *Set) walk(i int) []byte {
+func (s *Set) base(place uint32) []byte {
+	_, base := s.entry(place)
+	return base
+}
+
+// walk is the key of the entry at a place in their order, until the next call, and how many of its bytes are those of the key
+// before it, at least. Entries that follow each other can be far apart in memory, so the next ones are fetched before they are needed.
+func (s *Set) walk(i int) (key []byte, like int) {
 	if i%together == 0 {
 		for _, place := range s.entries[min(i+together, len(s.entries)):min(i+2*together, len(s.entries))] {
-			at := int(place * entryAlign)
-			s.touched += s.arena[at] + s.arena[min(at+cacheLine, len(s.arena)-1)]
+			s.touched += s.arena[place*entryAlign]
 		}
 	}
-	return s.key(s.entries[i])
-}
-
-func (s *Set) sort() {
-	s.items = s.items[:len(s.entries)]
-	for i, e := range s.entries {
-		s.items[i].entry = e
+	front, base := s.entry(s.entries[i])
+	if i > 0 && front == s.walked {
+		like = len(s.fronts.bytes(front))
+	} else {
+		s.room, s.walked = append(s.room[:0], s.fronts.bytes(front)...), front
 	}
-	s.sortItems(s.items, 0)
-	for i, x := range s.items {
-		s.entries[i] = x.entry
-	}
+	s.room = append(s.room[:len(s.fronts.bytes(front))], base...)
+	return s.room, like
 }
 
 // spill moves everything in memory to a sorted run on disk.
 func (s *Set) spill() error {
 	s.sort()
-	err := s.runs.add(func(put func(key []byte) error) error {
+	err := s.runs.add(func(put func(key []byte, like int) error) error {
 		for i := range s.entries {
 			if err := put(s.walk(i)); err != nil {
 				return err
@@ -149,6 +176,7 @@ func (s *Set) spill() error {
 	})
 	s.entries, s.arena = s.entries[:0], s.arena[:0]
 	clear(s.table)
+	s.fronts.empty()
 	return err
 }
 
@@ -166,7 +194,8 @@ func (s *Set) Close() {
 		return
 	}
 	s.empty()
-	spare.Put(&Set{table: s.table, arena: s.arena, entries: s.entries, items: s.items})
+	s.fronts.empty()
+	spare.Put(&Set{table: s.table, arena: s.arena, entries: s.entries, items: s.items, fronts: s.fronts})
 	*s = Set{}
 }
 
@@ -179,8 +208,7 @@ func (s *Set) empty() {
 	}
 	slots := make([]uint64, 0, len(s.entries))
 	for _, place := range s.entries {
-		key := s.key(place)
-		slot := s.hash(int(key[0]), key[1:]) & (tableSize - 1)
+		slot := s.hash(s.entry(place)) & (tableSize - 1)
 		for s.table[slot]&placeMask != place+1 {
 			slot = (slot + 1) & (tableSize - 1)
 		}

@@ -180,6 +180,34 @@ func TestTableFull(t *testing.T) {
 	}
 }
 
+// More directories than there is room for.
+func TestFrontsFull(t *testing.T) {
+	for _, long := range []int{0, 100} {
+		s := New()
+		const n = frontsFull*2 + 10
+		for i := range n {
+			for range 2 {
+				if err := s.Add(i%2, fmt.Appendf(nil, "/%0*d/x", long, i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		got, last := 0, ""
+		if err := s.Each(func(set int, value []byte) error {
+			key := string(byte(set)) + string(value)
+			if key <= last {
+				t.Fatalf("%q after %q", key, last)
+			}
+			last = key
+			got++
+			return nil
+		}); err != nil || got != n {
+			t.Errorf("%d values, expected %d, %v", got, n, err)
+		}
+		s.Close()
+	}
+}
+
 // Keys are put into byte order whatever they share and wherever they end: prefixes of
 // each other, zero bytes, all lengths around the eight that are compared at once.
 func TestOrder(t *testing.T) {
@@ -188,10 +216,11 @@ func TestOrder(t *testing.T) {
 		s := New()
 		want := map[string]bool{}
 		start := bytes.Repeat([]byte{'/'}, r.IntN(20))
+		chars := 4 + r.IntN(3) // also slashes, and what sorts before them
 		for range 1 + r.IntN(600) {
 			v := append(bytes.Clone(start), bytes.Repeat([]byte{'x'}, r.IntN(3)*8)...)
 			for range 1 + r.IntN(12) {
-				v = append(v, "\x00\x00a\xff"[r.IntN(4)])
+				v = append(v, "\x00\x00a\xff/-"[r.IntN(chars)])
 			}
 			want["\x01"+string(v)] = true
 			if err := s.Add(1, v); err != nil {
