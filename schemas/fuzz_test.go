@@ -3,6 +3,7 @@ package schemas
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -226,15 +227,21 @@ func FuzzKernelParser(f *testing.F) {
 	})
 }
 
+// remembers is a parser that has read the lines before: what it knows of them changes no result.
+var remembers = NewKernelParser(testRun)
+
 // bothWays reads a line with the parser for canonical lines and with the one for all
 // lines, with and without a time, and compares the results.
 func bothWays(t *testing.T, line []byte) (accepted bool) {
 	t.Helper()
 	for _, timed := range []bool{false, true} {
 		p, q := NewKernelParser(testRun), NewKernelParser(testRun)
-		p.timed, q.timed = timed, timed
-		var e, f KernelEvent
-		errE, errF := p.read(line, &e), q.strict(line, &f)
+		p.timed, q.timed, remembers.timed = timed, timed, timed
+		var e, f, g KernelEvent
+		errE, errF, errG := p.read(line, &e), q.strict(line, &f), remembers.read(line, &g)
+		if fmt.Sprint(errE) != fmt.Sprint(errG) || errE == nil && (!reflect.DeepEqual(e, g) || remembers.time != p.time) {
+			t.Fatalf("%s\nread              %v %+v\nby one that knows %v %+v", line, errE, e, errG, g)
+		}
 		if (errE == nil) != (errF == nil) || errE != nil && errE.Error() != errF.Error() {
 			t.Fatalf("%s\nread: %v, strict: %v", line, errE, errF)
 		}

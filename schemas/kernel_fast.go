@@ -173,7 +173,7 @@ func (p *KernelParser) fast(e *KernelEvent) bool {
 			return false
 		}
 	}
-	return p.fastOpen(e, i)
+	return p.fastDetails(e, i)
 }
 
 // fastOpen reads the keys from flags on.

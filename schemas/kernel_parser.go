@@ -18,6 +18,7 @@ type KernelParser struct {
 	time   KernelTime
 
 	canonical bool // the last line has the one form
+	details   [detailsSlots]details
 }
 
 // KernelTime is when the event of a line of kernel.normalized happened.
