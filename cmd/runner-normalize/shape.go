@@ -28,10 +28,18 @@ type shapeText struct{ operation, details []byte }
 type shapes struct {
 	numbers map[shape]uint32
 	texts   []shapeText
-	last    shape // lines of one shape often follow each other
-	lastNo  uint32
+	recent  [recentShapes]numbered // to look in numbers takes longer
 	text    []byte
 }
+
+// numbered is a shape and its number, 0 if there is none.
+type numbered struct {
+	shape shape
+	no    uint32
+}
+
+// recentShapes is a power of two. Shapes that follow each other differ mostly in the descriptor that a call returned.
+const recentShapes = 16
 
 func newShapes() *shapes {
 	return &shapes{numbers: make(map[shape]uint32), texts: make([]shapeText, 2)}
@@ -76,8 +84,9 @@ func (s *shapes) number(k *schemas.KernelEvent) uint32 {
 		return 0 // a refused operation: few, and each with its own address
 	}
 	key := shape{uint64(k.EventType), k.Flags, k.Mode, k.Resolve, k.ReturnValue, k.Has, k.Status != "", k.Doubt != ""}
-	if key == s.last && s.lastNo != 0 {
-		return s.lastNo
+	recent := &s.recent[uint64(k.ReturnValue)%recentShapes]
+	if recent.no != 0 && key == recent.shape {
+		return recent.no
 	}
 	no, ok := s.numbers[key]
 	if !ok {
@@ -88,7 +97,7 @@ func (s *shapes) number(k *schemas.KernelEvent) uint32 {
 		s.numbers[key] = no
 		s.texts = append(s.texts, shapeText{k.AppendOperation(nil), k.AppendDetails(nil)})
 	}
-	s.last, s.lastNo = key, no
+	*recent = numbered{key, no}
 	return no
 }
 
