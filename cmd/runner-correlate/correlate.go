@@ -353,7 +353,7 @@ func newEntryWriter(out *stream.Writer, runID string) *entryWriter {
 }
 
 func (w *entryWriter) write(set int, value []byte) error {
-	w.line = append(schemas.AppendQuote(append(w.line[:0], w.prefix[set]...), value), '}')
+	w.line = schemas.AppendQuote(append(w.line[:0], w.prefix[set]...), value)
 	w.n++
-	return w.out.WriteRaw(w.line)
+	return w.out.Forward(w.line, "}") // an LF is quoted
 }

@@ -157,7 +157,9 @@ func (s *Reader) Next() (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	if !bytes.HasPrefix(line, s.start) || len(s.start) == 0 {
+	checked := len(s.start) // was, in the line before
+	if checked == 0 || !bytes.HasPrefix(line, s.start) {
+		checked = 0
 		if bytes.HasPrefix(line, trailerPrefix) {
 			return Record{}, s.finish(line)
 		}
@@ -168,7 +170,7 @@ func (s *Reader) Next() (Record, error) {
 	if line[len(line)-1] != '}' {
 		return Record{}, s.fail(ErrForm, "not a JSON object: %.60q", line)
 	}
-	if s.schema != s.strict && !clean(line) {
+	if s.schema != s.strict && !clean(line[checked:]) {
 		return Record{}, s.fail(ErrForm, "invalid UTF-8, or a control character that is not escaped")
 	}
 	s.n++
