@@ -448,7 +448,9 @@ func (s *Session) Close() {
 	if s.set != nil {
 		s.leaveSet()
 	}
-	notAlone()
+	if !s.sharing {
+		notAlone()
+	}
 	if s.Ring != nil {
 		s.Ring.Close()
 	}

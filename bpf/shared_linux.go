@@ -137,20 +137,41 @@ func openShare() (*share, error) {
 
 func (sh *share) close() { sh.dir.Close() }
 
-// lock waits for the lock. It is that of the open file: who is killed holds it no longer.
-func (sh *share) lock(patience time.Duration) error {
+// lockShare opens the directory and waits for its lock. It is that of the open file: who is killed holds it no longer.
+func lockShare(patience time.Duration) (*share, error) {
 	for end := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
-		err := unix.Flock(int(sh.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			return err
+		sh, err := openShare()
+		if err == nil {
+			if err = unix.Flock(int(sh.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil && sh.there() {
+				return sh, nil
+			}
+			sh.close()
+		}
+		gone := err == nil || errors.Is(err, os.ErrNotExist) // somebody removed it meanwhile: the lock of another one says nothing
+		if !gone && !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return nil, err
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%s has been locked by somebody else for %v", sh.path, patience)
+			return nil, fmt.Errorf("the directory %s of the shared probes has been locked by somebody else for %v", shareName, patience)
 		}
 	}
 }
 
-func (sh *share) unlock() { unix.Flock(int(sh.dir.Fd()), unix.LOCK_UN) }
+// there reports whether the directory that is open is still the one at its path.
+func (sh *share) there() bool {
+	open, err := sh.dir.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(sh.path)
+	return err == nil && os.SameFile(open, now)
+}
+
+// unlock gives the lock back, and removes the directory if nothing is in it. Only who holds the lock may do that.
+func (sh *share) unlock() {
+	os.Remove(sh.path)
+	sh.close()
+}
 
 // sharePatience is how long a start waits for another one, which may be loading the probes.
 const sharePatience = 10 * time.Second
@@ -186,20 +207,22 @@ func tryShared(opt Options) (_ *Session, err error) {
 	if err := opt.cannotShare(); err != nil {
 		return nil, err
 	}
-	sh, err := openShare()
+	sh, err := lockShare(sharePatience)
 	if err != nil {
 		return nil, err
 	}
-	defer sh.close()
-	if err := sh.lock(sharePatience); err != nil {
-		return nil, err
-	}
 	defer sh.unlock()
+	sh.sweep()
 	path := filepath.Join(sh.path, ObjectsDigest())
 	if _, err := os.Stat(path); err != nil && opt.Probes == ProbesAuto && sh.alone() {
 		return nil, errors.New("no other run is there")
 	}
 	set, err := openSet(path)
+	if errors.As(err, new(*damagedError)) { // runs that use it hold what they need
+		if err = removeSet(path); err == nil {
+			err = os.ErrNotExist
+		}
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		if err = makeSet(path); err == nil {
 			set, err = openSet(path)
@@ -221,24 +244,24 @@ func Unload() (sets int, err error) {
 	if _, err := bpfMount(); err != nil {
 		return 0, nil // nothing can be pinned
 	}
-	sh, err := openShare()
+	sh, err := lockShare(sharePatience)
 	if err != nil {
 		return 0, err
 	}
-	defer sh.close()
-	if err := sh.lock(sharePatience); err != nil {
-		return 0, err
-	}
 	defer sh.unlock()
+	sh.sweep()
 	entries, err := sh.dir.ReadDir(-1)
 	if err != nil {
 		return 0, err
 	}
 	for _, e := range entries {
-		if e.Name() != aloneName {
-			sets++
+		at := filepath.Join(sh.path, e.Name())
+		if e.Name() == aloneName {
+			err = errors.Join(err, os.Remove(at))
+			continue
 		}
-		err = errors.Join(err, os.RemoveAll(filepath.Join(sh.path, e.Name())))
+		sets++
+		err = errors.Join(err, removeSet(at))
 	}
-	return sets, errors.Join(err, os.Remove(sh.path))
+	return sets, err
 }

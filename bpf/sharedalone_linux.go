@@ -41,9 +41,11 @@ func notAlone() {
 	if aloneLock == nil {
 		return
 	}
-	if unix.Flock(int(aloneLock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-		os.Remove(aloneLock.Name())
-		os.Remove(filepath.Dir(aloneLock.Name())) // stays if there are sets
+	if sh, err := lockShare(sharePatience); err == nil {
+		if unix.Flock(int(aloneLock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			os.Remove(aloneLock.Name())
+		}
+		sh.unlock()
 	}
 	aloneLock.Close()
 	aloneLock = nil

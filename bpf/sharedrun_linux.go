@@ -455,19 +455,14 @@ func (s *Session) checkMember() {
 func (s *Session) leaveSet() {
 	set := s.set
 	s.member.left.Wait()
-	sh, err := openShare()
-	if err == nil {
-		defer sh.close()
-		if err = sh.lock(sharePatience); err == nil {
-			defer sh.unlock()
-		}
-	}
+	sh, err := lockShare(sharePatience)
 	if err == nil { // else the next run finds that this one has gone
 		var r objects.KernelSharedRun
 		if set.maps[objects.KernelSharedMapRuns].Lookup(s.member.run-1, &r) == nil && r == s.member.entered {
 			set.forget(s.member.run)
 		}
 		sh.tidyAfter(set)
+		sh.unlock()
 	}
 	s.member.close()
 	set.close()
@@ -482,14 +477,14 @@ func (m *member) close() {
 	}
 }
 
-// tidyAfter removes a set that no run uses any more. One whose capture was killed uses nothing.
+// tidyAfter removes a set that no run uses any more. One whose capture was killed uses nothing. Where it was, another one can be by
+// now, which runs use.
 func (sh *share) tidyAfter(set *probeSet) {
 	if set.reap() != nil {
 		return
 	}
-	if runs, err := set.runs(); err == nil && len(runs) == 0 && filepath.Dir(set.path) == sh.path {
-		os.RemoveAll(set.path)
-		sh.removeEmpty()
+	if runs, err := set.runs(); err == nil && len(runs) == 0 && filepath.Dir(set.path) == sh.path && set.there() {
+		removeSet(set.path)
 	}
 }
 
@@ -499,6 +494,3 @@ func (sh *share) tidy(path string) {
 		set.close()
 	}
 }
-
-// removeEmpty removes the directory if nothing is in it.
-func (sh *share) removeEmpty() { os.Remove(sh.path) }

@@ -24,6 +24,7 @@ import (
 // ended, and who opens it holds it.
 type probeSet struct {
 	path  string
+	at    os.FileInfo // the directory
 	facts setFacts
 	maps  map[string]*ebpf.Map
 	progs map[string]*ebpf.Program // by their names in the sources
@@ -34,6 +35,7 @@ type probeSet struct {
 type setFacts struct {
 	IOUring, IOUringForm, Unix, Results, PathObjects string
 	Reasons                                          []string
+	Pins                                             map[string]uint32 // all that is pinned but the facts, by the kernel's numbers
 }
 
 // The names of pins begin with what they are.
@@ -55,13 +57,22 @@ var setMaps = map[string]struct{ written bool }{
 	factsMap: {},
 }
 
-// openSet opens a set. The error is os.ErrNotExist if there is none.
+// damagedError says that a set is not as it was made.
+type damagedError struct{ what string }
+
+func (e *damagedError) Error() string { return e.what }
+
+// openSet opens a set. The error is os.ErrNotExist if there is none, and a damagedError if it is not as it was made.
 func openSet(path string) (_ *probeSet, err error) {
+	at, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
-	set := &probeSet{path: path, maps: map[string]*ebpf.Map{}, progs: map[string]*ebpf.Program{}, links: map[string]link.Link{}}
+	set := &probeSet{path: path, at: at, maps: map[string]*ebpf.Map{}, progs: map[string]*ebpf.Program{}, links: map[string]link.Link{}}
 	defer func() {
 		if err != nil {
 			set.close()
@@ -83,16 +94,89 @@ func openSet(path string) (_ *probeSet, err error) {
 			return nil, err
 		}
 	}
-	for name := range setMaps {
-		if set.maps[name] == nil {
-			return nil, fmt.Errorf("the map %s is missing: runner-capture --unload removes what is there", name)
-		}
-	}
 	facts := make([]byte, factsSize)
-	if err := set.maps[factsMap].Lookup(uint32(0), &facts); err != nil {
+	if m := set.maps[factsMap]; m == nil || m.ValueSize() != factsSize {
+		return nil, &damagedError{"what is known of the set is missing"}
+	} else if err := m.Lookup(uint32(0), &facts); err != nil {
 		return nil, err
 	}
-	return set, json.Unmarshal(bytes.TrimRight(facts, "\x00"), &set.facts)
+	if err := json.Unmarshal(bytes.TrimRight(facts, "\x00"), &set.facts); err != nil {
+		return nil, err
+	}
+	return set, set.whole()
+}
+
+// whole checks that all that was pinned is there, and nothing else. A set without its links records nothing, and nobody would be told.
+func (set *probeSet) whole() error {
+	found, err := set.numbers()
+	if err != nil {
+		return err
+	}
+	if !maps.Equal(found, set.facts.Pins) {
+		return &damagedError{"the set is not as it was made"}
+	}
+	return nil
+}
+
+// numbers are the kernel's numbers of all that is pinned but the facts.
+func (set *probeSet) numbers() (map[string]uint32, error) {
+	found := map[string]uint32{}
+	for name, m := range set.maps {
+		if name == factsMap {
+			continue
+		}
+		info, err := m.Info()
+		if err != nil {
+			return nil, err
+		}
+		id, _ := info.ID()
+		found[pinMap+name] = uint32(id)
+	}
+	for name, p := range set.progs {
+		info, err := p.Info()
+		if err != nil {
+			return nil, err
+		}
+		id, _ := info.ID()
+		found[pinProgram+name] = uint32(id)
+	}
+	for name, l := range set.links {
+		info, err := l.Info()
+		if err != nil {
+			return nil, err
+		}
+		found[pinLink+name] = uint32(info.ID)
+	}
+	delete(found, pinMap+factsMap)
+	return found, nil
+}
+
+// there reports whether the set is still the one at its path.
+func (set *probeSet) there() bool {
+	now, err := os.Lstat(set.path)
+	return err == nil && os.SameFile(set.at, now)
+}
+
+// The ends of the names of sets that are being made and removed. Who does that can be killed: nobody takes them for sets.
+const newSet, oldSet = "-new", "-old"
+
+// removeSet removes a set: as a whole or not at all.
+func removeSet(path string) error {
+	old := path + oldSet
+	if err := errors.Join(os.RemoveAll(old), os.Rename(path, old)); err != nil {
+		return err
+	}
+	return os.RemoveAll(old)
+}
+
+// sweep removes what somebody who was killed left of making or removing a set. The caller holds the lock.
+func (sh *share) sweep() {
+	entries, _ := os.ReadDir(sh.path)
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), newSet) || strings.HasSuffix(e.Name(), oldSet) {
+			os.RemoveAll(filepath.Join(sh.path, e.Name()))
+		}
+	}
 }
 
 func (set *probeSet) close() {
@@ -127,8 +211,7 @@ func makeSet(path string) error {
 	if err != nil {
 		return err
 	}
-	blank := path + "-new"
-	os.RemoveAll(blank) // of somebody who was killed
+	blank := path + newSet
 	if err := os.Mkdir(blank, 0o700); err != nil {
 		return err
 	}
@@ -273,44 +356,63 @@ func (s *Session) closeSet(shared map[string]*ebpf.Map) error {
 
 // pin pins what a run needs: programs, links, some maps, and what there is to know of them.
 func (s *Session) pin(dir string, shared map[string]*ebpf.Map, facts setFacts) error {
-	text, err := json.Marshal(facts)
-	if err != nil {
+	set := probeSet{maps: map[string]*ebpf.Map{}, progs: map[string]*ebpf.Program{}, links: map[string]link.Link{}}
+	for _, name := range slices.Sorted(maps.Keys(setMaps)) {
+		if name == factsMap {
+			continue
+		}
+		if shared[name] == nil {
+			return fmt.Errorf("there is no map %s", name)
+		}
+		set.maps[name] = shared[name]
+	}
+	names := s.programNames()
+	for p, name := range names {
+		if name != objects.PathObjProgOnArmTester { // each part of the lookups has one, and only while it is tried
+			set.progs[name] = p
+		}
+	}
+	for i, l := range s.links {
+		set.links[names[s.progs[i]]] = l
+	}
+	var err error
+	if facts.Pins, err = set.numbers(); err != nil {
 		return err
 	}
-	if len(text) > factsSize {
-		return fmt.Errorf("%d bytes of facts, expected at most %d", len(text), factsSize)
-	}
-	known, err := ebpf.NewMap(&ebpf.MapSpec{Name: "runner_facts", Type: ebpf.Array, KeySize: 4, ValueSize: factsSize, MaxEntries: 1})
+	known, err := facts.toMap()
 	if err != nil {
 		return err
 	}
 	defer known.Close()
+	set.maps[factsMap] = known
+	for name, m := range set.maps {
+		err = errors.Join(err, m.Pin(filepath.Join(dir, pinMap+name)))
+	}
+	for name, p := range set.progs {
+		err = errors.Join(err, p.Pin(filepath.Join(dir, pinProgram+name)))
+	}
+	for name, l := range set.links {
+		err = errors.Join(err, l.Pin(filepath.Join(dir, pinLink+name)))
+	}
+	return err
+}
+
+// toMap makes the map that holds the facts.
+func (facts setFacts) toMap() (*ebpf.Map, error) {
+	text, err := json.Marshal(facts)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > factsSize {
+		return nil, fmt.Errorf("%d bytes of facts, expected at most %d", len(text), factsSize)
+	}
+	known, err := ebpf.NewMap(&ebpf.MapSpec{Name: "runner_facts", Type: ebpf.Array, KeySize: 4, ValueSize: factsSize, MaxEntries: 1})
+	if err != nil {
+		return nil, err
+	}
 	if err := errors.Join(known.Put(uint32(0), append(text, make([]byte, factsSize-len(text))...)), known.Freeze()); err != nil {
-		return err
+		known.Close()
+		return nil, err
 	}
-	all := maps.Clone(shared)
-	all[factsMap] = known
-	for _, name := range slices.Sorted(maps.Keys(setMaps)) {
-		if all[name] == nil {
-			return fmt.Errorf("there is no map %s", name)
-		}
-		if err := all[name].Pin(filepath.Join(dir, pinMap+name)); err != nil {
-			return err
-		}
-	}
-	names := s.programNames()
-	for p, name := range names {
-		if name == objects.PathObjProgOnArmTester { // each part of the lookups has one, and only while it is tried
-			continue
-		}
-		if err := p.Pin(filepath.Join(dir, pinProgram+name)); err != nil {
-			return err
-		}
-	}
-	for i, l := range s.links {
-		if err := l.Pin(filepath.Join(dir, pinLink+names[s.progs[i]])); err != nil {
-			return err
-		}
-	}
-	return nil
+	return known, nil
 }
