@@ -27,6 +27,7 @@ INLINE void keep_interrupted(struct task_struct *task, u32 op, s64 ret, struct c
 	if (m) {
 		m->interrupted = op << 16 | (u32)-ret;
 		m->interrupted_run = run_of_counters(c);
+		m->interrupted_life = life_of(m->interrupted_run);
 	} else {
 		__sync_fetch_and_add(&c->scratch_missing, 1);
 	}
@@ -47,7 +48,7 @@ int on_deliver(u64 *ctx)
 	if (!m || !m->interrupted)
 		return 0;
 	c = counters_in(m->interrupted_run, SLOT_DELIVER);
-	if (!c)
+	if (!c || m->interrupted_life != life_of(m->interrupted_run)) /* that run has ended: another one can have its number */
 		return 0;
 	READ(handler, action, sa.sa_handler);
 	READ(flags, action, sa.sa_flags);

@@ -38,6 +38,8 @@ struct mark_state {
 	u32 exec_copy;
 	u32 submit_copy;
 	u32 interrupted_run; /* whose call that is */
+	u32 interrupted_life; /* as life_of gives it */
+	u32 pad;
 };
 
 struct {

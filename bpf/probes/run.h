@@ -109,11 +109,24 @@ INLINE struct run *the_run(u32 run)
 
 	return run ? bpf_map_lookup_elem(&runs, &key) : NULL;
 }
+
+/* What tells a run from a later one with the same number: for what is kept longer than a program runs. */
+INLINE u32 life_of(u32 run)
+{
+	struct run *r = the_run(run);
+
+	return r ? r->alive : 0;
+}
 #else
 #define RUNS 1
 
 /* There is one. */
 INLINE u32 run_at(u32 slot)
+{
+	return 1;
+}
+
+INLINE u32 life_of(u32 run)
 {
 	return 1;
 }

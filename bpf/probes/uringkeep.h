@@ -102,6 +102,7 @@ INLINE struct request *begin_request(u32 at, u32 of_copy, struct counters *c)
 	q->tgid = id >> 32;
 	q->tid = (u32)id;
 	q->run = run_of_counters(c);
+	q->life = life_of(q->run);
 	q->cgid = bpf_get_current_cgroup_id();
 	q->since = bpf_ktime_get_ns();
 	q->files = descriptors();

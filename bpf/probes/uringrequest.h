@@ -40,8 +40,10 @@ struct request {
 	u32 marks;
 	u32 state;
 	u32 run;	   /* whose it is */
+	u32 life;	   /* as life_of gives it */
 	u32 complete_copy; /* the copy that goes on in the body when it completes */
 	u32 on_file;	   /* it is about the file of a descriptor, and has no path */
+	u32 pad;
 	struct asked asked; /* only until it is kept; on the stack, a verifier would follow each way that it can be set */
 	u8 upath[UPATH_MAX];
 	u8 upath2[UPATH_MAX];

@@ -63,27 +63,29 @@ type UringSharedKernelFile struct {
 }
 
 type UringSharedMarkState struct {
-	_              structs.HostLayout
-	Pending        uint32
-	Entered        uint32
-	Exited         uint32
-	Seen           uint32
-	Execs          uint64
-	ChildBorn      uint64
-	Child          uint32
-	Forked         uint32
-	Ended          uint32
-	Last           uint32
-	Ring           uint64
-	RingHead       uint32
-	Interrupted    uint32
-	Calls          uint64
-	Ending         uint64
-	First          uint64
-	ExitCopy       uint32
-	ExecCopy       uint32
-	SubmitCopy     uint32
-	InterruptedRun uint32
+	_               structs.HostLayout
+	Pending         uint32
+	Entered         uint32
+	Exited          uint32
+	Seen            uint32
+	Execs           uint64
+	ChildBorn       uint64
+	Child           uint32
+	Forked          uint32
+	Ended           uint32
+	Last            uint32
+	Ring            uint64
+	RingHead        uint32
+	Interrupted     uint32
+	Calls           uint64
+	Ending          uint64
+	First           uint64
+	ExitCopy        uint32
+	ExecCopy        uint32
+	SubmitCopy      uint32
+	InterruptedRun  uint32
+	InterruptedLife uint32
+	Pad             uint32
 }
 
 type UringSharedMember struct {
@@ -133,8 +135,10 @@ type UringSharedRequest struct {
 	Marks        uint32
 	State        uint32
 	Run          uint32
+	Life         uint32
 	CompleteCopy uint32
 	OnFile       uint32
+	Pad          uint32
 	_            [4]byte
 	Asked        struct {
 		_     structs.HostLayout
