@@ -87,3 +87,24 @@ func TestSharedLockOfNothing(t *testing.T) {
 	}
 	second.unlock()
 }
+
+// Cgroups that something is mounted over cannot be found by their names: a run around them does not share.
+func TestSharedMountedOver(t *testing.T) {
+	shareHere(t)
+	dir := newScope(t, ownCgroup(t))
+	testkit.Must(t, os.MkdirAll(dir+"/over/hidden", 0o755))
+	for what, mount := range map[string]func() error{
+		"another file system": func() error { return unix.Mount("none", dir+"/over", "tmpfs", 0, "") },
+		"another cgroup":      func() error { return unix.Mount(ownCgroup(t), dir+"/over", "", unix.MS_BIND, "") },
+	} {
+		testkit.Must(t, mount())
+		s, err := Attach(Options{Cgroup: dir, RingSize: 1 << 16, Probes: ProbesShared})
+		testkit.Must(t, unix.Unmount(dir+"/over", unix.MNT_DETACH))
+		if err == nil {
+			s.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "mounted over") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -262,6 +262,10 @@ func (set *probeSet) add(id uint64, run uint32, how ebpf.MapUpdateFlags) error {
 // addBelow enters the cgroups that are below already.
 func (s *Session) addBelow() error {
 	root := s.Cgroup + "/." // it can be a link
+	var top, st unix.Statx_t
+	if err := statMount(root, &top); err != nil {
+		return err
+	}
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // it was removed meanwhile
@@ -269,9 +273,13 @@ func (s *Session) addBelow() error {
 		if err != nil || !d.IsDir() || path == root {
 			return err
 		}
-		var st unix.Stat_t
-		if err := unix.Lstat(path, &st); err != nil {
+		if err := statMount(path, &st); errors.Is(err, fs.ErrNotExist) {
 			return nil
+		} else if err != nil {
+			return err
+		}
+		if st.Mnt_id != top.Mnt_id {
+			return fmt.Errorf("%s: something is mounted over a cgroup: a run around it has probes of its own", path)
 		}
 		var m objects.KernelSharedMember
 		if s.set.maps[objects.KernelSharedMapMembers].Lookup(st.Ino, &m) == nil && m.Run != s.member.run {
@@ -279,6 +287,16 @@ func (s *Session) addBelow() error {
 		}
 		return s.set.add(st.Ino, s.member.run, ebpf.UpdateNoExist)
 	})
+}
+
+// statMount says which file a path is, and on which mount.
+func statMount(path string, st *unix.Statx_t) error {
+	const what = unix.STATX_INO | unix.STATX_MNT_ID
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, what, st)
+	if err == nil && st.Mask&what != what {
+		err = errors.New("the kernel does not say on which mount a cgroup is")
+	}
+	return err
 }
 
 // place finds a free place for a run with this cgroup.
