@@ -197,11 +197,20 @@ func (s *Session) maps() (all []ownMap, err error) {
 	return all, nil
 }
 
+// Kinds of objects in own_objects (guard.h). A key there is the kind and the kernel's number.
+const (
+	aProgram = iota + 1
+	aMap
+	aLink
+)
+
+func ownKey(kind, id uint64) uint64 { return kind<<32 | id }
+
 // objects are the keys of the session's programs, maps and links in own_objects.
 func (s *Session) objects(own []ownMap) (keys []uint64, err error) {
 	seen := map[uint64]bool{}
-	add := func(kind uint64, id uint64, e error) {
-		if key := kind<<32 | id; e != nil {
+	add := func(key uint64, e error) {
+		if e != nil {
 			err = errors.Join(err, e)
 		} else if !seen[key] {
 			seen[key] = true
@@ -211,19 +220,19 @@ func (s *Session) objects(own []ownMap) (keys []uint64, err error) {
 	for _, c := range s.coll {
 		for _, p := range c.Programs {
 			id, e := programID(p)
-			add(1, uint64(id), e)
+			add(ownKey(aProgram, uint64(id)), e)
 		}
 	}
 	for _, o := range own {
 		id, _ := o.info.ID()
-		add(2, uint64(id), nil)
+		add(ownKey(aMap, uint64(id)), nil)
 	}
 	for _, l := range s.links {
 		info, e := l.Info()
 		if e != nil {
 			return nil, e
 		}
-		add(3, uint64(info.ID), nil)
+		add(ownKey(aLink, uint64(info.ID)), nil)
 	}
 	return keys, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,12 +37,15 @@ func (sh *share) alone() bool {
 	return true
 }
 
+// alonePatience is how long the end of such a run waits for somebody else's lock: what it would leave is an empty directory.
+const alonePatience = 100 * time.Millisecond
+
 // notAlone gives that back, and leaves nothing behind if it was the last.
 func notAlone() {
 	if aloneLock == nil {
 		return
 	}
-	if sh, err := lockShare(sharePatience); err == nil {
+	if sh, err := lockShare(alonePatience); err == nil {
 		if unix.Flock(int(aloneLock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 			os.Remove(aloneLock.Name())
 		}

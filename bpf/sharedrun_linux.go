@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -119,7 +120,7 @@ func (s *Session) makeRing(size int) (err error) {
 		return err
 	}
 	id, _ := info.ID()
-	m.keys = append(m.keys, 2<<32|uint64(id))
+	m.keys = append(m.keys, ownKey(aMap, uint64(id)))
 	put := make(chan error, 1)
 	m.left.Go(func() { put <- s.set.maps[objects.KernelSharedMapRings].Put(m.run-1, m.ring) })
 	for end := time.Now().Add(sharePatience); ; time.Sleep(50 * time.Microsecond) {
@@ -162,7 +163,7 @@ func (s *Session) attachHooksOfSet(dir *os.File) error {
 		if err != nil {
 			return err
 		}
-		s.member.keys = append(s.member.keys, 3<<32|uint64(info.ID))
+		s.member.keys = append(s.member.keys, ownKey(aLink, uint64(info.ID)))
 	}
 	for name, l := range set.links {
 		if set.progs[name] == nil {
@@ -220,14 +221,14 @@ func (s *Session) dropKey(op uint32) uint32   { return (s.member.run-1)*uint32(l
 // enter tells the programs of the run. From here on they record it.
 func (s *Session) enter() error {
 	set, run := s.set, s.member.run
-	for _, key := range s.member.keys {
-		if err := set.maps[objects.KernelMapOwnObjects].Put(key, run); err != nil {
-			return fmt.Errorf("filling the guard's table of objects: %w", err)
-		}
-	}
 	alive, err := s.live()
 	if err != nil {
 		return fmt.Errorf("saying that the run is there: %w", err)
+	}
+	for _, key := range append(slices.Clone(s.member.keys), ownKey(aMap, uint64(alive))) { // who holds that one keeps a killed run alive
+		if err := set.maps[objects.KernelMapOwnObjects].Put(key, run); err != nil {
+			return fmt.Errorf("filling the guard's table of objects: %w", err)
+		}
 	}
 	r := objects.KernelSharedRun{CgroupId: s.CgroupID, CaptureTgid: s.captureTGID, SupervisorTgid: s.supervisorTGID, Alive: alive}
 	if s.arguments {
@@ -404,23 +405,26 @@ func (set *probeSet) members() map[uint64]uint32 {
 	return found
 }
 
-// forget takes out a run: first its cgroups, at last its place.
+// forget takes out a run: first its cgroups, at last its place. That stays taken as long as something of the run is found: the next
+// one there would be told it. Whoever starts or ends tries again.
 func (set *probeSet) forget(run uint32) {
-	set.dropCgroups(run)
+	all := set.dropCgroups(run)
 	set.maps[objects.KernelSharedMapRings].Delete(run - 1)
-	dropWhere(set.maps[objects.KernelMapOwnObjects], func(_ uint64, of *uint32) bool { return *of == run })
-	dropWhere(set.maps[objects.UringSharedMapRequests], func(_ uint64, q *objects.UringSharedRequest) bool { return q.Run == run })
-	dropWhere(set.maps[objects.KernelSharedMapReached], func(r objects.KernelSharedReach, _ *uint32) bool { return r.Run == run })
-	set.maps[objects.KernelSharedMapRuns].Put(run-1, objects.KernelSharedRun{})
+	all = dropWhere(set.maps[objects.KernelMapOwnObjects], func(_ uint64, of *uint32) bool { return *of == run }) && all
+	all = dropWhere(set.maps[objects.UringSharedMapRequests], func(_ uint64, q *objects.UringSharedRequest) bool { return q.Run == run }) && all
+	all = dropWhere(set.maps[objects.KernelSharedMapReached], func(r objects.KernelSharedReach, _ *uint32) bool { return r.Run == run }) && all
+	if all {
+		set.maps[objects.KernelSharedMapRuns].Put(run-1, objects.KernelSharedRun{})
+	}
 }
 
-func (set *probeSet) dropCgroups(run uint32) {
-	dropWhere(set.maps[objects.KernelSharedMapMembers], func(_ uint64, m *objects.KernelSharedMember) bool { return m.Run == run })
+func (set *probeSet) dropCgroups(run uint32) bool {
+	return dropWhere(set.maps[objects.KernelSharedMapMembers], func(_ uint64, m *objects.KernelSharedMember) bool { return m.Run == run })
 }
 
 // dropWhere deletes entries of a table. What the programs delete meanwhile can make a walk begin anew: it is made until it finds
-// nothing, a few times at most.
-func dropWhere[K comparable, V any](m *ebpf.Map, gone func(K, *V) bool) {
+// nothing, a few times at most. It reports whether nothing is left.
+func dropWhere[K comparable, V any](m *ebpf.Map, gone func(K, *V) bool) bool {
 	for range 8 {
 		var keys []K
 		var key K
@@ -435,9 +439,10 @@ func dropWhere[K comparable, V any](m *ebpf.Map, gone func(K, *V) bool) {
 			m.Delete(k)
 		}
 		if len(keys) == 0 && it.Err() == nil {
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // stopMember ends the recording of the run. Programs that are at an event of it go on for a moment: where tasks are left, it waits
