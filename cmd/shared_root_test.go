@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -86,9 +87,9 @@ func (m mounts) pins(t *testing.T) (names []string) {
 }
 
 // waiting starts a measured run that waits for its input's end.
-func (m mounts) waiting(t *testing.T, flags ...string) (exe *exec.Cmd, end func() outcome) {
+func (m mounts) waiting(t *testing.T, flags ...string) (exe *exec.Cmd, run *measured, end func() outcome) {
 	t.Helper()
-	c, _ := measuring(t, flags, "sh", "-c", "echo here; exec cat")
+	c, run := measuring(t, flags, "sh", "-c", "echo here; exec cat")
 	in, err := c.StdinPipe()
 	testkit.Must(t, err)
 	r, w, err := os.Pipe()
@@ -102,7 +103,7 @@ func (m mounts) waiting(t *testing.T, flags ...string) (exe *exec.Cmd, end func(
 	if n, _ := r.Read(line); string(line[:n]) != "here\n" {
 		t.Fatalf("the run did not start: %q", line[:n])
 	}
-	return c, func() outcome {
+	return c, run, func() outcome {
 		in.Close()
 		c.Wait()
 		return outcome{code: c.ProcessState.ExitCode()}
@@ -113,7 +114,7 @@ func (m mounts) waiting(t *testing.T, flags ...string) (exe *exec.Cmd, end func(
 func TestSharedKinds(t *testing.T) {
 	requireBPF(t)
 	m := newMounts(t)
-	_, end := m.waiting(t, "--probes", "shared")
+	_, _, end := m.waiting(t, "--probes", "shared")
 	if pins := m.pins(t); len(pins) != 1 {
 		t.Errorf("pinned: %q", pins)
 	}
@@ -139,7 +140,7 @@ func TestSharedBytes(t *testing.T) {
 	var all [][]byte
 	dir := shortDir(t)
 	for _, probes := range []string{"own", "shared", "auto"} {
-		_, end := m.waiting(t, "--probes", probes)
+		_, _, end := m.waiting(t, "--probes", probes)
 		m.do(t, func() {
 			c, run := measuring(t, []string{"--run-id", "shared-bytes", "--probes", probes, "--canonical-pids"}, "sh", "-c", "ls / >/dev/null; mkdir x; rmdir x; true")
 			c.Dir = dir
@@ -157,6 +158,24 @@ func TestSharedBytes(t *testing.T) {
 	}
 }
 
+// TestSharedBesideNested: a run inside of another one, which chooses nothing, leaves the probes that others share alone. What it does
+// there is told in the run around it, and nowhere else.
+func TestSharedBesideNested(t *testing.T) {
+	requireBPF(t)
+	m := newMounts(t)
+	_, beside, end := m.waiting(t, "--probes", "shared")
+	m.do(t, func() {
+		around, run := record(t, []string{"--probes", "shared"}, tool("runner-exec"), "--archive", filepath.Join(shortDir(t), "inner.tar.gz"), "--", "true")
+		if notes := around.health.Notes; !strings.Contains(fmt.Sprint(notes), "interference=bpf") {
+			t.Errorf("around: %q, %v", notes, run.outcome)
+		}
+	})
+	if o := end(); o.code != 0 {
+		t.Fatal(o)
+	}
+	openArchive(t, beside.path).complete(t)
+}
+
 // TestSharedKilledTogether: runs that are killed leave probes behind. The next run that shares removes them, and so does
 // runner-capture --unload.
 func TestSharedKilledTogether(t *testing.T) {
@@ -164,7 +183,7 @@ func TestSharedKilledTogether(t *testing.T) {
 	m := newMounts(t)
 	for _, unload := range []bool{false, true} {
 		for range 2 {
-			c, _ := m.waiting(t, "--probes", "shared")
+			c, _, _ := m.waiting(t, "--probes", "shared")
 			killStages(t, c.Process.Pid)
 			c.Wait()
 		}

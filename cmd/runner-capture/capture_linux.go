@@ -83,6 +83,9 @@ func observe(ctx context.Context, env *tool.Env, opt options) (reason error) {
 		}
 		defer os.Remove(opt.cgroup) // for an error before the clean-up below is set up
 	}
+	if opt.probes == schemas.ProbesAuto && cgroup.InsideRun(opt.cgroup) {
+		opt.probes = schemas.ProbesOwn // to look at those that are shared would make every run that shares them incomplete
+	}
 	var guard *fileGuard
 	var last *closer
 	if opt.supervised {
