@@ -15,6 +15,7 @@
 //	shared_linux.go      probes that several runs share: whether a run does, and where they are
 //	sharedset_linux.go   such a set: loaded once, pinned, opened by each run
 //	sharedrun_linux.go   a run's place in it, from its start to its end
+//	sharedgone_linux.go  runs that are gone: found, and taken out of the tables
 //	sharedalone_linux.go how a run knows that it is not the only one
 //	counters_linux.go    what was seen, dropped and missed
 //	guard_linux.go       what root inside of the cgroup can do to the probes: prevented, or told

@@ -18,13 +18,23 @@ const aloneName = "alone"
 // aloneLock is held as long as the session lives.
 var aloneLock *os.File
 
+func openAlone(share string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(share, aloneName), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+}
+
+// removeAlone removes the directory if nobody else holds its lock. The caller holds that of the share.
+func removeAlone(f *os.File) {
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		os.Remove(f.Name())
+	}
+}
+
 // alone reports whether no other run with probes of its own is there, and then says that this one is.
 func (sh *share) alone() bool {
-	path := filepath.Join(sh.path, aloneName)
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := os.Mkdir(filepath.Join(sh.path, aloneName), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return true
 	}
-	f, err := os.OpenFile(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	f, err := openAlone(sh.path)
 	if err != nil {
 		return true
 	}
@@ -46,9 +56,7 @@ func notAlone() {
 		return
 	}
 	if sh, err := lockShare(alonePatience); err == nil {
-		if unix.Flock(int(aloneLock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-			os.Remove(aloneLock.Name())
-		}
+		removeAlone(aloneLock)
 		sh.unlock()
 	}
 	aloneLock.Close()

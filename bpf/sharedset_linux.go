@@ -169,13 +169,17 @@ func removeSet(path string) error {
 	return os.RemoveAll(old)
 }
 
-// sweep removes what somebody who was killed left of making or removing a set. The caller holds the lock.
+// sweep removes what somebody who was killed left: of making or removing a set, or of being alone. The caller holds the lock.
 func (sh *share) sweep() {
 	entries, _ := os.ReadDir(sh.path)
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), newSet) || strings.HasSuffix(e.Name(), oldSet) {
 			os.RemoveAll(filepath.Join(sh.path, e.Name()))
 		}
+	}
+	if f, err := openAlone(sh.path); err == nil {
+		removeAlone(f)
+		f.Close()
 	}
 }
 

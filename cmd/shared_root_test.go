@@ -5,6 +5,7 @@ package cmd_test
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -208,6 +209,44 @@ func TestSharedKilledTogether(t *testing.T) {
 			t.Errorf("%v", o)
 		}
 	})
+}
+
+// TestSharedStorm: runs that share probes start, work, end and are killed at the same time, each at a moment of its own. Those that
+// are not killed have exactly what their commands did, and so has a run after all of them, which leaves nothing.
+func TestSharedStorm(t *testing.T) {
+	requireBPF(t)
+	m := newMounts(t)
+	const rounds, runs = 4, 12
+	for round := range rounds {
+		random := rand.New(rand.NewPCG(uint64(round), 1))
+		var wg sync.WaitGroup
+		for i := range runs {
+			after, probes := time.Duration(random.IntN(400))*time.Millisecond, []string{"auto", "shared"}[random.IntN(2)]
+			group := kindGroups[random.IntN(len(kindGroups))]
+			wg.Go(func() {
+				m.do(t, func() {
+					if i%3 == 0 {
+						workload(t, []string{"--probes", probes}, "kinds", shortDir(t), group)
+						return
+					}
+					c, _ := measuring(t, []string{"--probes", probes}, "sleep", "1")
+					testkit.Must(t, c.Start())
+					time.Sleep(after)
+					if i%3 == 1 {
+						killStages(t, c.Process.Pid)
+					} else {
+						c.Process.Signal(unix.SIGTERM)
+					}
+					c.Wait()
+				})
+			})
+		}
+		wg.Wait()
+		m.do(t, func() { workload(t, []string{"--probes", "shared"}, "kinds", shortDir(t), kindGroups[0]) })
+		if pins := m.pins(t); len(pins) != 0 {
+			t.Errorf("round %d, left: %q", round, pins)
+		}
+	}
 }
 
 // killStages kills runner-exec and its runner-capture at once.

@@ -1,0 +1,111 @@
+//go:build amd64 || arm64
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/runner-evidence/runner/bpf/internal/objects"
+)
+
+// How runs that were killed are found, and how a run is taken out of the tables.
+
+// reap takes out runs whose capture was killed: the map that it held is gone.
+func (set *probeSet) reap() error {
+	runs, err := set.runs()
+	if err != nil {
+		return err
+	}
+	for run, r := range runs {
+		switch alive, err := isAlive(r); {
+		case err != nil:
+			return fmt.Errorf("looking for the run of cgroup %d: %w", r.CgroupId, err)
+		case !alive:
+			set.forget(run)
+		}
+	}
+	return nil
+}
+
+// aliveName is the name of the map that says that a run's capture is there. Its value is the run's cgroup.
+const aliveName = "runner_alive"
+
+// live makes that map. The kernel gives its number to no other one for a long time.
+func (s *Session) live() (id uint32, err error) {
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Name: aliveName, Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+	if err != nil {
+		return 0, err
+	}
+	s.member.alive = m
+	if err := errors.Join(m.Put(uint32(0), s.CgroupID), m.Freeze()); err != nil {
+		return 0, err
+	}
+	info, err := m.Info()
+	if err != nil {
+		return 0, err
+	}
+	n, _ := info.ID()
+	return uint32(n), nil
+}
+
+func isAlive(r objects.KernelSharedRun) (bool, error) {
+	m, err := ebpf.NewMapFromID(ebpf.MapID(r.Alive))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer m.Close()
+	info, err := m.Info()
+	if err != nil || info.Name != aliveName || info.ValueSize != 8 {
+		return false, err
+	}
+	var cgroup uint64
+	err = m.Lookup(uint32(0), &cgroup)
+	return cgroup == r.CgroupId, err
+}
+
+// forget takes out a run: first its cgroups, at last its place. That stays taken as long as something of the run is found: the next
+// one there would be told it. Whoever starts or ends tries again.
+func (set *probeSet) forget(run uint32) {
+	all := set.dropCgroups(run)
+	set.maps[objects.KernelSharedMapRings].Delete(run - 1)
+	all = dropWhere(set.maps[objects.KernelMapOwnObjects], func(_ uint64, of *uint32) bool { return *of == run }) && all
+	all = dropWhere(set.maps[objects.UringSharedMapRequests], func(_ uint64, q *objects.UringSharedRequest) bool { return q.Run == run }) && all
+	all = dropWhere(set.maps[objects.KernelSharedMapReached], func(r objects.KernelSharedReach, _ *uint32) bool { return r.Run == run }) && all
+	if all {
+		set.maps[objects.KernelSharedMapRuns].Put(run-1, objects.KernelSharedRun{})
+	}
+}
+
+func (set *probeSet) dropCgroups(run uint32) bool {
+	return dropWhere(set.maps[objects.KernelSharedMapMembers], func(_ uint64, m *objects.KernelSharedMember) bool { return m.Run == run })
+}
+
+// dropWhere deletes entries of a table. What the programs delete meanwhile can make a walk begin anew: it is made until it finds
+// nothing, a few times at most. It reports whether nothing is left.
+func dropWhere[K comparable, V any](m *ebpf.Map, gone func(K, *V) bool) bool {
+	for range 8 {
+		var keys []K
+		var key K
+		var value V
+		it := m.Iterate()
+		for it.Next(&key, &value) {
+			if gone(key, &value) {
+				keys = append(keys, key)
+			}
+		}
+		for _, k := range keys {
+			m.Delete(k)
+		}
+		if len(keys) == 0 && it.Err() == nil {
+			return true
+		}
+	}
+	return false
+}
