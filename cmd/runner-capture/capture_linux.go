@@ -386,7 +386,7 @@ const settled = time.Second
 
 // unsettled is how the collector runs until then: attaching takes much memory for a moment, and to look for what is free in it a
 // fifth of the time.
-const unsettled = 300
+const unsettled = 150
 
 // settle gives back what attaching left: tens of megabytes of garbage. From here on little is allocated.
 func settle() {
