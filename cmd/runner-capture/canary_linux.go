@@ -14,8 +14,8 @@ import (
 )
 
 // The canary is a process of the cgroup that executes one path that does not exist, and ends. Seeing that call proves attach,
-// scope, ring and decoding at once; order proves that everything before it was read. Its program would take ten times as long to
-// start as all of this, so it has none.
+// scope, ring and decoding at once; order proves that everything before it was read. To start a program would take
+// longer than all of this, so it has none.
 
 // canaryPath is what a canary executes. It ends with a slash: nothing that somebody makes there can ever be run.
 func canaryPath(runID, which string) string {

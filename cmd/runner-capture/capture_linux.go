@@ -384,8 +384,8 @@ func (e *unreadError) Unwrap() error { return e.error }
 // while the measured program starts: a program that runs for less than that has none of it.
 const settled = time.Second
 
-// unsettled is how the collector runs until then: attaching takes much memory for a moment, and to look for what is free in it a
-// fifth of the time.
+// unsettled is how the collector runs until then: attaching takes much memory for a moment, and to look for what is free in it
+// takes time.
 const unsettled = 150
 
 // settle gives back what attaching left: tens of megabytes of garbage. From here on little is allocated.

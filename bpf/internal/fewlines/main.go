@@ -1,5 +1,5 @@
 // Command fewlines takes the source lines out of compiled BPF objects (make generate). The kernel reads and keeps the line of
-// each instruction of a program, which takes a tenth of the time of a start and megabytes, and nothing shows them but the
+// each instruction of a program, which takes time and memory at each start, and nothing shows them but the
 // verifier's log. One line for each function is left: the kernel demands that.
 package main
 
