@@ -80,6 +80,13 @@ func fakeCapture() {
 		clean()
 		os.Exit(5)
 	}
+	if how == "gone" { // killed between ready and the command, and known to be later than its cgroup's end
+		clean()
+		go func() {
+			time.Sleep(time.Second)
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}()
+	}
 	w, err := stream.NewWriter(os.Stdout, stream.Header{Stream: schemas.StreamRaw, RunID: *id, Tool: "runner-capture", Checksum: *checksum})
 	if err != nil {
 		clean()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/confine"
@@ -21,6 +22,22 @@ func (o *Options) notStarted(err error, program string) error {
 		return refusal
 	}
 	return tool.Fail(coded.Code, coded.Err, o.whoRefused(program), "what the rules say: runner-policy --check "+o.Policy)
+}
+
+// noProcess is the error of a command for which no process could be made. Its own error has no exit
+// code yet: if a stage has ended, that is the reason, and explain tells it. The run's cgroup is removed
+// only after runner-capture has ended, which then is known a moment later.
+func (s *supervisor) noProcess(err error) error {
+	if s.scope == nil || s.scope.exists() {
+		return err
+	}
+	select {
+	case st := <-s.pipe.ended:
+		s.pipe.note(st)
+		st.early = true
+	case <-time.After(patience):
+	}
+	return err
 }
 
 // whoRefused says what the rules say about starting a program.

@@ -18,5 +18,6 @@ func (s *scope) killAll() error             { return errors.ErrUnsupported }
 func (s *scope) remove(time.Duration) error { return errors.ErrUnsupported }
 func (s *scope) taken()                     {}
 func (s *scope) close()                     {}
+func (s *scope) exists() bool               { return false }
 
 func (s *scope) empty() error { return errors.ErrUnsupported }

@@ -191,6 +191,19 @@ func TestKilledStage(t *testing.T) {
 	}
 }
 
+// TestKilledBeforeTheCommand: the cgroup of a killed runner-capture is removed before the command is started
+// there. What failed is runner-capture, not the command.
+func TestKilledBeforeTheCommand(t *testing.T) {
+	needCgroup(t)
+	c := command(t, "--archive", "a", "--", "true")
+	c.Env = append(os.Environ(), "FAKE_CAPTURE=gone")
+	r := outcome(t, c, c.Run())
+	if r.code != 125 || strings.Count(r.stderr, "error:") != 1 || !strings.Contains(r.stderr, "runner-capture was killed by signal 9") ||
+		!strings.Contains(r.stderr, "the command was not run") || exists(filepath.Join(r.dir, "a")) {
+		t.Errorf("expected 125 and one error that names runner-capture, got %v", r)
+	}
+}
+
 func killedStage(t *testing.T, stage, how, run, mark string, keep bool) {
 	id := tool.NewRunID()
 	args := []string{"--run-id", id, "--archive", "a", "--grace", "1m"}

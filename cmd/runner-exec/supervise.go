@@ -151,6 +151,9 @@ func (s *supervisor) startCommand() error {
 	}
 	p, err := start(o)
 	s.records.started()
+	if err != nil && child.NoProcess(err) {
+		return s.noProcess(err)
+	}
 	if err != nil {
 		return s.opt.notStarted(err, s.program)
 	}
