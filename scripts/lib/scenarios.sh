@@ -21,6 +21,10 @@ sdk_policy() { # sdk_policy NAME [ID that the SDK reports]
 }
 sdk_policy_mismatch() { sdk_policy "$1" tc_runner_sdk_only_001; }
 
+# Node reads the certificates that this names in a thread of its own while it starts. The first request
+# of an agent comes meanwhile: sometimes that read would be of the start, sometimes of the request.
+unset NODE_EXTRA_CA_CERTS
+
 need_agents() {
 	if ! [ -d "$fixtures/openai-agents/node_modules" ] || ! command -v node >/dev/null; then
 		skip "a real agent needs Node and: npm ci --prefix testdata/fixtures/openai-agents"
