@@ -24,11 +24,11 @@ func (o *Options) notStarted(err error, program string) error {
 	return tool.Fail(coded.Code, coded.Err, o.whoRefused(program), "what the rules say: runner-policy --check "+o.Policy)
 }
 
-// noProcess is the error of a command for which no process could be made. Its own error has no exit
-// code yet: if a stage has ended, that is the reason, and explain tells it. The run's cgroup is removed
-// only after runner-capture has ended, which then is known a moment later.
+// noProcess is the error of a command for which no process could be made, or none in its cgroup. It has
+// no exit code yet: if a stage has ended, that is the reason, and explain tells it. The run's cgroup is
+// removed only after runner-capture has ended, which then is known a moment later.
 func (s *supervisor) noProcess(err error) error {
-	if s.scope == nil || s.scope.exists() {
+	if !s.scopeGone() {
 		return err
 	}
 	select {
@@ -39,6 +39,9 @@ func (s *supervisor) noProcess(err error) error {
 	}
 	return err
 }
+
+// scopeGone reports whether the run has a cgroup that is not there any more.
+func (s *supervisor) scopeGone() bool { return s.scope != nil && !s.scope.exists() }
 
 // whoRefused says what the rules say about starting a program.
 func (o *Options) whoRefused(program string) string {

@@ -151,7 +151,7 @@ func (s *supervisor) startCommand() error {
 	}
 	p, err := start(o)
 	s.records.started()
-	if err != nil && child.NoProcess(err) {
+	if err != nil && (child.NoProcess(err) || s.scopeGone()) {
 		return s.noProcess(err)
 	}
 	if err != nil {
