@@ -80,12 +80,12 @@ func fakeCapture() {
 		clean()
 		os.Exit(5)
 	}
-	if how == "gone" { // killed between ready and the command, and known to be later than its cgroup's end
+	switch how { // the cgroup goes away between ready and the command
+	case "gone": // with its runner-capture, which is known to have ended later
 		clean()
-		go func() {
-			time.Sleep(time.Second)
-			syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		}()
+		time.AfterFunc(time.Second, func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) })
+	case "removed": // by somebody else
+		clean()
 	}
 	w, err := stream.NewWriter(os.Stdout, stream.Header{Stream: schemas.StreamRaw, RunID: *id, Tool: "runner-capture", Checksum: *checksum})
 	if err != nil {

@@ -24,24 +24,19 @@ func (o *Options) notStarted(err error, program string) error {
 	return tool.Fail(coded.Code, coded.Err, o.whoRefused(program), "what the rules say: runner-policy --check "+o.Policy)
 }
 
-// noProcess is the error of a command for which no process could be made, or none in its cgroup. It has
-// no exit code yet: if a stage has ended, that is the reason, and explain tells it. The run's cgroup is
-// removed only after runner-capture has ended, which then is known a moment later.
-func (s *supervisor) noProcess(err error) error {
-	if !s.scopeGone() {
-		return err
-	}
+// scopeGone is the error of a command that was not started because its cgroup is not there any more.
+// That is removed after runner-capture has ended, which is known a moment later; somebody else can have
+// removed it too.
+func (s *supervisor) scopeGone(err error) error {
 	select {
 	case st := <-s.pipe.ended:
 		s.pipe.note(st)
 		st.early = true
+		return errStage
 	case <-time.After(patience):
+		return tool.Failf(tool.ExitOwn, "the run's cgroup %s was removed: %w; %s", s.scope.path, err, nothingDone)
 	}
-	return err
 }
-
-// scopeGone reports whether the run has a cgroup that is not there any more.
-func (s *supervisor) scopeGone() bool { return s.scope != nil && !s.scope.exists() }
 
 // whoRefused says what the rules say about starting a program.
 func (o *Options) whoRefused(program string) string {

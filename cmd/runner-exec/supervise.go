@@ -151,8 +151,8 @@ func (s *supervisor) startCommand() error {
 	}
 	p, err := start(o)
 	s.records.started()
-	if err != nil && (child.NoProcess(err) || s.scopeGone()) {
-		return s.noProcess(err)
+	if err != nil && s.scope != nil && !s.scope.exists() {
+		return s.scopeGone(err)
 	}
 	if err != nil {
 		return s.opt.notStarted(err, s.program)

@@ -46,13 +46,6 @@ func Refusal(err error, after string) error {
 	return tool.Failf(code, "%w; %s", err, after)
 }
 
-// NoProcess reports whether the program was not started because no process could be made for it,
-// which is not its fault.
-func NoProcess(err error) bool {
-	var f *Failure
-	return !errors.As(err, &f) || f.Code == tool.ExitOwn
-}
-
 // failure sorts the error of a failed start.
 func failure(name, program string, err error) *Failure {
 	var known *Failure
