@@ -217,17 +217,7 @@ func tryShared(opt Options) (_ *Session, err error) {
 	if _, err := os.Stat(path); err != nil && opt.Probes == ProbesAuto && sh.alone() {
 		return nil, errors.New("no other run is there")
 	}
-	set, err := openSet(path)
-	if errors.As(err, new(*damagedError)) { // runs that use it hold what they need
-		if err = removeSet(path); err == nil {
-			err = os.ErrNotExist
-		}
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		if err = makeSet(path); err == nil {
-			set, err = openSet(path)
-		}
-	}
+	set, err := sh.openOrMake(path)
 	if err != nil {
 		return nil, err
 	}

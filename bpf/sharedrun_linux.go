@@ -404,10 +404,10 @@ func (m *member) close() {
 	}
 }
 
-// tidyAfter removes a set that no run uses any more. One whose capture was killed uses nothing. Where it was, another one can be by
-// now, which runs use.
+// tidyAfter removes a set that no run uses any more, unless it is kept. One whose capture was killed uses nothing. Where it was,
+// another one can be by now, which runs use.
 func (sh *share) tidyAfter(set *probeSet) {
-	if set.reap() != nil {
+	if set.reap() != nil || isKept(set.path) {
 		return
 	}
 	if runs, err := set.runs(); err == nil && len(runs) == 0 && filepath.Dir(set.path) == sh.path && set.there() {

@@ -211,6 +211,35 @@ func TestSharedKilledTogether(t *testing.T) {
 	})
 }
 
+// TestSharedLoaded: probes that were loaded to be kept are those of every run, and no run removes them. The record is the same.
+func TestSharedLoaded(t *testing.T) {
+	requireBPF(t)
+	m := newMounts(t)
+	capture := func(want string, args ...string) {
+		t.Helper()
+		m.do(t, func() {
+			if o := call(t, command(t, "runner-capture", args...)); o.code != 0 || !strings.Contains(o.stderr, want) {
+				t.Errorf("%q: %v, expected %q", args, o, want)
+			}
+		})
+	}
+	capture("attached now", "--load")
+	capture("attached before", "--load")
+	for range 2 {
+		m.do(t, func() { workload(t, nil, "kinds", shortDir(t), kindGroups[0]) })
+		if pins := m.pins(t); len(pins) != 1 {
+			t.Errorf("after a run: %q", pins)
+		}
+	}
+	capture("removed: 1", "--unload")
+	if pins := m.pins(t); len(pins) != 0 {
+		t.Errorf("left: %q", pins)
+	}
+	if o := call(t, command(t, "runner-capture", "--load", "--unload")); o.code != 2 {
+		t.Errorf("%v", o)
+	}
+}
+
 // TestSharedStorm: runs that share probes start, work, end and are killed at the same time, each at a moment of its own. Those that
 // are not killed have exactly what their commands did, and so has a run after all of them, which leaves nothing.
 func TestSharedStorm(t *testing.T) {

@@ -16,6 +16,10 @@ func capture(context.Context, *tool.Env, options) error {
 	return tool.Failf(tool.ExitCannot, "cannot observe here: kernel capture needs Linux")
 }
 
+func load(*tool.Env) error {
+	return tool.Failf(tool.ExitCannot, "no probes here: kernel capture needs Linux")
+}
+
 func unload(*tool.Env) error {
 	return tool.Failf(tool.ExitCannot, "no probes here: kernel capture needs Linux")
 }

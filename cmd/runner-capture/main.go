@@ -43,7 +43,7 @@ Flags:
   --ring-size SIZE   ring between kernel and capture, a power of two (default 16M)
   --spool-size SIZE  what may wait on disk for a slow reader (default 4G)
   --redundant auto|on|off, --without PARTS   copies of probes; load without cast, loop, objects
-  --probes auto|own|shared, --unload   shared ones cost other processes once; only remove what is left
+  --probes auto|own|shared, --load, --unload   shared ones cost others once; only attach; only remove
   --network-rules FILE, --file-rules FILE   refuse what these deny (runner.network_rules.v0,
                      runner.file_rules.v0), files by --file-mechanism auto, lsm, fanotify, landlock
   --argv full|hash|none, --argv-key FILE   arguments but secrets; names (default), digests; nothing
@@ -76,6 +76,7 @@ func app() tool.App {
 		&cli.StringFlag{Name: "checksum", Value: schemas.ChecksumSHA256},
 		&cli.StringFlag{Name: "probes", Value: schemas.ProbesAuto},
 		&cli.BoolFlag{Name: "probe"},
+		&cli.BoolFlag{Name: "load"},
 		&cli.BoolFlag{Name: "unload"},
 		&cli.BoolFlag{Name: "supervised"},
 		&cli.DurationFlag{Name: "grace", Value: 10 * time.Second},
@@ -102,7 +103,12 @@ func run(ctx context.Context, env *tool.Env) error {
 	if env.Flag.Bool("probe") {
 		return probe(env)
 	}
-	if env.Flag.Bool("unload") {
+	switch loads, unloads := env.Flag.Bool("load"), env.Flag.Bool("unload"); {
+	case loads && unloads:
+		return tool.Usagef("--load and --unload: expected one of them")
+	case loads:
+		return load(env)
+	case unloads:
 		return unload(env)
 	}
 	opt, err := parse(env)
