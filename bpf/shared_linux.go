@@ -105,15 +105,35 @@ var bpfMount = func() (string, error) {
 }
 
 // openShare opens the directory, and makes it if there is none. Nobody but root may write there: what is pinned there is trusted.
+// Everybody may make a directory on most BPF file systems, so that this name can be taken: root removes an empty one.
 func openShare() (*share, error) {
 	mount, err := bpfMount()
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(mount, shareName)
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, err
+	if unix.Geteuid() != 0 {
+		return nil, errors.New("only root shares probes")
 	}
+	path := filepath.Join(mount, shareName)
+	for range 2 {
+		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, err
+		}
+		var sh *share
+		if sh, err = openTrusted(path); err == nil || !errors.As(err, new(*takenError)) {
+			return sh, err
+		}
+		os.Remove(path)
+	}
+	return nil, err
+}
+
+// takenError says that somebody else has the directory.
+type takenError struct{ what string }
+
+func (e *takenError) Error() string { return e.what }
+
+func openTrusted(path string) (*share, error) {
 	dir, err := os.OpenFile(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
@@ -125,7 +145,7 @@ func openShare() (*share, error) {
 		case fs.Type != unix.BPF_FS_MAGIC:
 			err = fmt.Errorf("%s is not on a BPF file system", path)
 		case st.Uid != 0 || st.Mode&0o022 != 0:
-			err = fmt.Errorf("%s is not root's alone: its owner is %d and its mode %#o, expected 0 and 0700", path, st.Uid, st.Mode&0o7777)
+			err = &takenError{fmt.Sprintf("%s is not root's alone: its owner is %d and its mode %#o, expected 0 and 0700", path, st.Uid, st.Mode&0o7777)}
 		}
 	}
 	if err != nil {
