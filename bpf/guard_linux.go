@@ -219,8 +219,8 @@ func (s *Session) objects(own []ownMap) (keys []uint64, err error) {
 	}
 	for _, c := range s.coll {
 		for _, p := range c.Programs {
-			id, e := programID(p)
-			add(ownKey(aProgram, uint64(id)), e)
+			n, e := idsOf(p)
+			add(ownKey(aProgram, uint64(n.id)), e)
 		}
 	}
 	for _, o := range own {
@@ -228,22 +228,13 @@ func (s *Session) objects(own []ownMap) (keys []uint64, err error) {
 		add(ownKey(aMap, uint64(id)), nil)
 	}
 	for _, l := range s.links {
-		info, e := l.Info()
+		n, e := idsOf(l)
 		if e != nil {
 			return nil, e
 		}
-		add(ownKey(aLink, uint64(info.ID)), nil)
+		add(ownKey(aLink, uint64(n.id)), nil)
 	}
 	return keys, err
-}
-
-func programID(p *ebpf.Program) (ebpf.ProgramID, error) {
-	info, err := p.Info()
-	if err != nil {
-		return 0, err
-	}
-	id, _ := info.ID()
-	return id, nil
 }
 
 // mapPositions maps the pages that say how far the rings are written and read. Read-only: so
@@ -295,14 +286,9 @@ func (s *Session) ReadTo(consumed uint64) {
 // checkLinks counts the links that are not attached as the session attached them.
 func (s *Session) checkLinks() {
 	for i, l := range s.links {
-		info, err := l.Info()
-		if err != nil {
-			s.guard.lost++
-			continue
-		}
-		id, err := programID(s.progs[i])
-		cg := info.Cgroup()
-		if err != nil || info.Program != id || cg != nil && cg.CgroupId != s.CgroupID {
+		attached, err := idsOf(l)
+		program, e := idsOf(s.progs[i])
+		if err != nil || e != nil || attached.program != program.id || attached.kind == unix.BPF_LINK_TYPE_CGROUP && attached.cgroup != s.CgroupID {
 			s.guard.lost++
 		}
 	}

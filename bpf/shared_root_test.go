@@ -292,12 +292,12 @@ func TestSharedAuto(t *testing.T) {
 	}
 }
 
-// A directory that others can write, or one that is none of ours, is not trusted.
+// A directory that others can write, or one that is none of ours, is not trusted where something is in it.
 func TestSharedByOthers(t *testing.T) {
 	dir := shareHere(t)
 	at := filepath.Join(dir, shareName)
-	testkit.Must(t, os.Mkdir(at, 0o700))
-	defer os.Remove(at)
+	testkit.Must(t, os.MkdirAll(filepath.Join(at, "full"), 0o700))
+	defer os.RemoveAll(at)
 	for _, spoil := range []func() error{
 		func() error { return os.Chmod(at, 0o777) },
 		func() error { return errors.Join(os.Chmod(at, 0o700), os.Chown(at, 65534, 65534)) },

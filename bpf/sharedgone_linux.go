@@ -44,12 +44,8 @@ func (s *Session) live() (id uint32, err error) {
 	if err := errors.Join(m.Put(uint32(0), s.CgroupID), m.Freeze()); err != nil {
 		return 0, err
 	}
-	info, err := m.Info()
-	if err != nil {
-		return 0, err
-	}
-	n, _ := info.ID()
-	return uint32(n), nil
+	n, err := idsOf(m)
+	return n.id, err
 }
 
 func isAlive(r objects.KernelSharedRun) (bool, error) {

@@ -115,18 +115,17 @@ func (s *Session) makeRing(size int) (err error) {
 	if s.Ring, err = NewRing(m.ring); err != nil {
 		return fmt.Errorf("opening the ring: %w", err)
 	}
-	info, err := m.ring.Info()
+	ring, err := idsOf(m.ring)
 	if err != nil {
 		return err
 	}
-	id, _ := info.ID()
-	m.keys = append(m.keys, ownKey(aMap, uint64(id)))
+	m.keys = append(m.keys, ownKey(aMap, uint64(ring.id)))
 	put := make(chan error, 1)
 	m.left.Go(func() { put <- s.set.maps[objects.KernelSharedMapRings].Put(m.run-1, m.ring) })
 	for end := time.Now().Add(sharePatience); ; time.Sleep(50 * time.Microsecond) {
 		var has uint32
 		err := s.set.maps[objects.KernelSharedMapRings].Lookup(m.run-1, &has)
-		if err == nil && has == uint32(id) {
+		if err == nil && has == ring.id {
 			return nil
 		}
 		select {
@@ -159,11 +158,11 @@ func (s *Session) attachHooksOfSet(dir *os.File) error {
 		}
 	}
 	for _, l := range s.links {
-		info, err := l.Info()
+		n, err := idsOf(l)
 		if err != nil {
 			return err
 		}
-		s.member.keys = append(s.member.keys, ownKey(aLink, uint64(info.ID)))
+		s.member.keys = append(s.member.keys, ownKey(aLink, uint64(n.id)))
 	}
 	for name, l := range set.links {
 		if set.progs[name] == nil {

@@ -119,36 +119,23 @@ func (set *probeSet) whole() error {
 }
 
 // numbers are the kernel's numbers of all that is pinned but the facts.
-func (set *probeSet) numbers() (map[string]uint32, error) {
-	found := map[string]uint32{}
+func (set *probeSet) numbers() (found map[string]uint32, err error) {
+	found = map[string]uint32{}
+	add := func(pin string, object any) {
+		n, e := idsOf(object)
+		found[pin], err = n.id, errors.Join(err, e)
+	}
 	for name, m := range set.maps {
-		if name == factsMap {
-			continue
-		}
-		info, err := m.Info()
-		if err != nil {
-			return nil, err
-		}
-		id, _ := info.ID()
-		found[pinMap+name] = uint32(id)
+		add(pinMap+name, m)
 	}
 	for name, p := range set.progs {
-		info, err := p.Info()
-		if err != nil {
-			return nil, err
-		}
-		id, _ := info.ID()
-		found[pinProgram+name] = uint32(id)
+		add(pinProgram+name, p)
 	}
 	for name, l := range set.links {
-		info, err := l.Info()
-		if err != nil {
-			return nil, err
-		}
-		found[pinLink+name] = uint32(info.ID)
+		add(pinLink+name, l)
 	}
 	delete(found, pinMap+factsMap)
-	return found, nil
+	return found, err
 }
 
 // there reports whether the set is still the one at its path.
