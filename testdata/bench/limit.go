@@ -124,7 +124,7 @@ func (b *bench) running(n int, flags ...string) (stop func(), err error) {
 	}
 	for i := range n {
 		args := append([]string{"-q", "--run-id", fmt.Sprintf("bench_%d", i), "--stream", os.DevNull}, flags...)
-		c := exec.Command(b.tool("runner-exec"), append(args, "--", "/bin/sh", "-c", "echo here; cat")...)
+		c := exec.Command(b.tool("runner-exec"), append(args, "--", b.self, workloadArg, "wait")...)
 		c.Dir = b.dir
 		in, err := c.StdinPipe()
 		if err != nil {

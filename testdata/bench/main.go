@@ -17,13 +17,16 @@ const usage = `usage: bench [-short] [-pairs N] [-only SECTION] [-rss] [-before 
 
 Runs from the root of the repository, after make build. Sections: start, version, open,
 many, after, outside, scale, spawn, grep, build, soak, stages, verify, readers, attest,
-correlate, policy, proc, box, net, replay, rss. Those about running commands need root.
+correlate, policy, proc, box, net, replay, rss, cost. Those about running commands need root.
 
   -short      fewer pairs and a smaller build (also: short, or BENCH_QUICK=1)
   -pairs N    pairs of a plain and a measured run (default 5; the build takes 3)
   -only NAME  one section
   -before DIR the same rows with the tools in DIR, to compare (column before)
   -rss        also the memory of each stage at 5 million events (slow)
+  -tools DIR  where the tools are (default bin)
+  -lines      the rows as results of a guest; with -only cost for an emulated machine,
+              see scripts/kernels.sh -job cost
   json        the table as one JSON document, for testdata/bench/results
 
 exit: 0 measured, also if a target is not met; 2 usage; 5 something could not be run
@@ -40,13 +43,15 @@ func main() {
 	only := f.String("only", "", "")
 	rss := f.Bool("rss", false, "")
 	old := f.String("before", "", "")
+	bin := f.String("tools", "bin", "")
+	lines := f.Bool("lines", false, "")
 	if err := f.Parse(os.Args[1:]); err != nil {
 		if err == flag.ErrHelp {
 			os.Exit(0)
 		}
 		os.Exit(2)
 	}
-	b := &bench{pairs: *pairs, only: *only, rss: *rss, before: *old,
+	b := &bench{pairs: *pairs, only: *only, rss: *rss, before: *old, bin: *bin, lines: *lines,
 		json:  f.Arg(0) == "json",
 		short: *short || f.Arg(0) == "short" || os.Getenv("BENCH_QUICK") == "1"}
 	if !b.known(*only) || *pairs < 0 {
@@ -78,7 +83,7 @@ func (b *bench) run() (err error) {
 	if err := b.find(); err != nil {
 		return err
 	}
-	if !b.json {
+	if !b.json && !b.lines {
 		fmt.Print(b.header())
 	}
 	for _, s := range sections {
@@ -98,6 +103,9 @@ func (b *bench) run() (err error) {
 	}
 	if b.json {
 		return errors.Join(err, b.writeJSON(os.Stdout))
+	}
+	if b.lines {
+		return errors.Join(err, b.writeLines(os.Stdout))
 	}
 	fmt.Print(b.table.String())
 	return err

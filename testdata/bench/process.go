@@ -27,6 +27,7 @@ type bench struct {
 	only   string
 	short  bool
 	json   bool // print the table for a machine
+	lines  bool // print it for the lane of kernels
 	rss    bool
 	before string // other tools, which are measured too
 	table  table
@@ -47,7 +48,7 @@ func (b *bench) find() error {
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
-	if b.bin, err = filepath.Abs("bin"); err != nil {
+	if b.bin, err = filepath.Abs(b.bin); err != nil {
 		return err
 	}
 	if _, err := os.Stat(b.tool("runner-exec")); err != nil {

@@ -21,6 +21,7 @@ var sections = []section{
 	{"grep", true, (*bench).grep}, {"build", true, (*bench).build}, {"soak", true, (*bench).soak},
 	{"stages", false, (*bench).stagesAlone}, {"verify", false, (*bench).verify}, {"readers", false, (*bench).readers}, {"attest", false, (*bench).attest},
 	{"correlate", false, (*bench).correlate}, {"policy", false, (*bench).policy}, {"proc", false, (*bench).proc}, {"box", false, (*bench).box}, {"net", false, (*bench).network}, {"replay", true, (*bench).replay}, {"rss", false, (*bench).memory},
+	{"cost", true, (*bench).cost},
 }
 
 func (b *bench) known(name string) bool {
@@ -36,7 +37,7 @@ func (b *bench) wants(name string) bool {
 	if b.only != "" {
 		return b.only == name
 	}
-	return name != "rss" || b.rss
+	return name != "cost" && (name != "rss" || b.rss)
 }
 
 var (

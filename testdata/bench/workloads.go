@@ -60,6 +60,8 @@ func prepare(name string, args []string) (func() error, error) {
 	case name == "spawn" && len(args) == 2:
 		n, err := strconv.Atoi(args[1])
 		return func() error { return spawnLoop(args[0], n) }, err
+	case name == "wait" && len(args) == 0:
+		return waitForEnd, nil
 	case name == "mcp-server" && len(args) == 0:
 		return mcpWorkload, nil
 	case name == "read" && len(args) == 1:
@@ -125,6 +127,13 @@ func runCommand(argv []string) error {
 	}
 	fmt.Println(bytes.Count(out.Bytes(), []byte("\n")))
 	return nil
+}
+
+// waitForEnd says that it is there, and waits for its input's end.
+func waitForEnd() error {
+	fmt.Println("here")
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 // readStream reads a normalized stream to its end: its lines, its trailer, its digest.

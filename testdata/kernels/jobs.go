@@ -62,6 +62,14 @@ func jobs(k kernel, whole bool) []guest.Job {
 	return []guest.Job{checks}
 }
 
+// costJob measures what the probes cost on a kernel. Its results are numbers: they are printed, and compared with nothing.
+const costJob = "cost"
+
+// cost is all that a guest does then.
+func cost() []guest.Job {
+	return []guest.Job{{Name: costJob, Args: []string{"bench", "-tools", guest.Bin, "-lines", "-only", "cost"}, Capture: true, Seconds: 3000}}
+}
+
 // megabytes is the memory of a guest. A kernel prepares all of it, and attacks need much.
 func megabytes(k kernel, whole bool) int {
 	if whole && k.CI {
@@ -75,8 +83,11 @@ func goTest(binary, run string) []string {
 }
 
 // build compiles everything for one architecture into a folder.
-func build(ctx context.Context, arch, dir string, whole bool) error {
+func build(ctx context.Context, arch, dir string, whole, costs bool) error {
 	chosen := programs
+	if costs {
+		chosen = slices.Concat(programs, []string{"./testdata/bench"})
+	}
 	if whole {
 		chosen = slices.Concat(programs, programsWhole)
 	}

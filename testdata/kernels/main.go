@@ -29,7 +29,8 @@ not in the cache (${XDG_CACHE_HOME:-~/.cache}/runner/kernels). Needs no root.
   -vms N       guests at once (default 2)
   -keep DIR    keep each guest's console there
   -whole       all checks with the whole numbers (half an hour)
-  -job NAME    run only this job; results are then not compared
+  -job NAME    run only this job; results are then not compared; -job cost measures
+               what the probes cost there, which no other run does
 
 exit: 0 all as expected; 1 a check failed, or a result differs from results.json;
 2 usage; 4 a kernel could not be had or QEMU is not installed; 5 cannot go on
