@@ -49,6 +49,10 @@ func TestMain(m *testing.M) {
 		touchMain(path)
 		return
 	}
+	if words := os.Getenv(actEnv); words != "" {
+		actMain(words)
+		return
+	}
 	switch os.Getenv(callerEnv) {
 	case "":
 	case filesCaller:

@@ -37,6 +37,7 @@ type Stats struct {
 // Stats reads the counters. After Quiet they are final.
 func (s *Session) Stats() (Stats, error) {
 	out := Stats{DroppedByOp: map[string]uint64{}, Missed: map[string]uint64{}, SkippedByAll: map[string]uint64{}}
+	out.IOUringUnmapped = s.unfinished() // first: another program's request can take the place of one, which is then in the counters
 	for slot := range uint32(slots) {
 		rows, err := s.counters(slot)
 		if err != nil {
@@ -57,7 +58,6 @@ func (s *Session) Stats() (Stats, error) {
 			out.Received += c.Received
 		}
 	}
-	out.IOUringUnmapped += s.unfinished()
 	for op := 1; op < len(opNames); op++ {
 		n, err := s.dropsOf(uint32(op))
 		if err != nil {

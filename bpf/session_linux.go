@@ -427,6 +427,7 @@ func (s *Session) loadAndAttach(dir *os.File, shared map[string]*ebpf.Map, read 
 // caller reads until ringbuf.ErrFlushed. The counters can still be read.
 func (s *Session) Quiet() error {
 	var errs []error
+	s.awaitRequests()
 	s.checkLinks()
 	s.Hooks.to = now()
 	if s.set != nil {

@@ -3,6 +3,7 @@
 package bpf
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,27 @@ func TestSharedDamaged(t *testing.T) {
 			t.Errorf("the second run: %v", got.opens)
 		}
 		second.Close()
+	}
+}
+
+// A set that cannot be opened, as on a file system that is read-only by now, is no reason to end: who chose nothing has its own probes.
+func TestSharedNotOpened(t *testing.T) {
+	dir := shareHere(t)
+	first := shareWith(t, newScope(t, ownCgroup(t)), Options{})
+	t.Cleanup(func() { first.Close(); Unload() })
+	at := filepath.Join(dir, shareName, ObjectsDigest(), pinLink+objects.KernelProgOnSysExit)
+	testkit.Must(t, os.Remove(at))
+	testkit.Must(t, first.member.alive.Pin(at)) // no link
+	if s, err := Attach(Options{Cgroup: newScope(t, ownCgroup(t)), RingSize: 1 << 16, Probes: ProbesShared}); !errors.As(err, new(*SharedProbesError)) {
+		t.Errorf("%v, %v", s, err)
+	}
+	b := newScope(t, ownCgroup(t))
+	second, err := Attach(Options{Cgroup: b, RingSize: 1 << 20, Probes: ProbesAuto})
+	testkit.Must(t, err)
+	t.Cleanup(second.Close)
+	runIn(t, b, openMany, "/nothing/b", "10")
+	if got := all(t, second); second.Shares() || got.opens["/nothing/b"] != 10 {
+		t.Errorf("shares %v: %v", second.Shares(), got.opens)
 	}
 }
 

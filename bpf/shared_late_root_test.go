@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runner-evidence/runner/bpf/internal/objects"
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
@@ -18,7 +19,7 @@ import (
 // its place by then.
 func TestSharedLate(t *testing.T) {
 	shareHere(t)
-	shareWith(t, newScope(t, ownCgroup(t)), Options{}) // keeps the set
+	keeps := shareWith(t, newScope(t, ownCgroup(t)), Options{})
 	a, b := newScope(t, ownCgroup(t)), newScope(t, ownCgroup(t))
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	testkit.Must(t, syscall.Mkfifo(fifo, 0o600))
@@ -33,6 +34,7 @@ func TestSharedLate(t *testing.T) {
 	until(t, cmd.Process.Pid, "T")
 	first.Close()
 
+	freeLast(t, keeps, place)
 	second := shareWith(t, b, Options{})
 	if second.member.run != place {
 		t.Fatalf("the second run has place %d, expected %d", second.member.run, place)
@@ -42,6 +44,26 @@ func TestSharedLate(t *testing.T) {
 	until(t, cmd.Process.Pid, "SZ")
 	if got := all(t, second); got.read != 0 {
 		t.Errorf("a run in which nothing ran: %v", got.ops)
+	}
+	second.Close()
+
+	freeLast(t, keeps, place)
+	third := shareWith(t, b, Options{})
+	runIn(t, b, openMany, "/nothing/third", "10")
+	if got := all(t, third); third.member.run != place || got.opens["/nothing/third"] != 10 {
+		t.Errorf("the third run, in place %d: %v", third.member.run, got.opens)
+	}
+}
+
+// freeLast makes all free places but one look as if they had been left a moment ago: the next run has that one.
+func freeLast(t *testing.T, s *Session, place uint32) {
+	t.Helper()
+	places, err := s.set.places()
+	testkit.Must(t, err)
+	for run, r := range places {
+		if r.CgroupId == 0 && run != place {
+			testkit.Must(t, s.set.maps[objects.KernelSharedMapRuns].Put(run-1, objects.KernelSharedRun{Alive: 1 << 31, Ended: 1}))
+		}
 	}
 }
 

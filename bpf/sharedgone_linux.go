@@ -74,8 +74,9 @@ func (set *probeSet) forget(run uint32) {
 	all = dropWhere(set.maps[objects.KernelMapOwnObjects], func(_ uint64, of *uint32) bool { return *of == run }) && all
 	all = dropWhere(set.maps[objects.UringSharedMapRequests], func(_ uint64, q *objects.UringSharedRequest) bool { return q.Run == run }) && all
 	all = dropWhere(set.maps[objects.KernelSharedMapReached], func(r objects.KernelSharedReach, _ *uint32) bool { return r.Run == run }) && all
-	if all {
-		set.maps[objects.KernelSharedMapRuns].Put(run-1, objects.KernelSharedRun{})
+	var r objects.KernelSharedRun
+	if all && set.maps[objects.KernelSharedMapRuns].Lookup(run-1, &r) == nil {
+		set.maps[objects.KernelSharedMapRuns].Put(run-1, objects.KernelSharedRun{Alive: r.Alive, Ended: 1})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,7 @@ func (set *probeSet) join(opt Options) (_ *Session, err error) {
 	s := &Session{set: set, sharing: true, Redundant: schemas.RedundantOff, arguments: opt.Arguments, Cgroup: opt.Cgroup}
 	s.IOUring, s.IOUringForm, s.Unix, s.Results, s.PathObjects = set.facts.IOUring, set.facts.IOUringForm, set.facts.Unix, set.facts.Results, set.facts.PathObjects
 	s.reasons = set.facts.Reasons
+	s.requests = set.maps[objects.UringSharedMapRequests]
 	defer func() {
 		if err != nil {
 			s.member.left.Wait()
@@ -299,26 +301,39 @@ func statMount(path string, st *unix.Statx_t) error {
 	return err
 }
 
-// place finds a free place for a run with this cgroup.
+// place finds a free place for a run with this cgroup: the one that has been free for the longest time. A program that was at an
+// event of a killed run is long done with it by then.
 func (set *probeSet) place(cgroup uint64) (uint32, error) {
 	var m objects.KernelSharedMember
 	if err := set.maps[objects.KernelSharedMapMembers].Lookup(cgroup, &m); err == nil {
 		return 0, errNested
 	}
-	taken, err := set.runs()
+	all, err := set.places()
 	if err != nil {
 		return 0, err
 	}
-	for run := range set.maps[objects.KernelSharedMapRuns].MaxEntries() {
-		if _, is := taken[run+1]; !is {
-			return run + 1, nil
+	found, oldest := uint32(0), uint32(0)
+	for run, r := range all {
+		// The kernel counts up what tells that a run is there.
+		if r.CgroupId == 0 && (found == 0 || r.Alive < oldest || r.Alive == oldest && run < found) {
+			found, oldest = run, r.Alive
 		}
 	}
-	return 0, errFull
+	if found == 0 {
+		return 0, errFull
+	}
+	return found, nil
 }
 
-// runs are the members, by their numbers. All places are read at once.
+// runs are the members, by their numbers.
 func (set *probeSet) runs() (map[uint32]objects.KernelSharedRun, error) {
+	all, err := set.places()
+	maps.DeleteFunc(all, func(_ uint32, r objects.KernelSharedRun) bool { return r.CgroupId == 0 })
+	return all, err
+}
+
+// places are all places, by their numbers. They are read at once.
+func (set *probeSet) places() (map[uint32]objects.KernelSharedRun, error) {
 	runs := set.maps[objects.KernelSharedMapRuns]
 	places, values := make([]uint32, runs.MaxEntries()), make([]objects.KernelSharedRun, runs.MaxEntries())
 	n, err := runs.BatchLookup(new(ebpf.MapBatchCursor), places, values, nil)
@@ -328,13 +343,11 @@ func (set *probeSet) runs() (map[uint32]objects.KernelSharedRun, error) {
 	if n != len(places) {
 		return nil, fmt.Errorf("reading the runs: %d places, expected %d", n, len(places))
 	}
-	found := map[uint32]objects.KernelSharedRun{}
+	all := map[uint32]objects.KernelSharedRun{}
 	for i, r := range values {
-		if r.CgroupId != 0 {
-			found[places[i]+1] = r
-		}
+		all[places[i]+1] = r
 	}
-	return found, nil
+	return all, nil
 }
 
 // members are the cgroups of runs.
@@ -353,6 +366,8 @@ func (set *probeSet) members() map[uint64]uint32 {
 func (s *Session) stopMember() error {
 	set, run := s.set, s.member.run
 	s.checkMember()
+	s.member.entered.Ended = 1 // what is kept for longer than a program runs is told no more: from here on the counters stand
+	set.maps[objects.KernelSharedMapRuns].Put(run-1, s.member.entered)
 	set.dropCgroups(run)
 	events, err := os.ReadFile(filepath.Join(s.Cgroup, "cgroup.events"))
 	if err != nil || !strings.Contains(string(events), "populated 0") {

@@ -178,7 +178,9 @@ func (set *probeSet) close() {
 		p.Close()
 	}
 	for _, l := range set.links {
-		l.Close()
+		if l != nil { // the one that could not be opened
+			l.Close()
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/cilium/ebpf"
 
@@ -97,6 +98,16 @@ func (s *Session) unfinished() (n uint64) {
 		}
 	}
 	return n
+}
+
+// ringPatience is how long the end of a run waits for requests. The kernel takes down the rings of a process that has ended, and so
+// completes what they have, a moment after that. What others hold can take any time.
+const ringPatience = 50 * time.Millisecond
+
+func (s *Session) awaitRequests() {
+	for end := now() + uint64(ringPatience); s.unfinished() > 0 && now() < end; {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // States of uringrequest.h of a request that nothing more needs to be said about.

@@ -30,12 +30,19 @@ int on_cgroup_made(u64 *ctx)
 	u64 cg = address(ctx, 0), id = cgroup_id_of(cg);
 	struct member m = { .id = id };
 	struct counters *c;
+	u64 parent;
 
 	if (!is_v2(cg))
 		return 0;
-	m.run = run_of_id(cgroup_id_of(parent_of(cg)));
-	if (!m.run || !bpf_map_update_elem(&members, &id, &m, 0))
+	parent = cgroup_id_of(parent_of(cg));
+	m.run = run_of_id(parent);
+	if (!m.run)
 		return 0;
+	if (!bpf_map_update_elem(&members, &id, &m, 0)) {
+		if (run_of_id(parent) != m.run) /* it has ended meanwhile: who took its cgroups out has not seen this one */
+			bpf_map_delete_elem(&members, &id);
+		return 0;
+	}
 	c = counters_in(m.run, SLOT_MOVE); /* what its tasks do will not be seen */
 	if (c)
 		__sync_fetch_and_add(&c->scratch_missing, 1);

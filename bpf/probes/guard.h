@@ -153,13 +153,18 @@ GLOBAL u32 raise(u32 kind, s32 number)
 }
 
 /* What all runs share is in the hands of a program: that concerns each of them. */
-INLINE void raise_own_object(u32 id)
+INLINE void note_touched(void)
 {
 	u32 zero = 0;
 	u64 *n = bpf_map_lookup_elem(&touched, &zero);
 
 	if (n)
 		__sync_fetch_and_add(n, 1);
+}
+
+INLINE void raise_own_object(u32 id)
+{
+	note_touched();
 	raise(ALARM_BPF, id);
 }
 #else
@@ -221,6 +226,51 @@ GLOBAL u32 observer(u64 task, u32 run)
 	return !in_scope(cgroup_of(task), run);
 }
 
+#ifdef SHARED
+struct sought {
+	u32 tgid;
+	u32 found;
+};
+
+static long is_capture_of(u32 i, struct sought *o)
+{
+	struct run *r = bpf_map_lookup_elem(&runs, &i);
+
+	if (!r || !r->cgroup_id || r->capture_tgid != o->tgid)
+		return 0;
+	o->found = 1;
+	return 1;
+}
+
+/* Is a task the capture of any run? Each holds what all of them share. */
+GLOBAL u32 is_capture(u64 task)
+{
+	struct sought o = {};
+
+	if (!task)
+		return 0;
+	o.tgid = tgid_of(task);
+	bpf_loop(RUNS, is_capture_of, &o, 0);
+	return o.found;
+}
+#endif
+
+/* A program of the scope got hold of a task: is that one of the runner? */
+INLINE bool raise_if_observer(u64 task, s32 number)
+{
+#ifdef SHARED
+	if (is_capture(task)) {
+		note_touched();
+		raise(ALARM_TRACE, number);
+		return true;
+	}
+#endif
+	if (!observer(task, present_run()))
+		return false;
+	raise(ALARM_TRACE, number);
+	return true;
+}
+
 /* The task of a struct pid. */
 INLINE u64 task_of(u64 pid)
 {
@@ -240,6 +290,30 @@ INLINE u32 kind_of_object(u64 file)
 		return 0;
 	return name[4] == 'p' ? OBJECT_PROG : name[4] == 'm' ? OBJECT_MAP : name[4] == 'l' ? OBJECT_LINK : 0;
 }
+
+#ifdef SHARED
+enum { TREE_LEVELS = 6 };
+
+/* The task that has a number for the present one, which is not in more pid namespaces than MAX_PID_NS_LEVEL. */
+GLOBAL u64 task_of_number(u32 number)
+{
+	u64 ids = POINTER(task_struct, bpf_get_current_task(), thread_pid), at;
+	u32 level = 0;
+	u8 shift = 0;
+
+	READ_FIELD(level, pid, ids, level);
+	if (level > 32)
+		return 0;
+	at = POINTER(upid, ids + OFFSET(struct pid, numbers) + level * SIZE(struct upid), ns);
+	at = POINTER(pid_namespace, at, idr.idr_rt.xa_head);
+	for (int i = 0; i < TREE_LEVELS && (at & 3) == 2; i++) {
+		at -= 2;
+		READ_FIELD(shift, xa_node, at, shift);
+		at = word(at + OFFSET(struct xa_node, slots) + (number >> (shift & 31) & 63) * sizeof(u64));
+	}
+	return at & 3 ? 0 : task_of(at);
+}
+#endif
 
 /* A call that returned a descriptor of a BPF object. */
 INLINE void guard_bpf(u32 cmd, s64 fd)
@@ -298,8 +372,8 @@ INLINE void guard_ptrace(u64 request, s64 ret)
 	if (ret || (request != 16 && request != 0x4206))
 		return;
 	first = word(task + OFFSET(struct task_struct, ptraced));
-	if (first && first != task + OFFSET(struct task_struct, ptraced) && observer(first - OFFSET(struct task_struct, ptrace_entry), present_run()))
-		raise(ALARM_TRACE, request);
+	if (first && first != task + OFFSET(struct task_struct, ptraced))
+		raise_if_observer(first - OFFSET(struct task_struct, ptrace_entry), request);
 }
 
 INLINE void guard_reach(s32 number, s64 ret)
@@ -307,6 +381,13 @@ INLINE void guard_reach(s32 number, s64 ret)
 	struct reach who = { .number = number, .run = present_run() };
 	u32 one = 1;
 
+#ifdef SHARED
+	if (ret > 0 && is_capture(task_of_number(number))) {
+		note_touched();
+		raise(ALARM_TRACE, number);
+		return;
+	}
+#endif
 	if (ret > 0 && bpf_map_update_elem(&reached, &who, &one, 1 /* BPF_NOEXIST */) != -17 /* EEXIST */)
 		raise(ALARM_REACH, number);
 }
@@ -343,8 +424,8 @@ INLINE void guard_getfd(s32 pidfd, s64 ret)
 		return;
 	note_received(1);
 	file = fd_file(pidfd);
-	if (file && observer(task_of(pid_of(file)), present_run()))
-		raise(ALARM_TRACE, 0);
+	if (file)
+		raise_if_observer(task_of(pid_of(file)), 0);
 }
 
 /* What a call of CLASS_GUARD can reach: in the table in the place of an operation. */
@@ -397,10 +478,8 @@ GLOBAL u32 guard_file(u64 file)
 	kind = bpf_map_lookup_elem(&kernel_files, &key);
 	if (!kind)
 		return 0;
-	if (key.magic == PROC_MAGIC && observer(task_of(POINTER(proc_inode, inode - OFFSET(struct proc_inode, vfs_inode), pid)), present_run())) {
-		raise(ALARM_TRACE, 0);
+	if (key.magic == PROC_MAGIC && raise_if_observer(task_of(POINTER(proc_inode, inode - OFFSET(struct proc_inode, vfs_inode), pid)), 0))
 		return 0;
-	}
 	if (!*kind) {
 		bpf_probe_read_kernel_str(key.name, FILE_NAME, (void *)POINTER(dentry, dentry, d_name.name));
 		kind = bpf_map_lookup_elem(&kernel_files, &key);

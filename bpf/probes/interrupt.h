@@ -48,7 +48,7 @@ int on_deliver(u64 *ctx)
 	if (!m || !m->interrupted)
 		return 0;
 	c = counters_in(m->interrupted_run, SLOT_DELIVER);
-	if (!c || m->interrupted_life != life_of(m->interrupted_run)) /* that run has ended: another one can have its number */
+	if (!c || !is_told(m->interrupted_run, m->interrupted_life)) /* that run has ended: another one can have its number */
 		return 0;
 	READ(handler, action, sa.sa_handler);
 	READ(flags, action, sa.sa_flags);

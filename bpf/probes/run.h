@@ -21,6 +21,8 @@ struct run {
 	u32 supervisor_tgid;
 	u32 read_arguments;
 	u32 alive; /* a map that only the run's capture holds: it is gone when that has ended */
+	u32 ended; /* nothing more is told to it: its capture counts what there is */
+	u32 pad;
 };
 
 struct {
@@ -117,6 +119,14 @@ INLINE u32 life_of(u32 run)
 
 	return r ? r->alive : 0;
 }
+
+/* Is it still told what was kept for it? */
+INLINE bool is_told(u32 run, u32 life)
+{
+	struct run *r = the_run(run);
+
+	return r && r->alive == life && !r->ended;
+}
 #else
 #define RUNS 1
 
@@ -129,6 +139,11 @@ INLINE u32 run_at(u32 slot)
 INLINE u32 life_of(u32 run)
 {
 	return 1;
+}
+
+INLINE bool is_told(u32 run, u32 life)
+{
+	return life == 1;
 }
 
 INLINE bool enter_run(u32 run, u32 slot)

@@ -259,7 +259,7 @@ static long tell_run_of_move(u32 i, struct moved *m)
 {
 	struct run *r = bpf_map_lookup_elem(&runs, &i);
 
-	if (r && r->cgroup_id)
+	if (r && r->cgroup_id && !r->ended)
 		tell_move(i + 1, m);
 	return 0;
 }

@@ -178,8 +178,23 @@ struct hlist_head {
 	struct hlist_node *first;
 };
 
+/* Where numbers lead, in a tree of nodes. */
+struct xa_node {
+	u8 shift;
+	void *slots[64];
+};
+
+struct xarray {
+	void *xa_head; /* a node, if its two lowest bits are 2 */
+};
+
+struct idr {
+	struct xarray idr_rt;
+};
+
 struct pid_namespace {
 	struct ns_common ns;
+	struct idr idr;
 };
 
 /* A number that a task has in a pid namespace. */

@@ -21,7 +21,7 @@ enum { MAP_FULL = -7 /* E2BIG */ };
 /* Takes out a request at this address that is known to be another one. */
 INLINE void forget(u64 req, struct request *q)
 {
-	struct counters *c = counters_in(q->run, SLOT_URING_SUBMIT);
+	struct counters *c = q->life == life_of(q->run) ? counters_in(q->run, SLOT_URING_SUBMIT) : NULL;
 
 	if (c && !(q->state & (STATE_TOLD | STATE_CANCELLED)))
 		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
@@ -50,7 +50,7 @@ INLINE void settle_last(u64 req, u32 at, u32 of_copy)
 	if (!last)
 		return;
 	q = bpf_map_lookup_elem(&requests, &key);
-	if (!q || !is_open(q->op) || q->file_slot || q->state || !same_request(q, key))
+	if (!q || !is_open(q->op) || q->file_slot || q->state || !same_request(q, key) || !is_told(q->run, q->life))
 		return;
 	READ(res, (struct io_kiocb *)key, cqe.res);
 	if (res < 0)
@@ -156,6 +156,8 @@ INLINE void completed(u64 req, s64 res)
 		forget(req, q);
 		return;
 	}
+	if (q->life == life_of(q->run) && !is_told(q->run, q->life))
+		return; /* that run has ended, and counts what it finds here */
 	if (!(q->state & STATE_TOLD) || res < 0) {
 		if (q->state & STATE_TOLD)
 			how |= WAS_SILENT;

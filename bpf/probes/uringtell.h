@@ -226,7 +226,7 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 	q = told(s);
 	if (!q) /* what took it out has counted it */
 		return 1;
-	if (q->life != life_of(q->run)) /* that run has ended: another one can have its number */
+	if (!is_told(q->run, q->life)) /* that run has ended: another one can have its number */
 		return 0;
 	enter_run(q->run, slot); /* another run's program can complete it */
 	c = counters_of(slot);

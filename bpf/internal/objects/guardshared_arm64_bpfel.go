@@ -61,6 +61,8 @@ type GuardSharedRun struct {
 	SupervisorTgid uint32
 	ReadArguments  uint32
 	Alive          uint32
+	Ended          uint32
+	Pad            uint32
 }
 
 type GuardSharedScratch struct {

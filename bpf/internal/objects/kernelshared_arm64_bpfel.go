@@ -161,6 +161,8 @@ type KernelSharedRun struct {
 	SupervisorTgid uint32
 	ReadArguments  uint32
 	Alive          uint32
+	Ended          uint32
+	Pad            uint32
 }
 
 type KernelSharedScratch struct {

@@ -130,6 +130,8 @@ type PathObjSharedRun struct {
 	SupervisorTgid uint32
 	ReadArguments  uint32
 	Alive          uint32
+	Ended          uint32
+	Pad            uint32
 }
 
 type PathObjSharedScratch struct {

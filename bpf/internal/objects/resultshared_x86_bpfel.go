@@ -43,6 +43,8 @@ type ResultSharedRun struct {
 	SupervisorTgid uint32
 	ReadArguments  uint32
 	Alive          uint32
+	Ended          uint32
+	Pad            uint32
 }
 
 type ResultSharedScratch struct {

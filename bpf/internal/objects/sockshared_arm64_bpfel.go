@@ -43,6 +43,8 @@ type SockSharedRun struct {
 	SupervisorTgid uint32
 	ReadArguments  uint32
 	Alive          uint32
+	Ended          uint32
+	Pad            uint32
 }
 
 type SockSharedScratch struct {

@@ -161,6 +161,8 @@ type UringSharedRun struct {
 	SupervisorTgid uint32
 	ReadArguments  uint32
 	Alive          uint32
+	Ended          uint32
+	Pad            uint32
 }
 
 type UringSharedScratch struct {
