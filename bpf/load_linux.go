@@ -98,7 +98,7 @@ func (s *Session) Loaded() string {
 	if len(s.reasons) == 0 {
 		return schemas.LoadedWhole
 	}
-	return strings.Join(slices.Compact(slices.Sorted(slices.Values(s.reasons))), "; ")
+	return strings.Join(slices.Sorted(slices.Values(s.reasons)), "; ")
 }
 
 // load loads an object, or some of its programs, that shares the maps of the base object, as far as shared has them.

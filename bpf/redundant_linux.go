@@ -3,7 +3,6 @@
 package bpf
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -162,37 +161,6 @@ func (s *Session) loadWithBodies(spec *ebpf.CollectionSpec, shared map[string]*e
 		}
 	}
 	return coll, nil
-}
-
-// loadApart loads the first copy of programs as loadWithBodies does. Of some of them the verifier takes long: each of these is
-// loaded beside the others, which share the maps. It returns the programs by their names.
-func (s *Session) loadApart(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, names []string, long ...string) (map[string]*ebpf.Program, error) {
-	var rest []string
-	var groups [][]string
-	for _, name := range names {
-		if slices.Contains(long, name) {
-			groups = append(groups, []string{name})
-		} else {
-			rest = append(rest, name)
-		}
-	}
-	groups = append(groups, rest)
-	colls, errs := make([]*ebpf.Collection, len(groups)), make([]error, len(groups))
-	var wg sync.WaitGroup
-	for i, names := range groups {
-		wg.Go(func() { colls[i], errs[i] = s.loadWithBodies(spec, shared, names...) })
-	}
-	wg.Wait()
-	if err := cmp.Or(errs...); err != nil {
-		return nil, err
-	}
-	loaded := map[string]*ebpf.Program{}
-	for i, names := range groups {
-		for _, name := range names {
-			loaded[name] = colls[i].Programs[name]
-		}
-	}
-	return loaded, nil
 }
 
 // loadCopies loads the copies of the programs whose first copy is in the base object.

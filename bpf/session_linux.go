@@ -253,12 +253,23 @@ func (s *Session) loadMaps(spec *ebpf.CollectionSpec, opt Options, dir *os.File)
 // afterRequired lets the others go on then.
 func (s *Session) attachRequired(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map) error {
 	defer close(s.required)
-	loaded, err := s.loadApart(spec, shared, s.programs(), objects.KernelProgOnSysExit, objects.KernelProgOnSysEnter)
-	if err != nil {
+	required := s.programs()
+	last := len(required) - 1 // it takes the verifier as long as all others
+	var tasks, calls *ebpf.Collection
+	var failed error
+	var wg sync.WaitGroup
+	wg.Go(func() { tasks, failed = s.loadWithBodies(spec, shared, required[:last]...) })
+	calls, err := s.loadWithBodies(spec, shared, required[last])
+	wg.Wait()
+	if err := cmp.Or(err, failed); err != nil {
 		return fmt.Errorf("loading the probes: %w", err)
 	}
 	for _, name := range s.attachOrder() {
-		p := loaded[name]
+		from := tasks
+		if name == required[last] {
+			from = calls
+		}
+		p := from.Programs[name]
 		l, err := link.AttachTracing(link.TracingOptions{Program: p})
 		if err != nil {
 			return fmt.Errorf("attaching %s: %w", name, err)

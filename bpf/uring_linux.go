@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/cilium/ebpf"
 
@@ -53,51 +52,36 @@ func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm
 		return err
 	}
 	programs := form.programs()
-	own, err := s.load(onlyMaps(spec), shared)
+	coll, err := s.loadWithBodies(spec, shared, programs...)
 	if err != nil {
 		return err
 	}
-	s.requests = own.Maps[objects.UringMapRequests]
-	shared = withMaps(shared, own, objects.UringMapRequests, objects.UringMapCloses, objects.UringMapBlank,
-		objects.UringMapSubmitBody, objects.UringMapCompleteBody, objects.UringMapFailedBody)
-	first, err := s.loadApart(spec, shared, programs, slices.Concat(ringSubmits, ringCompletes, []string{objects.UringProgOnReqFailed})...)
-	if err != nil {
-		return err
-	}
-	all := []map[string]*ebpf.Program{first}
+	s.requests = coll.Maps[objects.UringMapRequests]
+	all := []*ebpf.Collection{coll}
 	if s.copies.tasks {
-		delete(shared, objects.UringMapBlank)
+		shared = maps.Clone(shared)
+		for _, name := range []string{objects.UringMapRequests, objects.UringMapCloses, objects.UringMapSubmitBody, objects.UringMapCompleteBody, objects.UringMapFailedBody} {
+			shared[name] = coll.Maps[name]
+		}
 		for i := uint32(1); i < ringCopies; i++ {
 			next := pick(spec)
 			if err := next.Variables["copy"].Set(i); err != nil {
 				return err
 			}
-			coll, err := s.load(next, shared, programs...)
-			if err != nil {
+			if coll, err = s.load(next, shared, programs...); err != nil {
 				return err
 			}
-			all = append(all, coll.Programs)
+			all = append(all, coll)
 		}
 	}
 	for _, name := range programs {
-		for _, copy := range all {
-			if err := s.trace(copy[name]); err != nil {
+		for _, coll := range all {
+			if err := s.trace(coll.Programs[name]); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// withMaps are the shared maps and some of an object's own.
-func withMaps(shared map[string]*ebpf.Map, coll *ebpf.Collection, names ...string) map[string]*ebpf.Map {
-	all := maps.Clone(shared)
-	for _, name := range names {
-		if m := coll.Maps[name]; m != nil {
-			all[name] = m
-		}
-	}
-	return all
 }
 
 // unfinished counts requests of which there is no record: their completion was not observed.
