@@ -12,8 +12,8 @@ import (
 // The bounds of how many instructions the verifier follows, for one program and for all. Most of the time
 // of a start is spent there, and a loop in the wrong place takes ten times as many.
 const (
-	mostVerified      = 20_000
-	mostVerifiedInAll = 100_000
+	mostVerified      = 16_000
+	mostVerifiedInAll = 85_000
 )
 
 func TestVerifiedInstructions(t *testing.T) {

@@ -7,14 +7,17 @@
 
 enum { MSG_FASTOPEN = 0x20000000 };
 
-/* Emits the record, with alen bytes of address at blob offset 0. After it comes the path of a
+/* Completes the record's alen bytes of address at blob offset 0. After it comes the path of a
  * unix socket that put_unix has written or, of a path as the program gave it, the directory that
- * it starts from: the working directory, or the process root, which a chroot changes. */
-INLINE void emit_addr(struct scratch *s, u32 key, u64 alen, struct counters *c, u8 slot)
+ * it starts from: the working directory, or the process root, which a chroot changes. Returns the bytes of all. */
+GLOBAL u64 complete_addr(u32 key, u64 alen)
 {
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct path_pair base;
 	u64 off = alen;
 
+	if (!s)
+		return 0;
 	s->r.alen = alen;
 	if (s->r.marks & MARK_HAS_PATH) {
 		off += s->r.clen1;
@@ -27,6 +30,13 @@ INLINE void emit_addr(struct scratch *s, u32 key, u64 alen, struct counters *c, 
 		s->r.clen1 = 0;
 		s->r.marks &= ~(u32)MARK_HAS_BASE1;
 	}
+	return off;
+}
+
+INLINE void emit_addr(struct scratch *s, u32 key, u64 alen, struct counters *c, u8 slot)
+{
+	u64 off = complete_addr(key, alen);
+
 	BARRIER(off);
 	if (off > BLOB_LAST)
 		off = BLOB_LAST;

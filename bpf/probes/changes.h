@@ -55,22 +55,31 @@ INLINE u64 descriptors(void)
 	return POINTER(task_struct, bpf_get_current_task(), files);
 }
 
-INLINE bool table_changed(u64 table, u32 what, u64 since)
+/* The questions are GLOBAL functions: a verifier would else follow each of them in each way that leads to it. */
+GLOBAL u32 table_changed(u64 table, u32 what, u64 since)
 {
 	struct change *c = change_of_table(table, what);
 
 	return c && c->at >= since;
 }
 
-INLINE bool descriptor_changed(struct given *g, s32 fd)
+/* Was it since the call was entered that a record is about? */
+GLOBAL u32 descriptor_changed(u32 key, s32 fd)
 {
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 files = descriptors();
 	struct change *c;
 
-	if (!(g->kept & GIVEN_FILES))
+	if (!s || !(s->given.kept & GIVEN_FILES))
 		return false;
 	c = change_of(files, fd);
-	return (c && (c->at >= g->since || c->closers)) || table_changed(files, CHANGES_ALL, g->since);
+	return (c && (c->at >= s->given.since || c->closers)) || table_changed(files, CHANGES_ALL, s->given.since);
+}
+
+/* The same of the root and the working directory. */
+INLINE bool start_changed(struct scratch *s)
+{
+	return table_changed(POINTER(task_struct, bpf_get_current_task(), fs), CHANGES_START, s->given.since);
 }
 
 /* Can a ring close it, or have closed it, at a time that is not known? If only one was asked to close a file that was known
@@ -105,20 +114,22 @@ INLINE u64 owner_of_table(void)
 /* A call that opened a file ends, and nothing says that its descriptor has another one by now. Was it taken away in the
  * meantime? From here on, a thread that closes it closes what it was told of. Whatever was closed can have been a file
  * without O_LARGEFILE, if that is what the call opened. */
-INLINE bool still_opened(struct given *g, s32 fd, u64 file, bool largefile)
+GLOBAL u32 still_opened(u32 key, s32 fd, u64 file, u32 largefile)
 {
-	u64 files = descriptors();
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	u64 files = descriptors(), since;
 	struct change *c;
 
-	if (!(g->kept & GIVEN_FILES))
+	if (!s || !(s->given.kept & GIVEN_FILES))
 		return true;
+	since = s->given.since;
 	c = change_of(files, fd);
 	if (!c)
 		return true;
 	c->owner = owner_of_table();
 	c->opened = bpf_ktime_get_ns();
 	__sync_lock_test_and_set(&c->file, file);
-	if ((largefile ? c->taken : c->at) < g->since && !table_changed(files, CHANGES_ALL, g->since) && !is_closing(c, files))
+	if ((largefile ? c->taken : c->at) < since && !table_changed(files, CHANGES_ALL, since) && !is_closing(c, files))
 		return true;
 	c->file = 0;
 	return false;

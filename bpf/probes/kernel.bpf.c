@@ -77,7 +77,7 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 			u32 marks = r->marks;
 
 			r->clen1 = put_open_file(s, key, 0, file, true);
-			if (still_opened(&s->given, r->ret, file, !(r->marks & MARK_COMPAT) || r->flags & O_LARGEFILE))
+			if (still_opened(key, r->ret, file, !(r->marks & MARK_COMPAT) || r->flags & O_LARGEFILE))
 				return r->clen1;
 			r->marks = marks;
 			r->clen1 = r->i_mode = 0;

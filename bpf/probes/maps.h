@@ -35,12 +35,15 @@ struct send {
 	u32 pad;
 };
 
-/* The request of io_uring that is told (uring.bpf.c). */
+/* The request of io_uring that is told (uringtell.h). */
 struct told {
 	u64 req;
 	u32 place; /* among the requests that are being built */
 	u32 how;
-	bool kept; /* it is among those that are kept, and not in that place */
+	u32 kept; /* it is among those that are kept, and not in that place */
+	u32 pad;
+	struct path_pair base; /* where a name of it starts now */
+	u64 head[27];	       /* the request itself without its texts */
 };
 
 /* The socket of a call (sockets.h). */

@@ -4,6 +4,7 @@
 #ifndef RUNNER_SCOPE_H
 #define RUNNER_SCOPE_H
 
+#include "loop.h"
 #include "maps.h"
 #include "memory.h"
 
@@ -53,7 +54,7 @@ INLINE bool run_is_known(void)
 }
 
 /* How far up in_scope looks: 32,768 levels. Each level costs the kernel 8 bytes for each one above
- * it, so nobody makes as many. The product is what a verifier follows if it is not in pieces. */
+ * it, so nobody makes as many. Without bpf_loop, the product is what a verifier follows if it is not in pieces. */
 #define LEVELS 32
 
 /* The run that a cgroup is the scope of, as its number; no address is so small. */
@@ -101,13 +102,23 @@ GLOBAL u64 look_far_up(u64 css)
 	return css;
 }
 
+static long look_up_once(u32 i, u64 *css)
+{
+	*css = scope_or_parent(*css);
+	return *css <= RUNS;
+}
+
 /* The run that has a cgroup of the v2 hierarchy as its scope, or below it; 0 if none has. */
 GLOBAL u32 run_of(u64 cg)
 {
 	u64 css = cg + OFFSET(struct cgroup, self);
 
-	for (int i = 0; i < LEVELS && css > RUNS; i++)
-		css = look_far_up(css);
+	if (no_loop) {
+		for (int i = 0; i < LEVELS && css > RUNS; i++)
+			css = look_far_up(css);
+	} else {
+		bpf_loop(LEVELS * LEVELS * LEVELS, look_up_once, &css, 0);
+	}
 	return css;
 }
 

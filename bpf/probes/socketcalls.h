@@ -186,7 +186,7 @@ INLINE void take_socket(struct scratch *s, u32 key, s32 fd)
 	u64 file = fd_file(fd);
 
 	set_kind(key, file);
-	if (!(g->kept & GIVEN_FILE) || (file == g->file && !descriptor_changed(g, fd)))
+	if (!(g->kept & GIVEN_FILE) || (file == g->file && !descriptor_changed(key, fd)))
 		return;
 	s->kind.sk = 0;
 	s->kind.changed = 1;

@@ -126,10 +126,10 @@ GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
 	if (!absolute && dfd != AT_FDCWD) {
 		if (s->given.kept & GIVEN_DIR << second)
 			then = &s->given.dir[second & 1];
-		changed = descriptor_changed(&s->given, dfd);
+		changed = descriptor_changed(key, dfd);
 	} else if (s->given.kept & GIVEN_START) {
 		then = absolute ? &s->given.root : &s->given.pwd;
-		changed = table_changed(POINTER(task_struct, bpf_get_current_task(), fs), CHANGES_START, s->given.since);
+		changed = start_changed(s);
 	}
 	if (changed || (then && !same_place(then, &now))) {
 		s->r.marks |= MARK_CHANGED;
@@ -191,7 +191,7 @@ GLOBAL u64 put_descriptor(u32 key, s32 fd)
 	if (g->kept & (GIVEN_FILE | GIVEN_DIR)) {
 		file_path(file, &now);
 		changed = (g->kept & GIVEN_FILE && file != g->file) || !same_place(&now, &g->dir[0]) ||
-			  descriptor_changed(g, fd);
+			  descriptor_changed(key, fd);
 	}
 	if (changed)
 		s->r.marks |= MARK_CHANGED;

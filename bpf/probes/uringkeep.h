@@ -6,85 +6,136 @@
 #include "changes.h"
 #include "uringrequest.h"
 
-INLINE u32 keep_name(u8 *to, u64 name, bool user, u32 *marks)
+/* Finds out what a request asks for; 0 for an operation that is not decoded. */
+GLOBAL u32 ask_request(u32 place, u64 req, u32 opcode)
 {
-	s64 n = user ? bpf_probe_read_user_str(to, UPATH_MAX, (void *)name) : bpf_probe_read_kernel_str(to, UPATH_MAX, (void *)name);
+	struct request *q = blank_at(place);
 
-	if (n > 0)
-		return n - 1;
+	return q && ask(q, &q->asked, place, req, opcode);
+}
+
+/* The same from the submission entry, which is where the second base will be. */
+GLOBAL u32 ask_refused(u32 place)
+{
+	struct request *q = blank_at(place);
+
+	return q && ask_entry(q, &q->asked, (void *)q->base2);
+}
+
+/* Keeps a name or a text. */
+GLOBAL u32 keep_text(u32 place, u32 second)
+{
+	struct request *q = blank_at(place);
+	u64 from;
+	u8 *to;
+	s64 n;
+
+	if (!q)
+		return 0;
+	second &= 1;
+	to = q->upath + second * UPATH_MAX;
+	from = second ? q->asked.name2 : q->asked.name;
+	if (q->asked.user)
+		n = bpf_probe_read_user_str(to, UPATH_MAX, (void *)from);
+	else
+		n = bpf_probe_read_kernel_str(to, UPATH_MAX, (void *)from);
+	q->ulen[second] = n > 0 ? n - 1 : 0;
 	if (n < 0)
-		*marks |= MARK_UFAULT;
-	to[0] = 0;
+		q->marks |= MARK_UFAULT;
+	if (n <= 0)
+		to[0] = 0;
 	return 0;
 }
 
 /* Keeps the directory that a name starts from. */
-INLINE u32 keep_base(u8 *to, bool absolute, s32 dfd, struct path_pair *from, u32 *marks, u32 key)
+GLOBAL u32 keep_base(u32 place, u32 key, u32 absolute, s32 dfd, u32 second)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct request *q = blank_at(place);
+	struct path_pair *from;
 	u64 n;
 
+	if (!q)
+		return 0;
+	second &= 1;
+	from = &q->from[second];
+	q->clen[second] = 0;
 	base_path(absolute, dfd, from);
 	if (!s || starts_nowhere(from, absolute, dfd))
 		return 0;
 	s->r.marks = 0;
 	n = put_path(key, 0, from->mnt, from->dentry);
-	*marks |= s->r.marks;
-	if (n > BASE_MAX)
-		return BASE_MAX + 1;
+	q->marks |= s->r.marks;
 	BARRIER(n);
-	if (n > BASE_MAX || bpf_probe_read_kernel(to, n, s->blob))
-		return 0;
-	return n;
+	if (n > BASE_MAX)
+		q->clen[second] = BASE_MAX + 1;
+	else if (!bpf_probe_read_kernel(q->base + second * BASE_MAX, n, s->blob))
+		q->clen[second] = n;
+	return 0;
 }
 
-INLINE void keep_address(struct request *q, struct asked *a, u32 key)
+/* Keeps the address of a socket call. */
+GLOBAL u32 keep_address(u32 place, u32 key)
 {
-	u64 len = a->len < 0 ? 0 : a->len;
+	struct request *q = blank_at(place);
+	u64 len;
 	s64 bad;
 
+	if (!q)
+		return 0;
+	len = q->asked.len;
+	if ((s64)len <= 0)
+		return 0;
 	if (len > ADDR_MAX)
 		len = ADDR_MAX;
 	BARRIER(len);
 	len &= 255;
 	if (!len || len > ADDR_MAX)
-		return;
-	bad = a->user ? bpf_probe_read_user(q->upath, len, (void *)a->addr) : bpf_probe_read_kernel(q->upath, len, (void *)a->addr);
+		return 0;
+	if (q->asked.user)
+		bad = bpf_probe_read_user(q->upath, len, (void *)q->asked.addr);
+	else
+		bad = bpf_probe_read_kernel(q->upath, len, (void *)q->asked.addr);
 	if (bad) {
 		q->marks |= MARK_AFAULT;
-		return;
+		return 0;
 	}
-	q->ulen = len;
+	q->ulen[0] = len;
 	if (len > 2 && q->upath[0] == 1 && !q->upath[1] && q->upath[2]) { /* a unix path */
 		q->marks |= MARK_HAS_BASE1;
-		q->clen = keep_base(q->base, q->upath[2] == '/', AT_FDCWD, &q->from, &q->marks, key);
+		keep_base(place, key, q->upath[2] == '/', AT_FDCWD, 0);
 	}
+	return 0;
 }
 
-INLINE void keep_names(struct request *q, struct asked *a, u32 key)
+/* Keeps what the request names. */
+GLOBAL u32 keep_names(u32 place, u32 key)
 {
-	bool absolute;
+	struct request *q = blank_at(place);
+	bool relative;
 
+	if (!q)
+		return 0;
 	if (is_socket(q->op)) {
 		if (q->op != OP_LISTEN)
-			keep_address(q, a, key);
-		return;
+			keep_address(place, key);
+		return 0;
 	}
 	if (q->op == OP_SETXATTR)
-		q->ulen2 = keep_name(q->upath2, a->name2, a->user, &q->marks);
+		keep_text(place, 1);
 	if (q->on_file || q->op == OP_IO_URING_OTHER)
-		return;
+		return 0;
 	q->marks |= MARK_HAS_U1 | MARK_HAS_BASE1;
-	q->ulen = keep_name(q->upath, a->name, a->user, &q->marks);
-	q->clen = keep_base(q->base, q->upath[0] == '/', q->dfd, &q->from, &q->marks, key);
-	absolute = q->upath[0] != '.';
+	keep_text(place, 0);
+	keep_base(place, key, q->upath[0] == '/', q->dfd[0], 0);
 	if (q->marks & MARK_HAS_BASE2) {
-		q->ulen2 = keep_name(q->upath2, a->name2, a->user, &q->marks);
-		q->clen2 = keep_base(q->base2, q->upath2[0] == '/', q->dfd2, &q->from2, &q->marks, key);
-		absolute = absolute && q->upath2[0] != '.';
+		keep_text(place, 1);
+		keep_base(place, key, q->upath2[0] == '/', q->dfd[1], 1);
 	}
-	if (!absolute && in_chroot(key))
+	relative = q->upath[0] == '.' || (q->marks & MARK_HAS_BASE2 && q->upath2[0] == '.');
+	if (relative && in_chroot(key))
 		q->marks |= MARK_CHROOT;
+	return 0;
 }
 
 /* Begins a request of the present task. Without memory for it, it is lost, and counted. */

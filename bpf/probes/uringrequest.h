@@ -30,13 +30,13 @@ struct request {
 	u64 cgid;
 	u64 since;     /* when it was submitted */
 	u64 files, fs; /* of the task that did so */
-	struct path_pair from, from2; /* where its names start from */
-	s32 dfd, dfd2;
+	struct path_pair from[2]; /* where its names start from */
+	s32 dfd[2];
 	u32 file_slot;
 	u32 tgid, tid;
 	u32 op;
-	u32 ulen, ulen2;
-	u32 clen, clen2;
+	u32 ulen[2];
+	u32 clen[2];
 	u32 marks;
 	u32 state;
 	u32 run;	   /* whose it is */
@@ -50,6 +50,15 @@ struct request {
 	u8 base[BASE_MAX];
 	u8 base2[BASE_MAX];
 };
+
+#define REQUEST_HEAD __builtin_offsetof(struct request, upath)
+_Static_assert(REQUEST_HEAD == sizeof(((struct told *)0)->head), "what is told of a request");
+
+/* Where the texts of a name, and of the place that it starts from, are in a request. */
+#define UPATH_AT(second) (REQUEST_HEAD + (second) * UPATH_MAX)
+#define BASE_AT(second) (__builtin_offsetof(struct request, base) + (second) * BASE_MAX)
+_Static_assert(UPATH_AT(1) == __builtin_offsetof(struct request, upath2) && BASE_AT(1) == __builtin_offsetof(struct request, base2),
+	       "the second text is after the first");
 
 /* Requests between submission and completion, by their address. A full map is counted. */
 struct {
@@ -76,6 +85,12 @@ struct {
 
 /* Where a request is recorded. */
 enum place { AT_SUBMIT, AT_COMPLETE, AT_FAILED };
+
+/* A request that is being built is found by its place. */
+INLINE struct request *blank_at(u32 place)
+{
+	return bpf_map_lookup_elem(&blank, &place);
+}
 
 INLINE u32 blank_of(u32 at, u32 of_copy)
 {
@@ -139,14 +154,21 @@ INLINE u64 kernel_address(u64 req, u32 op)
 	return known_family(addr) ? addr : 0;
 }
 
-/* The address of a socket call; false for a send without one. */
-INLINE bool ask_address(struct request *q, struct asked *a, u64 req)
+/* The address of a socket call; 0 for a send without one. */
+GLOBAL u32 ask_address(u32 place, u64 req)
 {
 	struct io_sr_msg___before *before = (void *)req;
-	struct user_msghdr *h = (void *)q->base; /* not used yet, and the stack is small */
+	struct request *q = blank_at(place);
+	struct user_msghdr *h;
+	struct asked *a;
 	u32 flags = 0;
 	u16 short_n = 0;
 	s32 n = 0;
+
+	if (!q)
+		return false;
+	a = &q->asked;
+	h = (void *)q->base; /* not used yet, and the stack is small */
 
 	a->addr = kernel_address(req, q->op);
 	a->user = !a->addr;
@@ -230,7 +252,7 @@ INLINE void ask_attribute(struct request *q, struct asked *a, u64 req)
 		a->name2 = POINTER(io_xattr, req, ctx.kname) + OFFSET(struct xattr_name, name);
 }
 
-INLINE bool ask_file(struct request *q, struct asked *a, u64 req, u8 opcode)
+INLINE bool ask_file(struct request *q, struct asked *a, u32 place, u64 req, u8 opcode)
 {
 	u32 flags = 0;
 
@@ -238,17 +260,17 @@ INLINE bool ask_file(struct request *q, struct asked *a, u64 req, u8 opcode)
 	if (!q->op)
 		return false;
 	READ(flags, (struct io_kiocb *)req, flags);
-	READ(q->dfd, (struct io_kiocb *)req, cqe.fd);
+	READ(q->dfd[0], (struct io_kiocb *)req, cqe.fd);
 	q->file_slot = flags & ENTRY_FIXED_FILE;
 	q->on_file = q->op == OP_FTRUNCATE || q->op == OP_SETXATTR;
 	if (q->op == OP_SETXATTR)
 		ask_attribute(q, a, req);
-	return q->on_file || q->op == OP_LISTEN || ask_address(q, a, req);
+	return q->on_file || q->op == OP_LISTEN || ask_address(place, req);
 }
 
 /* What a request asks for; false for an operation that is not decoded. The command area is
  * the request's first member. */
-INLINE bool ask(struct request *q, struct asked *a, u64 req, u8 opcode)
+INLINE bool ask(struct request *q, struct asked *a, u32 place, u64 req, u8 opcode)
 {
 	u16 mode = 0;
 
@@ -261,7 +283,7 @@ INLINE bool ask(struct request *q, struct asked *a, u64 req, u8 opcode)
 
 		q->op = opcode == OPCODE_OPENAT ? OP_IO_URING_OPENAT : OP_IO_URING_OPENAT2;
 		q->marks = MARK_ARGS;
-		READ(q->dfd, o, dfd);
+		READ(q->dfd[0], o, dfd);
 		READ(q->file_slot, o, file_slot);
 		READ(q->flags, o, how.flags);
 		READ(q->mode, o, how.mode);
@@ -275,7 +297,7 @@ INLINE bool ask(struct request *q, struct asked *a, u64 req, u8 opcode)
 
 		READ(flags, u, flags);
 		q->op = flags & AT_REMOVEDIR ? OP_RMDIR : OP_UNLINK;
-		READ(q->dfd, u, dfd);
+		READ(q->dfd[0], u, dfd);
 		a->name = NAME(io_unlink, req, filename);
 		return true;
 	}
@@ -286,7 +308,7 @@ INLINE bool ask(struct request *q, struct asked *a, u64 req, u8 opcode)
 		q->marks = MARK_MODE;
 		READ(mode, m, mode);
 		q->mode = mode;
-		READ(q->dfd, m, dfd);
+		READ(q->dfd[0], m, dfd);
 		a->name = NAME(io_mkdir, req, filename);
 		return true;
 	}
@@ -294,8 +316,8 @@ INLINE bool ask(struct request *q, struct asked *a, u64 req, u8 opcode)
 		struct io_rename *r = (void *)req;
 
 		ask_two(q, OP_RENAME);
-		READ(q->dfd, r, old_dfd);
-		READ(q->dfd2, r, new_dfd);
+		READ(q->dfd[0], r, old_dfd);
+		READ(q->dfd[1], r, new_dfd);
 		a->name = NAME(io_rename, req, oldpath);
 		a->name2 = NAME(io_rename, req, newpath);
 		return true;
@@ -304,8 +326,8 @@ INLINE bool ask(struct request *q, struct asked *a, u64 req, u8 opcode)
 		struct io_link *l = (void *)req;
 
 		ask_two(q, OP_LINK);
-		READ(q->dfd, l, old_dfd);
-		READ(q->dfd2, l, new_dfd);
+		READ(q->dfd[0], l, old_dfd);
+		READ(q->dfd[1], l, new_dfd);
 		a->name = NAME(io_link, req, oldpath);
 		a->name2 = NAME(io_link, req, newpath);
 		return true;
@@ -314,18 +336,18 @@ INLINE bool ask(struct request *q, struct asked *a, u64 req, u8 opcode)
 		struct io_link *l = (void *)req;
 
 		q->op = OP_SYMLINK; /* its second text, the target, is not kept */
-		READ(q->dfd, l, new_dfd);
+		READ(q->dfd[0], l, new_dfd);
 		a->name = NAME(io_link, req, newpath);
 		return true;
 	}
 	case OPCODE_SETXATTR:
 		ask_attribute(q, a, req);
-		q->dfd = AT_FDCWD;
+		q->dfd[0] = AT_FDCWD;
 		if (EXISTS(struct io_xattr, ctx))
 			a->name = NAME(io_xattr, req, filename);
 		return true;
 	}
-	return ask_file(q, a, req, opcode);
+	return ask_file(q, a, place, req, opcode);
 }
 
 /* The same from the submission entry, of a request that the kernel refuses to prepare. */
@@ -335,7 +357,7 @@ INLINE bool ask_entry(struct request *q, struct asked *a, struct user_entry *e)
 
 	a->user = true;
 	a->name = e->addr;
-	q->dfd = e->fd;
+	q->dfd[0] = e->fd;
 	q->file_slot = e->addr_len | (u32)e->pad << 16;
 	if (not_decoded(e->opcode))
 		return ask_other(q, e->opcode);
@@ -364,7 +386,7 @@ INLINE bool ask_entry(struct request *q, struct asked *a, struct user_entry *e)
 	case OPCODE_RENAMEAT:
 	case OPCODE_LINKAT:
 		ask_two(q, e->opcode == OPCODE_RENAMEAT ? OP_RENAME : OP_LINK);
-		q->dfd2 = e->len;
+		q->dfd[1] = e->len;
 		a->name2 = e->addr2;
 		return true;
 	case OPCODE_SYMLINKAT:
@@ -374,7 +396,7 @@ INLINE bool ask_entry(struct request *q, struct asked *a, struct user_entry *e)
 	case OPCODE_SETXATTR:
 		q->op = OP_SETXATTR;
 		q->marks = MARK_HAS_U2;
-		q->dfd = AT_FDCWD;
+		q->dfd[0] = AT_FDCWD;
 		a->name = e->addr3;
 		a->name2 = e->addr;
 		return true;

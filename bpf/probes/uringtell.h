@@ -15,8 +15,15 @@ enum how {
 	WAS_SILENT = 1 << 2, /* for the second time: it had its record already */
 };
 
-/* The request that a scratch record is about. */
+/* What is told of a request is copied first: it is in one of two maps, and of what is read there a verifier would follow each
+ * way twice. Other functions find the copy in the scratch record. */
 INLINE struct request *told(struct scratch *s)
+{
+	return (struct request *)s->told.head;
+}
+
+/* The request itself, if it was not taken out meanwhile. */
+INLINE struct request *find_told(struct scratch *s)
 {
 	u32 place = s->told.place;
 	u64 req = s->told.req;
@@ -24,14 +31,55 @@ INLINE struct request *told(struct scratch *s)
 	return s->told.kept ? bpf_map_lookup_elem(&requests, &req) : bpf_map_lookup_elem(&blank, &place);
 }
 
+/* Copies the request without its texts. Returns 0 if it is there. */
+GLOBAL u32 copy_told(u32 key)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct request *q;
+
+	if (!s)
+		return 1;
+	q = find_told(s);
+	return !q || bpf_probe_read_kernel(s->told.head, REQUEST_HEAD, q);
+}
+
+enum { TEXT_FAULT = 1, TEXT_GONE = 2 };
+
+/* Copies n bytes of a text of the request, which begins at some place of that. */
+GLOBAL u32 put_text_of(u32 key, u64 off, u64 at, u64 n)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct request *q;
+
+	BARRIER(off);
+	BARRIER(at);
+	BARRIER(n);
+	if (!s || off > BLOB_LAST || at > sizeof(struct request) || n > BASE_MAX)
+		return TEXT_FAULT;
+	q = find_told(s);
+	if (!q)
+		return TEXT_GONE;
+	return bpf_probe_read_kernel(&s->blob[off], n, (u8 *)q + at) ? TEXT_FAULT : 0;
+}
+
+/* Finds the place that a name starts from, as it is now. */
+GLOBAL u32 find_base(u32 key, u32 absolute, s32 dfd)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+
+	if (s)
+		base_path(absolute, dfd, &s->told.base);
+	return 0;
+}
+
 /* Was the place that a name starts from changed after the submission? */
-INLINE bool start_changed(struct scratch *s, bool absolute, s32 dfd)
+INLINE bool base_changed(struct scratch *s, u32 key, bool absolute, s32 dfd)
 {
 	if (!absolute && s->told.how & ELSEWHERE)
 		return true;
 	if (!absolute && dfd != AT_FDCWD)
-		return descriptor_changed(&s->given, dfd);
-	return table_changed(POINTER(task_struct, bpf_get_current_task(), fs), CHANGES_START, s->given.since);
+		return descriptor_changed(key, dfd);
+	return start_changed(s);
 }
 
 /* Puts the directory that a name starts from, as it was kept. If the task now has another one
@@ -40,86 +88,76 @@ INLINE bool start_changed(struct scratch *s, bool absolute, s32 dfd)
 GLOBAL u64 put_base(u32 key, u64 off, u32 absolute, s32 dfd, u32 second)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct path_pair now, *from;
-	struct request *q;
+	struct path_pair *now, *from;
 	u64 n;
 
 	if (!s)
 		return 0;
-	q = told(s);
-	if (!q) {
-		s->r.marks |= MARK_PFAULT;
-		return 0;
-	}
-	base_path(absolute, dfd, &now);
-	from = second ? &q->from2 : &q->from;
-	if (now.mnt != from->mnt || now.dentry != from->dentry || start_changed(s, absolute, dfd))
+	second &= 1;
+	from = &told(s)->from[second];
+	now = &s->told.base;
+	find_base(key, absolute, dfd);
+	if (now->mnt != from->mnt || now->dentry != from->dentry || base_changed(s, key, absolute, dfd))
 		s->r.marks |= MARK_CHANGED;
 	if (starts_nowhere(from, absolute, dfd)) {
-		s->r.marks &= ~(u32)(second ? MARK_HAS_BASE2 : MARK_HAS_BASE1);
+		s->r.marks &= ~((u32)MARK_HAS_BASE1 << second);
 		return 0;
 	}
-	BARRIER(off);
 	if (off > BLOB_LAST)
 		return 0;
-	n = second ? q->clen2 : q->clen;
+	n = told(s)->clen[second];
 	if (n > BASE_MAX)
-		return put_path(key, off, now.mnt, now.dentry);
-	BARRIER(n);
-	if (n > BASE_MAX || bpf_probe_read_kernel(&s->blob[off], n, second ? q->base2 : q->base)) {
+		return put_path(key, off, now->mnt, now->dentry);
+	if (put_text_of(key, off, BASE_AT(second), n)) {
 		s->r.marks |= MARK_PFAULT;
 		return 0;
 	}
 	return n;
 }
 
-/* Puts a text that was kept. Returns its length. */
-INLINE u64 put_kept(struct scratch *s, u64 off, u8 *text, u64 n)
-{
-	if (n > UPATH_MAX - 1)
-		n = UPATH_MAX - 1;
-	BARRIER(n);
-	n &= UPATH_MAX - 1;
-	return bpf_probe_read_kernel(&s->blob[off], n, text) ? 0 : n;
-}
-
 /* Puts the name of an attribute, which is no path. Returns the new offset. */
 GLOBAL u64 put_attribute(u32 key, u64 off)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct request *q;
+	u64 n;
+	u32 bad;
 
-	BARRIER(off);
 	if (!s || off > BLOB_LAST)
 		return off;
-	q = told(s);
-	if (!q) {
+	n = told(s)->ulen[1];
+	if (n > UPATH_MAX - 1)
+		n = UPATH_MAX - 1;
+	bad = put_text_of(key, off, UPATH_AT(1), n);
+	if (bad == TEXT_GONE)
 		s->r.marks |= MARK_UFAULT;
-		return off;
-	}
-	s->r.ulen2 = put_kept(s, off, q->upath2, q->ulen2);
-	return off + s->r.ulen2;
+	if (bad)
+		n = 0;
+	s->r.ulen2 = n;
+	return off + n;
 }
 
 /* Puts a name and the directory that it starts from. Returns the new offset. */
 GLOBAL u64 put_name(u32 key, u64 off, u32 second)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct request *q;
-	u8 *text;
 	u64 n, c;
+	u32 bad;
 
 	BARRIER(off);
 	if (!s || off > BLOB_LAST)
 		return off;
-	q = told(s);
-	if (!q) { /* taken out meanwhile: nobody knows the name any more */
+	second &= 1;
+	n = told(s)->ulen[second];
+	if (n > UPATH_MAX - 1)
+		n = UPATH_MAX - 1;
+	bad = put_text_of(key, off, UPATH_AT(second), n);
+	if (bad == TEXT_GONE) { /* taken out meanwhile: nobody knows the name any more */
 		s->r.marks |= MARK_UFAULT;
 		return off;
 	}
-	text = second ? q->upath2 : q->upath;
-	n = put_kept(s, off, text, second ? q->ulen2 : q->ulen);
-	c = put_base(key, off + n, text[0] == '/', second ? q->dfd2 : q->dfd, second);
+	if (bad)
+		n = 0;
+	c = put_base(key, off + n, n && s->blob[off] == '/', told(s)->dfd[second], second);
 	if (second) {
 		s->r.ulen2 = n;
 		s->r.clen2 = c;
@@ -130,51 +168,46 @@ GLOBAL u64 put_name(u32 key, u64 off, u32 second)
 	return off + n + c;
 }
 
-/* Sends the record of a socket call, which has begun. */
-GLOBAL u32 tell_socket(u32 key, u64 file, u32 slot)
+/* Puts the address of a socket call, whose record has begun, and where it starts from. Returns the bytes written and one; 0 if
+ * there is no such record. */
+GLOBAL u64 put_socket_call(u32 key, u64 file)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct counters *c = counters_of(slot);
 	struct request *q;
-	bool path, done;
 	u64 n, off;
+	bool done;
+	u32 bad;
 
-	if (!s || !c)
-		return 1;
+	if (!s)
+		return 0;
 	q = told(s);
-	if (!q)
-		return 1;
-	path = q->marks & MARK_HAS_BASE1;
-	done = s->r.ret >= 0 && !(s->told.how & NO_RESULT);
-	n = q->ulen;
 	set_kind(key, file);
 	s->r.aux2 = cookie_of(&s->kind);
+	done = s->r.ret >= 0 && !(s->told.how & NO_RESULT);
 	if (q->op == OP_LISTEN || (q->op == OP_BIND && done && s->kind.sk)) {
 		s->r.marks &= ~(u32)MARK_HAS_BASE1;
-		emit_addr(s, key, put_socket(key, s->kind.sk, 0), c, slot);
-		return 0;
+		return complete_addr(key, put_socket(key, s->kind.sk, 0)) + 1;
 	}
+	n = q->ulen[0];
 	if (n > ADDR_MAX)
 		n = ADDR_MAX;
-	BARRIER(n);
-	off = n;
-	if (bpf_probe_read_kernel(&s->blob[0], ADDR_MAX, q->upath))
-		off = n = 0;
+	bad = put_text_of(key, 0, UPATH_AT(0), ADDR_MAX);
+	if (bad == TEXT_GONE)
+		return 0;
+	if (bad)
+		n = 0;
 	if (done && q->op != OP_CONNECT && q->op != OP_BIND) {
 		if (ignored(key, q->mode))
 			return 0;
 		as_used(key, n);
 	}
 	s->r.alen = n;
-	if (path) {
+	off = n;
+	if (q->marks & MARK_HAS_BASE1) {
 		s->r.clen1 = put_base(key, off, s->blob[2] == '/', AT_FDCWD, 0);
 		off += s->r.clen1;
 	}
-	BARRIER(off);
-	if (off > BLOB_LAST)
-		off = BLOB_LAST;
-	emit(&s->r, REC_SIZE + off, c, slot);
-	return 0;
+	return off + 1;
 }
 
 /* The file that an operation on a descriptor is for. A request that completes holds it. */
@@ -182,26 +215,65 @@ INLINE u64 file_of(u64 req, struct request *q, bool done)
 {
 	if (done)
 		return POINTER(io_kiocb, req, file);
-	return q->file_slot ? 0 : fd_file(q->dfd);
+	return q->file_slot ? 0 : fd_file(q->dfd[0]);
 }
 
-/* Puts the path of the file that a request opened; false if the descriptor need not be that any more. */
-INLINE bool put_opened(struct scratch *s, u32 key, s32 fd)
+/* Did the request that is told open a file that has a descriptor now? */
+INLINE bool opened(struct scratch *s)
 {
-	u32 marks = s->r.marks;
-	u64 file = fd_file(fd);
+	return is_open(told(s)->op) && !(s->told.how & NO_RESULT) && s->r.ret >= 0 && !told(s)->file_slot;
+}
 
-	if (file && file_flags(file) & O_ACCMODE)
-		guard_file(file);
+/* Puts the path of the file that a request opened; 0 if the descriptor need not be that any more. */
+GLOBAL u32 put_opened(u32 key, s32 fd)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	u64 file = fd_file(fd);
+	u32 marks;
+
+	if (!s)
+		return 0;
+	marks = s->r.marks;
 	if (just_opened(file, s->r.flags) && !(s->told.how & ELSEWHERE)) {
 		s->r.marks &= ~(u32)(MARK_HAS_U1 | MARK_HAS_BASE1);
 		s->r.clen1 = put_file(key, 0, file);
-		if (still_opened(&s->given, fd, file, s->r.flags & (O_LARGEFILE | O_PATH)))
-			return true;
+		if (still_opened(key, fd, file, !!(s->r.flags & (O_LARGEFILE | O_PATH))))
+			return 1;
 		s->r.clen1 = s->r.i_mode = 0;
 	}
 	s->r.marks = marks | MARK_FDRACE | MARK_CHANGED;
-	return false;
+	return 0;
+}
+
+/* Puts what the record of a request that has begun is about. Returns as put_socket_call does. */
+GLOBAL u64 put_told(u32 key)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct request *q;
+	u64 off = 0, file = 0;
+
+	if (!s)
+		return 0;
+	q = told(s);
+	if (q->on_file || is_socket(q->op))
+		file = file_of(s->told.req, q, s->told.kept);
+	if (s->told.how & NO_RESULT && file)
+		s->r.marks |= MARK_CHANGED; /* by the time that it is carried out */
+	if (is_socket(q->op))
+		return put_socket_call(key, file);
+	if (opened(s) && put_opened(key, s->r.ret)) {
+		off = s->r.clen1;
+	} else if (file) {
+		s->r.marks &= ~(u32)(MARK_HAS_U1 | MARK_HAS_BASE1);
+		off = s->r.clen1 = put_file(key, 0, file);
+	} else if (!q->on_file && q->op != OP_IO_URING_OTHER) {
+		off = put_name(key, 0, 0);
+		if (q->marks & MARK_HAS_BASE2)
+			off = put_name(key, off, 1);
+	}
+	if (q->op == OP_SETXATTR)
+		off = put_attribute(key, off);
+	return off + 1;
 }
 
 /* Sends the record of a request. */
@@ -211,7 +283,7 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct counters *c;
 	struct request *q;
-	u64 off = 0, file = 0;
+	u64 off, file;
 
 	if (!s) {
 		c = counters_of(slot);
@@ -223,9 +295,9 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 	s->told.place = blank_of(at, of_copy);
 	s->told.kept = !(how & NO_RESULT) && at != AT_FAILED;
 	s->told.how = how;
-	q = told(s);
-	if (!q) /* what took it out has counted it */
+	if (copy_told(key)) /* what took it out has counted it */
 		return 1;
+	q = told(s);
 	if (!is_told(q->run, q->life)) /* that run has ended: another one can have its number */
 		return 0;
 	enter_run(q->run, slot); /* another run's program can complete it */
@@ -248,26 +320,12 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 		s->r.marks |= MARK_NORET;
 	if (how & (NO_RESULT | WAS_SILENT))
 		s->r.marks |= MARK_SILENT;
-	if (q->on_file || is_socket(q->op))
-		file = file_of(req, q, s->told.kept);
-	if (how & NO_RESULT && file)
-		s->r.marks |= MARK_CHANGED; /* by the time that it is carried out */
-	if (is_socket(q->op)) {
-		tell_socket(key, file, slot);
+	file = opened(s) ? fd_file(res) : 0;
+	if (file && file_flags(file) & O_ACCMODE)
+		guard_file(file);
+	off = put_told(key);
+	if (!off--)
 		return 0;
-	}
-	if (is_open(q->op) && !(how & NO_RESULT) && res >= 0 && !q->file_slot && put_opened(s, key, res)) {
-		off = s->r.clen1;
-	} else if (file) {
-		s->r.marks &= ~(u32)(MARK_HAS_U1 | MARK_HAS_BASE1);
-		off = s->r.clen1 = put_file(key, 0, file);
-	} else if (!q->on_file && q->op != OP_IO_URING_OTHER) {
-		off = put_name(key, 0, 0);
-		if (q->marks & MARK_HAS_BASE2)
-			off = put_name(key, off, 1);
-	}
-	if (q->op == OP_SETXATTR)
-		off = put_attribute(key, off);
 	BARRIER(off);
 	if (off > BLOB_LAST)
 		off = BLOB_LAST;

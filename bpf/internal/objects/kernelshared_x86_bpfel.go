@@ -257,8 +257,14 @@ type KernelSharedScratch struct {
 		Req   uint64
 		Place uint32
 		How   uint32
-		Kept  bool
-		_     [7]byte
+		Kept  uint32
+		Pad   uint32
+		Base  struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+		Head [27]uint64
 	}
 }
 

@@ -98,26 +98,18 @@ type UringRequest struct {
 	Since    uint64
 	Files    uint64
 	Fs       uint64
-	From     struct {
+	From     [2]struct {
 		_      structs.HostLayout
 		Mnt    uint64
 		Dentry uint64
 	}
-	From2 struct {
-		_      structs.HostLayout
-		Mnt    uint64
-		Dentry uint64
-	}
-	Dfd          int32
-	Dfd2         int32
+	Dfd          [2]int32
 	FileSlot     uint32
 	Tgid         uint32
 	Tid          uint32
 	Op           uint32
-	Ulen         uint32
-	Ulen2        uint32
-	Clen         uint32
-	Clen2        uint32
+	Ulen         [2]uint32
+	Clen         [2]uint32
 	Marks        uint32
 	State        uint32
 	Run          uint32
@@ -232,8 +224,14 @@ type UringScratch struct {
 		Req   uint64
 		Place uint32
 		How   uint32
-		Kept  bool
-		_     [7]byte
+		Kept  uint32
+		Pad   uint32
+		Base  struct {
+			_      structs.HostLayout
+			Mnt    uint64
+			Dentry uint64
+		}
+		Head [27]uint64
 	}
 }
 
