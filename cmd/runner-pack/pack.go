@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -70,12 +71,8 @@ func run(env *tool.Env, opt Options) error {
 	if r.files, err = recorded(opt.Record); err != nil {
 		return err
 	}
-	// The archive gets its name last: whoever sees it knows that everything went well.
-	claims, err := r.claims(env, path)
+	claims, err := r.write(env, path, place)
 	if err != nil {
-		return tool.Fail(tool.ExitIO, err)
-	}
-	if err := r.write(env.Stdout, place); err != nil {
 		return tool.CannotWrite(filepath.ToSlash(path), err)
 	}
 	env.Infof("%s", claims)
@@ -86,11 +83,8 @@ func run(env *tool.Env, opt Options) error {
 	return nil
 }
 
-// claims is what the record claims, for -v. Only this needs the identity, for which all bytes are digested once more.
-func (r *router) claims(env *tool.Env, path string) (string, error) {
-	if !env.Flag.Bool("v") {
-		return "", nil
-	}
+// claims is what the record claims. Only this needs the identity, for which all bytes are digested once more.
+func (r *router) claims(path string) (string, error) {
 	reduced, err := r.reduced()
 	if err != nil {
 		return "", err
@@ -122,21 +116,42 @@ func checkPlace(path string, force bool) (*tool.AtomicFile, error) {
 	return probe, tool.Replaceable(path, "the archive of a run", tool.IsArchive)
 }
 
-// write packs the members into the file that place stands for, or without one into out.
-func (r *router) write(out io.Writer, place *tool.AtomicFile) error {
+// write packs the members into the file that place stands for, or without one into the output, and returns the claims for -v, which are
+// made meanwhile.
+func (r *router) write(env *tool.Env, path string, place *tool.AtomicFile) (claims string, err error) {
 	sources, err := r.sources()
 	if err != nil {
-		return err
+		return "", err
 	}
-	if place == nil {
-		return writeArchive(out, r.id, r.packs, sources)
+	made := make(chan error, 1)
+	go func() {
+		var err error
+		if env.Flag.Bool("v") {
+			claims, err = r.claims(path)
+		}
+		made <- err
+	}()
+	wait := sync.OnceValue(func() error { return <-made })
+	defer wait() // it reads the scratch files
+	if place != nil {
+		err = r.writeFile(place, sources, wait)
+	} else if err = wait(); err == nil {
+		err = writeArchive(env.Stdout, r.id, r.packs, sources)
 	}
+	return claims, err
+}
+
+// writeFile writes the archive and gives it its name last: whoever sees it knows that everything went well.
+func (r *router) writeFile(place *tool.AtomicFile, sources []bundle.Source, last func() error) error {
 	f, err := place.Again()
 	if err != nil {
 		return err
 	}
 	defer f.Abort()
 	if err := writeArchive(f, r.id, r.packs, sources); err != nil {
+		return err
+	}
+	if err := last(); err != nil {
 		return err
 	}
 	if err := f.Commit(); err != nil {

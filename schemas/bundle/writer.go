@@ -3,7 +3,6 @@ package bundle
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -41,11 +40,13 @@ func Write(w io.Writer, runID string, packs *schemas.ManifestPacks, members []So
 
 // Identity is the hex SHA-256 of the uncompressed tar stream that Write writes.
 func Identity(runID string, packs *schemas.ManifestPacks, members []Source) (string, error) {
-	sum := sha256.New()
-	if err := writeTar(sum, nil, runID, packs, members); err != nil {
+	d := newDigester()
+	err := writeTar(d, nil, runID, packs, members)
+	sum := d.sum() // also ends its goroutine
+	if err != nil {
 		return "", err
 	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return hex.EncodeToString(sum), nil
 }
 
 // maxDense is how many bytes members of any bytes may have, and be compressed as well as the others.
