@@ -20,8 +20,8 @@ type ids struct {
 	cgroup  uint64 // of a link of a cgroup
 }
 
-// idsOf asks the kernel for no more than that. The library's Info asks three times for a program, and reads a file of /proc for
-// what is not in there: for sixty objects at a start and at an end that takes milliseconds.
+// idsOf asks the kernel for no more than that, and once. The library's Info asks several times for a program, and reads a file of
+// /proc for what is not in there; a start with shared probes asks for all of them, and each end for those that are attached.
 func idsOf(object any) (ids, error) {
 	o, is := object.(interface{ FD() int })
 	if !is {

@@ -86,7 +86,7 @@ func TestSharedEnded(t *testing.T) {
 	t.Cleanup(func() { in.Close(); cmd.Process.Kill(); cmd.Wait() })
 	var ring int
 	if _, err := fmt.Fscanf(out, "ring %d\n", &ring); err != nil {
-		testkit.Skip(t, "io_uring", err.Error())
+		testkit.Missing(t, "io_uring", err)
 	}
 	pidfd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
 	testkit.Must(t, err)

@@ -44,6 +44,8 @@ func TestSharedKept(t *testing.T) {
 		t.Errorf("a damaged set is still there, or none is: %v", err)
 	}
 	load(true)
+	testkit.Must(t, os.Remove(pins[0]))
+	load(false)
 	other := filepath.Join(dir, shareName, "0123456789abcdef")
 	testkit.Must(t, os.Rename(at, other))
 	load(false)

@@ -84,10 +84,12 @@ func (set *probeSet) dropCgroups(run uint32) bool {
 	return dropWhere(set.maps[objects.KernelSharedMapMembers], func(_ uint64, m *objects.KernelSharedMember) bool { return m.Run == run })
 }
 
-// dropWhere deletes entries of a table. What the programs delete meanwhile can make a walk begin anew: it is made until it finds
-// nothing, a few times at most. It reports whether nothing is left.
+// tableWalks is how often a walk over a table is made at most. What the programs delete meanwhile can make it begin anew.
+const tableWalks = 8
+
+// dropWhere deletes entries of a table, in walks that are made until one finds nothing. It reports whether nothing is left.
 func dropWhere[K comparable, V any](m *ebpf.Map, gone func(K, *V) bool) bool {
-	for range 8 {
+	for range tableWalks {
 		var keys []K
 		var key K
 		var value V

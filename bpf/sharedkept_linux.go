@@ -34,12 +34,12 @@ func Load() (before bool, err error) {
 	defer sh.unlock()
 	sh.sweep()
 	path := filepath.Join(sh.path, ObjectsDigest())
-	_, err = os.Lstat(path)
-	before = err == nil
+	was, e := os.Lstat(path)
 	set, err := sh.openOrMake(path)
 	if err != nil {
 		return false, err
 	}
+	before = e == nil && os.SameFile(was, set.at) // else it was damaged, and is another one now
 	set.close()
 	if err := keepSet(path); err != nil {
 		sh.tidy(path)
@@ -77,7 +77,7 @@ func (sh *share) openOrMake(path string) (*probeSet, error) {
 	}
 	if kept {
 		if err := keepSet(path); err != nil {
-			return nil, err
+			return nil, errors.Join(err, removeSet(path))
 		}
 	}
 	return openSet(path)

@@ -367,7 +367,9 @@ func (s *Session) stopMember() error {
 	set, run := s.set, s.member.run
 	s.checkMember()
 	s.member.entered.Ended = 1 // what is kept for longer than a program runs is told no more: from here on the counters stand
-	set.maps[objects.KernelSharedMapRuns].Put(run-1, s.member.entered)
+	if err := set.maps[objects.KernelSharedMapRuns].Put(run-1, s.member.entered); err != nil {
+		return fmt.Errorf("ending the run: %w", err)
+	}
 	set.dropCgroups(run)
 	events, err := os.ReadFile(filepath.Join(s.Cgroup, "cgroup.events"))
 	if err != nil || !strings.Contains(string(events), "populated 0") {

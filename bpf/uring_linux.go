@@ -85,19 +85,28 @@ func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm
 	return nil
 }
 
-// unfinished counts requests of which there is no record: their completion was not observed.
-func (s *Session) unfinished() (n uint64) {
+// unfinished counts requests of which there is no record: their completion was not observed. Programs of other runs that share the
+// table take theirs out meanwhile, and a walk can then begin anew: so each counts once, and a walk that came to no end is made again.
+func (s *Session) unfinished() uint64 {
 	if s.requests == nil {
 		return 0
 	}
-	var key uint64
-	var q objects.UringRequest
-	for it := s.requests.Iterate(); it.Next(&key, &q); {
-		if q.State&(stateTold|stateCancelled) == 0 && (s.set == nil || q.Run == s.member.run) {
-			n++
+	found := map[uint64]bool{}
+	for range tableWalks {
+		clear(found)
+		var key uint64
+		var q objects.UringRequest
+		it := s.requests.Iterate()
+		for it.Next(&key, &q) {
+			if q.State&(stateTold|stateCancelled) == 0 && (s.set == nil || q.Run == s.member.run) {
+				found[key] = true
+			}
+		}
+		if it.Err() == nil {
+			return uint64(len(found))
 		}
 	}
-	return n
+	return uint64(max(len(found), 1)) // nobody knows whether there are more
 }
 
 // ringPatience is how long the end of a run waits for requests. The kernel takes down the rings of a process that has ended, and so

@@ -120,18 +120,16 @@ GLOBAL u64 put_attribute(u32 key, u64 off)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 n;
-	u32 bad;
 
 	if (!s || off > BLOB_LAST)
 		return off;
 	n = told(s)->ulen[1];
 	if (n > UPATH_MAX - 1)
 		n = UPATH_MAX - 1;
-	bad = put_text_of(key, off, UPATH_AT(1), n);
-	if (bad == TEXT_GONE)
+	if (put_text_of(key, off, UPATH_AT(1), n)) { /* taken out meanwhile: nobody knows the name any more */
 		s->r.marks |= MARK_UFAULT;
-	if (bad)
 		n = 0;
+	}
 	s->r.ulen2 = n;
 	return off + n;
 }
@@ -141,7 +139,6 @@ GLOBAL u64 put_name(u32 key, u64 off, u32 second)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 n, c;
-	u32 bad;
 
 	BARRIER(off);
 	if (!s || off > BLOB_LAST)
@@ -150,13 +147,10 @@ GLOBAL u64 put_name(u32 key, u64 off, u32 second)
 	n = told(s)->ulen[second];
 	if (n > UPATH_MAX - 1)
 		n = UPATH_MAX - 1;
-	bad = put_text_of(key, off, UPATH_AT(second), n);
-	if (bad == TEXT_GONE) { /* taken out meanwhile: nobody knows the name any more */
+	if (put_text_of(key, off, UPATH_AT(second), n)) { /* taken out meanwhile: nobody knows the name any more */
 		s->r.marks |= MARK_UFAULT;
 		return off;
 	}
-	if (bad)
-		n = 0;
 	c = put_base(key, off + n, n && s->blob[off] == '/', told(s)->dfd[second], second);
 	if (second) {
 		s->r.ulen2 = n;
@@ -194,8 +188,10 @@ GLOBAL u64 put_socket_call(u32 key, u64 file)
 	bad = put_text_of(key, 0, UPATH_AT(0), ADDR_MAX);
 	if (bad == TEXT_GONE)
 		return 0;
-	if (bad)
+	if (bad) {
+		s->r.marks |= MARK_AFAULT;
 		n = 0;
+	}
 	if (done && q->op != OP_CONNECT && q->op != OP_BIND) {
 		if (ignored(key, q->mode))
 			return 0;

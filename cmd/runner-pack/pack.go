@@ -118,12 +118,12 @@ func checkPlace(path string, force bool) (*tool.AtomicFile, error) {
 
 // write packs the members into the file that place stands for, or without one into the output, and returns the claims for -v, which are
 // made meanwhile.
-func (r *router) write(env *tool.Env, path string, place *tool.AtomicFile) (claims string, err error) {
+func (r *router) write(env *tool.Env, path string, place *tool.AtomicFile) (string, error) {
 	sources, err := r.sources()
 	if err != nil {
 		return "", err
 	}
-	made := make(chan error, 1)
+	claims, made := "", make(chan error, 1) // the claims can be read after made
 	go func() {
 		var err error
 		if env.Flag.Bool("v") {
@@ -138,7 +138,10 @@ func (r *router) write(env *tool.Env, path string, place *tool.AtomicFile) (clai
 	} else if err = wait(); err == nil {
 		err = writeArchive(env.Stdout, r.id, r.packs, sources)
 	}
-	return claims, err
+	if err != nil {
+		return "", err
+	}
+	return claims, nil
 }
 
 // writeFile writes the archive and gives it its name last: whoever sees it knows that everything went well.
