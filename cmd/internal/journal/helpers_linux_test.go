@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -311,9 +312,12 @@ func create(t testing.TB, dir, at string, list []tree.Entry, rnd *rand.Rand) {
 	case 0, 1:
 		testkit.Must(t, os.Mkdir(at, []os.FileMode{0o755, 0o700, 0o555, 0o511}[rnd.IntN(4)]))
 	case 2:
-		testkit.Must(t, os.Symlink([]string{"a", "/etc", "..", "bad\xfe", strings.Repeat("t", 300)}[rnd.IntN(5)], at))
+		target := []string{"a", "/etc", "..", "bad\xfe", strings.Repeat("t", 300)}[rnd.IntN(5)]
+		testkit.Must(t, os.Symlink(target, at))
+		datedBy(t, dir, at, target)
 	case 3:
 		testkit.Must(t, unix.Mkfifo(at, 0o640))
+		datedBy(t, dir, at, "")
 	case 4, 5:
 		for _, i := range rnd.Perm(len(list)) {
 			if list[i].Kind == tree.File && os.Link(filepath.Join(dir, list[i].Path), at) == nil {
@@ -322,7 +326,9 @@ func create(t testing.TB, dir, at string, list []tree.Entry, rnd *rand.Rand) {
 		}
 		fallthrough
 	default:
-		testkit.Must(t, os.WriteFile(at, bytes.Repeat([]byte{byte(rnd.IntN(4))}, rnd.IntN(5)*100), 0o600))
+		content := bytes.Repeat([]byte{byte(rnd.IntN(4))}, rnd.IntN(5)*100)
+		testkit.Must(t, os.WriteFile(at, content, 0o600))
+		datedBy(t, dir, at, string(content))
 		testkit.Must(t, unix.Chmod(at, []uint32{0o600, 0o644, closed(), 0o755}[rnd.IntN(4)]))
 		if rnd.IntN(3) == 0 && os.Geteuid() == 0 {
 			testkit.Must(t, os.Lchown(at, rnd.IntN(3), rnd.IntN(3)))
@@ -331,6 +337,16 @@ func create(t testing.TB, dir, at string, list []tree.Entry, rnd *rand.Rand) {
 			testkit.Must(t, unix.Setxattr(at, "trusted.test", []byte("x"), 0))
 		}
 	}
+}
+
+// datedBy gives a name a time that follows from what it is. What is removed and made again as it was is no change; at a time of
+// its own it would be one to a witness, if a second passed in between.
+func datedBy(t testing.TB, dir, at, content string) {
+	t.Helper()
+	what := fnv.New32a()
+	io.WriteString(what, strings.TrimPrefix(at, dir)+"\x00"+content)
+	when := unix.Timespec{Sec: int64(what.Sum32() >> 1), Nsec: int64(what.Sum32() % 1e9)}
+	testkit.Must(t, unix.UtimesNanoAt(unix.AT_FDCWD, at, []unix.Timespec{when, when}, unix.AT_SYMLINK_NOFOLLOW))
 }
 
 // copyTree copies with all that cp can copy.
