@@ -51,10 +51,16 @@ func (m *member) Write(b []byte) (int, error) {
 	if err := m.grow(len(b)); err != nil {
 		return 0, err
 	}
-	if m.buf = append(m.buf, b...); len(m.buf) >= memberBlock {
-		m.pass()
+	for rest := b; ; {
+		n := min(len(rest), memberBlock-len(m.buf))
+		m.buf, rest = append(m.buf, rest[:n]...), rest[n:]
+		if len(m.buf) >= memberBlock {
+			m.pass()
+		}
+		if len(rest) == 0 {
+			return len(b), m.err
+		}
 	}
-	return len(b), m.err
 }
 
 // line is Write of a line, given without its LF.

@@ -136,6 +136,11 @@ func (r *router) read() error {
 			return r.classify(err)
 		}
 		r.lines[r.at]++
+		if row := &r.routes[r.at]; row.layer != nil && row.layer.Parse == nil {
+			if err := r.alike(); err != nil {
+				return r.classify(err)
+			}
+		}
 	}
 	if err := r.checkWhole(); err != nil {
 		return r.classify(err)
@@ -200,6 +205,14 @@ func (r *router) layerLine(line []byte) error {
 		return formf("%s line has seq %d, expected %d", l.Schema, e.Seq, n)
 	}
 	return r.line(line)
+}
+
+// alike appends the lines that follow a kernel line and are some, too, which is most of the stream.
+func (r *router) alike() error {
+	lines, n := r.in.Alike(r.processes.add)
+	r.lines[r.at] += n
+	_, err := r.members[r.at].Write(lines)
+	return err
 }
 
 // runDocument takes a document about the run.

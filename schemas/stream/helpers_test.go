@@ -64,22 +64,30 @@ func openTest(r io.Reader) (*Reader, error) {
 	return open(newDirect(r, buffer), "in", schemas.StreamRaw)
 }
 
-// read reads a whole stream twice, with a plain Reader and with one that reads ahead in
-// small pieces. Both must give the same result. It returns the record lines.
+// read reads a whole stream in all ways: with a plain Reader, with one that reads ahead in small pieces, and with one
+// that gives records alike at once. All must give the same result. It returns the record lines.
 func read(r io.Reader) (lines []string, t *Trailer, err error) {
-	var seen bytes.Buffer
-	s, err := openTest(io.TeeReader(r, &seen))
+	var seen, twice bytes.Buffer
+	s, err := openTest(io.TeeReader(r, io.MultiWriter(&seen, &twice)))
 	lines, t, err = rest(s, err)
 	s, again := open(newReadAhead(io.MultiReader(&seen, r), 100), "in", schemas.StreamRaw)
 	linesAgain, tAgain, again := rest(s, again)
 	if fmt.Sprint(err) != fmt.Sprint(again) || !slices.Equal(lines, linesAgain) || (t == nil) != (tAgain == nil) || t != nil && *t != *tAgain {
 		return nil, nil, fmt.Errorf("%v after %d lines, but reading ahead %v after %d", err, len(lines), again, len(linesAgain))
 	}
+	s, atOnce := open(newReadAhead(io.MultiReader(&twice, r), 100), "in", schemas.StreamRaw)
+	linesAgain, tAgain, atOnce = records(s, atOnce, true)
+	if fmt.Sprint(err) != fmt.Sprint(atOnce) || !slices.Equal(lines, linesAgain) || (t == nil) != (tAgain == nil) || t != nil && *t != *tAgain {
+		return nil, nil, fmt.Errorf("%v after %d lines, but those alike at once: %v after %d", err, len(lines), atOnce, len(linesAgain))
+	}
 	return lines, t, err
 }
 
 // rest reads all records of a Reader.
-func rest(s *Reader, err error) (lines []string, t *Trailer, _ error) {
+func rest(s *Reader, err error) (lines []string, t *Trailer, _ error) { return records(s, err, false) }
+
+// records does that, those that are alike at once if it shall.
+func records(s *Reader, err error, alike bool) (lines []string, t *Trailer, _ error) {
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,6 +106,18 @@ func rest(s *Reader, err error) (lines []string, t *Trailer, _ error) {
 			return lines, nil, err
 		}
 		lines = append(lines, string(rec.Bytes)+"\n")
+		if !alike {
+			continue
+		}
+		var each strings.Builder
+		before := len(lines)
+		block, n := s.Alike(func(line []byte) {
+			lines = append(lines, string(line)+"\n")
+			each.WriteString(lines[len(lines)-1])
+		})
+		if each.String() != string(block) || uint64(len(lines)-before) != n {
+			return nil, nil, fmt.Errorf("%d records alike, but called for %d: %q, %q", n, len(lines)-before, block, each.String())
+		}
 	}
 }
 

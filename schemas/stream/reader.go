@@ -177,6 +177,28 @@ func (s *Reader) Next() (Record, error) {
 	return Record{Schema: s.schema, Bytes: line, Line: s.line}, nil
 }
 
+// Alike gives the records that follow the last one of Next, have the same schema, and were read already: as they are in the stream, each
+// with its LF, until the next call of Next. They are as if Next had returned them. each is called with every one, without its LF.
+func (s *Reader) Alike(each func(line []byte)) (block []byte, n uint64) {
+	from := s.at
+	for s.err == nil && s.at < len(s.block) {
+		rest := s.block[s.at:]
+		end := bytes.IndexByte(rest, '\n')
+		if end >= MaxLine || len(s.start) == 0 || !bytes.HasPrefix(rest[:end], s.start) {
+			break
+		}
+		line := rest[:end:end]
+		if line[end-1] != '}' || s.schema != s.strict && !clean(line[len(s.start):]) {
+			break // Next says why
+		}
+		each(line)
+		s.at += end + 1
+		n++
+	}
+	s.line, s.n = s.line+int(n), s.n+n
+	return s.block[from:s.at], n
+}
+
 // begin checks the beginning of a record and stores it, because most records have the same
 // beginning as the previous one.
 func (s *Reader) begin(line []byte) error {
