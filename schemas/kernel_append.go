@@ -24,12 +24,19 @@ const (
 
 // AppendKernelHead appends the first part of a kernel line: all keys up to pid.
 func AppendKernelHead(dst []byte, runID string, seq uint64, pid uint32) []byte {
+	return AppendKernelPID(strconv.AppendUint(AppendKernelStart(dst, runID), seq, 10), pid)
+}
+
+// AppendKernelStart appends what each kernel line of a run begins with, up to the number after the key seq.
+func AppendKernelStart(dst []byte, runID string) []byte {
 	dst = append(dst, `{"schema":"`+SchemaKernelEvent+`","run_id":"`...)
 	dst = append(dst, runID...)
-	dst = append(dst, `","seq":`...)
-	dst = strconv.AppendUint(dst, seq, 10)
-	dst = append(dst, `,"pid":`...)
-	return strconv.AppendUint(dst, uint64(pid), 10)
+	return append(dst, `","seq":`...)
+}
+
+// AppendKernelPID appends the key pid, which is the next one.
+func AppendKernelPID(dst []byte, pid uint32) []byte {
+	return strconv.AppendUint(append(dst, pidKey...), uint64(pid), 10)
 }
 
 // AppendOperation appends the second part of a line: event_type, kind and the key of the

@@ -313,10 +313,12 @@ func (n *normalizer) rekey(order *order) error {
 }
 
 func (n *normalizer) newLineWriter(w *stream.Writer, order *order) *lineWriter {
+	id := n.in.Header().RunID
 	out := &lineWriter{
-		w: w, shapes: n.shapes, drop: n.drop, show: n.show, runID: n.in.Header().RunID,
-		canonical: n.opt.CanonicalPIDs, results: n.connects.results, order: order, procs: n.procs, block: make([]byte, 0, blockSize+blockSize/4),
+		w: w, shapes: n.shapes, drop: n.drop, show: n.show, runID: id, start: schemas.AppendKernelStart(nil, id),
+		canonical: n.opt.CanonicalPIDs, results: n.connects.results, order: order, procs: n.procs, block: w.Buffer(),
 	}
+	out.from = len(out.block)
 	if n.opt.Windows {
 		out.times = &n.clock
 		out.tree = &treeWriter{order: order, times: &n.clock}

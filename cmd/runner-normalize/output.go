@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -10,6 +11,13 @@ import (
 
 // blockSize is how many bytes of lines go to the stream at once.
 const blockSize = 64 << 10
+
+// head is what lines of one process and one shape have between seq and value.
+type head struct {
+	number uint32 // of the process
+	shape  *shapeText
+	text   []byte
+}
 
 // lineWriter completes lines with what their place decides, seq and pid.
 type lineWriter struct {
@@ -27,8 +35,11 @@ type lineWriter struct {
 
 	number uint32 // of the process whose lines are being written
 	seq    uint64
+	start  []byte // what each line begins with, up to seq
+	head   head
 	line   []byte
-	block  []byte
+	block  []byte // the buffer of w
+	from   int    // what of it w knows of
 	lines  int
 }
 
@@ -98,7 +109,11 @@ func (o *lineWriter) pid(number uint32) uint32 {
 
 // appendLine appends a line that is still without time and end.
 func (o *lineWriter) appendLine(dst []byte, line shortLine) []byte {
-	return line.appendTo(schemas.AppendKernelHead(dst, o.runID, o.seq, o.pid(o.number)))
+	if o.head.number != o.number || o.head.shape != line.shape {
+		o.head = head{o.number, line.shape, append(schemas.AppendKernelPID(o.head.text[:0], o.pid(o.number)), line.shape.operation...)}
+	}
+	dst = append(append(strconv.AppendUint(append(dst, o.start...), o.seq, 10), o.head.text...), line.text...)
+	return line.appendDetails(dst)
 }
 
 // fits checks the length of what appendLine appended, with the longest time.
@@ -148,16 +163,17 @@ func (o *lineWriter) writeProcesses() error {
 // added notes one more line in the block.
 func (o *lineWriter) added() error {
 	o.lines++
-	if len(o.block) < blockSize {
+	if len(o.block)-o.from < blockSize {
 		return nil
 	}
 	return o.flush()
 }
 
 func (o *lineWriter) flush() error {
-	if err := o.w.WriteBlock(o.block, o.lines); err != nil {
+	if err := o.w.Filled(o.block, o.lines); err != nil {
 		return writeError(err)
 	}
-	o.block, o.lines = o.block[:0], 0
+	o.block, o.lines = o.w.Buffer(), 0
+	o.from = len(o.block)
 	return nil
 }

@@ -109,10 +109,8 @@ type shortLine struct {
 	result int16 // how a pending connect ended; noResult of all other lines
 }
 
-// appendTo appends the line's text after its head, up to its last key.
-func (l shortLine) appendTo(dst []byte) []byte {
-	dst = append(dst, l.shape.operation...)
-	dst = append(dst, l.text...)
+// appendDetails appends what follows the line's text, up to its last key.
+func (l shortLine) appendDetails(dst []byte) []byte {
 	dst = append(dst, l.shape.details...)
 	if l.result == noResult {
 		return dst

@@ -48,7 +48,7 @@ func TestShapes(t *testing.T) {
 	for len(packed) > 0 {
 		var line shortLine
 		line, packed = s.unpack(packed, results)
-		got = line.appendTo(schemas.AppendKernelHead(got, "r", 0, 0))
+		got = line.appendDetails(append(append(schemas.AppendKernelHead(got, "r", 0, 0), line.shape.operation...), line.text...))
 		got = append(got, schemas.KernelEnd+"\n"...)
 	}
 	if string(got) != string(want) {

@@ -111,11 +111,19 @@ func (s *Writer) Forward(line []byte, end string) error {
 // WriteBlock writes n whole record lines at once, each ended by LF. The caller is
 // responsible for their form; each must be shorter than MaxLine.
 func (s *Writer) WriteBlock(block []byte, n int) error {
+	return s.Filled(append(s.Buffer(), block...), n)
+}
+
+// Buffer is what lines can be appended to that WriteBlock would copy. Filled takes it back; until then nothing else may be written.
+func (s *Writer) Buffer() []byte { return s.buf }
+
+// Filled takes back the last Buffer, to which n whole record lines were appended. After it Buffer has another one.
+func (s *Writer) Filled(buf []byte, n int) error {
 	if s.err != nil {
 		return s.err
 	}
 	s.n += uint64(n)
-	if s.buf = append(s.buf, block...); len(s.buf) >= writeSize {
+	if s.buf = buf; len(buf) >= writeSize {
 		s.pass()
 	}
 	return s.err

@@ -142,16 +142,14 @@ func (r *rule) partOK(part string) bool {
 	return first && last && len(part) > 2
 }
 
-// matches reports whether the rule applies to this path, opened by process pid.
-func (r *rule) matches(path []byte, pid uint32, library bool) bool {
+// matches reports whether the rule applies to this path, opened by process pid. Of the form library, the path is one.
+func (r *rule) matches(path []byte, pid uint32) bool {
 	switch r.form {
 	case formExact:
 		return bytes.Equal(path, r.parts[0])
 	case formPrefix:
 		return bytes.HasPrefix(path, r.parts[0])
-	case formLibrary:
-		return library && r.contains(path)
-	case formContains:
+	case formContains, formLibrary:
 		return r.contains(path)
 	}
 	return r.otherProcess(path, pid)

@@ -66,10 +66,10 @@ func (m *Table) ID(i int) string { return m.rules[i].id }
 func (m *Table) Reason(i int) string { return m.rules[i].reason }
 
 // Table is the rules, prepared for lookup: for each second byte of a path the rules that
-// can apply to it, in table order. For most paths these are the few that look inside.
+// can apply to it, in table order: to any path, and to one that is no library. For most paths the latter are the few that look inside.
 type Table struct {
-	rules []rule
-	first [256][]uint16
+	rules        []rule
+	first, other [256][]uint16
 }
 
 func newTable(rules []rule) *Table {
@@ -89,7 +89,12 @@ func newTable(rules []rule) *Table {
 	return m
 }
 
-func (m *Table) add(c byte, rule int) { m.first[c] = append(m.first[c], uint16(rule)) }
+func (m *Table) add(c byte, rule int) {
+	m.first[c] = append(m.first[c], uint16(rule))
+	if m.rules[rule].form != formLibrary {
+		m.other[c] = append(m.other[c], uint16(rule))
+	}
+}
 
 // Find is the index of the rule that drops an open by process pid, -1 when it
 // stays. The path is absolute.
@@ -97,9 +102,12 @@ func (m *Table) Find(path []byte, pid uint32) int {
 	if len(path) < 2 {
 		return -1
 	}
-	library := isLibrary(path)
-	for _, i := range m.first[path[1]] {
-		if r := &m.rules[i]; r.matches(path, pid, library) {
+	rules := m.other[path[1]]
+	if isLibrary(path) {
+		rules = m.first[path[1]]
+	}
+	for _, i := range rules {
+		if r := &m.rules[i]; r.matches(path, pid) {
 			if r.drop {
 				return int(i)
 			}
