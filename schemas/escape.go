@@ -142,8 +142,10 @@ func AppendQuote[T []byte | string](dst []byte, s T) []byte {
 	dst = append(dst, '"')
 	from := len(dst)
 	dst = append(dst, s...)
-	if end, _ := unescaped(dst, from); end < len(dst) {
-		dst = appendEscaped(dst[:end], s[end-from:])
+	if !simple(dst[from:]) {
+		if end, _ := lookAtAll(dst, from); end < len(dst) {
+			dst = appendEscaped(dst[:end], s[end-from:])
+		}
 	}
 	return append(dst, '"')
 }

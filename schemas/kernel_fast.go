@@ -143,6 +143,10 @@ func (p *KernelParser) fast(e *KernelEvent) bool {
 		return false
 	}
 	e.Seq, i = n, end
+	if p.again.like(b[i:]) && p.again.is(b[i:], e) {
+		return true
+	}
+	rest := i
 	if len(b)-i < len(pidKey) || string(b[i:i+len(pidKey)]) != pidKey {
 		return false
 	}
@@ -158,6 +162,7 @@ func (p *KernelParser) fast(e *KernelEvent) bool {
 	}
 	e.EventType, e.Kind = uint32(n), kinds[n]
 	i = end + len(valueKeys[n])
+	from := i + 1
 	if hasAt(b, i, "null") {
 		i += len("null")
 	} else {
@@ -168,12 +173,22 @@ func (p *KernelParser) fast(e *KernelEvent) bool {
 		}
 		i = s.i
 	}
+	to := i - 1
 	if len(b)-i <= len(flagsKey) || string(b[i:i+len(flagsKey)]) != flagsKey {
 		if i = p.fastNetwork(e, i); i < 0 {
 			return false
 		}
 	}
-	return p.fastDetails(e, i)
+	if !p.fastDetails(e, i) {
+		return false
+	}
+	// What is kept must be in the line as it is, and the same another time.
+	if to-from == len(e.Value) && e.Value != nil && e.Destination == nil && p.time.At == 0 {
+		p.again.note(b[rest:], from-rest, to-rest, e)
+	} else {
+		p.again.forget()
+	}
+	return true
 }
 
 // fastOpen reads the keys from flags on.

@@ -19,6 +19,7 @@ type KernelParser struct {
 
 	canonical bool // the last line has the one form
 	details   [detailsSlots]details
+	again     again
 }
 
 // KernelTime is when the event of a line of kernel.normalized happened.

@@ -186,8 +186,40 @@ func (s *scanner) str() ([]byte, bool) {
 	return b[start:i:i], true
 }
 
+// simple reports whether text is ASCII that a JSON string can hold as it is, like nearly all names. It reports false also of others
+// that are: where a byte borrows from the next one, or is not ASCII, the highest bit of some byte is set.
+func simple(text []byte) bool {
+	odd := func(x uint64) uint64 {
+		return x | (x - ' '*everyByte) | (x ^ '"'*everyByte - everyByte) | (x ^ '\\'*everyByte - everyByte)
+	}
+	n := len(text)
+	if n < 8 {
+		end, high := lookAtAll(text, 0)
+		return end == n && !high
+	}
+	seen := odd(binary.LittleEndian.Uint64(text[n-8:])) // some bytes are looked at twice
+	for len(text) >= 32 {
+		seen |= odd(binary.LittleEndian.Uint64(text)) | odd(binary.LittleEndian.Uint64(text[8:])) |
+			odd(binary.LittleEndian.Uint64(text[16:])) | odd(binary.LittleEndian.Uint64(text[24:]))
+		text = text[32:]
+	}
+	for len(text) >= 8 {
+		seen |= odd(binary.LittleEndian.Uint64(text))
+		text = text[8:]
+	}
+	return seen&highBits == 0
+}
+
 // unescaped is where the text at b[i:] ends that a JSON string can hold as it is, and whether a byte of it is not ASCII.
 func unescaped(b []byte, i int) (end int, high bool) {
+	if n := bytes.IndexByte(b[i:], '"'); n >= 0 && simple(b[i:i+n]) {
+		return i + n, false
+	}
+	return lookAtAll(b, i)
+}
+
+// lookAtAll is unescaped for any text.
+func lookAtAll(b []byte, i int) (end int, high bool) {
 	var seen uint64
 	for i+8 <= len(b) {
 		x := binary.LittleEndian.Uint64(b[i:])
@@ -207,7 +239,10 @@ func unescaped(b []byte, i int) (end int, high bool) {
 
 // IsPlain reports whether a JSON string can hold a text as it is.
 func IsPlain(text []byte) bool {
-	end, _ := unescaped(text, 0)
+	if simple(text) {
+		return true
+	}
+	end, _ := lookAtAll(text, 0)
 	return end == len(text)
 }
 
