@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // AmbiguityArg is what follows the colon of an ambiguity code.
@@ -150,13 +151,13 @@ var ambiguities = [...]AmbiguityKind{
 	{Code: NoteNamesNothing, Status: CorrelationClean, Arg: ArgID, Says: "effects in an allowed call's own window, in a known tree, and its arguments name nothing to compare them with"},
 }
 
-var ambiguityKinds = func() map[string]*AmbiguityKind {
+var ambiguityKinds = sync.OnceValue(func() map[string]*AmbiguityKind {
 	m := map[string]*AmbiguityKind{}
 	for i := range ambiguities {
 		m[ambiguities[i].Code] = &ambiguities[i]
 	}
 	return m
-}()
+})
 
 // Ambiguities returns all kinds, in the order of the specification's table, which is
 // the byte order of their codes.
@@ -175,7 +176,7 @@ func Ambiguities() []AmbiguityKind {
 
 // kindOf returns the kind of a code, nil if there is none.
 func kindOf(code string) *AmbiguityKind {
-	if k := ambiguityKinds[code]; k != nil {
+	if k := ambiguityKinds()[code]; k != nil {
 		return k
 	}
 	return logKind(code)

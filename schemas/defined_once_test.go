@@ -104,7 +104,7 @@ func vocabulary() map[string]bool {
 	for _, f := range schemas.Forms() {
 		add(f.Schema, f.Member, f.File)
 	}
-	for _, s := range schemas.Streams {
+	for _, s := range schemas.Streams() {
 		add(s.Name)
 	}
 	add(schemas.EnvKeys()...)

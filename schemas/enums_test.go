@@ -67,7 +67,7 @@ func closedSets() map[string][]string {
 		}
 	}
 	sets["kinds"], sets["kinds with two names"], sets["ambiguities without argument"] = names, otherNames, plain
-	for _, s := range Streams {
+	for _, s := range Streams() {
 		sets["streams"] = append(sets["streams"], s.Name)
 	}
 	return sets

@@ -126,16 +126,14 @@ var EventTypes = [...]EventType{
 	{EventKernelFile, "", "", OpKernelFile, SetFilesystemPaths, "path", "file that the kernel was told to use or to leave: accounting, swap"},
 }
 
-// EventTypes by id, for lookups that are done for every line.
+// EventTypes by id, for lookups that are done for every line. A kind without a name of its own is empty: KindOf knows it.
 var kinds, otherKinds, effectVerbs, eventSets = func() (kind, other, verb [256]string, set [256]int8) {
-	for id := range kind {
-		kind[id], set[id] = "event_"+strconv.Itoa(id), SetNone
+	for id := range set {
+		set[id] = SetNone
 	}
-	for _, t := range EventTypes {
-		if t.Name != "" {
-			kind[t.ID] = t.Name
-		}
-		other[t.ID], verb[t.ID], set[t.ID] = t.Other, t.Verb, int8(t.Set)
+	for i := range EventTypes {
+		t := &EventTypes[i]
+		kind[t.ID], other[t.ID], verb[t.ID], set[t.ID] = t.Name, t.Other, t.Verb, int8(t.Set)
 	}
 	return kind, other, verb, set
 }()
@@ -148,7 +146,7 @@ func HasText(eventType uint32) bool {
 
 // KindOf is the kind that the runner writes for an event id.
 func KindOf(eventType uint32) string {
-	if eventType < uint32(len(kinds)) {
+	if eventType < uint32(len(kinds)) && kinds[eventType] != "" {
 		return kinds[eventType]
 	}
 	return "event_" + strconv.FormatUint(uint64(eventType), 10)

@@ -94,7 +94,7 @@ func (j *rawJSON) event() (e RawEvent) {
 	e.UID, e.GID, e.MountNS = opt(&e.Has, HasContext, j.UID), opt(&e.Has, HasContext, j.GID), opt(&e.Has, HasContext, j.MountNS)
 	e.NSPID, e.PIDNS = opt(&e.Has, HasNSPID, j.NSPID), opt(&e.Has, HasNSPID, j.PIDNS)
 	for _, m := range j.Marks {
-		e.Marks |= rawMarks[m]
+		e.Marks |= rawMarks()[m]
 	}
 	return e
 }

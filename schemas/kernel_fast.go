@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"sync"
 )
 
 // This file is a fast parser for lines as this runner writes them: keys in the canonical
@@ -12,41 +13,37 @@ import (
 // parser reads all other lines, so the fast one changes no result. It is several times as
 // fast: BenchmarkKernelLine compares the two.
 
-// valueKeys are the text between event_type and the value itself, by type.
-var valueKeys = func() (keys [len(kinds)]string) {
-	for i, kind := range kinds {
-		keys[i] = `,"kind":"` + kind + `","value":`
-	}
-	return keys
-}()
+// fastKeys are the texts that the fast parser looks for. They are made when the first parser is: a tool that reads no line does not
+// wait for them.
+type fastKeys struct {
+	kinds      [len(kinds)]string                                   // by type
+	value      [len(kinds)]string                                   // between event_type and the value itself, by type
+	access     [len(AccessModes)]string                             // the key access_mode, by flags & O_ACCMODE
+	operations [1 << len(operationNames)]string                     // the key operation_flags, by its hints; without any it is absent
+	openEnds   [len(AccessModes) << len(operationNames) << 1]string // after the return value of an open, by access, hints and whether it failed
+}
 
-// accessKeys are the key access_mode by flags & O_ACCMODE.
-var accessKeys = func() (keys [len(AccessModes)]string) {
+var theFastKeys = sync.OnceValue(func() *fastKeys {
+	k := &fastKeys{}
+	for i := range k.kinds {
+		k.kinds[i] = KindOf(uint32(i))
+		k.value[i] = `,"kind":"` + k.kinds[i] + `","value":`
+	}
 	for i, mode := range AccessModes {
-		keys[i] = `,"access_mode":"` + mode + `"`
+		k.access[i] = `,"access_mode":"` + mode + `"`
 	}
-	return keys
-}()
-
-// operationKeys are the key operation_flags by its hints; without any it is absent.
-var operationKeys = func() (keys [1 << len(operationNames)]string) {
-	for i := 1; i < len(keys); i++ {
-		keys[i] = string(AppendOperationFlags([]byte(`,"operation_flags":`), OperationFlags(i)))
+	for i := 1; i < len(k.operations); i++ {
+		k.operations[i] = string(AppendOperationFlags([]byte(`,"operation_flags":`), OperationFlags(i)))
 	}
-	return keys
-}()
-
-// openEnds are the keys after the return value of an open, by access, hints and
-// whether it failed.
-var openEnds = func() (keys [len(accessKeys) * len(operationKeys) * 2]string) {
-	for i := range keys {
-		keys[i] = accessKeys[i&3] + operationKeys[i>>2&15] + successKey
+	for i := range k.openEnds {
+		end := successKey
 		if i>>6 == 1 {
-			keys[i] = accessKeys[i&3] + operationKeys[i>>2&15] + errorKey
+			end = errorKey
 		}
+		k.openEnds[i] = k.access[i&3] + k.operations[i>>2&15] + end
 	}
-	return keys
-}()
+	return k
+})
 
 const (
 	successKey  = `,"status":"` + StatusSuccess + `"`
@@ -157,11 +154,11 @@ func (p *KernelParser) fast(e *KernelEvent) bool {
 	if len(b)-i < len(typeKey) || string(b[i:i+len(typeKey)]) != typeKey {
 		return false
 	}
-	if n, end = digits(b, i+len(typeKey)); end == i+len(typeKey) || n >= uint64(len(kinds)) || !hasAt(b, end, valueKeys[n]) {
+	if n, end = digits(b, i+len(typeKey)); end == i+len(typeKey) || n >= uint64(len(kinds)) || !hasAt(b, end, p.keys.value[n]) {
 		return false
 	}
-	e.EventType, e.Kind = uint32(n), kinds[n]
-	i = end + len(valueKeys[n])
+	e.EventType, e.Kind = uint32(n), p.keys.kinds[n]
+	i = end + len(p.keys.value[n])
 	from := i + 1
 	if hasAt(b, i, "null") {
 		i += len("null")
@@ -274,19 +271,19 @@ func (p *KernelParser) fastOutcome(e *KernelEvent, i int) bool {
 		if e.ReturnValue < 0 {
 			at, status = at|1<<6, StatusError
 		}
-		if key := openEnds[at]; hasAt(b, i, key) {
+		if key := p.keys.openEnds[at]; hasAt(b, i, key) {
 			e.AccessMode, e.Operations, e.Status = AccessMode(e.Flags), o, status
 			return p.fastEnd(e, i+len(key))
 		}
 	}
 	if e.Has&KernelHasFlags != 0 {
-		if key := accessKeys[e.Flags&3]; hasAt(b, i, key) {
+		if key := p.keys.access[e.Flags&3]; hasAt(b, i, key) {
 			e.AccessMode = AccessMode(e.Flags)
 			i += len(key)
 		}
-		if o := OperationsOf(e.Flags); o != 0 && hasAt(b, i, operationKeys[o]) {
+		if o := OperationsOf(e.Flags); o != 0 && hasAt(b, i, p.keys.operations[o]) {
 			e.Operations = o
-			i += len(operationKeys[o])
+			i += len(p.keys.operations[o])
 		}
 	}
 	if e.Has&KernelHasReturn == 0 {

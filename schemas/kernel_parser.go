@@ -13,6 +13,7 @@ type KernelParser struct {
 	s      scanner
 	runID  string
 	prefix []byte // the beginning of a canonical line
+	keys   *fastKeys
 	kind   string // the last one that had to be copied
 	timed  bool   // whether the last key may be ktime_ns
 	time   KernelTime
@@ -34,7 +35,7 @@ func (t KernelTime) Without(line []byte) []byte { return line[:t.At] }
 
 // NewKernelParser makes a parser for the lines of one run.
 func NewKernelParser(runID string) *KernelParser {
-	return &KernelParser{runID: runID, prefix: []byte(`{"schema":"` + SchemaKernelEvent + `","run_id":"` + runID + `"`)}
+	return &KernelParser{runID: runID, keys: theFastKeys(), prefix: []byte(`{"schema":"` + SchemaKernelEvent + `","run_id":"` + runID + `"`)}
 }
 
 var (
@@ -240,7 +241,7 @@ func (p *KernelParser) checkRunID() bool {
 // setKind checks that kind is a name of the event type and interns it.
 func (p *KernelParser) setKind(e *KernelEvent, kind []byte) bool {
 	if e.EventType < uint32(len(kinds)) {
-		if k := kinds[e.EventType]; string(kind) == k {
+		if k := p.keys.kinds[e.EventType]; string(kind) == k {
 			e.Kind = k
 			return true
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -355,13 +356,13 @@ func (s *scanner) text() ([]byte, bool) {
 
 // word reads a string that must be one of a closed set and returns the set's
 // own copy of it, so that nothing is allocated.
-func (s *scanner) word(set map[string]string) (string, bool) {
+func (s *scanner) word(set func() map[string]string) (string, bool) {
 	at := s.i
 	v, ok := s.str()
 	if !ok {
 		return "", false
 	}
-	w, ok := set[string(v)]
+	w, ok := set()[string(v)]
 	if !ok {
 		s.i = at
 		return "", s.fail("unknown word %.60q", v)
@@ -369,12 +370,15 @@ func (s *scanner) word(set map[string]string) (string, bool) {
 	return w, true
 }
 
-func words(w ...string) map[string]string {
-	m := make(map[string]string, len(w))
-	for _, s := range w {
-		m[s] = s
-	}
-	return m
+// words makes such a set when it is first needed.
+func words(w ...string) func() map[string]string {
+	return sync.OnceValue(func() map[string]string {
+		m := make(map[string]string, len(w))
+		for _, s := range w {
+			m[s] = s
+		}
+		return m
+	})
 }
 
 // validText reports whether v is the text form of some byte string.

@@ -1,6 +1,9 @@
 package schemas
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // RawParser parses raw event lines of one run. It is strict: known keys only,
 // each at most once, in canonical order, canonical integers, nothing after the
@@ -21,13 +24,13 @@ var (
 	rawSources   = words(RawSources[:]...)
 	rawHooks     = words(RawHooks[:]...)
 	rawFileTypes = words(RawFileTypes[:]...)
-	rawMarks     = func() map[string]Marks {
+	rawMarks     = sync.OnceValue(func() map[string]Marks {
 		m := make(map[string]Marks, len(markNames))
 		for i, name := range markNames {
 			m[name] = 1 << i
 		}
 		return m
-	}()
+	})
 )
 
 // Parse reads one line, given without LF, into e. Names alias the line or the
@@ -233,7 +236,7 @@ func (s *scanner) marks() (Marks, bool) {
 		if !ok {
 			return 0, false
 		}
-		m, ok := rawMarks[string(w)]
+		m, ok := rawMarks()[string(w)]
 		if !ok || m <= all {
 			s.i = at
 			return 0, s.fail("mark %.60q is unknown, repeated or out of order", w)

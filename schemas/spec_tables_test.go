@@ -403,7 +403,7 @@ func verbs() table {
 
 func streams() table {
 	t := table{{"stream", "written by", "records in order"}}
-	for _, s := range schemas.Streams {
+	for _, s := range schemas.Streams() {
 		last := len(s.Records) - 1
 		t = append(t, []string{code(s.Name), s.By, strings.Join(s.Records[:last], ", ") + ", then " + s.Records[last]})
 	}

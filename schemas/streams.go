@@ -1,5 +1,7 @@
 package schemas
 
+import "sync"
+
 // StreamForm is one kind of stream: who writes it, and its records in order.
 type StreamForm struct {
 	Name    string
@@ -9,7 +11,7 @@ type StreamForm struct {
 
 // Streams are all kinds of streams: those of logs and the layers of a joined stream
 // are rows of the layer table.
-var Streams = func() []StreamForm {
+var Streams = sync.OnceValue(func() []StreamForm {
 	health := "`" + SchemaStageHealth + "`"
 	normalized := []string{"`" + SchemaEvent + "`"}
 	for _, l := range Layers {
@@ -42,7 +44,7 @@ var Streams = func() []StreamForm {
 	list = append(list, StreamForm{StreamClock, StageClock, []string{"1 `" + SchemaClock + "`", "`" + SchemaClockTick + "` sorted"}})
 	return append(list, StreamForm{StreamJoined, StageCorrelate, append(joined, "`"+SchemaBox+"` (optional)", "`"+SchemaClock+"` (optional)", "`"+SchemaRunEnv+"` (optional)", "`"+SchemaNet+"` (optional)", "`"+SchemaSurfaceEntry+"` sorted",
 		"`"+SchemaBinding+"`", "`"+SchemaAmbiguity+"`", "`"+SchemaReport+"`", "`"+SchemaHealth+"`", "3 "+health)})
-}()
+})
 
 // ReaderOf says how a stream is read: the tool, and its flag.
 func ReaderOf(name string) string {

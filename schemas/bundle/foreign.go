@@ -49,7 +49,7 @@ func streamName(b []byte) string {
 	}
 	_, rest, _ := strings.Cut(string(b), key)
 	name, _, _ := strings.Cut(rest, `"`)
-	for _, s := range schemas.Streams {
+	for _, s := range schemas.Streams() {
 		if s.Name == name {
 			return name
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 )
 
 // builtin is a function of Rego that OPA leaves to whoever runs the module.
@@ -89,8 +90,8 @@ var refused = map[string]string{
 	"internal.test_case": "it is for tests",
 }
 
-// builtins are those that are known here, by name.
-var builtins = func() map[string]*builtin {
+// builtins are those that are known here, by name. A tool that uses no such policy does not wait for them.
+var builtins = sync.OnceValue(func() map[string]*builtin {
 	all := map[string]*builtin{}
 	for _, group := range [][]builtin{stringBuiltins, regexBuiltins, encodingBuiltins, hashBuiltins, timeBuiltins, netBuiltins,
 		unitBuiltins, versionBuiltins, objectBuiltins, patchBuiltins, castBuiltins} {
@@ -99,7 +100,7 @@ var builtins = func() map[string]*builtin {
 		}
 	}
 	return all
-}()
+})
 
 // texts are the strings of an array or a set.
 func texts(v any) ([]string, error) {

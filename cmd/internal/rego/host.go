@@ -98,7 +98,7 @@ func (p *Policy) resolve(needed map[string]uint32) (map[uint32]*builtin, error) 
 	found := map[uint32]*builtin{}
 	var bad []string
 	for name, id := range needed {
-		b := builtins[name]
+		b := builtins()[name]
 		why := refused[name]
 		if name == nowName && !p.options.Now.IsZero() {
 			why = ""
