@@ -144,7 +144,7 @@ func (s *Set) addBatch(batch []byte) error {
 func (s *Set) touch(some []found) {
 	var places [together]uint32
 	for i := range some {
-		places[i] = s.table[some[i].hash&(tableSize-1)] & placeMask
+		places[i] = s.table[s.slot(some[i].hash)] & placeMask
 	}
 	for i := range some {
 		if places[i] > 0 {

@@ -15,6 +15,10 @@ const (
 	arenaSize = 12 << 20 // bytes of entries
 	tableSize = 1 << 19  // slots, a power of two
 	tableFull = tableSize / 10 * 7
+
+	// Of a small set. So much memory as a large one has would bring the collector, which takes most of a small run's time.
+	smallArena = 64 << 10
+	smallTable = 1 << 12
 )
 
 // Set is a set of keys in memory, and sorted runs of keys on disk. A key is the
@@ -83,19 +87,35 @@ func (s *Set) find(set int, value []byte) found {
 // spare are closed sets, whose memory the next one takes. Their tables are empty.
 var spare sync.Pool
 
-// allocate takes the memory all at once: what is not used is not there, but what a
-// slice grows out of is.
+// allocate takes the memory of a small set, or that of a closed one.
 func (s *Set) allocate() {
-	if s.table == nil {
-		if old, ok := spare.Get().(*Set); ok && cap(old.arena) >= s.limit {
-			s.table, s.arena, s.entries, s.items, s.fronts = old.table, old.arena[:0:s.limit], old.entries[:0], old.items[:tableFull], old.fronts
-			return
-		}
-		s.table = make([]uint32, tableSize)
-		s.arena = make([]byte, 0, s.limit)
-		s.entries = make([]uint32, 0, tableFull)
-		s.items = make([]item, tableFull)
-		s.fronts.allocate()
+	if s.table != nil {
+		return
+	}
+	if old, ok := spare.Get().(*Set); ok && cap(old.arena) >= s.limit {
+		s.table, s.arena, s.entries, s.items, s.fronts = old.table, old.arena[:0:s.limit], old.entries[:0], old.items[:tableFull], old.fronts
+		return
+	}
+	s.take(smallTable, smallArena)
+	s.fronts.allocate()
+}
+
+// take takes memory for a table with so many slots, and for so many bytes of entries.
+func (s *Set) take(slots, arena int) {
+	s.table = make([]uint32, slots)
+	s.arena = append(make([]byte, 0, min(arena, s.limit)), s.arena...)
+	s.entries = append(make([]uint32, 0, full(slots)), s.entries...)
+	s.items = make([]item, full(slots))
+}
+
+// full is how many values a table holds at most.
+func full(slots int) int { return slots / 10 * 7 }
+
+// grow makes a small set a large one: all at once, so that nothing half-grown is left to the collector.
+func (s *Set) grow() {
+	s.take(tableSize, arenaSize)
+	for _, place := range s.entries {
+		s.enter(place, s.hash(s.entry(place)))
 	}
 }
 
@@ -103,10 +123,15 @@ func (s *Set) allocate() {
 func (s *Set) make(n, size int) error {
 	s.allocate()
 	more := size + n*(entryHead+entryAlign-1)
-	if len(s.entries) == 0 || len(s.arena)+more <= s.limit && len(s.entries)+n <= tableFull && s.fronts.have(n, size) {
-		return nil
+	if len(s.entries) > 0 && (len(s.arena)+more > s.limit || len(s.entries)+n > tableFull || !s.fronts.have(n, size)) {
+		if err := s.spill(); err != nil {
+			return err
+		}
 	}
-	return s.spill()
+	if len(s.table) < tableSize && (len(s.arena)+more > cap(s.arena) || len(s.entries)+n > full(len(s.table))) {
+		s.grow()
+	}
+	return nil
 }
 
 func (s *Set) hash(front uint32, base []byte) uint64 {
@@ -114,14 +139,14 @@ func (s *Set) hash(front uint32, base []byte) uint64 {
 }
 
 func (s *Set) add(f found) {
-	slot, tag := f.hash&(tableSize-1), uint32(f.hash>>32)&^placeMask
+	slot, tag := s.slot(f.hash), uint32(f.hash>>32)&^placeMask
 	for s.table[slot] != 0 {
 		if at := s.table[slot]; at&^placeMask == tag {
 			if front, base := s.entry(at&placeMask - 1); front == f.front && bytes.Equal(base, f.base) {
 				return
 			}
 		}
-		slot = (slot + 1) & (tableSize - 1)
+		slot = s.slot(slot + 1)
 	}
 	place := uint32(len(s.arena) / entryAlign)
 	s.table[slot] = place + 1 | tag
@@ -132,6 +157,18 @@ func (s *Set) add(f found) {
 	for len(s.arena)%entryAlign != 0 {
 		s.arena = append(s.arena, 0)
 	}
+}
+
+// slot is the place in the table for a hash.
+func (s *Set) slot(hash uint64) uint64 { return hash & uint64(len(s.table)-1) }
+
+// enter gives an entry that has none a slot.
+func (s *Set) enter(place uint32, hash uint64) {
+	slot := s.slot(hash)
+	for s.table[slot] != 0 {
+		slot = s.slot(slot + 1)
+	}
+	s.table[slot] = place + 1 | uint32(hash>>32)&^placeMask
 }
 
 // entry is the key of an entry in its two parts.
@@ -193,6 +230,10 @@ func (s *Set) Close() {
 	if s.table == nil {
 		return
 	}
+	if len(s.table) < tableSize {
+		*s = Set{}
+		return
+	}
 	s.empty()
 	s.fronts.empty()
 	spare.Put(&Set{table: s.table, arena: s.arena, entries: s.entries, items: s.items, fronts: s.fronts})
@@ -208,9 +249,9 @@ func (s *Set) empty() {
 	}
 	slots := make([]uint64, 0, len(s.entries))
 	for _, place := range s.entries {
-		slot := s.hash(s.entry(place)) & (tableSize - 1)
+		slot := s.slot(s.hash(s.entry(place)))
 		for s.table[slot]&placeMask != place+1 {
-			slot = (slot + 1) & (tableSize - 1)
+			slot = s.slot(slot + 1)
 		}
 		slots = append(slots, slot)
 	}

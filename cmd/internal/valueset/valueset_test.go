@@ -180,6 +180,32 @@ func TestTableFull(t *testing.T) {
 	}
 }
 
+// A small set is as it was when it grows, by values or by their bytes, and no more than once.
+func TestGrow(t *testing.T) {
+	for name, c := range map[string]struct{ n, long int }{"values": {full(smallTable) + 1, 1}, "bytes": {3, smallArena / 2}} {
+		t.Run(name, func(t *testing.T) {
+			for spare.Get() != nil { // or its memory is taken
+			}
+			s := New()
+			defer s.Close()
+			for range 2 {
+				for i := range c.n {
+					if err := s.Add(i%2, fmt.Appendf(nil, "/d%d/%0*d", i%7, c.long, i)); err != nil {
+						t.Fatal(err)
+					}
+					if want := map[bool]int{true: tableSize, false: smallTable}[len(s.entries) > full(smallTable) || len(s.arena) > smallArena]; len(s.table) != want {
+						t.Fatalf("%d slots for %d values of %d bytes, expected %d", len(s.table), len(s.entries), len(s.arena), want)
+					}
+				}
+			}
+			got := 0
+			if err := s.Each(func(int, []byte) error { got++; return nil }); err != nil || got != c.n || len(s.runs.list) > 0 {
+				t.Errorf("%d values, expected %d, %v", got, c.n, err)
+			}
+		})
+	}
+}
+
 // More directories than there is room for.
 func TestFrontsFull(t *testing.T) {
 	for _, long := range []int{0, 100} {
