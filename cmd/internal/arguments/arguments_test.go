@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -133,13 +134,23 @@ func TestReadKey(t *testing.T) {
 	}
 }
 
-// FuzzRedact: no argument makes it fail, and what it gives is in text form.
+// FuzzRedact: no argument makes it fail, and what it gives is in text form. What a rule does not look at has no match.
 func FuzzRedact(f *testing.F) {
 	f.Add([]byte("--token=x"), []byte("\xff[redacted "))
+	for _, shortest := range []string{"[redacted ", "-----BEGIN", "Cookie:\v", "a://@", "a://x@", "-pass=x", "-pass x", "-pass=\"", "pass=x", "sk-0123456789ab", "eyJ0123456789ab"} {
+		f.Add([]byte(shortest), []byte(shortest+shortest))
+	}
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		for _, text := range Redact([][]byte{a, b}, nil) {
 			if _, err := schemas.Untext(text); err != nil {
 				t.Error(fmt.Sprintf("%q", text), err)
+			}
+		}
+		for _, r := range redactions {
+			for _, text := range [][]byte{a, b} {
+				if got, want := r.matches(text), r.pattern.Regexp().FindAllSubmatchIndex(text, -1); !reflect.DeepEqual(got, want) {
+					t.Errorf("%s: %q: %v, expected %v", r.id, text, got, want)
+				}
 			}
 		}
 	})

@@ -37,23 +37,41 @@ const secretName = `(?:[A-Za-z0-9_.-]*(?:password|passwd|passphrase|token|secret
 // value is a value in a word: quoted, or up to a blank or a quote.
 const value = `("[^"]*"?|'[^']*'?|[^\s"'&;|]+)`
 
-// redaction is one rule with the pattern whose first group is what it takes out.
+// redaction is one rule with the pattern whose first group is what it takes out. A text that has not all of needs, or not as many bytes
+// as least, has no match: most arguments are short words, and to compile the patterns takes longer than to start a stage.
 type redaction struct {
 	id      string
+	needs   []string
+	least   int
 	pattern *pattern.Pattern
 }
 
+func (r *redaction) matches(text []byte) [][]int {
+	if len(text) < r.least {
+		return nil
+	}
+	for _, n := range r.needs {
+		if !bytes.Contains(text, []byte(n)) {
+			return nil
+		}
+	}
+	return r.pattern.Regexp().FindAllSubmatchIndex(text, -1)
+}
+
+// shortestName is the length of the shortest word that secretName has.
+const shortestName = len("pass")
+
 // redactions are the rules of schemas.Redactions, in their order.
 var redactions = []redaction{
-	{schemas.RedactMarker, pattern.New(`(?s)(` + regexp.QuoteMeta(schemas.RedactionMark) + `.*)`)},
-	{schemas.RedactKey, pattern.New(`(?s)(-----BEGIN.*)`)},
-	{schemas.RedactHeader, pattern.New(`(?is)(?:^|[^A-Za-z0-9-])(?:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key|x-auth-token|private-token)\s*:\s*(.+)`)},
-	{schemas.RedactUserinfo, pattern.New(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s"']*)@`)},
-	{schemas.RedactOption, pattern.New(`(?is)^--?` + secretName + `=(.+)$`)},
-	{schemas.RedactOption, pattern.New(`(?i)(?:^|[\s"'=(])--?` + secretName + `(?:=|\s+)` + value)},
-	{schemas.RedactVariable, pattern.New(`(?is)^` + secretName + `=([^"'&;|]+)$`)},
-	{schemas.RedactVariable, pattern.New(`(?i)(?:^|[^A-Za-z0-9_.-])` + secretName + `=` + value)},
-	{schemas.RedactToken, pattern.New(`(?:^|[^A-Za-z0-9_])((?:gh[pousr]_|github_pat_|glpat-|sk-|sk_live_|rk_live_|xox[abprs]-|AKIA|ASIA|AIza|eyJ|npm_|pypi-|hf_|SG\.)[A-Za-z0-9_.-]{12,})`)},
+	{schemas.RedactMarker, []string{schemas.RedactionMark}, 0, pattern.New(`(?s)(` + regexp.QuoteMeta(schemas.RedactionMark) + `.*)`)},
+	{schemas.RedactKey, []string{"-----BEGIN"}, 0, pattern.New(`(?s)(-----BEGIN.*)`)},
+	{schemas.RedactHeader, []string{":"}, len("cookie:x"), pattern.New(`(?is)(?:^|[^A-Za-z0-9-])(?:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key|x-auth-token|private-token)\s*:\s*(.+)`)},
+	{schemas.RedactUserinfo, []string{"://", "@"}, 0, pattern.New(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s"']*)@`)},
+	{schemas.RedactOption, []string{"-", "="}, 1 + shortestName, pattern.New(`(?is)^--?` + secretName + `=(.+)$`)},
+	{schemas.RedactOption, []string{"-"}, 1 + shortestName + len("=x"), pattern.New(`(?i)(?:^|[\s"'=(])--?` + secretName + `(?:=|\s+)` + value)},
+	{schemas.RedactVariable, []string{"="}, shortestName, pattern.New(`(?is)^` + secretName + `=([^"'&;|]+)$`)},
+	{schemas.RedactVariable, []string{"="}, shortestName, pattern.New(`(?i)(?:^|[^A-Za-z0-9_.-])` + secretName + `=` + value)},
+	{schemas.RedactToken, nil, len("sk-") + 12, pattern.New(`(?:^|[^A-Za-z0-9_])((?:gh[pousr]_|github_pat_|glpat-|sk-|sk_live_|rk_live_|xox[abprs]-|AKIA|ASIA|AIza|eyJ|npm_|pypi-|hf_|SG\.)[A-Za-z0-9_.-]{12,})`)},
 }
 
 // before is an option, as a whole argument, whose value is the next one.
@@ -63,7 +81,7 @@ var before = pattern.New(`(?i)^--?` + secretName + `$`)
 func Redact(argv [][]byte, k Key) []string {
 	list := make([]string, len(argv))
 	for i, a := range argv {
-		if i > 0 && before.Match(argv[i-1]) {
+		if i > 0 && bytes.HasPrefix(argv[i-1], []byte("-")) && before.Match(argv[i-1]) {
 			list[i] = schemas.Text(string(k.Mark(schemas.RedactOption, a)))
 			continue
 		}
@@ -79,7 +97,8 @@ func (k Key) text(a []byte) string {
 		done bool
 	}
 	parts := []part{{text: a}}
-	for _, r := range redactions {
+	for i := range redactions {
+		r := &redactions[i]
 		var next []part
 		for _, p := range parts {
 			if p.done {
@@ -87,7 +106,7 @@ func (k Key) text(a []byte) string {
 				continue
 			}
 			at := 0
-			for _, m := range r.pattern.Regexp().FindAllSubmatchIndex(p.text, -1) {
+			for _, m := range r.matches(p.text) {
 				if m[2] == m[3] {
 					continue
 				}
