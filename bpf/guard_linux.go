@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -352,10 +351,13 @@ func (s *Session) Interference(consumed uint64) map[string]uint64 {
 func (s *Session) holdProcesses() {
 	parent := strconv.Itoa(os.Getppid())
 	pids := []string{"self", parent}
-	lists, _ := filepath.Glob("/proc/" + parent + "/task/[0-9]*/children")
-	for _, list := range lists {
-		b, _ := os.ReadFile(list)
-		pids = append(pids, strings.Fields(string(b))...)
+	if task, err := os.Open("/proc/" + parent + "/task"); err == nil {
+		threads, _ := task.Readdirnames(-1)
+		task.Close()
+		for _, t := range threads { // not filepath.Glob: it lists all that there is of each thread
+			b, _ := os.ReadFile(task.Name() + "/" + t + "/children")
+			pids = append(pids, strings.Fields(string(b))...)
+		}
 	}
 	for _, pid := range pids {
 		if d, err := os.OpenFile("/proc/"+pid, unix.O_PATH|unix.O_DIRECTORY, 0); err == nil {
