@@ -14,14 +14,14 @@ import (
 // layers that it follows from, and the values that the layers give.
 type surfaceValues struct {
 	document valueset.List
-	layers   *valueset.Set
+	layers   *valueset.AsyncWriter
 	whole    bool // the document was walked to its end
 	counted  [len(schemas.SurfaceSets)]uint64
 	first    [len(schemas.SurfaceSets)][]string // the first values of the document, for --explain
 	room     [len(schemas.SurfaceSets)]verdict.ListRoom
 }
 
-func (s *surfaceValues) init() { s.layers = valueset.New() }
+func (s *surfaceValues) init() { s.layers = valueset.NewAsyncWriter() }
 
 func (s *surfaceValues) close() {
 	s.document.Close()
