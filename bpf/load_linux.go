@@ -193,8 +193,17 @@ func (s *Session) prepare(spec *ebpf.CollectionSpec) error {
 	if m := spec.Maps["scratch"]; m != nil {
 		m.MaxEntries = uint32(n) * scratches * s.copies.count()
 	}
+	for _, m := range spec.Maps {
+		if !hasTypes[m.Type] {
+			m.Key, m.Value = nil, nil
+		}
+	}
 	return nil
 }
+
+// hasTypes are the kinds of maps that keep the types of their keys and values: the kernel needs them for the storage of tasks. Those of
+// others are for people who look at a map; to load them takes as long as to make it.
+var hasTypes = map[ebpf.MapType]bool{ebpf.TaskStorage: true, ebpf.CGroupStorage: true}
 
 // scratches is SCRATCHES of record.h.
 const scratches = 7
