@@ -64,7 +64,7 @@ func envOf(t *testing.T, args ...string) *tool.Env {
 		testkit.Must(t, f.Apply(set))
 	}
 	testkit.Must(t, set.Parse(args))
-	return &tool.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: set.Args(), Flag: cli.NewContext(nil, set, nil), Name: "runner-gate", Command: wordServe}
+	return &tool.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: set.Args(), Flag: tool.NewFlags(cli.NewContext(nil, set, nil)), Name: "runner-gate", Command: wordServe}
 }
 
 func serveArgs(root string, more ...string) []string {

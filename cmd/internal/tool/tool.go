@@ -42,7 +42,7 @@ type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Args           []string // operands
-	Flag           *cli.Context
+	Flag           *Flags
 	Name           string
 	Command        string // the one of App.Words that was given
 }
@@ -159,7 +159,7 @@ func (a App) call(ctx context.Context, env *Env, args []string) (err error) {
 		},
 		CustomAppHelpTemplate: strings.TrimLeft(a.Usage, "\n"),
 		Action: func(c *cli.Context) error {
-			env.Flag, env.Args = c, c.Args().Slice()
+			env.Flag, env.Args = NewFlags(c), c.Args().Slice()
 			return a.Run(ctx, env)
 		},
 	}
