@@ -12,8 +12,8 @@
 #ifndef RUNNER_MARKS_H
 #define RUNNER_MARKS_H
 
+#include "scope.h"
 #include "table.h"
-#include "maps.h"
 
 /* Copies run in the order of their numbers. So if this or a later copy has already run,
  * that was for another event. */
@@ -167,18 +167,50 @@ INLINE void go_on(void *ctx, void *body, u32 slot)
 		_m ? _m->probe##_copy : 0;                                   \
 	})
 
-/* Is this the first copy that runs for the entry of this call? A mark that is still set then belongs to a call
- * whose end no copy of on_sys_exit saw. */
+/* The mark of a task, if it has one. Most tasks of the machine have none, nor anything else of programs: one look says so. */
+INLINE struct mark_state *mark_if_any(struct task_struct *task)
+{
+	if (!POINTER(task_struct, (u64)task, bpf_storage))
+		return NULL;
+	return bpf_task_storage_get(&marks, task, 0, 0);
+}
+
+/* A call is entered of which no record is made, and no mark. But what is marked was before it: if it has not ended by now, its
+ * end was missed, and an end that is still to come is none of it. */
+INLINE void pass_entry(struct task_struct *task)
+{
+	struct mark_state *m = mark_if_any(task);
+
+	if (!m)
+		return;
+	if (m->pending) {
+		if (!is_in_scope(present_cgroup((u64)task), SLOT_ENTER))
+			return;
+		missed_pending(m);
+	}
+	m->forked = 0;
+	m->last = 0;
+}
+
+/* Was an earlier copy at the entry of this call? To ask that first costs less than to find out whether the task is in the scope. */
+INLINE bool entry_is_known(struct task_struct *task, u32 call)
+{
+	struct mark_state *m = copy ? mark_if_any(task) : NULL;
+
+	if (!m || m->pending != call || m->entered >> copy)
+		return false;
+	m->entered |= 1 << copy;
+	return true;
+}
+
+/* No earlier copy was. Is this the first one that runs? A mark that is still set belongs to a call whose end no copy of
+ * on_sys_exit saw. Without memory for a mark, copy 0 is. */
 INLINE bool first_at_entry(struct task_struct *task, u32 call)
 {
 	struct mark_state *m = mark_of(task);
 
 	if (!m)
 		return !copy;
-	if (m->pending == call && !(m->entered >> copy)) {
-		m->entered |= 1 << copy; /* an earlier copy was here */
-		return false;
-	}
 	missed_pending(m);
 	m->forked = 0;
 	m->pending = call;
@@ -188,21 +220,26 @@ INLINE bool first_at_entry(struct task_struct *task, u32 call)
 	return true;
 }
 
-/* Is this the first copy that runs for the end of this call? */
+/* Was an earlier copy at the end of this call? */
+INLINE bool end_is_known(struct task_struct *task, u32 call)
+{
+	struct mark_state *m = copy ? mark_if_any(task) : NULL;
+
+	if (!m || m->pending || m->last != call || m->exited >> copy)
+		return false;
+	m->exited |= 1 << copy;
+	return true;
+}
+
+/* No earlier copy was. Is this the first one that runs? */
 INLINE bool first_at_exit(struct task_struct *task, u32 call)
 {
 	struct mark_state *m = mark_of(task);
 
 	if (!m)
 		return first_unmarked(SLOT_EXIT);
-	if (m->pending != call) {
-		if (m->pending)
-			missed_pending(m);
-		else if (m->seen && m->last == call && !(m->exited >> copy)) {
-			m->exited |= 1 << copy;
-			return false;
-		}
-	}
+	if (m->pending != call)
+		missed_pending(m);
 	m->ending = m->pending ? m->calls : 0;
 	m->pending = 0;
 	m->first = !m->seen;
