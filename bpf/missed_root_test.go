@@ -24,6 +24,7 @@ const script = `for i in 1 2 3 4 5 6 7; do /bin/true; (: </no/such/file); : >/de
 func scripted(t *testing.T, without string) Stats {
 	t.Helper()
 	s, run := inOwnCgroup(t)
+	defer s.Close() // or the next one has the same probes
 	s.closeAll(t, without)
 	testkit.Must(t, run(exec.Command("/bin/sh", "-c", script)))
 	return whole(t, s)
@@ -48,7 +49,7 @@ func inCgroup(t *testing.T, opt Options) (s *Session, start func(*exec.Cmd) erro
 	testkit.Must(t, err)
 	t.Cleanup(func() { os.Remove(dir) })
 	opt.Cgroup, opt.RingSize = dir, 1<<20
-	s, err = Attach(opt)
+	s, err = Attach(asTested(opt))
 	if err != nil {
 		testkit.Missing(t, "the probes", err)
 	}
@@ -70,9 +71,18 @@ func (s *Session) closeAll(t *testing.T, probe string) {
 	names := s.programNames()
 	for i, p := range s.progs {
 		if Probe(names[p]) == probe {
-			testkit.Must(t, s.links[i].Close())
+			s.closeLink(t, i)
 		}
 	}
+}
+
+// closeLink takes away a program, also one that is pinned.
+func (s *Session) closeLink(t *testing.T, i int) {
+	t.Helper()
+	if s.set != nil {
+		testkit.Must(t, s.links[i].Unpin())
+	}
+	testkit.Must(t, s.links[i].Close())
 }
 
 // whole are the statistics of a session that lost no record.
@@ -141,7 +151,7 @@ func TestMissedEntryAfterOthers(t *testing.T) {
 		t.Fatalf("%d copies", len(ends))
 	}
 	for _, i := range ends[1:] {
-		testkit.Must(t, s.links[i].Close())
+		s.closeLink(t, i)
 	}
 	const name = "/no/such/file/of-two"
 	calls, done := make(chan bool), make(chan bool)
@@ -156,7 +166,7 @@ func TestMissedEntryAfterOthers(t *testing.T) {
 	calls <- true
 	<-done
 	s.closeAll(t, "sys_enter")
-	testkit.Must(t, s.links[ends[0]].Close())
+	s.closeLink(t, ends[0])
 	testkit.Must(t, s.trace(s.progs[ends[1]]))
 	calls <- true
 	<-done
