@@ -41,6 +41,9 @@ func (c call) String() string {
 const callerEnv = "RUNNER_TEST_CALLER"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(testCopies) != "" {
+		copiesOfSets = CopiesOn
+	}
 	if words := os.Getenv(shareEnv); words != "" {
 		shareMain(words)
 		return

@@ -133,7 +133,7 @@ func (s *Session) programNames() map[*ebpf.Program]string {
 	names := map[*ebpf.Program]string{}
 	if s.set != nil {
 		for name, p := range s.set.progs {
-			names[p] = name
+			names[p] = programOfCopy(name)
 		}
 	}
 	for _, c := range s.coll {

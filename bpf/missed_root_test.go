@@ -5,10 +5,13 @@ package bpf
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
@@ -21,6 +24,7 @@ const script = `for i in 1 2 3 4 5 6 7; do /bin/true; (: </no/such/file); : >/de
 func scripted(t *testing.T, without string) Stats {
 	t.Helper()
 	s, run := inOwnCgroup(t)
+	defer s.Close() // or the next one has the same probes
 	s.closeAll(t, without)
 	testkit.Must(t, run(exec.Command("/bin/sh", "-c", script)))
 	return whole(t, s)
@@ -45,7 +49,7 @@ func inCgroup(t *testing.T, opt Options) (s *Session, start func(*exec.Cmd) erro
 	testkit.Must(t, err)
 	t.Cleanup(func() { os.Remove(dir) })
 	opt.Cgroup, opt.RingSize = dir, 1<<20
-	s, err = Attach(opt)
+	s, err = Attach(asTested(opt))
 	if err != nil {
 		testkit.Missing(t, "the probes", err)
 	}
@@ -67,9 +71,18 @@ func (s *Session) closeAll(t *testing.T, probe string) {
 	names := s.programNames()
 	for i, p := range s.progs {
 		if Probe(names[p]) == probe {
-			testkit.Must(t, s.links[i].Close())
+			s.closeLink(t, i)
 		}
 	}
+}
+
+// closeLink takes away a program, also one that is pinned.
+func (s *Session) closeLink(t *testing.T, i int) {
+	t.Helper()
+	if s.set != nil {
+		testkit.Must(t, s.links[i].Unpin())
+	}
+	testkit.Must(t, s.links[i].Close())
 }
 
 // whole are the statistics of a session that lost no record.
@@ -100,6 +113,66 @@ func TestEndsWithoutEntries(t *testing.T) {
 	testkit.Must(t, <-done)
 	if st := whole(t, s); len(st.Missed) != 0 {
 		t.Errorf("missed %v", st.Missed)
+	}
+}
+
+// A call whose end no copy saw is counted at the task's next call, also if nothing is recorded of that one: the task may make no
+// other before the capture ends.
+func TestMissedIsSoonKnown(t *testing.T) {
+	s, start := inCgroup(t, Options{Copies: CopiesOn})
+	s.closeAll(t, "sys_exit")
+	r, w, err := os.Pipe()
+	testkit.Must(t, err)
+	defer r.Close()
+	cmd := exec.Command("/bin/sh", "-c", "true </no/such/file; read line")
+	cmd.Stdin = r
+	testkit.Must(t, start(cmd))
+	time.Sleep(500 * time.Millisecond) // it waits in the last call that it makes
+	early := whole(t, s).Missed["sys_exit"]
+	w.Close()
+	cmd.Wait()
+	if late := whole(t, s).Missed["sys_exit"]; early == 0 || early != late {
+		t.Errorf("%d were missed, and %d when the task had ended", early, late)
+	}
+}
+
+// Two calls with the same number, and others between them of which nothing is recorded: they are two, also if no copy saw the
+// second one's entry, and the copies that saw the two ends are not the same.
+func TestMissedEntryAfterOthers(t *testing.T) {
+	s := attachOwn(t, true)
+	names := s.programNames()
+	var ends []int // by copy
+	for i, p := range s.progs {
+		if Probe(names[p]) == "sys_exit" {
+			ends = append(ends, i)
+		}
+	}
+	if len(ends) != probeCopies {
+		t.Fatalf("%d copies", len(ends))
+	}
+	for _, i := range ends[1:] {
+		s.closeLink(t, i)
+	}
+	const name = "/no/such/file/of-two"
+	calls, done := make(chan bool), make(chan bool)
+	go func() {
+		runtime.LockOSThread()
+		for range calls {
+			unix.Unlinkat(unix.AT_FDCWD, name, 0)
+			unix.Getppid()
+			done <- true
+		}
+	}()
+	calls <- true
+	<-done
+	s.closeAll(t, "sys_enter")
+	s.closeLink(t, ends[0])
+	testkit.Must(t, s.trace(s.progs[ends[1]]))
+	calls <- true
+	<-done
+	close(calls)
+	if got := outcomes(t, s, name); len(got) != 2 {
+		t.Errorf("%q, expected two", got)
 	}
 }
 

@@ -40,6 +40,9 @@ var (
 	ownObjects    = objectSet{kernelObject, uringObject, objects.LoadGuard, objects.LoadSock, objects.LoadUnix, objects.LoadResult, objects.LoadPathObj}
 	sharedObjects = objectSet{twice{usual: objects.LoadKernelShared}, twice{usual: objects.LoadUringShared}, objects.LoadGuardShared,
 		objects.LoadSockShared, objects.LoadUnixShared, objects.LoadResultShared, objects.LoadPathObjShared}
+	// Programs at cgroups are the same with copies.
+	sharedCopies = objectSet{twice{general: objects.LoadKernelSharedCopies}, twice{general: objects.LoadUringSharedCopies}, objects.LoadGuardSharedCopies,
+		objects.LoadSockShared, objects.LoadUnixShared, objects.LoadResultShared, objects.LoadPathObjSharedCopies}
 )
 
 // usual reports whether this kernel is a usual one.

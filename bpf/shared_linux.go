@@ -49,18 +49,14 @@ const shareName = "runner"
 
 // CanShare says why runs cannot share probes here, by what a session with its own has found out.
 func CanShare(s *Session) error {
-	if p := s.Preemption; p.Tasks || p.Calls {
-		return errPreempts(p)
+	if err := s.Preemption.Err; err != nil {
+		return err
 	}
 	if s.without&(Cast|Loop) != 0 {
 		return errors.New(s.Loaded())
 	}
 	_, err := bpfMount()
 	return err
-}
-
-func errPreempts(p Preemption) error {
-	return fmt.Errorf("this kernel preempts tasks in probes (%s): each run has copies of its own", p)
 }
 
 // share is that directory.
@@ -205,8 +201,8 @@ func (opt Options) cannotShare() error {
 		return errors.New("a run with file rules has probes of its own")
 	case opt.Without != 0:
 		return errors.New("a run without parts of the kernel has probes of its own")
-	case opt.Copies == CopiesOn:
-		return errors.New("copies of probes are a run's own")
+	case opt.Copies == CopiesOn, opt.Copies == CopiesOff && preemptsTasks():
+		return errors.New("a run that chooses copies of probes has probes of its own")
 	}
 	return nil
 }

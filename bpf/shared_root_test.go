@@ -118,7 +118,7 @@ func all(t *testing.T, s *Session) seen {
 	out.stats, err = s.Stats()
 	testkit.Must(t, err)
 	st := out.stats
-	if st.Seen != st.Emitted+st.Dropped || st.Emitted != out.read || st.ScratchMissing != 0 || st.RecursionMisses != 0 {
+	if st.Seen != st.Emitted+st.Dropped || st.Emitted != out.read || st.ScratchMissing != 0 || st.RecursionMisses != 0 || st.Lost != 0 {
 		t.Errorf("%d records were read: %+v", out.read, st)
 	}
 	if st.Dropped > 0 {

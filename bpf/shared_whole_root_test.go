@@ -15,15 +15,21 @@ import (
 
 // Whose probes a session uses makes no difference to any other test of this package: all of them run once more with shared ones,
 // in a mount namespace with a BPF file system.
-func TestWholeShared(t *testing.T) {
+func TestWholeShared(t *testing.T) { wholeShared(t, "^TestShared") }
+
+// Nor does it make one to them, nor to those of shared probes, whether these have copies.
+func TestWholeSharedWithCopies(t *testing.T) { wholeShared(t, "^$", testCopies+"=on") }
+
+func wholeShared(t *testing.T, skip string, env ...string) {
+	t.Helper()
 	if os.Getenv(testProbes) != "" {
 		return // this is one of them
 	}
 	testkit.Programs(t, "tests with shared probes", "unshare", "mount")
 	shareHere(t) // can they be shared here at all?
 	shareWith(t, newScope(t, ownCgroup(t)), Options{}).Close()
-	cmd := exec.Command("unshare", "--mount", "sh", "-c", `mount -t bpf bpf /sys/fs/bpf && exec "$@"`, "sh", testExecutable(t), "-test.v", "-test.count=1", "-test.skip", "^TestShared")
-	cmd.Env = append(os.Environ(), testProbes+"="+schemas.ProbesShared)
+	cmd := exec.Command("unshare", "--mount", "sh", "-c", `mount -t bpf bpf /sys/fs/bpf && exec "$@"`, "sh", testExecutable(t), "-test.v", "-test.count=1", "-test.skip", skip)
+	cmd.Env = append(append(os.Environ(), testProbes+"="+schemas.ProbesShared), env...)
 	out, err := cmd.CombinedOutput()
 	passed := len(regexp.MustCompile(`(?m)^--- PASS`).FindAll(out, -1))
 	if err != nil || passed < 50 {
@@ -37,8 +43,11 @@ func TestWholeShared(t *testing.T) {
 	t.Logf("%d tests passed with shared probes", passed)
 }
 
-// testProbes says whose probes the sessions of the tests use.
-const testProbes = "RUNNER_TEST_PROBES"
+// testProbes says whose probes the sessions of the tests use, and testCopies that sets have copies of them.
+const (
+	testProbes = "RUNNER_TEST_PROBES"
+	testCopies = "RUNNER_TEST_COPIES"
+)
 
 func testExecutable(t *testing.T) string {
 	t.Helper()

@@ -48,6 +48,10 @@ func (set *probeSet) join(opt Options) (_ *Session, err error) {
 	s := &Session{set: set, sharing: true, Redundant: schemas.RedundantOff, arguments: opt.Arguments, Cgroup: opt.Cgroup}
 	s.IOUring, s.IOUringForm, s.Unix, s.Results, s.PathObjects = set.facts.IOUring, set.facts.IOUringForm, set.facts.Unix, set.facts.Results, set.facts.PathObjects
 	s.reasons = set.facts.Reasons
+	s.Preemption = Preemption{Tasks: set.facts.Tasks, Calls: set.facts.Calls}
+	if s.copies = (copySet{set.facts.CopiesOfTasks, set.facts.CopiesOfCalls}); s.copies.any() {
+		s.Redundant = RedundantOn
+	}
 	s.requests = set.maps[objects.UringSharedMapRequests]
 	defer func() {
 		if err != nil {

@@ -27,7 +27,7 @@ type probeSet struct {
 	at    os.FileInfo // the directory
 	facts setFacts
 	maps  map[string]*ebpf.Map
-	progs map[string]*ebpf.Program // by their names in the sources
+	progs map[string]*ebpf.Program // by their names in the sources, copies with their number
 	links map[string]link.Link     // likewise, of those that are attached for all runs
 }
 
@@ -35,6 +35,8 @@ type probeSet struct {
 type setFacts struct {
 	IOUring, IOUringForm, Unix, Results, PathObjects string
 	Reasons                                          []string
+	Tasks, Calls                                     bool // where the kernel preempts tasks in probes
+	CopiesOfTasks, CopiesOfCalls                     bool
 	Pins                                             map[string]uint32 // all that is pinned but the facts, by the kernel's numbers
 }
 
@@ -184,6 +186,9 @@ func (set *probeSet) close() {
 	}
 }
 
+// copiesOfSets is a variable so that tests can make sets with copies on every kernel.
+var copiesOfSets = CopiesAuto
+
 // makeSet loads and attaches the probes, and pins them. They are there as a whole or not at all.
 func makeSet(path string) error {
 	types := new(kernelBTF)
@@ -191,14 +196,17 @@ func makeSet(path string) error {
 	s := &Session{types: types, from: sharedObjects, sharing: true, required: make(chan struct{})}
 	defer s.Close() // what is pinned stays
 	s.Preemption = DetectPreemption(types)
+	if err := s.Preemption.Err; err != nil {
+		return err
+	}
+	if s.copies = chooseCopies(copiesOfSets, s.Preemption); s.copies.any() {
+		s.from = sharedCopies
+	}
 	if err := s.lacks(0); err != nil {
 		return err
 	}
-	if p := s.Preemption; p.Err != nil || p.Tasks || p.Calls {
-		return errPreempts(p)
-	}
-	if !s.usual() {
-		return fmt.Errorf("%s", s.Loaded())
+	if s.without&(Cast|Loop) != 0 {
+		return errors.New(s.Loaded())
 	}
 	shared, facts, err := s.loadSet()
 	if err != nil {
@@ -224,10 +232,13 @@ func makeSet(path string) error {
 
 // loadSet loads everything, side by side, and attaches what is attached for all runs.
 func (s *Session) loadSet() (shared map[string]*ebpf.Map, facts setFacts, err error) {
+	facts.Tasks, facts.Calls = s.Preemption.Tasks, s.Preemption.Calls
+	facts.CopiesOfTasks, facts.CopiesOfCalls = s.copies.tasks, s.copies.calls
 	probes, err := s.read(s.from.kernel)
 	if err != nil {
 		return nil, facts, err
 	}
+	s.copySpec = s.copies.spec(probes)
 	coll, err := s.load(onlyMaps(probes), nil)
 	if err != nil {
 		return nil, facts, fmt.Errorf("making the maps: %w", err)
@@ -250,8 +261,12 @@ func (s *Session) loadSet() (shared map[string]*ebpf.Map, facts setFacts, err er
 	if err != nil {
 		return nil, facts, err
 	}
-	var errs [5]error
+	var errs [6]error
+	var copied [probeCopies]*ebpf.Collection
 	var wg sync.WaitGroup
+	if s.copies.any() {
+		wg.Go(func() { copied, errs[5] = s.loadCopies(shared) })
+	}
 	wg.Go(func() { errs[0] = s.attachRequired(probes, shared) })
 	wg.Go(func() { errs[1] = s.attachGuard(guard, shared) })
 	wg.Go(func() { errs[2] = s.loadNumbers(guard) })
@@ -275,7 +290,10 @@ func (s *Session) loadSet() (shared map[string]*ebpf.Map, facts setFacts, err er
 	if s.requests != nil {
 		shared[objects.UringSharedMapRequests] = s.requests
 	}
-	return shared, facts, errors.Join(errs[:]...)
+	if err := errors.Join(errs[:]...); err != nil || !s.copies.any() {
+		return shared, facts, err
+	}
+	return shared, facts, s.attachCopies(copied)
 }
 
 func (s *Session) loadHook(read specFunc, shared map[string]*ebpf.Map) error {
@@ -359,16 +377,27 @@ func (s *Session) pin(dir string, shared map[string]*ebpf.Map, facts setFacts) e
 		}
 		set.maps[name] = shared[name]
 	}
-	names := s.programNames()
+	own, err := s.maps()
+	if err != nil {
+		return err
+	}
+	for _, o := range own {
+		if o.m.Type() == ebpf.ProgramArray { // the kernel empties one that nobody holds
+			set.maps[o.name] = o.m
+		}
+	}
+	names, copies := s.programNames(), map[string]int{}
+	for i, l := range s.links {
+		p := s.progs[i]
+		name := nameOfCopy(names[p], copies[names[p]])
+		copies[names[p]]++
+		set.links[name], set.progs[name] = l, p
+	}
 	for p, name := range names {
-		if name != objects.PathObjProgOnArmTester { // each part of the lookups has one, and only while it is tried
+		if copies[name] == 0 && name != objects.PathObjProgOnArmTester { // each part of the lookups has one, and only while it is tried
 			set.progs[name] = p
 		}
 	}
-	for i, l := range s.links {
-		set.links[names[s.progs[i]]] = l
-	}
-	var err error
 	if facts.Pins, err = set.numbers(); err != nil {
 		return err
 	}
@@ -388,6 +417,19 @@ func (s *Session) pin(dir string, shared map[string]*ebpf.Map, facts setFacts) e
 		err = errors.Join(err, l.Pin(filepath.Join(dir, pinLink+name)))
 	}
 	return err
+}
+
+// nameOfCopy is the name of the pins of a copy of a program, and programOfCopy that of the program.
+func nameOfCopy(program string, copy int) string {
+	if copy == 0 {
+		return program
+	}
+	return fmt.Sprintf("%s-%d", program, copy)
+}
+
+func programOfCopy(name string) string {
+	program, _, _ := strings.Cut(name, "-")
+	return program
 }
 
 // toMap makes the map that holds the facts.

@@ -38,6 +38,7 @@
 //	run.h               whose event it is, where several runs share the probes
 //	cgroups.h           which cgroups belong to such a run
 //	*shared.bpf.c       the objects once more, for runs that share probes
+//	*sharedcopies.bpf.c  those of them that differ where probes have copies
 //	uringcount.bpf.c    only counts the use of io_uring, where uring.bpf.c does not load
 //
 // The programs that enforce network rules:
@@ -84,3 +85,7 @@ package probes
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 ResultShared resultshared.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 GuardShared guardshared.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 PathObjShared pathobjshared.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 KernelSharedCopies kernelsharedcopies.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 UringSharedCopies uringsharedcopies.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 GuardSharedCopies guardsharedcopies.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 PathObjSharedCopies pathobjsharedcopies.bpf.c

@@ -2,6 +2,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Signals from the scope to the runner's processes, and who those are. */
 #include "guard.h"
+#ifdef SHARED
+#include "marks.h"
+#endif
 
 /* Signals that stop or end a process and that the runner does not pass on. */
 #define HARMFUL (1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 11 | 1 << 19 | 1 << 20 | 1 << 21 | 1 << 22 | 1 << 24 | 1 << 25 | 1U << 31)
@@ -15,8 +18,13 @@ int on_signal(u64 *ctx)
 	if (sig > 31 || !(HARMFUL >> sig & 1) || !run_is_known())
 		return 0;
 	bpf_probe_read_kernel(&task, sizeof(task), ctx + 2);
-	if (observer(task, present_run()))
-		raise(ALARM_SIGNAL, sig);
+	if (!observer(task, present_run()))
+		return 0;
+#ifdef SHARED
+	if (!first_at_signal()) /* others say which copy it was, and are counted by that */
+		return 0;
+#endif
+	raise(ALARM_SIGNAL, sig);
 	return 0;
 }
 

@@ -162,12 +162,6 @@ INLINE bool passes(const struct desc *d, struct pt_regs *regs, bool compat32)
 	return !special(d->op, args[0], args[1]);
 }
 
-/* What marks know a call by. One that passes is like one that is not in the table. */
-INLINE u32 marked_as(u64 nr, bool compat32, bool passed)
-{
-	return call_of(passed ? NCALLS - 1 : nr, compat32);
-}
-
 /* Which of 64 calls are of interest, in whichever way they are called? The tables are constants, and so is this: each call of
  * each task of the machine comes here, and would have to wait for memory of ours. */
 INLINE u64 calls_of_interest(u32 first, bool ends)
@@ -198,48 +192,40 @@ INLINE bool not_of_interest(u64 nr, bool ends)
 	return !(set >> (nr & 63) & 1);
 }
 
-/* Marks are kept of all calls that a table has at the end, and of all calls at the entry. */
-INLINE bool enters_unseen(u64 nr)
-{
-	return !copied_calls && not_of_interest(nr, false);
-}
-
-INLINE bool ends_unseen(u64 nr)
-{
-	return not_of_interest(nr, true);
-}
-
-/* Does this program record the end of this call? With copies, only the first one that runs. */
-INLINE bool records(struct task_struct *task, u64 cgid, u64 nr, struct pt_regs *regs, bool compat32, long ret)
+/* Does this program record the end of this call? With copies, only the first one that runs. Its cgroup is looked up late: what
+ * is decided without it costs those less who are in none of a run's. */
+INLINE bool records(struct task_struct *task, u64 *cgid, u64 nr, struct pt_regs *regs, bool compat32, long ret)
 {
 	const struct desc *d;
 	bool elsewhere; /* another probe records this event */
-	bool passed;
+	u32 call = call_of(nr, compat32);
 
 	if (is_x32(nr)) {
-		if (is_in_scope(cgid, SLOT_EXIT))
+		if (is_in_scope(present_cgroup((u64)task), SLOT_EXIT))
 			unmapped(take_entry(task, x32_of(nr)), ret);
 		return false;
 	}
 	d = desc_of(nr, compat32);
 	if (!d->op || d->class == CLASS_CHANGE || (d->class == CLASS_FORK && !copied_tasks))
 		return false;
-	passed = passes(d, regs, compat32);
-	if (!copied_calls && (passed || (d->class == CLASS_RECEIVE && ret < 0)))
+	if (passes(d, regs, compat32) || (!copied_calls && d->class == CLASS_RECEIVE && ret < 0))
 		return false;
-	if (!is_in_scope(cgid, SLOT_EXIT))
+	if (copied_calls && end_is_known(task, call))
 		return false;
-	if (copied_calls && !first_at_exit(task, marked_as(nr, compat32, passed)))
+	*cgid = present_cgroup((u64)task);
+	if (!is_in_scope(*cgid, SLOT_EXIT))
+		return false;
+	if (copied_calls && !first_at_exit(task, call))
 		return false;
 	if (d->class == CLASS_RECEIVE) {
 		if (ret >= 0)
 			count_received(regs);
 		return false;
 	}
-	elsewhere = d->class == CLASS_FORK || (d->class == CLASS_EXEC && ret >= 0 && has_started(task, call_of(nr, compat32)));
+	elsewhere = d->class == CLASS_FORK || (d->class == CLASS_EXEC && ret >= 0 && has_started(task, call));
 	if (elsewhere && copied_tasks && (d->class == CLASS_EXEC || ret > 0))
 		check_other_probe(task, d->class);
-	return !elsewhere && !passed;
+	return !elsewhere;
 }
 
 /* Does a call only ask whether a program could be started? */
@@ -389,14 +375,13 @@ SEC("tp_btf/sys_exit")
 int on_sys_exit(u64 *ctx)
 {
 	struct pt_regs *regs = (struct pt_regs *)ctx[0];
-	u64 nr = call_number(regs), cgid;
+	u64 nr = call_number(regs), cgid = 0;
 	struct task_struct *task;
 
-	if (nr >= NCALLS ? !is_x32(nr) : ends_unseen(nr))
+	if (nr >= NCALLS ? !is_x32(nr) : not_of_interest(nr, true))
 		return 0;
 	task = bpf_get_current_task_btf();
-	cgid = present_cgroup((u64)task);
-	if (!records(task, cgid, nr, regs, is_compat(task), ctx[1]))
+	if (!records(task, &cgid, nr, regs, is_compat(task), ctx[1]))
 		return 0;
 	if (!copied_calls)
 		return sys_exit(task, cgid, regs, ctx[1]);
@@ -413,20 +398,38 @@ INLINE void change(u64 task, struct pt_regs *regs, bool compat32, u32 what)
 #endif
 }
 
+/* Is the entry of this call one that nothing is kept of? Marks are kept of all whose end could be missed. */
+INLINE bool enters_unmarked(struct task_struct *task, const struct desc *d, struct pt_regs *regs, bool compat32)
+{
+	if (!d->op || passes(d, regs, compat32) || (d->class == CLASS_CHANGE && !changed_by((u64)task, d->op)))
+		return true;
+	return !copied_calls && (d->class == CLASS_FORK || d->class == CLASS_RECEIVE);
+}
+
+INLINE int passed(void)
+{
+	if (copied_calls)
+		pass_entry(bpf_get_current_task_btf());
+	return 0;
+}
+
 /* Runs at every call of every task of the machine. */
 SEC("tp_btf/sys_enter")
 int on_sys_enter(u64 *ctx)
 {
+	struct pt_regs *regs = (struct pt_regs *)ctx[0];
 	struct task_struct *task;
 	u64 nr = (u32)ctx[1];
 	const struct desc *d = NULL;
 	struct scratch *s;
 	struct entry *e;
-	bool compat32, passed;
+	bool compat32;
 	u32 call, key, shared;
 
-	if (nr >= NCALLS ? !is_x32(nr) : enters_unseen(nr))
+	if (nr >= NCALLS && !is_x32(nr))
 		return 0;
+	if (nr < NCALLS && not_of_interest(nr, false))
+		return passed();
 	task = bpf_get_current_task_btf();
 	compat32 = is_compat(task);
 	if (nr >= NCALLS) {
@@ -435,19 +438,19 @@ int on_sys_enter(u64 *ctx)
 		call = x32_of(nr);
 	} else {
 		d = desc_of(nr, compat32);
-		passed = passes(d, (struct pt_regs *)ctx[0], compat32);
-		if (!copied_calls && (!d->op || d->class == CLASS_FORK || d->class == CLASS_RECEIVE || passed ||
-				      (d->class == CLASS_CHANGE && !changed_by((u64)task, d->op))))
+		if (enters_unmarked(task, d, regs, compat32))
+			return passed();
+		call = call_of(nr, compat32);
+		if (copied_calls && entry_is_known(task, call))
 			return 0;
 		if (!is_in_scope(present_cgroup((u64)task), SLOT_ENTER))
 			return 0;
-		call = marked_as(nr, compat32, passed);
 		if (copied_calls && !first_at_entry(task, call))
 			return 0;
-		if (!d->op || d->class == CLASS_RECEIVE || passed)
+		if (d->class == CLASS_RECEIVE || d->class == CLASS_FORK)
 			return 0;
 		if (d->class == CLASS_CHANGE) {
-			change((u64)task, (struct pt_regs *)ctx[0], compat32, d->op);
+			change((u64)task, regs, compat32, d->op);
 			return 0;
 		}
 		if (d->class == CLASS_CONTEXT)
@@ -457,7 +460,7 @@ int on_sys_enter(u64 *ctx)
 	if (!e)
 		return 0;
 	e->call = call;
-	e->check = d && only_asks(d, (struct pt_regs *)ctx[0], compat32);
+	e->check = d && only_asks(d, regs, compat32);
 	e->given.kept = 0;
 	if (!d || (d->class != CLASS_OPEN && d->class != CLASS_EXEC && d->class != CLASS_PATH && d->class != CLASS_SOCK))
 		return 0;
@@ -468,7 +471,7 @@ int on_sys_enter(u64 *ctx)
 	s = bpf_map_lookup_elem(&scratch, &key);
 	if (!s)
 		return 0;
-	read_args((struct pt_regs *)ctx[0], compat32, s->args);
+	read_args(regs, compat32, s->args);
 	s->given.kept = 0;
 	if (d->class == CLASS_SOCK)
 		keep_socket(key, d->op, shared);

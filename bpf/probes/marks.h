@@ -12,8 +12,8 @@
 #ifndef RUNNER_MARKS_H
 #define RUNNER_MARKS_H
 
+#include "scope.h"
 #include "table.h"
-#include "maps.h"
 
 /* Copies run in the order of their numbers. So if this or a later copy has already run,
  * that was for another event. */
@@ -39,7 +39,9 @@ struct mark_state {
 	u32 submit_copy;
 	u32 interrupted_run; /* whose call that is */
 	u32 interrupted_life; /* as life_of gives it */
-	u32 pad;
+	u32 run; /* whose the rest is, likewise */
+	u32 life;
+	u32 signalled; /* which copies of on_signal have run for the last signal that it sent */
 };
 
 struct {
@@ -96,9 +98,9 @@ INLINE const struct desc *desc_of(u64 nr, bool compat32)
 	} name SEC(".maps")
 #endif
 
-INLINE void missed_one(u32 slot)
+INLINE void missed_one(u32 run, u32 slot)
 {
-	struct counters *c = counters_of(slot);
+	struct counters *c = counters_in(run, slot);
 
 	if (c)
 		__sync_fetch_and_add(&c->missed, 1);
@@ -117,13 +119,13 @@ INLINE void missed_pending(struct mark_state *m)
 
 	if (m->pending && d->op && d->class != CLASS_CHANGE) {
 		if (d->class == CLASS_EXEC)
-			missed_one(SLOT_EXEC);
+			missed_one(m->run, SLOT_EXEC);
 		else if (d->class != CLASS_FORK)
-			missed_one(SLOT_EXIT);
+			missed_one(m->run, SLOT_EXIT);
 		else if (m->forked)
 			m->forked = 0;
 		else
-			missed_one(SLOT_FORK);
+			missed_one(m->run, SLOT_FORK);
 	}
 	m->pending = 0;
 }
@@ -131,6 +133,39 @@ INLINE void missed_pending(struct mark_state *m)
 INLINE struct mark_state *mark_of(struct task_struct *task)
 {
 	return bpf_task_storage_get(&marks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+#ifdef SHARED
+GLOBAL u32 present_is(u32 run, u32 life)
+{
+	return run && run == run_of_id(present_cgroup(bpf_get_current_task())) && life == life_of(run);
+}
+#endif
+
+/* Is the present task's mark of its run? Where runs share the probes, tasks can come to another run, and stay when theirs has ended. */
+INLINE bool is_of_run(struct mark_state *m)
+{
+#ifdef SHARED
+	return present_is(m->run, m->life);
+#else
+	return true;
+#endif
+}
+
+/* The same for the program of a slot that is at an event of a run. What the mark has of another run says nothing about this one. */
+INLINE struct mark_state *mark_in_run(struct task_struct *task, u32 slot)
+{
+	struct mark_state *m = mark_of(task);
+#ifdef SHARED
+	u32 run = run_at(slot), life = life_of(run);
+
+	if (m && (m->run != run || m->life != life)) {
+		m->run = run;
+		m->life = life;
+		m->pending = m->last = m->seen = m->forked = 0;
+	}
+#endif
+	return m;
 }
 
 /* Without memory for a mark, the first copy does the work. No copy can know whether another
@@ -148,15 +183,15 @@ INLINE bool first_unmarked(u32 slot)
 INLINE void go_on(void *ctx, void *body, u32 slot)
 {
 	bpf_tail_call(ctx, body, 0);
-	missed_one(slot);
+	missed_one(run_at(slot), slot);
 }
 
 /* In a body: it has its stack from the task. Since Linux 6.13 a program may have one stack per
  * CPU, because the kernel lets it run there once at a time; a body runs more often. Programs with a
- * tail call have none. This one is never reached: there is no cgroup with that number. */
+ * tail call have none. This one is never reached: every machine has a CPU. */
 #define STACK_OF_TASK(ctx, body)                      \
 	do {                                          \
-		if (!scope_cgroup_id)                 \
+		if (!ncpus)                           \
 			bpf_tail_call(ctx, &body, 0); \
 	} while (0)
 
@@ -167,18 +202,53 @@ INLINE void go_on(void *ctx, void *body, u32 slot)
 		_m ? _m->probe##_copy : 0;                                   \
 	})
 
-/* Is this the first copy that runs for the entry of this call? A mark that is still set then belongs to a call
- * whose end no copy of on_sys_exit saw. */
+/* The mark of a task, if it has one. Most tasks of the machine have none, nor anything else of programs: one look says so. */
+INLINE struct mark_state *mark_if_any(struct task_struct *task)
+{
+	if (!POINTER(task_struct, (u64)task, bpf_storage))
+		return NULL;
+	return bpf_task_storage_get(&marks, task, 0, 0);
+}
+
+/* A call is entered of which no record is made, and no mark. But what is marked was before it: if it has not ended by now, its
+ * end was missed, and an end that is still to come is none of it. */
+INLINE void pass_entry(struct task_struct *task)
+{
+	struct mark_state *m = mark_if_any(task);
+
+	if (!m)
+		return;
+	if (m->pending) {
+		if (!is_in_scope(present_cgroup((u64)task), SLOT_ENTER))
+			return;
+		m = mark_in_run(task, SLOT_ENTER);
+		if (!m)
+			return;
+		missed_pending(m);
+	}
+	m->forked = 0;
+	m->last = 0;
+}
+
+/* Was an earlier copy at the entry of this call? To ask that first costs less than to find out whether the task is in the scope. */
+INLINE bool entry_is_known(struct task_struct *task, u32 call)
+{
+	struct mark_state *m = copy ? mark_if_any(task) : NULL;
+
+	if (!m || m->pending != call || m->entered >> copy || !is_of_run(m))
+		return false;
+	m->entered |= 1 << copy;
+	return true;
+}
+
+/* No earlier copy was. Is this the first one that runs? A mark that is still set belongs to a call whose end no copy of
+ * on_sys_exit saw. Without memory for a mark, copy 0 is. */
 INLINE bool first_at_entry(struct task_struct *task, u32 call)
 {
-	struct mark_state *m = mark_of(task);
+	struct mark_state *m = mark_in_run(task, SLOT_ENTER);
 
 	if (!m)
 		return !copy;
-	if (m->pending == call && !(m->entered >> copy)) {
-		m->entered |= 1 << copy; /* an earlier copy was here */
-		return false;
-	}
 	missed_pending(m);
 	m->forked = 0;
 	m->pending = call;
@@ -188,21 +258,26 @@ INLINE bool first_at_entry(struct task_struct *task, u32 call)
 	return true;
 }
 
-/* Is this the first copy that runs for the end of this call? */
+/* Was an earlier copy at the end of this call? */
+INLINE bool end_is_known(struct task_struct *task, u32 call)
+{
+	struct mark_state *m = copy ? mark_if_any(task) : NULL;
+
+	if (!m || m->pending || m->last != call || m->exited >> copy || !is_of_run(m))
+		return false;
+	m->exited |= 1 << copy;
+	return true;
+}
+
+/* No earlier copy was. Is this the first one that runs? */
 INLINE bool first_at_exit(struct task_struct *task, u32 call)
 {
-	struct mark_state *m = mark_of(task);
+	struct mark_state *m = mark_in_run(task, SLOT_EXIT);
 
 	if (!m)
 		return first_unmarked(SLOT_EXIT);
-	if (m->pending != call) {
-		if (m->pending)
-			missed_pending(m);
-		else if (m->seen && m->last == call && !(m->exited >> copy)) {
-			m->exited |= 1 << copy;
-			return false;
-		}
-	}
+	if (m->pending != call)
+		missed_pending(m);
 	m->ending = m->pending ? m->calls : 0;
 	m->pending = 0;
 	m->first = !m->seen;
@@ -224,10 +299,10 @@ INLINE void check_other_probe(struct task_struct *task, u32 class)
 	if (class == CLASS_EXEC && m->execs != task->self_exec_id) {
 		m->execs = task->self_exec_id;
 		if (!copied_calls || !m->first)
-			missed_one(SLOT_EXEC);
+			missed_one(m->run, SLOT_EXEC);
 	}
 	if (class == CLASS_FORK && !m->forked && (!copied_calls || !m->first))
-		missed_one(SLOT_FORK);
+		missed_one(m->run, SLOT_FORK);
 	m->forked = 0;
 }
 
@@ -257,7 +332,7 @@ INLINE bool first_at_exec(void)
 
 	if (!copied_tasks)
 		return true;
-	m = mark_of(task);
+	m = mark_in_run(task, SLOT_EXEC);
 	if (!m)
 		return first_unmarked(SLOT_EXEC);
 	if (m->execs == task->self_exec_id)
@@ -277,7 +352,7 @@ INLINE bool first_at_fork(struct task_struct *child)
 
 	if (!copied_tasks)
 		return true;
-	m = mark_of(bpf_get_current_task_btf());
+	m = mark_in_run(bpf_get_current_task_btf(), SLOT_FORK);
 	if (!m)
 		return first_unmarked(SLOT_FORK);
 	if (m->child_born == born && m->child == tid)
@@ -288,13 +363,31 @@ INLINE bool first_at_fork(struct task_struct *child)
 	return true;
 }
 
-INLINE bool first_at_task_exit(void)
+/* A signal has no number: the copies that have run for one are counted with the task that sends it. */
+INLINE bool first_at_signal(void)
 {
 	struct mark_state *m;
 
 	if (!copied_tasks)
 		return true;
 	m = mark_of(bpf_get_current_task_btf());
+	if (!m)
+		return !copy;
+	if (m->signalled && !(m->signalled >> copy)) {
+		m->signalled |= 1 << copy;
+		return false;
+	}
+	m->signalled = 1 << copy;
+	return true;
+}
+
+INLINE bool first_at_task_exit(void)
+{
+	struct mark_state *m;
+
+	if (!copied_tasks)
+		return true;
+	m = mark_in_run(bpf_get_current_task_btf(), SLOT_TASK_EXIT);
 	if (!m)
 		return first_unmarked(SLOT_TASK_EXIT);
 	if (m->ended)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Probes that several runs share: whose event is this? Each cgroup that belongs to a run is in a table. A program that finds the
- * cgroup of its task there keeps the run's number for as long as it runs, in a place of its own: these objects are for the usual
- * kernel (settings.h), which lets it run once at a time on a CPU and not be preempted. Nobody else's number can be there. Each run has
- * its ring, its counters and its alarms.
+ * cgroup of its task there keeps the run's number for as long as it runs, in a place where nobody else's number can be. The usual kernel
+ * (settings.h) lets it run once at a time on a CPU and not be preempted: each program has one place on each. Elsewhere it has copies and
+ * goes on in a body that many tasks are in: each task has one place for each program. Each run has its ring, its counters and its alarms.
  *
  * Numbers of runs begin with 1; 0 is none. ../shared_linux.go loads these objects, and fills the tables. */
 #ifndef RUNNER_RUN_H
@@ -62,12 +62,37 @@ struct {
 } rings SEC(".maps");
 
 /* Whose event each program is at, by its slot. */
+#ifdef USUAL
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, SLOTS);
 	__type(key, u32);
 	__type(value, u32);
 } present SEC(".maps");
+
+INLINE u32 *place_of(u32 slot, bool make)
+{
+	return bpf_map_lookup_elem(&present, &slot);
+}
+#else
+struct present_of_task {
+	u32 run[SLOTS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, s32);
+	__type(value, struct present_of_task);
+} present_of_task SEC(".maps");
+
+INLINE u32 *place_of(u32 slot, bool make)
+{
+	struct present_of_task *p = bpf_task_storage_get(&present_of_task, bpf_get_current_task_btf(), 0, make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+
+	return p && slot < SLOTS ? &p->run[slot] : NULL;
+}
+#endif
 
 /* The run of a program that is attached to its cgroup. */
 struct {
@@ -87,19 +112,23 @@ INLINE u32 run_of_id(u64 id)
 	return m->id == id ? run : 0;
 }
 
+#ifdef USUAL
 INLINE u32 run_at(u32 slot)
+#else
+GLOBAL u32 run_at(u32 slot)
+#endif
 {
-	u32 *run = bpf_map_lookup_elem(&present, &slot);
+	u32 *run = place_of(slot, false);
 
 	return run ? *run : 0;
 }
 
-/* The program of this slot is at an event of this run. */
+/* The program of this slot is at an event of this run. That fails without memory. */
 INLINE bool enter_run(u32 run, u32 slot)
 {
-	u32 *at = bpf_map_lookup_elem(&present, &slot);
+	u32 *at = place_of(slot, true);
 
-	if (!run || !at)
+	if (!at)
 		return false;
 	*at = run;
 	return true;

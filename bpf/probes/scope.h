@@ -27,7 +27,17 @@ INLINE u64 present_cgroup(u64 task)
 INLINE bool is_in_scope(u64 cgid, u32 slot)
 {
 #ifdef SHARED
-	return enter_run(run_of_id(cgid), slot);
+	u32 run = run_of_id(cgid);
+	struct counters *c;
+
+	if (!run)
+		return false;
+	if (enter_run(run, slot))
+		return true;
+	c = counters_in(run, slot);
+	if (c)
+		__sync_fetch_and_add(&c->scratch_missing, 1);
+	return false;
 #else
 	return cgid == scope_cgroup_id || bpf_current_task_under_cgroup(&scope, 0) == 1;
 #endif

@@ -280,6 +280,7 @@ struct task_struct {
 	struct nsproxy *nsproxy;
 	const struct cred *cred;
 	struct css_set *cgroups;
+	void *bpf_storage;
 };
 
 struct task_struct___rings { /* not of kernels without io_uring */

@@ -296,10 +296,13 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 	q = told(s);
 	if (!is_told(q->run, q->life)) /* that run has ended: another one can have its number */
 		return 0;
-	enter_run(q->run, slot); /* another run's program can complete it */
-	c = counters_of(slot);
+	c = counters_in(q->run, slot);
 	if (!c)
 		return 1;
+	if (!enter_run(q->run, slot)) { /* another run's program can complete it */
+		__sync_fetch_and_add(&c->scratch_missing, 1);
+		return 1;
+	}
 	s->given.kept = GIVEN_FILES;
 	s->given.since = q->since;
 	begin(&s->r, q->op, res);

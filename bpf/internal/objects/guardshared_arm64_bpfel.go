@@ -41,6 +41,34 @@ type GuardSharedKernelFile struct {
 	Name  [28]int8
 }
 
+type GuardSharedMarkState struct {
+	_               structs.HostLayout
+	Pending         uint32
+	Entered         uint32
+	Exited          uint32
+	Seen            uint32
+	Execs           uint64
+	ChildBorn       uint64
+	Child           uint32
+	Forked          uint32
+	Ended           uint32
+	Last            uint32
+	Ring            uint64
+	RingHead        uint32
+	Interrupted     uint32
+	Calls           uint64
+	Ending          uint64
+	First           uint64
+	ExitCopy        uint32
+	ExecCopy        uint32
+	SubmitCopy      uint32
+	InterruptedRun  uint32
+	InterruptedLife uint32
+	Run             uint32
+	Life            uint32
+	Signalled       uint32
+}
+
 type GuardSharedMember struct {
 	_   structs.HostLayout
 	Id  uint64
@@ -177,6 +205,7 @@ const (
 	GuardSharedMapDrops       = "drops"
 	GuardSharedMapHookedRun   = "hooked_run"
 	GuardSharedMapKernelFiles = "kernel_files"
+	GuardSharedMapMarks       = "marks"
 	GuardSharedMapMembers     = "members"
 	GuardSharedMapOwnObjects  = "own_objects"
 	GuardSharedMapPresent     = "present"
@@ -247,6 +276,7 @@ type GuardSharedMapSpecs struct {
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	HookedRun   *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
+	Marks       *ebpf.MapSpec `ebpf:"marks"`
 	Members     *ebpf.MapSpec `ebpf:"members"`
 	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
 	Present     *ebpf.MapSpec `ebpf:"present"`
@@ -289,6 +319,7 @@ type GuardSharedMaps struct {
 	Drops       *ebpf.Map `ebpf:"drops"`
 	HookedRun   *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
+	Marks       *ebpf.Map `ebpf:"marks"`
 	Members     *ebpf.Map `ebpf:"members"`
 	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
 	Present     *ebpf.Map `ebpf:"present"`
@@ -306,6 +337,7 @@ func (m *GuardSharedMaps) Close() error {
 		m.Drops,
 		m.HookedRun,
 		m.KernelFiles,
+		m.Marks,
 		m.Members,
 		m.OwnObjects,
 		m.Present,

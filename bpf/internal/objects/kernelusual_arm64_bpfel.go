@@ -119,7 +119,9 @@ type KernelUsualMarkState struct {
 	SubmitCopy      uint32
 	InterruptedRun  uint32
 	InterruptedLife uint32
-	Pad             uint32
+	Run             uint32
+	Life            uint32
+	Signalled       uint32
 }
 
 type KernelUsualNames struct {

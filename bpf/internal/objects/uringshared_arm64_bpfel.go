@@ -85,7 +85,9 @@ type UringSharedMarkState struct {
 	SubmitCopy      uint32
 	InterruptedRun  uint32
 	InterruptedLife uint32
-	Pad             uint32
+	Run             uint32
+	Life            uint32
+	Signalled       uint32
 }
 
 type UringSharedMember struct {

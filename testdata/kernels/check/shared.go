@@ -54,7 +54,7 @@ func sharedProbes(m *machine) (detail string, err error) {
 		in.Close()
 		beside.Wait()
 		_, why, _ := strings.Cut(said.String(), "sharing probes: ")
-		if why, _, _ = strings.Cut(why, "\n"); strings.HasPrefix(why, "without cast") || strings.HasPrefix(why, "this kernel preempts tasks") {
+		if why, _, _ = strings.Cut(why, "\n"); strings.HasPrefix(why, "without cast") {
 			return "", absent(why)
 		}
 		return "", fmt.Errorf("the run beside did not start: %s", said)
