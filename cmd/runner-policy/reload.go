@@ -79,6 +79,6 @@ func (r reloader) read(to *rulings) {
 	if (network || files) && os.Getenv(schemas.EnvRunID) != "" {
 		r.env.Warnf("only rules for tools were read again: network, file and exec rules stay as they were when the run started")
 	}
+	to.Store(&ruling{p, p.Digest}) // before it is said: who reads that can count on it
 	r.env.Sayf("deciding by %s from now on, %s", schemas.Text(r.file), p.Digest)
-	to.Store(&ruling{p, p.Digest})
 }
