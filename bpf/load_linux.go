@@ -201,8 +201,8 @@ func (s *Session) prepare(spec *ebpf.CollectionSpec) error {
 	return nil
 }
 
-// hasTypes are the kinds of maps that keep the types of their keys and values: the kernel needs them for the storage of tasks. Those of
-// others are for people who look at a map; to load them takes as long as to make it.
+// hasTypes are the kinds of maps that keep the types of their keys and values: the kernel asks for them where a map is the storage of
+// tasks or cgroups. Those of others are for people who look at a map, and are one more call of the kernel for each.
 var hasTypes = map[ebpf.MapType]bool{ebpf.TaskStorage: true, ebpf.CGroupStorage: true}
 
 // scratches is SCRATCHES of record.h.

@@ -3,6 +3,7 @@
 package bpf
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -116,6 +117,21 @@ func TestEndsWithoutEntries(t *testing.T) {
 	}
 }
 
+// waitsIn returns when a process is in a call, with that descriptor as its first argument.
+func waitsIn(t *testing.T, pid int, call uint64, fd int32) {
+	t.Helper()
+	said := []byte(nil)
+	for range 10_000 {
+		said, _ = os.ReadFile(fmt.Sprintf("/proc/%d/syscall", pid))
+		var number, first uint64
+		if n, _ := fmt.Sscanf(string(said), "%d 0x%x", &number, &first); n == 2 && number == call && int32(first) == fd {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("the process is in %q, expected call %d of descriptor %d", said, call, fd)
+}
+
 // A call whose end no copy saw is counted at the task's next call, also if nothing is recorded of that one: the task may make no
 // other before the capture ends.
 func TestMissedIsSoonKnown(t *testing.T) {
@@ -127,7 +143,7 @@ func TestMissedIsSoonKnown(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", "true </no/such/file; read line")
 	cmd.Stdin = r
 	testkit.Must(t, start(cmd))
-	time.Sleep(500 * time.Millisecond) // it waits in the last call that it makes
+	waitsIn(t, cmd.Process.Pid, unix.SYS_READ, 0) // the last call that it makes
 	early := whole(t, s).Missed["sys_exit"]
 	w.Close()
 	cmd.Wait()

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -86,13 +85,13 @@ func TestSharedCopiesOfAnotherRun(t *testing.T) {
 	in, err := cmd.StdinPipe()
 	testkit.Must(t, err)
 	testkit.Must(t, cmd.Start())
-	time.Sleep(300 * time.Millisecond) // it waits in its open
+	waitsIn(t, cmd.Process.Pid, unix.SYS_OPENAT, unix.AT_FDCWD) // its open of the fifo
 	testkit.Must(t, first.Quiet())
 	first.Close()
 	w, err := os.OpenFile(fifo, os.O_WRONLY, 0)
 	testkit.Must(t, err)
 	w.Close()
-	time.Sleep(300 * time.Millisecond) // and now for a line
+	waitsIn(t, cmd.Process.Pid, unix.SYS_READ, 0) // and now for a line
 	second := shareWith(t, a, Options{})
 	before := missedOfAll(t, other.set)
 	_, err = io.WriteString(in, "go\n")

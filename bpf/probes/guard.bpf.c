@@ -21,7 +21,7 @@ int on_signal(u64 *ctx)
 	if (!observer(task, present_run()))
 		return 0;
 #ifdef SHARED
-	if (!first_at_signal()) /* others say which copy it was, and are counted by that */
+	if (!first_at_signal()) /* a run with probes of its own is told by each copy, with its number, and counts one of them */
 		return 0;
 #endif
 	raise(ALARM_SIGNAL, sig);

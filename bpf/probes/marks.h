@@ -363,7 +363,8 @@ INLINE bool first_at_fork(struct task_struct *child)
 	return true;
 }
 
-/* A signal has no number: the copies that have run for one are counted with the task that sends it. */
+/* A signal has no number: the copies that have run for one are noted with the task that sends it. Without memory for that each tells
+ * it: several alarms say what one says, and none would say nothing. */
 INLINE bool first_at_signal(void)
 {
 	struct mark_state *m;
@@ -372,7 +373,7 @@ INLINE bool first_at_signal(void)
 		return true;
 	m = mark_of(bpf_get_current_task_btf());
 	if (!m)
-		return !copy;
+		return true;
 	if (m->signalled && !(m->signalled >> copy)) {
 		m->signalled |= 1 << copy;
 		return false;

@@ -178,7 +178,7 @@ func (s *Reader) Next() (Record, error) {
 }
 
 // Alike gives the records that follow the last one of Next, have the same schema, and were read already: as they are in the stream, each
-// with its LF, until the next call of Next. They are as if Next had returned them. each is called with every one, without its LF.
+// with its LF, until the next call of Next. They are as if Next had returned them. each is called with every one, without its LF. (A source gives blocks of whole lines: see source.)
 func (s *Reader) Alike(each func(line []byte)) (block []byte, n uint64) {
 	from := s.at
 	for s.err == nil && s.at < len(s.block) {

@@ -38,7 +38,7 @@ const secretName = `(?:[A-Za-z0-9_.-]*(?:password|passwd|passphrase|token|secret
 const value = `("[^"]*"?|'[^']*'?|[^\s"'&;|]+)`
 
 // redaction is one rule with the pattern whose first group is what it takes out. A text that has not all of needs, or not as many bytes
-// as least, has no match: most arguments are short words, and to compile the patterns takes longer than to start a stage.
+// as least, has no match: most arguments are short words, for which no pattern has to be compiled.
 type redaction struct {
 	id      string
 	needs   []string
@@ -61,10 +61,13 @@ func (r *redaction) matches(text []byte) [][]int {
 // shortestName is the length of the shortest word that secretName has.
 const shortestName = len("pass")
 
+// keyBegins is how a key in PEM form begins (RFC 7468).
+const keyBegins = "-----BEGIN"
+
 // redactions are the rules of schemas.Redactions, in their order.
 var redactions = []redaction{
 	{schemas.RedactMarker, []string{schemas.RedactionMark}, 0, pattern.New(`(?s)(` + regexp.QuoteMeta(schemas.RedactionMark) + `.*)`)},
-	{schemas.RedactKey, []string{"-----BEGIN"}, 0, pattern.New(`(?s)(-----BEGIN.*)`)},
+	{schemas.RedactKey, []string{keyBegins}, 0, pattern.New(`(?s)(` + keyBegins + `.*)`)},
 	{schemas.RedactHeader, []string{":"}, len("cookie:x"), pattern.New(`(?is)(?:^|[^A-Za-z0-9-])(?:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key|x-auth-token|private-token)\s*:\s*(.+)`)},
 	{schemas.RedactUserinfo, []string{"://", "@"}, 0, pattern.New(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s"']*)@`)},
 	{schemas.RedactOption, []string{"-", "="}, 1 + shortestName, pattern.New(`(?is)^--?` + secretName + `=(.+)$`)},

@@ -11,8 +11,7 @@ type Flags struct {
 // NewFlags makes the flags of a call of what the library has read.
 func NewFlags(c *cli.Context) *Flags { return &Flags{Context: c} }
 
-// IsSet reports whether a flag was given. The library's own way takes the names of all flags apart at each question, which took a tool
-// with many flags longer than all else that it does with them.
+// IsSet reports whether a flag was given. The library's own way takes the names of all flags apart, by a pattern, at each question.
 func (f *Flags) IsSet(name string) bool {
 	if f.given == nil {
 		f.given = map[string]bool{}

@@ -16,7 +16,7 @@ const (
 	tableSize = 1 << 19  // slots, a power of two
 	tableFull = tableSize / 10 * 7
 
-	// Of a small set. So much memory as a large one has would bring the collector, which takes most of a small run's time.
+	// Of a small set. The memory of a large one, taken at once, brings the collector to a run that has next to nothing to collect.
 	smallArena = 64 << 10
 	smallTable = 1 << 12
 )
