@@ -36,6 +36,7 @@ type Options struct {
 	// Files are enforced for the cgroup's processes by LSM programs. ProbeLSM says whether
 	// that is possible here. An error about them is a *RulesError.
 	Files *schemas.FileRules
+	early *earlyRing // made beforehand, or nil
 }
 
 // Session is an attached set of probes. Not safe for concurrent use.
@@ -97,6 +98,8 @@ var required = []string{objects.KernelProgOnMove, objects.KernelProgOnFork, obje
 // copies do not load, the session runs without them and Redundant says why. The events
 // lost for that reason are counted as recursion misses.
 func Attach(opt Options) (*Session, error) {
+	opt.early = startRing(opt.RingSize)
+	defer opt.early.close()
 	if s, err := attachShared(opt); s != nil || err != nil {
 		return s, err
 	}
@@ -238,11 +241,16 @@ func state(err error) string {
 // loadMaps makes the maps that all objects share.
 func (s *Session) loadMaps(spec *ebpf.CollectionSpec, opt Options, dir *os.File) (map[string]*ebpf.Map, error) {
 	spec = onlyMaps(spec)
-	spec.Maps["events"].MaxEntries = uint32(opt.RingSize)
-	coll, err := s.load(spec, nil)
+	ring, err := opt.ring()
+	if err != nil {
+		return nil, fmt.Errorf("making the ring: %w", err)
+	}
+	defer ring.Close() // the object has another descriptor of it
+	coll, err := s.load(spec, map[string]*ebpf.Map{objects.KernelMapEvents: ring})
 	if err != nil {
 		return nil, fmt.Errorf("making the maps: %w", err)
 	}
+	delete(s.shares, coll.Maps[objects.KernelMapEvents]) // it is this object's own
 	if err := coll.Maps["scope"].Put(uint32(0), uint32(dir.Fd())); err != nil {
 		return nil, fmt.Errorf("setting the scope: %w", err)
 	}

@@ -84,25 +84,32 @@ func (set *probeSet) dropCgroups(run uint32) bool {
 	return dropWhere(set.maps[objects.KernelSharedMapMembers], func(_ uint64, m *objects.KernelSharedMember) bool { return m.Run == run })
 }
 
-// tableWalks is how often a walk over a table is made at most. What the programs delete meanwhile can make it begin anew.
+// tableWalks is how often a walk over a table is made at most.
 const tableWalks = 8
 
-// dropWhere deletes entries of a table, in walks that are made until one finds nothing. It reports whether nothing is left.
+// tableBatch is how many entries of a table are read at once.
+const tableBatch = 512
+
+// dropWhere deletes entries of a hash table, in walks that are made until one finds nothing. It reports whether nothing is left.
 func dropWhere[K comparable, V any](m *ebpf.Map, gone func(K, *V) bool) bool {
+	keys, values := make([]K, tableBatch), make([]V, tableBatch)
 	for range tableWalks {
-		var keys []K
-		var key K
-		var value V
-		it := m.Iterate()
-		for it.Next(&key, &value) {
-			if gone(key, &value) {
-				keys = append(keys, key)
+		var found []K
+		var at ebpf.MapBatchCursor
+		var err error
+		for err == nil {
+			var n int
+			n, err = m.BatchLookup(&at, keys, values, nil)
+			for i := range n {
+				if gone(keys[i], &values[i]) {
+					found = append(found, keys[i])
+				}
 			}
 		}
-		for _, k := range keys {
+		for _, k := range found {
 			m.Delete(k)
 		}
-		if len(keys) == 0 && it.Err() == nil {
+		if len(found) == 0 && errors.Is(err, ebpf.ErrKeyNotExist) { // which says that there is no more
 			return true
 		}
 	}

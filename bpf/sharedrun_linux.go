@@ -86,7 +86,7 @@ func (set *probeSet) join(opt Options) (_ *Session, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the runner's processes: %w", err)
 	}
-	if err := s.makeRing(opt.RingSize); err != nil {
+	if err := s.makeRing(opt); err != nil {
 		return nil, err
 	}
 	if err := s.attachHooksOfSet(dir); err != nil {
@@ -113,9 +113,9 @@ func (set *probeSet) number(name string) (uint32, error) {
 
 // makeRing makes the run's ring and puts it where its number is. The kernel then waits until no program can have the one that was
 // there before, for some milliseconds: nobody else has to.
-func (s *Session) makeRing(size int) (err error) {
+func (s *Session) makeRing(opt Options) (err error) {
 	m := &s.member
-	if m.ring, err = ebpf.NewMap(&ebpf.MapSpec{Name: objects.KernelMapEvents, Type: ebpf.RingBuf, MaxEntries: uint32(size)}); err != nil {
+	if m.ring, err = opt.ring(); err != nil {
 		return fmt.Errorf("making the ring: %w", err)
 	}
 	if s.Ring, err = NewRing(m.ring); err != nil {
@@ -126,9 +126,9 @@ func (s *Session) makeRing(size int) (err error) {
 		return err
 	}
 	m.keys = append(m.keys, ownKey(aMap, uint64(ring.id)))
-	put := make(chan error, 1)
+	put := make(chan error, 1) // the kernel waits for its programs after it has put it
 	m.left.Go(func() { put <- s.set.maps[objects.KernelSharedMapRings].Put(m.run-1, m.ring) })
-	for end := time.Now().Add(sharePatience); ; time.Sleep(50 * time.Microsecond) {
+	for end := time.Now().Add(sharePatience); ; unix.Nanosleep(&unix.Timespec{Nsec: 50_000}, nil) {
 		var has uint32
 		err := s.set.maps[objects.KernelSharedMapRings].Lookup(m.run-1, &has)
 		if err == nil && has == ring.id {

@@ -225,6 +225,7 @@ func (r *captureRun) ready() error {
 	}
 	r.phase = running
 	time.AfterFunc(settled, settle)
+	defer func() { go prepare() }() // after the ready line
 	if r.opt.ready >= 0 {
 		f := os.NewFile(uintptr(r.opt.ready), "ready")
 		line, err := r.readyLine()

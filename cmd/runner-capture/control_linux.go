@@ -13,25 +13,30 @@ import (
 // errSupervisorLost says that runner-exec went away before the command ended.
 var errSupervisorLost = errors.New("runner-exec went away before it said how the command ended")
 
+// maxControl is the most bytes of a control line. Nearly all are short: the memory for them grows with the longest.
+const maxControl = 4 << 20
+
 // readControl hands every control line to line. It returns when the other side is
 // gone: runner-exec keeps its end open until the run is over, so an end of input
 // is never taken for the end of the run.
 func readControl(r io.Reader, line func(schemas.Control)) error {
-	br := bufio.NewReaderSize(r, 4<<20)
+	in := bufio.NewScanner(r)
+	in.Buffer(make([]byte, 4<<10), maxControl)
+	in.Split(wholeLine)
 	finished := false
 	for n := 1; ; n++ {
-		b, err := br.ReadSlice('\n')
-		if err == io.EOF && finished {
-			return errors.New("runner-exec went away before the record was sealed")
-		}
-		if err == io.EOF {
+		if !in.Scan() {
+			switch err := in.Err(); {
+			case err != nil:
+				return fmt.Errorf("reading control line %d: %w", n, err)
+			case finished:
+				return errors.New("runner-exec went away before the record was sealed")
+			}
 			return errSupervisorLost
 		}
-		if err != nil {
-			return fmt.Errorf("reading control line %d: %w", n, err)
-		}
+		b := in.Bytes()
 		var c schemas.Control
-		if err := schemas.Unmarshal(bytes.TrimSuffix(b, []byte("\n")), &c); err != nil || c.Schema != schemas.SchemaControl {
+		if err := schemas.Unmarshal(b, &c); err != nil || c.Schema != schemas.SchemaControl {
 			return fmt.Errorf("control line %d is not a %s object: %.80q", n, schemas.SchemaControl, b)
 		}
 		if finished {
@@ -40,6 +45,17 @@ func readControl(r io.Reader, line func(schemas.Control)) error {
 		finished = c.Op == schemas.ControlFinished
 		line(c)
 	}
+}
+
+// wholeLine splits at line ends. What is not ended by one is no line: its writer went away in the middle of it.
+func wholeLine(b []byte, atEOF bool) (int, []byte, error) {
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		return i + 1, b[:i], nil
+	}
+	if atEOF {
+		return len(b), nil, nil
+	}
+	return 0, nil, nil
 }
 
 // runSpan is when the run started and when its command ended, as control lines say. It

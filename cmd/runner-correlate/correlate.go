@@ -53,6 +53,7 @@ func run(env *tool.Env, opt Options) error {
 	if opt.Background {
 		tool.Background()
 	}
+	go prepare()
 	f, name, err := tool.OpenInput(env)
 	if err != nil {
 		return err

@@ -7,8 +7,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
@@ -24,9 +26,10 @@ type stage struct {
 	said   *bounded     // what it wrote to stderr; nil if it writes to our own
 	end    child.Ending // valid once it was received from pipeline.ended
 	done   bool
-	rank   int  // the position of its end among all ends that were received
-	early  bool // ended before the record could be complete
-	killed bool // by us, so it is not the cause of a failure
+	rank   int         // the position of its end among all ends that were received
+	early  bool        // ended before the record could be complete
+	killed bool        // by us, so it is not the cause of a failure
+	gone   atomic.Bool // its process was waited for: the number can be another's soon
 }
 
 // pipeline is the running stages and the channels that connect them to runner-exec.
@@ -91,7 +94,7 @@ func captureArgs(o Options, cgroup string) []string {
 }
 
 func stageArgs(o Options, name string, env *tool.Env) []string {
-	args := []string{"--background"}
+	var args []string
 	if name != "runner-pack" {
 		args = append(args, o.checksumArgs()...)
 	}
@@ -177,6 +180,7 @@ func startPipeline(o Options, tools map[string]string, out *outputs, sc *scope, 
 		if err := p.startCapture(tools["runner-capture"], args, o.ruleSets(), first, env); err != nil {
 			return p, err
 		}
+		go prepare()
 	} else {
 		rec := &rawStream{opt: o, w: first, owned: o.Stream == ""}
 		p.rec = rec
@@ -321,9 +325,15 @@ func (p *pipeline) start(name string, cmd *exec.Cmd, stderr *os.File) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", name, err)
 	}
+	if slices.Contains(filters, name) {
+		tool.BackgroundChild(cmd.Process.Pid) // else they all start beside runner-capture, for which the command waits
+	} else {
+		tool.ForegroundChild(cmd.Process.Pid)
+	}
 	p.stages = append(p.stages, st)
 	go func() {
 		err := cmd.Wait()
+		st.gone.Store(true)
 		if cmd.ProcessState != nil {
 			st.end = child.EndingOf(cmd.ProcessState)
 		} else {
@@ -332,6 +342,15 @@ func (p *pipeline) start(name string, cmd *exec.Cmd, stderr *os.File) error {
 		p.ended <- st
 	}()
 	return nil
+}
+
+// hurry gives the stages that go on the usual priority: the command, which they made room for, has ended.
+func (p *pipeline) hurry() {
+	for _, st := range p.stages {
+		if slices.Contains(filters, st.name) && !st.gone.Load() {
+			tool.NormalChild(st.cmd.Process.Pid)
+		}
+	}
 }
 
 // note records an end that was received from p.ended.

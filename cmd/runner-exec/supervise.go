@@ -64,6 +64,7 @@ func (s *supervisor) run() error {
 	if err := s.pipe.rec.finished(*s.end); err != nil {
 		return s.giveUp(err)
 	}
+	s.pipe.hurry()
 	if err := s.records.finish(s); err != nil {
 		return s.giveUp(err)
 	}

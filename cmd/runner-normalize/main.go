@@ -63,6 +63,7 @@ func run(ctx context.Context, env *tool.Env) error {
 	if f.Bool("background") {
 		tool.Background()
 	}
+	go prepare()
 	table, err := env.Word("noise", schemas.NoiseTables[:]...)
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ func run(env *tool.Env, opt Options) error {
 	if opt.Background {
 		tool.Background()
 	}
+	go prepare()
 	if opt.Output == "-" && tool.IsTerminal(env.Stdout) {
 		return tool.Fail(tool.ExitUsage, tool.ErrTerminal, "runner-pack -o run.tar.gz")
 	}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"strconv"
@@ -32,7 +33,7 @@ func TestBackground(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if a.Policy != schedIdle {
+		if a.Policy != unix.SCHED_IDLE {
 			t.Errorf("thread %d has policy %d, expected SCHED_IDLE", tid, a.Policy)
 		}
 		stat, err := os.ReadFile("/proc/self/task/" + d.Name() + "/stat")
@@ -43,5 +44,52 @@ func TestBackground(t *testing.T) {
 		if f := strings.Fields(rest); f[16] != "19" {
 			t.Errorf("thread %d has nice %s, expected 19", tid, f[16])
 		}
+	}
+}
+
+// A child that was just started has the lowest priority, and all that it starts, until it is given the usual one again. Who may
+// not give that leaves the child as it is.
+func TestBackgroundChild(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "read go; cat /proc/self/stat; read go; cat /proc/self/stat")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	own := ownPriority()
+	idle := [2]string{"19", strconv.Itoa(unix.SCHED_IDLE)}
+	first := [2]string{strconv.Itoa(int(own.Nice)), strconv.Itoa(int(own.Policy))}
+	usual := first
+	if own.Policy == unix.SCHED_NORMAL {
+		usual[1] = strconv.Itoa(unix.SCHED_BATCH)
+	}
+	if !canRaise() {
+		t.Log("this user cannot raise a priority")
+		idle, usual = first, first
+	}
+	lines := bufio.NewScanner(out)
+	for _, c := range []struct {
+		set  func(int)
+		want [2]string
+	}{{BackgroundChild, idle}, {NormalChild, usual}} {
+		c.set(cmd.Process.Pid)
+		in.Write([]byte("go\n"))
+		if !lines.Scan() {
+			t.Fatal("the child said nothing")
+		}
+		_, rest, _ := strings.Cut(lines.Text(), ") ")
+		if f := strings.Fields(rest); len(f) < 39 || [2]string{f[16], f[38]} != c.want {
+			t.Errorf("nice and policy of a program that the child runs: %q, expected %q", f, c.want)
+		}
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }

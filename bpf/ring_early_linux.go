@@ -1,0 +1,66 @@
+//go:build amd64 || arm64
+
+package bpf
+
+import (
+	"sync"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/runner-evidence/runner/bpf/internal/objects"
+)
+
+// earlyRing is a ring that is made while other things go on: the kernel clears all of its memory for it.
+type earlyRing struct {
+	mu   sync.Mutex
+	made chan madeRing // nil once it was taken
+}
+
+type madeRing struct {
+	m   *ebpf.Map
+	err error
+}
+
+// startRing makes a ring in the background. The caller closes it at last.
+func startRing(size int) *earlyRing {
+	made := make(chan madeRing, 1)
+	go func() {
+		m, err := ringMap(size)
+		made <- madeRing{m, err}
+	}()
+	return &earlyRing{made: made}
+}
+
+// take hands out the ring, once.
+func (r *earlyRing) take() (m *ebpf.Map, err error, first bool) {
+	if r == nil {
+		return nil, nil, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.made == nil {
+		return nil, nil, false
+	}
+	got := <-r.made
+	r.made = nil
+	return got.m, got.err, true
+}
+
+// close closes the ring if nobody took it.
+func (r *earlyRing) close() {
+	if m, _, _ := r.take(); m != nil {
+		m.Close()
+	}
+}
+
+// ring is a ring that no program has written to yet: each attempt to attach has its own.
+func (o Options) ring() (*ebpf.Map, error) {
+	if m, err, first := o.early.take(); first {
+		return m, err
+	}
+	return ringMap(o.RingSize)
+}
+
+func ringMap(size int) (*ebpf.Map, error) {
+	return ebpf.NewMap(&ebpf.MapSpec{Name: objects.KernelMapEvents, Type: ebpf.RingBuf, MaxEntries: uint32(size)})
+}
