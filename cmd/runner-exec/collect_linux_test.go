@@ -88,8 +88,8 @@ func TestScopePolicy(t *testing.T) {
 			said = append(said, h.Stage+" "+strings.Join(h.Notes, " "))
 		}
 	}
-	want := []string{"runner-exec ", "runner-exec ", "runner-normalize --background --filtered --noise v0 --processes --windows",
-		"runner-correlate --background --policy /proc/self/fd/3 --sdk /proc/self/fd/4"}
+	want := []string{"runner-exec ", "runner-exec ", "runner-normalize --filtered --noise v0 --processes --windows",
+		"runner-correlate --policy /proc/self/fd/3 --sdk /proc/self/fd/4"}
 	for _, w := range want {
 		if !slices.Contains(said, w) {
 			t.Errorf("expected %q in %q", w, said)

@@ -91,7 +91,7 @@ func (b *bench) start() error {
 	a, l := median(attach), limit{bound: 0.080, text: "<= 80ms"}
 	b.table.add(row{what: "  of it: attach", measured: seconds(a), spread: span(milli(attach), "%.0f") + "ms",
 		target: l.text, verdict: l.verdict(a, len(attach) > 0), note: "by runner-capture's own clock"})
-	return nil
+	return b.besideBusy()
 }
 
 func milli(v []float64) []float64 {
