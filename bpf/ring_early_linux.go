@@ -3,16 +3,13 @@
 package bpf
 
 import (
-	"sync"
-
 	"github.com/cilium/ebpf"
 
 	"github.com/runner-evidence/runner/bpf/internal/objects"
 )
 
-// earlyRing is a ring that is made while other things go on: the kernel clears all of its memory for it.
+// earlyRing is a ring that is made while other things go on: the kernel clears all of its memory for it. Not safe for concurrent use.
 type earlyRing struct {
-	mu   sync.Mutex
 	made chan madeRing // nil once it was taken
 }
 
@@ -33,12 +30,7 @@ func startRing(size int) *earlyRing {
 
 // take hands out the ring, once.
 func (r *earlyRing) take() (m *ebpf.Map, err error, first bool) {
-	if r == nil {
-		return nil, nil, false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.made == nil {
+	if r == nil || r.made == nil {
 		return nil, nil, false
 	}
 	got := <-r.made

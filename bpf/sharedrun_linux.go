@@ -128,6 +128,7 @@ func (s *Session) makeRing(opt Options) (err error) {
 	m.keys = append(m.keys, ownKey(aMap, uint64(ring.id)))
 	put := make(chan error, 1) // the kernel waits for its programs after it has put it
 	m.left.Go(func() { put <- s.set.maps[objects.KernelSharedMapRings].Put(m.run-1, m.ring) })
+	// The kernel's sleep: that of package time is rounded up to a millisecond when nothing else goes on.
 	for end := time.Now().Add(sharePatience); ; unix.Nanosleep(&unix.Timespec{Nsec: 50_000}, nil) {
 		var has uint32
 		err := s.set.maps[objects.KernelSharedMapRings].Lookup(m.run-1, &has)

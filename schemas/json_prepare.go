@@ -2,8 +2,8 @@ package schemas
 
 import "reflect"
 
-// To make the encoder or the decoder of a type takes the library longer than to use it a hundred times. These two have that done while
-// a tool has nothing else to do, such as wait for its input. They change nothing but when it is done, and are safe beside other calls.
+// To make the encoder or the decoder of a type takes the library much longer than to use it. These two have that done while a tool has
+// nothing else to do, such as wait for its input. They change nothing but when it is done, and are safe beside other calls.
 
 // PrepareMarshal prepares Marshal of values of these types.
 func PrepareMarshal(values ...any) {

@@ -374,6 +374,7 @@ func (p *pipeline) running() int {
 // that ends without a seal and clean up. Stages that have not ended after patience
 // are killed too.
 func (p *pipeline) stop(patience time.Duration) {
+	p.hurry() // with the lowest priority they would not come to say what failed
 	p.awaitCause()
 	if len(p.stages) > 0 && p.stages[0].name == "runner-capture" {
 		p.kill(p.stages[0])

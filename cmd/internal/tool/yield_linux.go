@@ -40,8 +40,8 @@ func NormalChild(pid int) {
 // usual.
 func Foreground() { eachThread("self", foregroundThread) }
 
-// ForegroundChild is Foreground for a process that was just started. The caller waits for the process later.
-func ForegroundChild(pid int) { eachThread(strconv.Itoa(pid), foregroundThread) }
+// ForegroundChild is Foreground for a process that was just started, and has one thread. The caller waits for the process later.
+func ForegroundChild(pid int) { foregroundThread(pid) }
 
 func backgroundThread(tid int) {
 	unix.Setpriority(unix.PRIO_PROCESS, tid, 19)
@@ -60,9 +60,10 @@ var ownPriority = sync.OnceValue(func() *unix.SchedAttr {
 })
 
 // canRaise reports whether this process may give back a priority that it took away. It tries: what decides is the right to do so
-// outside of every user namespace, or a limit (RLIMIT_NICE, sched(7)).
+// outside of every user namespace, or a limit (RLIMIT_NICE, sched(7)). Where /proc is that of another pid namespace, it cannot say
+// which threads a child has.
 var canRaise = sync.OnceValue(func() bool {
-	if ownPriority() == nil {
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) || ownPriority() == nil {
 		return false
 	}
 	can := make(chan bool)
