@@ -139,8 +139,8 @@ func (p *pendingHooks) ofCall(task uint32, op operation, e *schemas.RawEvent) in
 	for i := len(all) - 1; i >= 0; i-- {
 		h := &all[i]
 		if !h.ring && hookOp(h.op) == hookOp(op.first) {
-			if hookOp(h.op) == schemas.EventSendmsg && h.socket != 0 && e.Socket != 0 && h.socket != e.Socket {
-				return -1 // left by a call whose end nobody saw
+			if hookOp(h.op) == schemas.EventSendmsg && h.socket != 0 && h.socket != e.Socket && (e.Socket != 0 || e.Marks&schemas.MarkChanged == 0) {
+				return -1 // left by a send without a name, or by one whose end nobody saw: a hook gives each socket a number
 			}
 			return i
 		}
