@@ -28,7 +28,7 @@ func TestReaderDerives(t *testing.T) {
 			plain = append(plain, raw)
 		}
 	}
-	for seed := range uint64(80) {
+	for seed := range uint64(200) {
 		windows = append(windows, randomRaw(t, rand.New(rand.NewPCG(seed, 7))))
 	}
 	derivesAlike(t, plain)
@@ -105,6 +105,12 @@ var (
 	randomBases = []string{"", "/", "/w", "/w/v", "detached:/q"}
 	randomPaths = []string{"", "/", "/w/f", "/lib/x", "/etc/ld.so.cache", "/proc/10/environ", "/proc/12/task/3/mem", "/proc/self/maps", "/dev/shm/a",
 		"/dev/null", "/a/node_modules/b", "/a/target/debug/x.so.1", "memfd:q"}
+	randomMarks = map[string][]schemas.Marks{
+		schemas.SourceCgroup:  {0, schemas.MarkIOUring},
+		schemas.SourceIOUring: {0, schemas.MarkSilent},
+		schemas.SourceSyscall: {0, 0, 0, schemas.MarkChanged, schemas.MarkHooked, schemas.MarkChanged | schemas.MarkHooked, schemas.MarkOfSocket,
+			schemas.MarkAddrFault, schemas.MarkUnproven},
+	}
 	randomFlags = []uint64{0, 0, 0, 1, 2, 3, 577, 0o2000000, 0o20000002, 0o400}
 	randomRets  = []int64{0, 3, -2, -13, -1, -40, -115, -115, -115}
 )
@@ -128,10 +134,11 @@ func randomEvent(r *rand.Rand, process map[uint32]uint32) schemas.RawEvent {
 	e := schemas.RawEvent{Op: one(r, randomOps), CgroupID: 7, PID: process[tid], TID: tid}
 	if r.IntN(2) == 0 {
 		e.Op, e.Addr = one(r, randomCalls), named(r, randomAddrs, false)
-		e.Source = one(r, schemas.RawSources[:])
+		e.Source = one(r, []string{schemas.SourceSyscall, schemas.SourceCgroup, schemas.SourceIOUring})
 		if r.IntN(4) > 0 {
 			e.Socket, e.Has = uint64(1+r.IntN(3)), schemas.HasSocket
 		}
+		e.Marks = one(r, randomMarks[e.Source])
 	}
 	if r.IntN(8) > 0 {
 		e.Has, e.Ret = e.Has|schemas.HasRet, one(r, randomRets)
@@ -167,9 +174,11 @@ func randomEvent(r *rand.Rand, process map[uint32]uint32) schemas.RawEvent {
 	}
 	if e.Source == "" && e.Op != "fork" && e.Op != "exit" && e.Op != "move" && e.Op != "context" {
 		e.Path, e.UserPath, e.Base = named(r, randomPaths, false), named(r, randomNames, true), named(r, randomBases, false)
-		e.UserPath2, e.Base2 = named(r, randomNames, true), named(r, randomBases, false)
-		e.Path2 = named(r, randomPaths, false)
-		e.Marks = one(r, []schemas.Marks{0, 0, 0, schemas.MarkChroot, schemas.MarkDeleted, schemas.MarkFDRace, schemas.MarkUserTruncated})
+		if e.Op == "rename" || e.Op == "mount" {
+			e.UserPath2, e.Base2, e.Path2 = named(r, randomNames, true), named(r, randomBases, false), named(r, randomPaths, false)
+		}
+		e.Marks = one(r, []schemas.Marks{0, 0, 0, schemas.MarkChroot, schemas.MarkDeleted, schemas.MarkFDRace, schemas.MarkUserTruncated,
+			schemas.MarkChanged})
 	}
 	return e
 }

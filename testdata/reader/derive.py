@@ -214,7 +214,7 @@ def twin(task, e):
     for i in reversed(range(len(task.held))):
         held = task.held[i]
         if not marked(held, "io_uring") and passes(held["op"]) == passes(e["op"]):
-            other = "socket" in held and "socket" in e and held["socket"] != e["socket"]
+            other = "socket" in held and held["socket"] != e.get("socket") and ("socket" in e or not marked(e, "changed"))
             return None if other and passes(e["op"]) == "sendmsg" else i
     return None
 
@@ -223,6 +223,8 @@ def kernels_copy(e, held):
     """Gives a call the address that the hook saw, where its own is not the kernel's."""
     if marked(e, "of_socket"):
         own = held.get("socket", e.get("socket")) == e.get("socket", held.get("socket"))
+        if not own:
+            e["marks"] = [m for m in e["marks"] if m != "of_socket"]
     else:
         own = agrees(e, held)
     if not own and "addr" in held:
@@ -244,12 +246,16 @@ def values(e):
     if e["op"] in NETWORK:
         return e.get("addr"), None
     first = e["path"] if "path" in e else lexical(e, "user_path", "base")
-    return first, e.get("user_path2") if e["op"] in NAMED or e["op"] in TEXT else lexical(e, "user_path2", "base2")
+    if e["op"] in NAMED or e["op"] in TEXT:
+        return first, e.get("user_path2")
+    return first, e["path2"] if "path2" in e else lexical(e, "user_path2", "base2")
 
 
 def same_call(unfinished, e):
     if unfinished["op"] != e["op"] or silent(unfinished) != silent(e) or any(unfinished.get(k, 0) != e.get(k, 0) for k in ("flags", "mode", "resolve")):
         return False
+    if e["op"] not in OPENS and marked(e, "of_socket"):
+        return not unfinished.get("socket") or not e.get("socket") or unfinished["socket"] == e["socket"]
     return e["op"] in OPENS and "path" in e or values(unfinished) == values(e)
 
 
@@ -361,7 +367,7 @@ class Derivation:
             if e["op"] == "exec" and u["op"] in ("execve", "execveat") or same_call(u, e):
                 task.unfinished.remove(u)
                 break
-        if e["op"] == "exec" or "ret" in e:
+        if e["op"] == "exec" or "ret" in e or marked(e, "unproven"):
             self.lines(task, e)
         else:
             task.unfinished.append(e)
@@ -416,7 +422,7 @@ class Derivation:
             line.update((key, e[key]) for key in ("flags", "mode", "resolve") if e.get(key) or key != "resolve" and key in e)
         if event in (213, 214) and e.get("flags"):
             line["flags"] = e["flags"]
-        if "ret" in e:
+        if "ret" in e and not marked(e, "unproven"):
             line["return_value"] = e["ret"]
         if event == 1 and "flags" in e:
             line["access_mode"] = ACCESS[e["flags"] & 3]
@@ -435,6 +441,7 @@ class Derivation:
         """The kernel lines in canonical order, with windows also the process records."""
         for task in self.tree.tasks:
             self.release(task, len(task.held))
+        for task in self.tree.tasks:
             self.settle(task)
         seq, above = 0, []
         for number, (head, depth, threads) in enumerate(self.tree.walk(), 1):
