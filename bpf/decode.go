@@ -55,6 +55,7 @@ const (
 	markChanged
 	markUnproven
 	markSilent
+	markUnpaired
 
 	markHasPath  = 1 << 16
 	markHasBase1 = 1 << 17
@@ -294,7 +295,7 @@ func publicMarks(m uint32) schemas.Marks {
 		{markFDRace, schemas.MarkFDRace}, {markCompat, schemas.MarkCompat32},
 		{markAFault, schemas.MarkAddrFault}, {markChroot, schemas.MarkChroot},
 		{markChanged, schemas.MarkChanged}, {markUnproven, schemas.MarkUnproven},
-		{markSilent, schemas.MarkSilent},
+		{markSilent, schemas.MarkSilent}, {markUnpaired, schemas.MarkUnpaired},
 	} {
 		if m&x.bit != 0 {
 			out |= x.mark

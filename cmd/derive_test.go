@@ -86,7 +86,7 @@ func randomRaw(t *testing.T, r *rand.Rand) string {
 	process := map[uint32]uint32{}
 	for seq := range n {
 		e := randomEvent(r, process)
-		e.Seq, e.KtimeNS = uint64(seq), uint64(1000+seq*3/2)
+		e.Seq, e.KtimeNS = uint64(seq), uint64(1000+seq*2/3)
 		must(w.WriteRaw(e.AppendJSON(nil, "random")))
 	}
 	zero := 0
@@ -106,7 +106,7 @@ var (
 	randomPaths = []string{"", "/", "/w/f", "/lib/x", "/etc/ld.so.cache", "/proc/10/environ", "/proc/12/task/3/mem", "/proc/self/maps", "/dev/shm/a",
 		"/dev/null", "/a/node_modules/b", "/a/target/debug/x.so.1", "memfd:q"}
 	randomMarks = map[string][]schemas.Marks{
-		schemas.SourceCgroup:  {0, schemas.MarkIOUring},
+		schemas.SourceCgroup:  {0, 0, schemas.MarkIOUring, schemas.MarkUnpaired},
 		schemas.SourceIOUring: {0, schemas.MarkSilent},
 		schemas.SourceSyscall: {0, 0, 0, schemas.MarkChanged, schemas.MarkHooked, schemas.MarkChanged | schemas.MarkHooked, schemas.MarkOfSocket,
 			schemas.MarkAddrFault, schemas.MarkUnproven},

@@ -12,6 +12,7 @@
 #ifndef RUNNER_MARKS_H
 #define RUNNER_MARKS_H
 
+#include "compat.h"
 #include "scope.h"
 #include "table.h"
 
@@ -50,15 +51,6 @@ struct {
 	__type(key, s32);
 	__type(value, struct mark_state);
 } marks SEC(".maps");
-
-INLINE bool is_compat(struct task_struct *task)
-{
-#if defined(__TARGET_ARCH_x86)
-	return task->thread_info.status & 2; /* TS_COMPAT */
-#else
-	return task->thread_info.flags & (1 << 22); /* TIF_32BIT */
-#endif
-}
 
 INLINE u64 call_number(struct pt_regs *regs)
 {

@@ -82,6 +82,7 @@ enum mark {
 	MARK_CHANGED = 1 << 12,	  /* what the call was given could have changed under it */
 	MARK_UNPROVEN = 1 << 13,  /* nothing shows that the call ran */
 	MARK_SILENT = 1 << 14,	  /* a request of io_uring that wants no completion on success */
+	MARK_UNPAIRED = 1 << 15,  /* the call that the hook ran in has no record of it */
 	MARK_HAS_PATH = 1 << 16,  /* comp1 is the resolved object */
 	MARK_HAS_BASE1 = 1 << 17, /* comp1 is the directory that upath1 starts from */
 	MARK_HAS_BASE2 = 1 << 18, /* comp2 likewise for upath2 */

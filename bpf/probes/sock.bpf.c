@@ -5,18 +5,23 @@
  * not a socket that was made outside. The syscall records say how the call ended. */
 #include "hook.h"
 #include "sockaddr.h"
+#include "unpaired.h"
 
 struct addr_rec {
 	struct rec r;
 	u8 addr[32];
 };
 
-INLINE void fill(struct bpf_sock_addr *ctx, struct addr_rec *e, u16 op)
+INLINE void fill(struct bpf_sock_addr *ctx, struct addr_rec *e, u16 op, bool mapped)
 {
 	__builtin_memset(e->addr, 0, sizeof(e->addr));
 	begin(&e->r, op, 0);
 	e->r.source = SOURCE_CGROUP;
-	e->r.marks = for_ring() ? MARK_NORET | MARK_RING : MARK_NORET;
+	e->r.marks = MARK_NORET;
+	if (for_ring())
+		e->r.marks |= MARK_RING;
+	else if (has_no_record(op, mapped))
+		e->r.marks |= MARK_UNPAIRED;
 	e->r.aux2 = bpf_get_socket_cookie(ctx);
 }
 
@@ -33,7 +38,7 @@ INLINE int inet4(struct bpf_sock_addr *ctx, u16 op)
 		return 1;
 	if (op == OP_SENDMSG && !ip)
 		ip = from_here(ctx->msg_src_ip4);
-	fill(ctx, &e, op);
+	fill(ctx, &e, op, ctx->family == FAMILY_INET6);
 	e.addr[0] = FAMILY_INET;
 	*(u16 *)&e.addr[2] = ctx->user_port;
 	*(u32 *)&e.addr[4] = ip;
@@ -53,7 +58,7 @@ INLINE int inet6(struct bpf_sock_addr *ctx, u16 op)
 		return 1;
 	if (op == OP_SENDMSG && any)
 		w3 = LOOPBACK6;
-	fill(ctx, &e, op);
+	fill(ctx, &e, op, false);
 	e.addr[0] = FAMILY_INET6;
 	*(u16 *)&e.addr[2] = ctx->user_port;
 	*(u32 *)&e.addr[8] = w0;

@@ -16,7 +16,7 @@ import (
 
 const testRun = "run_t"
 
-// raw builds raw events for one test. seq, ktime and cpu_seq count by themselves.
+// raw builds raw events for one test. seq, ktime and cpu_seq count by themselves; the messages of a sendmmsg have one ktime.
 type raw struct {
 	events []schemas.RawEvent
 }
@@ -99,9 +99,14 @@ func rawStream(t testing.TB, events []schemas.RawEvent, change func(*schemas.Sta
 	}
 	check(w.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: testRun, Type: "run_started", AgentShim: "none", Command: []string{"x"}, EnvKeys: []string{}}))
 	var line []byte
+	last := map[uint32]schemas.RawEvent{} // of each task
 	for i := range events {
 		e := events[i]
 		e.Seq, e.KtimeNS = uint64(i), uint64(1000+i)
+		if before := last[e.TID]; e.Op == "sendmmsg" && before.Op == e.Op && before.Source == e.Source {
+			e.KtimeNS = before.KtimeNS // messages of one call
+		}
+		last[e.TID] = e
 		if e.Has&schemas.HasProbe == 0 {
 			e.CPUSeq = uint64(i)
 		}

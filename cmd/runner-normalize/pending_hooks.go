@@ -29,6 +29,8 @@ type heldHook struct {
 	addr    []byte
 	packed  []byte   // its line, should no call report it
 	ring    bool     // it ran for io_uring, not in a system call of the task
+	alone   bool     // its call has no record
+	left    uint64   // when the sendmmsg ended whose records it is held beyond, 0 is none
 	attempt *attempt // of a connect, nil if its end cannot be told
 	denied  bool     // a rule stopped it, and the line of that says all that this one would
 }
@@ -45,7 +47,8 @@ func (p *pendingHooks) hold(task, op uint32, e *schemas.RawEvent, packed []byte,
 	if p.held == nil {
 		p.held = make(map[uint32][]heldHook)
 	}
-	h := heldHook{pid: e.PID, op: op, socket: e.Socket, addr: bytes.Clone(e.Addr), packed: bytes.Clone(packed), ring: e.Marks&schemas.MarkIOUring != 0, attempt: a}
+	h := heldHook{pid: e.PID, op: op, socket: e.Socket, addr: bytes.Clone(e.Addr), packed: bytes.Clone(packed), ring: e.Marks&schemas.MarkIOUring != 0,
+		alone: e.Marks&schemas.MarkUnpaired != 0, attempt: a}
 	p.held[task] = append(p.held[task], h)
 	p.bytes += len(h.addr) + len(h.packed)
 }
@@ -76,9 +79,28 @@ func (p *pendingHooks) takeAll(task uint32) []heldHook {
 }
 
 // takeCalls gives back what is held of a task's system calls.
-func (p *pendingHooks) takeCalls(task uint32) (calls []heldHook) {
+func (p *pendingHooks) takeCalls(task uint32) []heldHook {
+	return p.takeIf(task, func(h *heldHook) bool { return !h.ring })
+}
+
+// leave notes what is held beyond a record of a sendmmsg: it is of this call, whose records all have the
+// time of its end, and of no later one.
+func (p *pendingHooks) leave(task uint32, at uint64) {
+	for i := range p.held[task] {
+		if h := &p.held[task][i]; h.left == 0 {
+			h.left = at
+		}
+	}
+}
+
+// takeLeft gives back what a sendmmsg left that has ended before the call of this time.
+func (p *pendingHooks) takeLeft(task uint32, at uint64) []heldHook {
+	return p.takeIf(task, func(h *heldHook) bool { return !h.ring && h.left != 0 && h.left != at })
+}
+
+func (p *pendingHooks) takeIf(task uint32, is func(h *heldHook) bool) (calls []heldHook) {
 	for i := 0; i < len(p.held[task]); {
-		if p.held[task][i].ring {
+		if !is(&p.held[task][i]) {
 			i++
 			continue
 		}
@@ -121,7 +143,7 @@ func (p *pendingHooks) takeOf(task, pid, op uint32, addr []byte) (heldHook, bool
 func (p *pendingHooks) match(task uint32, op uint32, addr []byte, ring bool) int {
 	for _, same := range []func(call, hook []byte) bool{sameAddr, sameUnix} {
 		for i, h := range p.held[task] {
-			if h.ring == ring && hookOp(op) == hookOp(h.op) && same(addr, h.addr) {
+			if h.ring == ring && !h.alone && hookOp(op) == hookOp(h.op) && same(addr, h.addr) {
 				return i
 			}
 		}
@@ -138,9 +160,9 @@ func (p *pendingHooks) ofCall(task uint32, op operation, e *schemas.RawEvent) in
 	all := p.held[task]
 	for i := len(all) - 1; i >= 0; i-- {
 		h := &all[i]
-		if !h.ring && hookOp(h.op) == hookOp(op.first) {
+		if !h.ring && !h.alone && hookOp(h.op) == hookOp(op.first) {
 			if hookOp(h.op) == schemas.EventSendmsg && h.socket != 0 && h.socket != e.Socket && (e.Socket != 0 || e.Marks&schemas.MarkChanged == 0) {
-				return -1 // left by a send without a name, or by one whose end nobody saw: a hook gives each socket a number
+				return -1 // left by a call whose end nobody saw: a hook gives each socket a number
 			}
 			return i
 		}

@@ -35,6 +35,9 @@ func (n *normalizer) resolvePending(task uint32, op operation, e *schemas.RawEve
 	if op.class != classNetwork {
 		return nil
 	}
+	if err := n.addHeld(task, n.hooks.takeLeft(task, e.KtimeNS)); err != nil {
+		return err
+	}
 	if i := n.hooks.ofCall(task, op, e); i >= 0 && passedHook(op, e) {
 		h := n.hooks.take(task, i)
 		n.attempt = n.connects.returned(e, &h)
@@ -43,6 +46,7 @@ func (n *normalizer) resolvePending(task uint32, op operation, e *schemas.RawEve
 		e.Marks &^= schemas.MarkHooked
 	}
 	if op.first == schemas.EventSendmmsg {
+		n.hooks.leave(task, e.KtimeNS)
 		return nil // what is left may be of its next messages
 	}
 	return n.addHeld(task, n.hooks.takeCalls(task))

@@ -170,6 +170,9 @@ func (e *expected) plain(l *told) bool {
 
 // sameCall is agreement but for the value.
 func (e *expected) sameCall(l *told) bool {
+	if e.hooked {
+		return l.Return == nil
+	}
 	return l.Return != nil && *l.Return == e.ret && e.sameNumbers(l)
 }
 

@@ -53,8 +53,29 @@ func shortened(arg string) []string {
 	return []string{netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[2:6])), uint16(b[0])<<8|uint16(b[1])).String()}
 }
 
+// setPeer takes the peer of a thread's last socket. A program asks for it after each call that can change it.
+func (m *meaning) setPeer(c traced) {
+	m.peer[c.tid] = ""
+	if c.ret != 0 || m.stream[c.tid] {
+		return
+	}
+	peer, err := netip.ParseAddrPort(endpoint(c.args[1], func(string) string { return "" }))
+	if err == nil && peer.Addr().Is4In6() {
+		m.peer[c.tid] = netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port()).String()
+	}
+}
+
+// unnamed is the line of a send that names no address. The kernel shows one to the hook only of an IPv6 socket
+// that is connected to an IPv4 address (udpv6_sendmsg).
+func (m *meaning) unnamed(c *traced) []expected {
+	if m.peer[c.tid] == "" {
+		return nil
+	}
+	return []expected{{kind: schemas.EventSendmsg, value: m.peer[c.tid], address: true, hooked: true}}
+}
+
 // onSocket are the calls on sockets. addr is the argument with the address; those that name none make no line,
-// except listen.
+// except listen, and sends that the hook shows.
 func onSocket(kind uint32, address int) shape {
 	return func(m *meaning, p *process, c *traced) []expected {
 		e := expected{kind: kind, value: "null", address: true}
@@ -66,14 +87,14 @@ func onSocket(kind uint32, address int) shape {
 		}
 		arg := c.args[address]
 		if kind == schemas.EventSendto && c.args[address+1] == "0" || kind == schemas.EventSendmsg && strings.Contains(arg, "msg_namelen=0") {
-			return nil // no bytes are no address
+			return m.unnamed(c) // no bytes are no address
 		}
 		if kind == schemas.EventSendmsg {
 			_, arg, _ = strings.Cut(arg, "msg_name=")
 			arg, _, _ = strings.Cut(arg, ", msg_namelen=")
 		}
 		if kind != schemas.EventConnect && kind != schemas.EventBind && (arg == "NULL" || arg == "") {
-			return nil
+			return m.unnamed(c)
 		}
 		e.stream = (m.stream[c.tid] || withoutFamily(arg)) && (kind == schemas.EventSendto || kind == schemas.EventSendmsg)
 		e.bare = endpoint(arg, func(name string) string { return new(process).join("", name) })

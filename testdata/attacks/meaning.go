@@ -22,6 +22,7 @@ type expected struct {
 	address bool   // its value is a socket address
 	stream  bool   // sent by a stream socket, or without a family
 	unrun   bool   // a seccomp filter answered the call
+	hooked  bool   // a send that names no address: only the hook shows it, which knows no result
 	call    string // for messages
 	tid     int    // the thread that made it
 }
@@ -42,11 +43,12 @@ type meaning struct {
 	group     map[int]int    // thread to process
 	cwd       map[int]string // of a thread, as last told
 	stream    map[int]bool   // its last socket is a stream
+	peer      map[int]string // the IPv4 peer of its last socket, if that is an IPv6 one for datagrams
 	calls     int
 }
 
 func newMeaning() *meaning {
-	return &meaning{processes: map[int]*process{}, group: map[int]int{}, cwd: map[int]string{}, stream: map[int]bool{}}
+	return &meaning{processes: map[int]*process{}, group: map[int]int{}, cwd: map[int]string{}, stream: map[int]bool{}, peer: map[int]string{}}
 }
 
 func (m *meaning) process(tid int) *process {
@@ -79,6 +81,9 @@ func (m *meaning) add(c traced) {
 		return
 	}
 	p := m.process(c.tid)
+	if c.name == "getpeername" {
+		m.setPeer(c)
+	}
 	if c.name == "getsockname" || c.name == "getpeername" {
 		if e := p.last(c.tid, 0); e != nil && c.ret == 0 {
 			name := endpoint(c.args[1], func(name string) string { return p.join(m.cwd[c.tid], name) })
@@ -129,7 +134,7 @@ func (m *meaning) told(c traced) {
 	case "member":
 		m.group[c.tid], _ = strconv.Atoi(rest)
 	case "stream", "datagram":
-		m.stream[c.tid] = word == "stream"
+		m.stream[c.tid], m.peer[c.tid] = word == "stream", ""
 	case "bound": // its own last bind: symlinks in the name are followed now
 		if e := p.last(c.tid, schemas.EventBind); e != nil {
 			name := e.value

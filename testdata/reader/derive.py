@@ -191,7 +191,7 @@ def match(task, e, request):
     """The place of the held record, of a request or of a call, that an event matches ("Pairing of hook and call")."""
     for agree in (same_address, same_unix):
         for i, held in enumerate(task.held):
-            if marked(held, "io_uring") == request and passes(e["op"]) == passes(held["op"]) and agree(e.get("addr"), held.get("addr")):
+            if marked(held, "io_uring") == request and not marked(held, "unpaired") and passes(e["op"]) == passes(held["op"]) and agree(e.get("addr"), held.get("addr")):
                 return i
     return None
 
@@ -213,7 +213,7 @@ def twin(task, e):
         return match(task, e, False)
     for i in reversed(range(len(task.held))):
         held = task.held[i]
-        if not marked(held, "io_uring") and passes(held["op"]) == passes(e["op"]):
+        if not marked(held, "io_uring") and not marked(held, "unpaired") and passes(held["op"]) == passes(e["op"]):
             other = "socket" in held and held["socket"] != e.get("socket") and ("socket" in e or not marked(e, "changed"))
             return None if other and passes(e["op"]) == "sendmsg" else i
     return None
@@ -318,13 +318,19 @@ class Derivation:
         if e["op"] == "exit":
             self.release(task, len(task.held))
         elif e["op"] in NETWORK and task.held:
+            left = [held for held in task.held if not marked(held, "io_uring") and held.get("left", e["ktime_ns"]) != e["ktime_ns"]]
+            task.held = left + [held for held in task.held if not any(held is other for other in left)]
+            self.release(task, len(left))
             i = twin(task, e)
             if i is not None:
                 self.returned(e, task.held[i])
                 kernels_copy(e, task.held[i])
                 e["marks"] = [m for m in e.get("marks", ()) if m != "hooked"]
                 del task.held[i]
-            if e["op"] != "sendmmsg":
+            if e["op"] == "sendmmsg":
+                for held in task.held:
+                    held.setdefault("left", e["ktime_ns"])
+            else:
                 of_calls = [held for held in task.held if not marked(held, "io_uring")]
                 task.held = of_calls + [held for held in task.held if marked(held, "io_uring")]
                 self.release(task, len(of_calls))
