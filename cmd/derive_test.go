@@ -100,7 +100,7 @@ func randomRaw(t *testing.T, r *rand.Rand) string {
 var (
 	randomOps   = []string{"fork", "fork", "exit", "move", "exec", "execve", "openat", "openat2", "creat", "unlink", "rename", "mount", "io_uring_other", "file_blocked", "context", "context"}
 	randomCalls = []string{"connect", "connect", "connect", "connect_end", "connect_end", "sendto", "sendmsg", "sendmmsg", "bind", "listen", "connect_blocked"}
-	randomAddrs = []string{"", "1.2.3.4:80", "[::ffff:1.2.3.4]:80", "[::1]:53", "unix:/run/a.sock", "unix:a.sock", "unix:./a.sock", "unix:/x/run/a.sock", "unix:@name"}
+	randomAddrs = []string{"", "1.2.3.4:80", "[::ffff:1.2.3.4]:80", "[::1]:53", "unix:/run/a.sock", "unix:a.sock", "unix:./a.sock", "unix:a.sock/.//", "unix:b/..", "unix:/run/./a.sock/", "unix:/x/run/a.sock", "unix:/run/aa.sock", "unix:detached:/a.sock", "unix:@name"}
 	randomNames = []string{"", "a", ".", "../b", "/c/./d", "./e/../f", "//", "..", "../../x", "/../y", `\\z`, "lib/x.so"}
 	randomBases = []string{"", "/", "/w", "/w/v", "detached:/q"}
 	randomPaths = []string{"", "/", "/w/f", "/lib/x", "/etc/ld.so.cache", "/proc/10/environ", "/proc/12/task/3/mem", "/proc/self/maps", "/dev/shm/a",

@@ -174,13 +174,19 @@ func (p *pendingHooks) ofCall(task uint32, op operation, e *schemas.RawEvent) in
 // nor process root, has the name as the program gave it.
 func sameUnix(call, hook []byte) bool {
 	name, ok := bytes.CutPrefix(hook, []byte("unix:"))
-	if !ok || !bytes.HasPrefix(call, []byte("unix:/")) || len(name) == 0 || name[0] == '@' {
+	resolved := bytes.HasPrefix(call, []byte("unix:/")) || bytes.HasPrefix(call, []byte("unix:detached:/"))
+	if !ok || !resolved || len(name) == 0 || name[0] == '@' {
 		return false
 	}
-	if name[0] != '/' {
-		name = name[bytes.LastIndexByte(name, '/')+1:]
+	end := appendLexical(nil, nil, name, false)
+	if name[0] != '/' { // what comes before the last component depends on the directory
+		last := end[bytes.LastIndexByte(end, '/')+1:]
+		if len(last) == 0 || string(last) == ".." {
+			return true
+		}
+		end = append(slices.Clone(slash), last...)
 	}
-	return bytes.HasSuffix(call, name)
+	return bytes.HasSuffix(call, end)
 }
 
 // hookOp is the hook that a network operation passes: all ways of sending pass one.

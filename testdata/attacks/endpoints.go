@@ -86,22 +86,47 @@ func onSocket(kind uint32, address int) shape {
 			return nil
 		}
 		arg := c.args[address]
-		if kind == schemas.EventSendto && c.args[address+1] == "0" || kind == schemas.EventSendmsg && strings.Contains(arg, "msg_namelen=0") {
+		if kind == schemas.EventSendto && c.args[address+1] == "0" || kind != schemas.EventSendto && strings.Contains(arg, "msg_namelen=0") {
 			return m.unnamed(c) // no bytes are no address
 		}
-		if kind == schemas.EventSendmsg {
-			_, arg, _ = strings.Cut(arg, "msg_name=")
-			arg, _, _ = strings.Cut(arg, ", msg_namelen=")
+		if _, name, ok := strings.Cut(arg, "msg_name="); ok {
+			arg, _, _ = strings.Cut(name, ", msg_namelen=")
 		}
 		if kind != schemas.EventConnect && kind != schemas.EventBind && (arg == "NULL" || arg == "") {
 			return m.unnamed(c)
 		}
-		e.stream = (m.stream[c.tid] || withoutFamily(arg)) && (kind == schemas.EventSendto || kind == schemas.EventSendmsg)
+		e.stream = (m.stream[c.tid] || withoutFamily(arg)) && kind != schemas.EventConnect && kind != schemas.EventBind
 		e.bare = endpoint(arg, func(name string) string { return new(process).join("", name) })
 		e.value = endpoint(arg, func(name string) string { return p.join(m.cwd[c.tid], name) })
 		e.others = shortened(arg)
 		return []expected{e}
 	}
+}
+
+// messages are those of sendmmsg that were sent, or the first, which failed. If one failed after others, the call
+// does not tell it; the hook does, if it came there.
+func messages(m *meaning, p *process, c *traced) (lines []expected) {
+	if len(c.args) < 2 {
+		return nil
+	}
+	for i, message := range split(strings.Trim(c.args[1], "[]")) {
+		if c.ret >= 0 && int64(i) > c.ret || c.ret < 0 && i > 0 {
+			break
+		}
+		one := *c
+		one.args = []string{c.args[0], message}
+		told := onSocket(schemas.EventSendmmsg, 1)(m, p, &one)
+		for j := range told {
+			if e := &told[j]; c.ret >= 0 && int64(i) == c.ret {
+				e.kind, e.hooked, e.maybe = schemas.EventSendmsg, true, true
+				if e.others = append(e.others, e.bare); e.value == "null" {
+					return lines
+				}
+			}
+		}
+		lines = append(lines, told...)
+	}
+	return lines
 }
 
 // withoutFamily reports whether an address that strace shows has no family: with other bytes, or cut after it.

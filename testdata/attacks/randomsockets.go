@@ -26,15 +26,15 @@ func (a *actor) socket() {
 	}
 	a.tell(-1, map[int]string{unix.SOCK_DGRAM: "datagram", unix.SOCK_STREAM: "stream"}[kind])
 	for range 1 + a.IntN(4) {
-		a.onSocket(uintptr(fd))
+		a.onSocket(uintptr(fd), kind)
 	}
 	raw(unix.SYS_CLOSE, uintptr(fd))
 }
 
-func (a *actor) onSocket(fd uintptr) {
+func (a *actor) onSocket(fd uintptr, kind int) {
 	name, size := a.address()
 	a.tell(unix.AT_FDCWD, "cwd")
-	switch a.IntN(7) {
+	switch a.IntN(9) {
 	case 0, 1:
 		raw(unix.SYS_CONNECT, fd, name, size)
 		a.names(fd)
@@ -57,7 +57,34 @@ func (a *actor) onSocket(fd uintptr) {
 			m.Name = &a.keep[a.kept%len(a.keep)][0]
 		}
 		raw(unix.SYS_SENDMSG, fd, addr(&m), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+	case 7:
+		a.messages(fd, size)
+	case 8:
+		if kind == unix.SOCK_DGRAM { // a stream can send a signal
+			raw(unix.SYS_WRITE, fd, a.bytes([]byte("x")), 1)
+		}
 	}
+}
+
+// messages sends some with sendmmsg: all without a name, or each to an address of its own. The first one is the last that was
+// made, of so many bytes.
+func (a *actor) messages(fd, size uintptr) {
+	type message struct {
+		hdr unix.Msghdr
+		_   uint64
+	}
+	data := []byte("x")
+	iov := unix.Iovec{Base: &data[0], Len: 1}
+	m := make([]message, 1+a.IntN(4))
+	named := !a.yes(3)
+	for i := range m {
+		m[i].hdr = unix.Msghdr{Iov: &iov, Iovlen: 1}
+		if named && size > 0 {
+			m[i].hdr.Name, m[i].hdr.Namelen = &a.keep[a.kept%len(a.keep)][0], uint32(size)
+			_, size = a.address()
+		}
+	}
+	raw(unix.SYS_SENDMMSG, fd, addr(&m[0]), uintptr(len(m)), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
 }
 
 // boundIn tells in which directory a unix socket is that was bound now: symlinks may have led there.

@@ -17,7 +17,7 @@ import (
 var straceArgs = []string{"-f", "-qq", "-y", "-xx", "-X", "raw", "-s", "5000", "-e", "signal=none", "-e",
 	"trace=?open,openat,openat2,?creat,execve,execveat,connect,bind,listen,sendto,sendmsg,sendmmsg,?unlink,unlinkat,?rmdir,?rename,?renameat," +
 		"renameat2,?link,linkat,?symlink,symlinkat,?mkdir,mkdirat,truncate,ftruncate,?chmod,fchmod,fchmodat,?chown,?lchown,fchown,fchownat," +
-		"?mknod,mknodat,mount,umount2,move_mount,pivot_root,faccessat,getsockname,getpeername"}
+		"?mknod,mknodat,write,mount,umount2,move_mount,pivot_root,faccessat,getsockname,getpeername"}
 
 // traced is one system call as strace saw it.
 type traced struct {

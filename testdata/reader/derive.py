@@ -164,9 +164,13 @@ def same_address(call, hook):
 
 
 def same_unix(call, hook):
-    if not call or not hook or not call.startswith("unix:/") or not hook.startswith("unix:") or hook[5:6] in ("", "@"):
+    if not call or not hook or not call.startswith(("unix:/", "unix:detached:/")) or not hook.startswith("unix:") or hook[5:6] in ("", "@"):
         return False
-    return call.endswith(hook[5:] if hook[5] == "/" else hook[5:].rpartition("/")[2])
+    end = join(None, hook[5:], False)
+    if hook[5] == "/":
+        return call.endswith(end)
+    last = end.rpartition("/")[2]
+    return last in ("", "..") or call.endswith("/" + last)
 
 
 def passes(op):
