@@ -40,7 +40,7 @@ func TestDiffer(t *testing.T) {
 	requireBPF(t)
 	testkit.Programs(t, "an independent witness of random programs", "strace")
 	testkit.Must(t, goBuild(bin, nil, "./testdata/attacks"))
-	if o := call(t, command(t, "attacks", "differ", bin, "6000")); o.code != 0 {
+	if o := call(t, command(t, "attacks", "differ", bin, "30000")); o.code != 0 {
 		t.Error(o)
 	} else {
 		t.Log(strings.TrimSpace(o.stdout))

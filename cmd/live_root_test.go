@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/testkit"
 	"github.com/runner-evidence/runner/testdata/workload/expect"
 )
@@ -100,6 +102,29 @@ func TestCompat32(t *testing.T) {
 	}
 	exe := tool("compat32")
 	compare(t, append(made, expect.Exec(exe)), a.lines)
+}
+
+// TestCompat32Sends: a refused call of a 32-bit program does not get the peer of the sends before it, of which
+// only the hook has a record.
+func TestCompat32Sends(t *testing.T) {
+	requireBPF(t)
+	if runtime.GOARCH != "amd64" {
+		testkit.Skip(t, "32-bit callers", "only amd64 has them")
+	}
+	if err := exec.Command(tool("compat32"), "_nop").Run(); err != nil {
+		testkit.Missing(t, "32-bit callers", err)
+	}
+	a, _ := record(t, nil, tool("compat32"), "_sends")
+	var got []string
+	for _, l := range a.lines {
+		if l.Type == schemas.EventSendto || l.Type == schemas.EventSendmsg {
+			got = append(got, fmt.Sprintf("%d %s %s", l.Type, *l.Value, l.Status))
+		}
+	}
+	want := []string{"7 127.0.0.1:9 ", "6 [::1]:0 error", "7 127.0.0.1:9 ", "6 [::1]:0 error"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // TestEscape: if a process leaves the run's cgroup, the record claims nothing.

@@ -19,6 +19,10 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == "_nop" {
 		return
 	}
+	if len(os.Args) == 2 && os.Args[1] == "_sends" {
+		sends()
+		return
+	}
 	if len(os.Args) != 2 || !strings.HasPrefix(os.Args[1], "/") {
 		os.Stderr.WriteString("usage: compat32 ABSOLUTE-DIR\n")
 		os.Exit(2)
@@ -64,4 +68,21 @@ func main() {
 	line("unlink32", 211, at("M-creat32"), unix.SYS_UNLINK, s("M-creat32"))
 	r = made.Call(unix.SYS_EXECVE, s(at("M-no-exec32")), 0, 0)
 	made.Line("execve32", 201, at("M-no-exec32"), r)
+}
+
+// sends has an IPv6 socket that is connected to port 9 of 127.0.0.1 send to its peer without a name, by write and by sendto, each
+// time before a send to port 0 of ::1, which is refused.
+func sends() {
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM, 0)
+	made.Must("socket", made.Ret(err))
+	peer := []byte{0: unix.AF_INET6, 3: 9, 18: 255, 19: 255, 20: 127, 23: 1, 27: 0}
+	none := []byte{0: unix.AF_INET6, 23: 1, 27: 0}
+	data := []byte("x")
+	address := func(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
+	made.Must("connect", made.Call(unix.SYS_CONNECT, uintptr(fd), address(peer), uintptr(len(peer))))
+	made.Call(unix.SYS_WRITE, uintptr(fd), address(data), 1)
+	made.Call(unix.SYS_SENDTO, uintptr(fd), address(data), 1, 0, address(none), uintptr(len(none)))
+	made.Call(unix.SYS_SENDTO, uintptr(fd), address(data), 1, 0, 0, 0)
+	made.Call(unix.SYS_SENDTO, uintptr(fd), address(data), 1, 0, address(none), uintptr(len(none)))
+	runtime.KeepAlive([][]byte{peer, none, data})
 }
