@@ -127,6 +127,15 @@ func TestCompat32Sends(t *testing.T) {
 	}
 }
 
+// TestProcessesAreCounted: the line for people counts processes that did nothing but begin and end, too.
+func TestProcessesAreCounted(t *testing.T) {
+	requireBPF(t)
+	_, m := record(t, nil, "sh", "-c", "for i in 1 2 3; do (:); done; exit 0")
+	if !strings.Contains(m.stderr, " 4 processes, ") {
+		t.Errorf("expected 4 processes in %q", m.stderr)
+	}
+}
+
 // TestEscape: if a process leaves the run's cgroup, the record claims nothing.
 func TestEscape(t *testing.T) {
 	requireBPF(t)

@@ -56,7 +56,8 @@ func (r *router) summary() string {
 		}
 		return strconv.FormatUint(n, 10) + " " + many
 	}
-	parts := []string{n(r.layerLines(schemas.LayerKernel), "event", "events"), n(r.processes.n, "process", "processes"),
+	processes := max(r.processes.n, r.layerLines(schemas.LayerProcess)) // that layer has also those that did nothing else, if it is there
+	parts := []string{n(r.layerLines(schemas.LayerKernel), "event", "events"), n(processes, "process", "processes"),
 		n(r.surface.entries[schemas.SetNetworkEndpoints], "endpoint", "endpoints")}
 	if calls := r.layerLines(schemas.LayerPolicy); calls > 0 {
 		parts = append(parts, n(calls, "tool call", "tool calls"))
