@@ -2,10 +2,8 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -165,7 +163,7 @@ func closeDown(in io.Reader) error {
 	if err == nil {
 		err = cgroup.Remove(at)
 	}
-	if errors.Is(err, fs.ErrNotExist) || cgroup.Exists(at) != nil {
+	if cgroup.Gone(at, err) {
 		return nil // runner-exec did it
 	}
 	return err

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/signal"
 	"syscall"
 	"time"
@@ -51,7 +50,7 @@ func takeCgroup(opt *options) (release func(failed error) error, last *closer, e
 // cleanUp leaves no process and no cgroup behind.
 func cleanUp(opt options, failed bool) error {
 	if failed {
-		if err := cgroup.Kill(opt.cgroup, 10*time.Second); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := cgroup.Kill(opt.cgroup, 10*time.Second); err != nil && !cgroup.Gone(opt.cgroup, err) {
 			return fmt.Errorf("killing what is left in %s: %w", opt.cgroup, err)
 		}
 	}

@@ -154,7 +154,7 @@ func (s *scope) killAll() error {
 // killAndWait kills them and waits until they have ended. runner-capture may remove the
 // scope at the same time; that is not an error.
 func (s *scope) killAndWait(limit time.Duration) error {
-	if err := cgroup.Kill(s.at, limit); err != nil && s.exists() {
+	if err := cgroup.Kill(s.at, limit); err != nil && !cgroup.Gone(s.at, err) {
 		return fmt.Errorf("killing the processes in the cgroup %s: %w", s.path, err)
 	}
 	return nil
@@ -163,7 +163,7 @@ func (s *scope) killAndWait(limit time.Duration) error {
 // empty returns when no process is left in the scope and below. A scope that no longer
 // exists is empty: runner-capture removes it then.
 func (s *scope) empty() error {
-	if err := cgroup.Wait(context.Background(), s.at, false); err != nil && s.exists() {
+	if err := cgroup.Wait(context.Background(), s.at, false); err != nil && !cgroup.Gone(s.at, err) {
 		return fmt.Errorf("waiting until the cgroup %s is empty: %w", s.path, err)
 	}
 	return nil
@@ -189,7 +189,7 @@ func (s *scope) remove(limit time.Duration) error {
 	if err := s.killAndWait(limit); err != nil {
 		return err
 	}
-	if err := cgroup.Remove(s.at); err != nil && s.exists() {
+	if err := cgroup.Remove(s.at); err != nil && !cgroup.Gone(s.at, err) {
 		return err
 	}
 	return nil

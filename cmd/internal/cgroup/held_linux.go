@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -82,6 +84,22 @@ func Exists(dir string) error {
 		f.Close()
 	}
 	return err
+}
+
+// Gone reports whether a call failed because its cgroup does not exist any more. The kernel takes the files of a cgroup
+// away before the cgroup itself (cgroup_destroy_locked, Linux 6.18): one that is just being removed is awaited.
+func Gone(dir string, err error) bool {
+	removed := errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV)
+	for try := 0; err != nil; try++ {
+		if Exists(dir) != nil {
+			return true
+		}
+		if !removed || try == 200 {
+			return false
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
 }
 
 // Open opens the directory of a cgroup.
