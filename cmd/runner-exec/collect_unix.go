@@ -186,7 +186,11 @@ func (f *fifo) mark() {
 	unix.Close(f.w)
 	f.w = -1
 	fds := []unix.PollFd{{Fd: int32(f.r), Events: unix.POLLIN}}
-	if _, err := unix.Poll(fds, 0); err == nil {
+	_, err := unix.Poll(fds, 0)
+	for err == unix.EINTR { // a signal of Go's own, when nothing is there to report
+		_, err = unix.Poll(fds, 0)
+	}
+	if err == nil {
 		f.writers = schemas.WritersOpen
 		if fds[0].Revents&unix.POLLHUP != 0 {
 			f.writers = schemas.WritersNone
