@@ -45,9 +45,9 @@ func (m *model) say() (bindings, codes string) {
 
 // modelSeen is what was seen of a call of a known server.
 type modelSeen struct {
-	lines                                 int
-	effects                               map[string]bool
-	effect, outside, maybeHost, mixed, at bool
+	lines                             int
+	effects                           map[string]bool
+	effect, outside, maybeHost, mixed bool
 }
 
 // class returns the class of a line, and takes it in for the calls of its trees.

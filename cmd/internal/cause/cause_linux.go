@@ -46,6 +46,8 @@ const OwnCgroup = "start it in a cgroup that is yours: systemd-run --user --scop
 // Of returns the cause behind an error that observing failed with, and the hints. What is
 // known of the machine comes first: whatever fails then, and however the loader words it,
 // that is the reason.
+//
+//lint:ignore ST1008 the cause is the answer, not a failure to find it
 func (m Machine) Of(err error, kind Kind) (cause error, hints []string) {
 	refused := errors.Is(err, unix.EPERM) || errors.Is(err, fs.ErrPermission) && kind != Verifier
 	switch {
