@@ -134,11 +134,13 @@ func randomEvent(r *rand.Rand, process map[uint32]uint32) schemas.RawEvent {
 	e := schemas.RawEvent{Op: one(r, randomOps), CgroupID: 7, PID: process[tid], TID: tid}
 	if r.IntN(2) == 0 {
 		e.Op, e.Addr = one(r, randomCalls), named(r, randomAddrs, false)
-		e.Source = one(r, []string{schemas.SourceSyscall, schemas.SourceCgroup, schemas.SourceIOUring})
+		e.Source = one(r, schemas.RawSources[:])
 		if r.IntN(4) > 0 {
 			e.Socket, e.Has = uint64(1+r.IntN(3)), schemas.HasSocket
 		}
-		e.Marks = one(r, randomMarks[e.Source])
+		if marks := randomMarks[e.Source]; marks != nil {
+			e.Marks = one(r, marks)
+		}
 	}
 	if r.IntN(8) > 0 {
 		e.Has, e.Ret = e.Has|schemas.HasRet, one(r, randomRets)
@@ -174,9 +176,8 @@ func randomEvent(r *rand.Rand, process map[uint32]uint32) schemas.RawEvent {
 	}
 	if e.Source == "" && e.Op != "fork" && e.Op != "exit" && e.Op != "move" && e.Op != "context" {
 		e.Path, e.UserPath, e.Base = named(r, randomPaths, false), named(r, randomNames, true), named(r, randomBases, false)
-		if e.Op == "rename" || e.Op == "mount" {
-			e.UserPath2, e.Base2, e.Path2 = named(r, randomNames, true), named(r, randomBases, false), named(r, randomPaths, false)
-		}
+		e.UserPath2, e.Base2 = named(r, randomNames, true), named(r, randomBases, false)
+		e.Path2 = named(r, randomPaths, false)
 		e.Marks = one(r, []schemas.Marks{0, 0, 0, schemas.MarkChroot, schemas.MarkDeleted, schemas.MarkFDRace, schemas.MarkUserTruncated,
 			schemas.MarkChanged})
 	}

@@ -82,9 +82,9 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestCompat32: a call through the 32-bit entry is recorded like any other, or counted,
-// and then the record does not claim to be complete.
-func TestCompat32(t *testing.T) {
+// requireCompat32 ends a test of 32-bit programs where none run: other architectures have no workload for it.
+func requireCompat32(t *testing.T) {
+	t.Helper()
 	requireBPF(t)
 	if runtime.GOARCH != "amd64" {
 		testkit.Skip(t, "32-bit callers", "only amd64 has them")
@@ -92,6 +92,12 @@ func TestCompat32(t *testing.T) {
 	if err := exec.Command(tool("compat32"), "_nop").Run(); err != nil {
 		testkit.Missing(t, "32-bit callers", err)
 	}
+}
+
+// TestCompat32: a call through the 32-bit entry is recorded like any other, or counted,
+// and then the record does not claim to be complete.
+func TestCompat32(t *testing.T) {
+	requireCompat32(t)
 	a, m := record(t, nil, tool("compat32"), shortDir(t))
 	made := madeBy(t, m.stdout)
 	if a.health.KernelLayer != "complete" {
@@ -107,13 +113,7 @@ func TestCompat32(t *testing.T) {
 // TestCompat32Sends: a refused call of a 32-bit program does not get the peer of the sends before it, of which
 // only the hook has a record.
 func TestCompat32Sends(t *testing.T) {
-	requireBPF(t)
-	if runtime.GOARCH != "amd64" {
-		testkit.Skip(t, "32-bit callers", "only amd64 has them")
-	}
-	if err := exec.Command(tool("compat32"), "_nop").Run(); err != nil {
-		testkit.Missing(t, "32-bit callers", err)
-	}
+	requireCompat32(t)
 	a, _ := record(t, nil, tool("compat32"), "_sends")
 	var got []string
 	for _, l := range a.lines {

@@ -20,40 +20,6 @@ INLINE struct names *names_of_task(u64 flags)
 	return bpf_task_storage_get(&names, bpf_get_current_task_btf(), 0, flags);
 }
 
-/* The arguments of a call, and in the places CWD and NO what stands there. */
-INLINE void read_args(struct pt_regs *regs, bool compat32, u64 *a)
-{
-#if defined(__TARGET_ARCH_x86)
-	if (compat32) {
-		a[0] = (u32)regs->bx;
-		a[1] = (u32)regs->cx;
-		a[2] = (u32)regs->dx;
-		a[3] = (u32)regs->si;
-		a[4] = (u32)regs->di;
-		a[5] = (u32)regs->bp;
-	} else {
-		a[0] = regs->di;
-		a[1] = regs->si;
-		a[2] = regs->dx;
-		a[3] = regs->r10;
-		a[4] = regs->r8;
-		a[5] = regs->r9;
-	}
-#else
-	a[0] = regs->orig_x0; /* x0 holds the return value by now */
-	a[1] = regs->regs[1];
-	a[2] = regs->regs[2];
-	a[3] = regs->regs[3];
-	a[4] = regs->regs[4];
-	a[5] = regs->regs[5];
-	if (compat32)
-		for (int i = 0; i < 6; i++)
-			a[i] = (u32)a[i];
-#endif
-	a[6] = (u64)AT_FDCWD;
-	a[7] = 0;
-}
-
 /* What a task shares with others. */
 enum { SHARES_FS = 1 << 0, SHARES_FILES = 1 << 1, SHARES_MEMORY = 1 << 2 };
 

@@ -12,7 +12,7 @@
 #ifndef RUNNER_MARKS_H
 #define RUNNER_MARKS_H
 
-#include "compat.h"
+#include "call.h"
 #include "scope.h"
 #include "table.h"
 
@@ -51,15 +51,6 @@ struct {
 	__type(key, s32);
 	__type(value, struct mark_state);
 } marks SEC(".maps");
-
-INLINE u64 call_number(struct pt_regs *regs)
-{
-#if defined(__TARGET_ARCH_x86)
-	return (u32)regs->orig_ax; /* the kernel looks at no more than these bits */
-#else
-	return (u32)regs->syscallno;
-#endif
-}
 
 #define COMPAT_CALL (1U << 31)
 

@@ -4,61 +4,39 @@
 #ifndef RUNNER_UNPAIRED_H
 #define RUNNER_UNPAIRED_H
 
-#include "compat.h"
+#include "call.h"
 #include "record.h"
 #include "sysnum.h"
 
-enum calls { OTHER_CALL, CALL_CONNECT, CALL_SENDTO, CALL_MESSAGES, UNKNOWN_CALL };
+enum network_call { OTHER_CALL, CALL_CONNECT, CALL_SENDTO, CALL_MESSAGES, UNKNOWN_CALL };
 
-/* What the task's system call is. Those of 32-bit programs whose arguments the probes do not read are counted as such. */
-INLINE enum calls kind_of_call(u32 nr, bool compat32)
+#define KIND_OF_CALL(A, messages)      \
+	switch (nr) {                  \
+	case A##_CONNECT:              \
+		return CALL_CONNECT;   \
+	case A##_SENDTO:               \
+		return CALL_SENDTO;    \
+	case A##_SENDMSG:              \
+	case A##_SENDMMSG:             \
+		return messages;       \
+	}
+
+/* Unknown are calls of 32-bit programs whose arguments the probes do not read; they are counted (CLASS_UNMAPPED). */
+INLINE enum network_call kind_of_call(u32 nr, bool compat32)
 {
 #if defined(__TARGET_ARCH_x86)
-	if (compat32)
-		switch (nr) {
-		case I386_CONNECT:
-			return CALL_CONNECT;
-		case I386_SENDTO:
-			return CALL_SENDTO;
-		case I386_SENDMSG:
-		case I386_SENDMMSG:
-		case I386_SOCKETCALL:
-			return UNKNOWN_CALL;
-		default:
-			return OTHER_CALL;
-		}
-	if (nr >= X32_CALLS)
+	if (nr >= X32_CALLS || (compat32 && nr == I386_SOCKETCALL))
 		return UNKNOWN_CALL;
-	switch (nr) {
-	case X86_64_CONNECT:
-		return CALL_CONNECT;
-	case X86_64_SENDTO:
-		return CALL_SENDTO;
-	case X86_64_SENDMSG:
-	case X86_64_SENDMMSG:
-		return CALL_MESSAGES;
+	if (compat32) {
+		KIND_OF_CALL(I386, UNKNOWN_CALL)
+	} else {
+		KIND_OF_CALL(X86_64, CALL_MESSAGES)
 	}
 #else
-	if (compat32)
-		switch (nr) {
-		case ARM_CONNECT:
-			return CALL_CONNECT;
-		case ARM_SENDTO:
-			return CALL_SENDTO;
-		case ARM_SENDMSG:
-		case ARM_SENDMMSG:
-			return UNKNOWN_CALL;
-		default:
-			return OTHER_CALL;
-		}
-	switch (nr) {
-	case ARM64_CONNECT:
-		return CALL_CONNECT;
-	case ARM64_SENDTO:
-		return CALL_SENDTO;
-	case ARM64_SENDMSG:
-	case ARM64_SENDMMSG:
-		return CALL_MESSAGES;
+	if (compat32) {
+		KIND_OF_CALL(ARM, UNKNOWN_CALL)
+	} else {
+		KIND_OF_CALL(ARM64, CALL_MESSAGES)
 	}
 #endif
 	return OTHER_CALL;
@@ -81,37 +59,16 @@ INLINE bool has_no_record(u16 op, bool mapped)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *regs = bpf_task_pt_regs(task);
 	bool compat32 = is_compat(task);
-	u64 message = 0, name = 0, length = 0;
+	u64 a[8];
 
-#if defined(__TARGET_ARCH_x86)
-	u64 nr = 0;
-
-	READ(nr, regs, orig_ax);
-	READ(message, regs, si);
-	if (compat32) {
-		READ(name, regs, di);
-		READ(length, regs, bp);
-	} else {
-		READ(name, regs, r8);
-		READ(length, regs, r9);
-	}
-#else
-	s32 nr = 0;
-
-	READ(nr, regs, syscallno);
-	READ(message, regs, regs[1]);
-	READ(name, regs, regs[4]);
-	READ(length, regs, regs[5]);
-#endif
-	if (compat32)
-		name = (u32)name;
-	switch (kind_of_call(nr, compat32)) {
+	read_args(regs, compat32, a);
+	switch (kind_of_call(call_number(regs), compat32)) {
 	case CALL_CONNECT:
 		return op != OP_CONNECT;
 	case CALL_SENDTO:
-		return op == OP_CONNECT || (mapped && (!name || !(u32)length));
+		return op == OP_CONNECT || (mapped && (!a[4] || !(u32)a[5]));
 	case CALL_MESSAGES:
-		return op == OP_CONNECT || (mapped && unnamed_message(message));
+		return op == OP_CONNECT || (mapped && unnamed_message(a[1]));
 	case UNKNOWN_CALL:
 		return false;
 	default:

@@ -27,12 +27,30 @@ type heldHook struct {
 	op      uint32 // event id
 	socket  uint64 // 0 is not known
 	addr    []byte
-	packed  []byte   // its line, should no call report it
-	ring    bool     // it ran for io_uring, not in a system call of the task
-	alone   bool     // its call has no record
+	packed  []byte // its line, should no call report it
+	in      hookIn
 	left    uint64   // when the sendmmsg ended whose records it is held beyond, 0 is none
 	attempt *attempt // of a connect, nil if its end cannot be told
 	denied  bool     // a rule stopped it, and the line of that says all that this one would
+}
+
+// hookIn is what a hook ran in.
+type hookIn uint8
+
+const (
+	inCall    hookIn = iota // a system call that has a record of the same
+	inRequest               // a request of io_uring
+	inOther                 // a system call that has none
+)
+
+func inOf(m schemas.Marks) hookIn {
+	switch {
+	case m&schemas.MarkIOUring != 0:
+		return inRequest
+	case m&schemas.MarkUnpaired != 0:
+		return inOther
+	}
+	return inCall
 }
 
 // pendingHooks is what is held, by task.
@@ -47,8 +65,7 @@ func (p *pendingHooks) hold(task, op uint32, e *schemas.RawEvent, packed []byte,
 	if p.held == nil {
 		p.held = make(map[uint32][]heldHook)
 	}
-	h := heldHook{pid: e.PID, op: op, socket: e.Socket, addr: bytes.Clone(e.Addr), packed: bytes.Clone(packed), ring: e.Marks&schemas.MarkIOUring != 0,
-		alone: e.Marks&schemas.MarkUnpaired != 0, attempt: a}
+	h := heldHook{pid: e.PID, op: op, socket: e.Socket, addr: bytes.Clone(e.Addr), packed: bytes.Clone(packed), in: inOf(e.Marks), attempt: a}
 	p.held[task] = append(p.held[task], h)
 	p.bytes += len(h.addr) + len(h.packed)
 }
@@ -80,7 +97,7 @@ func (p *pendingHooks) takeAll(task uint32) []heldHook {
 
 // takeCalls gives back what is held of a task's system calls.
 func (p *pendingHooks) takeCalls(task uint32) []heldHook {
-	return p.takeIf(task, func(h *heldHook) bool { return !h.ring })
+	return p.takeIf(task, func(h *heldHook) bool { return h.in != inRequest })
 }
 
 // leave notes what is held beyond a record of a sendmmsg: it is of this call, whose records all have the
@@ -95,7 +112,7 @@ func (p *pendingHooks) leave(task uint32, at uint64) {
 
 // takeLeft gives back what a sendmmsg left that has ended before the call of this time.
 func (p *pendingHooks) takeLeft(task uint32, at uint64) []heldHook {
-	return p.takeIf(task, func(h *heldHook) bool { return !h.ring && h.left != 0 && h.left != at })
+	return p.takeIf(task, func(h *heldHook) bool { return h.in != inRequest && h.left != 0 && h.left != at })
 }
 
 func (p *pendingHooks) takeIf(task uint32, is func(h *heldHook) bool) (calls []heldHook) {
@@ -127,7 +144,7 @@ func (p *pendingHooks) take(task uint32, i int) heldHook {
 func (p *pendingHooks) takeOf(task, pid, op uint32, addr []byte) (heldHook, bool) {
 	from, at := uint32(0), -1
 	for t, all := range p.held {
-		if i := p.match(t, op, addr, true); i >= 0 && all[i].pid == pid && (at < 0 || t == task || from != task && t < from) {
+		if i := p.match(t, op, addr, inRequest); i >= 0 && all[i].pid == pid && (at < 0 || t == task || from != task && t < from) {
 			from, at = t, i
 		}
 	}
@@ -137,13 +154,12 @@ func (p *pendingHooks) takeOf(task, pid, op uint32, addr []byte) (heldHook, bool
 	return p.take(from, at), true
 }
 
-// match is the place, among the task's held records of requests or of calls, of the first one
-// with the address of a record; -1 when there is none. An equal address is preferred to one
-// that only starts from another directory.
-func (p *pendingHooks) match(task uint32, op uint32, addr []byte, ring bool) int {
+// match is the place, among the task's held records of what ran in the same, of the first one with the address of a
+// record; -1 when there is none. An equal address is preferred to one that only starts from another directory.
+func (p *pendingHooks) match(task uint32, op uint32, addr []byte, in hookIn) int {
 	for _, same := range []func(call, hook []byte) bool{sameAddr, sameUnix} {
 		for i, h := range p.held[task] {
-			if h.ring == ring && !h.alone && hookOp(op) == hookOp(h.op) && same(addr, h.addr) {
+			if h.in == in && hookOp(op) == hookOp(h.op) && same(addr, h.addr) {
 				return i
 			}
 		}
@@ -151,16 +167,23 @@ func (p *pendingHooks) match(task uint32, op uint32, addr []byte, ring bool) int
 	return -1
 }
 
-// ofCall is the place of the record that the hook made inside of a system call, or -1. Of all that
-// is held of the task's calls, it is the last. A sendmmsg has one for each message.
-func (p *pendingHooks) ofCall(task uint32, op operation, e *schemas.RawEvent) int {
+// inCall is the place of the record that the hook made inside of a system call, or -1. Of all that
+// is held of the task's calls, it is the last. A sendmmsg has one for each message;
+// where the first one names no address, the hook takes all for such.
+func (p *pendingHooks) twin(task uint32, op operation, e *schemas.RawEvent) int {
 	if op.first == schemas.EventSendmmsg {
-		return p.match(task, op.first, e.Addr, false)
+		i := p.match(task, op.first, e.Addr, inCall)
+		if i < 0 && e.Marks&schemas.MarkHooked != 0 {
+			if i = p.match(task, op.first, e.Addr, inOther); i >= 0 && p.held[task][i].socket != e.Socket {
+				i = -1
+			}
+		}
+		return i
 	}
 	all := p.held[task]
 	for i := len(all) - 1; i >= 0; i-- {
 		h := &all[i]
-		if !h.ring && !h.alone && hookOp(h.op) == hookOp(op.first) {
+		if h.in == inCall && hookOp(h.op) == hookOp(op.first) {
 			if hookOp(h.op) == schemas.EventSendmsg && h.socket != 0 && h.socket != e.Socket && (e.Socket != 0 || e.Marks&schemas.MarkChanged == 0) {
 				return -1 // left by a call whose end nobody saw: a hook gives each socket a number
 			}

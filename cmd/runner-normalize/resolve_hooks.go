@@ -13,7 +13,7 @@ func (n *normalizer) holdHook(task uint32, op operation, e *schemas.RawEvent) er
 	}
 	if len(n.hooks.held[task]) > maxHeldOfTask {
 		oldest := n.hooks.take(task, 0)
-		if oldest.op == schemas.EventConnect && n.hooks.match(task, oldest.op, oldest.addr, oldest.ring) >= 0 {
+		if oldest.op == schemas.EventConnect && n.hooks.match(task, oldest.op, oldest.addr, oldest.in) >= 0 {
 			n.filterReported(oldest) // one request of io_uring, tried again
 			return nil
 		}
@@ -38,7 +38,7 @@ func (n *normalizer) resolvePending(task uint32, op operation, e *schemas.RawEve
 	if err := n.addHeld(task, n.hooks.takeLeft(task, e.KtimeNS)); err != nil {
 		return err
 	}
-	if i := n.hooks.ofCall(task, op, e); i >= 0 && passedHook(op, e) {
+	if i := n.hooks.twin(task, op, e); i >= 0 && passedHook(op, e) {
 		h := n.hooks.take(task, i)
 		n.attempt = n.connects.returned(e, &h)
 		kernelsCopy(e, h)

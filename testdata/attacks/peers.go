@@ -35,11 +35,7 @@ func init() {
 			}
 			data := []byte("x")
 			iov := unix.Iovec{Base: &data[0], Len: 1}
-			m := struct {
-				hdr unix.Msghdr
-				len uint32
-				_   uint32
-			}{hdr: unix.Msghdr{Name: &name[0], Namelen: unix.SizeofSockaddrInet4, Iov: &iov, Iovlen: 1}}
+			m := message{hdr: unix.Msghdr{Name: &name[0], Namelen: unix.SizeofSockaddrInet4, Iov: &iov, Iovlen: 1}}
 			w.say("ret", raw(unix.SYS_SENDMMSG, uintptr(here), addr(&m), 0, 0))
 			_, _, err = unix.Recvfrom(there, make([]byte, 9), unix.MSG_DONTWAIT)
 			w.say("received", err == nil)
@@ -67,10 +63,7 @@ func init() {
 			w.say("peer", local4(port))
 			x := []byte("x")
 			iov := unix.Iovec{Base: &x[0], Len: 1}
-			m := struct {
-				hdr unix.Msghdr
-				_   uint64
-			}{hdr: unix.Msghdr{Iov: &iov, Iovlen: 1}}
+			m := message{hdr: unix.Msghdr{Iov: &iov, Iovlen: 1}}
 			for _, send := range []func() int64{
 				func() int64 { return raw(unix.SYS_WRITE, uintptr(fd), addr(&x[0]), 1) },
 				func() int64 { return raw(unix.SYS_SENDTO, uintptr(fd), addr(&x[0]), 1, 0, 0, 0) },
@@ -126,10 +119,6 @@ func init() {
 			w.say("tcp", local4(tcp))
 			x := []byte("x")
 			iov := unix.Iovec{Base: &x[0], Len: 1}
-			type message struct {
-				hdr unix.Msghdr
-				_   uint64
-			}
 			name := func(ip [4]byte, port int) *byte {
 				b := make([]byte, unix.SizeofSockaddrInet4)
 				binary.NativeEndian.PutUint16(b, unix.AF_INET)

@@ -66,20 +66,22 @@ func (a *actor) onSocket(fd uintptr, kind int) {
 	}
 }
 
-// messages sends some with sendmmsg: all without a name, or each to an address of its own. The first one is the last that was
-// made, of so many bytes.
+// message is struct mmsghdr.
+type message struct {
+	hdr unix.Msghdr
+	len uint32
+	_   uint32
+}
+
+// messages sends some with sendmmsg: without a name, or to an address of its own. The first address is the last that was made, of
+// so many bytes.
 func (a *actor) messages(fd, size uintptr) {
-	type message struct {
-		hdr unix.Msghdr
-		_   uint64
-	}
 	data := []byte("x")
 	iov := unix.Iovec{Base: &data[0], Len: 1}
 	m := make([]message, 1+a.IntN(4))
-	named := !a.yes(3)
 	for i := range m {
 		m[i].hdr = unix.Msghdr{Iov: &iov, Iovlen: 1}
-		if named && size > 0 {
+		if !a.yes(3) && size > 0 {
 			m[i].hdr.Name, m[i].hdr.Namelen = &a.keep[a.kept%len(a.keep)][0], uint32(size)
 			_, size = a.address()
 		}

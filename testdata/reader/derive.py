@@ -191,11 +191,16 @@ def match_one(e, held):
     return passes(e["op"]) == passes(held["op"]) and agrees(e, held)
 
 
-def match(task, e, request):
-    """The place of the held record, of a request or of a call, that an event matches ("Pairing of hook and call")."""
+def ran_in(held):
+    """What the hook of a held record ran in."""
+    return "request" if marked(held, "io_uring") else "other" if marked(held, "unpaired") else "call"
+
+
+def match(task, e, where):
+    """The place of the held record, of a hook that ran there, that an event matches ("Pairing of hook and call")."""
     for agree in (same_address, same_unix):
         for i, held in enumerate(task.held):
-            if marked(held, "io_uring") == request and not marked(held, "unpaired") and passes(e["op"]) == passes(held["op"]) and agree(e.get("addr"), held.get("addr")):
+            if ran_in(held) == where and passes(e["op"]) == passes(held["op"]) and agree(e.get("addr"), held.get("addr")):
                 return i
     return None
 
@@ -214,10 +219,15 @@ def twin(task, e):
     if hidden(e):
         return None
     if e["op"] == "sendmmsg":
-        return match(task, e, False)
+        i = match(task, e, "call")
+        if i is None and marked(e, "hooked"):
+            i = match(task, e, "other")
+            if i is not None and task.held[i].get("socket") != e.get("socket"):
+                i = None
+        return i
     for i in reversed(range(len(task.held))):
         held = task.held[i]
-        if not marked(held, "io_uring") and not marked(held, "unpaired") and passes(held["op"]) == passes(e["op"]):
+        if ran_in(held) == "call" and passes(held["op"]) == passes(e["op"]):
             other = "socket" in held and held["socket"] != e.get("socket") and ("socket" in e or not marked(e, "changed"))
             return None if other and passes(e["op"]) == "sendmsg" else i
     return None
@@ -293,7 +303,7 @@ class Derivation:
             self.refuse(task, e)
         elif op in NETWORK and e.get("source") == "io_uring":
             for t in self.tree.tasks:
-                while t.pid == e["pid"] and (i := match(t, e, True)) is not None:
+                while t.pid == e["pid"] and (i := match(t, e, "request")) is not None:
                     del t.held[i]
         else:
             self.resolve(task, e)
