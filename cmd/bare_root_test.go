@@ -5,6 +5,7 @@ package cmd_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,6 +33,9 @@ func TestBareRootLeavesNothing(t *testing.T) {
 			c.Env = append(os.Environ(), "PATH="+shims+":"+os.Getenv("PATH"), "TMPDIR="+temp, "DEBIAN_MIRROR=none", "ROOT=")
 			testkit.Must(t, c.Start())
 			until(t, "the root is made", func() bool { return testkit.Exists(ready) })
+			if !heldByCleaner(t, temp) {
+				t.Error("the cleaner does not hold the namespace: its number can become that of another one")
+			}
 			testkit.Must(t, c.Process.Signal(sig))
 			if err := c.Wait(); err == nil {
 				t.Error("it passed")
@@ -45,4 +49,25 @@ func TestBareRootLeavesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// heldByCleaner reports whether a process that runs clean-root.sh has open each mount namespace that is noted below temp.
+func heldByCleaner(t *testing.T, temp string) bool {
+	notes, _ := filepath.Glob(temp + "/*/namespaces")
+	if len(notes) != 1 {
+		return false
+	}
+	held := map[string]bool{}
+	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range commands {
+		if line, _ := os.ReadFile(file); strings.Contains(string(line), "clean-root.sh\x00"+filepath.Dir(notes[0])) {
+			open, _ := filepath.Glob(filepath.Dir(file) + "/fd/*")
+			for _, fd := range open {
+				to, _ := os.Readlink(fd)
+				held[to] = true
+			}
+		}
+	}
+	noted := strings.Fields(string(testkit.Read(t, notes[0])))
+	return len(noted) > 0 && !slices.ContainsFunc(noted, func(n string) bool { return !held[n] })
 }

@@ -25,8 +25,7 @@ exec 9>"$work/alive" # open until this script ends, by whatever signal: the clea
 trap 'exec 9>&-; wait $cleaner' EXIT
 trap 'exit 1' HUP INT TERM
 inside() { # inside COMMAND…: in mounts of its own; a signal ends the wait for it
-	# shellcheck disable=SC2016 # for that shell
-	unshare --mount --propagation private sh -c 'readlink /proc/self/ns/mnt >>"$0"; exec "$@"' "$work/namespaces" "$@" 9>&- &
+	unshare --mount --propagation private sh scripts/lib/in-mounts.sh "$work" "$@" &
 	wait $!
 }
 
