@@ -8,8 +8,8 @@ import (
 	"github.com/runner-evidence/runner/bpf/internal/objects"
 )
 
-// earlyRing is a ring that is made while other things go on: the kernel clears all of its memory for it. Not safe for concurrent use.
-type earlyRing struct {
+// EarlyRing is a ring that is made while other things go on: the kernel clears all of its memory for it. Not safe for concurrent use.
+type EarlyRing struct {
 	made chan madeRing // nil once it was taken
 }
 
@@ -18,18 +18,18 @@ type madeRing struct {
 	err error
 }
 
-// startRing makes a ring in the background. The caller closes it at last.
-func startRing(size int) *earlyRing {
+// StartRing makes a ring of size bytes in the background. What fails is told to who attaches with it. The caller closes it at last.
+func StartRing(size int) *EarlyRing {
 	made := make(chan madeRing, 1)
 	go func() {
 		m, err := ringMap(size)
 		made <- madeRing{m, err}
 	}()
-	return &earlyRing{made: made}
+	return &EarlyRing{made: made}
 }
 
 // take hands out the ring, once.
-func (r *earlyRing) take() (m *ebpf.Map, err error, first bool) {
+func (r *EarlyRing) take() (m *ebpf.Map, err error, first bool) {
 	if r == nil || r.made == nil {
 		return nil, nil, false
 	}
@@ -38,8 +38,8 @@ func (r *earlyRing) take() (m *ebpf.Map, err error, first bool) {
 	return got.m, got.err, true
 }
 
-// close closes the ring if nobody took it.
-func (r *earlyRing) close() {
+// Close closes the ring if nobody took it.
+func (r *EarlyRing) Close() {
 	if m, _, _ := r.take(); m != nil {
 		m.Close()
 	}
@@ -47,7 +47,7 @@ func (r *earlyRing) close() {
 
 // ring is a ring that no program has written to yet: each attempt to attach has its own.
 func (o Options) ring() (*ebpf.Map, error) {
-	if m, err, first := o.early.take(); first {
+	if m, err, first := o.Early.take(); first {
 		return m, err
 	}
 	return ringMap(o.RingSize)

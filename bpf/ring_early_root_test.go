@@ -12,7 +12,7 @@ import (
 // Each attempt to attach has a ring of its own, and one that nobody needs is closed.
 func TestEarlyRing(t *testing.T) {
 	opt := Options{RingSize: os.Getpagesize()}
-	opt.early = startRing(opt.RingSize)
+	opt.Early = StartRing(opt.RingSize)
 	first, err := opt.ring()
 	if err != nil {
 		testkit.Missing(t, "a ring", err)
@@ -28,17 +28,17 @@ func TestEarlyRing(t *testing.T) {
 	if errA != nil || errB != nil || a.id == b.id {
 		t.Errorf("rings %v and %v (%v, %v), expected two", a, b, errA, errB)
 	}
-	opt.early.close()
+	opt.Early.Close()
 	if _, err := idsOf(first); err != nil {
 		t.Errorf("a ring that was taken is closed: %v", err)
 	}
 
-	unused := startRing(opt.RingSize)
-	unused.close()
+	unused := StartRing(opt.RingSize)
+	unused.Close()
 	if m, _, there := unused.take(); m != nil || there {
 		t.Error("a ring that was closed is handed out")
 	}
-	bad := Options{RingSize: 1, early: startRing(1)}
+	bad := Options{RingSize: 1, Early: StartRing(1)}
 	if _, err := bad.ring(); err == nil {
 		t.Error("a ring of one byte was made")
 	}

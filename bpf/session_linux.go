@@ -36,7 +36,7 @@ type Options struct {
 	// Files are enforced for the cgroup's processes by LSM programs. ProbeLSM says whether
 	// that is possible here. An error about them is a *RulesError.
 	Files *schemas.FileRules
-	early *earlyRing // made beforehand, or nil
+	Early *EarlyRing // a ring of RingSize that was made beforehand, or nil
 }
 
 // Session is an attached set of probes. Not safe for concurrent use.
@@ -98,8 +98,10 @@ var required = []string{objects.KernelProgOnMove, objects.KernelProgOnFork, obje
 // copies do not load, the session runs without them and Redundant says why. The events
 // lost for that reason are counted as recursion misses.
 func Attach(opt Options) (*Session, error) {
-	opt.early = startRing(opt.RingSize)
-	defer opt.early.close()
+	if opt.Early == nil {
+		opt.Early = StartRing(opt.RingSize)
+		defer opt.Early.Close()
+	}
 	if s, err := attachShared(opt); s != nil || err != nil {
 		return s, err
 	}

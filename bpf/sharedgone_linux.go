@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/bpf/internal/objects"
 )
@@ -87,24 +89,22 @@ func (set *probeSet) dropCgroups(run uint32) bool {
 // tableWalks is how often a walk over a table is made at most.
 const tableWalks = 8
 
-// tableBatch is how many entries of a table are read at once.
-const tableBatch = 512
+// tableBatch is how many entries of a table are read at once at most, and tableBytes how many bytes of them at first.
+const (
+	tableBatch = 512
+	tableBytes = 64 << 10
+)
 
 // dropWhere deletes entries of a hash table, in walks that are made until one finds nothing. It reports whether nothing is left.
 func dropWhere[K comparable, V any](m *ebpf.Map, gone func(K, *V) bool) bool {
-	keys, values := make([]K, tableBatch), make([]V, tableBatch)
+	var k K
+	var v V
+	batch := min(max(tableBytes/int(unsafe.Sizeof(k)+unsafe.Sizeof(v)), 1), tableBatch)
 	for range tableWalks {
-		var found []K
-		var at ebpf.MapBatchCursor
-		var err error
-		for err == nil {
-			var n int
-			n, err = m.BatchLookup(&at, keys, values, nil)
-			for i := range n {
-				if gone(keys[i], &values[i]) {
-					found = append(found, keys[i])
-				}
-			}
+		found, err := entriesWhere(m, batch, gone)
+		for errors.Is(err, unix.ENOSPC) && batch < tableBatch { // they all have one hash: the kernel gives them at once, or none
+			batch = min(4*batch, tableBatch)
+			found, err = entriesWhere(m, batch, gone)
 		}
 		for _, k := range found {
 			m.Delete(k)
@@ -114,4 +114,19 @@ func dropWhere[K comparable, V any](m *ebpf.Map, gone func(K, *V) bool) bool {
 		}
 	}
 	return false
+}
+
+// entriesWhere walks over a hash table once. Its error says why the walk ended: ErrKeyNotExist at the end of the table.
+func entriesWhere[K comparable, V any](m *ebpf.Map, batch int, want func(K, *V) bool) (found []K, err error) {
+	keys, values := make([]K, batch), make([]V, batch)
+	for at := new(ebpf.MapBatchCursor); err == nil; {
+		var n int
+		n, err = m.BatchLookup(at, keys, values, nil)
+		for i := range n {
+			if want(keys[i], &values[i]) {
+				found = append(found, keys[i])
+			}
+		}
+	}
+	return found, err
 }

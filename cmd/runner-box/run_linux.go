@@ -35,7 +35,7 @@ func run(_ context.Context, env *tool.Env) error {
 	}
 	defer r.Discard()
 	signals := child.WatchAll()
-	defer signals.Stop()
+	signals.All()
 	files := env.Files()
 	result, err := box.Run(c, files, r.File(), signals.C)
 	if err != nil {

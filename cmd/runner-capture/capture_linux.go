@@ -86,6 +86,8 @@ func observe(ctx context.Context, env *tool.Env, opt options) (reason error) {
 	if opt.probes == schemas.ProbesAuto && cgroup.InsideRun(opt.cgroup) {
 		opt.probes = schemas.ProbesOwn // to look at those that are shared would make every run that shares them incomplete
 	}
+	early := bpf.StartRing(opt.ringSize)
+	defer early.Close()
 	var guard *fileGuard
 	var last *closer
 	if opt.supervised {
@@ -110,7 +112,7 @@ func observe(ctx context.Context, env *tool.Env, opt options) (reason error) {
 	if err != nil {
 		return err
 	}
-	ses, noLSM, err := attachWithFiles(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Supervised: opt.supervised, Copies: copies,
+	ses, noLSM, err := attachWithFiles(bpf.Options{Cgroup: opt.cgroup, RingSize: opt.ringSize, Early: early, Supervised: opt.supervised, Copies: copies,
 		Without: bpf.ParseParts(opt.without), Probes: bpf.ParseProbes(opt.probes), Rules: opt.rules, Arguments: opt.arguments.Mode != schemas.ArgvNone}, opt, noLSM)
 	if err != nil {
 		return cannot(err)

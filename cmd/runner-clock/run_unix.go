@@ -144,7 +144,7 @@ func (p *place) remove() { os.RemoveAll(p.run) }
 func start(env *tool.Env, o Options, program string, state wrap.State, environ []string, next bool) (child.Ending, error) {
 	c := child.Options{Name: o.Command[0], Program: program, Args: o.Command, Env: environ, Files: env.Files()}
 	signals := child.WatchAll()
-	defer signals.Stop()
+	signals.All()
 	p, err := state.Begin(c, wrap.Dir(), nil)
 	if err != nil {
 		return child.Ending{}, err

@@ -39,7 +39,6 @@ func Run(o Options, env *tool.Env) error {
 	// From here on a broken pipe is an error that we handle. If SIGPIPE ended
 	// runner-exec, the command would go on without a supervisor.
 	signals := child.WatchAll()
-	defer signals.Stop()
 
 	s := &supervisor{opt: o, env: env, program: program, out: outputs, signals: signals, wrapped: wrap.Is(program, wrap.Dir())}
 	if s.wrapped && o.Confine.Any() {

@@ -49,6 +49,7 @@ func (s *supervisor) run() error {
 		s.scope.taken()
 	}
 	s.env.Infof("ready after %v", time.Since(begin).Round(time.Millisecond))
+	s.signals.All()
 	if err := s.pipe.rec.started(s.opt); err != nil {
 		return s.giveUp(err)
 	}

@@ -51,7 +51,7 @@ func runCommand(env *tool.Env, o Options) error {
 	}
 	defer g.Close()
 	signals := child.WatchAll()
-	defer signals.Stop()
+	signals.All()
 	end, err := inside(env, o, ports, state, environ, g, signals)
 	if err != nil {
 		return err

@@ -198,6 +198,7 @@ func TestSignals(t *testing.T) {
 		"ending": {WatchEnding, []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP}},
 	} {
 		s := c.watch()
+		s.All()
 		for _, sig := range append(c.want, syscall.SIGPIPE) {
 			testkit.Must(t, syscall.Kill(os.Getpid(), sig))
 		}

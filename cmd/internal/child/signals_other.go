@@ -17,6 +17,9 @@ type Signals struct {
 // it to the program as well.
 func WatchAll() *Signals { return WatchEnding() }
 
+// All returns when all are taken over.
+func (s *Signals) All() {}
+
 // WatchEnding takes over the interrupt.
 func WatchEnding() *Signals {
 	s := &Signals{c: make(chan os.Signal, 8)}

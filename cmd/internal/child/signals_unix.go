@@ -5,6 +5,7 @@ package child
 import (
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,35 +16,50 @@ type Signals struct {
 	C    <-chan os.Signal
 	c    chan os.Signal
 	pipe chan os.Signal
+	rest sync.WaitGroup // those that are not taken over yet
 }
 
-// passedOn are the signals that are passed on to the program.
+// asking are the signals that ask a tool to end.
+var asking = []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}
+
+// passedOn are the signals that are passed on to the program, beside those.
 var passedOn = []syscall.Signal{
-	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
+	syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
 	syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGIO,
 }
 
-// WatchAll takes over the signals that are to be passed on to the program.
-func WatchAll() *Signals { return watch(append(passedOn, realTime...)) }
+// WatchAll takes over the signals that are to be passed on to the program: those that ask to end at once, the others while the tool
+// goes on. Go's runtime takes some time for each, and the same again to give it back: a tool that ends need not.
+func WatchAll() *Signals {
+	s := WatchEnding()
+	s.rest.Go(func() {
+		s.watch(passedOn)
+		s.watch(realTime)
+	})
+	return s
+}
 
-// WatchEnding takes over the signals that ask the tool to end.
+// All returns when all are taken over. It is called before the program is started.
+func (s *Signals) All() { s.rest.Wait() }
+
+// WatchEnding takes over the signals that ask the tool to end. SIGPIPE is caught and dropped, and not ignored, because the program would
+// inherit that. A write to a closed pipe returns EPIPE.
 func WatchEnding() *Signals {
-	return watch([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM})
+	s := &Signals{c: make(chan os.Signal, 64), pipe: make(chan os.Signal, 1)}
+	s.C = s.c
+	s.watch(asking)
+	signal.Notify(s.pipe, syscall.SIGPIPE)
+	return s
 }
 
 // watch does not take over a signal that was ignored when we started, so that the program
-// inherits this. SIGPIPE is caught and dropped, and not ignored, because the program would
-// inherit that too. A write to a closed pipe returns EPIPE.
-func watch(list []syscall.Signal) *Signals {
-	s := &Signals{c: make(chan os.Signal, 64), pipe: make(chan os.Signal, 1)}
-	s.C = s.c
+// inherits this.
+func (s *Signals) watch(list []syscall.Signal) {
 	for _, sig := range list {
 		if !signal.Ignored(sig) {
 			signal.Notify(s.c, sig)
 		}
 	}
-	signal.Notify(s.pipe, syscall.SIGPIPE)
-	return s
 }
 
 // Stop restores the default handling of the signals.
