@@ -389,7 +389,7 @@ const settled = time.Second
 
 // unsettled is how the collector runs until then: attaching takes much memory for a moment, and to look for what is free in it
 // takes time.
-const unsettled = 150
+const unsettled = 100
 
 // settle gives back what attaching left: tens of megabytes of garbage. From here on little is allocated.
 func settle() {
