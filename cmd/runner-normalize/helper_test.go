@@ -58,6 +58,9 @@ func flags(v uint64) edit {
 	}
 }
 func marks(m schemas.Marks) edit { return func(e *schemas.RawEvent) { e.Marks = m } }
+func socketOf(n uint64) edit {
+	return func(e *schemas.RawEvent) { e.Socket = n; e.Has |= schemas.HasSocket }
+}
 func addr(source, v string) edit {
 	return func(e *schemas.RawEvent) {
 		e.Source = source

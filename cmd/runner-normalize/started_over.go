@@ -90,6 +90,19 @@ func (n *normalizer) values(op operation, e *schemas.RawEvent) (first, second []
 // sameValue tells an unknown value from an empty one.
 func sameValue(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
+// sameSocket reports whether a network call is about the socket of an unfinished one. A handler that jumps away leaves a connect that the
+// kernel completes all the same: the next one, to elsewhere or of another socket, does not end it. Where the kernel numbers no sockets
+// (MPTCP), one that failed can be of any.
+func (u *unfinished) sameSocket(op operation, e *schemas.RawEvent) bool {
+	if u.silent {
+		return true // requests are told by their rings
+	}
+	if e.Socket == 0 && op.first == schemas.EventConnect && e.Ret < 0 && e.Addr != nil {
+		return false
+	}
+	return u.socket == e.Socket
+}
+
 // ends takes out the newest unfinished call of a task that is the same as this one.
 func (n *normalizer) ends(task uint32, op operation, e *schemas.RawEvent) {
 	all := n.unfinished[task]
@@ -105,11 +118,10 @@ func (n *normalizer) ends(task uint32, op operation, e *schemas.RawEvent) {
 			}
 		case u.op != e.Op || u.flags != flagsOf(e):
 			continue
+		case op.class == classNetwork && !u.sameSocket(op, e):
+			continue
 		case op.class == classOpen && e.Path != nil: // an unfinished open has only the text
-		case e.Marks&schemas.MarkOfSocket != 0: // so has an unfinished connect
-			if u.socket != 0 && e.Socket != 0 && u.socket != e.Socket {
-				continue
-			}
+		case e.Marks&schemas.MarkOfSocket != 0 && (sameAddr(u.first, first) || sameUnix(u.first, first)): // an unfinished connect has what it was given
 		case !sameValue(u.first, first) || !sameValue(u.second, second):
 			continue
 		}

@@ -268,8 +268,13 @@ def values(e):
 def same_call(unfinished, e):
     if unfinished["op"] != e["op"] or silent(unfinished) != silent(e) or any(unfinished.get(k, 0) != e.get(k, 0) for k in ("flags", "mode", "resolve")):
         return False
-    if e["op"] not in OPENS and marked(e, "of_socket"):
-        return not unfinished.get("socket") or not e.get("socket") or unfinished["socket"] == e["socket"]
+    if e["op"] in NETWORK and not silent(e):
+        if unfinished.get("socket", 0) != e.get("socket", 0):
+            return False
+        if e["op"] == "connect" and not e.get("socket") and e.get("ret", 0) < 0 and "addr" in e:
+            return False
+    if e["op"] not in OPENS and marked(e, "of_socket") and agrees(unfinished, e):
+        return True
     return e["op"] in OPENS and "path" in e or values(unfinished) == values(e)
 
 
