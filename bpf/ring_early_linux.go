@@ -3,6 +3,8 @@
 package bpf
 
 import (
+	"fmt"
+
 	"github.com/cilium/ebpf"
 
 	"github.com/runner-evidence/runner/bpf/internal/objects"
@@ -10,6 +12,7 @@ import (
 
 // EarlyRing is a ring that is made while other things go on: the kernel clears all of its memory for it. Not safe for concurrent use.
 type EarlyRing struct {
+	size int
 	made chan madeRing // nil once it was taken
 }
 
@@ -25,7 +28,7 @@ func StartRing(size int) *EarlyRing {
 		m, err := ringMap(size)
 		made <- madeRing{m, err}
 	}()
-	return &EarlyRing{made: made}
+	return &EarlyRing{size, made}
 }
 
 // take hands out the ring, once.
@@ -47,6 +50,9 @@ func (r *EarlyRing) Close() {
 
 // ring is a ring that no program has written to yet: each attempt to attach has its own.
 func (o Options) ring() (*ebpf.Map, error) {
+	if o.Early != nil && o.Early.size != o.RingSize {
+		return nil, fmt.Errorf("the ring that was made beforehand has %d bytes, expected %d", o.Early.size, o.RingSize)
+	}
 	if m, err, first := o.Early.take(); first {
 		return m, err
 	}

@@ -38,6 +38,9 @@ func TestEarlyRing(t *testing.T) {
 	if m, _, there := unused.take(); m != nil || there {
 		t.Error("a ring that was closed is handed out")
 	}
+	if _, err := (Options{RingSize: 2 * opt.RingSize, Early: StartRing(opt.RingSize)}).ring(); err == nil {
+		t.Error("a ring of another size is handed out")
+	}
 	bad := Options{RingSize: 1, Early: StartRing(1)}
 	if _, err := bad.ring(); err == nil {
 		t.Error("a ring of one byte was made")

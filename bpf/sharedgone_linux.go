@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -97,9 +96,7 @@ const (
 
 // dropWhere deletes entries of a hash table, in walks that are made until one finds nothing. It reports whether nothing is left.
 func dropWhere[K comparable, V any](m *ebpf.Map, gone func(K, *V) bool) bool {
-	var k K
-	var v V
-	batch := min(max(tableBytes/int(unsafe.Sizeof(k)+unsafe.Sizeof(v)), 1), tableBatch)
+	batch := min(max(tableBytes/int(m.KeySize()+m.ValueSize()), 1), tableBatch)
 	for range tableWalks {
 		found, err := entriesWhere(m, batch, gone)
 		for errors.Is(err, unix.ENOSPC) && batch < tableBatch { // they all have one hash: the kernel gives them at once, or none

@@ -186,14 +186,14 @@ func (b *bench) plain(argv ...string) (sample, error) {
 // is in every document, and the documents are compared.
 func (b *bench) measured(argv ...string) (sample, error) {
 	os.Remove(b.archive())
-	return b.timed([]string{b.tool("runner-exec"), "--run-id", "bench", "--archive", b.archive(), "--"}, argv)
+	return b.timed([]string{b.tool("runner-exec"), "-v", "--run-id", "bench", "--archive", b.archive(), "--"}, argv)
 }
 
 // measuredBefore is measured with the tools of before. Their record is not looked at.
 func (b *bench) measuredBefore(argv ...string) (sample, error) {
 	archive := filepath.Join(b.dir, "before.tar.gz")
 	defer os.Remove(archive)
-	return b.timed([]string{filepath.Join(b.before, "runner-exec"), "--run-id", "bench", "--archive", archive, "--"}, argv)
+	return b.timed([]string{filepath.Join(b.before, "runner-exec"), "-v", "--run-id", "bench", "--archive", archive, "--"}, argv)
 }
 
 // timed runs this program as a workload, below the given command.
