@@ -12,9 +12,9 @@ import (
 // The bounds of how many instructions the verifier follows, for one program and for all. Most of the time
 // of a start is spent there, and a loop in the wrong place takes ten times as many.
 const (
-	mostVerified      = 16_000
-	mostVerifiedInAll = 85_000
-	mostVerifiedInSet = 100_000 // of copies that runs share: loaded once, and each knows whose event it is at
+	mostVerified      = 17_500
+	mostVerifiedInAll = 90_000
+	mostVerifiedInSet = 105_000 // of copies that runs share: loaded once, and each knows whose event it is at
 )
 
 func TestVerifiedInstructions(t *testing.T) {

@@ -8,9 +8,10 @@
 
 /* What threads that share a table of descriptors did to it. Two can have the same entry: then a call can be in doubt without
  * reason. An entry of the first part is for one descriptor, one of the second for all descriptors of a table, one of the third
- * for the place where names start. */
+ * for the place where names start. The last is for the descriptors of all tables. */
 #define CHANGES 8192
 #define CHANGES_OF_TABLES 1024
+#define GIVEN_AWAY (CHANGES + 2 * CHANGES_OF_TABLES)
 
 struct change {
 	u64 at;	    /* when it was last changed */
@@ -21,12 +22,12 @@ struct change {
 	u64 asked;  /* when a ring was last asked to close it, and does so some time later */
 	u64 closer; /* that request, if it is the only one and closes what a call that has ended put there */
 	u64 closed; /* what was asked until then is done */
-	u64 closers; /* how many such requests are not known to be done */
+	u64 closers; /* how many such requests, or supervisors that give one away, are not known to be done */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, CHANGES + 2 * CHANGES_OF_TABLES);
+	__uint(max_entries, GIVEN_AWAY + 1);
 	__type(key, u32);
 	__type(value, struct change);
 } changes SEC(".maps");
@@ -50,6 +51,35 @@ INLINE struct change *change_of_table(u64 table, u32 what)
 	return bpf_map_lookup_elem(&changes, &key);
 }
 
+/* A seccomp supervisor gives a task that waits for it a descriptor, in the place of what that had there (include/uapi/linux/seccomp.h:
+ * SECCOMP_ADDFD_FLAG_SETFD). It names the task by a number that only its listener knows: this can be any table. */
+#define SECCOMP_ADDFD 0x2103 /* SECCOMP_IOCTL_NOTIF_ADDFD; the kernel does not look at its size and direction */
+
+INLINE bool gives_away(u32 request)
+{
+	return (request & 0xffff) == SECCOMP_ADDFD;
+}
+
+/* It begins to, or has ended: the kernel does it in between. */
+INLINE void note_giving(u64 n)
+{
+	u32 key = GIVEN_AWAY;
+	struct change *c = bpf_map_lookup_elem(&changes, &key);
+
+	if (!c)
+		return;
+	c->at = bpf_ktime_get_ns();
+	__sync_fetch_and_add(&c->closers, n);
+}
+
+INLINE bool given_away(u64 since)
+{
+	u32 key = GIVEN_AWAY;
+	struct change *c = bpf_map_lookup_elem(&changes, &key);
+
+	return c && (c->at >= since || c->closers);
+}
+
 INLINE u64 descriptors(void)
 {
 	return POINTER(task_struct, bpf_get_current_task(), files);
@@ -60,7 +90,7 @@ GLOBAL u32 table_changed(u64 table, u32 what, u64 since)
 {
 	struct change *c = change_of_table(table, what);
 
-	return c && c->at >= since;
+	return (c && c->at >= since) || (what == CHANGES_ALL && given_away(since));
 }
 
 /* Was it since the call was entered that a record is about? */

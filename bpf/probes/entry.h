@@ -34,6 +34,21 @@ INLINE u32 x32_of(u64 nr)
 	return (u32)nr + 1;
 }
 
+#if defined(__TARGET_ARCH_x86)
+/* arch/x86/entry/syscalls/syscall_64.tbl: it has numbers of its own for these */
+enum { X32_EXECVE = X32_CALLS + 520, X32_EXECVEAT = X32_CALLS + 545 };
+
+INLINE bool is_x32_exec(u32 call)
+{
+	return call == x32_of(X32_EXECVE) || call == x32_of(X32_EXECVEAT);
+}
+#else
+INLINE bool is_x32_exec(u32 call)
+{
+	return false;
+}
+#endif
+
 /* The entry of the call that ends now, NULL if none was seen. Each is asked for once. Where programs can be skipped,
  * an older entry can be there; the marks know which one is of this call. */
 INLINE struct entry *take_entry(struct task_struct *task, u32 call)
@@ -50,6 +65,17 @@ INLINE struct entry *take_entry(struct task_struct *task, u32 call)
 		return same ? e : NULL;
 	m = mark_of(task);
 	return m && m->ending ? e : NULL;
+}
+
+/* The call that ends, as it was entered. An exec that fails late has the number and the way of calling of the new program. */
+GLOBAL u32 call_entered(u32 call)
+{
+	struct entry *e;
+
+	if (desc_of_call(call)->class != CLASS_EXEC)
+		return call;
+	e = entry_of(bpf_get_current_task_btf(), 0);
+	return e && e->call && (is_x32_exec(e->call) || desc_of_call(e->call)->class == CLASS_EXEC) ? e->call : call;
 }
 
 /* Has this exec, which says so, started a program? If the call ran it has, even where the kernel skipped the

@@ -22,20 +22,25 @@ enum {
 	GIVEN_FILES = 1 << 10, /* nothing: but others have the descriptors, too */
 	GIVEN_ADDRESS = 1 << 11,    /* the address of a socket call, in place of the first text */
 	GIVEN_NO_ADDRESS = 1 << 12, /* it has none */
+	GIVEN_UNREAD = 1 << 13, /* nothing: but a name's text can become another one before the kernel reads it */
+	GIVEN_MEMORY = 1 << 15, /* which memory an exec was in */
 };
+
+#define HOW_SIZE 24
 
 struct given {
 	u32 kept;
 	u32 pad;
 	u64 since; /* when the call was entered */
 	u64 file;
-	u64 how[3];
+	u64 memory; /* an exec can take it away and then fail */
+	u64 how[HOW_SIZE / 8];
 	struct path_pair root, pwd;
 	struct path_pair dir[2]; /* the first is also the file's */
 };
 
-/* What needs more memory. A longer text or path is not kept. */
-#define TEXT_MAX 1024
+/* What needs more memory. A name is as long as the kernel takes one; a longer path is not kept. */
+#define TEXT_MAX 4096
 #define PLACE_MAX 2048
 
 struct names {

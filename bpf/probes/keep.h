@@ -7,6 +7,7 @@
 
 #include "changes.h"
 #include "marks.h"
+#include "others.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -21,7 +22,7 @@ INLINE struct names *names_of_task(u64 flags)
 }
 
 /* What a task shares with others. */
-enum { SHARES_FS = 1 << 0, SHARES_FILES = 1 << 1, SHARES_MEMORY = 1 << 2 };
+enum { SHARES_FS = 1 << 0, SHARES_FILES = 1 << 1, SHARES_MEMORY = 1 << 2, SHARES_WITH_THREADS = 1 << 3 /* all memory */ };
 
 INLINE u32 shares(u64 task)
 {
@@ -30,7 +31,7 @@ INLINE u32 shares(u64 task)
 	READ_FIELD(fs, fs_struct, POINTER(task_struct, task, fs), users);
 	READ_FIELD(files, files_struct, POINTER(task_struct, task, files), count.counter);
 	READ_FIELD(memory, mm_struct, POINTER(task_struct, task, mm), mm_users.counter);
-	return (fs > 1 ? SHARES_FS : 0) | (files > 1 || has_rings(task) ? SHARES_FILES : 0) | (memory > 1 ? SHARES_MEMORY : 0);
+	return (fs > 1 ? SHARES_FS : 0) | (files > 1 || has_rings(task) ? SHARES_FILES : 0) | (memory > 1 ? SHARES_MEMORY | SHARES_WITH_THREADS : 0);
 }
 
 /* Calls that can move the places that their own names start from. */
@@ -39,18 +40,47 @@ INLINE bool moves_places(u32 op)
 	return op == OP_RENAME || op == OP_MOUNT || op == OP_UMOUNT || op == OP_MOVE_MOUNT || op == OP_PIVOT_ROOT;
 }
 
-/* Calls that are kept of every task. A truncated file can be the memory that the text is in. */
+/* Calls that are kept of every task. An exec that fails can have taken the memory away before. */
 INLINE bool always_kept(u32 op)
 {
-	return moves_places(op) || op == OP_TRUNCATE;
+	return moves_places(op) || op == OP_EXECVE || op == OP_EXECVEAT;
 }
 
-INLINE u32 keep_text(struct names *n, u64 ptr, u32 second)
+/* Can other processes change the texts of a call, or the structure of openat2? s->args has its arguments. */
+GLOBAL u32 others_reach_call(u32 key, u32 nr, u32 compat32)
 {
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	const struct desc *d;
+
+	if (!s)
+		return 0;
+	d = desc_of(nr, compat32);
+	if (d->path1 != NO && others_reach(s->args[d->path1 & 7], UPATH_MAX))
+		return 1;
+	if (d->path2 != NO && others_reach(s->args[d->path2 & 7], UPATH_MAX))
+		return 1;
+	return d->op == OP_OPENAT2 && others_reach(s->args[2], HOW_SIZE);
+}
+
+/* How a name is kept. */
+enum {
+	KEEP_SECOND = 1 << 0, /* it is the call's second one */
+	KEEP_TEXT = 1 << 1,
+	KEEP_DIR = 1 << 2,   /* the directory of its descriptor */
+	KEEP_PLACE = 1 << 3, /* where it starts, as a path */
+	KEEP_SHARED = 1 << 4, /* others can change its text */
+	KEEP_THREADS = 1 << 5, /* threads can */
+};
+
+INLINE u32 keep_text(struct names *n, u64 ptr, u32 how)
+{
+	u32 second = how & KEEP_SECOND;
 	s64 len = bpf_probe_read_user_str(n->text[second], TEXT_MAX, (void *)ptr);
 
 	n->text_len[second] = 0;
-	if (len < 0 || len >= TEXT_MAX)
+	if (len < 0)
+		return how & KEEP_SHARED && others_write(ptr, how & KEEP_THREADS) ? GIVEN_UNREAD << second : 0;
+	if (len >= TEXT_MAX) /* the kernel refuses it */
 		return 0;
 	if (len)
 		n->text_len[second] = len - 1;
@@ -67,14 +97,6 @@ INLINE u32 keep_place(struct names *n, struct scratch *s, u64 len, u32 second)
 	n->marks[second] = s->r.marks;
 	return GIVEN_PLACE << second;
 }
-
-/* How a name is kept. */
-enum {
-	KEEP_SECOND = 1 << 0, /* it is the call's second one */
-	KEEP_TEXT = 1 << 1,
-	KEEP_DIR = 1 << 2,   /* the directory of its descriptor */
-	KEEP_PLACE = 1 << 3, /* where it starts, as a path */
-};
 
 /* Keeps what one name of a call is given. */
 GLOBAL u32 keep_name(u32 key, u64 ptr, s32 dfd, u32 how)
@@ -93,9 +115,10 @@ GLOBAL u32 keep_name(u32 key, u64 ptr, s32 dfd, u32 how)
 	n = how & KEEP_TEXT ? names_of_task(0) : NULL;
 	if (!n)
 		return kept;
-	kept |= keep_text(n, ptr, second);
+	kept |= keep_text(n, ptr, how);
 	if (!(how & KEEP_PLACE))
 		return kept;
+	/* a text that is not in memory yet is taken for a relative one: where absolute ones start is known later as well */
 	n->absolute[second] = kept & GIVEN_TEXT << second && n->text_len[second] && n->text[second][0] == '/';
 	base_path(n->absolute[second], dfd, &start);
 	s->r.marks = 0;
@@ -148,8 +171,15 @@ GLOBAL u32 keep_given(u32 key, u32 nr, u32 compat32, u32 shared)
 		if (d->op == OP_OPENAT2 && !bpf_probe_read_user(g->how, sizeof(g->how), (void *)s->args[2]))
 			kept |= GIVEN_HOW;
 	}
+	if (d->class == CLASS_EXEC) {
+		g->memory = POINTER(task_struct, bpf_get_current_task(), mm);
+		kept |= GIVEN_MEMORY;
+	}
 	if ((shared & SHARES_MEMORY || always_kept(d->op) || d->path1 == NO) && names_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE))
-		how = KEEP_TEXT | (moves_places(d->op) ? KEEP_PLACE : 0);
+		how = KEEP_TEXT | (moves_places(d->op) ? KEEP_PLACE : 0) | (shared & SHARES_MEMORY ? KEEP_SHARED : 0) |
+		      (shared & SHARES_WITH_THREADS ? KEEP_THREADS : 0);
+	if (!how && shared & SHARES_MEMORY)
+		kept |= GIVEN_UNREAD | GIVEN_UNREAD << 1;
 	if (d->path1 != NO)
 		kept |= keep_name(key, s->args[d->path1 & 7], s->args[d->dfd1 & 7], how | dir);
 	else if (d->dfd1 != NO && dir)

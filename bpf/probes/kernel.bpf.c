@@ -36,6 +36,8 @@ INLINE void put_how(struct scratch *s, u64 ptr)
 	}
 	if (fault)
 		r->marks |= MARK_UFAULT;
+	if (s->given.kept & GIVEN_SHARED) /* it was not in memory when the call was entered */
+		r->marks |= MARK_CHANGED;
 	r->flags = how[0];
 	r->mode = how[1];
 	r->resolve = how[2];
@@ -194,7 +196,7 @@ INLINE bool not_of_interest(u64 nr, bool ends)
 
 /* Does this program record the end of this call? With copies, only the first one that runs. Its cgroup is looked up late: what
  * is decided without it costs those less who are in none of a run's. */
-INLINE bool records(struct task_struct *task, u64 *cgid, u64 nr, struct pt_regs *regs, bool compat32, long ret)
+INLINE bool records(struct task_struct *task, u64 *cgid, u32 *entered, u64 nr, struct pt_regs *regs, bool compat32, long ret)
 {
 	const struct desc *d;
 	bool elsewhere; /* another probe records this event */
@@ -205,7 +207,15 @@ INLINE bool records(struct task_struct *task, u64 *cgid, u64 nr, struct pt_regs 
 			unmapped(take_entry(task, x32_of(nr)), ret);
 		return false;
 	}
-	d = desc_of(nr, compat32);
+	if (desc_of_call(call)->class == CLASS_EXEC)
+		call = call_entered(call);
+	*entered = call;
+	if (is_x32_exec(call)) {
+		if (is_in_scope(present_cgroup((u64)task), SLOT_EXIT))
+			unmapped(take_entry(task, call), ret);
+		return false;
+	}
+	d = desc_of_call(call);
 	if (!d->op || d->class == CLASS_CHANGE || (d->class == CLASS_FORK && !copied_tasks))
 		return false;
 	if (passes(d, regs, compat32) || (!copied_calls && d->class == CLASS_RECEIVE && ret < 0))
@@ -282,10 +292,10 @@ GLOBAL u32 end_guard(u32 key, u32 op, s64 ret)
 	return 0;
 }
 
-INLINE int sys_exit(struct task_struct *task, u64 cgid, struct pt_regs *regs, long ret)
+INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs *regs, long ret)
 {
-	bool compat32 = is_compat(task);
-	u64 nr = call_number(regs);
+	bool compat32 = call & COMPAT_CALL;
+	u64 nr = (call & ~COMPAT_CALL) - 1;
 	const struct desc *d;
 	struct counters *c;
 	struct scratch *s;
@@ -296,7 +306,7 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, struct pt_regs *regs, lo
 	if (nr >= NCALLS)
 		return 0;
 	d = desc_of(nr, compat32);
-	entered = take_entry(task, call_of(nr, compat32));
+	entered = take_entry(task, call);
 	if (d->class == CLASS_UNMAPPED) {
 		unmapped(entered, ret);
 		return 0;
@@ -324,7 +334,7 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, struct pt_regs *regs, lo
 			tell_context(key);
 		return 0;
 	}
-	if (d->class == CLASS_SPECIAL && !special_end(d->op, s->args, ret))
+	if (d->class == CLASS_SPECIAL && !special_end(d->op, s->args, ret, entered))
 		return 0;
 	begin_of(&s->r, d->op, ret, task->tgid, task->pid, cgid);
 	if (compat32)
@@ -340,13 +350,16 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, struct pt_regs *regs, lo
 		if (d->class == CLASS_OPEN)
 			off = end_open(key, nr, compat32);
 		else if (d->class == CLASS_PATH) {
-			s->call = call_of(nr, compat32);
+			s->call = call;
 			off = end_paths(key, nr, compat32);
 			forget_objects();
 		} else if (d->class == CLASS_SPECIAL)
 			off = end_special(key);
-		else
+		else {
 			off = put_user_path(key, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
+			if (s->given.kept & GIVEN_MEMORY && !(s->given.kept & GIVEN_TEXT) && s->given.memory != POINTER(task_struct, (u64)task, mm))
+				s->r.marks |= MARK_CHANGED;
+		}
 		BARRIER(off);
 		if (off > BLOB_LAST)
 			off = BLOB_LAST;
@@ -363,11 +376,14 @@ BODY(sys_exit_body);
 SEC("tp_btf/sys_exit")
 int body_sys_exit(u64 *ctx)
 {
+	struct pt_regs *regs = (struct pt_regs *)ctx[0];
 	struct task_struct *task;
+	u32 call;
 
 	STACK_OF_TASK(ctx, sys_exit_body);
 	task = bpf_get_current_task_btf();
-	return sys_exit(task, present_cgroup((u64)task), (struct pt_regs *)ctx[0], ctx[1]);
+	call = call_entered(call_of(call_number(regs), is_compat(task)));
+	return sys_exit(task, present_cgroup((u64)task), call, regs, ctx[1]);
 }
 #endif
 
@@ -377,14 +393,15 @@ int on_sys_exit(u64 *ctx)
 	struct pt_regs *regs = (struct pt_regs *)ctx[0];
 	u64 nr = call_number(regs), cgid = 0;
 	struct task_struct *task;
+	u32 call = 0;
 
 	if (nr >= NCALLS ? !is_x32(nr) : not_of_interest(nr, true))
 		return 0;
 	task = bpf_get_current_task_btf();
-	if (!records(task, &cgid, nr, regs, is_compat(task), ctx[1]))
+	if (!records(task, &cgid, &call, nr, regs, is_compat(task), ctx[1]))
 		return 0;
 	if (!copied_calls)
-		return sys_exit(task, cgid, regs, ctx[1]);
+		return sys_exit(task, cgid, call, regs, ctx[1]);
 	go_on(ctx, &sys_exit_body, SLOT_EXIT);
 	return 0;
 }
@@ -396,6 +413,16 @@ INLINE void change(u64 task, struct pt_regs *regs, bool compat32, u32 what)
 #else
 	note_change(task, what, regs->regs[0], regs->regs[1]);
 #endif
+}
+
+/* An ioctl of those that are looked at begins. */
+INLINE void note_request(struct pt_regs *regs, bool compat32)
+{
+	u64 args[8];
+
+	read_args(regs, compat32, args);
+	if (gives_away(args[1]))
+		note_giving(1);
 }
 
 /* Is the entry of this call one that nothing is kept of? Marks are kept of all whose end could be missed. */
@@ -462,10 +489,9 @@ int on_sys_enter(u64 *ctx)
 	e->call = call;
 	e->check = d && only_asks(d, regs, compat32);
 	e->given.kept = 0;
+	if (d && d->class == CLASS_SPECIAL && d->op == OP_TIOCGPTPEER)
+		note_request(regs, compat32);
 	if (!d || (d->class != CLASS_OPEN && d->class != CLASS_EXEC && d->class != CLASS_PATH && d->class != CLASS_SOCK))
-		return 0;
-	shared = shares((u64)task);
-	if (!shared && !always_kept(d->op))
 		return 0;
 	key = scratch_key(copy, SCRATCH_ENTER);
 	s = bpf_map_lookup_elem(&scratch, &key);
@@ -473,10 +499,16 @@ int on_sys_enter(u64 *ctx)
 		return 0;
 	read_args(regs, compat32, s->args);
 	s->given.kept = 0;
-	if (d->class == CLASS_SOCK)
+	shared = shares((u64)task);
+	if (d->class == CLASS_SOCK) {
 		keep_socket(key, d->op, shared);
-	else
+	} else {
+		if (!(shared & SHARES_MEMORY) && others_reach_call(key, nr, compat32))
+			shared |= SHARES_MEMORY;
+		if (!shared && !always_kept(d->op))
+			return 0;
 		keep_given(key, nr, compat32, shared);
+	}
 	e->given = s->given;
 	return 0;
 }

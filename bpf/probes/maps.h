@@ -30,9 +30,11 @@ struct walk {
 /* What a socket call is given (socketcalls.h). */
 struct send {
 	u64 name, packet, len;
+	u64 head, iov; /* where its header and its first piece are told of, if they are */
 	u32 namelen, flags;
-	u32 later; /* not the call's first message */
-	u32 pad;
+	u32 later;   /* not the call's first message */
+	u32 unknown; /* what it was given can have changed, and was not kept */
+	u64 vec, end; /* the messages of sendmmsg, whose lengths the kernel writes there */
 };
 
 /* The request of io_uring that is told (uringtell.h). */

@@ -67,6 +67,11 @@ INLINE const struct desc *desc_of(u64 nr, bool compat32)
 	return &native[nr & (NCALLS - 1)];
 }
 
+INLINE const struct desc *desc_of_call(u32 call)
+{
+	return desc_of((call & ~COMPAT_CALL) - 1, call & COMPAT_CALL);
+}
+
 /* The body of a probe, for its copies. The programs of such an array must all be for one
  * tracepoint, so each has its own. */
 #ifdef USUAL
@@ -91,7 +96,7 @@ INLINE void missed_one(u32 run, u32 slot)
 
 INLINE const struct desc *pending_desc(struct mark_state *m)
 {
-	return desc_of((m->pending & ~COMPAT_CALL) - 1, m->pending & COMPAT_CALL);
+	return desc_of_call(m->pending);
 }
 
 /* No copy saw the end of the call that is still pending. Of a task's creation, the other

@@ -42,6 +42,7 @@ INLINE u64 put_header(struct scratch *s)
 /* Takes what a message is given from its header, which is at an address. If that cannot be read,
  * nor can the name: this address is none. */
 #define NOWHERE ~0ULL
+#define HEADER_MAX 40 /* bytes of an IP header that has a destination */
 
 GLOBAL u32 read_message(u32 key, u64 at)
 {
@@ -51,6 +52,8 @@ GLOBAL u32 read_message(u32 key, u64 at)
 
 	if (!s)
 		return 1;
+	s->send.head = at;
+	s->send.packet = s->send.iov = 0;
 	if (bpf_probe_read_user(&h, sizeof(h), (void *)at)) {
 		s->send.name = NOWHERE;
 		s->send.namelen = 1;
@@ -61,6 +64,7 @@ GLOBAL u32 read_message(u32 key, u64 at)
 		bpf_probe_read_user(&v, sizeof(v), (void *)h.iov);
 	s->send.name = h.name;
 	s->send.namelen = h.namelen;
+	s->send.iov = h.iovlen ? h.iov : 0;
 	s->send.packet = v.base;
 	s->send.len = v.len;
 	return 0;
@@ -71,7 +75,8 @@ INLINE void read_given(struct scratch *s, u32 key, u32 op)
 {
 	const u64 *a = s->args;
 
-	s->send.later = 0;
+	s->send.later = s->send.unknown = 0;
+	s->send.vec = s->send.end = 0;
 	switch (op) {
 	case OP_SENDTO:
 		s->send = (struct send){ .name = a[4], .namelen = a[5], .packet = a[1], .len = a[2], .flags = a[3] };
@@ -80,6 +85,10 @@ INLINE void read_given(struct scratch *s, u32 key, u32 op)
 	case OP_SENDMMSG:
 		s->send.flags = op == OP_SENDMSG ? a[2] : a[3];
 		read_message(key, a[1]);
+		if (op == OP_SENDMMSG) {
+			s->send.vec = a[1];
+			s->send.end = a[1] + (u64)(u32)a[2] * MMSGHDR_SIZE;
+		}
 		break;
 	default:
 		s->send = (struct send){ .name = a[1], .namelen = a[2] };
@@ -104,7 +113,31 @@ INLINE bool sends(u32 op)
 	return op == OP_SENDTO || op == OP_SENDMSG || op == OP_SENDMMSG;
 }
 
-/* Keeps what a socket call is given by a task that shares it with others. s->args has its arguments. */
+INLINE bool is_in(u64 at, u64 len, u64 from, u64 end)
+{
+	return at < end && at + len > from;
+}
+
+/* Does sendmmsg itself write to what a message is given? It does so after it has sent each. */
+INLINE bool overwrites(struct send *m)
+{
+	return is_in(m->name, m->namelen, m->vec, m->end) || is_in(m->packet, HEADER_MAX, m->vec, m->end) ||
+	       is_in(m->iov, sizeof(struct user_iovec), m->vec, m->end);
+}
+
+/* Can other processes change what a message is given? */
+GLOBAL u32 others_reach_message(u32 key, u32 header)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+
+	if (!s)
+		return 0;
+	if (header)
+		return others_reach(s->send.packet, HEADER_MAX) || others_reach(s->send.iov, sizeof(struct user_iovec));
+	return s->send.namelen && others_reach(s->send.name, s->send.namelen);
+}
+
+/* Keeps what a socket call is given that could change under it. s->args has its arguments. */
 GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
@@ -122,12 +155,15 @@ GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
 		g->file = fd_file(s->args[0]);
 		g->kept |= GIVEN_FILES | GIVEN_FILE;
 	}
-	if (!(shared & SHARES_MEMORY) || op == OP_LISTEN)
+	if (op == OP_LISTEN)
 		return 0;
-	g->kept |= GIVEN_SHARED;
 	s->r.marks = 0;
 	header = sends(op) && own_header(&s->kind);
 	read_given(s, key, op);
+	if (shared & SHARES_MEMORY || others_reach_message(key, header) || (s->send.head && others_reach(s->send.head, MMSGHDR_SIZE)))
+		g->kept |= GIVEN_SHARED;
+	else if (!overwrites(&s->send))
+		return 0;
 	len = put_given(key, header);
 	if (!len && !s->r.marks) {
 		g->kept |= GIVEN_NO_ADDRESS;
@@ -162,6 +198,8 @@ GLOBAL u64 put_taken(u32 key, u32 header, u32 is_unseen)
 		return 0;
 	if (len && is_unseen)
 		__sync_fetch_and_add(&c->shared_arguments, 1);
+	if (s->send.unknown)
+		s->r.marks |= MARK_CHANGED;
 	if (s->send.later || !(s->given.kept & GIVEN_ADDRESS)) {
 		if (len && s->given.kept & (s->send.later ? GIVEN_SHARED : GIVEN_NO_ADDRESS))
 			s->r.marks |= MARK_CHANGED;
@@ -174,8 +212,12 @@ GLOBAL u64 put_taken(u32 key, u32 header, u32 is_unseen)
 		differs |= *(u64 *)&s->blob[i] ^ *(u64 *)&n->text[0][i];
 	if (!differs && len == n->text_len[0])
 		return len;
+	if (n->marks[0] & MARK_AFAULT) { /* it was not in memory yet */
+		s->r.marks |= MARK_CHANGED;
+		return len;
+	}
 	__builtin_memcpy(s->blob, n->text[0], ADDR_MAX);
-	s->r.marks = (s->r.marks & ~(u32)MARK_AFAULT) | n->marks[0] | MARK_CHANGED;
+	s->r.marks = (s->r.marks & ~(u32)MARK_AFAULT) | n->marks[0] | (s->given.kept & GIVEN_SHARED ? MARK_CHANGED : 0);
 	return n->text_len[0];
 }
 
@@ -193,8 +235,17 @@ INLINE void take_socket(struct scratch *s, u32 key, s32 fd)
 	s->r.marks |= MARK_CHANGED;
 }
 
+/* Takes what one message of sendmmsg is given. The first one's can be kept. */
+INLINE void take_message(struct scratch *s, u32 key, u32 i)
+{
+	read_message(key, s->send.vec + i * MMSGHDR_SIZE);
+	s->send.later = i;
+	s->send.unknown = (i || !(s->given.kept & (GIVEN_ADDRESS | GIVEN_NO_ADDRESS))) &&
+			  (overwrites(&s->send) || others_reach_message(key, own_header(&s->kind)));
+}
+
 /* Emits the address that a send goes to, if it is given one or its packet has one. */
-GLOBAL u32 put_destination(u32 key)
+GLOBAL u32 put_destination(u32 key, u32 i)
 {
 	struct counters *c = counters_of(SLOT_EXIT);
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
@@ -203,6 +254,8 @@ GLOBAL u32 put_destination(u32 key)
 
 	if (!c || !s)
 		return 1;
+	if (s->r.op == OP_SENDMMSG)
+		take_message(s, key, i);
 	done = s->r.ret >= 0 && s->kind.sk && !(s->r.marks & MARK_UNPROVEN);
 	s->r.marks &= ~(u32)(MARK_AFAULT | MARK_HAS_PATH | MARK_SOCKET | MARK_HOOKED | MARK_CHANGED);
 	if (s->kind.changed)
@@ -223,7 +276,7 @@ GLOBAL u32 put_destination(u32 key)
 		if (done && !header) {
 			as_used(key, alen);
 			if (is_udp(&s->kind)) {
-				if (hooked(&s->kind))
+				if (hooked(&s->kind) && !s->send.unknown)
 					s->r.marks = (s->r.marks & ~(u32)MARK_CHANGED) | MARK_HOOKED;
 				else if (sent_pieces(&s->kind))
 					s->r.marks |= MARK_CHANGED;
@@ -237,7 +290,6 @@ GLOBAL u32 put_destination(u32 key)
 #define MESSAGES 1024 /* as many as one sendmmsg sends */
 
 struct mmsg {
-	u64 vec;
 	u64 sent;
 	u32 key;
 	u32 pad;
@@ -245,13 +297,9 @@ struct mmsg {
 
 static long mmsg_step(u32 i, struct mmsg *m)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &m->key);
-
-	if (!s || i >= m->sent)
+	if (i >= m->sent)
 		return 1;
-	s->send.later = i;
-	read_message(m->key, m->vec + i * MMSGHDR_SIZE);
-	put_destination(m->key);
+	put_destination(m->key, i);
 	return 0;
 }
 
@@ -308,14 +356,14 @@ INLINE void on_sock(struct scratch *s, u32 key, struct counters *c)
 		emit_addr(s, key, put_socket(key, s->kind.sk, 0), c, SLOT_EXIT);
 		return;
 	case OP_SENDMMSG:
-		s->send.flags = s->args[3];
-		m = (struct mmsg){ .vec = s->args[1], .sent = r->ret < 0 ? 1 : r->ret, .key = key };
+		read_given(s, key, r->op);
+		m = (struct mmsg){ .sent = r->ret < 0 ? 1 : r->ret, .key = key };
 		put_messages(&m);
 		return;
 	}
 	read_given(s, key, r->op);
 	if (sends(r->op))
-		put_destination(key);
+		put_destination(key, 0);
 	else
 		emit_addr(s, key, put_own(s, key), c, SLOT_EXIT);
 }

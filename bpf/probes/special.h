@@ -4,6 +4,7 @@
 #ifndef RUNNER_SPECIAL_H
 #define RUNNER_SPECIAL_H
 
+#include "changes.h"
 #include "pathobj.h"
 #include "table.h"
 
@@ -24,7 +25,7 @@ INLINE bool special(u32 op, u64 first, u64 second)
 {
 	switch (op) {
 	case OP_TIOCGPTPEER: /* one of all ioctls */
-		return (u32)second == TIOCGPTPEER;
+		return (u32)second == TIOCGPTPEER || gives_away(second);
 	case OP_FSCONFIG:
 		return second >= FSCONFIG_CMD_CREATE && second <= FSCONFIG_CMD_LAST;
 	case OP_KERNEL_FILE: /* acct without a path only ends it */
@@ -91,11 +92,16 @@ INLINE void set_attributes(struct rec *r, u64 attributes)
 }
 
 /* The end of such a call: is it recorded? */
-INLINE bool special_end(u32 op, const u64 *v, s64 ret)
+INLINE bool special_end(u32 op, const u64 *v, s64 ret, bool entered)
 {
 	switch (op) {
 	case OP_TIOCGPTPEER: /* one that failed opened nothing that has a name */
-		return ret >= 0;
+		if (!gives_away(v[1]))
+			return ret >= 0;
+		if (entered)
+			note_giving(-1);
+		note_received(ret >= 0);
+		return false;
 	case OP_BPF_OBJ_PIN:
 		guard_bpf(v[0], ret);
 		return v[0] == BPF_OBJ_PIN || v[0] == BPF_OBJ_GET;

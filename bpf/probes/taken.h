@@ -69,6 +69,8 @@ GLOBAL u64 put_text(u32 key, u64 off, u64 ptr, u32 second)
 		return 0;
 	faults = s->r.marks & MARK_UFAULT;
 	got = put_user_str(key, off, ptr);
+	if (s->given.kept & GIVEN_UNREAD << second)
+		s->r.marks |= MARK_CHANGED;
 	if (!(s->given.kept & GIVEN_TEXT << second) || same_text(key, off, got, second))
 		return got;
 	n = names_of_task(0);
@@ -119,8 +121,10 @@ GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
 		n = names_of_task(0);
 		if (n && n->absolute[second & 1] == absolute)
 			return put_place(key, off, second) + 1;
-		s->r.marks |= MARK_CHANGED;
-		return 0;
+		if (!absolute || s->given.kept & GIVEN_TEXT << second) {
+			s->r.marks |= MARK_CHANGED;
+			return 0;
+		}
 	}
 	base_path(absolute, dfd, &now);
 	if (!absolute && dfd != AT_FDCWD) {

@@ -38,6 +38,10 @@ struct hlist_bl_node {
 	struct hlist_bl_node **pprev;
 };
 
+struct counter32 {
+	s32 counter;
+};
+
 struct super_block {
 	unsigned long s_magic;
 };
@@ -45,6 +49,7 @@ struct super_block {
 struct inode {
 	u16 i_mode;
 	u32 i_rdev;
+	struct counter32 i_writecount;
 	struct super_block *i_sb;
 	void *i_private;
 };
@@ -127,10 +132,6 @@ struct k_sigaction {
 struct fdtable {
 	u32 max_fds;
 	struct file **fd;
-};
-
-struct counter32 {
-	s32 counter;
 };
 
 struct files_struct {
@@ -252,6 +253,7 @@ struct mm_struct {
 };
 
 struct vm_area_struct {
+	unsigned long vm_end;
 	struct file *vm_file;
 };
 
@@ -378,6 +380,7 @@ struct filename {
 enum {
 	AT_BASE = 7,  /* of the auxiliary vector: where the loader is */
 	AT_ENTRY = 9, /* where the program starts */
+	FMODE_WRITE = 1 << 1, /* include/linux/fs.h */
 	FMODE_BACKING = 1 << 25,
 	AT_FDCWD = -100,
 	AT_REMOVEDIR = 0x200,

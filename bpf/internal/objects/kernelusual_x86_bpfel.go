@@ -66,13 +66,14 @@ type KernelUsualEntry struct {
 	Check  uint32
 	Pad    uint32
 	Given  struct {
-		_     structs.HostLayout
-		Kept  uint32
-		Pad   uint32
-		Since uint64
-		File  uint64
-		How   [3]uint64
-		Root  struct {
+		_      structs.HostLayout
+		Kept   uint32
+		Pad    uint32
+		Since  uint64
+		File   uint64
+		Memory uint64
+		How    [3]uint64
+		Root   struct {
 			_      structs.HostLayout
 			Mnt    uint64
 			Dentry uint64
@@ -132,7 +133,7 @@ type KernelUsualNames struct {
 	Absolute [2]uint32
 	I_mode   uint32
 	Pad      uint32
-	Text     [2][1024]uint8
+	Text     [2][4096]uint8
 	Place    [2][2048]uint8
 }
 
@@ -189,13 +190,14 @@ type KernelUsualScratch struct {
 	Call  uint32
 	Pad   uint32
 	Given struct {
-		_     structs.HostLayout
-		Kept  uint32
-		Pad   uint32
-		Since uint64
-		File  uint64
-		How   [3]uint64
-		Root  struct {
+		_      structs.HostLayout
+		Kept   uint32
+		Pad    uint32
+		Since  uint64
+		File   uint64
+		Memory uint64
+		How    [3]uint64
+		Root   struct {
 			_      structs.HostLayout
 			Mnt    uint64
 			Dentry uint64
@@ -216,10 +218,14 @@ type KernelUsualScratch struct {
 		Name    uint64
 		Packet  uint64
 		Len     uint64
+		Head    uint64
+		Iov     uint64
 		Namelen uint32
 		Flags   uint32
 		Later   uint32
-		Pad     uint32
+		Unknown uint32
+		Vec     uint64
+		End     uint64
 	}
 	Kind struct {
 		_        structs.HostLayout

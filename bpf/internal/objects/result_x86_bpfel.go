@@ -75,13 +75,14 @@ type ResultScratch struct {
 	Call  uint32
 	Pad   uint32
 	Given struct {
-		_     structs.HostLayout
-		Kept  uint32
-		Pad   uint32
-		Since uint64
-		File  uint64
-		How   [3]uint64
-		Root  struct {
+		_      structs.HostLayout
+		Kept   uint32
+		Pad    uint32
+		Since  uint64
+		File   uint64
+		Memory uint64
+		How    [3]uint64
+		Root   struct {
 			_      structs.HostLayout
 			Mnt    uint64
 			Dentry uint64
@@ -102,10 +103,14 @@ type ResultScratch struct {
 		Name    uint64
 		Packet  uint64
 		Len     uint64
+		Head    uint64
+		Iov     uint64
 		Namelen uint32
 		Flags   uint32
 		Later   uint32
-		Pad     uint32
+		Unknown uint32
+		Vec     uint64
+		End     uint64
 	}
 	Kind struct {
 		_        structs.HostLayout

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Memory that processes which share no memory otherwise can change: that of a file. Others can map the same one, or write to it.
+ * What a process has alone changes only if it does that itself, and what does so from outside is seen by guard.h. */
+#ifndef RUNNER_OTHERS_H
+#define RUNNER_OTHERS_H
+
+#include "maps.h"
+
+enum { ENOENT = 2 };
+
+struct area {
+	u64 file, end;
+};
+
+static long keep_area(struct task_struct *task, struct vm_area_struct *vma, struct area *a)
+{
+	bpf_probe_read_kernel(&a->file, sizeof(a->file), &vma->vm_file);
+	bpf_probe_read_kernel(&a->end, sizeof(a->end), &vma->vm_end);
+	return 0;
+}
+
+/* Can up to a page of bytes at an address be such memory? Where the kernel cannot say it, they can. */
+GLOBAL u32 others_reach(u64 at, u64 len)
+{
+	struct area a = {};
+	s64 err;
+
+	if (!at)
+		return 0;
+	if (no_loop) /* that helper is as new as the one that finds an area, Linux 5.17 */
+		return 1;
+	err = bpf_find_vma(bpf_get_current_task_btf(), at, keep_area, &a, 0);
+	if (!err && !a.file && a.end - at < len) /* they go on in the next area, if there is one: none is shorter than a page */
+		err = bpf_find_vma(bpf_get_current_task_btf(), a.end, keep_area, &a, 0);
+	return err ? err != -ENOENT : !!a.file;
+}
+
+/* Bytes at an address are not in memory yet, so what they were when a call was entered is not known. Can somebody change them before the
+ * kernel brings them? Of a file, if somebody has it open for writing; of other memory, if threads share it. */
+GLOBAL u32 others_write(u64 at, u32 threads)
+{
+	struct area a = {};
+	u64 inode, file;
+	s32 writers = 0;
+	u32 mode = 0;
+
+	if (no_loop)
+		return 1;
+	if (bpf_find_vma(bpf_get_current_task_btf(), at, keep_area, &a, 0))
+		return 0; /* nothing is there */
+	file = a.file;
+	if (!file)
+		return threads;
+	READ_FIELD(mode, file, file, f_mode);
+	inode = POINTER(file, file, f_inode);
+	READ_FIELD(writers, inode, inode, i_writecount.counter);
+	return mode & FMODE_WRITE || writers > 0;
+}
+
+#endif
