@@ -67,7 +67,7 @@ func BlindTexts() []BlindText {
 	add(BlindLoaders, "when `"+FactLoaded+"` says that the probes do without "+LoadLoop)
 	add(BlindCores+" (N)", "if there were some")
 	add(BlindRoots+" (N)", "if there were some: pivot_root, as container engines do. A path in such a namespace begins at its root")
-	add(BlindArguments+" (N)", "if there were some: calls of tasks that share their memory")
+	add(BlindArguments+" (N)", "if there were some: calls of tasks that share their memory, or whose memory is of a file")
 	list = append(list, BlindText{BlindNetworkRules, "under network rules", NoteNetwork, ""}, BlindText{BlindFileRules, "under file rules", NoteFiles, ""},
 		BlindText{BlindLogs + " (N)", "under file rules, if there were some", NoteFiles, ""})
 	for _, mechanism := range FileMechanisms {
