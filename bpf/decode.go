@@ -91,6 +91,7 @@ const (
 	opOpen       = 1
 	opLastOpen   = 8
 	opExec       = 9
+	opExecveat   = 11
 	opConnect    = 12
 	opListen     = 17
 	opRename     = 20
@@ -245,6 +246,9 @@ func (d *Decoder) Decode(b []byte, e *schemas.RawEvent) (Decoded, error) {
 	rest, err := d.paths(b, e, op, marks)
 	if err != nil {
 		return out, err
+	}
+	if op <= opExecveat && le.Uint64(b[offAux2:]) != 0 {
+		e.Marks |= schemas.MarkStartedOver
 	}
 	if op == opExec {
 		out.Arguments, out.ArgumentBytes = rest, le.Uint32(b[offArgs:])

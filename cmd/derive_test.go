@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,6 +127,11 @@ func named(r *rand.Rand, list []string, empty bool) []byte {
 	return nil
 }
 
+// opens reports whether a probe says of this operation that it started over.
+func opens(op string) bool {
+	return slices.Contains([]string{"openat", "openat2", "creat", "exec", "execve"}, op)
+}
+
 func randomEvent(r *rand.Rand, process map[uint32]uint32) schemas.RawEvent {
 	tid := uint32(10 + r.IntN(6))
 	if process[tid] == 0 || r.IntN(12) == 0 {
@@ -160,11 +166,16 @@ func randomEvent(r *rand.Rand, process map[uint32]uint32) schemas.RawEvent {
 		e.Has |= schemas.HasFlags | schemas.HasMode | schemas.HasResolve
 		e.Flags, e.Mode, e.Resolve = one(r, randomFlags), uint64(r.IntN(2)*420), uint64(r.IntN(2)*8)
 	case "execve":
-		e.Ret, e.Has = -2, schemas.HasRet
+		if e.Ret, e.Has = -2, schemas.HasRet; r.IntN(4) == 0 {
+			e.Has = 0 // interrupted
+		}
 	case "exec":
 		if e.Interp = named(r, []string{"", "/bin/sh"}, false); r.IntN(3) == 0 {
 			e.Has, e.OldTID = e.Has|schemas.HasOldTID, uint32(10+r.IntN(6))
 		}
+	}
+	if opens(e.Op) && r.IntN(3) == 0 {
+		e.Marks |= schemas.MarkStartedOver
 	}
 	if (e.Op == "fork" || e.Op == "exec" || e.Op == "context") && r.IntN(6) > 0 {
 		e.Has |= schemas.HasContext

@@ -91,6 +91,7 @@ const (
 	MarkPathFault
 	MarkPathTruncated
 	MarkSilent // a request of io_uring that wants no completion on success
+	MarkStartedOver // the call is one that was interrupted, which started over
 	MarkUnnamed
 	MarkUnpaired // the call that the address hook ran in has no record of it
 	MarkUnproven // nothing shows that the call ran
@@ -100,7 +101,7 @@ const (
 
 var markNames = [...]string{
 	"addr_fault", "changed", "chroot", "compat32", "deleted", "detached", "disconnected", "fd_race",
-	"hooked", "io_uring", "of_socket", "path_fault", "path_truncated", "silent", "unnamed", "unpaired", "unproven", "user_fault", "user_truncated",
+	"hooked", "io_uring", "of_socket", "path_fault", "path_truncated", "silent", "started_over", "unnamed", "unpaired", "unproven", "user_fault", "user_truncated",
 }
 
 // Sources of network events and of refused file operations.

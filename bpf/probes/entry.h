@@ -12,7 +12,8 @@ struct entry {
 	u32 call;   /* the call that was entered, whose end is still to come; call_of and x32_of give it */
 	u32 execed; /* the call that has started a program, likewise */
 	u32 check;  /* that call only asks whether a program could be started */
-	u32 pad;
+	u16 left;   /* an earlier call was left, which can start over (again.h) */
+	u16 again;  /* the entered call is that one */
 	struct given given;
 };
 
@@ -100,8 +101,17 @@ INLINE void note_start(struct task_struct *task)
 
 	if (!e)
 		return;
+	e->again &= !!e->call;
 	e->call = 0;
 	e->execed = call_of(call_number(bpf_task_pt_regs(task)), is_compat(task));
+}
+
+/* Is the exec that has started a program one that was left and started over? */
+INLINE u64 was_left(void)
+{
+	struct entry *e = entry_of(bpf_get_current_task_btf(), 0);
+
+	return e ? e->again : 0;
 }
 
 /* Does an answer say that something was done, or that it will be? A call that did not run and says that it failed did

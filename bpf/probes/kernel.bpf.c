@@ -11,6 +11,7 @@
 #include "tasks.h"
 #include "marks.h"
 #include "entry.h"
+#include "again.h"
 #include "pathobj.h"
 #include "special.h"
 #include "received.h"
@@ -268,6 +269,8 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 	if (d->class == CLASS_SOCK) {
 		end_sock(key);
 	} else {
+		if (entered && is_proved(d))
+			s->r.aux2 = entered->again;
 		if (d->class == CLASS_OPEN)
 			off = end_open(key, nr, compat32);
 		else if (d->class == CLASS_PATH) {
@@ -286,8 +289,11 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 			off = BLOB_LAST;
 		emit_as(&s->r, REC_SIZE + off, c, SLOT_EXIT, !copied_calls);
 	}
-	if (entered && restarts(ret) && s->r.len)
+	if (entered && restarts(ret) && s->r.len) {
 		keep_interrupted(task, s->r.op, ret, c);
+		if (is_proved(d))
+			keep_left(s, entered, call, regs);
+	}
 	return 0;
 }
 
@@ -373,6 +379,7 @@ int on_sys_enter(u64 *ctx)
 	struct entry *e;
 	bool compat32;
 	u32 call, key, shared;
+	u64 ip, sp;
 
 	if (nr >= NCALLS && !is_x32(nr))
 		return 0;
@@ -410,6 +417,7 @@ int on_sys_enter(u64 *ctx)
 	e->call = call;
 	e->check = d && only_asks(d, regs, compat32);
 	e->given.kept = 0;
+	e->again = 0;
 	if (d && d->class == CLASS_SPECIAL && d->op == OP_TIOCGPTPEER)
 		note_request(regs, compat32);
 	if (!d || (d->class != CLASS_OPEN && d->class != CLASS_EXEC && d->class != CLASS_PATH && d->class != CLASS_SOCK))
@@ -420,6 +428,11 @@ int on_sys_enter(u64 *ctx)
 		return 0;
 	read_args(regs, compat32, s->args);
 	s->given.kept = 0;
+	if (e->left && is_proved(d)) {
+		read_place(regs, &ip, &sp);
+		e->again = starts_over(key, call, ip, sp);
+		e->left = !e->again;
+	}
 	shared = shares((u64)task);
 	if (d->class == CLASS_SOCK) {
 		keep_socket(key, d->op, shared);

@@ -10,9 +10,27 @@ INLINE bool same_place(struct path_pair *a, struct path_pair *b)
 	return a->mnt == b->mnt && a->dentry == b->dentry;
 }
 
-/* Is a piece of the text in the scratch record the one of the text that was kept? */
+/* A text is compared in pieces of so many bytes. */
 #define TEXT_PIECE 64
 
+/* Are two pieces the same, of which so many bytes are left? */
+INLINE u32 same_words(u8 *now, u8 *then, u32 left)
+{
+	for (u32 i = 0; i < TEXT_PIECE; i += 8) {
+		u64 differs;
+
+		if (i >= left)
+			return 1;
+		differs = *(u64 *)(now + i) ^ *(u64 *)(then + i);
+		if (left - i < 8) /* it ends here: a verifier that goes on from here at each word follows ten times as much */
+			return !(differs & ((1ULL << (left - i) * 8) - 1));
+		if (differs)
+			return 0;
+	}
+	return 1;
+}
+
+/* Is a piece of the text in the scratch record the one of the text that was kept? */
 GLOBAL u32 same_piece(u32 key, u64 off, u32 at, u32 len, u32 second)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
@@ -29,18 +47,7 @@ GLOBAL u32 same_piece(u32 key, u64 off, u32 at, u32 len, u32 second)
 	now += from;
 	BARRIER(now); /* the bound of the offset is lost if it is added again for each word */
 	BARRIER(then);
-	for (u32 i = 0; i < TEXT_PIECE; i += 8) {
-		u64 differs;
-
-		if (at + i >= len)
-			return 1;
-		differs = *(u64 *)(now + i) ^ *(u64 *)(then + i);
-		if (len - at - i < 8) /* it ends here: a verifier that goes on from here at each word follows ten times as much */
-			return !(differs & ((1ULL << (len - at - i) * 8) - 1));
-		if (differs)
-			return 0;
-	}
-	return 1;
+	return same_words(now, then, len - at);
 }
 
 /* Is the text in the scratch record the one that was kept? */

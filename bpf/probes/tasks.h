@@ -75,6 +75,7 @@ INLINE int exec(u64 *ctx)
 	}
 	begin(&s->r, OP_EXEC, 0);
 	s->r.aux1 = old_tid;
+	s->r.aux2 = was_left();
 	s->r.marks = MARK_HAS_U1 | MARK_HAS_BASE1;
 	put_context(&s->r, bpf_get_current_task());
 	put_number(&s->r, bpf_get_current_task());

@@ -10,7 +10,7 @@
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
-	unsigned long r10, r9, r8, ax, dx, si, di, orig_ax, bx, cx, bp, ip;
+	unsigned long r10, r9, r8, ax, dx, si, di, orig_ax, bx, cx, bp, ip, sp;
 };
 struct thread_info {
 	u32 status;
@@ -18,6 +18,7 @@ struct thread_info {
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
 	u64 regs[31];
+	u64 sp;
 	u64 pc;
 	u64 orig_x0;
 	s32 syscallno;

@@ -103,8 +103,21 @@ func (u *unfinished) sameSocket(op operation, e *schemas.RawEvent) bool {
 	return u.socket == e.Socket
 }
 
+// proved reports whether a call can be the end of an unfinished one. A handler that jumps away leaves a call for ever. What an open or an
+// exec led to can have any name, so the probe has to say that it started over; of others the values do.
+func proved(op operation, e *schemas.RawEvent) bool {
+	switch op.class {
+	case classOpen, classExec, classFailed:
+		return silent(e) || e.Marks&schemas.MarkStartedOver != 0
+	}
+	return true
+}
+
 // ends takes out the newest unfinished call of a task that is the same as this one.
 func (n *normalizer) ends(task uint32, op operation, e *schemas.RawEvent) {
+	if !proved(op, e) {
+		return
+	}
 	all := n.unfinished[task]
 	first, second := n.values(op, e)
 	for i := len(all) - 1; i >= 0; i-- {

@@ -388,7 +388,8 @@ class Derivation:
 
     def call(self, task, e):
         """A call, and the unfinished one that it ends, if there is one ("Calls that start over")."""
-        for u in reversed(task.unfinished):
+        proved = e["op"] not in (*OPENS, "exec", "execve", "execveat") or silent(e) or marked(e, "started_over")
+        for u in reversed(task.unfinished) if proved else ():
             if e["op"] == "exec" and u["op"] in ("execve", "execveat") or same_call(u, e):
                 task.unfinished.remove(u)
                 break

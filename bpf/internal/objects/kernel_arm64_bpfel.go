@@ -64,7 +64,8 @@ type KernelEntry struct {
 	Call   uint32
 	Execed uint32
 	Check  uint32
-	Pad    uint32
+	Left   uint16
+	Again  uint16
 	Given  struct {
 		_      structs.HostLayout
 		Kept   uint32
@@ -95,6 +96,16 @@ type KernelKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32
 	Name  [28]int8
+}
+
+type KernelLeft struct {
+	_    structs.HostLayout
+	Call uint32
+	Len  uint32
+	Ip   uint64
+	Sp   uint64
+	Args [6]uint64
+	Text [4096]uint8
 }
 
 type KernelMarkState struct {
@@ -263,6 +274,7 @@ const (
 	KernelMapEvents         = "events"
 	KernelMapExecBody       = "exec_body"
 	KernelMapKernelFiles    = "kernel_files"
+	KernelMapLeft           = "left"
 	KernelMapMarks          = "marks"
 	KernelMapNames          = "names"
 	KernelMapOwnChildren    = "own_children"
@@ -358,6 +370,7 @@ type KernelMapSpecs struct {
 	Events      *ebpf.MapSpec `ebpf:"events"`
 	ExecBody    *ebpf.MapSpec `ebpf:"exec_body"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
+	Left        *ebpf.MapSpec `ebpf:"left"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
 	Names       *ebpf.MapSpec `ebpf:"names"`
 	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
@@ -413,6 +426,7 @@ type KernelMaps struct {
 	Events      *ebpf.Map `ebpf:"events"`
 	ExecBody    *ebpf.Map `ebpf:"exec_body"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
+	Left        *ebpf.Map `ebpf:"left"`
 	Marks       *ebpf.Map `ebpf:"marks"`
 	Names       *ebpf.Map `ebpf:"names"`
 	OwnChildren *ebpf.Map `ebpf:"own_children"`
@@ -434,6 +448,7 @@ func (m *KernelMaps) Close() error {
 		m.Events,
 		m.ExecBody,
 		m.KernelFiles,
+		m.Left,
 		m.Marks,
 		m.Names,
 		m.OwnChildren,

@@ -71,7 +71,8 @@ type KernelSharedEntry struct {
 	Call   uint32
 	Execed uint32
 	Check  uint32
-	Pad    uint32
+	Left   uint16
+	Again  uint16
 	Given  struct {
 		_      structs.HostLayout
 		Kept   uint32
@@ -102,6 +103,16 @@ type KernelSharedKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32
 	Name  [28]int8
+}
+
+type KernelSharedLeft struct {
+	_    structs.HostLayout
+	Call uint32
+	Len  uint32
+	Ip   uint64
+	Sp   uint64
+	Args [6]uint64
+	Text [4096]uint8
 }
 
 type KernelSharedMarkState struct {
@@ -287,6 +298,7 @@ const (
 	KernelSharedMapEntries          = "entries"
 	KernelSharedMapHookedRun        = "hooked_run"
 	KernelSharedMapKernelFiles      = "kernel_files"
+	KernelSharedMapLeft             = "left"
 	KernelSharedMapMarks            = "marks"
 	KernelSharedMapMembers          = "members"
 	KernelSharedMapNames            = "names"
@@ -374,6 +386,7 @@ type KernelSharedMapSpecs struct {
 	Entries     *ebpf.MapSpec `ebpf:"entries"`
 	HookedRun   *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
+	Left        *ebpf.MapSpec `ebpf:"left"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
 	Members     *ebpf.MapSpec `ebpf:"members"`
 	Names       *ebpf.MapSpec `ebpf:"names"`
@@ -421,6 +434,7 @@ type KernelSharedMaps struct {
 	Entries     *ebpf.Map `ebpf:"entries"`
 	HookedRun   *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
+	Left        *ebpf.Map `ebpf:"left"`
 	Marks       *ebpf.Map `ebpf:"marks"`
 	Members     *ebpf.Map `ebpf:"members"`
 	Names       *ebpf.Map `ebpf:"names"`
@@ -443,6 +457,7 @@ func (m *KernelSharedMaps) Close() error {
 		m.Entries,
 		m.HookedRun,
 		m.KernelFiles,
+		m.Left,
 		m.Marks,
 		m.Members,
 		m.Names,

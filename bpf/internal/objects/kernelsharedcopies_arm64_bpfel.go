@@ -71,7 +71,8 @@ type KernelSharedCopiesEntry struct {
 	Call   uint32
 	Execed uint32
 	Check  uint32
-	Pad    uint32
+	Left   uint16
+	Again  uint16
 	Given  struct {
 		_      structs.HostLayout
 		Kept   uint32
@@ -102,6 +103,16 @@ type KernelSharedCopiesKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32
 	Name  [28]int8
+}
+
+type KernelSharedCopiesLeft struct {
+	_    structs.HostLayout
+	Call uint32
+	Len  uint32
+	Ip   uint64
+	Sp   uint64
+	Args [6]uint64
+	Text [4096]uint8
 }
 
 type KernelSharedCopiesMarkState struct {
@@ -293,6 +304,7 @@ const (
 	KernelSharedCopiesMapExecBody         = "exec_body"
 	KernelSharedCopiesMapHookedRun        = "hooked_run"
 	KernelSharedCopiesMapKernelFiles      = "kernel_files"
+	KernelSharedCopiesMapLeft             = "left"
 	KernelSharedCopiesMapMarks            = "marks"
 	KernelSharedCopiesMapMembers          = "members"
 	KernelSharedCopiesMapNames            = "names"
@@ -391,6 +403,7 @@ type KernelSharedCopiesMapSpecs struct {
 	ExecBody      *ebpf.MapSpec `ebpf:"exec_body"`
 	HookedRun     *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.MapSpec `ebpf:"kernel_files"`
+	Left          *ebpf.MapSpec `ebpf:"left"`
 	Marks         *ebpf.MapSpec `ebpf:"marks"`
 	Members       *ebpf.MapSpec `ebpf:"members"`
 	Names         *ebpf.MapSpec `ebpf:"names"`
@@ -445,6 +458,7 @@ type KernelSharedCopiesMaps struct {
 	ExecBody      *ebpf.Map `ebpf:"exec_body"`
 	HookedRun     *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.Map `ebpf:"kernel_files"`
+	Left          *ebpf.Map `ebpf:"left"`
 	Marks         *ebpf.Map `ebpf:"marks"`
 	Members       *ebpf.Map `ebpf:"members"`
 	Names         *ebpf.Map `ebpf:"names"`
@@ -469,6 +483,7 @@ func (m *KernelSharedCopiesMaps) Close() error {
 		m.ExecBody,
 		m.HookedRun,
 		m.KernelFiles,
+		m.Left,
 		m.Marks,
 		m.Members,
 		m.Names,

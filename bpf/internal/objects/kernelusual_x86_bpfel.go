@@ -64,7 +64,8 @@ type KernelUsualEntry struct {
 	Call   uint32
 	Execed uint32
 	Check  uint32
-	Pad    uint32
+	Left   uint16
+	Again  uint16
 	Given  struct {
 		_      structs.HostLayout
 		Kept   uint32
@@ -95,6 +96,16 @@ type KernelUsualKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32
 	Name  [28]int8
+}
+
+type KernelUsualLeft struct {
+	_    structs.HostLayout
+	Call uint32
+	Len  uint32
+	Ip   uint64
+	Sp   uint64
+	Args [6]uint64
+	Text [4096]uint8
 }
 
 type KernelUsualMarkState struct {
@@ -262,6 +273,7 @@ const (
 	KernelUsualMapEntries        = "entries"
 	KernelUsualMapEvents         = "events"
 	KernelUsualMapKernelFiles    = "kernel_files"
+	KernelUsualMapLeft           = "left"
 	KernelUsualMapMarks          = "marks"
 	KernelUsualMapNames          = "names"
 	KernelUsualMapOwnChildren    = "own_children"
@@ -346,6 +358,7 @@ type KernelUsualMapSpecs struct {
 	Entries     *ebpf.MapSpec `ebpf:"entries"`
 	Events      *ebpf.MapSpec `ebpf:"events"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
+	Left        *ebpf.MapSpec `ebpf:"left"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
 	Names       *ebpf.MapSpec `ebpf:"names"`
 	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
@@ -394,6 +407,7 @@ type KernelUsualMaps struct {
 	Entries     *ebpf.Map `ebpf:"entries"`
 	Events      *ebpf.Map `ebpf:"events"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
+	Left        *ebpf.Map `ebpf:"left"`
 	Marks       *ebpf.Map `ebpf:"marks"`
 	Names       *ebpf.Map `ebpf:"names"`
 	OwnChildren *ebpf.Map `ebpf:"own_children"`
@@ -413,6 +427,7 @@ func (m *KernelUsualMaps) Close() error {
 		m.Entries,
 		m.Events,
 		m.KernelFiles,
+		m.Left,
 		m.Marks,
 		m.Names,
 		m.OwnChildren,
