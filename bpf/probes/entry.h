@@ -14,6 +14,7 @@ struct entry {
 	u32 check;  /* that call only asks whether a program could be started */
 	u16 left;   /* an earlier call was left, which can start over (again.h) */
 	u16 again;  /* the entered call is that one */
+	struct alone alone;
 	struct given given;
 };
 
@@ -102,6 +103,7 @@ INLINE void note_start(struct task_struct *task)
 	if (!e)
 		return;
 	e->again &= !!e->call;
+	e->alone.end = 0;
 	e->call = 0;
 	e->execed = call_of(call_number(bpf_task_pt_regs(task)), is_compat(task));
 }

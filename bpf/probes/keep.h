@@ -55,11 +55,11 @@ GLOBAL u32 others_reach_call(u32 key, u32 nr, u32 compat32)
 	if (!s)
 		return 0;
 	d = desc_of(nr, compat32);
-	if (d->path1 != NO && others_reach(s->args[d->path1 & 7], UPATH_MAX))
+	if (d->path1 != NO && others_reach(key, s->args[d->path1 & 7], UPATH_MAX))
 		return 1;
-	if (d->path2 != NO && others_reach(s->args[d->path2 & 7], UPATH_MAX))
+	if (d->path2 != NO && others_reach(key, s->args[d->path2 & 7], UPATH_MAX))
 		return 1;
-	return d->op == OP_OPENAT2 && others_reach(s->args[2], HOW_SIZE);
+	return d->op == OP_OPENAT2 && others_reach(key, s->args[2], HOW_SIZE);
 }
 
 /* How a name is kept. */

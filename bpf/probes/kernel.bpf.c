@@ -151,7 +151,7 @@ INLINE bool records(struct task_struct *task, u64 *cgid, u32 *entered, u64 nr, s
 		return false;
 	if (d->class == CLASS_RECEIVE) {
 		if (ret >= 0)
-			count_received(regs);
+			count_received(regs, compat32);
 		return false;
 	}
 	elsewhere = d->class == CLASS_FORK || (d->class == CLASS_EXEC && ret >= 0 && has_started(task, call));
@@ -352,6 +352,12 @@ INLINE void note_request(struct pt_regs *regs, bool compat32)
 		note_giving(1);
 }
 
+/* Is what a call is given known to be in memory of its process alone? */
+INLINE bool has_alone(struct entry *e, const struct desc *d, const u64 *args)
+{
+	return d->path2 == NO && d->op != OP_OPENAT2 && (d->path1 == NO || is_alone(&e->alone, args[d->path1 & 7]));
+}
+
 /* Is the entry of this call one that nothing is kept of? Marks are kept of all whose end could be missed. */
 INLINE bool enters_unmarked(struct task_struct *task, const struct desc *d, struct pt_regs *regs, bool compat32)
 {
@@ -418,6 +424,8 @@ int on_sys_enter(u64 *ctx)
 	e->check = d && only_asks(d, regs, compat32);
 	e->given.kept = 0;
 	e->again = 0;
+	if (d && d->class == CLASS_EXEC)
+		e->alone.end = 0;
 	if (d && d->class == CLASS_SPECIAL && d->op == OP_TIOCGPTPEER)
 		note_request(regs, compat32);
 	if (!d || (d->class != CLASS_OPEN && d->class != CLASS_EXEC && d->class != CLASS_PATH && d->class != CLASS_SOCK))
@@ -434,11 +442,16 @@ int on_sys_enter(u64 *ctx)
 		e->left = !e->again;
 	}
 	shared = shares((u64)task);
+	s->alone = e->alone;
 	if (d->class == CLASS_SOCK) {
 		keep_socket(key, d->op, shared);
+		e->alone = s->alone;
 	} else {
-		if (!(shared & SHARES_MEMORY) && others_reach_call(key, nr, compat32))
-			shared |= SHARES_MEMORY;
+		if (!(shared & SHARES_MEMORY) && !has_alone(e, d, s->args)) {
+			if (others_reach_call(key, nr, compat32))
+				shared |= SHARES_MEMORY;
+			e->alone = s->alone;
+		}
 		if (!shared && !always_kept(d->op))
 			return 0;
 		keep_given(key, nr, compat32, shared);

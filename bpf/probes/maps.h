@@ -48,6 +48,13 @@ struct told {
 	u64 head[27];	       /* the request itself without its texts */
 };
 
+/* Memory of one process alone (others.h). */
+struct alone {
+	u64 memory, from, end;
+	u32 changes;
+	u32 pad;
+};
+
 /* The socket of a call (sockets.h). */
 struct kind {
 	u64 sk;
@@ -64,6 +71,7 @@ struct scratch {
 	u32 call;	  /* its number (pathobj.h) */
 	u32 pad;
 	struct given given; /* and what is kept of them */
+	struct alone alone;
 	struct send send;
 	struct kind kind;
 	struct told told;

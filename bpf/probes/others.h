@@ -19,20 +19,61 @@ static long keep_area(struct task_struct *task, struct vm_area_struct *vma, stru
 	return 0;
 }
 
-/* Can up to a page of bytes at an address be such memory? Where the kernel cannot say it, they can. */
-GLOBAL u32 others_reach(u64 at, u64 len)
+/* Memory that was found to be of its process alone. That is so for as long as the process maps nothing anew. */
+INLINE bool is_alone(struct alone *m, u64 at)
 {
+	u64 memory;
+	u32 changes = 0;
+
+	if (!EXISTS(struct mm_struct___counted, mm_lock_seq.sequence) || at < m->from || at + UPATH_MAX > m->end)
+		return false;
+	memory = POINTER(task_struct, bpf_get_current_task(), mm);
+	READ_FIELD(changes, mm_struct___counted, memory, mm_lock_seq.sequence);
+	return m->memory == memory && m->changes == changes;
+}
+
+INLINE void note_alone(struct alone *m, u64 from, u64 end)
+{
+	u64 memory = POINTER(task_struct, bpf_get_current_task(), mm);
+	u32 changes = 1;
+
+	if (EXISTS(struct mm_struct___counted, mm_lock_seq.sequence))
+		READ_FIELD(changes, mm_struct___counted, memory, mm_lock_seq.sequence);
+	m->memory = memory;
+	m->changes = changes;
+	m->from = from;
+	m->end = changes & 1 ? 0 : end; /* it is being changed */
+}
+
+/* Can up to a page of bytes at an address be such memory? Where the kernel cannot say it, they can. */
+GLOBAL u32 others_reach(u32 key, u64 at, u64 len)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct area a = {};
 	s64 err;
 
-	if (!at)
+	if (!at || !s)
 		return 0;
 	if (no_loop) /* that helper is as new as the one that finds an area, Linux 5.17 */
 		return 1;
+	if (is_alone(&s->alone, at))
+		return 0;
 	err = bpf_find_vma(bpf_get_current_task_btf(), at, keep_area, &a, 0);
-	if (!err && !a.file && a.end - at < len) /* they go on in the next area, if there is one: none is shorter than a page */
+	if (err)
+		return err != -ENOENT;
+	if (a.file)
+		return 1;
+	if (a.end - at < len) { /* they go on in the next area, if there is one: none is shorter than a page */
 		err = bpf_find_vma(bpf_get_current_task_btf(), a.end, keep_area, &a, 0);
-	return err ? err != -ENOENT : !!a.file;
+		if (err && err != -ENOENT)
+			return 1;
+		if (!err && a.file)
+			return 1;
+		if (err)
+			a.end += UPATH_MAX;
+	}
+	note_alone(&s->alone, at & -UPATH_MAX, a.end);
+	return 0;
 }
 
 /* Bytes at an address are not in memory yet, so what they were when a call was entered is not known. Can somebody change them before the

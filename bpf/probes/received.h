@@ -14,34 +14,65 @@
 
 /* One part of control data: its length, and below that how many descriptors it brought; 0 if there is none. A verifier checks
  * it once: older ones follow each way through all parts otherwise. */
-GLOBAL u64 part_of(u64 control, u64 left)
+GLOBAL u64 part_of(u64 control, u64 left, u32 compat32)
 {
+	u32 head = compat32 ? sizeof(struct user_cmsghdr32) : sizeof(struct user_cmsghdr), word = compat32 ? 4 : 8, n = 0;
+	struct user_cmsghdr32 c32;
 	struct user_cmsghdr c;
-	u32 n = 0;
 
-	if (left < sizeof(c) || bpf_probe_read_user(&c, sizeof(c), (void *)control) || c.len < sizeof(c) || c.len > left)
+	if (left < head)
+		return 0;
+	if (compat32) {
+		if (bpf_probe_read_user(&c32, sizeof(c32), (void *)control))
+			return 0;
+		c.len = c32.len;
+		c.level = c32.level;
+		c.type = c32.type;
+	} else if (bpf_probe_read_user(&c, sizeof(c), (void *)control)) {
+		return 0;
+	}
+	if (c.len < head || c.len > left)
 		return 0;
 	if (c.level == SOL_SOCKET && c.type == SCM_RIGHTS)
-		n = (u32)(c.len - sizeof(c)) / 4;
-	return ((c.len + 7) & 0xfffffff8) << 32 | n;
+		n = (u32)(c.len - head) / 4;
+	return ((c.len + word - 1) & (0xffffffff & -word)) << 32 | n;
+}
+
+/* Where the control data of a message are, and how many bytes of it. */
+INLINE bool read_control(u64 at, bool compat32, u64 *control, u64 *left)
+{
+	struct user_msghdr32 h32;
+	struct user_msghdr h;
+
+	if (compat32) {
+		if (bpf_probe_read_user(&h32, sizeof(h32), (void *)at))
+			return false;
+		*control = h32.control;
+		*left = h32.controllen;
+		return true;
+	}
+	if (bpf_probe_read_user(&h, sizeof(h), (void *)at))
+		return false;
+	*control = h.control;
+	*left = h.controllen;
+	return true;
 }
 
 /* A call that receives messages has ended. Of several messages only the first is looked at. */
-INLINE void count_received(struct pt_regs *regs)
+INLINE void count_received(struct pt_regs *regs, bool compat32)
 {
-	struct user_msghdr h;
-	u64 part, n = 0, args[8];
+	u64 part, n = 0, control, left, args[8];
 
-	read_args(regs, false, args);
-	if (bpf_probe_read_user(&h, sizeof(h), (void *)args[1]) || !h.controllen)
+	read_args(regs, compat32, args);
+	if (!read_control(args[1], compat32, &control, &left))
 		return;
 	for (int i = 0; i < MOST_PARTS; i++) {
-		part = part_of(h.control, h.controllen);
+		part = part_of(control, left, compat32);
 		if (!part)
 			break;
 		n += (u32)part;
-		h.control += part >> 32;
-		h.controllen = h.controllen > part >> 32 ? h.controllen - (part >> 32) : 0;
+		control += part >> 32;
+		left = left > part >> 32 ? left - (part >> 32) : 0;
 	}
 	note_received(n);
 }

@@ -74,7 +74,7 @@ enum mark {
 	MARK_DELETED = 1 << 4,	  /* the name no longer exists */
 	MARK_UNNAMED = 1 << 5,	  /* memfd, pipe, socket, anonymous inode */
 	MARK_DISCONN = 1 << 6,	  /* the walk did not reach the mount's root */
-	MARK_DETACHED = 1 << 7,	  /* the topmost mount belongs to no namespace that has a name */
+	MARK_DETACHED = 1 << 7,	  /* the topmost mount belongs to no namespace, or not to that of the task */
 	MARK_FDRACE = 1 << 8,	  /* the descriptor no longer holds the file that the call opened */
 	MARK_COMPAT = 1 << 9,	  /* 32-bit caller */
 	MARK_AFAULT = 1 << 10,	  /* socket address not readable */

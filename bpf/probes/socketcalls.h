@@ -133,8 +133,8 @@ GLOBAL u32 others_reach_message(u32 key, u32 header)
 	if (!s)
 		return 0;
 	if (header)
-		return others_reach(s->send.packet, HEADER_MAX) || others_reach(s->send.iov, sizeof(struct user_iovec));
-	return s->send.namelen && others_reach(s->send.name, s->send.namelen);
+		return others_reach(key, s->send.packet, HEADER_MAX) || others_reach(key, s->send.iov, sizeof(struct user_iovec));
+	return s->send.namelen && others_reach(key, s->send.name, s->send.namelen);
 }
 
 /* Keeps what a socket call is given that could change under it. s->args has its arguments. */
@@ -160,7 +160,7 @@ GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
 	s->r.marks = 0;
 	header = sends(op) && own_header(&s->kind);
 	read_given(s, key, op);
-	if (shared & SHARES_MEMORY || others_reach_message(key, header) || (s->send.head && others_reach(s->send.head, MMSGHDR_SIZE)))
+	if (shared & SHARES_MEMORY || others_reach_message(key, header) || (s->send.head && others_reach(key, s->send.head, MMSGHDR_SIZE)))
 		g->kept |= GIVEN_SHARED;
 	else if (!overwrites(&s->send))
 		return 0;
@@ -356,6 +356,7 @@ INLINE void on_sock(struct scratch *s, u32 key, struct counters *c)
 		emit_addr(s, key, put_socket(key, s->kind.sk, 0), c, SLOT_EXIT);
 		return;
 	case OP_SENDMMSG:
+		s->alone.end = 0; /* of whom it is is not known */
 		read_given(s, key, r->op);
 		m = (struct mmsg){ .sent = r->ret < 0 ? 1 : r->ret, .key = key };
 		put_messages(&m);

@@ -146,6 +146,9 @@ enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
 	[A##_FCHOWN32] = D(CHOWN, PATH, 0, NO, NO, NO, NO, NO),              \
 	[A##_TRUNCATE64] = D(TRUNCATE, PATH, CWD, 0, NO, NO, NO, NO),        \
 	[A##_FTRUNCATE64] = D(FTRUNCATE, PATH, 0, NO, NO, NO, NO, NO),       \
+	[A##_RECVMSG] = R,                                                   \
+	[A##_RECVMMSG] = R,                                                  \
+	[A##_RECVMMSG_TIME64] = R,                                           \
 	[A##_SENDMSG] = D(SENDMSG, UNMAPPED, NO, NO, NO, NO, NO, NO),        \
 	[A##_SENDMMSG] = D(SENDMMSG, UNMAPPED, NO, NO, NO, NO, NO, NO)
 

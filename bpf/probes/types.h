@@ -253,6 +253,15 @@ struct mm_struct {
 	unsigned long saved_auxv[1];
 };
 
+/* A count of the changes of the mappings of memory: since Linux 6.14, with locks for each of them. */
+struct seqcount {
+	u32 sequence;
+};
+
+struct mm_struct___counted {
+	struct seqcount mm_lock_seq;
+};
+
 struct vm_area_struct {
 	unsigned long vm_end;
 	struct file *vm_file;
@@ -432,6 +441,16 @@ struct user_msghdr {
 
 struct user_cmsghdr {
 	u64 len;
+	s32 level, type;
+};
+
+/* Those of 32-bit programs. */
+struct user_msghdr32 {
+	u32 name, namelen, iov, iovlen, control, controllen;
+};
+
+struct user_cmsghdr32 {
+	u32 len;
 	s32 level, type;
 };
 

@@ -205,6 +205,26 @@ GLOBAL u32 ask_address(u32 place, u64 req)
 	return a->addr && a->len;
 }
 
+INLINE bool is_send(u32 op)
+{
+	return op == OP_SENDTO || op == OP_SENDMSG;
+}
+
+/* Does what a socket sends go where the header in its data says? */
+GLOBAL u32 sends_own_header(s32 fd)
+{
+	struct kind k;
+
+	kind_of_file(fd_file(fd), &k);
+	return k.sk && own_header(&k);
+}
+
+/* The same of a request. Of a direct descriptor that is not known before it completes. */
+INLINE bool has_own_header(struct request *q)
+{
+	return is_send(q->op) && !q->file_slot && sends_own_header(q->dfd[0]);
+}
+
 /* Is an operation not known at all? */
 INLINE bool not_decoded(u8 opcode)
 {
@@ -265,7 +285,7 @@ INLINE bool ask_file(struct request *q, struct asked *a, u32 place, u64 req, u8 
 	q->on_file = q->op == OP_FTRUNCATE || q->op == OP_SETXATTR;
 	if (q->op == OP_SETXATTR)
 		ask_attribute(q, a, req);
-	return q->on_file || q->op == OP_LISTEN || ask_address(place, req);
+	return q->on_file || q->op == OP_LISTEN || ask_address(place, req) || has_own_header(q);
 }
 
 /* What a request asks for; false for an operation that is not decoded. The command area is

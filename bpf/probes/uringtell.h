@@ -185,6 +185,14 @@ GLOBAL u64 put_socket_call(u32 key, u64 file)
 	n = q->ulen[0];
 	if (n > ADDR_MAX)
 		n = ADDR_MAX;
+	if (is_send(q->op) && s->kind.sk && own_header(&s->kind) && s->r.ret >= 0) { /* where its header says, which is not read */
+		s->r.marks |= MARK_AFAULT;
+		s->r.marks &= ~(u32)MARK_HAS_BASE1;
+		s->r.alen = 0;
+		return 1;
+	}
+	if (!n && is_send(q->op) && !(q->marks & MARK_AFAULT))
+		return 0;
 	bad = put_text_of(key, 0, UPATH_AT(0), ADDR_MAX);
 	if (bad == TEXT_GONE)
 		return 0;

@@ -51,6 +51,12 @@ INLINE bool nowhere(u64 ns)
 	return inum == 0 || inum == 0xeffffff7;
 }
 
+/* Is a mount tree in the mount namespace of the present task? The path of one that is in another one is a name there. */
+INLINE bool is_here(u64 ns)
+{
+	return ns && ns == POINTER(nsproxy, POINTER(task_struct, bpf_get_current_task(), nsproxy), mnt_ns);
+}
+
 /* A step of a walk. Its state is in the scratch record, of which a verifier knows nothing: on the stack it
  * would follow each way that a step can end as one of its own. */
 INLINE long step(u32 *key)
@@ -71,7 +77,7 @@ INLINE long step(u32 *key)
 		if (!m.parent || !m.point)
 			goto fault;
 		if (m.parent == at) {
-			if (!nowhere(m.ns))
+			if (is_here(m.ns))
 				goto done;
 			w->marks |= MARK_DETACHED; /* then the place in the file system says more */
 			w->root = 0;
@@ -170,7 +176,7 @@ GLOBAL u32 put_short_names(u32 key)
 		at = w->mnt - OFFSET(struct mount, mnt);
 		read_mount(&m, at);
 		if (m.parent == at)
-			return w->done = m.point && !nowhere(m.ns);
+			return w->done = m.point && is_here(m.ns);
 		at = m.parent && m.point ? mount_root(m.parent + OFFSET(struct mount, mnt)) : 0;
 		if (!at)
 			return 0;

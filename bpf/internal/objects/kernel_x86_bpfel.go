@@ -66,7 +66,15 @@ type KernelEntry struct {
 	Check  uint32
 	Left   uint16
 	Again  uint16
-	Given  struct {
+	Alone  struct {
+		_       structs.HostLayout
+		Memory  uint64
+		From    uint64
+		End     uint64
+		Changes uint32
+		Pad     uint32
+	}
+	Given struct {
 		_      structs.HostLayout
 		Kept   uint32
 		Pad    uint32
@@ -223,6 +231,14 @@ type KernelScratch struct {
 			Mnt    uint64
 			Dentry uint64
 		}
+	}
+	Alone struct {
+		_       structs.HostLayout
+		Memory  uint64
+		From    uint64
+		End     uint64
+		Changes uint32
+		Pad     uint32
 	}
 	Send struct {
 		_       structs.HostLayout

@@ -73,7 +73,15 @@ type KernelSharedCopiesEntry struct {
 	Check  uint32
 	Left   uint16
 	Again  uint16
-	Given  struct {
+	Alone  struct {
+		_       structs.HostLayout
+		Memory  uint64
+		From    uint64
+		End     uint64
+		Changes uint32
+		Pad     uint32
+	}
+	Given struct {
 		_      structs.HostLayout
 		Kept   uint32
 		Pad    uint32
@@ -253,6 +261,14 @@ type KernelSharedCopiesScratch struct {
 			Mnt    uint64
 			Dentry uint64
 		}
+	}
+	Alone struct {
+		_       structs.HostLayout
+		Memory  uint64
+		From    uint64
+		End     uint64
+		Changes uint32
+		Pad     uint32
 	}
 	Send struct {
 		_       structs.HostLayout

@@ -229,6 +229,14 @@ type UringSharedScratch struct {
 			Dentry uint64
 		}
 	}
+	Alone struct {
+		_       structs.HostLayout
+		Memory  uint64
+		From    uint64
+		End     uint64
+		Changes uint32
+		Pad     uint32
+	}
 	Send struct {
 		_       structs.HostLayout
 		Name    uint64
