@@ -17,6 +17,9 @@ func (d *Decoder) sockMarks(b []byte, e *schemas.RawEvent, marks uint32) {
 		e.Socket = c
 		e.Has |= schemas.HasSocket
 	}
+	if e.Op == schemas.OpConnect && binary.LittleEndian.Uint64(b[offAux1:]) != 0 {
+		e.Marks |= schemas.MarkDeferred
+	}
 	for bit, mark := range map[uint32]schemas.Marks{markRing: schemas.MarkIOUring, markSocket: schemas.MarkOfSocket, markHooked: schemas.MarkHooked} {
 		if marks&bit != 0 {
 			e.Marks |= mark

@@ -110,7 +110,7 @@ var (
 		schemas.SourceCgroup:  {0, 0, schemas.MarkIOUring, schemas.MarkUnpaired},
 		schemas.SourceIOUring: {0, schemas.MarkSilent},
 		schemas.SourceSyscall: {0, 0, 0, schemas.MarkChanged, schemas.MarkHooked, schemas.MarkChanged | schemas.MarkHooked, schemas.MarkOfSocket,
-			schemas.MarkAddrFault, schemas.MarkUnproven},
+			schemas.MarkAddrFault, schemas.MarkUnproven, schemas.MarkDeferred},
 	}
 	randomFlags = []uint64{0, 0, 0, 1, 2, 3, 577, 0o2000000, 0o20000002, 0o400}
 	randomRets  = []int64{0, 3, -2, -13, -1, -40, -115, -115, -115}

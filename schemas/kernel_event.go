@@ -75,9 +75,10 @@ const MaxErrno = 4095
 // ConnectInProgress is EINPROGRESS as a connect returns it: neither success nor error yet.
 const ConnectInProgress = -115
 
-// Pending reports whether a line is of a connect that had not ended when its call did.
+// Pending reports whether a line is of a connect that had not ended when its call did. One that waits for the first data
+// (TCP_FASTOPEN_CONNECT) returns 0, and has no status.
 func (e *KernelEvent) Pending() bool {
-	return e.EventType == EventConnect && e.Has&KernelHasReturn != 0 && e.ReturnValue == ConnectInProgress
+	return e.EventType == EventConnect && e.Has&KernelHasReturn != 0 && (e.ReturnValue == ConnectInProgress || e.ReturnValue == 0 && e.Status == "")
 }
 
 // DoubtChanged says that what the call was given could have changed under it: the value need

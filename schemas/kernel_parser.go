@@ -221,7 +221,7 @@ func (p *KernelParser) parse(e *KernelEvent) bool {
 		return s.fail("status unproven with return_value")
 	}
 	if e.Has&KernelHasConnectResult != 0 && !e.Pending() {
-		return s.fail("connect_result on a line that is no connect with return_value %d", ConnectInProgress)
+		return s.fail("connect_result on a line that is no connect with return_value %d, or with 0 and no status", ConnectInProgress)
 	}
 	return p.setKind(e, kind)
 }

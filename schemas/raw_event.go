@@ -81,6 +81,7 @@ const (
 	MarkChanged         // what the call was given could have changed under it
 	MarkChroot
 	MarkCompat32
+	MarkDeferred // a connect that is made when the first data are sent
 	MarkDeleted
 	MarkDetached
 	MarkDisconnected
@@ -100,7 +101,7 @@ const (
 )
 
 var markNames = [...]string{
-	"addr_fault", "changed", "chroot", "compat32", "deleted", "detached", "disconnected", "fd_race",
+	"addr_fault", "changed", "chroot", "compat32", "deferred", "deleted", "detached", "disconnected", "fd_race",
 	"hooked", "io_uring", "of_socket", "path_fault", "path_truncated", "silent", "started_over", "unnamed", "unpaired", "unproven", "user_fault", "user_truncated",
 }
 

@@ -149,7 +149,7 @@ struct rec {
 	u16 alen;
 	u32 clen1;
 	u32 clen2;
-	u64 aux1; /* exec: old tid; fork: child tgid << 32 | child tid; move: moved tgid << 32 | tid; blocked: hook << 32 | rule */
+	u64 aux1; /* exec: old tid; fork: child tgid << 32 | child tid; move: moved tgid << 32 | tid; blocked: hook << 32 | rule; connect: 1 if it is made with the first data */
 	u64 aux2; /* fork, move: destination cgroup; exit: wait status; socket calls and connect_end: the socket's cookie; open, exec: 1 if it is one that was interrupted and started over */
 };
 

@@ -314,6 +314,18 @@ INLINE void put_messages(struct mmsg *m)
 	}
 }
 
+/* Does a connect that succeeded only begin when the first data are sent (TCP_FASTOPEN_CONNECT)? Any other has ended then. */
+INLINE bool is_deferred(struct kind *k)
+{
+	u64 sk = k->sk;
+	u8 state = 0;
+
+	if (!sk || !is_inet(k) || k->type != TYPE_STREAM)
+		return false;
+	READ_FIELD(state, sock, sk, __sk_common.skc_state);
+	return state == STATE_SYN_SENT;
+}
+
 /* The address that a connect or bind used. A socket that was connected to an address without a family has no peer. One that
  * has none after any other connect was let go by another thread, or that changed the address. */
 INLINE u64 put_own(struct scratch *s, u32 key)
@@ -323,6 +335,8 @@ INLINE u64 put_own(struct scratch *s, u32 key)
 
 	if (s->r.marks & MARK_UNPROVEN)
 		s->kind.sk = 0;
+	if (connects && !s->r.ret)
+		s->r.aux1 = is_deferred(&s->kind);
 	if (!s->r.ret || (connects && s->r.ret == -EINPROGRESS))
 		alen = put_socket(key, s->kind.sk, connects);
 	if (alen)

@@ -48,7 +48,7 @@ func (c *connects) returned(e *schemas.RawEvent, h *heldHook) *attempt {
 	if h.attempt == nil {
 		return nil
 	}
-	if e.Has&schemas.HasRet != 0 && e.Ret == eInProgress && e.Marks&schemas.MarkUnproven == 0 && (e.Socket == 0 || e.Socket == h.socket) {
+	if e.Has&schemas.HasRet != 0 && (e.Ret == eInProgress || e.Marks&schemas.MarkDeferred != 0) && e.Marks&schemas.MarkUnproven == 0 && (e.Socket == 0 || e.Socket == h.socket) {
 		return h.attempt
 	}
 	if c.awaited[h.socket] == h.attempt {

@@ -168,6 +168,8 @@ func outcome(k *schemas.KernelEvent, e *schemas.RawEvent) {
 	k.Has |= schemas.KernelHasReturn
 	k.ReturnValue = e.Ret
 	switch {
+	case e.Marks&schemas.MarkDeferred != 0:
+		// Pending, though it returned 0.
 	case e.Ret >= 0:
 		k.Status = schemas.StatusSuccess
 	case e.Ret == eInProgress && e.Op == schemas.OpConnect:

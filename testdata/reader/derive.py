@@ -367,7 +367,7 @@ class Derivation:
         tried = held.get("tried")
         if tried is None:
             return
-        if e.get("ret") == -115 and not marked(e, "unproven") and e.get("socket", held["socket"]) in (0, held["socket"]):
+        if (e.get("ret") == -115 or "ret" in e and marked(e, "deferred")) and not marked(e, "unproven") and e.get("socket", held["socket"]) in (0, held["socket"]):
             e["attempt"] = tried
         elif self.awaited.get(held["socket"]) is tried:
             del self.awaited[held["socket"]]
@@ -457,7 +457,7 @@ class Derivation:
                 del line["operation_flags"]
         if "unproven" in e.get("marks", ()):
             line["status"] = "unproven"
-        elif "ret" in e and not (e["op"] == "connect" and e["ret"] == -115):
+        elif "ret" in e and not marked(e, "deferred") and not (e["op"] == "connect" and e["ret"] == -115):
             line["status"] = "success" if e["ret"] >= 0 else "error"
         if "changed" in e.get("marks", ()):
             line["doubt"] = "changed"

@@ -87,7 +87,7 @@ def _status(v, own):
     if result is None:
         return "a status without return_value" if given not in (None, "unproven") else None
     want = "success" if result >= 0 else "error"
-    pending = v["event_type"] == CONNECT and result == EINPROGRESS
+    pending = v["event_type"] == CONNECT and result in (EINPROGRESS, 0)
     if given != want and (given is not None or own and not pending):
         return "status does not follow from return_value"
     return None
