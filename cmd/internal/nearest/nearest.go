@@ -3,12 +3,27 @@ package nearest
 
 import "strings"
 
-// Word is the candidate that is most like word, or "" if none is much like it.
+// minBeginning is how much of a word says which one was meant.
+const minBeginning = 3
+
+// Word is the candidate that is most like word, or the only one that begins with it, or "" if none is much like it.
 func Word(word string, candidates []string) string {
 	best, at := "", (len(word)+1)/4+2
 	for _, c := range candidates {
 		if d := distance(strings.ToLower(word), c); d < at {
 			best, at = c, d
+		}
+	}
+	if best != "" || len(word) < minBeginning {
+		return best
+	}
+	for _, c := range candidates {
+		switch {
+		case !strings.HasPrefix(c, strings.ToLower(word)):
+		case best != "":
+			return ""
+		default:
+			best = c
 		}
 	}
 	return best

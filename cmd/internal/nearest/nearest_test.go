@@ -4,7 +4,7 @@ import "testing"
 
 func TestWord(t *testing.T) {
 	words := []string{"kernel", "policy", "processes", "report", "run"}
-	for word, want := range map[string]string{"kernl": "kernel", "Policy": "policy", "process": "processes", "rnu": "run", "zebra": "", "": "", "assert": ""} {
+	for word, want := range map[string]string{"kernl": "kernel", "Policy": "policy", "process": "processes", "rnu": "run", "zebra": "", "proc": "processes", "Pol": "policy", "re": "", "": "", "assert": ""} {
 		if got := Word(word, words); got != want {
 			t.Errorf("%q is like %q, expected %q", word, got, want)
 		}
