@@ -19,7 +19,7 @@ func (l *Layer) Begins(head []byte) error {
 	case err != nil && !whole && line[0] == '{':
 		return nil
 	case err != nil:
-		return fmt.Errorf("its first line is no JSON object, expected a line of the %s", l.Log.Title)
+		return fmt.Errorf("its first line is no valid JSON object, expected a line of the %s", l.Log.Title)
 	}
 	if l.Log.OwnLines {
 		if keys["schema"] != l.Schema {
