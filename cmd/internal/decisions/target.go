@@ -53,7 +53,11 @@ func (t Target) Open(code int, hint string) (File, error) {
 	case errors.Is(err, errOther): // a wrong name, like an output that exists
 		return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("%s: %w", t.Name, err), "give another name, or move the file away")
 	case err != nil:
-		return nil, tool.Fail(code, fmt.Errorf("%s: opening the decision log: %w", t.Name, err), hint)
+		hints := []string{hint}
+		if t.file != "" {
+			hints = append(tool.PlaceHints(t.file), hint)
+		}
+		return nil, tool.Fail(code, fmt.Errorf("%s: opening the decision log: %w", t.Name, err), hints...)
 	}
 	return f, nil
 }

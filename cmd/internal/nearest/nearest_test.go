@@ -10,3 +10,13 @@ func TestWord(t *testing.T) {
 		}
 	}
 }
+
+// TestBeginnings: the only word that begins so is nearer than one that differs by more than a letter.
+func TestBeginnings(t *testing.T) {
+	words := []string{"archive", "argv", "policy", "policy-log", "force"}
+	for word, want := range map[string]string{"arch": "archive", "argb": "argv", "polic": "policy", "poli": "policy", "for": "force", "ar": ""} {
+		if got := Word(word, words); got != want {
+			t.Errorf("%q is like %q, expected %q", word, got, want)
+		}
+	}
+}
