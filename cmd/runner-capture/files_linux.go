@@ -57,7 +57,12 @@ func chooseFiles(opt options, noLSM error, failed func(error)) (*fileGuard, erro
 		}
 		hints = append(hints, m+": "+err.Error())
 	}
-	return nil, tool.Fail(tool.ExitCannot, errors.New("cannot enforce here: no mechanism can enforce every file rule"), hints...)
+	err = errors.New("cannot enforce here: no mechanism can enforce every file rule")
+	if opt.fileMechanism != schemas.FileMechanismAuto {
+		err = fmt.Errorf("cannot enforce here: --file-mechanism %s cannot enforce every file rule", opt.fileMechanism)
+		hints = append(hints, "leave out --file-mechanism, so that any that can does it: the kernel, the rules and the rights decide")
+	}
+	return nil, tool.Fail(tool.ExitCannot, err, hints...)
 }
 
 // mayUse reports whether a mechanism was asked for, or may be chosen.

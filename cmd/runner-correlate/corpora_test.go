@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
 	"github.com/runner-evidence/runner/schemas/testkit"
@@ -223,25 +224,26 @@ func compareHealth(t *testing.T, got *threeLayers, files map[string][]byte) {
 	}
 }
 
-// TestOracleErrors: an input for which the other implementation writes no archive ends
-// the layer here, and gives a code.
+// TestOracleErrors: an input for which the other implementation writes no archive is refused here, too, if its first
+// line is none of such a log. Others end the layer, and give a code.
 func TestOracleErrors(t *testing.T) {
+	const refused = "refused"
 	want := map[string]string{
-		"70-policy-error-array": "policy_log_invalid:1:bad_type", "70-policy-error-bad-json": "policy_log_invalid:1:bad_json",
+		"70-policy-error-array": refused, "70-policy-error-bad-json": refused,
 		"70-policy-error-blank": "policy_log_empty", "70-policy-error-blank-id": "policy_log_invalid:1:bad_field",
 		"70-policy-error-empty": "policy_log_empty", "70-policy-error-no-data": "policy_log_invalid:1:bad_field",
 		"70-policy-error-no-decision": "policy_log_invalid:1:bad_field", "70-policy-error-no-source": "policy_log_invalid:1:bad_field",
-		"70-policy-error-no-tool": "policy_log_invalid:1:bad_field", "70-policy-error-no-type": "policy_log_invalid:1:bad_type",
+		"70-policy-error-no-tool": "policy_log_invalid:1:bad_field", "70-policy-error-no-type": refused,
 		"70-policy-error-numeric-id": "policy_log_invalid:1:bad_field", "70-policy-error-second-line-bad": "policy_log_invalid:2:bad_json",
-		"70-policy-error-wrong-type": "policy_log_invalid:1:bad_type",
-		"71-sdk-error-bad-json":      "sdk_log_invalid:1:bad_json", "71-sdk-error-bad-type": "sdk_log_invalid:1:bad_event_type",
+		"70-policy-error-wrong-type": refused,
+		"71-sdk-error-bad-json":      refused, "71-sdk-error-bad-type": "sdk_log_invalid:1:bad_event_type",
 		"71-sdk-error-completed-blank-id": "sdk_log_invalid:1:bad_field", "71-sdk-error-empty": "sdk_log_empty",
-		"71-sdk-error-no-schema": "sdk_log_invalid:1:bad_schema", "71-sdk-error-no-source": "sdk_log_invalid:1:bad_field",
+		"71-sdk-error-no-schema": refused, "71-sdk-error-no-source": "sdk_log_invalid:1:bad_field",
 		"71-sdk-error-seq-float": "sdk_log_invalid:1:bad_seq", "71-sdk-error-seq-gap": "sdk_log_invalid:2:bad_seq",
 		"71-sdk-error-seq-negative": "sdk_log_invalid:1:bad_seq", "71-sdk-error-seq-start-1": "sdk_log_invalid:1:bad_seq",
 		"71-sdk-error-seq-string": "sdk_log_invalid:1:bad_seq", "71-sdk-error-started-no-id": "sdk_log_invalid:1:bad_field",
 		"71-sdk-error-started-no-tool": "sdk_log_invalid:1:bad_field", "71-sdk-error-wrong-run": "sdk_log_invalid:1:bad_run_id",
-		"71-sdk-error-wrong-schema": "sdk_log_invalid:1:bad_schema",
+		"71-sdk-error-wrong-schema": refused,
 	}
 	dirs, err := filepath.Glob(filepath.Join(testkit.Corpora(t, "assay"), "_oracle/runner-core/7[01]-*"))
 	testkit.Must(t, err)
@@ -256,7 +258,14 @@ func TestOracleErrors(t *testing.T) {
 			testkit.Must(t, json.Unmarshal(b, &in))
 			// These runs have another id than the tests here.
 			kernel := bytes.ReplaceAll([]byte(world{capture: input{change: absent("not_requested", "linux")}}.rows(t)), []byte(testRun), []byte("run_oracle"))
-			got := join(t, reseal(t, kernel, "run_oracle"), logBytes(in.PolicyLog), logBytes(in.SDKLog))
+			sealed, policy, sdk := reseal(t, kernel, "run_oracle"), logBytes(in.PolicyLog), logBytes(in.SDKLog)
+			if want[filepath.Base(dir)] == refused {
+				if code, _, msg := call(sealed, logArgs(t, policy, sdk)...); code != tool.ExitInput || !strings.Contains(msg, ":1: this is no ") {
+					t.Errorf("exit %d: %s", code, msg)
+				}
+				return
+			}
+			got := join(t, sealed, policy, sdk)
 			if code := want[filepath.Base(dir)]; code == "" || !slices.Contains(got.report.Ambiguities, code) {
 				t.Errorf("codes %q, expected %q", got.report.Ambiguities, code)
 			}

@@ -58,9 +58,9 @@ type logLine struct {
 type takeLine func(logLine)
 
 // readLog reads a log, a collected stream or a plain file, to its end. It fails when
-// the log cannot be read or a stream is not whole. What the measured command wrote to
-// the log is never an error.
-func readLog(path, name, runID string, each takeLine) (logFacts, error) {
+// the log cannot be read, a stream is not whole, or a plain file is something else by its first line. What
+// the measured command wrote to a log that was collected is never an error.
+func readLog(path string, l *schemas.Layer, runID string, each takeLine) (logFacts, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return logFacts{}, tool.CannotRead(path, err)
@@ -69,18 +69,22 @@ func readLog(path, name, runID string, each takeLine) (logFacts, error) {
 	if st, err := f.Stat(); err == nil && st.IsDir() {
 		return logFacts{}, tool.Failf(tool.ExitInput, "%s is a directory, expected a log", path)
 	}
-	return readLogFrom(f, path, name, runID, each)
+	return readLogFrom(f, path, l, runID, each)
 }
 
-func readLogFrom(f io.Reader, path, name, runID string, each takeLine) (logFacts, error) {
+func readLogFrom(f io.Reader, path string, l *schemas.Layer, runID string, each takeLine) (logFacts, error) {
 	r := bufio.NewReaderSize(f, schemas.MaxLogLine+1)
 	const header = `{"schema":"` + schemas.SchemaHeader + `"`
 	if begin, _ := r.Peek(len(header)); string(begin) != header {
+		head, _ := r.Peek(r.Size())
+		if why := l.Begins(head); why != nil {
+			return logFacts{}, tool.Fail(tool.ExitInput, fmt.Errorf("%s:1: this is no %s: %w", path, l.Log.Title, why), "name the file that runner-exec --"+l.Name+"-log wrote, or the log itself")
+		}
 		return readPlain(r, path, each)
 	}
 	c := &collected{runID: runID, each: each}
 	var err error
-	if c.in, err = stream.NewReader(r, path, name); err == nil {
+	if c.in, err = stream.NewReader(r, path, l.Log.Stream); err == nil {
 		err = c.read()
 	}
 	if err != nil {

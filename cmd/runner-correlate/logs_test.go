@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/stream"
 	"github.com/runner-evidence/runner/schemas/testkit"
@@ -189,7 +190,7 @@ func TestBadDecisionLogs(t *testing.T) {
 		{"the same attempt twice", string(decisionLog(t, head)) + strings.NewReplacer(`"seq":1`, `"seq":3`, `-1"`, `-3"`, `"start_ns":100`, `"start_ns":101`).Replace(strings.SplitAfter(good, "\n")[1]), "4:conflict"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			j := join(t, world{kernel: agent}.stream(t), []byte(c.log), nil)
+			j := join(t, world{kernel: agent}.stream(t), collect(t, schemas.StreamPolicyLog, []byte(c.log), logHealth{}), nil)
 			if !slices.Contains(j.report.Ambiguities, "policy_log_invalid:"+c.code) || j.report.Status != "failed" || j.status != schemas.StatusPartial {
 				t.Errorf("%q, %s, sealed %s", j.report.Ambiguities, j.report.Status, j.status)
 			}
@@ -199,6 +200,27 @@ func TestBadDecisionLogs(t *testing.T) {
 				t.Errorf("%d decisions in the layer, %d stand before the bad line", len(j.policy), n)
 			}
 		})
+	}
+}
+
+// TestOtherFiles: a plain file that is something else by its first line is refused. A log that is cut is not, and neither is
+// one that was collected: the measured command could write anything to it.
+func TestOtherFiles(t *testing.T) {
+	kernel, good := world{kernel: agent}.stream(t), string(decisionLog(t, "session S 20 30 25\nallow S 0 tc_1 t 100-200 completed /w\n"))
+	for text, want := range map[string]string{
+		"# runner\n\nMeasure\n": "policy:1: this is no decision log: its first line is no valid JSON object, expected a line of the decision log", "x": "no valid JSON object",
+		"{\n  \"a\": 1\n}\n": "no valid JSON object", "[]\n": "no valid JSON object", "{}\n": "the type of its first line is absent", `{"type":"x"}`: `the type of its first line is "x"`,
+		"schema: runner.policy.v0\n": "no valid JSON object", `{"type":7}` + "\n" + good: "the type of its first line is no text",
+		"": "", "\n\n": "", good: "", "\n" + good: "", good[:100]: "", good[:len(good)-9]: "", good + "x\n": "",
+	} {
+		code, out, msg := call(kernel, logArgs(t, []byte(text), nil)...)
+		switch {
+		case want == "" && code != tool.ExitOK, want != "" && (code != tool.ExitInput || !strings.Contains(msg, want) || strings.Contains(string(out), schemas.SchemaTrailer)):
+			t.Errorf("%q: exit %d: %s", text, code, msg)
+		}
+		if code, _, msg := call(kernel, logArgs(t, collect(t, schemas.StreamPolicyLog, []byte(text), logHealth{}), nil)...); code != tool.ExitOK {
+			t.Errorf("%q, collected: exit %d: %s", text, code, msg)
+		}
 	}
 }
 

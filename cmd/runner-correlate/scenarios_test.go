@@ -259,7 +259,7 @@ func TestLies(t *testing.T) {
 		"truncation":       {"started tc_1 read_file\nstarted tc_9 rm\n{\"schema\":\"assay.run", "sdk_log_truncated\nsdk_run_not_finished\nsdk_tool_call_not_completed:tc_1", &logHealth{facts: map[string]string{"unterminated": "yes"}}},
 		"truncated, plain": {"started tc_1 read_file\nstarted tc_9 rm\n{\"schema\":\"assay.run", "sdk_log_invalid:3:bad_json\nsdk_run_not_finished\nsdk_tool_call_not_completed:tc_1", nil},
 		"replaced":         {"\n", "sdk_log_empty\nsdk_log_replaced", &logHealth{facts: map[string]string{"replaced": "yes"}}},
-		"another schema":   {`{"schema":"assay.runner.policy_event.v0"}` + "\n", "sdk_log_empty\nsdk_log_invalid:1:bad_schema", nil},
+		"another schema":   {`{"schema":"assay.runner.policy_event.v0"}` + "\n", "sdk_log_empty\nsdk_log_invalid:1:bad_schema", &logHealth{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := world{kernel: agent, policy: policy, sdk: c.sdk, sdkLog: c.log}.run(t)

@@ -72,7 +72,7 @@ func (j *joiner) readLogs(opt Options) error {
 			continue
 		}
 		s := j.newSource(l)
-		facts, err := readLog(path, l.Log.Stream, j.in.Header().RunID, s.line)
+		facts, err := readLog(path, l, j.in.Header().RunID, s.line)
 		if err != nil {
 			return err
 		}

@@ -130,7 +130,7 @@ func (r *ignoreReader) match(n *yaml.Node, x *ignoreRule) {
 		case way == matchGlob:
 			x.glob = globPattern(text)
 		case way == matchJQ:
-			p, err := jq.NewProgram(text, jq.Form{Keys: keysOfItem})
+			p, err := jq.NewProgram(text, jq.Form{Shape: jq.Flat(keysOfItem)})
 			if err != nil {
 				r.Bad(f.Value, "jq: "+err.Error(), "a program over kind, group, value and how with one boolean result", "")
 			}

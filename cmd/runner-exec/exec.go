@@ -72,7 +72,7 @@ func Run(o Options, env *tool.Env) error {
 // errWrappedConfined: what runner-exec takes away, the wrappers need until they start the command.
 func errWrappedConfined() error {
 	return tool.Fail(tool.ExitUsage, errors.New("--no-new-privs, --harden and file rules without LSM are not possible before a wrapper, which needs the rights that they take away"),
-		"leave them out: runner-box and runner-net take more rights away than --no-new-privs", "enforce file rules by --file-mechanism lsm")
+		"leave them out: runner-box and runner-net take more rights away than --no-new-privs", "enforce file rules by --file-mechanism lsm, where the kernel loads LSM programs")
 }
 
 // nothingDone completes the error of a command that was not started.

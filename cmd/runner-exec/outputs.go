@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -63,7 +62,7 @@ func (out *outputs) open(o Options) (err error) {
 			return err
 		}
 		if out.stream, err = tool.CreateAtomic(o.Stream); err != nil {
-			return fmt.Errorf("creating the stream file %s: %w", o.Stream, err)
+			return cannotCreate("the stream file", o.Stream, err)
 		}
 		return nil
 	}
@@ -82,12 +81,12 @@ func (out *outputs) open(o Options) (err error) {
 			return fmt.Errorf("giving the directory of --keep to the user of sudo: %w", err)
 		}
 	} else if !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("creating the directory of --keep: %w", err)
+		return cannotCreate("the directory of --keep,", o.Keep, err)
 	}
 	out.keepDir = o.Keep
 	for i, name := range keepNames {
 		if out.keep[i], err = tool.CreateAtomic(filepath.Join(o.Keep, name)); err != nil {
-			return fmt.Errorf("creating the stream file %s: %w", filepath.Join(o.Keep, name), err)
+			return cannotCreate("the stream file", filepath.Join(o.Keep, name), err)
 		}
 	}
 	for _, l := range o.collects() {
@@ -114,7 +113,7 @@ func (o *Options) archivePlace() (string, error) {
 	}
 	probe, err := tool.CreateAtomic(o.Archive)
 	if err != nil {
-		return "", o.noPlace(err)
+		return "", cannotCreate("the archive", o.Archive, err)
 	}
 	probe.Abort()
 	if !o.Force {
@@ -125,14 +124,9 @@ func (o *Options) archivePlace() (string, error) {
 	return probe.Path(), nil
 }
 
-// noPlace says why the archive cannot be created, and what to type if its directory is missing.
-func (o *Options) noPlace(err error) error {
-	err = fmt.Errorf("creating the archive %s: %w", o.Archive, err)
-	dir := filepath.Dir(o.Archive)
-	if _, missing := os.Stat(dir); errors.Is(missing, fs.ErrNotExist) {
-		return tool.Fail(tool.ExitOwn, err, "make its directory: mkdir -p "+shellWord(dir))
-	}
-	return err
+// cannotCreate says why an output cannot be created, and what to type.
+func cannotCreate(what, name string, err error) error {
+	return tool.Fail(tool.ExitOwn, fmt.Errorf("creating %s %s: %w", what, name, err), tool.PlaceHints(name)...)
 }
 
 // room looks at the free space where the run will write.
@@ -151,7 +145,7 @@ func (o *Options) room(env *tool.Env) error {
 func (out *outputs) openLog(layer, path string) error {
 	f, err := tool.CreateAtomic(path)
 	if err != nil {
-		return fmt.Errorf("creating the file of the %s log, %s: %w", layer, path, err)
+		return cannotCreate("the file of the "+layer+" log,", path, err)
 	}
 	out.logs[layer] = append(out.logs[layer], f)
 	return nil

@@ -81,7 +81,7 @@ func checkParent(parent string) error {
 	hint := "list the mounts: grep cgroup2 /proc/self/mounts"
 	for above := filepath.Dir(parent); above != filepath.Dir(above); above = filepath.Dir(above) {
 		if cgroup.IsV2(above) {
-			hint = "list the cgroups that there are: ls -d " + shellWord(above) + "/*/"
+			hint = "list the cgroups that there are: ls -d " + tool.ShellWord(above) + "/*/"
 			break
 		}
 	}
@@ -111,7 +111,7 @@ func checkShell(parent string) error {
 		return nil
 	}
 	return tool.Fail(tool.ExitCannot, fmt.Errorf("this shell is in the cgroup %s, from where this user may start nothing in %s: %s is not theirs: %w", own, parent, both, err),
-		cause.OwnCgroup, "or move this shell there first: echo $$ | sudo tee "+shellWord(filepath.Join(parent, "cgroup.procs")))
+		cause.OwnCgroup, "or move this shell there first: echo $$ | sudo tee "+tool.ShellWord(filepath.Join(parent, "cgroup.procs")))
 }
 
 // clearLeftovers ends what is left of runs that were killed together with all that watched

@@ -108,7 +108,7 @@ func prepareSpool(o Options, env *tool.Env) (dir string, tools map[string]string
 
 // resumeCall is what to type to finish a recording.
 func (o *Options) resumeCall(dir string) string {
-	words := []string{"runner-exec", "--resume", shellWord(dir), "--archive", shellWord(o.Archive)}
+	words := []string{"runner-exec", "--resume", tool.ShellWord(dir), "--archive", tool.ShellWord(o.Archive)}
 	if o.CanonicalPids {
 		words = append(words, "--canonical-pids")
 	}
@@ -128,10 +128,10 @@ func (o *Options) resumeCall(dir string) string {
 		words = append(words, "--noise", o.Noise)
 	}
 	if o.Drop != "" {
-		words = append(words, "--drop="+shellWord(o.Drop))
+		words = append(words, "--drop="+tool.ShellWord(o.Drop))
 	}
 	for _, p := range o.Packs {
-		words = append(words, "--pack="+shellWord(p.Flag(p.Name)))
+		words = append(words, "--pack="+tool.ShellWord(p.Flag(p.Name)))
 	}
 	return strings.Join(words, " ")
 }
@@ -144,8 +144,11 @@ func resume(o Options, env *tool.Env) error {
 	}
 	raw := filepath.Join(dir, keepNames[0])
 	f, err := os.Open(raw)
+	if _, gone := os.Stat(dir); gone != nil {
+		return tool.Fail(tool.ExitIO, tool.CannotRead(o.Resume, gone), "name the directory of --spool-dir")
+	}
 	if err != nil {
-		return tool.Fail(tool.ExitUsage, fmt.Errorf("%s has no recording to finish: %w", o.Resume, err), "name the directory of --spool-dir")
+		return tool.Fail(tool.ExitInput, fmt.Errorf("%s has no recording to finish: %w", o.Resume, err), "name the directory of --spool-dir")
 	}
 	defer f.Close()
 	in, err := stream.NewReader(f, raw, schemas.StreamRaw)
@@ -178,7 +181,7 @@ func resume(o Options, env *tool.Env) error {
 	if err := finish(o, tools, dir, env); err != nil {
 		return fmt.Errorf("%w; the recording is kept in %s", err, dir)
 	}
-	env.Sayf("the recording is not needed any more: rm -r %s", shellWord(o.Resume))
+	env.Sayf("the recording is not needed any more: rm -r %s", tool.ShellWord(o.Resume))
 	return nil
 }
 

@@ -109,7 +109,11 @@ func readApprovals(names []string, p *gate.Plan, digest string, keys []*attestat
 		for _, e := range envelopes {
 			a, err := gate.ReadApproval(e, p, digest, keys, now)
 			if err != nil {
-				return nil, tool.Failf(tool.ExitNo, "%s: %w", schemas.Text(name), err)
+				var hints []string
+				if len(keys) == 0 {
+					hints = []string{"no key counts yet: name those of the people who may approve, --public-key KEY.pub, or approvals.keys in a policy"}
+				}
+				return nil, tool.Fail(tool.ExitNo, fmt.Errorf("%s: %w", schemas.Text(name), err), hints...)
 			}
 			list = append(list, a)
 		}

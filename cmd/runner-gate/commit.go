@@ -54,16 +54,16 @@ func commitOptions(ctx context.Context, env *tool.Env) (*change, error) {
 	if err := env.NotEmpty("plan", "to", "journal", "policy", "policy-wasm", "policy-exec", "data", "entrypoint"); err != nil {
 		return nil, err
 	}
-	if len(env.Args) != 1 {
-		return nil, tool.Missing("the archive", example)
+	file, err := env.One("the archive", example)
+	if err != nil {
+		return nil, err
 	}
 	for _, name := range []string{"plan", "to", "journal"} {
 		if f.String(name) == "" {
 			return nil, tool.Missing("--"+name, example)
 		}
 	}
-	c := &change{archive: env.Args[0], to: f.String("to"), journal: f.String("journal")}
-	var err error
+	c := &change{archive: file, to: f.String("to"), journal: f.String("journal")}
 	if c.sender, err = newSender(env); err != nil {
 		return nil, err
 	}

@@ -18,8 +18,9 @@ func plan(ctx context.Context, env *tool.Env) error {
 	if err := env.NotEmpty("o", "policy", "policy-wasm", "policy-exec", "data", "entrypoint"); err != nil {
 		return err
 	}
-	if len(env.Args) != 1 {
-		return tool.Missing("the archive", "runner-gate plan run.tar.gz --policy gate.yaml")
+	file, err := env.One("the archive", "runner-gate plan run.tar.gz --policy gate.yaml")
+	if err != nil {
+		return err
 	}
 	if err := env.Outputs(tool.Output{Flag: "o", What: "a plan of runner-gate", Ours: tool.Begins(planBegins)}); err != nil {
 		return err
@@ -29,7 +30,7 @@ func plan(ctx context.Context, env *tool.Env) error {
 		return err
 	}
 	defer pol.close()
-	r, err := open(ctx, env, env.Args[0])
+	r, err := open(ctx, env, file)
 	if err != nil {
 		return err
 	}
@@ -42,8 +43,12 @@ func plan(ctx context.Context, env *tool.Env) error {
 		for _, d := range p.Evidence.Doubts {
 			env.Warnf("%s", d)
 		}
-		return tool.Fail(tool.ExitNo, fmt.Errorf("%s: the evidence is not complete or not clean: there is no plan", schemas.Text(env.Args[0])),
-			"look at it with runner-show, then, if you accept that: runner-gate plan --accept-partial")
+		hints := []string{"look at it with runner-show, then, if you accept that, add --accept-partial"}
+		if r.box == nil {
+			hints = append([]string{"let the command work in a box: runner-exec --archive run.tar.gz -- runner-box --base DIR -- COMMAND"}, hints...)
+		}
+		return tool.Fail(tool.ExitNo, fmt.Errorf("%s: the evidence is not complete or not clean: there is no plan", schemas.Text(file)),
+			hints...)
 	}
 	if name := env.Flag.String("o"); name != "" {
 		if err := tool.WriteFile(name, tool.Bytes(b)); err != nil {
@@ -61,10 +66,11 @@ func plan(ctx context.Context, env *tool.Env) error {
 
 // show prints a plan that was made.
 func show(_ context.Context, env *tool.Env) error {
-	if len(env.Args) != 1 {
-		return tool.Missing("the plan", "runner-gate show plan.json")
+	file, err := env.One("the plan", "runner-gate show plan.json")
+	if err != nil {
+		return err
 	}
-	p, b, _, err := readPlan(env.Args[0])
+	p, b, _, err := readPlan(file)
 	if err != nil {
 		return err
 	}

@@ -21,10 +21,11 @@ func prompts(ctx context.Context, env *tool.Env) error {
 
 // project reads a record, checks its bodies, and prints what is made of it.
 func project(ctx context.Context, env *tool.Env, print func(*exchange.Recording, io.Writer) error) error {
-	if len(env.Args) != 1 {
-		return tool.Missing("the record, one directory or archive,", "runner-net "+env.Command+" RECORD")
+	record, err := env.One("the record, a directory or archive", "runner-net "+env.Command+" RECORD")
+	if err != nil {
+		return err
 	}
-	r, done, err := recording(ctx, env, env.Args[0])
+	r, done, err := recording(ctx, env, record)
 	if err != nil {
 		return err
 	}

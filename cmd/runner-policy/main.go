@@ -119,10 +119,9 @@ func run(ctx context.Context, env *tool.Env) error {
 	} else if !filepath.IsAbs(o.Program) {
 		o.Program = filepath.Join(dir, o.Program)
 	}
-	to, err := o.Log.Open()
+	to, err := o.Log.Open(tool.ExitOwn, "a session without a log is refused; name one that can be written: --log FILE, or set "+logVariable)
 	if err != nil {
-		return tool.Fail(tool.ExitOwn, fmt.Errorf("%s: opening the decision log: %w", o.Log.Name, err),
-			"a session without a log is refused; name one that can be written: --log FILE, or set "+logVariable)
+		return err
 	}
 	defer to.Close()
 	if p.RelativeTo != "" {

@@ -231,9 +231,9 @@ func record(env *tool.Env, r *proc.Runner) error {
 	if err != nil || t.Name == "" {
 		return err
 	}
-	to, err := t.Open()
+	to, err := t.Open(tool.ExitIO, "name one that can be written: --log FILE, or take "+decisions.Variable+" away")
 	if err != nil {
-		return tool.Fail(tool.ExitIO, fmt.Errorf("%s: opening the decision log: %w", t.Name, err), "name one that can be written: --log FILE, or take "+decisions.Variable+" away")
+		return err
 	}
 	if err := r.Record(to); err != nil {
 		return tool.Failf(tool.ExitIO, "%s: %w", t.Name, err)

@@ -20,7 +20,7 @@ runner-clock. The workspace begins as it did then, requests are answered from th
 recording, clock and seed are those of the record. Nothing reaches the network.
 
 Flags:
-  -o FILE          keep the archive of the replay (of the last of several)
+  -o FILE, --force  keep the archive of the replay (of the last of several); over any file
   --base DIR       the base of a run whose archive has only its digest
   --env NAME       take a variable that was a secret from the environment; repeat
   --allow-uncontrolled  run also if something that went in is not recorded
@@ -43,7 +43,7 @@ Examples:
 func app() tool.App {
 	return tool.App{
 		Name: "runner-replay", Usage: usage, Mixed: true,
-		Flags: []cli.Flag{&cli.StringFlag{Name: "o"}, &cli.StringFlag{Name: "base"}, &cli.StringSliceFlag{Name: "env"}, &cli.BoolFlag{Name: "allow-uncontrolled"},
+		Flags: []cli.Flag{&cli.StringFlag{Name: "o"}, &cli.BoolFlag{Name: "force"}, &cli.StringFlag{Name: "base"}, &cli.StringSliceFlag{Name: "env"}, &cli.BoolFlag{Name: "allow-uncontrolled"},
 			&cli.UintFlag{Name: "runs", Value: 1}, &cli.StringFlag{Name: "metrics"}, &cli.BoolFlag{Name: "json"}, &cli.DurationFlag{Name: "timeout"}, &cli.BoolFlag{Name: "v"}, &cli.BoolFlag{Name: "q"}},
 		Run: func(ctx context.Context, env *tool.Env) error {
 			o, err := options(env)

@@ -33,10 +33,11 @@ func options(env *tool.Env) (o Options, err error) {
 	if err := env.NotEmpty("o", "base", "metrics", "env"); err != nil {
 		return o, err
 	}
-	if len(env.Args) != 1 {
-		return o, tool.Missing("the archive", "runner-replay run.tar.gz")
+	file, err := env.One("the archive", "runner-replay run.tar.gz")
+	if err != nil {
+		return o, err
 	}
-	o = Options{Archive: env.Args[0], Output: f.String("o"), Base: f.String("base"), Env: f.StringSlice("env"), Uncontrolled: f.Bool("allow-uncontrolled"), Runs: f.Uint("runs"),
+	o = Options{Archive: file, Output: f.String("o"), Base: f.String("base"), Env: f.StringSlice("env"), Uncontrolled: f.Bool("allow-uncontrolled"), Runs: f.Uint("runs"),
 		Metrics: f.String("metrics"), JSON: f.Bool("json"), Show: f.Bool("v")}
 	if o.Runs < 1 || o.Runs > maxRuns {
 		return o, tool.BadValue("runs", fmt.Sprint(o.Runs), fmt.Sprintf("1 to %d", maxRuns))

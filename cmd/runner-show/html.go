@@ -113,7 +113,7 @@ func (c *collector) read(ctx context.Context, e *evidence.Evidence) error {
 			return r.Line(l)
 		},
 		End: func(m archive.Member) error {
-			if m.Name == schemas.MemberKernel {
+			if c.model.end(m); m.Name == schemas.MemberKernel {
 				return r.Flush()
 			}
 			return nil

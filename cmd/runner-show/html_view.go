@@ -64,7 +64,7 @@ func (c *collector) page(rep *verdict.Report) *page.Page {
 
 // size says how much the record and the page have.
 func (c *collector) size(rec *verdict.Record) string {
-	words := counted(rec.KernelEvents, "kernel event") + " in " + counted(uint64(len(c.model.processes)+c.model.left), "process")
+	words := c.model.size(rec, &c.opt.Filter)
 	if n := rec.PolicyEvents; n > 0 {
 		words += ", " + counted(n, "policy decision")
 	}

@@ -2,10 +2,13 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 
 	"github.com/runner-evidence/runner/cmd/internal/acts"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/archive"
+	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
 // Bounds of what is kept. What is beyond them is counted.
@@ -31,6 +34,7 @@ type model struct {
 	rest      *process // those beyond maxProcesses
 	left      int      // how many these are
 	filtered  uint64   // values that were left out as noise
+	recorded  uint64   // processes of the layer process: also those without a line of the kernel layer
 	wrapped   wrapped
 	last      *process // of the last act
 	layered   bool     // processes are of the layer process
@@ -203,6 +207,30 @@ func valueOf(a *acts.Act) string {
 		return a.Op
 	}
 	return v
+}
+
+// end takes how many lines a member has.
+func (m *model) end(of archive.Member) {
+	switch of.Name {
+	case schemas.MemberFiltered:
+		m.filtered = of.Lines
+	case schemas.MemberProcess:
+		m.recorded = of.Lines
+	}
+}
+
+// size says how many kernel events there are, in how many of the processes of the run. runner-pack's line has all of these.
+// With a filter the processes are those that it leaves.
+func (m *model) size(rec *verdict.Record, f *filter) string {
+	n := uint64(len(m.processes) + m.left)
+	words := counted(rec.KernelEvents, "kernel event") + " in "
+	switch {
+	case !f.empty():
+		return words + counted(n, "process") + " shown"
+	case m.recorded > n:
+		return words + fmt.Sprintf("%d of ", n) + counted(m.recorded, "process")
+	}
+	return words + counted(n, "process")
 }
 
 // process finds the process of an act. Where the lines of a process are together, another

@@ -33,7 +33,7 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 		err = stream(ctx, env, e, opt, w, &p)
 	default:
 		m := newModel(together(e))
-		if err = each(ctx, e, &m.filtered, opt.Filter.takes, func(a *acts.Act) error {
+		if err = each(ctx, e, m.end, opt.Filter.takes, func(a *acts.Act) error {
 			m.take(a)
 			return nil
 		}, m.wrapped.line); err == nil {
@@ -53,8 +53,8 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 // together reports whether the lines of each process are together in the record.
 func together(e *evidence.Evidence) bool { return e.Report.Record.Origin == schemas.OriginRunner }
 
-// each calls take for the acts that the filter takes, and counts the values that were left out as noise.
-func each(ctx context.Context, e *evidence.Evidence, filtered *uint64, takes func(*acts.Act) bool, take func(*acts.Act) error, also ...func(*archive.Line)) error {
+// each calls take for the acts that the filter takes, and end after each member.
+func each(ctx context.Context, e *evidence.Evidence, end func(archive.Member), takes func(*acts.Act) bool, take func(*acts.Act) error, also ...func(*archive.Line)) error {
 	r, done := newReader(ctx, e, func(a *acts.Act) error {
 		if !takes(a) {
 			return nil
@@ -69,10 +69,7 @@ func each(ctx context.Context, e *evidence.Evidence, filtered *uint64, takes fun
 		return r.Line(l)
 	}
 	return e.Read(ctx, archive.Visitor{Document: r.Document, Line: line, End: func(m archive.Member) error {
-		switch m.Name {
-		case schemas.MemberFiltered:
-			*filtered = m.Lines
-		case schemas.MemberKernel:
+		if end(m); m.Name == schemas.MemberKernel {
 			return r.Flush()
 		}
 		return nil
@@ -106,7 +103,7 @@ var errEnough = errors.New("enough")
 // stream writes a line for each act, while it reads. With --top it ends after so many.
 func stream(ctx context.Context, env *tool.Env, e *evidence.Evidence, opt Options, w *bufio.Writer, p *printer) error {
 	shown, limited := 0, env.Flag.IsSet("top")
-	err := each(ctx, e, new(uint64), opt.Filter.takes, func(a *acts.Act) error {
+	err := each(ctx, e, func(archive.Member) {}, opt.Filter.takes, func(a *acts.Act) error {
 		if limited && shown == opt.Top {
 			return errEnough
 		}

@@ -43,7 +43,7 @@ func (s *screen) head() {
 	how, style := state(rec)
 	s.line("%s: %s, %s", s.paint(bold, verdict.Printable(s.rep.Archive, 200)), s.paint(green, "valid"), s.paint(style, how))
 	s.prose("command    ", dim, verdict.Ending(rec))
-	s.line("%s%s in %s", s.paint(dim, "record     "), counted(rec.KernelEvents, "kernel event"), s.processCount())
+	s.line("%s%s", s.paint(dim, "record     "), s.m.size(rec, &s.opt.Filter))
 	if s.m.filtered > 0 {
 		s.prose("left out   ", dim, counted(s.m.filtered, "value")+" as noise of loaders and runtimes: runner-show --filtered")
 	}
@@ -69,14 +69,6 @@ func state(rec *verdict.Record) (how, style string) {
 		how, style = how+", cgroup "+rec.CgroupCorrelation, red
 	}
 	return how, style
-}
-
-func (s *screen) processCount() string {
-	n := uint64(len(s.m.processes) + s.m.left)
-	if s.opt.Filter.empty() {
-		return counted(n, "process")
-	}
-	return counted(n, "process") + " shown"
 }
 
 func (s *screen) nothing() {

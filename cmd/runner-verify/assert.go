@@ -15,7 +15,7 @@ func parseAssertions(texts []string) ([]*assertion.Assertion, error) {
 	for _, text := range texts {
 		a, err := assertion.Parse(text)
 		if unknown := new(jq.UnknownKeyError); errors.As(err, &unknown) {
-			return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("--assert %q: %w", text, err), unknownHint(unknown.Key))
+			return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("--assert %q: %w", text, err), unknownHint(unknown)...)
 		}
 		if err != nil {
 			return nil, tool.Usagef("--assert %q: %v", text, err)
@@ -26,9 +26,12 @@ func parseAssertions(texts []string) ([]*assertion.Assertion, error) {
 }
 
 // unknownHint is what to type for a key that there is not.
-func unknownHint(key string) string {
-	if key == "events" {
-		return "the events of the kernel are .kernel, and the start and end of the command are in .run: --assert 'all(.kernel[]; .value | tostring | contains(\".ssh\") | not)'"
+func unknownHint(e *jq.UnknownKeyError) []string {
+	switch {
+	case e.Place != "": // the message has the keys
+		return nil
+	case e.Key == "events":
+		return []string{"the events of the kernel are .kernel, and the start and end of the command are in .run: --assert 'all(.kernel[]; .value | tostring | contains(\".ssh\") | not)'"}
 	}
-	return "runner-verify --help lists what each key holds"
+	return []string{"runner-verify --help lists what each key holds"}
 }

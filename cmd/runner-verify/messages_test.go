@@ -100,3 +100,18 @@ func TestMessages(t *testing.T) {
 		}
 	}
 }
+
+// TestSectionsAreWhole: with all, nothing is cut, and what a terminal would hide is escaped.
+func TestSectionsAreWhole(t *testing.T) {
+	items := make([]string, maxShownNotes+2)
+	for i := range items {
+		items[i] = strings.Repeat("é", maxShownNote) + "\x1b[0m end"
+	}
+	for _, all := range []bool{false, true} {
+		var b strings.Builder
+		section(&b, "Title:", items, all)
+		if text := b.String(); strings.Contains(text, "\x1b") || all != (strings.Count(text, `\x1b[0m end`) == len(items)) || all == strings.Contains(text, "…") {
+			t.Errorf("all %v: %s", all, text)
+		}
+	}
+}

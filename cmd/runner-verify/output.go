@@ -10,7 +10,7 @@ import (
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
-// Lengths of what the summary shows, in characters. --json has everything.
+// Lengths of what the summary shows, in characters and lines. -v and --json have everything.
 const (
 	maxShownNote  = 600
 	maxShownNotes = 30
@@ -51,28 +51,32 @@ func (v *verifier) print(env *tool.Env, opt Options) error {
 // printSummary starts with what the command did. What every record says of itself comes on request.
 func (v *verifier) printSummary(w io.Writer, details bool) {
 	verdict.WriteSurface(w, &v.res, v.surface.explain())
-	section(w, "Ambiguities:", v.report.Ambiguities)
+	section := func(title string, items []string) { section(w, title, items, details) }
+	section("Ambiguities:", v.report.Ambiguities)
 	notes := v.res.Record.Notes
 	if !details {
-		section(w, "Notes of this run:", verdict.Remarkable(notes))
+		section("Notes of this run:", verdict.Remarkable(notes))
 		fmt.Fprintln(w, "What it claims, what it never claims and what was not seen: runner-verify -v. What each process did: runner-show")
 		return
 	}
-	section(w, "This record claims:", v.res.Claims)
-	section(w, "It never claims:", v.res.NonClaims)
-	section(w, "Notes of the observation (losses, blind spots, limits):", notes)
+	section("This record claims:", v.res.Claims)
+	section("It never claims:", v.res.NonClaims)
+	section("Notes of the observation (losses, blind spots, limits):", notes)
 }
 
-func section(w io.Writer, title string, items []string) {
+func section(w io.Writer, title string, items []string, all bool) {
 	if len(items) == 0 {
 		return
 	}
 	fmt.Fprintln(w, title)
 	for i, s := range items {
-		if i == maxShownNotes {
+		most := maxShownNote
+		if all {
+			most = len(s)
+		} else if i == maxShownNotes {
 			fmt.Fprintf(w, "  … and %d more\n", len(items)-i)
 			break
 		}
-		fmt.Fprintf(w, "  %s\n", verdict.Printable(s, maxShownNote))
+		fmt.Fprintf(w, "  %s\n", verdict.Printable(s, most))
 	}
 }

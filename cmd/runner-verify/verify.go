@@ -236,7 +236,7 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 	}
 	switch {
 	case v.notArchive:
-		return tool.Status(tool.ExitInput)
+		return tool.Said(tool.ExitInput)
 	case v.total > 0:
 		return tool.Status(tool.ExitNo)
 	}

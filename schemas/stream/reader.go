@@ -66,6 +66,9 @@ func open(src source, name, stream string) (*Reader, error) {
 		return nil, s.fail(ErrForm, "the header is not in canonical form")
 	}
 	if s.h.Stream != stream {
+		if reader := schemas.ReaderOf(s.h.Stream); reader != "" {
+			return nil, s.fail(ErrNotStream, "this is a %q stream, which %s reads; expected %q", s.h.Stream, reader, stream)
+		}
 		return nil, s.fail(ErrNotStream, "this is a %q stream, expected %q", s.h.Stream, stream)
 	}
 	if !schemas.ValidRunID(s.h.RunID) {

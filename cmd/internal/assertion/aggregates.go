@@ -47,18 +47,20 @@ func (p *processes) take(e *schemas.KernelEvent) {
 	}
 }
 
+// processShown is what programs see of a process.
+type processShown struct {
+	PID    uint32   `json:"pid"`
+	Execs  []string `json:"execs"`
+	Events uint64   `json:"events"`
+}
+
 func (p *processes) document() Document {
 	if p.cut {
 		return tooMuch()
 	}
-	type process struct {
-		PID    uint32   `json:"pid"`
-		Execs  []string `json:"execs"`
-		Events uint64   `json:"events"`
-	}
-	list := []process{}
+	list := []processShown{}
 	for _, pid := range p.order {
-		list = append(list, process{pid, append([]string{}, p.execs[pid]...), p.count[pid]})
+		list = append(list, processShown{pid, append([]string{}, p.execs[pid]...), p.count[pid]})
 	}
 	return shown(list)
 }
@@ -145,20 +147,32 @@ func (c *counts) kernel(e *schemas.KernelEvent) {
 	}
 }
 
-func (c *counts) document() Document {
-	members, kinds := map[string]uint64{}, map[string]uint64{}
+// countsShown are the numbers that programs see.
+type countsShown struct {
+	Lines    map[string]uint64 `json:"lines"`
+	Kinds    map[string]uint64 `json:"kinds"`
+	Statuses map[string]uint64 `json:"statuses"`
+	Refused  uint64            `json:"refused"`
+}
+
+// lineMembers are the members that have lines.
+func lineMembers() []string {
+	var list []string
 	for _, f := range schemas.Members() {
 		if f.Lines {
-			members[f.Member] = c.lines[f.Member]
+			list = append(list, f.Member)
 		}
+	}
+	return list
+}
+
+func (c *counts) document() Document {
+	members, kinds := map[string]uint64{}, map[string]uint64{}
+	for _, member := range lineMembers() {
+		members[member] = c.lines[member]
 	}
 	for t, n := range c.types {
 		kinds[schemas.KindOf(t)] += n
 	}
-	return shown(struct {
-		Lines    map[string]uint64 `json:"lines"`
-		Kinds    map[string]uint64 `json:"kinds"`
-		Statuses map[string]uint64 `json:"statuses"`
-		Refused  uint64            `json:"refused"`
-	}{members, kinds, c.statuses, c.types[schemas.EventConnectBlocked] + c.types[schemas.EventFileBlocked]})
+	return shown(countsShown{members, kinds, c.statuses, c.types[schemas.EventConnectBlocked] + c.types[schemas.EventFileBlocked]})
 }

@@ -27,7 +27,7 @@ type Assertion struct {
 // Parse compiles a program. It sees the documents and nothing else: no environment, no input, no modules.
 // The error can be a *jq.UnknownKeyError.
 func Parse(text string) (*Assertion, error) {
-	program, err := jq.NewProgram(text, jq.Form{Keys: Keys(), Memory: maxMemory})
+	program, err := jq.NewProgram(text, jq.Form{Shape: shape(), Memory: maxMemory})
 	if err != nil {
 		return nil, err
 	}

@@ -2,9 +2,13 @@ package assertion
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"sync"
 
+	"github.com/runner-evidence/runner/cmd/internal/jq"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
 	"github.com/runner-evidence/runner/schemas/bundle"
@@ -37,18 +41,21 @@ const (
 	keyRun       = "run"
 )
 
-// keys are the keys, and which member or layer each is, or "".
-var keys = []struct{ key, member, layer string }{
-	{key: keyCounts},
-	{key: keyEffects},
-	{key: keyFiltered},
+// keys are the keys, and which member or layer each is, or the type of what is made here.
+var keys = []struct {
+	key, member, layer string
+	made               reflect.Type
+}{
+	{key: keyCounts, made: reflect.TypeFor[countsShown]()},
+	{key: keyEffects, made: reflect.TypeFor[map[string][]string]()},
+	{key: keyFiltered, made: reflect.TypeFor[map[string][]string]()},
 	{key: "health", member: bundle.HealthName},
 	{key: "kernel", layer: bundle.KernelName},
 	{key: "manifest", member: bundle.ManifestName},
 	{key: "policy", layer: bundle.PolicyName},
-	{key: keyProcesses},
+	{key: keyProcesses, made: reflect.TypeFor[[]processShown]()},
 	{key: "report", member: bundle.ReportName},
-	{key: keyRun},
+	{key: keyRun, made: reflect.TypeFor[run]()},
 	{key: "sdk", layer: bundle.SDKName},
 	{key: "surface", member: bundle.SurfaceName},
 }
@@ -61,6 +68,26 @@ func Keys() []string {
 	}
 	return list
 }
+
+// shape is what programs see, from the same definitions as what is shown to them: the JSON Schemas of the
+// contract, and the types of what is made here.
+var shape = sync.OnceValue(func() *jq.Shape {
+	all := map[string]*jq.Shape{}
+	for _, k := range keys {
+		form, _ := schemas.MemberOf(cmp.Or(k.member, k.layer))
+		switch {
+		case k.layer != "":
+			all[k.key] = jq.List(jq.OfForm(form))
+		case k.member != "":
+			all[k.key] = jq.OfForm(form)
+		default:
+			all[k.key] = jq.OfType(k.made)
+		}
+	}
+	all[keyEffects].Keys = jq.Flat(schemas.EffectVerbNames()).Keys // each verb is there
+	all[keyCounts].Keys["lines"].Keys = jq.Flat(lineMembers()).Keys
+	return jq.Object(all)
+})
 
 // Collector keeps of an archive what programs see. It is a part of a visitor.
 type Collector struct {

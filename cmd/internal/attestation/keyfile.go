@@ -1,6 +1,7 @@
 package attestation
 
 import (
+	"fmt"
 	"io"
 	"os"
 
@@ -13,12 +14,15 @@ func ReadPrivate(env *tool.Env, name string) (*PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.Mode().Perm()&0o077 != 0 {
-		env.Warnf("others may read %s (mode %04o): chmod 600 %s", name, st.Mode().Perm(), name)
-	}
 	k, err := ParsePrivate(b)
 	if err != nil {
+		if _, is := ParsePublic(b); is == nil {
+			return nil, tool.Fail(tool.ExitInput, fmt.Errorf("--key %s: this is a public key, expected the private one that belongs to it", name), "runner-attest --generate-key FILE writes both: FILE, and FILE.pub for those who check")
+		}
 		return nil, tool.Failf(tool.ExitInput, "--key %s: %w", name, err)
+	}
+	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.Mode().Perm()&0o077 != 0 {
+		env.Warnf("others may read %s (mode %04o): chmod 600 %s", name, st.Mode().Perm(), name)
 	}
 	return k, nil
 }

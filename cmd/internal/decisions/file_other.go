@@ -14,6 +14,13 @@ func Open(file string, _ int) (File, error) {
 	if file == "" {
 		return nil, errors.New("this system does not support --log fd:N: name a file")
 	}
+	if old, err := os.Open(file); err == nil {
+		err = checkBegin(old)
+		old.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	return logOS{f}, err
 }

@@ -93,7 +93,7 @@ func (l *logFD) check() error {
 	case unix.S_IFIFO:
 		l.fifo = true
 	case unix.S_IFREG:
-		return l.checkEnd()
+		return l.checkText()
 	}
 	return nil
 }
@@ -101,15 +101,23 @@ func (l *logFD) check() error {
 // errIncomplete is an end that was cut off.
 var errIncomplete = errors.New("its last line is incomplete, because a writer was interrupted; move the file away")
 
-// checkEnd checks that the last line ends with an LF. Otherwise our first line would
-// become part of it. Another writer may write a line at this moment, and the file grows page by
-// page, so one that is incomplete is looked at again.
-func (l *logFD) checkEnd() (err error) {
+// checkText checks what is in a regular file.
+func (l *logFD) checkText() error {
 	f, err := os.Open(tool.DescriptorPath(l.fd))
 	if err != nil {
 		return nil // we may write the file but not read it
 	}
 	defer f.Close()
+	if err := checkBegin(f); err != nil {
+		return err
+	}
+	return checkEnd(f)
+}
+
+// checkEnd checks that the last line ends with an LF. Otherwise our first line would
+// become part of it. Another writer may write a line at this moment, and the file grows page by
+// page, so one that is incomplete is looked at again.
+func checkEnd(f *os.File) error {
 	for range 50 {
 		st, err := f.Stat()
 		if err != nil || st.Size() == 0 {

@@ -4,6 +4,9 @@ package decisions
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
 	"strconv"
 	"sync"
 
@@ -30,6 +33,23 @@ type Counts struct{ Decisions, Denied, Finished, Refused, Requests uint64 }
 type File interface {
 	WriteLine(b []byte) (int, error)
 	Close() error
+}
+
+// errOther is a file that is no decision log.
+var errOther = errors.New("it is kept as it is, because it is no decision log")
+
+// checkBegin refuses a file that is something else: a line that is appended to it would damage it.
+func checkBegin(f io.ReaderAt) error {
+	head := make([]byte, schemas.MaxLogLine+1)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return nil // it cannot be read, only written
+	}
+	policy, _ := schemas.LayerOf(schemas.LayerPolicy)
+	if why := policy.Begins(head[:n]); why != nil {
+		return fmt.Errorf("%w: %w", errOther, why)
+	}
+	return nil
 }
 
 // Shared is a file that several sessions of one process write.

@@ -1,6 +1,8 @@
 package decisions
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -44,5 +46,18 @@ func ParseTarget(value string, given bool) (t Target, err error) {
 // FileTarget is the log in a file.
 func FileTarget(name string) Target { return Target{Name: name, file: name} }
 
-// Open opens the log for appending.
-func (t Target) Open() (File, error) { return Open(t.file, t.fd) }
+// Open opens the log for appending. An error has the code, and the hint says what to type.
+func (t Target) Open(code int, hint string) (File, error) {
+	f, err := Open(t.file, t.fd)
+	switch {
+	case errors.Is(err, errOther): // a wrong name, like an output that exists
+		return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("%s: %w", t.Name, err), "give another name, or move the file away")
+	case err != nil:
+		hints := []string{hint}
+		if t.file != "" {
+			hints = append(tool.PlaceHints(t.file), hint)
+		}
+		return nil, tool.Fail(code, fmt.Errorf("%s: opening the decision log: %w", t.Name, err), hints...)
+	}
+	return f, nil
+}

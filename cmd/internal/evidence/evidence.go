@@ -129,7 +129,7 @@ func (e *Evidence) take(env *tool.Env, report *verdict.Report, err error) error 
 	if err := verdict.WriteFindings(env.Stderr, env.Name, report); err != nil {
 		return tool.Fail(tool.ExitIO, err)
 	}
-	return tool.Status(tool.ExitInput)
+	return tool.Said(tool.ExitInput)
 }
 
 // copy takes the whole input. What is larger than any archive is cut after the limit, and

@@ -2,12 +2,14 @@ package gatepolicy
 
 import (
 	"encoding/json"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/runner-evidence/runner/cmd/internal/gate"
+	"github.com/runner-evidence/runner/cmd/internal/jq"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
@@ -48,10 +50,11 @@ func TestDocument(t *testing.T) {
 	}
 	_, input, _ := strings.Cut(text, "\n### Input\n")
 	input, _, _ = strings.Cut(input, "\n## ")
-	for section, keys := range map[string][]string{"files": keysOf[gate.File](), "intents": keysOf[gate.Intent](), "network": keysOf[gate.Exchange](), "calls": keysOf[gate.Call](), "evidence": keysOf[gate.Evidence]()} {
+	for section, item := range map[string]*jq.Shape{"files": jq.OfType(reflect.TypeFor[gate.File]()), "intents": jq.OfType(reflect.TypeFor[gate.Intent]()), "network": jq.OfType(reflect.TypeFor[gate.Exchange]()),
+		"calls": jq.OfType(reflect.TypeFor[gate.Call]()), "evidence": jq.OfType(reflect.TypeFor[gate.Evidence]())} {
 		_, row, _ := strings.Cut(input, "\n| `"+section+"` | ")
 		row, _, _ = strings.Cut(row, "\n")
-		for _, k := range keys {
+		for k := range item.Keys {
 			if !strings.Contains(row, "`"+k+"`") {
 				t.Errorf("the row of %s has no %s", section, k)
 			}

@@ -8,7 +8,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/runner-evidence/runner/cmd/internal/gate"
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 	"github.com/runner-evidence/runner/schemas"
@@ -62,7 +61,7 @@ func (r *reader) rule(n *yaml.Node, p *Policy) (x rule) {
 	}
 	r.fits(n, o, &x)
 	if f, ok := o[keyWhen]; ok {
-		x.when = r.program(f.Value, keyWhen, x.about.itemKeys())
+		x.when = r.program(f.Value, keyWhen, x.about.itemShape())
 	}
 	r.who(n, o, &x, p)
 	return x
@@ -216,7 +215,7 @@ func (r *reader) requirement(n *yaml.Node) (x requirement) {
 	}
 	x.id = r.id(n, o)
 	if f, ok := o["that"]; ok {
-		x.that = r.program(f.Value, "that", keysOf[gate.Input]())
+		x.that = r.program(f.Value, "that", inputShape())
 	} else {
 		r.Bad(n, "a requirement without that", "a jq program over the whole input", `that: ".evidence.exit_code == 0"`)
 	}

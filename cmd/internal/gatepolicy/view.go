@@ -5,12 +5,12 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/allow"
 	"github.com/runner-evidence/runner/cmd/internal/gate"
+	"github.com/runner-evidence/runner/cmd/internal/jq"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -28,21 +28,12 @@ const (
 var classes = []struct {
 	class
 	name string
-	keys []string // of an item
+	item *jq.Shape
 }{
-	{classFile, schemas.GateFile, keysOf[gate.File]()},
-	{classIntent, schemas.GateIntent, keysOf[gate.Intent]()},
-	{classNetwork, schemas.GateNetwork, keysOf[gate.Exchange]()},
-	{classCall, schemas.GateCall, keysOf[gate.Call]()},
-}
-
-// keysOf are the JSON keys of a struct, in order.
-func keysOf[T any]() (keys []string) {
-	for f := range reflect.TypeFor[T]().Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		keys = append(keys, name)
-	}
-	return keys
+	{classFile, schemas.GateFile, jq.OfType(reflect.TypeFor[gate.File]())},
+	{classIntent, schemas.GateIntent, jq.OfType(reflect.TypeFor[gate.Intent]())},
+	{classNetwork, schemas.GateNetwork, jq.OfType(reflect.TypeFor[gate.Exchange]())},
+	{classCall, schemas.GateCall, jq.OfType(reflect.TypeFor[gate.Call]())},
 }
 
 func (c class) String() string {
@@ -55,18 +46,15 @@ func (c class) String() string {
 	return strings.Join(names, ", ")
 }
 
-// itemKeys are the keys that the items of all these classes have.
-func (c class) itemKeys() (keys []string) {
+// itemShape is what the items of all these classes have.
+func (c class) itemShape() *jq.Shape {
+	var list []*jq.Shape
 	for _, x := range classes {
-		if c&x.class == 0 {
-			continue
+		if c&x.class != 0 {
+			list = append(list, x.item)
 		}
-		if keys == nil {
-			keys = slices.Clone(x.keys)
-		}
-		keys = slices.DeleteFunc(keys, func(k string) bool { return !slices.Contains(x.keys, k) })
 	}
-	return keys
+	return jq.Common(list...)
 }
 
 // view is what rules see of an item.

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runner-evidence/runner/cmd/internal/gate"
 	"github.com/runner-evidence/runner/cmd/internal/jq"
 	"github.com/runner-evidence/runner/cmd/internal/strict"
 )
@@ -22,8 +26,11 @@ const (
 // program is a jq program in a process of its own.
 type program struct{ *jq.Program }
 
-// program compiles a program over an object with these keys.
-func (r *reader) program(n *yaml.Node, what string, keys []string) *program {
+// inputShape is what programs about a whole plan see.
+func inputShape() *jq.Shape { return jq.Common(jq.OfType(reflect.TypeFor[gate.Input]())) }
+
+// program compiles a program over an object of this shape.
+func (r *reader) program(n *yaml.Node, what string, shape *jq.Shape) *program {
 	s, ok := r.Text(n, what)
 	if !ok {
 		return nil
@@ -32,7 +39,11 @@ func (r *reader) program(n *yaml.Node, what string, keys []string) *program {
 		r.Bad(n, fmt.Sprintf("%s with %d bytes, or nothing but blanks", what, len(s)), fmt.Sprintf("a jq program of at most %d", maxText), "")
 		return nil
 	}
-	p, err := jq.NewProgram(s, jq.Form{Keys: keys, Memory: programMemory})
+	var keys []string
+	if shape != nil {
+		keys = slices.Sorted(maps.Keys(shape.Keys))
+	}
+	p, err := jq.NewProgram(s, jq.Form{Shape: shape, Memory: programMemory})
 	if err != nil {
 		r.Bad(n, what+" is not a jq program that may run here: "+err.Error(), "a program over the keys "+strings.Join(keys, ", ")+" that gives true or false", "")
 		return nil

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/runner-evidence/runner/schemas"
 )
 
 // outside are the functions that read something other than the input, or have an
@@ -33,8 +35,11 @@ func CheckDrop(text string) (*Program, error) {
 	if !utf8.ValidString(text) || len(text) > maxDrop {
 		return nil, fmt.Errorf("expected a program in UTF-8 of at most %d bytes", maxDrop)
 	}
-	return NewProgram(text, Form{})
+	return NewProgram(text, Form{Shape: OfForm(kernelLine)})
 }
+
+// kernelLine is the form of what a program of --drop sees.
+var kernelLine, _ = schemas.MemberOf(schemas.MemberKernel)
 
 // maxDrop bounds a program of --drop, in bytes: it is written to the record.
 const maxDrop = 64 << 10
@@ -50,37 +55,70 @@ func parse(text string) (*gojq.Query, error) {
 	return q, nil
 }
 
-// compiled is a program over one object.
+// compiled is a program over one value.
 type compiled struct {
 	*gojq.Code
-	known []string // keys of that object, or nil
-	uses  *Uses    // nil if the keys of the object are not known
-	input uintptr  // the object of the current run
-	lacks string   // the unknown key of it that was read, or ""
+	shape *Shape   // of that value, or nil
+	read  *reading // nil if nothing is known of the value
+	deep  bool     // keys of what is in the value are to be looked at when the program runs
+
+	input   any                // the value of the current run, kept so that no other object can be where its objects are
+	objects map[uintptr]*Shape // the objects in it
+	lacks   *UnknownKeyError   // the first unknown key that was read, or nil
 }
 
-// compile compiles a program. With known, its input is one object with these keys, and a program that
-// reads another key of it is refused, or fails when it does so.
-func compile(text string, known []string) (*compiled, error) {
+// compile compiles a program. With a shape, its input is one object, and a program that reads a key which
+// that does not have is refused, or fails when it does so.
+func compile(text string, shape *Shape) (*compiled, error) {
 	q, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
-	c := &compiled{known: known}
-	if known != nil {
-		if c.uses, err = read(q, known); err != nil {
+	c := &compiled{shape: shape}
+	if shape != nil {
+		if c.read, err = read(q, shape); err != nil {
 			return nil, err
+		}
+		for x := range c.read.later {
+			c.deep = c.deep || !c.read.names[nameOf(x)]
 		}
 	}
 	c.Code, err = gojq.Compile(q, gojq.WithFunction(lacks, 1, 1, func(v any, args []any) any {
-		m, is := v.(map[string]any)
-		is = is && reflect.ValueOf(m).Pointer() == c.input
-		if is && c.lacks == "" {
-			c.lacks, _ = args[0].(string)
+		name, _ := args[0].(string)
+		if err := c.unknown(v, name); err != nil {
+			if c.lacks == nil {
+				c.lacks = err
+			}
+			return err
 		}
-		return is
+		return false
 	}))
 	return c, err
+}
+
+// take makes the program look at a value.
+func (c *compiled) take(input any) {
+	c.input, c.objects, c.lacks = input, map[uintptr]*Shape{}, nil
+	register := func(m map[string]any, s *Shape) { c.objects[reflect.ValueOf(m).Pointer()] = s }
+	if m, is := input.(map[string]any); c.deep {
+		c.shape.objects(input, register)
+	} else if is {
+		register(m, c.shape)
+	}
+}
+
+// unknown reports that a value is an object of the input which never has a key. A key that objects elsewhere in
+// the input have can be meant for them.
+func (c *compiled) unknown(v any, name string) *UnknownKeyError {
+	m, is := v.(map[string]any)
+	if !is {
+		return nil
+	}
+	s := c.objects[reflect.ValueOf(m).Pointer()]
+	if !s.lacks(name) || s != c.shape && c.read.names[name] {
+		return nil
+	}
+	return unknown(name, s)
 }
 
 // reach looks for a forbidden function or an import anywhere in a program, and

@@ -3,6 +3,7 @@ package jq
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -11,21 +12,36 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
 )
 
-// UnknownKeyError is a program that reads a key which its input never has. jq itself gives null there,
+// UnknownKeyError is a program that reads a key which its input never has there. jq itself gives null,
 // so that a misspelt key makes "nothing is like that" true.
 type UnknownKeyError struct {
 	Key   string
-	Known []string
+	Known []string // the keys that there are; nil of an array
+	Place string   // what a program writes to get to the object; "" is the input
 }
 
-func (e *UnknownKeyError) Error() string { return unknownKey(e.Key, e.Known) }
-
-func unknownKey(key string, known []string) string {
-	text := fmt.Sprintf("there is no .%.60s", key)
-	if near := nearest.Word(key, known); near != "" {
+func (e *UnknownKeyError) Error() string {
+	at, keys := "", "; the keys are ."
+	if e.Place != "" {
+		at, keys = " in "+e.Place, "; the keys there are ."
+	}
+	text := fmt.Sprintf("there is no .%.60s%s", e.Key, at)
+	if e.Known == nil {
+		return text + ", which is an array: write " + e.Place + "[] for each of its elements"
+	}
+	if near := nearest.Word(e.Key, e.Known); near != "" {
 		text += ", did you mean ." + near + "?"
 	}
-	return text + "; the keys are ." + strings.Join(known, " .")
+	return text + keys + strings.Join(e.Known, " .")
+}
+
+// unknown is the error of a key of an object or an array.
+func unknown(key string, s *Shape) *UnknownKeyError {
+	e := &UnknownKeyError{Key: key, Place: s.Place}
+	if !s.Array {
+		e.Known = s.sorted()
+	}
+	return e
 }
 
 // Uses is what a program reads of an input that is one object with known keys.
@@ -37,82 +53,94 @@ type Uses struct {
 // Key reports whether the program may read a key of its input.
 func (u *Uses) Key(name string) bool { return u.whole || u.keys[name] }
 
-// place says whether a value in the program is its whole input.
-type place int
-
-const (
-	inner place = iota // it is not
-	input              // it is
-	maybe              // that shows only when the program runs
-)
-
-func join(a, b place) place {
-	if a != b {
-		return maybe
-	}
-	return a
-}
-
 // reading follows the input of a program through it.
 type reading struct {
 	Uses
-	known   []string
-	unknown string                     // the first unknown key that is surely read, or ""
-	own     map[string]bool            // functions that the program defines
-	vars    map[string]place           // what variables hold
-	later   map[*gojq.Index]*gojq.Term // keys to look at when the program runs
+	root   *Shape
+	names  map[string]bool            // all keys of all objects in the input, and of those that the program makes
+	fault  *UnknownKeyError           // the first unknown key that is surely read, or nil
+	writes bool                       // the path is one that an assignment writes to
+	own    map[string]bool            // functions that the program defines
+	vars   map[string]value           // what variables hold
+	lists  map[*Shape]*Shape          // arrays of values of the input that the program makes
+	later  map[*gojq.Index]*gojq.Term // keys to look at when the program runs
 }
 
 // read finds out what a program reads. The keys that only a run can tell are given to the function lacks.
-func read(q *gojq.Query, known []string) (*Uses, error) {
-	r := &reading{Uses: Uses{keys: map[string]bool{}}, known: known, own: map[string]bool{}, vars: map[string]place{},
-		later: map[*gojq.Index]*gojq.Term{}}
-	r.query(q, input)
-	if r.unknown != "" {
-		return nil, &UnknownKeyError{r.unknown, known}
+func read(q *gojq.Query, root *Shape) (*reading, error) {
+	r := &reading{Uses: Uses{keys: map[string]bool{}}, root: root, names: map[string]bool{}, own: map[string]bool{}, vars: map[string]value{},
+		lists: map[*Shape]*Shape{}, later: map[*gojq.Index]*gojq.Term{}}
+	root.within(func(s *Shape) {
+		for key := range s.Keys {
+			r.names[key] = true
+		}
+	})
+	r.makes(reflect.ValueOf(q))
+	r.query(q, one(root))
+	if r.fault != nil {
+		return nil, r.fault
 	}
-	return &r.Uses, r.guard()
+	return r, r.guard()
 }
 
-// takes notes that a value is looked at as a whole.
-func (r *reading) takes(at place) place {
-	if at != inner {
-		r.whole = true
-		return maybe
+// makes adds the keys of objects that the program makes: with those of the input in one list, it may look for them in both.
+func (r *reading) makes(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			r.makes(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			r.makes(v.Index(i))
+		}
+	case reflect.Struct:
+		if kv, is := v.Interface().(gojq.ObjectKeyVal); is && kv.Val != nil && kv.Val.String() != "."+kv.Key {
+			r.names[kv.Key] = true
+		}
+		for i := range v.NumField() {
+			r.makes(v.Field(i))
+		}
 	}
-	return inner
 }
 
-// key notes that a key of a value is read.
-func (r *reading) key(name string, at place) {
-	switch known := slices.Contains(r.known, name); {
-	case at == inner:
-	case known:
-		r.keys[name] = true
-	case at == input && r.unknown == "":
-		r.unknown = name
+func (r *reading) refuse(key string, s *Shape) {
+	if r.fault == nil {
+		r.fault = unknown(key, s)
 	}
 }
 
-func (r *reading) query(q *gojq.Query, in place) place {
+func (r *reading) query(q *gojq.Query, in value) value {
 	if q == nil {
-		return inner
+		return made
 	}
 	for _, f := range q.FuncDefs {
 		r.own[f.Name] = true
 		for _, a := range f.Args {
 			r.own[a] = true
-			r.vars["$"+strings.TrimPrefix(a, "$")] = maybe
+			r.vars["$"+strings.TrimPrefix(a, "$")] = r.anything()
 		}
 	}
 	for _, f := range q.FuncDefs {
-		r.query(f.Body, maybe)
+		r.asks(f.Body, r.anything())
 	}
 	if q.Term != nil {
 		return r.term(q.Term, in)
 	}
 	if q.Right == nil {
 		return in
+	}
+	switch q.Op {
+	case gojq.OpAssign, gojq.OpModify, gojq.OpUpdateAdd, gojq.OpUpdateSub, gojq.OpUpdateMul, gojq.OpUpdateDiv, gojq.OpUpdateMod, gojq.OpUpdateAlt:
+		before := r.writes
+		r.writes = true
+		left := r.query(q.Left, in)
+		if r.writes = before; q.Op == gojq.OpModify {
+			r.asks(q.Right, r.loose(left))
+		} else {
+			r.asks(q.Right, in)
+		}
+		return r.takes(in) // the changed input
 	}
 	left := r.query(q.Left, in)
 	switch {
@@ -127,58 +155,70 @@ func (r *reading) query(q *gojq.Query, in place) place {
 	case gojq.OpComma, gojq.OpAlt:
 		return join(left, right)
 	case gojq.OpAnd, gojq.OpOr:
-		return inner
-	case gojq.OpEq, gojq.OpNe, gojq.OpGt, gojq.OpGe, gojq.OpLt, gojq.OpLe, gojq.OpSub, gojq.OpMul, gojq.OpDiv, gojq.OpMod, gojq.OpAdd:
-		return max(r.takes(left), r.takes(right))
+		return made
 	}
-	return r.takes(in) // an assignment gives the changed input
+	r.takes(left)
+	r.takes(right)
+	both := join(left, right)
+	switch {
+	case q.Op != gojq.OpAdd && q.Op != gojq.OpSub && q.Op != gojq.OpMul && q.Op != gojq.OpDiv && q.Op != gojq.OpMod:
+		return made
+	case !both.part && !slices.ContainsFunc(both.shapes, func(s *Shape) bool { return !s.Array }):
+		return both // arrays, one after the other
+	}
+	return r.loose(both)
 }
 
-// loose is what a function may get that is called with a value.
-func (r *reading) loose(at place) place {
-	if at != inner {
-		return maybe
-	}
-	return inner
+// asks follows the input through a program that is not part of a path.
+func (r *reading) asks(q *gojq.Query, in value) value {
+	before := r.writes
+	r.writes = false
+	out := r.query(q, in)
+	r.writes = before
+	return out
 }
 
 // bind notes what variables hold. A key in a pattern is read like any other.
-func (r *reading) bind(patterns []*gojq.Pattern, at place) {
+func (r *reading) bind(patterns []*gojq.Pattern, at value) {
 	for _, p := range patterns {
 		if p.Name != "" {
-			if old, twice := r.vars[p.Name]; twice {
-				at = join(old, at)
-			}
-			r.vars[p.Name] = at
+			r.vars[p.Name] = join(r.vars[p.Name], at)
 			continue
 		}
-		rest := inner
-		if at == maybe {
-			rest = r.takes(at)
+		if p.Array != nil {
+			r.bind(p.Array, r.elements(at))
 		}
-		r.bind(p.Array, rest)
 		for _, o := range p.Object {
+			of := within
 			switch {
 			case o.Key != "" && !strings.HasPrefix(o.Key, "$"):
-				r.key(o.Key, at)
+				of, _ = r.key(o.Key, at)
 			case o.Key != "":
-				r.key(o.Key[1:], at)
-				r.vars[o.Key] = rest
+				of, _ = r.key(o.Key[1:], at)
+				r.vars[o.Key] = join(r.vars[o.Key], of)
 			case o.KeyString != nil && o.KeyString.Queries == nil:
-				r.key(o.KeyString.Str, at)
+				of, _ = r.key(o.KeyString.Str, at)
 			default:
-				r.takes(at)
+				of = r.takes(at)
 				r.query(o.KeyQuery, r.loose(at))
 			}
 			if o.Val != nil {
-				r.bind([]*gojq.Pattern{o.Val}, rest)
+				r.bind([]*gojq.Pattern{o.Val}, of)
 			}
 		}
 	}
 }
 
+// elements are those of an array. The input is none.
+func (r *reading) elements(v value) value {
+	if v.has(r.root) && !v.part && !v.other && len(v.shapes) == 1 {
+		return nothing
+	}
+	return r.parts(v)
+}
+
 // index is a value's part. The index itself is a program over in.
-func (r *reading) index(x *gojq.Index, of *gojq.Term, at, in place) place {
+func (r *reading) index(x *gojq.Index, of *gojq.Term, at, in value) value {
 	if t := onlyTerm(x.Start); t != nil && !x.IsSlice && t.Type == gojq.TermTypeString && t.SuffixList == nil {
 		x.Str, x.Start = t.Str, nil // .["key"] is ."key"
 	}
@@ -186,21 +226,26 @@ func (r *reading) index(x *gojq.Index, of *gojq.Term, at, in place) place {
 	if x.Str != nil && x.Str.Queries == nil {
 		name, constant = x.Str.Str, true
 	}
-	if !constant {
-		r.query(x.Start, in)
-		r.query(x.End, in)
-		if x.Str != nil {
-			r.texts(x.Str, in)
+	if constant {
+		out, later := r.key(name, at)
+		if later {
+			r.later[x] = of
 		}
-		return r.takes(at)
+		return out
 	}
-	if r.key(name, at); at == maybe && !slices.Contains(r.known, name) {
-		r.later[x] = of
+	if x.Start != nil {
+		r.asks(x.Start, in)
 	}
-	if at == maybe {
-		return maybe
+	if x.End != nil {
+		r.asks(x.End, in)
 	}
-	return inner
+	if x.Str != nil {
+		r.texts(x.Str, in)
+	}
+	if r.takes(at); x.IsSlice {
+		return at
+	}
+	return r.parts(at)
 }
 
 func onlyTerm(q *gojq.Query) *gojq.Term {
@@ -210,20 +255,17 @@ func onlyTerm(q *gojq.Query) *gojq.Term {
 	return q.Term
 }
 
-func (r *reading) texts(s *gojq.String, in place) {
+func (r *reading) texts(s *gojq.String, in value) {
 	for _, q := range s.Queries {
-		r.takes(r.query(q, in))
+		r.takes(r.asks(q, in))
 	}
 }
 
 // guard makes the program ask, where only a run can tell, whether a value is the input.
 func (r *reading) guard() error {
 	for x, of := range r.later {
-		name := x.Name
-		if x.Str != nil {
-			name = x.Str.Str
-		}
-		check, err := gojq.Parse(fmt.Sprintf("if %s(%s) then error(%s) else . end", lacks, text(name), text(unknownKey(name, r.known))))
+		name := nameOf(x)
+		check, err := gojq.Parse(fmt.Sprintf("if %s(%s) then error else . end", lacks, text(name)))
 		if err != nil {
 			return err
 		}
@@ -248,8 +290,17 @@ func (r *reading) guard() error {
 	return nil
 }
 
-// lacks is the function that a guarded program asks: is this value the input, which has no such key?
+// lacks is the function that a guarded program asks: is this value of the input, which has no such key there?
+// It fails if so.
 const lacks = "_runner_lacks"
+
+// nameOf is the key that a constant index reads.
+func nameOf(x *gojq.Index) string {
+	if x.Str != nil {
+		return x.Str.Str
+	}
+	return x.Name
+}
 
 func text(s string) string {
 	q := gojq.String{Str: s}

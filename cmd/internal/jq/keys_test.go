@@ -21,13 +21,13 @@ func TestUses(t *testing.T) {
 		"..": "*", ".[]": "*", "keys": "*", ". as $x | .run": "run", `.[("ru" + "n")]`: "*", "def f: .run; f": "*", "to_entries": "*",
 		". == 1": "*", "[.] | .[0].health": "*", `"\(.)"`: "*", ". as [$a] | 1": "", "map(.x)": "*", ".run = 1": "*", "has(\"x\")": "*",
 	} {
-		c, err := compile(text, known)
+		c, err := compile(text, Flat(known))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		got := strings.Join(c.uses.sorted(), " ")
-		if c.uses.whole {
+		got := strings.Join(c.read.sorted(), " ")
+		if c.read.whole {
 			got = "*"
 		}
 		if got != want {
@@ -42,14 +42,14 @@ func TestUnknownKeys(t *testing.T) {
 		". as {kernl: $x} | true", ". | .kernl", "select(.kernl == null) | true", "if true then true else .kernl end", "all(.kernl[]?; false)",
 		"(.kernl, .health) | true", "try .kernl catch true", ".run.success and .kernl"} {
 		var unknown *UnknownKeyError
-		if _, err := compile(text, known); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "did you mean .kernel?") {
+		if _, err := compile(text, Flat(known)); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "did you mean .kernel?") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for _, text := range []string{". as $x | 1 | $x | .kernl == null", ". as $x | 1 | ($x.kernl.b // true)", "def f: .kernl; f == null", "def f: .kernl?; [f] | true",
 		"def f(g): g; [f(.kernl)] == [null]", "[.] | .[0].kernl == null", "{a: .} | .a.kernl == null", "[..|objects|.kernl?] | true", "first(., 1) | .kernl? == null",
 		". as $x | try ($x | .kernl) catch true", "reduce 1 as $i (.; .) | .kernl == null", "path(..) as $p | try (getpath($p) | .kernl) catch . | true"} {
-		p, err := NewProgram(text, Form{Keys: known})
+		p, err := NewProgram(text, Form{Shape: Flat(known)})
 		if unknown := new(UnknownKeyError); errors.As(err, &unknown) {
 			continue
 		}
@@ -62,7 +62,7 @@ func TestUnknownKeys(t *testing.T) {
 	for _, text := range []string{"all(.kernel[]; .kernl == 1)", ".health.anything == null", ".kernel[0].kernl == 1", "def f: .kernl; .kernel[0] | f == 1",
 		".kernel[] | .a.b.c == null", "(.health | keys) == []", "del(.run) | .health == {}", "[paths] | length > 0", "any(.kernel[] | {kernl}; .kernl == 1)",
 		".kernel[0] as {kernl: $k} | $k == 1", ".kernel as $k | $k | all(.kernl == 1)", "[.kernel[] | .kernl | . + 1] == [2]"} {
-		p, err := NewProgram(text, Form{Keys: known})
+		p, err := NewProgram(text, Form{Shape: Flat(known)})
 		testkit.Must(t, err)
 		a, err := p.Ask(t.Context(), []byte(`{"kernel":[{"kernl":1}],"health":{},"run":{}}`), false, testTime)
 		if p.Close(); err != nil || !a.Holds() {

@@ -22,7 +22,7 @@ var (
 type Program struct {
 	text string
 	form Form
-	uses *Uses
+	uses *reading
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *bufio.Reader
@@ -30,20 +30,20 @@ type Program struct {
 
 // Form is what is known of the input of a program, and what its process may take.
 type Form struct {
-	Keys   []string // all keys of its one object; nil if it may have any
-	Memory uint64   // bytes of the heap; 0 is 128 MiB
+	Shape  *Shape // of its one object; nil if it may have any keys
+	Memory uint64 // bytes of the heap; 0 is 128 MiB
 }
 
 // NewProgram compiles a program. Its process starts with the first question.
 func NewProgram(text string, form Form) (*Program, error) {
-	c, err := compile(text, form.Keys)
+	c, err := compile(text, form.Shape)
 	if err != nil {
 		return nil, err
 	}
 	if form.Memory == 0 {
 		form.Memory = defaultMemory
 	}
-	return &Program{text: text, form: form, uses: c.uses}, nil
+	return &Program{text: text, form: form, uses: c.read}, nil
 }
 
 // Reads reports whether the program may read a key of its input.

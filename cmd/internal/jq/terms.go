@@ -7,7 +7,7 @@ import (
 )
 
 // term follows the input through one term and its suffixes.
-func (r *reading) term(t *gojq.Term, in place) place {
+func (r *reading) term(t *gojq.Term, in value) value {
 	at := r.head(t, in)
 	for _, s := range t.SuffixList {
 		switch {
@@ -20,24 +20,19 @@ func (r *reading) term(t *gojq.Term, in place) place {
 	return at
 }
 
-// parts are the values of an object. Those of the input are not the input.
-func (r *reading) parts(at place) place {
-	if r.takes(at); at == input {
-		return inner
-	}
-	return at
-}
-
-func (r *reading) head(t *gojq.Term, in place) place {
+func (r *reading) head(t *gojq.Term, in value) value {
 	switch t.Type {
 	case gojq.TermTypeIdentity:
 		return in
-	case gojq.TermTypeRecurse, gojq.TermTypeFormat:
+	case gojq.TermTypeRecurse:
+		return r.deep(in)
+	case gojq.TermTypeFormat:
 		if t.Str != nil {
 			r.texts(t.Str, in)
-			return inner
+			return made
 		}
-		return r.takes(in)
+		r.takes(in)
+		return made
 	case gojq.TermTypeIndex:
 		return r.index(t.Index, t, in, in)
 	case gojq.TermTypeFunc:
@@ -45,29 +40,34 @@ func (r *reading) head(t *gojq.Term, in place) place {
 	case gojq.TermTypeObject:
 		return r.object(t.Object, in)
 	case gojq.TermTypeArray:
-		return r.takes(r.query(t.Array.Query, in))
+		if t.Array.Query == nil {
+			return made
+		}
+		return r.list(r.asks(t.Array.Query, in))
 	case gojq.TermTypeUnary:
 		r.term(t.Unary.Term, in)
-		return inner
+		return made
 	case gojq.TermTypeString:
 		r.texts(t.Str, in)
-		return inner
+		return made
 	case gojq.TermTypeQuery:
 		return r.query(t.Query, in)
 	case gojq.TermTypeIf, gojq.TermTypeTry, gojq.TermTypeReduce, gojq.TermTypeForeach, gojq.TermTypeLabel:
 		return r.block(t, in)
+	case gojq.TermTypeBreak:
+		return nothing
 	}
-	return inner
+	return made
 }
 
 // block is a term with programs in it.
-func (r *reading) block(t *gojq.Term, in place) place {
+func (r *reading) block(t *gojq.Term, in value) value {
 	switch {
 	case t.If != nil:
-		r.query(t.If.Cond, in)
+		r.asks(t.If.Cond, in)
 		out := r.query(t.If.Then, in)
 		for _, e := range t.If.Elif {
-			r.query(e.Cond, in)
+			r.asks(e.Cond, in)
 			out = join(out, r.query(e.Then, in))
 		}
 		if t.If.Else == nil {
@@ -81,10 +81,10 @@ func (r *reading) block(t *gojq.Term, in place) place {
 		}
 		return join(out, r.query(t.Try.Catch, r.loose(in)))
 	case t.Reduce != nil:
-		r.bind(t.Reduce.Patterns, r.query(t.Reduce.Query, in))
+		r.bind(t.Reduce.Patterns, r.asks(t.Reduce.Query, in))
 		return r.state(r.query(t.Reduce.Start, in), t.Reduce.Update)
 	case t.Foreach != nil:
-		r.bind(t.Foreach.Patterns, r.query(t.Foreach.Query, in))
+		r.bind(t.Foreach.Patterns, r.asks(t.Foreach.Query, in))
 		out := r.state(r.query(t.Foreach.Start, in), t.Foreach.Update)
 		if t.Foreach.Extract != nil {
 			return r.query(t.Foreach.Extract, out)
@@ -95,93 +95,130 @@ func (r *reading) block(t *gojq.Term, in place) place {
 }
 
 // state is what a loop hands on from one turn to the next.
-func (r *reading) state(start place, update *gojq.Query) place {
+func (r *reading) state(start value, update *gojq.Query) value {
 	out := r.query(update, start)
-	if out != start {
-		out = r.query(update, maybe)
+	if start.covers(out) {
+		return start
 	}
-	return join(start, out)
+	all := join(within, r.loose(join(start, out)))
+	return join(all, r.query(update, all))
 }
 
 // object is an object that the program makes. {key} is short for {key: .key}.
-func (r *reading) object(o *gojq.Object, in place) place {
-	out := inner
+func (r *reading) object(o *gojq.Object, in value) value {
+	out := made
 	for _, kv := range o.KeyVals {
 		if kv.KeyString != nil {
 			r.texts(kv.KeyString, in)
 		}
-		r.query(kv.KeyQuery, in)
+		if kv.KeyQuery != nil {
+			r.asks(kv.KeyQuery, in)
+		}
 		if kv.Val == nil && kv.Key != "" && !strings.HasPrefix(kv.Key, "$") {
 			kv.Val = &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeIndex, Index: &gojq.Index{Name: kv.Key}}}
 		}
 		switch {
 		case kv.Val != nil:
-			out = max(out, r.takes(r.query(kv.Val, in)))
+			out = join(out, r.takes(r.asks(kv.Val, in)))
 		case strings.HasPrefix(kv.Key, "$"):
-			out = max(out, r.takes(r.variable(kv.Key)))
+			out = join(out, r.takes(r.variable(kv.Key)))
 		default:
-			out = max(out, r.takes(in))
+			out = join(out, r.takes(in))
 		}
 	}
 	return out
 }
 
-func (r *reading) variable(name string) place {
+func (r *reading) variable(name string) value {
 	if at, known := r.vars[name]; known {
 		return at
 	}
-	return maybe
+	return r.anything()
 }
 
 // How a builtin treats its input and its arguments.
 const (
-	blindly  = iota // it looks at neither
-	outer           // its arguments are programs over its input
+	ends     = iota // it gives no result
+	blindly         // it looks at nothing
+	plainly         // it looks at its input, and gives nothing of it
+	outer           // its arguments are programs over its input; it gives what the last gives
+	sums            // its arguments are programs over its input; it makes something of what they give
 	each            // the first is one over its input, the others over what that gives
 	elements        // its argument is one over the parts of its input
+	mapped          // and it makes an array of what that gives
+	orders          // and it gives its input in another order, or less of it
+	groups          // and it gives an array of such arrays
+	picks           // and it gives one of the parts
 	filter          // its argument is one over its input, which it passes on
 )
 
 var builtins = map[string]int{
-	"true/0": blindly, "false/0": blindly, "null/0": blindly, "empty/0": blindly, "not/0": blindly, "error/0": blindly,
-	"first/1": outer, "last/1": outer, "isempty/1": outer, "limit/2": outer, "skip/2": outer, "add/1": outer, "error/1": outer, "range/1": outer, "range/2": outer,
+	"empty/0": ends, "error/0": ends, "error/1": ends,
+	"true/0": blindly, "false/0": blindly, "null/0": blindly, "not/0": blindly,
+	"length/0": plainly, "keys/0": plainly, "keys_unsorted/0": plainly, "type/0": plainly, "tostring/0": plainly, "tojson/0": plainly, "has/1": plainly,
+	"first/1": outer, "last/1": outer, "limit/2": outer, "skip/2": outer,
+	"isempty/1": sums, "add/1": sums, "range/1": sums, "range/2": sums,
 	"any/2": each, "all/2": each,
-	"any/1": elements, "all/1": elements, "map/1": elements, "any/0": elements, "all/0": elements,
-	"select/1": filter,
+	"any/1": elements, "all/1": elements, "any/0": elements, "all/0": elements,
+	"map/1":  mapped,
+	"sort/0": orders, "sort_by/1": orders, "unique/0": orders, "unique_by/1": orders, "reverse/0": orders,
+	"group_by/1": groups,
+	"first/0":    picks, "last/0": picks, "min/0": picks, "max/0": picks, "min_by/1": picks, "max_by/1": picks,
+	"select/1": filter, "values/0": filter, "objects/0": filter, "arrays/0": filter, "scalars/0": filter, "strings/0": filter, "numbers/0": filter,
+	"booleans/0": filter, "iterables/0": filter, "nulls/0": filter,
 }
 
 // call follows the input into a function.
-func (r *reading) call(f *gojq.Func, in place) place {
+func (r *reading) call(f *gojq.Func, in value) value {
 	if strings.HasPrefix(f.Name, "$") {
 		return r.variable(f.Name)
 	}
 	kind, known := builtins[f.Name+"/"+string(rune('0'+min(len(f.Args), 9)))]
-	if !known || r.own[f.Name] {
+	switch {
+	case r.own[f.Name]:
 		for _, a := range f.Args {
-			r.query(a, r.loose(in))
+			r.asks(a, r.anything())
+		}
+		r.takes(in)
+		return r.anything()
+	case !known:
+		for _, a := range f.Args {
+			r.asks(a, r.loose(in))
 		}
 		return r.takes(in)
 	}
+	of := in
 	switch kind {
-	case outer:
-		out := inner
-		for _, a := range f.Args {
-			out = max(out, r.query(a, in))
+	case elements, mapped, orders, groups, picks:
+		of = r.parts(in)
+	}
+	var out value
+	for i, a := range f.Args {
+		if kind == outer && i == len(f.Args)-1 {
+			return r.query(a, in) // it can be a path
 		}
-		return r.loose(out)
-	case each:
-		r.query(f.Args[1], r.query(f.Args[0], in))
-	case elements:
-		for _, a := range f.Args {
-			r.query(a, r.parts(in))
+		out = r.asks(a, of)
+		if kind == each {
+			of = out
 		}
+	}
+	switch kind {
+	case ends:
+		return nothing
+	case plainly:
 		r.takes(in)
-		if f.Name == "map" {
-			return r.loose(r.parts(in))
-		}
+	case sums:
+		return r.loose(join(out, made))
+	case mapped:
+		return r.list(out)
+	case orders:
+		return in
+	case groups:
+		return r.list(r.list(of))
+	case picks:
+		return of
 	case filter:
-		r.query(f.Args[0], in)
 		return in
 	}
-	return inner
+	return made
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/big"
 	"os"
-	"reflect"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -72,7 +71,7 @@ func serve(in io.Reader, out io.Writer) int {
 			bound(memory)
 			go watchMemory(memory)
 			var err error
-			if code, err = compile(q.Program, q.Form.Keys); err != nil {
+			if code, err = compile(q.Program, q.Form.Shape); err != nil {
 				return 2
 			}
 			continue
@@ -119,10 +118,7 @@ func (c *compiled) run(text json.RawMessage) (gojq.Iter, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.lacks = ""
-	if m, is := input.(map[string]any); is {
-		c.input = reflect.ValueOf(m).Pointer()
-	}
+	c.take(input)
 	return c.Run(input), nil
 }
 
@@ -132,8 +128,8 @@ func answer(code *compiled, q question) (a Answer) {
 		return Answer{Fault: err.Error()}
 	}
 	defer func() {
-		if code.lacks != "" { // also where the program caught the error
-			a.Fault = unknownKey(code.lacks, code.known)
+		if code.lacks != nil { // also where the program caught the error
+			a.Fault = code.lacks.Error()
 		}
 	}()
 	for {
@@ -169,8 +165,8 @@ func show(code *compiled, q question) (s Shown) {
 		return Shown{Fault: err.Error()}
 	}
 	defer func() {
-		if code.lacks != "" {
-			s.Fault = unknownKey(code.lacks, code.known)
+		if code.lacks != nil {
+			s.Fault = code.lacks.Error()
 		}
 	}()
 	for {

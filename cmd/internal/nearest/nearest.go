@@ -3,13 +3,32 @@ package nearest
 
 import "strings"
 
-// Word is the candidate that is most like word, or "" if none is much like it.
+// minBeginning is how much of a word says which one was meant.
+const minBeginning = 3
+
+// Word is the candidate that differs by one letter, or the only one that begins with word, or that is most like
+// it, or "" if none is much like it.
 func Word(word string, candidates []string) string {
 	best, at := "", (len(word)+1)/4+2
 	for _, c := range candidates {
 		if d := distance(strings.ToLower(word), c); d < at {
 			best, at = c, d
 		}
+	}
+	if best != "" && at <= 1 || len(word) < minBeginning {
+		return best
+	}
+	begins := ""
+	for _, c := range candidates {
+		if strings.HasPrefix(c, strings.ToLower(word)) {
+			if begins != "" {
+				return best
+			}
+			begins = c
+		}
+	}
+	if begins != "" {
+		return begins
 	}
 	return best
 }

@@ -25,6 +25,8 @@ type Error struct {
 	Code  int
 	Err   error
 	Hints []string
+
+	said bool // it is an error of the tool itself, which has already printed it
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
@@ -43,7 +45,10 @@ func Failf(code int, format string, a ...any) error {
 // Usagef is a wrong call.
 func Usagef(format string, a ...any) error { return Failf(ExitUsage, format, a...) }
 
-// Status is an exit code without a message: the tool has already printed the reason.
+// Said is an error that the tool has already printed.
+func Said(code int) error { return &Error{Code: code, said: true} }
+
+// Status is an exit code without a message: the answer of the tool, or the code of a command that it runs.
 func Status(code int) error { return &Error{Code: code} }
 
 func codeOf(err error) (int, *Error) {

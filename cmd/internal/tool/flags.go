@@ -65,8 +65,11 @@ func checkFlags(tool string, flags []cli.Flag, args []string) error {
 			return Usagef("flag %s needs a value", dashes(name))
 		}
 		if v := args[i]; len(v) > 1 && v[0] == '-' && !strings.ContainsAny(v[1:2], "0123456789.") {
-			return Fail(ExitUsage, fmt.Errorf("flag %s needs a value, and %q looks like another flag", dashes(name), v),
-				fmt.Sprintf("if it is the value: %s=%s", dashes(name), v))
+			err := fmt.Errorf("flag %s needs a value, and %q looks like another flag", dashes(name), v)
+			if v == "--" {
+				return Fail(ExitUsage, err, tool+" --help")
+			}
+			return Fail(ExitUsage, err, fmt.Sprintf("if it is the value: %s=%s, or in quotes if it has several words: %s='%s …'", dashes(name), v, dashes(name), v))
 		}
 	}
 	return nil

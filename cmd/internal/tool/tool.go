@@ -141,7 +141,7 @@ func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args [
 			fmt.Fprintf(errw, "%s: hint: %s --help\n", a.Name, a.Name)
 		}
 	}
-	if a.Wraps && !slices.Contains(a.Filters, env.Command) && code < ExitOwn && (e == nil || e.Err != nil) {
+	if a.Wraps && !slices.Contains(a.Filters, env.Command) && code < ExitOwn && (e == nil || e.Err != nil || e.said) {
 		return ExitOwn
 	}
 	return code

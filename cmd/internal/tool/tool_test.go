@@ -154,6 +154,29 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// TestExitCodesOfWrappers: a tool that runs a command ends with 125 for whatever is its own failure, said by itself or not, and
+// with the command's code otherwise. Its words that run no command have the usual codes.
+func TestExitCodesOfWrappers(t *testing.T) {
+	for _, c := range []struct {
+		err           error
+		wraps, filter int
+	}{
+		{Said(ExitInput), ExitOwn, ExitInput},
+		{fmt.Errorf("outer: %w", Said(ExitInput)), ExitOwn, ExitInput},
+		{Usagef("x"), ExitOwn, ExitUsage},
+		{Status(ExitInput), ExitInput, ExitInput}, // the command's
+		{Failf(ExitNotFound, "x"), ExitNotFound, ExitNotFound},
+		{nil, ExitOK, ExitOK},
+	} {
+		app := App{Name: "runner-test", Words: []string{"run", "show"}, Wraps: true, Filters: []string{"show"}, Run: func(context.Context, *Env) error { return c.err }}
+		for word, want := range map[string]int{"run": c.wraps, "show": c.filter} {
+			if code := app.Call(t.Context(), strings.NewReader(""), io.Discard, io.Discard, []string{word}); code != want {
+				t.Errorf("%s: %v: exit %d, expected %d", word, c.err, code, want)
+			}
+		}
+	}
+}
+
 func TestStreamError(t *testing.T) {
 	for err, code := range map[error]int{
 		stream.ErrRead: ExitIO, stream.ErrTruncated: ExitInput, stream.ErrForm: ExitInput, stream.ErrDigest: ExitInput,

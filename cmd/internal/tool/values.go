@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"math/bits"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
@@ -35,9 +37,33 @@ func CannotRead(name string, err error) error {
 	return Failf(ExitIO, "cannot read %s: %w", shown(name), cause(err))
 }
 
+// One is the only operand of a call that needs exactly one; hint is a whole call.
+func (e *Env) One(what, hint string) (string, error) {
+	switch {
+	case len(e.Args) == 0:
+		return "", Missing(what, hint)
+	case len(e.Args) > 1:
+		return "", Fail(ExitUsage, fmt.Errorf("unexpected operand %q: expected one, %s", e.Args[1], what), hint)
+	}
+	return e.Args[0], nil
+}
+
 // CannotWrite is the error for an output that could not be written.
 func CannotWrite(name string, err error) error {
-	return Failf(ExitIO, "cannot write %s: %w", shown(name), cause(err))
+	return Fail(ExitIO, fmt.Errorf("cannot write %s: %w", shown(name), cause(err)), PlaceHints(name)...)
+}
+
+// PlaceHints are what to type where an output cannot be made at a place: its directory is missing, or it is
+// a directory itself. There are none if the reason is another one.
+func PlaceHints(name string) []string {
+	if st, err := os.Stat(name); err == nil && st.IsDir() {
+		return []string{"name a file in it: " + ShellWord(filepath.Join(name, "NAME"))}
+	}
+	dir := filepath.Dir(name)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return []string{"make its directory: mkdir -p " + ShellWord(dir)}
+	}
+	return nil
 }
 
 // maxShown is how many characters of a name a message has.
@@ -80,11 +106,20 @@ func (e *Env) NotEmpty(flags ...string) error {
 // Word is the value of a flag that takes one of a few words.
 func (e *Env) Word(flag string, words ...string) (string, error) {
 	v := e.Flag.String(flag)
-	if !slices.Contains(words, v) {
-		n := len(words) - 1
-		return v, BadValue(flag, v, strings.Join(words[:n], ", ")+" or "+words[n])
+	return v, OneOf(flag, v, words...)
+}
+
+// OneOf refuses a value that is none of a few words, and says which one was probably meant.
+func OneOf(flag, value string, words ...string) error {
+	if slices.Contains(words, value) {
+		return nil
 	}
-	return v, nil
+	n := len(words) - 1
+	err := BadValue(flag, value, strings.Join(words[:n], ", ")+" or "+words[n])
+	if near := nearest.Word(value, words); near != "" {
+		return Fail(ExitUsage, err, "did you mean --"+flag+" "+near+"?")
+	}
+	return err
 }
 
 // Duration is the value of a flag that takes a time of 0 or more.

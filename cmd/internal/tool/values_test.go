@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -102,5 +104,43 @@ func TestSentences(t *testing.T) {
 	}
 	if code, said := flagged("flag", "", func(e *Env) error { return e.NotEmpty("flag") }); code != ExitUsage || !strings.Contains(said, `--flag "": expected a name`) {
 		t.Errorf("exit %d, %s", code, said)
+	}
+}
+
+// TestPlaceHints: what to type where an output cannot be made is tried here.
+func TestPlaceHints(t *testing.T) {
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "a b", "c", "out")
+	for name, want := range map[string]string{
+		missing: "make its directory: mkdir -p '" + filepath.Dir(missing) + "'", dir: "name a file in it: " + dir + "/NAME", filepath.Join(dir, "out"): "",
+	} {
+		if got := strings.Join(PlaceHints(name), "; "); got != want {
+			t.Errorf("%s: %q, expected %q", name, got, want)
+		}
+	}
+	if out, err := exec.Command("sh", "-c", strings.TrimPrefix(PlaceHints(missing)[0], "make its directory: ")).CombinedOutput(); err != nil {
+		t.Errorf("%s: %v", out, err)
+	}
+	if err := WriteFile(missing, Bytes([]byte("x"))); err != nil {
+		t.Error(err)
+	}
+	if _, err := CreateAtomic(dir); err == nil || !strings.Contains(err.Error(), "it is a directory, expected the name of a file") {
+		t.Error(err)
+	}
+}
+
+// TestOneOf: the word that was probably meant is in the hint.
+func TestOneOf(t *testing.T) {
+	if err := OneOf("fail-on", "error", "info", "warning", "error"); err != nil {
+		t.Error(err)
+	}
+	for value, hint := range map[string]string{"eror": "did you mean --fail-on error?", "warn": "did you mean --fail-on warning?", "foo": ""} {
+		var hints []string
+		if _, e := codeOf(OneOf("fail-on", value, "info", "warning", "error")); e != nil && e.Code == ExitUsage {
+			hints = e.Hints
+		}
+		if strings.Join(hints, "") != hint {
+			t.Errorf("%s: %q, expected %q", value, hints, hint)
+		}
 	}
 }

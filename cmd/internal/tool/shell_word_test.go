@@ -1,4 +1,4 @@
-package main
+package tool
 
 import (
 	"os/exec"
@@ -12,7 +12,7 @@ import (
 func TestShellWord(t *testing.T) {
 	testkit.Programs(t, "words as bash reads them", "bash")
 	for _, s := range []string{"", "plain/word-1.gz", "a b", "it's", "$(id)", "`id`", "x\ny", "\x1b[31m$(id)'\\", "\xff\xfe", "a\x012", "ä", "\u202eevil", "*?[!]~#&;|<>\""} {
-		word := shellWord(s)
+		word := ShellWord(s)
 		out, err := exec.Command("bash", "--norc", "-c", "printf %s "+word).Output()
 		if err != nil || string(out) != s {
 			t.Errorf("%q as %s is read as %q, %v", s, word, out, err)

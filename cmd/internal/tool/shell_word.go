@@ -1,4 +1,4 @@
-package main
+package tool
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// shellWord is a word as a shell reads it, without raw control characters.
-func shellWord(s string) string {
+// ShellWord is a word as a shell reads it, without raw control characters.
+func ShellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-=+,:@%", r)
 	}
