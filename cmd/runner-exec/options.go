@@ -38,7 +38,7 @@ Flags:
   --timeout D, --grace D   TERM after D, kill after another grace; which survivors get (10s)
   --cgroup-parent DIR make the cgroup below DIR, not below the caller's own
   --ring-size, --spool-size, --probes, --redundant, --without, --file-mechanism   as there
-  -v, -q              print progress; print nothing but errors; -h, --help; --version
+  -v, -q              print progress; only errors and warnings (a run not whole); -h, --help; --version
 
 Exit codes: the command's own; 128+N signal N; 127 not found; 126 cannot be run;
 125 own failure. Before: 2 wrong call, 3, 5 bad policy file, 4 cannot observe

@@ -28,7 +28,7 @@ Flags:
   --metrics FILE   write replay_fidelity, boundary_coverage, mean_revert_time_ms as JSON
   --json           print the result as JSON
   --timeout D      end a replay after D
-  -v, -q           print the command's output; print nothing but errors
+  -v, -q           print the command's output; print only errors
   -h, --help       print this help; --version prints the version
 
 Exit codes:
