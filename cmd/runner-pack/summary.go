@@ -64,10 +64,15 @@ func (r *router) summary() (line string, whole bool) {
 		parts = append(parts, n(calls, "tool call", "tool calls"))
 	}
 	state, whole := r.state()
-	return strings.Join(append(parts, state), ", "), whole
+	parts = append(parts, state)
+	if status := r.report.Status; status != schemas.CorrelationClean {
+		whole = false
+		parts = append(parts, fmt.Sprintf("correlation %s (%s: runner-verify --explain)", status, n(r.parts.ambiguities, "ambiguity", "ambiguities")))
+	}
+	return strings.Join(parts, ", "), whole
 }
 
-// tell says what the archive holds. A record that is not whole is a warning: -q does not hide it.
+// tell says what the archive holds. A record that is not whole, or in doubt, is a warning: -q does not hide it.
 func (r *router) tell(env *tool.Env, path string) {
 	if line, whole := r.summary(); whole {
 		env.Sayf("%s: %s", schemas.Text(path), line)

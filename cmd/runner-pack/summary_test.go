@@ -49,7 +49,7 @@ func TestState(t *testing.T) {
 		{schemas.LayerPartial, schemas.CorrelationClean, 0, loss(schemas.NoteValue{Key: schemas.CauseInterference, Value: "move"}), "not complete: interference=move", false},
 		{schemas.LayerAbsent, schemas.CorrelationFailed, 0, schemas.NoteEscape.Format(uint64(1)), "not complete: a task left the cgroup, or may have: what it did afterwards may be missing, and runner-verify refuses this record", false},
 	} {
-		r := router{surface: &surfaceWriter{}, health: &schemas.Health{KernelLayer: c.layer, CgroupCorrelation: c.cgroup, RingbufDrops: c.drops}}
+		r := router{surface: &surfaceWriter{}, report: &schemas.Report{Status: schemas.CorrelationClean}, health: &schemas.Health{KernelLayer: c.layer, CgroupCorrelation: c.cgroup, RingbufDrops: c.drops}}
 		if c.note != "" {
 			r.health.Notes = []string{c.note}
 		}
@@ -73,5 +73,14 @@ func TestState(t *testing.T) {
 				t.Errorf("%s: %q, expected %q", q, said.String(), want)
 			}
 		}
+	}
+}
+
+// TestSummaryOfDoubt: a record in which something is in doubt does not read complete and nothing else.
+func TestSummaryOfDoubt(t *testing.T) {
+	r := router{surface: &surfaceWriter{}, parts: &reportWriter{ambiguities: 2, notes: 1}, report: &schemas.Report{Status: schemas.CorrelationFailed},
+		health: &schemas.Health{KernelLayer: schemas.LayerComplete, CgroupCorrelation: schemas.CorrelationClean}}
+	if line, whole := r.summary(); whole || !strings.HasSuffix(line, ", correlation failed (2 ambiguities: runner-verify --explain)") {
+		t.Errorf("%q, %v", line, whole)
 	}
 }
