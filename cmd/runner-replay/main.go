@@ -21,7 +21,7 @@ recording, clock and seed are those of the record. Nothing reaches the network.
 
 Flags:
   -o FILE          keep the archive of the replay (of the last of several)
-  --base DIR       the base of a run whose archive has only its digest
+  --base DIR|TAR   the base, if the archive has only its digest; another one is a drift
   --env NAME       take a variable that was a secret from the environment; repeat
   --allow-uncontrolled  run also if something that went in is not recorded
   --runs N         replay N times, and print how many were equal
