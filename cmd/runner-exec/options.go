@@ -30,7 +30,7 @@ Flags:
   --policy FILE       collect the policy log (for tool rules), enforce its network, file, exec rules
   --agent-shim openai-agents, --intents   collect the SDK log (default: none); what it wants done
   --run-id ID, --no-kernel, --pack NAME   name of the run; no capture; a pack for the manifest
-  --user USER         run as NAME, UID or UID:GID (default: who called sudo, else the caller)
+  --user USER         run as NAME, UID or UID:GID (default: who called sudo, else the caller; they own the archive)
   --times, --no-filtered, --no-processes, --canonical-pids   layers; number processes by the fork tree
   --no-new-privs, --harden   exec gives no rights; and refuse what attacks the observer
   --drop EXPR, --noise v0|loader|none   drop lines for which the jq program gives true; what is noise
