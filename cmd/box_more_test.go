@@ -39,6 +39,37 @@ func TestBoxOneProcessor(t *testing.T) {
 	}
 }
 
+// TestBoxGitClone: what BOX.md says of hard links to files of the base, and what it says to type works.
+func TestBoxGitClone(t *testing.T) {
+	testkit.Programs(t, "git in a box", "git")
+	for _, c := range callers(t) {
+		dir := c.dir(t)
+		repo := command(t, "sh", "-ec", `cd "$0"; mkdir base; git init -q base/repo; cd base/repo; echo a >a; git add a; git -c user.name=a -c user.email=a@b commit -qm a`, dir)
+		repo.SysProcAttr = c.box(t).SysProcAttr
+		repo.Env = append(repo.Env, "HOME="+dir)
+		if o := call(t, repo); o.code != 0 {
+			t.Fatal(o)
+		}
+		for _, x := range []struct {
+			says, script string
+			flags        []string
+		}{
+			{"hardlink different from source", "git clone -q repo copy", []string{"--base", dir + "/base"}},
+			{"", "git clone -q --no-hardlinks repo copy && cmp repo/a copy/a", []string{"--base", dir + "/base"}},
+			{"", `git clone -q "file://$PWD/repo" copy && cmp repo/a copy/a`, []string{"--base", dir + "/base"}},
+			{"", "mkdir x && cp -r repo x && git clone -q x/repo copy && cmp repo/a copy/a", []string{"--base", dir + "/base"}},
+		} {
+			cmd := c.box(t, append(x.flags, "--", "sh", "-c", x.script)...)
+			cmd.Env = append(cmd.Env, "HOME=/nonexistent")
+			if o := call(t, cmd); o.code == 0 && x.says != "" {
+				t.Logf("git does not compare the names of a link: %q works too", x.script)
+			} else if (o.code == 0) != (x.says == "") || !strings.Contains(o.stderr, x.says) {
+				t.Errorf("%s, %s: %v", c.name, x.script, o)
+			}
+		}
+	}
+}
+
 // TestBoxDevices: devices in a base cannot be opened, and what an overlay would take for a mark of its own is refused: the program
 // is never said to have removed it.
 func TestBoxDevices(t *testing.T) {

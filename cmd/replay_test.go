@@ -368,6 +368,7 @@ func TestReplayNotClosed(t *testing.T) {
 	testkit.Must(t, os.MkdirAll(dir+"/base", 0o755))
 	testkit.Must(t, os.MkdirAll(dir+"/other", 0o755))
 	testkit.Must(t, os.WriteFile(dir+"/base/a", []byte("a"), 0o644))
+	testkit.Must(t, exec.Command("tar", "-C", dir+"/base", "-cf", dir+"/base.tar", ".").Run())
 	deny, box := []string{tool("runner-net"), "deny", "--"}, []string{tool("runner-box"), "--base", dir + "/base", "--fallback", "copy", "--"}
 	byDigest := []string{tool("runner-box"), "--base", dir + "/base", "--base-by-digest", "--fallback", "copy", "--"}
 	for name, x := range map[string]struct {
@@ -384,6 +385,11 @@ func TestReplayNotClosed(t *testing.T) {
 		"only a digest":       {[]string{"--replayable"}, slices.Concat(deny, byDigest), "", nil, 4, "--base DIR"},
 		"the base is given":   {[]string{"--replayable"}, slices.Concat(deny, byDigest), "", []string{"--base", dir + "/base"}, 0, "equal"},
 		"another base":        {[]string{"--replayable"}, slices.Concat(deny, byDigest), "", []string{"--base", dir + "/other"}, 1, "base"},
+		"another base, kept":  {[]string{"--replayable"}, slices.Concat(deny, box), "", []string{"--base", dir + "/other"}, 1, "differs      base"},
+		"a tar of the base":   {[]string{"--replayable"}, slices.Concat(deny, byDigest), "", []string{"--base", dir + "/base.tar"}, 0, "equal"},
+		"a tar, and measures": {[]string{"--replayable"}, slices.Concat(deny, byDigest), "", []string{"--base", dir + "/base.tar", "--metrics", dir + "/never"}, 2, "unpack it"},
+		"no such base":        {[]string{"--replayable"}, slices.Concat(deny, byDigest), "", []string{"--base", dir + "/nowhere"}, 5, "nowhere: no such file"},
+		"a base of no box":    {[]string{"--replayable"}, deny, "", []string{"--base", dir + "/base"}, 2, "had no base"},
 		"a secret":            {[]string{"--replayable"}, slices.Concat(deny, box), "API_TOKEN=verysecret", nil, 4, "--env API_TOKEN"},
 		"the secret is given": {[]string{"--replayable"}, slices.Concat(deny, box), "API_TOKEN=verysecret", []string{"--env", "API_TOKEN"}, 0, "equal"},
 	} {
@@ -400,7 +406,7 @@ func TestReplayNotClosed(t *testing.T) {
 			if x.env != "" {
 				replay.Env = append(os.Environ(), x.env)
 			}
-			if o := call(t, replay); o.code != x.want || !strings.Contains(o.stdout, x.says) {
+			if o := call(t, replay); o.code != x.want || !strings.Contains(o.stdout+o.stderr, x.says) {
 				t.Errorf("%v, expected %d and %q", o, x.want, x.says)
 			}
 			if b := openArchive(t, file).members["run/env.json"]; strings.Contains(string(b), "verysecret") {

@@ -136,6 +136,49 @@ func TestSoakStops(t *testing.T) {
 	}
 }
 
+// TestSoakCorrected: a call whose command never started, or of which no run ended, does not block the corrected one, and leaves nothing.
+func TestSoakCorrected(t *testing.T) {
+	requireBPF(t)
+	dir := shortDir(t)
+	testkit.Must(t, os.Mkdir(dir+"/mine", 0o777))
+	soak := func(folder string, argv ...string) outcome {
+		return call(t, soakIn(t, dir, append([]string{"--iterations", "1", "--dir", folder}, argv...)...))
+	}
+	for _, c := range []struct {
+		code int
+		argv []string
+	}{
+		{127, []string{"--", "no-such-command"}},
+		{126, []string{"--", "/"}},
+		{127, []string{"--fault", "slow=no-such-command -n 1", "--", "true"}},
+		{2, []string{"--exec=--no-such-flag", "--", "true"}},           // runner-exec says so
+		{4, []string{"--exec=--cgroup-parent=/proc", "--", "true"}},    // here too
+		{127, []string{"--", tool("runner-clock"), "no-such-command"}}, // and here the wrapper
+	} {
+		for _, folder := range []string{"deep/new", "mine"} {
+			if o := soak(folder, c.argv...); o.code != c.code {
+				t.Errorf("%q: %v", c.argv, o)
+			}
+		}
+		if list, err := os.ReadDir(dir + "/mine"); err != nil || len(list) > 0 || testkit.Exists(dir+"/deep") {
+			t.Errorf("%q leaves %v, %v", c.argv, list, err)
+		}
+	}
+	// A soak that was killed before its first run had ended has nothing to go on with.
+	if o := soak("mine", "--", "sh", "-c", "kill -9 $(sed -n 's/^PPid:[^0-9]*//p' /proc/$PPID/status)"); o.code != -1 || !testkit.Exists(dir+"/mine/soak.json") {
+		t.Error(o)
+	}
+	for end := time.Now().Add(time.Minute); !testkit.Exists(dir+"/mine/none/0001.tar.gz") && time.Now().Before(end); { // its runner-exec ends by itself
+		time.Sleep(20 * time.Millisecond)
+	}
+	if o := soak("mine", "--", "true"); o.code != 0 {
+		t.Error(o)
+	}
+	if o := soak("mine", "--", "false"); o.code != 2 || !strings.Contains(o.stderr, "mine has another soak: the command differs") {
+		t.Errorf("a finished run is lost: %v", o)
+	}
+}
+
 // TestSoakFailsToRecord: a run without an archive is an infra_error that says why, and is in no rate.
 func TestSoakFailsToRecord(t *testing.T) {
 	requireBPF(t)

@@ -40,6 +40,7 @@ func TestUser(t *testing.T) {
 		{"without capture", none, []string{"--user", "nobody", "--no-kernel"}, "65534 65534 65534 /nonexistent"},
 		{"called by sudo", sudo, nil, "65534 65534 65534 /nonexistent"},
 		{"called by sudo for root", append(sudo, "HOME=/root"), []string{"--user", "root"}, "0 0 * /root"},
+		{"called by sudo for somebody else", append(sudo, "HOME=/root"), []string{"--user", "4242:4343"}, "4242 4343 4343 /root"},
 		{"called by root's sudo", []string{"SUDO_UID=0", "SUDO_GID=0", "HOME=/root"}, nil, "0 0 * /root"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -56,7 +57,7 @@ func TestUser(t *testing.T) {
 				t.Fatalf("%q, expected %q: %v", have, c.want, m.outcome)
 			}
 			openArchive(t, m.path)
-			owner := uint32(0)
+			owner := uint32(0) // who called sudo, whatever --user says
 			if c.env[0] == sudo[0] {
 				owner = 65534
 			}

@@ -73,6 +73,7 @@ const (
 const (
 	NoteNotWatched    = "denied_call_not_watched"
 	NoteExecBefore    = "exec_before_sessions"
+	NoteLogUnused     = "policy_log_unused"
 	NoteReloaded      = "policy_session_reloaded"
 	NoteSDKFailed     = "sdk_tool_call_failed"
 	NoteSDKPrefixed   = "sdk_tool_name_prefixed"
@@ -139,6 +140,7 @@ var ambiguities = [...]AmbiguityKind{
 	{Code: AmbiguityRecordPartial, Status: CorrelationPartial, Arg: ArgName, Says: "the record of this wrapper is not whole: `unread` or `base_changed` of `run/box.json`, `bad_lines` or `lost` of `run/clock.json`, or `names_lost` of `run/net.json` is above 0"},
 	{Code: NoteNotWatched, Status: CorrelationClean, Arg: ArgID, Says: "a denied call named nothing that a kernel line can show: nothing is watched"},
 	{Code: NoteExecBefore, Status: CorrelationClean, Arg: ArgPath, Says: "a program was executed before the first session had started, by a process in no tree that is neither a proxy nor an ancestor of the proxy of a session with decisions"},
+	{Code: NoteLogUnused, Status: CorrelationClean, Arg: ArgNone, Says: "the run collected a log of decisions, nobody wrote to it or held it open, and the SDK layer has no call: no tool call went through runner-policy. A call past it would look the same"},
 	{Code: NoteReloaded, Status: CorrelationClean, Arg: ArgName, Says: "the proxy read its policy file again during the session: earlier calls were decided by what it said before"},
 	{Code: NoteSDKFailed, Status: CorrelationClean, Arg: ArgID, Says: "the SDK reports the call as started and not as completed, and all its decisions ended as `denied`, `tool_error`, `error` or `cancelled`"},
 	{Code: NoteSDKPrefixed, Status: CorrelationClean, Arg: ArgID, Says: "the SDK names the tool of the decision with a prefix that ends in none of A-Z, a-z, 0-9, and all names of that session have that prefix"},

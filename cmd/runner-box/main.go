@@ -27,7 +27,7 @@ Flags:
   --base-by-digest   the bytes of the base are not part of the record, only its digest
   --fallback copy    work on a copy of the base where no overlay can be mounted, or fail
   --cpu N            run on processor N only
-  --user USER        NAME, UID or UID:GID (default: who called sudo, else the caller)
+  --user USER        NAME, UID or UID:GID (default: who called sudo, else the caller; they own the record)
   --grace D          what outlives the command is killed after this time (10s)
   --run-id ID        name of the run in the record
   --probe            say what this machine can do, and run nothing

@@ -78,11 +78,14 @@ func (n *engines) fact(left bool) string {
 
 // tell says what the record lacks because of engines, and what to type.
 func (n *engines) tell(env *tool.Env, left uint64) {
-	if left > 0 {
-		env.Sayf("%d tasks left the cgroup, or may have: what they did after that is not in the record%s", left, n.hint())
+	switch {
+	case left == 1:
+		env.Warnf("a task left the cgroup, or may have: what it did after that is not in the record%s", n.hint())
+	case left > 1:
+		env.Warnf("%d tasks left the cgroup, or may have: what they did after that is not in the record%s", left, n.hint())
 	}
 	for _, e := range n.outside() {
-		env.Sayf("%s was asked through its socket: what it did for that is outside of the cgroup and not in the record; %s", e.Name, e.Do)
+		env.Warnf("%s was asked through its socket: what it did for that is outside of the cgroup and not in the record; %s", e.Name, e.Do)
 	}
 }
 

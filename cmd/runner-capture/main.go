@@ -49,7 +49,7 @@ Flags:
   --argv full|hash|none, --argv-key FILE   arguments but secrets; names (default), digests; nothing
   --probe, --checksum crc32c   only say whether capture would work here; a cheaper seal, see STREAMS.md
   --supervised, --grace D, --make-cgroup, --remove-cgroup, --ready-fd N   for runner-exec
-  -v, -q             say more; say nothing but errors; -h, --help and --version
+  -v, -q             say more; say only errors and warnings (of losses); -h, --help and --version
 
 Exit codes:
   0  sealed stream                    2  wrong call

@@ -117,10 +117,10 @@ func (r *captureRun) seal(st bpf.Stats) error {
 	return nil
 }
 
-// tellLosses says what is missing, and what helps.
+// tellLosses says what is missing, and what helps. A loss is a warning, so -q does not hide it.
 func (r *captureRun) tellLosses(st bpf.Stats) {
 	if n := st.Dropped; n > 0 {
-		r.env.Sayf("%d events were lost, and the record says so; a larger ring helps: --ring-size %dM", n, max(32, 2*r.opt.ringSize>>20))
+		r.env.Warnf("%d events were lost, and the record says so; a larger ring helps: --ring-size %dM", n, max(32, 2*r.opt.ringSize>>20))
 	}
 	r.ev.engines.tell(r.env, r.ev.n.escapes)
 	if r.ev.n.out == 0 {

@@ -28,7 +28,7 @@ Flags:
   -o, --output FILE   write the record: what was set, and what each process did with its clock
   --replay FILE       seed, start and reads of the clock of this record
   --run-id ID         name of the run in the record
-  --user USER         NAME, UID or UID:GID (default: who called sudo, else the caller)
+  --user USER         NAME, UID or UID:GID (default: who called sudo, else the caller; they own the record)
   --force             replace a FILE that is no such record
   --probe             say for which runtimes this machine has programs, and run nothing
   -v                  say how many ticks there were; -h, --help; --version

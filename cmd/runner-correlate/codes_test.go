@@ -83,6 +83,11 @@ var codeCases = []codeCase{
 	{code: "policy_call_not_in_sdk:tc_1", world: world{kernel: agent, policy: one, sdk: "finished"}},
 	{code: "policy_events_without_kernel_events", world: world{policy: one}},
 	{code: "policy_log_empty", world: world{kernel: agent, policy: "\n \n"}},
+	{code: "policy_log_empty", world: world{kernel: agent, policyLog: &logHealth{facts: map[string]string{"writers_at_end": "open"}}}},
+	{code: "policy_log_empty", world: world{kernel: agent, policyLog: &logHealth{facts: map[string]string{"writers_at_end": "unknown"}}}},
+	{code: "policy_log_empty", world: world{kernel: agent, policyLog: &logHealth{counters: map[string]uint64{"bytes": 1}}}},
+	{code: "policy_log_empty", world: world{kernel: agent, sdk: oneSDK, policyLog: &logHealth{}}},
+	{code: "policy_log_unused", world: world{kernel: agent, sdk: "finished", policyLog: &logHealth{}}},
 	{code: "policy_session_not_finished:srv-S", world: world{kernel: agent, policy: strings.TrimSuffix(one, "end S")}},
 	{code: "policy_session_of_other_policy:srv-S", world: world{kernel: agent, policy: one, policyLog: &logHealth{facts: map[string]string{"policy_digest": digestB}}}},
 	{code: "policy_session_of_other_policy:srv-S", world: world{kernel: agent, policy: strings.Replace(one, "end S", "reload S\nend S", 1), policyLog: &logHealth{facts: map[string]string{"policy_digest": digestA}}}},
@@ -174,6 +179,7 @@ func TestNoCodeWithoutCause(t *testing.T) {
 			session S 20 30 25
 			end S`},
 		"one decision of another proxy": {kernel: quiet, policy: "foreign a t allow"},
+		"a policy that nobody needed":   {kernel: quiet, policyLog: &logHealth{}},
 		"two of them, no kernel":        {kernel: "", policy: "", sdk: oneSDK, capture: input{change: absent("not_requested", "linux")}},
 	} {
 		t.Run(name, func(t *testing.T) {

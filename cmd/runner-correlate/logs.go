@@ -44,6 +44,7 @@ type logFacts struct {
 	policy       string // digest of the run's policy, or ""
 	seal         schemas.Status
 	untimed      bool // a line has no time when it was read
+	unused       bool // it was collected, nobody wrote to it, and nothing is wrong with it
 }
 
 // logLine is one line of a log, numbered from 1 and without LF. Its text is valid only
@@ -219,6 +220,7 @@ func (c *collected) health(b []byte) error {
 	f.replaced = h.Facts[schemas.FactReplaced] == schemas.Yes
 	f.writerOpen = h.Facts[schemas.FactWritersAtEnd] == schemas.WritersOpen
 	f.writtenAfter = h.Counters[schemas.CounterAfterEndBytes] > 0
+	f.unused = f.lines == 0 && h.Counters[schemas.CounterBytes] == 0 && h.Facts[schemas.FactWritersAtEnd] == schemas.WritersNone && !f.stopped && !f.unterminated && !f.replaced && !f.writtenAfter
 	if f.policy = h.Facts[schemas.FactPolicyDigest]; f.policy != "" && !schemas.ValidDigest(f.policy) {
 		return fmt.Errorf("%s reports %s=%.100q, expected sha256: and 64 lower-case hex digits", h.Stage, schemas.FactPolicyDigest, f.policy)
 	}

@@ -27,7 +27,12 @@ func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 	r := &schemas.Report{Schema: schemas.SchemaReport, RunID: j.in.Header().RunID}
 	c := codes{}
 	for _, l := range j.logs {
-		c.addLog(l.Layer, l.end(), !l.present() && !l.Log.MayBeEmpty())
+		empty := !l.present() && !l.Log.MayBeEmpty()
+		if empty && l.Name == schemas.LayerPolicy && l.end().facts.unused && (j.sdk == nil || len(j.sdk.calls) == 0) {
+			empty = false
+			c.add(schemas.NoteLogUnused)
+		}
+		c.addLog(l.Layer, l.end(), empty)
 	}
 	if p := j.policy; p != nil {
 		for _, s := range p.sessions {

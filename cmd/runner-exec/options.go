@@ -30,7 +30,7 @@ Flags:
   --policy FILE       collect the policy log (for tool rules), enforce its network, file, exec rules
   --agent-shim openai-agents, --intents   collect the SDK log (default: none); what it wants done
   --run-id ID, --no-kernel, --pack NAME   name of the run; no capture; a pack for the manifest
-  --user USER         run as NAME, UID or UID:GID (default: who called sudo, else the caller)
+  --user USER         run as NAME, UID or UID:GID (default: who called sudo, else the caller; they own the archive)
   --times, --no-filtered, --no-processes, --canonical-pids   layers; number processes by the fork tree
   --no-new-privs, --harden   exec gives no rights; and refuse what attacks the observer
   --drop EXPR, --noise v0|loader|none   drop lines for which the jq program gives true; what is noise
@@ -38,7 +38,7 @@ Flags:
   --timeout D, --grace D   TERM after D, kill after another grace; which survivors get (10s)
   --cgroup-parent DIR make the cgroup below DIR, not below the caller's own
   --ring-size, --spool-size, --probes, --redundant, --without, --file-mechanism   as there
-  -v, -q              print progress; print nothing but errors; -h, --help; --version
+  -v, -q              print progress; only errors and warnings (a run not whole); -h, --help; --version
 
 Exit codes: the command's own; 128+N signal N; 127 not found; 126 cannot be run;
 125 own failure. Before: 2 wrong call, 3, 5 bad policy file, 4 cannot observe

@@ -22,7 +22,7 @@ func logName(layer string) string { return layer + ".log.ndjson" }
 
 // runSpooled runs a command with a recording on disk.
 func runSpooled(o Options, env *tool.Env) error {
-	dir, tools, err := prepareSpool(o, env)
+	dir, made, tools, err := prepareSpool(o, env)
 	if err != nil {
 		return err
 	}
@@ -35,11 +35,11 @@ func runSpooled(o Options, env *tool.Env) error {
 	ending := Run(record, env)
 	var coded *tool.Error
 	if ending != nil && (!errors.As(ending, &coded) || coded.Err != nil) {
-		os.Remove(dir) // fails if something is in it
+		made.Remove() // not if something is in it
 		return ending
 	}
 	if _, err := os.Stat(record.Stream); err != nil {
-		os.Remove(dir)
+		made.Remove()
 		return ending // a signal came before the command was started
 	}
 	second := o
@@ -54,7 +54,7 @@ func runSpooled(o Options, env *tool.Env) error {
 		os.Remove(path)
 	}
 	os.RemoveAll(recordsOf(dir))
-	os.Remove(dir)
+	made.Remove()
 	return ending
 }
 
@@ -76,34 +76,46 @@ func recordFlag(dir string) []string {
 	return []string{"--record=" + recordsOf(dir)}
 }
 
-// prepareSpool checks what the second step needs, before the first one.
-func prepareSpool(o Options, env *tool.Env) (dir string, tools map[string]string, err error) {
+// prepareSpool checks what the second step needs, before the first one. What it made is removed at the end, and what was there stays.
+func prepareSpool(o Options, env *tool.Env) (dir string, made tool.Made, tools map[string]string, err error) {
 	if dir, err = filepath.Abs(o.SpoolDir); err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	if tools, err = findStages(o); err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	if _, err := o.archivePlace(); err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	if o.Archive == "-" && tool.IsTerminal(env.Stdout) {
-		return "", nil, tool.Fail(tool.ExitUsage, tool.ErrTerminal, "redirect it, or name a file")
+		return "", nil, nil, tool.Fail(tool.ExitUsage, tool.ErrTerminal, "redirect it, or name a file")
 	}
 	if _, err := os.Lstat(filepath.Join(dir, keepNames[0])); err == nil {
-		return "", nil, tool.Fail(tool.ExitUsage, fmt.Errorf("%s has the recording of another run", o.SpoolDir), "finish it: "+o.resumeCall(dir), "or name another directory")
+		return "", nil, nil, tool.Fail(tool.ExitUsage, fmt.Errorf("%s has the recording of another run", o.SpoolDir), "finish it: "+o.resumeCall(dir), "or name another directory")
 	}
-	_, missing := os.Stat(dir)
-	if err := tool.MakeDirs(dir); err != nil {
-		return "", nil, fmt.Errorf("making the directory of --spool-dir: %w", err)
+	for _, path := range spoolNames(dir) { // --resume would take them for parts of the recording, and a run that succeeds removes those
+		if _, err := os.Lstat(path); err == nil {
+			return "", nil, nil, tool.Fail(tool.ExitUsage, fmt.Errorf("%s is there already, and a recording needs this name", schemas.Text(path)), "move it, or name another directory with --spool-dir")
+		}
+	}
+	if made, err = tool.NewDirs(dir); err != nil {
+		made.Remove()
+		return "", nil, nil, fmt.Errorf("making the directory of --spool-dir: %w", err)
 	}
 	if err := env.Room(dir, "the recording", "--spool-dir"); err != nil {
-		if missing != nil {
-			os.Remove(dir)
-		}
-		return "", nil, err
+		made.Remove()
+		return "", nil, nil, err
 	}
-	return dir, tools, nil
+	return dir, made, tools, nil
+}
+
+// spoolNames are the names in the directory of --spool-dir that a recording may have beside its raw stream.
+func spoolNames(dir string) []string {
+	list := []string{recordsOf(dir)}
+	for _, l := range schemas.LogLayers() {
+		list = append(list, filepath.Join(dir, logName(l.Name)))
+	}
+	return list
 }
 
 // resumeCall is what to type to finish a recording.

@@ -33,7 +33,7 @@ Flags:
   --redact-key FILE    digests (HMAC) in the place of values that are not recorded
   --match-header NAME  requests with other values of it are not equal, in replay
   --live-ca FILE       trust these authorities too, of servers
-  --user USER          NAME, UID or UID:GID (default: who called sudo, else the caller)
+  --user USER          NAME, UID or UID:GID (default: who called sudo, else the caller; they own the record)
   --run-id ID; --probe: can it be done here?; -v; -h, --help; --version
 
 Exit codes: the command's own; 128+N signal N; 127 not found; 126 cannot be run; 125 own

@@ -29,7 +29,7 @@ Flags:
   --record DIR, --run-id ID   blobs and output of the run; refuse the stream of another one
   --background   yield the processor to the measured program
   -v             also say what the record claims, and its identity
-  -q             print nothing but errors
+  -q             print only errors and warnings; a record that is not whole is a warning
   -h, --help     print this help
   --version      print the version
 

@@ -80,7 +80,7 @@ func run(env *tool.Env, opt Options) error {
 	if path == "-" {
 		path = "standard output"
 	}
-	env.Sayf("%s: %s", schemas.Text(path), r.summary())
+	r.tell(env, path)
 	return nil
 }
 

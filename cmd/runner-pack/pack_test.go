@@ -149,7 +149,7 @@ func TestArchive(t *testing.T) {
 	archive, err := os.ReadFile(path)
 	testkit.Must(t, err)
 	names, content, identity := unpack(t, archive)
-	want := "runner-pack: run_01: kernel=partial_ringbuf_drops drops=3 policy=absent sdk=absent cgroup=clean correlation=clean events=2 identity=sha256:" + identity + " " + path + "\nrunner-pack: " + path + ": 2 events, 1 process, 0 endpoints, not complete: 3 lost\n"
+	want := "runner-pack: run_01: kernel=partial_ringbuf_drops drops=3 policy=absent sdk=absent cgroup=clean correlation=clean events=2 identity=sha256:" + identity + " " + path + "\nrunner-pack: warning: " + path + ": 2 events, 1 process, 0 endpoints, not complete: 3 lost\n"
 	if stderr != want {
 		t.Errorf("summary %q, expected %q", stderr, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -48,8 +49,8 @@ func (p *processes) add(line []byte) {
 	p.n++
 }
 
-// summary is the one line about an archive for people.
-func (r *router) summary() string {
+// summary is the one line about an archive for people, and whether its record is whole.
+func (r *router) summary() (line string, whole bool) {
 	n := func(n uint64, one, many string) string {
 		if n == 1 {
 			return "1 " + one
@@ -62,36 +63,53 @@ func (r *router) summary() string {
 	if calls := r.layerLines(schemas.LayerPolicy); calls > 0 {
 		parts = append(parts, n(calls, "tool call", "tool calls"))
 	}
-	return strings.Join(append(parts, r.state()), ", ")
+	state, whole := r.state()
+	parts = append(parts, state)
+	if status := r.report.Status; status != schemas.CorrelationClean {
+		whole = false
+		parts = append(parts, fmt.Sprintf("correlation %s (%s: runner-verify --explain)", status, n(r.parts.ambiguities, "ambiguity", "ambiguities")))
+	}
+	return strings.Join(parts, ", "), whole
 }
 
-// engines are the container engines that the causes of an incomplete layer name.
-func (r *router) engines() string {
+// tell says what the archive holds. A record that is not whole, or in doubt, is a warning: -q does not hide it.
+func (r *router) tell(env *tool.Env, path string) {
+	if line, whole := r.summary(); whole {
+		env.Sayf("%s: %s", schemas.Text(path), line)
+	} else {
+		env.Warnf("%s: %s", schemas.Text(path), line)
+	}
+}
+
+// causes are the causes of an incomplete layer as its note has them, and the container engines among them.
+func (r *router) causes() (text, engines string) {
 	for _, note := range r.health.Notes {
 		if values, err := schemas.NoteLoss.Parse(note); err == nil {
-			names, _ := values.Get(schemas.CauseEngines)
-			return strings.ReplaceAll(names, ",", " and ")
+			_, text, _ = schemas.CutNote(note)
+			engines, _ = values.Get(schemas.CauseEngines)
+			return strings.TrimSpace(text), strings.ReplaceAll(engines, ",", " and ")
 		}
 	}
-	return ""
+	return "its causes are not known", ""
 }
 
-// state says whether the record is whole.
-func (r *router) state() string {
+// state says whether the record is whole, in words and as a value.
+func (r *router) state() (words string, whole bool) {
 	h := r.health
+	causes, engines := r.causes()
 	switch {
 	case h.CgroupCorrelation == schemas.CorrelationFailed:
-		return "not complete: a task left the cgroup"
+		return "not complete: a task left the cgroup, or may have: what it did afterwards may be missing, and runner-verify refuses this record", false
 	case h.KernelLayer == schemas.LayerAbsent:
-		return "without a kernel layer"
+		return "without a kernel layer", true
 	case h.KernelLayer != schemas.LayerComplete && h.RingbufDrops > 0:
-		return fmt.Sprintf("not complete: %d lost", h.RingbufDrops)
-	case h.KernelLayer != schemas.LayerComplete && r.engines() != "":
-		return "not complete: " + r.engines() + " worked outside of the cgroup"
+		return fmt.Sprintf("not complete: %d lost", h.RingbufDrops), false
+	case h.KernelLayer != schemas.LayerComplete && engines != "":
+		return "not complete: " + engines + " worked outside of the cgroup", false
 	case h.KernelLayer != schemas.LayerComplete || h.CgroupCorrelation != schemas.CorrelationClean:
-		return "not complete"
+		return "not complete: " + causes, false
 	case r.layerLines(schemas.LayerKernel) == 0:
-		return "nothing was observed"
+		return "nothing was observed", true
 	}
-	return "complete"
+	return "complete", true
 }

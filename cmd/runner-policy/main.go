@@ -52,7 +52,7 @@ Flags:
   --check FILE       print what the policy means, or what is wrong with it; with
                      --call JSON how it decides {"name":…,"arguments":{…}}
   --suggest LOG      print a policy that allows what the sessions of a log did
-  -v, -q             print progress; nothing but errors; -h, --help; --version
+  -v, -q             print progress; only errors and warnings; -h, --help; --version
 
 Exit codes: the server's own; 128+N killed by signal N; 127 not found; 126 cannot be run; 125
 own failure. Before it starts: 2 wrong call, 3 policy file not valid, 5 cannot read it

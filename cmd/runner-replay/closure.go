@@ -29,7 +29,7 @@ func (r *recorded) missing(o *Options) (list []string) {
 	if r.box == nil {
 		say("the files of the workspace (record behind runner-box)")
 	} else if b := r.box.Base; b != nil && b.List == "" && o.Base == "" {
-		say("the base %s, of which the archive has only the digest (--base DIR)", b.Digest)
+		say("the base %s, of which the archive has only the digest (--base DIR|TAR)", b.Digest)
 	}
 	if r.net == nil {
 		say("the network (record behind runner-net)")

@@ -21,14 +21,14 @@ recording, clock and seed are those of the record. Nothing reaches the network.
 
 Flags:
   -o FILE, --force  keep the archive of the replay (of the last of several); over any file
-  --base DIR       the base of a run whose archive has only its digest
+  --base DIR|TAR   the base, if the archive has only its digest; another one is a drift
   --env NAME       take a variable that was a secret from the environment; repeat
   --allow-uncontrolled  run also if something that went in is not recorded
   --runs N         replay N times, and print how many were equal
   --metrics FILE   write replay_fidelity, boundary_coverage, mean_revert_time_ms as JSON
   --json           print the result as JSON
   --timeout D      end a replay after D
-  -v, -q           print the command's output; print nothing but errors
+  -v, -q           print the command's output; print only errors
   -h, --help       print this help; --version prints the version
 
 Exit codes:

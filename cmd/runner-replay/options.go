@@ -15,7 +15,7 @@ import (
 type Options struct {
 	Archive      string
 	Output       string // of the last replay, or ""
-	Base         string // directory that stands for a base that was not packed, or ""
+	Base         string // directory or tar that is the base instead of the recorded one, or ""
 	Env          []string
 	Uncontrolled bool // run also if something is missing
 	Runs         uint
@@ -58,6 +58,13 @@ func options(env *tool.Env) (o Options, err error) {
 	if o.Base != "" {
 		if o.Base, err = filepath.Abs(o.Base); err != nil {
 			return o, err
+		}
+		st, err := os.Stat(o.Base)
+		if err != nil {
+			return o, tool.CannotRead("--base "+o.Base, err)
+		}
+		if o.Metrics != "" && !st.IsDir() {
+			return o, tool.Fail(tool.ExitUsage, fmt.Errorf("--base %s is a file, and --metrics measures the way back in a copy of a directory", schemas.Text(o.Base)), "unpack it, and give the directory")
 		}
 	}
 	return o, env.Outputs(tool.Output{Flag: "o", What: "the archive of a run", Ours: tool.IsArchive}, tool.Output{Flag: "metrics", What: "the metrics of runner-replay", Ours: tool.Begins(`{"schema_version":"` + schemas.VersionReplayMetrics)})

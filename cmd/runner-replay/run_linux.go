@@ -32,6 +32,9 @@ func run(ctx context.Context, env *tool.Env, o Options) error {
 	if err != nil {
 		return err
 	}
+	if o.Base != "" && (then.box == nil || then.box.Base == nil) {
+		return tool.Fail(tool.ExitUsage, errors.New("the recorded run had no base, so there is nothing that --base could be"), "leave it out")
+	}
 	res := Result{SchemaVersion: schemas.VersionReplayResult, RunID: then.runID, Identity: then.identity, Verdict: verdictOpen, Missing: append([]string{}, then.missing(&o)...), Uncovered: then.uncovered(), Programs: append([]Uncontrolled{}, then.programs.uncontrolled()...), Layers: []Layer{}}
 	if len(res.Missing) > 0 && (!o.Uncontrolled || then.env == nil) {
 		if err := res.print(env, o); err != nil {

@@ -17,7 +17,11 @@ func (s *session) finish() error {
 	if s.fatal != nil || s.signal != 0 {
 		if s.folder != nil {
 			useful := s.signal != 0 && s.folder.had+s.folder.made > 0
-			s.folder.close(useful)
+			if s.fatal != nil && s.folder.had+s.folder.made == 0 {
+				s.folder.undo()
+			} else {
+				s.folder.close(useful)
+			}
 			if useful {
 				s.env.Sayf("no report was written. The same call with --dir %s goes on where this one was", schemas.Text(s.folder.path))
 			}

@@ -34,6 +34,9 @@ type folder struct {
 	fresh bool // made for this call, which names no folder
 	had   int  // runs that were there already
 	made  int  // runs that this call added
+
+	dirs  tool.Made // that this call made
+	files []string  // the same, but for archives and what is kept of a run
 }
 
 // planned is soak.json. The time budget is not part of it: a soak may go on with another one.
@@ -71,31 +74,93 @@ func openFolder(o *Options) (f *folder, err error) {
 			err = tool.GiveDirToInvoker(f.path)
 		}
 	} else {
-		err = tool.MakeDirs(f.path)
+		f.dirs, err = tool.NewDirs(f.path)
 	}
 	if err != nil {
+		f.dirs.Remove()
 		return nil, tool.CannotWrite("the folder "+schemas.Text(f.path), err)
 	}
-	if f.lock, err = os.OpenFile(filepath.Join(f.path, lockFile), os.O_RDWR|os.O_CREATE, 0o666); err != nil {
-		return nil, tool.CannotWrite(schemas.Text(f.path), err)
-	}
-	if err := tool.GiveToInvoker(f.lock); err != nil {
-		return nil, tool.CannotWrite(schemas.Text(f.path), err)
-	}
-	if !lockWhole(f.lock) {
-		f.lock.Close()
-		return nil, tool.Usagef("%s is in use by another runner-soak", schemas.Text(f.path))
-	}
-	if err := f.plan(o); err != nil {
-		f.lock.Close()
+	if err := f.take(); err != nil {
 		return nil, err
 	}
+	err = f.plan(o)
 	for _, fault := range o.Faults {
-		if err := tool.MakeDirs(filepath.Join(f.path, fault.Name)); err != nil {
-			return nil, tool.CannotWrite(filepath.Join(f.path, fault.Name), err)
+		if err != nil {
+			break
+		}
+		dir := filepath.Join(f.path, fault.Name)
+		made, e := tool.NewDirs(dir)
+		if f.dirs = append(f.dirs, made...); e != nil {
+			err = tool.CannotWrite(dir, e)
 		}
 	}
+	if err != nil {
+		f.undo()
+		return nil, err
+	}
 	return f, nil
+}
+
+// take takes the lock of the folder.
+func (f *folder) take() (err error) {
+	path := filepath.Join(f.path, lockFile)
+	f.willMake(path)
+	if f.lock, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		f.dirs.Remove()
+		return tool.CannotWrite(schemas.Text(f.path), err)
+	}
+	mine, err := f.lock.Stat()
+	if !lockWhole(f.lock) {
+		f.lock.Close()
+		return tool.Usagef("%s is in use by another runner-soak", schemas.Text(f.path))
+	}
+	if now, gone := os.Stat(path); err == nil && (gone != nil || !os.SameFile(mine, now)) { // another call ended meanwhile, and left nothing
+		f.lock.Close()
+		return tool.Fail(tool.ExitUsage, fmt.Errorf("%s was in use by another runner-soak", schemas.Text(f.path)), "call it again")
+	}
+	if err == nil {
+		err = tool.GiveToInvoker(f.lock)
+	}
+	if err != nil {
+		f.undo()
+		return tool.CannotWrite(schemas.Text(f.path), err)
+	}
+	return nil
+}
+
+// willMake notes a file that this call makes, unless it is there. Who calls it holds the lock, or comes before it.
+func (f *folder) willMake(path string) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		f.files = append(f.files, path)
+	}
+}
+
+// undo ends the use of a folder in which this call has made no run. Nothing that it made stays, so that the next call can be another one.
+func (f *folder) undo() {
+	for _, path := range f.files {
+		os.Remove(path)
+	}
+	f.dirs.Remove()
+	f.lock.Close()
+	if f.fresh {
+		os.RemoveAll(f.path)
+	}
+}
+
+// empty reports whether the folder has no run of a plan: then there is nothing to go on with.
+func (f *folder) empty(p *planned) bool {
+	for _, fault := range p.Faults {
+		list, err := os.ReadDir(filepath.Join(f.path, fault.Name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+		for _, e := range list {
+			if strings.HasSuffix(e.Name(), recordEnd) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // plan writes the plan, or compares it with the one that is there.
@@ -110,6 +175,7 @@ func (f *folder) plan(o *Options) error {
 	b, err := tool.ReadFile(path, maxRecord)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		f.willMake(path)
 		return writeWhole(path, want)
 	case err != nil:
 		return err
@@ -120,6 +186,9 @@ func (f *folder) plan(o *Options) error {
 	}
 	if again, err := schemas.Marshal(old); err != nil || string(again) == string(want) {
 		return err
+	}
+	if f.empty(&old) {
+		return writeWhole(path, want)
 	}
 	return tool.Fail(tool.ExitUsage, fmt.Errorf("%s has another soak: %s", schemas.Text(f.path), strings.Join(old.differs(&p), ", ")),
 		"give another --dir, or the call that began that soak")

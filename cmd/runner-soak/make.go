@@ -124,6 +124,9 @@ func (s *session) spawn(j job, archive string, seed uint64) (*child.Ending, erro
 	}
 	defer null.Close()
 	output := s.folder.file(j.series.Name, j.index, outputEnd)
+	s.mu.Lock()
+	s.folder.willMake(output)
+	s.mu.Unlock()
 	out, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, tool.CannotWrite(schemas.Text(output), err)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,6 +61,11 @@ func soak(ctx context.Context, env *tool.Env, opt Options) (err error) {
 	if opt.Targets == nil {
 		if s.program, err = child.Sibling("runner-exec"); err != nil {
 			return tool.Fail(tool.ExitIO, err)
+		}
+		for _, f := range opt.Faults {
+			if _, err := child.Look(append(slices.Clone(f.Wrapper), opt.Command...)[0]); err != nil {
+				return child.Refusal(err, "nothing was run, nothing was written")
+			}
 		}
 		if s.folder, err = openFolder(&opt); err != nil {
 			return err

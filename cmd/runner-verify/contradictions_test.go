@@ -168,11 +168,27 @@ func TestReportContradictions(t *testing.T) {
 	env := edit(events, `"env_keys":["ASSAY`, `"env_keys":["ASSAY_RUNNER_POLICY_DECISION_LOG","ASSAY`)
 	empty := edit(report, `"ambiguities":[`, `"ambiguities":["policy_log_empty",`)
 	alone := func() content { return withoutPolicy(sample()) }
+	quiet := func() content { return large(1, 1) }
+	asked := edit(events, `"env_keys":[]`, `"env_keys":["ASSAY_RUNNER_POLICY_DECISION_LOG","ASSAY_RUNNER_RUN_ID"]`)
+	unused := func(_ *testing.T, a content) {
+		r := strings.TrimSuffix(a[report], "}")
+		if head, notes, there := strings.Cut(r, `"notes":[`); there {
+			r = head + `"notes":["policy_log_unused",` + notes
+		} else {
+			r += `,"notes":["policy_log_unused"]`
+		}
+		a[report] = r + "}"
+	}
 	collected := edit(events, `"agent_shim":"none"`, `"agent_shim":"openai-agents"`)
 	checkContradictions(t, []contradiction{
 		{"a collected log is not there", func() content { return large(1, 1) }, both(collected, edit(events, `"env_keys":[]`, `"env_keys":["ASSAY_RUNNER_RUN_ID","ASSAY_RUNNER_SDK_EVENT_LOG","ASSAY_RUNNER_SDK_EVENT_SCHEMA"]`)), "report.ambiguities"},
 		{"the decision log is not there", alone, env, "report.ambiguities"},
 		{"the decision log was empty", alone, both(env, edit(report, `"ambiguities":[]`, `"ambiguities":["policy_log_empty"]`), edit(report, `"clean"`, `"partial"`)), ""},
+		{"the decision log was not used", quiet, both(asked, unused), ""},
+		{"an unused log of calls", layered, both(env, unused), "report.ambiguities"},
+		{"an unused log that nobody collected", quiet, unused, "report.ambiguities"},
+		{"an unused log that was cut", quiet, both(asked, unused, edit(report, `"ambiguities":[]`, `"ambiguities":["policy_log_truncated"]`), edit(report, `"clean"`, `"partial"`)), "report.ambiguities"},
+		{"an unused log, and calls of the SDK", alone, both(env, unused), "report.ambiguities"},
 		{"the decision log was not empty", layered, both(env, empty), "report.ambiguities"},
 		{"an effect removed with its code", layered, both(edit(report, `"failed-read /work/b","read /work/a"`, `"failed-read /work/b"`), edit(report, `"tool_call_effects_outside_request:tc_1",`, ``)), "report.bindings"},
 		{"all effects removed", layered, both(edit(report, `,"kernel_effects":["failed-read /work/b","read /work/a"]`, ``), edit(report, `"tool_call_effects_outside_request:tc_1",`, ``)), "report.bindings"},

@@ -319,11 +319,15 @@ func (v *verifier) logAmbiguities() {
 	c := v.ambiguities()
 	for _, l := range schemas.LogLayers() {
 		collected := slices.Contains(v.events.started.EnvKeys, l.Log.Env)
+		unused := l.Name == schemas.LayerPolicy && c.kinds[schemas.NoteLogUnused] > 0
+		if unused {
+			v.unusedLog(&l, collected)
+		}
 		switch empty, there := l.LogCode(schemas.LogEmpty), v.layerPresent(&l); {
 		case l.Log.MayBeEmpty():
 		case c.kinds[empty] > 0 && there:
 			v.faultCode("%s, but the %s layer is there", empty, l.Name)
-		case c.kinds[empty] == 0 && !there && collected:
+		case c.kinds[empty] == 0 && !unused && !there && collected:
 			v.faultCode("%q is missing: env_keys says that the log was collected, and there is no %s layer", empty, l.Name)
 		}
 		for _, fault := range collectedFaults {
@@ -332,6 +336,19 @@ func (v *verifier) logAmbiguities() {
 			}
 		}
 		v.badLines(&l)
+	}
+}
+
+// unusedLog checks the note that a log was collected and nobody used it: nothing else may say that somebody did, or that it is not whole.
+func (v *verifier) unusedLog(l *schemas.Layer, collected bool) {
+	c := v.ambiguities()
+	if !collected || v.layerPresent(l) || len(v.sdk.calls) > 0 {
+		v.faultCode("%s, but no such log was collected, or the %s layer or calls of the SDK are there", schemas.NoteLogUnused, l.Name)
+	}
+	for code := range c.kinds {
+		if code != schemas.NoteLogUnused && strings.HasPrefix(code, l.LogCode("")) {
+			v.faultCode("%s, but also %s", schemas.NoteLogUnused, code)
+		}
 	}
 }
 

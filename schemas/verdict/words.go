@@ -19,6 +19,7 @@ var codeWords = map[string]string{
 	schemas.AmbiguityNotInSDK:           "the SDK did not report the call",
 	schemas.AmbiguityNoKernelEvents:     "there are decisions, but no kernel event",
 	schemas.AmbiguitySessionNotFinished: "the policy proxy of %s did not finish its log",
+	schemas.NoteLogUnused:               "no tool call went through runner-policy: nobody wrote to the decision log",
 	schemas.NoteReloaded:                "the policy proxy of %s read its policy file again during the session",
 	schemas.AmbiguitySessionOtherPolicy: "the policy proxy of %s used another policy file than the run",
 	schemas.AmbiguitySDKCompletedDenied: "the SDK reports as completed what the policy denied",

@@ -24,7 +24,7 @@ CLASS = {"exec_without_tool_call": "agent", "exec_before_sessions": "agent", "se
          "server_effect_between_calls": "idle", "server_effect_in_requests": "request", DENIED_TARGET: None}
 NOTES = {"decision_without_kernel_events", "denied_call_not_watched", "exec_before_sessions", "sdk_tool_call_failed", PREFIXED,
          "server_effect_before_calls", "server_effect_between_calls", "server_effect_in_requests", CANCELLED, SHARED, NOTHING, OVERLAP,
-         "policy_session_reloaded", "tool_server_elsewhere"}
+         "policy_session_reloaded", "tool_server_elsewhere", "policy_log_unused"}
 BROKEN = ("denied", "tool_error", "error", "cancelled")
 OUTSIDE, TARGETS, IDLE = ("tool_call_effects_outside_request", "tool_call_targets_unknown",
                           "kernel_events_outside_tool_windows")
@@ -354,12 +354,17 @@ def _logs(a, names):
     """Codes about how the logs were collected."""
     if "policy_log_empty" in names and a.health["policy_layer"] == "present":
         yield "policy_log_empty with a policy layer"
+    unused = "policy_log_unused" in names
+    if unused and (a.health["policy_layer"] == "present" or a.policy or policy.LOG not in _variables(a)
+                   or any(names[n] and n.startswith("policy_log_") and n != "policy_log_unused" for n in list(names))
+                   or any(s.value["event_type"] in ("tool_call_started", "tool_call_completed") for s in a.sdk)):
+        yield "policy_log_unused, but something says that the log was used, not collected, or is not whole"
     if "sdk_log_empty" in names and a.sdk:
         yield "sdk_log_empty with SDK lines"
     for log, variable, there in (("policy_log", policy.LOG, a.health["policy_layer"] == "present" or a.policy),
                                  ("sdk_log", policy.SDK_LOG, a.health["sdk_layer"] == "self_reported" or a.sdk),
                                  ("intents_log", policy.LOG_OF_INTENTS, True)):  # which may be empty
-        if variable in _variables(a) and not there and log + "_empty" not in names:
+        if variable in _variables(a) and not there and log + "_empty" not in names and not (log == "policy_log" and unused):
             yield "%s_empty is missing" % log
         if variable not in _variables(a) and any(log + how in names for how in COLLECTED):
             yield "a code about collecting a log that was not collected"

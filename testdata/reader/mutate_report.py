@@ -15,7 +15,7 @@ REPORT, HEALTH, POLICY, SDK, EVENTS = ("correlation-report.json", "observation-h
                                        "layers/sdk.ndjson", "events.ndjson")
 PLAIN = ("cgroup_correlation_failed kernel_events_lost kernel_times_unknown policy_events_without_kernel_events "
          "policy_log_empty policy_log_flooded policy_log_replaced policy_log_truncated policy_log_writer_open_at_end "
-         "policy_log_written_after_end sdk_log_empty sdk_log_flooded sdk_log_replaced sdk_log_truncated "
+         "policy_log_unused policy_log_written_after_end sdk_log_empty sdk_log_flooded sdk_log_replaced sdk_log_truncated "
          "sdk_log_writer_open_at_end sdk_log_written_after_end sdk_run_not_finished "
          "session_cgroup_ambiguous_for_multiple_policy_events policy_log_invalid:1:bad_json policy_log_invalid:2:bad_seq "
          "policy_log_invalid:0:bad_seq sdk_log_invalid:1:bad_json sdk_log_invalid:9:bad_run_id sdk_log_invalid:9:bad_type "

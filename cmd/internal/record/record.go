@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
@@ -26,24 +27,34 @@ const (
 // Dir is the directory while it is written. A nil Dir is no record.
 type Dir struct {
 	path, temp string
+	given      bool // the directory was there before: what is written comes into it, and it stays the user's
 	fd         *os.File
 }
 
-// New makes the directory next to the place where it comes, which must be empty or not there. An empty path is no record.
+const tempPrefix = ".runner-record-"
+
+// New makes the directory next to the place where it comes, or in it if that is there already. It must be empty then, but for
+// what a killed run left. An empty path is no record.
 func New(path string) (*Dir, error) {
 	if path == "" {
 		return nil, nil
 	}
-	if list, err := os.ReadDir(path); err == nil && len(list) > 0 {
-		return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("the directory %s is not empty", schemas.Text(path)), "name a new one, or remove what is in it")
-	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
+	list, err := os.ReadDir(path)
+	given, near := err == nil, filepath.Dir(filepath.Clean(path))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, tool.CannotWrite(path, err)
 	}
-	temp, err := os.MkdirTemp(filepath.Dir(filepath.Clean(path)), ".runner-record-")
+	if slices.ContainsFunc(list, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), tempPrefix) }) {
+		return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("the directory %s is not empty", schemas.Text(path)), "name a new one, or remove what is in it")
+	}
+	if given {
+		near = path
+	}
+	temp, err := os.MkdirTemp(near, tempPrefix)
 	if err != nil {
 		return nil, tool.CannotWrite(path, err)
 	}
-	d := &Dir{path: path, temp: temp}
+	d := &Dir{path: path, temp: temp, given: given}
 	err = os.MkdirAll(filepath.Join(temp, BlobDir), 0o755)
 	if err == nil {
 		err = os.Chmod(temp, 0o755)
@@ -66,13 +77,17 @@ func (d *Dir) File() *os.File {
 	return d.fd
 }
 
-// Commit gives the record its name. An empty directory of that name is replaced.
+// Commit gives the record its name. A directory that was there before gets its parts, the streams last: without them it is no record.
 func (d *Dir) Commit() error {
 	if d == nil {
 		return nil
 	}
 	err := giveAll(d.temp)
-	if err == nil {
+	switch {
+	case err != nil:
+	case d.given:
+		err = d.fill()
+	default:
 		err = os.Rename(d.temp, d.path)
 	}
 	if err != nil {
@@ -80,6 +95,38 @@ func (d *Dir) Commit() error {
 	}
 	d.temp = ""
 	return d.fd.Close()
+}
+
+// fill moves what is written to the directory that was there before, all or nothing.
+func (d *Dir) fill() error {
+	list, err := os.ReadDir(d.temp)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(list, func(a, b os.DirEntry) int { // directories before files
+		switch {
+		case a.IsDir() == b.IsDir():
+			return 0
+		case a.IsDir():
+			return -1
+		}
+		return 1
+	})
+	for i, e := range list {
+		to := filepath.Join(d.path, e.Name())
+		if _, err = os.Lstat(to); err == nil {
+			err = &os.PathError{Op: "rename", Path: to, Err: os.ErrExist}
+		} else {
+			err = os.Rename(filepath.Join(d.temp, e.Name()), to)
+		}
+		if err != nil {
+			for _, moved := range list[:i] {
+				os.Rename(filepath.Join(d.path, moved.Name()), filepath.Join(d.temp, moved.Name()))
+			}
+			return err
+		}
+	}
+	return os.Remove(d.temp)
 }
 
 // giveAll gives the record to the user who called sudo.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/bundle"
@@ -33,22 +34,41 @@ func DefaultArchive(runID string) (string, error) {
 // MakeDirs makes a directory and those above it. What it makes belongs to the user who called
 // sudo, so that this user can write there later.
 func MakeDirs(path string) error {
+	_, err := NewDirs(path)
+	return err
+}
+
+// Made are directories that a tool made itself, each before those in it.
+type Made []string
+
+// NewDirs is MakeDirs for what may be removed again: it says which directories were not there before.
+func NewDirs(path string) (made Made, err error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
-		return nil
+		return nil, nil
 	}
 	if above := filepath.Dir(path); above != path {
-		if err := MakeDirs(above); err != nil {
-			return err
+		if made, err = NewDirs(above); err != nil {
+			return made, err
 		}
 	}
-	err := os.Mkdir(path, 0o777)
-	if err != nil {
+	if err := os.Mkdir(path, 0o777); err != nil {
 		if st, statErr := os.Stat(path); statErr == nil && st.IsDir() {
-			return nil // somebody else made it meanwhile
+			return made, nil // somebody else made it meanwhile
 		}
-		return err
+		made.Remove()
+		return nil, err
 	}
-	return GiveDirToInvoker(path)
+	made = append(made, path)
+	return made, GiveDirToInvoker(path)
+}
+
+// Remove removes those that are empty.
+func (m Made) Remove() {
+	for _, dir := range slices.Backward(m) {
+		if os.Remove(dir) != nil {
+			return
+		}
+	}
 }
 
 // Replaceable refuses to replace a file that is not what the tool writes: it is most likely a mistyped
