@@ -26,7 +26,7 @@ import (
 
 // alarmKinds is indexed by enum alarm_kind of guard.h.
 var alarmKinds = [...]string{"", schemas.InterferenceBPF, schemas.InterferenceTrace, schemas.InterferenceTrace,
-	schemas.InterferenceSignal, schemas.InterferenceMove, schemas.InterferenceKernel, schemas.InterferenceHelper}
+	schemas.InterferenceSignal, schemas.InterferenceMove, schemas.InterferenceKernel, schemas.InterferenceHelper, schemas.InterferenceUnseen}
 
 const (
 	alarmReach  = 3 // a process number, which may be one of ours

@@ -26,6 +26,7 @@ enum alarm_kind {
 	ALARM_MOVE,   /* moved a process of the runner to another cgroup */
 	ALARM_KERNEL, /* reached the kernel: a module, kexec, its memory, ports */
 	ALARM_HELPER, /* named a program that the kernel starts outside of the cgroup */
+	ALARM_UNSEEN, /* opened something for writing that nobody could look at, with rights over all of these */
 	ALARM_KINDS,
 };
 

@@ -224,8 +224,18 @@ struct kernel_id {
 	u32 val;
 };
 
+struct kernel_capabilities {
+	u64 val; /* until Linux 6.2 two numbers of half the size */
+};
+
+struct user_namespace {
+	s32 level; /* 0 is the initial one */
+};
+
 struct cred {
-	struct kernel_id euid, egid;
+	struct kernel_id euid, egid, fsuid;
+	struct kernel_capabilities cap_effective;
+	struct user_namespace *user_ns;
 };
 
 struct bpf_prog_aux {

@@ -228,6 +228,21 @@ INLINE bool opened(struct scratch *s)
 	return is_open(told(s)->op) && !(s->told.how & NO_RESULT) && s->r.ret >= 0 && !told(s)->file_slot;
 }
 
+/* Looks at what a request opened for writing. What has no descriptor, or not any more, was written to before anybody could. */
+INLINE void guard_opened(struct scratch *s)
+{
+	struct request *q = told(s);
+	u64 file;
+
+	if (!is_open(q->op) || s->r.ret < 0)
+		return;
+	file = opened(s) ? fd_file(s->r.ret) : 0;
+	if (file && file_flags(file) & O_ACCMODE)
+		guard_file(file);
+	if (q->privileged && q->flags & O_ACCMODE && !(just_opened(file, q->flags) && !(s->told.how & ELSEWHERE)))
+		raise(ALARM_UNSEEN, 0);
+}
+
 /* Puts the path of the file that a request opened; 0 if the descriptor need not be that any more. */
 GLOBAL u32 put_opened(u32 key, s32 fd)
 {
@@ -287,7 +302,7 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct counters *c;
 	struct request *q;
-	u64 off, file;
+	u64 off;
 
 	if (!s) {
 		c = counters_of(slot);
@@ -327,9 +342,7 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 		s->r.marks |= MARK_NORET;
 	if (how & (NO_RESULT | WAS_SILENT))
 		s->r.marks |= MARK_SILENT;
-	file = opened(s) ? fd_file(res) : 0;
-	if (file && file_flags(file) & O_ACCMODE)
-		guard_file(file);
+	guard_opened(s);
 	off = put_told(key);
 	if (!off--)
 		return 0;

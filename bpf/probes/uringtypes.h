@@ -130,6 +130,7 @@ struct io_submit_state {
 
 struct io_ring_ctx {
 	u32 cached_sq_head;
+	struct xarray personalities; /* ids and rights that its requests can have, of those who registered them */
 	struct io_submit_state submit_state;
 };
 

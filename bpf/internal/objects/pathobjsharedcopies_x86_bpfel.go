@@ -15,7 +15,7 @@ import (
 
 type PathObjSharedCopiesAlarmsOfRun struct {
 	_       structs.HostLayout
-	Of      [8]uint64
+	Of      [9]uint64
 	Reached [512]int32
 }
 

@@ -15,7 +15,7 @@ import (
 
 type UringSharedAlarmsOfRun struct {
 	_       structs.HostLayout
-	Of      [8]uint64
+	Of      [9]uint64
 	Reached [512]int32
 }
 
@@ -132,7 +132,7 @@ type UringSharedRequest struct {
 	Life         uint32
 	CompleteCopy uint32
 	OnFile       uint32
-	Pad          uint32
+	Privileged   uint32
 	_            [4]byte
 	Asked        struct {
 		_     structs.HostLayout

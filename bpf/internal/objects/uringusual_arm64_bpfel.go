@@ -118,7 +118,7 @@ type UringUsualRequest struct {
 	Life         uint32
 	CompleteCopy uint32
 	OnFile       uint32
-	Pad          uint32
+	Privileged   uint32
 	_            [4]byte
 	Asked        struct {
 		_     structs.HostLayout
