@@ -3,7 +3,6 @@ package bpf
 import (
 	"encoding/binary"
 	"errors"
-	"math/bits"
 
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -112,14 +111,6 @@ const (
 	restartFirst = -512
 	restartLast  = -516
 )
-
-// hookOf names the bit of record.h.
-func hookOf(bit uint32) string {
-	if i := bits.TrailingZeros32(bit); i < len(schemas.RawHooks) {
-		return schemas.RawHooks[i]
-	}
-	return ""
-}
 
 // ErrRecord means that a record does not have the form that the probes write.
 var ErrRecord = errors.New("malformed ring record")

@@ -2,6 +2,7 @@ package bpf
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"net/netip"
 	"strconv"
 
@@ -98,4 +99,12 @@ func (d *Decoder) unix(b, name []byte, clen int, e *schemas.RawEvent, marks uint
 	}
 	e.Addr = schemas.AppendLexical([]byte("unix:"), base, path)
 	return nil
+}
+
+// hookOf names the bit of record.h.
+func hookOf(bit uint32) string {
+	if i := bits.TrailingZeros32(bit); i < len(schemas.RawHooks) {
+		return schemas.RawHooks[i]
+	}
+	return ""
 }

@@ -91,7 +91,7 @@ const (
 	MarkOfSocket
 	MarkPathFault
 	MarkPathTruncated
-	MarkSilent // a request of io_uring that wants no completion on success
+	MarkSilent      // a request of io_uring that wants no completion on success
 	MarkStartedOver // the call is one that was interrupted, which started over
 	MarkUnnamed
 	MarkUnpaired // the call that the address hook ran in has no record of it

@@ -99,7 +99,11 @@ func (r *router) state() (words string, whole bool) {
 	causes, engines := r.causes()
 	switch {
 	case h.CgroupCorrelation == schemas.CorrelationFailed:
-		return "not complete: a task left the cgroup, or may have: what it did afterwards may be missing, and runner-verify refuses this record", false
+		lost := ""
+		if h.RingbufDrops > 0 {
+			lost = fmt.Sprintf("%d lost, and ", h.RingbufDrops)
+		}
+		return "not complete: " + lost + "a task left the cgroup, or may have: what it did afterwards may be missing, and runner-verify refuses this record", false
 	case h.KernelLayer == schemas.LayerAbsent:
 		return "without a kernel layer", true
 	case h.KernelLayer != schemas.LayerComplete && h.RingbufDrops > 0:
