@@ -189,7 +189,7 @@ func (r *reading) bind(patterns []*gojq.Pattern, at value) {
 			r.bind(p.Array, r.elements(at))
 		}
 		for _, o := range p.Object {
-			of := within
+			var of value
 			switch {
 			case o.Key != "" && !strings.HasPrefix(o.Key, "$"):
 				of, _ = r.key(o.Key, at)
