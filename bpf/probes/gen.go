@@ -13,8 +13,12 @@
 //	interrupt.h         how a call that a signal interrupted ended
 //	entry.h             that a call was entered
 //	changes.h           what threads do to descriptors and directories that they share
-//	given.h, keep.h     what it was given then
+//	begin.h             what is noted and kept then
+//	again.h             whether it is one that was interrupted and starts over
+//	given.h, keep.h     what it was given
+//	others.h, exposed.h who else can change the memory that that is in
 //	taken.h             what of it the kernel took: whether it is another at its end
+//	opens.h             the end of an open
 //	marks.h             what several copies of a probe share, and how misses are counted
 //	walk.h              from a file or directory to its path
 //	guard.h             what a program of the scope does to the measurement itself

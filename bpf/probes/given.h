@@ -23,10 +23,14 @@ enum {
 	GIVEN_ADDRESS = 1 << 11,    /* the address of a socket call, in place of the first text */
 	GIVEN_NO_ADDRESS = 1 << 12, /* it has none */
 	GIVEN_UNREAD = 1 << 13, /* nothing: but a name's text can become another one before the kernel reads it */
+	GIVEN_LATE = 1 << 16,   /* nothing: but since the call was entered others can change its memory */
 	GIVEN_MEMORY = 1 << 15, /* which memory an exec was in */
 };
 
 #define HOW_SIZE 24
+#define PIN_SIZE 20 /* of the structure of BPF_OBJ_PIN, since Linux 6.5 */
+
+enum { BPF_OBJ_PIN = 6, BPF_OBJ_GET = 7 };
 
 struct given {
 	u32 kept;

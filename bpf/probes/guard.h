@@ -7,6 +7,7 @@
 #ifndef RUNNER_GUARD_H
 #define RUNNER_GUARD_H
 
+#include "exposed.h"
 #include "scope.h"
 #include "walk.h"
 
@@ -430,7 +431,13 @@ INLINE void guard_getfd(s32 pidfd, s64 ret)
 }
 
 /* What a call of CLASS_GUARD can reach: in the table in the place of an operation. */
-enum guard { GUARD_NONE, GUARD_PTRACE, GUARD_WRITEV, GUARD_GETFD, GUARD_KERNEL, GUARD_RING };
+enum guard { GUARD_NONE, GUARD_PTRACE, GUARD_WRITEV, GUARD_GETFD, GUARD_KERNEL, GUARD_RING, GUARD_MEMORY };
+
+/* Can memory change by it that a process has alone (exposed.h)? */
+INLINE bool exposes(u32 what)
+{
+	return what == GUARD_PTRACE || what == GUARD_WRITEV || what == GUARD_RING || what == GUARD_MEMORY;
+}
 
 /* A call of CLASS_GUARD that a task of the scope made. */
 INLINE void guard_call(u32 what, const u64 *v, s64 ret)
@@ -460,6 +467,17 @@ INLINE void guard_call(u32 what, const u64 *v, s64 ret)
 }
 
 /* A file that was opened for writing. */
+#define MISC_MAJOR 10
+
+/* Is a file of /proc the memory of a process? */
+INLINE bool is_memory(u64 dentry)
+{
+	char name[4] = {};
+
+	bpf_probe_read_kernel(name, sizeof(name), (void *)POINTER(dentry, dentry, d_name.name));
+	return name[0] == 'm' && name[1] == 'e' && name[2] == 'm' && !name[3];
+}
+
 GLOBAL u32 guard_file(u64 file)
 {
 	u64 inode = POINTER(file, file, f_inode);
@@ -473,12 +491,16 @@ GLOBAL u32 guard_file(u64 file)
 		READ_FIELD(rdev, inode, inode, i_rdev);
 		if (rdev == (1 << 20 | 1) || rdev == (1 << 20 | 2) || rdev == (1 << 20 | 4) || rdev >> 20 == 202)
 			raise(ALARM_KERNEL, rdev);
+		if (rdev >> 20 == MISC_MAJOR) /* /dev/userfaultfd has no number of its own */
+			expose(present_run());
 		return 0;
 	}
 	key.magic = magic_of(inode);
 	kind = bpf_map_lookup_elem(&kernel_files, &key);
 	if (!kind)
 		return 0;
+	if (key.magic == PROC_MAGIC && is_memory(dentry))
+		expose(present_run());
 	if (key.magic == PROC_MAGIC && raise_if_observer(task_of(POINTER(proc_inode, inode - OFFSET(struct proc_inode, vfs_inode), pid)), 0))
 		return 0;
 	if (!*kind) {

@@ -142,6 +142,63 @@ GLOBAL u32 keep_descriptor(u32 key, s32 fd)
 	return kept;
 }
 
+/* Keeps the root and the working directory, if others have them too. */
+INLINE u32 keep_start(struct given *g, u32 shared)
+{
+	u64 fs;
+
+	if (!(shared & SHARES_FS))
+		return 0;
+	fs = POINTER(task_struct, bpf_get_current_task(), fs);
+	g->root.mnt = POINTER(fs_struct, fs, root.mnt);
+	g->root.dentry = POINTER(fs_struct, fs, root.dentry);
+	g->pwd.mnt = POINTER(fs_struct, fs, pwd.mnt);
+	g->pwd.dentry = POINTER(fs_struct, fs, pwd.dentry);
+	return GIVEN_START;
+}
+
+/* Where the text is that a call of CLASS_SPECIAL is given; 0 without one. */
+INLINE u64 text_of_special(u32 op, const u64 *args)
+{
+	u64 path = 0;
+
+	switch (op) {
+	case OP_KERNEL_FILE:
+	case OP_MQ_OPEN:
+	case OP_MQ_UNLINK:
+		return args[0];
+	case OP_BPF_OBJ_PIN: /* it is the first of what the structure has */
+		if (args[0] == BPF_OBJ_PIN || args[0] == BPF_OBJ_GET)
+			bpf_probe_read_user(&path, sizeof(path), (void *)args[1]);
+	}
+	return path;
+}
+
+/* Keeps what such a call is given. s->args has its arguments. */
+GLOBAL u32 keep_special(u32 key, u32 op, u32 shared)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct given *g;
+	u64 at;
+
+	if (!s)
+		return 0;
+	at = text_of_special(op, s->args);
+	g = &s->given;
+	g->since = bpf_ktime_get_ns();
+	g->kept = keep_start(g, shared);
+	if (!at)
+		return 0;
+	if (!(shared & SHARES_MEMORY) && !others_reach(key, at, UPATH_MAX) && !(op == OP_BPF_OBJ_PIN && others_reach(key, s->args[1], PIN_SIZE)))
+		return 0;
+	g->kept |= GIVEN_SHARED;
+	if (names_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE))
+		g->kept |= keep_name(key, at, AT_FDCWD, KEEP_TEXT | KEEP_SHARED | (shared & SHARES_WITH_THREADS ? KEEP_THREADS : 0));
+	else
+		g->kept |= GIVEN_UNREAD;
+	return 0;
+}
+
 /* Keeps what the present call is given. s->args has its arguments. */
 GLOBAL u32 keep_given(u32 key, u32 nr, u32 compat32, u32 shared)
 {
@@ -149,7 +206,6 @@ GLOBAL u32 keep_given(u32 key, u32 nr, u32 compat32, u32 shared)
 	u32 kept = 0, dir = shared & SHARES_FILES ? KEEP_DIR : 0, how = 0;
 	const struct desc *d;
 	struct given *g;
-	u64 fs;
 
 	if (!s)
 		return 0;
@@ -158,14 +214,7 @@ GLOBAL u32 keep_given(u32 key, u32 nr, u32 compat32, u32 shared)
 	g->since = bpf_ktime_get_ns();
 	if (shared & SHARES_FILES)
 		kept |= GIVEN_FILES;
-	if (shared & SHARES_FS) {
-		fs = POINTER(task_struct, bpf_get_current_task(), fs);
-		g->root.mnt = POINTER(fs_struct, fs, root.mnt);
-		g->root.dentry = POINTER(fs_struct, fs, root.dentry);
-		g->pwd.mnt = POINTER(fs_struct, fs, pwd.mnt);
-		g->pwd.dentry = POINTER(fs_struct, fs, pwd.dentry);
-		kept |= GIVEN_START;
-	}
+	kept |= keep_start(g, shared);
 	if (shared & SHARES_MEMORY) {
 		kept |= GIVEN_SHARED;
 		if (d->op == OP_OPENAT2 && !bpf_probe_read_user(g->how, sizeof(g->how), (void *)s->args[2]))

@@ -16,6 +16,7 @@
 #include "special.h"
 #include "received.h"
 #include "opens.h"
+#include "begin.h"
 
 INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d)
 {
@@ -247,6 +248,8 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 	s->given.kept = 0;
 	if (entered && entered->given.kept)
 		s->given = entered->given;
+	if (entered)
+		s->given.kept |= exposed_late(s->given.kept);
 	if (d->class == CLASS_GUARD) {
 		end_guard(key, d->op, ret);
 		return 0;
@@ -342,22 +345,6 @@ INLINE void change(u64 task, struct pt_regs *regs, bool compat32, u32 what)
 #endif
 }
 
-/* An ioctl of those that are looked at begins. */
-INLINE void note_request(struct pt_regs *regs, bool compat32)
-{
-	u64 args[8];
-
-	read_args(regs, compat32, args);
-	if (gives_away(args[1]))
-		note_giving(1);
-}
-
-/* Is what a call is given known to be in memory of its process alone? */
-INLINE bool has_alone(struct entry *e, const struct desc *d, const u64 *args)
-{
-	return d->path2 == NO && d->op != OP_OPENAT2 && (d->path1 == NO || is_alone(&e->alone, args[d->path1 & 7]));
-}
-
 /* Is the entry of this call one that nothing is kept of? Marks are kept of all whose end could be missed. */
 INLINE bool enters_unmarked(struct task_struct *task, const struct desc *d, struct pt_regs *regs, bool compat32)
 {
@@ -384,7 +371,7 @@ int on_sys_enter(u64 *ctx)
 	struct scratch *s;
 	struct entry *e;
 	bool compat32;
-	u32 call, key, shared;
+	u32 call, key;
 	u64 ip, sp;
 
 	if (nr >= NCALLS && !is_x32(nr))
@@ -426,9 +413,11 @@ int on_sys_enter(u64 *ctx)
 	e->again = 0;
 	if (d && d->class == CLASS_EXEC)
 		e->alone.end = 0;
-	if (d && d->class == CLASS_SPECIAL && d->op == OP_TIOCGPTPEER)
-		note_request(regs, compat32);
-	if (!d || (d->class != CLASS_OPEN && d->class != CLASS_EXEC && d->class != CLASS_PATH && d->class != CLASS_SOCK))
+	if (!d)
+		return 0;
+	if (d->class == CLASS_GUARD || d->class == CLASS_SPECIAL)
+		note_begin(nr, compat32, second_argument(regs, compat32));
+	if (!is_kept(d))
 		return 0;
 	key = scratch_key(copy, SCRATCH_ENTER);
 	s = bpf_map_lookup_elem(&scratch, &key);
@@ -441,21 +430,10 @@ int on_sys_enter(u64 *ctx)
 		e->again = starts_over(key, call, ip, sp);
 		e->left = !e->again;
 	}
-	shared = shares((u64)task);
 	s->alone = e->alone;
-	if (d->class == CLASS_SOCK) {
-		keep_socket(key, d->op, shared);
-		e->alone = s->alone;
-	} else {
-		if (!(shared & SHARES_MEMORY) && !has_alone(e, d, s->args)) {
-			if (others_reach_call(key, nr, compat32))
-				shared |= SHARES_MEMORY;
-			e->alone = s->alone;
-		}
-		if (!shared && !always_kept(d->op))
-			return 0;
-		keep_given(key, nr, compat32, shared);
-	}
-	e->given = s->given;
+	keep_call(key, nr, compat32);
+	e->alone = s->alone;
+	if (s->given.kept)
+		e->given = s->given;
 	return 0;
 }

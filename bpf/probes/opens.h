@@ -28,7 +28,7 @@ INLINE void put_how(struct scratch *s, u64 ptr)
 	}
 	if (fault)
 		r->marks |= MARK_UFAULT;
-	if (s->given.kept & GIVEN_SHARED) /* it was not in memory when the call was entered */
+	if (s->given.kept & (GIVEN_SHARED | GIVEN_LATE)) /* it was not in memory when the call was entered */
 		r->marks |= MARK_CHANGED;
 	r->flags = how[0];
 	r->mode = how[1];
@@ -76,7 +76,9 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 			r->marks = marks;
 			r->clen1 = r->i_mode = 0;
 		}
-		/* another thread was faster: only the text says what was opened */
+		/* another thread was faster: only the text says what was opened. That can be the memory of a process */
+		if (r->flags & O_ACCMODE)
+			expose(run_at(SLOT_EXIT));
 		r->marks |= MARK_FDRACE | MARK_CHANGED;
 	}
 	if (r->op == OP_OPEN_BY_HANDLE_AT) {

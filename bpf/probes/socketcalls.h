@@ -198,7 +198,7 @@ GLOBAL u64 put_taken(u32 key, u32 header, u32 is_unseen)
 		return 0;
 	if (len && is_unseen)
 		__sync_fetch_and_add(&c->shared_arguments, 1);
-	if (s->send.unknown)
+	if (s->send.unknown || (len && s->given.kept & GIVEN_LATE))
 		s->r.marks |= MARK_CHANGED;
 	if (s->send.later || !(s->given.kept & GIVEN_ADDRESS)) {
 		if (len && s->given.kept & (s->send.later ? GIVEN_SHARED : GIVEN_NO_ADDRESS))

@@ -6,12 +6,11 @@
 
 #include "changes.h"
 #include "pathobj.h"
+#include "taken.h"
 #include "table.h"
 
 /* include/uapi: bpf.h, mount.h, asm-generic/ioctls.h */
 enum {
-	BPF_OBJ_PIN = 6,
-	BPF_OBJ_GET = 7,
 	BPF_F_PATH_FD = 1 << 14,
 	FSCONFIG_CMD_CREATE = 6, /* then: reconfigure, create anew */
 	FSCONFIG_CMD_LAST = 8,
@@ -51,6 +50,7 @@ INLINE u64 put_kernel_text(struct scratch *s, u64 name)
 /* The arguments of BPF_OBJ_PIN and BPF_OBJ_GET. Programs of before Linux 6.5 end with the flags. */
 INLINE u64 put_pin(u32 key, u64 attr)
 {
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct {
 		u64 path;
 		u32 fd, flags;
@@ -58,8 +58,11 @@ INLINE u64 put_pin(u32 key, u64 attr)
 	s32 dfd = AT_FDCWD;
 
 	bpf_probe_read_user(&a, sizeof(a), (void *)attr);
-	if (a.flags & BPF_F_PATH_FD)
+	if (a.flags & BPF_F_PATH_FD) {
 		bpf_probe_read_user(&dfd, sizeof(dfd), (void *)(attr + sizeof(a)));
+		if (s && s->given.kept & (GIVEN_SHARED | GIVEN_LATE)) /* the descriptor's number is not kept */
+			s->r.marks |= MARK_CHANGED;
+	}
 	return put_user_path(key, 0, a.path, dfd, 0);
 }
 
@@ -128,7 +131,7 @@ INLINE u64 on_special(struct scratch *s, u32 key)
 		return put_user_path(key, 0, v[0], AT_FDCWD, 0);
 	case OP_MQ_OPEN:
 	case OP_MQ_UNLINK:
-		n = put_user_str(key, 0, v[0]);
+		n = put_text(key, 0, v[0], 0);
 		r->marks |= MARK_HAS_U2;
 		r->ulen2 = n;
 		return n;

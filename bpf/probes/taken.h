@@ -76,7 +76,7 @@ GLOBAL u64 put_text(u32 key, u64 off, u64 ptr, u32 second)
 		return 0;
 	faults = s->r.marks & MARK_UFAULT;
 	got = put_user_str(key, off, ptr);
-	if (s->given.kept & GIVEN_UNREAD << second)
+	if (s->given.kept & GIVEN_UNREAD << second || (s->given.kept & GIVEN_LATE && !(s->given.kept & GIVEN_TEXT << second)))
 		s->r.marks |= MARK_CHANGED;
 	if (!(s->given.kept & GIVEN_TEXT << second) || same_text(key, off, got, second))
 		return got;
@@ -88,7 +88,7 @@ GLOBAL u64 put_text(u32 key, u64 off, u64 ptr, u32 second)
 	if (len >= TEXT_MAX || bpf_probe_read_kernel(&s->blob[off], len, n->text[second & 1]))
 		return got;
 	s->r.marks = (s->r.marks & ~(u32)MARK_UFAULT) | faults;
-	if (s->given.kept & GIVEN_SHARED)
+	if (s->given.kept & (GIVEN_SHARED | GIVEN_LATE))
 		s->r.marks |= MARK_CHANGED;
 	return len;
 }

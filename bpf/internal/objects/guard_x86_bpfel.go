@@ -164,6 +164,7 @@ const (
 	GuardMapCounters       = "counters"
 	GuardMapDrops          = "drops"
 	GuardMapEvents         = "events"
+	GuardMapExposed        = "exposed"
 	GuardMapKernelFiles    = "kernel_files"
 	GuardMapOwnChildren    = "own_children"
 	GuardMapOwnObjects     = "own_objects"
@@ -239,6 +240,7 @@ type GuardMapSpecs struct {
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Events      *ebpf.MapSpec `ebpf:"events"`
+	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
 	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
@@ -286,6 +288,7 @@ type GuardMaps struct {
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Events      *ebpf.Map `ebpf:"events"`
+	Exposed     *ebpf.Map `ebpf:"exposed"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	OwnChildren *ebpf.Map `ebpf:"own_children"`
 	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
@@ -300,6 +303,7 @@ func (m *GuardMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Events,
+		m.Exposed,
 		m.KernelFiles,
 		m.OwnChildren,
 		m.OwnObjects,

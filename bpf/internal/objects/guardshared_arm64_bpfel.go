@@ -216,6 +216,7 @@ const (
 	GuardSharedMapAlarms      = "alarms"
 	GuardSharedMapCounters    = "counters"
 	GuardSharedMapDrops       = "drops"
+	GuardSharedMapExposed     = "exposed"
 	GuardSharedMapHookedRun   = "hooked_run"
 	GuardSharedMapKernelFiles = "kernel_files"
 	GuardSharedMapMarks       = "marks"
@@ -287,6 +288,7 @@ type GuardSharedMapSpecs struct {
 	Alarms      *ebpf.MapSpec `ebpf:"alarms"`
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
+	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
 	HookedRun   *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
@@ -330,6 +332,7 @@ type GuardSharedMaps struct {
 	Alarms      *ebpf.Map `ebpf:"alarms"`
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Drops       *ebpf.Map `ebpf:"drops"`
+	Exposed     *ebpf.Map `ebpf:"exposed"`
 	HookedRun   *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
@@ -348,6 +351,7 @@ func (m *GuardSharedMaps) Close() error {
 		m.Alarms,
 		m.Counters,
 		m.Drops,
+		m.Exposed,
 		m.HookedRun,
 		m.KernelFiles,
 		m.Marks,

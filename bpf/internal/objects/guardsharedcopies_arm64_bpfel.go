@@ -221,6 +221,7 @@ const (
 	GuardSharedCopiesMapAlarms        = "alarms"
 	GuardSharedCopiesMapCounters      = "counters"
 	GuardSharedCopiesMapDrops         = "drops"
+	GuardSharedCopiesMapExposed       = "exposed"
 	GuardSharedCopiesMapHookedRun     = "hooked_run"
 	GuardSharedCopiesMapKernelFiles   = "kernel_files"
 	GuardSharedCopiesMapMarks         = "marks"
@@ -297,6 +298,7 @@ type GuardSharedCopiesMapSpecs struct {
 	Alarms        *ebpf.MapSpec `ebpf:"alarms"`
 	Counters      *ebpf.MapSpec `ebpf:"counters"`
 	Drops         *ebpf.MapSpec `ebpf:"drops"`
+	Exposed       *ebpf.MapSpec `ebpf:"exposed"`
 	HookedRun     *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks         *ebpf.MapSpec `ebpf:"marks"`
@@ -345,6 +347,7 @@ type GuardSharedCopiesMaps struct {
 	Alarms        *ebpf.Map `ebpf:"alarms"`
 	Counters      *ebpf.Map `ebpf:"counters"`
 	Drops         *ebpf.Map `ebpf:"drops"`
+	Exposed       *ebpf.Map `ebpf:"exposed"`
 	HookedRun     *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.Map `ebpf:"kernel_files"`
 	Marks         *ebpf.Map `ebpf:"marks"`
@@ -363,6 +366,7 @@ func (m *GuardSharedCopiesMaps) Close() error {
 		m.Alarms,
 		m.Counters,
 		m.Drops,
+		m.Exposed,
 		m.HookedRun,
 		m.KernelFiles,
 		m.Marks,

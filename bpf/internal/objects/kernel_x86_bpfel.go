@@ -289,6 +289,7 @@ const (
 	KernelMapEntries        = "entries"
 	KernelMapEvents         = "events"
 	KernelMapExecBody       = "exec_body"
+	KernelMapExposed        = "exposed"
 	KernelMapKernelFiles    = "kernel_files"
 	KernelMapLeft           = "left"
 	KernelMapMarks          = "marks"
@@ -385,6 +386,7 @@ type KernelMapSpecs struct {
 	Entries     *ebpf.MapSpec `ebpf:"entries"`
 	Events      *ebpf.MapSpec `ebpf:"events"`
 	ExecBody    *ebpf.MapSpec `ebpf:"exec_body"`
+	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Left        *ebpf.MapSpec `ebpf:"left"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
@@ -441,6 +443,7 @@ type KernelMaps struct {
 	Entries     *ebpf.Map `ebpf:"entries"`
 	Events      *ebpf.Map `ebpf:"events"`
 	ExecBody    *ebpf.Map `ebpf:"exec_body"`
+	Exposed     *ebpf.Map `ebpf:"exposed"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Left        *ebpf.Map `ebpf:"left"`
 	Marks       *ebpf.Map `ebpf:"marks"`
@@ -463,6 +466,7 @@ func (m *KernelMaps) Close() error {
 		m.Entries,
 		m.Events,
 		m.ExecBody,
+		m.Exposed,
 		m.KernelFiles,
 		m.Left,
 		m.Marks,

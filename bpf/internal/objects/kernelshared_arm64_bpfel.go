@@ -312,6 +312,7 @@ const (
 	KernelSharedMapCounters         = "counters"
 	KernelSharedMapDrops            = "drops"
 	KernelSharedMapEntries          = "entries"
+	KernelSharedMapExposed          = "exposed"
 	KernelSharedMapHookedRun        = "hooked_run"
 	KernelSharedMapKernelFiles      = "kernel_files"
 	KernelSharedMapLeft             = "left"
@@ -400,6 +401,7 @@ type KernelSharedMapSpecs struct {
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Entries     *ebpf.MapSpec `ebpf:"entries"`
+	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
 	HookedRun   *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Left        *ebpf.MapSpec `ebpf:"left"`
@@ -448,6 +450,7 @@ type KernelSharedMaps struct {
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Entries     *ebpf.Map `ebpf:"entries"`
+	Exposed     *ebpf.Map `ebpf:"exposed"`
 	HookedRun   *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Left        *ebpf.Map `ebpf:"left"`
@@ -471,6 +474,7 @@ func (m *KernelSharedMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Entries,
+		m.Exposed,
 		m.HookedRun,
 		m.KernelFiles,
 		m.Left,

@@ -318,6 +318,7 @@ const (
 	KernelSharedCopiesMapDrops            = "drops"
 	KernelSharedCopiesMapEntries          = "entries"
 	KernelSharedCopiesMapExecBody         = "exec_body"
+	KernelSharedCopiesMapExposed          = "exposed"
 	KernelSharedCopiesMapHookedRun        = "hooked_run"
 	KernelSharedCopiesMapKernelFiles      = "kernel_files"
 	KernelSharedCopiesMapLeft             = "left"
@@ -417,6 +418,7 @@ type KernelSharedCopiesMapSpecs struct {
 	Drops         *ebpf.MapSpec `ebpf:"drops"`
 	Entries       *ebpf.MapSpec `ebpf:"entries"`
 	ExecBody      *ebpf.MapSpec `ebpf:"exec_body"`
+	Exposed       *ebpf.MapSpec `ebpf:"exposed"`
 	HookedRun     *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.MapSpec `ebpf:"kernel_files"`
 	Left          *ebpf.MapSpec `ebpf:"left"`
@@ -472,6 +474,7 @@ type KernelSharedCopiesMaps struct {
 	Drops         *ebpf.Map `ebpf:"drops"`
 	Entries       *ebpf.Map `ebpf:"entries"`
 	ExecBody      *ebpf.Map `ebpf:"exec_body"`
+	Exposed       *ebpf.Map `ebpf:"exposed"`
 	HookedRun     *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.Map `ebpf:"kernel_files"`
 	Left          *ebpf.Map `ebpf:"left"`
@@ -497,6 +500,7 @@ func (m *KernelSharedCopiesMaps) Close() error {
 		m.Drops,
 		m.Entries,
 		m.ExecBody,
+		m.Exposed,
 		m.HookedRun,
 		m.KernelFiles,
 		m.Left,

@@ -288,6 +288,7 @@ const (
 	KernelUsualMapDrops          = "drops"
 	KernelUsualMapEntries        = "entries"
 	KernelUsualMapEvents         = "events"
+	KernelUsualMapExposed        = "exposed"
 	KernelUsualMapKernelFiles    = "kernel_files"
 	KernelUsualMapLeft           = "left"
 	KernelUsualMapMarks          = "marks"
@@ -373,6 +374,7 @@ type KernelUsualMapSpecs struct {
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Entries     *ebpf.MapSpec `ebpf:"entries"`
 	Events      *ebpf.MapSpec `ebpf:"events"`
+	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Left        *ebpf.MapSpec `ebpf:"left"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
@@ -422,6 +424,7 @@ type KernelUsualMaps struct {
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Entries     *ebpf.Map `ebpf:"entries"`
 	Events      *ebpf.Map `ebpf:"events"`
+	Exposed     *ebpf.Map `ebpf:"exposed"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Left        *ebpf.Map `ebpf:"left"`
 	Marks       *ebpf.Map `ebpf:"marks"`
@@ -442,6 +445,7 @@ func (m *KernelUsualMaps) Close() error {
 		m.Drops,
 		m.Entries,
 		m.Events,
+		m.Exposed,
 		m.KernelFiles,
 		m.Left,
 		m.Marks,

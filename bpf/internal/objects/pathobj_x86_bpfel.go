@@ -236,6 +236,7 @@ const (
 	PathObjMapCounters        = "counters"
 	PathObjMapDrops           = "drops"
 	PathObjMapEvents          = "events"
+	PathObjMapExposed         = "exposed"
 	PathObjMapKernelFiles     = "kernel_files"
 	PathObjMapMarks           = "marks"
 	PathObjMapNames           = "names"
@@ -319,6 +320,7 @@ type PathObjMapSpecs struct {
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Events      *ebpf.MapSpec `ebpf:"events"`
+	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
 	Names       *ebpf.MapSpec `ebpf:"names"`
@@ -372,6 +374,7 @@ type PathObjMaps struct {
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Events      *ebpf.Map `ebpf:"events"`
+	Exposed     *ebpf.Map `ebpf:"exposed"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
 	Names       *ebpf.Map `ebpf:"names"`
@@ -392,6 +395,7 @@ func (m *PathObjMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Events,
+		m.Exposed,
 		m.KernelFiles,
 		m.Marks,
 		m.Names,

@@ -260,6 +260,7 @@ const (
 	PathObjSharedMapChanges         = "changes"
 	PathObjSharedMapCounters        = "counters"
 	PathObjSharedMapDrops           = "drops"
+	PathObjSharedMapExposed         = "exposed"
 	PathObjSharedMapHookedRun       = "hooked_run"
 	PathObjSharedMapKernelFiles     = "kernel_files"
 	PathObjSharedMapMarks           = "marks"
@@ -338,6 +339,7 @@ type PathObjSharedMapSpecs struct {
 	Changes     *ebpf.MapSpec `ebpf:"changes"`
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
+	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
 	HookedRun   *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
@@ -386,6 +388,7 @@ type PathObjSharedMaps struct {
 	Changes     *ebpf.Map `ebpf:"changes"`
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Drops       *ebpf.Map `ebpf:"drops"`
+	Exposed     *ebpf.Map `ebpf:"exposed"`
 	HookedRun   *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
@@ -409,6 +412,7 @@ func (m *PathObjSharedMaps) Close() error {
 		m.Changes,
 		m.Counters,
 		m.Drops,
+		m.Exposed,
 		m.HookedRun,
 		m.KernelFiles,
 		m.Marks,

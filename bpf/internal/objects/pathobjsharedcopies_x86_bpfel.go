@@ -265,6 +265,7 @@ const (
 	PathObjSharedCopiesMapChanges         = "changes"
 	PathObjSharedCopiesMapCounters        = "counters"
 	PathObjSharedCopiesMapDrops           = "drops"
+	PathObjSharedCopiesMapExposed         = "exposed"
 	PathObjSharedCopiesMapHookedRun       = "hooked_run"
 	PathObjSharedCopiesMapKernelFiles     = "kernel_files"
 	PathObjSharedCopiesMapMarks           = "marks"
@@ -348,6 +349,7 @@ type PathObjSharedCopiesMapSpecs struct {
 	Changes       *ebpf.MapSpec `ebpf:"changes"`
 	Counters      *ebpf.MapSpec `ebpf:"counters"`
 	Drops         *ebpf.MapSpec `ebpf:"drops"`
+	Exposed       *ebpf.MapSpec `ebpf:"exposed"`
 	HookedRun     *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks         *ebpf.MapSpec `ebpf:"marks"`
@@ -401,6 +403,7 @@ type PathObjSharedCopiesMaps struct {
 	Changes       *ebpf.Map `ebpf:"changes"`
 	Counters      *ebpf.Map `ebpf:"counters"`
 	Drops         *ebpf.Map `ebpf:"drops"`
+	Exposed       *ebpf.Map `ebpf:"exposed"`
 	HookedRun     *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.Map `ebpf:"kernel_files"`
 	Marks         *ebpf.Map `ebpf:"marks"`
@@ -424,6 +427,7 @@ func (m *PathObjSharedCopiesMaps) Close() error {
 		m.Changes,
 		m.Counters,
 		m.Drops,
+		m.Exposed,
 		m.HookedRun,
 		m.KernelFiles,
 		m.Marks,

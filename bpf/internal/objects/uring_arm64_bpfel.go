@@ -262,6 +262,7 @@ const (
 	UringMapCounters         = "counters"
 	UringMapDrops            = "drops"
 	UringMapEvents           = "events"
+	UringMapExposed          = "exposed"
 	UringMapFailedBody       = "failed_body"
 	UringMapKernelFiles      = "kernel_files"
 	UringMapMarks            = "marks"
@@ -363,6 +364,7 @@ type UringMapSpecs struct {
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Drops        *ebpf.MapSpec `ebpf:"drops"`
 	Events       *ebpf.MapSpec `ebpf:"events"`
+	Exposed      *ebpf.MapSpec `ebpf:"exposed"`
 	FailedBody   *ebpf.MapSpec `ebpf:"failed_body"`
 	KernelFiles  *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks        *ebpf.MapSpec `ebpf:"marks"`
@@ -418,6 +420,7 @@ type UringMaps struct {
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Drops        *ebpf.Map `ebpf:"drops"`
 	Events       *ebpf.Map `ebpf:"events"`
+	Exposed      *ebpf.Map `ebpf:"exposed"`
 	FailedBody   *ebpf.Map `ebpf:"failed_body"`
 	KernelFiles  *ebpf.Map `ebpf:"kernel_files"`
 	Marks        *ebpf.Map `ebpf:"marks"`
@@ -440,6 +443,7 @@ func (m *UringMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Events,
+		m.Exposed,
 		m.FailedBody,
 		m.KernelFiles,
 		m.Marks,

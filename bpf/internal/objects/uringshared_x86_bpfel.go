@@ -285,6 +285,7 @@ const (
 	UringSharedMapCloses         = "closes"
 	UringSharedMapCounters       = "counters"
 	UringSharedMapDrops          = "drops"
+	UringSharedMapExposed        = "exposed"
 	UringSharedMapHookedRun      = "hooked_run"
 	UringSharedMapKernelFiles    = "kernel_files"
 	UringSharedMapMarks          = "marks"
@@ -368,6 +369,7 @@ type UringSharedMapSpecs struct {
 	Closes      *ebpf.MapSpec `ebpf:"closes"`
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
+	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
 	HookedRun   *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
@@ -415,6 +417,7 @@ type UringSharedMaps struct {
 	Closes      *ebpf.Map `ebpf:"closes"`
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Drops       *ebpf.Map `ebpf:"drops"`
+	Exposed     *ebpf.Map `ebpf:"exposed"`
 	HookedRun   *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
@@ -437,6 +440,7 @@ func (m *UringSharedMaps) Close() error {
 		m.Closes,
 		m.Counters,
 		m.Drops,
+		m.Exposed,
 		m.HookedRun,
 		m.KernelFiles,
 		m.Marks,

@@ -291,6 +291,7 @@ const (
 	UringSharedCopiesMapCompleteBody     = "complete_body"
 	UringSharedCopiesMapCounters         = "counters"
 	UringSharedCopiesMapDrops            = "drops"
+	UringSharedCopiesMapExposed          = "exposed"
 	UringSharedCopiesMapFailedBody       = "failed_body"
 	UringSharedCopiesMapHookedRun        = "hooked_run"
 	UringSharedCopiesMapKernelFiles      = "kernel_files"
@@ -392,6 +393,7 @@ type UringSharedCopiesMapSpecs struct {
 	CompleteBody  *ebpf.MapSpec `ebpf:"complete_body"`
 	Counters      *ebpf.MapSpec `ebpf:"counters"`
 	Drops         *ebpf.MapSpec `ebpf:"drops"`
+	Exposed       *ebpf.MapSpec `ebpf:"exposed"`
 	FailedBody    *ebpf.MapSpec `ebpf:"failed_body"`
 	HookedRun     *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.MapSpec `ebpf:"kernel_files"`
@@ -447,6 +449,7 @@ type UringSharedCopiesMaps struct {
 	CompleteBody  *ebpf.Map `ebpf:"complete_body"`
 	Counters      *ebpf.Map `ebpf:"counters"`
 	Drops         *ebpf.Map `ebpf:"drops"`
+	Exposed       *ebpf.Map `ebpf:"exposed"`
 	FailedBody    *ebpf.Map `ebpf:"failed_body"`
 	HookedRun     *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.Map `ebpf:"kernel_files"`
@@ -472,6 +475,7 @@ func (m *UringSharedCopiesMaps) Close() error {
 		m.CompleteBody,
 		m.Counters,
 		m.Drops,
+		m.Exposed,
 		m.FailedBody,
 		m.HookedRun,
 		m.KernelFiles,

@@ -261,6 +261,7 @@ const (
 	UringUsualMapCounters       = "counters"
 	UringUsualMapDrops          = "drops"
 	UringUsualMapEvents         = "events"
+	UringUsualMapExposed        = "exposed"
 	UringUsualMapKernelFiles    = "kernel_files"
 	UringUsualMapMarks          = "marks"
 	UringUsualMapOwnChildren    = "own_children"
@@ -344,6 +345,7 @@ type UringUsualMapSpecs struct {
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Events      *ebpf.MapSpec `ebpf:"events"`
+	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
 	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
@@ -391,6 +393,7 @@ type UringUsualMaps struct {
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Events      *ebpf.Map `ebpf:"events"`
+	Exposed     *ebpf.Map `ebpf:"exposed"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
 	OwnChildren *ebpf.Map `ebpf:"own_children"`
@@ -410,6 +413,7 @@ func (m *UringUsualMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Events,
+		m.Exposed,
 		m.KernelFiles,
 		m.Marks,
 		m.OwnChildren,

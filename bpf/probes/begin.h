@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What is noted and kept when a call begins. */
+#ifndef RUNNER_BEGIN_H
+#define RUNNER_BEGIN_H
+
+#include "changes.h"
+#include "exposed.h"
+#include "keep.h"
+
+INLINE u64 second_argument(struct pt_regs *regs, bool compat32)
+{
+#if defined(__TARGET_ARCH_x86)
+	return compat32 ? regs->cx : regs->si;
+#else
+	return regs->regs[1];
+#endif
+}
+
+/* A call begins that can change what others are given. */
+GLOBAL u32 note_begin(u32 nr, u32 compat32, u64 second)
+{
+	const struct desc *d = desc_of(nr, compat32);
+
+	if (d->class == CLASS_GUARD && exposes(d->op))
+		expose(run_at(SLOT_ENTER));
+	if (d->class == CLASS_SPECIAL && d->op == OP_TIOCGPTPEER && gives_away(second))
+		note_giving(1);
+	return 0;
+}
+
+/* Is something kept of what a call is given? */
+INLINE bool is_kept(const struct desc *d)
+{
+	switch (d->class) {
+	case CLASS_OPEN:
+	case CLASS_EXEC:
+	case CLASS_PATH:
+	case CLASS_SOCK:
+	case CLASS_SPECIAL:
+		return true;
+	}
+	return false;
+}
+
+/* Is what a call is given known to be in memory of its process alone? */
+INLINE bool has_alone(struct scratch *s, const struct desc *d)
+{
+	return d->path2 == NO && d->op != OP_OPENAT2 && (d->path1 == NO || is_alone(&s->alone, s->args[d->path1 & 7]));
+}
+
+/* Keeps what the call is given that is entered. s->args has its arguments, and s->alone what is known of its memory. */
+GLOBAL u32 keep_call(u32 key, u32 nr, u32 compat32)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	const struct desc *d;
+	u32 shared;
+
+	if (!s)
+		return 0;
+	d = desc_of(nr, compat32);
+	shared = shares(bpf_get_current_task());
+	if (is_exposed(run_at(SLOT_ENTER)))
+		shared |= SHARES_MEMORY | SHARES_WITH_THREADS;
+	if (d->class == CLASS_SOCK)
+		return keep_socket(key, d->op, shared);
+	if (d->class == CLASS_SPECIAL)
+		return keep_special(key, d->op, shared);
+	if (!(shared & SHARES_MEMORY) && !has_alone(s, d) && others_reach_call(key, nr, compat32))
+		shared |= SHARES_MEMORY;
+	if (!shared && !always_kept(d->op))
+		return 0;
+	return keep_given(key, nr, compat32, shared);
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Can memory change that a process has alone? Others of the run can write it with ptrace, process_vm_writev, /proc/PID/mem and userfaultfd,
+ * and so can what the kernel does meanwhile for io_uring and AIO. Few programs use any of these. From the first such call of a run on,
+ * what any of its calls is given counts as shared. */
+#ifndef RUNNER_EXPOSED_H
+#define RUNNER_EXPOSED_H
+
+#include "maps.h"
+
+/* The life of the run, as life_of gives it, that has made such a call. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RUNS);
+	__type(key, u32);
+	__type(value, u32);
+} exposed SEC(".maps");
+
+INLINE bool is_exposed(u32 run)
+{
+	u32 key = run - 1, *life = bpf_map_lookup_elem(&exposed, &key);
+
+	return life && *life && *life == life_of(run);
+}
+
+/* Is it so since a call was entered that is now at its end, of which this is kept? */
+GLOBAL u32 exposed_late(u32 kept)
+{
+	return !(kept & GIVEN_SHARED) && is_exposed(run_at(SLOT_EXIT)) ? GIVEN_LATE : 0;
+}
+
+INLINE void expose(u32 run)
+{
+	u32 key = run - 1, now, *life = bpf_map_lookup_elem(&exposed, &key);
+
+	if (!life)
+		return;
+	now = life_of(run);
+	if (*life != now)
+		*life = now;
+}
+
+#endif
