@@ -25,6 +25,12 @@ struct walk {
 	u32 marks;
 	u32 done;
 	u32 pad;
+	u64 changes, way; /* how often what it passed was renamed, and which that was */
+};
+
+/* The same way once more, to see whether it is the same (walk.h). */
+struct way {
+	u64 dentry, mnt, root, changes, way;
 };
 
 /* What a socket call is given (socketcalls.h). */
@@ -66,6 +72,7 @@ struct scratch {
 	struct rec r;
 	u8 blob[BLOB_SIZE];
 	struct walk walk; /* not in the record */
+	struct way again;
 	u64 task;	  /* nor this: the task, for programs at calls (kernel.bpf.c) */
 	u64 args[8];	  /* of the call that the record is about, its arguments */
 	u32 call;	  /* its number (pathobj.h) */

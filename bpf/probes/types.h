@@ -55,7 +55,17 @@ struct inode {
 	void *i_private;
 };
 
+/* A count of the changes of something: since Linux 6.14 of the mappings of memory, too. */
+struct seqcount {
+	u32 sequence;
+};
+
+struct seqcount_of_lock {
+	struct seqcount seqcount;
+};
+
 struct dentry {
+	struct seqcount_of_lock d_seq; /* of its name and parent */
 	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
 	struct qstr d_name;
@@ -261,11 +271,6 @@ struct mm_struct {
 	struct counter32 mm_users;
 	unsigned long arg_start, arg_end;
 	unsigned long saved_auxv[1];
-};
-
-/* A count of the changes of the mappings of memory: since Linux 6.14, with locks for each of them. */
-struct seqcount {
-	u32 sequence;
 };
 
 struct mm_struct___counted {

@@ -57,6 +57,75 @@ INLINE bool is_here(u64 ns)
 	return ns && ns == POINTER(nsproxy, POINTER(task_struct, bpf_get_current_task(), nsproxy), mnt_ns);
 }
 
+/* A rename can come in between: then a path is made of names that were never together, or of one half. The kernel counts the renames of
+ * each directory and file, so the way is gone a second time: if all counts are as they were, the path was there as it is told. */
+INLINE void note_step(volatile u64 *changes, volatile u64 *way, u64 dentry)
+{
+	u32 n = 0;
+
+	READ_FIELD(n, dentry, dentry, d_seq.seqcount.sequence);
+	*changes += n;
+	*way = (*way ^ dentry) * 0x9e3779b97f4a7c15;
+}
+
+/* Goes one step of the way once more. Returns 1 at its end. */
+GLOBAL u32 go_once(u32 key)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct mount_links m;
+	struct way *w;
+	u64 at, up;
+
+	if (!s)
+		return 1;
+	w = &s->again;
+	if (w->dentry == w->root) {
+		at = w->mnt - OFFSET(struct mount, mnt);
+		read_mount(&m, at);
+		if (!m.parent || !m.point)
+			return 1;
+		if (m.parent == at) {
+			if (is_here(m.ns))
+				return 1;
+			w->root = 0;
+			return 0;
+		}
+		w->dentry = m.point;
+		w->mnt = m.parent + OFFSET(struct mount, mnt);
+		w->root = mount_root(w->mnt);
+		return 0;
+	}
+	at = w->dentry;
+	note_step(&w->changes, &w->way, at);
+	up = POINTER(dentry, at, d_parent);
+	if (!up || up == at)
+		return 1;
+	w->dentry = up;
+	return 0;
+}
+
+/* Goes as far as most paths are long. Returns 0 if there is more. */
+#define WAY_PIECE 32
+#define WAY_PIECES 16
+
+GLOBAL u32 go_again(u32 key)
+{
+	for (int i = 0; i < WAY_PIECE; i++)
+		if (go_once(key))
+			return 1;
+	return 0;
+}
+
+INLINE void begin_again(struct scratch *s, u64 mnt, u64 dentry)
+{
+	s->again = (struct way){ .dentry = dentry, .mnt = mnt, .root = mount_root(mnt) };
+}
+
+INLINE bool is_same_way(struct scratch *s)
+{
+	return s->again.changes == s->walk.changes && s->again.way == s->walk.way;
+}
+
 /* A step of a walk. Its state is in the scratch record, of which a verifier knows nothing: on the stack it
  * would follow each way that a step can end as one of its own. */
 INLINE long step(u32 *key)
@@ -90,6 +159,7 @@ INLINE long step(u32 *key)
 			goto fault;
 		return 0;
 	}
+	note_step(&w->changes, &w->way, w->dentry);
 	read_links(&l, w->dentry);
 	if (!l.parent || !l.name || l.len > NAME_MAX) /* only FUSE has longer names: the record has no room for them */
 		goto fault;
@@ -136,10 +206,13 @@ static long walk_step(u32 i, u32 *key)
 /* What a walk keeps in memory here is nothing that a verifier has to follow through each way of each step. */
 INLINE bool put_short(struct scratch *s, volatile struct walk *w)
 {
-	u64 at = w->dentry, off = w->off;
+	u64 at = w->dentry, off = w->off, changes, way;
 	struct links l;
 	u8 *to;
 
+	changes = w->changes;
+	way = w->way;
+	note_step(&changes, &way, at);
 	read_links(&l, at);
 	BARRIER(off);
 	if (at == w->root || !l.parent || l.parent == at || l.name - at >= SHORT_OFFSET || l.len > SHORT_NAME ||
@@ -154,6 +227,8 @@ INLINE bool put_short(struct scratch *s, volatile struct walk *w)
 			((u64 *)to)[i] = word(l.name + 8 * i);
 	w->off = off + 1 + l.len;
 	w->dentry = l.parent;
+	w->changes = changes;
+	w->way = way;
 	return true;
 }
 
@@ -226,6 +301,7 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	w->off = off;
 	w->end = off + COMP_MAX;
 	w->marks = w->done = 0;
+	w->changes = w->way = 0;
 	if (no_loop) {
 		for (int i = 0; i < WALK_STEPS / PIECE + 1; i++)
 			if (walk_piece(key))
@@ -234,6 +310,17 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 		bpf_loop(WALK_STEPS, walk_step, &key, 0);
 	}
 	s->r.marks |= w->marks | (w->done ? 0 : MARK_PTRUNC);
+	if (w->marks & MARK_PTRUNC || !w->done) /* it has more names than are looked at again */
+		return w->off - off;
+	begin_again(s, mnt, dentry);
+	for (int i = 0; i < WAY_PIECES; i++)
+		if (go_again(key)) {
+			if (is_same_way(s))
+				return w->off - off;
+			s->r.marks |= MARK_PFAULT | MARK_CHANGED;
+			return 0;
+		}
+	s->r.marks |= MARK_CHANGED; /* it goes on, and nobody knows */
 	return w->off - off;
 }
 
@@ -253,10 +340,15 @@ GLOBAL u64 put_short_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	w->off = off;
 	w->end = off + COMP_MAX;
 	w->marks = w->done = 0;
+	w->changes = w->way = 0;
 	for (int i = 0; i < 8 && w->root && !w->done; i++)
 		if (!put_short_names(key))
 			break;
-	return w->done ? w->off - off : 0;
+	if (!w->done)
+		return 0;
+	begin_again(s, mnt, dentry);
+	go_again(key); /* it has at most as many names */
+	return is_same_way(s) ? w->off - off : 0;
 }
 
 INLINE u64 file_of_fd(u64 task, s32 fd)

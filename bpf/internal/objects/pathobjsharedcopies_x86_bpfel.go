@@ -172,16 +172,26 @@ type PathObjSharedCopiesScratch struct {
 	}
 	Blob [49536]uint8
 	Walk struct {
-		_      structs.HostLayout
-		Dentry uint64
-		Mnt    uint64
-		Root   uint64
-		Off    uint64
-		End    uint64
-		Key    uint32
-		Marks  uint32
-		Done   uint32
-		Pad    uint32
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Off     uint64
+		End     uint64
+		Key     uint32
+		Marks   uint32
+		Done    uint32
+		Pad     uint32
+		Changes uint64
+		Way     uint64
+	}
+	Again struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Changes uint64
+		Way     uint64
 	}
 	Task  uint64
 	Args  [8]uint64
