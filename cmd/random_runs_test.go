@@ -404,7 +404,7 @@ func (r *randomRun) log(t *testing.T, flag, name string, lines []string) {
 		check(t, w.Write(schemas.LogLine{Schema: schemas.SchemaLogLine, RunID: randomID, Seq: uint64(i), Line: schemas.Text(line)}))
 	}
 	facts := map[string]string{"unterminated": "no", "replaced": "no", "writers_at_end": "none", "stopped": ""}
-	counters := map[string]uint64{"bytes": 1, "lines": uint64(len(lines)), "dropped_bytes": 0, "after_end_bytes": 0}
+	counters := map[string]uint64{"bytes": uint64(len(plain)), "lines": uint64(len(lines)), "dropped_bytes": 0, "after_end_bytes": 0}
 	status := schemas.StatusComplete
 	switch r.IntN(12) {
 	case 0:

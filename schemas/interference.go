@@ -37,7 +37,7 @@ var Interferences = [...]Interference{
 	{InterferenceRing, "changed how far the ring counts as read"},
 	{InterferenceSignal, "sent a process of the runner a signal that stops or ends it"},
 	{InterferenceTrace, "traced a process of the runner, wrote into its memory or its files in /proc, or took its descriptors"},
-	{InterferenceUnseen, "opened something for writing by io_uring, as root or with other rights over the kernel, as a direct descriptor, without a completion, or so that it was closed before its completion: it can have been any of these files"},
+	{InterferenceUnseen, "opened something for writing by io_uring, as root or with other rights over the kernel, as a direct descriptor, without a completion, or so that it was closed before its completion, or asked fanotify for descriptors to write: it can have been any of these files"},
 }
 
 // FormatInterference is the fact interference of a run, "" without any.

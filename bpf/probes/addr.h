@@ -43,6 +43,18 @@ INLINE void emit_addr(struct scratch *s, u32 key, u64 alen, struct counters *c, 
 	emit(&s->r, REC_SIZE + off, c, slot);
 }
 
+/* Does a connect that succeeded only begin when the first data are sent (TCP_FASTOPEN_CONNECT)? Any other has ended then. */
+INLINE bool is_deferred(struct kind *k)
+{
+	u64 sk = k->sk;
+	u8 state = 0;
+
+	if (!sk || !is_inet(k) || k->type != TYPE_STREAM)
+		return false;
+	READ_FIELD(state, sock, sk, __sk_common.skc_state);
+	return state == STATE_SYN_SENT;
+}
+
 /* Whether a send that succeeded ignored the address that it was given. */
 GLOBAL u32 ignored(u32 key, u32 flags)
 {

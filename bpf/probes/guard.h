@@ -431,7 +431,7 @@ INLINE void guard_getfd(s32 pidfd, s64 ret)
 }
 
 /* What a call of CLASS_GUARD can reach: in the table in the place of an operation. */
-enum guard { GUARD_NONE, GUARD_PTRACE, GUARD_WRITEV, GUARD_GETFD, GUARD_KERNEL, GUARD_RING, GUARD_MEMORY };
+enum guard { GUARD_NONE, GUARD_PTRACE, GUARD_WRITEV, GUARD_GETFD, GUARD_KERNEL, GUARD_RING, GUARD_MEMORY, GUARD_FANOTIFY };
 
 /* Can memory change by it that a process has alone (exposed.h)? */
 INLINE bool exposes(u32 what)
@@ -457,6 +457,12 @@ INLINE void guard_call(u32 what, const u64 *v, s64 ret)
 	case GUARD_KERNEL:
 		if (ret >= 0)
 			raise(ALARM_KERNEL, 0);
+		break;
+	case GUARD_FANOTIFY: /* its events bring descriptors for writing of whatever others open */
+		if (ret >= 0 && v[1] & O_ACCMODE) {
+			raise(ALARM_UNSEEN, 0);
+			expose(present_run());
+		}
 		break;
 	case GUARD_RING: /* only whether the scope has rings at all */
 		c = counters_of(SLOT_EXIT);

@@ -60,6 +60,7 @@ static long (*bpf_probe_read_user)(void *dst, u32 size, const void *src) = (void
 static long (*bpf_probe_read_kernel)(void *dst, u32 size, const void *src) = (void *)113;
 static long (*bpf_probe_read_user_str)(void *dst, u32 size, const void *src) = (void *)114;
 static long (*bpf_probe_read_kernel_str)(void *dst, u32 size, const void *src) = (void *)115;
+static u64 (*bpf_jiffies64)(void) = (void *)118;
 static long (*bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
 static u64 (*bpf_ringbuf_query)(void *ring, u64 what) = (void *)134;
 static void *(*bpf_task_storage_get)(void *map, void *task, void *value, u64 flags) = (void *)156;

@@ -74,12 +74,14 @@ enum {
 
 INLINE u32 keep_text(struct names *n, u64 ptr, u32 how)
 {
-	u32 second = how & KEEP_SECOND;
+	u32 second = how & KEEP_SECOND, bad;
 	s64 len = bpf_probe_read_user_str(n->text[second], TEXT_MAX, (void *)ptr);
 
 	n->text_len[second] = 0;
-	if (len < 0)
-		return how & KEEP_SHARED && others_write(ptr, how & KEEP_THREADS) ? GIVEN_UNREAD << second : 0;
+	if (len < 0) {
+		bad = how & KEEP_SHARED ? others_write(ptr, how & KEEP_THREADS) : 0;
+		return bad == 1 ? GIVEN_UNREAD << second : bad ? GIVEN_UNSURE << second : 0;
+	}
 	if (len >= TEXT_MAX) /* the kernel refuses it */
 		return 0;
 	if (len)

@@ -257,6 +257,8 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 	if (d->class == CLASS_CONTEXT) {
 		if (ret >= 0)
 			tell_context(key);
+		if (ret >= 0 && d->flags != NO)
+			note_apart(task);
 		return 0;
 	}
 	if (d->class == CLASS_SPECIAL && !special_end(d->op, s->args, ret, entered))

@@ -57,6 +57,7 @@ struct told {
 /* Memory of one process alone (others.h). */
 struct alone {
 	u64 memory, from, end;
+	u64 at; /* when that was found, in ticks */
 	u32 changes;
 	u32 pad;
 };

@@ -42,6 +42,8 @@ struct mark_state {
 	u32 interrupted_life; /* as life_of gives it */
 	u32 run; /* whose the rest is, likewise */
 	u32 life;
+	u32 apart; /* the workers of its rings can have other directories and descriptors than itself */
+	u32 pad;
 	u32 signalled; /* which copies of on_signal have run for the last signal that it sent */
 };
 
@@ -138,6 +140,25 @@ INLINE bool is_of_run(struct mark_state *m)
 #else
 	return true;
 #endif
+}
+
+/* A task takes directories or descriptors of its own. Workers that it has keep those that they shared. */
+INLINE void note_apart(struct task_struct *task)
+{
+	struct mark_state *m;
+
+	if (!EXISTS(struct task_struct___rings, io_uring) || !POINTER(task_struct___rings, (u64)task, io_uring))
+		return;
+	m = mark_of(task);
+	if (m)
+		m->apart = 1;
+}
+
+INLINE bool is_apart(void)
+{
+	struct mark_state *m = bpf_task_storage_get(&marks, bpf_get_current_task_btf(), 0, 0);
+
+	return m && m->apart;
 }
 
 /* The same for the program of a slot that is at an event of a run. What the mark has of another run says nothing about this one. */

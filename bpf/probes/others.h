@@ -20,6 +20,8 @@ static long keep_area(struct task_struct *task, struct vm_area_struct *vma, stru
 }
 
 /* Memory that was found to be of its process alone. That is so for as long as the process maps nothing anew. */
+#define ALONE_FOR 6000 /* ticks: as many changes as the count has numbers take longer */
+
 INLINE bool is_alone(struct alone *m, u64 at)
 {
 	u64 memory;
@@ -29,7 +31,7 @@ INLINE bool is_alone(struct alone *m, u64 at)
 		return false;
 	memory = POINTER(task_struct, bpf_get_current_task(), mm);
 	READ_FIELD(changes, mm_struct___counted, memory, mm_lock_seq.sequence);
-	return m->memory == memory && m->changes == changes;
+	return m->memory == memory && m->changes == changes && bpf_jiffies64() - m->at < ALONE_FOR;
 }
 
 INLINE void note_alone(struct alone *m, u64 from, u64 end)
@@ -41,6 +43,7 @@ INLINE void note_alone(struct alone *m, u64 from, u64 end)
 		READ_FIELD(changes, mm_struct___counted, memory, mm_lock_seq.sequence);
 	m->memory = memory;
 	m->changes = changes;
+	m->at = bpf_jiffies64();
 	m->from = from;
 	m->end = changes & 1 ? 0 : end; /* it is being changed */
 }
@@ -77,7 +80,8 @@ GLOBAL u32 others_reach(u32 key, u64 at, u64 len)
 }
 
 /* Bytes at an address are not in memory yet, so what they were when a call was entered is not known. Can somebody change them before the
- * kernel brings them? Of a file, if somebody has it open for writing; of other memory, if threads share it. */
+ * kernel brings them? Of a file, if somebody has it open for writing; of other memory, if threads share it. 2: perhaps, who opens the file for
+ * writing later. */
 GLOBAL u32 others_write(u64 at, u32 threads)
 {
 	struct area a = {};
@@ -95,7 +99,7 @@ GLOBAL u32 others_write(u64 at, u32 threads)
 	READ_FIELD(mode, file, file, f_mode);
 	inode = POINTER(file, file, f_inode);
 	READ_FIELD(writers, inode, inode, i_writecount.counter);
-	return mode & FMODE_WRITE || writers > 0;
+	return mode & FMODE_WRITE || writers > 0 ? 1 : 2;
 }
 
 #endif

@@ -159,6 +159,8 @@ GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
 		return 0;
 	s->r.marks = 0;
 	header = sends(op) && own_header(&s->kind);
+	if (sends(op) && s->kind.type == TYPE_RAW)
+		g->kept |= GIVEN_RAW | (header ? GIVEN_HEADER : 0);
 	read_given(s, key, op);
 	if (shared & SHARES_MEMORY || others_reach_message(key, header) || (s->send.head && others_reach(key, s->send.head, MMSGHDR_SIZE)))
 		g->kept |= GIVEN_SHARED;
@@ -241,7 +243,7 @@ INLINE void take_message(struct scratch *s, u32 key, u32 i)
 	read_message(key, s->send.vec + i * MMSGHDR_SIZE);
 	s->send.later = i;
 	s->send.unknown = (i || !(s->given.kept & (GIVEN_ADDRESS | GIVEN_NO_ADDRESS))) &&
-			  (overwrites(&s->send) || others_reach_message(key, own_header(&s->kind)));
+			  (overwrites(&s->send) || others_reach(key, s->send.head, MMSGHDR_SIZE) || others_reach_message(key, own_header(&s->kind)));
 }
 
 /* Emits the address that a send goes to, if it is given one or its packet has one. */
@@ -261,6 +263,8 @@ GLOBAL u32 put_destination(u32 key, u32 i)
 	if (s->kind.changed)
 		s->r.marks |= MARK_CHANGED;
 	header = own_header(&s->kind);
+	if (s->given.kept & GIVEN_RAW && header != !!(s->given.kept & GIVEN_HEADER))
+		s->r.marks |= MARK_CHANGED; /* somebody else has the socket too */
 	if (!done && header)
 		s->given.kept &= ~(u32)(GIVEN_ADDRESS | GIVEN_NO_ADDRESS); /* what was kept is the header's */
 	if (done && !header) {
@@ -314,23 +318,12 @@ INLINE void put_messages(struct mmsg *m)
 	}
 }
 
-/* Does a connect that succeeded only begin when the first data are sent (TCP_FASTOPEN_CONNECT)? Any other has ended then. */
-INLINE bool is_deferred(struct kind *k)
-{
-	u64 sk = k->sk;
-	u8 state = 0;
-
-	if (!sk || !is_inet(k) || k->type != TYPE_STREAM)
-		return false;
-	READ_FIELD(state, sock, sk, __sk_common.skc_state);
-	return state == STATE_SYN_SENT;
-}
-
 /* The address that a connect or bind used. A socket that was connected to an address without a family has no peer. One that
  * has none after any other connect was let go by another thread, or that changed the address. */
 INLINE u64 put_own(struct scratch *s, u32 key)
 {
 	bool connects = s->r.op == OP_CONNECT;
+	u32 marks = s->r.marks;
 	u64 alen = 0;
 
 	if (s->r.marks & MARK_UNPROVEN)
@@ -339,6 +332,11 @@ INLINE u64 put_own(struct scratch *s, u32 key)
 		s->r.aux1 = is_deferred(&s->kind);
 	if (!s->r.ret || (connects && s->r.ret == -EINPROGRESS))
 		alen = put_socket(key, s->kind.sk, connects);
+	if (alen && connects && s->kind.family == FAMILY_UNIX && is_bound_elsewhere(POINTER(unix_sock, s->kind.sk, peer))) {
+		s->r.marks = marks; /* then what it was given says how the program calls it */
+		s->r.clen1 = 0;
+		alen = 0;
+	}
 	if (alen)
 		return alen;
 	alen = put_taken(key, 0, unseen(s));

@@ -115,6 +115,17 @@ INLINE u64 put_unix(struct scratch *s, u32 key, u64 sk)
 	return n;
 }
 
+/* Is the socket bound to a name of another mount namespace? To the present task that is not the name of it. */
+GLOBAL u32 is_bound_elsewhere(u64 sk)
+{
+	u64 mnt = sk ? POINTER(unix_sock, sk, path.mnt) : 0, ns;
+
+	if (!mnt)
+		return 0;
+	ns = POINTER(mount, mnt - OFFSET(struct mount, mnt), mnt_ns);
+	return !nowhere(ns) && !is_here(ns);
+}
+
 /* The same of IPv4 and IPv6: the address and port of the socket itself, or of its peer, if it has one. */
 GLOBAL u64 put_inet(u32 key, u64 sk, u32 peer)
 {

@@ -37,6 +37,8 @@ struct desc {
 enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
 #define C(what) { CHANGES_##what, CLASS_CHANGE, NO, NO, NO, NO, NO, NO }
 #define X D(CONTEXT, CONTEXT, NO, NO, NO, NO, NO, NO)
+/* Such a call whose task can have other directories or descriptors than its rings' workers from then on. */
+#define APART { OP_CONTEXT, CLASS_CONTEXT, NO, NO, NO, NO, 1, NO }
 #define R { 1, CLASS_RECEIVE, NO, NO, NO, NO, NO, NO }
 #define NCALLS 512
 
@@ -98,8 +100,8 @@ enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
 	[A##_CHDIR] = C(START),                                              \
 	[A##_FCHDIR] = C(START),                                             \
 	[A##_CHROOT] = X,                                                    \
-	[A##_UNSHARE] = X,                                                   \
-	[A##_SETNS] = X,                                                     \
+	[A##_UNSHARE] = APART,                                                 \
+	[A##_SETNS] = APART,                                                   \
 	[A##_SETUID] = X,                                                    \
 	[A##_SETGID] = X,                                                    \
 	[A##_SETREUID] = X,                                                  \
@@ -109,6 +111,7 @@ enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
 	[A##_IO_URING_SETUP] = G(RING),                                      \
 	[A##_IO_URING_ENTER] = G(RING),                                      \
 	[A##_PTRACE] = G(PTRACE),                                            \
+	[A##_FANOTIFY_INIT] = G(FANOTIFY),                                   \
 	[A##_IO_SETUP] = G(MEMORY),                                          \
 	[A##_USERFAULTFD] = G(MEMORY),                                       \
 	[A##_PROCESS_VM_WRITEV] = G(WRITEV),                                 \

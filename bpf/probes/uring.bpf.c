@@ -161,7 +161,9 @@ INLINE void completed(u64 req, s64 res)
 	if (!(q->state & STATE_TOLD) || res < 0) {
 		if (q->state & STATE_TOLD)
 			how |= WAS_SILENT;
-		if (elsewhere(q))
+		if (q->state & STATE_APART)
+			how |= ELSEWHERE | OTHER_ROOT;
+		else if (elsewhere(q))
 			how |= ELSEWHERE;
 		tell(req, res, AT_COMPLETE, how, q->complete_copy);
 	}
@@ -291,7 +293,7 @@ int on_req_failed(u64 *ctx)
 SEC("tp_btf/io_uring_queue_async_work")
 int on_queue_async(u64 *ctx)
 {
-	add_state(address(ctx, 0), STATE_LATER);
+	add_state(address(ctx, 0), STATE_LATER | (is_apart() ? STATE_APART : 0));
 	note_queued(address(ctx, 0));
 	return 0;
 }

@@ -12,6 +12,7 @@
 enum state {
 	STATE_LATER = 1 << 0, /* it is carried out some time after its submission */
 	STATE_TOLD = 1 << 1,  /* its program wants no completion on success: it has its record already */
+	STATE_APART = 1 << 3, /* by a worker that can have other directories and descriptors */
 	STATE_CANCELLED = 1 << 2, /* it is not carried out */
 };
 
@@ -210,19 +211,19 @@ INLINE bool is_send(u32 op)
 	return op == OP_SENDTO || op == OP_SENDMSG;
 }
 
-/* Does what a socket sends go where the header in its data says? */
-GLOBAL u32 sends_own_header(s32 fd)
+/* Is a socket one whose packets can hold their own header? That can be switched between a request and the next. */
+GLOBAL u32 is_raw(s32 fd)
 {
 	struct kind k;
 
 	kind_of_file(fd_file(fd), &k);
-	return k.sk && own_header(&k);
+	return k.sk && is_inet(&k) && k.type == TYPE_RAW;
 }
 
-/* The same of a request. Of a direct descriptor that is not known before it completes. */
-INLINE bool has_own_header(struct request *q)
+/* Does a request send from such a socket? Of a direct descriptor that is not known before it completes. */
+INLINE bool sends_raw(struct request *q)
 {
-	return is_send(q->op) && !q->file_slot && sends_own_header(q->dfd[0]);
+	return is_send(q->op) && !q->file_slot && is_raw(q->dfd[0]);
 }
 
 /* Is an operation not known at all? */
@@ -285,7 +286,7 @@ INLINE bool ask_file(struct request *q, struct asked *a, u32 place, u64 req, u8 
 	q->on_file = q->op == OP_FTRUNCATE || q->op == OP_SETXATTR;
 	if (q->op == OP_SETXATTR)
 		ask_attribute(q, a, req);
-	return q->on_file || q->op == OP_LISTEN || ask_address(place, req) || has_own_header(q);
+	return q->on_file || q->op == OP_LISTEN || ask_address(place, req) || sends_raw(q);
 }
 
 /* Can a request of the present task reach the kernel's files, or the runner's memory? Root can, who has rights in the first user

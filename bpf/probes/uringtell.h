@@ -12,6 +12,7 @@
 enum how {
 	NO_RESULT = 1 << 0,  /* it has none yet, and perhaps never will */
 	ELSEWHERE = 1 << 1,  /* by a task with other descriptors or another working directory */
+	OTHER_ROOT = 1 << 3, /* by one that can also have another root */
 	WAS_SILENT = 1 << 2, /* for the second time: it had its record already */
 };
 
@@ -75,7 +76,7 @@ GLOBAL u32 find_base(u32 key, u32 absolute, s32 dfd)
 /* Was the place that a name starts from changed after the submission? */
 INLINE bool base_changed(struct scratch *s, u32 key, bool absolute, s32 dfd)
 {
-	if (!absolute && s->told.how & ELSEWHERE)
+	if (s->told.how & OTHER_ROOT || (!absolute && s->told.how & ELSEWHERE))
 		return true;
 	if (!absolute && dfd != AT_FDCWD)
 		return descriptor_changed(key, dfd);
@@ -178,6 +179,8 @@ GLOBAL u64 put_socket_call(u32 key, u64 file)
 	set_kind(key, file);
 	s->r.aux2 = cookie_of(&s->kind);
 	done = s->r.ret >= 0 && !(s->told.how & NO_RESULT);
+	if (q->op == OP_CONNECT && done && !s->r.ret)
+		s->r.aux1 = is_deferred(&s->kind);
 	if (q->op == OP_LISTEN || (q->op == OP_BIND && done && s->kind.sk)) {
 		s->r.marks &= ~(u32)MARK_HAS_BASE1;
 		return complete_addr(key, put_socket(key, s->kind.sk, 0)) + 1;
@@ -185,7 +188,13 @@ GLOBAL u64 put_socket_call(u32 key, u64 file)
 	n = q->ulen[0];
 	if (n > ADDR_MAX)
 		n = ADDR_MAX;
-	if (is_send(q->op) && s->kind.sk && own_header(&s->kind) && s->r.ret >= 0) { /* where its header says, which is not read */
+	if (is_send(q->op) && s->kind.sk && is_inet(&s->kind) && s->kind.type == TYPE_RAW && s->r.ret >= 0) {
+		if (n && !own_header(&s->kind)) /* nobody knows what it was when it was sent */
+			s->r.marks |= MARK_CHANGED;
+		else
+			n = 0; /* where its header says, which is not read */
+	}
+	if (is_send(q->op) && !n && s->kind.type == TYPE_RAW && s->r.ret >= 0) {
 		s->r.marks |= MARK_AFAULT;
 		s->r.marks &= ~(u32)MARK_HAS_BASE1;
 		s->r.alen = 0;

@@ -125,6 +125,7 @@ type GuardScratch struct {
 		Memory  uint64
 		From    uint64
 		End     uint64
+		At      uint64
 		Changes uint32
 		Pad     uint32
 	}

@@ -66,6 +66,8 @@ type GuardSharedMarkState struct {
 	InterruptedLife uint32
 	Run             uint32
 	Life            uint32
+	Apart           uint32
+	Pad             uint32
 	Signalled       uint32
 }
 
@@ -178,6 +180,7 @@ type GuardSharedScratch struct {
 		Memory  uint64
 		From    uint64
 		End     uint64
+		At      uint64
 		Changes uint32
 		Pad     uint32
 	}

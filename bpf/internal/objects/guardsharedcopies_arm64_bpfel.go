@@ -66,6 +66,8 @@ type GuardSharedCopiesMarkState struct {
 	InterruptedLife uint32
 	Run             uint32
 	Life            uint32
+	Apart           uint32
+	Pad             uint32
 	Signalled       uint32
 }
 
@@ -183,6 +185,7 @@ type GuardSharedCopiesScratch struct {
 		Memory  uint64
 		From    uint64
 		End     uint64
+		At      uint64
 		Changes uint32
 		Pad     uint32
 	}

@@ -78,6 +78,7 @@ type KernelSharedCopiesEntry struct {
 		Memory  uint64
 		From    uint64
 		End     uint64
+		At      uint64
 		Changes uint32
 		Pad     uint32
 	}
@@ -148,6 +149,8 @@ type KernelSharedCopiesMarkState struct {
 	InterruptedLife uint32
 	Run             uint32
 	Life            uint32
+	Apart           uint32
+	Pad             uint32
 	Signalled       uint32
 }
 
@@ -277,6 +280,7 @@ type KernelSharedCopiesScratch struct {
 		Memory  uint64
 		From    uint64
 		End     uint64
+		At      uint64
 		Changes uint32
 		Pad     uint32
 	}

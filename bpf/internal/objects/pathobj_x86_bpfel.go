@@ -90,6 +90,8 @@ type PathObjMarkState struct {
 	InterruptedLife uint32
 	Run             uint32
 	Life            uint32
+	Apart           uint32
+	Pad             uint32
 	Signalled       uint32
 }
 
@@ -196,6 +198,7 @@ type PathObjScratch struct {
 		Memory  uint64
 		From    uint64
 		End     uint64
+		At      uint64
 		Changes uint32
 		Pad     uint32
 	}

@@ -97,6 +97,8 @@ type PathObjSharedCopiesMarkState struct {
 	InterruptedLife uint32
 	Run             uint32
 	Life            uint32
+	Apart           uint32
+	Pad             uint32
 	Signalled       uint32
 }
 
@@ -226,6 +228,7 @@ type PathObjSharedCopiesScratch struct {
 		Memory  uint64
 		From    uint64
 		End     uint64
+		At      uint64
 		Changes uint32
 		Pad     uint32
 	}

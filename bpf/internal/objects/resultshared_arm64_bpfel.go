@@ -132,6 +132,7 @@ type ResultSharedScratch struct {
 		Memory  uint64
 		From    uint64
 		End     uint64
+		At      uint64
 		Changes uint32
 		Pad     uint32
 	}

@@ -113,6 +113,7 @@ type SockScratch struct {
 		Memory  uint64
 		From    uint64
 		End     uint64
+		At      uint64
 		Changes uint32
 		Pad     uint32
 	}
