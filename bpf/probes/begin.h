@@ -7,15 +7,6 @@
 #include "exposed.h"
 #include "keep.h"
 
-INLINE u64 second_argument(struct pt_regs *regs, bool compat32)
-{
-#if defined(__TARGET_ARCH_x86)
-	return compat32 ? regs->cx : regs->si;
-#else
-	return regs->regs[1];
-#endif
-}
-
 /* A call begins that can change what others are given. */
 GLOBAL u32 note_begin(u32 nr, u32 compat32, u64 second)
 {

@@ -57,4 +57,13 @@ INLINE void read_args(struct pt_regs *regs, bool compat32, u64 *a)
 	a[7] = 0;
 }
 
+INLINE u64 second_argument(struct pt_regs *regs, bool compat32)
+{
+#if defined(__TARGET_ARCH_x86)
+	return compat32 ? regs->cx : regs->si;
+#else
+	return regs->regs[1];
+#endif
+}
+
 #endif

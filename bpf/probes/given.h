@@ -50,15 +50,18 @@ struct given {
 #define TEXT_MAX 4096
 #define PLACE_MAX 2048
 
-struct names {
-	u32 text_len[2];
-	u32 place_len[2];
-	u32 marks[2];	 /* of the places */
-	u32 absolute[2]; /* the place is the root that the name starts from */
+/* What is kept of one name. */
+struct name {
+	u32 text_len;
+	u32 place_len;
+	u32 marks;    /* of the place */
+	u32 absolute; /* the place is the root that the name starts from */
 	u32 i_mode;
 	u32 pad;
-	u8 text[2][TEXT_MAX];
-	u8 place[2][PLACE_MAX];
+	u8 text[TEXT_MAX];
+	u8 place[PLACE_MAX];
 };
+
+_Static_assert(sizeof(struct name) < 8000, "since Linux 6.19 the kernel has no more memory for one value of a task");
 
 #endif

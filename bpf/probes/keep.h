@@ -13,11 +13,21 @@ struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, s32);
-	__type(value, struct names);
+	__type(value, struct name);
 } names SEC(".maps");
 
-INLINE struct names *names_of_task(u64 flags)
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, s32);
+	__type(value, struct name);
+} second_names SEC(".maps");
+
+/* What is kept of the first or the second name of the task's present call. */
+INLINE struct name *name_of_task(u32 second, u64 flags)
 {
+	if (second)
+		return bpf_task_storage_get(&second_names, bpf_get_current_task_btf(), 0, flags);
 	return bpf_task_storage_get(&names, bpf_get_current_task_btf(), 0, flags);
 }
 
@@ -72,12 +82,12 @@ enum {
 	KEEP_THREADS = 1 << 5, /* threads can */
 };
 
-INLINE u32 keep_text(struct names *n, u64 ptr, u32 how)
+INLINE u32 keep_text(struct name *n, u64 ptr, u32 how)
 {
 	u32 second = how & KEEP_SECOND, bad;
-	s64 len = bpf_probe_read_user_str(n->text[second], TEXT_MAX, (void *)ptr);
+	s64 len = bpf_probe_read_user_str(n->text, TEXT_MAX, (void *)ptr);
 
-	n->text_len[second] = 0;
+	n->text_len = 0;
 	if (len < 0) {
 		bad = how & KEEP_SHARED ? others_write(ptr, how & KEEP_THREADS) : 0;
 		return bad == 1 ? GIVEN_UNREAD << second : bad ? GIVEN_UNSURE << second : 0;
@@ -85,18 +95,18 @@ INLINE u32 keep_text(struct names *n, u64 ptr, u32 how)
 	if (len >= TEXT_MAX) /* the kernel refuses it */
 		return 0;
 	if (len)
-		n->text_len[second] = len - 1;
+		n->text_len = len - 1;
 	return GIVEN_TEXT << second;
 }
 
 /* Keeps the path that was just written to the scratch record. */
-INLINE u32 keep_place(struct names *n, struct scratch *s, u64 len, u32 second)
+INLINE u32 keep_place(struct name *n, struct scratch *s, u64 len, u32 second)
 {
 	BARRIER(len);
-	if (len > PLACE_MAX || s->r.marks & (MARK_PFAULT | MARK_PTRUNC) || bpf_probe_read_kernel(n->place[second], len, s->blob))
+	if (len > PLACE_MAX || s->r.marks & (MARK_PFAULT | MARK_PTRUNC) || bpf_probe_read_kernel(n->place, len, s->blob))
 		return 0;
-	n->place_len[second] = len;
-	n->marks[second] = s->r.marks;
+	n->place_len = len;
+	n->marks = s->r.marks;
 	return GIVEN_PLACE << second;
 }
 
@@ -106,7 +116,7 @@ GLOBAL u32 keep_name(u32 key, u64 ptr, s32 dfd, u32 how)
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u32 second = how & KEEP_SECOND, kept = 0;
 	struct path_pair start;
-	struct names *n;
+	struct name *n;
 
 	if (!s)
 		return 0;
@@ -114,15 +124,15 @@ GLOBAL u32 keep_name(u32 key, u64 ptr, s32 dfd, u32 how)
 		file_path(fd_file(dfd), &s->given.dir[second]);
 		kept |= GIVEN_DIR << second;
 	}
-	n = how & KEEP_TEXT ? names_of_task(0) : NULL;
+	n = how & KEEP_TEXT ? name_of_task(second, 0) : NULL;
 	if (!n)
 		return kept;
 	kept |= keep_text(n, ptr, how);
 	if (!(how & KEEP_PLACE))
 		return kept;
 	/* a text that is not in memory yet is taken for a relative one: where absolute ones start is known later as well */
-	n->absolute[second] = kept & GIVEN_TEXT << second && n->text_len[second] && n->text[second][0] == '/';
-	base_path(n->absolute[second], dfd, &start);
+	n->absolute = kept & GIVEN_TEXT << second && n->text_len && n->text[0] == '/';
+	base_path(n->absolute, dfd, &start);
 	s->r.marks = 0;
 	return kept | keep_place(n, s, put_path(key, 0, start.mnt, start.dentry), second);
 }
@@ -131,7 +141,7 @@ GLOBAL u32 keep_name(u32 key, u64 ptr, s32 dfd, u32 how)
 GLOBAL u32 keep_descriptor(u32 key, s32 fd)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct names *n = names_of_task(0);
+	struct name *n = name_of_task(0, 0);
 	u32 kept;
 
 	if (!s || !n)
@@ -194,7 +204,7 @@ GLOBAL u32 keep_special(u32 key, u32 op, u32 shared)
 	if (!(shared & SHARES_MEMORY) && !others_reach(key, at, UPATH_MAX) && !(op == OP_BPF_OBJ_PIN && others_reach(key, s->args[1], PIN_SIZE)))
 		return 0;
 	g->kept |= GIVEN_SHARED;
-	if (names_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE))
+	if (name_of_task(0, BPF_LOCAL_STORAGE_GET_F_CREATE))
 		g->kept |= keep_name(key, at, AT_FDCWD, KEEP_TEXT | KEEP_SHARED | (shared & SHARES_WITH_THREADS ? KEEP_THREADS : 0));
 	else
 		g->kept |= GIVEN_UNREAD;
@@ -226,7 +236,7 @@ GLOBAL u32 keep_given(u32 key, u32 nr, u32 compat32, u32 shared)
 		g->memory = POINTER(task_struct, bpf_get_current_task(), mm);
 		kept |= GIVEN_MEMORY;
 	}
-	if ((shared & SHARES_MEMORY || always_kept(d->op) || d->path1 == NO) && names_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE))
+	if ((shared & SHARES_MEMORY || always_kept(d->op) || d->path1 == NO) && name_of_task(0, BPF_LOCAL_STORAGE_GET_F_CREATE))
 		how = KEEP_TEXT | (moves_places(d->op) ? KEEP_PLACE : 0) | (shared & SHARES_MEMORY ? KEEP_SHARED : 0) |
 		      (shared & SHARES_WITH_THREADS ? KEEP_THREADS : 0);
 	if (!how && shared & SHARES_MEMORY)
@@ -236,6 +246,10 @@ GLOBAL u32 keep_given(u32 key, u32 nr, u32 compat32, u32 shared)
 	else if (d->dfd1 != NO && dir)
 		kept |= keep_descriptor(key, s->args[d->dfd1 & 7]);
 	if (d->path2 != NO) {
+		if (how && !name_of_task(1, BPF_LOCAL_STORAGE_GET_F_CREATE)) {
+			how = 0;
+			kept |= shared & SHARES_MEMORY ? GIVEN_UNREAD << 1 : 0;
+		}
 		if (d->dfd2 == NO)
 			how &= ~(u32)KEEP_PLACE;
 		kept |= keep_name(key, s->args[d->path2 & 7], s->args[d->dfd2 & 7], how | (d->dfd2 != NO ? dir : 0) | KEEP_SECOND);

@@ -58,14 +58,13 @@ INLINE bool read_control(u64 at, bool compat32, u64 *control, u64 *left)
 	return true;
 }
 
-/* A call that receives messages has ended. Of several messages only the first is looked at. */
-INLINE void count_received(struct pt_regs *regs, bool compat32)
+/* Counts what the message brought whose header is at an address. */
+GLOBAL u32 count_control(u64 at, u32 compat32)
 {
-	u64 part, n = 0, control, left, args[8];
+	u64 part, n = 0, control, left;
 
-	read_args(regs, compat32, args);
-	if (!read_control(args[1], compat32, &control, &left))
-		return;
+	if (!read_control(at, compat32, &control, &left))
+		return 0;
 	for (int i = 0; i < MOST_PARTS; i++) {
 		part = part_of(control, left, compat32);
 		if (!part)
@@ -75,6 +74,13 @@ INLINE void count_received(struct pt_regs *regs, bool compat32)
 		left = left > part >> 32 ? left - (part >> 32) : 0;
 	}
 	note_received(n);
+	return 0;
+}
+
+/* A call that receives messages has ended. Of several messages only the first is looked at. */
+INLINE void count_received(struct pt_regs *regs, bool compat32)
+{
+	count_control(second_argument(regs, compat32), compat32);
 }
 
 #endif

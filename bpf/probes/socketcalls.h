@@ -142,7 +142,7 @@ GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct given *g;
-	struct names *n;
+	struct name *n;
 	bool header;
 	u64 len;
 
@@ -171,12 +171,12 @@ GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
 		g->kept |= GIVEN_NO_ADDRESS;
 		return 0;
 	}
-	n = names_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	n = name_of_task(0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!n)
 		return 0;
-	n->text_len[0] = len;
-	n->marks[0] = s->r.marks;
-	__builtin_memcpy(n->text[0], s->blob, ADDR_MAX);
+	n->text_len = len;
+	n->marks = s->r.marks;
+	__builtin_memcpy(n->text, s->blob, ADDR_MAX);
 	g->kept |= GIVEN_ADDRESS;
 	return 0;
 }
@@ -194,7 +194,7 @@ GLOBAL u64 put_taken(u32 key, u32 header, u32 is_unseen)
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct counters *c = counters_of(SLOT_EXIT);
 	u64 differs = 0, len = put_given(key, header);
-	struct names *n;
+	struct name *n;
 
 	if (!s || !c)
 		return 0;
@@ -207,20 +207,20 @@ GLOBAL u64 put_taken(u32 key, u32 header, u32 is_unseen)
 			s->r.marks |= MARK_CHANGED;
 		return len;
 	}
-	n = names_of_task(0);
+	n = name_of_task(0, 0);
 	if (!n)
 		return len;
 	for (u32 i = 0; i < ADDR_MAX; i += 8)
-		differs |= *(u64 *)&s->blob[i] ^ *(u64 *)&n->text[0][i];
-	if (!differs && len == n->text_len[0])
+		differs |= *(u64 *)&s->blob[i] ^ *(u64 *)&n->text[i];
+	if (!differs && len == n->text_len)
 		return len;
-	if (n->marks[0] & MARK_AFAULT) { /* it was not in memory yet */
+	if (n->marks & MARK_AFAULT) { /* it was not in memory yet */
 		s->r.marks |= MARK_CHANGED;
 		return len;
 	}
-	__builtin_memcpy(s->blob, n->text[0], ADDR_MAX);
-	s->r.marks = (s->r.marks & ~(u32)MARK_AFAULT) | n->marks[0] | (s->given.kept & GIVEN_SHARED ? MARK_CHANGED : 0);
-	return n->text_len[0];
+	__builtin_memcpy(s->blob, n->text, ADDR_MAX);
+	s->r.marks = (s->r.marks & ~(u32)MARK_AFAULT) | n->marks | (s->given.kept & GIVEN_SHARED ? MARK_CHANGED : 0);
+	return n->text_len;
 }
 
 /* The socket of a call; none if the descriptor was changed meanwhile, since then nobody knows which it was. */

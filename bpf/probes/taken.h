@@ -34,7 +34,7 @@ INLINE u32 same_words(u8 *now, u8 *then, u32 left)
 GLOBAL u32 same_piece(u32 key, u64 off, u32 at, u32 len, u32 second)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct names *n = names_of_task(0);
+	struct name *n = name_of_task(second & 1, 0);
 	u64 from = at;
 	u8 *now, *then;
 
@@ -43,7 +43,7 @@ GLOBAL u32 same_piece(u32 key, u64 off, u32 at, u32 len, u32 second)
 	if (!s || !n || off > BLOB_LAST || from > TEXT_MAX - TEXT_PIECE)
 		return 0;
 	now = &s->blob[off];
-	then = n->text[second & 1] + from;
+	then = n->text + from;
 	now += from;
 	BARRIER(now); /* the bound of the offset is lost if it is added again for each word */
 	BARRIER(then);
@@ -53,9 +53,9 @@ GLOBAL u32 same_piece(u32 key, u64 off, u32 at, u32 len, u32 second)
 /* Is the text in the scratch record the one that was kept? */
 GLOBAL u32 same_text(u32 key, u64 off, u32 len, u32 second)
 {
-	struct names *n = names_of_task(0);
+	struct name *n = name_of_task(second & 1, 0);
 
-	if (!n || n->text_len[second & 1] != len)
+	if (!n || n->text_len != len)
 		return 0;
 	for (u32 at = 0; at < TEXT_MAX && at < len; at += TEXT_PIECE)
 		if (!same_piece(key, off, at, len, second))
@@ -68,7 +68,7 @@ GLOBAL u64 put_text(u32 key, u64 off, u64 ptr, u32 second)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct counters *c;
-	struct names *n;
+	struct name *n;
 	u32 faults, len;
 	u64 got;
 
@@ -84,12 +84,12 @@ GLOBAL u64 put_text(u32 key, u64 off, u64 ptr, u32 second)
 		__sync_fetch_and_add(&c->shared_arguments, 1);
 	if (!(s->given.kept & GIVEN_TEXT << second) || same_text(key, off, got, second))
 		return got;
-	n = names_of_task(0);
+	n = name_of_task(second & 1, 0);
 	if (!n)
 		return got;
-	len = n->text_len[second & 1];
+	len = n->text_len;
 	BARRIER(len);
-	if (len >= TEXT_MAX || bpf_probe_read_kernel(&s->blob[off], len, n->text[second & 1]))
+	if (len >= TEXT_MAX || bpf_probe_read_kernel(&s->blob[off], len, n->text))
 		return got;
 	s->r.marks = (s->r.marks & ~(u32)MARK_UFAULT) | faults;
 	if (s->given.kept & (GIVEN_SHARED | GIVEN_LATE))
@@ -101,17 +101,17 @@ GLOBAL u64 put_text(u32 key, u64 off, u64 ptr, u32 second)
 GLOBAL u64 put_place(u32 key, u64 off, u32 second)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct names *n = names_of_task(0);
+	struct name *n = name_of_task(second & 1, 0);
 	u32 len;
 
 	BARRIER(off);
 	if (!s || !n || off > BLOB_LAST)
 		return 0;
-	len = n->place_len[second & 1];
+	len = n->place_len;
 	BARRIER(len);
-	if (len > PLACE_MAX || bpf_probe_read_kernel(&s->blob[off], len, n->place[second & 1]))
+	if (len > PLACE_MAX || bpf_probe_read_kernel(&s->blob[off], len, n->place))
 		return 0;
-	s->r.marks |= n->marks[second & 1];
+	s->r.marks |= n->marks;
 	s->r.i_mode = n->i_mode;
 	return len;
 }
@@ -123,14 +123,14 @@ GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct path_pair now, *then = NULL;
 	bool changed = false;
-	struct names *n;
+	struct name *n;
 	u64 len;
 
 	if (!s)
 		return 0;
 	if (s->given.kept & GIVEN_PLACE << second) {
-		n = names_of_task(0);
-		if (n && n->absolute[second & 1] == absolute)
+		n = name_of_task(second & 1, 0);
+		if (n && n->absolute == absolute)
 			return put_place(key, off, second) + 1;
 		if (!absolute || s->given.kept & GIVEN_TEXT << second) {
 			s->r.marks |= MARK_CHANGED;

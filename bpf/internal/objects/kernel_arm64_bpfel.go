@@ -147,16 +147,16 @@ type KernelMarkState struct {
 	Signalled       uint32
 }
 
-type KernelNames struct {
+type KernelName struct {
 	_        structs.HostLayout
-	TextLen  [2]uint32
-	PlaceLen [2]uint32
-	Marks    [2]uint32
-	Absolute [2]uint32
+	TextLen  uint32
+	PlaceLen uint32
+	Marks    uint32
+	Absolute uint32
 	I_mode   uint32
 	Pad      uint32
-	Text     [2][4096]uint8
-	Place    [2][2048]uint8
+	Text     [4096]uint8
+	Place    [2048]uint8
 }
 
 type KernelReach struct {
@@ -314,6 +314,7 @@ const (
 	KernelMapReached        = "reached"
 	KernelMapScope          = "scope"
 	KernelMapScratch        = "scratch"
+	KernelMapSecondNames    = "second_names"
 	KernelMapSysExitBody    = "sys_exit_body"
 	KernelProgBodyExec      = "body_exec"
 	KernelProgBodySysExit   = "body_sys_exit"
@@ -411,6 +412,7 @@ type KernelMapSpecs struct {
 	Reached     *ebpf.MapSpec `ebpf:"reached"`
 	Scope       *ebpf.MapSpec `ebpf:"scope"`
 	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
+	SecondNames *ebpf.MapSpec `ebpf:"second_names"`
 	SysExitBody *ebpf.MapSpec `ebpf:"sys_exit_body"`
 }
 
@@ -468,6 +470,7 @@ type KernelMaps struct {
 	Reached     *ebpf.Map `ebpf:"reached"`
 	Scope       *ebpf.Map `ebpf:"scope"`
 	Scratch     *ebpf.Map `ebpf:"scratch"`
+	SecondNames *ebpf.Map `ebpf:"second_names"`
 	SysExitBody *ebpf.Map `ebpf:"sys_exit_body"`
 }
 
@@ -491,6 +494,7 @@ func (m *KernelMaps) Close() error {
 		m.Reached,
 		m.Scope,
 		m.Scratch,
+		m.SecondNames,
 		m.SysExitBody,
 	)
 }

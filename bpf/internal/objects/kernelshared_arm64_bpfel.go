@@ -161,16 +161,16 @@ type KernelSharedMember struct {
 	Pad uint32
 }
 
-type KernelSharedNames struct {
+type KernelSharedName struct {
 	_        structs.HostLayout
-	TextLen  [2]uint32
-	PlaceLen [2]uint32
-	Marks    [2]uint32
-	Absolute [2]uint32
+	TextLen  uint32
+	PlaceLen uint32
+	Marks    uint32
+	Absolute uint32
 	I_mode   uint32
 	Pad      uint32
-	Text     [2][4096]uint8
-	Place    [2][2048]uint8
+	Text     [4096]uint8
+	Place    [2048]uint8
 }
 
 type KernelSharedReach struct {
@@ -340,6 +340,7 @@ const (
 	KernelSharedMapRings            = "rings"
 	KernelSharedMapRuns             = "runs"
 	KernelSharedMapScratch          = "scratch"
+	KernelSharedMapSecondNames      = "second_names"
 	KernelSharedMapTouched          = "touched"
 	KernelSharedProgOnCgroupMade    = "on_cgroup_made"
 	KernelSharedProgOnCgroupRemoved = "on_cgroup_removed"
@@ -429,6 +430,7 @@ type KernelSharedMapSpecs struct {
 	Rings       *ebpf.MapSpec `ebpf:"rings"`
 	Runs        *ebpf.MapSpec `ebpf:"runs"`
 	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
+	SecondNames *ebpf.MapSpec `ebpf:"second_names"`
 	Touched     *ebpf.MapSpec `ebpf:"touched"`
 }
 
@@ -478,6 +480,7 @@ type KernelSharedMaps struct {
 	Rings       *ebpf.Map `ebpf:"rings"`
 	Runs        *ebpf.Map `ebpf:"runs"`
 	Scratch     *ebpf.Map `ebpf:"scratch"`
+	SecondNames *ebpf.Map `ebpf:"second_names"`
 	Touched     *ebpf.Map `ebpf:"touched"`
 }
 
@@ -502,6 +505,7 @@ func (m *KernelSharedMaps) Close() error {
 		m.Rings,
 		m.Runs,
 		m.Scratch,
+		m.SecondNames,
 		m.Touched,
 	)
 }

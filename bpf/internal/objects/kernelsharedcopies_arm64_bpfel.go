@@ -161,16 +161,16 @@ type KernelSharedCopiesMember struct {
 	Pad uint32
 }
 
-type KernelSharedCopiesNames struct {
+type KernelSharedCopiesName struct {
 	_        structs.HostLayout
-	TextLen  [2]uint32
-	PlaceLen [2]uint32
-	Marks    [2]uint32
-	Absolute [2]uint32
+	TextLen  uint32
+	PlaceLen uint32
+	Marks    uint32
+	Absolute uint32
 	I_mode   uint32
 	Pad      uint32
-	Text     [2][4096]uint8
-	Place    [2][2048]uint8
+	Text     [4096]uint8
+	Place    [2048]uint8
 }
 
 type KernelSharedCopiesPresentOfTask struct {
@@ -346,6 +346,7 @@ const (
 	KernelSharedCopiesMapRings            = "rings"
 	KernelSharedCopiesMapRuns             = "runs"
 	KernelSharedCopiesMapScratch          = "scratch"
+	KernelSharedCopiesMapSecondNames      = "second_names"
 	KernelSharedCopiesMapSysExitBody      = "sys_exit_body"
 	KernelSharedCopiesMapTouched          = "touched"
 	KernelSharedCopiesProgBodyExec        = "body_exec"
@@ -446,6 +447,7 @@ type KernelSharedCopiesMapSpecs struct {
 	Rings         *ebpf.MapSpec `ebpf:"rings"`
 	Runs          *ebpf.MapSpec `ebpf:"runs"`
 	Scratch       *ebpf.MapSpec `ebpf:"scratch"`
+	SecondNames   *ebpf.MapSpec `ebpf:"second_names"`
 	SysExitBody   *ebpf.MapSpec `ebpf:"sys_exit_body"`
 	Touched       *ebpf.MapSpec `ebpf:"touched"`
 }
@@ -502,6 +504,7 @@ type KernelSharedCopiesMaps struct {
 	Rings         *ebpf.Map `ebpf:"rings"`
 	Runs          *ebpf.Map `ebpf:"runs"`
 	Scratch       *ebpf.Map `ebpf:"scratch"`
+	SecondNames   *ebpf.Map `ebpf:"second_names"`
 	SysExitBody   *ebpf.Map `ebpf:"sys_exit_body"`
 	Touched       *ebpf.Map `ebpf:"touched"`
 }
@@ -528,6 +531,7 @@ func (m *KernelSharedCopiesMaps) Close() error {
 		m.Rings,
 		m.Runs,
 		m.Scratch,
+		m.SecondNames,
 		m.SysExitBody,
 		m.Touched,
 	)

@@ -147,16 +147,16 @@ type KernelUsualMarkState struct {
 	Signalled       uint32
 }
 
-type KernelUsualNames struct {
+type KernelUsualName struct {
 	_        structs.HostLayout
-	TextLen  [2]uint32
-	PlaceLen [2]uint32
-	Marks    [2]uint32
-	Absolute [2]uint32
+	TextLen  uint32
+	PlaceLen uint32
+	Marks    uint32
+	Absolute uint32
 	I_mode   uint32
 	Pad      uint32
-	Text     [2][4096]uint8
-	Place    [2][2048]uint8
+	Text     [4096]uint8
+	Place    [2048]uint8
 }
 
 type KernelUsualReach struct {
@@ -313,6 +313,7 @@ const (
 	KernelUsualMapReached        = "reached"
 	KernelUsualMapScope          = "scope"
 	KernelUsualMapScratch        = "scratch"
+	KernelUsualMapSecondNames    = "second_names"
 	KernelUsualProgOnDeliver     = "on_deliver"
 	KernelUsualProgOnExec        = "on_exec"
 	KernelUsualProgOnFork        = "on_fork"
@@ -399,6 +400,7 @@ type KernelUsualMapSpecs struct {
 	Reached     *ebpf.MapSpec `ebpf:"reached"`
 	Scope       *ebpf.MapSpec `ebpf:"scope"`
 	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
+	SecondNames *ebpf.MapSpec `ebpf:"second_names"`
 }
 
 // KernelUsualVariableSpecs contains global variables before they are loaded into the kernel.
@@ -449,6 +451,7 @@ type KernelUsualMaps struct {
 	Reached     *ebpf.Map `ebpf:"reached"`
 	Scope       *ebpf.Map `ebpf:"scope"`
 	Scratch     *ebpf.Map `ebpf:"scratch"`
+	SecondNames *ebpf.Map `ebpf:"second_names"`
 }
 
 func (m *KernelUsualMaps) Close() error {
@@ -470,6 +473,7 @@ func (m *KernelUsualMaps) Close() error {
 		m.Reached,
 		m.Scope,
 		m.Scratch,
+		m.SecondNames,
 	)
 }
 

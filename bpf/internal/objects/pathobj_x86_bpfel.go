@@ -95,16 +95,16 @@ type PathObjMarkState struct {
 	Signalled       uint32
 }
 
-type PathObjNames struct {
+type PathObjName struct {
 	_        structs.HostLayout
-	TextLen  [2]uint32
-	PlaceLen [2]uint32
-	Marks    [2]uint32
-	Absolute [2]uint32
+	TextLen  uint32
+	PlaceLen uint32
+	Marks    uint32
+	Absolute uint32
 	I_mode   uint32
 	Pad      uint32
-	Text     [2][4096]uint8
-	Place    [2][2048]uint8
+	Text     [4096]uint8
+	Place    [2048]uint8
 }
 
 type PathObjReach struct {
@@ -260,6 +260,7 @@ const (
 	PathObjMapReached         = "reached"
 	PathObjMapScope           = "scope"
 	PathObjMapScratch         = "scratch"
+	PathObjMapSecondNames     = "second_names"
 	PathObjMapTester          = "tester"
 	PathObjProgOnArmTester    = "on_arm_tester"
 	PathObjProgOnParent       = "on_parent"
@@ -344,6 +345,7 @@ type PathObjMapSpecs struct {
 	Reached     *ebpf.MapSpec `ebpf:"reached"`
 	Scope       *ebpf.MapSpec `ebpf:"scope"`
 	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
+	SecondNames *ebpf.MapSpec `ebpf:"second_names"`
 	Tester      *ebpf.MapSpec `ebpf:"tester"`
 }
 
@@ -398,6 +400,7 @@ type PathObjMaps struct {
 	Reached     *ebpf.Map `ebpf:"reached"`
 	Scope       *ebpf.Map `ebpf:"scope"`
 	Scratch     *ebpf.Map `ebpf:"scratch"`
+	SecondNames *ebpf.Map `ebpf:"second_names"`
 	Tester      *ebpf.Map `ebpf:"tester"`
 }
 
@@ -419,6 +422,7 @@ func (m *PathObjMaps) Close() error {
 		m.Reached,
 		m.Scope,
 		m.Scratch,
+		m.SecondNames,
 		m.Tester,
 	)
 }

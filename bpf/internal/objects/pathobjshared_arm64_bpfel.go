@@ -109,16 +109,16 @@ type PathObjSharedMember struct {
 	Pad uint32
 }
 
-type PathObjSharedNames struct {
+type PathObjSharedName struct {
 	_        structs.HostLayout
-	TextLen  [2]uint32
-	PlaceLen [2]uint32
-	Marks    [2]uint32
-	Absolute [2]uint32
+	TextLen  uint32
+	PlaceLen uint32
+	Marks    uint32
+	Absolute uint32
 	I_mode   uint32
 	Pad      uint32
-	Text     [2][4096]uint8
-	Place    [2][2048]uint8
+	Text     [4096]uint8
+	Place    [2048]uint8
 }
 
 type PathObjSharedReach struct {
@@ -287,6 +287,7 @@ const (
 	PathObjSharedMapRings           = "rings"
 	PathObjSharedMapRuns            = "runs"
 	PathObjSharedMapScratch         = "scratch"
+	PathObjSharedMapSecondNames     = "second_names"
 	PathObjSharedMapTester          = "tester"
 	PathObjSharedMapTouched         = "touched"
 	PathObjSharedProgOnArmTester    = "on_arm_tester"
@@ -366,6 +367,7 @@ type PathObjSharedMapSpecs struct {
 	Rings       *ebpf.MapSpec `ebpf:"rings"`
 	Runs        *ebpf.MapSpec `ebpf:"runs"`
 	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
+	SecondNames *ebpf.MapSpec `ebpf:"second_names"`
 	Tester      *ebpf.MapSpec `ebpf:"tester"`
 	Touched     *ebpf.MapSpec `ebpf:"touched"`
 }
@@ -415,6 +417,7 @@ type PathObjSharedMaps struct {
 	Rings       *ebpf.Map `ebpf:"rings"`
 	Runs        *ebpf.Map `ebpf:"runs"`
 	Scratch     *ebpf.Map `ebpf:"scratch"`
+	SecondNames *ebpf.Map `ebpf:"second_names"`
 	Tester      *ebpf.Map `ebpf:"tester"`
 	Touched     *ebpf.Map `ebpf:"touched"`
 }
@@ -439,6 +442,7 @@ func (m *PathObjSharedMaps) Close() error {
 		m.Rings,
 		m.Runs,
 		m.Scratch,
+		m.SecondNames,
 		m.Tester,
 		m.Touched,
 	)

@@ -109,16 +109,16 @@ type PathObjSharedCopiesMember struct {
 	Pad uint32
 }
 
-type PathObjSharedCopiesNames struct {
+type PathObjSharedCopiesName struct {
 	_        structs.HostLayout
-	TextLen  [2]uint32
-	PlaceLen [2]uint32
-	Marks    [2]uint32
-	Absolute [2]uint32
+	TextLen  uint32
+	PlaceLen uint32
+	Marks    uint32
+	Absolute uint32
 	I_mode   uint32
 	Pad      uint32
-	Text     [2][4096]uint8
-	Place    [2][2048]uint8
+	Text     [4096]uint8
+	Place    [2048]uint8
 }
 
 type PathObjSharedCopiesPresentOfTask struct {
@@ -292,6 +292,7 @@ const (
 	PathObjSharedCopiesMapRings           = "rings"
 	PathObjSharedCopiesMapRuns            = "runs"
 	PathObjSharedCopiesMapScratch         = "scratch"
+	PathObjSharedCopiesMapSecondNames     = "second_names"
 	PathObjSharedCopiesMapTester          = "tester"
 	PathObjSharedCopiesMapTouched         = "touched"
 	PathObjSharedCopiesProgOnArmTester    = "on_arm_tester"
@@ -376,6 +377,7 @@ type PathObjSharedCopiesMapSpecs struct {
 	Rings         *ebpf.MapSpec `ebpf:"rings"`
 	Runs          *ebpf.MapSpec `ebpf:"runs"`
 	Scratch       *ebpf.MapSpec `ebpf:"scratch"`
+	SecondNames   *ebpf.MapSpec `ebpf:"second_names"`
 	Tester        *ebpf.MapSpec `ebpf:"tester"`
 	Touched       *ebpf.MapSpec `ebpf:"touched"`
 }
@@ -430,6 +432,7 @@ type PathObjSharedCopiesMaps struct {
 	Rings         *ebpf.Map `ebpf:"rings"`
 	Runs          *ebpf.Map `ebpf:"runs"`
 	Scratch       *ebpf.Map `ebpf:"scratch"`
+	SecondNames   *ebpf.Map `ebpf:"second_names"`
 	Tester        *ebpf.Map `ebpf:"tester"`
 	Touched       *ebpf.Map `ebpf:"touched"`
 }
@@ -454,6 +457,7 @@ func (m *PathObjSharedCopiesMaps) Close() error {
 		m.Rings,
 		m.Runs,
 		m.Scratch,
+		m.SecondNames,
 		m.Tester,
 		m.Touched,
 	)

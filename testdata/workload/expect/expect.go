@@ -48,6 +48,7 @@ type Line struct {
 	Ret     *int64  `json:"return_value"`
 	Status  string  `json:"status"`
 	Rule    *uint32 `json:"rule_id"`
+	Doubt   string  `json:"doubt,omitempty"`
 }
 
 func (e Event) String() string { return text(e) }
