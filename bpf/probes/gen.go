@@ -20,7 +20,9 @@
 //	taken.h             what of it the kernel took: whether it is another at its end
 //	opens.h             the end of an open
 //	marks.h             what several copies of a probe share, and how misses are counted
+//	way.h               the way from a file up, and whether it was renamed meanwhile
 //	walk.h              from a file or directory to its path
+//	guardfile.h         which files it opens for that
 //	guard.h             what a program of the scope does to the measurement itself
 //	addr.h              records with addresses, and what the kernel makes of those that sends are given
 //	received.h          descriptors that messages bring

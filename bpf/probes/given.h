@@ -23,7 +23,6 @@ enum {
 	GIVEN_ADDRESS = 1 << 11,    /* the address of a socket call, in place of the first text */
 	GIVEN_NO_ADDRESS = 1 << 12, /* it has none */
 	GIVEN_UNREAD = 1 << 13, /* nothing: but a name's text can become another one before the kernel reads it */
-	GIVEN_UNSURE = 1 << 17, /* nothing: but its text could, if somebody made an effort */
 	GIVEN_RAW = 1 << 19,    /* of a send, whether its data have their own header: */
 	GIVEN_HEADER = 1 << 20, /* they have */
 	GIVEN_LATE = 1 << 16,   /* nothing: but since the call was entered others can change its memory */

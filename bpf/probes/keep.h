@@ -84,14 +84,12 @@ enum {
 
 INLINE u32 keep_text(struct name *n, u64 ptr, u32 how)
 {
-	u32 second = how & KEEP_SECOND, bad;
+	u32 second = how & KEEP_SECOND;
 	s64 len = bpf_probe_read_user_str(n->text, TEXT_MAX, (void *)ptr);
 
 	n->text_len = 0;
-	if (len < 0) {
-		bad = how & KEEP_SHARED ? others_write(ptr, how & KEEP_THREADS) : 0;
-		return bad == 1 ? GIVEN_UNREAD << second : bad ? GIVEN_UNSURE << second : 0;
-	}
+	if (len < 0)
+		return how & KEEP_SHARED && others_write(ptr, how & KEEP_THREADS) ? GIVEN_UNREAD << second : 0;
 	if (len >= TEXT_MAX) /* the kernel refuses it */
 		return 0;
 	if (len)

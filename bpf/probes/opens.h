@@ -4,7 +4,7 @@
 #define RUNNER_OPENS_H
 
 #include "changes.h"
-#include "guard.h"
+#include "guardfile.h"
 #include "taken.h"
 
 /* What openat2 was asked for. Where others have the memory, that is counted: they can change it before the kernel takes it,

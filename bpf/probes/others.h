@@ -80,8 +80,8 @@ GLOBAL u32 others_reach(u32 key, u64 at, u64 len)
 }
 
 /* Bytes at an address are not in memory yet, so what they were when a call was entered is not known. Can somebody change them before the
- * kernel brings them? Of a file, if somebody has it open for writing; of other memory, if threads share it. 2: perhaps, who opens the file for
- * writing later. */
+ * kernel brings them? Of a file, if somebody has it open for writing; of other memory, if threads share it. Who opens it later is
+ * not noticed: to count that would tell equal runs apart by what was in memory. */
 GLOBAL u32 others_write(u64 at, u32 threads)
 {
 	struct area a = {};
@@ -99,7 +99,7 @@ GLOBAL u32 others_write(u64 at, u32 threads)
 	READ_FIELD(mode, file, file, f_mode);
 	inode = POINTER(file, file, f_inode);
 	READ_FIELD(writers, inode, inode, i_writecount.counter);
-	return mode & FMODE_WRITE || writers > 0 ? 1 : 2;
+	return mode & FMODE_WRITE || writers > 0;
 }
 
 #endif

@@ -67,7 +67,6 @@ GLOBAL u32 same_text(u32 key, u64 off, u32 len, u32 second)
 GLOBAL u64 put_text(u32 key, u64 off, u64 ptr, u32 second)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct counters *c;
 	struct name *n;
 	u32 faults, len;
 	u64 got;
@@ -79,9 +78,6 @@ GLOBAL u64 put_text(u32 key, u64 off, u64 ptr, u32 second)
 	got = put_user_str(key, off, ptr);
 	if (s->given.kept & GIVEN_UNREAD << second || (s->given.kept & GIVEN_LATE && !(s->given.kept & GIVEN_TEXT << second)))
 		s->r.marks |= MARK_CHANGED;
-	c = s->given.kept & GIVEN_UNSURE << second ? counters_of(SLOT_EXIT) : NULL;
-	if (c)
-		__sync_fetch_and_add(&c->shared_arguments, 1);
 	if (!(s->given.kept & GIVEN_TEXT << second) || same_text(key, off, got, second))
 		return got;
 	n = name_of_task(second & 1, 0);

@@ -5,7 +5,7 @@
 
 #include "addr.h"
 #include "changes.h"
-#include "guard.h"
+#include "guardfile.h"
 #include "uringrequest.h"
 
 /* How a request is recorded. */
