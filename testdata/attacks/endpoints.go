@@ -71,7 +71,8 @@ func (m *meaning) unnamed(c *traced) []expected {
 	if m.peer[c.tid] == "" {
 		return nil
 	}
-	return []expected{{kind: schemas.EventSendmsg, value: m.peer[c.tid], address: true, hooked: true}}
+	// one that failed need not have come to the hook
+	return []expected{{kind: schemas.EventSendmsg, value: m.peer[c.tid], address: true, hooked: true, maybe: c.ret < 0}}
 }
 
 // onSocket are the calls on sockets. addr is the argument with the address; those that name none make no line,

@@ -23,7 +23,7 @@ type expected struct {
 	stream  bool   // sent by a stream socket, or without a family
 	unrun   bool   // a seccomp filter answered the call
 	hooked  bool   // only the hook shows it, which knows no result: a send that names no address
-	maybe   bool   // that of a message of sendmmsg that failed after others: it need not have come to the hook
+	maybe   bool   // that of a message of sendmmsg that failed after others, or of a send without a name: it need not have come to the hook
 	call    string // for messages
 	tid     int    // the thread that made it
 }
