@@ -60,9 +60,9 @@ INLINE void read_args(struct pt_regs *regs, bool compat32, u64 *a)
 INLINE u64 second_argument(struct pt_regs *regs, bool compat32)
 {
 #if defined(__TARGET_ARCH_x86)
-	return compat32 ? regs->cx : regs->si;
+	return compat32 ? (u32)regs->cx : regs->si; /* a 64-bit program can leave more there, which the kernel does not look at */
 #else
-	return regs->regs[1];
+	return compat32 ? (u32)regs->regs[1] : regs->regs[1];
 #endif
 }
 

@@ -5,7 +5,6 @@
 
 #include "guard.h"
 
-/* A file that was opened for writing. */
 #define MISC_MAJOR 10
 
 /* Is a file of /proc the memory of a process? */
@@ -17,6 +16,7 @@ INLINE bool is_memory(u64 dentry)
 	return name[0] == 'm' && name[1] == 'e' && name[2] == 'm' && !name[3];
 }
 
+/* A file that was opened for writing. */
 GLOBAL u32 guard_file(u64 file)
 {
 	u64 inode = POINTER(file, file, f_inode);

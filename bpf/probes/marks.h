@@ -142,18 +142,6 @@ INLINE bool is_of_run(struct mark_state *m)
 #endif
 }
 
-/* A task takes directories or descriptors of its own. Workers that it has keep those that they shared. */
-INLINE void note_apart(struct task_struct *task)
-{
-	struct mark_state *m;
-
-	if (!EXISTS(struct task_struct___rings, io_uring) || !POINTER(task_struct___rings, (u64)task, io_uring))
-		return;
-	m = mark_of(task);
-	if (m)
-		m->apart = 1;
-}
-
 INLINE bool is_apart(void)
 {
 	struct mark_state *m = bpf_task_storage_get(&marks, bpf_get_current_task_btf(), 0, 0);
@@ -186,6 +174,20 @@ INLINE bool first_unmarked(u32 slot)
 	if (c)
 		__sync_fetch_and_add(&c->scratch_missing, 1);
 	return !copy;
+}
+
+/* A task takes directories or descriptors of its own. Workers that it has keep those that they shared. */
+INLINE void note_apart(struct task_struct *task)
+{
+	struct mark_state *m;
+
+	if (!EXISTS(struct task_struct___rings, io_uring) || !POINTER(task_struct___rings, (u64)task, io_uring))
+		return;
+	m = mark_of(task);
+	if (m)
+		m->apart = 1;
+	else
+		first_unmarked(SLOT_EXIT); /* counts it */
 }
 
 /* Goes on in the body. That cannot fail; if it does, the event is lost. */

@@ -87,12 +87,14 @@ GLOBAL u32 others_write(u64 at, u32 threads)
 	struct area a = {};
 	u64 inode, file;
 	s32 writers = 0;
+	s64 err;
 	u32 mode = 0;
 
 	if (no_loop)
 		return 1;
-	if (bpf_find_vma(bpf_get_current_task_btf(), at, keep_area, &a, 0))
-		return 0; /* nothing is there */
+	err = bpf_find_vma(bpf_get_current_task_btf(), at, keep_area, &a, 0);
+	if (err)
+		return err != -ENOENT; /* nothing is there, or nobody knows: the mappings are being changed */
 	file = a.file;
 	if (!file)
 		return threads;
