@@ -12,9 +12,9 @@ import (
 // The bounds of how many instructions the verifier follows, for one program and for all. Most of the time
 // of a start is spent there, and a loop in the wrong place takes ten times as many.
 const (
-	mostVerified      = 21_000
-	mostVerifiedInAll = 116_000
-	mostVerifiedInSet = 138_000 // of copies that runs share: loaded once, and each knows whose event it is at
+	mostVerified      = 17_000
+	mostVerifiedInAll = 101_000
+	mostVerifiedInSet = 110_000 // of copies that runs share: loaded once, and each knows whose event it is at
 )
 
 func TestVerifiedInstructions(t *testing.T) {

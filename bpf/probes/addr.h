@@ -49,7 +49,7 @@ INLINE bool is_deferred(struct kind *k)
 	u64 sk = k->sk;
 	u8 state = 0;
 
-	if (!sk || !is_inet(k) || k->type != TYPE_STREAM)
+	if (!sk || !k->inet || k->type != TYPE_STREAM)
 		return false;
 	READ_FIELD(state, sock, sk, __sk_common.skc_state);
 	return state == STATE_SYN_SENT;
@@ -67,10 +67,10 @@ GLOBAL u32 ignored(u32 key, u32 flags)
 	if (k->family == FAMILY_UNIX)
 		return k->type == TYPE_SEQPACKET;
 	if (k->type == TYPE_DCCP)
-		return is_inet(k);
+		return k->inet;
 	if (k->type != TYPE_STREAM || flags & MSG_FASTOPEN)
 		return false;
-	return k->family == FAMILY_SMC || (is_inet(k) && k->protocol != PROTOCOL_IP_SCTP);
+	return k->family == FAMILY_SMC || (k->inet && k->protocol != PROTOCOL_IP_SCTP);
 }
 
 /* Makes of the address that a send was given the one that the kernel used. */
@@ -84,7 +84,7 @@ GLOBAL u32 as_used(u32 key, u64 alen)
 		return 0;
 	k = &s->kind;
 	family = (u16 *)&s->blob[0];
-	if (!is_inet(k) || alen < 16)
+	if (!k->inet || alen < 16)
 		return 0;
 	if (*family == FAMILY_UNSPEC && (k->family == FAMILY_INET || k->type == TYPE_RAW))
 		*family = k->family;

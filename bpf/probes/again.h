@@ -41,7 +41,9 @@ INLINE void read_place(struct pt_regs *regs, u64 *ip, u64 *sp)
 
 INLINE bool is_proved(const struct desc *d)
 {
-	return d->class == CLASS_OPEN || d->class == CLASS_EXEC;
+	u8 class = class_of(d);
+
+	return class == CLASS_OPEN || class == CLASS_EXEC;
 }
 
 /* The text of the call that ends is at the beginning of the scratch record. */
@@ -82,6 +84,33 @@ GLOBAL u32 same_left(u32 key, u32 at)
 	return same_words(now, then, l->len - at);
 }
 
+struct left_comparison {
+	u32 key, len, differs;
+};
+
+static long compare_left(u32 i, struct left_comparison *c)
+{
+	if (i * TEXT_PIECE >= c->len)
+		return 1;
+	c->differs = !same_left(c->key, i * TEXT_PIECE);
+	return c->differs;
+}
+
+/* Is the text, of so many bytes, the one of the call that was left? */
+INLINE bool same_text_left(u32 key, u32 len)
+{
+	struct left_comparison c = { .key = key, .len = len };
+
+	if (!no_loop) {
+		bpf_loop(UPATH_MAX / TEXT_PIECE, compare_left, &c, 0);
+		return !c.differs;
+	}
+	for (u32 at = 0; at < UPATH_MAX && at < len; at += TEXT_PIECE)
+		if (!same_left(key, at))
+			return false;
+	return true;
+}
+
 /* Is the call that is entered the one that was left? s->args has its arguments. The text that follows another one in a record is not looked at. */
 GLOBAL u32 starts_over(u32 key, u32 call, u64 ip, u64 sp)
 {
@@ -98,10 +127,7 @@ GLOBAL u32 starts_over(u32 key, u32 call, u64 ip, u64 sp)
 	len = l->len;
 	if (differs || put_user_str(key, 0, s->args[d->path1 & 7]) != len)
 		return 0;
-	for (u32 at = 0; at < UPATH_MAX && at < len; at += TEXT_PIECE)
-		if (!same_left(key, at))
-			return 0;
-	return 1;
+	return same_text_left(key, len);
 }
 
 #endif

@@ -22,7 +22,7 @@ GLOBAL u32 note_begin(u32 nr, u32 compat32, u64 second)
 /* Is something kept of what a call is given? */
 INLINE bool is_kept(const struct desc *d)
 {
-	switch (d->class) {
+	switch (class_of(d)) {
 	case CLASS_OPEN:
 	case CLASS_EXEC:
 	case CLASS_PATH:
@@ -34,29 +34,44 @@ INLINE bool is_kept(const struct desc *d)
 }
 
 /* Is what a call is given known to be in memory of its process alone? */
-INLINE bool has_alone(struct scratch *s, const struct desc *d)
+INLINE bool has_alone(struct alone *alone, const u64 *args, const struct desc *d)
 {
-	return d->path2 == NO && d->op != OP_OPENAT2 && (d->path1 == NO || is_alone(&s->alone, s->args[d->path1 & 7]));
+	return d->path2 == NO && d->op != OP_OPENAT2 && (d->path1 == NO || is_alone(alone, args[d->path1 & 7]));
+}
+
+/* What the present task shares with others, and what they can reach of it. */
+INLINE u32 shared_now(u64 task, u64 unknown)
+{
+	u32 shared = shares(task);
+
+	if (is_exposed(run_at(SLOT_ENTER)))
+		shared |= SHARES_MEMORY | SHARES_WITH_THREADS;
+	FORGET(shared, unknown);
+	return shared;
+}
+
+/* Is there nothing to keep? So it is for most calls of a program without threads. */
+INLINE bool keeps_nothing(struct alone *alone, const u64 *args, const struct desc *d, u32 shared)
+{
+	u8 class = class_of(d);
+
+	return !shared && (class == CLASS_OPEN || class == CLASS_PATH) && !always_kept(d->op) && has_alone(alone, args, d);
 }
 
 /* Keeps what the call is given that is entered. s->args has its arguments, and s->alone what is known of its memory. */
-GLOBAL u32 keep_call(u32 key, u32 nr, u32 compat32)
+GLOBAL u32 keep_call(u32 key, u32 nr, u32 compat32, u32 shared)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	const struct desc *d;
-	u32 shared;
 
 	if (!s)
 		return 0;
 	d = desc_of(nr, compat32);
-	shared = shares(bpf_get_current_task());
-	if (is_exposed(run_at(SLOT_ENTER)))
-		shared |= SHARES_MEMORY | SHARES_WITH_THREADS;
 	if (d->class == CLASS_SOCK)
 		return keep_socket(key, d->op, shared);
 	if (d->class == CLASS_SPECIAL)
 		return keep_special(key, d->op, shared);
-	if (!(shared & SHARES_MEMORY) && !has_alone(s, d) && others_reach_call(key, nr, compat32))
+	if (!(shared & SHARES_MEMORY) && !has_alone(&s->alone, s->args, d) && others_reach_call(key, nr, compat32))
 		shared |= SHARES_MEMORY;
 	if (!shared && !always_kept(d->op))
 		return 0;

@@ -73,4 +73,16 @@ static long (*bpf_loop)(u32 n, void *fn, void *ctx, u64 flags) = (void *)181;
 /* Keeps the compiler from narrowing a 64-bit bound that the verifier must see. */
 #define BARRIER(x) asm volatile("" : "+r"(x))
 
+/* Makes a verifier forget what a number is: it would follow each value that is known here as a way of its own to the end of the
+ * program. SOME is any number that it does not know. */
+#define FORGET(x, some)                             \
+	do {                                        \
+		typeof(x) _some = (typeof(x))(some); \
+		BARRIER(_some);                     \
+		(x) ^= _some;                       \
+		BARRIER(x);                         \
+		(x) ^= _some;                       \
+		BARRIER(x);                         \
+	} while (0)
+
 #endif

@@ -34,6 +34,15 @@ INLINE struct name *name_of_task(u32 second, u64 flags)
 /* What a task shares with others. */
 enum { SHARES_FS = 1 << 0, SHARES_FILES = 1 << 1, SHARES_MEMORY = 1 << 2, SHARES_WITH_THREADS = 1 << 3 /* all memory */ };
 
+/* SET if a number is greater than one, without a branch: a verifier follows each way that leads from here on its own. */
+INLINE u32 if_several(s32 users, u32 set)
+{
+	s64 n = 1 - (s64)users;
+
+	BARRIER(n); /* or the compiler makes a branch */
+	return n >> 63 & set;
+}
+
 INLINE u32 shares(u64 task)
 {
 	s32 fs = 0, files = 0, memory = 0;
@@ -41,7 +50,7 @@ INLINE u32 shares(u64 task)
 	READ_FIELD(fs, fs_struct, POINTER(task_struct, task, fs), users);
 	READ_FIELD(files, files_struct, POINTER(task_struct, task, files), count.counter);
 	READ_FIELD(memory, mm_struct, POINTER(task_struct, task, mm), mm_users.counter);
-	return (fs > 1 ? SHARES_FS : 0) | (files > 1 || has_rings(task) ? SHARES_FILES : 0) | (memory > 1 ? SHARES_MEMORY | SHARES_WITH_THREADS : 0);
+	return if_several(fs, SHARES_FS) | if_several(files + 2 * has_rings(task), SHARES_FILES) | if_several(memory, SHARES_MEMORY | SHARES_WITH_THREADS);
 }
 
 /* Calls that can move the places that their own names start from. */

@@ -95,7 +95,7 @@ INLINE u64 calls_of_interest(u32 first, bool ends)
 
 #pragma clang loop unroll(full)
 	for (u32 i = 0; i < 64; i++) {
-		const struct desc *n = &native[first + i], *c = &compat[first + i];
+		const struct desc *n = &calls[NATIVE][first + i], *c = &calls[COMPAT][first + i];
 
 		if ((n->op && !(ends && n->class == CLASS_CHANGE)) || (c->op && !(ends && c->class == CLASS_CHANGE)))
 			set |= 1ULL << i;
@@ -161,16 +161,10 @@ INLINE bool records(struct task_struct *task, u64 *cgid, u32 *entered, u64 nr, s
 	return !elsewhere;
 }
 
-/* Does a call only ask whether a program could be started? */
-INLINE bool only_asks(const struct desc *d, struct pt_regs *regs, bool compat32)
+/* Does a call with these arguments only ask whether a program could be started? */
+INLINE bool only_asks(const struct desc *d, const u64 *args)
 {
-	if (d->op != OP_EXECVEAT)
-		return false;
-#if defined(__TARGET_ARCH_x86)
-	return (compat32 ? regs->di : regs->r8) & AT_EXECVE_CHECK;
-#else
-	return regs->regs[4] & AT_EXECVE_CHECK;
-#endif
+	return d->op == OP_EXECVEAT && class_of(d) == CLASS_EXEC && args[4] & AT_EXECVE_CHECK;
 }
 
 /* The ends of some classes of calls. A verifier checks each once, and not once for each way that leads there.
@@ -187,6 +181,13 @@ GLOBAL u64 end_paths(u32 key, u32 nr, u32 compat32)
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 
 	return s ? on_paths(s, key, desc_of(nr, compat32)) : 0;
+}
+
+GLOBAL u32 end_of_special(u32 key, u32 op, s64 ret, u32 entered)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+
+	return s && special_end(op, s->args, ret, entered);
 }
 
 GLOBAL u64 end_special(u32 key)
@@ -217,7 +218,7 @@ GLOBAL u32 end_guard(u32 key, u32 op, s64 ret)
 
 INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs *regs, long ret)
 {
-	bool compat32 = call & COMPAT_CALL;
+	u32 compat32 = call >> 31;
 	u64 nr = (call & ~COMPAT_CALL) - 1;
 	const struct desc *d;
 	struct counters *c;
@@ -230,7 +231,7 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 		return 0;
 	d = desc_of(nr, compat32);
 	entered = take_entry(task, call);
-	if (d->class == CLASS_UNMAPPED) {
+	if (class_of(d) == CLASS_UNMAPPED) {
 		unmapped(entered, ret);
 		return 0;
 	}
@@ -245,51 +246,52 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 	}
 	s->task = (u64)task;
 	read_args(regs, compat32, s->args);
+	FORGET(compat32, cgid);
+	compat32 &= 1;
 	s->given.kept = 0;
 	if (entered && entered->given.kept)
 		s->given = entered->given;
 	if (entered)
 		s->given.kept |= exposed_late(s->given.kept);
-	if (d->class == CLASS_GUARD) {
+	if (class_of(d) == CLASS_GUARD) {
 		end_guard(key, d->op, ret);
 		return 0;
 	}
-	if (d->class == CLASS_CONTEXT) {
+	if (class_of(d) == CLASS_CONTEXT) {
 		if (ret >= 0)
 			tell_context(key);
 		if (ret >= 0 && d->flags != NO)
 			note_apart(task);
 		return 0;
 	}
-	if (d->class == CLASS_SPECIAL && !special_end(d->op, s->args, ret, entered))
+	if (class_of(d) == CLASS_SPECIAL && !end_of_special(key, d->op, ret, !!entered))
 		return 0;
 	begin_of(&s->r, d->op, ret, task->tgid, task->pid, cgid);
-	if (compat32)
-		s->r.marks |= MARK_COMPAT;
+	s->r.marks = compat32 * MARK_COMPAT;
 	if (!entered && claims(d, ret))
 		s->r.marks |= MARK_UNPROVEN;
-	if (only_asks(d, regs, compat32))
+	if (only_asks(d, s->args))
 		s->r.op = OP_EXEC_CHECK;
 
-	if (d->class == CLASS_SOCK) {
+	if (class_of(d) == CLASS_SOCK) {
 		end_sock(key);
 	} else {
 		if (entered && is_proved(d))
 			s->r.aux2 = entered->again;
-		if (d->class == CLASS_OPEN)
+		if (class_of(d) == CLASS_OPEN)
 			off = end_open(key, nr, compat32);
-		else if (d->class == CLASS_PATH) {
+		else if (class_of(d) == CLASS_PATH) {
 			s->call = call;
 			off = end_paths(key, nr, compat32);
 			forget_objects();
-		} else if (d->class == CLASS_SPECIAL)
+		} else if (class_of(d) == CLASS_SPECIAL)
 			off = end_special(key);
 		else {
 			off = put_user_path(key, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
 			if (s->given.kept & GIVEN_MEMORY && !(s->given.kept & GIVEN_TEXT) && s->given.memory != POINTER(task_struct, (u64)task, mm))
 				s->r.marks |= MARK_CHANGED;
 		}
-		BARRIER(off);
+		FORGET(off, cgid);
 		if (off > BLOB_LAST)
 			off = BLOB_LAST;
 		emit_as(&s->r, REC_SIZE + off, c, SLOT_EXIT, !copied_calls);
@@ -372,8 +374,7 @@ int on_sys_enter(u64 *ctx)
 	const struct desc *d = NULL;
 	struct scratch *s;
 	struct entry *e;
-	bool compat32;
-	u32 call, key;
+	u32 compat32, call, key, shared;
 	u64 ip, sp;
 
 	if (nr >= NCALLS && !is_x32(nr))
@@ -397,27 +398,25 @@ int on_sys_enter(u64 *ctx)
 			return 0;
 		if (copied_calls && !first_at_entry(task, call))
 			return 0;
-		if (d->class == CLASS_RECEIVE || d->class == CLASS_FORK)
+		if (class_of(d) == CLASS_RECEIVE || class_of(d) == CLASS_FORK)
 			return 0;
-		if (d->class == CLASS_CHANGE) {
+		if (class_of(d) == CLASS_CHANGE) {
 			change((u64)task, regs, compat32, d->op);
 			return 0;
 		}
-		if (d->class == CLASS_CONTEXT)
+		if (class_of(d) == CLASS_CONTEXT)
 			note_change((u64)task, CHANGES_START, 0, 0);
 	}
 	e = entry_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!e)
 		return 0;
 	e->call = call;
-	e->check = d && only_asks(d, regs, compat32);
+	e->check = 0;
 	e->given.kept = 0;
 	e->again = 0;
-	if (d && d->class == CLASS_EXEC)
-		e->alone.end = 0;
 	if (!d)
 		return 0;
-	if (d->class == CLASS_GUARD || d->class == CLASS_SPECIAL)
+	if (class_of(d) == CLASS_GUARD || class_of(d) == CLASS_SPECIAL)
 		note_begin(nr, compat32, second_argument(regs, compat32));
 	if (!is_kept(d))
 		return 0;
@@ -426,15 +425,26 @@ int on_sys_enter(u64 *ctx)
 	if (!s)
 		return 0;
 	read_args(regs, compat32, s->args);
+	FORGET(compat32, s->args[0]);
+	compat32 &= 1;
 	s->given.kept = 0;
+	if (class_of(d) == CLASS_EXEC) {
+		e->check = only_asks(d, s->args);
+		e->alone.end = 0;
+	}
 	if (e->left && is_proved(d)) {
 		read_place(regs, &ip, &sp);
 		e->again = starts_over(key, call, ip, sp);
 		e->left = !e->again;
 	}
-	s->alone = e->alone;
-	keep_call(key, nr, compat32);
-	e->alone = s->alone;
+	shared = shared_now((u64)task, s->args[0]);
+	if (keeps_nothing(&e->alone, s->args, d, shared))
+		return 0;
+	if (!(shared & SHARES_MEMORY))
+		s->alone = e->alone;
+	keep_call(key, nr, compat32, shared);
+	if (!(shared & SHARES_MEMORY))
+		e->alone = s->alone;
 	if (s->given.kept)
 		e->given = s->given;
 	return 0;

@@ -18,9 +18,29 @@ GLOBAL u64 aux_word(u32 i, u32 compat32)
 	return i & 1 ? two >> 32 : (u32)two;
 }
 
+struct aux {
+	u64 value;
+	u32 wanted, compat32;
+};
+
+static long aux_step(u32 i, struct aux *a)
+{
+	u64 key = aux_word(2 * i, a->compat32);
+
+	if (key == a->wanted)
+		a->value = aux_word(2 * i + 1, a->compat32);
+	return !key || key == a->wanted;
+}
+
 /* The value of an entry there; 0 without it. */
 GLOBAL u64 aux_value(u32 wanted, u32 compat32)
 {
+	struct aux a = { .wanted = wanted, .compat32 = compat32 };
+
+	if (!no_loop) {
+		bpf_loop(32, aux_step, &a, 0);
+		return a.value;
+	}
 	for (u32 i = 0; i < 64; i += 2) {
 		u64 key = aux_word(i, compat32);
 

@@ -31,6 +31,7 @@ struct walk {
 /* The same way once more, to see whether it is the same (walk.h). */
 struct way {
 	u64 dentry, mnt, root, changes, way;
+	u64 done; /* it has come to its end */
 };
 
 /* What a socket call is given (socketcalls.h). */
@@ -67,6 +68,11 @@ struct kind {
 	u64 sk;
 	u16 family, type, protocol;
 	u16 changed; /* another thread changed the descriptor under the call: then sk is none */
+	/* What follows from these. It is found out once: a verifier follows each of the questions in each way that leads to it. */
+	u8 inet;   /* IPv4 or IPv6 */
+	u8 udp;    /* of these */
+	u8 header; /* what is sent begins with an IP header of the program's own */
+	u8 pad[5];
 };
 
 struct scratch {

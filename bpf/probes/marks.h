@@ -59,19 +59,26 @@ struct {
 /* A call as a mark keeps it; 0 is none. */
 INLINE u32 call_of(u64 nr, bool compat32)
 {
-	return ((u32)nr + 1) | (compat32 ? COMPAT_CALL : 0);
+	return ((u32)nr + 1) | (u32)compat32 << 31;
 }
 
-INLINE const struct desc *desc_of(u64 nr, bool compat32)
+INLINE const struct desc *desc_of(u64 nr, u32 compat32)
 {
-	if (compat32)
-		return &compat[nr & (NCALLS - 1)];
-	return &native[nr & (NCALLS - 1)];
+	u64 row = (nr & (NCALLS - 1)) | (u64)(compat32 & 1) * NCALLS;
+
+	BARRIER(row);
+	return &calls[NATIVE][row];
+}
+
+/* Its class, read again: what a verifier knows of it by then is more than what follows needs. */
+INLINE u8 class_of(const struct desc *d)
+{
+	return *(volatile const u8 *)&d->class;
 }
 
 INLINE const struct desc *desc_of_call(u32 call)
 {
-	return desc_of((call & ~COMPAT_CALL) - 1, call & COMPAT_CALL);
+	return desc_of((call & ~COMPAT_CALL) - 1, call >> 31);
 }
 
 /* The body of a probe, for its copies. The programs of such an array must all be for one

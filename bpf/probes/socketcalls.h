@@ -158,7 +158,7 @@ GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
 	if (op == OP_LISTEN)
 		return 0;
 	s->r.marks = 0;
-	header = sends(op) && own_header(&s->kind);
+	header = sends(op) && s->kind.header;
 	if (sends(op) && s->kind.type == TYPE_RAW)
 		g->kept |= GIVEN_RAW | (header ? GIVEN_HEADER : 0);
 	read_given(s, key, op);
@@ -184,7 +184,7 @@ GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
 /* Can others change the address of this call before the kernel takes it, and does it not show to a hook what it takes? */
 INLINE bool unseen(struct scratch *s)
 {
-	return s->given.kept & GIVEN_SHARED && !((s->r.op == OP_CONNECT ? is_inet(&s->kind) : sends(s->r.op) && is_udp(&s->kind)) && hooked(&s->kind));
+	return s->given.kept & GIVEN_SHARED && !((s->r.op == OP_CONNECT ? s->kind.inet : sends(s->r.op) && s->kind.udp) && hooked(&s->kind));
 }
 
 /* Puts the address that a call is given, as it was when the call was entered. Where it is another one now, or could be,
@@ -233,6 +233,7 @@ INLINE void take_socket(struct scratch *s, u32 key, s32 fd)
 	if (!(g->kept & GIVEN_FILE) || (file == g->file && !descriptor_changed(key, fd)))
 		return;
 	s->kind.sk = 0;
+	s->kind.header = 0;
 	s->kind.changed = 1;
 	s->r.marks |= MARK_CHANGED;
 }
@@ -243,7 +244,7 @@ INLINE void take_message(struct scratch *s, u32 key, u32 i)
 	read_message(key, s->send.vec + i * MMSGHDR_SIZE);
 	s->send.later = i;
 	s->send.unknown = (i || !(s->given.kept & (GIVEN_ADDRESS | GIVEN_NO_ADDRESS))) &&
-			  (overwrites(&s->send) || others_reach(key, s->send.head, MMSGHDR_SIZE) || others_reach_message(key, own_header(&s->kind)));
+			  (overwrites(&s->send) || others_reach(key, s->send.head, MMSGHDR_SIZE) || others_reach_message(key, s->kind.header));
 }
 
 /* Emits the address that a send goes to, if it is given one or its packet has one. */
@@ -262,7 +263,7 @@ GLOBAL u32 put_destination(u32 key, u32 i)
 	s->r.marks &= ~(u32)(MARK_AFAULT | MARK_HAS_PATH | MARK_SOCKET | MARK_HOOKED | MARK_CHANGED);
 	if (s->kind.changed)
 		s->r.marks |= MARK_CHANGED;
-	header = own_header(&s->kind);
+	header = s->kind.header;
 	if (s->given.kept & GIVEN_RAW && header != !!(s->given.kept & GIVEN_HEADER))
 		s->r.marks |= MARK_CHANGED; /* somebody else has the socket too */
 	if (!done && header)
@@ -279,7 +280,7 @@ GLOBAL u32 put_destination(u32 key, u32 i)
 			return 0;
 		if (done && !header) {
 			as_used(key, alen);
-			if (is_udp(&s->kind)) {
+			if (s->kind.udp) {
 				if (hooked(&s->kind) && !s->send.unknown)
 					s->r.marks = (s->r.marks & ~(u32)MARK_CHANGED) | MARK_HOOKED;
 				else if (sent_pieces(&s->kind))
@@ -342,7 +343,7 @@ INLINE u64 put_own(struct scratch *s, u32 key)
 	alen = put_taken(key, 0, unseen(s));
 	if (!alen && !s->send.name)
 		s->r.marks |= MARK_AFAULT;
-	if (!connects || s->r.ret || !s->kind.sk || !is_inet(&s->kind) || s->kind.protocol == PROTOCOL_IP_SCTP)
+	if (!connects || s->r.ret || !s->kind.sk || !s->kind.inet || s->kind.protocol == PROTOCOL_IP_SCTP)
 		return alen;
 	if (*(u16 *)&s->blob[0] != FAMILY_UNSPEC) {
 		s->r.marks |= MARK_CHANGED;

@@ -30,16 +30,6 @@ INLINE void kind_of_file(u64 file, struct kind *k)
 	k->sk = sk;
 }
 
-/* The socket that a record is about. */
-GLOBAL u32 set_kind(u32 key, u64 file)
-{
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-
-	if (s)
-		kind_of_file(file, &s->kind);
-	return 0;
-}
-
 INLINE bool is_inet(struct kind *k)
 {
 	return k->family == FAMILY_INET || k->family == FAMILY_INET6;
@@ -54,12 +44,12 @@ INLINE u64 cookie_of(struct kind *k)
 	return word(k->sk + OFFSET(struct sock, __sk_common.skc_cookie));
 }
 
-/* Whether what is sent begins with an IP header of the program's own. */
+/* Whether what an IPv4 or IPv6 socket sends begins with an IP header of the program's own. */
 INLINE bool own_header(struct kind *k)
 {
 	u64 v = 0;
 
-	if (!is_inet(k) || k->type != TYPE_RAW)
+	if (k->type != TYPE_RAW)
 		return false;
 	if (EXISTS(struct inet_sock___flags, inet_flags))
 		return POINTER(inet_sock___flags, k->sk, inet_flags) & 1 << INET_FLAGS_HDRINCL;
@@ -69,9 +59,22 @@ INLINE bool own_header(struct kind *k)
 	return v >> __builtin_preserve_field_info(((struct inet_sock___bits *)0)->hdrincl, 5 /* right shift */);
 }
 
-INLINE bool is_udp(struct kind *k)
+/* The socket that a record is about. */
+GLOBAL u32 set_kind(u32 key, u64 file)
 {
-	return is_inet(k) && k->type == TYPE_DGRAM && (k->protocol == PROTOCOL_IP_UDP || k->protocol == PROTOCOL_IP_UDPLITE);
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct kind *k;
+
+	if (!s)
+		return 0;
+	k = &s->kind;
+	kind_of_file(file, k);
+	if (!is_inet(k))
+		return 0;
+	k->inet = 1;
+	k->udp = k->type == TYPE_DGRAM && (k->protocol == PROTOCOL_IP_UDP || k->protocol == PROTOCOL_IP_UDPLITE);
+	k->header = own_header(k);
+	return 0;
 }
 
 /* Whether a datagram was ever sent in pieces (MSG_MORE, UDP_CORK) by this socket. Only the first piece of one

@@ -164,36 +164,39 @@ enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
 	[A##_RECVMMSG] = R,                                                  \
 	[A##_KEXEC_FILE_LOAD] = G(KERNEL)
 
+/* Both are in one array, native calls first: a verifier follows what is done with a row of each of two arrays twice. */
+enum { NATIVE, COMPAT };
+
+static const struct desc calls[2][NCALLS] = {
 #if defined(__TARGET_ARCH_x86)
-static const struct desc native[NCALLS] = {
-	EVERYWHERE(X86_64),
-	OLD_CALLS(X86_64),
-	CALLS_OF_64_BITS(X86_64),
-	[X86_64_IOPL] = G(KERNEL),
-	[X86_64_IOPERM] = G(KERNEL),
-};
-
-static const struct desc compat[NCALLS] = {
-	EVERYWHERE(I386),
-	OLD_CALLS(I386),
-	CALLS_OF_32_BITS(I386),
-	[I386_SOCKETCALL] = D(CONNECT, UNMAPPED, NO, NO, NO, NO, NO, NO),
-	[I386_UMOUNT] = D(UMOUNT, PATH, CWD, 0, NO, NO, NO, NO),
-	[I386_IOPL] = G(KERNEL),
-	[I386_IOPERM] = G(KERNEL),
-};
+	[NATIVE] = {
+		EVERYWHERE(X86_64),
+		OLD_CALLS(X86_64),
+		CALLS_OF_64_BITS(X86_64),
+		[X86_64_IOPL] = G(KERNEL),
+		[X86_64_IOPERM] = G(KERNEL),
+	},
+	[COMPAT] = {
+		EVERYWHERE(I386),
+		OLD_CALLS(I386),
+		CALLS_OF_32_BITS(I386),
+		[I386_SOCKETCALL] = D(CONNECT, UNMAPPED, NO, NO, NO, NO, NO, NO),
+		[I386_UMOUNT] = D(UMOUNT, PATH, CWD, 0, NO, NO, NO, NO),
+		[I386_IOPL] = G(KERNEL),
+		[I386_IOPERM] = G(KERNEL),
+	},
 #elif defined(__TARGET_ARCH_arm64)
-static const struct desc native[NCALLS] = {
-	EVERYWHERE(ARM64),
-	CALLS_OF_64_BITS(ARM64),
-};
-
-static const struct desc compat[NCALLS] = {
-	EVERYWHERE(ARM),
-	OLD_CALLS(ARM),
-	CALLS_OF_32_BITS(ARM),
-	[ARM_KEXEC_FILE_LOAD] = G(KERNEL),
-};
+	[NATIVE] = {
+		EVERYWHERE(ARM64),
+		CALLS_OF_64_BITS(ARM64),
+	},
+	[COMPAT] = {
+		EVERYWHERE(ARM),
+		OLD_CALLS(ARM),
+		CALLS_OF_32_BITS(ARM),
+		[ARM_KEXEC_FILE_LOAD] = G(KERNEL),
+	},
 #endif
+};
 
 #endif

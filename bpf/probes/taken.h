@@ -50,13 +50,32 @@ GLOBAL u32 same_piece(u32 key, u64 off, u32 at, u32 len, u32 second)
 	return same_words(now, then, len - at);
 }
 
+/* A text that is compared with what was kept of it. */
+struct comparison {
+	u64 off;
+	u32 key, len, second, differs;
+};
+
+static long compare_piece(u32 i, struct comparison *c)
+{
+	if (i * TEXT_PIECE >= c->len)
+		return 1;
+	c->differs = !same_piece(c->key, c->off, i * TEXT_PIECE, c->len, c->second);
+	return c->differs;
+}
+
 /* Is the text in the scratch record the one that was kept? */
 GLOBAL u32 same_text(u32 key, u64 off, u32 len, u32 second)
 {
 	struct name *n = name_of_task(second & 1, 0);
+	struct comparison c = { .off = off, .key = key, .len = len, .second = second };
 
 	if (!n || n->text_len != len)
 		return 0;
+	if (!no_loop) {
+		bpf_loop(TEXT_MAX / TEXT_PIECE, compare_piece, &c, 0);
+		return !c.differs;
+	}
 	for (u32 at = 0; at < TEXT_MAX && at < len; at += TEXT_PIECE)
 		if (!same_piece(key, off, at, len, second))
 			return 0;

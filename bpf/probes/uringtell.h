@@ -188,8 +188,8 @@ GLOBAL u64 put_socket_call(u32 key, u64 file)
 	n = q->ulen[0];
 	if (n > ADDR_MAX)
 		n = ADDR_MAX;
-	if (is_send(q->op) && s->kind.sk && is_inet(&s->kind) && s->kind.type == TYPE_RAW && s->r.ret >= 0) {
-		if (n && !own_header(&s->kind)) /* nobody knows what it was when it was sent */
+	if (is_send(q->op) && s->kind.sk && s->kind.inet && s->kind.type == TYPE_RAW && s->r.ret >= 0) {
+		if (n && !s->kind.header) /* nobody knows what it was when it was sent */
 			s->r.marks |= MARK_CHANGED;
 		else
 			n = 0; /* where its header says, which is not read */
@@ -285,6 +285,7 @@ GLOBAL u64 put_told(u32 key)
 	q = told(s);
 	if (q->on_file || is_socket(q->op))
 		file = file_of(s->told.req, q, s->told.kept);
+	FORGET(file, q->since);
 	if (s->told.how & NO_RESULT && file)
 		s->r.marks |= MARK_CHANGED; /* by the time that it is carried out */
 	if (is_socket(q->op))

@@ -85,6 +85,7 @@ static long walk_step(u32 i, u32 *key)
 #define SHORT_WORDS 5
 #define SHORT_OFFSET 128 /* a name there is in the dentry, and the words are, too */
 #define NAMES_AT_ONCE 4
+#define SHORT_STEPS 32
 
 /* What a walk keeps in memory here is nothing that a verifier has to follow through each way of each step. */
 INLINE bool put_short(struct scratch *s, volatile struct walk *w)
@@ -196,14 +197,13 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	if (w->marks & MARK_PTRUNC || !w->done) /* it has more names than are looked at again */
 		return w->off - off;
 	begin_again(s, mnt, dentry);
-	for (int i = 0; i < WAY_PIECES; i++)
-		if (go_again(key)) {
-			if (is_same_way(s))
-				return w->off - off;
-			s->r.marks |= MARK_PFAULT | MARK_CHANGED;
-			return 0;
-		}
-	s->r.marks |= MARK_CHANGED; /* it goes on, and nobody knows */
+	go_again(key, WAY_STEPS);
+	if (!s->again.done) { /* it goes on, and nobody knows */
+		s->r.marks |= MARK_CHANGED;
+	} else if (!is_same_way(s)) {
+		s->r.marks |= MARK_PFAULT | MARK_CHANGED;
+		return 0;
+	}
 	return w->off - off;
 }
 
@@ -224,13 +224,13 @@ GLOBAL u64 put_short_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	w->end = off + COMP_MAX;
 	w->marks = w->done = 0;
 	w->changes = w->way = 0;
-	for (int i = 0; i < 8 && w->root && !w->done; i++)
+	for (int i = 0; i < SHORT_STEPS / NAMES_AT_ONCE && w->root && !w->done; i++)
 		if (!put_short_names(key))
 			break;
 	if (!w->done)
 		return 0;
 	begin_again(s, mnt, dentry);
-	go_again(key); /* it has at most as many names */
+	go_again(key, SHORT_STEPS); /* it has at most as many names */
 	return is_same_way(s) ? w->off - off : 0;
 }
 

@@ -67,9 +67,9 @@ INLINE void note_step(volatile u64 *changes, volatile u64 *way, u64 dentry)
 }
 
 /* Goes one step of the way once more. Returns 1 at its end. */
-GLOBAL u32 go_once(u32 key)
+INLINE long go_step(u32 *key)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct scratch *s = bpf_map_lookup_elem(&scratch, key);
 	struct mount_links m;
 	struct way *w;
 	u64 at, up;
@@ -81,10 +81,10 @@ GLOBAL u32 go_once(u32 key)
 		at = w->mnt - OFFSET(struct mount, mnt);
 		read_mount(&m, at);
 		if (!m.parent || !m.point)
-			return 1;
+			goto end;
 		if (m.parent == at) {
 			if (is_here(m.ns))
-				return 1;
+				goto end;
 			w->root = 0;
 			return 0;
 		}
@@ -97,21 +97,46 @@ GLOBAL u32 go_once(u32 key)
 	note_step(&w->changes, &w->way, at);
 	up = POINTER(dentry, at, d_parent);
 	if (!up || up == at)
-		return 1;
+		goto end;
 	w->dentry = up;
 	return 0;
+end:
+	w->done = 1;
+	return 1;
 }
 
-/* Goes as far as most paths are long. Returns 0 if there is more. */
-#define WAY_PIECE 32
-#define WAY_PIECES 16
+static long way_step(u32 i, u32 *key)
+{
+	return go_step(key);
+}
 
-GLOBAL u32 go_again(u32 key)
+#define WAY_STEPS 512 /* of a path with more names nobody knows */
+#define WAY_PIECE 32
+
+/* One step, and a piece of the way, for kernels that have no bpf_loop. The latter returns 0 if there is more. */
+GLOBAL u32 go_once(u32 key)
+{
+	return go_step(&key);
+}
+
+GLOBAL u32 go_piece(u32 key)
 {
 	for (int i = 0; i < WAY_PIECE; i++)
 		if (go_once(key))
 			return 1;
 	return 0;
+}
+
+/* Goes at most so many steps of the way. */
+INLINE void go_again(u32 key, u32 steps)
+{
+	if (!no_loop) {
+		bpf_loop(steps, way_step, &key, 0);
+		return;
+	}
+	for (u32 i = 0; i < WAY_STEPS / WAY_PIECE && i * WAY_PIECE < steps; i++)
+		if (go_piece(key))
+			return;
 }
 
 INLINE void begin_again(struct scratch *s, u64 mnt, u64 dentry)

@@ -110,6 +110,7 @@ type FilesScratch struct {
 		Root    uint64
 		Changes uint64
 		Way     uint64
+		Done    uint64
 	}
 	Task  uint64
 	Args  [8]uint64
@@ -169,6 +170,10 @@ type FilesScratch struct {
 		Type     uint16
 		Protocol uint16
 		Changed  uint16
+		Inet     uint8
+		Udp      uint8
+		Header   uint8
+		Pad      [5]uint8
 	}
 	Told struct {
 		_     structs.HostLayout

@@ -189,6 +189,7 @@ type PathObjSharedScratch struct {
 		Root    uint64
 		Changes uint64
 		Way     uint64
+		Done    uint64
 	}
 	Task  uint64
 	Args  [8]uint64
@@ -248,6 +249,10 @@ type PathObjSharedScratch struct {
 		Type     uint16
 		Protocol uint16
 		Changed  uint16
+		Inet     uint8
+		Udp      uint8
+		Header   uint8
+		Pad      [5]uint8
 	}
 	Told struct {
 		_     structs.HostLayout

@@ -194,6 +194,7 @@ type PathObjSharedCopiesScratch struct {
 		Root    uint64
 		Changes uint64
 		Way     uint64
+		Done    uint64
 	}
 	Task  uint64
 	Args  [8]uint64
@@ -253,6 +254,10 @@ type PathObjSharedCopiesScratch struct {
 		Type     uint16
 		Protocol uint16
 		Changed  uint16
+		Inet     uint8
+		Udp      uint8
+		Header   uint8
+		Pad      [5]uint8
 	}
 	Told struct {
 		_     structs.HostLayout

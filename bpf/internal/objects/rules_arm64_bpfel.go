@@ -101,6 +101,7 @@ type RulesScratch struct {
 		Root    uint64
 		Changes uint64
 		Way     uint64
+		Done    uint64
 	}
 	Task  uint64
 	Args  [8]uint64
@@ -160,6 +161,10 @@ type RulesScratch struct {
 		Type     uint16
 		Protocol uint16
 		Changed  uint16
+		Inet     uint8
+		Udp      uint8
+		Header   uint8
+		Pad      [5]uint8
 	}
 	Told struct {
 		_     structs.HostLayout

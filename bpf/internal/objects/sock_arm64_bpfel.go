@@ -79,6 +79,7 @@ type SockScratch struct {
 		Root    uint64
 		Changes uint64
 		Way     uint64
+		Done    uint64
 	}
 	Task  uint64
 	Args  [8]uint64
@@ -138,6 +139,10 @@ type SockScratch struct {
 		Type     uint16
 		Protocol uint16
 		Changed  uint16
+		Inet     uint8
+		Udp      uint8
+		Header   uint8
+		Pad      [5]uint8
 	}
 	Told struct {
 		_     structs.HostLayout
