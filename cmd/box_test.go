@@ -356,6 +356,7 @@ func TestBoxStatus(t *testing.T) {
 			{125, []string{"--"}}, {125, []string{"--base", dir + "/none", "--", "true"}}, {125, []string{"--workdir", "relative", "--", "true"}},
 			{125, []string{"--workdir", "/usr/none", "--", "true"}}, {125, []string{"--workdir", "/proc/x", "--", "true"}}, {125, []string{"--workdir", "/tmp", "--", "true"}},
 			{125, []string{"--cpu", "4000", "--", "true"}}, {125, []string{"--base", "/dev/null", "--", "true"}}, {125, []string{"--nonsense"}},
+			{125, []string{"--base", dir, "-o", dir + "/in", "--", "true"}}, {125, []string{"--base", dir, "-o", dir, "--", "true"}},
 			{125, []string{"-o", "/etc", "--", "true"}}, {125, []string{"-o", dir + "/none/x", "--", "true"}}, {125, []string{"--base", "/etc/passwd", "--", "true"}},
 			{0, []string{"--workdir", "/tmp/a/b", "--", "sh", "-c", "test $PWD = /tmp/a/b && test $(pwd) = /tmp/a/b && touch x"}},
 			{0, []string{"--workdir", "/new/place", "--", "sh", "-c", "touch x && ! touch ../y"}}, {0, []string{"--workdir", "/usr/share", "--", "sh", "-c", "touch x && ! touch ../y"}},

@@ -23,7 +23,7 @@ No container engine, no root. What the command writes is in memory, and gone at 
 Flags:
   --base DIR|TAR     what is in the workspace at first; it stays as it is (default: nothing)
   --workdir DIR      where the workspace is (default /workspace)
-  -o, --output DIR   write the record: box.ndjson, and blobs/sha256 with the bytes of files
+  -o, --output DIR   write the record, outside of the base: box.ndjson, and blobs/sha256 with files
   --base-by-digest   the bytes of the base are not part of the record, only its digest
   --fallback copy    work on a copy of the base where no overlay can be mounted, or fail
   --cpu N            run on processor N only
@@ -37,7 +37,7 @@ Exit codes: the command's own; 128+N signal N; 127 not found; 126 cannot be run;
 125 own failure: nothing was run, or there is no record
 
 Examples:
-  runner-box --base . -o record -- make test
+  runner-box --base . -o ../record -- make test
   runner-exec -- runner-box --base project.tar.gz -- node agent.mjs
 `
 

@@ -100,12 +100,25 @@ func (o *Options) config() (box.Config, error) {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		c.Kind = schemas.BaseDir
+		if state.Record == 0 && o.Output != "" { // of a measured run it is in runner-exec's directory
+			return c, outside(o.Output, real)
+		}
 	case unix.S_IFREG:
 		c.Kind = schemas.BaseTar
 	default:
 		return c, tool.BadValue("base", o.Base, "a directory, or a tar, which may be gzipped")
 	}
 	return c, nil
+}
+
+// outside refuses a record in the base: it would be part of the workspace that it describes.
+func outside(dir, base string) error {
+	within, err := tool.Within(dir, base)
+	if err != nil || !within {
+		return err
+	}
+	return tool.Fail(tool.ExitUsage, fmt.Errorf("-o %s is in the base %s: the record would be part of the workspace that it describes", schemas.Text(dir), schemas.Text(base)),
+		"take a directory outside of it, such as -o "+tool.ShellWord(filepath.Join(filepath.Dir(base), "record")))
 }
 
 // processors lists the first of a set.

@@ -126,7 +126,7 @@ func (o *Options) archivePlace() (string, error) {
 
 // cannotCreate says why an output cannot be created, and what to type.
 func cannotCreate(what, name string, err error) error {
-	return tool.Fail(tool.ExitOwn, fmt.Errorf("creating %s %s: %w", what, name, err), tool.PlaceHints(name)...)
+	return tool.Fail(tool.ExitOwn, fmt.Errorf("creating %s %s: %w", what, name, err), tool.PlaceHints(name, err)...)
 }
 
 // room looks at the free space where the run will write.

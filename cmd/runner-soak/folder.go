@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
@@ -35,8 +36,7 @@ type folder struct {
 	had   int  // runs that were there already
 	made  int  // runs that this call added
 
-	dirs  tool.Made // that this call made
-	files []string  // the same, but for archives and what is kept of a run
+	paths []string // directories and files that this call made, but for archives and what is kept of a run; each after what it is in
 }
 
 // planned is soak.json. The time budget is not part of it: a soak may go on with another one.
@@ -74,11 +74,11 @@ func openFolder(o *Options) (f *folder, err error) {
 			err = tool.GiveDirToInvoker(f.path)
 		}
 	} else {
-		f.dirs, err = tool.NewDirs(f.path)
+		err = f.makeDir(f.path)
 	}
 	if err != nil {
-		f.dirs.Remove()
-		return nil, tool.CannotWrite("the folder "+schemas.Text(f.path), err)
+		f.clear()
+		return nil, tool.CannotWrite(f.path, err)
 	}
 	if err := f.take(); err != nil {
 		return nil, err
@@ -89,8 +89,7 @@ func openFolder(o *Options) (f *folder, err error) {
 			break
 		}
 		dir := filepath.Join(f.path, fault.Name)
-		made, e := tool.NewDirs(dir)
-		if f.dirs = append(f.dirs, made...); e != nil {
+		if e := f.makeDir(dir); e != nil {
 			err = tool.CannotWrite(dir, e)
 		}
 	}
@@ -101,13 +100,19 @@ func openFolder(o *Options) (f *folder, err error) {
 	return f, nil
 }
 
+func (f *folder) makeDir(path string) error {
+	made, err := tool.NewDirs(path)
+	f.paths = append(f.paths, made...)
+	return err
+}
+
 // take takes the lock of the folder.
 func (f *folder) take() (err error) {
 	path := filepath.Join(f.path, lockFile)
 	f.willMake(path)
 	if f.lock, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
-		f.dirs.Remove()
-		return tool.CannotWrite(schemas.Text(f.path), err)
+		f.clear()
+		return tool.CannotWrite(f.path, err)
 	}
 	mine, err := f.lock.Stat()
 	if !lockWhole(f.lock) {
@@ -123,7 +128,7 @@ func (f *folder) take() (err error) {
 	}
 	if err != nil {
 		f.undo()
-		return tool.CannotWrite(schemas.Text(f.path), err)
+		return tool.CannotWrite(f.path, err)
 	}
 	return nil
 }
@@ -131,19 +136,23 @@ func (f *folder) take() (err error) {
 // willMake notes a file that this call makes, unless it is there. Who calls it holds the lock, or comes before it.
 func (f *folder) willMake(path string) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		f.files = append(f.files, path)
+		f.paths = append(f.paths, path)
 	}
 }
 
 // undo ends the use of a folder in which this call has made no run. Nothing that it made stays, so that the next call can be another one.
 func (f *folder) undo() {
-	for _, path := range f.files {
-		os.Remove(path)
-	}
-	f.dirs.Remove()
+	f.clear()
 	f.lock.Close()
 	if f.fresh {
 		os.RemoveAll(f.path)
+	}
+}
+
+// clear removes what this call made, the lock after all that it protects: who has the next lock begins anew.
+func (f *folder) clear() {
+	for _, path := range slices.Backward(f.paths) {
+		os.Remove(path) // a directory only if it is empty
 	}
 }
 

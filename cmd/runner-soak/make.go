@@ -90,7 +90,7 @@ func (s *session) again(j job, rec *record, archive string) made {
 // execute runs the command once. Its record is nil if the run was interrupted.
 func (s *session) execute(j job, archive string) (*record, error) {
 	if err := os.Remove(archive); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, tool.CannotWrite(schemas.Text(archive), err)
+		return nil, tool.CannotWrite(archive, err)
 	}
 	seed := seedOf(s.opt.Plan.Seed, j.index)
 	begin := time.Now()
@@ -104,7 +104,7 @@ func (s *session) execute(j job, archive string) (*record, error) {
 	}
 	sum, err := digestOf(archive)
 	if err != nil {
-		return nil, tool.CannotRead(schemas.Text(archive), err)
+		return nil, tool.CannotRead(archive, err)
 	}
 	status := end.Status()
 	// These are what runner-exec itself ends with when it did not begin: of a command that ended
@@ -129,11 +129,11 @@ func (s *session) spawn(j job, archive string, seed uint64) (*child.Ending, erro
 	s.mu.Unlock()
 	out, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o666)
 	if err != nil {
-		return nil, tool.CannotWrite(schemas.Text(output), err)
+		return nil, tool.CannotWrite(output, err)
 	}
 	defer out.Close()
 	if err := tool.GiveToInvoker(out); err != nil {
-		return nil, tool.CannotWrite(schemas.Text(output), err)
+		return nil, tool.CannotWrite(output, err)
 	}
 	p, err := child.Start(child.Options{Name: "runner-exec", Program: s.program, Args: s.argv(j, archive), Env: environment(seed),
 		Files: []*os.File{null, out, out}, OwnGroup: true})

@@ -62,16 +62,15 @@ func soak(ctx context.Context, env *tool.Env, opt Options) (err error) {
 		if s.program, err = child.Sibling("runner-exec"); err != nil {
 			return tool.Fail(tool.ExitIO, err)
 		}
-		for _, f := range opt.Faults {
-			if _, err := child.Look(append(slices.Clone(f.Wrapper), opt.Command...)[0]); err != nil {
-				return child.Refusal(err, "nothing was run, nothing was written")
-			}
-		}
 		if s.folder, err = openFolder(&opt); err != nil {
 			return err
 		}
 	}
 	s.plan()
+	if err := s.startable(); err != nil {
+		s.folder.undo()
+		return child.Refusal(err, "nothing was run, nothing was written")
+	}
 	s.progress = newProgress(env, len(s.queue))
 	s.work(ctx)
 	s.progress.end()
@@ -101,6 +100,24 @@ func (s *session) plan() {
 			s.queue = append(s.queue, j)
 		}
 	}
+}
+
+// startable looks for the command of each fault that has a run to make. Runs that were made before are judged without it.
+func (s *session) startable() error {
+	looked := map[*series]bool{}
+	for _, j := range s.queue {
+		if j.target != "" || looked[j.series] {
+			continue
+		}
+		if rec, err := s.folder.kept(j.series.Name, j.index); rec != nil || err != nil { // an error is said when it is its turn
+			continue
+		}
+		looked[j.series] = true
+		if _, err := child.Look(append(slices.Clone(j.series.Wrapper), s.opt.Command...)[0]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // work does all jobs, several at once. A run is judged while the next one runs, unless the judgement

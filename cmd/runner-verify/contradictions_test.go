@@ -54,6 +54,41 @@ func dropping() content {
 
 func noCapture() content { return withoutKernel(sample(), wholeRun) }
 
+// asked collects a decision log, in a record without one.
+func asked(t *testing.T, a content) {
+	edit(bundle.EventsName, `"env_keys":[]`, `"env_keys":["ASSAY_RUNNER_POLICY_DECISION_LOG","ASSAY_RUNNER_RUN_ID"]`)(t, a)
+}
+
+// unused adds the note that nobody used the decision log.
+func unused(_ *testing.T, a content) {
+	r := strings.TrimSuffix(a[bundle.ReportName], "}")
+	if head, notes, there := strings.Cut(r, `"notes":[`); there {
+		r = head + `"notes":["policy_log_unused",` + notes
+	} else {
+		r += `,"notes":["policy_log_unused"]`
+	}
+	a[bundle.ReportName] = r + "}"
+}
+
+// TestSameOrder: the findings about one archive are the same each time, in one order.
+func TestSameOrder(t *testing.T) {
+	a := large(1, 1)
+	asked(t, a)
+	unused(t, a)
+	edit(bundle.ReportName, `"ambiguities":[]`, `"ambiguities":["policy_log_replaced","policy_log_truncated","policy_log_writer_open_at_end","policy_log_written_after_end"]`)(t, a)
+	edit(bundle.ReportName, `"clean"`, `"partial"`)(t, a)
+	in := a.digest(t).tar(t)
+	_, first := check(t, in)
+	if len(first.Findings) < 4 {
+		t.Fatalf("%+v", first.Findings)
+	}
+	for range 20 {
+		if _, again := check(t, in); !slices.Equal(again.Findings, first.Findings) {
+			t.Fatalf("%+v\nthen\n%+v", first.Findings, again.Findings)
+		}
+	}
+}
+
 // Numbers that stand in several places, and what follows from them.
 func TestLossContradictions(t *testing.T) {
 	const health = bundle.HealthName
@@ -169,16 +204,6 @@ func TestReportContradictions(t *testing.T) {
 	empty := edit(report, `"ambiguities":[`, `"ambiguities":["policy_log_empty",`)
 	alone := func() content { return withoutPolicy(sample()) }
 	quiet := func() content { return large(1, 1) }
-	asked := edit(events, `"env_keys":[]`, `"env_keys":["ASSAY_RUNNER_POLICY_DECISION_LOG","ASSAY_RUNNER_RUN_ID"]`)
-	unused := func(_ *testing.T, a content) {
-		r := strings.TrimSuffix(a[report], "}")
-		if head, notes, there := strings.Cut(r, `"notes":[`); there {
-			r = head + `"notes":["policy_log_unused",` + notes
-		} else {
-			r += `,"notes":["policy_log_unused"]`
-		}
-		a[report] = r + "}"
-	}
 	collected := edit(events, `"agent_shim":"none"`, `"agent_shim":"openai-agents"`)
 	checkContradictions(t, []contradiction{
 		{"a collected log is not there", func() content { return large(1, 1) }, both(collected, edit(events, `"env_keys":[]`, `"env_keys":["ASSAY_RUNNER_RUN_ID","ASSAY_RUNNER_SDK_EVENT_LOG","ASSAY_RUNNER_SDK_EVENT_SCHEMA"]`)), "report.ambiguities"},

@@ -345,7 +345,7 @@ func (v *verifier) unusedLog(l *schemas.Layer, collected bool) {
 	if !collected || v.layerPresent(l) || len(v.sdk.calls) > 0 {
 		v.faultCode("%s, but no such log was collected, or the %s layer or calls of the SDK are there", schemas.NoteLogUnused, l.Name)
 	}
-	for code := range c.kinds {
+	for _, code := range sortedKeys(c.kinds) {
 		if code != schemas.NoteLogUnused && strings.HasPrefix(code, l.LogCode("")) {
 			v.faultCode("%s, but also %s", schemas.NoteLogUnused, code)
 		}
@@ -358,7 +358,7 @@ func (v *verifier) badLines(l *schemas.Layer) {
 	if n := c.kinds[code]; n > 1 {
 		v.faultCode("%d entries %s, expected one: reading ends there", n, code)
 	}
-	for value := range c.of[code] {
+	for _, value := range sortedKeys(c.of[code]) {
 		if a, _ := schemas.ParseCode(code + ":" + value); l.Log.OwnLines && a.Line <= lines {
 			v.faultCode("%s:%s, but %d lines before it are in the layer", code, value, lines)
 		}

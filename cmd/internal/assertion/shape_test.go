@@ -3,6 +3,7 @@ package assertion
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -71,10 +72,10 @@ func TestUnknownKeysAtDepth(t *testing.T) {
 		`.report.bindings[].window.strat == null`:                 ".strat in .report.bindings[].window, did you mean .start?",
 		`.manifest.files[].sha265 == null`:                        ".sha265 in .manifest.files[], did you mean .sha256?",
 		`.manifest.files["a"].sha265 == null`:                     ".sha265 in .manifest.files[]",
-		`.manifest["x-asay"] == null`:                             ".x-asay in .manifest, did you mean .x-assay?",
+		`.manifest["x-asay"] == null`:                             `."x-asay" in .manifest, did you mean ."x-assay"?; the keys there are .files .run_id .schema ."x-assay"`,
 		`.effects.raed | not`:                                     ".raed in .effects, did you mean .read?",
 		`.counts.refuesd == null`:                                 ".refuesd in .counts, did you mean .refused?",
-		`.counts.lines["kernel.ndjson"] == null`:                  ".kernel.ndjson in .counts.lines",
+		`.counts.lines["kernel.ndjson"] == null`:                  `."kernel.ndjson" in .counts.lines; the keys there are ."events.ndjson" ."layers/clock.ndjson"`,
 		`.processes[].exec == null`:                               ".exec in .processes[], did you mean .execs?",
 		`.surface.files == null`:                                  ".files in .surface",
 		`.kernl == []`:                                            "there is no .kernl, did you mean .kernel?; the keys are .counts",
@@ -118,6 +119,10 @@ func TestValidRules(t *testing.T) {
 		`(.counts.kinds.exec // 0) == 1`, `[.kernel[].value | {a: .} | .a] | length == 2`, `.kernel | INDEX(.kind) | .exec.pid == 1`, `[.processes[] | select(.execs | any(. == "/bin/a")) | .pid] == [1]`,
 		`.kernel[0] * {z: 1} | .z == 1`, `(.kernel + [{w: 1}]) | .[2].w == 1`, `[foreach .kernel[] as $e ({n: 0}; .n += 1; .n)] == [1,2]`, `.kernel[0].value as $v | .effects.read | index($v) == null`,
 		`first(.kernel[] | select(.kind == "x")) // {made: 1} | .made == 1`, `label $out | .kernel[] | if .pid == 1 then true, break $out else false end`, `.kernel[0].kind |= "x" | .kernel[0].kind == "x"`,
+		`[.kernel[], {"x": 1}] | map(.x? // empty) == [1]`, `true as $mark | [.kernel[] | if .kind == "exec" then . + {$mark} else . end | select(.mark)] | length == 1`,
+		`[.kernel[] | if .kind == "exec" then .mark = true else . end | select(.mark)] | length == 1`, `[.kernel[] | if .kind == "exec" then .mark |= 1 else . end] | map(select(.mark)) | length == 1`,
+		`[.kernel[] | if .kind == "exec" then setpath(["mark"]; true) else . end] | map(select(.mark)) | length == 1`, `"mark" as $k | .kernel | map(if .kind == "exec" then .[$k] = 1 else . end | select(.mark)) | length == 1`,
+		`[recurse | .value?] | length > 2`, `. as $d | 1 | try error($d) catch (.kernel | length == 2)`, `. as $d | .run | try ($d | error) catch (.kernel | length == 2)`,
 		`[.kernel[] | .new |= 1 | .new] == [1,1]`, `del(.kernel[0].status) | .kernel | length == 2`, `[.kernel | recurse | objects | .pid] == [1,1]`, `.kernel | map(.cgroup_id) | unique == [null]`,
 		`input_line_number? // true`, `([.kernel[] | [.kind, .value]] | map({k: .[0], v: .[1]}) | map(.k)) == ["exec","openat"]`, `[.kernel[] | tojson | fromjson | .anything] == [null,null]`,
 	} {
@@ -131,6 +136,28 @@ func TestValidRules(t *testing.T) {
 		answer := a.Check(t.Context(), documents(), nil)
 		if a.Close(); answer.Fault != "" {
 			t.Errorf("%s: %+v", text, answer)
+		}
+	}
+}
+
+// TestMeantKeys: the place and the keys that a message names are what a program can say.
+func TestMeantKeys(t *testing.T) {
+	said := regexp.MustCompile(`in (\..+), did you mean (\..+?)\?; the keys there are (\..+)$`)
+	for _, text := range []string{`.manifest["x-asay"]`, `.counts.lines["layers/kernel.ndjsn"]`, `.effects.raed`, `.manifest.files[].sha265`} {
+		_, err := Parse(text)
+		if err == nil {
+			t.Errorf("%s: no error", text)
+			continue
+		}
+		m := said.FindStringSubmatch(err.Error())
+		if m == nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		for _, key := range append(strings.Fields(m[3]), m[2]) {
+			if _, err := Parse(m[1] + key); err != nil {
+				t.Errorf("%s: %s%s: %v", text, m[1], key, err)
+			}
 		}
 	}
 }

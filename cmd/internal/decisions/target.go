@@ -55,7 +55,7 @@ func (t Target) Open(code int, hint string) (File, error) {
 	case err != nil:
 		hints := []string{hint}
 		if t.file != "" {
-			hints = append(tool.PlaceHints(t.file), hint)
+			hints = append(tool.PlaceHints(t.file, err), hint)
 		}
 		return nil, tool.Fail(code, fmt.Errorf("%s: opening the decision log: %w", t.Name, err), hints...)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
+	"github.com/runner-evidence/runner/schemas/pattern"
 )
 
 // UnknownKeyError is a program that reads a key which its input never has there. jq itself gives null,
@@ -21,18 +22,31 @@ type UnknownKeyError struct {
 }
 
 func (e *UnknownKeyError) Error() string {
-	at, keys := "", "; the keys are ."
+	at, keys := "", "; the keys are"
 	if e.Place != "" {
-		at, keys = " in "+e.Place, "; the keys there are ."
+		at, keys = " in "+e.Place, "; the keys there are"
 	}
-	text := fmt.Sprintf("there is no .%.60s%s", e.Key, at)
+	text := "there is no " + dot(fmt.Sprintf("%.60s", e.Key)) + at
 	if e.Known == nil {
 		return text + ", which is an array: write " + e.Place + "[] for each of its elements"
 	}
 	if near := nearest.Word(e.Key, e.Known); near != "" {
-		text += ", did you mean ." + near + "?"
+		text += ", did you mean " + dot(near) + "?"
 	}
-	return text + keys + strings.Join(e.Known, " .")
+	for _, key := range e.Known {
+		keys += " " + dot(key)
+	}
+	return text + keys
+}
+
+var plainKey = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// dot is what a program writes to read a key.
+func dot(key string) string {
+	if plainKey.MatchString(key) {
+		return "." + key
+	}
+	return "." + text(key)
 }
 
 // unknown is the error of a key of an object or an array.
@@ -60,6 +74,7 @@ type reading struct {
 	names  map[string]bool            // all keys of all objects in the input, and of those that the program makes
 	fault  *UnknownKeyError           // the first unknown key that is surely read, or nil
 	writes bool                       // the path is one that an assignment writes to
+	loops  int                        // that the program is in
 	own    map[string]bool            // functions that the program defines
 	vars   map[string]value           // what variables hold
 	lists  map[*Shape]*Shape          // arrays of values of the input that the program makes
@@ -84,6 +99,7 @@ func read(q *gojq.Query, root *Shape) (*reading, error) {
 }
 
 // makes adds the keys of objects that the program makes: with those of the input in one list, it may look for them in both.
+// A text can be a key that it makes, too. What it only reads is none.
 func (r *reading) makes(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -95,8 +111,29 @@ func (r *reading) makes(v reflect.Value) {
 			r.makes(v.Index(i))
 		}
 	case reflect.Struct:
-		if kv, is := v.Interface().(gojq.ObjectKeyVal); is && kv.Val != nil && kv.Val.String() != "."+kv.Key {
-			r.names[kv.Key] = true
+		switch x := v.Interface().(type) {
+		case gojq.String:
+			r.names[x.Str] = true
+		case gojq.Index:
+			if t := onlyTerm(x.Start); t == nil || t.Type != gojq.TermTypeString {
+				r.makes(reflect.ValueOf(x.Start))
+			}
+			r.makes(reflect.ValueOf(x.End))
+			return
+		case gojq.PatternObject:
+			r.makes(reflect.ValueOf(x.KeyQuery))
+			r.makes(reflect.ValueOf(x.Val))
+			return
+		case gojq.ObjectKeyVal:
+			name, variable := strings.CutPrefix(x.Key, "$")
+			if x.KeyString != nil {
+				name = x.KeyString.Str
+			}
+			if x.Val == nil && !variable || x.Val != nil && strings.ReplaceAll(x.Val.String(), `"`, "") == "."+name { // it is read
+				r.makes(reflect.ValueOf(x.KeyQuery))
+				return
+			}
+			r.names[name] = true
 		}
 		for i := range v.NumField() {
 			r.makes(v.Field(i))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
@@ -33,6 +34,25 @@ func TestUses(t *testing.T) {
 		if got != want {
 			t.Errorf("%s reads %q, expected %q", text, got, want)
 		}
+	}
+}
+
+// TestLoopsInLoops: a rule is read in a time that does not double with each loop in it.
+func TestLoopsInLoops(t *testing.T) {
+	text := "."
+	for range 60 {
+		text = "reduce 1 as $x (0; $all, (" + text + "))"
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := compile(". as $all | "+text, Flat(known))
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		testkit.Must(t, err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("it takes too long")
 	}
 }
 

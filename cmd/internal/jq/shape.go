@@ -150,7 +150,7 @@ func (s *Shape) named(place string) {
 	}
 	s.Place = place
 	for key, of := range s.Keys {
-		of.named(place + "." + key)
+		of.named(place + dot(key))
 	}
 	s.Each.named(place + "[]")
 }

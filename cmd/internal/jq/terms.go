@@ -94,8 +94,16 @@ func (r *reading) block(t *gojq.Term, in value) value {
 	return r.query(t.Label.Body, in)
 }
 
+// maxLoops bounds loops in loops of which each turn is looked at twice.
+const maxLoops = 4
+
 // state is what a loop hands on from one turn to the next.
 func (r *reading) state(start value, update *gojq.Query) value {
+	r.loops++
+	defer func() { r.loops-- }()
+	if r.loops > maxLoops {
+		return join(r.anything(), r.query(update, r.anything()))
+	}
 	out := r.query(update, start)
 	if start.covers(out) {
 		return start
@@ -139,6 +147,7 @@ func (r *reading) variable(name string) value {
 // How a builtin treats its input and its arguments.
 const (
 	ends     = iota // it gives no result
+	throws          // and what it looks at is what a catch gets
 	blindly         // it looks at nothing
 	plainly         // it looks at its input, and gives nothing of it
 	outer           // its arguments are programs over its input; it gives what the last gives
@@ -153,7 +162,7 @@ const (
 )
 
 var builtins = map[string]int{
-	"empty/0": ends, "error/0": ends, "error/1": ends,
+	"empty/0": ends, "error/0": throws, "error/1": throws,
 	"true/0": blindly, "false/0": blindly, "null/0": blindly, "not/0": blindly,
 	"length/0": plainly, "keys/0": plainly, "keys_unsorted/0": plainly, "type/0": plainly, "tostring/0": plainly, "tojson/0": plainly, "has/1": plainly,
 	"first/1": outer, "last/1": outer, "limit/2": outer, "skip/2": outer,
@@ -172,6 +181,9 @@ var builtins = map[string]int{
 func (r *reading) call(f *gojq.Func, in value) value {
 	if strings.HasPrefix(f.Name, "$") {
 		return r.variable(f.Name)
+	}
+	if f.Name == "recurse" && len(f.Args) == 0 && !r.own[f.Name] {
+		return r.deep(in) // it is ..
 	}
 	kind, known := builtins[f.Name+"/"+string(rune('0'+min(len(f.Args), 9)))]
 	switch {
@@ -192,7 +204,7 @@ func (r *reading) call(f *gojq.Func, in value) value {
 	case elements, mapped, orders, groups, picks:
 		of = r.parts(in)
 	}
-	var out value
+	out := in
 	for i, a := range f.Args {
 		if kind == outer && i == len(f.Args)-1 {
 			return r.query(a, in) // it can be a path
@@ -203,6 +215,9 @@ func (r *reading) call(f *gojq.Func, in value) value {
 		}
 	}
 	switch kind {
+	case throws:
+		r.takes(out)
+		return nothing
 	case ends:
 		return nothing
 	case plainly:

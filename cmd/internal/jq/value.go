@@ -126,6 +126,9 @@ func (r *reading) deep(v value) value {
 // run can tell whether that is wrong.
 func (r *reading) key(name string, v value) (value, bool) {
 	out, known := value{part: v.part, other: v.other || v.part}, false
+	if r.writes { // the program makes it, perhaps in some objects of a list only
+		r.names[name] = true
+	}
 	var lacking *Shape
 	for _, s := range v.shapes {
 		switch {

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -61,7 +60,7 @@ func CreateAtomic(path string) (*AtomicFile, error) {
 	at, err := os.Stat(path)
 	device := err == nil && isDevice(at)
 	if err == nil && at.IsDir() {
-		return nil, errors.New("it is a directory, expected the name of a file")
+		return nil, ErrDirectory
 	}
 	if err == nil && !device && !at.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s exists and is neither a regular file nor a character device", shown(path))

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/nearest"
@@ -50,18 +51,22 @@ func (e *Env) One(what, hint string) (string, error) {
 
 // CannotWrite is the error for an output that could not be written.
 func CannotWrite(name string, err error) error {
-	return Fail(ExitIO, fmt.Errorf("cannot write %s: %w", shown(name), cause(err)), PlaceHints(name)...)
+	return Fail(ExitIO, fmt.Errorf("cannot write %s: %w", shown(name), cause(err)), PlaceHints(name, err)...)
 }
 
+// ErrDirectory is a directory where a file is expected.
+var ErrDirectory = errors.New("it is a directory, expected the name of a file")
+
 // PlaceHints are what to type where an output cannot be made at a place: its directory is missing, or it is
-// a directory itself. There are none if the reason is another one.
-func PlaceHints(name string) []string {
-	if st, err := os.Stat(name); err == nil && st.IsDir() {
+// a directory itself. There are none if the error has another reason: an output can be a directory, too.
+func PlaceHints(name string, err error) []string {
+	switch dir := filepath.Dir(name); {
+	case errors.Is(err, ErrDirectory), errors.Is(err, syscall.EISDIR):
 		return []string{"name a file in it: " + ShellWord(filepath.Join(name, "NAME"))}
-	}
-	dir := filepath.Dir(name)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return []string{"make its directory: mkdir -p " + ShellWord(dir)}
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return []string{"make its directory: mkdir -p " + ShellWord(dir)}
+		}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/urfave/cli/v2"
@@ -111,21 +112,31 @@ func TestSentences(t *testing.T) {
 func TestPlaceHints(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "a b", "c", "out")
-	for name, want := range map[string]string{
-		missing: "make its directory: mkdir -p '" + filepath.Dir(missing) + "'", dir: "name a file in it: " + dir + "/NAME", filepath.Join(dir, "out"): "",
+	mkdir, within := "make its directory: mkdir -p '"+filepath.Dir(missing)+"'", "name a file in it: "+dir+"/NAME"
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{missing, fs.ErrNotExist, mkdir}, {missing, &fs.PathError{Err: syscall.ENOENT}, mkdir}, {missing, syscall.EROFS, ""},
+		{dir, ErrDirectory, within}, {dir, syscall.EISDIR, within}, {filepath.Join(dir, "out"), fs.ErrNotExist, ""}, {filepath.Join(dir, "out"), fs.ErrPermission, ""},
+		{dir, syscall.EROFS, ""}, {dir, fs.ErrPermission, ""}, {dir, fs.ErrExist, ""}, {dir, syscall.ENOSPC, ""}, // the output is a directory
 	} {
-		if got := strings.Join(PlaceHints(name), "; "); got != want {
-			t.Errorf("%s: %q, expected %q", name, got, want)
+		if got := strings.Join(PlaceHints(c.name, c.err), "; "); got != c.want {
+			t.Errorf("%s, %v: %q, expected %q", c.name, c.err, got, c.want)
 		}
 	}
-	if out, err := exec.Command("sh", "-c", strings.TrimPrefix(PlaceHints(missing)[0], "make its directory: ")).CombinedOutput(); err != nil {
+	if out, err := exec.Command("sh", "-c", strings.TrimPrefix(PlaceHints(missing, fs.ErrNotExist)[0], "make its directory: ")).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v", out, err)
 	}
 	if err := WriteFile(missing, Bytes([]byte("x"))); err != nil {
 		t.Error(err)
 	}
-	if _, err := CreateAtomic(dir); err == nil || !strings.Contains(err.Error(), "it is a directory, expected the name of a file") {
-		t.Error(err)
+	for name, want := range map[string]string{dir: within, filepath.Join(dir, "no", "out"): "make its directory: mkdir -p " + filepath.Join(dir, "no")} {
+		err := WriteFile(name, Bytes(nil))
+		if _, e := codeOf(err); e == nil || strings.Join(e.Hints, "; ") != want {
+			t.Errorf("%s: %v, %+v, expected %q", name, err, e, want)
+		}
 	}
 }
 
