@@ -130,6 +130,7 @@ func (c copySet) spec(object *ebpf.CollectionSpec) *ebpf.CollectionSpec {
 type body struct{ program, array string }
 
 var bodies = map[string]body{
+	objects.KernelProgOnSysEnter:   {objects.KernelProgBodySysEnter, objects.KernelMapSysEnterBody},
 	objects.KernelProgOnSysExit:    {objects.KernelProgBodySysExit, objects.KernelMapSysExitBody},
 	objects.KernelProgOnExec:       {objects.KernelProgBodyExec, objects.KernelMapExecBody},
 	objects.UringProgOnSubmitReq:   {objects.UringProgBodySubmitReq, objects.UringMapSubmitBody},

@@ -364,6 +364,59 @@ INLINE int passed(void)
 	return 0;
 }
 
+/* Keeps what a call is given that is entered. */
+INLINE int keep_entered(struct task_struct *task, struct entry *e, const struct desc *d, struct pt_regs *regs, u32 nr, u32 compat32, u32 call)
+{
+	u32 key = scratch_key(copied_calls ? COPY_OF(enter) : 0, SCRATCH_ENTER), shared;
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	u64 ip, sp;
+
+	if (!s)
+		return 0;
+	read_args(regs, compat32, s->args);
+	FORGET(compat32, s->args[0]);
+	compat32 &= 1;
+	s->given.kept = 0;
+	if (class_of(d) == CLASS_EXEC) {
+		e->check = only_asks(d, s->args);
+		e->alone.end = 0;
+	}
+	if (e->left && is_proved(d)) {
+		read_place(regs, &ip, &sp);
+		e->again = starts_over(key, call, ip, sp);
+		e->left = !e->again;
+	}
+	shared = shared_now((u64)task, s->args[0]);
+	if (keeps_nothing(&e->alone, s->args, d, shared))
+		return 0;
+	if (!(shared & SHARES_MEMORY))
+		s->alone = e->alone;
+	keep_call(key, nr, compat32, shared);
+	if (!(shared & SHARES_MEMORY))
+		e->alone = s->alone;
+	if (s->given.kept)
+		e->given = s->given;
+	return 0;
+}
+
+BODY(sys_enter_body);
+
+#ifndef USUAL
+SEC("tp_btf/sys_enter")
+int body_sys_enter(u64 *ctx)
+{
+	struct task_struct *task;
+	u32 nr = ctx[1], compat32;
+	struct entry *e;
+
+	STACK_OF_TASK(ctx, sys_enter_body);
+	task = bpf_get_current_task_btf();
+	compat32 = is_compat(task);
+	e = entry_of(task, 0);
+	return e ? keep_entered(task, e, desc_of(nr, compat32), (struct pt_regs *)ctx[0], nr, compat32, call_of(nr, compat32)) : 0;
+}
+#endif
+
 /* Runs at every call of every task of the machine. */
 SEC("tp_btf/sys_enter")
 int on_sys_enter(u64 *ctx)
@@ -372,10 +425,8 @@ int on_sys_enter(u64 *ctx)
 	struct task_struct *task;
 	u64 nr = (u32)ctx[1];
 	const struct desc *d = NULL;
-	struct scratch *s;
 	struct entry *e;
-	u32 compat32, call, key, shared;
-	u64 ip, sp;
+	u32 compat32, call;
 
 	if (nr >= NCALLS && !is_x32(nr))
 		return 0;
@@ -420,32 +471,8 @@ int on_sys_enter(u64 *ctx)
 		note_begin(nr, compat32, second_argument(regs, compat32));
 	if (!is_kept(d))
 		return 0;
-	key = scratch_key(copy, SCRATCH_ENTER);
-	s = bpf_map_lookup_elem(&scratch, &key);
-	if (!s)
-		return 0;
-	read_args(regs, compat32, s->args);
-	FORGET(compat32, s->args[0]);
-	compat32 &= 1;
-	s->given.kept = 0;
-	if (class_of(d) == CLASS_EXEC) {
-		e->check = only_asks(d, s->args);
-		e->alone.end = 0;
-	}
-	if (e->left && is_proved(d)) {
-		read_place(regs, &ip, &sp);
-		e->again = starts_over(key, call, ip, sp);
-		e->left = !e->again;
-	}
-	shared = shared_now((u64)task, s->args[0]);
-	if (keeps_nothing(&e->alone, s->args, d, shared))
-		return 0;
-	if (!(shared & SHARES_MEMORY))
-		s->alone = e->alone;
-	keep_call(key, nr, compat32, shared);
-	if (!(shared & SHARES_MEMORY))
-		e->alone = s->alone;
-	if (s->given.kept)
-		e->given = s->given;
+	if (!copied_calls)
+		return keep_entered(task, e, d, regs, nr, compat32, call);
+	go_on(ctx, &sys_enter_body, SLOT_ENTER);
 	return 0;
 }

@@ -35,7 +35,8 @@ struct mark_state {
 	u64 calls;  /* the calls that a copy of on_sys_enter has seen; the last of them is pending */
 	u64 ending; /* which of them the record is about whose end is seen now; 0 is none of them */
 	u64 first;  /* 1: that end is the first thing that the probes saw of the task */
-	u32 exit_copy; /* the copies that go on in the bodies of these probes */
+	u32 enter_copy; /* the copies that go on in the bodies of these probes */
+	u32 exit_copy;
 	u32 exec_copy;
 	u32 submit_copy;
 	u32 interrupted_run; /* whose call that is */
@@ -109,23 +110,35 @@ INLINE const struct desc *pending_desc(struct mark_state *m)
 	return desc_of_call(m->pending);
 }
 
-/* No copy saw the end of the call that is still pending. Of a task's creation, the other
- * probe's mark says whether it was recorded. */
+/* No copy saw the end of the present task's call that is still pending. Of a task's creation, the other
+ * probe's mark says whether it was recorded. A function of its own, because it is rare: a verifier would follow it in each way that
+ * leads to it. */
+GLOBAL u32 note_missed(void)
+{
+	struct mark_state *m = bpf_task_storage_get(&marks, bpf_get_current_task_btf(), 0, 0);
+	const struct desc *d;
+
+	if (!m || !m->pending)
+		return 0;
+	d = pending_desc(m);
+	m->pending = 0;
+	if (!d->op || d->class == CLASS_CHANGE)
+		return 0;
+	if (d->class == CLASS_EXEC)
+		missed_one(m->run, SLOT_EXEC);
+	else if (d->class != CLASS_FORK)
+		missed_one(m->run, SLOT_EXIT);
+	else if (m->forked)
+		m->forked = 0;
+	else
+		missed_one(m->run, SLOT_FORK);
+	return 0;
+}
+
 INLINE void missed_pending(struct mark_state *m)
 {
-	const struct desc *d = pending_desc(m);
-
-	if (m->pending && d->op && d->class != CLASS_CHANGE) {
-		if (d->class == CLASS_EXEC)
-			missed_one(m->run, SLOT_EXEC);
-		else if (d->class != CLASS_FORK)
-			missed_one(m->run, SLOT_EXIT);
-		else if (m->forked)
-			m->forked = 0;
-		else
-			missed_one(m->run, SLOT_FORK);
-	}
-	m->pending = 0;
+	if (m->pending)
+		note_missed();
 }
 
 INLINE struct mark_state *mark_of(struct task_struct *task)
@@ -229,22 +242,29 @@ INLINE struct mark_state *mark_if_any(struct task_struct *task)
 	return bpf_task_storage_get(&marks, task, 0, 0);
 }
 
+/* A task enters a call of which no record is made while another is pending (pass_entry). Returns 0 if it is in no run. */
+GLOBAL u32 pass_pending(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mark_state *m;
+
+	if (!is_in_scope(present_cgroup((u64)task), SLOT_ENTER))
+		return 0;
+	m = mark_in_run(task, SLOT_ENTER);
+	if (!m)
+		return 0;
+	missed_pending(m);
+	return 1;
+}
+
 /* A call is entered of which no record is made, and no mark. But what is marked was before it: if it has not ended by now, its
  * end was missed, and an end that is still to come is none of it. */
 INLINE void pass_entry(struct task_struct *task)
 {
 	struct mark_state *m = mark_if_any(task);
 
-	if (!m)
+	if (!m || (m->pending && !pass_pending()))
 		return;
-	if (m->pending) {
-		if (!is_in_scope(present_cgroup((u64)task), SLOT_ENTER))
-			return;
-		m = mark_in_run(task, SLOT_ENTER);
-		if (!m)
-			return;
-		missed_pending(m);
-	}
 	m->forked = 0;
 	m->last = 0;
 }
@@ -273,6 +293,7 @@ INLINE bool first_at_entry(struct task_struct *task, u32 call)
 	m->pending = call;
 	m->calls++;
 	m->entered = 1 << copy;
+	m->enter_copy = copy;
 	m->seen = 1;
 	return true;
 }

@@ -59,6 +59,7 @@ type GuardSharedCopiesMarkState struct {
 	Calls           uint64
 	Ending          uint64
 	First           uint64
+	EnterCopy       uint32
 	ExitCopy        uint32
 	ExecCopy        uint32
 	SubmitCopy      uint32
@@ -69,6 +70,7 @@ type GuardSharedCopiesMarkState struct {
 	Apart           uint32
 	Pad             uint32
 	Signalled       uint32
+	_               [4]byte
 }
 
 type GuardSharedCopiesMember struct {

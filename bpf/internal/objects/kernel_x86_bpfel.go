@@ -135,6 +135,7 @@ type KernelMarkState struct {
 	Calls           uint64
 	Ending          uint64
 	First           uint64
+	EnterCopy       uint32
 	ExitCopy        uint32
 	ExecCopy        uint32
 	SubmitCopy      uint32
@@ -145,6 +146,7 @@ type KernelMarkState struct {
 	Apart           uint32
 	Pad             uint32
 	Signalled       uint32
+	_               [4]byte
 }
 
 type KernelName struct {
@@ -320,8 +322,10 @@ const (
 	KernelMapScope          = "scope"
 	KernelMapScratch        = "scratch"
 	KernelMapSecondNames    = "second_names"
+	KernelMapSysEnterBody   = "sys_enter_body"
 	KernelMapSysExitBody    = "sys_exit_body"
 	KernelProgBodyExec      = "body_exec"
+	KernelProgBodySysEnter  = "body_sys_enter"
 	KernelProgBodySysExit   = "body_sys_exit"
 	KernelProgOnDeliver     = "on_deliver"
 	KernelProgOnExec        = "on_exec"
@@ -384,41 +388,43 @@ type KernelSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type KernelProgramSpecs struct {
-	BodyExec    *ebpf.ProgramSpec `ebpf:"body_exec"`
-	BodySysExit *ebpf.ProgramSpec `ebpf:"body_sys_exit"`
-	OnDeliver   *ebpf.ProgramSpec `ebpf:"on_deliver"`
-	OnExec      *ebpf.ProgramSpec `ebpf:"on_exec"`
-	OnFork      *ebpf.ProgramSpec `ebpf:"on_fork"`
-	OnMove      *ebpf.ProgramSpec `ebpf:"on_move"`
-	OnSysEnter  *ebpf.ProgramSpec `ebpf:"on_sys_enter"`
-	OnSysExit   *ebpf.ProgramSpec `ebpf:"on_sys_exit"`
-	OnTaskExit  *ebpf.ProgramSpec `ebpf:"on_task_exit"`
+	BodyExec     *ebpf.ProgramSpec `ebpf:"body_exec"`
+	BodySysEnter *ebpf.ProgramSpec `ebpf:"body_sys_enter"`
+	BodySysExit  *ebpf.ProgramSpec `ebpf:"body_sys_exit"`
+	OnDeliver    *ebpf.ProgramSpec `ebpf:"on_deliver"`
+	OnExec       *ebpf.ProgramSpec `ebpf:"on_exec"`
+	OnFork       *ebpf.ProgramSpec `ebpf:"on_fork"`
+	OnMove       *ebpf.ProgramSpec `ebpf:"on_move"`
+	OnSysEnter   *ebpf.ProgramSpec `ebpf:"on_sys_enter"`
+	OnSysExit    *ebpf.ProgramSpec `ebpf:"on_sys_exit"`
+	OnTaskExit   *ebpf.ProgramSpec `ebpf:"on_task_exit"`
 }
 
 // KernelMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type KernelMapSpecs struct {
-	Alarms      *ebpf.MapSpec `ebpf:"alarms"`
-	Changes     *ebpf.MapSpec `ebpf:"changes"`
-	Counters    *ebpf.MapSpec `ebpf:"counters"`
-	Drops       *ebpf.MapSpec `ebpf:"drops"`
-	Entries     *ebpf.MapSpec `ebpf:"entries"`
-	Events      *ebpf.MapSpec `ebpf:"events"`
-	ExecBody    *ebpf.MapSpec `ebpf:"exec_body"`
-	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
-	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
-	Left        *ebpf.MapSpec `ebpf:"left"`
-	Marks       *ebpf.MapSpec `ebpf:"marks"`
-	Names       *ebpf.MapSpec `ebpf:"names"`
-	OwnChildren *ebpf.MapSpec `ebpf:"own_children"`
-	OwnObjects  *ebpf.MapSpec `ebpf:"own_objects"`
-	PathObjects *ebpf.MapSpec `ebpf:"path_objects"`
-	Reached     *ebpf.MapSpec `ebpf:"reached"`
-	Scope       *ebpf.MapSpec `ebpf:"scope"`
-	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
-	SecondNames *ebpf.MapSpec `ebpf:"second_names"`
-	SysExitBody *ebpf.MapSpec `ebpf:"sys_exit_body"`
+	Alarms       *ebpf.MapSpec `ebpf:"alarms"`
+	Changes      *ebpf.MapSpec `ebpf:"changes"`
+	Counters     *ebpf.MapSpec `ebpf:"counters"`
+	Drops        *ebpf.MapSpec `ebpf:"drops"`
+	Entries      *ebpf.MapSpec `ebpf:"entries"`
+	Events       *ebpf.MapSpec `ebpf:"events"`
+	ExecBody     *ebpf.MapSpec `ebpf:"exec_body"`
+	Exposed      *ebpf.MapSpec `ebpf:"exposed"`
+	KernelFiles  *ebpf.MapSpec `ebpf:"kernel_files"`
+	Left         *ebpf.MapSpec `ebpf:"left"`
+	Marks        *ebpf.MapSpec `ebpf:"marks"`
+	Names        *ebpf.MapSpec `ebpf:"names"`
+	OwnChildren  *ebpf.MapSpec `ebpf:"own_children"`
+	OwnObjects   *ebpf.MapSpec `ebpf:"own_objects"`
+	PathObjects  *ebpf.MapSpec `ebpf:"path_objects"`
+	Reached      *ebpf.MapSpec `ebpf:"reached"`
+	Scope        *ebpf.MapSpec `ebpf:"scope"`
+	Scratch      *ebpf.MapSpec `ebpf:"scratch"`
+	SecondNames  *ebpf.MapSpec `ebpf:"second_names"`
+	SysEnterBody *ebpf.MapSpec `ebpf:"sys_enter_body"`
+	SysExitBody  *ebpf.MapSpec `ebpf:"sys_exit_body"`
 }
 
 // KernelVariableSpecs contains global variables before they are loaded into the kernel.
@@ -457,26 +463,27 @@ func (o *KernelObjects) Close() error {
 //
 // It can be passed to LoadKernelObjects or ebpf.CollectionSpec.LoadAndAssign.
 type KernelMaps struct {
-	Alarms      *ebpf.Map `ebpf:"alarms"`
-	Changes     *ebpf.Map `ebpf:"changes"`
-	Counters    *ebpf.Map `ebpf:"counters"`
-	Drops       *ebpf.Map `ebpf:"drops"`
-	Entries     *ebpf.Map `ebpf:"entries"`
-	Events      *ebpf.Map `ebpf:"events"`
-	ExecBody    *ebpf.Map `ebpf:"exec_body"`
-	Exposed     *ebpf.Map `ebpf:"exposed"`
-	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
-	Left        *ebpf.Map `ebpf:"left"`
-	Marks       *ebpf.Map `ebpf:"marks"`
-	Names       *ebpf.Map `ebpf:"names"`
-	OwnChildren *ebpf.Map `ebpf:"own_children"`
-	OwnObjects  *ebpf.Map `ebpf:"own_objects"`
-	PathObjects *ebpf.Map `ebpf:"path_objects"`
-	Reached     *ebpf.Map `ebpf:"reached"`
-	Scope       *ebpf.Map `ebpf:"scope"`
-	Scratch     *ebpf.Map `ebpf:"scratch"`
-	SecondNames *ebpf.Map `ebpf:"second_names"`
-	SysExitBody *ebpf.Map `ebpf:"sys_exit_body"`
+	Alarms       *ebpf.Map `ebpf:"alarms"`
+	Changes      *ebpf.Map `ebpf:"changes"`
+	Counters     *ebpf.Map `ebpf:"counters"`
+	Drops        *ebpf.Map `ebpf:"drops"`
+	Entries      *ebpf.Map `ebpf:"entries"`
+	Events       *ebpf.Map `ebpf:"events"`
+	ExecBody     *ebpf.Map `ebpf:"exec_body"`
+	Exposed      *ebpf.Map `ebpf:"exposed"`
+	KernelFiles  *ebpf.Map `ebpf:"kernel_files"`
+	Left         *ebpf.Map `ebpf:"left"`
+	Marks        *ebpf.Map `ebpf:"marks"`
+	Names        *ebpf.Map `ebpf:"names"`
+	OwnChildren  *ebpf.Map `ebpf:"own_children"`
+	OwnObjects   *ebpf.Map `ebpf:"own_objects"`
+	PathObjects  *ebpf.Map `ebpf:"path_objects"`
+	Reached      *ebpf.Map `ebpf:"reached"`
+	Scope        *ebpf.Map `ebpf:"scope"`
+	Scratch      *ebpf.Map `ebpf:"scratch"`
+	SecondNames  *ebpf.Map `ebpf:"second_names"`
+	SysEnterBody *ebpf.Map `ebpf:"sys_enter_body"`
+	SysExitBody  *ebpf.Map `ebpf:"sys_exit_body"`
 }
 
 func (m *KernelMaps) Close() error {
@@ -500,6 +507,7 @@ func (m *KernelMaps) Close() error {
 		m.Scope,
 		m.Scratch,
 		m.SecondNames,
+		m.SysEnterBody,
 		m.SysExitBody,
 	)
 }
@@ -524,20 +532,22 @@ type KernelVariables struct {
 //
 // It can be passed to LoadKernelObjects or ebpf.CollectionSpec.LoadAndAssign.
 type KernelPrograms struct {
-	BodyExec    *ebpf.Program `ebpf:"body_exec"`
-	BodySysExit *ebpf.Program `ebpf:"body_sys_exit"`
-	OnDeliver   *ebpf.Program `ebpf:"on_deliver"`
-	OnExec      *ebpf.Program `ebpf:"on_exec"`
-	OnFork      *ebpf.Program `ebpf:"on_fork"`
-	OnMove      *ebpf.Program `ebpf:"on_move"`
-	OnSysEnter  *ebpf.Program `ebpf:"on_sys_enter"`
-	OnSysExit   *ebpf.Program `ebpf:"on_sys_exit"`
-	OnTaskExit  *ebpf.Program `ebpf:"on_task_exit"`
+	BodyExec     *ebpf.Program `ebpf:"body_exec"`
+	BodySysEnter *ebpf.Program `ebpf:"body_sys_enter"`
+	BodySysExit  *ebpf.Program `ebpf:"body_sys_exit"`
+	OnDeliver    *ebpf.Program `ebpf:"on_deliver"`
+	OnExec       *ebpf.Program `ebpf:"on_exec"`
+	OnFork       *ebpf.Program `ebpf:"on_fork"`
+	OnMove       *ebpf.Program `ebpf:"on_move"`
+	OnSysEnter   *ebpf.Program `ebpf:"on_sys_enter"`
+	OnSysExit    *ebpf.Program `ebpf:"on_sys_exit"`
+	OnTaskExit   *ebpf.Program `ebpf:"on_task_exit"`
 }
 
 func (p *KernelPrograms) Close() error {
 	return _KernelClose(
 		p.BodyExec,
+		p.BodySysEnter,
 		p.BodySysExit,
 		p.OnDeliver,
 		p.OnExec,

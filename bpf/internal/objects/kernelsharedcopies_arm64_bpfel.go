@@ -142,6 +142,7 @@ type KernelSharedCopiesMarkState struct {
 	Calls           uint64
 	Ending          uint64
 	First           uint64
+	EnterCopy       uint32
 	ExitCopy        uint32
 	ExecCopy        uint32
 	SubmitCopy      uint32
@@ -152,6 +153,7 @@ type KernelSharedCopiesMarkState struct {
 	Apart           uint32
 	Pad             uint32
 	Signalled       uint32
+	_               [4]byte
 }
 
 type KernelSharedCopiesMember struct {
@@ -352,9 +354,11 @@ const (
 	KernelSharedCopiesMapRuns             = "runs"
 	KernelSharedCopiesMapScratch          = "scratch"
 	KernelSharedCopiesMapSecondNames      = "second_names"
+	KernelSharedCopiesMapSysEnterBody     = "sys_enter_body"
 	KernelSharedCopiesMapSysExitBody      = "sys_exit_body"
 	KernelSharedCopiesMapTouched          = "touched"
 	KernelSharedCopiesProgBodyExec        = "body_exec"
+	KernelSharedCopiesProgBodySysEnter    = "body_sys_enter"
 	KernelSharedCopiesProgBodySysExit     = "body_sys_exit"
 	KernelSharedCopiesProgOnCgroupMade    = "on_cgroup_made"
 	KernelSharedCopiesProgOnCgroupRemoved = "on_cgroup_removed"
@@ -416,6 +420,7 @@ type KernelSharedCopiesSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type KernelSharedCopiesProgramSpecs struct {
 	BodyExec        *ebpf.ProgramSpec `ebpf:"body_exec"`
+	BodySysEnter    *ebpf.ProgramSpec `ebpf:"body_sys_enter"`
 	BodySysExit     *ebpf.ProgramSpec `ebpf:"body_sys_exit"`
 	OnCgroupMade    *ebpf.ProgramSpec `ebpf:"on_cgroup_made"`
 	OnCgroupRemoved *ebpf.ProgramSpec `ebpf:"on_cgroup_removed"`
@@ -453,6 +458,7 @@ type KernelSharedCopiesMapSpecs struct {
 	Runs          *ebpf.MapSpec `ebpf:"runs"`
 	Scratch       *ebpf.MapSpec `ebpf:"scratch"`
 	SecondNames   *ebpf.MapSpec `ebpf:"second_names"`
+	SysEnterBody  *ebpf.MapSpec `ebpf:"sys_enter_body"`
 	SysExitBody   *ebpf.MapSpec `ebpf:"sys_exit_body"`
 	Touched       *ebpf.MapSpec `ebpf:"touched"`
 }
@@ -510,6 +516,7 @@ type KernelSharedCopiesMaps struct {
 	Runs          *ebpf.Map `ebpf:"runs"`
 	Scratch       *ebpf.Map `ebpf:"scratch"`
 	SecondNames   *ebpf.Map `ebpf:"second_names"`
+	SysEnterBody  *ebpf.Map `ebpf:"sys_enter_body"`
 	SysExitBody   *ebpf.Map `ebpf:"sys_exit_body"`
 	Touched       *ebpf.Map `ebpf:"touched"`
 }
@@ -537,6 +544,7 @@ func (m *KernelSharedCopiesMaps) Close() error {
 		m.Runs,
 		m.Scratch,
 		m.SecondNames,
+		m.SysEnterBody,
 		m.SysExitBody,
 		m.Touched,
 	)
@@ -559,6 +567,7 @@ type KernelSharedCopiesVariables struct {
 // It can be passed to LoadKernelSharedCopiesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type KernelSharedCopiesPrograms struct {
 	BodyExec        *ebpf.Program `ebpf:"body_exec"`
+	BodySysEnter    *ebpf.Program `ebpf:"body_sys_enter"`
 	BodySysExit     *ebpf.Program `ebpf:"body_sys_exit"`
 	OnCgroupMade    *ebpf.Program `ebpf:"on_cgroup_made"`
 	OnCgroupRemoved *ebpf.Program `ebpf:"on_cgroup_removed"`
@@ -574,6 +583,7 @@ type KernelSharedCopiesPrograms struct {
 func (p *KernelSharedCopiesPrograms) Close() error {
 	return _KernelSharedCopiesClose(
 		p.BodyExec,
+		p.BodySysEnter,
 		p.BodySysExit,
 		p.OnCgroupMade,
 		p.OnCgroupRemoved,

@@ -90,6 +90,7 @@ type PathObjSharedMarkState struct {
 	Calls           uint64
 	Ending          uint64
 	First           uint64
+	EnterCopy       uint32
 	ExitCopy        uint32
 	ExecCopy        uint32
 	SubmitCopy      uint32
@@ -100,6 +101,7 @@ type PathObjSharedMarkState struct {
 	Apart           uint32
 	Pad             uint32
 	Signalled       uint32
+	_               [4]byte
 }
 
 type PathObjSharedMember struct {

@@ -80,6 +80,7 @@ type UringSharedCopiesMarkState struct {
 	Calls           uint64
 	Ending          uint64
 	First           uint64
+	EnterCopy       uint32
 	ExitCopy        uint32
 	ExecCopy        uint32
 	SubmitCopy      uint32
@@ -90,6 +91,7 @@ type UringSharedCopiesMarkState struct {
 	Apart           uint32
 	Pad             uint32
 	Signalled       uint32
+	_               [4]byte
 }
 
 type UringSharedCopiesMember struct {

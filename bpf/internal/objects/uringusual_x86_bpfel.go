@@ -73,6 +73,7 @@ type UringUsualMarkState struct {
 	Calls           uint64
 	Ending          uint64
 	First           uint64
+	EnterCopy       uint32
 	ExitCopy        uint32
 	ExecCopy        uint32
 	SubmitCopy      uint32
@@ -83,6 +84,7 @@ type UringUsualMarkState struct {
 	Apart           uint32
 	Pad             uint32
 	Signalled       uint32
+	_               [4]byte
 }
 
 type UringUsualReach struct {
