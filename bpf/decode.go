@@ -416,12 +416,16 @@ func (d *Decoder) split(c []byte) error {
 }
 
 // join writes the components. A path in a mount tree that is mounted nowhere has an
-// empty component at its top. It must not look like the path of another file.
+// empty component at its top, and so has one that does not lead to the root of its mount. It must not look like the path of another file.
 func (d *Decoder) join(c []byte, absolute bool) []byte {
 	start := len(d.buf)
 	top := len(d.comps) - 1
-	if top >= 0 && absolute && c[d.comps[top]] == 0 {
-		d.buf = append(d.buf, "detached:"...)
+	if top >= 0 && c[d.comps[top]] == 0 {
+		if absolute {
+			d.buf = append(d.buf, "detached:"...)
+		} else {
+			d.buf, absolute = append(d.buf, "unreachable:"...), true
+		}
 		top--
 	}
 	first := len(d.buf)
@@ -472,9 +476,16 @@ func unnamed(mode uint16) string {
 		return "pipe:"
 	case 0xc000:
 		return "socket:"
+	case modeNamespace:
+		return "ns:"
+	case 0:
+		return "anon_inode:"
 	}
-	return "anon_inode:"
+	return "unnamed:"
 }
+
+// modeNamespace is the type that the probes give files of nsfs: the namespaces of /proc/PID/ns. No file has it.
+const modeNamespace = 0xf000
 
 // FileType names what a mode says, empty for regular files, directories and links.
 func FileType(mode uint16) string {
@@ -487,7 +498,7 @@ func FileType(mode uint16) string {
 		return "blk"
 	case 0xc000:
 		return "sock"
-	case 0:
+	case 0, modeNamespace:
 		return "anon"
 	}
 	return ""

@@ -394,11 +394,6 @@ INLINE void guard_reach(s32 number, s64 ret)
 		raise(ALARM_REACH, number);
 }
 
-INLINE u64 magic_of(u64 inode)
-{
-	return POINTER(super_block, POINTER(inode, inode, i_sb), s_magic);
-}
-
 /* The struct pid of a pidfd: since Linux 6.9 of its inode. */
 INLINE u64 pid_of(u64 file)
 {

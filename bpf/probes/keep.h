@@ -99,8 +99,6 @@ INLINE u32 keep_text(struct name *n, u64 ptr, u32 how)
 	n->text_len = 0;
 	if (len < 0)
 		return how & KEEP_SHARED && others_write(ptr, how & KEEP_THREADS) ? GIVEN_UNREAD << second : 0;
-	if (len >= TEXT_MAX) /* the kernel refuses it */
-		return 0;
 	if (len)
 		n->text_len = len - 1;
 	return GIVEN_TEXT << second;

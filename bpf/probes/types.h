@@ -78,6 +78,7 @@ struct ns_common {
 
 struct mnt_namespace {
 	struct ns_common ns;
+	struct mount *root;
 };
 
 struct vfsmount {
@@ -439,6 +440,7 @@ enum {
 	S_IFCHR = 0020000,
 	S_IFSOCK = 0140000,
 	PROC_MAGIC = 0x9fa0,
+	NSFS_MAGIC = 0x6e736673,
 	PIDFS_MAGIC = 0x50494446,
 };
 

@@ -28,9 +28,13 @@ INLINE long step(u32 *key)
 		read_mount(&m, at);
 		if (!m.parent || !m.point)
 			goto fault;
+		note_mount(&w->way, at);
 		if (m.parent == at) {
-			if (is_here(m.ns))
+			if (is_here(m.ns)) {
+				if (!is_end(m.ns, at))
+					w->changes |= BEING_CHANGED;
 				goto done;
+			}
 			w->marks |= MARK_DETACHED; /* then the place in the file system says more */
 			w->root = 0;
 			return 0;
@@ -61,11 +65,11 @@ INLINE long step(u32 *key)
 		w->dentry = l.parent;
 		return 0;
 	}
-	if (w->marks & MARK_DETACHED) { /* an empty component ends the path */
+	if (!(w->marks & MARK_DETACHED))
+		w->marks |= MARK_DISCONN;
+	if (w->marks & MARK_DETACHED || (n == 1 && s->blob[off + 1] == '/')) { /* an empty component ends the path: that is no name */
 		s->blob[off] = 0;
 		w->off = off + 1;
-	} else {
-		w->marks |= MARK_DISCONN;
 	}
 	goto done;
 fault:
@@ -134,8 +138,9 @@ GLOBAL u32 put_short_names(u32 key)
 			return 0;
 		at = w->mnt - OFFSET(struct mount, mnt);
 		read_mount(&m, at);
+		note_mount(&w->way, at);
 		if (m.parent == at)
-			return w->done = m.point && is_here(m.ns);
+			return w->done = m.point && is_here(m.ns) && is_end(m.ns, at);
 		at = m.parent && m.point ? mount_root(m.parent + OFFSET(struct mount, mnt)) : 0;
 		if (!at)
 			return 0;
@@ -261,6 +266,11 @@ INLINE u16 file_mode(u64 file)
 	return mode;
 }
 
+INLINE u64 magic_of(u64 inode)
+{
+	return POINTER(super_block, POINTER(inode, inode, i_sb), s_magic);
+}
+
 INLINE u32 file_flags(u64 file)
 {
 	u32 flags = 0;
@@ -329,6 +339,7 @@ INLINE u32 leaf_marks(u64 dentry)
 GLOBAL u64 put_user_str(u32 key, u64 off, u64 ptr)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	u8 last = 0;
 	s64 n;
 
 	BARRIER(off);
@@ -341,8 +352,11 @@ GLOBAL u64 put_user_str(u32 key, u64 off, u64 ptr)
 	}
 	if (n == 0) /* an empty text on Linux 6.12; 6.18 counts its 0 byte, as that of any text */
 		return 0;
-	if (n == UPATH_MAX && s->r.ret == -ENAMETOOLONG)
-		s->r.marks |= MARK_UTRUNC;
+	if (n == UPATH_MAX) { /* as long as one may be, or cut */
+		bpf_probe_read_user(&last, sizeof(last), (void *)(ptr + UPATH_MAX - 1));
+		if (last)
+			s->r.marks |= MARK_UTRUNC;
+	}
 	return n - 1;
 }
 
@@ -359,8 +373,11 @@ INLINE u64 put_open_file(struct scratch *s, u32 key, u64 off, u64 file, bool oft
 	if (!n)
 		n = put_path(key, off, p.mnt, p.dentry);
 	s->r.marks |= MARK_HAS_PATH | leaf_marks(p.dentry);
-	if (s->r.marks & MARK_DISCONN)
+	if (s->r.marks & MARK_DISCONN) {
 		s->r.marks |= MARK_UNNAMED;
+		if (magic_of(POINTER(file, file, f_inode)) == NSFS_MAGIC)
+			s->r.i_mode |= S_IFMT; /* no file has this type */
+	}
 	return n;
 }
 

@@ -55,15 +55,31 @@ INLINE bool is_here(u64 ns)
 	return ns && ns == POINTER(nsproxy, POINTER(task_struct, bpf_get_current_task(), nsproxy), mnt_ns);
 }
 
+/* Is a mount that is in the mount namespace of the present task, and below no other one, the top of it? While one is moved it is below none for
+ * a moment, too. */
+INLINE bool is_end(u64 ns, u64 mount)
+{
+	return POINTER(mnt_namespace, ns, root) == mount;
+}
+
 /* A rename can come in between: then a path is made of names that were never together, or of one half. The kernel counts the renames of
- * each directory and file, so the way is gone a second time: if all counts are as they were, the path was there as it is told. */
+ * each directory and file, so the way is gone a second time: if all counts are as they were, the path was there as it is told. A count that
+ * is odd is of one that is being renamed: then a second look sees the same half. */
+#define BEING_CHANGED (1ULL << 63)
+
 INLINE void note_step(volatile u64 *changes, volatile u64 *way, u64 dentry)
 {
 	u32 n = 0;
 
 	READ_FIELD(n, dentry, dentry, d_seq.seqcount.sequence);
-	*changes += n;
+	*changes = (*changes + n) | (u64)n << 63;
 	*way = (*way ^ dentry) * 0x9e3779b97f4a7c15;
+}
+
+/* A way through a mount. */
+INLINE void note_mount(volatile u64 *way, u64 mount)
+{
+	*way = (*way ^ mount) * 0x9e3779b97f4a7c15;
 }
 
 /* Goes one step of the way once more. Returns 1 at its end. */
@@ -82,11 +98,15 @@ INLINE long go_step(u32 *key)
 		read_mount(&m, at);
 		if (!m.parent || !m.point)
 			goto end;
+		note_mount(&w->way, at);
 		if (m.parent == at) {
-			if (is_here(m.ns))
-				goto end;
-			w->root = 0;
-			return 0;
+			if (!is_here(m.ns)) {
+				w->root = 0;
+				return 0;
+			}
+			if (!is_end(m.ns, at))
+				w->changes |= BEING_CHANGED;
+			goto end;
 		}
 		w->dentry = m.point;
 		w->mnt = m.parent + OFFSET(struct mount, mnt);
@@ -146,7 +166,7 @@ INLINE void begin_again(struct scratch *s, u64 mnt, u64 dentry)
 
 INLINE bool is_same_way(struct scratch *s)
 {
-	return s->again.changes == s->walk.changes && s->again.way == s->walk.way;
+	return s->again.changes == s->walk.changes && s->again.way == s->walk.way && !(s->walk.changes & BEING_CHANGED);
 }
 
 #endif
