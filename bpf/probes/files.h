@@ -234,6 +234,8 @@ static long name_step(u32 i, struct climb *c)
 		if (!m.parent || !m.point)
 			return 1;
 		if (m.parent == at) {
+			if (!nowhere(m.ns) && !is_end(m.ns, at)) /* it is being moved */
+				return 1;
 			c->state = nowhere(m.ns) ? PLACE_DETACHED : PLACE_KNOWN;
 			c->done = 1;
 			return 1;
