@@ -148,6 +148,7 @@ func TestKilledTogether(t *testing.T) {
 		if pids[closer] == 0 || pids["runner-capture"] == 0 {
 			t.Fatalf("expected the capture and its closer: %v", pids)
 		}
+		onlyEnds(t, pids[closer])
 		for _, name := range append([]string{"runner-exec", "runner-capture"}, more...) {
 			if err := syscall.Kill(pids[name], syscall.SIGKILL); err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -166,6 +167,24 @@ func TestKilledTogether(t *testing.T) {
 			}
 		}
 		nothingLeft(t, m, cg)
+	}
+}
+
+// onlyEnds checks that each thread of the closer may do what it has to, by CAP_DAC_OVERRIDE and CAP_KILL, and nothing more.
+func onlyEnds(t *testing.T, pid int) {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	testkit.Must(t, err)
+	for _, path := range threads {
+		status := string(testkit.Read(t, path))
+		for _, want := range []string{"CapPrm:\t0000000000000022\n", "CapEff:\t0000000000000022\n", "CapInh:\t0000000000000000\n", "CapAmb:\t0000000000000000\n", "NoNewPrivs:\t1\n"} {
+			if !strings.Contains(status, want) {
+				t.Errorf("%s: expected %q:\n%s", path, want, status)
+			}
+		}
+	}
+	if len(threads) == 0 {
+		t.Error("the closer has no threads")
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -68,6 +67,9 @@ func (c *closer) launch(dir string) error {
 	c.cmd.Stdin, c.cmd.Stderr = r, os.Stderr
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // out of the terminal's reach
 	if err = enterOwnProc(); err == nil {
+		err = keepCapabilities(unix.CAP_DAC_OVERRIDE, unix.CAP_KILL)
+	}
+	if err == nil {
 		err = c.cmd.Start()
 	}
 	if err == nil {
@@ -142,9 +144,6 @@ func closerMain() {
 // closeDown reads the path of the cgroup, waits for the end of its input, and cleans up if that did
 // not say that it is done.
 func closeDown(in io.Reader) error {
-	if err := keepCapabilities(unix.CAP_DAC_OVERRIDE, unix.CAP_KILL); err != nil {
-		return err
-	}
 	r := bufio.NewReader(in)
 	dir, err := r.ReadString('\n')
 	if err != nil {
@@ -169,22 +168,26 @@ func closeDown(in io.Reader) error {
 	return err
 }
 
-// keepCapabilities gives up all capabilities but these, in all threads. A program that was built with cgo
-// cannot do that: it keeps them all.
+// keepCapabilities makes the calling thread give up all capabilities but these, and those that it starts have no more: with
+// no_new_privs, neither root nor the capabilities of a file bring them back. The thread ends with its goroutine. To give them up in the closer itself
+// would take all of its threads (syscall.AllThreadsSyscall), which wait for each other and take a processor from the start while they do.
 func keepCapabilities(keep ...int) error {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var has [2]unix.CapUserData
+	var has, want [2]unix.CapUserData
 	if err := unix.Capget(&head, &has[0]); err != nil {
 		return fmt.Errorf("reading the capabilities: %w", err)
 	}
-	var want [2]unix.CapUserData
 	for _, c := range keep {
 		bit := uint32(1) << (c % 32) & has[c/32].Permitted
 		want[c/32].Effective |= bit
 		want[c/32].Permitted |= bit
 	}
-	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&want[0])), 0); errno != 0 && errno != unix.ENOTSUP {
-		return fmt.Errorf("giving up capabilities: %w", errno)
+	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if err == nil {
+		err = unix.Capset(&head, &want[0])
+	}
+	if err != nil {
+		return fmt.Errorf("giving up capabilities: %w", err)
 	}
 	return nil
 }
