@@ -79,3 +79,58 @@ func TestNetPorts(t *testing.T) {
 		t.Errorf("%v\n%q", o, got)
 	}
 }
+
+// asking asks for what servers could take in several ways, and says the first lines of the answers. A request with a length is cut.
+const asking = `
+import socket, sys
+for line in sys.argv[1:]:
+    s = socket.create_connection(("plain.test", 80))
+    s.sendall(line.encode() + b" HTTP/1.1\r\nHost: plain.test\r\nContent-Length: %d\r\n\r\n" % line.startswith("POST"))
+    if line.startswith("POST"):
+        s.shutdown(socket.SHUT_WR)
+    print(s.recv(1 << 16).split(b"\r\n")[0].decode())
+`
+
+// TestNetTargets: the record has what the server was asked for, however a request says it; what is no path is not passed on.
+func TestNetTargets(t *testing.T) {
+	testkit.Programs(t, "requests of other forms", "python3", "curl")
+	c := callers(t)[0]
+	s := serve(t, c)
+	out := c.dir(t)
+	o := call(t, c.net(t, slices.Concat([]string{"record", "-o", out + "/a"}, s.flags, []string{"--", "python3", "-c", asking,
+		"GET http:count", "GET x:?q", "GET http://plain.test", "GET ftp://plain.test/count", "OPTIONS *"})...))
+	if want := "HTTP/1.1 400 Bad Request\nHTTP/1.1 404 Not Found\nHTTP/1.1 404 Not Found\nHTTP/1.1 200 OK\nHTTP/1.1 200 OK\n"; o.code != 0 || o.stdout != want {
+		t.Errorf("%v\nexpected %s", o, want)
+	}
+	want := []string{"allow OPTIONS http://plain.test* 200", "allow GET http://plain.test/ 404", "allow GET http://plain.test/?q 404",
+		"allow GET http://plain.test/count 200", "deny GET http://plain.testcount 400 not_http"}
+	if got := exchanges(t, out+"/a"); !slices.Equal(got, want) {
+		t.Errorf("%s\nexpected\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	o = call(t, c.net(t, "replay", "-o", out+"/b", out+"/a", "--", "python3", "-c", asking, "GET http:count", "GET http:other"))
+	if got := exchanges(t, out+"/b"); o.stdout != "HTTP/1.1 400 Bad Request\nHTTP/1.1 502 Bad Gateway\n" || !slices.Equal(got, []string{"replay GET http://plain.testcount 400 not_http", "miss GET http://plain.testother 502"}) {
+		t.Errorf("%v\n%q", o, got)
+	}
+}
+
+// TestNetReplayCut: what came of a whole request is not the answer of one that was cut, though the bytes that came are the same.
+func TestNetReplayCut(t *testing.T) {
+	testkit.Programs(t, "requests that are cut", "python3", "curl")
+	c := callers(t)[0]
+	s := serve(t, c)
+	out := c.dir(t)
+	for name, test := range map[string]struct {
+		recorded, replayed []string
+		want               string
+	}{
+		"whole": {[]string{"curl", "-s", "-X", "POST", "http://plain.test/echo"}, []string{"python3", "-c", asking, "POST /echo"}, "miss POST http://plain.test/echo 502 client_cut"},
+		"cut":   {[]string{"python3", "-c", asking, "POST /echo"}, []string{"python3", "-c", asking, "POST /echo"}, "replay POST http://plain.test/echo 502 client_cut"},
+	} {
+		at := filepath.Join(out, name)
+		record := call(t, c.net(t, slices.Concat([]string{"record", "-o", at}, s.flags, []string{"--"}, test.recorded)...))
+		o := call(t, c.net(t, slices.Concat([]string{"replay", "-o", at + "-again", at, "--"}, test.replayed)...))
+		if got := exchanges(t, at+"-again"); !slices.Equal(got, []string{test.want}) {
+			t.Errorf("%s: %v\n%v\n%q, expected %q", name, record, o, got, test.want)
+		}
+	}
+}

@@ -82,7 +82,8 @@ func New(c Config) (*Gateway, error) {
 	}
 	g.server = &http.Server{
 		Handler: http.HandlerFunc(g.serve), ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: 5 * time.Minute, MaxHeaderBytes: 1 << 20,
-		BaseContext: func(net.Listener) context.Context { return g.ctx },
+		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like any other
+		BaseContext:                  func(net.Listener) context.Context { return g.ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, originKey{}, originOf(c))
 		},

@@ -73,24 +73,39 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	q.e = g.begin(scheme, &origin{to: q.o.to, host: q.host})
 	defer g.end(q.e)
 	line := q.e.line
-	line.Method, line.Path, line.Query = schemas.Text(r.Method), schemas.Text(r.URL.EscapedPath()), g.query(r.URL.RawQuery)
-	if line.Path == "" {
-		line.Path = "*" // of OPTIONS
-	}
+	path, clear := pathOf(r)
+	line.Method, line.Path, line.Query = schemas.Text(r.Method), schemas.Text(path), g.query(r.URL.RawQuery)
 	line.Request.Headers = g.requestHeaders(r.Header)
-	rule := g.c.Rules.Decide(allow.Request{Host: q.host, Port: q.o.to.Port(), Method: r.Method, Path: r.URL.EscapedPath()})
+	rule := g.c.Rules.Decide(allow.Request{Host: q.host, Port: q.o.to.Port(), Method: r.Method, Path: path})
 	switch {
 	case g.c.Replay != nil:
 		q.replay()
 	case upgrades(r):
 		line.Failure = schemas.NetUpgrade
 		q.own(http.StatusNotImplemented)
+	case !clear:
+		line.Failure = schemas.NetNotHTTP
+		q.own(http.StatusBadRequest)
 	case rule == nil:
 		q.own(http.StatusForbidden)
 	default:
 		line.Decision, line.Rule = schemas.NetAllow, rule.ID
 		q.forward()
 	}
+}
+
+// pathOf is the path that a request asks for, in the form in which it is passed on. False: it asks for something that is no path
+// (GET http:x), of which servers make different ones.
+func pathOf(r *http.Request) (path string, clear bool) {
+	switch path = r.URL.EscapedPath(); {
+	case r.URL.Opaque != "":
+		return r.URL.Opaque, false
+	case path == "" && r.Method == http.MethodConnect:
+		return "*", true
+	case path == "": // GET http://host
+		return "/", true
+	}
+	return path, true
 }
 
 // hostOf is the host that a request is for: what it says itself, and else where its connection went.
@@ -142,6 +157,8 @@ func ownAnswer(e *schemas.NetExchange) (header, text string) {
 	switch {
 	case e.Failure == schemas.NetUpgrade:
 		return e.Failure, "runner-net: no other protocol is passed on"
+	case e.Failure == schemas.NetNotHTTP:
+		return e.Failure, "runner-net: the request asks for no path"
 	case e.Failure != "":
 		return e.Failure, "runner-net: the server did not answer: " + e.Failure
 	}

@@ -25,12 +25,13 @@ func (g *Gateway) prepare(r *exchange.Recording) {
 	}
 }
 
-// next takes the next answer of a key. nil: there is none, or none any more; then the nearest recording is returned too.
+// next takes the next answer of a key. nil: there is none, or none any more; then the nearest recording is returned too. What came
+// of a request that was cut can be all of another one: only one that was cut, too, is the same.
 func (g *Gateway) next(line *schemas.NetExchange) (e, nearest *schemas.NetExchange) {
 	key := exchange.Key(line, g.c.Match)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if list := g.waiting[key]; len(list) > 0 {
+	if list := g.waiting[key]; len(list) > 0 && (line.Failure == "" || line.Failure == list[0].Failure) {
 		g.waiting[key] = list[1:]
 		g.unused--
 		return list[0], nil
