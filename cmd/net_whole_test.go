@@ -4,6 +4,8 @@ package cmd_test
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -132,5 +134,53 @@ func TestNetReplayCut(t *testing.T) {
 		if got := exchanges(t, at+"-again"); !slices.Equal(got, []string{test.want}) {
 			t.Errorf("%s: %v\n%v\n%q, expected %q", name, record, o, got, test.want)
 		}
+	}
+}
+
+// TestNetOddAnswers: a status that cannot be passed on is no answer, and the record stays one that can be read; trailers that were not
+// announced are passed on like those that were.
+func TestNetOddAnswers(t *testing.T) {
+	testkit.Programs(t, "answers of odd forms", "python3")
+	if err := netWorks(); err != nil {
+		testkit.Missing(t, "networks of commands", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.Must(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			b := make([]byte, 5)
+			io.ReadFull(c, b) // GET /
+			switch io.ReadFull(c, b[:1]); b[0] {
+			case '0':
+				io.WriteString(c, "HTTP/1.1 099 Early\r\nContent-Length: 2\r\n\r\nok")
+			default:
+				io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Late: yes\r\n\r\n")
+			}
+			c.Close()
+		}
+	}()
+	c := callers(t)[0]
+	dir := c.dir(t)
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, "odd.yaml"), []byte("schema: runner.net_allow.v0\nrules: [{host: odd.test}]\n"), 0o644))
+	const script = `
+import socket
+for path in ("0", "t"):
+    s = socket.create_connection(("odd.test", 80))
+    s.sendall(b"GET /%s HTTP/1.1\r\nHost: odd.test\r\nConnection: close\r\n\r\n" % path.encode())
+    b = b""
+    while got := s.recv(1 << 16):
+        b += got
+    print(b.split(b"\r\n")[0].decode(), b"X-Late: yes" in b)
+`
+	out := filepath.Join(dir, "r")
+	o := call(t, c.net(t, "record", "-o", out, "--allow", filepath.Join(dir, "odd.yaml"), "--upstream", "odd.test:80="+l.Addr().String(), "--", "python3", "-c", script))
+	want := []string{"allow GET http://odd.test/0 502 server_cut", "allow GET http://odd.test/t 200"}
+	if got := exchanges(t, out); o.stdout != "HTTP/1.1 502 Bad Gateway False\nHTTP/1.1 200 OK True\n" || !slices.Equal(got, want) {
+		t.Errorf("%v\n%q", o, got)
 	}
 }

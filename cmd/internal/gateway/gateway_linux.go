@@ -199,7 +199,7 @@ func (g *Gateway) takeTLS(k *conn) {
 	c := tls.Server(k, &tls.Config{
 		NextProtos: []string{"h2", "http/1.1"},
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-			if name := strings.ToLower(strings.TrimSuffix(hello.ServerName, ".")); name != "" {
+			if name := lower(strings.TrimSuffix(hello.ServerName, ".")); name != "" {
 				k.o.host = name
 			}
 			return g.ca.certificate(k.o.host)

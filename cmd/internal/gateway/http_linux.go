@@ -82,12 +82,12 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		q.replay()
 	case upgrades(r):
 		line.Failure = schemas.NetUpgrade
-		q.own(http.StatusNotImplemented)
+		q.own()
 	case !clear:
 		line.Failure = schemas.NetNotHTTP
-		q.own(http.StatusBadRequest)
+		q.own()
 	case rule == nil:
-		q.own(http.StatusForbidden)
+		q.own()
 	default:
 		line.Decision, line.Rule = schemas.NetAllow, rule.ID
 		q.forward()
@@ -114,7 +114,7 @@ func hostOf(r *http.Request, o *origin) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	host = lower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.Unmap().String()
 	}
@@ -140,16 +140,16 @@ func upgrades(r *http.Request) bool {
 }
 
 // own answers in place of the server. All that the client has to send is read, and recorded.
-func (q *request) own(status int) {
+func (q *request) own() {
 	line := q.e.line
 	line.Decision = schemas.NetDeny
 	if _, err := io.Copy(q.sent, q.r.Body); err != nil && line.Failure == "" {
 		line.Failure = schemas.NetClientCut
 	}
 	line.Request = q.sentMessage()
-	line.Status = uint16(status)
+	line.Status = schemas.NetOwnStatus(line.Decision, line.Failure)
 	header, text := ownAnswer(line)
-	q.say(status, header, text)
+	q.say(header, text)
 }
 
 // ownAnswer is what the gateway itself answers to an exchange: the header that says so, and a text.
@@ -166,11 +166,11 @@ func ownAnswer(e *schemas.NetExchange) (header, text string) {
 }
 
 // say writes an answer of the gateway's own. It has no date: it is the same each time.
-func (q *request) say(status int, header, text string) {
+func (q *request) say(header, text string) {
 	h := q.w.Header()
 	h.Set(ownHeader, header)
 	h["Date"] = nil
-	http.Error(q.w, text, status)
+	http.Error(q.w, text, int(q.e.line.Status))
 }
 
 // hop are headers of one connection only.
@@ -207,6 +207,10 @@ func (q *request) forward() {
 		r.Body = http.NoBody
 	}
 	answer, err := q.g.transport.RoundTrip(r)
+	if err == nil && (answer.StatusCode < schemas.NetMinStatus || answer.StatusCode > schemas.NetMaxStatus) {
+		answer.Body.Close()
+		err = fmt.Errorf("status %d", answer.StatusCode) // which is none that could be passed on
+	}
 	if err != nil {
 		_, failed := upload.stop()
 		line.Request = q.sentMessage()
@@ -249,9 +253,9 @@ func (q *request) broken(err, upload error) {
 	default:
 		line.Failure = schemas.NetServerCut
 	}
-	line.Status = http.StatusBadGateway
+	line.Status = schemas.NetOwnStatus(line.Decision, line.Failure)
 	header, text := ownAnswer(line)
-	q.say(http.StatusBadGateway, header, text)
+	q.say(header, text)
 }
 
 func isDial(err error) bool {
@@ -275,7 +279,9 @@ func (q *request) answer(answer *http.Response, got *body) {
 	if _, there := answer.Header["Content-Type"]; !there {
 		h["Content-Type"] = nil // without a guess
 	}
+	announced := map[string]bool{}
 	for name := range answer.Trailer {
+		announced[name] = true
 		h.Add("Trailer", name)
 	}
 	q.w.WriteHeader(answer.StatusCode)
@@ -309,6 +315,9 @@ func (q *request) answer(answer *http.Response, got *body) {
 		}
 	}
 	for name, values := range answer.Trailer {
+		if !announced[name] { // the header did not name it
+			name = http.TrailerPrefix + name
+		}
 		h[name] = values
 	}
 }

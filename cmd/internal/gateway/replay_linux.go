@@ -53,15 +53,15 @@ func (q *request) replay() {
 	line.Request = q.sentMessage()
 	e, nearest := q.g.next(line)
 	if e == nil {
-		line.Decision, line.Status = schemas.NetMiss, http.StatusBadGateway
-		q.say(http.StatusBadGateway, schemas.NetMiss, q.miss(nearest))
+		line.Decision, line.Status = schemas.NetMiss, schemas.NetOwnStatus(schemas.NetMiss, line.Failure)
+		q.say(schemas.NetMiss, q.miss(nearest))
 		return
 	}
 	line.Decision, line.Rule, line.Status, line.Failure, line.Response = schemas.NetReplay, e.Rule, e.Status, e.Failure, e.Response
 	if e.Response == nil {
 		if e.Status != 0 { // the gateway answered, and does so again
 			header, text := ownAnswer(e)
-			q.say(int(e.Status), header, text)
+			q.say(header, text)
 			return
 		}
 		panic(http.ErrAbortHandler) // nothing came
