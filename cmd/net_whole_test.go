@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runner-evidence/runner/cmd/internal/exchange"
+
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
@@ -137,7 +139,7 @@ func TestNetReplayCut(t *testing.T) {
 	}
 }
 
-// TestNetOddAnswers: a status that cannot be passed on is no answer, and the record stays one that can be read; trailers that were not
+// TestNetOddAnswers: neither a status that cannot be passed on nor what is too long for a line costs the record; trailers that were not
 // announced are passed on like those that were.
 func TestNetOddAnswers(t *testing.T) {
 	testkit.Programs(t, "answers of odd forms", "python3")
@@ -156,6 +158,8 @@ func TestNetOddAnswers(t *testing.T) {
 			b := make([]byte, 5)
 			io.ReadFull(c, b) // GET /
 			switch io.ReadFull(c, b[:1]); b[0] {
+			case 'l':
+				io.WriteString(c, "HTTP/1.1 200 OK\r\nX-Long: "+strings.Repeat("\xff", 200_000)+"\r\nContent-Length: 2\r\n\r\nok")
 			case '0':
 				io.WriteString(c, "HTTP/1.1 099 Early\r\nContent-Length: 2\r\n\r\nok")
 			default:
@@ -169,9 +173,9 @@ func TestNetOddAnswers(t *testing.T) {
 	testkit.Must(t, os.WriteFile(filepath.Join(dir, "odd.yaml"), []byte("schema: runner.net_allow.v0\nrules: [{host: odd.test}]\n"), 0o644))
 	const script = `
 import socket
-for path in ("0", "t"):
+for path in ("0", "t", "l", "t?" + "%5c" * 200000, "t?" + "\\\\" * 200000):
     s = socket.create_connection(("odd.test", 80))
-    s.sendall(b"GET /%s HTTP/1.1\r\nHost: odd.test\r\nConnection: close\r\n\r\n" % path.encode())
+    s.sendall(b"GET /%s HTTP/1.1\r\nHost: odd.test\r\nConnection: close\r\n%s\r\n" % (path.encode(), b"X-Secret: 1\r\n" if path == "0" else b""))
     b = b""
     while got := s.recv(1 << 16):
         b += got
@@ -179,8 +183,12 @@ for path in ("0", "t"):
 `
 	out := filepath.Join(dir, "r")
 	o := call(t, c.net(t, "record", "-o", out, "--allow", filepath.Join(dir, "odd.yaml"), "--upstream", "odd.test:80="+l.Addr().String(), "--", "python3", "-c", script))
-	want := []string{"allow GET http://odd.test/0 502 server_cut", "allow GET http://odd.test/t 200"}
-	if got := exchanges(t, out); o.stdout != "HTTP/1.1 502 Bad Gateway False\nHTTP/1.1 200 OK True\n" || !slices.Equal(got, want) {
+	want := []string{"deny  http://odd.test 0 not_http", "deny  http://odd.test 0 not_http", "allow GET http://odd.test/0 502 server_cut", "allow GET http://odd.test/l 502 server_cut", "allow GET http://odd.test/t 200"}
+	const answers = "HTTP/1.1 502 Bad Gateway False\nHTTP/1.1 200 OK True\nHTTP/1.1 502 Bad Gateway False\nHTTP/1.1 431 Request Header Fields Too Large False\nHTTP/1.1 431 Request Header Fields Too Large False\n"
+	if got := exchanges(t, out); o.stdout != answers || !slices.Equal(got, want) {
 		t.Errorf("%v\n%q", o, got)
+	}
+	if r, err := exchange.Read(out); err != nil || r.Net.Redacted != 1 {
+		t.Errorf("%+v, %v: expected one value that was taken out", r.Net, err)
 	}
 }

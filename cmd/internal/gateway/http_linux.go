@@ -76,6 +76,10 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	path, clear := pathOf(r)
 	line.Method, line.Path, line.Query = schemas.Text(r.Method), schemas.Text(path), g.query(r.URL.RawQuery)
 	line.Request.Headers = g.requestHeaders(r.Header)
+	if !fits(line) {
+		q.tooLong()
+		return
+	}
 	rule := g.c.Rules.Decide(allow.Request{Host: q.host, Port: q.o.to.Port(), Method: r.Method, Path: path})
 	switch {
 	case g.c.Replay != nil:
@@ -152,6 +156,15 @@ func (q *request) own() {
 	q.say(header, text)
 }
 
+// tooLong answers a request that no line of the record has room for. The record has it as one that cannot be read.
+func (q *request) tooLong() {
+	line := q.e.line
+	line.Decision, line.Failure, line.Host = schemas.NetDeny, schemas.NetNotHTTP, schemas.Text(q.o.host)
+	line.Method, line.Path, line.Query, line.Request = "", "", "", schemas.NetMessage{}
+	q.w.Header().Set(ownHeader, line.Failure)
+	http.Error(q.w, "runner-net: the request is longer than can be recorded", http.StatusRequestHeaderFieldsTooLarge)
+}
+
 // ownAnswer is what the gateway itself answers to an exchange: the header that says so, and a text.
 func ownAnswer(e *schemas.NetExchange) (header, text string) {
 	switch {
@@ -211,6 +224,13 @@ func (q *request) forward() {
 		answer.Body.Close()
 		err = fmt.Errorf("status %d", answer.StatusCode) // which is none that could be passed on
 	}
+	var m schemas.NetMessage
+	if err == nil {
+		if m.Headers = q.g.responseHeaders(answer.Header); !fits(&m) {
+			answer.Body.Close()
+			err = errLong
+		}
+	}
 	if err != nil {
 		_, failed := upload.stop()
 		line.Request = q.sentMessage()
@@ -224,17 +244,25 @@ func (q *request) forward() {
 		line.Failure = schemas.NetRequestCut
 	}
 	line.Request = q.sentMessage()
-	m := got.message()
-	m.Headers, m.Trailers = q.g.responseHeaders(answer.Header), q.g.trailers(answer.Trailer)
+	body := got.message()
+	m.Bytes, m.SHA256 = body.Bytes, body.SHA256
+	if !q.g.trailers(&m, answer.Trailer) {
+		line.Failure = schemas.NetServerCut
+	}
 	if line.Response = &m; line.Failure == schemas.NetServerCut {
 		http.NewResponseController(q.w).Flush()
 		panic(http.ErrAbortHandler) // the client must not take the answer for a whole one
 	}
 }
 
+// sentMessage is what the client sent.
 func (q *request) sentMessage() schemas.NetMessage {
+	line := q.e.line
 	m := q.sent.message()
-	m.Headers, m.Trailers = q.g.requestHeaders(q.r.Header), q.g.trailers(q.r.Trailer)
+	m.Headers = line.Request.Headers
+	if !q.g.trailers(&m, q.r.Trailer) && line.Failure == "" {
+		line.Failure = schemas.NetClientCut
+	}
 	return m
 }
 
