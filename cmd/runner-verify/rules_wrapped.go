@@ -151,19 +151,14 @@ func (v *verifier) changeLine(l *archive.Line, c *schemas.FileChange) {
 			w.names(s.SHA256, *s.Size, i == 1 && (c.Op == schemas.ChangeAdd || c.Op == schemas.ChangeModify || c.Op == schemas.ChangeReplace))
 		}
 	}
-	switch op := schemas.ChangeOf(c.Before, c.After); {
-	case c.Before != nil && c.After != nil && sameState(c.Before, c.After):
+	switch op := schemas.ChangeOf(c.Before, c.After); op {
+	case c.Op:
+	case "":
 		v.faultWrapped(l, "%.200q is the same before and after", c.Path)
-	case op != c.Op:
+	default:
 		v.faultWrapped(l, "%.200q has op %s, and before and after make it %s", c.Path, c.Op, op)
 	}
 	v.changeInTree(l, c)
-}
-
-func sameState(a, b *schemas.FileState) bool {
-	x, errA := schemas.Marshal(a)
-	y, errB := schemas.Marshal(b)
-	return errA == nil && errB == nil && string(x) == string(y)
 }
 
 // exchangeLine checks a line of the layer network.

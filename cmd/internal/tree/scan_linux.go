@@ -202,6 +202,11 @@ func (s *scan) open(name string, st *unix.Stat_t, flags int) (int, error) {
 
 // below adds a directory, and enters it.
 func (s *scan) below(e *Entry, name string, st *unix.Stat_t) error {
+	if len(e.Path) > MaxPath {
+		e.Unread = fmt.Sprintf("its path has more than %d bytes", MaxPath)
+		s.list = append(s.list, *e)
+		return nil
+	}
 	fd, err := s.open(name, st, unix.O_DIRECTORY)
 	if err == ErrChanged {
 		return s.failed("open", e.Path, err)

@@ -62,6 +62,10 @@ type Kept interface {
 // MaxEntries is how many names a tree may have.
 const MaxEntries = 4 << 20
 
+// MaxPath is up to how many bytes of its path a directory is looked into: a line of a record has room for three paths, each byte of
+// which can need five.
+const MaxPath = 32 << 10
+
 // Errors of Scan.
 var (
 	ErrTooMany = fmt.Errorf("the tree has more than %d names", MaxEntries)
