@@ -2,6 +2,7 @@ package tree
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -292,10 +293,13 @@ func (s *scan) read(e *Entry, f *os.File) error {
 		err = s.failed("read", e.Path, ErrChanged)
 	case err == nil:
 		h.Sum(e.SHA256[:0])
-		if kept != nil {
-			return kept.Done(&e.SHA256)
+		if kept == nil {
+			return nil
 		}
-		return nil
+		if err = kept.Done(&e.SHA256); errors.Is(err, ErrNotKept) {
+			e.SHA256, e.Unread, err = [32]byte{}, err.Error(), nil
+		}
+		return err
 	}
 	if kept != nil {
 		if done := kept.Done(nil); err == nil {

@@ -70,6 +70,8 @@ const MaxPath = 32 << 10
 var (
 	ErrTooMany = fmt.Errorf("the tree has more than %d names", MaxEntries)
 	ErrChanged = errors.New("the tree changes while it is read")
+	// ErrNotKept, of Done of what is Kept, says that there is no place for the bytes: the file is then Unread.
+	ErrNotKept = errors.New("there is no place for its bytes")
 )
 
 // Op says how a name differs.
