@@ -115,3 +115,21 @@ func TestBoxFallbackNoted(t *testing.T) {
 		t.Error(o)
 	}
 }
+
+// TestBoxManyContents: what has no room in an archive is told as not known, and the rest of the record is there.
+func TestBoxManyContents(t *testing.T) {
+	testkit.Programs(t, "many files", "python3")
+	if err := boxWorks(); err != nil {
+		testkit.Missing(t, "boxes", err)
+	}
+	file := filepath.Join(t.TempDir(), "run.tar.gz")
+	o := call(t, command(t, "runner-exec", "--no-kernel", "--archive", file, "--", tool("runner-box"), "--", "python3", "-c", "for i in range(30000): open('f%d' % i, 'w').write(str(i))"))
+	o.expect(t, 0)
+	o = call(t, command(t, "runner-verify", file))
+	o.expect(t, 0)
+	box, err := schemas.ParseBox(openArchive(t, file).members[schemas.MemberRunBox])
+	testkit.Must(t, err)
+	if box.Unread != 30_000-(schemas.MaxBlobs-4096) || box.Changes[schemas.ChangeAdd] != 30_000 {
+		t.Errorf("%+v", box)
+	}
+}

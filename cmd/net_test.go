@@ -158,6 +158,9 @@ func exchanges(t *testing.T, dir string) (list []string) {
 	testkit.Must(t, err)
 	testkit.Must(t, r.Check())
 	for _, e := range r.Exchanges {
+		if err := e.Plausible(); err != nil {
+			t.Errorf("%+v: %v", e, err)
+		}
 		s := strings.TrimSpace(fmt.Sprintf("%s %s %s %d %s", e.Decision, e.Method, exchange.URL(e), e.Status, e.Failure))
 		list = append(list, s)
 	}

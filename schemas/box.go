@@ -147,6 +147,32 @@ func (c *FileChange) check() error {
 	return nil
 }
 
+// ChangeOf is the op of a name that was a and is b, nil where it is not there; "" if it does not differ. What is not known of either
+// is taken to differ.
+func ChangeOf(a, b *FileState) string {
+	switch {
+	case a == nil && b == nil:
+		return ""
+	case a == nil:
+		return ChangeAdd
+	case b == nil:
+		return ChangeDelete
+	case a.Kind != b.Kind:
+		return ChangeReplace
+	case a.Unread != "" || b.Unread != "" || a.Mount || b.Mount:
+		return ChangeModify
+	case a.Link != b.Link:
+		return ChangeLink
+	case !equal(a.Size, b.Size) || a.SHA256 != b.SHA256 || a.Target != b.Target || !equal(a.Device, b.Device):
+		return ChangeModify
+	case a.Mode != b.Mode || !equal(a.UID, b.UID) || !equal(a.GID, b.GID):
+		return ChangeMode
+	}
+	return ""
+}
+
+func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
 // check checks that a state has what its kind has, and nothing else.
 func (s *FileState) check() error {
 	if err := oneOf("kind", s.Kind, FileKinds[:]...); err != nil {

@@ -35,8 +35,9 @@ const (
 	base64Form       = `^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$`
 
 	// intentRefusedForm is the names of headers that an intent cannot have: they are of one connection, or follow
-	// from the rest of the intent.
-	intentRefusedForm = `^(connection|content-length|expect|host|idempotency-key|keep-alive|proxy-authenticate|proxy-connection|te|trailer|transfer-encoding|upgrade)$`
+	// from the rest of the intent. Many servers take the method or the URL from those that begin with x-: what a policy was asked
+	// about would be another request.
+	intentRefusedForm = `^(connection|content-length|expect|host|idempotency-key|keep-alive|proxy-authenticate|proxy-connection|te|trailer|transfer-encoding|upgrade|x[_-](http[_-]method([_-]override)?|method[_-]override|original[_-](method|host|uri|url)|rewrite[_-]url|forwarded[_-](host|prefix)))$`
 	// intentSecretForm is the names of headers whose values are secrets, by their names.
 	intentSecretForm = `^((.*[^a-z0-9])?(authorization|cookie2?|pass|auth|bearer)|.*(password|passwd|passphrase|token|secret|api[_-]?key|access[_-]?key|private[_-]?key|credentials?))$`
 )

@@ -108,6 +108,8 @@ func TestIntentRefused(t *testing.T) {
 		{WhyField, intentLine(IntentHTTPRequest, at(get, "}", `,"headers":{"accept":"a\r\nx: y"}}`), ""), "printable ASCII"},
 		{WhyField, intentLine(IntentHTTPRequest, at(get, "}", `,"headers":{"accept":["a"]}}`), ""), "printable ASCII"},
 		{WhyField, intentLine(IntentHTTPRequest, at(get, "}", `,"headers":{"host":"a"}}`), ""), "for who sends"},
+		{WhyField, intentLine(IntentHTTPRequest, at(get, "}", `,"headers":{"x-http-method-override":"DELETE"}}`), ""), "for who sends"},
+		{WhyField, intentLine(IntentHTTPRequest, at(get, "}", `,"headers":{"x_original_url":"/admin"}}`), ""), "for who sends"},
 		{WhySecret, intentLine(IntentHTTPRequest, at(get, "}", `,"headers":{"authorization":"Bearer x"}}`), ""), "secret header authorization"},
 		{WhySecret, intentLine(IntentHTTPRequest, at(get, "}", `,"headers":{"x-api-key":"x"}}`), ""), "secret header x-api-key"},
 	} {
@@ -233,7 +235,7 @@ func TestIntentSchemaForms(t *testing.T) {
 func randomPayload(r *rand.Rand, kind string) string {
 	all := map[string][]string{
 		IntentFilesWrite:  {`"path":"a/b"`, `"path":"é"`, `"path":"../a"`, `"path":"a/"`, `"text":"x"`, `"base64":"AA=="`, `"base64":"A"`, `"mode":420`, `"mode":600`, `"mode":"a"`, `"x":1`},
-		IntentHTTPRequest: {`"method":"GET"`, `"method":"POST"`, `"method":"CONNECT"`, `"method":"x"`, `"url":"https://h/a?b"`, `"url":"http://[::1]/"`, `"url":"https://u@h/"`, `"headers":{}`, `"headers":{"accept":"x"}`, `"headers":{"Accept":"x"}`, `"headers":{"cookie":"x"}`, `"headers":{"host":"x"}`, `"headers":{"a":1}`, `"headers":{"a":" x"}`, `"text":""`, `"base64":""`, `"json":{"b":1,"a":2}`, `"json":null`, `"text":null`},
+		IntentHTTPRequest: {`"method":"GET"`, `"method":"POST"`, `"method":"CONNECT"`, `"method":"x"`, `"url":"https://h/a?b"`, `"url":"http://[::1]/"`, `"url":"https://u@h/"`, `"headers":{}`, `"headers":{"accept":"x"}`, `"headers":{"Accept":"x"}`, `"headers":{"cookie":"x"}`, `"headers":{"host":"x"}`, `"headers":{"x-rewrite-url":"x"}`, `"headers":{"x-method":"x"}`, `"headers":{"a":1}`, `"headers":{"a":" x"}`, `"text":""`, `"base64":""`, `"json":{"b":1,"a":2}`, `"json":null`, `"text":null`},
 	}[kind]
 	var list []string
 	taken := map[string]bool{}

@@ -3,6 +3,7 @@ package schemas
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // What runner-net records: each exchange that went by, and which names were asked for.
@@ -44,6 +45,55 @@ const (
 
 // NetFailures are all failures of exchanges.
 var NetFailures = [...]string{NetUnreachable, NetUntrusted, NetServerCut, NetClientCut, NetClientTLS, NetNotHTTP, NetUpgrade, NetSilent, NetNobody, NetRequestCut}
+
+// NetMinStatus and NetMaxStatus bound the status of an answer of HTTP.
+const (
+	NetMinStatus = 100
+	NetMaxStatus = 999
+)
+
+// NetOwnStatus is the status with which runner-net itself answers a request of HTTP.
+func NetOwnStatus(decision, failure string) uint16 {
+	switch {
+	case decision == NetAllow || decision == NetMiss:
+		return 502
+	case failure == NetUpgrade:
+		return 501
+	case failure == NetNotHTTP:
+		return 400
+	}
+	return 403
+}
+
+// Plausible checks that an exchange of HTTP has the failure and the status that follow from who answered.
+func (e *NetExchange) Plausible() error {
+	var failures []string
+	own := e.Decision
+	switch {
+	case e.Scheme == NetTCP:
+		return nil
+	case e.Method == "": // nothing that could be read was asked for
+		if e.Status != 0 || e.Response != nil || e.Decision != NetDeny || e.Failure == "" {
+			return errors.New("an exchange of HTTP without a method is denied, and has a failure")
+		}
+		return nil
+	case e.Response != nil:
+		failures = []string{"", NetClientCut, NetServerCut, NetRequestCut}
+	case e.Decision == NetAllow, e.Decision == NetReplay && e.Status == NetOwnStatus(NetAllow, e.Failure):
+		failures, own = []string{NetUnreachable, NetUntrusted, NetServerCut, NetClientCut}, NetAllow
+	case e.Decision == NetMiss:
+		failures = []string{"", NetClientCut}
+	default:
+		failures = []string{"", NetClientCut, NetUpgrade, NetNotHTTP}
+	}
+	if !slices.Contains(failures, e.Failure) {
+		return fmt.Errorf("decision %s with the failure %q, expected one of %q", e.Decision, e.Failure, failures)
+	}
+	if want := NetOwnStatus(own, e.Failure); e.Response == nil && e.Status != want {
+		return fmt.Errorf("no answer of a server, and the status %d, expected that of runner-net, %d", e.Status, want)
+	}
+	return nil
+}
 
 // NetExchange is one line of layers/network.ndjson.
 type NetExchange struct {
@@ -111,8 +161,8 @@ func (e *NetExchange) check() error {
 			return err
 		}
 	}
-	if e.Status != 0 && (e.Status < 100 || e.Status > 999) {
-		return fmt.Errorf("status is %d, expected 100 to 999", e.Status)
+	if e.Status != 0 && (e.Status < NetMinStatus || e.Status > NetMaxStatus) {
+		return fmt.Errorf("status is %d, expected %d to %d", e.Status, NetMinStatus, NetMaxStatus)
 	}
 	if err := e.Request.check(); err != nil {
 		return fmt.Errorf("request: %w", err)

@@ -33,6 +33,7 @@ type wrappedLayers struct {
 	gaps     still.Gaps
 	name     *schemas.NetName
 	path     string
+	changes  changes
 	ops      map[string]uint64
 	exchange *schemas.NetExchange
 	modes    map[string]bool // decisions of exchanges
@@ -143,19 +144,21 @@ func (v *verifier) changeLine(l *archive.Line, c *schemas.FileChange) {
 			continue
 		}
 		v.texts(l, s.Target, s.Link, s.Unread)
+		if s.Link != "" && untext(s.Link) >= untext(c.Path) {
+			v.faultWrapped(l, "%.200q is a link to %.200q, which is not the first name of a file in byte order", c.Path, s.Link)
+		}
 		if s.SHA256 != "" {
 			w.names(s.SHA256, *s.Size, i == 1 && (c.Op == schemas.ChangeAdd || c.Op == schemas.ChangeModify || c.Op == schemas.ChangeReplace))
 		}
 	}
-	if c.Before != nil && c.After != nil && sameState(c.Before, c.After) {
+	switch op := schemas.ChangeOf(c.Before, c.After); op {
+	case c.Op:
+	case "":
 		v.faultWrapped(l, "%.200q is the same before and after", c.Path)
+	default:
+		v.faultWrapped(l, "%.200q has op %s, and before and after make it %s", c.Path, c.Op, op)
 	}
-}
-
-func sameState(a, b *schemas.FileState) bool {
-	x, errA := schemas.Marshal(a)
-	y, errB := schemas.Marshal(b)
-	return errA == nil && errB == nil && string(x) == string(y)
+	v.changeInTree(l, c)
 }
 
 // exchangeLine checks a line of the layer network.
@@ -187,6 +190,9 @@ func (v *verifier) exchangeLine(l *archive.Line, e *schemas.NetExchange) {
 	if http := e.Scheme != schemas.NetTCP; http && (e.Response != nil || e.Status != 0) && (e.Method == "" || e.Path == "" || e.Status == 0) {
 		v.faultWrapped(l, "an answer without method, path or status")
 	}
+	if err := e.Plausible(); err != nil {
+		v.faultWrapped(l, "%v", err)
+	}
 	switch {
 	case e.Rule != "" && e.Decision == schemas.NetDeny:
 		v.faultWrapped(l, "rule %.100q, but it was denied", e.Rule)
@@ -213,6 +219,12 @@ func (v *verifier) wrappedDocuments() {
 	if box != nil {
 		note(schemas.NoteBox, wrapped.Notes(box))
 		boxDocument(box, fault)
+		if box.Base == nil && w.changes.ofBase != "" {
+			fault(schemas.MemberChanges, "the workspace was empty, and %.200q was there before, or is in a directory that nothing made", w.changes.ofBase)
+		}
+		if w.changes.unread > box.Unread {
+			fault(schemas.MemberRunBox, "unread is %d, the layer has %d names that are not known in full", box.Unread, w.changes.unread)
+		}
 		for _, op := range schemas.FileChanges {
 			if box.Changes[op] != w.ops[op] {
 				fault(schemas.MemberRunBox, "changes.%s is %d, the layer has %d", op, box.Changes[op], w.ops[op])

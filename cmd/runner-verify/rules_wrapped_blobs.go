@@ -16,7 +16,9 @@ type blobs struct {
 	sizes map[string]uint64 // digest → its length, as the first that names it says
 	other map[string]bool   // digests that somebody says have another length
 	lists map[string]*baseList
-	left  int // how many more digests of base lists are kept
+	left  int         // how many more digests of base lists are kept
+	trees []*baseTree // of lists that the changes are compared with
+	nodes int         // of all trees
 }
 
 // names notes that something names a blob, and how long it says that it is. needed: it has to be there.
@@ -38,7 +40,8 @@ type baseList struct {
 	entries uint64
 	bytes   uint64
 	files   []listed
-	is      bool // so far
+	tree    *baseTree // nil: too many lists, or names
+	is      bool      // so far
 }
 
 // listed is a file of a list.
@@ -80,7 +83,8 @@ func (l *baseList) Write(b []byte) (int, error) {
 		l.line, b = l.line[:0], b[end+1:]
 	}
 	if !l.is {
-		l.line, l.files, l.h = nil, nil, nil
+		l.owner.fell(l.tree)
+		l.line, l.files, l.h, l.tree = nil, nil, nil, nil
 	}
 	return n, nil
 }
@@ -93,7 +97,16 @@ func (l *baseList) entry(line []byte) {
 	if l.is = err == nil && bytes.HasPrefix(line, baseHead); !l.is {
 		return
 	}
-	l.entries++
+	if l.entries++; l.entries == 1 {
+		l.tree = l.owner.plant()
+	}
+	if l.tree != nil {
+		l.tree.add(e)
+		if l.owner.nodes++; l.owner.nodes > maxNodes {
+			l.owner.fell(l.tree)
+			l.tree = nil
+		}
+	}
 	e.Modified = 0
 	again, err := schemas.Marshal(e)
 	if err != nil {
@@ -117,6 +130,7 @@ func (l *baseList) entry(line []byte) {
 // wrappedBlobs checks that blobs and what names them go together.
 func (v *verifier) wrappedBlobs() {
 	b := &v.wrapped.blobs
+	v.wrapped.changes.to("", v.wrapped.left)
 	if x := documentOf[schemas.Box](&v.wrapped); x != nil && x.Base != nil && x.Base.List != "" {
 		v.base(b, x.Base)
 	}
@@ -150,6 +164,12 @@ func (v *verifier) base(b *blobs, base *schemas.BoxBase) {
 	}
 	if digest := schemas.DigestFrom(l.h); digest != base.Digest || l.entries != base.Entries || l.bytes != base.Bytes {
 		fault("base has %d entries, %d bytes and %s, its list says %d, %d and %s", base.Entries, base.Bytes, base.Digest, l.entries, l.bytes, digest)
+	}
+	if l.tree != nil && l.tree.wrong != "" {
+		fault("the list of the base is no tree: %s", l.tree.wrong)
+	}
+	if l.tree != nil && l.tree.fault != "" {
+		v.add(ruleWrappedBlobs, schemas.MemberChanges, 0, "not a change of this base: %s", l.tree.fault)
 	}
 	for _, f := range l.files {
 		b.names(f.digest, f.size, true)

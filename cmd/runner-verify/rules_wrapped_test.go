@@ -38,11 +38,15 @@ func wrappedRun(t testing.TB) content {
 		return digest
 	}
 	file := fmt.Sprintf(`{"schema":"runner.base_entry.v0","path":"a","kind":"file","mode":420,"size":%d,"sha256":"%s"`, len(wrappedBase), blob(wrappedBase))
-	list := blob(wrappedTree + file + ",\"modified_ns\":9}\n")
-	base := schemas.DigestOf([]byte(strings.Replace(wrappedTree, `,"modified_ns":7`, "", 1) + file + "}\n"))
+	others := ""
+	for _, entry := range []string{`"path":"c","kind":"fifo","mode":420`, `"path":"d","kind":"dir","mode":493`, `"path":"d/e","kind":"fifo","mode":420`} {
+		others += `{"schema":"runner.base_entry.v0",` + entry + "}\n"
+	}
+	list := blob(wrappedTree + file + ",\"modified_ns\":9}\n" + others)
+	base := schemas.DigestOf([]byte(strings.Replace(wrappedTree, `,"modified_ns":7`, "", 1) + file + "}\n" + others))
 	after := fmt.Sprintf(`"after":{"kind":"file","mode":420,"size":%d,"sha256":"%s"}`, len(wrappedFile), blob(wrappedFile))
 	a[schemas.MemberChanges] = lineOf("file_change", 0, `"op":"add","path":"b",`+after) + lineOf("file_change", 1, `"op":"delete","path":"c","before":{"kind":"fifo","mode":420}`)
-	a[schemas.MemberRunBox] = wrappedHead("box") + fmt.Sprintf(`,"workdir":"/workspace","workspace":"overlay","base":{"kind":"dir","digest":"%s","entries":2,"bytes":%d,"list":"%s"},"rootless":false,"namespaces":["mount","pid","ipc","uts"],"fresh":["/tmp"],"confined":[],"changes":{"add":1,"delete":1},"unread":0,"survivors_killed":0,"inherited_fds":0,"base_changed":0}`,
+	a[schemas.MemberRunBox] = wrappedHead("box") + fmt.Sprintf(`,"workdir":"/workspace","workspace":"overlay","base":{"kind":"dir","digest":"%s","entries":5,"bytes":%d,"list":"%s"},"rootless":false,"namespaces":["mount","pid","ipc","uts"],"fresh":["/tmp"],"confined":[],"changes":{"add":1,"delete":1},"unread":0,"survivors_killed":0,"inherited_fds":0,"base_changed":0}`,
 		base, len(wrappedBase), list)
 	message := fmt.Sprintf(`{"bytes":%d,"sha256":"%s"}`, len(wrappedBody), blob(wrappedBody))
 	exchange := func(seq int, path string) string {
@@ -99,6 +103,9 @@ func TestWrapped(t *testing.T) {
 		{"a trailer that is no text", schemas.MemberExchanges, `"response":{"bytes":0`, `"response":{"bytes":0,"trailers":[{"name":"a","value":"\\q"}]`, ruleWrappedLines},
 		{"denied by a rule", schemas.MemberExchanges, `"decision":"allow"`, `"decision":"deny"`, ruleWrappedLines},
 		{"passed on without a rule", schemas.MemberExchanges, `"rule":"r",`, ``, ruleWrappedLines},
+		{"denied, and answered as if it were not", schemas.MemberExchanges, `"decision":"allow","rule":"r"`, `"decision":"deny"`, ruleWrappedLines},
+		{"not reached, and answered", schemas.MemberExchanges, `"response":{"bytes":0}`, `"response":{"bytes":0},"failure":"unreachable"`, ruleWrappedLines},
+		{"answered by nobody", schemas.MemberExchanges, `,"response":{"bytes":0}`, ``, ruleWrappedLines},
 		{"a miss with an answer", schemas.MemberExchanges, `"decision":"allow","rule":"r"`, `"decision":"miss"`, ""},
 		{"an end not counted", schemas.MemberClock, `"op":"end"`, `"op":"sleep"`, ruleWrappedDocuments},
 		{"ticks lost", schemas.MemberRunClock, `"lost":0`, `"lost":1`, ""},
@@ -118,7 +125,7 @@ func TestWrapped(t *testing.T) {
 		{"another note", bundle.HealthName, "exchanges=2", "exchanges=4", ruleWrappedDocuments},
 		{"a note of nothing", bundle.HealthName, `"s8_network: mode=record exchanges=2 unused=0"`, `"s8_network: mode=record exchanges=2 unused=0","s8_network: mode=record exchanges=2 unused=0"`, ""},
 		{"no note", bundle.HealthName, `,"s8_network: mode=record exchanges=2 unused=0"`, ``, ruleWrappedDocuments},
-		{"another list", schemas.MemberRunBox, `"entries":2`, `"entries":3`, ruleWrappedBlobs},
+		{"another list", schemas.MemberRunBox, `"entries":5`, `"entries":4`, ruleWrappedBlobs},
 		{"no list", schemas.MemberRunBox, regexp.MustCompile(`"list":"[^"]*"`).FindString(wrappedRun(t)[schemas.MemberRunBox]), `"list":"` + other + `"`, ruleWrappedBlobs},
 		{"another policy file of decisions", schemas.MemberRunEnv, schemas.DigestOf([]byte(wrappedPolicy)), schemas.DigestOf([]byte(wrappedBody)), ruleWrappedDocuments},
 		{"another policy file of rules", bundle.HealthName, regexp.MustCompile(`s4_network_policy: rules=\d+ blocked=\d+ policy=[^"]*`).FindString(wrappedRun(t)[bundle.HealthName]), "s4_network_policy: rules=2 blocked=1 policy=" + other, ruleWrappedDocuments},

@@ -21,6 +21,8 @@ OUTPUT = {"logs/stdout": "stdout", "logs/stderr": "stderr"}
 OF = {CLOCK: TICKING, NAMES: NET, CHANGES: BOX, EXCHANGES: NET}
 WRAPPERS = {"runner-box": BOX, "runner-clock": TICKING, "runner-net": NET}
 NOTES = {"s8_box": BOX, "s8_clock": TICKING, "s8_dns": NET, "s8_network": NET}
+OWN = {"": 403, "client_cut": 403, "upgrade": 501, "not_http": 400}  # what runner-net answers to what is denied
+GONE = {"unreachable", "untrusted", "server_cut", "client_cut"}
 MODES = {"record": {"allow", "deny"}, "deny": {"deny"}, "replay": {"replay", "miss", "deny"}}
 MAX_BLOBS = 1 << 15
 _BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})\Z")
@@ -82,6 +84,8 @@ def check(a, report):
         fault = None if ordered else "not in order"
         for v in values:
             fault = fault or _fault(member, v)
+        if member == CHANGES:
+            fault = fault or _tree(values)
         if fault:
             report.add("wrapped.lines", fault, member)
 
@@ -94,8 +98,10 @@ def _fault(member, v):
         path = v["path"]
         if posixpath.normpath(path) != path or path.startswith("/") or path == ".." or path.startswith("../"):
             return "no path below the workspace"
-        if len(states) == 2 and states[0] == states[1]:
-            return "no difference"
+        if _op(v.get("before"), v.get("after")) != v["op"]:
+            return "another op than before and after make"
+        if any("link" in s and _bytes_of(s["link"]) >= _bytes_of(path) for s in states):
+            return "a link to what is not the first name"
     if member == NAMES and "answer" in v and (v["type"] != "A" or not _told(v["answer"])):
         return "an answer that there cannot be"
     if member == EXCHANGES:
@@ -103,11 +109,87 @@ def _fault(member, v):
             return "no address"
         if v["scheme"] != "tcp" and ("response" in v or "status" in v) and not (v.get("method") and v.get("path") and "status" in v):
             return "an answer without method, path or status"
+        if v["scheme"] != "tcp" and not _plausible(v):
+            return "a failure or status that does not follow from who answered"
         for m in (v["request"], v.get("response", {})):
             names += [h[k] for h in m.get("headers", []) + m.get("trailers", []) for k in ("name", "value")]
         if ("rule" in v) != (v["decision"] == "allow") and v["decision"] in ("allow", "deny") or "response" in v and v["decision"] in ("deny", "miss"):
             return "a rule or a response that the decision cannot have"
     return None if all(text.is_text(n) for n in names) else "not in text form"
+
+
+def _plausible(v):
+    decision, failure, status = v["decision"], v.get("failure", ""), v.get("status", 0)
+    if not v.get("method"):
+        return decision == "deny" and failure != "" and not status and "response" not in v
+    if "response" in v:
+        return failure in ("", "client_cut", "server_cut", "request_cut")
+    if decision == "allow" or decision == "replay" and status == 502:
+        return status == 502 and failure in GONE
+    if decision == "miss":
+        return status == 502 and failure in ("", "client_cut")
+    return OWN.get(failure) == status
+
+
+def _op(before, after):
+    """The op of a name that was before and is after; None of equal states."""
+    if before is None or after is None:
+        return "add" if before is None else "delete"
+    differs = lambda *keys: any(before.get(k) != after.get(k) for k in keys)
+    if differs("kind"):
+        return "replace"
+    if any(s.get("unread") or s.get("mount") for s in (before, after)) or not differs("link") and differs("size", "sha256", "target", "device"):
+        return "modify"
+    return "link" if differs("link") else "mode" if differs("mode", "uid", "gid") else None
+
+
+def _directory(state):
+    return state is not None and state["kind"] == "dir"
+
+
+def _above(path):
+    return path.rpartition(b"/")[0]
+
+
+def _tree(values):
+    """Why the changes of a workspace do not go together, or None."""
+    lines = {}
+    for v in values:
+        path, before, after = _bytes_of(v["path"]), v.get("before"), v.get("after")
+        if path == b"." and not (_directory(before) and _directory(after)):
+            return "the workspace itself is no directory"
+        above = lines.get(_above(path))
+        if above and (before is not None and not _directory(above.get("before")) or after is not None and not _directory(above.get("after"))):
+            return "%s is in something that is no directory" % v["path"]
+        lines[path] = v
+    return None
+
+
+def _of_base(values):
+    """Whether there are changes that only something that was there can have."""
+    paths = {_bytes_of(v["path"]) for v in values}
+    return any(p != b"." and ("before" in v or _above(p) and _above(p) not in paths) for p, v in ((_bytes_of(v["path"]), v) for v in values))
+
+
+def _not_of_base(values, entries):
+    """Why the changes are not of this base, or None."""
+    was = {_bytes_of(e["path"]): {k: x for k, x in e.items() if k not in ("schema", "path", "modified_ns")} for e in entries}
+    keys = [_bytes_of(e["path"]) for e in entries]
+    if any(x >= y for x, y in zip(keys, keys[1:])) or any(_above(k) and not _directory(was.get(_above(k))) for k in keys):
+        return "the list is no tree"
+    lines = {_bytes_of(v["path"]): v for v in values}
+    for path, v in lines.items():
+        if path == b"." and "before" not in v:
+            continue
+        if v.get("before") != was.get(path):
+            return "%s is not before what it is in the base" % v["path"]
+        if _above(path) and _above(path) not in lines and not _directory(was.get(_above(path))):
+            return "%s is in no directory" % v["path"]
+    for path in was:
+        above = lines.get(_above(path))
+        if above and not _directory(above.get("after")) and path not in lines:
+            return "a directory goes away, and %r does not" % path
+    return None
 
 
 def _ip(value):
@@ -152,6 +234,10 @@ def _documents(a):
         ops = [v["op"] for v in _values(a, CHANGES)]
         if box["changes"] != {op: ops.count(op) for op in ops}:
             yield "the changes are not those of the layer", BOX
+        if "base" not in box and _of_base(_values(a, CHANGES)):
+            yield "the workspace was empty, and a change is of something that was there", CHANGES
+        if sum(1 for v in _values(a, CHANGES) if v.get("after", {}).get("unread") or v.get("after", {}).get("mount")) > box["unread"]:
+            yield "fewer names that are not known than the layer has", BOX
         if box["namespaces"] != ["mount", "pid", "ipc", "uts"] + ["user"] * box["rootless"]:
             yield "other namespaces", BOX
         if box["fresh"] != sorted(set(box["fresh"]), key=str.encode) or any(not d.startswith("/") or posixpath.normpath(d) != d for d in box["fresh"]):
@@ -235,6 +321,9 @@ def check_blobs(a, report):
             if entries is None or not _same_base(box["base"], entries):
                 report.add("wrapped.blobs", "another base than its list", BOX)
             else:
+                fault = _not_of_base(_values(a, CHANGES), entries)
+                if fault:
+                    report.add("wrapped.blobs", fault, CHANGES)
                 for e in entries:
                     if "sha256" in e:
                         named.add(e["sha256"], e["size"], True)

@@ -123,6 +123,53 @@ func keep(dir int) func() (tree.Kept, error) {
 	return func() (tree.Kept, error) { return b.Open() }
 }
 
+// maxContents is how many contents of the base and the workspace are kept in a measured run: the other blobs of an archive are for
+// what else is recorded.
+const maxContents = schemas.MaxBlobs - 4096
+
+// keepNew keeps the bytes of files that the base does not have, as many different ones as an archive has room for.
+func (i *inside) keepNew() func() (tree.Kept, error) {
+	keep := keep(i.record)
+	if i.conf.State.Record <= 0 {
+		return keep
+	}
+	r := &room{known: map[[32]byte]bool{}, left: maxContents}
+	if i.conf.Pack {
+		r.left -= files(i.before.list)
+	}
+	for n := range i.before.list {
+		r.known[i.before.list[n].SHA256] = true
+	}
+	return func() (tree.Kept, error) {
+		k, err := keep()
+		return &bounded{k, r}, err
+	}
+}
+
+// room is for which contents there is room.
+type room struct {
+	known map[[32]byte]bool
+	left  int
+}
+
+// bounded is the place of the bytes of a file, if there is room for it in the end.
+type bounded struct {
+	tree.Kept
+	room *room
+}
+
+// Done ends it.
+func (b *bounded) Done(sum *[32]byte) error {
+	if sum != nil && !b.room.known[*sum] {
+		if b.room.left == 0 {
+			return cmp.Or(b.Kept.Done(nil), fmt.Errorf("%w: an archive has room for %d contents", tree.ErrNotKept, maxContents))
+		}
+		b.room.left--
+		b.room.known[*sum] = true
+	}
+	return b.Kept.Done(sum)
+}
+
 // state is an entry as the record has it. Owners are told where they are not the program's: its numbers say nothing on
 // another machine.
 func (i *inside) state(e *tree.Entry) *schemas.FileState {
@@ -150,7 +197,7 @@ func (i *inside) state(e *tree.Entry) *schemas.FileState {
 func (i *inside) describeEnd() (changes int, err error) {
 	o := tree.Options{Known: i.untouched(), Inode: i.inode()}
 	if i.record >= 0 {
-		o.Keep = keep(i.record)
+		o.Keep = i.keepNew()
 	}
 	at := descriptor(i.place.work) // its name could be another directory's now
 	list, err := scan(at, at, o)

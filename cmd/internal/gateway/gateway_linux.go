@@ -82,7 +82,8 @@ func New(c Config) (*Gateway, error) {
 	}
 	g.server = &http.Server{
 		Handler: http.HandlerFunc(g.serve), ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: 5 * time.Minute, MaxHeaderBytes: 1 << 20,
-		BaseContext: func(net.Listener) context.Context { return g.ctx },
+		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like any other
+		BaseContext:                  func(net.Listener) context.Context { return g.ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, originKey{}, originOf(c))
 		},
@@ -198,7 +199,7 @@ func (g *Gateway) takeTLS(k *conn) {
 	c := tls.Server(k, &tls.Config{
 		NextProtos: []string{"h2", "http/1.1"},
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-			if name := strings.ToLower(strings.TrimSuffix(hello.ServerName, ".")); name != "" {
+			if name := lower(strings.TrimSuffix(hello.ServerName, ".")); name != "" {
 				k.o.host = name
 			}
 			return g.ca.certificate(k.o.host)

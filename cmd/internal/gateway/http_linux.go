@@ -73,24 +73,43 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	q.e = g.begin(scheme, &origin{to: q.o.to, host: q.host})
 	defer g.end(q.e)
 	line := q.e.line
-	line.Method, line.Path, line.Query = schemas.Text(r.Method), schemas.Text(r.URL.EscapedPath()), g.query(r.URL.RawQuery)
-	if line.Path == "" {
-		line.Path = "*" // of OPTIONS
-	}
+	path, clear := pathOf(r)
+	line.Method, line.Path, line.Query = schemas.Text(r.Method), schemas.Text(path), g.query(r.URL.RawQuery)
 	line.Request.Headers = g.requestHeaders(r.Header)
-	rule := g.c.Rules.Decide(allow.Request{Host: q.host, Port: q.o.to.Port(), Method: r.Method, Path: r.URL.EscapedPath()})
+	if !fits(line) {
+		q.tooLong()
+		return
+	}
+	rule := g.c.Rules.Decide(allow.Request{Host: q.host, Port: q.o.to.Port(), Method: r.Method, Path: path})
 	switch {
 	case g.c.Replay != nil:
 		q.replay()
 	case upgrades(r):
 		line.Failure = schemas.NetUpgrade
-		q.own(http.StatusNotImplemented)
+		q.own()
+	case !clear:
+		line.Failure = schemas.NetNotHTTP
+		q.own()
 	case rule == nil:
-		q.own(http.StatusForbidden)
+		q.own()
 	default:
 		line.Decision, line.Rule = schemas.NetAllow, rule.ID
 		q.forward()
 	}
+}
+
+// pathOf is the path that a request asks for, in the form in which it is passed on. False: it asks for something that is no path
+// (GET http:x), of which servers make different ones.
+func pathOf(r *http.Request) (path string, clear bool) {
+	switch path = r.URL.EscapedPath(); {
+	case r.URL.Opaque != "":
+		return r.URL.Opaque, false
+	case path == "" && r.Method == http.MethodConnect:
+		return "*", true
+	case path == "": // GET http://host
+		return "/", true
+	}
+	return path, true
 }
 
 // hostOf is the host that a request is for: what it says itself, and else where its connection went.
@@ -99,7 +118,7 @@ func hostOf(r *http.Request, o *origin) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	host = lower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.Unmap().String()
 	}
@@ -125,16 +144,25 @@ func upgrades(r *http.Request) bool {
 }
 
 // own answers in place of the server. All that the client has to send is read, and recorded.
-func (q *request) own(status int) {
+func (q *request) own() {
 	line := q.e.line
 	line.Decision = schemas.NetDeny
 	if _, err := io.Copy(q.sent, q.r.Body); err != nil && line.Failure == "" {
 		line.Failure = schemas.NetClientCut
 	}
 	line.Request = q.sentMessage()
-	line.Status = uint16(status)
+	line.Status = schemas.NetOwnStatus(line.Decision, line.Failure)
 	header, text := ownAnswer(line)
-	q.say(status, header, text)
+	q.say(header, text)
+}
+
+// tooLong answers a request that no line of the record has room for. The record has it as one that cannot be read.
+func (q *request) tooLong() {
+	line := q.e.line
+	line.Decision, line.Failure, line.Host = schemas.NetDeny, schemas.NetNotHTTP, schemas.Text(q.o.host)
+	line.Method, line.Path, line.Query, line.Request = "", "", "", schemas.NetMessage{}
+	q.w.Header().Set(ownHeader, line.Failure)
+	http.Error(q.w, "runner-net: the request is longer than can be recorded", http.StatusRequestHeaderFieldsTooLarge)
 }
 
 // ownAnswer is what the gateway itself answers to an exchange: the header that says so, and a text.
@@ -142,6 +170,8 @@ func ownAnswer(e *schemas.NetExchange) (header, text string) {
 	switch {
 	case e.Failure == schemas.NetUpgrade:
 		return e.Failure, "runner-net: no other protocol is passed on"
+	case e.Failure == schemas.NetNotHTTP:
+		return e.Failure, "runner-net: the request asks for no path"
 	case e.Failure != "":
 		return e.Failure, "runner-net: the server did not answer: " + e.Failure
 	}
@@ -149,11 +179,11 @@ func ownAnswer(e *schemas.NetExchange) (header, text string) {
 }
 
 // say writes an answer of the gateway's own. It has no date: it is the same each time.
-func (q *request) say(status int, header, text string) {
+func (q *request) say(header, text string) {
 	h := q.w.Header()
 	h.Set(ownHeader, header)
 	h["Date"] = nil
-	http.Error(q.w, text, status)
+	http.Error(q.w, text, int(q.e.line.Status))
 }
 
 // hop are headers of one connection only.
@@ -190,6 +220,17 @@ func (q *request) forward() {
 		r.Body = http.NoBody
 	}
 	answer, err := q.g.transport.RoundTrip(r)
+	if err == nil && (answer.StatusCode < schemas.NetMinStatus || answer.StatusCode > schemas.NetMaxStatus) {
+		answer.Body.Close()
+		err = fmt.Errorf("status %d", answer.StatusCode) // which is none that could be passed on
+	}
+	var m schemas.NetMessage
+	if err == nil {
+		if m.Headers = q.g.responseHeaders(answer.Header); !fits(&m) {
+			answer.Body.Close()
+			err = errLong
+		}
+	}
 	if err != nil {
 		_, failed := upload.stop()
 		line.Request = q.sentMessage()
@@ -203,17 +244,25 @@ func (q *request) forward() {
 		line.Failure = schemas.NetRequestCut
 	}
 	line.Request = q.sentMessage()
-	m := got.message()
-	m.Headers, m.Trailers = q.g.responseHeaders(answer.Header), q.g.trailers(answer.Trailer)
+	body := got.message()
+	m.Bytes, m.SHA256 = body.Bytes, body.SHA256
+	if !q.g.trailers(&m, answer.Trailer) {
+		line.Failure = schemas.NetServerCut
+	}
 	if line.Response = &m; line.Failure == schemas.NetServerCut {
 		http.NewResponseController(q.w).Flush()
 		panic(http.ErrAbortHandler) // the client must not take the answer for a whole one
 	}
 }
 
+// sentMessage is what the client sent.
 func (q *request) sentMessage() schemas.NetMessage {
+	line := q.e.line
 	m := q.sent.message()
-	m.Headers, m.Trailers = q.g.requestHeaders(q.r.Header), q.g.trailers(q.r.Trailer)
+	m.Headers = line.Request.Headers
+	if !q.g.trailers(&m, q.r.Trailer) && line.Failure == "" {
+		line.Failure = schemas.NetClientCut
+	}
 	return m
 }
 
@@ -232,9 +281,9 @@ func (q *request) broken(err, upload error) {
 	default:
 		line.Failure = schemas.NetServerCut
 	}
-	line.Status = http.StatusBadGateway
+	line.Status = schemas.NetOwnStatus(line.Decision, line.Failure)
 	header, text := ownAnswer(line)
-	q.say(http.StatusBadGateway, header, text)
+	q.say(header, text)
 }
 
 func isDial(err error) bool {
@@ -258,7 +307,9 @@ func (q *request) answer(answer *http.Response, got *body) {
 	if _, there := answer.Header["Content-Type"]; !there {
 		h["Content-Type"] = nil // without a guess
 	}
+	announced := map[string]bool{}
 	for name := range answer.Trailer {
+		announced[name] = true
 		h.Add("Trailer", name)
 	}
 	q.w.WriteHeader(answer.StatusCode)
@@ -292,6 +343,9 @@ func (q *request) answer(answer *http.Response, got *body) {
 		}
 	}
 	for name, values := range answer.Trailer {
+		if !announced[name] { // the header did not name it
+			name = http.TrailerPrefix + name
+		}
 		h[name] = values
 	}
 }

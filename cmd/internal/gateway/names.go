@@ -98,7 +98,7 @@ func (n *names) answer(message []byte) []byte {
 
 // look finds the answer of a question, and remembers both. Only IPv4 addresses are told.
 func (n *names) look(q dnsmessage.Question) (a netip.Addr, ok bool) {
-	name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
+	name := lower(strings.TrimSuffix(q.Name.String(), "."))
 	if name == "" {
 		return a, false
 	}
@@ -122,4 +122,15 @@ func (n *names) look(q dnsmessage.Question) (a netip.Addr, ok bool) {
 		n.asked[key] = said
 	}
 	return a, ok
+}
+
+// lower is a name in lower case. Only letters of ASCII have a case in names: other bytes are what they are.
+func lower(name string) string {
+	b := []byte(name)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
 }

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -41,6 +43,12 @@ func TestNames(t *testing.T) {
 	}
 	if a, b := n.by["host3.test"], again.by["host3.test"]; a != b || len(again.by) != 2 {
 		t.Errorf("%v and %v: the address depends on what was asked for before", a, b)
+	}
+	for _, name := range []string{"\u212a.test", "k.test", "\xff.test", "\xfe.test"} { // names are bytes: a sign that is like a K is none
+		again.answer(ask(t, name+".", dnsmessage.TypeA))
+	}
+	if len(again.by) != 6 {
+		t.Errorf("%d names, expected 6: %q", len(again.by), slices.Collect(maps.Keys(again.by)))
 	}
 	var m dnsmessage.Message
 	for name, kind := range map[string]dnsmessage.Type{"a.test.": dnsmessage.TypeAAAA, "b.test.": dnsmessage.TypeMX, ".": dnsmessage.TypeA} {

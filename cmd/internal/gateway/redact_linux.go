@@ -2,12 +2,14 @@ package gateway
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/runner-evidence/runner/cmd/internal/arguments"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/stream"
 )
 
 // kept are the headers of requests whose values are recorded. All others can be secrets.
@@ -35,7 +37,25 @@ func (g *Gateway) responseHeaders(h http.Header) []schemas.NetHeader {
 	})
 }
 
-func (g *Gateway) trailers(h http.Header) []schemas.NetHeader { return g.responseHeaders(h) }
+// trailers adds trailers to a message. False: there is no room for them, and the message is without them.
+func (g *Gateway) trailers(m *schemas.NetMessage, h http.Header) bool {
+	m.Trailers = g.responseHeaders(h)
+	if !fits(m) {
+		m.Trailers = nil
+		return false
+	}
+	return true
+}
+
+// errLong is an answer that no line of the record has room for.
+var errLong = errors.New("the header of the answer is longer than can be recorded")
+
+// fits reports whether what is recorded of one side of an exchange leaves room in a line for the other.
+func fits(side any) bool {
+	const most = stream.MaxLine/2 - 4096
+	b, err := schemas.Marshal(side)
+	return err == nil && len(b) <= most
+}
 
 func (g *Gateway) named(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })

@@ -25,12 +25,13 @@ func (g *Gateway) prepare(r *exchange.Recording) {
 	}
 }
 
-// next takes the next answer of a key. nil: there is none, or none any more; then the nearest recording is returned too.
+// next takes the next answer of a key. nil: there is none, or none any more; then the nearest recording is returned too. What came
+// of a request that was cut can be all of another one: only one that was cut, too, is the same.
 func (g *Gateway) next(line *schemas.NetExchange) (e, nearest *schemas.NetExchange) {
 	key := exchange.Key(line, g.c.Match)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if list := g.waiting[key]; len(list) > 0 {
+	if list := g.waiting[key]; len(list) > 0 && (line.Failure == "" || line.Failure == list[0].Failure) {
 		g.waiting[key] = list[1:]
 		g.unused--
 		return list[0], nil
@@ -52,15 +53,15 @@ func (q *request) replay() {
 	line.Request = q.sentMessage()
 	e, nearest := q.g.next(line)
 	if e == nil {
-		line.Decision, line.Status = schemas.NetMiss, http.StatusBadGateway
-		q.say(http.StatusBadGateway, schemas.NetMiss, q.miss(nearest))
+		line.Decision, line.Status = schemas.NetMiss, schemas.NetOwnStatus(schemas.NetMiss, line.Failure)
+		q.say(schemas.NetMiss, q.miss(nearest))
 		return
 	}
 	line.Decision, line.Rule, line.Status, line.Failure, line.Response = schemas.NetReplay, e.Rule, e.Status, e.Failure, e.Response
 	if e.Response == nil {
 		if e.Status != 0 { // the gateway answered, and does so again
 			header, text := ownAnswer(e)
-			q.say(int(e.Status), header, text)
+			q.say(header, text)
 			return
 		}
 		panic(http.ErrAbortHandler) // nothing came

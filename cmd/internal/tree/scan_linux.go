@@ -2,6 +2,7 @@ package tree
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -202,6 +203,11 @@ func (s *scan) open(name string, st *unix.Stat_t, flags int) (int, error) {
 
 // below adds a directory, and enters it.
 func (s *scan) below(e *Entry, name string, st *unix.Stat_t) error {
+	if len(e.Path) > MaxPath {
+		e.Unread = fmt.Sprintf("its path has more than %d bytes", MaxPath)
+		s.list = append(s.list, *e)
+		return nil
+	}
 	fd, err := s.open(name, st, unix.O_DIRECTORY)
 	if err == ErrChanged {
 		return s.failed("open", e.Path, err)
@@ -287,10 +293,13 @@ func (s *scan) read(e *Entry, f *os.File) error {
 		err = s.failed("read", e.Path, ErrChanged)
 	case err == nil:
 		h.Sum(e.SHA256[:0])
-		if kept != nil {
-			return kept.Done(&e.SHA256)
+		if kept == nil {
+			return nil
 		}
-		return nil
+		if err = kept.Done(&e.SHA256); errors.Is(err, ErrNotKept) {
+			e.SHA256, e.Unread, err = [32]byte{}, err.Error(), nil
+		}
+		return err
 	}
 	if kept != nil {
 		if done := kept.Done(nil); err == nil {

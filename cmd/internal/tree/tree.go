@@ -62,10 +62,16 @@ type Kept interface {
 // MaxEntries is how many names a tree may have.
 const MaxEntries = 4 << 20
 
+// MaxPath is up to how many bytes of its path a directory is looked into: a line of a record has room for three paths, each byte of
+// which can need five.
+const MaxPath = 32 << 10
+
 // Errors of Scan.
 var (
 	ErrTooMany = fmt.Errorf("the tree has more than %d names", MaxEntries)
 	ErrChanged = errors.New("the tree changes while it is read")
+	// ErrNotKept, of Done of what is Kept, says that there is no place for the bytes: the file is then Unread.
+	ErrNotKept = errors.New("there is no place for its bytes")
 )
 
 // Op says how a name differs.
