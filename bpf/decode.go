@@ -311,29 +311,30 @@ func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) ([]
 		rest = rest[n:]
 		return part
 	}
-	n := [4]int{int(le.Uint16(b[offULen1:])), int(le.Uint32(b[offCLen1:])), int(le.Uint16(b[offULen2:])), int(le.Uint32(b[offCLen2:]))}
+	len1, marks1 := pathOf(le.Uint32(b[offCLen1:]), marks)
+	len2, marks2 := pathOf(le.Uint32(b[offCLen2:]), marks)
+	n := [4]int{int(le.Uint16(b[offULen1:])), len1, int(le.Uint16(b[offULen2:])), len2}
 	u1, c1, u2, c2 := cut(n[0]), cut(n[1]), cut(n[2]), cut(n[3])
 	if len(u1) != n[0] || len(c1) != n[1] || len(u2) != n[2] || len(c2) != n[3] {
 		return nil, ErrRecord
 	}
-	fault := marks&markPFault != 0
 	unread := marks&markUFault != 0 // a text of no bytes may be the one that could not be read
 	if marks&markHasU1 != 0 && (len(u1) > 0 || !unread) {
 		e.UserPath = d.text(u1)
 	}
 	if marks&markHasPath != 0 {
 		var err error
-		if e.Path, err = d.path(c1, b, marks, e.Flags); err != nil {
+		if e.Path, err = d.path(c1, b, marks1, e.Flags); err != nil {
 			return nil, err
 		}
 	}
-	base1 := c1
+	base1, marksB := c1, marks1
 	if op == opExec {
-		base1 = c2
+		base1, marksB = c2, marks2
 	}
-	if marks&markHasBase1 != 0 && !fault {
+	if marks&markHasBase1 != 0 && marksB&markPFault == 0 {
 		var err error
-		if e.Base, err = d.dir(base1, marks); err != nil {
+		if e.Base, err = d.dir(base1, marksB); err != nil {
 			return nil, err
 		}
 		if op != opExec && e.Path == nil && len(e.Base) > 1 && len(u1) > 0 && u1[0] == '/' && e.Resolve&schemas.ResolveInRoot == 0 {
@@ -355,17 +356,23 @@ func (d *Decoder) paths(b []byte, e *schemas.RawEvent, op int, marks uint32) ([]
 	}
 	if marks&markHasPath2 != 0 {
 		var err error
-		if e.Path2, err = d.path(c2, b, marks, e.Flags); err != nil {
+		if e.Path2, err = d.path(c2, b, marks2, e.Flags); err != nil {
 			return nil, err
 		}
 	}
-	if marks&markHasBase2 != 0 && !fault {
+	if marks&markHasBase2 != 0 && marks2&markPFault == 0 {
 		var err error
-		if e.Base2, err = d.dir(c2, marks); err != nil {
+		if e.Base2, err = d.dir(c2, marks2); err != nil {
 			return nil, err
 		}
 	}
 	return rest, nil
+}
+
+// pathOf splits what a record says about one of its paths: its bytes, and in the upper half which of the record's marks
+// are not of this path.
+func pathOf(clen, marks uint32) (bytes int, own uint32) {
+	return int(clen & 0xffff), marks &^ (clen >> 16)
 }
 
 // context sets who and where the task is, or of a fork its child.

@@ -103,6 +103,8 @@ INLINE void note_start(struct task_struct *task)
 	if (!e)
 		return;
 	e->again &= !!e->call;
+	if (!e->call) /* what is kept is of another call */
+		e->given.kept = 0;
 	e->alone.end = 0;
 	e->call = 0;
 	e->execed = call_of(call_number(bpf_task_pt_regs(task)), is_compat(task));

@@ -39,6 +39,7 @@ struct given {
 	u32 pad;
 	u64 since; /* when the call was entered */
 	u64 file;
+	u64 files;  /* the table of descriptors: an exec takes one of its own */
 	u64 memory; /* an exec can take it away and then fail */
 	u64 how[HOW_SIZE / 8];
 	struct path_pair root, pwd;

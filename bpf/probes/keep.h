@@ -239,6 +239,7 @@ GLOBAL u32 keep_given(u32 key, u32 nr, u32 compat32, u32 shared)
 	}
 	if (d->class == CLASS_EXEC) {
 		g->memory = POINTER(task_struct, bpf_get_current_task(), mm);
+		g->files = descriptors();
 		kept |= GIVEN_MEMORY;
 	}
 	if ((shared & SHARES_MEMORY || always_kept(d->op) || d->path1 == NO) && name_of_task(0, BPF_LOCAL_STORAGE_GET_F_CREATE))

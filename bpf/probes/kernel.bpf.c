@@ -22,6 +22,7 @@ INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d)
 {
 	struct rec *r = &s->r;
 	u64 off = 0, n;
+	u32 first;
 
 	if (d->mode != NO) {
 		r->mode = s->args[d->mode & 7];
@@ -43,8 +44,12 @@ INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d)
 		return 0;
 	if (d->path2 == NO)
 		return off;
-	if (d->dfd2 != NO)
-		return put_operand(key, off, s->args[d->path2 & 7], s->args[d->dfd2 & 7], 1);
+	if (d->dfd2 != NO) {
+		first = begin_second(r);
+		off = put_operand(key, off, s->args[d->path2 & 7], s->args[d->dfd2 & 7], 1);
+		end_second(r, first);
+		return off;
+	}
 	if (s->args[d->path2 & 7]) { /* text only: a link's target, a mount's source, an attribute */
 		n = put_text(key, off, s->args[d->path2 & 7], 1);
 		r->marks |= MARK_HAS_U2;

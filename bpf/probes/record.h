@@ -101,6 +101,17 @@ enum mark {
 	MARK_ROOT = 1U << 31,	  /* after the other names there are ret bytes of its root directory */
 };
 
+/* Of these a record says what is wrong with one of its paths. Where it has two, clen1 and clen2 have in their upper half those that are not true
+ * of this one: what is wrong with one path is not wrong with the other. */
+#define PATH_MARKS (MARK_PTRUNC | MARK_PFAULT | MARK_DISCONN)
+#define NOT_OF_PATH 16
+#define OF_BASE 16 /* a request keeps the marks of a base there (uringkeep.h) */
+
+INLINE u32 not_of_path(u32 marks)
+{
+	return (~marks & PATH_MARKS) << NOT_OF_PATH;
+}
+
 enum source { SOURCE_NONE, SOURCE_SYSCALL, SOURCE_CGROUP, SOURCE_IO_URING, SOURCE_LSM };
 
 /* What rules refused, in the order of schemas.RawHooks. */
@@ -152,6 +163,23 @@ struct rec {
 	u64 aux1; /* exec: old tid; fork: child tgid << 32 | child tid; move: moved tgid << 32 | tid; blocked: hook << 32 | rule; connect: 1 if it is made with the first data */
 	u64 aux2; /* fork, move: destination cgroup; exit: wait status; socket calls and connect_end: the socket's cookie; open, exec: 1 if it is one that was interrupted and started over */
 };
+
+/* After the first path of a record, before the second one. Returns the marks of the first. */
+INLINE u32 begin_second(struct rec *r)
+{
+	u32 first = r->marks & PATH_MARKS;
+
+	r->marks &= ~(u32)PATH_MARKS;
+	return first;
+}
+
+/* After the second one. From here on the upper halves of clen1 and clen2 are set. */
+INLINE void end_second(struct rec *r, u32 first)
+{
+	r->clen1 |= not_of_path(first);
+	r->clen2 |= not_of_path(r->marks);
+	r->marks |= first;
+}
 
 _Static_assert(sizeof(struct rec) == REC_SIZE, "record header size");
 

@@ -8,6 +8,7 @@
 #include "entry.h"
 #include "loader.h"
 #include "pathobj.h"
+#include "taken.h"
 
 BODY(exec_body);
 
@@ -33,9 +34,40 @@ INLINE s32 fd_of_name(u64 name, u32 *len)
 	return fd;
 }
 
+/* Can the place that a script's name starts from be another one than when its exec was entered? Without a descriptor, it is the root or the
+ * working directory. By now the task has descriptors of its own: what others did to those that it shared is told of their table. */
+GLOBAL u32 script_moved(u64 mnt, u64 dentry, s32 fd, u32 absolute)
+{
+	struct path_pair now = { .mnt = mnt, .dentry = dentry };
+	struct entry *e = entry_of(bpf_get_current_task_btf(), 0);
+	struct change *c;
+	struct given *g;
+
+	if (!e || !(e->given.kept & GIVEN_MEMORY))
+		return 0;
+	g = &e->given;
+	if (fd < 0) {
+		if (!(g->kept & GIVEN_START))
+			return 0;
+		return !same_place(absolute ? &g->root : &g->pwd, &now) ||
+		       table_changed(POINTER(task_struct, bpf_get_current_task(), fs), CHANGES_START, g->since);
+	}
+	if (!(g->kept & GIVEN_DIR))
+		return 0;
+	c = change_of(g->files, fd);
+	return !same_place(&g->dir[0], &now) || (c && (c->at >= g->since || c->closers)) || table_changed(g->files, CHANGES_ALL, g->since);
+}
+
+/* Where the name of a program starts. */
+struct start {
+	struct path_pair at;
+	s32 fd; /* the descriptor, -1 without one */
+	u32 absolute;
+};
+
 /* The name of a program, without what the kernel puts before it, and where that name starts. A descriptor that was closed by the start leads
  * nowhere, and nobody needs it: then the program is no script. */
-INLINE u64 program_name(struct linux_binprm *bprm, struct path_pair *start, bool *by_fd)
+INLINE u64 program_name(struct linux_binprm *bprm, struct start *start)
 {
 	u64 name = 0, fdpath = 0;
 	char first = 0;
@@ -43,14 +75,16 @@ INLINE u64 program_name(struct linux_binprm *bprm, struct path_pair *start, bool
 
 	READ(name, bprm, filename);
 	READ(fdpath, bprm, fdpath);
-	*by_fd = fdpath && fdpath == name;
-	if (*by_fd) {
-		file_path(fd_file(fd_of_name(name, &len)), start);
-		if (start->dentry)
+	start->fd = -1;
+	if (fdpath && fdpath == name) {
+		start->fd = fd_of_name(name, &len);
+		file_path(fd_file(start->fd), &start->at);
+		if (start->at.dentry)
 			return name + len;
 	}
 	bpf_probe_read_kernel(&first, 1, (void *)name);
-	base_path(first == '/', AT_FDCWD, start);
+	start->absolute = first == '/';
+	base_path(start->absolute, AT_FDCWD, &start->at);
 	return name;
 }
 
@@ -60,10 +94,10 @@ INLINE int exec(u64 *ctx)
 	u32 old_tid = ctx[1];
 	u32 key = scratch_key(copied_tasks ? COPY_OF(exec) : 0, SCRATCH_EXEC);
 	struct counters *c = counters_of(SLOT_EXEC);
-	struct path_pair base;
+	struct start base = {};
 	struct scratch *s;
 	u64 off = 0, file = 0, name = 0, interp = 0;
-	bool by_fd;
+	u32 first;
 	s64 n;
 
 	if (!c)
@@ -80,7 +114,7 @@ INLINE int exec(u64 *ctx)
 	put_context(&s->r, bpf_get_current_task());
 	put_number(&s->r, bpf_get_current_task());
 	/* the kernel's own copies: no race with the program */
-	n = bpf_probe_read_kernel_str(&s->blob[0], UPATH_MAX, (void *)program_name(bprm, &base, &by_fd));
+	n = bpf_probe_read_kernel_str(&s->blob[0], UPATH_MAX, (void *)program_name(bprm, &base));
 	if (n > 0)
 		off = s->r.ulen1 = n - 1;
 	else
@@ -93,15 +127,21 @@ INLINE int exec(u64 *ctx)
 		return 0;
 	READ(name, bprm, filename);
 	READ(interp, bprm, interp);
-	n = by_fd && interp == name ? 0 : bpf_probe_read_kernel_str(&s->blob[off], UPATH_MAX, (void *)interp);
+	n = base.fd >= 0 && interp == name ? 0 : bpf_probe_read_kernel_str(&s->blob[off], UPATH_MAX, (void *)interp);
 	if (n > 0) {
 		s->r.ulen2 = n - 1;
 		s->r.marks |= MARK_HAS_U2;
 		off += n - 1;
 	}
 	/* where a relative script name starts */
-	s->r.clen2 = put_path(key, off, base.mnt, base.dentry);
-	off += s->r.clen2;
+	first = begin_second(&s->r);
+	if (interp != name && script_moved(base.at.mnt, base.at.dentry, base.fd, base.absolute)) {
+		s->r.marks = (s->r.marks & ~(u32)MARK_HAS_BASE1) | MARK_CHANGED;
+	} else {
+		s->r.clen2 = put_path(key, off, base.at.mnt, base.at.dentry);
+		off += s->r.clen2;
+	}
+	end_second(&s->r, first);
 	off += put_root(key, off);
 	off += put_arguments(key, off);
 	BARRIER(off);

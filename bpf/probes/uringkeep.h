@@ -53,6 +53,7 @@ GLOBAL u32 keep_base(u32 place, u32 key, u32 absolute, s32 dfd, u32 second)
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct request *q = blank_at(place);
 	struct path_pair *from;
+	u32 wrong;
 	u64 n;
 
 	if (!q)
@@ -65,12 +66,14 @@ GLOBAL u32 keep_base(u32 place, u32 key, u32 absolute, s32 dfd, u32 second)
 		return 0;
 	s->r.marks = 0;
 	n = put_path(key, 0, from->mnt, from->dentry);
-	q->marks |= s->r.marks;
+	q->marks |= s->r.marks & ~(u32)PATH_MARKS;
+	wrong = (s->r.marks & PATH_MARKS) << OF_BASE; /* with this path, not with the other one of the request */
+	q->clen[second] = wrong;
 	BARRIER(n);
 	if (n > BASE_MAX)
-		q->clen[second] = BASE_MAX + 1;
+		q->clen[second] = wrong | (BASE_MAX + 1);
 	else if (!bpf_probe_read_kernel(q->base + second * BASE_MAX, n, s->blob))
-		q->clen[second] = n;
+		q->clen[second] = wrong | n;
 	return 0;
 }
 

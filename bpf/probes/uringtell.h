@@ -106,7 +106,8 @@ GLOBAL u64 put_base(u32 key, u64 off, u32 absolute, s32 dfd, u32 second)
 	}
 	if (off > BLOB_LAST)
 		return 0;
-	n = told(s)->clen[second];
+	s->r.marks |= told(s)->clen[second] >> OF_BASE;
+	n = told(s)->clen[second] & ((1 << OF_BASE) - 1);
 	if (n > BASE_MAX)
 		return put_path(key, off, now->mnt, now->dentry);
 	if (put_text_of(key, off, BASE_AT(second), n)) {
@@ -279,6 +280,7 @@ GLOBAL u64 put_told(u32 key)
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct request *q;
 	u64 off = 0, file = 0;
+	u32 first;
 
 	if (!s)
 		return 0;
@@ -297,8 +299,11 @@ GLOBAL u64 put_told(u32 key)
 		off = s->r.clen1 = put_file(key, 0, file);
 	} else if (!q->on_file && q->op != OP_IO_URING_OTHER) {
 		off = put_name(key, 0, 0);
-		if (q->marks & MARK_HAS_BASE2)
+		if (q->marks & MARK_HAS_BASE2) {
+			first = begin_second(&s->r);
 			off = put_name(key, off, 1);
+			end_second(&s->r, first);
+		}
 	}
 	if (q->op == OP_SETXATTR)
 		off = put_attribute(key, off);

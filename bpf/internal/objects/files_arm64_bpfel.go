@@ -122,6 +122,7 @@ type FilesScratch struct {
 		Pad    uint32
 		Since  uint64
 		File   uint64
+		Files  uint64
 		Memory uint64
 		How    [3]uint64
 		Root   struct {

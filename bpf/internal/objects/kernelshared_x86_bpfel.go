@@ -88,6 +88,7 @@ type KernelSharedEntry struct {
 		Pad    uint32
 		Since  uint64
 		File   uint64
+		Files  uint64
 		Memory uint64
 		How    [3]uint64
 		Root   struct {
@@ -255,6 +256,7 @@ type KernelSharedScratch struct {
 		Pad    uint32
 		Since  uint64
 		File   uint64
+		Files  uint64
 		Memory uint64
 		How    [3]uint64
 		Root   struct {

@@ -81,6 +81,7 @@ type KernelUsualEntry struct {
 		Pad    uint32
 		Since  uint64
 		File   uint64
+		Files  uint64
 		Memory uint64
 		How    [3]uint64
 		Root   struct {
@@ -230,6 +231,7 @@ type KernelUsualScratch struct {
 		Pad    uint32
 		Since  uint64
 		File   uint64
+		Files  uint64
 		Memory uint64
 		How    [3]uint64
 		Root   struct {

@@ -208,6 +208,7 @@ type PathObjSharedCopiesScratch struct {
 		Pad    uint32
 		Since  uint64
 		File   uint64
+		Files  uint64
 		Memory uint64
 		How    [3]uint64
 		Root   struct {

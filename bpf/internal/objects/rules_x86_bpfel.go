@@ -113,6 +113,7 @@ type RulesScratch struct {
 		Pad    uint32
 		Since  uint64
 		File   uint64
+		Files  uint64
 		Memory uint64
 		How    [3]uint64
 		Root   struct {
