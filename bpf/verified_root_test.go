@@ -13,8 +13,8 @@ import (
 // of a start is spent there, and a loop in the wrong place takes ten times as many.
 const (
 	mostVerified      = 17_000
-	mostVerifiedInAll = 74_000
-	mostVerifiedInSet = 88_000 // of copies that runs share: loaded once, and each knows whose event it is at
+	mostVerifiedInAll = 77_000
+	mostVerifiedInSet = 91_000 // of copies that runs share: loaded once, and each knows whose event it is at
 )
 
 func TestVerifiedInstructions(t *testing.T) {

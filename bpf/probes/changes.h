@@ -60,6 +60,14 @@ INLINE bool gives_away(u32 request)
 	return (request & 0xffff) == SECCOMP_ADDFD;
 }
 
+/* The device of autofs closes any descriptor of the program that it is asked to (include/uapi/linux/auto_dev-ioctl.h). */
+#define AUTOFS_CLOSE 0x9375 /* AUTOFS_DEV_IOCTL_CLOSEMOUNT; nor does this one */
+
+INLINE bool closes_any(u32 request)
+{
+	return (request & 0xffff) == AUTOFS_CLOSE;
+}
+
 /* It begins to, or has ended: the kernel does it in between. */
 INLINE void note_giving(u64 n)
 {

@@ -16,6 +16,16 @@ INLINE bool is_memory(u64 dentry)
 	return name[0] == 'm' && name[1] == 'e' && name[2] == 'm' && !name[3];
 }
 
+/* Is a file system that of a user namespace below the initial one? What binfmt_misc has there (Linux 6.7) concerns only the programs of that. */
+INLINE bool is_of_user_namespace(u64 inode)
+{
+	u64 ns = POINTER(super_block, POINTER(inode, inode, i_sb), s_user_ns);
+	s32 level = 0;
+
+	READ_FIELD(level, user_namespace, ns, level);
+	return level > 0;
+}
+
 /* A file that was opened for writing. */
 GLOBAL u32 guard_file(u64 file)
 {
@@ -35,6 +45,8 @@ GLOBAL u32 guard_file(u64 file)
 		return 0;
 	}
 	key.magic = magic_of(inode);
+	if (key.magic == BINFMT_MAGIC && is_of_user_namespace(inode))
+		return 0;
 	kind = bpf_map_lookup_elem(&kernel_files, &key);
 	if (!kind)
 		return 0;

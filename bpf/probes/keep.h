@@ -185,7 +185,7 @@ INLINE u64 text_of_special(u32 op, const u64 *args)
 	case OP_MQ_UNLINK:
 		return args[0];
 	case OP_BPF_OBJ_PIN: /* it is the first of what the structure has */
-		if (args[0] == BPF_OBJ_PIN || args[0] == BPF_OBJ_GET)
+		if ((u32)args[0] == BPF_OBJ_PIN || (u32)args[0] == BPF_OBJ_GET)
 			bpf_probe_read_user(&path, sizeof(path), (void *)args[1]);
 	}
 	return path;
@@ -204,6 +204,13 @@ GLOBAL u32 keep_special(u32 key, u32 op, u32 shared)
 	g = &s->given;
 	g->since = bpf_ktime_get_ns();
 	g->kept = keep_start(g, shared);
+	if (shared & SHARES_FILES) {
+		g->kept |= GIVEN_FILES;
+		if (op == OP_FSCONFIG) {
+			g->file = fd_file(s->args[0]);
+			g->kept |= GIVEN_FILE;
+		}
+	}
 	if (!at)
 		return 0;
 	if (!(shared & SHARES_MEMORY) && !others_reach(key, at, UPATH_MAX) && !(op == OP_BPF_OBJ_PIN && others_reach(key, s->args[1], PIN_SIZE)))

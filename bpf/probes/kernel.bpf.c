@@ -25,19 +25,20 @@ INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d)
 	u32 first;
 
 	if (d->mode != NO) {
-		r->mode = s->args[d->mode & 7];
+		r->mode = (u16)s->args[d->mode & 7];
 		r->marks |= MARK_MODE;
 	}
 	if (d->flags != NO)
-		r->flags = s->args[d->flags & 7];
+		r->flags = r->op == OP_MOUNT ? s->args[d->flags & 7] : (u32)s->args[d->flags & 7]; /* of the others the kernel takes 32 bits */
 	if (r->op == OP_UNLINK && r->flags & AT_REMOVEDIR)
 		r->op = OP_RMDIR;
 	if (r->op == OP_OPEN_TREE && d->mode != NO) /* open_tree_attr: what it sets can be nothing */
 		set_attributes(r, s->args[d->mode & 7]);
-	if (d->path1 == NO || by_descriptor(r, s->args[d->path1 & 7])) { /* the file itself says where it is */
+	if (d->path1 == NO || by_descriptor(r, s->args[d->path1 & 7], s->args[d->dfd1 & 7])) { /* the file itself says where it is */
 		off = put_descriptor(key, s->args[d->dfd1 & 7]);
 	} else {
 		off = put_operand(key, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
+		no_fault(r, s->args[d->path1 & 7], 0);
 	}
 	BARRIER(off);
 	if (off > BLOB_LAST)
@@ -45,8 +46,11 @@ INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d)
 	if (d->path2 == NO)
 		return off;
 	if (d->dfd2 != NO) {
+		u32 marks = r->marks;
+
 		first = begin_second(r);
 		off = put_operand(key, off, s->args[d->path2 & 7], s->args[d->dfd2 & 7], 1);
+		no_fault(r, s->args[d->path2 & 7], marks);
 		end_second(r, first);
 		return off;
 	}
@@ -460,7 +464,7 @@ int on_sys_enter(u64 *ctx)
 			change((u64)task, regs, compat32, d->op);
 			return 0;
 		}
-		if (class_of(d) == CLASS_CONTEXT)
+		if (class_of(d) == CLASS_CONTEXT && d->mode != NO)
 			note_change((u64)task, CHANGES_START, 0, 0);
 	}
 	e = entry_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);

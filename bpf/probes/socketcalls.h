@@ -331,6 +331,14 @@ INLINE u64 put_own(struct scratch *s, u32 key)
 		s->kind.sk = 0;
 	if (connects && !s->r.ret)
 		s->r.aux1 = is_deferred(&s->kind);
+	/* to no family: the peer is let go. A socket of MPTCP has it still */
+	if (connects && !s->r.ret && s->kind.sk && s->kind.protocol == PROTOCOL_IP_MPTCP && put_given(key, 0) >= 2 && *(u16 *)&s->blob[0] == FAMILY_UNSPEC) {
+		put_taken(key, 0, unseen(s));
+		s->r.marks |= MARK_SOCKET;
+		*(u16 *)&s->blob[0] = s->kind.family;
+		return 2;
+	}
+	s->r.marks = marks;
 	if (!s->r.ret || (connects && s->r.ret == -EINPROGRESS))
 		alen = put_socket(key, s->kind.sk, connects);
 	if (alen && connects && s->kind.family == FAMILY_UNIX && is_bound_elsewhere(POINTER(unix_sock, s->kind.sk, peer))) {

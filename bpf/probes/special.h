@@ -24,9 +24,9 @@ INLINE bool special(u32 op, u64 first, u64 second)
 {
 	switch (op) {
 	case OP_TIOCGPTPEER: /* one of all ioctls */
-		return (u32)second == TIOCGPTPEER || gives_away(second);
-	case OP_FSCONFIG:
-		return second >= FSCONFIG_CMD_CREATE && second <= FSCONFIG_CMD_LAST;
+		return (u32)second == TIOCGPTPEER || gives_away(second) || closes_any(second);
+	case OP_FSCONFIG: /* of 32 bits, as most arguments are: the kernel does not look at the rest of the register */
+		return (u32)second >= FSCONFIG_CMD_CREATE && (u32)second <= FSCONFIG_CMD_LAST;
 	case OP_KERNEL_FILE: /* acct without a path only ends it */
 		return first;
 	}
@@ -47,8 +47,8 @@ INLINE u64 put_kernel_text(struct scratch *s, u64 name)
 	return n - 1;
 }
 
-/* The arguments of BPF_OBJ_PIN and BPF_OBJ_GET. Programs of before Linux 6.5 end with the flags. */
-INLINE u64 put_pin(u32 key, u64 attr)
+/* The arguments of BPF_OBJ_PIN and BPF_OBJ_GET, of which the program says how long they are: what it does not give is 0. */
+INLINE u64 put_pin(u32 key, u64 attr, u32 size)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct {
@@ -58,8 +58,9 @@ INLINE u64 put_pin(u32 key, u64 attr)
 	s32 dfd = AT_FDCWD;
 
 	bpf_probe_read_user(&a, sizeof(a), (void *)attr);
-	if (a.flags & BPF_F_PATH_FD) {
-		bpf_probe_read_user(&dfd, sizeof(dfd), (void *)(attr + sizeof(a)));
+	if (size >= sizeof(a) && a.flags & BPF_F_PATH_FD) {
+		if (size < PIN_SIZE || bpf_probe_read_user(&dfd, sizeof(dfd), (void *)(attr + sizeof(a))))
+			dfd = 0;
 		if (s && s->given.kept & (GIVEN_SHARED | GIVEN_LATE)) /* the descriptor's number is not kept */
 			s->r.marks |= MARK_CHANGED;
 	}
@@ -70,20 +71,62 @@ INLINE u64 put_pin(u32 key, u64 attr)
 INLINE u64 put_terminal(struct scratch *s, u32 key, u64 flags)
 {
 	u64 file = s->r.marks & MARK_UNPROVEN ? 0 : fd_file(s->r.ret);
+	u32 marks;
 
 	s->r.marks |= MARK_ARGS;
 	s->r.flags = (u32)flags;
-	if (!just_opened(file, flags)) {
-		s->r.marks |= MARK_FDRACE;
-		file = 0;
+	marks = s->r.marks;
+	if (just_opened(file, flags)) {
+		s->r.clen1 = put_file(key, 0, file);
+		if (still_opened(key, s->r.ret, file, !!(flags & (O_LARGEFILE | O_PATH)))) /* here the kernel does not add it */
+			return s->r.clen1;
 	}
-	return s->r.clen1 = put_file(key, 0, file);
+	s->r.marks = marks | MARK_FDRACE | (marks & MARK_UNPROVEN ? 0 : MARK_CHANGED);
+	s->r.i_mode = 0;
+	return s->r.clen1 = put_file(key, 0, 0);
+}
+
+/* The source of the mount that a call made: that knows it. */
+INLINE u64 put_source(struct scratch *s, u32 key)
+{
+	u64 file = s->r.ret >= 0 && !(s->r.marks & MARK_UNPROVEN) ? fd_file(s->r.ret) : 0, n;
+	u32 marks = s->r.marks;
+
+	if (file && just_opened(file, O_PATH)) {
+		n = put_kernel_text(s, POINTER(mount, POINTER(file, file, f_path.mnt) - OFFSET(struct mount, mnt), mnt_devname));
+		if (still_opened(key, s->r.ret, file, true))
+			return n;
+		s->r.ulen2 = 0;
+	}
+	s->r.marks = marks | MARK_UFAULT | (s->r.ret >= 0 && !(marks & MARK_UNPROVEN) ? MARK_CHANGED : 0);
+	return 0;
+}
+
+/* The kind of file system that the context of a descriptor is for. With these errors that can be of anything. */
+INLINE u64 put_kind_of_context(struct scratch *s, u32 key, s32 fd)
+{
+	u64 file = s->r.ret == -EBADF || s->r.ret == -EINVAL ? 0 : fd_file(fd), n;
+	u32 marks = s->r.marks;
+
+	n = put_kernel_text(s, file ? POINTER(file_system_type, POINTER(fs_context, POINTER(file, file, private_data), fs_type), name) : 0);
+	if (!(s->given.kept & GIVEN_FILE) || s->r.ret == -EBADF || s->r.ret == -EINVAL || (file == s->given.file && !descriptor_changed(key, fd)))
+		return n;
+	s->r.ulen2 = 0; /* it was of another one when the call was entered, or can have been since */
+	s->r.marks = marks | MARK_UFAULT | MARK_CHANGED;
+	return 0;
 }
 
 /* A call without a path that did what it was asked for did it to its descriptor. */
-INLINE bool by_descriptor(struct rec *r, u64 path)
+INLINE bool by_descriptor(struct rec *r, u64 path, s32 fd)
 {
-	return !path && r->ret >= 0 && !(r->marks & MARK_UNPROVEN) && r->flags & AT_EMPTY_PATH;
+	return !path && fd != AT_FDCWD && r->ret >= 0 && !(r->marks & MARK_UNPROVEN) && r->flags & AT_EMPTY_PATH;
+}
+
+/* Without a path at all it is about the place itself that the path would start from, as with an empty one: that is no fault. */
+INLINE void no_fault(struct rec *r, u64 path, u32 marks)
+{
+	if (!path && r->ret >= 0 && !(r->marks & MARK_UNPROVEN))
+		r->marks &= ~(u32)MARK_UFAULT | marks;
 }
 
 INLINE void set_attributes(struct rec *r, u64 attributes)
@@ -99,15 +142,16 @@ INLINE bool special_end(u32 op, const u64 *v, s64 ret, bool entered)
 {
 	switch (op) {
 	case OP_TIOCGPTPEER: /* one that failed opened nothing that has a name */
-		if (!gives_away(v[1]))
+		if (!gives_away(v[1]) && !closes_any(v[1]))
 			return ret >= 0;
 		if (entered)
 			note_giving(-1);
-		note_received(ret >= 0);
+		if (gives_away(v[1]))
+			note_received(ret >= 0);
 		return false;
 	case OP_BPF_OBJ_PIN:
 		guard_bpf(v[0], ret);
-		return v[0] == BPF_OBJ_PIN || v[0] == BPF_OBJ_GET;
+		return (u32)v[0] == BPF_OBJ_PIN || (u32)v[0] == BPF_OBJ_GET;
 	}
 	return true;
 }
@@ -115,18 +159,17 @@ INLINE bool special_end(u32 op, const u64 *v, s64 ret, bool entered)
 /* Fills the record of such a call. Returns the bytes of its names. */
 INLINE u64 on_special(struct scratch *s, u32 key)
 {
-	bool proven = !(s->r.marks & MARK_UNPROVEN);
 	const u64 *v = s->args;
 	struct rec *r = &s->r;
-	u64 file, n;
+	u64 n;
 
 	switch (r->op) {
 	case OP_TIOCGPTPEER:
 		return put_terminal(s, key, v[2]);
 	case OP_BPF_OBJ_PIN:
-		if (v[0] == BPF_OBJ_GET)
+		if ((u32)v[0] == BPF_OBJ_GET)
 			r->op = OP_BPF_OBJ_GET;
-		return put_pin(key, v[1]);
+		return put_pin(key, v[1], v[2]);
 	case OP_KERNEL_FILE:
 		return put_user_path(key, 0, v[0], AT_FDCWD, 0);
 	case OP_MQ_OPEN:
@@ -135,12 +178,10 @@ INLINE u64 on_special(struct scratch *s, u32 key)
 		r->marks |= MARK_HAS_U2;
 		r->ulen2 = n;
 		return n;
-	case OP_FSMOUNT: /* the mount that it made knows its source */
-		file = proven && r->ret >= 0 ? fd_file(r->ret) : 0;
-		return put_kernel_text(s, file ? POINTER(mount, POINTER(file, file, f_path.mnt) - OFFSET(struct mount, mnt), mnt_devname) : 0);
-	case OP_FSCONFIG: /* with these errors the descriptor can be of anything */
-		file = r->ret == -EBADF || r->ret == -EINVAL ? 0 : fd_file(v[0]);
-		return put_kernel_text(s, file ? POINTER(file_system_type, POINTER(fs_context, POINTER(file, file, private_data), fs_type), name) : 0);
+	case OP_FSMOUNT:
+		return put_source(s, key);
+	case OP_FSCONFIG:
+		return put_kind_of_context(s, key, v[0]);
 	}
 	return 0;
 }

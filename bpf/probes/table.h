@@ -37,8 +37,10 @@ struct desc {
 enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
 #define C(what) { CHANGES_##what, CLASS_CHANGE, NO, NO, NO, NO, NO, NO }
 #define X D(CONTEXT, CONTEXT, NO, NO, NO, NO, NO, NO)
-/* Such a call whose task can have other directories or descriptors than its rings' workers from then on. */
-#define APART { OP_CONTEXT, CLASS_CONTEXT, NO, NO, NO, NO, 1, NO }
+/* Such a call that changes where names start, for all who share that. */
+#define MOVES { OP_CONTEXT, CLASS_CONTEXT, NO, NO, NO, NO, NO, 1 }
+/* One whose task can have other directories or descriptors than its rings' workers from then on. */
+#define APART { OP_CONTEXT, CLASS_CONTEXT, NO, NO, NO, NO, 1, 1 }
 #define R { 1, CLASS_RECEIVE, NO, NO, NO, NO, NO, NO }
 #define NCALLS 512
 
@@ -99,7 +101,7 @@ enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
 	[A##_CLOSE_RANGE] = C(ALL),                                          \
 	[A##_CHDIR] = C(START),                                              \
 	[A##_FCHDIR] = C(START),                                             \
-	[A##_CHROOT] = X,                                                    \
+	[A##_CHROOT] = MOVES,                                                \
 	[A##_UNSHARE] = APART,                                                 \
 	[A##_SETNS] = APART,                                                   \
 	[A##_SETUID] = X,                                                    \

@@ -45,6 +45,7 @@ struct counter32 {
 
 struct super_block {
 	unsigned long s_magic;
+	struct user_namespace *s_user_ns;
 };
 
 struct inode {
@@ -440,6 +441,7 @@ enum {
 	S_IFCHR = 0020000,
 	S_IFSOCK = 0140000,
 	PROC_MAGIC = 0x9fa0,
+	BINFMT_MAGIC = 0x42494e4d,
 	NSFS_MAGIC = 0x6e736673,
 	PIDFS_MAGIC = 0x50494446,
 };

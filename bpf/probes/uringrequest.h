@@ -64,11 +64,7 @@ _Static_assert(UPATH_AT(1) == __builtin_offsetof(struct request, upath2) && BASE
 /* Requests between submission and completion, by their address. A full map is counted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-#ifdef SHARED
 	__uint(max_entries, 8192);
-#else
-	__uint(max_entries, 1024);
-#endif
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, u64);
 	__type(value, struct request);
@@ -352,8 +348,11 @@ INLINE bool ask(struct request *q, struct asked *a, u32 place, u64 req, u8 opcod
 	}
 	case OPCODE_RENAMEAT: {
 		struct io_rename *r = (void *)req;
+		u32 flags = 0;
 
 		ask_two(q, OP_RENAME);
+		READ(flags, r, flags);
+		q->flags = flags;
 		READ(q->dfd[0], r, old_dfd);
 		READ(q->dfd[1], r, new_dfd);
 		a->name = NAME(io_rename, req, oldpath);
@@ -425,6 +424,8 @@ INLINE bool ask_entry(struct request *q, struct asked *a, struct user_entry *e)
 	case OPCODE_LINKAT:
 		ask_two(q, e->opcode == OPCODE_RENAMEAT ? OP_RENAME : OP_LINK);
 		q->dfd[1] = e->len;
+		if (e->opcode == OPCODE_RENAMEAT)
+			q->flags = e->op_flags;
 		a->name2 = e->addr2;
 		return true;
 	case OPCODE_SYMLINKAT:

@@ -164,6 +164,30 @@ GLOBAL u64 put_name(u32 key, u64 off, u32 second)
 	return off + n + c;
 }
 
+/* A connect to no address in particular (0.0.0.0 or [::]) has a peer, which the socket knows. One with another port is that of another
+ * connect. Returns the bytes of the record's address. */
+GLOBAL u64 put_reached(u32 key, u64 n)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	u16 port, family;
+	u64 len;
+
+	if (!s || !s->kind.inet || n < 16)
+		return n;
+	family = *(u16 *)&s->blob[0];
+	port = *(u16 *)&s->blob[2];
+	if (family == FAMILY_INET6) {
+		if (n < 24 || *(u64 *)&s->blob[8] || (*(u64 *)&s->blob[16] && *(u64 *)&s->blob[16] != 0xffff0000 /* of IPv4 */))
+			return n;
+	} else if (family != FAMILY_INET || *(u32 *)&s->blob[4]) {
+		return n;
+	}
+	len = put_inet(key, s->kind.sk, 1);
+	if (!len || *(u16 *)&s->blob[2] != port)
+		s->r.marks |= MARK_CHANGED;
+	return len ? len : n;
+}
+
 /* Puts the address of a socket call, whose record has begun, and where it starts from. Returns the bytes written and one; 0 if
  * there is no such record. */
 GLOBAL u64 put_socket_call(u32 key, u64 file)
@@ -209,6 +233,12 @@ GLOBAL u64 put_socket_call(u32 key, u64 file)
 	if (bad) {
 		s->r.marks |= MARK_AFAULT;
 		n = 0;
+	}
+	if (q->op == OP_CONNECT && n && !(s->told.how & NO_RESULT) && (!s->r.ret || s->r.ret == -EINPROGRESS)) {
+		n = put_reached(key, n);
+		BARRIER(n);
+		if (n > ADDR_MAX)
+			n = ADDR_MAX;
 	}
 	if (done && q->op != OP_CONNECT && q->op != OP_BIND) {
 		if (ignored(key, q->mode))

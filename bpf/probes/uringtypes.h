@@ -33,6 +33,7 @@ struct io_mkdir {
 
 struct io_rename {
 	s32 old_dfd, new_dfd;
+	s32 flags;
 };
 
 struct io_link { /* symlinks too: the old path is the target's text */
