@@ -15,10 +15,10 @@ struct close {
 	u32 known; /* what it closes is known, unless something else closed that */
 };
 
-/* By their address. Of those that find no room, it is never known that they are done. */
+/* By their address. Those that find no room are counted as requests that are not known. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 16384);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, u64);
 	__type(value, struct close);
@@ -41,13 +41,23 @@ GLOBAL u32 note_later(u64 req, s32 fd)
 	struct close q = { .table = descriptors(), .fd = fd };
 	struct change *c = change_of(q.table, fd);
 	u64 file = fd_file(fd);
+	struct counters *n;
+	s64 err;
 
 	if (!c || bpf_map_lookup_elem(&closes, &req))
 		return 0;
 	q.known = file && take_known(c, q.table, file);
 	q.asked = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&closes, &req, &q, 1 /* BPF_NOEXIST */) == -17 /* EEXIST */)
+	err = bpf_map_update_elem(&closes, &req, &q, 1 /* BPF_NOEXIST */);
+	if (err == -17 /* EEXIST */)
 		return 0;
+	if (err) {
+		n = counters_of(SLOT_URING_SUBMIT);
+		if (n)
+			__sync_fetch_and_add(&n->io_uring_unmapped, 1);
+		c->at = c->taken = q.asked;
+		return 0;
+	}
 	c->closer = !__sync_fetch_and_add(&c->closers, 1) && q.known ? req : 0;
 	c->asked = c->at = q.asked;
 	if (!q.known)
