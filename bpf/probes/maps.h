@@ -24,7 +24,7 @@ struct walk {
 	u32 key; /* of the scratch record */
 	u32 marks;
 	u32 done;
-	u32 pad;
+	u32 crossed; /* it has left the mount where it began */
 	u64 changes, way; /* how often what it passed was renamed, and which that was */
 };
 

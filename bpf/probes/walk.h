@@ -42,6 +42,7 @@ INLINE long step(u32 *key)
 		w->dentry = m.point;
 		w->mnt = m.parent + OFFSET(struct mount, mnt);
 		w->root = mount_root(w->mnt);
+		w->crossed = 1;
 		if (!w->root)
 			goto fault;
 		return 0;
@@ -65,8 +66,11 @@ INLINE long step(u32 *key)
 		w->dentry = l.parent;
 		return 0;
 	}
-	if (!(w->marks & MARK_DETACHED))
+	if (!(w->marks & MARK_DETACHED)) {
 		w->marks |= MARK_DISCONN;
+		if (w->crossed) /* the two halves of where a mount is were read while that changed */
+			w->changes |= BEING_CHANGED;
+	}
 	if (w->marks & MARK_DETACHED || (n == 1 && s->blob[off + 1] == '/')) { /* an empty component ends the path: that is no name */
 		s->blob[off] = 0;
 		w->off = off + 1;
@@ -147,6 +151,7 @@ GLOBAL u32 put_short_names(u32 key)
 		w->dentry = m.point;
 		w->mnt = m.parent + OFFSET(struct mount, mnt);
 		w->root = at;
+		w->crossed = 1;
 		return 1;
 	}
 	return 1;
@@ -189,7 +194,7 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	w->mnt = mnt;
 	w->off = off;
 	w->end = off + COMP_MAX;
-	w->marks = w->done = 0;
+	w->marks = w->done = w->crossed = 0;
 	w->changes = w->way = 0;
 	if (no_loop) {
 		for (int i = 0; i < WALK_STEPS / PIECE + 1; i++)
@@ -227,7 +232,7 @@ GLOBAL u64 put_short_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	w->mnt = mnt;
 	w->off = off;
 	w->end = off + COMP_MAX;
-	w->marks = w->done = 0;
+	w->marks = w->done = w->crossed = 0;
 	w->changes = w->way = 0;
 	for (int i = 0; i < SHORT_STEPS / NAMES_AT_ONCE && w->root && !w->done; i++)
 		if (!put_short_names(key))

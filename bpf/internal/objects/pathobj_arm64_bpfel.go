@@ -155,7 +155,7 @@ type PathObjScratch struct {
 		Key     uint32
 		Marks   uint32
 		Done    uint32
-		Pad     uint32
+		Crossed uint32
 		Changes uint64
 		Way     uint64
 	}

@@ -87,7 +87,7 @@ type SockSharedScratch struct {
 		Key     uint32
 		Marks   uint32
 		Done    uint32
-		Pad     uint32
+		Crossed uint32
 		Changes uint64
 		Way     uint64
 	}

@@ -178,7 +178,7 @@ type UringUsualScratch struct {
 		Key     uint32
 		Marks   uint32
 		Done    uint32
-		Pad     uint32
+		Crossed uint32
 		Changes uint64
 		Way     uint64
 	}
