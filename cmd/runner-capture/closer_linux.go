@@ -42,13 +42,33 @@ type closer struct {
 // startCloser starts the closer of a cgroup, which exists.
 func startCloser(dir string) *closer {
 	c := &closer{started: make(chan error, 1)}
-	go func() { // its thread ends with it
+	onOwnThread(func() {
 		if err := c.launch(dir); err != nil {
 			c.started <- fmt.Errorf("starting the process that ends what is left: %w", err)
 		}
 		close(c.started)
-	}()
+	})
 	return c
+}
+
+// onOwnThread runs f in the background, on a thread that ends with it. That is not the first one of the process: its capabilities and its working
+// directory are those that others see of the process.
+func onOwnThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != unix.Getpid() {
+			f() // and ends locked: so does the thread
+			return
+		}
+		done := make(chan bool)
+		go func() { // on another one, for this one is taken
+			defer close(done)
+			runtime.LockOSThread()
+			f()
+		}()
+		<-done
+		runtime.UnlockOSThread()
+	}()
 }
 
 func (c *closer) launch(dir string) error {
@@ -89,14 +109,12 @@ var ownProc = sync.OnceValues(func() (*os.File, error) {
 	return os.OpenFile("/proc", unix.O_PATH|unix.O_DIRECTORY, 0)
 })
 
-// enterOwnProc makes ownProc the working directory of the calling thread, which ends with its
-// goroutine. So the program of this process is found even if the command has mounted over /proc.
+// enterOwnProc makes ownProc the working directory of the calling thread, of onOwnThread. So the program of this process is found even if the command has mounted over /proc.
 func enterOwnProc() error {
 	dir, err := ownProc()
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return os.NewSyscallError("unshare", err)
 	}
