@@ -43,11 +43,11 @@ func (b *bench) writeJSON(w io.Writer) error {
 	var u syscall.Utsname
 	syscall.Uname(&u)
 	load, _ := os.ReadFile("/proc/loadavg")
-	v, err := b.execute(nil, b.tool("runner-exec"), "--version")
+	version, err := b.version()
 	if err != nil {
 		return err
 	}
-	r := result{Version: strings.TrimSpace(v.out), Date: time.Now().UTC().Format(time.DateOnly), Kernel: cstring(u.Release[:]) + " " + runtime.GOARCH,
+	r := result{Version: version, Date: time.Now().UTC().Format(time.DateOnly), Kernel: cstring(u.Release[:]) + " " + runtime.GOARCH,
 		CPU: cpuModel(), Cores: runtime.NumCPU(), Load: strings.TrimSpace(string(load)), Go: runtime.Version(), Peers: map[string]string{}, Short: b.short, Rows: []resultRow{}}
 	for _, p := range b.peers() {
 		r.Peers[p.name] = p.path
@@ -59,6 +59,12 @@ func (b *bench) writeJSON(w io.Writer) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(r)
+}
+
+// version is what the tools say that they are.
+func (b *bench) version() (string, error) {
+	v, err := b.execute(nil, b.tool("runner-exec"), "--version")
+	return strings.TrimSpace(v.out), err
 }
 
 // cpuModel is the kernel's name for the processor.

@@ -24,10 +24,10 @@ type bench struct {
 	self   string // this program, which is also the workloads
 	cannot string // why capture is not possible here, or ""
 	pairs  int
-	only   string
+	only   []string // the sections to measure; nil is all
 	short  bool
 	json   bool // print the table for a machine
-	lines  bool // print it for the lane of kernels
+	lines  bool // print it for the lane of kernels, from sizes for an emulated machine
 	rss    bool
 	before string // other tools, which are measured too
 	table  table
@@ -123,7 +123,7 @@ func (b *bench) executeIn(ctx context.Context, env []string, argv ...string) (sa
 	var out, errw bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errw
 	begin := time.Now()
-	rss, err := runWatched(c)
+	rss, err := runWatched(c, b.look())
 	end := time.Now()
 	wall := end.Sub(begin)
 	if ctx.Err() != nil {
@@ -138,13 +138,21 @@ func (b *bench) executeIn(ctx context.Context, env []string, argv ...string) (sa
 	return s, nil
 }
 
+// look is how often the files and the memory of programs are looked at. On an emulated machine a look takes long, and the machine has one core.
+func (b *bench) look() time.Duration {
+	if b.lines {
+		return 250 * time.Millisecond
+	}
+	return 5 * time.Millisecond
+}
+
 func used(p *os.ProcessState) sample {
 	return sample{cpu: (p.UserTime() + p.SystemTime()).Seconds()}
 }
 
 // runWatched runs a program and looks at the memory of the tools while it runs. The largest set that wait4 reports is no less than that of the process
 // that started it, here of this one.
-func runWatched(c *exec.Cmd) (rss int64, err error) {
+func runWatched(c *exec.Cmd, every time.Duration) (rss int64, err error) {
 	if err := c.Start(); err != nil {
 		return 0, err
 	}
@@ -156,7 +164,7 @@ func runWatched(c *exec.Cmd) (rss int64, err error) {
 			case <-done:
 				seen <- largest
 				return
-			case <-time.After(5 * time.Millisecond):
+			case <-time.After(every):
 				for _, pid := range append(children(c.Process.Pid), c.Process.Pid) { // a shell can be in between
 					if name, n := highWater(pid); strings.HasPrefix(name, "runner-") {
 						largest = max(largest, n)
