@@ -23,7 +23,17 @@ type result struct {
 	Go      string            `json:"go"`
 	Peers   map[string]string `json:"peers"` // path, or "" if it is not installed
 	Short   bool              `json:"short"`
+	Newest  *newest           `json:"newest,omitempty"` // where the values of the newest kernel are from
 	Rows    []resultRow       `json:"rows"`
+}
+
+// newest names the kernel whose recorded values the rows have.
+type newest struct {
+	Kernel  string `json:"kernel"`
+	Release string `json:"release"`
+	Date    string `json:"date"`
+	Version string `json:"version"`
+	Machine string `json:"machine"`
 }
 
 type resultRow struct {
@@ -34,6 +44,7 @@ type resultRow struct {
 	Before   string `json:"before,omitempty"`
 	Spread   string `json:"spread,omitempty"`
 	CPU      string `json:"cpu,omitempty"`
+	Newest   string `json:"newest,omitempty"`
 	Target   string `json:"target,omitempty"`
 	Verdict  string `json:"verdict,omitempty"`
 	Note     string `json:"note,omitempty"`
@@ -52,8 +63,11 @@ func (b *bench) writeJSON(w io.Writer) error {
 	for _, p := range b.peers() {
 		r.Peers[p.name] = p.path
 	}
+	if n := b.newest; n.Kernel != "" {
+		r.Newest = &newest{n.Kernel, n.Release, n.Date, n.Version, n.Machine}
+	}
 	for _, t := range b.table.rows {
-		r.Rows = append(r.Rows, resultRow{t.what, t.plain, t.measured, t.ratio, t.before, t.spread, t.cpu, t.target, t.verdict, t.note})
+		r.Rows = append(r.Rows, resultRow{t.what, t.plain, t.measured, t.ratio, t.before, t.spread, t.cpu, t.newest, t.target, t.verdict, t.note})
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -31,6 +31,12 @@ correlate, policy, proc, box, net, replay, rss. Those about running commands nee
               scripts/kernels.sh -job cost runs there
   json        the table as one JSON document, for testdata/bench/results
 
+The column "on KERNEL" has what was recorded on the newest kernel of the lane, in an
+emulated machine, whose seconds say nothing: the ratio of the command's CPU time, or what
+testdata/bench/results/KERNEL-emulated.json says. "` + same + `": neither a kernel nor its probes
+decide the row. Empty: nothing is recorded of it. To record it again:
+make test-kernels KERNELS=KERNEL LANE="-job cost -update"
+
 exit: 0 measured, also if a target is not met; 2 usage; 5 something could not be run
 `
 
@@ -88,6 +94,10 @@ func (b *bench) run() (err error) {
 	if err := b.find(); err != nil {
 		return err
 	}
+	if b.newest, err = readNewest(); err != nil {
+		return err
+	}
+	b.table.newest = newestHead(b.newest)
 	switch {
 	case b.lines:
 		err = b.writeTools(os.Stdout)
@@ -120,12 +130,15 @@ func (b *bench) section(s section) (err error) {
 	if err = s.run(b); err != nil {
 		err = fmt.Errorf("%s: %w", s.name, err)
 	}
+	rows := b.table.rows[begin:]
+	withNewest(rows, s.kernel, b.newest)
 	if err != nil {
 		// Print what was measured before, and report what was not.
 		b.table.add(row{what: s.name, note: "COULD NOT BE MEASURED", failed: true})
+		rows = b.table.rows[begin:]
 	}
 	if b.lines { // now: the guest may not live to the end
-		err = errors.Join(err, writeLines(os.Stdout, b.table.rows[begin:]))
+		err = errors.Join(err, writeLines(os.Stdout, rows))
 	}
 	return err
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/runner-evidence/runner/testdata/bench/emulated"
 )
 
 // bench is one run of this program.
@@ -30,6 +32,7 @@ type bench struct {
 	lines  bool // print it for the lane of kernels, from sizes for an emulated machine
 	rss    bool
 	before string // other tools, which are measured too
+	newest emulated.Result
 	table  table
 }
 
@@ -91,8 +94,8 @@ func (b *bench) header() string {
 	}
 	return fmt.Sprintf("kernel %s %s, %s, %d cores, load average %s, %s, compared with %s\n"+
 		"plain and measured: medians; ratio: median of the pairs' wall ratios, spread their smallest and largest;\n"+
-		"cpu: the same ratio of the workload's own CPU seconds, which a busy machine disturbs less\n\n",
-		cstring(u.Release[:]), runtime.GOARCH, cpuModel(), runtime.NumCPU(), strings.Join(strings.Fields(string(load))[:3], " "), runtime.Version(), cmp.Or(strings.Join(there, ", "), "NOTHING: no other tool is installed"))
+		"cpu: the same ratio of the workload's own CPU seconds, which a busy machine disturbs less;\n%s\n",
+		cstring(u.Release[:]), runtime.GOARCH, cpuModel(), runtime.NumCPU(), strings.Join(strings.Fields(string(load))[:3], " "), runtime.Version(), cmp.Or(strings.Join(there, ", "), "NOTHING: no other tool is installed"), newestLine(b.newest))
 }
 
 func cstring[T int8 | uint8](c []T) string {

@@ -12,18 +12,19 @@ type row struct {
 	ratio, spread, cpu    string
 	target, verdict, note string
 	before                string // the ratio with other tools, of bench -before
+	newest                string // what was recorded on the newest kernel of the lane
 	value, of, between    string // what an emulated machine records of this row, what that is, and its smallest and largest value
 	failed                bool   // could not be measured
 }
 
 func (r row) cells() []string {
-	return []string{r.what, r.plain, r.measured, r.ratio, r.before, r.spread, r.cpu, r.target, r.verdict, r.note}
+	return []string{r.what, r.plain, r.measured, r.ratio, r.before, r.spread, r.cpu, r.newest, r.target, r.verdict, r.note}
 }
 
 var head = row{what: "what", plain: "plain", measured: "measured", ratio: "ratio", spread: "spread", cpu: "cpu", target: "target", verdict: "verdict",
 	note: "record", before: "before"}
 
-const firstText = 8 // the verdict and what comes after it are text
+const firstText = 9 // the verdict and what comes after it are text
 
 // ofCPU says of what the CPU time is that an emulated machine records.
 func (r row) ofCPU(format string, n int) row {
@@ -34,13 +35,18 @@ func (r row) ofCPU(format string, n int) row {
 // broken says that a row has no number, or not of a whole record.
 func (r row) broken() bool { return r.verdict == incomplete || r.failed }
 
-type table struct{ rows []row }
+type table struct {
+	rows   []row
+	newest string // the head of the column of the newest kernel
+}
 
 func (t *table) add(r row) { t.rows = append(t.rows, r) }
 
 // String aligns the cells: the first, the verdict and the note to the left, numbers to the right.
 func (t *table) String() string {
-	all := append([]row{head}, t.rows...)
+	first := head
+	first.newest = t.newest
+	all := append([]row{first}, t.rows...)
 	var width []int
 	for _, r := range all {
 		for i, c := range r.cells() {

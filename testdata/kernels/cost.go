@@ -13,8 +13,8 @@ import (
 	"github.com/runner-evidence/runner/testdata/kernels/guest"
 )
 
-// costJob measures what measuring costs on a kernel. Its results are numbers: they are printed, compared with nothing, and recorded
-// beside those of make bench.
+// costJob measures what measuring costs on a kernel. Its results are numbers: they are printed, compared with nothing, and recorded for
+// the table of make bench.
 const costJob = "cost"
 
 // cost is all that a guest does then. Two emulated cores share one real one, and a kernel counts the time of both as a program's: so all
