@@ -191,15 +191,16 @@ func (l *lane) boot(ctx context.Context, f *fetched, dir string) (outcome, error
 		}
 	}
 	initrd := filepath.Join(dir, "initrd")
+	var clock []string
 	wanted := slices.DeleteFunc(jobs(f.kernel, l.whole), func(j guest.Job) bool { return l.job != "" && j.Name != l.job })
 	if l.job == costJob {
-		wanted = cost()
+		wanted, clock = cost(), countedClock
 	}
 	plan := guest.Plan{Arch: f.Arch, Variant: f.Variant, Jobs: wanted}
 	if err := initramfs(initrd, unpacked, filepath.Join(l.dir, f.Arch), plan); err != nil {
 		return outcome{}, err
 	}
-	return bootKernel(ctx, f.Arch, f.Variant, image, initrd, dir, megabytes(f.kernel, l.whole, l.job == costJob)), nil
+	return bootKernel(ctx, f.Arch, f.Variant, image, initrd, dir, megabytes(f.kernel, l.whole, l.job == costJob), clock...), nil
 }
 
 // judge prints the table, writes what was asked for and compares.

@@ -1,5 +1,5 @@
 // Package emulated is what the lane of kernels and bench agree on: the record of what measuring costs on a kernel that an emulated machine
-// runs. Its seconds say nothing, but both sides of a ratio are emulated alike.
+// runs. Its seconds are counted instructions, so only ratios say something.
 package emulated
 
 import (

@@ -56,6 +56,8 @@ type Job struct {
 	Capture bool `json:"capture,omitempty"` // runs only where runner-capture can observe
 	Shell   bool `json:"shell,omitempty"`   // needs /bin/sh
 	Seconds int  `json:"seconds"`
+	// Cores is how many of the guest's cores are in use, or 0 for all that are.
+	Cores int `json:"cores,omitempty"`
 }
 
 // Plan is what a guest reads from PlanFile.
