@@ -149,6 +149,9 @@ func TestKilledTogether(t *testing.T) {
 			t.Fatalf("expected the capture and its closer: %v", pids)
 		}
 		onlyEnds(t, pids[closer])
+		if more != nil { // it is quick, and would be gone
+			testkit.Must(t, syscall.Kill(pids[closer], syscall.SIGSTOP))
+		}
 		for _, name := range append([]string{"runner-exec", "runner-capture"}, more...) {
 			if err := syscall.Kill(pids[name], syscall.SIGKILL); err != nil {
 				t.Fatalf("%s: %v", name, err)

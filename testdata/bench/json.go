@@ -23,7 +23,17 @@ type result struct {
 	Go      string            `json:"go"`
 	Peers   map[string]string `json:"peers"` // path, or "" if it is not installed
 	Short   bool              `json:"short"`
+	Newest  *newest           `json:"newest,omitempty"` // where the values of the newest kernel are from
 	Rows    []resultRow       `json:"rows"`
+}
+
+// newest names the kernel whose recorded values the rows have.
+type newest struct {
+	Kernel  string `json:"kernel"`
+	Release string `json:"release"`
+	Date    string `json:"date"`
+	Version string `json:"version"`
+	Machine string `json:"machine"`
 }
 
 type resultRow struct {
@@ -34,6 +44,7 @@ type resultRow struct {
 	Before   string `json:"before,omitempty"`
 	Spread   string `json:"spread,omitempty"`
 	CPU      string `json:"cpu,omitempty"`
+	Newest   string `json:"newest,omitempty"`
 	Target   string `json:"target,omitempty"`
 	Verdict  string `json:"verdict,omitempty"`
 	Note     string `json:"note,omitempty"`
@@ -43,22 +54,31 @@ func (b *bench) writeJSON(w io.Writer) error {
 	var u syscall.Utsname
 	syscall.Uname(&u)
 	load, _ := os.ReadFile("/proc/loadavg")
-	v, err := b.execute(nil, b.tool("runner-exec"), "--version")
+	version, err := b.version()
 	if err != nil {
 		return err
 	}
-	r := result{Version: strings.TrimSpace(v.out), Date: time.Now().UTC().Format(time.DateOnly), Kernel: cstring(u.Release[:]) + " " + runtime.GOARCH,
+	r := result{Version: version, Date: time.Now().UTC().Format(time.DateOnly), Kernel: cstring(u.Release[:]) + " " + runtime.GOARCH,
 		CPU: cpuModel(), Cores: runtime.NumCPU(), Load: strings.TrimSpace(string(load)), Go: runtime.Version(), Peers: map[string]string{}, Short: b.short, Rows: []resultRow{}}
 	for _, p := range b.peers() {
 		r.Peers[p.name] = p.path
 	}
+	if n := b.newest; n.Kernel != "" {
+		r.Newest = &newest{n.Kernel, n.Release, n.Date, n.Version, n.Machine}
+	}
 	for _, t := range b.table.rows {
-		r.Rows = append(r.Rows, resultRow{t.what, t.plain, t.measured, t.ratio, t.before, t.spread, t.cpu, t.target, t.verdict, t.note})
+		r.Rows = append(r.Rows, resultRow{t.what, t.plain, t.measured, t.ratio, t.before, t.spread, t.cpu, t.newest, t.target, t.verdict, t.note})
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(r)
+}
+
+// version is what the tools say that they are.
+func (b *bench) version() (string, error) {
+	v, err := b.execute(nil, b.tool("runner-exec"), "--version")
+	return strings.TrimSpace(v.out), err
 }
 
 // cpuModel is the kernel's name for the processor.

@@ -12,7 +12,8 @@ import (
 
 // open measures a loop that opens and closes one file.
 func (b *bench) open() error {
-	const count, stracedCount = 1_000_000, 100_000
+	const stracedCount = 100_000
+	count := b.sizes().opens
 	file := filepath.Join(b.dir, "opened")
 	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
 		return err
@@ -21,8 +22,8 @@ func (b *bench) open() error {
 	if err != nil {
 		return err
 	}
-	b.table.add(c.row("open+close, 1,000,000 times", &c.loop, atMost(1.45),
-		fmt.Sprintf("all recorded, 0 dropped; runner's own CPU %s", seconds(median(c.own)))))
+	r := c.row(rowOpens, &c.loop, atMost(1.45), fmt.Sprintf("all recorded, 0 dropped; runner's own CPU %s", seconds(median(c.own))))
+	b.table.add(r.ofCPU("%s opens", count))
 	// verify uses this archive too: it compresses best.
 	if err := os.Rename(b.archive(), b.loopArchive()); err != nil {
 		return err
@@ -34,7 +35,7 @@ func (b *bench) loopArchive() string { return filepath.Join(b.dir, "loop.tar.gz"
 
 // spawn measures a loop that starts a program and waits for it.
 func (b *bench) spawn() error {
-	const count = 2000
+	count := b.sizes().spawns
 	// A line has the resolved path, and on many systems /bin is a link.
 	program, err := filepath.EvalSymlinks("/bin/true")
 	if err != nil {
@@ -44,7 +45,7 @@ func (b *bench) spawn() error {
 	if err != nil {
 		return err
 	}
-	b.table.add(c.row("fork+exec /bin/true, 2,000 times", &c.loop, atMost(1.1),
-		fmt.Sprintf("all recorded, 0 dropped; runner's own CPU %s", seconds(median(c.own)))))
+	r := c.row(rowSpawn, &c.loop, atMost(1.1), fmt.Sprintf("all recorded, 0 dropped; runner's own CPU %s", seconds(median(c.own))))
+	b.table.add(r.ofCPU("%s programs", count))
 	return b.withPeers("2,000 times", b.n(3, 1), "openat,execve", "spawn", "/bin/true", fmt.Sprint(count))
 }

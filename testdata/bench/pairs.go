@@ -84,7 +84,8 @@ func (c *comparison) loss() string {
 	return fmt.Sprintf("%d of %d runs: %s", len(c.bad), len(c.own), c.bad[0])
 }
 
-// row judges the wall clock of the series s.
+// row judges the wall clock of the series s. An emulated machine records CPU time: the runner's own work is not the command's there either,
+// but takes the same core.
 func (c *comparison) row(what string, s *series, l limit, note string) row {
 	r := median(s.ratios())
 	if bad := c.loss(); bad != "" {
@@ -99,5 +100,6 @@ func (c *comparison) row(what string, s *series, l limit, note string) row {
 		what:   what, plain: seconds(median(s.plain)), measured: seconds(median(s.measured)),
 		ratio: times(r), spread: span(s.ratios(), "%.2f"), cpu: times(median(c.cpu.ratios())),
 		target: l.text, verdict: l.verdict(r, len(c.bad) == 0), note: note,
+		value: times(median(c.cpu.ratios())), between: span(c.cpu.ratios(), "%.2f"),
 	}
 }

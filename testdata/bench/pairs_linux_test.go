@@ -33,7 +33,7 @@ func TestLoss(t *testing.T) {
 // TestTreeCheck: the tree has the size that the specification names.
 func TestTreeCheck(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "tree")
-	if err := makeTree(root); err != nil {
+	if err := makeTree(root, leafDirs); err != nil {
 		t.Fatal(err)
 	}
 	c, err := newTreeCheck(root)
@@ -41,7 +41,7 @@ func TestTreeCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs := 1 + topDirs*(1+midDirs*(1+leafDirs))
-	if want := dirs * (1 + filesPerDir); len(c.there) != want || dirs < 780 || dirs > 820 {
+	if want := treeSize(leafDirs); len(c.there) != want || dirs < 780 || dirs > 820 {
 		t.Errorf("%d names in %d directories, expected %d", len(c.there), dirs, want)
 	}
 }

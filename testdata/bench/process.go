@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/runner-evidence/runner/testdata/bench/emulated"
 )
 
 // bench is one run of this program.
@@ -24,12 +26,13 @@ type bench struct {
 	self   string // this program, which is also the workloads
 	cannot string // why capture is not possible here, or ""
 	pairs  int
-	only   string
+	only   []string // the sections to measure; nil is all
 	short  bool
 	json   bool // print the table for a machine
-	lines  bool // print it for the lane of kernels
+	lines  bool // print it for the lane of kernels, from sizes for an emulated machine
 	rss    bool
 	before string // other tools, which are measured too
+	newest emulated.Result
 	table  table
 }
 
@@ -91,8 +94,8 @@ func (b *bench) header() string {
 	}
 	return fmt.Sprintf("kernel %s %s, %s, %d cores, load average %s, %s, compared with %s\n"+
 		"plain and measured: medians; ratio: median of the pairs' wall ratios, spread their smallest and largest;\n"+
-		"cpu: the same ratio of the workload's own CPU seconds, which a busy machine disturbs less\n\n",
-		cstring(u.Release[:]), runtime.GOARCH, cpuModel(), runtime.NumCPU(), strings.Join(strings.Fields(string(load))[:3], " "), runtime.Version(), cmp.Or(strings.Join(there, ", "), "NOTHING: no other tool is installed"))
+		"cpu: the same ratio of the workload's own CPU seconds, which a busy machine disturbs less;\n%s\n",
+		cstring(u.Release[:]), runtime.GOARCH, cpuModel(), runtime.NumCPU(), strings.Join(strings.Fields(string(load))[:3], " "), runtime.Version(), cmp.Or(strings.Join(there, ", "), "NOTHING: no other tool is installed"), newestLine(b.newest))
 }
 
 func cstring[T int8 | uint8](c []T) string {
@@ -123,7 +126,7 @@ func (b *bench) executeIn(ctx context.Context, env []string, argv ...string) (sa
 	var out, errw bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errw
 	begin := time.Now()
-	rss, err := runWatched(c)
+	rss, err := runWatched(c, b.look())
 	end := time.Now()
 	wall := end.Sub(begin)
 	if ctx.Err() != nil {
@@ -138,13 +141,21 @@ func (b *bench) executeIn(ctx context.Context, env []string, argv ...string) (sa
 	return s, nil
 }
 
+// look is how often the files and the memory of programs are looked at. On an emulated machine a look takes long, and the machine has one core.
+func (b *bench) look() time.Duration {
+	if b.lines {
+		return 250 * time.Millisecond
+	}
+	return 5 * time.Millisecond
+}
+
 func used(p *os.ProcessState) sample {
 	return sample{cpu: (p.UserTime() + p.SystemTime()).Seconds()}
 }
 
 // runWatched runs a program and looks at the memory of the tools while it runs. The largest set that wait4 reports is no less than that of the process
 // that started it, here of this one.
-func runWatched(c *exec.Cmd) (rss int64, err error) {
+func runWatched(c *exec.Cmd, every time.Duration) (rss int64, err error) {
 	if err := c.Start(); err != nil {
 		return 0, err
 	}
@@ -156,7 +167,7 @@ func runWatched(c *exec.Cmd) (rss int64, err error) {
 			case <-done:
 				seen <- largest
 				return
-			case <-time.After(5 * time.Millisecond):
+			case <-time.After(every):
 				for _, pid := range append(children(c.Process.Pid), c.Process.Pid) { // a shell can be in between
 					if name, n := highWater(pid); strings.HasPrefix(name, "runner-") {
 						largest = max(largest, n)

@@ -18,12 +18,9 @@ func (b *bench) scale() error {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		return err
 	}
-	opens, forks := []int{10_000, 100_000, million, 10 * million}, "100000"
-	if b.short {
-		opens, forks = opens[:3], "10000"
-	}
+	size := b.sizes()
 	var first float64
-	for _, n := range opens {
+	for _, n := range size.scale {
 		c, err := b.compare(b.n(3, 1), []string{"open", file, fmt.Sprint(n)}, counted(schemas.EventOpenat, file, n))
 		if err != nil {
 			return err
@@ -41,16 +38,18 @@ func (b *bench) scale() error {
 			b.table.add(row{what: "  runner's own CPU for each", measured: fmt.Sprintf("%.0fns", own), target: l.text, verdict: l.verdict(own, len(c.bad) == 0), note: "no more than a quarter above that of 1,000,000"})
 		}
 	}
-	c, err := b.compare(b.n(3, 1), []string{"names", b.dir, fmt.Sprint(million)}, b.distinct(million))
+	c, err := b.compare(b.n(3, 1), []string{"names", b.dir, fmt.Sprint(size.names)}, b.distinct(size.names))
 	if err != nil {
 		return err
 	}
-	b.table.add(c.row("1,000,000 names that do not exist", &c.loop, limit{}, fmt.Sprintf("all recorded, 0 dropped; runner's own CPU %s", seconds(median(c.own)))))
-	c, err = b.compare(b.n(3, 1), []string{"forks", forks}, whole)
+	r := c.row(rowNames, &c.loop, limit{}, fmt.Sprintf("all recorded, 0 dropped; runner's own CPU %s", seconds(median(c.own))))
+	b.table.add(r.ofCPU("%s names", size.names))
+	c, err = b.compare(b.n(3, 1), []string{"forks", fmt.Sprint(size.forks)}, whole)
 	if err != nil {
 		return err
 	}
-	b.table.add(c.row(forks+" forks of a shell", &c.loop, atMost(1.1), fmt.Sprintf("0 dropped; runner's own CPU %s", seconds(median(c.own)))))
+	r = c.row(rowForks, &c.loop, atMost(1.1), fmt.Sprintf("%s forks, 0 dropped; runner's own CPU %s", thousands(int64(size.forks)), seconds(median(c.own))))
+	b.table.add(r.ofCPU("%s forks", size.forks))
 	return nil
 }
 

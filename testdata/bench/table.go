@@ -12,21 +12,41 @@ type row struct {
 	ratio, spread, cpu    string
 	target, verdict, note string
 	before                string // the ratio with other tools, of bench -before
+	newest                string // what was recorded on the newest kernel of the lane
+	value, of, between    string // what an emulated machine records of this row, what that is, and its smallest and largest value
+	failed                bool   // could not be measured
 }
 
 func (r row) cells() []string {
-	return []string{r.what, r.plain, r.measured, r.ratio, r.before, r.spread, r.cpu, r.target, r.verdict, r.note}
+	return []string{r.what, r.plain, r.measured, r.ratio, r.before, r.spread, r.cpu, r.newest, r.target, r.verdict, r.note}
 }
 
-var head = row{"what", "plain", "measured", "ratio", "spread", "cpu", "target", "verdict", "record", "before"}
+var head = row{what: "what", plain: "plain", measured: "measured", ratio: "ratio", spread: "spread", cpu: "cpu", target: "target", verdict: "verdict",
+	note: "record", before: "before"}
 
-type table struct{ rows []row }
+const firstText = 9 // the verdict and what comes after it are text
+
+// ofCPU says of what the CPU time is that an emulated machine records.
+func (r row) ofCPU(format string, n int) row {
+	r.of = "CPU time of the command, " + fmt.Sprintf(format, thousands(int64(n)))
+	return r
+}
+
+// broken says that a row has no number, or not of a whole record.
+func (r row) broken() bool { return r.verdict == incomplete || r.failed }
+
+type table struct {
+	rows   []row
+	newest string // the head of the column of the newest kernel
+}
 
 func (t *table) add(r row) { t.rows = append(t.rows, r) }
 
 // String aligns the cells: the first, the verdict and the note to the left, numbers to the right.
 func (t *table) String() string {
-	all := append([]row{head}, t.rows...)
+	first := head
+	first.newest = t.newest
+	all := append([]row{first}, t.rows...)
 	var width []int
 	for _, r := range all {
 		for i, c := range r.cells() {
@@ -45,7 +65,7 @@ func (t *table) String() string {
 		for i, c := range r.cells() {
 			pad := strings.Repeat(" ", max(0, width[i]-utf8.RuneCountInString(c)))
 			switch {
-			case i == 0 || i >= 8:
+			case i == 0 || i >= firstText:
 				line.WriteString(c + pad)
 			default:
 				line.WriteString(pad + c)
@@ -64,12 +84,14 @@ type limit struct {
 	text    string // as printed, such as "<= 1.4"
 }
 
+const incomplete = "INCOMPLETE"
+
 // verdict of a value. A run with losses meets no target: an incomplete measurement is
 // cheap.
 func (l limit) verdict(value float64, whole bool) string {
 	switch {
 	case !whole:
-		return "INCOMPLETE"
+		return incomplete
 	case l.text == "":
 		return ""
 	case l.atLeast && value >= l.bound, !l.atLeast && value <= l.bound:

@@ -35,7 +35,7 @@ func (b *bench) watched(argv ...string) (*watchedRun, error) {
 				err = fmt.Errorf("runner-exec: %w", err)
 			}
 			return u, err
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(b.look()):
 			seen, sum := map[uint64]bool{}, int64(0)
 			for _, pid := range append(children(c.Process.Pid), c.Process.Pid) {
 				name, n := highWater(pid)

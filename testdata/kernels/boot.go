@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,12 +62,12 @@ type outcome struct {
 }
 
 // bootKernel boots an image and waits until the machine is off.
-func bootKernel(ctx context.Context, arch, variant, image, initrd, dir string, cores, megabytes int) outcome {
+func bootKernel(ctx context.Context, arch, variant, image, initrd, dir string, megabytes int, more ...string) outcome {
 	m := machines[arch]
 	results := filepath.Join(dir, "results.ndjson")
-	args := append([]string{"-accel", "tcg,thread=single", "-cpu", cpus[arch], "-smp", strconv.Itoa(cores), "-m", strconv.Itoa(megabytes),
+	args := append([]string{"-accel", "tcg,thread=single", "-cpu", cpus[arch], "-smp", "2", "-m", strconv.Itoa(megabytes),
 		"-nodefaults", "-display", "none", "-no-reboot", "-nic", "none",
-		"-kernel", image, "-initrd", initrd, "-append", bootLine(arch, variant), "-serial", "stdio"}, m.args...)
+		"-kernel", image, "-initrd", initrd, "-append", bootLine(arch, variant), "-serial", "stdio"}, slices.Concat(m.args, more)...)
 	for _, a := range m.port {
 		args = append(args, strings.ReplaceAll(a, "%s", results))
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/runner-evidence/runner/testdata/kernels/guest"
 )
@@ -62,17 +63,9 @@ func jobs(k kernel, whole bool) []guest.Job {
 	return []guest.Job{checks}
 }
 
-// costJob measures what the probes cost on a kernel. Its results are numbers: they are printed, and compared with nothing.
-const costJob = "cost"
-
-// cost is all that a guest does then.
-func cost() []guest.Job {
-	return []guest.Job{{Name: costJob, Args: []string{"bench", "-tools", guest.Bin, "-lines", "-only", "cost"}, Capture: true, Seconds: 3000}}
-}
-
-// megabytes is the memory of a guest. A kernel prepares all of it, and attacks need much.
-func megabytes(k kernel, whole bool) int {
-	if whole && k.CI {
+// megabytes is the memory of a guest. A kernel prepares all of it, and attacks need much, as do thirty runs at once.
+func megabytes(k kernel, whole, costs bool) int {
+	if whole && k.CI || costs {
 		return 3072
 	}
 	return 1024
@@ -86,7 +79,11 @@ func goTest(binary, run string) []string {
 func build(ctx context.Context, arch, dir string, whole, costs bool) error {
 	chosen := programs
 	if costs {
-		chosen = slices.Concat(programs, []string{"./testdata/bench"})
+		tool := func(pkg string) bool { return strings.HasPrefix(pkg, toolFolder) }
+		chosen = append(slices.DeleteFunc(slices.Clone(programs), tool), "./testdata/bench")
+		if err := makeTools(ctx, arch, dir, slices.DeleteFunc(slices.Clone(programs), func(pkg string) bool { return !tool(pkg) })); err != nil {
+			return err
+		}
 	}
 	if whole {
 		chosen = slices.Concat(programs, programsWhole)
@@ -113,11 +110,24 @@ func build(ctx context.Context, arch, dir string, whole, costs bool) error {
 	return nil
 }
 
+// toolFolder begins the packages of tools.
+const toolFolder = "./cmd/"
+
+// makeTools builds tools as a user does: what is measured is what make build makes, and its commit is known.
+func makeTools(ctx context.Context, arch, dir string, packages []string) error {
+	names := strings.ReplaceAll(strings.Join(packages, " "), toolFolder, "")
+	return buildBy(ctx, arch, "make", "-s", "build", "TO="+dir+"/", "TOOLS="+names, "LINK=-s -w")
+}
+
 func goTool(ctx context.Context, arch string, args []string) error {
-	c := exec.CommandContext(ctx, "go", args...)
+	return buildBy(ctx, arch, "go", args...)
+}
+
+func buildBy(ctx context.Context, arch, program string, args ...string) error {
+	c := exec.CommandContext(ctx, program, args...)
 	c.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("go %s for %s: %w\n%s", args[0], arch, err, out)
+		return fmt.Errorf("%s %s for %s: %w\n%s", program, args[0], arch, err, out)
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func (l *lane) buildAll(ctx context.Context, chosen []kernel) error {
 		if err := build(ctx, k.Arch, dir, l.whole, l.job == costJob); err != nil {
 			return err
 		}
-		if k.Arch == shellArch && l.whole {
+		if k.Arch == shellArch && (l.whole || l.job == costJob) {
 			if err := l.store.shell(ctx, dir); err != nil {
 				fmt.Fprintln(os.Stderr, "kernels: no shell for the guests:", err)
 			}
@@ -191,17 +191,16 @@ func (l *lane) boot(ctx context.Context, f *fetched, dir string) (outcome, error
 		}
 	}
 	initrd := filepath.Join(dir, "initrd")
-	cores := 2
+	var clock []string
 	wanted := slices.DeleteFunc(jobs(f.kernel, l.whole), func(j guest.Job) bool { return l.job != "" && j.Name != l.job })
 	if l.job == costJob {
-		// Two emulated cores share one real one, and a kernel counts the time of both as a program's.
-		wanted, cores = cost(), 1
+		wanted, clock = cost(), countedClock
 	}
 	plan := guest.Plan{Arch: f.Arch, Variant: f.Variant, Jobs: wanted}
 	if err := initramfs(initrd, unpacked, filepath.Join(l.dir, f.Arch), plan); err != nil {
 		return outcome{}, err
 	}
-	return bootKernel(ctx, f.Arch, f.Variant, image, initrd, dir, cores, megabytes(f.kernel, l.whole)), nil
+	return bootKernel(ctx, f.Arch, f.Variant, image, initrd, dir, megabytes(f.kernel, l.whole, l.job == costJob), clock...), nil
 }
 
 // judge prints the table, writes what was asked for and compares.
@@ -229,6 +228,9 @@ func (l *lane) judge(reports []report) error {
 	}
 	if missing != nil {
 		return fmt.Errorf("%w:\n%s", errMissing, strings.Join(missing, "\n"))
+	}
+	if l.job == costJob && l.update {
+		return recordCosts(reports)
 	}
 	return nil
 }

@@ -30,7 +30,8 @@ not in the cache (${XDG_CACHE_HOME:-~/.cache}/runner/kernels). Needs no root.
   -keep DIR    keep each guest's console there
   -whole       all checks with the whole numbers (half an hour)
   -job NAME    run only this job; results are then not compared; -job cost measures
-               what the probes cost there, which no other run does
+               what measuring costs there, which no other run does, and with -update
+               writes that into testdata/bench/results, for the table of make bench
 
 exit: 0 all as expected; 1 a check failed, or a result differs from results.json;
 2 usage; 4 a kernel could not be had or QEMU is not installed; 5 cannot go on

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/runner-evidence/runner/testdata/bench/emulated"
 )
 
 // Result says how a check ended.
@@ -28,6 +30,8 @@ type Line struct {
 	Check  string `json:"check"`
 	Result Result `json:"result"`
 	Detail string `json:"detail,omitempty"`
+	// Cost is what the line says, for the record of what measuring costs.
+	Cost *emulated.Row `json:"cost,omitempty"`
 }
 
 // Parse reads one line. It is strict: a damaged line must not count as a result.
@@ -52,6 +56,8 @@ type Job struct {
 	Capture bool `json:"capture,omitempty"` // runs only where runner-capture can observe
 	Shell   bool `json:"shell,omitempty"`   // needs /bin/sh
 	Seconds int  `json:"seconds"`
+	// Cores is how many of the guest's cores are in use, or 0 for all that are.
+	Cores int `json:"cores,omitempty"`
 }
 
 // Plan is what a guest reads from PlanFile.

@@ -138,7 +138,7 @@ func shell() (bool, error) {
 		return false, nil
 	}
 	var errs []error
-	for _, name := range []string{"sh", "mount", "umount", "sleep", "true", "cat", "ls"} {
+	for _, name := range []string{"sh", "mount", "umount", "sleep", "true", "cat", "ls", "grep"} {
 		errs = append(errs, os.Symlink(guest.Busybox, "/bin/"+name))
 	}
 	return true, errors.Join(errs...)

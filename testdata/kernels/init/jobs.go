@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -91,6 +93,10 @@ func refusal() string {
 // run carries out one job and sends its results as they come. A job that ends badly
 // without a failed check, or prints no result, is a failure of its own.
 func (s *sender) run(j guest.Job) {
+	if err := useCores(j.Cores); err != nil {
+		s.send(guest.Line{Check: j.Name, Result: guest.Failed, Detail: err.Error()})
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(j.Seconds)*time.Second)
 	defer cancel()
 	c := exec.CommandContext(ctx, guest.Bin+"/"+j.Args[0], j.Args[1:]...)
@@ -115,6 +121,29 @@ func (s *sender) run(j guest.Job) {
 	if out.failed || err != nil {
 		fmt.Printf("%s%s\n", out.all, errs.Bytes())
 	}
+}
+
+// useCores takes cores after the first out of use, or into use again.
+func useCores(n int) error {
+	if n == 0 {
+		return nil
+	}
+	files, err := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*/online")
+	if len(files) == 0 {
+		return fmt.Errorf("this kernel takes no core out of use: %w", errors.ErrUnsupported)
+	}
+	for _, f := range files {
+		i, _ := strconv.Atoi(strings.TrimPrefix(filepath.Base(filepath.Dir(f)), "cpu"))
+		if i == 0 {
+			continue // on many machines it has no such file
+		}
+		text := "1"
+		if i >= n {
+			text = "0"
+		}
+		err = errors.Join(err, os.WriteFile(f, []byte(text), 0o644))
+	}
+	return err
 }
 
 // An output reads what a job prints and sends each result in it.
