@@ -33,8 +33,8 @@ correlate, policy, proc, box, net, replay, rss. Those about running commands nee
 
 The column "on KERNEL" has what was recorded on the newest kernel of the lane, in an
 emulated machine that counts instructions in the place of seconds: the ratio of the command's
-CPU time, or what testdata/bench/results/KERNEL-emulated.json says. "` + same + `": neither a kernel nor its probes
-decide the row. Empty: nothing is recorded of it. To record it again:
+CPU time, or what testdata/bench/results/KERNEL-emulated.json says. "` + same + `": neither a
+kernel nor its probes decide the row. Empty: nothing is recorded of it. To record it again:
 make test-kernels KERNELS=KERNEL LANE="-job cost -update"
 
 exit: 0 measured, also if a target is not met; 2 usage; 5 something could not be run
