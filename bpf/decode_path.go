@@ -32,9 +32,9 @@ func (d *Decoder) join(c []byte, absolute bool) []byte {
 	top := len(d.comps) - 1
 	if top >= 0 && c[d.comps[top]] == 0 {
 		if absolute {
-			d.buf = append(d.buf, "detached:"...)
+			d.buf = append(d.buf, schemas.PrefixDetached...)
 		} else {
-			d.buf, absolute = append(d.buf, "unreachable:"...), true
+			d.buf, absolute = append(d.buf, schemas.PrefixUnreachable...), true
 		}
 		top--
 	}

@@ -72,6 +72,13 @@ const (
 	HasNSPID
 )
 
+// What stands before the place of a name in its file system that is no path of the task: the name is in a mount tree that the task's mount
+// namespace does not have, or no mount leads to it.
+const (
+	PrefixDetached    = "detached:"
+	PrefixUnreachable = "unreachable:"
+)
+
 // Marks are the truth flags of a raw event.
 type Marks uint32
 

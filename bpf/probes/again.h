@@ -96,38 +96,24 @@ static long compare_left(u32 i, struct left_comparison *c)
 	return c->differs;
 }
 
-/* Is the text, of so many bytes, the one of the call that was left? */
-INLINE bool same_text_left(u32 key, u32 len)
-{
-	struct left_comparison c = { .key = key, .len = len };
-
-	if (!no_loop) {
-		bpf_loop(UPATH_MAX / TEXT_PIECE, compare_left, &c, 0);
-		return !c.differs;
-	}
-	for (u32 at = 0; at < UPATH_MAX && at < len; at += TEXT_PIECE)
-		if (!same_left(key, at))
-			return false;
-	return true;
-}
-
 /* Is the call that is entered the one that was left? s->args has its arguments. The text that follows another one in a record is not looked at. */
 GLOBAL u32 starts_over(u32 key, u32 call, u64 ip, u64 sp)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct left *l = left_of_task(0);
 	const struct desc *d = desc_of_call(call);
+	struct left_comparison c = { .key = key };
 	u64 differs = 0;
-	u32 len;
 
 	if (!s || !l || l->call != call || l->ip != ip || l->sp != sp || d->path1 == NO)
 		return 0;
 	for (u32 i = 0; i < 6; i++)
 		differs |= l->args[i] ^ s->args[i];
-	len = l->len;
-	if (differs || put_user_str(key, 0, s->args[d->path1 & 7]) != len)
+	c.len = l->len;
+	if (differs || put_user_str(key, 0, s->args[d->path1 & 7]) != c.len)
 		return 0;
-	return same_text_left(key, len);
+	LOOP(UPATH_MAX / TEXT_PIECE, compare_left, &c);
+	return !c.differs;
 }
 
 #endif

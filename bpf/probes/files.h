@@ -234,9 +234,12 @@ static long name_step(u32 i, struct climb *c)
 		if (!m.parent || !m.point)
 			return 1;
 		if (m.parent == at) {
-			if (!nowhere(m.ns) && !is_end(m.ns, at)) /* it is being moved */
+			if (nowhere(m.ns))
+				c->state = PLACE_DETACHED;
+			else if (is_end(m.ns, at))
+				c->state = PLACE_KNOWN;
+			else /* it is being moved */
 				return 1;
-			c->state = nowhere(m.ns) ? PLACE_DETACHED : PLACE_KNOWN;
 			c->done = 1;
 			return 1;
 		}

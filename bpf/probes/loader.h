@@ -37,19 +37,8 @@ GLOBAL u64 aux_value(u32 wanted, u32 compat32)
 {
 	struct aux a = { .wanted = wanted, .compat32 = compat32 };
 
-	if (!no_loop) {
-		bpf_loop(32, aux_step, &a, 0);
-		return a.value;
-	}
-	for (u32 i = 0; i < 64; i += 2) {
-		u64 key = aux_word(i, compat32);
-
-		if (key == wanted)
-			return aux_word(i + 1, compat32);
-		if (!key)
-			break;
-	}
-	return 0;
+	LOOP(32, aux_step, &a);
+	return a.value;
 }
 
 static long keep_file(struct task_struct *task, struct vm_area_struct *vma, void *ctx)

@@ -7,4 +7,17 @@
 
 #include "settings.h"
 
+/* Calls STEP(i, CTX) for i from 0, until it returns 1, N times at most. Without bpf_loop a verifier follows each of them: what a step does
+ * is then in GLOBAL functions. */
+#define LOOP(n, step, ctx)                                  \
+	do {                                                \
+		if (!no_loop) {                             \
+			bpf_loop(n, step, ctx, 0);          \
+			break;                              \
+		}                                           \
+		for (u32 _i = 0; _i < (n); _i++)            \
+			if (step(_i, ctx))                  \
+				break;                      \
+	} while (0)
+
 #endif

@@ -131,6 +131,7 @@ enum {
 #define REC_SIZE 112
 #define UPATH_MAX 4096
 #define COMP_MAX 16384
+_Static_assert(COMP_MAX < 1 << NOT_OF_PATH, "a path's length and what is not true of it are in one number");
 #define ADDR_MAX 128
 #define ARGS_MAX 8192
 

@@ -308,17 +308,6 @@ static long mmsg_step(u32 i, struct mmsg *m)
 	return 0;
 }
 
-INLINE void put_messages(struct mmsg *m)
-{
-	if (no_loop) {
-		for (u32 i = 0; i < MESSAGES; i++)
-			if (mmsg_step(i, m))
-				break;
-	} else {
-		bpf_loop(MESSAGES, mmsg_step, m, 0);
-	}
-}
-
 /* The address that a connect or bind used. A socket that was connected to an address without a family has no peer. One that
  * has none after any other connect was let go by another thread, or that changed the address. */
 INLINE u64 put_own(struct scratch *s, u32 key)
@@ -332,8 +321,8 @@ INLINE u64 put_own(struct scratch *s, u32 key)
 	if (connects && !s->r.ret)
 		s->r.aux1 = is_deferred(&s->kind);
 	/* to no family: the peer is let go. A socket of MPTCP has it still */
-	if (connects && !s->r.ret && s->kind.sk && s->kind.protocol == PROTOCOL_IP_MPTCP && put_given(key, 0) >= 2 && *(u16 *)&s->blob[0] == FAMILY_UNSPEC) {
-		put_taken(key, 0, unseen(s));
+	if (connects && !s->r.ret && s->kind.sk && s->kind.protocol == PROTOCOL_IP_MPTCP && put_taken(key, 0, unseen(s)) >= 2 &&
+	    *(u16 *)&s->blob[0] == FAMILY_UNSPEC) {
 		s->r.marks |= MARK_SOCKET;
 		*(u16 *)&s->blob[0] = s->kind.family;
 		return 2;
@@ -380,7 +369,7 @@ INLINE void on_sock(struct scratch *s, u32 key, struct counters *c)
 		s->alone.end = 0; /* of whom it is is not known */
 		read_given(s, key, r->op);
 		m = (struct mmsg){ .sent = r->ret < 0 ? 1 : r->ret, .key = key };
-		put_messages(&m);
+		LOOP(MESSAGES, mmsg_step, &m);
 		return;
 	}
 	read_given(s, key, r->op);

@@ -72,14 +72,8 @@ GLOBAL u32 same_text(u32 key, u64 off, u32 len, u32 second)
 
 	if (!n || n->text_len != len)
 		return 0;
-	if (!no_loop) {
-		bpf_loop(TEXT_MAX / TEXT_PIECE, compare_piece, &c, 0);
-		return !c.differs;
-	}
-	for (u32 at = 0; at < TEXT_MAX && at < len; at += TEXT_PIECE)
-		if (!same_piece(key, off, at, len, second))
-			return 0;
-	return 1;
+	LOOP(TEXT_MAX / TEXT_PIECE, compare_piece, &c);
+	return !c.differs;
 }
 
 /* Appends a name's text: the one that was kept, where it is another one now. Returns its length. */

@@ -197,8 +197,11 @@ func (p *pendingHooks) twin(task uint32, op operation, e *schemas.RawEvent) int 
 // nor process root, has the name as the program gave it.
 func sameUnix(call, hook []byte) bool {
 	name, ok := bytes.CutPrefix(hook, []byte("unix:"))
-	resolved := bytes.HasPrefix(call, []byte("unix:/")) || bytes.HasPrefix(call, []byte("unix:detached:/"))
-	if !ok || !resolved || len(name) == 0 || name[0] == '@' {
+	place, isUnix := bytes.CutPrefix(call, []byte("unix:"))
+	for _, prefix := range []string{schemas.PrefixDetached, schemas.PrefixUnreachable} {
+		place = bytes.TrimPrefix(place, []byte(prefix))
+	}
+	if !ok || !isUnix || !bytes.HasPrefix(place, slash) || len(name) == 0 || name[0] == '@' {
 		return false
 	}
 	end := appendLexical(nil, nil, name, false)

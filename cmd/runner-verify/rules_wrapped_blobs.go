@@ -165,6 +165,9 @@ func (v *verifier) base(b *blobs, base *schemas.BoxBase) {
 	if digest := schemas.DigestFrom(l.h); digest != base.Digest || l.entries != base.Entries || l.bytes != base.Bytes {
 		fault("base has %d entries, %d bytes and %s, its list says %d, %d and %s", base.Entries, base.Bytes, base.Digest, l.entries, l.bytes, digest)
 	}
+	if l.tree == nil && l.entries <= maxNodes {
+		fault("the changes could not be compared with the list of the base: more than %d blobs look like one, or have more than %d names together", maxTrees, maxNodes)
+	}
 	if l.tree != nil && l.tree.wrong != "" {
 		fault("the list of the base is no tree: %s", l.tree.wrong)
 	}

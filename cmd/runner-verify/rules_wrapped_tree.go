@@ -63,7 +63,7 @@ type node struct {
 // Bounds of what is kept of lists of bases to compare the changes with.
 const (
 	maxNodes = 1 << 20 // names of all lists together
-	maxTrees = 8       // lists
+	maxTrees = 64      // lists
 )
 
 // baseTree is the names of a list of a base.

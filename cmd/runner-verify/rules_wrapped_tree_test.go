@@ -113,3 +113,32 @@ func TestWrappedTree(t *testing.T) {
 		})
 	}
 }
+
+// TestWrappedDecoys: files that look like lists of bases, and come before that of the base, hide no change from it.
+func TestWrappedDecoys(t *testing.T) {
+	const fifo = `{"kind":"fifo","mode":420}`
+	true64 := regexp.MustCompile(`"list":"sha256:(.*?)"`).FindStringSubmatch(wrappedRun(t)[schemas.MemberRunBox])[1]
+	for _, n := range []int{maxTrees - 1, maxTrees} {
+		var lines, decoys []string
+		for i := 0; len(decoys) < n; i++ {
+			decoy := fmt.Sprintf(`{"schema":"%s","path":"x%d","kind":"fifo","mode":420}`+"\n", schemas.SchemaBaseEntry, i)
+			if digest := schemas.DigestOf([]byte(decoy)); strings.TrimPrefix(digest, "sha256:") < true64 {
+				decoys = append(decoys, decoy)
+				lines = append(lines, fmt.Sprintf(`add "path":"new%05d","after":{"kind":"file","mode":420,"size":%d,"sha256":"%s"}`, len(decoys), len(decoy), digest))
+			}
+		}
+		for _, last := range []string{"", `delete "path":"x","before":` + fifo} {
+			all := lines
+			if last != "" {
+				all = append(lines[:len(lines):len(lines)], last)
+			}
+			a := changedRun(t, all...)
+			for _, decoy := range decoys {
+				a[schemas.BlobMember(schemas.DigestOf([]byte(decoy)))] = decoy
+			}
+			if code, out, errs := call(a.digest(t).tar(t)); last == "" && n < maxTrees && code != 0 || (last != "" || n == maxTrees) && code == 0 {
+				t.Errorf("%d decoys, then %q: exit %d: %.2000s%s", n, last, code, out, errs)
+			}
+		}
+	}
+}

@@ -164,7 +164,7 @@ def same_address(call, hook):
 
 
 def same_unix(call, hook):
-    if not call or not hook or not call.startswith(("unix:/", "unix:detached:/")) or not hook.startswith("unix:") or hook[5:6] in ("", "@"):
+    if not call or not hook or not call.startswith(("unix:/", "unix:detached:/", "unix:unreachable:/")) or not hook.startswith("unix:") or hook[5:6] in ("", "@"):
         return False
     end = join(None, hook[5:], False)
     if hook[5] == "/":
