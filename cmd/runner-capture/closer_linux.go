@@ -188,7 +188,7 @@ func closeDown(in io.Reader) error {
 
 // keepCapabilities makes the calling thread give up all capabilities but these, and those that it starts have no more: with
 // no_new_privs, neither root nor the capabilities of a file bring them back. The thread ends with its goroutine. To give them up in the closer itself
-// would take all of its threads (syscall.AllThreadsSyscall), which wait for each other and take a processor from the start while they do.
+// would take all of its threads (syscall.AllThreadsSyscall), which wait for each other in a loop: on a busy processor that was seen to take as long as the whole start.
 func keepCapabilities(keep ...int) error {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var has, want [2]unix.CapUserData
