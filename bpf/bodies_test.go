@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/runner-evidence/runner/bpf/internal/objects"
@@ -17,7 +16,7 @@ import (
 // marks.h). And each is the body of a program that can have copies.
 func TestBodies(t *testing.T) {
 	programs := map[string]bool{}
-	for _, load := range []func() (*ebpf.CollectionSpec, error){objects.LoadKernel, objects.LoadUring} {
+	for _, load := range []specFunc{objects.LoadKernel, objects.LoadKernelWhole, objects.LoadUring, objects.LoadUringWhole, objects.LoadKernelSharedCopies, objects.LoadUringSharedCopies} {
 		spec, err := load()
 		testkit.Must(t, err)
 		for name, p := range spec.Programs {
@@ -27,7 +26,7 @@ func TestBodies(t *testing.T) {
 			probe := "on_" + strings.TrimPrefix(name, "body_")
 			programs[name] = true
 			b := bodies[probe]
-			if b.program != name || spec.Maps[b.array] == nil || spec.Programs[probe] == nil {
+			if b.program != name || spec.Maps[b.array] == nil || spec.Programs[probe] == nil || spec.Programs[b.alone] == nil {
 				t.Errorf("%s: the body of %s is %+v", name, probe, b)
 			}
 			if !(copySet{true, true}).has(probe) {

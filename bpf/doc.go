@@ -5,7 +5,7 @@
 //
 //	probes/gen.go        the C sources, which run in the kernel, and what each one does
 //	session_linux.go     loads and attaches them; the end
-//	objects_linux.go     the objects, of which two are there twice
+//	objects_linux.go     the objects, and the forms of those that are there several times
 //	kernelbtf_linux.go   the kernel's types; fewtypes.go makes them few, and so quick to decode
 //	load_linux.go        the ways to load an object, and which one this kernel takes
 //	uring_linux.go       io_uring's probes: uring_form_linux.go chooses them by the kernel's types

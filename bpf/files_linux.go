@@ -72,7 +72,7 @@ func (s *Session) attachFiles(shared map[string]*ebpf.Map, rules *schemas.FileRu
 	s.mu.Lock()
 	s.files = f
 	s.mu.Unlock()
-	spec, err := objects.LoadFiles()
+	spec, err := s.read(filesObject) // of two forms at once, each would count: where the verifier refuses one, Attach begins anew
 	if err != nil {
 		return err
 	}

@@ -15,53 +15,92 @@ import (
 	"github.com/runner-evidence/runner/bpf/internal/objects"
 )
 
-// Two objects are there twice: for the usual kernel, and for every other one (probes/settings.h).
-// The usual one has Cast and Loop, and none of its probes needs copies. What can be left out for it
-// is a third of what a start takes.
+// Some objects are there several times (probes/settings.h): for the usual kernel, which has Cast and Loop and whose probes need
+// no copies; for those that need copies; and for every other one. What can be left out is a third of what a start takes on the
+// usual kernel, and three quarters of it where a verifier looks at all that is in a program (Linux 7.1 and later).
 
 // specFunc reads a compiled object.
 type specFunc func() (*ebpf.CollectionSpec, error)
 
-// twice is an object with its two forms.
-type twice struct{ usual, general specFunc }
+// forms are those of an object. Whole has all parts that general can be told to do without, and does with copies or without.
+type forms struct{ usual, whole, general specFunc }
 
 var (
-	kernelObject = twice{objects.LoadKernelUsual, objects.LoadKernel}
-	uringObject  = twice{objects.LoadUringUsual, objects.LoadUring}
+	kernelObject  = forms{objects.LoadKernelUsual, objects.LoadKernelWhole, objects.LoadKernel}
+	uringObject   = forms{objects.LoadUringUsual, objects.LoadUringWhole, objects.LoadUring}
+	pathObjObject = forms{objects.LoadPathObjWhole, objects.LoadPathObjWhole, objects.LoadPathObj}
+	filesObject   = forms{objects.LoadFilesWhole, objects.LoadFilesWhole, objects.LoadFiles}
 )
 
 // objectSet are the objects that observe, in the form for one run or in that for several.
 type objectSet struct {
-	kernel, uring                      twice
-	guard, sock, unix, result, pathObj specFunc
+	kernel, uring, pathObj    forms
+	guard, sock, unix, result specFunc
 }
 
 var (
-	ownObjects    = objectSet{kernelObject, uringObject, objects.LoadGuard, objects.LoadSock, objects.LoadUnix, objects.LoadResult, objects.LoadPathObj}
-	sharedObjects = objectSet{twice{usual: objects.LoadKernelShared}, twice{usual: objects.LoadUringShared}, objects.LoadGuardShared,
-		objects.LoadSockShared, objects.LoadUnixShared, objects.LoadResultShared, objects.LoadPathObjShared}
+	ownObjects    = objectSet{kernelObject, uringObject, pathObjObject, objects.LoadGuard, objects.LoadSock, objects.LoadUnix, objects.LoadResult}
+	sharedObjects = objectSet{forms{usual: objects.LoadKernelShared}, forms{usual: objects.LoadUringShared}, forms{usual: objects.LoadPathObjShared},
+		objects.LoadGuardShared, objects.LoadSockShared, objects.LoadUnixShared, objects.LoadResultShared}
 	// Programs at cgroups are the same with copies.
-	sharedCopies = objectSet{twice{general: objects.LoadKernelSharedCopies}, twice{general: objects.LoadUringSharedCopies}, objects.LoadGuardSharedCopies,
-		objects.LoadSockShared, objects.LoadUnixShared, objects.LoadResultShared, objects.LoadPathObjSharedCopies}
+	sharedCopies = objectSet{forms{whole: objects.LoadKernelSharedCopies}, forms{whole: objects.LoadUringSharedCopies}, forms{whole: objects.LoadPathObjSharedCopies},
+		objects.LoadGuardSharedCopies, objects.LoadSockShared, objects.LoadUnixShared, objects.LoadResultShared}
 )
 
-// usual reports whether this kernel is a usual one.
-func (s *Session) usual() bool {
-	return !s.general && !s.copies.any() && s.without&(Cast|Loop) == 0
+// isWhole reports whether this kernel has what only the general form does without.
+func (s *Session) isWhole() bool { return !s.general && s.without&(Cast|Loop) == 0 }
+
+// read reads the form of an object that is for this kernel.
+func (s *Session) read(f forms) (*ebpf.CollectionSpec, error) {
+	switch {
+	case !s.isWhole():
+		return s.readForm(f.general)
+	case s.copies.any():
+		return s.readForm(f.whole)
+	}
+	return s.readForm(f.usual)
 }
 
-func (s *Session) read(o twice) (*ebpf.CollectionSpec, error) {
-	if s.usual() {
-		return o.usual()
+// readForm reads an object. Of a probe that it has twice, with a body and alone, it takes the one for this session.
+func (s *Session) readForm(load specFunc) (*ebpf.CollectionSpec, error) {
+	spec, err := load()
+	if err != nil {
+		return nil, err
 	}
-	return o.general()
+	for name, b := range bodies {
+		alone := spec.Programs[b.alone]
+		if alone == nil {
+			continue
+		}
+		if !s.copies.has(name) {
+			spec.Programs[name] = alone
+			delete(spec.Programs, b.program)
+		}
+		delete(spec.Programs, b.alone)
+	}
+	return spec, nil
+}
+
+// withForm does something with an object in the form for this kernel. If the verifier refuses that, the general form stands in for it.
+func (s *Session) withForm(f forms, do func(*ebpf.CollectionSpec) error) error {
+	spec, err := s.read(f)
+	if err == nil {
+		err = do(spec)
+	}
+	if !s.refusedForm(err) || f.general == nil {
+		return err
+	}
+	if spec, err = s.readForm(f.general); err == nil {
+		err = do(spec)
+	}
+	return err
 }
 
 // readEarly begins to read an object for the usual kernel, beside what else a start has to do before it
 // knows whether that one is wanted. Where it does not look like it, nothing is read in vain.
-func readEarly(o twice, opt Options) twice {
+func readEarly(f forms, opt Options) forms {
 	if opt.Copies == CopiesOn || opt.Without&(Cast|Loop) != 0 || (opt.Copies == CopiesAuto && preemptsTasks()) {
-		return o
+		return f
 	}
 	type result struct {
 		spec *ebpf.CollectionSpec
@@ -69,10 +108,10 @@ func readEarly(o twice, opt Options) twice {
 	}
 	done := make(chan result, 1)
 	go func() {
-		spec, err := o.usual()
+		spec, err := f.usual()
 		done <- result{spec, err}
 	}()
-	return twice{general: o.general, usual: func() (*ebpf.CollectionSpec, error) {
+	return forms{general: f.general, whole: f.whole, usual: func() (*ebpf.CollectionSpec, error) {
 		r := <-done
 		return r.spec, r.err
 	}}
@@ -89,9 +128,9 @@ func preemptsTasks() bool {
 	return n >= 7
 }
 
-// refusedUsual reports whether the verifier refused an object that the one for every kernel can stand in for.
-func (s *Session) refusedUsual(err error) bool {
-	return s.usual() && errors.As(err, new(*ebpf.VerifierError))
+// refusedForm reports whether the verifier refused an object that the general form can stand in for.
+func (s *Session) refusedForm(err error) bool {
+	return s.isWhole() && errors.As(err, new(*ebpf.VerifierError))
 }
 
 // pick is a copy of an object with some of its programs; without names, with all. The programs themselves are not copied: to

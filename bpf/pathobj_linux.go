@@ -131,10 +131,10 @@ func (s *Session) tryLookup(function string) error {
 }
 
 func (s *Session) attachLookup(shared map[string]*ebpf.Map, form lookupForm, tests []lookupTest) error {
-	spec, err := s.from.pathObj()
-	if err != nil {
-		return err
-	}
+	return s.withForm(s.from.pathObj, func(spec *ebpf.CollectionSpec) error { return s.attachLookupForm(spec, shared, form, tests) })
+}
+
+func (s *Session) attachLookupForm(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, form lookupForm, tests []lookupTest) error {
 	spec = pick(spec, form.program, objects.PathObjProgOnArmTester)
 	if err := s.prepare(spec); err != nil {
 		return err

@@ -125,19 +125,20 @@ func (c copySet) spec(object *ebpf.CollectionSpec) *ebpf.CollectionSpec {
 	return spec
 }
 
-// body is the program that does the work for the copies of another (probes/marks.h), and the
-// map through which they go on there.
-type body struct{ program, array string }
+// body is the program that does the work for the copies of another (probes/marks.h), the map through which they go on there, and
+// the program that does all of it where there are no copies.
+type body struct{ program, array, alone string }
 
 var bodies = map[string]body{
-	objects.KernelProgOnSysEnter:   {objects.KernelProgBodySysEnter, objects.KernelMapSysEnterBody},
-	objects.KernelProgOnSysExit:    {objects.KernelProgBodySysExit, objects.KernelMapSysExitBody},
-	objects.KernelProgOnExec:       {objects.KernelProgBodyExec, objects.KernelMapExecBody},
-	objects.UringProgOnSubmitReq:   {objects.UringProgBodySubmitReq, objects.UringMapSubmitBody},
-	objects.UringProgOnSubmitSqe:   {objects.UringProgBodySubmitSqe, objects.UringMapSubmitBody},
-	objects.UringProgOnReqFailed:   {objects.UringProgBodyReqFailed, objects.UringMapFailedBody},
-	objects.UringProgOnCompleteCqe: {objects.UringProgBodyCompleteCqe, objects.UringMapCompleteBody},
-	objects.UringProgOnCompleteRes: {objects.UringProgBodyCompleteRes, objects.UringMapCompleteBody},
+	objects.KernelProgOnSysEnter:   {objects.KernelProgBodySysEnter, objects.KernelMapSysEnterBody, objects.KernelProgAloneSysEnter},
+	objects.KernelProgOnSysExit:    {objects.KernelProgBodySysExit, objects.KernelMapSysExitBody, objects.KernelProgAloneSysExit},
+	objects.KernelProgOnFork:       {objects.KernelProgBodyFork, objects.KernelMapForkBody, objects.KernelProgAloneFork},
+	objects.KernelProgOnExec:       {objects.KernelProgBodyExec, objects.KernelMapExecBody, objects.KernelProgAloneExec},
+	objects.UringProgOnSubmitReq:   {objects.UringProgBodySubmitReq, objects.UringMapSubmitBody, objects.UringProgAloneSubmitReq},
+	objects.UringProgOnSubmitSqe:   {objects.UringProgBodySubmitSqe, objects.UringMapSubmitBody, objects.UringProgAloneSubmitSqe},
+	objects.UringProgOnReqFailed:   {objects.UringProgBodyReqFailed, objects.UringMapFailedBody, objects.UringProgAloneReqFailed},
+	objects.UringProgOnCompleteCqe: {objects.UringProgBodyCompleteCqe, objects.UringMapCompleteBody, objects.UringProgAloneCompleteCqe},
+	objects.UringProgOnCompleteRes: {objects.UringProgBodyCompleteRes, objects.UringMapCompleteBody, objects.UringProgAloneCompleteRes},
 }
 
 // loadWithBodies loads the first copy of programs, and with it the bodies of those that have

@@ -59,7 +59,7 @@ type Session struct {
 
 	types    *kernelBTF           // the kernel's types, decoded once for all objects
 	from     objectSet            // what it is loaded from
-	general  bool                 // not even a usual kernel loads those for the usual one
+	general  bool                 // the kernel has every part, and yet loads only what does without
 	copySpec *ebpf.CollectionSpec // what copies are made from
 	mu       sync.Mutex           // guards what follows while objects load at the same time
 	progs    []*ebpf.Program
@@ -110,7 +110,7 @@ func Attach(opt Options) (*Session, error) {
 	s := &Session{types: types, from: ownObjects}
 	s.from.kernel, s.from.uring = readEarly(kernelObject, opt), readEarly(uringObject, opt)
 	err := s.attach(opt)
-	if s.refusedUsual(err) {
+	if s.refusedForm(err) {
 		s = &Session{types: types, from: ownObjects, general: true}
 		err = s.attach(opt)
 	}

@@ -313,7 +313,7 @@ func (s *Session) attachRings(shared map[string]*ebpf.Map, facts *setFacts) erro
 	}
 	form, err := uringFormOf(kernel)
 	if err == nil {
-		err = s.attachUringObject(shared, form, s.read)
+		err = s.attachUringObject(shared, form)
 	}
 	if err != nil {
 		return err

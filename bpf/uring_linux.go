@@ -22,10 +22,7 @@ func (s *Session) attachUring(shared map[string]*ebpf.Map) error {
 	}
 	form, err := uringFormOf(kernel)
 	if err == nil {
-		err = s.attachUringObject(shared, form, s.read)
-		if s.refusedUsual(err) {
-			err = s.attachUringObject(shared, form, func(o twice) (*ebpf.CollectionSpec, error) { return o.general() })
-		}
+		err = s.attachUringObject(shared, form)
 		if err == nil {
 			s.IOUringForm = form.String()
 			return nil
@@ -47,11 +44,11 @@ func (s *Session) attachUring(shared map[string]*ebpf.Map) error {
 
 // attachUringObject attaches the object, and copies of it where tasks are preempted in
 // probes. They share the requests and the bodies.
-func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm, read func(twice) (*ebpf.CollectionSpec, error)) error {
-	spec, err := read(s.from.uring)
-	if err != nil {
-		return err
-	}
+func (s *Session) attachUringObject(shared map[string]*ebpf.Map, form *uringForm) error {
+	return s.withForm(s.from.uring, func(spec *ebpf.CollectionSpec) error { return s.attachUringForm(spec, shared, form) })
+}
+
+func (s *Session) attachUringForm(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, form *uringForm) error {
 	programs := form.programs()
 	coll, err := s.loadWithBodies(spec, shared, programs...)
 	if err != nil {

@@ -41,6 +41,7 @@
 //	guard.bpf.c         signals to the runner's processes
 //	kernelusual.bpf.c   kernel.bpf.c once more, for the usual kernel: settings.h says why
 //	uringusual.bpf.c    uring.bpf.c, likewise
+//	*whole.bpf.c        objects once more, for kernels that have every part, with copies or without
 //	run.h               whose event it is, where several runs share the probes
 //	cgroups.h           which cgroups belong to such a run
 //	*shared.bpf.c       the objects once more, for runs that share probes
@@ -72,17 +73,21 @@ package probes
 
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Kernel kernel.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 KernelUsual kernelusual.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 KernelWhole kernelwhole.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Sock sock.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Unix unix.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Result result.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Uring uring.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 UringUsual uringusual.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 UringWhole uringwhole.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 UringCount uringcount.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Rules rules.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 RulesUnix rulesunix.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 PathObj pathobj.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 PathObjWhole pathobjwhole.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Guard guard.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Files files.bpf.c
+//go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 FilesWhole fileswhole.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 Lsm lsm.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 KernelShared kernelshared.bpf.c
 //go:generate go tool bpf2go -output-dir ../internal/objects -go-package objects -tags linux -target amd64,arm64 UringShared uringshared.bpf.c

@@ -1,5 +1,6 @@
 //go:build ignore
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* The guard for runs that share probes (run.h), where these have copies (marks.h). */
+#define WHOLE
 #define SHARED
 #include "guard.bpf.c"

@@ -330,8 +330,7 @@ int body_sys_exit(u64 *ctx)
 }
 #endif
 
-SEC("tp_btf/sys_exit")
-int on_sys_exit(u64 *ctx)
+INLINE int at_exit(u64 *ctx, bool copied)
 {
 	struct pt_regs *regs = (struct pt_regs *)ctx[0];
 	u64 nr = call_number(regs), cgid = 0;
@@ -343,11 +342,13 @@ int on_sys_exit(u64 *ctx)
 	task = bpf_get_current_task_btf();
 	if (!records(task, &cgid, &call, nr, regs, is_compat(task), ctx[1]))
 		return 0;
-	if (!copied_calls)
+	if (!copied)
 		return sys_exit(task, cgid, call, regs, ctx[1]);
 	go_on(ctx, &sys_exit_body, SLOT_EXIT);
 	return 0;
 }
+
+PROBE("sys_exit", sys_exit, at_exit)
 
 INLINE void change(u64 task, struct pt_regs *regs, bool compat32, u32 what)
 {
@@ -427,8 +428,7 @@ int body_sys_enter(u64 *ctx)
 #endif
 
 /* Runs at every call of every task of the machine. */
-SEC("tp_btf/sys_enter")
-int on_sys_enter(u64 *ctx)
+INLINE int at_enter(u64 *ctx, bool copied)
 {
 	struct pt_regs *regs = (struct pt_regs *)ctx[0];
 	struct task_struct *task;
@@ -480,8 +480,10 @@ int on_sys_enter(u64 *ctx)
 		note_begin(nr, compat32, second_argument(regs, compat32));
 	if (!is_kept(d))
 		return 0;
-	if (!copied_calls)
+	if (!copied)
 		return keep_entered(task, e, d, regs, nr, compat32, call);
 	go_on(ctx, &sys_enter_body, SLOT_ENTER);
 	return 0;
 }
+
+PROBE("sys_enter", sys_enter, at_enter)

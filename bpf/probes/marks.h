@@ -38,13 +38,13 @@ struct mark_state {
 	u32 enter_copy; /* the copies that go on in the bodies of these probes */
 	u32 exit_copy;
 	u32 exec_copy;
+	u32 fork_copy;
 	u32 submit_copy;
 	u32 interrupted_run; /* whose call that is */
 	u32 interrupted_life; /* as life_of gives it */
 	u32 run; /* whose the rest is, likewise */
 	u32 life;
 	u32 apart; /* the workers of its rings can have other directories and descriptors than itself */
-	u32 pad;
 	u32 signalled; /* which copies of on_signal have run for the last signal that it sent */
 };
 
@@ -95,6 +95,29 @@ INLINE const struct desc *desc_of_call(u32 call)
 		__type(key, u32);                        \
 		__type(value, u32);                      \
 	} name SEC(".maps")
+#endif
+
+/* A probe that has a body, by what it does (context, whether it has copies). With copies it goes on in the body, and alone it
+ * does all itself: two programs, so that a verifier is given nothing that is not for it. The loader takes one. */
+#ifdef USUAL
+#define PROBE(tracepoint, name, work) \
+	SEC("tp_btf/" tracepoint)     \
+	int on_##name(u64 *ctx)       \
+	{                             \
+		return work(ctx, false); \
+	}
+#else
+#define PROBE(tracepoint, name, work) \
+	SEC("tp_btf/" tracepoint)     \
+	int on_##name(u64 *ctx)       \
+	{                             \
+		return work(ctx, true); \
+	}                             \
+	SEC("tp_btf/" tracepoint)     \
+	int alone_##name(u64 *ctx)    \
+	{                             \
+		return work(ctx, false); \
+	}
 #endif
 
 INLINE void missed_one(u32 run, u32 slot)
@@ -400,6 +423,7 @@ INLINE bool first_at_fork(struct task_struct *child)
 	m->child_born = born;
 	m->child = tid;
 	m->forked = 1;
+	m->fork_copy = copy;
 	return true;
 }
 

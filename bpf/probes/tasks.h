@@ -162,19 +162,20 @@ int body_exec(u64 *ctx)
 }
 #endif
 
-SEC("tp_btf/sched_process_exec")
-int on_exec(u64 *ctx)
+INLINE int at_exec(u64 *ctx, bool copied)
 {
 	if (!present_in_scope(SLOT_EXEC))
 		return 0;
 	note_start(bpf_get_current_task_btf());
 	if (!first_at_exec())
 		return 0;
-	if (!copied_tasks)
+	if (!copied)
 		return exec(ctx);
 	go_on(ctx, &exec_body, SLOT_EXEC);
 	return 0;
 }
+
+PROBE("sched_process_exec", exec, at_exec)
 
 INLINE u64 cgroup_id_of(u64 cg)
 {
@@ -208,20 +209,14 @@ INLINE void note_own_child(struct task_struct *child)
 #endif
 }
 
-SEC("tp_btf/sched_process_fork")
-int on_fork(u64 *ctx)
+INLINE int forked(u64 *ctx, struct task_struct *child)
 {
-	struct task_struct *child = (struct task_struct *)ctx[1];
-	u32 key = scratch_key(copy, SCRATCH_FORK);
-	struct counters *c;
+	u32 key = scratch_key(copied_tasks ? COPY_OF(fork) : 0, SCRATCH_FORK);
+	struct counters *c = counters_of(SLOT_FORK);
 	struct scratch *s;
 	u64 to, off = 0;
 
-	note_own_child(child);
-	if (!present_in_scope(SLOT_FORK))
-		return 0;
-	c = counters_of(SLOT_FORK);
-	if (!c || !first_at_fork(child))
+	if (!c)
 		return 0;
 	s = bpf_map_lookup_elem(&scratch, &key);
 	if (!s) {
@@ -245,6 +240,32 @@ int on_fork(u64 *ctx)
 	emit(&s->r, REC_SIZE + off, c, SLOT_FORK);
 	return 0;
 }
+
+BODY(fork_body);
+
+#ifndef USUAL
+SEC("tp_btf/sched_process_fork")
+int body_fork(u64 *ctx)
+{
+	STACK_OF_TASK(ctx, fork_body);
+	return forked(ctx, (struct task_struct *)ctx[1]);
+}
+#endif
+
+INLINE int at_fork(u64 *ctx, bool copied)
+{
+	struct task_struct *child = (struct task_struct *)ctx[1];
+
+	note_own_child(child);
+	if (!present_in_scope(SLOT_FORK) || !first_at_fork(child))
+		return 0;
+	if (!copied)
+		return forked(ctx, child);
+	go_on(ctx, &fork_body, SLOT_FORK);
+	return 0;
+}
+
+PROBE("sched_process_fork", fork, at_fork)
 
 SEC("tp_btf/sched_process_exit")
 int on_task_exit(u64 *ctx)

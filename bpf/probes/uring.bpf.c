@@ -232,30 +232,30 @@ BODY(complete_body);
 
 #define SUBMIT(form, tracepoint)                                         \
 	BODY_PROGRAM(form, tracepoint, submit_body, submitted(address(ctx, 0))) \
-	SEC("tp_btf/" tracepoint)                                        \
-	int on_##form(u64 *ctx)                                          \
+	INLINE int at_##form(u64 *ctx, bool copied)                      \
 	{                                                                \
-		if (!in_scope_now(address(ctx, 0), SLOT_URING_SUBMIT))                      \
+		if (!in_scope_now(address(ctx, 0), SLOT_URING_SUBMIT))   \
 			return 0;                                        \
-		if (!copied_tasks)                                       \
+		if (!copied)                                             \
 			submitted(address(ctx, 0));                      \
 		else if (first_copy(address(ctx, 0)))                    \
 			go_on(ctx, &submit_body, SLOT_URING_SUBMIT);     \
 		return 0;                                                \
-	}
+	}                                                                \
+	PROBE(tracepoint, form, at_##form)
 
 #define COMPLETE(form, result)                                           \
 	BODY_PROGRAM(form, "io_uring_complete", complete_body, completed(ctx[1], result(ctx))) \
-	SEC("tp_btf/io_uring_complete")                                  \
-	int on_##form(u64 *ctx)                                          \
+	INLINE int at_##form(u64 *ctx, bool copied)                      \
 	{                                                                \
 		note_closed(ctx[1]);                                     \
-		if (!copied_tasks)                                       \
+		if (!copied)                                             \
 			completed(ctx[1], result(ctx));                  \
 		else if (first_at_completion(ctx[1]))                    \
 			go_on(ctx, &complete_body, SLOT_URING_COMPLETE); \
 		return 0;                                                \
-	}
+	}                                                                \
+	PROBE("io_uring_complete", form, at_##form)
 
 INLINE s64 result_of_cqe(u64 *ctx)
 {
@@ -277,17 +277,18 @@ COMPLETE(complete_res, result_itself) /* its form before */
 
 BODY_PROGRAM(req_failed, "io_uring_req_failed", failed_body, failed(address(ctx, 0), address(ctx, 1), (s32)ctx[2]))
 
-SEC("tp_btf/io_uring_req_failed")
-int on_req_failed(u64 *ctx)
+INLINE int at_failed(u64 *ctx, bool copied)
 {
 	if (!in_scope_now(address(ctx, 1), SLOT_URING_FAILED))
 		return 0;
-	if (!copied_tasks)
+	if (!copied)
 		failed(address(ctx, 0), address(ctx, 1), (s32)ctx[2]);
 	else if (first_copy(address(ctx, 1)))
 		go_on(ctx, &failed_body, SLOT_URING_FAILED);
 	return 0;
 }
+
+PROBE("io_uring_req_failed", req_failed, at_failed)
 
 /* A worker will carry it out. */
 SEC("tp_btf/io_uring_queue_async_work")

@@ -62,13 +62,13 @@ type GuardSharedCopiesMarkState struct {
 	EnterCopy       uint32
 	ExitCopy        uint32
 	ExecCopy        uint32
+	ForkCopy        uint32
 	SubmitCopy      uint32
 	InterruptedRun  uint32
 	InterruptedLife uint32
 	Run             uint32
 	Life            uint32
 	Apart           uint32
-	Pad             uint32
 	Signalled       uint32
 	_               [4]byte
 }
@@ -261,8 +261,6 @@ const (
 	GuardSharedCopiesVarCopiedTasks   = "copied_tasks"
 	GuardSharedCopiesVarCopy          = "copy"
 	GuardSharedCopiesVarNcpus         = "ncpus"
-	GuardSharedCopiesVarNoCast        = "no_cast"
-	GuardSharedCopiesVarNoLoop        = "no_loop"
 )
 
 // LoadGuardSharedCopies returns the embedded CollectionSpec for GuardSharedCopies.
@@ -341,8 +339,6 @@ type GuardSharedCopiesVariableSpecs struct {
 	CopiedTasks *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy        *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus       *ebpf.VariableSpec `ebpf:"ncpus"`
-	NoCast      *ebpf.VariableSpec `ebpf:"no_cast"`
-	NoLoop      *ebpf.VariableSpec `ebpf:"no_loop"`
 }
 
 // GuardSharedCopiesObjects contains all objects after they have been loaded into the kernel.
@@ -410,8 +406,6 @@ type GuardSharedCopiesVariables struct {
 	CopiedTasks *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy        *ebpf.Variable `ebpf:"copy"`
 	Ncpus       *ebpf.Variable `ebpf:"ncpus"`
-	NoCast      *ebpf.Variable `ebpf:"no_cast"`
-	NoLoop      *ebpf.Variable `ebpf:"no_loop"`
 }
 
 // GuardSharedCopiesPrograms contains all programs after they have been loaded into the kernel.

@@ -139,13 +139,13 @@ type KernelMarkState struct {
 	EnterCopy       uint32
 	ExitCopy        uint32
 	ExecCopy        uint32
+	ForkCopy        uint32
 	SubmitCopy      uint32
 	InterruptedRun  uint32
 	InterruptedLife uint32
 	Run             uint32
 	Life            uint32
 	Apart           uint32
-	Pad             uint32
 	Signalled       uint32
 	_               [4]byte
 }
@@ -313,6 +313,7 @@ const (
 	KernelMapEvents         = "events"
 	KernelMapExecBody       = "exec_body"
 	KernelMapExposed        = "exposed"
+	KernelMapForkBody       = "fork_body"
 	KernelMapKernelFiles    = "kernel_files"
 	KernelMapLeft           = "left"
 	KernelMapMarks          = "marks"
@@ -326,7 +327,12 @@ const (
 	KernelMapSecondNames    = "second_names"
 	KernelMapSysEnterBody   = "sys_enter_body"
 	KernelMapSysExitBody    = "sys_exit_body"
+	KernelProgAloneExec     = "alone_exec"
+	KernelProgAloneFork     = "alone_fork"
+	KernelProgAloneSysEnter = "alone_sys_enter"
+	KernelProgAloneSysExit  = "alone_sys_exit"
 	KernelProgBodyExec      = "body_exec"
+	KernelProgBodyFork      = "body_fork"
 	KernelProgBodySysEnter  = "body_sys_enter"
 	KernelProgBodySysExit   = "body_sys_exit"
 	KernelProgOnDeliver     = "on_deliver"
@@ -390,16 +396,21 @@ type KernelSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type KernelProgramSpecs struct {
-	BodyExec     *ebpf.ProgramSpec `ebpf:"body_exec"`
-	BodySysEnter *ebpf.ProgramSpec `ebpf:"body_sys_enter"`
-	BodySysExit  *ebpf.ProgramSpec `ebpf:"body_sys_exit"`
-	OnDeliver    *ebpf.ProgramSpec `ebpf:"on_deliver"`
-	OnExec       *ebpf.ProgramSpec `ebpf:"on_exec"`
-	OnFork       *ebpf.ProgramSpec `ebpf:"on_fork"`
-	OnMove       *ebpf.ProgramSpec `ebpf:"on_move"`
-	OnSysEnter   *ebpf.ProgramSpec `ebpf:"on_sys_enter"`
-	OnSysExit    *ebpf.ProgramSpec `ebpf:"on_sys_exit"`
-	OnTaskExit   *ebpf.ProgramSpec `ebpf:"on_task_exit"`
+	AloneExec     *ebpf.ProgramSpec `ebpf:"alone_exec"`
+	AloneFork     *ebpf.ProgramSpec `ebpf:"alone_fork"`
+	AloneSysEnter *ebpf.ProgramSpec `ebpf:"alone_sys_enter"`
+	AloneSysExit  *ebpf.ProgramSpec `ebpf:"alone_sys_exit"`
+	BodyExec      *ebpf.ProgramSpec `ebpf:"body_exec"`
+	BodyFork      *ebpf.ProgramSpec `ebpf:"body_fork"`
+	BodySysEnter  *ebpf.ProgramSpec `ebpf:"body_sys_enter"`
+	BodySysExit   *ebpf.ProgramSpec `ebpf:"body_sys_exit"`
+	OnDeliver     *ebpf.ProgramSpec `ebpf:"on_deliver"`
+	OnExec        *ebpf.ProgramSpec `ebpf:"on_exec"`
+	OnFork        *ebpf.ProgramSpec `ebpf:"on_fork"`
+	OnMove        *ebpf.ProgramSpec `ebpf:"on_move"`
+	OnSysEnter    *ebpf.ProgramSpec `ebpf:"on_sys_enter"`
+	OnSysExit     *ebpf.ProgramSpec `ebpf:"on_sys_exit"`
+	OnTaskExit    *ebpf.ProgramSpec `ebpf:"on_task_exit"`
 }
 
 // KernelMapSpecs contains maps before they are loaded into the kernel.
@@ -414,6 +425,7 @@ type KernelMapSpecs struct {
 	Events       *ebpf.MapSpec `ebpf:"events"`
 	ExecBody     *ebpf.MapSpec `ebpf:"exec_body"`
 	Exposed      *ebpf.MapSpec `ebpf:"exposed"`
+	ForkBody     *ebpf.MapSpec `ebpf:"fork_body"`
 	KernelFiles  *ebpf.MapSpec `ebpf:"kernel_files"`
 	Left         *ebpf.MapSpec `ebpf:"left"`
 	Marks        *ebpf.MapSpec `ebpf:"marks"`
@@ -473,6 +485,7 @@ type KernelMaps struct {
 	Events       *ebpf.Map `ebpf:"events"`
 	ExecBody     *ebpf.Map `ebpf:"exec_body"`
 	Exposed      *ebpf.Map `ebpf:"exposed"`
+	ForkBody     *ebpf.Map `ebpf:"fork_body"`
 	KernelFiles  *ebpf.Map `ebpf:"kernel_files"`
 	Left         *ebpf.Map `ebpf:"left"`
 	Marks        *ebpf.Map `ebpf:"marks"`
@@ -498,6 +511,7 @@ func (m *KernelMaps) Close() error {
 		m.Events,
 		m.ExecBody,
 		m.Exposed,
+		m.ForkBody,
 		m.KernelFiles,
 		m.Left,
 		m.Marks,
@@ -534,21 +548,31 @@ type KernelVariables struct {
 //
 // It can be passed to LoadKernelObjects or ebpf.CollectionSpec.LoadAndAssign.
 type KernelPrograms struct {
-	BodyExec     *ebpf.Program `ebpf:"body_exec"`
-	BodySysEnter *ebpf.Program `ebpf:"body_sys_enter"`
-	BodySysExit  *ebpf.Program `ebpf:"body_sys_exit"`
-	OnDeliver    *ebpf.Program `ebpf:"on_deliver"`
-	OnExec       *ebpf.Program `ebpf:"on_exec"`
-	OnFork       *ebpf.Program `ebpf:"on_fork"`
-	OnMove       *ebpf.Program `ebpf:"on_move"`
-	OnSysEnter   *ebpf.Program `ebpf:"on_sys_enter"`
-	OnSysExit    *ebpf.Program `ebpf:"on_sys_exit"`
-	OnTaskExit   *ebpf.Program `ebpf:"on_task_exit"`
+	AloneExec     *ebpf.Program `ebpf:"alone_exec"`
+	AloneFork     *ebpf.Program `ebpf:"alone_fork"`
+	AloneSysEnter *ebpf.Program `ebpf:"alone_sys_enter"`
+	AloneSysExit  *ebpf.Program `ebpf:"alone_sys_exit"`
+	BodyExec      *ebpf.Program `ebpf:"body_exec"`
+	BodyFork      *ebpf.Program `ebpf:"body_fork"`
+	BodySysEnter  *ebpf.Program `ebpf:"body_sys_enter"`
+	BodySysExit   *ebpf.Program `ebpf:"body_sys_exit"`
+	OnDeliver     *ebpf.Program `ebpf:"on_deliver"`
+	OnExec        *ebpf.Program `ebpf:"on_exec"`
+	OnFork        *ebpf.Program `ebpf:"on_fork"`
+	OnMove        *ebpf.Program `ebpf:"on_move"`
+	OnSysEnter    *ebpf.Program `ebpf:"on_sys_enter"`
+	OnSysExit     *ebpf.Program `ebpf:"on_sys_exit"`
+	OnTaskExit    *ebpf.Program `ebpf:"on_task_exit"`
 }
 
 func (p *KernelPrograms) Close() error {
 	return _KernelClose(
+		p.AloneExec,
+		p.AloneFork,
+		p.AloneSysEnter,
+		p.AloneSysExit,
 		p.BodyExec,
+		p.BodyFork,
 		p.BodySysEnter,
 		p.BodySysExit,
 		p.OnDeliver,

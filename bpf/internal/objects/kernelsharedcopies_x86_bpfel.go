@@ -146,13 +146,13 @@ type KernelSharedCopiesMarkState struct {
 	EnterCopy       uint32
 	ExitCopy        uint32
 	ExecCopy        uint32
+	ForkCopy        uint32
 	SubmitCopy      uint32
 	InterruptedRun  uint32
 	InterruptedLife uint32
 	Run             uint32
 	Life            uint32
 	Apart           uint32
-	Pad             uint32
 	Signalled       uint32
 	_               [4]byte
 }
@@ -342,6 +342,7 @@ const (
 	KernelSharedCopiesMapEntries          = "entries"
 	KernelSharedCopiesMapExecBody         = "exec_body"
 	KernelSharedCopiesMapExposed          = "exposed"
+	KernelSharedCopiesMapForkBody         = "fork_body"
 	KernelSharedCopiesMapHookedRun        = "hooked_run"
 	KernelSharedCopiesMapKernelFiles      = "kernel_files"
 	KernelSharedCopiesMapLeft             = "left"
@@ -359,7 +360,12 @@ const (
 	KernelSharedCopiesMapSysEnterBody     = "sys_enter_body"
 	KernelSharedCopiesMapSysExitBody      = "sys_exit_body"
 	KernelSharedCopiesMapTouched          = "touched"
+	KernelSharedCopiesProgAloneExec       = "alone_exec"
+	KernelSharedCopiesProgAloneFork       = "alone_fork"
+	KernelSharedCopiesProgAloneSysEnter   = "alone_sys_enter"
+	KernelSharedCopiesProgAloneSysExit    = "alone_sys_exit"
 	KernelSharedCopiesProgBodyExec        = "body_exec"
+	KernelSharedCopiesProgBodyFork        = "body_fork"
 	KernelSharedCopiesProgBodySysEnter    = "body_sys_enter"
 	KernelSharedCopiesProgBodySysExit     = "body_sys_exit"
 	KernelSharedCopiesProgOnCgroupMade    = "on_cgroup_made"
@@ -375,8 +381,6 @@ const (
 	KernelSharedCopiesVarCopiedTasks      = "copied_tasks"
 	KernelSharedCopiesVarCopy             = "copy"
 	KernelSharedCopiesVarNcpus            = "ncpus"
-	KernelSharedCopiesVarNoCast           = "no_cast"
-	KernelSharedCopiesVarNoLoop           = "no_loop"
 )
 
 // LoadKernelSharedCopies returns the embedded CollectionSpec for KernelSharedCopies.
@@ -421,7 +425,12 @@ type KernelSharedCopiesSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type KernelSharedCopiesProgramSpecs struct {
+	AloneExec       *ebpf.ProgramSpec `ebpf:"alone_exec"`
+	AloneFork       *ebpf.ProgramSpec `ebpf:"alone_fork"`
+	AloneSysEnter   *ebpf.ProgramSpec `ebpf:"alone_sys_enter"`
+	AloneSysExit    *ebpf.ProgramSpec `ebpf:"alone_sys_exit"`
 	BodyExec        *ebpf.ProgramSpec `ebpf:"body_exec"`
+	BodyFork        *ebpf.ProgramSpec `ebpf:"body_fork"`
 	BodySysEnter    *ebpf.ProgramSpec `ebpf:"body_sys_enter"`
 	BodySysExit     *ebpf.ProgramSpec `ebpf:"body_sys_exit"`
 	OnCgroupMade    *ebpf.ProgramSpec `ebpf:"on_cgroup_made"`
@@ -446,6 +455,7 @@ type KernelSharedCopiesMapSpecs struct {
 	Entries       *ebpf.MapSpec `ebpf:"entries"`
 	ExecBody      *ebpf.MapSpec `ebpf:"exec_body"`
 	Exposed       *ebpf.MapSpec `ebpf:"exposed"`
+	ForkBody      *ebpf.MapSpec `ebpf:"fork_body"`
 	HookedRun     *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.MapSpec `ebpf:"kernel_files"`
 	Left          *ebpf.MapSpec `ebpf:"left"`
@@ -473,8 +483,6 @@ type KernelSharedCopiesVariableSpecs struct {
 	CopiedTasks *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy        *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus       *ebpf.VariableSpec `ebpf:"ncpus"`
-	NoCast      *ebpf.VariableSpec `ebpf:"no_cast"`
-	NoLoop      *ebpf.VariableSpec `ebpf:"no_loop"`
 }
 
 // KernelSharedCopiesObjects contains all objects after they have been loaded into the kernel.
@@ -504,6 +512,7 @@ type KernelSharedCopiesMaps struct {
 	Entries       *ebpf.Map `ebpf:"entries"`
 	ExecBody      *ebpf.Map `ebpf:"exec_body"`
 	Exposed       *ebpf.Map `ebpf:"exposed"`
+	ForkBody      *ebpf.Map `ebpf:"fork_body"`
 	HookedRun     *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.Map `ebpf:"kernel_files"`
 	Left          *ebpf.Map `ebpf:"left"`
@@ -532,6 +541,7 @@ func (m *KernelSharedCopiesMaps) Close() error {
 		m.Entries,
 		m.ExecBody,
 		m.Exposed,
+		m.ForkBody,
 		m.HookedRun,
 		m.KernelFiles,
 		m.Left,
@@ -560,15 +570,18 @@ type KernelSharedCopiesVariables struct {
 	CopiedTasks *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy        *ebpf.Variable `ebpf:"copy"`
 	Ncpus       *ebpf.Variable `ebpf:"ncpus"`
-	NoCast      *ebpf.Variable `ebpf:"no_cast"`
-	NoLoop      *ebpf.Variable `ebpf:"no_loop"`
 }
 
 // KernelSharedCopiesPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to LoadKernelSharedCopiesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type KernelSharedCopiesPrograms struct {
+	AloneExec       *ebpf.Program `ebpf:"alone_exec"`
+	AloneFork       *ebpf.Program `ebpf:"alone_fork"`
+	AloneSysEnter   *ebpf.Program `ebpf:"alone_sys_enter"`
+	AloneSysExit    *ebpf.Program `ebpf:"alone_sys_exit"`
 	BodyExec        *ebpf.Program `ebpf:"body_exec"`
+	BodyFork        *ebpf.Program `ebpf:"body_fork"`
 	BodySysEnter    *ebpf.Program `ebpf:"body_sys_enter"`
 	BodySysExit     *ebpf.Program `ebpf:"body_sys_exit"`
 	OnCgroupMade    *ebpf.Program `ebpf:"on_cgroup_made"`
@@ -584,7 +597,12 @@ type KernelSharedCopiesPrograms struct {
 
 func (p *KernelSharedCopiesPrograms) Close() error {
 	return _KernelSharedCopiesClose(
+		p.AloneExec,
+		p.AloneFork,
+		p.AloneSysEnter,
+		p.AloneSysExit,
 		p.BodyExec,
+		p.BodyFork,
 		p.BodySysEnter,
 		p.BodySysExit,
 		p.OnCgroupMade,

@@ -93,13 +93,13 @@ type PathObjSharedMarkState struct {
 	EnterCopy       uint32
 	ExitCopy        uint32
 	ExecCopy        uint32
+	ForkCopy        uint32
 	SubmitCopy      uint32
 	InterruptedRun  uint32
 	InterruptedLife uint32
 	Run             uint32
 	Life            uint32
 	Apart           uint32
-	Pad             uint32
 	Signalled       uint32
 	_               [4]byte
 }

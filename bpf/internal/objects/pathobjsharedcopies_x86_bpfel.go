@@ -93,13 +93,13 @@ type PathObjSharedCopiesMarkState struct {
 	EnterCopy       uint32
 	ExitCopy        uint32
 	ExecCopy        uint32
+	ForkCopy        uint32
 	SubmitCopy      uint32
 	InterruptedRun  uint32
 	InterruptedLife uint32
 	Run             uint32
 	Life            uint32
 	Apart           uint32
-	Pad             uint32
 	Signalled       uint32
 	_               [4]byte
 }
@@ -311,8 +311,6 @@ const (
 	PathObjSharedCopiesVarCopiedTasks     = "copied_tasks"
 	PathObjSharedCopiesVarCopy            = "copy"
 	PathObjSharedCopiesVarNcpus           = "ncpus"
-	PathObjSharedCopiesVarNoCast          = "no_cast"
-	PathObjSharedCopiesVarNoLoop          = "no_loop"
 )
 
 // LoadPathObjSharedCopies returns the embedded CollectionSpec for PathObjSharedCopies.
@@ -398,8 +396,6 @@ type PathObjSharedCopiesVariableSpecs struct {
 	CopiedTasks *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy        *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus       *ebpf.VariableSpec `ebpf:"ncpus"`
-	NoCast      *ebpf.VariableSpec `ebpf:"no_cast"`
-	NoLoop      *ebpf.VariableSpec `ebpf:"no_loop"`
 }
 
 // PathObjSharedCopiesObjects contains all objects after they have been loaded into the kernel.
@@ -479,8 +475,6 @@ type PathObjSharedCopiesVariables struct {
 	CopiedTasks *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy        *ebpf.Variable `ebpf:"copy"`
 	Ncpus       *ebpf.Variable `ebpf:"ncpus"`
-	NoCast      *ebpf.Variable `ebpf:"no_cast"`
-	NoLoop      *ebpf.Variable `ebpf:"no_loop"`
 }
 
 // PathObjSharedCopiesPrograms contains all programs after they have been loaded into the kernel.

@@ -76,13 +76,13 @@ type UringMarkState struct {
 	EnterCopy       uint32
 	ExitCopy        uint32
 	ExecCopy        uint32
+	ForkCopy        uint32
 	SubmitCopy      uint32
 	InterruptedRun  uint32
 	InterruptedLife uint32
 	Run             uint32
 	Life            uint32
 	Apart           uint32
-	Pad             uint32
 	Signalled       uint32
 	_               [4]byte
 }
@@ -275,46 +275,51 @@ type UringScratch struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	UringMapAlarms           = "alarms"
-	UringMapBlank            = "blank"
-	UringMapChanges          = "changes"
-	UringMapCloses           = "closes"
-	UringMapCompleteBody     = "complete_body"
-	UringMapCounters         = "counters"
-	UringMapDrops            = "drops"
-	UringMapEvents           = "events"
-	UringMapExposed          = "exposed"
-	UringMapFailedBody       = "failed_body"
-	UringMapKernelFiles      = "kernel_files"
-	UringMapMarks            = "marks"
-	UringMapOwnChildren      = "own_children"
-	UringMapOwnObjects       = "own_objects"
-	UringMapReached          = "reached"
-	UringMapRequests         = "requests"
-	UringMapScope            = "scope"
-	UringMapScratch          = "scratch"
-	UringMapSubmitBody       = "submit_body"
-	UringProgBodyCompleteCqe = "body_complete_cqe"
-	UringProgBodyCompleteRes = "body_complete_res"
-	UringProgBodyReqFailed   = "body_req_failed"
-	UringProgBodySubmitReq   = "body_submit_req"
-	UringProgBodySubmitSqe   = "body_submit_sqe"
-	UringProgOnCompleteCqe   = "on_complete_cqe"
-	UringProgOnCompleteRes   = "on_complete_res"
-	UringProgOnFailLink      = "on_fail_link"
-	UringProgOnQueueAsync    = "on_queue_async"
-	UringProgOnReqFailed     = "on_req_failed"
-	UringProgOnSubmitReq     = "on_submit_req"
-	UringProgOnSubmitSqe     = "on_submit_sqe"
-	UringVarCaptureTgid      = "capture_tgid"
-	UringVarCopiedCalls      = "copied_calls"
-	UringVarCopiedTasks      = "copied_tasks"
-	UringVarCopy             = "copy"
-	UringVarNcpus            = "ncpus"
-	UringVarNoCast           = "no_cast"
-	UringVarNoLoop           = "no_loop"
-	UringVarScopeCgroupId    = "scope_cgroup_id"
-	UringVarSupervisorTgid   = "supervisor_tgid"
+	UringMapAlarms            = "alarms"
+	UringMapBlank             = "blank"
+	UringMapChanges           = "changes"
+	UringMapCloses            = "closes"
+	UringMapCompleteBody      = "complete_body"
+	UringMapCounters          = "counters"
+	UringMapDrops             = "drops"
+	UringMapEvents            = "events"
+	UringMapExposed           = "exposed"
+	UringMapFailedBody        = "failed_body"
+	UringMapKernelFiles       = "kernel_files"
+	UringMapMarks             = "marks"
+	UringMapOwnChildren       = "own_children"
+	UringMapOwnObjects        = "own_objects"
+	UringMapReached           = "reached"
+	UringMapRequests          = "requests"
+	UringMapScope             = "scope"
+	UringMapScratch           = "scratch"
+	UringMapSubmitBody        = "submit_body"
+	UringProgAloneCompleteCqe = "alone_complete_cqe"
+	UringProgAloneCompleteRes = "alone_complete_res"
+	UringProgAloneReqFailed   = "alone_req_failed"
+	UringProgAloneSubmitReq   = "alone_submit_req"
+	UringProgAloneSubmitSqe   = "alone_submit_sqe"
+	UringProgBodyCompleteCqe  = "body_complete_cqe"
+	UringProgBodyCompleteRes  = "body_complete_res"
+	UringProgBodyReqFailed    = "body_req_failed"
+	UringProgBodySubmitReq    = "body_submit_req"
+	UringProgBodySubmitSqe    = "body_submit_sqe"
+	UringProgOnCompleteCqe    = "on_complete_cqe"
+	UringProgOnCompleteRes    = "on_complete_res"
+	UringProgOnFailLink       = "on_fail_link"
+	UringProgOnQueueAsync     = "on_queue_async"
+	UringProgOnReqFailed      = "on_req_failed"
+	UringProgOnSubmitReq      = "on_submit_req"
+	UringProgOnSubmitSqe      = "on_submit_sqe"
+	UringVarCaptureTgid       = "capture_tgid"
+	UringVarCopiedCalls       = "copied_calls"
+	UringVarCopiedTasks       = "copied_tasks"
+	UringVarCopy              = "copy"
+	UringVarNcpus             = "ncpus"
+	UringVarNoCast            = "no_cast"
+	UringVarNoLoop            = "no_loop"
+	UringVarScopeCgroupId     = "scope_cgroup_id"
+	UringVarSupervisorTgid    = "supervisor_tgid"
 )
 
 // LoadUring returns the embedded CollectionSpec for Uring.
@@ -359,18 +364,23 @@ type UringSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type UringProgramSpecs struct {
-	BodyCompleteCqe *ebpf.ProgramSpec `ebpf:"body_complete_cqe"`
-	BodyCompleteRes *ebpf.ProgramSpec `ebpf:"body_complete_res"`
-	BodyReqFailed   *ebpf.ProgramSpec `ebpf:"body_req_failed"`
-	BodySubmitReq   *ebpf.ProgramSpec `ebpf:"body_submit_req"`
-	BodySubmitSqe   *ebpf.ProgramSpec `ebpf:"body_submit_sqe"`
-	OnCompleteCqe   *ebpf.ProgramSpec `ebpf:"on_complete_cqe"`
-	OnCompleteRes   *ebpf.ProgramSpec `ebpf:"on_complete_res"`
-	OnFailLink      *ebpf.ProgramSpec `ebpf:"on_fail_link"`
-	OnQueueAsync    *ebpf.ProgramSpec `ebpf:"on_queue_async"`
-	OnReqFailed     *ebpf.ProgramSpec `ebpf:"on_req_failed"`
-	OnSubmitReq     *ebpf.ProgramSpec `ebpf:"on_submit_req"`
-	OnSubmitSqe     *ebpf.ProgramSpec `ebpf:"on_submit_sqe"`
+	AloneCompleteCqe *ebpf.ProgramSpec `ebpf:"alone_complete_cqe"`
+	AloneCompleteRes *ebpf.ProgramSpec `ebpf:"alone_complete_res"`
+	AloneReqFailed   *ebpf.ProgramSpec `ebpf:"alone_req_failed"`
+	AloneSubmitReq   *ebpf.ProgramSpec `ebpf:"alone_submit_req"`
+	AloneSubmitSqe   *ebpf.ProgramSpec `ebpf:"alone_submit_sqe"`
+	BodyCompleteCqe  *ebpf.ProgramSpec `ebpf:"body_complete_cqe"`
+	BodyCompleteRes  *ebpf.ProgramSpec `ebpf:"body_complete_res"`
+	BodyReqFailed    *ebpf.ProgramSpec `ebpf:"body_req_failed"`
+	BodySubmitReq    *ebpf.ProgramSpec `ebpf:"body_submit_req"`
+	BodySubmitSqe    *ebpf.ProgramSpec `ebpf:"body_submit_sqe"`
+	OnCompleteCqe    *ebpf.ProgramSpec `ebpf:"on_complete_cqe"`
+	OnCompleteRes    *ebpf.ProgramSpec `ebpf:"on_complete_res"`
+	OnFailLink       *ebpf.ProgramSpec `ebpf:"on_fail_link"`
+	OnQueueAsync     *ebpf.ProgramSpec `ebpf:"on_queue_async"`
+	OnReqFailed      *ebpf.ProgramSpec `ebpf:"on_req_failed"`
+	OnSubmitReq      *ebpf.ProgramSpec `ebpf:"on_submit_req"`
+	OnSubmitSqe      *ebpf.ProgramSpec `ebpf:"on_submit_sqe"`
 }
 
 // UringMapSpecs contains maps before they are loaded into the kernel.
@@ -497,22 +507,32 @@ type UringVariables struct {
 //
 // It can be passed to LoadUringObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UringPrograms struct {
-	BodyCompleteCqe *ebpf.Program `ebpf:"body_complete_cqe"`
-	BodyCompleteRes *ebpf.Program `ebpf:"body_complete_res"`
-	BodyReqFailed   *ebpf.Program `ebpf:"body_req_failed"`
-	BodySubmitReq   *ebpf.Program `ebpf:"body_submit_req"`
-	BodySubmitSqe   *ebpf.Program `ebpf:"body_submit_sqe"`
-	OnCompleteCqe   *ebpf.Program `ebpf:"on_complete_cqe"`
-	OnCompleteRes   *ebpf.Program `ebpf:"on_complete_res"`
-	OnFailLink      *ebpf.Program `ebpf:"on_fail_link"`
-	OnQueueAsync    *ebpf.Program `ebpf:"on_queue_async"`
-	OnReqFailed     *ebpf.Program `ebpf:"on_req_failed"`
-	OnSubmitReq     *ebpf.Program `ebpf:"on_submit_req"`
-	OnSubmitSqe     *ebpf.Program `ebpf:"on_submit_sqe"`
+	AloneCompleteCqe *ebpf.Program `ebpf:"alone_complete_cqe"`
+	AloneCompleteRes *ebpf.Program `ebpf:"alone_complete_res"`
+	AloneReqFailed   *ebpf.Program `ebpf:"alone_req_failed"`
+	AloneSubmitReq   *ebpf.Program `ebpf:"alone_submit_req"`
+	AloneSubmitSqe   *ebpf.Program `ebpf:"alone_submit_sqe"`
+	BodyCompleteCqe  *ebpf.Program `ebpf:"body_complete_cqe"`
+	BodyCompleteRes  *ebpf.Program `ebpf:"body_complete_res"`
+	BodyReqFailed    *ebpf.Program `ebpf:"body_req_failed"`
+	BodySubmitReq    *ebpf.Program `ebpf:"body_submit_req"`
+	BodySubmitSqe    *ebpf.Program `ebpf:"body_submit_sqe"`
+	OnCompleteCqe    *ebpf.Program `ebpf:"on_complete_cqe"`
+	OnCompleteRes    *ebpf.Program `ebpf:"on_complete_res"`
+	OnFailLink       *ebpf.Program `ebpf:"on_fail_link"`
+	OnQueueAsync     *ebpf.Program `ebpf:"on_queue_async"`
+	OnReqFailed      *ebpf.Program `ebpf:"on_req_failed"`
+	OnSubmitReq      *ebpf.Program `ebpf:"on_submit_req"`
+	OnSubmitSqe      *ebpf.Program `ebpf:"on_submit_sqe"`
 }
 
 func (p *UringPrograms) Close() error {
 	return _UringClose(
+		p.AloneCompleteCqe,
+		p.AloneCompleteRes,
+		p.AloneReqFailed,
+		p.AloneSubmitReq,
+		p.AloneSubmitSqe,
 		p.BodyCompleteCqe,
 		p.BodyCompleteRes,
 		p.BodyReqFailed,

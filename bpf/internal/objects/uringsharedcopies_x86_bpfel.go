@@ -83,13 +83,13 @@ type UringSharedCopiesMarkState struct {
 	EnterCopy       uint32
 	ExitCopy        uint32
 	ExecCopy        uint32
+	ForkCopy        uint32
 	SubmitCopy      uint32
 	InterruptedRun  uint32
 	InterruptedLife uint32
 	Run             uint32
 	Life            uint32
 	Apart           uint32
-	Pad             uint32
 	Signalled       uint32
 	_               [4]byte
 }
@@ -305,46 +305,49 @@ type UringSharedCopiesScratch struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	UringSharedCopiesMapAlarms           = "alarms"
-	UringSharedCopiesMapBlank            = "blank"
-	UringSharedCopiesMapChanges          = "changes"
-	UringSharedCopiesMapCloses           = "closes"
-	UringSharedCopiesMapCompleteBody     = "complete_body"
-	UringSharedCopiesMapCounters         = "counters"
-	UringSharedCopiesMapDrops            = "drops"
-	UringSharedCopiesMapExposed          = "exposed"
-	UringSharedCopiesMapFailedBody       = "failed_body"
-	UringSharedCopiesMapHookedRun        = "hooked_run"
-	UringSharedCopiesMapKernelFiles      = "kernel_files"
-	UringSharedCopiesMapMarks            = "marks"
-	UringSharedCopiesMapMembers          = "members"
-	UringSharedCopiesMapOwnObjects       = "own_objects"
-	UringSharedCopiesMapPresentOfTask    = "present_of_task"
-	UringSharedCopiesMapReached          = "reached"
-	UringSharedCopiesMapRequests         = "requests"
-	UringSharedCopiesMapRings            = "rings"
-	UringSharedCopiesMapRuns             = "runs"
-	UringSharedCopiesMapScratch          = "scratch"
-	UringSharedCopiesMapSubmitBody       = "submit_body"
-	UringSharedCopiesMapTouched          = "touched"
-	UringSharedCopiesProgBodyCompleteCqe = "body_complete_cqe"
-	UringSharedCopiesProgBodyCompleteRes = "body_complete_res"
-	UringSharedCopiesProgBodyReqFailed   = "body_req_failed"
-	UringSharedCopiesProgBodySubmitReq   = "body_submit_req"
-	UringSharedCopiesProgBodySubmitSqe   = "body_submit_sqe"
-	UringSharedCopiesProgOnCompleteCqe   = "on_complete_cqe"
-	UringSharedCopiesProgOnCompleteRes   = "on_complete_res"
-	UringSharedCopiesProgOnFailLink      = "on_fail_link"
-	UringSharedCopiesProgOnQueueAsync    = "on_queue_async"
-	UringSharedCopiesProgOnReqFailed     = "on_req_failed"
-	UringSharedCopiesProgOnSubmitReq     = "on_submit_req"
-	UringSharedCopiesProgOnSubmitSqe     = "on_submit_sqe"
-	UringSharedCopiesVarCopiedCalls      = "copied_calls"
-	UringSharedCopiesVarCopiedTasks      = "copied_tasks"
-	UringSharedCopiesVarCopy             = "copy"
-	UringSharedCopiesVarNcpus            = "ncpus"
-	UringSharedCopiesVarNoCast           = "no_cast"
-	UringSharedCopiesVarNoLoop           = "no_loop"
+	UringSharedCopiesMapAlarms            = "alarms"
+	UringSharedCopiesMapBlank             = "blank"
+	UringSharedCopiesMapChanges           = "changes"
+	UringSharedCopiesMapCloses            = "closes"
+	UringSharedCopiesMapCompleteBody      = "complete_body"
+	UringSharedCopiesMapCounters          = "counters"
+	UringSharedCopiesMapDrops             = "drops"
+	UringSharedCopiesMapExposed           = "exposed"
+	UringSharedCopiesMapFailedBody        = "failed_body"
+	UringSharedCopiesMapHookedRun         = "hooked_run"
+	UringSharedCopiesMapKernelFiles       = "kernel_files"
+	UringSharedCopiesMapMarks             = "marks"
+	UringSharedCopiesMapMembers           = "members"
+	UringSharedCopiesMapOwnObjects        = "own_objects"
+	UringSharedCopiesMapPresentOfTask     = "present_of_task"
+	UringSharedCopiesMapReached           = "reached"
+	UringSharedCopiesMapRequests          = "requests"
+	UringSharedCopiesMapRings             = "rings"
+	UringSharedCopiesMapRuns              = "runs"
+	UringSharedCopiesMapScratch           = "scratch"
+	UringSharedCopiesMapSubmitBody        = "submit_body"
+	UringSharedCopiesMapTouched           = "touched"
+	UringSharedCopiesProgAloneCompleteCqe = "alone_complete_cqe"
+	UringSharedCopiesProgAloneCompleteRes = "alone_complete_res"
+	UringSharedCopiesProgAloneReqFailed   = "alone_req_failed"
+	UringSharedCopiesProgAloneSubmitReq   = "alone_submit_req"
+	UringSharedCopiesProgAloneSubmitSqe   = "alone_submit_sqe"
+	UringSharedCopiesProgBodyCompleteCqe  = "body_complete_cqe"
+	UringSharedCopiesProgBodyCompleteRes  = "body_complete_res"
+	UringSharedCopiesProgBodyReqFailed    = "body_req_failed"
+	UringSharedCopiesProgBodySubmitReq    = "body_submit_req"
+	UringSharedCopiesProgBodySubmitSqe    = "body_submit_sqe"
+	UringSharedCopiesProgOnCompleteCqe    = "on_complete_cqe"
+	UringSharedCopiesProgOnCompleteRes    = "on_complete_res"
+	UringSharedCopiesProgOnFailLink       = "on_fail_link"
+	UringSharedCopiesProgOnQueueAsync     = "on_queue_async"
+	UringSharedCopiesProgOnReqFailed      = "on_req_failed"
+	UringSharedCopiesProgOnSubmitReq      = "on_submit_req"
+	UringSharedCopiesProgOnSubmitSqe      = "on_submit_sqe"
+	UringSharedCopiesVarCopiedCalls       = "copied_calls"
+	UringSharedCopiesVarCopiedTasks       = "copied_tasks"
+	UringSharedCopiesVarCopy              = "copy"
+	UringSharedCopiesVarNcpus             = "ncpus"
 )
 
 // LoadUringSharedCopies returns the embedded CollectionSpec for UringSharedCopies.
@@ -389,18 +392,23 @@ type UringSharedCopiesSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type UringSharedCopiesProgramSpecs struct {
-	BodyCompleteCqe *ebpf.ProgramSpec `ebpf:"body_complete_cqe"`
-	BodyCompleteRes *ebpf.ProgramSpec `ebpf:"body_complete_res"`
-	BodyReqFailed   *ebpf.ProgramSpec `ebpf:"body_req_failed"`
-	BodySubmitReq   *ebpf.ProgramSpec `ebpf:"body_submit_req"`
-	BodySubmitSqe   *ebpf.ProgramSpec `ebpf:"body_submit_sqe"`
-	OnCompleteCqe   *ebpf.ProgramSpec `ebpf:"on_complete_cqe"`
-	OnCompleteRes   *ebpf.ProgramSpec `ebpf:"on_complete_res"`
-	OnFailLink      *ebpf.ProgramSpec `ebpf:"on_fail_link"`
-	OnQueueAsync    *ebpf.ProgramSpec `ebpf:"on_queue_async"`
-	OnReqFailed     *ebpf.ProgramSpec `ebpf:"on_req_failed"`
-	OnSubmitReq     *ebpf.ProgramSpec `ebpf:"on_submit_req"`
-	OnSubmitSqe     *ebpf.ProgramSpec `ebpf:"on_submit_sqe"`
+	AloneCompleteCqe *ebpf.ProgramSpec `ebpf:"alone_complete_cqe"`
+	AloneCompleteRes *ebpf.ProgramSpec `ebpf:"alone_complete_res"`
+	AloneReqFailed   *ebpf.ProgramSpec `ebpf:"alone_req_failed"`
+	AloneSubmitReq   *ebpf.ProgramSpec `ebpf:"alone_submit_req"`
+	AloneSubmitSqe   *ebpf.ProgramSpec `ebpf:"alone_submit_sqe"`
+	BodyCompleteCqe  *ebpf.ProgramSpec `ebpf:"body_complete_cqe"`
+	BodyCompleteRes  *ebpf.ProgramSpec `ebpf:"body_complete_res"`
+	BodyReqFailed    *ebpf.ProgramSpec `ebpf:"body_req_failed"`
+	BodySubmitReq    *ebpf.ProgramSpec `ebpf:"body_submit_req"`
+	BodySubmitSqe    *ebpf.ProgramSpec `ebpf:"body_submit_sqe"`
+	OnCompleteCqe    *ebpf.ProgramSpec `ebpf:"on_complete_cqe"`
+	OnCompleteRes    *ebpf.ProgramSpec `ebpf:"on_complete_res"`
+	OnFailLink       *ebpf.ProgramSpec `ebpf:"on_fail_link"`
+	OnQueueAsync     *ebpf.ProgramSpec `ebpf:"on_queue_async"`
+	OnReqFailed      *ebpf.ProgramSpec `ebpf:"on_req_failed"`
+	OnSubmitReq      *ebpf.ProgramSpec `ebpf:"on_submit_req"`
+	OnSubmitSqe      *ebpf.ProgramSpec `ebpf:"on_submit_sqe"`
 }
 
 // UringSharedCopiesMapSpecs contains maps before they are loaded into the kernel.
@@ -439,8 +447,6 @@ type UringSharedCopiesVariableSpecs struct {
 	CopiedTasks *ebpf.VariableSpec `ebpf:"copied_tasks"`
 	Copy        *ebpf.VariableSpec `ebpf:"copy"`
 	Ncpus       *ebpf.VariableSpec `ebpf:"ncpus"`
-	NoCast      *ebpf.VariableSpec `ebpf:"no_cast"`
-	NoLoop      *ebpf.VariableSpec `ebpf:"no_loop"`
 }
 
 // UringSharedCopiesObjects contains all objects after they have been loaded into the kernel.
@@ -522,30 +528,38 @@ type UringSharedCopiesVariables struct {
 	CopiedTasks *ebpf.Variable `ebpf:"copied_tasks"`
 	Copy        *ebpf.Variable `ebpf:"copy"`
 	Ncpus       *ebpf.Variable `ebpf:"ncpus"`
-	NoCast      *ebpf.Variable `ebpf:"no_cast"`
-	NoLoop      *ebpf.Variable `ebpf:"no_loop"`
 }
 
 // UringSharedCopiesPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to LoadUringSharedCopiesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type UringSharedCopiesPrograms struct {
-	BodyCompleteCqe *ebpf.Program `ebpf:"body_complete_cqe"`
-	BodyCompleteRes *ebpf.Program `ebpf:"body_complete_res"`
-	BodyReqFailed   *ebpf.Program `ebpf:"body_req_failed"`
-	BodySubmitReq   *ebpf.Program `ebpf:"body_submit_req"`
-	BodySubmitSqe   *ebpf.Program `ebpf:"body_submit_sqe"`
-	OnCompleteCqe   *ebpf.Program `ebpf:"on_complete_cqe"`
-	OnCompleteRes   *ebpf.Program `ebpf:"on_complete_res"`
-	OnFailLink      *ebpf.Program `ebpf:"on_fail_link"`
-	OnQueueAsync    *ebpf.Program `ebpf:"on_queue_async"`
-	OnReqFailed     *ebpf.Program `ebpf:"on_req_failed"`
-	OnSubmitReq     *ebpf.Program `ebpf:"on_submit_req"`
-	OnSubmitSqe     *ebpf.Program `ebpf:"on_submit_sqe"`
+	AloneCompleteCqe *ebpf.Program `ebpf:"alone_complete_cqe"`
+	AloneCompleteRes *ebpf.Program `ebpf:"alone_complete_res"`
+	AloneReqFailed   *ebpf.Program `ebpf:"alone_req_failed"`
+	AloneSubmitReq   *ebpf.Program `ebpf:"alone_submit_req"`
+	AloneSubmitSqe   *ebpf.Program `ebpf:"alone_submit_sqe"`
+	BodyCompleteCqe  *ebpf.Program `ebpf:"body_complete_cqe"`
+	BodyCompleteRes  *ebpf.Program `ebpf:"body_complete_res"`
+	BodyReqFailed    *ebpf.Program `ebpf:"body_req_failed"`
+	BodySubmitReq    *ebpf.Program `ebpf:"body_submit_req"`
+	BodySubmitSqe    *ebpf.Program `ebpf:"body_submit_sqe"`
+	OnCompleteCqe    *ebpf.Program `ebpf:"on_complete_cqe"`
+	OnCompleteRes    *ebpf.Program `ebpf:"on_complete_res"`
+	OnFailLink       *ebpf.Program `ebpf:"on_fail_link"`
+	OnQueueAsync     *ebpf.Program `ebpf:"on_queue_async"`
+	OnReqFailed      *ebpf.Program `ebpf:"on_req_failed"`
+	OnSubmitReq      *ebpf.Program `ebpf:"on_submit_req"`
+	OnSubmitSqe      *ebpf.Program `ebpf:"on_submit_sqe"`
 }
 
 func (p *UringSharedCopiesPrograms) Close() error {
 	return _UringSharedCopiesClose(
+		p.AloneCompleteCqe,
+		p.AloneCompleteRes,
+		p.AloneReqFailed,
+		p.AloneSubmitReq,
+		p.AloneSubmitSqe,
 		p.BodyCompleteCqe,
 		p.BodyCompleteRes,
 		p.BodyReqFailed,
