@@ -5,12 +5,14 @@ package bpf
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,13 +132,19 @@ func TestOwnRootOfALookup(t *testing.T) {
 	}
 }
 
-// Threads that open and close files get each other's descriptors: that is no reason for doubt.
+// Threads that open and close files get each other's descriptors, and a fork beside them copies those: that is no reason for doubt.
 func TestThreadsThatOpenAndClose(t *testing.T) {
-	const threads, rounds = 8, 400
+	const threads, rounds = 8, 2000
 	for _, redundant := range []bool{false, true} {
 		s := attachOwn(t, redundant)
 		dir := t.TempDir()
-		var all sync.WaitGroup
+		var all, forks sync.WaitGroup
+		var done atomic.Bool
+		forks.Go(func() {
+			for !done.Load() {
+				exec.Command("true").Run()
+			}
+		})
 		for i := range threads {
 			name := filepath.Join(dir, strconv.Itoa(i))
 			testkit.Must(t, os.WriteFile(name, nil, 0o600))
@@ -150,6 +158,8 @@ func TestThreadsThatOpenAndClose(t *testing.T) {
 			})
 		}
 		all.Wait()
+		done.Store(true)
+		forks.Wait()
 		list := eventsOf(t, s, schemas.OpOpenat)
 		doubtful, seen := 0, 0
 		for _, e := range list {

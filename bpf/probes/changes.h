@@ -23,6 +23,7 @@ struct change {
 	u64 closer; /* that request, if it is the only one and closes what a call that has ended put there */
 	u64 closed; /* what was asked until then is done */
 	u64 closers; /* how many such requests, or supervisors that give one away, are not known to be done */
+	u64 copied;  /* whether a descriptor was ever copied to this one: that can begin long before it is done */
 };
 
 struct {
@@ -149,6 +150,13 @@ INLINE u64 owner_of_table(void)
 	return CAST(task_struct, leader)->start_boottime;
 }
 
+/* Whether the file of a descriptor can be the one that a call opened with these flags. Where what others do to the descriptors is
+ * noted, others can hold it already: a fork copies the table, and a look at /proc holds each file for a moment. */
+INLINE bool can_be_opened(struct scratch *s, u64 file, u64 flags)
+{
+	return s->given.kept & GIVEN_FILES ? file && fits(file, flags) : just_opened(file, flags);
+}
+
 /* A call that opened a file ends, and nothing says that its descriptor has another one by now. Was it taken away in the
  * meantime? From here on, a thread that closes it closes what it was told of. Whatever was closed can have been a file
  * without O_LARGEFILE, if that is what the call opened. */
@@ -167,7 +175,8 @@ GLOBAL u32 still_opened(u32 key, s32 fd, u64 file, u32 largefile)
 	c->owner = owner_of_table();
 	c->opened = bpf_ktime_get_ns();
 	__sync_lock_test_and_set(&c->file, file);
-	if ((largefile ? c->taken : c->at) < since && !table_changed(files, CHANGES_ALL, since) && !is_closing(c, files))
+	if ((largefile ? c->taken : c->at) < since && !table_changed(files, CHANGES_ALL, since) && !is_closing(c, files) &&
+	    (!c->copied || held_once(file))) /* what is copied there has the descriptor that it is copied from, too */
 		return true;
 	c->file = 0;
 	return false;
@@ -204,6 +213,15 @@ INLINE void note_descriptor(u64 table, s32 fd)
 	c->at = now;
 	if (!is_settled(c, table, fd))
 		c->taken = now;
+}
+
+/* Another file is put there, which others hold as well. */
+INLINE void note_copied(u64 table, s32 fd)
+{
+	struct change *c = change_of(table, fd);
+
+	if (c)
+		c->copied = 1;
 }
 
 /* Has the task rings? Their workers share its descriptors and directories, also those that do not live any more or not yet. */
@@ -248,6 +266,8 @@ INLINE void note_change(u64 task, u32 what, u64 first, u64 second)
 		return;
 	if (what != CHANGES_START && what != CHANGES_ALL) {
 		note_descriptor(table, what == CHANGES_FIRST ? first : second);
+		if (what == CHANGES_SECOND)
+			note_copied(table, second);
 		return;
 	}
 	c = change_of_table(table, what);

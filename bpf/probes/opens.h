@@ -67,7 +67,7 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 			guard_file(file);
 		if (r->op == OP_OPENAT2 && file && !opened_with(file, r->flags))
 			r->marks |= MARK_CHANGED;
-		if (just_opened(file, r->flags)) {
+		if (can_be_opened(s, file, r->flags)) {
 			u32 marks = r->marks;
 
 			r->clen1 = put_open_file(s, key, 0, file, true);

@@ -279,11 +279,12 @@ INLINE void guard_opened(struct scratch *s)
 	file = opened(s) ? fd_file(s->r.ret) : 0;
 	if (file && file_flags(file) & O_ACCMODE)
 		guard_file(file);
-	if (q->privileged && q->flags & O_ACCMODE && !(just_opened(file, q->flags) && !(s->told.how & ELSEWHERE)))
+	if (!opened(s) && q->privileged && q->flags & O_ACCMODE)
 		raise(ALARM_UNSEEN, 0);
 }
 
-/* Puts the path of the file that a request opened; 0 if the descriptor need not be that any more. */
+/* Puts the path of the file that a request opened; 0 if the descriptor need not be that any more. What nothing else holds was at
+ * least looked at, if it is that. */
 GLOBAL u32 put_opened(u32 key, s32 fd)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
@@ -293,13 +294,15 @@ GLOBAL u32 put_opened(u32 key, s32 fd)
 	if (!s)
 		return 0;
 	marks = s->r.marks;
-	if (just_opened(file, s->r.flags) && !(s->told.how & ELSEWHERE)) {
+	if (can_be_opened(s, file, s->r.flags) && !(s->told.how & ELSEWHERE)) {
 		s->r.marks &= ~(u32)(MARK_HAS_U1 | MARK_HAS_BASE1);
 		s->r.clen1 = put_file(key, 0, file);
 		if (still_opened(key, fd, file, !!(s->r.flags & (O_LARGEFILE | O_PATH))))
 			return 1;
 		s->r.clen1 = s->r.i_mode = 0;
 	}
+	if (told(s)->privileged && s->r.flags & O_ACCMODE && !(just_opened(file, s->r.flags) && !(s->told.how & ELSEWHERE)))
+		raise(ALARM_UNSEEN, 0);
 	s->r.marks = marks | MARK_FDRACE | MARK_CHANGED;
 	return 0;
 }

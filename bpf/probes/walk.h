@@ -284,20 +284,26 @@ INLINE u32 file_flags(u64 file)
 	return flags;
 }
 
+/* Does nothing but a descriptor hold this file? */
+INLINE bool held_once(u64 file)
+{
+	if (EXISTS(struct file___ref, f_ref))
+		return !POINTER(file___ref, file, f_ref);
+	return POINTER(file___count, file, f_count) == 1;
+}
+
+/* Can it be opened with these flags? */
+INLINE bool fits(u64 file, u64 flags)
+{
+	return flags & O_PATH || !((file_flags(file) ^ flags) & O_ACCMODE);
+}
+
 /* Whether a descriptor's file can be the one that was opened just now with these
- * flags: then nothing else holds it yet. A file that another thread put there with
+ * flags, and nothing else holds it yet. A file that another thread put there with
  * dup2 in the meantime is also held by the descriptor that it was copied from. */
 INLINE bool just_opened(u64 file, u64 flags)
 {
-	s64 n = 0;
-
-	if (!file)
-		return false;
-	if (EXISTS(struct file___ref, f_ref))
-		n = POINTER(file___ref, file, f_ref) + 1;
-	else
-		n = POINTER(file___count, file, f_count);
-	return n == 1 && (flags & O_PATH || !((file_flags(file) ^ flags) & O_ACCMODE));
+	return file && held_once(file) && fits(file, flags);
 }
 
 INLINE void file_path(u64 file, struct path_pair *p)

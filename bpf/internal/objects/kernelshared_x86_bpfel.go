@@ -48,6 +48,7 @@ type KernelSharedChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Copied  uint64
 }
 
 type KernelSharedCounters struct {

@@ -42,6 +42,7 @@ type KernelUsualChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Copied  uint64
 }
 
 type KernelUsualCounters struct {

@@ -24,6 +24,7 @@ type UringChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Copied  uint64
 }
 
 type UringClose struct {

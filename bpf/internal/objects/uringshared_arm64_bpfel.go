@@ -30,6 +30,7 @@ type UringSharedChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Copied  uint64
 }
 
 type UringSharedClose struct {

@@ -30,6 +30,7 @@ type UringSharedCopiesChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Copied  uint64
 }
 
 type UringSharedCopiesClose struct {

@@ -24,6 +24,7 @@ type UringUsualChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Copied  uint64
 }
 
 type UringUsualClose struct {

@@ -24,6 +24,7 @@ type UringWholeChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Copied  uint64
 }
 
 type UringWholeClose struct {
