@@ -16,8 +16,8 @@ import (
 )
 
 // Some objects are there several times (probes/settings.h): for the usual kernel, which has Cast and Loop and whose probes need
-// no copies; for those that need copies; and for every other one. What can be left out is a third of what a start takes on the
-// usual kernel, and three quarters of it where a verifier looks at all that is in a program (Linux 7.1 and later).
+// no copies; for those that need copies; and for every other one. What is left out is a third of the instructions on the usual kernel,
+// and four fifths where probes have copies (TestVerifiedInstructions prints them). A verifier looks at all of them.
 
 // specFunc reads a compiled object.
 type specFunc func() (*ebpf.CollectionSpec, error)
