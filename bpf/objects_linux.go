@@ -96,25 +96,30 @@ func (s *Session) withForm(f forms, do func(*ebpf.CollectionSpec) error) error {
 	return err
 }
 
-// readEarly begins to read an object for the usual kernel, beside what else a start has to do before it
-// knows whether that one is wanted. Where it does not look like it, nothing is read in vain.
+// readEarly begins to read the form of an object that this kernel looks like, beside what else a start has to do before it is known
+// which one is wanted.
 func readEarly(f forms, opt Options) forms {
-	if opt.Copies == CopiesOn || opt.Without&(Cast|Loop) != 0 || (opt.Copies == CopiesAuto && preemptsTasks()) {
+	if opt.Without&(Cast|Loop) != 0 {
 		return f
+	}
+	early := &f.usual
+	if opt.Copies == CopiesOn || (opt.Copies == CopiesAuto && preemptsTasks()) {
+		early = &f.whole
 	}
 	type result struct {
 		spec *ebpf.CollectionSpec
 		err  error
 	}
-	done := make(chan result, 1)
+	load, done := *early, make(chan result, 1)
 	go func() {
-		spec, err := f.usual()
+		spec, err := load()
 		done <- result{spec, err}
 	}()
-	return forms{general: f.general, whole: f.whole, usual: func() (*ebpf.CollectionSpec, error) {
+	*early = func() (*ebpf.CollectionSpec, error) {
 		r := <-done
 		return r.spec, r.err
-	}}
+	}
+	return f
 }
 
 // preemptsTasks reports whether the release is one of those that let tasks be preempted in probes. Only DetectPreemption knows it.
