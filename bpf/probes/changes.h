@@ -23,6 +23,7 @@ struct change {
 	u64 closer; /* that request, if it is the only one and closes what a call that has ended put there */
 	u64 closed; /* what was asked until then is done */
 	u64 closers; /* how many such requests, or supervisors that give one away, are not known to be done */
+	u64 busy;    /* how many calls that change it have begun and not ended (underway.h) */
 	u64 copied;  /* whether a descriptor was ever copied to this one: that can begin long before it is done */
 };
 
@@ -38,18 +39,48 @@ INLINE u64 hash_of(u64 table)
 	return ((table >> 6) * 0x9e3779b97f4a7c15) >> 40;
 }
 
+INLINE u32 place_of_change(u64 table, u32 fd)
+{
+	return (hash_of(table) + fd) & (CHANGES - 1);
+}
+
+INLINE u32 place_of_table(u64 table, u32 what)
+{
+	return CHANGES + (what == CHANGES_START ? CHANGES_OF_TABLES : 0) + (hash_of(table) & (CHANGES_OF_TABLES - 1));
+}
+
+INLINE struct change *change_at(u32 place)
+{
+	return bpf_map_lookup_elem(&changes, &place);
+}
+
 INLINE struct change *change_of(u64 table, u32 fd)
 {
-	u32 key = (hash_of(table) + fd) & (CHANGES - 1);
-
-	return bpf_map_lookup_elem(&changes, &key);
+	return change_at(place_of_change(table, fd));
 }
 
 INLINE struct change *change_of_table(u64 table, u32 what)
 {
-	u32 key = CHANGES + (what == CHANGES_START ? CHANGES_OF_TABLES : 0) + (hash_of(table) & (CHANGES_OF_TABLES - 1));
+	return change_at(place_of_table(table, what));
+}
 
-	return bpf_map_lookup_elem(&changes, &key);
+/* Sets a time that several can set at once: none sets it back. */
+INLINE void set_time(u64 *time, u64 now)
+{
+	u64 was = *time;
+
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < 3; i++) {
+		u64 is;
+
+		if (was >= now)
+			return;
+		is = __sync_val_compare_and_swap(time, was, now);
+		if (is == was)
+			return;
+		was = is;
+	}
+	*time = now;
 }
 
 /* A seccomp supervisor gives a task that waits for it a descriptor, in the place of what that had there (include/uapi/linux/seccomp.h:
@@ -77,7 +108,7 @@ INLINE void note_giving(u64 n)
 
 	if (!c)
 		return;
-	c->at = bpf_ktime_get_ns();
+	set_time(&c->at, bpf_ktime_get_ns());
 	__sync_fetch_and_add(&c->closers, n);
 }
 
@@ -99,7 +130,7 @@ GLOBAL u32 table_changed(u64 table, u32 what, u64 since)
 {
 	struct change *c = change_of_table(table, what);
 
-	return (c && c->at >= since) || (what == CHANGES_ALL && given_away(since));
+	return (c && (c->at >= since || c->busy)) || (what == CHANGES_ALL && given_away(since));
 }
 
 /* Was it since the call was entered that a record is about? */
@@ -112,7 +143,7 @@ GLOBAL u32 descriptor_changed(u32 key, s32 fd)
 	if (!s || !(s->given.kept & GIVEN_FILES))
 		return false;
 	c = change_of(files, fd);
-	return (c && (c->at >= s->given.since || c->closers)) || table_changed(files, CHANGES_ALL, s->given.since);
+	return (c && (c->at >= s->given.since || c->closers || c->busy)) || table_changed(files, CHANGES_ALL, s->given.since);
 }
 
 /* The same of the root and the working directory. */
@@ -150,11 +181,11 @@ INLINE u64 owner_of_table(void)
 	return CAST(task_struct, leader)->start_boottime;
 }
 
-/* Whether the file of a descriptor can be the one that a call opened with these flags. Where what others do to the descriptors is
- * noted, others can hold it already: a fork copies the table, and a look at /proc holds each file for a moment. */
-INLINE bool can_be_opened(struct scratch *s, u64 file, u64 flags)
+/* Whether the file of a descriptor can be the one that a call opened with these flags. What others do to the descriptors is noted, where
+ * there are others. Who else holds the file says nothing: a fork copies the table, and a look at /proc holds each file for a moment. */
+INLINE bool can_be_opened(u64 file, u64 flags)
 {
-	return s->given.kept & GIVEN_FILES ? file && fits(file, flags) : just_opened(file, flags);
+	return file && fits(file, flags);
 }
 
 /* A call that opened a file ends, and nothing says that its descriptor has another one by now. Was it taken away in the
@@ -175,7 +206,7 @@ GLOBAL u32 still_opened(u32 key, s32 fd, u64 file, u32 largefile)
 	c->owner = owner_of_table();
 	c->opened = bpf_ktime_get_ns();
 	__sync_lock_test_and_set(&c->file, file);
-	if ((largefile ? c->taken : c->at) < since && !table_changed(files, CHANGES_ALL, since) && !is_closing(c, files) &&
+	if ((largefile ? c->taken : c->at) < since && !c->busy && !table_changed(files, CHANGES_ALL, since) && !is_closing(c, files) &&
 	    (!c->copied || held_once(file))) /* what is copied there has the descriptor that it is copied from, too */
 		return true;
 	c->file = 0;
@@ -210,9 +241,9 @@ INLINE void note_descriptor(u64 table, s32 fd)
 
 	if (!c)
 		return;
-	c->at = now;
+	set_time(&c->at, now);
 	if (!is_settled(c, table, fd))
-		c->taken = now;
+		set_time(&c->taken, now);
 }
 
 /* Another file is put there, which others hold as well. */
@@ -256,23 +287,25 @@ INLINE u64 changed_by(u64 task, u32 what)
 	return what == CHANGES_START ? shared_start(task) : shared_table(task);
 }
 
-/* A call that changes what other threads' calls are given. It is told when it begins. */
-INLINE void note_change(u64 task, u32 what, u64 first, u64 second)
+/* A call that changes what other threads' calls are given. It is told when it begins. Returns one more than where that is noted; 0 if
+ * nobody has it too. */
+INLINE u32 note_change(u64 task, u32 what, u64 first, u64 second)
 {
 	u64 table = changed_by(task, what);
 	struct change *c;
 
 	if (!table)
-		return;
+		return 0;
 	if (what != CHANGES_START && what != CHANGES_ALL) {
 		note_descriptor(table, what == CHANGES_FIRST ? first : second);
 		if (what == CHANGES_SECOND)
 			note_copied(table, second);
-		return;
+		return place_of_change(table, what == CHANGES_FIRST ? first : second) + 1;
 	}
 	c = change_of_table(table, what);
 	if (c)
-		c->at = bpf_ktime_get_ns();
+		set_time(&c->at, bpf_ktime_get_ns());
+	return place_of_table(table, what) + 1;
 }
 
 #endif

@@ -14,6 +14,8 @@ struct entry {
 	u32 check;  /* that call only asks whether a program could be started */
 	u16 left;   /* an earlier call was left, which can start over (again.h) */
 	u16 again;  /* the entered call is that one */
+	u32 change; /* what it changes of others, one more than its place in changes (underway.h) */
+	u32 pad;
 	struct alone alone;
 	struct given given;
 };

@@ -13,6 +13,7 @@
 //	interrupt.h         how a call that a signal interrupted ended
 //	entry.h             that a call was entered
 //	changes.h           what threads do to descriptors and directories that they share
+//	underway.h          such changes from their entry to their end
 //	begin.h             what is noted and kept then
 //	again.h             whether it is one that was interrupted and starts over
 //	given.h, keep.h     what it was given

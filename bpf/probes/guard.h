@@ -467,4 +467,20 @@ INLINE void guard_call(u32 what, const u64 *v, s64 ret)
 	}
 }
 
+/* Can the present task reach the kernel's files, or the runner's memory? Root can, who has rights in the first user namespace, and who
+ * can use those of another. */
+GLOBAL u32 has_rights(void)
+{
+	u64 cred = POINTER(task_struct, bpf_get_current_task(), cred), caps;
+	s32 level = 0;
+	u32 uid = 1;
+
+	READ_FIELD(uid, cred, cred, fsuid.val);
+	if (!uid)
+		return 1;
+	caps = word(cred + OFFSET(struct cred, cap_effective));
+	READ_FIELD(level, user_namespace, POINTER(cred, cred, user_ns), level);
+	return caps && !level;
+}
+
 #endif

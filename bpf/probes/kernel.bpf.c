@@ -11,6 +11,7 @@
 #include "tasks.h"
 #include "marks.h"
 #include "entry.h"
+#include "underway.h"
 #include "again.h"
 #include "pathobj.h"
 #include "special.h"
@@ -106,7 +107,7 @@ INLINE u64 calls_of_interest(u32 first, bool ends)
 	for (u32 i = 0; i < 64; i++) {
 		const struct desc *n = &calls[NATIVE][first + i], *c = &calls[COMPAT][first + i];
 
-		if ((n->op && !(ends && n->class == CLASS_CHANGE)) || (c->op && !(ends && c->class == CLASS_CHANGE)))
+		if ((n->op && !(ends && is_at_once(n))) || (c->op && !(ends && is_at_once(c))))
 			set |= 1ULL << i;
 	}
 	return set;
@@ -148,6 +149,8 @@ INLINE bool records(struct task_struct *task, u64 *cgid, u32 *entered, u64 nr, s
 		return false;
 	}
 	d = desc_of_call(call);
+	if (changes_later(d))
+		change_ended();
 	if (!d->op || d->class == CLASS_CHANGE || (d->class == CLASS_FORK && !copied_tasks))
 		return false;
 	if (passes(d, regs, compat32) || (!copied_calls && d->class == CLASS_RECEIVE && ret < 0))
@@ -350,15 +353,6 @@ INLINE int at_exit(u64 *ctx, bool copied)
 
 PROBE("sys_exit", sys_exit, at_exit)
 
-INLINE void change(u64 task, struct pt_regs *regs, bool compat32, u32 what)
-{
-#if defined(__TARGET_ARCH_x86)
-	note_change(task, what, compat32 ? regs->bx : regs->di, compat32 ? regs->cx : regs->si);
-#else
-	note_change(task, what, regs->regs[0], regs->regs[1]);
-#endif
-}
-
 /* Is the entry of this call one that nothing is kept of? Marks are kept of all whose end could be missed. */
 INLINE bool enters_unmarked(struct task_struct *task, const struct desc *d, struct pt_regs *regs, bool compat32)
 {
@@ -461,11 +455,11 @@ INLINE int at_enter(u64 *ctx, bool copied)
 		if (class_of(d) == CLASS_RECEIVE || class_of(d) == CLASS_FORK)
 			return 0;
 		if (class_of(d) == CLASS_CHANGE) {
-			change((u64)task, regs, compat32, d->op);
+			change_entered(d->op, compat32);
 			return 0;
 		}
 		if (class_of(d) == CLASS_CONTEXT && d->mode != NO)
-			note_change((u64)task, CHANGES_START, 0, 0);
+			change_entered(CHANGES_START, 0);
 	}
 	e = entry_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!e)

@@ -44,7 +44,7 @@ struct mark_state {
 	u32 interrupted_life; /* as life_of gives it */
 	u32 run; /* whose the rest is, likewise */
 	u32 life;
-	u32 apart; /* the workers of its rings can have other directories and descriptors than itself */
+	u32 apart; /* how often it took directories or descriptors of its own: the workers of its rings can have others than itself */
 	u32 signalled; /* which copies of on_signal have run for the last signal that it sent */
 };
 
@@ -186,11 +186,11 @@ INLINE bool is_of_run(struct mark_state *m)
 #endif
 }
 
-INLINE bool is_apart(void)
+INLINE u32 times_apart(void)
 {
 	struct mark_state *m = bpf_task_storage_get(&marks, bpf_get_current_task_btf(), 0, 0);
 
-	return m && m->apart;
+	return m ? m->apart : 0;
 }
 
 /* The same for the program of a slot that is at an event of a run. What the mark has of another run says nothing about this one. */
@@ -229,7 +229,7 @@ INLINE void note_apart(struct task_struct *task)
 		return;
 	m = mark_of(task);
 	if (m)
-		m->apart = 1;
+		m->apart++;
 	else
 		first_unmarked(SLOT_EXIT); /* counts it */
 }

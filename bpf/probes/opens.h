@@ -48,6 +48,13 @@ INLINE bool opened_with(u64 file, u64 flags)
 	return !((file_flags(file) ^ flags) & OPEN_FLAGS & ~(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_ASYNC | O_CLOEXEC | O_LARGEFILE));
 }
 
+/* Does the file that it opened have O_LARGEFILE for certain? The kernel adds it but for 32-bit programs; a file system that opens by
+ * handle itself need not keep it (pidfs, since Linux 6.18). */
+INLINE bool adds_largefile(const struct rec *r)
+{
+	return r->op != OP_OPEN_BY_HANDLE_AT && (!(r->marks & MARK_COMPAT) || r->flags & O_LARGEFILE);
+}
+
 INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 {
 	struct rec *r = &s->r;
@@ -67,18 +74,21 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 			guard_file(file);
 		if (r->op == OP_OPENAT2 && file && !opened_with(file, r->flags))
 			r->marks |= MARK_CHANGED;
-		if (can_be_opened(s, file, r->flags)) {
+		if (can_be_opened(file, r->flags)) {
 			u32 marks = r->marks;
 
 			r->clen1 = put_open_file(s, key, 0, file, true);
-			if (still_opened(key, r->ret, file, !(r->marks & MARK_COMPAT) || r->flags & O_LARGEFILE))
+			if (still_opened(key, r->ret, file, adds_largefile(r)))
 				return r->clen1;
 			r->marks = marks;
 			r->clen1 = r->i_mode = 0;
 		}
 		/* another thread was faster: only the text says what was opened. That can be the memory of a process */
-		if (r->flags & O_ACCMODE)
+		if (r->flags & O_ACCMODE) {
 			expose(run_at(SLOT_EXIT));
+			if (has_rights()) /* or a file of the kernel, by which it can do anything */
+				raise(ALARM_UNSEEN, 0);
+		}
 		r->marks |= MARK_FDRACE | MARK_CHANGED;
 	}
 	if (r->op == OP_OPEN_BY_HANDLE_AT) {

@@ -76,7 +76,7 @@ INLINE u64 put_terminal(struct scratch *s, u32 key, u64 flags)
 	s->r.marks |= MARK_ARGS;
 	s->r.flags = (u32)flags;
 	marks = s->r.marks;
-	if (can_be_opened(s, file, flags)) {
+	if (can_be_opened(file, flags)) {
 		s->r.clen1 = put_file(key, 0, file);
 		if (still_opened(key, s->r.ret, file, !!(flags & (O_LARGEFILE | O_PATH)))) /* here the kernel does not add it */
 			return s->r.clen1;
@@ -92,7 +92,7 @@ INLINE u64 put_source(struct scratch *s, u32 key)
 	u64 file = s->r.ret >= 0 && !(s->r.marks & MARK_UNPROVEN) ? fd_file(s->r.ret) : 0, n;
 	u32 marks = s->r.marks;
 
-	if (can_be_opened(s, file, O_PATH)) {
+	if (can_be_opened(file, O_PATH)) {
 		n = put_kernel_text(s, POINTER(mount, POINTER(file, file, f_path.mnt) - OFFSET(struct mount, mnt), mnt_devname));
 		if (still_opened(key, s->r.ret, file, true))
 			return n;

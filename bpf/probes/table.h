@@ -41,6 +41,7 @@ enum { CHANGES_FIRST = 1, CHANGES_SECOND, CHANGES_ALL, CHANGES_START };
 #define MOVES { OP_CONTEXT, CLASS_CONTEXT, NO, NO, NO, NO, NO, 1 }
 /* One whose task can have other directories or descriptors than its rings' workers from then on. */
 #define APART { OP_CONTEXT, CLASS_CONTEXT, NO, NO, NO, NO, 1, 1 }
+#define CLOSE_RANGE_UNSHARE 2 /* include/uapi/linux/close_range.h: like APART */
 #define R { 1, CLASS_RECEIVE, NO, NO, NO, NO, NO, NO }
 #define NCALLS 512
 
@@ -200,5 +201,17 @@ static const struct desc calls[2][NCALLS] = {
 	},
 #endif
 };
+
+/* Does a call of CLASS_CHANGE do it at once? */
+INLINE bool is_at_once(const struct desc *d)
+{
+	return d->class == CLASS_CHANGE && d->op == CHANGES_FIRST;
+}
+
+/* Does a call change what others have, at any time until it ends? */
+INLINE bool changes_later(const struct desc *d)
+{
+	return (d->class == CLASS_CHANGE && d->op != CHANGES_FIRST) || (d->class == CLASS_CONTEXT && d->mode != NO);
+}
 
 #endif

@@ -9,6 +9,7 @@
 #include "loader.h"
 #include "pathobj.h"
 #include "taken.h"
+#include "underway.h"
 
 BODY(exec_body);
 
@@ -280,6 +281,7 @@ int on_task_exit(u64 *ctx)
 	if (!c || !first_at_task_exit())
 		return 0;
 	forget_objects(); /* of a call whose end no copy saw */
+	change_ended();
 	begin(&r, OP_EXIT, 0);
 	r.aux2 = (u32)task->exit_code;
 	emit(&r, sizeof(r), c, SLOT_TASK_EXIT);

@@ -161,7 +161,7 @@ INLINE void completed(u64 req, s64 res)
 	if (!(q->state & STATE_TOLD) || res < 0) {
 		if (q->state & STATE_TOLD)
 			how |= WAS_SILENT;
-		if (q->state & STATE_APART)
+		if (q->state & STATE_APART || q->apart != times_apart()) /* or it has another table by now, where its own was */
 			how |= ELSEWHERE | OTHER_ROOT;
 		else if (elsewhere(q))
 			how |= ELSEWHERE;
@@ -294,7 +294,7 @@ PROBE("io_uring_req_failed", req_failed, at_failed)
 SEC("tp_btf/io_uring_queue_async_work")
 int on_queue_async(u64 *ctx)
 {
-	add_state(address(ctx, 0), STATE_LATER | (is_apart() ? STATE_APART : 0));
+	add_state(address(ctx, 0), STATE_LATER | (times_apart() ? STATE_APART : 0));
 	note_queued(address(ctx, 0));
 	return 0;
 }

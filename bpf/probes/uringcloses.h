@@ -6,10 +6,11 @@
 #define RUNNER_URINGCLOSES_H
 
 #include "changes.h"
+#include "marks.h"
 #include "uringtypes.h"
 
 struct close {
-	u64 table;
+	u64 table; /* 0: that of a worker, which can be any */
 	u64 asked; /* when */
 	s32 fd;
 	u32 known; /* what it closes is known, unless something else closed that */
@@ -42,8 +43,17 @@ GLOBAL u32 note_later(u64 req, s32 fd)
 	struct change *c = change_of(q.table, fd);
 	u64 file = fd_file(fd);
 	struct counters *n;
+	u32 apart = times_apart();
 	s64 err;
 
+	if (apart) {
+		q.table = 0;
+		if (!bpf_map_update_elem(&closes, &req, &q, 1 /* BPF_NOEXIST */))
+			note_giving(1);
+		else if (!bpf_map_lookup_elem(&closes, &req))
+			note_giving(1); /* for good */
+		return 0;
+	}
 	if (!c || bpf_map_lookup_elem(&closes, &req))
 		return 0;
 	q.known = file && take_known(c, q.table, file);
@@ -55,13 +65,15 @@ GLOBAL u32 note_later(u64 req, s32 fd)
 		n = counters_of(SLOT_URING_SUBMIT);
 		if (n)
 			__sync_fetch_and_add(&n->io_uring_unmapped, 1);
-		c->at = c->taken = q.asked;
+		set_time(&c->at, q.asked);
+		set_time(&c->taken, q.asked);
 		return 0;
 	}
 	c->closer = !__sync_fetch_and_add(&c->closers, 1) && q.known ? req : 0;
-	c->asked = c->at = q.asked;
+	c->asked = q.asked;
+	set_time(&c->at, q.asked);
 	if (!q.known)
-		c->taken = q.asked;
+		set_time(&c->taken, q.asked);
 	return 0;
 }
 
@@ -108,14 +120,19 @@ GLOBAL u32 note_closed(u64 req)
 
 	if (!q)
 		return 0;
+	if (!q->table) {
+		if (!bpf_map_delete_elem(&closes, &req))
+			note_giving(-1);
+		return 0;
+	}
 	c = change_of(q->table, q->fd);
 	asked = q->asked;
 	known = q->known && c && c->at == asked && c->opened < asked;
 	if (bpf_map_delete_elem(&closes, &req) || !c)
 		return 0;
-	c->at = bpf_ktime_get_ns();
+	set_time(&c->at, bpf_ktime_get_ns());
 	if (!known)
-		c->taken = c->at;
+		set_time(&c->taken, c->at);
 	if (c->closer == req)
 		known = __sync_val_compare_and_swap(&c->closer, req, 0) == req;
 	else

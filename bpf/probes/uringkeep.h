@@ -161,6 +161,7 @@ INLINE struct request *begin_request(u32 at, u32 of_copy, struct counters *c)
 	q->since = bpf_ktime_get_ns();
 	q->files = descriptors();
 	q->fs = POINTER(task_struct, bpf_get_current_task(), fs);
+	q->apart = times_apart();
 	return q;
 }
 

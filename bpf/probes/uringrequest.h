@@ -45,6 +45,7 @@ struct request {
 	u32 complete_copy; /* the copy that goes on in the body when it completes */
 	u32 on_file;	   /* it is about the file of a descriptor, and has no path */
 	u32 privileged; /* an open: it has rights over the kernel and the runner */
+	u32 apart;	   /* times_apart of the task that submitted it */
 	struct asked asked; /* only until it is kept; on the stack, a verifier would follow each way that it can be set */
 	u8 upath[UPATH_MAX];
 	u8 upath2[UPATH_MAX];
@@ -285,20 +286,10 @@ INLINE bool ask_file(struct request *q, struct asked *a, u32 place, u64 req, u8 
 	return q->on_file || q->op == OP_LISTEN || ask_address(place, req) || sends_raw(q);
 }
 
-/* Can a request of the present task reach the kernel's files, or the runner's memory? Root can, who has rights in the first user
- * namespace, and who can use those of another. */
-GLOBAL u32 is_privileged(u64 ring)
+/* The same of a request of the present task, which can have other rights that the ring keeps. */
+INLINE bool is_privileged(u64 ring)
 {
-	u64 cred = POINTER(task_struct, bpf_get_current_task(), cred), caps;
-	s32 level = 0;
-	u32 uid = 1;
-
-	READ_FIELD(uid, cred, cred, fsuid.val);
-	if (!uid || POINTER(io_ring_ctx, ring, personalities.xa_head))
-		return 1;
-	caps = word(cred + OFFSET(struct cred, cap_effective));
-	READ_FIELD(level, user_namespace, POINTER(cred, cred, user_ns), level);
-	return caps && !level;
+	return has_rights() || POINTER(io_ring_ctx, ring, personalities.xa_head);
 }
 
 /* What a request asks for; false for an operation that is not decoded. The command area is

@@ -283,8 +283,7 @@ INLINE void guard_opened(struct scratch *s)
 		raise(ALARM_UNSEEN, 0);
 }
 
-/* Puts the path of the file that a request opened; 0 if the descriptor need not be that any more. What nothing else holds was at
- * least looked at, if it is that. */
+/* Puts the path of the file that a request opened; 0 if the descriptor need not be that any more: then nobody looked at the file. */
 GLOBAL u32 put_opened(u32 key, s32 fd)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
@@ -294,14 +293,14 @@ GLOBAL u32 put_opened(u32 key, s32 fd)
 	if (!s)
 		return 0;
 	marks = s->r.marks;
-	if (can_be_opened(s, file, s->r.flags) && !(s->told.how & ELSEWHERE)) {
+	if (can_be_opened(file, s->r.flags) && !(s->told.how & ELSEWHERE)) {
 		s->r.marks &= ~(u32)(MARK_HAS_U1 | MARK_HAS_BASE1);
 		s->r.clen1 = put_file(key, 0, file);
 		if (still_opened(key, fd, file, !!(s->r.flags & (O_LARGEFILE | O_PATH))))
 			return 1;
 		s->r.clen1 = s->r.i_mode = 0;
 	}
-	if (told(s)->privileged && s->r.flags & O_ACCMODE && !(just_opened(file, s->r.flags) && !(s->told.how & ELSEWHERE)))
+	if (told(s)->privileged && s->r.flags & O_ACCMODE)
 		raise(ALARM_UNSEEN, 0);
 	s->r.marks = marks | MARK_FDRACE | MARK_CHANGED;
 	return 0;

@@ -298,14 +298,6 @@ INLINE bool fits(u64 file, u64 flags)
 	return flags & O_PATH || !((file_flags(file) ^ flags) & O_ACCMODE);
 }
 
-/* Whether a descriptor's file can be the one that was opened just now with these
- * flags, and nothing else holds it yet. A file that another thread put there with
- * dup2 in the meantime is also held by the descriptor that it was copied from. */
-INLINE bool just_opened(u64 file, u64 flags)
-{
-	return file && held_once(file) && fits(file, flags);
-}
-
 INLINE void file_path(u64 file, struct path_pair *p)
 {
 	p->mnt = p->dentry = 0;

@@ -48,6 +48,7 @@ type KernelSharedChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Busy    uint64
 	Copied  uint64
 }
 
@@ -74,6 +75,8 @@ type KernelSharedEntry struct {
 	Check  uint32
 	Left   uint16
 	Again  uint16
+	Change uint32
+	Pad    uint32
 	Alone  struct {
 		_       structs.HostLayout
 		Memory  uint64

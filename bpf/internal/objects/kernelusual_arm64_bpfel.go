@@ -42,6 +42,7 @@ type KernelUsualChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Busy    uint64
 	Copied  uint64
 }
 
@@ -67,6 +68,8 @@ type KernelUsualEntry struct {
 	Check  uint32
 	Left   uint16
 	Again  uint16
+	Change uint32
+	Pad    uint32
 	Alone  struct {
 		_       structs.HostLayout
 		Memory  uint64

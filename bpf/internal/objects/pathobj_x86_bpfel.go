@@ -42,6 +42,7 @@ type PathObjChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Busy    uint64
 	Copied  uint64
 }
 

@@ -48,6 +48,7 @@ type PathObjSharedChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Busy    uint64
 	Copied  uint64
 }
 

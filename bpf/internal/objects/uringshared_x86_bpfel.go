@@ -30,6 +30,7 @@ type UringSharedChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Busy    uint64
 	Copied  uint64
 }
 
@@ -138,7 +139,7 @@ type UringSharedRequest struct {
 	CompleteCopy uint32
 	OnFile       uint32
 	Privileged   uint32
-	_            [4]byte
+	Apart        uint32
 	Asked        struct {
 		_     structs.HostLayout
 		Name  uint64

@@ -30,6 +30,7 @@ type UringSharedCopiesChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Busy    uint64
 	Copied  uint64
 }
 
@@ -143,7 +144,7 @@ type UringSharedCopiesRequest struct {
 	CompleteCopy uint32
 	OnFile       uint32
 	Privileged   uint32
-	_            [4]byte
+	Apart        uint32
 	Asked        struct {
 		_     structs.HostLayout
 		Name  uint64

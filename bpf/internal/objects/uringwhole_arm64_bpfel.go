@@ -24,6 +24,7 @@ type UringWholeChange struct {
 	Closer  uint64
 	Closed  uint64
 	Closers uint64
+	Busy    uint64
 	Copied  uint64
 }
 
@@ -124,7 +125,7 @@ type UringWholeRequest struct {
 	CompleteCopy uint32
 	OnFile       uint32
 	Privileged   uint32
-	_            [4]byte
+	Apart        uint32
 	Asked        struct {
 		_     structs.HostLayout
 		Name  uint64
