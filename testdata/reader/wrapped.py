@@ -153,10 +153,36 @@ def _above(path):
 
 def _tree(values):
     """Why the changes of a workspace do not go together, or None."""
+def _first(state):
+    return state is not None and state["kind"] == "file" and "link" not in state
+
+
+def _to(state):
+    """The first name of the file that a state is another name of, or None."""
+    return _bytes_of(state["link"]) if state is not None and "link" in state else None
+
+
+def _loose(lines, was):
+    """Why a link of a change, or one of the base that stays, leads to no first name of a file, or None. was has the names that did not change, None if they are not known."""
+    for v in lines.values():
+        to = _to(v.get("after"))
+        if to is not None and to not in lines and was is not None and not _first(was.get(to)):
+            return "%s is a link to what is not there" % v["path"]
+    for path, state in (was or {}).items():
+        to = _to(state)
+        if path not in lines and to in lines and not _first(lines[to].get("after")):
+            return "%r stays a link to what is not there" % path
+    return None
+
+
     lines = {}
     for v in values:
         path, before, after = _bytes_of(v["path"]), v.get("before"), v.get("after")
         if path == b"." and not (_directory(before) and _directory(after)):
+        for when in ("before", "after"):
+            to = _to(v.get(when))
+            if to in lines and not _first(lines[to].get(when)):
+                return "%s is a link to what is no file then" % v["path"]
             return "the workspace itself is no directory"
         above = lines.get(_above(path))
         if above and (before is not None and not _directory(above.get("before")) or after is not None and not _directory(above.get("after"))):
@@ -168,7 +194,7 @@ def _tree(values):
 def _of_base(values):
     """Whether there are changes that only something that was there can have."""
     paths = {_bytes_of(v["path"]) for v in values}
-    return any(p != b"." and ("before" in v or _above(p) and _above(p) not in paths) for p, v in ((_bytes_of(v["path"]), v) for v in values))
+    return any(p != b"." and ("before" in v or _above(p) and _above(p) not in paths or _to(v.get("after")) not in paths | {None}) for p, v in ((_bytes_of(v["path"]), v) for v in values))
 
 
 def _not_of_base(values, entries):
@@ -179,6 +205,8 @@ def _not_of_base(values, entries):
         return "the list is no tree"
     lines = {_bytes_of(v["path"]): v for v in values}
     for path, v in lines.items():
+    if any(_to(e) is not None and not (_to(e) < k and _first(was.get(_to(e)))) for k, e in was.items()):
+        return "a link of the list leads to no first name of a file"
         if path == b"." and "before" not in v:
             continue
         if v.get("before") != was.get(path):
@@ -189,7 +217,7 @@ def _not_of_base(values, entries):
         above = lines.get(_above(path))
         if above and not _directory(above.get("after")) and path not in lines:
             return "a directory goes away, and %r does not" % path
-    return None
+    return _loose(lines, was)
 
 
 def _ip(value):
