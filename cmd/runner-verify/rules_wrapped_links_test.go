@@ -58,6 +58,13 @@ func TestWrappedLinks(t *testing.T) {
 		{name: "a link of a base to a directory", entries: []string{root, file, fmt.Sprintf(dir, "b"), entry("c", "b")}, rule: ruleWrappedBlobs},
 		{name: "a link of a base to a link", entries: []string{root, file, entry("b", "a"), entry("c", "b")}, rule: ruleWrappedBlobs},
 		{name: "a link of a base to a later name", entries: []string{root, entry("A", "a"), file}, rule: ruleWrappedBlobs},
+		{name: "no base itself", entries: []string{file}, rule: ruleWrappedBlobs},
+		{name: "a base that is a file", entries: []string{`"path":".","kind":"fifo","mode":420`, file}, rule: ruleWrappedBlobs},
+		{name: "a name before that of the base itself", entries: []string{strings.Replace(file, `"a"`, `"!"`, 1), root, entry("b", "!")}},
+		{name: "a name outside of the base", entries: []string{root, `"path":"..","kind":"fifo","mode":420`, file}, rule: ruleWrappedBlobs},
+		{name: "a name that is no text", entries: []string{root, file, `"path":"b\\q","kind":"fifo","mode":420`}, rule: ruleWrappedBlobs},
+		{name: "a target that is no text", entries: []string{root, file, `"path":"b","kind":"symlink","mode":511,"target":"\\q"`}, rule: ruleWrappedBlobs},
+		{name: "a name that is written in another way", entries: []string{root, `"path":"./b","kind":"fifo","mode":420`, file}, rule: ruleWrappedBlobs},
 		{name: "one more link", entries: []string{root, file, entry("b", "a")}, lines: []string{to("c", "a")}},
 		{name: "a link to a link of the base", entries: []string{root, file, entry("b", "a")}, lines: []string{to("c", "b")}, rule: ruleWrappedBlobs},
 		{name: "the first name goes away", entries: []string{root, file, entry("b", "a"), entry("c", "a")}, lines: []string{
@@ -96,7 +103,7 @@ func TestManyLinks(t *testing.T) {
 	for i := range maxNodes + 1 {
 		f.add(uint64(i)<<2, i, &schemas.FileChange{After: file})
 		if i == 7 {
-			f.links = append(f.links, link{to: 8, when: firstBefore, at: i})
+			f.links = append(f.links, link{to: 8, when: firstBefore, at: uint32(i)})
 		}
 	}
 	if !f.over || f.names != nil || f.links != nil {

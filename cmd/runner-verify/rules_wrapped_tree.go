@@ -71,7 +71,7 @@ const (
 type baseTree struct {
 	branch
 	nodes  []node
-	links  []link
+	links  []baseLink
 	sorted bool   // by their keys
 	wrong  string // the list is no tree
 	fault  string // the first change that is none of this base
@@ -110,14 +110,23 @@ func (b *blobs) fell(t *baseTree) {
 
 func isDir(s *schemas.FileState) bool { return s != nil && s.Kind == schemas.KindDir }
 
+// isText reports whether names are escapes of byte strings.
+func isText(list ...string) bool {
+	return !slices.ContainsFunc(list, func(s string) bool { return !schemas.IsText([]byte(s)) })
+}
+
 // add takes the next name of the list.
 func (t *baseTree) add(e *schemas.BaseEntry) {
 	path := untext(e.Path)
 	after := t.last
 	above := t.to(path, nil)
 	switch {
+	case !isText(e.Path, e.Target, e.Link, e.Unread):
+		t.wrong = fmt.Sprintf("%.200q has a name that is not the escape of any byte string", e.Path)
 	case len(t.nodes) > 0 && path <= after:
 		t.wrong = fmt.Sprintf("%.200q is a repetition, or not in byte order", e.Path)
+	case slash.Clean(path) != path || path == "..":
+		t.wrong = fmt.Sprintf("%.200q is no path below it", e.Path)
 	case path != workspace && slash.Dir(path) != workspace && (above == nil || !above.has):
 		t.wrong = fmt.Sprintf("%.200q is in no directory of it", e.Path)
 	case e.Link != "" && untext(e.Link) >= path:
@@ -127,7 +136,7 @@ func (t *baseTree) add(e *schemas.BaseEntry) {
 		t.nodes[above.at].below++
 	}
 	if e.Link != "" {
-		t.links = append(t.links, link{to: keyOf(untext(e.Link)), at: len(t.nodes) + 1, of: keyOf(path)})
+		t.links = append(t.links, baseLink{to: keyOf(untext(e.Link)), of: keyOf(path)})
 	}
 	t.nodes = append(t.nodes, node{keyOf(path), stateOf(&e.FileState), 0, isDir(&e.FileState), isFirst(&e.FileState)})
 	t.names = append(t.names, twig{length: len(path), has: isDir(&e.FileState), at: len(t.nodes) - 1})

@@ -205,6 +205,9 @@ def _not_of_base(values, entries):
     keys = [_bytes_of(e["path"]) for e in entries]
     if any(x >= y for x, y in zip(keys, keys[1:])) or any(_above(k) and not _directory(was.get(_above(k))) for k in keys):
         return "the list is no tree"
+    if not _directory(was.get(b".")) or any(posixpath.normpath(k) != k or k == b".." or k.startswith(b"/") for k in keys) \
+            or not all(text.is_text(e.get(k, "")) for e in entries for k in ("path", "target", "link", "unread")):
+        return "the list has a name that is none, or not the base itself"
     if any(_to(e) is not None and not (_to(e) < k and _first(was.get(_to(e)))) for k, e in was.items()):
         return "a link of the list leads to no first name of a file"
     lines = {_bytes_of(v["path"]): v for v in values}
