@@ -76,7 +76,11 @@ func (r *randomRun) network(count func(int) uint64) (lines []any) {
 	for _, e := range list {
 		lines = append(lines, e)
 	}
-	n := &schemas.Net{Schema: schemas.SchemaNet, RunID: randomID, Mode: schemas.NetModeDeny, Ports: []uint16{53, 80, 443, 8080}, Headers: []string{}, Exchanges: uint64(len(list)), NamesLost: count(3)}
+	names := r.more.IntN(3)
+	for i := range names {
+		lines = append(lines, &schemas.NetName{Schema: schemas.SchemaNetName, RunID: randomID, Seq: uint64(i), Name: "a.test", Type: []string{"A", "AAAA"}[i]})
+	}
+	n := &schemas.Net{Schema: schemas.SchemaNet, RunID: randomID, Mode: schemas.NetModeDeny, Ports: []uint16{53, 80, 443, 8080}, Headers: []string{}, Exchanges: uint64(len(list)), Names: uint64(names), NamesLost: count(3)}
 	slices.Sort(n.Ports)
 	return append(lines, n, &schemas.StageHealth{Schema: schemas.SchemaStageHealth, RunID: randomID, Stage: schemas.StageNet, Filtered: map[string]uint64{}, Counters: map[string]uint64{}, Facts: map[string]string{}, Notes: []string{}})
 }

@@ -66,6 +66,8 @@ const (
 	AmbiguityEffectsLate        = "tool_call_effects_late"
 	AmbiguityRequestEffects     = "request_effects_outside_request"
 	AmbiguityConnect            = "connect_without_exchange"
+	AmbiguityExchange           = "exchange_without_connect"
+	AmbiguityNames              = "names_without_question"
 	AmbiguityRecordPartial      = "wrapper_record_partial"
 )
 
@@ -137,6 +139,8 @@ var ambiguities = [...]AmbiguityKind{
 	{Code: AmbiguityEffectsLate, Status: CorrelationPartial, Arg: ArgID, Says: "an effect in an allowed call's own window that matches none of its targets, and one of a call of that session that had ended before it began. Both calls have the code, and the effect is nobody's own"},
 	{Code: AmbiguityRequestEffects, Status: CorrelationPartial, Arg: ArgName, Says: "an effect of a tool server while a request that is no tool call ran, and no call, that matches none of what the requests of that time named, where one named something. The argument is the method of the first of them"},
 	{Code: AmbiguityConnect, Status: CorrelationPartial, Arg: ArgName, Says: "the kernel saw a connection to this address and port, where runner-net listened, and the layer network has no exchange for it"},
+	{Code: AmbiguityExchange, Status: CorrelationPartial, Arg: ArgName, Says: "the layer network has an exchange with this address and port, and no kernel line asked to be connected there. Somebody outside of the scope used a socket of it, the kernel's rules led the connection elsewhere, or the exchange did not happen"},
+	{Code: AmbiguityNames, Status: CorrelationPartial, Arg: ArgNone, Says: "the layer dns has names, and no kernel line asked a server of names"},
 	{Code: AmbiguityRecordPartial, Status: CorrelationPartial, Arg: ArgName, Says: "the record of this wrapper is not whole: `unread` or `base_changed` of `run/box.json`, `bad_lines` or `lost` of `run/clock.json`, or `names_lost` of `run/net.json` is above 0"},
 	{Code: NoteNotWatched, Status: CorrelationClean, Arg: ArgID, Says: "a denied call named nothing that a kernel line can show: nothing is watched"},
 	{Code: NoteExecBefore, Status: CorrelationClean, Arg: ArgPath, Says: "a program was executed before the first session had started, by a process in no tree that is neither a proxy nor an ancestor of the proxy of a session with decisions"},

@@ -69,6 +69,8 @@ func logCodeCases() (list []codeCase) {
 var codeCases = []codeCase{
 	{code: "cgroup_correlation_failed", world: world{kernel: agent, policy: one, capture: input{counters: map[string]uint64{"escapes": 1}}}},
 	{code: "connect_without_exchange:198.18.0.9:80", world: world{kernel: "0 40 0-100\n 5 connect 198.18.0.9:80", record: map[string][]any{schemas.StreamNet: {testNet(0, 80)}}}},
+	{code: "exchange_without_connect:198.18.0.9:80", world: world{kernel: "0 40 0-100\n 5 connect 198.18.0.8:80", record: testNetwork([]string{"198.18.0.8", "198.18.0.9"})}},
+	{code: "names_without_question", world: world{kernel: "0 40 0-100\n 5 connect 198.18.0.8:54", record: testNetwork(nil, "a.test")}},
 	{code: "wrapper_record_partial:runner-net", world: world{kernel: agent, record: map[string][]any{schemas.StreamNet: {testNet(1, 80)}}}},
 	{code: "wrapper_record_partial:runner-clock", world: world{kernel: agent, record: map[string][]any{schemas.StreamClock: {schemas.Clock{Schema: schemas.SchemaClock, RunID: testRun, Seed: "1", Start: "2026-01-01T00:00:00Z", Runtimes: []string{"node"}, Crypto: schemas.CryptoSeed, Bad: 1}}}}},
 	{code: "decision_without_kernel_events:tc_1", world: world{kernel: agent, policy: strings.Replace(one, "100-200", "111-140", 1)}},
@@ -132,6 +134,20 @@ func testNet(lost uint64, ports ...uint16) *schemas.Net {
 	return &schemas.Net{Schema: schemas.SchemaNet, RunID: testRun, Mode: schemas.NetModeDeny, Ports: ports, Headers: []string{}, NamesLost: lost}
 }
 
+// testNetwork is the record of a network with exchanges that were refused, at port 80 of these addresses, and questions about names.
+func testNetwork(addresses []string, names ...string) map[string][]any {
+	var list []any
+	for i, a := range addresses {
+		list = append(list, &schemas.NetExchange{Schema: schemas.SchemaNetExchange, RunID: testRun, Seq: uint64(i), Decision: schemas.NetDeny, Scheme: schemas.NetTCP, Host: a, Port: 80, Address: a, Failure: schemas.NetSilent})
+	}
+	for i, name := range names {
+		list = append(list, &schemas.NetName{Schema: schemas.SchemaNetName, RunID: testRun, Seq: uint64(i), Name: name, Type: "AAAA"})
+	}
+	n := testNet(0, 80)
+	n.Exchanges, n.Names = uint64(len(addresses)), uint64(len(names))
+	return map[string][]any{schemas.StreamNet: append(list, n)}
+}
+
 // TestEveryCode: for each kind of the table, and each of its reasons, there is a world
 // that gives it, and the status of the report follows from the table.
 func TestEveryCode(t *testing.T) {
@@ -178,9 +194,11 @@ func TestNoCodeWithoutCause(t *testing.T) {
 		"a session without calls": {kernel: strings.ReplaceAll(quiet, " 6 exec", " 600 read"), policy: `
 			session S 20 30 25
 			end S`},
-		"one decision of another proxy": {kernel: quiet, policy: "foreign a t allow"},
-		"a policy that nobody needed":   {kernel: quiet, policyLog: &logHealth{}},
-		"two of them, no kernel":        {kernel: "", policy: "", sdk: oneSDK, capture: input{change: absent("not_requested", "linux")}},
+		"one decision of another proxy":  {kernel: quiet, policy: "foreign a t allow"},
+		"a policy that nobody needed":    {kernel: quiet, policyLog: &logHealth{}},
+		"exchanges and names":            {kernel: "0 40 0-100\n 5 connect 198.18.0.8:80\n 6 connect 127.0.0.1:53", record: testNetwork([]string{"198.18.0.8"}, "a.test")},
+		"exchanges and names, no kernel": {kernel: "", record: testNetwork([]string{"198.18.0.8"}, "a.test"), capture: input{change: absent("not_requested", "linux")}},
+		"two of them, no kernel":         {kernel: "", policy: "", sdk: oneSDK, capture: input{change: absent("not_requested", "linux")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if j := w.run(t); j.report.Status != "clean" || len(j.report.Ambiguities) > 0 {

@@ -240,8 +240,8 @@ func (r *records) notes() (list []string) {
 	return list
 }
 
-// codes are those of the report.
-func (r *records) codes(c codes) {
+// codes are those of the report. whole: the kernel lines are all there are.
+func (r *records) codes(c codes, whole bool) {
 	var all []any
 	for _, d := range r.documents {
 		all = append(all, d.value)
@@ -252,7 +252,7 @@ func (r *records) codes(c codes) {
 	if r.net == nil {
 		return
 	}
-	for _, code := range r.connects.Codes(r.net) {
+	for _, code := range r.connects.Codes(r.net, whole) {
 		c.add(code)
 	}
 }

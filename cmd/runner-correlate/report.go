@@ -52,7 +52,7 @@ func (j *joiner) report(kernelLayer, cgroup string) *schemas.Report {
 	if s := j.sdk; s != nil {
 		s.compare(c, j.policy)
 	}
-	j.records.codes(c)
+	j.records.codes(c, kernelLayer == schemas.LayerComplete && j.stages[1].Filtered[schemas.FilterDrop] == 0)
 	for _, code := range c.sorted() {
 		if schemas.IsNote(code) {
 			r.Notes = append(r.Notes, code)

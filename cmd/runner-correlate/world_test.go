@@ -361,7 +361,7 @@ func takeApart(t testing.TB, out []byte) *threeLayers {
 	j := &threeLayers{out: out}
 	in, err := stream.NewReader(bytes.NewReader(out), "out", schemas.StreamJoined)
 	testkit.Must(t, err)
-	order := []string{schemas.SchemaEvent, schemas.SchemaIntent, schemas.SchemaKernelEvent, schemas.SchemaPolicyEvent, schemas.SchemaSDKEvent, schemas.SchemaClock, schemas.SchemaNet, schemas.SchemaSurfaceEntry,
+	order := []string{schemas.SchemaEvent, schemas.SchemaNetName, schemas.SchemaIntent, schemas.SchemaKernelEvent, schemas.SchemaNetExchange, schemas.SchemaPolicyEvent, schemas.SchemaSDKEvent, schemas.SchemaClock, schemas.SchemaNet, schemas.SchemaSurfaceEntry,
 		schemas.SchemaBinding, schemas.SchemaAmbiguity, schemas.SchemaReport, schemas.SchemaHealth, schemas.SchemaStageHealth}
 	last := 0
 	for {

@@ -99,6 +99,9 @@ func bombs() []bomb {
 		one("calls", bundle.PolicyName, numbered(`{"schema":"assay.runner.policy_event.v0","run_id":"run_test","seq":%d,"source_event_type":"assay.tool.decision","source":"p","tool_call_id":"call_%d","tool":"t","decision":"allow"}`+"\n", 150_000)),
 		one("calls with long ids", bundle.PolicyName, numbered(`{"schema":"assay.runner.policy_event.v0","run_id":"run_test","seq":%d,"source_event_type":"assay.tool.decision","source":"p","tool_call_id":"`+strings.Repeat("x", 300)+`%d","tool":"t","decision":"allow"}`+"\n", 60_000)),
 		one("SDK calls", bundle.SDKName, numbered(`{"schema":"assay.runner.sdk_event.v0","run_id":"run_test","seq":%d,"event_type":"tool_call_started","source":"x","sdk_name":null,"sdk_version":null,"tool_call_id":"call_%d","tool":"t"}`+"\n", 150_000)),
+		{name: "links of a base and of its changes", code: 1, members: map[string][]part{
+			schemas.BlobMember(testDigest): {numbered(`{"schema":"runner.base_entry.v0","path":"%09[1]d","kind":"file","mode":420,"size":1,"link":"!%[2]d"}`+"\n", maxNodes)},
+			schemas.MemberChanges:          {numbered(`{"schema":"assay.runner.file_change.v0","run_id":"run_test","seq":%d,"op":"add","path":"%09[1]d","after":{"kind":"file","mode":420,"size":1,"link":"!%d"}}`+"\n", maxNodes)}}},
 		mostCalls(),
 		longNames(), escapedNames(),
 	}

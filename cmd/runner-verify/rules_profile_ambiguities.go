@@ -21,7 +21,7 @@ var derivedKinds = map[string]bool{
 	schemas.AmbiguitySDKNotCompleted: true, schemas.AmbiguitySDKNotStarted: true, schemas.AmbiguitySDKRepeated: true,
 	schemas.AmbiguitySDKUnbound: true, schemas.AmbiguityManyDecisions: true,
 	schemas.AmbiguityCallNotFinished: true, schemas.NoteSDKFailed: true, schemas.NoteCallCancelled: true, schemas.NoteNotWatched: true,
-	schemas.AmbiguityConnect: true, schemas.AmbiguityRecordPartial: true,
+	schemas.AmbiguityConnect: true, schemas.AmbiguityExchange: true, schemas.AmbiguityNames: true, schemas.AmbiguityRecordPartial: true,
 }
 
 // codeSet is the report's list, taken apart. Entries that are not known are left out.
@@ -116,7 +116,8 @@ func (v *verifier) expectedCodes() map[string]bool {
 	when(v.policyLines() > 1 && v.captured() && untimed, schemas.AmbiguityManyDecisions)
 	when(v.timed() && kernel && !v.noted(schemas.NoteWindows), schemas.AmbiguityTimesUnknown)
 	when(sdk && v.sdk.ended == "", schemas.AmbiguitySDKRunNotFinished)
-	for _, code := range v.wrapped.codes() {
+	dropped, _ := v.noteCount(schemas.NoteDrop, schemas.KeyDropped)
+	for _, code := range v.wrapped.codes(h.KernelLayer == schemas.LayerComplete && dropped == 0) {
 		want[code] = true
 	}
 	for id, places := range p.byID {

@@ -37,6 +37,7 @@ type wrappedLayers struct {
 	ops      map[string]uint64
 	exchange *schemas.NetExchange
 	modes    map[string]bool // decisions of exchanges
+	ruled    bool            // one of them names a rule
 	ports    map[uint16]bool
 }
 
@@ -61,11 +62,11 @@ func documentOf[T any](w *wrappedLayers) *T {
 	return nil
 }
 
-// codes are the codes that follow from the documents, and from the connections.
-func (w *wrappedLayers) codes() []string {
+// codes are the codes that follow from the documents, and from the connections. whole: the kernel lines are all there are.
+func (w *wrappedLayers) codes(whole bool) []string {
 	list := wrapped.Partial(w.documents)
 	if n := documentOf[schemas.Net](w); n != nil {
-		list = append(list, w.connects.Codes(n)...)
+		list = append(list, w.connects.Codes(n, whole)...)
 	}
 	return list
 }
@@ -171,6 +172,7 @@ func (v *verifier) exchangeLine(l *archive.Line, e *schemas.NetExchange) {
 		w.modes, w.ports = map[string]bool{}, map[uint16]bool{}
 	}
 	w.modes[e.Decision], w.ports[e.Port], w.exchange = true, true, e
+	w.ruled = w.ruled || e.Rule != ""
 	w.connects.Recorded(e)
 	v.texts(l, e.Host, e.Path, e.Query)
 	for _, m := range []*schemas.NetMessage{&e.Request, e.Response} {
@@ -314,6 +316,9 @@ func (v *verifier) netMode(n *schemas.Net, fault func(string, string, ...any)) {
 		schemas.NetModeReplay: {schemas.NetReplay, schemas.NetMiss, schemas.NetDeny}}[n.Mode]
 	if !slices.IsSorted(n.Ports) || !slices.IsSorted(n.Headers) {
 		fault(schemas.MemberRunNet, "ports or match_headers are not sorted")
+	}
+	if n.Mode == schemas.NetModeRecord && n.Rules == "" && v.wrapped.ruled {
+		fault(schemas.MemberRunNet, "an exchange names a rule, and there was no file of rules")
 	}
 	for d := range v.wrapped.modes {
 		if !slices.Contains(allowed, d) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"hash"
 	"io"
@@ -131,8 +132,12 @@ func (l *baseList) entry(line []byte) {
 func (v *verifier) wrappedBlobs() {
 	b := &v.wrapped.blobs
 	v.wrapped.changes.to("", v.wrapped.left)
-	if x := documentOf[schemas.Box](&v.wrapped); x != nil && x.Base != nil && x.Base.List != "" {
-		v.base(b, x.Base)
+	if x := documentOf[schemas.Box](&v.wrapped); x != nil {
+		var tree *baseTree
+		if x.Base != nil && x.Base.List != "" {
+			tree = v.base(b, x.Base)
+		}
+		v.wrappedLinks(x, tree)
 	}
 	for _, digest := range sortedKeys(b.named) {
 		m, there := v.members[schemas.BlobMember(digest)]
@@ -150,17 +155,17 @@ func (v *verifier) wrappedBlobs() {
 	}
 }
 
-// base compares the list of a base with the document of the box.
-func (v *verifier) base(b *blobs, base *schemas.BoxBase) {
+// base compares the list of a base with the document of the box. It returns the names of the list, nil if they are not known.
+func (v *verifier) base(b *blobs, base *schemas.BoxBase) *baseTree {
 	fault := func(format string, a ...any) { v.add(ruleWrappedBlobs, schemas.MemberRunBox, 0, format, a...) }
 	l := b.lists[base.List]
 	b.names(base.List, uint64(v.members[schemas.BlobMember(base.List)].Size), true)
 	switch {
 	case l == nil: // which is told as a blob that is missing
-		return
+		return nil
 	case !l.is || len(l.line) > 0 || l.entries == 0:
 		fault("base.list names a blob that is no list of a base")
-		return
+		return nil
 	}
 	if digest := schemas.DigestFrom(l.h); digest != base.Digest || l.entries != base.Entries || l.bytes != base.Bytes {
 		fault("base has %d entries, %d bytes and %s, its list says %d, %d and %s", base.Entries, base.Bytes, base.Digest, l.entries, l.bytes, digest)
@@ -168,13 +173,16 @@ func (v *verifier) base(b *blobs, base *schemas.BoxBase) {
 	if l.tree == nil && l.entries <= maxNodes {
 		fault("the changes could not be compared with the list of the base: more than %d blobs look like one, or have more than %d names together", maxTrees, maxNodes)
 	}
-	if l.tree != nil && l.tree.wrong != "" {
-		fault("the list of the base is no tree: %s", l.tree.wrong)
-	}
-	if l.tree != nil && l.tree.fault != "" {
-		v.add(ruleWrappedBlobs, schemas.MemberChanges, 0, "not a change of this base: %s", l.tree.fault)
+	if l.tree != nil {
+		if wrong := cmp.Or(l.tree.wrong, l.tree.loose()); wrong != "" {
+			fault("the list of the base is no tree: %s", wrong)
+		}
+		if l.tree.fault != "" {
+			v.add(ruleWrappedBlobs, schemas.MemberChanges, 0, "not a change of this base: %s", l.tree.fault)
+		}
 	}
 	for _, f := range l.files {
 		b.names(f.digest, f.size, true)
 	}
+	return l.tree
 }

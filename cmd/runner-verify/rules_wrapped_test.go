@@ -29,9 +29,10 @@ const (
 func wrappedRun(t testing.TB) content {
 	t.Helper()
 	a := layered()
-	for member, text := range a { // decided by a policy file that is there
-		a[member] = strings.ReplaceAll(text, testDigest, schemas.DigestOf([]byte(wrappedPolicy)))
+	for member, text := range a { // decided by a policy file that is there, and connected to where an exchange is
+		a[member] = strings.NewReplacer(testDigest, schemas.DigestOf([]byte(wrappedPolicy)), "127.0.0.1:80", "198.18.0.1:80").Replace(text)
 	}
+	a.reaching(2, "127.0.0.53:53", `"return_value":0,"status":"success"`)
 	blob := func(text string) string {
 		digest := schemas.DigestOf([]byte(text))
 		a[schemas.BlobMember(digest)] = text
@@ -54,7 +55,7 @@ func wrappedRun(t testing.TB) content {
 	}
 	a[schemas.MemberExchanges] = exchange(0, "/a") + exchange(1, "/b")
 	a[schemas.MemberNames] = lineOf("dns_name", 0, `"name":"a.test","type":"A","answer":"198.18.0.1"`) + lineOf("dns_name", 1, `"name":"a.test","type":"AAAA"`)
-	a[schemas.MemberRunNet] = wrappedHead("net") + `,"mode":"record","ports":[80,443],"match_headers":["accept","etag"],"exchanges":2,"names":2,"names_lost":0,"redacted":0,"unused":0}`
+	a[schemas.MemberRunNet] = wrappedHead("net") + `,"mode":"record","ports":[80,443],"rules":"` + testDigest + `","match_headers":["accept","etag"],"exchanges":2,"names":2,"names_lost":0,"redacted":0,"unused":0}`
 	tick := func(seq int, n int, op string) string {
 		return lineOf("clock_tick", seq, fmt.Sprintf(`"process":"node:0123456789abcdef.0","tick":%d,"op":"%s","at_ns":[%d]`, n, op, n))
 	}
@@ -67,8 +68,8 @@ func wrappedRun(t testing.TB) content {
 	blob(wrappedInput)
 	blob(wrappedPolicy)
 	a[schemas.MemberRunEnv] = wrappedHead("env") + `,"wrappers":["runner-net","runner-box","runner-clock"],"command":["true","x"],"uid":0,"gid":0,"cwd":"/","env":[{"name":"A","value":"1"},{"name":"B","value":"2"}],"stdin":` + bytes(wrappedInput) + `,"stdout":` + bytes("said") + `,"stderr":` + bytes("") + `,"policy":` + bytes(wrappedPolicy) + `}`
-	a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], `agent=4"]`,
-		`agent=4","s8_box: workspace=overlay changes=2 unread=0 base_changed=0 survivors_killed=0","s8_clock: ticks=2 bad_lines=0 lost=0 unended=0","s8_dns: names=2 lost=0","s8_network: mode=record exchanges=2 unused=0"]`, 1)
+	a[bundle.HealthName] = strings.Replace(a[bundle.HealthName], `agent=5"]`,
+		`agent=5","s8_box: workspace=overlay changes=2 unread=0 base_changed=0 survivors_killed=0","s8_clock: ticks=2 bad_lines=0 lost=0 unended=0","s8_dns: names=2 lost=0","s8_network: mode=record exchanges=2 unused=0"]`, 1)
 	a[bundle.EventsName] = regexp.MustCompile(`"command":\[.*?\],`).ReplaceAllString(a[bundle.EventsName], `"command":["/bin/runner-net","record","--","runner-box","--","runner-clock","--","true","x"],`)
 	return a
 }
@@ -114,6 +115,7 @@ func TestWrapped(t *testing.T) {
 		{"names not counted", schemas.MemberRunNet, `"names":2`, `"names":3`, ruleWrappedDocuments},
 		{"names lost", schemas.MemberRunNet, `"names_lost":0`, `"names_lost":1`, ""},
 		{"another mode", schemas.MemberRunNet, `"mode":"record"`, `"mode":"deny"`, ruleWrappedDocuments},
+		{"a rule of no file", schemas.MemberRunNet, `"rules":"` + testDigest + `",`, ``, ruleWrappedDocuments},
 		{"a port where nothing listened", schemas.MemberRunNet, `[80,443]`, `[443]`, ruleWrappedDocuments},
 		{"ports not in order", schemas.MemberRunNet, `[80,443]`, `[443,80]`, ruleWrappedDocuments},
 		{"headers not in order", schemas.MemberRunNet, `["accept","etag"]`, `["etag","accept"]`, ruleWrappedDocuments},
@@ -171,22 +173,5 @@ func TestWrapped(t *testing.T) {
 			delete(a, document)
 			wrappedRefused(t, a, ruleWrappedDocuments)
 		})
-	}
-}
-
-// TestWrappedConnects: a connection that the kernel saw and runner-net did not needs its code.
-func TestWrappedConnects(t *testing.T) {
-	connected := func(code string) content {
-		a := wrappedRun(t)
-		a[bundle.KernelName] = strings.Replace(a[bundle.KernelName], `"value":"127.0.0.1:80","return_value":-115`, `"value":"127.0.0.1:80","return_value":-115,"connect_result":0`, 1)
-		if code != "" {
-			a[bundle.ReportName] = strings.Replace(a[bundle.ReportName], `"ambiguities":[`, `"ambiguities":["`+code+`",`, 1)
-			a[bundle.ReportName] = strings.Replace(a[bundle.ReportName], `",]`, `"]`, 1)
-		}
-		return a
-	}
-	wrappedRefused(t, connected(""), ruleReportAmbiguity)
-	if code, out, _ := call(connected("connect_without_exchange:127.0.0.1:80").digest(t).tar(t)); strings.Contains(out, "does not follow") || strings.Contains(out, "is missing") {
-		t.Errorf("exit %d: %s", code, out)
 	}
 }

@@ -58,6 +58,7 @@ type node struct {
 	key, state uint64 // hashes of its path and of what it is
 	below      uint32 // names directly in it
 	dir        bool
+	first      bool // it is the first name of a file
 }
 
 // Bounds of what is kept of lists of bases to compare the changes with.
@@ -70,6 +71,7 @@ const (
 type baseTree struct {
 	branch
 	nodes  []node
+	links  []baseLink
 	sorted bool   // by their keys
 	wrong  string // the list is no tree
 	fault  string // the first change that is none of this base
@@ -108,21 +110,35 @@ func (b *blobs) fell(t *baseTree) {
 
 func isDir(s *schemas.FileState) bool { return s != nil && s.Kind == schemas.KindDir }
 
+// isText reports whether names are escapes of byte strings.
+func isText(list ...string) bool {
+	return !slices.ContainsFunc(list, func(s string) bool { return !schemas.IsText([]byte(s)) })
+}
+
 // add takes the next name of the list.
 func (t *baseTree) add(e *schemas.BaseEntry) {
 	path := untext(e.Path)
 	after := t.last
 	above := t.to(path, nil)
 	switch {
+	case !isText(e.Path, e.Target, e.Link, e.Unread):
+		t.wrong = fmt.Sprintf("%.200q has a name that is not the escape of any byte string", e.Path)
 	case len(t.nodes) > 0 && path <= after:
 		t.wrong = fmt.Sprintf("%.200q is a repetition, or not in byte order", e.Path)
+	case slash.Clean(path) != path || path == "..":
+		t.wrong = fmt.Sprintf("%.200q is no path below it", e.Path)
 	case path != workspace && slash.Dir(path) != workspace && (above == nil || !above.has):
 		t.wrong = fmt.Sprintf("%.200q is in no directory of it", e.Path)
+	case e.Link != "" && untext(e.Link) >= path:
+		t.wrong = fmt.Sprintf("%.200q is a link to %.200q, which is not the first name of a file in byte order", e.Path, e.Link)
 	}
 	if above != nil {
 		t.nodes[above.at].below++
 	}
-	t.nodes = append(t.nodes, node{keyOf(path), stateOf(&e.FileState), 0, isDir(&e.FileState)})
+	if e.Link != "" {
+		t.links = append(t.links, baseLink{to: keyOf(untext(e.Link)), of: keyOf(path)})
+	}
+	t.nodes = append(t.nodes, node{keyOf(path), stateOf(&e.FileState), 0, isDir(&e.FileState), isFirst(&e.FileState)})
 	t.names = append(t.names, twig{length: len(path), has: isDir(&e.FileState), at: len(t.nodes) - 1})
 }
 
@@ -168,6 +184,7 @@ func (t *baseTree) left(path string, x *twig) {
 // changes is what is known of the lines of the layer filesystem.
 type changes struct {
 	branch
+	firsts firsts
 	unread uint64 // names that are not known in full afterwards
 	ofBase string // the first path that only a base can have
 }
@@ -194,6 +211,7 @@ func (v *verifier) changeInTree(l *archive.Line, c *schemas.FileChange) {
 	if s := c.After; s != nil && (s.Unread != "" || s.Mount) {
 		w.changes.unread++
 	}
+	w.changes.firsts.add(key, l.Number, c)
 	for _, list := range w.trees {
 		if path != workspace || c.Before != nil {
 			list.change(c, key, dir, above != nil)

@@ -37,6 +37,8 @@ var codeWords = map[string]string{
 	schemas.AmbiguityCallsOverlap:       "another call of the same tool server ran at the same time, and not every event can be told apart",
 	schemas.NoteElsewhere:               "the tool server %s is one over HTTP: what it did is not told apart, or not in the record",
 	schemas.AmbiguityConnect:            "the kernel saw a connection to %s, and runner-net has no exchange for it",
+	schemas.AmbiguityExchange:           "runner-net has an exchange with %s, and the kernel saw nobody ask to be connected there",
+	schemas.AmbiguityNames:              "runner-net was asked for names, and the kernel saw nobody ask a server of names",
 	schemas.AmbiguityRecordPartial:      "the record of %s is not whole",
 	schemas.AmbiguityServerUnknown:      "the tool server %s is not at its logged place in the process tree",
 	schemas.AmbiguityDeniedTarget:       "a tool server touched %s, which the policy denies by name",

@@ -26,7 +26,9 @@ GONE = {"unreachable", "untrusted", "server_cut", "client_cut"}
 MODES = {"record": {"allow", "deny"}, "deny": {"deny"}, "replay": {"replay", "miss", "deny"}}
 MAX_BLOBS = 1 << 15
 _BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})\Z")
-CONNECT, PARTIAL, REST, MOST, SEEN = "connect_without_exchange", "wrapper_record_partial", "…", 64, 1 << 16
+CONNECT, EXCHANGE, ASKED, PARTIAL = "connect_without_exchange", "exchange_without_connect", "names_without_question", "wrapper_record_partial"
+REST, MOST, SEEN = "…", 64, 1 << 16
+REACHING = {2, 6, 7, 202}  # lines of calls that can make a connection, or ask a server of names
 
 
 def digest_of(member):
@@ -151,10 +153,36 @@ def _above(path):
     return path.rpartition(b"/")[0]
 
 
+def _first(state):
+    return state is not None and state["kind"] == "file" and "link" not in state
+
+
+def _to(state):
+    """The first name of the file that a state is another name of, or None."""
+    return _bytes_of(state["link"]) if state is not None and "link" in state else None
+
+
+def _loose(lines, was):
+    """Why a link of a change, or one of the base that stays, leads to no first name of a file, or None. was has the names that did not change, None if they are not known."""
+    for v in lines.values():
+        to = _to(v.get("after"))
+        if to is not None and to not in lines and was is not None and not _first(was.get(to)):
+            return "%s is a link to what is not there" % v["path"]
+    for path, state in (was or {}).items():
+        to = _to(state)
+        if path not in lines and to in lines and not _first(lines[to].get("after")):
+            return "%r stays a link to what is not there" % path
+    return None
+
+
 def _tree(values):
     """Why the changes of a workspace do not go together, or None."""
     lines = {}
     for v in values:
+        for when in ("before", "after"):
+            to = _to(v.get(when))
+            if to in lines and not _first(lines[to].get(when)):
+                return "%s is a link to what is no file then" % v["path"]
         path, before, after = _bytes_of(v["path"]), v.get("before"), v.get("after")
         if path == b"." and not (_directory(before) and _directory(after)):
             return "the workspace itself is no directory"
@@ -168,7 +196,7 @@ def _tree(values):
 def _of_base(values):
     """Whether there are changes that only something that was there can have."""
     paths = {_bytes_of(v["path"]) for v in values}
-    return any(p != b"." and ("before" in v or _above(p) and _above(p) not in paths) for p, v in ((_bytes_of(v["path"]), v) for v in values))
+    return any(p != b"." and ("before" in v or _above(p) and _above(p) not in paths or _to(v.get("after")) not in paths | {None}) for p, v in ((_bytes_of(v["path"]), v) for v in values))
 
 
 def _not_of_base(values, entries):
@@ -177,6 +205,11 @@ def _not_of_base(values, entries):
     keys = [_bytes_of(e["path"]) for e in entries]
     if any(x >= y for x, y in zip(keys, keys[1:])) or any(_above(k) and not _directory(was.get(_above(k))) for k in keys):
         return "the list is no tree"
+    if not _directory(was.get(b".")) or any(posixpath.normpath(k) != k or k == b".." or k.startswith(b"/") for k in keys) \
+            or not all(text.is_text(e.get(k, "")) for e in entries for k in ("path", "target", "link", "unread")):
+        return "the list has a name that is none, or not the base itself"
+    if any(_to(e) is not None and not (_to(e) < k and _first(was.get(_to(e)))) for k, e in was.items()):
+        return "a link of the list leads to no first name of a file"
     lines = {_bytes_of(v["path"]): v for v in values}
     for path, v in lines.items():
         if path == b"." and "before" not in v:
@@ -189,7 +222,7 @@ def _not_of_base(values, entries):
         above = lines.get(_above(path))
         if above and not _directory(above.get("after")) and path not in lines:
             return "a directory goes away, and %r does not" % path
-    return None
+    return _loose(lines, was)
 
 
 def _ip(value):
@@ -257,6 +290,8 @@ def _documents(a):
             yield "an exchange that there cannot be", NET
         if net["ports"] != sorted(net["ports"]) or net["match_headers"] != sorted(net["match_headers"], key=str.encode):
             yield "not sorted", NET
+        if net["mode"] == "record" and "rules" not in net and any("rule" in v for v in values):
+            yield "a rule of no file", NET
     if env:
         for member, key in OUTPUT.items():
             m = a.members.get(member)
@@ -390,7 +425,12 @@ def codes(a):
     box, clock, net = (a.documents.get(m) for m in (BOX, TICKING, NET))
     bad = {"runner-box": box and (box["unread"] or box["base_changed"]), "runner-clock": clock and (clock["bad_lines"] or clock["lost"]),
            "runner-net": net and net["names_lost"]}
-    return {PARTIAL: {"%s:%s" % (PARTIAL, w) for w, is_ in bad.items() if is_}, CONNECT: _connects(a, net) if net else set()}
+    out = {PARTIAL: {"%s:%s" % (PARTIAL, w) for w, is_ in bad.items() if is_}, CONNECT: set(), EXCHANGE: set(), ASKED: set()}
+    if net:
+        out[CONNECT] = _connects(a, net)
+        if a.health["kernel_layer"] == "complete" and not a.notes.number("normalize_drop", "dropped"):
+            out[EXCHANGE], out[ASKED] = _unasked(a, net)
+    return out
 
 
 def _address(value):
@@ -399,7 +439,7 @@ def _address(value):
         ip = ipaddress.ip_address(host.strip("[]"))
     except ValueError:
         return None
-    ip = getattr(ip, "ipv4_mapped", None) or ip
+    ip = getattr(ip, "ipv4_mapped", None) or ipaddress.ip_address(str(ip).partition("%")[0])
     return (str(ip), int(port)) if port.isdigit() else None
 
 
@@ -412,6 +452,25 @@ def _connects(a, net):
     seen.discard(None)
     if len(seen) > SEEN:
         return {"%s:%s" % (CONNECT, REST)}
-    seen -= {(_address(v["address"] + ":1") or ("", 0))[:1] + (v["port"],) for v in _values(a, EXCHANGES)}
-    found = sorted(("%s:%s:%d" % (CONNECT, "[%s]" % ip if ":" in ip else ip, port) for ip, port in seen if port in net["ports"] and port != 53), key=str.encode)
-    return set(found[:MOST]) | ({"%s:%s" % (CONNECT, REST)} if len(found) > MOST else set())
+    return _named(CONNECT, {(ip, port) for ip, port in seen - _exchanged(a) if port in net["ports"] and port != 53})
+
+
+def _exchanged(a):
+    """Where the exchanges are said to be with."""
+    return {(_address(v["address"] + ":1") or ("", 0))[:1] + (v["port"],) for v in _values(a, EXCHANGES)}
+
+
+def _named(code, endpoints):
+    found = sorted(("%s:%s:%d" % (code, "[%s]" % ip if ":" in ip else ip, port) for ip, port in endpoints), key=str.encode)
+    return set(found[:MOST]) | ({"%s:%s" % (code, REST)} if len(found) > MOST else set())
+
+
+def _unasked(a, net):
+    """The codes of exchanges that no kernel line asked for, and the one of names."""
+    tried = {_address(x.value["value"]) for x in a.kernel if x.value["event_type"] in REACHING and x.value["value"]} - {None}
+    names = {ASKED} if net["names"] and not any(port == 53 for _, port in tried) else set()
+    tried |= {(ip, port) for nowhere, port in tried if nowhere in ("0.0.0.0", "::") for ip in ("127.0.0.1", "::1")}
+    alone = _exchanged(a) - tried
+    if len(tried) > SEEN:
+        return set(), names
+    return ({"%s:%s" % (EXCHANGE, REST)} if len(alone) > SEEN else _named(EXCHANGE, alone)), names

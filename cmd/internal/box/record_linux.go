@@ -208,7 +208,40 @@ func (i *inside) describeEnd() (changes int, err error) {
 	if i.record < 0 {
 		return len(diff), nil
 	}
+	if err := i.dropUnchanged(diff, list); err != nil {
+		return 0, err
+	}
 	return len(diff), i.write(diff, list)
+}
+
+// dropUnchanged takes away the bytes of files that were read and do not differ, such as one that was only touched. Nothing names them,
+// unless they are those of a packed base.
+func (i *inside) dropUnchanged(diff []tree.Change, list []tree.Entry) error {
+	named := map[[32]byte]bool{{}: true}
+	name := func(e *tree.Entry) {
+		if e != nil {
+			named[e.SHA256] = true
+		}
+	}
+	for n := range diff {
+		name(diff[n].Before)
+		name(diff[n].After)
+	}
+	if i.conf.Pack {
+		for n := range i.before.list {
+			name(&i.before.list[n])
+		}
+	}
+	blobs := record.NewBlobs(i.record)
+	for n := range list {
+		if sum := list[n].SHA256; !named[sum] {
+			named[sum] = true
+			if err := blobs.Drop(sum); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // untouched knows the digest of a file of an overlay that is not in its upper directory: it is the base's.

@@ -143,7 +143,9 @@ func (g *Gateway) take(c net.Conn) {
 	}
 	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
 	if !g.hold(c) {
-		g.denied(schemas.NetTCP, &origin{to: to, host: g.names.host(to.Addr())}, schemas.NetClientCut)
+		if to.Port() != 53 { // questions about names are no exchanges
+			g.denied(schemas.NetTCP, &origin{to: to, host: g.names.host(to.Addr())}, schemas.NetClientCut)
+		}
 		c.Close()
 		return
 	}

@@ -49,6 +49,14 @@ func (b *Blob) Done(sum *[32]byte) error {
 	return nil
 }
 
+// Drop takes a blob away, if it is there.
+func (b *Blobs) Drop(sum [32]byte) error {
+	if err := unix.Unlinkat(b.dir, BlobDir+"/"+hex.EncodeToString(sum[:]), 0); err != nil && err != unix.ENOENT {
+		return fmt.Errorf("writing the record: %w", err)
+	}
+	return nil
+}
+
 // Put writes a whole blob.
 func (b *Blobs) Put(text []byte, sum [32]byte) error {
 	to, err := b.Open()

@@ -3,6 +3,7 @@
 package wrapped
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -12,55 +13,105 @@ import (
 // maxSeen bounds the addresses that are compared.
 const maxSeen = 1 << 16
 
-// Set is the addresses and ports that something in the scope was connected to.
+// Set is what is kept of the kernel lines and the exchanges to compare the network that runner-net was with what the kernel saw.
 type Set struct {
-	seen map[netip.AddrPort]bool
-	full bool // there were more, and none is told: which are in seen depends on the order
+	done  endpoints // something in the scope was connected to these; without those that have an exchange
+	tried endpoints // a kernel line says that something asked to be connected to these, or sent to them, whatever became of it
+	alone endpoints // these have an exchange, and are not among tried
+	asked bool      // one of tried was a server of names
 }
+
+// endpoints is a bounded set of addresses and ports.
+type endpoints struct {
+	in   map[netip.AddrPort]bool
+	full bool // there were more, and none is told: which are in the set depends on the order
+}
+
+func (s *endpoints) add(a netip.AddrPort) {
+	switch {
+	case s.in[a]:
+	case len(s.in) == maxSeen:
+		s.full = true
+	default:
+		if s.in == nil {
+			s.in = map[netip.AddrPort]bool{}
+		}
+		s.in[a] = true
+	}
+}
+
+// one is an address and port in the form in which they are compared: IPv4 within IPv6 is IPv4, and the interface of a link says nothing.
+func one(a netip.Addr, port uint16) netip.AddrPort {
+	return netip.AddrPortFrom(a.Unmap().WithZone(""), port)
+}
+
+// reaching are the kernel lines of calls that can make a connection (MSG_FASTOPEN is one of a send) or ask a server of names.
+var reaching = []uint32{schemas.EventConnect, schemas.EventSendto, schemas.EventSendmsg, schemas.EventSendmmsg}
+
+// loopbacks are where the kernel connects what asks for no address in particular.
+var loopbacks = [...]netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 
 // Add takes in a kernel line.
 func (s *Set) Add(e *schemas.KernelEvent) {
-	done := e.Has&schemas.KernelHasReturn != 0 && e.ReturnValue == 0 || e.Has&schemas.KernelHasConnectResult != 0 && e.ConnectResult == 0
-	if e.EventType != schemas.EventConnect || !done {
+	if !slices.Contains(reaching, e.EventType) {
 		return
 	}
-	a, err := netip.ParseAddrPort(string(e.Value))
+	p, err := netip.ParseAddrPort(string(e.Value))
 	if err != nil { // of a unix socket, or not known
 		return
 	}
-	a = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
-	switch {
-	case s.seen[a]:
-	case len(s.seen) == maxSeen:
-		s.full = true
-	default:
-		if s.seen == nil {
-			s.seen = map[netip.AddrPort]bool{}
+	a := one(p.Addr(), p.Port())
+	s.asked = s.asked || a.Port() == dns
+	s.tried.add(a)
+	if a.Addr().IsUnspecified() {
+		for _, to := range loopbacks {
+			s.tried.add(one(to, a.Port()))
 		}
-		s.seen[a] = true
+	}
+	done := e.Has&schemas.KernelHasReturn != 0 && e.ReturnValue == 0 || e.Has&schemas.KernelHasConnectResult != 0 && e.ConnectResult == 0
+	if e.EventType == schemas.EventConnect && done {
+		s.done.add(a)
 	}
 }
 
-// Recorded takes in an exchange.
+// Recorded takes in an exchange, after all kernel lines.
 func (s *Set) Recorded(e *schemas.NetExchange) {
-	if a, err := netip.ParseAddr(e.Address); err == nil {
-		delete(s.seen, netip.AddrPortFrom(a.Unmap(), e.Port))
+	p, err := netip.ParseAddr(e.Address)
+	if err != nil {
+		return
+	}
+	a := one(p, e.Port)
+	delete(s.done.in, a)
+	if !s.tried.in[a] {
+		s.alone.add(a)
 	}
 }
 
-// Codes are the codes of a run whose network runner-net was: of connections to its ports for which it has no exchange.
-func (s *Set) Codes(n *schemas.Net) (list []string) {
-	if s.full {
-		return []string{schemas.AmbiguityConnect + ":" + schemas.MoreCodes}
+// Codes are the codes of a run whose network runner-net was: of connections to its ports for which it has no exchange, and, where the
+// kernel lines are all there are (whole), of exchanges and names that no kernel line asked for.
+func (s *Set) Codes(n *schemas.Net, whole bool) (list []string) {
+	maps.DeleteFunc(s.done.in, func(a netip.AddrPort, _ bool) bool { return !slices.Contains(n.Ports, a.Port()) || a.Port() == dns })
+	list = s.done.codes(schemas.AmbiguityConnect)
+	if whole && !s.tried.full {
+		list = append(list, s.alone.codes(schemas.AmbiguityExchange)...)
 	}
-	for a := range s.seen {
-		if slices.Contains(n.Ports, a.Port()) && a.Port() != dns {
-			list = append(list, schemas.AmbiguityConnect+":"+a.String())
-		}
+	if whole && n.Names > 0 && !s.asked {
+		list = append(list, schemas.AmbiguityNames)
+	}
+	return list
+}
+
+// codes are those of a kind about a set.
+func (s *endpoints) codes(code string) (list []string) {
+	if s.full {
+		return []string{code + ":" + schemas.MoreCodes}
+	}
+	for a := range s.in {
+		list = append(list, code+":"+a.String())
 	}
 	slices.Sort(list)
 	if len(list) > schemas.MaxCodesOfKind {
-		list = append(list[:min(len(list), schemas.MaxCodesOfKind)], schemas.AmbiguityConnect+":"+schemas.MoreCodes)
+		list = append(list[:schemas.MaxCodesOfKind], code+":"+schemas.MoreCodes)
 	}
 	return list
 }
