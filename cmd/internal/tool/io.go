@@ -6,19 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/term"
 )
 
 // OpenInput opens the single FILE operand, or standard input when there is none
-// or it is "-". It refuses a terminal and operands that look like flags. The
+// or it is "-". It refuses a terminal. The
 // returned name is for messages.
 func OpenInput(env *Env) (io.ReadCloser, string, error) {
 	if len(env.Args) > 1 {
-		if strings.HasPrefix(env.Args[1], "-") && env.Args[1] != "-" {
-			return nil, "", Fail(ExitUsage, fmt.Errorf("flag %s comes after the file", shown(env.Args[1])), "put flags before the file: "+env.Name+" "+shown(env.Args[1])+" … "+shown(env.Args[0]))
-		}
 		return nil, "", Usagef("unexpected operand %q: at most one FILE is read", env.Args[1])
 	}
 	if len(env.Args) == 1 && env.Args[0] != "-" {
