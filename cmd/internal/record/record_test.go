@@ -57,7 +57,7 @@ func TestGivenDirectory(t *testing.T) {
 	before, err := os.Stat(path)
 	testkit.Must(t, err)
 	write(t, link).Discard()
-	testkit.Must(t, os.Mkdir(filepath.Join(path, tempPrefix+"killed"), 0o700)) // what a killed run left does not block the next one
+	testkit.Must(t, os.Mkdir(filepath.Join(path, tempName+"-killed"), 0o700)) // what a killed run left does not block the next one
 	d := write(t, link)
 	testkit.Must(t, os.WriteFile(filepath.Join(path, "box.ndjson"), []byte("mine"), 0o600)) // made meanwhile
 	if err := d.Commit(); !errors.Is(err, os.ErrExist) {
@@ -69,7 +69,7 @@ func TestGivenDirectory(t *testing.T) {
 	}
 	testkit.Must(t, os.Remove(filepath.Join(path, "box.ndjson")))
 	testkit.Must(t, write(t, link).Commit())
-	testkit.Must(t, os.Remove(filepath.Join(path, tempPrefix+"killed")))
+	testkit.Must(t, os.Remove(filepath.Join(path, tempName+"-killed")))
 	after, err := os.Lstat(path)
 	testkit.Must(t, err)
 	if !whole(t, path) || !os.SameFile(before, after) || after.Mode() != before.Mode() {
