@@ -35,6 +35,9 @@ type Dir struct {
 
 const tempName = ".runner-record"
 
+// beforeName is called before something gets its name, for tests.
+var beforeName = func(string) {}
+
 // New makes the directory next to the place where it comes, or in it if that is there already. It must be empty then, but for
 // what a killed run left. An empty path is no record.
 func New(path string) (*Dir, error) {
@@ -91,7 +94,10 @@ func (d *Dir) Commit() error {
 	case d.given:
 		err = d.fill()
 	default:
-		err = os.Rename(d.temp, d.path)
+		beforeName(d.path)
+		if err = tool.RenameNew(d.temp, d.path); errors.Is(err, os.ErrExist) {
+			err = d.fill() // somebody made it meanwhile: it stays theirs, as one that was there before
+		}
 	}
 	if err != nil {
 		return tool.CannotWrite(d.path, err)
@@ -117,14 +123,10 @@ func (d *Dir) fill() error {
 	})
 	for i, e := range list {
 		to := filepath.Join(d.path, e.Name())
-		if _, err = os.Lstat(to); err == nil {
-			err = &os.PathError{Op: "rename", Path: to, Err: os.ErrExist}
-		} else {
-			err = os.Rename(filepath.Join(d.temp, e.Name()), to)
-		}
-		if err != nil {
+		beforeName(to)
+		if err = tool.RenameNew(filepath.Join(d.temp, e.Name()), to); err != nil {
 			for _, moved := range list[:i] {
-				os.Rename(filepath.Join(d.path, moved.Name()), filepath.Join(d.temp, moved.Name()))
+				tool.RenameNew(filepath.Join(d.path, moved.Name()), filepath.Join(d.temp, moved.Name()))
 			}
 			return err
 		}
