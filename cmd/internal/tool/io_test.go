@@ -66,7 +66,7 @@ func openers() map[string]func(string) (*AtomicFile, error) {
 			if err != nil {
 				return nil, err
 			}
-			return &AtomicFile{File: f, path: path, temp: f.Name()}, nil
+			return &AtomicFile{File: f, name: path, path: path, temp: f.Name()}, nil
 		},
 	}
 }
