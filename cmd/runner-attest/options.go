@@ -61,8 +61,8 @@ func options(env *tool.Env) (opt Options, err error) {
 			return opt, err
 		}
 	}
-	if opt.Output != "-" && !env.Flag.Bool("force") {
-		err = tool.Replaceable(opt.Output, "an attestation", attestation.IsFile)
+	if opt.Output != "-" {
+		err = tool.Replaceable(env.Flag.Bool("force"), opt.Output, "an attestation", attestation.IsFile)
 	}
 	return opt, err
 }

@@ -50,7 +50,7 @@ func main() {
 }
 
 func app() tool.App {
-	return tool.App{Name: "runner-box", Usage: usage, Wraps: true, Flags: []cli.Flag{
+	return tool.App{Name: "runner-box", Usage: usage, Wraps: true, Program: tool.Runs, Flags: []cli.Flag{
 		&cli.StringFlag{Name: "base"},
 		&cli.StringFlag{Name: "workdir", Value: box.Workdir},
 		&cli.StringFlag{Name: "o", Aliases: []string{"output"}},

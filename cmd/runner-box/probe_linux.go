@@ -6,20 +6,21 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/box"
 	"github.com/runner-evidence/runner/cmd/internal/confine"
+	"github.com/runner-evidence/runner/cmd/internal/scratch"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // probe makes boxes that run nothing, and says which could be made. The exit code is 1 if one could not.
 func probe(env *tool.Env) error {
-	dir, err := os.MkdirTemp("", "runner-box-")
+	dir, err := scratch.New("runner-box")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer dir.Remove()
 	all := []struct {
 		name string
 		o    Options
-	}{{"box", Options{}}, {"overlay", Options{Base: dir}}}
+	}{{"box", Options{}}, {"overlay", Options{Base: dir.Path}}}
 	worked := true
 	for _, x := range all {
 		x.o.RunID, x.o.Workdir, x.o.Fallback = "probe", box.Workdir, box.FallbackFail

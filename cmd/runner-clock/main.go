@@ -44,7 +44,7 @@ Examples:
 func main() { tool.Main(app()) }
 
 func app() tool.App {
-	return tool.App{Name: "runner-clock", Usage: usage, Wraps: true, Flags: []cli.Flag{
+	return tool.App{Name: "runner-clock", Usage: usage, Wraps: true, Program: tool.Runs, Flags: []cli.Flag{
 		&cli.StringFlag{Name: "seed"},
 		&cli.StringFlag{Name: "start"},
 		&cli.StringFlag{Name: "only", Value: "node,python"},

@@ -6,12 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/record"
+	"github.com/runner-evidence/runner/cmd/internal/scratch"
 	"github.com/runner-evidence/runner/cmd/internal/still"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/cmd/internal/wrap"
@@ -100,9 +103,14 @@ const nothingDone = "nothing was run, nothing was written"
 // place is the directory of one run.
 type place struct {
 	shims    string
-	run      string
+	run      *scratch.Dir
 	settings still.Settings
 }
+
+// runEnd is what the names of the directories of runs end with. No other name in ours has it.
+const runEnd = ".run"
+
+var ofRun = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}\` + runEnd + `$`)
 
 // newPlace makes the directories. Their names are the same each time in a box, whose /tmp is its own.
 func newPlace(o Options, state wrap.State) (*place, error) {
@@ -111,23 +119,29 @@ func newPlace(o Options, state wrap.State) (*place, error) {
 	if err := still.Ours(base); err != nil {
 		return nil, err
 	}
-	p := &place{shims: base, run: filepath.Join(base, o.Clock.RunID)}
-	if state.Boxed {
-		p.run = filepath.Join(base, "run")
-	}
 	if err := still.Install(base); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(p.run, 0o755); err != nil {
+	scratch.Sweep(base, ofRun)
+	run := filepath.Join(base, o.Clock.RunID+runEnd)
+	if state.Boxed {
+		run = filepath.Join(base, "run")
+	}
+	own, err := scratch.At(run, 0o755)
+	if errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("%w: another run has this id", err)
 	}
-	file := filepath.Join(p.run, "clock")
-	err := os.Mkdir(file+".d", 0o755)
+	if err != nil {
+		return nil, err
+	}
+	p := &place{shims: base, run: own}
+	file := filepath.Join(run, "clock")
+	err = os.Mkdir(file+".d", 0o755)
 	if u := state.User; u != nil && err == nil {
-		err = errors.Join(os.Chown(p.run, int(u.UID), int(u.GID)), os.Chown(file+".d", int(u.UID), int(u.GID)))
+		err = errors.Join(os.Chown(run, int(u.UID), int(u.GID)), os.Chown(file+".d", int(u.UID), int(u.GID)))
 	}
 	p.settings = still.Settings{Seed: o.Clock.Seed, Start: o.Clock.Start, File: file, Crypto: o.Clock.Crypto == schemas.CryptoSystem, Only: o.Clock.Runtimes}
-	p.settings.Record, p.settings.Replay = filepath.Join(p.run, "record"), o.Replay
+	p.settings.Record, p.settings.Replay = filepath.Join(run, "record"), o.Replay
 	if err == nil { // in a run that is recorded too: both do the same
 		err = still.Plain(p.settings.Record, o.Ticks)
 	}
@@ -138,7 +152,7 @@ func newPlace(o Options, state wrap.State) (*place, error) {
 	return p, nil
 }
 
-func (p *place) remove() { os.RemoveAll(p.run) }
+func (p *place) remove() { p.run.Remove() }
 
 // start runs the command, and passes signals on until it has ended.
 func start(env *tool.Env, o Options, program string, state wrap.State, environ []string, next bool) (child.Ending, error) {

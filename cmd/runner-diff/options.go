@@ -166,11 +166,6 @@ func (opt *Options) time(env *tool.Env) (err error) {
 
 // operands finds the archives.
 func (opt *Options) operands(env *tool.Env) error {
-	for i, name := range env.Args {
-		if i > 0 && strings.HasPrefix(name, "-") && name != "-" {
-			return tool.Fail(tool.ExitUsage, fmt.Errorf("flag %s comes after a file", name), "put flags before the files")
-		}
-	}
 	opt.Bases = env.Flag.StringSlice("base")
 	want, call := 1, "runner-diff --"+opt.Mode+" "+opt.Lock+" run.tar.gz"
 	switch {

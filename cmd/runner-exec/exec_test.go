@@ -378,3 +378,20 @@ func TestCrossCompile(t *testing.T) {
 		}
 	}
 }
+
+// TestFailedRunKeepsOthers: a run that failed removes its own archive, and nothing that somebody else put there meanwhile.
+func TestFailedRunKeepsOthers(t *testing.T) {
+	for content, ours := range map[string]bool{
+		"": false, "mine": false, "manifest.json": false, "manifest.json\x00{\"run_id\":\"other\"}": false, "manifest.json\x00{\"run_id\":\"this-2\"}": false,
+		"manifest.json\x00{\"run_id\":\"this\"}": true,
+	} {
+		path := filepath.Join(t.TempDir(), "a")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		(&outputs{archive: path, runID: "this"}).discard()
+		if exists(path) == ours {
+			t.Errorf("%q is there: %t", content, exists(path))
+		}
+	}
+}

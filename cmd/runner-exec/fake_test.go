@@ -13,6 +13,7 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
+	"github.com/runner-evidence/runner/schemas/bundle"
 	"github.com/runner-evidence/runner/schemas/stream"
 )
 
@@ -122,6 +123,7 @@ func fakePack() {
 	if err != nil {
 		die(5, "runner-pack: error: %v", err)
 	}
+	fmt.Fprintf(f, "%s\x00{\"run_id\":\"%s\"}\n", bundle.ManifestName, r.Header().RunID)
 	for {
 		rec, err := r.Next()
 		if r.Trailer() != nil {

@@ -77,7 +77,7 @@ func app() tool.App {
 	for _, l := range schemas.LogLayers() {
 		flags = append(flags, &cli.StringFlag{Name: l.Name + "-log"})
 	}
-	return tool.App{Name: "runner-exec", Usage: usage, Flags: flags, Run: func(_ context.Context, env *tool.Env) error {
+	return tool.App{Name: "runner-exec", Usage: usage, Flags: flags, Program: tool.Runs, Run: func(_ context.Context, env *tool.Env) error {
 		o, err := options(env)
 		if err != nil {
 			return err

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -23,12 +27,13 @@ type outputs struct {
 	madeDir bool
 	archive string      // runner-pack's file, "" once the run has succeeded
 	before  os.FileInfo // the file that had the archive's name before the run, or nil
+	runID   string
 }
 
 // openOutputs opens the files that will be written and checks that the archive can be
 // created, so that a long run does not fail only at its end.
 func openOutputs(o Options) (*outputs, error) {
-	out := &outputs{}
+	out := &outputs{runID: o.RunID}
 	if err := out.open(o); err != nil {
 		out.discard()
 		return nil, err
@@ -99,10 +104,7 @@ func (out *outputs) open(o Options) (err error) {
 
 // openStream refuses to replace a file that is no stream.
 func (out *outputs) openStream(o Options, path string) error {
-	if o.Force {
-		return nil
-	}
-	return tool.Replaceable(path, "a stream of runner", tool.IsStream)
+	return tool.Replaceable(o.Force, path, "a stream of runner", tool.IsStream)
 }
 
 // archivePlace checks that the archive can be created, and returns where: what a symlink leads to.
@@ -116,10 +118,8 @@ func (o *Options) archivePlace() (string, error) {
 		return "", cannotCreate("the archive", o.Archive, err)
 	}
 	probe.Abort()
-	if !o.Force {
-		if err := tool.Replaceable(o.Archive, "the archive of a run", tool.IsArchive); err != nil {
-			return "", err
-		}
+	if err := tool.Replaceable(o.Force, o.Archive, "the archive of a run", tool.IsArchive); err != nil {
+		return "", err
 	}
 	return probe.Path(), nil
 }
@@ -181,11 +181,11 @@ func (out *outputs) commit() error {
 
 // discard removes what was not committed. If a stage is killed between its last byte
 // and its end, runner-pack may have written an archive although the run failed; this
-// archive is removed too.
+// archive is removed too, but not what somebody else put there.
 func (out *outputs) discard() {
 	if out.archive != "" {
 		now, err := os.Lstat(out.archive)
-		if err == nil && (out.before == nil || !os.SameFile(out.before, now)) {
+		if err == nil && (out.before == nil || !os.SameFile(out.before, now)) && now.Mode().IsRegular() && isOurs(out.archive, out.runID) {
 			os.Remove(out.archive)
 		}
 	}
@@ -195,4 +195,29 @@ func (out *outputs) discard() {
 	if out.madeDir {
 		os.Remove(out.keepDir) // fails if the directory is not empty
 	}
+}
+
+// isOurs reports whether a file is the archive of a run of this id: its manifest, which comes first, has it.
+func isOurs(path, runID string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if !tool.IsArchive(f) {
+		return false
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return false
+	}
+	in := bufio.NewReader(f)
+	if head, _ := in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return false
+		}
+		in = bufio.NewReader(z)
+	}
+	manifest, _ := io.ReadAll(io.LimitReader(in, 1<<20))
+	return bytes.Contains(manifest, []byte(`"run_id":"`+runID+`"`))
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/scratch"
 )
 
 // removerName is the name under which runner-exec starts a copy of itself that removes the directory of the records when runner-exec has
@@ -26,17 +27,14 @@ func (r *records) makeAt(path string) error {
 	return os.Mkdir(path, 0o700)
 }
 
-// makeTemp makes one that goes with this process.
+// makeTemp makes one that goes with this process. If the remover is killed too, the next runner-exec that makes one removes it.
 func (r *records) makeTemp() (err error) {
-	temp, err := filepath.Abs(os.TempDir())
-	if err != nil {
+	if r.own, err = scratch.New("runner-exec-record"); err != nil {
 		return err
 	}
-	if r.dir, err = os.MkdirTemp(temp, "runner-exec-record-"); err != nil {
-		return err
-	}
+	r.dir = r.own.Path
 	if err = r.startRemover(); err != nil {
-		os.Remove(r.dir)
+		r.own.Remove()
 	}
 	return err
 }
@@ -76,7 +74,11 @@ func (r *records) remove() {
 			return
 		}
 	}
-	os.RemoveAll(r.dir)
+	if r.own != nil {
+		r.own.Remove()
+	} else {
+		os.RemoveAll(r.dir)
+	}
 	if r.keeper != nil {
 		r.hold.Close()
 		r.keeper.Wait()

@@ -19,6 +19,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/arguments"
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/record"
+	"github.com/runner-evidence/runner/cmd/internal/scratch"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/cmd/internal/wrap"
 	"github.com/runner-evidence/runner/schemas"
@@ -29,7 +30,8 @@ import (
 // standard output and error.
 type records struct {
 	dir  string
-	keep bool // --replayable
+	own  *scratch.Dir // it, nil with --spool-dir
+	keep bool         // --replayable
 
 	beside string    // with --spool-dir the raw stream, next to which the directory is, else ""
 	keeper *exec.Cmd // removes it if this process is killed

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -75,7 +74,7 @@ var commands = map[string]func(context.Context, *tool.Env) error{
 
 func app() tool.App {
 	return tool.App{
-		Name: "runner-gate", Usage: usage, Mixed: true,
+		Name: "runner-gate", Usage: usage,
 		Words: []string{wordPlan, wordShow, wordApprove, wordCommit, wordRevert, wordStatus, wordLog, wordServe},
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "policy"}, &cli.StringFlag{Name: "policy-wasm"}, &cli.StringFlag{Name: "data"}, &cli.StringFlag{Name: "entrypoint"}, &cli.StringFlag{Name: "policy-exec"},
@@ -107,9 +106,6 @@ func belong(env *tool.Env) error {
 		if len(words) > 0 {
 			return tool.Usagef("--%s belongs to %s, not to %s", name, strings.Join(words, ", "), env.Command)
 		}
-	}
-	if env.Command == "" {
-		return tool.Fail(tool.ExitUsage, fmt.Errorf("runner-gate is to do what?"), "runner-gate plan run.tar.gz --policy gate.yaml")
 	}
 	return nil
 }

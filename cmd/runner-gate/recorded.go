@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/runner-evidence/runner/cmd/internal/evidence"
+	"github.com/runner-evidence/runner/cmd/internal/scratch"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
@@ -16,6 +17,7 @@ import (
 
 // recorded is what the archive of a run says of its effects. Its blobs are files of a directory that close removes.
 type recorded struct {
+	dir      *scratch.Dir
 	files    evidence.Files
 	runID    string
 	identity string
@@ -37,11 +39,11 @@ func open(ctx context.Context, env *tool.Env, name string) (*recorded, error) {
 		return nil, err
 	}
 	defer e.Close()
-	dir, err := os.MkdirTemp("", "runner-gate-")
+	dir, err := scratch.New("runner-gate")
 	if err != nil {
 		return nil, tool.CannotWrite("scratch files", err)
 	}
-	r := &recorded{files: evidence.Files{Dir: dir, Want: func(member string) bool {
+	r := &recorded{dir: dir, files: evidence.Files{Dir: dir.Path, Want: func(member string) bool {
 		return len(member) > len(schemas.BlobMembers) && member[:len(schemas.BlobMembers)] == schemas.BlobMembers
 	}},
 		runID: e.Report.RunID, identity: e.Report.Identity, record: e.Report.Record, calls: e.Report.Explanation.Calls}
@@ -59,7 +61,7 @@ func open(ctx context.Context, env *tool.Env, name string) (*recorded, error) {
 	return r, nil
 }
 
-func (r *recorded) close() { os.RemoveAll(r.files.Dir) }
+func (r *recorded) close() { r.dir.Remove() }
 
 func (r *recorded) document(d archive.Document) error {
 	switch v := d.Value.(type) {

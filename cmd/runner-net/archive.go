@@ -7,6 +7,7 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/evidence"
 	"github.com/runner-evidence/runner/cmd/internal/exchange"
+	"github.com/runner-evidence/runner/cmd/internal/scratch"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
@@ -25,12 +26,12 @@ func recording(ctx context.Context, env *tool.Env, path string) (r *exchange.Rec
 		}
 		return r, func() {}, err
 	}
-	dir, err := os.MkdirTemp("", "runner-net-")
+	dir, err := scratch.New("runner-net")
 	if err != nil {
 		return nil, nil, tool.CannotWrite("a scratch directory", err)
 	}
-	done = func() { os.RemoveAll(dir) }
-	if r, err = unpack(ctx, env, path, dir); err != nil {
+	done = func() { dir.Remove() }
+	if r, err = unpack(ctx, env, path, dir.Path); err != nil {
 		done()
 		return nil, nil, err
 	}

@@ -53,7 +53,7 @@ func main() {
 }
 
 func app() tool.App {
-	return tool.App{Name: "runner-net", Usage: usage, Words: []string{"record", "replay", "deny", "har", "prompts"}, Wraps: true, Filters: []string{"har", "prompts"}, Flags: []cli.Flag{
+	return tool.App{Name: "runner-net", Usage: usage, Words: []string{"record", "replay", "deny", "har", "prompts"}, Wraps: true, Filters: []string{"har", "prompts"}, Program: program, Flags: []cli.Flag{
 		&cli.StringFlag{Name: "allow"},
 		&cli.StringSliceFlag{Name: "upstream"},
 		&cli.StringFlag{Name: "o", Aliases: []string{"output"}},
@@ -67,6 +67,17 @@ func app() tool.App {
 		&cli.BoolFlag{Name: "probe"},
 		&cli.BoolFlag{Name: "v"},
 	}, Run: run}
+}
+
+// program says where the command of a call begins.
+func program(c *tool.Call) int {
+	switch c.Word {
+	case "har", "prompts":
+		return tool.NoProgram
+	case "replay":
+		return 1 // the record
+	}
+	return 0
 }
 
 func run(ctx context.Context, env *tool.Env) error {

@@ -48,6 +48,9 @@ func options(ctx context.Context, env *tool.Env) (o Options, err error) {
 		}
 	}
 	if env.Command == "replay" {
+		if len(o.Command) == 1 {
+			return o, tool.Missing("the recording or the command", "runner-net replay RECORD -- COMMAND")
+		}
 		if len(o.Command) < 2 || o.Command[1] != "--" {
 			return o, tool.Missing("the recording", "runner-net replay RECORD -- COMMAND")
 		}

@@ -111,10 +111,7 @@ func checkPlace(path string, force bool) (*tool.AtomicFile, error) {
 		return nil, tool.CannotWrite(path, err)
 	}
 	probe.Abort()
-	if force {
-		return probe, nil
-	}
-	return probe, tool.Replaceable(path, "the archive of a run", tool.IsArchive)
+	return probe, tool.Replaceable(force, path, "the archive of a run", tool.IsArchive)
 }
 
 // write packs the members into the file that place stands for, or without one into the output, and returns the claims for -v, which are

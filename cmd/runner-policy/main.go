@@ -64,7 +64,7 @@ Examples:
 func main() { tool.Main(app()) }
 
 func app() tool.App {
-	return tool.App{Name: "runner-policy", Usage: usage, Flags: []cli.Flag{
+	return tool.App{Name: "runner-policy", Usage: usage, Program: program, Flags: []cli.Flag{
 		&cli.StringFlag{Name: "policy"},
 		&cli.StringFlag{Name: "check"},
 		&cli.StringFlag{Name: "call"},
@@ -83,6 +83,16 @@ func app() tool.App {
 		&cli.BoolFlag{Name: "q"},
 		&cli.BoolFlag{Name: "v"},
 	}, Run: run}
+}
+
+// program says where the server of a call begins.
+func program(c *tool.Call) int {
+	for _, flag := range []string{"suggest", "check", "call", "http", "upstream", "http-any"} {
+		if c.Has(flag) {
+			return tool.NoProgram
+		}
+	}
+	return 0
 }
 
 func run(ctx context.Context, env *tool.Env) error {

@@ -102,10 +102,8 @@ func run(ctx context.Context, env *tool.Env) error {
 		return serve(ctx, env)
 	case "map":
 		return mapJobs(env)
-	case "run":
-		return runOne(env)
 	}
-	return tool.Missing("run, serve, map, encode or decode", "runner-proc run --help")
+	return runOne(env)
 }
 
 // read reads all of standard input.

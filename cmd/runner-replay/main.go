@@ -42,7 +42,7 @@ Examples:
 
 func app() tool.App {
 	return tool.App{
-		Name: "runner-replay", Usage: usage, Mixed: true,
+		Name: "runner-replay", Usage: usage,
 		Flags: []cli.Flag{&cli.StringFlag{Name: "o"}, &cli.BoolFlag{Name: "force"}, &cli.StringFlag{Name: "base"}, &cli.StringSliceFlag{Name: "env"}, &cli.BoolFlag{Name: "allow-uncontrolled"},
 			&cli.UintFlag{Name: "runs", Value: 1}, &cli.StringFlag{Name: "metrics"}, &cli.BoolFlag{Name: "json"}, &cli.DurationFlag{Name: "timeout"}, &cli.BoolFlag{Name: "v"}, &cli.BoolFlag{Name: "q"}},
 		Run: func(ctx context.Context, env *tool.Env) error {

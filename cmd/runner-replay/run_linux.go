@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
+	"github.com/runner-evidence/runner/cmd/internal/scratch"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -23,11 +24,12 @@ import (
 func run(ctx context.Context, env *tool.Env, o Options) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
-	dir, err := os.MkdirTemp("", "runner-replay-")
+	own, err := scratch.New("runner-replay")
 	if err != nil {
 		return tool.CannotWrite("scratch files", err)
 	}
-	defer removeAll(dir)
+	defer own.Remove()
+	dir := own.Path
 	then, err := unpack(ctx, env, o.Archive, filepath.Join(dir, "recorded"))
 	if err != nil {
 		return err

@@ -26,10 +26,8 @@ func openTarget(env *tool.Env, path string, force bool) (*target, error) {
 	if path == "-" {
 		return &target{Writer: env.Stdout, name: "standard output"}, nil
 	}
-	if !force {
-		if err := tool.Replaceable(path, "a page of runner-show", tool.Begins(page.Head)); err != nil {
-			return nil, err
-		}
+	if err := tool.Replaceable(force, path, "a page of runner-show", tool.Begins(page.Head)); err != nil {
+		return nil, err
 	}
 	f, err := tool.CreateAtomic(path)
 	if err != nil {

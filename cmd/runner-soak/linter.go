@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/runner-evidence/runner/cmd/internal/child"
 	"github.com/runner-evidence/runner/cmd/internal/pack"
+	"github.com/runner-evidence/runner/cmd/internal/scratch"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/verdict"
@@ -47,12 +47,12 @@ func newLinter(opt *Options) (*linter, error) {
 // judge runs runner-lint over one archive. Its report goes to a file of its own; its text is for
 // people and is not kept.
 func (l *linter) judge(ctx context.Context, path string) (*findings, error) {
-	dir, err := os.MkdirTemp("", "runner-soak-")
+	dir, err := scratch.New("runner-soak-lint")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	report := filepath.Join(dir, "lint.json")
+	defer dir.Remove()
+	report := filepath.Join(dir.Path, "lint.json")
 	var said bytes.Buffer
 	c := exec.CommandContext(ctx, l.program, append(slices.Clone(l.flags), "--report", report, "--", path)...)
 	c.Stderr = &said

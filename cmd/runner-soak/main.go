@@ -48,7 +48,7 @@ Examples:
 
 func app() tool.App {
 	return tool.App{
-		Name: "runner-soak", Usage: usage,
+		Name: "runner-soak", Usage: usage, Program: program,
 		Flags: []cli.Flag{&cli.IntFlag{Name: "iterations"}, &cli.StringFlag{Name: "seed", Value: "0"},
 			&cli.StringSliceFlag{Name: "pack"}, &cli.StringFlag{Name: "fail-on", Value: pack.Error.String()},
 			&cli.BoolFlag{Name: "stop-on-first-failure"}, &cli.IntFlag{Name: "max-failures"}, &cli.DurationFlag{Name: "time-budget", Value: defaultBudget},

@@ -68,6 +68,14 @@ func options(env *tool.Env) (o Options, err error) {
 	return o, outputs(env)
 }
 
+// program says where the command of a call begins.
+func program(c *tool.Call) int {
+	if c.Has("merge") || c.Has("target") {
+		return tool.NoProgram
+	}
+	return 0
+}
+
 // mode finds out what is to be done, and refuses flags that are for something else.
 func (o *Options) mode(env *tool.Env) error {
 	f, belongs := env.Flag, []string{"iterations", "timeout", "exec", "dir", "fault"} // to a command
@@ -91,7 +99,7 @@ func (o *Options) mode(env *tool.Env) error {
 	}
 	for _, name := range append(o.Merge, o.Targets...) {
 		if name == "" || name[0] == '-' {
-			return tool.Fail(tool.ExitUsage, fmt.Errorf("%q is no name of a file", name), "put flags before the files; for a file with this name write ./"+schemas.Text(name))
+			return tool.Fail(tool.ExitUsage, fmt.Errorf("%q is no name of a file", name), "for a file with this name write ./"+schemas.Text(name))
 		}
 	}
 	for _, name := range belongs {

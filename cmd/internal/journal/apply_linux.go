@@ -240,35 +240,6 @@ func (a *apply) remove() error {
 	return a.each(false, func(i int) bool { return a.goal(i) == nil }, a.drop)
 }
 
-// drop removes one name if it is as it was.
-func (a *apply) drop(i int) error {
-	s, err := a.where(i)
-	if err != nil || s == nil {
-		return err
-	}
-	if goal := a.goal(i); goal != nil && isDir(&s.node) == isDir(goal) {
-		return nil // done before
-	}
-	dir, err := a.parent(i)
-	if err != nil {
-		return err
-	}
-	_, base := cut(a.path(i))
-	flags := 0
-	if s.Kind == tree.Dir {
-		flags = unix.AT_REMOVEDIR
-		if a.t.in == a.path(i) {
-			a.t.leave()
-		}
-	}
-	at("remove")
-	err = unix.Unlinkat(dir, base, flags)
-	if err == unix.ENOTEMPTY || err == unix.EEXIST {
-		return &errForeign{"it holds something that is no part of the change"}
-	}
-	return err
-}
-
 // directories makes directories, those above first.
 func (a *apply) directories() error {
 	return a.each(true, func(i int) bool { return isDir(a.goal(i)) && !isDir(a.start(i)) }, func(i int) error {
@@ -402,91 +373,6 @@ func (a *apply) sync() error {
 	}
 	at("sync of all")
 	return unix.Syncfs(a.t.fd)
-}
-
-// place renames what was made into place.
-func (a *apply) place() error {
-	return a.each(true, a.made, func(i int) error {
-		dir, err := a.parent(i)
-		if err != nil {
-			return err
-		}
-		var st unix.Stat_t
-		if unix.Fstatat(dir, a.temp(i), &st, unix.AT_SYMLINK_NOFOLLOW) == unix.ENOENT {
-			return nil // it was in place before, or could not be made
-		}
-		return a.rename(i, dir)
-	})
-}
-
-// rename puts what was made in the place of what is there, if that is as it was.
-func (a *apply) rename(i, dir int) error {
-	s, err := a.where(i)
-	if err == nil && s != nil && s.Kind == tree.Dir {
-		err = &errForeign{"it is a directory"}
-	}
-	if err != nil {
-		unix.Unlinkat(dir, a.temp(i), 0)
-		return err
-	}
-	if dir, err = a.parent(i); err != nil {
-		return err
-	}
-	_, base := cut(a.path(i))
-	flags := uint(0)
-	if s == nil {
-		flags = unix.RENAME_NOREPLACE
-	}
-	at("rename")
-	err = unix.Renameat2(dir, a.temp(i), dir, base, flags)
-	if flags != 0 && (err == unix.EINVAL || err == unix.ENOSYS) { // file systems that know no flags
-		if err = unix.Linkat(dir, a.temp(i), dir, base, 0); err == nil {
-			return unix.Unlinkat(dir, a.temp(i), 0)
-		}
-	}
-	if err != nil {
-		unix.Unlinkat(dir, a.temp(i), 0)
-		if err == unix.EEXIST {
-			err = &errForeign{"it is there already"}
-		}
-	}
-	return err
-}
-
-// link gives files their other names.
-func (a *apply) link() error {
-	return a.each(true, a.linked, func(i int) error {
-		to := string(a.goal(i).Link)
-		of, err := a.t.look(to, false)
-		if err == nil && (of == nil || of.Kind != tree.File) {
-			err = &errForeign{fmt.Sprintf("the file %s that it is to be a link to is not there", shown(to))}
-		}
-		if err != nil {
-			return err
-		}
-		s, err := a.where(i)
-		if err != nil || s != nil && s.ino == of.ino && s.dev == of.dev {
-			return err
-		}
-		dir, err := a.parent(i)
-		if err != nil {
-			return err
-		}
-		if dir, err = unix.Openat(dir, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
-			return err
-		}
-		defer unix.Close(dir)
-		above, base := cut(to)
-		from, err := a.t.dir(above)
-		if err != nil {
-			return err
-		}
-		at("link")
-		if err := unix.Linkat(from, base, dir, a.temp(i), 0); err != nil {
-			return err
-		}
-		return a.rename(i, dir)
-	})
 }
 
 // tempName gives the names that a transaction uses on the way. They follow from its id, so that they are known after a crash.

@@ -75,7 +75,8 @@ type reading struct {
 	fault  *UnknownKeyError           // the first unknown key that is surely read, or nil
 	writes bool                       // the path is one that an assignment writes to
 	loops  int                        // that the program is in
-	own    map[string]bool            // functions that the program defines
+	scope  *function                  // functions that the program defines, the last first
+	calls  int                        // of functions that were followed
 	vars   map[string]value           // what variables hold
 	lists  map[*Shape]*Shape          // arrays of values of the input that the program makes
 	later  map[*gojq.Index]*gojq.Term // keys to look at when the program runs
@@ -83,7 +84,7 @@ type reading struct {
 
 // read finds out what a program reads. The keys that only a run can tell are given to the function lacks.
 func read(q *gojq.Query, root *Shape) (*reading, error) {
-	r := &reading{Uses: Uses{keys: map[string]bool{}}, root: root, names: map[string]bool{}, own: map[string]bool{}, vars: map[string]value{},
+	r := &reading{Uses: Uses{keys: map[string]bool{}}, root: root, names: map[string]bool{}, vars: map[string]value{},
 		lists: map[*Shape]*Shape{}, later: map[*gojq.Index]*gojq.Term{}}
 	root.within(func(s *Shape) {
 		for key := range s.Keys {
@@ -151,15 +152,10 @@ func (r *reading) query(q *gojq.Query, in value) value {
 	if q == nil {
 		return made
 	}
-	for _, f := range q.FuncDefs {
-		r.own[f.Name] = true
-		for _, a := range f.Args {
-			r.own[a] = true
-			r.vars["$"+strings.TrimPrefix(a, "$")] = r.anything()
-		}
-	}
-	for _, f := range q.FuncDefs {
-		r.asks(f.Body, r.anything())
+	if len(q.FuncDefs) > 0 {
+		before := r.scope
+		r.define(q.FuncDefs)
+		defer func() { r.scope = before }()
 	}
 	if q.Term != nil {
 		return r.term(q.Term, in)

@@ -19,7 +19,8 @@ func TestUses(t *testing.T) {
 		"any(.kernel[]; .) or .run.success": "kernel run", "{run} | .run": "run", ". as {health: $h} | $h": "health",
 		".kernel as $k | $k | map(.value) | length": "kernel", "if .run then .health else true end": "health run",
 		"reduce .kernel[] as $e (0; . + 1) > 3": "kernel", "first(.kernel[])": "kernel", ".run?": "run",
-		"..": "*", ".[]": "*", "keys": "*", ". as $x | .run": "run", `.[("ru" + "n")]`: "*", "def f: .run; f": "*", "to_entries": "*",
+		"..": "*", ".[]": "*", "keys": "*", ". as $x | .run": "run", `.[("ru" + "n")]`: "*", "def f: .run; f": "run", "def f: def g: .run; g | .x; f": "run", "def f(g): g; f(.run)": "run", "def f($x): $x; f(.run)": "run", "to_entries": "*",
+		"def d: ., (.[]? | d); [d] == []": "*", "def run: .kernel; run": "kernel", "def f: 1; def g: f; def f: .run; g": "", "def f: .run; def g: f; def f: 1; g": "run", "def f: .; f | keys": "*", "def f(g): def h: g; h; f(.run)": "run",
 		". == 1": "*", "[.] | .[0].health": "*", `"\(.)"`: "*", ". as [$a] | 1": "", "map(.x)": "*", ".run = 1": "*", "has(\"x\")": "*",
 	} {
 		c, err := compile(text, Flat(known))

@@ -182,18 +182,17 @@ func (r *reading) call(f *gojq.Func, in value) value {
 	if strings.HasPrefix(f.Name, "$") {
 		return r.variable(f.Name)
 	}
-	if f.Name == "recurse" && len(f.Args) == 0 && !r.own[f.Name] {
+	if own := r.function(f.Name, len(f.Args)); own != nil {
+		return r.own(own, f.Args, in)
+	}
+	switch {
+	case f.Name == "recurse" && len(f.Args) == 0:
 		return r.deep(in) // it is ..
+	case f.Name == "recurse" && len(f.Args) == 1:
+		return r.repeated(f.Args[0], in)
 	}
 	kind, known := builtins[f.Name+"/"+string(rune('0'+min(len(f.Args), 9)))]
-	switch {
-	case r.own[f.Name]:
-		for _, a := range f.Args {
-			r.asks(a, r.anything())
-		}
-		r.takes(in)
-		return r.anything()
-	case !known:
+	if !known {
 		for _, a := range f.Args {
 			r.asks(a, r.loose(in))
 		}

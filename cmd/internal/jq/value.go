@@ -72,7 +72,7 @@ func (r *reading) takes(v value) value {
 // parts are the values of an object or an array.
 func (r *reading) parts(v value) value {
 	if v.has(r.root) {
-		if r.whole = true; v.part || v.other {
+		if r.whole = true; v.part { // it can be something with the input in it
 			return r.anything()
 		}
 	}
@@ -146,7 +146,7 @@ func (r *reading) key(name string, v value) (value, bool) {
 		}
 	}
 	open := v.part || v.other
-	if v.has(r.root) && open {
+	if v.has(r.root) && v.part {
 		out = r.anything()
 	}
 	switch {

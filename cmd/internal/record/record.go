@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runner-evidence/runner/cmd/internal/scratch"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 )
@@ -28,10 +29,14 @@ const (
 type Dir struct {
 	path, temp string
 	given      bool // the directory was there before: what is written comes into it, and it stays the user's
-	fd         *os.File
+	own        *scratch.Dir
+	fd         *os.File // its own, where there are no locks
 }
 
-const tempPrefix = ".runner-record-"
+const tempName = ".runner-record"
+
+// beforeName is called before something gets its name, for tests.
+var beforeName = func(string) {}
 
 // New makes the directory next to the place where it comes, or in it if that is there already. It must be empty then, but for
 // what a killed run left. An empty path is no record.
@@ -44,22 +49,23 @@ func New(path string) (*Dir, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, tool.CannotWrite(path, err)
 	}
-	if slices.ContainsFunc(list, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), tempPrefix) }) {
+	if slices.ContainsFunc(list, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), tempName) }) {
 		return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("the directory %s is not empty", schemas.Text(path)), "name a new one, or remove what is in it")
 	}
 	if given {
 		near = path
 	}
-	temp, err := os.MkdirTemp(near, tempPrefix)
+	own, err := scratch.In(near, tempName)
 	if err != nil {
 		return nil, tool.CannotWrite(path, err)
 	}
-	d := &Dir{path: path, temp: temp, given: given}
+	temp := own.Path
+	d := &Dir{path: path, temp: temp, given: given, own: own}
 	err = os.MkdirAll(filepath.Join(temp, BlobDir), 0o755)
 	if err == nil {
 		err = os.Chmod(temp, 0o755)
 	}
-	if err == nil {
+	if d.fd = own.File(); err == nil && d.fd == nil {
 		d.fd, err = os.Open(temp)
 	}
 	if err != nil {
@@ -88,7 +94,10 @@ func (d *Dir) Commit() error {
 	case d.given:
 		err = d.fill()
 	default:
-		err = os.Rename(d.temp, d.path)
+		beforeName(d.path)
+		if err = tool.RenameNew(d.temp, d.path); errors.Is(err, os.ErrExist) {
+			err = d.fill() // somebody made it meanwhile: it stays theirs, as one that was there before
+		}
 	}
 	if err != nil {
 		return tool.CannotWrite(d.path, err)
@@ -114,14 +123,10 @@ func (d *Dir) fill() error {
 	})
 	for i, e := range list {
 		to := filepath.Join(d.path, e.Name())
-		if _, err = os.Lstat(to); err == nil {
-			err = &os.PathError{Op: "rename", Path: to, Err: os.ErrExist}
-		} else {
-			err = os.Rename(filepath.Join(d.temp, e.Name()), to)
-		}
-		if err != nil {
+		beforeName(to)
+		if err = tool.RenameNew(filepath.Join(d.temp, e.Name()), to); err != nil {
 			for _, moved := range list[:i] {
-				os.Rename(filepath.Join(d.path, moved.Name()), filepath.Join(d.temp, moved.Name()))
+				tool.RenameNew(filepath.Join(d.path, moved.Name()), filepath.Join(d.temp, moved.Name()))
 			}
 			return err
 		}
@@ -156,8 +161,7 @@ func (d *Dir) Discard() {
 	if d == nil || d.temp == "" {
 		return
 	}
-	if d.fd != nil {
+	if d.own.Remove(); d.fd != nil {
 		d.fd.Close()
 	}
-	os.RemoveAll(d.temp)
 }

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runner-evidence/runner/cmd/internal/scratch"
 	"github.com/runner-evidence/runner/schemas"
 )
 
@@ -30,6 +31,8 @@ const (
 
 // Install writes the shims into a directory, which must be ours alone to write. What is there already is replaced if it differs.
 func Install(dir string) error {
+	release, alone := scratch.Lock(dir)
+	defer release()
 	for _, name := range []string{nodeShim, pythonDir + "/sitecustomize.py"} {
 		text, err := shims.ReadFile("shims/" + name)
 		if err != nil {
@@ -42,15 +45,24 @@ func Install(dir string) error {
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			return err
 		}
-		temp := fmt.Sprintf("%s.%d", at, os.Getpid())
-		if err := os.WriteFile(temp, text, 0o644); err != nil {
-			return err
-		}
-		if err := os.Rename(temp, at); err != nil {
+		if err := replace(at, text, alone); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// replace gives a file another text, in one step. Who holds the lock is alone, so that all can use one name: what a start that was killed
+// leaves is written over by the next.
+func replace(at string, text []byte, alone bool) error {
+	temp := at + ".new"
+	if !alone {
+		temp = fmt.Sprintf("%s.%d", at, os.Getpid())
+	}
+	if err := os.WriteFile(temp, text, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(temp, at)
 }
 
 // Settings are what the program is told.

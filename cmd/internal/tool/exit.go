@@ -26,7 +26,8 @@ type Error struct {
 	Err   error
 	Hints []string
 
-	said bool // it is an error of the tool itself, which has already printed it
+	said    bool // it is an error of the tool itself, which has already printed it
+	missing bool // the call lacks something
 }
 
 func (e *Error) Error() string { return e.Err.Error() }

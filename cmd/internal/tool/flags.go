@@ -3,7 +3,6 @@ package tool
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -37,42 +36,6 @@ func dashes(name string) string {
 		return "-" + name
 	}
 	return "--" + name
-}
-
-// checkFlags refuses what the library would take without a word, or refuse with one that does not help:
-// a scalar flag given twice (it keeps the last), an unknown flag, and a value that is another flag.
-func checkFlags(tool string, flags []cli.Flag, args []string) error {
-	t := tableOf(flags)
-	seen := map[string]bool{}
-	for i := 0; i < len(args); i++ {
-		s := args[i]
-		if s == "--" || !strings.HasPrefix(s, "-") || s == "-" {
-			return nil
-		}
-		name, _, hasValue := strings.Cut(strings.TrimLeft(s, "-"), "=")
-		c, known := t.canon[name]
-		if !known {
-			return t.unknown(tool, name)
-		}
-		if seen[c] && !t.list[c] {
-			return Usagef("flag --%s is given twice", c)
-		}
-		seen[c] = true
-		if !t.takes[name] || hasValue {
-			continue
-		}
-		if i++; i == len(args) {
-			return Usagef("flag %s needs a value", dashes(name))
-		}
-		if v := args[i]; len(v) > 1 && v[0] == '-' && !strings.ContainsAny(v[1:2], "0123456789.") {
-			err := fmt.Errorf("flag %s needs a value, and %q looks like another flag", dashes(name), v)
-			if v == "--" {
-				return Fail(ExitUsage, err, tool+" --help")
-			}
-			return Fail(ExitUsage, err, fmt.Sprintf("if it is the value: %s=%s, or in quotes if it has several words: %s='%s …'", dashes(name), v, dashes(name), v))
-		}
-	}
-	return nil
 }
 
 // unknown is the error for a flag that a tool does not have.

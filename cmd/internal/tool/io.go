@@ -6,19 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/term"
 )
 
 // OpenInput opens the single FILE operand, or standard input when there is none
-// or it is "-". It refuses a terminal and operands that look like flags. The
+// or it is "-". It refuses a terminal. The
 // returned name is for messages.
 func OpenInput(env *Env) (io.ReadCloser, string, error) {
 	if len(env.Args) > 1 {
-		if strings.HasPrefix(env.Args[1], "-") && env.Args[1] != "-" {
-			return nil, "", Fail(ExitUsage, fmt.Errorf("flag %s comes after the file", shown(env.Args[1])), "put flags before the file: "+env.Name+" "+shown(env.Args[1])+" … "+shown(env.Args[0]))
-		}
 		return nil, "", Usagef("unexpected operand %q: at most one FILE is read", env.Args[1])
 	}
 	if len(env.Args) == 1 && env.Args[0] != "-" {
@@ -48,6 +44,7 @@ func IsTerminal(w any) bool {
 // the file has no name at all before that, so even SIGKILL leaves nothing.
 type AtomicFile struct {
 	*os.File
+	name   string // as it was given
 	path   string
 	temp   string // "" while nameless
 	device bool   // written in place
@@ -57,6 +54,7 @@ type AtomicFile struct {
 // CreateAtomic opens a nameless or temporary file in path's directory, or the character device
 // that is there. A symlink is followed, so that "-o /dev/stdout" into a file replaces that file and not the link.
 func CreateAtomic(path string) (*AtomicFile, error) {
+	name := filepath.Clean(path)
 	at, err := os.Stat(path)
 	device := err == nil && isDevice(at)
 	if err == nil && at.IsDir() {
@@ -73,19 +71,19 @@ func CreateAtomic(path string) (*AtomicFile, error) {
 	if device {
 		return openDevice(path)
 	}
-	return createIn(path)
+	return createIn(name, path)
 }
 
-func createIn(path string) (*AtomicFile, error) {
+func createIn(name, path string) (*AtomicFile, error) {
 	dir := filepath.Dir(path)
 	if f, err := openNameless(dir); err == nil {
-		return &AtomicFile{File: f, path: path}, nil
+		return &AtomicFile{File: f, name: name, path: path}, nil
 	}
 	f, err := os.CreateTemp(dir, ".runner-*")
 	if err != nil {
 		return nil, cause(err) // it has the name of the temporary file
 	}
-	return &AtomicFile{File: f, path: path, temp: f.Name()}, nil
+	return &AtomicFile{File: f, name: name, path: path, temp: f.Name()}, nil
 }
 
 // Write writes to the file. Its error names no file: the one that there is has another name, or none.
@@ -103,7 +101,7 @@ func (a *AtomicFile) Again() (*AtomicFile, error) {
 	if a.device {
 		return openDevice(a.path)
 	}
-	return createIn(a.path)
+	return createIn(a.name, a.path)
 }
 
 // Path is the path that the file gets: the given one, or the target of a symlink there.
@@ -138,7 +136,7 @@ func (a *AtomicFile) commit() error {
 			return err
 		}
 	}
-	if err := os.Rename(a.temp, a.path); err != nil {
+	if err := a.replace(); err != nil {
 		return err
 	}
 	a.done = true

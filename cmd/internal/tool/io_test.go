@@ -39,7 +39,8 @@ func TestOpenInput(t *testing.T) {
 		{[]string{"--", "-dash"}, 0, "-dash: from dash", ""},
 		{[]string{"in", "in"}, ExitUsage, "", `unexpected operand "in": at most one FILE is read`},
 		{[]string{"in", "-"}, ExitUsage, "", `unexpected operand "-": at most one FILE is read`},
-		{[]string{"in", "--name", "x"}, ExitUsage, "", "runner-test: error: flag --name comes after the file\nrunner-test: hint: put flags before the file: runner-test --name … in\n"},
+		{[]string{"in", "--name", "x"}, 0, "in: from file", ""},
+		{[]string{"in", "--", "-dash"}, ExitUsage, "", `unexpected operand "-dash": at most one FILE is read`},
 		{[]string{"gone"}, ExitIO, "", "cannot read gone: no such file or directory"},
 		{[]string{"."}, ExitInput, "", ". is a directory, expected a file"},
 	} {
@@ -65,7 +66,7 @@ func openers() map[string]func(string) (*AtomicFile, error) {
 			if err != nil {
 				return nil, err
 			}
-			return &AtomicFile{File: f, path: path, temp: f.Name()}, nil
+			return &AtomicFile{File: f, name: path, path: path, temp: f.Name()}, nil
 		},
 	}
 }

@@ -28,10 +28,8 @@ func (e *Env) Outputs(list ...Output) error {
 			return Usagef("--%s and --%s name one file: expected a file for each", other, o.Flag)
 		}
 		flags[filepath.Clean(name)] = o.Flag
-		if !e.Flag.Bool("force") {
-			if err := Replaceable(name, o.What, o.Ours); err != nil {
-				return err
-			}
+		if err := Replaceable(e.Flag.Bool("force"), name, o.What, o.Ours); err != nil {
+			return err
 		}
 		probe, err := CreateAtomic(name)
 		if err != nil {

@@ -72,8 +72,13 @@ func (m Made) Remove() {
 }
 
 // Replaceable refuses to replace a file that is not what the tool writes: it is most likely a mistyped
-// name. An empty file can be replaced.
-func Replaceable(path, what string, ours func(io.Reader) bool) error {
+// name. An empty file can be replaced. Commit looks again.
+func Replaceable(force bool, path, what string, ours func(io.Reader) bool) error {
+	if force {
+		kept.Delete(filepath.Clean(path))
+		return nil
+	}
+	kept.Store(filepath.Clean(path), keeper{what, ours})
 	st, err := os.Stat(path)
 	if err != nil || !st.Mode().IsRegular() || st.Size() == 0 {
 		return nil

@@ -4,7 +4,6 @@
 package tool
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/runner-evidence/runner/cmd/internal/nearest"
 	"github.com/runner-evidence/runner/schemas/stream"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
@@ -33,8 +31,8 @@ type App struct {
 	Wraps   bool
 	Filters []string // Words of such a tool that run no command
 	Run     func(ctx context.Context, env *Env) error
-	// Mixed: flags may follow operands.
-	Mixed bool
+	// Program is how many operands stand before the command that a call runs; NoProgram, as without the function, if it runs none.
+	Program func(c *Call) int
 }
 
 // Env is what a running tool gets from outside.
@@ -163,36 +161,12 @@ func (a App) call(ctx context.Context, env *Env, args []string) (err error) {
 			return a.Run(ctx, env)
 		},
 	}
-	if args, err = a.word(env, args); err != nil {
+	c, err := a.read(args)
+	env.Command = c.Word
+	if err != nil {
 		return err
 	}
-	if a.Mixed {
-		args = sorted(a.Flags, args)
-	}
-	if err := checkFlags(a.Name, a.Flags, args); err != nil {
-		return err
-	}
-	return app.RunContext(ctx, append([]string{a.Name}, args...))
-}
-
-// word takes the word away that says what to do. Flags without one ask about the tool.
-func (a App) word(env *Env, args []string) ([]string, error) {
-	if len(a.Words) == 0 || len(args) > 0 && strings.HasPrefix(args[0], "-") {
-		return args, nil
-	}
-	if len(args) == 0 || !slices.Contains(a.Words, args[0]) {
-		given := "nothing"
-		if len(args) > 0 {
-			given = fmt.Sprintf("%q", args[0])
-		}
-		near := ""
-		if len(args) > 0 {
-			near = nearest.Word(args[0], a.Words)
-		}
-		return nil, Fail(ExitUsage, fmt.Errorf("%s is to do what? expected one of %s, not %s", a.Name, strings.Join(a.Words, ", "), given), a.Name+" "+cmp.Or(near, a.Words[0]))
-	}
-	env.Command = args[0]
-	return args[1:], nil
+	return c.astray(app.RunContext(ctx, slices.Concat([]string{a.Name}, c.flags, c.operands)))
 }
 
 // usageError adds what a duration looks like: the library only says "parse error".

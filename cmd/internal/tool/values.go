@@ -30,7 +30,7 @@ func BadValue(flag, value, want string) error {
 // Missing is the error of a call without an operand or flag that it needs; hint is a whole
 // call.
 func Missing(what, hint string) error {
-	return Fail(ExitUsage, errors.New(what+" is missing"), hint)
+	return &Error{Code: ExitUsage, Err: errors.New(what + " is missing"), Hints: []string{hint}, missing: true}
 }
 
 // CannotRead is the error for an input that could not be read.
