@@ -47,6 +47,7 @@ GLOBAL u32 change_entered(u32 what, u32 compat32)
 	u64 args[8] = {};
 	u32 place;
 
+	BARRIER(compat32); /* or callers leave it out where no 32-bit programs are: a verifier wants what the function takes */
 	read_args((struct pt_regs *)bpf_task_pt_regs(task), compat32 & 1, args);
 	place = note_change((u64)task, what, args[0], args[1]);
 	if (what != CHANGES_FIRST)
