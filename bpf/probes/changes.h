@@ -24,7 +24,7 @@ struct change {
 	u64 closed; /* what was asked until then is done */
 	u64 closers; /* how many such requests, or supervisors that give one away, are not known to be done */
 	u64 busy;    /* how many calls that change it have begun and not ended (underway.h) */
-	u64 copied;  /* whether a descriptor was ever copied to this one: that can begin long before it is done */
+	u64 copied;  /* whether a descriptor was ever copied to this one: where probes are missed, the entry of the next copy can be, too */
 };
 
 struct {
@@ -64,7 +64,7 @@ INLINE struct change *change_of_table(u64 table, u32 what)
 	return change_at(place_of_table(table, what));
 }
 
-/* Sets a time that several can set at once: none sets it back. */
+/* Sets a time that several can set at once: an earlier one does not set it back, unless three others come between each time. */
 INLINE void set_time(u64 *time, u64 now)
 {
 	u64 was = *time;

@@ -31,8 +31,15 @@ INLINE void begin_change(struct task_struct *task, u32 place)
 	struct change *c;
 
 	end_change(e);
-	if (!e || !place)
+	if (!place)
 		return;
+	if (!e) { /* no memory: nobody will know when it ends */
+		struct counters *n = counters_of(SLOT_ENTER);
+
+		if (n)
+			__sync_fetch_and_add(&n->scratch_missing, 1);
+		return;
+	}
 	c = change_at(place - 1);
 	if (!c)
 		return;

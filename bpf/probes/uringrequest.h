@@ -286,7 +286,7 @@ INLINE bool ask_file(struct request *q, struct asked *a, u32 place, u64 req, u8 
 	return q->on_file || q->op == OP_LISTEN || ask_address(place, req) || sends_raw(q);
 }
 
-/* The same of a request of the present task, which can have other rights that the ring keeps. */
+/* Has a request of the present task rights over the kernel (has_rights)? It can use those of another one, which the ring keeps. */
 INLINE bool is_privileged(u64 ring)
 {
 	return has_rights() || POINTER(io_ring_ctx, ring, personalities.xa_head);
