@@ -191,7 +191,7 @@ func (s *Session) prepare(spec *ebpf.CollectionSpec) error {
 		}
 	}
 	if m := spec.Maps["scratch"]; m != nil {
-		m.MaxEntries = uint32(n) * scratches * s.copies.count()
+		m.MaxEntries = uint32(n) * s.copies.scratchRecords()
 	}
 	for _, m := range spec.Maps {
 		if !hasTypes[m.Type] {
@@ -205,5 +205,8 @@ func (s *Session) prepare(spec *ebpf.CollectionSpec) error {
 // tasks or cgroups. Those of others are for people who look at a map, and are one more call of the kernel for each.
 var hasTypes = map[ebpf.MapType]bool{ebpf.TaskStorage: true, ebpf.CGroupStorage: true}
 
-// scratches is SCRATCHES of record.h.
-const scratches = 7
+// SCRATCHES of record.h, and how many of them are of probes with many copies.
+const (
+	scratches       = 7
+	scratchesOfMany = 3
+)

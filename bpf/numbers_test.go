@@ -33,12 +33,15 @@ func TestNumbersOfTheProbes(t *testing.T) {
 	record, request := header("record.h"), header("uringrequest.h")
 	_, list, _ := strings.Cut(record, "enum scratch_index {")
 	list, _, _ = strings.Cut(list, "SCRATCHES")
+	before, _, _ := strings.Cut(list, "SCRATCH_ENTER")
 	for what, n := range map[string][2]int{
-		"scratch records":         {strings.Count(list, "SCRATCH_"), scratches},
-		"slots of counters":       {number(record, `SLOTS = (\d+)`), slots},
-		"copies of ring programs": {number(request, `RING_COPIES (\d+)`), ringCopies},
-		"a request that is told":  {1 << number(request, `STATE_TOLD = 1 << (\d+)`), stateTold},
-		"one that is cancelled":   {1 << number(request, `STATE_CANCELLED = 1 << (\d+)`), stateCancelled},
+		"scratch records":        {strings.Count(list, "SCRATCH_"), scratches},
+		"slots of counters":      {number(record, `SLOTS = (\d+)`), slots},
+		"copies of a probe":      {number(record, `PROBE_COPIES (\d+)`), probeCopies},
+		"copies of a small one":  {number(record, `SMALL_COPIES (\d+)`), smallCopies},
+		"records of many copies": {strings.Count(before, "SCRATCH_"), scratchesOfMany},
+		"a request that is told": {1 << number(request, `STATE_TOLD = 1 << (\d+)`), stateTold},
+		"one that is cancelled":  {1 << number(request, `STATE_CANCELLED = 1 << (\d+)`), stateCancelled},
 	} {
 		if n[0] != n[1] {
 			t.Errorf("%s: %d in the probes, %d in the loader", what, n[0], n[1])
@@ -46,7 +49,7 @@ func TestNumbersOfTheProbes(t *testing.T) {
 	}
 	spec, err := objects.LoadUring()
 	testkit.Must(t, err)
-	if n := spec.Maps[objects.UringMapBlank].MaxEntries; n != 2*ringCopies {
-		t.Errorf("memory for %d requests, expected %d", n, 2*ringCopies)
+	if n := spec.Maps[objects.UringMapBlank].MaxEntries; n != 2*smallCopies {
+		t.Errorf("memory for %d requests, expected %d", n, 2*smallCopies)
 	}
 }

@@ -61,7 +61,7 @@ func (s *Session) attachUringForm(spec *ebpf.CollectionSpec, shared map[string]*
 		for _, name := range []string{objects.UringMapRequests, objects.UringMapCloses, objects.UringMapSubmitBody, objects.UringMapCompleteBody, objects.UringMapFailedBody} {
 			shared[name] = coll.Maps[name]
 		}
-		for i := uint32(1); i < ringCopies; i++ {
+		for i := uint32(1); i < smallCopies; i++ {
 			next := pick(spec)
 			if err := next.Variables["copy"].Set(i); err != nil {
 				return err

@@ -17,15 +17,15 @@ import (
 // of a start is spent there, and a loop in the wrong place takes ten times as many.
 const (
 	mostVerified      = 17_000
-	mostVerifiedInAll = 70_000
-	mostVerifiedInSet = 86_000 // of copies that runs share: loaded once, and each knows whose event it is at
+	mostVerifiedInAll = 75_000
+	mostVerifiedInSet = 92_000 // of copies that runs share: loaded once, and each knows whose event it is at
 )
 
 // The bounds of how many instructions the kernel is given. Linux 7.1 and later look at what each could do to each part of the
 // stack, before they follow any: then most of the time of a start is spent on this number.
 const (
 	mostGiven       = 37_000
-	mostGivenCopied = 45_000
+	mostGivenCopied = 48_000
 	mostGivenInSet  = 55_000
 )
 

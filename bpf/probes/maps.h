@@ -208,10 +208,16 @@ INLINE struct counters *counters_of(u32 slot)
 	return counters_in(run_at(slot), slot);
 }
 
-/* Where a program builds its records. Each of its copies has one. */
+/* Where a program builds its records. Each of its copies has one: a record is large, and a machine can have many CPUs. */
 INLINE u32 scratch_key(u32 of_copy, u32 index)
 {
-	return (of_copy * SCRATCHES + index) * ncpus + bpf_get_smp_processor_id();
+	u32 record = index;
+
+	if (copied_tasks || copied_calls) {
+		record = index < SCRATCH_ENTER ? index * PROBE_COPIES : SCRATCH_ENTER * PROBE_COPIES + (index - SCRATCH_ENTER) * SMALL_COPIES;
+		record += of_copy;
+	}
+	return record * ncpus + bpf_get_smp_processor_id();
 }
 
 /* Begins a record of a task of which these are known: a helper call for each costs more than to read them. */

@@ -202,8 +202,13 @@ struct counters {
 #endif
 };
 
-/* Scratch records per CPU and copy of a probe. */
-enum scratch_index { SCRATCH_EXIT, SCRATCH_EXEC, SCRATCH_SUBMIT, SCRATCH_COMPLETE, SCRATCH_FAILED, SCRATCH_ENTER, SCRATCH_FORK, SCRATCHES };
+/* How many copies of a probe there are where tasks are preempted in probes, and of one that is short or rare. bpf/redundant_linux.go
+ * says why. */
+#define PROBE_COPIES 6
+#define SMALL_COPIES 3
+
+/* Scratch records per CPU. From SCRATCH_ENTER on they are of probes with few copies. */
+enum scratch_index { SCRATCH_EXIT, SCRATCH_EXEC, SCRATCH_FORK, SCRATCH_ENTER, SCRATCH_SUBMIT, SCRATCH_COMPLETE, SCRATCH_FAILED, SCRATCHES };
 
 enum slot { SLOT_EXIT, SLOT_EXEC, SLOT_FORK, SLOT_TASK_EXIT, SLOT_MOVE, SLOT_SOCK, SLOT_URING_SUBMIT, SLOT_URING_COMPLETE, SLOT_ENTER, SLOT_RULES, SLOT_FILES, SLOT_DELIVER, SLOT_URING_FAILED, SLOT_RESULT, SLOTS = 16 };
 

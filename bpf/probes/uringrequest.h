@@ -73,10 +73,9 @@ struct {
 
 /* Building a request needs more than the stack holds. Each copy of each program that does
  * so has its own. */
-#define RING_COPIES 3
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2 * RING_COPIES);
+	__uint(max_entries, 2 * SMALL_COPIES);
 	__type(key, u32);
 	__type(value, struct request);
 } blank SEC(".maps");
@@ -92,7 +91,7 @@ INLINE struct request *blank_at(u32 place)
 
 INLINE u32 blank_of(u32 at, u32 of_copy)
 {
-	return at == AT_FAILED ? RING_COPIES + of_copy : of_copy;
+	return at == AT_FAILED ? SMALL_COPIES + of_copy : of_copy;
 }
 
 INLINE u32 slot_of(u32 at)
