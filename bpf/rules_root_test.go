@@ -330,9 +330,7 @@ func TestRules32Bit(t *testing.T) {
 	cmd := exec.Command(bin)
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd())}
 	out, err := cmd.Output()
-	if errors.Is(err, syscall.ENOEXEC) {
-		testkit.Skip(t, "32-bit callers", "this kernel runs no 32-bit programs")
-	}
+	testkit.SkipNo32Bit(t, bin, err)
 	if err != nil || string(out) != "true true <nil>\n" {
 		t.Errorf("%q, %v", out, err)
 	}

@@ -3,7 +3,6 @@
 package cmd_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -90,10 +89,8 @@ func requireCompat32(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		testkit.Skip(t, "32-bit callers", "only amd64 has them")
 	}
-	switch err := exec.Command(tool("compat32"), "_nop").Run(); {
-	case errors.Is(err, syscall.ENOEXEC): // the kernel is built or was started without them
-		testkit.Skip(t, "32-bit callers", "this kernel runs no 32-bit programs")
-	case err != nil:
+	if err := exec.Command(tool("compat32"), "_nop").Run(); err != nil {
+		testkit.SkipNo32Bit(t, tool("compat32"), err)
 		testkit.Missing(t, "32-bit callers", err)
 	}
 }
