@@ -19,6 +19,7 @@ type result struct {
 	Kernel  string            `json:"kernel"`
 	CPU     string            `json:"cpu"`
 	Cores   int               `json:"cores"`
+	Tables  string            `json:"meltdown"` // what the kernel says of it: with page tables apart, each call costs more
 	Load    string            `json:"load_average"`
 	Go      string            `json:"go"`
 	Peers   map[string]string `json:"peers"` // path, or "" if it is not installed
@@ -59,7 +60,7 @@ func (b *bench) writeJSON(w io.Writer) error {
 		return err
 	}
 	r := result{Version: version, Date: time.Now().UTC().Format(time.DateOnly), Kernel: cstring(u.Release[:]) + " " + runtime.GOARCH,
-		CPU: cpuModel(), Cores: runtime.NumCPU(), Load: strings.TrimSpace(string(load)), Go: runtime.Version(), Peers: map[string]string{}, Short: b.short, Rows: []resultRow{}}
+		CPU: cpuModel(), Cores: runtime.NumCPU(), Tables: meltdown(), Load: strings.TrimSpace(string(load)), Go: runtime.Version(), Peers: map[string]string{}, Short: b.short, Rows: []resultRow{}}
 	for _, p := range b.peers() {
 		r.Peers[p.name] = p.path
 	}
@@ -79,6 +80,15 @@ func (b *bench) writeJSON(w io.Writer) error {
 func (b *bench) version() (string, error) {
 	v, err := b.execute(nil, b.tool("runner-exec"), "--version")
 	return strings.TrimSpace(v.out), err
+}
+
+// meltdown is what the kernel says of that weakness of processors.
+func meltdown() string {
+	b, err := os.ReadFile("/sys/devices/system/cpu/vulnerabilities/meltdown")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(b))
 }
 
 // cpuModel is the kernel's name for the processor.
