@@ -37,7 +37,7 @@ func asNobody(t *testing.T, tests ...string) {
 	_, err = io.Copy(copied, self)
 	testkit.Must(t, err)
 	testkit.Must(t, copied.Close())
-	c := exec.Command(dir+"/test", "-test.short", "-test.v", "-test.run", "^("+strings.Join(tests, "|")+")$")
+	c := exec.Command(dir+"/test", "-test.v", "-test.run", "^("+strings.Join(tests, "|")+")$")
 	c.Dir = "/"
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := c.CombinedOutput()

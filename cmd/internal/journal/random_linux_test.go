@@ -13,26 +13,31 @@ import (
 
 // TestRandom applies and reverts random changes of random trees. After the commit the tree is what tree.Scan says of the wanted
 // one, and what diff and rsync say; after the revert it is what it was, in all that a picture has.
-func TestRandom(t *testing.T) {
-	testkit.Programs(t, "random changes, with a witness", "diff", "rsync")
-	n := 1000
-	if testing.Short() {
-		n = 100
-	}
-	kinds := map[string]int{}
-	for seed := range uint64(n) {
-		if !randomOne(t, seed, kinds) {
-			t.Fatalf("seed %d", seed)
-		}
-	}
+func TestRandom(t *testing.T) { random(t, 100) }
+
+// TestRandomMany also sees each kind of change.
+func TestRandomMany(t *testing.T) {
+	kinds := random(t, 1000)
 	all := []string{"absent", "file", "linked file", "dir", "symlink", "fifo"}
 	for _, from := range all {
 		for _, to := range all {
-			if kinds[from+" to "+to] == 0 && (from != "absent" || to != "absent") && n == 1000 {
+			if kinds[from+" to "+to] == 0 && (from != "absent" || to != "absent") {
 				t.Errorf("no change from %s to %s", from, to)
 			}
 		}
 	}
+}
+
+// random takes the first n random trees. It counts the kinds of changes.
+func random(t *testing.T, n uint64) map[string]int {
+	testkit.Programs(t, "random changes, with a witness", "diff", "rsync")
+	kinds := map[string]int{}
+	for seed := range n {
+		if !randomOne(t, seed, kinds) {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	return kinds
 }
 
 // kind counts kinds of changes.
