@@ -38,10 +38,7 @@ func room(t testing.TB) string {
 		return t.TempDir()
 	}
 	testkit.Must(t, unix.Removexattr(dir, "user.test"))
-	t.Cleanup(func() {
-		exec.Command("chmod", "-R", "u+rwx", dir).Run()
-		os.RemoveAll(dir)
-	})
+	t.Cleanup(func() { removeAll(t, dir) })
 	return dir
 }
 
@@ -241,9 +238,23 @@ func closed() uint32 {
 func removeAll(t testing.TB, path string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		exec.Command("chmod", "-R", "u+rwx", path).Run()
+		letRemove(path)
 	}
 	testkit.Must(t, os.RemoveAll(path))
+}
+
+// letRemove lets the owner remove what is in a directory.
+func letRemove(path string) {
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return
+	}
+	os.Chmod(path, 0o700)
+	list, _ := os.ReadDir(path)
+	for _, e := range list {
+		if e.IsDir() {
+			letRemove(filepath.Join(path, e.Name()))
+		}
+	}
 }
 
 // writable lets the owner make names in a directory, until the result is called.
@@ -349,10 +360,10 @@ func datedBy(t testing.TB, dir, at, content string) {
 	testkit.Must(t, unix.UtimesNanoAt(unix.AT_FDCWD, at, []unix.Timespec{when, when}, unix.AT_SYMLINK_NOFOLLOW))
 }
 
-// copyTree copies with all that cp can copy.
-func copyTree(t testing.TB, from, to string) {
+// copyTree copies with all that cp can copy: to a new name, or into a directory.
+func copyTree(t testing.TB, to string, from ...string) {
 	t.Helper()
-	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cp", append(append([]string{"-a"}, from...), to)...).CombinedOutput(); err != nil {
 		t.Fatalf("cp: %v %s", err, out)
 	}
 }

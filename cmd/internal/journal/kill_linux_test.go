@@ -162,7 +162,8 @@ func TestKilled(t *testing.T) {
 
 func killEach(t *testing.T, s scene, stride int) {
 	rnd := rand.New(rand.NewPCG(uint64(len(s.name)), 4))
-	first := set1(t, s)
+	set := setOf(t, s)
+	first := stageOf(t, s, set)
 	steps := first.child(t, false, 0)
 	first.wanted(t)
 	back := first.child(t, true, 0)
@@ -172,7 +173,7 @@ func killEach(t *testing.T, s scene, stride int) {
 	}
 	for at := 1 + rnd.IntN(stride); at <= steps; at += stride {
 		for _, way := range []string{"on", "back", "twice"} {
-			st := set1(t, s)
+			st := stageOf(t, s, set)
 			st.child(t, false, at)
 			if way == "twice" {
 				st.child(t, false, 1+rnd.IntN(steps))
@@ -181,11 +182,11 @@ func killEach(t *testing.T, s scene, stride int) {
 			if t.Failed() {
 				t.Fatalf("killed at step %d of %d of the commit, then %s", at, steps, way)
 			}
-			st.drop()
+			st.drop(t)
 		}
 	}
 	for at := 1 + rnd.IntN(stride); at <= back; at += stride {
-		st := set1(t, s)
+		st := stageOf(t, s, set)
 		st.child(t, false, 0)
 		st.child(t, true, at)
 		if at%3 == 0 {
@@ -195,7 +196,7 @@ func killEach(t *testing.T, s scene, stride int) {
 		if t.Failed() {
 			t.Fatalf("killed at step %d of %d of the revert", at, back)
 		}
-		st.drop()
+		st.drop(t)
 	}
 }
 
@@ -207,18 +208,26 @@ type stage struct {
 	modes  []os.FileMode
 }
 
-func set1(t *testing.T, s scene) *stage {
+// setOf makes the directory of a scene as it is before, and as it is wanted. Thousands of stages are copies of it.
+func setOf(t *testing.T, s scene) (dir string) {
 	t.Helper()
-	st := &stage{dir: room(t)}
-	testkit.Must(t, os.Mkdir(st.dir+"/outside", 0o700))
-	for dir, script := range map[string]string{"target": s.before, "wanted": s.before + "\n" + s.after} {
-		testkit.Must(t, os.Mkdir(filepath.Join(st.dir, dir), 0o755))
+	dir = room(t)
+	for name, script := range map[string]string{"target": s.before, "wanted": s.before + "\n" + s.after} {
+		testkit.Must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 		c := exec.Command("sh", "-ec", script)
-		c.Dir = filepath.Join(st.dir, dir)
+		c.Dir = filepath.Join(dir, name)
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("%v %s", err, out)
 		}
 	}
+	return dir
+}
+
+func stageOf(t *testing.T, s scene, set string) *stage {
+	t.Helper()
+	st := &stage{dir: room(t)}
+	testkit.Must(t, os.Mkdir(st.dir+"/outside", 0o700))
+	copyTree(t, st.dir, set+"/target", set+"/wanted")
 	list := change(t, st.dir+"/target", st.dir+"/wanted")
 	st.close(t, s, &list)
 	w := wish{list, []Effect{{Key: "one", Data: json.RawMessage(`1`)}, {Key: "two", Data: json.RawMessage(`2`)}}}
@@ -258,10 +267,7 @@ func (st *stage) close(t *testing.T, s scene, list *[]Transition) {
 	}
 }
 
-func (st *stage) drop() {
-	exec.Command("chmod", "-R", "u+rwx", st.dir).Run()
-	os.RemoveAll(st.dir)
-}
+func (st *stage) drop(t *testing.T) { removeAll(t, st.dir) }
 
 // child runs a process that is killed at a step, or ends by itself. It returns how many steps there were.
 func (st *stage) child(t *testing.T, revert bool, at int) (steps int) {

@@ -58,7 +58,7 @@ func randomOne(t *testing.T, seed uint64, kinds map[string]int) bool {
 	rnd := rand.New(rand.NewPCG(seed, 15))
 	testkit.Must(t, os.Mkdir(dir+"/target", 0o755))
 	grow(t, dir+"/target", rnd, 5+rnd.IntN(40))
-	copyTree(t, dir+"/target", dir+"/wanted")
+	copyTree(t, dir+"/wanted", dir+"/target")
 	grow(t, dir+"/wanted", rnd, 1+rnd.IntN(30))
 	list := change(t, dir+"/target", dir+"/wanted")
 	for _, x := range list {
