@@ -9,6 +9,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"sort"
 	"strconv"
 	"strings"
@@ -38,6 +39,10 @@ var shapes = map[string]func(){
 	"execs": execs, "rings": rings, "forks": forks, "moves": moves,
 	"objects": objects, "swapped": swapped,
 }
+
+// All but what a shape starts itself is done by one thread: Go moves on to another one where a call takes long, and children
+// come in the order of the threads that made them.
+func init() { runtime.LockOSThread() }
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "_nop" {
