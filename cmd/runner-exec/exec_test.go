@@ -364,21 +364,6 @@ func TestBrokenStdout(t *testing.T) {
 	}
 }
 
-// TestCrossCompile builds every tool for the systems without a kernel layer.
-func TestCrossCompile(t *testing.T) {
-	if testing.Short() {
-		testkit.Skip(t, "cross compilation takes a while")
-	}
-	for _, target := range []string{"darwin/amd64", "darwin/arm64", "windows/amd64"} {
-		goos, arch, _ := strings.Cut(target, "/")
-		c := exec.Command("go", "build", "-o", t.TempDir(), "github.com/runner-evidence/runner/cmd/...")
-		c.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+arch, "CGO_ENABLED=0")
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", target, err, out)
-		}
-	}
-}
-
 // TestFailedRunKeepsOthers: a run that failed removes its own archive, and nothing that somebody else put there meanwhile.
 func TestFailedRunKeepsOthers(t *testing.T) {
 	for content, ours := range map[string]bool{
