@@ -139,10 +139,10 @@ func TestHouseImports(t *testing.T) {
 	}
 }
 
-// TestHouseElsewhere: every tool builds for systems that it cannot observe, and is linked once for each system. It uses the
-// user's build cache, so that only the first build is slow. The lane of kernels links and runs those for linux/arm64.
+// TestHouseElsewhere: every tool builds for systems that it cannot observe, and links there. It uses the user's build
+// cache, so that only the first build is slow. For linux/arm64 they are only compiled: the lane of kernels has guests with it.
 func TestHouseElsewhere(t *testing.T) {
-	for target, to := range map[string]string{"darwin/amd64": os.DevNull, "darwin/arm64": t.TempDir(), "windows/amd64": t.TempDir(), "linux/arm64": os.DevNull} {
+	for target, to := range map[string]string{"darwin/amd64": t.TempDir(), "darwin/arm64": t.TempDir(), "windows/amd64": t.TempDir(), "linux/arm64": os.DevNull} {
 		c := exec.Command("go", "build", "-o", to, "./...")
 		goos, goarch, _ := strings.Cut(target, "/")
 		c.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")

@@ -14,18 +14,18 @@ import (
 
 // result is the table for a machine, with what the numbers depend on.
 type result struct {
-	Version string            `json:"version"` // of the tools
-	Date    string            `json:"date"`
-	Kernel  string            `json:"kernel"`
-	CPU     string            `json:"cpu"`
-	Cores   int               `json:"cores"`
-	Tables  string            `json:"meltdown"` // what the kernel says of it: with page tables apart, each call costs more
-	Load    string            `json:"load_average"`
-	Go      string            `json:"go"`
-	Peers   map[string]string `json:"peers"` // path, or "" if it is not installed
-	Short   bool              `json:"short"`
-	Newest  *newest           `json:"newest,omitempty"` // where the values of the newest kernel are from
-	Rows    []resultRow       `json:"rows"`
+	Version  string            `json:"version"` // of the tools
+	Date     string            `json:"date"`
+	Kernel   string            `json:"kernel"`
+	CPU      string            `json:"cpu"`
+	Cores    int               `json:"cores"`
+	Meltdown string            `json:"meltdown"` // what the kernel does about it: with page tables apart, each call costs more
+	Load     string            `json:"load_average"`
+	Go       string            `json:"go"`
+	Peers    map[string]string `json:"peers"` // path, or "" if it is not installed
+	Short    bool              `json:"short"`
+	Newest   *newest           `json:"newest,omitempty"` // where the values of the newest kernel are from
+	Rows     []resultRow       `json:"rows"`
 }
 
 // newest names the kernel whose recorded values the rows have.
@@ -60,7 +60,7 @@ func (b *bench) writeJSON(w io.Writer) error {
 		return err
 	}
 	r := result{Version: version, Date: time.Now().UTC().Format(time.DateOnly), Kernel: cstring(u.Release[:]) + " " + runtime.GOARCH,
-		CPU: cpuModel(), Cores: runtime.NumCPU(), Tables: meltdown(), Load: strings.TrimSpace(string(load)), Go: runtime.Version(), Peers: map[string]string{}, Short: b.short, Rows: []resultRow{}}
+		CPU: cpuModel(), Cores: runtime.NumCPU(), Meltdown: meltdown(), Load: strings.TrimSpace(string(load)), Go: runtime.Version(), Peers: map[string]string{}, Short: b.short, Rows: []resultRow{}}
 	for _, p := range b.peers() {
 		r.Peers[p.name] = p.path
 	}
@@ -82,7 +82,7 @@ func (b *bench) version() (string, error) {
 	return strings.TrimSpace(v.out), err
 }
 
-// meltdown is what the kernel says of that weakness of processors.
+// meltdown is what the kernel does about that weakness of processors, in its own words.
 func meltdown() string {
 	b, err := os.ReadFile("/sys/devices/system/cpu/vulnerabilities/meltdown")
 	if err != nil {
