@@ -57,6 +57,15 @@ INLINE void read_args(struct pt_regs *regs, bool compat32, u64 *a)
 	a[7] = 0;
 }
 
+INLINE u64 first_argument(struct pt_regs *regs, bool compat32)
+{
+#if defined(__TARGET_ARCH_x86)
+	return compat32 ? (u32)regs->bx : regs->di;
+#else
+	return compat32 ? (u32)regs->orig_x0 : regs->orig_x0;
+#endif
+}
+
 INLINE u64 second_argument(struct pt_regs *regs, bool compat32)
 {
 #if defined(__TARGET_ARCH_x86)

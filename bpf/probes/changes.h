@@ -8,10 +8,9 @@
 
 /* What threads that share a table of descriptors did to it. Two can have the same entry: then a call can be in doubt without
  * reason. An entry of the first part is for one descriptor, one of the second for all descriptors of a table, one of the third
- * for the place where names start. The last is for the descriptors of all tables. */
+ * for the place where names start. */
 #define CHANGES 8192
 #define CHANGES_OF_TABLES 1024
-#define GIVEN_AWAY (CHANGES + 2 * CHANGES_OF_TABLES)
 
 struct change {
 	u64 at;	    /* when it was last changed */
@@ -22,17 +21,31 @@ struct change {
 	u64 asked;  /* when a ring was last asked to close it, and does so some time later */
 	u64 closer; /* that request, if it is the only one and closes what a call that has ended put there */
 	u64 closed; /* what was asked until then is done */
-	u64 closers; /* how many such requests, or supervisors that give one away, are not known to be done */
+	u64 closers; /* how many such requests are not known to be done */
 	u64 busy;    /* how many calls that change it have begun and not ended (underway.h) */
 	u64 copied;  /* whether a descriptor was ever copied to this one: where probes are missed, the entry of the next copy can be, too */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, GIVEN_AWAY + 1);
+	__uint(max_entries, CHANGES + 2 * CHANGES_OF_TABLES);
 	__type(key, u32);
 	__type(value, struct change);
 } changes SEC(".maps");
+
+/* What can be done to the descriptors of any table. Each open and each close of a thread asks for it: it is not in the large map above, whose
+ * pages are far from each other. */
+struct giving {
+	u64 at;	 /* when one was last given away, or begun to be */
+	u64 busy; /* by how many calls that have begun and are not known to be done */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct giving);
+} given_away SEC(".maps");
 
 INLINE u64 hash_of(u64 table)
 {
@@ -103,26 +116,31 @@ INLINE bool closes_any(u32 request)
 /* It begins to, or has ended: the kernel does it in between. */
 INLINE void note_giving(u64 n)
 {
-	u32 key = GIVEN_AWAY;
-	struct change *c = bpf_map_lookup_elem(&changes, &key);
+	u32 key = 0;
+	struct giving *g = bpf_map_lookup_elem(&given_away, &key);
 
-	if (!c)
+	if (!g)
 		return;
-	set_time(&c->at, bpf_ktime_get_ns());
-	__sync_fetch_and_add(&c->closers, n);
+	set_time(&g->at, bpf_ktime_get_ns());
+	__sync_fetch_and_add(&g->busy, n);
 }
 
-INLINE bool given_away(u64 since)
+INLINE bool gave_away(u64 since)
 {
-	u32 key = GIVEN_AWAY;
-	struct change *c = bpf_map_lookup_elem(&changes, &key);
+	u32 key = 0;
+	struct giving *g = bpf_map_lookup_elem(&given_away, &key);
 
-	return c && (c->at >= since || c->closers);
+	return g && (g->at >= since || g->busy);
+}
+
+INLINE u64 descriptors_of(u64 task)
+{
+	return POINTER(task_struct, task, files);
 }
 
 INLINE u64 descriptors(void)
 {
-	return POINTER(task_struct, bpf_get_current_task(), files);
+	return descriptors_of(bpf_get_current_task());
 }
 
 /* The questions are GLOBAL functions: a verifier would else follow each of them in each way that leads to it. */
@@ -130,7 +148,7 @@ GLOBAL u32 table_changed(u64 table, u32 what, u64 since)
 {
 	struct change *c = change_of_table(table, what);
 
-	return (c && (c->at >= since || c->busy)) || (what == CHANGES_ALL && given_away(since));
+	return (c && (c->at >= since || c->busy)) || (what == CHANGES_ALL && gave_away(since));
 }
 
 /* Was it since the call was entered that a record is about? */
@@ -169,15 +187,15 @@ INLINE bool is_closing(struct change *c, u64 files)
 	return false;
 }
 
-/* When the process was started: no other one has this number and the same table. Not read by helpers, which need memory on the
- * stack: those of the programs that come here are full. */
-INLINE u64 owner_of_table(void)
+/* When the process of the present task was started: no other one has this number and the same table. Not read by helpers, which need
+ * memory on the stack: those of the programs that come here are full. */
+INLINE u64 owner_of_table(u64 task)
 {
 	u64 leader;
 
 	if (!CAN_CAST)
 		return bpf_get_current_task_btf()->group_leader->start_boottime;
-	leader = CAST(timespec64, bpf_get_current_task() + OFFSET(struct task_struct, group_leader))->tv_sec;
+	leader = CAST(timespec64, task + OFFSET(struct task_struct, group_leader))->tv_sec;
 	return CAST(task_struct, leader)->start_boottime;
 }
 
@@ -190,21 +208,25 @@ INLINE bool can_be_opened(u64 file, u64 flags)
 
 /* A call that opened a file ends, and nothing says that its descriptor has another one by now. Was it taken away in the
  * meantime? From here on, a thread that closes it closes what it was told of. Whatever was closed can have been a file
- * without O_LARGEFILE, if that is what the call opened. */
+ * without O_LARGEFILE, if that is what the call opened. Gives the record its time, if it has none. */
 GLOBAL u32 still_opened(u32 key, s32 fd, u64 file, u32 largefile)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	u64 files = descriptors(), since;
+	u64 task, files, since;
 	struct change *c;
 
 	if (!s || !(s->given.kept & GIVEN_FILES))
 		return true;
+	task = bpf_get_current_task();
+	files = descriptors_of(task);
 	since = s->given.since;
 	c = change_of(files, fd);
 	if (!c)
 		return true;
-	c->owner = owner_of_table();
+	c->owner = owner_of_table(task);
 	c->opened = bpf_ktime_get_ns();
+	if (!s->r.ktime)
+		s->r.ktime = c->opened;
 	__sync_lock_test_and_set(&c->file, file);
 	if ((largefile ? c->taken : c->at) < since && !c->busy && !table_changed(files, CHANGES_ALL, since) && !is_closing(c, files) &&
 	    (!c->copied || held_once(file))) /* what is copied there has the descriptor that it is copied from, too */
@@ -214,27 +236,27 @@ GLOBAL u32 still_opened(u32 key, s32 fd, u64 file, u32 largefile)
 }
 
 /* Did a call that has ended put there what a descriptor has? Of several that close it, only one is told so. */
-INLINE bool take_known(struct change *c, u64 files, u64 file)
+INLINE bool take_known(struct change *c, u64 task, u64 files, u64 file)
 {
-	return c->owner == owner_of_table() && !table_changed(files, CHANGES_ALL, c->opened) &&
+	return c->owner == owner_of_table(task) && !table_changed(files, CHANGES_ALL, c->opened) &&
 	       __sync_val_compare_and_swap(&c->file, file, 0) == file;
 }
 
 /* Is what a descriptor has known not to be from a call in progress? Files that are opened by a name have O_LARGEFILE, or O_PATH:
  * the kernel adds it, but for 32-bit programs. Pipes, sockets and what else has no name have neither. */
-INLINE bool is_settled(struct change *c, u64 files, s32 fd)
+INLINE bool is_settled(struct change *c, u64 task, u64 files, s32 fd)
 {
-	u64 file = fd_file(fd);
+	u64 file = file_of_table(files, fd);
 
 	if (!file)
 		return false;
 	if (!(file_flags(file) & (O_LARGEFILE | O_PATH)))
 		return true;
-	return take_known(c, files, file);
+	return take_known(c, task, files, file);
 }
 
-/* What is about to be done to a descriptor. */
-INLINE void note_descriptor(u64 table, s32 fd)
+/* What the present task is about to do to a descriptor of its table. */
+INLINE void note_descriptor(u64 task, u64 table, s32 fd)
 {
 	u64 now = bpf_ktime_get_ns();
 	struct change *c = change_of(table, fd);
@@ -242,7 +264,7 @@ INLINE void note_descriptor(u64 table, s32 fd)
 	if (!c)
 		return;
 	set_time(&c->at, now);
-	if (!is_settled(c, table, fd))
+	if (!is_settled(c, task, table, fd))
 		set_time(&c->taken, now);
 }
 
@@ -287,20 +309,19 @@ INLINE u64 changed_by(u64 task, u32 what)
 	return what == CHANGES_START ? shared_start(task) : shared_table(task);
 }
 
-/* A call that changes what other threads' calls are given. It is told when it begins. Returns one more than where that is noted; 0 if
- * nobody has it too. */
-INLINE u32 note_change(u64 task, u32 what, u64 first, u64 second)
+/* A call that changes what other threads' calls are given, but for a close. It is told when it begins. Returns one more than where that
+ * is noted; 0 if nobody has it too. */
+INLINE u32 note_change(u64 task, u32 what, s32 second)
 {
 	u64 table = changed_by(task, what);
 	struct change *c;
 
 	if (!table)
 		return 0;
-	if (what != CHANGES_START && what != CHANGES_ALL) {
-		note_descriptor(table, what == CHANGES_FIRST ? first : second);
-		if (what == CHANGES_SECOND)
-			note_copied(table, second);
-		return place_of_change(table, what == CHANGES_FIRST ? first : second) + 1;
+	if (what == CHANGES_SECOND) {
+		note_descriptor(task, table, second);
+		note_copied(table, second);
+		return place_of_change(table, second) + 1;
 	}
 	c = change_of_table(table, what);
 	if (c)

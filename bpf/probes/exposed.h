@@ -22,10 +22,10 @@ INLINE bool is_exposed(u32 run)
 	return life && *life && *life == life_of(run);
 }
 
-/* Is it so since a call was entered that is now at its end, of which this is kept? */
-GLOBAL u32 exposed_late(u32 kept)
+/* Is it so at the end of a call? */
+GLOBAL u32 exposed_late(void)
 {
-	return !(kept & GIVEN_SHARED) && is_exposed(run_at(SLOT_EXIT)) ? GIVEN_LATE : 0;
+	return is_exposed(run_at(SLOT_EXIT));
 }
 
 INLINE void expose(u32 run)

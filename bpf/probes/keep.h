@@ -115,7 +115,7 @@ INLINE u32 keep_place(struct name *n, struct scratch *s, u64 len, u32 second)
 	return GIVEN_PLACE << second;
 }
 
-/* Keeps what one name of a call is given. */
+/* Keeps what one name of a call is given. Without memory for a text that others can change, nobody knows which one the kernel takes. */
 GLOBAL u32 keep_name(u32 key, u64 ptr, s32 dfd, u32 how)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
@@ -129,9 +129,11 @@ GLOBAL u32 keep_name(u32 key, u64 ptr, s32 dfd, u32 how)
 		file_path(fd_file(dfd), &s->given.dir[second]);
 		kept |= GIVEN_DIR << second;
 	}
-	n = how & KEEP_TEXT ? name_of_task(second, 0) : NULL;
-	if (!n)
+	if (!(how & KEEP_TEXT))
 		return kept;
+	n = name_of_task(second, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!n)
+		return kept | (how & KEEP_SHARED ? GIVEN_UNREAD << second : 0);
 	kept |= keep_text(n, ptr, how);
 	if (!(how & KEEP_PLACE))
 		return kept;
@@ -146,7 +148,7 @@ GLOBAL u32 keep_name(u32 key, u64 ptr, s32 dfd, u32 how)
 GLOBAL u32 keep_descriptor(u32 key, s32 fd)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct name *n = name_of_task(0, 0);
+	struct name *n = name_of_task(0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	u32 kept;
 
 	if (!s || !n)
@@ -160,13 +162,13 @@ GLOBAL u32 keep_descriptor(u32 key, s32 fd)
 }
 
 /* Keeps the root and the working directory, if others have them too. */
-INLINE u32 keep_start(struct given *g, u32 shared)
+INLINE u32 keep_start(struct given *g, u64 task, u32 shared)
 {
 	u64 fs;
 
 	if (!(shared & SHARES_FS))
 		return 0;
-	fs = POINTER(task_struct, bpf_get_current_task(), fs);
+	fs = POINTER(task_struct, task, fs);
 	g->root.mnt = POINTER(fs_struct, fs, root.mnt);
 	g->root.dentry = POINTER(fs_struct, fs, root.dentry);
 	g->pwd.mnt = POINTER(fs_struct, fs, pwd.mnt);
@@ -203,7 +205,7 @@ GLOBAL u32 keep_special(u32 key, u32 op, u32 shared)
 	at = text_of_special(op, s->args);
 	g = &s->given;
 	g->since = bpf_ktime_get_ns();
-	g->kept = keep_start(g, shared);
+	g->kept = keep_start(g, s->task, shared);
 	if (shared & SHARES_FILES) {
 		g->kept |= GIVEN_FILES;
 		if (op == OP_FSCONFIG) {
@@ -216,10 +218,7 @@ GLOBAL u32 keep_special(u32 key, u32 op, u32 shared)
 	if (!(shared & SHARES_MEMORY) && !others_reach(key, at, UPATH_MAX) && !(op == OP_BPF_OBJ_PIN && others_reach(key, s->args[1], PIN_SIZE)))
 		return 0;
 	g->kept |= GIVEN_SHARED;
-	if (name_of_task(0, BPF_LOCAL_STORAGE_GET_F_CREATE))
-		g->kept |= keep_name(key, at, AT_FDCWD, KEEP_TEXT | KEEP_SHARED | (shared & SHARES_WITH_THREADS ? KEEP_THREADS : 0));
-	else
-		g->kept |= GIVEN_UNREAD;
+	g->kept |= keep_name(key, at, AT_FDCWD, KEEP_TEXT | KEEP_SHARED | (shared & SHARES_WITH_THREADS ? KEEP_THREADS : 0));
 	return 0;
 }
 
@@ -238,31 +237,25 @@ GLOBAL u32 keep_given(u32 key, u32 nr, u32 compat32, u32 shared)
 	g->since = bpf_ktime_get_ns();
 	if (shared & SHARES_FILES)
 		kept |= GIVEN_FILES;
-	kept |= keep_start(g, shared);
+	kept |= keep_start(g, s->task, shared);
 	if (shared & SHARES_MEMORY) {
 		kept |= GIVEN_SHARED;
 		if (d->op == OP_OPENAT2 && !bpf_probe_read_user(g->how, sizeof(g->how), (void *)s->args[2]))
 			kept |= GIVEN_HOW;
 	}
 	if (d->class == CLASS_EXEC) {
-		g->memory = POINTER(task_struct, bpf_get_current_task(), mm);
-		g->files = descriptors();
+		g->memory = POINTER(task_struct, s->task, mm);
+		g->files = descriptors_of(s->task);
 		kept |= GIVEN_MEMORY;
 	}
-	if ((shared & SHARES_MEMORY || always_kept(d->op) || d->path1 == NO) && name_of_task(0, BPF_LOCAL_STORAGE_GET_F_CREATE))
+	if (shared & SHARES_MEMORY || always_kept(d->op) || d->path1 == NO)
 		how = KEEP_TEXT | (moves_places(d->op) ? KEEP_PLACE : 0) | (shared & SHARES_MEMORY ? KEEP_SHARED : 0) |
 		      (shared & SHARES_WITH_THREADS ? KEEP_THREADS : 0);
-	if (!how && shared & SHARES_MEMORY)
-		kept |= GIVEN_UNREAD | GIVEN_UNREAD << 1;
 	if (d->path1 != NO)
 		kept |= keep_name(key, s->args[d->path1 & 7], s->args[d->dfd1 & 7], how | dir);
 	else if (d->dfd1 != NO && dir)
 		kept |= keep_descriptor(key, s->args[d->dfd1 & 7]);
 	if (d->path2 != NO) {
-		if (how && !name_of_task(1, BPF_LOCAL_STORAGE_GET_F_CREATE)) {
-			how = 0;
-			kept |= shared & SHARES_MEMORY ? GIVEN_UNREAD << 1 : 0;
-		}
 		if (d->dfd2 == NO)
 			how &= ~(u32)KEEP_PLACE;
 		kept |= keep_name(key, s->args[d->path2 & 7], s->args[d->dfd2 & 7], how | (d->dfd2 != NO ? dir : 0) | KEEP_SECOND);

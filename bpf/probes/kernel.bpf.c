@@ -263,8 +263,8 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 	s->given.kept = 0;
 	if (entered && entered->given.kept)
 		s->given = entered->given;
-	if (entered)
-		s->given.kept |= exposed_late(s->given.kept);
+	if (entered && !(s->given.kept & GIVEN_SHARED) && exposed_late())
+		s->given.kept |= GIVEN_LATE;
 	if (class_of(d) == CLASS_GUARD) {
 		end_guard(key, d->op, ret);
 		return 0;
@@ -279,6 +279,8 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 	if (class_of(d) == CLASS_SPECIAL && !end_of_special(key, d->op, ret, !!entered))
 		return 0;
 	begin_of(&s->r, d->op, ret, task->tgid, task->pid, cgid);
+	if (class_of(d) != CLASS_OPEN) /* one that is told of what it opened has the time of that */
+		s->r.ktime = bpf_ktime_get_ns();
 	s->r.marks = compat32 * MARK_COMPAT;
 	if (!entered && claims(d, ret))
 		s->r.marks |= MARK_UNPROVEN;
@@ -303,6 +305,8 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 			if (s->given.kept & GIVEN_MEMORY && !(s->given.kept & GIVEN_TEXT) && s->given.memory != POINTER(task_struct, (u64)task, mm))
 				s->r.marks |= MARK_CHANGED;
 		}
+		if (!s->r.ktime)
+			s->r.ktime = bpf_ktime_get_ns();
 		FORGET(off, cgid);
 		if (off > BLOB_LAST)
 			off = BLOB_LAST;
@@ -377,6 +381,7 @@ INLINE int keep_entered(struct task_struct *task, struct entry *e, const struct 
 
 	if (!s)
 		return 0;
+	s->task = (u64)task;
 	read_args(regs, compat32, s->args);
 	FORGET(compat32, s->args[0]);
 	compat32 &= 1;
@@ -455,7 +460,10 @@ INLINE int at_enter(u64 *ctx, bool copied)
 		if (class_of(d) == CLASS_RECEIVE || class_of(d) == CLASS_FORK)
 			return 0;
 		if (class_of(d) == CLASS_CHANGE) {
-			change_entered(d->op, compat32);
+			if (is_at_once(d))
+				close_entered(first_argument(regs, compat32));
+			else
+				change_entered(d->op, compat32);
 			return 0;
 		}
 		if (class_of(d) == CLASS_CONTEXT && d->mode != NO)

@@ -55,12 +55,12 @@ struct told {
 	u64 head[27];	       /* the request itself without its texts */
 };
 
-/* Memory of one process alone (others.h). */
+/* Memory of one process alone, or of a file (others.h). */
 struct alone {
 	u64 memory, from, end;
 	u64 at; /* when that was found, in ticks */
 	u32 changes;
-	u32 pad;
+	u32 of_file;
 };
 
 /* The socket of a call (sockets.h). */
@@ -75,21 +75,22 @@ struct kind {
 	u8 pad[5];
 };
 
+/* What is used by each call comes first, and the text of the record last: most records touch one page of this. */
 struct scratch {
-	struct rec r;
-	u8 blob[BLOB_SIZE];
-	struct walk walk; /* not in the record */
-	struct way again;
-	u64 task;	  /* nor this: the task, for programs at calls (kernel.bpf.c) */
+	u64 task;	  /* the task, for programs at calls (kernel.bpf.c) */
 	u64 args[8];	  /* of the call that the record is about, its arguments */
 	u32 call;	  /* its number (pathobj.h) */
 	u32 pad;
 	struct given given; /* and what is kept of them */
 	struct alone alone;
+	struct way again;
+	struct walk walk;
 	struct send send;
 	struct kind kind;
 	struct told told;
-};
+	struct rec r; /* with what follows, the record that is sent */
+	u8 blob[BLOB_SIZE];
+} __attribute__((aligned(4096)));
 
 #ifndef SHARED
 struct {
@@ -220,13 +221,12 @@ INLINE u32 scratch_key(u32 of_copy, u32 index)
 	return record * ncpus + bpf_get_smp_processor_id();
 }
 
-/* Begins a record of a task of which these are known: a helper call for each costs more than to read them. */
+/* Begins a record of a task of which these are known: a helper call for each costs more than to read them. It has no time yet. */
 INLINE void begin_of(struct rec *r, u16 op, s64 ret, u32 tgid, u32 tid, u64 cgid)
 {
 	__builtin_memset(r, 0, sizeof(*r));
 	r->op = op;
 	r->ret = ret;
-	r->ktime = bpf_ktime_get_ns();
 	r->cgid = cgid;
 	r->tgid = tgid;
 	r->tid = tid;
@@ -238,6 +238,7 @@ INLINE void begin(struct rec *r, u16 op, s64 ret)
 	u64 id = bpf_get_current_pid_tgid();
 
 	begin_of(r, op, ret, id >> 32, id, bpf_get_current_cgroup_id());
+	r->ktime = bpf_ktime_get_ns();
 }
 
 /* Adds one and returns what was there before. Alone: nobody else counts there. */

@@ -19,22 +19,27 @@ static long keep_area(struct task_struct *task, struct vm_area_struct *vma, stru
 	return 0;
 }
 
-/* Memory that was found to be of its process alone. That is so for as long as the process maps nothing anew. */
+/* Memory that was found to be of its process alone, or of a file. That is so for as long as the process maps nothing anew. */
 #define ALONE_FOR 6000 /* ticks: as many changes as the count has numbers take longer */
 
-INLINE bool is_alone(struct alone *m, u64 at)
+INLINE bool is_known(struct alone *m, u64 at, u64 len, u32 of_file)
 {
 	u64 memory;
 	u32 changes = 0;
 
-	if (!EXISTS(struct mm_struct___counted, mm_lock_seq.sequence) || at < m->from || at + UPATH_MAX > m->end)
+	if (!EXISTS(struct mm_struct___counted, mm_lock_seq.sequence) || m->of_file != of_file || at < m->from || at >= m->end || m->end - at < len)
 		return false;
 	memory = POINTER(task_struct, bpf_get_current_task(), mm);
 	READ_FIELD(changes, mm_struct___counted, memory, mm_lock_seq.sequence);
 	return m->memory == memory && m->changes == changes && bpf_jiffies64() - m->at < ALONE_FOR;
 }
 
-INLINE void note_alone(struct alone *m, u64 from, u64 end)
+INLINE bool is_alone(struct alone *m, u64 at)
+{
+	return is_known(m, at, UPATH_MAX, 0);
+}
+
+INLINE void note_known(struct alone *m, u64 from, u64 end, u32 of_file)
 {
 	u64 memory = POINTER(task_struct, bpf_get_current_task(), mm);
 	u32 changes = 1;
@@ -46,6 +51,7 @@ INLINE void note_alone(struct alone *m, u64 from, u64 end)
 	m->at = bpf_jiffies64();
 	m->from = from;
 	m->end = changes & 1 ? 0 : end; /* it is being changed */
+	m->of_file = of_file;
 }
 
 /* Can up to a page of bytes at an address be such memory? Where the kernel cannot say it, they can. */
@@ -61,11 +67,15 @@ GLOBAL u32 others_reach(u32 key, u64 at, u64 len)
 		return 1;
 	if (is_alone(&s->alone, at))
 		return 0;
+	if (is_known(&s->alone, at, 1, 1)) /* where compilers put texts */
+		return 1;
 	err = bpf_find_vma(bpf_get_current_task_btf(), at, keep_area, &a, 0);
 	if (err)
 		return err != -ENOENT;
-	if (a.file)
+	if (a.file) {
+		note_known(&s->alone, at, a.end, 1);
 		return 1;
+	}
 	if (a.end - at < len) { /* they go on in the next area, if there is one: none is shorter than a page */
 		err = bpf_find_vma(bpf_get_current_task_btf(), a.end, keep_area, &a, 0);
 		if (err && err != -ENOENT)
@@ -75,7 +85,7 @@ GLOBAL u32 others_reach(u32 key, u64 at, u64 len)
 		if (err)
 			a.end += UPATH_MAX;
 	}
-	note_alone(&s->alone, at & -UPATH_MAX, a.end);
+	note_known(&s->alone, at & -UPATH_MAX, a.end, 0);
 	return 0;
 }
 

@@ -47,6 +47,16 @@ INLINE void begin_change(struct task_struct *task, u32 place)
 	e->change = place;
 }
 
+/* The present task, which shares its table of descriptors, begins to close one. Closes are as many as opens: what others need of a
+ * call's arguments is not looked up for them. */
+GLOBAL u32 close_entered(s32 fd)
+{
+	u64 task = bpf_get_current_task();
+
+	note_descriptor(task, descriptors_of(task), fd);
+	return 0;
+}
+
 /* The present task's call begins, which changes that. */
 GLOBAL u32 change_entered(u32 what, u32 compat32)
 {
@@ -56,9 +66,8 @@ GLOBAL u32 change_entered(u32 what, u32 compat32)
 
 	BARRIER(compat32); /* or callers leave it out where no 32-bit programs are: a verifier wants what the function takes */
 	read_args((struct pt_regs *)bpf_task_pt_regs(task), compat32 & 1, args);
-	place = note_change((u64)task, what, args[0], args[1]);
-	if (what != CHANGES_FIRST)
-		begin_change(task, place);
+	place = note_change((u64)task, what, args[1]);
+	begin_change(task, place);
 	if (what == CHANGES_ALL && args[2] & CLOSE_RANGE_UNSHARE)
 		note_apart(task);
 	return 0;

@@ -39,7 +39,8 @@ INLINE s32 closes_fd(u64 req)
 /* It will be carried out some time later. */
 GLOBAL u32 note_later(u64 req, s32 fd)
 {
-	struct close q = { .table = descriptors(), .fd = fd };
+	u64 task = bpf_get_current_task();
+	struct close q = { .table = descriptors_of(task), .fd = fd };
 	struct change *c = change_of(q.table, fd);
 	u64 file = fd_file(fd);
 	struct counters *n;
@@ -56,7 +57,7 @@ GLOBAL u32 note_later(u64 req, s32 fd)
 	}
 	if (!c || bpf_map_lookup_elem(&closes, &req))
 		return 0;
-	q.known = file && take_known(c, q.table, file);
+	q.known = file && take_known(c, task, q.table, file);
 	q.asked = bpf_ktime_get_ns();
 	err = bpf_map_update_elem(&closes, &req, &q, 1 /* BPF_NOEXIST */);
 	if (err == -17 /* EEXIST */)
@@ -86,6 +87,7 @@ INLINE bool is_later(u64 req, u32 flags)
 /* A request to close a descriptor is submitted. */
 INLINE void note_close(u64 req, bool later)
 {
+	u64 task = bpf_get_current_task();
 	s32 fd = closes_fd(req);
 
 	if (fd < 0)
@@ -93,7 +95,7 @@ INLINE void note_close(u64 req, bool later)
 	if (later)
 		note_later(req, fd);
 	else
-		note_descriptor(descriptors(), fd);
+		note_descriptor(task, descriptors_of(task), fd);
 }
 
 /* A worker will carry out a request. */

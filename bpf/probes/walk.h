@@ -244,9 +244,9 @@ GLOBAL u64 put_short_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	return is_same_way(s) ? w->off - off : 0;
 }
 
-INLINE u64 file_of_fd(u64 task, s32 fd)
+INLINE u64 file_of_table(u64 files, s32 fd)
 {
-	u64 fdt = POINTER(files_struct, POINTER(task_struct, task, files), fdt);
+	u64 fdt = POINTER(files_struct, files, fdt);
 	u64 slots = POINTER(fdtable, fdt, fd);
 	u32 n = 0;
 
@@ -254,6 +254,11 @@ INLINE u64 file_of_fd(u64 task, s32 fd)
 	if (fd < 0 || (u32)fd >= n || !slots)
 		return 0;
 	return word(slots + 8 * (u64)(u32)fd);
+}
+
+INLINE u64 file_of_fd(u64 task, s32 fd)
+{
+	return file_of_table(POINTER(task_struct, task, files), fd);
 }
 
 GLOBAL u64 fd_file(s32 fd)

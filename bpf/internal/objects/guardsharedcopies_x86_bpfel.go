@@ -103,58 +103,7 @@ type GuardSharedCopiesRun struct {
 }
 
 type GuardSharedCopiesScratch struct {
-	_ structs.HostLayout
-	R struct {
-		_       structs.HostLayout
-		Len     uint32
-		Op      uint16
-		Source  uint8
-		Probe   uint8
-		Ktime   uint64
-		Cgid    uint64
-		Tgid    uint32
-		Tid     uint32
-		Cpu     uint32
-		Args    uint32
-		Seq     uint64
-		Ret     int64
-		Flags   uint64
-		Resolve uint64
-		Mode    uint32
-		Marks   uint32
-		I_mode  uint16
-		Ulen1   uint16
-		Ulen2   uint16
-		Alen    uint16
-		Clen1   uint32
-		Clen2   uint32
-		Aux1    uint64
-		Aux2    uint64
-	}
-	Blob [49536]uint8
-	Walk struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Off     uint64
-		End     uint64
-		Key     uint32
-		Marks   uint32
-		Done    uint32
-		Crossed uint32
-		Changes uint64
-		Way     uint64
-	}
-	Again struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Changes uint64
-		Way     uint64
-		Done    uint64
-	}
+	_     structs.HostLayout
 	Task  uint64
 	Args  [8]uint64
 	Call  uint32
@@ -191,7 +140,30 @@ type GuardSharedCopiesScratch struct {
 		End     uint64
 		At      uint64
 		Changes uint32
-		Pad     uint32
+		OfFile  uint32
+	}
+	Again struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Changes uint64
+		Way     uint64
+		Done    uint64
+	}
+	Walk struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Off     uint64
+		End     uint64
+		Key     uint32
+		Marks   uint32
+		Done    uint32
+		Crossed uint32
+		Changes uint64
+		Way     uint64
 	}
 	Send struct {
 		_       structs.HostLayout
@@ -233,6 +205,35 @@ type GuardSharedCopiesScratch struct {
 		}
 		Head [27]uint64
 	}
+	R struct {
+		_       structs.HostLayout
+		Len     uint32
+		Op      uint16
+		Source  uint8
+		Probe   uint8
+		Ktime   uint64
+		Cgid    uint64
+		Tgid    uint32
+		Tid     uint32
+		Cpu     uint32
+		Args    uint32
+		Seq     uint64
+		Ret     int64
+		Flags   uint64
+		Resolve uint64
+		Mode    uint32
+		Marks   uint32
+		I_mode  uint16
+		Ulen1   uint16
+		Ulen2   uint16
+		Alen    uint16
+		Clen1   uint32
+		Clen2   uint32
+		Aux1    uint64
+		Aux2    uint64
+	}
+	Blob [49536]uint8
+	_    [2880]byte
 }
 
 // Names of all BPF objects in the ELF.

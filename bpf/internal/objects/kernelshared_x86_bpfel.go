@@ -84,7 +84,7 @@ type KernelSharedEntry struct {
 		End     uint64
 		At      uint64
 		Changes uint32
-		Pad     uint32
+		OfFile  uint32
 	}
 	Given struct {
 		_      structs.HostLayout
@@ -111,6 +111,12 @@ type KernelSharedEntry struct {
 			Dentry uint64
 		}
 	}
+}
+
+type KernelSharedGiving struct {
+	_    structs.HostLayout
+	At   uint64
+	Busy uint64
 }
 
 type KernelSharedKernelFile struct {
@@ -198,58 +204,7 @@ type KernelSharedRun struct {
 }
 
 type KernelSharedScratch struct {
-	_ structs.HostLayout
-	R struct {
-		_       structs.HostLayout
-		Len     uint32
-		Op      uint16
-		Source  uint8
-		Probe   uint8
-		Ktime   uint64
-		Cgid    uint64
-		Tgid    uint32
-		Tid     uint32
-		Cpu     uint32
-		Args    uint32
-		Seq     uint64
-		Ret     int64
-		Flags   uint64
-		Resolve uint64
-		Mode    uint32
-		Marks   uint32
-		I_mode  uint16
-		Ulen1   uint16
-		Ulen2   uint16
-		Alen    uint16
-		Clen1   uint32
-		Clen2   uint32
-		Aux1    uint64
-		Aux2    uint64
-	}
-	Blob [49536]uint8
-	Walk struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Off     uint64
-		End     uint64
-		Key     uint32
-		Marks   uint32
-		Done    uint32
-		Crossed uint32
-		Changes uint64
-		Way     uint64
-	}
-	Again struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Changes uint64
-		Way     uint64
-		Done    uint64
-	}
+	_     structs.HostLayout
 	Task  uint64
 	Args  [8]uint64
 	Call  uint32
@@ -286,7 +241,30 @@ type KernelSharedScratch struct {
 		End     uint64
 		At      uint64
 		Changes uint32
-		Pad     uint32
+		OfFile  uint32
+	}
+	Again struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Changes uint64
+		Way     uint64
+		Done    uint64
+	}
+	Walk struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Off     uint64
+		End     uint64
+		Key     uint32
+		Marks   uint32
+		Done    uint32
+		Crossed uint32
+		Changes uint64
+		Way     uint64
 	}
 	Send struct {
 		_       structs.HostLayout
@@ -328,6 +306,35 @@ type KernelSharedScratch struct {
 		}
 		Head [27]uint64
 	}
+	R struct {
+		_       structs.HostLayout
+		Len     uint32
+		Op      uint16
+		Source  uint8
+		Probe   uint8
+		Ktime   uint64
+		Cgid    uint64
+		Tgid    uint32
+		Tid     uint32
+		Cpu     uint32
+		Args    uint32
+		Seq     uint64
+		Ret     int64
+		Flags   uint64
+		Resolve uint64
+		Mode    uint32
+		Marks   uint32
+		I_mode  uint16
+		Ulen1   uint16
+		Ulen2   uint16
+		Alen    uint16
+		Clen1   uint32
+		Clen2   uint32
+		Aux1    uint64
+		Aux2    uint64
+	}
+	Blob [49536]uint8
+	_    [2880]byte
 }
 
 // Names of all BPF objects in the ELF.
@@ -340,6 +347,7 @@ const (
 	KernelSharedMapDrops            = "drops"
 	KernelSharedMapEntries          = "entries"
 	KernelSharedMapExposed          = "exposed"
+	KernelSharedMapGivenAway        = "given_away"
 	KernelSharedMapHookedRun        = "hooked_run"
 	KernelSharedMapKernelFiles      = "kernel_files"
 	KernelSharedMapLeft             = "left"
@@ -430,6 +438,7 @@ type KernelSharedMapSpecs struct {
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Entries     *ebpf.MapSpec `ebpf:"entries"`
 	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
+	GivenAway   *ebpf.MapSpec `ebpf:"given_away"`
 	HookedRun   *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Left        *ebpf.MapSpec `ebpf:"left"`
@@ -480,6 +489,7 @@ type KernelSharedMaps struct {
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Entries     *ebpf.Map `ebpf:"entries"`
 	Exposed     *ebpf.Map `ebpf:"exposed"`
+	GivenAway   *ebpf.Map `ebpf:"given_away"`
 	HookedRun   *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Left        *ebpf.Map `ebpf:"left"`
@@ -505,6 +515,7 @@ func (m *KernelSharedMaps) Close() error {
 		m.Drops,
 		m.Entries,
 		m.Exposed,
+		m.GivenAway,
 		m.HookedRun,
 		m.KernelFiles,
 		m.Left,

@@ -84,7 +84,7 @@ type KernelSharedCopiesEntry struct {
 		End     uint64
 		At      uint64
 		Changes uint32
-		Pad     uint32
+		OfFile  uint32
 	}
 	Given struct {
 		_      structs.HostLayout
@@ -111,6 +111,12 @@ type KernelSharedCopiesEntry struct {
 			Dentry uint64
 		}
 	}
+}
+
+type KernelSharedCopiesGiving struct {
+	_    structs.HostLayout
+	At   uint64
+	Busy uint64
 }
 
 type KernelSharedCopiesKernelFile struct {
@@ -203,58 +209,7 @@ type KernelSharedCopiesRun struct {
 }
 
 type KernelSharedCopiesScratch struct {
-	_ structs.HostLayout
-	R struct {
-		_       structs.HostLayout
-		Len     uint32
-		Op      uint16
-		Source  uint8
-		Probe   uint8
-		Ktime   uint64
-		Cgid    uint64
-		Tgid    uint32
-		Tid     uint32
-		Cpu     uint32
-		Args    uint32
-		Seq     uint64
-		Ret     int64
-		Flags   uint64
-		Resolve uint64
-		Mode    uint32
-		Marks   uint32
-		I_mode  uint16
-		Ulen1   uint16
-		Ulen2   uint16
-		Alen    uint16
-		Clen1   uint32
-		Clen2   uint32
-		Aux1    uint64
-		Aux2    uint64
-	}
-	Blob [49536]uint8
-	Walk struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Off     uint64
-		End     uint64
-		Key     uint32
-		Marks   uint32
-		Done    uint32
-		Crossed uint32
-		Changes uint64
-		Way     uint64
-	}
-	Again struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Changes uint64
-		Way     uint64
-		Done    uint64
-	}
+	_     structs.HostLayout
 	Task  uint64
 	Args  [8]uint64
 	Call  uint32
@@ -291,7 +246,30 @@ type KernelSharedCopiesScratch struct {
 		End     uint64
 		At      uint64
 		Changes uint32
-		Pad     uint32
+		OfFile  uint32
+	}
+	Again struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Changes uint64
+		Way     uint64
+		Done    uint64
+	}
+	Walk struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Off     uint64
+		End     uint64
+		Key     uint32
+		Marks   uint32
+		Done    uint32
+		Crossed uint32
+		Changes uint64
+		Way     uint64
 	}
 	Send struct {
 		_       structs.HostLayout
@@ -333,6 +311,35 @@ type KernelSharedCopiesScratch struct {
 		}
 		Head [27]uint64
 	}
+	R struct {
+		_       structs.HostLayout
+		Len     uint32
+		Op      uint16
+		Source  uint8
+		Probe   uint8
+		Ktime   uint64
+		Cgid    uint64
+		Tgid    uint32
+		Tid     uint32
+		Cpu     uint32
+		Args    uint32
+		Seq     uint64
+		Ret     int64
+		Flags   uint64
+		Resolve uint64
+		Mode    uint32
+		Marks   uint32
+		I_mode  uint16
+		Ulen1   uint16
+		Ulen2   uint16
+		Alen    uint16
+		Clen1   uint32
+		Clen2   uint32
+		Aux1    uint64
+		Aux2    uint64
+	}
+	Blob [49536]uint8
+	_    [2880]byte
 }
 
 // Names of all BPF objects in the ELF.
@@ -347,6 +354,7 @@ const (
 	KernelSharedCopiesMapExecBody         = "exec_body"
 	KernelSharedCopiesMapExposed          = "exposed"
 	KernelSharedCopiesMapForkBody         = "fork_body"
+	KernelSharedCopiesMapGivenAway        = "given_away"
 	KernelSharedCopiesMapHookedRun        = "hooked_run"
 	KernelSharedCopiesMapKernelFiles      = "kernel_files"
 	KernelSharedCopiesMapLeft             = "left"
@@ -460,6 +468,7 @@ type KernelSharedCopiesMapSpecs struct {
 	ExecBody      *ebpf.MapSpec `ebpf:"exec_body"`
 	Exposed       *ebpf.MapSpec `ebpf:"exposed"`
 	ForkBody      *ebpf.MapSpec `ebpf:"fork_body"`
+	GivenAway     *ebpf.MapSpec `ebpf:"given_away"`
 	HookedRun     *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.MapSpec `ebpf:"kernel_files"`
 	Left          *ebpf.MapSpec `ebpf:"left"`
@@ -517,6 +526,7 @@ type KernelSharedCopiesMaps struct {
 	ExecBody      *ebpf.Map `ebpf:"exec_body"`
 	Exposed       *ebpf.Map `ebpf:"exposed"`
 	ForkBody      *ebpf.Map `ebpf:"fork_body"`
+	GivenAway     *ebpf.Map `ebpf:"given_away"`
 	HookedRun     *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.Map `ebpf:"kernel_files"`
 	Left          *ebpf.Map `ebpf:"left"`
@@ -546,6 +556,7 @@ func (m *KernelSharedCopiesMaps) Close() error {
 		m.ExecBody,
 		m.Exposed,
 		m.ForkBody,
+		m.GivenAway,
 		m.HookedRun,
 		m.KernelFiles,
 		m.Left,

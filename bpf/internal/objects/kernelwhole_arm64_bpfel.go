@@ -77,7 +77,7 @@ type KernelWholeEntry struct {
 		End     uint64
 		At      uint64
 		Changes uint32
-		Pad     uint32
+		OfFile  uint32
 	}
 	Given struct {
 		_      structs.HostLayout
@@ -104,6 +104,12 @@ type KernelWholeEntry struct {
 			Dentry uint64
 		}
 	}
+}
+
+type KernelWholeGiving struct {
+	_    structs.HostLayout
+	At   uint64
+	Busy uint64
 }
 
 type KernelWholeKernelFile struct {
@@ -173,58 +179,7 @@ type KernelWholeReach struct {
 }
 
 type KernelWholeScratch struct {
-	_ structs.HostLayout
-	R struct {
-		_       structs.HostLayout
-		Len     uint32
-		Op      uint16
-		Source  uint8
-		Probe   uint8
-		Ktime   uint64
-		Cgid    uint64
-		Tgid    uint32
-		Tid     uint32
-		Cpu     uint32
-		Args    uint32
-		Seq     uint64
-		Ret     int64
-		Flags   uint64
-		Resolve uint64
-		Mode    uint32
-		Marks   uint32
-		I_mode  uint16
-		Ulen1   uint16
-		Ulen2   uint16
-		Alen    uint16
-		Clen1   uint32
-		Clen2   uint32
-		Aux1    uint64
-		Aux2    uint64
-	}
-	Blob [49536]uint8
-	Walk struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Off     uint64
-		End     uint64
-		Key     uint32
-		Marks   uint32
-		Done    uint32
-		Crossed uint32
-		Changes uint64
-		Way     uint64
-	}
-	Again struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Changes uint64
-		Way     uint64
-		Done    uint64
-	}
+	_     structs.HostLayout
 	Task  uint64
 	Args  [8]uint64
 	Call  uint32
@@ -261,7 +216,30 @@ type KernelWholeScratch struct {
 		End     uint64
 		At      uint64
 		Changes uint32
-		Pad     uint32
+		OfFile  uint32
+	}
+	Again struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Changes uint64
+		Way     uint64
+		Done    uint64
+	}
+	Walk struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Off     uint64
+		End     uint64
+		Key     uint32
+		Marks   uint32
+		Done    uint32
+		Crossed uint32
+		Changes uint64
+		Way     uint64
 	}
 	Send struct {
 		_       structs.HostLayout
@@ -303,6 +281,35 @@ type KernelWholeScratch struct {
 		}
 		Head [27]uint64
 	}
+	R struct {
+		_       structs.HostLayout
+		Len     uint32
+		Op      uint16
+		Source  uint8
+		Probe   uint8
+		Ktime   uint64
+		Cgid    uint64
+		Tgid    uint32
+		Tid     uint32
+		Cpu     uint32
+		Args    uint32
+		Seq     uint64
+		Ret     int64
+		Flags   uint64
+		Resolve uint64
+		Mode    uint32
+		Marks   uint32
+		I_mode  uint16
+		Ulen1   uint16
+		Ulen2   uint16
+		Alen    uint16
+		Clen1   uint32
+		Clen2   uint32
+		Aux1    uint64
+		Aux2    uint64
+	}
+	Blob [49536]uint8
+	_    [2880]byte
 }
 
 // Names of all BPF objects in the ELF.
@@ -318,6 +325,7 @@ const (
 	KernelWholeMapExecBody       = "exec_body"
 	KernelWholeMapExposed        = "exposed"
 	KernelWholeMapForkBody       = "fork_body"
+	KernelWholeMapGivenAway      = "given_away"
 	KernelWholeMapKernelFiles    = "kernel_files"
 	KernelWholeMapLeft           = "left"
 	KernelWholeMapMarks          = "marks"
@@ -428,6 +436,7 @@ type KernelWholeMapSpecs struct {
 	ExecBody     *ebpf.MapSpec `ebpf:"exec_body"`
 	Exposed      *ebpf.MapSpec `ebpf:"exposed"`
 	ForkBody     *ebpf.MapSpec `ebpf:"fork_body"`
+	GivenAway    *ebpf.MapSpec `ebpf:"given_away"`
 	KernelFiles  *ebpf.MapSpec `ebpf:"kernel_files"`
 	Left         *ebpf.MapSpec `ebpf:"left"`
 	Marks        *ebpf.MapSpec `ebpf:"marks"`
@@ -486,6 +495,7 @@ type KernelWholeMaps struct {
 	ExecBody     *ebpf.Map `ebpf:"exec_body"`
 	Exposed      *ebpf.Map `ebpf:"exposed"`
 	ForkBody     *ebpf.Map `ebpf:"fork_body"`
+	GivenAway    *ebpf.Map `ebpf:"given_away"`
 	KernelFiles  *ebpf.Map `ebpf:"kernel_files"`
 	Left         *ebpf.Map `ebpf:"left"`
 	Marks        *ebpf.Map `ebpf:"marks"`
@@ -512,6 +522,7 @@ func (m *KernelWholeMaps) Close() error {
 		m.ExecBody,
 		m.Exposed,
 		m.ForkBody,
+		m.GivenAway,
 		m.KernelFiles,
 		m.Left,
 		m.Marks,

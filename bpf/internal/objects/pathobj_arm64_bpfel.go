@@ -61,6 +61,12 @@ type PathObjCounters struct {
 	Received        uint64
 }
 
+type PathObjGiving struct {
+	_    structs.HostLayout
+	At   uint64
+	Busy uint64
+}
+
 type PathObjKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32
@@ -118,58 +124,7 @@ type PathObjReach struct {
 }
 
 type PathObjScratch struct {
-	_ structs.HostLayout
-	R struct {
-		_       structs.HostLayout
-		Len     uint32
-		Op      uint16
-		Source  uint8
-		Probe   uint8
-		Ktime   uint64
-		Cgid    uint64
-		Tgid    uint32
-		Tid     uint32
-		Cpu     uint32
-		Args    uint32
-		Seq     uint64
-		Ret     int64
-		Flags   uint64
-		Resolve uint64
-		Mode    uint32
-		Marks   uint32
-		I_mode  uint16
-		Ulen1   uint16
-		Ulen2   uint16
-		Alen    uint16
-		Clen1   uint32
-		Clen2   uint32
-		Aux1    uint64
-		Aux2    uint64
-	}
-	Blob [49536]uint8
-	Walk struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Off     uint64
-		End     uint64
-		Key     uint32
-		Marks   uint32
-		Done    uint32
-		Crossed uint32
-		Changes uint64
-		Way     uint64
-	}
-	Again struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Changes uint64
-		Way     uint64
-		Done    uint64
-	}
+	_     structs.HostLayout
 	Task  uint64
 	Args  [8]uint64
 	Call  uint32
@@ -206,7 +161,30 @@ type PathObjScratch struct {
 		End     uint64
 		At      uint64
 		Changes uint32
-		Pad     uint32
+		OfFile  uint32
+	}
+	Again struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Changes uint64
+		Way     uint64
+		Done    uint64
+	}
+	Walk struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Off     uint64
+		End     uint64
+		Key     uint32
+		Marks   uint32
+		Done    uint32
+		Crossed uint32
+		Changes uint64
+		Way     uint64
 	}
 	Send struct {
 		_       structs.HostLayout
@@ -248,6 +226,35 @@ type PathObjScratch struct {
 		}
 		Head [27]uint64
 	}
+	R struct {
+		_       structs.HostLayout
+		Len     uint32
+		Op      uint16
+		Source  uint8
+		Probe   uint8
+		Ktime   uint64
+		Cgid    uint64
+		Tgid    uint32
+		Tid     uint32
+		Cpu     uint32
+		Args    uint32
+		Seq     uint64
+		Ret     int64
+		Flags   uint64
+		Resolve uint64
+		Mode    uint32
+		Marks   uint32
+		I_mode  uint16
+		Ulen1   uint16
+		Ulen2   uint16
+		Alen    uint16
+		Clen1   uint32
+		Clen2   uint32
+		Aux1    uint64
+		Aux2    uint64
+	}
+	Blob [49536]uint8
+	_    [2880]byte
 }
 
 // Names of all BPF objects in the ELF.
@@ -260,6 +267,7 @@ const (
 	PathObjMapDrops           = "drops"
 	PathObjMapEvents          = "events"
 	PathObjMapExposed         = "exposed"
+	PathObjMapGivenAway       = "given_away"
 	PathObjMapKernelFiles     = "kernel_files"
 	PathObjMapMarks           = "marks"
 	PathObjMapNames           = "names"
@@ -345,6 +353,7 @@ type PathObjMapSpecs struct {
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Events      *ebpf.MapSpec `ebpf:"events"`
 	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
+	GivenAway   *ebpf.MapSpec `ebpf:"given_away"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
 	Names       *ebpf.MapSpec `ebpf:"names"`
@@ -400,6 +409,7 @@ type PathObjMaps struct {
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Events      *ebpf.Map `ebpf:"events"`
 	Exposed     *ebpf.Map `ebpf:"exposed"`
+	GivenAway   *ebpf.Map `ebpf:"given_away"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
 	Names       *ebpf.Map `ebpf:"names"`
@@ -422,6 +432,7 @@ func (m *PathObjMaps) Close() error {
 		m.Drops,
 		m.Events,
 		m.Exposed,
+		m.GivenAway,
 		m.KernelFiles,
 		m.Marks,
 		m.Names,

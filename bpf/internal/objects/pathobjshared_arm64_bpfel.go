@@ -68,6 +68,12 @@ type PathObjSharedCounters struct {
 	Run             uint64
 }
 
+type PathObjSharedGiving struct {
+	_    structs.HostLayout
+	At   uint64
+	Busy uint64
+}
+
 type PathObjSharedKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32
@@ -143,58 +149,7 @@ type PathObjSharedRun struct {
 }
 
 type PathObjSharedScratch struct {
-	_ structs.HostLayout
-	R struct {
-		_       structs.HostLayout
-		Len     uint32
-		Op      uint16
-		Source  uint8
-		Probe   uint8
-		Ktime   uint64
-		Cgid    uint64
-		Tgid    uint32
-		Tid     uint32
-		Cpu     uint32
-		Args    uint32
-		Seq     uint64
-		Ret     int64
-		Flags   uint64
-		Resolve uint64
-		Mode    uint32
-		Marks   uint32
-		I_mode  uint16
-		Ulen1   uint16
-		Ulen2   uint16
-		Alen    uint16
-		Clen1   uint32
-		Clen2   uint32
-		Aux1    uint64
-		Aux2    uint64
-	}
-	Blob [49536]uint8
-	Walk struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Off     uint64
-		End     uint64
-		Key     uint32
-		Marks   uint32
-		Done    uint32
-		Crossed uint32
-		Changes uint64
-		Way     uint64
-	}
-	Again struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Changes uint64
-		Way     uint64
-		Done    uint64
-	}
+	_     structs.HostLayout
 	Task  uint64
 	Args  [8]uint64
 	Call  uint32
@@ -231,7 +186,30 @@ type PathObjSharedScratch struct {
 		End     uint64
 		At      uint64
 		Changes uint32
-		Pad     uint32
+		OfFile  uint32
+	}
+	Again struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Changes uint64
+		Way     uint64
+		Done    uint64
+	}
+	Walk struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Off     uint64
+		End     uint64
+		Key     uint32
+		Marks   uint32
+		Done    uint32
+		Crossed uint32
+		Changes uint64
+		Way     uint64
 	}
 	Send struct {
 		_       structs.HostLayout
@@ -273,6 +251,35 @@ type PathObjSharedScratch struct {
 		}
 		Head [27]uint64
 	}
+	R struct {
+		_       structs.HostLayout
+		Len     uint32
+		Op      uint16
+		Source  uint8
+		Probe   uint8
+		Ktime   uint64
+		Cgid    uint64
+		Tgid    uint32
+		Tid     uint32
+		Cpu     uint32
+		Args    uint32
+		Seq     uint64
+		Ret     int64
+		Flags   uint64
+		Resolve uint64
+		Mode    uint32
+		Marks   uint32
+		I_mode  uint16
+		Ulen1   uint16
+		Ulen2   uint16
+		Alen    uint16
+		Clen1   uint32
+		Clen2   uint32
+		Aux1    uint64
+		Aux2    uint64
+	}
+	Blob [49536]uint8
+	_    [2880]byte
 }
 
 // Names of all BPF objects in the ELF.
@@ -284,6 +291,7 @@ const (
 	PathObjSharedMapCounters        = "counters"
 	PathObjSharedMapDrops           = "drops"
 	PathObjSharedMapExposed         = "exposed"
+	PathObjSharedMapGivenAway       = "given_away"
 	PathObjSharedMapHookedRun       = "hooked_run"
 	PathObjSharedMapKernelFiles     = "kernel_files"
 	PathObjSharedMapMarks           = "marks"
@@ -364,6 +372,7 @@ type PathObjSharedMapSpecs struct {
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
+	GivenAway   *ebpf.MapSpec `ebpf:"given_away"`
 	HookedRun   *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
@@ -414,6 +423,7 @@ type PathObjSharedMaps struct {
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Exposed     *ebpf.Map `ebpf:"exposed"`
+	GivenAway   *ebpf.Map `ebpf:"given_away"`
 	HookedRun   *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
@@ -439,6 +449,7 @@ func (m *PathObjSharedMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Exposed,
+		m.GivenAway,
 		m.HookedRun,
 		m.KernelFiles,
 		m.Marks,

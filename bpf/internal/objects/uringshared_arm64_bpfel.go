@@ -58,6 +58,12 @@ type UringSharedCounters struct {
 	Run             uint64
 }
 
+type UringSharedGiving struct {
+	_    structs.HostLayout
+	At   uint64
+	Busy uint64
+}
+
 type UringSharedKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32
@@ -166,58 +172,7 @@ type UringSharedRun struct {
 }
 
 type UringSharedScratch struct {
-	_ structs.HostLayout
-	R struct {
-		_       structs.HostLayout
-		Len     uint32
-		Op      uint16
-		Source  uint8
-		Probe   uint8
-		Ktime   uint64
-		Cgid    uint64
-		Tgid    uint32
-		Tid     uint32
-		Cpu     uint32
-		Args    uint32
-		Seq     uint64
-		Ret     int64
-		Flags   uint64
-		Resolve uint64
-		Mode    uint32
-		Marks   uint32
-		I_mode  uint16
-		Ulen1   uint16
-		Ulen2   uint16
-		Alen    uint16
-		Clen1   uint32
-		Clen2   uint32
-		Aux1    uint64
-		Aux2    uint64
-	}
-	Blob [49536]uint8
-	Walk struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Off     uint64
-		End     uint64
-		Key     uint32
-		Marks   uint32
-		Done    uint32
-		Crossed uint32
-		Changes uint64
-		Way     uint64
-	}
-	Again struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Changes uint64
-		Way     uint64
-		Done    uint64
-	}
+	_     structs.HostLayout
 	Task  uint64
 	Args  [8]uint64
 	Call  uint32
@@ -254,7 +209,30 @@ type UringSharedScratch struct {
 		End     uint64
 		At      uint64
 		Changes uint32
-		Pad     uint32
+		OfFile  uint32
+	}
+	Again struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Changes uint64
+		Way     uint64
+		Done    uint64
+	}
+	Walk struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Off     uint64
+		End     uint64
+		Key     uint32
+		Marks   uint32
+		Done    uint32
+		Crossed uint32
+		Changes uint64
+		Way     uint64
 	}
 	Send struct {
 		_       structs.HostLayout
@@ -296,6 +274,35 @@ type UringSharedScratch struct {
 		}
 		Head [27]uint64
 	}
+	R struct {
+		_       structs.HostLayout
+		Len     uint32
+		Op      uint16
+		Source  uint8
+		Probe   uint8
+		Ktime   uint64
+		Cgid    uint64
+		Tgid    uint32
+		Tid     uint32
+		Cpu     uint32
+		Args    uint32
+		Seq     uint64
+		Ret     int64
+		Flags   uint64
+		Resolve uint64
+		Mode    uint32
+		Marks   uint32
+		I_mode  uint16
+		Ulen1   uint16
+		Ulen2   uint16
+		Alen    uint16
+		Clen1   uint32
+		Clen2   uint32
+		Aux1    uint64
+		Aux2    uint64
+	}
+	Blob [49536]uint8
+	_    [2880]byte
 }
 
 // Names of all BPF objects in the ELF.
@@ -309,6 +316,7 @@ const (
 	UringSharedMapCounters       = "counters"
 	UringSharedMapDrops          = "drops"
 	UringSharedMapExposed        = "exposed"
+	UringSharedMapGivenAway      = "given_away"
 	UringSharedMapHookedRun      = "hooked_run"
 	UringSharedMapKernelFiles    = "kernel_files"
 	UringSharedMapMarks          = "marks"
@@ -393,6 +401,7 @@ type UringSharedMapSpecs struct {
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Drops       *ebpf.MapSpec `ebpf:"drops"`
 	Exposed     *ebpf.MapSpec `ebpf:"exposed"`
+	GivenAway   *ebpf.MapSpec `ebpf:"given_away"`
 	HookedRun   *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks       *ebpf.MapSpec `ebpf:"marks"`
@@ -441,6 +450,7 @@ type UringSharedMaps struct {
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Drops       *ebpf.Map `ebpf:"drops"`
 	Exposed     *ebpf.Map `ebpf:"exposed"`
+	GivenAway   *ebpf.Map `ebpf:"given_away"`
 	HookedRun   *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles *ebpf.Map `ebpf:"kernel_files"`
 	Marks       *ebpf.Map `ebpf:"marks"`
@@ -464,6 +474,7 @@ func (m *UringSharedMaps) Close() error {
 		m.Counters,
 		m.Drops,
 		m.Exposed,
+		m.GivenAway,
 		m.HookedRun,
 		m.KernelFiles,
 		m.Marks,

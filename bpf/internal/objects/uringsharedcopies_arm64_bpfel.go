@@ -58,6 +58,12 @@ type UringSharedCopiesCounters struct {
 	Run             uint64
 }
 
+type UringSharedCopiesGiving struct {
+	_    structs.HostLayout
+	At   uint64
+	Busy uint64
+}
+
 type UringSharedCopiesKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32
@@ -171,58 +177,7 @@ type UringSharedCopiesRun struct {
 }
 
 type UringSharedCopiesScratch struct {
-	_ structs.HostLayout
-	R struct {
-		_       structs.HostLayout
-		Len     uint32
-		Op      uint16
-		Source  uint8
-		Probe   uint8
-		Ktime   uint64
-		Cgid    uint64
-		Tgid    uint32
-		Tid     uint32
-		Cpu     uint32
-		Args    uint32
-		Seq     uint64
-		Ret     int64
-		Flags   uint64
-		Resolve uint64
-		Mode    uint32
-		Marks   uint32
-		I_mode  uint16
-		Ulen1   uint16
-		Ulen2   uint16
-		Alen    uint16
-		Clen1   uint32
-		Clen2   uint32
-		Aux1    uint64
-		Aux2    uint64
-	}
-	Blob [49536]uint8
-	Walk struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Off     uint64
-		End     uint64
-		Key     uint32
-		Marks   uint32
-		Done    uint32
-		Crossed uint32
-		Changes uint64
-		Way     uint64
-	}
-	Again struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Changes uint64
-		Way     uint64
-		Done    uint64
-	}
+	_     structs.HostLayout
 	Task  uint64
 	Args  [8]uint64
 	Call  uint32
@@ -259,7 +214,30 @@ type UringSharedCopiesScratch struct {
 		End     uint64
 		At      uint64
 		Changes uint32
-		Pad     uint32
+		OfFile  uint32
+	}
+	Again struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Changes uint64
+		Way     uint64
+		Done    uint64
+	}
+	Walk struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Off     uint64
+		End     uint64
+		Key     uint32
+		Marks   uint32
+		Done    uint32
+		Crossed uint32
+		Changes uint64
+		Way     uint64
 	}
 	Send struct {
 		_       structs.HostLayout
@@ -301,6 +279,35 @@ type UringSharedCopiesScratch struct {
 		}
 		Head [27]uint64
 	}
+	R struct {
+		_       structs.HostLayout
+		Len     uint32
+		Op      uint16
+		Source  uint8
+		Probe   uint8
+		Ktime   uint64
+		Cgid    uint64
+		Tgid    uint32
+		Tid     uint32
+		Cpu     uint32
+		Args    uint32
+		Seq     uint64
+		Ret     int64
+		Flags   uint64
+		Resolve uint64
+		Mode    uint32
+		Marks   uint32
+		I_mode  uint16
+		Ulen1   uint16
+		Ulen2   uint16
+		Alen    uint16
+		Clen1   uint32
+		Clen2   uint32
+		Aux1    uint64
+		Aux2    uint64
+	}
+	Blob [49536]uint8
+	_    [2880]byte
 }
 
 // Names of all BPF objects in the ELF.
@@ -316,6 +323,7 @@ const (
 	UringSharedCopiesMapDrops             = "drops"
 	UringSharedCopiesMapExposed           = "exposed"
 	UringSharedCopiesMapFailedBody        = "failed_body"
+	UringSharedCopiesMapGivenAway         = "given_away"
 	UringSharedCopiesMapHookedRun         = "hooked_run"
 	UringSharedCopiesMapKernelFiles       = "kernel_files"
 	UringSharedCopiesMapMarks             = "marks"
@@ -426,6 +434,7 @@ type UringSharedCopiesMapSpecs struct {
 	Drops         *ebpf.MapSpec `ebpf:"drops"`
 	Exposed       *ebpf.MapSpec `ebpf:"exposed"`
 	FailedBody    *ebpf.MapSpec `ebpf:"failed_body"`
+	GivenAway     *ebpf.MapSpec `ebpf:"given_away"`
 	HookedRun     *ebpf.MapSpec `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks         *ebpf.MapSpec `ebpf:"marks"`
@@ -480,6 +489,7 @@ type UringSharedCopiesMaps struct {
 	Drops         *ebpf.Map `ebpf:"drops"`
 	Exposed       *ebpf.Map `ebpf:"exposed"`
 	FailedBody    *ebpf.Map `ebpf:"failed_body"`
+	GivenAway     *ebpf.Map `ebpf:"given_away"`
 	HookedRun     *ebpf.Map `ebpf:"hooked_run"`
 	KernelFiles   *ebpf.Map `ebpf:"kernel_files"`
 	Marks         *ebpf.Map `ebpf:"marks"`
@@ -506,6 +516,7 @@ func (m *UringSharedCopiesMaps) Close() error {
 		m.Drops,
 		m.Exposed,
 		m.FailedBody,
+		m.GivenAway,
 		m.HookedRun,
 		m.KernelFiles,
 		m.Marks,

@@ -51,6 +51,12 @@ type UringWholeCounters struct {
 	Received        uint64
 }
 
+type UringWholeGiving struct {
+	_    structs.HostLayout
+	At   uint64
+	Busy uint64
+}
+
 type UringWholeKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32
@@ -141,58 +147,7 @@ type UringWholeRequest struct {
 }
 
 type UringWholeScratch struct {
-	_ structs.HostLayout
-	R struct {
-		_       structs.HostLayout
-		Len     uint32
-		Op      uint16
-		Source  uint8
-		Probe   uint8
-		Ktime   uint64
-		Cgid    uint64
-		Tgid    uint32
-		Tid     uint32
-		Cpu     uint32
-		Args    uint32
-		Seq     uint64
-		Ret     int64
-		Flags   uint64
-		Resolve uint64
-		Mode    uint32
-		Marks   uint32
-		I_mode  uint16
-		Ulen1   uint16
-		Ulen2   uint16
-		Alen    uint16
-		Clen1   uint32
-		Clen2   uint32
-		Aux1    uint64
-		Aux2    uint64
-	}
-	Blob [49536]uint8
-	Walk struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Off     uint64
-		End     uint64
-		Key     uint32
-		Marks   uint32
-		Done    uint32
-		Crossed uint32
-		Changes uint64
-		Way     uint64
-	}
-	Again struct {
-		_       structs.HostLayout
-		Dentry  uint64
-		Mnt     uint64
-		Root    uint64
-		Changes uint64
-		Way     uint64
-		Done    uint64
-	}
+	_     structs.HostLayout
 	Task  uint64
 	Args  [8]uint64
 	Call  uint32
@@ -229,7 +184,30 @@ type UringWholeScratch struct {
 		End     uint64
 		At      uint64
 		Changes uint32
-		Pad     uint32
+		OfFile  uint32
+	}
+	Again struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Changes uint64
+		Way     uint64
+		Done    uint64
+	}
+	Walk struct {
+		_       structs.HostLayout
+		Dentry  uint64
+		Mnt     uint64
+		Root    uint64
+		Off     uint64
+		End     uint64
+		Key     uint32
+		Marks   uint32
+		Done    uint32
+		Crossed uint32
+		Changes uint64
+		Way     uint64
 	}
 	Send struct {
 		_       structs.HostLayout
@@ -271,6 +249,35 @@ type UringWholeScratch struct {
 		}
 		Head [27]uint64
 	}
+	R struct {
+		_       structs.HostLayout
+		Len     uint32
+		Op      uint16
+		Source  uint8
+		Probe   uint8
+		Ktime   uint64
+		Cgid    uint64
+		Tgid    uint32
+		Tid     uint32
+		Cpu     uint32
+		Args    uint32
+		Seq     uint64
+		Ret     int64
+		Flags   uint64
+		Resolve uint64
+		Mode    uint32
+		Marks   uint32
+		I_mode  uint16
+		Ulen1   uint16
+		Ulen2   uint16
+		Alen    uint16
+		Clen1   uint32
+		Clen2   uint32
+		Aux1    uint64
+		Aux2    uint64
+	}
+	Blob [49536]uint8
+	_    [2880]byte
 }
 
 // Names of all BPF objects in the ELF.
@@ -287,6 +294,7 @@ const (
 	UringWholeMapEvents            = "events"
 	UringWholeMapExposed           = "exposed"
 	UringWholeMapFailedBody        = "failed_body"
+	UringWholeMapGivenAway         = "given_away"
 	UringWholeMapKernelFiles       = "kernel_files"
 	UringWholeMapMarks             = "marks"
 	UringWholeMapOwnChildren       = "own_children"
@@ -397,6 +405,7 @@ type UringWholeMapSpecs struct {
 	Events       *ebpf.MapSpec `ebpf:"events"`
 	Exposed      *ebpf.MapSpec `ebpf:"exposed"`
 	FailedBody   *ebpf.MapSpec `ebpf:"failed_body"`
+	GivenAway    *ebpf.MapSpec `ebpf:"given_away"`
 	KernelFiles  *ebpf.MapSpec `ebpf:"kernel_files"`
 	Marks        *ebpf.MapSpec `ebpf:"marks"`
 	OwnChildren  *ebpf.MapSpec `ebpf:"own_children"`
@@ -451,6 +460,7 @@ type UringWholeMaps struct {
 	Events       *ebpf.Map `ebpf:"events"`
 	Exposed      *ebpf.Map `ebpf:"exposed"`
 	FailedBody   *ebpf.Map `ebpf:"failed_body"`
+	GivenAway    *ebpf.Map `ebpf:"given_away"`
 	KernelFiles  *ebpf.Map `ebpf:"kernel_files"`
 	Marks        *ebpf.Map `ebpf:"marks"`
 	OwnChildren  *ebpf.Map `ebpf:"own_children"`
@@ -474,6 +484,7 @@ func (m *UringWholeMaps) Close() error {
 		m.Events,
 		m.Exposed,
 		m.FailedBody,
+		m.GivenAway,
 		m.KernelFiles,
 		m.Marks,
 		m.OwnChildren,
