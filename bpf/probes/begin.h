@@ -51,11 +51,15 @@ INLINE u32 shared_now(u64 task, u64 unknown)
 }
 
 /* Is there nothing to keep? So it is for most calls of a program without threads. */
-INLINE bool keeps_nothing(struct alone *alone, const u64 *args, const struct desc *d, u32 shared)
+INLINE bool keeps_nothing(struct alone *alone, struct pt_regs *regs, bool compat32, const struct desc *d, u32 shared)
 {
-	u8 class = class_of(d);
+	u8 class = class_of(d), name = d->path1;
 
-	return !shared && (class == CLASS_OPEN || class == CLASS_PATH) && !always_kept(d->op) && has_alone(alone, args, d);
+	if (shared || (class != CLASS_OPEN && class != CLASS_PATH) || always_kept(d->op) || d->path2 != NO || d->op == OP_OPENAT2)
+		return false;
+	if (name == NO)
+		return true;
+	return name < 2 && is_alone(alone, name ? second_argument(regs, compat32) : first_argument(regs, compat32));
 }
 
 /* Keeps what the call is given that is entered. s->args has its arguments, and s->alone what is known of its memory. */

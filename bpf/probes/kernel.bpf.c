@@ -375,29 +375,31 @@ INLINE int passed(void)
 /* Keeps what a call is given that is entered. */
 INLINE int keep_entered(struct task_struct *task, struct entry *e, const struct desc *d, struct pt_regs *regs, u32 nr, u32 compat32, u32 call)
 {
-	u32 key = scratch_key(copied_calls ? COPY_OF(enter) : 0, SCRATCH_ENTER), shared;
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct scratch *s;
+	u32 key, shared;
 	u64 ip, sp;
 
+	read_place(regs, &ip, &sp);
+	FORGET(compat32, ip);
+	compat32 &= 1;
+	shared = shared_now((u64)task, sp);
+	if (!e->left && keeps_nothing(&e->alone, regs, compat32, d, shared))
+		return 0;
+	key = scratch_key(copied_calls ? COPY_OF(enter) : 0, SCRATCH_ENTER);
+	s = bpf_map_lookup_elem(&scratch, &key);
 	if (!s)
 		return 0;
 	s->task = (u64)task;
 	read_args(regs, compat32, s->args);
-	FORGET(compat32, s->args[0]);
-	compat32 &= 1;
 	s->given.kept = 0;
 	if (class_of(d) == CLASS_EXEC) {
 		e->check = only_asks(d, s->args);
 		e->alone.end = 0;
 	}
 	if (e->left && is_proved(d)) {
-		read_place(regs, &ip, &sp);
 		e->again = starts_over(key, call, ip, sp);
 		e->left = !e->again;
 	}
-	shared = shared_now((u64)task, s->args[0]);
-	if (keeps_nothing(&e->alone, s->args, d, shared))
-		return 0;
 	if (!(shared & SHARES_MEMORY))
 		s->alone = e->alone;
 	keep_call(key, nr, compat32, shared);
