@@ -33,10 +33,16 @@ INLINE bool is_kept(const struct desc *d)
 	return false;
 }
 
+/* Is a call given nothing in memory but one name, or not even that? */
+INLINE bool has_one_name(const struct desc *d)
+{
+	return d->path2 == NO && d->op != OP_OPENAT2;
+}
+
 /* Is what a call is given known to be in memory of its process alone? */
 INLINE bool has_alone(struct alone *alone, const u64 *args, const struct desc *d)
 {
-	return d->path2 == NO && d->op != OP_OPENAT2 && (d->path1 == NO || is_alone(alone, args[d->path1 & 7]));
+	return has_one_name(d) && (d->path1 == NO || is_alone(alone, args[d->path1 & 7]));
 }
 
 /* What the present task shares with others, and what they can reach of it. */
@@ -55,11 +61,11 @@ INLINE bool keeps_nothing(struct alone *alone, struct pt_regs *regs, bool compat
 {
 	u8 class = class_of(d), name = d->path1;
 
-	if (shared || (class != CLASS_OPEN && class != CLASS_PATH) || always_kept(d->op) || d->path2 != NO || d->op == OP_OPENAT2)
+	if (shared || (class != CLASS_OPEN && class != CLASS_PATH) || always_kept(d->op) || !has_one_name(d))
 		return false;
 	if (name == NO)
 		return true;
-	return name < 2 && is_alone(alone, name ? second_argument(regs, compat32) : first_argument(regs, compat32));
+	return name < 2 /* of no call is it a later argument */ && is_alone(alone, name ? second_argument(regs, compat32) : first_argument(regs, compat32));
 }
 
 /* Keeps what the call is given that is entered. s->args has its arguments, and s->alone what is known of its memory. */

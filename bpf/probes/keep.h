@@ -115,7 +115,8 @@ INLINE u32 keep_place(struct name *n, struct scratch *s, u64 len, u32 second)
 	return GIVEN_PLACE << second;
 }
 
-/* Keeps what one name of a call is given. Without memory for a text that others can change, nobody knows which one the kernel takes. */
+/* Keeps what one name of a call is given. Without memory for a text that others can change, or for a place that the call itself can
+ * move, nobody knows which one the kernel takes. */
 GLOBAL u32 keep_name(u32 key, u64 ptr, s32 dfd, u32 how)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
@@ -133,7 +134,7 @@ GLOBAL u32 keep_name(u32 key, u64 ptr, s32 dfd, u32 how)
 		return kept;
 	n = name_of_task(second, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!n)
-		return kept | (how & KEEP_SHARED ? GIVEN_UNREAD << second : 0);
+		return kept | (how & (KEEP_SHARED | KEEP_PLACE) ? GIVEN_UNREAD << second : 0);
 	kept |= keep_text(n, ptr, how);
 	if (!(how & KEEP_PLACE))
 		return kept;
@@ -151,10 +152,12 @@ GLOBAL u32 keep_descriptor(u32 key, s32 fd)
 	struct name *n = name_of_task(0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	u32 kept;
 
-	if (!s || !n)
+	if (!s)
 		return 0;
 	s->given.file = fd_file(fd);
 	file_path(s->given.file, &s->given.dir[0]);
+	if (!n) /* no memory: then only whether it is the same is known at the end */
+		return GIVEN_FILE;
 	s->r.marks = 0;
 	kept = GIVEN_FILE | keep_place(n, s, put_file(key, 0, s->given.file), 0);
 	n->i_mode = s->r.i_mode;

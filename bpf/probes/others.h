@@ -39,6 +39,12 @@ INLINE bool is_alone(struct alone *m, u64 at)
 	return is_known(m, at, UPATH_MAX, 0);
 }
 
+/* So it is where compilers put texts. */
+INLINE bool is_of_file(struct alone *m, u64 at)
+{
+	return is_known(m, at, 1, 1);
+}
+
 INLINE void note_known(struct alone *m, u64 from, u64 end, u32 of_file)
 {
 	u64 memory = POINTER(task_struct, bpf_get_current_task(), mm);
@@ -67,7 +73,7 @@ GLOBAL u32 others_reach(u32 key, u64 at, u64 len)
 		return 1;
 	if (is_alone(&s->alone, at))
 		return 0;
-	if (is_known(&s->alone, at, 1, 1)) /* where compilers put texts */
+	if (is_of_file(&s->alone, at))
 		return 1;
 	err = bpf_find_vma(bpf_get_current_task_btf(), at, keep_area, &a, 0);
 	if (err)

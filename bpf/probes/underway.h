@@ -47,8 +47,8 @@ INLINE void begin_change(struct task_struct *task, u32 place)
 	e->change = place;
 }
 
-/* The present task, which shares its table of descriptors, begins to close one. Closes are as many as opens: what others need of a
- * call's arguments is not looked up for them. */
+/* The present task, which shares its table of descriptors, begins to close one. There are as many closes as opens: this is given its
+ * argument, where change_entered reads all of them. */
 GLOBAL u32 close_entered(s32 fd)
 {
 	u64 task = bpf_get_current_task();
