@@ -10,9 +10,8 @@ enum { MSG_FASTOPEN = 0x20000000 };
 /* Completes the record's alen bytes of address at blob offset 0. After it comes the path of a
  * unix socket that put_unix has written or, of a path as the program gave it, the directory that
  * it starts from: the working directory, or the process root, which a chroot changes. Returns the bytes of all. */
-GLOBAL u64 complete_addr(u32 key, u64 alen)
+GLOBAL u64 complete_addr(struct scratch *s, u64 alen)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct path_pair base;
 	u64 off = alen;
 
@@ -23,7 +22,7 @@ GLOBAL u64 complete_addr(u32 key, u64 alen)
 		off += s->r.clen1;
 	} else if (alen > 2 && s->blob[0] == FAMILY_UNIX && s->blob[1] == 0 && s->blob[2] != 0) {
 		base_path(s->blob[2] == '/', AT_FDCWD, &base);
-		s->r.clen1 = put_path(key, off, base.mnt, base.dentry);
+		s->r.clen1 = put_path(s, off, base.mnt, base.dentry);
 		off += s->r.clen1;
 		s->r.marks |= MARK_HAS_BASE1;
 	} else {
@@ -33,14 +32,9 @@ GLOBAL u64 complete_addr(u32 key, u64 alen)
 	return off;
 }
 
-INLINE void emit_addr(struct scratch *s, u32 key, u64 alen, struct counters *c, u8 slot)
+INLINE void emit_addr(struct scratch *s, u64 alen, struct counters *c, u8 slot)
 {
-	u64 off = complete_addr(key, alen);
-
-	BARRIER(off);
-	if (off > BLOB_LAST)
-		off = BLOB_LAST;
-	emit(&s->r, REC_SIZE + off, c, slot);
+	send_record(s, complete_addr(s, alen), c, slot);
 }
 
 /* Does a connect that succeeded only begin when the first data are sent (TCP_FASTOPEN_CONNECT)? Any other has ended then. */
@@ -56,9 +50,8 @@ INLINE bool is_deferred(struct kind *k)
 }
 
 /* Whether a send that succeeded ignored the address that it was given. */
-GLOBAL u32 ignored(u32 key, u32 flags)
+GLOBAL u32 ignored(struct scratch *s, u32 flags)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct kind *k;
 
 	if (!s)
@@ -74,9 +67,8 @@ GLOBAL u32 ignored(u32 key, u32 flags)
 }
 
 /* Makes of the address that a send was given the one that the kernel used. */
-GLOBAL u32 as_used(u32 key, u64 alen)
+GLOBAL u32 as_used(struct scratch *s, u64 alen)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct kind *k;
 	u16 *family;
 

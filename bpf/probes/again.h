@@ -67,9 +67,8 @@ INLINE void keep_left(struct scratch *s, struct entry *e, u32 call, struct pt_re
 }
 
 /* Is the text in the scratch record the one of the call that was left? */
-GLOBAL u32 same_left(u32 key, u32 at)
+GLOBAL u32 same_left(struct scratch *s, u32 at)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct left *l = left_of_task(0);
 	u64 from = at;
 	u8 *now, *then;
@@ -85,24 +84,24 @@ GLOBAL u32 same_left(u32 key, u32 at)
 }
 
 struct left_comparison {
-	u32 key, len, differs;
+	struct scratch *s;
+	u32 len, differs;
 };
 
 static long compare_left(u32 i, struct left_comparison *c)
 {
 	if (i * TEXT_PIECE >= c->len)
 		return 1;
-	c->differs = !same_left(c->key, i * TEXT_PIECE);
+	c->differs = !same_left(c->s, i * TEXT_PIECE);
 	return c->differs;
 }
 
 /* Is the call that is entered the one that was left? s->args has its arguments. The text that follows another one in a record is not looked at. */
-GLOBAL u32 starts_over(u32 key, u32 call, u64 ip, u64 sp)
+GLOBAL u32 starts_over(struct scratch *s, u32 call, u64 ip, u64 sp)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct left *l = left_of_task(0);
 	const struct desc *d = desc_of_call(call);
-	struct left_comparison c = { .key = key };
+	struct left_comparison c = { .s = s };
 	u64 differs = 0;
 
 	if (!s || !l || l->call != call || l->ip != ip || l->sp != sp || d->path1 == NO)
@@ -110,7 +109,7 @@ GLOBAL u32 starts_over(u32 key, u32 call, u64 ip, u64 sp)
 	for (u32 i = 0; i < 6; i++)
 		differs |= l->args[i] ^ s->args[i];
 	c.len = l->len;
-	if (differs || put_user_str(key, 0, s->args[d->path1 & 7]) != c.len)
+	if (differs || put_user_str(s, 0, s->args[d->path1 & 7]) != c.len)
 		return 0;
 	LOOP(UPATH_MAX / TEXT_PIECE, compare_left, &c);
 	return !c.differs;

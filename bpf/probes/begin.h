@@ -69,23 +69,22 @@ INLINE bool keeps_nothing(struct alone *alone, struct pt_regs *regs, bool compat
 }
 
 /* Keeps what the call is given that is entered. s->args has its arguments, and s->alone what is known of its memory. */
-GLOBAL u32 keep_call(u32 key, u32 nr, u32 compat32, u32 shared)
+GLOBAL u32 keep_call(struct scratch *s, u32 nr, u32 compat32, u32 shared)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	const struct desc *d;
 
 	if (!s)
 		return 0;
 	d = desc_of(nr, compat32);
 	if (d->class == CLASS_SOCK)
-		return keep_socket(key, d->op, shared);
+		return keep_socket(s, d->op, shared);
 	if (d->class == CLASS_SPECIAL)
-		return keep_special(key, d->op, shared);
-	if (!(shared & SHARES_MEMORY) && !has_alone(&s->alone, s->args, d) && others_reach_call(key, nr, compat32))
+		return keep_special(s, d->op, shared);
+	if (!(shared & SHARES_MEMORY) && !has_alone(&s->alone, s->args, d) && others_reach_call(s, nr, compat32))
 		shared |= SHARES_MEMORY;
 	if (!shared && !always_kept(d->op))
 		return 0;
-	return keep_given(key, nr, compat32, shared);
+	return keep_given(s, nr, compat32, shared);
 }
 
 #endif

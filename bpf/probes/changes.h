@@ -152,9 +152,8 @@ GLOBAL u32 table_changed(u64 table, u32 what, u64 since)
 }
 
 /* Was it since the call was entered that a record is about? */
-GLOBAL u32 descriptor_changed(u32 key, s32 fd)
+GLOBAL u32 descriptor_changed(struct scratch *s, s32 fd)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 files = descriptors();
 	struct change *c;
 
@@ -209,9 +208,8 @@ INLINE bool can_be_opened(u64 file, u64 flags)
 /* A call that opened a file ends, and nothing says that its descriptor has another one by now. Was it taken away in the
  * meantime? From here on, a thread that closes it closes what it was told of. Whatever was closed can have been a file
  * without O_LARGEFILE, if that is what the call opened. Gives the record its time, if it has none. */
-GLOBAL u32 still_opened(u32 key, s32 fd, u64 file, u32 largefile)
+GLOBAL u32 still_opened(struct scratch *s, s32 fd, u64 file, u32 largefile)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 task, files, since;
 	struct change *c;
 

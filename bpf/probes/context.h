@@ -51,9 +51,8 @@ INLINE void put_number(struct rec *r, u64 task)
 
 /* Appends the root directory of the current task, and says of how many bytes it is. What is wrong with that path is
  * not wrong with the others of the record: then there is none. */
-GLOBAL u64 put_root(u32 key, u64 off)
+GLOBAL u64 put_root(struct scratch *s, u64 off)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct path_pair p;
 	u32 marks;
 	u64 n;
@@ -63,7 +62,7 @@ GLOBAL u64 put_root(u32 key, u64 off)
 	marks = s->r.marks;
 	s->r.marks = 0;
 	base_path(true, 0, &p);
-	n = put_path(key, off, p.mnt, p.dentry);
+	n = put_path(s, off, p.mnt, p.dentry);
 	if (s->r.marks & (MARK_PTRUNC | MARK_PFAULT | MARK_DISCONN))
 		n = 0;
 	else
@@ -92,9 +91,8 @@ INLINE bool reads_arguments(void)
 
 /* Appends what the current program was started with, as the kernel put it into its memory: the program itself has not run
  * yet. What it cannot read has length 0. */
-GLOBAL u64 put_arguments(u32 key, u64 off)
+GLOBAL u64 put_arguments(struct scratch *s, u64 off)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 mm, from, n;
 
 	BARRIER(off);
@@ -115,21 +113,13 @@ GLOBAL u64 put_arguments(u32 key, u64 off)
 
 /* The end of a call that sets the context. What it was given does not matter, nor whether it was answered: this is
  * what it led to. */
-GLOBAL u32 tell_context(u32 key)
+GLOBAL u32 tell_context(struct scratch *s, struct counters *c)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct counters *c = counters_of(SLOT_EXIT);
-	u64 off;
-
 	if (!s || !c)
 		return 0;
 	begin(&s->r, OP_CONTEXT, 0);
 	put_context(&s->r, bpf_get_current_task());
-	off = put_root(key, 0);
-	BARRIER(off);
-	if (off > BLOB_LAST)
-		off = BLOB_LAST;
-	emit(&s->r, REC_SIZE + off, c, SLOT_EXIT);
+	send_record(s, put_root(s, 0), c, SLOT_EXIT);
 	return 0;
 }
 

@@ -28,15 +28,16 @@ GLOBAL u32 exposed_late(void)
 	return is_exposed(run_at(SLOT_EXIT));
 }
 
-INLINE void expose(u32 run)
+GLOBAL u32 expose(u32 run)
 {
 	u32 key = run - 1, now, *life = bpf_map_lookup_elem(&exposed, &key);
 
 	if (!life)
-		return;
+		return 0;
 	now = life_of(run);
 	if (*life != now)
 		*life = now;
+	return 0;
 }
 
 #endif

@@ -28,10 +28,17 @@ static long claim_step(u32 i, struct claim *c)
 	return 1;
 }
 
+/* A walk up to the anchor of an object. */
+struct object_walk {
+	struct scratch *s;
+	struct walk walk;
+};
+
 /* The components of an object's path up to the anchor, and the path of that. */
-static long put_object_step(u32 i, struct walk *w)
+static long put_object_step(u32 i, struct object_walk *o)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &w->key);
+	struct walk *w = &o->walk;
+	struct scratch *s = o->s;
 	u64 inode = POINTER(dentry, w->dentry, d_inode), off = w->off, n;
 	struct file_anchor *a = NULL;
 	struct links l;
@@ -78,18 +85,18 @@ truncated:
 	return 1;
 }
 
-GLOBAL u64 put_object(u32 key, u64 off, u64 dentry)
+GLOBAL u64 put_object(struct scratch *s, u64 off, u64 dentry)
 {
-	struct walk w = { .dentry = dentry, .off = off, .end = off + COMP_MAX, .key = key };
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct object_walk o = { .s = s, .walk = { .dentry = dentry, .off = off, .end = off + COMP_MAX } };
+	struct walk *w = &o.walk;
 
 	if (!s)
 		return 0;
-	bpf_loop(4200, put_object_step, &w, 0);
-	if (!w.done)
-		w.marks |= MARK_PFAULT;
-	s->r.marks |= w.marks;
-	return w.off - off;
+	bpf_loop(4200, put_object_step, &o, 0);
+	if (!w->done)
+		w->marks |= MARK_PFAULT;
+	s->r.marks |= w->marks;
+	return w->off - off;
 }
 
 INLINE void count_unresolved(void)
@@ -119,7 +126,7 @@ GLOBAL u32 refuse_file(u64 mnt, u64 dentry, u32 hook, u32 verdict)
 	if (!c)
 		return 1;
 	bpf_loop(POOL, claim_step, &claim, 0);
-	s = bpf_map_lookup_elem(&scratch, &claim.key);
+	s = scratch_at(claim.key);
 	if (!claim.got || !s) {
 		n = bpf_map_lookup_elem(&drops, &op);
 		if (n)
@@ -137,14 +144,11 @@ GLOBAL u32 refuse_file(u64 mnt, u64 dentry, u32 hook, u32 verdict)
 		s->r.marks |= leaf_marks(dentry);
 	}
 	s->r.i_mode = mode;
-	off = mnt ? put_path(claim.key, 0, mnt, dentry) : put_object(claim.key, 0, dentry);
+	off = mnt ? put_path(s, 0, mnt, dentry) : put_object(s, 0, dentry);
 	s->r.clen1 = off;
 	if (s->r.marks & MARK_DISCONN)
 		s->r.marks |= MARK_UNNAMED;
-	BARRIER(off);
-	if (off > BLOB_LAST)
-		off = BLOB_LAST;
-	emit(&s->r, REC_SIZE + off, c, SLOT_FILES);
+	send_record(s, off, c, SLOT_FILES);
 	n = bpf_map_lookup_elem(&file_pool, &claim.key);
 	if (n)
 		__sync_lock_test_and_set(n, 0);

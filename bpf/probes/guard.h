@@ -405,21 +405,19 @@ INLINE u64 pid_of(u64 file)
 }
 
 /* Descriptors that came from other processes. */
-INLINE void note_received(u64 n)
+INLINE void note_received(struct counters *c, u64 n)
 {
-	struct counters *c = counters_of(SLOT_EXIT);
-
 	if (c && n)
 		__sync_fetch_and_add(&c->received, n);
 }
 
-INLINE void guard_getfd(s32 pidfd, s64 ret)
+INLINE void guard_getfd(struct counters *c, s32 pidfd, s64 ret)
 {
 	u64 file;
 
 	if (ret < 0)
 		return;
-	note_received(1);
+	note_received(c, 1);
 	file = fd_file(pidfd);
 	if (file)
 		raise_if_observer(task_of(pid_of(file)), 0);
@@ -435,10 +433,8 @@ INLINE bool exposes(u32 what)
 }
 
 /* A call of CLASS_GUARD that a task of the scope made. */
-INLINE void guard_call(u32 what, const u64 *v, s64 ret)
+INLINE void guard_call(struct counters *c, u32 what, const u64 *v, s64 ret)
 {
-	struct counters *c;
-
 	switch (what) {
 	case GUARD_PTRACE:
 		guard_ptrace(v[0], ret);
@@ -447,7 +443,7 @@ INLINE void guard_call(u32 what, const u64 *v, s64 ret)
 		guard_reach(v[0], ret);
 		break;
 	case GUARD_GETFD:
-		guard_getfd(v[0], ret);
+		guard_getfd(c, v[0], ret);
 		break;
 	case GUARD_KERNEL:
 		if (ret >= 0)
@@ -460,9 +456,7 @@ INLINE void guard_call(u32 what, const u64 *v, s64 ret)
 		}
 		break;
 	case GUARD_RING: /* only whether the scope has rings at all */
-		c = counters_of(SLOT_EXIT);
-		if (c)
-			__sync_fetch_and_add(&c->rings, 1);
+		__sync_fetch_and_add(&c->rings, 1);
 		break;
 	}
 }

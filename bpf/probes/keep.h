@@ -66,19 +66,18 @@ INLINE bool always_kept(u32 op)
 }
 
 /* Can other processes change the texts of a call, or the structure of openat2? s->args has its arguments. */
-GLOBAL u32 others_reach_call(u32 key, u32 nr, u32 compat32)
+GLOBAL u32 others_reach_call(struct scratch *s, u32 nr, u32 compat32)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	const struct desc *d;
 
 	if (!s)
 		return 0;
 	d = desc_of(nr, compat32);
-	if (d->path1 != NO && others_reach(key, s->args[d->path1 & 7], UPATH_MAX))
+	if (d->path1 != NO && others_reach(s, s->args[d->path1 & 7], UPATH_MAX))
 		return 1;
-	if (d->path2 != NO && others_reach(key, s->args[d->path2 & 7], UPATH_MAX))
+	if (d->path2 != NO && others_reach(s, s->args[d->path2 & 7], UPATH_MAX))
 		return 1;
-	return d->op == OP_OPENAT2 && others_reach(key, s->args[2], HOW_SIZE);
+	return d->op == OP_OPENAT2 && others_reach(s, s->args[2], HOW_SIZE);
 }
 
 /* How a name is kept. */
@@ -117,9 +116,8 @@ INLINE u32 keep_place(struct name *n, struct scratch *s, u64 len, u32 second)
 
 /* Keeps what one name of a call is given. Without memory for a text that others can change, or for a place that the call itself can
  * move, nobody knows which one the kernel takes. */
-GLOBAL u32 keep_name(u32 key, u64 ptr, s32 dfd, u32 how)
+GLOBAL u32 keep_name(struct scratch *s, u64 ptr, s32 dfd, u32 how)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u32 second = how & KEEP_SECOND, kept = 0;
 	struct path_pair start;
 	struct name *n;
@@ -142,13 +140,12 @@ GLOBAL u32 keep_name(u32 key, u64 ptr, s32 dfd, u32 how)
 	n->absolute = kept & GIVEN_TEXT << second && n->text_len && n->text[0] == '/';
 	base_path(n->absolute, dfd, &start);
 	s->r.marks = 0;
-	return kept | keep_place(n, s, put_path(key, 0, start.mnt, start.dentry), second);
+	return kept | keep_place(n, s, put_path(s, 0, start.mnt, start.dentry), second);
 }
 
 /* Keeps the file of the descriptor that a call is about. */
-GLOBAL u32 keep_descriptor(u32 key, s32 fd)
+GLOBAL u32 keep_descriptor(struct scratch *s, s32 fd)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct name *n = name_of_task(0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	u32 kept;
 
@@ -159,7 +156,7 @@ GLOBAL u32 keep_descriptor(u32 key, s32 fd)
 	if (!n) /* no memory: then only whether it is the same is known at the end */
 		return GIVEN_FILE;
 	s->r.marks = 0;
-	kept = GIVEN_FILE | keep_place(n, s, put_file(key, 0, s->given.file), 0);
+	kept = GIVEN_FILE | keep_place(n, s, put_file(s, 0, s->given.file), 0);
 	n->i_mode = s->r.i_mode;
 	return kept;
 }
@@ -197,9 +194,8 @@ INLINE u64 text_of_special(u32 op, const u64 *args)
 }
 
 /* Keeps what such a call is given. s->args has its arguments. */
-GLOBAL u32 keep_special(u32 key, u32 op, u32 shared)
+GLOBAL u32 keep_special(struct scratch *s, u32 op, u32 shared)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct given *g;
 	u64 at;
 
@@ -218,17 +214,16 @@ GLOBAL u32 keep_special(u32 key, u32 op, u32 shared)
 	}
 	if (!at)
 		return 0;
-	if (!(shared & SHARES_MEMORY) && !others_reach(key, at, UPATH_MAX) && !(op == OP_BPF_OBJ_PIN && others_reach(key, s->args[1], PIN_SIZE)))
+	if (!(shared & SHARES_MEMORY) && !others_reach(s, at, UPATH_MAX) && !(op == OP_BPF_OBJ_PIN && others_reach(s, s->args[1], PIN_SIZE)))
 		return 0;
 	g->kept |= GIVEN_SHARED;
-	g->kept |= keep_name(key, at, AT_FDCWD, KEEP_TEXT | KEEP_SHARED | (shared & SHARES_WITH_THREADS ? KEEP_THREADS : 0));
+	g->kept |= keep_name(s, at, AT_FDCWD, KEEP_TEXT | KEEP_SHARED | (shared & SHARES_WITH_THREADS ? KEEP_THREADS : 0));
 	return 0;
 }
 
 /* Keeps what the present call is given. s->args has its arguments. */
-GLOBAL u32 keep_given(u32 key, u32 nr, u32 compat32, u32 shared)
+GLOBAL u32 keep_given(struct scratch *s, u32 nr, u32 compat32, u32 shared)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u32 kept = 0, dir = shared & SHARES_FILES ? KEEP_DIR : 0, how = 0;
 	const struct desc *d;
 	struct given *g;
@@ -255,13 +250,13 @@ GLOBAL u32 keep_given(u32 key, u32 nr, u32 compat32, u32 shared)
 		how = KEEP_TEXT | (moves_places(d->op) ? KEEP_PLACE : 0) | (shared & SHARES_MEMORY ? KEEP_SHARED : 0) |
 		      (shared & SHARES_WITH_THREADS ? KEEP_THREADS : 0);
 	if (d->path1 != NO)
-		kept |= keep_name(key, s->args[d->path1 & 7], s->args[d->dfd1 & 7], how | dir);
+		kept |= keep_name(s, s->args[d->path1 & 7], s->args[d->dfd1 & 7], how | dir);
 	else if (d->dfd1 != NO && dir)
-		kept |= keep_descriptor(key, s->args[d->dfd1 & 7]);
+		kept |= keep_descriptor(s, s->args[d->dfd1 & 7]);
 	if (d->path2 != NO) {
 		if (d->dfd2 == NO)
 			how &= ~(u32)KEEP_PLACE;
-		kept |= keep_name(key, s->args[d->path2 & 7], s->args[d->dfd2 & 7], how | (d->dfd2 != NO ? dir : 0) | KEEP_SECOND);
+		kept |= keep_name(s, s->args[d->path2 & 7], s->args[d->dfd2 & 7], how | (d->dfd2 != NO ? dir : 0) | KEEP_SECOND);
 	}
 	g->kept = kept;
 	return 0;

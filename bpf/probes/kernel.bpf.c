@@ -19,7 +19,7 @@
 #include "opens.h"
 #include "begin.h"
 
-INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d)
+INLINE u64 on_paths(struct scratch *s, const struct desc *d)
 {
 	struct rec *r = &s->r;
 	u64 off = 0, n;
@@ -36,9 +36,9 @@ INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d)
 	if (r->op == OP_OPEN_TREE && d->mode != NO) /* open_tree_attr: what it sets can be nothing */
 		set_attributes(r, s->args[d->mode & 7]);
 	if (d->path1 == NO || by_descriptor(r, s->args[d->path1 & 7], s->args[d->dfd1 & 7])) { /* the file itself says where it is */
-		off = put_descriptor(key, s->args[d->dfd1 & 7]);
+		off = put_descriptor(s, s->args[d->dfd1 & 7]);
 	} else {
-		off = put_operand(key, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
+		off = put_operand(s, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
 		no_fault(r, s->args[d->path1 & 7], 0);
 	}
 	BARRIER(off);
@@ -50,13 +50,13 @@ INLINE u64 on_paths(struct scratch *s, u32 key, const struct desc *d)
 		u32 marks = r->marks;
 
 		first = begin_second(r);
-		off = put_operand(key, off, s->args[d->path2 & 7], s->args[d->dfd2 & 7], 1);
+		off = put_operand(s, off, s->args[d->path2 & 7], s->args[d->dfd2 & 7], 1);
 		no_fault(r, s->args[d->path2 & 7], marks);
 		end_second(r, first);
 		return off;
 	}
 	if (s->args[d->path2 & 7]) { /* text only: a link's target, a mount's source, an attribute */
-		n = put_text(key, off, s->args[d->path2 & 7], 1);
+		n = put_text(s, off, s->args[d->path2 & 7], 1);
 		r->marks |= MARK_HAS_U2;
 		r->ulen2 = n;
 		off += n;
@@ -78,12 +78,17 @@ INLINE bool is_x32(u64 nr)
 #endif
 
 /* Counts a call that is not decoded, unless it was answered and did nothing. */
-INLINE void unmapped(bool entered, s64 ret)
+INLINE void unmapped(struct counters *c, bool entered, s64 ret)
 {
-	struct counters *c = counters_of(SLOT_EXIT);
-
 	if (c && ret != -ENOSYS && (entered || ret >= 0))
 		__sync_fetch_and_add(&c->compat_unmapped, 1);
+}
+
+/* The same for those that are rarely made. Its entry, if one was seen, was noted as this call. */
+GLOBAL u32 end_unmapped(u32 call, s64 ret)
+{
+	unmapped(counters_of(SLOT_EXIT), take_entry(bpf_get_current_task_btf(), call), ret);
+	return 0;
 }
 
 /* Is this a call of CLASS_SPECIAL that is not looked at? */
@@ -137,7 +142,7 @@ INLINE bool records(struct task_struct *task, u64 *cgid, u32 *entered, u64 nr, s
 
 	if (is_x32(nr)) {
 		if (is_in_scope(present_cgroup((u64)task), SLOT_EXIT))
-			unmapped(take_entry(task, x32_of(nr)), ret);
+			end_unmapped(x32_of(nr), ret);
 		return false;
 	}
 	if (desc_of_call(call)->class == CLASS_EXEC)
@@ -145,7 +150,7 @@ INLINE bool records(struct task_struct *task, u64 *cgid, u32 *entered, u64 nr, s
 	*entered = call;
 	if (is_x32_exec(call)) {
 		if (is_in_scope(present_cgroup((u64)task), SLOT_EXIT))
-			unmapped(take_entry(task, call), ret);
+			end_unmapped(call, ret);
 		return false;
 	}
 	d = desc_of_call(call);
@@ -181,50 +186,37 @@ INLINE bool only_asks(const struct desc *d, const u64 *args)
 
 /* The ends of some classes of calls. A verifier checks each once, and not once for each way that leads there.
  * s->args has the call's arguments. */
-GLOBAL u64 end_open(u32 key, u32 nr, u32 compat32)
+GLOBAL u64 end_open(struct scratch *s, struct counters *c, u32 nr, u32 compat32)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-
-	return s ? on_open(s, key, desc_of(nr, compat32)) : 0;
+	return s && c ? on_open(s, c, desc_of(nr, compat32)) : 0;
 }
 
-GLOBAL u64 end_paths(u32 key, u32 nr, u32 compat32)
+GLOBAL u64 end_paths(struct scratch *s, u32 nr, u32 compat32)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-
-	return s ? on_paths(s, key, desc_of(nr, compat32)) : 0;
+	return s ? on_paths(s, desc_of(nr, compat32)) : 0;
 }
 
-GLOBAL u32 end_of_special(u32 key, u32 op, s64 ret, u32 entered)
+GLOBAL u32 end_of_special(struct scratch *s, struct counters *c, u32 op, s64 ret, u32 entered)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-
-	return s && special_end(op, s->args, ret, entered);
+	return s && special_end(c, op, s->args, ret, entered);
 }
 
-GLOBAL u64 end_special(u32 key)
+GLOBAL u64 end_special(struct scratch *s)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-
-	return s ? on_special(s, key) : 0;
+	return s ? on_special(s) : 0;
 }
 
-GLOBAL u32 end_sock(u32 key)
+GLOBAL u32 end_sock(struct scratch *s, struct counters *c)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct counters *c = counters_of(SLOT_EXIT);
-
 	if (s && c)
-		on_sock(s, key, c);
+		on_sock(s, c);
 	return 0;
 }
 
-GLOBAL u32 end_guard(u32 key, u32 op, s64 ret)
+GLOBAL u32 end_guard(struct scratch *s, struct counters *c, u32 op, s64 ret)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-
-	if (s)
-		guard_call(op, s->args, ret);
+	if (s && c)
+		guard_call(c, op, s->args, ret);
 	return 0;
 }
 
@@ -237,21 +229,19 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 	struct scratch *s;
 	struct entry *entered;
 	u64 off = 0;
-	u32 key;
 
 	if (nr >= NCALLS)
 		return 0;
 	d = desc_of(nr, compat32);
 	entered = take_entry(task, call);
-	if (class_of(d) == CLASS_UNMAPPED) {
-		unmapped(entered, ret);
-		return 0;
-	}
 	c = counters_of(SLOT_EXIT);
 	if (!c)
 		return 0;
-	key = scratch_key(copied_calls ? COPY_OF(exit) : 0, SCRATCH_EXIT);
-	s = bpf_map_lookup_elem(&scratch, &key);
+	if (class_of(d) == CLASS_UNMAPPED) {
+		unmapped(c, entered, ret);
+		return 0;
+	}
+	s = scratch_at(scratch_key(copied_calls ? COPY_OF(exit) : 0, SCRATCH_EXIT));
 	if (!s) {
 		__sync_fetch_and_add(&c->scratch_missing, 1);
 		return 0;
@@ -266,17 +256,17 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 	if (entered && !(s->given.kept & GIVEN_SHARED) && exposed_late())
 		s->given.kept |= GIVEN_LATE;
 	if (class_of(d) == CLASS_GUARD) {
-		end_guard(key, d->op, ret);
+		end_guard(s, c, d->op, ret);
 		return 0;
 	}
 	if (class_of(d) == CLASS_CONTEXT) {
 		if (ret >= 0)
-			tell_context(key);
+			tell_context(s, c);
 		if (ret >= 0 && d->flags != NO)
 			note_apart(task);
 		return 0;
 	}
-	if (class_of(d) == CLASS_SPECIAL && !end_of_special(key, d->op, ret, !!entered))
+	if (class_of(d) == CLASS_SPECIAL && !end_of_special(s, c, d->op, ret, !!entered))
 		return 0;
 	begin_of(&s->r, d->op, ret, task->tgid, task->pid, cgid);
 	if (class_of(d) != CLASS_OPEN) /* one that is told of what it opened has the time of that */
@@ -288,20 +278,20 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 		s->r.op = OP_EXEC_CHECK;
 
 	if (class_of(d) == CLASS_SOCK) {
-		end_sock(key);
+		end_sock(s, c);
 	} else {
 		if (entered && is_proved(d))
 			s->r.aux2 = entered->again;
 		if (class_of(d) == CLASS_OPEN)
-			off = end_open(key, nr, compat32);
+			off = end_open(s, c, nr, compat32);
 		else if (class_of(d) == CLASS_PATH) {
 			s->call = call;
-			off = end_paths(key, nr, compat32);
+			off = end_paths(s, nr, compat32);
 			forget_objects();
 		} else if (class_of(d) == CLASS_SPECIAL)
-			off = end_special(key);
+			off = end_special(s);
 		else {
-			off = put_user_path(key, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
+			off = put_user_path(s, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
 			if (s->given.kept & GIVEN_MEMORY && !(s->given.kept & GIVEN_TEXT) && s->given.memory != POINTER(task_struct, (u64)task, mm))
 				s->r.marks |= MARK_CHANGED;
 		}
@@ -376,7 +366,7 @@ INLINE int passed(void)
 INLINE int keep_entered(struct task_struct *task, struct entry *e, const struct desc *d, struct pt_regs *regs, u32 nr, u32 compat32, u32 call)
 {
 	struct scratch *s;
-	u32 key, shared;
+	u32 shared;
 	u64 ip, sp;
 
 	read_place(regs, &ip, &sp);
@@ -385,8 +375,7 @@ INLINE int keep_entered(struct task_struct *task, struct entry *e, const struct 
 	shared = shared_now((u64)task, sp);
 	if (!e->left && keeps_nothing(&e->alone, regs, compat32, d, shared))
 		return 0;
-	key = scratch_key(copied_calls ? COPY_OF(enter) : 0, SCRATCH_ENTER);
-	s = bpf_map_lookup_elem(&scratch, &key);
+	s = scratch_at(scratch_key(copied_calls ? COPY_OF(enter) : 0, SCRATCH_ENTER));
 	if (!s)
 		return 0;
 	s->task = (u64)task;
@@ -397,12 +386,12 @@ INLINE int keep_entered(struct task_struct *task, struct entry *e, const struct 
 		e->alone.end = 0;
 	}
 	if (e->left && is_proved(d)) {
-		e->again = starts_over(key, call, ip, sp);
+		e->again = starts_over(s, call, ip, sp);
 		e->left = !e->again;
 	}
 	if (!(shared & SHARES_MEMORY))
 		s->alone = e->alone;
-	keep_call(key, nr, compat32, shared);
+	keep_call(s, nr, compat32, shared);
 	if (!(shared & SHARES_MEMORY))
 		e->alone = s->alone;
 	if (s->given.kept)

@@ -58,22 +58,22 @@ INLINE u64 mapped_file(u64 addr)
 }
 
 /* The path of a mapped file. Stacked file systems map the file of a layer. */
-INLINE u64 put_mapped(struct scratch *s, u32 key, u64 file)
+INLINE u64 put_mapped(struct scratch *s, u64 file)
 {
 	struct path_pair p;
 	u32 mode = 0;
 
 	READ_FIELD(mode, file, file, f_mode);
 	if (!(mode & FMODE_BACKING) || !EXISTS(struct backing_file___later, user_path))
-		return put_file(key, 0, file);
+		return put_file(s, 0, file);
 	bpf_probe_read_kernel(&p, sizeof(p), (void *)(file + OFFSET(struct backing_file___later, user_path)));
 	s->r.marks |= MARK_HAS_PATH | leaf_marks(p.dentry);
-	return put_path(key, 0, p.mnt, p.dentry);
+	return put_path(s, 0, p.mnt, p.dentry);
 }
 
 /* Records the loader, if there is one. A program can be made so that its loader does not begin where
  * loaders do. What is found there is then the program itself, or nothing: the loader is not known. */
-INLINE void tell_loader(struct scratch *s, u32 key, u64 program, struct counters *c)
+INLINE void tell_loader(struct scratch *s, u64 program, struct counters *c)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *regs = bpf_task_pt_regs(task);
@@ -92,12 +92,9 @@ INLINE void tell_loader(struct scratch *s, u32 key, u64 program, struct counters
 	inode = file ? POINTER(file, file, f_inode) : 0;
 	if (inode == POINTER(file, program, f_inode) || inode == POINTER(file, mapped_file(entry), f_inode))
 		file = 0;
-	n = file ? put_mapped(s, key, file) : put_file(key, 0, 0);
+	n = file ? put_mapped(s, file) : put_file(s, 0, 0);
 	s->r.clen1 = n;
-	BARRIER(n);
-	if (n > BLOB_LAST)
-		n = BLOB_LAST;
-	emit(&s->r, REC_SIZE + n, c, SLOT_EXEC);
+	send_record(s, n, c, SLOT_EXEC);
 }
 
 #endif

@@ -147,14 +147,10 @@ GLOBAL u32 note_missed(void)
 	m->pending = 0;
 	if (!d->op || d->class == CLASS_CHANGE)
 		return 0;
-	if (d->class == CLASS_EXEC)
-		missed_one(m->run, SLOT_EXEC);
-	else if (d->class != CLASS_FORK)
-		missed_one(m->run, SLOT_EXIT);
-	else if (m->forked)
+	if (d->class == CLASS_FORK && m->forked)
 		m->forked = 0;
 	else
-		missed_one(m->run, SLOT_FORK);
+		missed_one(m->run, d->class == CLASS_EXEC ? SLOT_EXEC : d->class == CLASS_FORK ? SLOT_FORK : SLOT_EXIT);
 	return 0;
 }
 

@@ -9,14 +9,13 @@
 
 /* What openat2 was asked for. Where others have the memory, that is counted: they can change it before the kernel takes it,
  * and change it back. */
-INLINE void put_how(struct scratch *s, u64 ptr)
+INLINE void put_how(struct scratch *s, struct counters *c, u64 ptr)
 {
 	struct rec *r = &s->r;
 	u64 how[3] = {};
 	bool fault = bpf_probe_read_user(how, sizeof(how), (void *)ptr);
-	struct counters *c = counters_of(SLOT_EXIT);
 
-	if (c && s->given.kept & GIVEN_SHARED)
+	if (s->given.kept & GIVEN_SHARED)
 		__sync_fetch_and_add(&c->shared_arguments, 1);
 	if (s->given.kept & GIVEN_HOW) {
 		if (fault || how[0] != s->given.how[0] || how[1] != s->given.how[1] || how[2] != s->given.how[2])
@@ -55,13 +54,13 @@ INLINE bool adds_largefile(const struct rec *r)
 	return r->op != OP_OPEN_BY_HANDLE_AT && (!(r->marks & MARK_COMPAT) || r->flags & O_LARGEFILE);
 }
 
-INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
+INLINE u64 on_open(struct scratch *s, struct counters *c, const struct desc *d)
 {
 	struct rec *r = &s->r;
 
 	r->marks |= MARK_ARGS;
 	if (r->op == OP_OPENAT2) {
-		put_how(s, s->args[2]);
+		put_how(s, c, s->args[2]);
 	} else {
 		r->flags = r->op == OP_CREAT ? CREAT_FLAGS : (u32)s->args[d->flags & 7];
 		r->mode = (u16)s->args[d->mode & 7];
@@ -77,8 +76,8 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 		if (can_be_opened(file, r->flags)) {
 			u32 marks = r->marks;
 
-			r->clen1 = put_open_file(s, key, 0, file, true);
-			if (still_opened(key, r->ret, file, adds_largefile(r)))
+			r->clen1 = put_open_file(s, 0, file, true);
+			if (still_opened(s, r->ret, file, adds_largefile(r)))
 				return r->clen1;
 			r->marks = marks;
 			r->clen1 = r->i_mode = 0;
@@ -93,10 +92,10 @@ INLINE u64 on_open(struct scratch *s, u32 key, const struct desc *d)
 	}
 	if (r->op == OP_OPEN_BY_HANDLE_AT) {
 		if (r->ret >= 0 && !(r->marks & MARK_UNPROVEN))
-			put_file(key, 0, 0);
+			put_file(s, 0, 0);
 		return 0;
 	}
-	return put_user_path(key, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
+	return put_user_path(s, 0, s->args[d->path1 & 7], s->args[d->dfd1 & 7], 0);
 }
 
 #endif

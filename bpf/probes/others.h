@@ -61,9 +61,8 @@ INLINE void note_known(struct alone *m, u64 from, u64 end, u32 of_file)
 }
 
 /* Can up to a page of bytes at an address be such memory? Where the kernel cannot say it, they can. */
-GLOBAL u32 others_reach(u32 key, u64 at, u64 len)
+GLOBAL u32 others_reach(struct scratch *s, u64 at, u64 len)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct area a = {};
 	s64 err;
 

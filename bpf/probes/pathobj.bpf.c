@@ -153,9 +153,8 @@ INLINE s64 put_last(struct scratch *s, struct looked_up *l)
 	return n + 1;
 }
 
-INLINE void keep_object(struct object *x, struct looked_up *l, u32 key, enum lookup kind)
+INLINE void keep_object(struct object *x, struct looked_up *l, struct scratch *s, enum lookup kind)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 mnt = POINTER(path, l->at, mnt), dentry = POINTER(path, l->at, dentry), n;
 	s64 name = 0;
 
@@ -167,7 +166,7 @@ INLINE void keep_object(struct object *x, struct looked_up *l, u32 key, enum loo
 	if (name < 0 || name > 256)
 		return;
 	n = name;
-	n += put_path(key, n, mnt, dentry);
+	n += put_path(s, n, mnt, dentry);
 	if (n > OBJECT_MAX || s->r.marks & (MARK_PFAULT | MARK_PTRUNC))
 		return;
 	BARRIER(n);
@@ -180,7 +179,7 @@ INLINE void keep_object(struct object *x, struct looked_up *l, u32 key, enum loo
 
 INLINE int ended(struct looked_up *l, enum lookup kind)
 {
-	u32 op = 0, key = kind * ncpus + bpf_get_smp_processor_id();
+	u32 op = 0;
 	struct call_objects *o = present_call(kind, &op);
 	struct object *x;
 
@@ -192,7 +191,7 @@ INLINE int ended(struct looked_up *l, enum lookup kind)
 	x->at = l->at;
 	x->dfd = l->dfd;
 	if (!l->ret)
-		keep_object(x, l, key, kind);
+		keep_object(x, l, scratch_at(kind * ncpus + bpf_get_smp_processor_id()), kind);
 	return 0;
 }
 

@@ -110,9 +110,8 @@ INLINE bool of_this_call(struct call_objects *o, u32 call)
 
 /* Appends the object of a call's first or second path at a blob offset. Returns the bytes
  * written and one, or 0 if the object is not known. */
-GLOBAL u64 put_object(u32 key, u64 off, u32 call, s32 dfd, u32 second)
+GLOBAL u64 put_object(struct scratch *s, u64 off, u32 call, s32 dfd, u32 second)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct call_objects *o = objects_of_thread();
 	struct object *x;
 	u32 n;
@@ -135,18 +134,17 @@ GLOBAL u64 put_object(u32 key, u64 off, u32 call, s32 dfd, u32 second)
 
 /* Puts a path of a path operation: its text, and its object or the directory that the text
  * starts from. Returns the new offset. */
-GLOBAL u64 put_operand(u32 key, u64 off, u64 ptr, s32 dfd, u32 second)
+GLOBAL u64 put_operand(struct scratch *s, u64 off, u64 ptr, s32 dfd, u32 second)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 n, c;
 
 	BARRIER(off);
 	if (!s || off > BLOB_LAST)
 		return off;
-	n = put_text(key, off, ptr, second);
-	c = put_object(key, off + n, s->call, dfd, second);
+	n = put_text(s, off, ptr, second);
+	c = put_object(s, off + n, s->call, dfd, second);
 	if (!c)
-		return put_user_path(key, off, ptr, dfd, second);
+		return put_user_path(s, off, ptr, dfd, second);
 	if (second) {
 		s->r.ulen2 = n;
 		s->r.clen2 = c - 1;

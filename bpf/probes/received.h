@@ -73,7 +73,7 @@ GLOBAL u32 count_control(u64 at, u32 compat32)
 		control += part >> 32;
 		left = left > part >> 32 ? left - (part >> 32) : 0;
 	}
-	note_received(n);
+	note_received(counters_of(SLOT_EXIT), n);
 	return 0;
 }
 

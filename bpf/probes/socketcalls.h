@@ -44,9 +44,8 @@ INLINE u64 put_header(struct scratch *s)
 #define NOWHERE ~0ULL
 #define HEADER_MAX 40 /* bytes of an IP header that has a destination */
 
-GLOBAL u32 read_message(u32 key, u64 at)
+GLOBAL u32 read_message(struct scratch *s, u64 at)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct user_msghdr h;
 	struct user_iovec v = {};
 
@@ -71,7 +70,7 @@ GLOBAL u32 read_message(u32 key, u64 at)
 }
 
 /* Takes what a call is given; of several messages, the first one's. */
-INLINE void read_given(struct scratch *s, u32 key, u32 op)
+INLINE void read_given(struct scratch *s, u32 op)
 {
 	const u64 *a = s->args;
 
@@ -84,7 +83,7 @@ INLINE void read_given(struct scratch *s, u32 key, u32 op)
 	case OP_SENDMSG:
 	case OP_SENDMMSG:
 		s->send.flags = op == OP_SENDMSG ? a[2] : a[3];
-		read_message(key, a[1]);
+		read_message(s, a[1]);
 		if (op == OP_SENDMMSG) {
 			s->send.vec = a[1];
 			s->send.end = a[1] + (u64)(u32)a[2] * MMSGHDR_SIZE;
@@ -96,10 +95,8 @@ INLINE void read_given(struct scratch *s, u32 key, u32 op)
 }
 
 /* Puts the address that a call is given or, of a send, its packet has. Returns the bytes there; without an address none. */
-GLOBAL u64 put_given(u32 key, u32 header)
+GLOBAL u64 put_given(struct scratch *s, u32 header)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-
 	if (!s)
 		return 0;
 	__builtin_memset(&s->blob[0], 0, ADDR_MAX);
@@ -126,21 +123,18 @@ INLINE bool overwrites(struct send *m)
 }
 
 /* Can other processes change what a message is given? */
-GLOBAL u32 others_reach_message(u32 key, u32 header)
+GLOBAL u32 others_reach_message(struct scratch *s, u32 header)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-
 	if (!s)
 		return 0;
 	if (header)
-		return others_reach(key, s->send.packet, HEADER_MAX) || others_reach(key, s->send.iov, sizeof(struct user_iovec));
-	return s->send.namelen && others_reach(key, s->send.name, s->send.namelen);
+		return others_reach(s, s->send.packet, HEADER_MAX) || others_reach(s, s->send.iov, sizeof(struct user_iovec));
+	return s->send.namelen && others_reach(s, s->send.name, s->send.namelen);
 }
 
 /* Keeps what a socket call is given that could change under it. s->args has its arguments. */
-GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
+GLOBAL u32 keep_socket(struct scratch *s, u32 op, u32 shared)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct given *g;
 	struct name *n;
 	bool header;
@@ -150,7 +144,7 @@ GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
 		return 0;
 	g = &s->given;
 	g->since = bpf_ktime_get_ns();
-	set_kind(key, fd_file(s->args[0]));
+	set_kind(s, fd_file(s->args[0]));
 	if (shared & SHARES_FILES) {
 		g->file = fd_file(s->args[0]);
 		g->kept |= GIVEN_FILES | GIVEN_FILE;
@@ -161,12 +155,12 @@ GLOBAL u32 keep_socket(u32 key, u32 op, u32 shared)
 	header = sends(op) && s->kind.header;
 	if (sends(op) && s->kind.type == TYPE_RAW)
 		g->kept |= GIVEN_RAW | (header ? GIVEN_HEADER : 0);
-	read_given(s, key, op);
-	if (shared & SHARES_MEMORY || others_reach_message(key, header) || (s->send.head && others_reach(key, s->send.head, MMSGHDR_SIZE)))
+	read_given(s, op);
+	if (shared & SHARES_MEMORY || others_reach_message(s, header) || (s->send.head && others_reach(s, s->send.head, MMSGHDR_SIZE)))
 		g->kept |= GIVEN_SHARED;
 	else if (!overwrites(&s->send))
 		return 0;
-	len = put_given(key, header);
+	len = put_given(s, header);
 	if (!len && !s->r.marks) {
 		g->kept |= GIVEN_NO_ADDRESS;
 		return 0;
@@ -187,13 +181,21 @@ INLINE bool unseen(struct scratch *s)
 	return s->given.kept & GIVEN_SHARED && !((s->r.op == OP_CONNECT ? s->kind.inet : sends(s->r.op) && s->kind.udp) && hooked(&s->kind));
 }
 
+/* Are two addresses the same? In a loop: a compiler that sees all of it compares byte by byte. */
+INLINE bool same_address(u8 *now, u8 *then)
+{
+#pragma clang loop unroll(disable)
+	for (u32 i = 0; i < ADDR_MAX; i += 8)
+		if (*(u64 *)(now + i) != *(u64 *)(then + i))
+			return false;
+	return true;
+}
+
 /* Puts the address that a call is given, as it was when the call was entered. Where it is another one now, or could be,
  * nobody knows which of them the kernel took. */
-GLOBAL u64 put_taken(u32 key, u32 header, u32 is_unseen)
+GLOBAL u64 put_taken(struct scratch *s, struct counters *c, u32 header, u32 is_unseen)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct counters *c = counters_of(SLOT_EXIT);
-	u64 differs = 0, len = put_given(key, header);
+	u64 len = put_given(s, header);
 	struct name *n;
 
 	if (!s || !c)
@@ -210,9 +212,7 @@ GLOBAL u64 put_taken(u32 key, u32 header, u32 is_unseen)
 	n = name_of_task(0, 0);
 	if (!n)
 		return len;
-	for (u32 i = 0; i < ADDR_MAX; i += 8)
-		differs |= *(u64 *)&s->blob[i] ^ *(u64 *)&n->text[i];
-	if (!differs && len == n->text_len)
+	if (len == n->text_len && same_address(s->blob, n->text))
 		return len;
 	if (n->marks & MARK_AFAULT) { /* it was not in memory yet */
 		s->r.marks |= MARK_CHANGED;
@@ -224,13 +224,13 @@ GLOBAL u64 put_taken(u32 key, u32 header, u32 is_unseen)
 }
 
 /* The socket of a call; none if the descriptor was changed meanwhile, since then nobody knows which it was. */
-INLINE void take_socket(struct scratch *s, u32 key, s32 fd)
+INLINE void take_socket(struct scratch *s, s32 fd)
 {
 	struct given *g = &s->given;
 	u64 file = fd_file(fd);
 
-	set_kind(key, file);
-	if (!(g->kept & GIVEN_FILE) || (file == g->file && !descriptor_changed(key, fd)))
+	set_kind(s, file);
+	if (!(g->kept & GIVEN_FILE) || (file == g->file && !descriptor_changed(s, fd)))
 		return;
 	s->kind.sk = 0;
 	s->kind.header = 0;
@@ -239,26 +239,24 @@ INLINE void take_socket(struct scratch *s, u32 key, s32 fd)
 }
 
 /* Takes what one message of sendmmsg is given. The first one's can be kept. */
-INLINE void take_message(struct scratch *s, u32 key, u32 i)
+INLINE void take_message(struct scratch *s, u32 i)
 {
-	read_message(key, s->send.vec + i * MMSGHDR_SIZE);
+	read_message(s, s->send.vec + i * MMSGHDR_SIZE);
 	s->send.later = i;
 	s->send.unknown = (i || !(s->given.kept & (GIVEN_ADDRESS | GIVEN_NO_ADDRESS))) &&
-			  (overwrites(&s->send) || others_reach(key, s->send.head, MMSGHDR_SIZE) || others_reach_message(key, s->kind.header));
+			  (overwrites(&s->send) || others_reach(s, s->send.head, MMSGHDR_SIZE) || others_reach_message(s, s->kind.header));
 }
 
 /* Emits the address that a send goes to, if it is given one or its packet has one. */
-GLOBAL u32 put_destination(u32 key, u32 i)
+GLOBAL u32 put_destination(struct scratch *s, struct counters *c, u32 i)
 {
-	struct counters *c = counters_of(SLOT_EXIT);
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	bool done, header;
 	u64 alen = 0;
 
 	if (!c || !s)
 		return 1;
 	if (s->r.op == OP_SENDMMSG)
-		take_message(s, key, i);
+		take_message(s, i);
 	done = s->r.ret >= 0 && s->kind.sk && !(s->r.marks & MARK_UNPROVEN);
 	s->r.marks &= ~(u32)(MARK_AFAULT | MARK_HAS_PATH | MARK_SOCKET | MARK_HOOKED | MARK_CHANGED);
 	if (s->kind.changed)
@@ -269,17 +267,17 @@ GLOBAL u32 put_destination(u32 key, u32 i)
 	if (!done && header)
 		s->given.kept &= ~(u32)(GIVEN_ADDRESS | GIVEN_NO_ADDRESS); /* what was kept is the header's */
 	if (done && !header) {
-		if (ignored(key, s->send.flags))
+		if (ignored(s, s->send.flags))
 			return 0;
 		if (s->send.flags & MSG_FASTOPEN && s->kind.type == TYPE_STREAM)
-			alen = put_inet(key, s->kind.sk, 1);
+			alen = put_inet(s, s->kind.sk, 1);
 	}
 	if (!alen) {
-		alen = put_taken(key, done && header, unseen(s));
+		alen = put_taken(s, c, done && header, unseen(s));
 		if (!alen && !(s->r.marks & MARK_AFAULT))
 			return 0;
 		if (done && !header) {
-			as_used(key, alen);
+			as_used(s, alen);
 			if (s->kind.udp) {
 				if (hooked(&s->kind) && !s->send.unknown)
 					s->r.marks = (s->r.marks & ~(u32)MARK_CHANGED) | MARK_HOOKED;
@@ -288,29 +286,29 @@ GLOBAL u32 put_destination(u32 key, u32 i)
 			}
 		}
 	}
-	emit_addr(s, key, alen, c, SLOT_EXIT);
+	emit_addr(s, alen, c, SLOT_EXIT);
 	return 0;
 }
 
 #define MESSAGES 1024 /* as many as one sendmmsg sends */
 
 struct mmsg {
+	struct scratch *s;
+	struct counters *c;
 	u64 sent;
-	u32 key;
-	u32 pad;
 };
 
 static long mmsg_step(u32 i, struct mmsg *m)
 {
 	if (i >= m->sent)
 		return 1;
-	put_destination(m->key, i);
+	put_destination(m->s, m->c, i);
 	return 0;
 }
 
 /* The address that a connect or bind used. A socket that was connected to an address without a family has no peer. One that
  * has none after any other connect was let go by another thread, or that changed the address. */
-INLINE u64 put_own(struct scratch *s, u32 key)
+INLINE u64 put_own(struct scratch *s, struct counters *c)
 {
 	bool connects = s->r.op == OP_CONNECT;
 	u32 marks = s->r.marks;
@@ -321,7 +319,7 @@ INLINE u64 put_own(struct scratch *s, u32 key)
 	if (connects && !s->r.ret)
 		s->r.aux1 = is_deferred(&s->kind);
 	/* to no family: the peer is let go. A socket of MPTCP has it still */
-	if (connects && !s->r.ret && s->kind.sk && s->kind.protocol == PROTOCOL_IP_MPTCP && put_taken(key, 0, unseen(s)) >= 2 &&
+	if (connects && !s->r.ret && s->kind.sk && s->kind.protocol == PROTOCOL_IP_MPTCP && put_taken(s, c, 0, unseen(s)) >= 2 &&
 	    *(u16 *)&s->blob[0] == FAMILY_UNSPEC) {
 		s->r.marks |= MARK_SOCKET;
 		*(u16 *)&s->blob[0] = s->kind.family;
@@ -329,7 +327,7 @@ INLINE u64 put_own(struct scratch *s, u32 key)
 	}
 	s->r.marks = marks;
 	if (!s->r.ret || (connects && s->r.ret == -EINPROGRESS))
-		alen = put_socket(key, s->kind.sk, connects);
+		alen = put_socket(s, s->kind.sk, connects);
 	if (alen && connects && s->kind.family == FAMILY_UNIX && is_bound_elsewhere(POINTER(unix_sock, s->kind.sk, peer))) {
 		s->r.marks = marks; /* then what it was given says how the program calls it */
 		s->r.clen1 = 0;
@@ -337,7 +335,7 @@ INLINE u64 put_own(struct scratch *s, u32 key)
 	}
 	if (alen)
 		return alen;
-	alen = put_taken(key, 0, unseen(s));
+	alen = put_taken(s, c, 0, unseen(s));
 	if (!alen && !s->send.name)
 		s->r.marks |= MARK_AFAULT;
 	if (!connects || s->r.ret || !s->kind.sk || !s->kind.inet || s->kind.protocol == PROTOCOL_IP_SCTP)
@@ -353,30 +351,30 @@ INLINE u64 put_own(struct scratch *s, u32 key)
 
 /* A send without a name goes to the connected peer. Its connect was recorded, or the
  * socket was inherited, which is a declared blind spot. */
-INLINE void on_sock(struct scratch *s, u32 key, struct counters *c)
+INLINE void on_sock(struct scratch *s, struct counters *c)
 {
 	struct rec *r = &s->r;
 	struct mmsg m;
 
 	r->source = SOURCE_SYSCALL;
-	take_socket(s, key, s->args[0]);
+	take_socket(s, s->args[0]);
 	r->aux2 = cookie_of(&s->kind);
 	switch (r->op) {
 	case OP_LISTEN:
-		emit_addr(s, key, put_socket(key, s->kind.sk, 0), c, SLOT_EXIT);
+		emit_addr(s, put_socket(s, s->kind.sk, 0), c, SLOT_EXIT);
 		return;
 	case OP_SENDMMSG:
 		s->alone.end = 0; /* of whom it is is not known */
-		read_given(s, key, r->op);
-		m = (struct mmsg){ .sent = r->ret < 0 ? 1 : r->ret, .key = key };
+		read_given(s, r->op);
+		m = (struct mmsg){ .s = s, .c = c, .sent = r->ret < 0 ? 1 : r->ret };
 		LOOP(MESSAGES, mmsg_step, &m);
 		return;
 	}
-	read_given(s, key, r->op);
+	read_given(s, r->op);
 	if (sends(r->op))
-		put_destination(key, 0);
+		put_destination(s, c, 0);
 	else
-		emit_addr(s, key, put_own(s, key), c, SLOT_EXIT);
+		emit_addr(s, put_own(s, c), c, SLOT_EXIT);
 }
 
 #endif

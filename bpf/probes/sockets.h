@@ -60,9 +60,8 @@ INLINE bool own_header(struct kind *k)
 }
 
 /* The socket that a record is about. */
-GLOBAL u32 set_kind(u32 key, u64 file)
+GLOBAL u32 set_kind(struct scratch *s, u64 file)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct kind *k;
 
 	if (!s)
@@ -93,7 +92,7 @@ INLINE bool hooked(struct kind *k)
 
 /* The name of a unix socket: the path of the file that it is bound to, as the kernel has it, or
  * the abstract name; blob offset 0 holds the family. */
-INLINE u64 put_unix(struct scratch *s, u32 key, u64 sk)
+INLINE u64 put_unix(struct scratch *s, u64 sk)
 {
 	u64 dentry, addr;
 	s64 n;
@@ -102,7 +101,7 @@ INLINE u64 put_unix(struct scratch *s, u32 key, u64 sk)
 		return 2;
 	dentry = POINTER(unix_sock, sk, path.dentry);
 	if (dentry) {
-		s->r.clen1 = put_path(key, 2, POINTER(unix_sock, sk, path.mnt), dentry);
+		s->r.clen1 = put_path(s, 2, POINTER(unix_sock, sk, path.mnt), dentry);
 		s->r.marks |= MARK_HAS_PATH | leaf_marks(dentry);
 		return 2;
 	}
@@ -130,9 +129,8 @@ GLOBAL u32 is_bound_elsewhere(u64 sk)
 }
 
 /* The same of IPv4 and IPv6: the address and port of the socket itself, or of its peer, if it has one. */
-GLOBAL u64 put_inet(u32 key, u64 sk, u32 peer)
+GLOBAL u64 put_inet(struct scratch *s, u64 sk, u32 peer)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u16 family = 0, port = 0;
 	u8 state = 0;
 	u32 ip = 0;
@@ -168,20 +166,19 @@ GLOBAL u64 put_inet(u32 key, u64 sk, u32 peer)
 
 /* The address of a socket at blob offset 0, as getsockname gives it, or that of its peer, as
  * getpeername does. Returns its length, 0 if it is of a family that is not known here or has no peer. */
-GLOBAL u64 put_socket(u32 key, u64 sk, u32 peer)
+GLOBAL u64 put_socket(struct scratch *s, u64 sk, u32 peer)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u16 family = 0;
 
 	if (!s || !sk)
 		return 0;
 	READ_FIELD(family, sock, sk, __sk_common.skc_family);
 	if (family != FAMILY_UNIX)
-		return put_inet(key, sk, peer);
+		return put_inet(s, sk, peer);
 	s->r.marks |= MARK_SOCKET;
 	__builtin_memset(&s->blob[0], 0, ADDR_MAX);
 	*(u16 *)&s->blob[0] = family;
-	return put_unix(s, key, peer ? POINTER(unix_sock, sk, peer) : sk);
+	return put_unix(s, peer ? POINTER(unix_sock, sk, peer) : sk);
 }
 
 #endif

@@ -48,9 +48,8 @@ INLINE u64 put_kernel_text(struct scratch *s, u64 name)
 }
 
 /* The arguments of BPF_OBJ_PIN and BPF_OBJ_GET, of which the program says how long they are: what it does not give is 0. */
-INLINE u64 put_pin(u32 key, u64 attr, u32 size)
+INLINE u64 put_pin(struct scratch *s, u64 attr, u32 size)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct {
 		u64 path;
 		u32 fd, flags;
@@ -64,11 +63,11 @@ INLINE u64 put_pin(u32 key, u64 attr, u32 size)
 		if (s && s->given.kept & (GIVEN_SHARED | GIVEN_LATE)) /* the descriptor's number is not kept */
 			s->r.marks |= MARK_CHANGED;
 	}
-	return put_user_path(key, 0, a.path, dfd, 0);
+	return put_user_path(s, 0, a.path, dfd, 0);
 }
 
 /* The second end of a terminal: what it is called is known when it is open. */
-INLINE u64 put_terminal(struct scratch *s, u32 key, u64 flags)
+INLINE u64 put_terminal(struct scratch *s, u64 flags)
 {
 	u64 file = s->r.marks & MARK_UNPROVEN ? 0 : fd_file(s->r.ret);
 	u32 marks;
@@ -77,24 +76,24 @@ INLINE u64 put_terminal(struct scratch *s, u32 key, u64 flags)
 	s->r.flags = (u32)flags;
 	marks = s->r.marks;
 	if (can_be_opened(file, flags)) {
-		s->r.clen1 = put_file(key, 0, file);
-		if (still_opened(key, s->r.ret, file, !!(flags & (O_LARGEFILE | O_PATH)))) /* here the kernel does not add it */
+		s->r.clen1 = put_file(s, 0, file);
+		if (still_opened(s, s->r.ret, file, !!(flags & (O_LARGEFILE | O_PATH)))) /* here the kernel does not add it */
 			return s->r.clen1;
 	}
 	s->r.marks = marks | MARK_FDRACE | (marks & MARK_UNPROVEN ? 0 : MARK_CHANGED);
 	s->r.i_mode = 0;
-	return s->r.clen1 = put_file(key, 0, 0);
+	return s->r.clen1 = put_file(s, 0, 0);
 }
 
 /* The source of the mount that a call made: that knows it. */
-INLINE u64 put_source(struct scratch *s, u32 key)
+INLINE u64 put_source(struct scratch *s)
 {
 	u64 file = s->r.ret >= 0 && !(s->r.marks & MARK_UNPROVEN) ? fd_file(s->r.ret) : 0, n;
 	u32 marks = s->r.marks;
 
 	if (can_be_opened(file, O_PATH)) {
 		n = put_kernel_text(s, POINTER(mount, POINTER(file, file, f_path.mnt) - OFFSET(struct mount, mnt), mnt_devname));
-		if (still_opened(key, s->r.ret, file, true))
+		if (still_opened(s, s->r.ret, file, true))
 			return n;
 		s->r.ulen2 = 0;
 	}
@@ -103,13 +102,13 @@ INLINE u64 put_source(struct scratch *s, u32 key)
 }
 
 /* The kind of file system that the context of a descriptor is for. With these errors that can be of anything. */
-INLINE u64 put_kind_of_context(struct scratch *s, u32 key, s32 fd)
+INLINE u64 put_kind_of_context(struct scratch *s, s32 fd)
 {
 	u64 file = s->r.ret == -EBADF || s->r.ret == -EINVAL ? 0 : fd_file(fd), n;
 	u32 marks = s->r.marks;
 
 	n = put_kernel_text(s, file ? POINTER(file_system_type, POINTER(fs_context, POINTER(file, file, private_data), fs_type), name) : 0);
-	if (!(s->given.kept & GIVEN_FILE) || s->r.ret == -EBADF || s->r.ret == -EINVAL || (file == s->given.file && !descriptor_changed(key, fd)))
+	if (!(s->given.kept & GIVEN_FILE) || s->r.ret == -EBADF || s->r.ret == -EINVAL || (file == s->given.file && !descriptor_changed(s, fd)))
 		return n;
 	s->r.ulen2 = 0; /* it was of another one when the call was entered, or can have been since */
 	s->r.marks = marks | MARK_UFAULT | MARK_CHANGED;
@@ -138,7 +137,7 @@ INLINE void set_attributes(struct rec *r, u64 attributes)
 }
 
 /* The end of such a call: is it recorded? */
-INLINE bool special_end(u32 op, const u64 *v, s64 ret, bool entered)
+INLINE bool special_end(struct counters *c, u32 op, const u64 *v, s64 ret, bool entered)
 {
 	switch (op) {
 	case OP_TIOCGPTPEER: /* one that failed opened nothing that has a name */
@@ -147,7 +146,7 @@ INLINE bool special_end(u32 op, const u64 *v, s64 ret, bool entered)
 		if (entered)
 			note_giving(-1);
 		if (gives_away(v[1]))
-			note_received(ret >= 0);
+			note_received(c, ret >= 0);
 		return false;
 	case OP_BPF_OBJ_PIN:
 		guard_bpf(v[0], ret);
@@ -157,7 +156,7 @@ INLINE bool special_end(u32 op, const u64 *v, s64 ret, bool entered)
 }
 
 /* Fills the record of such a call. Returns the bytes of its names. */
-INLINE u64 on_special(struct scratch *s, u32 key)
+INLINE u64 on_special(struct scratch *s)
 {
 	const u64 *v = s->args;
 	struct rec *r = &s->r;
@@ -165,23 +164,23 @@ INLINE u64 on_special(struct scratch *s, u32 key)
 
 	switch (r->op) {
 	case OP_TIOCGPTPEER:
-		return put_terminal(s, key, v[2]);
+		return put_terminal(s, v[2]);
 	case OP_BPF_OBJ_PIN:
 		if ((u32)v[0] == BPF_OBJ_GET)
 			r->op = OP_BPF_OBJ_GET;
-		return put_pin(key, v[1], v[2]);
+		return put_pin(s, v[1], v[2]);
 	case OP_KERNEL_FILE:
-		return put_user_path(key, 0, v[0], AT_FDCWD, 0);
+		return put_user_path(s, 0, v[0], AT_FDCWD, 0);
 	case OP_MQ_OPEN:
 	case OP_MQ_UNLINK:
-		n = put_text(key, 0, v[0], 0);
+		n = put_text(s, 0, v[0], 0);
 		r->marks |= MARK_HAS_U2;
 		r->ulen2 = n;
 		return n;
 	case OP_FSMOUNT:
-		return put_source(s, key);
+		return put_source(s);
 	case OP_FSCONFIG:
-		return put_kind_of_context(s, key, v[0]);
+		return put_kind_of_context(s, v[0]);
 	}
 	return 0;
 }

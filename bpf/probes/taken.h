@@ -31,9 +31,8 @@ INLINE u32 same_words(u8 *now, u8 *then, u32 left)
 }
 
 /* Is a piece of the text in the scratch record the one of the text that was kept? */
-GLOBAL u32 same_piece(u32 key, u64 off, u32 at, u32 len, u32 second)
+GLOBAL u32 same_piece(struct scratch *s, u64 off, u32 at, u32 len, u32 second)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct name *n = name_of_task(second & 1, 0);
 	u64 from = at;
 	u8 *now, *then;
@@ -52,23 +51,24 @@ GLOBAL u32 same_piece(u32 key, u64 off, u32 at, u32 len, u32 second)
 
 /* A text that is compared with what was kept of it. */
 struct comparison {
+	struct scratch *s;
 	u64 off;
-	u32 key, len, second, differs;
+	u32 len, second, differs, pad;
 };
 
 static long compare_piece(u32 i, struct comparison *c)
 {
 	if (i * TEXT_PIECE >= c->len)
 		return 1;
-	c->differs = !same_piece(c->key, c->off, i * TEXT_PIECE, c->len, c->second);
+	c->differs = !same_piece(c->s, c->off, i * TEXT_PIECE, c->len, c->second);
 	return c->differs;
 }
 
 /* Is the text in the scratch record the one that was kept? */
-GLOBAL u32 same_text(u32 key, u64 off, u32 len, u32 second)
+GLOBAL u32 same_text(struct scratch *s, u64 off, u32 len, u32 second)
 {
 	struct name *n = name_of_task(second & 1, 0);
-	struct comparison c = { .off = off, .key = key, .len = len, .second = second };
+	struct comparison c = { .s = s, .off = off, .len = len, .second = second };
 
 	if (!n || n->text_len != len)
 		return 0;
@@ -77,9 +77,8 @@ GLOBAL u32 same_text(u32 key, u64 off, u32 len, u32 second)
 }
 
 /* Appends a name's text: the one that was kept, where it is another one now. Returns its length. */
-GLOBAL u64 put_text(u32 key, u64 off, u64 ptr, u32 second)
+GLOBAL u64 put_text(struct scratch *s, u64 off, u64 ptr, u32 second)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct name *n;
 	u32 faults, len;
 	u64 got;
@@ -88,10 +87,10 @@ GLOBAL u64 put_text(u32 key, u64 off, u64 ptr, u32 second)
 	if (!s || off > BLOB_LAST)
 		return 0;
 	faults = s->r.marks & MARK_UFAULT;
-	got = put_user_str(key, off, ptr);
+	got = put_user_str(s, off, ptr);
 	if (s->given.kept & GIVEN_UNREAD << second || (s->given.kept & GIVEN_LATE && !(s->given.kept & GIVEN_TEXT << second)))
 		s->r.marks |= MARK_CHANGED;
-	if (!(s->given.kept & GIVEN_TEXT << second) || same_text(key, off, got, second))
+	if (!(s->given.kept & GIVEN_TEXT << second) || same_text(s, off, got, second))
 		return got;
 	n = name_of_task(second & 1, 0);
 	if (!n)
@@ -107,9 +106,8 @@ GLOBAL u64 put_text(u32 key, u64 off, u64 ptr, u32 second)
 }
 
 /* Appends a place that was kept. Returns the bytes written. */
-GLOBAL u64 put_place(u32 key, u64 off, u32 second)
+GLOBAL u64 put_place(struct scratch *s, u64 off, u32 second)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct name *n = name_of_task(second & 1, 0);
 	u32 len;
 
@@ -127,9 +125,8 @@ GLOBAL u64 put_place(u32 key, u64 off, u32 second)
 
 /* Appends the place that a name starts from. Returns the bytes written and one; 0 if it is another one now than when the call
  * was entered, for then nobody knows which of them the kernel took, and if there is none. */
-GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
+GLOBAL u64 put_start(struct scratch *s, u64 off, s32 dfd, u32 absolute, u32 second)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct path_pair now, *then = NULL;
 	bool changed = false;
 	struct name *n;
@@ -140,7 +137,7 @@ GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
 	if (s->given.kept & GIVEN_PLACE << second) {
 		n = name_of_task(second & 1, 0);
 		if (n && n->absolute == absolute)
-			return put_place(key, off, second) + 1;
+			return put_place(s, off, second) + 1;
 		if (!absolute || s->given.kept & GIVEN_TEXT << second) {
 			s->r.marks |= MARK_CHANGED;
 			return 0;
@@ -150,7 +147,7 @@ GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
 	if (!absolute && dfd != AT_FDCWD) {
 		if (s->given.kept & GIVEN_DIR << second)
 			then = &s->given.dir[second & 1];
-		changed = descriptor_changed(key, dfd);
+		changed = descriptor_changed(s, dfd);
 	} else if (s->given.kept & GIVEN_START) {
 		then = absolute ? &s->given.root : &s->given.pwd;
 		changed = start_changed(s);
@@ -161,27 +158,26 @@ GLOBAL u64 put_start(u32 key, u64 off, s32 dfd, u32 absolute, u32 second)
 	}
 	if (starts_nowhere(&now, absolute, dfd))
 		return 0;
-	len = put_short_path(key, off, now.mnt, now.dentry);
-	return (len ? len : put_path(key, off, now.mnt, now.dentry)) + 1;
+	len = put_short_path(s, off, now.mnt, now.dentry);
+	return (len ? len : put_path(s, off, now.mnt, now.dentry)) + 1;
 }
 
 /* Puts a user path and the directory it starts from, as the record's first or
  * second name. Returns the new offset. */
-GLOBAL u64 put_user_path(u32 key, u64 off, u64 ptr, s32 dfd, u32 second)
+GLOBAL u64 put_user_path(struct scratch *s, u64 off, u64 ptr, s32 dfd, u32 second)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u32 absolute;
 	u64 n, c;
 
 	if (!s)
 		return off;
-	n = put_text(key, off, ptr, second);
+	n = put_text(s, off, ptr, second);
 	BARRIER(off);
 	if (off > BLOB_LAST)
 		return off;
 	absolute = n && s->blob[off] == '/' && !(s->r.resolve & RESOLVE_IN_ROOT);
-	mark_chroot(s, key, off, n);
-	c = put_start(key, off + n, dfd, absolute, second);
+	mark_chroot(s, off, n);
+	c = put_start(s, off + n, dfd, absolute, second);
 	if (second) {
 		s->r.ulen2 = n;
 		s->r.marks |= MARK_HAS_U2;
@@ -201,9 +197,8 @@ GLOBAL u64 put_user_path(u32 key, u64 off, u64 ptr, s32 dfd, u32 second)
 }
 
 /* Puts the file of a descriptor that a call is about. */
-GLOBAL u64 put_descriptor(u32 key, s32 fd)
+GLOBAL u64 put_descriptor(struct scratch *s, s32 fd)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 file = fd_file(fd);
 	struct path_pair now;
 	bool changed = false;
@@ -215,15 +210,15 @@ GLOBAL u64 put_descriptor(u32 key, s32 fd)
 	if (g->kept & (GIVEN_FILE | GIVEN_DIR)) {
 		file_path(file, &now);
 		changed = (g->kept & GIVEN_FILE && file != g->file) || !same_place(&now, &g->dir[0]) ||
-			  descriptor_changed(key, fd);
+			  descriptor_changed(s, fd);
 	}
 	if (changed)
 		s->r.marks |= MARK_CHANGED;
 	if (g->kept & GIVEN_PLACE && (changed || !(g->kept & GIVEN_FILE))) {
-		s->r.clen1 = put_place(key, 0, 0);
+		s->r.clen1 = put_place(s, 0, 0);
 		s->r.marks |= MARK_HAS_PATH;
 	} else if (file && !changed) {
-		s->r.clen1 = put_file(key, 0, file);
+		s->r.clen1 = put_file(s, 0, file);
 	}
 	return s->r.clen1;
 }

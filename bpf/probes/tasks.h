@@ -93,7 +93,6 @@ INLINE int exec(u64 *ctx)
 {
 	struct linux_binprm *bprm = (struct linux_binprm *)ctx[2];
 	u32 old_tid = ctx[1];
-	u32 key = scratch_key(copied_tasks ? COPY_OF(exec) : 0, SCRATCH_EXEC);
 	struct counters *c = counters_of(SLOT_EXEC);
 	struct start base = {};
 	struct scratch *s;
@@ -103,7 +102,7 @@ INLINE int exec(u64 *ctx)
 
 	if (!c)
 		return 0;
-	s = bpf_map_lookup_elem(&scratch, &key);
+	s = scratch_at(scratch_key(copied_tasks ? COPY_OF(exec) : 0, SCRATCH_EXEC));
 	if (!s) {
 		__sync_fetch_and_add(&c->scratch_missing, 1);
 		return 0;
@@ -121,7 +120,7 @@ INLINE int exec(u64 *ctx)
 	else
 		s->r.marks |= MARK_UFAULT;
 	READ(file, bprm, file);
-	s->r.clen1 = put_file(key, off, file);
+	s->r.clen1 = put_file(s, off, file);
 	off += s->r.clen1;
 	BARRIER(off);
 	if (off > BLOB_LAST)
@@ -139,18 +138,15 @@ INLINE int exec(u64 *ctx)
 	if (interp != name && script_moved(base.at.mnt, base.at.dentry, base.fd, base.absolute)) {
 		s->r.marks = (s->r.marks & ~(u32)MARK_HAS_BASE1) | MARK_CHANGED;
 	} else {
-		s->r.clen2 = put_path(key, off, base.at.mnt, base.at.dentry);
+		s->r.clen2 = put_path(s, off, base.at.mnt, base.at.dentry);
 		off += s->r.clen2;
 	}
 	end_second(&s->r, first);
-	off += put_root(key, off);
-	off += put_arguments(key, off);
-	BARRIER(off);
-	if (off > BLOB_LAST + ARGS_MAX)
-		off = BLOB_LAST;
-	emit(&s->r, REC_SIZE + off, c, SLOT_EXEC);
+	off += put_root(s, off);
+	off += put_arguments(s, off);
+	send_record(s, off, c, SLOT_EXEC);
 	if (!no_loop) /* the helper that it needs is as old */
-		tell_loader(s, key, file, c);
+		tell_loader(s, file, c);
 	return 0;
 }
 
@@ -212,14 +208,13 @@ INLINE void note_own_child(struct task_struct *child)
 
 INLINE int forked(u64 *ctx, struct task_struct *child)
 {
-	u32 key = scratch_key(copied_tasks ? COPY_OF(fork) : 0, SCRATCH_FORK);
 	struct counters *c = counters_of(SLOT_FORK);
 	struct scratch *s;
 	u64 to, off = 0;
 
 	if (!c)
 		return 0;
-	s = bpf_map_lookup_elem(&scratch, &key);
+	s = scratch_at(scratch_key(copied_tasks ? COPY_OF(fork) : 0, SCRATCH_FORK));
 	if (!s) {
 		__sync_fetch_and_add(&c->scratch_missing, 1);
 		return 0;
@@ -229,16 +224,13 @@ INLINE int forked(u64 *ctx, struct task_struct *child)
 	if (child->tgid == child->pid) { /* a process: it begins with the root of the one that makes it */
 		put_context(&s->r, address(ctx, 1));
 		put_number(&s->r, address(ctx, 1));
-		off = put_root(key, 0);
+		off = put_root(s, 0);
 	}
 	to = cgroup_of(address(ctx, 1));
 	s->r.aux2 = cgroup_id_of(to);
 	if (to != cgroup_of(address(ctx, 0)) && !in_scope(to, run_at(SLOT_FORK)))
 		s->r.marks |= MARK_ESCAPE;
-	BARRIER(off);
-	if (off > BLOB_LAST)
-		off = BLOB_LAST;
-	emit(&s->r, REC_SIZE + off, c, SLOT_FORK);
+	send_record(s, off, c, SLOT_FORK);
 	return 0;
 }
 

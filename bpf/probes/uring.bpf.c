@@ -89,11 +89,11 @@ INLINE void submitted(u64 req)
 	if (opcode == OPCODE_CLOSE)
 		note_close(req, later);
 	q = begin_request(AT_SUBMIT, of_copy, c);
-	if (!q || !ask_request(blank_of(AT_SUBMIT, of_copy), req, opcode))
+	if (!q || !ask_request(q, req, opcode))
 		return;
 	if (q->op == OP_IO_URING_OTHER)
 		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
-	keep_names(blank_of(AT_SUBMIT, of_copy), scratch_of(AT_SUBMIT, of_copy));
+	keep_names(q, scratch_at(scratch_of(AT_SUBMIT, of_copy)));
 	q->ring = POINTER(io_kiocb, req, ctx);
 	q->user_data = user_data_of(req);
 	if (later)
@@ -133,9 +133,9 @@ INLINE void failed(u64 entry, u64 req, s64 err)
 		__sync_fetch_and_add(&c->io_uring_unmapped, 1);
 		return;
 	}
-	if (!ask_refused(blank_of(AT_FAILED, of_copy)))
+	if (!ask_refused(q))
 		return;
-	keep_names(blank_of(AT_FAILED, of_copy), scratch_of(AT_FAILED, of_copy));
+	keep_names(q, scratch_at(scratch_of(AT_FAILED, of_copy)));
 	tell(req, err, AT_FAILED, 0, of_copy);
 }
 

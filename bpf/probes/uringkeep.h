@@ -7,25 +7,20 @@
 #include "uringrequest.h"
 
 /* Finds out what a request asks for; 0 for an operation that is not decoded. */
-GLOBAL u32 ask_request(u32 place, u64 req, u32 opcode)
+GLOBAL u32 ask_request(struct request *q, u64 req, u32 opcode)
 {
-	struct request *q = blank_at(place);
-
-	return q && ask(q, &q->asked, place, req, opcode);
+	return q && ask(q, &q->asked, req, opcode);
 }
 
 /* The same from the submission entry, which is where the second base will be. */
-GLOBAL u32 ask_refused(u32 place)
+GLOBAL u32 ask_refused(struct request *q)
 {
-	struct request *q = blank_at(place);
-
 	return q && ask_entry(q, &q->asked, (void *)q->base2);
 }
 
 /* Keeps a name or a text. */
-GLOBAL u32 keep_text(u32 place, u32 second)
+GLOBAL u32 keep_text(struct request *q, u32 second)
 {
-	struct request *q = blank_at(place);
 	u64 from;
 	u8 *to;
 	s64 n;
@@ -48,10 +43,8 @@ GLOBAL u32 keep_text(u32 place, u32 second)
 }
 
 /* Keeps the directory that a name starts from. */
-GLOBAL u32 keep_base(u32 place, u32 key, u32 absolute, s32 dfd, u32 second)
+GLOBAL u32 keep_base(struct request *q, struct scratch *s, u32 absolute, s32 dfd, u32 second)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-	struct request *q = blank_at(place);
 	struct path_pair *from;
 	u32 wrong;
 	u64 n;
@@ -65,7 +58,7 @@ GLOBAL u32 keep_base(u32 place, u32 key, u32 absolute, s32 dfd, u32 second)
 	if (!s || starts_nowhere(from, absolute, dfd))
 		return 0;
 	s->r.marks = 0;
-	n = put_path(key, 0, from->mnt, from->dentry);
+	n = put_path(s, 0, from->mnt, from->dentry);
 	q->marks |= s->r.marks & ~(u32)PATH_MARKS;
 	wrong = (s->r.marks & PATH_MARKS) << OF_BASE; /* with this path, not with the other one of the request */
 	q->clen[second] = wrong;
@@ -78,9 +71,8 @@ GLOBAL u32 keep_base(u32 place, u32 key, u32 absolute, s32 dfd, u32 second)
 }
 
 /* Keeps the address of a socket call. */
-GLOBAL u32 keep_address(u32 place, u32 key)
+GLOBAL u32 keep_address(struct request *q, struct scratch *s)
 {
-	struct request *q = blank_at(place);
 	u64 len;
 	s64 bad;
 
@@ -106,37 +98,36 @@ GLOBAL u32 keep_address(u32 place, u32 key)
 	q->ulen[0] = len;
 	if (len > 2 && q->upath[0] == 1 && !q->upath[1] && q->upath[2]) { /* a unix path */
 		q->marks |= MARK_HAS_BASE1;
-		keep_base(place, key, q->upath[2] == '/', AT_FDCWD, 0);
+		keep_base(q, s, q->upath[2] == '/', AT_FDCWD, 0);
 	}
 	return 0;
 }
 
 /* Keeps what the request names. */
-GLOBAL u32 keep_names(u32 place, u32 key)
+GLOBAL u32 keep_names(struct request *q, struct scratch *s)
 {
-	struct request *q = blank_at(place);
 	bool relative;
 
 	if (!q)
 		return 0;
 	if (is_socket(q->op)) {
 		if (q->op != OP_LISTEN)
-			keep_address(place, key);
+			keep_address(q, s);
 		return 0;
 	}
 	if (q->op == OP_SETXATTR)
-		keep_text(place, 1);
+		keep_text(q, 1);
 	if (q->on_file || q->op == OP_IO_URING_OTHER)
 		return 0;
 	q->marks |= MARK_HAS_U1 | MARK_HAS_BASE1;
-	keep_text(place, 0);
-	keep_base(place, key, q->upath[0] == '/', q->dfd[0], 0);
+	keep_text(q, 0);
+	keep_base(q, s, q->upath[0] == '/', q->dfd[0], 0);
 	if (q->marks & MARK_HAS_BASE2) {
-		keep_text(place, 1);
-		keep_base(place, key, q->upath2[0] == '/', q->dfd[1], 1);
+		keep_text(q, 1);
+		keep_base(q, s, q->upath2[0] == '/', q->dfd[1], 1);
 	}
 	relative = q->upath[0] == '.' || (q->marks & MARK_HAS_BASE2 && q->upath2[0] == '.');
-	if (relative && in_chroot(key))
+	if (relative && in_chroot(s))
 		q->marks |= MARK_CHROOT;
 	return 0;
 }
@@ -146,7 +137,7 @@ INLINE struct request *begin_request(u32 at, u32 of_copy, struct counters *c)
 {
 	u64 id = bpf_get_current_pid_tgid();
 	u32 place = blank_of(at, of_copy);
-	struct request *q = bpf_map_lookup_elem(&blank, &place);
+	struct request *q = blank_at(place);
 
 	if (!q) {
 		__sync_fetch_and_add(&c->scratch_missing, 1);

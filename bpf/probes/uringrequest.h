@@ -83,7 +83,6 @@ struct {
 /* Where a request is recorded. */
 enum place { AT_SUBMIT, AT_COMPLETE, AT_FAILED };
 
-/* A request that is being built is found by its place. */
 INLINE struct request *blank_at(u32 place)
 {
 	return bpf_map_lookup_elem(&blank, &place);
@@ -152,10 +151,9 @@ INLINE u64 kernel_address(u64 req, u32 op)
 }
 
 /* The address of a socket call; 0 for a send without one. */
-GLOBAL u32 ask_address(u32 place, u64 req)
+GLOBAL u32 ask_address(struct request *q, u64 req)
 {
 	struct io_sr_msg___before *before = (void *)req;
-	struct request *q = blank_at(place);
 	struct user_msghdr *h;
 	struct asked *a;
 	u32 flags = 0;
@@ -269,7 +267,7 @@ INLINE void ask_attribute(struct request *q, struct asked *a, u64 req)
 		a->name2 = POINTER(io_xattr, req, ctx.kname) + OFFSET(struct xattr_name, name);
 }
 
-INLINE bool ask_file(struct request *q, struct asked *a, u32 place, u64 req, u8 opcode)
+INLINE bool ask_file(struct request *q, struct asked *a, u64 req, u8 opcode)
 {
 	u32 flags = 0;
 
@@ -282,7 +280,7 @@ INLINE bool ask_file(struct request *q, struct asked *a, u32 place, u64 req, u8 
 	q->on_file = q->op == OP_FTRUNCATE || q->op == OP_SETXATTR;
 	if (q->op == OP_SETXATTR)
 		ask_attribute(q, a, req);
-	return q->on_file || q->op == OP_LISTEN || ask_address(place, req) || sends_raw(q);
+	return q->on_file || q->op == OP_LISTEN || ask_address(q, req) || sends_raw(q);
 }
 
 /* Has a request of the present task rights over the kernel (has_rights)? It can use those of another one, which the ring keeps. */
@@ -293,7 +291,7 @@ INLINE bool is_privileged(u64 ring)
 
 /* What a request asks for; false for an operation that is not decoded. The command area is
  * the request's first member. */
-INLINE bool ask(struct request *q, struct asked *a, u32 place, u64 req, u8 opcode)
+INLINE bool ask(struct request *q, struct asked *a, u64 req, u8 opcode)
 {
 	u16 mode = 0;
 
@@ -374,7 +372,7 @@ INLINE bool ask(struct request *q, struct asked *a, u32 place, u64 req, u8 opcod
 			a->name = NAME(io_xattr, req, filename);
 		return true;
 	}
-	return ask_file(q, a, place, req, opcode);
+	return ask_file(q, a, req, opcode);
 }
 
 /* The same from the submission entry, of a request that the kernel refuses to prepare. */

@@ -29,13 +29,12 @@ INLINE struct request *find_told(struct scratch *s)
 	u32 place = s->told.place;
 	u64 req = s->told.req;
 
-	return s->told.kept ? bpf_map_lookup_elem(&requests, &req) : bpf_map_lookup_elem(&blank, &place);
+	return s->told.kept ? bpf_map_lookup_elem(&requests, &req) : blank_at(place);
 }
 
 /* Copies the request without its texts. Returns 0 if it is there. */
-GLOBAL u32 copy_told(u32 key)
+GLOBAL u32 copy_told(struct scratch *s)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct request *q;
 
 	if (!s)
@@ -47,9 +46,8 @@ GLOBAL u32 copy_told(u32 key)
 enum { TEXT_FAULT = 1, TEXT_GONE = 2 };
 
 /* Copies n bytes of a text of the request, which begins at some place of that. */
-GLOBAL u32 put_text_of(u32 key, u64 off, u64 at, u64 n)
+GLOBAL u32 put_text_of(struct scratch *s, u64 off, u64 at, u64 n)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct request *q;
 
 	BARRIER(off);
@@ -64,31 +62,28 @@ GLOBAL u32 put_text_of(u32 key, u64 off, u64 at, u64 n)
 }
 
 /* Finds the place that a name starts from, as it is now. */
-GLOBAL u32 find_base(u32 key, u32 absolute, s32 dfd)
+GLOBAL u32 find_base(struct scratch *s, u32 absolute, s32 dfd)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-
 	if (s)
 		base_path(absolute, dfd, &s->told.base);
 	return 0;
 }
 
 /* Was the place that a name starts from changed after the submission? */
-INLINE bool base_changed(struct scratch *s, u32 key, bool absolute, s32 dfd)
+INLINE bool base_changed(struct scratch *s, bool absolute, s32 dfd)
 {
 	if (s->told.how & OTHER_ROOT || (!absolute && s->told.how & ELSEWHERE))
 		return true;
 	if (!absolute && dfd != AT_FDCWD)
-		return descriptor_changed(key, dfd);
+		return descriptor_changed(s, dfd);
 	return start_changed(s);
 }
 
 /* Puts the directory that a name starts from, as it was kept. If the task now has another one
  * there, or changed it and took that back, then nobody can say which of them the kernel used.
  * Returns the bytes written. */
-GLOBAL u64 put_base(u32 key, u64 off, u32 absolute, s32 dfd, u32 second)
+GLOBAL u64 put_base(struct scratch *s, u64 off, u32 absolute, s32 dfd, u32 second)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct path_pair *now, *from;
 	u64 n;
 
@@ -97,8 +92,8 @@ GLOBAL u64 put_base(u32 key, u64 off, u32 absolute, s32 dfd, u32 second)
 	second &= 1;
 	from = &told(s)->from[second];
 	now = &s->told.base;
-	find_base(key, absolute, dfd);
-	if (now->mnt != from->mnt || now->dentry != from->dentry || base_changed(s, key, absolute, dfd))
+	find_base(s, absolute, dfd);
+	if (now->mnt != from->mnt || now->dentry != from->dentry || base_changed(s, absolute, dfd))
 		s->r.marks |= MARK_CHANGED;
 	if (starts_nowhere(from, absolute, dfd)) {
 		s->r.marks &= ~((u32)MARK_HAS_BASE1 << second);
@@ -109,8 +104,8 @@ GLOBAL u64 put_base(u32 key, u64 off, u32 absolute, s32 dfd, u32 second)
 	s->r.marks |= told(s)->clen[second] >> OF_BASE;
 	n = told(s)->clen[second] & ((1 << OF_BASE) - 1);
 	if (n > BASE_MAX)
-		return put_path(key, off, now->mnt, now->dentry);
-	if (put_text_of(key, off, BASE_AT(second), n)) {
+		return put_path(s, off, now->mnt, now->dentry);
+	if (put_text_of(s, off, BASE_AT(second), n)) {
 		s->r.marks |= MARK_PFAULT;
 		return 0;
 	}
@@ -118,9 +113,8 @@ GLOBAL u64 put_base(u32 key, u64 off, u32 absolute, s32 dfd, u32 second)
 }
 
 /* Puts the name of an attribute, which is no path. Returns the new offset. */
-GLOBAL u64 put_attribute(u32 key, u64 off)
+GLOBAL u64 put_attribute(struct scratch *s, u64 off)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 n;
 
 	if (!s || off > BLOB_LAST)
@@ -128,7 +122,7 @@ GLOBAL u64 put_attribute(u32 key, u64 off)
 	n = told(s)->ulen[1];
 	if (n > UPATH_MAX - 1)
 		n = UPATH_MAX - 1;
-	if (put_text_of(key, off, UPATH_AT(1), n)) { /* taken out meanwhile: nobody knows the name any more */
+	if (put_text_of(s, off, UPATH_AT(1), n)) { /* taken out meanwhile: nobody knows the name any more */
 		s->r.marks |= MARK_UFAULT;
 		n = 0;
 	}
@@ -137,9 +131,8 @@ GLOBAL u64 put_attribute(u32 key, u64 off)
 }
 
 /* Puts a name and the directory that it starts from. Returns the new offset. */
-GLOBAL u64 put_name(u32 key, u64 off, u32 second)
+GLOBAL u64 put_name(struct scratch *s, u64 off, u32 second)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 n, c;
 
 	BARRIER(off);
@@ -149,11 +142,11 @@ GLOBAL u64 put_name(u32 key, u64 off, u32 second)
 	n = told(s)->ulen[second];
 	if (n > UPATH_MAX - 1)
 		n = UPATH_MAX - 1;
-	if (put_text_of(key, off, UPATH_AT(second), n)) { /* taken out meanwhile: nobody knows the name any more */
+	if (put_text_of(s, off, UPATH_AT(second), n)) { /* taken out meanwhile: nobody knows the name any more */
 		s->r.marks |= MARK_UFAULT;
 		return off;
 	}
-	c = put_base(key, off + n, n && s->blob[off] == '/', told(s)->dfd[second], second);
+	c = put_base(s, off + n, n && s->blob[off] == '/', told(s)->dfd[second], second);
 	if (second) {
 		s->r.ulen2 = n;
 		s->r.clen2 = c;
@@ -166,9 +159,8 @@ GLOBAL u64 put_name(u32 key, u64 off, u32 second)
 
 /* A connect to no address in particular (0.0.0.0 or [::]) has a peer, which the socket knows. One with another port is that of another
  * connect. Returns the bytes of the record's address. */
-GLOBAL u64 put_reached(u32 key, u64 n)
+GLOBAL u64 put_reached(struct scratch *s, u64 n)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u16 port, family;
 	u64 len;
 
@@ -182,7 +174,7 @@ GLOBAL u64 put_reached(u32 key, u64 n)
 	} else if (family != FAMILY_INET || *(u32 *)&s->blob[4]) {
 		return n;
 	}
-	len = put_inet(key, s->kind.sk, 1);
+	len = put_inet(s, s->kind.sk, 1);
 	if (!len || *(u16 *)&s->blob[2] != port)
 		s->r.marks |= MARK_CHANGED;
 	return len ? len : n;
@@ -190,9 +182,8 @@ GLOBAL u64 put_reached(u32 key, u64 n)
 
 /* Puts the address of a socket call, whose record has begun, and where it starts from. Returns the bytes written and one; 0 if
  * there is no such record. */
-GLOBAL u64 put_socket_call(u32 key, u64 file)
+GLOBAL u64 put_socket_call(struct scratch *s, u64 file)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct request *q;
 	u64 n, off;
 	bool done;
@@ -201,14 +192,14 @@ GLOBAL u64 put_socket_call(u32 key, u64 file)
 	if (!s)
 		return 0;
 	q = told(s);
-	set_kind(key, file);
+	set_kind(s, file);
 	s->r.aux2 = cookie_of(&s->kind);
 	done = s->r.ret >= 0 && !(s->told.how & NO_RESULT);
 	if (q->op == OP_CONNECT && done && !s->r.ret)
 		s->r.aux1 = is_deferred(&s->kind);
 	if (q->op == OP_LISTEN || (q->op == OP_BIND && done && s->kind.sk)) {
 		s->r.marks &= ~(u32)MARK_HAS_BASE1;
-		return complete_addr(key, put_socket(key, s->kind.sk, 0)) + 1;
+		return complete_addr(s, put_socket(s, s->kind.sk, 0)) + 1;
 	}
 	n = q->ulen[0];
 	if (n > ADDR_MAX)
@@ -227,7 +218,7 @@ GLOBAL u64 put_socket_call(u32 key, u64 file)
 	}
 	if (!n && is_send(q->op) && !(q->marks & MARK_AFAULT))
 		return 0;
-	bad = put_text_of(key, 0, UPATH_AT(0), ADDR_MAX);
+	bad = put_text_of(s, 0, UPATH_AT(0), ADDR_MAX);
 	if (bad == TEXT_GONE)
 		return 0;
 	if (bad) {
@@ -235,20 +226,20 @@ GLOBAL u64 put_socket_call(u32 key, u64 file)
 		n = 0;
 	}
 	if (q->op == OP_CONNECT && n && !(s->told.how & NO_RESULT) && (!s->r.ret || s->r.ret == -EINPROGRESS)) {
-		n = put_reached(key, n);
+		n = put_reached(s, n);
 		BARRIER(n);
 		if (n > ADDR_MAX)
 			n = ADDR_MAX;
 	}
 	if (done && q->op != OP_CONNECT && q->op != OP_BIND) {
-		if (ignored(key, q->mode))
+		if (ignored(s, q->mode))
 			return 0;
-		as_used(key, n);
+		as_used(s, n);
 	}
 	s->r.alen = n;
 	off = n;
 	if (q->marks & MARK_HAS_BASE1) {
-		s->r.clen1 = put_base(key, off, s->blob[2] == '/', AT_FDCWD, 0);
+		s->r.clen1 = put_base(s, off, s->blob[2] == '/', AT_FDCWD, 0);
 		off += s->r.clen1;
 	}
 	return off + 1;
@@ -284,9 +275,8 @@ INLINE void guard_opened(struct scratch *s)
 }
 
 /* Puts the path of the file that a request opened; 0 if the descriptor need not be that any more: then nobody looked at the file. */
-GLOBAL u32 put_opened(u32 key, s32 fd)
+GLOBAL u32 put_opened(struct scratch *s, s32 fd)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u64 file = fd_file(fd);
 	u32 marks;
 
@@ -295,8 +285,8 @@ GLOBAL u32 put_opened(u32 key, s32 fd)
 	marks = s->r.marks;
 	if (can_be_opened(file, s->r.flags) && !(s->told.how & ELSEWHERE)) {
 		s->r.marks &= ~(u32)(MARK_HAS_U1 | MARK_HAS_BASE1);
-		s->r.clen1 = put_file(key, 0, file);
-		if (still_opened(key, fd, file, !!(s->r.flags & (O_LARGEFILE | O_PATH))))
+		s->r.clen1 = put_file(s, 0, file);
+		if (still_opened(s, fd, file, !!(s->r.flags & (O_LARGEFILE | O_PATH))))
 			return 1;
 		s->r.clen1 = s->r.i_mode = 0;
 	}
@@ -307,9 +297,8 @@ GLOBAL u32 put_opened(u32 key, s32 fd)
 }
 
 /* Puts what the record of a request that has begun is about. Returns as put_socket_call does. */
-GLOBAL u64 put_told(u32 key)
+GLOBAL u64 put_told(struct scratch *s)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct request *q;
 	u64 off = 0, file = 0;
 	u32 first;
@@ -323,30 +312,30 @@ GLOBAL u64 put_told(u32 key)
 	if (s->told.how & NO_RESULT && file)
 		s->r.marks |= MARK_CHANGED; /* by the time that it is carried out */
 	if (is_socket(q->op))
-		return put_socket_call(key, file);
-	if (opened(s) && put_opened(key, s->r.ret)) {
+		return put_socket_call(s, file);
+	if (opened(s) && put_opened(s, s->r.ret)) {
 		off = s->r.clen1;
 	} else if (file) {
 		s->r.marks &= ~(u32)(MARK_HAS_U1 | MARK_HAS_BASE1);
-		off = s->r.clen1 = put_file(key, 0, file);
+		off = s->r.clen1 = put_file(s, 0, file);
 	} else if (!q->on_file && q->op != OP_IO_URING_OTHER) {
-		off = put_name(key, 0, 0);
+		off = put_name(s, 0, 0);
 		if (q->marks & MARK_HAS_BASE2) {
 			first = begin_second(&s->r);
-			off = put_name(key, off, 1);
+			off = put_name(s, off, 1);
 			end_second(&s->r, first);
 		}
 	}
 	if (q->op == OP_SETXATTR)
-		off = put_attribute(key, off);
+		off = put_attribute(s, off);
 	return off + 1;
 }
 
 /* Sends the record of a request. */
 GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 {
-	u32 key = scratch_of(at, of_copy), slot = slot_of(at);
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct scratch *s = scratch_at(scratch_of(at, of_copy));
+	u32 slot = slot_of(at);
 	struct counters *c;
 	struct request *q;
 	u64 off;
@@ -361,7 +350,7 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 	s->told.place = blank_of(at, of_copy);
 	s->told.kept = !(how & NO_RESULT) && at != AT_FAILED;
 	s->told.how = how;
-	if (copy_told(key)) /* what took it out has counted it */
+	if (copy_told(s)) /* what took it out has counted it */
 		return 1;
 	q = told(s);
 	if (!is_told(q->run, q->life)) /* that run has ended: another one can have its number */
@@ -390,13 +379,10 @@ GLOBAL u32 tell(u64 req, s64 res, u32 at, u32 how, u32 of_copy)
 	if (how & (NO_RESULT | WAS_SILENT))
 		s->r.marks |= MARK_SILENT;
 	guard_opened(s);
-	off = put_told(key);
+	off = put_told(s);
 	if (!off--)
 		return 0;
-	BARRIER(off);
-	if (off > BLOB_LAST)
-		off = BLOB_LAST;
-	emit(&s->r, REC_SIZE + off, c, slot);
+	send_record(s, off, c, slot);
 	return 0;
 }
 

@@ -11,9 +11,8 @@
 
 /* A step of a walk. Its state is in the scratch record, of which a verifier knows nothing: on the stack it
  * would follow each way that a step can end as one of its own. */
-INLINE long step(u32 *key)
+INLINE long step(struct scratch *s)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, key);
 	struct walk *w;
 	struct links l;
 	u64 off, n;
@@ -83,9 +82,9 @@ done:
 	return 1;
 }
 
-static long walk_step(u32 i, u32 *key)
+static long walk_step(u32 i, struct scratch **s)
 {
-	return step(key);
+	return step(*s);
 }
 
 /* Most names are short: they are in the dentry itself, and can be read by words, which costs a fraction of a helper. */
@@ -125,9 +124,8 @@ INLINE bool put_short(struct scratch *s, volatile struct walk *w)
 }
 
 /* A walk's next steps, if they are plain ones. Returns 0 if the next one is for step. */
-GLOBAL u32 put_short_names(u32 key)
+GLOBAL u32 put_short_names(struct scratch *s)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct mount_links m;
 	struct walk *w;
 	u64 at;
@@ -161,25 +159,25 @@ GLOBAL u32 put_short_names(u32 key)
 #define PIECE 64
 
 /* One step, for kernels that have no bpf_loop. */
-GLOBAL u32 walk_once(u32 key)
+GLOBAL u32 walk_once(struct scratch *s)
 {
-	return step(&key);
+	return step(s);
 }
 
 /* A piece of a walk. Returns 0 if there is more. */
-GLOBAL u32 walk_piece(u32 key)
+GLOBAL u32 walk_piece(struct scratch *s)
 {
 	for (int i = 0; i < PIECE; i++)
-		if (walk_once(key))
+		if (walk_once(s))
 			return 1;
 	return 0;
 }
 
-/* Appends the components of a path at blob offset off of scratch record key.
+/* Appends the components of a path at blob offset off of the scratch record.
  * Returns the bytes written; what went wrong is added to the record's marks. */
-GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
+GLOBAL u64 put_path(struct scratch *s, u64 off, u64 mnt, u64 dentry)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
+	struct scratch *at = s; /* of which a callback is given the address */
 	struct walk *w;
 
 	if (!s)
@@ -198,16 +196,16 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	w->changes = w->way = 0;
 	if (no_loop) {
 		for (int i = 0; i < WALK_STEPS / PIECE + 1; i++)
-			if (walk_piece(key))
+			if (walk_piece(s))
 				break;
 	} else {
-		bpf_loop(WALK_STEPS, walk_step, &key, 0);
+		bpf_loop(WALK_STEPS, walk_step, &at, 0);
 	}
 	s->r.marks |= w->marks | (w->done ? 0 : MARK_PTRUNC);
 	if (w->marks & MARK_PTRUNC || !w->done) /* it has more names than are looked at again */
 		return w->off - off;
 	begin_again(s, mnt, dentry);
-	go_again(key, WAY_STEPS);
+	go_again(s, WAY_STEPS);
 	if (!s->again.done) { /* it goes on, and nobody knows */
 		s->r.marks |= MARK_CHANGED;
 	} else if (!is_same_way(s)) {
@@ -219,9 +217,8 @@ GLOBAL u64 put_path(u32 key, u64 off, u64 mnt, u64 dentry)
 
 /* The same for a path that is not long and has only short names, as most have; 0 for others, which put_path is for. Only
  * programs that run often have it: each start waits until the verifier has followed it in each program. */
-GLOBAL u64 put_short_path(u32 key, u64 off, u64 mnt, u64 dentry)
+GLOBAL u64 put_short_path(struct scratch *s, u64 off, u64 mnt, u64 dentry)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct walk *w;
 
 	if (!s || !CAN_CAST || !mnt || !dentry)
@@ -235,12 +232,12 @@ GLOBAL u64 put_short_path(u32 key, u64 off, u64 mnt, u64 dentry)
 	w->marks = w->done = w->crossed = 0;
 	w->changes = w->way = 0;
 	for (int i = 0; i < SHORT_STEPS / NAMES_AT_ONCE && w->root && !w->done; i++)
-		if (!put_short_names(key))
+		if (!put_short_names(s))
 			break;
 	if (!w->done)
 		return 0;
 	begin_again(s, mnt, dentry);
-	go_again(key, SHORT_STEPS); /* it has at most as many names */
+	go_again(s, SHORT_STEPS); /* it has at most as many names */
 	return is_same_way(s) ? w->off - off : 0;
 }
 
@@ -344,9 +341,8 @@ INLINE u32 leaf_marks(u64 dentry)
 }
 
 /* Appends a user string, without its NUL. Returns its length. */
-GLOBAL u64 put_user_str(u32 key, u64 off, u64 ptr)
+GLOBAL u64 put_user_str(struct scratch *s, u64 off, u64 ptr)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	u8 last = 0;
 	s64 n;
 
@@ -370,16 +366,16 @@ GLOBAL u64 put_user_str(u32 key, u64 off, u64 ptr)
 
 /* Appends the path of an open file and sets type and marks.
  * Returns the bytes written. */
-INLINE u64 put_open_file(struct scratch *s, u32 key, u64 off, u64 file, bool often)
+INLINE u64 put_open_file(struct scratch *s, u64 off, u64 file, bool often)
 {
 	struct path_pair p;
 	u64 n;
 
 	file_path(file, &p);
 	s->r.i_mode = file_mode(file);
-	n = often ? put_short_path(key, off, p.mnt, p.dentry) : 0;
+	n = often ? put_short_path(s, off, p.mnt, p.dentry) : 0;
 	if (!n)
-		n = put_path(key, off, p.mnt, p.dentry);
+		n = put_path(s, off, p.mnt, p.dentry);
 	s->r.marks |= MARK_HAS_PATH | leaf_marks(p.dentry);
 	if (s->r.marks & MARK_DISCONN) {
 		s->r.marks |= MARK_UNNAMED;
@@ -390,23 +386,20 @@ INLINE u64 put_open_file(struct scratch *s, u32 key, u64 off, u64 file, bool oft
 }
 
 /* The same, also if there is none. */
-GLOBAL u64 put_file(u32 key, u64 off, u64 file)
+GLOBAL u64 put_file(struct scratch *s, u64 off, u64 file)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
-
 	if (!s)
 		return 0;
 	if (file)
-		return put_open_file(s, key, off, file, false);
+		return put_open_file(s, off, file, false);
 	s->r.marks |= MARK_HAS_PATH | MARK_PFAULT;
 	return 0;
 }
 
 /* Is the place in the scratch record's walk the top of its mount tree? Returns 1 then, 0 if it is below, and
  * goes on to where its mount is, which 2 says. */
-GLOBAL u32 is_top(u32 key)
+GLOBAL u32 is_top(struct scratch *s)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct mount_links m;
 	struct walk *w;
 	u64 at;
@@ -426,9 +419,8 @@ GLOBAL u32 is_top(u32 key)
 }
 
 /* Whether the process root lies below the top of its mount tree. */
-GLOBAL u32 in_chroot(u32 key)
+GLOBAL u32 in_chroot(struct scratch *s)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &key);
 	struct path_pair p;
 	u32 top = 2;
 
@@ -438,14 +430,14 @@ GLOBAL u32 in_chroot(u32 key)
 	s->walk.mnt = p.mnt;
 	s->walk.dentry = p.dentry;
 	for (int i = 0; i < 8 && top == 2; i++)
-		top = is_top(key);
+		top = is_top(s);
 	return top != 1;
 }
 
 /* A path that begins with .. can be stopped by the process root. */
-INLINE void mark_chroot(struct scratch *s, u32 key, u64 off, u64 n)
+INLINE void mark_chroot(struct scratch *s, u64 off, u64 n)
 {
-	if (n > 1 && off <= BLOB_LAST && s->blob[off] == '.' && in_chroot(key))
+	if (n > 1 && off <= BLOB_LAST && s->blob[off] == '.' && in_chroot(s))
 		s->r.marks |= MARK_CHROOT;
 }
 

@@ -83,9 +83,8 @@ INLINE void note_mount(volatile u64 *way, u64 mount)
 }
 
 /* Goes one step of the way once more. Returns 1 at its end. */
-INLINE long go_step(u32 *key)
+INLINE long go_step(struct scratch *s)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratch, key);
 	struct mount_links m;
 	struct way *w;
 	u64 at, up;
@@ -125,37 +124,37 @@ end:
 	return 1;
 }
 
-static long way_step(u32 i, u32 *key)
+static long way_step(u32 i, struct scratch **s)
 {
-	return go_step(key);
+	return go_step(*s);
 }
 
 #define WAY_STEPS 512 /* of a path with more names nobody knows */
 #define WAY_PIECE 32
 
 /* One step, and a piece of the way, for kernels that have no bpf_loop. The latter returns 0 if there is more. */
-GLOBAL u32 go_once(u32 key)
+GLOBAL u32 go_once(struct scratch *s)
 {
-	return go_step(&key);
+	return go_step(s);
 }
 
-GLOBAL u32 go_piece(u32 key)
+GLOBAL u32 go_piece(struct scratch *s)
 {
 	for (int i = 0; i < WAY_PIECE; i++)
-		if (go_once(key))
+		if (go_once(s))
 			return 1;
 	return 0;
 }
 
 /* Goes at most so many steps of the way. */
-INLINE void go_again(u32 key, u32 steps)
+INLINE void go_again(struct scratch *s, u32 steps)
 {
 	if (!no_loop) {
-		bpf_loop(steps, way_step, &key, 0);
+		bpf_loop(steps, way_step, &s, 0);
 		return;
 	}
 	for (u32 i = 0; i < WAY_STEPS / WAY_PIECE && i * WAY_PIECE < steps; i++)
-		if (go_piece(key))
+		if (go_piece(s))
 			return;
 }
 

@@ -264,10 +264,10 @@ type KernelSharedCopiesScratch struct {
 		Root    uint64
 		Off     uint64
 		End     uint64
-		Key     uint32
 		Marks   uint32
 		Done    uint32
 		Crossed uint32
+		_       [4]byte
 		Changes uint64
 		Way     uint64
 	}
