@@ -3,6 +3,7 @@
 #ifndef RUNNER_ADDR_H
 #define RUNNER_ADDR_H
 
+#include "changes.h"
 #include "sockets.h"
 
 enum { MSG_FASTOPEN = 0x20000000 };
@@ -21,7 +22,14 @@ GLOBAL u64 complete_addr(struct scratch *s, u64 alen)
 	if (s->r.marks & MARK_HAS_PATH) {
 		off += s->r.clen1;
 	} else if (alen > 2 && s->blob[0] == FAMILY_UNIX && s->blob[1] == 0 && s->blob[2] != 0) {
+		struct path_pair *then = s->blob[2] == '/' ? &s->given.root : &s->given.pwd;
+
 		base_path(s->blob[2] == '/', AT_FDCWD, &base);
+		if (s->given.kept & GIVEN_START && (!same_place(then, &base) || start_changed(s))) {
+			s->r.marks = (s->r.marks & ~(u32)MARK_HAS_BASE1) | MARK_CHANGED;
+			s->r.clen1 = 0;
+			return off;
+		}
 		s->r.clen1 = put_path(s, off, base.mnt, base.dentry);
 		off += s->r.clen1;
 		s->r.marks |= MARK_HAS_BASE1;

@@ -14,6 +14,8 @@ GLOBAL u32 note_begin(u32 nr, u32 compat32, u64 second)
 
 	if (d->class == CLASS_GUARD && exposes(d->op))
 		expose(run_at(SLOT_ENTER));
+	if (d->class == CLASS_GUARD && d->op == GUARD_RING && !has_rings(bpf_get_current_task())) /* workers will have the descriptors, too */
+		note_sharing(bpf_get_current_task());
 	if (d->class == CLASS_SPECIAL && d->op == OP_TIOCGPTPEER && (gives_away(second) || closes_any(second)))
 		note_giving(1);
 	return 0;

@@ -16,7 +16,7 @@ struct change {
 	u64 at;	    /* when it was last changed */
 	u64 taken;  /* when that last took away what a call in progress could have put there */
 	u64 file;   /* what a call that has ended put there */
-	u64 opened; /* when */
+	u64 opened; /* when; of a table: when it began to be shared */
 	u64 owner;  /* for which process: when it was started */
 	u64 asked;  /* when a ring was last asked to close it, and does so some time later */
 	u64 closer; /* that request, if it is the only one and closes what a call that has ended put there */
@@ -32,6 +32,24 @@ struct {
 	__type(key, u32);
 	__type(value, struct change);
 } changes SEC(".maps");
+
+/* How many changes are underway. It is read before the time of the last one: who ends one sets the time first. */
+INLINE u64 read_first(u64 *n)
+{
+#if defined(__TARGET_ARCH_x86)
+	u64 v = *(volatile u64 *)n;
+
+	asm volatile("" ::: "memory");
+	return v;
+#else
+	return __sync_fetch_and_add(n, 0);
+#endif
+}
+
+INLINE bool changed_since(struct change *c, u64 since)
+{
+	return read_first(&c->busy) || read_first(&c->closers) || c->at >= since;
+}
 
 /* What can be done to the descriptors of any table. Each open and each close of a thread asks for it: it is not in the large map above, whose
  * pages are far from each other. */
@@ -130,7 +148,7 @@ INLINE bool gave_away(u64 since)
 	u32 key = 0;
 	struct giving *g = bpf_map_lookup_elem(&given_away, &key);
 
-	return g && (g->at >= since || g->busy);
+	return g && (read_first(&g->busy) || g->at >= since);
 }
 
 INLINE u64 descriptors_of(u64 task)
@@ -148,7 +166,7 @@ GLOBAL u32 table_changed(u64 table, u32 what, u64 since)
 {
 	struct change *c = change_of_table(table, what);
 
-	return (c && (c->at >= since || c->busy)) || (what == CHANGES_ALL && gave_away(since));
+	return (c && (read_first(&c->busy) || c->at >= since)) || (what == CHANGES_ALL && gave_away(since));
 }
 
 /* Was it since the call was entered that a record is about? */
@@ -160,7 +178,7 @@ GLOBAL u32 descriptor_changed(struct scratch *s, s32 fd)
 	if (!s || !(s->given.kept & GIVEN_FILES))
 		return false;
 	c = change_of(files, fd);
-	return (c && (c->at >= s->given.since || c->closers || c->busy)) || table_changed(files, CHANGES_ALL, s->given.since);
+	return (c && changed_since(c, s->given.since)) || table_changed(files, CHANGES_ALL, s->given.since);
 }
 
 /* The same of the root and the working directory. */
@@ -226,17 +244,40 @@ GLOBAL u32 still_opened(struct scratch *s, s32 fd, u64 file, u32 largefile)
 	if (!s->r.ktime)
 		s->r.ktime = c->opened;
 	__sync_lock_test_and_set(&c->file, file);
-	if ((largefile ? c->taken : c->at) < since && !c->busy && !table_changed(files, CHANGES_ALL, since) && !is_closing(c, files) &&
+	if (!read_first(&c->busy) && (largefile ? c->taken : c->at) < since && !table_changed(files, CHANGES_ALL, since) && !is_closing(c, files) &&
 	    (!c->copied || held_once(file))) /* what is copied there has the descriptor that it is copied from, too */
 		return true;
 	c->file = 0;
 	return false;
 }
 
+/* From now on others have the present task's table, too. Until then it could have it alone, and what it did to it then was not noted. */
+INLINE void note_sharing(u64 task)
+{
+	u64 table = descriptors_of(task);
+	struct change *c;
+	s32 users = 0;
+
+	READ_FIELD(users, files_struct, table, count.counter);
+	if (users > 2)
+		return;
+	c = change_of_table(table, CHANGES_ALL);
+	if (c)
+		set_time(&c->opened, bpf_ktime_get_ns());
+}
+
+/* Was the table shared all the time since then? */
+INLINE bool shared_since(u64 table, u64 since)
+{
+	struct change *c = change_of_table(table, CHANGES_ALL);
+
+	return c && c->opened < since;
+}
+
 /* Did a call that has ended put there what a descriptor has? Of several that close it, only one is told so. */
 INLINE bool take_known(struct change *c, u64 task, u64 files, u64 file)
 {
-	return c->owner == owner_of_table(task) && !table_changed(files, CHANGES_ALL, c->opened) &&
+	return c->owner == owner_of_table(task) && shared_since(files, c->opened) && !table_changed(files, CHANGES_ALL, c->opened) &&
 	       __sync_val_compare_and_swap(&c->file, file, 0) == file;
 }
 

@@ -25,7 +25,7 @@ enum {
 	GIVEN_UNREAD = 1 << 13, /* nothing: but a name's text can become another one before the kernel reads it */
 	GIVEN_RAW = 1 << 19,    /* of a send, whether its data have their own header: */
 	GIVEN_HEADER = 1 << 20, /* they have */
-	GIVEN_LATE = 1 << 16,   /* nothing: but since the call was entered others can change its memory */
+	GIVEN_WAY = 1 << 17,    /* the way up from where a name starts, which is too long a path to keep */
 	GIVEN_MEMORY = 1 << 15, /* which memory an exec was in */
 };
 
@@ -58,6 +58,7 @@ struct name {
 	u32 absolute; /* the place is the root that the name starts from */
 	u32 i_mode;
 	u32 pad;
+	u64 changes, way; /* of a place (walk.h) */
 	u8 text[TEXT_MAX];
 	u8 place[PLACE_MAX];
 };

@@ -26,7 +26,7 @@ INLINE bool is_of_user_namespace(u64 inode)
 	return level > 0;
 }
 
-/* A file that was opened for writing. */
+/* A file that was opened for writing, or a device. */
 GLOBAL u32 guard_file(u64 file)
 {
 	u64 inode = POINTER(file, file, f_inode);
@@ -36,11 +36,14 @@ GLOBAL u32 guard_file(u64 file)
 	u16 mode = 0;
 
 	READ_FIELD(mode, inode, inode, i_mode);
-	if ((mode & S_IFMT) == S_IFCHR) { /* /dev/mem, kmem and port, and the registers of the processor */
+	if ((mode & S_IFMT) == S_IFCHR) {
+		bool writes = file_flags(file) & O_ACCMODE;
+
 		READ_FIELD(rdev, inode, inode, i_rdev);
-		if (rdev == (1 << 20 | 1) || rdev == (1 << 20 | 2) || rdev == (1 << 20 | 4) || rdev >> 20 == 202)
+		/* /dev/mem, kmem and port, and the registers of the processor */
+		if (writes && (rdev == (1 << 20 | 1) || rdev == (1 << 20 | 2) || rdev == (1 << 20 | 4) || rdev >> 20 == 202))
 			raise(ALARM_KERNEL, rdev);
-		if (rdev >> 20 == MISC_MAJOR) /* /dev/userfaultfd has no number of its own */
+		if (rdev >> 20 == MISC_MAJOR) /* /dev/userfaultfd has no number of its own. To use it needs no right to write to it */
 			expose(present_run());
 		return 0;
 	}

@@ -97,7 +97,7 @@ INLINE u32 keep_text(struct name *n, u64 ptr, u32 how)
 
 	n->text_len = 0;
 	if (len < 0)
-		return how & KEEP_SHARED && others_write(ptr, how & KEEP_THREADS) ? GIVEN_UNREAD << second : 0;
+		return how & KEEP_SHARED && others_write_text(ptr, how & KEEP_THREADS) ? GIVEN_UNREAD << second : 0;
 	if (len)
 		n->text_len = len - 1;
 	return GIVEN_TEXT << second;
@@ -118,7 +118,7 @@ INLINE u32 keep_place(struct name *n, struct scratch *s, u64 len, u32 second)
  * move, nobody knows which one the kernel takes. */
 GLOBAL u32 keep_name(struct scratch *s, u64 ptr, s32 dfd, u32 how)
 {
-	u32 second = how & KEEP_SECOND, kept = 0;
+	u32 second = how & KEEP_SECOND, kept = 0, place;
 	struct path_pair start;
 	struct name *n;
 
@@ -140,7 +140,15 @@ GLOBAL u32 keep_name(struct scratch *s, u64 ptr, s32 dfd, u32 how)
 	n->absolute = kept & GIVEN_TEXT << second && n->text_len && n->text[0] == '/';
 	base_path(n->absolute, dfd, &start);
 	s->r.marks = 0;
-	return kept | keep_place(n, s, put_path(s, 0, start.mnt, start.dentry), second);
+	place = keep_place(n, s, put_path(s, 0, start.mnt, start.dentry), second);
+	if (!place && s->r.marks & (MARK_PFAULT | MARK_PTRUNC)) {
+		place = GIVEN_UNREAD << second;
+	} else if (!place) {
+		n->changes = s->walk.changes;
+		n->way = s->walk.way;
+		place = GIVEN_WAY << second;
+	}
+	return kept | place;
 }
 
 /* Keeps the file of the descriptor that a call is about. */

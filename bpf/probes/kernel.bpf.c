@@ -220,6 +220,14 @@ GLOBAL u32 end_guard(struct scratch *s, struct counters *c, u32 op, s64 ret)
 	return 0;
 }
 
+/* Has the record a text of memory that the process has alone, and that was not kept when the call was entered? */
+INLINE bool reads_late(struct scratch *s)
+{
+	u32 kept = s->given.kept, marks = s->r.marks;
+
+	return !(kept & GIVEN_SHARED) && ((marks & MARK_HAS_U1 && !(kept & GIVEN_TEXT)) || (marks & MARK_HAS_U2 && !(kept & GIVEN_TEXT << 1)));
+}
+
 INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs *regs, long ret)
 {
 	u32 compat32 = call >> 31;
@@ -253,8 +261,6 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 	s->given.kept = 0;
 	if (entered && entered->given.kept)
 		s->given = entered->given;
-	if (entered && !(s->given.kept & GIVEN_SHARED) && exposed_late())
-		s->given.kept |= GIVEN_LATE;
 	if (class_of(d) == CLASS_GUARD) {
 		end_guard(s, c, d->op, ret);
 		return 0;
@@ -295,6 +301,8 @@ INLINE int sys_exit(struct task_struct *task, u64 cgid, u32 call, struct pt_regs
 			if (s->given.kept & GIVEN_MEMORY && !(s->given.kept & GIVEN_TEXT) && s->given.memory != POINTER(task_struct, (u64)task, mm))
 				s->r.marks |= MARK_CHANGED;
 		}
+		if (reads_late(s) && exposed_late()) /* it is asked after that: what was read can be what others wrote */
+			s->r.marks |= MARK_CHANGED;
 		if (!s->r.ktime)
 			s->r.ktime = bpf_ktime_get_ns();
 		FORGET(off, cgid);

@@ -27,7 +27,7 @@ INLINE void put_how(struct scratch *s, struct counters *c, u64 ptr)
 	}
 	if (fault)
 		r->marks |= MARK_UFAULT;
-	if (s->given.kept & (GIVEN_SHARED | GIVEN_LATE)) /* it was not in memory when the call was entered */
+	if (s->given.kept & GIVEN_SHARED || exposed_late()) /* it was not in memory when the call was entered */
 		r->marks |= MARK_CHANGED;
 	r->flags = how[0];
 	r->mode = how[1];
@@ -77,6 +77,8 @@ INLINE u64 on_open(struct scratch *s, struct counters *c, const struct desc *d)
 			u32 marks = r->marks;
 
 			r->clen1 = put_open_file(s, 0, file, true);
+			if ((r->i_mode & S_IFMT) == S_IFCHR && !(r->flags & (O_ACCMODE | O_PATH)))
+				guard_file(file);
 			if (still_opened(s, r->ret, file, adds_largefile(r)))
 				return r->clen1;
 			r->marks = marks;

@@ -4,19 +4,41 @@
 #ifndef RUNNER_OTHERS_H
 #define RUNNER_OTHERS_H
 
-#include "maps.h"
+#include "exposed.h"
+#include "walk.h"
 
-enum { ENOENT = 2 };
+enum { ENOENT = 2, F_SEAL_WRITE = 8, SB_KERNMOUNT = 1 << 22, PAGE = 4096 };
 
 struct area {
-	u64 file, end;
+	u64 file, end, flags;
 };
 
 static long keep_area(struct task_struct *task, struct vm_area_struct *vma, struct area *a)
 {
 	bpf_probe_read_kernel(&a->file, sizeof(a->file), &vma->vm_file);
 	bpf_probe_read_kernel(&a->end, sizeof(a->end), &vma->vm_end);
+	bpf_probe_read_kernel(&a->flags, sizeof(a->flags), &vma->vm_flags);
 	return 0;
+}
+
+/* Finds the area of an address, or the next one above it. Addresses of arm64 can have a tag in their first byte, which areas do not have. */
+INLINE s64 find_area(u64 at, struct area *a)
+{
+#if defined(__TARGET_ARCH_arm64)
+	at = (s64)(at << 8) >> 8;
+#endif
+	return bpf_find_vma(bpf_get_current_task_btf(), at, keep_area, a, 0);
+}
+
+/* Flags of an area (include/linux/mm.h of Linux 6.18). */
+enum { VM_WRITE = 1 << 1, VM_SHARED = 1 << 3, VM_PFNMAP = 1 << 10, VM_IO = 1 << 14, VM_MIXEDMAP = 1 << 28 };
+#define VM_DROPPABLE (1ULL << 40)
+
+/* Does the kernel, or a device, change this memory by itself? The clock is in such memory of each process ([vvar]), and what may be dropped becomes
+ * zeros (MAP_DROPPABLE). */
+INLINE bool changes_itself(struct area *a)
+{
+	return a->flags & (VM_PFNMAP | VM_IO | VM_MIXEDMAP | VM_DROPPABLE);
 }
 
 /* Memory that was found to be of its process alone, or of a file. That is so for as long as the process maps nothing anew. */
@@ -74,18 +96,20 @@ GLOBAL u32 others_reach(struct scratch *s, u64 at, u64 len)
 		return 0;
 	if (is_of_file(&s->alone, at))
 		return 1;
-	err = bpf_find_vma(bpf_get_current_task_btf(), at, keep_area, &a, 0);
+	err = find_area(at, &a);
 	if (err)
 		return err != -ENOENT;
+	if (changes_itself(&a))
+		return 1;
 	if (a.file) {
 		note_known(&s->alone, at, a.end, 1);
 		return 1;
 	}
 	if (a.end - at < len) { /* they go on in the next area, if there is one: none is shorter than a page */
-		err = bpf_find_vma(bpf_get_current_task_btf(), a.end, keep_area, &a, 0);
+		err = find_area(a.end, &a);
 		if (err && err != -ENOENT)
 			return 1;
-		if (!err && a.file)
+		if (!err && (a.file || changes_itself(&a)))
 			return 1;
 		if (err)
 			a.end += UPATH_MAX;
@@ -94,29 +118,69 @@ GLOBAL u32 others_reach(struct scratch *s, u64 at, u64 len)
 	return 0;
 }
 
+/* Can nobody write to a file of which the kernel does not count who has it open for that? Such are those that only it itself can name, in memory
+ * (memfd_create, shmget), unless they are sealed. */
+INLINE bool is_sealed(u64 inode)
+{
+	u32 seals = 0;
+
+	if (magic_of(inode) != TMPFS_MAGIC || !EXISTS(struct shmem_inode_info, seals))
+		return false;
+	READ_FIELD(seals, shmem_inode_info, inode - OFFSET(struct shmem_inode_info, vfs_inode), seals);
+	return seals & F_SEAL_WRITE;
+}
+
+/* Can somebody write to a mapped file? */
+GLOBAL u32 file_is_written(u64 file)
+{
+	u64 inode = POINTER(file, file, f_inode), sb = POINTER(inode, inode, i_sb), flags = 0;
+	s32 writers = 0;
+	u32 mode = 0;
+
+	READ_FIELD(mode, file, file, f_mode);
+	READ_FIELD(writers, inode, inode, i_writecount.counter);
+	if (mode & FMODE_WRITE || writers > 0)
+		return 1;
+	if ((file_mode(file) & S_IFMT) != S_IFREG) /* of devices it does not count them */
+		return 1;
+	READ_FIELD(flags, super_block, sb, s_flags);
+	return flags & SB_KERNMOUNT && !is_sealed(inode);
+}
+
 /* Bytes at an address are not in memory yet, so what they were when a call was entered is not known. Can somebody change them before the
- * kernel brings them? Of a file, if somebody has it open for writing; of other memory, if threads share it. Who opens it later is
- * not noticed: to count that would tell equal runs apart by what was in memory. */
+ * kernel brings them? Of a file, if somebody has it open for writing; of a process's own copy of it and of other memory, if threads share it.
+ * Who opens it later is not noticed: to count that would tell equal runs apart by what was in memory. */
 GLOBAL u32 others_write(u64 at, u32 threads)
 {
 	struct area a = {};
-	u64 inode, file;
-	s32 writers = 0;
 	s64 err;
-	u32 mode = 0;
 
 	if (no_loop)
 		return 1;
-	err = bpf_find_vma(bpf_get_current_task_btf(), at, keep_area, &a, 0);
+	err = find_area(at, &a);
 	if (err)
 		return err != -ENOENT; /* nothing is there, or nobody knows: the mappings are being changed */
-	file = a.file;
-	if (!file)
+	if (changes_itself(&a))
+		return 1;
+	if (!a.file)
 		return threads;
-	READ_FIELD(mode, file, file, f_mode);
-	inode = POINTER(file, file, f_inode);
-	READ_FIELD(writers, inode, inode, i_writecount.counter);
-	return mode & FMODE_WRITE || writers > 0;
+	if (threads && !(a.flags & VM_SHARED) && (a.flags & VM_WRITE || is_exposed(run_at(SLOT_ENTER)))) /* ptrace also writes what may only be read */
+		return 1;
+	return file_is_written(a.file);
+}
+
+/* The same for a text of which a part is in memory: it is about the page that is not. */
+INLINE bool others_write_text(u64 at, u32 threads)
+{
+	u8 first;
+
+	return others_write(bpf_probe_read_user(&first, 1, (void *)at) ? at : (at | (PAGE - 1)) + 1, threads);
+}
+
+/* The same when the call has ended, for a text whose first page was not in memory: that did not say how far it goes. */
+INLINE bool others_write_rest(u64 at, u64 len)
+{
+	return (at & (PAGE - 1)) + len >= PAGE && others_write((at | (PAGE - 1)) + 1, 1);
 }
 
 #endif

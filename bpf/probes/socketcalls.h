@@ -151,6 +151,7 @@ GLOBAL u32 keep_socket(struct scratch *s, u32 op, u32 shared)
 	}
 	if (op == OP_LISTEN)
 		return 0;
+	g->kept |= keep_start(g, s->task, shared);
 	s->r.marks = 0;
 	header = sends(op) && s->kind.header;
 	if (sends(op) && s->kind.type == TYPE_RAW)
@@ -166,8 +167,10 @@ GLOBAL u32 keep_socket(struct scratch *s, u32 op, u32 shared)
 		return 0;
 	}
 	n = name_of_task(0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!n)
+	if (!n) { /* no memory: nobody knows */
+		g->kept |= GIVEN_NO_ADDRESS;
 		return 0;
+	}
 	n->text_len = len;
 	n->marks = s->r.marks;
 	__builtin_memcpy(n->text, s->blob, ADDR_MAX);
@@ -202,7 +205,7 @@ GLOBAL u64 put_taken(struct scratch *s, struct counters *c, u32 header, u32 is_u
 		return 0;
 	if (len && is_unseen)
 		__sync_fetch_and_add(&c->shared_arguments, 1);
-	if (s->send.unknown || (len && s->given.kept & GIVEN_LATE))
+	if (s->send.unknown || (len && !(s->given.kept & GIVEN_SHARED) && exposed_late()))
 		s->r.marks |= MARK_CHANGED;
 	if (s->send.later || !(s->given.kept & GIVEN_ADDRESS)) {
 		if (len && s->given.kept & (s->send.later ? GIVEN_SHARED : GIVEN_NO_ADDRESS))

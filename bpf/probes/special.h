@@ -60,7 +60,7 @@ INLINE u64 put_pin(struct scratch *s, u64 attr, u32 size)
 	if (size >= sizeof(a) && a.flags & BPF_F_PATH_FD) {
 		if (size < PIN_SIZE || bpf_probe_read_user(&dfd, sizeof(dfd), (void *)(attr + sizeof(a))))
 			dfd = 0;
-		if (s && s->given.kept & (GIVEN_SHARED | GIVEN_LATE)) /* the descriptor's number is not kept */
+		if (s && (s->given.kept & GIVEN_SHARED || exposed_late())) /* the descriptor's number is not kept */
 			s->r.marks |= MARK_CHANGED;
 	}
 	return put_user_path(s, 0, a.path, dfd, 0);

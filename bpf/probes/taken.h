@@ -5,11 +5,6 @@
 
 #include "keep.h"
 
-INLINE bool same_place(struct path_pair *a, struct path_pair *b)
-{
-	return a->mnt == b->mnt && a->dentry == b->dentry;
-}
-
 /* A text is compared in pieces of so many bytes. */
 #define TEXT_PIECE 64
 
@@ -88,9 +83,14 @@ GLOBAL u64 put_text(struct scratch *s, u64 off, u64 ptr, u32 second)
 		return 0;
 	faults = s->r.marks & MARK_UFAULT;
 	got = put_user_str(s, off, ptr);
-	if (s->given.kept & GIVEN_UNREAD << second || (s->given.kept & GIVEN_LATE && !(s->given.kept & GIVEN_TEXT << second)))
+	if (s->given.kept & GIVEN_UNREAD << second)
 		s->r.marks |= MARK_CHANGED;
-	if (!(s->given.kept & GIVEN_TEXT << second) || same_text(s, off, got, second))
+	if (!(s->given.kept & GIVEN_TEXT << second)) {
+		if (s->given.kept & GIVEN_SHARED && !(s->given.kept & GIVEN_UNREAD << second) && others_write_rest(ptr, got))
+			s->r.marks |= MARK_CHANGED;
+		return got;
+	}
+	if (same_text(s, off, got, second))
 		return got;
 	n = name_of_task(second & 1, 0);
 	if (!n)
@@ -100,7 +100,7 @@ GLOBAL u64 put_text(struct scratch *s, u64 off, u64 ptr, u32 second)
 	if (len >= TEXT_MAX || bpf_probe_read_kernel(&s->blob[off], len, n->text))
 		return got;
 	s->r.marks = (s->r.marks & ~(u32)MARK_UFAULT) | faults;
-	if (s->given.kept & (GIVEN_SHARED | GIVEN_LATE))
+	if (s->given.kept & GIVEN_SHARED || exposed_late())
 		s->r.marks |= MARK_CHANGED;
 	return len;
 }
@@ -123,6 +123,19 @@ GLOBAL u64 put_place(struct scratch *s, u64 off, u32 second)
 	return len;
 }
 
+/* Did the place that a name starts from move, of which only the way up was kept, and which was just written to the scratch record? */
+INLINE bool other_way(struct scratch *s, u32 absolute, u32 second)
+{
+	struct name *n;
+
+	if (!(s->given.kept & GIVEN_WAY << second))
+		return false;
+	n = name_of_task(second & 1, 0);
+	if (!n || n->absolute != absolute) /* a text that was not in memory yet can be an absolute one */
+		return !n || !absolute || s->given.kept & GIVEN_TEXT << second;
+	return n->changes != s->walk.changes || n->way != s->walk.way;
+}
+
 /* Appends the place that a name starts from. Returns the bytes written and one; 0 if it is another one now than when the call
  * was entered, for then nobody knows which of them the kernel took, and if there is none. */
 GLOBAL u64 put_start(struct scratch *s, u64 off, s32 dfd, u32 absolute, u32 second)
@@ -136,8 +149,15 @@ GLOBAL u64 put_start(struct scratch *s, u64 off, s32 dfd, u32 absolute, u32 seco
 		return 0;
 	if (s->given.kept & GIVEN_PLACE << second) {
 		n = name_of_task(second & 1, 0);
-		if (n && n->absolute == absolute)
+		if (n && n->absolute == absolute) {
+			if (!absolute && dfd != AT_FDCWD)
+				changed = descriptor_changed(s, dfd);
+			else if (s->given.kept & GIVEN_START)
+				changed = start_changed(s);
+			if (changed)
+				s->r.marks |= MARK_CHANGED;
 			return put_place(s, off, second) + 1;
+		}
 		if (!absolute || s->given.kept & GIVEN_TEXT << second) {
 			s->r.marks |= MARK_CHANGED;
 			return 0;
@@ -159,7 +179,13 @@ GLOBAL u64 put_start(struct scratch *s, u64 off, s32 dfd, u32 absolute, u32 seco
 	if (starts_nowhere(&now, absolute, dfd))
 		return 0;
 	len = put_short_path(s, off, now.mnt, now.dentry);
-	return (len ? len : put_path(s, off, now.mnt, now.dentry)) + 1;
+	if (!len)
+		len = put_path(s, off, now.mnt, now.dentry);
+	if (other_way(s, absolute, second)) {
+		s->r.marks |= MARK_CHANGED;
+		return 0;
+	}
+	return len + 1;
 }
 
 /* Puts a user path and the directory it starts from, as the record's first or

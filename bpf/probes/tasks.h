@@ -56,7 +56,7 @@ GLOBAL u32 script_moved(u64 mnt, u64 dentry, s32 fd, u32 absolute)
 	if (!(g->kept & GIVEN_DIR))
 		return 0;
 	c = change_of(g->files, fd);
-	return !same_place(&g->dir[0], &now) || (c && (c->at >= g->since || c->closers)) || table_changed(g->files, CHANGES_ALL, g->since);
+	return !same_place(&g->dir[0], &now) || (c && changed_since(c, g->since)) || table_changed(g->files, CHANGES_ALL, g->since);
 }
 
 /* Where the name of a program starts. */
@@ -252,6 +252,8 @@ INLINE int at_fork(u64 *ctx, bool copied)
 	note_own_child(child);
 	if (!present_in_scope(SLOT_FORK) || !first_at_fork(child))
 		return 0;
+	if (descriptors_of(address(ctx, 1)) == descriptors_of(address(ctx, 0)))
+		note_sharing(address(ctx, 0));
 	if (!copied)
 		return forked(ctx, child);
 	go_on(ctx, &fork_body, SLOT_FORK);

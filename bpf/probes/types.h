@@ -44,6 +44,7 @@ struct counter32 {
 };
 
 struct super_block {
+	unsigned long s_flags;
 	unsigned long s_magic;
 	struct user_namespace *s_user_ns;
 };
@@ -275,12 +276,19 @@ struct mm_struct {
 	unsigned long saved_auxv[1];
 };
 
+/* A file in memory. */
+struct shmem_inode_info {
+	unsigned int seals;
+	struct inode vfs_inode;
+};
+
 struct mm_struct___counted {
 	struct seqcount mm_lock_seq;
 };
 
 struct vm_area_struct {
 	unsigned long vm_end;
+	unsigned long vm_flags;
 	struct file *vm_file;
 };
 
@@ -439,9 +447,11 @@ enum {
 	AT_EXECVE_CHECK = 0x10000,
 	S_IFMT = 0170000,
 	S_IFCHR = 0020000,
+	S_IFREG = 0100000,
 	S_IFSOCK = 0140000,
 	PROC_MAGIC = 0x9fa0,
 	BINFMT_MAGIC = 0x42494e4d,
+	TMPFS_MAGIC = 0x01021994,
 	NSFS_MAGIC = 0x6e736673,
 	PIDFS_MAGIC = 0x50494446,
 };

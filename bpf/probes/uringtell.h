@@ -268,7 +268,7 @@ INLINE void guard_opened(struct scratch *s)
 	if (!is_open(q->op) || s->r.ret < 0)
 		return;
 	file = opened(s) ? fd_file(s->r.ret) : 0;
-	if (file && file_flags(file) & O_ACCMODE)
+	if (file && (file_flags(file) & O_ACCMODE || (file_mode(file) & S_IFMT) == S_IFCHR))
 		guard_file(file);
 	if (!opened(s) && q->privileged && q->flags & O_ACCMODE)
 		raise(ALARM_UNSEEN, 0);

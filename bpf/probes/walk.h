@@ -241,6 +241,11 @@ GLOBAL u64 put_short_path(struct scratch *s, u64 off, u64 mnt, u64 dentry)
 	return is_same_way(s) ? w->off - off : 0;
 }
 
+INLINE bool same_place(struct path_pair *a, struct path_pair *b)
+{
+	return a->mnt == b->mnt && a->dentry == b->dentry;
+}
+
 INLINE u64 file_of_table(u64 files, s32 fd)
 {
 	u64 fdt = POINTER(files_struct, files, fdt);

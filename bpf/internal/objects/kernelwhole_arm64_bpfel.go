@@ -168,6 +168,8 @@ type KernelWholeName struct {
 	Absolute uint32
 	I_mode   uint32
 	Pad      uint32
+	Changes  uint64
+	Way      uint64
 	Text     [4096]uint8
 	Place    [2048]uint8
 }
