@@ -3,6 +3,7 @@
 package cmd_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -245,6 +246,14 @@ func TestExistingCgroup(t *testing.T) {
 				t.Fatal(err)
 			}
 			until(t, "the header line", func() bool { st, err := os.Stat(raw); return err == nil && st.Size() > 0 })
+			open := 0
+			fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", inside.Process.Pid))
+			testkit.Must(t, err)
+			for _, fd := range fds {
+				if len(fd.Name()) > 1 || fd.Name() > "2" {
+					open++
+				}
+			}
 			fmt.Fprintln(gate, "go")
 			if err := inside.Wait(); err != nil {
 				t.Fatal(err)
@@ -267,6 +276,32 @@ func TestExistingCgroup(t *testing.T) {
 				}
 			}
 			compare(t, madeBy(t, made.String()), ours)
+			for _, text := range []string{schemas.BlindEarlier + " (1)", fmt.Sprintf("%s (%d)", schemas.BlindInherited, open)} {
+				if !strings.Contains(strings.Join(a.health.Notes, "\n"), text) {
+					t.Errorf("the record has no note %q: %q", text, a.health.Notes)
+				}
+			}
 		})
+	}
+}
+
+// TestTwoCaptures: a cgroup has one observer. The process by which a second one would try its probes is the end of the first one's wait.
+func TestTwoCaptures(t *testing.T) {
+	requireBPF(t)
+	cg, dir := newCgroup(t), t.TempDir()
+	file, err := os.Create(dir + "/raw.ndjson")
+	testkit.Must(t, err)
+	defer file.Close()
+	first := command(t, "runner-capture", "--cgroup", cg)
+	first.Stdout = file
+	testkit.Must(t, first.Start())
+	until(t, "the header line", func() bool { st, err := file.Stat(); return err == nil && st.Size() > 0 })
+	if o := call(t, command(t, "runner-capture", "--cgroup", cg)); o.code != 4 || !strings.Contains(o.stderr, "another process observes the cgroup") || o.stdout != "" {
+		t.Errorf("a second capture: %v", o)
+	}
+	testkit.Must(t, inCgroup(t, cg, command(t, "cat", "/etc/hostname")).Run())
+	testkit.Must(t, first.Wait())
+	if b := testkit.Read(t, dir+"/raw.ndjson"); !bytes.Contains(b, []byte("/etc/hostname")) || bytes.Contains(b, []byte("runner-canary")) {
+		t.Errorf("the first capture has not what the command did, or something else: %s", b)
 	}
 }

@@ -53,7 +53,7 @@ type BlindText struct {
 // BlindTexts are all texts, for the specification. Where one has a part of its own, it is (N),
 // a number, or (WHY), a text.
 func BlindTexts() []BlindText {
-	list := []BlindText{{Text: BlindInherited + " (N)", When: "of every capture, first: descriptors above 2 that the command was started with"}}
+	list := []BlindText{{Text: BlindInherited + " (N)", When: "of every capture, first: descriptors above 2 that the command, or what was in the cgroup already, was started with or had opened"}}
 	add := func(text, when string) { list = append(list, BlindText{Text: text, When: when}) }
 	for _, text := range BlindSpots {
 		add(text, "of every capture")
@@ -66,6 +66,7 @@ func BlindTexts() []BlindText {
 	}
 	add(BlindLoaders, "when `"+FactLoaded+"` says that the probes do without "+LoadLoop)
 	add(BlindCores+" (N)", "if there were some")
+	add(BlindEarlier+" (N)", "if the cgroup had processes when the capture began")
 	add(BlindRoots+" (N)", "if there were some: pivot_root, as container engines do. A path in such a namespace begins at its root")
 	add(BlindArguments+" (N)", "if there were some: calls of tasks that share their memory, or whose memory is of a file")
 	list = append(list, BlindText{BlindNetworkRules, "under network rules", NoteNetwork, ""}, BlindText{BlindFileRules, "under file rules", NoteFiles, ""},

@@ -34,6 +34,7 @@ const (
 	BlindScripts   = "scripts that are interpreters of other scripts"
 	BlindLoaders   = "loaders of programs"
 	BlindCores     = "where the kernel put core dumps"
+	BlindEarlier   = "what processes of the cgroup did before the capture"
 	BlindRoots     = "where paths lead outside of their mount namespace, whose root programs changed"
 	BlindArguments = "what another thread made of the structure of openat2 or of an address during the call"
 )

@@ -65,6 +65,7 @@ const (
 	CounterFileUnresolved  = "file_unresolved"
 	CounterForeign         = "foreign"
 	CounterRoots           = "roots"
+	CounterEarlier         = "earlier_processes"
 	CounterForeignSockets  = "foreign_sockets"
 	CounterSharedArguments = "shared_arguments"
 	CounterInheritedFDs    = "inherited_fds"
@@ -167,7 +168,8 @@ var Counters = [...]Counter{
 	{Name: CounterForeign, Stage: StageCapture, Role: RoleBalance, Why: "moves of tasks outside the scope; not written out"},
 	{Name: CounterCoreDumps, Stage: StageCapture, Role: RoleBlind, When: WhenSome, Why: "core dumps of processes, by their exit status. The kernel wrote each to a file or gave it to a program outside of the cgroup, by its core_pattern: which one is not known"},
 	{Name: CounterRoots, Stage: StageCapture, Role: RoleBlind, When: WhenSome, Why: "roots of mount namespaces that programs changed, as container engines do"},
-	{Name: CounterInheritedFDs, Stage: StageCapture, Role: RoleBlind, Why: "descriptors above 2 that the command was started with"},
+	{Name: CounterEarlier, Stage: StageCapture, Role: RoleBlind, When: WhenSome, Why: "processes that were in the cgroup when a capture of one that was there before began"},
+	{Name: CounterInheritedFDs, Stage: StageCapture, Role: RoleBlind, Why: "descriptors above 2 that the command was started with; of a cgroup that was there before, those of its processes when the capture began"},
 	{Name: CounterReceived, Stage: StageCapture, Role: RoleBlind, When: WhenSome, Why: "descriptors that recvmsg and recvmmsg of 64-bit programs and pidfd_getfd were seen to bring. It is the least number: messages are read in the program's memory after the call, of a call only the first, and the first 4 parts of its control data; and what io_uring receives is not counted"},
 	{Name: CounterIOUringUnmapped, Stage: StageCapture, Role: RoleLoss, Why: "io_uring requests that are not decoded, had no room or were not seen to complete; where io_uring cannot be observed, the rings that were made"},
 	{Name: CounterLexical, Stage: StageCapture, Role: RoleQuality, Why: "records whose path is known only as text, not as the kernel resolved it; runner-normalize counts the same over its lines, and then the note has that number"},

@@ -105,6 +105,13 @@ func observe(ctx context.Context, env *tool.Env, opt options) (reason error) {
 		return tool.Fail(tool.ExitCannot, fmt.Errorf("%s is not a directory on a cgroup2 mount", opt.cgroup),
 			"list cgroup2 mounts: grep cgroup2 /proc/self/mounts")
 	}
+	if !opt.supervised {
+		watch, err := cgroup.Watch(opt.cgroup)
+		if err != nil {
+			return tool.Fail(tool.ExitCannot, err)
+		}
+		defer watch.Close()
+	}
 	tool.Foreground()
 	copies := map[string]bpf.Copies{"auto": bpf.CopiesAuto, "off": bpf.CopiesOff, "on": bpf.CopiesOn}[opt.redundant]
 	t0 := time.Now()
@@ -168,9 +175,7 @@ func (r *captureRun) begin() error {
 	if err != nil {
 		return tool.Fail(tool.ExitCannot, fmt.Errorf("listing the tasks of the cgroup: %w", err))
 	}
-	for _, t := range tids {
-		r.ev.tasks.add(uint32(t), processOf(t))
-	}
+	r.ev.found(tids)
 	return nil
 }
 

@@ -17,7 +17,7 @@ type counts struct {
 	escapes, survivorsKilled, inheritedFD uint64
 	changed, unproven                     uint64
 	outcomes                              uint64 // records that only complete another one
-	coreDumps, roots                      uint64
+	coreDumps, roots, earlier             uint64
 	out                                   uint64
 }
 

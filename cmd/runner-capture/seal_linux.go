@@ -167,7 +167,8 @@ func (r *captureRun) captureHealth(st bpf.Stats) (*schemas.StageHealth, error) {
 		},
 	}
 	for name, n := range map[string]uint64{schemas.CounterOutcomes: n.outcomes, schemas.CounterChanged: n.changed, schemas.CounterUnproven: n.unproven,
-		schemas.CounterForeignSockets: st.Foreign, schemas.CounterCoreDumps: n.coreDumps, schemas.CounterRoots: n.roots, schemas.CounterSharedArguments: st.SharedArguments, schemas.CounterReceived: st.Received} {
+		schemas.CounterForeignSockets: st.Foreign, schemas.CounterCoreDumps: n.coreDumps, schemas.CounterRoots: n.roots, schemas.CounterEarlier: n.earlier,
+		schemas.CounterSharedArguments: st.SharedArguments, schemas.CounterReceived: st.Received} {
 		if n > 0 {
 			h.Counters[name] = n
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -43,6 +44,29 @@ func (s *scopeTasks) remove(tid uint32) {
 func (s *scopeTasks) has(tid, pid uint32) bool {
 	_, there := s.process[tid]
 	return there || s.threads[pid] > 0
+}
+
+// found notes the threads that were in the cgroup before the capture began, and what their processes have open.
+func (v *events) found(tids []int) {
+	for _, t := range tids {
+		pid := processOf(t)
+		if v.tasks.threads[pid] == 0 {
+			v.n.earlier++
+			v.n.inheritedFD += descriptors(pid)
+		}
+		v.tasks.add(uint32(t), pid)
+	}
+}
+
+// descriptors is how many descriptors above 2 a process has; 0 if it has ended.
+func descriptors(pid uint32) (n uint64) {
+	list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	for _, e := range list {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			n++
+		}
+	}
+	return n
 }
 
 // processOf is the process of a thread.

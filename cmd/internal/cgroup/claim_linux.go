@@ -17,19 +17,33 @@ const claimed = "user.runner-run"
 // Claim marks a cgroup as that of a run, until the file is closed. Where the hierarchy has no
 // such attributes (before Linux 5.7), only the lock is taken.
 func Claim(dir, runID string) (*os.File, error) {
-	d, err := Open(dir)
+	d, err := Watch(dir)
 	if err != nil {
 		return nil, err
-	}
-	if err := unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		d.Close()
-		return nil, fmt.Errorf("locking the cgroup %s: %w", dir, err)
 	}
 	if err := unix.Fsetxattr(int(d.Fd()), claimed, []byte(runID), 0); err != nil && !errors.Is(err, unix.EOPNOTSUPP) {
 		d.Close()
 		return nil, fmt.Errorf("marking the cgroup %s: %w", dir, err)
 	}
 	return d, nil
+}
+
+// Watch makes this process the only one that observes a cgroup, until the file is closed. Each has a process in the cgroup, for a moment, that
+// tries whether its probes work: for another one that is a process of the cgroup, and its end can be the end of all of them.
+func Watch(dir string) (*os.File, error) {
+	d, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return d, nil
+	}
+	d.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, fmt.Errorf("another process observes the cgroup %s, or has a lock (flock) on that directory: wait until it has ended", dir)
+	}
+	return nil, fmt.Errorf("locking the cgroup %s: %w", dir, err)
 }
 
 // Leftover is a cgroup whose run is not observed any more, and was cleared.

@@ -126,6 +126,9 @@ func (c *Capture) blind() []any {
 	if n := c.n(schemas.CounterCoreDumps); n > 0 {
 		list = append(list, fmt.Sprintf("%s (%d)", schemas.BlindCores, n))
 	}
+	if n := c.n(schemas.CounterEarlier); n > 0 {
+		list = append(list, fmt.Sprintf("%s (%d)", schemas.BlindEarlier, n))
+	}
 	if n := c.n(schemas.CounterRoots); n > 0 {
 		list = append(list, fmt.Sprintf("%s (%d)", schemas.BlindRoots, n))
 	}
