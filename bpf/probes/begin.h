@@ -8,12 +8,12 @@
 #include "keep.h"
 
 /* A call begins that can change what others are given. */
-GLOBAL u32 note_begin(u32 nr, u32 compat32, u64 second)
+GLOBAL u32 note_begin(u32 nr, u32 compat32, u64 first, u64 second)
 {
 	const struct desc *d = desc_of(nr, compat32);
 
 	if (d->class == CLASS_GUARD && exposes(d->op))
-		expose(run_at(SLOT_ENTER));
+		expose(run_at(SLOT_ENTER), d->op == GUARD_PTRACE && (first == PTRACE_POKETEXT || first == PTRACE_POKEDATA));
 	if (d->class == CLASS_GUARD && d->op == GUARD_RING && !has_rings(bpf_get_current_task())) /* workers will have the descriptors, too */
 		note_sharing(bpf_get_current_task());
 	if (d->class == CLASS_SPECIAL && d->op == OP_TIOCGPTPEER && (gives_away(second) || closes_any(second)))

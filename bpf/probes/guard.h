@@ -366,6 +366,9 @@ INLINE void guard_bpf(u32 cmd, s64 fd)
 		raise_own_object(id);
 }
 
+/* Requests of ptrace that write memory. */
+enum { PTRACE_POKETEXT = 4, PTRACE_POKEDATA = 5 };
+
 /* PTRACE_ATTACH and PTRACE_SEIZE put the new tracee first. */
 INLINE void guard_ptrace(u64 request, s64 ret)
 {
@@ -452,7 +455,7 @@ INLINE void guard_call(struct counters *c, u32 what, const u64 *v, s64 ret)
 	case GUARD_FANOTIFY: /* its events bring descriptors for writing of whatever others open */
 		if (ret >= 0 && v[1] & O_ACCMODE) {
 			raise(ALARM_UNSEEN, 0);
-			expose(present_run());
+			expose(present_run(), false);
 		}
 		break;
 	case GUARD_RING: /* only whether the scope has rings at all */

@@ -44,7 +44,7 @@ GLOBAL u32 guard_file(u64 file)
 		if (writes && (rdev == (1 << 20 | 1) || rdev == (1 << 20 | 2) || rdev == (1 << 20 | 4) || rdev >> 20 == 202))
 			raise(ALARM_KERNEL, rdev);
 		if (rdev >> 20 == MISC_MAJOR) /* /dev/userfaultfd has no number of its own. To use it needs no right to write to it */
-			expose(present_run());
+			expose(present_run(), false);
 		return 0;
 	}
 	key.magic = magic_of(inode);
@@ -54,7 +54,7 @@ GLOBAL u32 guard_file(u64 file)
 	if (!kind)
 		return 0;
 	if (key.magic == PROC_MAGIC && is_memory(dentry))
-		expose(present_run());
+		expose(present_run(), true);
 	if (key.magic == PROC_MAGIC && raise_if_observer(task_of(POINTER(proc_inode, inode - OFFSET(struct proc_inode, vfs_inode), pid)), 0))
 		return 0;
 	if (!*kind) {

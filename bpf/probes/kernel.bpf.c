@@ -478,7 +478,7 @@ INLINE int at_enter(u64 *ctx, bool copied)
 	if (!d)
 		return 0;
 	if (class_of(d) == CLASS_GUARD || class_of(d) == CLASS_SPECIAL)
-		note_begin(nr, compat32, second_argument(regs, compat32));
+		note_begin(nr, compat32, first_argument(regs, compat32), second_argument(regs, compat32));
 	if (!is_kept(d))
 		return 0;
 	if (!copied)

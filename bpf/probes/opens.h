@@ -86,7 +86,7 @@ INLINE u64 on_open(struct scratch *s, struct counters *c, const struct desc *d)
 		}
 		/* another thread was faster: only the text says what was opened. That can be the memory of a process */
 		if (r->flags & O_ACCMODE) {
-			expose(run_at(SLOT_EXIT));
+			expose(run_at(SLOT_EXIT), true);
 			if (has_rights()) /* or a file of the kernel, by which it can do anything */
 				raise(ALARM_UNSEEN, 0);
 		}

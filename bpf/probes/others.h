@@ -147,6 +147,16 @@ GLOBAL u32 file_is_written(u64 file)
 	return flags & SB_KERNMOUNT && !is_sealed(inode);
 }
 
+/* Do other tasks have the present one's memory? Those of a run that can write the memory of others do not count here: each program that starts has texts in
+ * its own copy of its file, which are not in memory yet. */
+INLINE bool has_threads(void)
+{
+	s32 users = 0;
+
+	READ_FIELD(users, mm_struct, POINTER(task_struct, bpf_get_current_task(), mm), mm_users.counter);
+	return users > 1;
+}
+
 /* Bytes at an address are not in memory yet, so what they were when a call was entered is not known. Can somebody change them before the
  * kernel brings them? Of a file, if somebody has it open for writing; of a process's own copy of it and of other memory, if threads share it.
  * Who opens it later is not noticed: to count that would tell equal runs apart by what was in memory. */
@@ -164,7 +174,7 @@ GLOBAL u32 others_write(u64 at, u32 threads)
 		return 1;
 	if (!a.file)
 		return threads;
-	if (threads && !(a.flags & VM_SHARED) && (a.flags & VM_WRITE || is_exposed(run_at(SLOT_ENTER)))) /* ptrace also writes what may only be read */
+	if (!(a.flags & VM_SHARED) && ((a.flags & VM_WRITE && has_threads()) || is_forced(run_at(SLOT_ENTER))))
 		return 1;
 	return file_is_written(a.file);
 }

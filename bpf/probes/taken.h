@@ -86,7 +86,7 @@ GLOBAL u64 put_text(struct scratch *s, u64 off, u64 ptr, u32 second)
 	if (s->given.kept & GIVEN_UNREAD << second)
 		s->r.marks |= MARK_CHANGED;
 	if (!(s->given.kept & GIVEN_TEXT << second)) {
-		if (s->given.kept & GIVEN_SHARED && !(s->given.kept & GIVEN_UNREAD << second) && others_write_rest(ptr, got))
+		if (s->given.kept & GIVEN_SHARED && !(s->given.kept & GIVEN_UNREAD << second) && (is_forced(run_at(SLOT_EXIT)) || others_write_rest(ptr, got)))
 			s->r.marks |= MARK_CHANGED;
 		return got;
 	}

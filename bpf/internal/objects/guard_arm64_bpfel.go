@@ -28,6 +28,12 @@ type GuardCounters struct {
 	Received        uint64
 }
 
+type GuardExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type GuardKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32

@@ -35,6 +35,12 @@ type GuardSharedCounters struct {
 	Run             uint64
 }
 
+type GuardSharedExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type GuardSharedKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32

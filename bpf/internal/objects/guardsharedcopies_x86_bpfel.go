@@ -35,6 +35,12 @@ type GuardSharedCopiesCounters struct {
 	Run             uint64
 }
 
+type GuardSharedCopiesExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type GuardSharedCopiesKernelFile struct {
 	_     structs.HostLayout
 	Magic uint32

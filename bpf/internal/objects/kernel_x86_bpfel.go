@@ -106,6 +106,12 @@ type KernelEntry struct {
 	}
 }
 
+type KernelExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type KernelGiving struct {
 	_    structs.HostLayout
 	At   uint64

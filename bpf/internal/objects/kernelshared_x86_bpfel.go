@@ -113,6 +113,12 @@ type KernelSharedEntry struct {
 	}
 }
 
+type KernelSharedExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type KernelSharedGiving struct {
 	_    structs.HostLayout
 	At   uint64

@@ -113,6 +113,12 @@ type KernelSharedCopiesEntry struct {
 	}
 }
 
+type KernelSharedCopiesExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type KernelSharedCopiesGiving struct {
 	_    structs.HostLayout
 	At   uint64

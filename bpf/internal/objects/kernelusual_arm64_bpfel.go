@@ -106,6 +106,12 @@ type KernelUsualEntry struct {
 	}
 }
 
+type KernelUsualExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type KernelUsualGiving struct {
 	_    structs.HostLayout
 	At   uint64

@@ -106,6 +106,12 @@ type KernelWholeEntry struct {
 	}
 }
 
+type KernelWholeExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type KernelWholeGiving struct {
 	_    structs.HostLayout
 	At   uint64

@@ -61,6 +61,12 @@ type PathObjCounters struct {
 	Received        uint64
 }
 
+type PathObjExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type PathObjGiving struct {
 	_    structs.HostLayout
 	At   uint64

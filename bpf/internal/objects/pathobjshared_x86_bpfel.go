@@ -68,6 +68,12 @@ type PathObjSharedCounters struct {
 	Run             uint64
 }
 
+type PathObjSharedExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type PathObjSharedGiving struct {
 	_    structs.HostLayout
 	At   uint64

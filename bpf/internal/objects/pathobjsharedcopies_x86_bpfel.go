@@ -68,6 +68,12 @@ type PathObjSharedCopiesCounters struct {
 	Run             uint64
 }
 
+type PathObjSharedCopiesExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type PathObjSharedCopiesGiving struct {
 	_    structs.HostLayout
 	At   uint64

@@ -61,6 +61,12 @@ type PathObjWholeCounters struct {
 	Received        uint64
 }
 
+type PathObjWholeExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type PathObjWholeGiving struct {
 	_    structs.HostLayout
 	At   uint64

@@ -51,6 +51,12 @@ type UringCounters struct {
 	Received        uint64
 }
 
+type UringExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type UringGiving struct {
 	_    structs.HostLayout
 	At   uint64

@@ -58,6 +58,12 @@ type UringSharedCounters struct {
 	Run             uint64
 }
 
+type UringSharedExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type UringSharedGiving struct {
 	_    structs.HostLayout
 	At   uint64

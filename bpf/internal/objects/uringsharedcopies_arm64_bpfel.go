@@ -58,6 +58,12 @@ type UringSharedCopiesCounters struct {
 	Run             uint64
 }
 
+type UringSharedCopiesExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type UringSharedCopiesGiving struct {
 	_    structs.HostLayout
 	At   uint64

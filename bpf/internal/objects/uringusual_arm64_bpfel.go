@@ -51,6 +51,12 @@ type UringUsualCounters struct {
 	Received        uint64
 }
 
+type UringUsualExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type UringUsualGiving struct {
 	_    structs.HostLayout
 	At   uint64

@@ -51,6 +51,12 @@ type UringWholeCounters struct {
 	Received        uint64
 }
 
+type UringWholeExposure struct {
+	_      structs.HostLayout
+	Life   uint32
+	Forced uint32
+}
+
 type UringWholeGiving struct {
 	_    structs.HostLayout
 	At   uint64
