@@ -211,6 +211,7 @@ func flipped(page []byte) error {
 
 // sharing makes a process that shares something with this one, see child.
 func sharing(flags uintptr, f func()) (pid int, err error) {
+	runtime.Gosched() // see child
 	r, _, e := unix.RawSyscall6(unix.SYS_CLONE, flags|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if e != 0 {
 		return 0, e

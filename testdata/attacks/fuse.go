@@ -54,6 +54,7 @@ type fuseServer struct {
 type node struct {
 	mode uint32
 	text string // contents or target
+	read func() // what happens before its contents are read, if anything
 }
 
 type fuseIn struct {
@@ -176,6 +177,9 @@ func (s *fuseServer) answer(in *fuseIn, arg []byte) ([]byte, unix.Errno) {
 	case fuseRead:
 		offset := binary.NativeEndian.Uint64(arg[8:])
 		text := s.nodes[in.Node].text
+		if read := s.nodes[in.Node].read; read != nil {
+			read()
+		}
 		return []byte(text[min(offset, uint64(len(text))):]), 0
 	case fuseFlush, fuseRelease, fuseReleasedir:
 	default:

@@ -75,7 +75,7 @@ func init() {
 				if strings.HasSuffix(name, "new") {
 					return node{}
 				}
-				return node{unix.S_IFREG | 0o666, name}
+				return node{mode: unix.S_IFREG | 0o666, text: name}
 			}
 		}),
 		run: inside(func(w *world) error {
@@ -105,7 +105,7 @@ func init() {
 					return node{}
 				}
 				n++
-				return node{unix.S_IFLNK | 0o777, o.path([]string{"a", "b"}[n/3%2])}
+				return node{mode: unix.S_IFLNK | 0o777, text: o.path([]string{"a", "b"}[n/3%2])}
 			}
 		}),
 		run: inside(func(w *world) error {

@@ -20,8 +20,17 @@ func (w *waiter) calls() { w.tid.Store(int32(unix.Gettid())) }
 
 // asleep returns when the thread waits in its call.
 func (w *waiter) asleep() error {
+	return asleep(func() string { return fmt.Sprintf("/proc/self/task/%d/stat", w.tid.Load()) })
+}
+
+// childAsleep returns when a process of one thread waits.
+func childAsleep(pid int) error {
+	return asleep(func() string { return fmt.Sprintf("/proc/%d/stat", pid) })
+}
+
+func asleep(stat func() string) error {
 	for began, seen := time.Now(), 0; time.Since(began) < patience/10; time.Sleep(time.Millisecond) {
-		b, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/stat", w.tid.Load()))
+		b, _ := os.ReadFile(stat())
 		if _, after, ok := bytes.Cut(b, []byte(") ")); !ok || after[0] != 'S' {
 			seen = 0
 		} else if seen++; seen == 3 {

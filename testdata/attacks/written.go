@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"strconv"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -22,37 +21,45 @@ func written(change func(pid int, at uintptr, text string) error) func(w *world)
 		}
 		name := make([]byte, 4096)
 		copy(name, w.path("fifo"))
-		pid, err := child(func() { raw(unix.SYS_OPENAT, cwd, addr(&name[0]), unix.O_RDONLY) })
-		if err != nil {
-			return err
-		}
-		time.Sleep(100 * time.Millisecond)
-		err = change(pid, addr(&name[0]), w.path("none")+"\x00")
-		unix.Kill(pid, unix.SIGKILL)
-		var status unix.WaitStatus
-		_, e := unix.Wait4(pid, &status, 0, nil)
-		return errors.Join(err, e)
+		return whileItWaits(func() { raw(unix.SYS_OPENAT, cwd, addr(&name[0]), unix.O_RDONLY) }, func(pid int) error {
+			return change(pid, addr(&name[0]), w.path("none")+"\x00")
+		})
 	}
 }
 
-func init() {
-	judge := func(e *evidence) verdict {
-		for i := range e.own {
-			l := &e.own[i]
-			if l.Type != schemas.EventOpenat || l.PID == e.pid {
-				continue
-			}
-			switch {
-			case l.marked() != "":
-				return declared("%s", l.marked())
-			case l.text() == e.path("fifo"):
-				return exact()
-			}
-			return lie("false: %s", e.show(l))
-		}
-		return lie("absent: the open")
+// whileItWaits makes a process of its own call what waits, does something meanwhile, and ends it.
+func whileItWaits(call func(), meanwhile func(pid int) error) error {
+	pid, err := child(call)
+	if err != nil {
+		return err
 	}
-	add(attack{name: "a process writes a name of another", class: "B7", user: true, alone: true, judge: judge,
+	if err = childAsleep(pid); err == nil {
+		err = meanwhile(pid)
+	}
+	reap(pid)
+	return err
+}
+
+// waited judges the one open that such a process made, of the FIFO.
+func waited(e *evidence) verdict {
+	for i := range e.own {
+		l := &e.own[i]
+		if l.Type != schemas.EventOpenat || l.PID == e.pid {
+			continue
+		}
+		switch {
+		case l.marked() != "":
+			return declared("%s", l.marked())
+		case l.text() == e.path("fifo"):
+			return exact()
+		}
+		return lie("false: %s", e.show(l))
+	}
+	return lie("absent: the open")
+}
+
+func init() {
+	add(attack{name: "a process writes a name of another", class: "B7", user: true, alone: true, judge: waited,
 		what: "an open waits, and another process changes its text by process_vm_writev: no thread and no mapping shares it",
 		run: written(func(pid int, at uintptr, text string) error {
 			b := []byte(text)
@@ -64,7 +71,7 @@ func init() {
 			}
 			return err
 		})})
-	add(attack{name: "a process writes a name by a file of proc", class: "B7", user: true, alone: true, judge: judge,
+	add(attack{name: "a process writes a name by a file of proc", class: "B7", user: true, alone: true, judge: waited,
 		what: "the same by /proc/PID/mem",
 		run: written(func(pid int, at uintptr, text string) error {
 			f, err := os.OpenFile("/proc/"+strconv.Itoa(pid)+"/mem", os.O_WRONLY, 0)
