@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"math"
 	"os"
@@ -29,7 +28,7 @@ const timeBytes = 8
 func newTiming() (*timing, error) {
 	f, err := tool.Spool()
 	if err != nil {
-		return nil, fmt.Errorf("opening a scratch file for times: %w", err)
+		return nil, err
 	}
 	return &timing{file: f, w: bufio.NewWriterSize(f, 64<<10), least: math.MaxUint64}, nil
 }
@@ -160,13 +159,13 @@ func (t *timing) eachLine(l logLayer, write func(schemas.TimeEvent) error) error
 // eachKernel calls f with the number and the time of every kernel line.
 func (t *timing) eachKernel(f func(n, ktime uint64) error) error {
 	if err := t.w.Flush(); err != nil {
-		return fmt.Errorf("writing the scratch file of times: %w", err)
+		return tool.ScratchError(err)
 	}
 	r := bufio.NewReaderSize(io.NewSectionReader(t.file, 0, int64(t.lines*timeBytes)), 64<<10)
 	var b [timeBytes]byte
 	for n := range t.lines {
 		if _, err := io.ReadFull(r, b[:]); err != nil {
-			return fmt.Errorf("reading the scratch file of times: %w", err)
+			return tool.ScratchError(err)
 		}
 		if err := f(n, binary.LittleEndian.Uint64(b[:])); err != nil {
 			return err

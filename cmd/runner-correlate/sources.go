@@ -152,7 +152,7 @@ func (t *layerText) each(f func(line []byte) error) error {
 		t.err = t.w.Flush()
 	}
 	if t.err != nil {
-		return tool.CannotWrite("a scratch file", t.err)
+		return tool.ScratchError(t.err)
 	}
 	r := bufio.NewReaderSize(io.NewSectionReader(t.file, 0, t.size), 64<<10)
 	var line []byte
@@ -165,7 +165,7 @@ func (t *layerText) each(f func(line []byte) error) error {
 				break
 			}
 			if err != bufio.ErrBufferFull {
-				return tool.CannotRead("a scratch file", err)
+				return tool.ScratchError(err)
 			}
 		}
 		if err := f(line[:len(line)-1]); err != nil {

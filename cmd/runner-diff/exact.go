@@ -42,7 +42,7 @@ func exact(ctx context.Context, env *tool.Env, opt *Options) error {
 	defer fresh.Close()
 	scratch, err := tool.Spool()
 	if err != nil {
-		return tool.CannotWrite("a scratch file", err)
+		return err
 	}
 	defer scratch.Close()
 	members, err := unpack(ctx, base, scratch)

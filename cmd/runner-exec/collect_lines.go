@@ -33,7 +33,7 @@ type lineLog struct {
 func newLineLog() (*lineLog, error) {
 	f, err := tool.Spool()
 	if err != nil {
-		return nil, fmt.Errorf("making a file to store a log in: %w", err)
+		return nil, err
 	}
 	return &lineLog{file: f, w: bufio.NewWriterSize(f, 64<<10)}, nil
 }
@@ -42,7 +42,7 @@ func notStored(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("storing a log: %w", err)
+	return fmt.Errorf("storing a log: %w", tool.ScratchError(err))
 }
 
 func (l *lineLog) close() { l.file.Close() }

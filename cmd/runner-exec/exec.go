@@ -78,10 +78,13 @@ func errWrappedConfined() error {
 // nothingDone completes the error of a command that was not started.
 const nothingDone = "nothing was run, nothing was written"
 
-// ownFailure gives an error that has no exit code the code 125, so that it is not
+// ownFailure gives an error that has no exit code, or that of a filter, the code 125, so that it is not
 // mistaken for the command's own status.
 func ownFailure(err error) error {
 	var e *tool.Error
+	if errors.Is(err, tool.ErrScratch) && errors.As(err, &e) && e.Code == tool.ExitIO {
+		return tool.Fail(tool.ExitOwn, err, e.Hints...)
+	}
 	if err == nil || errors.As(err, &e) {
 		return err
 	}

@@ -131,6 +131,9 @@ func cannotCreate(what, name string, err error) error {
 
 // room looks at the free space where the run will write.
 func (o *Options) room(env *tool.Env) error {
+	if err := tool.CanScratch(); err != nil {
+		return err
+	}
 	if o.Stream != "" {
 		return nil
 	}

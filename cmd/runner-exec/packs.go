@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 
@@ -24,14 +23,14 @@ func (o *Options) packFiles() (files []*os.File, err error) {
 		}
 		f, err := tool.Nameless()
 		if err != nil {
-			return files, fmt.Errorf("making a file for a pack: %w", err)
+			return files, err
 		}
 		files = append(files, f)
 		if _, err = f.Write(p.Text); err == nil {
 			_, err = f.Seek(0, io.SeekStart)
 		}
 		if err != nil {
-			return files, fmt.Errorf("making a file for a pack: %w", err)
+			return files, tool.ScratchError(err)
 		}
 	}
 	return files, nil

@@ -298,7 +298,7 @@ func (s ruleSet) file() (*os.File, error) {
 	}
 	f, err := tool.Nameless()
 	if err != nil {
-		return nil, fmt.Errorf("making a file for the %s: %w", s.what, err)
+		return nil, err
 	}
 	_, err = f.Write(append(line, '\n'))
 	if err == nil {
@@ -306,7 +306,7 @@ func (s ruleSet) file() (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("writing the %s: %w", s.what, err)
+		return nil, fmt.Errorf("writing the %s: %w", s.what, tool.ScratchError(err))
 	}
 	return f, nil
 }

@@ -41,7 +41,7 @@ func open(ctx context.Context, env *tool.Env, name string) (*recorded, error) {
 	defer e.Close()
 	dir, err := scratch.New("runner-gate")
 	if err != nil {
-		return nil, tool.CannotWrite("scratch files", err)
+		return nil, err
 	}
 	r := &recorded{dir: dir, files: evidence.Files{Dir: dir.Path, Want: func(member string) bool {
 		return len(member) > len(schemas.BlobMembers) && member[:len(schemas.BlobMembers)] == schemas.BlobMembers
@@ -49,7 +49,7 @@ func open(ctx context.Context, env *tool.Env, name string) (*recorded, error) {
 		runID: e.Report.RunID, identity: e.Report.Identity, record: e.Report.Record, calls: e.Report.Explanation.Calls}
 	err = e.Read(ctx, archive.Visitor{Bytes: r.files.Bytes, Document: r.document, Line: r.line})
 	if failed := r.files.Done(); err == nil && failed != nil {
-		err = tool.CannotWrite("a scratch file", failed)
+		err = tool.ScratchError(failed)
 	}
 	if err == nil {
 		err = r.bounded()
@@ -125,7 +125,7 @@ func (r *recorded) readBase(wanted map[string]bool) (known bool, err error) {
 	}
 	f, err := os.Open(r.blob(r.box.Base.List))
 	if err != nil {
-		return false, tool.CannotRead("a scratch file", err)
+		return false, tool.ScratchError(err)
 	}
 	defer f.Close()
 	in := bufio.NewScanner(f)

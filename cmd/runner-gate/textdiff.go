@@ -62,11 +62,11 @@ func (d *diffs) text(s *schemas.FileState) (content []byte, known bool, err erro
 	}
 	f, err := os.Open(d.r.blob(s.SHA256))
 	if err != nil {
-		return nil, false, tool.CannotRead("a scratch file", err)
+		return nil, false, tool.ScratchError(err)
 	}
 	defer f.Close()
 	if content, err = io.ReadAll(io.LimitReader(f, maxDiffed+1)); err != nil {
-		return nil, false, tool.CannotRead("a scratch file", err)
+		return nil, false, tool.ScratchError(err)
 	}
 	return content, utf8.Valid(content) && bytes.IndexByte(content, 0) < 0, nil
 }

@@ -28,7 +28,7 @@ func recording(ctx context.Context, env *tool.Env, path string) (r *exchange.Rec
 	}
 	dir, err := scratch.New("runner-net")
 	if err != nil {
-		return nil, nil, tool.CannotWrite("a scratch directory", err)
+		return nil, nil, err
 	}
 	done = func() { dir.Remove() }
 	if r, err = unpack(ctx, env, path, dir.Path); err != nil {

@@ -129,7 +129,7 @@ func decodeSpan(b []byte) span {
 }
 
 func spoolError(err error) error {
-	return tool.Fail(tool.ExitIO, fmt.Errorf("spooling to %s: %w", os.TempDir(), err), "set TMPDIR to a directory with room")
+	return fmt.Errorf("spooling: %w", tool.ScratchError(err))
 }
 
 // rekey replaces tasks by their places, everywhere, and sorts by those.

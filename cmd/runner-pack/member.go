@@ -39,7 +39,7 @@ const memberBlock = 128 << 10
 func newMember(name string) (*member, error) {
 	f, err := tool.Spool()
 	if err != nil {
-		return nil, fmt.Errorf("opening a scratch file for %s: %w", name, err)
+		return nil, err
 	}
 	m := &member{name: name, file: f, out: bufio.NewWriterSize(f, 32<<10), given: make(chan []byte, 1), back: make(chan packedBlock, 2)}
 	m.packer = bundle.NewPacker(m.out)
@@ -118,7 +118,7 @@ func (m *member) take() {
 
 func (m *member) fail(err error) {
 	if m.err == nil && err != nil {
-		m.err = fmt.Errorf("writing the scratch file of %s: %w", m.name, err)
+		m.err = fmt.Errorf("the scratch file of %s: %w", m.name, tool.ScratchError(err))
 	}
 }
 

@@ -49,7 +49,7 @@ func unpack(ctx context.Context, env *tool.Env, name, dir string) (*recorded, er
 		Line:     func(l *archive.Line) error { r.line(l.Event); return nil },
 	})
 	if failed := files.Done(); err == nil && failed != nil {
-		err = tool.CannotWrite("a scratch file", failed)
+		err = tool.ScratchError(failed)
 	}
 	return r, err
 }

@@ -26,7 +26,7 @@ func run(ctx context.Context, env *tool.Env, o Options) error {
 	defer stop()
 	own, err := scratch.New("runner-replay")
 	if err != nil {
-		return tool.CannotWrite("scratch files", err)
+		return err
 	}
 	defer own.Remove()
 	dir := own.Path
@@ -99,7 +99,7 @@ func removeAll(dir string) {
 // replay runs the command once more, and compares.
 func replay(ctx context.Context, env *tool.Env, o *Options, then *recorded, dir string, last bool, back *reverts) (list []Layer, equal bool, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, false, tool.CannotWrite("scratch files", err)
+		return nil, false, tool.ScratchError(err)
 	}
 	defer removeAll(dir)
 	c := &chain{r: then, dir: dir, o: o}

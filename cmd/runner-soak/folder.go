@@ -78,6 +78,9 @@ func openFolder(o *Options) (f *folder, err error) {
 	}
 	if err != nil {
 		f.clear()
+		if f.path == "" {
+			return nil, tool.ScratchError(err)
+		}
 		return nil, tool.CannotWrite(f.path, err)
 	}
 	if err := f.take(); err != nil {

@@ -89,6 +89,11 @@ func (j *judge) read(ctx context.Context, path string) (*judgement, *refusal) {
 		}
 		if coded == nil || coded.Err != nil {
 			r.printed += fmt.Sprintf("%s: error: %v\n", j.env.Name, err)
+			if coded != nil {
+				for _, h := range coded.Hints {
+					r.printed += fmt.Sprintf("%s: hint: %s\n", j.env.Name, h)
+				}
+			}
 		}
 		line, _, _ := strings.Cut(strings.TrimPrefix(r.printed, j.env.Name+": "), "\n")
 		r.message = verdict.Printable(line, maxMessage)

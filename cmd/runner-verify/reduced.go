@@ -27,9 +27,7 @@ func (r *reduction) expect(m *schemas.Manifest) {
 	r.packs = m.Packs
 	for name := range m.Files {
 		if bundle.HasVolatile(name) && r.file == nil && r.err == nil {
-			if r.file, r.err = tool.Spool(); r.err != nil {
-				r.err = fmt.Errorf("opening a scratch file for members: %w", r.err)
-			}
+			r.file, r.err = tool.Spool()
 		}
 	}
 }
@@ -47,7 +45,7 @@ func (r *reduction) Write(b []byte) (int, error) {
 	n, err := r.file.WriteAt(b, r.at)
 	r.at += int64(n)
 	if err != nil {
-		r.err = fmt.Errorf("writing a scratch file for members: %w", err)
+		r.err = tool.ScratchError(err)
 	}
 	return n, r.err
 }

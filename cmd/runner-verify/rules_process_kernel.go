@@ -80,11 +80,11 @@ func (t *kernelTrail) keep(m trailMark) (err error) {
 func (t *kernelTrail) spill() (err error) {
 	if t.file == nil {
 		if t.file, err = tool.Spool(); err != nil {
-			return fmt.Errorf("opening a scratch file for processes: %w", err)
+			return err
 		}
 	}
 	if _, err := t.file.Write(t.kept); err != nil {
-		return fmt.Errorf("writing a scratch file for processes: %w", err)
+		return tool.ScratchError(err)
 	}
 	t.kept = t.kept[:0]
 	return nil
@@ -107,7 +107,7 @@ func (t *kernelTrail) advance() error {
 		if err == io.EOF {
 			return nil
 		}
-		return fmt.Errorf("reading a scratch file for processes: %w", err)
+		return tool.ScratchError(err)
 	}
 	t.next = trailMark{binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:]), b[16] == 1}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -64,12 +63,12 @@ func (v *verifier) windowTime(e *schemas.TimeEvent) {
 func (t *windowTimes) add(ns uint64) (err error) {
 	if t.file == nil {
 		if t.file, err = tool.Spool(); err != nil {
-			return fmt.Errorf("opening a scratch file for times: %w", err)
+			return err
 		}
 		t.w = bufio.NewWriterSize(t.file, 64<<10)
 	}
 	if _, err = t.w.Write(binary.LittleEndian.AppendUint64(t.w.AvailableBuffer(), ns)); err != nil {
-		return fmt.Errorf("writing a scratch file for times: %w", err)
+		return tool.ScratchError(err)
 	}
 	return nil
 }
@@ -130,14 +129,14 @@ func (t *windowTimes) count() (before func(ns uint64) uint64, err error) {
 	sums := make([]uint64, len(ends)+1) // at i: lines that i ends do not follow
 	if t.file != nil {
 		if err := t.w.Flush(); err != nil {
-			return nil, fmt.Errorf("writing a scratch file for times: %w", err)
+			return nil, tool.ScratchError(err)
 		}
 		r := bufio.NewReaderSize(io.NewSectionReader(t.file, 0, 1<<62), 64<<10)
 		for b := make([]byte, timeBytes); ; {
 			if _, err := io.ReadFull(r, b); err == io.EOF {
 				break
 			} else if err != nil {
-				return nil, fmt.Errorf("reading a scratch file for times: %w", err)
+				return nil, tool.ScratchError(err)
 			}
 			i, found := slices.BinarySearch(ends, binary.LittleEndian.Uint64(b))
 			if found {

@@ -83,7 +83,7 @@ func begin(ctx context.Context, env *tool.Env) (*Evidence, error) {
 	defer in.Close()
 	file, err := tool.Spool()
 	if err != nil {
-		return nil, tool.CannotWrite("a scratch file", err)
+		return nil, err
 	}
 	e := &Evidence{Name: name, file: file, cancel: func() {}}
 	if err := e.copy(ctx, in); err != nil {
@@ -140,7 +140,7 @@ func (e *Evidence) copy(ctx context.Context, in io.Reader) error {
 	n, err := io.Copy(w, io.TeeReader(io.LimitReader(in, maxInput), sum))
 	if e.size = n; err != nil {
 		if w.err != nil {
-			return tool.CannotWrite("a scratch file", w.err)
+			return tool.ScratchError(w.err)
 		}
 		return tool.CannotRead(e.Name, err)
 	}

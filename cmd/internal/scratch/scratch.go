@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"github.com/runner-evidence/runner/cmd/internal/tool"
 )
 
 // Dir is a directory whose lock this process holds.
@@ -38,9 +40,13 @@ var afterMake = func(string) {}
 func New(name string) (*Dir, error) {
 	top, err := filepath.Abs(os.TempDir())
 	if err != nil {
-		return nil, err
+		return nil, tool.ScratchError(err)
 	}
-	return In(top, name)
+	d, err := In(top, name)
+	if err != nil {
+		return nil, tool.ScratchError(err)
+	}
+	return d, nil
 }
 
 // In is New for another place.

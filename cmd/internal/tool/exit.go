@@ -33,8 +33,12 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Fail wraps err with an exit code.
+// Fail wraps err with an exit code. Without hints of its own, it has those that err has.
 func Fail(code int, err error, hints ...string) error {
+	var e *Error
+	if len(hints) == 0 && errors.As(err, &e) {
+		hints = e.Hints
+	}
 	return &Error{Code: code, Err: err, Hints: hints}
 }
 

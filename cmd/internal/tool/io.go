@@ -191,7 +191,7 @@ func Nameless() (*os.File, error) {
 	}
 	f, err := os.CreateTemp("", "runner-*")
 	if err != nil {
-		return nil, err
+		return nil, ScratchError(err)
 	}
 	removeOpen(f)
 	return f, nil

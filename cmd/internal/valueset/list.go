@@ -2,7 +2,6 @@ package valueset
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 
@@ -34,11 +33,11 @@ func (l *List) Add(set int, value []byte) error {
 func (l *List) flush() (err error) {
 	if l.file == nil {
 		if l.file, err = tool.Spool(); err != nil {
-			return fmt.Errorf("opening a scratch file: %w", err)
+			return err
 		}
 	}
 	if _, err = l.file.Write(l.buf); err != nil {
-		return fmt.Errorf("writing a scratch file: %w", err)
+		return tool.ScratchError(err)
 	}
 	l.buf = l.buf[:0]
 	return nil

@@ -3,7 +3,6 @@ package valueset
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"os"
 
@@ -87,7 +86,7 @@ func appendKey(b, key []byte, like int) []byte {
 func writeRun(fill func(put func(key []byte, like int) error) error) (*os.File, error) {
 	f, err := tool.Spool()
 	if err != nil {
-		return nil, fmt.Errorf("opening a scratch file: %w", err)
+		return nil, err
 	}
 	buf := make([]byte, 0, 2*runBuffer)
 	err = fill(func(key []byte, like int) error {
@@ -104,7 +103,7 @@ func writeRun(fill func(put func(key []byte, like int) error) error) (*os.File, 
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("writing a scratch file: %w", err)
+		return nil, tool.ScratchError(err)
 	}
 	return f, nil
 }
@@ -138,7 +137,7 @@ func (c *cursor) next() (bool, error) {
 		if err := c.more(); err == io.EOF && len(c.buf) == 0 {
 			return false, nil
 		} else if err != nil {
-			return false, fmt.Errorf("reading a scratch file: %w", err)
+			return false, tool.ScratchError(err)
 		}
 		like, rest, end = parseKey(c.buf)
 	}
