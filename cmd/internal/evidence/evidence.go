@@ -18,8 +18,11 @@
 package evidence
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,6 +31,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
+	"github.com/runner-evidence/runner/schemas/bundle"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
@@ -135,6 +139,12 @@ func (e *Evidence) take(env *tool.Env, report *verdict.Report, err error) error 
 // copy takes the whole input. What is larger than any archive is cut after the limit, and
 // runner-verify then says so.
 func (e *Evidence) copy(ctx context.Context, in io.Reader) error {
+	begins := bufio.NewReaderSize(in, firstLook)
+	if b, err := begins.Peek(firstLook); err == nil && isForeign(b) { // runner-verify says the same of the beginning as of all of it
+		in = bytes.NewReader(b)
+	} else {
+		in = begins
+	}
 	sum := sha256.New()
 	w := &scratch{ctx: ctx, file: e.file}
 	n, err := io.Copy(w, io.TeeReader(io.LimitReader(in, maxInput), sum))
@@ -146,6 +156,20 @@ func (e *Evidence) copy(ctx context.Context, in io.Reader) error {
 	}
 	e.Digest = schemas.DigestFrom(sum)
 	return nil
+}
+
+// firstLook is how many bytes are looked at before the rest is copied.
+const firstLook = 64 << 10
+
+// isForeign reports whether what begins so is not an archive, whatever follows: an endless input, or a large one that was named by
+// mistake, is then not copied to the disk.
+func isForeign(b []byte) bool {
+	r, err := bundle.Open(bytes.NewReader(b), bundle.DefaultLimits)
+	if err == nil {
+		defer r.Close()
+		_, _, err = r.Next()
+	}
+	return errors.Is(err, bundle.ErrNotArchive)
 }
 
 // scratch keeps the errors of writing apart from those of reading.
