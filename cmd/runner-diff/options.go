@@ -190,6 +190,15 @@ func (opt *Options) operands(env *tool.Env) error {
 	default:
 		opt.New = env.Args[0]
 	}
+	stdin := 0
+	for _, name := range append(slices.Clone(opt.Bases), opt.New) {
+		if name == "-" {
+			stdin++
+		}
+	}
+	if stdin > 1 {
+		return tool.Usagef("- is named %d times: standard input is one archive", stdin)
+	}
 	if len(opt.Bases) > maxBases {
 		return tool.Usagef("%d baselines: at most %d are read", len(opt.Bases), maxBases)
 	}

@@ -50,7 +50,7 @@ func TestStatus(t *testing.T) {
 		{"empty name", []string{""}, 127, false, "not found"},
 		{"no such path", []string{"./nothing"}, 127, false, "not found"},
 		{"file as directory", []string{"/etc/passwd/x"}, 127, false, "not found"},
-		{"directory", []string{"/etc"}, 126, false, "permission denied"},
+		{"directory", []string{"/etc"}, 126, false, "it is a directory"},
 		{"not executable", []string{script(t, "plain", "#!/bin/sh\n", 0o644)}, 126, false, "permission denied"},
 		{"no interpreter", []string{script(t, "lost", "#!/no/such/interpreter\n", 0o755)}, 127, false, "the interpreter that it names does not"},
 		{"no binary", []string{script(t, "cut", "\x7fELF\x02\x01\x01\x00", 0o755)}, 127, true, ""},

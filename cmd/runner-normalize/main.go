@@ -25,8 +25,8 @@ Noise is dropped and counted; a refused operation, a write or a creation never i
 
 Flags:
   --noise TABLE      what is noise: v0 (default), loader (packages are none), or none
-  --filtered         write the layer filtered: what was dropped as noise
-  --processes        write the layer process: each process, and what it was
+  --filtered         write the layer filtered: what was dropped as noise; runner-exec
+  --processes        asks for both; this one is the layer process: what each process was
   --drop EXPR        also drop lines for which this jq program says true
   --canonical-pids   write the process's number in the fork tree as pid
   --windows          add times and the process tree, for runner-correlate

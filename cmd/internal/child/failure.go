@@ -35,6 +35,9 @@ func (f *Failure) Unwrap() error { return f.Why }
 
 var errInterpreter = errors.New("the file exists, but the interpreter that it names does not")
 
+// errDirectory is what execve refuses as EACCES.
+var errDirectory = fmt.Errorf("it is a directory: %w", syscall.EACCES)
+
 // Refusal is the error of a tool whose program was not started. It carries the exit code;
 // after completes the message with what this means for the user.
 func Refusal(err error, after string) error {
@@ -57,7 +60,7 @@ func failure(name, program string, err error) *Failure {
 		return &Failure{name, coded.Code, err}
 	}
 	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errors.As(err, &errno) && err != errDirectory {
 		err = errno // without the "fork/exec path:" that Go puts before it
 	}
 	switch {

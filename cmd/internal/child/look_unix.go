@@ -60,6 +60,9 @@ func runnable(file string) error {
 	if err != nil {
 		return errors.Unwrap(err)
 	}
+	if st.IsDir() {
+		return errDirectory
+	}
 	if !st.Mode().IsRegular() {
 		return syscall.EACCES // execve's error for anything except a regular file
 	}

@@ -4,13 +4,16 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -146,9 +149,10 @@ func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args [
 }
 
 func (a App) call(ctx context.Context, env *Env, args []string) (err error) {
+	answer := &answer{w: env.Stdout}
 	app := &cli.App{
 		Name: a.Name, HelpName: a.Name, Version: a.build(), Flags: a.Flags,
-		Reader: env.Stdin, Writer: env.Stdout, ErrWriter: env.Stderr,
+		Reader: env.Stdin, Writer: answer, ErrWriter: env.Stderr,
 		HideHelpCommand:           true,
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {},
@@ -166,14 +170,48 @@ func (a App) call(ctx context.Context, env *Env, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.astray(app.RunContext(ctx, slices.Concat([]string{a.Name}, c.flags, c.operands)))
+	err = c.astray(app.RunContext(ctx, slices.Concat([]string{a.Name}, c.flags, c.operands)))
+	if err == nil && answer.err != nil {
+		return CannotWrite("standard output", answer.err)
+	}
+	return err
 }
 
-// usageError adds what a duration looks like: the library only says "parse error".
+// answer is where the library writes help and version. It takes no notice of errors.
+type answer struct {
+	w   io.Writer
+	err error
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	n, err := a.w.Write(p)
+	a.err = cmp.Or(a.err, err)
+	return n, err
+}
+
+// badValue is what the library says of a value that a flag does not take.
+var badValue = regexp.MustCompile(`^invalid value (".*") for flag -([^:]+): `)
+
+// usageError says what a flag takes: the library only says "parse error".
 func usageError(flags []cli.Flag, err error) error {
+	m := badValue.FindStringSubmatch(err.Error())
+	if m == nil {
+		return Usagef("%v", err)
+	}
+	value, _ := strconv.Unquote(m[1])
 	for _, f := range flags {
-		if _, ok := f.(*cli.DurationFlag); ok && strings.Contains(err.Error(), "flag -"+f.Names()[0]+":") {
-			return Fail(ExitUsage, err, "write a duration with its unit: --"+f.Names()[0]+" 500ms, 5s, 2m")
+		if !slices.Contains(f.Names(), m[2]) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.DurationFlag:
+			return BadValue(m[2], value, "a duration with its unit, such as 500ms, 5s or 2m")
+		case *cli.IntFlag, *cli.Int64Flag:
+			return BadValue(m[2], value, "a whole number")
+		case *cli.UintFlag, *cli.Uint64Flag:
+			return BadValue(m[2], value, "a whole number from 0")
+		case *cli.BoolFlag:
+			return BadValue(m[2], value, "true or false, or no value")
 		}
 	}
 	return Usagef("%v", err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/urfave/cli/v2"
@@ -45,7 +46,7 @@ func TestUsageErrorsStayOffStdout(t *testing.T) {
 		say  string
 	}{
 		{[]string{"--colour"}, "there is no flag --colour"},
-		{[]string{"--size", "many"}, `invalid value "many" for flag -size`},
+		{[]string{"--size", "many"}, `--size "many": expected a whole number`},
 		{[]string{"--size"}, "flag --size needs a value"},
 		{[]string{"--name", "a", "--name", "b"}, "flag --name is given twice"},
 		{[]string{"--name=a", "-n", "b"}, "flag --name is given twice"},
@@ -56,6 +57,23 @@ func TestUsageErrorsStayOffStdout(t *testing.T) {
 		if code != ExitUsage || out != "" || !strings.HasPrefix(errw, "runner-test: error: "+c.say) ||
 			!strings.HasSuffix(errw, "runner-test: hint: runner-test --help\n") {
 			t.Errorf("%q: exit %d, stdout %q, stderr %q", c.args, code, out, errw)
+		}
+	}
+}
+
+// full is a device without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestAnswerThatCannotBeWritten: the library takes no notice of what becomes of help and version.
+func TestAnswerThatCannotBeWritten(t *testing.T) {
+	for _, arg := range []string{"--help", "--version"} {
+		var errw bytes.Buffer
+		a := App{Name: "runner-test", Usage: usage, Run: nothing}
+		code := a.Call(t.Context(), strings.NewReader(""), full{}, &errw, []string{arg})
+		if code != ExitIO || !strings.HasPrefix(errw.String(), "runner-test: error: cannot write standard output: ") {
+			t.Errorf("%s: exit %d: %s", arg, code, &errw)
 		}
 	}
 }

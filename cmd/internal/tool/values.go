@@ -75,7 +75,12 @@ func PlaceHints(name string, err error) []string {
 const maxShown = 4096
 
 // shown is a name in a message: it is on one line, whatever it is made of.
-func shown(name string) string { return verdict.Printable(name, maxShown) }
+func shown(name string) string {
+	if name == "" {
+		return "(empty name)"
+	}
+	return verdict.Printable(name, maxShown)
+}
 
 // cause is the reason of a file error, without the operation and the name.
 func cause(err error) error {
