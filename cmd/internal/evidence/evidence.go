@@ -3,7 +3,7 @@
 // judges it, in a process of its own. No tool has rules of its own.
 //
 // The archive is read from its place once, into a nameless file, and that file is what
-// runner-verify judges and what Read visits. So nothing that changes the archive
+// runner-verify judges and what Read visits. Of what does not begin as an archive only the beginning is kept. So nothing that changes the archive
 // afterwards reaches the tool.
 //
 //	e, err := evidence.Open(ctx, env)
@@ -18,8 +18,10 @@
 package evidence
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,6 +30,7 @@ import (
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas"
 	"github.com/runner-evidence/runner/schemas/archive"
+	"github.com/runner-evidence/runner/schemas/bundle"
 	"github.com/runner-evidence/runner/schemas/verdict"
 )
 
@@ -36,8 +39,10 @@ type Evidence struct {
 	Name   string          // as the user named it
 	Report *verdict.Report // of runner-verify, with the explanation of the tool calls
 	Digest string          // of the archive's bytes, "sha256:" and 64 hexadecimal digits
-	file   *os.File
+	file   *os.File        // the copy, nil if the beginning was enough
+	data   io.ReaderAt     // the copy, or the beginning
 	size   int64
+	began  error        // why the beginning is not that of an archive, or nil
 	judged func() error // waits for the verdict and takes it in
 	cancel context.CancelFunc
 }
@@ -81,12 +86,9 @@ func begin(ctx context.Context, env *tool.Env) (*Evidence, error) {
 		return nil, err
 	}
 	defer in.Close()
-	file, err := tool.Spool()
+	e := &Evidence{Name: name, cancel: func() {}}
+	judged, err := e.keep(ctx, in)
 	if err != nil {
-		return nil, err
-	}
-	e := &Evidence{Name: name, file: file, cancel: func() {}}
-	if err := e.copy(ctx, in); err != nil {
 		e.Close()
 		return nil, err
 	}
@@ -97,7 +99,7 @@ func begin(ctx context.Context, env *tool.Env) (*Evidence, error) {
 	}
 	done := make(chan verdictOf, 1)
 	go func() {
-		report, err := judge(ctx, file)
+		report, err := judge(ctx, judged)
 		done <- verdictOf{report, err}
 	}()
 	e.judged = sync.OnceValue(func() error {
@@ -113,7 +115,9 @@ func (e *Evidence) Judged() error { return e.judged() }
 // Close gives the copy up. It ends a runner-verify that still runs.
 func (e *Evidence) Close() {
 	e.cancel()
-	e.file.Close()
+	if e.file != nil {
+		e.file.Close()
+	}
 }
 
 // take takes the verdict in.
@@ -123,7 +127,10 @@ func (e *Evidence) take(env *tool.Env, report *verdict.Report, err error) error 
 	}
 	report.Archive = schemas.Text(e.Name)
 	e.Report = report
-	if report.Valid {
+	switch {
+	case report.Valid && e.began != nil:
+		return tool.Failf(tool.ExitIO, "%s: runner-verify calls it valid, and its beginning is not: %w", e.Name, e.began)
+	case report.Valid:
 		return nil
 	}
 	if err := verdict.WriteFindings(env.Stderr, env.Name, report); err != nil {
@@ -132,13 +139,48 @@ func (e *Evidence) take(env *tool.Env, report *verdict.Report, err error) error 
 	return tool.Said(tool.ExitInput)
 }
 
-// copy takes the whole input. What is larger than any archive is cut after the limit, and
-// runner-verify then says so.
-func (e *Evidence) copy(ctx context.Context, in io.Reader) error {
+// keep takes the input, and returns what runner-verify is to judge. An input that does not begin as an archive is not copied:
+// runner-verify says the same of its beginning, and it can be without an end.
+func (e *Evidence) keep(ctx context.Context, in io.Reader) (io.Reader, error) {
+	// What is larger than any archive is cut after the limit, and runner-verify then says so.
+	in = io.LimitReader(in, maxInput)
+	var head bytes.Buffer
+	if e.began = begins(io.TeeReader(in, &head)); errors.Is(e.began, bundle.ErrRead) {
+		return nil, tool.CannotRead(e.Name, e.began)
+	}
+	if e.began != nil {
+		e.data, e.size = bytes.NewReader(head.Bytes()), int64(head.Len())
+		return &head, nil
+	}
+	if err := e.copy(ctx, io.MultiReader(&head, in)); err != nil {
+		return nil, err
+	}
+	_, err := e.file.Seek(0, io.SeekStart)
+	return e.file, err
+}
+
+// begins returns what ends the reading of an archive before it has a member. It reads little more than the first one's header.
+func begins(in io.Reader) error {
+	a, err := bundle.Open(in, bundle.DefaultLimits)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	if _, _, err = a.Next(); err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// copy copies the whole input.
+func (e *Evidence) copy(ctx context.Context, in io.Reader) (err error) {
+	if e.file, err = tool.Spool(); err != nil {
+		return err
+	}
 	sum := sha256.New()
 	w := &scratch{ctx: ctx, file: e.file}
-	n, err := io.Copy(w, io.TeeReader(io.LimitReader(in, maxInput), sum))
-	if e.size = n; err != nil {
+	n, err := io.Copy(w, io.TeeReader(in, sum))
+	if e.data, e.size = e.file, n; err != nil {
 		if w.err != nil {
 			return tool.ScratchError(w.err)
 		}
@@ -166,7 +208,7 @@ func (s *scratch) Write(p []byte) (n int, err error) {
 // BeginFile it may not; the verdict is there when Read returns.
 func (e *Evidence) Read(ctx context.Context, v archive.Visitor) error {
 	v.Judged = true
-	sum, err := archive.Read(ctx, io.NewSectionReader(e.file, 0, e.size), v)
+	sum, err := archive.Read(ctx, io.NewSectionReader(e.data, 0, e.size), v)
 	if judged := e.Judged(); judged != nil {
 		return judged // why it cannot be read, if it cannot
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 
@@ -24,20 +23,17 @@ const (
 	maxWords  = 4 << 10   // bytes of its messages
 )
 
-// judge lets runner-verify check the file, and returns its report.
-func judge(ctx context.Context, file *os.File) (*verdict.Report, error) {
+// judge lets runner-verify check an input, and returns its report.
+func judge(ctx context.Context, in io.Reader) (*verdict.Report, error) {
 	path, err := child.Sibling("runner-verify")
 	if err != nil {
-		return nil, err
-	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	report, words := limited{most: maxReport, full: cancel}, limited{most: maxWords, full: func() {}}
 	c := exec.CommandContext(ctx, path, "--json", "--explain", "-")
-	c.Stdin, c.Stdout, c.Stderr = file, &report, &words
+	c.Stdin, c.Stdout, c.Stderr = in, &report, &words
 	err = c.Run()
 	var ended *exec.ExitError
 	switch {
