@@ -146,9 +146,10 @@ func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args [
 }
 
 func (a App) call(ctx context.Context, env *Env, args []string) (err error) {
+	printed := &Willing{W: env.Stdout} // the library forgets the errors of what it prints: the help and the version
 	app := &cli.App{
 		Name: a.Name, HelpName: a.Name, Version: a.build(), Flags: a.Flags,
-		Reader: env.Stdin, Writer: env.Stdout, ErrWriter: env.Stderr,
+		Reader: env.Stdin, Writer: printed, ErrWriter: env.Stderr,
 		HideHelpCommand:           true,
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {},
@@ -166,7 +167,11 @@ func (a App) call(ctx context.Context, env *Env, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.astray(app.RunContext(ctx, slices.Concat([]string{a.Name}, c.flags, c.operands)))
+	err = c.astray(app.RunContext(ctx, slices.Concat([]string{a.Name}, c.flags, c.operands)))
+	if err == nil && printed.Err != nil {
+		return CannotWrite("standard output", printed.Err)
+	}
+	return err
 }
 
 // usageError adds what a duration looks like: the library only says "parse error".

@@ -76,6 +76,22 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 }
 
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("it is full") }
+
+// What cannot be printed is an error, also if the library prints it.
+func TestHelpNotWritten(t *testing.T) {
+	for _, arg := range []string{"--help", "-h", "--version"} {
+		var errw bytes.Buffer
+		a := App{Name: "runner-test", Usage: usage, Run: nothing}
+		code := a.Call(context.Background(), strings.NewReader(""), full{}, &errw, []string{arg})
+		if want := "runner-test: error: cannot write standard output: it is full\n"; code != ExitIO || errw.String() != want {
+			t.Errorf("%s: exit %d, stderr %q", arg, code, errw.String())
+		}
+	}
+}
+
 // -v means verbose here; the library would print the version.
 func TestVerbose(t *testing.T) {
 	say := func(_ context.Context, env *Env) error {
