@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,5 +68,37 @@ func TestRefusedByAll(t *testing.T) {
 				t.Errorf("%v was written, %v", left, err)
 			}
 		})
+	}
+}
+
+// TestRefusedAtOnce: what does not begin as an archive is refused as runner-verify does, before more of it is kept than a small disk
+// has room for, also where it has no end.
+func TestRefusedAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	good, key := packed(t, "empty-run", filepath.Join(dir, "good.tar.gz")), filepath.Join(dir, "key.pem")
+	if o := call(t, command(t, "runner-attest", "--generate-key", key)); o.code != 0 {
+		t.Fatal(o)
+	}
+	calls := map[string][]string{"runner-replay": {"IN"}, "runner-net, har": {"har", "IN"}, "runner-net, prompts": {"prompts", "IN"}}
+	maps.Copy(calls, refusedBy)
+	for name, head := range map[string]string{"text": "hello", "gzip": "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\xff\xff", "json": `{"a":`, "zero": "\x00"} {
+		path := filepath.Join(dir, name)
+		write(t, path, head)
+		testkit.Must(t, os.Truncate(path, 64<<20))
+		if name == "zero" {
+			path = "/dev/zero"
+		}
+		verify := call(t, command(t, "runner-verify", path))
+		replace := strings.NewReplacer("GOODKEY", key, "GOOD", good, "IN", path, "OUT", dir)
+		for name, words := range calls {
+			program, _, _ := strings.Cut(strings.ReplaceAll(name, ",", ""), " ")
+			args := []string{"-c", `ulimit -f 4000; exec "$@"`, "sh", tool(program)}
+			for _, word := range words {
+				args = append(args, replace.Replace(word))
+			}
+			if o := call(t, command(t, "sh", args...)); o.code != 3 || o.stderr != strings.ReplaceAll(verify.stderr, "runner-verify: ", program+": ") || o.stdout != "" {
+				t.Errorf("%s %s: %v, want as %v", name, path, o, verify)
+			}
+		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 
 	"github.com/runner-evidence/runner/cmd/internal/policy"
@@ -24,8 +25,9 @@ func checkCall(p *policy.Policy, env *tool.Env) error {
 		dir, _ = os.Getwd()
 	}
 	if method, isRequest := m["method"].(string); isRequest && method != "tools/call" {
-		p.TraceRequest(context.Background(), env.Stdout, &policy.Request{Method: method, Params: m["params"], Dir: dir})
-		return nil
+		return env.Print(func(w io.Writer) {
+			p.TraceRequest(context.Background(), w, &policy.Request{Method: method, Params: m["params"], Dir: dir})
+		})
 	} else if isRequest {
 		m, _ = m["params"].(map[string]any)
 	}
@@ -37,6 +39,7 @@ func checkCall(p *policy.Policy, env *tool.Env) error {
 		return tool.Failf(tool.ExitInput, "the key %s differs from another only in case: such a call is refused (%s)", schemas.Text(key), schemas.ReasonCaseKey)
 	}
 	raw, _ := schemas.Marshal(m["arguments"])
-	p.Trace(context.Background(), env.Stdout, &policy.Call{Tool: name, Arguments: m["arguments"], Meta: m["_meta"], Dir: dir, Digest: policy.Digest(raw)})
-	return nil
+	return env.Print(func(w io.Writer) {
+		p.Trace(context.Background(), w, &policy.Call{Tool: name, Arguments: m["arguments"], Meta: m["_meta"], Dir: dir, Digest: policy.Digest(raw)})
+	})
 }

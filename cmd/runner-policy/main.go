@@ -165,7 +165,9 @@ func check(env *tool.Env) error {
 	if env.Flag.IsSet("call") {
 		return checkCall(p, env)
 	}
-	p.Explain(env.Stdout)
+	if err := env.Print(p.Explain); err != nil {
+		return err
+	}
 	for _, w := range p.Warnings() {
 		env.Warnf("%s", schemas.Text(w))
 	}

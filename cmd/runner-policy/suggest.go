@@ -53,6 +53,5 @@ func suggest(env *tool.Env) error {
 	if ours == 0 && others > 0 {
 		return tool.Fail(tool.ExitInput, fmt.Errorf("%s: all of its lines are of %s, whose policies have another schema", name, schemas.LogSourceProc), "schemas/PROC.md says what such a policy is")
 	}
-	policy.Suggest(env.Stdout, calls, requests)
-	return nil
+	return env.Print(func(w io.Writer) { policy.Suggest(w, calls, requests) })
 }

@@ -198,7 +198,7 @@ func (v *verifier) end(m archive.Member) error {
 func run(ctx context.Context, env *tool.Env, opt Options) error {
 	if opt.Rules {
 		if err := printRules(env.Stdout); err != nil {
-			return tool.Fail(tool.ExitIO, err)
+			return tool.CannotWrite("standard output", err)
 		}
 		return nil
 	}

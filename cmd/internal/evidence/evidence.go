@@ -161,15 +161,15 @@ func (e *Evidence) copy(ctx context.Context, in io.Reader) error {
 // firstLook is how many bytes are looked at before the rest is copied.
 const firstLook = 64 << 10
 
-// isForeign reports whether what begins so is not an archive, whatever follows: an endless input, or a large one that was named by
-// mistake, is then not copied to the disk.
+// isForeign reports whether what begins so is refused before its first member, whatever follows: an endless input, or a large one that
+// was named by mistake, is then not copied to the disk.
 func isForeign(b []byte) bool {
 	r, err := bundle.Open(bytes.NewReader(b), bundle.DefaultLimits)
 	if err == nil {
 		defer r.Close()
 		_, _, err = r.Next()
 	}
-	return errors.Is(err, bundle.ErrNotArchive)
+	return err != nil && err != io.EOF && !errors.Is(err, bundle.ErrTruncated)
 }
 
 // scratch keeps the errors of writing apart from those of reading.

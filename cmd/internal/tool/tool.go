@@ -4,7 +4,6 @@
 package tool
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,10 +148,10 @@ func (a App) Call(ctx context.Context, in io.Reader, out, errw io.Writer, args [
 }
 
 func (a App) call(ctx context.Context, env *Env, args []string) (err error) {
-	answer := &answer{w: env.Stdout}
+	printed := &Willing{W: env.Stdout} // the library forgets the errors of what it prints: the help and the version
 	app := &cli.App{
 		Name: a.Name, HelpName: a.Name, Version: a.build(), Flags: a.Flags,
-		Reader: env.Stdin, Writer: answer, ErrWriter: env.Stderr,
+		Reader: env.Stdin, Writer: printed, ErrWriter: env.Stderr,
 		HideHelpCommand:           true,
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {},
@@ -171,22 +170,10 @@ func (a App) call(ctx context.Context, env *Env, args []string) (err error) {
 		return err
 	}
 	err = c.astray(app.RunContext(ctx, slices.Concat([]string{a.Name}, c.flags, c.operands)))
-	if err == nil && answer.err != nil {
-		return CannotWrite("standard output", answer.err)
+	if err == nil && printed.Err != nil {
+		return CannotWrite("standard output", printed.Err)
 	}
 	return err
-}
-
-// answer is where the library writes help and version. It takes no notice of errors.
-type answer struct {
-	w   io.Writer
-	err error
-}
-
-func (a *answer) Write(p []byte) (int, error) {
-	n, err := a.w.Write(p)
-	a.err = cmp.Or(a.err, err)
-	return n, err
 }
 
 // badValue is what the library says of a value that a flag does not take.
@@ -205,7 +192,7 @@ func usageError(flags []cli.Flag, err error) error {
 		}
 		switch f.(type) {
 		case *cli.DurationFlag:
-			return BadValue(m[2], value, "a duration with its unit, such as 500ms, 5s or 2m")
+			return Fail(ExitUsage, fmt.Errorf("--%s %q: expected a duration", m[2], value), "write a duration with its unit: --"+m[2]+" 500ms, 5s, 2m")
 		case *cli.IntFlag, *cli.Int64Flag:
 			return BadValue(m[2], value, "a whole number")
 		case *cli.UintFlag, *cli.Uint64Flag:

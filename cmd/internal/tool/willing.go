@@ -15,3 +15,13 @@ func (c *Willing) Write(b []byte) (int, error) {
 	}
 	return len(b), nil
 }
+
+// Print prints on standard output what a function writes that returns no error, as text for people is written. What could not be
+// written is an error all the same.
+func (e *Env) Print(write func(io.Writer)) error {
+	w := &Willing{W: e.Stdout}
+	if write(w); w.Err != nil {
+		return CannotWrite("standard output", w.Err)
+	}
+	return nil
+}
