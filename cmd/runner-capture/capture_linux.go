@@ -161,8 +161,8 @@ func (r *captureRun) readyLine() ([]byte, error) {
 
 // begin starts the first canary and, supervised, listens to runner-exec.
 func (r *captureRun) begin() error {
-	r.startCanary("before")
 	if r.opt.supervised {
+		r.startCanary("before")
 		go func() {
 			err := readControl(r.env.Stdin, func(c schemas.Control) { r.post(message{control: &c}) })
 			if err != nil {
@@ -171,11 +171,12 @@ func (r *captureRun) begin() error {
 		}()
 		return nil
 	}
-	tids, err := cgroup.Threads(r.opt.cgroup)
+	tids, err := cgroup.Threads(r.opt.cgroup) // before the canary is one of them
 	if err != nil {
 		return tool.Fail(tool.ExitCannot, fmt.Errorf("listing the tasks of the cgroup: %w", err))
 	}
 	r.ev.found(tids)
+	r.startCanary("before")
 	return nil
 }
 
