@@ -139,6 +139,8 @@ GLOBAL u32 keep_name(struct scratch *s, u64 ptr, s32 dfd, u32 how)
 	/* a text that is not in memory yet is taken for a relative one: where absolute ones start is known later as well */
 	n->absolute = kept & GIVEN_TEXT << second && n->text_len && n->text[0] == '/';
 	base_path(n->absolute, dfd, &start);
+	if (starts_nowhere(&start, n->absolute, dfd))
+		return kept;
 	s->r.marks = 0;
 	place = keep_place(n, s, put_path(s, 0, start.mnt, start.dentry), second);
 	if (!place && s->r.marks & (MARK_PFAULT | MARK_PTRUNC)) {

@@ -292,7 +292,7 @@ INLINE void emit(struct rec *r, u64 size, struct counters *c, u8 slot)
 }
 
 /* Sends the record of a scratch record, with so many bytes after it. A function of its own, because most programs send more than one:
- * what a kernel does with a program before it runs takes longer than twice as long for one twice as large. */
+ * what a kernel does with a program before it runs takes more than twice as long for one twice as large. */
 GLOBAL u32 send_record(struct scratch *s, u64 len, struct counters *c, u32 slot)
 {
 	if (!s || !c)
