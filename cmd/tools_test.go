@@ -126,10 +126,16 @@ func start(t *testing.T, c *exec.Cmd) func() outcome {
 	}
 }
 
-// command is a program that is killed when the test takes too long.
+// command is a program that is killed, and its test failed, if it takes minutes: it hangs.
 func command(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	return commandFor(t, 3*time.Minute, name, args...)
+}
+
+// commandFor is a command that may take so long. The machine can be busy: it is for what hangs.
+func commandFor(t *testing.T, limit time.Duration, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	if !strings.Contains(name, "/") {
 		if p := tool(name); testkit.Exists(p) {
@@ -137,6 +143,12 @@ func command(t *testing.T, name string, args ...string) *exec.Cmd {
 		}
 	}
 	c := exec.CommandContext(ctx, name, args...)
+	c.Cancel = func() error {
+		if ctx.Err() == context.DeadlineExceeded { // else the test has ended
+			t.Errorf("%s is killed: it did not end in %v", strings.Join(c.Args, " "), limit)
+		}
+		return c.Process.Kill()
+	}
 	c.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	return c
 }

@@ -115,28 +115,34 @@ func report(found map[string]*line) (code int) {
 }
 
 // measure makes one run of these attacks and judges each. If the record of several does not
-// pass the gate, it is not known whose doing that is: each gets a run of its own.
-func measure(bin string, names []string, found map[string]*line) {
+// pass the gate, it is not known whose doing that is: each gets a run of its own. That takes
+// longer than all others together, so whoever spoils the record of all is named: it is one that
+// should be alone.
+func measure(bin string, names []string, found map[string]*line) (passes bool) {
 	if len(names) == 0 {
-		return
+		return true
 	}
 	r, err := start(bin, names)
 	if err != nil {
 		for _, n := range names {
 			found[attackOf(n)].take(failed("%v", err))
 		}
-		return
+		return false
 	}
 	defer os.RemoveAll(r.top)
 	if len(names) > 1 && !r.passes {
+		fmt.Fprintln(os.Stderr, "attacks: the record of all together does not pass, each gets a run of its own:", r.refused)
 		for _, n := range names {
-			measure(bin, []string{n}, found)
+			if !measure(bin, []string{n}, found) {
+				fmt.Fprintf(os.Stderr, "attacks: %s: its record does not pass, and it is not alone\n", attackOf(n))
+			}
 		}
-		return
+		return false
 	}
 	for i := range r.members {
 		found[attackOf(r.members[i].Name)].take(r.judge(i))
 	}
+	return r.passes
 }
 
 func attackOf(name string) string { return strings.Split(name, "#")[0] }
