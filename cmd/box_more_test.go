@@ -133,3 +133,22 @@ func TestBoxManyContents(t *testing.T) {
 		t.Errorf("%+v", box)
 	}
 }
+
+// TestBoxBrokenBase: a file that is named for the base and is no whole tar is named, with what was expected and what to type, and nothing runs.
+func TestBoxBrokenBase(t *testing.T) {
+	for _, c := range callers(t) {
+		dir := c.dir(t)
+		c.sh(t, dir, "mkdir d; head -c 5000 /dev/urandom >d/f; tar -C d -czf whole.tar.gz .; tar -C d -cf whole.tar .; head -c 4000 whole.tar >cut.tar; head -c 700 whole.tar.gz >cut.tar.gz; printf x >tiny; printf '\\037\\213' >tiny.gz; : >empty; printf '\\037\\213garbage, and more of it' >bad.gz; tail -c +201 whole.tar >middle.tar")
+		for _, name := range []string{"cut.tar", "cut.tar.gz", "tiny", "tiny.gz", "empty", "bad.gz", "middle.tar"} {
+			o := call(t, c.box(t, "--base", dir+"/"+name, "--", "echo", "ran"))
+			if o.code != 125 || o.stdout != "" || !strings.Contains(o.stderr, dir+"/"+name+" is no whole tar: ") || !strings.Contains(o.stderr, "expected a directory, or a tar") || !strings.Contains(o.stderr, "hint: --base DIR, or ") {
+				t.Errorf("%s: %s: %v", c.name, name, o)
+			}
+		}
+		for _, name := range []string{"whole.tar", "whole.tar.gz", "d"} {
+			if o := call(t, c.box(t, "--base", dir+"/"+name, "--", "test", "-s", "f")); o.code != 0 {
+				t.Errorf("%s: %s: %v", c.name, name, o)
+			}
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,6 +83,39 @@ func TestNetPorts(t *testing.T) {
 	o := call(t, c.net(t, "record", "-o", out, "--allow", filepath.Join(s.dir, "many.yaml"), "--upstream", "many.test:10599=127.0.0.1:1", "--", "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "http://many.test:10599/"))
 	if got := exchanges(t, out); o.stdout != "502" || len(got) != 1 {
 		t.Errorf("%v\n%q", o, got)
+	}
+}
+
+// TestNetInward: a rule for the command itself lets nothing out, and is warned of before the command runs; what the warning says to type does.
+func TestNetInward(t *testing.T) {
+	testkit.Programs(t, "requests", "curl")
+	if err := netWorks(); err != nil {
+		testkit.Missing(t, "networks of commands", err)
+	}
+	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello\n") })
+	web, raw := httptest.NewServer(hello), httptest.NewServer(hello)
+	defer web.Close()
+	defer raw.Close()
+	_, port, err := net.SplitHostPort(web.Listener.Addr().String())
+	testkit.Must(t, err)
+	_, other, err := net.SplitHostPort(raw.Listener.Addr().String())
+	testkit.Must(t, err)
+	c := callers(t)[0]
+	dir := c.dir(t)
+	rules := "schema: runner.net_allow.v0\nrules:\n"
+	for _, rule := range []string{"{id: name, host: localhost, port: " + port + "}", "{id: address, host: 127.0.0.1, port: " + port + "}", "{id: bytes, host: 127.0.0.1, port: " + other + ", tcp: true}", "{id: meant, host: service.test, port: " + port + "}"} {
+		rules += "- " + rule + "\n"
+	}
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, "allow.yaml"), []byte(rules), 0o644))
+	script := "echo began >&2; for u in localhost:" + port + " 127.0.0.1:" + port + " 127.0.0.1:" + other + " service.test:" + port + "; do curl -s http://$u/ || echo none; done"
+	o := call(t, c.net(t, "record", "-o", dir+"/r", "--allow", dir+"/allow.yaml", "--upstream", "service.test:"+port+"=127.0.0.1:"+port, "--", "sh", "-c", script))
+	if o.code != 0 || o.stdout != "none\nnone\nhello\nhello\n" {
+		t.Errorf("%v\n%q", o, exchanges(t, dir+"/r"))
+	}
+	said, _, began := strings.Cut(o.stderr, "began\n")
+	if !began || strings.Count(said, "warning: ") != 2 || !strings.Contains(said, "the rule name lets nothing out") || !strings.Contains(said, "the rule address lets nothing out") ||
+		!strings.Contains(said, "{host: service.test, port: "+port+"} and --upstream service.test:"+port+"=127.0.0.1:"+port) {
+		t.Errorf("%q", o.stderr)
 	}
 }
 

@@ -12,6 +12,7 @@ const (
 	OpenNoCTTY    = 0o400
 	OpenTruncate  = 0o1000
 	OpenAppend    = 0o2000
+	OpenPath      = 0o10000000 // the kernel reads no other flag then but O_CLOEXEC, O_DIRECTORY and O_NOFOLLOW
 	OpenTmpfile   = 0o20000000 // without O_DIRECTORY, which O_TMPFILE holds too
 
 	// OpenCreates are those that create a file; without them the mode is ignored.

@@ -86,8 +86,15 @@ func options(ctx context.Context, env *tool.Env) (o Options, err error) {
 			return o, err
 		}
 	}
-	o.User, err = identity.Of(env)
-	return o, err
+	if o.User, err = identity.Of(env); err != nil {
+		return o, err
+	}
+	for _, u := range o.Rules.Inward() {
+		port := strconv.Itoa(int(cmp.Or(u.Port, 80)))
+		env.Warnf("the rule %s lets nothing out: %s is the command itself, in its own network; for a server of this machine, take another name: {host: service.test, port: %s} and --upstream service.test:%s=127.0.0.1:%s",
+			u.ID, u.Host, port, port, port)
+	}
+	return o, nil
 }
 
 // upstreams reads where services are.

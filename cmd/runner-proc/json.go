@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -87,8 +88,16 @@ func resultOf(s *proc.Result) resultJSON {
 	return resultJSON{ExitCode: &s.ExitCode, Flags: s.RespFlags, Stdout: &out, Stderr: &errs}
 }
 
+// isObject fails for what no object begins with.
+func isObject(b []byte) error {
+	if b = bytes.TrimLeft(b, " \t\r\n"); len(b) > 0 && b[0] != '{' {
+		return errors.New("no object of JSON")
+	}
+	return nil
+}
+
 func encode(env *tool.Env) error {
-	b, err := read(env)
+	b, err := read(env, isObject)
 	if err != nil {
 		return err
 	}
@@ -103,7 +112,11 @@ func encode(env *tool.Env) error {
 	return tool.Fail(tool.ExitInput, fmt.Errorf("standard input: %w", err), `an example: {"argv":["/bin/echo","hi"],"env":[["LANG","C"]],"cwd":"/tmp","stdin":"","caps":{"max_stdout_bytes":100,"max_stderr_bytes":100,"timeout_ms":1000}}`)
 }
 
-var errNothing = errors.New("neither a frame nor a result")
+// nothingError has the errors of both kinds, for proc.IsCut: what is cut can be one or the other.
+type nothingError []error
+
+func (nothingError) Error() string     { return "neither a frame nor a result" }
+func (e nothingError) Unwrap() []error { return e }
 
 // decode prints a frame, a part of one, or a result as one line of JSON.
 func decode(env *tool.Env) error {
@@ -113,7 +126,10 @@ func decode(env *tool.Env) error {
 			return err
 		}
 	}
-	b, err := read(env)
+	b, err := read(env, func(b []byte) error {
+		_, err := decoded(kind, b)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -161,12 +177,15 @@ func decoded(kind string, b []byte) (v any, err error) {
 			v = j
 		}
 	default:
+		var errs nothingError
 		for _, kind := range []string{"frame", "result"} {
-			if v, err := decoded(kind, b); err == nil {
+			v, err := decoded(kind, b)
+			if err == nil {
 				return v, nil
 			}
+			errs = append(errs, err)
 		}
-		return nil, errNothing
+		return nil, errs
 	}
 	return v, err
 }

@@ -56,9 +56,6 @@ Examples:
   runner-proc run --policy policy.json <r | runner-proc decode
 `
 
-// maxFrame is the most that is read: more than the largest standard input that a policy can allow.
-const maxFrame = 512 << 20
-
 func main() {
 	if proc.IsHelper() {
 		proc.Help()
@@ -106,17 +103,39 @@ func run(ctx context.Context, env *tool.Env) error {
 	return runOne(env)
 }
 
-// read reads all of standard input.
-func read(env *tool.Env) ([]byte, error) {
+// parses is a parser of documents of one kind. Of its result only the error is asked.
+type parses func(b []byte) error
+
+func isFrame(b []byte) error {
+	_, _, err := proc.ParseFrame(b)
+	return err
+}
+
+// firstLook is how many bytes are looked at before the rest is read.
+const firstLook = 64 << 10
+
+// isForeign reports whether what begins so is refused, whatever follows.
+func (p parses) isForeign(begins []byte) bool {
+	err := p(begins)
+	return err != nil && !proc.IsCut(err)
+}
+
+// read reads all of standard input; of what its parser refuses from the beginning on, an endless input or a large one that was named by
+// mistake, only the beginning, of which the parser says the same.
+func read(env *tool.Env, p parses) ([]byte, error) {
 	if tool.IsTerminal(env.Stdin) {
 		return nil, tool.Fail(tool.ExitUsage, fmt.Errorf("standard input is a terminal"), "runner-proc "+env.Command+" <FILE")
 	}
-	b, err := readAll(io.LimitReader(env.Stdin, maxFrame+1), sizeOf(env.Stdin))
+	return readFrom(env.Stdin, "standard input", p)
+}
+
+func readFrom(in io.Reader, name string, p parses) ([]byte, error) {
+	b, err := readAll(io.LimitReader(in, proc.MaxInput+1), sizeOf(in), p)
 	switch {
 	case err != nil:
-		return nil, tool.CannotRead("standard input", err)
-	case len(b) > maxFrame:
-		return nil, tool.Failf(tool.ExitInput, "standard input has more than %d bytes", maxFrame)
+		return nil, tool.CannotRead(name, err)
+	case len(b) > proc.MaxInput:
+		return nil, tool.Failf(tool.ExitInput, "%s has more than %d bytes", name, proc.MaxInput)
 	}
 	return b, nil
 }
@@ -135,15 +154,18 @@ func sizeOf(r io.Reader) int64 {
 	if err != nil {
 		return 0
 	}
-	return min(max(st.Size()-at, 0), maxFrame)
+	return min(max(st.Size()-at, 0), proc.MaxInput)
 }
 
-// readAll is io.ReadAll for a size that is known, about.
-func readAll(r io.Reader, size int64) ([]byte, error) {
+// readAll is io.ReadAll for a size that is known, about, and stops after the first look at what is foreign.
+func readAll(r io.Reader, size int64, p parses) ([]byte, error) {
 	room := make([]byte, 0, size+bytes.MinRead)
 	proc.Huge(room)
 	b := bytes.NewBuffer(room)
-	_, err := b.ReadFrom(r)
+	n, err := b.ReadFrom(io.LimitReader(r, firstLook))
+	if err == nil && n == firstLook && !p.isForeign(b.Bytes()) {
+		_, err = b.ReadFrom(r)
+	}
 	return b.Bytes(), err
 }
 
@@ -260,7 +282,7 @@ func runOne(env *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	b, err := read(env)
+	b, err := read(env, isFrame)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/runner-evidence/runner/cmd/internal/proc"
 	"github.com/runner-evidence/runner/cmd/internal/tool"
@@ -22,7 +23,12 @@ func mapJobs(env *tool.Env) error {
 	if n < 1 || n > proc.MaxHandles {
 		return tool.BadValue("n", fmt.Sprint(n), fmt.Sprintf("1 to %d", proc.MaxHandles))
 	}
-	frame, err := tool.ReadFile(file, maxFrame)
+	f, err := os.Open(file)
+	if err != nil {
+		return tool.CannotRead(file, err)
+	}
+	defer f.Close()
+	frame, err := readFrom(f, file, isFrame)
 	if err != nil {
 		return err
 	}
@@ -30,7 +36,10 @@ func mapJobs(env *tool.Env) error {
 	if err != nil {
 		return tool.Fail(tool.ExitInput, fmt.Errorf("%s: %w", file, err), "runner-proc encode makes one from JSON")
 	}
-	b, err := read(env)
+	b, err := read(env, func(b []byte) error {
+		_, err := proc.ParseItems(b)
+		return err
+	})
 	if err != nil {
 		return err
 	}

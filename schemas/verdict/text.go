@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/runner-evidence/runner/schemas"
@@ -45,10 +46,10 @@ var originWords = map[string]string{
 
 // Ending says in a few words what was run and how it ended.
 func Ending(rec *Record) string {
-	what := "an existing cgroup"
-	if len(rec.Command) > 0 {
-		what = Printable(strings.Join(rec.Command, " "), maxShownCommand)
+	if len(rec.Command) == 0 {
+		return "an existing cgroup, " + captureEnd(rec)
 	}
+	what := Printable(strings.Join(rec.Command, " "), maxShownCommand)
 	switch {
 	case rec.ExitCode != nil:
 		return fmt.Sprintf("%s, exit code %d", what, *rec.ExitCode)
@@ -56,6 +57,21 @@ func Ending(rec *Record) string {
 		return fmt.Sprintf("%s, killed by signal %d", what, *rec.Signal)
 	}
 	return what + ", end not seen"
+}
+
+// captureEnd says how the capture of a cgroup ended, which has no exit code. This runner's notes say so if a signal ended it; without
+// that note it ended as the cgroup was empty. The notes of others say neither.
+func captureEnd(rec *Record) string {
+	says := func(n *schemas.Note) bool {
+		return slices.ContainsFunc(rec.Notes, func(note string) bool { return strings.HasPrefix(note, n.Code+":") })
+	}
+	switch {
+	case rec.Origin != schemas.OriginRunner || !says(schemas.NoteKernel):
+		return "end not seen"
+	case says(schemas.NoteEnd):
+		return "seen until a signal ended the capture"
+	}
+	return "seen until it was empty"
 }
 
 // WriteExplanation writes a report's explanation for people, if it has one. Names come

@@ -31,6 +31,28 @@ func TestClaimNumbers(t *testing.T) {
 	}
 }
 
+// A cgroup has no exit code: how its capture ended follows from the notes, if they are of this runner.
+func TestEnding(t *testing.T) {
+	kernel, end := schemas.NoteKernel.Code+": monitor_events=3", schemas.NoteEnd.Code+": "+schemas.NoteEnd.Tail
+	code, signal := 7, 9
+	for _, x := range []struct {
+		rec  Record
+		want string
+	}{
+		{Record{Command: []string{"a", "b"}, ExitCode: &code}, "a b, exit code 7"}, {Record{Command: []string{"a"}, Signal: &signal}, "a, killed by signal 9"},
+		{Record{Command: []string{"a"}, Origin: schemas.OriginRunner, Notes: []string{kernel}}, "a, end not seen"},
+		{Record{Origin: schemas.OriginRunner, Notes: []string{kernel}}, "an existing cgroup, seen until it was empty"},
+		{Record{Origin: schemas.OriginRunner, Notes: []string{kernel, end}}, "an existing cgroup, seen until a signal ended the capture"},
+		{Record{Origin: schemas.OriginRunner, Notes: []string{kernel, schemas.NoteEnd.Code + ": " + schemas.NoteEnd.Former[0]}}, "an existing cgroup, seen until a signal ended the capture"},
+		{Record{Origin: schemas.OriginContract, Notes: []string{kernel}}, "an existing cgroup, end not seen"},
+		{Record{Origin: schemas.OriginRunner, Notes: []string{schemas.NoteContractOnly.Code + ": " + schemas.ContractOnlyNotRequested}}, "an existing cgroup, end not seen"},
+	} {
+		if got := Ending(&x.rec); got != x.want {
+			t.Errorf("%+v: %q, expected %q", x.rec, got, x.want)
+		}
+	}
+}
+
 // Every ambiguity has a text.
 func TestEveryCodeHasWords(t *testing.T) {
 	said := 0

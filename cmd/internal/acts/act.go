@@ -167,8 +167,13 @@ func (a *Act) network() {
 }
 
 // open fills in what the flags of an open say. That it created a file is only known of an
-// exclusive one.
+// exclusive one. With O_PATH it gives no right to read or to write and creates nothing, whatever the other flags are, of which the
+// access mode of the line is one.
 func (a *Act) open(e *schemas.KernelEvent) {
+	if e.Has&schemas.KernelHasFlags != 0 && e.Flags&schemas.OpenPath != 0 {
+		a.Group = Other
+		return
+	}
 	a.Read = e.AccessMode == schemas.AccessModes[0] || e.AccessMode == schemas.AccessModes[2]
 	a.Write = e.AccessMode == schemas.AccessModes[1] || e.AccessMode == schemas.AccessModes[2] || e.Operations != 0 && e.Operations != schemas.OperationExclusive
 	const exclusive = schemas.OperationCreate | schemas.OperationExclusive

@@ -104,6 +104,36 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// What an open asks for follows from its flags, of which an open with O_PATH asks for none; without flags from the access mode.
+func TestOpens(t *testing.T) {
+	const path = schemas.OpenPath
+	for _, x := range []struct {
+		flags       uint64
+		read, write bool
+		words       int
+		group       Group
+	}{
+		{0, true, false, 0, Read}, {1, false, true, 0, Wrote}, {2, true, true, 0, Wrote}, {3, false, false, 0, Other},
+		{schemas.OpenCreate | schemas.OpenExclusive | 1, false, true, 2, Created}, {schemas.OpenTruncate, true, true, 1, Wrote},
+		{path, false, false, 0, Other}, {path | 1, false, false, 0, Other}, {path | 2, false, false, 0, Other}, {path | 3, false, false, 0, Other},
+		{path | schemas.OpenTruncate | schemas.OpenAppend, false, false, 0, Other}, {path | schemas.OpenCreate | schemas.OpenExclusive | 2, false, false, 0, Other},
+	} {
+		for _, known := range []bool{true, false} {
+			if !known && x.flags&path != 0 {
+				continue // nobody could know
+			}
+			e := kernel(0, 7, schemas.EventOpenat, "/x", 3)
+			e.AccessMode, e.Operations = schemas.AccessMode(x.flags), schemas.OperationsOf(x.flags)
+			if known {
+				e.Flags, e.Has = x.flags, e.Has|schemas.KernelHasFlags
+			}
+			if a := read(t, true, nil, e)[0]; a.Read != x.read || a.Write != x.write || len(a.Flags) != x.words || a.Group != x.group {
+				t.Errorf("flags %#o, known %v: %+v in group %d", x.flags, known, a, a.Group)
+			}
+		}
+	}
+}
+
 // A refusal has the id of its rule where the notes of the record have it; the default has none.
 func TestRuleIDs(t *testing.T) {
 	var got []string

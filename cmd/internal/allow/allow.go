@@ -235,6 +235,27 @@ func (u *Rule) names(host string) bool {
 	return u.Host == host
 }
 
+// Inward are the rules for hosts that the command reaches in its own network: they let out nothing that it sends there. A connection
+// to a loopback address is refused before rules are asked, unless one passes on its bytes; and localhost and 0.0.0.0 lead to such an
+// address, of which the name is not known then.
+func (rs *Rules) Inward() (list []Rule) {
+	if rs == nil {
+		return nil
+	}
+	for _, u := range rs.List {
+		if u.inward() {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+func (u *Rule) inward() bool {
+	name := strings.TrimPrefix(u.Host, "*.")
+	a, err := netip.ParseAddr(u.Host)
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || err == nil && (a.IsUnspecified() || a.IsLoopback() && !u.TCP)
+}
+
 // PlainPath reports whether a path is one thing to everybody: a server could take .. or an escaped slash as another one.
 func PlainPath(p string) bool {
 	if !strings.HasPrefix(p, "/") || strings.ContainsAny(p, "\\?#") {

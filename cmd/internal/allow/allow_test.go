@@ -58,6 +58,39 @@ func TestBad(t *testing.T) {
 	}
 }
 
+// TestInward: which rules are for hosts that a command reaches in its own network.
+func TestInward(t *testing.T) {
+	rules, err := Parse("f", []byte(head+`- {id: out, host: api.test}
+- {id: in-name, host: localhost}
+- {id: in-name-bytes, host: localhost, port: 5432, tcp: true}
+- {id: in-below, host: "*.localhost", port: 8080}
+- {id: in-one-below, host: a.localhost}
+- {id: in-four, host: 127.0.0.1, port: 8080}
+- {id: in-another, host: 127.1.2.3}
+- {id: out-bytes, host: 127.0.0.1, port: 5432, tcp: true}
+- {id: in-six, host: "::1"}
+- {id: in-mapped, host: "::ffff:127.0.0.1"}
+- {id: in-any, host: 0.0.0.0}
+- {id: in-any-bytes, host: "::", port: 1, tcp: true}
+- {id: out-like-it, host: localhost.test}
+- {id: out-ends-so, host: mylocalhost}
+- {id: out-address, host: 10.0.0.1}
+`))
+	testkit.Must(t, err)
+	in := map[string]bool{}
+	for _, u := range rules.Inward() {
+		in[u.ID] = true
+	}
+	for _, u := range rules.List {
+		if in[u.ID] != strings.HasPrefix(u.ID, "in-") {
+			t.Errorf("%s, a rule for %s: %v", u.ID, u.Host, in[u.ID])
+		}
+	}
+	if (*Rules)(nil).Inward() != nil {
+		t.Error("no rules have one")
+	}
+}
+
 // FuzzParse: nothing makes it panic, and what is allowed is a request of the host that the rule names.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(head+"- {host: a.test, paths: [/x/]}"), "a.test", "/x/y")

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -165,10 +164,15 @@ func (p *place) unpack(base *os.File, dir string) error {
 	if err == nil {
 		err = tree.Unpack(r, dir, maxTar, p.owner())
 	}
-	if err != nil {
-		return tool.Failf(tool.ExitOwn, "--base %s: %w", filepath.Base(p.conf.Base), err)
+	name := schemas.Text(p.conf.Base)
+	switch {
+	case err == nil:
+		return nil
+	case tree.Broken(err): // any file that is named for the base comes to here
+		return tool.Fail(tool.ExitOwn, fmt.Errorf("--base %s is no whole tar: %w; expected a directory, or a tar, which may be gzipped", name, err),
+			"--base DIR, or make a tar of it: tar -C DIR -czf base.tar.gz .")
 	}
-	return nil
+	return tool.Failf(tool.ExitOwn, "--base %s: %w", name, err)
 }
 
 // show makes a directory of the store the workspace.

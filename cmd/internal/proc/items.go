@@ -21,6 +21,9 @@ func ParseItems(b []byte) (items [][]byte, err error) {
 		if len(x) > MaxItem {
 			r.fail("an item has %d bytes, at most %d", len(x), MaxItem)
 		}
+		if r.err != nil {
+			break
+		}
 		items = append(items, x)
 	}
 	if err := r.end(); err != nil {

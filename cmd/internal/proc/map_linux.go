@@ -49,14 +49,14 @@ func (r *Runner) Map(request, caps []byte, workers int, jobs [][]byte) ([][]byte
 
 // worker lets one process do its jobs.
 func (r *Runner) worker(x *Process, o *Outcome, c *Caps, n, workers int, jobs, results [][]byte) error {
-	var why atomic.Uint32
-	stop := func(code Code) {
-		if why.CompareAndSwap(0, uint32(code)) {
+	var stopped atomic.Pointer[over]
+	stop := func(code Code, why string) {
+		if stopped.CompareAndSwap(nil, &over{code, why}) {
 			x.Signal(unix.SIGKILL)
 		}
 	}
 	if t := o.Verdict.TimeoutMS; t > 0 {
-		defer time.AfterFunc(time.Duration(t)*time.Millisecond, func() { stop(Timeout) }).Stop()
+		defer time.AfterFunc(time.Duration(t)*time.Millisecond, func() { stop(Timeout, c.overTime(t)) }).Stop()
 	}
 	var writes sync.WaitGroup
 	writes.Go(func() {
@@ -70,7 +70,7 @@ func (r *Runner) worker(x *Process, o *Outcome, c *Caps, n, workers int, jobs, r
 	})
 	writes.Go(func() {
 		if _, err := io.CopyN(io.Discard, x.Stderr, int64(c.MaxStderr)+1); err == nil {
-			stop(OutputLimit)
+			stop(OutputLimit, stderrLimit.over(uint64(c.MaxStderr)))
 		}
 	})
 	err := answers(x.Stdout, n, workers, results)
@@ -82,14 +82,18 @@ func (r *Runner) worker(x *Process, o *Outcome, c *Caps, n, workers int, jobs, r
 	writes.Wait()
 	x.Stdout.Close()
 	x.Stderr.Close()
-	code := Code(why.Load())
-	if err != nil && code == 0 {
+	var code Code
+	why := stopped.Load()
+	switch {
+	case why != nil:
+		code = why.code
+	case err != nil:
 		code = Timeout // any: it did not do its work
 	}
 	x.finish(code)
 	switch {
-	case err != nil && why.Load() != 0:
-		return fmt.Errorf("worker %d: %s", n+1, Code(why.Load()))
+	case err != nil && why != nil:
+		return fmt.Errorf("worker %d: %s: %s", n+1, code, why.why)
 	case err != nil:
 		return fmt.Errorf("worker %d: %w", n+1, err)
 	}

@@ -73,7 +73,7 @@ func TestMap(t *testing.T) {
 	if got, err := newRunner(t, nil).Map(worker(t, "good").Append(nil), caps.Append(nil), 3, nil); err != nil || len(got) != 0 {
 		t.Error(got, err)
 	}
-	for how, words := range map[string]string{"ends": "it ended before its answers", "another": "not one of a job that it has", "says": "OUTPUT_LIMIT", "hangs": "TIMEOUT"} {
+	for how, words := range map[string]string{"ends": "it ended before its answers", "another": "not one of a job that it has", "says": "OUTPUT_LIMIT: standard error has more than 3 bytes (max_stderr_bytes", "hangs": "TIMEOUT: still running after 200 ms (timeout_ms"} {
 		c := caps
 		if how == "hangs" {
 			c.TimeoutMS = 200

@@ -1,6 +1,10 @@
 package proc
 
-import "github.com/runner-evidence/runner/cmd/internal/clock"
+import (
+	"fmt"
+
+	"github.com/runner-evidence/runner/cmd/internal/clock"
+)
 
 // Outcome is what became of a request.
 type Outcome struct {
@@ -56,4 +60,26 @@ func (r *Runner) judge(o *Outcome, request, caps []byte) (*Outcome, *Caps) {
 		}
 	}
 	return o, c
+}
+
+// limit is one of what a process may write, for people who are to find what to change.
+type limit struct{ of, key string }
+
+var (
+	stdoutLimit = limit{"standard output has", "max_stdout_bytes"}
+	stderrLimit = limit{"standard error has", "max_stderr_bytes"}
+	totalLimit  = limit{"both outputs have", "max_total_bytes"}
+)
+
+// over says that a limit was passed.
+func (l limit) over(most uint64) string {
+	return fmt.Sprintf("%s more than %d bytes (%s in the caps of the request)", l.of, most, l.key)
+}
+
+// overTime says that the time was over, and whose limit that was: a policy gives a request one that has none.
+func (c *Caps) overTime(ms uint32) string {
+	if c.TimeoutMS == 0 {
+		return fmt.Sprintf("still running after %d ms (the bound of the policy: the request has no timeout_ms in its caps)", ms)
+	}
+	return fmt.Sprintf("still running after %d ms (timeout_ms in the caps of the request)", ms)
 }

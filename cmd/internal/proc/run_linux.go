@@ -39,9 +39,9 @@ func (r *Runner) launch(o *Outcome) *Process {
 
 // collect gives a process its input, reads its outputs and waits for its end.
 func (r *Runner) collect(x *Process, o *Outcome, c *Caps) {
-	g := &capture{x: x, left: int64(c.Total())}
+	g := &capture{x: x, c: c, left: int64(c.Total())}
 	if o.Verdict.TimeoutMS > 0 {
-		timer := time.AfterFunc(time.Duration(o.Verdict.TimeoutMS)*time.Millisecond, func() { g.stop(Timeout) })
+		timer := time.AfterFunc(time.Duration(o.Verdict.TimeoutMS)*time.Millisecond, func() { g.stop(Timeout, c.overTime(o.Verdict.TimeoutMS)) })
 		defer timer.Stop()
 	}
 	var writes, reads sync.WaitGroup
@@ -50,8 +50,8 @@ func (r *Runner) collect(x *Process, o *Outcome, c *Caps) {
 	} else {
 		writes.Go(func() { g.feed(o.Request.Stdin) })
 	}
-	reads.Go(func() { o.Stdout = g.read(x.Stdout, uint64(c.MaxStdout)) })
-	reads.Go(func() { o.Stderr = g.read(x.Stderr, uint64(c.MaxStderr)) })
+	reads.Go(func() { o.Stdout = g.read(x.Stdout, stdoutLimit, uint64(c.MaxStdout)) })
+	reads.Go(func() { o.Stderr = g.read(x.Stderr, stderrLimit, uint64(c.MaxStderr)) })
 	<-x.Done()
 	if len(o.Request.Stdin) > 0 {
 		x.Stdin.SetWriteDeadline(time.Now())
@@ -62,10 +62,10 @@ func (r *Runner) collect(x *Process, o *Outcome, c *Caps) {
 	writes.Wait()
 	x.Stdout.Close()
 	x.Stderr.Close()
-	if code := Code(g.code.Load()); code != 0 {
+	if over := g.over.Load(); over != nil {
 		o.Stdout, o.Stderr = nil, nil
-		o.fail(code, code.String())
-		x.finish(code)
+		o.fail(over.code, over.why)
+		x.finish(over.code)
 		return
 	}
 	o.ExitCode = x.ExitCode()
@@ -75,13 +75,20 @@ func (r *Runner) collect(x *Process, o *Outcome, c *Caps) {
 // capture is what is read of one process, within its limits.
 type capture struct {
 	x    *Process
-	left int64         // bytes of both outputs that there may still be; changed atomically
-	code atomic.Uint32 // why it was stopped
+	c    *Caps
+	left int64                // bytes of both outputs that there may still be; changed atomically
+	over atomic.Pointer[over] // why it was stopped
+}
+
+// over is the limit that ended a process.
+type over struct {
+	code Code
+	why  string
 }
 
 // stop ends the process, for the first reason that there is.
-func (g *capture) stop(c Code) {
-	if g.code.CompareAndSwap(0, uint32(c)) {
+func (g *capture) stop(c Code, why string) {
+	if g.over.CompareAndSwap(nil, &over{c, why}) {
 		g.x.Signal(unix.SIGKILL)
 	}
 }
@@ -96,12 +103,16 @@ func (g *capture) feed(b []byte) {
 }
 
 // take counts what was read, and reports whether it is within the limits.
-func (g *capture) take(n int, all []byte, most uint64) bool {
-	if uint64(len(all)) > most || atomic.AddInt64(&g.left, -int64(n)) < 0 {
-		g.stop(OutputLimit)
-		return false
+func (g *capture) take(n int, all []byte, l limit, most uint64) bool {
+	switch {
+	case uint64(len(all)) > most:
+		g.stop(OutputLimit, l.over(most))
+	case atomic.AddInt64(&g.left, -int64(n)) < 0:
+		g.stop(OutputLimit, totalLimit.over(g.c.Total()))
+	default:
+		return true
 	}
-	return true
+	return false
 }
 
 // larger is a buffer with more room for up to most bytes and one more. It grows fast, since what was read is copied.
@@ -116,7 +127,7 @@ func larger(buf []byte, most uint64) []byte {
 }
 
 // read reads one output to its end. When the process has ended, what the pipe holds then is its end.
-func (g *capture) read(f *os.File, most uint64) (all []byte) {
+func (g *capture) read(f *os.File, l limit, most uint64) (all []byte) {
 	if most > 64<<10 {
 		widen(f)
 	}
@@ -127,14 +138,14 @@ func (g *capture) read(f *os.File, most uint64) (all []byte) {
 		}
 		n, err := f.Read(buf[len(buf):min(cap(buf), int(most)+1)])
 		buf = buf[:len(buf)+n]
-		if !g.take(n, buf, most) {
+		if !g.take(n, buf, l, most) {
 			return nil
 		}
 		switch {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			rest := readLeft(f, most+1-uint64(len(buf)))
-			if buf = append(buf, rest...); !g.take(len(rest), buf, most) {
+			if buf = append(buf, rest...); !g.take(len(rest), buf, l, most) {
 				return nil
 			}
 			return buf

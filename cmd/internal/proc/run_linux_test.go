@@ -91,6 +91,29 @@ func TestCodes(t *testing.T) {
 	}
 }
 
+// TestOver: what ended at a limit says which one that was, its value, and where to change it.
+func TestOver(t *testing.T) {
+	bound, err := ParsePolicy("p.json", []byte(runOSFile(`"/bin/true"`, `"/bin/sh"`, `["-[a]*", "a.*b", "\\.x*"]`, `[]`, `"max_arg_bytes": 10`, `"max_arg_bytes": 100`, `"max_runtime_ms": 1000`, `"max_runtime_ms": 70`)))
+	testkit.Must(t, err)
+	for _, x := range []struct {
+		p    *Policy
+		q    *Request
+		c    Caps
+		want string
+	}{
+		{nil, shell("printf abc"), Caps{2, 9, 9999, 0}, "standard output has more than 2 bytes (max_stdout_bytes in the caps of the request)"},
+		{nil, shell("printf abc >&2"), Caps{9, 2, 9999, 0}, "standard error has more than 2 bytes (max_stderr_bytes in the caps of the request)"},
+		{nil, shell("printf abc; printf def >&2"), Caps{9, 9, 9999, 5}, "both outputs have more than 5 bytes (max_total_bytes in the caps of the request)"},
+		{nil, shell("sleep 20"), Caps{1, 1, 50, 0}, "still running after 50 ms (timeout_ms in the caps of the request)"},
+		{bound, shell("sleep 20"), Caps{1, 1, 50, 0}, "still running after 50 ms (timeout_ms in the caps of the request)"},
+		{bound, shell("sleep 20"), Caps{1, 1, 0, 0}, "still running after 70 ms (the bound of the policy: the request has no timeout_ms in its caps)"},
+	} {
+		if o := run(t, x.p, x.q, x.c); o.Code != Timeout && o.Code != OutputLimit || o.Why != x.want {
+			t.Errorf("%s with %+v: %v (%s), expected %q", x.q.Argv, x.c, o.Code, o.Why, x.want)
+		}
+	}
+}
+
 // TestDescendants: nothing of a process is left when it has ended, and nothing that holds its output makes it wait.
 func TestDescendants(t *testing.T) {
 	dir := t.TempDir()

@@ -56,9 +56,30 @@ func (r *reader) fail(format string, a ...any) {
 	}
 }
 
+// short fails where more bytes could be what is missing.
+func (r *reader) short(format string, a ...any) {
+	if r.err == nil {
+		r.err = cutError(fmt.Sprintf(format, a...))
+	}
+}
+
+// cutError is the error of bytes that end too early.
+type cutError string
+
+func (e cutError) Error() string { return string(e) }
+
+// IsCut reports whether an error of this package's parsers says only that the bytes end too early, so that what they begin can be valid.
+func IsCut(err error) bool {
+	var cut cutError
+	return errors.As(err, &cut)
+}
+
+// MaxInput is how many bytes of an input are read at most: more than the largest standard input that a policy can allow.
+const MaxInput = 512 << 20
+
 func (r *reader) byte(what string) byte {
 	if r.err != nil || len(r.b) == 0 {
-		r.fail("it ends before %s", what)
+		r.short("it ends before %s", what)
 		return 0
 	}
 	v := r.b[0]
@@ -68,7 +89,7 @@ func (r *reader) byte(what string) byte {
 
 func (r *reader) u32(what string) uint32 {
 	if r.err != nil || len(r.b) < 4 {
-		r.fail("it ends in %s", what)
+		r.short("it ends in %s", what)
 		return 0
 	}
 	v := binary.LittleEndian.Uint32(r.b)
@@ -79,8 +100,15 @@ func (r *reader) u32(what string) uint32 {
 // text reads a length and that many bytes, which stay those of the input.
 func (r *reader) text(what string) []byte {
 	n := r.u32("the length of " + what)
-	if r.err != nil || uint64(n) > uint64(len(r.b)) {
-		r.fail("%s has %d bytes, and %d are left", what, n, len(r.b))
+	switch {
+	case r.err != nil:
+		return nil
+	case uint64(n) <= uint64(len(r.b)):
+	case n > MaxInput:
+		r.fail("%s has %d bytes, which are not there, or more than the %d that are read", what, n, MaxInput)
+		return nil
+	default:
+		r.short("%s has %d bytes, and %d are left", what, n, len(r.b))
 		return nil
 	}
 	v := r.b[:n:n]
@@ -101,7 +129,7 @@ func (r *reader) count(what string, least, most uint32) int {
 
 func (r *reader) end() error {
 	if r.err == nil && len(r.b) > 0 {
-		r.fail("%d bytes follow its end", len(r.b))
+		r.fail("something follows its end") // how much is not said: a reader can have only a part of it
 	}
 	return r.err
 }
@@ -181,8 +209,11 @@ func u32s(b []byte, v ...uint32) []byte {
 
 // ParseCaps reads limits: exactly CapsSize bytes.
 func ParseCaps(b []byte) (*Caps, error) {
-	if len(b) != CapsSize {
-		return nil, fmt.Errorf("limits: %d bytes, expected %d", len(b), CapsSize)
+	switch {
+	case len(b) < CapsSize:
+		return nil, fmt.Errorf("limits: %w", cutError(fmt.Sprintf("%d bytes, expected %d", len(b), CapsSize)))
+	case len(b) > CapsSize:
+		return nil, fmt.Errorf("limits: more than %d bytes, expected %d", CapsSize, CapsSize)
 	}
 	if b[0] != version {
 		return nil, fmt.Errorf("limits: version %d, expected %d", b[0], version)

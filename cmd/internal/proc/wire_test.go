@@ -38,7 +38,7 @@ func TestEncoding(t *testing.T) {
 	}
 }
 
-// TestEveryPrefixIsRefused: what ends early, or goes on, is no request, no limits, no result and no frame.
+// TestEveryPrefixIsRefused: what ends early, or goes on, is no request, no limits, no result, no frame and no list; only the first can become one.
 func TestEveryPrefixIsRefused(t *testing.T) {
 	request, caps := sample().Append(nil), (&Caps{1, 2, 3, 4}).Append(nil)
 	ok := (&Result{Response: Response{Stdout: []byte("abc")}}).Append(nil, WideErr)
@@ -50,15 +50,16 @@ func TestEveryPrefixIsRefused(t *testing.T) {
 		"limits":  {caps, func(b []byte) error { _, err := ParseCaps(b); return err }},
 		"result":  {ok, func(b []byte) error { _, err := ParseResult(b); return err }},
 		"frame":   {AppendFrame(nil, request, caps), func(b []byte) error { _, _, err := ParseFrame(b); return err }},
+		"items":   {AppendItems(nil, [][]byte{[]byte("a"), nil, []byte("bc")}), func(b []byte) error { _, err := ParseItems(b); return err }},
 	} {
 		testkit.Must(t, x.parse(x.whole))
 		for n := range len(x.whole) {
-			if x.parse(x.whole[:n]) == nil {
-				t.Errorf("%s: the first %d of %d bytes are taken", name, n, len(x.whole))
+			if err := x.parse(x.whole[:n]); err == nil || !IsCut(err) {
+				t.Errorf("%s: the first %d of %d bytes: %v", name, n, len(x.whole), err)
 			}
 		}
-		if x.parse(append(slices.Clone(x.whole), 0)) == nil {
-			t.Errorf("%s: a byte after its end is taken", name)
+		if err := x.parse(append(slices.Clone(x.whole), 0)); err == nil || IsCut(err) {
+			t.Errorf("%s: a byte after its end: %v", name, err)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package tree
 
 import (
 	"archive/tar"
+	"compress/flate"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -63,7 +65,7 @@ func rest(r io.Reader) error {
 	for left := maxRest; left > 0; {
 		n, err := r.Read(buf)
 		if slices.ContainsFunc(buf[:n], func(b byte) bool { return b != 0 }) {
-			return errors.New("something follows its end")
+			return errFollows
 		}
 		if left -= n; err == io.EOF {
 			return nil
@@ -72,7 +74,18 @@ func rest(r io.Reader) error {
 			return err
 		}
 	}
-	return fmt.Errorf("more than %d bytes follow its end", maxRest)
+	return fmt.Errorf("%w: more than %d bytes", errFollows, maxRest)
+}
+
+// errFollows: what follows the end of a tar is more than zeros, or too many of them.
+var errFollows = errors.New("something follows its end")
+
+// Broken reports whether an error of Decompress or Unpack says that the bytes are no tar, or not all of one. All other errors are of
+// what a whole tar holds, or of the files that were to be read or made.
+func Broken(err error) bool {
+	var corrupt flate.CorruptInputError
+	return errors.As(err, &corrupt) || slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, tar.ErrHeader, tar.ErrFieldTooLong, gzip.ErrHeader, gzip.ErrChecksum, errFollows},
+		func(e error) bool { return errors.Is(err, e) })
 }
 
 // block is the size of all parts of a tar, in bytes.
