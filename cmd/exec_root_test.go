@@ -122,3 +122,22 @@ func unprivileged(t *testing.T) (own, work string, as func(name string, args ...
 		return c
 	}
 }
+
+// TestCoveredProc: a command that covers /proc keeps its archive, which is for those that the umask says.
+func TestCoveredProc(t *testing.T) {
+	requireBPF(t)
+	testkit.Programs(t, "a covered /proc", "unshare", "mount")
+	dir := shortDir(t)
+	archive := filepath.Join(dir, "run.tar.gz")
+	o := call(t, command(t, "unshare", "-m", "--propagation", "private", "sh", "-c", `umask 077; exec "$@"`, "sh",
+		tool("runner-exec"), "--archive", archive, "--", "sh", "-c", "mount -t tmpfs none /proc; test ! -e /proc/self"))
+	if o.code != 0 {
+		t.Fatal(o)
+	}
+	if st, err := os.Stat(archive); err != nil || st.Mode().Perm() != 0o600 {
+		t.Error(st.Mode(), err)
+	}
+	if o := call(t, command(t, "runner-verify", "--require", "kernel=complete,drops=0,cgroup=clean", archive)); o.code != 0 {
+		t.Error(o)
+	}
+}
