@@ -175,8 +175,8 @@ func (j *joiner) forward() error {
 }
 
 // checkLogs compares the logs that were given with those that the run collected. One that was
-// collected and not given would read like one that never was; an SDK log cannot be of a run
-// that set up no shim.
+// collected and not given would read like one that never was, and so would one of which a full
+// disk left an empty file; an SDK log cannot be of a run that set up no shim.
 func (j *joiner) checkLogs(line []byte) error {
 	if j.events > 1 {
 		return nil
@@ -189,10 +189,15 @@ func (j *joiner) checkLogs(line []byte) error {
 		return nil
 	}
 	for _, l := range schemas.LogLayers() {
-		given := slices.ContainsFunc(j.logs, func(g logLayer) bool { return g.Name == l.Name })
-		if slices.Contains(e.Started.EnvKeys, l.Log.Env) && !given {
-			return tool.Fail(tool.ExitUsage, j.in.Errorf("the run collected a %s, which is not given", l.Log.Title),
-				fmt.Sprintf("runner-correlate --%s FILE, with the file that runner-exec --%s-log wrote", l.Name, l.Name))
+		if !slices.Contains(e.Started.EnvKeys, l.Log.Env) {
+			continue
+		}
+		hint := fmt.Sprintf("runner-correlate --%s FILE, with the file that runner-exec --%s-log wrote", l.Name, l.Name)
+		switch given := slices.IndexFunc(j.logs, func(g logLayer) bool { return g.Name == l.Name }); {
+		case given < 0:
+			return tool.Fail(tool.ExitUsage, j.in.Errorf("the run collected a %s, which is not given", l.Log.Title), hint)
+		case j.logs[given].plain:
+			return tool.Fail(tool.ExitInput, j.in.Errorf("the run collected a %s, and what is given is no sealed stream: it does not say whether it is whole", l.Log.Title), hint)
 		}
 	}
 	if j.sdk != nil && e.Started.AgentShim == schemas.ShimNone {

@@ -44,6 +44,7 @@ type logFacts struct {
 	policy       string // digest of the run's policy, or ""
 	seal         schemas.Status
 	untimed      bool // a line has no time when it was read
+	plain        bool // it is no stream: nothing says that it is whole
 	unused       bool // it was collected, nobody wrote to it, and nothing is wrong with it
 }
 
@@ -97,7 +98,7 @@ func readLogFrom(f io.Reader, path string, l *schemas.Layer, runID string, each 
 
 // readPlain reads a file of lines, up to the limits.
 func readPlain(r *bufio.Reader, path string, each takeLine) (logFacts, error) {
-	f := logFacts{seal: schemas.StatusComplete, untimed: true}
+	f := logFacts{seal: schemas.StatusComplete, untimed: true, plain: true}
 	left := schemas.MaxLogBytes
 	for {
 		line, err := r.ReadSlice('\n')

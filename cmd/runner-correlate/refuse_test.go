@@ -82,6 +82,20 @@ func TestCollectedLogLeftOut(t *testing.T) {
 	}
 }
 
+// TestCollectedLogWithoutSeal: of a log that the run collected only the sealed stream is taken. A full disk can leave an empty file.
+func TestCollectedLogWithoutSeal(t *testing.T) {
+	in := input{shim: "none", envKeys: []string{schemas.EnvPolicyLog, schemas.EnvRunID}}
+	whole := collect(t, schemas.StreamPolicyLog, decisionLog(t, one), logHealth{})
+	log := filepath.Join(t.TempDir(), "policy.log.ndjson")
+	for name, b := range map[string][]byte{"empty": {}, "its lines": decisionLog(t, one), "cut": whole[:len(whole)-1], "whole": whole} {
+		testkit.Must(t, os.WriteFile(log, b, 0o644))
+		code, out, stderr := call(in.build(t), "--policy", log)
+		if sealed := bytes.Contains(out, []byte(schemas.SchemaTrailer)); sealed != (name == "whole") || (code == 0) != sealed || code != 0 && code != 3 {
+			t.Errorf("%s: exit %d: %s", name, code, stderr)
+		}
+	}
+}
+
 // TestNoShimNoSDK: a run that set up no shim has no SDK layer, even if there is a log.
 func TestNoShimNoSDK(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "sdk.ndjson")

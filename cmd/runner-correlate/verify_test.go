@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -58,18 +59,21 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// asked is the world of a run for which the logs that it has were requested.
+// asked is the world of a run for which the logs that it has were requested, and so collected.
 func asked(w world) world {
 	w.capture.shim, w.capture.envKeys = schemas.ShimNone, []string{}
 	w.capture.failed = !strings.Contains(w.kernel, " exec ") // a command that did not start cannot succeed
 	if w.policy != "" || w.policyLog != nil {
+		w.policyLog = cmp.Or(w.policyLog, &logHealth{})
 		w.capture.envKeys = append(w.capture.envKeys, schemas.EnvPolicyLog)
 	}
 	if w.sdk != "" || w.sdkLog != nil {
+		w.sdkLog = cmp.Or(w.sdkLog, &logHealth{})
 		w.capture.shim = schemas.ShimOpenAIAgents
 		w.capture.envKeys = append(w.capture.envKeys, schemas.EnvSDKLog, schemas.EnvSDKSchema)
 	}
 	if w.intents != "" {
+		w.intentLog = cmp.Or(w.intentLog, &logHealth{})
 		w.capture.envKeys = append(w.capture.envKeys, schemas.EnvIntentLog, schemas.EnvIntentSchema)
 	}
 	if len(w.capture.envKeys) > 0 {
