@@ -7,8 +7,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,6 +78,29 @@ func TestGuardCountsSignalsOnce(t *testing.T) {
 		}
 		if n := interference(t, s)[schemas.InterferenceSignal]; n != 7 {
 			t.Errorf("copies %t: 7 signals, %d were told", redundant, n)
+		}
+	}
+}
+
+// The signals of job control stop a whole process group, as ^Z does, if they come from it. From another group they are told.
+func TestGuardJobControl(t *testing.T) {
+	job := []os.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU}
+	signal.Ignore(job...)
+	defer signal.Reset(job...)
+	for _, redundant := range []bool{false, true} {
+		s := attachOwn(t, redundant)
+		pid := strconv.Itoa(os.Getpid())
+		for _, sig := range job {
+			testkit.Must(t, unix.Kill(os.Getpid(), sig.(unix.Signal)))
+			testkit.Must(t, exec.Command("sh", "-c", "kill -$1 $2", "sh", strconv.Itoa(int(sig.(unix.Signal))), pid).Run())
+		}
+		for _, sig := range job {
+			c := exec.Command("sh", "-c", "kill -$1 $2", "sh", strconv.Itoa(int(sig.(unix.Signal))), pid)
+			c.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+			testkit.Must(t, c.Run())
+		}
+		if n := interference(t, s)[schemas.InterferenceSignal]; n != uint64(len(job)) {
+			t.Errorf("copies %t: %d signals of its own group and as many of another, %d were told", redundant, 2*len(job), n)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
@@ -55,5 +57,30 @@ func TestGroupSignal(t *testing.T) {
 		}
 		write(t, filepath.Join(cg, "cgroup.kill"), "1")
 		wait()
+	}
+}
+
+// TestJobControl: a command stops its process group, as editors do, and a shell goes on with it. The runner's processes stop and go on
+// with the command: the record is whole. SIGSTOP, which no job control needs, is told.
+func TestJobControl(t *testing.T) {
+	requireBPF(t)
+	for sig, want := range map[string]int{"TSTP": 0, "TTIN": 0, "TTOU": 0, "STOP": 1} {
+		c, m := measuring(t, nil, "sh", "-c", "kill -"+sig+" 0; : >after")
+		c.Dir = m.dir
+		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		testkit.Must(t, c.Start())
+		var status unix.WaitStatus
+		if _, err := unix.Wait4(c.Process.Pid, &status, unix.WUNTRACED, nil); err != nil || !status.Stopped() {
+			t.Fatalf("%s: %v, stopped %t", sig, err, status.Stopped())
+		}
+		time.Sleep(50 * time.Millisecond) // until all are
+		testkit.Must(t, unix.Kill(-c.Process.Pid, unix.SIGCONT))
+		testkit.Must(t, c.Wait())
+		if o := call(t, command(t, "runner-verify", "--require", "kernel=complete,drops=0,cgroup=clean", m.path)); o.code != want {
+			t.Errorf("%s: %v", sig, o)
+		}
+		if !bytes.Contains(openArchive(t, m.path).members["layers/kernel.ndjson"], []byte(`"value":"`+m.dir+`/after"`)) {
+			t.Errorf("%s: what came after it is not in the record", sig)
+		}
 	}
 }

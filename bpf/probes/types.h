@@ -297,6 +297,10 @@ struct backing_file___later {
 	struct path user_path;
 };
 
+struct signal_struct {
+	struct pid *pids[4]; /* Linux 4.19: of the process, its group and its session, by enum pid_type */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct mm_struct *mm;
@@ -314,6 +318,7 @@ struct task_struct {
 	u64 self_exec_id;
 	struct fs_struct *fs;
 	struct files_struct *files;
+	struct signal_struct *signal;
 	struct nsproxy *nsproxy;
 	const struct cred *cred;
 	struct css_set *cgroups;
