@@ -86,6 +86,9 @@ func longStream(w io.Writer, events, processes int, shuffled bool) error {
 	if err != nil {
 		return err
 	}
+	if err := s.Write(schemas.RunStarted{Schema: schemas.SchemaEvent, RunID: testRun, Type: schemas.TypeRunStarted, AgentShim: schemas.ShimNone, Command: []string{"x"}, EnvKeys: []string{}}); err != nil {
+		return err
+	}
 	var line []byte
 	put := func(e schemas.RawEvent, seq int) {
 		e.Seq, e.CPUSeq, e.KtimeNS, e.CgroupID = uint64(seq), uint64(seq), 1e15+uint64(seq), 12345
@@ -107,6 +110,10 @@ func longStream(w io.Writer, events, processes int, shuffled bool) error {
 		e.PID, e.TID = uint32(p+1), uint32(p+1)
 		e.Path = fmt.Appendf(e.Path[:0], "/home/user/src/project/internal/package_%d/long_directory_name/source_file_%d.go", i%97, i)
 		put(e, processes-1+i)
+	}
+	zero := 0
+	if err := s.Write(schemas.RunFinished{Schema: schemas.SchemaEvent, RunID: testRun, Seq: 1, Type: schemas.TypeRunFinished, ExitCode: &zero, Success: true}); err != nil {
+		return err
 	}
 	if err := s.Write(captureHealth(uint64(events))); err != nil {
 		return err

@@ -193,6 +193,9 @@ func (n *normalizer) readAll(ctx context.Context) error {
 	if n.health == nil {
 		return tool.StreamError(n.in.Errorf("no stage health of the capture"))
 	}
+	if len(n.run) != len(runEvents) {
+		return tool.StreamError(n.in.Errorf("%d run events, expected run_started and run_finished", len(n.run)))
+	}
 	if err := n.flushHeld(); err != nil {
 		return err
 	}
@@ -217,6 +220,8 @@ func (n *normalizer) readRaw(line []byte) error {
 	return n.lifeErr
 }
 
+var runEvents = [...]string{schemas.TypeRunStarted, schemas.TypeRunFinished}
+
 // readRun keeps a run event: run_started, then run_finished.
 func (n *normalizer) readRun(line []byte) error {
 	var err error
@@ -230,14 +235,13 @@ func (n *normalizer) readRun(line []byte) error {
 		err = schemas.Unmarshal(line, &v)
 		kind = v.Type
 	}
-	want := [...]string{schemas.TypeRunStarted, schemas.TypeRunFinished}
 	switch {
-	case len(n.run) == len(want):
+	case len(n.run) == len(runEvents):
 		return tool.StreamError(n.in.Errorf("a third run event, expected run_started and run_finished only"))
 	case err != nil:
-		return tool.StreamError(n.in.Errorf("bad run event, expected %s: %v", want[len(n.run)], err))
-	case kind != want[len(n.run)]:
-		return tool.StreamError(n.in.Errorf("run event %.40q, expected %s", kind, want[len(n.run)]))
+		return tool.StreamError(n.in.Errorf("bad run event, expected %s: %v", runEvents[len(n.run)], err))
+	case kind != runEvents[len(n.run)]:
+		return tool.StreamError(n.in.Errorf("run event %.40q, expected %s", kind, runEvents[len(n.run)]))
 	}
 	n.run = append(n.run, append([]byte(nil), line...))
 	return nil

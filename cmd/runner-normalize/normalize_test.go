@@ -137,6 +137,8 @@ func TestRefusals(t *testing.T) {
 		{"unknown schema", schemas.StreamRaw, list(started, edit(events[0], "raw_event.v0", "raw_event.v1"), events[1:], finished, health), "unknown schema"},
 		{"kernel line", schemas.StreamRaw, list(started, `{"schema":"assay.runner.kernel_event.v0","run_id":"run_t"}`, finished, health), "unknown schema"},
 		{"finished first", schemas.StreamRaw, list(finished, events, started, health), "run event"},
+		{"no end of the run", schemas.StreamRaw, list(started, events, health), "1 run events, expected"},
+		{"no run events", schemas.StreamRaw, list(events, health), "0 run events, expected"},
 		{"three run events", schemas.StreamRaw, list(started, finished, events, finished, health), "third run event"},
 		{"another run", schemas.StreamRaw, list(started, edit(events[0], "run_t", "run_u"), events[1:], finished, health), "another run"},
 		{"fork without a child", schemas.StreamRaw, list(started, events[:2], edit(events[2], `,"child_pid":11,"child_tid":11`, ""), events[3:], finished, health), "child_pid"},
