@@ -393,7 +393,7 @@ func (r *randomRun) log(t *testing.T, flag, name string, lines []string) {
 	r.args = append(r.args, flag, path)
 	layer, known := schemas.LayerOf(strings.TrimPrefix(flag, "--"))
 	plain := []byte(strings.Join(lines, "\n"))
-	if r.yes(3) && known && layer.Begins(plain) == nil { // what begins as something else is no log, if it is a plain file
+	if r.yes(3) && known && len(plain) > 0 && layer.Begins(plain) == nil { // what begins as something else is no log, if it is a plain file
 		check(t, os.WriteFile(path, plain, 0o600))
 		return
 	}

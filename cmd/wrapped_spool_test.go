@@ -58,6 +58,29 @@ func TestWrappedSpool(t *testing.T) {
 	}
 }
 
+// TestResumeLogs: a recording is finished with the sealed logs that it has. What a full disk leaves of one, and its bare lines, are none.
+func TestResumeLogs(t *testing.T) {
+	dir := t.TempDir()
+	spool, out, policy := filepath.Join(dir, "spool"), filepath.Join(dir, "out"), filepath.Join(dir, "tools.yaml")
+	testkit.Must(t, os.WriteFile(policy, []byte("schema: runner.policy.v0\ndefault: deny\n"), 0o644))
+	testkit.Must(t, os.Mkdir(out, 0o755))
+	file := filepath.Join(out, "run.tar.gz")
+	o := call(t, command(t, "runner-exec", "--no-kernel", "--policy", policy, "--spool-dir", spool, "--archive", file, "--", "rmdir", out))
+	log := filepath.Join(spool, "policy.log.ndjson")
+	if o.code != 125 || !testkit.Exists(log) {
+		t.Fatal(o)
+	}
+	testkit.Must(t, os.Mkdir(out, 0o755))
+	sealed := testkit.Read(t, log)
+	for _, b := range [][]byte{nil, []byte("{}\n"), sealed[:len(sealed)-1], sealed} {
+		testkit.Must(t, os.WriteFile(log, b, 0o644))
+		whole := len(b) == len(sealed)
+		if o := call(t, command(t, "runner-exec", "--no-kernel", "--resume", spool, "--archive", file)); (o.code == 0) != whole || testkit.Exists(file) != whole || !whole && !strings.Contains(o.stderr, spool) {
+			t.Errorf("%d bytes: %v", len(b), o)
+		}
+	}
+}
+
 // TestWrappedKilled: a runner-exec that is killed leaves none of its directories.
 func TestWrappedKilled(t *testing.T) {
 	if err := boxWorks(); err != nil {

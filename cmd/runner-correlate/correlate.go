@@ -196,8 +196,8 @@ func (j *joiner) checkLogs(line []byte) error {
 		switch given := slices.IndexFunc(j.logs, func(g logLayer) bool { return g.Name == l.Name }); {
 		case given < 0:
 			return tool.Fail(tool.ExitUsage, j.in.Errorf("the run collected a %s, which is not given", l.Log.Title), hint)
-		case j.logs[given].plain:
-			return tool.Fail(tool.ExitInput, j.in.Errorf("the run collected a %s, and what is given is no sealed stream: it does not say whether it is whole", l.Log.Title), hint)
+		case j.logs[given].empty:
+			return tool.Fail(tool.ExitInput, j.in.Errorf("the run collected a %s, and what is given has no bytes: a log to which nobody wrote is a sealed stream, too", l.Log.Title), hint)
 		}
 	}
 	if j.sdk != nil && e.Started.AgentShim == schemas.ShimNone {

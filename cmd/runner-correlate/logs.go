@@ -44,7 +44,7 @@ type logFacts struct {
 	policy       string // digest of the run's policy, or ""
 	seal         schemas.Status
 	untimed      bool // a line has no time when it was read
-	plain        bool // it is no stream: nothing says that it is whole
+	empty        bool // the file has no bytes: no stream, and no line of a plain log
 	unused       bool // it was collected, nobody wrote to it, and nothing is wrong with it
 }
 
@@ -98,7 +98,7 @@ func readLogFrom(f io.Reader, path string, l *schemas.Layer, runID string, each 
 
 // readPlain reads a file of lines, up to the limits.
 func readPlain(r *bufio.Reader, path string, each takeLine) (logFacts, error) {
-	f := logFacts{seal: schemas.StatusComplete, untimed: true, plain: true}
+	f := logFacts{seal: schemas.StatusComplete, untimed: true}
 	left := schemas.MaxLogBytes
 	for {
 		line, err := r.ReadSlice('\n')
@@ -109,6 +109,7 @@ func readPlain(r *bufio.Reader, path string, each takeLine) (logFacts, error) {
 		case err != nil && err != io.EOF:
 			return f, tool.CannotRead(path, err)
 		case len(line) == 0:
+			f.empty = f.lines == 0
 			return f, nil
 		}
 		if left -= len(line); left < 0 || f.lines == schemas.MaxLogLines {

@@ -82,17 +82,25 @@ func TestCollectedLogLeftOut(t *testing.T) {
 	}
 }
 
-// TestCollectedLogWithoutSeal: of a log that the run collected only the sealed stream is taken. A full disk can leave an empty file.
-func TestCollectedLogWithoutSeal(t *testing.T) {
+// TestCollectedLogEmpty: a full disk can leave an empty file in the place of a log that the run collected. It does not read like a log to
+// which nobody wrote.
+func TestCollectedLogEmpty(t *testing.T) {
 	in := input{shim: "none", envKeys: []string{schemas.EnvPolicyLog, schemas.EnvRunID}}
 	whole := collect(t, schemas.StreamPolicyLog, decisionLog(t, one), logHealth{})
 	log := filepath.Join(t.TempDir(), "policy.log.ndjson")
-	for name, b := range map[string][]byte{"empty": {}, "its lines": decisionLog(t, one), "cut": whole[:len(whole)-1], "whole": whole} {
-		testkit.Must(t, os.WriteFile(log, b, 0o644))
+	for _, c := range []struct {
+		b    []byte
+		code int
+	}{{nil, 3}, {whole[:len(whole)-1], 3}, {whole, 0}, {decisionLog(t, one), 0}} {
+		testkit.Must(t, os.WriteFile(log, c.b, 0o644))
 		code, out, stderr := call(in.build(t), "--policy", log)
-		if sealed := bytes.Contains(out, []byte(schemas.SchemaTrailer)); sealed != (name == "whole") || (code == 0) != sealed || code != 0 && code != 3 {
-			t.Errorf("%s: exit %d: %s", name, code, stderr)
+		if code != c.code || bytes.Contains(out, []byte(schemas.SchemaTrailer)) != (code == 0) {
+			t.Errorf("%d bytes: exit %d: %s", len(c.b), code, stderr)
 		}
+	}
+	testkit.Must(t, os.WriteFile(log, nil, 0o644))
+	if code, _, stderr := call(input{}.build(t), "--policy", log); code != 0 {
+		t.Errorf("a plain one of a run that collected none: exit %d: %s", code, stderr)
 	}
 }
 

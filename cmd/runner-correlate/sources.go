@@ -44,7 +44,7 @@ func (e *logEnd) end() *logEnd { return e }
 type logLayer struct {
 	*schemas.Layer
 	source
-	plain bool // its file is no stream
+	empty bool // its file has no bytes
 }
 
 // newSource makes the source of a layer. The lines of a layer that is not named here
@@ -82,7 +82,7 @@ func (j *joiner) readLogs(opt Options) error {
 				"collect the log with runner-exec --times --"+l.Name+"-log FILE")
 		}
 		s.close(facts)
-		j.logs = append(j.logs, logLayer{l, s, facts.plain})
+		j.logs = append(j.logs, logLayer{l, s, facts.empty})
 	}
 	j.sdk.join(j.policy)
 	if j.policy == nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -59,21 +58,26 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// asked is the world of a run for which the logs that it has were requested, and so collected.
+// asked is the world of a run for which the logs that it has were requested. One to which nobody wrote is a sealed stream then.
 func asked(w world) world {
+	seal := func(text string, log **logHealth) {
+		if *log == nil && strings.TrimSpace(text) == "" {
+			*log = &logHealth{}
+		}
+	}
 	w.capture.shim, w.capture.envKeys = schemas.ShimNone, []string{}
 	w.capture.failed = !strings.Contains(w.kernel, " exec ") // a command that did not start cannot succeed
 	if w.policy != "" || w.policyLog != nil {
-		w.policyLog = cmp.Or(w.policyLog, &logHealth{})
+		seal(w.policy, &w.policyLog)
 		w.capture.envKeys = append(w.capture.envKeys, schemas.EnvPolicyLog)
 	}
 	if w.sdk != "" || w.sdkLog != nil {
-		w.sdkLog = cmp.Or(w.sdkLog, &logHealth{})
+		seal(w.sdk, &w.sdkLog)
 		w.capture.shim = schemas.ShimOpenAIAgents
 		w.capture.envKeys = append(w.capture.envKeys, schemas.EnvSDKLog, schemas.EnvSDKSchema)
 	}
 	if w.intents != "" {
-		w.intentLog = cmp.Or(w.intentLog, &logHealth{})
+		seal(w.intents, &w.intentLog)
 		w.capture.envKeys = append(w.capture.envKeys, schemas.EnvIntentLog, schemas.EnvIntentSchema)
 	}
 	if len(w.capture.envKeys) > 0 {

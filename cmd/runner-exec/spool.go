@@ -172,8 +172,17 @@ func resume(o Options, env *tool.Env) error {
 		return err
 	}
 	for _, l := range schemas.LogLayers() {
-		_, err := os.Stat(filepath.Join(dir, logName(l.Name)))
-		o.Collect[l.Name] = err == nil
+		path := filepath.Join(dir, logName(l.Name))
+		log, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		_, err = stream.NewReader(log, path, l.Log.Stream) // a later stage would take another file for a log that nobody collected
+		log.Close()
+		if err != nil {
+			return tool.StreamError(err)
+		}
+		o.Collect[l.Name] = true
 	}
 	if o.Archive == "-" && tool.IsTerminal(env.Stdout) {
 		return tool.Fail(tool.ExitUsage, tool.ErrTerminal, "redirect it, or name a file")
