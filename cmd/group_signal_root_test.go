@@ -60,8 +60,8 @@ func TestGroupSignal(t *testing.T) {
 	}
 }
 
-// TestJobControl: a command stops its process group, as editors do, and a shell goes on with it. The runner's processes stop and go on
-// with the command: the record is whole. SIGSTOP, which no job control needs, is told.
+// TestJobControl: a command stops its process group, as editors do, and a shell goes on with it. runner-exec stops and goes on with
+// the command: the record is whole. SIGSTOP, which no job control needs, is told.
 func TestJobControl(t *testing.T) {
 	requireBPF(t)
 	for sig, want := range map[string]int{"TSTP": 0, "TTIN": 0, "TTOU": 0, "STOP": 1} {

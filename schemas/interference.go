@@ -35,7 +35,7 @@ var Interferences = [...]Interference{
 	{InterferenceLinks, "detached or replaced a probe: at the end it was not attached as at the start"},
 	{InterferenceMove, "moved a process of the runner to another cgroup"},
 	{InterferenceRing, "changed how far the ring counts as read"},
-	{InterferenceSignal, "sent a process of the runner a signal that stops or ends it, but for those of job control (SIGTSTP, SIGTTIN, SIGTTOU) in its own process group, which stop all as ^Z does"},
+	{InterferenceSignal, "sent a process of the runner a signal that stops or ends it, but for those of job control (SIGTSTP, SIGTTIN, SIGTTOU) in its own process group, where runner-exec stops with the command as at ^Z"},
 	{InterferenceTrace, "traced a process of the runner, wrote into its memory or its files in /proc, or took its descriptors"},
 	{InterferenceUnseen, "opened something for writing by io_uring, as root or with other rights over the kernel, as a direct descriptor, without a completion, or so that it was closed before its completion, or asked fanotify for descriptors to write: it can have been any of these files"},
 }

@@ -17,26 +17,6 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// endless repeats what it has, and fails a test that reads on.
-type endless struct {
-	t    *testing.T
-	what string
-	read int
-}
-
-func (e *endless) Read(p []byte) (int, error) {
-	if e.read > 16*firstLook {
-		e.t.Errorf("%.20q is read on", e.what)
-		return 0, io.EOF
-	}
-	n := 0
-	for n < len(p) {
-		n += copy(p[n:], e.what)
-	}
-	e.read += n
-	return n, nil
-}
-
 // called is the exit code of a call, and what it said.
 func called(t *testing.T, in io.Reader, args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
@@ -61,7 +41,7 @@ func TestForeign(t *testing.T) {
 		{zeros, []string{"decode", "--as", "frame"}, "not a frame: "}, {text, []string{"decode", "--as", "request"}, "request: "},
 		{zeros, []string{"decode", "--as", "caps"}, "limits: "}, {"\x01", []string{"decode", "--as", "caps"}, "limits: "}, {text, []string{"decode", "--as", "result"}, "result: "},
 	} {
-		if code, out, errs := called(t, &endless{t: t, what: x.what}, x.args...); code != tool.ExitInput || out != "" || !strings.Contains(errs, x.says) {
+		if code, out, errs := called(t, &testkit.Endless{T: t, What: x.what, Most: 16 * firstLook}, x.args...); code != tool.ExitInput || out != "" || !strings.Contains(errs, x.says) {
 			t.Errorf("%s of %.20q: exit %d: %s", x.args, x.what, code, errs)
 		}
 	}

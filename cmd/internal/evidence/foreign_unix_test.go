@@ -16,26 +16,6 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// endless repeats what it has, and fails a test that reads on.
-type endless struct {
-	t    *testing.T
-	what []byte
-	read int
-}
-
-func (e *endless) Read(p []byte) (int, error) {
-	if e.read > 16*firstLook {
-		e.t.Error("it is read on")
-		return 0, io.EOF
-	}
-	n := 0
-	for n < len(p) {
-		n += copy(p[n:], e.what)
-	}
-	e.read += n
-	return n, nil
-}
-
 // TestForeign: of an input that cannot be an archive, however long, no more than the beginning is read, and the reason is that of runner-verify.
 func TestForeign(t *testing.T) {
 	real(t)
@@ -48,7 +28,7 @@ func TestForeign(t *testing.T) {
 	testkit.Must(t, err)
 	testkit.Must(t, z.Close())
 	for name, what := range map[string][]byte{"zeros": make([]byte, 512), "random": random, "lines": []byte("{\"schema\":\"x\"}\n"), "gzip": zipped.Bytes()} {
-		in := &endless{t: t, what: what}
+		in := &testkit.Endless{T: t, What: string(what), Most: 16 * firstLook}
 		app := tool.App{Name: "runner-test", Usage: "\nusage: runner-test FILE\n", Run: func(ctx context.Context, env *tool.Env) error {
 			_, err := Open(ctx, env)
 			return err
