@@ -21,8 +21,8 @@ INLINE u64 group_of(u64 task)
 	return signal ? word(signal + OFFSET(struct signal_struct, pids) + PIDTYPE_PGID * sizeof(u64)) : 0;
 }
 
-/* An editor stops its whole process group, as ^Z does, and the kernel that of a background job which wants the terminal. The runner's
- * processes are in it, stop with the command, and go on with it: what cannot be recorded meanwhile is counted. */
+/* An editor stops its whole process group, as ^Z does, and the kernel that of a background job which wants the terminal. runner-exec is
+ * in it, stops with the command and goes on with it. The capture and the stages have groups of their own, and do not stop. */
 INLINE bool is_job_control(u32 sig, u64 task)
 {
 	u64 group;
