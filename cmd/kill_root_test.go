@@ -18,7 +18,8 @@ import (
 )
 
 // children maps the name of each running process below root to its pid. The process that ends
-// what runner-capture leaves has a name of its own.
+// what runner-capture leaves is told by its first argument, which it has as soon as it is another program: it gives
+// itself a name only later. Of a process and the child that is to become another program, the name means the first.
 func children(root int) map[string]int {
 	found := map[string]int{}
 	parent := map[int]int{}
@@ -29,24 +30,27 @@ func children(root int) map[string]int {
 		if err != nil {
 			continue
 		}
-		open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+		end := bytes.LastIndexByte(b, ')') // of the name
 		f := strings.Fields(string(b[end+1:]))
-		if open < 0 || len(f) < 2 || f[0] == "Z" {
+		if end < 0 || len(f) < 2 || f[0] == "Z" {
 			continue
 		}
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(p)))
 		parent[pid], _ = strconv.Atoi(f[1])
 		if exe, err := os.Readlink(filepath.Dir(p) + "/exe"); err == nil {
 			names[pid] = filepath.Base(exe)
-			if comm := string(b[open+1 : end]); comm == closer {
-				names[pid] = comm
+			args, _ := os.ReadFile(filepath.Dir(p) + "/cmdline")
+			if first, _, _ := bytes.Cut(args, []byte{0}); string(first) == closer {
+				names[pid] = closer
 			}
 		}
 	}
 	for pid, name := range names {
 		for p := pid; p > 1; p = parent[p] {
 			if p == root {
-				found[name] = pid
+				if other := found[name]; other == 0 || parent[other] == pid {
+					found[name] = pid
+				}
 				break
 			}
 		}
