@@ -19,7 +19,7 @@ import (
 
 // children maps the name of each running process below root to its pid. The process that ends
 // what runner-capture leaves is told by its first argument, which it has as soon as it is another program: it gives
-// itself a name only later. Of a process and the child that is to become another program, the name means the first.
+// itself a name only later. Of a process and its child that is still to become another program, the name means the process.
 func children(root int) map[string]int {
 	found := map[string]int{}
 	parent := map[int]int{}
