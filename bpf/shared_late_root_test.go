@@ -62,7 +62,7 @@ func freeLast(t *testing.T, s *Session, place uint32) {
 	testkit.Must(t, err)
 	for run, r := range places {
 		if r.CgroupId == 0 && run != place {
-			testkit.Must(t, s.set.maps[objects.KernelSharedMapRuns].Put(run-1, objects.KernelSharedRun{Alive: 1 << 31, Ended: 1}))
+			testkit.Must(t, s.set.maps[objects.KernelSharedMapRuns].Put(run-1, objects.KernelSharedRun{Alive: 1 << 31, Ended: 1, Left: leftPrograms}))
 		}
 	}
 }

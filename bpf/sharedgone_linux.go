@@ -67,18 +67,26 @@ func isAlive(r objects.KernelSharedRun) (bool, error) {
 	return cgroup == r.CgroupId, err
 }
 
-// forget takes out a run: first its cgroups, at last its place. That stays taken as long as something of the run is found: the next
-// one there would be told it. Whoever starts or ends tries again.
+// forget takes out a run that was killed, or that did not become one: first its cgroups, then its ring, for which the kernel waits until
+// no program can be at an event of it any more, and then the rest.
 func (set *probeSet) forget(run uint32) {
-	all := set.dropCgroups(run)
-	set.maps[objects.KernelSharedMapRings].Delete(run - 1)
-	all = dropWhere(set.maps[objects.KernelMapOwnObjects], func(_ uint64, of *uint32) bool { return *of == run }) && all
-	all = dropWhere(set.maps[objects.UringSharedMapRequests], func(_ uint64, q *objects.UringSharedRequest) bool { return q.Run == run }) && all
-	all = dropWhere(set.maps[objects.KernelSharedMapReached], func(r objects.KernelSharedReach, _ *uint32) bool { return r.Run == run }) && all
-	var r objects.KernelSharedRun
-	if all && set.maps[objects.KernelSharedMapRuns].Lookup(run-1, &r) == nil {
-		set.maps[objects.KernelSharedMapRuns].Put(run-1, objects.KernelSharedRun{Alive: r.Alive, Ended: 1})
+	set.dropCgroups(run)
+	left := uint32(leftNothing)
+	if set.maps[objects.KernelSharedMapRings].Delete(run-1) != nil { // it had none, so nobody waited
+		left = leftPrograms
 	}
+	if set.sweep(func(of uint32) bool { return of == run }) {
+		set.free(run, left)
+	}
+}
+
+// sweep takes out what the tables have of some runs, and reports whether nothing is left. A place stays taken as long as something
+// of its run is found: the next one there would be told it. Whoever starts or ends tries again.
+func (set *probeSet) sweep(of func(run uint32) bool) bool {
+	all := dropWhere(set.maps[objects.KernelSharedMapMembers], func(_ uint64, m *objects.KernelSharedMember) bool { return of(m.Run) })
+	all = dropWhere(set.maps[objects.KernelMapOwnObjects], func(_ uint64, run *uint32) bool { return *run != ofAll && of(*run) }) && all
+	all = dropWhere(set.maps[objects.UringSharedMapRequests], func(_ uint64, q *objects.UringSharedRequest) bool { return of(q.Run) }) && all
+	return dropWhere(set.maps[objects.KernelSharedMapReached], func(r objects.KernelSharedReach, _ *uint32) bool { return of(r.Run) }) && all
 }
 
 func (set *probeSet) dropCgroups(run uint32) bool {

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -33,6 +31,9 @@ type member struct {
 	entered objects.KernelSharedRun // what it put in its place
 	alive   *ebpf.Map               // that it is there
 	keys    []uint64                // of its objects in own_objects: the ring, then the hooks
+	waited  bool                    // its place was left a moment ago
+	leaving map[uint32]uint32       // places that had been left when it came, and their lives
+	toTake  uint32                  // the one that had a ring
 	left    sync.WaitGroup          // what goes on in the background
 }
 
@@ -77,7 +78,7 @@ func (set *probeSet) join(opt Options) (_ *Session, err error) {
 	if err := set.reap(); err != nil {
 		return nil, err
 	}
-	if s.member.run, err = set.place(s.CgroupID); err != nil {
+	if err := s.take(); err != nil {
 		return nil, err
 	}
 	if s.captureTGID, err = set.number(objects.GuardProgOwnTgid); err == nil && opt.Supervised {
@@ -111,8 +112,8 @@ func (set *probeSet) number(name string) (uint32, error) {
 	return p.Run(&ebpf.RunOptions{})
 }
 
-// makeRing makes the run's ring and puts it where its number is. The kernel then waits until no program can have the one that was
-// there before, for some milliseconds: nobody else has to.
+// makeRing makes the run's ring and puts it where its number is. The kernel then waits until no program can have what was there
+// before, for some milliseconds: a run has to only where another one was a moment ago.
 func (s *Session) makeRing(opt Options) (err error) {
 	m := &s.member
 	if m.ring, err = opt.ring(); err != nil {
@@ -126,26 +127,20 @@ func (s *Session) makeRing(opt Options) (err error) {
 		return err
 	}
 	m.keys = append(m.keys, ownKey(aMap, uint64(ring.id)))
-	put := make(chan error, 1) // the kernel waits for its programs after it has put it
+	put := make(chan error, 1)
 	m.left.Go(func() { put <- s.set.maps[objects.KernelSharedMapRings].Put(m.run-1, m.ring) })
-	// The kernel's sleep: that of package time is rounded up to a millisecond when nothing else goes on.
-	for end := time.Now().Add(sharePatience); ; unix.Nanosleep(&unix.Timespec{Nsec: 50_000}, nil) {
-		var has uint32
-		err := s.set.maps[objects.KernelSharedMapRings].Lookup(m.run-1, &has)
-		if err == nil && has == ring.id {
-			return nil
+	if m.waited {
+		if err := <-put; err != nil {
+			return fmt.Errorf("giving the run its ring: %w", err)
 		}
-		select {
-		case err := <-put:
-			if err != nil {
-				return fmt.Errorf("giving the run its ring: %w", err)
-			}
-		default:
-		}
-		if time.Now().After(end) {
-			return errors.Join(errors.New("the run's ring is not where it was put"), err)
+		if !s.set.sweep(func(run uint32) bool { return run == m.run }) {
+			return errFull
 		}
 	}
+	if err := s.set.awaitRing(m.run, ring.id, put); err != nil {
+		return fmt.Errorf("giving the run its ring: %w", err)
+	}
+	return s.takeLeft()
 }
 
 // attachHooksOfSet attaches the programs that are attached to each cgroup. Until the run is a member they do nothing.
@@ -306,55 +301,6 @@ func statMount(path string, st *unix.Statx_t) error {
 	return err
 }
 
-// place finds a free place for a run with this cgroup: the one that has been free for the longest time. A program that was at an
-// event of a killed run is long done with it by then.
-func (set *probeSet) place(cgroup uint64) (uint32, error) {
-	var m objects.KernelSharedMember
-	if err := set.maps[objects.KernelSharedMapMembers].Lookup(cgroup, &m); err == nil {
-		return 0, errNested
-	}
-	all, err := set.places()
-	if err != nil {
-		return 0, err
-	}
-	found, oldest := uint32(0), uint32(0)
-	for run, r := range all {
-		// The kernel counts up what tells that a run is there.
-		if r.CgroupId == 0 && (found == 0 || r.Alive < oldest || r.Alive == oldest && run < found) {
-			found, oldest = run, r.Alive
-		}
-	}
-	if found == 0 {
-		return 0, errFull
-	}
-	return found, nil
-}
-
-// runs are the members, by their numbers.
-func (set *probeSet) runs() (map[uint32]objects.KernelSharedRun, error) {
-	all, err := set.places()
-	maps.DeleteFunc(all, func(_ uint32, r objects.KernelSharedRun) bool { return r.CgroupId == 0 })
-	return all, err
-}
-
-// places are all places, by their numbers. They are read at once.
-func (set *probeSet) places() (map[uint32]objects.KernelSharedRun, error) {
-	runs := set.maps[objects.KernelSharedMapRuns]
-	places, values := make([]uint32, runs.MaxEntries()), make([]objects.KernelSharedRun, runs.MaxEntries())
-	n, err := runs.BatchLookup(new(ebpf.MapBatchCursor), places, values, nil)
-	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // which says that there is no more
-		return nil, fmt.Errorf("reading the runs: %w", err)
-	}
-	if n != len(places) {
-		return nil, fmt.Errorf("reading the runs: %d places, expected %d", n, len(places))
-	}
-	all := map[uint32]objects.KernelSharedRun{}
-	for i, r := range values {
-		all[places[i]+1] = r
-	}
-	return all, nil
-}
-
 // members are the cgroups of runs.
 func (set *probeSet) members() map[uint64]uint32 {
 	found := map[uint64]uint32{}
@@ -380,8 +326,6 @@ func (s *Session) stopMember() error {
 	if err != nil || !strings.Contains(string(events), "populated 0") {
 		unix.Syscall(unix.SYS_MEMBARRIER, 1 /* MEMBARRIER_CMD_GLOBAL: waits as the kernel does before it frees what programs use */, 0, 0)
 	}
-	// The kernel waits for its programs here, while what is left in the ring is read.
-	s.member.left.Go(func() { set.maps[objects.KernelSharedMapRings].Delete(run - 1) })
 	return nil
 }
 
@@ -405,13 +349,11 @@ func (s *Session) leaveSet() {
 	s.member.left.Wait()
 	sh, err := lockShare(sharePatience)
 	if err == nil { // else the next run finds that this one has gone
-		var r objects.KernelSharedRun
-		if set.maps[objects.KernelSharedMapRuns].Lookup(s.member.run-1, &r) == nil && r == s.member.entered {
-			set.forget(s.member.run)
-		}
+		s.leave()
 		sh.tidyAfter(set)
 		sh.unlock()
 	}
+	s.member.left.Wait()
 	s.member.close()
 	set.close()
 	s.set = nil

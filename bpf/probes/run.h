@@ -22,7 +22,7 @@ struct run {
 	u32 read_arguments;
 	u32 alive; /* a map that only the run's capture holds: it is gone when that has ended */
 	u32 ended; /* nothing more is told to it: its capture counts what there is */
-	u32 pad;
+	u32 left; /* of a free place: ../sharedplace_linux.go */
 };
 
 struct {

@@ -1,24 +1,21 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/runner-evidence/runner/cmd/internal/tool"
 	"github.com/runner-evidence/runner/schemas/bundle"
 )
 
 // member is one file of the archive while it is written. Its bytes are digested and compressed by a goroutine as they
-// come, and only the compressed ones are stored, in a scratch file on disk.
+// come, and only the compressed ones are stored.
 type member struct {
 	name   string
-	file   *os.File
 	size   int64
 	buf    []byte
 	packer *bundle.Packer
-	out    *bufio.Writer // to file; only the goroutine uses packer and out, unless it waits
+	out    kept // only the goroutine uses packer and out, unless it waits
 	given  chan []byte
 	back   chan packedBlock
 	begun  bool // there is a goroutine
@@ -36,14 +33,10 @@ type packedBlock struct {
 // memberBlock is how many bytes are packed at once.
 const memberBlock = 128 << 10
 
-func newMember(name string) (*member, error) {
-	f, err := tool.Spool()
-	if err != nil {
-		return nil, err
-	}
-	m := &member{name: name, file: f, out: bufio.NewWriterSize(f, 32<<10), given: make(chan []byte, 1), back: make(chan packedBlock, 2)}
-	m.packer = bundle.NewPacker(m.out)
-	return m, nil
+func newMember(name string) *member {
+	m := &member{name: name, given: make(chan []byte, 1), back: make(chan packedBlock, 2)}
+	m.packer = bundle.NewPacker(&m.out)
+	return m
 }
 
 // Write appends b. An error of packing it can come later, but no later than from source.
@@ -150,7 +143,7 @@ func (m *member) source() (bundle.Source, error) {
 	if err := m.finish(); err != nil {
 		return bundle.Source{}, err
 	}
-	return m.packer.Source(m.name, m.file), nil
+	return m.packer.Source(m.name, m.out.readable()), nil
 }
 
 func (m *member) close() {
@@ -158,5 +151,5 @@ func (m *member) close() {
 		m.take()
 	}
 	close(m.given)
-	m.file.Close()
+	m.out.close()
 }

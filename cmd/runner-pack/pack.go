@@ -60,10 +60,7 @@ func run(env *tool.Env, opt Options) error {
 			return err
 		}
 	}
-	r, err := newRouter(in)
-	if err != nil {
-		return tool.Fail(tool.ExitIO, err)
-	}
+	r := newRouter(in)
 	defer r.close()
 	r.packs = opt.Packs
 	if err := r.read(); err != nil {

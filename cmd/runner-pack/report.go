@@ -22,12 +22,8 @@ type reportWriter struct {
 	last        string // the previous code
 }
 
-func newReportWriter(policy *member) (*reportWriter, error) {
-	m, err := newMember(bundle.ReportName)
-	if err != nil {
-		return nil, err
-	}
-	return &reportWriter{parts: m, policy: policy}, nil
+func newReportWriter(policy *member) *reportWriter {
+	return &reportWriter{parts: newMember(bundle.ReportName), policy: policy}
 }
 
 // binding adds one binding. It must be that of the next decision.

@@ -63,7 +63,7 @@ type router struct {
 	files  []bundle.Source // of --record
 }
 
-func newRouter(in *stream.Reader) (*router, error) {
+func newRouter(in *stream.Reader) *router {
 	r := &router{in: in, id: in.Header().RunID, routes: newRoutes()}
 	r.processes.start = len(`{"schema":"`+schemas.SchemaKernelEvent+`","run_id":"`) + len(r.id) + len(`"`)
 	r.members, r.lines = make([]*member, len(r.routes)), make([]uint64, len(r.routes))
@@ -71,28 +71,21 @@ func newRouter(in *stream.Reader) (*router, error) {
 		if row.member == "" || row.layer != nil && row.layer.Optional || row.document != nil {
 			continue
 		}
-		if err := r.open(i); err != nil {
-			r.close()
-			return nil, err
-		}
+		r.open(i)
 	}
-	return r, nil
+	return r
 }
 
 // open creates the member of a row.
-func (r *router) open(row int) (err error) {
-	m, err := newMember(r.routes[row].member)
-	if err != nil {
-		return err
-	}
+func (r *router) open(row int) {
+	m := newMember(r.routes[row].member)
 	r.members[row] = m
 	switch m.name {
 	case schemas.MemberSurface:
 		r.surface = newSurfaceWriter(m, r.id)
 	case schemas.MemberPolicy:
-		r.parts, err = newReportWriter(m)
+		r.parts = newReportWriter(m)
 	}
-	return err
 }
 
 func (r *router) close() {
@@ -179,9 +172,7 @@ func (r *router) moveTo(schema string) error {
 // with its first line.
 func (r *router) line(line []byte) error {
 	if r.members[r.at] == nil {
-		if err := r.open(r.at); err != nil {
-			return err
-		}
+		r.open(r.at)
 	}
 	return r.members[r.at].line(line)
 }
@@ -231,9 +222,7 @@ func (r *router) runDocument(line []byte) error {
 	if err := canonical(line, v); err != nil {
 		return err
 	}
-	if err := r.open(r.at); err != nil {
-		return err
-	}
+	r.open(r.at)
 	_, err = r.members[r.at].Write(line)
 	return err
 }

@@ -100,7 +100,7 @@ type GuardSharedRun struct {
 	ReadArguments  uint32
 	Alive          uint32
 	Ended          uint32
-	Pad            uint32
+	Left           uint32
 }
 
 type GuardSharedScratch struct {

@@ -105,7 +105,7 @@ type GuardSharedCopiesRun struct {
 	ReadArguments  uint32
 	Alive          uint32
 	Ended          uint32
-	Pad            uint32
+	Left           uint32
 }
 
 type GuardSharedCopiesScratch struct {

@@ -208,7 +208,7 @@ type KernelSharedRun struct {
 	ReadArguments  uint32
 	Alive          uint32
 	Ended          uint32
-	Pad            uint32
+	Left           uint32
 }
 
 type KernelSharedScratch struct {

@@ -213,7 +213,7 @@ type KernelSharedCopiesRun struct {
 	ReadArguments  uint32
 	Alive          uint32
 	Ended          uint32
-	Pad            uint32
+	Left           uint32
 }
 
 type KernelSharedCopiesScratch struct {

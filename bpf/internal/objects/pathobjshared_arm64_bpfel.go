@@ -153,7 +153,7 @@ type PathObjSharedRun struct {
 	ReadArguments  uint32
 	Alive          uint32
 	Ended          uint32
-	Pad            uint32
+	Left           uint32
 }
 
 type PathObjSharedScratch struct {

@@ -158,7 +158,7 @@ type PathObjSharedCopiesRun struct {
 	ReadArguments  uint32
 	Alive          uint32
 	Ended          uint32
-	Pad            uint32
+	Left           uint32
 }
 
 type PathObjSharedCopiesScratch struct {

@@ -44,7 +44,7 @@ type SockSharedRun struct {
 	ReadArguments  uint32
 	Alive          uint32
 	Ended          uint32
-	Pad            uint32
+	Left           uint32
 }
 
 type SockSharedScratch struct {

@@ -174,7 +174,7 @@ type UringSharedRun struct {
 	ReadArguments  uint32
 	Alive          uint32
 	Ended          uint32
-	Pad            uint32
+	Left           uint32
 }
 
 type UringSharedScratch struct {

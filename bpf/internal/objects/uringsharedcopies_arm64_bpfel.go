@@ -179,7 +179,7 @@ type UringSharedCopiesRun struct {
 	ReadArguments  uint32
 	Alive          uint32
 	Ended          uint32
-	Pad            uint32
+	Left           uint32
 }
 
 type UringSharedCopiesScratch struct {
