@@ -42,6 +42,7 @@ var plain = sync.OnceValue(func() *crc32.Table {
 
 var fast = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
+// Write adds bytes. It never fails.
 func (c *crc32c) Write(b []byte) (int, error) {
 	n := min(len(b), shortStream-c.short)
 	if c.short += n; n > 0 {
@@ -53,10 +54,17 @@ func (c *crc32c) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// Sum appends the checksum, four bytes in network order.
 func (c *crc32c) Sum(b []byte) []byte { return binary.BigEndian.AppendUint32(b, c.sum) }
-func (c *crc32c) Reset()              { *c = crc32c{} }
-func (c *crc32c) Size() int           { return crc32.Size }
-func (c *crc32c) BlockSize() int      { return 1 }
+
+// Reset begins anew.
+func (c *crc32c) Reset() { *c = crc32c{} }
+
+// Size is how many bytes the checksum has.
+func (c *crc32c) Size() int { return crc32.Size }
+
+// BlockSize says that any number of bytes can be written at once.
+func (c *crc32c) BlockSize() int { return 1 }
 
 // carried is the checksum that a trailer must carry under a header, and the value of the other one, which it must not have.
 func (t *Trailer) carried(checksum string) (value, other string) {
