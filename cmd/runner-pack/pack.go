@@ -43,6 +43,9 @@ func run(env *tool.Env, opt Options) error {
 			return err
 		}
 	}
+	if err := tool.CanScratch(); err != nil {
+		return err
+	}
 	in, err := stream.NewReader(f, name, schemas.StreamJoined)
 	if err != nil {
 		return tool.StreamError(err)
