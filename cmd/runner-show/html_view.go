@@ -132,7 +132,7 @@ func (c *collector) groups(sum *summary, most int) (list []page.Group) {
 			g.More = fmt.Sprintf("… and %d more", more)
 		}
 		if f.lost > 0 {
-			g.More = strings.TrimSpace(g.More + " and " + counted(f.lost, "operation") + " on names that were too many to keep")
+			g.More = strings.TrimSpace(g.More + " and " + counted(f.lost, "operation") + " on more names")
 		}
 		list = append(list, g)
 	}
@@ -141,11 +141,12 @@ func (c *collector) groups(sum *summary, most int) (list []page.Group) {
 	}
 	for _, g := range pageOrder {
 		if f := &sum.groups[g]; f.acts > 0 {
-			add(acts.Words[g].Group, counted(uint64(len(f.times)), acts.Words[g].Thing), "", f)
+			add(acts.Words[g].Group, f.atLeast()+counted(uint64(len(f.times)), acts.Words[g].Thing), "", f)
 		}
 	}
 	for _, name := range errorsByNumber(sum) {
-		add("failed "+name, counted(uint64(len(sum.failed[name].times)), "name"), kindWarn, sum.failed[name])
+		f := sum.failed[name]
+		add("failed "+name, f.atLeast()+counted(uint64(len(f.times)), "name"), kindWarn, f)
 	}
 	for _, x := range []struct {
 		n    uint64

@@ -73,6 +73,14 @@ type fold struct {
 	lost  uint64 // acts on names beyond the bounds
 }
 
+// atLeast comes before the number of names, if there were more than are kept.
+func (f *fold) atLeast() string {
+	if f.lost > 0 {
+		return "at least "
+	}
+	return ""
+}
+
 func newModel(together bool) *model {
 	return &model{names: map[string]uint32{}, together: together, byPID: map[uint32]*process{}}
 }

@@ -93,13 +93,14 @@ func (s *screen) summary(sum *summary, indent int) {
 			continue
 		}
 		count := ""
-		if len(f.times) != 1 {
-			count = counted(uint64(len(f.times)), acts.Words[g].Thing)
+		if len(f.times) != 1 || f.lost > 0 {
+			count = f.atLeast() + counted(uint64(len(f.times)), acts.Words[g].Thing)
 		}
 		s.fold(indent, acts.Words[g].Group, count, bold, f)
 	}
 	for _, name := range errorsByNumber(sum) {
-		s.fold(indent, "failed", fmt.Sprintf("%d %s", len(sum.failed[name].times), name), amber, sum.failed[name])
+		f := sum.failed[name]
+		s.fold(indent, "failed", fmt.Sprintf("%s%d %s", f.atLeast(), len(f.times), name), amber, f)
 	}
 	if sum.unsure > 0 {
 		s.items(indent, "unproven   ", amber, []string{counted(sum.unsure, "operation") + ": nothing shows that they were done"})
@@ -117,9 +118,6 @@ func (s *screen) fold(indent int, group, count, style string, f *fold) {
 	}
 	rows := s.m.rows(f, most)
 	title := fmt.Sprintf("%-10s ", group)
-	if f.lost > 0 {
-		count = "at least " + count
-	}
 	if count != "" {
 		title += fmt.Sprintf("%-12s ", count)
 	}
@@ -140,7 +138,7 @@ func (s *screen) fold(indent int, group, count, style string, f *fold) {
 	}
 	show := min(len(items), most)
 	if short {
-		show = max(1, fits(items[:show], s.width-indent-columns(title)))
+		show = max(min(1, show), fits(items[:show], s.width-indent-columns(title))) // all names can be lost
 	}
 	more := 0
 	for _, r := range rows[show:] {
@@ -151,7 +149,7 @@ func (s *screen) fold(indent int, group, count, style string, f *fold) {
 		items = append(items, fmt.Sprintf("+%d more", more))
 	}
 	if f.lost > 0 {
-		items = append(items, "and "+counted(f.lost, "operation")+" on names that were too many to keep")
+		items = append(items, "and "+counted(f.lost, "operation")+" on more names")
 	}
 	s.items(indent, title, style, items)
 }

@@ -46,8 +46,11 @@ func columns(s string) int { return utf8.RuneCountInString(s) }
 func shorten(name string, limit int) string {
 	s := verdict.Printable(name, maxShownName)
 	n := columns(s)
-	if limit <= 0 || n <= limit {
+	switch {
+	case limit <= 0 || n <= limit:
 		return s
+	case limit == 1:
+		return "…"
 	}
 	r := []rune(s)
 	head := max(1, limit/3)
