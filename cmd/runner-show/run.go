@@ -84,7 +84,7 @@ func newReader(ctx context.Context, e *evidence.Evidence, take func(*acts.Act) e
 		return r, func() {}
 	}
 	r.Processes = acts.NewProcesses(func(yield func(*schemas.ProcessEvent, error) bool) {
-		err := e.Read(ctx, archive.Visitor{Line: func(l *archive.Line) error {
+		err := e.Read(ctx, archive.Visitor{Layer: func(member string) bool { return member == schemas.MemberProcess }, Line: func(l *archive.Line) error {
 			if p, ok := l.Event.(*schemas.ProcessEvent); ok && !yield(p, nil) {
 				return errEnough
 			}

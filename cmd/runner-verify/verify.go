@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -220,12 +221,16 @@ func run(ctx context.Context, env *tool.Env, opt Options) error {
 	v.attested = opt.Attested
 	v.collected = assertion.Collect(assert)
 	v.res.Schema, v.res.Archive = schemas.SchemaVerifyReport, schemas.Text(name)
-	if err := v.verify(ctx, v.attested.digested(f)); err != nil {
+	in, read := v.attested.digested(f), sha256.New()
+	if opt.Explain {
+		in = io.TeeReader(in, read)
+	}
+	if err := v.verify(ctx, in); err != nil {
 		return tool.Fail(tool.ExitIO, readingError(name, err))
 	}
 	v.summarise()
 	if opt.Explain && v.res.Valid {
-		v.res.Explanation = v.explain()
+		v.res.Explanation, v.res.ArchiveDigest = v.explain(), schemas.DigestFrom(read)
 	}
 	if err := v.attest(f); err != nil {
 		return tool.Fail(tool.ExitIO, readingError(name, err))

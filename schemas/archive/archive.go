@@ -63,10 +63,13 @@ type Visitor struct {
 	// are written before the End of the member.
 	Bytes func(member string) io.Writer
 
-	// Judged says that these bytes were read and found valid before, and that the caller compares the Identity with
-	// the one that they had then. The digests of members follow from it, and are not made again: a Member has none.
+	// Judged says that these bytes were read and found valid before, and that the caller compares them with those that
+	// were read then, by their digest. The Identity and the digests of members are not made again: Summary and Member have none.
 	// Surface values that nobody visits are not looked at again.
 	Judged bool
+
+	// Layer says, of what was Judged, whether the lines of a layer are looked at; nil is all of them.
+	Layer func(member string) bool
 
 	// Schema checks a document of up to MaxSchemaChecked bytes against its JSON
 	// Schema, for callers that link a validator. What it returns are findings, and
@@ -111,7 +114,7 @@ type Member struct {
 type Summary struct {
 	Container string // gzip, tar, or "" when it is neither
 	RunID     string // of the first document that has one, normally the manifest
-	Identity  string // "sha256:" and the digest of the tar stream; "" unless it was read to its end
+	Identity  string // "sha256:" and the digest of the tar stream; "" unless it was read to its end, or where it was Judged
 	// Complete says that the container was good to its end, so that every member was
 	// visited. NotArchive says that the input is not a whole archive: it ended early,
 	// is damaged, or is something else.
@@ -143,7 +146,11 @@ func Read(ctx context.Context, r io.Reader, v Visitor) (Summary, error) {
 func ReadWithin(ctx context.Context, r io.Reader, lim bundle.Limits, v Visitor) (Summary, error) {
 	s := newReader(v)
 	defer s.close()
-	a, err := bundle.Open(r, lim)
+	open := bundle.Open
+	if v.Judged {
+		open = bundle.OpenAgain
+	}
+	a, err := open(r, lim)
 	if err == nil {
 		defer a.Close()
 		err = s.members(ctx, container{a, &s.sum})
@@ -151,7 +158,9 @@ func ReadWithin(ctx context.Context, r io.Reader, lim bundle.Limits, v Visitor) 
 	if err != nil {
 		return s.sum, s.containerError(err)
 	}
-	s.sum.Identity = "sha256:" + a.Identity()
+	if !v.Judged {
+		s.sum.Identity = "sha256:" + a.Identity()
+	}
 	s.memberSet()
 	s.sum.Complete = true
 	return s.sum, nil

@@ -121,7 +121,7 @@ func (s *reader) member(m bundle.Member, r io.Reader) error {
 // content visits what a member holds.
 func (s *reader) content(form schemas.Form, r io.Reader, got *Member) (err error) {
 	switch {
-	case form.Raw:
+	case form.Raw || s.passes(form):
 		got.Whole = true // whatever it is: its digest is made as it is read to its end
 	case form.Lines:
 		got.Lines, err = s.lines(form, r)
@@ -132,6 +132,11 @@ func (s *reader) content(form schemas.Form, r io.Reader, got *Member) (err error
 		got.Whole, err = s.document(form, r)
 	}
 	return err
+}
+
+// passes reports whether nobody looks at the lines of a layer.
+func (s *reader) passes(form schemas.Form) bool {
+	return s.visit.Judged && s.visit.Layer != nil && form.Lines && form.Member != schemas.MemberEvents && !s.visit.Layer(form.Member)
 }
 
 // memberSet compares the members that were there with the contract and with the

@@ -1,8 +1,10 @@
 package bundle
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io"
 )
 
@@ -21,8 +23,13 @@ type Reader struct {
 
 // Open starts reading an archive, gzip or plain tar as its first bytes say. The
 // caller must Close the reader.
-func Open(r io.Reader, lim Limits) (*Reader, error) {
-	src, err := openSource(r, lim)
+func Open(r io.Reader, lim Limits) (*Reader, error) { return open(r, lim, sha256.New()) }
+
+// OpenAgain is Open for bytes that are known to be those of an archive that was read: its Identity is not made again.
+func OpenAgain(r io.Reader, lim Limits) (*Reader, error) { return open(r, lim, nil) }
+
+func open(r io.Reader, lim Limits, sum hash.Hash) (*Reader, error) {
+	src, err := openSource(r, lim, sum)
 	if err != nil {
 		return nil, err
 	}
@@ -151,9 +158,9 @@ func (a *Reader) short(b []byte) error {
 }
 
 // Identity is the hex SHA-256 of the uncompressed tar stream. It is valid only
-// after Next returned io.EOF.
+// after Next returned io.EOF, and "" where it is not made.
 func (a *Reader) Identity() string {
-	if a.err != io.EOF {
+	if a.err != io.EOF || a.src.sum == nil {
 		return ""
 	}
 	return hex.EncodeToString(a.src.sum.Sum(nil))

@@ -3,7 +3,6 @@ package bundle
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash"
@@ -32,8 +31,8 @@ type source struct {
 	buf    *bufio.Reader
 	zr     *gzip.Reader
 	lim    Limits
-	sum    hash.Hash
-	out    int64 // bytes produced; only the goroutine uses it
+	sum    hash.Hash // or nil
+	out    int64     // bytes produced; only the goroutine uses it
 	ready  chan chunk
 	free   chan []byte
 	stop   chan struct{}
@@ -62,8 +61,8 @@ func (c *counter) Read(p []byte) (int, error) {
 
 var gzipMagic = []byte{0x1f, 0x8b}
 
-func openSource(r io.Reader, lim Limits) (*source, error) {
-	s := &source{in: &counter{r: r}, lim: lim, sum: sha256.New(),
+func openSource(r io.Reader, lim Limits, sum hash.Hash) (*source, error) {
+	s := &source{in: &counter{r: r}, lim: lim, sum: sum,
 		ready: make(chan chunk, chunkAhead), free: make(chan []byte, chunkAhead+1),
 		stop: make(chan struct{}), exited: make(chan struct{})}
 	s.buf = bufio.NewReaderSize(s.in, 64<<10)
@@ -117,7 +116,9 @@ func (s *source) run() {
 			}
 		}
 		n, err := s.fill(b)
-		s.sum.Write(b[:n])
+		if s.sum != nil {
+			s.sum.Write(b[:n])
+		}
 		select {
 		case s.ready <- chunk{b[:n], err}:
 		case <-s.stop:

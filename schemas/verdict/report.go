@@ -27,6 +27,8 @@ type Report struct {
 	Record               *Record           `json:"record"` // null when the documents could not be read
 	Claims               []string          `json:"claims"` // empty unless valid
 	NonClaims            []string          `json:"non_claims"`
+	// Only with --explain, and of a valid record: the SHA-256 of the bytes that were read, compressed as they were.
+	ArchiveDigest string `json:"archive_digest,omitempty"`
 	// Only with --explain, and of a valid record.
 	Explanation *Explanation `json:"explanation,omitempty"`
 }

@@ -86,7 +86,7 @@ func (a *Act) Value() string {
 func (a *Act) Net() bool { return a.Group == Reached || a.Group == Listened || a.Group == Bound }
 
 // set stores a value under the name that the table has for it.
-func (a *Act) set(key string, value []byte) {
+func (a *Act) set(key, value string) {
 	to := &a.Name
 	switch key {
 	case keyPath:
@@ -104,7 +104,7 @@ func (a *Act) set(key string, value []byte) {
 	case keyEndpoint:
 		to = &a.Endpoint
 	}
-	*to = string(value)
+	*to = value
 }
 
 // outcome says in words how a line's call ended.

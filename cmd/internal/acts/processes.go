@@ -106,17 +106,16 @@ func (p *Processes) see(e *schemas.KernelEvent) bool {
 		p.entering = false
 		p.path[len(p.path)-1].PID = e.PID
 	}
-	value := string(e.Value)
 	switch {
 	case e.EventType == schemas.EventExec:
-		p.advance(func(s *schemas.ProcessState) bool { return s.File == value })
-	case e.EventType != schemas.EventScript || value == "":
+		p.advance(func(s *schemas.ProcessState) bool { return s.File == string(e.Value) })
+	case e.EventType != schemas.EventScript || len(e.Value) == 0:
 		return changed
-	case p.script == value:
+	case p.script == string(e.Value):
 		p.script = ""
 		return changed
 	default:
-		p.advance(func(s *schemas.ProcessState) bool { return s.Script == value })
+		p.advance(func(s *schemas.ProcessState) bool { return s.Script == string(e.Value) })
 		p.script = ""
 	}
 	return true

@@ -24,6 +24,8 @@ type Reader struct {
 	waiting bool // act is of a first line that can have a second
 	form    *form
 	act     Act
+	ret     int64  // that act points to
+	name    string // the last one: programs often do something with one name many times
 
 	process  Process
 	programs map[uint32]Process
@@ -55,7 +57,7 @@ func (r *Reader) Line(l *archive.Line) error {
 	if r.waiting && e.EventType == r.form.second && e.PID == r.act.Process.PID && e.Seq == r.act.Seq+1 && sameEnd(&r.act, e) && (r.Processes == nil || r.Processes.owns(e.Seq)) {
 		r.describe(e)
 		r.act.Process = r.process
-		r.act.set(r.form.key2, e.Value)
+		r.act.set(r.form.key2, r.text(e.Value))
 		r.addCalls(e)
 		return r.Flush()
 	}
@@ -113,9 +115,9 @@ func (r *Reader) begin(runID string, e *schemas.KernelEvent) {
 		Write: f.write, Outcome: outcome(e), InDoubt: e.Doubt != "", Process: r.process, Layer: r.Processes}
 	a := &r.act
 	if alone {
-		a.set(f.key2, e.Value)
+		a.set(f.key2, r.text(e.Value))
 	} else {
-		a.set(f.key, e.Value)
+		a.set(f.key, r.text(e.Value))
 	}
 	if e.EventType == schemas.EventOpenat {
 		a.open(e)
@@ -124,8 +126,8 @@ func (r *Reader) begin(runID string, e *schemas.KernelEvent) {
 		a.network()
 	}
 	if e.Has&schemas.KernelHasReturn != 0 {
-		v := e.ReturnValue
-		a.ReturnValue = &v
+		r.ret = e.ReturnValue
+		a.ReturnValue = &r.ret
 		a.Error = schemas.ErrnoName(errorOf(e))
 	}
 	if e.Has&schemas.KernelHasRuleID != 0 {
@@ -133,6 +135,14 @@ func (r *Reader) begin(runID string, e *schemas.KernelEvent) {
 		a.Rule, a.RuleID = &rule, r.ruleIDs(e.EventType).Of(rule)
 	}
 	r.addCalls(e)
+}
+
+// text is a name of a line.
+func (r *Reader) text(name []byte) string {
+	if string(name) != r.name {
+		r.name = string(name)
+	}
+	return r.name
 }
 
 // ruleIDs are the ids of the rules that make lines of an event type.

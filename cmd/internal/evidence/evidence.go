@@ -190,7 +190,8 @@ func (s *scratch) Write(p []byte) (n int, err error) {
 // BeginFile it may not; the verdict is there when Read returns.
 func (e *Evidence) Read(ctx context.Context, v archive.Visitor) error {
 	v.Judged = true
-	sum, err := archive.Read(ctx, io.NewSectionReader(e.file, 0, e.size), v)
+	read := sha256.New()
+	sum, err := archive.Read(ctx, io.TeeReader(io.NewSectionReader(e.file, 0, e.size), read), v)
 	if judged := e.Judged(); judged != nil {
 		return judged // why it cannot be read, if it cannot
 	}
@@ -200,8 +201,8 @@ func (e *Evidence) Read(ctx context.Context, v archive.Visitor) error {
 	if err := sum.Err(); err != nil {
 		return tool.Failf(tool.ExitInput, "%s: %w", e.Name, err)
 	}
-	if sum.Identity != e.Report.Identity {
-		return tool.Fail(tool.ExitIO, fmt.Errorf("%s: its copy is %s, runner-verify judged %s", e.Name, sum.Identity, e.Report.Identity))
+	if got := schemas.DigestFrom(read); got != e.Digest || got != e.Report.ArchiveDigest {
+		return tool.Fail(tool.ExitIO, fmt.Errorf("%s: its bytes are %s, their copy %s, and those that runner-verify judged %s", e.Name, e.Digest, got, e.Report.ArchiveDigest))
 	}
 	return nil
 }

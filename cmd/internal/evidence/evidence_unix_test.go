@@ -165,19 +165,21 @@ func TestOtherVerifiers(t *testing.T) {
 		return `echo '{"schema":"runner.verify_report.v0","archive":"x","container":"tar","run_id":"run_test","identity":"sha256:00","valid":true,"met":true,"finding_count":0,"findings":[],"demands":[],` +
 			`"record":{"origin":"runner"},"claims":[],"non_claims":[]` + extra + `}'`
 	}
-	const explained = `,"explanation":{"calls":[],"ambiguities":[],"surface":{},"refusals":[],"forbidden_claim":"x"}`
+	const digest = `,"archive_digest":"sha256:00"`
+	const explained = digest + `,"explanation":{"calls":[],"ambiguities":[],"surface":{},"refusals":[],"forbidden_claim":"x"}`
 	for _, c := range []struct{ name, script, say string }{
 		{"silent", "exit 0", "verify report"},
 		{"no JSON", "echo hello", "verify report"},
 		{"another document", `echo '{"schema":"x"}'`, "verify report"},
 		{"valid, and exit 1", valid(explained) + "; exit 1", "its report says valid=true, its exit code 1"},
 		{"not valid, and exit 0", `echo '{"schema":"runner.verify_report.v0","valid":false}'`, "its report says valid=false, its exit code 0"},
-		{"valid without an explanation", valid(""), "is it of another release?"},
+		{"valid without an explanation", valid(digest), "is it of another release?"},
+		{"valid without a digest", valid(strings.TrimPrefix(explained, digest)), "is it of another release?"},
 		{"a wrong call", "echo no such flag >&2; exit 2", "no such flag"},
 		{"bytes for a terminal", `printf '\033[31mred' >&2; exit 2`, `\x1b[31mred`},
 		{"a failure", "exit 5", "exit status 5"},
 		{"killed", "kill -9 $$", "killed"},
-		{"another archive", valid(explained), "its copy is sha256:"},
+		{"another archive", valid(explained), "those that runner-verify judged sha256:00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fake(t, c.script)
@@ -189,6 +191,29 @@ func TestOtherVerifiers(t *testing.T) {
 				t.Errorf("exit %d: %s", code, errs)
 			}
 		})
+	}
+}
+
+// Bytes of the copy that are others than those that were judged, and would be valid, too, are found.
+func TestChangedCopy(t *testing.T) {
+	real(t)
+	archive := sample(t)
+	at := bytes.Index(archive, []byte("/tmp/old"))
+	if at < 0 {
+		t.Fatal("the sample has no /tmp/old")
+	}
+	code, _, errs := open(t, archive, true, func(ctx context.Context, e *Evidence) error {
+		if _, err := countLines(ctx, e); err != nil {
+			return err
+		}
+		if _, err := e.file.WriteAt([]byte("/tmp/odd"), int64(at)); err != nil {
+			return err
+		}
+		_, err := countLines(ctx, e)
+		return err
+	})
+	if code != tool.ExitIO || !strings.Contains(errs, "their copy sha256:") {
+		t.Errorf("exit %d: %s", code, errs)
 	}
 }
 

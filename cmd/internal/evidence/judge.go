@@ -54,8 +54,8 @@ func judge(ctx context.Context, file *os.File) (*verdict.Report, error) {
 	case parseErr != nil:
 	case r.Valid != (err == nil):
 		parseErr = fmt.Errorf("its report says valid=%t, its exit code %d", r.Valid, c.ProcessState.ExitCode())
-	case r.Valid && r.Explanation == nil:
-		parseErr = errors.New("its report says nothing of the tool calls: is it of another release?")
+	case r.Valid && (r.Explanation == nil || r.ArchiveDigest == ""):
+		parseErr = errors.New("its report says nothing of the tool calls, or of the archive's bytes: is it of another release?")
 	}
 	return r, parseErr
 }
