@@ -12,20 +12,16 @@ import (
 	"github.com/runner-evidence/runner/schemas/testkit"
 )
 
-// leftIn is what the places of some runs say that is left in them, and whether a ring is.
-func leftIn(t *testing.T, set *probeSet, runs ...uint32) (left []uint32, rings []bool) {
+// leftIn is what a place says that is left in it, and whether a ring is.
+func leftIn(t *testing.T, set *probeSet, run uint32) (left uint32, ring bool) {
 	t.Helper()
 	places, err := set.places()
 	testkit.Must(t, err)
-	for _, run := range runs {
-		var id uint32
-		err := set.maps[objects.KernelSharedMapRings].Lookup(run-1, &id)
-		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			t.Fatal(err)
-		}
-		left, rings = append(left, places[run].Left), append(rings, err == nil)
+	var id uint32
+	if err = set.maps[objects.KernelSharedMapRings].Lookup(run-1, &id); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		t.Fatal(err)
 	}
-	return left, rings
+	return places[run].Left, err == nil
 }
 
 // The end of a run leaves its place marked, and its ring there, and a later run takes both away. One ring is left at most.
@@ -34,8 +30,8 @@ func TestSharedLeft(t *testing.T) {
 	keeps := shareWith(t, newScope(t, ownCgroup(t)), Options{})
 	is := func(when string, run uint32, left uint32, ring bool) {
 		t.Helper()
-		if l, r := leftIn(t, keeps.set, run); l[0] != left || r[0] != ring {
-			t.Errorf("%s: in place %d is left %d, a ring: %v, expected %d and %v", when, run, l[0], r[0], left, ring)
+		if l, r := leftIn(t, keeps.set, run); l != left || r != ring {
+			t.Errorf("%s: in place %d is left %d, a ring: %v, expected %d and %v", when, run, l, r, left, ring)
 		}
 	}
 	scopes := [3]string{newScope(t, ownCgroup(t)), newScope(t, ownCgroup(t)), newScope(t, ownCgroup(t))}

@@ -3,10 +3,10 @@
 package bpf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -28,7 +28,7 @@ const (
 )
 
 // maxLeftRing is how large a ring is at most that is left for the next run to take away.
-const maxLeftRing = 16 << 20 // bytes: the usual one
+const maxLeftRing = 16 << 20 // bytes
 
 // take takes a free place: of those that nothing is left in, the one that has been free for the longest time.
 func (s *Session) take() error {
@@ -54,8 +54,7 @@ func (s *Session) take() error {
 			own.toTake = run
 		}
 		// The kernel counts up what tells that a run is there.
-		later := slices.Compare([]uint32{min(r.Left, leftPrograms), r.Alive, run}, []uint32{min(found.Left, leftPrograms), found.Alive, own.run}) > 0
-		if own.run == 0 || !later {
+		if own.run == 0 || cmp.Or(cmp.Compare(min(r.Left, leftPrograms), min(found.Left, leftPrograms)), cmp.Compare(r.Alive, found.Alive), cmp.Compare(run, own.run)) < 0 {
 			own.run, found = run, r
 		}
 	}
@@ -91,7 +90,7 @@ func (s *Session) takeRing(run uint32) error {
 		done <- err
 	})
 	if err := s.set.awaitRing(run, 0, done); err != nil {
-		return fmt.Errorf("taking the ring of an earlier run away: %w", err)
+		return fmt.Errorf("taking a ring away: %w", err)
 	}
 	return nil
 }
@@ -116,22 +115,29 @@ func (set *probeSet) awaitRing(run, ring uint32, done <-chan error) error {
 		default:
 		}
 		if time.Now().After(end) {
-			return errors.Join(errors.New("the run's ring is not where it was put"), err)
+			return errors.Join(fmt.Errorf("place %d has ring %d, expected %d", run, has, ring), err)
 		}
 	}
 }
 
-// leave gives the place of the run back, and frees those that others had left when it came. The caller holds the lock.
+// leave gives the place of the run back, and frees those that others had left when it came. What cannot be done stays to do for a later
+// run, which finds that this one has gone. The caller holds the lock.
 func (s *Session) leave() {
 	set, run := s.set, s.member.run
 	all, err := set.places()
 	if err != nil || all[run] != s.member.entered {
 		return
 	}
-	left := uint32(leftPrograms)
-	if s.member.ring.MaxEntries() <= maxLeftRing && !slices.ContainsFunc(slices.Collect(maps.Values(all)), func(r objects.KernelSharedRun) bool { return r.Left == leftRing }) {
-		left = leftRing
-	} else if s.takeRing(run) != nil {
+	left := uint32(leftRing)
+	if s.member.ring.MaxEntries() > maxLeftRing {
+		left = leftPrograms
+	}
+	for _, r := range all {
+		if r.Left == leftRing {
+			left = leftPrograms
+		}
+	}
+	if left == leftPrograms && s.takeRing(run) != nil {
 		return
 	}
 	maps.DeleteFunc(s.member.leaving, func(run, life uint32) bool { return all[run].CgroupId != 0 || all[run].Alive != life })

@@ -121,7 +121,9 @@ func (s *reader) member(m bundle.Member, r io.Reader) error {
 // content visits what a member holds.
 func (s *reader) content(form schemas.Form, r io.Reader, got *Member) (err error) {
 	switch {
-	case form.Raw || s.passes(form):
+	case s.passes(form):
+		got.Whole = true // it was judged, and is read to its end
+	case form.Raw:
 		got.Whole = true // whatever it is: its digest is made as it is read to its end
 	case form.Lines:
 		got.Lines, err = s.lines(form, r)
